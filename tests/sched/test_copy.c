@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A copy of a scheduler decides as the original: random worlds are copied in the midst of whatever is under
- * way, and both go on with the same events. Their callbacks must be the same, call by call: jobs, places,
- * times, devices. Half of them are copies for hosts (gang_sched_copy()), with messages that no run has
- * processed and with heartbeats. The others are copies for forecasts. Nodes may have changed since
- * the last run.
+/* A copy of a scheduler decides as the original: random worlds are copied in the midst of
+ * whatever is under way, and both go on with the same events. Their callbacks must be the same,
+ * call by call: jobs, places, times, devices. Half of them are copies for hosts
+ * (gang_sched_copy()), with messages that no run has processed and with heartbeats. The others
+ * are copies for forecasts. Nodes may have changed since the last run.
  *   GANG_SEED           begins with this world
  *   GANG_TEST_SECONDS   how long each test, 3 unless told */
 #include <gangsched/gangsched.h>

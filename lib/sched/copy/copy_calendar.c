@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The calendar of another scheduler: its timeline under the same numbers, and its planned starts. */
+/* The calendar of another scheduler: its timeline under the same numbers, and its planned
+ * starts. */
 #include <string.h>
 
 #include "sched/calendar/calendar.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reservations in a copy (copy.h): their records are copied before the jobs, their members after them,
- * and their occupations together with the timelines. */
+/* Reservations in a copy (copy.h): their records are copied before the jobs, their members after
+ * them, and their occupations together with the timelines. */
 #include <string.h>
 
 #include "base/two_pass_block.h"

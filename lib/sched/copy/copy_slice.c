@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Time slicing in a copy (copy.h): the matrices, the row of each gang, the current row and its end, and
- * the gangs that are suspending. The allocations of columns and the time-shared parts of gangs lie in
- * records with the same ids. The view in which gangs are placed is not copied: it serves one run. */
+/* Time slicing in a copy (copy.h): the matrices, the row of each gang, the current row and its
+ * end, and the gangs that are suspending. The allocations of columns and the time-shared parts
+ * of gangs lie in records with the same ids. The view in which gangs are placed is not copied:
+ * it serves one run. */
 #include <string.h>
 
 #include "sched/copy/copy.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One run of the cycle: messages and timers first; then gangs in their order; then preemption for
- * those that are entitled to more; all over again until nothing is left to do.
+/* One run of the cycle: messages and timers first; then gangs in their order; then preemption
+ * for those that are entitled to more; all over again until nothing is left to do.
  *
- * What a step changes is noted (sched/wake) and drained between two steps. A run is cut short after
- * max_steps; the next run goes on where it stopped. */
+ * Each step notes what it changes (sched/wake); the notes are drained between two steps. A run
+ * is cut short after max_steps; the next run goes on where it stopped. */
 #include <string.h>
 
 #include "place/alloc/alloc.h"
@@ -28,7 +28,7 @@ static bool steps_left(const gang_sched *s)
     return s->max_steps == 0 || s->steps < s->max_steps;
 }
 
-/* What happened outside: messages, and handovers whose last victim has stopped. */
+/* What happened outside: messages, and handovers that can be finished. */
 static void take_in(gang_sched *s)
 {
     gang__inbox_run(s);

@@ -55,8 +55,8 @@ static gang_result take_opts(gang_sched *s, const struct gang_sched_opts *from,
              : GANG_OK;
     if (r != GANG_OK)
         return gang__error(error, r, NULL, "struct gang_sched_opts is not set up");
-    if (o.half_life_ns < 0 || o.usage_weight_milli < 0 || o.refused_ns < 0 || o.max_preempted_tasks < 0 ||
-        o.max_moves < -1 || o.saturation_milli < 0)
+    if (o.half_life_ns < 0 || o.usage_weight_milli < 0 || o.refused_ns < 0 ||
+        o.max_preempted_tasks < 0 || o.max_moves < -1 || o.saturation_milli < 0)
         return gang__error(error, GANG_ERANGE, NULL, "an option is negative");
     if (o.reserved0)
         return gang__error(error, GANG_EINVAL, "reserved0", "is not 0");
@@ -170,7 +170,7 @@ void gang_sched_free(gang_sched *sched)
     if (!s)
         return;
     struct gang_mem mem = s->mem;
-    memset(&s->ops, 0, sizeof(s->ops)); /* nobody is called any more */
+    memset(&s->ops, 0, sizeof(s->ops)); /* no more callbacks */
     free_claims(s);
     free_jobs(s);
     gang__deferred_releases_free(s);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What happens to one gang that is the first in order:
+/* What happens to the gang that is first in order:
  *
  *   class    its request class is brought up to date
  *   defer    backfill may want it after others of its leaf
@@ -39,8 +39,8 @@ bool gang__within_limits(gang_sched *s, struct gang__gang *u, const struct gang_
     return !by;
 }
 
-/* Is the allocation inside the limits? Asked of a gang whose amounts depend on the place. If not, it
- * is released. */
+/* Does the allocation keep to the limits? Asked if the amounts depend on the place. If not, the
+ * allocation is released. */
 static bool is_within_limits(gang_sched *s, struct gang__gang *u, gang_alloc_id alloc)
 {
     uint32_t groups = gang__gang_request(u)->group_count, dim;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The books against what there is: everything that is kept up to date at each change is made out
- * anew from the jobs and their allocations, and compared. */
+/* Audit: all that is kept up to date at each change is computed from the jobs and their
+ * allocations, and compared. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 #include "sched/slice/slice.h"
 #include "sched/usage/usage.h"
 
-/* What a queue should say. */
+/* What a queue should count. */
 struct sums {
     int64_t used[GANG__DIMS], fixed[GANG__DIMS], want[GANG__DIMS];
     int64_t jobs, running, pending, tasks;
@@ -60,7 +60,8 @@ static bool names(const struct gang__stop *l, int64_t task)
     return false;
 }
 
-/* Was it asked to stop? Also one that has stopped, whose place is kept for somebody or could not be given back yet. */
+/* Was the task asked to stop? True also if it has stopped, and its place is kept for a taker or not
+ * released yet. */
 static bool leaves(const struct count *c, int64_t task)
 {
     for (const struct gang__stop *l = c->u->stop.first; l; l = l->next)
@@ -135,7 +136,7 @@ static gang_result check_bin(struct audit *a, const struct gang__gang *u, const 
     return BAD(a, path, "it is not in the bin in which it says it is");
 }
 
-/* Its part in what its queues should say, as the books have it. */
+/* Its part in what its queues should count. */
 static void add_unit(struct audit *a, const struct gang__gang *u, struct sums *sum)
 {
     const gang_request *q = gang__gang_request(u);
@@ -156,7 +157,7 @@ static void add_unit(struct audit *a, const struct gang__gang *u, struct sums *s
     (void)a;
 }
 
-/* What is on its way to who waits for others to leave, or moves, is charged to his queues already. */
+/* The queues count a gang that waits for a handover, or moves, already. */
 static void add_claim(const struct gang__gang *u, struct sums *sum)
 {
     const struct gang__handover *c = u->stop.handover;
@@ -201,7 +202,7 @@ static gang_result check_job(struct audit *a, struct gang__job *job)
             return r;
         add_unit(a, &job->gang[i], &own);
         add_claim(&job->gang[i], &own);
-        /* It runs until it has stopped, for those who count. */
+        /* A job counts as running until it has stopped. */
         runs = runs || job->gang[i].alloc != GANG_ID_NONE || job->gang[i].stop.first ||
                job->gang[i].stop.moving;
     }
@@ -264,7 +265,7 @@ static gang_result check_amounts(struct audit *a, const struct gang__queue_state
     return GANG_OK;
 }
 
-/* What a user is said to have in a leaf. */
+/* What a user should count in a leaf. */
 static gang_result check_user(struct audit *a, const struct gang__queue_state *leaf,
                               const struct gang__user *user)
 {
@@ -294,7 +295,7 @@ static gang_result check_user(struct audit *a, const struct gang__queue_state *l
     return GANG_OK;
 }
 
-/* Those that are READY are in order, and each bin has somebody in it. */
+/* READY wait classes are in order, and none is empty. */
 static gang_result check_ready(struct audit *a, const struct gang__queue_state *leaf)
 {
     for (const struct gang__set_link *n = gang__set_first(&leaf->order.ready); n; n = gang__set_next(n)) {
@@ -330,15 +331,15 @@ static gang_result check_queue(struct audit *a, struct gang__queue_state *q)
 
 /* ---- what is blocked, what is due ------------------------------------------------------------ */
 
-/* Would the queue that is said to block it still do so? Not asked of lending: once who lends
- * uses all of it himself, it is room that is short, and comes back at the same time. */
+/* Does the blocking queue still block the class? Not asked of lending: once the lender uses all of
+ * its share itself, capacity is short instead, and comes back at the same time. */
 static bool is_refused(gang_sched *s, const struct gang__wait_class *bin)
 {
     struct gang__gang *u = gang__wait_class_head(bin);
     if (bin->why != GANG_WAIT_LIMIT && bin->why != GANG_WAIT_GUARANTEE &&
         bin->why != GANG_WAIT_MAX_RUNNING)
         return true;
-    if (u->alloc == GANG_ID_NONE) /* what the groups get may be known only when they have it */
+    if (u->alloc == GANG_ID_NONE) /* amounts may depend on the place */
         return !u->request_class->exact || !gang__limits_allow(s, u, -1, 1);
     for (uint32_t g = 0; g < gang__gang_request(u)->group_count; g++)
         if (gang__gang_lacks(u, g) > 0 &&

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs one copy of a scheduler ahead, from event to event: the end of a job, or what the scheduler
- * itself has due. This file is its host: it accepts all starts, and tasks stop at once when asked. */
+/* Runs one copy of a scheduler ahead, from event to event: the end of a job, or what the
+ * scheduler itself has due. This file is its host: it accepts all starts, and tasks stop at once
+ * when asked. */
 #include <string.h>
 
 #include "base/draw.h"
@@ -268,8 +269,8 @@ struct round {
     int64_t since, most; /* so many turns ago; after so many that moment is moved up */
 };
 
-/* Is all as it was before? Then the slices rotate for ever, and nothing else will happen. Brent (1980):
- * the moment compared with now moves up after 1, 2, 4, ... rotations. */
+/* Is all as it was before? Then the slices rotate for ever, and nothing else will happen. Brent
+ * (1980): the moment compared with now moves up after 1, 2, 4, ... rotations. */
 static bool goes_round(const struct gang__calendar_run *run, struct round *round)
 {
     if (next_end(run) != INT64_MAX || gang__sched_due(run->s) != INT64_MAX) {
@@ -287,8 +288,8 @@ static bool goes_round(const struct gang__calendar_run *run, struct round *round
     return false;
 }
 
-/* Endlessly repeated reservations never finish. When nothing else is due, and all their planned times
- * have passed without a start or stop, nothing will change later. */
+/* Endlessly repeated reservations never finish. When nothing else is due, and all their planned
+ * times have passed without a start or stop, nothing will change later. */
 static bool repeats_in_vain(struct gang__calendar_run *run)
 {
     gang_sched *s = run->s;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Handovers whose victims have all stopped: the taker starts on their places, and gangs that were
- * moved start where they are to. */
+/* Finishing a handover when all its victims have stopped: the taker starts on the places, and moved
+ * gangs start on theirs. */
 #include <string.h>
 
 #include "place/alloc/alloc.h"
@@ -16,15 +16,13 @@
 #include "sched/wake/wake.h"
 #include "sched/where/where.h"
 
-/* Those who were moved start where they are to. */
 static bool start_moved(gang_sched *s, struct gang__stop *l)
 {
     struct gang__gang *u = l->gang;
     gang_alloc_id id;
     if (u->job->held || gang__places_up(s, l->to, l->to_count) != GANG_OK ||
         !gang__class_refresh(s, u->request_class) || !gang__limits_allow(s, u, -1, 1) ||
-        gang_alloc_adopt(s->worker, u->request_class->q, l->to, l->to_count, &id, NULL) !=
-            GANG_OK ||
+        gang_alloc_adopt(s->worker, u->request_class->q, l->to, l->to_count, &id, NULL) != GANG_OK ||
         !gang__grant_start(s, u, id, GANG_REASON_MOVE))
         return false;
     s->info.moved++;
@@ -40,15 +38,14 @@ static void finish_move(gang_sched *s, struct gang__stop *l)
         gang__move_failed(s, l->gang);
 }
 
-/* False: he gets nothing, and what his queues counted for him is there for others. */
+/* False: the taker gets nothing, and its queues count nothing for it any more. */
 static bool start_taker(gang_sched *s, struct gang__handover *c)
 {
     struct gang__gang *u = c->taker;
     gang_alloc_id id;
     int32_t why;
     bool up = gang__places_up(s, c->places, c->place_count) == GANG_OK;
-    if (!gang__class_refresh(s, u->request_class) ||
-        !gang__limits_allow(s, u, c->grow_group, c->place_count))
+    if (!gang__class_refresh(s, u->request_class) || !gang__limits_allow(s, u, c->grow_group, c->place_count))
         return false; /* queues changed meanwhile */
     if (c->grow_group >= 0) {
         if (!up)
@@ -62,14 +59,14 @@ static bool start_taker(gang_sched *s, struct gang__handover *c)
                 s->numbers[i] = first + i;
                 s->by_group[c->places[i].group]++;
             }
-            gang__wake_calendar(s); /* nobody asked the plans */
+            gang__wake_calendar(s); /* the calendar was not asked */
             return gang__grant_growth(s, u, s->numbers, (size_t)c->place_count, s->by_group);
         }
         return false;
     }
-    return ((up && gang_alloc_adopt(s->worker, u->request_class->q, c->places, c->place_count, &id,
-                                    NULL) == GANG_OK) ||
-            (!gang__reserve_binds(s, u) && /* else it has its turn */
+    return ((up && gang_alloc_adopt(s->worker, u->request_class->q, c->places, c->place_count, &id, NULL) ==
+                       GANG_OK) ||
+            (!gang__reserve_binds(s, u) && /* else the cycle tries it */
              gang__where_alloc(s, u, &id, &why) == GANG_OK)) &&
            gang__grant_start(s, u, id, c->reason);
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The owner takes in a submitted job: into the table of jobs, the usage of its queues and the order;
- * or refuses it. */
+/* The owner takes in a submitted job: into the table of jobs, the usage of its queues and the
+ * order; or refuses it. */
 #include <string.h>
 
-#include "sched/calendar/calendar.h"
 #include "sched/intake/intake.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/order/wait_order.h"
@@ -38,7 +37,7 @@ static void set_age(gang_sched *s, struct gang__job *job)
         s->age_high = job->age + 1;
 }
 
-/* It runs already: it has got its places. Such a job has one unit. */
+/* The job runs already, on its places. Such a job has one gang. */
 static void adopt(gang_sched *s, struct gang__job *job, gang_alloc_id alloc)
 {
     struct gang__gang *u = &job->gang[0];
@@ -59,7 +58,7 @@ static void adopt(gang_sched *s, struct gang__job *job, gang_alloc_id alloc)
         u->reports.below_min_ns = INT64_MIN / 2;
 }
 
-/* Its leaf; NULL: it is gone. False: out of memory. */
+/* The leaf of the job; NULL: it was removed. False: out of memory. */
 static bool leaf_of(gang_sched *s, const struct gang__job *job, struct gang__queue_state **leaf)
 {
     gang_result r = GANG_OK;
@@ -71,8 +70,7 @@ static bool leaf_of(gang_sched *s, const struct gang__job *job, struct gang__que
     return r != GANG_ENOMEM;
 }
 
-/* All that it needs, so that it can enter whole. False: out of memory; what was got is used the
- * next time. */
+/* Get all memory that entering needs. False: out of memory; what was got is used the next time. */
 static bool make_ready(gang_sched *s, struct gang__job *job, struct gang__queue_state *leaf)
 {
     if (!make_asks(s, job) || gang__hash_reserve(&s->jobs, &s->mem) != GANG_OK)
@@ -131,7 +129,6 @@ bool gang__job_take(gang_sched *s, struct gang__job *job)
     return true;
 }
 
-/* Not taken in: the host is told, nothing of it remains. */
 void gang__job_refuse(gang_sched *s, struct gang__job *job, const char *text)
 {
     struct gang_event e;

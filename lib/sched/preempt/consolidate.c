@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Consolidation: the same as making room, with everybody as a candidate; it fails if anybody is
- * lost. */
+/* Consolidation: an attempt with every preemptible gang as a candidate, which fails if any victim
+ * is lost rather than moved. */
 
 #include "core/snapshot.h"
 #include <string.h>
 
 #include "sched/preempt/preempt_in.h"
 
-enum { MOST_MOVABLE = 1024 }; /* candidates of a consolidation */
+enum { MOST_MOVABLE = 1024 }; /* candidates of an attempt */
 
-/* A node that is drained is none: what runs there may leave, but the taker does not start there. */
 static int32_t mark_node(const struct gang_task *task, void *user)
 {
     const gang_sched *s = user;
@@ -19,8 +18,8 @@ static int32_t mark_node(const struct gang_task *task, void *user)
     return 0;
 }
 
-/* Place the taker on the nodes of the victims alone, so that what is free elsewhere is left to
- * them. */
+/* Place the taker on the nodes of the victims alone, so that free capacity elsewhere is left to the
+ * victims. */
 static bool place_on_theirs(struct gang__preemption *p)
 {
     gang_sched *s = p->s;
@@ -39,7 +38,7 @@ static bool place_on_theirs(struct gang__preemption *p)
     return gang__preempt_place_in(p, &w);
 }
 
-/* The first `count` that may be moved. False: there are not so many. */
+/* Take the first `count` gangs that may move. False: there are fewer. */
 static bool take_first(struct gang__preemption *p, size_t count)
 {
     gang_sched *s = p->s;
@@ -56,8 +55,8 @@ static bool take_first(struct gang__preemption *p, size_t count)
     return s->preempt.victims->count == count;
 }
 
-/* More and more of them, until the taker has a place and nobody is lost. Each number is tried with
- * the taker wherever it likes, and on their nodes alone. */
+/* Candidates are doubled until the taker has a place and no victim is lost. Each number is tried
+ * with the taker anywhere, and with the taker on the nodes of the victims. */
 bool gang__preempt_consolidate(struct gang__preemption *p)
 {
     for (size_t count = 1; count <= MOST_MOVABLE; count *= 2)

@@ -18,12 +18,11 @@ void gang__victim_shift(struct gang__preemption *p, const struct gang__victim *v
     p->tasks -= sign * (v->whole ? u->tasks - u->victim.tentative_count : 1);
     if (!v->whole)
         gang__usage_shift(u->job->leaf, ask, v->group, sign);
-    else if (ask->q->group_count == 1) /* most are such: spare them two more places in memory */
+    else if (ask->q->group_count == 1) /* most gangs have one group: spare them two cache misses */
         gang__usage_shift(u->job->leaf, ask, 0, sign * (u->tasks - u->victim.tentative_count));
     else
         for (uint32_t g = 0; g < ask->q->group_count; g++)
-            gang__usage_shift(u->job->leaf, ask, g,
-                              sign * (u->has[g] - u->victim.tentative_tasks[g]));
+            gang__usage_shift(u->job->leaf, ask, g, sign * (u->has[g] - u->victim.tentative_tasks[g]));
 }
 
 void gang__victim_count(const struct gang__victim *v, int64_t sign)
@@ -67,7 +66,7 @@ static int32_t rest_task(const struct gang_task *task, void *user)
     return 0;
 }
 
-/* Release what its allocation holds, or take it back. */
+/* Release what the allocation holds in the snapshot, or take it back. */
 static gang_result release_own(struct gang__preemption *p, struct gang__victim *v, bool back)
 {
     gang_sched *s = p->s;

@@ -9,7 +9,7 @@
  *      the limits of its queues and has a place. The place is looked for when the amounts suffice,
  *      and then each time the number of victims has doubled.
  *   2. From the last victim to the first: spare it if it can stay; move it if it fits elsewhere.
- *   3. Check that the taker does not end relatively fuller than those who give.
+ *   3. Check that the taker does not end relatively fuller than a giver.
  *   4. Commit: ask the victims to stop, and hand their places over to the taker (sched/stop).
  *
  * A gang is preempted only if the taker then starts. */
@@ -127,7 +127,8 @@ bool gang__preempt_settle(struct gang__preemption *p)
 
 /* ---- 4. one attempt ----------------------------------------------------------------------------- */
 
-/* Undoes all that the tentative victims of the attempt changed; those that move are back already. */
+/* Undoes all that the tentative victims of the attempt changed; those that move are back
+ * already. */
 static void undo_victims(gang_sched *s, const struct gang__trial_record *r)
 {
     struct gang__victims *v = s->preempt.victims;

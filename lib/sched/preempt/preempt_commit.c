@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Carrying out what was planned: all that needs memory first, then asking, which cannot fail. */
+/* Committing an attempt: first all that needs memory (stops, the handover), then the requests to
+ * stop, which cannot fail. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +10,7 @@
 #include "sched/preempt/preempt_in.h"
 #include "sched/stop/stop.h"
 
-/* Numbers of the tasks of a unit that go one by one, ascending. 0: out of memory. */
+/* Numbers of the tasks of a gang that stop on their own, ascending. 0: out of memory. */
 static size_t single_tasks(gang_sched *s, const struct gang__gang *u)
 {
     struct gang__victims *v = s->preempt.victims;
@@ -45,7 +46,7 @@ static bool note_target(gang_sched *s, struct gang__stop *l, const struct gang__
     return true;
 }
 
-/* Who falls whole is asked once, also for those of its tasks that were taken before. */
+/* A gang that is preempted whole is asked once, also for tasks that were taken before. */
 static bool make_stop(struct gang__preemption *p, struct gang__victim *x)
 {
     gang_sched *s = p->s;
@@ -77,7 +78,7 @@ static void drop_stops(struct gang__preemption *p)
     v->failed = true;
 }
 
-/* One may have stopped because another one did. */
+/* A callback may have stopped a victim meanwhile. */
 static void ask_to_stop(struct gang__preemption *p, struct gang__handover *c)
 {
     gang_sched *s = p->s;
@@ -91,8 +92,8 @@ static void ask_to_stop(struct gang__preemption *p, struct gang__handover *c)
     }
 }
 
-/* Where the preempted end, a job ends with the first of its gangs: the others are asked to stop, too. They make room for
- * nobody in particular. */
+/* Where preempted jobs end, a job ends with the first of its gangs: its other gangs are asked to
+ * stop, too, for no taker. */
 static void stop_rest(struct gang__preemption *p)
 {
     struct gang__victims *v = p->s->preempt.victims;

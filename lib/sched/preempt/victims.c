@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who may be displaced, and in which order. */
+/* Which gangs may be preempted at all, and in which order: a heap of cursors, two for each leaf. */
 #include <string.h>
 
 #include "place/request/request.h"
@@ -12,15 +12,14 @@
 static bool is_sacred(gang_sched *s, const struct gang__gang *u)
 {
     const struct gang__queue *q = u->job->leaf->q;
-    if (u->job->preemptible == GANG_NOT_PREEMPTIBLE || q->fixed || u->stop.first ||
-        u->stop.handover || u->alloc == GANG_ID_NONE || u->job->ending ||
-        u->tasks == 0) /* nothing of it runs: nothing is gained */
+    if (u->job->preemptible == GANG_NOT_PREEMPTIBLE || q->fixed || u->stop.first || u->stop.handover ||
+        u->alloc == GANG_ID_NONE || u->job->ending ||
+        u->tasks == 0) /* none of its tasks runs: preempting it frees nothing */
         return true;
     int64_t until = gang__add_sat(u->started_ns, q->min_runtime_ns);
     if (q->min_runtime_ns <= 0 || until <= s->now_ns)
         return false;
-    s->preempt.min_runtime_due_ns =
-        until < s->preempt.min_runtime_due_ns ? until : s->preempt.min_runtime_due_ns;
+    s->preempt.min_runtime_due_ns = until < s->preempt.min_runtime_due_ns ? until : s->preempt.min_runtime_due_ns;
     return true;
 }
 
@@ -74,7 +73,8 @@ static int32_t gather_task(const struct gang_task *task, void *user)
     return 0;
 }
 
-/* Could one task of the group go without the group, a set or the unit falling below its minimum? */
+/* May one task of the group stop without the group, a group set or the gang falling below its
+ * minimum? */
 static bool can_spare(const struct gang__gang *u, const int64_t *left, int64_t all, uint32_t group)
 {
     const gang_request *q = gang__gang_request(u);
@@ -97,8 +97,7 @@ static bool can_spare(const struct gang__gang *u, const int64_t *left, int64_t a
     return true;
 }
 
-/* Put what may go into the order in which it goes: groups that are given up first, in a group the
- * newest. */
+/* Order the tasks that may stop: groups by their order, in a group the newest task first. */
 static size_t order_spares(struct gang__gang *u, struct gang__cursor *c, int64_t *left)
 {
     size_t kept = 0;
@@ -145,8 +144,7 @@ static void load_spares(gang_sched *s, struct gang__cursor *c, struct gang__gang
 
 static struct gang__gang *unit_of(const struct gang__cursor *c, struct gang__set_link *n)
 {
-    return c->whole ? GANG__OF(struct gang__gang, victim.link, n)
-                    : GANG__OF(struct gang__gang, victim.elastic_link, n);
+    return c->whole ? GANG__OF(struct gang__gang, victim.link, n) : GANG__OF(struct gang__gang, victim.elastic_link, n);
 }
 
 static struct gang__gang *unit_at(const struct gang__cursor *c)
@@ -161,8 +159,8 @@ static const struct gang__gang *coming(const struct gang__cursor *c, uint32_t i)
     return unit_of(c, c->coming[(c->first + i) % GANG__VICTIMS_AHEAD]);
 }
 
-/* Thousands of victims lie all over the memory, and what is waited for is hardly more than that:
- * ask for it in time. Two at once, so that who looks at few only does not look far. */
+/* Prefetch: thousands of victims lie all over the memory, and cache misses are most of the cost.
+ * Two at a time, so that a short search does not prefetch many. */
 static void look_ahead(gang_sched *s, struct gang__cursor *c)
 {
     for (int i = 0; i < 2 && c->known < GANG__VICTIMS_AHEAD && c->last; i++) {
@@ -194,7 +192,7 @@ static struct gang__set_link *next_of(gang_sched *s, struct gang__cursor *c)
     return next;
 }
 
-/* On to something that could fall. False: there is nothing more. */
+/* Step to the next gang that may be preempted. False: there is none. */
 static bool settle_cursor(gang_sched *s, struct gang__cursor *c)
 {
     for (; c->at; c->at = next_of(s, c)) {
@@ -209,7 +207,7 @@ static bool settle_cursor(gang_sched *s, struct gang__cursor *c)
     return false;
 }
 
-/* Which of two cursors has the next victim? */
+/* Does the victim of cursor `a` come before that of `b`? */
 static bool comes_before(const struct gang__cursor *a, const struct gang__cursor *b)
 {
     const struct gang__job *x = unit_at(a)->job, *y = unit_at(b)->job;
@@ -284,7 +282,7 @@ bool gang__victims_open(gang_sched *s, const struct gang__queue_state *mine, boo
     return true;
 }
 
-/* Past the one that it is at. False: there is nothing more. */
+/* Step past the current victim. False: there is none after it. */
 static bool step_cursor(gang_sched *s, struct gang__cursor *c)
 {
     if (!c->whole && ++c->next < c->spares)
@@ -293,7 +291,7 @@ static bool step_cursor(gang_sched *s, struct gang__cursor *c)
     return settle_cursor(s, c);
 }
 
-/* Past the last one that was told. */
+/* Step past the victim that was returned last. */
 static void step(gang_sched *s, struct gang__victims *v)
 {
     struct gang__cursor *c = &v->cursor[0];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests for a copy (copy.h). The request of a job is read from its request text, which is complete
- * (usage/). */
+/* Requests for a copy (copy.h). The request of a job is read from its request text, which is
+ * complete (usage/). */
 #include <string.h>
 
 #include "base/two_pass_block.h"

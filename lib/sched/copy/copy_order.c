@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Wait classes in a copy (copy.h). All gangs are in their classes and ready. Classes that are blocked or
- * deferred in the original are put into the same state. Otherwise each would be tried once, and a gang
- * that the original does not try could start here. */
+/* Wait classes in a copy (copy.h). All gangs are in their classes and ready. Classes that are
+ * blocked or deferred in the original are put into the same state. Otherwise each would be tried
+ * once, and a gang that the original does not try could start here. */
 #include "core/commit/commit.h"
 #include "place/alloc/alloc.h"
 #include "sched/backfill/candidates.h"

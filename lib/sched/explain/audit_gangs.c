@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Audit of units: who waits, who stops, who is waited for, what is due (state.h). */
+/* Audit of gangs: waiting, stopping, handovers and timers. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,16 +17,17 @@ static gang_result wrong(struct gang_error *error, const struct gang__gang *u, c
     return gang__error(error, GANG_EINVAL, path, "%s", text);
 }
 
-/* ---- who waits --------------------------------------------------------------------------------- */
+/* ---- waiting ----------------------------------------------------------------------------------- */
 
-/* Those who wait are to be sorted anew, for what is reserved is other than it was. */
+/* Wait classes are to be sorted again, because reservations changed. */
 static bool resorts(const gang_sched *s)
 {
     return s->reserve.all && s->reserve.count > 0 &&
            (s->reserve.all->rebin || s->reserve.all->upset);
 }
 
-/* Whose turn may come is in a bin, unless memory was short, or his time came and no run has been since. */
+/* A gang that may be tried is in a wait class, unless memory was short, or its time came and no run
+ * has been since. */
 static const char *wait_fault(gang_sched *s, struct gang__gang *u)
 {
     struct gang__job *job = u->job;
@@ -43,7 +44,7 @@ static const char *wait_fault(gang_sched *s, struct gang__gang *u)
     return NULL;
 }
 
-/* ---- who stops --------------------------------------------------------------------------------- */
+/* ---- stopping ---------------------------------------------------------------------------------- */
 
 static bool is_of(const struct gang__handover *c, const struct gang__stop *leave)
 {
