@@ -229,7 +229,7 @@ static void commit(struct swap *w)
     gang__order_forget(s);
     for (uint32_t i = 0; i < count; i++)
         if (!gang__queue_by_id(w->queues, old[i]->q->id)) {
-            old[i]->next = before->gone;
+            old[i]->next_gone = before->gone;
             before->gone = old[i];
         }
     gang__release(&s->mem, old);
