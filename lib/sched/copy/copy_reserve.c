@@ -203,13 +203,13 @@ static struct gang__reserve *reserve_as(const gang_sched *s, const struct gang__
 void gang__reserve_members_copy(gang_sched *s, const gang_sched *from)
 {
     for (struct gang__set_link *n = gang__set_first(&from->by_id); n; n = gang__set_next(n)) {
-        const struct gang__job *old = GANG__OF(struct gang__job, all, n);
+        const struct gang__job *old = GANG__OF(struct gang__job, by_id, n);
         struct gang__job *job = gang__job_of(s, old->id);
         job->reserve.id = old->reserve.id;
         job->reserve.named = reserve_as(s, old->reserve.named);
-        for (uint32_t i = 0; i < job->unit_count; i++) {
-            job->unit[i].reserve.inside_of = reserve_as(s, old->unit[i].reserve.inside_of);
-            job->unit[i].reserve.until_ns = old->unit[i].reserve.until_ns;
+        for (uint32_t i = 0; i < job->gang_count; i++) {
+            job->gang[i].reserve.inside_of = reserve_as(s, old->gang[i].reserve.inside_of);
+            job->gang[i].reserve.until_ns = old->gang[i].reserve.until_ns;
         }
     }
 }

@@ -19,7 +19,7 @@ struct gang__reason *gang__reason_add(struct gang__reasons *l, int32_t why, int3
         return NULL;
     }
     struct gang__reason *r = &l->reason[l->count++];
-    const struct gang__wait_class *bin = l->unit->bin;
+    const struct gang__wait_class *bin = l->unit->order.wait_class;
     memset(r, 0, sizeof(*r));
     r->wait.size = sizeof(r->wait);
     r->wait.reason = why;
@@ -63,8 +63,8 @@ bool gang__explain_waits(const struct gang__gang *u)
     if (job->state == GANG_JOB_ENDED || job->ending || u->over)
         return false;
     if (u->alloc != GANG_ID_NONE)
-        return u->claim || u->bin || gang__slice_is_out(u);
-    return !u->leaves || u->moving;
+        return u->stop.handover || u->order.wait_class || gang__slice_is_out(u);
+    return !u->stop.first || u->stop.moving;
 }
 
 /* The gates of a gang that may be tried, in the order in which the cycle asks them; capacity is
@@ -81,10 +81,10 @@ static gang_result explain_gang(struct gang__reasons *l)
     uint32_t count;
     if (u->job->wait_why && l->count == 0)
         gang__explain_held(l);
-    else if (!u->job->wait_why && !u->bin && !u->claim && !u->moving)
+    else if (!u->job->wait_why && !u->order.wait_class && !u->stop.handover && !u->stop.moving)
         gang__explain_group_after(l);
-    if (u->claim || u->moving) {
-        gang__explain_handover(l, u->claim ? u->claim : u->moving->claim);
+    if (u->stop.handover || u->stop.moving) {
+        gang__explain_handover(l, u->stop.handover ? u->stop.handover : u->stop.moving->handover);
         return GANG_OK;
     }
     if (gang__slice_is_out(u)) {
@@ -129,8 +129,8 @@ gang_result gang__reasons_collect(gang_sched *s, struct gang__job *job, struct g
     gang_result r = GANG_OK;
     memset(l, 0, sizeof(*l));
     l->s = s;
-    for (uint32_t i = 0; i < job->unit_count && r == GANG_OK; i++) {
-        l->unit = &job->unit[i];
+    for (uint32_t i = 0; i < job->gang_count && r == GANG_OK; i++) {
+        l->unit = &job->gang[i];
         if (gang__explain_waits(l->unit))
             r = explain_gang(l);
         if (l->failed)

@@ -12,10 +12,10 @@ int32_t gang__group_in_job(const struct gang__gang *u, uint32_t group)
 
 static const char *gang__name_of_group(const struct gang__job *job, int32_t group)
 {
-    for (uint32_t i = 0; i < job->unit_count; i++)
-        for (uint32_t g = 0; g < gang__gang_request(&job->unit[i])->group_count; g++)
-            if (gang__group_in_job(&job->unit[i], g) == group)
-                return gang__gang_request(&job->unit[i])->group[g].name;
+    for (uint32_t i = 0; i < job->gang_count; i++)
+        for (uint32_t g = 0; g < gang__gang_request(&job->gang[i])->group_count; g++)
+            if (gang__group_in_job(&job->gang[i], g) == group)
+                return gang__gang_request(&job->gang[i])->group[g].name;
     return "";
 }
 
@@ -108,12 +108,12 @@ void gang__explain_handover(struct gang__reasons *l, const struct gang__handover
 {
     int64_t tasks = 0, until = 0;
     gang_job_id blocker = GANG_ID_NONE;
-    for (const struct gang__stop *v = claim->leaves; v; v = v->next_of_claim) {
-        if (v->gone)
+    for (const struct gang__stop *v = claim->stops; v; v = v->next_of_handover) {
+        if (v->stopped)
             continue;
         tasks += (int64_t)v->left;
         until = v->deadline_ns > until ? v->deadline_ns : until;
-        blocker = v->unit->job->id;
+        blocker = v->gang->job->id;
     }
     struct gang__reason *r =
         gang__reason_add(l, GANG_WAIT_VICTIMS, GANG_WAIT_CATEGORY_NOT_NOW, NULL);
@@ -124,6 +124,6 @@ void gang__explain_handover(struct gang__reasons *l, const struct gang__handover
     r->wait.until_ns = until;
     r->wait.requested = tasks;
     gang__reason_say(r, "%" PRId64 " task%s displaced %s ha%s not stopped yet", tasks,
-                     tasks == 1 ? "" : "s", l->unit->claim ? "for it" : "as it moves",
+                     tasks == 1 ? "" : "s", l->unit->stop.handover ? "for it" : "as it moves",
                      tasks == 1 ? "s" : "ve");
 }

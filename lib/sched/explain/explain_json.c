@@ -63,10 +63,10 @@ static json_t *list_json(struct gang__json_maker *m, const struct gang__job *job
 static struct gang__gang *gang_without_place(const struct gang__job *job,
                                              const struct gang__reasons *l)
 {
-    for (uint32_t i = 0; gang__reasons_have(l, GANG_WAIT_CAPACITY) && i < job->unit_count; i++)
-        if (gang__explain_waits(&job->unit[i]) && job->unit[i].alloc == GANG_ID_NONE &&
-            !job->unit[i].places)
-            return &job->unit[i];
+    for (uint32_t i = 0; gang__reasons_have(l, GANG_WAIT_CAPACITY) && i < job->gang_count; i++)
+        if (gang__explain_waits(&job->gang[i]) && job->gang[i].alloc == GANG_ID_NONE &&
+            !job->gang[i].places)
+            return &job->gang[i];
     return NULL;
 }
 

@@ -13,8 +13,8 @@ static int64_t held_by(const struct gang__gang *u, uint32_t dim)
 {
     int64_t sum = 0;
     for (uint32_t g = 0; g < gang__gang_request(u)->group_count; g++)
-        for (uint32_t i = 0; i < u->ask->group[g].count; i++) {
-            const struct gang__take *t = &u->ask->take[u->ask->group[g].from + i];
+        for (uint32_t i = 0; i < u->request_class->group[g].count; i++) {
+            const struct gang__take *t = &u->request_class->take[u->request_class->group[g].from + i];
             sum += t->dim == dim ? t->amount * u->has[g] : 0;
         }
     return sum;
@@ -31,9 +31,9 @@ gang_job_id gang__explain_holder(gang_sched *s, const struct gang__queue_state *
         const struct gang__queue_state *q = s->qs[i];
         if (!q->q->leaf || !gang__queue_is_below(q, top))
             continue;
-        struct gang__set_link *n = gang__set_first(&q->fall);
+        struct gang__set_link *n = gang__set_first(&q->victims);
         for (; n && looked < 256; n = gang__set_next(n), looked++) {
-            const struct gang__gang *u = GANG__OF(struct gang__gang, fall, n);
+            const struct gang__gang *u = GANG__OF(struct gang__gang, victim.link, n);
             if (held_by(u, dim) > most) {
                 most = held_by(u, dim);
                 id = u->job->id;
@@ -76,8 +76,8 @@ static void explain_bound(struct gang__reasons *l, int32_t why, const struct gan
 
 static bool is_fixed(const struct gang__gang *u)
 {
-    if (u->bin)
-        return u->bin->fixed;
+    if (u->order.wait_class)
+        return u->order.wait_class->fixed;
     return u->job->preemptible == GANG_NOT_PREEMPTIBLE ||
            (u->job->preemptible == GANG_SEMI_PREEMPTIBLE && u->alloc == GANG_ID_NONE);
 }
@@ -124,7 +124,7 @@ void gang__explain_lending(struct gang__reasons *l, const struct gang__take *tak
 void gang__explain_user(struct gang__reasons *l, const struct gang__take *take, uint32_t count)
 {
     const struct gang__gang *u = l->unit;
-    const struct gang__user *user = u->job->user_in;
+    const struct gang__user *user = u->job->leaf_user;
     int64_t gang[GANG_MAX_KINDS] = {0}, limit[GANG_MAX_KINDS] = {0};
     if (!user)
         return;
@@ -166,8 +166,8 @@ void gang__explain_max_running(struct gang__reasons *l, const struct gang__take 
     for (const struct gang__queue_state *q = leaf; q->parent; q = q->parent)
         if (q->running >= q->q->max_running)
             explain_running(l, q, q->running, q->q->max_running, "");
-    if (job->user_in && job->user_in->running >= leaf->q->max_running_per_user)
-        explain_running(l, leaf, job->user_in->running, leaf->q->max_running_per_user,
+    if (job->leaf_user && job->leaf_user->running >= leaf->q->max_running_per_user)
+        explain_running(l, leaf, job->leaf_user->running, leaf->q->max_running_per_user,
                         " of a user");
 }
 
@@ -179,12 +179,12 @@ static void explain_barred(struct gang__reasons *l, const struct gang__queue_sta
     if (head->job == u->job)
         return;
     struct gang__reason *r = gang__reason_add(
-        l, head->starved ? GANG_WAIT_STARVED : GANG_WAIT_BEHIND, GANG_WAIT_CATEGORY_POLICY, leaf);
+        l, head->bypass.starved ? GANG_WAIT_STARVED : GANG_WAIT_BEHIND, GANG_WAIT_CATEGORY_POLICY, leaf);
     if (!r)
         return;
     r->rank = RANK_LAST;
     r->wait.blocker = head->job->id;
-    if (head->starved)
+    if (head->bypass.starved)
         gang__reason_say(r, "job %" PRIu64 " is starved, and nothing in queue \"%s\" passes it",
                          head->job->id, leaf->q->name);
     else
@@ -197,14 +197,14 @@ void gang__explain_behind(struct gang__reasons *l, const struct gang__take *take
     (void)take, (void)count;
     const struct gang__gang *u = l->unit;
     const struct gang__queue_state *leaf = u->job->leaf;
-    if (!u->bin)
+    if (!u->order.wait_class)
         return;
-    const struct gang__wait_class *bars = gang__order_bars(leaf, u->bin);
+    const struct gang__wait_class *bars = gang__order_bars(leaf, u->order.wait_class);
     if (bars) {
         explain_barred(l, leaf, bars);
         return;
     }
-    if (u->bin->state != GANG__CLASS_BLOCKED || u->bin->why != GANG_WAIT_STARVED)
+    if (u->order.wait_class->state != GANG__CLASS_BLOCKED || u->order.wait_class->why != GANG_WAIT_STARVED)
         return;
     const struct gang__gang *first = gang__bypass_concerns(l->s, u);
     struct gang__reason *r =

@@ -99,7 +99,7 @@ void gang__explain_planned(struct gang__reasons *l, const struct gang__take *tak
 {
     (void)take, (void)count;
     const struct gang__gang *u = l->unit, *first;
-    const struct gang__wait_class *bin = u->bin;
+    const struct gang__wait_class *bin = u->order.wait_class;
     bool behind = bin && bin->state == GANG__CLASS_BLOCKED && bin->why == GANG_WAIT_PLANNED;
     if (u->calendar.plan) {
         char nodes[160];
@@ -148,7 +148,7 @@ void gang__explain_reservation(struct gang__reasons *l, const struct gang__take 
 /* A suspended gang resumes on its old places only. */
 static void explain_suspended(struct gang__reasons *l)
 {
-    const struct gang__wait_class *bin = l->unit->bin;
+    const struct gang__wait_class *bin = l->unit->order.wait_class;
     if (!bin || bin->state != GANG__CLASS_BLOCKED || bin->why != GANG_WAIT_CAPACITY)
         return;
     struct gang__reason *r =
@@ -159,14 +159,14 @@ static void explain_suspended(struct gang__reasons *l)
 
 static void explain_cells(struct gang__reasons *l)
 {
-    const struct gang__wait_class *bin = l->unit->bin;
+    const struct gang__wait_class *bin = l->unit->order.wait_class;
     if (!bin || bin->state != GANG__CLASS_BLOCKED || bin->why != GANG_WAIT_CELLS)
         return;
     struct gang__reason *r =
-        gang__reason_add(l, GANG_WAIT_CELLS, GANG_WAIT_CATEGORY_POLICY, bin->by);
+        gang__reason_add(l, GANG_WAIT_CELLS, GANG_WAIT_CATEGORY_POLICY, bin->blocked_by);
     if (r)
         gang__reason_say(r, "its place would break the cells guaranteed to %s%s",
-                         bin->by ? "queue " : "others", bin->by ? bin->by->q->name : "");
+                         bin->blocked_by ? "queue " : "others", bin->blocked_by ? bin->blocked_by->q->name : "");
 }
 
 /* The gang has its places, and waits for its quantum. */
@@ -193,7 +193,7 @@ void gang__explain_slice(struct gang__reasons *l)
 /* No row of time slices has capacity beside the other gangs. */
 static bool explain_rows(struct gang__reasons *l)
 {
-    const struct gang__wait_class *bin = l->unit->bin;
+    const struct gang__wait_class *bin = l->unit->order.wait_class;
     struct gang_queue_info info;
     if (!gang__slice_concerns(l->unit) || l->unit->alloc != GANG_ID_NONE || !bin ||
         bin->state != GANG__CLASS_BLOCKED || bin->why != GANG_WAIT_CAPACITY)

@@ -15,8 +15,8 @@
 /* The usage of its user changed. */
 static void note_user(gang_sched *s, const struct gang__job *job)
 {
-    if (job->user_in)
-        gang__order_user(s, job->leaf, job->user_in);
+    if (job->leaf_user)
+        gang__order_user(s, job->leaf, job->leaf_user);
 }
 
 bool gang__grant_start(gang_sched *s, struct gang__gang *u, gang_alloc_id alloc, int32_t reason)
@@ -27,12 +27,12 @@ bool gang__grant_start(gang_sched *s, struct gang__gang *u, gang_alloc_id alloc,
     gang__bypass_over(u);
     gang__usage_out(s, u);
     u->alloc = alloc;
-    if (u->ask->exact) {
+    if (u->request_class->exact) {
         u->tasks = 0;
         for (uint32_t g = 0; g < gang__gang_request(u)->group_count; g++)
-            u->tasks += u->has[g] = u->ask->gang_of[g];
+            u->tasks += u->has[g] = u->request_class->gang_tasks[g];
     }
-    if (!u->ask->exact || resumes)
+    if (!u->request_class->exact || resumes)
         gang__gang_count(s, u);
     u->started_ns = s->now_ns;
     u->served_ns = 0;
@@ -67,7 +67,7 @@ bool gang__grant_tell(gang_sched *s, struct gang__gang *u, int32_t reason)
     gang__release(&s->mem, u->places);
     u->places = NULL;
     u->begun = true;
-    job->back_off_now = job->back_off_ns;
+    job->next_back_off_ns = job->back_off_ns;
     job->ready_ns = -1;
     if (job->state != GANG_JOB_RUNNING) { /* no other gang of the job runs yet */
         gang__time_limit_begin(s, job);

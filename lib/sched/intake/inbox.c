@@ -61,34 +61,34 @@ static bool take_jobs(gang_sched *s, struct gang__job *job)
 
 static void set_priority(gang_sched *s, struct gang__job *job, int64_t priority)
 {
-    for (uint32_t i = 0; i < job->unit_count; i++) {
-        gang__order_leave(s, &job->unit[i]);
-        gang__victims_leave(&job->unit[i]);
+    for (uint32_t i = 0; i < job->gang_count; i++) {
+        gang__order_leave(s, &job->gang[i]);
+        gang__victims_leave(&job->gang[i]);
     }
     job->priority = priority;
-    for (uint32_t i = 0; i < job->unit_count; i++)
-        if (job->unit[i].alloc != GANG_ID_NONE)
-            gang__victims_enter(s, &job->unit[i]);
+    for (uint32_t i = 0; i < job->gang_count; i++)
+        if (job->gang[i].alloc != GANG_ID_NONE)
+            gang__victims_enter(s, &job->gang[i]);
     s->wake.changes++;
     gang__job_settle(s, job);
 }
 
 static void set_time_limit(gang_sched *s, struct gang__job *job, int64_t limit)
 {
-    for (uint32_t i = 0; i < job->unit_count; i++)
-        gang__order_leave(s, &job->unit[i]);
+    for (uint32_t i = 0; i < job->gang_count; i++)
+        gang__order_leave(s, &job->gang[i]);
     job->time_limit_ns = limit;
     job->reserve.limit_kept = false;
-    for (uint32_t i = 0; i < job->unit_count; i++)
-        gang__wake_holding(s, &job->unit[i]);
+    for (uint32_t i = 0; i < job->gang_count; i++)
+        gang__wake_holding(s, &job->gang[i]);
     gang__wake_calendar(s);
     gang__job_settle(s, job);
 }
 
 static bool holds_something(const struct gang__job *job)
 {
-    for (uint32_t i = 0; i < job->unit_count; i++)
-        if (job->unit[i].alloc != GANG_ID_NONE)
+    for (uint32_t i = 0; i < job->gang_count; i++)
+        if (job->gang[i].alloc != GANG_ID_NONE)
             return true;
     return false;
 }
@@ -182,7 +182,7 @@ void gang__inbox_run(gang_sched *s)
         }
         gang__jobs_drain(s);
         s->info.messages++;
-        s->heard += !answers; /* its own request is no external event */
+        s->external_events += !answers; /* its own request is no external event */
     }
 }
 

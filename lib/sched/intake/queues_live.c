@@ -232,8 +232,8 @@ gang_result gang_queue_set_state(gang_sched *sched, gang_queue_id id, int32_t st
 static void copy_past(struct gang__queue_state *to, const struct gang__queue_state *from)
 {
     to->idle_since_ns = from->idle_since_ns;
-    if (to->decayed && from->decayed)
-        memcpy(to->decayed, from->decayed, GANG__DIMS * sizeof(*to->decayed));
+    if (to->past_use && from->past_use)
+        memcpy(to->past_use, from->past_use, GANG__DIMS * sizeof(*to->past_use));
 }
 
 gang_result gang__config_copy(gang_sched *s, gang_sched *from, struct gang_error *error)

@@ -110,15 +110,15 @@ static bool make_qs(struct swap *w)
 static bool make_room(struct swap *w)
 {
     gang_sched *s = w->s;
-    for (size_t b = 0; b < s->asks.cap; b++)
-        for (struct gang__hash_link *n = s->asks.bucket[b]; n; n = n->next) {
+    for (size_t b = 0; b < s->classes.cap; b++)
+        for (struct gang__hash_link *n = s->classes.bucket[b]; n; n = n->next) {
             struct gang__request_class *ask = GANG__OF(struct gang__request_class, link, n);
-            if (!gang__grow(&s->mem, (void **)&ask->take, &ask->take_room,
+            if (!gang__grow(&s->mem, (void **)&ask->take, &ask->take_cap,
                             (size_t)ask->q->group_count * w->queues->dims, sizeof(*ask->take)))
                 return false;
         }
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
-        struct gang__job *job = GANG__OF(struct gang__job, all, n);
+        struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
         const struct gang__queue *q = gang__queue_by_id(w->queues, job->leaf->q->id);
         if (q && gang__asks_users(q) && !gang__user_of(s, job->leaf, job->user))
             return false;
@@ -143,10 +143,10 @@ static bool prepare(struct swap *w)
 static void all_leave(gang_sched *s)
 {
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
-        struct gang__job *job = GANG__OF(struct gang__job, all, n);
-        for (uint32_t i = 0; i < job->unit_count; i++) {
-            gang__order_leave(s, &job->unit[i]);
-            gang__victims_leave(&job->unit[i]);
+        struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
+        for (uint32_t i = 0; i < job->gang_count; i++) {
+            gang__order_leave(s, &job->gang[i]);
+            gang__victims_leave(&job->gang[i]);
         }
     }
 }
@@ -154,23 +154,23 @@ static void all_leave(gang_sched *s)
 static void enter_books(gang_sched *s, struct gang__job *job)
 {
     struct gang__queue_state *leaf = job->leaf;
-    job->user_in = gang__asks_users(leaf->q) ? gang__user_of(s, leaf, job->user) : NULL;
+    job->leaf_user = gang__asks_users(leaf->q) ? gang__user_of(s, leaf, job->user) : NULL;
     job->counted_pending = job->counted_running = false;
-    for (uint32_t i = 0; i < job->unit_count; i++) {
-        struct gang__gang *u = &job->unit[i];
-        (void)gang__class_refresh(s, u->ask);
+    for (uint32_t i = 0; i < job->gang_count; i++) {
+        struct gang__gang *u = &job->gang[i];
+        (void)gang__class_refresh(s, u->request_class);
         if (job->state == GANG_JOB_ENDED)
             continue;
-        if (job->user_in)
-            job->user_in->waiting += u->wanted;
+        if (job->leaf_user)
+            job->leaf_user->waiting += u->demands;
         gang__usage_in(s, u);
-        if (u->claim && u->claim->charged)
-            gang__handover_charge(u->claim, 1);
-        if (u->moving)
+        if (u->stop.handover && u->stop.handover->charged)
+            gang__handover_charge(u->stop.handover, 1);
+        if (u->stop.moving)
             gang__usage_promise(u, -1, 1);
-        if (u->claim && u->claim->comes) {
-            u->claim->comes = false; /* the queues count from zero */
-            gang__handover_comes(u->claim, true);
+        if (u->stop.handover && u->stop.handover->counted_promised) {
+            u->stop.handover->counted_promised = false; /* the queues count from zero */
+            gang__handover_comes(u->stop.handover, true);
         }
         if (u->alloc != GANG_ID_NONE)
             gang__victims_enter(s, u);
@@ -185,9 +185,9 @@ static void enter_books(gang_sched *s, struct gang__job *job)
 static void all_enter(gang_sched *s)
 {
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n))
-        enter_books(s, GANG__OF(struct gang__job, all, n));
+        enter_books(s, GANG__OF(struct gang__job, by_id, n));
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n))
-        gang__job_settle(s, GANG__OF(struct gang__job, all, n));
+        gang__job_settle(s, GANG__OF(struct gang__job, by_id, n));
 }
 
 static void link_queues(gang_sched *s)
@@ -210,7 +210,7 @@ void gang__config_enter(gang_sched *s)
     for (uint32_t i = 0; i < s->queues->count; i++)
         gang__queue_reset(s->qs[i]);
     gang__queue_reset(&s->root);
-    s->total_epoch = 0; /* guarantees and limits in force are resolved again, too */
+    s->usage.total_epoch = 0; /* guarantees and limits in force are resolved again, too */
     all_enter(s);
 }
 
@@ -221,7 +221,7 @@ static void commit(struct swap *w)
     struct gang__submit_view *before = gang__load_relaxed(&s->door);
     struct gang__queue_state **old = s->qs;
     uint32_t count = s->queues ? s->queues->count : 0;
-    s->heard++;
+    s->external_events++;
     if (s->queues)
         gang__candidates_dissolve(s);
     if (w->rebuild && s->queues)
@@ -229,20 +229,20 @@ static void commit(struct swap *w)
     gang__order_forget(s);
     for (uint32_t i = 0; i < count; i++)
         if (!gang__queue_by_id(w->queues, old[i]->q->id)) {
-            old[i]->next = before->gone;
+            old[i]->next_gone = before->gone;
             before->gone = old[i];
         }
     gang__release(&s->mem, old);
-    if (s->sharer) {
-        gang__release(&s->mem, s->sharer);
-        gang__release(&s->mem, s->share_slot);
-        gang__release(&s->mem, s->resolved);
+    if (s->usage.sharer) {
+        gang__release(&s->mem, s->usage.sharer);
+        gang__release(&s->mem, s->usage.share_slot);
+        gang__release(&s->mem, s->usage.resolved);
     }
     s->queues = w->queues;
     s->qs = w->qs;
-    s->sharer = w->sharer;
-    s->share_slot = w->slot;
-    s->resolved = w->resolved;
+    s->usage.sharer = w->sharer;
+    s->usage.share_slot = w->slot;
+    s->usage.resolved = w->resolved;
     s->dims = w->queues->dims;
     gang__store(&s->door, w->door);
     link_queues(s);
@@ -253,7 +253,7 @@ static void commit(struct swap *w)
         s->retired = before;
         s->retired_count++;
     }
-    s->total_epoch = 0;
+    s->usage.total_epoch = 0;
 }
 
 gang_result gang__queues_swap(gang_sched *s, struct gang__queues *queues, struct gang_error *error)
@@ -273,10 +273,10 @@ gang_result gang__queues_swap(gang_sched *s, struct gang__queues *queues, struct
         gang__config_enter(s);
     } else {
         for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n))
-            gang__job_settle(s, GANG__OF(struct gang__job, all, n));
+            gang__job_settle(s, GANG__OF(struct gang__job, by_id, n));
     }
     s->wake.shares = true;
-    s->root.moved = UINT64_MAX;
+    s->root.dims_changed = UINT64_MAX;
     gang__order_refresh(s);
     return GANG_OK;
 }

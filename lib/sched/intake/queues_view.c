@@ -33,7 +33,7 @@ void gang__submit_view_free(gang_sched *s, struct gang__submit_view *d)
 {
     while (d->gone) {
         struct gang__queue_state *q = d->gone;
-        d->gone = q->next;
+        d->gone = q->next_gone;
         gang__queue_free(s, q);
     }
     gang__queues_free(d->queues, &s->mem);

@@ -23,8 +23,8 @@ static struct gang__job *lay_out(const struct gang__submit *m, struct gang__bloc
         job = &none;
     else
         memset(job, 0, sizeof(*job));
-    job->unit = gang__block_alloc(b, m->parts * sizeof(struct gang__gang));
-    job->wanted = gang__block_alloc(b, m->parts * sizeof(*job->wanted));
+    job->gang = gang__block_alloc(b, m->parts * sizeof(struct gang__gang));
+    job->request_text = gang__block_alloc(b, m->parts * sizeof(*job->request_text));
     int64_t *counts = gang__block_alloc(b, 4 * groups * sizeof(*counts));
     int32_t *group_of = m->parts == 1 ? NULL : gang__block_alloc(b, groups * sizeof(*group_of));
     job->name = gang__block_text(b, j->name ? j->name : "");
@@ -39,16 +39,16 @@ static struct gang__job *lay_out(const struct gang__submit *m, struct gang__bloc
     job->places = gang__block_alloc(b, j->place_count * sizeof(*job->places));
     if (!b->base)
         return NULL;
-    memset(job->unit, 0, m->parts * sizeof(*job->unit));
-    memset(job->wanted, 0, m->parts * sizeof(*job->wanted));
+    memset(job->gang, 0, m->parts * sizeof(*job->gang));
+    memset(job->request_text, 0, m->parts * sizeof(*job->request_text));
     memset(counts, 0, 4 * groups * sizeof(*counts));
-    job->unit_count = m->parts;
+    job->gang_count = m->parts;
     job->group_count = (uint32_t)groups;
     for (uint32_t p = 0; p < m->parts; p++) {
-        struct gang__gang *u = &job->unit[p];
+        struct gang__gang *u = &job->gang[p];
         size_t n = 0;
         u->job = job;
-        u->part = p;
+        u->index = p;
         u->has = counts;
         for (size_t g = 0; g < groups; g++)
             if (m->part[g] == p) {
@@ -59,7 +59,7 @@ static struct gang__job *lay_out(const struct gang__submit *m, struct gang__bloc
             }
         u->done = u->has + n;
         u->failed = u->done + n;
-        u->taken = u->failed + n;
+        u->victim.tentative_tasks = u->failed + n;
         counts += 4 * n;
         u->group_of = group_of;
         group_of = group_of ? group_of + n : NULL;
@@ -81,7 +81,7 @@ static void set_members(struct gang__job *job, const struct gang_job_spec *j,
     job->start_within_ns = j->start_within_ns;
     job->begin_ns = j->begin_ns ? j->begin_ns : INT64_MIN;
     job->deadline_ns = j->deadline_ns;
-    job->back_off_ns = job->back_off_now = j->back_off_ns;
+    job->back_off_ns = job->next_back_off_ns = j->back_off_ns;
     job->restart_delay_ns = j->restart_delay_ns;
     job->refill_ns = j->refill_ns;
     job->heartbeat_ns = j->heartbeat_ns;

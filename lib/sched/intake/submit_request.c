@@ -95,7 +95,7 @@ static struct gang__request_text *recent_get(gang_sched *s, const struct gang__k
     struct gang__recent *at = recent_lock(s, k->hash);
     if (!at)
         return NULL;
-    struct gang__request_text *w = at->wanted;
+    struct gang__request_text *w = at->text;
     bool same = w && w->hash == k->hash && w->bytes == k->used &&
                 at->epoch == gang__load(&s->cluster->nodes.epoch) &&
                 memcmp(w->key, k->bytes, k->used) == 0;
@@ -110,8 +110,8 @@ static void recent_set(gang_sched *s, struct gang__request_text *w, uint64_t epo
     struct gang__recent *at = recent_lock(s, w->hash);
     if (!at)
         return;
-    struct gang__request_text *before = at->wanted;
-    at->wanted = ref_text(w);
+    struct gang__request_text *before = at->text;
+    at->text = ref_text(w);
     at->epoch = epoch;
     gang__store(&at->lock, 0);
     gang__request_text_unref(&s->mem, before);
@@ -120,7 +120,7 @@ static void recent_set(gang_sched *s, struct gang__request_text *w, uint64_t epo
 void gang__recent_free(gang_sched *s)
 {
     for (size_t i = 0; i < sizeof(s->recent) / sizeof(s->recent[0]); i++)
-        gang__request_text_unref(&s->mem, s->recent[i].wanted);
+        gang__request_text_unref(&s->mem, s->recent[i].text);
 }
 
 static gang_result make_text(gang_sched *s, const struct gang_request_spec *spec,
@@ -189,11 +189,11 @@ gang_result gang__submit_make_requests(struct gang__submit *m, struct gang__job 
         struct gang_request_spec spec = j->request;
         if (m->parts > 1)
             gang__submit_gang_request(j, m->part, p, groups, &spec);
-        r = make_request(m->s, q, &spec, &job->wanted[p], error);
+        r = make_request(m->s, q, &spec, &job->request_text[p], error);
         if (r == GANG_OK && !j->running)
-            r = check_limits(m->s, door, q, job->wanted[p]->q, error);
+            r = check_limits(m->s, door, q, job->request_text[p]->q, error);
         if (r == GANG_OK && !j->running)
-            r = fits_ever(m->s, job->wanted[p]->q, error);
+            r = fits_ever(m->s, job->request_text[p]->q, error);
     }
     gang__release(&m->s->mem, groups);
     return r;

@@ -12,9 +12,9 @@ enum { MOST_MOVABLE = 1024 }; /* candidates of an attempt */
 static int32_t mark_node(const struct gang_task *task, void *user)
 {
     const gang_sched *s = user;
-    const struct gang__node *node = gang__snapshot_node_of(s->base, task->node);
+    const struct gang__node *node = gang__snapshot_node_of(s->preempt.base, task->node);
     if (node)
-        s->victims->theirs[node->slot / 64] |= UINT64_C(1) << (node->slot % 64);
+        s->preempt.victims->theirs[node->slot / 64] |= UINT64_C(1) << (node->slot % 64);
     return 0;
 }
 
@@ -23,7 +23,7 @@ static int32_t mark_node(const struct gang_task *task, void *user)
 static bool place_on_theirs(struct gang__preemption *p)
 {
     gang_sched *s = p->s;
-    struct gang__victims *v = s->victims;
+    struct gang__victims *v = s->preempt.victims;
     struct gang__where w = gang__preempt_where(p);
     size_t words = w.on->end / 64 + 1;
     if (!gang__grow(&s->mem, (void **)&v->theirs, &v->theirs_cap, words, sizeof(*v->theirs))) {
@@ -44,14 +44,15 @@ static bool take_first(struct gang__preemption *p, size_t count)
     gang_sched *s = p->s;
     struct gang__victim v;
     if (!gang__victims_open(s, p->taker->job->leaf, true, true))
-        s->victims->failed = true;
-    while (s->victims->count < count && gang__victims_next(s, &v)) {
+        s->preempt.victims->failed = true;
+    while (s->preempt.victims->count < count && gang__victims_next(s, &v)) {
         s->steps++;
-        if (v.whole && v.u->took_in != s->runs && gang__may_take(p, v.u) == GANG__MAY)
+        if (v.whole && v.u->preempt.preempted_others_run != s->runs &&
+            gang__may_take(p, v.u) == GANG__MAY)
             (void)!gang__preempt_take(p, &v);
     }
     gang__victims_close(s);
-    return s->victims->count == count;
+    return s->preempt.victims->count == count;
 }
 
 /* Candidates are doubled until the taker has a place and no victim is lost. Each number is tried
@@ -63,8 +64,8 @@ bool gang__preempt_consolidate(struct gang__preemption *p)
             if (!gang__preempt_begin(p, GANG__PREEMPT_MOVE))
                 return false;
             bool all = take_first(p, count);
-            bool found =
-                p->s->victims->count > 0 && (theirs ? place_on_theirs(p) : gang__preempt_place(p));
+            bool found = p->s->preempt.victims->count > 0 &&
+                         (theirs ? place_on_theirs(p) : gang__preempt_place(p));
             if (gang__preempt_end(p, found && gang__preempt_settle(p)))
                 return true;
             if (!all && theirs)

@@ -81,7 +81,7 @@ bool gang__may_preempt(const struct gang__preemption *p, const struct gang__gang
 
 enum gang__may gang__may_take(const struct gang__preemption *p, const struct gang__gang *victim)
 {
-    if (victim == p->taker || victim->job == p->taker->job || victim->doomed ||
+    if (victim == p->taker || victim->job == p->taker->job || victim->victim.tentative ||
         victim->reserve.inside_of) /* a reservation is kept for its members */
         return GANG__MAY_NOT;
     if (p->mode == GANG__PREEMPT_MOVE)
@@ -127,7 +127,7 @@ bool gang__amounts_suffice(const struct gang__preemption *p)
         int32_t kind = p->s->queues->dim[d].kind;
         if (p->s->slice.matrices && (kind == GANG_KIND_CPU || kind == GANG_KIND_GPU))
             continue; /* time slices use them more than once: the snapshot decides */
-        if (p->s->by_memory && kind == GANG_KIND_GPU)
+        if (p->s->usage.by_memory && kind == GANG_KIND_GPU)
             continue; /* usage counts an upper bound of them */
         if (p->s->total[d] - p->s->root.used[d] < p->take[i].amount)
             return false;
@@ -139,7 +139,7 @@ bool gang__quota_suffices(const struct gang__preemption *p)
 {
     uint32_t dim;
     int32_t why;
-    return gang__usage_refuse(p->s, p->taker->job->leaf, p->take, p->count, p->taker->bin->fixed,
+    return gang__usage_refuse(p->s, p->taker->job->leaf, p->take, p->count, p->taker->order.wait_class->fixed,
                               &dim, &why) == NULL;
 }
 
@@ -174,7 +174,7 @@ static bool is_beyond(const struct gang__preemption *p, const struct gang__queue
 
 bool gang__still_entitled(const struct gang__preemption *p)
 {
-    const struct gang__victims *v = p->s->victims;
+    const struct gang__victims *v = p->s->preempt.victims;
     struct gang__queue_state *a, *b, *leaf = p->taker->job->leaf;
     bool some = false; /* mostly no queue is, and there may be many victims */
     for (const struct gang__queue_state *q = leaf; q->parent; q = q->parent)

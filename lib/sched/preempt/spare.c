@@ -14,7 +14,7 @@ static int32_t keep_node(const struct gang_task *task, void *user)
 {
     const gang_sched *s = user;
     if ((uint32_t)task->node < s->scratch->end)
-        s->victims->kept[(uint32_t)task->node] = true;
+        s->preempt.victims->kept[(uint32_t)task->node] = true;
     return 0;
 }
 
@@ -22,16 +22,16 @@ static int32_t keep_node(const struct gang_task *task, void *user)
  * nodes. Victims there need not be placed again. False: out of memory. */
 static bool put_back_others(gang_sched *s)
 {
-    struct gang__victims *v = s->victims;
+    struct gang__victims *v = s->preempt.victims;
     if (!gang__grow(&s->mem, (void **)&v->kept, &v->kept_room, s->scratch->end, sizeof(*v->kept)))
         return false;
     memset(v->kept, 0, s->scratch->end * sizeof(*v->kept));
-    for (size_t i = 0; i < s->told.count; i++)
-        v->kept[(uint32_t)s->told.place[i].node] = true;
+    for (size_t i = 0; i < s->placement.count; i++)
+        v->kept[(uint32_t)s->placement.place[i].node] = true;
     for (size_t i = 0; i < v->count; i++)
         if (v->list[i].node == GANG_ID_NONE)
             (void)!gang_alloc_each(s->cluster, v->list[i].u->alloc, keep_node, s);
-    gang__snapshot_restore(s->scratch, s->base, v->kept);
+    gang__snapshot_restore(s->scratch, s->preempt.base, v->kept);
     return true;
 }
 
@@ -40,7 +40,7 @@ enum { AHEAD = 16 }; /* so many victims ahead are prefetched */
 static void expect(const struct gang__victim *v)
 {
     __builtin_prefetch(v->u, 1);
-    __builtin_prefetch(&v->u->doomed, 1);
+    __builtin_prefetch(&v->u->victim.tentative, 1);
 }
 
 /* The taker is charged, and the victim is back in the usage: do the rules let the victim run, here
@@ -53,8 +53,8 @@ static bool may_keep(struct gang__preemption *p, const struct gang__victim *x)
 /* The victim stays, if it can. */
 static bool stays(struct gang__preemption *p, struct gang__victim *x, bool is_back)
 {
-    struct gang__victims *v = p->s->victims;
-    if (!x->whole && x->u->doomed) /* the whole gang is a victim, too */
+    struct gang__victims *v = p->s->preempt.victims;
+    if (!x->whole && x->u->victim.tentative) /* the whole gang is a victim, too */
         return false;
     gang__victim_shift(p, x, 1);
     gang_result r = GANG_ENOFIT;
@@ -80,7 +80,7 @@ static void forget_spared(struct gang__victims *v)
 /* Many victims: the place of the taker is fixed, and victims stay beside it. */
 static void spare_many(struct gang__preemption *p)
 {
-    struct gang__victims *v = p->s->victims;
+    struct gang__victims *v = p->s->preempt.victims;
     if (!put_back_others(p->s)) {
         v->failed = true;
         return;
@@ -103,9 +103,9 @@ enum { FEW = 32 };
 static void spare_few(struct gang__preemption *p)
 {
     gang_sched *s = p->s;
-    struct gang__victims *v = s->victims;
+    struct gang__victims *v = s->preempt.victims;
     struct gang__where w = gang__preempt_where(p);
-    bool ok = gang__snapshot_copy(s->scratch, s->base) == GANG_OK;
+    bool ok = gang__snapshot_copy(s->scratch, s->preempt.base) == GANG_OK;
     gang__slice_copy_begin(s);
     for (size_t i = 0; ok && i < v->count; i++)
         ok = gang__victim_release(p, &v->list[i], false) == GANG_OK;
@@ -121,14 +121,14 @@ static void spare_few(struct gang__preemption *p)
         gang__victim_shift(p, x, -1);
         ok = r != GANG_ENOMEM && gang__victim_release(p, x, false) == GANG_OK;
     }
-    ok = ok && gang__where_place(&w, &s->told) == GANG_OK;
+    ok = ok && gang__where_place(&w, &s->placement) == GANG_OK;
     v->failed = v->failed || !ok; /* only for want of memory is any of it refused */
     forget_spared(v);
 }
 
 void gang__preempt_spare(struct gang__preemption *p)
 {
-    const struct gang__victims *v = p->s->victims;
+    const struct gang__victims *v = p->s->preempt.victims;
     bool tries = p->mode != GANG__PREEMPT_MOVE && p->grow_group < 0;
     if (!tries || v->count > FEW)
         spare_many(p);
@@ -144,7 +144,7 @@ static bool fits_elsewhere(struct gang__preemption *p, struct gang__victim *x,
                            const struct gang__request_class **full)
 {
     gang_sched *s = p->s;
-    const struct gang__request_class *ask = x->u->ask;
+    const struct gang__request_class *ask = x->u->request_class;
     if (ask == *full)
         return false;
     struct gang__where w = {.s = s,
@@ -155,7 +155,7 @@ static bool fits_elsewhere(struct gang__preemption *p, struct gang__victim *x,
                             .parts = true,
                             .anew = true};
     gang_result r = gang__where_place(&w, &x->to);
-    s->victims->failed = s->victims->failed || r == GANG_ENOMEM;
+    s->preempt.victims->failed = s->preempt.victims->failed || r == GANG_ENOMEM;
     if (r == GANG_ENOFIT && !ask->q->social && !gang__where_concerned(&w))
         *full = ask;
     return r == GANG_OK;
@@ -165,10 +165,10 @@ static bool fits_elsewhere(struct gang__preemption *p, struct gang__victim *x,
  * ended would run again, and tasks above its minimum would be lost. */
 static bool is_as_started(const struct gang__gang *u)
 {
-    if (u->ended > 0 || u->taken_all > 0 || u->tasks != gang__gang_request(u)->min)
+    if (u->ended > 0 || u->victim.tentative_count > 0 || u->tasks != gang__gang_request(u)->min)
         return false;
-    for (uint32_t g = 0; u->ask->exact && g < gang__gang_request(u)->group_count; g++)
-        if (u->has[g] != u->ask->gang_of[g])
+    for (uint32_t g = 0; u->request_class->exact && g < gang__gang_request(u)->group_count; g++)
+        if (u->has[g] != u->request_class->gang_tasks[g])
             return false;
     return true;
 }
@@ -177,7 +177,7 @@ static bool is_as_started(const struct gang__gang *u)
 bool gang__preempt_move(struct gang__preemption *p)
 {
     gang_sched *s = p->s;
-    struct gang__victims *v = s->victims;
+    struct gang__victims *v = s->preempt.victims;
     const struct gang__request_class *full = NULL;
     bool lost = false;
     int64_t moved = 0;

@@ -12,14 +12,14 @@
 static bool is_sacred(gang_sched *s, const struct gang__gang *u)
 {
     const struct gang__queue *q = u->job->leaf->q;
-    if (u->job->preemptible == GANG_NOT_PREEMPTIBLE || q->fixed || u->leaves || u->claim ||
+    if (u->job->preemptible == GANG_NOT_PREEMPTIBLE || q->fixed || u->stop.first || u->stop.handover ||
         u->alloc == GANG_ID_NONE || u->job->ending ||
         u->tasks == 0) /* none of its tasks runs: preempting it frees nothing */
         return true;
     int64_t until = gang__add_sat(u->started_ns, q->min_runtime_ns);
     if (q->min_runtime_ns <= 0 || until <= s->now_ns)
         return false;
-    s->grown_up_ns = until < s->grown_up_ns ? until : s->grown_up_ns;
+    s->preempt.min_runtime_due_ns = until < s->preempt.min_runtime_due_ns ? until : s->preempt.min_runtime_due_ns;
     return true;
 }
 
@@ -133,7 +133,7 @@ static void load_spares(gang_sched *s, struct gang__cursor *c, struct gang__gang
     if (is_sacred(s, u) || u->tasks + u->ended <= gang__gang_request(u)->min)
         return;
     if (gang_alloc_each(s->cluster, u->alloc, gather_task, &g) != GANG_OK) {
-        s->victims->failed = s->victims->failed || g.failed;
+        s->preempt.victims->failed = s->preempt.victims->failed || g.failed;
         c->spares = 0;
         return;
     }
@@ -144,7 +144,7 @@ static void load_spares(gang_sched *s, struct gang__cursor *c, struct gang__gang
 
 static struct gang__gang *unit_of(const struct gang__cursor *c, struct gang__set_link *n)
 {
-    return c->whole ? GANG__OF(struct gang__gang, fall, n) : GANG__OF(struct gang__gang, shed, n);
+    return c->whole ? GANG__OF(struct gang__gang, victim.link, n) : GANG__OF(struct gang__gang, victim.elastic_link, n);
 }
 
 static struct gang__gang *unit_at(const struct gang__cursor *c)
@@ -170,8 +170,8 @@ static void look_ahead(gang_sched *s, struct gang__cursor *c)
         const struct gang__gang *u = unit_of(c, c->last);
         gang__set_prefetch(c->last);
         c->coming[(c->first + c->known++) % GANG__VICTIMS_AHEAD] = c->last;
-        __builtin_prefetch(&u->leaves);
-        __builtin_prefetch(&u->doomed);
+        __builtin_prefetch(&u->stop.first);
+        __builtin_prefetch(&u->victim.tentative);
         __builtin_prefetch(u->job);
     }
     if (c->known > FAR)
@@ -242,7 +242,7 @@ static void free_cursor(gang_sched *s, struct gang__cursor *c)
 
 void gang__victims_close(gang_sched *s)
 {
-    struct gang__victims *v = s->victims;
+    struct gang__victims *v = s->preempt.victims;
     for (size_t i = 0; i < v->cursors; i++)
         free_cursor(s, &v->cursor[i]);
     v->cursors = 0;
@@ -251,7 +251,7 @@ void gang__victims_close(gang_sched *s)
 
 static bool add_cursor(gang_sched *s, const struct gang__ordered_set *units, bool whole)
 {
-    struct gang__victims *v = s->victims;
+    struct gang__victims *v = s->preempt.victims;
     if (units->count == 0)
         return true;
     if (!gang__grow(&s->mem, (void **)&v->cursor, &v->cursor_room, v->cursors + 1,
@@ -274,11 +274,11 @@ bool gang__victims_open(gang_sched *s, const struct gang__queue_state *mine, boo
         const struct gang__queue_state *leaf = s->qs[i];
         if (!leaf->q->leaf || (leaf == mine ? !own : !others))
             continue;
-        if (!add_cursor(s, &leaf->shed, false) || !add_cursor(s, &leaf->fall, true))
+        if (!add_cursor(s, &leaf->elastic_victims, false) || !add_cursor(s, &leaf->victims, true))
             return false;
     }
-    for (size_t i = s->victims->cursors / 2; i-- > 0;)
-        sift(s->victims, i);
+    for (size_t i = s->preempt.victims->cursors / 2; i-- > 0;)
+        sift(s->preempt.victims, i);
     return true;
 }
 
@@ -305,7 +305,7 @@ static void step(gang_sched *s, struct gang__victims *v)
 
 bool gang__victims_next(gang_sched *s, struct gang__victim *out)
 {
-    struct gang__victims *v = s->victims;
+    struct gang__victims *v = s->preempt.victims;
     if (v->given)
         step(s, v);
     if (v->cursors == 0)
@@ -324,5 +324,5 @@ bool gang__victims_next(gang_sched *s, struct gang__victim *out)
 
 void gang__victims_pass(gang_sched *s)
 {
-    s->victims->passed = true;
+    s->preempt.victims->passed = true;
 }

@@ -12,13 +12,13 @@
 
 static bool failed_concerns(const struct gang__where *w)
 {
-    return w->u->job->bad_count > 0;
+    return w->u->job->failed_node_count > 0;
 }
 
 static gang_result failed_apply(const struct gang__where *w)
 {
-    for (size_t i = 0; i < w->u->job->bad_count; i++)
-        (void)!gang_snapshot_set_state(w->on, w->u->job->bad[i], GANG_NODE_DOWN);
+    for (size_t i = 0; i < w->u->job->failed_node_count; i++)
+        (void)!gang_snapshot_set_state(w->on, w->u->job->failed_nodes[i], GANG_NODE_DOWN);
     return GANG_OK;
 }
 
@@ -48,7 +48,7 @@ static gang_result planned_apply(const struct gang__where *w)
 static bool starved_concerns(const struct gang__where *w)
 {
     uint32_t count;
-    if (!w->s->starved || w->anew)
+    if (!w->s->bypass.starved || w->anew)
         return false;
     const struct gang__take *asks = gang__gang_asks(w->u, &count);
     struct gang__take none[GANG__DIMS];
