@@ -33,7 +33,7 @@ static void report(gang_sim *sim, struct gang_sim_event e)
         e.job = j->id;
         e.tasks = j->held_tasks;
         if (j->id != GANG_ID_NONE && j->stage == GANG__SIM_KNOWN)
-            e.alloc = gang_job_alloc(sim->sched, j->id, e.part);
+            e.alloc = gang_job_alloc(sim->sched, j->id, e.gang);
     }
     call(sim, &e);
 }
@@ -54,7 +54,7 @@ void gang__sim_report_gang(gang_sim *sim, int32_t what, size_t index, uint32_t p
         report(sim, (struct gang_sim_event){.what = what,
                                             .index = index,
                                             .reason = reason,
-                                            .part = (int32_t)part,
+                                            .gang = (int32_t)part,
                                             .text = text});
 }
 

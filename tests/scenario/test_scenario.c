@@ -1004,8 +1004,8 @@ START_TEST(reads_how_queues_behave)
 <<<<<<< HEAD
     ck_assert_int_eq(q->turn, GANG_CHILD_ORDER_PRIORITY_UTILIZATION);
     ck_assert_int_eq(q->block, GANG_BLOCK_STRICT);
-    ck_assert_int_eq(q->preempt, GANG_PREEMPT_MODE_CANCEL);
-    ck_assert_int_eq(q->fixed, 1);
+    ck_assert_int_eq(q->preempt_mode, GANG_PREEMPT_MODE_CANCEL);
+    ck_assert_int_eq(q->no_preemption, 1);
 =======
     ck_assert_int_eq(q->child_order, GANG_CHILD_ORDER_PRIORITY_UTILIZATION);
     ck_assert_int_eq(q->block, GANG_BLOCK_STRICT);
@@ -1231,13 +1231,13 @@ START_TEST(reads_demands)
     ck_assert_uint_eq(r->affinity_count, 3);
 <<<<<<< HEAD
     ck_assert_str_eq(r->peers[0].value, "db");
-    ck_assert_str_eq(r->peers[0].level, "rack");
-    ck_assert_int_eq(r->peers[0].near, 1);
-    ck_assert_int_eq(r->peers[0].wish, 1);
-    ck_assert_ptr_null(r->peers[1].value);
-    ck_assert_ptr_null(r->peers[1].level);
-    ck_assert_int_eq(r->peers[1].near, 0);
-    ck_assert_str_eq(r->peers[2].level, GANG_LEVEL_NODE);
+    ck_assert_str_eq(r->affinity[0].level, "rack");
+    ck_assert_int_eq(r->affinity[0].colocate, 1);
+    ck_assert_int_eq(r->affinity[0].soft, 1);
+    ck_assert_ptr_null(r->affinity[1].value);
+    ck_assert_ptr_null(r->affinity[1].level);
+    ck_assert_int_eq(r->affinity[1].colocate, 0);
+    ck_assert_str_eq(r->affinity[2].level, GANG_LEVEL_NODE);
 =======
     ck_assert_str_eq(r->affinity[0].value, "db");
     ck_assert_str_eq(r->affinity[0].level, "rack");

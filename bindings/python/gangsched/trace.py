@@ -107,7 +107,7 @@ class Trace(Handle):
         format: Optional[str] = None,
         *,
         lenient: bool = False,
-        most: int = 0,
+        max_jobs: int = 0,
         gpus_per_task: int = 0,
         batsim_flops: int = 0,
     ) -> "Trace":
@@ -120,7 +120,7 @@ class Trace(Handle):
             ``openb``, ``batsim``, ``tiresias``; None: the first lines decide.
         lenient
             Skip unusable rows and count them (:attr:`skipped`), instead of raising an error.
-        most
+        max_jobs
             Above 0: read only the first so many jobs.
         gpus_per_task
             GPUs of a task, for formats that only have the GPUs of a job; 0: 8.
@@ -137,7 +137,7 @@ class Trace(Handle):
             The file cannot be read.
         """
         content = read_bytes(path)
-        options = {"lenient": lenient, "most": most, "gpus_per_task": gpus_per_task, "batsim_flops": batsim_flops}
+        options = {"lenient": lenient, "max_jobs": max_jobs, "gpus_per_task": gpus_per_task, "batsim_flops": batsim_flops}
         return cls._of(_read(content, _format(format), options))
 
     @classmethod
@@ -145,7 +145,7 @@ class Trace(Handle):
         """As :meth:`read`, from text instead of a file."""
         if isinstance(content, str):
             content = content.encode("utf-8")
-        known = ("lenient", "most", "gpus_per_task", "batsim_flops")
+        known = ("lenient", "max_jobs", "gpus_per_task", "batsim_flops")
         for name in options:
             if name not in known:
                 raise InvalidArgument("there is no option '%s'" % name)

@@ -4,6 +4,12 @@
 
 #include "sched/record/state.h"
 
+/* Before gangs are tried: the calendar follows the cluster, reservations do what is due, and gangs that this may help
+ * are tried again. */
+void gang__backfill_refresh(gang_sched *s);
+
+gang_result gang__backfill_check(gang_sched *s, struct gang_error *error);
+
 /* Grant its gang if that leaves room for all plans; else plan its start, if it may have a plan. As
  * gang__alloc_gang(); GANG_ENOMEM also where memory was short earlier in the run. */
 gang_result gang__backfill_alloc(gang_sched *s, struct gang__gang *u, gang_alloc_id *id,

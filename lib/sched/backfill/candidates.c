@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sched/backfill/candidates.h"
+#include "sched/backfill/backfill.h"
+#include "sched/backfill/backfill_in.h"
 
-#include "sched/calendar/calendar_in.h"
+#include "sched/calendar/calendar.h"
 #include "sched/order/wait_order.h"
 #include "sched/wake/wake.h"
 
@@ -250,12 +252,12 @@ static int64_t first_in_order(const gang_sched *s, const struct gang__candidates
 /* Who is to have his turn next; NULL: nobody can start. */
 static struct gang__wait_class *next_of(gang_sched *s, const struct gang__candidates *kin)
 {
-    const struct gang__calendar *a = s->calendar;
+    const struct gang__calendar *cal = s->calendar;
     struct gang__set_link *n = gang__set_first(&kin->waiting);
     if (!n)
         return NULL;
     struct gang__wait_class *first = bin_at(n);
-    if (!a || !a->when || a->failed_in == s->runs || !gang__calendar_sync(s) ||
+    if (!cal || !cal->when || cal->failed_in == s->runs || !gang__calendar_sync(s) ||
         gang__calendar_may_plan(gang__wait_class_head(first)))
         return first;
     int64_t most =

@@ -6,7 +6,7 @@
  * those bins that wait because of plans lie by their *kin*: what they ask for, and who does. Of a kin one at a time is
  * given its turn, the first of which it is not known beforehand that it cannot start:
  *   - By sums over all nodes enough is free for the gang from now on up to an instant, the same for all of a kin. Who runs
- *     beyond that is hopeless (gang__calendar_hopeless()).
+ *     beyond that is hopeless (gang__backfill_hopeless()).
  *   - Where one could not start though sums would let it, none that runs as long or longer can: what they would take is
  *     more.
  * Both are looked at again when a plan goes or is another, for what they say may be less than true then.

@@ -6,25 +6,26 @@
 #include "place/record/places.h"
 #include "place/request/request.h"
 #include "sched/backfill/backfill.h"
+#include "sched/backfill/backfill_in.h"
 #include "sched/backfill/candidates.h"
-#include "sched/calendar/calendar_in.h"
+#include "sched/calendar/calendar.h"
 #include "sched/calendar/trial.h"
 #include "sched/order/bypass.h"
 #include "sched/order/wait_order.h"
 #include "sched/reserve/reserve.h"
-#include "sched/reserve/reserves.h"
+#include "sched/reserve/reserve_in.h"
 #include "sched/stop/stop.h"
 #include "sched/wake/wake.h"
 #include "sched/where/where.h"
 
 /* ---- starting between plans -------------------------------------------------------------------- */
 
-/* The nodes that the timeline gives, as bits in a->part. */
-static void mark_given(struct gang__calendar *a)
+/* The nodes that the timeline gives, as bits in cal->domain. */
+static void mark_given(struct gang__calendar *cal)
 {
-    memset(a->part, 0, (a->end / 64 + 1) * sizeof(*a->part));
-    for (size_t i = 0; i < a->fit.count; i++)
-        gang__mask_put(a->part, a->fit.place[i].node);
+    memset(cal->domain, 0, (cal->end / 64 + 1) * sizeof(*cal->domain));
+    for (size_t i = 0; i < cal->fit.count; i++)
+        gang__mask_put(cal->domain, cal->fit.place[i].node);
 }
 
 /* Do these places leave room for all plans? GANG_OK; GANG_ENOFIT; GANG_ENOMEM. */
@@ -44,17 +45,17 @@ enum { MOST_MOVED = 16 }; /* plans that move to other nodes for one who starts *
  * or GANG_ENOMEM), and the plan is made again. */
 static gang_result move_plan(gang_sched *s, struct gang__gang *w, uint32_t added)
 {
-    struct gang__calendar *a = s->calendar;
+    struct gang__calendar *cal = s->calendar;
     int64_t was_ns = w->calendar.planned_ns;
     gang__calendar_drop(s, w);
     gang__reserve_show_for(s, w); /* else a member of a flexible one finds no place again */
-    gang_result r = gang__backfill_earliest(s, w, was_ns);
+    gang_result r = gang__calendar_earliest(s, w, was_ns);
     bool moved =
-        r == GANG_OK && a->fit.start_ns == was_ns && (r = gang__backfill_put(s, w)) == GANG_OK;
+        r == GANG_OK && cal->fit.start_ns == was_ns && (r = gang__backfill_put(s, w)) == GANG_OK;
     if (!moved) {
         gang__timeline_remove(gang__calendar_when(s, w), added);
         if (r != GANG_ENOMEM)
-            r = gang__backfill_earliest(s, w, was_ns);
+            r = gang__calendar_earliest(s, w, was_ns);
         if (r == GANG_OK)
             r = gang__backfill_put(s, w);
     }
@@ -81,13 +82,13 @@ static bool fits_but_for(gang_sched *s, const struct gang__gang *u,
 static gang_result move_plans(gang_sched *s, const struct gang__gang *u,
                               const struct gang_placement *place, size_t count)
 {
-    struct gang__calendar *a = s->calendar;
+    struct gang__calendar *cal = s->calendar;
     struct gang__gang *list[MOST_MOVED];
     struct gang__occupation o;
     int64_t end_ns = gang__add_sat(s->now_ns, gang__calendar_estimate(s, u));
     uint32_t added;
     size_t n = 0;
-    if (a->planned > MOST_MOVED)
+    if (cal->planned > MOST_MOVED)
         return GANG_ENOFIT;
     if (!gang__calendar_lay_out(s, u, place, count, end_ns, &o))
         return GANG_ENOMEM;
@@ -123,7 +124,7 @@ static gang_result place_now(gang_sched *s, struct gang__gang *u, bool picky)
         return GANG_ENOMEM;
     if (picky) {
         mark_given(s->calendar);
-        w.only = s->calendar->part;
+        w.only = s->calendar->domain;
         w.only_end = s->calendar->end;
     }
     return gang__where_place(&w, &s->told);
@@ -133,25 +134,25 @@ static gang_result place_now(gang_sched *s, struct gang__gang *u, bool picky)
 static gang_result adopt_exactly(gang_sched *s, struct gang__gang *u, gang_alloc_id *id)
 {
     struct gang__where w = {.s = s, .u = u, .on = s->scratch};
-    struct gang__calendar *a = s->calendar;
+    struct gang__calendar *cal = s->calendar;
     const gang_request *q = gang__gang_request(u);
     int64_t count = 0;
     if (!q->plain || q->social || q->exclusive || q->group[0].profile || q->group[0].model_count ||
         gang__where_why(&w) != GANG_WAIT_CAPACITY)
         return GANG_ENOFIT;
-    for (size_t i = 0; i < a->fit.count; i++)
-        for (int64_t t = 0; t < a->fit.place[i].tasks; t++) {
-            const struct gang__node *node = gang__snapshot_node(s->scratch, a->fit.place[i].node);
-            if (!node || !gang__grow(&s->mem, (void **)&a->exact, &a->exact_room, (size_t)count + 1,
-                                     sizeof(*a->exact)))
+    for (size_t i = 0; i < cal->fit.count; i++)
+        for (int64_t t = 0; t < cal->fit.place[i].tasks; t++) {
+            const struct gang__node *node = gang__snapshot_node(s->scratch, cal->fit.place[i].node);
+            if (!node || !gang__grow(&s->mem, (void **)&cal->exact, &cal->exact_cap,
+                                     (size_t)count + 1, sizeof(*cal->exact)))
                 return node ? GANG_ENOMEM : GANG_ENOFIT;
-            struct gang_placement *p = &a->exact[count++];
+            struct gang_placement *p = &cal->exact[count++];
             *p = (struct gang_placement)GANG_PLACEMENT_INIT;
-            p->group = (int32_t)a->group_of[a->fit.place[i].group];
+            p->group = (int32_t)cal->group_of[cal->fit.place[i].group];
             p->node = node->id;
             p->any_devices = 1;
         }
-    return gang_alloc_adopt(s->worker, u->ask->q, a->exact, count, id, NULL);
+    return gang_alloc_adopt(s->worker, u->ask->q, cal->exact, count, id, NULL);
 }
 
 /* Do the plans allow these places? GANG_OK; GANG_ENOFIT; GANG_ENOMEM. */
@@ -247,51 +248,13 @@ static gang_result start_now(gang_sched *s, struct gang__gang *u, gang_alloc_id 
     }
     if (!gang__calendar_fits_sums(s, u))
         return GANG_ENOFIT;
-    gang_result r = gang__backfill_earliest(s, u, s->now_ns);
+    gang_result r = gang__calendar_earliest(s, u, s->now_ns);
     if (r == GANG_OK && s->calendar->fit.start_ns == s->now_ns)
         return alloc_between(s, u, id);
     return r == GANG_ENOMEM ? r : GANG_ENOFIT;
 }
 
 /* ---- who was planned and is not among the first any more ---------------------------------------- */
-
-/* Of a leaf that plans for its first ones alone, the plans of those behind `u` do not bind it. They are taken out,
- * and listed. */
-static struct gang__gang *set_aside(gang_sched *s, const struct gang__gang *u)
-{
-    struct gang__gang *list = NULL, *next;
-    const struct gang__queue *q = u->job->leaf->q;
-    for (struct gang__gang *w = u->job->leaf->calendar.planned; w; w = next) {
-        next = w->calendar.next_planned;
-        if (q->backfill != GANG_BACKFILL_EASY || gang__gang_before(u, w, q->order) >= 0)
-            continue;
-        gang__calendar_drop(s, w);
-        struct gang__gang **at = &list;
-        while (*at && gang__gang_before(*at, w, q->order) < 0)
-            at = &(*at)->calendar.next_planned;
-        w->calendar.next_planned = *at;
-        *at = w;
-    }
-    return list;
-}
-
-/* They are planned anew at once, before anybody else has his turn, as far as the depth goes; the others have their
- * turn again. */
-static bool take_back(gang_sched *s, struct gang__gang *list)
-{
-    bool done = true;
-    while (list) {
-        struct gang__gang *w = list;
-        int32_t why = 0;
-        list = w->calendar.next_planned;
-        gang__reserve_show_for(s, w);
-        done = done && gang__backfill_plan(s, w, &why) != GANG_ENOMEM;
-        gang__reserve_show_for(s, NULL);
-        if (!w->calendar.plan && w->bin)
-            gang__order_unblock(s, w->bin);
-    }
-    return done;
-}
 
 static gang_result fail(gang_sched *s)
 {
@@ -330,55 +293,6 @@ static gang_result wait_or_move(gang_sched *s, struct gang__gang *u, gang_alloc_
     return r;
 }
 
-/* What it takes of the cluster, in millionths, of the kind of which it takes most. */
-static int64_t part_of(const gang_sched *s, const struct gang__gang *u)
-{
-    int64_t most = 0;
-    for (uint32_t i = 0; i < u->ask->gang_count; i++) {
-        const struct gang__take *t = &u->ask->gang[i];
-        int64_t of = s->total[t->dim];
-        int64_t part = of > 0 ? gang__mul_div(t->amount, GANG_WHOLE, of) : 0;
-        most = part > most ? part : most;
-    }
-    return most;
-}
-
-int64_t gang__backfill_alike_ns(const gang_sched *s, const struct gang__gang *u, int64_t lasts_ns)
-{
-    int64_t part = part_of(s, u);
-    int64_t key = gang__mul_div(part, lasts_ns, GANG_WHOLE);
-    if (part == 0 || key == INT64_MAX)
-        return GANG__NEVER;
-    int64_t longer = gang__mul_div_up(key + 1, GANG_WHOLE, part); /* comes later */
-    return longer == INT64_MAX ? GANG__NEVER : longer - 1;
-}
-
-bool gang__backfill_defer(gang_sched *s, struct gang__gang *u)
-{
-    const struct gang__queue_state *leaf = u->job->leaf;
-    const struct gang__queue *q = leaf->q;
-    int64_t key;
-    if (q->backfill != GANG_BACKFILL_EASY || q->backfill_order == GANG_BACKFILL_ORDER_LEAF ||
-        u->bin->late || u->bin->grower || u->calendar.plan ||
-        leaf->calendar.planned_count < q->plan_depth)
-        return false;
-    for (const struct gang__gang *w = leaf->calendar.planned; w; w = w->calendar.next_planned)
-        if (gang__gang_before(u, w, q->order) < 0)
-            return false; /* it is one of the first itself */
-    switch (q->backfill_order) {
-    case GANG_BACKFILL_ORDER_SHORTEST:
-        key = gang__calendar_estimate(s, u);
-        break;
-    case GANG_BACKFILL_ORDER_WIDEST:
-        key = -part_of(s, u);
-        break;
-    default:
-        key = gang__mul_div(part_of(s, u), gang__calendar_estimate(s, u), GANG_WHOLE);
-    }
-    gang__order_defer(s, u->bin, key);
-    return true;
-}
-
 /* In the timeline in which it is placed now. */
 static gang_result attempt(gang_sched *s, struct gang__gang *u, gang_alloc_id *id, int32_t *why)
 {
@@ -405,37 +319,37 @@ static gang_result blame_reservations(gang_sched *s, struct gang__gang *u, gang_
 gang_result gang__backfill_alloc(gang_sched *s, struct gang__gang *u, gang_alloc_id *id,
                                  int32_t *why)
 {
-    struct gang__calendar *a = s->calendar; /* NULL: there was no memory for it */
+    struct gang__calendar *cal = s->calendar; /* NULL: there was no memory for it */
     *why = GANG_WAIT_CAPACITY;
-    if (!a || a->failed_in == s->runs || !a->when || !gang__calendar_sync(s))
+    if (!cal || cal->failed_in == s->runs || !cal->when || !gang__calendar_sync(s))
         return GANG_ENOMEM;
     bool planned = u->calendar.plan != 0;
-    int64_t before = a->planned, planned_ns = u->calendar.planned_ns;
-    uint64_t moves = a->moves;
-    if (gang__calendar_hopeless(s, u)) {
+    int64_t before = cal->planned, planned_ns = u->calendar.planned_ns;
+    uint64_t moves = cal->moves;
+    if (gang__backfill_hopeless(s, u)) {
         *why = is_for_plans(s, u) ? GANG_WAIT_PLANNED : GANG_WAIT_CAPACITY;
         gang_result w = blame_reservations(s, u, GANG_ENOFIT, why);
         return w == GANG_ENOMEM ? fail(s) : w;
     }
     gang__calendar_drop(s, u);
-    a->again = planned ? u : NULL;
-    struct gang__gang *aside = set_aside(s, u);
+    cal->again = planned ? u : NULL;
+    struct gang__gang *aside = gang__backfill_unplan_behind(s, u);
     struct gang__trial t;
-    gang__trial_begin(&t, s, a->when);
+    gang__trial_begin(&t, s, cal->when);
     gang_result r = s->reserve.count > 0 ? gang__reserve_put_handovers(&t) : GANG_OK;
     if (r == GANG_OK)
         r = gang__reserve_try(s, u, id, why, attempt);
     gang__trial_drop(&t);
-    a->again = NULL;
+    cal->again = NULL;
     if ((r == GANG_ENOFIT || r == GANG_ENEVER) && !u->calendar.plan)
         r = blame_reservations(s, u, r, why);
-    if (!take_back(s, aside) && r != GANG_OK)
+    if (!gang__backfill_plan_again(s, aside) && r != GANG_OK)
         r = GANG_ENOMEM;
     if (planned && u->calendar.plan && u->calendar.planned_ns == planned_ns &&
-        a->moves == moves + 1)
-        a->moves = moves; /* it was taken out, and lies again where it lay */
-    a->kept = planned && r == GANG_OK;
-    if (a->planned + a->kept < before) /* a plan comes to nothing */
+        cal->moves == moves + 1)
+        cal->moves = moves; /* it was taken out, and lies again where it lay */
+    cal->kept = planned && r == GANG_OK;
+    if (cal->planned + cal->kept < before) /* a plan comes to nothing */
         gang__wake_plans(s, GANG__PLANS_EARLIER);
     if (r == GANG_ENOFIT && !u->calendar.plan && gang__bypass_concerns(s, u))
         *why = GANG_WAIT_STARVED;
@@ -444,8 +358,8 @@ gang_result gang__backfill_alloc(gang_sched *s, struct gang__gang *u, gang_alloc
 
 bool gang__backfill_may_grow(gang_sched *s, const struct gang__gang *u)
 {
-    const struct gang__calendar *a = s->calendar;
-    if (!a || a->planned == 0)
+    const struct gang__calendar *cal = s->calendar;
+    if (!cal || cal->planned == 0)
         return true;
     int64_t end_ns = gang__calendar_end(s, u);
     for (uint32_t i = 0; i < s->queues->count; i++)
@@ -458,17 +372,17 @@ bool gang__backfill_may_grow(gang_sched *s, const struct gang__gang *u)
 
 void gang__backfill_over(gang_sched *s)
 {
-    struct gang__calendar *a = s->calendar;
+    struct gang__calendar *cal = s->calendar;
     struct gang__wait_class *next;
-    if (!a)
+    if (!cal)
         return;
     s->wake.starting = NULL;
-    for (struct gang__wait_class *bin = a->kept ? s->blocked : NULL; bin; bin = next) {
+    for (struct gang__wait_class *bin = cal->kept ? s->blocked : NULL; bin; bin = next) {
         next = bin->next_all;
         if (bin->why == GANG_WAIT_PLANNED && !gang__wait_class_head(bin)->calendar.plan)
             gang__order_unblock(s, bin);
     }
-    if (a->kept)
+    if (cal->kept)
         gang__wake_all_candidates(s);
-    a->kept = false;
+    cal->kept = false;
 }

@@ -2,11 +2,11 @@
 /* The calendar of another scheduler: its timeline under the same numbers, and its planned starts. */
 #include <string.h>
 
-#include "sched/calendar/calendar_in.h"
+#include "sched/calendar/calendar.h"
 #include "sched/copy/copy.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/record/record.h"
-#include "sched/reserve/reserves.h"
+#include "sched/reserve/reserve_in.h"
 
 /* The record of a plan; the timeline holds it under the same number. */
 static bool copy_plan(gang_sched *s, struct gang__gang *u, const struct gang__gang *from,
@@ -74,21 +74,21 @@ bool gang__calendar_copy(gang_sched *s, const gang_sched *from)
     if (!old || !old->when)
         return true; /* there, too, it will be made */
     bool current = gang__calendar_current(from);
-    struct gang__calendar *a = s->calendar = gang__zalloc(&s->mem, 1, sizeof(*s->calendar));
+    struct gang__calendar *cal = s->calendar = gang__zalloc(&s->mem, 1, sizeof(*s->calendar));
     size_t numbers = (size_t)old->end * GANG__FREE_KINDS;
-    if (!a || !gang__calendar_reserve_slots(s, old->end) ||
-        gang__timeline_copy(&s->mem, old->when, &a->when) != GANG_OK)
+    if (!cal || !gang__calendar_reserve_slots(s, old->end) ||
+        gang__timeline_copy(&s->mem, old->when, &cal->when) != GANG_OK)
         return false;
-    memcpy(a->capacity, old->capacity, numbers * sizeof(*a->capacity));
-    a->end = old->end;
-    a->plain = old->plain;
-    a->kept = old->kept;
-    a->moves = old->moves;
-    a->failed_in = old->failed_in;
-    a->epoch = current ? gang__load(&s->cluster->nodes.epoch) + 1
-                       : 0; /* else it is rebuilt, as in the original */
-    a->states = gang__load(&s->cluster->nodes.states);
-    a->by_limit = old->by_limit;
+    memcpy(cal->capacity, old->capacity, numbers * sizeof(*cal->capacity));
+    cal->end = old->end;
+    cal->plain = old->plain;
+    cal->kept = old->kept;
+    cal->moves = old->moves;
+    cal->failed_in = old->failed_in;
+    cal->epoch = current ? gang__load(&s->cluster->nodes.epoch) + 1
+                         : 0; /* else it is rebuilt, as in the original */
+    cal->states = gang__load(&s->cluster->nodes.states);
+    cal->by_limit = old->by_limit;
     if (!gang__reserve_laid_copy(s, from))
         return false;
     copy_stays(s, from);
@@ -97,6 +97,6 @@ bool gang__calendar_copy(gang_sched *s, const gang_sched *from)
         if (!copy_plans(s, from->qs[i]))
             return false;
     s->wake.plans = from->wake.plans;
-    a->config = old->config == from->config_count ? s->config_count : 0;
+    cal->config = old->config == from->config_count ? s->config_count : 0;
     return true;
 }

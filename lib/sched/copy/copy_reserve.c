@@ -7,7 +7,7 @@
 #include "sched/copy/copy.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/record/record.h"
-#include "sched/reserve/reserves.h"
+#include "sched/reserve/reserve_in.h"
 
 /* ---- what owners have ------------------------------------------------------------------------ */
 

@@ -8,6 +8,7 @@
 
 #include "place/alloc/alloc.h"
 #include "place/record/places.h"
+#include "sched/backfill/backfill.h"
 #include "sched/calendar/calendar.h"
 #include "sched/cycle/cycle.h"
 #include "sched/grant/grant.h"
@@ -39,7 +40,7 @@ static void take_in(gang_sched *s)
 static void schedule_all(gang_sched *s)
 {
     struct gang__gang *u;
-    gang__calendar_refresh(s);
+    gang__backfill_refresh(s);
     gang__jobs_drain(s); /* the calendar may give plans up, or move gangs to other classes */
     gang__order_room(s);
     gang__order_refresh(s);

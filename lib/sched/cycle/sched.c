@@ -125,6 +125,8 @@ gang_result gang_sched_new(gang_cluster *cluster, const struct gang_sched_opts *
     memcpy(s, &first, sizeof(first));
     s->user = user;
     s->first_quantum = &first_quantum;
+    s->source[GANG__SOURCE_SLICE] = &gang__slice_source;
+    s->source[GANG__SOURCE_RESERVE] = &gang__reserve_source;
     gang__where_register(s, &gang__reserve_veto);
     s->order_hooks = &order_hooks;
     s->stop_hooks = &stop_hooks;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "place/request/request.h"
+#include "sched/backfill/backfill.h"
 #include "sched/backfill/candidates.h"
 #include "sched/calendar/calendar.h"
 #include "sched/cycle/cycle.h"
@@ -396,7 +397,7 @@ gang_result gang_sched_check(gang_sched *sched, struct gang_error *error)
     if (r == GANG_OK)
         r = gang__gangs_check(sched, error);
     if (r == GANG_OK)
-        r = gang__calendar_check(sched, error);
+        r = gang__backfill_check(sched, error);
     if (r == GANG_OK)
         r = gang__candidates_check(sched, error);
     if (r == GANG_OK)

@@ -8,7 +8,7 @@
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/order/bypass.h"
 #include "sched/record/record.h"
-#include "sched/reserve/reserves.h"
+#include "sched/reserve/reserve_in.h"
 
 static gang_result wrong(struct gang_error *error, const struct gang__gang *u, const char *text)
 {

@@ -496,6 +496,10 @@ struct gang__wake {
     uint64_t changes_done; /* those for which preemption was tried */
 };
 
+/* What puts occupations of its own into the calendar (calendar/calendar.h). */
+struct gang__calendar_source;
+enum { GANG__SOURCE_SLICE, GANG__SOURCE_RESERVE, GANG__SOURCES };
+
 /* What undoes one change of a trial (calendar/trial.h). */
 struct gang__trial_record;
 typedef void gang__trial_undo(gang_sched *s, const struct gang__trial_record *r);
@@ -616,6 +620,7 @@ struct gang_sched {
     struct gang__stop *owed;         /* gone, but somebody read what they held: by next_of_claim */
     struct gang__calendar *calendar; /* NULL: no queue backfills, and nothing is reserved */
     struct gang__trial_journal journal;
+    const struct gang__calendar_source *source[GANG__SOURCES];
     struct gang__reserve_sched reserve;
     const gang_sched *like; /* while jobs of a copy enter it: the original; else NULL */
     struct gang__slice_sched slice;
@@ -711,16 +716,6 @@ struct gang__command {
 
 #define GANG__OF(type, member, link) ((type *)(void *)((char *)(link)-offsetof(type, member)))
 
-/* Is there a timeline? */
-static inline bool gang__calendar_on(const gang_sched *s)
-{
-    return s->queues->backfills || s->reserve.count > 0;
-}
-/* Are predictions left out of account? */
-static inline bool gang__calendar_by_limit(const gang_sched *s)
-{
-    return s->reserve.count > 0 || s->reserve.placing;
-}
 static inline bool gang__step(gang_sched *s) /* false: no more in this run */
 {
     if (s->max_steps > 0 && s->steps >= s->max_steps)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Audit of reservations: pieces in order, who lies inside, and that what is reserved is there (reserve.h). */
 #include "sched/reserve/reserve.h"
-#include "sched/reserve/reserves.h"
+#include "sched/reserve/reserve_in.h"
 
 static gang_result wrong(struct gang_error *error, const struct gang__reserve *r, const char *text)
 {

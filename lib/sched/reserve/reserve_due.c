@@ -4,10 +4,11 @@
 #include <string.h>
 
 #include "core/nodes/nodes.h"
-#include "sched/lifecycle/lifecycle.h"
 #include "sched/order/wait_order.h"
+#include "sched/record/record.h"
 #include "sched/reserve/reserve.h"
-#include "sched/reserve/reserves.h"
+#include "sched/reserve/reserve_in.h"
+#include "sched/wake/wake.h"
 
 /* ---- when ---------------------------------------------------------------------------------------- */
 
@@ -307,7 +308,7 @@ static void rebin(gang_sched *s)
             some = true;
         }
         if (some && job->state != GANG_JOB_ENDED)
-            gang__job_settle(s, job);
+            gang__wake_job(s, job, GANG__WAKE_SETTLE);
     }
 }
 

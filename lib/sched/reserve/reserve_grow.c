@@ -5,7 +5,8 @@
  * others whenever there are some, too (REPLACE_DOWN). */
 #include <string.h>
 
-#include "sched/reserve/reserves.h"
+#include "sched/reserve/reserve.h"
+#include "sched/reserve/reserve_in.h"
 
 /* ---- what is missing ----------------------------------------------------------------------------- */
 

@@ -7,7 +7,8 @@
  * YARN, who came first is served first; unlike there, what still has room somewhere is moved, not deleted. */
 #include <string.h>
 
-#include "sched/reserve/reserves.h"
+#include "sched/reserve/reserve.h"
+#include "sched/reserve/reserve_in.h"
 
 void gang__reserve_withdraw(gang_sched *s)
 {
@@ -30,9 +31,9 @@ void gang__reserve_upset(gang_sched *s)
 /* Has this node what so many tasks of a group take? */
 static bool is_whole(const gang_sched *s, const struct gang__occupation *o, size_t place)
 {
-    const struct gang__calendar *a = s->calendar;
+    const struct gang__calendar *cal = s->calendar;
     const struct gang__time_place *at = &o->place[place];
-    const int64_t *has = a->capacity + (size_t)at->node * GANG__FREE_KINDS;
+    const int64_t *has = cal->capacity + (size_t)at->node * GANG__FREE_KINDS;
     bool up = false, enough = true;
     for (int k = 0; k < GANG__FREE_KINDS; k++) {
         up = up || has[k] > 0;

@@ -7,9 +7,8 @@
 #include "base/two_pass_block.h"
 #include "core/nodes/nodes.h"
 #include "place/request/request.h"
-#include "sched/lifecycle/lifecycle.h"
 #include "sched/record/record.h"
-#include "sched/reserve/reserves.h"
+#include "sched/reserve/reserve_in.h"
 #include "sched/usage/usage.h"
 
 enum { MOST_STAGES = GANG__ADMIT_STAGES };

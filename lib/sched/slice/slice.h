@@ -2,6 +2,7 @@
 #ifndef GANG__SCHED_SLICE_H
 #define GANG__SCHED_SLICE_H
 
+#include "sched/calendar/calendar.h"
 #include "sched/record/state.h"
 
 /* What a higher floor does when the first quantum of a gang has come: start the gang; or take back
@@ -66,5 +67,6 @@ void gang__slice_info(const gang_sched *s, const struct gang__queue_state *q,
                       struct gang_queue_info *out);
 gang_result gang__slice_check(gang_sched *s, struct gang_error *error);
 void gang__slice_free(gang_sched *s);
+extern const struct gang__calendar_source gang__slice_source;
 
 #endif

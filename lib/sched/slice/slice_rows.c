@@ -274,7 +274,7 @@ struct gang__matrix *gang__slice_matrix(const gang_sched *s, const struct gang__
 static void take_settings(struct gang__matrix *m, const struct gang__queue *q)
 {
     m->quantum_ns = q->quantum_ns;
-    m->most = q->slice_rows;
+    m->most = q->quantum_rows;
     if (!m->first && m->columns.count == 0) /* what is held of its nodes is held as it began */
         m->lent = GANG__LEND_CPU | (q->quantum_gpus ? (uint32_t)GANG__LEND_GPU : 0);
 }

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "sched/calendar/calendar_in.h"
+#include "sched/calendar/calendar.h"
 #include "sched/slice/slice.h"
 #include "sched/slice/slice_in.h"
 
@@ -61,13 +61,13 @@ bool gang__slice_has_node(const gang_sched *s, gang_node_id node)
 /* Whoever runs there, all of it is theirs, and nobody knows until when. */
 static bool occupy(gang_sched *s, struct gang__column *c)
 {
-    struct gang__calendar *a = s->calendar;
+    struct gang__calendar *cal = s->calendar;
     const struct gang__time_place place = {(uint32_t)c->node, 0, 1};
     const struct gang__occupation o = {s->now_ns, GANG__NEVER, NULL, 0, &place, 1, 0, true};
     uint32_t id;
-    if (c->occupies || place.node >= a->end)
+    if (c->occupies || place.node >= cal->end)
         return true;
-    if (gang__timeline_add(a->when, &o, &id) != GANG_OK)
+    if (gang__timeline_add(cal->when, &o, &id) != GANG_OK)
         return false;
     c->occupies = id + 1;
     return true;
@@ -102,6 +102,9 @@ void gang__slice_vacate(gang_sched *s)
         m->came = true;
     }
 }
+
+const struct gang__calendar_source gang__slice_source = {
+    .put = gang__slice_occupy, .withdrawn = gang__slice_vacate, .shares = gang__slice_lent};
 
 /* ---- explaining and reading ------------------------------------------------------------------ */
 
@@ -156,7 +159,7 @@ void gang__slice_info(const gang_sched *s, const struct gang__queue_state *q,
     if (q->q->slicer == GANG__NO_QUEUE)
         return;
     out->quantum_ns = q->q->quantum_ns;
-    out->quantum_rows = q->q->slice_rows;
+    out->quantum_rows = q->q->quantum_rows;
     out->rows = m ? m->rows : 0;
     out->active_row = m && m->rows ? m->active + 1 : 0;
     if (m)

@@ -13,7 +13,7 @@
  *   gang__wake_room()         order, gang__order_room(): unblocks classes that wait for capacity
  *   gang__wake_candidates()   backfill, gang__candidates_look()
  *   gang__wake_holding()      calendar, gang__calendar_sync(): into the timeline
- *   gang__wake_plans()        calendar, gang__calendar_refresh(): plans are looked at again
+ *   gang__wake_plans()        calendar, gang__backfill_refresh(): plans are looked at again
  *   gang__wake_shares()       usage, gang__fair_refresh()
  *   gang__wake_slices()       slice, gang__slice_run()
  *   gang__wake_preemption()   cycle: preemption is tried again

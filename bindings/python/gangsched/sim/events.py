@@ -27,7 +27,7 @@ class Event(NamedTuple):
 
     #: a :class:`gangsched.enums.EventKind` or a :class:`gangsched.enums.ReservationEventKind`:
     #: ``submitted``, ``refused``, ``started``, ``grew``, ``shrank``, ``stopped``, ``suspended``,
-    #: ``resumed``, ``ended``, ``node-down``, ``node-up``, ``part-ended``; ``reservation-notice``
+    #: ``resumed``, ``ended``, ``node-down``, ``node-up``, ``gang-ended``; ``reservation-notice``
     #: (it begins soon), ``reservation-begin``, ``reservation-end``, ``reservation-lost`` (it lost
     #: nodes), ``reservation-restored`` (it has other nodes), ``reservation-purged`` (no job used
     #: it), ``reservation-skipped`` (one repetition could not be planned)

@@ -408,7 +408,7 @@ class Simulation(SimulationState):
             finally:
                 self._inside = inside
             now = self._raw_info(sim)
-            run_end = RunEnd.of(now.why)
+            run_end = RunEnd.of(now.stop_reason)
             if result != lib.GANG_EBUSY:
                 # A run stops at the end of an instant. A replay stops at the same instant, whatever
                 # stopped this run.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Audit of planned starts: the timeline against what is held (ahead.h). */
+#include "sched/backfill/backfill.h"
 #include "sched/calendar/calendar.h"
-#include "sched/calendar/calendar_in.h"
-#include "sched/reserve/reserves.h"
+#include "sched/reserve/reserve_in.h"
 #include "sched/slice/slice.h"
 
 /* ---- audit ------------------------------------------------------------------------------------- */
@@ -32,12 +32,12 @@ static gang_result check_free(gang_sched *s, struct gang_error *error)
     static const char *const word[] = {"cpu", "memory", "gpu"};
     int64_t unused[GANG__FREE_DIMS], left[GANG__FREE_KINDS] = {0, 0, 0};
     struct leftover sum = {s, left};
-    struct gang__calendar *a = s->calendar;
+    struct gang__calendar *cal = s->calendar;
     for (gang_node_id n = gang_node_next(s->cluster, GANG_ID_NONE); n != GANG_ID_NONE;
          n = gang_node_next(s->cluster, n))
-        for (int k = 0; (uint32_t)n < a->end && !gang__slice_has_node(s, n) && k < GANG__FREE_KINDS;
-             k++)
-            left[k] += a->capacity[(size_t)(uint32_t)n * GANG__FREE_KINDS + (size_t)k];
+        for (int k = 0;
+             (uint32_t)n < cal->end && !gang__slice_has_node(s, n) && k < GANG__FREE_KINDS; k++)
+            left[k] += cal->capacity[(size_t)(uint32_t)n * GANG__FREE_KINDS + (size_t)k];
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
         const struct gang__job *job = GANG__OF(struct gang__job, all, n);
         for (uint32_t i = 0; i < job->unit_count; i++) {
@@ -52,7 +52,7 @@ static gang_result check_free(gang_sched *s, struct gang_error *error)
                 return gang__error(error, r, "plan", "%s", gang_strerror(r));
         }
     }
-    (void)gang__timeline_sum_at(a->when, s->now_ns, unused);
+    (void)gang__timeline_sum_at(cal->when, s->now_ns, unused);
     for (int k = 0; k < GANG__FREE_KINDS; k++)
         if (unused[k] > left[k])
             return gang__error(error, GANG_EINVAL, "plan",
@@ -61,12 +61,12 @@ static gang_result check_free(gang_sched *s, struct gang_error *error)
     return GANG_OK;
 }
 
-gang_result gang__calendar_check(gang_sched *s, struct gang_error *error)
+gang_result gang__backfill_check(gang_sched *s, struct gang_error *error)
 {
-    struct gang__calendar *a = s->calendar;
+    struct gang__calendar *cal = s->calendar;
     int64_t planned = 0;
     bool whole = false, undone = false;
-    if (!a)
+    if (!cal)
         return GANG_OK;
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
         const struct gang__job *job = GANG__OF(struct gang__job, all, n);
@@ -101,7 +101,7 @@ gang_result gang__calendar_check(gang_sched *s, struct gang_error *error)
     if (planned != 0)
         return gang__error(error, GANG_EINVAL, "plan", "a planned start is of no queue");
     bool upset = s->reserve.all && s->reserve.all->upset; /* what is reserved is not there yet */
-    bool asked = a->when && !s->wake.holdings && gang__slice_occupied(s) && a->plain && !whole &&
-                 !undone && !upset && gang__calendar_current(s);
+    bool asked = cal->when && !s->wake.holdings && gang__slice_occupied(s) && cal->plain &&
+                 !whole && !undone && !upset && gang__calendar_current(s);
     return asked ? check_free(s, error) : GANG_OK;
 }

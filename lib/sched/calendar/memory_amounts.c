@@ -10,7 +10,7 @@
 #include "place/fit/filter.h"
 #include "place/fit/node_plan.h"
 #include "place/request/request.h"
-#include "sched/calendar/calendar_in.h"
+#include "sched/calendar/calendar.h"
 
 enum { NO_SHARE = 0 };
 #define MORE_THAN_ANY (INT64_C(1) << 40) /* milli-GPUs: no node has so many */
@@ -18,17 +18,18 @@ enum { NO_SHARE = 0 };
 bool gang__calendar_like(gang_sched *s, const int64_t need[GANG__FREE_KINDS], size_t *count,
                          uint32_t *group)
 {
-    struct gang__calendar *a = s->calendar;
+    struct gang__calendar *cal = s->calendar;
     size_t bytes = GANG__FREE_KINDS * sizeof(*need), g = *count;
-    while (g > 0 && memcmp(a->group[g - 1].need, need, bytes) != 0)
+    while (g > 0 && memcmp(cal->group[g - 1].need, need, bytes) != 0)
         g--;
     *group = g > 0 ? (uint32_t)(g - 1) : (uint32_t)*count;
     if (g > 0)
         return true;
-    if (!gang__grow(&s->mem, (void **)&a->group, &a->group_room, *count + 1, sizeof(*a->group)))
+    if (!gang__grow(&s->mem, (void **)&cal->group, &cal->group_cap, *count + 1,
+                    sizeof(*cal->group)))
         return false;
-    a->group[*count] = (struct gang__time_group){1, {0, 0, 0}, 0};
-    memcpy(a->group[(*count)++].need, need, bytes);
+    cal->group[*count] = (struct gang__time_group){1, {0, 0, 0}, 0};
+    memcpy(cal->group[(*count)++].need, need, bytes);
     return true;
 }
 
@@ -85,15 +86,15 @@ bool gang__calendar_lay_out_memory(gang_sched *s, const struct gang__gang *u,
  * or there is none. */
 static bool read_kind(gang_sched *s, const gang_request *q, uint32_t slot, uint64_t *serial)
 {
-    struct gang__calendar *a = s->calendar;
-    struct gang__time_group *to = a->variant + a->kinds * a->groups;
+    struct gang__calendar *cal = s->calendar;
+    struct gang__time_group *to = cal->variant + cal->kinds * cal->groups;
     gang__rcu_enter();
     const struct gang__node *node = gang__node_at(s->cluster, slot);
     bool other = node && node->type->serial != *serial;
-    for (size_t i = 0; other && i < a->groups; i++) {
-        const struct gang__group *g = &q->group[a->group_of[i]];
+    for (size_t i = 0; other && i < cal->groups; i++) {
+        const struct gang__group *g = &q->group[cal->group_of[i]];
         *serial = node->type->serial;
-        to[i] = a->group[i];
+        to[i] = cal->group[i];
         if (g->devices == 0 || g->share > 0)
             continue;
         int64_t share = most_of(g, node->type, gang__devices_of_models(g, node->type, SIZE_MAX));
@@ -105,54 +106,55 @@ static bool read_kind(gang_sched *s, const gang_request *q, uint32_t slot, uint6
 }
 
 /* The number of what was read. */
-static uint32_t kind_of(struct gang__calendar *a)
+static uint32_t kind_of(struct gang__calendar *cal)
 {
-    size_t kind = 0, bytes = a->groups * sizeof(*a->variant);
-    while (memcmp(a->variant + kind * a->groups, a->variant + a->kinds * a->groups, bytes) != 0)
+    size_t kind = 0, bytes = cal->groups * sizeof(*cal->variant);
+    while (memcmp(cal->variant + kind * cal->groups, cal->variant + cal->kinds * cal->groups,
+                  bytes) != 0)
         kind++;
-    a->kinds += kind == a->kinds;
+    cal->kinds += kind == cal->kinds;
     return (uint32_t)kind;
 }
 
 /* A bound for all nodes: what is needed where it is least. */
-static void lower(struct gang__calendar *a)
+static void lower(struct gang__calendar *cal)
 {
-    for (size_t i = 0; i < a->groups && a->kinds > 0; i++)
-        for (size_t kind = 0; kind < a->kinds; kind++) {
-            int64_t need = a->variant[kind * a->groups + i].need[GANG__FREE_GPU];
-            if (kind == 0 || need < a->group[i].need[GANG__FREE_GPU])
-                a->group[i].need[GANG__FREE_GPU] = need;
+    for (size_t i = 0; i < cal->groups && cal->kinds > 0; i++)
+        for (size_t kind = 0; kind < cal->kinds; kind++) {
+            int64_t need = cal->variant[kind * cal->groups + i].need[GANG__FREE_GPU];
+            if (kind == 0 || need < cal->group[i].need[GANG__FREE_GPU])
+                cal->group[i].need[GANG__FREE_GPU] = need;
         }
 }
 
 bool gang__calendar_kinds(gang_sched *s, const gang_request *q)
 {
-    struct gang__calendar *a = s->calendar;
+    struct gang__calendar *cal = s->calendar;
     uint64_t serial = 0;
     uint32_t kind = 0;
-    a->kinds = 0;
-    if (!gang__grow(&s->mem, (void **)&a->kind, &a->kind_room, (size_t)a->end + 1,
-                    sizeof(*a->kind)))
+    cal->kinds = 0;
+    if (!gang__grow(&s->mem, (void **)&cal->kind, &cal->kind_cap, (size_t)cal->end + 1,
+                    sizeof(*cal->kind)))
         return false;
-    for (uint32_t slot = 0; slot <= a->end;
+    for (uint32_t slot = 0; slot <= cal->end;
          slot++) { /* one more: so that there is room if there is none */
-        if (!gang__grow(&s->mem, (void **)&a->variant, &a->variant_room, (a->kinds + 1) * a->groups,
-                        sizeof(*a->variant)))
+        if (!gang__grow(&s->mem, (void **)&cal->variant, &cal->variant_cap,
+                        (cal->kinds + 1) * cal->groups, sizeof(*cal->variant)))
             return false;
-        if (slot < a->end && read_kind(s, q, slot, &serial))
-            kind = kind_of(a);
-        a->kind[slot] = kind;
+        if (slot < cal->end && read_kind(s, q, slot, &serial))
+            kind = kind_of(cal);
+        cal->kind[slot] = kind;
     }
-    lower(a);
-    if (a->kinds == 0) /* all nodes have gone */
-        memcpy(a->variant, a->group, a->groups * sizeof(*a->group));
+    lower(cal);
+    if (cal->kinds == 0) /* all nodes have gone */
+        memcpy(cal->variant, cal->group, cal->groups * sizeof(*cal->group));
     return true;
 }
 
-void gang__calendar_by_kind(struct gang__calendar *a, struct gang__occupation *o)
+void gang__calendar_by_kind(struct gang__calendar *cal, struct gang__occupation *o)
 {
-    for (size_t i = 0; i < a->fit.count; i++)
-        a->fit.place[i].group += a->kind[a->fit.place[i].node] * (uint32_t)a->groups;
-    o->group = a->variant;
-    o->group_count = (a->kinds + (a->kinds == 0)) * a->groups;
+    for (size_t i = 0; i < cal->fit.count; i++)
+        cal->fit.place[i].group += cal->kind[cal->fit.place[i].node] * (uint32_t)cal->groups;
+    o->group = cal->variant;
+    o->group_count = (cal->kinds + (cal->kinds == 0)) * cal->groups;
 }

@@ -34,7 +34,7 @@
 #include <gangsched/plan.h>
 
 #include "plan/admit/admit.h"
-#include "sched/calendar/calendar_in.h"
+#include "sched/calendar/calendar.h"
 #include "sched/calendar/trial.h"
 
 enum { GANG__RESERVE_AHEAD = 8 };
@@ -190,10 +190,7 @@ void gang__reserve_each_node(const struct gang__reserve_piece *p,
 gang_result gang__reserve_new(gang_sched *s, const struct gang_reservation_spec *spec,
                               struct gang__reserve **r, struct gang_error *error);
 
-/* ---- reserve_admit.c ---- */
-
-/* In the trial, capacity that is on its way to a gang for which others stop is taken. GANG_OK; GANG_ENOMEM. */
-gang_result gang__reserve_put_handovers(struct gang__trial *t);
+/* ---- place.c ---- */
 
 /* Is there room for it beside all others, or over those that it may overlap? */
 bool gang__reserve_fits(gang_sched *s, const struct gang__reserve *r,
@@ -231,7 +228,16 @@ void gang__reserve_gaps_drop(gang_sched *s, struct gang__reserve *r);
 /* What is missing is placed as far as there is room. False: out of memory. */
 bool gang__reserve_grow_again(gang_sched *s);
 
-/* ---- reserve_in.c ---- */
+/* ---- members.c, inside_timeline.c ---- */
+
+/* Does a magnetic reservation match the job? */
+bool gang__reserve_draws(const gang_sched *s, const struct gang__reserve *r,
+                         const struct gang__job *job);
+/* The timeline inside is ready for members. False: out of memory. */
+bool gang__reserve_open_inside(gang_sched *s, struct gang__reserve *r);
+/* Does the occupation fit inside, beside the other members that run there? */
+bool gang__reserve_fits_inside(gang_sched *s, const struct gang__gang *u,
+                               const struct gang__occupation *o);
 
 /* Members that run, and jobs that wait for it. */
 int64_t gang__reserve_running(const gang_sched *s, const struct gang__reserve *r);
@@ -247,7 +253,7 @@ void gang__reserve_wake(gang_sched *s, struct gang__reserve *r);
 bool gang__reserve_allows(const gang_sched *s, const struct gang__reserve *r,
                           const struct gang__job *job);
 
-/* ---- for ahead.c and ahead_start.c ---- */
+/* ---- for the calendar ---- */
 
 /* Until when what it is placed in lasts; GANG__NEVER: it is outside. */
 int64_t gang__reserve_until(const struct gang__gang *u);
@@ -257,18 +263,8 @@ bool gang__reserve_keeps(gang_sched *s, struct gang__gang *u, struct gang__occup
 void gang__reserve_withdraw(gang_sched *s);
 /* It was: what is reserved is to be put there, as far as nodes allow (gang__reserve_due()). */
 void gang__reserve_upset(gang_sched *s);
-/* What is due. False: out of memory. */
-bool gang__reserve_due(gang_sched *s);
-/* In each timeline in which it may be placed, one after the other. */
-gang_result gang__reserve_try(gang_sched *s, struct gang__gang *u, gang_alloc_id *id, int32_t *why,
-                              gang_result (*attempt)(gang_sched *, struct gang__gang *,
-                                                     gang_alloc_id *, int32_t *));
-/* The calendar shows the flexible reservations as this gang sees them: without those that it may use. NULL: as the
- * gang sees them that gang__reserve_try() tries, if it tries one. */
-void gang__reserve_show_for(gang_sched *s, const struct gang__gang *u);
-/* There is room, but not beside what is planned: is it for reservations, or for planned starts? */
-int32_t gang__reserve_why(gang_sched *s, struct gang__gang *u);
-/* In the trial nothing of it is in the calendar. */
+
+/* In the trial nothing of the reservation is in the calendar. */
 void gang__reserve_withdraw_from(struct gang__trial *t, const struct gang__reserve *r);
 
 #endif
