@@ -453,10 +453,10 @@ gang_result gang__label_expr_compile(const char *text, struct gang__block *block
     if (strlen(text) > GANG_MAX_WHERE)
         return gang__error(error, GANG_ELIMIT, NULL, "longer than %d bytes", GANG_MAX_WHERE);
     TRY(parse(&p));
-    p.rule = gang__block_take(block, p.rules * sizeof(*p.rule));
-    p.value = gang__block_take(block, p.values * sizeof(*p.value));
-    p.step = gang__block_take(block, p.steps * sizeof(*p.step));
-    p.texts = gang__block_take(block, p.bytes);
+    p.rule = gang__block_alloc(block, p.rules * sizeof(*p.rule));
+    p.value = gang__block_alloc(block, p.values * sizeof(*p.value));
+    p.step = gang__block_alloc(block, p.steps * sizeof(*p.step));
+    p.texts = gang__block_alloc(block, p.bytes);
     *expr = (struct gang__label_expr){p.rule, p.step, p.steps};
     return block->base ? parse(&p) : GANG_OK;
 }

@@ -540,7 +540,7 @@ gang_result gang_node_spec_check(const struct gang_node_spec *spec, struct gang_
 
 static struct gang_gpu_spec *lay_gpus(struct gang__block *b, const struct gang_node_spec *s)
 {
-    struct gang_gpu_spec *to = gang__block_take(b, s->gpu_count * sizeof(*to));
+    struct gang_gpu_spec *to = gang__block_alloc(b, s->gpu_count * sizeof(*to));
     for (size_t i = 0; i < s->gpu_count; i++) {
         struct gang_gpu_spec e;
         (void)element_in(&e, sizeof(e), GPU_LEAST, s->gpus, s->gpu_size, i);
@@ -556,7 +556,7 @@ static struct gang_gpu_spec *lay_gpus(struct gang__block *b, const struct gang_n
 
 static struct gang_link_spec *lay_links(struct gang__block *b, const struct gang_node_spec *s)
 {
-    struct gang_link_spec *to = gang__block_take(b, s->link_count * sizeof(*to));
+    struct gang_link_spec *to = gang__block_alloc(b, s->link_count * sizeof(*to));
     for (size_t i = 0; to && i < s->link_count; i++)
         (void)element_in(&to[i], sizeof(to[i]), LINK_LEAST, s->links, s->link_size, i);
     return to;
@@ -564,7 +564,7 @@ static struct gang_link_spec *lay_links(struct gang__block *b, const struct gang
 
 static struct gang_numa_spec *lay_numas(struct gang__block *b, const struct gang_node_spec *s)
 {
-    struct gang_numa_spec *to = gang__block_take(b, s->numa_count * sizeof(*to));
+    struct gang_numa_spec *to = gang__block_alloc(b, s->numa_count * sizeof(*to));
     for (size_t i = 0; to && i < s->numa_count; i++)
         (void)element_in(&to[i], sizeof(to[i]), NUMA_LEAST, s->numas, s->numa_size, i);
     return to;
@@ -572,7 +572,7 @@ static struct gang_numa_spec *lay_numas(struct gang__block *b, const struct gang
 
 static struct gang_core_spec *lay_cores(struct gang__block *b, const struct gang_node_spec *s)
 {
-    struct gang_core_spec *to = gang__block_take(b, s->core_count * sizeof(*to));
+    struct gang_core_spec *to = gang__block_alloc(b, s->core_count * sizeof(*to));
     for (size_t i = 0; i < s->core_count; i++) {
         struct gang_core_spec e;
         (void)element_in(&e, sizeof(e), CORE_LEAST, s->cores, s->core_size, i);
@@ -585,7 +585,7 @@ static struct gang_core_spec *lay_cores(struct gang__block *b, const struct gang
 
 static struct gang_nic_spec *lay_nics(struct gang__block *b, const struct gang_node_spec *s)
 {
-    struct gang_nic_spec *to = gang__block_take(b, s->nic_count * sizeof(*to));
+    struct gang_nic_spec *to = gang__block_alloc(b, s->nic_count * sizeof(*to));
     for (size_t i = 0; i < s->nic_count; i++) {
         struct gang_nic_spec e;
         (void)element_in(&e, sizeof(e), NIC_LEAST, s->nics, s->nic_size, i);
@@ -599,7 +599,7 @@ static struct gang_nic_spec *lay_nics(struct gang__block *b, const struct gang_n
 
 static struct gang_profile_spec *lay_profiles(struct gang__block *b, const struct gang_node_spec *s)
 {
-    struct gang_profile_spec *to = gang__block_take(b, s->profile_count * sizeof(*to));
+    struct gang_profile_spec *to = gang__block_alloc(b, s->profile_count * sizeof(*to));
     for (size_t i = 0; i < s->profile_count; i++) {
         struct gang_profile_spec e;
         (void)element_in(&e, sizeof(e), PROFILE_LEAST, s->profiles, s->profile_size, i);
@@ -613,7 +613,7 @@ static struct gang_profile_spec *lay_profiles(struct gang__block *b, const struc
 
 static struct gang_amount *lay_amounts(struct gang__block *b, const struct gang_node_spec *s)
 {
-    struct gang_amount *to = gang__block_take(b, s->amount_count * sizeof(*to));
+    struct gang_amount *to = gang__block_alloc(b, s->amount_count * sizeof(*to));
     for (size_t i = 0; i < s->amount_count; i++) {
         const char *kind = gang__block_text(b, s->amounts[i].kind);
         if (to)
@@ -625,7 +625,7 @@ static struct gang_amount *lay_amounts(struct gang__block *b, const struct gang_
 static struct gang_label *lay_labels(struct gang__block *b, const struct gang_label *from,
                                      size_t count)
 {
-    struct gang_label *to = gang__block_take(b, count * sizeof(*to));
+    struct gang_label *to = gang__block_alloc(b, count * sizeof(*to));
     for (size_t i = 0; i < count; i++) {
         const char *key = gang__block_text(b, from[i].key);
         const char *value = gang__block_text(b, from[i].value);
@@ -637,7 +637,7 @@ static struct gang_label *lay_labels(struct gang__block *b, const struct gang_la
 
 static const char **lay_partitions(struct gang__block *b, const struct gang_node_spec *s)
 {
-    const char **to = gang__block_take(b, s->partition_count * sizeof(*to));
+    const char **to = gang__block_alloc(b, s->partition_count * sizeof(*to));
     for (size_t i = 0; i < s->partition_count; i++) {
         const char *text = gang__block_text(b, s->partitions[i]);
         if (to)
@@ -649,14 +649,14 @@ static const char **lay_partitions(struct gang__block *b, const struct gang_node
 static uint8_t *lay_near(struct gang__block *b, const struct gang_node_spec *s)
 {
     size_t bytes = s->gpu_locality ? s->gpu_count * s->gpu_count : 0;
-    uint8_t *to = gang__block_take(b, bytes);
+    uint8_t *to = gang__block_alloc(b, bytes);
     return to && bytes ? memcpy(to, s->gpu_locality, bytes) : to;
 }
 
 /* Lay out a copy of `s`; returns it if the block has memory. */
 static struct gang_node_spec *lay(struct gang__block *b, const struct gang_node_spec *s)
 {
-    struct gang_node_spec *to = gang__block_take(b, sizeof(*to));
+    struct gang_node_spec *to = gang__block_alloc(b, sizeof(*to));
     struct gang_node_spec copy = *s;
     copy.size = sizeof(struct gang_node_spec);
     copy.gpu_size = sizeof(struct gang_gpu_spec);

@@ -42,11 +42,11 @@ static struct gang__tags *tags_lay(const gang_cluster *c, struct gang__block *b,
                                    const struct gang_node_spec *spec, const char *const *uuid,
                                    uint64_t unhealthy)
 {
-    struct gang__tags *tags = gang__block_take(b, sizeof(*tags));
-    struct gang_label *labels = gang__block_take(b, spec->label_count * sizeof(*labels));
+    struct gang__tags *tags = gang__block_alloc(b, sizeof(*tags));
+    struct gang_label *labels = gang__block_alloc(b, spec->label_count * sizeof(*labels));
     struct gang__partition **partitions =
-        gang__block_take(b, spec->partition_count * sizeof(*partitions));
-    const char **uuids = uuid ? gang__block_take(b, spec->gpu_count * sizeof(*uuids)) : NULL;
+        gang__block_alloc(b, spec->partition_count * sizeof(*partitions));
+    const char **uuids = uuid ? gang__block_alloc(b, spec->gpu_count * sizeof(*uuids)) : NULL;
     for (size_t i = 0; i < spec->label_count; i++) {
         const char *key = gang__block_text(b, spec->labels[i].key);
         const char *value = gang__block_text(b, spec->labels[i].value);
