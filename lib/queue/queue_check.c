@@ -208,18 +208,10 @@ static gang_result words_check(const struct gang_queue_spec *s, struct gang_erro
         {"reclaim", s->reclaim, GANG_PREEMPT_DEFAULT, GANG_PREEMPT_ANY},
         {"state", s->state, GANG_QUEUE_OPEN, GANG_QUEUE_CLOSED},
         {"order", s->order, GANG_ORDER_PRIORITY, GANG_ORDER_DEADLINE},
-<<<<<<< HEAD
-        {"turn", s->turn, GANG_CHILD_ORDER_FAIR, GANG_CHILD_ORDER_PRIORITY_UTILIZATION},
+        {"turn", s->child_order, GANG_CHILD_ORDER_FAIR, GANG_CHILD_ORDER_PRIORITY_UTILIZATION},
         {"block", s->block, GANG_BLOCK_NONE, GANG_BLOCK_STRICT},
-        {"preempt", s->preempt, GANG_PREEMPT_MODE_REQUEUE, GANG_PREEMPT_MODE_CANCEL},
-        {"fixed", s->fixed, 0, 1},
-=======
-        {"child_order", s->child_order, GANG_CHILD_ORDER_FAIR,
-         GANG_CHILD_ORDER_PRIORITY_UTILIZATION},
-        {"block", s->block, GANG_BLOCK_NONE, GANG_BLOCK_STRICT},
-        {"preempt_mode", s->preempt_mode, GANG_PREEMPT_MODE_REQUEUE, GANG_PREEMPT_MODE_CANCEL},
-        {"no_preemption", s->no_preemption, 0, 1},
->>>>>>> hub/main
+        {"preempt", s->preempt_mode, GANG_PREEMPT_MODE_REQUEUE, GANG_PREEMPT_MODE_CANCEL},
+        {"fixed", s->no_preemption, 0, 1},
         /* A host's policy is a function, and a queue has none. */
         {"policy", s->policy, GANG_POLICY_DEFAULT, GANG_POLICY_HOST - 1},
         {"reserved0", s->reserved0, 0, 0},
@@ -257,22 +249,13 @@ static gang_result numbers_check(const struct gang_queue_spec *s, struct gang_er
         {"max_bypasses", s->max_bypasses, 0, INT64_MAX},
         {"max_wait_ns", s->max_wait_ns, 0, INT64_MAX},
         {"quantum_ns", s->quantum_ns, -1, INT64_MAX},
-<<<<<<< HEAD
-        {"slice_rows", s->slice_rows, 0, UINT16_MAX},
-=======
-        {"quantum_rows", s->quantum_rows, 0, UINT16_MAX},
->>>>>>> hub/main
+        {"slice_rows", s->quantum_rows, 0, UINT16_MAX},
     };
     gang_result r = ranges_check(numbers, COUNT(numbers), GANG_ERANGE, error);
     if (r == GANG_OK && s->max_time_limit_ns && s->default_time_limit_ns > s->max_time_limit_ns)
         r = gang__error(error, GANG_EINVAL, "default_time_limit_ns", "above max_time_limit_ns");
-<<<<<<< HEAD
-    if (r == GANG_OK && s->quantum_ns <= 0 && (s->slice_rows || s->quantum_gpus))
-        r = gang__error(error, GANG_EINVAL, s->slice_rows ? "slice_rows" : "quantum_gpus",
-=======
     if (r == GANG_OK && s->quantum_ns <= 0 && (s->quantum_rows || s->quantum_gpus))
-        r = gang__error(error, GANG_EINVAL, s->quantum_rows ? "quantum_rows" : "quantum_gpus",
->>>>>>> hub/main
+        r = gang__error(error, GANG_EINVAL, s->quantum_rows ? "slice_rows" : "quantum_gpus",
                         "without quantum_ns");
     return r;
 }

@@ -71,13 +71,9 @@ struct gang__queue {
     int64_t plan_depth;                                     /* GANG__NO_BOUND: all, */
     int64_t depth_given;                                    /* as given, inherited; 0: it is not */
     int32_t overrun;                                        /* inherited; never DEFAULT */
-<<<<<<< HEAD
     int64_t extend_ns, max_bypasses, max_wait_ns;          /* inherited; 0: no bound */
-=======
-    int64_t extend_ns, max_bypasses, max_wait_ns;           /* inherited; 0: no bound */
->>>>>>> hub/main
     uint32_t slicer; /* whose leaves share nodes in time with it: itself or above; GANG__NO_QUEUE */
-    int64_t quantum_ns, slice_rows; /* the slicer's, in force */
+    int64_t quantum_ns, quantum_rows; /* the slicer's, in force */
     bool quantum_gpus;
     int64_t user_limit_percent, user_limit_factor_milli; /* 0: none */
     const struct gang_user_weight *users;                /* sorted by name */

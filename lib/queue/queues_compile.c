@@ -5,7 +5,8 @@
 #include <string.h>
 
 #include "base/two_pass_block.h"
-#include "core/nodes/nodes.h"
+#include "core/nodes/kind.h"
+#include "core/nodes/node.h"
 #include "place/request/request.h"
 #include "queue/queues_in.h"
 
@@ -159,11 +160,7 @@ static void set_slices(struct gang__queue *q, const struct gang__queue *from)
     bool own = s->quantum_ns > 0, none = s->quantum_ns < 0;
     q->slicer = own ? q->index : none ? GANG__NO_QUEUE : from->slicer;
     q->quantum_ns = own ? s->quantum_ns : none ? 0 : from->quantum_ns;
-<<<<<<< HEAD
-    q->slice_rows = !own ? from->slice_rows : s->slice_rows ? s->slice_rows : SLICE_ROWS;
-=======
-    q->slice_rows = !own ? from->slice_rows : s->quantum_rows ? s->quantum_rows : SLICE_ROWS;
->>>>>>> hub/main
+    q->quantum_rows = !own ? from->quantum_rows : s->quantum_rows ? s->quantum_rows : SLICE_ROWS;
     q->quantum_gpus = own ? s->quantum_gpus != 0 : from->quantum_gpus;
 }
 

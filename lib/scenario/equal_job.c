@@ -35,12 +35,8 @@ static bool same_demands(const struct gang_group_spec *a, const struct gang_grou
            gang__same_text(a->profile, b->profile) && a->numa == b->numa &&
            a->near_nic == b->near_nic && a->models_ranked == b->models_ranked &&
            gang__same_text(a->same, b->same) && gang__same_text(a->prefer, b->prefer) &&
-<<<<<<< HEAD
-           a->slice == b->slice && gang__same_text(a->subgroup_same, b->subgroup_same) &&
-=======
            a->subgroup_size == b->subgroup_size &&
            gang__same_text(a->subgroup_same, b->subgroup_same) &&
->>>>>>> hub/main
            gang__same_text(a->subgroup_prefer, b->subgroup_prefer) &&
            gang__same_text(a->spread, b->spread) && a->max_skew == b->max_skew &&
            a->spread_soft == b->spread_soft && a->max_per_node == b->max_per_node &&
@@ -81,12 +77,8 @@ static bool same_sets(const struct gang_request_spec *a, const struct gang_reque
     if (a->group_set_count != b->group_set_count)
         return false;
     for (size_t i = 0; i < a->group_set_count; i++)
-<<<<<<< HEAD
-        if (!GANG__LOAD2_BY(x, y, prefer, a->sets, b->sets, i, a->group_set_size, b->group_set_size) ||
-=======
         if (!GANG__LOAD2_BY(x, y, prefer, a->group_sets, b->group_sets, i, a->group_set_size,
                             b->group_set_size) ||
->>>>>>> hub/main
             !gang__same_text(x.name, y.name) || x.parent != y.parent || x.min != y.min ||
             x.reserved0 != y.reserved0 || !gang__same_text(x.same, y.same) ||
             !gang__same_text(x.prefer, y.prefer))
@@ -101,12 +93,8 @@ static bool same_peers(const struct gang_request_spec *a, const struct gang_requ
     if (a->affinity_count != b->affinity_count)
         return false;
     for (size_t i = 0; i < a->affinity_count; i++)
-<<<<<<< HEAD
-        if (!GANG__LOAD2_BY(x, y, wish, a->peers, b->peers, i, a->affinity_size, b->affinity_size) ||
-=======
         if (!GANG__LOAD2_BY(x, y, soft, a->affinity, b->affinity, i, a->affinity_size,
                             b->affinity_size) ||
->>>>>>> hub/main
             !gang__same_text(x.key, y.key) || !gang__same_text(x.value, y.value) ||
             !gang__same_text(x.level, y.level) || x.colocate != y.colocate || x.soft != y.soft)
             return false;

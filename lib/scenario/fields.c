@@ -12,12 +12,12 @@ static const struct gang__words state_words = GANG__WORDS(state_names, 0);
 static const char *const order_names[] = {"priority", "fifo",         "fair",
                                           "shortest", "least-served", "deadline"};
 static const struct gang__words order_words = GANG__WORDS(order_names, 0);
-static const char *const child_order_names[] = {"fair", "utilization", "priority-utilization"};
-static const struct gang__words child_order_words = GANG__WORDS(child_order_names, 0);
+static const char *const turn_names[] = {"fair", "utilization", "priority-utilization"};
+static const struct gang__words turn_words = GANG__WORDS(turn_names, 0);
 static const char *const block_names[] = {"none", "strict"};
 static const struct gang__words block_words = GANG__WORDS(block_names, 0);
-static const char *const preempt_mode_names[] = {"requeue", "suspend", "cancel"};
-static const struct gang__words preempt_mode_words = GANG__WORDS(preempt_mode_names, 0);
+static const char *const preempt_names[] = {"requeue", "suspend", "cancel"};
+static const struct gang__words preempt_words = GANG__WORDS(preempt_names, 0);
 static const char *const backfill_names[] = {"default", "none", "easy", "conservative"};
 static const struct gang__words backfill_words = GANG__WORDS(backfill_names, 0);
 static const char *const backfill_order_names[] = {"default", "leaf", "shortest", "widest",
@@ -56,9 +56,9 @@ static const struct gang__field queue_list[] = {
     NUMBER("priority", QUEUE(priority), INT64_MIN, INT64_MAX, 100),
     WORD("state", QUEUE(state), state_words),
     WORD("order", QUEUE(order), order_words),
-    WORD("child_order", QUEUE(child_order), child_order_words),
+    WORD("child_order", QUEUE(child_order), turn_words),
     WORD("block", QUEUE(block), block_words),
-    WORD("preempt_mode", QUEUE(preempt_mode), preempt_mode_words),
+    WORD("preempt_mode", QUEUE(preempt_mode), preempt_words),
     WORD("backfill", QUEUE(backfill), backfill_words),
     WORD("backfill_order", QUEUE(backfill_order), backfill_order_words),
     COUNT("plan_depth", QUEUE(plan_depth)),
@@ -67,15 +67,9 @@ static const struct gang__field queue_list[] = {
     COUNT("max_bypasses", QUEUE(max_bypasses)),
     SECONDS("max_wait_s", QUEUE(max_wait_ns), 0),
     {"quantum_s", GANG__FIELD_SECONDS, QUEUE(quantum_ns), NULL, -1, INT64_MAX / 2, 0},
-<<<<<<< HEAD
-    NUMBER("quantum_rows", QUEUE(slice_rows), 0, UINT16_MAX, 0),
-    FLAG("quantum_gpus", QUEUE(quantum_gpus)),
-    FLAG("no_preemption", QUEUE(fixed)),
-=======
     NUMBER("quantum_rows", QUEUE(quantum_rows), 0, UINT16_MAX, 0),
     FLAG("quantum_gpus", QUEUE(quantum_gpus)),
     FLAG("no_preemption", QUEUE(no_preemption)),
->>>>>>> hub/main
     COUNT("max_running", QUEUE(max_running)),
     COUNT("max_pending", QUEUE(max_pending)),
     COUNT("max_running_per_user", QUEUE(max_running_per_user)),
@@ -109,8 +103,8 @@ static const struct gang__field job_list[] = {FLAG("stale", JOB(stale)),
 
 #define RESERVE(member) offsetof(struct gang_reservation_spec, member)
 #define STAGE(member) offsetof(struct gang_reservation_stage, member)
-static const char *const objective_names[] = {"earliest", "latest", "cheapest"};
-static const struct gang__words objective_words = GANG__WORDS(objective_names, 0);
+static const char *const prefer_names[] = {"earliest", "latest", "cheapest"};
+static const struct gang__words prefer_words = GANG__WORDS(prefer_names, 0);
 static const char *const combine_names[] = {"all", "any", "order", "order-no-gap"};
 static const struct gang__words combine_words = GANG__WORDS(combine_names, 0);
 const char *const gang__reserve_flag_words[gang__reserve_flag_count] = {
@@ -124,7 +118,7 @@ static const struct gang__field reserve_list[] = {
     SECONDS("period_s", RESERVE(period_ns), 0),
     COUNT("repetitions", RESERVE(repetitions)),
     SECONDS("until_s", RESERVE(until_ns), 0),
-    WORD("objective", RESERVE(objective), objective_words),
+    WORD("objective", RESERVE(objective), prefer_words),
     WORD("combine", RESERVE(combine), combine_words),
     SECONDS("purge_s", RESERVE(purge_ns), 0),
     SECONDS("notice_s", RESERVE(notice_ns), 0)};

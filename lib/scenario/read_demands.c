@@ -191,12 +191,7 @@ static gang_result read_bounds(struct gang__reader *r, const struct gang__json *
             return gang__json_fail(&at, GANG_EINVAL, "given without 'spread'");
     }
     GANG__TRY(gang__read_int(object, "max_per_node", 1, GANG__MAX_TASKS, &group->max_per_node));
-<<<<<<< HEAD
-    GANG__TRY(
-        gang__read_int(object, "max_per_domain", 1, GANG__MAX_TASKS, &group->max_per_domain));
-=======
     GANG__TRY(gang__read_int(object, "max_per_domain", 1, GANG__MAX_TASKS, &group->max_per_domain));
->>>>>>> hub/main
     GANG__TRY(gang__read_level(r, object, "domain_level", GANG__LEVELS_WIDE, &group->domain_level));
     /* The values, not the keys: a level of null says as little as none. */
     if (!group->max_per_domain == !group->domain_level)
@@ -254,11 +249,7 @@ static gang_result read_peers(struct gang__reader *r, const struct gang__json *j
         struct gang__json element = gang__json_element(&at, i);
         GANG__TRY(read_peer(r, &element, &list[i]));
     }
-<<<<<<< HEAD
-    request->peers = list;
-=======
     request->affinity = list;
->>>>>>> hub/main
     request->affinity_count = count;
     return GANG_OK;
 }

@@ -165,11 +165,7 @@ static bool minimum_inside(const struct gang_request_spec *request)
     for (size_t i = 0; i < request->group_count; i++)
         found = found || request->groups[i].min > 0;
     for (size_t i = 0; i < request->group_set_count; i++)
-<<<<<<< HEAD
-        found = found || request->sets[i].min > 0;
-=======
         found = found || request->group_sets[i].min > 0;
->>>>>>> hub/main
     return found;
 }
 

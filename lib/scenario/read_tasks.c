@@ -166,11 +166,7 @@ static gang_result read_sets(struct gang__reader *r, const struct gang__json *jo
         sets->has_min[index] = json_object_get(element.value, "min") != NULL ||
                                (parent != SIZE_MAX && sets->has_min[parent]);
     }
-<<<<<<< HEAD
-    request->sets = list;
-=======
     request->group_sets = list;
->>>>>>> hub/main
     request->group_set_count = sets->count;
     return GANG_OK;
 }

@@ -45,9 +45,4 @@ const struct gang__words gang__place_policy_words = {gang__policy_words, GANG_PO
                                                      GANG_POLICY_DEFAULT};
 
 const char *const gang__reclaim_words[3] = {"never", "lower", "any"};
-<<<<<<< HEAD
-const int32_t gang__reclaim_numbers[3] = {GANG_PREEMPT_NEVER, GANG_PREEMPT_LOWER,
-                                          GANG_PREEMPT_ANY};
-=======
 const int32_t gang__reclaim_numbers[3] = {GANG_PREEMPT_NEVER, GANG_PREEMPT_LOWER, GANG_PREEMPT_ANY};
->>>>>>> hub/main

@@ -36,13 +36,8 @@ static void write_peers(struct gang__writer *w, json_t *object,
     json_t *list = json_array();
     for (size_t i = 0; i < request->affinity_count; i++) {
         struct gang_affinity_rule peer;
-<<<<<<< HEAD
-        if (!gang__write_loaded(w,
-                                GANG__LOAD_BY(peer, wish, request->peers, i, request->affinity_size)))
-=======
         if (!gang__write_loaded(
                 w, GANG__LOAD_BY(peer, soft, request->affinity, i, request->affinity_size)))
->>>>>>> hub/main
             break;
         json_t *item = json_object();
         gang__write_text(w, item, "key", peer.key);

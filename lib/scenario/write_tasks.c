@@ -8,12 +8,8 @@ static bool load_set(const struct gang_request_spec *request, int32_t index,
                      struct gang_group_set_spec *set)
 {
     return index >= 0 && (size_t)index < request->group_set_count &&
-<<<<<<< HEAD
-           GANG__LOAD_BY(*set, prefer, request->sets, (size_t)index, request->group_set_size) == GANG_OK;
-=======
            GANG__LOAD_BY(*set, prefer, request->group_sets, (size_t)index,
                          request->group_set_size) == GANG_OK;
->>>>>>> hub/main
 }
 
 /* Is there a `min` in the set or in one around it? Parents have smaller indices. */
@@ -51,12 +47,8 @@ void gang__write_sets(struct gang__writer *w, json_t *object,
     json_t *list = json_array();
     for (size_t i = 0; i < request->group_set_count; i++) {
         struct gang_group_set_spec set;
-<<<<<<< HEAD
-        if (!gang__write_loaded(w, GANG__LOAD_BY(set, prefer, request->sets, i, request->group_set_size)))
-=======
         if (!gang__write_loaded(
                 w, GANG__LOAD_BY(set, prefer, request->group_sets, i, request->group_set_size)))
->>>>>>> hub/main
             break;
         json_t *item = json_object();
         if (set.name)
@@ -155,11 +147,7 @@ static void write_demands(struct gang__writer *w, json_t *object,
     gang__write_given(w, object, "profile", group->profile);
     gang__write_given(w, object, "same", group->same);
     gang__write_given(w, object, "prefer", group->prefer);
-<<<<<<< HEAD
-    gang__write_nonzero(w, object, "subgroup_size", group->slice);
-=======
     gang__write_nonzero(w, object, "subgroup_size", group->subgroup_size);
->>>>>>> hub/main
     gang__write_given(w, object, "subgroup_same", group->subgroup_same);
     gang__write_given(w, object, "subgroup_prefer", group->subgroup_prefer);
     gang__write_given(w, object, "spread", group->spread);

@@ -12,23 +12,10 @@ static void call(gang_sim *sim, const struct gang_sim_event *e)
 /* Completes an event from the row of its job, and reports it. */
 static void report(gang_sim *sim, struct gang_sim_event e)
 {
-<<<<<<< HEAD
     e.size = sizeof(e);
     e.now_ns = sim->now_ns;
     if (e.index != SIZE_MAX) {
         const struct gang__sim_job *j = gang__sim_at(sim, e.index);
-=======
-    struct gang_sim_event e = {.size = sizeof(e),
-                               .what = what,
-                               .now_ns = sim->now_ns,
-                               .index = index,
-                               .node = node,
-                               .reason = reason,
-                               .gang = (int32_t)part,
-                               .text = text};
-    if (index != SIZE_MAX) {
-        const struct gang__sim_job *j = gang__sim_at(sim, index);
->>>>>>> hub/main
         e.end = j->end;
         e.job = j->id;
         e.tasks = j->held_tasks;
@@ -173,13 +160,8 @@ static int32_t on_grow(const struct gang_event *e, void *user)
 {
     gang_sim *sim = user;
     gang__sim_touch(sim, (size_t)e->cookie);
-<<<<<<< HEAD
-    gang__sim_report_gang(sim, GANG_SIM_GREW, (size_t)e->cookie, (uint32_t)e->part, e->reason,
+    gang__sim_report_gang(sim, GANG_SIM_GREW, (size_t)e->cookie, (uint32_t)e->gang, e->reason,
                           e->text);
-=======
-    gang__sim_tell_part(sim, GANG_SIM_GREW, (size_t)e->cookie, (uint32_t)e->gang, e->reason,
-                        e->text);
->>>>>>> hub/main
     return 0;
 }
 
@@ -188,13 +170,8 @@ static int32_t on_shrink(const struct gang_event *e, void *user)
 {
     gang_sim *sim = user;
     gang__sim_touch(sim, (size_t)e->cookie);
-<<<<<<< HEAD
-    gang__sim_report_gang(sim, GANG_SIM_SHRANK, (size_t)e->cookie, (uint32_t)e->part, e->reason,
+    gang__sim_report_gang(sim, GANG_SIM_SHRANK, (size_t)e->cookie, (uint32_t)e->gang, e->reason,
                           e->text);
-=======
-    gang__sim_tell_part(sim, GANG_SIM_SHRANK, (size_t)e->cookie, (uint32_t)e->gang, e->reason,
-                        e->text);
->>>>>>> hub/main
     return 1;
 }
 

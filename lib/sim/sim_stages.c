@@ -276,11 +276,7 @@ static void look_at(gang_sim *sim, struct gang__sim_job *j)
 void gang__sim_gang_starts(gang_sim *sim, size_t index, const struct gang_event *e)
 {
     struct gang__sim_job *j = gang__sim_at(sim, index);
-<<<<<<< HEAD
-    struct gang__sim_gang *p = &j->stages->part[e->part];
-=======
-    struct gang__sim_part *p = &j->stages->part[e->gang];
->>>>>>> hub/main
+    struct gang__sim_gang *p = &j->stages->part[e->gang];
     gang__sim_progress(sim, j);
     p->alloc = e->alloc;
     p->work.works = p->begun = true;
@@ -292,11 +288,7 @@ void gang__sim_gang_starts(gang_sim *sim, size_t index, const struct gang_event 
     look_at(sim, j);
     gang__sim_stages_sum(j);
     gang__sim_touch(sim, index);
-<<<<<<< HEAD
-    gang__sim_report_gang(sim, GANG_SIM_STARTED, index, (uint32_t)e->part, e->reason, e->text);
-=======
-    gang__sim_tell_part(sim, GANG_SIM_STARTED, index, (uint32_t)e->gang, e->reason, e->text);
->>>>>>> hub/main
+    gang__sim_report_gang(sim, GANG_SIM_STARTED, index, (uint32_t)e->gang, e->reason, e->text);
 }
 
 /* It does not work any more, and waits again, its restart before it. */
@@ -314,11 +306,7 @@ static void displaced(gang_sim *sim, struct gang__sim_job *j, uint32_t part, boo
 bool gang__sim_gang_stops(gang_sim *sim, size_t index, const struct gang_event *e)
 {
     struct gang__sim_job *j = gang__sim_at(sim, index);
-<<<<<<< HEAD
-    struct gang__sim_gang *p = &j->stages->part[e->part];
-=======
-    struct gang__sim_part *p = &j->stages->part[e->gang];
->>>>>>> hub/main
+    struct gang__sim_gang *p = &j->stages->part[e->gang];
     bool ends = e->reason == GANG_REASON_TIMEOUT || e->reason == GANG_REASON_CANCEL ||
                 e->reason == GANG_REASON_END;
     gang__sim_progress(sim, j);
@@ -333,11 +321,7 @@ bool gang__sim_gang_stops(gang_sim *sim, size_t index, const struct gang_event *
     look_at(sim, j);
     gang__sim_touch(sim, index);
     if (!ends)
-<<<<<<< HEAD
-        gang__sim_report_gang(sim, GANG_SIM_STOPPED, index, (uint32_t)e->part, e->reason, e->text);
-=======
-        gang__sim_tell_part(sim, GANG_SIM_STOPPED, index, (uint32_t)e->gang, e->reason, e->text);
->>>>>>> hub/main
+        gang__sim_report_gang(sim, GANG_SIM_STOPPED, index, (uint32_t)e->gang, e->reason, e->text);
     return sim->opts.stop_ns == 0;
 }
 
@@ -408,13 +392,8 @@ gang_result gang__sim_gang_ends(gang_sim *sim, size_t index, uint32_t part)
     sim->dirty = true;
     gang__sim_touch_later(sim, index);
     gang__sim_touch(sim, index);
-<<<<<<< HEAD
     gang__sim_report_gang(sim, GANG_SIM_GANG_ENDED, index, part, GANG_REASON_END,
                           "a gang of it has done its work");
-=======
-    gang__sim_tell_part(sim, GANG_SIM_GANG_ENDED, index, part, GANG_REASON_END,
-                        "a gang of it has done its work");
->>>>>>> hub/main
     return GANG_OK;
 }
 

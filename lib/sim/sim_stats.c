@@ -273,11 +273,7 @@ static void add_real(struct gang__json_maker *m, json_t *o, const char *key, dou
     gang__json_put(m, o, key, gang__json_new_real(m, value));
 }
 
-<<<<<<< HEAD
 static void add_spread(struct gang__json_maker *m, json_t *o, const char *key,
-=======
-static void put_spread(struct gang__json_maker *m, json_t *o, const char *key,
->>>>>>> hub/main
                        const struct gang_sim_distribution *s)
 {
     json_t *of = json_object();

@@ -138,11 +138,7 @@ void gang__sim_write_allocation(struct gang__sim_out *o, const gang_sim *sim,
             write_format(o, "%s%d", between, bit);
             between = " ";
         }
-<<<<<<< HEAD
-    write_format(o, ",%" PRId64 ",%zu\n", a->part, a->index);
-=======
-    say(o, ",%" PRId64 ",%zu\n", a->gang, a->index);
->>>>>>> hub/main
+    write_format(o, ",%" PRId64 ",%zu\n", a->gang, a->index);
 }
 
 void gang__sim_write_sample(struct gang__sim_out *o, const struct gang_sim_sample *s)
@@ -206,7 +202,7 @@ void gang__sim_write_header(struct gang__sim_out *o, int32_t table)
     static const char *const header[] = {
         "job,queue,user,state,end,submit_s,start_s,end_s,run_s,limit_s,queue_s,suspended_s,ran_s,"
         "lost_s,tasks,cpu_milli,memory_bytes,gpu_milli,starts,preemptions,failures,index\n",
-        "job,node,begin_s,end_s,tasks,cpu_milli,memory_bytes,gpu_milli,gpus,gang,index\n",
+        "job,node,begin_s,end_s,tasks,cpu_milli,memory_bytes,gpu_milli,gpus,part,index\n",
         "at_s,running,pending,cpu_milli,memory_bytes,gpu_milli,nodes_up\n",
         "job_id,workload_name,profile,submission_time,requested_number_of_resources,"
         "requested_time,success,final_state,starting_time,execution_time,finish_time,"

@@ -894,11 +894,7 @@ START_TEST(reads_nodes)
     ck_assert_uint_eq(n[0].partition_count, 2);
     ck_assert_int_eq(n[0].links[0].type, GANG_LINK_NVLINK);
     ck_assert_int_eq(n[0].links[0].bandwidth_mbps, 25000);
-<<<<<<< HEAD
-    ck_assert_int_eq(n[0].links[1].kind, GANG_LINK_OTHER);
-=======
     ck_assert_int_eq(n[0].links[1].type, GANG_LINK_OTHER);
->>>>>>> hub/main
     ck_assert_int_eq(n[0].gpu_locality[1], 4);
     ck_assert_int_eq(n[0].gpu_locality[2], 0);
     ck_assert_int_eq(n[1].cpu_milli, 2800);
@@ -1001,17 +997,10 @@ START_TEST(reads_how_queues_behave)
     const struct gang_queue_spec *q = &get(scenarios, 0).queues[2];
     ck_assert_int_eq(q->state, GANG_QUEUE_DRAINING);
     ck_assert_int_eq(q->order, GANG_ORDER_LEAST_SERVED);
-<<<<<<< HEAD
-    ck_assert_int_eq(q->turn, GANG_CHILD_ORDER_PRIORITY_UTILIZATION);
-    ck_assert_int_eq(q->block, GANG_BLOCK_STRICT);
-    ck_assert_int_eq(q->preempt_mode, GANG_PREEMPT_MODE_CANCEL);
-    ck_assert_int_eq(q->no_preemption, 1);
-=======
     ck_assert_int_eq(q->child_order, GANG_CHILD_ORDER_PRIORITY_UTILIZATION);
     ck_assert_int_eq(q->block, GANG_BLOCK_STRICT);
     ck_assert_int_eq(q->preempt_mode, GANG_PREEMPT_MODE_CANCEL);
     ck_assert_int_eq(q->no_preemption, 1);
->>>>>>> hub/main
     ck_assert_int_eq(q->max_running, 5);
     ck_assert_int_eq(q->max_pending, 6);
     ck_assert_int_eq(q->max_running_per_user, 7);
@@ -1037,11 +1026,7 @@ START_TEST(reads_how_queues_behave)
     ck_assert_int_eq(q->max_bypasses, 7);
     ck_assert_int_eq(q->max_wait_ns, INT64_C(8000000000));
     ck_assert_int_eq(q->quantum_ns, 500000000);
-<<<<<<< HEAD
-    ck_assert_int_eq(q->slice_rows, 3);
-=======
     ck_assert_int_eq(q->quantum_rows, 3);
->>>>>>> hub/main
     ck_assert_int_eq(q->quantum_gpus, 1);
     ck_assert_int_eq(q->policy, GANG_POLICY_PACK);
     ck_assert_ptr_null(q->child->name);
@@ -1148,11 +1133,7 @@ START_TEST(reads_jobs)
     struct gang_scenario c = get(scenarios, 0);
     const struct gang_job_spec *j = c.jobs;
     const struct gang_group_spec *g = j[0].request.groups;
-<<<<<<< HEAD
-    const struct gang_group_set_spec *s = j[0].request.sets;
-=======
     const struct gang_group_set_spec *s = j[0].request.group_sets;
->>>>>>> hub/main
     ck_assert_uint_eq(c.job_count, 3);
     ck_assert_int_eq(j[0].priority, -5);
     ck_assert_int_eq(j[0].submit, 9);
@@ -1229,16 +1210,6 @@ START_TEST(reads_demands)
     ck_assert_str_eq(r->labels[1].key, "x");
     ck_assert_str_eq(r->labels[1].value, "");
     ck_assert_uint_eq(r->affinity_count, 3);
-<<<<<<< HEAD
-    ck_assert_str_eq(r->peers[0].value, "db");
-    ck_assert_str_eq(r->affinity[0].level, "rack");
-    ck_assert_int_eq(r->affinity[0].colocate, 1);
-    ck_assert_int_eq(r->affinity[0].soft, 1);
-    ck_assert_ptr_null(r->affinity[1].value);
-    ck_assert_ptr_null(r->affinity[1].level);
-    ck_assert_int_eq(r->affinity[1].colocate, 0);
-    ck_assert_str_eq(r->affinity[2].level, GANG_LEVEL_NODE);
-=======
     ck_assert_str_eq(r->affinity[0].value, "db");
     ck_assert_str_eq(r->affinity[0].level, "rack");
     ck_assert_int_eq(r->affinity[0].colocate, 1);
@@ -1247,7 +1218,6 @@ START_TEST(reads_demands)
     ck_assert_ptr_null(r->affinity[1].level);
     ck_assert_int_eq(r->affinity[1].colocate, 0);
     ck_assert_str_eq(r->affinity[2].level, GANG_LEVEL_NODE);
->>>>>>> hub/main
     ck_assert_str_eq(g[0].where, "sku = a and not x > 3");
     ck_assert_uint_eq(g[0].label_count, 0);
     ck_assert_int_eq(g[0].numa, GANG_NUMA_STRICT);
@@ -1255,11 +1225,7 @@ START_TEST(reads_demands)
     ck_assert_str_eq(g[0].profile, "1g.5gb");
     ck_assert_int_eq(g[0].models_ranked, 1);
     ck_assert_str_eq(g[0].prefer, GANG_LEVEL_PCIE);
-<<<<<<< HEAD
-    ck_assert_int_eq(g[0].slice, 2);
-=======
     ck_assert_int_eq(g[0].subgroup_size, 2);
->>>>>>> hub/main
     ck_assert_str_eq(g[0].subgroup_same, GANG_LEVEL_NUMA);
     ck_assert_str_eq(g[0].subgroup_prefer, GANG_LEVEL_PACKAGE);
     ck_assert_str_eq(g[0].spread, "rack");
@@ -1496,12 +1462,7 @@ END_TEST
 
 START_TEST(sets_without_names_go_by_index)
 {
-<<<<<<< HEAD
     struct gang_group_set_spec sets[] = {GANG_GROUP_SET_SPEC_INIT, GANG_GROUP_SET_SPEC_INIT, GANG_GROUP_SET_SPEC_INIT};
-=======
-    struct gang_group_set_spec sets[] = {GANG_GROUP_SET_SPEC_INIT, GANG_GROUP_SET_SPEC_INIT,
-                                         GANG_GROUP_SET_SPEC_INIT};
->>>>>>> hub/main
     struct gang_group_spec groups[] = {GANG_GROUP_SPEC_INIT, GANG_GROUP_SPEC_INIT};
     struct gang_job_spec job = {
         .size = sizeof(job), .name = "j", .preemptible = 1, .request = GANG_REQUEST_SPEC_INIT};
@@ -1515,11 +1476,7 @@ START_TEST(sets_without_names_go_by_index)
     groups[1].min = 0;
     job.request.groups = groups;
     job.request.group_count = 2;
-<<<<<<< HEAD
-    job.request.sets = sets;
-=======
     job.request.group_sets = sets;
->>>>>>> hub/main
     job.request.group_set_count = 3;
     c.jobs = &job;
     c.job_count = 1;

@@ -463,12 +463,7 @@ static void act(gang_sim *sim, const struct cut *cut)
         else if (what == 2)
             reserve(sim, cut->at_s);
         else if (what == 3)
-<<<<<<< HEAD
             MUST(gang_sim_set_node_state(sim, (cut->at_s + below(20)) * SECOND, node, (int32_t)below(3)));
-=======
-            MUST(gang_sim_set_node_state(sim, (cut->at_s + below(20)) * SECOND, node,
-                                         (int32_t)below(3)));
->>>>>>> hub/main
         else if (id == GANG_ID_NONE)
             continue;
         else if (what < 6)

@@ -285,17 +285,13 @@ START_TEST(what_a_trace_does_not_keep_is_not_supported)
     REFUSED(group.partition = "p", GANG_ENOTSUP, "groups[0].partition");
     REFUSED(group.same = "rack", GANG_ENOTSUP, "groups[0].same");
     REFUSED(group.prefer = "rack", GANG_ENOTSUP, "groups[0].prefer");
-    REFUSED(group.group_set = 0, GANG_ENOTSUP, "groups[0].group_set");
+    REFUSED(group.group_set = 0, GANG_ENOTSUP, "groups[0].set");
     REFUSED(group.numa = 1, GANG_ENOTSUP, "groups[0].numa");
     REFUSED(group.where = "a", GANG_ENOTSUP, "groups[0].where");
     REFUSED(group.profile = "1g", GANG_ENOTSUP, "groups[0].profile");
     REFUSED(group.near_nic = 1, GANG_ENOTSUP, "groups[0].near_nic");
     REFUSED(group.models_ranked = 1, GANG_ENOTSUP, "groups[0].models_ranked");
-<<<<<<< HEAD
-    REFUSED(group.slice = 1, GANG_ENOTSUP, "groups[0].slice");
-=======
-    REFUSED(group.subgroup_size = 1, GANG_ENOTSUP, "groups[0].subgroup_size");
->>>>>>> hub/main
+    REFUSED(group.subgroup_size = 1, GANG_ENOTSUP, "groups[0].slice");
     REFUSED(group.subgroup_prefer = "rack", GANG_ENOTSUP, "groups[0].subgroup_same");
     REFUSED(group.spread = "rack", GANG_ENOTSUP, "groups[0].spread");
     REFUSED(group.max_skew = 1, GANG_ENOTSUP, "groups[0].spread");

@@ -72,7 +72,8 @@ struct gang__node_description {
     struct gang_label place[GANG_MAX_LEVELS];
     const char *partition[GANG_MAX_ITEMS];
 };
-void gang__node_describe(gang_cluster *c, const struct gang__node *node, struct gang__node_description *d);
+void gang__node_describe(gang_cluster *c, const struct gang__node *node,
+                         struct gang__node_description *d);
 
 /* The node of a name, or NULL. Under the structure mutex. */
 struct gang__node *gang__node_by_name(gang_cluster *c, const char *name);

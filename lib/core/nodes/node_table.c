@@ -183,7 +183,8 @@ gang_result gang_node_get(gang_cluster *cluster, gang_node_id id, struct gang_no
     return gang__struct_out(info, info->size, sizeof(out), &out, sizeof(out));
 }
 
-void gang__node_describe(gang_cluster *c, const struct gang__node *node, struct gang__node_description *d)
+void gang__node_describe(gang_cluster *c, const struct gang__node *node,
+                         struct gang__node_description *d)
 {
     struct gang_node_spec *spec = &d->spec;
     *spec = *node->type->spec;
