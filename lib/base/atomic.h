@@ -43,12 +43,12 @@ enum gang__step {
     GANG__STEP_SAVE,    /* decided, before a word is saved for a snapshot */
     GANG__STEP_WRITE,   /* decided, before a word is written */
     GANG__STEP_RELEASE, /* before a claim is given up */
-    GANG__STEP_TIDY,    /* over, before the index is tidied */
+    GANG__STEP_UPDATE,  /* over, before the index is tidied */
     GANG__STEP_FIND,    /* planner, before it reads a node */
     GANG__STEP_READ,    /* before a word of a cell is read */
     GANG__STEP_SUM,     /* before a worker's stamp is read */
     GANG__STEP_MARK,    /* a word of the index got a bit, before its parent is marked */
-    GANG__STEP_MEND,    /* a bit of the index was read that may be cleared */
+    GANG__STEP_REPAIR,  /* a bit of the index was read that may be cleared */
     GANG__STEP_HOLD,    /* the record of an allocation is held */
     GANG__STEP_PUBLISH, /* before a record is let go, for others to see */
     GANG__STEP_DROP,    /* before a record is given up */

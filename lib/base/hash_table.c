@@ -12,18 +12,18 @@ uint64_t gang__hash(uint64_t seed, const void *bytes, size_t length)
 
 static struct gang__hash_link **bucket_of(const struct gang__hash_table *t, uint64_t hash)
 {
-    return &t->bucket[(hash ^ hash >> 32) & (t->room - 1)];
+    return &t->bucket[(hash ^ hash >> 32) & (t->cap - 1)];
 }
 
 gang_result gang__hash_reserve(struct gang__hash_table *t, const struct gang_mem *mem)
 {
-    if (t->count < t->room)
+    if (t->count < t->cap)
         return GANG_OK;
-    struct gang__hash_table bigger = {NULL, t->room ? t->room * 2 : 16, t->count};
-    bigger.bucket = gang__zalloc(mem, bigger.room, sizeof(*bigger.bucket));
+    struct gang__hash_table bigger = {NULL, t->cap ? t->cap * 2 : 16, t->count};
+    bigger.bucket = gang__zalloc(mem, bigger.cap, sizeof(*bigger.bucket));
     if (!bigger.bucket)
         return GANG_ENOMEM;
-    for (size_t i = 0; i < t->room; i++) {
+    for (size_t i = 0; i < t->cap; i++) {
         struct gang__hash_link *next;
         for (struct gang__hash_link *n = t->bucket[i]; n; n = next) {
             next = n->next;
@@ -59,12 +59,12 @@ void gang__hash_remove(struct gang__hash_table *t, struct gang__hash_link *n)
 
 struct gang__hash_link *gang__hash_first(const struct gang__hash_table *t, uint64_t hash)
 {
-    return t->room ? *bucket_of(t, hash) : NULL;
+    return t->cap ? *bucket_of(t, hash) : NULL;
 }
 
 void gang__hash_free(struct gang__hash_table *t, const struct gang_mem *mem)
 {
     gang__release(mem, t->bucket);
     t->bucket = NULL;
-    t->room = t->count = 0;
+    t->cap = t->count = 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A chained hash table of things that embed a link. Not for concurrent use. */
-#ifndef GANG__BASE_NAMES_H
-#define GANG__BASE_NAMES_H
+#ifndef GANG__BASE_HASH_TABLE_H
+#define GANG__BASE_HASH_TABLE_H
 
 #include "base/mem.h"
 
@@ -12,7 +12,7 @@ struct gang__hash_link {
 
 struct gang__hash_table {
     struct gang__hash_link **bucket;
-    size_t room; /* a power of two, or 0 */
+    size_t cap; /* a power of two, or 0 */
     size_t count;
 };
 

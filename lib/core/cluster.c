@@ -80,12 +80,12 @@ static gang_result make_pool(gang_cluster *c)
     if (!more)
         return GANG_ENOMEM;
     gang__store(&chunk->more[GANG__POOL], more);
-    gang__store(&chunk->most_words, (uint32_t)GANG__POOL_WORDS);
+    gang__store(&chunk->max_words, (uint32_t)GANG__POOL_WORDS);
     gang__store(&c->commit.slot_end, 1u);
-    gang__instant_init(&c->commit);
+    gang__snapshot_save_init(&c->commit);
     gang_result r = gang__index_make(&c->commit, 0, chunk);
     if (r == GANG_OK)
-        gang__store(&c->commit.class_count, 1u);
+        gang__store(&c->commit.gpu_class_count, 1u);
     return r;
 }
 
@@ -157,7 +157,7 @@ static void free_chunk(gang_cluster *c, struct gang__chunk *chunk)
         gang__node_free(c, gang__load(&chunk->slot[i].node));
         gang__release_line(&c->mem, gang__load(&chunk->more[i]));
     }
-    for (uint32_t i = 0; i < GANG__CLASSES; i++)
+    for (uint32_t i = 0; i < GANG__GPU_CLASSES; i++)
         gang__release_line(&c->mem, gang__load(&chunk->leaf[i]));
     gang__release_line(&c->mem, chunk);
 }
@@ -168,7 +168,7 @@ void gang_cluster_free(gang_cluster *cluster)
         return;
     gang_cluster *c = cluster;
     gang__structure_lock(c);
-    gang__reap(c);
+    gang__drain_removed(c);
     gang__reclaim(c);
     gang__structure_unlock(c);
     free_workers(c);
@@ -180,11 +180,11 @@ void gang_cluster_free(gang_cluster *cluster)
         if (chunk)
             free_chunk(c, chunk);
     }
-    for (uint32_t i = 0; i < GANG__CLASSES; i++)
-        gang__release_line(&c->mem, gang__load(&c->commit.class[i]));
-    gang__shapes_free(c);
+    for (uint32_t i = 0; i < GANG__GPU_CLASSES; i++)
+        gang__release_line(&c->mem, gang__load(&c->commit.gpu_class[i]));
+    gang__node_types_free(c);
     gang__widths_free(c);
-    gang__instant_free(&c->commit);
+    gang__snapshot_save_free(&c->commit);
     gang__topology_free(c);
     gang__partitions_free(c);
     gang__hash_free(&c->nodes.node_names, &c->mem);

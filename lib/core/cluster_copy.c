@@ -63,7 +63,7 @@ static gang_result copy_domains(gang_cluster *from, gang_cluster *to)
     for (uint32_t i = 0; i < gang__domains_end(from) && r == GANG_OK; i++) {
         const struct gang__domain *d = gang__domain_with(from, i);
         uint32_t index;
-        r = gang__domain_get(to, d->level, d->parent, d->value, &index);
+        r = gang__domain_intern(to, d->level, d->parent, d->value, &index);
     }
     return r;
 }
@@ -78,7 +78,7 @@ static gang_result copy_node(gang_cluster *from, gang_worker *w, uint32_t slot,
     if (!node) /* nobody is there */
         return GANG_OK;
     gang__node_describe(from, node, &described);
-    return gang__node_put(w, &described.spec, node->id, payload, error);
+    return gang__node_insert_as(w, &described.spec, node->id, payload, error);
 }
 
 /* Nodes at their slots; those of empty slots get the same ids as they would there. */
@@ -92,7 +92,7 @@ static gang_result copy_nodes(gang_cluster *from, gang_worker *w, struct gang_er
     if (r != GANG_OK)
         return r;
     gang__structure_lock(from);
-    r = gang__slots_put(to, end, from->nodes.free_slots, from->nodes.free_slot_count);
+    r = gang__slots_copy(to, end, from->nodes.free_slots, from->nodes.free_slot_count);
     gang__structure_unlock(from);
     for (uint32_t slot = 1; slot < end && r == GANG_OK; slot++)
         gang__store(
@@ -115,7 +115,7 @@ static gang_result copy_into(gang_cluster *from, gang_worker *w, struct gang_err
     if (r == GANG_OK)
         r = copy_domains(from, w->cluster);
     if (r == GANG_OK)
-        r = gang__classes_copy(w->cluster, from);
+        r = gang__gpu_classes_copy(w->cluster, from);
     if (r == GANG_OK)
         r = copy_nodes(from, w, error);
     gang__add_seq(&w->cluster->nodes.epoch, 1);

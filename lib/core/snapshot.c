@@ -38,7 +38,7 @@ void gang_snapshot_free(gang_snapshot *snapshot)
     gang__structure_unlock(c);
     gang__release(&c->mem, snapshot->node);
     gang__release(&c->mem, snapshot->word);
-    gang__release(&c->mem, snapshot->part);
+    gang__release(&c->mem, snapshot->chunk);
     gang__release(&c->mem, snapshot->member);
     gang__release(&c->mem, snapshot->member_from);
     gang__release(&c->mem, snapshot);
@@ -49,7 +49,7 @@ gang_result gang_snapshot_take(gang_worker *worker, gang_snapshot *snapshot)
     if (!worker || !snapshot || worker->cluster != snapshot->c)
         return GANG_EINVAL;
     gang__rcu_enter();
-    gang_result r = gang__instant_take(worker->cluster, snapshot);
+    gang_result r = gang__snapshot_fill(worker->cluster, snapshot);
     gang__rcu_leave();
     return r;
 }
@@ -64,19 +64,20 @@ static size_t parts_used(const gang_snapshot *s)
 static size_t words_used(const gang_snapshot *s)
 {
     size_t last = parts_used(s) - 1;
-    return s->part[last].at + (s->end - last * GANG__CHUNK) * s->part[last].stride;
+    return s->chunk[last].at + (s->end - last * GANG__CHUNK) * s->chunk[last].stride;
 }
 
 /* What of a snapshot nothing but a take changes. */
 static bool copy_nodes(gang_snapshot *to, const gang_snapshot *from)
 {
     const struct gang_mem *mem = &to->c->mem;
-    if (!gang__grow(mem, (void **)&to->node, &to->node_room, from->end, sizeof(*to->node)) ||
-        !gang__grow(mem, (void **)&to->part, &to->part_room, parts_used(from), sizeof(*to->part)) ||
-        !gang__grow(mem, (void **)&to->word, &to->word_room, words_used(from), sizeof(*to->word)))
+    if (!gang__grow(mem, (void **)&to->node, &to->node_cap, from->end, sizeof(*to->node)) ||
+        !gang__grow(mem, (void **)&to->chunk, &to->chunk_cap, parts_used(from),
+                    sizeof(*to->chunk)) ||
+        !gang__grow(mem, (void **)&to->word, &to->word_cap, words_used(from), sizeof(*to->word)))
         return false;
     memcpy(to->node, from->node, from->end * sizeof(*to->node));
-    memcpy(to->part, from->part, parts_used(from) * sizeof(*to->part));
+    memcpy(to->chunk, from->chunk, parts_used(from) * sizeof(*to->chunk));
     memcpy(to->pool, from->pool, sizeof(to->pool));
     to->end = from->end;
     to->count = from->count;
@@ -90,9 +91,8 @@ static void copy_members(gang_snapshot *to, const gang_snapshot *from)
 {
     const struct gang_mem *mem = &to->c->mem;
     size_t domains = from->domains, members = from->member_from[domains];
-    if (!gang__grow(mem, (void **)&to->member, &to->member_room, members + 1,
-                    sizeof(*to->member)) ||
-        !gang__grow(mem, (void **)&to->member_from, &to->from_room, domains + 1,
+    if (!gang__grow(mem, (void **)&to->member, &to->member_cap, members + 1, sizeof(*to->member)) ||
+        !gang__grow(mem, (void **)&to->member_from, &to->from_cap, domains + 1,
                     sizeof(*to->member_from)))
         return;
     memcpy(to->member, from->member, members * sizeof(*to->member));
@@ -124,7 +124,7 @@ void gang__snapshot_put_back(gang_snapshot *to, const gang_snapshot *from, const
     for (uint32_t slot = GANG__POOL + 1; slot < to->end; slot++)
         if (!kept[slot])
             memcpy(gang__snapshot_words(to, slot), gang__snapshot_words(from, slot),
-                   to->part[slot / GANG__CHUNK].stride * sizeof(*to->word));
+                   to->chunk[slot / GANG__CHUNK].stride * sizeof(*to->word));
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -185,14 +185,14 @@ static void add_node(const struct gang__node *node, const uint64_t *words, struc
     int64_t cpu = (int64_t)gang__head_cpu(words[GANG__WORD_HEAD]);
     int64_t memory = (int64_t)words[GANG__WORD_MEMORY] * GANG_PAGE_BYTES;
     int64_t milli = 0, whole = 0;
-    add_gpus(node->shape->layout, words, &milli, &whole);
+    add_gpus(node->type->layout, words, &milli, &whole);
     t->nodes++;
     t->nodes_up += up;
     t->nodes_draining += state == GANG__STATE_DRAINING;
     t->nodes_down += state == GANG__STATE_DOWN;
-    t->cpu_milli += (int64_t)node->shape->capacity[GANG__WORD_HEAD];
-    t->memory_bytes += (int64_t)node->shape->capacity[GANG__WORD_MEMORY] * GANG_PAGE_BYTES;
-    add_gpus(node->shape->layout, node->shape->capacity, &t->gpu_milli, &t->gpus);
+    t->cpu_milli += (int64_t)node->type->capacity[GANG__WORD_HEAD];
+    t->memory_bytes += (int64_t)node->type->capacity[GANG__WORD_MEMORY] * GANG_PAGE_BYTES;
+    add_gpus(node->type->layout, node->type->capacity, &t->gpu_milli, &t->gpus);
     t->cpu_free += cpu;
     t->memory_free += memory;
     t->gpu_free += milli;
@@ -213,7 +213,7 @@ gang_result gang_snapshot_totals(const gang_snapshot *snapshot, struct gang_tota
     for (uint32_t slot = 1; slot < snapshot->end; slot++) {
         const struct gang__node *node = snapshot->node[slot];
         if (slot + AHEAD < snapshot->end && snapshot->node[slot + AHEAD])
-            __builtin_prefetch(&snapshot->node[slot + AHEAD]->shape);
+            __builtin_prefetch(&snapshot->node[slot + AHEAD]->type);
         if (node && gang__snapshot_state(snapshot, slot) != GANG__STATE_GONE)
             add_node(node, gang__snapshot_words(snapshot, slot), &out);
     }
@@ -235,8 +235,8 @@ static bool list_members(gang_snapshot *s)
             if (index != GANG__NO_DOMAIN && index >= domains)
                 domains = (size_t)index + 1;
         }
-    if (!gang__grow(mem, (void **)&s->member, &s->member_room, members + 1, sizeof(*s->member)) ||
-        !gang__grow(mem, (void **)&s->member_from, &s->from_room, domains + 1,
+    if (!gang__grow(mem, (void **)&s->member, &s->member_cap, members + 1, sizeof(*s->member)) ||
+        !gang__grow(mem, (void **)&s->member_from, &s->from_cap, domains + 1,
                     sizeof(*s->member_from)))
         return false;
     memset(s->member_from, 0, (domains + 1) * sizeof(*s->member_from));

@@ -19,26 +19,26 @@ struct gang_snapshot {
     uint32_t end;             /* slots below are in it */
     int64_t count;            /* nodes that are not removed */
     struct gang__node **node; /* of each slot; NULL: none */
-    size_t node_room;
+    size_t node_cap;
     uint64_t *word; /* payloads, chunk after chunk, `stride` a slot */
-    size_t word_room;
-    struct gang__part {
+    size_t word_cap;
+    struct gang__snapshot_chunk {
         size_t at; /* in `word` */
         uint32_t stride;
-    } * part;
-    size_t part_room;
+    } * chunk;
+    size_t chunk_cap;
     uint32_t kinds;
     uint64_t pool[GANG_MAX_KINDS]; /* capacity of the cluster-wide kinds */
     /* Slots of each domain's nodes, listed when somebody asks. */
     uint32_t *member;
     size_t *member_from; /* domains + 1 of them */
-    size_t member_room, from_room, domains;
+    size_t member_cap, from_cap, domains;
     bool listed;
 };
 
 /* Fill a snapshot. GANG_EBUSY, GANG_ENOMEM: its content is the former one. Inside a read section.
  * Lock-free. */
-gang_result gang__instant_take(gang_cluster *c, gang_snapshot *s);
+gang_result gang__snapshot_fill(gang_cluster *c, gang_snapshot *s);
 
 /* Make `to` equal to `from`, which stays as it is; both were made by gang_snapshot_new() for the same
  * cluster, and `to` may be one that was never taken. So a snapshot that was changed is put back by
@@ -63,7 +63,7 @@ static inline struct gang__node *gang__snapshot_node(const gang_snapshot *s, uin
 }
 static inline uint64_t *gang__snapshot_words(const gang_snapshot *s, uint32_t slot)
 {
-    const struct gang__part *part = &s->part[slot / GANG__CHUNK];
+    const struct gang__snapshot_chunk *part = &s->chunk[slot / GANG__CHUNK];
     return s->word + part->at + (size_t)(slot % GANG__CHUNK) * part->stride;
 }
 

@@ -11,23 +11,23 @@ static size_t words_below(gang_cluster *c, uint32_t end_slot)
 {
     size_t words = 0;
     for (uint32_t i = 0; (uint64_t)i * GANG__CHUNK < end_slot; i++)
-        words += (size_t)GANG__CHUNK * gang__load_seq(&gang__load(&c->commit.chunk[i])->most_words);
+        words += (size_t)GANG__CHUNK * gang__load_seq(&gang__load(&c->commit.chunk[i])->max_words);
     return words;
 }
 
 static bool has_room(const gang_snapshot *s, gang_cluster *c, uint32_t end_slot)
 {
-    return s->node_room >= end_slot && s->part_room > end_slot / GANG__CHUNK &&
-           s->word_room >= words_below(c, end_slot);
+    return s->node_cap >= end_slot && s->chunk_cap > end_slot / GANG__CHUNK &&
+           s->word_cap >= words_below(c, end_slot);
 }
 
 static bool make_room(gang_snapshot *s, gang_cluster *c, uint32_t end_slot)
 {
-    return gang__grow(&c->mem, (void **)&s->node, &s->node_room, end_slot,
+    return gang__grow(&c->mem, (void **)&s->node, &s->node_cap, end_slot,
                       sizeof(struct gang__node *)) &&
-           gang__grow(&c->mem, (void **)&s->part, &s->part_room, end_slot / GANG__CHUNK + 1,
-                      sizeof(*s->part)) &&
-           gang__grow(&c->mem, (void **)&s->word, &s->word_room, words_below(c, end_slot),
+           gang__grow(&c->mem, (void **)&s->chunk, &s->chunk_cap, end_slot / GANG__CHUNK + 1,
+                      sizeof(*s->chunk)) &&
+           gang__grow(&c->mem, (void **)&s->word, &s->word_cap, words_below(c, end_slot),
                       sizeof(*s->word));
 }
 
@@ -57,15 +57,16 @@ static struct gang__node *node_then(gang_cluster *c, struct gang__chunk *chunk, 
             return node;
         /* Being described anew: the commit of it tells whether that is so at n. */
         struct gang__node *newer = gang__load(&node->newer);
-        enum gang__fate fate = gang__commit_fate(&c->commit, ref, &label);
-        if (fate != GANG__FATE_OVER)
-            return fate == GANG__FATE_DONE && label <= n ? newer : node;
+        enum gang__outcome fate = gang__commit_outcome(&c->commit, ref, &label);
+        if (fate != GANG__OUTCOME_OVER)
+            return fate == GANG__OUTCOME_DONE && label <= n ? newer : node;
     }
 }
 
 /* The words of a cell at instant n, in whatever order they are read (see above). */
-static void copy_cell(struct gang__chunk *chunk, uint32_t slot, const struct gang__saved *saved,
-                      uint64_t n, uint64_t *to, uint32_t stride)
+static void copy_cell(struct gang__chunk *chunk, uint32_t slot,
+                      const struct gang__saved_chunk *saved, uint64_t n, uint64_t *to,
+                      uint32_t stride)
 {
     uint32_t i = slot % GANG__CHUNK;
     const struct gang__cell *cell = &chunk->cell[i];
@@ -85,8 +86,9 @@ static void copy_cell(struct gang__chunk *chunk, uint32_t slot, const struct gan
 }
 
 /* One slot. Returns whether it has a node that is not removed. */
-static bool walk_slot(gang_cluster *c, struct gang__chunk *chunk, const struct gang__saved *saved,
-                      uint64_t n, gang_snapshot *s, uint32_t slot, uint64_t *to, uint32_t stride)
+static bool walk_slot(gang_cluster *c, struct gang__chunk *chunk,
+                      const struct gang__saved_chunk *saved, uint64_t n, gang_snapshot *s,
+                      uint32_t slot, uint64_t *to, uint32_t stride)
 {
     uint32_t i = slot % GANG__CHUNK;
     gang__hook(GANG__STEP_SCAN);
@@ -100,25 +102,25 @@ static bool walk_slot(gang_cluster *c, struct gang__chunk *chunk, const struct g
     if (described > n || gang__load(&chunk->described) != described)
         node = node ? node_then(c, chunk, slot, n, to[GANG__WORD_HEAD]) : NULL;
     bool there = node && gang__head_state(to[GANG__WORD_HEAD]) != GANG__STATE_GONE;
-    if (node && !there && gang__node_is_over(node, to))
+    if (node && !there && gang__node_is_drained(node, to))
         node = NULL;
     s->node[slot] = node;
     return there;
 }
 
-static void walk(gang_cluster *c, struct gang__area *area, uint64_t n, gang_snapshot *s,
+static void walk(gang_cluster *c, struct gang__save_area *area, uint64_t n, gang_snapshot *s,
                  uint32_t end_slot)
 {
     size_t at = 0;
     int64_t count = 0;
     for (uint32_t i = 0; (uint64_t)i * GANG__CHUNK < end_slot; i++) {
         struct gang__chunk *chunk = gang__load(&c->commit.chunk[i]);
-        const struct gang__saved *saved = gang__load(&area->saved[i]);
+        const struct gang__saved_chunk *saved = gang__load(&area->saved[i]);
         uint32_t first = i * GANG__CHUNK, left = end_slot - first;
         /* Not most_words, which may have grown: by nodes that are younger than n. */
         uint32_t stride = saved->stride;
-        s->part[i].at = at;
-        s->part[i].stride = stride;
+        s->chunk[i].at = at;
+        s->chunk[i].stride = stride;
         for (uint32_t k = 0; k < left && k < GANG__CHUNK; k++)
             count += walk_slot(c, chunk, saved, n, s, first + k, s->word + at + (size_t)k * stride,
                                stride);
@@ -132,13 +134,13 @@ static void walk(gang_cluster *c, struct gang__area *area, uint64_t n, gang_snap
     s->listed = false;
 }
 
-gang_result gang__instant_take(gang_cluster *c, gang_snapshot *s)
+gang_result gang__snapshot_fill(gang_cluster *c, gang_snapshot *s)
 {
     unsigned k;
     if (!gang__save_slot_acquire(&c->commit, &k))
         return GANG_EBUSY;
     gang_result r = GANG_OK;
-    struct gang__area *area = gang__save_area_make(&c->commit, k);
+    struct gang__save_area *area = gang__save_area_make(&c->commit, k);
     uint32_t end_slot = gang__load_seq(&c->commit.slot_end);
     for (;;) {
         if (!area || !gang__save_area_cover(&c->commit, area, end_slot) ||

@@ -134,7 +134,7 @@ static gang_result add_node(gang_sim *sim, gang_node_id id)
                     sizeof(*sim->node)))
         return GANG_ENOMEM;
     if (sim->node != was) { /* the links, which lie in them, moved */
-        memset(sim->node_by_id.bucket, 0, sim->node_by_id.room * sizeof(*sim->node_by_id.bucket));
+        memset(sim->node_by_id.bucket, 0, sim->node_by_id.cap * sizeof(*sim->node_by_id.bucket));
         sim->node_by_id.count = 0;
         for (size_t i = 0; i < sim->nodes; i++)
             gang__hash_insert(&sim->node_by_id, &sim->node[i].link, sim->node[i].link.hash);

@@ -398,7 +398,7 @@ START_TEST(the_audit_sees_a_node_that_the_index_hides)
     struct gang__chunk *chunk = gang__chunk_of(&s.c->commit, slot);
     struct gang__leaf *leaf = gang__load(&chunk->leaf[gang__layout_at(chunk, slot).class_id]);
     int hidden = 0;
-    for (unsigned bucket = 0; bucket < GANG__BUCKETS; bucket++) {
+    for (unsigned bucket = 0; bucket < GANG__INDEX_ROWS; bucket++) {
         gang__a64 *word = &leaf->bits[slot % GANG__CHUNK / GANG__FAN][bucket];
         uint64_t before = gang__load(word);
         if (!(before >> slot % GANG__FAN & 1))

@@ -368,7 +368,7 @@ static int freeze_at(enum act act, enum gang__step step, int n, int64_t calls, b
 #define RECORD (1u << GANG__STEP_HOLD | 1u << GANG__STEP_PUBLISH)
 
 static const unsigned steps_of[ACT_COUNT] = {
-    [ALLOC] = COMMIT | PLAN | RECORD | 1u << GANG__STEP_TIDY | 1u << GANG__STEP_MARK |
+    [ALLOC] = COMMIT | PLAN | RECORD | 1u << GANG__STEP_UPDATE | 1u << GANG__STEP_MARK |
               1u << GANG__STEP_DROP,
     [REFUSED] = PLAN | 1u << GANG__STEP_SUM, /* only a refusal reads the stamps */
     [FREE] = COMMIT | GIVE_BACK | 1u << GANG__STEP_HOLD | 1u << GANG__STEP_DROP,
@@ -378,7 +378,7 @@ static const unsigned steps_of[ACT_COUNT] = {
     [TEST] = PLAN,
     [LOOK] = 0,
     [READ] = 1u << GANG__STEP_READ,
-    [STATE] = COMMIT | GIVE_BACK | 1u << GANG__STEP_MEND,
+    [STATE] = COMMIT | GIVE_BACK | 1u << GANG__STEP_REPAIR,
     [CHANGE] = COMMIT | GIVE_BACK,
     [RESIZE] = COMMIT | GIVE_BACK,
     [ADD] = COMMIT | GIVE_BACK,

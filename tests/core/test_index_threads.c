@@ -38,7 +38,7 @@ static int tick(void)
 
 #include "suite.h"
 
-enum { BUCKET = GANG__BUCKETS - 1 };
+enum { BUCKET = GANG__INDEX_ROWS - 1 };
 static gang_cluster *cluster;
 
 static void *set_33(void *user)

@@ -407,7 +407,7 @@ START_TEST(saved_words_of_long_ago_do_not_count)
 {
     const uint64_t round = UINT64_C(1) << 24;
     prepare();
-    uint64_t n = gang__instant_now(&s.c->commit);
+    uint64_t n = gang__snapshot_number(&s.c->commit);
     ck_assert(take_while(GANG__STEP_SCAN, 2, do_alloc)); /* saves all four for n */
     ck_assert_int_eq(info_of(snap, node[0]).gpus_free, 3);
     gang__store(&s.c->commit.snap, (n + round) << GANG__SNAPSHOTS);
@@ -417,7 +417,7 @@ START_TEST(saved_words_of_long_ago_do_not_count)
     /* A number whose tag is that of cleared words is left out. */
     gang__store(&s.c->commit.snap, (2 * round) << GANG__SNAPSHOTS);
     ck_assert(take_while(GANG__STEP_SCAN, 2, do_free));
-    ck_assert_uint_eq(gang__instant_now(&s.c->commit), 2 * round + 2);
+    ck_assert_uint_eq(gang__snapshot_number(&s.c->commit), 2 * round + 2);
     for (int i = 0; i < 4; i++)
         ck_assert_int_eq(info_of(snap, node[i]).gpus_free, 1);
 }

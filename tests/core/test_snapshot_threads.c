@@ -418,7 +418,7 @@ static int64_t beside_in(const gang_snapshot *s)
 START_TEST(node_is_there_as_soon_as_its_commit_is)
 {
     const enum gang__step step =
-        _i / CHANGES < COMMIT_STEPS ? commit_steps[_i / CHANGES] : GANG__STEP_TIDY;
+        _i / CHANGES < COMMIT_STEPS ? commit_steps[_i / CHANGES] : GANG__STEP_UPDATE;
     for (int n = 1; n < 8; n++) {
         struct builder b = {.change = (enum change)(_i % CHANGES)};
         struct gang_node_info info = {.size = sizeof(info)};

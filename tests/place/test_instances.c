@@ -156,7 +156,7 @@ START_TEST(nodes_of_one_sort_are_not_looked_at_for_the_other)
     struct box box = {.name = "whole", .cpu = 64000, .gpus = 8, .model = "A100"};
     gang_node_id whole = stage_add(&s, &box), sliced = add_a100("sliced", 0, 2),
                  both = add_a100("both", 1, 1);
-    ck_assert_uint_eq(gang__load(&s.c->commit.class_count), 4); /* none, and three with GPUs */
+    ck_assert_uint_eq(gang__load(&s.c->commit.gpu_class_count), 4); /* none, and three with GPUs */
     for (int policy = GANG_POLICY_PACK; policy <= GANG_POLICY_FIRST; policy++) {
         struct gang_group_spec g = group_of(1, 0, 8000);
         struct gang_request_spec spec = request_of(&g, 1);
@@ -626,11 +626,11 @@ START_TEST(nodes_alike_share_a_shape_and_others_do_not)
     struct sliced n;
     add_a100("n0", 0, 1);
     add_a100("n1", 0, 1);
-    ck_assert_uint_eq(s.c->nodes.shapes.count, 1);
+    ck_assert_uint_eq(s.c->nodes.types.count, 1);
     sliced_init(&n, "n2", 0, 1);
     n.gpu[3].state = GANG_GPU_UNHEALTHY; /* not of the machine */
     sliced_add(&n);
-    ck_assert_uint_eq(s.c->nodes.shapes.count, 1);
+    ck_assert_uint_eq(s.c->nodes.types.count, 1);
     n.spec.name = "n3";
     n.spec.profile_count--;
     sliced_add(&n);
@@ -640,7 +640,7 @@ START_TEST(nodes_alike_share_a_shape_and_others_do_not)
     n.spec.name = "n5";
     n.gpu[7].slice = 0;
     sliced_add(&n);
-    ck_assert_uint_eq(s.c->nodes.shapes.count, 4);
+    ck_assert_uint_eq(s.c->nodes.types.count, 4);
 }
 END_TEST
 

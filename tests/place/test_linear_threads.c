@@ -133,7 +133,7 @@ static _Thread_local int delay_often_at; /* a step */
 /* A step to wait at more often than at others: every other time one of the commit. */
 static int step_of(uint64_t dice)
 {
-    return (int)((dice >> 8) % (dice & 1 ? GANG__STEP_TIDY : GANG__STEP_COUNT));
+    return (int)((dice >> 8) % (dice & 1 ? GANG__STEP_UPDATE : GANG__STEP_COUNT));
 }
 
 /* Yield; or sleep through the beginnings and endings of some calls of others, if there are any. */

@@ -90,8 +90,8 @@ static void teardown(void)
 
 static bool is_core_word(const struct gang__node *n, unsigned word)
 {
-    return n && word >= gang__first_core(n->shape->layout) &&
-           word < gang__first_amount(n->shape->layout);
+    return n && word >= gang__first_core(n->type->layout) &&
+           word < gang__first_amount(n->type->layout);
 }
 
 /* Do two snapshots show the same? `cores`: the same cores, else as many. */
@@ -104,7 +104,7 @@ static bool same(const gang_snapshot *a, const gang_snapshot *b, bool cores)
         const struct gang__node *n = a->node[slot];
         const uint64_t *x = gang__snapshot_words(a, slot), *y = gang__snapshot_words(b, slot);
         unsigned words = slot == GANG__POOL ? (unsigned)GANG__POOL_WORDS
-                         : n                ? gang__all_words(n->shape->layout)
+                         : n                ? gang__all_words(n->type->layout)
                                             : 0;
         uint32_t left = 0, right = 0;
         if (n != b->node[slot])

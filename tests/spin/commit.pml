@@ -777,7 +777,7 @@ CARRY_OVER:
     goto NEXT_OP;
 
 #ifdef REMOVE
-    /* ---- gang__reap(), gang__reclaim(), enter(): under the structure mutex ---- */
+    /* ---- gang__drain_removed(), gang__reclaim(), enter(): under the structure mutex ---- */
 REAP:
     goto READ;
 REAPED:

@@ -202,7 +202,7 @@ inline carry(n, who)
 #endif
 }
 
-/* gang__index_mend(): take node n out of bucket b, unless it belongs there. */
+/* gang__index_repair(): take node n out of bucket b, unless it belongs there. */
 inline mend(b, n)
 {
     seen = tree[b].word[0];
@@ -261,7 +261,7 @@ proctype giver(byte k)
     now = was + 1;
     carry(NODE_OF(k), 1 + k);
     now = 0;
-    /* gang__index_tidy() */
+    /* gang__index_update() */
     if
     :: was > 0 -> mend(was - 1, NODE_OF(k))
     :: else
@@ -290,7 +290,7 @@ proctype taker(byte k)
     od;
     if
     :: was > 0 ->
-        /* gang__index_tidy(): set what it has now, then take it out of where it stood */
+        /* gang__index_update(): set what it has now, then take it out of where it stood */
         settle(NODE_OF(k));
         if
         :: now != was -> now = 0; mend(was - 1, NODE_OF(k))

@@ -9,36 +9,38 @@
     job = cluster.allocate(count=16, gpu=1, cpu=8, same="rack")
 
 What is where: :class:`Cluster` (machines, allocations), :class:`Request` (what a job needs), :class:`Queues`
-(who shares what), :class:`Trace` (jobs of the past), :func:`simulate`, :class:`Session` and :class:`Result`
+(who shares what), :class:`Trace` (jobs of the past), :func:`simulate`, :class:`Simulation` and :class:`Result`
 (what would happen), :class:`GangError` (what goes wrong). ``lib`` and ``ffi`` are the whole C interface, by
 cffi.
 
 Importing this is cheap: what is needed is loaded when it is first used.
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any, List
+import sys
+from typing import TYPE_CHECKING
+
+from ._lazy import OldModules, names
 
 __version__ = "0.1.0"
 
-#: Where each name is.
+#: The module that defines each name.
 _WHERE = {
-    "Cluster": "cluster",
-    "Request": "request",
-    "Allocation": "allocation",
-    "Explanation": "allocation",
-    "Snapshot": "snapshot",
+    "Cluster": "cluster.cluster",
+    "Request": "cluster.request",
+    "Allocation": "cluster.allocation",
+    "Explanation": "cluster.allocation",
+    "Snapshot": "cluster.snapshot",
     "Queues": "queues",
     "Trace": "trace",
-    "Session": "sim",
-    "simulate": "sim",
-    "Forecast": "forecast",
-    "Expected": "forecast",
-    "Reservation": "reservations",
-    "PlanItem": "reservations",
-    "Result": "result",
-    "View": "policy",
-    "per_job": "policy",
+    "Simulation": "sim.simulation",
+    "simulate": "sim.simulation",
+    "Forecast": "sim.forecast",
+    "Expected": "sim.forecast",
+    "Reservation": "sim.reservations",
+    "PlanItem": "sim.reservations",
+    "Result": "sim.result",
+    "View": "sim.policy",
+    "per_job": "sim.policy",
     "compare": "sweeps",
     "sweep": "sweeps",
     "ffi": "_native",
@@ -66,9 +68,9 @@ _WHERE = {
 if TYPE_CHECKING:
     from ._native import ffi as ffi
     from ._native import lib as lib
-    from .allocation import Allocation as Allocation
-    from .allocation import Explanation as Explanation
-    from .cluster import Cluster as Cluster
+    from .cluster.allocation import Allocation as Allocation
+    from .cluster.allocation import Explanation as Explanation
+    from .cluster.cluster import Cluster as Cluster
     from .errors import AlreadyExists as AlreadyExists
     from .errors import Busy as Busy
     from .errors import Closed as Closed
@@ -87,18 +89,18 @@ if TYPE_CHECKING:
     from .errors import ParseError as ParseError
     from .errors import QueueClosed as QueueClosed
     from .errors import Stale as Stale
-    from .forecast import Expected as Expected
-    from .forecast import Forecast as Forecast
+    from .sim.forecast import Expected as Expected
+    from .sim.forecast import Forecast as Forecast
     from .queues import Queues as Queues
-    from .request import Request as Request
-    from .reservations import PlanItem as PlanItem
-    from .reservations import Reservation as Reservation
-    from .snapshot import Snapshot as Snapshot
-    from .policy import View as View
-    from .policy import per_job as per_job
-    from .result import Result as Result
-    from .sim import Session as Session
-    from .sim import simulate as simulate
+    from .cluster.request import Request as Request
+    from .sim.reservations import PlanItem as PlanItem
+    from .sim.reservations import Reservation as Reservation
+    from .cluster.snapshot import Snapshot as Snapshot
+    from .sim.policy import View as View
+    from .sim.policy import per_job as per_job
+    from .sim.result import Result as Result
+    from .sim.simulation import Simulation as Simulation
+    from .sim.simulation import simulate as simulate
     from .sweeps import compare as compare
     from .sweeps import sweep as sweep
     from .trace import Trace as Trace
@@ -106,14 +108,20 @@ if TYPE_CHECKING:
 __all__ = ["__version__", *_WHERE]
 
 
-def __getattr__(name: str) -> Any:
-    where = _WHERE.get(name)
-    if where is None:
-        raise AttributeError("module 'gangsched' has no attribute %r" % name)
-    value = getattr(importlib.import_module("." + where, __name__), name)
-    globals()[name] = value
-    return value
+#: Module paths of the version before.
+_MOVED = {
+    "gangsched.allocation": "gangsched.cluster.allocation",
+    "gangsched.forecast": "gangsched.sim.forecast",
+    "gangsched.plots": "gangsched.viz.plots",
+    "gangsched.policy": "gangsched.sim.policy",
+    "gangsched.request": "gangsched.cluster.request",
+    "gangsched.reservations": "gangsched.sim.reservations",
+    "gangsched.result": "gangsched.sim.result",
+    "gangsched.snapshot": "gangsched.cluster.snapshot",
+    "gangsched.streamed": "gangsched.sim.streamed",
+}
 
+__getattr__, __dir__ = names(__name__, _WHERE, {"Session": "Simulation"})
 
-def __dir__() -> List[str]:
-    return sorted({*globals(), *__all__})
+if not any(isinstance(finder, OldModules) for finder in sys.meta_path):
+    sys.meta_path.append(OldModules(_MOVED))

@@ -112,7 +112,7 @@ class Handle:
             raise Closed("the %s is %s" % (type(self).__name__.lower(), self._gone))
         return box
 
-    def _stays(self) -> str:
+    def _lost_by_fork(self) -> str:
         """Why it is lost to the child of a fork(), even if nobody was using it; "": it is not."""
         return ""
 
@@ -140,7 +140,7 @@ def _after_fork() -> None:
             continue
         if handle._lock.acquire(blocking=False):
             handle._lock.release()
-            why = handle._stays()
+            why = handle._lost_by_fork()
         else:
             handle._lock = threading.RLock()
             why = "another thread was using it"

@@ -221,11 +221,11 @@ class Queues(Mapping[str, Dict[str, Any]]):
         return "<Queues: %s>" % ", ".join(self._index)
 
     def __str__(self) -> str:
-        from .show import queues_text
+        from .viz.show import queues_text
 
         return queues_text(self)
 
     def _repr_html_(self) -> str:
-        from .show import queues_html
+        from .viz.show import queues_html
 
         return queues_html(self)

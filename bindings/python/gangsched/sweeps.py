@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Union
 
 from .errors import InvalidArgument
-from .result import Result, flat
-from .sim import simulate
+from .sim.result import Result, flat
+from .sim.simulation import simulate
 from .trace import Trace, as_trace
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Comparison(Mapping[str, Result]):
 
     def cdf(self, column: str = "wait_s", axes: Any = None, title: Optional[str] = None) -> Any:
         """The distributions of a column of jobs beside each other. Returns the matplotlib axes. ``title``: as of :meth:`Result.cdf`."""
-        from .plots import cdf
+        from .viz.plots import cdf
 
         return cdf(self, column, axes, title)
 
@@ -70,7 +70,7 @@ class Comparison(Mapping[str, Result]):
 
     def report(self, path: "Union[str, os.PathLike[str]]", **options: Any) -> None:
         """Write them beside each other as one HTML page, see :func:`gangsched.report.html`."""
-        from .report import write
+        from .report.page import write
 
         write(self, path, **options)
 
@@ -78,7 +78,7 @@ class Comparison(Mapping[str, Result]):
         return "<Comparison: %s>" % ", ".join(self)
 
     def _repr_html_(self) -> str:
-        from .plots import summary_html
+        from .viz.plots import summary_html
 
         return summary_html(self)
 

@@ -11,7 +11,7 @@ from .case import dump
 from .errors import GangError, InvalidArgument, NotFound, OutOfRange, ParseError, check, new_error, placed
 from .files import read_bytes, writer_for
 from .handle import Box, Handle
-from .options import whole
+from .values import whole
 
 if TYPE_CHECKING:
     import pandas

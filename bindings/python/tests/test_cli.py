@@ -17,7 +17,10 @@ import time
 import pytest
 
 import gangsched as gs
-from gangsched import cli, cli_help, options
+from gangsched import cli
+from gangsched.cli import commands
+from gangsched.cli import help as cli_help
+from gangsched.sim import options
 
 JOBS = [
     {"job": "j%d" % i, "submit_s": 5 * i, "run_s": 40 + 7 * (i % 9), "gpus": 1 + i % 8, "user": "u%d" % (i % 3), "queue": "ab"[i % 2]}
@@ -108,8 +111,8 @@ def test_nodes_may_be_a_table_and_queues_stand_in_the_same_file(run, there):
 def test_policies_are_compared(run, there):
     status, out, _ = run("compare jobs.csv --nodes 2 --json --out runs --report page.html")
     found = json.loads(out)["results"]
-    assert status == 0 and list(found) == list(cli.POLICIES) and sorted(os.listdir("runs")) == sorted(cli.POLICIES)
-    expected = gs.compare(cli.POLICIES, gs.Cluster.uniform(2), gs.Trace(JOBS))
+    assert status == 0 and list(found) == list(commands.POLICIES) and sorted(os.listdir("runs")) == sorted(commands.POLICIES)
+    expected = gs.compare(commands.POLICIES, gs.Cluster.uniform(2), gs.Trace(JOBS))
     assert {name: one["summary"] for name, one in found.items()} == {name: one.summary() for name, one in expected.items()}
     page = (there / "page.html").read_text(encoding="utf-8")
     assert "Beside each other" in page and "python -m gangsched compare jobs.csv" in page
@@ -221,7 +224,7 @@ def test_what_is_wrong_is_said_in_one_line_with_its_place(run, there, line):
 
 
 def test_a_defect_of_ours_keeps_its_traceback(run, monkeypatch):
-    monkeypatch.setattr(cli, "_results", lambda run, arguments: 1 // 0)
+    monkeypatch.setattr(commands, "_results", lambda run, arguments: 1 // 0)
     with pytest.raises(ZeroDivisionError):
         run("simulate jobs.csv --nodes 2")
 
@@ -266,7 +269,7 @@ def test_ctrl_c_gives_what_has_happened_until_then(there):
 
 
 def test_ctrl_c_leaves_out_the_policies_that_have_not_begun(run, monkeypatch):
-    from gangsched import cli_input
+    from gangsched.cli import input as cli_input
 
     play, calls = cli_input.simulate, []
 

@@ -436,8 +436,8 @@ def test_a_copy_has_the_policy_and_the_mix():
         cluster.set_mix(shapes)
         for again in (cluster.copy(), pickle.loads(pickle.dumps(cluster)), gs.Cluster.from_json(cluster.to_json())):
             assert again.to_dict()["policy"] == "fgd" and again.to_dict() == cluster.to_dict()
-        with gs.Session(cluster) as session, session.fork() as other:
-            assert other.cluster.to_dict()["policy"] == "fgd" and other._made["mix"] == session._made["mix"] == shapes
+        with gs.Simulation(cluster) as simulation, simulation.fork() as other:
+            assert other.cluster.to_dict()["policy"] == "fgd" and other._recipe.arguments["mix"] == simulation._recipe.arguments["mix"] == shapes
 
 
 @pytest.mark.parametrize("wanted, taken", [("A", "b"), ("B", "a")])
@@ -471,4 +471,4 @@ def test_a_mix_that_is_wrong_is_refused_with_its_place(shapes, error, path):
             cluster.set_mix(shapes)
         assert raised.value.path.startswith(path) and cluster._mix == [{"gpu": 1}]
         with pytest.raises(error):
-            gs.Session(cluster, mix=shapes)
+            gs.Simulation(cluster, mix=shapes)

@@ -24,10 +24,10 @@ def cluster():
 
 
 @pytest.fixture
-def session(cluster):
+def simulation(cluster):
     """All four nodes are held, two until 100 s and two until 300 s; three jobs wait."""
     jobs = trace((0, 100, 100, 2), (0, 300, 300, 2), (5, 50, 60, 4), (6, 40, 50, 2), (7, 10, 20, 1))
-    with gs.Session(cluster, jobs, {"q": {"order": "fifo", "block": "strict"}}, no_preemption=True) as made:
+    with gs.Simulation(cluster, jobs, {"q": {"order": "fifo", "block": "strict"}}, no_preemption=True) as made:
         made.run(until_s=10)
         yield made
 
@@ -36,8 +36,8 @@ def starts(rows):
     return {row.name: row.start_s for row in rows}
 
 
-def test_each_who_waits_has_an_expected_start(session):
-    with session.forecast() as ahead:
+def test_each_who_waits_has_an_expected_start(simulation):
+    with simulation.forecast() as ahead:
         rows = ahead.run()
         assert [row.job for row in rows] == [2, 3, 4] and starts(rows) == {"j2": 300, "j3": 360, "j4": 360}
         first = rows[0]
@@ -48,38 +48,38 @@ def test_each_who_waits_has_an_expected_start(session):
         for nobody in ("j0", 0, "x"):
             with pytest.raises(gs.NotFound):
                 ahead.start_of(nobody)
-    with session.forecast() as ahead:
+    with simulation.forecast() as ahead:
         assert "not run yet" in repr(ahead)
         with pytest.raises(gs.NotFound):
             ahead.start_of(2)
 
 
-def test_what_is_foretold_comes_true(session):
-    with session.forecast(run_time="actual") as ahead:
+def test_what_is_foretold_comes_true(simulation):
+    with simulation.forecast(run_time="actual") as ahead:
         foretold = starts(ahead.run())
-    session.run()
-    table = session.result().jobs.set_index("job")
+    simulation.run()
+    table = simulation.result().jobs.set_index("job")
     assert foretold == {name: table.start_s[name] for name in foretold} and foretold["j3"] == 350
 
 
-def test_the_session_and_the_forecast_do_not_see_each_other(session):
-    with session.forecast() as ahead:
+def test_the_session_and_the_forecast_do_not_see_each_other(simulation):
+    with simulation.forecast() as ahead:
         ahead.drain("n0")
         ahead.submit(count=1, gpu=8, time_limit_s=5, queue="q")
-        assert session.cluster.node("n0")["state"] == "up" and len(session) == 5
-        session.run(until_s=200)
+        assert simulation.cluster.node("n0")["state"] == "up" and len(simulation) == 5
+        simulation.run(until_s=200)
         assert starts(ahead.run())["j2"] is None  # four nodes are not up any more
         assert ahead.run()[0].what == "never" and ahead.run()[0].wait == "room"
-    session.run()
-    assert session.job("j2")["start_s"] == 300
+    simulation.run()
+    assert simulation.job("j2")["start_s"] == 300
 
 
 def test_it_outlives_the_session_and_goes_by_itself(cluster):
-    session = gs.Session(cluster, trace((0, 100, 100, 4), (1, 10, 10, 4)))
-    session.run(until_s=2)
-    ahead = session.forecast()
+    simulation = gs.Simulation(cluster, trace((0, 100, 100, 4), (1, 10, 10, 4)))
+    simulation.run(until_s=2)
+    ahead = simulation.forecast()
     inside = ahead.cluster
-    session.close()
+    simulation.close()
     assert starts(ahead.run()) == {"j1": 100}
     ahead.close()
     ahead.close()
@@ -101,8 +101,8 @@ def test_it_outlives_the_session_and_goes_by_itself(cluster):
     gc.collect()
 
 
-def test_what_if_there_were_more_machines_or_less(session):
-    found = session.what_if({
+def test_what_if_there_were_more_machines_or_less(simulation):
+    found = simulation.what_if({
         "as it is": None,
         "two more": lambda ahead: ahead.add_nodes([{"name": "x%d" % i, "gpus": 8, "cpus": 64, "mem_mib": 524288} for i in range(2)]),
         "one drained": lambda ahead: ahead.drain("n3"),
@@ -118,9 +118,9 @@ def test_what_if_there_were_more_machines_or_less(session):
 def test_what_if_a_limit_were_raised(cluster):
     jobs = trace((0, 100, 100, 1), (1, 100, 100, 1), (2, 100, 100, 1))
     tree = {"q": {"limit": {"gpu": 8}}}
-    with gs.Session(cluster, jobs, tree) as session:
-        session.run(until_s=3)
-        with session.forecast() as ahead:
+    with gs.Simulation(cluster, jobs, tree) as simulation:
+        simulation.run(until_s=3)
+        with simulation.forecast() as ahead:
             assert starts(ahead.run()) == {"j1": 100, "j2": 200}
             ahead.change_queue("q", limit={"gpu": 16})
             assert starts(ahead.run()) == {"j1": 3, "j2": 100} and ahead.queues["q"]["kinds"]["gpu"]["limit"] == 16
@@ -128,11 +128,11 @@ def test_what_if_a_limit_were_raised(cluster):
             assert starts(ahead.run()) == {"j1": 3, "j2": 3} and list(ahead.tree) == ["q", "other"]
             with pytest.raises(gs.Busy):
                 ahead.set_queues({"other": {}})
-        assert session.queues["q"]["kinds"]["gpu"]["limit"] == 8 and list(session.tree) == ["q"]
+        assert simulation.queues["q"]["kinds"]["gpu"]["limit"] == 8 and list(simulation.tree) == ["q"]
 
 
-def test_commands_and_reservations_in_a_copy(session):
-    with session.forecast() as ahead:
+def test_commands_and_reservations_in_a_copy(simulation):
+    with simulation.forecast() as ahead:
         ahead.set_priority("j4", 5)  # in an order that does not look at it
         ahead.hold("j2")
         assert starts(ahead.run()) == {"j2": None, "j3": 100, "j4": 150}
@@ -140,20 +140,20 @@ def test_commands_and_reservations_in_a_copy(session):
         ahead.release("j2")
         ahead.set_time_limit(1, 150)
         assert starts(ahead.run())["j2"] == 150
-    with session.forecast() as ahead:
+    with simulation.forecast() as ahead:
         made = ahead.reserve(name="r", nodes=["n0", "n1", "n2", "n3"], start_s=300, duration_s=1000)
         assert made.start_s == 300 and starts(ahead.run())["j2"] == 1300
-        assert len(session.reservations) == 0 and list(ahead.reservations) == ["r"]
+        assert len(simulation.reservations) == 0 and list(ahead.reservations) == ["r"]
         ahead.cancel_reservation("r")
         assert starts(ahead.run())["j2"] == 300
         assert [row.job for row in ahead.plan() if row.kind == "running"] == [0, 1]
-    session.reserve(name="s", nodes=["n0", "n1"], start_s=400, duration_s=100)
-    with session.forecast() as ahead:
+    simulation.reserve(name="s", nodes=["n0", "n1"], start_s=400, duration_s=100)
+    with simulation.forecast() as ahead:
         assert list(ahead.reservations) == ["s"] and ahead.change_reservation("s", duration_s=300).end_s == 700
-        assert session.reservations["s"].end_s == 500
+        assert simulation.reservations["s"].end_s == 500
 
 
-def test_run_times_are_drawn_and_give_intervals(session):
+def test_run_times_are_drawn_and_give_intervals(simulation):
     asked = set()
 
     def run_time(job, sample, draw):
@@ -161,45 +161,45 @@ def test_run_times_are_drawn_and_give_intervals(session):
         asked.add(job)
         return 100 + 200 * draw
 
-    with session.forecast(samples=50, run_time=run_time, seed=3, low=0.25, high=0.75) as ahead:
+    with simulation.forecast(samples=50, run_time=run_time, seed=3, low=0.25, high=0.75) as ahead:
         rows = ahead.run()
         again = ahead.run()
     assert rows == again and asked == {0, 1, 2, 3, 4}
     row = rows[0]
     assert row.samples == 50 and 100 <= row.low_s <= row.start_s <= row.high_s <= 300 and row.low_s < row.high_s
-    with session.forecast(samples=50, run_time=run_time, seed=4, low=0.25, high=0.75) as ahead:
+    with simulation.forecast(samples=50, run_time=run_time, seed=4, low=0.25, high=0.75) as ahead:
         assert ahead.run() != rows
-    with session.forecast(run_time=lambda job, sample, draw: None) as ahead:
+    with simulation.forecast(run_time=lambda job, sample, draw: None) as ahead:
         assert starts(ahead.run())["j2"] == 300
 
 
-def test_the_horizon_bounds_it(session):
-    with session.forecast(horizon_s=100) as ahead:
+def test_the_horizon_bounds_it(simulation):
+    with simulation.forecast(horizon_s=100) as ahead:
         assert ahead.run()[0].what == "later" and starts(ahead.run())["j2"] is None
         assert ahead.run().table.start_s.isna().all()
 
 
-def test_what_a_function_raises_comes_out(session):
+def test_what_a_function_raises_comes_out(simulation):
     def broken(job, sample, draw):
         raise RuntimeError("no idea of %d" % job)
 
-    with session.forecast(run_time=broken) as ahead, pytest.raises(RuntimeError, match="no idea"):
+    with simulation.forecast(run_time=broken) as ahead, pytest.raises(RuntimeError, match="no idea"):
         ahead.run()
     for answer, error in (("soon", TypeError), (float("nan"), gs.OutOfRange)):
-        with session.forecast(run_time=lambda job, sample, draw: answer) as ahead, pytest.raises(error):
+        with simulation.forecast(run_time=lambda job, sample, draw: answer) as ahead, pytest.raises(error):
             ahead.run()
 
     def nested(job, sample, draw):
         ahead.run()
 
-    with session.forecast(run_time=nested) as ahead, pytest.raises(gs.Busy):
+    with simulation.forecast(run_time=nested) as ahead, pytest.raises(gs.Busy):
         ahead.run()
 
     def closes(job, sample, draw):
         ahead.close()
         return 10
 
-    with session.forecast(run_time=closes) as ahead:
+    with simulation.forecast(run_time=closes) as ahead:
         ahead.run()
     assert ahead.closed
 
@@ -216,14 +216,14 @@ def test_what_a_function_raises_comes_out(session):
     (dict(run_time="guess"), gs.InvalidArgument, "run_time"),
     (dict(seed=None), gs.InvalidArgument, "seed"),
 ])
-def test_wrong_options_are_named(session, options, error, path):
+def test_wrong_options_are_named(simulation, options, error, path):
     with pytest.raises(error) as raised:
-        session.forecast(**options)
+        simulation.forecast(**options)
     assert raised.value.path == path
 
 
-def test_what_is_submitted_to_a_copy_is_checked(session):
-    with session.forecast() as ahead:
+def test_what_is_submitted_to_a_copy_is_checked(simulation):
+    with simulation.forecast() as ahead:
         with pytest.raises(gs.NeverFits):
             ahead.submit(count=5, gpu=8, queue="q")
         with pytest.raises(gs.NotFound):
@@ -241,26 +241,26 @@ def test_what_is_submitted_to_a_copy_is_checked(session):
 
 
 def test_without_queues_and_without_names(cluster):
-    with gs.Session(cluster) as session:
-        first = session.submit(count=4, gpu=8, run_s=100, time_limit_s=100)
-        session.run(until_s=1)
-        with session.forecast() as ahead:
+    with gs.Simulation(cluster) as simulation:
+        first = simulation.submit(count=4, gpu=8, run_s=100, time_limit_s=100)
+        simulation.run(until_s=1)
+        with simulation.forecast() as ahead:
             mine = ahead.submit(count=1, gpu=8, time_limit_s=10)
             rows = ahead.run()
             assert (mine, rows[0].job, rows[0].name, rows[0].queue, rows[0].start_s) == (first + 1, 1, "1", "default", 100)
 
 
-def test_threads_and_garbage(session):
-    forecasts = [session.forecast() for _ in range(20)]
+def test_threads_and_garbage(simulation):
+    forecasts = [simulation.forecast() for _ in range(20)]
     del forecasts
     gc.collect()
-    with session.forecast() as ahead:
+    with simulation.forecast() as ahead:
         assert len(ahead.run()) == 3
 
 
 def test_the_readme_shows_what_its_example_prints(root, capsys):
-    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", (root / "README.md").read_text(encoding="utf-8"), re.S | re.M)
-    at = next(i for i, (kind, body) in enumerate(blocks) if kind == "python" and "session.reserve" in body)
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", (root / "bindings" / "python" / "README.md").read_text(encoding="utf-8"), re.S | re.M)
+    at = next(i for i, (kind, body) in enumerate(blocks) if kind == "python" and ".reserve(" in body)
     exec(compile("import gangsched as gs\ncluster = gs.Cluster.uniform(nodes=4, gpus=8)\n" + blocks[at][1], "README.md", "exec"), {})
     shown = [line.rstrip() for line in blocks[at + 1][1].splitlines()]
     assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == shown

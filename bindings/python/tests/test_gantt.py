@@ -8,7 +8,7 @@ import pytest
 from matplotlib import pyplot
 
 import gangsched as gs
-from gangsched import lanes, plots, raster
+from gangsched.viz import lanes, plots, raster
 
 
 def pixels_of(figure):

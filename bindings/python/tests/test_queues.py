@@ -101,7 +101,7 @@ def test_text_and_html_show_the_tree():
 
 
 def test_bars_show_what_is_used():
-    from gangsched.show import queues_html, queues_text
+    from gangsched.viz.show import queues_html, queues_text
 
     use = {"prod": {"gpu": {"used": 16.0, "guarantee": 32.0, "limit": None}}}
     assert "gpu █████░░░░░ 16/32/-" in queues_text(gs.Queues(NESTED), use)

@@ -140,39 +140,39 @@ def test_random_programs_on_sessions(jobs, tree, options, program):
     for job in jobs:
         job["min"] = min(job.get("min", 1), job.get("tasks", 1))
     with gs.Cluster.uniform(2, gpus=4) as cluster, gs.Trace(jobs) as trace:
-        session = attempt(gs.Session, cluster, trace, tree, default_queue="a" if tree else None, **options)
-        if session is None:
+        simulation = attempt(gs.Simulation, cluster, trace, tree, default_queue="a" if tree else None, **options)
+        if simulation is None:
             return
-        with session:
+        with simulation:
             for kind, request, number, word in program:
                 actions = {
-                    0: lambda: session.run(until_s=number),
-                    1: lambda: session.run(events=number),
-                    2: lambda: session.submit(request, run_s=number, queue=word if tree else None),
-                    3: lambda: session.cancel(number),
-                    4: lambda: session.hold(number),
-                    5: lambda: session.release(number),
-                    6: lambda: session.requeue(number),
-                    7: lambda: session.set_target(number, 1),
-                    8: lambda: session.set_time_limit(0, number),
-                    9: lambda: session.set_node("n1", word, number),
-                    10: lambda: (session.explain(number), session.job(number), str(session.queues)),
-                    11: lambda: session.result().jobs,
-                    12: lambda: session.add(trace, number),
-                    13: lambda: session.set_priority(number, 3),
-                    14: lambda: session.summary(warm_up_s=number),
+                    0: lambda: simulation.run(until_s=number),
+                    1: lambda: simulation.run(events=number),
+                    2: lambda: simulation.submit(request, run_s=number, queue=word if tree else None),
+                    3: lambda: simulation.cancel(number),
+                    4: lambda: simulation.hold(number),
+                    5: lambda: simulation.release(number),
+                    6: lambda: simulation.requeue(number),
+                    7: lambda: simulation.set_target(number, 1),
+                    8: lambda: simulation.set_time_limit(0, number),
+                    9: lambda: simulation.set_node("n1", word, number),
+                    10: lambda: (simulation.explain(number), simulation.job(number), str(simulation.queues)),
+                    11: lambda: simulation.result().jobs,
+                    12: lambda: simulation.add(trace, number),
+                    13: lambda: simulation.set_priority(number, 3),
+                    14: lambda: simulation.summary(warm_up_s=number),
                 }
                 attempt(actions[kind])
-                session.cluster.check()
-            session.run(events=3000)
-            result = session.result()
-            session.cluster.check()
-            assert len(result.jobs) == session.info.jobs
-            if session.info.events < 2000:
-                with session.fork() as other:
-                    assert other.info == session.info and other.result().jobs.equals(result.jobs)
-                    attempt(lambda: (session.run(events=200), other.run(events=200)))
-                    assert other.info == session.info and other.result().jobs.equals(session.result().jobs)
+                simulation.cluster.check()
+            simulation.run(events=3000)
+            result = simulation.result()
+            simulation.cluster.check()
+            assert len(result.jobs) == simulation.info.jobs
+            if simulation.info.events < 2000:
+                with simulation.fork() as other:
+                    assert other.info == simulation.info and other.result().jobs.equals(result.jobs)
+                    attempt(lambda: (simulation.run(events=200), other.run(events=200)))
+                    assert other.info == simulation.info and other.result().jobs.equals(simulation.result().jobs)
                     other.cluster.check()
 
 
@@ -205,14 +205,14 @@ CHANGES = st.one_of(
 )
 
 
-def forecast(session, reservation, request, change, number, word):
+def forecast(simulation, reservation, request, change, number, word):
     """A copy that is changed and run ahead, twice."""
     which = number % 4 if isinstance(number, int) else 0
-    with session.forecast(horizon_s=1000, max_events=3000, samples=1 + which,
+    with simulation.forecast(horizon_s=1000, max_events=3000, samples=1 + which,
                           run_time=None if word == "up" else lambda job, sample, draw: 100 * draw) as ahead:
         for step in (
             lambda: ahead.reserve(reservation, name="ahead"),
-            lambda: ahead.submit(request, queue="a" if session.tree else None, time_limit_s=30),
+            lambda: ahead.submit(request, queue="a" if simulation.tree else None, time_limit_s=30),
             lambda: ahead.change_queue("a", **change),
             lambda: ahead.add_nodes([{"name": "new", "gpus": 4, "cpus": 8}]),
             lambda: ahead.drain("n0"),
@@ -224,14 +224,14 @@ def forecast(session, reservation, request, change, number, word):
         if rows is not None:
             assert rows == ahead.run() and len(rows.table) == len(rows)
             for row in rows:
-                assert (row.start_s is None) == (row.what != "start") and (row.start_s is None or row.start_s >= session.now_s)
+                assert (row.start_s is None) == (row.what != "start") and (row.start_s is None or row.start_s >= simulation.now_s)
         len(ahead.plan().table), ahead.reservations, ahead.queues
         ahead.cluster.check()
 
 
-def audit(session):
-    session.cluster.check()
-    with session._scheduler() as sched:
+def audit(simulation):
+    simulation.cluster.check()
+    with simulation._scheduler() as sched:
         assert gs.lib.gang_sched_check(sched, gs.ffi.NULL) == 0
 
 
@@ -243,34 +243,34 @@ def test_random_programs_of_reservations_forecasts_and_queues(jobs, tree, progra
         job["min"] = min(job.get("min", 1), job.get("tasks", 1))
         job.setdefault("limit_s", 90)
     with gs.Cluster.uniform(2, gpus=4, racks=1) as cluster, gs.Trace(jobs) as trace:
-        session = gs.Session(cluster, trace, tree, default_queue="a" if tree else None)
-        with session:
+        simulation = gs.Simulation(cluster, trace, tree, default_queue="a" if tree else None)
+        with simulation:
             for i, (kind, which, wild, request, change, number, word) in enumerate(program):
                 name = "r%d" % which
                 actions = {
-                    0: lambda: session.run(until_s=session.now_s + 20),
-                    1: lambda: session.run(events=number),
-                    2: lambda: session.reserve({"name": name, "duration_s": 30, **wild}),
-                    3: lambda: session.submit(gpu=1 + which, run_s=20, time_limit_s=30, queue="a" if tree else None),
-                    4: lambda: session.change_reservation(name, **wild),
-                    5: lambda: session.cancel_reservation(name),
-                    6: lambda: (len(session.reservations.table), session.plan().table, session.occurrences(name)),
-                    7: lambda: session.limit_reservations(word, most={"gpu": number}, window_s=number),
-                    8: lambda: session.submit(request, run_s=20, time_limit_s=25, queue="a" if tree else "default", reservation=name),
-                    9: lambda: session.change_queue("abc"[which] if tree else "default", **change),
-                    10: lambda: session.set_queues({"a": {}, "b": change, "c": {"weight": number}}),
-                    11: lambda: forecast(session, wild, request, change, number, word),
-                    12: lambda: session.set_node("n1", "down" if i % 2 else "up"),
-                    13: lambda: session.cluster.set_mix([request] if i % 2 else wild),
+                    0: lambda: simulation.run(until_s=simulation.now_s + 20),
+                    1: lambda: simulation.run(events=number),
+                    2: lambda: simulation.reserve({"name": name, "duration_s": 30, **wild}),
+                    3: lambda: simulation.submit(gpu=1 + which, run_s=20, time_limit_s=30, queue="a" if tree else None),
+                    4: lambda: simulation.change_reservation(name, **wild),
+                    5: lambda: simulation.cancel_reservation(name),
+                    6: lambda: (len(simulation.reservations.table), simulation.plan().table, simulation.occurrences(name)),
+                    7: lambda: simulation.limit_reservations(word, most={"gpu": number}, window_s=number),
+                    8: lambda: simulation.submit(request, run_s=20, time_limit_s=25, queue="a" if tree else "default", reservation=name),
+                    9: lambda: simulation.change_queue("abc"[which] if tree else "default", **change),
+                    10: lambda: simulation.set_queues({"a": {}, "b": change, "c": {"weight": number}}),
+                    11: lambda: forecast(simulation, wild, request, change, number, word),
+                    12: lambda: simulation.set_node("n1", "down" if i % 2 else "up"),
+                    13: lambda: simulation.cluster.set_mix([request] if i % 2 else wild),
                 }
                 attempt(actions[kind])
-                audit(session)
-            session.run(events=2000)
-            audit(session)
-            if session.info.events < 1500:
-                with session.fork() as other:
-                    assert other.info[1:] == session.info[1:] and other.reservations == session.reservations
-                    assert other.plan() == session.plan() and other.tree == session.tree
+                audit(simulation)
+            simulation.run(events=2000)
+            audit(simulation)
+            if simulation.info.events < 1500:
+                with simulation.fork() as other:
+                    assert other.info[1:] == simulation.info[1:] and other.reservations == simulation.reservations
+                    assert other.plan() == simulation.plan() and other.tree == simulation.tree
 
 
 @given(st.lists(st.tuples(st.sampled_from(sorted(name for name in dir(gs.lib) if name.endswith(("_name", "_strerror")))),
@@ -283,7 +283,7 @@ def test_names_of_any_number(calls):
             assert found == gs.ffi.NULL or isinstance(gs.ffi.string(found), bytes)
 
 
-@pytest.mark.parametrize("name", ["Cluster", "Session", "Trace", "Snapshot", "Forecast"])
+@pytest.mark.parametrize("name", ["Cluster", "Simulation", "Trace", "Snapshot", "Forecast"])
 def test_objects_that_were_never_made(name):
     """``__new__`` alone gives an object without anything in it: using it raises, and does not crash."""
     kind = getattr(gs, name)

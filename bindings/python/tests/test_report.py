@@ -12,7 +12,10 @@ import numpy
 import pytest
 
 import gangsched as gs
-from gangsched import report, report_charts, report_setup, report_why
+from gangsched import report
+from gangsched.report import charts as report_charts
+from gangsched.report import setup as report_setup
+from gangsched.report import words
 
 HOSTILE = "<script>alert('x')</script>&\"\u202e"
 VOID = {"meta", "br", "link", "img", "input", "hr"}
@@ -93,13 +96,13 @@ def test_it_says_what_the_tables_say(result):
     page = page_of(result, command="python -m gangsched report x.csv")
     text = " ".join(page.text)
     table, summary = result.jobs, result.summary()
-    assert page.row("jobs")[1] == "60" and page.row("wait")[1] == report.span(summary["wait_s"]["mean"])
+    assert page.row("jobs")[1] == "60" and page.row("wait")[1] == words.span(summary["wait_s"]["mean"])
     for name, mine in table.groupby("queue", observed=True):
         row = page.row(name)
         assert row[1:3] == [str(len(mine)), "0"]
-        assert row[3] == report.span((mine.start_s - mine.submit_s).mean()) and row[5] == report.span(mine.jct_s.mean())
-        assert row[7] == report.number((mine.gpus * mine.run_s).sum() / 3600)
-    assert page.row("A100")[1:3] == ["16", report.number((table.gpus * table.run_s).sum() / 3600)]
+        assert row[3] == words.span((mine.start_s - mine.submit_s).mean()) and row[5] == words.span(mine.jct_s.mean())
+        assert row[7] == words.number((mine.gpus * mine.run_s).sum() / 3600)
+    assert page.row("A100")[1:3] == ["16", words.number((table.gpus * table.run_s).sum() / 3600)]
     assert page.row("seed")[1] == "7" and page.row("gangsched")[1] == gs.__version__
     assert "python -m gangsched report x.csv" in text and "limit" in text and "gpu 12" in text
 
@@ -109,25 +112,25 @@ def test_the_longest_waits_are_told_with_their_reasons(result):
     table = result.jobs.assign(wait=result.jobs.start_s - result.jobs.submit_s).sort_values("wait", ascending=False, kind="stable")
     for row in table.head(3).itertuples():
         said = page.row(row.job)
-        assert said[4] == report.span(row.wait)
+        assert said[4] == words.span(row.wait)
         assert said[5] == str(result.explain(row.job, row.submit_s + row.wait / 2)) and "GPU" in said[5]
     assert not any(row and row[0] == table.job.iloc[3] for row in page.rows)
 
 
 def test_running_again_goes_by_all_that_was_done(cluster):
     trace = gs.Trace(jobs_of(60))
-    with gs.Session(cluster, trace, TREE) as session:
-        session.run(until_s=60)
-        session.set_node("n0", "down")
-        session.run(events=7)
-        extra = session.submit(gpu=8, run_s=100, name="extra", queue="a")
-        session.run(events=20)
-        session.cancel("j21")
-        session.run()
-        result = session.result()
+    with gs.Simulation(cluster, trace, TREE) as simulation:
+        simulation.run(until_s=60)
+        simulation.set_node("n0", "down")
+        simulation.run(events=7)
+        extra = simulation.submit(gpu=8, run_s=100, name="extra", queue="a")
+        simulation.run(events=20)
+        simulation.cancel("j21")
+        simulation.run()
+        result = simulation.result()
     came = float(result.jobs.submit_s.iloc[extra])
     asked = [(40.0, 9), (61.0, 20), (came + 1, extra), (200.0, 40), (float(result.info.now_s) + 1, 3)]
-    found = {index: str(session.explain(index)) for index, session in report_why.visit(result, asked)}
+    found = {index: str(simulation.explain(index)) for index, simulation in result._recipe.visit(asked)}
     assert found == {index: str(result.explain(index, at)) for at, index in asked}
 
 
@@ -154,7 +157,7 @@ def test_results_are_put_beside_each_other(cluster):
     page = page_of(found)
     for label in found:
         row = page.row(label)
-        assert row[2] == report.span(found[label].summary()["wait_s"]["mean"])
+        assert row[2] == words.span(found[label].summary()["wait_s"]["mean"])
     options = page.row("policy")
     assert options[1:] == ["fifo", "sjf", "srtf"]
     assert page_of({"alone": found["sjf"]}).row("policy")[1] == "sjf"
@@ -279,7 +282,7 @@ def test_means_over_time_keep_the_area():
 
 
 def test_spans_of_time_read_well():
-    said = [report.span(seconds) for seconds in (0, 0.25, 59, 60, 5400, 86400, 1e7, float("nan"), None)]
+    said = [words.span(seconds) for seconds in (0, 0.25, 59, 60, 5400, 86400, 1e7, float("nan"), None)]
     assert said == ["0 s", "0.25 s", "59 s", "1 min", "1.50 h", "1 d", "116 d", "–", "–"]
 
 
@@ -304,7 +307,7 @@ def test_names_and_amounts_of_queues_are_text():
     assert ["<b>", "", "gpu 8", "2.5", ""] in Page(report.html(result)).rows
     setup = Page(report_setup.queues(result))
     assert setup.rows[1][:4] == ["<b>", "", "gpu 8", "2.5"] and "b" not in setup.tags
-    result._made["queues"]._index["<b>"]["weight"] = "<b>"
+    result._recipe.arguments["queues"]._index["<b>"]["weight"] = "<b>"
     odd = Page(report_setup.queues(result))
     assert odd.rows[1][3] == "<b>" and "b" not in odd.tags
 

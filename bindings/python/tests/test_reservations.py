@@ -18,59 +18,59 @@ def cluster():
 
 
 @pytest.fixture
-def session(cluster):
+def simulation(cluster):
     """Two nodes, n0 and n1, are held until 1000 s, by a job with a limit of as much."""
     trace = gs.Trace([{"job": "long", "submit_s": 0, "run_s": 900, "limit_s": 1000, "tasks": 2, "gpus": 8, "queue": "q"}])
-    with gs.Session(cluster, trace, {"q": {"backfill": "conservative"}, "demo": {}}) as made:
+    with gs.Simulation(cluster, trace, {"q": {"backfill": "conservative"}, "demo": {}}) as made:
         made.run(until_s=10)
         yield made
 
 
-def test_nodes_are_reserved_and_jobs_flow_around(session):
-    made = session.reserve(name="demo", queue="demo", start_s=2000, duration_s=500, nodes=["n0", "n1"], flags=["magnetic"])
+def test_nodes_are_reserved_and_jobs_flow_around(simulation):
+    made = simulation.reserve(name="demo", queue="demo", start_s=2000, duration_s=500, nodes=["n0", "n1"], flags=["magnetic"])
     assert isinstance(made, gs.Reservation) and (made.start_s, made.end_s, made.state, made.nodes) == (2000, 2500, "planned", 2)
     assert (made.queue, made.flags, made.job, made.planned, made.owner) == ("demo", ("magnetic",), None, 1, "")
-    inside = session.submit(name="in", count=2, gpu=8, run_s=100, time_limit_s=100, queue="demo", reservation="demo")
-    late = session.submit(count=4, gpu=8, run_s=800, time_limit_s=1200, queue="q")
-    session.run(until_s=2050)
-    assert session.reservations["demo"].state == "active" and session.reservations["demo"].running == 1
-    rows = session.plan()
+    inside = simulation.submit(name="in", count=2, gpu=8, run_s=100, time_limit_s=100, queue="demo", reservation="demo")
+    late = simulation.submit(count=4, gpu=8, run_s=800, time_limit_s=1200, queue="q")
+    simulation.run(until_s=2050)
+    assert simulation.reservations["demo"].state == "active" and simulation.reservations["demo"].running == 1
+    rows = simulation.plan()
     held = next(row for row in rows if row.kind == "running")
     assert (held.name, held.job, held.inside, sorted(held.nodes), held.end_s) == ("in", inside, "demo", ["n0", "n1"], 2100)
-    session.run()
-    assert session.job(inside)["start_s"] == 2000 and session.job(late)["start_s"] == 2500
-    assert len(session.reservations) == 0
+    simulation.run()
+    assert simulation.job(inside)["start_s"] == 2000 and simulation.job(late)["start_s"] == 2500
+    assert len(simulation.reservations) == 0
 
 
-def test_a_refusal_says_why_and_when_it_would_be_accepted(session):
+def test_a_refusal_says_why_and_when_it_would_be_accepted(simulation):
     with pytest.raises(gs.DoesNotFit) as refused:
-        session.reserve(name="all", count=4, gpu=8, duration_s=100, deadline_s=900)
+        simulation.reserve(name="all", count=4, gpu=8, duration_s=100, deadline_s=900)
     assert refused.value.next_start_s == 1000 and refused.value.code == gs.lib.GANG_ENOFIT and refused.value.text
     assert pickle.loads(pickle.dumps(refused.value)).next_start_s == 1000
-    again = session.reserve(name="all", count=4, gpu=8, duration_s=100, arrival_s=refused.value.next_start_s)
+    again = simulation.reserve(name="all", count=4, gpu=8, duration_s=100, arrival_s=refused.value.next_start_s)
     assert (again.start_s, again.nodes) == (1000, 4)
     with pytest.raises(gs.NeverFits) as never:
-        session.reserve(name="more", count=5, gpu=8, duration_s=100)
+        simulation.reserve(name="more", count=5, gpu=8, duration_s=100)
     assert never.value.next_start_s is None
-    assert list(session.reservations) == ["all"]
+    assert list(simulation.reservations) == ["all"]
 
 
-def test_a_window_is_used_as_it_is_preferred(session):
-    early = session.reserve(name="a", count=2, gpu=8, duration_s=100, deadline_s=5000)
-    late = session.reserve(name="b", count=2, gpu=8, duration_s=100, deadline_s=5000, prefer="latest")
-    cheap = session.reserve(name="c", count=2, gpu=8, duration_s=100, deadline_s=5000, prefer="cheapest")
+def test_a_window_is_used_as_it_is_preferred(simulation):
+    early = simulation.reserve(name="a", count=2, gpu=8, duration_s=100, deadline_s=5000)
+    late = simulation.reserve(name="b", count=2, gpu=8, duration_s=100, deadline_s=5000, prefer="latest")
+    cheap = simulation.reserve(name="c", count=2, gpu=8, duration_s=100, deadline_s=5000, prefer="cheapest")
     assert (early.start_s, late.end_s) == (10, 5000) and 1000 <= cheap.start_s < 4800
-    assert session.reservations.table.start_s.tolist() == [10, 4900, cheap.start_s]
+    assert simulation.reservations.table.start_s.tolist() == [10, 4900, cheap.start_s]
 
 
 def test_now_is_the_clock_of_the_session_not_the_last_cycle(cluster):
-    with gs.Session(cluster) as session:
-        session.run(until_s=500)
-        assert session.reserve(name="r", nodes=["n0"], duration_s=60).start_s == 500
+    with gs.Simulation(cluster) as simulation:
+        simulation.run(until_s=500)
+        assert simulation.reserve(name="r", nodes=["n0"], duration_s=60).start_s == 500
 
 
-def test_stages_and_times_are_told_one_by_one(session):
-    session.reserve(
+def test_stages_and_times_are_told_one_by_one(simulation):
+    simulation.reserve(
         name="steps",
         combine="order-no-gap",
         start_s=1000,
@@ -81,7 +81,7 @@ def test_stages_and_times_are_told_one_by_one(session):
             {"duration_s": 200, "level": "rack", "domain": "r0"},
         ],
     )
-    rows = session.occurrences("steps")
+    rows = simulation.occurrences("steps")
     assert [(row.instance, row.part, row.start_s, row.end_s) for row in rows] == [
         (i, part, 1000 + 3600 * i + 100 * part, 1100 + 3600 * i + 200 * part) for i in range(3) for part in range(2)
     ]
@@ -89,66 +89,66 @@ def test_stages_and_times_are_told_one_by_one(session):
     assert [len(row.nodes) for row in rows] == [1, 2] * 3
     table = rows.table
     assert table.start_s.dtype == float and table.nodes[1] == ("n0", "n1")
-    assert session.reservations["steps"].planned == 3 and "steps" in repr(rows) and "<table" in rows._repr_html_()
+    assert simulation.reservations["steps"].planned == 3 and "steps" in repr(rows) and "<table" in rows._repr_html_()
     assert list(rows[:2]) == [rows[0], rows[1]] and rows[:2] == rows[0:2] and hash(rows[:2]) == hash(rows[0:2])
     with pytest.raises(gs.NotFound):
-        session.occurrences("step")
+        simulation.occurrences("step")
 
 
-def test_gangs_of_a_stage_may_lie_one_after_the_other(session):
-    made = session.reserve(name="waves", count=8, gpu=8, gang=2, duration_s=100, deadline_s=1000)
-    rows = session.occurrences("waves")
+def test_gangs_of_a_stage_may_lie_one_after_the_other(simulation):
+    made = simulation.reserve(name="waves", count=8, gpu=8, gang=2, duration_s=100, deadline_s=1000)
+    rows = simulation.occurrences("waves")
     assert made.end_s - made.start_s == 400 and [row.start_s for row in rows] == [10, 110, 210, 310]
 
 
-def test_one_is_changed_or_stays_as_it_was(session):
-    session.reserve(name="r", count=2, gpu=8, duration_s=100, start_s=100)
-    assert session.change_reservation("r", start_s=300).start_s == 300
+def test_one_is_changed_or_stays_as_it_was(simulation):
+    simulation.reserve(name="r", count=2, gpu=8, duration_s=100, start_s=100)
+    assert simulation.change_reservation("r", start_s=300).start_s == 300
     with pytest.raises(gs.DoesNotFit) as refused:
-        session.change_reservation("r", count=4)
-    assert refused.value.next_start_s == 1000 and session.reservations["r"].start_s == 300
-    session.change_reservation("r", start_s=None, name="other", count=4, purge_s=5)
-    assert list(session.reservations) == ["other"] and session.reservations["other"].start_s == 1000
-    session.change_reservation("other", count=None, gpu=None, nodes=["n1"], arrival_s=1500)
-    assert session.occurrences("other")[0].nodes == ("n1",) and session.reservations["other"].start_s == 1500
-    session.cancel_reservation("other")
-    assert len(session.reservations) == 0
-    for call in (lambda: session.cancel_reservation("other"), lambda: session.change_reservation("other", gpu=1)):
+        simulation.change_reservation("r", count=4)
+    assert refused.value.next_start_s == 1000 and simulation.reservations["r"].start_s == 300
+    simulation.change_reservation("r", start_s=None, name="other", count=4, purge_s=5)
+    assert list(simulation.reservations) == ["other"] and simulation.reservations["other"].start_s == 1000
+    simulation.change_reservation("other", count=None, gpu=None, nodes=["n1"], arrival_s=1500)
+    assert simulation.occurrences("other")[0].nodes == ("n1",) and simulation.reservations["other"].start_s == 1500
+    simulation.cancel_reservation("other")
+    assert len(simulation.reservations) == 0
+    for call in (lambda: simulation.cancel_reservation("other"), lambda: simulation.change_reservation("other", gpu=1)):
         with pytest.raises(gs.NotFound):
             call()
 
 
-def test_one_that_has_begun_is_made_longer(session):
-    session.reserve(name="r", nodes=["n3"], duration_s=100, start_s=20)
-    session.run(until_s=50)
-    assert session.change_reservation("r", duration_s=500).end_s == 520
-    assert session.reservations["r"].state == "active"
+def test_one_that_has_begun_is_made_longer(simulation):
+    simulation.reserve(name="r", nodes=["n3"], duration_s=100, start_s=20)
+    simulation.run(until_s=50)
+    assert simulation.change_reservation("r", duration_s=500).end_s == 520
+    assert simulation.reservations["r"].state == "active"
 
 
-def test_for_one_job_alone(session):
-    job = session.submit(name="mine", count=2, gpu=8, run_s=50, time_limit_s=60, queue="q")
-    session.hold(job)
-    session.run(until_s=20)
-    made = session.reserve(name="seat", job="mine", count=2, gpu=8, start_s=400, duration_s=100)
+def test_for_one_job_alone(simulation):
+    job = simulation.submit(name="mine", count=2, gpu=8, run_s=50, time_limit_s=60, queue="q")
+    simulation.hold(job)
+    simulation.run(until_s=20)
+    made = simulation.reserve(name="seat", job="mine", count=2, gpu=8, start_s=400, duration_s=100)
     assert made.job == job
-    session.release(job)
-    session.run(until_s=2000)
-    assert session.job(job)["end"] == "success"
+    simulation.release(job)
+    simulation.run(until_s=2000)
+    assert simulation.job(job)["end"] == "success"
     with pytest.raises(gs.NotFound):
-        session.reserve(name="x", job="nobody", count=1, gpu=8, start_s=3000, duration_s=10)
+        simulation.reserve(name="x", job="nobody", count=1, gpu=8, start_s=3000, duration_s=10)
 
 
-def test_owners_have_limits(session):
-    session.limit_reservations("ada", most={"gpu": 8})
-    session.limit_reservations(average={"gpu": 4}, window_s=1000)
-    session.reserve(name="a", owner="ada", count=1, gpu=8, start_s=100, duration_s=50)
+def test_owners_have_limits(simulation):
+    simulation.limit_reservations("ada", most={"gpu": 8})
+    simulation.limit_reservations(average={"gpu": 4}, window_s=1000)
+    simulation.reserve(name="a", owner="ada", count=1, gpu=8, start_s=100, duration_s=50)
     with pytest.raises(gs.LimitReached):
-        session.reserve(name="b", owner="ada", count=2, gpu=8, start_s=1300, duration_s=50)
+        simulation.reserve(name="b", owner="ada", count=2, gpu=8, start_s=1300, duration_s=50)
     with pytest.raises(gs.LimitReached):
-        session.reserve(name="c", owner="bob", count=2, gpu=8, start_s=300, duration_s=251)
-    session.reserve(name="c", owner="bob", count=2, gpu=8, start_s=300, duration_s=250)
-    session.limit_reservations("ada")
-    session.reserve(name="b", owner="ada", count=2, gpu=8, start_s=700, duration_s=50)
+        simulation.reserve(name="c", owner="bob", count=2, gpu=8, start_s=300, duration_s=251)
+    simulation.reserve(name="c", owner="bob", count=2, gpu=8, start_s=300, duration_s=250)
+    simulation.limit_reservations("ada")
+    simulation.reserve(name="b", owner="ada", count=2, gpu=8, start_s=700, duration_s=50)
     for wrong, error, path in [
         (dict(most={"gpus": 1}), gs.NotFound, "most.gpus"),
         (dict(most={"gpu": -1}), gs.OutOfRange, "most.gpu"),
@@ -157,7 +157,7 @@ def test_owners_have_limits(session):
         (dict(window_s=-1), gs.OutOfRange, "window_s"),
     ]:
         with pytest.raises(error) as raised:
-            session.limit_reservations("eve", **wrong)
+            simulation.limit_reservations("eve", **wrong)
         assert raised.value.path == path
 
 
@@ -187,70 +187,70 @@ def test_owners_have_limits(session):
         (dict(), gs.InvalidArgument, ""),
     ],
 )
-def test_what_is_wrong_is_said_with_its_place(session, fields, error, path):
+def test_what_is_wrong_is_said_with_its_place(simulation, fields, error, path):
     with pytest.raises(error) as raised:
-        session.reserve({"name": "r", "duration_s": 60, **fields})
-    assert raised.value.path == path and len(session.reservations) == 0
+        simulation.reserve({"name": "r", "duration_s": 60, **fields})
+    assert raised.value.path == path and len(simulation.reservations) == 0
 
 
-def test_names_are_unique_and_there(session):
-    session.reserve(name="r", nodes=["n3"], duration_s=10, start_s=100)
+def test_names_are_unique_and_there(simulation):
+    simulation.reserve(name="r", nodes=["n3"], duration_s=10, start_s=100)
     with pytest.raises(gs.AlreadyExists):
-        session.reserve(name="r", nodes=["n3"], duration_s=10, start_s=300)
+        simulation.reserve(name="r", nodes=["n3"], duration_s=10, start_s=300)
     with pytest.raises(gs.NotFound) as raised:
-        session.submit(gpu=1, run_s=1, queue="q", reservation="s")
+        simulation.submit(gpu=1, run_s=1, queue="q", reservation="s")
     assert raised.value.path == "reservation"
     with pytest.raises(gs.GangError):
-        session.reserve(nodes=["n3"], duration_s=10, start_s=500)
+        simulation.reserve(nodes=["n3"], duration_s=10, start_s=500)
 
 
-def test_for_users(session):
-    session.reserve(name="r", users=["ada"], nodes=["n2", "n3"], start_s=100, duration_s=100)
-    hers = session.submit(count=2, gpu=8, run_s=10, time_limit_s=20, queue="q", user="ada", reservation="r")
-    his = session.submit(count=2, gpu=8, run_s=10, time_limit_s=120, queue="q", user="bob")
-    session.run()
-    assert session.job(hers)["start_s"] == 100 and session.job(his)["start_s"] == 200
+def test_for_users(simulation):
+    simulation.reserve(name="r", users=["ada"], nodes=["n2", "n3"], start_s=100, duration_s=100)
+    hers = simulation.submit(count=2, gpu=8, run_s=10, time_limit_s=20, queue="q", user="ada", reservation="r")
+    his = simulation.submit(count=2, gpu=8, run_s=10, time_limit_s=120, queue="q", user="bob")
+    simulation.run()
+    assert simulation.job(hers)["start_s"] == 100 and simulation.job(his)["start_s"] == 200
     with pytest.raises(gs.NotFound):
-        session.reserve(name="s", nodes=["n2"], duration_s=1, job=17)
+        simulation.reserve(name="s", nodes=["n2"], duration_s=1, job=17)
 
 
-def test_one_that_nobody_uses_is_given_up(session):
-    session.reserve(name="r", nodes=["n2", "n3"], start_s=100, duration_s=500, purge_s=50)
-    job = session.submit(count=2, gpu=8, run_s=10, time_limit_s=400, queue="q")
-    session.run()
-    assert session.job(job)["start_s"] == 150
+def test_one_that_nobody_uses_is_given_up(simulation):
+    simulation.reserve(name="r", nodes=["n2", "n3"], start_s=100, duration_s=500, purge_s=50)
+    job = simulation.submit(count=2, gpu=8, run_s=10, time_limit_s=400, queue="q")
+    simulation.run()
+    assert simulation.job(job)["start_s"] == 150
 
 
 def test_it_can_be_looked_at_from_a_callback(cluster):
     seen = []
 
     def look(event):
-        seen.append((len(session.plan()), len(session.reservations), session.queues["default"]["running"]))
+        seen.append((len(simulation.plan()), len(simulation.reservations), simulation.queues["default"]["running"]))
 
-    with gs.Session(cluster, on_event=look) as session:
-        session.reserve(name="r", nodes=["n0"], start_s=100, duration_s=100)
-        session.submit(gpu=1, run_s=5, time_limit_s=5)
-        session.run()
+    with gs.Simulation(cluster, on_event=look) as simulation:
+        simulation.reserve(name="r", nodes=["n0"], start_s=100, duration_s=100)
+        simulation.submit(gpu=1, run_s=5, time_limit_s=5)
+        simulation.run()
     assert len(seen) >= 2 and seen[-1][1] == 1
 
 
-def test_maintenance_keeps_everybody_away(session):
-    session.reserve(name="repair", start_s=1500, duration_s=500, nodes=["n0", "n1", "n2", "n3"], flags=["maintenance"])
-    job = session.submit(count=1, gpu=1, run_s=600, time_limit_s=1600, queue="q")
-    session.run()
-    assert session.job(job)["start_s"] == 2000
+def test_maintenance_keeps_everybody_away(simulation):
+    simulation.reserve(name="repair", start_s=1500, duration_s=500, nodes=["n0", "n1", "n2", "n3"], flags=["maintenance"])
+    job = simulation.submit(count=1, gpu=1, run_s=600, time_limit_s=1600, queue="q")
+    simulation.run()
+    assert simulation.job(job)["start_s"] == 2000
 
 
-def test_the_plan_tells_who_starts_when(session):
-    job = session.submit(name="whole", count=4, gpu=8, run_s=10, time_limit_s=60, queue="q")
-    session.run(until_s=20)
-    rows = {row.kind: row for row in session.plan()}
+def test_the_plan_tells_who_starts_when(simulation):
+    job = simulation.submit(name="whole", count=4, gpu=8, run_s=10, time_limit_s=60, queue="q")
+    simulation.run(until_s=20)
+    rows = {row.kind: row for row in simulation.plan()}
     assert rows["running"].name == "long" and rows["running"].end_s == 1000 and rows["running"].job == 0
     start = rows["start"]
     assert (start.job, start.start_s, start.end_s, len(start.nodes)) == (job, 1000, 1060, 4)
-    table = session.plan().table
+    table = simulation.plan().table
     assert list(table.kind) == ["running", "start"] and list(table.columns) == list(gs.PlanItem._fields)
-    with gs.Session(session.cluster) as other:
+    with gs.Simulation(simulation.cluster) as other:
         assert len(other.plan()) == 0 and list(other.plan().table.columns) == list(gs.PlanItem._fields)
         endless = other.submit(gpu=1, run_s=5)
         other.run(until_s=1)
@@ -258,25 +258,25 @@ def test_the_plan_tells_who_starts_when(session):
         assert other.plan().table.end_s.isna().all()
 
 
-def test_what_was_reserved_is_in_a_fork_and_in_runs_again(session):
-    session.reserve(name="r", nodes=["n3"], duration_s=100, start_s=100, flags=["magnetic"])
-    session.change_reservation("r", start_s=200)
-    session.limit_reservations("ada", most={"gpu": 8})
-    session.reserve(name="gone", nodes=["n2"], duration_s=100, start_s=100)
-    session.cancel_reservation("gone")
-    session.submit(name="in", gpu=8, run_s=10, time_limit_s=10, queue="q", reservation="r")
-    with session.fork() as other:
+def test_what_was_reserved_is_in_a_fork_and_in_runs_again(simulation):
+    simulation.reserve(name="r", nodes=["n3"], duration_s=100, start_s=100, flags=["magnetic"])
+    simulation.change_reservation("r", start_s=200)
+    simulation.limit_reservations("ada", most={"gpu": 8})
+    simulation.reserve(name="gone", nodes=["n2"], duration_s=100, start_s=100)
+    simulation.cancel_reservation("gone")
+    simulation.submit(name="in", gpu=8, run_s=10, time_limit_s=10, queue="q", reservation="r")
+    with simulation.fork() as other:
         assert list(other.reservations) == ["r"] and other.reservations["r"].start_s == 200
-        assert other.occurrences("r") == session.occurrences("r")
+        assert other.occurrences("r") == simulation.occurrences("r")
         with pytest.raises(gs.LimitReached):
             other.reserve(name="b", owner="ada", count=2, gpu=8, start_s=3000, duration_s=50)
-        assert other.change_reservation("r", start_s=300).end_s == 400 and session.reservations["r"].start_s == 200
+        assert other.change_reservation("r", start_s=300).end_s == 400 and simulation.reservations["r"].start_s == 200
         other.change_queue("q", weight=3)
         other.submit(gpu=8, run_s=10, time_limit_s=10, queue="q", reservation="r")
-        assert session.tree["q"].get("weight") is None
-    session.run()
-    result = session.result()
-    assert session.job("in")["start_s"] == 200
+        assert simulation.tree["q"].get("weight") is None
+    simulation.run()
+    result = simulation.result()
+    assert simulation.job("in")["start_s"] == 200
     again = pickle.loads(pickle.dumps(result))
     assert "r" in str(again.explain("in", at_s=100)) or again.explain("in", at_s=100)["state"] == "pending"
 
@@ -286,42 +286,42 @@ def test_from_a_callback_and_of_what_is_closed(cluster):
 
     def on_event(event):
         for call in (
-            lambda: session.reserve(name="r", nodes=["n0"], duration_s=1, start_s=100),
-            lambda: session.set_queues({"default": {}}),
-            lambda: session.forecast(),
+            lambda: simulation.reserve(name="r", nodes=["n0"], duration_s=1, start_s=100),
+            lambda: simulation.set_queues({"default": {}}),
+            lambda: simulation.forecast(),
         ):
             try:
                 call()
             except gs.Busy as error:
                 raised.append(error)
 
-    session = gs.Session(cluster, gs.Trace([{"submit_s": 0, "run_s": 1, "gpus": 1}]), on_event=on_event)
-    session.run()
+    simulation = gs.Simulation(cluster, gs.Trace([{"submit_s": 0, "run_s": 1, "gpus": 1}]), on_event=on_event)
+    simulation.run()
     assert len(raised) == 9
-    session.close()
+    simulation.close()
     for call in (
-        lambda: session.reserve(name="r", nodes=["n0"], duration_s=1),
-        lambda: session.change_reservation("r", duration_s=1),
-        lambda: session.cancel_reservation("r"),
-        lambda: session.limit_reservations("r"),
-        lambda: session.reservations,
-        lambda: session.occurrences("r"),
-        lambda: session.plan(),
-        lambda: session.set_queues({"q": {}}),
-        lambda: session.change_queue("q", weight=2),
-        lambda: session.forecast(),
-        lambda: session.what_if({"": None}),
+        lambda: simulation.reserve(name="r", nodes=["n0"], duration_s=1),
+        lambda: simulation.change_reservation("r", duration_s=1),
+        lambda: simulation.cancel_reservation("r"),
+        lambda: simulation.limit_reservations("r"),
+        lambda: simulation.reservations,
+        lambda: simulation.occurrences("r"),
+        lambda: simulation.plan(),
+        lambda: simulation.set_queues({"q": {}}),
+        lambda: simulation.change_queue("q", weight=2),
+        lambda: simulation.forecast(),
+        lambda: simulation.what_if({"": None}),
     ):
         with pytest.raises(gs.Closed):
             call()
 
 
-def test_rows_are_plain_data(session):
-    session.reserve(name="r", nodes=["n3"], duration_s=100, start_s=100)
-    rows = session.occurrences("r")
+def test_rows_are_plain_data(simulation):
+    simulation.reserve(name="r", nodes=["n3"], duration_s=100, start_s=100)
+    rows = simulation.occurrences("r")
     assert pickle.loads(pickle.dumps(rows)) == rows and copy.copy(rows) == rows and rows != 3
-    assert pickle.loads(pickle.dumps(session.reservations["r"])) == session.reservations["r"]
-    assert "r" in repr(session.reservations) and "<table" in session.reservations._repr_html_()
+    assert pickle.loads(pickle.dumps(simulation.reservations["r"])) == simulation.reservations["r"]
+    assert "r" in repr(simulation.reservations) and "<table" in simulation.reservations._repr_html_()
 
 
 # ---- events ------------------------------------------------------------------------------------
@@ -329,15 +329,15 @@ def test_rows_are_plain_data(session):
 
 def test_events_tell_of_reservations(cluster):
     heard = []
-    with gs.Session(cluster, events=True, on_event=heard.append) as session:
-        way = session.submit(name="long", count=1, gpu=8, run_s=400)
-        session.run(until_s=10)
-        (there,) = session.plan()[0].nodes
-        made = session.reserve(
+    with gs.Simulation(cluster, events=True, on_event=heard.append) as simulation:
+        way = simulation.submit(name="long", count=1, gpu=8, run_s=400)
+        simulation.run(until_s=10)
+        (there,) = simulation.plan()[0].nodes
+        made = simulation.reserve(
             name="weekly", nodes=[there], start_s=100, duration_s=50, period_s=100, repetitions=2, notice_s=20, flags=["ignore-jobs"]
         )
-        session.run()
-        told = [event for event in session.events() if event.reservation is not None]
+        simulation.run()
+        told = [event for event in simulation.events() if event.reservation is not None]
         assert told == [event for event in heard if event.reservation is not None]
     assert [(event.what, event.at_s, event.reservation.instance) for event in told] == [
         ("reservation-notice", 80, 0),
@@ -357,20 +357,20 @@ def test_events_tell_of_reservations(cluster):
 
 
 def test_an_event_tells_what_became_of_a_reservation_whose_node_is_lost(cluster):
-    with gs.Session(cluster, events=True) as session:
-        session.reserve(name="a", count=1, gpu=8, start_s=100, duration_s=50)
-        lost = session.plan()[0].nodes[0]
-        session.set_node(lost, "down", at_s=50)
-        session.run(until_s=60)
-        told = [event for event in session.events() if event.what == "reservation-lost"]
+    with gs.Simulation(cluster, events=True) as simulation:
+        simulation.reserve(name="a", count=1, gpu=8, start_s=100, duration_s=50)
+        lost = simulation.plan()[0].nodes[0]
+        simulation.set_node(lost, "down", at_s=50)
+        simulation.run(until_s=60)
+        told = [event for event in simulation.events() if event.what == "reservation-lost"]
         assert [(event.at_s, event.reservation.outcome) for event in told] == [(50, "kept")]
         assert told[0].reservation.nodes != (lost,) == (lost,) and len(told[0].reservation.nodes) == 1
 
 
 def test_reservations_begin_and_end_without_any_job(cluster):
-    with gs.Session(cluster) as session:
-        session.reserve(name="a", count=1, gpu=8, start_s=100, duration_s=50)
-        assert session.run().now_s == 0
-        assert session.run(until_s=120).now_s == 120
-        assert session.reservations["a"].state == "active"
-        assert session.run(until_s=1000).why == "done" and not session.reservations
+    with gs.Simulation(cluster) as simulation:
+        simulation.reserve(name="a", count=1, gpu=8, start_s=100, duration_s=50)
+        assert simulation.run().now_s == 0
+        assert simulation.run(until_s=120).now_s == 120
+        assert simulation.reservations["a"].state == "active"
+        assert simulation.run(until_s=1000).run_end == "done" and not simulation.reservations

@@ -116,10 +116,10 @@ def test_it_tells_why_a_job_waited(result):
     assert "not come" in str(result.explain(59, 0))
     with pytest.raises(gs.NotFound):
         result.explain("nobody", 0)
-    with result.session(at_s=50) as session:
-        assert session.now_s == 50.0
-        session.run()
-        assert session.result().jobs.equals(result.jobs)
+    with result.simulation(at_s=50) as simulation:
+        assert simulation.now_s == 50.0
+        simulation.run()
+        assert simulation.result().jobs.equals(result.jobs)
 
 
 def module_policy(view):
@@ -139,13 +139,13 @@ def test_it_is_pickled_with_what_it_takes_to_explain(cluster, trace, result):
 
 
 def test_a_session_with_a_history_is_explained_too(cluster, trace):
-    with gs.Session(cluster, trace) as session:
-        session.run(until_s=30)
-        session.set_node("n0", "down")
-        extra = session.submit(gpu=8, run_s=100, name="extra")
-        session.run(events=10)
-        session.run()
-        result = session.result()
+    with gs.Simulation(cluster, trace) as simulation:
+        simulation.run(until_s=30)
+        simulation.set_node("n0", "down")
+        extra = simulation.submit(gpu=8, run_s=100, name="extra")
+        simulation.run(events=10)
+        simulation.run()
+        result = simulation.result()
     assert result.jobs.job[extra] == "extra"
     assert result.explain("extra", 31)["state"] in ("pending", "running")
 
@@ -187,7 +187,7 @@ def test_a_large_gantt_is_drawn_soon():
 
 
 def test_cores_get_lanes_of_their_own():
-    from gangsched.lanes import lanes
+    from gangsched.viz.lanes import lanes
 
     jobs = gs.Trace([{"submit_s": i, "run_s": 5 + i % 3, "tasks": 1 + i % 4, "cpu": 1} for i in range(200)])
     with gs.Cluster([{"name": "a", "cpus": 16}]) as made:
@@ -208,7 +208,7 @@ def test_cores_get_lanes_of_their_own():
 def test_devices_are_cut_into_runs():
     import numpy
 
-    from gangsched.lanes import _of_devices
+    from gangsched.viz.lanes import _of_devices
 
     which, low, high = _of_devices(numpy.array([0b1011, 0, 2**64 - 1, 1 << 63], dtype="u8"))
     assert sorted(zip(which.tolist(), low.tolist(), high.tolist())) == [(0, 0, 2), (0, 3, 4), (2, 0, 64), (3, 63, 64)]
@@ -367,19 +367,19 @@ def test_tables_in_files_are_the_same(tmp_path):
 
 
 def test_a_session_that_writes_away_goes_on(tmp_path):
-    with gs.Cluster.uniform(nodes=2, gpus=8) as cluster, gs.Session(cluster, crowd(), stream=tmp_path) as session:
-        session.run(until_s=500)
-        ended = session.info.ended
+    with gs.Cluster.uniform(nodes=2, gpus=8) as cluster, gs.Simulation(cluster, crowd(), stream=tmp_path) as simulation:
+        simulation.run(until_s=500)
+        ended = simulation.info.ended
         assert 0 < ended < 300
         assert len((tmp_path / "jobs.csv").read_text().splitlines()) <= 1 + ended
         with pytest.raises(gs.Stale):
-            session.job(0)
-        assert session.job(299)["state"] == "pending"
-        assert session.summary()["jobs"] == ended
-        result = session.result()
+            simulation.job(0)
+        assert simulation.job(299)["state"] == "pending"
+        assert simulation.summary()["jobs"] == ended
+        result = simulation.result()
         assert (result.jobs.state == "ended").sum() == ended
         assert result.jobs.submit_s.tolist() == [3.5 * i for i in range(300)]
-        with session.fork() as other:  # it keeps all
+        with simulation.fork() as other:  # it keeps all
             other.run()
             assert other.result().info.ended == 300
         assert len((tmp_path / "jobs.csv").read_text().splitlines()) == 301
@@ -387,20 +387,20 @@ def test_a_session_that_writes_away_goes_on(tmp_path):
 
 def test_two_sessions_do_not_write_into_one_folder(tmp_path):
     with gs.Cluster.uniform(nodes=2, gpus=8) as cluster:
-        with gs.Session(cluster, crowd(), stream=tmp_path) as first:
+        with gs.Simulation(cluster, crowd(), stream=tmp_path) as first:
             first.run(until_s=500)
             written = (tmp_path / "jobs.csv").read_bytes()
-            with pytest.raises(gs.Busy, match="another session") as caught:
-                gs.Session(cluster, crowd(), stream=tmp_path)
+            with pytest.raises(gs.Busy, match="another open simulation") as caught:
+                gs.Simulation(cluster, crowd(), stream=tmp_path)
             assert caught.value.path == "stream" and str(tmp_path) in str(caught.value)
-            code = "import sys, gangsched as gs; gs.Session(gs.Cluster.uniform(1), stream=sys.argv[1])"
+            code = "import sys, gangsched as gs; gs.Simulation(gs.Cluster.uniform(1), stream=sys.argv[1])"
             told = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True)
             assert told.returncode == 1 and "Busy" in told.stderr
             assert (tmp_path / "jobs.csv").read_bytes() == written
             first.run()
             assert len(first.result().jobs) == 300
         for _ in range(2):  # those have ended, or nobody has them any more: the folder is free
-            forgotten = gs.Session(cluster, crowd(), stream=tmp_path)
+            forgotten = gs.Simulation(cluster, crowd(), stream=tmp_path)
             forgotten.run()
             del forgotten
             assert len((tmp_path / "jobs.csv").read_text().splitlines()) > 200
@@ -412,7 +412,7 @@ def test_a_result_whose_files_another_wrote_over_says_so(tmp_path):
         late = gs.simulate(cluster, crowd(), policy="sjf", stream=tmp_path)
         assert len(late.jobs) == 300 and len(late.allocations) and len(late.timeline)
         for table in ("jobs", "allocations", "timeline"):
-            with pytest.raises(gs.Stale, match="is not what this result wrote"):
+            with pytest.raises(gs.Stale, match="is not the file that this result wrote"):
                 getattr(early, table)
         assert early.summary()["jobs"] == 300
         again = pickle.loads(pickle.dumps(late))
@@ -421,22 +421,22 @@ def test_a_result_whose_files_another_wrote_over_says_so(tmp_path):
 
 
 def test_a_child_does_not_write_into_the_files_of_its_parent(tmp_path):
-    with gs.Cluster.uniform(nodes=2, gpus=8) as cluster, gs.Session(cluster, crowd(), stream=tmp_path) as session:
-        session.run(until_s=500)
+    with gs.Cluster.uniform(nodes=2, gpus=8) as cluster, gs.Simulation(cluster, crowd(), stream=tmp_path) as simulation:
+        simulation.run(until_s=500)
         child = os.fork()
         if not child:
             status = 1
             try:
-                session.run()
+                simulation.run()
             except gs.Closed as error:
-                status = 0 if "fork" in str(error) and session.closed else 2
-            session.close()
-            del session
+                status = 0 if "fork" in str(error) and simulation.closed else 2
+            simulation.close()
+            del simulation
             gc.collect()
             os._exit(status)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-        session.run()
-        result = session.result()
+        simulation.run()
+        result = simulation.result()
         assert len(result.jobs) == 300 and len((tmp_path / "jobs.csv").read_text().splitlines()) == 301
 
 
@@ -444,15 +444,15 @@ def test_a_disk_that_is_full_is_told(tmp_path):
     if not os.path.exists("/dev/full"):
         pytest.skip("no /dev/full")
     with gs.Cluster.uniform(nodes=2, gpus=8) as cluster:
-        with gs.Session(cluster, crowd(), stream=tmp_path) as session:
-            session._stream.sinks["jobs.csv"].file.close()
-            session._stream.sinks["jobs.csv"].file = open("/dev/full", "wb", buffering=0)
+        with gs.Simulation(cluster, crowd(), stream=tmp_path) as simulation:
+            simulation._stream.sinks["jobs.csv"].file.close()
+            simulation._stream.sinks["jobs.csv"].file = open("/dev/full", "wb", buffering=0)
             with pytest.raises(OSError):
-                session.run()
-            assert session.info.ended > 0
-            session._stream.sinks["jobs.csv"].file = open(tmp_path / "jobs.csv", "wb")
-            session.run()
-            assert session.result().info.ended == 300
+                simulation.run()
+            assert simulation.info.ended > 0
+            simulation._stream.sinks["jobs.csv"].file = open(tmp_path / "jobs.csv", "wb")
+            simulation.run()
+            assert simulation.result().info.ended == 300
         with pytest.raises(OSError):
             gs.simulate(cluster, crowd(), stream="/dev/full/folder")
 
@@ -464,21 +464,21 @@ def test_a_wait_is_to_the_first_start_and_queueing_is_all_of_it():
         {"job": "high", "submit_s": 20, "run_s": 50, "gpus": 8, "priority": 9},
         {"job": "behind", "submit_s": 21, "run_s": 10, "gpus": 8},
     ])
-    with gs.Cluster.uniform(1) as cluster, gs.Session(cluster, trace) as session:
-        session.run()
-        table = session.result().jobs.set_index("job")
+    with gs.Cluster.uniform(1) as cluster, gs.Simulation(cluster, trace) as simulation:
+        simulation.run()
+        table = simulation.result().jobs.set_index("job")
         assert table.preemptions["low"] == 1 and table.wait_s["low"] == 0 and table.queue_s["low"] == 50
         assert (table.wait_s == table.start_s - table.submit_s).all() and table.wait_s["behind"] == table.queue_s["behind"]
-        summary = session.summary()
+        summary = simulation.summary()
         assert summary["wait_s"]["mean"] == pytest.approx(table.wait_s.mean())
         assert summary["queue_s"]["mean"] == pytest.approx(table.queue_s.mean())
         for name in table.index:
-            job = session.job(name)
+            job = simulation.job(name)
             assert (job["wait_s"], job["queue_s"]) == (table.wait_s[name], table.queue_s[name])
-    with gs.Cluster.uniform(1) as cluster, gs.Session(cluster, trace) as session:
-        session.run(until_s=22)
-        assert session.job("behind")["wait_s"] is None and session.job("behind")["queue_s"] == 1
-        assert numpy.isnan(session.result().column("wait_s")[2])
+    with gs.Cluster.uniform(1) as cluster, gs.Simulation(cluster, trace) as simulation:
+        simulation.run(until_s=22)
+        assert simulation.job("behind")["wait_s"] is None and simulation.job("behind")["queue_s"] == 1
+        assert numpy.isnan(simulation.result().column("wait_s")[2])
 
 
 def test_pictures_have_titles_or_those_that_are_given():
@@ -498,27 +498,27 @@ def test_pictures_have_titles_or_those_that_are_given():
 
 
 def test_a_session_that_writes_its_tables_knows_those_who_are_there_by_name(tmp_path):
-    with gs.Cluster.uniform(nodes=2, gpus=8) as cluster, gs.Session(cluster, stream=tmp_path) as session:
-        session.submit(name="short", count=1, gpu=1, run_s=10)
-        session.submit(name="long", count=1, gpu=1, run_s=100)
-        session.run(until_s=50)
-        assert session.names() == ["", "long"] and session.find("long") == 1
+    with gs.Cluster.uniform(nodes=2, gpus=8) as cluster, gs.Simulation(cluster, stream=tmp_path) as simulation:
+        simulation.submit(name="short", count=1, gpu=1, run_s=10)
+        simulation.submit(name="long", count=1, gpu=1, run_s=100)
+        simulation.run(until_s=50)
+        assert simulation.names() == ["", "long"] and simulation.find("long") == 1
         for gone in ("short", ""):
             with pytest.raises(gs.NotFound):
-                session.find(gone)
-        session.cancel("long")
-        session.run()
-        assert session.result().jobs.end.tolist() == ["success", "cancelled"]
+                simulation.find(gone)
+        simulation.cancel("long")
+        simulation.run()
+        assert simulation.result().jobs.end.tolist() == ["success", "cancelled"]
 
 
 def test_a_session_that_goes_on_after_its_files_were_ended_gives_no_second_result(tmp_path):
-    with gs.Cluster.uniform(nodes=2, gpus=8) as cluster, gs.Session(cluster, stream=tmp_path) as session:
-        session.submit(count=1, gpu=1, run_s=10)
-        session.run()
-        assert len(session.result().jobs) == len(session.result().jobs) == 1
-        session.submit(count=1, gpu=1, run_s=10)
-        with pytest.raises(gs.InvalidArgument, match="gone on since"):
-            session.result()
+    with gs.Cluster.uniform(nodes=2, gpus=8) as cluster, gs.Simulation(cluster, stream=tmp_path) as simulation:
+        simulation.submit(count=1, gpu=1, run_s=10)
+        simulation.run()
+        assert len(simulation.result().jobs) == len(simulation.result().jobs) == 1
+        simulation.submit(count=1, gpu=1, run_s=10)
+        with pytest.raises(gs.InvalidArgument, match="continued since"):
+            simulation.result()
 
 
 def test_what_is_compared_is_written_to_folders_of_its_own(tmp_path):

@@ -202,7 +202,7 @@ def test_tables_of_all_kinds_are_traces_or_say_what_is_wrong():
 def test_what_is_no_trace_is_told_what_makes_one(tmp_path):
     with gs.Cluster.uniform(1) as cluster, gs.Trace([{"submit_s": 0, "run_s": 1}]) as trace:
         for wrong, hint in ((trace.to_dataframe(), "Trace.from_dataframe"), ([{"submit_s": 0, "run_s": 1}], r"Trace\("), (3, "path")):
-            for use in (lambda: gs.simulate(cluster, wrong), lambda: gs.compare("fifo", cluster, wrong), lambda: gs.Session(cluster, wrong)):
+            for use in (lambda: gs.simulate(cluster, wrong), lambda: gs.compare("fifo", cluster, wrong), lambda: gs.Simulation(cluster, wrong)):
                 with pytest.raises(TypeError, match=hint):
                     use()
 

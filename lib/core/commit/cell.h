@@ -11,16 +11,16 @@
 #include "core/commit/word.h"
 
 struct gang__node;
-struct gang__shape;
+struct gang__node_type;
 
 enum {
-    GANG__CHUNK = 1024,    /* nodes a chunk */
-    GANG__CHUNKS = 1024,   /* chunks a cluster: 2^20 slots, slot 0 is the pool */
-    GANG__CELL_WORDS = 7,  /* words beside the owner in a cell's own cache line */
-    GANG__CLASSES = 256,   /* class 0: nodes without GPUs */
-    GANG__GPU_LEVELS = 24, /* see gang__levels_of() in core/commit/index.c */
-    GANG__CPU_LEVELS = 16,
-    GANG__BUCKETS = GANG__GPU_LEVELS + GANG__CPU_LEVELS,
+    GANG__CHUNK = 1024,      /* nodes a chunk */
+    GANG__CHUNKS = 1024,     /* chunks a cluster: 2^20 slots, slot 0 is the pool */
+    GANG__CELL_WORDS = 7,    /* words beside the owner in a cell's own cache line */
+    GANG__GPU_CLASSES = 256, /* class 0: nodes without GPUs */
+    GANG__GPU_BUCKETS = 24,  /* see gang__buckets_of() in core/commit/index.c */
+    GANG__CPU_BUCKETS = 16,
+    GANG__INDEX_ROWS = GANG__GPU_BUCKETS + GANG__CPU_BUCKETS,
     GANG__FAN = 32,       /* children of an index word */
     GANG__WORKERS = 2048, /* as many as an owner word can name */
     GANG__SNAPSHOTS = 16, /* as many can be taken at once */
@@ -38,20 +38,20 @@ _Static_assert(sizeof(struct gang__cell) == 64, "a cell is one cache line");
 
 /* Index words of one class for the nodes of one chunk; see core/commit/index.c. */
 struct gang__leaf {
-    gang__a64 top[GANG__BUCKETS]; /* which words of `bits` hold something */
+    gang__a64 top[GANG__INDEX_ROWS]; /* which words of `bits` hold something */
     /* One bit a node. The words of the same nodes lie together, whole GPUs (buckets 8-15) on one
      * cache line: a node moves between neighbours. */
-    gang__a64 bits[GANG__FAN][GANG__BUCKETS];
+    gang__a64 bits[GANG__FAN][GANG__INDEX_ROWS];
 };
 
 /* Who is in a slot. All that a planner needs beside the cell, on half a cache line. */
 struct gang__slot {
-    _Atomic(struct gang__node *) node;   /* RCU; NULL: slot is free */
-    _Atomic(struct gang__shape *) shape; /* of the node */
-    gang__a32 layout;                    /* gang__layout_pack(); changes while nobody looks */
-    gang__a32 placed;                    /* hint: buckets last tidied, gpu | cpu << 8 */
-    gang__a32 generation;                /* upper half of the node's id */
-    uint32_t more_words;                 /* room in chunk->more; under the structure mutex */
+    _Atomic(struct gang__node *) node;      /* RCU; NULL: slot is free */
+    _Atomic(struct gang__node_type *) type; /* of the node */
+    gang__a32 layout;                       /* gang__layout_pack(); changes while nobody looks */
+    gang__a32 bucket_hint;                  /* hint: buckets last tidied, gpu | cpu << 8 */
+    gang__a32 generation;                   /* upper half of the node's id */
+    uint32_t more_words;                    /* room in chunk->more; under the structure mutex */
 };
 _Static_assert(sizeof(struct gang__slot) == 32, "slots do not straddle cache lines");
 
@@ -60,18 +60,18 @@ struct gang__chunk {
     struct gang__cell cell[GANG__CHUNK];
     struct gang__slot slot[GANG__CHUNK];
     _Atomic(gang__a64 *) more[GANG__CHUNK]; /* words past GANG__CELL_WORDS */
-    _Atomic(struct gang__leaf *) leaf[GANG__CLASSES];
+    _Atomic(struct gang__leaf *) leaf[GANG__GPU_CLASSES];
     gang__a64
         described; /* label of the last change of a slot's node, or GANG__PENDING during one */
-    gang__a32 most_words; /* of a node that was ever here; only grows */
+    gang__a32 max_words; /* of a node that was ever here; only grows */
 };
 
 enum { GANG__HOLDS_DEVICES = 1, GANG__HOLDS_SLICES = 2 }; /* of their own, of parents */
 
 /* Upper index words of one class. */
-struct gang__class {
-    gang__a64 root[GANG__BUCKETS];
-    gang__a64 mid[GANG__BUCKETS][GANG__FAN];
+struct gang__gpu_class {
+    gang__a64 root[GANG__INDEX_ROWS];
+    gang__a64 mid[GANG__INDEX_ROWS][GANG__FAN];
     gang__a64 whole; /* buckets in which nodes stand that are wholly free; only grows */
     char model[GANG_MAX_NAME + 1]; /* GPU model; "" for class 0 and for unknown models */
     uint8_t holds;                 /* GANG__HOLDS_*: what its nodes have */
@@ -81,7 +81,7 @@ struct gang__class {
 
 /* One operation on one word. Operations of a commit are sorted by slot. */
 struct gang__op {
-    gang__a64 where; /* gang__where() */
+    gang__a64 where; /* gang__op_where() */
     gang__a64 arg;
     gang__a64 agreed; /* GANG__UNAGREED | seq, or the word all helpers agree on */
     /* The owner's own: first the payload that it expects to find, or GANG__UNFORESEEN; then the word
@@ -92,19 +92,19 @@ struct gang__op {
 #define GANG__UNFORESEEN UINT64_MAX
 
 /* Slot, word and code of an operation, packed into one number so that they are read together. */
-static inline uint64_t gang__where(uint32_t slot, unsigned word, enum gang__code code)
+static inline uint64_t gang__op_where(uint32_t slot, unsigned word, enum gang__code code)
 {
     return (uint64_t)slot | (uint64_t)word << 32 | (uint64_t)code << 40;
 }
-static inline uint32_t gang__where_slot(uint64_t where)
+static inline uint32_t gang__op_slot(uint64_t where)
 {
     return (uint32_t)where;
 }
-static inline unsigned gang__where_word(uint64_t where)
+static inline unsigned gang__op_word(uint64_t where)
 {
     return (unsigned)(where >> 32 & 0xff);
 }
-static inline enum gang__code gang__where_code(uint64_t where)
+static inline enum gang__code gang__op_code(uint64_t where)
 {
     return (enum gang__code)(where >> 40 & 0xff);
 }
@@ -149,8 +149,8 @@ struct gang__node_rules {
 struct gang__cells {
     const struct gang_mem *mem;
     _Atomic(struct gang__chunk *) chunk[GANG__CHUNKS];
-    _Atomic(struct gang__class *) class[GANG__CLASSES];
-    gang__a32 class_count;
+    _Atomic(struct gang__gpu_class *) gpu_class[GANG__GPU_CLASSES];
+    gang__a32 gpu_class_count;
     gang__a32 slot_end; /* slots below were used at least once */
 
     _Atomic(struct gang__committer *) worker[GANG__WORKERS];
@@ -160,7 +160,7 @@ struct gang__cells {
     /* {number:48 | snapshots being taken:16}, see core/commit/snapshot_save.c; on a line of its own. */
     _Alignas(64) gang__a64 snap;
     _Alignas(64) gang__a64 snap_slots; /* save areas in use */
-    _Atomic(struct gang__area *) area[GANG__SNAPSHOTS];
+    _Atomic(struct gang__save_area *) save_area[GANG__SNAPSHOTS];
 };
 
 /* ---- where things are ------------------------------------------------------------------- */

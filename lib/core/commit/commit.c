@@ -131,7 +131,7 @@ struct step {
 static struct step step_of(struct gang__op *op)
 {
     uint64_t where = gang__load(&op->where);
-    struct step s = {gang__where_slot(where), gang__where_word(where), gang__where_code(where),
+    struct step s = {gang__op_slot(where), gang__op_word(where), gang__op_code(where),
                      gang__load(&op->arg)};
     return s;
 }
@@ -184,7 +184,7 @@ static void finish(struct gang__cells *c, const struct target *t, uint64_t ss)
         if (gang__load(&t->w->desc.ss) != ss || n == 0)
             return;
         if (gang__snap_mask(snap))
-            gang__instant_save(c, snap, label, slot);
+            gang__snapshot_save(c, snap, label, slot);
         struct gang__words words = gang__words_of(c, slot);
         for (uint32_t k = 0; took_effect(ss) && k < n; k++) {
             gang__hook(GANG__STEP_WRITE);
@@ -205,16 +205,16 @@ static void finish_own(struct gang__cells *c, const struct target *t, const stru
         uint32_t slot = step_of(&l->ops[i]).slot;
         struct gang__words words = gang__words_of(c, slot);
         if (gang__snap_mask(snap))
-            gang__instant_save(c, snap, gang__load(&t->w->desc.when), slot);
+            gang__snapshot_save(c, snap, gang__load(&t->w->desc.when), slot);
         for (; i < l->count; i++) {
             struct gang__op *op = &l->ops[i];
             uint64_t where = gang__load_relaxed(&op->where);
             uint64_t agreed = gang__load_relaxed(&op->agreed);
-            if (gang__where_slot(where) != slot)
+            if (gang__op_slot(where) != slot)
                 break;
             gang__hook(GANG__STEP_WRITE);
             if (gang__payload(op->next) != gang__payload(agreed))
-                gang__cas(gang__word_in(&words, gang__where_word(where)), agreed, op->next);
+                gang__cas(gang__word_in(&words, gang__op_word(where)), agreed, op->next);
         }
         gang__hook(GANG__STEP_RELEASE);
         gang__cas(&words.cell->owner, t->ref, 0);
@@ -228,10 +228,10 @@ static void finish_own(struct gang__cells *c, const struct target *t, const stru
 static bool raise_index(struct gang__cells *c, const struct target *t, const struct list *l)
 {
     uint64_t undecided = ss_of(t->seq, UNDECIDED);
-    struct gang__lift lift;
-    struct gang__leveled last;
-    gang__leveled_begin(&last);
-    gang__lift_begin(&lift, c);
+    struct gang__index_batch lift;
+    struct gang__bucket_memo last;
+    gang__bucket_memo_init(&last);
+    gang__index_batch_begin(&lift, c);
     gang__hook(GANG__STEP_RAISE);
     for (uint32_t i = 0; i < l->count;) {
         uint64_t payload[GANG__MAX_WORDS];
@@ -253,11 +253,11 @@ static bool raise_index(struct gang__cells *c, const struct target *t, const str
         }
         if (gang__load(&t->w->desc.ss) != undecided)
             return false;
-        struct gang__levels after = gang__levels_again(layout, payload, &last);
+        struct gang__buckets after = gang__buckets_of_like(layout, payload, &last);
         if (slot != GANG__POOL)
-            gang__lift_add(&lift, slot, layout, after);
+            gang__index_batch_add(&lift, slot, layout, after);
     }
-    gang__lift_end(&lift);
+    gang__index_batch_end(&lift);
     gang__hook(GANG__STEP_STAMP);
     gang__add_seq(&t->w->stamp, 1);
     return true;
@@ -276,7 +276,7 @@ static unsigned label(struct gang__cells *c, const struct target *t)
     if (!gang__snap_mask(snap))
         return SUCCESS;
     uint64_t unset = GANG__UNAGREED | (t->seq & AGREED_SEQ_MASK);
-    gang__cas(&t->w->desc.when, unset, gang__snap_instant(snap));
+    gang__cas(&t->w->desc.when, unset, gang__snap_number(snap));
     return LABELLED;
 }
 
@@ -306,13 +306,13 @@ static uint32_t look_own(const struct list *l, uint32_t i, uint32_t slot,
     for (; *fits && i + n < l->count; n++) {
         struct gang__op *op = &l->ops[i + n];
         uint64_t where = gang__load_relaxed(&op->where), arg = gang__load_relaxed(&op->arg);
-        if (gang__where_slot(where) != slot)
+        if (gang__op_slot(where) != slot)
             break;
-        uint64_t now = gang__load(gang__word_in(words, gang__where_word(where)));
+        uint64_t now = gang__load(gang__word_in(words, gang__op_word(where)));
         if (gang__payload(now) == op->next) {
             op->next = (now - gang__payload(arg) + version_one) & ~GANG__UNAGREED;
         } else {
-            enum gang__code code = gang__where_code(where);
+            enum gang__code code = gang__op_code(where);
             *fits = gang__op_fits(code, arg, now);
             op->next = gang__op_next(code, arg, now);
         }
@@ -495,17 +495,17 @@ uint64_t gang__commit_next_ref(const struct gang__committer *w)
     return ref_of(w->index, w->seq + 1);
 }
 
-enum gang__fate gang__commit_fate(struct gang__cells *c, uint64_t ref, uint64_t *label)
+enum gang__outcome gang__commit_outcome(struct gang__cells *c, uint64_t ref, uint64_t *label)
 {
     struct gang__committer *w = gang__load(&c->worker[ref >> 1 & WORKER_MASK]);
     uint64_t seq = ref >> 12;
     uint64_t ss = gang__load(&w->desc.ss);
     *label = status_of(ss) == LABELLED ? gang__load(&w->desc.when) : 0;
     if ((seq_of(ss) & SEQ_MASK) != seq)
-        return (seq_of(ss) & SEQ_MASK) < seq ? GANG__FATE_OPEN : GANG__FATE_OVER;
+        return (seq_of(ss) & SEQ_MASK) < seq ? GANG__OUTCOME_OPEN : GANG__OUTCOME_OVER;
     if (took_effect(ss))
-        return gang__load(&w->desc.ss) == ss ? GANG__FATE_DONE : GANG__FATE_OVER;
-    return status_of(ss) == REFUSED ? GANG__FATE_REFUSED : GANG__FATE_OPEN;
+        return gang__load(&w->desc.ss) == ss ? GANG__OUTCOME_DONE : GANG__OUTCOME_OVER;
+    return status_of(ss) == REFUSED ? GANG__OUTCOME_REFUSED : GANG__OUTCOME_OPEN;
 }
 
 /* ---- reading ----------------------------------------------------------------------------------------- */

@@ -17,7 +17,7 @@ static inline struct gang__op *gang__commit_add(struct gang__committer *w, uint3
                                                 unsigned word, enum gang__code code, uint64_t arg)
 {
     struct gang__op *op = gang__load_relaxed(&w->desc.ops) + w->op_count++;
-    gang__store(&op->where, gang__where(slot, word, code));
+    gang__store(&op->where, gang__op_where(slot, word, code));
     gang__store(&op->arg, arg);
     gang__store(&op->agreed, w->unagreed);
     op->next = GANG__UNFORESEEN;
@@ -44,10 +44,15 @@ uint64_t gang__commit_label(const struct gang__committer *w);
 /* The name of the next commit of a worker, as it will stand in owner words. */
 uint64_t gang__commit_next_ref(const struct gang__committer *w);
 
-/* What became of a commit. GANG__FATE_OVER: its owner has moved on, so that whatever the owner did
+/* What became of a commit. GANG__OUTCOME_OVER: its owner has moved on, so that whatever the owner did
  * after it can be seen. */
-enum gang__fate { GANG__FATE_OVER, GANG__FATE_OPEN, GANG__FATE_REFUSED, GANG__FATE_DONE };
-enum gang__fate gang__commit_fate(struct gang__cells *c, uint64_t ref, uint64_t *label);
+enum gang__outcome {
+    GANG__OUTCOME_OVER,
+    GANG__OUTCOME_OPEN,
+    GANG__OUTCOME_REFUSED,
+    GANG__OUTCOME_DONE
+};
+enum gang__outcome gang__commit_outcome(struct gang__cells *c, uint64_t ref, uint64_t *label);
 
 /* Slot, word and agreed payload of an operation of the last commit (after a refusal: payload only
  * up to the refused one). For messages. */

@@ -3,7 +3,7 @@
  *
  * For each class of nodes (same GPU model) and each level of free capacity there is one bit set
  * over all slots, as a tree of words with 32 children each: root -> mid -> leaf top -> leaf bits.
- * A node stands at one GPU level (if it has GPUs) and one CPU level, see struct gang__levels.
+ * A node stands at one GPU level (if it has GPUs) and one CPU level, see struct gang__buckets.
  *
  * State of an index word:   bits 0-31 children | bits 32-33 CLOSED, OPENING, OPEN | version
  *
@@ -62,7 +62,7 @@ static gang__a64 *word_of(struct gang__cells *c, uint32_t class_id, unsigned buc
                           unsigned level, unsigned *bit)
 {
     if (level >= 2) {
-        struct gang__class *class = gang__load(&c->class[class_id]);
+        struct gang__gpu_class *class = gang__load(&c->gpu_class[class_id]);
         uint32_t chunk = slot / GANG__CHUNK;
         *bit = level == 2 ? chunk % GANG__FAN : chunk / GANG__FAN;
         return level == 2 ? &class->mid[bucket][chunk / GANG__FAN] : &class->root[bucket];
@@ -197,11 +197,11 @@ uint32_t gang__index_word(struct gang__cells *c, uint32_t class_id, unsigned buc
 
 gang_result gang__index_make(struct gang__cells *c, uint32_t class_id, struct gang__chunk *chunk)
 {
-    if (!gang__load(&c->class[class_id])) {
-        struct gang__class *class = gang__zalloc_line(c->mem, 1, sizeof(*class));
+    if (!gang__load(&c->gpu_class[class_id])) {
+        struct gang__gpu_class *class = gang__zalloc_line(c->mem, 1, sizeof(*class));
         if (!class)
             return GANG_ENOMEM;
-        gang__store(&c->class[class_id], class);
+        gang__store(&c->gpu_class[class_id], class);
     }
     if (chunk && !gang__load(&chunk->leaf[class_id])) {
         struct gang__leaf *leaf = gang__zalloc_line(c->mem, 1, sizeof(*leaf));
@@ -214,25 +214,25 @@ gang_result gang__index_make(struct gang__cells *c, uint32_t class_id, struct ga
 
 /* ---- levels --------------------------------------------------------------------------------- */
 
-uint8_t gang__level_for_share(uint32_t milli)
+uint8_t gang__bucket_for_share(uint32_t milli)
 {
     return (uint8_t)(1 + milli * 8 / 1000);
 }
 
-uint8_t gang__level_for_gpus(uint64_t devices)
+uint8_t gang__bucket_for_gpus(uint64_t devices)
 {
-    uint64_t most = GANG__GPU_LEVELS - GANG__GPU_WHOLE;
+    uint64_t most = GANG__GPU_BUCKETS - GANG__GPU_WHOLE;
     return devices ? (uint8_t)(GANG__GPU_WHOLE + (devices < most ? devices : most)) : 0;
 }
 
-uint8_t gang__level_for_cpu(uint64_t milli)
+uint8_t gang__bucket_for_cpu(uint64_t milli)
 {
     if (milli == 0)
         return 1;
     if (milli < 250)
         return 2;
     unsigned log = 63u - (unsigned)__builtin_clzll(milli / 250);
-    return (uint8_t)(3 + log < GANG__CPU_LEVELS ? 3 + log : GANG__CPU_LEVELS);
+    return (uint8_t)(3 + log < GANG__CPU_BUCKETS ? 3 + log : GANG__CPU_BUCKETS);
 }
 
 /* The largest part of a device that is not whole. */
@@ -248,12 +248,12 @@ static uint32_t largest_part(struct gang__layout layout, const uint64_t *payload
     return part;
 }
 
-struct gang__levels gang__levels_of(struct gang__layout layout, const uint64_t *payload)
+struct gang__buckets gang__buckets_of(struct gang__layout layout, const uint64_t *payload)
 {
-    struct gang__levels levels = {0, 0};
+    struct gang__buckets levels = {0, 0};
     if (gang__head_state(payload[GANG__WORD_HEAD]) != GANG__STATE_UP)
         return levels;
-    levels.cpu = gang__level_for_cpu(gang__head_cpu(payload[GANG__WORD_HEAD]));
+    levels.cpu = gang__bucket_for_cpu(gang__head_cpu(payload[GANG__WORD_HEAD]));
     /* Bits set in each number below 16, four bits each. */
     const uint64_t ones_of = UINT64_C(0x4332322132212110);
     uint32_t whole = 0;
@@ -264,9 +264,9 @@ struct gang__levels gang__levels_of(struct gang__layout layout, const uint64_t *
         whole += (uint32_t)(ones_of >> 4 * gang__whole(payload[i])) & 15;
     }
     if (whole)
-        levels.gpu = gang__level_for_gpus(whole);
+        levels.gpu = gang__bucket_for_gpus(whole);
     else if (any)
-        levels.gpu = gang__level_for_share(largest_part(layout, payload));
+        levels.gpu = gang__bucket_for_share(largest_part(layout, payload));
     return levels;
 }
 
@@ -285,8 +285,8 @@ static inline bool read_quiet(struct gang__cells *c, uint32_t slot, uint64_t *wo
     return changed == 0;
 }
 
-struct gang__levels gang__levels_again(struct gang__layout layout, const uint64_t *payload,
-                                       struct gang__leveled *last)
+struct gang__buckets gang__buckets_of_like(struct gang__layout layout, const uint64_t *payload,
+                                           struct gang__bucket_memo *last)
 {
     unsigned end = GANG__WORD_SHARES + gang__share_words(layout);
     uint64_t differ = last->end != end;
@@ -296,7 +296,7 @@ struct gang__levels gang__levels_again(struct gang__layout layout, const uint64_
         last->end = end;
         for (unsigned i = 0; i < end; i++)
             last->payload[i] = payload[i];
-        last->levels = gang__levels_of(layout, payload);
+        last->levels = gang__buckets_of(layout, payload);
     }
     return last->levels;
 }
@@ -310,23 +310,23 @@ static void read_for_levels(struct gang__cells *c, uint32_t slot, struct gang__l
         gang__cell_read(c, slot, payload, words);
 }
 
-static struct gang__levels levels_now(struct gang__cells *c, uint32_t slot,
-                                      struct gang__layout layout)
+static struct gang__buckets levels_now(struct gang__cells *c, uint32_t slot,
+                                       struct gang__layout layout)
 {
-    uint64_t payload[GANG__LEVEL_WORDS];
+    uint64_t payload[GANG__BUCKET_WORDS];
     read_for_levels(c, slot, layout, payload);
-    return gang__levels_of(layout, payload);
+    return gang__buckets_of(layout, payload);
 }
 
 /* ---- raising ----------------------------------------------------------------------------------- */
 
-void gang__lift_begin(struct gang__lift *l, struct gang__cells *c)
+void gang__index_batch_begin(struct gang__index_batch *l, struct gang__cells *c)
 {
     l->c = c;
     l->buckets = 0;
 }
 
-void gang__lift_end(struct gang__lift *l)
+void gang__index_batch_end(struct gang__index_batch *l)
 {
     for (; l->buckets; l->buckets &= l->buckets - 1) {
         unsigned bucket = (unsigned)__builtin_ctzll(l->buckets);
@@ -334,7 +334,7 @@ void gang__lift_end(struct gang__lift *l)
     }
 }
 
-static void lift_bit(struct gang__lift *l, unsigned bucket, uint32_t slot)
+static void lift_bit(struct gang__index_batch *l, unsigned bucket, uint32_t slot)
 {
     if (!(l->buckets >> bucket & 1)) {
         l->buckets |= UINT64_C(1) << bucket;
@@ -343,24 +343,24 @@ static void lift_bit(struct gang__lift *l, unsigned bucket, uint32_t slot)
     l->bits[bucket] |= UINT32_C(1) << (slot % GANG__FAN);
 }
 
-void gang__lift_add(struct gang__lift *l, uint32_t slot, struct gang__layout layout,
-                    struct gang__levels levels)
+void gang__index_batch_add(struct gang__index_batch *l, uint32_t slot, struct gang__layout layout,
+                           struct gang__buckets levels)
 {
     uint32_t base = slot - slot % GANG__FAN;
     if (l->buckets && (base != l->base || layout.class_id != l->class_id))
-        gang__lift_end(l);
+        gang__index_batch_end(l);
     l->base = base;
     l->class_id = layout.class_id;
     if (levels.gpu)
-        lift_bit(l, gang__gpu_bucket(levels.gpu), slot);
+        lift_bit(l, gang__gpu_row(levels.gpu), slot);
     if (levels.cpu)
-        lift_bit(l, gang__cpu_bucket(levels.cpu), slot);
+        lift_bit(l, gang__cpu_row(levels.cpu), slot);
 }
 
 /* ---- mending ----------------------------------------------------------------------------------- */
 
 /* Steps 1 to 4 of the proof above. */
-void gang__index_mend(struct gang__cells *c, uint32_t class_id, uint32_t slot, unsigned bucket)
+void gang__index_repair(struct gang__cells *c, uint32_t class_id, uint32_t slot, unsigned bucket)
 {
     struct gang__chunk *chunk = gang__chunk_of(c, slot);
     unsigned bit;
@@ -370,24 +370,24 @@ void gang__index_mend(struct gang__cells *c, uint32_t class_id, uint32_t slot, u
     uint64_t seen = gang__load_seq(word);
     if (!(seen >> bit & 1))
         return;
-    gang__hook(GANG__STEP_MEND);
+    gang__hook(GANG__STEP_REPAIR);
     /* After `seen`: a slot that gets a new node now is raised anew, which (4) would notice. */
     struct gang__layout layout = gang__layout_at(chunk, slot);
     if (layout.class_id == class_id) { /* else left over by another node of this slot */
-        struct gang__levels now = levels_now(c, slot, layout);
-        if ((now.gpu && gang__gpu_bucket(now.gpu) == bucket) ||
-            (now.cpu && gang__cpu_bucket(now.cpu) == bucket))
+        struct gang__buckets now = levels_now(c, slot, layout);
+        if ((now.gpu && gang__gpu_row(now.gpu) == bucket) ||
+            (now.cpu && gang__cpu_row(now.cpu) == bucket))
             return;
-        if (bucket < GANG__GPU_LEVELS) /* only the axis of the cleared bit needs its other bit */
+        if (bucket < GANG__GPU_BUCKETS) /* only the axis of the cleared bit needs its other bit */
             now.cpu = 0;
         else
             now.gpu = 0;
-        struct gang__lift lift;
-        gang__lift_begin(&lift, c);
-        gang__lift_add(&lift, slot, layout, now);
-        gang__lift_end(&lift);
+        struct gang__index_batch lift;
+        gang__index_batch_begin(&lift, c);
+        gang__index_batch_add(&lift, slot, layout, now);
+        gang__index_batch_end(&lift);
     }
-    gang__hook(GANG__STEP_MEND);
+    gang__hook(GANG__STEP_REPAIR);
     clear_bits(c, class_id, bucket, slot, seen, UINT32_C(1) << bit);
 }
 
@@ -399,7 +399,7 @@ struct flock {
     uint32_t bits;
 };
 
-static uint32_t placed_of(struct gang__levels levels)
+static uint32_t placed_of(struct gang__buckets levels)
 {
     return (uint32_t)levels.gpu | (uint32_t)levels.cpu << 8;
 }
@@ -407,7 +407,7 @@ static uint32_t placed_of(struct gang__levels levels)
 static void mend_all(struct gang__cells *c, const struct flock *f, unsigned bucket, uint32_t bits)
 {
     for (; bits; bits &= bits - 1)
-        gang__index_mend(c, f->layout.class_id, f->base + (uint32_t)__builtin_ctz(bits), bucket);
+        gang__index_repair(c, f->layout.class_id, f->base + (uint32_t)__builtin_ctz(bits), bucket);
 }
 
 /* Step 4 for one axis: `bits` left the bucket. If the word has changed, each on its own. */
@@ -415,7 +415,7 @@ static void leave_bucket(struct gang__cells *c, const struct flock *f, unsigned 
                          uint64_t seen, uint32_t bits)
 {
     bits &= BITS(seen);
-    gang__hook(GANG__STEP_MEND);
+    gang__hook(GANG__STEP_REPAIR);
     if (bits && !clear_bits(c, f->layout.class_id, bucket, f->base, seen, bits))
         mend_all(c, f, bucket, bits);
 }
@@ -429,19 +429,19 @@ static void tidy_flock(struct gang__cells *c, const struct flock *f)
     unsigned bit;
     uint64_t seen_gpu = 0, seen_cpu = 0;
     if (gpu)
-        seen_gpu = gang__load_seq(word_of(c, class_id, gang__gpu_bucket(gpu), f->base, 0, &bit));
+        seen_gpu = gang__load_seq(word_of(c, class_id, gang__gpu_row(gpu), f->base, 0, &bit));
     if (cpu)
-        seen_cpu = gang__load_seq(word_of(c, class_id, gang__cpu_bucket(cpu), f->base, 0, &bit));
+        seen_cpu = gang__load_seq(word_of(c, class_id, gang__cpu_row(cpu), f->base, 0, &bit));
     uint32_t gpu_left = 0, cpu_left = 0;
-    struct gang__lift lift;
-    struct gang__leveled last;
-    gang__leveled_begin(&last);
-    gang__lift_begin(&lift, c);
+    struct gang__index_batch lift;
+    struct gang__bucket_memo last;
+    gang__bucket_memo_init(&last);
+    gang__index_batch_begin(&lift, c);
     for (uint32_t bits = f->bits; bits; bits &= bits - 1) {
         uint32_t slot = f->base + (uint32_t)__builtin_ctz(bits), mine = bits & (~bits + 1);
-        uint64_t payload[GANG__LEVEL_WORDS];
+        uint64_t payload[GANG__BUCKET_WORDS];
         read_for_levels(c, slot, f->layout, payload);
-        struct gang__levels now = gang__levels_again(f->layout, payload, &last), to = {0, 0};
+        struct gang__buckets now = gang__buckets_of_like(f->layout, payload, &last), to = {0, 0};
         if (placed_of(now) == f->placed)
             continue;
         if (now.gpu != gpu) {
@@ -453,24 +453,24 @@ static void tidy_flock(struct gang__cells *c, const struct flock *f)
             to.cpu = now.cpu;
         }
         uint32_t before =
-            gang__swap(&gang__slot_at(gang__chunk_of(c, slot), slot)->placed, placed_of(now));
-        gang__lift_add(&lift, slot, f->layout, to);
+            gang__swap(&gang__slot_at(gang__chunk_of(c, slot), slot)->bucket_hint, placed_of(now));
+        gang__index_batch_add(&lift, slot, f->layout, to);
         if (before != f->placed) { /* somebody tidied it meanwhile: not where we were told */
-            gang__lift_end(&lift);
+            gang__index_batch_end(&lift);
             if (before & 0xff)
-                gang__index_mend(c, class_id, slot, gang__gpu_bucket((uint8_t)before));
+                gang__index_repair(c, class_id, slot, gang__gpu_row((uint8_t)before));
             if (before >> 8)
-                gang__index_mend(c, class_id, slot, gang__cpu_bucket((uint8_t)(before >> 8)));
+                gang__index_repair(c, class_id, slot, gang__cpu_row((uint8_t)(before >> 8)));
         }
     }
-    gang__lift_end(&lift);
+    gang__index_batch_end(&lift);
     if (gpu)
-        leave_bucket(c, f, gang__gpu_bucket(gpu), seen_gpu, gpu_left);
+        leave_bucket(c, f, gang__gpu_row(gpu), seen_gpu, gpu_left);
     if (cpu)
-        leave_bucket(c, f, gang__cpu_bucket(cpu), seen_cpu, cpu_left);
+        leave_bucket(c, f, gang__cpu_row(cpu), seen_cpu, cpu_left);
 }
 
-void gang__index_tidy(struct gang__cells *c, const uint64_t *keys, size_t count)
+void gang__index_update(struct gang__cells *c, const uint64_t *keys, size_t count)
 {
     struct flock f = {0, {0, 0, 0, 0}, 0, 0};
     for (size_t i = 0; i < count; i++) {
@@ -479,7 +479,7 @@ void gang__index_tidy(struct gang__cells *c, const uint64_t *keys, size_t count)
             continue;
         struct gang__slot *s = gang__slot_at(gang__chunk_of(c, slot), slot);
         struct flock its = {slot - slot % GANG__FAN, gang__layout_unpack(gang__load(&s->layout)),
-                            gang__load(&s->placed), UINT32_C(1) << (slot % GANG__FAN)};
+                            gang__load(&s->bucket_hint), UINT32_C(1) << (slot % GANG__FAN)};
         bool same = f.bits && its.base == f.base && its.placed == f.placed &&
                     gang__layout_pack(its.layout) == gang__layout_pack(f.layout);
         if (same) {
@@ -488,17 +488,17 @@ void gang__index_tidy(struct gang__cells *c, const uint64_t *keys, size_t count)
         }
         if (f.bits)
             tidy_flock(c, &f);
-        gang__hook(GANG__STEP_TIDY);
+        gang__hook(GANG__STEP_UPDATE);
         f = its;
     }
     if (f.bits)
         tidy_flock(c, &f);
 }
 
-void gang__index_tidy_slot(struct gang__cells *c, uint32_t slot)
+void gang__index_update_slot(struct gang__cells *c, uint32_t slot)
 {
     uint64_t key = (uint64_t)slot << 32;
-    gang__index_tidy(c, &key, 1);
+    gang__index_update(c, &key, 1);
 }
 
 /* Does a search from the root meet the node in one of the buckets? */
@@ -521,10 +521,10 @@ static bool covers(struct gang__cells *c, uint32_t class_id, uint32_t slot, unsi
 bool gang__index_covers(struct gang__cells *c, uint32_t slot)
 {
     struct gang__layout layout = gang__layout_at(gang__chunk_of(c, slot), slot);
-    struct gang__levels now = levels_now(c, slot, layout);
+    struct gang__buckets now = levels_now(c, slot, layout);
     return (!now.gpu ||
-            covers(c, layout.class_id, slot, gang__gpu_bucket(now.gpu), GANG__GPU_LEVELS)) &&
-           (!now.cpu || covers(c, layout.class_id, slot, gang__cpu_bucket(now.cpu), GANG__BUCKETS));
+            covers(c, layout.class_id, slot, gang__gpu_row(now.gpu), GANG__GPU_BUCKETS)) &&
+           (!now.cpu || covers(c, layout.class_id, slot, gang__cpu_row(now.cpu), GANG__INDEX_ROWS));
 }
 
 uint64_t gang__stamp_read(struct gang__cells *c)

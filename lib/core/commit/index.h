@@ -7,7 +7,7 @@
 #include "core/commit/cell.h"
 
 /* Where a node stands in the index: level 0 is in no bucket. */
-struct gang__levels {
+struct gang__buckets {
     uint8_t gpu; /* 1-8: largest free part of a shared device, in eighths; 8+k: k whole ones free */
     uint8_t cpu; /* 1: none free; 2: less than 250 millicores; then doubling */
 };
@@ -17,67 +17,67 @@ enum { GANG__GPU_WHOLE = 8 }; /* gpu level of k whole devices is GANG__GPU_WHOLE
 #define GANG__NO_SLOT UINT32_MAX
 
 /* Lowest level at which a node can take a task of this shape; 0: the task needs no GPU. */
-uint8_t gang__level_for_share(uint32_t milli);
-uint8_t gang__level_for_gpus(uint64_t devices);
-uint8_t gang__level_for_cpu(uint64_t milli);
+uint8_t gang__bucket_for_share(uint32_t milli);
+uint8_t gang__bucket_for_gpus(uint64_t devices);
+uint8_t gang__bucket_for_cpu(uint64_t milli);
 
 /* Bucket of a level (> 0) in the index words. */
-static inline unsigned gang__gpu_bucket(uint8_t level)
+static inline unsigned gang__gpu_row(uint8_t level)
 {
     return level - 1u;
 }
-static inline unsigned gang__cpu_bucket(uint8_t level)
+static inline unsigned gang__cpu_row(uint8_t level)
 {
-    return GANG__GPU_LEVELS + level - 1u;
+    return GANG__GPU_BUCKETS + level - 1u;
 }
 
 /* Levels of a node with these payloads (head first, up to the last share word). */
-struct gang__levels gang__levels_of(struct gang__layout layout, const uint64_t *payload);
+struct gang__buckets gang__buckets_of(struct gang__layout layout, const uint64_t *payload);
 
 /* At most so many payloads tell the levels. */
-enum { GANG__LEVEL_WORDS = GANG__WORD_SHARES + GANG_MAX_GPUS / GANG__SHARES_PER_WORD };
+enum { GANG__BUCKET_WORDS = GANG__WORD_SHARES + GANG_MAX_GPUS / GANG__SHARES_PER_WORD };
 
 /* The same with a memory: the nodes of a gang are mostly alike. */
-struct gang__leveled {
+struct gang__bucket_memo {
     unsigned end; /* words of payload that count */
-    struct gang__levels levels;
-    uint64_t payload[GANG__LEVEL_WORDS];
+    struct gang__buckets levels;
+    uint64_t payload[GANG__BUCKET_WORDS];
 };
-static inline void gang__leveled_begin(struct gang__leveled *last)
+static inline void gang__bucket_memo_init(struct gang__bucket_memo *last)
 {
     last->end = last->levels.gpu = last->levels.cpu = 0;
 }
-struct gang__levels gang__levels_again(struct gang__layout layout, const uint64_t *payload,
-                                       struct gang__leveled *last);
+struct gang__buckets gang__buckets_of_like(struct gang__layout layout, const uint64_t *payload,
+                                           struct gang__bucket_memo *last);
 
 /* Make sure that nodes are found at levels. Called before a decision that raises the nodes to them,
  * while their cells are claimed. What falls into one word of the index is gathered and set at once:
- * all is done when gang__lift_end() returns. Lock-free. */
-struct gang__lift {
+ * all is done when gang__index_batch_end() returns. Lock-free. */
+struct gang__index_batch {
     struct gang__cells *c;
     uint32_t base; /* first slot of the word */
     uint32_t class_id;
     uint64_t buckets; /* of these buckets there are bits to set */
-    uint32_t bits[GANG__BUCKETS];
+    uint32_t bits[GANG__INDEX_ROWS];
 };
-void gang__lift_begin(struct gang__lift *l, struct gang__cells *c);
-void gang__lift_add(struct gang__lift *l, uint32_t slot, struct gang__layout layout,
-                    struct gang__levels levels);
-void gang__lift_end(struct gang__lift *l);
+void gang__index_batch_begin(struct gang__index_batch *l, struct gang__cells *c);
+void gang__index_batch_add(struct gang__index_batch *l, uint32_t slot, struct gang__layout layout,
+                           struct gang__buckets levels);
+void gang__index_batch_end(struct gang__index_batch *l);
 
 /* Bring the index up to date after nodes changed: found where they stand, and no longer where they
  * stood. Cheap if nothing changed. Lock-free.
  *   keys  slots in the upper halves, ascending; a slot may come several times */
-void gang__index_tidy(struct gang__cells *c, const uint64_t *keys, size_t count);
-void gang__index_tidy_slot(struct gang__cells *c, uint32_t slot);
+void gang__index_update(struct gang__cells *c, const uint64_t *keys, size_t count);
+void gang__index_update_slot(struct gang__cells *c, uint32_t slot);
 
 /* A search met the node in a bucket of a class where it does not belong: take it out. Lock-free. */
-void gang__index_mend(struct gang__cells *c, uint32_t class_id, uint32_t slot, unsigned bucket);
+void gang__index_repair(struct gang__cells *c, uint32_t class_id, uint32_t slot, unsigned bucket);
 
 /* Is there no node at all in a bucket of a class? */
 static inline bool gang__index_empty(struct gang__cells *c, uint32_t class_id, unsigned bucket)
 {
-    return (uint32_t)gang__load_seq(&gang__load(&c->class[class_id])->root[bucket]) == 0;
+    return (uint32_t)gang__load_seq(&gang__load(&c->gpu_class[class_id])->root[bucket]) == 0;
 }
 
 /* The first slot >= from in a bucket of a class, or GANG__NO_SLOT. *more: those right after it, bit 0
@@ -100,7 +100,7 @@ static inline uint32_t gang__index_top(struct gang__cells *c, uint32_t class_id,
 static inline uint32_t gang__index_chunk(struct gang__cells *c, uint32_t class_id, unsigned bucket,
                                          uint32_t from)
 {
-    struct gang__class *class = gang__load(&c->class[class_id]);
+    struct gang__gpu_class *class = gang__load(&c->gpu_class[class_id]);
     uint32_t at = from / GANG__FAN, least = from % GANG__FAN;
     for (; at < GANG__CHUNKS / GANG__FAN; at++, least = 0) {
         uint32_t rest = (uint32_t)gang__load_seq(&class->mid[bucket][at]) & UINT32_MAX << least;

@@ -57,7 +57,7 @@
  *
  * Nodes: which node, described how, a slot had at n is told by labels, too: node_then() below. A
  * node is taken out of the table only when no snapshot that is being taken can need it
- * (gang__instant_watched()), and freed only when no snapshot that exists has it
+ * (gang__snapshot_under_way()), and freed only when no snapshot that exists has it
  * (gang__snapshot_holds()). */
 #include "core/commit/snapshot_save.h"
 
@@ -72,19 +72,19 @@ static uint64_t tag_of(uint64_t word)
     return word >> GANG__PAYLOAD_BITS;
 }
 
-void gang__instant_init(struct gang__cells *c)
+void gang__snapshot_save_init(struct gang__cells *c)
 {
     gang__store(&c->snap, UINT64_C(1) << GANG__SNAPSHOTS);
 }
 
-void gang__instant_free(struct gang__cells *c)
+void gang__snapshot_save_free(struct gang__cells *c)
 {
     for (unsigned k = 0; k < GANG__SNAPSHOTS; k++) {
-        struct gang__area *area = gang__load(&c->area[k]);
+        struct gang__save_area *area = gang__load(&c->save_area[k]);
         for (unsigned i = 0; area && i < GANG__CHUNKS; i++) {
-            struct gang__saved *saved = gang__load(&area->saved[i]);
+            struct gang__saved_chunk *saved = gang__load(&area->saved[i]);
             while (saved) {
-                struct gang__saved *outgrown = saved->outgrown;
+                struct gang__saved_chunk *outgrown = saved->outgrown;
                 gang__release_line(c->mem, saved);
                 saved = outgrown;
             }
@@ -93,12 +93,12 @@ void gang__instant_free(struct gang__cells *c)
     }
 }
 
-bool gang__instant_watched(struct gang__cells *c, uint64_t instant)
+bool gang__snapshot_under_way(struct gang__cells *c, uint64_t instant)
 {
     for (uint32_t left = gang__snap_mask(gang__load_seq(&c->snap)); left; left &= left - 1) {
-        const struct gang__area *area = gang__load(&c->area[__builtin_ctz(left)]);
+        const struct gang__save_area *area = gang__load(&c->save_area[__builtin_ctz(left)]);
         /* To the child of a fork the takers of before are no more. */
-        if (gang__load(&area->fork) == gang__fork_count() && gang__load(&area->instant) < instant)
+        if (gang__load(&area->fork) == gang__fork_count() && gang__load(&area->number) < instant)
             return true;
     }
     return false;
@@ -107,25 +107,26 @@ bool gang__instant_watched(struct gang__cells *c, uint64_t instant)
 /* ---- saving ---------------------------------------------------------------------------------- */
 
 /* Let a mark say n. False: the snapshot n is over. */
-static bool mark(const struct gang__area *area, uint64_t n, gang__a64 *where)
+static bool mark(const struct gang__save_area *area, uint64_t n, gang__a64 *where)
 {
     for (;;) {
         uint64_t old = gang__load(where);
         if (old == n)
             return true;
-        if (gang__load(&area->instant) != n)
+        if (gang__load(&area->number) != n)
             return false;
         gang__cas(where, old, n);
     }
 }
 
-static bool save_word(const struct gang__area *area, uint64_t n, gang__a64 *where, gang__a64 *word)
+static bool save_word(const struct gang__save_area *area, uint64_t n, gang__a64 *where,
+                      gang__a64 *word)
 {
     for (;;) {
         uint64_t old = gang__load(where);
         if (tag_of(old) == (n & TAG_MASK))
             return true;
-        if (gang__load(&area->instant) != n)
+        if (gang__load(&area->number) != n)
             return false;
         /* After `old`: if that is still there below, nobody has written the word yet. */
         uint64_t payload = gang__payload(gang__load(word));
@@ -134,12 +135,12 @@ static bool save_word(const struct gang__area *area, uint64_t n, gang__a64 *wher
     }
 }
 
-static void save_cell(const struct gang__area *area, uint64_t n, struct gang__chunk *chunk,
+static void save_cell(const struct gang__save_area *area, uint64_t n, struct gang__chunk *chunk,
                       uint32_t slot)
 {
     uint32_t i = slot % GANG__CHUNK;
     /* None: the chunk, or the node, is younger than the snapshot. The same for too many words. */
-    struct gang__saved *saved = gang__load(&area->saved[slot / GANG__CHUNK]);
+    struct gang__saved_chunk *saved = gang__load(&area->saved[slot / GANG__CHUNK]);
     if (!saved || gang__load(&saved->mark[i]) == n)
         return;
     unsigned words = gang__cell_words(chunk, slot);
@@ -151,12 +152,12 @@ static void save_cell(const struct gang__area *area, uint64_t n, struct gang__ch
         mark(area, n, &saved->last);
 }
 
-void gang__instant_save(struct gang__cells *c, uint64_t snap, uint64_t label, uint32_t slot)
+void gang__snapshot_save(struct gang__cells *c, uint64_t snap, uint64_t label, uint32_t slot)
 {
     struct gang__chunk *chunk = gang__chunk_of(c, slot);
     for (uint32_t left = gang__snap_mask(snap); left; left &= left - 1) {
-        const struct gang__area *area = gang__load(&c->area[__builtin_ctz(left)]);
-        uint64_t n = gang__load(&area->instant);
+        const struct gang__save_area *area = gang__load(&c->save_area[__builtin_ctz(left)]);
+        uint64_t n = gang__load(&area->number);
         if (n < label)
             save_cell(area, n, chunk, slot);
     }
@@ -184,36 +185,36 @@ void gang__save_slot_release(struct gang__cells *c, unsigned k)
     while (!gang__cas(&c->snap_slots, taken, taken & ~(UINT64_C(1) << k)));
 }
 
-struct gang__area *gang__save_area_make(struct gang__cells *c, unsigned k)
+struct gang__save_area *gang__save_area_make(struct gang__cells *c, unsigned k)
 {
-    struct gang__area *area = gang__load(&c->area[k]);
+    struct gang__save_area *area = gang__load(&c->save_area[k]);
     if (!area) {
         area = gang__zalloc_line(c->mem, 1, sizeof(*area));
-        gang__store(&c->area[k], area);
+        gang__store(&c->save_area[k], area);
     }
     return area;
 }
 
-bool gang__save_area_covers(struct gang__cells *c, struct gang__area *area, uint32_t end)
+bool gang__save_area_covers(struct gang__cells *c, struct gang__save_area *area, uint32_t end)
 {
     for (uint32_t i = 0; (uint64_t)i * GANG__CHUNK < end; i++) {
-        struct gang__saved *saved = gang__load(&area->saved[i]);
-        uint32_t most = gang__load_seq(&gang__load(&c->chunk[i])->most_words);
+        struct gang__saved_chunk *saved = gang__load(&area->saved[i]);
+        uint32_t most = gang__load_seq(&gang__load(&c->chunk[i])->max_words);
         if (!saved || saved->stride < most)
             return false;
     }
     return true;
 }
 
-bool gang__save_area_cover(struct gang__cells *c, struct gang__area *area, uint32_t end)
+bool gang__save_area_cover(struct gang__cells *c, struct gang__save_area *area, uint32_t end)
 {
     for (uint32_t i = 0; (uint64_t)i * GANG__CHUNK < end; i++) {
-        struct gang__saved *saved = gang__load(&area->saved[i]);
-        uint32_t most = gang__load_seq(&gang__load(&c->chunk[i])->most_words);
+        struct gang__saved_chunk *saved = gang__load(&area->saved[i]);
+        uint32_t most = gang__load_seq(&gang__load(&c->chunk[i])->max_words);
         if (saved && saved->stride >= most)
             continue;
         size_t bytes = sizeof(*saved) + (size_t)GANG__CHUNK * most * sizeof(saved->word[0]);
-        struct gang__saved *larger = gang__zalloc_line(c->mem, 1, bytes);
+        struct gang__saved_chunk *larger = gang__zalloc_line(c->mem, 1, bytes);
         if (!larger)
             return false;
         larger->stride = most;
@@ -224,10 +225,10 @@ bool gang__save_area_cover(struct gang__cells *c, struct gang__area *area, uint3
 }
 
 /* Tags come round: leave none of the last round. Late helpers expect no such value. */
-static void clear(struct gang__area *area, uint64_t round)
+static void clear(struct gang__save_area *area, uint64_t round)
 {
     for (uint32_t i = 0; i < GANG__CHUNKS; i++) {
-        struct gang__saved *saved = gang__load(&area->saved[i]);
+        struct gang__saved_chunk *saved = gang__load(&area->saved[i]);
         for (size_t k = 0; saved && k < (size_t)GANG__CHUNK * saved->stride; k++)
             gang__store(&saved->word[k], round); /* tag 0 is nobody's */
     }
@@ -236,10 +237,10 @@ static void clear(struct gang__area *area, uint64_t round)
 
 /* ---- begin and end of a take ----------------------------------------------------------------- */
 
-uint64_t gang__save_begin(struct gang__cells *c, struct gang__area *area, unsigned k)
+uint64_t gang__save_begin(struct gang__cells *c, struct gang__save_area *area, unsigned k)
 {
     for (;;) {
-        uint64_t snap = gang__load_seq(&c->snap), n = gang__snap_instant(snap);
+        uint64_t snap = gang__load_seq(&c->snap), n = gang__snap_number(snap);
         uint64_t next = snap + (UINT64_C(1) << GANG__SNAPSHOTS);
         if ((n & TAG_MASK) == 0) {
             gang__cas(&c->snap, snap, next);
@@ -247,7 +248,7 @@ uint64_t gang__save_begin(struct gang__cells *c, struct gang__area *area, unsign
         }
         /* Before the words: who read one before it was cleared then finds that he is late. */
         gang__store(&area->fork, gang__fork_count());
-        gang__store(&area->instant, n);
+        gang__store(&area->number, n);
         if (area->round != n >> TAG_BITS)
             clear(area, n >> TAG_BITS);
         gang__hook(GANG__STEP_TAKE);

@@ -8,7 +8,7 @@
 
 uint32_t gang__health_set(gang_worker *w, const struct gang__node *node)
 {
-    struct gang__layout l = node->shape->layout;
+    struct gang__layout l = node->type->layout;
     uint32_t first = w->commit.op_count;
     for (unsigned i = 0; i < gang__health_words(l); i++)
         gang__commit_add(&w->commit, node->slot, gang__word_count(l) + i, GANG__OP_SET,
@@ -31,12 +31,12 @@ static uint64_t found_by_commit(const gang_worker *w, struct gang__layout l, uin
 
 void gang__health_replaced(gang_worker *w, const struct gang__node *node, uint32_t first)
 {
-    gang__health_unexpect(w->cluster, found_by_commit(w, node->shape->layout, first));
+    gang__health_unexpect(w->cluster, found_by_commit(w, node->type->layout, first));
 }
 
 void gang__health_forget(gang_cluster *c, const struct gang__node *node)
 {
-    gang__health_unexpect(c, gang__health_read(c, node->slot, node->shape->layout, true));
+    gang__health_unexpect(c, gang__health_read(c, node->slot, node->type->layout, true));
 }
 
 uint64_t gang__health_read(gang_cluster *c, uint32_t slot, struct gang__layout layout, bool exact)
@@ -61,7 +61,7 @@ static gang_result commit_health(gang_worker *w, const struct gang__node *node, 
                                  bool heal)
 {
     gang_cluster *c = w->cluster;
-    struct gang__layout l = node->shape->layout;
+    struct gang__layout l = node->type->layout;
     gang_result r = gang__commit_reserve(&w->commit, 1 + gang__health_words(l));
     if (r != GANG_OK)
         return r;
@@ -92,7 +92,7 @@ gang_result gang_gpu_set_state(gang_worker *worker, gang_node_id id, int32_t gpu
     gang_result r = GANG_OK;
     if (!node)
         r = GANG_ESTALE;
-    else if (gpu < 0 || gpu >= node->shape->layout.gpus)
+    else if (gpu < 0 || gpu >= node->type->layout.gpus)
         r = GANG_EINVAL;
     if (r == GANG_OK)
         r = commit_health(worker, node, UINT64_C(1) << (unsigned)gpu, state == GANG_GPU_OK);

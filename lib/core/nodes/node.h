@@ -19,7 +19,7 @@ struct gang__tags {
 /* A node. Does not change while it is published. Freed after a grace period. */
 struct gang__node {
     gang_node_id id;
-    struct gang__shape *shape;
+    struct gang__node_type *type;
     struct gang__tags *tags; /* NULL: none */
     const char *name;
     struct gang__hash_link name_link; /* under the structure mutex */
@@ -31,7 +31,7 @@ struct gang__node {
     gang__a64 newer_ref; /* commit that `newer` takes effect with, as in an owner word; or 0 */
     _Atomic(struct gang__node *) newer;
     struct gang__node *older; /* good as long as somebody can need it */
-    uint64_t over_at;  /* at this instant and after it nobody sees it; under the structure mutex */
+    uint64_t gone_at;  /* at this instant and after it nobody sees it; under the structure mutex */
     uint32_t domain[]; /* index of its domain on each level of the cluster; GANG__NO_DOMAIN */
 };
 
@@ -39,7 +39,7 @@ struct gang__node {
 struct gang__node *gang__node_at(gang_cluster *c, uint32_t slot);
 
 /* The id of the node there; GANG_ID_NONE: none, or one that was removed, which may lie there for a while. Lock-free. */
-gang_node_id gang__node_there(gang_cluster *c, uint32_t slot);
+gang_node_id gang__node_id_at(gang_cluster *c, uint32_t slot);
 
 /* The node of an id, or NULL if it is stale. Inside a read section. */
 struct gang__node *gang__node_of(gang_cluster *c, gang_node_id id);
@@ -86,9 +86,9 @@ gang_result gang__nodes_add(gang_worker *w, struct gang__specs specs, gang_node_
 /* Add a node with the id and the words (gang__all_words() of them) that it has in another cluster: in
  * ascending slots, to a cluster that has none beyond. One that is gone has no name. Then: slots below
  * `end` were used, and these are free (copied). Under the structure mutex. */
-gang_result gang__node_put(gang_worker *w, const struct gang_node_spec *spec, gang_node_id id,
-                           const uint64_t *payload, struct gang_error *error);
-gang_result gang__slots_put(gang_cluster *c, uint32_t end, const uint32_t *unused, size_t count);
+gang_result gang__node_insert_as(gang_worker *w, const struct gang_node_spec *spec, gang_node_id id,
+                                 const uint64_t *payload, struct gang_error *error);
+gang_result gang__slots_copy(gang_cluster *c, uint32_t end, const uint32_t *unused, size_t count);
 
 /* Room in all domains of a node. Under the structure mutex. */
 gang_result gang__domains_reserve(gang_cluster *c, const struct gang__node *node);
@@ -109,7 +109,7 @@ void gang__node_free(gang_cluster *c, struct gang__node *node);
 bool gang__node_is_free(const struct gang__node *node, const uint64_t *payload);
 
 /* Removed, and nobody holds anything of it: its id is stale, reaped or not. */
-bool gang__node_is_over(const struct gang__node *node, const uint64_t *payload);
+bool gang__node_is_drained(const struct gang__node *node, const uint64_t *payload);
 
 /* All of *info but its size, which must be zero before; of all words, those of health too. */
 void gang__node_info(const struct gang__node *node, const uint64_t *payload,

@@ -60,9 +60,9 @@ static gang_result slot_find(gang_cluster *c, unsigned words, uint32_t *slot)
         gang__store(&chunk->more[i], bigger);
         chunk->slot[i].more_words = more;
     }
-    uint32_t most = gang__load(&chunk->most_words);
+    uint32_t most = gang__load(&chunk->max_words);
     if (words > most) /* seen by every snapshot of which the node can be part */
-        gang__add_seq(&chunk->most_words, words - most);
+        gang__add_seq(&chunk->max_words, words - most);
     *slot = s;
     return GANG_OK;
 }
@@ -102,7 +102,7 @@ static gang_result make_room(gang_cluster *c, struct gang__node *node, struct ga
 {
     gang_result r = gang__hash_reserve(&c->nodes.node_names, &c->mem);
     if (r == GANG_OK)
-        r = slot_find(c, gang__all_words(node->shape->layout), &node->slot);
+        r = slot_find(c, gang__all_words(node->type->layout), &node->slot);
     if (r == GANG_OK)
         r = gang__domains_reserve(c, node);
     if (r != GANG_OK)
@@ -142,8 +142,8 @@ static void publish(gang_cluster *c, struct gang__node *node)
     gang__store(&node->label, GANG__PENDING);
     gang__store(&chunk->described, GANG__PENDING);
     gang__store(&slot->generation, generation);
-    gang__store(&slot->layout, gang__layout_pack(node->shape->layout));
-    gang__store(&slot->shape, node->shape);
+    gang__store(&slot->layout, gang__layout_pack(node->type->layout));
+    gang__store(&slot->type, node->type);
     gang__store(&slot->node, node);
     gang__chunk_changed(c, node->slot);
 }
@@ -156,12 +156,12 @@ static void bring_up(gang_worker *w, struct gang__node *first, const struct gang
     size_t count = 0;
     gang__commit_begin(&w->commit);
     for (struct gang__node *node = first; node != end; node = node->next_retired) {
-        const struct gang__shape *shape = node->shape;
-        unsigned words = gang__word_count(shape->layout);
+        const struct gang__node_type *type = node->type;
+        unsigned words = gang__word_count(type->layout);
         gang__commit_add(&w->commit, node->slot, GANG__WORD_HEAD, GANG__OP_SET,
-                         gang__head(gang__state_word(node->state), shape->capacity[0]));
+                         gang__head(gang__state_word(node->state), type->capacity[0]));
         for (unsigned k = 1; k < words; k++)
-            gang__commit_add(&w->commit, node->slot, k, GANG__OP_SET, shape->capacity[k]);
+            gang__commit_add(&w->commit, node->slot, k, GANG__OP_SET, type->capacity[k]);
         gang__health_set(w, node);
         key[count++] = (uint64_t)node->slot << 32;
     }
@@ -171,7 +171,7 @@ static void bring_up(gang_worker *w, struct gang__node *first, const struct gang
         gang__store(&node->label, label);
         gang__store(&gang__chunk_of(&w->cluster->commit, node->slot)->described, label);
     }
-    gang__index_tidy(&w->cluster->commit, key, count);
+    gang__index_update(&w->cluster->commit, key, count);
 }
 
 static struct gang__node *reversed(struct gang__node *first)
@@ -191,10 +191,10 @@ static gang_result make_indexes(gang_cluster *c, const struct gang__node *node,
                                 struct gang_error *error, size_t *at)
 {
     for (*at = 0; node; node = node->next_retired, ++*at) {
-        gang_result r = gang__shape_class(c, node->shape, error);
+        gang_result r = gang__node_type_gpu_class(c, node->type, error);
         if (r != GANG_OK)
             return r;
-        r = gang__index_make(&c->commit, node->shape->layout.class_id,
+        r = gang__index_make(&c->commit, node->type->layout.class_id,
                              gang__chunk_of(&c->commit, node->slot));
         if (r != GANG_OK)
             return gang__error(error, r, NULL, "out of memory");
@@ -297,17 +297,17 @@ static void bring_up_as(gang_worker *w, struct gang__node *node, const uint64_t 
 {
     uint64_t key = (uint64_t)node->slot << 32;
     gang__commit_begin(&w->commit);
-    for (unsigned k = 0; k < gang__all_words(node->shape->layout); k++)
+    for (unsigned k = 0; k < gang__all_words(node->type->layout); k++)
         gang__commit_add(&w->commit, node->slot, k, GANG__OP_SET, payload[k]);
     gang__commit_run(&w->commit, true, NULL);
     gang__store(&node->label, gang__commit_label(&w->commit));
     gang__store(&gang__chunk_of(&w->cluster->commit, node->slot)->described,
                 gang__commit_label(&w->commit));
-    gang__index_tidy(&w->cluster->commit, &key, 1);
+    gang__index_update(&w->cluster->commit, &key, 1);
 }
 
-gang_result gang__node_put(gang_worker *w, const struct gang_node_spec *spec, gang_node_id id,
-                           const uint64_t *payload, struct gang_error *error)
+gang_result gang__node_insert_as(gang_worker *w, const struct gang_node_spec *spec, gang_node_id id,
+                                 const uint64_t *payload, struct gang_error *error)
 {
     gang_cluster *c = w->cluster;
     uint32_t slot = (uint32_t)id;
@@ -330,8 +330,8 @@ gang_result gang__node_put(gang_worker *w, const struct gang_node_spec *spec, ga
     }
     if (leaves) { /* it has neither name nor place any more */
         slot_use(c, slot);
-        node->next_retired = c->nodes.leaving;
-        c->nodes.leaving = node;
+        node->next_retired = c->nodes.removed;
+        c->nodes.removed = node;
     } else {
         settle_in(c, node);
         atomic_fetch_add(&c->nodes.node_count, 1u);
@@ -340,12 +340,12 @@ gang_result gang__node_put(gang_worker *w, const struct gang_node_spec *spec, ga
                 (uint32_t)(id >> 32) - 1);
     publish(c, node);
     gang__health_expect(
-        c, gang__health_mask(node->shape->layout, payload + gang__word_count(node->shape->layout)));
+        c, gang__health_mask(node->type->layout, payload + gang__word_count(node->type->layout)));
     bring_up_as(w, node, payload);
     return GANG_OK;
 }
 
-gang_result gang__slots_put(gang_cluster *c, uint32_t end, const uint32_t *unused, size_t count)
+gang_result gang__slots_copy(gang_cluster *c, uint32_t end, const uint32_t *unused, size_t count)
 {
     if (skip_to(c, end) != GANG_OK ||
         !gang__grow(&c->mem, (void **)&c->nodes.free_slots, &c->nodes.free_slot_cap, end,

@@ -66,12 +66,12 @@ struct gang__node *gang__node_by_name(gang_cluster *c, const char *name)
 
 bool gang__node_is_free(const struct gang__node *node, const uint64_t *payload)
 {
-    const struct gang__shape *shape = node->shape;
-    unsigned words = gang__word_count(shape->layout);
+    const struct gang__node_type *type = node->type;
+    unsigned words = gang__word_count(type->layout);
     for (unsigned i = 1; i < words; i++)
-        if (payload[i] != shape->capacity[i])
+        if (payload[i] != type->capacity[i])
             return false;
-    return gang__head_cpu(payload[GANG__WORD_HEAD]) == shape->capacity[GANG__WORD_HEAD];
+    return gang__head_cpu(payload[GANG__WORD_HEAD]) == type->capacity[GANG__WORD_HEAD];
 }
 
 static int32_t state_public(uint32_t word)
@@ -91,7 +91,7 @@ static const char *uuid_of(const struct gang__node *node, size_t gpu)
 
 static bool same_uuids(const struct gang__node *a, const struct gang__node *b)
 {
-    for (size_t i = 0; i < a->shape->spec->gpu_count; i++)
+    for (size_t i = 0; i < a->type->spec->gpu_count; i++)
         if (!gang__same_or_empty(uuid_of(a, i), uuid_of(b, i)))
             return false;
     return true;
@@ -100,14 +100,14 @@ static bool same_uuids(const struct gang__node *a, const struct gang__node *b)
 /* The same words count the same kinds. */
 static bool same_kinds(const struct gang__node *a, const struct gang__node *b)
 {
-    return memcmp(a->shape->kind_word, b->shape->kind_word, sizeof(a->shape->kind_word)) == 0;
+    return memcmp(a->type->kind_word, b->type->kind_word, sizeof(a->type->kind_word)) == 0;
 }
 
 /* Tell which kind a word counts. */
 static int32_t kind_of_word(const struct gang__node *node, unsigned word)
 {
     for (int32_t kind = GANG_KIND_SITE; kind < GANG_MAX_KINDS; kind++)
-        if (node->shape->kind_word[kind] == word && word)
+        if (node->type->kind_word[kind] == word && word)
             return kind;
     return word == GANG__WORD_HEAD ? GANG_KIND_CPU : GANG_KIND_MEMORY;
 }
@@ -116,8 +116,8 @@ static int32_t kind_of_word(const struct gang__node *node, unsigned word)
 static gang_result commit_change(gang_worker *w, struct gang__node *old, struct gang__node *node,
                                  struct gang_error *error)
 {
-    unsigned words = gang__word_count(node->shape->layout);
-    gang_result r = gang__commit_reserve(&w->commit, gang__all_words(node->shape->layout));
+    unsigned words = gang__word_count(node->type->layout);
+    gang_result r = gang__commit_reserve(&w->commit, gang__all_words(node->type->layout));
     if (r != GANG_OK)
         return gang__error(error, r, NULL, "out of memory");
     gang__health_expect(w->cluster, gang__health_described(node));
@@ -125,7 +125,7 @@ static gang_result commit_change(gang_worker *w, struct gang__node *old, struct 
     gang__store(&old->newer_ref, gang__commit_next_ref(&w->commit));
     gang__commit_begin(&w->commit);
     for (unsigned k = 0; k < words; k++) {
-        uint64_t from = old->shape->capacity[k], to = node->shape->capacity[k];
+        uint64_t from = old->type->capacity[k], to = node->type->capacity[k];
         uint64_t difference = to > from ? to - from : from - to;
         if (k == GANG__WORD_HEAD)
             gang__commit_add(&w->commit, node->slot, k, GANG__OP_HEAD,
@@ -177,16 +177,16 @@ static gang_result change(gang_worker *w, struct gang__node *old, struct gang__n
     if (strcmp(old->name, node->name) != 0)
         return gang__error(error, GANG_EINVAL, "name", "a node keeps its name");
     /* What tasks hold by number must stay. */
-    if (!gang__same_devices(old->shape->spec, node->shape->spec) || !same_uuids(old, node))
+    if (!gang__same_devices(old->type->spec, node->type->spec) || !same_uuids(old, node))
         return gang__error(error, GANG_EINVAL, NULL,
                            "GPUs, links, NUMA domains or cores differ: remove the node and add it");
-    if (old->shape->layout.core_words != node->shape->layout.core_words)
+    if (old->type->layout.core_words != node->type->layout.core_words)
         return gang__error(error, GANG_EINVAL, "cpu_milli",
                            "decides whether cores are named: remove the node and add it");
     if (!same_kinds(old, node))
         return gang__error(error, GANG_EINVAL, "amounts",
                            "the kinds differ: remove the node and add it");
-    gang_result r = gang__shape_class(c, node->shape, error);
+    gang_result r = gang__node_type_gpu_class(c, node->type, error);
     if (r != GANG_OK)
         return r;
     r = gang__domains_reserve(c, node);
@@ -205,13 +205,13 @@ static gang_result change(gang_worker *w, struct gang__node *old, struct gang__n
         return r;
     }
     struct gang__slot *slot = gang__slot_at(chunk, node->slot);
-    gang__store(&slot->shape, node->shape);
+    gang__store(&slot->type, node->type);
     node->older = old;
     gang__store(&node->label, gang__commit_label(&w->commit));
     gang__store(&slot->node, node);
     gang__chunk_changed(c, node->slot);
     gang__store(&chunk->described, gang__commit_label(&w->commit));
-    old->over_at = gang__instant_now(&c->commit);
+    old->gone_at = gang__snapshot_number(&c->commit);
     gang__hash_remove(&c->nodes.node_names, &old->name_link);
     gang__hash_insert(&c->nodes.node_names, &node->name_link, old->name_link.hash);
     move_domains(c, old, node);
@@ -220,7 +220,7 @@ static gang_result change(gang_worker *w, struct gang__node *old, struct gang__n
     c->nodes.retired.count++;
     /* Labels count as capacity for a search that is under way: let it look again. */
     gang__add_seq(&w->commit.stamp, 1);
-    gang__index_tidy_slot(&c->commit, node->slot);
+    gang__index_update_slot(&c->commit, node->slot);
     gang__add_seq(&c->nodes.epoch, 1);
     return GANG_OK;
 }
@@ -260,7 +260,7 @@ static gang_result commit_state(gang_worker *w, uint32_t slot, uint32_t state)
     if (gang__commit_run(&w->commit, state == GANG__STATE_UP, NULL) != GANG_OK)
         return GANG_ESTALE;
     gang__add_seq(&w->cluster->nodes.states, 1);
-    gang__index_tidy_slot(&w->cluster->commit, slot);
+    gang__index_update_slot(&w->cluster->commit, slot);
     return GANG_OK;
 }
 
@@ -290,8 +290,8 @@ gang_result gang_node_remove(gang_worker *worker, gang_node_id id)
             if (node->domain[level] != GANG__NO_DOMAIN)
                 gang__domain_remove(c, node->domain[level], node->slot);
         gang__hash_remove(&c->nodes.node_names, &node->name_link);
-        node->next_retired = c->nodes.leaving;
-        c->nodes.leaving = node;
+        node->next_retired = c->nodes.removed;
+        c->nodes.removed = node;
         atomic_fetch_sub(&c->nodes.node_count, 1);
         gang__add_seq(&c->nodes.epoch, 1);
         gang__reclaim_some(c);
@@ -319,14 +319,14 @@ gang_result gang_node_find(gang_cluster *cluster, const char *name, gang_node_id
 void gang__node_info(const struct gang__node *node, const uint64_t *payload,
                      struct gang_node_info *info)
 {
-    const struct gang__shape *shape = node->shape;
-    struct gang__layout l = shape->layout;
+    const struct gang__node_type *type = node->type;
+    struct gang__layout l = type->layout;
     info->id = node->id;
     info->state = state_public(gang__head_state(payload[GANG__WORD_HEAD]));
     info->gpu_count = l.gpus;
-    info->core_count = (int32_t)shape->spec->core_count;
-    info->cpu_milli = (int64_t)shape->capacity[GANG__WORD_HEAD];
-    info->memory_bytes = (int64_t)shape->capacity[GANG__WORD_MEMORY] * GANG_PAGE_BYTES;
+    info->core_count = (int32_t)type->spec->core_count;
+    info->cpu_milli = (int64_t)type->capacity[GANG__WORD_HEAD];
+    info->memory_bytes = (int64_t)type->capacity[GANG__WORD_MEMORY] * GANG_PAGE_BYTES;
     info->cpu_free = (int64_t)gang__head_cpu(payload[GANG__WORD_HEAD]);
     info->memory_free = (int64_t)payload[GANG__WORD_MEMORY] * GANG_PAGE_BYTES;
     for (unsigned i = 0; i < l.gpus; i++) {
@@ -340,15 +340,15 @@ void gang__node_info(const struct gang__node *node, const uint64_t *payload,
         }
     }
     for (unsigned kind = GANG_KIND_SITE; kind < GANG_MAX_KINDS; kind++) {
-        unsigned word = shape->kind_word[kind];
-        info->amount[kind] = word ? (int64_t)shape->capacity[word] : 0;
+        unsigned word = type->kind_word[kind];
+        info->amount[kind] = word ? (int64_t)type->capacity[word] : 0;
         info->amount_free[kind] = word ? (int64_t)payload[word] : 0;
     }
     info->gpu_unhealthy = gang__health_mask(l, payload + gang__word_count(l));
     memcpy(info->name, node->name, strlen(node->name) + 1);
 }
 
-bool gang__node_is_over(const struct gang__node *node, const uint64_t *payload)
+bool gang__node_is_drained(const struct gang__node *node, const uint64_t *payload)
 {
     return gang__head_state(payload[GANG__WORD_HEAD]) == GANG__STATE_GONE &&
            gang__node_is_free(node, payload);
@@ -363,19 +363,21 @@ struct gang__node *gang__node_read(gang_cluster *c, gang_node_id id, uint64_t *p
         if (!node)
             return NULL;
         uint64_t label, ref = gang__load(&node->newer_ref);
-        enum gang__fate before = ref ? gang__commit_fate(&c->commit, ref, &label) : GANG__FATE_OPEN;
-        gang__cell_read(&c->commit, node->slot, payload, gang__all_words(node->shape->layout));
-        enum gang__fate after = ref ? gang__commit_fate(&c->commit, ref, &label) : GANG__FATE_OPEN;
+        enum gang__outcome before =
+            ref ? gang__commit_outcome(&c->commit, ref, &label) : GANG__OUTCOME_OPEN;
+        gang__cell_read(&c->commit, node->slot, payload, gang__all_words(node->type->layout));
+        enum gang__outcome after =
+            ref ? gang__commit_outcome(&c->commit, ref, &label) : GANG__OUTCOME_OPEN;
         bool same =
             before == after && gang__load(&node->newer_ref) == ref && gang__node_of(c, id) == node;
-        if (same && before == GANG__FATE_DONE)
+        if (same && before == GANG__OUTCOME_DONE)
             node = gang__load(&node->newer);
-        if (same && before != GANG__FATE_OVER)
-            return gang__node_is_over(node, payload) ? NULL : node;
+        if (same && before != GANG__OUTCOME_OVER)
+            return gang__node_is_drained(node, payload) ? NULL : node;
     }
 }
 
-gang_node_id gang__node_there(gang_cluster *c, uint32_t slot)
+gang_node_id gang__node_id_at(gang_cluster *c, uint32_t slot)
 {
     uint64_t payload[GANG__MAX_WORDS];
     gang__rcu_enter();
@@ -409,7 +411,7 @@ gang_result gang_node_get(gang_cluster *cluster, gang_node_id id, struct gang_no
 void gang__node_describe(gang_cluster *c, const struct gang__node *node, struct gang__described *d)
 {
     struct gang_node_spec *spec = &d->spec;
-    *spec = *node->shape->spec;
+    *spec = *node->type->spec;
     spec->name = node->name;
     spec->state = node->state;
     for (size_t i = 0; i < spec->gpu_count; i++) {

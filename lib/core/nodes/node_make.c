@@ -30,7 +30,7 @@ static gang_result find_domains(gang_cluster *c, const struct gang_node_spec *sp
         node->domain[level] = GANG__NO_DOMAIN;
         if (!value[level])
             continue;
-        gang_result r = gang__domain_get(c, level, parent, value[level], &node->domain[level]);
+        gang_result r = gang__domain_intern(c, level, parent, value[level], &node->domain[level]);
         if (r != GANG_OK)
             return gang__error(error, r, NULL, "out of memory");
         parent = node->domain[level];
@@ -81,7 +81,7 @@ static gang_result tags_new(gang_cluster *c, const struct gang_node_spec *spec,
     if (!any && !unhealthy && !spec->label_count && !spec->partition_count)
         return GANG_OK;
     for (size_t i = 0; i < spec->partition_count; i++)
-        if (!gang__partition_get(c, spec->partitions[i]))
+        if (!gang__partition_intern(c, spec->partitions[i]))
             return GANG_ENOMEM;
     struct gang__block b = {NULL, 0};
     (void)tags_lay(c, &b, spec, any ? uuid : NULL, unhealthy);
@@ -96,8 +96,8 @@ void gang__node_free(gang_cluster *c, struct gang__node *node)
 {
     if (!node)
         return;
-    if (node->shape)
-        gang__shape_put(c, node->shape);
+    if (node->type)
+        gang__node_type_unref(c, node->type);
     gang__release(&c->mem, node->tags);
     gang__release(&c->mem, node);
 }
@@ -107,7 +107,7 @@ gang_result gang__node_new(gang_cluster *c, const struct gang_node_spec *from,
 {
     struct gang_node_spec spec;
     bool is_known;
-    gang_result r = gang__node_spec_in(from, c->nodes.last_shape ? c->nodes.last_shape->spec : NULL,
+    gang_result r = gang__node_spec_in(from, c->nodes.last_type ? c->nodes.last_type->spec : NULL,
                                        &spec, &is_known, error);
     if (r != GANG_OK)
         return r;
@@ -118,9 +118,9 @@ gang_result gang__node_new(gang_cluster *c, const struct gang_node_spec *from,
     node->name = memcpy((char *)node->domain + levels, spec.name, bytes);
     node->state = spec.state;
     if (is_known)
-        node->shape = gang__shape_again(c);
+        node->type = gang__node_type_ref_last(c);
     else
-        r = gang__shape_get(c, &spec, &node->shape, error);
+        r = gang__node_type_intern(c, &spec, &node->type, error);
     if (r == GANG_OK) {
         r = tags_new(c, &spec, &node->tags);
         if (r != GANG_OK)

@@ -25,26 +25,26 @@ static struct gang__layout layout_of(const struct gang_node_spec *spec)
 }
 
 /* Payloads of the node when nothing is taken. */
-static void fill_capacity(struct gang__shape *shape)
+static void fill_capacity(struct gang__node_type *type)
 {
-    const struct gang_node_spec *spec = shape->spec;
-    struct gang__layout l = shape->layout;
-    shape->capacity[GANG__WORD_HEAD] = (uint64_t)spec->cpu_milli;
-    shape->capacity[GANG__WORD_MEMORY] = (uint64_t)(spec->memory_bytes / GANG_PAGE_BYTES);
+    const struct gang_node_spec *spec = type->spec;
+    struct gang__layout l = type->layout;
+    type->capacity[GANG__WORD_HEAD] = (uint64_t)spec->cpu_milli;
+    type->capacity[GANG__WORD_MEMORY] = (uint64_t)(spec->memory_bytes / GANG_PAGE_BYTES);
     for (unsigned i = 0; i < spec->gpu_count; i++)
-        shape->capacity[GANG__WORD_SHARES + i / GANG__SHARES_PER_WORD] |=
+        type->capacity[GANG__WORD_SHARES + i / GANG__SHARES_PER_WORD] |=
             gang__share_of(i % GANG__SHARES_PER_WORD, 1000);
     for (unsigned i = 0; l.core_words && i < spec->core_count; i++)
-        shape->capacity[gang__first_core(l) + i / GANG__CORES_PER_WORD] |=
+        type->capacity[gang__first_core(l) + i / GANG__CORES_PER_WORD] |=
             UINT64_C(1) << (i % GANG__CORES_PER_WORD);
 }
 
 /* Which devices are of their own, and which slices of others. */
-static void fill_devices(struct gang__shape *shape)
+static void fill_devices(struct gang__node_type *type)
 {
-    const struct gang_node_spec *spec = shape->spec;
+    const struct gang_node_spec *spec = type->spec;
     for (size_t i = 0; i < spec->gpu_count; i++)
-        *(gang__is_slice(&spec->gpus[i]) ? &shape->slices : &shape->gpus) |= UINT64_C(1) << i;
+        *(gang__is_slice(&spec->gpus[i]) ? &type->slices : &type->gpus) |= UINT64_C(1) << i;
 }
 
 static int32_t package_of(const struct gang_node_spec *spec, int32_t numa)
@@ -78,12 +78,12 @@ static uint64_t link_weight(int64_t bandwidth_mbps)
 }
 
 /* Closeness and weight of each pair of GPUs. */
-static void fill_near(struct gang__shape *shape, uint8_t *near, uint64_t *weight)
+static void fill_near(struct gang__node_type *type, uint8_t *near, uint64_t *weight)
 {
-    const struct gang_node_spec *spec = shape->spec;
+    const struct gang_node_spec *spec = type->spec;
     size_t gpus = spec->gpu_count;
-    shape->near = near;
-    shape->weight = weight;
+    type->near = near;
+    type->weight = weight;
     for (size_t i = 0; i < gpus; i++) {
         for (size_t j = 0; j < gpus; j++) {
             uint8_t n = near[i * gpus + j] = gang__gpu_near(spec, i, j);
@@ -102,22 +102,22 @@ static void fill_near(struct gang__shape *shape, uint8_t *near, uint64_t *weight
 }
 
 /* Are all pairs of GPUs joined alike, and all in one domain? */
-static bool gpus_are_alike(const struct gang__shape *shape)
+static bool gpus_are_alike(const struct gang__node_type *type)
 {
-    size_t gpus = shape->spec->gpu_count;
+    size_t gpus = type->spec->gpu_count;
     for (size_t i = 0; i < gpus; i++)
         for (size_t j = 0; j < i; j++)
-            if (shape->weight[i * gpus + j] != shape->weight[1] ||
-                shape->spec->gpus[i].numa != shape->spec->gpus[j].numa)
+            if (type->weight[i * gpus + j] != type->weight[1] ||
+                type->spec->gpus[i].numa != type->spec->gpus[j].numa)
                 return false;
     return true;
 }
 
 /* Are all GPUs and named cores in one domain? */
-static bool is_flat(const struct gang__shape *shape)
+static bool is_flat(const struct gang__node_type *type)
 {
-    const struct gang_node_spec *spec = shape->spec;
-    size_t cores = shape->layout.core_words ? spec->core_count : 0;
+    const struct gang_node_spec *spec = type->spec;
+    size_t cores = type->layout.core_words ? spec->core_count : 0;
     int32_t numa = spec->gpu_count ? spec->gpus[0].numa : cores ? spec->cores[0].numa : 0;
     for (size_t i = 0; i < spec->gpu_count; i++)
         if (spec->gpus[i].numa != numa)
@@ -129,30 +129,30 @@ static bool is_flat(const struct gang__shape *shape)
 }
 
 /* What lies in each domain. */
-static void fill_numas(struct gang__shape *shape, uint64_t *gpus, uint64_t *cores, uint8_t *run)
+static void fill_numas(struct gang__node_type *type, uint64_t *gpus, uint64_t *cores, uint8_t *run)
 {
-    const struct gang_node_spec *spec = shape->spec;
-    unsigned words = shape->layout.core_words;
+    const struct gang_node_spec *spec = type->spec;
+    unsigned words = type->layout.core_words;
     uint64_t nics[(GANG_MAX_NUMAS + 63) / 64] = {0};
-    shape->numa_gpus = gpus;
-    shape->numa_cores = cores;
-    shape->numa_run = run;
+    type->numa_gpus = gpus;
+    type->numa_cores = cores;
+    type->numa_run = run;
     for (size_t i = 0; i < spec->nic_count; i++) {
-        int32_t d = gang__domain_of(shape, spec->nics[i].numa);
+        int32_t d = gang__numa_index(type, spec->nics[i].numa);
         if (d >= 0)
             nics[d / 64] |= UINT64_C(1) << d % 64;
     }
     for (size_t i = 0; i < spec->gpu_count; i++) {
-        int32_t d = gang__domain_of(shape, spec->gpus[i].numa);
+        int32_t d = gang__numa_index(type, spec->gpus[i].numa);
         if (d < 0)
             continue;
         gpus[d] |= UINT64_C(1) << i;
-        if (gang__popcount(gpus[d]) > shape->numa_most_gpus)
-            shape->numa_most_gpus++;
-        shape->nic_gpus |= (nics[d / 64] >> d % 64 & 1) << i;
+        if (gang__popcount(gpus[d]) > type->max_numa_gpus)
+            type->max_numa_gpus++;
+        type->nic_gpus |= (nics[d / 64] >> d % 64 & 1) << i;
     }
     for (size_t k = 0; words && k < spec->core_count; k++) {
-        int32_t d = gang__domain_of(shape, spec->cores[k].numa);
+        int32_t d = gang__numa_index(type, spec->cores[k].numa);
         uint8_t word = (uint8_t)(k / GANG__CORES_PER_WORD);
         if (d < 0)
             continue;
@@ -161,8 +161,8 @@ static void fill_numas(struct gang__shape *shape, uint64_t *gpus, uint64_t *core
             run[2 * d] = word;
         run[2 * d + 1] = (uint8_t)(word + 1);
     }
-    shape->gpus_alike = gpus_are_alike(shape);
-    shape->flat = is_flat(shape);
+    type->gpus_alike = gpus_are_alike(type);
+    type->flat = is_flat(type);
 }
 
 /* ---- domains inside the machine ----------------------------------------------------------------- */
@@ -207,9 +207,9 @@ static bool part_by_switch(const struct gang_node_spec *spec, struct parting *p)
 }
 
 /* GPUs that hang together by pairs of a closeness. */
-static void part_by_near(const struct gang__shape *shape, uint8_t near, struct parting *p)
+static void part_by_near(const struct gang__node_type *type, uint8_t near, struct parting *p)
 {
-    int32_t gpus = (int32_t)shape->spec->gpu_count;
+    int32_t gpus = (int32_t)type->spec->gpu_count;
     p->count = 0;
     for (int32_t i = 0; i < gpus; i++)
         p->gpu[i] = -1;
@@ -220,7 +220,7 @@ static void part_by_near(const struct gang__shape *shape, uint8_t near, struct p
         p->gpu[i] = (int32_t)p->count;
         for (int32_t at = 0; at < listed; at++) {
             for (int32_t k = 0; k < gpus; k++) {
-                if (p->gpu[k] >= 0 || shape->near[list[at] * gpus + k] != near)
+                if (p->gpu[k] >= 0 || type->near[list[at] * gpus + k] != near)
                     continue;
                 p->gpu[k] = (int32_t)p->count;
                 list[listed++] = k;
@@ -230,15 +230,15 @@ static void part_by_near(const struct gang__shape *shape, uint8_t near, struct p
     }
 }
 
-static void part(const struct gang__shape *shape, int level, struct parting *p)
+static void part(const struct gang__node_type *type, int level, struct parting *p)
 {
-    const struct gang_node_spec *spec = shape->spec;
+    const struct gang_node_spec *spec = type->spec;
     int32_t number[GANG_MAX_NUMAS], package[GANG_MAX_NUMAS];
     uint32_t packages = 0;
     if (level == SWITCHES && part_by_switch(spec, p))
         return;
     if (level == SWITCHES || level == ISLANDS) {
-        part_by_near(shape, level == SWITCHES ? GANG_NEAR_PCI : GANG_NEAR_LINK, p);
+        part_by_near(type, level == SWITCHES ? GANG_NEAR_PCI : GANG_NEAR_LINK, p);
         return;
     }
     for (size_t i = 0; i < spec->numa_count; i++) {
@@ -253,27 +253,27 @@ static void part(const struct gang__shape *shape, int level, struct parting *p)
 }
 
 /* Lay the parts of all levels behind each other at `room`; NULL: only count the words. */
-static size_t lay_parts(struct gang__shape *shape, uint64_t *room)
+static size_t lay_parts(struct gang__node_type *type, uint64_t *room)
 {
-    size_t words = shape->layout.core_words, used = 0;
+    size_t words = type->layout.core_words, used = 0;
     struct parting p;
     for (int level = 0; level < GANG__INNER_LEVELS; level++) {
-        part(shape, level, &p);
+        part(type, level, &p);
         size_t core_words = level <= NUMAS ? words : 0;
         if (room) {
             uint64_t *gpus = room + used, *cores = gpus + p.count;
-            for (size_t i = 0; i < shape->spec->gpu_count; i++)
+            for (size_t i = 0; i < type->spec->gpu_count; i++)
                 if (p.gpu[i] >= 0)
                     gpus[p.gpu[i]] |= UINT64_C(1) << i;
-            for (size_t i = 0; core_words && i < shape->spec->core_count; i++)
+            for (size_t i = 0; core_words && i < type->spec->core_count; i++)
                 if (p.core[i] >= 0)
                     cores[(size_t)p.core[i] * core_words + i / GANG__CORES_PER_WORD] |=
                         UINT64_C(1) << (i % GANG__CORES_PER_WORD);
-            struct gang__parts made = {p.count, 0, gpus, level <= NUMAS ? cores : NULL};
+            struct gang__inner_domains made = {p.count, 0, gpus, level <= NUMAS ? cores : NULL};
             for (uint32_t k = 0; k < p.count; k++)
-                if (gang__popcount(gpus[k]) > made.most_gpus)
-                    made.most_gpus = gang__popcount(gpus[k]);
-            shape->parts[level] = made;
+                if (gang__popcount(gpus[k]) > made.max_gpus)
+                    made.max_gpus = gang__popcount(gpus[k]);
+            type->inner[level] = made;
         }
         used += p.count * (1 + core_words);
     }
@@ -282,25 +282,26 @@ static size_t lay_parts(struct gang__shape *shape, uint64_t *room)
 
 /* Resolve the amounts to kinds. Their words stand in the order of the kinds, however they were
  * listed. */
-static gang_result find_kinds(gang_cluster *c, struct gang__shape *shape, struct gang_error *error)
+static gang_result find_kinds(gang_cluster *c, struct gang__node_type *type,
+                              struct gang_error *error)
 {
     const struct gang_amount *amount[GANG_MAX_KINDS] = {NULL};
-    for (unsigned i = 0; i < shape->spec->amount_count; i++) {
-        const char *name = shape->spec->amounts[i].kind;
+    for (unsigned i = 0; i < type->spec->amount_count; i++) {
+        const char *name = type->spec->amounts[i].kind;
         int32_t kind = gang__kind_find(c, name);
         if (kind < GANG_KIND_SITE || c->nodes.kind[kind].scope != GANG_SCOPE_NODE) {
             gang_result code = kind < 0 ? GANG_ENOENT : GANG_EINVAL;
             gang__error(error, code, "kind", "\"%.64s\" is not a kind counted on nodes", name);
             return gang__error_at(error, code, "amounts[%u]", i);
         }
-        amount[kind] = &shape->spec->amounts[i];
+        amount[kind] = &type->spec->amounts[i];
     }
-    unsigned word = gang__first_amount(shape->layout);
+    unsigned word = gang__first_amount(type->layout);
     for (int32_t kind = GANG_KIND_SITE; kind < GANG_MAX_KINDS; kind++) {
         if (!amount[kind])
             continue;
-        shape->capacity[word] = (uint64_t)amount[kind]->amount;
-        shape->kind_word[kind] = (uint8_t)word++;
+        type->capacity[word] = (uint64_t)amount[kind]->amount;
+        type->kind_word[kind] = (uint8_t)word++;
     }
     return GANG_OK;
 }
@@ -322,43 +323,43 @@ static const char *class_model(const struct gang_node_spec *spec)
 /* The number of a class, made if need be. */
 static gang_result class_of(gang_cluster *c, const char *model, uint8_t holds, uint8_t *class_id)
 {
-    uint32_t count = gang__load(&c->commit.class_count);
+    uint32_t count = gang__load(&c->commit.gpu_class_count);
     uint32_t id = 0;
     if (model) {
         for (id = 1; id < count; id++) {
-            const struct gang__class *class = gang__load(&c->commit.class[id]);
+            const struct gang__gpu_class *class = gang__load(&c->commit.gpu_class[id]);
             if (class->holds == holds && strcmp(class->model, model) == 0)
                 break;
         }
     }
-    if (id >= GANG__CLASSES)
+    if (id >= GANG__GPU_CLASSES)
         return GANG_ELIMIT;
     gang_result r = gang__index_make(&c->commit, id, NULL);
     if (r != GANG_OK)
         return r;
     if (id == count) {
-        struct gang__class *class = gang__load(&c->commit.class[id]);
+        struct gang__gpu_class *class = gang__load(&c->commit.gpu_class[id]);
         memcpy(class->model, model, strlen(model) + 1);
         class->holds = holds;
-        gang__store(&c->commit.class_count, count + 1);
+        gang__store(&c->commit.gpu_class_count, count + 1);
     }
     *class_id = (uint8_t)id;
     return GANG_OK;
 }
 
-static gang_result class_get(gang_cluster *c, const struct gang__shape *shape, uint8_t *class_id)
+static gang_result class_get(gang_cluster *c, const struct gang__node_type *type, uint8_t *class_id)
 {
-    uint8_t holds = (uint8_t)((shape->gpus ? GANG__HOLDS_DEVICES : 0) |
-                              (shape->slices ? GANG__HOLDS_SLICES : 0));
-    return class_of(c, class_model(shape->spec), holds, class_id);
+    uint8_t holds =
+        (uint8_t)((type->gpus ? GANG__HOLDS_DEVICES : 0) | (type->slices ? GANG__HOLDS_SLICES : 0));
+    return class_of(c, class_model(type->spec), holds, class_id);
 }
 
-gang_result gang__classes_copy(gang_cluster *c, const gang_cluster *from)
+gang_result gang__gpu_classes_copy(gang_cluster *c, const gang_cluster *from)
 {
     uint8_t made;
     gang_result r = GANG_OK;
-    for (uint32_t id = 1; id < gang__load(&from->commit.class_count) && r == GANG_OK; id++) {
-        const struct gang__class *class = gang__load(&from->commit.class[id]);
+    for (uint32_t id = 1; id < gang__load(&from->commit.gpu_class_count) && r == GANG_OK; id++) {
+        const struct gang__gpu_class *class = gang__load(&from->commit.gpu_class[id]);
         r = class_of(c, class->model, class->holds, &made);
     }
     return r;
@@ -366,9 +367,9 @@ gang_result gang__classes_copy(gang_cluster *c, const gang_cluster *from)
 
 /* ---- one of each -------------------------------------------------------------------------------- */
 
-static struct gang__shape *shape_of_link(struct gang__hash_link *n)
+static struct gang__node_type *type_of_link(struct gang__hash_link *n)
 {
-    return (struct gang__shape *)((char *)n - offsetof(struct gang__shape, link));
+    return (struct gang__node_type *)((char *)n - offsetof(struct gang__node_type, link));
 }
 
 static uint64_t hash_number(uint64_t h, int64_t number)
@@ -420,152 +421,153 @@ static struct gang_node_spec *machine_of(gang_cluster *c, const struct gang_node
     return gang__node_spec_lay_mem(&c->mem, &machine);
 }
 
-static gang_result make_parts(gang_cluster *c, struct gang__shape *shape)
+static gang_result make_parts(gang_cluster *c, struct gang__node_type *type)
 {
-    size_t words = lay_parts(shape, NULL);
+    size_t words = lay_parts(type, NULL);
     if (!words)
         return GANG_OK;
-    shape->part_words = gang__zalloc(&c->mem, words, sizeof(*shape->part_words));
-    if (!shape->part_words)
+    type->inner_words = gang__zalloc(&c->mem, words, sizeof(*type->inner_words));
+    if (!type->inner_words)
         return GANG_ENOMEM;
-    lay_parts(shape, shape->part_words);
+    lay_parts(type, type->inner_words);
     return GANG_OK;
 }
 
-static void shape_free(gang_cluster *c, struct gang__shape *shape)
+static void type_free(gang_cluster *c, struct gang__node_type *type)
 {
-    gang__release(&c->mem, shape->parents);
-    gang__release(&c->mem, shape->part_words);
-    gang__release(&c->mem, shape);
+    gang__release(&c->mem, type->parents);
+    gang__release(&c->mem, type->inner_words);
+    gang__release(&c->mem, type);
 }
 
-static gang_result shape_new(gang_cluster *c, struct gang_node_spec *machine,
-                             struct gang__shape **made, struct gang_error *error)
+static gang_result type_new(gang_cluster *c, struct gang_node_spec *machine,
+                            struct gang__node_type **made, struct gang_error *error)
 {
     struct gang__layout layout = layout_of(machine);
     size_t words = gang__word_count(layout), pairs = machine->gpu_count * machine->gpu_count;
     size_t numas = machine->numa_count ? machine->numa_count : 1, cores = numas * layout.core_words;
     size_t numbers = words + pairs + numas + cores;
-    struct gang__shape *shape =
-        gang__zalloc(&c->mem, 1, sizeof(*shape) + numbers * sizeof(uint64_t) + pairs + 2 * numas);
-    if (!shape)
+    struct gang__node_type *type =
+        gang__zalloc(&c->mem, 1, sizeof(*type) + numbers * sizeof(uint64_t) + pairs + 2 * numas);
+    if (!type)
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
-    uint64_t *number = &shape->capacity[words];
-    uint8_t *bytes = (uint8_t *)&shape->capacity[numbers];
-    shape->spec = machine;
-    shape->layout = layout;
-    shape->numas = (uint16_t)numas;
-    fill_capacity(shape);
-    fill_devices(shape);
-    fill_near(shape, bytes, number);
-    fill_numas(shape, number + pairs, number + pairs + numas, bytes + pairs);
+    uint64_t *number = &type->capacity[words];
+    uint8_t *bytes = (uint8_t *)&type->capacity[numbers];
+    type->spec = machine;
+    type->layout = layout;
+    type->numas = (uint16_t)numas;
+    fill_capacity(type);
+    fill_devices(type);
+    fill_near(type, bytes, number);
+    fill_numas(type, number + pairs, number + pairs + numas, bytes + pairs);
     bool kept = gang__widths_note(c, machine);
-    if (shape->slices && kept)
-        shape->parents = gang__parents_new(&c->mem, machine);
-    gang_result r = !kept || (shape->slices && !shape->parents)
+    if (type->slices && kept)
+        type->parents = gang__parents_new(&c->mem, machine);
+    gang_result r = !kept || (type->slices && !type->parents)
                         ? gang__error(error, GANG_ENOMEM, NULL, "out of memory")
-                        : find_kinds(c, shape, error);
+                        : find_kinds(c, type, error);
     if (r == GANG_OK) {
-        r = gang__hash_reserve(&c->nodes.shapes, &c->mem);
+        r = gang__hash_reserve(&c->nodes.types, &c->mem);
         if (r == GANG_OK)
-            r = make_parts(c, shape);
+            r = make_parts(c, type);
         if (r != GANG_OK)
             gang__error(error, r, NULL, "out of memory");
     }
     if (r != GANG_OK) {
-        shape_free(c, shape);
+        type_free(c, type);
         return r;
     }
-    shape->serial = ++c->nodes.shapes_made;
-    *made = shape;
+    type->serial = ++c->nodes.types_made;
+    *made = type;
     return GANG_OK;
 }
 
 /* The buckets of the index in which such a node stands when it is wholly free. */
-static void note_whole(gang_cluster *c, const struct gang__shape *shape)
+static void note_whole(gang_cluster *c, const struct gang__node_type *type)
 {
-    uint64_t payload[GANG__LEVEL_WORDS], whole = 0;
-    unsigned words = GANG__WORD_SHARES + gang__share_words(shape->layout);
+    uint64_t payload[GANG__BUCKET_WORDS], whole = 0;
+    unsigned words = GANG__WORD_SHARES + gang__share_words(type->layout);
     for (unsigned i = 0; i < words; i++)
-        payload[i] = shape->capacity[i];
+        payload[i] = type->capacity[i];
     payload[GANG__WORD_HEAD] = gang__head(GANG__STATE_UP, payload[GANG__WORD_HEAD]);
-    struct gang__levels levels = gang__levels_of(shape->layout, payload);
+    struct gang__buckets levels = gang__buckets_of(type->layout, payload);
     if (levels.gpu)
-        whole |= UINT64_C(1) << gang__gpu_bucket(levels.gpu);
+        whole |= UINT64_C(1) << gang__gpu_row(levels.gpu);
     if (levels.cpu)
-        whole |= UINT64_C(1) << gang__cpu_bucket(levels.cpu);
-    atomic_fetch_or(&gang__load(&c->commit.class[shape->layout.class_id])->whole, whole);
+        whole |= UINT64_C(1) << gang__cpu_row(levels.cpu);
+    atomic_fetch_or(&gang__load(&c->commit.gpu_class[type->layout.class_id])->whole, whole);
 }
 
-gang_result gang__shape_class(gang_cluster *c, struct gang__shape *shape, struct gang_error *error)
+gang_result gang__node_type_gpu_class(gang_cluster *c, struct gang__node_type *type,
+                                      struct gang_error *error)
 {
-    if (shape->has_class)
+    if (type->has_class)
         return GANG_OK;
-    gang_result r = class_get(c, shape, &shape->layout.class_id);
-    shape->has_class = r == GANG_OK;
+    gang_result r = class_get(c, type, &type->layout.class_id);
+    type->has_class = r == GANG_OK;
     if (r == GANG_OK)
-        note_whole(c, shape);
+        note_whole(c, type);
     if (r != GANG_OK)
         gang__error(error, r, NULL, "%s",
                     r == GANG_ELIMIT ? "too many GPU models" : "out of memory");
     return r;
 }
 
-struct gang__shape *gang__shape_again(gang_cluster *c)
+struct gang__node_type *gang__node_type_ref_last(gang_cluster *c)
 {
-    c->nodes.last_shape->refs++;
-    return c->nodes.last_shape;
+    c->nodes.last_type->refs++;
+    return c->nodes.last_type;
 }
 
-gang_result gang__shape_get(gang_cluster *c, const struct gang_node_spec *spec,
-                            struct gang__shape **shape, struct gang_error *error)
+gang_result gang__node_type_intern(gang_cluster *c, const struct gang_node_spec *spec,
+                                   struct gang__node_type **type, struct gang_error *error)
 {
-    *shape = NULL;
+    *type = NULL;
     struct gang_node_spec *machine = machine_of(c, spec);
     if (!machine)
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     uint64_t hash = machine_hash(machine);
-    for (struct gang__hash_link *n = gang__hash_first(&c->nodes.shapes, hash); n; n = n->next) {
-        struct gang__shape *there = shape_of_link(n);
+    for (struct gang__hash_link *n = gang__hash_first(&c->nodes.types, hash); n; n = n->next) {
+        struct gang__node_type *there = type_of_link(n);
         if (n->hash == hash && gang__same_machine(there->spec, machine)) {
             gang__release(&c->mem, machine);
-            c->nodes.last_shape = there;
-            *shape = gang__shape_again(c);
+            c->nodes.last_type = there;
+            *type = gang__node_type_ref_last(c);
             return GANG_OK;
         }
     }
-    gang_result r = shape_new(c, machine, shape, error);
+    gang_result r = type_new(c, machine, type, error);
     if (r != GANG_OK) {
         gang__release(&c->mem, machine);
         return r;
     }
-    gang__hash_insert(&c->nodes.shapes, &(*shape)->link, hash);
-    c->nodes.last_shape = *shape;
-    (*shape)->refs = 1;
+    gang__hash_insert(&c->nodes.types, &(*type)->link, hash);
+    c->nodes.last_type = *type;
+    (*type)->refs = 1;
     return GANG_OK;
 }
 
-void gang__shape_put(gang_cluster *c, struct gang__shape *shape)
+void gang__node_type_unref(gang_cluster *c, struct gang__node_type *type)
 {
-    if (--shape->refs)
+    if (--type->refs)
         return;
-    gang__hash_remove(&c->nodes.shapes, &shape->link);
-    if (c->nodes.last_shape == shape)
-        c->nodes.last_shape = NULL;
-    gang__release(&c->mem, shape->spec);
-    shape_free(c, shape);
+    gang__hash_remove(&c->nodes.types, &type->link);
+    if (c->nodes.last_type == type)
+        c->nodes.last_type = NULL;
+    gang__release(&c->mem, type->spec);
+    type_free(c, type);
 }
 
-void gang__shapes_free(gang_cluster *c)
+void gang__node_types_free(gang_cluster *c)
 {
-    for (size_t i = 0; i < c->nodes.shapes.room; i++) {
+    for (size_t i = 0; i < c->nodes.types.cap; i++) {
         struct gang__hash_link *next;
-        for (struct gang__hash_link *n = c->nodes.shapes.bucket[i]; n; n = next) {
+        for (struct gang__hash_link *n = c->nodes.types.bucket[i]; n; n = next) {
             next = n->next;
-            struct gang__shape *shape = shape_of_link(n);
-            gang__release(&c->mem, shape->spec);
-            shape_free(c, shape);
+            struct gang__node_type *type = type_of_link(n);
+            gang__release(&c->mem, type->spec);
+            type_free(c, type);
         }
     }
-    gang__hash_free(&c->nodes.shapes, &c->mem);
+    gang__hash_free(&c->nodes.types, &c->mem);
 }

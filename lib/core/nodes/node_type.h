@@ -10,16 +10,16 @@
 
 /* The domains of one level inside a machine (packages, NUMA domains, PCIe switches, islands). */
 enum { GANG__INNER_LEVELS = 4 };
-struct gang__parts {
+struct gang__inner_domains {
     uint32_t count;
-    uint32_t most_gpus;    /* of one part */
+    uint32_t max_gpus;     /* of one part */
     const uint64_t *gpus;  /* devices of each */
     const uint64_t *cores; /* core words, at [i * core_words]; NULL: a matter of GPUs alone */
 };
 
 /* What machines of one make have in common; see core/nodes/node_type.h. Immutable; freed after a grace period
  * when no node refers to it any more. */
-struct gang__shape {
+struct gang__node_type {
     struct gang_node_spec *spec; /* without what the site says of one node, and GPU uuids */
     struct gang__layout layout;
     bool has_class;  /* layout.class_id is set */
@@ -28,7 +28,7 @@ struct gang__shape {
     /* NUMA domains: those of the specification, or one for a node that describes none. GPUs and cores
      * of unknown domain are in none of them. */
     uint16_t numas;
-    uint8_t numa_most_gpus;            /* of one domain */
+    uint8_t max_numa_gpus;             /* of one domain */
     uint8_t kind_word[GANG_MAX_KINDS]; /* word that counts a kind of the site; 0: none */
     uint64_t serial;                   /* of the shapes of the cluster, from 1; never used again */
     uint64_t gpus;                     /* one bit a device of its own */
@@ -40,9 +40,10 @@ struct gang__shape {
     const uint64_t *numa_gpus;  /* of each domain */
     const uint64_t *numa_cores; /* core words of domain d at [d * core_words], ... */
     const uint8_t *numa_run; /* ... of which only those from [2 * d] to before [2 * d + 1] count */
-    uint64_t *part_words;    /* a block of its own */
-    struct gang__parts parts[GANG__INNER_LEVELS]; /* in the order of GANG_LEVEL_PACKAGE and on */
-    struct gang__hash_link link;                  /* under the structure mutex, as all below */
+    uint64_t *inner_words;   /* a block of its own */
+    struct gang__inner_domains
+        inner[GANG__INNER_LEVELS]; /* in the order of GANG_LEVEL_PACKAGE and on */
+    struct gang__hash_link link;   /* under the structure mutex, as all below */
     size_t refs;
     uint64_t capacity[]; /* payload of each word when nothing is taken; of the head: millicores */
 };
@@ -62,34 +63,36 @@ _Static_assert(GANG_MAX_GPUS *(GANG_MAX_GPUS - 1) / 2 < 1 << 11, "a field holds 
 
 /* The shape of a checked specification: one that is there, or a new one; counted for the caller.
  * GANG_ENOENT, GANG_EINVAL (kinds), GANG_ENOMEM. O(specification). */
-gang_result gang__shape_get(gang_cluster *c, const struct gang_node_spec *spec,
-                            struct gang__shape **shape, struct gang_error *error);
+gang_result gang__node_type_intern(gang_cluster *c, const struct gang_node_spec *spec,
+                                   struct gang__node_type **type, struct gang_error *error);
 
 /* Find or make the class of its nodes, before the first of them is published. Classes stay for ever:
  * a node that is refused takes none. GANG_ELIMIT (GPU models), GANG_ENOMEM. */
-gang_result gang__shape_class(gang_cluster *c, struct gang__shape *shape, struct gang_error *error);
+gang_result gang__node_type_gpu_class(gang_cluster *c, struct gang__node_type *type,
+                                      struct gang_error *error);
 
 /* Make the classes of another cluster, with the same numbers, where there are none yet. GANG_ENOMEM. */
-gang_result gang__classes_copy(gang_cluster *c, const gang_cluster *from);
+gang_result gang__gpu_classes_copy(gang_cluster *c, const gang_cluster *from);
 
 /* Once more the shape of the node described last. */
-struct gang__shape *gang__shape_again(gang_cluster *c);
+struct gang__node_type *gang__node_type_ref_last(gang_cluster *c);
 
 /* Give up a reference: freed with the last one, so call it after the grace period. */
-void gang__shape_put(gang_cluster *c, struct gang__shape *shape);
+void gang__node_type_unref(gang_cluster *c, struct gang__node_type *type);
 
-void gang__shapes_free(gang_cluster *c);
+void gang__node_types_free(gang_cluster *c);
 
 /* The shape of a slot that holds a node. Inside a read section. */
-static inline const struct gang__shape *gang__shape_at(struct gang__chunk *chunk, uint32_t slot)
+static inline const struct gang__node_type *gang__node_type_at(struct gang__chunk *chunk,
+                                                               uint32_t slot)
 {
-    return gang__load(&gang__slot_at(chunk, slot)->shape);
+    return gang__load(&gang__slot_at(chunk, slot)->type);
 }
 
 /* The NUMA domain of a GPU or core whose specification says `numa`; -1: unknown. */
-static inline int32_t gang__domain_of(const struct gang__shape *shape, int32_t numa)
+static inline int32_t gang__numa_index(const struct gang__node_type *type, int32_t numa)
 {
-    return shape->spec->numa_count ? numa : 0;
+    return type->spec->numa_count ? numa : 0;
 }
 
 #endif

@@ -32,7 +32,7 @@ struct gang__partition *gang__partition_find(const gang_cluster *c, const char *
     return look(gang__load(&c->nodes.partition[bucket_of(name)]), NULL, name);
 }
 
-struct gang__partition *gang__partition_get(gang_cluster *c, const char *name)
+struct gang__partition *gang__partition_intern(gang_cluster *c, const char *name)
 {
     _Atomic(struct gang__partition *) *head = &c->nodes.partition[bucket_of(name)];
     struct gang__partition *first = gang__load(head), *seen = NULL;
@@ -114,7 +114,7 @@ gang_result gang_partition_set(gang_worker *worker, const char *name, int32_t mo
     gang_result r = GANG_OK;
     gang__structure_lock(c);
     gang__reclaim_some(c);
-    struct gang__partition *p = gang__partition_get(c, name);
+    struct gang__partition *p = gang__partition_intern(c, name);
     const struct gang__modes *now = gang__modes_all(c);
     if (!p) {
         r = GANG_ENOMEM;

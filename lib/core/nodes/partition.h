@@ -26,7 +26,7 @@ struct gang__modes {
 };
 
 /* The partition of a name, made if it is not there. NULL: out of memory. Any thread; lock-free. */
-struct gang__partition *gang__partition_get(gang_cluster *c, const char *name);
+struct gang__partition *gang__partition_intern(gang_cluster *c, const char *name);
 /* The same, or NULL if it is not there. */
 struct gang__partition *gang__partition_find(const gang_cluster *c, const char *name);
 

@@ -19,20 +19,20 @@ enum { RETIRED_ENOUGH = 64 }; /* reclaim when so many pieces wait */
 static bool is_over(gang_cluster *c, struct gang__node *node)
 {
     uint64_t payload[GANG__MAX_WORDS];
-    if (node->over_at)
+    if (node->gone_at)
         return true;
-    gang__cell_read(&c->commit, node->slot, payload, gang__word_count(node->shape->layout));
+    gang__cell_read(&c->commit, node->slot, payload, gang__word_count(node->type->layout));
     if (gang__node_is_free(node, payload))
-        node->over_at = gang__instant_now(&c->commit);
-    return node->over_at != 0;
+        node->gone_at = gang__snapshot_number(&c->commit);
+    return node->gone_at != 0;
 }
 
-void gang__reap(gang_cluster *c)
+void gang__drain_removed(gang_cluster *c)
 {
-    struct gang__node **link = &c->nodes.leaving;
+    struct gang__node **link = &c->nodes.removed;
     while (*link) {
         struct gang__node *node = *link;
-        if (!is_over(c, node) || gang__instant_watched(&c->commit, node->over_at)) {
+        if (!is_over(c, node) || gang__snapshot_under_way(&c->commit, node->gone_at)) {
             link = &node->next_retired;
             continue;
         }
@@ -62,7 +62,7 @@ static void free_nodes(gang_cluster *c, struct gang__node *node, bool recycle)
         struct gang__node *next = node->next_retired;
         if (recycle) /* room was made when the slot was first used */
             c->nodes.free_slots[c->nodes.free_slot_count++] = node->slot;
-        if (is_held(c, node->over_at)) {
+        if (is_held(c, node->gone_at)) {
             node->next_retired = c->nodes.held;
             c->nodes.held = node;
         } else {
@@ -118,7 +118,7 @@ static void free_retired(gang_cluster *c, struct gang__retired *r)
         gang__release(&c->mem, m);
     }
     while (r->tables) {
-        struct gang__table *t = r->tables;
+        struct gang__domain_table *t = r->tables;
         r->tables = t->next_retired;
         gang__release(&c->mem, t);
     }
@@ -127,9 +127,9 @@ static void free_retired(gang_cluster *c, struct gang__retired *r)
         r->modes = m->next_retired;
         gang__release(&c->mem, m);
     }
-    while (r->spent) {
-        struct gang__spent *s = r->spent;
-        r->spent = s->next;
+    while (r->blocks) {
+        struct gang__rcu_block *s = r->blocks;
+        r->blocks = s->next;
         gang__release(&c->mem, s);
     }
     memset(r, 0, sizeof(*r));
@@ -145,11 +145,11 @@ static void wait_unlocked(gang_cluster *c)
 
 /* A batch that belongs to nobody any more, or else a new one (*fresh) of all that is retired. NULL:
  * there is nothing, or all batches are in use. */
-static struct gang__batch *batch_take(gang_cluster *c, bool *fresh)
+static struct gang__grace_batch *batch_take(gang_cluster *c, bool *fresh)
 {
-    struct gang__batch *unused = NULL;
-    for (unsigned i = 0; i < GANG__BATCHES; i++) {
-        struct gang__batch *b = &c->nodes.batch[i];
+    struct gang__grace_batch *unused = NULL;
+    for (unsigned i = 0; i < GANG__GRACE_BATCHES; i++) {
+        struct gang__grace_batch *b = &c->nodes.grace_batch[i];
         if (!b->retired.count)
             unused = b;
         else if (b->fork != gang__fork_count())
@@ -167,7 +167,7 @@ static struct gang__batch *batch_take(gang_cluster *c, bool *fresh)
  * more there. */
 void gang__reclaim(gang_cluster *c)
 {
-    struct gang__batch *b;
+    struct gang__grace_batch *b;
     bool fresh = false;
     reclaim_held(c);
     while (!fresh && ((b = batch_take(c, &fresh)) || c->nodes.retired.count)) {
@@ -179,10 +179,10 @@ void gang__reclaim(gang_cluster *c)
     }
 }
 
-void gang__retire(gang_cluster *c, struct gang__spent *block)
+void gang__retire(gang_cluster *c, struct gang__rcu_block *block)
 {
-    block->next = c->nodes.retired.spent;
-    c->nodes.retired.spent = block;
+    block->next = c->nodes.retired.blocks;
+    c->nodes.retired.blocks = block;
     c->nodes.retired.count++;
 }
 
@@ -190,8 +190,8 @@ void gang__reclaim_some(gang_cluster *c)
 {
     if (c->nodes.manual_reclaim)
         return;
-    if (c->nodes.leaving)
-        gang__reap(c);
+    if (c->nodes.removed)
+        gang__drain_removed(c);
     bool full =
         c->nodes.free_slot_count == 0 && gang__load(&c->commit.slot_end) > c->nodes.max_slots;
     if (c->nodes.retired.count >= RETIRED_ENOUGH || full)
@@ -200,8 +200,8 @@ void gang__reclaim_some(gang_cluster *c)
 
 static bool over_but_watched(const gang_cluster *c)
 {
-    const struct gang__node *node = c->nodes.leaving;
-    while (node && !node->over_at)
+    const struct gang__node *node = c->nodes.removed;
+    while (node && !node->gone_at)
         node = node->next_retired;
     return node != NULL;
 }
@@ -211,11 +211,11 @@ gang_result gang_cluster_reclaim(gang_cluster *cluster)
     if (!cluster)
         return GANG_EINVAL;
     gang__structure_lock(cluster);
-    gang__reap(cluster);
+    gang__drain_removed(cluster);
     gang__reclaim(cluster);
     if (over_but_watched(cluster)) {
         wait_unlocked(cluster); /* for snapshots that were being taken: they are read sections */
-        gang__reap(cluster);
+        gang__drain_removed(cluster);
         gang__reclaim(cluster);
     }
     gang__structure_unlock(cluster);

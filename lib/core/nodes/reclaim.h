@@ -6,12 +6,12 @@
 #include "core/nodes/state.h"
 
 /* Take removed nodes that hold nothing any more out of the node table. */
-void gang__reap(gang_cluster *c);
+void gang__drain_removed(gang_cluster *c);
 /* Free everything that was retired, and recycle the slots, after a grace period, for which the mutex
  * is let go: call it where nothing is half done. */
 void gang__reclaim(gang_cluster *c);
 /* Free a block after a grace period: it is unpublished. Under the structure mutex. */
-void gang__retire(gang_cluster *c, struct gang__spent *block);
+void gang__retire(gang_cluster *c, struct gang__rcu_block *block);
 /* Called by add, change and remove: reclaim now and then, unless the host wants to do it. */
 void gang__reclaim_some(gang_cluster *c);
 

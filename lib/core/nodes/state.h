@@ -15,7 +15,7 @@
 #include "core/commit/cell.h"
 
 enum {
-    GANG__BATCHES = 4, /* threads that wait for a grace period to reclaim */
+    GANG__GRACE_BATCHES = 4, /* threads that wait for a grace period to reclaim */
     GANG__PARTITION_BUCKETS = 64
 };
 
@@ -27,8 +27,8 @@ struct gang__kind {
 };
 
 /* A block of memory of another room that readers may still look at; its first member. */
-struct gang__spent {
-    struct gang__spent *next;
+struct gang__rcu_block {
+    struct gang__rcu_block *next;
 };
 
 /* Unpublished, waiting for a grace period. */
@@ -36,15 +36,15 @@ struct gang__retired {
     struct gang__node *nodes;        /* and their slots */
     struct gang__node *descriptions; /* the node lives on with a newer one */
     struct gang__members *members;
-    struct gang__table *tables;
+    struct gang__domain_table *tables;
     struct gang__modes *modes;
-    struct gang__spent *spent;
+    struct gang__rcu_block *blocks;
     size_t count;
 };
 
 /* What a thread waits for a grace period for, and gang__fork_count() of the process in which it does:
  * in a child of that process the thread is no more. */
-struct gang__batch {
+struct gang__grace_batch {
     struct gang__retired retired;
     uint64_t fork;
 };
@@ -71,8 +71,8 @@ struct gang__nodes {
 
     uint32_t level_count;
     char *level_name[GANG_MAX_LEVELS];
-    _Atomic(struct gang__table *) domains;                        /* all, by index */
-    _Atomic(struct gang__table *) level_domains[GANG_MAX_LEVELS]; /* those of one level */
+    _Atomic(struct gang__domain_table *) domains;                        /* all, by index */
+    _Atomic(struct gang__domain_table *) level_domains[GANG_MAX_LEVELS]; /* those of one level */
 
     _Atomic(struct gang__partition *) partition[GANG__PARTITION_BUCKETS]; /* lists that only grow */
 
@@ -80,18 +80,18 @@ struct gang__nodes {
     pthread_mutex_t structure;
     struct gang__hash_table node_names;
     struct gang__hash_table domain_names;
-    struct gang__hash_table shapes;
+    struct gang__hash_table types;
     _Atomic(struct gang__width *)
         widths; /* of profiles, see core/nodes/parent.h; read without the mutex */
-    struct gang__shape *last_shape; /* of the node described last; NULL: none */
-    uint64_t shapes_made;
+    struct gang__node_type *last_type; /* of the node described last; NULL: none */
+    uint64_t types_made;
     uint32_t *free_slots; /* recycled slots */
     size_t free_slot_count, free_slot_cap;
-    struct gang__node *leaving; /* removed, perhaps still holding allocations */
+    struct gang__node *removed; /* removed, perhaps still holding allocations */
     struct gang__retired retired;
     struct gang__holder *holders; /* snapshots that exist */
     struct gang__node *held;      /* unpublished long ago, but in a snapshot */
-    struct gang__batch batch[GANG__BATCHES];
+    struct gang__grace_batch grace_batch[GANG__GRACE_BATCHES];
     gang__a64 **old_more; /* outgrown words: a late reader may still look at them */
     size_t old_more_count, old_more_cap;
 };

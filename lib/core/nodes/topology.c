@@ -8,25 +8,25 @@
 #include "core/nodes/node.h"
 #include "core/nodes/topology.h"
 
-static struct gang__table *table_new(const struct gang_mem *mem, uint32_t room)
+static struct gang__domain_table *table_new(const struct gang_mem *mem, uint32_t room)
 {
-    size_t each = sizeof(((struct gang__table *)0)->entry[0]) + sizeof(gang__a64);
-    struct gang__table *t = gang__zalloc(mem, 1, sizeof(*t) + room * each);
+    size_t each = sizeof(((struct gang__domain_table *)0)->entry[0]) + sizeof(gang__a64);
+    struct gang__domain_table *t = gang__zalloc(mem, 1, sizeof(*t) + room * each);
     if (t) {
-        t->room = room;
+        t->cap = room;
         t->span = (gang__a64 *)(void *)&t->entry[room];
     }
     return t;
 }
 
 /* Room for one more entry; a full table is replaced by one of twice the size. */
-static gang_result table_reserve(gang_cluster *c, _Atomic(struct gang__table *) *where)
+static gang_result table_reserve(gang_cluster *c, _Atomic(struct gang__domain_table *) *where)
 {
-    struct gang__table *old = gang__load(where);
+    struct gang__domain_table *old = gang__load(where);
     uint32_t count = old ? gang__load(&old->count) : 0;
-    if (old && count < old->room)
+    if (old && count < old->cap)
         return GANG_OK;
-    struct gang__table *bigger = table_new(&c->mem, count ? count * 2 : 8);
+    struct gang__domain_table *bigger = table_new(&c->mem, count ? count * 2 : 8);
     if (!bigger)
         return GANG_ENOMEM;
     for (uint32_t i = 0; i < count; i++) {
@@ -43,17 +43,17 @@ static gang_result table_reserve(gang_cluster *c, _Atomic(struct gang__table *) 
     return GANG_OK;
 }
 
-static void table_add(_Atomic(struct gang__table *) *where, void *entry)
+static void table_add(_Atomic(struct gang__domain_table *) *where, void *entry)
 {
-    struct gang__table *t = gang__load(where);
+    struct gang__domain_table *t = gang__load(where);
     uint32_t count = gang__load(&t->count);
     gang__store(&t->entry[count], entry);
     gang__store(&t->count, count + 1);
 }
 
-static uint32_t table_count(_Atomic(struct gang__table *) *where)
+static uint32_t table_count(_Atomic(struct gang__domain_table *) *where)
 {
-    struct gang__table *t = gang__load(where);
+    struct gang__domain_table *t = gang__load(where);
     return t ? gang__load(&t->count) : 0;
 }
 
@@ -79,7 +79,7 @@ struct gang__domain *gang__domain_with(gang_cluster *c, uint32_t index)
 
 struct gang__spans gang__domain_spans(gang_cluster *c, uint32_t level)
 {
-    const struct gang__table *t = gang__load(&c->nodes.level_domains[level]);
+    const struct gang__domain_table *t = gang__load(&c->nodes.level_domains[level]);
     struct gang__spans s = {t ? t->span : NULL, t ? gang__load(&t->count) : 0};
     return s;
 }
@@ -98,7 +98,7 @@ static struct gang__members *members_new(const struct gang_mem *mem, uint32_t ro
 {
     struct gang__members *m = gang__zalloc(mem, 1, sizeof(*m) + room * sizeof(m->slot[0]));
     if (m)
-        m->room = room;
+        m->cap = room;
     return m;
 }
 
@@ -114,7 +114,7 @@ static void members_publish(gang_cluster *c, struct gang__domain *d, struct gang
 /* Tell those who search all domains of the level where this one's members lie. */
 static void span_publish(gang_cluster *c, const struct gang__domain *d, uint32_t count)
 {
-    struct gang__table *t = gang__load(&c->nodes.level_domains[d->level]);
+    struct gang__domain_table *t = gang__load(&c->nodes.level_domains[d->level]);
     gang__store(&t->span[d->rank], count ? gang__span(d->first, d->last, count) : 0);
 }
 
@@ -142,8 +142,8 @@ static struct gang__domain *domain_of_link(struct gang__hash_link *n)
     return (struct gang__domain *)((char *)n - offsetof(struct gang__domain, name_link));
 }
 
-gang_result gang__domain_get(gang_cluster *c, uint32_t level, uint32_t parent, const char *value,
-                             uint32_t *index)
+gang_result gang__domain_intern(gang_cluster *c, uint32_t level, uint32_t parent, const char *value,
+                                uint32_t *index)
 {
     uint64_t hash = domain_hash(level, parent, value);
     for (struct gang__hash_link *n = gang__hash_first(&c->nodes.domain_names, hash); n;
@@ -187,7 +187,7 @@ gang_result gang__domain_reserve(gang_cluster *c, uint32_t index)
     struct gang__domain *d = domain_by_index(c, index);
     struct gang__members *old = gang__load(&d->members);
     uint32_t count = gang__load(&old->count);
-    if (count < old->room)
+    if (count < old->cap)
         return GANG_OK;
     struct gang__members *bigger = members_new(&c->mem, count * 2);
     if (!bigger)
@@ -239,7 +239,7 @@ void gang__domain_remove(gang_cluster *c, uint32_t index, uint32_t slot)
     struct gang__domain *d = domain_by_index(c, index);
     struct gang__members *old = gang__load(&d->members);
     uint32_t count = gang__load(&old->count);
-    struct gang__members *m = members_new(&c->mem, old->room);
+    struct gang__members *m = members_new(&c->mem, old->cap);
     if (!m)
         return;
     uint32_t kept = 0;
@@ -257,7 +257,7 @@ void gang__domain_remove(gang_cluster *c, uint32_t index, uint32_t slot)
 void gang__topology_free(gang_cluster *c)
 {
     gang__hash_free(&c->nodes.domain_names, &c->mem);
-    struct gang__table *all = gang__load(&c->nodes.domains);
+    struct gang__domain_table *all = gang__load(&c->nodes.domains);
     for (uint32_t i = 0; all && i < gang__load(&all->count); i++) {
         struct gang__domain *d = gang__load(&all->entry[i]);
         gang__release(&c->mem, gang__load(&d->members));

@@ -10,7 +10,7 @@
 /* Slots of the nodes of a domain. Appended to in place; replaced (RCU) to grow or to remove. */
 struct gang__members {
     gang__a32 count;
-    uint32_t room;
+    uint32_t cap;
     struct gang__members *next_retired;
     gang__a32 slot[];
 };
@@ -29,10 +29,10 @@ struct gang__domain {
 
 /* A growing array of pointers that readers walk; replaced (RCU) to grow. Beside each entry of a level's
  * table stands the span of the domain, so that a search over all of them reads numbers in a row. */
-struct gang__table {
+struct gang__domain_table {
     gang__a32 count;
-    uint32_t room;
-    struct gang__table *next_retired;
+    uint32_t cap;
+    struct gang__domain_table *next_retired;
     gang__a64 *span; /* gang__span() of each; in the same block */
     _Atomic(void *) entry[];
 };
@@ -80,7 +80,7 @@ struct gang__spans gang__domain_spans(gang_cluster *c, uint32_t level);
 /* Domains of all levels: their indexes are below it. */
 static inline uint32_t gang__domains_end(const gang_cluster *c)
 {
-    struct gang__table *all = gang__load(&c->nodes.domains);
+    struct gang__domain_table *all = gang__load(&c->nodes.domains);
     return all ? gang__load(&all->count) : 0;
 }
 
@@ -93,8 +93,8 @@ struct gang__members *gang__domain_members(struct gang__domain *d);
 /* ---- topology.c: under the structure mutex ------------------------------------------------ */
 
 /* The domain {level, value} below `parent` (GANG__NO_DOMAIN: top), made if it is not there. */
-gang_result gang__domain_get(gang_cluster *c, uint32_t level, uint32_t parent, const char *value,
-                             uint32_t *index);
+gang_result gang__domain_intern(gang_cluster *c, uint32_t level, uint32_t parent, const char *value,
+                                uint32_t *index);
 /* Make room so that the following add cannot fail. */
 gang_result gang__domain_reserve(gang_cluster *c, uint32_t index);
 void gang__domain_add(gang_cluster *c, uint32_t index, uint32_t slot);

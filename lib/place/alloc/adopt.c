@@ -25,8 +25,8 @@ static gang_result adopt_refused(gang_worker *w, const struct gang_placement *pl
 static bool devices_suit(const struct gang__group *g, const struct gang__node *node, uint64_t gpus)
 {
     if (g->profile)
-        return gang__are_instances(g, node->shape, gpus);
-    return gang__popcount(gpus) == g->devices && !(gpus & node->shape->slices);
+        return gang__are_instances(g, node->type, gpus);
+    return gang__popcount(gpus) == g->devices && !(gpus & node->type->slices);
 }
 
 static gang_result plan_place(gang_worker *w, gang_request *q, const struct gang_placement *from,

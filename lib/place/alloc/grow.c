@@ -15,8 +15,9 @@
 static struct gang__scope part_of_task(const struct gang__node *node, const uint64_t *task,
                                        int32_t level)
 {
-    const struct gang__shape *shape = node->shape;
-    const struct gang__parts *parts = gang__parts_of(shape, level - GANG__LEVEL_PACKAGE);
+    const struct gang__node_type *shape = node->type;
+    const struct gang__inner_domains *parts =
+        gang__inner_domains_of(shape, level - GANG__LEVEL_PACKAGE);
     unsigned cores = gang__first_core(shape->layout), words = shape->layout.core_words;
     for (unsigned i = 0; i < gang__task_deltas(task); i++) {
         uint64_t delta = task[GANG__TASK_HEAD + i], payload = gang__payload(delta);

@@ -94,7 +94,7 @@ static gang_result give_tasks(gang_worker *w, const struct gang__alloc *a, size_
         before = slot;
     }
     gang__commit_run(&w->commit, true, NULL); /* nothing in it can be refused */
-    gang__index_tidy(&w->cluster->commit, placer->order, count);
+    gang__index_update(&w->cluster->commit, placer->order, count);
     if (a->q->social)
         gang__peers_release(w, a, placer->order, count + kept);
     return GANG_OK;

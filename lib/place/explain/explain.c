@@ -210,7 +210,7 @@ static bool try_node(struct each *e, uint32_t slot, int32_t level)
     struct gang__scope s = gang__scope_node(slot);
     if (level == GANG__LEVEL_NODE)
         return try_scope(e, &s);
-    uint32_t parts = gang__parts_of(node->shape, level - GANG__LEVEL_PACKAGE)->count;
+    uint32_t parts = gang__inner_domains_of(node->type, level - GANG__LEVEL_PACKAGE)->count;
     for (uint32_t i = 0; i < parts; i++) {
         s = gang__scope_part(slot, level, i);
         if (try_scope(e, &s))

@@ -293,9 +293,9 @@ static void keep_inside(struct gang__plan *p, const struct gang__scope *scope)
     const struct gang__node *node = gang__plan_node(p, scope->slot);
     if (!node)
         return;
-    const struct gang__parts *parts =
-        gang__parts_of(node->shape, scope->level - GANG__LEVEL_PACKAGE);
-    p->within = gang__within_part(node->shape, parts, scope->part);
+    const struct gang__inner_domains *parts =
+        gang__inner_domains_of(node->type, scope->level - GANG__LEVEL_PACKAGE);
+    p->within = gang__within_part(node->type, parts, scope->part);
 }
 
 void gang__survey(struct gang__plan *p, uint32_t group, int64_t want,

@@ -494,7 +494,7 @@ static void audit_node(gang_node_id node, uint32_t tasks, void *user)
 static bool audit_badges(struct audit *t, const struct gang__badges *badges)
 {
     t->same = true;
-    for (size_t i = 0; i < badges->names.room; i++)
+    for (size_t i = 0; i < badges->names.cap; i++)
         for (struct gang__hash_link *n = badges->names.bucket[i]; n; n = n->next) {
             struct gang__badge *badge =
                 (struct gang__badge *)((char *)n - offsetof(struct gang__badge, link));
@@ -522,7 +522,7 @@ static size_t entries_needed(gang_cluster *c, const struct gang__badges *badges)
     for (uint32_t i = 0; (a = gang__alloc_at(c, i)) != NULL; i++)
         if (a->data)
             need += a->tasks * words_of_job(a->q);
-    for (size_t i = 0; i < badges->names.room; i++)
+    for (size_t i = 0; i < badges->names.cap; i++)
         for (struct gang__hash_link *n = badges->names.bucket[i]; n; n = n->next)
             for (unsigned role = 0; role < GANG__ROLES; role++)
                 gang__badge_each(

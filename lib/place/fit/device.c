@@ -4,7 +4,8 @@
 
 /* ---- GPUs ---------------------------------------------------------------------------------------- */
 
-static const struct gang__gpu_set *best_of(struct gang__plan *p, const struct gang__shape *shape,
+static const struct gang__gpu_set *best_of(struct gang__plan *p,
+                                           const struct gang__node_type *shape,
                                            const struct gang__group *g, uint64_t free,
                                            uint64_t among)
 {
@@ -16,14 +17,14 @@ static const struct gang__gpu_set *best_of(struct gang__plan *p, const struct ga
     return set;
 }
 
-uint64_t gang__choose_gpus(struct gang__plan *p, const struct gang__shape *shape,
+uint64_t gang__choose_gpus(struct gang__plan *p, const struct gang__node_type *shape,
                            const struct gang__group *g, uint64_t free, uint64_t among)
 {
     const struct gang__gpu_set *set = best_of(p, shape, g, free, among);
     return set ? set->gpus : 0;
 }
 
-uint64_t gang__choose_gpus_together(struct gang__plan *p, const struct gang__shape *shape,
+uint64_t gang__choose_gpus_together(struct gang__plan *p, const struct gang__node_type *shape,
                                     const struct gang__group *g, uint64_t free, uint64_t among,
                                     const uint64_t *cores, uint32_t count)
 {
@@ -61,7 +62,7 @@ static uint32_t move_bits(uint64_t bits, uint32_t most, uint64_t *to)
     return most;
 }
 
-uint32_t gang__cores_in(const struct gang__shape *shape, uint32_t domain, const uint64_t *free)
+uint32_t gang__cores_in(const struct gang__node_type *shape, uint32_t domain, const uint64_t *free)
 {
     const uint64_t *inside = shape->numa_cores + (size_t)domain * shape->layout.core_words;
     uint32_t count = 0;
@@ -71,7 +72,7 @@ uint32_t gang__cores_in(const struct gang__shape *shape, uint32_t domain, const 
 }
 
 /* Up to `most` cores of a domain that are free and not taken yet. Returns how many. */
-static uint32_t take_in(const struct gang__shape *shape, uint32_t domain, const uint64_t *free,
+static uint32_t take_in(const struct gang__node_type *shape, uint32_t domain, const uint64_t *free,
                         uint32_t most, uint64_t *taken)
 {
     const uint64_t *inside = shape->numa_cores + (size_t)domain * shape->layout.core_words;
@@ -83,14 +84,14 @@ static uint32_t take_in(const struct gang__shape *shape, uint32_t domain, const 
 
 /* Cores of the GPUs' domains, of each as many as it has of the GPUs, then of any of these domains.
  * Returns how many are missing. */
-static uint32_t take_beside(const struct gang__shape *shape, const uint64_t *free, uint64_t gpus,
-                            uint32_t count, uint64_t *taken)
+static uint32_t take_beside(const struct gang__node_type *shape, const uint64_t *free,
+                            uint64_t gpus, uint32_t count, uint64_t *taken)
 {
     uint32_t left = count, all = gang__popcount(gpus);
     for (int round = 0; round < 2 && left; round++) {
         for (uint64_t rest = gpus; rest && left;) {
             unsigned gpu = (unsigned)__builtin_ctzll(rest);
-            int32_t d = gang__domain_of(shape, shape->spec->gpus[gpu].numa);
+            int32_t d = gang__numa_index(shape, shape->spec->gpus[gpu].numa);
             uint64_t here = d < 0 ? rest & (~rest + 1) : gpus & shape->numa_gpus[d];
             uint32_t most = here == gpus || round ? left : count * gang__popcount(here) / all;
             if (d >= 0)
@@ -103,8 +104,8 @@ static uint32_t take_beside(const struct gang__shape *shape, const uint64_t *fre
 
 /* Cores of as few domains as do: the one that is left with least if one suffices, else the one with
  * most and so on. Returns how many are missing: those of unknown domain are left. */
-static uint32_t take_together(const struct gang__shape *shape, const uint64_t *free, uint32_t count,
-                              uint64_t *taken)
+static uint32_t take_together(const struct gang__node_type *shape, const uint64_t *free,
+                              uint32_t count, uint64_t *taken)
 {
     uint64_t open[GANG__MAX_WORDS];
     uint16_t there[GANG_MAX_NUMAS];
@@ -127,7 +128,7 @@ static uint32_t take_together(const struct gang__shape *shape, const uint64_t *f
     return count;
 }
 
-bool gang__choose_cores(const struct gang__shape *shape, const uint64_t *free, uint64_t gpus,
+bool gang__choose_cores(const struct gang__node_type *shape, const uint64_t *free, uint64_t gpus,
                         uint32_t count, int32_t numa, uint64_t *taken)
 {
     unsigned words = shape->layout.core_words;
@@ -151,17 +152,17 @@ bool gang__choose_cores(const struct gang__shape *shape, const uint64_t *free, u
     return true;
 }
 
-void gang__choose_cores_in(const struct gang__shape *shape, const uint64_t *free, uint32_t domain,
-                           uint32_t count, uint64_t *taken)
+void gang__choose_cores_in(const struct gang__node_type *shape, const uint64_t *free,
+                           uint32_t domain, uint32_t count, uint64_t *taken)
 {
     for (unsigned i = 0; i < shape->layout.core_words; i++)
         taken[i] = 0;
     (void)take_in(shape, domain, free, count, taken);
 }
 
-bool gang__is_together(const struct gang__shape *shape, uint64_t gpus, const uint64_t *cores)
+bool gang__is_together(const struct gang__node_type *shape, uint64_t gpus, const uint64_t *cores)
 {
-    int32_t d = gang__domain_of(shape, shape->spec->gpus[__builtin_ctzll(gpus)].numa);
+    int32_t d = gang__numa_index(shape, shape->spec->gpus[__builtin_ctzll(gpus)].numa);
     if (d < 0 || (gpus & ~shape->numa_gpus[d]))
         return false;
     const uint64_t *inside = shape->numa_cores + (size_t)d * shape->layout.core_words;

@@ -17,7 +17,7 @@ static size_t rank_of(const struct gang__group *g, const struct gang_gpu_spec *g
     return rank;
 }
 
-uint64_t gang__devices_of_models(const struct gang__group *g, const struct gang__shape *shape,
+uint64_t gang__devices_of_models(const struct gang__group *g, const struct gang__node_type *shape,
                                  size_t models)
 {
     uint64_t mask = 0, left = g->profile ? shape->slices : shape->gpus;
@@ -35,7 +35,7 @@ uint64_t gang__devices_of_models(const struct gang__group *g, const struct gang_
 /* The first of the group's models that a node has, from `rank` on. */
 static size_t first_model(const struct gang__group *g, const struct gang__node *node, size_t rank)
 {
-    const struct gang__shape *shape = node->shape;
+    const struct gang__node_type *shape = node->type;
     size_t first = g->model_count;
     uint64_t left = g->profile ? shape->slices : shape->gpus;
     for (; left && first > rank; left &= left - 1) {
@@ -98,13 +98,13 @@ bool gang__node_matches(const struct gang__plan *p, const struct gang__group *g,
     if (g->where.step_count && !gang__label_expr_holds(&g->where, &on))
         return false;
     misfit->why = GANG_WHY_PROFILE;
-    if (g->profile && !gang__profile_is_here(g, node->shape))
+    if (g->profile && !gang__profile_is_here(g, node->type))
         return false;
     misfit->why = GANG_WHY_GPU_MODEL;
     if (g->devices && g->model_count && first_model(g, node, 0) == g->model_count)
         return false;
     misfit->why = GANG_WHY_SCARCE;
-    return g->scarce != GANG_SCARCE_STRICT || !node->shape->layout.gpus;
+    return g->scarce != GANG_SCARCE_STRICT || !node->type->layout.gpus;
 }
 
 /* ---- tiers ----------------------------------------------------------------------------------- */
@@ -119,13 +119,13 @@ bool gang__node_in_tier(const struct gang__plan *p, const struct gang__group *g,
     if (t.inner == 1)
         return true;
     if (!g->models_ranked)
-        return (node->shape->layout.gpus != 0) == (inner != 0);
+        return (node->type->layout.gpus != 0) == (inner != 0);
     return first_model(g, node, best ? 0 : inner) == inner;
 }
 
 bool gang__class_has_model(gang_cluster *c, const struct gang__group *g, uint32_t class_id)
 {
-    const char *model = gang__load(&c->commit.class[class_id])->model;
+    const char *model = gang__load(&c->commit.gpu_class[class_id])->model;
     bool has = !model[0];
     for (size_t i = 0; i < g->model_count && !has; i++)
         has = strcmp(g->models[i], model) == 0;
@@ -142,7 +142,7 @@ bool gang__class_in_tier(gang_cluster *c, const struct gang__group *g, uint32_t 
     uint32_t inner = tier % t.inner;
     if (!g->models_ranked)
         return (class_id != 0) == (inner != 0);
-    const char *model = gang__load(&c->commit.class[class_id])->model;
+    const char *model = gang__load(&c->commit.gpu_class[class_id])->model;
     return !model[0] || strcmp(model, g->models[inner]) == 0;
 }
 
@@ -156,7 +156,7 @@ bool gang__node_within_limit(const struct gang__plan *p, const struct gang__grou
     if (g->models_ranked)
         tier += (uint32_t)first_model(g, node, 0);
     else if (t.inner > 1)
-        tier += node->shape->layout.gpus != 0;
+        tier += node->type->layout.gpus != 0;
     return tier <= p->tier_limit;
 }
 

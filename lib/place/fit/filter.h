@@ -35,7 +35,7 @@ static inline struct gang__tiers gang__tiers_of(const struct gang__plan *p,
     struct gang__tiers t = {1, p->modes && p->modes->lending};
     if (g->models_ranked)
         t.inner = (uint32_t)g->model_count;
-    else if (g->scarce == GANG_SCARCE_PREFER && gang__load(&p->c->commit.class_count) > 1)
+    else if (g->scarce == GANG_SCARCE_PREFER && gang__load(&p->c->commit.gpu_class_count) > 1)
         t.inner = 2;
     return t;
 }
@@ -58,7 +58,8 @@ static inline bool gang__class_matches(gang_cluster *c, const struct gang__group
 {
     if (g->devices == 0)
         return class_id == 0 || g->scarce != GANG_SCARCE_STRICT;
-    return (gang__load(&c->commit.class[class_id])->holds & g->takes) && /* class 0 holds nothing */
+    return (gang__load(&c->commit.gpu_class[class_id])->holds &
+            g->takes) && /* class 0 holds nothing */
            (g->model_count == 0 || gang__class_has_model(c, g, class_id));
 }
 bool gang__class_in_tier(gang_cluster *c, const struct gang__group *g, uint32_t class_id,
@@ -71,7 +72,7 @@ bool gang__class_within_limit(const struct gang__plan *p, const struct gang__gro
                               uint32_t class_id);
 
 /* Devices of the sort that the group takes, and of the first so many of its models. */
-uint64_t gang__devices_of_models(const struct gang__group *g, const struct gang__shape *shape,
+uint64_t gang__devices_of_models(const struct gang__group *g, const struct gang__node_type *shape,
                                  size_t models);
 
 /* How many of the group's models count in a tier, and before it. */

@@ -44,7 +44,7 @@ static uint32_t most_at(uint64_t starts, int64_t width)
 
 /* What free slices of a parent are worth: the instances of each profile that could be made of them,
  * weighted by width; then the places where they could be made. */
-static uint64_t worth_of(const struct gang__shape *shape, uint32_t parent, uint64_t free)
+static uint64_t worth_of(const struct gang__node_type *shape, uint32_t parent, uint64_t free)
 {
     const struct gang__parents *p = shape->parents;
     uint64_t instances = 0, places = 0;
@@ -67,8 +67,8 @@ struct choice {
 
 /* The best start of a profile in a parent. `free`: slices that anybody could take; `mine`: devices that
  * the task may use. */
-static void try_starts(const struct gang__shape *shape, uint32_t k, uint32_t parent, uint64_t free,
-                       uint64_t mine, struct choice *best)
+static void try_starts(const struct gang__node_type *shape, uint32_t k, uint32_t parent,
+                       uint64_t free, uint64_t mine, struct choice *best)
 {
     const struct gang__parents *p = shape->parents;
     const struct gang_profile_spec *profile = &shape->spec->profiles[k];
@@ -93,7 +93,7 @@ static void try_starts(const struct gang__shape *shape, uint32_t k, uint32_t par
 
 /* ---- all of a task ----------------------------------------------------------------------------- */
 
-bool gang__profile_is_here(const struct gang__group *g, const struct gang__shape *shape)
+bool gang__profile_is_here(const struct gang__group *g, const struct gang__node_type *shape)
 {
     for (size_t k = 0; shape->slices && k < shape->spec->profile_count; k++)
         if (strcmp(shape->spec->profiles[k].name, g->profile) == 0)
@@ -101,7 +101,7 @@ bool gang__profile_is_here(const struct gang__group *g, const struct gang__shape
     return false;
 }
 
-uint32_t gang__most_instances(const struct gang__group *g, const struct gang__shape *shape,
+uint32_t gang__most_instances(const struct gang__group *g, const struct gang__node_type *shape,
                               uint64_t mine)
 {
     const struct gang__parents *p = shape->parents;
@@ -119,7 +119,7 @@ uint32_t gang__most_instances(const struct gang__group *g, const struct gang__sh
     return count;
 }
 
-static uint64_t one_instance(const struct gang__group *g, const struct gang__shape *shape,
+static uint64_t one_instance(const struct gang__group *g, const struct gang__node_type *shape,
                              uint64_t free, uint64_t mine)
 {
     const struct gang__parents *p = shape->parents;
@@ -137,7 +137,7 @@ static uint64_t one_instance(const struct gang__group *g, const struct gang__sha
     return best.devices;
 }
 
-uint64_t gang__choose_instances(const struct gang__group *g, const struct gang__shape *shape,
+uint64_t gang__choose_instances(const struct gang__group *g, const struct gang__node_type *shape,
                                 uint64_t free, uint64_t mine)
 {
     uint64_t chosen = 0;
@@ -148,7 +148,7 @@ uint64_t gang__choose_instances(const struct gang__group *g, const struct gang__
     return chosen;
 }
 
-uint32_t gang__fresh_parents(const struct gang__shape *shape, uint64_t free, uint64_t devices)
+uint32_t gang__fresh_parents(const struct gang__node_type *shape, uint64_t free, uint64_t devices)
 {
     const struct gang__parents *p = shape->parents;
     uint32_t count = 0;
@@ -172,7 +172,7 @@ static uint32_t count_instances(const struct gang_profile_spec *profile, uint64_
     return count;
 }
 
-bool gang__are_instances(const struct gang__group *g, const struct gang__shape *shape,
+bool gang__are_instances(const struct gang__group *g, const struct gang__node_type *shape,
                          uint64_t devices)
 {
     const struct gang__parents *p = shape->parents;

@@ -240,9 +240,10 @@ struct gang__view *gang__plan_view(struct gang__plan *p, uint32_t slot)
     struct gang__node *node = slot == GANG__POOL ? NULL : gang__plan_node(p, slot);
     if (slot != GANG__POOL && !node)
         return NULL;
-    const struct gang__shape *shape = NULL;
+    const struct gang__node_type *shape = NULL;
     if (node)
-        shape = p->snap ? node->shape : gang__shape_at(gang__chunk_of(&p->c->commit, slot), slot);
+        shape =
+            p->snap ? node->type : gang__node_type_at(gang__chunk_of(&p->c->commit, slot), slot);
     unsigned words = shape ? gang__word_count(shape->layout) : (unsigned)GANG__POOL_WORDS;
     if (!gang__grow(mem, (void **)&p->view, &p->view_room, p->views + 1, sizeof(*p->view)) ||
         !gang__grow(mem, (void **)&p->word, &p->word_room, p->words + 2 * words,
@@ -635,7 +636,7 @@ static struct gang__gpu_set worth_of(struct gang__plan *p, const struct gang__gr
                                      const struct gang__view *v, uint32_t domain, uint64_t gpus)
 {
     const uint64_t *now = gang__view_now(p, v);
-    const struct gang__shape *shape = v->shape;
+    const struct gang__node_type *shape = v->shape;
     struct gang__gpu_wish wish = {shape->serial,
                                   shape->weight,
                                   gpus,
@@ -743,7 +744,7 @@ static void move_together(struct gang__plan *p, const struct gang__group *g,
 static bool may_move(const struct gang__plan *p, const struct gang__group *g,
                      const struct gang__view *v, uint64_t wanted)
 {
-    return g->share == 1000 && g->devices <= v->shape->numa_most_gpus && !v->shape->flat &&
+    return g->share == 1000 && g->devices <= v->shape->max_numa_gpus && !v->shape->flat &&
            g->numa != GANG_NUMA_NONE && !g->profile && !wanted && !p->empty;
 }
 
@@ -993,7 +994,7 @@ int64_t gang__plan_room(struct gang__plan *p, uint32_t group, uint32_t slot)
         seen.node = gang__plan_node(p, slot);
         if (!seen.node)
             return 0;
-        seen.shape = seen.node->shape;
+        seen.shape = seen.node->type;
         seen.layout = seen.shape->layout;
         seen.words = gang__word_count(seen.layout);
         seen.used = 0;

@@ -22,7 +22,7 @@ struct gang__view {
     bool own;          /* the running allocation, an exclusive one, has the node */
     struct gang__layout layout;
     struct gang__node *node; /* NULL: the pool */
-    const struct gang__shape *shape;
+    const struct gang__node_type *shape;
     uint64_t unhealthy; /* devices that take nothing new */
     size_t at;          /* in plan.word: first the words read, then those planned */
     size_t rest; /* in plan.word: what is held beside the tasks; see gang__exclusive_hold() */
@@ -68,8 +68,9 @@ struct gang__within {
     const uint64_t *cores; /* core words; NULL: all */
 };
 
-static inline struct gang__within gang__within_part(const struct gang__shape *shape,
-                                                    const struct gang__parts *parts, uint32_t i)
+static inline struct gang__within gang__within_part(const struct gang__node_type *shape,
+                                                    const struct gang__inner_domains *parts,
+                                                    uint32_t i)
 {
     const uint64_t *cores = parts->cores ? parts->cores + i * shape->layout.core_words : NULL;
     return (struct gang__within){true, parts->gpus[i], cores};
@@ -283,22 +284,22 @@ void gang__sort_keys(uint64_t *key, size_t count);
 /* Choose devices for g->devices instances of the group's profile, if there are so many on the node; else 0.
  *   free  slices that anybody could take
  *   mine  those of them that the task may use */
-uint64_t gang__choose_instances(const struct gang__group *g, const struct gang__shape *shape,
+uint64_t gang__choose_instances(const struct gang__group *g, const struct gang__node_type *shape,
                                 uint64_t free, uint64_t mine);
 
 /* The most instances of the profile that can be made of these devices. O(profiles * parents). */
-uint32_t gang__most_instances(const struct gang__group *g, const struct gang__shape *shape,
+uint32_t gang__most_instances(const struct gang__group *g, const struct gang__node_type *shape,
                               uint64_t mine);
 
 /* Are these devices just so many instances of the profile? */
-bool gang__are_instances(const struct gang__group *g, const struct gang__shape *shape,
+bool gang__are_instances(const struct gang__group *g, const struct gang__node_type *shape,
                          uint64_t devices);
 
 /* How many parents, of which all slices are free, are cut when these devices are taken. */
-uint32_t gang__fresh_parents(const struct gang__shape *shape, uint64_t free, uint64_t devices);
+uint32_t gang__fresh_parents(const struct gang__node_type *shape, uint64_t free, uint64_t devices);
 
 /* Does the node know the group's profile at all? */
-bool gang__profile_is_here(const struct gang__group *g, const struct gang__shape *shape);
+bool gang__profile_is_here(const struct gang__group *g, const struct gang__node_type *shape);
 
 /* Devices of the node that the group's tasks may use: of its models; slices if it names a profile, else
  * only what is none; and none that is unhealthy. */

@@ -42,9 +42,11 @@ static bool part_around(const struct gang__plan *p, const struct gang__scope *s,
     const struct gang__node *node = gang__plan_node(p, s->slot);
     if (!node)
         return false;
-    const struct gang__shape *shape = node->shape;
-    const struct gang__parts *in = gang__parts_of(shape, s->level - GANG__LEVEL_PACKAGE);
-    const struct gang__parts *out = gang__parts_of(shape, level - GANG__LEVEL_PACKAGE);
+    const struct gang__node_type *shape = node->type;
+    const struct gang__inner_domains *in =
+        gang__inner_domains_of(shape, s->level - GANG__LEVEL_PACKAGE);
+    const struct gang__inner_domains *out =
+        gang__inner_domains_of(shape, level - GANG__LEVEL_PACKAGE);
     unsigned words = shape->layout.core_words;
     for (uint32_t i = 0; i < out->count; i++) {
         bool whole = (in->gpus[s->part] & ~out->gpus[i]) == 0;

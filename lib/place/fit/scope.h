@@ -40,10 +40,10 @@ bool gang__scope_is_inside(const struct gang__plan *p, const struct gang__scope 
                            const struct gang__scope *outer);
 
 /* The parts of a level of a node's shape; and its devices and core words. */
-static inline const struct gang__parts *gang__parts_of(const struct gang__shape *shape,
-                                                       int32_t inner_level)
+static inline const struct gang__inner_domains *
+gang__inner_domains_of(const struct gang__node_type *shape, int32_t inner_level)
 {
-    return &shape->parts[inner_level];
+    return &shape->inner[inner_level];
 }
 
 /* Is a node in a scope? */

@@ -314,7 +314,7 @@ static bool share_devices(struct exhaust *x, const struct filling *f, size_t fro
         if (!node || is_known(p, f, from, i) ||
             (g->bounded && gang__plan_allowance(p, f->group, node) == 0))
             continue;
-        for (unsigned d = device; d < node->shape->layout.gpus; d++) {
+        for (unsigned d = device; d < node->type->layout.gpus; d++) {
             struct gang__misfit misfit;
             size_t picks = p->picks, binds = p->binds;
             if (alike && is_like_before(p, g, slot, device, d))

@@ -183,9 +183,10 @@ static bool offer_parts(struct choice *x, uint32_t slot)
     int64_t need = gang__member_need(x->k->q, x->m, lead);
     if (!node)
         return false;
-    const struct gang__parts *parts = gang__parts_of(node->shape, x->level - GANG__LEVEL_PACKAGE);
+    const struct gang__inner_domains *parts =
+        gang__inner_domains_of(node->type, x->level - GANG__LEVEL_PACKAGE);
     const struct gang__group *g = &x->k->q->group[lead];
-    if (g->share == 1000 && parts->most_gpus < (uint64_t)need * g->devices)
+    if (g->share == 1000 && parts->max_gpus < (uint64_t)need * g->devices)
         return false;
     size_t at, found = 0;
     uint64_t *key = gang__keys_push(p, parts->count, &at);
@@ -193,7 +194,7 @@ static bool offer_parts(struct choice *x, uint32_t slot)
         struct gang__scope s = gang__scope_part(slot, x->level, i);
         if (!is_candidate(x, &s))
             continue;
-        p->within = gang__within_part(node->shape, parts, i);
+        p->within = gang__within_part(node->type, parts, i);
         int64_t room = gang__plan_room(p, lead, slot);
         p->within.on = false;
         if (room >= need)

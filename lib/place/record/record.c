@@ -87,7 +87,7 @@ static inline gang_result commit(gang_worker *w, struct gang__plan *p, uint32_t 
             gang__commit_op(&w->commit, refused, slot, &word, &payload);
         return r;
     }
-    gang__index_tidy(&w->cluster->commit, placer->order, touched);
+    gang__index_update(&w->cluster->commit, placer->order, touched);
     return GANG_OK;
 }
 

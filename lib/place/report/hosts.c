@@ -56,7 +56,7 @@ static gang_result host_of(gang_cluster *c, gang_node_id id, struct host *host)
     const struct gang__node *node = gang__node_of(c, id);
     gang_result r = !node ? GANG_ESTALE : is_plain(node->name) ? GANG_OK : GANG_ENOTSUP;
     if (r == GANG_OK) {
-        const struct gang_node_spec *spec = node->shape->spec;
+        const struct gang_node_spec *spec = node->type->spec;
         memcpy(host->name, node->name, strlen(node->name) + 1);
         host->cores =
             spec->core_count ? spec->core_count : (uint64_t)(spec->cpu_milli + 999) / 1000;

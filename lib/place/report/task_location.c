@@ -17,8 +17,8 @@ gang_result gang__inside_find(gang_cluster *c, const struct gang_task *task,
     in->node = gang__node_read(c, in->task.node, payload);
     if (!in->node)
         return GANG_ESTALE;
-    in->spec = in->node->shape->spec;
-    uint64_t outside = in->task.gpus & ~(in->node->shape->gpus | in->node->shape->slices);
+    in->spec = in->node->type->spec;
+    uint64_t outside = in->task.gpus & ~(in->node->type->gpus | in->node->type->slices);
     for (size_t w = 0; w < GANG_MAX_CORES / 64; w++) {
         size_t cores = in->spec->core_count;
         uint64_t there = cores >= 64 * (w + 1) ? UINT64_MAX

@@ -173,7 +173,7 @@ static void sweep(struct gang__badges *badges, const struct gang_mem *mem)
     enum { FEW = 64 };
     if (badges->names.count < 2 * badges->swept + FEW)
         return;
-    for (size_t i = 0; i < badges->names.room; i++) {
+    for (size_t i = 0; i < badges->names.cap; i++) {
         struct gang__hash_link *next;
         for (struct gang__hash_link *n = badges->names.bucket[i]; n; n = next) {
             struct gang__badge *badge = badge_of_link(n);
@@ -255,7 +255,7 @@ void gang__badges_unbind(gang_request *q)
 
 void gang__badges_free(struct gang__badges *badges, const struct gang_mem *mem)
 {
-    for (size_t i = 0; i < badges->names.room; i++) {
+    for (size_t i = 0; i < badges->names.cap; i++) {
         struct gang__hash_link *next;
         for (struct gang__hash_link *n = badges->names.bucket[i]; n; n = next) {
             next = n->next;

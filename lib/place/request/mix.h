@@ -25,7 +25,7 @@ struct gang__ask {
 
 /* A declared mix, in one block of memory. Immutable; freed after a grace period. */
 struct gang__mix {
-    struct gang__spent spent;
+    struct gang__rcu_block spent;
     uint64_t version; /* from 1 */
     size_t count;
     struct gang__ask ask[];

@@ -309,10 +309,10 @@ static void compile_gpus(const struct gang_group_spec *s, struct gang__group *g)
     if (s->gpu_milli >= 1000) {
         g->devices = (uint32_t)(s->gpu_milli / 1000);
         g->share = 1000;
-        g->gpu_level = gang__level_for_gpus(g->devices);
+        g->gpu_level = gang__bucket_for_gpus(g->devices);
     } else if (s->gpu_milli) {
         g->share = (uint32_t)s->gpu_milli;
-        g->gpu_level = gang__level_for_share(g->share);
+        g->gpu_level = gang__bucket_for_share(g->share);
     } else if (s->gpu_memory_bytes) {
         g->gpu_memory = s->gpu_memory_bytes;
         g->gpu_level = 1;
@@ -469,7 +469,7 @@ static gang_result compile_group(const struct job *j, struct block *b,
     g->cores = g->cpu % 1000 ? 0 : (uint32_t)(g->cpu / 1000);
     g->pages = (uint64_t)((s->memory_bytes + GANG_PAGE_BYTES - 1) / GANG_PAGE_BYTES);
     compile_gpus(s, g);
-    g->cpu_level = gang__level_for_cpu(g->cpu);
+    g->cpu_level = gang__bucket_for_cpu(g->cpu);
     struct gang__rule *rules = take(b, s->label_count, sizeof(*rules));
     for (size_t i = 0; i < s->label_count; i++) {
         struct gang__rule rule = {take_text(b, s->labels[i].key),
@@ -567,7 +567,7 @@ static gang_result join_partitions(const struct job *j, gang_request *q)
         const struct gang_group_spec *group = at;
         if (!group->partition)
             continue;
-        q->group[i].partition = gang__partition_get(j->c, group->partition);
+        q->group[i].partition = gang__partition_intern(j->c, group->partition);
         if (!q->group[i].partition)
             return bad(j, GANG_ENOMEM, NULL, "out of memory");
     }

@@ -15,14 +15,14 @@ static uint32_t tasks_in_bucket(const struct gang__group *g, unsigned bucket)
 {
     enum { FIRST_CPU = 250, UNKNOWN = GANG_MAX_GPUS * 1000 };
     if (g->gpu_level) {
-        bool last = bucket + 1 == GANG__GPU_LEVELS;
+        bool last = bucket + 1 == GANG__GPU_BUCKETS;
         if (g->share == 1000)
             return (last ? GANG_MAX_GPUS : bucket + 1u - GANG__GPU_WHOLE) / g->devices;
         /* The bucket tells the largest part of a device, not how many there are. */
         return g->share ? GANG_MAX_GPUS * (1000 / g->share) / g->devices : UNKNOWN;
     }
-    unsigned level = bucket - GANG__GPU_LEVELS + 1;
-    if (g->cpu == 0 || level == GANG__CPU_LEVELS)
+    unsigned level = bucket - GANG__GPU_BUCKETS + 1;
+    if (g->cpu == 0 || level == GANG__CPU_BUCKETS)
         return UNKNOWN;
     uint64_t below = level < 2 ? 1 : (uint64_t)FIRST_CPU << (level - 2);
     return (uint32_t)((below - 1) / g->cpu);
@@ -39,10 +39,10 @@ void gang__eyes_open(struct gang__eyes *e, struct gang__plan *p, uint32_t group,
     e->by_index = !p->empty && !p->snap && nodes > GANG__FEW_NODES && !own;
     if (!e->by_index)
         return;
-    uint32_t classes = gang__load(&p->c->commit.class_count);
-    unsigned first = g->gpu_level ? gang__gpu_bucket(g->gpu_level) : gang__cpu_bucket(g->cpu_level);
-    unsigned end = g->gpu_level ? (unsigned)GANG__GPU_LEVELS : (unsigned)GANG__BUCKETS;
-    bool met[GANG__CLASSES] = {false};
+    uint32_t classes = gang__load(&p->c->commit.gpu_class_count);
+    unsigned first = g->gpu_level ? gang__gpu_row(g->gpu_level) : gang__cpu_row(g->cpu_level);
+    unsigned end = g->gpu_level ? (unsigned)GANG__GPU_BUCKETS : (unsigned)GANG__INDEX_ROWS;
+    bool met[GANG__GPU_CLASSES] = {false};
     /* From the emptiest down, as nodes go that are taken from: of a class that has nodes in one bucket, those
      * below, too, empty as they may be now. */
     for (unsigned bucket = end; bucket-- > first;) {
@@ -51,7 +51,7 @@ void gang__eyes_open(struct gang__eyes *e, struct gang__plan *p, uint32_t group,
                 (!met[k] && gang__index_empty(&p->c->commit, k, bucket)))
                 continue;
             met[k] = true;
-            if (e->pairs == GANG__CLASSES) {
+            if (e->pairs == GANG__GPU_CLASSES) {
                 e->by_index = false; /* of so many sorts that looking is no slower */
                 return;
             }
@@ -77,7 +77,7 @@ static uint32_t slots_of_word(uint32_t base, uint32_t first, uint32_t end)
 /* The leaves of the index that the pairs look at, in one chunk. */
 struct leaves {
     uint32_t chunk;
-    const struct gang__leaf *leaf[GANG__CLASSES];
+    const struct gang__leaf *leaf[GANG__GPU_CLASSES];
 };
 
 static void turn_to(const struct gang__eyes *e, struct leaves *l, uint32_t chunk)

@@ -25,8 +25,8 @@ struct gang__eyes {
     uint32_t pairs; /* buckets with nodes in them that may have room */
     struct {
         uint8_t class_id, bucket;
-    } pair[GANG__CLASSES];
-    uint32_t each[GANG__BUCKETS]; /* tasks that a node in a bucket can take at most */
+    } pair[GANG__GPU_CLASSES];
+    uint32_t each[GANG__INDEX_ROWS]; /* tasks that a node in a bucket can take at most */
 };
 
 /* `nodes`: of all domains together; few are looked at one by one. */

@@ -65,7 +65,7 @@ struct gang__fgd {
     size_t typicals, typical_room, p_room;
     struct gang__ask *own; /* what was learned */
     size_t owns, own_room;
-    struct access of_class[GANG__CLASSES];
+    struct access of_class[GANG__GPU_CLASSES];
     struct entry cache[1 << CACHE_LOG];
 };
 
@@ -73,7 +73,7 @@ void gang__fgd_free(struct gang__fgd *f, const struct gang_mem *mem)
 {
     if (!f)
         return;
-    for (unsigned i = 0; i < GANG__CLASSES; i++)
+    for (unsigned i = 0; i < GANG__GPU_CLASSES; i++)
         gang__release(mem, f->of_class[i].shape);
     gang__release(mem, f->typical);
     gang__release(mem, f->p);
@@ -107,7 +107,7 @@ static bool find_typical(struct gang__plan *p, struct gang__fgd *f, const struct
         f->p[i] = part / ((double)sum / (double)all);
         f->by_memory = f->by_memory || f->typical[i]->gpu_memory;
     }
-    for (unsigned i = 0; i < GANG__CLASSES; i++)
+    for (unsigned i = 0; i < GANG__GPU_CLASSES; i++)
         f->of_class[i].known = false;
     for (unsigned i = 0; i < 1 << CACHE_LOG; i++)
         f->cache[i].a = 0;
@@ -157,7 +157,7 @@ static bool begin(struct gang__plan *p)
 static const bool *access_of(struct gang__plan *p, struct gang__fgd *f, uint8_t class_id)
 {
     struct access *a = &f->of_class[class_id];
-    const char *model = gang__load(&p->c->commit.class[class_id])->model;
+    const char *model = gang__load(&p->c->commit.gpu_class[class_id])->model;
     if (a->known)
         return a->shape;
     if (!gang__grow(&p->c->mem, (void **)&a->shape, &a->room, f->typicals, sizeof(*a->shape))) {
@@ -258,7 +258,7 @@ static double fragment(struct gang__plan *p, struct gang__fgd *f, const struct s
 {
     uint8_t class_id = s->v->layout.class_id;
     if (s->gpus > CACHED_GPUS || f->by_memory ||
-        !gang__load(&p->c->commit.class[class_id])->model[0])
+        !gang__load(&p->c->commit.gpu_class[class_id])->model[0])
         return fragment_of_any(f, s);
     uint16_t part[CACHED_GPUS] = {0}; /* no device is as good as one of which nothing is free */
     for (unsigned i = 0; i < s->gpus; i++) {
@@ -318,7 +318,7 @@ static int64_t score(struct gang__plan *p, const struct gang__group *g, const st
     if (!choose)
         return gradient(before, fragment_after(p, &s, seat->gpus, seat->share));
     int64_t best = GANG__SCORE_OUT;
-    bool uniform = gang__load(&p->c->commit.class[v->layout.class_id])->model[0];
+    bool uniform = gang__load(&p->c->commit.gpu_class[v->layout.class_id])->model[0];
     uint16_t tried[GANG_MAX_GPUS];
     unsigned tries = 0;
     for (uint64_t left = gang__plan_devices(p, g, v); left; left &= left - 1) {

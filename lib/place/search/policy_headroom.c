@@ -43,7 +43,7 @@ struct worth {
     uint64_t weight; /* with the root of its size */
     uint64_t demand; /* milli-GPUs a task; by memory: a guess, half of each device */
     /* Do the devices of a class do? Asked once: of a class of one model. */
-    uint8_t suits[GANG__CLASSES];
+    uint8_t suits[GANG__GPU_CLASSES];
 };
 enum { UNASKED, NO, YES };
 
@@ -185,7 +185,7 @@ struct state {
 /* 0: it depends on the device. */
 static uint8_t suits(gang_cluster *c, struct worth *w, uint8_t class_id)
 {
-    const char *model = gang__load(&c->commit.class[class_id])->model;
+    const char *model = gang__load(&c->commit.gpu_class[class_id])->model;
     if (w->suits[class_id] == UNASKED && model[0])
         w->suits[class_id] = gang__class_suits(w->ask, model) ? YES : NO;
     return w->suits[class_id];
@@ -235,7 +235,7 @@ static int64_t value_of(struct gang__plan *p, struct gang__headroom *h, const st
     if (s->gpus == 0)
         return 0;
     if (s->gpus > CACHED_GPUS || h->by_memory ||
-        !gang__load(&p->c->commit.class[class_id])->model[0])
+        !gang__load(&p->c->commit.gpu_class[class_id])->model[0])
         return sum_of(p->c, h, s);
     uint16_t part[CACHED_GPUS] = {0};
     for (unsigned i = 0; i < s->gpus; i++) {

@@ -13,9 +13,9 @@
 struct search {
     struct gang__plan *p;
     uint32_t classes; /* that can hold the group */
-    uint8_t class_id[GANG__CLASSES];
-    bool alone;                   /* nodes have to be wholly free: */
-    uint8_t whole[GANG__CLASSES]; /* the lowest bucket in which one of the class can be */
+    uint8_t class_id[GANG__GPU_CLASSES];
+    bool alone;                       /* nodes have to be wholly free: */
+    uint8_t whole[GANG__GPU_CLASSES]; /* the lowest bucket in which one of the class can be */
     uint32_t group;
     const struct gang__group *g;
     const struct gang__scope *scope;
@@ -128,7 +128,7 @@ static int64_t walk_word(struct search *s, uint32_t class_id, unsigned bucket, u
         int64_t here = visit(s, slot);
         done += here;
         if (here == 0 && !s->p->met)
-            gang__index_mend(&s->p->c->commit, class_id, slot, bucket);
+            gang__index_repair(&s->p->c->commit, class_id, slot, bucket);
         s->p->met = false;
     }
     return done;
@@ -182,13 +182,13 @@ static void buckets_of(const struct search *s, unsigned *first, unsigned *end)
     if (g->gpu_level) {
         uint8_t level = g->gpu_level;
         if (s->at_least > 1 && g->share == 1000)
-            level = gang__level_for_gpus((uint64_t)s->at_least * g->devices);
-        *first = gang__gpu_bucket(level);
-        *end = GANG__GPU_LEVELS;
+            level = gang__bucket_for_gpus((uint64_t)s->at_least * g->devices);
+        *first = gang__gpu_row(level);
+        *end = GANG__GPU_BUCKETS;
     } else {
-        *first = gang__cpu_bucket(
-            s->at_least > 1 ? gang__level_for_cpu((uint64_t)s->at_least * g->cpu) : g->cpu_level);
-        *end = GANG__BUCKETS;
+        *first = gang__cpu_row(
+            s->at_least > 1 ? gang__bucket_for_cpu((uint64_t)s->at_least * g->cpu) : g->cpu_level);
+        *end = GANG__INDEX_ROWS;
     }
 }
 
@@ -197,8 +197,8 @@ static uint8_t lowest_whole(const struct search *s, uint32_t class_id)
 {
     unsigned first, end;
     buckets_of(s, &first, &end);
-    uint64_t whole = gang__load(&gang__load(&s->p->c->commit.class[class_id])->whole);
-    unsigned lowest = s->g->gpu_level ? 0 : (unsigned)GANG__GPU_LEVELS;
+    uint64_t whole = gang__load(&gang__load(&s->p->c->commit.gpu_class[class_id])->whole);
+    unsigned lowest = s->g->gpu_level ? 0 : (unsigned)GANG__GPU_BUCKETS;
     whole = (whole & ((UINT64_C(1) << end) - 1)) >> lowest << lowest;
     return whole ? (uint8_t)__builtin_ctzll(whole) : (uint8_t)end;
 }
@@ -252,7 +252,7 @@ static int64_t index_first(struct search *s)
         int64_t here = visit(s, next);
         done += here;
         if (here == 0 && !s->p->met)
-            gang__index_mend(&s->p->c->commit, next_class, next, next_bucket);
+            gang__index_repair(&s->p->c->commit, next_class, next, next_bucket);
         slot = next + 1;
     }
     return done;
@@ -267,7 +267,7 @@ enum { SLOT_BITS = 21 };
 static uint64_t place_in_order(struct search *s, const struct gang__node *node, int32_t policy)
 {
     const uint32_t mask = (1u << SLOT_BITS) - 1, slot = node->slot;
-    struct gang__layout layout = node->shape->layout;
+    struct gang__layout layout = node->type->layout;
     const uint64_t *was;
     if (s->p->snap && !s->p->empty) { /* without a view of each node */
         was = gang__snapshot_words(s->p->snap, slot);
@@ -277,7 +277,7 @@ static uint64_t place_in_order(struct search *s, const struct gang__node *node, 
             return (slot - s->p->start) & mask;
         was = gang__view_was(s->p, v);
     }
-    struct gang__levels levels = gang__levels_of(layout, was);
+    struct gang__buckets levels = gang__buckets_of(layout, was);
     uint64_t level = s->g->gpu_level ? levels.gpu : levels.cpu;
     if (s->p->snap && !s->p->empty && level < (s->g->gpu_level ? s->g->gpu_level : s->g->cpu_level))
         return NOWHERE;
@@ -341,7 +341,7 @@ static uint32_t emptiness(struct search *s, uint32_t slot)
     const uint64_t *now = gang__view_now(s->p, v);
     if (s->g->devices == 0)
         return (uint32_t)gang__head_cpu(now[GANG__WORD_HEAD]);
-    return gang__levels_of(v->layout, now).gpu;
+    return gang__buckets_of(v->layout, now).gpu;
 }
 
 /* The nodes of a domain, by emptiness up or down, or in slot order. */
@@ -389,12 +389,12 @@ static int64_t one_node(struct search *s)
     const struct gang__node *node = gang__plan_node(p, s->scope->slot);
     if (!node)
         return 0;
-    const struct gang__parts *parts =
-        gang__parts_of(node->shape, s->scope->level - GANG__LEVEL_PACKAGE);
+    const struct gang__inner_domains *parts =
+        gang__inner_domains_of(node->type, s->scope->level - GANG__LEVEL_PACKAGE);
     uint32_t i = s->scope->part;
     if (i >= parts->count)
         return 0;
-    p->within = gang__within_part(node->shape, parts, i);
+    p->within = gang__within_part(node->type, parts, i);
     int64_t done = visit_scope(s);
     p->within.on = false;
     return done;
@@ -430,7 +430,7 @@ static int64_t own_nodes(struct search *s)
 /* Classes of nodes that can hold the group, in this tier. */
 static void find_classes(struct search *s)
 {
-    uint32_t classes = gang__load(&s->p->c->commit.class_count);
+    uint32_t classes = gang__load(&s->p->c->commit.gpu_class_count);
     s->classes = 0;
     for (uint32_t k = 0; k < classes; k++)
         if (s->tiers.inner == 1 ? gang__class_matches(s->p->c, s->g, k)
@@ -663,16 +663,16 @@ static int64_t count_nodes(gang_cluster *c, uint32_t class_id, unsigned bucket, 
 
 bool gang__search_is_vain(gang_cluster *c, const struct gang__group *g, int64_t want)
 {
-    uint32_t classes = gang__load(&c->commit.class_count);
+    uint32_t classes = gang__load(&c->commit.gpu_class_count);
     int64_t most = 0;
     if (g->devices == 0 || g->share != 1000)
         return false;
     /* From the emptiest down, as nodes go that are taken from: none slips through. */
-    for (unsigned bucket = GANG__GPU_LEVELS; bucket-- > gang__gpu_bucket(g->gpu_level);) {
+    for (unsigned bucket = GANG__GPU_BUCKETS; bucket-- > gang__gpu_row(g->gpu_level);) {
         gang__hook(GANG__STEP_FIND);
         /* The last bucket is for all that have so many and more. */
         uint32_t gpus = bucket + 1u - GANG__GPU_WHOLE;
-        int64_t each = (bucket + 1 == GANG__GPU_LEVELS ? GANG_MAX_GPUS : gpus) / g->devices;
+        int64_t each = (bucket + 1 == GANG__GPU_BUCKETS ? GANG_MAX_GPUS : gpus) / g->devices;
         for (uint32_t k = 0; k < classes; k++)
             if (!gang__index_empty(&c->commit, k, bucket) && gang__class_matches(c, g, k))
                 most += each * count_nodes(c, k, bucket, want - most);

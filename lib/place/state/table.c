@@ -510,7 +510,7 @@ static gang_result audit_node(gang_cluster *c, const struct audit *t, const stru
                               struct gang_error *error)
 {
     uint64_t payload[GANG__MAX_WORDS];
-    const struct gang__shape *shape = node->shape;
+    const struct gang__node_type *shape = node->type;
     unsigned words = gang__word_count(shape->layout);
     gang__cell_read(&c->commit, node->slot, payload, words);
     for (unsigned i = 0; i < words; i++) {

@@ -30,8 +30,8 @@ static uint64_t *word_of(gang_snapshot *s, const struct gang__node *node, uint64
         return &gang__snapshot_words(s, GANG__POOL)[w];
     }
     if (w != GANG__WORD_HEAD)
-        *code = gang__code_of(node->shape->layout, w, true);
-    *capacity = node->shape->capacity[w];
+        *code = gang__code_of(node->type->layout, w, true);
+    *capacity = node->type->capacity[w];
     return &gang__snapshot_words(s, node->slot)[w];
 }
 
@@ -68,7 +68,7 @@ static bool take(gang_snapshot *s, const struct gang__node *node, uint64_t delta
     unsigned w = gang__delta_word(delta);
     code = pool                   ? GANG__OP_TAKE
            : w == GANG__WORD_HEAD ? GANG__OP_HEAD
-                                  : gang__code_of(node->shape->layout, w, false);
+                                  : gang__code_of(node->type->layout, w, false);
     if (!gang__op_fits(code, payload, *word))
         return false;
     *word = gang__op_apply(code, payload, *word);

@@ -33,7 +33,8 @@ bool gang__calendar_like(gang_sched *s, const int64_t need[GANG__FREE_KINDS], si
 }
 
 /* Milli-GPUs of one of these devices, at most. NO_SHARE: none of them has so much. */
-static int64_t most_of(const struct gang__group *g, const struct gang__shape *shape, uint64_t gpus)
+static int64_t most_of(const struct gang__group *g, const struct gang__node_type *shape,
+                       uint64_t gpus)
 {
     uint32_t most = NO_SHARE;
     for (; gpus; gpus &= gpus - 1) {
@@ -52,8 +53,8 @@ static int64_t gpus_at(const gang_sched *s, const struct gang__group *g,
     gang__rcu_enter();
     const struct gang__node *node = gang__node_at(s->cluster, (uint32_t)place->node);
     if (node && node->id == place->node) {
-        uint64_t may = gang__devices_of_models(g, node->shape, SIZE_MAX);
-        share = most_of(g, node->shape, place->any_devices ? may : may & place->gpus);
+        uint64_t may = gang__devices_of_models(g, node->type, SIZE_MAX);
+        share = most_of(g, node->type, place->any_devices ? may : may & place->gpus);
     }
     gang__rcu_leave();
     return (int64_t)g->devices * (share == NO_SHARE ? 1000 : share);
@@ -88,14 +89,14 @@ static bool read_kind(gang_sched *s, const gang_request *q, uint32_t slot, uint6
     struct gang__time_group *to = a->variant + a->kinds * a->groups;
     gang__rcu_enter();
     const struct gang__node *node = gang__node_at(s->cluster, slot);
-    bool other = node && node->shape->serial != *serial;
+    bool other = node && node->type->serial != *serial;
     for (size_t i = 0; other && i < a->groups; i++) {
         const struct gang__group *g = &q->group[a->group_of[i]];
-        *serial = node->shape->serial;
+        *serial = node->type->serial;
         to[i] = a->group[i];
         if (g->devices == 0 || g->share > 0)
             continue;
-        int64_t share = most_of(g, node->shape, gang__devices_of_models(g, node->shape, SIZE_MAX));
+        int64_t share = most_of(g, node->type, gang__devices_of_models(g, node->type, SIZE_MAX));
         to[i].need[GANG__FREE_GPU] =
             share == NO_SHARE ? MORE_THAN_ANY : share * (int64_t)g->devices;
     }

@@ -353,7 +353,7 @@ static gang_result copy_wanted(struct gang__asks_copy *c, const struct gang__req
 gang_result gang__asks_copy(struct gang__asks_copy *c, const gang_sched *from)
 {
     gang_result r = GANG_OK;
-    for (size_t i = 0; i < from->asks.room && r == GANG_OK; i++)
+    for (size_t i = 0; i < from->asks.cap && r == GANG_OK; i++)
         for (struct gang__hash_link *n = from->asks.bucket[i]; n && r == GANG_OK; n = n->next)
             r = copy_wanted(c, GANG__OF(struct gang__request_class, link, n)->of);
     return r;
@@ -398,7 +398,7 @@ struct gang__request_class *gang__asks_get(struct gang__asks_copy *c,
 
 void gang__asks_end(struct gang__asks_copy *c)
 {
-    for (size_t i = 0; i < c->of.room; i++)
+    for (size_t i = 0; i < c->of.cap; i++)
         while (c->of.bucket[i]) {
             struct entry *e = GANG__OF(struct entry, link, c->of.bucket[i]);
             gang__hash_remove(&c->of, &e->link);

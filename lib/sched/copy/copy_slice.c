@@ -26,7 +26,7 @@ static bool copy_column(gang_sched *s, struct gang__matrix *m, const struct gang
 
 static bool copy_columns(gang_sched *s, struct gang__matrix *m, const struct gang__matrix *from)
 {
-    for (size_t b = 0; b < from->columns.room; b++)
+    for (size_t b = 0; b < from->columns.cap; b++)
         for (const struct gang__hash_link *n = from->columns.bucket[b]; n; n = n->next)
             if (!copy_column(s, m, GANG__OF(struct gang__column, link, n)))
                 return false;
@@ -119,7 +119,7 @@ void gang__slices_occupied_as(gang_sched *to, const gang_sched *from)
     struct gang__matrix *m = to->slice.matrices;
     for (const struct gang__matrix *old = from->slice.matrices; old; old = old->next, m = m->next) {
         m->came = old->came;
-        for (size_t b = 0; b < old->columns.room; b++)
+        for (size_t b = 0; b < old->columns.cap; b++)
             for (const struct gang__hash_link *n = old->columns.bucket[b]; n; n = n->next) {
                 const struct gang__column *c = GANG__OF(struct gang__column, link, n);
                 gang__column_at(m, c->node)->occupies = c->occupies;

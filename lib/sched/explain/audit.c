@@ -320,7 +320,7 @@ static gang_result check_queue(struct audit *a, struct gang__queue_state *q)
                    sum->tasks, sum->running, sum->pending, sum->jobs, q->tasks, q->running,
                    q->pending, q->jobs);
     r = check_ready(a, q);
-    for (size_t b = 0; r == GANG_OK && b < q->users.room; b++)
+    for (size_t b = 0; r == GANG_OK && b < q->users.cap; b++)
         for (struct gang__hash_link *n = q->users.bucket[b]; n && r == GANG_OK; n = n->next)
             r = check_user(a, q, GANG__OF(struct gang__user, link, n));
     a->falls -= q->fall.count;

@@ -188,7 +188,7 @@ static gang_result check_leaf(const struct gang__queue_state *q, struct gang_err
 {
     if (!gang__set_is_sorted(&q->fall) || !gang__set_is_sorted(&q->shed))
         return gang__error(error, GANG_EINVAL, q->q->name, "who would fall first is out of order");
-    for (size_t b = 0; b < q->bins.room; b++)
+    for (size_t b = 0; b < q->bins.cap; b++)
         for (const struct gang__hash_link *n = q->bins.bucket[b]; n; n = n->next) {
             const struct gang__wait_class *bin = GANG__OF(struct gang__wait_class, link, n);
             if (!gang__set_is_sorted(&bin->units))

@@ -81,7 +81,7 @@ static void stay_free(struct gang__calendar_run *run, struct stay *x)
 
 static void stays_free(struct gang__calendar_run *run)
 {
-    for (size_t i = 0; i < run->stays.room; i++)
+    for (size_t i = 0; i < run->stays.cap; i++)
         while (run->stays.bucket[i])
             stay_free(run, GANG__OF(struct stay, link, run->stays.bucket[i]));
     gang__hash_free(&run->stays, &run->f->mem);

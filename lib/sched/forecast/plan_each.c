@@ -94,7 +94,7 @@ static int32_t tell_planned(struct telling *t, const struct gang__gang *u)
     item.end_ns = gang__calendar_end_from(t->s, u, u->calendar.planned_ns);
     t->count = 0;
     for (size_t i = 0; i < u->calendar.node_count; i++) {
-        gang_node_id node = gang__node_there(t->s->cluster, u->calendar.node[i]);
+        gang_node_id node = gang__node_id_at(t->s->cluster, u->calendar.node[i]);
         if (node != GANG_ID_NONE && !note_node(t, node))
             break;
     }
@@ -117,7 +117,7 @@ static int32_t tell_units(struct telling *t,
 static bool note_slot(uint32_t slot, void *user)
 {
     struct telling *t = user;
-    gang_node_id node = gang__node_there(t->s->cluster, slot);
+    gang_node_id node = gang__node_id_at(t->s->cluster, slot);
     return node == GANG_ID_NONE || note_node(t, node);
 }
 

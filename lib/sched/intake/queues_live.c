@@ -44,7 +44,7 @@ bool gang__config_root(gang_sched *s)
 
 static void free_users(gang_sched *s, struct gang__queue_state *q)
 {
-    for (size_t b = 0; b < q->users.room; b++)
+    for (size_t b = 0; b < q->users.cap; b++)
         while (q->users.bucket[b]) {
             struct gang__user *user = GANG__OF(struct gang__user, link, q->users.bucket[b]);
             gang__hash_remove(&q->users, &user->link);
@@ -58,7 +58,7 @@ static void free_qs(gang_sched *s, struct gang__queue_state *q)
 {
     if (!q)
         return;
-    for (size_t b = 0; b < q->bins.room; b++)
+    for (size_t b = 0; b < q->bins.cap; b++)
         while (q->bins.bucket[b]) {
             struct gang__wait_class *bin =
                 GANG__OF(struct gang__wait_class, link, q->bins.bucket[b]);
@@ -228,7 +228,7 @@ static bool make_qs(struct swap *w)
 static bool make_room(struct swap *w)
 {
     gang_sched *s = w->s;
-    for (size_t b = 0; b < s->asks.room; b++)
+    for (size_t b = 0; b < s->asks.cap; b++)
         for (struct gang__hash_link *n = s->asks.bucket[b]; n; n = n->next) {
             struct gang__request_class *ask = GANG__OF(struct gang__request_class, link, n);
             if (!gang__grow(&s->mem, (void **)&ask->take, &ask->take_room,
@@ -279,7 +279,7 @@ static void count_anew(struct gang__queue_state *q)
     q->barring = NULL;
     q->active = false;
     gang__order_init(q);
-    for (size_t b = 0; b < q->users.room; b++)
+    for (size_t b = 0; b < q->users.cap; b++)
         for (struct gang__hash_link *n = q->users.bucket[b]; n; n = n->next) {
             struct gang__user *user = GANG__OF(struct gang__user, link, n);
             memset(user->used, 0, GANG__DIMS * sizeof(*user->used));

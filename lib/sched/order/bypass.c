@@ -80,7 +80,7 @@ bool gang__bypass_on(gang_sched *s, const struct gang__gang *u)
     for (int64_t i = 0; i < u->place_count && !on; i++) {
         gang_node_id n = u->places[i].node;
         /* Of one that was removed the record stays for a while, longer or shorter: nobody could use that. */
-        on = has_bit(s, n, end) && gang__node_there(s->cluster, (uint32_t)n) == n;
+        on = has_bit(s, n, end) && gang__node_id_at(s->cluster, (uint32_t)n) == n;
     }
     return on;
 }

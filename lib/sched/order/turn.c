@@ -871,7 +871,7 @@ static void order_users(gang_sched *s, struct gang__queue_state *leaf,
         bin->next_moved = all;
         all = bin;
     }
-    for (size_t b = 0; b < leaf->users.room; b++)
+    for (size_t b = 0; b < leaf->users.cap; b++)
         for (struct gang__hash_link *at = leaf->users.bucket[b]; at; at = at->next) {
             struct gang__user *user = GANG__OF(struct gang__user, link, at);
             user->weight = weight_of(leaf->q, user->name);

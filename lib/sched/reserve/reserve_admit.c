@@ -161,7 +161,7 @@ static size_t domain_nodes(gang_sched *s, int32_t level, uint32_t index, uint32_
     gang__rcu_enter();
     for (uint32_t slot = 0; slot < s->calendar->end; slot++) {
         const struct gang__node *at = gang__node_at(s->cluster, slot);
-        if (at && at->domain[level] == index && gang__node_there(s->cluster, slot) != GANG_ID_NONE)
+        if (at && at->domain[level] == index && gang__node_id_at(s->cluster, slot) != GANG_ID_NONE)
             node[n++] = slot;
     }
     gang__rcu_leave();

@@ -72,7 +72,7 @@ static bool list_node(uint32_t slot, void *user)
 {
     struct listing *l = user;
     struct gang__reserves *all = l->s->reserve.all;
-    gang_node_id node = gang__node_there(l->s->cluster, slot);
+    gang_node_id node = gang__node_id_at(l->s->cluster, slot);
     if (!gang__grow(&l->s->mem, (void **)&all->node, &all->node_room, l->count + 1,
                     sizeof(*all->node)))
         return false;

@@ -39,9 +39,9 @@ void gang__column_lay(struct gang__column *c)
 /* All millicores, all devices, all cores: what is not lent of them is not asked about. */
 static void fill_column(struct gang__column *c, const struct gang__node *node)
 {
-    struct gang__layout layout = node->shape->layout;
+    struct gang__layout layout = node->type->layout;
     for (uint32_t i = 0; i < c->words; i++)
-        c->full[i] = i == GANG__WORD_HEAD           ? gang__head_cpu(node->shape->capacity[i])
+        c->full[i] = i == GANG__WORD_HEAD           ? gang__head_cpu(node->type->capacity[i])
                      : i == GANG__WORD_MEMORY       ? 0
                      : i < gang__first_core(layout) ? gang__shares_of(15, 1000)
                                                     : GANG__PAYLOAD;
@@ -52,7 +52,7 @@ static struct gang__column *new_column(gang_sched *s, gang_node_id id)
     struct gang__column *c = NULL;
     gang__rcu_enter();
     const struct gang__node *node = gang__node_of(s->cluster, id);
-    uint32_t words = node ? gang__first_amount(node->shape->layout) : 0;
+    uint32_t words = node ? gang__first_amount(node->type->layout) : 0;
     if (node)
         c = gang__zalloc(&s->mem, 1, sizeof(*c) + 3 * words * sizeof(*c->full));
     if (c) {
@@ -133,7 +133,7 @@ static bool drop_column(gang_sched *s, struct gang__matrix *m, struct gang__colu
 
 void gang__columns_sweep(gang_sched *s, struct gang__matrix *m)
 {
-    for (size_t b = 0; b < m->columns.room; b++)
+    for (size_t b = 0; b < m->columns.cap; b++)
         for (struct gang__hash_link *n = m->columns.bucket[b], *next; n; n = next) {
             struct gang__column *c = GANG__OF(struct gang__column, link, n);
             next = n->next;
@@ -144,7 +144,7 @@ void gang__columns_sweep(gang_sched *s, struct gang__matrix *m)
 
 void gang__columns_reset(struct gang__matrix *m, bool busy)
 {
-    for (size_t b = 0; b < m->columns.room; b++)
+    for (size_t b = 0; b < m->columns.cap; b++)
         for (struct gang__hash_link *n = m->columns.bucket[b]; n; n = n->next) {
             struct gang__column *c = GANG__OF(struct gang__column, link, n);
             memcpy(busy ? c->busy : c->row, c->full, c->words * sizeof(*c->full));
@@ -212,9 +212,8 @@ static int32_t collect_use(gang_node_id node, unsigned word, uint64_t payload, i
         return 1;
     gang__rcu_enter();
     const struct gang__node *n = gang__node_of(c->s->cluster, node);
-    enum gang__code code = word == GANG__WORD_HEAD || !n
-                               ? GANG__OP_TAKE
-                               : gang__code_of(n->shape->layout, word, false);
+    enum gang__code code =
+        word == GANG__WORD_HEAD || !n ? GANG__OP_TAKE : gang__code_of(n->type->layout, word, false);
     gang__rcu_leave();
     column->uses++;
     x->cpu += word == GANG__WORD_HEAD ? (int64_t)payload : 0;
@@ -378,7 +377,7 @@ void gang__sliced_bury(gang_sched *s, struct gang__matrix *m)
 /* Those that could not be given back stay held; nothing is known of them any more. */
 static void free_columns(gang_sched *s, struct gang__matrix *m)
 {
-    for (size_t b = 0; b < m->columns.room; b++)
+    for (size_t b = 0; b < m->columns.cap; b++)
         while (m->columns.bucket[b]) {
             struct gang__column *c = GANG__OF(struct gang__column, link, m->columns.bucket[b]);
             gang__hash_remove(&m->columns, &c->link);
@@ -456,7 +455,7 @@ static void close_node(gang_snapshot *v, uint32_t slot)
 static bool is_untouched(const struct gang__matrix *m, const struct gang__node *node,
                          const uint64_t *word)
 {
-    const struct gang__shape *shape = node->shape;
+    const struct gang__node_type *shape = node->type;
     unsigned cores = gang__first_core(shape->layout), amounts = gang__first_amount(shape->layout);
     bool gpus = (m->lent & GANG__LEND_GPU) != 0;
     if (gang__head_cpu(word[0]) != gang__head_cpu(shape->capacity[0]) || (gpus && shape->slices))

@@ -76,7 +76,7 @@ static bool occupy(gang_sched *s, struct gang__column *c)
 bool gang__slice_occupy(gang_sched *s)
 {
     for (struct gang__matrix *m = s->slice.matrices; m; m = m->next) {
-        for (size_t b = 0; m->came && b < m->columns.room; b++)
+        for (size_t b = 0; m->came && b < m->columns.cap; b++)
             for (struct gang__hash_link *n = m->columns.bucket[b]; n; n = n->next)
                 if (!occupy(s, GANG__OF(struct gang__column, link, n)))
                     return false;
@@ -96,7 +96,7 @@ bool gang__slice_occupied(const gang_sched *s)
 void gang__slice_vacate(gang_sched *s)
 {
     for (struct gang__matrix *m = s->slice.matrices; m; m = m->next) {
-        for (size_t b = 0; b < m->columns.room; b++)
+        for (size_t b = 0; b < m->columns.cap; b++)
             for (struct gang__hash_link *n = m->columns.bucket[b]; n; n = n->next)
                 GANG__OF(struct gang__column, link, n)->occupies = 0;
         m->came = true;
@@ -229,7 +229,7 @@ static gang_result check_row(struct gang__matrix *m, uint32_t row, bool busy,
 static gang_result check_columns(const gang_sched *s, struct gang__matrix *m,
                                  struct gang_error *error)
 {
-    for (size_t b = 0; b < m->columns.room; b++)
+    for (size_t b = 0; b < m->columns.cap; b++)
         for (struct gang__hash_link *n = m->columns.bucket[b]; n; n = n->next) {
             struct gang__column *c = GANG__OF(struct gang__column, link, n);
             struct gang_alloc_info info = GANG_ALLOC_INFO_INIT;

@@ -64,10 +64,10 @@ static size_t read_node(const gang_sched *s, uint32_t slot, uint64_t *serial,
     size_t count = 0;
     gang__rcu_enter();
     const struct gang__node *node = gang__node_at(s->cluster, slot);
-    if (node && node->shape->serial != *serial) {
-        *serial = node->shape->serial;
-        for (; count < node->shape->spec->gpu_count && count < GANG_MAX_GPUS; count++)
-            bytes[count] = node->shape->spec->gpus[count].memory_bytes;
+    if (node && node->type->serial != *serial) {
+        *serial = node->type->serial;
+        for (; count < node->type->spec->gpu_count && count < GANG_MAX_GPUS; count++)
+            bytes[count] = node->type->spec->gpus[count].memory_bytes;
     }
     gang__rcu_leave();
     return count;
@@ -153,7 +153,7 @@ void gang__memories_refresh(gang_sched *s)
         return;
     book_all(s, -1);
     take_up(s);
-    for (size_t b = 0; b < s->asks.room; b++)
+    for (size_t b = 0; b < s->asks.cap; b++)
         for (struct gang__hash_link *n = s->asks.bucket[b]; n; n = n->next) {
             struct gang__request_class *ask = GANG__OF(struct gang__request_class, link, n);
             if (!ask->by_memory)

@@ -26,7 +26,7 @@ static bool in_partition(const struct gang__node *node, const struct gang__parti
 
 static int64_t capacity_of(const struct gang__node *node, int32_t kind, const char *name)
 {
-    const struct gang__shape *shape = node->shape;
+    const struct gang__node_type *shape = node->type;
     if (kind == GANG_KIND_CPU)
         return (int64_t)shape->capacity[GANG__WORD_HEAD];
     if (kind == GANG_KIND_MEMORY)

@@ -35,7 +35,7 @@ bool gang__user_limits(gang_sched *s, const struct gang__gang *u, const int64_t 
     uint32_t count = gang__load(&s->cluster->nodes.kind_count);
     for (uint32_t k = 0; k < count; k++)
         kinds |= leaf->guarantee[k] != GANG__NO_BOUND && !s->excluded[k] ? UINT32_C(1) << k : 0;
-    for (size_t b = 0; b < leaf->users.room; b++)
+    for (size_t b = 0; b < leaf->users.cap; b++)
         for (struct gang__hash_link *n = leaf->users.bucket[b]; n; n = n->next) {
             const struct gang__user *other = GANG__OF(struct gang__user, link, n);
             gang__user_limit_add(dominant, other->used, s->total, kinds);

@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the command line reads: trace, cluster, queues, options. Errors name the file and the place in it."""
+
+import argparse
+import hashlib
+import json
+import lzma
+import math
+import os
+import shutil
+import sys
+import tempfile
+import zlib
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence
+
+from .. import __version__
+from ..case import load
+from ..cluster.cluster import Cluster
+from ..errors import GangError
+from ..files import open_bytes
+from ..enums import PolicyName
+from ..sim.options import NAMES
+from ..queues import Queues
+from ..sim.simulation import simulate
+from ..trace import Trace
+
+if TYPE_CHECKING:
+    from ..sim.result import Result
+
+
+class Wrong(Exception):
+    """Input that is wrong, with its place, in one line."""
+
+
+class Misused(Wrong):
+    """Arguments that make no sense."""
+
+
+class Run(NamedTuple):
+    """All that simulations need."""
+
+    cluster: Cluster
+    trace: Trace
+    queues: Optional[Queues]
+    policies: List[Optional[str]]
+    options: Dict[str, Any]  #: of :func:`simulate`, ``seed`` and ``until_s`` included
+    source: Dict[str, Any]  #: the trace's file: ``path``, ``sha256``, ``read`` (how)
+
+    def simulate(self, policy: Optional[str], bar: bool) -> "Result":
+        """Under one of the policies."""
+        try:
+            return simulate(self.cluster, self.trace, self.queues, policy, progress=bar, **self.options)
+        except GangError as error:
+            if error.path.startswith("jobs["):
+                raise Wrong("%s: %s" % (_name(self.source["path"]), error)) from None
+            raise
+
+    def told(self, policy: Optional[str], line: str) -> Dict[str, Any]:
+        """What run.json has, so that it can be run again."""
+        tree = None if self.queues is None else self.queues.to_dict()
+        made = {"gangsched": __version__, "command": line, "trace": self.source, "cluster": self.cluster.to_dict()}
+        options = {name: "inf" if value == math.inf else value for name, value in self.options.items()}
+        return {**made, "queues": tree, "policy": policy, "options": options}
+
+
+@contextmanager
+def about(place: str) -> Iterator[None]:
+    """Errors of what is read inside have the name of the file in front."""
+    try:
+        yield
+    except (GangError, Wrong) as error:
+        said, line = " ".join(str(error).split()), getattr(error, "line", 0)
+        # Where the error names a member, it does not say the line beside it.
+        raise Wrong("%s: %s" % (place, "line %d: %s" % (line, said) if line and "line %d" % line not in said else said)) from None
+    except OSError as error:
+        raise Wrong("%s: %s" % (place, error.strerror or error)) from None
+    except (EOFError, lzma.LZMAError, zlib.error) as error:
+        raise Wrong("%s: cannot be decompressed: %s" % (place, error)) from None
+    except UnicodeDecodeError as error:
+        raise Wrong("%s: byte %d is not UTF-8" % (place, error.start)) from None
+
+
+def _bytes(path: str) -> bytes:
+    """A file as it was before it was compressed, or standard input."""
+    if path != "-":
+        with open_bytes(path) as file:
+            return file.read()
+    with tempfile.NamedTemporaryFile() as copy:
+        shutil.copyfileobj(sys.stdin.buffer, copy)
+        copy.flush()
+        with open_bytes(copy.name) as file:
+            return file.read()
+
+
+def _name(path: str) -> str:
+    return "standard input" if path == "-" else path
+
+
+# ---- from arguments --------------------------------------------------------------------------
+
+
+def read(arguments: argparse.Namespace, policies: Sequence[Optional[str]]) -> Run:
+    """What the arguments say.
+
+    Raises:
+        Wrong: with file and place.
+    """
+    if arguments.trace == "-" and arguments.cluster == "-":
+        raise Misused("standard input is either the trace or the cluster")
+    options = _settings(arguments.set)
+    _known(policies)
+    case = _case(arguments)
+    cluster = _cluster(arguments, case)
+    queues = _queues(arguments, case)
+    how = {"format": arguments.format, "lenient": arguments.lenient, "most": arguments.most, "gpus_per_task": arguments.gpus_per_task}
+    trace, source = _trace(arguments.trace, how)
+    if arguments.default_queue is not None:
+        options["default_queue"] = arguments.default_queue
+    options["seed"] = arguments.seed or 0
+    if arguments.until is not None:
+        options["until_s"] = arguments.until
+    return Run(cluster, trace, queues, list(policies), options, source)
+
+
+def _known(policies: Sequence[Optional[str]]) -> None:
+    for policy in policies:
+        if policy is not None and policy not in PolicyName.words():
+            raise Misused("--policy %s: policies are %s" % (policy, ", ".join(PolicyName.words())))
+
+
+def _settings(given: Sequence[str]) -> Dict[str, Any]:
+    """``name=value``, where the value is JSON or a word."""
+    found: Dict[str, Any] = {}
+    for one in given:
+        name, equals, text = one.partition("=")
+        if not equals or name not in NAMES:
+            raise Misused("--set %s: %s" % (one, "NAME=VALUE is wanted" if not equals else "there is no option '%s'" % name))
+        try:
+            found[name] = json.loads(text)
+        except ValueError:
+            found[name] = _endless(text)
+    return found
+
+
+def _endless(value: Any) -> Any:
+    """JSON has no infinity; "inf" stands for it."""
+    return math.inf if value == "inf" else value
+
+
+def _case(arguments: argparse.Namespace) -> Optional[Dict[str, Any]]:
+    """The case that is the cluster's file; None: it is none."""
+    path = arguments.cluster
+    if path is None:
+        return None
+    stem = path
+    for ending in (".gz", ".bz2", ".xz"):
+        stem = stem[: -len(ending)] if stem.endswith(ending) else stem
+    if stem.endswith(".csv"):
+        return None
+    with about(_name(path)):
+        return load_bytes(_bytes(path))
+
+
+def load_bytes(content: bytes) -> Dict[str, Any]:
+    """A JSON object.
+
+    Raises:
+        GangError: it is none.
+    """
+    text = content.decode("utf-8-sig")
+    # load() would take what does not begin with a brace for a path.
+    return load(text if text.lstrip()[:1] in ("{", "[") else "[%s]" % text if text.strip() else "[]")
+
+
+def _cluster(arguments: argparse.Namespace, case: Optional[Mapping[str, Any]]) -> Cluster:
+    shape = {name: getattr(arguments, name) for name in ("gpus", "cpus", "mem_gib", "gpu_model", "racks")}
+    shape = {name: value for name, value in shape.items() if value is not None}
+    if arguments.cluster is not None:
+        if arguments.nodes is not None or shape:
+            other = next(iter(shape)).replace("_", "-") if arguments.nodes is None else "nodes"
+            raise Misused("--cluster tells the nodes: --%s does not go with it" % other)
+        with about(_name(arguments.cluster)):
+            if case is None:
+                return Cluster.from_csv(arguments.cluster)
+            if not case.get("nodes"):
+                raise GangError("there are no nodes")
+            return Cluster.from_json(case)
+    if arguments.nodes is None:
+        raise Misused("which machines? --cluster FILE, or --nodes N")
+    with about("--nodes %d" % arguments.nodes):
+        return Cluster.uniform(arguments.nodes, **shape)
+
+
+def _queues(arguments: argparse.Namespace, case: Optional[Mapping[str, Any]]) -> Optional[Queues]:
+    if arguments.queues is not None:
+        with about(arguments.queues):
+            tree = Queues(load_bytes(_bytes(arguments.queues)))
+            if not len(tree):
+                raise GangError("there are no queues")
+            return tree
+    if case is not None and case.get("queues"):
+        with about(_name(arguments.cluster)):
+            return Queues(case)
+    return None
+
+
+def _trace(path: str, how: Mapping[str, Any]) -> Any:
+    """The trace, and what run.json has of it."""
+    with about(_name(path)):
+        content = _bytes(path)
+        options = dict(how)
+        trace = Trace.from_text(content, options.pop("format"), **options)
+    source = {"path": path if path == "-" else os.path.abspath(path), "sha256": hashlib.sha256(content).hexdigest(), "read": dict(how)}
+    return trace, source
+
+
+# ---- from what was written -------------------------------------------------------------------
+
+
+#: What run.json tells already.
+_TOLD = ("cluster", "nodes", "gpus", "cpus", "mem_gib", "gpu_model", "racks", "queues", "default_queue", "seed", "until", "set",
+         "format", "lenient", "most", "gpus_per_task")
+
+
+def written(arguments: argparse.Namespace, policies: Sequence[Optional[str]]) -> Run:
+    """What ``--out`` wrote: the same run again, or under these policies.
+
+    Raises:
+        Wrong: it is no such folder; the trace is another one now.
+    """
+    place = os.path.join(arguments.trace, "run.json")
+    for name in _TOLD:
+        if getattr(arguments, name) not in (None, False, 0, []):
+            raise Misused("%s tells the run: --%s does not go with it" % (place, name.replace("_", "-")))
+    with about(place):
+        told = load_bytes(_bytes(place))
+        try:
+            source, options = told["trace"], {name: _endless(value) for name, value in told["options"].items()}
+            path, digest, how = source["path"], source["sha256"], dict(source["read"])
+            cluster = Cluster.from_json(told["cluster"])
+            queues = Queues(told["queues"]) if told["queues"] is not None else None
+            wanted = list(policies) or [told["policy"]]
+        except (KeyError, TypeError, AttributeError) as error:
+            raise Wrong("not what --out writes (%s)" % error) from None
+    _known(wanted)
+    if path == "-":
+        raise Wrong("%s: the trace came from standard input, and cannot be read again" % place)
+    trace, now = _trace(path, how)
+    if now["sha256"] != digest:
+        raise Wrong("%s: has changed since %s was written" % (path, place))
+    return Run(cluster, trace, queues, wanted, options, source)

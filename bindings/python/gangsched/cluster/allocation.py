@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A committed grant: tasks, their nodes, devices and cores; and why there is none."""
+
+import json
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Optional, Type
+
+from .._native import WRITE, Writer, ffi, lib, new
+from ..enums import HostsFormat
+from ..errors import GangError, Stale, check, new_error
+
+if TYPE_CHECKING:
+    from .cluster import Cluster
+
+
+class Explanation(Mapping[str, Any]):
+    """Why something fits or does not: the members of gang_request_write_why(), as they are.
+
+    ``str(e)`` is one English line. Plain data, of any thread.
+    """
+
+    def __init__(self, data: Mapping[str, Any]) -> None:
+        self._data = dict(data)
+
+    def __getitem__(self, key: str) -> Any:
+        return self._data[key]
+
+    def __iter__(self) -> Any:
+        return iter(self._data)
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    @property
+    def answer(self) -> str:
+        """``"fits now"``, ``"not now"`` or ``"never"``."""
+        return str(self._data.get("answer", ""))
+
+    @property
+    def text(self) -> str:
+        """One English line."""
+        return str(self._data.get("text", ""))
+
+    def __str__(self) -> str:
+        return self.text or self.answer
+
+    def __repr__(self) -> str:
+        return "Explanation(%r)" % str(self)
+
+
+class Allocation:
+    """What :meth:`gangsched.Cluster.allocate` gave. It lives in the cluster, until it is released.
+
+    ``with cluster.allocate(...) as a:`` releases it at the end. Calls on it take the cluster's lock.
+    """
+
+    def __init__(self, cluster: "Cluster", number: int) -> None:
+        self.cluster = cluster
+        #: the id in the library, never used again
+        self.id = number
+
+    def __repr__(self) -> str:
+        try:
+            info = self.info()
+        except (Stale, GangError):
+            return "<Allocation %#x, released>" % self.id
+        return "<Allocation %#x: %d tasks, %g GPUs>" % (self.id, info["tasks"], info["gpus"])
+
+    def __enter__(self) -> "Allocation":
+        return self
+
+    def __exit__(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        if not self.cluster.closed and self.alive:
+            self.release()
+
+    @property
+    def alive(self) -> bool:
+        """True until it is released."""
+        try:
+            self.info()
+            return True
+        except Stale:
+            return False
+
+    def info(self) -> Dict[str, Any]:
+        """Totals: ``tasks``, ``min``, ``count``, ``cpus`` (cores), ``mem_mib``, ``gpus`` (devices). O(tasks).
+
+        Raises:
+            Stale: it was released.
+        """
+        out = new("gang_alloc_info")
+        with self.cluster._held() as cluster:
+            check(lib.gang_alloc_get(cluster, self.id, out), what="allocation")
+        return {
+            "tasks": out.tasks,
+            "min": out.min,
+            "count": out.count,
+            "cpus": out.cpu_milli / 1000,
+            "mem_mib": out.memory_bytes / 2**20,
+            "gpus": out.gpu_milli / 1000,
+        }
+
+    @property
+    def tasks(self) -> List[Dict[str, Any]]:
+        """One dict a task: ``task``, ``group``, ``node``, ``cpu_milli``, ``memory_bytes``, ``gpus`` (numbers of devices), ``share``, ``cores``, and as
+        far as they are known ``pci``, ``uuids``, ``cpuset``, ``nodeset``. O(tasks)."""
+        writer = Writer()
+        with self.cluster._held() as cluster:
+            result = lib.gang_alloc_write_json(cluster, self.id, WRITE, writer.user)
+        writer.settle()
+        check(result, what="allocation")
+        found: List[Dict[str, Any]] = json.loads(writer.value())["tasks"]
+        return found
+
+    @property
+    def nodes(self) -> List[str]:
+        """Names of its nodes, each once, in the order of its tasks."""
+        return list(dict.fromkeys(task["node"] for task in self.tasks))
+
+    def hosts(self, format: str = "plain", group: int = -1) -> str:
+        """Where each rank runs, for who starts the processes.
+
+        Args:
+            format: ``plain`` (machine file), ``horovod`` (``-H``), ``mpi`` (hostfile), ``rankfile``.
+            group: index of a group; -1: all.
+        """
+        number = HostsFormat.number_of(format, "format")
+        writer = Writer()
+        with self.cluster._held() as cluster:
+            result = lib.gang_alloc_write_hosts(cluster, self.id, group, number, WRITE, writer.user)
+        writer.settle()
+        check(result, what="allocation")
+        return writer.value()
+
+    def grow(self, tasks: int = 1, group: int = -1) -> int:
+        """Add up to so many tasks, one by one, until the group has its ``count``.
+
+        Returns:
+            The number that was added, at least 1.
+
+        Raises:
+            DoesNotFit: none fits now.
+            OutOfRange: it has its ``count``.
+        """
+        granted, error = ffi.new("int64_t *"), new_error()
+        with self.cluster._working() as worker:
+            result = lib.gang_alloc_grow(worker, self.id, group, tasks, granted, error)
+            scorer = self.cluster._scorer_of(self.id)
+            if scorer is not None:
+                scorer.settle()
+        check(result, error)
+        return int(granted[0])
+
+    def shrink(self, tasks: Iterable[int]) -> None:
+        """Give back named tasks (``task`` of :attr:`tasks`), all in one step.
+
+        Raises:
+            DoesNotFit: it would fall below its minimum; release it instead.
+            NotFound: no such task.
+        """
+        numbers, error = [int(task) for task in tasks], new_error()
+        with self.cluster._working() as worker:
+            result = lib.gang_alloc_shrink(worker, self.id, ffi.new("int64_t[]", numbers), len(numbers), error)
+        check(result, error)
+
+    def release(self) -> None:
+        """Give back everything and end it, in one step.
+
+        Raises:
+            Stale: that was done before.
+        """
+        with self.cluster._working() as worker:
+            check(lib.gang_alloc_free(worker, self.id), what="allocation")
+            self.cluster._forget(self.id)
+
+    def explain(self, group: int = -1) -> List[str]:
+        """Why it can or cannot grow: one English line for each group that has fewer tasks than its ``count``.
+
+        Raises:
+            OutOfRange: all have.
+        """
+        return self.cluster._explain_growth(self.id, group)

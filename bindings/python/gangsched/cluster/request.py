@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a job needs: task groups, minima, constraints, a policy."""
+
+import weakref
+from typing import Any, Callable, Dict, Iterator, Mapping, Optional
+
+from .._native import Call, callback, ffi, lib
+from ..case import Case, job_dict
+from ..errors import InvalidArgument, check, new_error
+from ..handle import Box
+
+#: Scores candidate nodes for one task of a group: ``score(group, candidates) -> scores``, the highest wins.
+Score = Callable[[int, Any], Any]
+
+
+class Request(Mapping[str, Any]):
+    """A request, by value: it can be used on any cluster, any number of times, by any thread.
+
+    The members are those of a job in the JSON format (ARCHITECTURE.md, "Formats"). A request of one group may
+    be written flat::
+
+        Request(count=16, gpu=1, cpu=8, mem_mib=65536, same="rack")
+        Request(tasks=[{"name": "ps", "count": 2, "cpu": 4}, {"name": "worker", "count": 8, "gpu": 1}])
+
+    Units: ``cpu`` cores (decimals allowed), ``mem_mib`` MiB, ``gpu`` devices (below 1: a share of one).
+
+    Args:
+        spec: a dict of them; keywords come before it.
+        score: with it nodes are chosen by a function of yours (policy ``host``)::
+
+                def emptiest(group, candidates):      # a numpy record array, one row a node
+                    return candidates["gpus_free"]    # the highest is taken; least int64: never
+
+            The fields are those of ``struct gang_candidate``. It is called while nodes are searched, on the
+            thread of the call, and must not change the cluster. What it raises ends the call, which changes
+            nothing, and comes out of it.
+    """
+
+    def __init__(
+        self, spec: Optional[Mapping[str, Any]] = None, *, score: Optional[Score] = None, **keywords: Any
+    ) -> None:
+        self._job = job_dict(spec, keywords)
+        #: whether the caller knows of `tasks`
+        self._flat = "tasks" not in {**(spec or {}), **keywords}
+        self.score: Optional[Score] = spec.score if isinstance(spec, Request) and score is None else score
+
+    def __getitem__(self, key: str) -> Any:
+        return self._job[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._job)
+
+    def __len__(self) -> int:
+        return len(self._job)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __repr__(self) -> str:
+        return "Request(%s)" % ", ".join("%s=%r" % item for item in self._job.items() if item[0] != "name")
+
+    def __reduce__(self) -> Any:
+        return _again, (self._job, self.score)
+
+
+def _again(job: Dict[str, Any], score: Optional[Score]) -> Request:
+    return Request(job, score=score)
+
+
+class Scorer(Call):
+    """The border between gang_score_fn and a function of Python."""
+
+    def __init__(self, score: Score) -> None:
+        super().__init__()
+        self.score = score
+
+
+@callback(failed=lib.GANG_EINVAL)
+def gangsched_py_place_score(group: int, rows: Any, size: int, count: int, scores: Any, user: Any) -> int:
+    import numpy
+
+    scorer: Scorer = ffi.from_handle(user)
+    names = ["node", "cpu_free", "memory_free", "gpu_free", "gpus_free", "tasks"]
+    kind = numpy.dtype(
+        {"names": names, "formats": ["u8"] + ["i8"] * 5, "offsets": [8 * i for i in range(6)], "itemsize": size}
+    )
+    candidates = numpy.frombuffer(ffi.buffer(rows, size * count), dtype=kind).copy()
+    out = numpy.frombuffer(ffi.buffer(scores, 8 * count), dtype=numpy.int64)
+    found = numpy.asarray(scorer.score(group, candidates))
+    if found.shape != (count,):
+        raise InvalidArgument("score() must give one number for each of %d candidates" % count)
+    if found.dtype.kind == "f":
+        found = numpy.nan_to_num(found, nan=-(2.0**63), posinf=2.0**62, neginf=-(2.0**63))
+    out[:] = found
+    return 0
+
+
+class Compiled:
+    """A request that a cluster has checked; given up when this goes."""
+
+    def __init__(self, box: Box, scorer: Optional[Scorer]) -> None:
+        self.pointer = box.pointer
+        self.scorer = scorer
+        weakref.finalize(self, box.release).atexit = False
+
+
+def compile_for(cluster: Box, request: Request, frame: Mapping[str, Any]) -> Compiled:
+    """Check a request for a cluster.
+
+    Args:
+        frame: levels and kinds of the cluster, which the reader wants to know.
+
+    Raises:
+        InvalidArgument, OutOfRange, NotFound, ParseError: with the path, e.g. ``tasks[1].gpu``.
+    """
+    prefix = "jobs[0] tasks[0]" if request._flat else "jobs[0]"
+    case = Case({**frame, "jobs": [dict(request)]}, path_prefix=prefix)
+    spec = ffi.new("struct gang_request_spec *", case.c.jobs[0].request)
+    scorer = None
+    if request.score is not None:
+        scorer = Scorer(request.score)
+        spec.policy = lib.GANG_POLICY_HOST
+        spec.score = lib.gangsched_py_place_score
+        spec.score_user = scorer.user
+    out, error = ffi.new("gang_request **"), new_error()
+    check(lib.gang_request_new(cluster.pointer, spec, out, error), error)
+    return Compiled(Box(out[0], lib.gang_request_put, cluster), scorer)

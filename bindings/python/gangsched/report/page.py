@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run, or several beside each other, as one HTML page that needs nothing else: no network, no script.
+
+::
+
+    gs.simulate(cluster, trace).report("run.html")
+    gangsched.report.write(gs.compare(["fifo", "sjf"], cluster, trace), "policies.html")
+"""
+
+import os
+from html import escape
+from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Sequence, Tuple, Union
+
+from . import charts
+from . import setup
+from . import tables
+from ..errors import InvalidArgument
+from ..files import writer_for
+from .style import CSS
+from .waits import waits, worst
+from .words import has_gpus, number, part, span
+
+if TYPE_CHECKING:
+    from ..sim.result import Result
+
+Results = Union["Result", Mapping[str, "Result"]]
+
+
+def write(results: Results, path: "Union[str, os.PathLike[str]]", **options: Any) -> None:
+    """Write the page to a file, compressed if its name ends in ``.gz``.
+
+    Args:
+        results: a :class:`Result`; or several by label, as :func:`compare` gives them.
+        options: as of :func:`html`.
+
+    Raises:
+        InvalidArgument: of no result. OSError: the file cannot be written.
+    """
+    content = html(results, **options).encode("utf-8", "replace")  # whole before the file is touched
+    with writer_for(path) as file:
+        file.write(content)
+
+
+def html(results: Results, *, title: Optional[str] = None, worst_waits: int = 8, command: Optional[str] = None) -> str:
+    """The page as text. The same results give the same page. O(jobs + allocations), and a second run of the
+    simulation for ``worst_waits``.
+
+    Args:
+        title: above it all; None: one that says what it is.
+        worst_waits: so many of the jobs that waited longest are listed, with the reason; 0: none, and nothing is
+            run again, so that it does not tell why jobs were refused either.
+        command: the command line that made it, to be told on the page.
+
+    Raises:
+        InvalidArgument: of no result.
+    """
+    if isinstance(results, Mapping):
+        if not results:
+            raise InvalidArgument("a report of no result")
+        if len(results) > 1:
+            return _page(title or "Policies compared", _compared(results, command))
+        ((label, result),) = results.items()
+        return _page(title or "Simulation: %s" % label, _one(result, worst_waits, command))
+    return _page(title or "Simulation", _one(results, worst_waits, command))
+
+
+def _page(title: str, body: Sequence[str]) -> str:
+    head = '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+    head += '<meta name="viewport" content="width=device-width,initial-scale=1"><meta name="color-scheme" content="light dark">'
+    head += "<title>%s</title><style>%s</style></head>\n" % (escape(title), CSS)
+    return "%s<body><main><h1>%s</h1>\n%s\n</main></body></html>\n" % (head, escape(title), "\n".join(body))
+
+
+def _section(title: str, *body: str, note: str = "") -> str:
+    said = '<p class="note">%s</p>' % escape(note) if note else ""
+    return "<section><h2>%s</h2>%s%s</section>" % (escape(title), said, "".join(body))
+
+
+# ---- one run ---------------------------------------------------------------------------------
+
+
+def _one(result: "Result", count: int, command: Optional[str]) -> List[str]:
+    out = ['<p class="lead">%s</p>' % escape(setup.sentence(result)), _interrupted({"": result}), _tiles(result)]
+    out += _over_time({"": result})
+    out.append(_distributions(result))
+    out += _gantt(result, "Who was where", {"": result})
+    out.append(_section("By queue", tables.groups(result, "queue")))
+    out.append(_section("By user", tables.groups(result, "user")))
+    if has_gpus(result):
+        out.append(_section("By GPU model", tables.models(result)))
+    if result.summary()["refused"] and count > 0:
+        out.append(_section("Refused, and why", tables.refused(result)))
+    if count > 0:
+        out.append(_worst(result, count))
+    out.append(_section("All numbers, and what they are", tables.definitions(result)))
+    out.append(_section("What was simulated", setup.machines(result), setup.queues(result), setup.options({"": result})))
+    out.append(_section("To do it again", setup.again({"": result}, command)))
+    return [one for one in out if one]
+
+
+def _interrupted(results: Mapping[str, "Result"]) -> str:
+    stopped = [label for label, result in results.items() if result.interrupted]
+    if not stopped:
+        return ""
+    who = "This run was" if stopped == [""] else "%s: this was" % ", ".join(stopped)
+    return '<p class="warn">%s interrupted: it is what had happened until then.</p>' % escape(who)
+
+
+def _tiles(result: "Result") -> str:
+    summary = result.summary()
+    wait, jct, slow = summary["wait_s"], summary["jct_s"], summary["bounded_slowdown"]
+    left = [("%s %s" % (number(summary[key]), key)) for key in ("failed", "refused", "unfinished") if summary[key]]
+    shown = [
+        ("jobs done", number(summary["jobs"]), ", ".join(left) or "all that were submitted"),
+        ("mean wait", span(wait["mean"]), "half %s or less, 1 %% over %s" % (span(wait["p50"]), span(wait["p99"]))),
+        ("mean completion time", span(jct["mean"]), "half %s or less" % span(jct["p50"])),
+        ("mean bounded slowdown", number(slow["mean"]), "half %s or less" % number(slow["p50"])),
+    ]
+    kind = "gpu" if has_gpus(result) else "cpu"
+    other = "cores %s" % part(summary["cpu_utilisation"]) if kind == "gpu" else "memory %s" % part(summary["memory_utilisation"])
+    shown.append(("%s utilisation" % kind.upper(), part(summary[kind + "_utilisation"]), other))
+    shown.append(("makespan", span(summary["makespan_s"]), "first submission to last end"))
+    good = ", ".join("%s %s%s" % (number(summary[key + "s"]), key, "" if summary[key + "s"] == 1 else "s") for key in ("preemption", "failure"))
+    shown.append(("goodput", part(summary["goodput"]), good))
+    shown.append(("fairness (Jain)", number(summary["jain"]), "1 is equal between users"))
+    tile = '<div class="tile"><b>%s</b><span>%s</span><small>%s</small></div>'
+    return '<div class="tiles">%s</div>' % "".join(tile % tuple(escape(word) for word in row[1::-1] + row[2:]) for row in shown)
+
+
+# ---- over time -------------------------------------------------------------------------------
+
+
+def bounds(results: Mapping[str, "Result"]) -> Any:
+    """From the first submission to the last end; to where it stopped, if jobs are left."""
+    import numpy
+
+    begins, ends = [], []
+    for result in results.values():
+        submit, end = result.column("submit_s"), result.column("end_s")
+        begins.append(float(submit.min()) if len(submit) else 0.0)
+        over = len(end) > 0 and result.info.ended == result.info.jobs and bool(numpy.isfinite(end).any())
+        ends.append(float(numpy.nanmax(end)) if over else result.info.now_s)
+    begin = min(begins)
+    return begin, max(max(ends), begin + 1e-9)
+
+
+def _over_time(results: Mapping[str, "Result"]) -> List[str]:
+    import numpy
+
+    if any(not len(result._samples) for result in results.values()):
+        return []
+    begin, end = bounds(results)
+    edges = numpy.linspace(begin, end, charts.BINS + 1)
+    middle = (edges[:-1] + edges[1:]) / 2 - begin
+    used: List[charts.Series] = []
+    jobs: List[charts.Series] = []
+    for label, result in results.items():
+        table = result.timeline
+        at = table.at_s.to_numpy()
+        used += _used(result, table, at, edges, middle, label)
+        waiting = charts.mean_over(at, table.pending.to_numpy(), edges)
+        most = charts.most_over(at, table.pending.to_numpy(), edges)
+        jobs.append(charts.Series(label or "waiting (band: the most at one time)", middle, waiting, high=most if not label else None))
+        if not label:
+            jobs.append(charts.Series("running", middle, charts.mean_over(at, table.running.to_numpy(), edges)))
+    span_s = end - begin
+    top = max((float((one.y if one.high is None else one.high).max()) for one in jobs), default=1.0)
+    kind = "GPUs" if all(has_gpus(result) for result in results.values()) else "cores"
+    first = charts.over_time(used, span_s, 1.0, "utilisation over time", percent=True)
+    second = charts.over_time(jobs, span_s, max(top, 1.0) * 1.05, "jobs over time")
+    note = "Parts of all there is, in use; means over %s." % span(span_s / charts.BINS)
+    if "" not in results:
+        note = "Part of the %s in use; means over %s." % (kind, span(span_s / charts.BINS))
+    return [_section("Utilisation", first, note=note), _section("Queue length" if "" in results else "Jobs that wait", second)]
+
+
+def _used(result: "Result", table: Any, at: Any, edges: Any, middle: Any, label: str) -> List[charts.Series]:
+    """Parts in use: of one result each kind, of several the one that counts."""
+    kinds = [("gpus", "GPUs"), ("cpus", "cores"), ("mem_mib", "memory")]
+    kinds = [(key, said) for key, said in kinds if result.capacity[key] > 0]
+    found = []
+    for i, (key, said) in enumerate(kinds if not label else kinds[:1]):
+        mean = charts.mean_over(at, table[key].to_numpy(), edges) / result.capacity[key]
+        if i > 0 and not mean.any():  # nobody asked for any
+            continue
+        found.append(charts.Series(label or said, middle, mean, "area" if i == 0 and not label else "line"))
+    return found
+
+
+# ---- waits -----------------------------------------------------------------------------------
+
+
+def _distributions(result: "Result") -> str:
+    import numpy
+
+    wait = waits(result)
+    there = numpy.isfinite(wait)
+    if not there.any():
+        return ""
+    if not wait[there].max() > 0:
+        return _section("Waits", "<p>Nobody waited.</p>")
+    codes, words = ranked(result, "queue")
+    values, shown = {"all jobs": wait[there]}, [charts.PLAIN]
+    if 1 < len(words) <= 8:
+        values.update({word: wait[there & (codes == code)] for code, word in enumerate(words)})
+        shown += range(len(words))
+    waiting = int(numpy.isnan(result.column("start_s")[there]).sum())
+    note = "The part of the jobs that had started after so long."
+    if waiting:
+        note += " The %s that still wait count with what they have waited so far." % number(waiting)
+    return _section("Waits", charts.cdf(values, "wait", shown), note=note)
+
+
+def _worst(result: "Result", count: int) -> str:
+    listed = worst(result, count)
+    if not listed:
+        return ""
+    note = "The reason is that of half way through the wait; of those that still wait, of the end."
+    return _section("Longest waits, and why", tables.waited(result, listed), note=note)
+
+
+def _gantt(result: "Result", title: str, among: Mapping[str, "Result"]) -> List[str]:
+    """Who was where, on the time axis that all of them share."""
+    import numpy
+
+    from ..viz.lanes import lanes
+
+    if not len(result._allocations):
+        return []
+    shown = lanes(result)
+    if not len(shown.low):
+        return []
+    begin, end = bounds(among)
+    stop = numpy.where(numpy.isnan(shown.end_s), result.info.now_s, shown.end_s)
+    by = "queue" if len(ranked(result, "queue")[1]) > 1 else "user"
+    codes, words = ranked(result, by)
+    boxes = charts.Boxes(
+        shown.begin_s - begin, numpy.minimum(stop, end) - begin, shown.low, shown.high, codes[shown.job], shown.job, shown.nodes, shown.total
+    )
+    what = "devices" if has_gpus(result) else "cores"
+    drawn = charts.gantt(boxes, result.names, end - begin, "who was where")
+    said = words if 1 < len(words) <= 10 else []
+    note = "%s %s of %s nodes, a lane each; coloured by %s%s. What is blank was free." % (
+        number(shown.total), what, number(len(shown.nodes)), by, "" if len(words) <= 10 else " (of %s, colours repeat)" % number(len(words)))
+    return [_section(title, drawn, charts.legend(said) if said else "", note=note)]
+
+
+def ranked(result: "Result", by: str) -> Tuple[Any, List[str]]:
+    """Queues or users that have jobs, numbered anew: the number of each job's, and their names."""
+    import numpy
+
+    words = result._word_list(by)
+    used, codes = numpy.unique(result._codes(by), return_inverse=True)
+    return codes, [words[code] if 0 <= code < len(words) and words[code] else "(no %s)" % by for code in used]
+
+
+# ---- several ---------------------------------------------------------------------------------
+
+
+def _compared(results: Mapping[str, "Result"], command: Optional[str]) -> List[str]:
+    import numpy
+
+    first = next(iter(results.values()))
+    out = ['<p class="lead">%s</p>' % escape(setup.sentence(first, policy=False)), _interrupted(results)]
+    out.append(_section("Beside each other", tables.compared(results), note="The best of a column is bold."))
+    for column, said in (("wait", "Waits"), ("completion time", "Completion times")):
+        values = {}
+        for label, result in results.items():
+            found = waits(result) if column == "wait" else result.column("jct_s")
+            values[label] = found[numpy.isfinite(found)]
+        out.append(_section(said, charts.cdf(values, column)))
+    out += _over_time(results)
+    out.append(_section("Mean wait by queue", tables.by_queue(results)))
+    for label, result in results.items():
+        out += _gantt(result, "Who was where: %s" % label, results)
+    out.append(_section("What the numbers are", tables.meanings(first)))
+    out.append(_section("What was simulated", setup.machines(first), setup.queues(first), setup.options(results)))
+    out.append(_section("To do it again", setup.again(results, command)))
+    return [one for one in out if one]

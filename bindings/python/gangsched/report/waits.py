@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who waited longest, and why: of many jobs by running once more, not once a job."""
+
+from typing import TYPE_CHECKING, Any, List, NamedTuple
+
+from ..errors import NotSupported
+
+if TYPE_CHECKING:
+    from ..sim.result import Result
+
+
+class Waited(NamedTuple):
+    """A job that waited."""
+
+    job: int  #: its index
+    wait_s: float
+    started: bool  #: False: it still waits
+    at_s: float  #: when it was asked why
+    why: str
+
+
+def waits(result: "Result") -> Any:
+    """Seconds from submission to the first start; of those that still wait, to the end of the simulation; not a
+    number of those that never did: refused, ended before, still to come."""
+    import numpy
+
+    submit, start = result.column("submit_s"), result.column("start_s")
+    found = start - submit
+    waiting = numpy.isnan(start) & (result.column("state") == "pending") & (submit <= result.info.now_s)
+    # Those still to come are told as pending, too; one that came later than this has not waited.
+    return numpy.where(waiting, result.info.now_s - submit, found)
+
+
+def worst(result: "Result", count: int) -> List[Waited]:
+    """The jobs that waited longest, and why they did: half way through their wait, or at the end if it goes on."""
+    import numpy
+
+    found = waits(result)
+    order = numpy.argsort(-numpy.nan_to_num(found, nan=-1.0), kind="stable")[:count]
+    listed = [int(i) for i in order if found[i] > 0]
+    submit, start = result.column("submit_s"), result.column("start_s")
+    ask = {i: float(submit[i] + found[i] / 2) if start[i] == start[i] else result.info.now_s for i in listed}
+    try:
+        stops = sorted((at, i) for i, at in ask.items())
+        told = {i: str(simulation.explain(i)) for i, simulation in result._recipe.visit(stops)}
+    except NotSupported as error:
+        told = {i: "not known: %s" % error for i in listed}
+    return [Waited(i, float(found[i]), bool(start[i] == start[i]), ask[i], told.get(i, "")) for i in listed]
+
+
+__all__ = ["Waited", "waits", "worst"]

@@ -1,0 +1,338 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When will it start, and what if: the scheduler of a simulation run ahead, on a copy of everything."""
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple, Union
+
+from .._native import Call, callback, ffi, lib, new, text
+from ..case import Case, job_dict
+from ..cluster.cluster import Node
+from ..enums import ExpectedKind, WaitReason
+from ..errors import Busy, InvalidArgument, NotFound, OutOfRange, check, new_error
+from ..handle import Box
+from ..values import ns, seconds, whole
+from .reservations import Reserving
+from ..rows import Rows
+from .scheduling import JobRef
+
+if TYPE_CHECKING:
+    import pandas
+
+    from .simulation import Simulation
+
+#: How long a job runs, from a start (seconds; None: not known): ``run_time(job, sample, draw)``.
+RunTime = Union[None, str, Callable[[int, int, float], Optional[float]]]
+
+class Expected(NamedTuple):
+    """What is expected of a job that waits."""
+
+    job: int  #: its index
+    name: str
+    queue: str
+    what: str  #: ``start``, ``later`` (not before the horizon), ``never`` (as things are), ``end`` (without having started)
+    start_s: Optional[float]  #: median of the samples; None: it does not start
+    low_s: Optional[float]  #: by then it starts in the part ``low`` of the samples; None: in fewer
+    high_s: Optional[float]  #: likewise ``high``
+    wait_s: Optional[float]  #: from its submission to ``start_s``
+    samples: int  #: in so many it starts
+    wait: str  #: the decisive reason when the run ended: ``room``, ``limit``, ``hold``...; "": it starts, or it is not known
+
+
+class _Job(NamedTuple):
+    at: int
+    name: str
+    queue: str
+    submit_ns: int
+    run_ns: int
+
+
+class _Expectations(Call):
+    """Takes what is expected (gang_expected_fn)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: List[Tuple[Any, ...]] = []
+
+    def take(self, raw: Any) -> None:
+        times = (raw.start_ns, raw.low_ns, raw.high_ns)
+        self.found.append((int(raw.job), ExpectedKind.of(raw.what), *times, raw.samples, raw.wait))
+
+
+class _RunTimes(Call):
+    """The border between gang_run_time_fn and a function of Python."""
+
+    def __init__(self, told: Callable[[int, int, float], Optional[float]], index: Callable[[int], int]) -> None:
+        super().__init__()
+        self.told, self.index = told, index
+
+    def of(self, job: int, sample: int, draw: int) -> int:
+        if self.error is not None:
+            return 0
+        found = self.told(self.index(job), sample, draw / 2.0**64)
+        return 0 if found is None else min(max(ns(min(found, 9e9), "run_time()"), 0), 2**62)
+
+
+@callback(failed=1)
+def gangsched_py_expected(expected: Any, user: Any) -> int:
+    expectations: _Expectations = ffi.from_handle(user)
+    expectations.take(expected)
+    return 0
+
+
+@callback(failed=0)
+def gangsched_py_run_time(job: int, cookie: int, sample: int, draw: int, user: Any) -> int:
+    times: _RunTimes = ffi.from_handle(user)
+    return times.of(job, sample, draw)
+
+
+def _jobs(sched: Any) -> Iterator[int]:
+    """Ids of all jobs that have come and not ended."""
+    number = lib.gang_job_next(sched, lib.GANG_ID_NONE)
+    while number != lib.GANG_ID_NONE:
+        yield int(number)
+        number = lib.gang_job_next(sched, number)
+
+
+def _job(simulation: "Simulation", number: int) -> _Job:
+    index = simulation._job_index(number)
+    assert index is not None  # all jobs of its scheduler are the simulation's
+    raw = simulation._job(simulation._open().pointer, index)
+    return _Job(index, text(raw.name) or str(index), text(raw.queue), raw.submit_ns, raw.run_ns)
+
+
+class Forecast(Reserving):
+    """A private copy of a simulation's scheduler and cluster, to be changed and run ahead; made by :meth:`Simulation.forecast`.
+
+    ::
+
+        with simulation.forecast() as ahead:
+            before = ahead.run().table
+            ahead.add_nodes([{"name": "new%d" % i, "gpus": 8, "cpus": 64} for i in range(4)])   # what if
+            ahead.change_queue("research", limit={"gpu": 64})
+            ahead.drain("n3")
+            gang = ahead.submit(count=16, gpu=8, time_limit_s=3600, queue="research")
+            print(ahead.run()[-1].start_s, ahead.start_of(gang))
+
+    Jobs run for as long as is expected of them (``run_time``, else what the scheduler was told: ``know`` of the simulation), at most for their
+    time limits; one of which nothing is known never ends. All end well, no node fails, and nobody submits anything: jobs
+    of the trace that have not come are not part of it. The simulation may go on and end meanwhile; what happens to it is not
+    seen, nor the reverse. Same input, same output. Threads: any, one at a time.
+
+    Attributes:
+        cluster: the machines of the copy, which can be changed like others.
+        tree: its queues.
+    """
+
+    def __init__(
+        self,
+        simulation: "Simulation",
+        *,
+        horizon_s: float = 0,
+        samples: int = 1,
+        low: float = 0.1,
+        high: float = 0.9,
+        run_time: RunTime = None,
+        seed: int = 0,
+        max_events: int = 0,
+    ) -> None:
+        self._times: Optional[_RunTimes] = None
+        opts = self._opts(horizon_s, samples, low, high, seed, max_events)
+        with simulation._changing() as sched, simulation.cluster._held():
+            opts.now_ns = simulation._now_ns()
+            self._at_ns = int(opts.now_ns)
+            self._jobs: Dict[int, _Job] = {number: _job(simulation, number) for number in _jobs(sched)}
+            #: index of the next job that is submitted here
+            self._next = len(simulation)
+            self._know(opts, run_time)
+            out, error = ffi.new("gang_forecast **"), new_error()
+            check(lib.gang_forecast_new(sched, opts, out, error), error)
+            super().__init__(Box(out[0], lib.gang_forecast_free))
+            self.cluster = simulation.cluster._inside(lib.gang_forecast_cluster(out[0]), self._open())
+            self.tree, self._default_queue = simulation.tree, simulation._default_queue
+            self._given = dict(simulation._given)
+        self._ran: Optional[Rows[Expected]] = None
+
+    def _opts(self, horizon_s: float, samples: int, low: float, high: float, seed: int, max_events: int) -> Any:
+        opts = new("gang_forecast_opts")
+        opts.horizon_ns = ns(horizon_s, "horizon_s")
+        for name, value, least, most in (("samples", samples, 1, 10000), ("max_events", max_events, 0, 2**62)):
+            setattr(opts, name, whole(value, name, least, most))
+        for name, part in (("low", low), ("high", high)):
+            milli = round(ns(part, name) / 1e6)
+            if not 1 <= milli <= 999:
+                raise OutOfRange("%s: must be from 0.001 to 0.999" % name, path=name)
+            setattr(opts, name + "_milli", milli)
+        if isinstance(seed, bool) or not hasattr(seed, "__index__"):
+            raise InvalidArgument("seed: %r is no whole number" % (seed,), path="seed")
+        opts.seed = int(seed) % 2**64
+        return opts
+
+    def _know(self, opts: Any, run_time: RunTime) -> None:
+        """Whom the forecast asks how long jobs run."""
+        told: Optional[Callable[[int, int, float], Optional[float]]] = None
+        if run_time == "actual":
+            by_index = {job.at: job.run_ns for job in self._jobs.values()}
+
+            def actual(index: int, sample: int, draw: float) -> Optional[float]:
+                length = by_index.get(index)
+                return None if length is None else length / 1e9
+
+            told = actual
+        elif callable(run_time):
+            told = run_time
+        elif run_time is not None:
+            raise InvalidArgument("run_time is a function, 'actual' or None, not %r" % (run_time,), path="run_time")
+        if told is not None:
+            self._times = _RunTimes(told, lambda number: self._jobs[number].at)
+            opts.run_time, opts.user = lib.gangsched_py_run_time, self._times.user
+
+    def close(self) -> None:
+        """End it; a second time does nothing. Waits for a run that is under way in another thread."""
+        with self._lock:
+            cluster = getattr(self, "cluster", None)
+            if cluster is not None:
+                cluster.close()
+            super().close()
+
+    # ---- what if -------------------------------------------------------------------------
+
+    def add_nodes(self, nodes: Any) -> None:
+        """Add machines: dicts of the JSON format, as :meth:`Cluster.add_many` takes them; all or none."""
+        with self._held():
+            self.cluster.add_many(nodes)
+
+    def drain(self, node: Node) -> None:
+        """A machine takes nothing new; what runs there stays. For other states see :attr:`cluster`."""
+        with self._held():
+            self.cluster.drain(node)
+
+    def submit(self, job: Optional[Mapping[str, Any]] = None, **keywords: Any) -> int:
+        """Submit a job to the copy, with all that a job of the JSON format can say: ``submit(count=4, gpu=8, time_limit_s=600)``.
+        It runs for ``time_limit_s``, if ``run_time`` does not say otherwise.
+
+        Returns:
+            Its index: those of the simulation's jobs go on.
+
+        Raises:
+            NeverFits: it could not even run on all machines, empty. Others as :meth:`Simulation.submit`.
+        """
+        spec = self._in_queue(job_dict(job, keywords))
+        with self._changing() as sched:
+            case, out, error = self._job_case(spec), ffi.new("gang_job_id *"), new_error()
+            raw = ffi.new("struct gang_job_spec *", case.c.jobs[0])
+            only, queue = None, text(raw.queue)
+            if not queue and self.tree is None:
+                only = ffi.new("char[]", b"default")
+                raw.queue, queue = only, "default"
+            check(lib.gang_job_submit(sched, raw, out, error), error)
+            index, self._next = self._next, self._next + 1
+            name = str(index) if "name" not in {**(job or {}), **keywords} else str(spec["name"])
+            default = self.tree.default_queue if self.tree is not None else None
+            self._jobs[int(out[0])] = _Job(index, name, queue or default or "", self._at_ns, raw.time_limit_ns)
+            return index
+
+    def _command(self, name: str, job: JobRef, *values: int) -> None:
+        with self._changing() as sched:
+            check(getattr(lib, "gang_job_" + name)(sched, self._job_id(job), *values), what="job %r" % (job,))
+
+    # ---- running -------------------------------------------------------------------------
+
+    def run(self) -> Rows[Expected]:
+        """Run ahead from the state that the copy is in, once for each sample; it may be changed and run again.
+
+        Returns:
+            A row a job that waited, in the order of submission; ``run().table`` is a DataFrame.
+
+        Raises:
+            OutOfMemory; what ``run_time`` raises; Busy: called from it.
+        """
+        expectations, error = _Expectations(), new_error()
+        with self._held() as forecast, self.cluster._held():
+            if self._inside:
+                raise Busy("called from run_time()")
+            self._inside = True
+            try:
+                result = lib.gang_forecast_run(forecast, error)
+            finally:
+                self._inside = False
+            if self._times is not None:
+                self._times.settle()
+            check(result, error)
+            result = lib.gang_forecast_each(forecast, lib.gangsched_py_expected, expectations.user)
+            expectations.settle()
+            check(result)
+            self._ran = Rows(Expected, [self._told(*found) for found in expectations.found])
+            return self._ran
+
+    def _told(self, number: int, what: str, start: int, low: int, high: int, samples: int, wait: int) -> Expected:
+        job = self._jobs.get(number, _Job(-1, "", "", self._at_ns, 0))
+        begin = seconds(start)
+        waits = None if begin is None else (start - job.submit_ns) / 1e9
+        times = (begin, seconds(low), seconds(high), waits)
+        return Expected(job.at, job.name, job.queue, what, *times, samples, WaitReason.of(wait))
+
+    def start_of(self, job: JobRef) -> Optional[float]:
+        """When a job is expected to start, by the last run (seconds); None: it does not.
+
+        Raises:
+            NotFound: it did not wait when that began, or there was no run.
+        """
+        with self._held():
+            for row in self._ran or ():
+                if job in (row.job, row.name):
+                    return row.start_s
+        raise NotFound("job %r did not wait" % (job,))
+
+    def __repr__(self) -> str:
+        if self.closed:
+            return "<Forecast, %s>" % self._gone
+        ran = "not run yet" if self._ran is None else "%d jobs wait" % len(self._ran)
+        return "<Forecast at %g s: %s>" % (self._at_ns / 1e9, ran)
+
+    # ---- inside --------------------------------------------------------------------------
+
+    @contextmanager
+    def _scheduler(self) -> Iterator[Any]:
+        with self._held() as forecast:
+            yield lib.gang_forecast_sched(forecast)
+
+    def _now_ns(self) -> int:
+        return self._at_ns
+
+    def _job_case(self, spec: Mapping[str, Any]) -> Case:
+        return Case({**self._frame(spec), "jobs": [spec]}, path_prefix="jobs[0]")
+
+    def _job_id(self, job: JobRef) -> int:
+        for number, known in self._jobs.items():
+            if job == (known.name if isinstance(job, str) else known.at):
+                return number
+        raise NotFound("job %r is not there: it has not come, or it has ended" % (job,))
+
+    def _job_index(self, number: int) -> Optional[int]:
+        known = self._jobs.get(number)
+        return None if known is None else known.at
+
+
+def what_if(
+    simulation: "Simulation", cases: Mapping[str, Optional[Callable[[Forecast], Any]]], options: Mapping[str, Any]
+) -> "pandas.DataFrame":
+    """See :meth:`Simulation.what_if`."""
+    import pandas
+
+    columns: Dict[str, Any] = {}
+    names: Dict[int, str] = {}
+    for label, change in cases.items():
+        with Forecast(simulation, **options) as ahead:
+            if change is not None:
+                change(ahead)
+            table = ahead.run()
+        names.update({row.job: row.name for row in table})
+        columns[label] = {row.job: float("nan") if row.start_s is None else row.start_s for row in table}
+    index = pandas.Index(sorted(names), name="job")
+    made = {label: pandas.Series(column, index=index, dtype=float) for label, column in columns.items()}
+    found = pandas.DataFrame(made, index=index)
+    found.insert(0, "name", [names[job] for job in index])
+    return found
+
+
+__all__ = ["Expected", "Forecast", "RunTime", "what_if"]

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The options of a simulation, from their names in Python to the structs of the library."""
+
+import math
+from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence, Type, Union
+
+from .._native import ffi, new, utf8
+from ..case import Case
+from ..enums import Know, LossPolicy, Place, PolicyName, Record, SameInstant, Word
+from ..errors import GangError, InvalidArgument, OutOfRange
+from ..values import ns, whole
+
+#: Seconds, and the member of gang_sim_opts that has them as ns.
+_TIMES = {
+    "start_s": "start_ns",
+    "tick_s": "tick_ns",
+    "pass_s": "pass_ns",
+    "las_split_gpu_s": "las_split_ns",
+    "restart_s": "restart_ns",
+    "stop_s": "stop_ns",
+    "checkpoint_s": "checkpoint_ns",
+    "node_mtbf_s": "node_mtbf_ns",
+    "node_repair_s": "node_repair_ns",
+    "task_mtbf_s": "task_mtbf_ns",
+    "sample_s": "sample_ns",
+    "linger_s": "linger_ns",
+}
+_WORDS: Mapping[str, Type[Word]] = {"know": Know, "same_instant": SameInstant, "loss": LossPolicy, "place": Place}
+_FLAGS = ("recorded_ends", "no_limits")
+_NUMBERS = ("max_restarts",)
+
+#: Of the scheduler itself: members of gang_sched_opts, times in seconds.
+_SCHED_NUMBERS = (
+    "usage_weight_milli",
+    "max_evictions",
+    "max_moves",
+    "saturation_milli",
+)
+_SCHED_FLAGS = ("observe_only", "no_preemption", "scale_guarantees")
+
+#: Names of all options of a simulation.
+NAMES = frozenset([*_TIMES, *_WORDS, *_FLAGS, *_NUMBERS, "elastic", "preemptible", "refused_s", *_SCHED_NUMBERS, *_SCHED_FLAGS])
+
+
+class General(NamedTuple):
+    """Arguments of a simulation that it takes besides its options."""
+
+    default_queue: Optional[str]
+    seed: int
+    policy: int  #: number of the policy in the library
+    record: Union[str, Sequence[str]]
+
+
+def fill(options: Mapping[str, Any], tree: Optional[Case], general: General, keep: List[Any]) -> Any:
+    """A ``struct gang_sim_opts *``.
+
+    Parameters
+    ----------
+    options : mapping
+        Options by name, see :data:`NAMES`. None: not given.
+    tree : Case, optional
+        The queues as the library has read them.
+    keep : list
+        Gets the objects that must live as long as the struct.
+
+    Raises
+    ------
+    InvalidArgument, OutOfRange
+        A wrong option, with its name as path.
+    """
+    opts, sched = new("gang_sim_opts"), new("gang_sched_opts")
+    sched.max_moves = -1  # jobs do not move without being asked, as in C without gang_sched_opts
+    unknown = sorted(set(options) - NAMES)
+    if unknown:
+        raise InvalidArgument("there is no option '%s'" % unknown[0], path=unknown[0])
+    for name, value in options.items():
+        if value is not None:
+            _set(opts, sched, name, value)
+    opts.seed = whole(general.seed, "seed") % 2**64
+    opts.policy = general.policy
+    opts.record = _record(general.record)
+    opts.sched = sched
+    keep.append(sched)
+    if tree is not None:
+        _queues(opts, sched, tree)
+        keep.append(tree)
+    if general.default_queue is not None:
+        keep.append(ffi.new("char[]", utf8(general.default_queue, "default_queue")))
+        opts.default_queue = keep[-1]
+        sched.default_queue = keep[-1]
+    return opts
+
+
+def _set(opts: Any, sched: Any, name: str, value: Any) -> None:
+    if name == "checkpoint_s" and value == math.inf:
+        opts.checkpoint_ns = -1
+    elif name in _TIMES:
+        setattr(opts, _TIMES[name], ns(value, name))
+    elif name in _WORDS:
+        setattr(opts, name, _WORDS[name].number_of(value, name))
+    elif name in _FLAGS:
+        setattr(opts, name, 1 if value else 0)
+    elif name in _NUMBERS:
+        setattr(opts, name, whole(value, name))
+    elif name == "elastic":
+        opts.elastic_milli = _elastic(value)
+    elif name == "preemptible":
+        opts.preemptible = 1 if value else -1
+    elif name == "refused_s":
+        sched.refused_ns = _at_least(0, ns(value, name), name)
+    elif name in _SCHED_NUMBERS:
+        setattr(sched, name, _at_least(-1 if name == "max_moves" else 0, whole(value, name), name))
+    else:
+        setattr(sched, name, 1 if value else 0)
+
+
+def _record(record: Union[str, Sequence[str]]) -> int:
+    """The bits of the tables to record."""
+    if not hasattr(record, "__iter__"):
+        raise InvalidArgument("record: %r is no list of %s" % (record, ", ".join(Record.words())), path="record")
+    bits = 0
+    for table in [record] if isinstance(record, str) else record:
+        bits |= Record.number_of(table, "record")
+    return bits
+
+
+def _at_least(least: int, value: int, name: str) -> int:
+    """``value``, if it is in range. The library itself would not name the option."""
+    if value < least:
+        raise OutOfRange("%s: must be %d or more" % (name, least), path=name)
+    return value
+
+
+def in_seconds(error: GangError, options: Mapping[str, Any]) -> GangError:
+    """The same error with the option as it was given: in seconds."""
+    name = {member: name for name, member in _TIMES.items()}.get(error.path, "")
+    if name not in options:
+        return error
+    return type(error)("%s: %r is out of range" % (name, options[name]), error.code, path=name)
+
+
+def _elastic(value: Any) -> int:
+    """The exponent in thousandths. The library takes -1 for 0, because 0 is its default."""
+    if isinstance(value, bool) or not hasattr(value, "__float__"):
+        raise InvalidArgument("elastic: %r is no number" % (value,), path="elastic")
+    if not 0 <= value <= 1000:
+        raise OutOfRange("elastic: must be from 0 to 1000", path="elastic")
+    return round(value * 1000) or -1
+
+
+def _queues(opts: Any, sched: Any, tree: Case) -> None:
+    case = tree.c
+    opts.queues, opts.queue_count = case.queues, case.queue_count
+    if case.default_queue != ffi.NULL:
+        opts.default_queue = case.default_queue
+        sched.default_queue = case.default_queue
+    sched.rules, sched.rule_count = case.rules, case.rule_count
+    sched.excluded_kinds, sched.excluded_kind_count = case.excluded_kinds, case.excluded_kind_count
+    sched.half_life_ns = case.half_life_ns
+
+
+#: A policy: its name, or a function that scores.
+Policy = Union[str, Callable[..., Any], None]
+
+
+def policy_number(policy: Policy) -> int:
+    """The number of a policy for ``gang_sim_opts.policy``. A function scores on top of the order of the queues."""
+    if policy is None or callable(policy):
+        return PolicyName.QUEUES.number
+    return PolicyName.number_of(policy, "policy")

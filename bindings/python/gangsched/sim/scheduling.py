@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a session and a forecast have in common: a scheduler whose queues can be changed while jobs are there."""
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Dict, Iterator, Mapping, Optional, Tuple, Union
+
+from .._native import ffi, lib, new, text, utf8
+from ..errors import Busy, GangError, InvalidArgument, NotFound, check, new_error, placed
+from ..handle import Handle
+from ..values import ns
+from .queue_use import QueueUse
+from ..queues import Queues
+
+if TYPE_CHECKING:
+    from ..cluster.cluster import Cluster
+
+#: A job of a simulation: its index, or its name.
+JobRef = Union[int, str]
+
+#: Of a tree what a scheduler is told once and for all, when it is made.
+_FIXED = ("default_queue", "rules", "excluded_kinds", "half_life_s")
+
+
+class Scheduling(Handle):
+    """An object with a scheduler of the library inside."""
+
+    cluster: "Cluster"
+    tree: Optional[Queues]
+    #: a run is under way: who has the lock nevertheless is a callback
+    _inside = False
+
+    @contextmanager
+    def _scheduler(self) -> Iterator[Any]:
+        """The ``gang_sched *``, for this thread alone."""
+        raise NotImplementedError
+        yield
+
+    @contextmanager
+    def _changing(self) -> Iterator[Any]:
+        """The same, to change more than a command does. Raises Busy: called from a callback."""
+        with self._scheduler() as sched:
+            if self._inside:
+                raise Busy("called from a callback")
+            yield sched
+
+    def _note(self, method: str, /, *arguments: Any, **keywords: Any) -> None:
+        """Note a call that changed the object, for a replay. The lock is held."""
+
+    def _job_id(self, job: JobRef) -> int:
+        """The library's id of a job that has come. Raises NotFound."""
+        raise NotImplementedError
+
+    def _job_index(self, number: int) -> Optional[int]:
+        """The index of a job of that id; None: there is none."""
+        raise NotImplementedError
+
+    #: of jobs that name no queue, as the simulation was told
+    _default_queue: Optional[str] = None
+
+    def _in_queue(self, job: Dict[str, Any]) -> Dict[str, Any]:
+        """A job that names no queue in that where jobs of traces are then, if the tree does not say where."""
+        case = {} if self.tree is None else self.tree.to_dict()
+        names = [queue["name"] for queue in case.get("queues", ())]
+        if job.get("queue") or not names or case.get("default_queue") or case.get("rules"):
+            return job
+        only = names[0] if len(names) == 1 else None
+        default = self._default_queue or only
+        return job if default is None else {**job, "queue": default}
+
+    def _frame(self, job: Mapping[str, Any]) -> Dict[str, Any]:
+        """What the reader must know to read a job. The lock is held."""
+        frame = {**self.cluster._frame(), **(self.tree.to_dict() if self.tree is not None else {})}
+        name = job.get("reservation")
+        if isinstance(name, str) and name:
+            with self._scheduler() as sched:
+                found = lib.gang_reservation_find(sched, utf8(name, "reservation"), ffi.new("gang_reservation_id *"))
+            if found == 0:
+                frame["reservations"] = [{"name": name, "stages": [{"tasks": [{"cpu": 1}]}]}]
+        return frame
+
+    # ---- commands ------------------------------------------------------------------------
+
+    def _command(self, name: str, job: JobRef, *values: int) -> None:
+        """gang_job_NAME(), about a job by index or name."""
+        raise NotImplementedError
+
+    def hold(self, job: JobRef) -> None:
+        """A job that waits does not start, until it is released."""
+        self._command("hold", job)
+
+    def release(self, job: JobRef) -> None:
+        """A job that is held may start."""
+        self._command("release", job)
+
+    def cancel(self, job: JobRef) -> None:
+        """It ends: at once if it waits, else after it was asked to stop."""
+        self._command("cancel", job)
+
+    def set_priority(self, job: JobRef, priority: int) -> None:
+        """Higher first; also of running jobs."""
+        self._command("set_priority", job, int(priority))
+
+    def set_time_limit(self, job: JobRef, limit_s: float) -> None:
+        """From its start, seconds; 0: none."""
+        self._command("set_time_limit", job, ns(limit_s, "limit_s"))
+
+    # ---- queues --------------------------------------------------------------------------
+
+    @property
+    def queues(self) -> QueueUse:
+        """The tree with what each queue uses, is guaranteed, may use, and wants."""
+        with self._scheduler() as sched:
+            return QueueUse.of(sched, self.tree)
+
+    def set_queues(self, queues: Any) -> None:
+        """Set another tree, as a whole: queues of the same name go on as the same, with their jobs; others are new, or go.
+
+        ::
+
+            session.set_queues(session.tree.added("late", parent="research", weight=2))
+
+        Args:
+            queues: the tree, or what makes one (:class:`Queues`). Its ``default_queue``, ``rules``,
+                ``excluded_kinds`` and ``half_life_s`` are those of before.
+
+        Raises:
+            Busy: a queue that would go has jobs; or called from a callback. GangError: what is wrong with it, with the place. Nothing
+                has changed then.
+        """
+        given = queues if isinstance(queues, Queues) else Queues(queues)
+        with self._changing() as sched:
+            before, wanted = (self.tree or _alone()).to_dict(), given.to_dict()
+            for name in _FIXED:
+                if wanted.get(name, before.get(name)) != before.get(name):
+                    raise InvalidArgument("%s: cannot be changed any more" % name, path=name)
+            fixed = {name: before[name] for name in _FIXED if name in before}
+            if fixed.get("default_queue") not in given:
+                fixed.pop("default_queue", None)
+            tree, error = Queues({**fixed, **wanted}), new_error()
+            try:
+                case = tree.case(self.cluster._frame())
+                check(lib.gang_sched_set_queues(sched, case.c.queues, case.c.queue_count, error), error)
+            except GangError as failure:
+                raise given.placed(failure) from None
+            self.tree = tree
+            self._note("set_queues", tree)
+
+    def change_queue(self, name: str, **fields: Any) -> None:
+        """Change one queue: members that are given replace those that it had, None takes one away.
+
+        ::
+
+            session.change_queue("research", limit={"gpu": 32}, weight=3)
+
+        With another ``parent`` it moves, with all below. ``state`` is ``open``, ``draining`` (takes no new job; those it has
+        start and end as ever) or ``closed`` (starts none either). Who runs goes on: where a limit is now below what is used,
+        nobody starts until it fits again.
+
+        Raises:
+            NotFound: no such queue. GangError: what is wrong, with the member as path (``limit.gpu``). Nothing has changed
+                then.
+        """
+        with self._changing() as sched:
+            was = self.tree or _alone()
+            if name not in was:
+                raise NotFound("no queue '%s'" % name)
+            at, error = list(was).index(name), new_error()
+            try:
+                tree = was.changed(name, **fields)
+                case = tree.case(self.cluster._frame())
+                check(lib.gang_queue_change(sched, case.c.queues + at, error), error)
+            except GangError as failure:
+                raise _within("queues[%d]" % at, failure) from None
+            self.tree = tree
+            self._note("change_queue", name, **fields)
+
+    def _queue_name(self, sched: Any, number: int) -> str:
+        info = new("gang_queue_info")
+        if number == lib.GANG_ID_NONE or lib.gang_queue_get(sched, number, info) != 0:
+            return ""
+        return text(info.name)
+
+
+def _alone() -> Queues:
+    """What there is where no queues were given."""
+    return Queues([{"name": "default"}], default_queue="default")
+
+
+def _within(place: str, error: GangError) -> GangError:
+    """An error with a path that begins behind a place that the caller did not give."""
+    if not error.path.startswith(place):
+        return error
+    return placed(error, error.path[len(place) :].lstrip("."))
+
+
+
+class NodeNames(Dict[int, str]):
+    """Names of the nodes of a ``gang_cluster *`` by id; of one that is gone ``""``."""
+
+    def __init__(self, cluster: Any) -> None:
+        super().__init__()
+        self._cluster, self._info = cluster, new("gang_node_info")
+
+    def __missing__(self, number: int) -> str:
+        found = text(self._info.name) if lib.gang_node_get(self._cluster, number, self._info) == 0 else ""
+        self[number] = found
+        return found
+
+    def of(self, ids: Any, count: int) -> Tuple[str, ...]:
+        """Of an array of ids."""
+        return tuple(self[number] for number in (ffi.unpack(ids, count) if count else ()))
+
+
+__all__ = ["JobRef", "NodeNames", "Scheduling"]

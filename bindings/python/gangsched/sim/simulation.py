@@ -1,0 +1,610 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Simulations: the scheduler itself on a virtual clock."""
+
+import os
+import time
+import weakref
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Union
+
+from .._native import ffi, lib, new
+from ..case import Case, Source, job_dict
+from ..cluster.cluster import Cluster, Node
+from ..enums import NodeState, RunEnd, ScoreMode
+from ..errors import GangError, InvalidArgument, check, new_error, placed
+from ..handle import Box
+from ..queues import Queues
+from ..trace import Trace, as_trace
+from ..values import not_negative, ns, runs, whole
+from . import options as _options
+from .events import Event, Info
+from .host import Host
+from .recipe import Recipe
+from .reservations import Reserving
+from .scheduling import JobRef
+from .state import SimulationState
+from .stream import Stream
+
+if TYPE_CHECKING:
+    import pandas
+
+    from .forecast import Forecast
+    from .result import Result
+
+#: Seconds that a job runs; or one number a group, in the order of the groups or by name.
+RunTime = Union[float, Sequence[float], Mapping[str, float]]
+
+#: Events between two looks at the real clock, the progress bar and Ctrl-C.
+EVENTS_PER_CHECK = 256
+
+
+class Simulation(SimulationState):
+    """A simulation that can be stopped anywhere, read, changed, and continued.
+
+    ::
+
+        with gs.Simulation(cluster, trace, queues) as simulation:
+            simulation.run(until_s=3600)
+            other = simulation.fork()                  # what if
+            other.set_node("n7", "down")
+            print(simulation.run().now_s, other.run().now_s)
+            simulation.result().plot()
+
+    It works on a copy of the cluster, so that simulations disturb neither each other nor allocations.
+    The same input gives the same output.
+
+    Parameters
+    ----------
+    cluster
+        The machines, all free. Also a case (dict, path, JSON text).
+    trace
+        Jobs that come at their time; or the path of a trace.
+    queues
+        The tree, or the input of :class:`Queues`; None: one queue for all jobs, in the order of submission.
+    policy
+        ``fifo``, ``sjf`` (shortest job first), ``srtf`` (shortest remaining time first), ``las`` (least attained service with
+        two queues, as in Tiresias), ``las-started`` (the same, running jobs before waiting ones), ``queues`` (the order of the
+        queues); or a function that scores jobs, lowest first: all at once (:class:`View`) or one by one (:class:`per_job`).
+    score_mode : {"order", "select"}
+        Use of the scores: ``order`` ranks waiting jobs; ``select`` also decides which jobs run.
+    seed : int
+        Seed of all random draws.
+    record
+        ``allocations`` (which job held which node when), ``timeline`` (amounts in use), both, or ``()``.
+    events : bool
+        True: keep the events for :meth:`events`.
+    on_event
+        Function that is called with each :class:`Event`.
+    speed
+        ``speed(index, tasks, count)``: the fraction of its full speed that a job has with fewer tasks.
+    restart
+        ``restart(index, gpus)``: seconds added to the remaining run time of a job that was preempted.
+    shift_s : float
+        Seconds added to the times of the trace.
+    default_queue
+        Queue of jobs that name none, or of a trace whose queue is not in the tree. None: an error, except for a tree of one
+        queue, which takes all jobs.
+    stream
+        A directory. The simulation writes ended jobs to ``jobs.csv``, ``allocations.csv`` and ``timeline.csv`` there, which it
+        replaces, and forgets them. Memory then grows by some 170 bytes a job, which keep all statistics exact. A job that has
+        ended can then not be read any more (:class:`Stale`), but :meth:`explain` still tells why a job was refused.
+        :meth:`result` ends the files, and reads them when its tables are used. While the simulation is open the directory is
+        its own (:class:`Busy`); after fork() it belongs to the parent.
+    mix
+        Expected tasks, for clusters with the policy ``fgd`` or ``headroom``, see :meth:`Cluster.set_mix`; None: the mix of the
+        cluster.
+    options
+        ``know`` (of run times: ``limit``, ``run``, ``predicted``); ``same_instant``: ``together``, ``one-by-one``; ``place``:
+        ``cluster`` (its policy), ``consolidated``; ``start_s``, ``tick_s``, ``pass_s``, ``las_split_gpu_s``, ``restart_s``,
+        ``stop_s``, ``checkpoint_s`` (0: always; infinite: never), ``elastic`` (exponent, 1), ``node_mtbf_s``,
+        ``node_repair_s``, ``task_mtbf_s``, ``loss`` (``count``, ``fail``, ``restart``, ``refill``, ``shrink``),
+        ``recorded_ends``, ``max_restarts``, ``sample_s``, ``preemptible``, ``no_limits``, ``linger_s``; of the scheduler
+        ``no_preemption``, ``observe_only``, ``scale_guarantees``, ``refused_s``, ``max_evictions``, ``max_moves``,
+        ``saturation_milli``, ``usage_weight_milli``. The structs gang_sim_opts and gang_sched_opts define them. Names that end
+        in ``_s`` are seconds.
+
+    Notes
+    -----
+    An exception in a function of yours leaves the call that called the function. The simulation is consistent then and can
+    continue. Threads: any, one at a time.
+    """
+
+    def __init__(
+        self,
+        cluster: Union[Cluster, Source],
+        trace: "Optional[Union[Trace, str, os.PathLike[str]]]" = None,
+        queues: Any = None,
+        *,
+        policy: _options.Policy = None,
+        score_mode: str = "order",
+        seed: int = 0,
+        record: Union[str, Sequence[str]] = ("allocations", "timeline"),
+        events: bool = False,
+        on_event: Optional[Callable[[Event], Any]] = None,
+        speed: Optional[Callable[[int, int, int], float]] = None,
+        restart: Optional[Callable[[int, float], float]] = None,
+        shift_s: float = 0,
+        default_queue: Optional[str] = None,
+        stream: "Optional[Union[str, os.PathLike[str]]]" = None,
+        mix: Optional[Sequence[Mapping[str, Any]]] = None,
+        **options: Any,
+    ) -> None:
+        refusals = bool(options.pop("_refusals", False)) or events or on_event is not None
+        for name, function in (("on_event", on_event), ("speed", speed), ("restart", restart)):
+            if function is not None and not callable(function):
+                raise InvalidArgument("%s: %r is no function" % (name, function), path=name)
+        own = cluster.copy() if isinstance(cluster, Cluster) else Cluster.from_json(cluster)
+        try:
+            if mix is not None:
+                own.set_mix(mix)
+            tree = queues if queues is None or isinstance(queues, Queues) else Queues(queues)
+            arguments: Dict[str, Any] = {
+                "cluster": own.to_dict(),
+                "queues": tree,
+                "policy": policy,
+                "score_mode": score_mode,
+                "seed": seed,
+                "record": record,
+                "events": events,
+                "on_event": on_event,
+                "speed": speed,
+                "restart": restart,
+                "default_queue": default_queue,
+                **({} if own._mix is None else {"mix": own._mix}),
+                **options,
+            }
+            self._recipe = Recipe(Simulation, arguments)
+            self._host = Host()
+            self._host.score = policy if callable(policy) else None
+            self._host.on_event, self._host.speed, self._host.restart = on_event, speed, restart
+            self._host.kept = [] if events else None
+            self._host.refused = {} if refusals else None
+            self._keep: List[Any] = [self._host]
+            self._given = {}
+            with own._held() as pointer:
+                self._host.cluster = pointer
+                box = self._new(own, pointer, tree, options, ScoreMode.number_of(score_mode, "score_mode"))
+            super().__init__(box)
+        except BaseException:
+            own.close()
+            raise
+        #: the machines of the simulation. Direct changes are in a fork() without changes, but not where the simulation runs
+        #: again: a fork() with changes, Result.explain()
+        self.cluster = own
+        self.tree = tree
+        self._default_queue = default_queue
+        self._traces: List[Trace] = []
+        #: boxes of the traces: they stay even if a trace is closed
+        self._boxes: List[Box] = []
+        self._stream: Optional[Stream] = None
+        self._refusals = None
+        try:
+            if stream is not None:
+                self._begin_stream(stream)
+            if trace is not None:
+                self.add(trace, shift_s)
+        except BaseException:
+            self.close()
+            raise
+
+    def _begin_stream(self, directory: "Union[str, os.PathLike[str]]") -> None:
+        self._stream = Stream(directory)
+        # A simulation that is dropped without close() must still unlock the directory.
+        weakref.finalize(self, self._stream.close).atexit = False
+        self._keep.append(self._stream)
+        with self._held() as sim:
+            self._stream.begin(sim)
+
+    def _new(self, cluster: Cluster, pointer: Any, tree: Optional[Queues], options: Mapping[str, Any], mode: int) -> Box:
+        arguments, host = self._recipe.arguments, self._host
+        case = tree.case(cluster._frame()) if tree is not None and len(tree) else None
+        general = _options.General(
+            default_queue=arguments["default_queue"],
+            seed=arguments["seed"],
+            policy=_options.policy_number(arguments["policy"]),
+            record=arguments["record"],
+        )
+        opts = _options.fill(options, case, general, self._keep)
+        out, error = ffi.new("gang_sim **"), new_error()
+        result = lib.gang_sim_new(pointer, opts, host.ops(mode), host.user, out, error)
+        try:
+            check(result, error)
+        except GangError as failure:
+            failure = _options.in_seconds(failure, options)
+            raise (tree.placed(failure) if tree is not None else failure) from None
+        host.begin(out[0])
+        return Box(out[0], lib.gang_sim_free, cluster._open())
+
+    def close(self) -> None:
+        """End the simulation; a second call does nothing. Waits for a run in another thread."""
+        with self._lock:
+            super().close()
+            cluster = getattr(self, "cluster", None)
+            if cluster is not None:
+                cluster.close()
+            stream = getattr(self, "_stream", None)
+            if stream is not None:
+                stream.close()
+
+    def _lost_by_fork(self) -> str:
+        return "" if getattr(self, "_stream", None) is None else "it was writing to files of the parent"
+
+    def _in_child(self, why: str) -> None:
+        super()._in_child(why)
+        stream = getattr(self, "_stream", None)
+        if stream is not None:
+            stream.leave()
+
+    # ---- what comes ----------------------------------------------------------------------
+
+    def add(self, trace: "Union[Trace, str, os.PathLike[str]]", shift_s: float = 0) -> None:
+        """Let the jobs of a trace, or of its file, come ``shift_s`` seconds later than it says. Past jobs come now.
+
+        Raises
+        ------
+        NotFound
+            A queue, with its place.
+        Busy
+            Called from a callback. Also the exceptions of :meth:`Trace.read`.
+        """
+        error, shift = new_error(), ns(shift_s, "shift_s")
+        trace = as_trace(trace)
+        with self._held() as sim, trace._held() as pointer:
+            check(lib.gang_sim_add_trace(sim, pointer, shift, error), error)
+            self._open().require(trace._open())
+            self._boxes.append(trace._open())
+            self._traces.append(trace)
+            self._recipe.note("add", trace, shift_s)
+
+    def submit(self, job: Optional[Mapping[str, Any]] = None, *, run_s: RunTime, **keywords: Any) -> int:
+        """Submit one job now, with all members of a job of the JSON format.
+
+        ::
+
+            simulation.submit(count=4, gpu=1, run_s=60, queue="a")
+
+        Groups may start after one another::
+
+            simulation.submit(
+                tasks=[
+                    {"name": "data", "count": 2, "cpu": 4},
+                    {"name": "train", "count": 8, "gpu": 1, "after": [{"group": "data", "when": "success"}]},
+                ],
+                run_s={"data": 600, "train": 36000},
+            )
+
+        Parameters
+        ----------
+        run_s : float, sequence or mapping
+            Seconds that the job runs with all its tasks. If groups wait for each other, each gang of them runs that long. Or
+            one run time for each group: a sequence, or a dict by the names of the groups. Groups that start together are one
+            gang, which runs as long as its longest group.
+
+        Returns
+        -------
+        int
+            The index of the job.
+
+        Raises
+        ------
+        GangError
+            As for a request; NeverFits, NotAllowed, QueueClosed, LimitReached.
+        NotFound
+            A queue, or the ``reservation``.
+        Busy
+            Called from a callback. An exception of ``on_event`` comes after the submission.
+        """
+        spec = job_dict(job, keywords)
+        out, error = ffi.new("size_t *"), new_error()
+        # The recipe gets the job without a queue: a replay may have another tree.
+        queued = self._in_queue(spec)
+        given: Any = run_s
+        several = not isinstance(given, (int, float, str)) and hasattr(given, "__len__")
+        times = runs(given, spec["tasks"]) if several else [ns(given, "run_s")]
+        with self._held() as sim:
+            case = Case({**self._frame(queued), "jobs": [queued]}, path_prefix="jobs[0]")
+            try:
+                if several:
+                    check(lib.gang_sim_submit_groups(sim, case.c.jobs, times, len(times), out, error), error)
+                else:
+                    check(lib.gang_sim_submit(sim, case.c.jobs, times[0], out, error), error)
+            except GangError as refusal:
+                raise placed(refusal, refusal.path.replace("run_ns", "run_s")) from None
+            self._recipe.note("submit", spec, run_s=run_s)
+            self._host.settle()  # an exception of on_event: the job is submitted nevertheless
+        return int(out[0])
+
+    def set_node(self, node: Node, state: str, at_s: Optional[float] = None) -> None:
+        """Set a node ``up``, ``draining`` or ``down`` at a time (seconds; None: now). A node that goes down loses its tasks."""
+        number = self.cluster.node_id(node)
+        value = NodeState.number_of(state, "state")
+        with self._held() as sim:
+            at = self._raw_info(sim).now_ns if at_s is None else ns(at_s, "at_s")
+            check(lib.gang_sim_node_at(sim, at, number, value), what="node %r" % (node,))
+            self._recipe.note("set_node", node, state, at_s)
+
+    def requeue(self, job: JobRef) -> None:
+        """Stop a running job. It waits again, with its old submission time."""
+        self._command("requeue", job)
+
+    def set_target(self, job: JobRef, tasks: int) -> None:
+        """Limit an elastic job to ``tasks`` tasks; -1: to the number that it requested."""
+        self._command("set_target", job, whole(tasks, "tasks"))
+
+    def _command(self, name: str, job: JobRef, *values: int) -> None:
+        """Commands take effect when the simulation continues. They do nothing to a job that has ended."""
+        with self._held() as sim:
+            index, number = self.find(job), self._job_id(job)
+            check(getattr(lib, "gang_job_" + name)(lib.gang_sim_sched(sim), number, *values), what="job %r" % (job,))
+            self._recipe.note("_command", name, index, *values)
+
+    # ---- running -------------------------------------------------------------------------
+
+    def run(
+        self,
+        until_s: Optional[float] = None,
+        *,
+        events: Optional[int] = None,
+        seconds: Optional[float] = None,
+        progress: bool = False,
+    ) -> Info:
+        """Run until a bound is reached, or nothing more happens.
+
+        Parameters
+        ----------
+        until_s : float, optional
+            Time of the simulation, seconds, inclusive. The clock then shows it, even if all jobs ended earlier: nodes fail and
+            are repaired until then, reservations begin and end.
+        events : int, optional
+            Stop at the end of the instant in which so many events have happened: arrivals, ends, failures, repairs.
+        seconds : float, optional
+            Approximate bound of real time, seconds, 0 or more.
+        progress : bool
+            True: show a bar (tqdm).
+
+        Raises
+        ------
+        KeyboardInterrupt
+            Ctrl-C. As after an exception in a function of yours, the simulation keeps its state and can continue.
+        """
+        if events is not None and whole(events, "events") < 1:
+            raise InvalidArgument("events must be 1 or more", path="events")
+        if seconds is not None:
+            not_negative(ns(seconds, "seconds"), "seconds")
+        until_ns = None if until_s is None else ns(until_s, "until_s")
+        return self._go(until_ns, events or 0, seconds, progress)
+
+    def _go(self, until_ns: Optional[int], events: int, seconds: Optional[float] = None, progress: bool = False) -> Info:
+        bounds, error, host = new("gang_sim_bounds"), new_error(), self._host
+        bounds.every, bounds.max_events = EVENTS_PER_CHECK, events
+        if until_ns is not None:
+            bounds.has_until, bounds.until_ns = 1, until_ns
+        with self._held() as sim, self._traces_held(), self._bar(sim, progress):
+            host.deadline = None if seconds is None else time.monotonic() + seconds
+            host.late = False
+            before = self._raw_info(sim).events
+            inside, self._inside = self._inside, True
+            try:
+                result = lib.gang_sim_run(sim, bounds, ffi.NULL, error)
+            finally:
+                self._inside = inside
+            now = self._raw_info(sim)
+            run_end = RunEnd.of(now.why)
+            if result != lib.GANG_EBUSY:
+                # A run stops at the end of an instant. A replay stops at the same instant, whatever stopped this run.
+                if run_end in (RunEnd.DONE, RunEnd.UNTIL):
+                    self._recipe.note_run(until_ns, 0)
+                else:
+                    self._recipe.note_run(int(now.now_ns), int(now.events - before))
+            host.settle()
+            if self._stream is not None:
+                self._stream.settle()
+            if not host.late:
+                check(result, error)
+            return self._info(now, "seconds" if host.late else run_end)
+
+    @contextmanager
+    def _bar(self, sim: Any, wanted: bool) -> Iterator[None]:
+        if not wanted:
+            yield
+            return
+        from tqdm.auto import tqdm
+
+        info = self._raw_info(sim)
+        with tqdm(total=info.jobs, initial=info.ended, unit=" jobs", mininterval=0.2) as bar:
+
+            def tick() -> None:
+                now = self._raw_info(sim)
+                bar.total = now.jobs
+                bar.update(now.ended - bar.n)
+
+            self._host.tick = tick
+            try:
+                yield
+                tick()
+            finally:
+                self._host.tick = None
+
+    def events(self) -> List[Event]:
+        """The events since the last call; needs ``events=True``."""
+        with self._held():
+            if self._host.kept is None:
+                raise InvalidArgument("make the simulation with events=True")
+            found, self._host.kept = self._host.kept, []
+        return found
+
+    # ---- what if -------------------------------------------------------------------------
+
+    def fork(self, **changes: Any) -> "Simulation":
+        """Another simulation in the same state, which continues on its own.
+
+        It is a copy with the same past and the same future, including direct changes of :attr:`cluster`. Both call the same
+        functions (``policy``, ``on_event``, ``speed``, ``restart``) from then on, and may end in either order.
+        O(nodes + jobs + rows).
+
+        Parameters
+        ----------
+        changes
+            Arguments of the constructor that the fork is to have from the beginning: ``fork(policy="sjf")``. The fork then
+            replays all calls that this simulation got, so that it takes as long as this one took; functions are called again,
+            and direct changes of :attr:`cluster` are not in it. A simulation with ``stream`` always replays.
+
+        Raises
+        ------
+        Busy
+            Called from a callback; or another thread changes the cluster.
+        """
+        if changes or self._stream is not None:
+            with self._lock:
+                self._open()
+                recipe = self._recipe.copy()
+            return recipe.replay(changes)
+        return self._forked()
+
+    def _forked(self) -> "Simulation":
+        other = Simulation.__new__(Simulation)
+        out, cluster, error = ffi.new("gang_sim **"), ffi.new("gang_cluster **"), new_error()
+        with self._held() as sim, self.cluster._lock:
+            host = self._host.copy()
+            ops = host.ops(ScoreMode.number_of(self._recipe.arguments["score_mode"], "score_mode"))
+            check(lib.gang_sim_fork(sim, ops, host.user, cluster, out, error), error)
+            own = self.cluster._like(Box(cluster[0], lib.gang_cluster_free))
+            host.cluster = cluster[0]
+            box = Box(out[0], lib.gang_sim_free, own._open())
+            for trace in self._boxes:
+                box.require(trace)
+            other._recipe, other._host, other._keep = self._recipe.copy(), host, [host]
+            host.begin(out[0])
+            other._stream, other._given, other._default_queue = None, dict(self._given), self._default_queue
+            other._refusals = self._refusals
+            other.cluster, other.tree, other._traces, other._boxes = own, self.tree, list(self._traces), list(self._boxes)
+        Reserving.__init__(other, box)
+        return other
+
+    def forecast(self, **options: Any) -> "Forecast":
+        """A copy of the scheduler, to be changed and run ahead: when waiting jobs start, and what if. O(nodes + jobs).
+
+        ::
+
+            simulation.forecast().run().table                      # expected starts
+            with simulation.forecast(samples=100, run_time=lambda job, sample, draw: 600 * (1 + draw)) as ahead:
+                ahead.add_nodes([{"name": "more", "gpus": 8}])
+                print(ahead.run().table[["name", "low_s", "start_s", "high_s"]])
+
+        Parameters
+        ----------
+        options
+            ``horizon_s`` (seconds to look ahead; 0: no bound), ``samples`` (1 to 10,000), ``low`` and ``high`` (quantiles of
+            the samples, 0.1 and 0.9), ``run_time`` (a function ``run_time(index, sample, draw)`` that returns the seconds from
+            a start to the end, where ``draw`` is uniform from 0 to 1, or None for unknown; or ``"actual"``: the run times of
+            the simulation; default: the run times that the scheduler knows, at most the time limits), ``seed`` of the draws,
+            ``max_events`` (cycles of one sample, at most; 0: 1,000,000).
+
+        Raises
+        ------
+        InvalidArgument, OutOfRange
+            An option, with its name as path.
+        Busy
+            Called from a callback.
+        """
+        from .forecast import Forecast
+
+        return Forecast(self, **options)
+
+    def what_if(
+        self, cases: "Mapping[str, Optional[Callable[[Forecast], Any]]]", **options: Any
+    ) -> "pandas.DataFrame":
+        """Expected starts (seconds) under several changes: a row a job, a column a case. Not a number: no start.
+
+        ::
+
+            simulation.what_if({
+                "as it is": None,
+                "two nodes more": lambda ahead: ahead.add_nodes([{"name": "a", "gpus": 8}, {"name": "b", "gpus": 8}]),
+                "n3 drained": lambda ahead: ahead.drain("n3"),
+            })
+
+        Parameters
+        ----------
+        cases : mapping
+            By label a function that changes the :class:`Forecast`; None: no change.
+        options
+            As for :meth:`forecast`.
+        """
+        from .forecast import what_if
+
+        return what_if(self, cases, options)
+
+    def result(self) -> "Result":
+        """The results until now, which do not change any more. With ``stream`` this ends the files, which works once.
+
+        Raises
+        ------
+        InvalidArgument
+            The files were ended before, and the simulation has continued since.
+        """
+        if self._stream is not None:
+            from .streamed import StreamedResult
+
+            return StreamedResult.of(self)
+        from .result import Result
+
+        return Result.of(self)
+
+    # ---- inside --------------------------------------------------------------------------
+
+    def _note(self, method: str, /, *arguments: Any, **keywords: Any) -> None:
+        self._recipe.note(method, *arguments, **keywords)
+
+
+def simulate(
+    cluster: Union[Cluster, Source],
+    trace: "Union[Trace, str, os.PathLike[str]]",
+    queues: Any = None,
+    policy: _options.Policy = None,
+    *,
+    until_s: Optional[float] = None,
+    progress: bool = False,
+    **options: Any,
+) -> "Result":
+    """Play a trace on a cluster, and return the results.
+
+    ::
+
+        result = gs.simulate(gs.Cluster.uniform(16), gs.Trace.read("philly.csv.gz"), policy="srtf")
+        print(result.summary()["jct_s"]["mean"])
+
+    Parameters
+    ----------
+    trace
+        Also the path of a trace.
+    until_s : float, optional
+        Stop at this time of the simulation, seconds; None: when nothing more happens.
+    progress : bool
+        True: show a bar.
+    options
+        As for :class:`Simulation`.
+
+    Returns
+    -------
+    Result
+        After Ctrl-C: the results until then (``result.interrupted``).
+
+    Raises
+    ------
+    GangError
+        Wrong input, with its place. Also the exceptions of functions of yours.
+    """
+    trace = as_trace(trace)
+    simulation = Simulation(cluster, trace, queues, policy=policy, **options)
+    try:
+        interrupted = False
+        try:
+            simulation.run(until_s, progress=progress)
+        except KeyboardInterrupt:
+            interrupted = True
+        result = simulation.result()
+        result.interrupted = interrupted
+        return result
+    finally:
+        simulation.close()

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a job is drawn: a lane a device, or of jobs without GPUs a core."""
+
+from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from ..errors import NotFound
+
+if TYPE_CHECKING:
+    from ..sim.result import Result
+
+
+class Lanes(NamedTuple):
+    """Rectangles: row ``i`` is of job ``job[i]``, from lane ``low[i]`` up to ``high[i]``, not included."""
+
+    job: Any
+    node: Any  #: number of the node in ``nodes``
+    begin_s: Any
+    end_s: Any
+    low: Any
+    high: Any
+    nodes: Dict[str, Tuple[int, int]]  #: lanes of each node
+    total: int  #: lanes
+
+
+def lanes(result: "Result", nodes: Optional[Sequence[str]] = None) -> Lanes:
+    """All that was recorded, on these nodes (None: all), in their order. O(rows); of jobs on cores O(cores) a row.
+
+    Devices are those they had. Which cores a job had is not recorded: it gets the lowest lanes that are free.
+
+    Raises:
+        NotFound: no such node.
+    """
+    import numpy
+
+    wanted = list(result.nodes) if nodes is None else list(nodes)
+    for name in wanted:
+        if name not in result.nodes:
+            raise NotFound("no node '%s'" % name)
+    rows = result._allocations
+    names = result._nodes_of(rows["node"]) if len(rows) else numpy.empty(0, dtype=object)
+    numbers = {name: i for i, name in enumerate(wanted)}
+    at = numpy.array([numbers.get(name, -1) for name in names], dtype=numpy.int64)
+    by_device = any(result.nodes[name] for name in wanted)
+    keep = (at >= 0) & ((rows["gpus"] != 0) if by_device else (rows["cpu_milli"] > 0)) if len(rows) else at >= 0
+    rows, at = rows[keep], at[keep]
+    which, low, high = _of_devices(rows["gpus"]) if by_device else _of_cores(rows, at)
+    wide = [result.nodes[name] for name in wanted] if by_device else _widths(at[which], high, len(wanted))
+    base = numpy.concatenate([[0], numpy.cumsum([max(width, 1) for width in wide])]).astype(numpy.int64)
+    begin_s = rows["begin_ns"] / 1e9
+    end_s = numpy.where(rows["end_ns"] == -(2**63), numpy.nan, rows["end_ns"] / 1e9)
+    spans = {name: (int(base[i]), int(base[i + 1])) for i, name in enumerate(wanted)}
+    place = at[which]
+    index = rows["index"].astype(numpy.int64)[which]
+    return Lanes(index, place, begin_s[which], end_s[which], low + base[place], high + base[place], spans, int(base[-1]))
+
+
+def _of_devices(masks: Any) -> Tuple[Any, Any, Any]:
+    """Runs of neighbours in each mask: number of the row, first device, the one after the last."""
+    import numpy
+
+    masks = masks.astype(numpy.uint64)
+    one = numpy.uint64(1)
+    starts, stops = masks & ~(masks << one), masks & ~(masks >> one)
+    which: List[Any] = []
+    low: List[Any] = []
+    high: List[Any] = []
+    for bit in range(64):
+        rows = numpy.nonzero(starts >> numpy.uint64(bit) & one)[0]
+        if len(rows):
+            # The first end from here on is that of this run.
+            end = numpy.full(len(rows), 64)
+            for last in range(63, bit - 1, -1):
+                end[(stops[rows] >> numpy.uint64(last) & one).astype(bool)] = last + 1
+            which.append(rows)
+            low.append(numpy.full(len(rows), bit))
+            high.append(end)
+    empty = numpy.empty(0, dtype=numpy.int64)
+    joined = [numpy.concatenate(parts) if parts else empty for parts in (which, low, high)]
+    return joined[0], joined[1], joined[2]
+
+
+def _of_cores(rows: Any, at: Any) -> Tuple[Any, Any, Any]:
+    """The lowest cores of the node that are free when a row begins."""
+    import numpy
+
+    count = len(rows)
+    cores = numpy.maximum(1, -(-rows["cpu_milli"] // 1000)).tolist()
+    nodes = at.tolist()
+    lasting = (rows["begin_ns"] != rows["end_ns"]).tolist()
+    taken: Dict[int, int] = {}  # of each node, a bit a core
+    mine: List[int] = [0] * count
+    which: List[int] = []
+    low: List[int] = []
+    high: List[int] = []
+    for event in _in_order(rows["begin_ns"], rows["end_ns"]):
+        if event < count:
+            taken[nodes[event]] ^= mine[event]
+            continue
+        i = event - count
+        node = nodes[i]
+        busy = before = taken.get(node, 0)
+        wanted = cores[i]
+        while wanted:
+            free = ~busy
+            first = (free & -free).bit_length() - 1
+            above = busy >> first
+            room = (above & -above).bit_length() - 1 if above else wanted
+            last = first + min(wanted, room)
+            which.append(i)
+            low.append(first)
+            high.append(last)
+            wanted -= last - first
+            busy |= (1 << last) - (1 << first)
+        if lasting[i]:
+            mine[i], taken[node] = busy ^ before, busy
+    return numpy.array(which, dtype=numpy.int64), numpy.array(low, dtype=numpy.int64), numpy.array(high, dtype=numpy.int64)
+
+
+def _in_order(begin: Any, end: Any) -> List[int]:
+    """Begins and ends of rows by time, ends first: ``i`` is the end of row ``i``, with so many rows added its begin.
+    What takes no time, or does not end, has no end here."""
+    import numpy
+
+    ends = numpy.nonzero((end != -(2**63)) & (end != begin))[0]
+    events = numpy.concatenate([ends, numpy.arange(len(begin)) + len(begin)])
+    times = numpy.concatenate([end[ends], begin])
+    order: List[int] = events[numpy.argsort(times, kind="stable")].tolist()
+    return order
+
+
+def _widths(place: Any, high: Any, count: int) -> List[int]:
+    import numpy
+
+    wide = numpy.zeros(count, dtype=numpy.int64)
+    numpy.maximum.at(wide, place, high)
+    found: List[int] = wide.tolist()
+    return found

@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clusters and queues as pictures for notebooks and as text for terminals. Nothing is loaded from anywhere."""
+
+from html import escape
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+
+from ..cluster import nodes as _nodes
+from . import node_groups as many
+
+if TYPE_CHECKING:
+    from ..cluster.cluster import Cluster
+    from ..queues import Queues
+
+#: Machines that are drawn one by one, at most.
+MOST_NODES = 128
+
+#: Machines that a terminal is told of one by one, at most.
+MOST_LINES = 48
+
+_FREE, _BROKEN = "#d9dee3", "#7a2530"
+_USED = ((0.0, (0xA9, 0xCC, 0xE8)), (1.0, (0x1F, 0x5F, 0x99)))
+_STATE = {"up": "#8a949e", "draining": "#d9822b", "down": "#c23030"}
+
+
+def _shade(used: float) -> str:
+    """Blue, the darker the more of it is used."""
+    if used <= 0:
+        return _FREE
+    (_, low), (_, high) = _USED
+    return "#%02x%02x%02x" % tuple(round(a + (b - a) * min(used, 1.0)) for a, b in zip(low, high))
+
+
+# ---- a cluster -------------------------------------------------------------------------------
+
+
+def _title(node: Mapping[str, Any]) -> str:
+    lines = [
+        "%s (%s)" % (node["name"], node["state"]),
+        "%g of %g cores used" % (node["cpus"] - node["cpus_free"], node["cpus"]),
+        "%.0f of %.0f GiB used" % ((node["mem_mib"] - node["mem_mib_free"]) / 1024, node["mem_mib"] / 1024),
+    ]
+    if node["gpus"]:
+        lines.append("%g of %d GPUs used %s" % (node["gpus"] - node["gpu_free"], node["gpus"], node["gpu_model"]))
+    return "\n".join(lines)
+
+
+_GPU, _GAP, _ROW = 11, 2, 8  # pixels of a device, between two, devices in a row
+_TOP = 15  # pixels above the devices, where the name is
+
+
+def _short(name: str, most: int) -> str:
+    return name if len(name) <= most else name[: most - 1] + "…"
+
+
+def _node_svg(node: Mapping[str, Any], x: int, y: int, height: int) -> str:
+    """One machine: a frame, its devices in islands, below them a bar of cores and one of memory."""
+    width = _ROW * (_GPU + _GAP) + 8
+    out = ['<g transform="translate(%d,%d)"><title>%s</title>' % (x, y, escape(_title(node)))]
+    dash = "" if node["state"] == "up" else ' stroke-dasharray="3 2"'
+    colour = _STATE.get(node["state"], "#8a949e")
+    out.append(
+        '<rect x=".5" y=".5" width="%d" height="%d" rx="3" fill="none" stroke="%s"%s/>' % (width - 1, height - 1, colour, dash)
+    )
+    out.append('<text x="4" y="11" font-size="9" fill="currentColor">%s</text>' % escape(_short(node["name"], 18)))
+    for i, free in enumerate(node["shares"]):
+        gx, gy = 4 + i % _ROW * (_GPU + _GAP), _TOP + i // _ROW * (_GPU + _GAP + 3)
+        fill = _BROKEN if i in node["broken"] else _shade(1 - free)
+        out.append('<rect x="%d" y="%d" width="%d" height="%d" rx="1.5" fill="%s"/>' % (gx, gy, _GPU, _GPU, fill))
+    for island in node["islands"]:
+        for begin, end in _runs(island):
+            y1 = _TOP + begin // _ROW * (_GPU + _GAP + 3) + _GPU + 1.5
+            x1, x2 = 4 + begin % _ROW * (_GPU + _GAP), 4 + end % _ROW * (_GPU + _GAP) + _GPU
+            out.append('<path d="M%d %gH%d" stroke="#2e9b5b" stroke-width="1.5"/>' % (x1, y1, x2))
+    for k, (all_of, free) in enumerate((("cpus", "cpus_free"), ("mem_mib", "mem_mib_free"))):
+        part = (1 - node[free] / node[all_of]) if node[all_of] else 0.0
+        by = height - 10 + 4 * k
+        out.append('<rect x="4" y="%d" width="%d" height="2.5" fill="%s"/>' % (by, width - 8, _FREE))
+        out.append('<rect x="4" y="%d" width="%.1f" height="2.5" fill="#e0a030"/>' % (by, part * (width - 8)))
+    out.append("</g>")
+    return "".join(out)
+
+
+def _runs(island: Sequence[int]) -> Iterable[Tuple[int, int]]:
+    """Devices of an island as runs of neighbours in a row of the picture."""
+    begin = last = island[0]
+    for i in island[1:]:
+        if i != last + 1 or i % _ROW == 0:
+            yield begin, last
+            begin = i
+        last = i
+    yield begin, last
+
+
+def _by_domain(nodes: Sequence[Mapping[str, Any]]) -> Dict[str, List[Mapping[str, Any]]]:
+    found: Dict[str, List[Mapping[str, Any]]] = {}
+    for node in nodes:
+        found.setdefault(node["place"], []).append(node)
+    return found
+
+
+def _summary(totals: Mapping[str, float]) -> str:
+    parts = ["%d nodes" % totals["nodes"]]
+    for state in ("draining", "down"):
+        if totals["nodes_" + state]:
+            parts.append("%d %s" % (totals["nodes_" + state], state))
+    if totals["gpus"]:
+        parts.append("%g of %d GPUs used" % (round(totals["gpus"] - totals["gpu_free"], 3), totals["gpus"]))
+    parts.append("%g of %g cores used" % (round(totals["cpus"] - totals["cpus_free"], 3), totals["cpus"]))
+    gib = (totals["mem_mib"] - totals["mem_mib_free"]) / 1024, totals["mem_mib"] / 1024
+    parts.append("%.0f of %.0f GiB used" % gib)
+    return ", ".join(parts)
+
+
+def cluster_html(cluster: "Cluster") -> str:
+    """A grid of machines by domain: devices coloured by load, islands underlined, bars of cores and memory. Of very many a
+    line a domain or a kind."""
+    if cluster.closed:
+        return "<p>%s</p>" % escape(repr(cluster))
+    count = len(cluster)
+    nodes, total = _nodes.pictures(cluster, MOST_NODES if count <= MOST_NODES else 0)
+    out = ['<div style="font:12px sans-serif"><p><b>Cluster</b>: %s</p>' % escape(_summary(total))]
+    if count > MOST_NODES:
+        return "".join([*out, many.table(_nodes.summed(cluster)), "</div>"])
+    for place, members in _by_domain(nodes).items():
+        if place:
+            out.append('<div style="margin:6px 0 2px">%s</div>' % escape(place))
+        deepest = max(len(node["shares"]) for node in members)
+        height = _TOP + 14 + -(-deepest // _ROW) * (_GPU + _GAP + 3)
+        width, across = _ROW * (_GPU + _GAP) + 12, 8
+        rows = -(-len(members) // across)
+        out.append('<svg width="%d" height="%d" role="img">' % (min(across, len(members)) * width, rows * (height + 4)))
+        for i, node in enumerate(members):
+            out.append(_node_svg(node, i % across * width, i // across * (height + 4), height))
+        out.append("</svg>")
+    out.append("</div>")
+    return "".join(out)
+
+
+def cluster_text(cluster: "Cluster") -> str:
+    """A line for all, and one a machine; a domain, or a kind of machine, if there are many."""
+    if cluster.closed:
+        return repr(cluster)
+    count = len(cluster)
+    nodes, total = _nodes.pictures(cluster, None if count <= MOST_LINES else 0)
+    lines = ["Cluster: " + _summary(total)]
+    if count <= MOST_LINES:
+        width = max((len(node["name"]) for node in nodes), default=0)
+        for place, members in _by_domain(nodes).items():
+            lines += ["  " + place] if place else []
+            for node in members:
+                squares = "".join(_square(i, free, node) for i, free in enumerate(node["shares"]))
+                state = "" if node["state"] == "up" else "  " + node["state"]
+                used = node["cpus"] - node["cpus_free"]
+                lines.append(
+                    "    %-*s %s  %g/%g cores%s" % (width, node["name"], squares, round(used, 3), node["cpus"], state)
+                )
+        return "\n".join(lines)
+    groups = many.groups(_nodes.summed(cluster), MOST_LINES)
+    width = max(len(group.name) for group in groups)
+    for group in groups:
+        (used, all_of), unit = group.used("gpus"), "GPUs"
+        if not all_of:
+            (used, all_of), unit = group.used("cpus"), "cores"
+        said = (width, group.name, _bar(used, all_of), used, all_of, unit, len(group.nodes))
+        lines.append("  %-*s  %s %g/%g %s, %d nodes" % said)
+    return "\n".join(lines)
+
+
+def _square(i: int, free: float, node: Mapping[str, Any]) -> str:
+    if i in node["broken"]:
+        return "x"
+    return "□" if free >= 1 else "■" if free <= 0 else "◧"
+
+
+def _bar(used: float, all_of: float, width: int = 20) -> str:
+    full = round(width * used / all_of) if all_of > 0 else 0
+    return "█" * min(full, width) + "░" * (width - min(full, width))
+
+
+# ---- queues ----------------------------------------------------------------------------------
+
+#: How much of a resource a queue has: ``used``, ``guarantee``, ``limit``, ``demand``; None: not there.
+Amounts = Mapping[str, Optional[float]]
+
+
+def _declared(queue: Mapping[str, Any], kind: str) -> Amounts:
+    def amount(member: str) -> Optional[float]:
+        given = (queue.get(member) or {}).get(kind)
+        return float(given) if isinstance(given, (int, float)) and given >= 0 else None
+
+    return {"used": None, "guarantee": amount("guaranteed"), "limit": amount("limit")}
+
+
+def _kinds_of(queues: "Queues") -> List[str]:
+    found: Dict[str, None] = {}
+    for queue in queues.values():
+        for member in ("guaranteed", "limit"):
+            found.update(dict.fromkeys(queue.get(member) or {}))
+    return list(found)[:4]
+
+
+def _number(value: Optional[float]) -> str:
+    return "-" if value is None else "%g" % round(value, 3)
+
+
+def _words(queue: Mapping[str, Any]) -> str:
+    skip = ("name", "parent", "guaranteed", "limit")
+    said = ["%s %s" % item for item in queue.items() if item[0] not in skip and isinstance(item[1], (str, int, float))]
+    return ", ".join(said)
+
+
+def _amounts(queues: "Queues", use: Optional[Mapping[str, Mapping[str, Amounts]]]) -> Dict[str, Mapping[str, Amounts]]:
+    if use is not None:
+        return {name: use.get(name, {}) for name in queues}
+    kinds = _kinds_of(queues)
+    return {name: {kind: _declared(queue, kind) for kind in kinds} for name, queue in queues.items()}
+
+
+def queues_text(queues: "Queues", use: Optional[Mapping[str, Mapping[str, Amounts]]] = None) -> str:
+    """The tree, a queue a line, with what it uses, is guaranteed, and may use at most."""
+    amounts = _amounts(queues, use)
+    width = max((2 * depth + len(queue["name"]) for depth, queue in queues.walk()), default=0)
+    lines = []
+    for depth, queue in queues.walk():
+        said = []
+        for kind, has in amounts[queue["name"]].items():
+            if all(has.get(key) is None for key in ("used", "guarantee", "limit")):
+                continue
+            numbers = tuple(_number(has.get(key)) for key in ("used", "guarantee", "limit"))
+            bar = "" if has.get("used") is None else _bar(has["used"] or 0, _scale([has]), 10) + " "
+            said.append("%s %s%s/%s/%s" % ((kind, bar) + numbers))
+        words = _words(queue)
+        line = "%-*s  %s" % (width, "  " * depth + queue["name"], "  ".join(said + ([words] if words else [])))
+        lines.append(line.rstrip())
+    if not lines:
+        return "no queues"
+    return "\n".join([*lines, "(used/guarantee/limit)"])
+
+
+def _scale(all_of: Iterable[Amounts]) -> float:
+    return max((value for has in all_of for value in has.values() if value is not None), default=0.0)
+
+
+def queues_html(queues: "Queues", use: Optional[Mapping[str, Mapping[str, Amounts]]] = None) -> str:
+    """The tree as a table with a bar a resource: used (blue), guarantee (green line), limit (red line)."""
+    amounts = _amounts(queues, use)
+    kinds = list(dict.fromkeys(kind for has in amounts.values() for kind in has))
+    scale = {kind: _scale(has[kind] for has in amounts.values() if kind in has) for kind in kinds}
+    out = ['<table style="font:12px sans-serif;border-collapse:collapse"><tr><th style="text-align:left">queue</th>']
+    out += ["<th>%s</th>" % escape(kind) for kind in kinds] + ["<th></th></tr>"]
+    for depth, queue in queues.walk():
+        name = queue["name"]
+        out.append('<tr><td style="text-align:left;padding-left:%dpx">%s</td>' % (6 + 16 * depth, escape(name)))
+        for kind in kinds:
+            out.append("<td>%s</td>" % _bar_svg(amounts[name].get(kind, {}), scale[kind]))
+        out.append('<td style="text-align:left;opacity:.7">%s</td></tr>' % escape(_words(queue)))
+    out.append("</table>")
+    return "".join(out)
+
+
+def _bar_svg(has: Amounts, scale: float, width: int = 140) -> str:
+    def at(value: float) -> float:
+        return width * value / scale if scale > 0 else 0.0
+
+    used, guarantee, limit, demand = (has.get(key) for key in ("used", "guarantee", "limit", "demand"))
+    said = "used %s, guarantee %s, limit %s" % tuple(_number(value) for value in (used, guarantee, limit))
+    out = ['<svg width="%d" height="16"><title>%s</title>' % (width + 2, escape(said))]
+    out.append('<rect x="0" y="3" width="%d" height="10" fill="%s"/>' % (width, _FREE))
+    if demand:
+        out.append('<rect x="0" y="3" width="%.1f" height="10" fill="#b9d3ea"/>' % at(demand))
+    if used:
+        out.append('<rect x="0" y="3" width="%.1f" height="10" fill="#1f5f99"/>' % at(used))
+    for value, colour in ((guarantee, "#2e9b5b"), (limit, "#c23030")):
+        if value is not None:
+            out.append('<path d="M%.1f 0V16" stroke="%s" stroke-width="2"/>' % (max(at(value), 1.0), colour))
+    out.append("</svg>")
+    return "".join(out)

@@ -1,0 +1,987 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sessions: stopped, looked at, changed, gone on with; functions of Python; Ctrl-C; threads and forks."""
+
+import _thread
+import gc
+import os
+import pickle
+import signal
+import threading
+import time
+
+import numpy
+import pytest
+
+import gangsched as gs
+from gangsched.sim.recipe import Recipe
+
+
+def jobs(count, **fields):
+    """So many jobs, one every ten seconds, each of a minute."""
+    return gs.Trace([{"submit_s": 10 * i, "run_s": 60, "tasks": 1, "gpus": 4, **fields} for i in range(count)])
+
+
+@pytest.fixture
+def cluster():
+    with gs.Cluster.uniform(nodes=2, gpus=8) as made:
+        yield made
+
+
+def done(simulation):
+    simulation.run()
+    return simulation.summary()
+
+
+def test_a_session_runs_in_slices_as_it_would_at_once(cluster):
+    with gs.Simulation(cluster, jobs(40)) as whole, gs.Simulation(cluster, jobs(40)) as slices:
+        expected = done(whole)
+        assert slices.run(until_s=100)[:2] == ("until", 100.0)
+        assert slices.run(events=5).run_end == "events"
+        assert slices.run(until_s=200.5).now_s == 200.5
+        slices.run(seconds=0.01)
+        assert done(slices) == expected and slices.info.ended == 40 == len(slices)
+        assert slices.run().run_end == "done"
+
+
+def test_what_happens_can_be_seen_as_it_does(cluster):
+    seen = []
+    with gs.Simulation(cluster, jobs(6), on_event=seen.append, events=True) as simulation:
+        simulation.run()
+        assert simulation.events() == seen and simulation.events() == []
+    assert [event.what for event in seen[:2]] == ["submitted", "started"] and seen[1].job == 0
+    assert [event.end for event in seen if event.what == "ended"] == ["success"] * 6
+    with gs.Simulation(cluster) as silent, pytest.raises(gs.InvalidArgument):
+        silent.events()
+
+
+def test_a_job_tells_where_it_is_and_why_it_waits(cluster):
+    with gs.Simulation(cluster, jobs(8)) as simulation:
+        simulation.run(until_s=45)
+        assert simulation.job(0)["state"] == "running" and simulation.job(0)["start_s"] == 0.0
+        assert simulation.job(4)["state"] == "pending" and simulation.job(4)["start_s"] is None
+        why = simulation.explain(4)
+        assert why["state"] == "pending" and why["reasons"][0]["reason"] == "room" and "gpu" in str(why)
+        assert str(simulation.explain(0)) == "it is running" and "not come" in str(simulation.explain(7))
+        simulation.run()
+        assert str(simulation.explain(4)) == "it has ended: success"
+        assert simulation.names() == [str(i) for i in range(8)] and simulation.find("3") == 3
+        for wrong in ("nobody", 8, -1):
+            with pytest.raises(gs.NotFound):
+                simulation.job(wrong)
+
+
+def test_jobs_and_nodes_are_changed_between_runs(cluster):
+    with gs.Simulation(cluster, jobs(4)) as simulation:
+        simulation.run(until_s=25)
+        extra = simulation.submit(count=2, gpu=2, run_s=30, name="extra")
+        assert extra == 4 and simulation.job("extra")["tasks"] == 2
+        simulation.cancel(0)
+        simulation.set_node("n1", "down", at_s=40)
+        simulation.set_node("n1", "up", at_s=300)
+        late = simulation.submit(count=2, gpu=8, run_s=5)
+        simulation.hold(late)
+        simulation.run(until_s=200)
+        assert simulation.job(0)["end"] == "cancelled" and simulation.job("extra")["end"] == "success"
+        assert simulation.cluster.node("n1")["state"] == "down" and simulation.job(late)["state"] == "pending"
+        simulation.run(until_s=400)
+        assert simulation.explain(late)["class"] == "held"
+        simulation.release(late)
+        simulation.run()
+        assert simulation.job(late)["end"] == "success"
+        with pytest.raises(gs.NeverFits):
+            simulation.submit(gpu=9, run_s=1)
+        with pytest.raises(gs.OutOfRange):
+            simulation.submit(gpu=1, run_s=-1)
+        with pytest.raises(gs.NotFound):
+            simulation.set_node("n7", "down")
+
+
+def test_commands_reach_the_scheduler(cluster):
+    long = jobs(3, run_s=1000)
+    with gs.Simulation(cluster, long) as simulation:
+        simulation.run(until_s=100)
+        simulation.set_priority(0, 5)
+        simulation.set_time_limit(1, 200)
+        simulation.requeue(2)
+        simulation.set_target(0, -1)
+        simulation.run()
+        assert simulation.job(1)["end"] == "timeout" and simulation.job(2)["starts"] == 2
+    with gs.Simulation(cluster, long) as simulation, pytest.raises(gs.NotFound):
+        simulation.cancel(2)
+
+
+def test_a_fork_goes_its_own_way(cluster):
+    with gs.Simulation(cluster, jobs(20), seed=3) as simulation:
+        simulation.run(until_s=55)
+        simulation.run(events=3)
+        simulation.submit(gpu=1, run_s=500)
+        simulation.cancel(2)
+        simulation.run(until_s=100)
+        with simulation.fork() as other, simulation.fork(policy="srtf") as another:
+            assert other.info == simulation.info and other.result().jobs.equals(simulation.result().jobs)
+            other.set_node("n0", "down")
+            assert done(other)["makespan_s"] > done(simulation)["makespan_s"]
+            another.run()
+            assert another.info.ended == 21
+
+
+def test_a_fork_is_a_copy_and_nobody_is_asked_again(cluster):
+    asked, seen = [], []
+
+    def policy(view):
+        asked.append(view.now_s)
+        return view.submit_s
+
+    with gs.Simulation(cluster, jobs(30), policy=policy, on_event=seen.append, events=True, seed=5, task_mtbf_s=90) as simulation:
+        simulation.run(until_s=150)
+        simulation.cluster.set_state("n1", "draining")  # directly, which is no part of what is done again
+        simulation.cluster.add(name="more", cpus=64, gpus=8)
+        simulation.requeue(simulation.submit(gpu=2, run_s=40, name="extra"))
+        before = len(asked), len(seen)
+        other = simulation.fork()
+        assert (len(asked), len(seen)) == before and other.events() == simulation.events() != []
+        assert other.cluster.node("n1")["state"] == "draining" and "more" in other.cluster and other.find("extra") == 30
+        assert other.now_s == 150 and other.cluster is not simulation.cluster
+        third = other.fork()
+        simulation.cluster.resume("n1")
+        assert other.cluster.node("n1")["state"] == "draining"
+        other.cluster.resume("n1")
+        third.cluster.resume("n1")
+        finished = done(simulation)
+        here = simulation.result()
+    told = len(seen)
+    assert done(other) == finished and len(seen) == 2 * told - before[1]  # the original is closed already
+    there = other.result()
+    assert here.jobs.equals(there.jobs) and here.allocations.equals(there.allocations)
+    assert here.timeline.equals(there.timeline)
+    other.cluster.check()
+    other.close()
+    assert done(third) == finished
+    third.close()
+
+
+def test_a_fork_with_changes_begins_at_the_beginning(cluster):
+    with gs.Simulation(cluster, jobs(20)) as simulation:
+        simulation.run(until_s=100)
+        simulation.cluster.set_state("n0", "draining")
+        with simulation.fork() as copied, simulation.fork(seed=7) as again:
+            assert copied.cluster.node("n0")["state"] == "draining" and again.cluster.node("n0")["state"] == "up"
+            assert again.now_s == copied.now_s == 100
+
+
+def test_what_was_changed_and_reserved_is_in_the_fork(cluster):
+    tree = {"a": {"guaranteed": {"gpu": 8}}, "b": {"limit": {"gpu": 4}}}
+    trace = gs.Trace([{"submit_s": 5 * i, "run_s": 60, "gpus": 4, "queue": "ab"[i % 2], "limit_s": 60} for i in range(30)])
+    with gs.Simulation(cluster, trace, tree) as simulation:
+        simulation.run(until_s=50)
+        simulation.reserve(name="demo", start_s=100, duration_s=50, nodes=["n1"])
+        simulation.change_queue("b", limit={"gpu": 12})
+        with simulation.fork() as other:
+            other.change_reservation("demo", duration_s=70)
+            simulation.change_reservation("demo", duration_s=70)
+            assert other.queues["b"]["kinds"]["gpu"]["limit"] == 12 and list(other.tree) == list(simulation.tree)
+            assert done(other) == done(simulation) and other.result().jobs.equals(simulation.result().jobs)
+
+
+def test_a_fork_of_a_fork_can_be_explained_and_run_again(cluster):
+    with gs.Simulation(cluster, jobs(12)) as simulation:
+        simulation.run(until_s=45)
+        with simulation.fork() as other:
+            other.cancel(1)
+            other.run(until_s=60)
+            with other.fork() as third:
+                third.run()
+                result = third.result()
+                assert result.explain(4, 45)["reasons"][0]["reason"] == "room"
+                with third.fork(policy="srtf") as again:
+                    assert again.job(1)["end"] == "cancelled" and again.info.ended == 12
+        assert simulation.job(1)["state"] == "running"
+
+
+def test_a_fork_keeps_what_it_reads(cluster):
+    trace = jobs(10)
+    simulation = gs.Simulation(cluster, trace)
+    simulation.run(until_s=20)
+    other = simulation.fork()
+    del simulation
+    trace.close()
+    gc.collect()
+    assert done(other)["jobs"] == 10 and other.names()[-1] == "9"
+    other.cluster.close()
+    with pytest.raises(gs.Closed):
+        other.cluster.check()
+    other.fork().close()
+    other.close()
+    with pytest.raises(gs.Closed):
+        other.fork()
+
+
+def test_a_fork_from_a_callback_is_refused(cluster):
+    failures = []
+
+    def look(event):
+        with pytest.raises(gs.Busy):
+            simulation.fork()
+        failures.append(event)
+
+    with gs.Simulation(cluster, jobs(3), on_event=look) as simulation:
+        assert done(simulation)["jobs"] == 3 and failures
+
+
+def test_a_policy_that_selects_goes_on_in_the_fork(cluster):
+    def policy(view):
+        return view.left_s
+
+    with gs.Simulation(cluster, jobs(25, run_s=200), policy=policy, score_mode="select", restart=lambda index, gpus: 3.0) as simulation:
+        simulation.run(until_s=130)
+        with simulation.fork() as other:
+            assert done(other) == done(simulation) and other.result().jobs.equals(simulation.result().jobs)
+
+
+def test_a_result_asks_the_session_while_it_is_there(cluster):
+    asked = []
+
+    def policy(view):
+        asked.append(view.now_s)
+        return view.submit_s
+
+    simulation = gs.Simulation(cluster, jobs(20), policy=policy)
+    simulation.run()
+    result, before = simulation.result(), len(asked)
+    expected = result.summary(warm_up_s=50)
+    with result.simulation() as end:
+        assert end.info == simulation.info
+    assert len(asked) == before
+    simulation.submit(gpu=1, run_s=1000)
+    simulation.run()
+    before = len(asked)
+    assert result.summary(warm_up_s=50) == expected and len(asked) > before
+    simulation.close()
+    with result.simulation() as end:
+        assert end.info == result.info
+    before = len(asked)
+    result.explain(4, 45)
+    assert max(asked[before:]) <= 45  # no further than it must
+
+
+def test_the_cluster_of_a_session_is_its_own(cluster):
+    held = cluster.allocate(count=2, gpu=8)
+    with gs.Simulation(cluster, jobs(4)) as simulation:
+        simulation.set_node("n0", "down")
+        assert done(simulation)["jobs"] == 4 and cluster.node("n0")["state"] == "up"
+    assert held.alive and cluster.totals()["gpu_free"] == 0
+
+
+def test_queues_tell_what_they_use(cluster):
+    tree = {"a": {"guaranteed": {"gpu": 8}, "queues": {"x": {}, "y": {}}}, "b": {"limit": {"gpu": 4}}}
+    trace = gs.Trace([{"submit_s": i, "run_s": 100, "gpus": 4, "queue": q} for i, q in enumerate("xybxb")])
+    with gs.Simulation(cluster, trace, tree) as simulation:
+        simulation.run(until_s=10)
+        use = simulation.queues
+        assert list(use) == ["a", "b", "x", "y"] and use["b"]["kinds"]["gpu"]["used"] == 4 and use["b"]["pending"] == 1
+        assert use["b"]["kinds"]["gpu"]["limit"] == 4 and use.table.loc["a", "gpu_used"] == 12
+        assert "gpu ██████████ 4/" in str(use) and "<svg" in use._repr_html_() and "<svg" in simulation._repr_html_()
+        assert simulation.explain(4)["reasons"][0]["reason"] == "limit"
+    with pytest.raises(gs.NotFound):
+        gs.Simulation(cluster, trace, {"only": {}, "two": {}})
+    with gs.Simulation(cluster, trace, {"only": {}, "two": {}}, default_queue="two") as simulation:
+        assert done(simulation)["jobs"] == 5
+
+
+@pytest.mark.parametrize(
+    "options, path",
+    [
+        ({"colour": 1}, "colour"),
+        ({"know": "all"}, "know"),
+        ({"tick_s": "x"}, "tick_s"),
+        ({"tick_s": -1}, "tick_s"),
+        ({"tick_s": float("inf")}, "tick_s"),
+        ({"max_restarts": 1.5}, "max_restarts"),
+        ({"elastic": -1}, "elastic"),
+        ({"policy": "best"}, "policy"),
+        ({"score_mode": "both"}, "score_mode"),
+        ({"record": "everything"}, "record"),
+        ({"queues": {"a": {"limit": {"gpu": -5}}}}, "a.limit.gpu"),
+        ({"queues": {"a": {}}, "default_queue": "b"}, "default_queue"),
+        ({"loss": "hope"}, "loss"),
+        ({"seed": "x"}, "seed"),
+        ({"restart_s": -1}, "restart_s"),
+        ({"tick_s": -0.5}, "tick_s"),
+        ({"refused_s": -1}, "refused_s"),
+        ({"max_moves": -2}, "max_moves"),
+        ({"max_evictions": -1}, "max_evictions"),
+        ({"record": None}, "record"),
+        ({"record": 3}, "record"),
+        ({"mix": 3}, "shapes"),
+    ],
+)
+def test_a_wrong_option_is_named(cluster, options, path):
+    with pytest.raises(gs.GangError) as caught:
+        gs.Simulation(cluster, **options)
+    assert caught.value.path == path
+
+
+def test_wrong_numbers_are_told_by_their_name(cluster):
+    with gs.Simulation(cluster, jobs(4)) as simulation:
+        simulation.run(until_s=5)
+        for call, name in (
+            (lambda: simulation.run(events=1.5), "events"),
+            (lambda: simulation.run(events="x"), "events"),
+            (lambda: simulation.set_target(0, 1.5), "tasks"),
+            (lambda: simulation.set_target(0, 2**70), "tasks"),
+            (lambda: simulation.result().cdf("queue"), "queue"),
+            (lambda: simulation.result().gantt(begin_s=float("nan")), "begin_s"),
+            (lambda: simulation.result().gantt(end_s="x"), "end_s"),
+        ):
+            with pytest.raises(gs.GangError) as caught:
+                call()
+            assert caught.value.path == name and name in str(caught.value)
+
+
+def test_everything_a_simulation_may_be_told_can_be_said(cluster):
+    """A new member of the structs, or a new policy, needs a word here."""
+    from gangsched import enums
+    from gangsched.sim import options
+
+    def members(struct):
+        return {name for name, _ in gs.ffi.typeof("struct " + struct).fields} - {"size", "mem"}
+
+    said = {"sched", "queues", "queue_count", "default_queue", "seed", "policy", "record", "elastic_milli", "preemptible"}
+    said |= {*options._TIMES.values(), *options._WORDS, *options._FLAGS, *options._NUMBERS}
+    assert {name for name in members("gang_sim_opts") - said if not name.startswith("reserved")} == set()
+    said = {"default_queue", "rules", "rule_count", "rule_size", "excluded_kinds", "excluded_kind_count", "half_life_ns"}
+    said |= {"refused_ns", *options._SCHED_NUMBERS, *options._SCHED_FLAGS}
+    assert {name for name in members("gang_sched_opts") - said if not name.startswith("reserved")} == set()
+    for table, prefix in ((enums.PolicyName, "POLICY"), (enums.Know, "KNOW"), (enums.Place, "PLACE"), (enums.Record, "RECORD")):
+        known = {getattr(gs.lib, name) for name in dir(gs.lib) if name.startswith("GANG_SIM_%s_" % prefix)}
+        assert {member.number for member in table} == known
+    for policy in enums.PolicyName.words():
+        for place in enums.Place:
+            assert gs.simulate(cluster, jobs(12), policy=policy, place=place, record=()).info.ended == 12
+
+
+# ---- functions of Python -------------------------------------------------------------------------
+
+
+def test_policies_in_python_do_as_those_in_c(cluster):
+    # All come at once, and each takes all there is: the order is the policy's.
+    lengths = [50, 20, 90, 10, 70]
+    trace = gs.Trace([{"submit_s": 0, "run_s": run, "tasks": 2, "gpus": 8} for run in lengths])
+
+    def order(**arguments):
+        result = gs.simulate(cluster, trace, **arguments)
+        return result.jobs.sort_values("start_s").run_s.tolist()
+
+    for policy in ("sjf", lambda view: view.run_s, gs.per_job(lambda job: job.run_s)):
+        assert order(policy=policy) == sorted(lengths)
+    assert order(policy=lambda view: -view.run_ns.astype(float)) == sorted(lengths, reverse=True)
+    assert order(policy="fifo") == lengths
+
+
+def test_a_view_has_all_columns_and_is_over_afterwards(cluster):
+    kept = []
+
+    def policy(view):
+        kept.append((view, view.run_s))
+        assert set("index submit_ns run_s left_s served_s gpus cpus tasks queue running".split()) <= set(dir(view))
+        for name in dir(view):
+            if not name.startswith("_") and not name.startswith("now"):
+                assert getattr(view, name).shape == (len(view),), name
+        return view.submit_s
+
+    gs.simulate(cluster, jobs(5), policy=policy)
+    view, lengths = kept[-1]
+    assert lengths.tolist() == [60.0] * len(lengths)
+    view.__dict__.pop("run_s")
+    with pytest.raises(gs.Closed):
+        view.run_s
+    with pytest.raises(AttributeError):
+        view.colour
+    with pytest.raises(gs.Closed):
+        gs.per_job(lambda job: 0)(view)
+
+
+@pytest.mark.parametrize(
+    "policy, error",
+    [
+        (lambda view: 1 / 0, ZeroDivisionError),
+        (lambda view: view.run_s[:-1], gs.InvalidArgument),
+        (lambda view: [1.0] * (len(view) + 1), gs.InvalidArgument),
+        (lambda view: ["x"] * len(view), TypeError),
+        (lambda view: None, gs.GangError),
+        (lambda view: view.colour, AttributeError),
+        (gs.per_job(lambda job: job.colour), AttributeError),
+    ],
+)
+def test_what_a_policy_raises_comes_out_and_all_is_consistent(cluster, policy, error):
+    failing = {"on": True}
+
+    def sometimes(view):
+        return policy(view) if failing["on"] and view.now_s >= 20 else view.submit_s
+
+    with gs.Simulation(cluster, jobs(10), policy=sometimes) as simulation:
+        with pytest.raises(error) as caught:
+            simulation.run()
+        assert {"sometimes", "write_scores"} & {entry.name for entry in caught.traceback}
+        assert simulation.now_s == 20.0
+        with pytest.raises(error):
+            simulation.run()
+        failing["on"] = False
+        assert done(simulation)["jobs"] == 10
+        simulation.cluster.check()
+
+
+def test_what_other_functions_raise_comes_out(cluster):
+    def fail(*arguments):
+        raise KeyError("mine")
+
+    elastic = gs.Trace([{"submit_s": 0, "run_s": 60, "tasks": 4, "min": 1, "gpus": 8}])
+    for arguments in ({"on_event": fail}, {"speed": fail}):
+        with gs.Simulation(cluster, elastic, **arguments) as simulation:
+            with pytest.raises(KeyError, match="mine"):
+                simulation.run()
+            simulation.cluster.check()
+
+
+@pytest.mark.parametrize("checkpoint, end", [(0, 110.0), (20, 120.0), (float("inf"), 160.0)])
+def test_work_is_lost_since_the_last_checkpoint(cluster, checkpoint, end):
+    whole = gs.Trace([{"submit_s": 0, "run_s": 100, "tasks": 2, "gpus": 8}])
+    with gs.Simulation(cluster, whole, checkpoint_s=checkpoint, loss="restart") as simulation:
+        simulation.set_node("n1", "down", at_s=50)
+        simulation.set_node("n1", "up", at_s=60)
+        simulation.run()
+        assert simulation.job(0)["end_s"] == end and simulation.job(0)["failures"] == 1
+
+
+def test_speed_and_restart_are_asked(cluster):
+    elastic = gs.Trace([{"submit_s": 0, "run_s": 60, "tasks": 4, "min": 1, "gpus": 8}])
+    result = gs.simulate(cluster, elastic, speed=lambda index, tasks, count: 0.1)
+    assert result.jobs.jct_s[0] == 600.0
+    assert gs.simulate(cluster, elastic).jobs.jct_s[0] == 120.0
+    asked = []
+
+    def restart(index, gpus):
+        asked.append((index, gpus))
+        return 30
+
+    with gs.Simulation(cluster, jobs(1, run_s=100), restart=restart) as simulation:
+        simulation.run(until_s=50)
+        simulation.requeue(0)
+        simulation.run()
+        assert asked == [(0, 4.0)] and simulation.job(0)["end_s"] == 130.0
+
+
+def test_callbacks_may_look_but_not_meddle(cluster):
+    errors = []
+
+    def look(event):
+        assert simulation.info.jobs == 5 and len(simulation.names()) == 5 and simulation.cluster.totals()["gpus"] == 16
+        simulation.job(max(event.job, 0))
+        for call in (simulation.run, lambda: simulation.submit(gpu=1, run_s=1), lambda: simulation.add(jobs(1))):
+            try:
+                call()
+            except gs.Busy as error:
+                errors.append(error)
+
+    with gs.Simulation(cluster, jobs(5), on_event=look) as simulation:
+        simulation.run()
+        assert len(errors) == 3 * 15 and simulation.info.ended == 5
+
+
+def test_closing_inside_a_callback_takes_effect_afterwards(cluster):
+    simulation = gs.Simulation(cluster, jobs(5), on_event=lambda event: simulation.close())
+    assert simulation.run().ended == 5
+    assert simulation.closed and simulation.cluster.closed
+
+    def score(group, candidates):
+        other.close()
+        return candidates["gpus_free"]
+
+    other = gs.Cluster.uniform(1)
+    other.allocate(gpu=1, score=score)
+    assert other.closed
+
+
+# ---- Ctrl-C, time, threads, forks ----------------------------------------------------------------
+
+
+def long_trace():
+    return gs.Trace([{"submit_s": i, "run_s": 50, "gpus": 1 + i % 8} for i in range(60000)])
+
+
+def test_control_c_stops_and_it_goes_on(cluster):
+    def press():
+        time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with gs.Simulation(cluster, long_trace()) as simulation:
+        thread = threading.Thread(target=press)
+        thread.start()
+        with pytest.raises(KeyboardInterrupt):
+            simulation.run()
+            pytest.skip("it was over before")
+        thread.join()
+        stopped = simulation.info
+        assert 0 < stopped.ended < 60000
+        with simulation.fork() as other:  # in the very same place
+            assert other.info[1:] == stopped[1:]
+        assert 1000 <= simulation.run(events=1000).events - stopped.events < 1010
+        simulation.cluster.check()
+
+
+def test_control_c_gives_the_partial_result_of_simulate(cluster):
+    def policy(view):
+        if view.now_s >= 1000:
+            _thread.interrupt_main()
+        return view.submit_s
+
+    result = gs.simulate(cluster, jobs(1000), policy=policy)
+    assert result.interrupted and 0 < result.info.ended < 1000 and "interrupted" in repr(result)
+
+
+def test_a_run_is_bounded_in_real_time(cluster):
+    with gs.Simulation(cluster, long_trace()) as simulation:
+        begin = time.monotonic()
+        info = simulation.run(seconds=0.1)
+        assert info.run_end == "seconds" and time.monotonic() - begin < 2.0
+        with pytest.raises(gs.InvalidArgument):
+            simulation.run(events=0)
+
+
+def test_a_bar_is_drawn(cluster, capsys):
+    with gs.Simulation(cluster, jobs(20)) as simulation:
+        simulation.run(progress=True)
+    assert "20/20" in capsys.readouterr().err
+
+
+def test_threads_take_turns_on_a_session_and_its_trace(cluster):
+    trace, found = jobs(300), []
+
+    def work():
+        found.append(gs.simulate(cluster, trace).summary())
+        trace.to_dataframe()
+
+    with gs.Simulation(cluster, trace) as simulation:
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        threads += [threading.Thread(target=lambda: simulation.run(events=100)) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert simulation.info.events >= 400 and done(simulation) == found[0]
+    assert all(summary == found[0] for summary in found) and len(found) == 4
+
+
+def test_a_child_goes_on_from_where_its_parent_was(cluster):
+    with gs.Simulation(cluster, jobs(30)) as simulation:
+        simulation.run(until_s=100)
+        read, write = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                os.write(write, repr(done(simulation)).encode())
+            finally:
+                os._exit(0)
+        os.waitpid(child, 0)
+        assert os.read(read, 100000).decode() == repr(done(simulation))
+        os.close(read)
+        os.close(write)
+
+
+def test_whatever_is_done_with_a_closed_session_raises(cluster):
+    simulation = gs.Simulation(cluster, jobs(2))
+    simulation.close()
+    simulation.close()
+    arguments = {
+        "add": (jobs(1),), "set_node": ("n0", "up"), "set_priority": (0, 1), "set_target": (0, 1), "set_time_limit": (0, 1),
+        **{name: (0,) for name in ("hold", "release", "cancel", "requeue", "job", "explain", "find")},
+        **{name: ("x",) for name in ("cancel_reservation", "change_reservation", "occurrences", "change_queue")},
+        "reserve": ({"name": "x"},), "set_queues": ({"x": {}},), "what_if": ({"x": None},),
+    }
+    names = {name for name in dir(gs.Simulation) if not name.startswith("_")} - {"close", "closed", "submit"}
+    for name in sorted(names):
+        with pytest.raises(gs.Closed):
+            value = getattr(simulation, name)
+            value(*arguments.get(name, ()))
+    with pytest.raises(gs.Closed):
+        simulation.submit(run_s=1)
+    assert repr(simulation) == "<Simulation, closed>" and len(names) > 15
+
+
+# ---- groups that start after one another ----
+
+
+def stages():
+    return gs.Request(
+        tasks=[
+            {"name": "data", "count": 1, "gpu": 1},
+            {"name": "train", "count": 4, "gpu": 2, "after": [{"group": "data", "when": "success"}]},
+            {"name": "serve", "count": 2, "gpu": 1, "after": [{"group": "train", "when": "success"}]},
+        ]
+    )
+
+
+@pytest.mark.parametrize("run_s", [[10, 100, 30], {"serve": 30, "data": 10, "train": 100.0}])
+def test_groups_start_after_one_another(cluster, run_s):
+    with gs.Simulation(cluster, events=True) as simulation:
+        index = simulation.submit(stages(), run_s=run_s, name="pipeline")
+        simulation.run()
+        job = simulation.job(index)
+        assert (job["start_s"], job["end_s"], job["run_s"], job["starts"]) == (0, 140, 140, 3)
+        assert [(event.what, event.at_s, event.gang) for event in simulation.events()] == [
+            ("submitted", 0, 0),
+            ("started", 0, 0),
+            ("part-ended", 10, 0),
+            ("started", 10, 1),
+            ("part-ended", 110, 1),
+            ("started", 110, 2),
+            ("part-ended", 140, 2),
+            ("ended", 140, 0),
+        ]
+        result = simulation.result()
+        gpus = result.allocations.groupby("gang")["gpus"].sum()
+        assert gpus.tolist() == [1, 8, 2]
+        assert result.summary()["gpu_utilisation"] == pytest.approx((10 + 800 + 60) / (140 * 16))
+        with simulation.fork() as other:
+            assert other.job("pipeline")["end_s"] == 140
+        assert result.simulation(at_s=50).job(index)["state"] == "running"
+
+
+def test_one_run_time_is_that_of_each_gang(cluster):
+    with gs.Simulation(cluster) as simulation:
+        index = simulation.submit(stages(), run_s=20)
+        simulation.run()
+        assert simulation.job(index)["end_s"] == 60
+
+
+@pytest.mark.parametrize(
+    "run_s, error, path",
+    [
+        ([1, 2], gs.InvalidArgument, "run_s"),
+        ([1, -2, 3], gs.OutOfRange, "run_s[1]"),
+        ({"data": 1, "train": 2}, gs.InvalidArgument, "run_s"),
+        ({"data": 1, "train": 2, "serve": 3, "cook": 4}, gs.InvalidArgument, "run_s"),
+        ([1, "a", 3], gs.InvalidArgument, "run_s[1]"),
+    ],
+)
+def test_a_wrong_run_time_of_a_group_is_named(cluster, run_s, error, path):
+    with gs.Simulation(cluster) as simulation:
+        with pytest.raises(error) as caught:
+            simulation.submit(stages(), run_s=run_s)
+        assert caught.value.path == path
+        assert len(simulation) == 0
+
+
+@pytest.mark.parametrize("how", [{}, {"events": True}, {"on_event": lambda event: None}])
+def test_who_was_refused_is_told_why(cluster, how):
+    wrong = [
+        {"job": "wide", "gpus": 9},
+        {"job": "ok", "gpus": 1},
+        {"job": "above", "gpus": 4, "queue": "b"},
+        {"job": "late", "gpus": 1, "queue": "c"},
+    ]
+    trace = gs.Trace([{"submit_s": i, "run_s": 10, "tasks": 1, **job} for i, job in enumerate(wrong)])
+    tree = {"a": {}, "b": {"limit": {"gpu": 2}}, "c": {"state": "closed"}}
+    with gs.Simulation(cluster, trace, tree, default_queue="a", **how) as simulation:
+        simulation.run(until_s=2)
+        # Who does not ask for events is not slowed down by them.
+        assert (simulation._host.ops(0).event == gs.ffi.NULL) == (not how)
+        with simulation.fork() as other:
+            other.run()
+            assert sorted(other.result().refused) == [0, 2, 3]
+        assert sorted(simulation.result().refused) == [0, 2] and simulation.explain("wide")["state"] == "ended"
+        simulation.run()
+        said = {job: str(simulation.explain(job)) for job in simulation.names()}
+        result = simulation.result()
+    assert "gpu is short" in said["wide"] and "limit of queue" in said["above"] and "takes no new jobs" in said["late"]
+    assert all(said[job].startswith("it was refused: ") for job in ("wide", "above", "late")) and said["ok"].startswith("it has ended")
+    assert {result.names[i]: "it was refused: " + why for i, why in result.refused.items()} == {
+        job: said[job] for job in ("wide", "above", "late")
+    }
+    assert str(result.explain("above", 5)) == said["above"] and str(result.explain("above", 1)) == "it has not come"
+
+
+@pytest.mark.parametrize("how", [{}, {"events": True}])
+def test_who_was_refused_is_told_why_though_it_was_written_away(cluster, tmp_path, monkeypatch, how):
+    again = []
+    play = Recipe.replay
+    monkeypatch.setattr(Recipe, "replay", lambda self, changes, *at: again.append(changes) or play(self, changes, *at))
+    wrong = [{"gpus": 9}, {"gpus": 1}, {"gpus": 10}, {"gpus": 1, "run_s": 500}]
+    trace = gs.Trace([{"submit_s": 5 * i, "run_s": 2, "tasks": 1, **job} for i, job in enumerate(wrong)])
+    with gs.Simulation(cluster, trace, stream=tmp_path, **how) as simulation:
+        simulation.run(until_s=1)
+        said = simulation.explain(0)
+        assert said["state"] == "ended" and "gpu is short" in str(said) and str(said).startswith("it was refused: ")
+        assert str(simulation.explain(2)) == "it has not come"
+        simulation.run(until_s=20)
+        assert simulation.explain(0) == said and str(simulation.explain(2)).startswith("it was refused: ")
+        assert str(simulation.explain(3)) == "it is running"
+        for call in (simulation.explain, simulation.job):  # of others that have ended nothing is known here
+            with pytest.raises(gs.Stale):
+                call(1)
+        # It is run again once for each time at which somebody asks, if at all, and where nothing is written.
+        assert len(again) == (0 if how else 2)
+        result = simulation.result()
+        assert sorted(result.refused) == [0, 2] and str(result.explain(0, 20)) == str(said)
+    # Where nobody was refused it is not run again.
+    with gs.Simulation(cluster, gs.Trace([{"submit_s": 0, "run_s": 2, "gpus": 1}]), stream=tmp_path, **how) as simulation:
+        simulation.run()
+        del again[:]
+        with pytest.raises(gs.Stale):
+            simulation.explain(0)
+        assert not again
+
+
+def test_a_policy_knows_users_and_queues_by_name(cluster):
+    def policy(view):
+        assert set(view.queue_name) <= {"default"}
+        return view.user_name != "eve"
+
+    users = ["adam", "adam", "eve", None]
+    trace = gs.Trace([{"submit_s": i, "run_s": 10, "tasks": 2, "gpus": 8, "user": user} for i, user in enumerate(users)])
+    kept = []
+
+    @gs.per_job
+    def one_by_one(job):
+        kept.append(job)
+        assert job.queue_name == "default"
+        return job.user_name != "eve"
+
+    for chosen in (policy, one_by_one, gs.per_job(lambda job: job.user != 1)):
+        starts = gs.simulate(cluster, trace, policy=chosen).jobs.start_s
+        assert starts.tolist() == [0, 20, 10, 30]
+    assert kept[0].user == 0 and kept[0].submit_s == 0
+    with pytest.raises(gs.Closed):
+        kept[0].user_name
+    for name in "user_name", "queue_name":
+        assert name not in kept[0]._fields
+
+
+def test_names_that_come_later_are_known_to_a_policy(cluster):
+    seen = []
+
+    def policy(view):
+        seen.append((sorted(set(view.user_name)), sorted({job.user_name for job in gs.per_job.jobs(view)})))
+        return view.submit_s
+
+    with gs.Simulation(cluster, policy=policy) as simulation:
+        for user in ("adam", "eve", "adam"):
+            simulation.submit(gpu=8, count=2, run_s=10, user=user)
+            simulation.run(until_s=simulation.now_s + 1)
+            with simulation.fork() as other:
+                other.submit(gpu=8, run_s=10, user="other")
+                other.run()
+    assert all(one == each for one, each in seen)
+    assert (["adam", "eve"], ["adam", "eve"]) in seen and any("other" in one for one, _ in seen)
+
+
+# ---- queues in the midst of it -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "tree, options, queue",
+    [
+        (None, {}, "default"),
+        ({"only": {}}, {}, "only"),
+        ({"a": {}, "b": {}}, {"default_queue": "b"}, "b"),
+        (gs.Queues([{"name": "a"}, {"name": "b"}], default_queue="a"), {}, "a"),
+    ],
+)
+def test_a_job_that_names_no_queue_is_in_that_of_those_of_a_trace(cluster, tree, options, queue):
+    with gs.Simulation(cluster, jobs(1), tree, **options) as simulation:
+        assert simulation.submit(gpu=8, count=2, run_s=10) == 1
+        with simulation.forecast() as ahead:
+            ahead.submit(gpu=1)
+            assert {row.queue for row in ahead.run()} <= {queue}
+        simulation.run()
+        assert {simulation.job(i)["queue"] for i in range(2)} == {queue}
+        with simulation.fork(policy="sjf") as other:
+            assert other.job(1)["queue"] == queue
+
+
+def test_a_job_must_name_a_queue_where_there_are_several(cluster):
+    with gs.Simulation(cluster, None, {"a": {}, "b": {}}) as simulation:
+        with pytest.raises(gs.InvalidArgument) as caught:
+            simulation.submit(gpu=1, run_s=1)
+        assert caught.value.path == "queue"
+
+
+def test_a_queue_is_changed_while_jobs_are_there(cluster):
+    with gs.Simulation(cluster, jobs(4, queue="q"), {"q": {"limit": {"gpu": 4}}, "p": {"queues": {"r": {}}}}) as simulation:
+        simulation.run(until_s=35)
+        assert simulation.queues["q"]["running"] == 1
+        simulation.change_queue("q", limit={"gpu": 12}, weight=2)
+        simulation.run(until_s=36)
+        assert simulation.queues["q"]["running"] == 3 and simulation.queues["q"]["kinds"]["gpu"]["limit"] == 12
+        simulation.change_queue("q", limit=None, state="closed")
+        simulation.run(until_s=37)
+        assert simulation.queues["q"]["running"] == 3 and simulation.tree["q"]["state"] == "closed"
+        with pytest.raises(gs.QueueClosed):
+            simulation.submit(gpu=1, run_s=1, queue="q")
+        simulation.change_queue("q", state="open", parent="p")
+        with simulation.fork() as other:
+            assert other.tree == simulation.tree and other.tree["q"]["parent"] == "p"
+            assert done(other) == done(simulation)
+        assert simulation.job(3)["end"] == "success"
+
+
+def test_a_tree_is_swapped_whole(cluster):
+    with gs.Simulation(cluster, jobs(4, queue="q", run_s=100), {"q": {}, "old": {}}, default_queue="q") as simulation:
+        simulation.run(until_s=35)
+        simulation.set_queues(simulation.tree.added("late", limit={"gpu": 4}))
+        assert list(simulation.tree) == ["q", "old", "late"]
+        simulation.add(jobs(2, queue="late"), shift_s=40)
+        simulation.submit(gpu=4, run_s=5, queue="late", name="own")
+        with pytest.raises(gs.Busy):
+            simulation.set_queues({"old": {}})
+        with pytest.raises(gs.GangError) as raised:
+            simulation.set_queues({"q": {}, "late": {"guaranteed": {"gpu": 8}, "limit": {"gpu": 4}}})
+        assert raised.value.path.startswith("late.") and list(simulation.tree) == ["q", "old", "late"]
+        simulation.set_queues({"q": {}, "late": {"queues": {}}})
+        assert list(simulation.tree) == ["q", "late"]
+        simulation.run()
+        table = simulation.result().jobs
+        assert table.queue.tolist() == ["q"] * 4 + ["late"] * 3 and (table.end == "success").all()
+        assert simulation.summary(queue="late")["jobs"] == 3
+
+
+@pytest.mark.parametrize("change, error, path", [
+    (lambda s: s.change_queue("x", weight=2), gs.NotFound, ""),
+    (lambda s: s.change_queue("q", limit={"gpu": "x"}), gs.InvalidArgument, "limit.gpu"),
+    (lambda s: s.change_queue("q", limit={"cup": 1}), gs.NotFound, "limit.cup"),
+    (lambda s: s.change_queue("q", colour="red"), gs.InvalidArgument, "colour"),
+    (lambda s: s.change_queue("q", parent="x"), gs.NotFound, "parent"),
+    (lambda s: s.change_queue("q", guaranteed={"gpu": 5}, limit={"gpu": 4}), gs.InvalidArgument, "limit.gpu"),
+    (lambda s: s.set_queues({"q": {"limit": {"cup": 1}}}), gs.NotFound, "q.limit.cup"),
+    (lambda s: s.set_queues(gs.Queues({"q": {}}, default_queue="q")), gs.InvalidArgument, "default_queue"),
+    (lambda s: s.set_queues(gs.Queues({"q": {}}, half_life_s=5)), gs.InvalidArgument, "half_life_s"),
+    (lambda s: s.set_queues(7), gs.InvalidArgument, ""),
+])
+def test_what_is_wrong_with_a_change_of_queues(cluster, change, error, path):
+    with gs.Simulation(cluster, jobs(2, queue="q"), {"q": {"weight": 3}}) as simulation:
+        simulation.run(until_s=5)
+        with pytest.raises(error) as raised:
+            change(simulation)
+        assert raised.value.path == path and simulation.tree == gs.Queues({"q": {"weight": 3}})
+        assert done(simulation)["jobs"] == 2
+
+
+def test_a_session_without_queues_gets_some(cluster):
+    with gs.Simulation(cluster) as simulation:
+        simulation.change_queue("default", limit={"gpu": 4})
+        first = simulation.submit(gpu=4, run_s=10)
+        second = simulation.submit(gpu=4, run_s=10)
+        simulation.run()
+        assert simulation.job(first)["end_s"] == 10 and simulation.job(second)["start_s"] == 10
+        simulation.set_queues({"default": {}, "more": {}})
+        third = simulation.submit(gpu=4, run_s=10, queue="more")
+        simulation.run()
+        assert simulation.job(third)["queue"] == "more" and simulation.job(third)["start_s"] == 20
+
+
+# ---- wrong input, and odd orders ---------------------------------------------------------------
+
+
+def test_a_trace_may_be_told_by_its_path(cluster, tmp_path):
+    path = tmp_path / "jobs.csv"
+    path.write_text("job,submit_s,run_s,tasks,gpus\na,0,60,1,1\n", encoding="utf-8")
+    with gs.Simulation(cluster, path) as simulation:
+        simulation.add(str(path), shift_s=10)
+        assert simulation.run().now_s == 70
+        with simulation.fork() as fork:
+            assert len(fork) == 2
+
+
+@pytest.mark.parametrize("job", [1.5, None, True, b"a", ""])
+def test_a_job_is_told_by_name_or_index(cluster, job):
+    with gs.Simulation(cluster) as simulation:
+        for _ in range(3):
+            simulation.submit(count=1, gpu=1, run_s=60)
+        with pytest.raises((gs.InvalidArgument, gs.NotFound)):
+            simulation.hold(job)
+        simulation.hold(numpy.int64(1))
+        assert simulation.run().ended == 2
+
+
+@pytest.mark.parametrize("name", ["on_event", "speed", "restart"])
+def test_what_is_no_function_is_named(cluster, name):
+    with pytest.raises(gs.InvalidArgument) as wrong:
+        gs.Simulation(cluster, **{name: 5})
+    assert wrong.value.path == name
+
+
+def test_wrong_times_are_named_as_they_were_given(cluster):
+    with gs.Simulation(cluster) as simulation:
+        with pytest.raises(gs.OutOfRange) as wrong:
+            simulation.submit(count=1, gpu=1, run_s=-1)
+        assert wrong.value.path == "run_s" and "run_s" in str(wrong.value)
+        with pytest.raises(gs.InvalidArgument) as wrong:
+            simulation.submit(tasks=[{"name": "a", "cpu": 1}, {"name": "b", "cpu": 1}], run_s=[1])
+        assert wrong.value.path == "run_s"
+        for seconds in (-1, "x"):
+            with pytest.raises(gs.GangError) as wrong:
+                simulation.run(seconds=seconds)
+            assert wrong.value.path == "seconds"
+        for option in ("warm_up_s", "cool_down_s", "tau_s"):
+            with pytest.raises(gs.OutOfRange) as wrong:
+                simulation.summary(**{option: -1})
+            assert wrong.value.path == option
+        with pytest.raises(gs.NotFound, match="^queue 'none'"):
+            simulation.summary(queue="none")
+
+
+def test_what_is_raised_at_a_submission_comes_out_of_it(cluster):
+    def on_event(event):
+        if event.what == "submitted":
+            with pytest.raises(gs.Busy):
+                simulation.run()
+            with pytest.raises(gs.Busy):
+                simulation.fork()
+            with pytest.raises(gs.Busy):
+                simulation.submit(count=1, gpu=1, run_s=1)
+            raise KeyError("mine")
+
+    with gs.Simulation(cluster, on_event=on_event) as simulation:
+        with pytest.raises(KeyError, match="mine"):
+            simulation.submit(count=1, gpu=1, run_s=60)
+        assert simulation.run().ended == 1 and simulation.now_s == 60
+
+
+def test_a_policy_is_not_asked_about_nobody(cluster):
+    with gs.Simulation(cluster, policy=lambda view: view.run_s / view.run_s.max()) as simulation:
+        simulation.submit(count=1, gpu=1, run_s=60)
+        assert simulation.run().ended == 1
+
+
+def test_what_cannot_be_pickled_says_so(cluster):
+    with gs.Simulation(cluster) as simulation, simulation.forecast() as forecast:
+        for one, name in ((simulation, "simulation"), (forecast, "forecast")):
+            with pytest.raises(TypeError, match="a %s cannot be pickled" % name):
+                pickle.dumps(one)
+
+
+def test_the_clock_does_not_go_back(cluster):
+    """Failures that lay before the bound of a run, after all jobs were over, took it back."""
+    with gs.Simulation(cluster, node_mtbf_s=1000, node_repair_s=100, seed=3) as simulation:
+        simulation.submit(count=1, gpu=1, run_s=10)
+        assert simulation.run(until_s=100000).now_s == 100000
+        late = simulation.submit(count=1, gpu=1, run_s=50)
+        assert simulation.run().now_s >= 100050
+        assert simulation.job(late)["wait_s"] >= 0
+
+
+def test_the_clock_tells_where_it_begins(cluster):
+    """It went back from a job that was submitted before the first run, which had then waited for less than nothing."""
+    trace = gs.Trace([{"submit_s": -500, "run_s": 60, "tasks": 1, "gpus": 4}])
+    with gs.Simulation(cluster, trace) as simulation:
+        assert simulation.now_s == -500
+        early = simulation.submit(count=1, gpu=1, run_s=10)
+        simulation.run()
+        assert (simulation.job(early)["submit_s"], simulation.job(early)["wait_s"]) == (-500, 0)
+
+
+@pytest.mark.parametrize("mix", ["gpu", {"gpu": 1}, [1]])
+def test_a_mix_is_a_list_of_shapes(cluster, mix):
+    with pytest.raises(gs.InvalidArgument) as wrong:
+        gs.Simulation(cluster, mix=mix)
+    assert wrong.value.path == "shapes"
