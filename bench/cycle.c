@@ -438,7 +438,7 @@ static void reclaim(struct site *s, struct sink *k)
         run(s);
         record(k, 0, bench_now() - ns);
         expect(s, "gangs started", s->did.started, 1);
-        expect(s, "tasks evicted", s->did.tasks_evicted, s->c->gang * NODE_GPUS);
+        expect(s, "tasks evicted", s->did.tasks_preempted, s->c->gang * NODE_GPUS);
         end(s, id);
         run(s);
         expect(s, "jobs started again", s->did.started, s->c->gang * NODE_GPUS);

@@ -244,7 +244,7 @@ static void fragmented(struct maker *m)
                 "/of:gpu");
 }
 
-static void scarce(struct maker *m)
+static void gpu_nodes(struct maker *m)
 {
     scene(m, PATTERN_NODES, 90);
     m->scene.rare = true;
@@ -353,7 +353,7 @@ static void all_of_ours(struct maker *m)
     packed_nodes(m);
     packed_gpus(m);
     fragmented(m);
-    scarce(m);
+    gpu_nodes(m);
     for (size_t g = 0; g < GANGS; g++)
         if (gang_is_measured(m, gangs[g]))
             random_gangs(m, gangs[g]);
@@ -378,7 +378,7 @@ static void all_of_a_peer(struct maker *m)
     packed_nodes(m);
     packed_gpus(m);
     fragmented(m);
-    scarce(m);
+    gpu_nodes(m);
 }
 
 static void all_of_python(struct maker *m)

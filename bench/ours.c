@@ -227,7 +227,7 @@ static void *ours_worker(void *cluster, int64_t largest_gang)
         bench_die("gangsched: too many workers");
     w->of = k;
     check(gang_worker_new(k->c, &w->w), NULL, "gang_worker_new");
-    check(gang_worker_reserve(w->w, largest_gang), NULL, "gang_worker_reserve");
+    check(gang_worker_preallocate(w->w, largest_gang), NULL, "gang_worker_preallocate");
     w->places = bench_calloc((size_t)largest_gang, sizeof(*w->places));
     for (int64_t i = 0; i < largest_gang; i++)
         w->places[i] = (struct gang_placement)GANG_PLACEMENT_INIT;
@@ -282,7 +282,7 @@ static void *ours_ask(void *cluster, const struct bench_ask *ask)
 
 static void ours_ask_end(void *ask)
 {
-    gang_request_put(ask);
+    gang_request_free(ask);
 }
 
 /* ---- what is measured ---------------------------------------------------------------------- */

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "histogram.h"
 #include "impl.h"
-#include "plan/timeline.h"
+#include "plan/timeline/timeline.h"
 #include "row.h"
 
 /* ---- cases --------------------------------------------------------------------------------- */

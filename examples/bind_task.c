@@ -67,17 +67,17 @@ static int32_t launch(const struct gang_task *task, void *user)
     printf("task %d on %s\n", (int)task->task, host->node->name);
     gang_result r = GANG_OK;
     if (task->gpus && amd) {
-        r = print_text(host, task, "ROCR_VISIBLE_DEVICES", GANG_TASK_ROCR);
+        r = print_text(host, task, "ROCR_VISIBLE_DEVICES", GANG_TASK_TEXT_ROCR);
     } else if (task->gpus) {
         printf("  CUDA_DEVICE_ORDER=PCI_BUS_ID\n");
-        r = print_text(host, task, "CUDA_VISIBLE_DEVICES", GANG_TASK_CUDA);
+        r = print_text(host, task, "CUDA_VISIBLE_DEVICES", GANG_TASK_TEXT_CUDA);
     }
     if (r == GANG_OK)
-        r = print_text(host, task, "network cards", GANG_TASK_NICS);
+        r = print_text(host, task, "network cards", GANG_TASK_TEXT_NICS);
     if (r == GANG_OK)
-        r = print_text(host, task, "cpuset.cpus", GANG_TASK_CPUSET);
+        r = print_text(host, task, "cpuset.cpus", GANG_TASK_TEXT_CPUSET);
     if (r == GANG_OK)
-        r = print_text(host, task, "cpuset.mems", GANG_TASK_NODESET);
+        r = print_text(host, task, "cpuset.mems", GANG_TASK_TEXT_NODESET);
     return r == GANG_OK ? bind_here(host, task) : r;
 }
 
@@ -130,7 +130,7 @@ int main(int argc, char **argv)
         failed || gang_alloc_each(host.cluster, id, launch, &host) || gang_alloc_free(worker, id);
     if (failed)
         fprintf(stderr, "%s %s\n", error.path, error.text);
-    gang_request_put(request);
+    gang_request_free(request);
     gang_cluster_free(host.cluster);
     gang_node_spec_free(node);
     hwloc_topology_destroy(host.topology);

@@ -33,7 +33,7 @@ int main(void)
              gang_alloc(worker, request, &id, &error) ||
              gang_alloc_each(cluster, id, print_task, cluster) || gang_alloc_free(worker, id);
     printf("%s\n", failed ? error.text : "all given back");
-    gang_request_put(request);
+    gang_request_free(request);
     gang_cluster_free(cluster);
     return failed;
 }

@@ -62,7 +62,7 @@ int main(int argc, char **argv)
              gang_alloc_each(cluster, id, print_task, node) || gang_alloc_free(worker, id);
     if (failed)
         fprintf(stderr, "%s %s\n", error.path, error.text);
-    gang_request_put(request);
+    gang_request_free(request);
     gang_cluster_free(cluster);
     gang_node_spec_free(node);
     return failed;

@@ -104,9 +104,9 @@ int main(void)
     show(cluster, search, "the first training ended");
 
     check(gang_alloc_free(worker, search), NULL);
-    gang_request_put(trials);
-    gang_request_put(three);
-    gang_request_put(four);
+    gang_request_free(trials);
+    gang_request_free(three);
+    gang_request_free(four);
     gang_worker_free(worker);
     gang_cluster_free(cluster);
     return 0;

@@ -19,7 +19,7 @@ static int32_t print_environment(const struct gang_task *task, void *cluster)
     char gpus[256];
     gang_result result = gang_node_get(cluster, task->node, &node);
     if (result == GANG_OK)
-        result = gang_task_text(cluster, task, GANG_TASK_CUDA, gpus, sizeof gpus, NULL);
+        result = gang_task_text(cluster, task, GANG_TASK_TEXT_CUDA, gpus, sizeof gpus, NULL);
     if (result == GANG_OK)
         printf("%s: RANK=%d WORLD_SIZE=6 CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=%s\n",
                node.name, (int)task->task, gpus);
@@ -54,7 +54,7 @@ static gang_result place(gang_worker *worker, gang_cluster *cluster, struct gang
     gang_result result = gang_request_new(cluster, spec, &request, error);
     if (result == GANG_OK)
         result = gang_alloc(worker, request, id, error);
-    gang_request_put(request);
+    gang_request_free(request);
     return result;
 }
 
@@ -62,7 +62,7 @@ int main(void)
 {
     static const char *const levels[] = {"rack"};
     static const struct gang_label noisy = {"class", "noisy"};
-    static const struct gang_peer_rule quiet = {"class", "noisy", GANG_LEVEL_NODE, 0, 0};
+    static const struct gang_affinity_rule quiet = {"class", "noisy", GANG_LEVEL_NODE, 0, 0};
     struct gang_cluster_opts opts = GANG_CLUSTER_OPTS_INIT;
     struct gang_request_spec other = GANG_REQUEST_SPEC_INIT, job = GANG_REQUEST_SPEC_INIT;
     struct gang_error error = GANG_ERROR_INIT;
@@ -72,7 +72,7 @@ int main(void)
     opts.levels = levels, opts.level_count = 1;
     other.labels = &noisy, other.label_count = 1;
     other.policy = GANG_POLICY_FIRST;
-    job.peers = &quiet, job.peer_count = 1;
+    job.affinity = &quiet, job.affinity_count = 1;
     job.policy = GANG_POLICY_SPREAD;
     int failed = gang_cluster_new(&opts, &cluster, &error) || gang_worker_new(cluster, &worker) ||
                  add_machines(worker, &error) || place(worker, cluster, &other, 1, &id, &error) ||

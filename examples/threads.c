@@ -113,7 +113,7 @@ int main(void)
     check(gang_cluster_check(cluster, &error), &error);
     printf("audit of the cluster: OK\n");
     for (int i = 0; i < 4; i++) {
-        gang_request_put(requests[i]);
+        gang_request_free(requests[i]);
     }
     gang_cluster_free(cluster);
     return 0;

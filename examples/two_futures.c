@@ -93,7 +93,7 @@ static int to_file(const char *bytes, size_t length, void *file)
 
 static int32_t tell(const struct gang_sim_event *event, void *label)
 {
-    if (event->what == GANG_SIM_NODE_DOWN || event->what == GANG_SIM_PART_ENDED) {
+    if (event->what == GANG_SIM_NODE_DOWN || event->what == GANG_SIM_GANG_ENDED) {
         printf("%s: %s at %.1f h\n", (const char *)label, event->text,
                (double)event->now_ns / HOUR);
     }
@@ -136,8 +136,8 @@ int main(void)
 
     check(gang_sim_fork(sim, &ops, failed, &copy, &fork, &error), &error);
     check(gang_node_find(copy, "n1", &node), NULL);
-    check(gang_sim_node_at(fork, 13 * HOUR, node, GANG_NODE_DOWN), NULL);
-    check(gang_sim_node_at(fork, 18 * HOUR, node, GANG_NODE_UP), NULL);
+    check(gang_sim_set_node_state(fork, 13 * HOUR, node, GANG_NODE_DOWN), NULL);
+    check(gang_sim_set_node_state(fork, 18 * HOUR, node, GANG_NODE_UP), NULL);
     check(gang_sim_run(fork, NULL, NULL, &error), &error);
     tell_end(failed, fork, model);
 

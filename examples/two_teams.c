@@ -80,7 +80,7 @@ static void run(gang_sched *sched, int64_t seconds)
 int main(void)
 {
     const struct gang_gpu_spec g = {.numa = -1}, gpus[] = {g, g, g, g, g, g, g, g};
-    const struct gang_quota half = {.kind = "gpu", .part = GANG_WHOLE / 2};
+    const struct gang_quota half = {.kind = "gpu", .fraction = GANG_WHOLE / 2};
     struct gang_error error = GANG_ERROR_INIT;
     struct gang_node_spec nodes[2] = {GANG_NODE_SPEC_INIT, GANG_NODE_SPEC_INIT};
     struct gang_queue_spec queues[2] = {GANG_QUEUE_SPEC_INIT, GANG_QUEUE_SPEC_INIT};

@@ -79,8 +79,8 @@ int main(void)
 
     gang_snapshot_free(snapshot);
     check(gang_alloc_free(worker, training), NULL);
-    gang_request_put(sixteen);
-    gang_request_put(twelve);
+    gang_request_free(sixteen);
+    gang_request_free(twelve);
     gang_worker_free(worker);
     gang_cluster_free(cluster);
     return 0;

@@ -257,7 +257,7 @@ static inline struct outcome stage_try(struct stage *s, const struct gang_reques
     o.result = gang_alloc(s->w, request, &o.id, &o.error);
     ck_assert((o.result == GANG_OK) == (o.id != GANG_ID_NONE));
     ck_assert_int_eq(o.error.code, o.result);
-    gang_request_put(request);
+    gang_request_free(request);
     return o;
 }
 

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the extension ``gangsched._gangsched``: the whole public C interface, by cffi.
+"""Builds the extension ``gangsched._gangsched``: the whole public C interface, by cffi.
 
-Where the library is:
+Where the library comes from:
 
-* ``GANGSCHED_BUILD=build/dev`` names a build folder of the source tree. The extension then the static library,
-  so that the wheel needs nothing but Debian's libjansson, libhwloc and liburcu.
-* Otherwise ``pkg-config gangsched`` tells of an installed one, and the extension uses the shared library.
+* ``GANGSCHED_BUILD=build/dev`` names a build folder of the source tree. The extension then contains
+  the static library, so that the wheel only needs Debian's libjansson, libhwloc and liburcu.
+* Without it, ``pkg-config gangsched`` finds an installed library, and the extension links the
+  shared library.
 
 One extension serves all versions of Python from 3.9 on (the limited API, ``abi3``).
 """
@@ -23,7 +24,7 @@ import ffi_headers
 
 HERE = Path(__file__).resolve().parent
 
-#: The library calls back by these; each has its body in the module that uses it.
+#: Functions that the library calls back. The module that uses a function has its body.
 CALLBACKS = """
 extern "Python" {
     int gangsched_py_write(const char *bytes, size_t length, void *user);
@@ -62,7 +63,7 @@ def _from_build_tree(build: Path) -> Dict[str, Any]:
         "include_dirs": [str(root / "include")],
         "extra_objects": [str(archive)],
         "depends": [str(archive)],
-        # Never unloaded, as core.h demands; and its names are nobody else's.
+        # core.h requires that the library is never unloaded. Hidden names cannot clash.
         "extra_link_args": ["-Wl,-z,nodelete", "-Wl,--exclude-libs,ALL", "-pthread", "-lm"]
         + _pkg_config("--libs", "jansson", "hwloc", "liburcu-bp"),
     }
@@ -85,7 +86,7 @@ def _from_installed() -> Dict[str, Any]:
 
 
 def builder() -> cffi.FFI:
-    """What setup.py builds."""
+    """The FFI object for setup.py."""
     build = os.environ.get("GANGSCHED_BUILD")
     where = _from_build_tree(Path(build).resolve()) if build else _from_installed()
     headers = where.pop("headers")

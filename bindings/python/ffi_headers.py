@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The public headers as cffi takes them: declarations without comments and preprocessor.
+"""The public headers in the form that cffi accepts: declarations without comments and preprocessor.
 
-The C headers are the one description of the interface; nothing is written twice. What is taken from them:
+The C headers are the only description of the interface. This module takes from them:
 
-* typedefs, structs, enums and functions, as they are;
+* typedefs, structs, enums and functions, unchanged;
 * macros that are numbers or texts (``GANG_UNLIMITED``, ``GANG_LEVEL_NODE``), as constants;
 * the initialisers ``GANG_X_INIT`` of ``struct gang_x``, as constants ``gang_x_init`` of that type.
 
-Declarations of functions that the library does not export are left out.
+It leaves out functions that the library does not export.
 """
 
 import re
 from pathlib import Path
 from typing import Dict, Iterator, List, Optional, Set
 
-#: Of hwloc.h only the names are needed: what they stand for is the caller's.
+#: The types of hwloc.h, opaque.
 HWLOC_TYPES = """
 typedef struct hwloc_topology *hwloc_topology_t;
 typedef struct hwloc_bitmap_s *hwloc_bitmap_t;
@@ -28,7 +28,7 @@ _RESULT = re.compile(r"X\((\w+),\s*(-?\d+),")
 
 
 class Declarations:
-    """What the headers of one directory declare."""
+    """The declarations of the headers of one directory."""
 
     def __init__(self) -> None:
         self.body: List[str] = []  #: C text of types and functions, in an order that compiles
@@ -37,7 +37,7 @@ class Declarations:
         self.structs: List[str] = []  #: names of structs that have an initialiser
         self.functions: List[str] = []
         self.results = ""  #: the enumerators of GANG_RESULT_LIST
-        self.foreign: List[str] = []  #: of these, C text of those that need hwloc's types
+        self.foreign: List[str] = []  #: C text of the declarations that need hwloc's types
 
     def cdef(self) -> str:
         """The text for ``FFI.cdef()``."""
@@ -52,7 +52,7 @@ class Declarations:
         return "\n".join(self.foreign)
 
     def source(self) -> str:
-        """C definitions of what cdef() declares beyond the headers."""
+        """C definitions of the constants that cdef() adds to the headers."""
         return "\n".join(
             "static const struct %s %s_init = %s_INIT;" % (name, name, name.upper())
             for name in self.structs
@@ -60,7 +60,7 @@ class Declarations:
 
 
 def exported(path: Path) -> Set[str]:
-    """Names in lib/exports.list."""
+    """The names in lib/exports.list."""
     lines = (line.split("#")[0].strip() for line in path.read_text().splitlines())
     return {line for line in lines if line and not line.startswith("[")}
 
@@ -71,7 +71,7 @@ def without_comments(text: str) -> str:
 
 
 def in_order(directory: Path) -> List[Path]:
-    """The headers, each behind those that it includes."""
+    """The headers, each after the headers that it includes."""
     done: Dict[str, Path] = {}
 
     def add(path: Path) -> None:
@@ -87,7 +87,9 @@ def in_order(directory: Path) -> List[Path]:
 
 
 def read(directory: Path, names: Optional[Set[str]]) -> Declarations:
-    """All public headers in ``directory``; of functions those in ``names`` (None: all)."""
+    """The declarations of all public headers in ``directory``; only functions in ``names`` (None:
+    all).
+    """
     out = Declarations()
     for path in in_order(directory):
         begin = len(out.body)
@@ -101,7 +103,7 @@ def read(directory: Path, names: Optional[Set[str]]) -> Declarations:
 
 def _take(out: Declarations, text: str, names: Optional[Set[str]]) -> None:
     kept: List[str] = []
-    skip = 0  # depth of conditions of the preprocessor whose lines are not for us
+    skip = 0  # nesting depth of preprocessor conditions whose lines are skipped
     guard = True
     for line in text.splitlines():
         stripped = line.strip()
@@ -110,7 +112,8 @@ def _take(out: Declarations, text: str, names: Optional[Set[str]]) -> None:
                 kept.append(stripped)
             continue
         if re.match(r"#\s*if", stripped):
-            # The include guard comes first and holds everything; other conditions are about compilers.
+            # The include guard comes first and encloses the header; other conditions are about
+            # compilers.
             if guard:
                 guard = False
             else:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What pyproject.toml cannot say: the extension, and that one wheel serves all versions of Python."""
+"""The parts of the build that pyproject.toml cannot express: the extension, and the abi3 wheel."""
 
 import re
 import sys
@@ -12,7 +12,7 @@ sys.path.insert(0, str(HERE))  # pip runs this file without its folder in the pa
 
 
 def version() -> str:
-    """The version in gangsched/__init__.py, which a test compares with the library's."""
+    """The version in gangsched/__init__.py. A test compares it with the version of the library."""
     text = (HERE / "gangsched" / "__init__.py").read_text(encoding="utf-8")
     found = re.search(r'^__version__ = "([^"]+)"$', text, re.M)
     assert found

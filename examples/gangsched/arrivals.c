@@ -607,7 +607,7 @@ out:
 void trace_gangs_free(struct trace_gangs *gangs)
 {
     for (size_t i = 0; i < gangs->shape_count; i++) {
-        gang_request_put(gangs->shapes[i].request);
+        gang_request_free(gangs->shapes[i].request);
     }
     free(gangs->gangs);
     free(gangs->shapes);

@@ -84,6 +84,16 @@ int cli_fail(const char *file, const struct gang_error *error)
     return CLI_WRONG;
 }
 
+gang_result cli_read_cases(const char *file, gang_scenarios **scenarios, struct gang_error *error)
+{
+    gang_result result = gang_scenarios_read_file(file, scenarios, error);
+    const char *text;
+    for (size_t i = 0; result == GANG_OK && (text = gang_scenarios_warning(*scenarios, i)); i++) {
+        cli_failf(file, "warning: %s", text);
+    }
+    return result;
+}
+
 int cli_failf(const char *file, const char *format, ...)
 {
     struct line line = {"", 0};

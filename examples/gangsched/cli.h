@@ -68,6 +68,9 @@ bool cli_parse_number(const char *text, int64_t least, int64_t most, int64_t *nu
  * NULL). Returns CLI_WRONG. */
 int cli_fail(const char *file, const struct gang_error *error);
 
+/* Like gang_scenarios_read_file(); also prints each warning: "gangsched: FILE: warning: TEXT". */
+gang_result cli_read_cases(const char *file, gang_scenarios **scenarios, struct gang_error *error);
+
 /* "gangsched: FILE: MESSAGE". Returns CLI_WRONG. */
 int cli_failf(const char *file, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -52,7 +52,7 @@ static const char *kind_name(gang_cluster *cluster, int32_t kind)
     return gang_kind_get(cluster, kind, &info) == GANG_OK ? info.name : "?";
 }
 
-static const struct gang_why_kind *kind_at(const struct gang_explanation *e, size_t i)
+static const struct gang_explanation_kind *kind_at(const struct gang_explanation *e, size_t i)
 {
     return (const void *)((const char *)e->kinds + i * e->kind_size);
 }
@@ -63,7 +63,7 @@ static void tell_nodes(struct english *to, const struct gang_explanation *e)
     char text[1024], kinds[700] = "";
     size_t used = 0;
     for (size_t i = 0; i < e->kind_count; i++) {
-        const struct gang_why_kind *k = kind_at(e, i);
+        const struct gang_explanation_kind *k = kind_at(e, i);
         if (k->nodes > 0 && used + 300 < sizeof kinds) {
             used +=
                 (size_t)snprintf(kinds + used, sizeof kinds - used, "%s%.255s %" PRId64,
@@ -79,9 +79,9 @@ static void tell_nodes(struct english *to, const struct gang_explanation *e)
     const char *before = ";";
     for (size_t i = 0; i < e->refused_count; i++) {
         if (e->refused[i] > 0 && used < sizeof text) {
-            bool short_of = i == GANG_WHY_KIND || i == GANG_WHY_POOL;
+            bool short_of = i == GANG_CONSTRAINT_KIND || i == GANG_CONSTRAINT_POOL;
             used += (size_t)snprintf(text + used, sizeof text - used, "%s %s stops %" PRId64 "%s",
-                                     before, gang_why_name((int32_t)i), e->refused[i],
+                                     before, gang_constraint_name((int32_t)i), e->refused[i],
                                      short_of ? kinds : "");
             before = ",";
         }
@@ -92,8 +92,8 @@ static void tell_nodes(struct english *to, const struct gang_explanation *e)
 static int32_t tell_english(const struct gang_explanation *e, void *user)
 {
     struct english *to = user;
-    bool whole = e->group < 0 && e->set < 0;
-    if (whole && e->result != GANG_OK && (e->because_group >= 0 || e->because_set >= 0)) {
+    bool whole = e->group < 0 && e->group_set < 0;
+    if (whole && e->result != GANG_OK && (e->because_group >= 0 || e->because_group_set >= 0)) {
         return 0; /* told already */
     }
     if (!whole || e->domain != NULL || e->result != GANG_OK) {
@@ -152,7 +152,7 @@ static gang_result tell_place(struct output *out, const struct case_end *end, si
         tell_head(out, end, job, fits != GANG_OK ? answer_of(fits) : answer);
         result = gang_request_explain(end->worker, request, tell_english, &to);
     }
-    gang_request_put(request);
+    gang_request_free(request);
     return result == 1 ? GANG_OK : result;
 }
 
@@ -183,7 +183,7 @@ struct decisive {
 static int32_t note_decisive(const struct gang_wait *wait, void *user)
 {
     struct decisive *first = user;
-    *first = (struct decisive){wait->reason, wait->cls};
+    *first = (struct decisive){wait->reason, wait->category};
     return 1;
 }
 
@@ -191,7 +191,7 @@ static int32_t note_decisive(const struct gang_wait *wait, void *user)
 static int32_t tell_wait(const struct gang_wait *wait, void *user)
 {
     struct output *out = user;
-    if (wait->reason != GANG_WAIT_ROOM) {
+    if (wait->reason != GANG_WAIT_CAPACITY) {
         page_line(&out->page, "  %s", wait->text);
     }
     return out->page.failed ? GANG_ENOMEM : 0;
@@ -199,7 +199,7 @@ static int32_t tell_wait(const struct gang_wait *wait, void *user)
 
 static gang_result decide(const struct case_end *end, size_t job, struct decisive *first)
 {
-    *first = (struct decisive){0, GANG_WAIT_NOT_NOW};
+    *first = (struct decisive){0, GANG_WAIT_CATEGORY_NOT_NOW};
     gang_result result = gang_job_explain(end->sched, end->ids[job], note_decisive, first);
     return result == 1 ? GANG_OK : result;
 }
@@ -217,7 +217,7 @@ static gang_result tell_pending(struct output *out, const struct case_end *end, 
         return GANG_OK;
     }
     gang_result result = decide(end, job, &first);
-    if (result == GANG_OK && (first.reason == GANG_WAIT_ROOM || first.reason == 0)) {
+    if (result == GANG_OK && (first.reason == GANG_WAIT_CAPACITY || first.reason == 0)) {
         result = tell_place(out, end, job, class_name(first.cls), &told);
     } else if (result == GANG_OK) {
         tell_head(out, end, job, class_name(first.cls));
@@ -273,8 +273,8 @@ static gang_result put_place(json_t *object, const struct case_end *end, size_t 
     if (result != GANG_OK) {
         return result;
     }
-    result = gang_request_write_why(end->worker, request, page_put, &text);
-    gang_request_put(request);
+    result = gang_request_write_explanation(end->worker, request, page_put, &text);
+    gang_request_free(request);
     json_t *why = parse(&text);
     if (result != GANG_OK || why == NULL) {
         json_decref(why);
@@ -294,7 +294,7 @@ static gang_result put_note(json_t *object, const struct case_end *end, size_t j
 {
     json_t *wait = json_object();
     bool ended = end->ids[job] != GANG_ID_NONE;
-    bool good = ended || put(wait, "class", json_string(class_name(GANG_WAIT_NEVER)));
+    bool good = ended || put(wait, "class", json_string(class_name(GANG_WAIT_CATEGORY_NEVER)));
     good = put(wait, "text", json_string(end->notes[job])) && good;
     good = put(object, "wait", wait) && good;
     if (!good) {
@@ -313,7 +313,7 @@ static gang_result put_wait(json_t *object, const struct case_end *end, size_t j
     if (result != GANG_OK) {
         return result;
     }
-    result = gang_job_write_why(end->sched, end->ids[job], page_put, &text);
+    result = gang_job_write_explanation(end->sched, end->ids[job], page_put, &text);
     json_t *wait = parse(&text);
     if (result != GANG_OK || wait == NULL) {
         json_decref(wait);
@@ -325,7 +325,7 @@ static gang_result put_wait(json_t *object, const struct case_end *end, size_t j
     if (!put(object, "wait", wait)) {
         return GANG_ENOMEM;
     }
-    return first.reason == GANG_WAIT_ROOM ? put_place(object, end, job, false) : GANG_OK;
+    return first.reason == GANG_WAIT_CAPACITY ? put_place(object, end, job, false) : GANG_OK;
 }
 
 static gang_result put_tasks(json_t *object, const struct case_end *end, size_t job)
@@ -446,9 +446,8 @@ int cmd_explain(int argc, char **argv)
         return status;
     }
     struct output out = {.file = argv[1]};
-    status = gang_scenarios_read_file(argv[1], &scenarios, &error) == GANG_OK
-                 ? CLI_OK
-                 : cli_fail(argv[1], &error);
+    status =
+        cli_read_cases(argv[1], &scenarios, &error) == GANG_OK ? CLI_OK : cli_fail(argv[1], &error);
     if (status == CLI_OK) {
         status = explain_file(&out, scenarios);
     }

@@ -156,7 +156,7 @@ static const char *wait_word(int32_t wait)
                                         "",
                                         "others are planned",
                                         "begins later",
-                                        "another one is overdue",
+                                        "another one is starved",
                                         "waits for its turn",
                                         "reserved"};
     return wait > 0 && wait < (int32_t)(sizeof words / sizeof words[0]) ? words[wait] : "";
@@ -339,7 +339,7 @@ int cmd_forecast(int argc, char **argv)
     if (status == CLI_OK) {
         status = what_if_open(&what, &asked.more);
     }
-    if (status == CLI_OK && gang_scenarios_read_file(argv[1], &scenarios, &error) != GANG_OK) {
+    if (status == CLI_OK && cli_read_cases(argv[1], &scenarios, &error) != GANG_OK) {
         status = cli_fail(argv[1], &error);
     }
     if (status == CLI_OK) {

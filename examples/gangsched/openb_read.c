@@ -264,7 +264,7 @@ int openb_read(struct openb *openb)
 void openb_free(struct openb *openb)
 {
     for (size_t i = 0; i < openb->kind_count; i++) {
-        gang_request_put(openb->kinds[i].request);
+        gang_request_free(openb->kinds[i].request);
         free(openb->kinds[i].spec);
     }
     gang_worker_free(openb->worker);

@@ -216,7 +216,7 @@ static int make_requests(struct run *run)
             spec.group_count = 1;
             spec.policy = run->policy;
             /* The reference has one pool of nodes for all. */
-            spec.scarce = GANG_SCARCE_OFF;
+            spec.gpu_nodes = GANG_GPU_NODES_ALLOW;
             result = gang_request_new(openb->cluster, &spec, &kind->request, &error);
         }
         free(copy);

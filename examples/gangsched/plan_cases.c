@@ -61,8 +61,8 @@ static char letter_of(size_t number)
 
 static const char *kind_of(const struct gang_plan_item *item)
 {
-    return item->kind == GANG_PLAN_RUNNING       ? "running"
-           : item->kind == GANG_PLAN_RESERVATION ? "reserved"
+    return item->what == GANG_PLAN_RUNNING       ? "running"
+           : item->what == GANG_PLAN_RESERVATION ? "reserved"
                                                  : "planned";
 }
 
@@ -71,7 +71,7 @@ static void names_of(const struct gang_plan_item *item, const struct gang_scenar
                      const char **name, const char **queue)
 {
     *name = *queue = NULL;
-    if (item->kind != GANG_PLAN_RESERVATION) {
+    if (item->what != GANG_PLAN_RESERVATION) {
         *name = scenario->jobs[item->cookie].name;
         *queue = scenario->jobs[item->cookie].queue;
     }
@@ -441,7 +441,7 @@ int cmd_plan(int argc, char **argv)
     }
     d.file = argv[1];
     status = read_options(&d);
-    if (status == CLI_OK && gang_scenarios_read_file(argv[1], &scenarios, &error) != GANG_OK) {
+    if (status == CLI_OK && cli_read_cases(argv[1], &scenarios, &error) != GANG_OK) {
         status = cli_fail(argv[1], &error);
     }
     if (status == CLI_OK) {

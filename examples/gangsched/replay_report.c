@@ -90,7 +90,7 @@ static void print_reason(const struct replay_reason *reason)
         text = texts[reason->constraint];
     }
     bool kind = reason->kind >= 0 && reason->kind < REPLAY_KINDS;
-    if (reason->constraint == GANG_WHY_KIND && kind) {
+    if (reason->constraint == GANG_CONSTRAINT_KIND && kind) {
         snprintf(name, sizeof name, "  %s: too little %s",
                  reason->result == GANG_ENEVER ? "never" : "not now", kind_names[reason->kind]);
     } else {

@@ -195,7 +195,7 @@ int cmd_scenario(int argc, char **argv)
     status = files != NULL ? CLI_OK : cli_no_memory();
     for (int i = 1; i < argc && status == CLI_OK; i++) {
         struct gang_error error = GANG_ERROR_INIT;
-        if (gang_scenarios_read_file(argv[i], &files[i], &error) != GANG_OK) {
+        if (cli_read_cases(argv[i], &files[i], &error) != GANG_OK) {
             status = cli_fail(argv[i], &error);
         }
     }

@@ -615,7 +615,7 @@ static int pass(struct run *run, int64_t now_ns, bool *changed)
     if (result != GANG_OK) {
         return cli_failf(run->file, "case '%s': %s", run->scenario->id, gang_strerror(result));
     }
-    *changed = info.started > 0 || info.tasks_granted > 0 || info.tasks_evicted > 0 ||
+    *changed = info.started > 0 || info.tasks_granted > 0 || info.tasks_preempted > 0 ||
                info.moved > 0 || info.ended > 0;
     return run->no_memory ? cli_no_memory() : CLI_OK;
 }

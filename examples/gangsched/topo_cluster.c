@@ -620,7 +620,7 @@ static json_t *to_json(const struct view *view)
 static void close_view(struct view *view)
 {
     for (size_t i = 0; view->requests != NULL && i < view->scenario->job_count; i++) {
-        gang_request_put(view->requests[i]);
+        gang_request_free(view->requests[i]);
     }
     free(view->requests);
     gang_worker_free(view->worker);
@@ -698,7 +698,7 @@ int topo_show_clusters(const char *path, bool json)
 {
     struct gang_error error = GANG_ERROR_INIT;
     gang_scenarios *scenarios = NULL;
-    gang_result result = gang_scenarios_read_file(path, &scenarios, &error);
+    gang_result result = cli_read_cases(path, &scenarios, &error);
     const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
     if (result != GANG_OK) {
         error.code = result;

@@ -222,8 +222,8 @@ static const struct gang_link_spec *find_link(const struct gang_node_spec *spec,
         const struct gang_link_spec *link = link_at(spec, i);
         bool joins = ((size_t)link->a == a && (size_t)link->b == b) ||
                      ((size_t)link->a == b && (size_t)link->b == a);
-        if (joins && link->kind > 0 && link->kind < LINKS &&
-            (best == NULL || link->kind < best->kind)) {
+        if (joins && link->type > 0 && link->type < LINKS &&
+            (best == NULL || link->type < best->type)) {
             best = link;
         }
     }
@@ -238,14 +238,14 @@ static int find_way(const struct gang_node_spec *spec, size_t a, size_t b)
     if (a == b) {
         return NEAR_SELF;
     }
-    if (spec->gpu_near != NULL) {
-        switch (spec->gpu_near[a * spec->gpu_count + b]) {
-        case GANG_NEAR_LINK: /* a link whose kind we do not know */
-        case GANG_NEAR_PCI:
+    if (spec->gpu_locality != NULL) {
+        switch (spec->gpu_locality[a * spec->gpu_count + b]) {
+        case GANG_LOCALITY_LINK: /* a link whose kind we do not know */
+        case GANG_LOCALITY_PCI:
             return NEAR_PCI;
-        case GANG_NEAR_NUMA:
+        case GANG_LOCALITY_NUMA:
             return NEAR_NUMA;
-        case GANG_NEAR_PACKAGE:
+        case GANG_LOCALITY_PACKAGE:
             return NEAR_PACKAGE;
         default:
             return NEAR_SYSTEM;
@@ -280,14 +280,14 @@ static const char *describe_pair(const struct gang_node_spec *spec, size_t a, si
         return ways[way].sign;
     }
     int64_t speed = link->bandwidth_mbps;
-    int64_t *slowest = &legend->slowest[link->kind];
-    int64_t *fastest = &legend->fastest[link->kind];
-    legend->link[link->kind] = true;
+    int64_t *slowest = &legend->slowest[link->type];
+    int64_t *fastest = &legend->fastest[link->type];
+    legend->link[link->type] = true;
     if (speed > 0) {
         *slowest = *slowest == 0 || speed < *slowest ? speed : *slowest;
         *fastest = speed > *fastest ? speed : *fastest;
     }
-    return links[link->kind].sign;
+    return links[link->type].sign;
 }
 
 static void print_legend(const struct legend *legend)

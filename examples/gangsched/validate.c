@@ -79,10 +79,10 @@ static void add_case_problem(struct checking *c, const struct gang_error *error)
     add_problem(c, path, error);
 }
 
-/* A request calls "groups" and "sets" what a file calls "tasks" and "groups". */
+/* A request calls "groups" and "group_sets" what a file calls "tasks" and "groups". */
 static void add_job_problem(struct checking *c, size_t job, const struct gang_error *error)
 {
-    static const char *const words[][2] = {{"groups", "tasks"}, {"sets", "groups"}};
+    static const char *const words[][2] = {{"groups", "tasks"}, {"group_sets", "groups"}};
     char path[512]; /* holds any path with what comes before it */
     const char *rest = error->path;
     const char *word = "";
@@ -113,7 +113,7 @@ static gang_result check_jobs(struct checking *c)
         if (result != GANG_OK) {
             add_job_problem(c, i, &error);
         }
-        gang_request_put(request);
+        gang_request_free(request);
     }
     return GANG_OK;
 }
@@ -463,8 +463,7 @@ static int read_files(char **names, size_t count, struct input *inputs)
 {
     for (size_t i = 0; i < count; i++) {
         inputs[i].error = (struct gang_error)GANG_ERROR_INIT;
-        gang_result result =
-            gang_scenarios_read_file(names[i], &inputs[i].scenarios, &inputs[i].error);
+        gang_result result = cli_read_cases(names[i], &inputs[i].scenarios, &inputs[i].error);
         if (result == GANG_EIO || result == GANG_ENOMEM) {
             return cli_fail(names[i], &inputs[i].error);
         }

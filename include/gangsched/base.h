@@ -36,13 +36,13 @@ extern "C" {
 
 /** Version of these headers. The library that is running tells its own by gang_version(). */
 #define GANG_VERSION_MAJOR 0
-#define GANG_VERSION_MINOR 1
+#define GANG_VERSION_MINOR 2
 #define GANG_VERSION_PATCH 0
 /** Major * 1000000 + minor * 1000 + patch. */
 #define GANG_VERSION_NUMBER \
     (GANG_VERSION_MAJOR * 1000000 + GANG_VERSION_MINOR * 1000 + GANG_VERSION_PATCH)
 
-/** Version of the running library as text, e.g. "0.1.0". Static; never NULL. Any thread. */
+/** Version of the running library as text, e.g. "0.2.0". Static; never NULL. Any thread. */
 GANG_API const char *gang_version(void);
 
 /** Version of the running library as GANG_VERSION_NUMBER. Any thread. */
@@ -93,28 +93,29 @@ GANG_API const char *gang_result_name(gang_result result);
 
 /** Which constraint refused (gang_error.constraint); values are never renumbered. */
 enum {
-    GANG_WHY_NONE = 0,      /**< no particular one */
-    GANG_WHY_KIND = 1,      /**< a resource kind is short: see gang_error.kind */
-    GANG_WHY_STATE = 2,     /**< the nodes are draining or down */
-    GANG_WHY_LABEL = 3,     /**< a label constraint matches too few nodes */
-    GANG_WHY_PARTITION = 4, /**< the partition holds too few nodes */
-    GANG_WHY_GPU_MODEL = 5, /**< no GPU of the wanted models */
-    GANG_WHY_SAME = 6,      /**< no single domain of the `same` level holds it */
-    GANG_WHY_POOL = 7,      /**< a cluster-wide kind is short: see gang_error.kind */
-    GANG_WHY_MIN = 8,       /**< the gang would fall below its minimum */
-    GANG_WHY_NUMA = 9,      /**< no one NUMA domain of a node holds a task that must lie in one */
-    GANG_WHY_PROFILE = 10,  /**< no partition of the wanted profile can be made */
-    GANG_WHY_DEVICE = 11,   /**< the devices are unhealthy */
-    GANG_WHY_SCARCE = 12,   /**< nodes with GPUs are not for work without */
-    GANG_WHY_PEER = 13,     /**< a rule on other jobs */
-    GANG_WHY_SPREAD = 14,   /**< the bound of spreading, or of tasks a node or domain */
-    GANG_WHY_EXCLUSIVE = 15 /**< no node is wholly free, or somebody has it for himself */
+    GANG_CONSTRAINT_NONE = 0,      /**< no particular one */
+    GANG_CONSTRAINT_KIND = 1,      /**< a resource kind is short: see gang_error.kind */
+    GANG_CONSTRAINT_STATE = 2,     /**< the nodes are draining or down */
+    GANG_CONSTRAINT_LABEL = 3,     /**< a label constraint matches too few nodes */
+    GANG_CONSTRAINT_PARTITION = 4, /**< the partition holds too few nodes */
+    GANG_CONSTRAINT_GPU_MODEL = 5, /**< no GPU of the wanted models */
+    GANG_CONSTRAINT_SAME = 6,      /**< no single domain of the `same` level holds it */
+    GANG_CONSTRAINT_POOL = 7,      /**< a cluster-wide kind is short: see gang_error.kind */
+    GANG_CONSTRAINT_MIN = 8,       /**< the gang would fall below its minimum */
+    GANG_CONSTRAINT_NUMA = 9, /**< no one NUMA domain of a node holds a task that must lie in one */
+    GANG_CONSTRAINT_PROFILE = 10,   /**< no partition of the wanted profile can be made */
+    GANG_CONSTRAINT_DEVICE = 11,    /**< the devices are unhealthy */
+    GANG_CONSTRAINT_GPU_NODES = 12, /**< tasks without GPUs may not use nodes with GPUs */
+    GANG_CONSTRAINT_AFFINITY = 13,  /**< an affinity rule */
+    GANG_CONSTRAINT_SPREAD = 14,    /**< the bound of spreading, or of tasks a node or domain */
+    /** no node is wholly free, or another job has the node exclusively */
+    GANG_CONSTRAINT_EXCLUSIVE = 15
 };
 
-/** Name of a constraint as output has it: "none", "kind", "state", "label", "partition", "gpu-model", "same",
- *  "pool", "min", "numa", "profile", "device", "scarce", "peer", "spread", "exclusive"; NULL for any other
- *  number. Static. Any thread; wait-free. */
-GANG_API const char *gang_why_name(int32_t constraint);
+/** Name of a constraint in output: "none", "kind", "state", "label", "partition", "gpu-model",
+ *  "same", "pool", "min", "numa", "profile", "device", "gpu-nodes", "affinity", "spread",
+ *  "exclusive"; NULL for any other number. Static. Any thread; wait-free. */
+GANG_API const char *gang_constraint_name(int32_t constraint);
 
 /**
  * Detail of a failure or a refusal. The caller sets it up with GANG_ERROR_INIT; the library
@@ -123,13 +124,13 @@ GANG_API const char *gang_why_name(int32_t constraint);
 struct gang_error {
     size_t size;        /**< sizeof(struct gang_error) of the caller */
     gang_result code;   /**< the same code as the call returned */
-    int32_t constraint; /**< GANG_WHY_* for GANG_ENOFIT and GANG_ENEVER */
+    int32_t constraint; /**< GANG_CONSTRAINT_* for GANG_ENOFIT and GANG_ENEVER */
     int32_t group;      /**< task group that does not fit, or -1 */
     int32_t kind;       /**< resource kind that is short (see model.h), or -1 */
-    int64_t requested;  /**< amount asked, in the unit of the kind; 0 if it does not apply */
-    int64_t available;  /**< amount there is for it, in the same unit */
-    int64_t nodes;      /**< nodes that were looked at for this group */
-    uint64_t id;        /**< node or allocation the error is about, or 0 */
+    int64_t requested;  /**< amount requested, in the unit of the kind; 0 if it does not apply */
+    int64_t available;  /**< amount available for it, in the same unit */
+    int64_t nodes;      /**< nodes considered for this group */
+    uint64_t id;        /**< node or allocation of the error, or 0 */
     int64_t line;       /**< line of the input text, from 1; 0 if it does not apply */
     int64_t column;     /**< column of the input text, from 1; 0 if it does not apply */
     char path[160];     /**< place in the input, e.g. "queues[2].limit.gpu"; "" if none */

@@ -8,7 +8,7 @@
  *   core.h      what is taken: cluster, nodes, workers
  *   place.h     where: requests and allocations, gang and incremental
  *   snapshot.h  the whole at one instant, and what if
- *   queue.h     whose turn: the description of queues
+ *   queue.h     which job is next: the description of queues
  *   job.h       what is to run: the description of a job
  *   plan.h      when: the description of reservations, and what the plan is made of
  *   sched.h     what now: queues, jobs, the cycle, preemption, the host's callbacks

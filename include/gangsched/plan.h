@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file plan.h
- * @brief When: reservations, by value, and what the plan is made of.
+ * @brief When: reservations, by value, and what the plan consists of.
  *
- * A *reservation* is capacity promised for a window of future time, "like a seat on a plane". Once accepted it is
- * kept free: nobody starts, in whatever queue, who might still be there when it begins. Those for whom it is made,
- * its *members*, start inside it. sched.h takes reservations (gang_reservation_add()) and says what holds.
+ * A *reservation* is capacity promised for a window of future time. An accepted reservation is kept
+ * free: no gang of any queue starts if it might still run when the reservation begins. The jobs
+ * that the reservation is for, its *members*, start inside it. sched.h takes reservations
+ * (gang_reservation_add()) and states the rules.
  *
- * What is reserved is said by *stages*, each one of
- *   - groups of tasks, of which so many at a time are a gang: "16 tasks of 8 GPUs, 8 at a time, for an hour";
- *     with `exclusive` the nodes they come to lie on are taken whole: "4 whole nodes" are a group of 4 tasks
- *     that ask for nothing, at most 1 a node, exclusive;
- *   - whole domains of the topology: so many of a level ("2 racks"), or the one that is named;
+ * *Stages* say what is reserved. Each stage is one of
+ *   - groups of tasks, of which a given number at a time form a gang: "16 tasks of 8 GPUs, 8 at a
+ *     time, for an hour". With `exclusive` their nodes are reserved whole: "4 whole nodes" is a
+ *     group of 4 tasks that request nothing, at most 1 a node, exclusive;
+ *   - whole domains of the topology: a number of domains of a level ("2 racks"), or one by name;
  *   - nodes by name.
- * When is said by the window [arrival_ns, deadline_ns], or exactly by start_ns; all of it lies in the window.
- * With period_ns it is repeated; a calendar with holidays is the host's, who adds each date by itself.
+ * The window [arrival_ns, deadline_ns], or exactly start_ns, says when; all of the reservation lies
+ * in the window. With period_ns it recurs, and each time is an *instance*. For a calendar with
+ * holidays the host adds each date as a reservation of its own.
  *
  * @code
  *   struct gang_group_spec four = GANG_GROUP_SPEC_INIT;       // four whole nodes
- *   four.count = four.min = 4;  four.most_per_node = 1;
+ *   four.count = four.min = 4;  four.max_per_node = 1;
  *   struct gang_reservation_stage stage = GANG_RESERVATION_STAGE_INIT;
  *   stage.groups = &four;  stage.group_count = 1;  stage.exclusive = 1;
  *   struct gang_reservation_spec spec = GANG_RESERVATION_SPEC_INIT;
@@ -26,7 +28,7 @@
  *   spec.stages = &stage;  spec.stage_count = 1;
  *   spec.start_ns = monday_9h;  spec.duration_ns = hour;  spec.notice_ns = 10 * minute;
  *   gang_reservation_id id;
- *   int64_t when_ns;       // accepted: its start; refused: the next start that would be
+ *   int64_t when_ns;       // accepted: its start; refused: the next possible start
  *   if (gang_reservation_add(sched, &spec, &id, &when_ns, &error) == GANG_OK)
  *       job.reservation = "demo";   // and gang_job_submit(): it waits for Monday, 9 h
  * @endcode
@@ -44,65 +46,71 @@
 extern "C" {
 #endif
 
-/** Id of a reservation; never used again while the scheduler lives. */
+/** Id of a reservation; never reused while the scheduler lives. */
 typedef uint64_t gang_reservation_id;
 
-/** Where in the window? (gang_reservation_spec.prefer) */
+/** Where in the window? (gang_reservation_spec.objective) */
 enum {
-    GANG_PREFER_EARLIEST = 0,
-    GANG_PREFER_LATEST = 1,
-    /** where least is in use, by the plan as it is: the least integral of the load over its time */
-    GANG_PREFER_CHEAPEST = 2
+    GANG_OBJECTIVE_EARLIEST = 0,
+    GANG_OBJECTIVE_LATEST = 1,
+    /** Where the least is in use, by the present plan: the smallest integral of the load over
+     *  its time. */
+    GANG_OBJECTIVE_CHEAPEST = 2
 };
 
 /** Several stages (gang_reservation_spec.combine). */
 enum {
-    GANG_STAGES_ALL = 0,   /**< each of them in the window, in any order, also at the same time */
-    GANG_STAGES_ANY = 1,   /**< the first of them that can be placed, and no other */
+    GANG_STAGES_ALL = 0,   /**< all of them in the window, in any order, also at the same time */
+    GANG_STAGES_ANY = 1,   /**< only the first stage that can be placed */
     GANG_STAGES_ORDER = 2, /**< each begins when the one before has ended, or later */
-    GANG_STAGES_ORDER_NO_GAP = 3 /**< exactly then */
+    GANG_STAGES_ORDER_NO_GAP = 3 /**< each begins exactly when the one before has ended */
 };
 
 /** gang_reservation_spec.flags. */
 enum {
-    /** Nobody runs there: it has no members, and takes all that its nodes have. Nodes of it that are not up
-     *  are not replaced. */
+    /** No job runs there: the reservation has no members and takes its nodes whole. Nodes that
+     *  are not up are not replaced. */
     GANG_RESERVATION_MAINTENANCE = 1,
-    /** Accepted though other reservations are there at that time. Those keep their places; what is there is then
-     *  for whoever of the members of all of them comes first. So are its later times, and what it gets for nodes that
-     *  it lost, where there is no room beside them; never over reservations accepted after it. */
+    /** Accepted even if other reservations overlap it. The others keep their capacity; the
+     *  members of all of them share what is there, first come, first served. The same holds for
+     *  its later instances and for replacements of lost nodes, if there is no capacity beside
+     *  the others. It never overlaps reservations that were accepted after it. */
     GANG_RESERVATION_OVERLAP = 2,
-    /** Accepted though jobs run there that will not have ended. They run on; who they are is told by the event when
-     *  it begins, and it is whole when the last of them has ended. Until then all that is reserved on these nodes
-     *  shares what is free. So are its later times; but what it gets for nodes that it lost is beside those who run. */
+    /** Accepted even if running jobs will not have ended. They continue; the event at its begin
+     *  names them, and the reservation is whole when the last of them has ended. Until then all
+     *  reservations on these nodes share what is free. The same holds for its later instances;
+     *  replacements of lost nodes lie beside running jobs. */
     GANG_RESERVATION_IGNORE_JOBS = 4,
-    /** Its members may also start before it, run on after it, and use other nodes, as far as others leave room:
-     *  for them it is as if it were not there. What they hold counts beside what is reserved, so that on nodes of which
-     *  parts are reserved others see less than there is. */
+    /** Its members may also start before it, continue after it, and use other nodes, as far as
+     *  other jobs leave capacity: for them the reservation does not exist. What they hold counts
+     *  beside what is reserved, so other jobs see less than there is on partly reserved nodes. */
     GANG_RESERVATION_FLEX = 8,
-    /** Jobs that are allowed in it start inside it without naming it, if there is room, and else outside. */
+    /** Jobs that are allowed in it start inside it without naming it if they fit, otherwise
+     *  outside. */
     GANG_RESERVATION_MAGNETIC = 16
 };
 
 /** One stage: groups, or domains, or nodes. */
 struct gang_reservation_stage {
     size_t size;         /**< sizeof(struct gang_reservation_stage) */
-    int64_t duration_ns; /**< 0: the reservation's */
-    /** Tasks of each shape: `count` of them in all. Read are count, cpu_milli, memory_bytes, gpu_milli,
-     *  gpu_devices, and what says which nodes: labels, where, partition, gpu_models; most_per_node; and `same`, in
-     *  the only group of a single stage. What else constrains is refused (GANG_ENOTSUP); wishes are not looked at. */
+    int64_t duration_ns; /**< 0: the duration of the reservation */
+    /** Tasks of each group: `count` of them in all. The library reads count, cpu_milli,
+     *  memory_bytes, gpu_milli, gpu_devices; for the choice of nodes labels, where, partition,
+     *  gpu_models; max_per_node; and `same`, in the only group of a single stage. Other
+     *  constraints are refused (GANG_ENOTSUP); preferences are ignored. */
     const struct gang_group_spec *groups;
     size_t group_size; /**< sizeof(struct gang_group_spec) */
     size_t group_count;
-    /** so many tasks of the first group are there at the same time, or none of them; the other groups in
-     *  proportion. It divides the first count. 0: all */
-    int64_t gang;
-    int32_t exclusive;        /**< 1: nodes on which tasks lie are taken whole, and were free */
+    /** This many tasks of the first group are there at the same time, or none of them; the other
+     *  groups in proportion. Divides the first count. 0: all. */
+    int64_t gang_size;
+    /** 1: nodes with tasks are reserved whole, and must be free before */
+    int32_t exclusive;
     int32_t reserved0;        /**< 0 */
     const char *level;        /**< whole domains of this level ("rack"): */
-    const char *domain;       /**< this one, as a path of values down to it ("z1/r3"); NULL: */
-    int64_t domain_count;     /**< so many of them, those that are free first */
-    const char *const *nodes; /**< these, whole */
+    const char *domain;       /**< this one, as a path of values from the top ("z1/r3"); NULL: */
+    int64_t domain_count;     /**< this many, free ones first */
+    const char *const *nodes; /**< these nodes, whole */
     size_t node_count;
 };
 
@@ -114,34 +122,36 @@ struct gang_reservation_stage {
 
 /** A reservation, by value. All pointers are borrowed for the duration of the call. */
 struct gang_reservation_spec {
-    size_t size;         /**< sizeof(struct gang_reservation_spec) */
-    const char *name;    /**< 1..GANG_MAX_NAME bytes; unique among those that are not over */
-    const char *owner;   /**< the user who makes it, for limits; NULL: "" */
-    int64_t arrival_ns;  /**< not before; what has passed counts as now */
-    int64_t deadline_ns; /**< all of it has ended by then; 0: no deadline */
-    int64_t start_ns;    /**< begins exactly then; -1: wherever it fits in the window */
-    int64_t duration_ns; /**< of stages that give none */
-    int64_t
-        period_ns; /**< > 0: again so much later, and so on; each time has ended when the next one begins */
-    int64_t repetitions; /**< how often, with the first; 0: without end, or until until_ns */
-    int64_t until_ns;    /**< none begins then or later; 0: no bound */
-    int32_t prefer;      /**< GANG_PREFER_* */
+    size_t size; /**< sizeof(struct gang_reservation_spec) */
+    /** 1..GANG_MAX_NAME bytes; unique among reservations that have not ended */
+    const char *name;
+    const char *owner;   /**< user that makes it, for gang_reservation_set_limit(); NULL: "" */
+    int64_t arrival_ns;  /**< not before this time; a time in the past counts as now */
+    int64_t deadline_ns; /**< all of it has ended by this time; 0: no deadline */
+    int64_t start_ns;    /**< it begins exactly then; -1: anywhere in the window */
+    int64_t duration_ns; /**< of stages without a duration */
+    /** > 0: recurs after so long, again and again; an instance ends before the next begins */
+    int64_t period_ns;
+    int64_t repetitions; /**< number of instances; 0: no end, or until until_ns */
+    int64_t until_ns;    /**< no instance begins at or after this time; 0: no bound */
+    int32_t objective;   /**< GANG_OBJECTIVE_* */
     int32_t combine;     /**< GANG_STAGES_* */
     const struct gang_reservation_stage *stages;
     size_t stage_size;  /**< sizeof(struct gang_reservation_stage) */
     size_t stage_count; /**< 1..64 */
     int32_t flags;      /**< GANG_RESERVATION_* */
     int32_t reserved0;  /**< 0 */
-    /** For whom: jobs of this queue and those below it, of one of these users, or this job alone (which then
-     *  need not name it); what is not given does not matter. */
+    /** Members: jobs of this queue and of queues below it; jobs of one of these users; or this
+     *  job only (which then need not name the reservation). A member left empty does not
+     *  restrict. */
     const char *queue;
     const char *const *users;
     size_t user_count;
     gang_job_id job;
-    /** > 0: given up when so long after its begin no member runs or waits, and has not for so long; of one that is
-     *  repeated, this time alone */
+    /** > 0: cancelled if no member runs or waits for so long after its begin; of a recurring
+     *  reservation this instance only. */
     int64_t purge_ns;
-    int64_t notice_ns; /**< > 0: op reservation tells of it so long before it begins */
+    int64_t notice_ns; /**< > 0: op reservation announces it so long before its begin */
 };
 
 #define GANG_RESERVATION_SPEC_INIT                                                          \
@@ -152,37 +162,39 @@ struct gang_reservation_spec {
 
 /** States of a reservation. */
 enum {
-    GANG_RESERVATION_PLANNED = 0, /**< it has not begun; of one that is repeated: not this time */
+    /** it has not begun; of a recurring one: this instance has not */
+    GANG_RESERVATION_PLANNED = 0,
     GANG_RESERVATION_ACTIVE = 1
 };
 
-/** A reservation as it is. */
+/** A reservation now. */
 struct gang_reservation_info {
     size_t size; /**< sizeof(struct gang_reservation_info) */
     gang_reservation_id id;
     int32_t state;       /**< GANG_RESERVATION_PLANNED, _ACTIVE */
-    int32_t flags;       /**< GANG_RESERVATION_MAINTENANCE and its like */
-    int64_t start_ns;    /**< this time, or the next time: where it begins, */
-    int64_t end_ns;      /**< and where all of it has ended */
-    int64_t instance;    /**< which time that is, from 0 */
-    int64_t planned;     /**< so many times are planned, this one included */
-    int64_t nodes;       /**< this time: nodes, each once for each piece */
+    int32_t flags;       /**< GANG_RESERVATION_MAINTENANCE and the other flags */
+    int64_t start_ns;    /**< begin of this or the next instance */
+    int64_t end_ns;      /**< its end */
+    int64_t instance;    /**< number of that instance, from 0 */
+    int64_t planned;     /**< instances planned, this one included */
+    int64_t nodes;       /**< nodes of this instance, each once for each piece */
     int64_t running;     /**< gangs that run inside it */
-    int64_t waiting;     /**< jobs that named it and wait */
-    gang_queue_id queue; /**< for whom; GANG_ID_NONE: any */
-    gang_job_id job;     /**< likewise */
-    const char *name;    /**< valid until the reservation is changed or over; so what follows */
+    int64_t waiting;     /**< waiting jobs that name it */
+    gang_queue_id queue; /**< queue of its members; GANG_ID_NONE: any */
+    gang_job_id job;     /**< the job that is its member; GANG_ID_NONE: any */
+    /** this and `owner`: valid until the reservation is changed or has ended */
+    const char *name;
     const char *owner;
 };
 
-/** What a user may have reserved, of each kind in its unit (millicores, bytes, milli-GPUs); -1: any amount. What is
- *  reserved counts as asked for; of nodes that are taken whole, all that they have. */
+/** What a user may reserve, of each kind in its unit (millicores, bytes, milli-GPUs); -1: any
+ *  amount. Counts what is requested; of nodes reserved whole, all that they have. */
 struct gang_reservation_limit {
-    size_t size;            /**< sizeof(struct gang_reservation_limit) */
-    int64_t most_cpu_milli; /**< at any instant */
-    int64_t most_memory_bytes;
-    int64_t most_gpu_milli;
-    int64_t average_cpu_milli; /**< over any window_ns, wherever it begins: the integral, exactly */
+    size_t size;           /**< sizeof(struct gang_reservation_limit) */
+    int64_t max_cpu_milli; /**< at any instant */
+    int64_t max_memory_bytes;
+    int64_t max_gpu_milli;
+    int64_t average_cpu_milli; /**< over any window_ns: the integral, exactly */
     int64_t average_memory_bytes;
     int64_t average_gpu_milli;
     int64_t window_ns; /**< 0: averages do not count */
@@ -196,26 +208,29 @@ struct gang_reservation_limit {
 /** What happened to a reservation. */
 enum {
     GANG_RESERVATION_NOTICE =
-        1, /**< it begins soon, at start_ns: time to checkpoint what is in its way */
-    /** it begins; `jobs` are those that are not its members and still hold some of its nodes (it was accepted in
-     *  spite of them, or they overran): they are not displaced, and what is free is what it has */
+        1, /**< it begins soon, at start_ns: time to checkpoint jobs that are in its way */
+    /** It begins. `jobs` are jobs that are not its members and still hold some of its nodes (it
+     *  was accepted in spite of them, or they overran). They are not preempted; the reservation
+     *  has what is free. */
     GANG_RESERVATION_BEGIN = 2,
-    GANG_RESERVATION_END = 3,     /**< it is over, this time */
-    GANG_RESERVATION_LOST = 4,    /**< nodes of it are not up any more: see `outcome` */
-    GANG_RESERVATION_PURGED = 5,  /**< it was not used, and has been given up, this time */
-    GANG_RESERVATION_SKIPPED = 6, /**< one more time could not be planned, and is left out */
-    /** one that was reduced has other nodes for what it had lost: all of it (`outcome` _KEPT), or some (_REDUCED) */
+    GANG_RESERVATION_END = 3,     /**< this instance has ended */
+    GANG_RESERVATION_LOST = 4,    /**< some of its nodes are no longer up: see `outcome` */
+    GANG_RESERVATION_PURGED = 5,  /**< this instance was not used and is cancelled */
+    GANG_RESERVATION_SKIPPED = 6, /**< a later instance could not be planned and is skipped */
+    /** A reduced reservation got other nodes for those it lost: for all (`outcome` _KEPT), or
+     *  for some (_REDUCED). */
     GANG_RESERVATION_RESTORED = 7
 };
 
-/** What became of one that lost nodes. */
+/** What became of a reservation that lost nodes. */
 enum {
     GANG_RESERVATION_KEPT = 0,  /**< other nodes at the same time */
     GANG_RESERVATION_LATER = 1, /**< another time in its window */
-    /** what is left of it. One whose nodes are not replaced (by name, whole domains) keeps them, and may have them again when they
-     *  are up: it is reduced, not dropped, though none of them be */
+    /** What is left of it. If its nodes are not replaced (by name, whole domains), it keeps them
+     *  and gets them back when they are up: it is reduced, not dropped, even if none of them is
+     *  up. */
     GANG_RESERVATION_REDUCED = 2,
-    GANG_RESERVATION_DROPPED = 3 /**< nothing is left of it, this time */
+    GANG_RESERVATION_DROPPED = 3 /**< nothing is left of this instance */
 };
 
 /** What op reservation is about. Valid during the call. */
@@ -223,40 +238,41 @@ struct gang_reservation_event {
     size_t size; /**< sizeof(struct gang_reservation_event) of the library */
     gang_reservation_id id;
     const char *name;
-    int32_t what;     /**< GANG_RESERVATION_NOTICE and its like */
-    int32_t outcome;  /**< of _LOST and _RESTORED: GANG_RESERVATION_KEPT and its like */
-    int64_t instance; /**< which time, from 0 */
-    int64_t start_ns; /**< from when to when, now */
+    int32_t what;     /**< GANG_RESERVATION_NOTICE ... */
+    int32_t outcome;  /**< of _LOST and _RESTORED: GANG_RESERVATION_KEPT ... */
+    int64_t instance; /**< number of the instance, from 0 */
+    int64_t start_ns; /**< begin, as of now */
     int64_t end_ns;
-    const gang_node_id *nodes; /**< where, now: each once, ascending */
+    const gang_node_id *nodes; /**< its nodes, as of now: each once, ascending */
     size_t node_count;
-    const gang_job_id *jobs; /**< of _BEGIN: who is in the way */
+    const gang_job_id *jobs; /**< of _BEGIN: the jobs that are in the way */
     size_t job_count;
     int64_t now_ns;   /**< of the run */
     const char *text; /**< one English line, never NULL */
 };
 
-/** What the plan is made of. */
+/** What the plan consists of. */
 enum {
-    GANG_PLAN_RUNNING = 1,    /**< a gang that holds its nodes until end_ns, at the latest */
-    GANG_PLAN_START = 2,      /**< one that is planned to start (gang_queue_spec.backfill) */
+    GANG_PLAN_RUNNING = 1,    /**< a gang that holds its nodes until end_ns at the latest */
+    GANG_PLAN_START = 2,      /**< a gang with a planned start (gang_queue_spec.backfill) */
     GANG_PLAN_RESERVATION = 3 /**< a piece of a reservation */
 };
 
-/** One of it. Valid during the call. */
+/** One item of the plan. Valid during the call. */
 struct gang_plan_item {
-    size_t size;     /**< sizeof(struct gang_plan_item) of the library */
-    int32_t kind;    /**< GANG_PLAN_* */
-    int32_t part;    /**< which gang of the job (gang_event.part); which stage of the reservation */
-    uint64_t id;     /**< of the job, of the reservation */
-    uint64_t cookie; /**< of the job; else 0 */
-    const char *name;          /**< its name; "" */
-    int64_t instance;          /**< which time of the reservation, from 0; else 0 */
-    int64_t start_ns;          /**< when it started, or is to */
-    int64_t end_ns;            /**< at the latest, time limit and grace; INT64_MAX: it has no end */
+    size_t size;               /**< sizeof(struct gang_plan_item) of the library */
+    int32_t what;              /**< GANG_PLAN_* */
+    int32_t gang;              /**< gang of the job (gang_event.gang); stage of the reservation */
+    uint64_t id;               /**< of the job, of the reservation */
+    uint64_t cookie;           /**< of the job; else 0 */
+    const char *name;          /**< its name, or "" */
+    int64_t instance;          /**< instance of the reservation, from 0; else 0 */
+    int64_t start_ns;          /**< when it started, or will start */
+    int64_t end_ns;            /**< latest end, time limit and grace period; INT64_MAX: no end */
     const gang_node_id *nodes; /**< each once, ascending by slot */
     size_t node_count;
-    /** the reservation inside which it runs or is to start; its own id of a reservation; GANG_ID_NONE */
+    /** The reservation inside which it runs or will start; of a reservation its own id; or
+     *  GANG_ID_NONE. */
     gang_reservation_id reservation;
 };
 

@@ -1,9 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The one place where shared words are touched: C11 atomics with the order in the name, and the
- * hook that lets a test stop or delay a thread at each step of a commit or of a snapshot.
+ * hook with which a test stops or delays a thread at each step of a commit or of a snapshot.
  *
- * No fences anywhere: ThreadSanitizer does not model them. Where a reader must not see an old
- * status after a new field, the field is stored with release and loaded with acquire. */
+ *   gang__load           acquire   pairs with gang__store, gang__cas, gang__add_seq, gang__swap
+ *   gang__store          release   pairs with gang__load
+ *   gang__load_relaxed, gang__store_relaxed: words that one thread owns, or that are not published
+ *   yet
+ *   gang__cas            seq_cst if it succeeds, acquire if it fails
+ *   gang__load_seq, gang__add_seq: seq_cst; where two words must be seen in one order by all
+ *   threads
+ *   gang__swap           acquire and release
+ *
+ * The comment at each shared member names the two sides that meet on it. There are no fences:
+ * ThreadSanitizer does not model them. Where a reader must not see an old status after a new
+ * field, the field is stored with release and loaded with acquire. */
 #ifndef GANG__BASE_ATOMIC_H
 #define GANG__BASE_ATOMIC_H
 
@@ -19,8 +29,8 @@ typedef _Atomic(uint32_t) gang__a32;
 #define gang__store(p, v) atomic_store_explicit((p), (v), memory_order_release)
 #define gang__store_relaxed(p, v) atomic_store_explicit((p), (v), memory_order_relaxed)
 
-/* Sequentially consistent: the proofs in core/commit/commit.c and core/commit/index.c order operations on
- * different words (a set bit before a decision, a stamp before a decision). */
+/* Sequentially consistent: the proofs in core/commit/commit.c and core/commit/index.c order
+ * operations on different words (a set bit before a decision, a stamp before a decision). */
 static inline bool gang__cas(gang__a64 *p, uint64_t old, uint64_t value)
 {
     return atomic_compare_exchange_strong_explicit(p, &old, value, memory_order_seq_cst,
@@ -38,25 +48,25 @@ enum gang__step {
     GANG__STEP_NOTE,    /* before the word of a claimed cell is noted as agreed */
     GANG__STEP_RAISE,   /* all is agreed, before the index is raised */
     GANG__STEP_STAMP,   /* index is raised, before the stamp */
-    GANG__STEP_LABEL,   /* all is claimed and agreed, before the label for snapshots */
+    GANG__STEP_LABEL,   /* all is claimed and agreed, before the label */
     GANG__STEP_DECIDE,  /* before the decision */
     GANG__STEP_SAVE,    /* decided, before a word is saved for a snapshot */
     GANG__STEP_WRITE,   /* decided, before a word is written */
     GANG__STEP_RELEASE, /* before a claim is given up */
-    GANG__STEP_UPDATE,  /* over, before the index is tidied */
+    GANG__STEP_UPDATE,  /* over, before the index is updated */
     GANG__STEP_FIND,    /* planner, before it reads a node */
     GANG__STEP_READ,    /* before a word of a cell is read */
     GANG__STEP_SUM,     /* before a worker's stamp is read */
     GANG__STEP_MARK,    /* a word of the index got a bit, before its parent is marked */
     GANG__STEP_REPAIR,  /* a bit of the index was read that may be cleared */
     GANG__STEP_HOLD,    /* the record of an allocation is held */
-    GANG__STEP_PUBLISH, /* before a record is let go, for others to see */
+    GANG__STEP_PUBLISH, /* before a record is released, for others to see */
     GANG__STEP_DROP,    /* before a record is given up */
     GANG__STEP_ENTER,   /* tasks of a labelled job are seen as pending, before the last look */
     GANG__STEP_SETTLE,  /* they are committed or not, before that is seen */
-    GANG__STEP_TAKE,    /* snapshot, before its instant */
+    GANG__STEP_TAKE,    /* snapshot, before it gets its number */
     GANG__STEP_SCAN,    /* snapshot, before a cell is looked at, and before it ends */
-    GANG__STEP_COPY,    /* snapshot, cell has no claim of before, before its words are copied */
+    GANG__STEP_COPY,    /* snapshot, the cell has no earlier claim, before its words are copied */
     GANG__STEP_COUNT
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random numbers without a state: each has a name of three numbers, so that what one draws changes nothing for the
- * others. */
+/* Random numbers without a state: three numbers name each draw, so that one draw changes no
+ * other. */
 #ifndef GANG__BASE_DRAW_H
 #define GANG__BASE_DRAW_H
 

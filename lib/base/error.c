@@ -35,25 +35,25 @@ const char *gang_result_name(gang_result result)
     }
 }
 
-const char *gang_why_name(int32_t constraint)
+const char *gang_constraint_name(int32_t constraint)
 {
     static const char *const names[] = {
-        [GANG_WHY_NONE] = "none",
-        [GANG_WHY_KIND] = "kind",
-        [GANG_WHY_STATE] = "state",
-        [GANG_WHY_LABEL] = "label",
-        [GANG_WHY_PARTITION] = "partition",
-        [GANG_WHY_GPU_MODEL] = "gpu-model",
-        [GANG_WHY_SAME] = "same",
-        [GANG_WHY_POOL] = "pool",
-        [GANG_WHY_MIN] = "min",
-        [GANG_WHY_NUMA] = "numa",
-        [GANG_WHY_PROFILE] = "profile",
-        [GANG_WHY_DEVICE] = "device",
-        [GANG_WHY_SCARCE] = "scarce",
-        [GANG_WHY_PEER] = "peer",
-        [GANG_WHY_SPREAD] = "spread",
-        [GANG_WHY_EXCLUSIVE] = "exclusive",
+        [GANG_CONSTRAINT_NONE] = "none",
+        [GANG_CONSTRAINT_KIND] = "kind",
+        [GANG_CONSTRAINT_STATE] = "state",
+        [GANG_CONSTRAINT_LABEL] = "label",
+        [GANG_CONSTRAINT_PARTITION] = "partition",
+        [GANG_CONSTRAINT_GPU_MODEL] = "gpu-model",
+        [GANG_CONSTRAINT_SAME] = "same",
+        [GANG_CONSTRAINT_POOL] = "pool",
+        [GANG_CONSTRAINT_MIN] = "min",
+        [GANG_CONSTRAINT_NUMA] = "numa",
+        [GANG_CONSTRAINT_PROFILE] = "profile",
+        [GANG_CONSTRAINT_DEVICE] = "device",
+        [GANG_CONSTRAINT_GPU_NODES] = "gpu-nodes",
+        [GANG_CONSTRAINT_AFFINITY] = "affinity",
+        [GANG_CONSTRAINT_SPREAD] = "spread",
+        [GANG_CONSTRAINT_EXCLUSIVE] = "exclusive",
     };
     const int32_t count = (int32_t)(sizeof(names) / sizeof(names[0]));
     return constraint >= 0 && constraint < count ? names[constraint] : NULL;
@@ -65,7 +65,7 @@ static bool error_is_set_up(const struct gang_error *error)
            error->size <= STRUCT_SIZE_MAX;
 }
 
-/* Callers may be older or newer than the library: never write past their size. */
+/* Callers may be older or newer than the library: writes no more than their size. */
 static void error_store(struct gang_error *error, const struct gang_error *value)
 {
     size_t size = error->size;
@@ -109,9 +109,9 @@ gang_result gang__error_at(struct gang_error *error, gang_result code, const cha
     return code;
 }
 
-gang_result gang__struct_in(void *dst, size_t known, size_t least, const void *src, size_t size)
+gang_result gang__struct_in(void *dst, size_t known, size_t min, const void *src, size_t size)
 {
-    if (size < least || size > STRUCT_SIZE_MAX)
+    if (size < min || size > STRUCT_SIZE_MAX)
         return GANG_EINVAL;
     const unsigned char *bytes = src;
     for (size_t i = known; i < size; i++)
@@ -122,9 +122,9 @@ gang_result gang__struct_in(void *dst, size_t known, size_t least, const void *s
     return GANG_OK;
 }
 
-gang_result gang__struct_out(void *dst, size_t size, size_t least, const void *src, size_t known)
+gang_result gang__struct_out(void *dst, size_t size, size_t min, const void *src, size_t known)
 {
-    if (size < least || size > STRUCT_SIZE_MAX)
+    if (size < min || size > STRUCT_SIZE_MAX)
         return GANG_EINVAL;
     unsigned char *bytes = dst;
     memcpy(bytes, src, size < known ? size : known);

@@ -9,17 +9,17 @@
 
 enum { PATIENCE_NS = 50000 };
 
-/* Taken to begin a hold-off, and by a fork from before it until after it. */
+/* Locked to begin a hold-off; a fork locks it from before until after. */
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
-static gang__a32 holding_off; /* threads; raised under the gate, lowered anywhere */
+static gang__a32 holding_off; /* number of threads; raised under the gate, lowered anywhere */
 static gang__a32 watched;
 static gang__a64 forks;
 
 static _Thread_local struct {
-    uint32_t depth;   /* of hold-offs */
-    bool gate;        /* this thread forks, and has the gate */
+    uint32_t depth;   /* of nested hold-offs */
+    bool gate;        /* this thread forks and holds the gate */
     bool rcu;         /* and has made liburcu ready */
-    int cancel_state; /* what it was before */
+    int cancel_state; /* its cancel state before */
 } mine;
 
 void gang__fork_hold_off(void)
@@ -43,9 +43,9 @@ uint64_t gang__fork_count(void)
     return gang__load_relaxed(&forks);
 }
 
-/* The handlers may have been registered twice, by two threads that made the first cluster. A thread
- * that forks inside its own hold-off (from an allocator, or from a signal handler) would wait for
- * itself: it goes on as it is, and its child can do no more than exec. */
+/* Two threads that made the first cluster may both have registered the handlers. A thread that
+ * forks inside its own hold-off (from an allocator, or from a signal handler) would deadlock with
+ * itself: it goes on without the gate, and its child may only exec. */
 static void before(void)
 {
     const struct timespec patience = {0, PATIENCE_NS};
@@ -83,7 +83,7 @@ static void after_in_child(void)
 
 gang_result gang__fork_watch(void)
 {
-    /* No lock, which a fork at this very moment would leave locked in the child. */
+    /* Takes no lock: a fork at this very moment would leave it locked in the child. */
     if (gang__load(&watched))
         return GANG_OK;
     if (pthread_atfork(before, after_in_parent, after_in_child) != 0)

@@ -57,7 +57,8 @@ void *gang__zalloc_line(const struct gang_mem *mem, size_t count, size_t bytes)
 {
     if (bytes && count > (SIZE_MAX - 2 * CACHE_LINE) / bytes)
         return NULL;
-    /* The hook knows no alignment, so keep the block's true start just before the aligned part. */
+    /* The hook knows no alignment, so the block's true start is kept just before the aligned
+     * part. */
     char *block = gang__alloc(mem, count * bytes + CACHE_LINE + sizeof(void *));
     if (!block)
         return NULL;
@@ -92,10 +93,10 @@ char *gang__strdup(const struct gang_mem *mem, const char *text)
     return copy;
 }
 
-bool gang__grow_now(const struct gang_mem *mem, void **array, size_t *room, size_t need,
+bool gang__grow_now(const struct gang_mem *mem, void **array, size_t *cap, size_t need,
                     size_t element)
 {
-    size_t more = *room ? *room : 8;
+    size_t more = *cap ? *cap : 8;
     while (more < need) {
         if (more > SIZE_MAX / 2 / element)
             return false;
@@ -106,10 +107,10 @@ bool gang__grow_now(const struct gang_mem *mem, void **array, size_t *room, size
         return false;
     void *old = *array;
     if (old)
-        memcpy(bigger, old, *room * element);
-    /* First let go, then free: a fork may leave a child with the thread stopped in between. */
+        memcpy(bigger, old, *cap * element);
+    /* Unlink first, then free: a fork may leave a child with the thread stopped in between. */
     *array = bigger;
-    *room = more;
+    *cap = more;
     gang__release(mem, old);
     return true;
 }

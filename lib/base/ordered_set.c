@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Adelson-Velsky and Landis, "An algorithm for the organization of information", 1962: the
- * heights of the two children of a link differ by at most 1. `side` is 0 for what goes before, 1
- * for what goes after.
+/* An AVL tree (Adelson-Velsky and Landis, "An algorithm for the organization of information",
+ * 1962): the heights of the two children of a link differ by at most 1. `side` is 0 for what goes
+ * before, 1 for what goes after.
  *
- * A set begins as a row, each link beside its neighbours: child[0] is the one before, child[1] the
- * one after. As long as all come at the ends, as those do who wait in the order of their age,
- * nobody but the neighbours is touched when one comes or goes, and nothing is ever out of balance.
- * The first one that belongs somewhere in between makes a tree of it, which it stays until it is
- * empty; so each link is hung up once, as if it had come into a tree. A set that is told of all below is a
- * tree from the first. */
+ * A set begins as a row, each link beside its neighbours: child[0] is the one before, child[1]
+ * the one after. As long as all links are inserted at the ends, as jobs are in the order of
+ * their age, an insert or a remove touches only the neighbours. The first link that belongs in
+ * between turns the row into a tree, which it stays until it is empty; so each link enters the
+ * tree at most once. A set with a refresh function is a tree from the first. */
 #include "base/ordered_set.h"
 
 #include <assert.h>
 
-/* The two low bits of `parent` hold the balance; of one in a row: */
+/* The two low bits of `parent` hold the balance. For a link in a row they hold: */
 enum { ROW = 3 };
 _Static_assert(_Alignof(struct gang__set_link) >= 4, "two bits of an address are free");
 _Static_assert(sizeof(struct gang__set_link) == 3 * sizeof(void *), "no padding");
@@ -23,7 +22,7 @@ static struct gang__set_link *parent_of(const struct gang__set_link *n)
     return (struct gang__set_link *)(n->parent & ~(uintptr_t)3);
 }
 
-/* Height of what goes after less that of what goes before: -1, 0 or 1. */
+/* The height of what goes after less that of what goes before: -1, 0 or 1. */
 static int balance_of(const struct gang__set_link *n)
 {
     return (int)(n->parent & 3) - 1;
@@ -44,7 +43,7 @@ static int side_of(const struct gang__set_link *n, const struct gang__set_link *
     return parent->child[1] == n;
 }
 
-/* Let `n`, or nothing, stand where `old` stood below `parent`. */
+/* Puts `n`, or nothing, in the place of `old` below `parent`. */
 static void replace(struct gang__ordered_set *t, struct gang__set_link *parent,
                     const struct gang__set_link *old, struct gang__set_link *n)
 {
@@ -56,8 +55,9 @@ static void replace(struct gang__ordered_set *t, struct gang__set_link *parent,
         set_parent(n, parent);
 }
 
-/* p's child on `side` takes the place of p, and p that of its child on the other side. */
-static struct gang__set_link *turn(struct gang__ordered_set *t, struct gang__set_link *p, int side)
+/* Rotates: p's child on `side` takes the place of p, and p that of its child on the other side. */
+static struct gang__set_link *rotate(struct gang__ordered_set *t, struct gang__set_link *p,
+                                     int side)
 {
     struct gang__set_link *c = p->child[side], *inner = c->child[!side];
     replace(t, parent_of(p), p, c);
@@ -66,14 +66,14 @@ static struct gang__set_link *turn(struct gang__ordered_set *t, struct gang__set
         set_parent(inner, p);
     c->child[!side] = p;
     set_parent(p, c);
-    if (t->refresh) { /* together they tell above what they told before */
+    if (t->refresh) { /* the two together summarize what p did before */
         t->refresh(p);
         t->refresh(c);
     }
     return c;
 }
 
-/* The children of n, and perhaps of those above it, changed. */
+/* The children of n, and of links above it, may have changed. */
 static void refresh_up(const struct gang__ordered_set *t, struct gang__set_link *n)
 {
     for (; t->refresh && n; n = parent_of(n))
@@ -86,31 +86,31 @@ void gang__set_refresh_node(const struct gang__ordered_set *t, struct gang__set_
         n = parent_of(n);
 }
 
-/* p is too high by one on `side`: mend it. Returns what stands in its place; that is as high as
- * p was before iff its balance is not 0. */
-static struct gang__set_link *mend(struct gang__ordered_set *t, struct gang__set_link *p, int side)
+/* Rebalances p, which is too high by one on `side`. Returns the link that takes its place; that
+ * link is as high as p was before iff its balance is not 0. */
+static struct gang__set_link *rebalance(struct gang__ordered_set *t, struct gang__set_link *p,
+                                        int side)
 {
     int lean = side ? 1 : -1;
     struct gang__set_link *c = p->child[side];
     if (balance_of(c) != -lean) {
         bool level = balance_of(c) == 0;
-        turn(t, p, side);
+        rotate(t, p, side);
         set_balance(p, level ? lean : 0);
         set_balance(c, level ? -lean : 0);
         return c;
     }
     struct gang__set_link *g = c->child[!side];
     int was = balance_of(g);
-    turn(t, c, !side);
-    turn(t, p, side);
+    rotate(t, c, !side);
+    rotate(t, p, side);
     set_balance(p, was == lean ? -lean : 0);
     set_balance(c, was == -lean ? lean : 0);
     set_balance(g, 0);
     return g;
 }
 
-/* It hangs below p, the root where that is NULL, on `side`, which was empty: note it, and mend what
- * is too high now. */
+/* Hangs n below p (NULL: as the root) on `side`, which was empty, and rebalances. */
 static void hang(struct gang__ordered_set *t, struct gang__set_link *n, struct gang__set_link *p,
                  int side)
 {
@@ -128,7 +128,7 @@ static void hang(struct gang__ordered_set *t, struct gang__set_link *n, struct g
         side = side_of(n, p);
         int lean = side ? 1 : -1, balance = balance_of(p);
         if (balance == lean) {
-            mend(t, p, side);
+            rebalance(t, p, side);
             return;
         }
         set_balance(p, balance + lean);
@@ -137,7 +137,7 @@ static void hang(struct gang__ordered_set *t, struct gang__set_link *n, struct g
     }
 }
 
-/* May its links lie in a row, as long as they come at the ends? */
+/* Can the links lie in a row, as long as they are inserted at the ends? */
 static bool is_row(const struct gang__ordered_set *t)
 {
     return !t->root && !t->refresh;
@@ -148,9 +148,9 @@ static bool is_in_row(const struct gang__set_link *n)
     return (n->parent & 3) == ROW;
 }
 
-/* Between two neighbours, or (NULL) at an end. */
-static void row_put(struct gang__ordered_set *t, struct gang__set_link *n,
-                    struct gang__set_link *before, struct gang__set_link *after)
+/* Inserts between two neighbours, or (NULL) at an end. */
+static void row_link(struct gang__ordered_set *t, struct gang__set_link *n,
+                     struct gang__set_link *before, struct gang__set_link *after)
 {
     *n = (struct gang__set_link){{before, after}, ROW};
     *(before ? &before->child[1] : &t->end[0]) = n;
@@ -158,7 +158,7 @@ static void row_put(struct gang__ordered_set *t, struct gang__set_link *n,
     t->count++;
 }
 
-static void row_take(struct gang__ordered_set *t, struct gang__set_link *n)
+static void row_unlink(struct gang__ordered_set *t, struct gang__set_link *n)
 {
     struct gang__set_link *before = n->child[0], *after = n->child[1];
     *(before ? &before->child[1] : &t->end[0]) = after;
@@ -173,7 +173,7 @@ static bool is_beyond(const struct gang__ordered_set *t, const struct gang__set_
     return !end || (t->compare(n, end, t->ctx) > 0) == (side == 1);
 }
 
-/* If it belongs to an end of a row: `side` is the likely one. */
+/* Inserts n if it belongs to an end of the row; `side` is the likely end. */
 static bool row_insert(struct gang__ordered_set *t, struct gang__set_link *n, int side)
 {
     if (!is_beyond(t, n, side)) {
@@ -181,7 +181,7 @@ static bool row_insert(struct gang__ordered_set *t, struct gang__set_link *n, in
         if (!is_beyond(t, n, side))
             return false;
     }
-    row_put(t, n, side ? t->end[1] : NULL, side ? NULL : t->end[0]);
+    row_link(t, n, side ? t->end[1] : NULL, side ? NULL : t->end[0]);
     return true;
 }
 
@@ -236,7 +236,7 @@ void gang__set_insert_before(struct gang__ordered_set *t, struct gang__set_link 
                              struct gang__set_link *next)
 {
     if (is_row(t) && (!next || next == t->end[0])) {
-        row_put(t, n, next ? NULL : t->end[1], next);
+        row_link(t, n, next ? NULL : t->end[1], next);
         return;
     }
     if (is_row(t))
@@ -249,13 +249,13 @@ void gang__set_insert_before(struct gang__ordered_set *t, struct gang__set_link 
         hang(t, n, gang__set_prev(next), 1); /* it is below `next`: nothing goes after it */
 }
 
-/* Something below p on `side` is lower by one than it was. */
+/* A subtree of p on `side` is lower by one than before. */
 static void lower(struct gang__ordered_set *t, struct gang__set_link *p, int side)
 {
     while (p) {
         int lean = side ? 1 : -1, balance = balance_of(p);
         if (balance == -lean)
-            p = mend(t, p, !side);
+            p = rebalance(t, p, !side);
         else
             set_balance(p, balance - lean);
         if (balance_of(p) != 0)
@@ -270,7 +270,7 @@ void gang__set_remove(struct gang__ordered_set *t, struct gang__set_link *n)
 {
     assert(t->count > 0);
     if (is_in_row(n)) {
-        row_take(t, n);
+        row_unlink(t, n);
         return;
     }
     if (t->end[0] == n)
@@ -286,7 +286,7 @@ void gang__set_remove(struct gang__ordered_set *t, struct gang__set_link *n)
         lower(t, p, side);
         return;
     }
-    /* The next one, which has nothing before it, takes the place of n. */
+    /* The next link has nothing before it; it takes the place of n. */
     struct gang__set_link *s = gang__set_next(n), *from = parent_of(s);
     int side = from == n;
     if (from == n) {
@@ -333,11 +333,11 @@ struct gang__set_link *gang__set_prev(const struct gang__set_link *n)
     return beside(n, 0);
 }
 
-/* The walk has seen what is above. Below to the right, the child was asked for when the walk was at
- * the one before; after one without, that of the one above is asked for. */
-void gang__set_expect(const struct gang__set_link *n)
+/* The walk has seen what is above. Prefetches below to the right: the child, if the walk was at the
+ * link before; otherwise the child of the link above. */
+void gang__set_prefetch(const struct gang__set_link *n)
 {
-    if (is_in_row(n)) { /* the next one was asked for when the walk was at the one before */
+    if (is_in_row(n)) { /* the next one was prefetched when the walk was at the link before */
         if (n->child[1])
             __builtin_prefetch(n->child[1]->child[1]);
         return;

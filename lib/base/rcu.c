@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <urcu-bp.h>
 
-/* liburcu is not instrumented: tell ThreadSanitizer what its grace periods order. */
+/* liburcu is not instrumented: these marks show ThreadSanitizer what its grace periods order. */
 #if defined(__SANITIZE_THREAD__)
 #define GANG__TSAN 1
 #elif defined(__has_feature)
@@ -33,7 +33,8 @@ void gang__rcu_leave(void)
 
 void gang__rcu_wait(void)
 {
-    /* liburcu waits in poll() with its mutex held; cancelled there, it would never let it go. */
+    /* liburcu waits in poll() with its mutex held; a thread cancelled there would never unlock
+     * it. */
     int cancel_state;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     urcu_bp_synchronize_rcu();
@@ -43,10 +44,10 @@ void gang__rcu_wait(void)
 #endif
 }
 
-/* liburcu's mutexes are not recursive, and one set of them serves the whole process. So who made it
- * ready is then inside a read section: this is how a second copy of this library, or a host that
- * did it all itself, is recognized. Inside a read section of another kind it could wait for ever:
- * for somebody who waits for the end of that very section. */
+/* liburcu's mutexes are not recursive, and one set of them serves the whole process. So a thread
+ * that made liburcu ready counts as inside a read section: this is how a second copy of this
+ * library, or a host that did the same itself, is recognized. A thread inside any other read
+ * section could deadlock: with a thread that waits for the end of that very section. */
 bool gang__rcu_before_fork(void)
 {
     if (urcu_bp_read_ongoing())

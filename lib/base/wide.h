@@ -9,14 +9,14 @@
 __extension__ typedef unsigned __int128 gang__u128;
 __extension__ typedef __int128 gang__i128;
 
-/* A number >= 0. A function, for gcc 12 warns of the sign where a sum holds the plain
+/* A number >= 0. A function, because gcc 12 warns about the sign where a sum holds the plain
  * conversion. */
 static inline gang__u128 gang__wide(int64_t a)
 {
     return (gang__u128)a;
 }
 
-/* a * b / c, floored; a, b >= 0, c > 0. INT64_MAX if it is more. */
+/* a * b / c, rounded down; a, b >= 0, c > 0. INT64_MAX if it is more. */
 static inline int64_t gang__mul_div(int64_t a, int64_t b, int64_t c)
 {
     gang__u128 q = (gang__u128)a * (gang__u128)b / (gang__u128)c;

@@ -18,7 +18,7 @@
 
 enum { MAX_NODES = GANG__CHUNK * GANG__CHUNKS - 1, DEFAULT_WORKERS = 256 };
 
-/* ---- making ------------------------------------------------------------------------------------ */
+/* ---- making ---------------------------------------------------------------------------------- */
 
 static gang_result check_levels(const struct gang_cluster_opts *o, struct gang_error *error)
 {
@@ -48,8 +48,8 @@ static gang_result check_opts(struct gang_cluster_opts *o, struct gang_error *er
         return gang__error(error, GANG_ERANGE, "max_nodes", "not in 0..%d", MAX_NODES);
     if (o->max_workers < 0 || o->max_workers >= GANG__WORKERS)
         return gang__error(error, GANG_ERANGE, "max_workers", "not in 0..%d", GANG__WORKERS - 1);
-    if (o->manual_reclaim != 0 && o->manual_reclaim != 1)
-        return gang__error(error, GANG_EINVAL, "manual_reclaim", "neither 0 nor 1");
+    if (o->manual_recycle != 0 && o->manual_recycle != 1)
+        return gang__error(error, GANG_EINVAL, "manual_recycle", "neither 0 nor 1");
     if (o->policy < GANG_POLICY_DEFAULT || o->policy >= GANG_POLICY_HOST)
         return gang__error(error, GANG_EINVAL, "policy", "unknown, or the host's");
     if (o->reserved0)
@@ -68,7 +68,7 @@ static gang_result copy_levels(gang_cluster *c, const struct gang_cluster_opts *
     return GANG_OK;
 }
 
-/* The pool: slot 0 holds the cluster-wide kinds, one a word after the first two. */
+/* Makes the pool: slot 0 counts the cluster-wide kinds, one a word after the first two. */
 static gang_result make_pool(gang_cluster *c)
 {
     struct gang__chunk *chunk = gang__zalloc_line(&c->mem, 1, sizeof(*chunk));
@@ -117,7 +117,7 @@ gang_result gang_cluster_new(const struct gang_cluster_opts *opts, gang_cluster 
     c->commit.mem = &c->mem;
     c->nodes.max_slots = o.max_nodes ? (uint32_t)o.max_nodes : MAX_NODES;
     c->max_workers = o.max_workers ? (uint32_t)o.max_workers : DEFAULT_WORKERS;
-    c->nodes.manual_reclaim = o.manual_reclaim != 0;
+    c->nodes.manual_recycle = o.manual_recycle != 0;
     c->policy = o.policy;
     gang__kinds_init(c);
     if (pthread_mutex_init(&c->nodes.structure, NULL) != 0) {
@@ -135,7 +135,7 @@ gang_result gang_cluster_new(const struct gang_cluster_opts *opts, gang_cluster 
     return GANG_OK;
 }
 
-/* ---- ending ------------------------------------------------------------------------------------- */
+/* ---- ending ---------------------------------------------------------------------------------- */
 
 static void free_workers(gang_cluster *c)
 {
@@ -199,7 +199,7 @@ void gang_cluster_free(gang_cluster *cluster)
     gang__release_line(&mem, c);
 }
 
-/* ---- asking -------------------------------------------------------------------------------------- */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 int32_t gang_cluster_level_count(const gang_cluster *cluster)
 {

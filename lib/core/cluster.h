@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A cluster as a whole: its end for the folders above, and its copy. */
+/* A cluster as a whole: what core/ calls in place/ when a cluster ends, and a private copy of a
+ * cluster. */
 #ifndef GANG__CORE_CLUSTER_H
 #define GANG__CORE_CLUSTER_H
 
@@ -8,12 +9,15 @@
 struct gang__place_ops {
     void (*free_table)(gang_cluster *cluster);
     void (*free_worker)(gang_worker *worker);
-    /* Is free plus granted equal to the capacity on every node? */
+    /* Do free and granted amounts add up to the capacity on every node? */
     gang_result (*check)(gang_cluster *cluster, struct gang_error *error);
 };
 
-/* A private copy, with the allocator of `from`, which nobody may change meanwhile. It is ended with
- * gang_cluster_free(). GANG_OK; GANG_ENOMEM: *copy is NULL. O(nodes). */
+/* Copies a cluster: the same kinds, partitions, topology and nodes, under the same ids and in
+ * the same order, with the same words. Words alone say what is taken; place/ copies the records
+ * of allocations (place/state/table.h). The copy is private and has the allocator of `from`,
+ * which must not change meanwhile; gang_cluster_free() ends it. GANG_OK; GANG_ENOMEM: *copy is
+ * NULL. O(nodes). */
 gang_result gang__cluster_copy(gang_cluster *from, gang_cluster **copy, struct gang_error *error);
 
 #endif

@@ -10,7 +10,7 @@
 #include "core/nodes/partition.h"
 #include "core/nodes/topology.h"
 
-/* Kinds under the same numbers, and as much of each pool taken. */
+/* Copies the kinds, under the same numbers. */
 static gang_result copy_kinds(gang_cluster *from, gang_worker *w)
 {
     gang_result r = GANG_OK;
@@ -23,7 +23,7 @@ static gang_result copy_kinds(gang_cluster *from, gang_worker *w)
     return r;
 }
 
-/* After the kinds, which gave each pool all that it has. */
+/* Call it after copy_kinds(), which left every pool wholly free. */
 static gang_result copy_pool(gang_cluster *from, gang_worker *w)
 {
     uint64_t payload[GANG__POOL_WORDS];
@@ -39,7 +39,7 @@ static gang_result copy_pool(gang_cluster *from, gang_worker *w)
     return gang__commit_run(&w->commit, true, NULL);
 }
 
-/* Also those that are named by requests alone. */
+/* Copies the partitions, also those that only requests name. */
 static gang_result copy_partitions(gang_cluster *from, gang_worker *w)
 {
     for (size_t i = 0; i < GANG__PARTITION_BUCKETS; i++)
@@ -54,14 +54,14 @@ static gang_result copy_partitions(gang_cluster *from, gang_worker *w)
     return GANG_OK;
 }
 
-/* ---- inside a read section, with the mutex of the copy ---------------------------------------- */
+/* ---- inside a read section, with the mutex of the copy --------------------------------------- */
 
-/* Domains under the same numbers. */
+/* Copies the domains, under the same numbers. */
 static gang_result copy_domains(gang_cluster *from, gang_cluster *to)
 {
     gang_result r = GANG_OK;
     for (uint32_t i = 0; i < gang__domains_end(from) && r == GANG_OK; i++) {
-        const struct gang__domain *d = gang__domain_with(from, i);
+        const struct gang__domain *d = gang__domain_by_index(from, i);
         uint32_t index;
         r = gang__domain_intern(to, d->level, d->parent, d->value, &index);
     }
@@ -72,16 +72,17 @@ static gang_result copy_node(gang_cluster *from, gang_worker *w, uint32_t slot,
                              struct gang_error *error)
 {
     uint64_t payload[GANG__MAX_WORDS];
-    struct gang__described described;
+    struct gang__node_description described;
     const struct gang__node *node = gang__node_at(from, slot);
     node = node ? gang__node_read(from, node->id, payload) : NULL;
-    if (!node) /* nobody is there */
+    if (!node) /* the slot is empty */
         return GANG_OK;
     gang__node_describe(from, node, &described);
     return gang__node_insert_as(w, &described.spec, node->id, payload, error);
 }
 
-/* Nodes at their slots; those of empty slots get the same ids as they would there. */
+/* Copies the nodes into their slots. A node that comes into an empty slot gets the same id in both
+ * clusters. */
 static gang_result copy_nodes(gang_cluster *from, gang_worker *w, struct gang_error *error)
 {
     gang_cluster *to = w->cluster;
@@ -99,7 +100,7 @@ static gang_result copy_nodes(gang_cluster *from, gang_worker *w, struct gang_er
             &gang__slot_at(gang__chunk_of(&to->commit, slot), slot)->generation,
             gang__load(&gang__slot_at(gang__chunk_of(&from->commit, slot), slot)->generation));
     for (uint32_t i = 0; i < gang__domains_end(from) && r == GANG_OK; i++)
-        gang__domain_order(to, i, gang__domain_members(gang__domain_with(from, i)));
+        gang__domain_order(to, i, gang__domain_members(gang__domain_by_index(from, i)));
     return r;
 }
 
@@ -110,7 +111,7 @@ static gang_result copy_into(gang_cluster *from, gang_worker *w, struct gang_err
         r = copy_pool(from, w);
     if (r == GANG_OK)
         r = copy_partitions(from, w);
-    gang__rcu_enter(); /* not to be entered with the mutex (base/fork.h) */
+    gang__rcu_enter(); /* must not be entered with the mutex (base/fork.h) */
     gang__structure_lock(w->cluster);
     if (r == GANG_OK)
         r = copy_domains(from, w->cluster);
@@ -136,7 +137,7 @@ gang_result gang__cluster_copy(gang_cluster *from, gang_cluster **copy, struct g
     o.mem = &from->mem;
     o.max_nodes = from->nodes.max_slots;
     o.max_workers = (int32_t)from->max_workers;
-    o.manual_reclaim = from->nodes.manual_reclaim;
+    o.manual_recycle = from->nodes.manual_recycle;
     o.policy = from->policy;
     gang_result r = gang_cluster_new(&o, copy, error);
     if (r != GANG_OK)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The snapshot as an object: making, reading, changing a state in it. How one is taken stands in
- * core/commit/snapshot_save.c. */
+/* The snapshot as an object: making, copying and reading it, and changing a node's state in it.
+ * core/snapshot_take.c fills it. */
 #include <gangsched/snapshot.h>
 
 #include <string.h>
@@ -67,7 +67,7 @@ static size_t words_used(const gang_snapshot *s)
     return s->chunk[last].at + (s->end - last * GANG__CHUNK) * s->chunk[last].stride;
 }
 
-/* What of a snapshot nothing but a take changes. */
+/* Copies the members that only a take changes. */
 static bool copy_nodes(gang_snapshot *to, const gang_snapshot *from)
 {
     const struct gang_mem *mem = &to->c->mem;
@@ -86,7 +86,7 @@ static bool copy_nodes(gang_snapshot *to, const gang_snapshot *from)
     return true;
 }
 
-/* Without room they are listed anew when somebody asks. */
+/* If memory is short, the next question lists the members again. */
 static void copy_members(gang_snapshot *to, const gang_snapshot *from)
 {
     const struct gang_mem *mem = &to->c->mem;
@@ -107,11 +107,11 @@ gang_result gang__snapshot_copy(gang_snapshot *to, const gang_snapshot *from)
         return GANG_EINVAL;
     if (to == from)
         return GANG_OK;
-    uint64_t instant = gang__load(&from->hold.number); /* no two takes have the same */
-    if (gang__load(&to->hold.number) != instant) {
+    uint64_t number = gang__load(&from->hold.number); /* every take has its own number */
+    if (gang__load(&to->hold.number) != number) {
         if (!copy_nodes(to, from))
             return GANG_ENOMEM;
-        gang__holder_set(to->c, &to->hold, instant);
+        gang__holder_set(to->c, &to->hold, number);
     }
     if (from->listed && !to->listed)
         copy_members(to, from);
@@ -119,7 +119,7 @@ gang_result gang__snapshot_copy(gang_snapshot *to, const gang_snapshot *from)
     return GANG_OK;
 }
 
-void gang__snapshot_put_back(gang_snapshot *to, const gang_snapshot *from, const bool *kept)
+void gang__snapshot_restore(gang_snapshot *to, const gang_snapshot *from, const bool *kept)
 {
     for (uint32_t slot = GANG__POOL + 1; slot < to->end; slot++)
         if (!kept[slot])
@@ -167,7 +167,7 @@ gang_result gang_snapshot_node_get(const gang_snapshot *snapshot, gang_node_id i
     return gang__struct_out(info, info->size, sizeof(out), &out, sizeof(out));
 }
 
-/* Milli-GPUs and whole devices in the share words. */
+/* Adds the milli-GPUs and the whole devices of the share words. */
 static void add_gpus(struct gang__layout l, const uint64_t *words, int64_t *milli, int64_t *whole)
 {
     for (unsigned i = 0; i < l.gpus; i++) {
@@ -203,7 +203,7 @@ static void add_node(const struct gang__node *node, const uint64_t *words, struc
     t->gpus_free_up += up ? whole : 0;
 }
 
-enum { AHEAD = 12 }; /* nodes lie anywhere: fetch them before they are needed */
+enum { PREFETCH = 12 }; /* nodes lie anywhere in memory: prefetch them */
 
 gang_result gang_snapshot_totals(const gang_snapshot *snapshot, struct gang_totals *totals)
 {
@@ -212,8 +212,8 @@ gang_result gang_snapshot_totals(const gang_snapshot *snapshot, struct gang_tota
     struct gang_totals out = GANG_TOTALS_INIT;
     for (uint32_t slot = 1; slot < snapshot->end; slot++) {
         const struct gang__node *node = snapshot->node[slot];
-        if (slot + AHEAD < snapshot->end && snapshot->node[slot + AHEAD])
-            __builtin_prefetch(&snapshot->node[slot + AHEAD]->type);
+        if (slot + PREFETCH < snapshot->end && snapshot->node[slot + PREFETCH])
+            __builtin_prefetch(&snapshot->node[slot + PREFETCH]->type);
         if (node && gang__snapshot_state(snapshot, slot) != GANG__STATE_GONE)
             add_node(node, gang__snapshot_words(snapshot, slot), &out);
     }
@@ -222,7 +222,7 @@ gang_result gang_snapshot_totals(const gang_snapshot *snapshot, struct gang_tota
 
 /* ---- domains --------------------------------------------------------------------------------- */
 
-/* Slots by domain, in order: count, then fill from the back. */
+/* Lists the slots of each domain, in order: counts them, then fills from the back. */
 static bool list_members(gang_snapshot *s)
 {
     const struct gang_mem *mem = &s->c->mem;
@@ -261,7 +261,7 @@ const uint32_t *gang__snapshot_members(gang_snapshot *s, const struct gang__doma
     *count = 0;
     if (!s->listed && !list_members(s))
         return NULL;
-    if (d->index >= s->domains) /* younger than the snapshot */
+    if (d->index >= s->domains) /* the domain is younger than the snapshot */
         return s->member;
     *count = (uint32_t)(s->member_from[d->index + 1] - s->member_from[d->index]);
     return s->member + s->member_from[d->index];
@@ -276,6 +276,6 @@ gang_result gang_snapshot_set_state(gang_snapshot *snapshot, gang_node_id id, in
     const struct gang__node *node = gang__snapshot_node_of(snapshot, id);
     if (!node || gang__snapshot_state(snapshot, node->slot) == GANG__STATE_GONE)
         return GANG_ESTALE;
-    gang__snapshot_state_as(snapshot, node->slot, gang__state_word(state));
+    gang__snapshot_set_state(snapshot, node->slot, gang__state_word(state));
     return GANG_OK;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A snapshot, for those that plan on it. */
+/* A snapshot, for the folders that plan on it. */
 #ifndef GANG__CORE_SNAPSHOT_H
 #define GANG__CORE_SNAPSHOT_H
 
@@ -11,16 +11,16 @@
 #include "core/nodes/reclaim.h"
 #include "core/nodes/topology.h"
 
-/* A snapshot: a copy of all cells at an instant, and the nodes they belonged to. Its owner alone
- * looks at it, but for `hold`. */
+/* A copy of all cells at one instant, with their nodes. Only its owner uses it, except for
+ * `hold`. */
 struct gang_snapshot {
     gang_cluster *c;
-    struct gang__holder hold; /* of its nodes; its number */
-    uint32_t end;             /* slots below are in it */
+    struct gang__holder hold; /* keeps its nodes; has its number */
+    uint32_t end;             /* it shows the slots below */
     int64_t count;            /* nodes that are not removed */
-    struct gang__node **node; /* of each slot; NULL: none */
+    struct gang__node **node; /* of each slot; NULL: no node */
     size_t node_cap;
-    uint64_t *word; /* payloads, chunk after chunk, `stride` a slot */
+    uint64_t *word; /* payloads, chunk after chunk, `stride` for each slot */
     size_t word_cap;
     struct gang__snapshot_chunk {
         size_t at; /* in `word` */
@@ -29,34 +29,34 @@ struct gang_snapshot {
     size_t chunk_cap;
     uint32_t kinds;
     uint64_t pool[GANG_MAX_KINDS]; /* capacity of the cluster-wide kinds */
-    /* Slots of each domain's nodes, listed when somebody asks. */
+    /* The slots of each domain's nodes, listed at the first question. */
     uint32_t *member;
     size_t *member_from; /* domains + 1 of them */
     size_t member_cap, from_cap, domains;
     bool listed;
 };
 
-/* Fill a snapshot. GANG_EBUSY, GANG_ENOMEM: its content is the former one. Inside a read section.
+/* Fills a snapshot. GANG_EBUSY, GANG_ENOMEM: it keeps its content. Inside a read section.
  * Lock-free. */
 gang_result gang__snapshot_fill(gang_cluster *c, gang_snapshot *s);
 
-/* Make `to` equal to `from`, which stays as it is; both were made by gang_snapshot_new() for the same
- * cluster, and `to` may be one that was never taken. So a snapshot that was changed is put back by
- * copying the unchanged one over it; where both come from the same take, only words are copied.
- * @return GANG_OK; GANG_EINVAL (other clusters; `from` was never taken); GANG_ENOMEM: `to` is as
+/* Makes `to` equal to `from`, which stays as it is. gang_snapshot_new() made both for the same
+ * cluster; `to` may be one that was never taken. To put a changed snapshot back, copy the unchanged
+ * one over it: if both come from the same take, only words are copied. @return GANG_OK; GANG_EINVAL
+ * (other clusters; `from` was never taken); GANG_ENOMEM: `to` is as
  *   before.
- * No concurrent call on either. Outside of read sections. O(nodes), some 64 bytes a node. Allocates
- * when `to` never had so many nodes; blocks (structure mutex, for one store) when it has to show an
- * earlier instant than before. */
+ * No concurrent call on either. Outside of read sections. O(nodes), some 64 bytes a node.
+ * Allocates when `to` never had so many nodes; blocks (structure mutex, for one store) when its
+ * number falls. */
 gang_result gang__snapshot_copy(gang_snapshot *to, const gang_snapshot *from);
 
-/* Put back the nodes of `to`, a copy of `from` that was changed, but for those that are kept, and the
+/* Puts back the nodes of `to`, a changed copy of `from`, except those that are kept. Also keeps the
  * pools.
- *   kept  of each slot below to->end, whether it is kept
+ *   kept  for each slot below to->end
  * O(nodes). */
-void gang__snapshot_put_back(gang_snapshot *to, const gang_snapshot *from, const bool *kept);
+void gang__snapshot_restore(gang_snapshot *to, const gang_snapshot *from, const bool *kept);
 
-/* The node of a slot in a snapshot, or NULL; and its payloads, or the pool's. */
+/* The node of a slot in a snapshot, or NULL; and its payloads, or those of the pool. */
 static inline struct gang__node *gang__snapshot_node(const gang_snapshot *s, uint32_t slot)
 {
     return slot < s->end ? s->node[slot] : NULL;
@@ -67,18 +67,18 @@ static inline uint64_t *gang__snapshot_words(const gang_snapshot *s, uint32_t sl
     return s->word + part->at + (size_t)(slot % GANG__CHUNK) * part->stride;
 }
 
-/* The state of a node in it, GANG__STATE_*; another one. There is a node. */
+/* Reads and sets the state of a node in a snapshot, GANG__STATE_*. The slot has a node. */
 static inline uint32_t gang__snapshot_state(const gang_snapshot *s, uint32_t slot)
 {
     return gang__head_state(gang__snapshot_words(s, slot)[GANG__WORD_HEAD]);
 }
-static inline void gang__snapshot_state_as(gang_snapshot *s, uint32_t slot, uint32_t state)
+static inline void gang__snapshot_set_state(gang_snapshot *s, uint32_t slot, uint32_t state)
 {
     uint64_t *head = &gang__snapshot_words(s, slot)[GANG__WORD_HEAD];
     *head = gang__head(state, gang__head_cpu(*head));
 }
 
-/* Slots of the nodes of a domain, and how many. NULL: out of memory. */
+/* The slots of the nodes of a domain, and their number. NULL: out of memory. */
 const uint32_t *gang__snapshot_members(gang_snapshot *s, const struct gang__domain *d,
                                        uint32_t *count);
 

@@ -27,7 +27,8 @@ gang_result gang_worker_new(gang_cluster *cluster, gang_worker **worker)
                 w = gang__worker_of(none);
             }
         }
-        /* Whoever made it: its stamp counts before anyone can use it. */
+        /* Whichever thread made the worker, its stamp must count before any thread can use it. The
+         * CAS pairs with the load_seq of worker_end in gang__stamp_read(). */
         uint32_t end = gang__load(&cluster->commit.worker_end);
         while (end < i + 1 &&
                !atomic_compare_exchange_weak(&cluster->commit.worker_end, &end, i + 1))

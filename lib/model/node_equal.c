@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Comparing what two specifications say of a machine. One of them may be unchecked: of arrays only as
- * many elements are read as both have. */
+/* Compares what two specifications say about a machine. One of them may be unchecked: reads only as
+ * many elements of an array as both have. */
 #include <string.h>
 
 #include "base/error.h"
 #include "model/node_spec.h"
 #include "model/spec_array.h"
 
-/* Elements i of two arrays, in place if they are of the library's own size, as most are. */
+/* Elements i of two arrays; in place if they have the library's own size, as most have. */
 #define ELEMENTS(type, last, a, b, i, stride_a, stride_b)                               \
     type x_copy, y_copy;                                                                \
     const type *x = (const type *)(const void *)((const char *)(a) + (i) * (stride_a)); \
@@ -24,14 +24,15 @@ bool gang__same_or_empty(const char *a, const char *b)
     return a == b || strcmp(a ? a : "", b ? b : "") == 0;
 }
 
-/* The same bytes, pointers included, say the same; which is how hosts mostly describe like machines. */
+/* The same bytes, pointers included, mean the same; hosts mostly describe like machines this
+ * way. */
 static bool same_bytes(const void *a, size_t a_size, const void *b, size_t b_size, size_t count,
                        size_t size)
 {
     return count && a_size == size && b_size == size && memcmp(a, b, count * size) == 0;
 }
 
-/* Two arrays of which elements can be compared. */
+/* Can the elements of two arrays be compared? */
 static bool comparable(const void *a, size_t a_count, const void *b, size_t b_count)
 {
     return a_count == b_count && (a_count == 0 || (a && b));
@@ -43,9 +44,10 @@ static bool same_gpus(const struct gang_node_spec *a, const struct gang_node_spe
         return false;
     for (size_t i = 0; i < a->gpu_count; i++) {
         ELEMENTS(struct gang_gpu_spec, pcie, a->gpus, b->gpus, i, a->gpu_size, b->gpu_size)
-        if (x->memory_bytes != y->memory_bytes || x->numa != y->numa || x->slice != y->slice ||
-            x->pcie != y->pcie || !gang__same_or_empty(x->model, y->model) ||
-            !gang__same_or_empty(x->pci, y->pci) || !gang__same_or_empty(x->parent, y->parent))
+        if (x->memory_bytes != y->memory_bytes || x->numa != y->numa ||
+            x->mig_index != y->mig_index || x->pcie != y->pcie ||
+            !gang__same_or_empty(x->model, y->model) || !gang__same_or_empty(x->pci, y->pci) ||
+            !gang__same_or_empty(x->parent, y->parent))
             return false;
     }
     return true;
@@ -61,7 +63,7 @@ static bool same_links(const struct gang_node_spec *a, const struct gang_node_sp
     for (size_t i = 0; i < a->link_count; i++) {
         ELEMENTS(struct gang_link_spec, bandwidth_mbps, a->links, b->links, i, a->link_size,
                  b->link_size)
-        if (x->a != y->a || x->b != y->b || x->kind != y->kind || x->hops != y->hops ||
+        if (x->a != y->a || x->b != y->b || x->type != y->type || x->hops != y->hops ||
             x->bandwidth_mbps != y->bandwidth_mbps)
             return false;
     }
@@ -94,7 +96,7 @@ static bool same_cores(const struct gang_node_spec *a, const struct gang_node_sp
         return true;
     for (size_t i = 0; i < a->core_count; i++) {
         ELEMENTS(struct gang_core_spec, cpuset, a->cores, b->cores, i, a->core_size, b->core_size)
-        /* An empty list is refused, and thus not the same as none. */
+        /* An empty list is invalid, so it does not equal NULL. */
         if (x->os_index != y->os_index || x->numa != y->numa || x->threads != y->threads ||
             x->reserved0 != y->reserved0 || !x->cpuset != !y->cpuset ||
             !gang__same_or_empty(x->cpuset, y->cpuset))
@@ -130,9 +132,9 @@ static bool same_amounts(const struct gang_node_spec *a, const struct gang_node_
 
 static bool same_near(const struct gang_node_spec *a, const struct gang_node_spec *b)
 {
-    if (!a->gpu_near || !b->gpu_near || a->gpu_count == 0)
-        return a->gpu_count == 0 || a->gpu_near == b->gpu_near;
-    return memcmp(a->gpu_near, b->gpu_near, a->gpu_count * a->gpu_count) == 0;
+    if (!a->gpu_locality || !b->gpu_locality || a->gpu_count == 0)
+        return a->gpu_count == 0 || a->gpu_locality == b->gpu_locality;
+    return memcmp(a->gpu_locality, b->gpu_locality, a->gpu_count * a->gpu_count) == 0;
 }
 
 static bool same_profiles(const struct gang_node_spec *a, const struct gang_node_spec *b)

@@ -3,7 +3,7 @@
 
 #include <stdbool.h>
 
-int gang__order_utilization(const struct gang__queue_turn *a, const struct gang__queue_turn *b)
+int gang__order_utilization(const struct gang__sibling *a, const struct gang__sibling *b)
 {
     return gang__ratio_compare(a->used, b->used);
 }
@@ -14,13 +14,12 @@ static int larger(int64_t a, int64_t b)
     return (a < b) - (a > b);
 }
 
-static bool is_below(const struct gang__queue_turn *q)
+static bool is_below(const struct gang__sibling *q)
 {
     return gang__ratio_compare(q->used, (struct gang__ratio){1, 1}) < 0;
 }
 
-int gang__order_priority_utilization(const struct gang__queue_turn *a,
-                                     const struct gang__queue_turn *b)
+int gang__order_priority_utilization(const struct gang__sibling *a, const struct gang__sibling *b)
 {
     bool any = a->capacity.num > 0;
     int order;

@@ -63,16 +63,16 @@ static gang_result quota_text_check(const gang_cluster *c, const struct list *l,
 static const char *quota_fault(const struct list *l, const struct gang_quota *q, gang_result *code)
 {
     *code = GANG_ERANGE;
-    if (q->amount < GANG_UNLIMITED || q->part < 0 || q->by_weight < 0)
+    if (q->amount < GANG_UNLIMITED || q->fraction < 0 || q->by_weight < 0)
         return "negative";
     if (q->amount > GANG__MAX_QUOTA_AMOUNT || q->by_weight > GANG__MAX_MILLIONTHS)
         return "too large";
-    if (q->part > GANG_WHOLE)
+    if (q->fraction > GANG_WHOLE)
         return "more than the whole";
     *code = GANG_EINVAL;
-    if ((q->amount != 0) + (q->part != 0) + (q->by_weight != 0) > 1)
+    if ((q->amount != 0) + (q->fraction != 0) + (q->by_weight != 0) > 1)
         return "two of amount, part and weight";
-    if (q->part && !l->parts)
+    if (q->fraction && !l->parts)
         return "not an amount";
     if (q->by_weight && !l->weights)
         return "by weight, as a guarantee alone may be";
@@ -114,7 +114,7 @@ static int64_t stated(const struct gang_queue_spec *s, const struct list *l,
     for (size_t i = 0; i < l->count; i++) {
         struct gang_quota q = gang__quota_at(s, l->quota, i);
         if (is_same_pair(&q, of))
-            return q.part || q.by_weight ? GANG_UNLIMITED : q.amount;
+            return q.fraction || q.by_weight ? GANG_UNLIMITED : q.amount;
     }
     return GANG_UNLIMITED;
 }
@@ -204,14 +204,15 @@ static gang_result ranges_check(const struct range *ranges, size_t count, gang_r
 static gang_result words_check(const struct gang_queue_spec *s, struct gang_error *error)
 {
     const struct range words[] = {
-        {"within", s->within, GANG_DISPLACE_DEFAULT, GANG_DISPLACE_LOWER_OR_NEWER},
-        {"reclaim", s->reclaim, GANG_DISPLACE_DEFAULT, GANG_DISPLACE_ANY},
+        {"within", s->within, GANG_PREEMPT_DEFAULT, GANG_PREEMPT_LOWER_OR_NEWER},
+        {"reclaim", s->reclaim, GANG_PREEMPT_DEFAULT, GANG_PREEMPT_ANY},
         {"state", s->state, GANG_QUEUE_OPEN, GANG_QUEUE_CLOSED},
         {"order", s->order, GANG_ORDER_PRIORITY, GANG_ORDER_DEADLINE},
-        {"turn", s->turn, GANG_TURN_FAIR, GANG_TURN_PRIORITY_UTILIZATION},
+        {"child_order", s->child_order, GANG_CHILD_ORDER_FAIR,
+         GANG_CHILD_ORDER_PRIORITY_UTILIZATION},
         {"block", s->block, GANG_BLOCK_NONE, GANG_BLOCK_STRICT},
-        {"preempt", s->preempt, GANG_PREEMPT_REQUEUE, GANG_PREEMPT_CANCEL},
-        {"fixed", s->fixed, 0, 1},
+        {"preempt_mode", s->preempt_mode, GANG_PREEMPT_MODE_REQUEUE, GANG_PREEMPT_MODE_CANCEL},
+        {"no_preemption", s->no_preemption, 0, 1},
         /* A host's policy is a function, and a queue has none. */
         {"policy", s->policy, GANG_POLICY_DEFAULT, GANG_POLICY_HOST - 1},
         {"reserved0", s->reserved0, 0, 0},
@@ -219,12 +220,12 @@ static gang_result words_check(const struct gang_queue_spec *s, struct gang_erro
         {"backfill_order", s->backfill_order, GANG_BACKFILL_ORDER_DEFAULT,
          GANG_BACKFILL_ORDER_SMALLEST},
         {"overrun", s->overrun, GANG_OVERRUN_DEFAULT, GANG_OVERRUN_ASK},
-        {"slice_gpus", s->slice_gpus, 0, 1},
+        {"quantum_gpus", s->quantum_gpus, 0, 1},
         {"reserved1", s->reserved1, 0, 0},
         {"reserved2", s->reserved2, 0, 0},
     };
     gang_result r = ranges_check(words, COUNT(words), GANG_EINVAL, error);
-    if (r == GANG_OK && s->reclaim == GANG_DISPLACE_LOWER_OR_NEWER)
+    if (r == GANG_OK && s->reclaim == GANG_PREEMPT_LOWER_OR_NEWER)
         r = gang__error(error, GANG_EINVAL, "reclaim", "not one of its values");
     return r;
 }
@@ -246,17 +247,17 @@ static gang_result numbers_check(const struct gang_queue_spec *s, struct gang_er
         {"child_idle_ns", s->child_idle_ns, 0, INT64_MAX},
         {"plan_depth", s->plan_depth, 0, INT64_MAX},
         {"extend_ns", s->extend_ns, 0, INT64_MAX},
-        {"max_overtakes", s->max_overtakes, 0, INT64_MAX},
+        {"max_bypasses", s->max_bypasses, 0, INT64_MAX},
         {"max_wait_ns", s->max_wait_ns, 0, INT64_MAX},
-        {"slice_ns", s->slice_ns, -1, INT64_MAX},
-        {"slice_rows", s->slice_rows, 0, UINT16_MAX},
+        {"quantum_ns", s->quantum_ns, -1, INT64_MAX},
+        {"quantum_rows", s->quantum_rows, 0, UINT16_MAX},
     };
     gang_result r = ranges_check(numbers, COUNT(numbers), GANG_ERANGE, error);
     if (r == GANG_OK && s->max_time_limit_ns && s->default_time_limit_ns > s->max_time_limit_ns)
         r = gang__error(error, GANG_EINVAL, "default_time_limit_ns", "above max_time_limit_ns");
-    if (r == GANG_OK && s->slice_ns <= 0 && (s->slice_rows || s->slice_gpus))
-        r = gang__error(error, GANG_EINVAL, s->slice_rows ? "slice_rows" : "slice_gpus",
-                        "without slice_ns");
+    if (r == GANG_OK && s->quantum_ns <= 0 && (s->quantum_rows || s->quantum_gpus))
+        r = gang__error(error, GANG_EINVAL, s->quantum_rows ? "quantum_rows" : "quantum_gpus",
+                        "without quantum_ns");
     return r;
 }
 

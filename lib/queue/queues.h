@@ -30,7 +30,7 @@ enum gang__quota_how {
      * anything, else 0. */
     GANG__QUOTA_NONE = 0,
     GANG__QUOTA_AMOUNT, /* GANG__NO_BOUND: unlimited */
-    GANG__QUOTA_PART,   /* millionths of the parent's */
+    GANG__QUOTA_FRACTION,   /* millionths of the parent's */
     GANG__QUOTA_WEIGHT  /* over the sum of the siblings' */
 };
 struct gang__quota {
@@ -71,10 +71,10 @@ struct gang__queue {
     int64_t plan_depth;                                     /* GANG__NO_BOUND: all, */
     int64_t depth_given;                                    /* as given, inherited; 0: it is not */
     int32_t overrun;                                        /* inherited; never DEFAULT */
-    int64_t extend_ns, max_overtakes, max_wait_ns;          /* inherited; 0: no bound */
+    int64_t extend_ns, max_bypasses, max_wait_ns;          /* inherited; 0: no bound */
     uint32_t slicer; /* whose leaves share nodes in time with it: itself or above; GANG__NO_QUEUE */
-    int64_t slice_ns, slice_rows; /* the slicer's, in force */
-    bool slice_gpus;
+    int64_t quantum_ns, quantum_rows; /* the slicer's, in force */
+    bool quantum_gpus;
     int64_t user_limit_percent, user_limit_factor_milli; /* 0: none */
     const struct gang_user_weight *users;                /* sorted by name */
     size_t user_count;
@@ -97,6 +97,14 @@ struct gang__queues {
     struct gang__queues *retired; /* the next one that waits for readers to leave */
 };
 
+/* What a tree is compiled from. */
+struct gang__queues_source {
+    const struct gang_queue_spec *specs;
+    size_t count;
+    const bool *made;               /* by queue: made on demand; NULL: none is */
+    const struct gang__queues *old; /* the tree in force, or NULL */
+};
+
 /**
  * Compile a whole tree.
  * `specs`: elements of the size that the first one states; parents may come after children.
@@ -112,8 +120,7 @@ struct gang__queues {
  * GANG_E2BIG, GANG_ENOMEM.
  */
 gang_result gang__queues_new(gang_cluster *c, const struct gang_mem *mem,
-                             const struct gang_queue_spec *specs, size_t count, const bool *made,
-                             const struct gang__queues *old, gang_queue_id *next_id,
+                             const struct gang__queues_source *from, gang_queue_id *next_id,
                              struct gang__queues **queues, struct gang_error *error);
 void gang__queues_free(struct gang__queues *queues, const struct gang_mem *mem);
 
@@ -139,14 +146,15 @@ void gang__queues_resolve(const struct gang__queues *qs, const int64_t *total, b
                           int64_t *guarantee, int64_t *limit);
 
 /* May one more queue be made on demand below this one? */
-bool gang__queue_has_room(const struct gang__queues *qs, const struct gang__queue *parent);
+bool gang__queue_can_make_child(const struct gang__queues *qs, const struct gang__queue *parent);
 
 /* May the user do the action by the access lists? */
-bool gang__queue_may(const struct gang__queues *qs, const struct gang__queue *q, int32_t action,
+bool gang__queue_allows(const struct gang__queues *qs, const struct gang__queue *q, int32_t action,
                      const char *user, const char *const *groups, size_t group_count);
 
 /* Who submits, for rules. */
 struct gang__submitter {
+    const char *queue; /* that the job names; NULL or "": none */
     const char *user;
     const char *const *groups;
     size_t group_count;
@@ -156,8 +164,12 @@ struct gang__submitter {
 };
 
 struct gang__rules; /* compiled gang_queue_rule[] and the default queue */
-gang_result gang__rules_new(const struct gang_mem *mem, const struct gang_queue_rule *rules,
-                            size_t rule_size, size_t count, const char *default_queue,
+struct gang__rules_source {
+    const struct gang_queue_rule *rules;
+    size_t rule_size, count;   /* of the caller's elements */
+    const char *default_queue; /* NULL or "": none */
+};
+gang_result gang__rules_new(const struct gang_mem *mem, const struct gang__rules_source *from,
                             struct gang__rules **out, struct gang_error *error);
 gang_result gang__rules_copy(const struct gang_mem *mem, const struct gang__rules *from,
                              struct gang__rules **out);
@@ -172,8 +184,8 @@ void gang__rules_free(struct gang__rules *rules, const struct gang_mem *mem);
  * (max_children, GANG_MAX_QUEUES); GANG_EPERM (a rule rejects).
  */
 gang_result gang__queue_for(const struct gang__queues *qs, const struct gang__rules *rules,
-                            const char *wanted, const struct gang__submitter *who,
-                            const struct gang__queue **queue, char *made, struct gang_error *error);
+                            const struct gang__submitter *who, const struct gang__queue **queue,
+                            char *made, struct gang_error *error);
 
 /* A deep copy of a specification in one block. */
 gang_result gang__queue_spec_copy(const struct gang_mem *mem, const struct gang_queue_spec *spec,

@@ -127,7 +127,7 @@ static int64_t claim(const struct column *c, const struct gang__queue *q, int64_
 {
     const struct gang__quota *g = &q->guarantee[c->d];
     switch (g->how) {
-    case GANG__QUOTA_PART:
+    case GANG__QUOTA_FRACTION:
         return scale(room, g->amount, GANG_WHOLE);
     case GANG__QUOTA_AMOUNT:
         if (g->amount != GANG__NO_BOUND)
@@ -142,7 +142,7 @@ static int64_t claim(const struct column *c, const struct gang__queue *q, int64_
 /* Is the claim scaled with those of the siblings? */
 static bool is_scaled(const struct column *c, const struct gang__quota *g)
 {
-    return g->how == GANG__QUOTA_PART ||
+    return g->how == GANG__QUOTA_FRACTION ||
            (c->scale && g->how == GANG__QUOTA_AMOUNT && g->amount != GANG__NO_BOUND);
 }
 
@@ -172,7 +172,7 @@ static int64_t room_for_claims(const struct column *c, uint32_t first, uint32_t 
         return room_of(c, parent);
     const struct gang__quota *p = quota_of(c, parent);
     int64_t stated = p->how == GANG__QUOTA_NONE ? 0 : p->amount;
-    if (p->how == GANG__QUOTA_PART || p->how == GANG__QUOTA_WEIGHT ||
+    if (p->how == GANG__QUOTA_FRACTION || p->how == GANG__QUOTA_WEIGHT ||
         *claims <= (gang__u128)(uint64_t)stated)
         return *guarantee_of(c, parent);
     if (stated > 0)
@@ -203,7 +203,7 @@ static void resolve_limit(const struct column *c, uint32_t i)
         above = c->limit[(size_t)q->parent * c->qs->dims];
     if (own->how == GANG__QUOTA_AMOUNT)
         bound = own->amount;
-    else if (own->how == GANG__QUOTA_PART)
+    else if (own->how == GANG__QUOTA_FRACTION)
         bound = scale(above == GANG__NO_BOUND ? c->total : above, own->amount, GANG_WHOLE);
     c->limit[(size_t)i * c->qs->dims] = least_of(bound, above);
 }

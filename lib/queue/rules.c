@@ -203,14 +203,14 @@ static gang_result rule_in(const struct gang_queue_rule *rules, size_t size, siz
     return GANG_OK;
 }
 
-static struct gang__rules *lay(struct gang__block *b, const struct gang_queue_rule *rules,
-                               size_t size, size_t count, const char *default_queue)
+static void *lay(struct gang__block *b, const void *from)
 {
-    struct gang__rules *to = gang__block_take(b, sizeof(*to));
-    struct gang_queue_rule *rule = gang__block_take(b, count * sizeof(*rule));
-    for (size_t i = 0; i < count; i++) {
+    const struct gang__rules_source *s = from;
+    struct gang__rules *to = gang__block_alloc(b, sizeof(*to));
+    struct gang_queue_rule *rule = gang__block_alloc(b, s->count * sizeof(*rule));
+    for (size_t i = 0; i < s->count; i++) {
         struct gang_queue_rule r;
-        gang_result checked = rule_in(rules, size, i, &r, NULL);
+        gang_result checked = rule_in(s->rules, s->rule_size, i, &r, NULL);
         assert(checked == GANG_OK);
         (void)checked;
         r.size = sizeof(r);
@@ -219,49 +219,43 @@ static struct gang__rules *lay(struct gang__block *b, const struct gang_queue_ru
         if (rule)
             rule[i] = r;
     }
-    default_queue = gang__block_text(b, default_queue);
+    const char *default_queue = gang__block_text(b, s->default_queue);
     if (to)
-        *to = (struct gang__rules){rule, count, default_queue};
+        *to = (struct gang__rules){rule, s->count, default_queue};
     return to;
 }
 
-gang_result gang__rules_new(const struct gang_mem *mem, const struct gang_queue_rule *rules,
-                            size_t rule_size, size_t count, const char *default_queue,
+gang_result gang__rules_new(const struct gang_mem *mem, const struct gang__rules_source *from,
                             struct gang__rules **out, struct gang_error *error)
 {
+    struct gang__rules_source s = *from;
     *out = NULL;
-    if (count > GANG_MAX_QUEUES)
-        return gang__error(error, GANG_ELIMIT, "rules", "%zu are more than %d", count,
+    if (s.count > GANG_MAX_QUEUES)
+        return gang__error(error, GANG_ELIMIT, "rules", "%zu are more than %d", s.count,
                            GANG_MAX_QUEUES);
-    if (count > 0 && !rules)
+    if (s.count > 0 && !s.rules)
         return gang__error(error, GANG_EINVAL, "rules", "NULL with a count above 0");
-    if (default_queue && !default_queue[0])
-        default_queue = NULL;
-    gang_result r = default_queue ? gang__text_check(default_queue, false) : GANG_OK;
+    if (s.default_queue && !s.default_queue[0])
+        s.default_queue = NULL;
+    gang_result r = s.default_queue ? gang__text_check(s.default_queue, false) : GANG_OK;
     if (r != GANG_OK)
         return gang__error(error, r, "default_queue", "not a name");
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < s.count; i++) {
         struct gang_queue_rule rule;
-        r = rule_in(rules, rule_size, i, &rule, error);
+        r = rule_in(s.rules, s.rule_size, i, &rule, error);
         if (r != GANG_OK)
             return gang__error_at(error, r, "rules[%zu]", i);
     }
-    struct gang__block b = {NULL, 0};
-    (void)lay(&b, rules, rule_size, count, default_queue);
-    b.base = gang__alloc(mem, b.used);
-    if (!b.base)
-        return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
-    b.used = 0;
-    *out = lay(&b, rules, rule_size, count, default_queue); /* the first thing in the block */
-    assert((char *)*out == b.base);
-    return GANG_OK;
+    *out = gang__block_build(mem, lay, &s);
+    return *out ? GANG_OK : gang__error(error, GANG_ENOMEM, NULL, "out of memory");
 }
 
 gang_result gang__rules_copy(const struct gang_mem *mem, const struct gang__rules *from,
                              struct gang__rules **out)
 {
-    return gang__rules_new(mem, from->rule, sizeof(*from->rule), from->count, from->default_queue,
-                           out, NULL);
+    const struct gang__rules_source s = {from->rule, sizeof(*from->rule), from->count,
+                                         from->default_queue};
+    return gang__rules_new(mem, &s, out, NULL);
 }
 
 void gang__rules_free(struct gang__rules *rules, const struct gang_mem *mem)
@@ -279,7 +273,7 @@ struct found {
     const char *text;
 };
 
-bool gang__queue_has_room(const struct gang__queues *qs, const struct gang__queue *parent)
+bool gang__queue_can_make_child(const struct gang__queues *qs, const struct gang__queue *parent)
 {
     int64_t most = parent->spec->max_children ? parent->spec->max_children : CHILDREN, n = 0;
     for (uint32_t i = parent->first_child; i != GANG__NO_QUEUE; i = qs->queue[i].next_sibling)
@@ -319,7 +313,7 @@ static struct found look(const struct gang__queues *qs, const char *name)
     const struct gang__queue *parent = parent_of(qs, name);
     if (!parent)
         return f;
-    if (!gang__queue_has_room(qs, parent))
+    if (!gang__queue_can_make_child(qs, parent))
         return (struct found){NULL, false, GANG_ELIMIT, "is one more than can be made there"};
     if (qs->count == GANG_MAX_QUEUES)
         return (struct found){NULL, false, GANG_ELIMIT, "is one more than there can be"};
@@ -361,13 +355,13 @@ static bool takes(const struct found *f)
 }
 
 gang_result gang__queue_for(const struct gang__queues *qs, const struct gang__rules *rules,
-                            const char *wanted, const struct gang__submitter *who,
-                            const struct gang__queue **queue, char *made, struct gang_error *error)
+                            const struct gang__submitter *who, const struct gang__queue **queue,
+                            char *made, struct gang_error *error)
 {
     *queue = NULL;
     made[0] = '\0';
-    if (wanted && wanted[0])
-        return by_name(qs, wanted, queue, made, error);
+    if (who->queue && who->queue[0])
+        return by_name(qs, who->queue, queue, made, error);
     for (size_t i = 0; rules && i < rules->count; i++) {
         const struct gang_queue_rule *rule = &rules->rule[i];
         char name[GANG_MAX_NAME + 1];

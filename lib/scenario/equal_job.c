@@ -35,12 +35,13 @@ static bool same_demands(const struct gang_group_spec *a, const struct gang_grou
            gang__same_text(a->profile, b->profile) && a->numa == b->numa &&
            a->near_nic == b->near_nic && a->models_ranked == b->models_ranked &&
            gang__same_text(a->same, b->same) && gang__same_text(a->prefer, b->prefer) &&
-           a->slice == b->slice && gang__same_text(a->slice_same, b->slice_same) &&
-           gang__same_text(a->slice_prefer, b->slice_prefer) &&
+           a->subgroup_size == b->subgroup_size &&
+           gang__same_text(a->subgroup_same, b->subgroup_same) &&
+           gang__same_text(a->subgroup_prefer, b->subgroup_prefer) &&
            gang__same_text(a->spread, b->spread) && a->max_skew == b->max_skew &&
-           a->spread_wish == b->spread_wish && a->most_per_node == b->most_per_node &&
-           a->most_per_domain == b->most_per_domain &&
-           gang__same_text(a->most_level, b->most_level);
+           a->spread_soft == b->spread_soft && a->max_per_node == b->max_per_node &&
+           a->max_per_domain == b->max_per_domain &&
+           gang__same_text(a->domain_level, b->domain_level);
 }
 
 bool gang__same_group(const struct gang_group_spec *a, const struct gang_group_spec *b)
@@ -48,8 +49,8 @@ bool gang__same_group(const struct gang_group_spec *a, const struct gang_group_s
     return gang__same_text(a->name, b->name) && a->count == b->count && a->min == b->min &&
            a->cpu_milli == b->cpu_milli && a->memory_bytes == b->memory_bytes &&
            a->gpu_milli == b->gpu_milli && a->gpu_memory_bytes == b->gpu_memory_bytes &&
-           a->gpu_devices == b->gpu_devices && a->set == b->set && a->reserved0 == b->reserved0 &&
-           same_demands(a, b) &&
+           a->gpu_devices == b->gpu_devices && a->group_set == b->group_set &&
+           a->reserved0 == b->reserved0 && same_demands(a, b) &&
            same_amounts(a->amounts, a->amount_count, b->amounts, b->amount_count) &&
            same_rules(a, b) &&
            gang__same_names(a->gpu_models, a->gpu_model_count, b->gpu_models, b->gpu_model_count);
@@ -71,12 +72,13 @@ static bool same_groups(const struct gang_request_spec *a, const struct gang_req
 
 static bool same_sets(const struct gang_request_spec *a, const struct gang_request_spec *b)
 {
-    struct gang_set_spec x;
-    struct gang_set_spec y;
-    if (a->set_count != b->set_count)
+    struct gang_group_set_spec x;
+    struct gang_group_set_spec y;
+    if (a->group_set_count != b->group_set_count)
         return false;
-    for (size_t i = 0; i < a->set_count; i++)
-        if (!GANG__LOAD2_BY(x, y, prefer, a->sets, b->sets, i, a->set_size, b->set_size) ||
+    for (size_t i = 0; i < a->group_set_count; i++)
+        if (!GANG__LOAD2_BY(x, y, prefer, a->group_sets, b->group_sets, i, a->group_set_size,
+                            b->group_set_size) ||
             !gang__same_text(x.name, y.name) || x.parent != y.parent || x.min != y.min ||
             x.reserved0 != y.reserved0 || !gang__same_text(x.same, y.same) ||
             !gang__same_text(x.prefer, y.prefer))
@@ -86,14 +88,15 @@ static bool same_sets(const struct gang_request_spec *a, const struct gang_reque
 
 static bool same_peers(const struct gang_request_spec *a, const struct gang_request_spec *b)
 {
-    struct gang_peer_rule x;
-    struct gang_peer_rule y;
-    if (a->peer_count != b->peer_count)
+    struct gang_affinity_rule x;
+    struct gang_affinity_rule y;
+    if (a->affinity_count != b->affinity_count)
         return false;
-    for (size_t i = 0; i < a->peer_count; i++)
-        if (!GANG__LOAD2_BY(x, y, wish, a->peers, b->peers, i, a->peer_size, b->peer_size) ||
+    for (size_t i = 0; i < a->affinity_count; i++)
+        if (!GANG__LOAD2_BY(x, y, soft, a->affinity, b->affinity, i, a->affinity_size,
+                            b->affinity_size) ||
             !gang__same_text(x.key, y.key) || !gang__same_text(x.value, y.value) ||
-            !gang__same_text(x.level, y.level) || x.near != y.near || x.wish != y.wish)
+            !gang__same_text(x.level, y.level) || x.colocate != y.colocate || x.soft != y.soft)
             return false;
     return true;
 }
@@ -102,7 +105,7 @@ static bool same_request(const struct gang_request_spec *a, const struct gang_re
 {
     return a->min == b->min && gang__same_text(a->same, b->same) &&
            gang__same_text(a->prefer, b->prefer) && a->policy == b->policy &&
-           a->scarce == b->scarce && a->exclusive == b->exclusive && a->score == b->score &&
+           a->gpu_nodes == b->gpu_nodes && a->exclusive == b->exclusive && a->score == b->score &&
            a->score_user == b->score_user && a->reserved0 == b->reserved0 && same_groups(a, b) &&
            same_sets(a, b) &&
            gang__same_labels(a->labels, a->label_count, b->labels, b->label_count) &&

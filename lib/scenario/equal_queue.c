@@ -19,7 +19,7 @@ static bool same_quota(const struct gang_quota *a, size_t a_count, size_t a_size
     for (size_t i = 0; i < a_count; i++)
         if (!GANG__LOAD2_BY(x, y, by_weight, a, b, i, a_size, b_size) ||
             !gang__same_text(x.kind, y.kind) || !gang__same_text(x.partition, y.partition) ||
-            x.amount != y.amount || x.part != y.part || x.by_weight != y.by_weight)
+            x.amount != y.amount || x.fraction != y.fraction || x.by_weight != y.by_weight)
             return false;
     return true;
 }

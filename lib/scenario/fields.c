@@ -56,20 +56,20 @@ static const struct gang__field queue_list[] = {
     NUMBER("priority", QUEUE(priority), INT64_MIN, INT64_MAX, 100),
     WORD("state", QUEUE(state), state_words),
     WORD("order", QUEUE(order), order_words),
-    WORD("turn", QUEUE(turn), turn_words),
+    WORD("child_order", QUEUE(child_order), turn_words),
     WORD("block", QUEUE(block), block_words),
-    WORD("preempt", QUEUE(preempt), preempt_words),
+    WORD("preempt_mode", QUEUE(preempt_mode), preempt_words),
     WORD("backfill", QUEUE(backfill), backfill_words),
     WORD("backfill_order", QUEUE(backfill_order), backfill_order_words),
     COUNT("plan_depth", QUEUE(plan_depth)),
     WORD("overrun", QUEUE(overrun), overrun_words),
     SECONDS("extend_s", QUEUE(extend_ns), 0),
-    COUNT("max_overtakes", QUEUE(max_overtakes)),
+    COUNT("max_bypasses", QUEUE(max_bypasses)),
     SECONDS("max_wait_s", QUEUE(max_wait_ns), 0),
-    {"slice_s", GANG__FIELD_SECONDS, QUEUE(slice_ns), NULL, -1, INT64_MAX / 2, 0},
-    NUMBER("slice_rows", QUEUE(slice_rows), 0, UINT16_MAX, 0),
-    FLAG("slice_gpus", QUEUE(slice_gpus)),
-    FLAG("fixed", QUEUE(fixed)),
+    {"quantum_s", GANG__FIELD_SECONDS, QUEUE(quantum_ns), NULL, -1, INT64_MAX / 2, 0},
+    NUMBER("quantum_rows", QUEUE(quantum_rows), 0, UINT16_MAX, 0),
+    FLAG("quantum_gpus", QUEUE(quantum_gpus)),
+    FLAG("no_preemption", QUEUE(no_preemption)),
     COUNT("max_running", QUEUE(max_running)),
     COUNT("max_pending", QUEUE(max_pending)),
     COUNT("max_running_per_user", QUEUE(max_running_per_user)),
@@ -110,20 +110,21 @@ static const struct gang__words combine_words = GANG__WORDS(combine_names, 0);
 const char *const gang__reserve_flag_words[gang__reserve_flag_count] = {
     "maintenance", "overlap", "ignore-jobs", "flex", "magnetic"};
 
-static const struct gang__field reserve_list[] = {SECONDS("arrival_s", RESERVE(arrival_ns), 0),
-                                                  SECONDS("deadline_s", RESERVE(deadline_ns), 0),
-                                                  SECONDS("start_s", RESERVE(start_ns), -1),
-                                                  SECONDS("duration_s", RESERVE(duration_ns), 0),
-                                                  SECONDS("period_s", RESERVE(period_ns), 0),
-                                                  COUNT("repetitions", RESERVE(repetitions)),
-                                                  SECONDS("until_s", RESERVE(until_ns), 0),
-                                                  WORD("prefer", RESERVE(prefer), prefer_words),
-                                                  WORD("combine", RESERVE(combine), combine_words),
-                                                  SECONDS("purge_s", RESERVE(purge_ns), 0),
-                                                  SECONDS("notice_s", RESERVE(notice_ns), 0)};
+static const struct gang__field reserve_list[] = {
+    SECONDS("arrival_s", RESERVE(arrival_ns), 0),
+    SECONDS("deadline_s", RESERVE(deadline_ns), 0),
+    SECONDS("start_s", RESERVE(start_ns), -1),
+    SECONDS("duration_s", RESERVE(duration_ns), 0),
+    SECONDS("period_s", RESERVE(period_ns), 0),
+    COUNT("repetitions", RESERVE(repetitions)),
+    SECONDS("until_s", RESERVE(until_ns), 0),
+    WORD("objective", RESERVE(objective), prefer_words),
+    WORD("combine", RESERVE(combine), combine_words),
+    SECONDS("purge_s", RESERVE(purge_ns), 0),
+    SECONDS("notice_s", RESERVE(notice_ns), 0)};
 
 static const struct gang__field stage_list[] = {
-    SECONDS("duration_s", STAGE(duration_ns), 0), COUNT("gang", STAGE(gang)),
+    SECONDS("duration_s", STAGE(duration_ns), 0), COUNT("gang_size", STAGE(gang_size)),
     FLAG("exclusive", STAGE(exclusive)), COUNT("domain_count", STAGE(domain_count))};
 
 static const struct gang__field case_list[] = {

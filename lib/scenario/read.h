@@ -42,10 +42,21 @@ enum {
 /* Of a text, and of `expect`. */
 extern const struct gang__json_limits gang__scenario_limits;
 
+/* Text that the reader has for the user though it has read the case. */
+struct gang__warning {
+    struct gang__warning *next;
+    char text[256];
+};
+struct gang__warnings {
+    struct gang__warning *first, **last;
+    uint64_t seen; /* old keys, by bit */
+};
+
 struct gang__reader {
-    struct gang__arena *keep;   /* lives as long as the scenarios */
-    struct gang__arena scratch; /* lives for one case */
-    struct gang_scenario *out;  /* the case */
+    struct gang__arena *keep;        /* lives as long as the scenarios */
+    struct gang__arena scratch;      /* lives for one case */
+    struct gang_scenario *out;       /* the case */
+    struct gang__warnings *warnings; /* NULL: they are not kept */
     struct gang_kind_spec *kinds;
     struct gang__lookup nodes;
     struct gang__lookup queues;
@@ -144,8 +155,29 @@ gang_result gang__read_job_demands(struct gang__reader *r, const struct gang__js
                                    struct gang_request_spec *request);
 gang_result gang__read_expect(struct gang__reader *r, const struct gang__json *expect);
 
-/* One case. Memory of `out` is taken from `keep`. */
+/* One case. Memory of `out` and of the warnings is taken from `keep`; `warnings` may be NULL. */
 gang_result gang__read_case(struct gang__arena *keep, const struct gang__json *at,
-                            struct gang_scenario *out);
+                            struct gang__warnings *warnings, struct gang_scenario *out);
+
+/* ---- old keys ---- */
+
+/* The objects of the format that have keys with an older name. */
+enum gang__object {
+    GANG__OBJECT_NODE,
+    GANG__OBJECT_DEVICE,
+    GANG__OBJECT_LINK,
+    GANG__OBJECT_QUEUE,
+    GANG__OBJECT_QUOTA,
+    GANG__OBJECT_JOB,
+    GANG__OBJECT_AFFINITY,
+    GANG__OBJECT_TASK,
+    GANG__OBJECT_RESERVATION,
+    GANG__OBJECT_STAGE
+};
+
+/* Gives the members of `at` their new keys, each with a warning. To be called before the keys are
+ * checked. GANG_EINVAL (both keys are there), GANG_ENOMEM. */
+gang_result gang__rename_old_keys(struct gang__reader *r, const struct gang__json *at,
+                                  enum gang__object object);
 
 #endif

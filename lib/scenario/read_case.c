@@ -14,6 +14,7 @@ struct gang_scenarios {
     struct gang__arena arena;
     struct gang_scenario *cases;
     size_t count;
+    struct gang__warnings warnings;
 };
 
 static const char *const case_keys[] = {
@@ -278,9 +279,10 @@ static gang_result read_members(struct gang__reader *r, const struct gang__json 
 }
 
 gang_result gang__read_case(struct gang__arena *keep, const struct gang__json *at,
-                            struct gang_scenario *out)
+                            struct gang__warnings *warnings, struct gang_scenario *out)
 {
-    struct gang__reader r = {.keep = keep, .scratch = {keep->mem, NULL}, .out = out};
+    struct gang__reader r = {
+        .keep = keep, .scratch = {keep->mem, NULL}, .out = out, .warnings = warnings};
     *out = (struct gang_scenario)GANG_SCENARIO_INIT;
     out->rounds = 1;
     gang_result result = read_members(&r, at);
@@ -297,7 +299,7 @@ static gang_result read_cases(struct gang_scenarios *scenarios, const struct gan
         if (!scenarios->cases)
             return gang__json_fail(root, GANG_ENOMEM, "out of memory");
         scenarios->count = 1;
-        return gang__read_case(&scenarios->arena, root, &scenarios->cases[0]);
+        return gang__read_case(&scenarios->arena, root, &scenarios->warnings, &scenarios->cases[0]);
     }
     GANG__TRY(gang__json_array(root, GANG__MAX_CASES, &scenarios->count));
     scenarios->cases =
@@ -306,7 +308,8 @@ static gang_result read_cases(struct gang_scenarios *scenarios, const struct gan
         return gang__json_fail(root, GANG_ENOMEM, "out of memory");
     for (size_t i = 0; i < scenarios->count; i++) {
         struct gang__json element = gang__json_element(root, i);
-        GANG__TRY(gang__read_case(&scenarios->arena, &element, &scenarios->cases[i]));
+        GANG__TRY(gang__read_case(&scenarios->arena, &element, &scenarios->warnings,
+                                  &scenarios->cases[i]));
     }
     return GANG_OK;
 }
@@ -330,6 +333,7 @@ gang_result gang__scenarios_read_mem(const struct gang_mem *mem, const char *tex
     }
     out->mem = *mem;
     out->arena.mem = &out->mem;
+    out->warnings.last = &out->warnings.first;
     struct gang__json at = gang__json_root(root, error);
     result = read_cases(out, &at);
     if (result != GANG_OK)
@@ -387,4 +391,12 @@ gang_result gang_scenarios_get(const gang_scenarios *scenarios, size_t index,
     GANG__TRY(gang__struct_out(scenario, scenario->size, sizeof(none),
                                there ? &scenarios->cases[index] : &none, sizeof(none)));
     return !scenarios ? GANG_EINVAL : there ? GANG_OK : GANG_ENOENT;
+}
+
+const char *gang_scenarios_warning(const gang_scenarios *scenarios, size_t index)
+{
+    const struct gang__warning *w = scenarios ? scenarios->warnings.first : NULL;
+    while (w && index-- > 0)
+        w = w->next;
+    return w ? w->text : NULL;
 }

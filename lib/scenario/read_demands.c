@@ -159,20 +159,20 @@ static gang_result read_slice(struct gang__reader *r, const struct gang__json *o
                               struct gang_group_spec *group)
 {
     struct gang__json at;
-    GANG__TRY(read_task_level(r, object, "slice_same", group, &group->slice_same));
-    GANG__TRY(read_task_level(r, object, "slice_prefer", group, &group->slice_prefer));
-    if (!gang__json_get(object, "slice", &at)) {
-        const char *level = group->slice_same ? "slice_same" : "slice_prefer";
-        if (!group->slice_same && !group->slice_prefer)
+    GANG__TRY(read_task_level(r, object, "subgroup_same", group, &group->subgroup_same));
+    GANG__TRY(read_task_level(r, object, "subgroup_prefer", group, &group->subgroup_prefer));
+    if (!gang__json_get(object, "subgroup_size", &at)) {
+        const char *level = group->subgroup_same ? "subgroup_same" : "subgroup_prefer";
+        if (!group->subgroup_same && !group->subgroup_prefer)
             return GANG_OK;
         gang__json_get(object, level, &at);
-        return gang__json_fail(&at, GANG_EINVAL, "given without 'slice'");
+        return gang__json_fail(&at, GANG_EINVAL, "given without 'subgroup_size'");
     }
-    GANG__TRY(gang__json_int(&at, 1, group->count, &group->slice));
-    if (group->count % group->slice || group->min % group->slice)
+    GANG__TRY(gang__json_int(&at, 1, group->count, &group->subgroup_size));
+    if (group->count % group->subgroup_size || group->min % group->subgroup_size)
         return gang__json_fail(&at, GANG_EINVAL, "does not divide 'count' and 'min'");
-    if (!group->slice_same && !group->slice_prefer)
-        return gang__json_fail(&at, GANG_EINVAL, "given without a level of the slices");
+    if (!group->subgroup_same && !group->subgroup_prefer)
+        return gang__json_fail(&at, GANG_EINVAL, "given without a level of the subgroups");
     return GANG_OK;
 }
 
@@ -182,26 +182,25 @@ static gang_result read_bounds(struct gang__reader *r, const struct gang__json *
 {
     GANG__TRY(gang__read_level(r, object, "spread", GANG__LEVELS_WIDE, &group->spread));
     GANG__TRY(gang__read_int(object, "max_skew", 1, GANG__MAX_TASKS, &group->max_skew));
-    GANG__TRY(gang__read_bool(object, "spread_wish", &group->spread_wish));
+    GANG__TRY(gang__read_bool(object, "spread_soft", &group->spread_soft));
     if (!group->spread) {
-        const char *key = group->max_skew ? "max_skew" : "spread_wish";
+        const char *key = group->max_skew ? "max_skew" : "spread_soft";
         struct gang__json at;
         gang__json_get(object, key, &at);
-        if (group->max_skew || group->spread_wish)
+        if (group->max_skew || group->spread_soft)
             return gang__json_fail(&at, GANG_EINVAL, "given without 'spread'");
     }
-    GANG__TRY(gang__read_int(object, "most_per_node", 1, GANG__MAX_TASKS, &group->most_per_node));
-    GANG__TRY(
-        gang__read_int(object, "most_per_domain", 1, GANG__MAX_TASKS, &group->most_per_domain));
-    GANG__TRY(gang__read_level(r, object, "most_level", GANG__LEVELS_WIDE, &group->most_level));
+    GANG__TRY(gang__read_int(object, "max_per_node", 1, GANG__MAX_TASKS, &group->max_per_node));
+    GANG__TRY(gang__read_int(object, "max_per_domain", 1, GANG__MAX_TASKS, &group->max_per_domain));
+    GANG__TRY(gang__read_level(r, object, "domain_level", GANG__LEVELS_WIDE, &group->domain_level));
     /* The values, not the keys: a level of null says as little as none. */
-    if (!group->most_per_domain == !group->most_level)
+    if (!group->max_per_domain == !group->domain_level)
         return GANG_OK;
-    const char *given = group->most_level ? "most_level" : "most_per_domain";
+    const char *given = group->domain_level ? "domain_level" : "max_per_domain";
     struct gang__json at;
     gang__json_get(object, given, &at);
     return gang__json_fail(&at, GANG_EINVAL, "given without '%s'",
-                           group->most_level ? "most_per_domain" : "most_level");
+                           group->domain_level ? "max_per_domain" : "domain_level");
 }
 
 gang_result gang__read_demands(struct gang__reader *r, const struct gang__json *object,
@@ -218,10 +217,11 @@ gang_result gang__read_demands(struct gang__reader *r, const struct gang__json *
 /* ---- jobs ------------------------------------------------------------------------------------ */
 
 static gang_result read_peer(struct gang__reader *r, const struct gang__json *at,
-                             struct gang_peer_rule *peer)
+                             struct gang_affinity_rule *peer)
 {
-    static const char *const keys[] = {"key", "value", "level", "near", "wish"};
+    static const char *const keys[] = {"key", "value", "level", "colocate", "soft"};
     struct gang__json member;
+    GANG__TRY(gang__rename_old_keys(r, at, GANG__OBJECT_AFFINITY));
     GANG__TRY(gang__json_object(at, keys, GANG__COUNT(keys)));
     GANG__TRY(gang__json_need(at, "key", &member));
     GANG__TRY(gang__read_name(r, &member, &peer->key));
@@ -231,17 +231,17 @@ static gang_result read_peer(struct gang__reader *r, const struct gang__json *at
         GANG__TRY(gang__keep_text(r, &member, value, &peer->value));
     }
     GANG__TRY(gang__read_level(r, at, "level", GANG__LEVELS_WIDE, &peer->level));
-    GANG__TRY(gang__read_bool(at, "near", &peer->near));
-    return gang__read_bool(at, "wish", &peer->wish);
+    GANG__TRY(gang__read_bool(at, "colocate", &peer->colocate));
+    return gang__read_bool(at, "soft", &peer->soft);
 }
 
 static gang_result read_peers(struct gang__reader *r, const struct gang__json *job,
                               struct gang_request_spec *request)
 {
     struct gang__json at;
-    struct gang_peer_rule *list;
+    struct gang_affinity_rule *list;
     size_t count;
-    if (!gang__json_get(job, "peers", &at))
+    if (!gang__json_get(job, "affinity", &at))
         return GANG_OK;
     GANG__TRY(gang__json_array(&at, GANG__MAX_JOB_LABELS, &count));
     GANG__KEEP(list, r, &at, count);
@@ -249,8 +249,8 @@ static gang_result read_peers(struct gang__reader *r, const struct gang__json *j
         struct gang__json element = gang__json_element(&at, i);
         GANG__TRY(read_peer(r, &element, &list[i]));
     }
-    request->peers = list;
-    request->peer_count = count;
+    request->affinity = list;
+    request->affinity_count = count;
     return GANG_OK;
 }
 
@@ -260,7 +260,7 @@ gang_result gang__read_job_demands(struct gang__reader *r, const struct gang__js
     GANG__TRY(gang__read_level(r, job, "same", GANG__LEVELS_ALL, &request->same));
     GANG__TRY(gang__read_level(r, job, "prefer", GANG__LEVELS_ALL, &request->prefer));
     GANG__TRY(gang__read_word(job, "policy", &gang__place_policy_words, &request->policy));
-    GANG__TRY(gang__read_word(job, "scarce", &gang__scarce_words, &request->scarce));
+    GANG__TRY(gang__read_word(job, "gpu_nodes", &gang__gpu_nodes_words, &request->gpu_nodes));
     GANG__TRY(gang__read_bool(job, "exclusive", &request->exclusive));
     GANG__TRY(gang__read_label_map(r, job, GANG__MAX_JOB_LABELS, &request->labels,
                                    &request->label_count));

@@ -9,7 +9,7 @@ static const char *const job_keys[] = {
     "name",         "queue",           "priority",     "preemptible",    "submit",
     "min",          "tasks",           "same",         "prefer",         "groups",
     "state",        "running_on",      "running_gpu",  "stale",          "never_preempts",
-    "policy",       "labels",          "peers",        "exclusive",      "scarce",
+    "policy",       "labels",          "affinity",     "exclusive",      "gpu_nodes",
     "user",         "user_groups",     "time_limit_s", "hold",           "loss",
     "max_restarts", "restart_delay_s", "refill_s",     "start_within_s", "back_off_s",
     "heartbeat_s",  "after",           "begin_s",      "deadline_s",     "ran_s",
@@ -164,8 +164,8 @@ static bool minimum_inside(const struct gang_request_spec *request)
     bool found = false;
     for (size_t i = 0; i < request->group_count; i++)
         found = found || request->groups[i].min > 0;
-    for (size_t i = 0; i < request->set_count; i++)
-        found = found || request->sets[i].min > 0;
+    for (size_t i = 0; i < request->group_set_count; i++)
+        found = found || request->group_sets[i].min > 0;
     return found;
 }
 
@@ -190,6 +190,7 @@ gang_result gang__read_job(struct gang__reader *r, const struct gang__json *at, 
     int64_t tasks = 0;
     *job = (struct gang_job_spec)GANG_JOB_SPEC_INIT;
     job->submit = (int64_t)index;
+    GANG__TRY(gang__rename_old_keys(r, at, GANG__OBJECT_JOB));
     GANG__TRY(gang__json_object(at, job_keys, GANG__COUNT(job_keys)));
     GANG__TRY(read_head(r, at, job));
     GANG__TRY(gang__read_job_demands(r, at, &job->request));

@@ -5,9 +5,9 @@
 #include <string.h>
 
 static const char *const node_keys[] = {
-    "name",          "cpus",          "mem_mib", "mem_bytes", "gpus",     "gpu_mem_mib",
-    "gpu_mem_bytes", "gpu_model",     "devices", "links",     "near",     "numas",
-    "cores",         "nics",          "amounts", "labels",    "topology", "partitions",
+    "name",          "cpus",          "mem_mib", "mem_bytes", "gpus",         "gpu_mem_mib",
+    "gpu_mem_bytes", "gpu_model",     "devices", "links",     "gpu_locality", "numas",
+    "cores",         "nics",          "amounts", "labels",    "topology",     "partitions",
     "max_tasks",     "unschedulable", "state",   "profiles"};
 
 static gang_result read_numa_index(const struct gang__json *object,
@@ -53,24 +53,25 @@ static gang_result read_mig_index(struct gang__reader *r, const struct gang__jso
 {
     struct gang__json at;
     GANG__TRY(gang__read_name_member(r, object, "parent", &gpu->parent));
-    if (!gang__json_get(object, "slice", &at))
+    if (!gang__json_get(object, "mig_index", &at))
         return GANG_OK;
     if (!gpu->parent)
         return gang__json_fail(&at, GANG_EINVAL, "given without 'parent'");
-    return gang__json_int32(&at, 0, GANG__MAX_SLICES - 1, &gpu->slice);
+    return gang__json_int32(&at, 0, GANG__MAX_SLICES - 1, &gpu->mig_index);
 }
 
 static gang_result read_devices(struct gang__reader *r, const struct gang__json *at,
                                 struct gang_node_spec *node)
 {
-    static const char *const keys[] = {"model", "mem_mib", "mem_bytes", "numa",  "pci",
-                                       "uuid",  "healthy", "parent",    "slice", "pcie"};
+    static const char *const keys[] = {"model", "mem_mib", "mem_bytes", "numa",      "pci",
+                                       "uuid",  "healthy", "parent",    "mig_index", "pcie"};
     struct gang_gpu_spec *list;
     size_t count;
     GANG__TRY(gang__json_array(at, GANG_MAX_GPUS, &count));
     GANG__KEEP(list, r, at, count);
     for (size_t i = 0; i < count; i++) {
         struct gang__json element = gang__json_element(at, i);
+        GANG__TRY(gang__rename_old_keys(r, &element, GANG__OBJECT_DEVICE));
         GANG__TRY(gang__json_object(&element, keys, GANG__COUNT(keys)));
         GANG__TRY(gang__read_name_member(r, &element, "model", &list[i].model));
         GANG__TRY(gang__read_name_member(r, &element, "pci", &list[i].pci));
@@ -161,7 +162,7 @@ static gang_result read_gpu_index(const struct gang__json *object, const char *k
 static gang_result read_links(struct gang__reader *r, const struct gang__json *object,
                               struct gang_node_spec *node)
 {
-    static const char *const keys[] = {"a", "b", "kind", "hops", "bandwidth_mbps"};
+    static const char *const keys[] = {"a", "b", "type", "hops", "bandwidth_mbps"};
     struct gang__json at;
     struct gang__json member;
     struct gang_link_spec *list;
@@ -172,13 +173,14 @@ static gang_result read_links(struct gang__reader *r, const struct gang__json *o
     GANG__KEEP(list, r, &at, count);
     for (size_t i = 0; i < count; i++) {
         struct gang__json element = gang__json_element(&at, i);
+        GANG__TRY(gang__rename_old_keys(r, &element, GANG__OBJECT_LINK));
         GANG__TRY(gang__json_object(&element, keys, GANG__COUNT(keys)));
         GANG__TRY(read_gpu_index(&element, "a", node, &list[i].a));
         GANG__TRY(read_gpu_index(&element, "b", node, &list[i].b));
         if (list[i].a == list[i].b)
             return gang__json_fail(&element, GANG_EINVAL, "links a GPU to itself");
-        GANG__TRY(gang__json_need(&element, "kind", &member));
-        GANG__TRY(gang__read_word(&element, "kind", &gang__link_words, &list[i].kind));
+        GANG__TRY(gang__json_need(&element, "type", &member));
+        GANG__TRY(gang__read_word(&element, "type", &gang__link_words, &list[i].type));
         GANG__TRY(gang__read_int32(&element, "hops", 0, INT32_MAX, &list[i].hops));
         GANG__TRY(gang__read_int(&element, "bandwidth_mbps", 0, GANG_MAX_AMOUNT,
                                  &list[i].bandwidth_mbps));
@@ -189,13 +191,13 @@ static gang_result read_links(struct gang__reader *r, const struct gang__json *o
 }
 
 /* One string of digits a GPU. */
-static gang_result read_near(struct gang__reader *r, const struct gang__json *object,
-                             struct gang_node_spec *node)
+static gang_result read_gpu_locality(struct gang__reader *r, const struct gang__json *object,
+                                     struct gang_node_spec *node)
 {
     struct gang__json at;
     size_t rows;
     uint8_t *near;
-    if (!gang__json_get(object, "near", &at))
+    if (!gang__json_get(object, "gpu_locality", &at))
         return GANG_OK;
     GANG__TRY(gang__json_array(&at, GANG_MAX_GPUS, &rows));
     if (rows == 0 || rows != node->gpu_count)
@@ -214,7 +216,7 @@ static gang_result read_near(struct gang__reader *r, const struct gang__json *ob
             if (near[i * rows + j] != near[j * rows + i])
                 return gang__json_fail(&row, GANG_EINVAL, "differs from column %zu", i);
     }
-    node->gpu_near = near;
+    node->gpu_locality = near;
     return GANG_OK;
 }
 
@@ -377,6 +379,7 @@ gang_result gang__read_node(struct gang__reader *r, const struct gang__json *at,
 {
     struct gang__json member;
     *node = (struct gang_node_spec)GANG_NODE_SPEC_INIT;
+    GANG__TRY(gang__rename_old_keys(r, at, GANG__OBJECT_NODE));
     GANG__TRY(gang__json_object(at, node_keys, GANG__COUNT(node_keys)));
     GANG__TRY(gang__json_need(at, "name", &member));
     GANG__TRY(gang__read_name(r, &member, &node->name));
@@ -386,7 +389,7 @@ gang_result gang__read_node(struct gang__reader *r, const struct gang__json *at,
     GANG__TRY(read_numas(r, at, node));
     GANG__TRY(read_gpus(r, at, node));
     GANG__TRY(read_links(r, at, node));
-    GANG__TRY(read_near(r, at, node));
+    GANG__TRY(read_gpu_locality(r, at, node));
     GANG__TRY(read_cores(r, at, node));
     GANG__TRY(read_nics(r, at, node));
     GANG__TRY(read_profiles(r, at, node));

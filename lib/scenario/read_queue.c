@@ -19,10 +19,10 @@ static const char *const queue_keys[] = {"name",
                                          "cells",
                                          "state",
                                          "order",
-                                         "turn",
+                                         "child_order",
                                          "block",
-                                         "preempt",
-                                         "fixed",
+                                         "preempt_mode",
+                                         "no_preemption",
                                          "max_running",
                                          "max_pending",
                                          "max_running_per_user",
@@ -45,11 +45,11 @@ static const char *const queue_keys[] = {"name",
                                          "backfill_order",
                                          "overrun",
                                          "extend_s",
-                                         "max_overtakes",
+                                         "max_bypasses",
                                          "max_wait_s",
-                                         "slice_s",
-                                         "slice_rows",
-                                         "slice_gpus"};
+                                         "quantum_s",
+                                         "quantum_rows",
+                                         "quantum_gpus"};
 
 /* What a key of `guaranteed`, `limit`, `lending_limit` or `weight` stands for: the name of the kind,
  * or NULL. */
@@ -65,7 +65,7 @@ static const char *kind_of_key(const struct gang__reader *r, const char *key)
     return kind ? kind->name : NULL;
 }
 
-/* How many of "part" and "weight" a quota may be given by. */
+/* How many of "fraction" and "weight" a quota may be given by. */
 enum { IN_AMOUNTS = 0, IN_PARTS = 1, IN_WEIGHTS = 2 };
 
 /* A key of a quota: what stands for the kind, and behind an '@' the partition. */
@@ -131,23 +131,25 @@ static gang_result read_amount(const struct gang__json *at, const char *word, in
     return GANG_OK;
 }
 
-/* {"part": 0.25} or {"weight": 2}, as far as `ways` goes. */
-static gang_result read_relative(const struct gang__json *at, size_t ways, struct gang_quota *quota)
+/* {"fraction": 0.25} or {"weight": 2}, as far as `ways` goes. */
+static gang_result read_relative(struct gang__reader *r, const struct gang__json *at, size_t ways,
+                                 struct gang_quota *quota)
 {
-    static const char *const keys[] = {"part", "weight"};
+    static const char *const keys[] = {"fraction", "weight"};
     struct gang__json part;
     struct gang__json weight;
+    GANG__TRY(gang__rename_old_keys(r, at, GANG__OBJECT_QUOTA));
     GANG__TRY(gang__json_object(at, keys, ways));
-    bool has_part = gang__json_get(at, "part", &part);
+    bool has_part = gang__json_get(at, "fraction", &part);
     if (gang__json_get(at, "weight", &weight)) {
         if (has_part)
-            return gang__json_fail(&weight, GANG_EINVAL, "given beside 'part'");
+            return gang__json_fail(&weight, GANG_EINVAL, "given beside 'fraction'");
         return gang__json_int(&weight, 1, GANG_MAX_AMOUNT, &quota->by_weight);
     }
     if (!has_part)
-        return gang__json_fail(at, GANG_EINVAL, "must have a member 'part'%s",
+        return gang__json_fail(at, GANG_EINVAL, "must have a member 'fraction'%s",
                                ways == IN_WEIGHTS ? " or 'weight'" : "");
-    return gang__json_scaled(&part, GANG_WHOLE, 1, GANG_WHOLE, &quota->part);
+    return gang__json_scaled(&part, GANG_WHOLE, 1, GANG_WHOLE, &quota->fraction);
 }
 
 static gang_result read_quota(struct gang__reader *r, const struct gang__json *at, size_t ways,
@@ -164,7 +166,7 @@ static gang_result read_quota(struct gang__reader *r, const struct gang__json *a
         list[i].kind = key.kind;
         list[i].partition = key.partition;
         if (ways > 0 && json_is_object(member.value))
-            GANG__TRY(read_relative(&member, ways, &list[i]));
+            GANG__TRY(read_relative(r, &member, ways, &list[i]));
         else
             GANG__TRY(read_amount(&member, key.word, &list[i].amount));
     }
@@ -315,6 +317,7 @@ static gang_result read_body(struct gang__reader *r, const struct gang__json *at
     GANG__KEEP(child, r, &member, 1);
     *child = (struct gang_queue_spec)GANG_QUEUE_SPEC_INIT;
     queue->child = child;
+    GANG__TRY(gang__rename_old_keys(r, &member, GANG__OBJECT_QUEUE));
     GANG__TRY(
         gang__json_object(&member, queue_keys + NAME_KEYS, GANG__COUNT(queue_keys) - NAME_KEYS));
     return read_body(r, &member, depth + 1, child);
@@ -325,6 +328,7 @@ gang_result gang__read_queue(struct gang__reader *r, const struct gang__json *at
 {
     struct gang__json member;
     *queue = (struct gang_queue_spec)GANG_QUEUE_SPEC_INIT;
+    GANG__TRY(gang__rename_old_keys(r, at, GANG__OBJECT_QUEUE));
     GANG__TRY(gang__json_object(at, queue_keys, GANG__COUNT(queue_keys)));
     GANG__TRY(gang__json_need(at, "name", &member));
     GANG__TRY(gang__read_name(r, &member, &queue->name));

@@ -6,9 +6,9 @@
 
 static const char *const reserve_keys[] = {
     "name",     "owner",   "arrival_s", "deadline_s", "start_s",     "duration_s",
-    "period_s", "until_s", "prefer",    "combine",    "repetitions", "purge_s",
+    "period_s", "until_s", "objective", "combine",    "repetitions", "purge_s",
     "notice_s", "queue",   "users",     "stages",     "flags"};
-static const char *const stage_keys[] = {"duration_s", "tasks",  "gang",         "exclusive",
+static const char *const stage_keys[] = {"duration_s", "tasks",  "gang_size",    "exclusive",
                                          "level",      "domain", "domain_count", "nodes"};
 
 static gang_result read_flags(const struct gang__json *at, int32_t *flags)
@@ -64,6 +64,7 @@ static gang_result read_stage(struct gang__reader *r, const struct gang__json *a
 {
     struct gang__json member;
     *stage = (struct gang_reservation_stage)GANG_RESERVATION_STAGE_INIT;
+    GANG__TRY(gang__rename_old_keys(r, at, GANG__OBJECT_STAGE));
     GANG__TRY(gang__json_object(at, stage_keys, GANG__COUNT(stage_keys)));
     GANG__TRY(gang__fields_read(r, at, &gang__stage_fields, stage));
     if (gang__json_get(at, "tasks", &member))
@@ -103,6 +104,7 @@ static gang_result read_one(struct gang__reader *r, const struct gang__json *at,
     struct gang__json member;
     size_t index;
     *out = (struct gang_reservation_spec)GANG_RESERVATION_SPEC_INIT;
+    GANG__TRY(gang__rename_old_keys(r, at, GANG__OBJECT_RESERVATION));
     GANG__TRY(gang__json_object(at, reserve_keys, GANG__COUNT(reserve_keys)));
     GANG__TRY(gang__json_need(at, "name", &member));
     GANG__TRY(gang__read_name(r, &member, &out->name));

@@ -5,16 +5,18 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const char *const task_keys[] = {
-    "name",        "count",         "min",           "cpu",
-    "mem_mib",     "mem_bytes",     "gpu",           "gpu_devices",
-    "gpu_mem_mib", "gpu_mem_bytes", "gpu_models",    "selector",
-    "where",       "partition",     "same",          "prefer",
-    "group",       "protected",     "order",         "amounts",
-    "numa",        "near_nic",      "profile",       "models_ranked",
-    "slice",       "slice_same",    "slice_prefer",  "spread",
-    "max_skew",    "spread_wish",   "most_per_node", "most_per_domain",
-    "most_level",  "role",          "after"};
+static const char *const task_keys[] = {"name",          "count",          "min",
+                                        "cpu",           "mem_mib",        "mem_bytes",
+                                        "gpu",           "gpu_devices",    "gpu_mem_mib",
+                                        "gpu_mem_bytes", "gpu_models",     "selector",
+                                        "where",         "partition",      "same",
+                                        "prefer",        "group",          "protected",
+                                        "order",         "amounts",        "numa",
+                                        "near_nic",      "profile",        "models_ranked",
+                                        "subgroup_size", "subgroup_same",  "subgroup_prefer",
+                                        "spread",        "max_skew",       "spread_soft",
+                                        "max_per_node",  "max_per_domain", "domain_level",
+                                        "role",          "after"};
 
 static const char *const group_keys[] = {"name", "parent", "min", "same", "prefer"};
 
@@ -118,9 +120,9 @@ static gang_result order_sets(const struct gang__json *at, struct sets *sets, si
 }
 
 static gang_result fill_set(struct gang__reader *r, const struct gang__json *at,
-                            const struct sets *sets, size_t index, struct gang_set_spec *set)
+                            const struct sets *sets, size_t index, struct gang_group_set_spec *set)
 {
-    *set = (struct gang_set_spec)GANG_SET_SPEC_INIT;
+    *set = (struct gang_group_set_spec)GANG_GROUP_SET_SPEC_INIT;
     GANG__TRY(gang__read_name_member(r, at, "name", &set->name));
     GANG__TRY(gang__read_int(at, "min", 0, GANG__MAX_TASKS, &set->min));
     GANG__TRY(gang__read_level(r, at, "same", GANG__LEVELS_ALL, &set->same));
@@ -134,7 +136,7 @@ static gang_result read_sets(struct gang__reader *r, const struct gang__json *jo
                              struct sets *sets, struct gang_request_spec *request)
 {
     struct gang__json at;
-    struct gang_set_spec *list;
+    struct gang_group_set_spec *list;
     *sets = (struct sets){0};
     if (!gang__json_get(job, "groups", &at))
         return GANG_OK;
@@ -164,8 +166,8 @@ static gang_result read_sets(struct gang__reader *r, const struct gang__json *jo
         sets->has_min[index] = json_object_get(element.value, "min") != NULL ||
                                (parent != SIZE_MAX && sets->has_min[parent]);
     }
-    request->sets = list;
-    request->set_count = sets->count;
+    request->group_sets = list;
+    request->group_set_count = sets->count;
     return GANG_OK;
 }
 
@@ -176,13 +178,13 @@ static gang_result check_sets(const struct gang__json *job, struct sets *sets,
     struct gang__json groups;
     gang__json_get(job, "groups", &groups);
     for (size_t place = sets->count; place-- > 0;) { /* children before parents */
-        int32_t parent = request->sets[place].parent;
+        int32_t parent = request->group_sets[place].parent;
         if (parent >= 0)
             sets->tasks[parent] += sets->tasks[place];
     }
     for (size_t i = 0; i < sets->count; i++) {
         size_t place = sets->place[i];
-        if (request->sets[place].min <= sets->tasks[place])
+        if (request->group_sets[place].min <= sets->tasks[place])
             continue;
         struct gang__json element = gang__json_element(&groups, i);
         struct gang__json at;
@@ -247,8 +249,8 @@ static gang_result read_count(const struct gang__json *object, bool job_has_min,
     if (gang__json_get(object, "group", &at)) {
         size_t index = 0;
         GANG__TRY(read_set_reference(sets, &at, &index));
-        group->set = (int32_t)sets->place[index];
-        sets->tasks[group->set] += group->count;
+        group->group_set = (int32_t)sets->place[index];
+        sets->tasks[group->group_set] += group->count;
         has_min = has_min || sets->has_min[index];
     }
     group->min = has_min ? 0 : group->count;
@@ -265,6 +267,7 @@ static gang_result read_group(struct gang__reader *r, const struct gang__json *a
 {
     struct gang__json member;
     *group = (struct gang_group_spec)GANG_GROUP_SPEC_INIT;
+    GANG__TRY(gang__rename_old_keys(r, at, GANG__OBJECT_TASK));
     GANG__TRY(gang__json_object(at, task_keys, GANG__COUNT(task_keys)));
     GANG__TRY(gang__read_name_member(r, at, "name", &group->name));
     GANG__TRY(read_count(at, job_has_min, sets, group));
@@ -286,6 +289,7 @@ gang_result gang__read_group(struct gang__reader *r, const struct gang__json *at
 {
     static const char *const of_jobs[] = {"group", "protected", "order", "role", "after", "min"};
     struct gang__json member;
+    GANG__TRY(gang__rename_old_keys(r, at, GANG__OBJECT_TASK));
     GANG__TRY(gang__json_object(at, task_keys, GANG__COUNT(task_keys)));
     for (size_t i = 0; i < GANG__COUNT(of_jobs); i++)
         if (gang__json_get(at, of_jobs[i], &member))

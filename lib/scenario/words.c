@@ -19,14 +19,14 @@ const struct gang__words gang__op_words = GANG__WORDS(op_list, GANG_LABEL_IN);
 static const char *const numa_list[] = {"prefer", "none", "strict"};
 const struct gang__words gang__numa_words = GANG__WORDS(numa_list, GANG_NUMA_PREFER);
 
-static const char *const scarce_list[] = {"prefer", "off", "strict"};
-const struct gang__words gang__scarce_words = GANG__WORDS(scarce_list, GANG_SCARCE_PREFER);
+static const char *const scarce_list[] = {"avoid", "allow", "exclude"};
+const struct gang__words gang__gpu_nodes_words = GANG__WORDS(scarce_list, GANG_GPU_NODES_AVOID);
 
 static const char *const mode_list[] = {"shared", "exclusive", "lending"};
 const struct gang__words gang__mode_words = GANG__WORDS(mode_list, GANG_PARTITION_SHARED);
 
 static const char *const within_list[] = {"never", "lower", "lower-or-newer"};
-const struct gang__words gang__within_words = GANG__WORDS(within_list, GANG_DISPLACE_NEVER);
+const struct gang__words gang__within_words = GANG__WORDS(within_list, GANG_PREEMPT_NEVER);
 
 static const char *const when_list[] = {"start", "end", "success"};
 const struct gang__words gang__when_words = GANG__WORDS(when_list, GANG_AFTER_START);
@@ -45,5 +45,4 @@ const struct gang__words gang__place_policy_words = {gang__policy_words, GANG_PO
                                                      GANG_POLICY_DEFAULT};
 
 const char *const gang__reclaim_words[3] = {"never", "lower", "any"};
-const int32_t gang__reclaim_numbers[3] = {GANG_DISPLACE_NEVER, GANG_DISPLACE_LOWER,
-                                          GANG_DISPLACE_ANY};
+const int32_t gang__reclaim_numbers[3] = {GANG_PREEMPT_NEVER, GANG_PREEMPT_LOWER, GANG_PREEMPT_ANY};

@@ -24,9 +24,9 @@ extern const struct gang__words gang__link_words;         /* GANG_LINK_NVLINK ..
 extern const struct gang__words gang__state_words;        /* GANG_NODE_UP ... */
 extern const struct gang__words gang__op_words;           /* GANG_LABEL_IN ... */
 extern const struct gang__words gang__numa_words;         /* GANG_NUMA_PREFER ... */
-extern const struct gang__words gang__scarce_words;       /* GANG_SCARCE_PREFER ... */
+extern const struct gang__words gang__gpu_nodes_words;    /* GANG_GPU_NODES_AVOID ... */
 extern const struct gang__words gang__mode_words;         /* GANG_PARTITION_SHARED ... */
-extern const struct gang__words gang__within_words;       /* GANG_DISPLACE_NEVER ... */
+extern const struct gang__words gang__within_words;       /* GANG_PREEMPT_NEVER ... */
 extern const struct gang__words gang__when_words;         /* GANG_AFTER_START ... */
 extern const struct gang__words gang__role_words;         /* GANG_ROLE_MEMBER ... */
 extern const struct gang__words gang__match_words;        /* GANG_MATCH_ALL ... */

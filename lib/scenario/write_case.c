@@ -201,7 +201,7 @@ static gang_result check_tree(const struct gang_mem *mem, json_t *tree,
     struct gang__arena arena = {mem, NULL};
     struct gang_scenario copy;
     struct gang__scenario_path where = {""};
-    gang_result result = gang__read_case(&arena, &at, &copy);
+    gang_result result = gang__read_case(&arena, &at, NULL, &copy);
     if (result == GANG_ENOMEM)
         gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     else if (result != GANG_OK)

@@ -31,24 +31,24 @@ static void write_places(struct gang__writer *w, json_t *object, const struct ga
 static void write_peers(struct gang__writer *w, json_t *object,
                         const struct gang_request_spec *request)
 {
-    if (request->peer_count == 0)
+    if (request->affinity_count == 0)
         return;
     json_t *list = json_array();
-    for (size_t i = 0; i < request->peer_count; i++) {
-        struct gang_peer_rule peer;
-        if (!gang__write_loaded(w,
-                                GANG__LOAD_BY(peer, wish, request->peers, i, request->peer_size)))
+    for (size_t i = 0; i < request->affinity_count; i++) {
+        struct gang_affinity_rule peer;
+        if (!gang__write_loaded(
+                w, GANG__LOAD_BY(peer, soft, request->affinity, i, request->affinity_size)))
             break;
         json_t *item = json_object();
         gang__write_text(w, item, "key", peer.key);
         if (peer.value)
             gang__write_text(w, item, "value", peer.value);
         gang__write_given(w, item, "level", peer.level);
-        gang__write_flag(w, item, "near", peer.near);
-        gang__write_flag(w, item, "wish", peer.wish);
+        gang__write_flag(w, item, "colocate", peer.colocate);
+        gang__write_flag(w, item, "soft", peer.soft);
         gang__json_push(&w->maker, list, item);
     }
-    gang__write_value(w, object, "peers", list);
+    gang__write_value(w, object, "affinity", list);
 }
 
 /* Of the job as a whole, as far as it is not the default. */
@@ -59,8 +59,8 @@ static void write_job_demands(struct gang__writer *w, json_t *object,
     gang__write_given(w, object, "prefer", request->prefer);
     if (request->policy != GANG_POLICY_DEFAULT) /* that of the host has a function */
         gang__write_word(w, object, "policy", &gang__place_policy_words, request->policy);
-    if (request->scarce != GANG_SCARCE_PREFER)
-        gang__write_word(w, object, "scarce", &gang__scarce_words, request->scarce);
+    if (request->gpu_nodes != GANG_GPU_NODES_AVOID)
+        gang__write_word(w, object, "gpu_nodes", &gang__gpu_nodes_words, request->gpu_nodes);
     gang__write_flag(w, object, "exclusive", request->exclusive);
     if (request->label_count > 0)
         gang__write_labels(w, object, "labels", request->labels, request->label_count);

@@ -42,8 +42,8 @@ static void write_slice(struct gang__writer *w, json_t *item, const struct gang_
     else if (gpu->state != GANG_GPU_OK)
         gang__json_note(&w->maker, GANG_EINVAL);
     gang__write_nonempty(w, item, "parent", gpu->parent);
-    if (gpu->slice)
-        gang__write_int(w, item, "slice", gpu->slice);
+    if (gpu->mig_index)
+        gang__write_int(w, item, "mig_index", gpu->mig_index);
 }
 
 static void write_profiles(struct gang__writer *w, json_t *object,
@@ -116,7 +116,7 @@ static void write_links(struct gang__writer *w, json_t *object, const struct gan
         json_t *item = json_object();
         gang__write_int(w, item, "a", link.a);
         gang__write_int(w, item, "b", link.b);
-        gang__write_word(w, item, "kind", &gang__link_words, link.kind);
+        gang__write_word(w, item, "type", &gang__link_words, link.type);
         if (link.hops)
             gang__write_int(w, item, "hops", link.hops);
         if (link.bandwidth_mbps)
@@ -129,19 +129,19 @@ static void write_links(struct gang__writer *w, json_t *object, const struct gan
 static void write_near(struct gang__writer *w, json_t *object, const struct gang_node_spec *node)
 {
     size_t count = node->gpu_count;
-    if (!node->gpu_near || count == 0 || count > GANG_MAX_GPUS)
+    if (!node->gpu_locality || count == 0 || count > GANG_MAX_GPUS)
         return; /* more GPUs than that are refused when they are read back */
     json_t *list = json_array();
     for (size_t i = 0; i < count; i++) {
         char row[GANG_MAX_GPUS + 1];
         for (size_t j = 0; j < count; j++) {
-            uint8_t near = node->gpu_near[i * count + j];
+            uint8_t near = node->gpu_locality[i * count + j];
             row[j] = near <= 9 ? (char)('0' + near) : '?';
         }
         row[count] = '\0';
         gang__json_push(&w->maker, list, gang__json_new_text(&w->maker, row));
     }
-    gang__write_value(w, object, "near", list);
+    gang__write_value(w, object, "gpu_locality", list);
 }
 
 static void write_numas(struct gang__writer *w, json_t *object, const struct gang_node_spec *node)

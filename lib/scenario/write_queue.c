@@ -46,10 +46,11 @@ static void write_quota(struct gang__writer *w, json_t *map, const struct gang_q
     }
     if (quota->partition)
         kind = key;
-    if (quota->part || quota->by_weight) {
+    if (quota->fraction || quota->by_weight) {
         value = json_object();
-        if (quota->part)
-            gang__write_value(w, value, "part", gang__json_new_scaled(quota->part, GANG_WHOLE));
+        if (quota->fraction)
+            gang__write_value(w, value, "fraction",
+                              gang__json_new_scaled(quota->fraction, GANG_WHOLE));
         if (quota->by_weight)
             gang__write_int(w, value, "weight", quota->by_weight);
     } else {
@@ -126,12 +127,12 @@ static void write_displace(struct gang__writer *w, json_t *object,
                            const struct gang_queue_spec *queue)
 {
     const char *found = NULL; /* a number without a word is noted */
-    if (queue->within != GANG_DISPLACE_DEFAULT)
+    if (queue->within != GANG_PREEMPT_DEFAULT)
         gang__write_word(w, object, "within", &gang__within_words, queue->within);
     for (size_t i = 0; i < GANG__COUNT(gang__reclaim_numbers); i++)
         if (queue->reclaim == gang__reclaim_numbers[i])
             found = gang__reclaim_words[i];
-    if (queue->reclaim != GANG_DISPLACE_DEFAULT)
+    if (queue->reclaim != GANG_PREEMPT_DEFAULT)
         gang__write_text(w, object, "reclaim", found);
 }
 

@@ -5,16 +5,17 @@
 #include <string.h>
 
 static bool load_set(const struct gang_request_spec *request, int32_t index,
-                     struct gang_set_spec *set)
+                     struct gang_group_set_spec *set)
 {
-    return index >= 0 && (size_t)index < request->set_count &&
-           GANG__LOAD_BY(*set, prefer, request->sets, (size_t)index, request->set_size) == GANG_OK;
+    return index >= 0 && (size_t)index < request->group_set_count &&
+           GANG__LOAD_BY(*set, prefer, request->group_sets, (size_t)index,
+                         request->group_set_size) == GANG_OK;
 }
 
 /* Is there a `min` in the set or in one around it? Parents have smaller indices. */
 static bool set_has_min(const struct gang_request_spec *request, int32_t index)
 {
-    struct gang_set_spec set;
+    struct gang_group_set_spec set;
     while (load_set(request, index, &set)) {
         if (set.min != 0)
             return true;
@@ -29,7 +30,7 @@ static bool set_has_min(const struct gang_request_spec *request, int32_t index)
 static void write_set_reference(struct gang__writer *w, json_t *object, const char *key,
                                 const struct gang_request_spec *request, int32_t index)
 {
-    struct gang_set_spec set;
+    struct gang_group_set_spec set;
     if (!load_set(request, index, &set))
         gang__json_note(&w->maker, GANG_EINVAL);
     else if (set.name)
@@ -41,12 +42,13 @@ static void write_set_reference(struct gang__writer *w, json_t *object, const ch
 void gang__write_sets(struct gang__writer *w, json_t *object,
                       const struct gang_request_spec *request)
 {
-    if (request->set_count == 0)
+    if (request->group_set_count == 0)
         return;
     json_t *list = json_array();
-    for (size_t i = 0; i < request->set_count; i++) {
-        struct gang_set_spec set;
-        if (!gang__write_loaded(w, GANG__LOAD_BY(set, prefer, request->sets, i, request->set_size)))
+    for (size_t i = 0; i < request->group_set_count; i++) {
+        struct gang_group_set_spec set;
+        if (!gang__write_loaded(
+                w, GANG__LOAD_BY(set, prefer, request->group_sets, i, request->group_set_size)))
             break;
         json_t *item = json_object();
         if (set.name)
@@ -145,15 +147,15 @@ static void write_demands(struct gang__writer *w, json_t *object,
     gang__write_given(w, object, "profile", group->profile);
     gang__write_given(w, object, "same", group->same);
     gang__write_given(w, object, "prefer", group->prefer);
-    gang__write_nonzero(w, object, "slice", group->slice);
-    gang__write_given(w, object, "slice_same", group->slice_same);
-    gang__write_given(w, object, "slice_prefer", group->slice_prefer);
+    gang__write_nonzero(w, object, "subgroup_size", group->subgroup_size);
+    gang__write_given(w, object, "subgroup_same", group->subgroup_same);
+    gang__write_given(w, object, "subgroup_prefer", group->subgroup_prefer);
     gang__write_given(w, object, "spread", group->spread);
     gang__write_nonzero(w, object, "max_skew", group->max_skew);
-    gang__write_flag(w, object, "spread_wish", group->spread_wish);
-    gang__write_nonzero(w, object, "most_per_node", group->most_per_node);
-    gang__write_nonzero(w, object, "most_per_domain", group->most_per_domain);
-    gang__write_given(w, object, "most_level", group->most_level);
+    gang__write_flag(w, object, "spread_soft", group->spread_soft);
+    gang__write_nonzero(w, object, "max_per_node", group->max_per_node);
+    gang__write_nonzero(w, object, "max_per_domain", group->max_per_domain);
+    gang__write_given(w, object, "domain_level", group->domain_level);
 }
 
 json_t *gang__make_group(struct gang__writer *w, const struct gang_request_spec *request,
@@ -163,7 +165,7 @@ json_t *gang__make_group(struct gang__writer *w, const struct gang_request_spec 
     if (group->name)
         gang__write_text(w, object, "name", group->name);
     gang__write_int(w, object, "count", group->count);
-    bool has_min = request->min != 0 || set_has_min(request, group->set);
+    bool has_min = request->min != 0 || set_has_min(request, group->group_set);
     if (group->min != (has_min ? 0 : group->count))
         gang__write_int(w, object, "min", group->min);
     gang__write_value(w, object, "cpu", gang__json_new_milli(group->cpu_milli));
@@ -176,8 +178,8 @@ json_t *gang__make_group(struct gang__writer *w, const struct gang_request_spec 
                             group->amount_count - (w->max_tasks ? 1 : 0));
     write_rules(w, object, group);
     write_demands(w, object, group);
-    if (group->set != -1)
-        write_set_reference(w, object, "group", request, group->set);
+    if (group->group_set != -1)
+        write_set_reference(w, object, "group", request, group->group_set);
     return object;
 }
 

@@ -46,7 +46,7 @@ static gang_result check_opts(const struct gang_sim_opts *o, struct gang_error *
     return GANG_OK;
 }
 
-static gang_result take_opts(gang_sim *sim, const struct gang_sim_opts *opts,
+static gang_result read_opts(gang_sim *sim, const struct gang_sim_opts *opts,
                              const struct gang_sim_ops *ops, struct gang_error *error)
 {
     const struct gang_sim_opts defaults = GANG_SIM_OPTS_INIT;
@@ -87,7 +87,7 @@ static gang_result set_queues(gang_sim *sim, struct gang_error *error)
             gang__error(error, r, "queues", "gang_queue_spec of another size");
         if (o->policy != GANG_SIM_POLICY_QUEUES || sim->ops.score) {
             q[i].order = GANG_ORDER_PRIORITY;
-            q[i].within = GANG_DISPLACE_NEVER; /* a score orders; who is to go, selection says */
+            q[i].within = GANG_PREEMPT_NEVER; /* a score orders; who is to go, selection says */
         }
         if (o->no_limits)
             q[i].overrun = GANG_OVERRUN_ASK;
@@ -148,7 +148,7 @@ gang_result gang_sim_new(gang_cluster *cluster, const struct gang_sim_opts *opts
     s->user = user;
     s->first_submit_ns = s->decide_ns = INT64_MAX;
     s->last_submit_ns = s->last_end_ns = INT64_MIN;
-    r = take_opts(s, opts, ops, error);
+    r = read_opts(s, opts, ops, error);
     s->now_ns = s->opts.start_ns;
     if (r == GANG_OK)
         r = open_sim(s, error);
@@ -185,8 +185,8 @@ void gang_sim_free(gang_sim *sim)
                             sim->heap,         sim->node,      sim->by_queue,   sim->by_model,
                             sim->at_submit,    sim->user_jobs, sim->allocation, sim->sample,
                             sim->scratch.list, sim->view,      sim->score,      sim->by_score,
-                            sim->brief,        sim->past,      sim->ended,      sim->closed,
-                            sim->open,         sim->quiet};
+                            sim->brief,        sim->result,    sim->ended,      sim->closed,
+                            sim->open,         sim->unchanged};
     for (size_t i = 0; i < sizeof(blocks) / sizeof(blocks[0]); i++)
         gang__release(&sim->mem, blocks[i]);
     struct gang_mem mem = sim->mem;
@@ -195,7 +195,7 @@ void gang_sim_free(gang_sim *sim)
 
 /* ---- events from outside --------------------------------------------------------------------- */
 
-gang_result gang_sim_node_at(gang_sim *sim, int64_t at_ns, gang_node_id node, int32_t state)
+gang_result gang_sim_set_node_state(gang_sim *sim, int64_t at_ns, gang_node_id node, int32_t state)
 {
     if (!sim || state < GANG_NODE_UP || state > GANG_NODE_DOWN)
         return GANG_EINVAL;
@@ -209,7 +209,7 @@ gang_result gang_sim_node_at(gang_sim *sim, int64_t at_ns, gang_node_id node, in
         return GANG_ESTALE;
     struct gang__sim_entry e = {at_ns > sim->now_ns ? at_ns : sim->now_ns, (uint64_t)index,
                                 GANG__SIM_NODE_SET, (uint32_t)state, (uint64_t)index};
-    return gang__sim_put(sim, e) ? GANG_OK : GANG_ENOMEM;
+    return gang__sim_event_add(sim, e) ? GANG_OK : GANG_ENOMEM;
 }
 
 /* ---- what it tells --------------------------------------------------------------------------- */
@@ -229,7 +229,7 @@ gang_result gang_sim_get_info(const gang_sim *sim, struct gang_sim_info *info)
     if (!sim || !info)
         return GANG_EINVAL;
     struct gang_sim_info i = {.size = info->size,
-                              .why = sim->why,
+                              .stop_reason = sim->why,
                               .now_ns = gang__sim_now(sim),
                               .events = sim->events,
                               .runs = sim->runs,
@@ -246,7 +246,7 @@ void gang__sim_count_now(const gang_sim *sim, struct gang__sim_job *j)
 {
     int64_t ns = gang__sim_since(sim, j);
     if (ns > 0)
-        gang__sim_book(j, ns);
+        gang__sim_count_time(j, ns);
 }
 
 gang_result gang_sim_get_job(const gang_sim *sim, size_t index, struct gang_sim_job *job)
@@ -260,10 +260,10 @@ gang_result gang_sim_get_job(const gang_sim *sim, size_t index, struct gang_sim_
     if (r != GANG_OK)
         return r;
     gang__sim_count_now(sim, &j);
-    char room[24];
+    char number[24];
     struct gang_sim_job o = {.size = job->size, .index = index};
-    o.name = gang__sim_name(sim, index, room);
-    if (o.name == room)
+    o.name = gang__sim_name(sim, index, number);
+    if (o.name == number)
         o.name = ""; /* see gang_sim_job.name */
     o.user = j.user >= 0 ? sim->users.list[j.user]->text : "";
     o.queue = j.queue >= 0 ? sim->queues.list[j.queue]->text : "";
@@ -362,7 +362,7 @@ gang_result gang_sim_get_allocation(const gang_sim *sim, size_t row,
     if (a.size == 0)
         return GANG_ESTALE; /* it was written, and its row is free */
     a.size = allocation->size;
-    return gang__struct_out(allocation, a.size, offsetof(struct gang_sim_allocation, part), &a,
+    return gang__struct_out(allocation, a.size, offsetof(struct gang_sim_allocation, gang), &a,
                             sizeof(a));
 }
 

@@ -13,7 +13,7 @@ enum { INDEX, SUBMIT, RUN, LIMIT, LEFT, SERVED, GPU, CPU, TASKS, QUEUE, RUNNING,
 
 static int64_t *column(const gang_sim *sim, int which)
 {
-    return sim->view + (size_t)which * sim->view_room;
+    return sim->view + (size_t)which * sim->view_cap;
 }
 
 /* ---- the list -------------------------------------------------------------------------------- */
@@ -62,9 +62,9 @@ static void close_row(gang_sim *sim, size_t index)
     }
     for (int k = 0; k < COLUMNS; k++)
         memmove(column(sim, k) + row, column(sim, k) + row + 1, behind * sizeof(int64_t));
-    double *told = sim->score + sim->view_room;
-    memmove(told + row, told + row + 1, behind * sizeof(*told));
-    memmove(sim->quiet + row, sim->quiet + row + 1, behind * sizeof(*sim->quiet));
+    double *sent = sim->score + sim->view_cap;
+    memmove(sent + row, sent + row + 1, behind * sizeof(*sent));
+    memmove(sim->unchanged + row, sim->unchanged + row + 1, behind * sizeof(*sim->unchanged));
     sim->viewed--;
 }
 
@@ -81,7 +81,7 @@ void gang__sim_activate(gang_sim *sim, size_t index)
     sim->active[at] = (uint32_t)index;
     j->active = (uint32_t)at + 1;
     sim->users_at_work += sim->user_jobs[j->user]++ == 0;
-    j->users_then = sim->users_at_work;
+    j->users_at_submit = sim->users_at_work;
 }
 
 void gang__sim_deactivate(gang_sim *sim, size_t index)
@@ -104,47 +104,47 @@ void gang__sim_deactivate(gang_sim *sim, size_t index)
     sim->users_at_work -= --sim->user_jobs[j->user] == 0;
 }
 
-void gang__sim_stir(gang_sim *sim, size_t index)
+void gang__sim_view_changed(gang_sim *sim, size_t index)
 {
     size_t row = sim->viewed ? row_of(sim, index) : 0;
     if (row < sim->viewed)
-        sim->quiet[row] = false;
+        sim->unchanged[row] = false;
 }
 
 /* ---- columns --------------------------------------------------------------------------------- */
 
-static bool make_room(gang_sim *sim)
+static bool grow_view(gang_sim *sim)
 {
-    size_t n = sim->actives, room = sim->view_room;
-    if (n <= room)
+    size_t n = sim->actives, cap = sim->view_cap;
+    if (n <= cap)
         return true;
-    room = n + n / 2;
-    int64_t *view = gang__zalloc(&sim->mem, room * COLUMNS, sizeof(*view));
-    double *score = gang__zalloc(&sim->mem, room * 2, sizeof(*score));
-    uint32_t *by = gang__zalloc(&sim->mem, room * 2, sizeof(*by));
-    bool *quiet = gang__zalloc(&sim->mem, room, sizeof(*quiet));
-    if (!view || !score || !by || !quiet) {
+    cap = n + n / 2;
+    int64_t *view = gang__zalloc(&sim->mem, cap * COLUMNS, sizeof(*view));
+    double *score = gang__zalloc(&sim->mem, cap * 2, sizeof(*score));
+    uint32_t *by = gang__zalloc(&sim->mem, cap * 2, sizeof(*by));
+    bool *unchanged = gang__zalloc(&sim->mem, cap, sizeof(*unchanged));
+    if (!view || !score || !by || !unchanged) {
         gang__release(&sim->mem, view);
         gang__release(&sim->mem, score);
         gang__release(&sim->mem, by);
-        gang__release(&sim->mem, quiet);
+        gang__release(&sim->mem, unchanged);
         return false;
     }
     gang__release(&sim->mem, sim->view);
     gang__release(&sim->mem, sim->score);
     gang__release(&sim->mem, sim->by_score);
-    gang__release(&sim->mem, sim->quiet);
+    gang__release(&sim->mem, sim->unchanged);
     sim->view = view;
     sim->score = score;
     sim->by_score = by;
-    sim->quiet = quiet;
-    sim->view_room = room;
+    sim->unchanged = unchanged;
+    sim->view_cap = cap;
     sim->viewed = 0;
     return true;
 }
 
 /* Of one that stands in another row now: what stays as it is while it is there. */
-static void put_fixed(gang_sim *sim, size_t row, const struct gang__sim_job *j)
+static void set_fixed(gang_sim *sim, size_t row, const struct gang__sim_job *j)
 {
     column(sim, INDEX)[row] = j->index;
     column(sim, SUBMIT)[row] = j->submit_ns;
@@ -155,30 +155,30 @@ static void put_fixed(gang_sim *sim, size_t row, const struct gang__sim_job *j)
     column(sim, TASKS)[row] = j->tasks;
     column(sim, QUEUE)[row] = j->queue;
     column(sim, USER)[row] = j->user;
-    sim->score[sim->view_room + row] = (double)NAN; /* it was told as none yet */
+    sim->score[sim->view_cap + row] = (double)NAN; /* it was told as none yet */
 }
 
-static void put_rest(gang_sim *sim, size_t row, const struct gang__sim_job *j)
+static void set_rest(gang_sim *sim, size_t row, const struct gang__sim_job *j)
 {
     column(sim, LEFT)[row] = j->work.left_ns;
     column(sim, SERVED)[row] = j->ran_ns;
     column(sim, RUNNING)[row] = j->state == GANG_JOB_RUNNING;
     if (j->stages) {
-        column(sim, GPU)[row] = gang__sim_stages_want(j->stages, true);
-        column(sim, CPU)[row] = gang__sim_stages_want(j->stages, false);
+        column(sim, GPU)[row] = gang__sim_stages_demand(j->stages, true);
+        column(sim, CPU)[row] = gang__sim_stages_demand(j->stages, false);
     }
-    sim->quiet[row] = j->state == GANG_JOB_PENDING && !j->stages;
+    sim->unchanged[row] = j->state == GANG_JOB_PENDING && !j->stages;
 }
 
-bool gang__sim_look(gang_sim *sim, struct gang_sim_view *v)
+bool gang__sim_view_fill(gang_sim *sim, struct gang_sim_view *v)
 {
     size_t n = 0;
-    if (!make_room(sim))
+    if (!grow_view(sim))
         return false;
     const int64_t *index = column(sim, INDEX);
     for (size_t i = 0; i < sim->actives; i++) {
         bool same = n < sim->viewed && index[n] == sim->active[i];
-        if (same && sim->quiet[n]) {
+        if (same && sim->unchanged[n]) {
             n++;
             continue;
         }
@@ -190,8 +190,8 @@ bool gang__sim_look(gang_sim *sim, struct gang_sim_view *v)
         if (j->state != GANG_JOB_PENDING)
             gang__sim_progress(sim, j);
         if (!same)
-            put_fixed(sim, n, j);
-        put_rest(sim, n, j);
+            set_fixed(sim, n, j);
+        set_rest(sim, n, j);
         n++;
     }
     sim->viewed = n;

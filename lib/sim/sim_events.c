@@ -10,9 +10,9 @@ static bool is_before(const struct gang__sim_entry *a, const struct gang__sim_en
     return a->class != b->class ? a->class < b->class : a->key < b->key;
 }
 
-bool gang__sim_put(gang_sim *sim, struct gang__sim_entry e)
+bool gang__sim_event_add(gang_sim *sim, struct gang__sim_entry e)
 {
-    if (!gang__grow(&sim->mem, (void **)&sim->heap, &sim->heap_room, sim->heaped + 1,
+    if (!gang__grow(&sim->mem, (void **)&sim->heap, &sim->heap_cap, sim->heaped + 1,
                     sizeof(*sim->heap)))
         return false;
     size_t at = sim->heaped++;
@@ -23,7 +23,7 @@ bool gang__sim_put(gang_sim *sim, struct gang__sim_entry e)
     return true;
 }
 
-struct gang__sim_entry gang__sim_take(gang_sim *sim)
+struct gang__sim_entry gang__sim_event_pop(gang_sim *sim)
 {
     struct gang__sim_entry first = sim->heap[0], last = sim->heap[--sim->heaped];
     size_t at = 0, below;
@@ -44,15 +44,15 @@ static bool counts(const gang_sim *sim, const struct gang__sim_entry *e)
 {
     if (e->class > GANG__SIM_TASK_FAIL)
         return true;
-    if (sim->brief[(uint32_t)e->who].slot == GANG__SIM_GONE_ROW)
+    if (sim->brief[(uint32_t)e->target].slot == GANG__SIM_ROW_FREED)
         return false;
-    const struct gang__sim_job *j = gang__sim_at(sim, (uint32_t)e->who);
+    const struct gang__sim_job *j = gang__sim_at(sim, (uint32_t)e->target);
     return j->stage == GANG__SIM_KNOWN && j->epoch == e->epoch;
 }
 
-int64_t gang__sim_first(gang_sim *sim)
+int64_t gang__sim_event_time(gang_sim *sim)
 {
     while (sim->heaped && !counts(sim, &sim->heap[0]))
-        gang__sim_take(sim);
+        gang__sim_event_pop(sim);
     return sim->heaped ? sim->heap[0].at_ns : INT64_MAX;
 }

@@ -9,9 +9,9 @@
 
 enum { OF_NODE = 1, OF_TASKS = 2, OF_VICTIM = 3 };
 
-static uint64_t draw(const gang_sim *sim, uint64_t stream, uint64_t who, uint64_t number)
+static uint64_t draw(const gang_sim *sim, uint64_t stream, uint64_t target, uint64_t number)
 {
-    return gang__draw(sim->opts.seed, stream, who + 1, number + 1);
+    return gang__draw(sim->opts.seed, stream, target + 1, number + 1);
 }
 
 /* -ln(u) of 0 < u < 1, by operations that are the same on all machines (the library's logarithm is not): u is
@@ -42,7 +42,7 @@ static bool expect_failure(gang_sim *sim, size_t node)
         return true;
     uint64_t random = draw(sim, OF_NODE, node, n->failures);
     int64_t at = gang__add_sat(sim->now_ns, exponential(random, (double)sim->opts.node_mtbf_ns));
-    if (!gang__sim_put(sim, (struct gang__sim_entry){at, node, GANG__SIM_NODE_FAIL, 0, node}))
+    if (!gang__sim_event_add(sim, (struct gang__sim_entry){at, node, GANG__SIM_NODE_FAIL, 0, node}))
         return false;
     n->failures++;
     return true;
@@ -98,8 +98,8 @@ static gang_result set_state(gang_sim *sim, size_t node, int32_t state, const ch
     }
     gang__sim_node_state(sim, node, state != GANG_NODE_DOWN);
     sim->dirty = true;
-    gang__sim_tell(sim, state == GANG_NODE_DOWN ? GANG_SIM_NODE_DOWN : GANG_SIM_NODE_UP, SIZE_MAX,
-                   n->id, GANG_REASON_NONE, text);
+    gang__sim_report(sim, state == GANG_NODE_DOWN ? GANG_SIM_NODE_DOWN : GANG_SIM_NODE_UP, SIZE_MAX,
+                     n->id, GANG_REASON_NONE, text);
     return GANG_OK;
 }
 
@@ -111,7 +111,8 @@ static gang_result fails(gang_sim *sim, size_t node)
     double mean = sim->opts.node_repair_ns > 0 ? (double)sim->opts.node_repair_ns : 3600e9;
     int64_t at =
         gang__add_sat(sim->now_ns, exponential(draw(sim, OF_NODE, node, n->failures), mean));
-    if (!gang__sim_put(sim, (struct gang__sim_entry){at, node, GANG__SIM_NODE_REPAIR, 0, node}))
+    if (!gang__sim_event_add(sim,
+                             (struct gang__sim_entry){at, node, GANG__SIM_NODE_REPAIR, 0, node}))
         return GANG_ENOMEM;
     n->failures++;
     return set_state(sim, node, GANG_NODE_DOWN, "the node failed");
@@ -119,14 +120,14 @@ static gang_result fails(gang_sim *sim, size_t node)
 
 gang_result gang__sim_node_event(gang_sim *sim, const struct gang__sim_entry *e)
 {
-    size_t node = (size_t)e->who;
+    size_t node = (size_t)e->target;
     if (e->class == GANG__SIM_NODE_FAIL)
         return fails(sim, node);
     if (sim->node[node].lost_in ==
         (uint64_t)sim->runs + 1) { /* it is down first, for the scheduler, too */
         struct gang__sim_entry later = *e;
         later.at_ns = gang__add_sat(sim->now_ns, sim->opts.pass_ns > 0 ? sim->opts.pass_ns : 1);
-        return gang__sim_put(sim, later) ? GANG_OK : GANG_ENOMEM;
+        return gang__sim_event_add(sim, later) ? GANG_OK : GANG_ENOMEM;
     }
     if (e->class == GANG__SIM_NODE_SET)
         return set_state(sim, node, (int32_t)e->epoch, "the state of the node was changed");
@@ -137,14 +138,14 @@ gang_result gang__sim_node_event(gang_sim *sim, const struct gang__sim_entry *e)
 
 /* ---- tasks ----------------------------------------------------------------------------------- */
 
-int64_t gang__sim_task_failure(gang_sim *sim, size_t index, uint32_t part, int64_t has)
+int64_t gang__sim_task_failure(gang_sim *sim, size_t index, uint32_t part, int64_t held_tasks)
 {
-    if (sim->opts.task_mtbf_ns <= 0 || has <= 0)
+    if (sim->opts.task_mtbf_ns <= 0 || held_tasks <= 0)
         return INT64_MAX;
-    uint64_t who = index | (uint64_t)part << 32;
-    uint64_t random = draw(sim, OF_TASKS, who, gang__sim_at(sim, index)->epoch);
+    uint64_t target = index | (uint64_t)part << 32;
+    uint64_t random = draw(sim, OF_TASKS, target, gang__sim_at(sim, index)->epoch);
     return gang__add_sat(sim->now_ns,
-                         exponential(random, (double)sim->opts.task_mtbf_ns / (double)has));
+                         exponential(random, (double)sim->opts.task_mtbf_ns / (double)held_tasks));
 }
 
 struct pick {
@@ -162,9 +163,9 @@ gang_result gang__sim_task_fails(gang_sim *sim, size_t index, uint32_t part)
 {
     struct gang__sim_job *j = gang__sim_at(sim, index);
     struct gang__sim_work *w = j->stages ? &j->stages->part[part].work : &j->work;
-    int64_t has = j->stages ? j->stages->part[part].has : j->has;
+    int64_t held_tasks = j->stages ? j->stages->part[part].held_tasks : j->held_tasks;
     gang_alloc_id alloc = gang_job_alloc(sim->sched, j->id, (int32_t)part);
-    struct pick p = {(int64_t)(draw(sim, OF_VICTIM, index, j->epoch) % (uint64_t)has), -1};
+    struct pick p = {(int64_t)(draw(sim, OF_VICTIM, index, j->epoch) % (uint64_t)held_tasks), -1};
     gang_result r = gang_alloc_each(sim->cluster, alloc, pick_task, &p);
     if (r < 0 || p.task < 0)
         return GANG_OK; /* it holds nothing any more */
@@ -174,7 +175,7 @@ gang_result gang__sim_task_fails(gang_sim *sim, size_t index, uint32_t part)
     gang__sim_progress(sim, j);
     gang__sim_rewind(w);
     if (j->stages)
-        gang__sim_hit(sim, index);
+        gang__sim_touch_later(sim, index);
     j->failures++;
     sim->dirty = true;
     gang__sim_touch(sim, index);

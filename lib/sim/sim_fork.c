@@ -9,7 +9,7 @@
 /* ---- functions of the caller ----------------------------------------------------------------- */
 
 /* Queues are in the order of scores, and jobs are held by selection, from the beginning: that is not changed. */
-static gang_result take_ops(gang_sim *sim, const struct gang_sim_ops *was,
+static gang_result read_ops(gang_sim *sim, const struct gang_sim_ops *was,
                             const struct gang_sim_ops *ops, struct gang_error *error)
 {
     const struct gang_sim_ops none = GANG_SIM_OPS_INIT;
@@ -30,7 +30,7 @@ static gang_result take_ops(gang_sim *sim, const struct gang_sim_ops *was,
 /* ---- lists ----------------------------------------------------------------------------------- */
 
 /* What has members of its own is made anew, scratch when it is needed. */
-static void let_go(gang_sim *sim)
+static void detach(gang_sim *sim)
 {
     sim->cluster = NULL;
     sim->worker = NULL;
@@ -46,27 +46,27 @@ static void let_go(gang_sim *sim)
     sim->streams = false;
     sim->ended = NULL;
     sim->closed = NULL;
-    sim->ends = sim->ended_room = sim->closes = sim->closed_room = 0;
+    sim->ends = sim->ended_cap = sim->closes = sim->closed_cap = 0;
     sim->view = NULL;
     sim->score = NULL;
     sim->by_score = NULL;
-    sim->quiet = NULL;
-    sim->view_room = sim->viewed = 0;
+    sim->unchanged = NULL;
+    sim->view_cap = sim->viewed = 0;
 }
 
 /* A list of `count` that has room for `room`; from now on *list is of the fork, or NULL. */
-static bool copy_list(const gang_sim *sim, void **list, size_t *room, size_t count, size_t need,
+static bool copy_list(const gang_sim *sim, void **list, size_t *cap, size_t count, size_t need,
                       size_t element)
 {
     const void *from = *list;
     *list = NULL;
-    *room = 0;
+    *cap = 0;
     if (need == 0)
         return true;
     *list = gang__zalloc(&sim->mem, need, element);
     if (!*list)
         return false;
-    *room = need;
+    *cap = need;
     if (count)
         memcpy(*list, from, count * element);
     return true;
@@ -76,36 +76,36 @@ static bool copy_list(const gang_sim *sim, void **list, size_t *room, size_t cou
  * users are set up to the end of their room; whoever is to come has his place among those at work. */
 static bool copy_lists(gang_sim *to, const gang_sim *from)
 {
-    size_t pasts = from->past_room < from->jobs ? from->past_room : from->jobs;
+    size_t pasts = from->result_cap < from->jobs ? from->result_cap : from->jobs;
     const struct {
         void **list;
-        size_t *room, count, need, element;
+        size_t *cap, count, need, element;
     } all[] = {
-        {(void **)&to->job, &to->job_room, from->rows, from->rows, sizeof(*to->job)},
-        {(void **)&to->active, &to->active_room, from->actives, from->rows, sizeof(*to->active)},
-        {(void **)&to->brief, &to->brief_room, from->jobs, from->jobs, sizeof(*to->brief)},
-        {(void **)&to->past, &to->past_room, from->gone ? pasts : 0, from->gone ? pasts : 0,
-         sizeof(*to->past)},
-        {(void **)&to->open, &to->open_room, from->opens, from->opens, sizeof(*to->open)},
-        {(void **)&to->at_submit, &to->submit_room, from->jobs, from->jobs, sizeof(*to->at_submit)},
-        {(void **)&to->source, &to->source_room, from->sources, from->sources, sizeof(*to->source)},
-        {(void **)&to->order, &to->order_room, from->orders, from->orders, sizeof(*to->order)},
-        {(void **)&to->heap, &to->heap_room, from->heaped, from->heaped, sizeof(*to->heap)},
-        {(void **)&to->node, &to->node_room, from->nodes, from->nodes, sizeof(*to->node)},
-        {(void **)&to->user_jobs, &to->user_room, from->user_room, from->user_room,
+        {(void **)&to->job, &to->job_cap, from->rows, from->rows, sizeof(*to->job)},
+        {(void **)&to->active, &to->active_cap, from->actives, from->rows, sizeof(*to->active)},
+        {(void **)&to->brief, &to->brief_cap, from->jobs, from->jobs, sizeof(*to->brief)},
+        {(void **)&to->result, &to->result_cap, from->stopped ? pasts : 0,
+         from->stopped ? pasts : 0, sizeof(*to->result)},
+        {(void **)&to->open, &to->open_cap, from->opens, from->opens, sizeof(*to->open)},
+        {(void **)&to->at_submit, &to->submit_cap, from->jobs, from->jobs, sizeof(*to->at_submit)},
+        {(void **)&to->source, &to->source_cap, from->sources, from->sources, sizeof(*to->source)},
+        {(void **)&to->order, &to->order_cap, from->orders, from->orders, sizeof(*to->order)},
+        {(void **)&to->heap, &to->heap_cap, from->heaped, from->heaped, sizeof(*to->heap)},
+        {(void **)&to->node, &to->node_cap, from->nodes, from->nodes, sizeof(*to->node)},
+        {(void **)&to->user_jobs, &to->user_cap, from->user_cap, from->user_cap,
          sizeof(*to->user_jobs)},
-        {(void **)&to->by_queue, &to->queue_room, from->queue_room, from->queue_room,
+        {(void **)&to->by_queue, &to->queue_cap, from->queue_cap, from->queue_cap,
          sizeof(*to->by_queue)},
-        {(void **)&to->by_model, &to->model_room, from->model_room, from->model_room,
+        {(void **)&to->by_model, &to->model_cap, from->model_cap, from->model_cap,
          sizeof(*to->by_model)},
-        {(void **)&to->allocation, &to->allocation_room, from->allocations, from->allocations,
+        {(void **)&to->allocation, &to->allocation_cap, from->allocations, from->allocations,
          sizeof(*to->allocation)},
-        {(void **)&to->sample, &to->sample_room, from->samples, from->samples, sizeof(*to->sample)},
+        {(void **)&to->sample, &to->sample_cap, from->samples, from->samples, sizeof(*to->sample)},
     };
     bool ok = true;
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-        ok = copy_list(to, all[i].list, all[i].room, all[i].count, all[i].need, all[i].element) &&
-             ok;
+        ok =
+            copy_list(to, all[i].list, all[i].cap, all[i].count, all[i].need, all[i].element) && ok;
     return ok;
 }
 
@@ -116,9 +116,9 @@ static bool copy_jobs(gang_sim *to, const gang_sim *from)
 {
     for (; to->rows < from->rows; to->rows++) {
         struct gang__sim_job *j = &to->job[to->rows];
-        struct gang__sim_pieces *at = &j->at;
+        struct gang__sim_placements *at = &j->at;
         const struct gang__sim_stages *stages = j->stages;
-        const struct gang__sim_piece *list = at->list;
+        const struct gang__sim_placement *list = at->list;
         at->list = at->count ? gang__alloc(&to->mem, at->count * sizeof(*list)) : NULL;
         j->stages = NULL;
         if (stages && (at->list || !at->count))
@@ -127,11 +127,11 @@ static bool copy_jobs(gang_sim *to, const gang_sim *from)
             gang__release(&to->mem, at->list);
             return false; /* it is not counted */
         }
-        at->room = at->count;
+        at->cap = at->count;
         if (at->count)
             memcpy(at->list, list, at->count * sizeof(*list));
     }
-    to->row_room = to->rows;
+    to->row_cap = to->rows;
     return true;
 }
 
@@ -201,10 +201,10 @@ gang_result gang_sim_fork(gang_sim *sim, const struct gang_sim_ops *ops, void *u
     if (!to)
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     *to = *sim;
-    let_go(to);
+    detach(to);
     to->user = user;
     bool copied = copy_past(to, sim);
-    gang_result r = copied ? take_ops(to, &sim->ops, ops, error)
+    gang_result r = copied ? read_ops(to, &sim->ops, ops, error)
                            : gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     if (r == GANG_OK)
         r = copy_world(to, sim, error);

@@ -9,40 +9,40 @@ static void call(gang_sim *sim, const struct gang_sim_event *e)
         sim->stop = stop;
 }
 
-static void tell(gang_sim *sim, int32_t what, size_t index, uint32_t part, gang_node_id node,
-                 int32_t reason, const char *text)
+/* Completes an event from the row of its job, and reports it. */
+static void report(gang_sim *sim, struct gang_sim_event e)
 {
-    struct gang_sim_event e = {.size = sizeof(e),
-                               .what = what,
-                               .now_ns = sim->now_ns,
-                               .index = index,
-                               .node = node,
-                               .reason = reason,
-                               .part = (int32_t)part,
-                               .text = text};
-    if (index != SIZE_MAX) {
-        const struct gang__sim_job *j = gang__sim_at(sim, index);
+    e.size = sizeof(e);
+    e.now_ns = sim->now_ns;
+    if (e.index != SIZE_MAX) {
+        const struct gang__sim_job *j = gang__sim_at(sim, e.index);
         e.end = j->end;
         e.job = j->id;
-        e.tasks = j->has;
+        e.tasks = j->held_tasks;
         if (j->id != GANG_ID_NONE && j->stage == GANG__SIM_KNOWN)
-            e.alloc = gang_job_alloc(sim->sched, j->id, (int32_t)part);
+            e.alloc = gang_job_alloc(sim->sched, j->id, e.gang);
     }
     call(sim, &e);
 }
 
-void gang__sim_tell(gang_sim *sim, int32_t what, size_t index, gang_node_id node, int32_t reason,
-                    const char *text)
+void gang__sim_report(gang_sim *sim, int32_t what, size_t index, gang_node_id node, int32_t reason,
+                      const char *text)
 {
     if (sim->ops.event)
-        tell(sim, what, index, 0, node, reason, text);
+        report(sim,
+               (struct gang_sim_event){
+                   .what = what, .index = index, .node = node, .reason = reason, .text = text});
 }
 
-void gang__sim_tell_part(gang_sim *sim, int32_t what, size_t index, uint32_t part, int32_t reason,
-                         const char *text)
+void gang__sim_report_gang(gang_sim *sim, int32_t what, size_t index, uint32_t part, int32_t reason,
+                           const char *text)
 {
     if (sim->ops.event)
-        tell(sim, what, index, part, GANG_ID_NONE, reason, text);
+        report(sim, (struct gang_sim_event){.what = what,
+                                            .index = index,
+                                            .reason = reason,
+                                            .gang = (int32_t)part,
+                                            .text = text});
 }
 
 /* ---- states ---------------------------------------------------------------------------------- */
@@ -132,15 +132,15 @@ static int32_t on_state(const struct gang_event *e, void *user)
     struct gang_job_info info = {.size = sizeof(info)};
     if (!plain && gang_job_get(sim->sched, e->job, &info) == GANG_OK) {
         j->preemptions = (uint32_t)info.preemptions;
-        j->has = info.tasks;
+        j->held_tasks = info.tasks;
     }
     change(sim, j, e);
     /* Of parts their own starts and stops are told. */
     bool told = j->stages && (e->state == GANG_JOB_PENDING ||
                               (e->state == GANG_JOB_RUNNING && was != GANG_JOB_SUSPENDED));
     if (e->state != GANG_JOB_STOPPING && !told)
-        gang__sim_tell(sim, event_of(was, e->state), (size_t)e->cookie, GANG_ID_NONE, e->reason,
-                       e->text);
+        gang__sim_report(sim, event_of(was, e->state), (size_t)e->cookie, GANG_ID_NONE, e->reason,
+                         e->text);
     return 0;
 }
 
@@ -150,7 +150,7 @@ static int32_t on_start(const struct gang_event *e, void *user)
 {
     gang_sim *sim = user;
     if (gang__sim_at(sim, e->cookie)->stages)
-        gang__sim_part_starts(sim, (size_t)e->cookie, e);
+        gang__sim_gang_starts(sim, (size_t)e->cookie, e);
     return 0;
 }
 
@@ -160,8 +160,8 @@ static int32_t on_grow(const struct gang_event *e, void *user)
 {
     gang_sim *sim = user;
     gang__sim_touch(sim, (size_t)e->cookie);
-    gang__sim_tell_part(sim, GANG_SIM_GREW, (size_t)e->cookie, (uint32_t)e->part, e->reason,
-                        e->text);
+    gang__sim_report_gang(sim, GANG_SIM_GREW, (size_t)e->cookie, (uint32_t)e->gang, e->reason,
+                          e->text);
     return 0;
 }
 
@@ -170,8 +170,8 @@ static int32_t on_shrink(const struct gang_event *e, void *user)
 {
     gang_sim *sim = user;
     gang__sim_touch(sim, (size_t)e->cookie);
-    gang__sim_tell_part(sim, GANG_SIM_SHRANK, (size_t)e->cookie, (uint32_t)e->part, e->reason,
-                        e->text);
+    gang__sim_report_gang(sim, GANG_SIM_SHRANK, (size_t)e->cookie, (uint32_t)e->gang, e->reason,
+                          e->text);
     return 1;
 }
 
@@ -181,7 +181,7 @@ static int32_t on_preempt(const struct gang_event *e, void *user)
     gang_sim *sim = user;
     struct gang__sim_job *j = gang__sim_at(sim, e->cookie);
     if (j->stages)
-        return gang__sim_part_stops(sim, (size_t)e->cookie, e);
+        return gang__sim_gang_stops(sim, (size_t)e->cookie, e);
     j->work.unsaved = e->deadline_ns - sim->now_ns < sim->opts.stop_ns;
     gang__sim_touch(sim, (size_t)e->cookie);
     return sim->opts.stop_ns == 0;

@@ -41,7 +41,7 @@ int32_t gang__sim_word(gang_sim *sim, struct gang__sim_words *words, const char 
     if (w)
         return w->number;
     if (gang__hash_reserve(&words->table, &sim->mem) != GANG_OK ||
-        !gang__grow(&sim->mem, (void **)&words->list, &words->room, count + 1,
+        !gang__grow(&sim->mem, (void **)&words->list, &words->cap, count + 1,
                     sizeof(struct gang__sim_word *)) ||
         !(w = gang__alloc(&sim->mem, sizeof(*w) + length + 1)))
         return -1;
@@ -92,11 +92,11 @@ static void add_up(struct gang__sim_job *j, const struct gang_request_spec *requ
 static int32_t user_of(gang_sim *sim, const char *name)
 {
     int32_t user = gang__sim_word(sim, &sim->users, name ? name : "");
-    size_t was = sim->user_room;
-    if (user < 0 || !gang__grow(&sim->mem, (void **)&sim->user_jobs, &sim->user_room,
+    size_t was = sim->user_cap;
+    if (user < 0 || !gang__grow(&sim->mem, (void **)&sim->user_jobs, &sim->user_cap,
                                 (size_t)user + 1, sizeof(*sim->user_jobs)))
         return -1;
-    for (size_t i = was; i < sim->user_room; i++)
+    for (size_t i = was; i < sim->user_cap; i++)
         sim->user_jobs[i] = 0;
     return user;
 }
@@ -128,7 +128,7 @@ void gang__sim_row_fill(const gang_sim *sim, struct gang__sim_job *j,
     add_up(j, &request);
 }
 
-static gang_result take_row(gang_sim *sim, gang_trace *trace, size_t row, int64_t shift_ns,
+static gang_result read_row(gang_sim *sim, gang_trace *trace, size_t row, int64_t shift_ns,
                             struct gang_error *error)
 {
     struct gang_trace_job t = GANG_TRACE_JOB_INIT;
@@ -168,13 +168,13 @@ static int by_time(const void *a, const void *b)
 }
 
 /* Those to come, and `count` new ones behind the rows, in the order of time. False: out of memory. */
-static bool put_in_order(gang_sim *sim, size_t count)
+static bool sort_jobs(gang_sim *sim, size_t count)
 {
     size_t old = sim->orders - sim->arrival, all = old + count;
     struct coming *c = gang__zalloc(&sim->mem, all ? all : 1, sizeof(*c));
     bool sorted = true;
     if (!c ||
-        !gang__grow(&sim->mem, (void **)&sim->order, &sim->order_room, all, sizeof(*sim->order))) {
+        !gang__grow(&sim->mem, (void **)&sim->order, &sim->order_cap, all, sizeof(*sim->order))) {
         gang__release(&sim->mem, c);
         return false;
     }
@@ -205,14 +205,14 @@ gang_result gang_sim_add_trace(gang_sim *sim, gang_trace *trace, int64_t shift_n
         return gang__error(error, GANG_ERANGE, "shift_ns", "too large");
     if (count > (size_t)MOST_JOBS - sim->jobs)
         return gang__error(error, GANG_ELIMIT, NULL, "more than %d jobs", MOST_JOBS);
-    if (!gang__sim_room_to_come(sim, count))
+    if (!gang__sim_reserve_jobs(sim, count))
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     for (size_t row = 0; row < count; row++) {
-        gang_result r = take_row(sim, trace, row, shift_ns, error);
+        gang_result r = read_row(sim, trace, row, shift_ns, error);
         if (r != GANG_OK)
             return r;
     }
-    if (!put_in_order(sim, count))
+    if (!sort_jobs(sim, count))
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     sim->source[sim->sources++] = (struct gang__sim_source){.trace = trace, .first = sim->jobs};
     sim->jobs += count;
@@ -229,12 +229,12 @@ static void refuse(gang_sim *sim, size_t index, const struct gang_error *error)
     j->end = GANG_END_REFUSED;
     j->end_ns = sim->now_ns;
     gang__sim_count_over(sim, j);
-    gang__sim_tell(sim, GANG_SIM_REFUSED, index, GANG_ID_NONE, GANG_REASON_NONE,
-                   error->text[0] ? error->text : gang_strerror(error->code));
+    gang__sim_report(sim, GANG_SIM_REFUSED, index, GANG_ID_NONE, GANG_REASON_NONE,
+                     error->text[0] ? error->text : gang_strerror(error->code));
 }
 
 /* The scheduler has it. */
-static void take_in(gang_sim *sim, size_t index, gang_job_id id)
+static void accept(gang_sim *sim, size_t index, gang_job_id id)
 {
     struct gang__sim_job *j = gang__sim_at(sim, index);
     j->id = id;
@@ -244,7 +244,7 @@ static void take_in(gang_sim *sim, size_t index, gang_job_id id)
     sim->pending++;
     sim->dirty = true;
     gang__sim_activate(sim, index);
-    gang__sim_tell(sim, GANG_SIM_SUBMITTED, index, GANG_ID_NONE, GANG_REASON_NONE, "submitted");
+    gang__sim_report(sim, GANG_SIM_SUBMITTED, index, GANG_ID_NONE, GANG_REASON_NONE, "submitted");
 }
 
 gang_result gang__sim_arrive(gang_sim *sim, size_t index)
@@ -253,7 +253,7 @@ gang_result gang__sim_arrive(gang_sim *sim, size_t index)
     struct gang_trace_job t = GANG_TRACE_JOB_INIT;
     struct gang_job_spec spec = GANG_JOB_SPEC_INIT;
     struct gang_error error = GANG_ERROR_INIT;
-    if (!gang__sim_room_for_row(sim))
+    if (!gang__sim_reserve_row(sim))
         return GANG_ENOMEM;
     size_t row;
     const struct gang__sim_source *s = gang__sim_source(sim, index, &row);
@@ -283,7 +283,7 @@ gang_result gang__sim_arrive(gang_sim *sim, size_t index)
     (void)gang__sim_row_new(sim, j);
     gang__sim_note_submit(sim, index);
     if (r == GANG_OK)
-        take_in(sim, index, made.id);
+        accept(sim, index, made.id);
     else
         refuse(sim, index, &error);
     return GANG_OK;
@@ -304,13 +304,13 @@ static gang_result check_slices(const gang_sim *sim, const char *queue, struct g
     struct gang_queue_info info = {.size = sizeof(info)};
     gang_queue_id id;
     if (queue && gang_queue_find(sim->sched, queue, &id) == GANG_OK &&
-        gang_queue_get(sim->sched, id, &info) == GANG_OK && info.slice_ns > 0)
+        gang_queue_get(sim->sched, id, &info) == GANG_OK && info.quantum_ns > 0)
         return gang__error(error, GANG_ENOTSUP, "group_after",
                            "groups that wait for each other, in a queue that slices");
     return GANG_OK;
 }
 
-static gang_result take_spec(const gang_sim *sim, const struct gang_job_spec *from,
+static gang_result read_spec(const gang_sim *sim, const struct gang_job_spec *from,
                              struct gang_job_spec *spec, struct gang_error *error)
 {
     const struct gang_job_spec none = GANG_JOB_SPEC_INIT;
@@ -364,7 +364,7 @@ static gang_result prepare(gang_sim *sim, struct entry *e, const struct gang__si
     e->name = named ? gang__strdup(&sim->mem, spec->name) : NULL;
     b.user = user_of(sim, spec->user);
     b.queue = gang__sim_word(sim, &sim->queues, spec->queue ? spec->queue : "");
-    if (!gang__sim_room_to_come(sim, 1) || !gang__sim_room_for_row(sim) || b.user < 0 ||
+    if (!gang__sim_reserve_jobs(sim, 1) || !gang__sim_reserve_row(sim) || b.user < 0 ||
         b.queue < 0 || (named && !e->name))
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     sim->source[sim->sources] = (struct gang__sim_source){.first = sim->jobs};
@@ -392,7 +392,7 @@ static gang_result submit(gang_sim *sim, const struct gang_job_spec *spec,
                           struct gang_error *error)
 {
     struct entry e = {.name = NULL};
-    gang_result r = take_spec(sim, spec, &e.spec, error);
+    gang_result r = read_spec(sim, spec, &e.spec, error);
     if (r != GANG_OK)
         return r;
     if (sim->jobs == MOST_JOBS)
@@ -420,7 +420,7 @@ static gang_result submit(gang_sim *sim, const struct gang_job_spec *spec,
     sim->jobs++;
     gang__sim_note_submit(sim, sim->jobs - 1);
     sim->running = true; /* op event is a callback here, too */
-    take_in(sim, sim->jobs - 1, e.j.id);
+    accept(sim, sim->jobs - 1, e.j.id);
     sim->running = false;
     return GANG_OK;
 }

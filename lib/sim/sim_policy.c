@@ -119,12 +119,12 @@ static gang_result set_priority(gang_sim *sim, struct gang__sim_job *j, int64_t 
 static gang_result order(gang_sim *sim, const struct gang_sim_view *v)
 {
     gang_result r = GANG_OK;
-    double *told = sim->score + sim->view_room;
+    double *sent = sim->score + sim->view_cap;
     for (size_t i = 0; i < v->count && r == GANG_OK; i++) {
-        if (sim->score[i] == told[i])
+        if (sim->score[i] == sent[i])
             continue;
         r = set_priority(sim, gang__sim_at(sim, (size_t)v->index[i]), priority_of(sim->score[i]));
-        told[i] = r == GANG_OK ? sim->score[i] : (double)NAN;
+        sent[i] = r == GANG_OK ? sim->score[i] : (double)NAN;
     }
     return r;
 }
@@ -154,7 +154,7 @@ static bool is_before(const gang_sim *sim, const struct gang_sim_view *v, uint32
 /* Merge sort of positions, stable. */
 static void sort(gang_sim *sim, const struct gang_sim_view *v)
 {
-    uint32_t *from = sim->by_score, *to = sim->by_score + sim->view_room;
+    uint32_t *from = sim->by_score, *to = sim->by_score + sim->view_cap;
     size_t n = v->count;
     for (size_t i = 0; i < n; i++)
         from[i] = (uint32_t)i;
@@ -239,7 +239,7 @@ gang_result gang__sim_decide(gang_sim *sim)
     if (sim->ops.score && sim->opts.pass_ns > 0)
         sim->decide_ns = sim->now_ns + 1; /* it may look at the clock: each pass */
     struct gang_sim_view v;
-    if (!gang__sim_look(sim, &v))
+    if (!gang__sim_view_fill(sim, &v))
         return GANG_ENOMEM;
     int32_t stop = score(sim, &v);
     if (stop) { /* as it was: nobody is moved by half a score */

@@ -11,59 +11,59 @@
 /* ---- room ------------------------------------------------------------------------------------ */
 
 /* As gang__grow(), but exactly what is needed where that is much more than there was: whole traces come at once. */
-static bool reserve(const struct gang_mem *mem, void **array, size_t *room, size_t need,
+static bool reserve(const struct gang_mem *mem, void **array, size_t *cap, size_t need,
                     size_t element)
 {
-    if (need / 2 < *room || need < 1024)
-        return gang__grow(mem, array, room, need, element);
+    if (need / 2 < *cap || need < 1024)
+        return gang__grow(mem, array, cap, need, element);
     if (need > SIZE_MAX / element)
         return false;
     void *bigger = gang__alloc(mem, need * element), *old = *array;
     if (!bigger)
         return false;
     if (old)
-        memcpy(bigger, old, *room * element);
+        memcpy(bigger, old, *cap * element);
     *array = bigger;
-    *room = need;
+    *cap = need;
     gang__release(mem, old);
     return true;
 }
 
 /* For so many rows at a time. */
-static bool room_for_rows(gang_sim *sim, size_t rows)
+static bool reserve_rows(gang_sim *sim, size_t rows)
 {
     const struct gang_mem *mem = &sim->mem;
     bool streams = gang__sim_streams_jobs(sim);
-    if (!reserve(mem, (void **)&sim->job, &sim->job_room, rows, sizeof(*sim->job)) ||
-        !reserve(mem, (void **)&sim->active, &sim->active_room, rows, sizeof(*sim->active)) ||
+    if (!reserve(mem, (void **)&sim->job, &sim->job_cap, rows, sizeof(*sim->job)) ||
+        !reserve(mem, (void **)&sim->active, &sim->active_cap, rows, sizeof(*sim->active)) ||
         (streams &&
-         !reserve(mem, (void **)&sim->ended, &sim->ended_room, rows, sizeof(*sim->ended))))
+         !reserve(mem, (void **)&sim->ended, &sim->ended_cap, rows, sizeof(*sim->ended))))
         return false;
-    sim->row_room = sim->job_room < sim->active_room ? sim->job_room : sim->active_room;
-    if (streams && sim->ended_room < sim->row_room)
-        sim->row_room = sim->ended_room;
+    sim->row_cap = sim->job_cap < sim->active_cap ? sim->job_cap : sim->active_cap;
+    if (streams && sim->ended_cap < sim->row_cap)
+        sim->row_cap = sim->ended_cap;
     return true;
 }
 
-bool gang__sim_room_to_come(gang_sim *sim, size_t more)
+bool gang__sim_reserve_jobs(gang_sim *sim, size_t more)
 {
     const struct gang_mem *mem = &sim->mem;
     size_t all = sim->jobs + more;
     bool streams = gang__sim_streams_jobs(sim);
-    if (streams && !reserve(mem, (void **)&sim->past, &sim->past_room, all, sizeof(*sim->past)))
+    if (streams &&
+        !reserve(mem, (void **)&sim->result, &sim->result_cap, all, sizeof(*sim->result)))
         return false;
-    return room_for_rows(sim,
-                         streams ? sim->rows + 1 : sim->rows + more + sim->orders - sim->arrival) &&
-           reserve(mem, (void **)&sim->brief, &sim->brief_room, all, sizeof(*sim->brief)) &&
-           reserve(mem, (void **)&sim->at_submit, &sim->submit_room, all,
-                   sizeof(*sim->at_submit)) &&
-           gang__grow(mem, (void **)&sim->source, &sim->source_room, sim->sources + 1,
+    return reserve_rows(sim,
+                        streams ? sim->rows + 1 : sim->rows + more + sim->orders - sim->arrival) &&
+           reserve(mem, (void **)&sim->brief, &sim->brief_cap, all, sizeof(*sim->brief)) &&
+           reserve(mem, (void **)&sim->at_submit, &sim->submit_cap, all, sizeof(*sim->at_submit)) &&
+           gang__grow(mem, (void **)&sim->source, &sim->source_cap, sim->sources + 1,
                       sizeof(*sim->source));
 }
 
-bool gang__sim_make_row(gang_sim *sim)
+bool gang__sim_grow_rows(gang_sim *sim)
 {
-    return room_for_rows(sim, sim->rows + 1);
+    return reserve_rows(sim, sim->rows + 1);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -99,7 +99,7 @@ void gang__sim_row_free(gang_sim *sim, struct gang__sim_job *j, uint32_t slot)
     sim->brief[j->index].slot = slot;
     gang__release(&sim->mem, j->at.list);
     gang__release(&sim->mem, j->stages);
-    j->at = (struct gang__sim_pieces){NULL, 0, 0};
+    j->at = (struct gang__sim_placements){NULL, 0, 0};
     j->stages = NULL;
     j->id = GANG_ID_NONE;
     j->index = sim->free_row;
@@ -109,7 +109,7 @@ void gang__sim_row_free(gang_sim *sim, struct gang__sim_job *j, uint32_t slot)
 gang_result gang__sim_row_of(const gang_sim *sim, size_t index, struct gang__sim_job *j)
 {
     uint32_t slot = sim->brief[index].slot;
-    if (slot == GANG__SIM_GONE_ROW)
+    if (slot == GANG__SIM_ROW_FREED)
         return GANG_ESTALE;
     if (slot) {
         *j = sim->job[slot - 1];
@@ -125,7 +125,7 @@ gang_result gang__sim_row_of(const gang_sim *sim, size_t index, struct gang__sim
     return r;
 }
 
-const char *gang__sim_name(const gang_sim *sim, size_t index, char room[24])
+const char *gang__sim_name(const gang_sim *sim, size_t index, char number[24])
 {
     size_t row;
     const struct gang__sim_source *s = gang__sim_source(sim, index, &row);
@@ -134,35 +134,35 @@ const char *gang__sim_name(const gang_sim *sim, size_t index, char room[24])
         return s->name;
     if (s->trace && gang_trace_get(s->trace, row, &t) == GANG_OK && t.name && *t.name)
         return t.name;
-    snprintf(room, 24, "%zu", s->trace ? row : index);
-    return room;
+    snprintf(number, 24, "%zu", s->trace ? row : index);
+    return number;
 }
 
 /* ---- what is kept ---------------------------------------------------------------------------- */
 
-struct gang__sim_past gang__sim_past_of(const struct gang__sim_job *j)
+struct gang__sim_result gang__sim_result_of(const struct gang__sim_job *j)
 {
-    struct gang__sim_past p = {.start_ns = j->start_ns,
-                               .end_ns = j->end_ns,
-                               .run_ns = j->run_ns,
-                               .wait_ns = j->wait_ns,
-                               .asks = gang__sim_asks(j),
-                               .users_then = j->users_then,
-                               .preemptions = j->preemptions,
-                               .failures = j->failures,
-                               .stage = j->stage,
-                               .end = j->end,
-                               .gpus = j->gpu_milli != 0};
+    struct gang__sim_result p = {.start_ns = j->start_ns,
+                                 .end_ns = j->end_ns,
+                                 .run_ns = j->run_ns,
+                                 .wait_ns = j->wait_ns,
+                                 .demand = gang__sim_demand(j),
+                                 .users_at_submit = j->users_at_submit,
+                                 .preemptions = j->preemptions,
+                                 .failures = j->failures,
+                                 .stage = j->stage,
+                                 .end = j->end,
+                                 .gpus = j->gpu_milli != 0};
     gang__sim_served(j, &p.used_s, &p.lost_s);
     return p;
 }
 
-bool gang__sim_look_back(const gang_sim *sim, size_t index, struct gang__sim_past *p)
+bool gang__sim_result_find(const gang_sim *sim, size_t index, struct gang__sim_result *p)
 {
     uint32_t slot = sim->brief[index].slot;
-    if (slot == GANG__SIM_GONE_ROW)
-        *p = sim->past[index];
+    if (slot == GANG__SIM_ROW_FREED)
+        *p = sim->result[index];
     else if (slot)
-        *p = gang__sim_past_of(&sim->job[slot - 1]);
+        *p = gang__sim_result_of(&sim->job[slot - 1]);
     return slot != 0;
 }

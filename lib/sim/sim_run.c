@@ -6,8 +6,8 @@
 
 struct bounds {
     struct gang_sim_bounds of;
-    int64_t events; /* when it began */
-    int64_t told;   /* events when op go_on was asked */
+    int64_t events;   /* when it began */
+    int64_t asked_at; /* events when op go_on was asked */
 };
 
 int64_t gang__sim_round_up(int64_t at_ns, int64_t tick_ns)
@@ -52,7 +52,7 @@ static gang_result ends(gang_sim *sim, size_t index, uint32_t part)
 {
     struct gang__sim_job *j = gang__sim_at(sim, index);
     if (j->stages)
-        return gang__sim_part_ends(sim, index, part);
+        return gang__sim_gang_ends(sim, index, part);
     size_t row;
     const struct gang__sim_source *s = gang__sim_source(sim, index, &row);
     struct gang_trace_job t = GANG_TRACE_JOB_INIT;
@@ -70,26 +70,26 @@ static gang_result ends(gang_sim *sim, size_t index, uint32_t part)
     return GANG_OK;
 }
 
-static gang_result gone(gang_sim *sim, size_t index, uint32_t part)
+static gang_result stopped(gang_sim *sim, size_t index, uint32_t part)
 {
     const struct gang__sim_job *j = gang__sim_at(sim, index);
     if (j->stages)
-        return gang__sim_part_gone(sim, index, part);
+        return gang__sim_gang_stopped(sim, index, part);
     gang_alloc_id alloc = gang_job_alloc(sim->sched, j->id, 0);
-    gang_result r = gang_report_tasks(sim->sched, j->id, 0, alloc, NULL, 0, GANG_TASK_GONE);
+    gang_result r = gang_report_tasks(sim->sched, j->id, 0, alloc, NULL, 0, GANG_TASK_STOPPED);
     sim->dirty = true;
     return r == GANG_ENOMEM ? r : GANG_OK;
 }
 
 static gang_result happen(gang_sim *sim, const struct gang__sim_entry *e)
 {
-    size_t index = (uint32_t)e->who;
-    uint32_t part = (uint32_t)(e->who >> 32);
+    size_t index = (uint32_t)e->target;
+    uint32_t part = (uint32_t)(e->target >> 32);
     switch (e->class) {
     case GANG__SIM_END:
         return ends(sim, index, part);
-    case GANG__SIM_GONE:
-        return gone(sim, index, part);
+    case GANG__SIM_STOPPED:
+        return stopped(sim, index, part);
     case GANG__SIM_TASK_FAIL:
         return gang__sim_task_fails(sim, index, part);
     default:
@@ -100,9 +100,9 @@ static gang_result happen(gang_sim *sim, const struct gang__sim_entry *e)
 static void count(gang_sim *sim, struct bounds *b)
 {
     sim->events++;
-    if (!sim->ops.go_on || sim->events - b->told < b->of.every)
+    if (!sim->ops.go_on || sim->events - b->asked_at < b->of.every)
         return;
-    b->told = sim->events;
+    b->asked_at = sim->events;
     int32_t stop = sim->ops.go_on(sim->now_ns, sim->events - b->events, sim->user);
     sim->stop = sim->stop ? sim->stop : stop;
 }
@@ -121,13 +121,13 @@ static gang_result settle(gang_sim *sim)
 /* The first that lies in the heap. If memory is short it lies there again. */
 static gang_result one_event(gang_sim *sim, struct bounds *b)
 {
-    if (!gang__grow(&sim->mem, (void **)&sim->heap, &sim->heap_room, sim->heaped + 2,
+    if (!gang__grow(&sim->mem, (void **)&sim->heap, &sim->heap_cap, sim->heaped + 2,
                     sizeof(*sim->heap)))
         return GANG_ENOMEM;
-    struct gang__sim_entry e = gang__sim_take(sim);
+    struct gang__sim_entry e = gang__sim_event_pop(sim);
     gang_result r = happen(sim, &e);
     if (r != GANG_OK)
-        (void)gang__sim_put(sim, e); /* there is room */
+        (void)gang__sim_event_add(sim, e); /* there is room */
     else
         count(sim, b);
     return r == GANG_OK && sim->touched ? settle(sim) : r;
@@ -168,7 +168,7 @@ static gang_result cycle(gang_sim *sim, struct bounds *b)
 static gang_result together(gang_sim *sim, struct bounds *b)
 {
     gang_result r = GANG_OK;
-    while (r == GANG_OK && gang__sim_first(sim) <= sim->now_ns)
+    while (r == GANG_OK && gang__sim_event_time(sim) <= sim->now_ns)
         r = one_event(sim, b);
     while (r == GANG_OK && next_arrival(sim) <= sim->now_ns)
         r = one_arrival(sim, b);
@@ -183,7 +183,7 @@ static gang_result one_by_one(gang_sim *sim, struct bounds *b)
         r = one_arrival(sim, b);
         r = r == GANG_OK ? cycle(sim, b) : r;
     }
-    for (; r == GANG_OK && gang__sim_first(sim) <= sim->now_ns; some = true) {
+    for (; r == GANG_OK && gang__sim_event_time(sim) <= sim->now_ns; some = true) {
         r = one_event(sim, b);
         r = r == GANG_OK ? cycle(sim, b) : r;
     }
@@ -221,7 +221,7 @@ static gang_result begin(gang_sim *sim)
 /* One instant. *why: GANG_SIM_*, or -1: on. */
 static gang_result step(gang_sim *sim, struct bounds *b, int32_t *why)
 {
-    int64_t run = next_run(sim), next = gang__least(run, gang__sim_first(sim));
+    int64_t run = next_run(sim), next = gang__least(run, gang__sim_event_time(sim));
     *why = -1;
     next = gang__least(next, next_arrival(sim));
     bool on =
@@ -250,7 +250,7 @@ static gang_result step(gang_sim *sim, struct bounds *b, int32_t *why)
     return r;
 }
 
-static gang_result take_bounds(const struct gang_sim_bounds *from, struct bounds *b,
+static gang_result read_bounds(const struct gang_sim_bounds *from, struct bounds *b,
                                struct gang_error *error)
 {
     const struct gang_sim_bounds none = GANG_SIM_BOUNDS_INIT;
@@ -275,12 +275,12 @@ gang_result gang_sim_run(gang_sim *sim, const struct gang_sim_bounds *bounds,
         return gang__error(error, GANG_EINVAL, NULL, "no simulation");
     if (sim->running)
         return gang__error(error, GANG_EBUSY, NULL, "called from a callback");
-    gang_result r = take_bounds(bounds, &b, error);
+    gang_result r = read_bounds(bounds, &b, error);
     if (r != GANG_OK)
         return r;
     sim->running = true;
     sim->stop = 0;
-    b.events = b.told = sim->events;
+    b.events = b.asked_at = sim->events;
     r = begin(sim);
     for (why = -1; r == GANG_OK && why < 0;)
         r = step(sim, &b, &why);

@@ -58,13 +58,13 @@ static void find_deciders(struct gang__sim_stages *st, const struct gang_job_spe
 
 /* In an order in which whoever waits comes after those he waits for: by the length of the way to him. In a circle there is
  * none; then the scheduler does not take the job. */
-static void put_in_order(struct gang__sim_stages *st)
+static void sort_waits(struct gang__sim_stages *st)
 {
     bool moved = true;
     for (uint32_t round = 0; moved && round <= st->parts; round++) {
         moved = false;
         for (uint32_t i = 0; i < st->waits; i++) {
-            struct gang__sim_part *p = &st->part[st->wait[i].part];
+            struct gang__sim_gang *p = &st->part[st->wait[i].part];
             int64_t least = st->part[st->wait[i].after].begins_ns + 1;
             moved = moved || p->begins_ns < least;
             p->begins_ns = p->begins_ns < least ? least : p->begins_ns;
@@ -87,11 +87,11 @@ static struct gang__sim_stages *make(const struct gang_mem *mem, uint32_t parts,
         gang__zalloc(mem, 1, sizeof(*st) + parts * sizeof(*st->part) + waits * sizeof(*st->wait));
     if (!st)
         return NULL;
-    st->part = (struct gang__sim_part *)(st + 1);
+    st->part = (struct gang__sim_gang *)(st + 1);
     st->wait = (struct gang__sim_wait *)(st->part + parts);
     st->parts = parts;
     for (uint32_t p = 0; p < parts; p++)
-        st->part[p].gone_ns = INT64_MAX;
+        st->part[p].stopped_ns = INT64_MAX;
     return st;
 }
 
@@ -103,7 +103,7 @@ struct gang__sim_stages *gang__sim_stages_new(const gang_sim *sim, const struct 
     struct gang__sim_stages *st =
         part_of ? make(&sim->mem, number_parts(spec, part_of), spec->group_after_count) : NULL;
     for (size_t g = 0; st && g < groups; g++) {
-        struct gang__sim_part *p = &st->part[part_of[g]];
+        struct gang__sim_gang *p = &st->part[part_of[g]];
         struct gang__sim_amounts all = gang__sim_group_takes(&spec->request, g);
         p->tasks = gang__add_sat(p->tasks, all.tasks);
         p->cpu_milli = gang__add_sat(p->cpu_milli, all.cpu_milli);
@@ -119,7 +119,7 @@ struct gang__sim_stages *gang__sim_stages_new(const gang_sim *sim, const struct 
     }
     if (st) {
         find_deciders(st, spec, part_of);
-        put_in_order(st);
+        sort_waits(st);
     }
     gang__release(&sim->mem, part_of);
     return st;
@@ -147,8 +147,8 @@ static int64_t way(struct gang__sim_stages *st, bool ahead)
     for (uint32_t p = 0; p < st->parts; p++)
         st->part[p].begins_ns = 0;
     for (uint32_t i = 0; i < st->waits; i++) {
-        const struct gang__sim_part *a = &st->part[st->wait[i].after];
-        struct gang__sim_part *p = &st->part[st->wait[i].part];
+        const struct gang__sim_gang *a = &st->part[st->wait[i].after];
+        struct gang__sim_gang *p = &st->part[st->wait[i].part];
         int64_t at = a->begins_ns;
         if (st->wait[i].when != GANG_AFTER_START)
             at = gang__add_sat(at, a->work.left_ns + (ahead ? a->work.ahead_ns : 0));
@@ -157,7 +157,7 @@ static int64_t way(struct gang__sim_stages *st, bool ahead)
         p->begins_ns = at > p->begins_ns && !p->begun ? at : p->begins_ns;
     }
     for (uint32_t p = 0; p < st->parts; p++) {
-        const struct gang__sim_part *x = &st->part[p];
+        const struct gang__sim_gang *x = &st->part[p];
         int64_t end = gang__add_sat(x->begins_ns, x->work.left_ns + (ahead ? x->work.ahead_ns : 0));
         longest = x->decides && end > longest ? end : longest;
     }
@@ -179,10 +179,10 @@ void gang__sim_stages_sum(struct gang__sim_job *j)
 void gang__sim_stages_work(const gang_sim *sim, struct gang__sim_job *j, int64_t ns)
 {
     for (uint32_t i = 0; i < j->stages->parts; i++) {
-        struct gang__sim_part *p = &j->stages->part[i];
+        struct gang__sim_gang *p = &j->stages->part[i];
         if (p->work.works)
             gang__sim_work(sim, &p->work, ns);
-        else if (p->gone_ns != INT64_MAX)
+        else if (p->stopped_ns != INT64_MAX)
             p->work.lost_ns += ns; /* it saves, and does nothing else */
         else
             continue;
@@ -203,7 +203,7 @@ static bool is_over(const struct gang__sim_stages *st)
 static bool may_run(const struct gang__sim_stages *st, uint32_t part)
 {
     for (uint32_t i = 0; i < st->waits; i++) {
-        const struct gang__sim_part *a = &st->part[st->wait[i].after];
+        const struct gang__sim_gang *a = &st->part[st->wait[i].after];
         if (st->wait[i].part == part && !a->over &&
             (st->wait[i].when != GANG_AFTER_START || !a->begun))
             return false;
@@ -211,7 +211,7 @@ static bool may_run(const struct gang__sim_stages *st, uint32_t part)
     return true;
 }
 
-int64_t gang__sim_stages_want(const struct gang__sim_stages *st, bool gpus)
+int64_t gang__sim_stages_demand(const struct gang__sim_stages *st, bool gpus)
 {
     int64_t want = 0;
     for (uint32_t p = 0; p < st->parts; p++)
@@ -225,7 +225,7 @@ int64_t gang__sim_stages_served(const struct gang__sim_stages *st, bool gpus, in
     int64_t served = 0;
     *rate = 0;
     for (uint32_t i = 0; i < st->parts; i++) {
-        const struct gang__sim_part *p = &st->part[i];
+        const struct gang__sim_gang *p = &st->part[i];
         int64_t milli = gpus ? p->gpu_milli : p->cpu_milli;
         served = gang__add_sat(served, gang__mul_div(p->ran_ns, milli, 1));
         *rate = gang__add_sat(*rate, p->work.works ? milli : 0);
@@ -233,13 +233,13 @@ int64_t gang__sim_stages_served(const struct gang__sim_stages *st, bool gpus, in
     return served;
 }
 
-int64_t gang__sim_asks(const struct gang__sim_job *j)
+int64_t gang__sim_demand(const struct gang__sim_job *j)
 {
     int64_t most = 0;
     if (!j->stages)
         return j->gpu_milli ? j->gpu_milli : j->cpu_milli;
     for (uint32_t i = 0; i < j->stages->parts; i++) {
-        const struct gang__sim_part *p = &j->stages->part[i];
+        const struct gang__sim_gang *p = &j->stages->part[i];
         int64_t milli = j->gpu_milli ? p->gpu_milli : p->cpu_milli;
         most = milli > most ? milli : most;
     }
@@ -255,7 +255,7 @@ void gang__sim_served(const struct gang__sim_job *j, double *used_s, double *los
         return;
     *used_s = *lost_s = 0;
     for (uint32_t i = 0; i < j->stages->parts; i++) {
-        const struct gang__sim_part *p = &j->stages->part[i];
+        const struct gang__sim_gang *p = &j->stages->part[i];
         milli = (double)(j->gpu_milli ? p->gpu_milli : p->cpu_milli) / 1000;
         *used_s += (double)p->ran_ns / 1e9 * milli;
         *lost_s += (double)p->work.lost_ns / 1e9 * milli;
@@ -270,31 +270,31 @@ static void look_at(gang_sim *sim, struct gang__sim_job *j)
     if (gang_job_get(sim->sched, j->id, &info) != GANG_OK)
         return;
     j->preemptions = (uint32_t)info.preemptions;
-    j->has = info.tasks;
+    j->held_tasks = info.tasks;
 }
 
-void gang__sim_part_starts(gang_sim *sim, size_t index, const struct gang_event *e)
+void gang__sim_gang_starts(gang_sim *sim, size_t index, const struct gang_event *e)
 {
     struct gang__sim_job *j = gang__sim_at(sim, index);
-    struct gang__sim_part *p = &j->stages->part[e->part];
+    struct gang__sim_gang *p = &j->stages->part[e->gang];
     gang__sim_progress(sim, j);
     p->alloc = e->alloc;
     p->work.works = p->begun = true;
     p->work.unsaved = p->over = false;
-    p->gone_ns = INT64_MAX;
+    p->stopped_ns = INT64_MAX;
     if (j->starts++ == 0)
         j->start_ns = sim->now_ns;
     j->began = ++sim->begun;
     look_at(sim, j);
     gang__sim_stages_sum(j);
     gang__sim_touch(sim, index);
-    gang__sim_tell_part(sim, GANG_SIM_STARTED, index, (uint32_t)e->part, e->reason, e->text);
+    gang__sim_report_gang(sim, GANG_SIM_STARTED, index, (uint32_t)e->gang, e->reason, e->text);
 }
 
 /* It does not work any more, and waits again, its restart before it. */
 static void displaced(gang_sim *sim, struct gang__sim_job *j, uint32_t part, bool restarts)
 {
-    struct gang__sim_part *p = &j->stages->part[part];
+    struct gang__sim_gang *p = &j->stages->part[part];
     gang__sim_halt(&p->work);
     p->alloc = GANG_ID_NONE;
     if (!restarts)
@@ -303,25 +303,25 @@ static void displaced(gang_sim *sim, struct gang__sim_job *j, uint32_t part, boo
     p->work.ahead_ns = gang__add_sat(p->work.ahead_ns, ns);
 }
 
-bool gang__sim_part_stops(gang_sim *sim, size_t index, const struct gang_event *e)
+bool gang__sim_gang_stops(gang_sim *sim, size_t index, const struct gang_event *e)
 {
     struct gang__sim_job *j = gang__sim_at(sim, index);
-    struct gang__sim_part *p = &j->stages->part[e->part];
+    struct gang__sim_gang *p = &j->stages->part[e->gang];
     bool ends = e->reason == GANG_REASON_TIMEOUT || e->reason == GANG_REASON_CANCEL ||
                 e->reason == GANG_REASON_END;
     gang__sim_progress(sim, j);
     p->work.unsaved = e->deadline_ns - sim->now_ns < sim->opts.stop_ns;
     if (p->work.works)
-        displaced(sim, j, (uint32_t)e->part, !ends && e->reason != GANG_REASON_MOVE);
+        displaced(sim, j, (uint32_t)e->gang, !ends && e->reason != GANG_REASON_MOVE);
     if (sim->opts.stop_ns > 0) { /* it takes its time */
         p->alloc = e->alloc;
-        p->gone_ns = gang__add_sat(sim->now_ns, sim->opts.stop_ns);
+        p->stopped_ns = gang__add_sat(sim->now_ns, sim->opts.stop_ns);
     }
     gang__sim_stages_sum(j);
     look_at(sim, j);
     gang__sim_touch(sim, index);
     if (!ends)
-        gang__sim_tell_part(sim, GANG_SIM_STOPPED, index, (uint32_t)e->part, e->reason, e->text);
+        gang__sim_report_gang(sim, GANG_SIM_STOPPED, index, (uint32_t)e->gang, e->reason, e->text);
     return sim->opts.stop_ns == 0;
 }
 
@@ -330,19 +330,19 @@ void gang__sim_stages_state(gang_sim *sim, struct gang__sim_job *j, const struct
 {
     size_t index = j->index;
     for (uint32_t i = 0; i < j->stages->parts; i++) {
-        struct gang__sim_part *p = &j->stages->part[i];
+        struct gang__sim_gang *p = &j->stages->part[i];
         if (e->state == GANG_JOB_SUSPENDED)
             p->work.works = false; /* it stays in memory */
         else if (e->state == GANG_JOB_RUNNING && was == GANG_JOB_SUSPENDED)
-            p->work.works = p->alloc != GANG_ID_NONE && !p->over && p->gone_ns == INT64_MAX;
+            p->work.works = p->alloc != GANG_ID_NONE && !p->over && p->stopped_ns == INT64_MAX;
         else if (e->state == GANG_JOB_PENDING && p->work.works) { /* all its tasks were lost */
             displaced(sim, j, i, true);
-            gang__sim_tell_part(sim, GANG_SIM_STOPPED, index, i, e->reason, e->text);
+            gang__sim_report_gang(sim, GANG_SIM_STOPPED, index, i, e->reason, e->text);
         }
         if (e->state == GANG_JOB_PENDING || e->state == GANG_JOB_ENDED) {
             p->work.works = false;
             p->alloc = GANG_ID_NONE;
-            p->gone_ns = INT64_MAX;
+            p->stopped_ns = INT64_MAX;
         }
     }
     gang__sim_stages_sum(j);
@@ -350,7 +350,7 @@ void gang__sim_stages_state(gang_sim *sim, struct gang__sim_job *j, const struct
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-void gang__sim_hit(gang_sim *sim, size_t index)
+void gang__sim_touch_later(gang_sim *sim, size_t index)
 {
     struct gang__sim_stages *st = gang__sim_at(sim, index)->stages;
     if (st->hit)
@@ -370,12 +370,12 @@ void gang__sim_touch_hit(gang_sim *sim)
     }
 }
 
-gang_result gang__sim_part_ends(gang_sim *sim, size_t index, uint32_t part)
+gang_result gang__sim_gang_ends(gang_sim *sim, size_t index, uint32_t part)
 {
     struct gang__sim_job *j = gang__sim_at(sim, index);
-    struct gang__sim_part *p = &j->stages->part[part];
+    struct gang__sim_gang *p = &j->stages->part[part];
     gang_result r = GANG_OK;
-    if (p->has < p->tasks) /* nor does it need those that it never had */
+    if (p->held_tasks < p->tasks) /* nor does it need those that it never had */
         r = gang_report_tasks(sim->sched, j->id, (int32_t)part, p->alloc, NULL, 0, GANG_TASK_IDLE);
     if (r == GANG_OK)
         r = gang_report_tasks(sim->sched, j->id, (int32_t)part, p->alloc, NULL, 0,
@@ -390,26 +390,26 @@ gang_result gang__sim_part_ends(gang_sim *sim, size_t index, uint32_t part)
     if (is_over(j->stages))
         j->done_ns = sim->now_ns;
     sim->dirty = true;
-    gang__sim_hit(sim, index);
+    gang__sim_touch_later(sim, index);
     gang__sim_touch(sim, index);
-    gang__sim_tell_part(sim, GANG_SIM_PART_ENDED, index, part, GANG_REASON_END,
-                        "a gang of it has done its work");
+    gang__sim_report_gang(sim, GANG_SIM_GANG_ENDED, index, part, GANG_REASON_END,
+                          "a gang of it has done its work");
     return GANG_OK;
 }
 
-gang_result gang__sim_part_gone(gang_sim *sim, size_t index, uint32_t part)
+gang_result gang__sim_gang_stopped(gang_sim *sim, size_t index, uint32_t part)
 {
     struct gang__sim_job *j = gang__sim_at(sim, index);
-    struct gang__sim_part *p = &j->stages->part[part];
+    struct gang__sim_gang *p = &j->stages->part[part];
     gang_result r =
-        gang_report_tasks(sim->sched, j->id, (int32_t)part, p->alloc, NULL, 0, GANG_TASK_GONE);
+        gang_report_tasks(sim->sched, j->id, (int32_t)part, p->alloc, NULL, 0, GANG_TASK_STOPPED);
     if (r == GANG_ENOMEM)
         return r;
     gang__sim_progress(sim, j);
-    p->gone_ns = INT64_MAX;
+    p->stopped_ns = INT64_MAX;
     p->alloc = GANG_ID_NONE;
     sim->dirty = true;
-    gang__sim_hit(sim, index);
+    gang__sim_touch_later(sim, index);
     return GANG_OK;
 }
 
@@ -429,7 +429,7 @@ bool gang__sim_stages_lose(gang_sim *sim, struct gang__sim_job *j, gang_node_id 
 {
     bool some = false;
     for (uint32_t i = 0; i < j->stages->parts; i++) {
-        struct gang__sim_part *p = &j->stages->part[i];
+        struct gang__sim_gang *p = &j->stages->part[i];
         struct look l = {node, false};
         if (p->over || p->alloc == GANG_ID_NONE ||
             gang_alloc_each(sim->cluster, p->alloc, is_there, &l) < 0 || !l.found)
@@ -437,7 +437,7 @@ bool gang__sim_stages_lose(gang_sim *sim, struct gang__sim_job *j, gang_node_id 
         gang__sim_rewind(&p->work);
         some = true;
     }
-    gang__sim_hit(sim, j->index);
+    gang__sim_touch_later(sim, j->index);
     gang__sim_stages_sum(j);
     return some;
 }
@@ -446,14 +446,14 @@ bool gang__sim_stages_lose(gang_sim *sim, struct gang__sim_job *j, gang_node_id 
 
 static bool expect_next(gang_sim *sim, size_t index, uint32_t part)
 {
-    struct gang__sim_part *p = &gang__sim_at(sim, index)->stages->part[part];
-    if (p->gone_ns != INT64_MAX)
-        return gang__sim_expect(sim, index, part, GANG__SIM_GONE, p->gone_ns);
+    struct gang__sim_gang *p = &gang__sim_at(sim, index)->stages->part[part];
+    if (p->stopped_ns != INT64_MAX)
+        return gang__sim_expect(sim, index, part, GANG__SIM_STOPPED, p->stopped_ns);
     if (!p->work.works)
         return true;
-    p->work.speed_ppm = gang__sim_speed(sim, index, p->has, p->tasks);
+    p->work.speed_ppm = gang__sim_speed(sim, index, p->held_tasks, p->tasks);
     int64_t end = gang__sim_end(sim, &p->work);
-    int64_t fail = gang__sim_task_failure(sim, index, part, p->has);
+    int64_t fail = gang__sim_task_failure(sim, index, part, p->held_tasks);
     int64_t tick = gang__sim_round_up(end, sim->opts.tick_ns);
     if (!gang__sim_expect(sim, index, part, GANG__SIM_END, tick))
         return false;
@@ -466,16 +466,16 @@ gang_result gang__sim_stages_settle(gang_sim *sim, size_t index)
     bool lives = j->stage == GANG__SIM_KNOWN;
     gang__sim_gather_begin(sim);
     for (uint32_t i = 0; i < j->stages->parts; i++) {
-        struct gang__sim_part *p = &j->stages->part[i];
+        struct gang__sim_gang *p = &j->stages->part[i];
         gang_alloc_id alloc =
             lives ? gang_job_alloc(sim->sched, j->id, (int32_t)i) : (gang_alloc_id)GANG_ID_NONE;
-        gang_result r = gang__sim_gather(sim, i, alloc, &p->has);
+        gang_result r = gang__sim_gather(sim, i, alloc, &p->held_tasks);
         if (r != GANG_OK)
             return r;
         if (alloc != p->alloc) { /* the scheduler took what it had: lost whole, or killed */
             gang__sim_halt(&p->work);
             p->alloc = GANG_ID_NONE;
-            p->gone_ns = INT64_MAX;
+            p->stopped_ns = INT64_MAX;
         }
         if (lives && j->done_ns == GANG_TRACE_UNKNOWN && !expect_next(sim, index, i))
             return GANG_ENOMEM;

@@ -26,7 +26,7 @@ struct gather {
 
 /* ---- which ----------------------------------------------------------------------------------- */
 
-static gang_result take_opts(struct gather *g, const gang_sim *sim,
+static gang_result read_opts(struct gather *g, const gang_sim *sim,
                              const struct gang_sim_stats_opts *opts)
 {
     const struct gang_sim_stats_opts defaults = GANG_SIM_STATS_OPTS_INIT;
@@ -55,15 +55,15 @@ static gang_result take_opts(struct gather *g, const gang_sim *sim,
 }
 
 /* It has come, and is one of those. */
-static bool counts(const struct gather *g, size_t index, struct gang__sim_past *p)
+static bool counts(const struct gather *g, size_t index, struct gang__sim_result *p)
 {
     const struct gang__sim_brief *b = &g->sim->brief[index];
     return b->slot != 0 && b->submit_ns >= g->from_ns && b->submit_ns <= g->to_ns &&
            (g->queue < 0 || b->queue == g->queue) && (g->user < 0 || b->user == g->user) &&
-           gang__sim_look_back(g->sim, index, p);
+           gang__sim_result_find(g->sim, index, p);
 }
 
-static bool is_done(const struct gang__sim_past *p)
+static bool is_done(const struct gang__sim_result *p)
 {
     return p->stage == GANG__SIM_OVER && p->start_ns != GANG_TRACE_UNKNOWN &&
            (p->end == GANG_END_SUCCESS || p->end == GANG_END_TIMEOUT);
@@ -82,20 +82,20 @@ static void add(struct gather *g, int what, double value)
 }
 
 /* Its completion time over what it would be with 1/N of the cluster. */
-static void add_fairness(struct gather *g, const struct gang__sim_past *p, int64_t jct_ns)
+static void add_fairness(struct gather *g, const struct gang__sim_result *p, int64_t jct_ns)
 {
     const gang_sim *sim = g->sim;
     double all = (double)(p->gpus ? sim->gpu_all : sim->cpu_all);
-    double asks = (double)p->asks;
-    double part = p->users_then ? all / p->users_then : all;
-    double alone = seconds(p->run_ns) * (part > 0 && asks > part ? asks / part : 1);
+    double demand = (double)p->demand;
+    double part = p->users_at_submit ? all / p->users_at_submit : all;
+    double alone = seconds(p->run_ns) * (part > 0 && demand > part ? demand / part : 1);
     double rho = alone > 0 ? seconds(jct_ns) / alone : 1;
     g->fair_sum += rho;
     g->fair_max = rho > g->fair_max ? rho : g->fair_max;
 }
 
 static void add_job(struct gather *g, const struct gang__sim_brief *b,
-                    const struct gang__sim_past *p)
+                    const struct gang__sim_result *p)
 {
     double jct = seconds(p->end_ns - b->submit_ns), run = seconds(p->run_ns);
     double tau = seconds(g->opts.tau_ns), bounded = jct / (run > tau ? run : tau);
@@ -114,7 +114,7 @@ static void add_job(struct gather *g, const struct gang__sim_brief *b,
 static void add_all(struct gather *g, struct gang_sim_stats *s)
 {
     for (size_t i = 0; i < g->sim->jobs; i++) {
-        struct gang__sim_past p;
+        struct gang__sim_result p;
         if (!counts(g, i, &p))
             continue;
         s->preemptions += p.preemptions;
@@ -150,9 +150,9 @@ static double percentile(const double *sorted, size_t count, size_t percent)
     return sorted[rank > 0 ? rank - 1 : 0];
 }
 
-static struct gang_sim_spread spread(double *of, size_t count)
+static struct gang_sim_distribution spread(double *of, size_t count)
 {
-    struct gang_sim_spread s = GANG_SIM_SPREAD_INIT;
+    struct gang_sim_distribution s = GANG_SIM_DISTRIBUTION_INIT;
     if (count == 0)
         return s;
     for (size_t i = 0; i < count; i++)
@@ -257,7 +257,7 @@ gang_result gang_sim_get_stats(const gang_sim *sim, const struct gang_sim_stats_
     memset(&g, 0, sizeof(g));
     if (!sim || !stats)
         return GANG_EINVAL;
-    gang_result r = take_opts(&g, sim, opts);
+    gang_result r = read_opts(&g, sim, opts);
     if (r == GANG_OK)
         r = gather(&g, &s);
     if (r != GANG_OK)
@@ -268,40 +268,40 @@ gang_result gang_sim_get_stats(const gang_sim *sim, const struct gang_sim_stats_
 
 /* ---- as JSON --------------------------------------------------------------------------------- */
 
-static void put_real(struct gang__json_maker *m, json_t *o, const char *key, double value)
+static void add_real(struct gang__json_maker *m, json_t *o, const char *key, double value)
 {
     gang__json_put(m, o, key, gang__json_new_real(m, value));
 }
 
-static void put_spread(struct gang__json_maker *m, json_t *o, const char *key,
-                       const struct gang_sim_spread *s)
+static void add_spread(struct gang__json_maker *m, json_t *o, const char *key,
+                       const struct gang_sim_distribution *s)
 {
     json_t *of = json_object();
-    put_real(m, of, "mean", s->mean);
-    put_real(m, of, "p50", s->p50);
-    put_real(m, of, "p90", s->p90);
-    put_real(m, of, "p95", s->p95);
-    put_real(m, of, "p99", s->p99);
-    put_real(m, of, "max", s->max);
+    add_real(m, of, "mean", s->mean);
+    add_real(m, of, "p50", s->p50);
+    add_real(m, of, "p90", s->p90);
+    add_real(m, of, "p95", s->p95);
+    add_real(m, of, "p99", s->p99);
+    add_real(m, of, "max", s->max);
     gang__json_put(m, o, key, of);
 }
 
-static void put_shares(struct gang__json_maker *m, json_t *o, const char *key,
+static void add_shares(struct gang__json_maker *m, json_t *o, const char *key,
                        const struct gang_sim *sim, bool queues)
 {
     const struct gang__sim_words *words = queues ? &sim->queues : &sim->models;
     const struct gang__sim_share *share = queues ? sim->by_queue : sim->by_model;
-    size_t room = queues ? sim->queue_room : sim->model_room;
+    size_t cap = queues ? sim->queue_cap : sim->model_cap;
     json_t *of = json_object();
-    for (size_t i = 0; i < words->table.count && i < room; i++) {
+    for (size_t i = 0; i < words->table.count && i < cap; i++) {
         struct gang__sim_share h = share[i];
         double s = seconds(sim->now_ns - h.until_ns);
         json_t *one = json_object();
-        put_real(m, one, "gpu_s", (h.gpu + (double)h.gpu_milli * s) / 1000);
+        add_real(m, one, "gpu_s", (h.gpu + (double)h.gpu_milli * s) / 1000);
         if (queues)
-            put_real(m, one, "cpu_s", (h.cpu + (double)h.cpu_milli * s) / 1000);
+            add_real(m, one, "cpu_s", (h.cpu + (double)h.cpu_milli * s) / 1000);
         else
-            put_real(m, one, "utilisation",
+            add_real(m, one, "utilisation",
                      over(h.gpu + (double)h.gpu_milli * s, h.all + (double)h.all_milli * s));
         gang__json_put(m, of, words->list[i]->text, one);
     }
@@ -336,15 +336,15 @@ static json_t *make_summary(struct gang__json_maker *m, const gang_sim *sim,
     json_t *o = json_object();
     for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++)
         gang__json_put(m, o, whole[i].key, json_integer(whole[i].value));
-    put_spread(m, o, "wait_s", &s->wait_s);
-    put_spread(m, o, "queue_s", &s->queue_s);
-    put_spread(m, o, "jct_s", &s->jct_s);
-    put_spread(m, o, "slowdown", &s->slowdown);
-    put_spread(m, o, "bounded_slowdown", &s->bounded_slowdown);
+    add_spread(m, o, "wait_s", &s->wait_s);
+    add_spread(m, o, "queue_s", &s->queue_s);
+    add_spread(m, o, "jct_s", &s->jct_s);
+    add_spread(m, o, "slowdown", &s->slowdown);
+    add_spread(m, o, "bounded_slowdown", &s->bounded_slowdown);
     for (size_t i = 0; i < sizeof(real) / sizeof(real[0]); i++)
-        put_real(m, o, real[i].key, real[i].value);
-    put_shares(m, o, "queues", sim, true);
-    put_shares(m, o, "gpu_models", sim, false);
+        add_real(m, o, real[i].key, real[i].value);
+    add_shares(m, o, "queues", sim, true);
+    add_shares(m, o, "gpu_models", sim, false);
     return o;
 }
 

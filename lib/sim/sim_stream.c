@@ -39,29 +39,29 @@ static gang_result end_row(struct gang__sim_out *o, size_t mark)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-static gang_result put_job(const gang_sim *sim, int32_t table, const struct gang__sim_job *j)
+static gang_result write_job(const gang_sim *sim, int32_t table, const struct gang__sim_job *j)
 {
     struct gang__sim_out *o = out_of(sim, table);
     if (!o)
         return GANG_OK;
     size_t mark = o->used;
-    gang__sim_put_job(o, sim, table, j);
+    gang__sim_write_job(o, sim, table, j);
     return end_row(o, mark);
 }
 
-static gang_result put_allocation(const gang_sim *sim, const struct gang_sim_allocation *a)
+static gang_result write_allocation(const gang_sim *sim, const struct gang_sim_allocation *a)
 {
     struct gang__sim_out *o = out_of(sim, GANG_SIM_ALLOCATIONS_CSV);
     size_t mark = o->used;
-    gang__sim_put_allocation(o, sim, a);
+    gang__sim_write_allocation(o, sim, a);
     return end_row(o, mark);
 }
 
-static gang_result put_sample(const gang_sim *sim, const struct gang_sim_sample *s)
+static gang_result write_sample(const gang_sim *sim, const struct gang_sim_sample *s)
 {
     struct gang__sim_out *o = out_of(sim, GANG_SIM_TIMELINE_CSV);
     size_t mark = o->used;
-    gang__sim_put_sample(o, s);
+    gang__sim_write_sample(o, s);
     return end_row(o, mark);
 }
 
@@ -70,9 +70,9 @@ static gang_result put_in_both(const gang_sim *sim, const struct gang__sim_job *
 {
     struct gang__sim_out *o = out_of(sim, GANG_SIM_JOBS_CSV);
     size_t mark = o ? o->used : 0;
-    gang_result r = put_job(sim, GANG_SIM_JOBS_CSV, j);
+    gang_result r = write_job(sim, GANG_SIM_JOBS_CSV, j);
     if (r == GANG_OK)
-        r = put_job(sim, GANG_SIM_BATSIM_CSV, j);
+        r = write_job(sim, GANG_SIM_BATSIM_CSV, j);
     if (r != GANG_OK && o)
         o->used = mark;
     return r;
@@ -93,7 +93,7 @@ static gang_result allocations_out(gang_sim *sim)
     gang_result r = GANG_OK;
     size_t done = 0;
     for (; done < sim->closes && r == GANG_OK; done += r == GANG_OK)
-        r = put_allocation(sim, &sim->closed[done]);
+        r = write_allocation(sim, &sim->closed[done]);
     take_off(sim->closed, &sim->closes, done, sizeof(*sim->closed));
     return r;
 }
@@ -107,9 +107,9 @@ static gang_result jobs_out(gang_sim *sim)
         r = put_in_both(sim, j);
         if (r != GANG_OK)
             break;
-        sim->past[j->index] = gang__sim_past_of(j);
-        sim->gone++;
-        gang__sim_row_free(sim, j, GANG__SIM_GONE_ROW);
+        sim->result[j->index] = gang__sim_result_of(j);
+        sim->stopped++;
+        gang__sim_row_free(sim, j, GANG__SIM_ROW_FREED);
     }
     take_off(sim->ended, &sim->ends, done, sizeof(*sim->ended));
     return r;
@@ -123,7 +123,7 @@ static gang_result samples_out(gang_sim *sim)
     if (!sim->stream[GANG_SIM_TIMELINE_CSV])
         return r;
     for (; done + 1 < sim->samples && r == GANG_OK; done += r == GANG_OK)
-        r = put_sample(sim, &sim->sample[done]);
+        r = write_sample(sim, &sim->sample[done]);
     sim->streamed_samples = sim->streamed_samples || done > 0;
     take_off(sim->sample, &sim->samples, done, sizeof(*sim->sample));
     return r;
@@ -158,7 +158,7 @@ gang_result gang__sim_stream_out(gang_sim *sim, bool all)
 
 /* ---- beginning and end ----------------------------------------------------------------------- */
 
-static void give_up(gang_sim *sim, int32_t table)
+static void stream_free(gang_sim *sim, int32_t table)
 {
     struct gang__sim_stream *s = sim->stream[table];
     sim->stream[table] = NULL;
@@ -173,22 +173,22 @@ static void give_up(gang_sim *sim, int32_t table)
 void gang__sim_streams_free(gang_sim *sim)
 {
     for (int32_t table = 0; table < GANG__SIM_TABLES; table++)
-        give_up(sim, table);
+        stream_free(sim, table);
 }
 
 /* What has ended before is written first, in the order of the jobs. */
 static bool list_ended(gang_sim *sim)
 {
-    if (!gang__grow(&sim->mem, (void **)&sim->past, &sim->past_room, sim->jobs,
-                    sizeof(*sim->past)) ||
-        !gang__grow(&sim->mem, (void **)&sim->ended, &sim->ended_room, sim->rows,
+    if (!gang__grow(&sim->mem, (void **)&sim->result, &sim->result_cap, sim->jobs,
+                    sizeof(*sim->result)) ||
+        !gang__grow(&sim->mem, (void **)&sim->ended, &sim->ended_cap, sim->rows,
                     sizeof(*sim->ended)))
         return false;
     sim->ends = 0;
-    sim->row_room = sim->rows; /* for more there may be no room in the list */
+    sim->row_cap = sim->rows; /* for more there may be no room in the list */
     for (size_t i = 0; i < sim->jobs; i++) {
         uint32_t slot = sim->brief[i].slot;
-        if (slot && slot != GANG__SIM_GONE_ROW && sim->job[slot - 1].stage == GANG__SIM_OVER)
+        if (slot && slot != GANG__SIM_ROW_FREED && sim->job[slot - 1].stage == GANG__SIM_OVER)
             sim->ended[sim->ends++] = (uint32_t)i; /* there is room for all rows */
     }
     return true;
@@ -201,7 +201,7 @@ static bool list_closed(gang_sim *sim)
     for (size_t i = 0; i < sim->allocations; i++)
         kept += sim->allocation[i].end_ns == GANG_TRACE_UNKNOWN;
     size_t ended = sim->allocations - kept;
-    if (!gang__grow(&sim->mem, (void **)&sim->closed, &sim->closed_room, ended,
+    if (!gang__grow(&sim->mem, (void **)&sim->closed, &sim->closed_cap, ended,
                     sizeof(*sim->closed)))
         return false;
     for (size_t i = 0; i < sim->allocations; i++)
@@ -220,7 +220,7 @@ static gang_result begin(gang_sim *sim, int32_t table, gang_write_fn write, void
     s->out.write = write;
     s->out.user = user;
     s->out.mem = &sim->mem;
-    gang__sim_put_header(&s->out, table);
+    gang__sim_write_header(&s->out, table);
     bool jobs = table == GANG_SIM_JOBS_CSV || table == GANG_SIM_BATSIM_CSV;
     bool ok = s->out.result == GANG_OK;
     if (ok && jobs)
@@ -238,25 +238,25 @@ static gang_result begin(gang_sim *sim, int32_t table, gang_write_fn write, void
 }
 
 /* Those that have not ended: they are written, and stay. */
-static gang_result put_rest(gang_sim *sim, int32_t table)
+static gang_result write_rest(gang_sim *sim, int32_t table)
 {
     gang_result r = GANG_OK;
     if (table == GANG_SIM_ALLOCATIONS_CSV) {
         for (size_t i = 0; i < sim->allocations && r == GANG_OK; i++)
             if (sim->allocation[i].end_ns == GANG_TRACE_UNKNOWN)
-                r = put_allocation(sim, &sim->allocation[i]);
+                r = write_allocation(sim, &sim->allocation[i]);
     } else if (table == GANG_SIM_TIMELINE_CSV) {
-        r = sim->samples ? put_sample(sim, &sim->sample[0]) : GANG_OK;
+        r = sim->samples ? write_sample(sim, &sim->sample[0]) : GANG_OK;
     } else {
         for (size_t i = 0; i < sim->jobs && r == GANG_OK; i++) {
             struct gang__sim_job j;
-            if (sim->brief[i].slot == GANG__SIM_GONE_ROW)
+            if (sim->brief[i].slot == GANG__SIM_ROW_FREED)
                 continue;
             r = gang__sim_row_of(sim, i, &j);
             if (r != GANG_OK)
                 break;
             gang__sim_count_now(sim, &j);
-            r = put_job(sim, table, &j);
+            r = write_job(sim, table, &j);
         }
     }
     return r;
@@ -268,14 +268,14 @@ static gang_result end(gang_sim *sim, int32_t table)
     gang_result r = gang__sim_stream_out(sim, true);
     if (r != GANG_OK)
         return r;
-    r = put_rest(sim, table);
+    r = write_rest(sim, table);
     if (r == GANG_OK && o->used && o->write(o->bytes, o->used, o->user) != 0)
         r = GANG_EIO;
     if (r != GANG_OK) {
         o->used = 0; /* the rest stays, and is written when it is ended again */
         return r;
     }
-    give_up(sim, table);
+    stream_free(sim, table);
     return GANG_OK;
 }
 
@@ -295,7 +295,7 @@ gang_result gang_sim_stream(gang_sim *sim, int32_t table, gang_write_fn write, v
         return GANG_OK;
     if (sim->stream[table])
         return GANG_EEXIST;
-    if (sim->gone && (table == GANG_SIM_JOBS_CSV || table == GANG_SIM_BATSIM_CSV))
+    if (sim->stopped && (table == GANG_SIM_JOBS_CSV || table == GANG_SIM_BATSIM_CSV))
         return GANG_ESTALE;
     return begin(sim, table, write, user);
 }

@@ -11,16 +11,16 @@ struct gang__sim_out {
     void *user;
     const struct gang_mem *mem; /* room is made by it; NULL: what does not fit is written first */
     gang_result result;         /* of all so far: after an error nothing is added */
-    size_t used, room;
+    size_t used, cap;
     char *bytes;
 };
 
-void gang__sim_put_header(struct gang__sim_out *o, int32_t table);
+void gang__sim_write_header(struct gang__sim_out *o, int32_t table);
 /* GANG_SIM_JOBS_CSV or GANG_SIM_BATSIM_CSV */
-void gang__sim_put_job(struct gang__sim_out *o, const gang_sim *sim, int32_t table,
-                       const struct gang__sim_job *j);
-void gang__sim_put_allocation(struct gang__sim_out *o, const gang_sim *sim,
-                              const struct gang_sim_allocation *a);
-void gang__sim_put_sample(struct gang__sim_out *o, const struct gang_sim_sample *s);
+void gang__sim_write_job(struct gang__sim_out *o, const gang_sim *sim, int32_t table,
+                         const struct gang__sim_job *j);
+void gang__sim_write_allocation(struct gang__sim_out *o, const gang_sim *sim,
+                                const struct gang_sim_allocation *a);
+void gang__sim_write_sample(struct gang__sim_out *o, const struct gang_sim_sample *s);
 
 #endif

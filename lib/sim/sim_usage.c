@@ -49,13 +49,13 @@ void gang__sim_note_submit(gang_sim *sim, size_t index)
 }
 
 /* Rows for all queues and models there are. */
-static bool make_shares(const gang_sim *sim, struct gang__sim_share **list, size_t *room,
+static bool make_shares(const gang_sim *sim, struct gang__sim_share **list, size_t *cap,
                         size_t count)
 {
-    size_t was = *room;
-    if (!gang__grow(&sim->mem, (void **)list, room, count, sizeof(**list)))
+    size_t was = *cap;
+    if (!gang__grow(&sim->mem, (void **)list, cap, count, sizeof(**list)))
         return false;
-    for (size_t i = was; i < *room; i++)
+    for (size_t i = was; i < *cap; i++)
         (*list)[i] = (struct gang__sim_share){.until_ns = sim->now_ns};
     return true;
 }
@@ -118,7 +118,7 @@ static int32_t model_of(gang_sim *sim, gang_node_id id)
         const char *name = spec->gpus[0].model;
         model = gang__sim_word(sim, &sim->models, name ? name : "");
         if (model < 0 ||
-            !make_shares(sim, &sim->by_model, &sim->model_room, sim->models.table.count))
+            !make_shares(sim, &sim->by_model, &sim->model_cap, sim->models.table.count))
             model = -2;
     }
     gang_node_spec_free(spec);
@@ -130,7 +130,7 @@ static gang_result add_node(gang_sim *sim, gang_node_id id)
     struct gang__sim_node *was = sim->node;
     int32_t model = model_of(sim, id);
     if (model == -2 || gang__hash_reserve(&sim->node_by_id, &sim->mem) != GANG_OK ||
-        !gang__grow(&sim->mem, (void **)&sim->node, &sim->node_room, sim->nodes + 1,
+        !gang__grow(&sim->mem, (void **)&sim->node, &sim->node_cap, sim->nodes + 1,
                     sizeof(*sim->node)))
         return GANG_ENOMEM;
     if (sim->node != was) { /* the links, which lie in them, moved */
@@ -147,7 +147,7 @@ static gang_result add_node(gang_sim *sim, gang_node_id id)
 }
 
 /* As the cluster has it now. */
-static void take_node(gang_sim *sim, struct gang__sim_node *n, const struct gang_node_info *info)
+static void update_node(gang_sim *sim, struct gang__sim_node *n, const struct gang_node_info *info)
 {
     int64_t gpu_milli = (int64_t)info->gpu_count * 1000;
     bool up = info->state != GANG_NODE_DOWN;
@@ -181,7 +181,7 @@ gang_result gang__sim_nodes(gang_sim *sim)
                 return r;
             index = (int64_t)sim->nodes - 1;
         }
-        take_node(sim, &sim->node[index], &info);
+        update_node(sim, &sim->node[index], &info);
     }
     for (size_t i = 0; i < sim->nodes; i++)
         if (!sim->node[i].seen && sim->node[i].up)
@@ -201,23 +201,23 @@ struct gather {
 static int32_t gather_task(const struct gang_task *t, void *user)
 {
     struct gather *g = user;
-    struct gang__sim_pieces *p = &g->sim->scratch;
+    struct gang__sim_placements *p = &g->sim->scratch;
     int64_t node = gang__sim_node_index(g->sim, t->node);
     if (node < 0)
         return 0;
-    size_t room = p->room;
+    size_t cap = p->cap;
     g->tasks++;
     if (p->count == 0 || p->list[p->count - 1].node != (uint32_t)node ||
         p->list[p->count - 1].part != g->part) {
-        if (!gang__grow(&g->sim->mem, (void **)&p->list, &room, p->count + (size_t)1,
+        if (!gang__grow(&g->sim->mem, (void **)&p->list, &cap, p->count + (size_t)1,
                         sizeof(*p->list))) {
             g->failed = true;
             return 1;
         }
-        p->room = (uint32_t)room;
-        p->list[p->count++] = (struct gang__sim_piece){.node = (uint32_t)node, .part = g->part};
+        p->cap = (uint32_t)cap;
+        p->list[p->count++] = (struct gang__sim_placement){.node = (uint32_t)node, .part = g->part};
     }
-    struct gang__sim_piece *x = &p->list[p->count - 1];
+    struct gang__sim_placement *x = &p->list[p->count - 1];
     x->tasks++;
     x->cpu_milli += t->cpu_milli;
     x->memory_bytes += t->memory_bytes;
@@ -227,7 +227,7 @@ static int32_t gather_task(const struct gang_task *t, void *user)
 }
 
 static void count_piece(gang_sim *sim, const struct gang__sim_job *j,
-                        const struct gang__sim_piece *p, int64_t sign)
+                        const struct gang__sim_placement *p, int64_t sign)
 {
     struct gang__sim_node *n = &sim->node[p->node];
     struct gang__sim_share *q = &sim->by_queue[j->queue];
@@ -246,14 +246,14 @@ static void count_piece(gang_sim *sim, const struct gang__sim_job *j,
     }
 }
 
-static bool is_same(const struct gang__sim_piece *a, const struct gang__sim_piece *b)
+static bool is_same(const struct gang__sim_placement *a, const struct gang__sim_placement *b)
 {
     return a->node == b->node && a->part == b->part && a->tasks == b->tasks &&
            a->cpu_milli == b->cpu_milli && a->memory_bytes == b->memory_bytes &&
            a->gpu_milli == b->gpu_milli && a->gpus == b->gpus;
 }
 
-static void close_row(gang_sim *sim, const struct gang__sim_piece *p)
+static void close_row(gang_sim *sim, const struct gang__sim_placement *p)
 {
     if (!p->row || p->row > sim->allocations)
         return;
@@ -267,7 +267,7 @@ static void close_row(gang_sim *sim, const struct gang__sim_piece *p)
 }
 
 /* There is room. */
-static void open_row(gang_sim *sim, size_t index, struct gang__sim_piece *p)
+static void open_row(gang_sim *sim, size_t index, struct gang__sim_placement *p)
 {
     if (!(sim->opts.record & GANG_SIM_RECORD_ALLOCATIONS))
         return;
@@ -283,17 +283,17 @@ static void open_row(gang_sim *sim, size_t index, struct gang__sim_piece *p)
                                      .memory_bytes = p->memory_bytes,
                                      .gpu_milli = p->gpu_milli,
                                      .gpus = p->gpus,
-                                     .part = p->part};
+                                     .gang = p->part};
 }
 
 /* Old pieces make way for those in the scratch. */
 static void replace(gang_sim *sim, size_t index)
 {
     struct gang__sim_job *j = gang__sim_at(sim, index);
-    struct gang__sim_pieces *now = &sim->scratch;
+    struct gang__sim_placements *now = &sim->scratch;
     gang__sim_spend(sim);
     for (size_t i = 0; i < j->at.count; i++) {
-        const struct gang__sim_piece *old = &j->at.list[i];
+        const struct gang__sim_placement *old = &j->at.list[i];
         count_piece(sim, j, old, -1);
         size_t k = 0;
         while (k < now->count && !is_same(&now->list[k], old))
@@ -308,7 +308,7 @@ static void replace(gang_sim *sim, size_t index)
         if (!now->list[k].row)
             open_row(sim, index, &now->list[k]);
     }
-    struct gang__sim_pieces was = j->at;
+    struct gang__sim_placements was = j->at;
     j->at = *now;
     *now = was;
 }
@@ -339,34 +339,34 @@ gang_result gang__sim_gather(gang_sim *sim, uint32_t part, gang_alloc_id alloc, 
 }
 
 /* For the rows of the scratch, and for those of the job that end. */
-static bool room_for_allocations(gang_sim *sim, const struct gang__sim_job *j)
+static bool reserve_allocations(gang_sim *sim, const struct gang__sim_job *j)
 {
     size_t all = sim->allocations + sim->scratch.count;
-    if (!gang__grow(&sim->mem, (void **)&sim->allocation, &sim->allocation_room, all,
+    if (!gang__grow(&sim->mem, (void **)&sim->allocation, &sim->allocation_cap, all,
                     sizeof(*sim->allocation)))
         return false;
     return !gang__sim_streams_allocations(sim) ||
-           (gang__grow(&sim->mem, (void **)&sim->closed, &sim->closed_room,
+           (gang__grow(&sim->mem, (void **)&sim->closed, &sim->closed_cap,
                        sim->closes + j->at.count, sizeof(*sim->closed)) &&
-            gang__grow(&sim->mem, (void **)&sim->open, &sim->open_room, all, sizeof(*sim->open)));
+            gang__grow(&sim->mem, (void **)&sim->open, &sim->open_cap, all, sizeof(*sim->open)));
 }
 
 gang_result gang__sim_gather_end(gang_sim *sim, size_t index)
 {
     struct gang__sim_job *j = gang__sim_at(sim, index);
-    if ((sim->opts.record & GANG_SIM_RECORD_ALLOCATIONS) && !room_for_allocations(sim, j))
+    if ((sim->opts.record & GANG_SIM_RECORD_ALLOCATIONS) && !reserve_allocations(sim, j))
         return GANG_ENOMEM;
-    if (!make_shares(sim, &sim->by_queue, &sim->queue_room, sim->queues.table.count))
+    if (!make_shares(sim, &sim->by_queue, &sim->queue_cap, sim->queues.table.count))
         return GANG_ENOMEM;
     replace(sim, index);
     if (j->at.count == 0 || j->stage == GANG__SIM_OVER) { /* its memory is for others */
-        if (sim->scratch.room < j->at.room) {
-            struct gang__sim_pieces was = sim->scratch;
+        if (sim->scratch.cap < j->at.cap) {
+            struct gang__sim_placements was = sim->scratch;
             sim->scratch = j->at;
             j->at = was;
         }
         gang__release(&sim->mem, j->at.list);
-        j->at = (struct gang__sim_pieces){NULL, 0, 0};
+        j->at = (struct gang__sim_placements){NULL, 0, 0};
     }
     return GANG_OK;
 }
@@ -400,7 +400,7 @@ gang_result gang__sim_sample(gang_sim *sim)
         return GANG_OK;
     if (sim->samples && sim->sample[sim->samples - 1].at_ns == s.at_ns)
         sim->samples--; /* what it came to in this instant */
-    if (!gang__grow(&sim->mem, (void **)&sim->sample, &sim->sample_room, sim->samples + 1,
+    if (!gang__grow(&sim->mem, (void **)&sim->sample, &sim->sample_cap, sim->samples + 1,
                     sizeof(*sim->sample)))
         return GANG_ENOMEM;
     sim->sample[sim->samples++] = s;

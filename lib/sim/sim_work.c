@@ -30,7 +30,7 @@ int64_t gang__sim_since(const gang_sim *sim, const struct gang__sim_job *j)
     return counts && ns > 0 ? ns : 0;
 }
 
-void gang__sim_book(struct gang__sim_job *j, int64_t ns)
+void gang__sim_count_time(struct gang__sim_job *j, int64_t ns)
 {
     bool between = j->stages && j->state == GANG_JOB_RUNNING && !j->work.works;
     if ((j->state == GANG_JOB_RUNNING || j->state == GANG_JOB_STOPPING) && !between)
@@ -47,7 +47,7 @@ void gang__sim_progress(gang_sim *sim, struct gang__sim_job *j)
     j->since_ns = sim->now_ns;
     if (ns == 0)
         return;
-    gang__sim_book(j, ns);
+    gang__sim_count_time(j, ns);
     if (j->stages)
         gang__sim_stages_work(sim, j, ns);
     else if (j->work.works)
@@ -122,18 +122,18 @@ static double power(double part, int64_t milli)
 }
 
 /* (tasks / count) ^ (elastic / 1000), or as the caller says. */
-int32_t gang__sim_speed(const gang_sim *sim, size_t index, int64_t has, int64_t tasks)
+int32_t gang__sim_speed(const gang_sim *sim, size_t index, int64_t held_tasks, int64_t tasks)
 {
     int64_t most = (int64_t)FULL * 1000;
     if (sim->ops.speed_milli) {
-        int64_t s = sim->ops.speed_milli(index, has, tasks, sim->user);
+        int64_t s = sim->ops.speed_milli(index, held_tasks, tasks, sim->user);
         return s <= 0 ? 0 : (int32_t)(gang__least(s, most / 1000) * (FULL / 1000));
     }
-    if (has >= tasks || sim->opts.elastic_milli < 0)
+    if (held_tasks >= tasks || sim->opts.elastic_milli < 0)
         return FULL;
     if (sim->opts.elastic_milli == 0 || sim->opts.elastic_milli == 1000)
-        return (int32_t)gang__mul_div(has, FULL, tasks);
-    double part = (double)has / (double)tasks;
+        return (int32_t)gang__mul_div(held_tasks, FULL, tasks);
+    double part = (double)held_tasks / (double)tasks;
     return (int32_t)(power(part, sim->opts.elastic_milli) * FULL + 0.5);
 }
 
@@ -151,9 +151,9 @@ bool gang__sim_expect(gang_sim *sim, size_t index, uint32_t part, uint32_t class
     const struct gang__sim_job *j = gang__sim_at(sim, index);
     bool in_order = sim->opts.same_instant == GANG_SIM_ONE_BY_ONE;
     uint64_t key = (in_order ? j->began : index) << 12 | part; /* it has 4095 groups at most */
-    uint64_t who = index | (uint64_t)part << 32;
+    uint64_t target = index | (uint64_t)part << 32;
     return at_ns == INT64_MAX ||
-           gang__sim_put(sim, (struct gang__sim_entry){at_ns, key, class, j->epoch, who});
+           gang__sim_event_add(sim, (struct gang__sim_entry){at_ns, key, class, j->epoch, target});
 }
 
 static gang_result expect_next(gang_sim *sim, size_t index)
@@ -163,14 +163,14 @@ static gang_result expect_next(gang_sim *sim, size_t index)
     if (j->work.works && j->done_ns == GANG_TRACE_UNKNOWN) {
         gang__sim_watch(sim, j);
         int64_t end = gang__sim_end(sim, &j->work);
-        int64_t fail = gang__sim_task_failure(sim, index, 0, j->has);
+        int64_t fail = gang__sim_task_failure(sim, index, 0, j->held_tasks);
         int64_t tick = gang__sim_round_up(end, sim->opts.tick_ns);
         ok = gang__sim_expect(sim, index, 0, GANG__SIM_END, tick);
         if (ok && fail < end)
             ok = gang__sim_expect(sim, index, 0, GANG__SIM_TASK_FAIL, fail);
     } else if (j->state == GANG_JOB_STOPPING && sim->opts.stop_ns > 0) {
-        int64_t gone = gang__add_sat(sim->now_ns, sim->opts.stop_ns);
-        ok = gang__sim_expect(sim, index, 0, GANG__SIM_GONE, gone);
+        int64_t stopped = gang__add_sat(sim->now_ns, sim->opts.stop_ns);
+        ok = gang__sim_expect(sim, index, 0, GANG__SIM_STOPPED, stopped);
     }
     return ok ? GANG_OK : GANG_ENOMEM;
 }
@@ -188,9 +188,9 @@ static gang_result settle(gang_sim *sim, size_t index)
         struct gang_job_info info = {.size = sizeof(info)};
         if (gang_job_get(sim->sched, j->id, &info) == GANG_OK) {
             alloc = info.alloc;
-            j->has = info.tasks;
+            j->held_tasks = info.tasks;
         }
-        j->work.speed_ppm = gang__sim_speed(sim, index, j->has, j->tasks);
+        j->work.speed_ppm = gang__sim_speed(sim, index, j->held_tasks, j->tasks);
         gang_result r = expect_next(sim, index);
         if (r != GANG_OK)
             return r;
@@ -201,7 +201,7 @@ static gang_result settle(gang_sim *sim, size_t index)
 void gang__sim_touch(gang_sim *sim, size_t index)
 {
     struct gang__sim_job *j = gang__sim_at(sim, index);
-    gang__sim_stir(sim, index);
+    gang__sim_view_changed(sim, index);
     if (j->touched)
         return;
     j->touched = sim->touched ? sim->touched : (uint32_t)index + 1;

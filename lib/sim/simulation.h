@@ -35,7 +35,7 @@
 
 enum gang__sim_event_class {
     GANG__SIM_END,       /* of a job's work */
-    GANG__SIM_GONE,      /* it was asked to stop, and has */
+    GANG__SIM_STOPPED,   /* it was asked to stop, and has */
     GANG__SIM_TASK_FAIL, /* of a job */
     GANG__SIM_NODE_FAIL,
     GANG__SIM_NODE_REPAIR,
@@ -47,14 +47,14 @@ struct gang__sim_entry {
     int64_t at_ns;
     uint64_t key; /* order in the same instant, within a class */
     uint32_t class;
-    uint32_t epoch; /* of a job; GANG__SIM_NODE_SET: the state */
-    uint64_t who;   /* index of a node; of a job, and above 32 bits of its part */
+    uint32_t epoch;  /* of a job; GANG__SIM_NODE_SET: the state */
+    uint64_t target; /* index of a node; of a job, and above 32 bits of its part */
 };
 
 enum { GANG__SIM_TO_COME, GANG__SIM_KNOWN, GANG__SIM_OVER };
 
 /* Tasks of a running job on a node. */
-struct gang__sim_piece {
+struct gang__sim_placement {
     uint32_t node; /* index */
     uint32_t row;  /* of the allocations, + 1; 0: none */
     int64_t part;
@@ -62,9 +62,9 @@ struct gang__sim_piece {
     uint64_t gpus;
 };
 
-struct gang__sim_pieces {
-    struct gang__sim_piece *list;
-    uint32_t count, room;
+struct gang__sim_placements {
+    struct gang__sim_placement *list;
+    uint32_t count, cap;
 };
 
 /* How far work is, as of since_ns of its job. */
@@ -90,31 +90,31 @@ struct gang__sim_job {
     struct gang__sim_stages *stages; /* its gangs, one after the other; NULL: it is one gang */
     int64_t done_ns;                 /* when its work ended: the scheduler hears of it later */
     int64_t ran_ns, wait_ns, suspended_ns;
-    int64_t priority; /* as it was told last */
-    int64_t has;      /* tasks it has */
-    uint64_t began;   /* number of its start, or of when it began to wait */
-    struct gang__sim_pieces at;
+    int64_t priority;   /* as it was told last */
+    int64_t held_tasks; /* tasks it has */
+    uint64_t began;     /* number of its start, or of when it began to wait */
+    struct gang__sim_placements at;
     uint32_t touched; /* index + 1 of the next one that is to be settled; itself: the last */
     uint32_t active;  /* position in gang_sim.active, + 1 */
     uint32_t epoch;
     uint32_t starts, preemptions, failures;
-    uint32_t users_then; /* at work when it came */
-    uint8_t stage;       /* GANG__SIM_TO_COME... */
-    uint8_t state;       /* GANG_JOB_* */
-    uint8_t end;         /* GANG_END_* */
-    bool held;           /* by the policy */
+    uint32_t users_at_submit; /* at work when it came */
+    uint8_t stage;            /* GANG__SIM_TO_COME... */
+    uint8_t state;            /* GANG_JOB_* */
+    uint8_t end;              /* GANG_END_* */
+    bool held;                /* by the policy */
 };
 
 /* A gang of a job whose groups wait for each other. */
-struct gang__sim_part {
+struct gang__sim_gang {
     struct gang__sim_work work;
     gang_alloc_id alloc; /* that it works with; GANG_ID_NONE: it does not */
     int64_t run_ns;
     int64_t tasks, cpu_milli, gpu_milli; /* of all its tasks */
-    int64_t has;                         /* tasks it has */
+    int64_t held_tasks;                  /* tasks it has */
     int64_t ran_ns;
-    int64_t gone_ns;   /* it was asked to stop, and has then; INT64_MAX: it was not */
-    int64_t begins_ns; /* scratch of paths */
+    int64_t stopped_ns; /* it was asked to stop, and has then; INT64_MAX: it was not */
+    int64_t begins_ns;  /* scratch of paths */
     bool begun;
     bool over;    /* its work is done */
     bool decides; /* with all of these the job is over */
@@ -129,7 +129,7 @@ struct gang__sim_wait {
 /* Of such a job. What gang__sim_job has of `work` is then of all its parts: what is left on the longest way through
  * them, whether one works, what they lost. */
 struct gang__sim_stages {
-    struct gang__sim_part *part; /* in the same block */
+    struct gang__sim_gang *part; /* in the same block */
     struct gang__sim_wait *wait;
     uint32_t parts, waits;
     uint32_t hit; /* index + 1 of the next one to be looked at after the run; itself: the last */
@@ -150,14 +150,14 @@ struct gang__sim_brief {
     uint32_t slot;   /* of its row, + 1; 0: it has not come; or: */
 };
 
-#define GANG__SIM_GONE_ROW UINT32_MAX /* it was written away */
+#define GANG__SIM_ROW_FREED UINT32_MAX /* it was written away */
 
 /* What statistics need of a job; kept of those whose rows are gone. */
-struct gang__sim_past {
+struct gang__sim_result {
     int64_t start_ns, end_ns, run_ns, wait_ns;
     double used_s, lost_s; /* GPU-seconds (of a job without: core-seconds) */
-    int64_t asks;
-    uint32_t users_then, preemptions, failures;
+    int64_t demand;
+    uint32_t users_at_submit, preemptions, failures;
     uint8_t stage, end;
     bool gpus;
 };
@@ -175,7 +175,7 @@ struct gang__sim_word {
 struct gang__sim_words {
     struct gang__hash_table table;
     struct gang__sim_word **list;
-    size_t room;
+    size_t cap;
 };
 
 struct gang__sim_node {
@@ -225,70 +225,70 @@ struct gang_sim {
     int64_t decide_ns; /* when scores change by themselves; INT64_MAX: they do not */
 
     struct gang__sim_job *job; /* rows; that of a job: gang__sim_at() */
-    size_t rows, job_room;
-    size_t row_room;   /* there is room for so many in all lists of rows */
+    size_t rows, job_cap;
+    size_t row_cap;    /* there is room for so many in all lists of rows */
     uint32_t free_row; /* + 1; the first of those that were given back */
     struct gang__sim_brief *brief;
-    size_t jobs, brief_room;
+    size_t jobs, brief_cap;
     uint32_t touched; /* index + 1 of the first to be settled */
     uint32_t hit;     /* likewise, to be settled after the next run */
     uint32_t *active; /* jobs that wait or run: sim_active.c */
-    size_t actives, active_room;
+    size_t actives, active_cap;
     int64_t pending, runs_now, suspended, over;
     uint64_t begun;
     struct gang__sim_source *source;
-    size_t sources, source_room;
+    size_t sources, source_cap;
     struct gang__sim_words queues, users, models;
     int64_t *user_jobs; /* that wait or run */
-    size_t user_room;
+    size_t user_cap;
     uint32_t users_at_work;
     int32_t default_queue; /* -1: none */
 
     /* Those to come, by time: order[arrival...] */
     uint32_t *order;
-    size_t orders, order_room, arrival;
+    size_t orders, order_cap, arrival;
 
     struct gang__sim_entry *heap;
-    size_t heaped, heap_room;
+    size_t heaped, heap_cap;
     size_t live; /* entries that something may wait for: not failures of nodes */
 
     struct gang__sim_node *node;
-    size_t nodes, node_room;
+    size_t nodes, node_cap;
     struct gang__hash_table node_by_id;
 
     int64_t cpu_used, memory_used, gpu_used;
     int64_t cpu_all, memory_all, gpu_all, nodes_up, gpu_stray;
     struct gang__sim_area area, at_last_end;
     struct gang__sim_share *by_queue, *by_model;
-    size_t queue_room, model_room;
+    size_t queue_cap, model_cap;
     struct gang__sim_area *at_submit; /* of each job: when it came */
-    size_t submit_room;
+    size_t submit_cap;
 
     struct gang_sim_allocation *allocation;
-    size_t allocations, allocation_room;
+    size_t allocations, allocation_cap;
     struct gang_sim_sample *sample;
-    size_t samples, sample_room;
+    size_t samples, sample_cap;
     struct gang__sim_stream *stream[GANG__SIM_TABLES]; /* NULL: the table is kept */
     bool streams;                                      /* some is not */
     bool streamed_allocations, streamed_samples;       /* some rows are gone */
-    size_t gone;                                       /* rows of jobs that are */
-    struct gang__sim_past *past;                       /* by job, where rows are given back */
-    size_t past_room;
+    size_t stopped;                                    /* rows of jobs that are */
+    struct gang__sim_result *result;                   /* by job, where rows are given back */
+    size_t result_cap;
     uint32_t *ended; /* jobs that are to be written; there is room for all rows */
-    size_t ends, ended_room;
+    size_t ends, ended_cap;
     struct gang_sim_allocation *closed; /* rows that are to be written */
-    size_t closes, closed_room;
+    size_t closes, closed_cap;
     uint32_t *open; /* rows of allocations that are free */
-    size_t opens, open_room;
-    struct gang__sim_pieces scratch;
+    size_t opens, open_cap;
+    struct gang__sim_placements scratch;
 
     int64_t *view;      /* columns for a policy, */
     size_t viewed;      /* which so many jobs stood in last, */
-    bool *quiet;        /* and of which nothing has changed since */
+    bool *unchanged;    /* and of which nothing has changed since */
     size_t closed_rows; /* that were taken out since */
     double *score;      /* of the jobs in it; behind all of these: as which they were told last */
     uint32_t *by_score;
-    size_t view_room;
+    size_t view_cap;
 };
 
 /* ---- sim_jobs.c ---- */
@@ -310,12 +310,12 @@ static inline struct gang__sim_job *gang__sim_at(const gang_sim *sim, size_t ind
 {
     return &sim->job[sim->brief[index].slot - 1];
 }
-bool gang__sim_room_to_come(gang_sim *sim, size_t more);
+bool gang__sim_reserve_jobs(gang_sim *sim, size_t more);
 /* For one more. False: out of memory. */
-bool gang__sim_make_row(gang_sim *sim);
-static inline bool gang__sim_room_for_row(gang_sim *sim)
+bool gang__sim_grow_rows(gang_sim *sim);
+static inline bool gang__sim_reserve_row(gang_sim *sim)
 {
-    return sim->free_row || sim->rows < sim->row_room || gang__sim_make_row(sim);
+    return sim->free_row || sim->rows < sim->row_cap || gang__sim_grow_rows(sim);
 }
 struct gang__sim_job gang__sim_blank(const gang_sim *sim, size_t index);
 struct gang__sim_job *gang__sim_row_new(gang_sim *sim, const struct gang__sim_job *from);
@@ -325,7 +325,7 @@ void gang__sim_row_free(gang_sim *sim, struct gang__sim_job *j, uint32_t slot);
 gang_result gang__sim_row_of(const gang_sim *sim, size_t index, struct gang__sim_job *j);
 /* As if its time had been counted up to now. */
 void gang__sim_count_now(const gang_sim *sim, struct gang__sim_job *j);
-const char *gang__sim_name(const gang_sim *sim, size_t index, char room[24]);
+const char *gang__sim_name(const gang_sim *sim, size_t index, char number[24]);
 /* Where a job comes from, and its position there. */
 static inline const struct gang__sim_source *gang__sim_source(const gang_sim *sim, size_t index,
                                                               size_t *row)
@@ -334,9 +334,9 @@ static inline const struct gang__sim_source *gang__sim_source(const gang_sim *si
     *row = index - s->first;
     return s;
 }
-struct gang__sim_past gang__sim_past_of(const struct gang__sim_job *j);
+struct gang__sim_result gang__sim_result_of(const struct gang__sim_job *j);
 /* False: it is to come. */
-bool gang__sim_look_back(const gang_sim *sim, size_t index, struct gang__sim_past *p);
+bool gang__sim_result_find(const gang_sim *sim, size_t index, struct gang__sim_result *p);
 
 /* ---- sim_stream.c ---- */
 
@@ -355,10 +355,10 @@ struct gang__sim_amounts gang__sim_group_takes(const struct gang_request_spec *r
 
 /* ---- sim_events.c ---- */
 
-bool gang__sim_put(gang_sim *sim, struct gang__sim_entry e);
-struct gang__sim_entry gang__sim_take(gang_sim *sim);
+bool gang__sim_event_add(gang_sim *sim, struct gang__sim_entry e);
+struct gang__sim_entry gang__sim_event_pop(gang_sim *sim);
 /* When the first that counts is; INT64_MAX: there is none. Those that do not count any more go. */
-int64_t gang__sim_first(gang_sim *sim);
+int64_t gang__sim_event_time(gang_sim *sim);
 
 /* ---- sim_host.c ---- */
 
@@ -368,10 +368,10 @@ struct gang_host_ops gang__sim_host_ops(const gang_sim *sim);
 /* One more has ended, or was refused. */
 void gang__sim_count_over(gang_sim *sim, const struct gang__sim_job *j);
 /* Of a part of a job; part 0 for what is no part's. */
-void gang__sim_tell_part(gang_sim *sim, int32_t what, size_t index, uint32_t part, int32_t reason,
-                         const char *text);
-void gang__sim_tell(gang_sim *sim, int32_t what, size_t index, gang_node_id node, int32_t reason,
-                    const char *text);
+void gang__sim_report_gang(gang_sim *sim, int32_t what, size_t index, uint32_t part, int32_t reason,
+                           const char *text);
+void gang__sim_report(gang_sim *sim, int32_t what, size_t index, gang_node_id node, int32_t reason,
+                      const char *text);
 
 /* ---- sim_run.c ---- */
 
@@ -386,7 +386,7 @@ int64_t gang__sim_round_up(int64_t at_ns, int64_t tick_ns);
 
 /* The time since since_ns, if it counts for something; and what it counts for. */
 int64_t gang__sim_since(const gang_sim *sim, const struct gang__sim_job *j);
-void gang__sim_book(struct gang__sim_job *j, int64_t ns);
+void gang__sim_count_time(struct gang__sim_job *j, int64_t ns);
 
 /* Its work up to now. */
 void gang__sim_progress(gang_sim *sim, struct gang__sim_job *j);
@@ -401,7 +401,7 @@ void gang__sim_work(const gang_sim *sim, struct gang__sim_work *w, int64_t ns);
 /* What a restart adds to what is left, of a job with so many GPUs. */
 int64_t gang__sim_restart(const gang_sim *sim, size_t index, int64_t gpu_milli);
 /* Its speed with `has` of `tasks`, and when its work then ends. */
-int32_t gang__sim_speed(const gang_sim *sim, size_t index, int64_t has, int64_t tasks);
+int32_t gang__sim_speed(const gang_sim *sim, size_t index, int64_t held_tasks, int64_t tasks);
 int64_t gang__sim_end(const gang_sim *sim, const struct gang__sim_work *w);
 /* An event of a job; INT64_MAX: it does not come. False: out of memory. */
 bool gang__sim_expect(gang_sim *sim, size_t index, uint32_t part, uint32_t class, int64_t at_ns);
@@ -427,27 +427,27 @@ void gang__sim_stages_sum(struct gang__sim_job *j);
 /* So long they worked, or stopped. */
 void gang__sim_stages_work(const gang_sim *sim, struct gang__sim_job *j, int64_t ns);
 /* What the scheduler says of a part; and of the job, whose state was another. */
-void gang__sim_part_starts(gang_sim *sim, size_t index, const struct gang_event *e);
-bool gang__sim_part_stops(gang_sim *sim, size_t index, const struct gang_event *e);
+void gang__sim_gang_starts(gang_sim *sim, size_t index, const struct gang_event *e);
+bool gang__sim_gang_stops(gang_sim *sim, size_t index, const struct gang_event *e);
 void gang__sim_stages_state(gang_sim *sim, struct gang__sim_job *j, const struct gang_event *e,
                             int32_t was);
 /* A part's work has ended; it was asked to stop and has. */
-gang_result gang__sim_part_ends(gang_sim *sim, size_t index, uint32_t part);
-gang_result gang__sim_part_gone(gang_sim *sim, size_t index, uint32_t part);
+gang_result gang__sim_gang_ends(gang_sim *sim, size_t index, uint32_t part);
+gang_result gang__sim_gang_stopped(gang_sim *sim, size_t index, uint32_t part);
 /* Which of its parts have tasks on a node lose what was not saved. False: none has. */
 bool gang__sim_stages_lose(gang_sim *sim, struct gang__sim_job *j, gang_node_id node);
 /* It is settled again after the next run of the cycle. */
-void gang__sim_hit(gang_sim *sim, size_t index);
+void gang__sim_touch_later(gang_sim *sim, size_t index);
 void gang__sim_touch_hit(gang_sim *sim);
 gang_result gang__sim_stages_settle(gang_sim *sim, size_t index);
 /* milli-GPUs, or cores, of the parts that run or may start. */
-int64_t gang__sim_stages_want(const struct gang__sim_stages *st, bool gpus);
+int64_t gang__sim_stages_demand(const struct gang__sim_stages *st, bool gpus);
 /* GPU-time (or core-time) of all starts in thousandths of ns, and what the parts that work add to it in a ns. */
 int64_t gang__sim_stages_served(const struct gang__sim_stages *st, bool gpus, int64_t *rate);
 
 /* GPUs (of a job without: cores) that it asks for at a time: all, or those of its largest part; and such seconds that it
  * had, and lost. */
-int64_t gang__sim_asks(const struct gang__sim_job *j);
+int64_t gang__sim_demand(const struct gang__sim_job *j);
 void gang__sim_served(const struct gang__sim_job *j, double *used_s, double *lost_s);
 
 /* ---- sim_usage.c ---- */
@@ -467,7 +467,7 @@ gang_result gang__sim_gather_end(gang_sim *sim, size_t index);
 gang_result gang__sim_sample(gang_sim *sim);
 /* Rows that are open stay, in their order. */
 void gang__sim_drop_allocations(gang_sim *sim);
-/* What was used until this job came; there is room: gang__sim_room_to_come(). */
+/* What was used until this job came; there is room: gang__sim_reserve_jobs(). */
 void gang__sim_note_submit(gang_sim *sim, size_t index);
 
 /* ---- sim_fail.c ---- */
@@ -476,16 +476,16 @@ gang_result gang__sim_fail_begin(gang_sim *sim);
 gang_result gang__sim_node_event(gang_sim *sim, const struct gang__sim_entry *e);
 gang_result gang__sim_task_fails(gang_sim *sim, size_t index, uint32_t part);
 /* When one of its `has` tasks fails, from now; INT64_MAX: none does. */
-int64_t gang__sim_task_failure(gang_sim *sim, size_t index, uint32_t part, int64_t has);
+int64_t gang__sim_task_failure(gang_sim *sim, size_t index, uint32_t part, int64_t held_tasks);
 
 /* ---- sim_active.c ---- */
 
 void gang__sim_activate(gang_sim *sim, size_t index);
 void gang__sim_deactivate(gang_sim *sim, size_t index);
 /* Something of a job has changed, or will. */
-void gang__sim_stir(gang_sim *sim, size_t index);
+void gang__sim_view_changed(gang_sim *sim, size_t index);
 /* What a policy sees. False: out of memory. */
-bool gang__sim_look(gang_sim *sim, struct gang_sim_view *v);
+bool gang__sim_view_fill(gang_sim *sim, struct gang_sim_view *v);
 
 /* ---- sim_policy.c ---- */
 

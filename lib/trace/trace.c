@@ -6,7 +6,7 @@
 
 #include "trace/trace_in.h"
 
-bool gang__slice_is(struct gang__slice a, const char *text)
+bool gang__span_is(struct gang__span a, const char *text)
 {
     return strlen(text) == a.n && (a.n == 0 || memcmp(a.s, text, a.n) == 0);
 }
@@ -43,7 +43,7 @@ void gang_trace_free(gang_trace *trace)
         next = chunk->next;
         gang__release(&mem, chunk);
     }
-    for (size_t i = 0; i < trace->rows_room; i++)
+    for (size_t i = 0; i < trace->rows_cap; i++)
         gang__release(&mem, trace->rows[i]);
     gang__release(&mem, trace->rows);
     gang__release(&mem, trace->slots);
@@ -51,8 +51,8 @@ void gang_trace_free(gang_trace *trace)
     gang__release(&mem, trace->symbols);
     gang__hash_free(&trace->model_names, &mem);
     gang__release(&mem, trace->models);
-    gang__hash_free(&trace->shape_names, &mem);
-    gang__release(&mem, trace->shapes);
+    gang__hash_free(&trace->mix_names, &mem);
+    gang__release(&mem, trace->mixes);
     gang__release(&mem, trace->scratch);
     gang__release(&mem, trace);
 }
@@ -99,7 +99,7 @@ gang_result gang_trace_get(gang_trace *trace, size_t index, struct gang_trace_jo
     if (index >= trace->count)
         return GANG_ENOENT;
     const struct gang__trace_row *row = gang__trace_row(trace, index);
-    const struct gang__trace_shape *shape = gang__trace_shape(trace, index);
+    const struct gang__trace_mix *mix = gang__trace_mix(trace, index);
     struct gang_group_spec *groups = trace->scratch;
     out.name = row->name;
     out.queue = gang__trace_text(trace, row->queue);
@@ -112,10 +112,10 @@ gang_result gang_trace_get(gang_trace *trace, size_t index, struct gang_trace_jo
     out.end = row->end;
     out.started_ns = row->started_ns;
     out.groups = groups;
-    out.group_count = shape->count;
+    out.group_count = mix->count;
     GANG__TRACE_TRY(gang__struct_out(job, job->size, sizeof(out), &out, sizeof(out)));
-    for (uint32_t i = 0; i < shape->count; i++)
-        groups[i] = group_out(trace, &shape->group[i]);
+    for (uint32_t i = 0; i < mix->count; i++)
+        groups[i] = group_out(trace, &mix->group[i]);
     return GANG_OK;
 }
 
@@ -124,7 +124,7 @@ gang_result gang_trace_find(const gang_trace *trace, const char *name, size_t *i
     if (!trace || !name || !index)
         return GANG_EINVAL;
     *index = 0;
-    return gang__trace_name_find(trace, gang__slice_of(name), index) ? GANG_OK : GANG_ENOENT;
+    return gang__trace_name_find(trace, gang__span_of(name), index) ? GANG_OK : GANG_ENOENT;
 }
 
 /* ---- all jobs ---- */
@@ -132,7 +132,7 @@ gang_result gang_trace_find(const gang_trace *trace, const char *name, size_t *i
 static int64_t number_of(const gang_trace *t, int32_t column, size_t index)
 {
     const struct gang__trace_row *row = gang__trace_row(t, index);
-    const struct gang__trace_shape *shape = t->shapes[row->shape];
+    const struct gang__trace_mix *mix = t->mixes[row->mix];
     switch (column) {
     case GANG_TRACE_SUBMIT_NS:
         return row->submit_ns;
@@ -143,13 +143,13 @@ static int64_t number_of(const gang_trace *t, int32_t column, size_t index)
     case GANG_TRACE_PRIORITY:
         return row->priority;
     case GANG_TRACE_TASKS:
-        return shape->tasks;
+        return mix->tasks;
     case GANG_TRACE_CPU_MILLI:
-        return shape->cpu_milli;
+        return mix->cpu_milli;
     case GANG_TRACE_MEMORY_BYTES:
-        return shape->memory_bytes;
+        return mix->memory_bytes;
     case GANG_TRACE_GPU_MILLI:
-        return shape->gpu_milli;
+        return mix->gpu_milli;
     default:
         return row->started_ns;
     }

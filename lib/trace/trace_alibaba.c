@@ -56,15 +56,15 @@ static gang_result openb_row(struct gang__trace_table *t)
 {
     struct gang__trace_group task = {.count = 1, .min = 1};
     struct gang__trace_draft d = GANG__TRACE_DRAFT_INIT;
-    struct gang__slice phase = gang__table_field(t, O_PHASE);
+    struct gang__span phase = gang__table_field(t, O_PHASE);
     GANG__TRACE_TRY(openb_task(t, &task));
     GANG__TRACE_TRY(openb_times(t, &d));
-    d.end = gang__slice_is(phase, "Succeeded") ? GANG_END_SUCCESS
-            : gang__slice_is(phase, "Failed")  ? GANG_END_FAILED
-                                               : GANG_END_NONE;
+    d.end = gang__span_is(phase, "Succeeded") ? GANG_END_SUCCESS
+            : gang__span_is(phase, "Failed")  ? GANG_END_FAILED
+                                              : GANG_END_NONE;
     d.groups = &task;
     d.group_count = 1;
-    return gang__table_put(t, &d);
+    return gang__table_add(t, &d);
 }
 
 gang_result gang__trace_read_openb(struct gang__trace_reader *r)
@@ -130,12 +130,12 @@ static gang_result pai_group(struct gang__trace_table *t, struct gang__trace_gro
 
 static gang_result pai_status(struct gang__trace_table *t, int32_t *end)
 {
-    struct gang__slice status = gang__table_field(t, A_STATUS);
-    if (gang__slice_is(status, "Terminated"))
+    struct gang__span status = gang__table_field(t, A_STATUS);
+    if (gang__span_is(status, "Terminated"))
         *end = GANG_END_SUCCESS;
-    else if (gang__slice_is(status, "Failed"))
+    else if (gang__span_is(status, "Failed"))
         *end = GANG_END_FAILED;
-    else if (gang__slice_is(status, "Running") || gang__slice_is(status, "Waiting"))
+    else if (gang__span_is(status, "Running") || gang__span_is(status, "Waiting"))
         return GANG__TRACE_PASS;
     else
         return gang__table_fail(t, A_STATUS, GANG_EINVAL,
@@ -159,7 +159,7 @@ static gang_result pai_row(struct gang__trace_table *t)
 {
     struct pai *pai = t->user;
     struct pai_row row = {.line = t->line};
-    struct gang__slice name = gang__table_field(t, A_JOB);
+    struct gang__span name = gang__table_field(t, A_JOB);
     gang_result r = gang__trace_word(pai->jobs, name, &row.job);
     if (r != GANG_OK || name.n == 0)
         return gang__table_fail(t, A_JOB, r ? r : GANG_EINVAL, "missing, or not a name");
@@ -210,12 +210,12 @@ static gang_result pai_put(struct gang__trace_reader *r, const struct pai *pai, 
     }
     if (passed)
         return gang__trace_judge(r, GANG__TRACE_PASS, count - passed);
-    d.name = gang__slice_of(gang__trace_text(pai->jobs, rows[order[0]].job));
+    d.name = gang__span_of(gang__trace_text(pai->jobs, rows[order[0]].job));
     d.run_ns = last - d.submit_ns;
     d.started_ns = d.submit_ns;
     d.groups = groups;
     d.group_count = count;
-    gang_result result = gang__trace_put(r->trace, &d, r->error);
+    gang_result result = gang__trace_add(r->trace, &d, r->error);
     if (result != GANG_OK)
         r->error->line = rows[order[0]].line;
     return gang__trace_judge(r, result, count);

@@ -99,7 +99,7 @@ static gang_result read_job(struct gang__trace_reader *r, const struct gang__jso
     task.min = task.count;
     d.groups = &task;
     d.group_count = 1;
-    return gang__trace_json_put(r, job, &d);
+    return gang__trace_json_add(r, job, &d);
 }
 
 static gang_result read_workload(struct gang__trace_reader *r, const struct gang__json *root)

@@ -23,19 +23,19 @@ gang_result gang__trace_cut(struct gang__trace_reader *r, int64_t gpus, int64_t 
                                            .cpu_milli = cpu_milli - tasks * groups[0].cpu_milli,
                                            .gpu_milli = rest * 1000};
     *count = 2;
-    return gang__trace_word(r->trace, (struct gang__slice){"rest", 4}, &groups[1].name);
+    return gang__trace_word(r->trace, (struct gang__span){"rest", 4}, &groups[1].name);
 }
 
 /* So many GPUs at most: as many tasks as a group may have, of one. */
 enum { MOST_GPUS = GANG__TRACE_MAX_TASKS };
 
-static gang_result put_cut(struct gang__trace_table *t, struct gang__trace_draft d, int64_t gpus,
+static gang_result add_cut(struct gang__trace_table *t, struct gang__trace_draft d, int64_t gpus,
                            int64_t cpu_milli)
 {
     struct gang__trace_group groups[2];
     GANG__TRACE_TRY(gang__trace_cut(t->reader, gpus, cpu_milli, groups, &d.group_count));
     d.groups = groups;
-    return gang__table_put(t, &d);
+    return gang__table_add(t, &d);
 }
 
 /* ---- Philly -------------------------------------------------------------------------------- */
@@ -56,9 +56,9 @@ static gang_result philly_row(struct gang__trace_table *t)
     struct gang__trace_draft d = GANG__TRACE_DRAFT_INIT;
     GANG__TRACE_TRY(gang__table_number(t, Y_GPUS, 1, 1, MOST_GPUS, &gpus));
     GANG__TRACE_TRY(time_needed(t, Y_SUBMIT, &d.submit_ns));
-    GANG__TRACE_TRY(gang__table_span(t, Y_DURATION, &d.run_ns));
+    GANG__TRACE_TRY(gang__table_run_time(t, Y_DURATION, &d.run_ns));
     GANG__TRACE_TRY(gang__table_word(t, Y_VC, &d.queue));
-    return put_cut(t, d, gpus, 0);
+    return add_cut(t, d, gpus, 0);
 }
 
 gang_result gang__trace_read_philly(struct gang__trace_reader *r)
@@ -103,9 +103,9 @@ static gang_result helios_end(struct gang__trace_table *t, int32_t *end)
                  {"PREEMPTED", GANG_END_PREEMPTED},
                  {"SUSPENDED", GANG_END_NONE},
                  {"", GANG_END_NONE}};
-    struct gang__slice state = gang__table_field(t, H_STATE);
+    struct gang__span state = gang__table_field(t, H_STATE);
     for (size_t i = 0; i < GANG__TRACE_COUNT(known); i++) {
-        if (gang__slice_is(state, known[i].state)) {
+        if (gang__span_is(state, known[i].state)) {
             *end = known[i].end;
             return GANG_OK;
         }
@@ -114,15 +114,15 @@ static gang_result helios_end(struct gang__trace_table *t, int32_t *end)
 }
 
 /* Work without GPUs: a task a node, as many cores each. */
-static gang_result put_cores(struct gang__trace_table *t, struct gang__trace_draft d,
-                             int64_t cpu_milli)
+static gang_result write_cores(struct gang__trace_table *t, struct gang__trace_draft d,
+                               int64_t cpu_milli)
 {
     int64_t nodes = 1;
     GANG__TRACE_TRY(gang__table_optional(t, H_NODES, 1, 1, GANG__TRACE_MAX_TASKS, &nodes));
     struct gang__trace_group task = {.count = nodes, .min = nodes, .cpu_milli = cpu_milli / nodes};
     d.groups = &task;
     d.group_count = 1;
-    return gang__table_put(t, &d);
+    return gang__table_add(t, &d);
 }
 
 static gang_result helios_row(struct gang__trace_table *t)
@@ -136,10 +136,10 @@ static gang_result helios_row(struct gang__trace_table *t)
     GANG__TRACE_TRY(gang__table_time(t, H_START, &d.started_ns));
     if (gang__table_has(t, H_START) && d.started_ns == GANG_TRACE_UNKNOWN)
         return GANG__TRACE_PASS; /* cancelled while it waited */
-    GANG__TRACE_TRY(gang__table_span(t, H_DURATION, &d.run_ns));
+    GANG__TRACE_TRY(gang__table_run_time(t, H_DURATION, &d.run_ns));
     GANG__TRACE_TRY(gang__table_word(t, H_USER, &d.user));
     GANG__TRACE_TRY(gang__table_word(t, H_VC, &d.queue));
-    return gpus ? put_cut(t, d, gpus, cpu_milli) : put_cores(t, d, cpu_milli);
+    return gpus ? add_cut(t, d, gpus, cpu_milli) : write_cores(t, d, cpu_milli);
 }
 
 gang_result gang__trace_read_helios(struct gang__trace_reader *r)
@@ -164,8 +164,8 @@ static gang_result tiresias_row(struct gang__trace_table *t)
     struct gang__trace_draft d = GANG__TRACE_DRAFT_INIT;
     GANG__TRACE_TRY(gang__table_number(t, T_GPUS, 1, 1, MOST_GPUS, &gpus));
     GANG__TRACE_TRY(time_needed(t, T_SUBMIT, &d.submit_ns));
-    GANG__TRACE_TRY(gang__table_span(t, T_DURATION, &d.run_ns));
-    return put_cut(t, d, gpus, 0);
+    GANG__TRACE_TRY(gang__table_run_time(t, T_DURATION, &d.run_ns));
+    return add_cut(t, d, gpus, 0);
 }
 
 gang_result gang__trace_read_tiresias(struct gang__trace_reader *r)

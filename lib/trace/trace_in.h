@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a trace is made of, and what its readers and writers share.
  *
- * A row is 64 bytes. Words (names of queues, users, groups, models) and shapes (the groups of a job) are
+ * A row is 64 bytes. Words (names of queues, users, groups, models) and mixes (the groups of a job) are
  * kept once and told by number, for a trace has few of them; names of jobs are kept one by one, and found
  * through a table of 8 bytes a slot. */
-#ifndef GANG__SIM_TRACE_IN_H
-#define GANG__SIM_TRACE_IN_H
+#ifndef GANG__TRACE_IN_H
+#define GANG__TRACE_IN_H
 
 #include <gangsched/trace.h>
 
@@ -37,24 +37,24 @@ enum {
     } while (0)
 
 /* Text that does not end with a NUL. */
-struct gang__slice {
+struct gang__span {
     const char *s;
     size_t n;
 };
 
-static inline struct gang__slice gang__slice_of(const char *text)
+static inline struct gang__span gang__span_of(const char *text)
 {
-    return (struct gang__slice){text, text ? strlen(text) : 0};
+    return (struct gang__span){text, text ? strlen(text) : 0};
 }
 
-bool gang__slice_is(struct gang__slice a, const char *text);
+bool gang__span_is(struct gang__span a, const char *text);
 
 /* ---- memory that is never given back one by one (trace_store.c) ---- */
 
 struct gang__trace_chunk {
     struct gang__trace_chunk *next;
     size_t used;
-    size_t room;
+    size_t cap;
     size_t reserved0; /* keeps `data` aligned for any type */
     unsigned char data[];
 };
@@ -88,7 +88,7 @@ struct gang__trace_group {
 };
 _Static_assert(sizeof(struct gang__trace_group) == 56, "no padding");
 
-struct gang__trace_shape {
+struct gang__trace_mix {
     struct gang__hash_link link;
     uint32_t number;
     uint32_t count;
@@ -108,7 +108,7 @@ struct gang__trace_row {
     const char *name;
     uint32_t queue; /* a word */
     uint32_t user;
-    uint32_t shape;
+    uint32_t mix;
     uint8_t preemptible;
     uint8_t end;
     uint16_t reserved0;
@@ -117,7 +117,7 @@ _Static_assert(sizeof(struct gang__trace_row) == 64, "a row is a cache line");
 
 /* A job on its way in. */
 struct gang__trace_draft {
-    struct gang__slice name; /* empty: its position */
+    struct gang__span name; /* empty: its position */
     uint32_t queue;
     uint32_t user;
     int64_t submit_ns;
@@ -144,20 +144,20 @@ struct gang_trace {
     struct gang__trace_chunk *chunks;
     size_t count;
     struct gang__trace_row **rows; /* blocks of GANG__TRACE_ROWS */
-    size_t rows_room;
+    size_t rows_cap;
     uint64_t *slots; /* upper half: hash of a name, lower half: position + 1; 0: free */
-    size_t slots_room;
+    size_t slots_cap;
     struct gang__hash_table symbol_names;
     struct gang__trace_symbol **symbols; /* [number - 1]; so are the next two */
-    size_t symbol_room;
+    size_t symbol_cap;
     struct gang__hash_table model_names;
     struct gang__trace_models **models;
-    size_t model_room;
-    struct gang__hash_table shape_names;
-    struct gang__trace_shape **shapes;
-    size_t shape_room;
+    size_t model_cap;
+    struct gang__hash_table mix_names;
+    struct gang__trace_mix **mixes;
+    size_t mix_cap;
     void *scratch; /* struct gang_group_spec[], of the job that was asked for last */
-    size_t scratch_room;
+    size_t scratch_cap;
     size_t skipped;
     int32_t format;
     int32_t reserved0;
@@ -167,9 +167,9 @@ static inline struct gang__trace_row *gang__trace_row(const gang_trace *t, size_
 {
     return &t->rows[index / GANG__TRACE_ROWS][index % GANG__TRACE_ROWS];
 }
-static inline const struct gang__trace_shape *gang__trace_shape(const gang_trace *t, size_t index)
+static inline const struct gang__trace_mix *gang__trace_mix(const gang_trace *t, size_t index)
 {
-    return t->shapes[gang__trace_row(t, index)->shape];
+    return t->mixes[gang__trace_row(t, index)->mix];
 }
 /* Text of a word; NULL: none. */
 static inline const char *gang__trace_text(const gang_trace *t, uint32_t word)
@@ -180,25 +180,25 @@ static inline const char *gang__trace_text(const gang_trace *t, uint32_t word)
 /* ---- putting in: on failure nothing has changed that can be seen ---- */
 
 /* May a text be a name? GANG_EINVAL: control characters, no UTF-8; GANG_ELIMIT: too long. */
-gang_result gang__trace_check_text(struct gang__slice text);
+gang_result gang__trace_check_text(struct gang__span text);
 /* Keep a word. Empty: 0. Also the errors of the check, and GANG_ENOMEM. */
-gang_result gang__trace_word(gang_trace *t, struct gang__slice text, uint32_t *word);
+gang_result gang__trace_word(gang_trace *t, struct gang__span text, uint32_t *word);
 /* Keep a list of models. Likewise; GANG_EINVAL: an empty one. */
-gang_result gang__trace_models_put(gang_trace *t, const struct gang__slice *models, size_t count,
+gang_result gang__trace_models_add(gang_trace *t, const struct gang__span *models, size_t count,
                                    uint32_t *number);
 /* Keep checked groups; GANG_ENOMEM, GANG_ERANGE (their sums). */
-gang_result gang__trace_shape_put(gang_trace *t, const struct gang__trace_group *groups,
-                                  size_t count, uint32_t *number);
-bool gang__trace_name_find(const gang_trace *t, struct gang__slice name, size_t *index);
+gang_result gang__trace_mix_add(gang_trace *t, const struct gang__trace_group *groups, size_t count,
+                                uint32_t *number);
+bool gang__trace_name_find(const gang_trace *t, struct gang__span name, size_t *index);
 /* Room for one more job, whose name is not there yet: GANG_ENOMEM. */
-gang_result gang__trace_reserve(gang_trace *t, struct gang__slice name, size_t groups,
+gang_result gang__trace_reserve(gang_trace *t, struct gang__span name, size_t groups,
                                 const char **kept);
 /* The reserved row becomes the last job. */
 void gang__trace_append(gang_trace *t, const struct gang__trace_row *row);
-void *gang__trace_take(gang_trace *t, size_t bytes, size_t align);
+void *gang__trace_alloc(gang_trace *t, size_t bytes, size_t align);
 
 /* Check a job and add it. The path is that of the member of gang_trace_job. */
-gang_result gang__trace_put(gang_trace *t, const struct gang__trace_draft *draft,
+gang_result gang__trace_add(gang_trace *t, const struct gang__trace_draft *draft,
                             struct gang_error *error);
 
 /* ---- numbers and dates (trace_number.c) ---- */
@@ -207,10 +207,10 @@ enum gang__number { GANG__NUMBER_OK, GANG__NUMBER_BAD, GANG__NUMBER_RANGE };
 
 /* A decimal number times `scale` (1 .. 2^40), rounded to the nearest, halves away from 0; an exponent is
  * allowed. Exact where the value has at most 20 decimals; the same in every locale. */
-enum gang__number gang__decimal(struct gang__slice text, int64_t scale, int64_t *value);
+enum gang__number gang__decimal(struct gang__span text, int64_t scale, int64_t *value);
 /* "2020-04-01 00:04:03", perhaps with a fraction, "T" for the space, and "Z" or an offset, as ns since
  * 1970 UTC. */
-enum gang__number gang__date(struct gang__slice text, int64_t *ns);
+enum gang__number gang__date(struct gang__span text, int64_t *ns);
 /* The shortest decimal that reads back as value / scale, scale a power of ten or of two up to 2^20. Returns
  * the length, < 64. */
 size_t gang__decimal_write(char text[64], int64_t value, int64_t scale);
@@ -228,7 +228,7 @@ struct gang__trace_reader {
 /* Have as many jobs been read as were asked for? */
 static inline bool gang__trace_full(const struct gang__trace_reader *r)
 {
-    return r->opts.most && r->trace->count >= (size_t)r->opts.most;
+    return r->opts.max_jobs && r->trace->count >= (size_t)r->opts.max_jobs;
 }
 
 /* What a row came to: GANG_OK to go on. One that is passed over is counted. */
@@ -237,7 +237,7 @@ gang_result gang__trace_judge(struct gang__trace_reader *r, gang_result result, 
 /* GANG_TRACE_* by the first lines; GANG_TRACE_DETECT: not known. */
 int32_t gang__trace_detect(const char *text, size_t length);
 
-gang_result gang__trace_read_own(struct gang__trace_reader *r);
+gang_result gang__trace_read_csv(struct gang__trace_reader *r);
 gang_result gang__trace_read_jsonl(struct gang__trace_reader *r);
 gang_result gang__trace_read_swf(struct gang__trace_reader *r);
 gang_result gang__trace_read_procs(struct gang__trace_reader *r);
@@ -272,10 +272,10 @@ struct gang__trace_sink {
     char text[8192];
 };
 
-void gang__sink_put(struct gang__trace_sink *sink, const char *text, size_t length);
+void gang__sink_write(struct gang__trace_sink *sink, const char *text, size_t length);
 void gang__sink_text(struct gang__trace_sink *sink, const char *text);
 
-gang_result gang__trace_write_own(gang_trace *t, struct gang__trace_sink *sink,
+gang_result gang__trace_write_csv(gang_trace *t, struct gang__trace_sink *sink,
                                   struct gang_error *error);
 gang_result gang__trace_write_jsonl(gang_trace *t, struct gang__trace_sink *sink,
                                     struct gang_error *error);

@@ -26,11 +26,11 @@ gang_result gang__trace_piece_read(struct gang__trace_reader *r,
     return gang__trace_judge(r, result, 1);
 }
 
-gang_result gang__trace_json_put(struct gang__trace_reader *r, const struct gang__json *at,
+gang_result gang__trace_json_add(struct gang__trace_reader *r, const struct gang__json *at,
                                  const struct gang__trace_draft *draft)
 {
     struct gang_error mine = GANG_ERROR_INIT;
-    gang_result result = gang__trace_put(r->trace, draft, &mine);
+    gang_result result = gang__trace_add(r->trace, draft, &mine);
     if (result == GANG_OK)
         return result;
     if (mine.path[0])
@@ -47,12 +47,12 @@ gang_result gang__trace_json_word(struct gang__trace_reader *r, const struct gan
     if (!gang__json_get_or_null(object, key, &at))
         return GANG_OK;
     GANG__TRACE_TRY(gang__json_name(&at, 0, GANG_MAX_NAME, &text));
-    gang_result result = gang__trace_word(r->trace, gang__slice_of(text), word);
+    gang_result result = gang__trace_word(r->trace, gang__span_of(text), word);
     return result == GANG_OK ? result : gang__json_fail(&at, result, "out of memory");
 }
 
 gang_result gang__trace_json_name(const struct gang__json *object, const char *key, char room[24],
-                                  struct gang__slice *name)
+                                  struct gang__span *name)
 {
     struct gang__json at;
     const char *text = "";
@@ -62,7 +62,7 @@ gang_result gang__trace_json_name(const struct gang__json *object, const char *k
     } else if (at.value) {
         GANG__TRACE_TRY(gang__json_name(&at, 0, GANG_MAX_NAME, &text));
     }
-    *name = gang__slice_of(text);
+    *name = gang__span_of(text);
     return GANG_OK;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What readers of JSON share. */
-#ifndef GANG__SIM_TRACE_JSON_H
-#define GANG__SIM_TRACE_JSON_H
+#ifndef GANG__TRACE_JSON_H
+#define GANG__TRACE_JSON_H
 
 #include "trace/trace_in.h"
 
@@ -21,14 +21,14 @@ gang_result gang__trace_piece_read(struct gang__trace_reader *r,
                                                        const struct gang__json *at));
 
 /* Add a job; an error is at its cursor. */
-gang_result gang__trace_json_put(struct gang__trace_reader *r, const struct gang__json *at,
+gang_result gang__trace_json_add(struct gang__trace_reader *r, const struct gang__json *at,
                                  const struct gang__trace_draft *draft);
 /* The text of a member as a word that is kept; null or none: 0. */
 gang_result gang__trace_json_word(struct gang__trace_reader *r, const struct gang__json *object,
                                   const char *key, uint32_t *word);
 /* A name: text, or a whole number, which is written into `room`. null or none: empty. */
 gang_result gang__trace_json_name(const struct gang__json *object, const char *key, char room[24],
-                                  struct gang__slice *name);
+                                  struct gang__span *name);
 /* Seconds as ns, within what times may be and not below `least`. Null or none: *ns is left alone. */
 gang_result gang__trace_json_seconds(const struct gang__json *object, const char *key,
                                      int64_t least, int64_t *ns);

@@ -54,7 +54,7 @@ static gang_result memory_of(const struct gang__json *group, int64_t *bytes)
 static gang_result models_of(struct gang__trace_reader *r, const struct gang__json *group,
                              uint32_t *number)
 {
-    struct gang__slice models[GANG__TRACE_MAX_MODELS];
+    struct gang__span models[GANG__TRACE_MAX_MODELS];
     struct gang__json at;
     size_t count = 0;
     if (!gang__json_get_or_null(group, "gpu_models", &at))
@@ -63,7 +63,7 @@ static gang_result models_of(struct gang__trace_reader *r, const struct gang__js
         const char *text = json_string_value(at.value);
         for (const char *bar; *text && count < GANG__TRACE_MAX_MODELS; text = bar + (*bar == '|')) {
             bar = text + strcspn(text, "|");
-            models[count++] = (struct gang__slice){text, (size_t)(bar - text)};
+            models[count++] = (struct gang__span){text, (size_t)(bar - text)};
         }
         if (*text)
             return gang__json_fail(&at, GANG_ELIMIT, "more than %d models", GANG__TRACE_MAX_MODELS);
@@ -73,10 +73,10 @@ static gang_result models_of(struct gang__trace_reader *r, const struct gang__js
             struct gang__json one = gang__json_element(&at, i);
             const char *text;
             GANG__TRACE_TRY(gang__json_name(&one, 1, GANG_MAX_NAME, &text));
-            models[i] = gang__slice_of(text);
+            models[i] = gang__span_of(text);
         }
     }
-    gang_result result = gang__trace_models_put(r->trace, models, count, number);
+    gang_result result = gang__trace_models_add(r->trace, models, count, number);
     return result == GANG_OK ? result : gang__json_fail(&at, result, "cannot be kept");
 }
 
@@ -171,7 +171,7 @@ static gang_result read_line(struct gang__trace_reader *r, const struct gang__js
     d.group_count = 1;
     if (!gang__json_get_or_null(job, "groups", &list)) {
         GANG__TRACE_TRY(read_group(r, job, &one));
-        return gang__trace_json_put(r, job, &d);
+        return gang__trace_json_add(r, job, &d);
     }
     GANG__TRACE_TRY(gang__json_array(&list, GANG__TRACE_MAX_GROUPS, &d.group_count));
     d.groups = many = gang__zalloc(&r->trace->mem, d.group_count, sizeof(*many));
@@ -179,7 +179,7 @@ static gang_result read_line(struct gang__trace_reader *r, const struct gang__js
     if (result == GANG_OK)
         result = read_groups(r, job, &list, many, d.group_count);
     if (result == GANG_OK)
-        result = gang__trace_json_put(r, job, &d);
+        result = gang__trace_json_add(r, job, &d);
     gang__release(&r->trace->mem, many);
     return result;
 }

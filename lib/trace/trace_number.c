@@ -51,7 +51,7 @@ static enum gang__number scaled(const struct plain *p, bool negative, int64_t sc
 }
 
 /* The whole number after an 'e', bounded: beyond it everything is 0 or too much. */
-static bool exponent_of(struct gang__slice text, int *exponent)
+static bool exponent_of(struct gang__span text, int *exponent)
 {
     size_t i = text.n && (text.s[0] == '-' || text.s[0] == '+');
     int value = 0;
@@ -74,7 +74,7 @@ struct mantissa {
     bool any;  /* there was a digit, perhaps only zeros */
 };
 
-static bool mantissa_of(struct gang__slice text, struct mantissa *m)
+static bool mantissa_of(struct gang__span text, struct mantissa *m)
 {
     bool after = false;
     for (size_t i = 0; i < text.n; i++) {
@@ -97,7 +97,7 @@ static bool mantissa_of(struct gang__slice text, struct mantissa *m)
     return m->any;
 }
 
-static enum gang__number with_exponent(struct gang__slice text, struct gang__slice exponent,
+static enum gang__number with_exponent(struct gang__span text, struct gang__span exponent,
                                        bool negative, int64_t scale, int64_t *value)
 {
     struct mantissa m = {.point = 0};
@@ -117,7 +117,7 @@ static enum gang__number with_exponent(struct gang__slice text, struct gang__sli
     return scaled(&p, negative, scale, value);
 }
 
-enum gang__number gang__decimal(struct gang__slice text, int64_t scale, int64_t *value)
+enum gang__number gang__decimal(struct gang__span text, int64_t scale, int64_t *value)
 {
     struct plain p = {0, 0, 1, false};
     size_t i = text.n && (text.s[0] == '-' || text.s[0] == '+');
@@ -137,15 +137,15 @@ enum gang__number gang__decimal(struct gang__slice text, int64_t scale, int64_t 
         return scaled(&p, negative, scale, value);
     if (text.s[i] != 'e' && text.s[i] != 'E')
         return GANG__NUMBER_BAD;
-    return with_exponent((struct gang__slice){text.s + first, i - first},
-                         (struct gang__slice){text.s + i + 1, text.n - i - 1}, negative, scale,
+    return with_exponent((struct gang__span){text.s + first, i - first},
+                         (struct gang__span){text.s + i + 1, text.n - i - 1}, negative, scale,
                          value);
 }
 
 /* ---- dates ---- */
 
 /* So many digits as a number, moving on; -1: there are not. */
-static int digits_at(struct gang__slice *text, size_t count)
+static int digits_at(struct gang__span *text, size_t count)
 {
     int value = 0;
     if (text->n < count)
@@ -160,7 +160,7 @@ static int digits_at(struct gang__slice *text, size_t count)
     return value;
 }
 
-static bool take_char(struct gang__slice *text, char c)
+static bool take_char(struct gang__span *text, char c)
 {
     if (text->n == 0 || text->s[0] != c)
         return false;
@@ -187,14 +187,14 @@ static bool is_day(int year, int month, int day)
 }
 
 /* What is left after the seconds: a fraction, an offset. */
-static bool date_tail(struct gang__slice text, int64_t *fraction_ns, int64_t *offset_s)
+static bool date_tail(struct gang__span text, int64_t *fraction_ns, int64_t *offset_s)
 {
     size_t n = 0;
     *fraction_ns = *offset_s = 0;
     if (text.n && text.s[0] == '.') {
         for (n = 1; n < text.n && is_digit(text.s[n]);)
             n++;
-        struct gang__slice fraction = {text.s, n};
+        struct gang__span fraction = {text.s, n};
         if (gang__decimal(fraction, GANG__SECOND, fraction_ns) != GANG__NUMBER_OK)
             return false;
     }
@@ -214,7 +214,7 @@ static bool date_tail(struct gang__slice text, int64_t *fraction_ns, int64_t *of
     return true;
 }
 
-enum gang__number gang__date(struct gang__slice text, int64_t *ns)
+enum gang__number gang__date(struct gang__span text, int64_t *ns)
 {
     int64_t fraction, offset;
     int year = digits_at(&text, 4);

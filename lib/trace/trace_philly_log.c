@@ -18,7 +18,7 @@ static gang_result date_of(const struct gang__json *object, const char *key, int
     GANG__TRACE_TRY(gang__json_text(&at, 0, 64, &text));
     if (strcmp(text, "None") == 0 || *text == '\0')
         return GANG_OK;
-    if (gang__date(gang__slice_of(text), ns) != GANG__NUMBER_OK)
+    if (gang__date(gang__span_of(text), ns) != GANG__NUMBER_OK)
         return gang__json_fail(&at, GANG_EINVAL, "not a date like 2017-10-07 01:12:09");
     return GANG_OK;
 }
@@ -114,7 +114,7 @@ static gang_result read_job(struct gang__trace_reader *r, const struct gang__jso
     if (result != GANG_OK)
         return gang__json_fail(job, result, "out of memory");
     d.groups = groups;
-    return gang__trace_json_put(r, job, &d);
+    return gang__trace_json_add(r, job, &d);
 }
 
 /* ---- the array ----------------------------------------------------------------------------- */

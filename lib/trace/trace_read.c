@@ -29,7 +29,7 @@ static size_t count_numbers(const char *text, size_t length)
         while (i < length && text[i] != ' ' && text[i] != '\t' && text[i] != '\r')
             i++;
         int64_t value;
-        if (i > from && gang__decimal((struct gang__slice){text + from, i - from}, 1, &value) ==
+        if (i > from && gang__decimal((struct gang__span){text + from, i - from}, 1, &value) ==
                             GANG__NUMBER_BAD)
             return count;
         count += i > from;
@@ -44,7 +44,7 @@ static bool is_pai(const char *text, size_t length)
 {
     static const char *const states[] = {"Terminated", "Failed", "Running", "Waiting"};
     size_t fields = 1;
-    struct gang__slice fourth = {text, 0};
+    struct gang__span fourth = {text, 0};
     for (size_t i = 0; i < length; i++) {
         if (text[i] != ',') {
             fourth.n += fields == 4;
@@ -54,7 +54,7 @@ static bool is_pai(const char *text, size_t length)
             fourth.s = text + i + 1;
     }
     for (size_t i = 0; fields == 10 && i < GANG__TRACE_COUNT(states); i++)
-        if (gang__slice_is(fourth, states[i]))
+        if (gang__span_is(fourth, states[i]))
             return true;
     return false;
 }
@@ -139,8 +139,8 @@ static gang_result check_opts(const struct gang_trace_opts *opts, struct gang_tr
         return gang__error(error, GANG_EINVAL, "format", "unknown");
     if (in->lenient != 0 && in->lenient != 1)
         return gang__error(error, GANG_EINVAL, "lenient", "neither 0 nor 1");
-    if (in->most < 0)
-        return gang__error(error, GANG_ERANGE, "most", "negative");
+    if (in->max_jobs < 0)
+        return gang__error(error, GANG_ERANGE, "max_jobs", "negative");
     if (in->gpus_per_task < 0 || in->gpus_per_task > GANG_MAX_GPUS)
         return gang__error(error, GANG_ERANGE, "gpus_per_task", "not 0 to %d", GANG_MAX_GPUS);
     if (in->batsim_flops < 0)
@@ -165,7 +165,7 @@ static gang_result find_format(struct gang__trace_reader *r)
 static gang_result read_format(struct gang__trace_reader *r)
 {
     static gang_result (*const readers[])(struct gang__trace_reader *) = {
-        [GANG_TRACE_CSV] = gang__trace_read_own,
+        [GANG_TRACE_CSV] = gang__trace_read_csv,
         [GANG_TRACE_JSONL] = gang__trace_read_jsonl,
         [GANG_TRACE_SWF] = gang__trace_read_swf,
         [GANG_TRACE_PROCS] = gang__trace_read_procs,

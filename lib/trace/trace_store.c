@@ -8,18 +8,18 @@
 enum { CHUNK_FIRST = 4096, CHUNK_MOST = 1 << 20 };
 _Static_assert(offsetof(struct gang__trace_chunk, data) % _Alignof(max_align_t) == 0, "aligned");
 
-void *gang__trace_take(gang_trace *t, size_t bytes, size_t align)
+void *gang__trace_alloc(gang_trace *t, size_t bytes, size_t align)
 {
     struct gang__trace_chunk *chunk = t->chunks;
     size_t from = chunk ? (chunk->used + align - 1) / align * align : 0;
-    if (!chunk || from > chunk->room || chunk->room - from < bytes) {
-        size_t room = chunk ? chunk->room * 2 : CHUNK_FIRST;
-        room = room > CHUNK_MOST ? CHUNK_MOST : room;
-        room = room < bytes ? bytes : room;
-        struct gang__trace_chunk *more = gang__alloc(&t->mem, sizeof(*more) + room);
+    if (!chunk || from > chunk->cap || chunk->cap - from < bytes) {
+        size_t cap = chunk ? chunk->cap * 2 : CHUNK_FIRST;
+        cap = cap > CHUNK_MOST ? CHUNK_MOST : cap;
+        cap = cap < bytes ? bytes : cap;
+        struct gang__trace_chunk *more = gang__alloc(&t->mem, sizeof(*more) + cap);
         if (!more)
             return NULL;
-        *more = (struct gang__trace_chunk){chunk, 0, room, 0};
+        *more = (struct gang__trace_chunk){chunk, 0, cap, 0};
         t->chunks = chunk = more;
         from = 0;
     }
@@ -35,7 +35,7 @@ static bool is_control(const unsigned char *s)
     return s[0] < 0x20 || s[0] == 0x7f || (s[0] == 0xc2 && s[1] < 0xa0);
 }
 
-gang_result gang__trace_check_text(struct gang__slice text)
+gang_result gang__trace_check_text(struct gang__span text)
 {
     size_t step = 1;
     for (size_t i = 0; i < text.n; i += step) {
@@ -49,7 +49,7 @@ gang_result gang__trace_check_text(struct gang__slice text)
     return text.n > GANG_MAX_NAME ? GANG_ELIMIT : GANG_OK;
 }
 
-gang_result gang__trace_word(gang_trace *t, struct gang__slice text, uint32_t *word)
+gang_result gang__trace_word(gang_trace *t, struct gang__span text, uint32_t *word)
 {
     *word = 0;
     if (text.n == 0)
@@ -67,11 +67,11 @@ gang_result gang__trace_word(gang_trace *t, struct gang__slice text, uint32_t *w
     GANG__TRACE_TRY(gang__hash_reserve(&t->symbol_names, &t->mem));
     size_t count = t->symbol_names.count;
     void *list = t->symbols;
-    if (!gang__grow(&t->mem, &list, &t->symbol_room, count + 1, sizeof(*t->symbols)))
+    if (!gang__grow(&t->mem, &list, &t->symbol_cap, count + 1, sizeof(*t->symbols)))
         return GANG_ENOMEM;
     t->symbols = list;
     struct gang__trace_symbol *symbol =
-        gang__trace_take(t, sizeof(*symbol) + text.n + 1, _Alignof(struct gang__trace_symbol));
+        gang__trace_alloc(t, sizeof(*symbol) + text.n + 1, _Alignof(struct gang__trace_symbol));
     if (!symbol)
         return GANG_ENOMEM;
     symbol->number = (uint32_t)count + 1;
@@ -86,29 +86,29 @@ gang_result gang__trace_word(gang_trace *t, struct gang__slice text, uint32_t *w
 
 /* ---- models ---- */
 
-static bool same_models(const struct gang__trace_models *have, const struct gang__slice *models,
+static bool same_models(const struct gang__trace_models *have, const struct gang__span *models,
                         size_t count)
 {
     if (have->count != count)
         return false;
     for (size_t i = 0; i < count; i++)
-        if (!gang__slice_is(models[i], have->name[i]))
+        if (!gang__span_is(models[i], have->name[i]))
             return false;
     return true;
 }
 
 /* Keep a list that is not there yet. */
-static gang_result add_models(gang_trace *t, const struct gang__slice *models, size_t count,
+static gang_result add_models(gang_trace *t, const struct gang__span *models, size_t count,
                               uint64_t hash, uint32_t *number)
 {
     size_t known = t->model_names.count;
     void *list = t->models;
     GANG__TRACE_TRY(gang__hash_reserve(&t->model_names, &t->mem));
-    if (!gang__grow(&t->mem, &list, &t->model_room, known + 1, sizeof(*t->models)))
+    if (!gang__grow(&t->mem, &list, &t->model_cap, known + 1, sizeof(*t->models)))
         return GANG_ENOMEM;
     t->models = list;
     struct gang__trace_models *add =
-        gang__trace_take(t, sizeof(*add) + count * sizeof(add->name[0]), _Alignof(max_align_t));
+        gang__trace_alloc(t, sizeof(*add) + count * sizeof(add->name[0]), _Alignof(max_align_t));
     if (!add)
         return GANG_ENOMEM;
     for (size_t i = 0; i < count; i++) {
@@ -123,7 +123,7 @@ static gang_result add_models(gang_trace *t, const struct gang__slice *models, s
     return GANG_OK;
 }
 
-gang_result gang__trace_models_put(gang_trace *t, const struct gang__slice *models, size_t count,
+gang_result gang__trace_models_add(gang_trace *t, const struct gang__span *models, size_t count,
                                    uint32_t *number)
 {
     *number = 0;
@@ -142,7 +142,7 @@ gang_result gang__trace_models_put(gang_trace *t, const struct gang__slice *mode
     return add_models(t, models, count, hash, number);
 }
 
-/* ---- shapes ---- */
+/* ---- mixes ---- */
 
 static uint64_t hash_groups(const struct gang__trace_group *groups, size_t count)
 {
@@ -161,11 +161,11 @@ static uint64_t hash_groups(const struct gang__trace_group *groups, size_t count
 }
 
 /* Sums of a job; false: more than a number tells. */
-static bool sum_groups(struct gang__trace_shape *shape)
+static bool sum_groups(struct gang__trace_mix *mix)
 {
     gang__u128 tasks = 0, cpu = 0, memory = 0, gpu = 0;
-    for (uint32_t i = 0; i < shape->count; i++) {
-        const struct gang__trace_group *g = &shape->group[i];
+    for (uint32_t i = 0; i < mix->count; i++) {
+        const struct gang__trace_group *g = &mix->group[i];
         gang__u128 count = gang__wide(g->count);
         tasks += count;
         cpu += count * gang__wide(g->cpu_milli);
@@ -174,64 +174,64 @@ static bool sum_groups(struct gang__trace_shape *shape)
     }
     if (cpu > INT64_MAX || memory > INT64_MAX)
         return false; /* tasks and GPUs are few enough for any number of groups */
-    shape->tasks = (int64_t)tasks;
-    shape->cpu_milli = (int64_t)cpu;
-    shape->memory_bytes = (int64_t)memory;
-    shape->gpu_milli = (int64_t)gpu;
+    mix->tasks = (int64_t)tasks;
+    mix->cpu_milli = (int64_t)cpu;
+    mix->memory_bytes = (int64_t)memory;
+    mix->gpu_milli = (int64_t)gpu;
     return true;
 }
 
-gang_result gang__trace_shape_put(gang_trace *t, const struct gang__trace_group *groups,
-                                  size_t count, uint32_t *number)
+gang_result gang__trace_mix_add(gang_trace *t, const struct gang__trace_group *groups, size_t count,
+                                uint32_t *number)
 {
     size_t bytes = count * sizeof(*groups);
     uint64_t hash = hash_groups(groups, count);
-    for (struct gang__hash_link *n = gang__hash_first(&t->shape_names, hash); n; n = n->next) {
-        const struct gang__trace_shape *have = (const struct gang__trace_shape *)n;
+    for (struct gang__hash_link *n = gang__hash_first(&t->mix_names, hash); n; n = n->next) {
+        const struct gang__trace_mix *have = (const struct gang__trace_mix *)n;
         if (n->hash == hash && have->count == count && memcmp(have->group, groups, bytes) == 0) {
             *number = have->number;
             return GANG_OK;
         }
     }
-    size_t known = t->shape_names.count;
-    void *list = t->shapes;
-    GANG__TRACE_TRY(gang__hash_reserve(&t->shape_names, &t->mem));
-    if (!gang__grow(&t->mem, &list, &t->shape_room, known + 1, sizeof(*t->shapes)))
+    size_t known = t->mix_names.count;
+    void *list = t->mixes;
+    GANG__TRACE_TRY(gang__hash_reserve(&t->mix_names, &t->mem));
+    if (!gang__grow(&t->mem, &list, &t->mix_cap, known + 1, sizeof(*t->mixes)))
         return GANG_ENOMEM;
-    t->shapes = list;
-    struct gang__trace_shape *shape =
-        gang__trace_take(t, sizeof(*shape) + bytes, _Alignof(struct gang__trace_shape));
-    if (!shape)
+    t->mixes = list;
+    struct gang__trace_mix *mix =
+        gang__trace_alloc(t, sizeof(*mix) + bytes, _Alignof(struct gang__trace_mix));
+    if (!mix)
         return GANG_ENOMEM;
-    shape->number = (uint32_t)known;
-    shape->count = (uint32_t)count;
-    memcpy(shape->group, groups, bytes);
-    if (!sum_groups(shape))
+    mix->number = (uint32_t)known;
+    mix->count = (uint32_t)count;
+    memcpy(mix->group, groups, bytes);
+    if (!sum_groups(mix))
         return GANG_ERANGE;
-    t->shapes[known] = shape;
-    gang__hash_insert(&t->shape_names, &shape->link, hash);
-    *number = shape->number;
+    t->mixes[known] = mix;
+    gang__hash_insert(&t->mix_names, &mix->link, hash);
+    *number = mix->number;
     return GANG_OK;
 }
 
 /* ---- names of jobs ---- */
 
-static uint32_t hash_name(struct gang__slice name)
+static uint32_t hash_name(struct gang__span name)
 {
     uint64_t hash = gang__hash(GANG__HASH_SEED, name.s, name.n);
     return (uint32_t)(hash ^ hash >> 32);
 }
 
-bool gang__trace_name_find(const gang_trace *t, struct gang__slice name, size_t *index)
+bool gang__trace_name_find(const gang_trace *t, struct gang__span name, size_t *index)
 {
-    if (!t->slots_room)
+    if (!t->slots_cap)
         return false;
     uint32_t hash = hash_name(name);
-    for (size_t i = hash & (t->slots_room - 1); t->slots[i]; i = (i + 1) & (t->slots_room - 1)) {
+    for (size_t i = hash & (t->slots_cap - 1); t->slots[i]; i = (i + 1) & (t->slots_cap - 1)) {
         if (t->slots[i] >> 32 != hash)
             continue;
         size_t at = (size_t)(t->slots[i] & UINT32_MAX) - 1;
-        if (gang__slice_is(name, gang__trace_row(t, at)->name)) {
+        if (gang__span_is(name, gang__trace_row(t, at)->name)) {
             *index = at;
             return true;
         }
@@ -250,18 +250,18 @@ static void slot_put(uint64_t *slots, size_t room, uint64_t slot)
 /* At most two of three slots are taken. */
 static gang_result reserve_slot(gang_trace *t)
 {
-    if (t->count + 1 <= t->slots_room / 3 * 2)
+    if (t->count + 1 <= t->slots_cap / 3 * 2)
         return GANG_OK;
-    size_t room = t->slots_room ? t->slots_room * 2 : 16;
+    size_t room = t->slots_cap ? t->slots_cap * 2 : 16;
     uint64_t *slots = gang__zalloc(&t->mem, room, sizeof(*slots));
     if (!slots)
         return GANG_ENOMEM;
-    for (size_t i = 0; i < t->slots_room; i++)
+    for (size_t i = 0; i < t->slots_cap; i++)
         if (t->slots[i])
             slot_put(slots, room, t->slots[i]);
     gang__release(&t->mem, t->slots);
     t->slots = slots;
-    t->slots_room = room;
+    t->slots_cap = room;
     return GANG_OK;
 }
 
@@ -272,26 +272,26 @@ static gang_result reserve_row(gang_trace *t)
     if (t->count % GANG__TRACE_ROWS)
         return GANG_OK;
     size_t block = t->count / GANG__TRACE_ROWS;
-    size_t room = t->rows_room;
+    size_t room = t->rows_cap;
     void *rows = t->rows;
-    if (!gang__grow(&t->mem, &rows, &t->rows_room, block + 1, sizeof(*t->rows)))
+    if (!gang__grow(&t->mem, &rows, &t->rows_cap, block + 1, sizeof(*t->rows)))
         return GANG_ENOMEM;
     t->rows = rows;
-    if (room != t->rows_room) /* blocks that are not there yet are NULL */
-        memset(t->rows + room, 0, (t->rows_room - room) * sizeof(*t->rows));
+    if (room != t->rows_cap) /* blocks that are not there yet are NULL */
+        memset(t->rows + room, 0, (t->rows_cap - room) * sizeof(*t->rows));
     if (!t->rows[block])
         t->rows[block] = gang__alloc(&t->mem, GANG__TRACE_ROWS * sizeof(**t->rows));
     return t->rows[block] ? GANG_OK : GANG_ENOMEM;
 }
 
-gang_result gang__trace_reserve(gang_trace *t, struct gang__slice name, size_t groups,
+gang_result gang__trace_reserve(gang_trace *t, struct gang__span name, size_t groups,
                                 const char **kept)
 {
     GANG__TRACE_TRY(reserve_row(t));
     GANG__TRACE_TRY(reserve_slot(t));
-    if (!gang__grow(&t->mem, &t->scratch, &t->scratch_room, groups, sizeof(struct gang_group_spec)))
+    if (!gang__grow(&t->mem, &t->scratch, &t->scratch_cap, groups, sizeof(struct gang_group_spec)))
         return GANG_ENOMEM;
-    char *text = gang__trace_take(t, name.n + 1, 1);
+    char *text = gang__trace_alloc(t, name.n + 1, 1);
     if (!text)
         return GANG_ENOMEM;
     memcpy(text, name.s, name.n);
@@ -302,8 +302,8 @@ gang_result gang__trace_reserve(gang_trace *t, struct gang__slice name, size_t g
 
 void gang__trace_append(gang_trace *t, const struct gang__trace_row *row)
 {
-    uint64_t hash = hash_name(gang__slice_of(row->name));
+    uint64_t hash = hash_name(gang__span_of(row->name));
     *gang__trace_row(t, t->count) = *row;
     t->count++;
-    slot_put(t->slots, t->slots_room, hash << 32 | t->count);
+    slot_put(t->slots, t->slots_cap, hash << 32 | t->count);
 }

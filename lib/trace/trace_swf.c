@@ -55,7 +55,7 @@ struct line {
     const char *begin;
     const char *end;
     int64_t number;
-    struct gang__slice field[FIELDS];
+    struct gang__span field[FIELDS];
 };
 
 static gang_result fail(const struct line *l, enum swf field, gang_result code, const char *what)
@@ -83,7 +83,7 @@ static gang_result split(struct line *l)
         while (s < l->end && !is_space(*s))
             s++;
         if (count < FIELDS)
-            l->field[count] = (struct gang__slice){from, (size_t)(s - from)};
+            l->field[count] = (struct gang__span){from, (size_t)(s - from)};
     }
     if (count == FIELDS)
         return GANG_OK;
@@ -196,7 +196,7 @@ static gang_result read_line(const struct line *l)
         d.name = l->field[NUMBER];
     d.groups = &task;
     d.group_count = 1;
-    gang_result r = gang__trace_put(l->reader->trace, &d, l->reader->error);
+    gang_result r = gang__trace_add(l->reader->trace, &d, l->reader->error);
     if (r != GANG_OK)
         l->reader->error->line = l->number;
     return r;
@@ -232,16 +232,16 @@ static gang_result procs_row(struct gang__trace_table *t)
     struct gang__trace_draft d = GANG__TRACE_DRAFT_INIT;
     const int64_t most = GANG__TRACE_MAX_NS;
     GANG__TRACE_TRY(gang__table_number(t, P_SUBMIT, GANG__SECOND, -most, most, &d.submit_ns));
-    GANG__TRACE_TRY(gang__table_span(t, P_RUN, &d.run_ns));
+    GANG__TRACE_TRY(gang__table_run_time(t, P_RUN, &d.run_ns));
     GANG__TRACE_TRY(gang__table_number(t, P_PROCS, 1, 1, GANG__TRACE_MAX_TASKS, &task.count));
     GANG__TRACE_TRY(gang__table_optional(t, P_LIMIT, GANG__SECOND, -most, most, &d.limit_ns));
-    if (!gang__slice_is(gang__table_field(t, P_USER), "-1"))
+    if (!gang__span_is(gang__table_field(t, P_USER), "-1"))
         GANG__TRACE_TRY(gang__table_word(t, P_USER, &d.user));
     d.limit_ns = d.limit_ns > 0 ? d.limit_ns : 0;
     task.min = task.count;
     d.groups = &task;
     d.group_count = 1;
-    return gang__table_put(t, &d);
+    return gang__table_add(t, &d);
 }
 
 gang_result gang__trace_read_procs(struct gang__trace_reader *r)

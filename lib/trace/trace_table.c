@@ -49,11 +49,10 @@ static gang_result broken(const struct gang__trace_table *t, const char *at, gan
 static gang_result add_field(struct gang__trace_table *t, const char *s, size_t n)
 {
     void *list = t->field;
-    if (!gang__grow(&t->reader->trace->mem, &list, &t->field_room, t->fields + 1,
-                    sizeof(*t->field)))
+    if (!gang__grow(&t->reader->trace->mem, &list, &t->field_cap, t->fields + 1, sizeof(*t->field)))
         return broken(t, t->begin, GANG_ENOMEM, "out of memory");
     t->field = list;
-    t->field[t->fields++] = (struct gang__slice){s, n};
+    t->field[t->fields++] = (struct gang__span){s, n};
     return GANG_OK;
 }
 
@@ -73,7 +72,7 @@ static const char *closing_quote(const char *s, const char *stop, bool *has_quot
 }
 
 /* Without the doubling of quotes; there is room for the whole record. */
-static struct gang__slice without_quotes(struct gang__trace_table *t, const char *s, size_t n)
+static struct gang__span without_quotes(struct gang__trace_table *t, const char *s, size_t n)
 {
     char *to = (char *)t->scratch + t->scratch_used;
     size_t length = 0;
@@ -82,7 +81,7 @@ static struct gang__slice without_quotes(struct gang__trace_table *t, const char
         i += s[i] == '"';
     }
     t->scratch_used += length;
-    return (struct gang__slice){to, length};
+    return (struct gang__span){to, length};
 }
 
 static gang_result quoted_field(struct gang__trace_table *t, const char **s, const char *stop)
@@ -94,9 +93,9 @@ static gang_result quoted_field(struct gang__trace_table *t, const char **s, con
         return broken(t, *s, GANG_EPARSE, "a quoted field does not end in its line");
     if (close + 1 < stop && close[1] != ',')
         return broken(t, close + 1, GANG_EPARSE, "text after a quoted field");
-    struct gang__slice field = {begin, (size_t)(close - begin)};
+    struct gang__span field = {begin, (size_t)(close - begin)};
     if (has_quotes) {
-        if (!gang__grow(&t->reader->trace->mem, &t->scratch, &t->scratch_room,
+        if (!gang__grow(&t->reader->trace->mem, &t->scratch, &t->scratch_cap,
                         (size_t)(stop - t->begin), 1))
             return broken(t, *s, GANG_ENOMEM, "out of memory");
         field = without_quotes(t, begin, field.n);
@@ -141,10 +140,10 @@ static gang_result next_record(struct gang__trace_table *t)
 
 /* ---- header ---- */
 
-static size_t known_column(const struct gang__trace_format *format, struct gang__slice name)
+static size_t known_column(const struct gang__trace_format *format, struct gang__span name)
 {
     size_t i = 0;
-    while (i < format->count && !gang__slice_is(name, format->columns[i]))
+    while (i < format->count && !gang__span_is(name, format->columns[i]))
         i++;
     return i;
 }
@@ -253,11 +252,11 @@ bool gang__table_is(const char *text, size_t length, const char *const *columns,
     for (const char *s = text, *field = text; s <= stop; s++) {
         if (s < stop && *s != ',')
             continue;
-        struct gang__slice name = {field, (size_t)(s - field)};
+        struct gang__span name = {field, (size_t)(s - field)};
         if (name.n > 1 && name.s[0] == '"' && s[-1] == '"')
-            name = (struct gang__slice){field + 1, name.n - 2};
+            name = (struct gang__span){field + 1, name.n - 2};
         for (size_t i = 0; i < count; i++)
-            found |= (uint32_t)gang__slice_is(name, columns[i]) << i;
+            found |= (uint32_t)gang__span_is(name, columns[i]) << i;
         field = s + 1;
     }
     return found == (UINT32_C(1) << count) - 1;
@@ -265,11 +264,11 @@ bool gang__table_is(const char *text, size_t length, const char *const *columns,
 
 /* ---- values ---- */
 
-static bool is_nothing(struct gang__slice text)
+static bool is_nothing(struct gang__span text)
 {
     static const char *const words[] = {"", "None", "NaN", "nan", "NaT", "null", "NULL", "Unknown"};
     for (size_t i = 0; i < GANG__TRACE_COUNT(words); i++)
-        if (gang__slice_is(text, words[i]))
+        if (gang__span_is(text, words[i]))
             return true;
     return false;
 }
@@ -285,7 +284,7 @@ static gang_result number_result(const struct gang__trace_table *t, size_t colum
 }
 
 /* May a whole number be written like this? "1.0" may. */
-static bool is_whole(struct gang__slice text)
+static bool is_whole(struct gang__span text)
 {
     int64_t fine;
     bool has_point =
@@ -297,7 +296,7 @@ static bool is_whole(struct gang__slice text)
 gang_result gang__table_number(const struct gang__trace_table *t, size_t column, int64_t scale,
                                int64_t least, int64_t most, int64_t *value)
 {
-    struct gang__slice text = gang__table_field(t, column);
+    struct gang__span text = gang__table_field(t, column);
     int64_t number = 0;
     char bound[64];
     if (text.n == 0)
@@ -324,7 +323,7 @@ gang_result gang__table_optional(const struct gang__trace_table *t, size_t colum
 
 gang_result gang__table_time(const struct gang__trace_table *t, size_t column, int64_t *ns)
 {
-    struct gang__slice text = gang__table_field(t, column);
+    struct gang__span text = gang__table_field(t, column);
     *ns = GANG_TRACE_UNKNOWN;
     if (is_nothing(text))
         return GANG_OK;
@@ -337,7 +336,7 @@ gang_result gang__table_time(const struct gang__trace_table *t, size_t column, i
     return GANG_OK;
 }
 
-gang_result gang__table_span(const struct gang__trace_table *t, size_t column, int64_t *ns)
+gang_result gang__table_run_time(const struct gang__trace_table *t, size_t column, int64_t *ns)
 {
     return gang__table_number(t, column, GANG__SECOND, 0, GANG__TRACE_MAX_NS, ns);
 }
@@ -359,8 +358,8 @@ gang_result gang__table_word(const struct gang__trace_table *t, size_t column, u
 
 gang_result gang__table_models(const struct gang__trace_table *t, size_t column, uint32_t *number)
 {
-    struct gang__slice models[GANG__TRACE_MAX_MODELS];
-    struct gang__slice text = gang__table_field(t, column);
+    struct gang__span models[GANG__TRACE_MAX_MODELS];
+    struct gang__span text = gang__table_field(t, column);
     size_t count = 0;
     *number = 0;
     if (text.n == 0)
@@ -373,17 +372,17 @@ gang_result gang__table_models(const struct gang__trace_table *t, size_t column,
                                     GANG__TRACE_MAX_MODELS);
         if (i == from)
             return gang__table_fail(t, column, GANG_EINVAL, "an empty name");
-        models[count++] = (struct gang__slice){text.s + from, i - from};
+        models[count++] = (struct gang__span){text.s + from, i - from};
         from = i + 1;
     }
-    return word_result(t, column, gang__trace_models_put(t->reader->trace, models, count, number));
+    return word_result(t, column, gang__trace_models_add(t->reader->trace, models, count, number));
 }
 
-gang_result gang__table_put(const struct gang__trace_table *t, struct gang__trace_draft *draft)
+gang_result gang__table_add(const struct gang__trace_table *t, struct gang__trace_draft *draft)
 {
     struct gang_error *error = t->reader->error;
     draft->name = gang__table_field(t, t->format->name);
-    gang_result r = gang__trace_put(t->reader->trace, draft, error);
+    gang_result r = gang__trace_add(t->reader->trace, draft, error);
     if (r == GANG_OK)
         return r;
     if (strcmp(error->path, "name") == 0) {

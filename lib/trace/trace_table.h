@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Comma-separated values (RFC 4180, but that no field holds a line feed) with columns that are found by name. */
-#ifndef GANG__SIM_TRACE_TABLE_H
-#define GANG__SIM_TRACE_TABLE_H
+#ifndef GANG__TRACE_TABLE_H
+#define GANG__TRACE_TABLE_H
 
 #include "trace/trace_in.h"
 
@@ -32,12 +32,12 @@ struct gang__trace_table {
     const char *end;
     int64_t line;      /* of the record, from 1 */
     const char *begin; /* of the record */
-    struct gang__slice *field;
-    size_t field_room;
+    struct gang__span *field;
+    size_t field_cap;
     size_t fields;
     size_t width;  /* fields that each record must have */
     void *scratch; /* fields that were in quotes with quotes inside */
-    size_t scratch_room;
+    size_t scratch_cap;
     size_t scratch_used;
     size_t where[GANG__TRACE_MAX_COLUMNS]; /* which field a column is; SIZE_MAX: not there */
 };
@@ -56,11 +56,11 @@ static inline bool gang__table_has(const struct gang__trace_table *table, size_t
 }
 
 /* A field; empty if there is no such column. */
-static inline struct gang__slice gang__table_field(const struct gang__trace_table *table,
-                                                   size_t column)
+static inline struct gang__span gang__table_field(const struct gang__trace_table *table,
+                                                  size_t column)
 {
     size_t i = table->where[column];
-    return i == SIZE_MAX ? (struct gang__slice){"", 0} : table->field[i];
+    return i == SIZE_MAX ? (struct gang__span){"", 0} : table->field[i];
 }
 
 /* A number, in parts of which `scale` are one, as the bounds are. GANG_EINVAL if the field is empty. */
@@ -72,14 +72,14 @@ gang_result gang__table_optional(const struct gang__trace_table *table, size_t c
 /* A time in seconds, or a date. Empty, "None", "NaN" and their like: GANG_TRACE_UNKNOWN. */
 gang_result gang__table_time(const struct gang__trace_table *table, size_t column, int64_t *ns);
 /* Seconds that a job runs or may run, >= 0. */
-gang_result gang__table_span(const struct gang__trace_table *table, size_t column, int64_t *ns);
+gang_result gang__table_run_time(const struct gang__trace_table *table, size_t column, int64_t *ns);
 /* A word that is kept; empty: 0. */
 gang_result gang__table_word(const struct gang__trace_table *table, size_t column, uint32_t *word);
 /* "A|B" */
 gang_result gang__table_models(const struct gang__trace_table *table, size_t column,
                                uint32_t *number);
 /* Name of the job from its column, and in with it. */
-gang_result gang__table_put(const struct gang__trace_table *table, struct gang__trace_draft *draft);
+gang_result gang__table_add(const struct gang__trace_table *table, struct gang__trace_draft *draft);
 
 /* Does the text begin with a line that has these columns? */
 bool gang__table_is(const char *text, size_t length, const char *const *columns, size_t count);

@@ -16,7 +16,7 @@ static void flush(struct gang__trace_sink *sink)
     sink->used = 0;
 }
 
-void gang__sink_put(struct gang__trace_sink *sink, const char *text, size_t length)
+void gang__sink_write(struct gang__trace_sink *sink, const char *text, size_t length)
 {
     if (length > sizeof(sink->text) - sink->used)
         flush(sink);
@@ -30,13 +30,13 @@ void gang__sink_put(struct gang__trace_sink *sink, const char *text, size_t leng
 
 void gang__sink_text(struct gang__trace_sink *sink, const char *text)
 {
-    gang__sink_put(sink, text, strlen(text));
+    gang__sink_write(sink, text, strlen(text));
 }
 
 void gang__sink_number(struct gang__trace_sink *sink, int64_t value, int64_t scale)
 {
     char text[64];
-    gang__sink_put(sink, text, gang__decimal_write(text, value, scale));
+    gang__sink_write(sink, text, gang__decimal_write(text, value, scale));
 }
 
 void gang__sink_quoted(struct gang__trace_sink *sink, const char *text)
@@ -45,7 +45,7 @@ void gang__sink_quoted(struct gang__trace_sink *sink, const char *text)
     for (const char *s = text; *s; s++) { /* no control characters are kept */
         if (*s == '"' || *s == '\\')
             gang__sink_text(sink, "\\");
-        gang__sink_put(sink, s, 1);
+        gang__sink_write(sink, s, 1);
     }
     gang__sink_text(sink, "\"");
 }
@@ -61,9 +61,9 @@ gang_result gang__trace_cannot(size_t index, const char *member, const char *why
 gang_result gang__trace_is_flat(const gang_trace *t, size_t index, struct gang_error *error)
 {
     const struct gang__trace_row *row = gang__trace_row(t, index);
-    const struct gang__trace_shape *shape = gang__trace_shape(t, index);
-    const struct gang__trace_group *g = shape->group;
-    if (shape->count != 1)
+    const struct gang__trace_mix *mix = gang__trace_mix(t, index);
+    const struct gang__trace_group *g = mix->group;
+    if (mix->count != 1)
         return gang__trace_cannot(index, "groups", "more than one", error);
     if (g->min != g->count)
         return gang__trace_cannot(index, "groups[0].min", "not all start together", error);
@@ -87,7 +87,7 @@ gang_result gang_trace_write(gang_trace *trace, int32_t format, gang_write_fn wr
         return gang__error(error, GANG_EINVAL, NULL, "no trace, or nowhere to write it");
     switch (format) {
     case GANG_TRACE_CSV:
-        r = gang__trace_write_own(trace, &sink, error);
+        r = gang__trace_write_csv(trace, &sink, error);
         break;
     case GANG_TRACE_JSONL:
         r = gang__trace_write_jsonl(trace, &sink, error);
@@ -110,7 +110,7 @@ gang_result gang_trace_write(gang_trace *trace, int32_t format, gang_write_fn wr
 
 /* ---- our table ----------------------------------------------------------------------------- */
 
-static void put_field(struct gang__trace_sink *sink, const char *text)
+static void write_field(struct gang__trace_sink *sink, const char *text)
 {
     if (!text)
         return;
@@ -122,34 +122,34 @@ static void put_field(struct gang__trace_sink *sink, const char *text)
     for (const char *s = text; *s; s++) {
         if (*s == '"')
             gang__sink_text(sink, "\"");
-        gang__sink_put(sink, s, 1);
+        gang__sink_write(sink, s, 1);
     }
     gang__sink_text(sink, "\"");
 }
 
 /* A comma, and a number unless it is the one that an empty field means. */
-static void put_number(struct gang__trace_sink *sink, int64_t value, int64_t scale, int64_t meant)
+static void write_number(struct gang__trace_sink *sink, int64_t value, int64_t scale, int64_t meant)
 {
     gang__sink_text(sink, ",");
     if (value != meant)
         gang__sink_number(sink, value, scale);
 }
 
-static void put_job_fields(const gang_trace *t, const struct gang__trace_row *row,
-                           struct gang__trace_sink *sink)
+static void write_job_fields(const gang_trace *t, const struct gang__trace_row *row,
+                             struct gang__trace_sink *sink)
 {
     static const char *const preemptible[] = {"false", "", GANG__TRACE_ABOVE_MIN};
-    put_number(sink, row->submit_ns, GANG__SECOND, GANG_TRACE_UNKNOWN);
-    put_number(sink, row->run_ns, GANG__SECOND, GANG_TRACE_UNKNOWN);
+    write_number(sink, row->submit_ns, GANG__SECOND, GANG_TRACE_UNKNOWN);
+    write_number(sink, row->run_ns, GANG__SECOND, GANG_TRACE_UNKNOWN);
     gang__sink_text(sink, ",");
-    put_field(sink, gang__trace_text(t, row->queue));
+    write_field(sink, gang__trace_text(t, row->queue));
     gang__sink_text(sink, ",");
-    put_field(sink, gang__trace_text(t, row->user));
-    put_number(sink, row->limit_ns, GANG__SECOND, 0);
-    put_number(sink, row->priority, 1, 0);
+    write_field(sink, gang__trace_text(t, row->user));
+    write_number(sink, row->limit_ns, GANG__SECOND, 0);
+    write_number(sink, row->priority, 1, 0);
     gang__sink_text(sink, ",");
     gang__sink_text(sink, preemptible[row->preemptible]);
-    put_number(sink, row->started_ns, GANG__SECOND, GANG_TRACE_UNKNOWN);
+    write_number(sink, row->started_ns, GANG__SECOND, GANG_TRACE_UNKNOWN);
     gang__sink_text(sink, ",");
     gang__sink_text(sink, gang__trace_ends[row->end]);
 }
@@ -162,17 +162,17 @@ static int64_t gpus_of(const struct gang__trace_group *g)
     return g->gpu_milli == 0 ? 0 : g->gpu_devices ? g->gpu_devices : 1;
 }
 
-static gang_result put_group_fields(const gang_trace *t, const struct gang__trace_group *g,
-                                    struct gang__trace_sink *sink)
+static gang_result write_group_fields(const gang_trace *t, const struct gang__trace_group *g,
+                                      struct gang__trace_sink *sink)
 {
     gang__sink_text(sink, ",");
-    put_field(sink, gang__trace_text(t, g->name));
-    put_number(sink, g->count, 1, -1);
-    put_number(sink, g->min, 1, g->count);
-    put_number(sink, g->cpu_milli, 1000, 0);
-    put_number(sink, g->memory_bytes, INT64_C(1) << 20, 0);
-    put_number(sink, gpus_of(g), 1, 0);
-    put_number(sink, g->gpu_milli < 1000 ? g->gpu_milli : 0, 1, 0);
+    write_field(sink, gang__trace_text(t, g->name));
+    write_number(sink, g->count, 1, -1);
+    write_number(sink, g->min, 1, g->count);
+    write_number(sink, g->cpu_milli, 1000, 0);
+    write_number(sink, g->memory_bytes, INT64_C(1) << 20, 0);
+    write_number(sink, gpus_of(g), 1, 0);
+    write_number(sink, g->gpu_milli < 1000 ? g->gpu_milli : 0, 1, 0);
     gang__sink_text(sink, ",");
     if (!g->models)
         return GANG_OK;
@@ -185,25 +185,25 @@ static gang_result put_group_fields(const gang_trace *t, const struct gang__trac
         used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", i ? "|" : "",
                                  models->name[i]);
     }
-    put_field(sink, list);
+    write_field(sink, list);
     return GANG_OK;
 }
 
-gang_result gang__trace_write_own(gang_trace *t, struct gang__trace_sink *sink,
+gang_result gang__trace_write_csv(gang_trace *t, struct gang__trace_sink *sink,
                                   struct gang_error *error)
 {
     gang__sink_text(sink, "job,submit_s,run_s,queue,user,limit_s,priority,preemptible,start_s,end,"
                           "group,tasks,min,cpu,mem_mib,gpus,gpu_milli,gpu_models\n");
     for (size_t i = 0; i < t->count && !sink->refused; i++) {
         const struct gang__trace_row *row = gang__trace_row(t, i);
-        const struct gang__trace_shape *shape = gang__trace_shape(t, i);
-        for (uint32_t g = 0; g < shape->count; g++) {
-            put_field(sink, row->name);
+        const struct gang__trace_mix *mix = gang__trace_mix(t, i);
+        for (uint32_t g = 0; g < mix->count; g++) {
+            write_field(sink, row->name);
             if (g == 0)
-                put_job_fields(t, row, sink);
+                write_job_fields(t, row, sink);
             else
                 gang__sink_text(sink, ",,,,,,,,,");
-            if (put_group_fields(t, &shape->group[g], sink) != GANG_OK)
+            if (write_group_fields(t, &mix->group[g], sink) != GANG_OK)
                 return gang__trace_cannot(i, "gpu_models", "a name has a '|'", error);
             gang__sink_text(sink, "\n");
         }
@@ -235,14 +235,14 @@ static bool all_exact(const gang_trace *t)
     return true;
 }
 
-static void put_key(struct gang__trace_sink *sink, const char *key)
+static void write_key(struct gang__trace_sink *sink, const char *key)
 {
     gang__sink_text(sink, ",\"");
     gang__sink_text(sink, key);
     gang__sink_text(sink, "\":");
 }
 
-static void put_time(struct gang__trace_sink *sink, const char *key, int64_t ns, bool in_seconds)
+static void write_time(struct gang__trace_sink *sink, const char *key, int64_t ns, bool in_seconds)
 {
     gang__sink_text(sink, ",\"");
     gang__sink_text(sink, key);
@@ -250,39 +250,39 @@ static void put_time(struct gang__trace_sink *sink, const char *key, int64_t ns,
     gang__sink_number(sink, ns, in_seconds ? GANG__SECOND : 1);
 }
 
-static void put_text(struct gang__trace_sink *sink, const char *key, const char *text)
+static void write_text(struct gang__trace_sink *sink, const char *key, const char *text)
 {
     if (!text || !*text)
         return;
-    put_key(sink, key);
+    write_key(sink, key);
     gang__sink_quoted(sink, text);
 }
 
-static void put_amount(struct gang__trace_sink *sink, const char *key, int64_t value, int64_t scale,
-                       int64_t meant)
+static void write_amount(struct gang__trace_sink *sink, const char *key, int64_t value,
+                         int64_t scale, int64_t meant)
 {
     if (value == meant)
         return;
-    put_key(sink, key);
+    write_key(sink, key);
     gang__sink_number(sink, value, scale);
 }
 
 /* Its members, the first without a comma before it. */
-static void put_group(const gang_trace *t, const struct gang__trace_group *g,
-                      struct gang__trace_sink *sink)
+static void write_group(const gang_trace *t, const struct gang__trace_group *g,
+                        struct gang__trace_sink *sink)
 {
     gang__sink_text(sink, "\"tasks\":");
     gang__sink_number(sink, g->count, 1);
-    put_text(sink, "group", gang__trace_text(t, g->name));
-    put_amount(sink, "min", g->min, 1, g->count);
-    put_amount(sink, "cpu", g->cpu_milli, 1000, 0);
-    put_amount(sink, "mem_mib", g->memory_bytes, INT64_C(1) << 20, 0);
-    put_amount(sink, "gpus", gpus_of(g), 1, 0);
-    put_amount(sink, "gpu_milli", g->gpu_milli < 1000 ? g->gpu_milli : 0, 1, 0);
+    write_text(sink, "group", gang__trace_text(t, g->name));
+    write_amount(sink, "min", g->min, 1, g->count);
+    write_amount(sink, "cpu", g->cpu_milli, 1000, 0);
+    write_amount(sink, "mem_mib", g->memory_bytes, INT64_C(1) << 20, 0);
+    write_amount(sink, "gpus", gpus_of(g), 1, 0);
+    write_amount(sink, "gpu_milli", g->gpu_milli < 1000 ? g->gpu_milli : 0, 1, 0);
     if (!g->models)
         return;
     const struct gang__trace_models *models = t->models[g->models - 1];
-    put_key(sink, "gpu_models");
+    write_key(sink, "gpu_models");
     for (uint32_t i = 0; i < models->count; i++) {
         gang__sink_text(sink, i ? "," : "[");
         gang__sink_quoted(sink, models->name[i]);
@@ -290,25 +290,25 @@ static void put_group(const gang_trace *t, const struct gang__trace_group *g,
     gang__sink_text(sink, "]");
 }
 
-static void put_job(const gang_trace *t, const struct gang__trace_row *row,
-                    struct gang__trace_sink *sink, bool in_seconds)
+static void write_job(const gang_trace *t, const struct gang__trace_row *row,
+                      struct gang__trace_sink *sink, bool in_seconds)
 {
     gang__sink_text(sink, "{\"job\":");
     gang__sink_quoted(sink, row->name);
-    put_time(sink, "submit", row->submit_ns, in_seconds);
-    put_time(sink, "run", row->run_ns, in_seconds);
-    put_text(sink, "queue", gang__trace_text(t, row->queue));
-    put_text(sink, "user", gang__trace_text(t, row->user));
+    write_time(sink, "submit", row->submit_ns, in_seconds);
+    write_time(sink, "run", row->run_ns, in_seconds);
+    write_text(sink, "queue", gang__trace_text(t, row->queue));
+    write_text(sink, "user", gang__trace_text(t, row->user));
     if (row->limit_ns)
-        put_time(sink, "limit", row->limit_ns, in_seconds);
-    put_amount(sink, "priority", row->priority, 1, 0);
+        write_time(sink, "limit", row->limit_ns, in_seconds);
+    write_amount(sink, "priority", row->priority, 1, 0);
     if (row->preemptible == GANG_NOT_PREEMPTIBLE)
         gang__sink_text(sink, ",\"preemptible\":false");
     if (row->preemptible == GANG_SEMI_PREEMPTIBLE)
         gang__sink_text(sink, ",\"preemptible\":\"" GANG__TRACE_ABOVE_MIN "\"");
     if (row->started_ns != GANG_TRACE_UNKNOWN)
-        put_time(sink, "start", row->started_ns, in_seconds);
-    put_text(sink, "end", gang__trace_ends[row->end]);
+        write_time(sink, "start", row->started_ns, in_seconds);
+    write_text(sink, "end", gang__trace_ends[row->end]);
 }
 
 gang_result gang__trace_write_jsonl(gang_trace *t, struct gang__trace_sink *sink,
@@ -317,14 +317,14 @@ gang_result gang__trace_write_jsonl(gang_trace *t, struct gang__trace_sink *sink
     (void)error;
     bool in_seconds = all_exact(t);
     for (size_t i = 0; i < t->count && !sink->refused; i++) {
-        const struct gang__trace_shape *shape = gang__trace_shape(t, i);
-        put_job(t, gang__trace_row(t, i), sink, in_seconds);
-        gang__sink_text(sink, shape->count == 1 ? "," : ",\"groups\":[{");
-        for (uint32_t g = 0; g < shape->count; g++) {
+        const struct gang__trace_mix *mix = gang__trace_mix(t, i);
+        write_job(t, gang__trace_row(t, i), sink, in_seconds);
+        gang__sink_text(sink, mix->count == 1 ? "," : ",\"groups\":[{");
+        for (uint32_t g = 0; g < mix->count; g++) {
             gang__sink_text(sink, g ? "},{" : "");
-            put_group(t, &shape->group[g], sink);
+            write_group(t, &mix->group[g], sink);
         }
-        gang__sink_text(sink, shape->count == 1 ? "}\n" : "}]}\n");
+        gang__sink_text(sink, mix->count == 1 ? "}\n" : "}]}\n");
     }
     return GANG_OK;
 }

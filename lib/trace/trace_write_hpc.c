@@ -56,7 +56,7 @@ static int swf_status(int32_t end)
 static gang_result check_swf(const gang_trace *t, size_t index, struct gang_error *error)
 {
     const struct gang__trace_row *row = gang__trace_row(t, index);
-    const struct gang__trace_group *g = gang__trace_shape(t, index)->group;
+    const struct gang__trace_group *g = gang__trace_mix(t, index)->group;
     GANG__TRACE_TRY(gang__trace_is_flat(t, index, error));
     if (g->memory_bytes % 1024)
         return gang__trace_cannot(index, "groups[0].memory_bytes", "not whole KiB", error);
@@ -73,11 +73,11 @@ static const char *or_none(const char *number)
     return number ? number : "-1";
 }
 
-static void put_swf(const gang_trace *t, size_t index, struct gang__trace_sink *sink)
+static void write_swf(const gang_trace *t, size_t index, struct gang__trace_sink *sink)
 {
     char line[256 + 3 * GANG_MAX_NAME];
     const struct gang__trace_row *row = gang__trace_row(t, index);
-    const struct gang__trace_group *g = gang__trace_shape(t, index)->group;
+    const struct gang__trace_group *g = gang__trace_mix(t, index)->group;
     bool waited = row->started_ns != GANG_TRACE_UNKNOWN;
     int n = snprintf(
         line, sizeof(line),
@@ -88,7 +88,7 @@ static void put_swf(const gang_trace *t, size_t index, struct gang__trace_sink *
         g->count, g->count, row->limit_ns ? row->limit_ns / GANG__SECOND : -1,
         g->memory_bytes ? g->memory_bytes / 1024 : -1, swf_status(row->end),
         or_none(gang__trace_text(t, row->user)), or_none(gang__trace_text(t, row->queue)));
-    gang__sink_put(sink, line, (size_t)n);
+    gang__sink_write(sink, line, (size_t)n);
 }
 
 gang_result gang__trace_write_swf(gang_trace *t, struct gang__trace_sink *sink,
@@ -101,7 +101,7 @@ gang_result gang__trace_write_swf(gang_trace *t, struct gang__trace_sink *sink,
              t->count);
     gang__sink_text(sink, head);
     for (size_t i = 0; i < t->count && !sink->refused; i++)
-        put_swf(t, i, sink);
+        write_swf(t, i, sink);
     return GANG_OK;
 }
 
@@ -114,21 +114,21 @@ static int compare(const void *a, const void *b)
 }
 
 /* The profile of a run time is called after it. */
-static void put_profile_name(struct gang__trace_sink *sink, int64_t run_ns)
+static void write_profile_name(struct gang__trace_sink *sink, int64_t run_ns)
 {
     gang__sink_text(sink, "\"delay_");
     gang__sink_number(sink, run_ns, GANG__SECOND);
     gang__sink_text(sink, "\"");
 }
 
-static void put_profiles(struct gang__trace_sink *sink, const int64_t *run_ns, size_t count)
+static void write_profiles(struct gang__trace_sink *sink, const int64_t *run_ns, size_t count)
 {
     const char *before = "\n";
     for (size_t i = 0; i < count && !sink->refused; i++) {
         if (i && run_ns[i] == run_ns[i - 1])
             continue;
         gang__sink_text(sink, before);
-        put_profile_name(sink, run_ns[i]);
+        write_profile_name(sink, run_ns[i]);
         gang__sink_text(sink, ":{\"type\":\"delay\",\"delay\":");
         gang__sink_number(sink, run_ns[i], GANG__SECOND);
         gang__sink_text(sink, "}");
@@ -136,7 +136,7 @@ static void put_profiles(struct gang__trace_sink *sink, const int64_t *run_ns, s
     }
 }
 
-static void put_batsim_word(struct gang__trace_sink *sink, const char *key, const char *text)
+static void write_batsim_word(struct gang__trace_sink *sink, const char *key, const char *text)
 {
     if (!text)
         return;
@@ -144,7 +144,7 @@ static void put_batsim_word(struct gang__trace_sink *sink, const char *key, cons
     gang__sink_quoted(sink, text);
 }
 
-static void put_batsim_job(const gang_trace *t, size_t index, struct gang__trace_sink *sink)
+static void write_batsim_job(const gang_trace *t, size_t index, struct gang__trace_sink *sink)
 {
     const struct gang__trace_row *row = gang__trace_row(t, index);
     gang__sink_text(sink, index ? ",\n{\"id\":" : "\n{\"id\":");
@@ -156,11 +156,11 @@ static void put_batsim_job(const gang_trace *t, size_t index, struct gang__trace
         gang__sink_number(sink, row->limit_ns, GANG__SECOND);
     }
     gang__sink_text(sink, ",\"res\":");
-    gang__sink_number(sink, gang__trace_shape(t, index)->tasks, 1);
-    put_batsim_word(sink, ",\"queue\":", gang__trace_text(t, row->queue));
-    put_batsim_word(sink, ",\"user\":", gang__trace_text(t, row->user));
+    gang__sink_number(sink, gang__trace_mix(t, index)->tasks, 1);
+    write_batsim_word(sink, ",\"queue\":", gang__trace_text(t, row->queue));
+    write_batsim_word(sink, ",\"user\":", gang__trace_text(t, row->user));
     gang__sink_text(sink, ",\"profile\":");
-    put_profile_name(sink, row->run_ns);
+    write_profile_name(sink, row->run_ns);
     gang__sink_text(sink, "}");
 }
 
@@ -168,7 +168,7 @@ static gang_result check_batsim(const gang_trace *t, struct gang_error *error)
 {
     for (size_t i = 0; i < t->count; i++) {
         GANG__TRACE_TRY(gang__trace_is_flat(t, i, error));
-        if (gang__trace_shape(t, i)->memory_bytes)
+        if (gang__trace_mix(t, i)->memory_bytes)
             return gang__trace_cannot(i, "groups[0].memory_bytes", "the format has none", error);
     }
     return GANG_OK;
@@ -183,7 +183,7 @@ gang_result gang__trace_write_batsim(gang_trace *t, struct gang__trace_sink *sin
     if (!run_ns)
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     for (size_t i = 0; i < t->count; i++) {
-        int64_t tasks = gang__trace_shape(t, i)->tasks;
+        int64_t tasks = gang__trace_mix(t, i)->tasks;
         run_ns[i] = gang__trace_row(t, i)->run_ns;
         most = tasks > most ? tasks : most;
     }
@@ -192,9 +192,9 @@ gang_result gang__trace_write_batsim(gang_trace *t, struct gang__trace_sink *sin
     gang__sink_number(sink, most, 1);
     gang__sink_text(sink, ",\n\"jobs\":[");
     for (size_t i = 0; i < t->count && !sink->refused; i++)
-        put_batsim_job(t, i, sink);
+        write_batsim_job(t, i, sink);
     gang__sink_text(sink, "],\n\"profiles\":{");
-    put_profiles(sink, run_ns, t->count);
+    write_profiles(sink, run_ns, t->count);
     gang__sink_text(sink, "}}\n");
     gang__release(&t->mem, run_ns);
     return GANG_OK;

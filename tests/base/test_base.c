@@ -92,7 +92,7 @@ START_TEST(an_error_is_filled_on_failure)
     ck_assert_int_eq(fail_with_path(&error), GANG_EINVAL);
     ck_assert_uint_eq(error.size, sizeof(error));
     ck_assert_int_eq(error.code, GANG_EINVAL);
-    ck_assert_int_eq(error.constraint, GANG_WHY_NONE);
+    ck_assert_int_eq(error.constraint, GANG_CONSTRAINT_NONE);
     ck_assert_int_eq(error.group, -1);
     ck_assert_int_eq(error.kind, -1);
     ck_assert_int_eq(error.requested, 0);

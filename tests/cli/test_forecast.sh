@@ -28,11 +28,11 @@ cat >"$scratch/two.json" <<'END'
 END
 
 cat >"$scratch/slices.json" <<'END'
-[{"id":"turns","nodes":[{"name":"n","cpus":4}],"queues":[{"name":"q","slice_s":10,"slice_rows":2}],
+[{"id":"turns","nodes":[{"name":"n","cpus":4}],"queues":[{"name":"q","quantum_s":10,"quantum_rows":2}],
   "jobs":[{"name":"first","queue":"q","time_limit_s":60,"run_time_s":25,"tasks":[{"cpu":4}]},
           {"name":"second","queue":"q","time_limit_s":60,"run_time_s":25,"tasks":[{"cpu":4}]},
           {"name":"third","queue":"q","time_limit_s":60,"tasks":[{"cpu":4}]}]},
- {"id":"for-ever","nodes":[{"name":"n","cpus":4}],"queues":[{"name":"q","slice_s":10,"slice_rows":2}],
+ {"id":"for-ever","nodes":[{"name":"n","cpus":4}],"queues":[{"name":"q","quantum_s":10,"quantum_rows":2}],
   "jobs":[{"name":"first","queue":"q","tasks":[{"cpu":4}]},
           {"name":"second","queue":"q","time_limit_s":60,"tasks":[{"cpu":4}]},
           {"name":"third","queue":"q","tasks":[{"cpu":4}]},

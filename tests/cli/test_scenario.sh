@@ -57,7 +57,7 @@ check higher_priority_first_and_nobody_is_blocked higher_priority_first
 write_case '{"name":"own","cpus":8,"partitions":["own"]},{"name":"lent","cpus":8,"partitions":["lent"]},
 {"name":"gpu","cpus":8,"gpus":1,"labels":{"age":"12"}},{"name":"cpu","cpus":8,"labels":{"age":"9"}}' \
 '{"name":"plain","queue":"q","priority":9,"tasks":[{"cpu":8}]},
-{"name":"strict","queue":"q","priority":8,"scarce":"strict","tasks":[{"cpu":8}]},
+{"name":"strict","queue":"q","priority":8,"gpu_nodes":"exclude","tasks":[{"cpu":8}]},
 {"name":"older","queue":"q","priority":7,"tasks":[{"cpu":8,"where":"age > 10"}]},
 {"name":"owner","queue":"q","priority":6,"tasks":[{"cpu":8,"partition":"own"}]},
 {"name":"last","queue":"q","priority":5,"tasks":[{"cpu":8}]}' \
@@ -100,7 +100,7 @@ check no_case_is_no_error no_case
 slices() { # PARENT BROKEN
     local i
     for i in 0 1 2 3 4 5 6 7; do
-        printf '%s{"model":"A100","mem_mib":5120,"parent":"%s","slice":%d%s}' \
+        printf '%s{"model":"A100","mem_mib":5120,"parent":"%s","mig_index":%d%s}' \
             "$([[ $1$i == a0 ]] || printf ,)" "$1" "$i" "$([[ $i != "$2" ]] || printf ',"healthy":false')"
     done
 }

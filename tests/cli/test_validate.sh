@@ -11,7 +11,7 @@ validate=("$gangsched" validate)
 cat >"$scratch/site.json" <<'END'
 {"id":"site","nodes":[{"name":"n0","cpus":8,"gpus":8},{"name":"n1","cpus":8,"gpus":8,"partitions":["p"]}],
  "queues":[{"name":"language","parent":"research","guaranteed":{"gpu":8}},
-  {"name":"research","guaranteed":{"gpu":{"part":0.75}}},
+  {"name":"research","guaranteed":{"gpu":{"fraction":0.75}}},
   {"name":"service","guaranteed":{"gpu":4},"limit":{"gpu":4.5,"gpu@p":2},"state":"draining"},
   {"name":"vision","parent":"research","guaranteed":{"gpu":4},"limit":{"gpu":8}}],
  "rules":[{"match":"user","pattern":"a*","queue":"vision"}],"default_queue":"language",
@@ -81,7 +81,7 @@ check a_limit_below_the_guarantee finds \
 check an_unknown_partition finds_second '[{},{"queues":[{"name":"q","limit":{"gpu@p":1}}]}]' \
     '\[1\]\.queues\[0\]\.limit'
 check a_job_that_asks_for_nonsense finds \
-    '{"nodes":[{"name":"n"}],"jobs":[{"name":"a","tasks":[{}]},{"name":"b","tasks":[{},{"slice":2}]}]}' \
+    '{"nodes":[{"name":"n"}],"jobs":[{"name":"a","tasks":[{}]},{"name":"b","tasks":[{},{"subgroup_size":2}]}]}' \
     'jobs\[1\]\.tasks\[1\]\.'
 
 all_files_are_checked() {

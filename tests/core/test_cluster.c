@@ -3,7 +3,7 @@
 #include <gangsched/gangsched.h>
 
 #include "core/nodes/nodes.h"
-#include "place/state/table.h"
+#include "place/state/records.h"
 #include "support.h"
 
 static struct stage s;
@@ -100,7 +100,7 @@ struct bad_opts {
     size_t level_count;
     int64_t max_nodes;
     int32_t max_workers;
-    int32_t manual_reclaim;
+    int32_t manual_recycle;
     gang_result code;
     const char *path;
 };
@@ -114,8 +114,8 @@ static const struct bad_opts bad_opts[] = {
     {{NULL}, 0, 1048576, 0, 0, GANG_ERANGE, "max_nodes"},
     {{NULL}, 0, 0, -1, 0, GANG_ERANGE, "max_workers"},
     {{NULL}, 0, 0, 2048, 0, GANG_ERANGE, "max_workers"},
-    {{NULL}, 0, 0, 0, 2, GANG_EINVAL, "manual_reclaim"},
-    {{NULL}, 0, 0, 0, -1, GANG_EINVAL, "manual_reclaim"},
+    {{NULL}, 0, 0, 0, 2, GANG_EINVAL, "manual_recycle"},
+    {{NULL}, 0, 0, 0, -1, GANG_EINVAL, "manual_recycle"},
 };
 enum { BAD_OPTS = sizeof(bad_opts) / sizeof(bad_opts[0]) };
 
@@ -130,7 +130,7 @@ START_TEST(bad_options_are_refused_with_their_path)
     opts.level_count = bad->level_count;
     opts.max_nodes = bad->max_nodes;
     opts.max_workers = bad->max_workers;
-    opts.manual_reclaim = bad->manual_reclaim;
+    opts.manual_recycle = bad->manual_recycle;
     ck_assert_int_eq(gang_cluster_new(&opts, &c, &error), bad->code);
     ck_assert_int_eq(error.code, bad->code);
     ck_assert_str_eq(error.path, bad->path);
@@ -239,7 +239,7 @@ START_TEST(questions_about_no_cluster_are_answered)
     struct gang_error error = GANG_ERROR_INIT;
     ck_assert_int_eq(gang_cluster_level_count(NULL), 0);
     ck_assert_ptr_null(gang_cluster_level_name(NULL, 0));
-    ck_assert_int_eq(gang_cluster_reclaim(NULL), GANG_EINVAL);
+    ck_assert_int_eq(gang_cluster_recycle(NULL), GANG_EINVAL);
     ck_assert_int_eq(gang_cluster_check(NULL, &error), GANG_EINVAL);
     ck_assert_int_eq(error.code, GANG_EINVAL);
     ck_assert_int_eq(gang_node_count(NULL), 0);
@@ -257,16 +257,16 @@ START_TEST(reclaim_gives_back_the_memory_of_removed_nodes)
     struct box box = {.name = "n1", .cpu = 1000, .cores = 1, .gpus = 8};
     fail_mem_init(&own.mem, 0);
     opts.mem = &own.mem.mem;
-    opts.manual_reclaim = 1;
+    opts.manual_recycle = 1;
     MUST(gang_cluster_new(&opts, &own.c, NULL));
     MUST(gang_worker_new(own.c, &own.w));
     MUST(gang_node_remove(own.w, stage_add(&own, &box)));
-    MUST(gang_cluster_reclaim(own.c));
+    MUST(gang_cluster_recycle(own.c));
     long live = own.mem.live;
     for (int i = 0; i < 100; i++)
         MUST(gang_node_remove(own.w, stage_add(&own, &box)));
     ck_assert_int_gt(own.mem.live, live);
-    MUST(gang_cluster_reclaim(own.c));
+    MUST(gang_cluster_recycle(own.c));
     ck_assert_int_le(own.mem.live, live + 1); /* more chunks of one growing list at most */
     stage_close(&own);
 }
@@ -291,12 +291,12 @@ START_TEST(reclaim_leaves_what_is_held)
     struct gang_group_spec g = group_of(1, 1000, 0);
     gang_alloc_id held = stage_alloc_group(&s, &g);
     MUST(gang_node_remove(s.w, id));
-    MUST(gang_cluster_reclaim(s.c));
+    MUST(gang_cluster_recycle(s.c));
     struct gang_node_info info = stage_node(&s, id);
-    ck_assert_int_eq(info.state, GANG_NODE_GONE);
+    ck_assert_int_eq(info.state, GANG_NODE_REMOVED);
     ck_assert_int_eq(info.cpu_free, 3000);
     MUST(gang_alloc_free(s.w, held));
-    MUST(gang_cluster_reclaim(s.c));
+    MUST(gang_cluster_recycle(s.c));
     info.size = sizeof(info);
     ck_assert_int_eq(gang_node_get(s.c, id, &info), GANG_ESTALE);
 }
@@ -409,7 +409,7 @@ START_TEST(the_audit_sees_a_node_that_the_index_hides)
         hidden++;
     }
     ck_assert_int_eq(hidden, 2); /* once for its GPUs, once for its cores */
-    /* The question about the hidden node tidied the words above it; tidy them back. */
+    /* Asking for the hidden node repaired the words above it; set them back. */
     MUST(gang_node_set_state(s.w, id, GANG_NODE_DOWN));
     MUST(gang_node_set_state(s.w, id, GANG_NODE_UP));
 }

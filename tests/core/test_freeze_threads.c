@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread is stopped at each step of each sort of call in turn, and stays stopped while two others
- * complete thousands of calls over the same nodes: gangs, growth, refusals, reads, changes of state.
- * Then it wakes, finishes what it began, and the books agree. The same beside a thread that is
- * stopped while it takes a snapshot, which still shows its own instant. */
+/* A thread is stopped at each step of each sort of call in turn, and stays stopped while two
+ * others complete thousands of calls over the same nodes: gangs, growth, refusals, reads,
+ * changes of state. Then it wakes, finishes what it began, and the books agree. The same beside
+ * a thread that is stopped while it takes a snapshot, which still shows its own instant. */
 #include <check.h>
 #include <gangsched/gangsched.h>
 #include <pthread.h>
@@ -119,7 +119,7 @@ static gang_request *request(gang_cluster *c, int64_t min, int64_t count, int64_
 static void world_init(struct world *w)
 {
     struct gang_cluster_opts opts = GANG_CLUSTER_OPTS_INIT;
-    opts.manual_reclaim = 1; /* reclaiming waits for the stopped thread: core.h */
+    opts.manual_recycle = 1; /* reclaiming waits for the stopped thread: core.h */
     must(gang_cluster_new(&opts, &w->c, NULL));
     must(gang_worker_new(w->c, &w->victim));
     must(gang_kind_add(w->victim, "licence", NULL, GANG_SCOPE_CLUSTER, 1000, &w->licence));
@@ -350,8 +350,8 @@ static int freeze_at(enum act act, enum gang__step step, int n, int64_t calls, b
     atomic_store(&gang__hook_now, (gang__hook_fn)NULL);
     ck_assert_msg(gang_cluster_check(w.c, &error) == GANG_OK, "act %d step %d at %d: %s", act, step,
                   n, error.text);
-    gang_request_put(w.gang);
-    gang_request_put(w.large);
+    gang_request_free(w.gang);
+    gang_request_free(w.large);
     gang_cluster_free(w.c);
     sem_destroy(&freeze.frozen);
     sem_destroy(&freeze.wake);

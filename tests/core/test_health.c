@@ -166,7 +166,7 @@ START_TEST(a_new_node_in_an_old_slot_is_well)
 {
     gang_node_id a = add_sick("a", 64, UINT64_MAX);
     MUST(gang_node_remove(s.w, a));
-    MUST(gang_cluster_reclaim(s.c));
+    MUST(gang_cluster_recycle(s.c));
     ck_assert_uint_eq(gang__load(&s.c->nodes.unhealthy), 0);
     gang_node_id b = add_box("b", 64);
     ck_assert_uint_eq((uint32_t)a, (uint32_t)b);
@@ -203,7 +203,7 @@ START_TEST(a_removed_node_is_stale_even_if_it_is_held)
     ck_assert_uint_eq(unhealthy(id), 1);
     ck_assert_uint_eq(gang__load(&s.c->nodes.unhealthy), 1);
     MUST(gang_alloc_free(s.w, held));
-    MUST(gang_cluster_reclaim(s.c));
+    MUST(gang_cluster_recycle(s.c));
     ck_assert_int_eq(gang_gpu_set_state(s.w, id, 0, GANG_GPU_OK), GANG_ESTALE);
     ck_assert_uint_eq(gang__load(&s.c->nodes.unhealthy), 0);
 }
@@ -242,7 +242,7 @@ START_TEST(an_unhealthy_device_keeps_what_runs_and_takes_nothing_new)
     ck_assert_uint_eq(task_of(whole).gpus, 1);
     struct outcome o = try_gpus(1, 500, 0);
     ck_assert_int_eq(o.result, GANG_ENOFIT);
-    ck_assert_int_eq(o.error.constraint, GANG_WHY_DEVICE);
+    ck_assert_int_eq(o.error.constraint, GANG_CONSTRAINT_DEVICE);
     ck_assert_int_eq(o.error.kind, -1);
     ck_assert_ptr_nonnull(strstr(o.error.text, "unhealthy"));
     MUST(gang_alloc_free(s.w, whole));
@@ -266,12 +266,12 @@ START_TEST(it_is_never_the_reason_of_never)
     set_health(id, 1, GANG_GPU_UNHEALTHY);
     MUST(gang_request_fits_ever(s.w, q, &error));
     ck_assert_int_eq(gang_alloc(s.w, q, &got, &error), GANG_ENOFIT);
-    ck_assert_int_eq(error.constraint, GANG_WHY_DEVICE);
+    ck_assert_int_eq(error.constraint, GANG_CONSTRAINT_DEVICE);
     ck_assert_int_eq(gang_alloc_test(s.w, q, NULL), GANG_ENOFIT);
     set_health(id, 1, GANG_GPU_OK);
     MUST(gang_alloc_test(s.w, q, NULL));
     MUST(gang_alloc(s.w, q, &got, NULL));
-    gang_request_put(q);
+    gang_request_free(q);
     ck_assert_int_eq(try_gpus(1, 3000, 0).result, GANG_ENEVER);
 }
 END_TEST
@@ -283,11 +283,11 @@ START_TEST(the_reason_is_the_one_that_counts)
     add_box("b", 0);
     set_health(id, 0, GANG_GPU_UNHEALTHY);
     set_health(id, 1, GANG_GPU_UNHEALTHY);
-    ck_assert_int_eq(try_gpus(1, 1000, 0).error.constraint, GANG_WHY_DEVICE);
+    ck_assert_int_eq(try_gpus(1, 1000, 0).error.constraint, GANG_CONSTRAINT_DEVICE);
     add_box("c", 1);
     gang_alloc_id held = try_gpus(1, 1000, 0).id;
     struct outcome o = try_gpus(1, 1000, 0);
-    ck_assert_int_eq(o.error.constraint, GANG_WHY_KIND);
+    ck_assert_int_eq(o.error.constraint, GANG_CONSTRAINT_KIND);
     ck_assert_int_eq(o.error.kind, GANG_KIND_GPU);
     ck_assert_int_eq(o.error.available, 0); /* that it could use */
     MUST(gang_alloc_free(s.w, held));
@@ -361,7 +361,7 @@ START_TEST(exact_places_are_taken_all_the_same)
     ck_assert_uint_eq(list->task[0].gpus, 2);
     ck_assert_uint_eq(list->task[1].gpus, 4);
     MUST(gang_alloc_free(s.w, got));
-    gang_request_put(q);
+    gang_request_free(q);
 }
 END_TEST
 
@@ -385,7 +385,7 @@ START_TEST(a_snapshot_shows_the_health_of_its_instant)
     ck_assert_uint_eq(info.gpu_unhealthy, UINT64_C(1) << 45 | 8);
     ck_assert_uint_eq(unhealthy(id), 0);
     ck_assert_int_eq(gang_snapshot_test(s.w, snap, q, &error), GANG_ENOFIT);
-    ck_assert_int_eq(error.constraint, GANG_WHY_DEVICE);
+    ck_assert_int_eq(error.constraint, GANG_CONSTRAINT_DEVICE);
     MUST(gang_alloc_test(s.w, q, NULL));
     set_health(id, 0, GANG_GPU_UNHEALTHY);
     set_health(id, 1, GANG_GPU_UNHEALTHY);
@@ -398,7 +398,7 @@ START_TEST(a_snapshot_shows_the_health_of_its_instant)
     ck_assert_uint_eq(info.gpu_mask, 1);
     ck_assert_uint_eq(info.gpu_unhealthy, 1);
     gang_snapshot_free(snap);
-    gang_request_put(q);
+    gang_request_free(q);
 }
 END_TEST
 

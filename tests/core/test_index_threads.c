@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The index never hides a node: an interleaving of three threads that once did, forced step by step.
- * The index's source is compiled into this program with a stop before each load and each
+/* The index never hides a node: an interleaving of three threads that once did, forced step by
+ * step. The index's source is compiled into this program with a stop before each load and each
  * compare-and-swap. */
 #include <semaphore.h>
 
@@ -38,13 +38,13 @@ static int tick(void)
 
 #include "suite.h"
 
-enum { BUCKET = GANG__INDEX_ROWS - 1 };
+enum { ROW = GANG__INDEX_ROWS - 1 };
 static gang_cluster *cluster;
 
 static void *set_33(void *user)
 {
     me = user;
-    set_bits(&cluster->commit, 0, BUCKET, 33, 1u << 1);
+    set_bits(&cluster->commit, 0, ROW, 33, 1u << 1);
     atomic_store(&me->over, 1);
     sem_post(&me->stopped);
     return NULL;
@@ -53,9 +53,9 @@ static void *set_33(void *user)
 static void *clear_33(void *user)
 {
     unsigned bit;
-    uint64_t seen = atomic_load(word_of(&cluster->commit, 0, BUCKET, 33, 0, &bit));
+    uint64_t seen = atomic_load(word_of(&cluster->commit, 0, ROW, 33, 0, &bit));
     me = user;
-    clear_bits(&cluster->commit, 0, BUCKET, 33, seen, 1u << 1);
+    clear_bits(&cluster->commit, 0, ROW, 33, seen, 1u << 1);
     atomic_store(&me->over, 1);
     sem_post(&me->stopped);
     return NULL;
@@ -64,7 +64,7 @@ static void *clear_33(void *user)
 static void *set_34(void *user)
 {
     me = user;
-    set_bits(&cluster->commit, 0, BUCKET, 34, 1u << 2);
+    set_bits(&cluster->commit, 0, ROW, 34, 1u << 2);
     atomic_store(&me->over, 1);
     sem_post(&me->stopped);
     return NULL;
@@ -97,7 +97,7 @@ START_TEST(word_is_open_only_when_its_own_mark_is_safe)
     static struct stepper s[200], c[200], s2[200];
     int n = _i;
     ck_assert_int_eq(gang_cluster_new(NULL, &cluster, NULL), GANG_OK);
-    set_bits(&cluster->commit, 0, BUCKET, 100, 1u << 4);
+    set_bits(&cluster->commit, 0, ROW, 100, 1u << 4);
     /* The stops stand at a few steps around the critical ones, all combinations. */
     start(&s[n], set_33, 4 + n % 3, 6 + n / 3 % 3);
     start(&c[n], clear_33, 5 + n / 9 % 3, 0);
@@ -105,8 +105,8 @@ START_TEST(word_is_open_only_when_its_own_mark_is_safe)
     go_on(&s[n]);
     go_on(&c[n]);
     go_on(&s[n]);
-    set_bits(&cluster->commit, 0, BUCKET, 35, 1u << 3);
-    uint32_t more, found = gang__index_next(&cluster->commit, 0, BUCKET, 0, &more);
+    set_bits(&cluster->commit, 0, ROW, 35, 1u << 3);
+    uint32_t more, found = gang__index_next(&cluster->commit, 0, ROW, 0, &more);
     ck_assert_msg(found >= 33 && found <= 35, "found %u", found);
     /* The threads that stopped are left where they are: the process ends with the test. */
 }

@@ -251,7 +251,7 @@ START_TEST(resizing_a_pool_decides_whether_it_could_ever_fit)
     MUST(gang_alloc_free(s.w, id));
     MUST(gang_kind_resize(s.w, kind, 1));
     ck_assert_int_eq(gang_request_fits_ever(s.w, q, NULL), GANG_ENEVER);
-    gang_request_put(q);
+    gang_request_free(q);
 }
 END_TEST
 

@@ -160,7 +160,7 @@ START_TEST(a_bad_specification_is_refused_with_its_path)
         {{"nic", 1}, {"row", "a"}, 0, 0, GANG_ENOENT, "topology[0].key"},
         {{"nic", 1}, {"rack", ""}, 0, 0, GANG_EINVAL, "topology[0].value"},
         {{"nic", 1}, {NULL, NULL}, -1, 0, GANG_ERANGE, "cpu_milli"},
-        {{"nic", 1}, {NULL, NULL}, 0, GANG_NODE_GONE, GANG_EINVAL, "state"},
+        {{"nic", 1}, {NULL, NULL}, 0, GANG_NODE_REMOVED, GANG_EINVAL, "state"},
     };
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         struct gang_error error = GANG_ERROR_INIT;
@@ -360,7 +360,7 @@ START_TEST(a_state_that_is_none_is_refused)
 {
     struct box box = {.name = "n1"};
     gang_node_id id = stage_add(&s, &box);
-    ck_assert_int_eq(gang_node_set_state(s.w, id, GANG_NODE_GONE), GANG_EINVAL);
+    ck_assert_int_eq(gang_node_set_state(s.w, id, GANG_NODE_REMOVED), GANG_EINVAL);
     ck_assert_int_eq(gang_node_set_state(s.w, id, -1), GANG_EINVAL);
     ck_assert_int_eq(gang_node_set_state(s.w, id, 4), GANG_EINVAL);
     ck_assert_int_eq(gang_node_set_state(NULL, id, GANG_NODE_UP), GANG_EINVAL);
@@ -391,7 +391,7 @@ START_TEST(a_node_that_is_held_stays_until_it_is_empty)
     gang_alloc_id held = stage_alloc_group(&s, &g);
     MUST(gang_node_remove(s.w, id));
     struct gang_node_info info = stage_node(&s, id);
-    ck_assert_int_eq(info.state, GANG_NODE_GONE);
+    ck_assert_int_eq(info.state, GANG_NODE_REMOVED);
     ck_assert_int_eq(info.gpus_free, 1);
     ck_assert_int_eq(info.cpu_free, 2500);
     ck_assert_str_eq(info.name, "n1");
@@ -402,7 +402,7 @@ START_TEST(a_node_that_is_held_stays_until_it_is_empty)
     stage_check(&s);
     ck_assert_int_eq(gang_node_remove(s.w, id), GANG_ESTALE);
     ck_assert_int_eq(gang_node_set_state(s.w, id, GANG_NODE_UP), GANG_ESTALE);
-    ck_assert_int_eq(stage_node(&s, id).state, GANG_NODE_GONE);
+    ck_assert_int_eq(stage_node(&s, id).state, GANG_NODE_REMOVED);
     MUST(gang_alloc_free(s.w, held));
     ck_assert(is_stale(id));
 }
@@ -451,7 +451,7 @@ START_TEST(ids_are_never_used_again)
             ck_assert_uint_ne(seen[i], seen[k]);
         MUST(gang_node_remove(s.w, seen[i]));
         if (i % 50 == 0)
-            MUST(gang_cluster_reclaim(s.c));
+            MUST(gang_cluster_recycle(s.c));
     }
     for (int i = 0; i < ROUNDS; i++)
         ck_assert_int_eq(node_get(seen[i]), GANG_ESTALE);
@@ -459,7 +459,7 @@ START_TEST(ids_are_never_used_again)
 END_TEST
 
 /* A slot that held a small node, then a large one, then none with GPUs, is read and used right. */
-START_TEST(a_slot_serves_nodes_of_other_shapes)
+START_TEST(a_slot_serves_nodes_of_other_types)
 {
     const struct box boxes[] = {
         {.name = "a", .cpu = 4000, .memory = GIB, .gpus = 2, .model = "T4"},
@@ -481,7 +481,7 @@ START_TEST(a_slot_serves_nodes_of_other_shapes)
         MUST(gang_alloc_free(s.w, held));
         stage_check(&s);
         MUST(gang_node_remove(s.w, id));
-        MUST(gang_cluster_reclaim(s.c));
+        MUST(gang_cluster_recycle(s.c));
     }
 }
 END_TEST
@@ -544,7 +544,7 @@ int main(void)
     tcase_add_test(removing, a_removed_node_takes_nothing_new);
     tcase_add_test(removing, a_name_is_free_again_while_the_old_node_is_held);
     tcase_add_test(removing, ids_are_never_used_again);
-    tcase_add_test(removing, a_slot_serves_nodes_of_other_shapes);
+    tcase_add_test(removing, a_slot_serves_nodes_of_other_types);
     tcase_add_test(removing, walking_meets_each_node_once_in_order);
     suite_add_tcase(suite, removing);
     return run_suite(suite);

@@ -74,7 +74,7 @@ START_TEST(all_come_up_in_their_order)
     MUST(gang_alloc(s.w, request, &gang, NULL)); /* only r1 has so many that are up */
     ck_assert_uint_eq(stage_tasks_on(&s, gang, id[NODES - 1]), 1);
     MUST(gang_alloc_free(s.w, gang));
-    gang_request_put(request);
+    gang_request_free(request);
 }
 END_TEST
 
@@ -123,7 +123,7 @@ START_TEST(a_refused_batch_leaves_nothing_behind)
 {
     spec[NODES - 1].name = name[0];
     refused(GANG_EEXIST, "nodes[99].name"); /* tables have grown */
-    MUST(gang_cluster_reclaim(s.c));
+    MUST(gang_cluster_recycle(s.c));
     long live = s.mem.live;
     refused(GANG_EEXIST, "nodes[99].name");
     ck_assert_int_eq(s.mem.live, live);
@@ -162,7 +162,7 @@ START_TEST(slots_of_removed_nodes_are_used_again)
     memcpy(old, id, sizeof(old));
     for (int i = 0; i < NODES; i += 2)
         MUST(gang_node_remove(s.w, id[i]));
-    MUST(gang_cluster_reclaim(s.c));
+    MUST(gang_cluster_recycle(s.c));
     for (int i = 0; i < NODES / 2; i++)
         spec[i].name = name[2 * i];
     MUST(gang_nodes_add(s.w, spec, NODES / 2, id, NULL));
@@ -295,7 +295,7 @@ START_TEST(a_make_ends_with_its_last_node)
     for (int i = 0; i < 100; i++) {
         MUST(gang_node_add(s.w, &spec[1], &id[1], NULL));
         MUST(gang_node_remove(s.w, id[1]));
-        MUST(gang_cluster_reclaim(s.c));
+        MUST(gang_cluster_recycle(s.c));
     }
     ck_assert_int_le(s.mem.live - before, 12); /* tables that grew once */
     MUST(gang_node_add(s.w, &spec[0 + 2], &id[2], NULL));

@@ -125,7 +125,8 @@ START_TEST(what_is_taken_stays_taken)
 }
 END_TEST
 
-/* Another reader at each step of the change: capacity, what is free, and description go together. */
+/* Another reader at each step of the change: capacity, what is free, and description go
+ * together. */
 static int looks_old, looks_new;
 static bool looking;
 
@@ -265,7 +266,7 @@ START_TEST(a_node_that_came_back_is_one_node_of_its_rack)
     gang_node_id n2 = stage_add(&s, &other);
     g.same = "rack";
     spec.policy = GANG_POLICY_SPREAD;
-    spec.scarce = GANG_SCARCE_OFF; /* one has GPUs, the other not */
+    spec.gpu_nodes = GANG_GPU_NODES_ALLOW; /* one has GPUs, the other not */
     rack.value = "r2";
     if (_i == 0) { /* really away, and back */
         MUST(change(NULL));
@@ -334,7 +335,7 @@ START_TEST(a_larger_node_makes_the_impossible_possible)
     box.cpu = 7999;
     MUST(change(NULL));
     ck_assert_int_eq(gang_alloc(s.w, q, &held, NULL), GANG_ENEVER);
-    gang_request_put(q);
+    gang_request_free(q);
 }
 END_TEST
 
@@ -383,7 +384,7 @@ static struct gang_node_spec other_device(int what)
         link01.b = 2;
         break;
     case 8:
-        link01.kind = GANG_LINK_XGMI;
+        link01.type = GANG_LINK_XGMI;
         break;
     case 9:
         link01.bandwidth_mbps = 1;
@@ -517,7 +518,7 @@ START_TEST(a_removed_node_does_not_change)
     MUST(gang_node_remove(s.w, id));
     ck_assert_int_eq(change(&error), GANG_ESTALE);
     ck_assert_int_eq(error.code, GANG_ESTALE);
-    ck_assert_int_eq(stage_node(&s, id).state, GANG_NODE_GONE);
+    ck_assert_int_eq(stage_node(&s, id).state, GANG_NODE_REMOVED);
 }
 END_TEST
 

@@ -74,7 +74,7 @@ START_TEST(a_gang_over_all_nodes_is_placed_or_not)
     ck_assert_int_eq(gang_alloc(s.w, q, &id, NULL), GANG_ENOFIT);
     MUST(gang_alloc_free(s.w, one));
     MUST(gang_alloc(s.w, q, &id, NULL));
-    gang_request_put(q);
+    gang_request_free(q);
     g.count = g.min = NODES + 1;
     ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENEVER);
 }

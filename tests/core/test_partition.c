@@ -112,7 +112,7 @@ START_TEST(replaced_modes_are_given_back)
     for (int i = 0; i < 1000; i++)
         MUST(gang_partition_set(s.w, "a", i % 3));
     ck_assert_int_le(s.mem.live, live + 70);
-    MUST(gang_cluster_reclaim(s.c));
+    MUST(gang_cluster_recycle(s.c));
     ck_assert_int_eq(s.mem.live, live);
 }
 END_TEST

@@ -145,14 +145,14 @@ START_TEST(late_claim_is_cleared_when_the_owner_grew_its_array)
     sem_wait(&helper.stop.there); /* is about to claim b for the owner */
     sem_post(&owner.stop.go);
     pthread_join(owner.thread, NULL);
-    ck_assert_int_eq(gang_worker_reserve(worker[1], 100000), GANG_OK);
+    ck_assert_int_eq(gang_worker_preallocate(worker[1], 100000), GANG_OK);
     sem_post(&helper.stop.go);
     pthread_join(helper.thread, NULL);
     ck_assert_int_eq(helper.result, GANG_OK);
     ck_assert_int_eq(gang_node_get(cluster, node[1], &info), GANG_OK);
     ck_assert_int_eq(info.gpus_free, 0);
     ck_assert_int_eq(gang_alloc_free(worker[0], owner.id), GANG_OK);
-    gang_request_put(owner.q);
+    gang_request_free(owner.q);
 }
 END_TEST
 
@@ -173,8 +173,8 @@ START_TEST(decided_release_counts_though_it_is_not_written)
     pthread_join(holder.thread, NULL);
     ck_assert_int_eq(gang_cluster_check(cluster, NULL), GANG_OK);
     ck_assert_int_eq(gang_alloc_free(worker[0], id), GANG_OK);
-    gang_request_put(two);
-    gang_request_put(holder.q);
+    gang_request_free(two);
+    gang_request_free(holder.q);
 }
 END_TEST
 
@@ -196,7 +196,7 @@ START_TEST(task_without_resources_does_not_land_on_a_removed_node)
     pthread_join(late.thread, NULL);
     ck_assert_int_eq(gang_alloc_each(cluster, late.id, expect_node, &node[1]), GANG_OK);
     ck_assert_int_eq(gang_alloc_free(worker[0], late.id), GANG_OK);
-    gang_request_put(late.q);
+    gang_request_free(late.q);
 }
 END_TEST
 
@@ -204,7 +204,7 @@ END_TEST
 static void *reclaim(void *user)
 {
     (void)user;
-    ck_assert_int_eq(gang_cluster_reclaim(cluster), GANG_OK);
+    ck_assert_int_eq(gang_cluster_recycle(cluster), GANG_OK);
     return NULL;
 }
 
@@ -233,14 +233,14 @@ START_TEST(reclaim_that_waits_keeps_nobody_from_adding_nodes)
     pthread_join(frozen.thread, NULL);
     pthread_join(waiter, NULL);
     ck_assert_int_eq(gang_alloc_free(worker[0], frozen.id), GANG_OK);
-    gang_request_put(frozen.q);
+    gang_request_free(frozen.q);
 }
 END_TEST
 
 /* A slot is reused for a node of more words. A helper that stands before its write for a commit
- * that is long over does not write to the new node, though the words are what they were then: they
- * keep their versions. (It helps at all since another helper left a late claim, and entered after the
- * grace period had begun.) */
+ * that is long over does not write to the new node, though the words are what they were then:
+ * they keep their versions. (It helps at all since another helper left a late claim, and entered
+ * after the grace period had begun.) */
 enum { KINDS = 7 }; /* of the site; the sixth is the first word past the cell's own line */
 
 static sem_t reclaimed;
@@ -336,7 +336,7 @@ START_TEST(late_write_does_not_reach_a_larger_node_in_the_same_slot)
     ck_assert_int_eq(writer.result, GANG_OK);
     pthread_join(reclaimer, NULL);
     ck_assert_int_eq(gang_cluster_check(cluster, NULL), GANG_OK);
-    gang_request_put(owner.q);
+    gang_request_free(owner.q);
 }
 END_TEST
 

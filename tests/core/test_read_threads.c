@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading a node while a commit writes it: all numbers belong to one instant. The commit's source is
- * compiled into this program with a stop before and after each look at an owner word. */
+/* Reading a node while a commit writes it: all numbers belong to one instant. The commit's
+ * source is compiled into this program with a stop before and after each look at an owner word. */
 #include "base/atomic.h"
 
 static void at_look(void);
@@ -52,7 +52,8 @@ static void *write_rounds(void *user)
     return NULL;
 }
 
-/* At one moment of the reader the writer claims, decides and writes one word; at the next the rest. */
+/* At one moment of the reader the writer claims, decides and writes one word; at the next the
+ * rest. */
 static void at_look(void)
 {
     if (!looks)
@@ -100,7 +101,7 @@ START_TEST(node_is_read_at_one_instant)
     atomic_store(&gang__hook_now, (gang__hook_fn)NULL);
     /* All or nothing: both free, or both taken. */
     ck_assert_int_eq(info.cpu_free == 0, info.memory_free == 0);
-    gang_request_put(everything);
+    gang_request_free(everything);
     gang_cluster_free(cluster);
 }
 END_TEST

@@ -271,7 +271,7 @@ static void run_with(int threads)
     check_nothing_is_taken(s.c);
     ck_assert_int_gt(atomic_load(&s.granted), threads * ROUNDS);
     for (size_t i = 0; i < s.requests; i++)
-        gang_request_put(s.request[i]);
+        gang_request_free(s.request[i]);
     pthread_barrier_destroy(&s.barrier);
     gang_cluster_free(s.c);
 }

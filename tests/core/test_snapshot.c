@@ -110,7 +110,7 @@ START_TEST(node_that_was_removed_since_stays_in_it)
     MUST(gang_snapshot_take(s.w, snap));
     long taken = s.mem.live;
     MUST(gang_node_remove(s.w, a));
-    MUST(gang_cluster_reclaim(s.c));
+    MUST(gang_cluster_recycle(s.c));
     ck_assert_int_eq(s.mem.live, taken); /* the snapshot has it */
     gang_node_id again = add("c");
     ck_assert_uint_eq((uint32_t)again, (uint32_t)a); /* the slot is free though */
@@ -130,7 +130,7 @@ START_TEST(node_that_was_removed_since_stays_in_it)
     ck_assert_int_eq(info_of(second, b).state, GANG_NODE_UP);
     gang_snapshot_free(second);
     MUST(gang_node_remove(s.w, again));
-    MUST(gang_cluster_reclaim(s.c));
+    MUST(gang_cluster_recycle(s.c));
     ck_assert_int_lt(s.mem.live, with_both + 8); /* areas and tables, but no third node */
 }
 END_TEST
@@ -145,7 +145,7 @@ START_TEST(taking_anew_lets_removed_nodes_go)
             gang_node_id id = add("b");
             MUST(gang_snapshot_take(s.w, snap));
             MUST(gang_node_remove(s.w, id));
-            MUST(gang_cluster_reclaim(s.c));
+            MUST(gang_cluster_recycle(s.c));
         }
         live[i] = s.mem.live;
     }
@@ -160,7 +160,7 @@ START_TEST(removed_node_that_is_held_is_gone_but_there)
     gang_alloc_id gang = spread(2);
     MUST(gang_node_remove(s.w, a));
     MUST(gang_snapshot_take(s.w, snap));
-    ck_assert_int_eq(info_of(snap, a).state, GANG_NODE_GONE);
+    ck_assert_int_eq(info_of(snap, a).state, GANG_NODE_REMOVED);
     ck_assert_int_eq(info_of(snap, a).gpus_free, 3);
     ck_assert_int_eq(gang_snapshot_node_count(snap), 1);
     ck_assert_uint_eq(gang_snapshot_node_next(snap, GANG_ID_NONE), b);
@@ -181,7 +181,7 @@ START_TEST(description_of_its_time_stays)
     box.cpu = 32000;
     struct gang_node_spec spec = box_spec(&box, &room);
     MUST(gang_node_change(s.w, a, &spec, NULL));
-    MUST(gang_cluster_reclaim(s.c));
+    MUST(gang_cluster_recycle(s.c));
     ck_assert_int_eq(info_of(snap, a).cpu_milli, 64000);
     ck_assert_int_eq(info_of(snap, a).cpu_free, 64000);
     MUST(gang_snapshot_take(s.w, snap));
@@ -349,7 +349,7 @@ static void prepare(void)
     for (int i = 0; i < 5; i++, name[0]++)
         node[i] = add(name);
     MUST(gang_node_remove(other, node[4]));
-    MUST(gang_cluster_reclaim(s.c));
+    MUST(gang_cluster_recycle(s.c));
     held = spread(4);
 }
 
@@ -414,7 +414,7 @@ START_TEST(saved_words_of_long_ago_do_not_count)
     ck_assert(take_while(GANG__STEP_SCAN, 2, do_alloc)); /* needs to save them again */
     for (int i = 0; i < 4; i++)
         ck_assert_int_eq(info_of(snap, node[i]).gpus_free, 2);
-    /* A number whose tag is that of cleared words is left out. */
+    /* Skips a number with the tag of cleared words. */
     gang__store(&s.c->commit.snap, (2 * round) << GANG__SNAPSHOTS);
     ck_assert(take_while(GANG__STEP_SCAN, 2, do_free));
     ck_assert_uint_eq(gang__snapshot_number(&s.c->commit), 2 * round + 2);
@@ -464,7 +464,7 @@ START_TEST(wrong_input_is_told)
     t.size = 8;
     ck_assert_int_eq(gang_snapshot_totals(snap, &t), GANG_EINVAL);
     ck_assert_int_eq(gang_snapshot_set_state(NULL, a, GANG_NODE_UP), GANG_EINVAL);
-    ck_assert_int_eq(gang_snapshot_set_state(snap, a, GANG_NODE_GONE), GANG_EINVAL);
+    ck_assert_int_eq(gang_snapshot_set_state(snap, a, GANG_NODE_REMOVED), GANG_EINVAL);
     ck_assert_int_eq(gang_snapshot_set_state(snap, a, -1), GANG_EINVAL);
     ck_assert_int_eq(gang_snapshot_set_state(snap, a + 1, GANG_NODE_UP), GANG_ESTALE);
 }

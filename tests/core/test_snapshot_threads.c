@@ -89,7 +89,7 @@ static void setup(void)
         add_node(worker[0], name, 64000, GANG_NODE_UP, &node[i]);
     }
     g.count = g.min = NODES;
-    g.most_per_node = 1; /* SPREAD alone may put two on one, when others commit while it reads */
+    g.max_per_node = 1; /* SPREAD alone may put two on one, when others commit while it reads */
     g.cpu_milli = 1000;
     g.memory_bytes = 1 << 20;
     g.gpu_milli = 1000;
@@ -105,7 +105,7 @@ static void teardown(void)
     struct gang_error error = GANG_ERROR_INIT;
     atomic_store(&gang__hook_now, (gang__hook_fn)NULL);
     ck_assert_msg(gang_cluster_check(cluster, &error) == GANG_OK, "%s", error.text);
-    gang_request_put(gang);
+    gang_request_free(gang);
     gang_cluster_free(cluster);
 }
 
@@ -351,7 +351,7 @@ START_TEST(late_helper_saves_nothing_over_a_later_snapshot)
 }
 END_TEST
 
-/* ---- a node that comes or is described anew, by a thread that is stopped --------------------- */
+/* ---- a stopped thread adds a node or changes its description ---------------------------------- */
 
 enum change { ADD, DESCRIBE, DESCRIBE_TWICE, REMOVE, CHANGES };
 struct builder {
@@ -535,7 +535,7 @@ END_TEST
  * that began while the snapshot still needed the node. */
 static void *reclaim(void *user)
 {
-    ck_assert_int_eq(gang_cluster_reclaim(cluster), GANG_OK);
+    ck_assert_int_eq(gang_cluster_recycle(cluster), GANG_OK);
     atomic_store((_Atomic(int) *)user, 1);
     return NULL;
 }
@@ -550,7 +550,7 @@ START_TEST(reclaim_waits_for_a_take_and_frees_what_it_needed)
     _Atomic(int) reclaimed = 0;
     struct frozen f;
     opts.max_nodes = 1; /* its slot must be free before another is added */
-    opts.manual_reclaim = 1;
+    opts.manual_recycle = 1;
     setup();
     gang_cluster *usual = cluster;
     ck_assert_int_eq(gang_cluster_new(&opts, &c, NULL), GANG_OK);
@@ -674,7 +674,7 @@ START_TEST(gangs_are_seen_whole_and_in_order)
     setup();
     atomic_store(&gang__hook_now, (gang__hook_fn)NULL);
     g.count = g.min = NODES;
-    g.most_per_node = 1;
+    g.max_per_node = 1;
     g.cpu_milli = 1;
     g.memory_bytes = 4096;
     spec.groups = &g;
@@ -692,14 +692,15 @@ START_TEST(gangs_are_seen_whole_and_in_order)
     atomic_store(&stop_all, 1);
     for (int i = 2; i < 4; i++)
         pthread_join(thread[i], NULL);
-    gang_request_put(small);
+    gang_request_free(small);
     teardown();
 }
 END_TEST
 
 static _Atomic(int) visits; /* of watchers, to nodes that come and go */
 
-/* A node that nothing is placed on comes, is described again, and goes, until a reader has seen it. */
+/* A node that nothing is placed on comes, is described again, and goes, until a reader has seen
+ * it. */
 static void *churn(void *user)
 {
     gang_worker *w;

@@ -97,7 +97,7 @@ START_TEST(allocations_stay_when_their_worker_is_returned)
     MUST(gang_worker_new(s.c, &w));
     MUST(gang_alloc(w, q, &held, NULL));
     gang_worker_free(w);
-    gang_request_put(q);
+    gang_request_free(q);
     ck_assert_int_eq(stage_node(&s, id).cpu_free, 3000);
     MUST(gang_alloc_free(s.w, held)); /* any worker may */
     ck_assert_int_eq(stage_node(&s, id).cpu_free, 4000);
@@ -128,7 +128,7 @@ START_TEST(counters_count_commits_and_refusals)
     ck_assert_int_eq(now.commits, before.commits + 2);
     ck_assert_int_eq(now.conflicts, 0); /* no other thread is here */
     ck_assert_int_eq(now.helps, 0);
-    gang_request_put(q);
+    gang_request_free(q);
 }
 END_TEST
 

@@ -26,11 +26,11 @@
     X(gang_cluster_new)     \
     X(gang_cluster_free)    \
     X(gang_cluster_check)   \
-    X(gang_cluster_reclaim) \
+    X(gang_cluster_recycle) \
     X(gang_worker_new)      \
     X(gang_worker_free)     \
     X(gang_node_add)        \
-    X(gang_node_remove) X(gang_request_new) X(gang_request_put) X(gang_alloc) X(gang_alloc_free)
+    X(gang_node_remove) X(gang_request_new) X(gang_request_free) X(gang_alloc) X(gang_alloc_free)
 
 struct plugin {
     void *handle;
@@ -88,7 +88,7 @@ static void plugin_begin(struct plugin *p)
 static void plugin_end(struct plugin *p)
 {
     MUST(p->gang_cluster_check(p->c, NULL) == GANG_OK);
-    p->gang_request_put(p->one);
+    p->gang_request_free(p->one);
     p->gang_cluster_free(p->c);
 }
 
@@ -103,7 +103,7 @@ static void work(struct plugin *p, int rounds)
         MUST(p->gang_alloc(w, p->one, &id, NULL) == GANG_OK);
         MUST(p->gang_alloc_free(w, id) == GANG_OK);
         MUST(p->gang_node_remove(w, add_node(p, w, name)) == GANG_OK);
-        MUST(p->gang_cluster_reclaim(p->c) == GANG_OK);
+        MUST(p->gang_cluster_recycle(p->c) == GANG_OK);
     }
     p->gang_worker_free(w);
 }

@@ -32,7 +32,7 @@ static int node(gang_worker *w)
     spec.cpu_milli = 1000;
     spec.memory_bytes = INT64_C(1) << 30;
     return gang_node_add(w, &spec, &id, NULL) == GANG_OK && gang_node_remove(w, id) == GANG_OK &&
-           gang_cluster_reclaim(gang_worker_cluster(w)) == GANG_OK;
+           gang_cluster_recycle(gang_worker_cluster(w)) == GANG_OK;
 }
 
 int main(void)

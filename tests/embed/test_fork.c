@@ -73,7 +73,7 @@ static void world_end(struct world *w)
 {
     struct gang_error error = GANG_ERROR_INIT;
     ck_assert_msg(gang_cluster_check(w->c, &error) == GANG_OK, "%s", error.text);
-    gang_request_put(w->gang);
+    gang_request_free(w->gang);
     gang_cluster_free(w->c);
 }
 
@@ -118,11 +118,11 @@ static _Noreturn void live_as_child(struct world *w, int lost, bool audit)
         CHILD(gang_node_set_state(worker, w->node[0], GANG_NODE_UP) == GANG_OK);
         CHILD(gang_node_remove(worker, node) == GANG_OK);
         if (i % 10 == 0)
-            CHILD(gang_cluster_reclaim(w->c) == GANG_OK);
+            CHILD(gang_cluster_recycle(w->c) == GANG_OK);
     }
     CHILD(gpus_taken(w) <= lost);
     CHILD(!audit || gang_cluster_check(w->c, NULL) == GANG_OK);
-    gang_request_put(w->gang);
+    gang_request_free(w->gang);
     gang_cluster_free(w->c);
     _exit(0);
 }
@@ -412,7 +412,7 @@ static void *ask_for_another(void *user)
     MUST(gang_alloc_free(worker, id));
     MUST(gang_alloc(worker, once, &id, NULL));
     MUST(gang_alloc_free(worker, id));
-    gang_request_put(once); /* the worker has the last reference */
+    gang_request_free(once); /* the worker has the last reference */
     atomic_store(&mem_act.stop_release, 1);
     MUST(gang_alloc(worker, w->gang, &id, NULL));
     MUST(gang_alloc_free(worker, id));
@@ -433,7 +433,7 @@ START_TEST(child_does_not_give_up_what_was_given_up)
     pid_t child = fork();
     if (child == 0) {
         alarm(CHILD_SECONDS);
-        gang_request_put(w.gang);
+        gang_request_free(w.gang);
         gang_cluster_free(w.c);
         CHILD(memcmp(mem_act.released, kept_bytes, KEPT_BYTES) == 0);
         _exit(0);
@@ -453,7 +453,7 @@ static void *reclaim(void *user)
 {
     struct world *w = user;
     atomic_store(&reclaiming, 1);
-    MUST(gang_cluster_reclaim(w->c));
+    MUST(gang_cluster_recycle(w->c));
     return NULL;
 }
 
@@ -467,7 +467,7 @@ START_TEST(child_inherits_what_waits_for_a_grace_period)
     pthread_t thread, waker, reclaimer;
     gang_node_id id;
     opts.max_nodes = NODES + 1;
-    opts.manual_reclaim = 1;
+    opts.manual_recycle = 1;
     world_init(&w, &opts);
     MUST(gang_worker_new(w.c, &v.worker));
     stop.step = GANG__STEP_DECIDE;
@@ -489,9 +489,9 @@ START_TEST(child_inherits_what_waits_for_a_grace_period)
         alarm(CHILD_SECONDS);
         gang_worker *worker;
         CHILD(gang_worker_new(w.c, &worker) == GANG_OK);
-        CHILD(gang_cluster_reclaim(w.c) == GANG_OK);
+        CHILD(gang_cluster_recycle(w.c) == GANG_OK);
         CHILD(add_node(worker, "again", 0, &id) == GANG_OK);
-        gang_request_put(w.gang);
+        gang_request_free(w.gang);
         gang_cluster_free(w.c);
         _exit(0);
     }
@@ -524,7 +524,7 @@ static void *do_everything(void *user)
             MUST(gang_alloc_free(worker, id));
         MUST(add_node(worker, name, 0, &node));
         MUST(gang_node_remove(worker, node));
-        MUST(gang_cluster_reclaim(w->c));
+        MUST(gang_cluster_recycle(w->c));
     }
     gang_worker_free(worker);
     return NULL;
@@ -578,7 +578,7 @@ static void *fork_and_exec(void *user)
         }
         MUST(gang_alloc(worker, w->gang, &id, NULL));
         MUST(gang_alloc_free(worker, id));
-        MUST(gang_cluster_reclaim(w->c));
+        MUST(gang_cluster_recycle(w->c));
         expect_good_end(child);
     }
     gang_worker_free(worker);

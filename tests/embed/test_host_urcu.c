@@ -46,7 +46,7 @@ static void world_init(struct world *w)
 static void world_end(struct world *w)
 {
     MUST(gang_cluster_check(w->c, NULL));
-    gang_request_put(w->one);
+    gang_request_free(w->one);
     gang_cluster_free(w->c);
 }
 
@@ -139,7 +139,7 @@ static void *replace(void *user)
             poison_and_free(&old->head);
         }
         MUST(gang_node_remove(w, add_named(w, f->name)));
-        MUST(gang_cluster_reclaim(world.c));
+        MUST(gang_cluster_recycle(world.c));
         usleep(200);
     }
     gang_worker_free(w);
@@ -183,7 +183,7 @@ START_TEST(reclaim_inside_a_read_section_of_another_flavour)
         f->rcu->register_thread();
         f->rcu->read_lock();
         MUST(gang_node_remove(w, add_named(w, "inside")));
-        MUST(gang_cluster_reclaim(world.c));
+        MUST(gang_cluster_recycle(world.c));
         f->rcu->read_unlock();
         f->rcu->unregister_thread();
     }
@@ -199,7 +199,7 @@ static void child_lives(void)
     gang_alloc_id id;
     alarm(60);
     if (gang_worker_new(world.c, &w) != GANG_OK || gang_alloc(w, world.one, &id, NULL) != GANG_OK ||
-        gang_alloc_free(w, id) != GANG_OK || gang_cluster_reclaim(world.c) != GANG_OK)
+        gang_alloc_free(w, id) != GANG_OK || gang_cluster_recycle(world.c) != GANG_OK)
         _exit(1);
     urcu_bp_synchronize_rcu();
     _exit(0);
@@ -251,7 +251,7 @@ START_TEST(fork_of_a_host_that_uses_bp)
     expect_good_end(child);
     atomic_store(&go_on, 0);
     pthread_join(reader, NULL);
-    MUST(gang_cluster_reclaim(world.c));
+    MUST(gang_cluster_recycle(world.c));
     world_end(&world);
 }
 END_TEST

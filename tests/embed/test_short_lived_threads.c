@@ -70,7 +70,7 @@ static void world_init(struct world *w, int32_t max_workers)
 static void world_end(struct world *w)
 {
     MUST(gang_cluster_check(w->c, NULL));
-    gang_request_put(w->one);
+    gang_request_free(w->one);
     gang_cluster_free(w->c);
     SURE(atomic_load(&live_blocks) == 0);
 }
@@ -105,7 +105,7 @@ static void *change_nodes(void *user)
     while (!atomic_load(&enough)) {
         gang_node_id id = add_named(worker, "second");
         MUST(gang_node_remove(worker, id));
-        MUST(gang_cluster_reclaim(w->c));
+        MUST(gang_cluster_recycle(w->c));
     }
     gang_worker_free(worker);
     return NULL;
@@ -238,7 +238,7 @@ START_TEST(a_destructor_of_a_thread_may_call)
     SURE(pthread_key_create(&last_words, say_last_words) == 0);
     for (int i = 0; i < 50; i++)
         run_thread(leave_last_words, &w);
-    MUST(gang_cluster_reclaim(w.c));
+    MUST(gang_cluster_recycle(w.c));
     pthread_key_delete(last_words);
     world_end(&w);
 }
@@ -269,7 +269,7 @@ static void *reclaim_until_cancelled(void *user)
 {
     struct world *w = user;
     sem_post(&stopped);
-    MUST(gang_cluster_reclaim(w->c)); /* does not end the thread half-way */
+    MUST(gang_cluster_recycle(w->c)); /* does not end the thread half-way */
     pthread_testcancel();
     return NULL;
 }
@@ -299,7 +299,7 @@ START_TEST(cancelled_while_it_waits_for_a_grace_period)
     SURE(end == PTHREAD_CANCELED);
     atomic_store(&gang__hook_now, NULL);
     MUST(gang_node_remove(w.w, add_named(w.w, "gone")));
-    MUST(gang_cluster_reclaim(w.c));
+    MUST(gang_cluster_recycle(w.c));
     world_end(&w);
 }
 END_TEST
@@ -314,7 +314,7 @@ static int32_t mirror_task(const struct gang_task *task, void *user)
     MUST(gang_alloc(other->w, other->one, &id, NULL));
     gang_node_id node = add_named(other->w, "while visiting");
     MUST(gang_node_remove(other->w, node));
-    MUST(gang_cluster_reclaim(other->c));
+    MUST(gang_cluster_recycle(other->c));
     return 0;
 }
 
@@ -337,8 +337,8 @@ START_TEST(a_visitor_of_one_cluster_works_on_another)
     MUST(gang_node_get(a.c, a.node, &info));
     SURE(info.gpu_free == 8000);
     /* One ends, the other goes on. */
-    gang_request_put(four);
-    gang_request_put(a.one);
+    gang_request_free(four);
+    gang_request_free(a.one);
     gang_cluster_free(a.c);
     MUST(gang_alloc(b.w, b.one, &id, NULL));
     world_end(&b);

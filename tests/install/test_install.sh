@@ -72,7 +72,7 @@ soname_follows_the_version() {
     local soname
     soname=$(readelf -d "$library" | sed -n 's/.*(SONAME).*\[\(.*\)\]/\1/p')
     echo "soname $soname, version $version"
-    [[ $soname == libgangsched.so.0 ]] &&
+    [[ $soname == libgangsched.so.1 ]] &&
         [[ $(readlink -f "$library") == "$libdir/libgangsched.so.$version" ]] &&
         [[ -e $libdir/$soname ]]
 }
@@ -90,7 +90,7 @@ check only_gang_functions_with_a_version_node only_gang_is_exported
 node_is_the_version() {
     nm -D --defined-only "$library" | awk '$2 == "A" { print $3 }' | sed 's/@.*//' | sort -u >nodes
     cat nodes
-    grep -qx 'GANGSCHED_0\.1' nodes
+    grep -qx 'GANGSCHED_0\.2' nodes
 }
 check version_node_gangsched_0_1 node_is_the_version
 
@@ -99,7 +99,7 @@ by_pkg_config() { # COMPILER SOURCE
     read -ra flags <<<"$(pkg-config --cflags --libs gangsched)"
     "$1" -Wall -Wextra -Werror -o by_pkg_config "$2" "${flags[@]}"
     LD_LIBRARY_PATH=$libdir ./by_pkg_config
-    readelf -d by_pkg_config | grep -q 'NEEDED.*libgangsched.so.0'
+    readelf -d by_pkg_config | grep -q 'NEEDED.*libgangsched.so.1'
 }
 by_pkg_config_static() { # COMPILER SOURCE
     local flags

@@ -3,13 +3,18 @@
 # Calls between the folders of lib/: each object file refers only to symbols of its own folder and
 # of lower ones (tests/layers/floors). Prints one line for each violation,
 # "FOLDER/FILE.c -> FOLDER/FILE.c: SYMBOL", and exits with 1 if there is any.
-#   check_calls.sh OBJECTS [FLOORS]    OBJECTS: the folder below which the objects of lib/ lie
+#   check_calls.sh OBJECTS [FLOORS [LIB]]
+# OBJECTS: the folder below which the objects of lib/ lie. LIB: the folder of their sources; an
+# object whose source is gone is an old one and is passed over.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 floors=${2:-$here/floors}
+lib=$(cd "${3:-$here/../../lib}" && pwd)
 cd "$1"
 
-find . -name '*.c.o' -printf '%P\n' | sort | xargs nm -A | awk -v floors="$floors" '
+find . -name '*.c.o' -printf '%P\n' | sort |
+    while read -r object; do [[ ! -e $lib/${object%.o} ]] || echo "$object"; done |
+    xargs nm -A | awk -v floors="$floors" '
     BEGIN {
         while ((getline line < floors) > 0)
             if (line !~ /^#/ && line != "") rank[line] = ++ranks

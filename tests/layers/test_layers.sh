@@ -78,7 +78,7 @@ calls() { # LINE-OF-LOW LINE-OF-HIGH
     printf 'void low(void);\nvoid high(void);\nvoid high(void) { %s }\n' "$2" >"$scratch/core/high.c"
     (cd "$scratch" && for file in base/low core/high; do "${CC:-cc}" -c "$file.c" -o "$file.c.o"; done)
     printf 'base\ncore\n' >"$scratch/floors"
-    "$here/check_calls.sh" "$scratch" "$scratch/floors"
+    "$here/check_calls.sh" "$scratch" "$scratch/floors" "$scratch"
 }
 
 status=0

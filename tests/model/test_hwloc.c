@@ -55,8 +55,9 @@ static const struct machine {
     /* Lassen: as Sierra, but two cores of each processor are kept for the system. */
     {"flux-sched_lassen.xml", "lassen6", 267838848, 0, 40, 2, 4, 0, 6, 4, 0,
      "Tesla V100-SXM2-16GB"},
-    /* POWER8 with P100: each pair below a processor is joined by 2 NVLinks of 20 GB/s, and each GPU
-     * to its processor by 2 more, which join no GPUs. Eight cores with two threads are left over. */
+    /* POWER8 with P100: each pair below a processor is joined by 2 NVLinks of 20 GB/s, and each
+     * GPU to its processor by 2 more, which join no GPUs. Eight cores with two threads are left
+     * over. */
     {"hwloc2.9_power8gpudistances.xml", "drac-12.grenoble.grid5000.fr", 133796416, 40000, 8, 2, 4,
      2, 0, 2, GANG_LINK_NVLINK, "Tesla P100-SXM2-16GB"},
     /* DGX-2: sixteen V100, each with a link of 25 GB/s to each of the six NVSwitches of its board;
@@ -127,7 +128,7 @@ START_TEST(machine_agrees_with_the_expert)
     for (size_t i = 0; i < spec->core_count; i++)
         ck_assert_int_eq(spec->cores[i].threads, m->threads);
     for (size_t i = 0; i < spec->link_count; i++) {
-        ck_assert_int_eq(spec->links[i].kind, m->link_kind);
+        ck_assert_int_eq(spec->links[i].type, m->link_kind);
         ck_assert_int_eq(spec->links[i].bandwidth_mbps, m->bandwidth_mbps);
     }
     for (size_t i = 0; i < spec->gpu_count; i++)
@@ -151,9 +152,9 @@ END_TEST
 
 static void assert_near(const struct gang_node_spec *spec, size_t i, size_t j, uint8_t near)
 {
-    ck_assert_ptr_nonnull(spec->gpu_near);
-    ck_assert_uint_eq(spec->gpu_near[i * spec->gpu_count + j], near);
-    ck_assert_uint_eq(spec->gpu_near[j * spec->gpu_count + i], near);
+    ck_assert_ptr_nonnull(spec->gpu_locality);
+    ck_assert_uint_eq(spec->gpu_locality[i * spec->gpu_count + j], near);
+    ck_assert_uint_eq(spec->gpu_locality[j * spec->gpu_count + i], near);
 }
 
 START_TEST(memory_of_gpus_is_not_memory_of_the_host)
@@ -177,10 +178,10 @@ START_TEST(gpus_below_one_switch_are_near)
     struct gang_node_spec *spec = load_machine("lassen");
     if (!spec)
         return;
-    assert_near(spec, 0, 1, GANG_NEAR_PCI);
-    assert_near(spec, 2, 3, GANG_NEAR_PCI);
-    assert_near(spec, 0, 2, GANG_NEAR_SYSTEM);
-    assert_near(spec, 1, 3, GANG_NEAR_SYSTEM);
+    assert_near(spec, 0, 1, GANG_LOCALITY_PCI);
+    assert_near(spec, 2, 3, GANG_LOCALITY_PCI);
+    assert_near(spec, 0, 2, GANG_LOCALITY_SYSTEM);
+    assert_near(spec, 1, 3, GANG_LOCALITY_SYSTEM);
     gang_node_spec_free(spec);
 }
 END_TEST
@@ -193,7 +194,7 @@ START_TEST(gpus_below_one_processor_are_in_its_numa_domain)
     for (size_t i = 0; i < 8; i++) {
         ck_assert_int_eq(spec->gpus[i].numa, i < 4 ? 0 : 1);
         for (size_t j = 0; j < i; j++)
-            assert_near(spec, i, j, i / 4 == j / 4 ? GANG_NEAR_NUMA : GANG_NEAR_SYSTEM);
+            assert_near(spec, i, j, i / 4 == j / 4 ? GANG_LOCALITY_NUMA : GANG_LOCALITY_SYSTEM);
     }
     ck_assert_str_eq(spec->gpus[0].uuid, "9aa0304172df8896");
     ck_assert_int_eq(spec->gpus[0].memory_bytes, INT64_C(33538048) * 1024);
@@ -213,7 +214,7 @@ START_TEST(gpus_of_sub_numa_domains_keep_theirs)
         ck_assert_ptr_null(spec->gpus[i].uuid); /* all zeros in the file */
         ck_assert_int_eq(spec->gpus[i].memory_bytes, INT64_C(83026944) * 1024);
         for (size_t j = 0; j < i; j++)
-            assert_near(spec, i, j, GANG_NEAR_LINK);
+            assert_near(spec, i, j, GANG_LOCALITY_LINK);
     }
     gang_node_spec_free(spec);
 }
@@ -243,8 +244,8 @@ START_TEST(links_to_processors_join_no_gpus)
         return;
     ck_assert_int_ge(link_of(spec, 0, 1), 0);
     ck_assert_int_ge(link_of(spec, 2, 3), 0);
-    assert_near(spec, 0, 1, GANG_NEAR_LINK);
-    assert_near(spec, 0, 2, GANG_NEAR_SYSTEM);
+    assert_near(spec, 0, 1, GANG_LOCALITY_LINK);
+    assert_near(spec, 0, 2, GANG_LOCALITY_SYSTEM);
     for (size_t i = 0; i < spec->link_count; i++)
         ck_assert_int_eq(spec->links[i].hops, 1);
     gang_node_spec_free(spec);
@@ -276,7 +277,7 @@ START_TEST(gpus_of_two_vendors_and_dies_without_memory)
     ck_assert_str_eq(spec->gpus[1].model, "Vega 10 XTX [Radeon Vega Frontier Edition]");
     ck_assert_str_eq(spec->gpus[0].uuid, "GPU-4568d7d2-6f64-5ae3-e3c9-a95f595c6082");
     ck_assert_int_eq(spec->numas[1].os_index, 2);
-    assert_near(spec, 0, 1, GANG_NEAR_PACKAGE);
+    assert_near(spec, 0, 1, GANG_LOCALITY_PACKAGE);
     for (size_t i = 0; i < 32; i++)
         ck_assert_int_eq(spec->cores[i].numa, i < 8 ? 0 : i < 16 ? 1 : -1);
     gang_node_spec_free(spec);

@@ -389,12 +389,12 @@ START_TEST(links_hold_both_ways_with_the_lesser_bandwidth)
     ck_assert_uint_eq(spec->link_count, 2);
     ck_assert_int_eq(spec->links[0].a, 0);
     ck_assert_int_eq(spec->links[0].b, 1);
-    ck_assert_int_eq(spec->links[0].kind, GANG_LINK_NVLINK);
+    ck_assert_int_eq(spec->links[0].type, GANG_LINK_NVLINK);
     ck_assert_int_eq(spec->links[0].bandwidth_mbps, 80);
     ck_assert_int_eq(spec->links[1].b, 2);
     ck_assert_int_eq(spec->links[1].bandwidth_mbps, 70); /* one direction only */
-    ck_assert_uint_eq(spec->gpu_near[1], GANG_NEAR_LINK);
-    ck_assert_uint_eq(spec->gpu_near[3], GANG_NEAR_NUMA);
+    ck_assert_uint_eq(spec->gpu_locality[1], GANG_LOCALITY_LINK);
+    ck_assert_uint_eq(spec->gpu_locality[3], GANG_LOCALITY_NUMA);
     gang_node_spec_free(spec);
     free(text);
 }
@@ -427,7 +427,7 @@ START_TEST(hops_of_infinity_fabric_are_taken)
     ck_assert_int_eq(spec->links[2].hops, 1); /* 1 and 2: only the hops are known */
     ck_assert_int_eq(spec->links[2].bandwidth_mbps, 0);
     for (int i = 0; i < 3; i++)
-        ck_assert_int_eq(spec->links[i].kind, GANG_LINK_XGMI);
+        ck_assert_int_eq(spec->links[i].type, GANG_LINK_XGMI);
     gang_node_spec_free(spec);
     free(text);
 }
@@ -443,7 +443,7 @@ START_TEST(tiles_link_their_gpus_once)
     struct gang_node_spec *spec = read_good(text);
     ck_assert_uint_eq(spec->gpu_count, 2);
     ck_assert_uint_eq(spec->link_count, 1);
-    ck_assert_int_eq(spec->links[0].kind, GANG_LINK_OTHER);
+    ck_assert_int_eq(spec->links[0].type, GANG_LINK_OTHER);
     ck_assert_int_eq(spec->links[0].bandwidth_mbps, 30);
     gang_node_spec_free(spec);
 }
@@ -457,7 +457,7 @@ START_TEST(pair_with_two_kinds_of_link_keeps_the_better)
     strcat(text, FOOT);
     struct gang_node_spec *spec = read_good(text);
     ck_assert_uint_eq(spec->link_count, 1);
-    ck_assert_int_eq(spec->links[0].kind, GANG_LINK_NVLINK);
+    ck_assert_int_eq(spec->links[0].type, GANG_LINK_NVLINK);
     ck_assert_int_eq(spec->links[0].bandwidth_mbps, 4);
     gang_node_spec_free(spec);
     free(text);
@@ -580,7 +580,7 @@ START_TEST(devices_of_unknown_place_have_no_numa_domain)
     ck_assert_str_eq(spec->name, "two");
     ck_assert_int_eq(spec->gpus[0].numa, 1);
     ck_assert_int_eq(spec->gpus[1].numa, -1);
-    ck_assert_uint_eq(spec->gpu_near[1], GANG_NEAR_SYSTEM);
+    ck_assert_uint_eq(spec->gpu_locality[1], GANG_LOCALITY_SYSTEM);
     gang_node_spec_free(spec);
 }
 END_TEST
@@ -596,8 +596,8 @@ START_TEST(host_bridges_bring_nothing_nearer)
                                  BRIDGE("34", "1-1", "20-2f", PLAIN("12", "0000:20:00.0"))),
                       "", ""));
     ck_assert_uint_eq(spec->gpu_count, 3);
-    ck_assert_uint_eq(spec->gpu_near[1], GANG_NEAR_PCI);
-    ck_assert_uint_eq(spec->gpu_near[2], GANG_NEAR_NUMA);
+    ck_assert_uint_eq(spec->gpu_locality[1], GANG_LOCALITY_PCI);
+    ck_assert_uint_eq(spec->gpu_locality[2], GANG_LOCALITY_NUMA);
     gang_node_spec_free(spec);
 }
 END_TEST

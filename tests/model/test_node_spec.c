@@ -68,7 +68,7 @@ static void full_init(struct full *f)
     f->spec.partition_count = 2;
     f->spec.topology = f->topology;
     f->spec.topology_count = 2;
-    f->spec.gpu_near = f->near;
+    f->spec.gpu_locality = f->near;
     f->spec.state = GANG_NODE_DRAINING;
 }
 
@@ -137,7 +137,7 @@ CHANGE(negative_cpu, f->spec.cpu_milli = -1)
 CHANGE(too_much_cpu, f->spec.cpu_milli = GANG_MAX_CPU_MILLI + 1)
 CHANGE(negative_memory, f->spec.memory_bytes = INT64_MIN)
 CHANGE(too_much_memory, f->spec.memory_bytes = INT64_MAX)
-CHANGE(state_gone, f->spec.state = GANG_NODE_GONE)
+CHANGE(state_gone, f->spec.state = GANG_NODE_REMOVED)
 CHANGE(state_negative, f->spec.state = -1)
 CHANGE(reserved_spec, f->spec.reserved0 = 1)
 CHANGE(size_zero, f->spec.size = 0)
@@ -160,11 +160,11 @@ CHANGE(gpu_pcie, f->gpus[2].pcie = -1)
 CHANGE(gpu_state, f->gpus[1].state = 2)
 CHANGE(gpu_state_negative, f->gpus[1].state = -1)
 CHANGE(gpu_parent, f->gpus[3].parent = "\n")
-CHANGE(gpu_slice_negative, f->gpus[3].slice = -1)
-CHANGE(gpu_slice_large, f->gpus[2].slice = 64)
-CHANGE(gpu_slice_twice, f->gpus[3].slice = 63)
-CHANGE(gpu_slice_alone, f->gpus[0].slice = 1)
-CHANGE(gpu_slice_of_nothing, f->gpus[3].parent = "", f->gpus[3].slice = 1)
+CHANGE(gpu_slice_negative, f->gpus[3].mig_index = -1)
+CHANGE(gpu_slice_large, f->gpus[2].mig_index = 64)
+CHANGE(gpu_slice_twice, f->gpus[3].mig_index = 63)
+CHANGE(gpu_slice_alone, f->gpus[0].mig_index = 1)
+CHANGE(gpu_slice_of_nothing, f->gpus[3].parent = "", f->gpus[3].mig_index = 1)
 
 CHANGE(null_profiles, f->spec.profiles = NULL)
 CHANGE(too_many_profiles, f->spec.profile_count = GANG_MAX_ITEMS + 1)
@@ -191,8 +191,8 @@ CHANGE(link_b_negative, f->links[1].b = INT32_MIN)
 CHANGE(link_to_itself, f->links[0].b = 0)
 CHANGE(link_twice, f->links[1] = f->links[0])
 CHANGE(link_twice_turned, f->links[1].a = 1, f->links[1].b = 0)
-CHANGE(link_kind_zero, f->links[0].kind = 0)
-CHANGE(link_kind_large, f->links[0].kind = 4)
+CHANGE(link_kind_zero, f->links[0].type = 0)
+CHANGE(link_kind_large, f->links[0].type = 4)
 CHANGE(link_hops, f->links[0].hops = -1)
 CHANGE(link_bandwidth, f->links[1].bandwidth_mbps = -1)
 
@@ -301,11 +301,11 @@ static const struct refusal {
     {gpu_state, GANG_EINVAL, "gpus[1].state"},
     {gpu_state_negative, GANG_EINVAL, "gpus[1].state"},
     {gpu_parent, GANG_EINVAL, "gpus[3].parent"},
-    {gpu_slice_negative, GANG_ERANGE, "gpus[3].slice"},
-    {gpu_slice_large, GANG_ERANGE, "gpus[2].slice"},
-    {gpu_slice_twice, GANG_EINVAL, "gpus[3].slice"},
-    {gpu_slice_alone, GANG_EINVAL, "gpus[0].slice"},
-    {gpu_slice_of_nothing, GANG_EINVAL, "gpus[3].slice"},
+    {gpu_slice_negative, GANG_ERANGE, "gpus[3].mig_index"},
+    {gpu_slice_large, GANG_ERANGE, "gpus[2].mig_index"},
+    {gpu_slice_twice, GANG_EINVAL, "gpus[3].mig_index"},
+    {gpu_slice_alone, GANG_EINVAL, "gpus[0].mig_index"},
+    {gpu_slice_of_nothing, GANG_EINVAL, "gpus[3].mig_index"},
 
     {null_profiles, GANG_EINVAL, "profiles"},
     {too_many_profiles, GANG_ELIMIT, "profiles"},
@@ -332,8 +332,8 @@ static const struct refusal {
     {link_to_itself, GANG_EINVAL, "links[0].b"},
     {link_twice, GANG_EINVAL, "links[1]"},
     {link_twice_turned, GANG_EINVAL, "links[1]"},
-    {link_kind_zero, GANG_EINVAL, "links[0].kind"},
-    {link_kind_large, GANG_EINVAL, "links[0].kind"},
+    {link_kind_zero, GANG_EINVAL, "links[0].type"},
+    {link_kind_large, GANG_EINVAL, "links[0].type"},
     {link_hops, GANG_ERANGE, "links[0].hops"},
     {link_bandwidth, GANG_ERANGE, "links[1].bandwidth_mbps"},
 
@@ -400,8 +400,8 @@ static const struct refusal {
     {level_twice, GANG_EINVAL, "topology[1].key"},
     {level_empty_value, GANG_EINVAL, "topology[1].value"},
 
-    {near_unknown, GANG_EINVAL, "gpu_near[5]"},
-    {near_not_symmetric, GANG_EINVAL, "gpu_near[2]"},
+    {near_unknown, GANG_EINVAL, "gpu_locality[5]"},
+    {near_not_symmetric, GANG_EINVAL, "gpu_locality[2]"},
 };
 enum { REFUSALS = sizeof(refusals) / sizeof(refusals[0]) };
 
@@ -550,7 +550,7 @@ static void assert_devices_copied(const struct gang_node_spec *c, const struct f
         ck_assert_int_eq(c->gpus[i].memory_bytes, f->gpus[i].memory_bytes);
         ck_assert_int_eq(c->gpus[i].numa, f->gpus[i].numa);
         ck_assert_int_eq(c->gpus[i].state, f->gpus[i].state);
-        ck_assert_int_eq(c->gpus[i].slice, f->gpus[i].slice);
+        ck_assert_int_eq(c->gpus[i].mig_index, f->gpus[i].mig_index);
         assert_text_copied(c->gpus[i].parent, f->gpus[i].parent);
     }
     ck_assert_uint_eq(c->link_count, 2);
@@ -570,7 +570,7 @@ static void assert_devices_copied(const struct gang_node_spec *c, const struct f
         assert_text_copied(c->nics[i].pci, f->nics[i].pci);
         ck_assert_int_eq(c->nics[i].numa, f->nics[i].numa);
     }
-    ck_assert_mem_eq(c->gpu_near, f->near, sizeof(f->near));
+    ck_assert_mem_eq(c->gpu_locality, f->near, sizeof(f->near));
     ck_assert_uint_eq(c->profile_count, 3);
     for (int i = 0; i < 3; i++) {
         assert_text_copied(c->profiles[i].name, f->profiles[i].name);
@@ -722,7 +722,7 @@ START_TEST(copy_of_empty_arrays_has_null_pointers)
     ck_assert_ptr_null(copy->labels);
     ck_assert_ptr_null(copy->partitions);
     ck_assert_ptr_null(copy->topology);
-    ck_assert_ptr_null(copy->gpu_near);
+    ck_assert_ptr_null(copy->gpu_locality);
     gang_node_spec_free(copy);
 }
 END_TEST
@@ -767,13 +767,13 @@ START_TEST(closeness_is_derived_from_links_and_numa_domains)
     spec.links = links;
     spec.link_count = 1;
     ck_assert_int_eq(gang_node_spec_check(&spec, NULL), GANG_OK);
-    ck_assert_uint_eq(gang__gpu_near(&spec, 0, 3), GANG_NEAR_LINK);
-    ck_assert_uint_eq(gang__gpu_near(&spec, 3, 0), GANG_NEAR_LINK);
-    ck_assert_uint_eq(gang__gpu_near(&spec, 0, 1), GANG_NEAR_NUMA);
-    ck_assert_uint_eq(gang__gpu_near(&spec, 1, 2), GANG_NEAR_PACKAGE);
-    ck_assert_uint_eq(gang__gpu_near(&spec, 2, 3), GANG_NEAR_SYSTEM);
-    ck_assert_uint_eq(gang__gpu_near(&spec, 4, 5), GANG_NEAR_SYSTEM);
-    ck_assert_uint_eq(gang__gpu_near(&spec, 5, 5), GANG_NEAR_LINK);
+    ck_assert_uint_eq(gang__gpu_near(&spec, 0, 3), GANG_LOCALITY_LINK);
+    ck_assert_uint_eq(gang__gpu_near(&spec, 3, 0), GANG_LOCALITY_LINK);
+    ck_assert_uint_eq(gang__gpu_near(&spec, 0, 1), GANG_LOCALITY_NUMA);
+    ck_assert_uint_eq(gang__gpu_near(&spec, 1, 2), GANG_LOCALITY_PACKAGE);
+    ck_assert_uint_eq(gang__gpu_near(&spec, 2, 3), GANG_LOCALITY_SYSTEM);
+    ck_assert_uint_eq(gang__gpu_near(&spec, 4, 5), GANG_LOCALITY_SYSTEM);
+    ck_assert_uint_eq(gang__gpu_near(&spec, 5, 5), GANG_LOCALITY_LINK);
 }
 END_TEST
 
@@ -786,7 +786,7 @@ START_TEST(unknown_packages_are_not_the_same)
     spec.gpu_count = 2;
     spec.numas = numas;
     spec.numa_count = 2;
-    ck_assert_uint_eq(gang__gpu_near(&spec, 0, 1), GANG_NEAR_SYSTEM);
+    ck_assert_uint_eq(gang__gpu_near(&spec, 0, 1), GANG_LOCALITY_SYSTEM);
 }
 END_TEST
 
@@ -794,8 +794,8 @@ START_TEST(closeness_given_is_taken)
 {
     struct full f;
     full_init(&f);
-    ck_assert_uint_eq(gang__gpu_near(&f.spec, 0, 3), GANG_NEAR_PACKAGE);
-    ck_assert_uint_eq(gang__gpu_near(&f.spec, 3, 2), GANG_NEAR_NUMA);
+    ck_assert_uint_eq(gang__gpu_near(&f.spec, 0, 3), GANG_LOCALITY_PACKAGE);
+    ck_assert_uint_eq(gang__gpu_near(&f.spec, 3, 2), GANG_LOCALITY_NUMA);
 }
 END_TEST
 

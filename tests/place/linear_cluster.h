@@ -181,7 +181,7 @@ static inline int lc_fit_ever(const struct lc_state *st, const struct lc_shape *
     int fit = 0;
     for (int i = 0; i < LC_NODES; i++) {
         const struct lc_node *n = &st->node[i];
-        int told = n->state == -1 || n->state == GANG_NODE_GONE ? 0 : n->told, known = n->known;
+        int told = n->state == -1 || n->state == GANG_NODE_REMOVED ? 0 : n->told, known = n->known;
         int cpu = (told > known) == at_most ? told : known;
         if (cpu)
             fit += lc_fit(s, cpu, n->full_pages, full, n->gpus, 0);
@@ -196,7 +196,7 @@ static inline bool lc_take(struct lc_state *st, const struct lc_shape *s, const 
                            bool must_be_up)
 {
     struct lc_node *n = &st->node[t->node];
-    if (n->state == -1 || n->state == GANG_NODE_GONE || (must_be_up && n->state != GANG_NODE_UP))
+    if (n->state == -1 || n->state == GANG_NODE_REMOVED || (must_be_up && n->state != GANG_NODE_UP))
         return false;
     n->cpu -= s->cpu;
     n->pages -= s->pages;
@@ -276,7 +276,7 @@ static inline bool lc_places_fit(const struct lc_state *st, const struct lc_call
 static inline bool lc_on_gone(const struct lc_state *st, const struct lc_call *c)
 {
     for (int i = 0; i < c->tasks; i++)
-        if (st->node[c->task[i].node].state == GANG_NODE_GONE)
+        if (st->node[c->task[i].node].state == GANG_NODE_REMOVED)
             return true;
     return false;
 }
@@ -343,7 +343,7 @@ static inline bool lc_step_live(const struct lc_call *c, struct lc_state *st)
 static inline bool lc_step_read(const struct lc_call *c, const struct lc_state *st)
 {
     const struct lc_node *n = &st->node[c->node];
-    bool over = n->state == GANG_NODE_GONE && n->cpu == n->capacity && n->pages == n->full_pages;
+    bool over = n->state == GANG_NODE_REMOVED && n->cpu == n->capacity && n->pages == n->full_pages;
     for (int i = 0; i < n->gpus; i++)
         over = over && n->share[i] == LC_SHARE;
     if (c->result == GANG_ESTALE)
@@ -359,7 +359,7 @@ static inline bool lc_step_read(const struct lc_call *c, const struct lc_state *
 static inline bool lc_step_node(const struct lc_call *c, struct lc_state *st)
 {
     struct lc_node *n = &st->node[c->node];
-    bool gone = n->state == GANG_NODE_GONE;
+    bool gone = n->state == GANG_NODE_REMOVED;
     if (c->result == GANG_ESTALE)
         return gone;
     switch (c->kind) {
@@ -381,7 +381,7 @@ static inline bool lc_step_node(const struct lc_call *c, struct lc_state *st)
         n->unhealthy = 0;
         return c->result == GANG_OK && !gone && n->cpu >= 0;
     case LC_REMOVE:
-        n->state = GANG_NODE_GONE;
+        n->state = GANG_NODE_REMOVED;
         return c->result == GANG_OK && !gone;
     default: /* LC_ADD */
         if (c->result != GANG_OK || n->state != -1)

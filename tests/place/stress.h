@@ -190,7 +190,7 @@ static inline gang_request *stress_request(struct stress *s, uint64_t *seed, int
     struct gang_group_spec group[STRESS_GROUPS];
     struct gang_amount amount[STRESS_GROUPS];
     struct gang_label_rule rule[STRESS_GROUPS];
-    struct gang_set_spec set = GANG_SET_SPEC_INIT;
+    struct gang_group_set_spec set = GANG_GROUP_SET_SPEC_INIT;
     struct gang_request_spec spec = GANG_REQUEST_SPEC_INIT;
     struct gang_error error = GANG_ERROR_INIT;
     static const char *const apps[] = {"db", "web", "", NULL}, *const spots[] = {NULL, "rack",
@@ -202,21 +202,21 @@ static inline gang_request *stress_request(struct stress *s, uint64_t *seed, int
         stress_group(seed, &group[i], &amount[i], &rule[i]);
     if (spec.group_count == STRESS_GROUPS) {
         set.same = "zone";
-        group[0].set = group[1].set = 0;
-        spec.sets = &set;
-        spec.set_count = 1;
+        group[0].group_set = group[1].group_set = 0;
+        spec.group_sets = &set;
+        spec.group_set_count = 1;
     }
     spec.policy = (int32_t)stress_one_of(seed, 3);
     struct gang_label label = {"app", apps[stress_one_of(seed, 3)]};
-    struct gang_peer_rule rule_on[2];
+    struct gang_affinity_rule rule_on[2];
     for (int i = 0; i < 2; i++)
-        rule_on[i] = (struct gang_peer_rule){
+        rule_on[i] = (struct gang_affinity_rule){
             "app", apps[stress_one_of(seed, 4)], spots[stress_one_of(seed, 3)],
             stress_one_of(seed, 4) == 0, stress_one_of(seed, 2) == 0};
     spec.labels = &label;
     spec.label_count = stress_one_of(seed, 3) == 0;
-    spec.peers = rule_on;
-    spec.peer_count = stress_one_of(seed, 4) ? 0 : 1 + (size_t)stress_one_of(seed, 2);
+    spec.affinity = rule_on;
+    spec.affinity_count = stress_one_of(seed, 4) ? 0 : 1 + (size_t)stress_one_of(seed, 2);
     spec.exclusive = stress_one_of(seed, 8) == 0;
     gang_result r = gang_request_new(s->c, &spec, &q, &error);
     ck_assert_msg(r == GANG_OK, "%s: %s", error.path, error.text);
@@ -224,7 +224,7 @@ static inline gang_request *stress_request(struct stress *s, uint64_t *seed, int
     return q;
 }
 
-static inline void stress_open(struct stress *s, uint64_t seed, bool manual_reclaim)
+static inline void stress_open(struct stress *s, uint64_t seed, bool manual_recycle)
 {
     static const char *const levels[] = {"zone", "rack"};
     struct gang_cluster_opts opts = GANG_CLUSTER_OPTS_INIT;
@@ -236,7 +236,7 @@ static inline void stress_open(struct stress *s, uint64_t seed, bool manual_recl
     opts.levels = levels;
     opts.level_count = 2;
     opts.mem = &s->mem.mem;
-    opts.manual_reclaim = manual_reclaim;
+    opts.manual_recycle = manual_recycle;
     stress_must(gang_cluster_new(&opts, &s->c, NULL));
     stress_must(gang_worker_new(s->c, &s->w));
     stress_must(gang_kind_add(s->w, "nic", NULL, GANG_SCOPE_NODE, 0, NULL));
@@ -498,7 +498,7 @@ static inline void stress_check_free(struct stress *s)
 static inline void stress_close(struct stress *s)
 {
     for (int i = 0; i < STRESS_REQUESTS; i++)
-        gang_request_put(s->request[i]);
+        gang_request_free(s->request[i]);
     gang_cluster_free(s->c);
     ck_assert_int_eq(atomic_load(&s->mem.blocks), 0);
     ck_assert_int_eq(atomic_load(&s->mem.bytes), 0);

@@ -49,7 +49,7 @@ static struct outcome adopt(const struct gang_request_spec *spec,
     o.result = gang_alloc_adopt(s.w, q, places, count, &o.id, &o.error);
     ck_assert((o.result == GANG_OK) == (o.id != GANG_ID_NONE));
     ck_assert_int_eq(o.error.code, o.result);
-    gang_request_put(q);
+    gang_request_free(q);
     stage_check(&s);
     return o;
 }
@@ -294,7 +294,7 @@ START_TEST(arguments_must_be_there)
     ck_assert_int_eq(gang_alloc_adopt(s.w, q, &place, 0, &id, NULL), GANG_EINVAL);
     ck_assert_int_eq(gang_alloc_adopt(s.w, q, &place, -1, &id, NULL), GANG_EINVAL);
     ck_assert_int_eq(gang_alloc_adopt(s.w, q, &place, 1, NULL, NULL), GANG_EINVAL);
-    gang_request_put(q);
+    gang_request_free(q);
 }
 END_TEST
 
@@ -337,7 +337,7 @@ START_TEST(an_adopted_allocation_grows)
     struct gang_error error = GANG_ERROR_INIT;
     gang_alloc_id id = adopt_group(&g, &place, 1).id;
     ck_assert_int_eq(gang_alloc_shrink(s.w, id, &task, 1, &error), GANG_ENOFIT);
-    ck_assert_int_eq(error.constraint, GANG_WHY_MIN);
+    ck_assert_int_eq(error.constraint, GANG_CONSTRAINT_MIN);
     MUST(gang_alloc_grow(s.w, id, 0, 3, &granted, NULL));
     ck_assert_int_eq(granted, 3);
     MUST(gang_alloc_get(s.c, id, &info));

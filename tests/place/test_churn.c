@@ -51,7 +51,7 @@ static void open_stage(const char *prefer, int32_t policy)
 static void close_stage(void)
 {
     for (int i = 0; i < SIZES; i++)
-        gang_request_put(request[i]);
+        gang_request_free(request[i]);
     stage_close(&s);
 }
 

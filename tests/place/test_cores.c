@@ -225,7 +225,7 @@ START_TEST(there_may_be_1024_cores)
     ck_assert_int_eq(stage_node(&s, node).cpu_free, 0);
     for (int i = 0; i < CORES; i++)
         MUST(gang_alloc_free(s.w, id[i]));
-    gang_request_put(q);
+    gang_request_free(q);
     g.cpu_milli = 1000 * CORES;
     struct gang_task t = only_task(stage_alloc_group(&s, &g));
     ck_assert_int_eq(t.core_count, CORES);

@@ -264,8 +264,8 @@ START_TEST(slices_lie_each_on_an_island_of_one_rack)
 {
     struct gang_group_spec g = group_of(6, 0, 1000);
     g.same = "rack";
-    g.slice = 2;
-    g.slice_same = "island";
+    g.subgroup_size = 2;
+    g.subgroup_same = "island";
     add("r1", 4, 0);
     add("r2", 4, 0);
     add("r2", 4, 0);
@@ -285,8 +285,8 @@ END_TEST
 START_TEST(a_slice_is_not_split_where_its_tasks_would_fit)
 {
     struct gang_group_spec g = group_of(4, 1000, 0);
-    g.slice = 2;
-    g.slice_same = "node";
+    g.subgroup_size = 2;
+    g.subgroup_same = "node";
     add(NULL, 0, 3);
     add(NULL, 0, 1);
     ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENEVER);
@@ -299,8 +299,8 @@ START_TEST(a_sliced_group_grows_by_slices)
 {
     struct gang_group_spec g = group_of(4, 1000, 0);
     g.min = 2;
-    g.slice = 2;
-    g.slice_same = "node";
+    g.subgroup_size = 2;
+    g.subgroup_same = "node";
     add(NULL, 0, 3);
     gang_alloc_id id = stage_alloc_group(&s, &g);
     int64_t granted;
@@ -329,7 +329,7 @@ START_TEST(tasks_are_spread_over_racks_within_the_skew)
     g.max_skew = 2;
     ck_assert_str_eq(shares(stage_alloc_group(&s, &g)), "2 1 0");
     g.max_skew = 0;
-    g.spread_wish = 1;
+    g.spread_soft = 1;
     ck_assert_str_eq(shares(stage_alloc_group(&s, &g)), "2 1 0");
 }
 END_TEST
@@ -407,7 +407,7 @@ END_TEST
 START_TEST(no_more_tasks_than_the_bound_are_on_a_node)
 {
     struct gang_group_spec g = group_of(4, 1000, 0);
-    g.most_per_node = 2;
+    g.max_per_node = 2;
     add(NULL, 0, 8);
     ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENEVER);
     add(NULL, 0, 8);
@@ -423,7 +423,7 @@ START_TEST(the_bound_counts_the_tasks_of_its_group_alone)
 {
     struct gang_group_spec g[] = {group_of(2, 1000, 0), group_of(3, 1000, 0)};
     struct gang_request_spec spec = request_of(g, 2);
-    g[0].most_per_node = 1;
+    g[0].max_per_node = 1;
     add(NULL, 0, 4);
     add(NULL, 0, 1);
     gang_alloc_id id = stage_alloc(&s, &spec);
@@ -436,7 +436,7 @@ START_TEST(the_bound_holds_for_parts_of_devices_beside_another_group)
 {
     struct gang_group_spec g[] = {group_of(1, 1000, 0), group_of(3, 1000, 500)};
     struct gang_request_spec spec = request_of(g, 2);
-    g[1].most_per_node = 1;
+    g[1].max_per_node = 1;
     add(NULL, 2, 8);
     add(NULL, 2, 8);
     ck_assert_int_eq(stage_try(&s, &spec).result, GANG_ENEVER);
@@ -448,8 +448,8 @@ END_TEST
 START_TEST(no_more_tasks_than_the_bound_are_in_a_rack)
 {
     struct gang_group_spec g = group_of(3, 1000, 0);
-    g.most_per_domain = 2;
-    g.most_level = "rack";
+    g.max_per_domain = 2;
+    g.domain_level = "rack";
     add("r1", 0, 2);
     add("r1", 0, 2);
     ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENEVER);
@@ -463,7 +463,7 @@ END_TEST
 START_TEST(a_removed_node_takes_no_bounded_tasks)
 {
     struct gang_group_spec g = group_of(8, 1000, 0);
-    g.most_per_node = 3;
+    g.max_per_node = 3;
     for (int i = 0; i < 3; i++)
         add(NULL, 0, 4);
     MUST(gang_node_remove(s.w, node[1]));
@@ -478,8 +478,8 @@ START_TEST(tasks_that_make_up_a_minimum_are_whole_slices)
     struct gang_group_spec g[] = {group_of(6, 1000, 0), group_of(1, 1000, 0)};
     struct gang_request_spec spec = request_of(g, 2);
     g[0].min = 0;
-    g[0].slice = 3;
-    g[0].slice_same = "node";
+    g[0].subgroup_size = 3;
+    g[0].subgroup_same = "node";
     spec.min = 4;
     add(NULL, 0, 2);
     add(NULL, 0, 2);
@@ -494,8 +494,8 @@ START_TEST(a_part_of_a_slice_is_not_kept)
     struct gang_group_spec g = group_of(6, 1000, 0);
     struct gang_request_spec spec = request_of(&g, 1);
     g.min = 3;
-    g.slice = 3;
-    g.slice_prefer = "rack";
+    g.subgroup_size = 3;
+    g.subgroup_prefer = "rack";
     spec.policy = GANG_POLICY_TOPOLOGY;
     for (int i = 0; i < 4; i++)
         add("r1", 0, 4);
@@ -508,7 +508,7 @@ END_TEST
 START_TEST(a_job_with_a_group_without_gpus_has_no_island)
 {
     struct gang_group_spec g[] = {group_of(1, 0, 1000), group_of(1, 1000, 0)};
-    struct gang_set_spec set = GANG_SET_SPEC_INIT;
+    struct gang_group_set_spec set = GANG_GROUP_SET_SPEC_INIT;
     struct gang_request_spec spec = request_of(g, 2);
     struct gang_error error = GANG_ERROR_INIT;
     gang_request *q;
@@ -516,16 +516,16 @@ START_TEST(a_job_with_a_group_without_gpus_has_no_island)
     ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL);
     ck_assert_str_eq(error.path, "prefer");
     spec.prefer = NULL;
-    spec.sets = &set;
-    spec.set_count = 1;
+    spec.group_sets = &set;
+    spec.group_set_count = 1;
     set.same = "pcie";
-    g[1].set = 0;
+    g[1].group_set = 0;
     ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL);
     ck_assert_str_eq(error.path, "sets[0].same");
-    g[0].set = 0;
-    g[1].set = -1;
+    g[0].group_set = 0;
+    g[1].group_set = -1;
     MUST(gang_request_new(s.c, &spec, &q, &error));
-    gang_request_put(q);
+    gang_request_free(q);
 }
 END_TEST
 

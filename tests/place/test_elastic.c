@@ -300,7 +300,7 @@ START_TEST(a_refusal_to_grow_tells_the_reason)
     add_nodes(1, 8000, 2);
     gang_alloc_id id = stage_alloc(&s, &spec), other = elastic(1, 0, 1000);
     ck_assert_int_eq(gang_alloc_grow(s.w, id, 1, 1, NULL, &error), GANG_ENOFIT);
-    ck_assert_int_eq(error.constraint, GANG_WHY_KIND);
+    ck_assert_int_eq(error.constraint, GANG_CONSTRAINT_KIND);
     ck_assert_int_eq(error.kind, GANG_KIND_GPU);
     ck_assert_int_eq(error.group, 1);
     ck_assert_int_eq(error.requested, 1000);
@@ -382,7 +382,7 @@ START_TEST(no_group_falls_below_its_minimum)
             first[first[0] >= 0] = list->task[i].task;
     }
     ck_assert_int_eq(gang_alloc_shrink(s.w, id, &first[0], 1, &error), GANG_ENOFIT);
-    ck_assert_int_eq(error.constraint, GANG_WHY_MIN);
+    ck_assert_int_eq(error.constraint, GANG_CONSTRAINT_MIN);
     ck_assert_int_eq(error.group, 0);
     ck_assert_int_eq(gang_alloc_shrink(s.w, id, &second, 1, &error), GANG_ENOFIT);
     ck_assert_int_eq(error.group, 1);
@@ -401,22 +401,22 @@ START_TEST(no_set_and_no_request_falls_below_its_minimum)
 {
     struct gang_error error = GANG_ERROR_INIT;
     struct gang_group_spec g[] = {group_of(4, 1000, 0), group_of(4, 1000, 0)};
-    struct gang_set_spec set = GANG_SET_SPEC_INIT;
+    struct gang_group_set_spec set = GANG_GROUP_SET_SPEC_INIT;
     struct gang_request_spec spec = request_of(g, 2);
     g[0].min = g[1].min = 0;
     add_nodes(1, 8000, 0);
     if (_i == 0) {
-        g[0].set = g[1].set = 0;
+        g[0].group_set = g[1].group_set = 0;
         set.min = 3;
-        spec.sets = &set;
-        spec.set_count = 1;
+        spec.group_sets = &set;
+        spec.group_set_count = 1;
     } else {
         spec.min = 3;
     }
     gang_alloc_id id = stage_alloc(&s, &spec);
     int64_t task = stage_tasks(&s, id)->task[1].task;
     ck_assert_int_eq(gang_alloc_shrink(s.w, id, &task, 1, &error), GANG_ENOFIT);
-    ck_assert_int_eq(error.constraint, GANG_WHY_MIN);
+    ck_assert_int_eq(error.constraint, GANG_CONSTRAINT_MIN);
     ck_assert_int_eq(error.group, -1);
     ck_assert_int_eq(grow(id, 1, 1, 1), GANG_OK);
     ck_assert_int_eq(shrink(id, task), GANG_OK);
@@ -429,16 +429,16 @@ START_TEST(a_set_keeps_its_minimum_whatever_runs_outside)
 {
     struct gang_error error = GANG_ERROR_INIT;
     struct gang_group_spec g[] = {group_of(2, 1000, 0), group_of(2, 1000, 0), group_of(4, 1000, 0)};
-    struct gang_set_spec set[] = {GANG_SET_SPEC_INIT, GANG_SET_SPEC_INIT};
+    struct gang_group_set_spec set[] = {GANG_GROUP_SET_SPEC_INIT, GANG_GROUP_SET_SPEC_INIT};
     struct gang_request_spec spec = request_of(g, 3);
     g[0].min = g[1].min = 0;
     g[2].min = 1;
-    g[0].set = 0;
-    g[1].set = 1; /* inside set 0 */
+    g[0].group_set = 0;
+    g[1].group_set = 1; /* inside set 0 */
     set[0].min = 3;
     set[1].parent = 0;
-    spec.sets = set;
-    spec.set_count = 2;
+    spec.group_sets = set;
+    spec.group_set_count = 2;
     add_nodes(1, 8000, 0);
     gang_alloc_id id = stage_alloc(&s, &spec);
     ck_assert_int_eq(grow(id, 2, 3, 3), GANG_OK);
@@ -447,7 +447,7 @@ START_TEST(a_set_keeps_its_minimum_whatever_runs_outside)
     for (size_t i = 0; i < list->count; i++)
         *(list->task[i].group == 2 ? &outside : &inside) = list->task[i].task;
     ck_assert_int_eq(gang_alloc_shrink(s.w, id, &inside, 1, &error), GANG_ENOFIT);
-    ck_assert_int_eq(error.constraint, GANG_WHY_MIN);
+    ck_assert_int_eq(error.constraint, GANG_CONSTRAINT_MIN);
     ck_assert_int_eq(shrink(id, outside), GANG_OK);
     ck_assert_int_eq(grow(id, -1, 1, 1), GANG_OK); /* the fourth of the set */
     ck_assert_int_eq(shrink(id, inside), GANG_OK);
@@ -535,7 +535,7 @@ START_TEST(tasks_on_a_removed_node_are_given_back_one_by_one)
         gang_result r = gang_node_get(s.c, node[1], &info);
         ck_assert_int_eq(r, left ? GANG_OK : GANG_ESTALE);
         if (left)
-            ck_assert_int_eq(info.state, GANG_NODE_GONE);
+            ck_assert_int_eq(info.state, GANG_NODE_REMOVED);
     }
     ck_assert_int_eq(grow(id, 0, 1, 0), GANG_ENEVER); /* nothing new goes there */
 }

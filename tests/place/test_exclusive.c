@@ -111,7 +111,7 @@ START_TEST(only_wholly_free_nodes_will_do)
     struct gang_request_spec spec = alone_of(&g, 1, 1000);
     struct outcome o = stage_try(&s, &spec);
     ck_assert_int_eq(o.result, GANG_ENOFIT);
-    ck_assert_int_eq(o.error.constraint, GANG_WHY_EXCLUSIVE);
+    ck_assert_int_eq(o.error.constraint, GANG_CONSTRAINT_EXCLUSIVE);
     MUST(gang_alloc_free(s.w, other));
     stage_alloc(&s, &spec);
     ck_assert(is_full(0));
@@ -131,7 +131,7 @@ START_TEST(a_gang_takes_as_many_nodes_as_it_needs)
     g = group_of(32, 1000, 0);
     struct outcome o = stage_try(&s, &spec);
     ck_assert_int_eq(o.result, GANG_ENOFIT);
-    ck_assert_int_eq(o.error.constraint, GANG_WHY_EXCLUSIVE);
+    ck_assert_int_eq(o.error.constraint, GANG_CONSTRAINT_EXCLUSIVE);
 }
 END_TEST
 
@@ -214,7 +214,7 @@ START_TEST(growth_that_finds_nothing_says_why)
     MUST(gang_alloc_grow(s.w, id, 0, 9, &granted, NULL));
     ck_assert_int_eq(granted, 2);
     ck_assert_int_eq(gang_alloc_grow(s.w, id, 0, 1, &granted, &error), GANG_ENOFIT);
-    ck_assert_int_eq(error.constraint, GANG_WHY_EXCLUSIVE);
+    ck_assert_int_eq(error.constraint, GANG_CONSTRAINT_EXCLUSIVE);
     for (int i = 0; i < 3; i++)
         MUST(gang_alloc_free(s.w, others[i]));
     MUST(gang_alloc_grow(s.w, id, 0, 100, &granted, NULL));
@@ -319,7 +319,7 @@ START_TEST(adopting_takes_the_rest_too)
     MUST(gang_alloc_free(s.w, other));
     MUST(gang_alloc_free(s.w, id));
     ck_assert(is_empty(0) && is_empty(1));
-    gang_request_put(q);
+    gang_request_free(q);
 }
 END_TEST
 
@@ -340,8 +340,8 @@ START_TEST(on_a_snapshot)
     gang_request *p = stage_request(&s, &more);
     MUST(gang_snapshot_place(s.w, snap, p, NULL));
     gang_snapshot_free(snap);
-    gang_request_put(q);
-    gang_request_put(p);
+    gang_request_free(q);
+    gang_request_free(p);
 }
 END_TEST
 
@@ -356,7 +356,7 @@ START_TEST(a_dry_run_takes_nothing)
         one_task(7500);
     ck_assert_int_eq(gang_alloc_test(s.w, q, NULL), GANG_ENOFIT);
     MUST(gang_request_fits_ever(s.w, q, NULL));
-    gang_request_put(q);
+    gang_request_free(q);
 }
 END_TEST
 
@@ -406,13 +406,13 @@ END_TEST
 
 START_TEST(with_rules_on_other_jobs)
 {
-    const struct gang_peer_rule far = {"app", "x", "rack", 0, 0};
+    const struct gang_affinity_rule far = {"app", "x", "rack", 0, 0};
     const struct gang_label label = {"app", "x"};
     struct gang_group_spec g;
     struct gang_request_spec spec = alone_of(&g, 6, 1000);
     g.min = 2;
-    spec.peers = &far;
-    spec.peer_count = spec.label_count = 1;
+    spec.affinity = &far;
+    spec.affinity_count = spec.label_count = 1;
     spec.labels = &label;
     gang_alloc_id a = stage_alloc(&s, &spec), b = stage_alloc(&s, &spec);
     ck_assert(is_full(0) && is_empty(1) && is_full(2) && is_empty(3));
@@ -446,7 +446,7 @@ static gang_result live(const struct gang_request_spec *spec, gang_alloc_id *id)
     gang_result r = gang_request_new(s.c, spec, &q, NULL);
     if (r == GANG_OK)
         r = gang_alloc(s.w, q, id, NULL);
-    gang_request_put(q);
+    gang_request_free(q);
     if (r == GANG_OK) {
         const int64_t some[] = {0, 2};
         r = gang_alloc_grow(s.w, *id, 0, 9, &granted, NULL);

@@ -27,8 +27,8 @@ static void close_stage(void)
 enum { PARTS = 8, KINDS = 6 };
 struct part {
     struct gang_explanation e;
-    int64_t refused[GANG_WHY_EXCLUSIVE + 1];
-    struct gang_why_kind kind[KINDS];
+    int64_t refused[GANG_CONSTRAINT_EXCLUSIVE + 1];
+    struct gang_explanation_kind kind[KINDS];
     char name[64], level[32], domain[200], text[512];
 };
 static struct part part[PARTS];
@@ -52,7 +52,7 @@ static int32_t keep(const struct gang_explanation *e, void *user)
     ck_assert_int_eq(e->reserved0, 0);
     int64_t sum = e->nodes_fit;
     if (e->group >= 0)
-        ck_assert_uint_eq(e->refused_count, GANG_WHY_EXCLUSIVE + 1);
+        ck_assert_uint_eq(e->refused_count, GANG_CONSTRAINT_EXCLUSIVE + 1);
     for (size_t i = 0; i < e->refused_count; i++)
         sum += p->refused[i] = e->refused[i];
     if (e->group >= 0)
@@ -100,12 +100,12 @@ static const struct part *explain(const struct gang_request_spec *spec, gang_res
     gang_request *q = stage_request(&s, spec);
     parts = 0;
     MUST(gang_request_explain(s.w, q, keep, NULL));
-    ck_assert_uint_eq(parts, spec->group_count + spec->set_count + 1);
+    ck_assert_uint_eq(parts, spec->group_count + spec->group_set_count + 1);
     for (size_t i = 0; i < parts; i++)
         ck_assert_msg(part[i].e.answer == answer, "%s: %s", gang_result_name(part[i].e.answer),
                       part[i].text);
     compare_with_error(q);
-    gang_request_put(q);
+    gang_request_free(q);
     return part;
 }
 
@@ -115,7 +115,7 @@ static const struct part *explain_group(const struct gang_group_spec *g, gang_re
     return explain(&spec, answer);
 }
 
-static const struct gang_why_kind *kind_of(const struct part *p, int32_t kind)
+static const struct gang_explanation_kind *kind_of(const struct part *p, int32_t kind)
 {
     for (size_t i = 0; i < p->e.kind_count; i++)
         if (p->kind[i].kind == kind)
@@ -124,14 +124,14 @@ static const struct gang_why_kind *kind_of(const struct part *p, int32_t kind)
     return NULL;
 }
 
-#define IS_KIND(part, number, ask, free, short_, could, full)   \
-    do {                                                        \
-        const struct gang_why_kind *k_ = kind_of(part, number); \
-        ck_assert_int_eq(k_->asked, ask);                       \
-        ck_assert_int_eq(k_->most_free, free);                  \
-        ck_assert_int_eq(k_->nodes, short_);                    \
-        ck_assert_int_eq(k_->nodes_could, could);               \
-        ck_assert_int_eq(k_->nodes_full, full);                 \
+#define IS_KIND(part, number, ask, free, short_, could, full)           \
+    do {                                                                \
+        const struct gang_explanation_kind *k_ = kind_of(part, number); \
+        ck_assert_int_eq(k_->requested, ask);                           \
+        ck_assert_int_eq(k_->max_free, free);                           \
+        ck_assert_int_eq(k_->nodes, short_);                            \
+        ck_assert_int_eq(k_->nodes_if_empty, could);                    \
+        ck_assert_int_eq(k_->nodes_full, full);                         \
     } while (0)
 
 #define IS_COUNT(part, wanted, fits, goes, looked, take) \
@@ -191,13 +191,13 @@ START_TEST(what_fits_is_told_too)
     IS_KIND(&p[0], GANG_KIND_CPU, 1000, 4000, 0, 0, 0);
     IS_KIND(&p[0], GANG_KIND_GPU, 1000, 2000, 0, 0, 1); /* the first is full, the second not */
     ck_assert_uint_eq(p[0].e.kind_count, 2);
-    ck_assert_int_eq(p[0].e.constraint, GANG_WHY_NONE);
+    ck_assert_int_eq(p[0].e.constraint, GANG_CONSTRAINT_NONE);
     ck_assert_str_eq(p[0].name, "tasks");
     ck_assert_str_eq(p[0].text, "group \"tasks\": 3 of 3 tasks fit now");
     ck_assert_int_eq(p[0].e.result, GANG_OK);
     ck_assert_int_eq(p[1].e.result, GANG_OK);
     ck_assert_int_eq(p[1].e.group, -1);
-    ck_assert_int_eq(p[1].e.set, -1);
+    ck_assert_int_eq(p[1].e.group_set, -1);
     ck_assert_int_eq(p[1].e.placed, 3);
     ck_assert_str_eq(p[1].name, "");
     ck_assert_str_eq(p[1].text, "all 3 tasks fit now");
@@ -215,10 +215,10 @@ START_TEST(kinds_that_nodes_are_short_of)
     const struct part *p = explain_group(&g, GANG_ENOFIT);
     /* n1 has a core and a GPU left, n2 takes two tasks and is full of both, n3 never could. */
     IS_COUNT(&p[0], 4, 2, 2, 3, 1);
-    ck_assert_int_eq(p[0].refused[GANG_WHY_KIND], 2);
+    ck_assert_int_eq(p[0].refused[GANG_CONSTRAINT_KIND], 2);
     IS_KIND(&p[0], GANG_KIND_CPU, 2000, 4000, 2, 1, 1);
     IS_KIND(&p[0], GANG_KIND_GPU, 1000, 2000, 1, 0, 1);
-    ck_assert_int_eq(p[0].e.constraint, GANG_WHY_KIND);
+    ck_assert_int_eq(p[0].e.constraint, GANG_CONSTRAINT_KIND);
     ck_assert_int_eq(p[0].e.kind, GANG_KIND_CPU);
     ck_assert_int_eq(p[0].e.requested, 8000);
     ck_assert_int_eq(p[0].e.available, 4000);
@@ -256,7 +256,7 @@ START_TEST(pools_and_countables)
     IS_COUNT(&p[0], 2, 1, 1, 2, 2); /* each would take the first task, none the second */
     IS_KIND(&p[0], licence, 2, 3, 0, 0, 2);
     IS_KIND(&p[0], nic, 1, 2, 0, 0, 0);
-    ck_assert_int_eq(p[0].e.constraint, GANG_WHY_POOL);
+    ck_assert_int_eq(p[0].e.constraint, GANG_CONSTRAINT_POOL);
     ck_assert_int_eq(p[0].e.kind, licence);
     ck_assert_str_eq(p[0].text, "group \"tasks\": 1 of 2 tasks could ever fit; cluster-wide "
                                 "licence is short (2 licences a task)");
@@ -264,7 +264,7 @@ START_TEST(pools_and_countables)
     stage_alloc_group(&s, &g);
     p = explain_group(&g, GANG_ENOFIT);
     IS_COUNT(&p[0], 1, 0, 0, 2, 0);
-    ck_assert_int_eq(p[0].refused[GANG_WHY_POOL], 2);
+    ck_assert_int_eq(p[0].refused[GANG_CONSTRAINT_POOL], 2);
     IS_KIND(&p[0], licence, 2, 1, 2, 2, 0);
     ck_assert_int_eq(p[0].e.requested, 2);
     ck_assert_int_eq(p[0].e.available, 1);
@@ -310,10 +310,10 @@ START_TEST(filters_count_each_node_once)
     g.count = g.min = 5;
     p = explain_group(&g, GANG_ENOFIT);
     IS_COUNT(&p[0], 5, 4, 4, 7, 2);
-    ck_assert_int_eq(p[0].refused[GANG_WHY_PARTITION], 1);
-    ck_assert_int_eq(p[0].refused[GANG_WHY_LABEL], 1);
-    ck_assert_int_eq(p[0].refused[GANG_WHY_GPU_MODEL], 2);
-    ck_assert_int_eq(p[0].refused[GANG_WHY_STATE], 1);
+    ck_assert_int_eq(p[0].refused[GANG_CONSTRAINT_PARTITION], 1);
+    ck_assert_int_eq(p[0].refused[GANG_CONSTRAINT_LABEL], 1);
+    ck_assert_int_eq(p[0].refused[GANG_CONSTRAINT_GPU_MODEL], 2);
+    ck_assert_int_eq(p[0].refused[GANG_CONSTRAINT_STATE], 1);
 }
 END_TEST
 
@@ -325,19 +325,19 @@ START_TEST(a_node_that_is_too_small_anyway_is_no_reason)
     stage_add(&s, &small);
     MUST(gang_node_set_state(s.w, add("n1", "r1"), GANG_NODE_DOWN));
     const struct part *p = explain_group(&g, GANG_ENOFIT);
-    ck_assert_int_eq(p[0].refused[GANG_WHY_STATE], 1);
-    ck_assert_int_eq(p[0].refused[GANG_WHY_KIND], 1);
+    ck_assert_int_eq(p[0].refused[GANG_CONSTRAINT_STATE], 1);
+    ck_assert_int_eq(p[0].refused[GANG_CONSTRAINT_KIND], 1);
     IS_KIND(&p[0], GANG_KIND_CPU, 4000, 1000, 1, 0, 0);
-    ck_assert_int_eq(p[0].e.constraint, GANG_WHY_STATE);
+    ck_assert_int_eq(p[0].e.constraint, GANG_CONSTRAINT_STATE);
     g.labels = &rule;
     g.label_count = 1;
     p = explain_group(&g, GANG_ENEVER);
-    ck_assert_int_eq(p[0].refused[GANG_WHY_LABEL], 1);
-    ck_assert_int_eq(p[0].refused[GANG_WHY_KIND], 1);
-    ck_assert_int_eq(p[0].e.constraint, GANG_WHY_LABEL); /* no kind would help */
+    ck_assert_int_eq(p[0].refused[GANG_CONSTRAINT_LABEL], 1);
+    ck_assert_int_eq(p[0].refused[GANG_CONSTRAINT_KIND], 1);
+    ck_assert_int_eq(p[0].e.constraint, GANG_CONSTRAINT_LABEL); /* no kind would help */
     g.cpu_milli = 5000;
     p = explain_group(&g, GANG_ENEVER);
-    ck_assert_int_eq(p[0].e.constraint, GANG_WHY_KIND); /* nor would the label */
+    ck_assert_int_eq(p[0].e.constraint, GANG_CONSTRAINT_KIND); /* nor would the label */
 }
 END_TEST
 
@@ -349,24 +349,24 @@ START_TEST(numa_profile_and_health)
     gang_node_id n1 = stage_add(&s, &numas);
     g.numa = GANG_NUMA_STRICT;
     const struct part *p = explain_group(&g, GANG_ENEVER);
-    ck_assert_int_eq(p[0].refused[GANG_WHY_NUMA], 1);
-    ck_assert_int_eq(p[0].e.constraint, GANG_WHY_NUMA);
+    ck_assert_int_eq(p[0].refused[GANG_CONSTRAINT_NUMA], 1);
+    ck_assert_int_eq(p[0].e.constraint, GANG_CONSTRAINT_NUMA);
     slice.profile = "1g.5gb";
     p = explain_group(&slice, GANG_ENEVER);
-    ck_assert_int_eq(p[0].refused[GANG_WHY_PROFILE], 1);
-    ck_assert_int_eq(p[0].e.constraint, GANG_WHY_PROFILE);
+    ck_assert_int_eq(p[0].refused[GANG_CONSTRAINT_PROFILE], 1);
+    ck_assert_int_eq(p[0].e.constraint, GANG_CONSTRAINT_PROFILE);
     slice.profile = NULL;
     for (int i = 0; i < 2; i++)
         MUST(gang_gpu_set_state(s.w, n1, i, GANG_GPU_UNHEALTHY));
     p = explain_group(&slice, GANG_ENOFIT);
-    ck_assert_int_eq(p[0].refused[GANG_WHY_DEVICE], 1);
-    ck_assert_int_eq(p[0].e.constraint, GANG_WHY_DEVICE);
+    ck_assert_int_eq(p[0].refused[GANG_CONSTRAINT_DEVICE], 1);
+    ck_assert_int_eq(p[0].e.constraint, GANG_CONSTRAINT_DEVICE);
 }
 END_TEST
 
 START_TEST(other_jobs)
 {
-    struct gang_peer_rule rule = {"app", NULL, NULL, 0, 0};
+    struct gang_affinity_rule rule = {"app", NULL, NULL, 0, 0};
     struct gang_label label = {"app", "web"};
     struct gang_group_spec one = group_of(1, 4000, 0), g = group_of(2, 1000, 0);
     struct gang_request_spec web = request_of(&one, 1), spec = request_of(&g, 1);
@@ -376,22 +376,22 @@ START_TEST(other_jobs)
     add("n1", "r1");
     stage_alloc(&s, &web);
     add("n2", "r1");
-    g.most_per_node = 1;
-    spec.peers = &rule;
-    spec.peer_count = 1;
+    g.max_per_node = 1;
+    spec.affinity = &rule;
+    spec.affinity_count = 1;
     const struct part *p = explain(&spec, GANG_ENOFIT);
-    ck_assert_int_eq(p[0].refused[GANG_WHY_PEER], 1);
+    ck_assert_int_eq(p[0].refused[GANG_CONSTRAINT_AFFINITY], 1);
     ck_assert_int_eq(p[0].e.fit, 2);    /* both on n2, */
     ck_assert_int_eq(p[0].e.placed, 1); /* which its bound does not allow */
-    ck_assert_int_eq(p[0].e.constraint, GANG_WHY_SPREAD);
-    spec.peer_count = 0;
+    ck_assert_int_eq(p[0].e.constraint, GANG_CONSTRAINT_SPREAD);
+    spec.affinity_count = 0;
     explain(&spec, GANG_OK);
-    g.most_per_node = 0;
+    g.max_per_node = 0;
     g.count = g.min = 5;
     spec.exclusive = 1;
     p = explain(&spec, GANG_ENOFIT);
-    ck_assert_int_eq(p[0].refused[GANG_WHY_EXCLUSIVE], 1);
-    ck_assert_int_eq(p[0].e.constraint, GANG_WHY_EXCLUSIVE);
+    ck_assert_int_eq(p[0].refused[GANG_CONSTRAINT_EXCLUSIVE], 1);
+    ck_assert_int_eq(p[0].e.constraint, GANG_CONSTRAINT_EXCLUSIVE);
     ck_assert_int_eq(p[0].e.nodes_fit, 1);
 }
 END_TEST
@@ -403,19 +403,19 @@ START_TEST(nodes_with_gpus_and_expressions)
     struct box box = {.name = "x1", .cpu = 4000};
     add("n1", "r1");
     stage_add(&s, &box);
-    spec.scarce = GANG_SCARCE_STRICT;
+    spec.gpu_nodes = GANG_GPU_NODES_EXCLUDE;
     const struct part *p = explain(&spec, GANG_ENEVER);
-    ck_assert_int_eq(p[0].refused[GANG_WHY_SCARCE], 1);
+    ck_assert_int_eq(p[0].refused[GANG_CONSTRAINT_GPU_NODES], 1);
     ck_assert_int_eq(p[0].e.nodes_fit, 1);
     g.cpu_milli = 1000;
     g.where = "not exists os";
-    spec.scarce = GANG_SCARCE_OFF;
+    spec.gpu_nodes = GANG_GPU_NODES_ALLOW;
     p = explain(&spec, GANG_OK);
-    ck_assert_int_eq(p[0].refused[GANG_WHY_LABEL], 1);
+    ck_assert_int_eq(p[0].refused[GANG_CONSTRAINT_LABEL], 1);
     g.where = "os = mac";
     p = explain(&spec, GANG_ENEVER);
-    ck_assert_int_eq(p[0].refused[GANG_WHY_LABEL], 2);
-    ck_assert_int_eq(p[0].e.constraint, GANG_WHY_LABEL);
+    ck_assert_int_eq(p[0].refused[GANG_CONSTRAINT_LABEL], 2);
+    ck_assert_int_eq(p[0].e.constraint, GANG_CONSTRAINT_LABEL);
 }
 END_TEST
 
@@ -450,9 +450,9 @@ START_TEST(the_host_that_scores)
     MUST(gang_request_explain(s.w, q, keep, NULL));
     ck_assert_int_eq(part[1].e.answer, GANG_ENOFIT);
     ck_assert_int_eq(part[0].e.result, GANG_OK);
-    ck_assert_int_eq(part[1].e.constraint, GANG_WHY_NONE);
+    ck_assert_int_eq(part[1].e.constraint, GANG_CONSTRAINT_NONE);
     ck_assert_ptr_nonnull(strstr(part[1].text, "the host's scores"));
-    gang_request_put(q);
+    gang_request_free(q);
 }
 END_TEST
 
@@ -477,7 +477,7 @@ START_TEST(no_node_at_all)
     IS_COUNT(&p[0], 1, 0, 0, 0, 0);
     IS_DOMAIN(&p[0], "rack", "", 0, 0);
     ck_assert_ptr_null(p[0].e.domain);
-    ck_assert_int_eq(p[0].e.constraint, GANG_WHY_STATE);
+    ck_assert_int_eq(p[0].e.constraint, GANG_CONSTRAINT_STATE);
 }
 END_TEST
 
@@ -499,8 +499,8 @@ START_TEST(the_best_rack_and_what_it_lacks)
     const struct part *p = explain_group(&g, GANG_ENEVER);
     IS_COUNT(&p[0], 5, 5, 4, 3, 3);
     IS_DOMAIN(&p[0], "rack", "block=b1/rack=r2", 5, 4);
-    IS_LACK(&p[0], 0, GANG_WHY_KIND, GANG_KIND_GPU, 1000);
-    ck_assert_int_eq(p[0].e.constraint, GANG_WHY_SAME);
+    IS_LACK(&p[0], 0, GANG_CONSTRAINT_KIND, GANG_KIND_GPU, 1000);
+    ck_assert_int_eq(p[0].e.constraint, GANG_CONSTRAINT_SAME);
     ck_assert_int_eq(p[0].e.kind, GANG_KIND_GPU);
     ck_assert_int_eq(p[0].e.requested, 5000);
     ck_assert_int_eq(p[0].e.available, 4000);
@@ -510,7 +510,7 @@ START_TEST(the_best_rack_and_what_it_lacks)
     g.count = g.min = 4;
     p = explain_group(&g, GANG_OK);
     IS_DOMAIN(&p[0], "rack", "block=b1/rack=r2", 4, 4);
-    IS_LACK(&p[0], -1, GANG_WHY_NONE, -1, 0);
+    IS_LACK(&p[0], -1, GANG_CONSTRAINT_NONE, -1, 0);
     for (int i = 0; i < 2; i++) /* one on n1, which is taken as the fullest, and then on another */
         stage_alloc_group(&s, &one);
     stage_alloc_group(&s, &one);
@@ -519,7 +519,7 @@ START_TEST(the_best_rack_and_what_it_lacks)
     g.same = "block";
     g.count = g.min = 7;
     p = explain_group(&g, GANG_ENEVER);
-    ck_assert_int_eq(p[0].e.constraint, GANG_WHY_KIND); /* not even without a demand */
+    ck_assert_int_eq(p[0].e.constraint, GANG_CONSTRAINT_KIND); /* not even without a demand */
     IS_DOMAIN(&p[0], "block", "block=b1", 7, 6);
 }
 END_TEST
@@ -536,7 +536,7 @@ START_TEST(the_domain_may_lack_something_else)
     g.same = "rack";
     const struct part *p = explain_group(&g, GANG_ENOFIT);
     IS_DOMAIN(&p[0], "rack", "block=b1/rack=r1", 3, 2);
-    IS_LACK(&p[0], 0, GANG_WHY_KIND, GANG_KIND_GPU, 1000);
+    IS_LACK(&p[0], 0, GANG_CONSTRAINT_KIND, GANG_KIND_GPU, 1000);
     struct gang_group_spec all = group_of(2, 0, 1000);
     struct gang_label_rule rule = {"node", (const char *const[]){"n1"}, 1, GANG_LABEL_IN, 0};
     all.labels = &rule;
@@ -544,9 +544,9 @@ START_TEST(the_domain_may_lack_something_else)
     stage_alloc_group(&s, &all);
     add("n4", NULL);
     p = explain_group(&g, GANG_ENOFIT);
-    ck_assert_int_eq(p[0].refused[GANG_WHY_SAME], 1); /* n4 lies in no rack */
+    ck_assert_int_eq(p[0].refused[GANG_CONSTRAINT_SAME], 1); /* n4 lies in no rack */
     IS_DOMAIN(&p[0], "rack", "block=b1/rack=r2", 3, 2);
-    IS_LACK(&p[0], 0, GANG_WHY_KIND, GANG_KIND_GPU, 1000);
+    IS_LACK(&p[0], 0, GANG_CONSTRAINT_KIND, GANG_KIND_GPU, 1000);
 }
 END_TEST
 
@@ -562,13 +562,13 @@ START_TEST(domains_of_nodes_and_their_insides)
     g.same = "node";
     const struct part *p = explain_group(&g, GANG_ENEVER);
     IS_DOMAIN(&p[0], "node", "node=n1", 5, 4);
-    IS_LACK(&p[0], 0, GANG_WHY_KIND, GANG_KIND_GPU, 1000);
+    IS_LACK(&p[0], 0, GANG_CONSTRAINT_KIND, GANG_KIND_GPU, 1000);
     g.same = "numa";
     g.count = g.min = 3;
     p = explain_group(&g, GANG_ENEVER);
     IS_DOMAIN(&p[0], "numa", "node=n1/numa=0", 3, 2);
-    IS_LACK(&p[0], 0, GANG_WHY_KIND, GANG_KIND_GPU, 1000);
-    ck_assert_int_eq(p[0].e.constraint, GANG_WHY_SAME);
+    IS_LACK(&p[0], 0, GANG_CONSTRAINT_KIND, GANG_KIND_GPU, 1000);
+    ck_assert_int_eq(p[0].e.constraint, GANG_CONSTRAINT_SAME);
     ck_assert_str_eq(p[0].text, "group \"tasks\": no numa could ever hold 3 tasks: the best, "
                                 "n1/numa=0, could hold 2; gpu is short");
 }
@@ -578,21 +578,21 @@ START_TEST(slices_and_their_level)
 {
     struct gang_group_spec g = group_of(6, 1000, 1000);
     add_racks();
-    g.slice = 3;
-    g.slice_same = "rack";
+    g.subgroup_size = 3;
+    g.subgroup_same = "rack";
     const struct part *p = explain_group(&g, GANG_ENEVER);
     IS_COUNT(&p[0], 6, 6, 3, 3, 3);
     IS_DOMAIN(&p[0], "rack", "block=b1/rack=r2", 3, 3);
-    ck_assert_int_eq(p[0].e.constraint, GANG_WHY_SAME);
+    ck_assert_int_eq(p[0].e.constraint, GANG_CONSTRAINT_SAME);
     ck_assert_str_eq(p[0].text, "group \"tasks\": only 1 of 2 slices of 3 tasks find a rack");
-    g.slice = 6;
+    g.subgroup_size = 6;
     p = explain_group(&g, GANG_ENEVER);
     IS_DOMAIN(&p[0], "rack", "block=b1/rack=r2", 6, 4);
-    IS_LACK(&p[0], 0, GANG_WHY_KIND, GANG_KIND_GPU, 2000);
+    IS_LACK(&p[0], 0, GANG_CONSTRAINT_KIND, GANG_KIND_GPU, 2000);
     ck_assert_str_eq(p[0].text,
                      "group \"tasks\": no rack could ever hold a slice of 6 tasks: the best, "
                      "b1/r2, could hold 4; gpu is short");
-    g.slice = 2;
+    g.subgroup_size = 2;
     explain_group(&g, GANG_OK);
 }
 END_TEST
@@ -601,12 +601,12 @@ START_TEST(bounds_and_spreading)
 {
     struct gang_group_spec g = group_of(5, 1000, 0);
     add_racks();
-    g.most_per_node = 2;
-    g.most_level = "rack";
-    g.most_per_domain = 2;
+    g.max_per_node = 2;
+    g.domain_level = "rack";
+    g.max_per_domain = 2;
     const struct part *p = explain_group(&g, GANG_ENEVER);
     IS_COUNT(&p[0], 5, 5, 4, 3, 3);
-    ck_assert_int_eq(p[0].e.constraint, GANG_WHY_SPREAD);
+    ck_assert_int_eq(p[0].e.constraint, GANG_CONSTRAINT_SPREAD);
     ck_assert_int_eq(p[0].e.kind, -1);
     ck_assert_str_eq(p[0].text, "group \"tasks\": 4 of 5 tasks could ever fit within their bounds: "
                                 "at most 2 a node, at most 2 a rack");
@@ -617,14 +617,14 @@ START_TEST(bounds_and_spreading)
     g.count = g.min = 11; /* 4 and 7 */
     p = explain_group(&g, GANG_ENEVER);
     IS_COUNT(&p[0], 11, 11, 10, 3, 3);
-    ck_assert_int_eq(p[0].e.constraint, GANG_WHY_SPREAD);
+    ck_assert_int_eq(p[0].e.constraint, GANG_CONSTRAINT_SPREAD);
     ck_assert_str_eq(p[0].text,
                      "group \"tasks\": 10 of 11 tasks could ever fit spread over the domains "
                      "of level rack: numbers may differ by 2");
     add("n4", NULL); /* lies in no rack */
     p = explain_group(&g, GANG_ENEVER);
-    ck_assert_int_eq(p[0].refused[GANG_WHY_SPREAD], 1);
-    g.most_per_node = 1;
+    ck_assert_int_eq(p[0].refused[GANG_CONSTRAINT_SPREAD], 1);
+    g.max_per_node = 1;
     p = explain_group(&g, GANG_ENEVER);
     ck_assert_ptr_nonnull(strstr(p[0].text, "at most 1 a node"));
 }
@@ -645,10 +645,10 @@ START_TEST(groups_that_fit_alone_but_not_together)
     ck_assert_int_eq(p[1].e.result, GANG_OK);
     ck_assert_int_eq(p[2].e.result, GANG_ENEVER);
     ck_assert_int_eq(p[2].e.because_group, -1);
-    ck_assert_int_eq(p[2].e.because_set, -1);
+    ck_assert_int_eq(p[2].e.because_group_set, -1);
     ck_assert_int_eq(p[2].e.placed, 2);
-    IS_LACK(&p[2], 1, GANG_WHY_KIND, GANG_KIND_CPU, 4000);
-    ck_assert_int_eq(p[2].e.constraint, GANG_WHY_KIND);
+    IS_LACK(&p[2], 1, GANG_CONSTRAINT_KIND, GANG_KIND_CPU, 4000);
+    ck_assert_int_eq(p[2].e.constraint, GANG_CONSTRAINT_KIND);
     ck_assert_int_eq(p[2].e.kind, GANG_KIND_CPU);
     ck_assert_str_eq(p[2].text,
                      "each group fits alone, but not all together: 2 of 4 tasks could ever "
@@ -674,9 +674,9 @@ START_TEST(no_rack_for_all_groups)
     ck_assert_int_eq(p[0].e.result, GANG_OK);
     ck_assert_int_eq(p[1].e.result, GANG_OK);
     ck_assert_int_eq(p[2].e.because_group, -1);
-    ck_assert_int_eq(p[2].e.constraint, GANG_WHY_SAME);
+    ck_assert_int_eq(p[2].e.constraint, GANG_CONSTRAINT_SAME);
     IS_DOMAIN(&p[2], "rack", "block=b1/rack=r2", 4, 3);
-    IS_LACK(&p[2], 1, GANG_WHY_KIND, GANG_KIND_CPU, 3000);
+    IS_LACK(&p[2], 1, GANG_CONSTRAINT_KIND, GANG_KIND_CPU, 3000);
     ck_assert_str_eq(p[2].text,
                      "no rack could ever hold 4 tasks: the best, b1/r2, could hold 3; for "
                      "group \"tasks\" cpu is short");
@@ -686,31 +686,31 @@ END_TEST
 START_TEST(the_set_that_fails_is_named)
 {
     struct gang_group_spec g[] = {group_of(1, 1000, 0), group_of(2, 2500, 0), group_of(2, 1500, 0)};
-    struct gang_set_spec set[] = {GANG_SET_SPEC_INIT, GANG_SET_SPEC_INIT};
+    struct gang_group_set_spec set[] = {GANG_GROUP_SET_SPEC_INIT, GANG_GROUP_SET_SPEC_INIT};
     struct gang_request_spec spec = request_of(g, 3);
     add_racks();
-    spec.sets = set;
-    spec.set_count = 2;
+    spec.group_sets = set;
+    spec.group_set_count = 2;
     set[0].name = "outer";
     set[1].name = "inner";
     set[1].parent = 0;
     set[1].same = "rack";
-    g[0].set = 0;
-    g[1].set = g[2].set = 1;
+    g[0].group_set = 0;
+    g[1].group_set = g[2].group_set = 1;
     const struct part *p = explain(&spec, GANG_OK);
     IS_DOMAIN(&p[4], "rack", "block=b1/rack=r2", 4, 4);
     g[2].cpu_milli = 1501;
     p = explain(&spec, GANG_ENEVER);
-    ck_assert_int_eq(p[5].e.because_set, 1);
-    ck_assert_int_eq(p[5].e.constraint, GANG_WHY_SAME);
+    ck_assert_int_eq(p[5].e.because_group_set, 1);
+    ck_assert_int_eq(p[5].e.constraint, GANG_CONSTRAINT_SAME);
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(p[i].e.result, GANG_OK);
     ck_assert_int_eq(p[3].e.result, GANG_ENEVER);
     ck_assert_int_eq(p[4].e.result, GANG_ENEVER);
-    ck_assert_int_eq(p[4].e.set, 1);
+    ck_assert_int_eq(p[4].e.group_set, 1);
     ck_assert_str_eq(p[4].name, "inner");
     IS_DOMAIN(&p[4], "rack", "block=b1/rack=r2", 4, 2);
-    IS_LACK(&p[4], 2, GANG_WHY_KIND, GANG_KIND_CPU, 3002);
+    IS_LACK(&p[4], 2, GANG_CONSTRAINT_KIND, GANG_KIND_CPU, 3002);
     ck_assert_str_eq(p[5].text, p[4].text);
     ck_assert_str_eq(p[4].text,
                      "set \"inner\": no rack could ever hold 4 tasks: the best, b1/r2, could "
@@ -722,21 +722,21 @@ END_TEST
 START_TEST(a_minimum_of_a_set)
 {
     struct gang_group_spec g[] = {group_of(4, 3000, 0), group_of(4, 2500, 0)};
-    struct gang_set_spec set = GANG_SET_SPEC_INIT;
+    struct gang_group_set_spec set = GANG_GROUP_SET_SPEC_INIT;
     struct gang_request_spec spec = request_of(g, 2);
     add_racks();
     g[0].min = g[1].min = 0;
-    g[0].set = g[1].set = 0;
+    g[0].group_set = g[1].group_set = 0;
     set.min = 3;
-    spec.sets = &set;
-    spec.set_count = 1;
+    spec.group_sets = &set;
+    spec.group_set_count = 1;
     explain(&spec, GANG_OK);
     set.min = 4;
     const struct part *p = explain(&spec, GANG_ENEVER);
-    ck_assert_int_eq(p[3].e.because_set, 0);
+    ck_assert_int_eq(p[3].e.because_group_set, 0);
     ck_assert_int_eq(p[2].e.want, 4);
     ck_assert_int_eq(p[2].e.placed, 3);
-    ck_assert_int_eq(p[2].e.constraint, GANG_WHY_KIND);
+    ck_assert_int_eq(p[2].e.constraint, GANG_CONSTRAINT_KIND);
     ck_assert_int_eq(p[2].e.kind, GANG_KIND_CPU);
 }
 END_TEST
@@ -780,8 +780,8 @@ START_TEST(growth_is_explained)
     ck_assert_uint_eq(parts, 1); /* the other group has all it can use */
     IS_COUNT(&p[0], 1, 1, 0, 3, 2);
     IS_DOMAIN(&p[0], "rack", "block=b1/rack=r1", 1, 0);
-    IS_LACK(&p[0], 0, GANG_WHY_KIND, GANG_KIND_GPU, 1000);
-    ck_assert_int_eq(p[0].e.constraint, GANG_WHY_SAME);
+    IS_LACK(&p[0], 0, GANG_CONSTRAINT_KIND, GANG_KIND_GPU, 1000);
+    ck_assert_int_eq(p[0].e.constraint, GANG_CONSTRAINT_SAME);
     ck_assert_str_eq(p[0].text,
                      "group \"tasks\": rack b1/r1, where it runs, could never hold 1 more "
                      "task; gpu is short");
@@ -800,19 +800,19 @@ START_TEST(growth_within_bounds)
     struct gang_group_spec g = group_of(4, 1000, 0), other = group_of(1, 4000, 0);
     add("n1", "r1");
     g.min = 1;
-    g.most_per_node = 2;
+    g.max_per_node = 2;
     gang_alloc_id id = stage_alloc_group(&s, &g);
     MUST(gang_alloc_grow(s.w, id, 0, 4, NULL, NULL));
     const struct part *p = explain_growth(id, 0, GANG_ENEVER);
-    ck_assert_int_eq(p[0].refused[GANG_WHY_SPREAD], 1);
-    ck_assert_int_eq(p[0].e.constraint, GANG_WHY_SPREAD);
+    ck_assert_int_eq(p[0].refused[GANG_CONSTRAINT_SPREAD], 1);
+    ck_assert_int_eq(p[0].e.constraint, GANG_CONSTRAINT_SPREAD);
     add("n2", "r1");
     stage_alloc_group(&s, &other);
     p = explain_growth(id, 0, GANG_ENOFIT);
     IS_COUNT(&p[0], 1, 0, 0, 2, 0);
-    ck_assert_int_eq(p[0].refused[GANG_WHY_SPREAD], 1);
-    ck_assert_int_eq(p[0].refused[GANG_WHY_KIND], 1);
-    ck_assert_int_eq(p[0].e.constraint, GANG_WHY_KIND);
+    ck_assert_int_eq(p[0].refused[GANG_CONSTRAINT_SPREAD], 1);
+    ck_assert_int_eq(p[0].refused[GANG_CONSTRAINT_KIND], 1);
+    ck_assert_int_eq(p[0].e.constraint, GANG_CONSTRAINT_KIND);
 }
 END_TEST
 
@@ -865,11 +865,11 @@ START_TEST(wrong_calls)
     ck_assert_int_eq(gang_request_explain(s.w, NULL, keep, NULL), GANG_EINVAL);
     ck_assert_int_eq(gang_request_explain(s.w, q, NULL, NULL), GANG_EINVAL);
     ck_assert_int_eq(gang_request_explain(other.w, q, keep, NULL), GANG_EINVAL);
-    ck_assert_int_eq(gang_request_write_why(NULL, q, write_nothing, NULL), GANG_EINVAL);
-    ck_assert_int_eq(gang_request_write_why(s.w, NULL, write_nothing, NULL), GANG_EINVAL);
-    ck_assert_int_eq(gang_request_write_why(s.w, q, NULL, NULL), GANG_EINVAL);
-    ck_assert_int_eq(gang_request_write_why(other.w, q, write_nothing, NULL), GANG_EINVAL);
-    ck_assert_int_eq(gang_request_write_why(s.w, q, write_nothing, NULL), GANG_EIO);
+    ck_assert_int_eq(gang_request_write_explanation(NULL, q, write_nothing, NULL), GANG_EINVAL);
+    ck_assert_int_eq(gang_request_write_explanation(s.w, NULL, write_nothing, NULL), GANG_EINVAL);
+    ck_assert_int_eq(gang_request_write_explanation(s.w, q, NULL, NULL), GANG_EINVAL);
+    ck_assert_int_eq(gang_request_write_explanation(other.w, q, write_nothing, NULL), GANG_EINVAL);
+    ck_assert_int_eq(gang_request_write_explanation(s.w, q, write_nothing, NULL), GANG_EIO);
     ck_assert_int_eq(gang_snapshot_explain(s.w, snap, q, keep, NULL),
                      GANG_EINVAL); /* never taken */
     MUST(gang_snapshot_take(s.w, snap));
@@ -882,21 +882,21 @@ START_TEST(wrong_calls)
     ck_assert_int_eq(gang_snapshot_explain(s.w, snap, q, stop, &calls), 2);
     ck_assert_int_eq(calls, 2);
     gang_snapshot_free(snap);
-    gang_request_put(q);
+    gang_request_free(q);
     stage_close(&other);
 }
 END_TEST
 
 START_TEST(constraints_have_names)
 {
-    for (int32_t i = GANG_WHY_NONE; i <= GANG_WHY_EXCLUSIVE; i++) {
-        ck_assert_ptr_nonnull(gang_why_name(i));
+    for (int32_t i = GANG_CONSTRAINT_NONE; i <= GANG_CONSTRAINT_EXCLUSIVE; i++) {
+        ck_assert_ptr_nonnull(gang_constraint_name(i));
         for (int32_t k = 0; k < i; k++)
-            ck_assert_str_ne(gang_why_name(i), gang_why_name(k));
+            ck_assert_str_ne(gang_constraint_name(i), gang_constraint_name(k));
     }
-    ck_assert_str_eq(gang_why_name(GANG_WHY_GPU_MODEL), "gpu-model");
-    ck_assert_ptr_null(gang_why_name(-1));
-    ck_assert_ptr_null(gang_why_name(GANG_WHY_EXCLUSIVE + 1));
+    ck_assert_str_eq(gang_constraint_name(GANG_CONSTRAINT_GPU_MODEL), "gpu-model");
+    ck_assert_ptr_null(gang_constraint_name(-1));
+    ck_assert_ptr_null(gang_constraint_name(GANG_CONSTRAINT_EXCLUSIVE + 1));
 }
 END_TEST
 
@@ -930,7 +930,7 @@ START_TEST(a_snapshot_is_explained)
         }
     }
     gang_snapshot_free(snap);
-    gang_request_put(q);
+    gang_request_free(q);
 }
 END_TEST
 
@@ -946,19 +946,19 @@ START_TEST(as_json)
 {
     static char text[8192];
     struct gang_group_spec g[] = {group_of(5, 0, 1000), group_of(1, 0, 500)};
-    struct gang_set_spec set = GANG_SET_SPEC_INIT;
+    struct gang_group_set_spec set = GANG_GROUP_SET_SPEC_INIT;
     struct gang_request_spec spec = request_of(g, 2);
     add_racks();
     MUST(gang_node_set_state(s.w, add("n4", "r3"), GANG_NODE_DOWN));
     g[0].same = "rack";
     g[0].name = "worker";
-    g[1].set = 0;
-    spec.sets = &set;
-    spec.set_count = 1;
+    g[1].group_set = 0;
+    spec.group_sets = &set;
+    spec.group_set_count = 1;
     gang_request *q = stage_request(&s, &spec);
     text[0] = '\0';
-    MUST(gang_request_write_why(s.w, q, collect, text));
-    gang_request_put(q);
+    MUST(gang_request_write_explanation(s.w, q, collect, text));
+    gang_request_free(q);
     ck_assert_ptr_null(strchr(text, '\n'));
     json_t *root = json_loads(text, 0, NULL);
     ck_assert_ptr_nonnull(root);
@@ -971,7 +971,7 @@ START_TEST(as_json)
                     "answer", &answer, "constraint", &constraint, "because", "group", &because,
                     "groups", "want", &want, "refused", "kind", &down, "domain", "level", &level,
                     "path", &path, "holds", &holds, "lack", "constraint", &lack, "kind", &kind,
-                    "amount", &amount, "sets", "set", &set_name, "answer", &set_answer),
+                    "amount", &amount, "group_sets", "group_set", &set_name, "answer", &set_answer),
         -1); /* nothing is refused by kind */
     ck_assert_int_eq(
         json_unpack(root,
@@ -980,7 +980,7 @@ START_TEST(as_json)
                     "answer", &answer, "constraint", &constraint, "because", "group", &because,
                     "groups", "want", &want, "refused", "domain", "level", &level, "path", &path,
                     "holds", &holds, "lack", "constraint", &lack, "kind", &kind, "amount", &amount,
-                    "sets", "set", &set_name, "answer", &set_answer),
+                    "group_sets", "group_set", &set_name, "answer", &set_answer),
         0);
     ck_assert_str_eq(answer, "never");
     ck_assert_str_eq(constraint, "same");
@@ -1011,7 +1011,7 @@ static gang_result oom_call(int i, gang_worker *w)
     text[0] = '\0';
     parts = 0;
     return i == 0   ? gang_request_explain(w, oom_request, keep, NULL)
-           : i == 1 ? gang_request_write_why(w, oom_request, collect, text)
+           : i == 1 ? gang_request_write_explanation(w, oom_request, collect, text)
            : i == 2 ? gang_snapshot_explain(w, oom_snapshot, oom_request, keep, NULL)
                     : gang_alloc_explain(w, oom_alloc, 0, keep, NULL);
 }
@@ -1020,16 +1020,16 @@ START_TEST(out_of_memory_is_a_result)
 {
     struct gang_group_spec g[] = {group_of(5, 1000, 1000), group_of(2, 500, 0)};
     struct gang_group_spec more = group_of(9, 1000, 0);
-    struct gang_set_spec set = GANG_SET_SPEC_INIT;
+    struct gang_group_set_spec set = GANG_GROUP_SET_SPEC_INIT;
     struct gang_request_spec spec = request_of(g, 2);
     add_racks();
-    g[0].most_per_node = 3;
-    g[1].slice = 2;
-    g[1].slice_same = "rack";
-    g[0].set = g[1].set = 0;
+    g[0].max_per_node = 3;
+    g[1].subgroup_size = 2;
+    g[1].subgroup_same = "rack";
+    g[0].group_set = g[1].group_set = 0;
     set.same = "rack";
-    spec.sets = &set;
-    spec.set_count = 1;
+    spec.group_sets = &set;
+    spec.group_set_count = 1;
     more.min = 1;
     oom_request = stage_request(&s, &spec);
     oom_alloc = stage_alloc_group(&s, &more);
@@ -1055,7 +1055,7 @@ START_TEST(out_of_memory_is_a_result)
     }
     ck_assert_int_gt(failures, 3);
     gang_snapshot_free(oom_snapshot);
-    gang_request_put(oom_request);
+    gang_request_free(oom_request);
 }
 END_TEST
 
@@ -1111,7 +1111,7 @@ static const char *level_or_not(int64_t chance)
 
 struct random_spec {
     struct gang_group_spec g[3];
-    struct gang_set_spec set;
+    struct gang_group_set_spec set;
     struct gang_label_rule rule;
     struct gang_amount licences;
     struct gang_request_spec spec;
@@ -1139,10 +1139,10 @@ static void random_group(struct random_spec *r, struct gang_group_spec *g)
     g->same = level_or_not(4);
     g->spread = level_or_not(8);
     if (!below(6))
-        g->most_per_node = 1 + below(2);
+        g->max_per_node = 1 + below(2);
     if (!below(8)) {
-        g->most_level = "rack";
-        g->most_per_domain = 1 + below(3);
+        g->domain_level = "rack";
+        g->max_per_domain = 1 + below(3);
     }
 }
 
@@ -1150,7 +1150,7 @@ static void random_request(struct random_spec *r, int64_t groups)
 {
     r->rule = (struct gang_label_rule){"os", &linux_only, 1, GANG_LABEL_IN, 0};
     r->licences = (struct gang_amount){"licence", 1};
-    r->set = (struct gang_set_spec)GANG_SET_SPEC_INIT;
+    r->set = (struct gang_group_set_spec)GANG_GROUP_SET_SPEC_INIT;
     for (int64_t i = 0; i < groups; i++)
         random_group(r, &r->g[i]);
     r->spec = request_of(r->g, (size_t)groups);
@@ -1159,10 +1159,10 @@ static void random_request(struct random_spec *r, int64_t groups)
     r->spec.same = level_or_not(6);
     if (below(2))
         return;
-    r->g[0].set = r->g[1].set = 0;
+    r->g[0].group_set = r->g[1].group_set = 0;
     r->set.same = level_or_not(3);
-    r->spec.sets = &r->set;
-    r->spec.set_count = 1;
+    r->spec.group_sets = &r->set;
+    r->spec.group_set_count = 1;
 }
 
 /* keep() checks that the nodes add up, explain() that error and answer agree. */
@@ -1175,7 +1175,7 @@ START_TEST(what_is_told_hangs_together)
         random_request(&r, 1 + below(3));
         gang_request *q = stage_request(&s, &r.spec);
         gang_result answer = gang_alloc_test(s.w, q, NULL);
-        gang_request_put(q);
+        gang_request_free(q);
         const struct part *p = explain(&r.spec, answer);
         bool failing = false;
         for (size_t k = 0; k < r.spec.group_count; k++) {
@@ -1183,7 +1183,7 @@ START_TEST(what_is_told_hangs_together)
             ck_assert_int_le(e->placed, e->fit);
             ck_assert_int_le(e->fit, e->want);
             ck_assert_msg((e->result == GANG_OK) == (e->placed == e->want), "%s", p[k].text);
-            ck_assert_int_eq(e->result == GANG_OK, e->constraint == GANG_WHY_NONE);
+            ck_assert_int_eq(e->result == GANG_OK, e->constraint == GANG_CONSTRAINT_NONE);
             ck_assert_int_eq(e->lack_group >= 0,
                              p[k].domain[0] && e->domain_holds < e->domain_want);
             failing = failing || (e->result != GANG_OK && e->result == answer);
@@ -1199,7 +1199,8 @@ START_TEST(what_is_told_hangs_together)
             ck_assert_int_ge(p[parts - 1].e.because_group, 0);
         /* Of several groups a search may miss what another finds. */
         if (answer != GANG_OK && r.spec.group_count == 1)
-            ck_assert_msg(p[parts - 1].e.constraint != GANG_WHY_NONE, "%s", p[parts - 1].text);
+            ck_assert_msg(p[parts - 1].e.constraint != GANG_CONSTRAINT_NONE, "%s",
+                          p[parts - 1].text);
     }
     stage_check(&s);
 }
@@ -1213,20 +1214,20 @@ START_TEST(alone_means_alone)
     for (int i = 0; i < 60; i++) {
         struct random_spec r;
         random_request(&r, 2);
-        r.spec.set_count = 0;
-        r.g[0].set = r.g[1].set = -1;
+        r.spec.group_set_count = 0;
+        r.g[0].group_set = r.g[1].group_set = -1;
         r.spec.same = NULL;
         gang_request *q = stage_request(&s, &r.spec);
         parts = 0;
         MUST(gang_request_explain(s.w, q, keep, NULL));
-        gang_request_put(q);
+        gang_request_free(q);
         for (size_t k = 0; k < 2; k++) {
             struct gang_request_spec one = request_of(&r.g[k], 1);
             q = stage_request(&s, &one);
             gang_result alone = gang_alloc_test(s.w, q, NULL);
             ck_assert_msg(alone == part[k].e.result, "%s, but %s", part[k].text,
                           gang_result_name(alone));
-            gang_request_put(q);
+            gang_request_free(q);
         }
     }
 }
@@ -1244,9 +1245,10 @@ enum {
     LIFT_POOL,
     LIFTS
 };
-static const int32_t lift_of[LIFTS] = {GANG_WHY_LABEL, GANG_WHY_PARTITION, GANG_WHY_GPU_MODEL,
-                                       GANG_WHY_SAME,  GANG_WHY_SPREAD,    GANG_WHY_STATE,
-                                       GANG_WHY_POOL};
+static const int32_t lift_of[LIFTS] = {GANG_CONSTRAINT_LABEL,     GANG_CONSTRAINT_PARTITION,
+                                       GANG_CONSTRAINT_GPU_MODEL, GANG_CONSTRAINT_SAME,
+                                       GANG_CONSTRAINT_SPREAD,    GANG_CONSTRAINT_STATE,
+                                       GANG_CONSTRAINT_POOL};
 
 /* Does it fit with one constraint less: as things are or, if `ever`, on the empty cluster? */
 static bool fits_without(struct gang_group_spec g, int lift, bool ever)
@@ -1260,8 +1262,8 @@ static bool fits_without(struct gang_group_spec g, int lift, bool ever)
     if (lift == LIFT_SAME)
         g.same = NULL;
     if (lift == LIFT_SPREAD) {
-        g.spread = g.most_level = NULL;
-        g.most_per_node = g.most_per_domain = 0;
+        g.spread = g.domain_level = NULL;
+        g.max_per_node = g.max_per_domain = 0;
     }
     if (lift == LIFT_POOL)
         g.amount_count = 0;
@@ -1270,7 +1272,7 @@ static bool fits_without(struct gang_group_spec g, int lift, bool ever)
     struct gang_request_spec spec = request_of(&g, 1);
     gang_request *q = stage_request(&s, &spec);
     gang_result r = ever ? gang_request_fits_ever(s.w, q, NULL) : gang_alloc_test(s.w, q, NULL);
-    gang_request_put(q);
+    gang_request_free(q);
     for (int i = 0; i < NODES && lift == LIFT_STATE; i++)
         MUST(gang_node_set_state(s.w, node[i], state[i]));
     return r == GANG_OK;
@@ -1288,8 +1290,8 @@ static void keep_one(struct gang_group_spec *g, int64_t which)
         g->same = NULL;
     if (which == LIFT_SPREAD)
         return;
-    g->spread = g->most_level = NULL;
-    g->most_per_node = g->most_per_domain = 0;
+    g->spread = g->domain_level = NULL;
+    g->max_per_node = g->max_per_domain = 0;
 }
 
 /* Where lifting one constraint, and no other, lets the gang in, that one is the reason: one of those of
@@ -1309,7 +1311,7 @@ START_TEST(the_reason_is_what_is_in_the_way)
         struct outcome o = {.error = GANG_ERROR_INIT};
         gang_request *q = stage_request(&s, &r.spec);
         o.result = gang_alloc_test(s.w, q, &o.error);
-        gang_request_put(q);
+        gang_request_free(q);
         int in_the_way = 0, which = -1;
         for (int lift = 0; lift < LIFTS && o.result != GANG_OK; lift++) {
             if (fits_without(r.g[0], lift, o.result == GANG_ENEVER)) {
@@ -1320,7 +1322,7 @@ START_TEST(the_reason_is_what_is_in_the_way)
         if (in_the_way != 1)
             continue;
         ck_assert_msg(o.error.constraint == lift_of[which], "%s is in the way, but: %s",
-                      gang_why_name(lift_of[which]), o.error.text);
+                      gang_constraint_name(lift_of[which]), o.error.text);
         told++;
     }
     printf("%d reasons\n", told);

@@ -132,7 +132,7 @@ START_TEST(a_label_expression_chooses_the_nodes)
     memset(text, '(', sizeof(text) - 1);
     MUST(gang_alloc(s.w, q, &id, NULL));
     ck_assert_uint_eq(stage_tasks_on(&s, id, node[1]) + stage_tasks_on(&s, id, node[2]), 1);
-    gang_request_put(q);
+    gang_request_free(q);
 }
 END_TEST
 
@@ -142,7 +142,7 @@ START_TEST(a_refusal_by_labels_says_so)
     g.where = "os = solaris";
     struct outcome o = stage_try_group(&s, &g);
     ck_assert_int_eq(o.result, GANG_ENEVER);
-    ck_assert_int_eq(o.error.constraint, GANG_WHY_LABEL);
+    ck_assert_int_eq(o.error.constraint, GANG_CONSTRAINT_LABEL);
 }
 END_TEST
 

@@ -249,18 +249,18 @@ END_TEST
 START_TEST(a_set_has_a_minimum_of_its_own)
 {
     struct gang_group_spec g[] = {group_of(3, 1000, 0), group_of(3, 1000, 0), group_of(3, 1000, 0)};
-    struct gang_set_spec set = GANG_SET_SPEC_INIT;
+    struct gang_group_set_spec set = GANG_GROUP_SET_SPEC_INIT;
     struct gang_request_spec spec = request_of(g, 3);
     struct gang_alloc_info info = GANG_ALLOC_INFO_INIT;
     size_t count[3];
     for (int i = 0; i < 2; i++) {
         g[i].min = i;
-        g[i].set = 0;
+        g[i].group_set = 0;
     }
     g[2].min = 1;
     set.min = 4;
-    spec.sets = &set;
-    spec.set_count = 1;
+    spec.group_sets = &set;
+    spec.group_set_count = 1;
     add_nodes(1, 5000, GIB, 0);
     gang_alloc_id id = stage_alloc(&s, &spec);
     count_groups(id, count, 3);
@@ -278,19 +278,20 @@ END_TEST
 START_TEST(sets_nest)
 {
     struct gang_group_spec g[] = {group_of(4, 1000, 0), group_of(4, 1000, 0), group_of(4, 1000, 0)};
-    struct gang_set_spec set[3] = {GANG_SET_SPEC_INIT, GANG_SET_SPEC_INIT, GANG_SET_SPEC_INIT};
+    struct gang_group_set_spec set[3] = {GANG_GROUP_SET_SPEC_INIT, GANG_GROUP_SET_SPEC_INIT,
+                                         GANG_GROUP_SET_SPEC_INIT};
     struct gang_request_spec spec = request_of(g, 3);
     struct gang_alloc_info info = GANG_ALLOC_INFO_INIT;
     size_t count[3];
     for (int i = 0; i < 3; i++) {
         g[i].min = 1;
-        g[i].set = i;
+        g[i].group_set = i;
         set[i].parent = i - 1; /* 2 inside 1 inside 0 */
     }
     set[2].min = 2; /* so 3 in set 1, and */
     set[0].min = 6;
-    spec.sets = set;
-    spec.set_count = 3;
+    spec.group_sets = set;
+    spec.group_set_count = 3;
     add_nodes(2, 4000, GIB, 0);
     gang_alloc_id id = stage_alloc(&s, &spec);
     MUST(gang_alloc_get(s.c, id, &info));
@@ -327,7 +328,7 @@ START_TEST(a_dry_run_answers_and_takes_nothing)
     MUST(gang_node_remove(s.w, node[0]));
     ck_assert_int_eq(gang_alloc_test(s.w, q, &error), GANG_ENEVER);
     ck_assert_int_eq(error.code, GANG_ENEVER);
-    gang_request_put(q);
+    gang_request_free(q);
 }
 END_TEST
 
@@ -347,7 +348,7 @@ START_TEST(what_could_ever_fit_depends_on_the_nodes_alone)
     MUST(gang_request_fits_ever(s.w, q, NULL));
     MUST(gang_node_set_state(s.w, node[1], GANG_NODE_DRAINING));
     MUST(gang_request_fits_ever(s.w, q, NULL));
-    gang_request_put(q);
+    gang_request_free(q);
 }
 END_TEST
 
@@ -375,7 +376,7 @@ START_TEST(never_is_not_said_of_what_an_empty_cluster_would_take)
             MUST(gang_request_fits_ever(s.w, q, NULL));
         }
         MUST(gang_alloc_free(s.w, id));
-        gang_request_put(q);
+        gang_request_free(q);
         gang_alloc_id other = stage_alloc_group(&s, &most); /* in the way */
         ck_assert_int_eq(stage_try(&s, &spec).result, GANG_ENOFIT);
         MUST(gang_alloc_free(s.w, other));
@@ -402,7 +403,7 @@ START_TEST(a_refusal_for_ever_ends_when_a_node_comes)
     MUST(gang_alloc_free(s.w, id));
     MUST(gang_node_remove(s.w, more));
     ck_assert_int_eq(gang_alloc(s.w, q, &id, NULL), GANG_ENEVER);
-    gang_request_put(q);
+    gang_request_free(q);
 }
 END_TEST
 
@@ -421,7 +422,7 @@ START_TEST(a_removed_node_that_is_held_counts_no_more)
     ck_assert_int_eq(gang_request_fits_ever(s.w, q, NULL), GANG_ENEVER);
     MUST(gang_alloc_free(s.w, held));
     ck_assert_int_eq(gang_alloc(s.w, q, &id, NULL), GANG_ENEVER);
-    gang_request_put(q);
+    gang_request_free(q);
 }
 END_TEST
 
@@ -506,7 +507,7 @@ START_TEST(arguments_must_be_there)
     ck_assert_int_eq(gang_request_fits_ever(NULL, q, NULL), GANG_EINVAL);
     ck_assert_int_eq(gang_request_fits_ever(s.w, NULL, NULL), GANG_EINVAL);
     ck_assert_int_eq(gang_alloc_free(NULL, 1), GANG_EINVAL);
-    gang_request_put(q);
+    gang_request_free(q);
 }
 END_TEST
 
@@ -563,7 +564,7 @@ START_TEST(walking_meets_each_allocation_once)
     }
     ck_assert_int_eq(count, COUNT - COUNT / 3);
     ck_assert_uint_eq(gang_alloc_next(s.c, UINT64_MAX), GANG_ID_NONE);
-    gang_request_put(q);
+    gang_request_free(q);
 }
 END_TEST
 
@@ -590,7 +591,7 @@ START_TEST(records_pass_from_worker_to_worker)
         live = s.mem.live;
     }
     ck_assert_int_eq(stage_node(&s, node[0]).cpu_free, 4000);
-    gang_request_put(q);
+    gang_request_free(q);
 }
 END_TEST
 
@@ -613,16 +614,16 @@ END_TEST
 
 START_TEST(reserving_checks_its_range)
 {
-    ck_assert_int_eq(gang_worker_reserve(NULL, 1), GANG_EINVAL);
-    ck_assert_int_eq(gang_worker_reserve(s.w, 0), GANG_ERANGE);
-    ck_assert_int_eq(gang_worker_reserve(s.w, -1), GANG_ERANGE);
-    ck_assert_int_eq(gang_worker_reserve(s.w, (1 << 24) + 1), GANG_ERANGE);
-    MUST(gang_worker_reserve(s.w, 1));
-    MUST(gang_worker_reserve(s.w, 100));
-    MUST(gang_worker_reserve(s.w, 10));
+    ck_assert_int_eq(gang_worker_preallocate(NULL, 1), GANG_EINVAL);
+    ck_assert_int_eq(gang_worker_preallocate(s.w, 0), GANG_ERANGE);
+    ck_assert_int_eq(gang_worker_preallocate(s.w, -1), GANG_ERANGE);
+    ck_assert_int_eq(gang_worker_preallocate(s.w, (1 << 24) + 1), GANG_ERANGE);
+    MUST(gang_worker_preallocate(s.w, 1));
+    MUST(gang_worker_preallocate(s.w, 100));
+    MUST(gang_worker_preallocate(s.w, 10));
     s.mem.fail_at = s.mem.calls + 1;
     s.mem.fail_on = true;
-    ck_assert_int_eq(gang_worker_reserve(s.w, 1 << 24), GANG_ENOMEM);
+    ck_assert_int_eq(gang_worker_preallocate(s.w, 1 << 24), GANG_ENOMEM);
     s.mem.fail_at = 0;
     struct gang_group_spec g = group_of(1, 1000, 0);
     add_nodes(1, 4000, GIB, 0);
@@ -649,7 +650,7 @@ START_TEST(a_worker_allocates_nothing_for_a_gang_it_had_before)
     calls_of_a_gang(q);
     ck_assert_int_eq(calls_of_a_gang(q), 0);
     ck_assert_int_eq(calls_of_a_gang(q), 0);
-    gang_request_put(q);
+    gang_request_free(q);
 }
 END_TEST
 
@@ -659,13 +660,13 @@ START_TEST(room_in_advance_leaves_only_the_records_to_allocate)
     struct gang_request_spec spec = request_of(&g, 1);
     gang_request *q = stage_request(&s, &spec);
     add_nodes(8, 640, GIB, 0);
-    MUST(gang_worker_reserve(s.w, 512));
+    MUST(gang_worker_preallocate(s.w, 512));
     g.count = g.min = 1;
     gang_alloc_id id = stage_alloc_group(&s, &g); /* the table of allocations is there */
     MUST(gang_alloc_free(s.w, id));
     ck_assert_int_le(calls_of_a_gang(q), 1); /* what the allocation itself holds */
     ck_assert_int_eq(calls_of_a_gang(q), 0);
-    gang_request_put(q);
+    gang_request_free(q);
 }
 END_TEST
 

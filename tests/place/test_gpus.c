@@ -39,7 +39,7 @@ static gang_node_id add_described(size_t gpus, const struct gang_link_spec *link
     }
     spec.links = links;
     spec.link_count = count;
-    spec.gpu_near = near;
+    spec.gpu_locality = near;
     MUST(gang_node_add(s.w, &spec, &id, NULL));
     return id;
 }
@@ -455,9 +455,9 @@ START_TEST(closeness_may_be_given)
     uint8_t near[16];
     for (int i = 0; i < 4; i++)
         for (int k = 0; k < 4; k++)
-            near[i * 4 + k] = i == k       ? GANG_NEAR_LINK
-                              : i + k == 3 ? GANG_NEAR_PCI /* 0 and 3, 1 and 2 */
-                                           : GANG_NEAR_SYSTEM;
+            near[i * 4 + k] = i == k       ? GANG_LOCALITY_LINK
+                              : i + k == 3 ? GANG_LOCALITY_PCI /* 0 and 3, 1 and 2 */
+                                           : GANG_LOCALITY_SYSTEM;
     memset(&room, 0, sizeof(room));
     add_described(4, NULL, 0, near);
     uint64_t pair = place_one(2000, 0).gpus;

@@ -172,19 +172,19 @@ START_TEST(a_node_is_left_out_in_every_way)
     for (int way = 0; way < WAYS; way++) {
         struct gang_group_spec g[] = {group_of(4, 1000, 1000), group_of(2, 2000, 0)};
         struct gang_request_spec spec = by_host(g);
-        struct gang_set_spec set = GANG_SET_SPEC_INIT;
+        struct gang_group_set_spec set = GANG_GROUP_SET_SPEC_INIT;
         g[0].same = way == 1 ? "node" : way == 2 ? "rack" : NULL;
         g[0].prefer = way == 3 ? "node" : NULL;
-        g[0].slice = way == 4 || way == 5 ? 2 : 0;
-        g[0].slice_same = way == 4 ? "node" : way == 5 ? "rack" : NULL;
+        g[0].subgroup_size = way == 4 || way == 5 ? 2 : 0;
+        g[0].subgroup_same = way == 4 ? "node" : way == 5 ? "rack" : NULL;
         g[0].spread = way == 6 ? "rack" : NULL;
         spec.exclusive = way == 7;
         set.same = "rack";
         if (way == 8) {
-            g[0].set = g[1].set = 0;
+            g[0].group_set = g[1].group_set = 0;
             spec.group_count = 2;
-            spec.sets = &set;
-            spec.set_count = 1;
+            spec.group_sets = &set;
+            spec.group_set_count = 1;
         }
         struct outcome o = stage_try(&s, &spec);
         ck_assert_msg(o.result == GANG_OK, "%d: %s", way, o.error.text);
@@ -210,7 +210,7 @@ START_TEST(all_may_be_left_out)
         script.score[i] = INT64_MIN;
     struct outcome o = stage_try(&s, &spec);
     ck_assert_int_eq(o.result, GANG_ENOFIT); /* not for ever: it may think better of it */
-    ck_assert_int_eq(o.error.constraint, GANG_WHY_NONE);
+    ck_assert_int_eq(o.error.constraint, GANG_CONSTRAINT_NONE);
     ck_assert_ptr_nonnull(strstr(o.error.text, "score"));
     gang_request *q = stage_request(&s, &spec);
     int calls = script.calls;
@@ -219,7 +219,7 @@ START_TEST(all_may_be_left_out)
     calls = script.calls;
     MUST(gang_request_fits_ever(s.w, q, NULL)); /* is not asked */
     ck_assert_int_eq(script.calls, calls);
-    gang_request_put(q);
+    gang_request_free(q);
     g.cpu_milli = 17000;
     ck_assert_int_eq(stage_try(&s, &spec).result, GANG_ENEVER);
     ck_assert_int_eq(script.calls, calls); /* there was no candidate */
@@ -246,7 +246,7 @@ START_TEST(its_failure_is_that_of_the_call)
         gang_request *q = stage_request(&s, &spec);
         script.calls = 0;
         ck_assert_int_eq(gang_alloc_test(s.w, q, NULL), results[i]);
-        gang_request_put(q);
+        gang_request_free(q);
     }
     script.calls = 10;
     gang_alloc_id id = stage_alloc(&s, &spec); /* later nothing of it is left */
@@ -279,7 +279,7 @@ START_TEST(growth_and_snapshots_end_likewise)
     ck_assert_str_eq(error.path, "score");
     script.calls = 10;
     MUST(gang_snapshot_place(s.w, snapshot, q, NULL));
-    gang_request_put(q);
+    gang_request_free(q);
     gang_snapshot_free(snapshot);
 }
 END_TEST
@@ -319,7 +319,7 @@ static void manage_another(void)
     stage_open(&other, NULL, 0);
     gang_node_id id = stage_add(&other, &box);
     MUST(gang_node_remove(other.w, id));
-    MUST(gang_cluster_reclaim(other.c));
+    MUST(gang_cluster_recycle(other.c));
     stage_close(&other);
 }
 
@@ -351,7 +351,7 @@ static void take_the_best(void)
         return;
     gang_request *q = stage_request(&s, &spec);
     MUST(gang_alloc(other, q, &taken, NULL));
-    gang_request_put(q);
+    gang_request_free(q);
 }
 
 START_TEST(it_is_asked_again_when_another_was_faster)
@@ -386,7 +386,7 @@ static void remove_a_node(void)
     MUST(gang_node_remove(other, id));
     if (gang_node_find(s.c, "n1", &id) == GANG_OK)
         MUST(gang_node_remove(other, id));
-    MUST(gang_cluster_reclaim(s.c));
+    MUST(gang_cluster_recycle(s.c));
 }
 
 START_TEST(nodes_may_go_meanwhile)

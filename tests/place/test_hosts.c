@@ -141,7 +141,7 @@ START_TEST(adopted_tasks_keep_the_order_they_are_named_in)
         place[i].node = node[on[i]];
     }
     MUST(gang_alloc_adopt(s.w, q, place, 5, &id, NULL));
-    gang_request_put(q);
+    gang_request_free(q);
     ck_assert_str_eq(hosts(id, -1, GANG_HOSTS_HOROVOD), "n7:1,n0:2,n4:1,n7:1");
     ck_assert_str_eq(hosts(id, -1, GANG_HOSTS_MPI),
                      "n7 slots=1\nn0 slots=2\nn4 slots=1\nn7 slots=1\n");
@@ -206,7 +206,7 @@ START_TEST(a_rank_file_binds_to_cores)
         place[i].group = i / 2;
     }
     MUST(gang_alloc_adopt(s.w, q, place, 4, &id, NULL));
-    gang_request_put(q);
+    gang_request_free(q);
     ck_assert_str_eq(hosts(id, -1, GANG_HOSTS_RANKFILE), "rank 0=n0 slot=0-1\n"
                                                          "rank 1=n4 slot=0-3\n"
                                                          "rank 2=n1 slot=0-3\n"
@@ -294,7 +294,7 @@ START_TEST(nodes_that_are_gone)
     ck_assert_str_eq(hosts(id, -1, GANG_HOSTS_PLAIN), "n0\n"); /* still held */
     gang_alloc_id ghost = gang(1, 1, 0, GANG_POLICY_FIRST);
     MUST(gang_node_remove(s.w, node[1]));
-    MUST(gang_cluster_reclaim(s.c));
+    MUST(gang_cluster_recycle(s.c));
     ck_assert_int_eq(gang_alloc_write_hosts(s.c, ghost, -1, GANG_HOSTS_PLAIN, write_text, &t),
                      GANG_ESTALE);
     ck_assert_int_eq(t.calls, 0);

@@ -54,7 +54,7 @@ static void sliced_init(struct sliced *n, const char *name, size_t whole, size_t
             continue;
         snprintf(n->parent[i], sizeof(n->parent[i]), "gpu%zu", (i - whole) / 8);
         n->gpu[i].parent = n->parent[i];
-        n->gpu[i].slice = (int32_t)((i - whole) % 8);
+        n->gpu[i].mig_index = (int32_t)((i - whole) % 8);
     }
 }
 
@@ -232,7 +232,7 @@ START_TEST(the_cut_device_that_loses_least_is_taken)
     ck_assert_uint_eq(slices_of("3g.20gb"), 0xf0); /* what neither 4g nor 2g could use as well */
     ck_assert_uint_eq(slices_of("1g.5gb"), 1);
     ck_assert_uint_eq(slices_of("4g.20gb"), UINT64_C(0x0f) << 8);
-    gang_request_put(q);
+    gang_request_free(q);
 }
 END_TEST
 
@@ -261,7 +261,7 @@ START_TEST(slices_need_not_be_numbered_in_order)
     sliced_init(&n, "n", 0, 2);
     for (int i = 0; i < 16; i++) { /* dealt out by turns, from the last down */
         n.gpu[i].parent = i % 2 ? "x" : "y";
-        n.gpu[i].slice = 7 - i / 2;
+        n.gpu[i].mig_index = 7 - i / 2;
     }
     sliced_add(&n);
     uint64_t whole = slices_of("7g.40gb");
@@ -280,7 +280,7 @@ START_TEST(parents_may_lack_slices_and_have_many)
     n.spec.profile_count = 2;
     for (int i = 0; i < 64; i++) {
         n.gpu[i].parent = "p";
-        n.gpu[i].slice = i;
+        n.gpu[i].mig_index = i;
     }
     gang_node_id id = sliced_add(&n);
     gang_alloc_id a = give("all");
@@ -293,7 +293,7 @@ START_TEST(parents_may_lack_slices_and_have_many)
     MUST(gang_node_remove(s.w, id));
     n.spec.gpu_count = 3; /* 0, 1 and 3 */
     n.spec.name = "m";
-    n.gpu[2].slice = 3;
+    n.gpu[2].mig_index = 3;
     sliced_add(&n);
     ck_assert_int_eq(try_profile(1, 1, "all"), GANG_ENEVER);
     ck_assert_int_eq(try_profile(1, 2, "two"), GANG_ENEVER);
@@ -384,11 +384,11 @@ START_TEST(a_profile_holds_for_slices_of_its_model)
     ck_assert_uint_eq(only_task(four).gpus, 0xff00);
     struct outcome o = stage_try_group(&s, &g);
     ck_assert_int_eq(o.result, GANG_ENOFIT);
-    ck_assert_int_eq(o.error.constraint, GANG_WHY_PROFILE);
+    ck_assert_int_eq(o.error.constraint, GANG_CONSTRAINT_PROFILE);
     g.gpu_models = &v100;
     o = stage_try_group(&s, &g);
     ck_assert_int_eq(o.result, GANG_ENEVER);
-    ck_assert_int_eq(o.error.constraint, GANG_WHY_GPU_MODEL);
+    ck_assert_int_eq(o.error.constraint, GANG_CONSTRAINT_GPU_MODEL);
     MUST(gang_alloc_free(s.w, four));
     g = group_of_profile(1, 12, "small"); /* eight of one, four of the other */
     four = stage_alloc_group(&s, &g);
@@ -428,7 +428,7 @@ START_TEST(a_profile_that_no_node_has_is_never)
     struct gang_group_spec g = group_of_profile(1, 1, "9g");
     struct outcome o = stage_try_group(&s, &g);
     ck_assert_int_eq(o.result, GANG_ENEVER);
-    ck_assert_int_eq(o.error.constraint, GANG_WHY_PROFILE);
+    ck_assert_int_eq(o.error.constraint, GANG_CONSTRAINT_PROFILE);
     ck_assert_int_eq(o.error.kind, -1);
     ck_assert_ptr_nonnull(strstr(o.error.text, "profile"));
     struct sliced n; /* one that comes later is found */
@@ -440,7 +440,7 @@ START_TEST(a_profile_that_no_node_has_is_never)
     ck_assert_uint_eq(slices_of("9g"), 7);
     o = stage_try_group(&s, &g);
     ck_assert_int_eq(o.result, GANG_ENOFIT);
-    ck_assert_int_eq(o.error.constraint, GANG_WHY_PROFILE);
+    ck_assert_int_eq(o.error.constraint, GANG_CONSTRAINT_PROFILE);
 }
 END_TEST
 
@@ -460,7 +460,7 @@ START_TEST(a_kind_that_is_short_is_told_first)
     g.cpu_milli = 65000;
     struct outcome o = stage_try_group(&s, &g);
     ck_assert_int_eq(o.result, GANG_ENEVER);
-    ck_assert_int_eq(o.error.constraint, GANG_WHY_KIND);
+    ck_assert_int_eq(o.error.constraint, GANG_CONSTRAINT_KIND);
     ck_assert_int_eq(o.error.kind, GANG_KIND_CPU);
 }
 END_TEST
@@ -512,13 +512,13 @@ START_TEST(exact_slices_are_taken)
     ck_assert_uint_eq(only_task(id).gpus, 0xf00f << 1);
     place.gpus = 0xf0f << 1; /* half of it is taken */
     ck_assert_int_eq(gang_alloc_adopt(s.w, q, &place, 1, &id, &error), GANG_ENOFIT);
-    ck_assert_int_eq(error.constraint, GANG_WHY_PROFILE);
+    ck_assert_int_eq(error.constraint, GANG_CONSTRAINT_PROFILE);
     ck_assert_uint_eq(error.id, place.node);
     place.any_devices = 1;
     MUST(gang_alloc_adopt(s.w, q, &place, 1, &id, NULL));
     ck_assert_uint_eq(only_task(id).gpus, 0xff0 << 1);
     ck_assert_int_eq(gang_alloc_adopt(s.w, q, &place, 1, &id, &error), GANG_ENOFIT);
-    gang_request_put(q);
+    gang_request_free(q);
 }
 END_TEST
 
@@ -535,11 +535,11 @@ START_TEST(exact_slices_are_not_devices)
     ck_assert_int_eq(gang_alloc_adopt(s.w, q, &place, 1, &id, NULL), GANG_EINVAL);
     place.gpus = 1;
     MUST(gang_alloc_adopt(s.w, q, &place, 1, &id, NULL));
-    gang_request_put(q);
+    gang_request_free(q);
     g = group_of_profile(1, 1, "1g.5gb");
     q = stage_request(&s, &spec);
     ck_assert_int_eq(gang_alloc_adopt(s.w, q, &place, 1, &id, NULL), GANG_EINVAL);
-    gang_request_put(q);
+    gang_request_free(q);
 }
 END_TEST
 
@@ -553,7 +553,7 @@ START_TEST(unhealthy_slices_are_left_out)
     ck_assert_uint_eq(slices_of("7g.40gb"), 0xff00);
     struct gang_group_spec g = group_of_profile(2, 1, "3g.20gb");
     struct outcome o = stage_try_group(&s, &g);
-    ck_assert_int_eq(o.error.constraint, GANG_WHY_DEVICE);
+    ck_assert_int_eq(o.error.constraint, GANG_CONSTRAINT_DEVICE);
     ck_assert_uint_eq(slices_of("3g.20gb"), 0xf0);
     ck_assert_uint_eq(slices_of("2g.10gb"), 3);
     MUST(gang_gpu_set_state(s.w, id, 2, GANG_GPU_OK));
@@ -582,14 +582,14 @@ START_TEST(a_snapshot_plans_with_instances)
     MUST(gang_snapshot_new(s.c, &snap));
     MUST(gang_snapshot_take(s.w, snap));
     ck_assert_int_eq(gang_snapshot_test(s.w, snap, q, &error), GANG_ENOFIT);
-    ck_assert_int_eq(error.constraint, GANG_WHY_PROFILE);
+    ck_assert_int_eq(error.constraint, GANG_CONSTRAINT_PROFILE);
     MUST(gang_snapshot_release(snap, held));
     MUST(gang_snapshot_place(s.w, snap, q, NULL));
     MUST(gang_snapshot_node_get(snap, id, &info));
     ck_assert_uint_eq(info.gpu_mask, 1);
     ck_assert_int_eq(gang_snapshot_place(s.w, snap, q, NULL), GANG_ENOFIT);
     gang_snapshot_free(snap);
-    gang_request_put(q);
+    gang_request_free(q);
 }
 END_TEST
 
@@ -607,9 +607,9 @@ START_TEST(profiles_may_be_described_anew_but_slices_not)
     ck_assert_int_eq(try_profile(2, 1, "half"), GANG_ENOFIT);
     ck_assert_uint_eq(slices_of("half"), 0x0f);
     MUST(gang_alloc_free(s.w, held));
-    n.gpu[0].slice = 9;
+    n.gpu[0].mig_index = 9;
     ck_assert_int_eq(gang_node_change(s.w, id, &n.spec, NULL), GANG_EINVAL);
-    n.gpu[0].slice = 0;
+    n.gpu[0].mig_index = 0;
     n.gpu[0].parent = "else";
     ck_assert_int_eq(gang_node_change(s.w, id, &n.spec, NULL), GANG_EINVAL);
     struct gang_node_spec *copy;
@@ -638,7 +638,7 @@ START_TEST(nodes_alike_share_a_shape_and_others_do_not)
     n.gpu[7].parent = "gpu1";
     sliced_add(&n);
     n.spec.name = "n5";
-    n.gpu[7].slice = 0;
+    n.gpu[7].mig_index = 0;
     sliced_add(&n);
     ck_assert_uint_eq(s.c->nodes.types.count, 4);
 }
@@ -703,7 +703,7 @@ START_TEST(instances_lie_in_one_numa_domain)
     }
     g = group_of_profile(1, 8, "1g.5gb"); /* of two domains there would be */
     g.numa = GANG_NUMA_STRICT;
-    ck_assert_int_eq(stage_try_group(&s, &g).error.constraint, GANG_WHY_NUMA);
+    ck_assert_int_eq(stage_try_group(&s, &g).error.constraint, GANG_CONSTRAINT_NUMA);
     g = group_of_profile(1, 1, "2g.10gb");
     g.cpu_milli = 1000; /* cores near it where they need not be */
     task = only_task(stage_alloc_group(&s, &g));
@@ -776,7 +776,7 @@ static bool are_instances(const struct sliced *n, const struct gang_profile_spec
         uint64_t slices = 0;
         for (size_t i = 0; i < n->spec.gpu_count; i++)
             if ((devices >> i & 1) && n->gpu[i].parent && n->gpu[i].parent[3] == '0' + parent)
-                slices |= UINT64_C(1) << n->gpu[i].slice;
+                slices |= UINT64_C(1) << n->gpu[i].mig_index;
         int here = __builtin_popcountll(slices) / (int)p->width;
         if (__builtin_popcountll(slices) != here * (int)p->width || most_of(p, slices, 0) != here)
             return false;
@@ -794,7 +794,7 @@ static int most_on(const struct sliced *n, const struct gang_profile_spec *p, ui
         uint64_t slices = 0;
         for (size_t i = 0; i < n->spec.gpu_count; i++)
             if ((free >> i & 1) && n->gpu[i].parent && n->gpu[i].parent[3] == '0' + parent)
-                slices |= UINT64_C(1) << n->gpu[i].slice;
+                slices |= UINT64_C(1) << n->gpu[i].mig_index;
         found += most_of(p, slices, 0);
     }
     return found;
@@ -808,7 +808,7 @@ static void random_machine(struct sliced *n, struct gang_profile_spec *profiles)
     bool few = below(2); /* many narrow ones that would have one wide one give way */
     for (size_t i = 0; i < n->spec.gpu_count; i++) { /* fewer slices, some holes */
         bool whole = !n->gpu[i].parent;
-        if (whole || (n->gpu[i].slice < (int32_t)slices && below(12)))
+        if (whole || (n->gpu[i].mig_index < (int32_t)slices && below(12)))
             n->gpu[to++] = n->gpu[i];
     }
     n->spec.gpu_count = to;

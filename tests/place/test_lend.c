@@ -6,6 +6,7 @@
 #include "place/whatif/timeshare.h"
 #include "suite.h"
 #include "support.h"
+#include "place/alloc/alloc.h"
 
 static struct stage s;
 static gang_node_id node[2];
@@ -78,7 +79,7 @@ START_TEST(what_is_lent_is_not_taken_and_not_given_back)
     MUST(gang_alloc_free(s.w, other));
     ck_assert_int_eq(cpu_free(0) + cpu_free(1), 8000);
     stage_check(&s);
-    gang_request_put(q);
+    gang_request_free(q);
 }
 END_TEST
 
@@ -91,7 +92,7 @@ START_TEST(devices_are_lent_or_taken)
     ck_assert_int_eq(stage_tasks(&s, id)->task[0].gpu_count, 2);
     MUST(gang_alloc_free(s.w, id));
     stage_check(&s);
-    gang_request_put(q);
+    gang_request_free(q);
 }
 END_TEST
 
@@ -112,8 +113,8 @@ START_TEST(the_snapshot_says_where_and_the_cluster_whether)
     MUST(gang_alloc_free(s.w, memory));
     MUST(gang_alloc_free(s.w, id));
     stage_check(&s);
-    gang_request_put(q);
-    gang_request_put(all);
+    gang_request_free(q);
+    gang_request_free(all);
 }
 END_TEST
 
@@ -135,7 +136,7 @@ START_TEST(a_snapshot_takes_what_is_lent_when_it_is_told)
     ck_assert_int_eq(in_view(0) + in_view(1), 4000);
     MUST(gang_alloc_free(s.w, a));
     MUST(gang_alloc_free(s.w, b));
-    gang_request_put(q);
+    gang_request_free(q);
 }
 END_TEST
 
@@ -189,7 +190,7 @@ START_TEST(it_grows_on_a_snapshot_too_and_tells_what_it_has)
     ck_assert_int_eq(gang__alloc_lend_more(s.w, view, id, 0, 1, GANG__LEND_CPU, &granted),
                      GANG_ESTALE);
     stage_check(&s);
-    gang_request_put(q);
+    gang_request_free(q);
 }
 END_TEST
 
@@ -205,11 +206,11 @@ START_TEST(nothing_is_lent_alone_or_without_a_snapshot)
     ck_assert_int_eq(gang__alloc_lend(s.w, never, q, GANG__LEND_CPU, &id), GANG_EINVAL);
     ck_assert_uint_eq(id, GANG_ID_NONE);
     gang_snapshot_free(never);
-    gang_request_put(q);
+    gang_request_free(q);
     spec.exclusive = 1;
     MUST(gang_request_new(s.c, &spec, &q, NULL));
     ck_assert_int_eq(gang__alloc_lend(s.w, view, q, GANG__LEND_CPU, &id), GANG_EINVAL);
-    gang_request_put(q);
+    gang_request_free(q);
 }
 END_TEST
 
@@ -232,7 +233,7 @@ START_TEST(memory_may_run_out_at_any_moment)
             MUST(gang_alloc_free(s.w, id));
         ck_assert_int_eq(stage_node(&s, node[0]).memory_free, 8 * GIB);
     }
-    gang_request_put(q);
+    gang_request_free(q);
 }
 END_TEST
 

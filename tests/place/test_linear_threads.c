@@ -191,7 +191,7 @@ static struct game {
     int32_t licence;
     struct lc_state begin;
     int nodes, players;
-    bool manual_reclaim;
+    bool manual_recycle;
     bool tight;                  /* every node has room for one task: see move_or_seek() */
     gang_node_id id[LC_NODES];   /* at first */
     _Atomic(gang_node_id) spare; /* once it is added */
@@ -243,9 +243,9 @@ static void cluster_open(uint64_t *seed)
 {
     struct gang_cluster_opts opts = GANG_CLUSTER_OPTS_INIT;
     uint64_t dice = next_random(seed);
-    g.manual_reclaim = dice & 1;
+    g.manual_recycle = dice & 1;
     g.tight = (dice >> 4 & 3) == 0;
-    opts.manual_reclaim = g.manual_reclaim;
+    opts.manual_recycle = g.manual_recycle;
     must(gang_cluster_new(&opts, &g.c, NULL));
     must(gang_worker_new(g.c, &g.w));
     must(gang_kind_add(g.w, "licence", NULL, GANG_SCOPE_CLUSTER, LC_POOL, &g.licence));
@@ -285,7 +285,7 @@ static void cluster_open(uint64_t *seed)
 static void cluster_close(void)
 {
     for (int i = 0; i < LC_SHAPES; i++)
-        gang_request_put(g.request[i]);
+        gang_request_free(g.request[i]);
     gang_cluster_free(g.c);
 }
 
@@ -870,7 +870,7 @@ static void play_history(struct linear *l, uint64_t number, uint64_t seed)
 {
     baton.on = false;
     history_begin(&seed);
-    baton.on = g.manual_reclaim; /* else one might wait for another one in a read section */
+    baton.on = g.manual_recycle; /* else one might wait for another one in a read section */
     pthread_barrier_wait(&g.barrier);
     if (baton.on)
         baton_begin(mix(seed), g.players);

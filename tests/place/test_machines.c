@@ -120,7 +120,7 @@ static const char *gpus_of(gang_alloc_id id)
     static char text[256];
     const struct task_list *list = stage_tasks(&s, id);
     ck_assert_uint_eq(list->count, 1);
-    MUST(gang_task_text(s.c, &list->task[0], GANG_TASK_GPUS, text, sizeof(text), NULL));
+    MUST(gang_task_text(s.c, &list->task[0], GANG_TASK_TEXT_GPUS, text, sizeof(text), NULL));
     return text;
 }
 

@@ -3,8 +3,9 @@
  * the choice of nodes. */
 #include <gangsched/gangsched.h>
 
-#include "place/state/table.h"
+#include "place/state/records.h"
 #include "support.h"
+#include "place/request/shared.h"
 
 static struct stage s;
 static gang_node_id node[2];
@@ -54,7 +55,7 @@ START_TEST(a_mix_is_copied_and_replaced)
     ck_assert_uint_gt(declared()->version, version);
     MUST(set(NULL, 0, NULL));
     ck_assert_ptr_null(declared());
-    MUST(gang_cluster_reclaim(s.c));
+    MUST(gang_cluster_recycle(s.c));
 }
 END_TEST
 
@@ -88,7 +89,7 @@ START_TEST(faults_are_refused_with_their_path)
         g[2].count = i == 1 ? 0 : 1;
         g[2].cpu_milli = i == 2 ? -1 : 0;
         g[2].size = i == 3 ? 8 : sizeof(g[2]);
-        g[2].set = i == 4 ? 0 : -1;
+        g[2].group_set = i == 4 ? 0 : -1;
         g[2].amounts = &tape;
         g[2].amount_count = i == 5;
         g[2].gpu_models = &none;
@@ -155,12 +156,12 @@ START_TEST(requests_are_learned_by_their_tasks)
     struct gang_group_spec g[] = {group_of(7, 1000, 500), group_of(3, 2000, 2000),
                                   group_of(2, 1000, 500)};
     struct gang_request_spec spec = request_of(g, 3);
-    gang_request_put(stage_request(&s, &spec));
+    gang_request_free(stage_request(&s, &spec));
     ck_assert_uint_eq(learned(), 12);
     ck_assert_uint_eq(shapes_learned(), 2);
     g[2].gpu_models = models; /* another shape */
     g[2].gpu_model_count = 1;
-    gang_request_put(stage_request(&s, &spec));
+    gang_request_free(stage_request(&s, &spec));
     ck_assert_uint_eq(learned(), 24);
     ck_assert_uint_eq(shapes_learned(), 3);
     g[0].count = 0; /* what is refused is not learned, nor is what is declared */
@@ -176,7 +177,7 @@ START_TEST(so_many_shapes_are_learned)
     for (int i = 0; i < 2 * GANG__MIX_LEARNED; i++) {
         struct gang_group_spec g = group_of(1, 1000 + i, 500);
         struct gang_request_spec spec = request_of(&g, 1);
-        gang_request_put(stage_request(&s, &spec));
+        gang_request_free(stage_request(&s, &spec));
     }
     ck_assert_uint_eq(shapes_learned(), GANG__MIX_LEARNED);
     ck_assert_uint_eq(learned(), GANG__MIX_LEARNED);

@@ -72,7 +72,7 @@ static gang_alloc_id hold(gang_node_id node, uint64_t gpus, int64_t cpu_milli)
     at.gpus = gpus;
     at.any_devices = 0;
     MUST(gang_alloc_adopt(s.w, q, &at, 1, &id, NULL));
-    gang_request_put(q);
+    gang_request_free(q);
     return id;
 }
 
@@ -102,7 +102,7 @@ START_TEST(strict_tasks_lie_in_one_domain)
         cores |= t.cores[0];
     }
     struct gang_group_spec two = task_of(2000, 0, GANG_NUMA_STRICT);
-    assert_refused(&two, GANG_ENOFIT, GANG_WHY_NUMA); /* four cores are free, one a domain */
+    assert_refused(&two, GANG_ENOFIT, GANG_CONSTRAINT_NUMA); /* four cores are free, one a domain */
     place(2000, 0, GANG_NUMA_PREFER);
 }
 END_TEST
@@ -112,17 +112,17 @@ START_TEST(strict_tasks_that_fit_no_domain_never_fit)
     struct gang_node_spec spec = four_domains();
     add(&spec);
     struct gang_group_spec g = task_of(0, 3000, GANG_NUMA_STRICT);
-    assert_refused(&g, GANG_ENEVER, GANG_WHY_NUMA);
+    assert_refused(&g, GANG_ENEVER, GANG_CONSTRAINT_NUMA);
     g = task_of(5000, 0, GANG_NUMA_STRICT);
-    assert_refused(&g, GANG_ENEVER, GANG_WHY_NUMA);
+    assert_refused(&g, GANG_ENEVER, GANG_CONSTRAINT_NUMA);
     g = task_of(5000, 1000, GANG_NUMA_STRICT);
-    assert_refused(&g, GANG_ENEVER, GANG_WHY_NUMA);
+    assert_refused(&g, GANG_ENEVER, GANG_CONSTRAINT_NUMA);
     struct outcome o = stage_try_group(&s, &g);
     ck_assert_ptr_nonnull(strstr(o.error.text, "NUMA"));
     g = task_of(1000, 9000, GANG_NUMA_STRICT); /* not even the node has them */
-    assert_refused(&g, GANG_ENEVER, GANG_WHY_KIND);
+    assert_refused(&g, GANG_ENEVER, GANG_CONSTRAINT_KIND);
     g = task_of(17000, 1000, GANG_NUMA_STRICT);
-    assert_refused(&g, GANG_ENEVER, GANG_WHY_KIND);
+    assert_refused(&g, GANG_ENEVER, GANG_CONSTRAINT_KIND);
 }
 END_TEST
 
@@ -143,7 +143,7 @@ START_TEST(a_good_set_without_cores_hides_no_other)
     for (size_t i = 0; i < list->count; i++)
         ck_assert_uint_eq(list->task[i].gpus & 3, 0);
     g.count = g.min = 1;
-    assert_refused(&g, GANG_ENOFIT, GANG_WHY_NUMA);
+    assert_refused(&g, GANG_ENOFIT, GANG_CONSTRAINT_NUMA);
     g.numa = GANG_NUMA_PREFER;
     g.cpu_milli = 0;
     ck_assert_uint_eq(only_task(stage_alloc_group(&s, &g)).gpus, 3);
@@ -160,9 +160,9 @@ START_TEST(strict_memory_is_that_of_the_domain)
     struct gang_task t = only_task(stage_alloc_group(&s, &g));
     ck_assert_uint_eq(t.gpus & ~UINT64_C(0x30), 0);
     g.memory_bytes = 33 * GIB;
-    assert_refused(&g, GANG_ENEVER, GANG_WHY_NUMA);
+    assert_refused(&g, GANG_ENEVER, GANG_CONSTRAINT_NUMA);
     g.gpu_milli = 0; /* neither GPUs nor cores, but still one domain */
-    assert_refused(&g, GANG_ENEVER, GANG_WHY_NUMA);
+    assert_refused(&g, GANG_ENEVER, GANG_CONSTRAINT_NUMA);
     g.memory_bytes = 32 * GIB;
     stage_alloc_group(&s, &g);
 }
@@ -202,7 +202,7 @@ START_TEST(devices_and_cores_of_unknown_domain_are_in_none)
         room.core[i].numa = -1;
     add(&spec);
     struct gang_group_spec g = task_of(2000, 1000, GANG_NUMA_STRICT);
-    assert_refused(&g, GANG_ENEVER, GANG_WHY_NUMA);
+    assert_refused(&g, GANG_ENEVER, GANG_CONSTRAINT_NUMA);
     struct gang_task t = place(1000, 1000, GANG_NUMA_STRICT);
     ck_assert_uint_eq(t.gpus, 1 << 5);
     ck_assert_uint_eq(t.cores[0], 1 << 11);
@@ -238,10 +238,10 @@ START_TEST(shares_of_several_devices_lie_in_one_domain)
         ck_assert_uint_eq(list->task[i].cores[0] & ~(UINT64_C(15) << 4 * d), 0);
     }
     g.count = g.min = 1;
-    assert_refused(&g, GANG_ENOFIT, GANG_WHY_KIND);
+    assert_refused(&g, GANG_ENOFIT, GANG_CONSTRAINT_KIND);
     g.gpu_milli = 200;
     g.gpu_devices = 3;
-    assert_refused(&g, GANG_ENEVER, GANG_WHY_NUMA);
+    assert_refused(&g, GANG_ENEVER, GANG_CONSTRAINT_NUMA);
 }
 END_TEST
 
@@ -290,7 +290,7 @@ START_TEST(adopted_tasks_may_lie_anywhere)
     ck_assert_uint_eq(t.gpus, at.gpus);
     ck_assert_int_eq(t.core_count, 6);
     ck_assert_int_eq(__builtin_popcountll(t.cores[0] & 0xf00f), 6); /* three beside each */
-    gang_request_put(q);
+    gang_request_free(q);
 }
 END_TEST
 
@@ -309,11 +309,11 @@ START_TEST(a_snapshot_plans_strictly_too)
     MUST(gang_snapshot_new(s.c, &snapshot));
     MUST(gang_snapshot_take(s.w, snapshot));
     ck_assert_int_eq(gang_snapshot_test(s.w, snapshot, q, &error), GANG_ENOFIT);
-    ck_assert_int_eq(error.constraint, GANG_WHY_NUMA);
+    ck_assert_int_eq(error.constraint, GANG_CONSTRAINT_NUMA);
     MUST(gang_snapshot_release(snapshot, held[2]));
     MUST(gang_snapshot_test(s.w, snapshot, q, NULL));
     gang_snapshot_free(snapshot);
-    gang_request_put(q);
+    gang_request_free(q);
 }
 END_TEST
 
@@ -325,7 +325,7 @@ static gang_node_id add_sliced(void)
     struct gang_node_spec spec = four_domains();
     for (int i = 0; i < 8; i++) {
         room.gpu[i].parent = parent[i / 2];
-        room.gpu[i].slice = i % 2;
+        room.gpu[i].mig_index = i % 2;
     }
     spec.profiles = &profile;
     spec.profile_count = 1;
@@ -347,9 +347,9 @@ START_TEST(instances_of_profiles_lie_in_one_domain)
         ck_assert_uint_eq(list->task[i].cores[0] & ~(UINT64_C(15) << 4 * d), 0);
     }
     g.count = g.min = 1;
-    assert_refused(&g, GANG_ENOFIT, GANG_WHY_NUMA);
+    assert_refused(&g, GANG_ENOFIT, GANG_CONSTRAINT_NUMA);
     g.gpu_milli = 2000;
-    assert_refused(&g, GANG_ENEVER, GANG_WHY_NUMA);
+    assert_refused(&g, GANG_ENEVER, GANG_CONSTRAINT_NUMA);
 }
 END_TEST
 
@@ -596,7 +596,7 @@ START_TEST(machines_that_differ_in_links_are_told_apart)
         ck_assert_uint_eq(only_task(id).gpus, UINT64_C(1) << i | 1 << 7);
         MUST(gang_alloc_free(s.w, id));
         MUST(gang_node_remove(s.w, node));
-        MUST(gang_cluster_reclaim(s.c)); /* the next shape may lie where this one was */
+        MUST(gang_cluster_recycle(s.c)); /* the next shape may lie where this one was */
     }
 }
 END_TEST

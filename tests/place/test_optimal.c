@@ -202,7 +202,7 @@ static void build(struct stage *s, const struct world *w, gang_node_id *node)
             at.gpus = UINT64_C(1) << g;
             at.any_devices = 0;
             MUST(gang_alloc_adopt(s->w, q, &at, 1, &id, NULL));
-            gang_request_put(q);
+            gang_request_free(q);
         }
     }
 }
@@ -251,16 +251,16 @@ static void play(const struct world *w, struct tally *t)
         group[i].same = g->same ? "rack" : NULL;
     }
     struct gang_request_spec spec = request_of(group, (size_t)w->groups);
-    struct gang_set_spec set =
-        GANG_SET_SPEC_INIT; /* which demands nothing, but orders the groups */
+    struct gang_group_set_spec set =
+        GANG_GROUP_SET_SPEC_INIT; /* which demands nothing, but orders the groups */
     for (int i = 0; i < w->groups; i++)
-        group[i].set = w->set >> i & 1 ? 0 : -1;
-    spec.sets = w->set ? &set : NULL;
-    spec.set_count = w->set != 0;
+        group[i].group_set = w->set >> i & 1 ? 0 : -1;
+    spec.group_sets = w->set ? &set : NULL;
+    spec.group_set_count = w->set != 0;
     spec.same = w->same ? "rack" : NULL;
     spec.prefer = w->prefer ? "rack" : NULL;
     spec.policy = w->policy;
-    spec.scarce = GANG_SCARCE_OFF; /* the optimum does not mind nodes with GPUs */
+    spec.gpu_nodes = GANG_GPU_NODES_ALLOW; /* the optimum does not mind nodes with GPUs */
     struct outcome got = stage_try(&s, &spec);
     ck_assert_msg((got.result == GANG_OK) == o.found, "%s, but the oracle says %s: %s",
                   gang_result_name(got.result), o.found ? "it fits" : "it does not",

@@ -82,13 +82,13 @@ static gang_request *request_for(const struct sort *sort)
     struct gang_group_spec g = group_of(6, 1000, 0);
     struct gang_request_spec spec = request_of(&g, 1);
     const struct gang_label label = {"app", sort->app};
-    const struct gang_peer_rule rules[] = {
+    const struct gang_affinity_rule rules[] = {
         {"app", sort->far ? sort->far : sort->near, sort->level, sort->near != NULL, 0}};
     g.min = 2;
     spec.labels = &label;
     spec.label_count = sort->app != NULL;
-    spec.peers = rules;
-    spec.peer_count = sort->far || sort->near;
+    spec.affinity = rules;
+    spec.affinity_count = sort->far || sort->near;
     spec.exclusive = sort->alone;
     spec.policy = GANG_POLICY_SPREAD;
     return stage_request(&s, &spec);
@@ -237,7 +237,7 @@ START_TEST(no_two_that_exclude_each_other_are_placed)
         ck_assert_int_eq(info.cpu_free, 8000);
     }
     for (int i = 0; i < SORTS; i++)
-        gang_request_put(request[i]);
+        gang_request_free(request[i]);
     gang_cluster_free(s.c);
 }
 END_TEST
@@ -290,7 +290,7 @@ START_TEST(of_those_that_exclude_each_other_one_is_placed)
     rival = request_for(lone);
     run_threads(contend);
     stage_check(&s);
-    gang_request_put(rival);
+    gang_request_free(rival);
     gang_cluster_free(s.c);
 }
 END_TEST

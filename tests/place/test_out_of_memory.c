@@ -198,7 +198,7 @@ static gang_result make_large(void)
     static const struct gang_label_rule rule = {"zone", &zone, 1, GANG_LABEL_NOT_IN, 0};
     struct gang_group_spec g[] = {group_of(6, 2000, 2000), group_of(30, 1000, 0),
                                   group_of(3, 100, 300)};
-    struct gang_set_spec set = GANG_SET_SPEC_INIT;
+    struct gang_group_set_spec set = GANG_GROUP_SET_SPEC_INIT;
     struct gang_request_spec spec = request_of(g, 3);
     g[0].amounts = amounts;
     g[0].amount_count = 2;
@@ -207,12 +207,12 @@ static gang_result make_large(void)
     g[0].gpu_models = models;
     g[0].gpu_model_count = 2;
     g[0].min = 4;
-    g[0].set = g[2].set = 0;
+    g[0].group_set = g[2].group_set = 0;
     g[0].same = "rack";
     g[1].prefer = "rack";
     set.same = "block";
-    spec.sets = &set;
-    spec.set_count = 1;
+    spec.group_sets = &set;
+    spec.group_set_count = 1;
     spec.prefer = "block";
     return make_request(&large, &spec);
 }
@@ -232,7 +232,7 @@ static gang_result make_picky(void)
     g[0].partition = "q1";
     g[0].where = "not (os in (plan9, \"x y\") or age < 3)";
     g[1].partition = "q2";
-    spec.scarce = GANG_SCARCE_STRICT;
+    spec.gpu_nodes = GANG_GPU_NODES_EXCLUDE;
     return make_request(&picky, &spec);
 }
 
@@ -249,19 +249,19 @@ static gang_result make_placed(void)
     struct gang_group_spec g[] = {group_of(4, 1000, 0), group_of(4, 500, 0), group_of(3, 0, 300)};
     struct gang_request_spec spec = request_of(g, 3);
     const struct gang_label label = {"app", "placed"};
-    const struct gang_peer_rule peer = {"app", "other", "rack", 0, 0};
-    g[0].slice = 2;
-    g[0].slice_same = "node";
+    const struct gang_affinity_rule peer = {"app", "other", "rack", 0, 0};
+    g[0].subgroup_size = 2;
+    g[0].subgroup_same = "node";
     g[0].min = 2;
     g[1].spread = "node";
     g[1].max_skew = 3;
-    g[1].most_per_node = 3;
+    g[1].max_per_node = 3;
     g[2].prefer = "island";
     spec.labels = &label;
     spec.label_count = 1;
-    spec.peers = &peer;
-    spec.peer_size = sizeof(peer);
-    spec.peer_count = 1;
+    spec.affinity = &peer;
+    spec.affinity_size = sizeof(peer);
+    spec.affinity_count = 1;
     spec.policy = GANG_POLICY_TOPOLOGY;
     return make_request(&placed, &spec);
 }
@@ -476,7 +476,7 @@ static gang_result alloc_host(void)
 
 static gang_result reserve(void)
 {
-    return gang_worker_reserve(s.w, 3000);
+    return gang_worker_preallocate(s.w, 3000);
 }
 
 static gang_result check(void)
@@ -519,7 +519,7 @@ static gang_result add_again(void)
 
 static gang_result reclaim(void)
 {
-    return gang_cluster_reclaim(s.c);
+    return gang_cluster_recycle(s.c);
 }
 
 struct act {
@@ -572,14 +572,14 @@ static void begin(void)
 
 static void end(void)
 {
-    gang_request_put(small);
-    gang_request_put(large);
-    gang_request_put(never);
-    gang_request_put(blocked);
-    gang_request_put(picky);
-    gang_request_put(placed);
+    gang_request_free(small);
+    gang_request_free(large);
+    gang_request_free(never);
+    gang_request_free(blocked);
+    gang_request_free(picky);
+    gang_request_free(placed);
     for (int i = 0; i < 3; i++)
-        gang_request_put(scored[i]);
+        gang_request_free(scored[i]);
     stage_close(&s); /* nothing may be left allocated */
 }
 

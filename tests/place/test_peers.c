@@ -32,21 +32,21 @@ static void close_stage(void)
 /* A job of `count` tasks of a core each, with a label "app" (NULL: none) and rules. */
 static struct gang_request_spec job_of(struct gang_group_spec *g, struct gang_label *label,
                                        const char *app, int64_t count,
-                                       const struct gang_peer_rule *rules, size_t rule_count)
+                                       const struct gang_affinity_rule *rules, size_t rule_count)
 {
     *g = group_of(count, 1000, 0);
     struct gang_request_spec spec = request_of(g, 1);
     *label = (struct gang_label){"app", app};
     spec.labels = label;
     spec.label_count = app != NULL;
-    spec.peers = rules;
-    spec.peer_count = rule_count;
+    spec.affinity = rules;
+    spec.affinity_count = rule_count;
     spec.policy = GANG_POLICY_FIRST;
     return spec;
 }
 
-static struct outcome try_job(const char *app, int64_t count, const struct gang_peer_rule *rules,
-                              size_t rule_count)
+static struct outcome try_job(const char *app, int64_t count,
+                              const struct gang_affinity_rule *rules, size_t rule_count)
 {
     struct gang_group_spec g;
     struct gang_label label;
@@ -56,20 +56,20 @@ static struct outcome try_job(const char *app, int64_t count, const struct gang_
     return o;
 }
 
-static gang_alloc_id place_job(const char *app, int64_t count, const struct gang_peer_rule *rules,
-                               size_t rule_count)
+static gang_alloc_id place_job(const char *app, int64_t count,
+                               const struct gang_affinity_rule *rules, size_t rule_count)
 {
     struct outcome o = try_job(app, count, rules, rule_count);
     ck_assert_msg(o.result == GANG_OK, "%s: %s", gang_result_name(o.result), o.error.text);
     return o.id;
 }
 
-static void refuse_job(const char *app, int64_t count, const struct gang_peer_rule *rules,
+static void refuse_job(const char *app, int64_t count, const struct gang_affinity_rule *rules,
                        size_t rule_count)
 {
     struct outcome o = try_job(app, count, rules, rule_count);
     ck_assert_int_eq(o.result, GANG_ENOFIT);
-    ck_assert_int_eq(o.error.constraint, GANG_WHY_PEER);
+    ck_assert_int_eq(o.error.constraint, GANG_CONSTRAINT_AFFINITY);
     ck_assert_int_eq(o.error.kind, -1);
 }
 
@@ -93,7 +93,7 @@ static gang_alloc_id put_on(const char *app, int at)
     gang_alloc_id id;
     place.node = node[at];
     MUST(gang_alloc_adopt(s.w, q, &place, 1, &id, NULL));
-    gang_request_put(q);
+    gang_request_free(q);
     stage_check(&s);
     return id;
 }
@@ -111,7 +111,7 @@ static gang_alloc_id put_on(const char *app, int at)
 
 START_TEST(no_task_goes_beside_a_job_to_stay_away_from)
 {
-    const struct gang_peer_rule far = FAR("app", "db", NULL);
+    const struct gang_affinity_rule far = FAR("app", "db", NULL);
     put_on("db", 0);
     gang_alloc_id b = place_job("web", 4, &far, 1);
     ck_assert_uint_eq(nodes_of(b), 1u << 1);
@@ -120,7 +120,8 @@ END_TEST
 
 START_TEST(distance_counts_whole_domains)
 {
-    const struct gang_peer_rule rack = FAR("app", "db", "rack"), zone = FAR("app", "db", "zone");
+    const struct gang_affinity_rule rack = FAR("app", "db", "rack"),
+                                    zone = FAR("app", "db", "zone");
     put_on("db", 0);
     ck_assert_uint_eq(nodes_of(place_job("web", 1, &rack, 1)), 1u << 2);
     ck_assert_uint_eq(nodes_of(place_job("web", 1, &zone, 1)), 1u << 4);
@@ -129,8 +130,8 @@ END_TEST
 
 START_TEST(other_values_and_keys_do_not_matter)
 {
-    const struct gang_peer_rule value = FAR("app", "cache", "node"),
-                                key = FAR("tier", NULL, "zone");
+    const struct gang_affinity_rule value = FAR("app", "cache", "node"),
+                                    key = FAR("tier", NULL, "zone");
     put_on("db", 0);
     ck_assert_uint_eq(nodes_of(place_job("web", 1, &value, 1)), 1u);
     ck_assert_uint_eq(nodes_of(place_job("web", 1, &key, 1)), 1u);
@@ -139,7 +140,7 @@ END_TEST
 
 START_TEST(a_rule_without_a_value_means_any)
 {
-    const struct gang_peer_rule any = FAR("app", NULL, NULL);
+    const struct gang_affinity_rule any = FAR("app", NULL, NULL);
     put_on("db", 0);
     put_on("", 1);
     put_on("cache", 2);
@@ -149,7 +150,7 @@ END_TEST
 
 START_TEST(replicas_keep_apart_and_free_makes_room)
 {
-    const struct gang_peer_rule apart = FAR("app", "web", "rack");
+    const struct gang_affinity_rule apart = FAR("app", "web", "rack");
     gang_alloc_id id[3];
     unsigned all = 0;
     for (int i = 0; i < 3; i++) {
@@ -165,7 +166,7 @@ END_TEST
 
 START_TEST(its_own_tasks_do_not_count)
 {
-    const struct gang_peer_rule apart = FAR("app", "web", "zone");
+    const struct gang_affinity_rule apart = FAR("app", "web", "zone");
     gang_alloc_id id = place_job("web", 24, &apart, 1); /* everywhere */
     ck_assert_uint_eq(nodes_of(id), 63);
 }
@@ -173,7 +174,7 @@ END_TEST
 
 START_TEST(all_rules_must_hold)
 {
-    const struct gang_peer_rule both[] = {FAR("app", "db", "rack"), FAR("app", "web", NULL)};
+    const struct gang_affinity_rule both[] = {FAR("app", "db", "rack"), FAR("app", "web", NULL)};
     put_on("db", 0);
     put_on("web", 2);
     put_on("web", 3);
@@ -185,7 +186,8 @@ END_TEST
 
 START_TEST(a_node_in_no_domain_is_far_from_all_and_near_none)
 {
-    const struct gang_peer_rule far = FAR("app", "db", "zone"), near = NEAR("app", "db", "zone");
+    const struct gang_affinity_rule far = FAR("app", "db", "zone"),
+                                    near = NEAR("app", "db", "zone");
     struct box box = {.name = "alone", .cpu = 64000, .memory = GIB};
     gang_node_id alone = stage_add(&s, &box);
     put_on("db", 0);
@@ -202,7 +204,7 @@ END_TEST
 
 START_TEST(a_running_job_keeps_out_those_it_stays_away_from)
 {
-    const struct gang_peer_rule far = FAR("app", "web", "rack"), alone = FAR("app", NULL, NULL);
+    const struct gang_affinity_rule far = FAR("app", "web", "rack"), alone = FAR("app", NULL, NULL);
     gang_alloc_id a = place_job("db", 1, &far, 1);
     ck_assert_uint_eq(nodes_of(a), 1u);
     ck_assert_uint_eq(nodes_of(place_job("web", 1, NULL, 0)), 1u << 2);
@@ -217,7 +219,7 @@ END_TEST
 
 START_TEST(wishes_keep_nobody_out)
 {
-    const struct gang_peer_rule wish = {"app", "web", "zone", 0, 1};
+    const struct gang_affinity_rule wish = {"app", "web", "zone", 0, 1};
     ck_assert_uint_eq(nodes_of(place_job("db", 1, &wish, 1)), 1u);
     ck_assert_uint_eq(nodes_of(place_job("web", 1, NULL, 0)), 1u);
 }
@@ -225,7 +227,7 @@ END_TEST
 
 START_TEST(a_job_that_only_has_labels_is_refused_for_others_rules)
 {
-    const struct gang_peer_rule far = FAR("app", "web", "zone");
+    const struct gang_affinity_rule far = FAR("app", "web", "zone");
     place_job("db", 5, &far, 1);
     place_job("web", 8, NULL, 0);
     refuse_job("web", 1, NULL, 0);
@@ -237,7 +239,8 @@ END_TEST
 
 START_TEST(tasks_go_only_where_a_peer_is)
 {
-    const struct gang_peer_rule near = NEAR("app", "db", NULL), rack = NEAR("app", "db", "rack");
+    const struct gang_affinity_rule near = NEAR("app", "db", NULL),
+                                    rack = NEAR("app", "db", "rack");
     refuse_job(NULL, 1, &near, 1);
     put_on("db", 3);
     ck_assert_uint_eq(nodes_of(place_job(NULL, 3, &near, 1)), 1u << 3);
@@ -248,7 +251,7 @@ END_TEST
 
 START_TEST(a_request_that_waits_sees_who_comes_and_goes)
 {
-    const struct gang_peer_rule rules[] = {NEAR("app", "db", NULL), FAR("app", "x", "rack")};
+    const struct gang_affinity_rule rules[] = {NEAR("app", "db", NULL), FAR("app", "x", "rack")};
     struct gang_group_spec g;
     struct gang_label label;
     struct gang_request_spec spec = job_of(&g, &label, NULL, 1, rules, 2);
@@ -263,14 +266,14 @@ START_TEST(a_request_that_waits_sees_who_comes_and_goes)
     MUST(gang_alloc_free(s.w, x));
     MUST(gang_alloc(s.w, q, &id, NULL));
     MUST(gang_alloc_free(s.w, id));
-    gang_request_put(q);
+    gang_request_free(q);
 }
 END_TEST
 
 START_TEST(the_first_of_its_kind_wishes)
 {
-    const struct gang_peer_rule near = NEAR("app", "web", "rack");
-    const struct gang_peer_rule wish = {"app", "web", "rack", 1, 1};
+    const struct gang_affinity_rule near = NEAR("app", "web", "rack");
+    const struct gang_affinity_rule wish = {"app", "web", "rack", 1, 1};
     refuse_job("web", 1, &near, 1); /* it is not its own peer */
     ck_assert_uint_eq(nodes_of(place_job("web", 8, &wish, 1)), 3u);
     refuse_job("web", 1, &near, 1);
@@ -281,8 +284,9 @@ END_TEST
 
 START_TEST(near_one_and_far_from_another)
 {
-    const struct gang_peer_rule rules[] = {NEAR("app", "data", "rack"), FAR("app", "db", NULL),
-                                           NEAR("app", "data", "zone"), FAR("app", "x", "zone")};
+    const struct gang_affinity_rule rules[] = {NEAR("app", "data", "rack"), FAR("app", "db", NULL),
+                                               NEAR("app", "data", "zone"),
+                                               FAR("app", "x", "zone")};
     put_on("data", 2);
     put_on("db", 2);
     put_on("x", 4);
@@ -292,13 +296,13 @@ END_TEST
 
 START_TEST(no_peer_is_no_reason_for_never)
 {
-    const struct gang_peer_rule near = NEAR("app", "db", NULL), far = FAR("app", NULL, "zone");
+    const struct gang_affinity_rule near = NEAR("app", "db", NULL), far = FAR("app", NULL, "zone");
     struct gang_group_spec g;
     struct gang_label label;
     struct gang_request_spec spec = job_of(&g, &label, "web", 1, &near, 1);
     gang_request *q = stage_request(&s, &spec);
     MUST(gang_request_fits_ever(s.w, q, NULL));
-    gang_request_put(q);
+    gang_request_free(q);
     put_on("db", 0);
     put_on("db", 4);
     refuse_job("web", 1, &far, 1);
@@ -310,7 +314,7 @@ END_TEST
 
 START_TEST(wishes_give_way_the_last_one_first)
 {
-    const struct gang_peer_rule rules[] = {
+    const struct gang_affinity_rule rules[] = {
         {"app", "a", "zone", 0, 1}, {"app", "b", "rack", 1, 1}, {"app", "c", NULL, 0, 1}};
     put_on("a", 0); /* away from z0, and */
     put_on("b", 4); /* in r2, and */
@@ -327,7 +331,7 @@ END_TEST
 
 START_TEST(what_must_hold_does_not_give_way)
 {
-    const struct gang_peer_rule rules[] = {{"app", "a", NULL, 1, 1}, FAR("app", "b", "zone")};
+    const struct gang_affinity_rule rules[] = {{"app", "a", NULL, 1, 1}, FAR("app", "b", "zone")};
     put_on("a", 0);
     put_on("b", 1);
     ck_assert_uint_eq(nodes_of(place_job(NULL, 1, rules, 2)), 1u << 4);
@@ -339,7 +343,7 @@ END_TEST
 
 START_TEST(growth_keeps_the_rules)
 {
-    const struct gang_peer_rule far = FAR("app", "web", "rack");
+    const struct gang_affinity_rule far = FAR("app", "web", "rack");
     struct gang_group_spec g;
     struct gang_label label;
     struct gang_request_spec spec = job_of(&g, &label, "web", 24, &far, 1);
@@ -353,7 +357,7 @@ START_TEST(growth_keeps_the_rules)
     ck_assert_uint_eq(nodes_of(a), 3u | 1u << 4 | 1u << 5);
     stage_check(&s);
     ck_assert_int_eq(gang_alloc_grow(s.w, a, 0, 1, &granted, &error), GANG_ENOFIT);
-    ck_assert_int_eq(error.constraint, GANG_WHY_PEER);
+    ck_assert_int_eq(error.constraint, GANG_CONSTRAINT_AFFINITY);
     MUST(gang_alloc_free(s.w, b));
     MUST(gang_alloc_grow(s.w, a, 0, 30, &granted, NULL));
     ck_assert_int_eq(granted, 8);
@@ -363,7 +367,7 @@ END_TEST
 
 START_TEST(what_is_given_back_keeps_nobody_away)
 {
-    const struct gang_peer_rule far = FAR("app", "web", NULL);
+    const struct gang_affinity_rule far = FAR("app", "web", NULL);
     struct gang_group_spec g;
     struct gang_label label;
     struct gang_request_spec spec = job_of(&g, &label, "web", 6, NULL, 0);
@@ -385,7 +389,7 @@ END_TEST
 
 START_TEST(adopting_ignores_rules_but_counts)
 {
-    const struct gang_peer_rule far = FAR("app", NULL, "zone");
+    const struct gang_affinity_rule far = FAR("app", NULL, "zone");
     struct gang_group_spec g;
     struct gang_label label;
     struct gang_request_spec spec = job_of(&g, &label, "web", 2, &far, 1);
@@ -399,7 +403,7 @@ START_TEST(adopting_ignores_rules_but_counts)
     stage_check(&s);
     refuse_job("x", 1, NULL, 0); /* its rule keeps others out */
     MUST(gang_alloc_free(s.w, id));
-    gang_request_put(q);
+    gang_request_free(q);
     ck_assert_uint_eq(nodes_of(place_job("x", 1, NULL, 0)), 1u);
 }
 END_TEST
@@ -409,7 +413,7 @@ END_TEST
 START_TEST(a_node_that_moves_takes_its_jobs_along)
 {
     static struct box_room room;
-    const struct gang_peer_rule far = FAR("app", "db", "rack");
+    const struct gang_affinity_rule far = FAR("app", "db", "rack");
     struct gang_label place[] = {{"zone", "z1"}, {"rack", "r2"}};
     struct box box = {.name = "n0", .cpu = 4000, .memory = GIB, .place = place, .place_count = 2};
     struct gang_node_spec spec = box_spec(&box, &room);
@@ -422,7 +426,7 @@ END_TEST
 
 START_TEST(tasks_that_take_nothing_count_while_their_node_is_there)
 {
-    const struct gang_peer_rule far = FAR("app", "ghost", NULL);
+    const struct gang_affinity_rule far = FAR("app", "ghost", NULL);
     struct gang_group_spec g;
     struct gang_label label;
     struct gang_request_spec spec = job_of(&g, &label, "ghost", 1, NULL, 0);
@@ -431,7 +435,7 @@ START_TEST(tasks_that_take_nothing_count_while_their_node_is_there)
     ck_assert_uint_eq(nodes_of(ghost), 1u);
     ck_assert_uint_eq(nodes_of(place_job(NULL, 1, &far, 1)), 1u << 1);
     MUST(gang_node_remove(s.w, node[0]));
-    MUST(gang_cluster_reclaim(s.c));
+    MUST(gang_cluster_recycle(s.c));
     struct box box = {.name = "new", .cpu = 4000, .memory = GIB};
     gang_node_id id = stage_add(&s, &box);
     ck_assert_uint_eq((uint32_t)id, (uint32_t)node[0]); /* the same slot */
@@ -452,12 +456,12 @@ END_TEST
 
 START_TEST(all_groups_keep_the_rules_inside_their_domain)
 {
-    const struct gang_peer_rule far = FAR("app", "db", NULL);
+    const struct gang_affinity_rule far = FAR("app", "db", NULL);
     struct gang_group_spec g[] = {group_of(1, 1000, 0), group_of(3, 1000, 0)};
     struct gang_request_spec spec = request_of(g, 2);
     spec.same = "rack";
-    spec.peers = &far;
-    spec.peer_count = 1;
+    spec.affinity = &far;
+    spec.affinity_count = 1;
     for (int i = 0; i < 5; i++)
         put_on("db", i);
     ck_assert_uint_eq(nodes_of(stage_alloc(&s, &spec)), 1u << 5);
@@ -468,7 +472,7 @@ END_TEST
 
 START_TEST(a_snapshot_is_judged_by_what_runs_now)
 {
-    const struct gang_peer_rule far = FAR("app", "db", "zone");
+    const struct gang_affinity_rule far = FAR("app", "db", "zone");
     struct gang_group_spec g;
     struct gang_label label;
     struct gang_request_spec spec = job_of(&g, &label, NULL, 9, &far, 1);
@@ -481,7 +485,7 @@ START_TEST(a_snapshot_is_judged_by_what_runs_now)
     MUST(gang_alloc_free(s.w, db));
     MUST(gang_snapshot_place(s.w, snap, q, NULL));
     gang_snapshot_free(snap);
-    gang_request_put(q);
+    gang_request_free(q);
 }
 END_TEST
 
@@ -495,47 +499,48 @@ static gang_result compile(struct gang_request_spec *spec, const char *path)
     ck_assert((r == GANG_OK) == (q != NULL));
     if (r != GANG_OK)
         ck_assert_str_eq(error.path, path);
-    gang_request_put(q);
+    gang_request_free(q);
     return r;
 }
 
 START_TEST(a_rule_is_checked)
 {
     static char longer[GANG_MAX_NAME + 2];
-    struct gang_peer_rule rules[2] = {FAR("a", NULL, NULL), FAR("a", NULL, NULL)}, *bad = &rules[1];
+    struct gang_affinity_rule rules[2] = {FAR("a", NULL, NULL), FAR("a", NULL, NULL)},
+                              *bad = &rules[1];
     struct gang_group_spec g;
     struct gang_label label;
     struct gang_request_spec spec = job_of(&g, &label, "web", 1, rules, 2);
     memset(longer, 'x', sizeof(longer) - 1);
     ck_assert_int_eq(compile(&spec, ""), GANG_OK);
     const struct {
-        struct gang_peer_rule rule;
+        struct gang_affinity_rule rule;
         gang_result result;
         const char *path;
     } cases[] = {
-        {{NULL, NULL, NULL, 0, 0}, GANG_EINVAL, "peers[1].key"},
-        {{"", NULL, NULL, 0, 0}, GANG_EINVAL, "peers[1].key"},
-        {{longer, NULL, NULL, 0, 0}, GANG_ELIMIT, "peers[1].key"},
-        {{"a", "\n", NULL, 0, 0}, GANG_EINVAL, "peers[1].value"},
-        {{"a", NULL, "row", 0, 0}, GANG_ENOENT, "peers[1].level"},
-        {{"a", NULL, "numa", 0, 0}, GANG_EINVAL, "peers[1].level"},
-        {{"a", NULL, NULL, 2, 0}, GANG_EINVAL, "peers[1].near"},
-        {{"a", NULL, NULL, 0, -1}, GANG_EINVAL, "peers[1].wish"},
+        {{NULL, NULL, NULL, 0, 0}, GANG_EINVAL, "affinity[1].key"},
+        {{"", NULL, NULL, 0, 0}, GANG_EINVAL, "affinity[1].key"},
+        {{longer, NULL, NULL, 0, 0}, GANG_ELIMIT, "affinity[1].key"},
+        {{"a", "\n", NULL, 0, 0}, GANG_EINVAL, "affinity[1].value"},
+        {{"a", NULL, "row", 0, 0}, GANG_ENOENT, "affinity[1].level"},
+        {{"a", NULL, "numa", 0, 0}, GANG_EINVAL, "affinity[1].level"},
+        {{"a", NULL, NULL, 2, 0}, GANG_EINVAL, "affinity[1].colocate"},
+        {{"a", NULL, NULL, 0, -1}, GANG_EINVAL, "affinity[1].soft"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         *bad = cases[i].rule;
         ck_assert_int_eq(compile(&spec, cases[i].path), cases[i].result);
     }
-    *bad = (struct gang_peer_rule)FAR("a", "", "node");
+    *bad = (struct gang_affinity_rule)FAR("a", "", "node");
     ck_assert_int_eq(compile(&spec, ""), GANG_OK);
-    spec.peer_size = 8;
-    ck_assert_int_eq(compile(&spec, "peers[0]"), GANG_EINVAL);
-    spec.peer_size = sizeof(rules[0]);
-    spec.peer_count = 65;
-    ck_assert_int_eq(compile(&spec, "peers"), GANG_ELIMIT);
-    spec.peer_count = 1;
-    spec.peers = NULL;
-    ck_assert_int_eq(compile(&spec, "peers"), GANG_EINVAL);
+    spec.affinity_size = 8;
+    ck_assert_int_eq(compile(&spec, "affinity[0]"), GANG_EINVAL);
+    spec.affinity_size = sizeof(rules[0]);
+    spec.affinity_count = 65;
+    ck_assert_int_eq(compile(&spec, "affinity"), GANG_ELIMIT);
+    spec.affinity_count = 1;
+    spec.affinity = NULL;
+    ck_assert_int_eq(compile(&spec, "affinity"), GANG_EINVAL);
 }
 END_TEST
 
@@ -602,16 +607,16 @@ static gang_result live(const struct gang_request_spec *spec, int from)
             MUST(gang_alloc_free(s.w, calls[from].id));
         }
     }
-    gang_request_put(q);
+    gang_request_free(q);
     return r;
 }
 
 START_TEST(each_allocation_may_fail)
 {
-    const struct gang_peer_rule rules[] = {FAR("app", "x", "rack"),
-                                           NEAR("app", "db", "zone"),
-                                           FAR("app", "y", NULL),
-                                           {"app", NULL, "rack", 0, 1}};
+    const struct gang_affinity_rule rules[] = {FAR("app", "x", "rack"),
+                                               NEAR("app", "db", "zone"),
+                                               FAR("app", "y", NULL),
+                                               {"app", NULL, "rack", 0, 1}};
     struct gang_group_spec g;
     struct gang_label label;
     struct gang_request_spec spec = job_of(&g, &label, "web", 8, rules, 4);
@@ -657,7 +662,7 @@ static void come_between(enum gang__step step)
     in_rival = true;
     MUST(gang_request_new(s.c, rival, &q, NULL));
     rival_result = gang_alloc(other, q, &rivals, NULL);
-    gang_request_put(q);
+    gang_request_free(q);
     in_rival = false;
 }
 
@@ -675,7 +680,7 @@ static struct outcome place_beside(const struct gang_request_spec *spec,
     atomic_store(&gang__hook_now, (gang__hook_fn)NULL);
     ck_assert_int_le(rival_result, 0);
     gang_worker_free(other);
-    gang_request_put(q);
+    gang_request_free(q);
     stage_check(&s);
     return o;
 }
@@ -684,7 +689,7 @@ START_TEST(of_two_that_exclude_each_other_one_gives_way)
 {
     static const enum gang__step steps[] = {GANG__STEP_HOLD, GANG__STEP_ENTER, GANG__STEP_CLAIM,
                                             GANG__STEP_SETTLE};
-    const struct gang_peer_rule far = FAR("app", "web", "zone");
+    const struct gang_affinity_rule far = FAR("app", "web", "zone");
     struct gang_group_spec g[2];
     struct gang_label label[2];
     struct gang_request_spec a = job_of(&g[0], &label[0], "web", 1, &far, 1);
@@ -697,13 +702,13 @@ START_TEST(of_two_that_exclude_each_other_one_gives_way)
     o = place_beside(&a, &b, GANG__STEP_FIND);
     ck_assert_int_eq(o.result, GANG_ENOFIT);
     ck_assert_int_eq(rival_result, GANG_ENOFIT);
-    ck_assert_int_eq(o.error.constraint, GANG_WHY_PEER);
+    ck_assert_int_eq(o.error.constraint, GANG_CONSTRAINT_AFFINITY);
 }
 END_TEST
 
 START_TEST(who_was_seen_and_withdrew_keeps_nobody_out)
 {
-    const struct gang_peer_rule far = FAR("app", "web", "zone");
+    const struct gang_affinity_rule far = FAR("app", "web", "zone");
     struct gang_group_spec g[2];
     struct gang_label label[2];
     struct gang_request_spec a = job_of(&g[0], &label[0], "web", 1, &far, 1);
@@ -719,7 +724,7 @@ END_TEST
 
 START_TEST(nearness_does_not_count_who_is_not_there_yet)
 {
-    const struct gang_peer_rule near = NEAR("app", "db", NULL);
+    const struct gang_affinity_rule near = NEAR("app", "db", NULL);
     struct gang_group_spec g[2];
     struct gang_label label[2];
     struct gang_request_spec a = job_of(&g[0], &label[0], "db", 1, NULL, 0);

@@ -369,7 +369,7 @@ static void check_node(const struct machine *m)
     if (m->removed && result == GANG_ESTALE)
         return;
     CHECK(result == GANG_OK, "%s: %s", m->name, gang_result_name(result));
-    CHECK(info.state == (m->removed ? GANG_NODE_GONE : m->state), "state of %s", m->name);
+    CHECK(info.state == (m->removed ? GANG_NODE_REMOVED : m->state), "state of %s", m->name);
     CHECK(strcmp(info.name, m->name) == 0, "name of %s", m->name);
     CHECK(info.cpu_milli == m->cpu && info.cpu_free == r.cpu, "cpu of %s", m->name);
     CHECK(info.memory_bytes == m->pages * GANG_PAGE_BYTES, "memory of %s", m->name);
@@ -695,21 +695,21 @@ static gang_request *request_new(const struct order *o, int32_t policy)
     struct gang_group_spec g[2];
     struct gang_amount amounts[2][2];
     struct gang_label_rule rule[2];
-    struct gang_set_spec set = GANG_SET_SPEC_INIT;
+    struct gang_group_set_spec set = GANG_GROUP_SET_SPEC_INIT;
     struct gang_request_spec spec = request_of(g, (size_t)o->groups);
-    struct gang_peer_rule peer[2];
+    struct gang_affinity_rule peer[2];
     const struct gang_label app = {"app", app_name[o->app]};
     const char *zone[2];
     for (int i = 0; i < o->peers; i++) {
         const struct peer *from = &o->peer[i];
-        peer[i] = (struct gang_peer_rule){"app", from->app < 0 ? NULL : app_name[from->app],
-                                          from->level < 0 ? NULL : level_name[from->level],
-                                          from->near, from->wish};
+        peer[i] = (struct gang_affinity_rule){"app", from->app < 0 ? NULL : app_name[from->app],
+                                              from->level < 0 ? NULL : level_name[from->level],
+                                              from->near, from->wish};
     }
     spec.labels = &app;
     spec.label_count = o->app ? 1 : 0;
-    spec.peers = peer;
-    spec.peer_count = (size_t)o->peers;
+    spec.affinity = peer;
+    spec.affinity_count = (size_t)o->peers;
     spec.exclusive = o->alone;
     for (int i = 0; i < o->groups; i++) {
         const struct wish *w = &o->wish[i];
@@ -737,10 +737,10 @@ static gang_request *request_new(const struct order *o, int32_t policy)
     spec.policy = policy;
     if (o->same >= 0 && one_in(2)) { /* by a set around all groups, or by the request */
         set.same = level_name[o->same];
-        spec.sets = &set;
-        spec.set_count = 1;
+        spec.group_sets = &set;
+        spec.group_set_count = 1;
         for (int i = 0; i < o->groups; i++)
-            g[i].set = 0;
+            g[i].group_set = 0;
     } else if (o->same >= 0) {
         spec.same = level_name[o->same];
     }
@@ -868,7 +868,7 @@ static void allocate(void)
         CHECK((fits == GANG_OK) == (ever >= g->order.min), "%s ever", gang_result_name(fits));
     else
         CHECK((fits == GANG_ENEVER) == (r == GANG_ENEVER), "two answers");
-    gang_request_put(q);
+    gang_request_free(q);
     if (r != GANG_OK)
         return;
     take_over(g, 0);
@@ -983,7 +983,7 @@ static void shrink(void)
     gang_result r = gang_alloc_shrink(s.w, g->id, tasks, count, &error);
     CHECK(r == (too_many ? GANG_ENOFIT : GANG_OK), "%s", gang_result_name(r));
     if (r == GANG_ENOFIT)
-        CHECK(error.constraint == GANG_WHY_MIN, "constraint %d", (int)error.constraint);
+        CHECK(error.constraint == GANG_CONSTRAINT_MIN, "constraint %d", (int)error.constraint);
     size_t to = 0;
     for (size_t i = 0; i < g->tasks && r == GANG_OK; i++)
         if (!gone[i])
@@ -1059,7 +1059,7 @@ static void adopt(void)
     bool fit = places_fit(w, places, count, any);
     gang_request *q = request_new(&g->order, GANG_POLICY_PACK);
     gang_result r = gang_alloc_adopt(s.w, q, places, count, &g->id, &error);
-    gang_request_put(q);
+    gang_request_free(q);
     if (stale)
         CHECK(r == GANG_ESTALE || r == GANG_ENOFIT, "%s", gang_result_name(r));
     else

@@ -90,7 +90,7 @@ START_TEST(never_says_which_kind_a_node_has_too_little_of)
     struct gang_group_spec g = short_group(t, &nics);
     add("n1");
     add("n2");
-    struct gang_error error = group_refused(&g, GANG_ENEVER, GANG_WHY_KIND, t->kind);
+    struct gang_error error = group_refused(&g, GANG_ENEVER, GANG_CONSTRAINT_KIND, t->kind);
     ck_assert_int_eq(error.requested, t->requested);
     ck_assert_int_eq(error.available, t->available);
     ck_assert_int_eq(error.nodes, 2);
@@ -117,7 +117,7 @@ START_TEST(not_now_says_which_kind_is_taken)
     struct gang_group_spec g = short_group(&wanted[_i], &nics[1]);
     add("n1");
     gang_alloc_id id = stage_alloc_group(&s, &first);
-    struct gang_error error = group_refused(&g, GANG_ENOFIT, GANG_WHY_KIND, wanted[_i].kind);
+    struct gang_error error = group_refused(&g, GANG_ENOFIT, GANG_CONSTRAINT_KIND, wanted[_i].kind);
     ck_assert_int_eq(error.requested, wanted[_i].requested);
     ck_assert_int_eq(error.available, wanted[_i].available);
     MUST(gang_alloc_free(s.w, id));
@@ -130,7 +130,7 @@ START_TEST(a_whole_device_counts_only_wholly_free_ones)
     struct gang_group_spec part = group_of(1, 0, 100), g = group_of(1, 0, 2000);
     add("n1");
     stage_alloc_group(&s, &part);
-    struct gang_error error = group_refused(&g, GANG_ENOFIT, GANG_WHY_KIND, GANG_KIND_GPU);
+    struct gang_error error = group_refused(&g, GANG_ENOFIT, GANG_CONSTRAINT_KIND, GANG_KIND_GPU);
     ck_assert_int_eq(error.requested, 2000);
     ck_assert_int_eq(error.available, 1000);
 }
@@ -142,12 +142,12 @@ START_TEST(a_part_of_the_gang_has_room)
     struct gang_group_spec g = group_of(3, 3000, 0);
     add("n1");
     add("n2");
-    struct gang_error error = group_refused(&g, GANG_ENEVER, GANG_WHY_KIND, GANG_KIND_CPU);
+    struct gang_error error = group_refused(&g, GANG_ENEVER, GANG_CONSTRAINT_KIND, GANG_KIND_CPU);
     ck_assert_int_eq(error.requested, 9000);
     ck_assert_int_eq(error.available, 6000);
     ck_assert_int_eq(error.nodes, 2);
     g = group_of(5, 0, 1000);
-    error = group_refused(&g, GANG_ENEVER, GANG_WHY_KIND, GANG_KIND_GPU);
+    error = group_refused(&g, GANG_ENEVER, GANG_CONSTRAINT_KIND, GANG_KIND_GPU);
     ck_assert_int_eq(error.requested, 5000);
     ck_assert_int_eq(error.available, 4000);
 }
@@ -161,11 +161,12 @@ START_TEST(a_pool_is_named_with_what_is_free_of_it)
     g.amount_count = 1;
     add("n1");
     stage_alloc_group(&s, &g);
-    struct gang_error error = group_refused(&g, GANG_ENOFIT, GANG_WHY_POOL, GANG_KIND_SITE + 1);
+    struct gang_error error =
+        group_refused(&g, GANG_ENOFIT, GANG_CONSTRAINT_POOL, GANG_KIND_SITE + 1);
     ck_assert_int_eq(error.requested, 2);
     ck_assert_int_eq(error.available, 1);
     a.amount = 4;
-    error = group_refused(&g, GANG_ENEVER, GANG_WHY_POOL, GANG_KIND_SITE + 1);
+    error = group_refused(&g, GANG_ENEVER, GANG_CONSTRAINT_POOL, GANG_KIND_SITE + 1);
     ck_assert_int_eq(error.requested, 4);
     ck_assert_int_eq(error.available, 3);
     ck_assert_ptr_nonnull(strstr(error.text, "lic"));
@@ -182,7 +183,7 @@ START_TEST(a_pool_is_named_beside_other_shortages)
     add("n1");
     struct box box = {.name = "n2", .cpu = 64000};
     stage_add(&s, &box);
-    group_refused(&g, GANG_ENEVER, GANG_WHY_POOL, GANG_KIND_SITE + 1);
+    group_refused(&g, GANG_ENEVER, GANG_CONSTRAINT_POOL, GANG_KIND_SITE + 1);
 }
 END_TEST
 
@@ -194,7 +195,7 @@ START_TEST(nodes_that_are_not_up_are_the_reason)
     gang_node_id a = add("n1"), b = add("n2");
     MUST(gang_node_set_state(s.w, a, GANG_NODE_DOWN));
     MUST(gang_node_set_state(s.w, b, GANG_NODE_DRAINING));
-    struct gang_error error = group_refused(&g, GANG_ENOFIT, GANG_WHY_STATE, -1);
+    struct gang_error error = group_refused(&g, GANG_ENOFIT, GANG_CONSTRAINT_STATE, -1);
     ck_assert_int_eq(error.nodes, 2);
     ck_assert_int_eq(error.requested, 0);
     ck_assert_int_eq(error.available, 0);
@@ -209,7 +210,7 @@ START_TEST(a_removed_node_is_not_looked_at)
     MUST(gang_node_remove(s.w, a));
     add("n2");
     g.cpu_milli = 5000;
-    struct gang_error error = group_refused(&g, GANG_ENEVER, GANG_WHY_KIND, GANG_KIND_CPU);
+    struct gang_error error = group_refused(&g, GANG_ENEVER, GANG_CONSTRAINT_KIND, GANG_KIND_CPU);
     ck_assert_int_eq(error.nodes, 1);
     ck_assert_int_eq(error.available, 4000);
 }
@@ -222,7 +223,7 @@ START_TEST(label_rules_are_the_reason)
     g.labels = &rule;
     g.label_count = 1;
     add("n1");
-    ck_assert_int_eq(group_refused(&g, GANG_ENEVER, GANG_WHY_LABEL, -1).nodes, 1);
+    ck_assert_int_eq(group_refused(&g, GANG_ENEVER, GANG_CONSTRAINT_LABEL, -1).nodes, 1);
 }
 END_TEST
 
@@ -231,7 +232,7 @@ START_TEST(the_partition_is_the_reason)
     struct gang_group_spec g = group_of(1, 1000, 0);
     g.partition = "debug";
     add("n1");
-    group_refused(&g, GANG_ENEVER, GANG_WHY_PARTITION, -1);
+    group_refused(&g, GANG_ENEVER, GANG_CONSTRAINT_PARTITION, -1);
 }
 END_TEST
 
@@ -242,7 +243,7 @@ START_TEST(the_gpu_model_is_the_reason)
     g.gpu_models = &model;
     g.gpu_model_count = 1;
     add("n1");
-    group_refused(&g, GANG_ENEVER, GANG_WHY_GPU_MODEL, -1);
+    group_refused(&g, GANG_ENEVER, GANG_CONSTRAINT_GPU_MODEL, -1);
 }
 END_TEST
 
@@ -255,17 +256,17 @@ START_TEST(the_domain_is_the_reason)
     g.same = "rack";
     struct outcome o = stage_try_group(&s, &g);
     ck_assert_int_eq(o.result, GANG_ENEVER);
-    ck_assert_int_eq(o.error.constraint, GANG_WHY_SAME);
+    ck_assert_int_eq(o.error.constraint, GANG_CONSTRAINT_SAME);
     g.count = g.min = 3;
     stage_alloc_group(&s, &g);
     stage_alloc_group(&s, &g);
     g.count = g.min = 2; /* one core is free in each rack */
     o = stage_try_group(&s, &g);
     ck_assert_int_eq(o.result, GANG_ENOFIT);
-    ck_assert_int_eq(o.error.constraint, GANG_WHY_SAME);
+    ck_assert_int_eq(o.error.constraint, GANG_CONSTRAINT_SAME);
     g.count = g.min = 9; /* not even without the demand */
     o = stage_try_group(&s, &g);
-    ck_assert_int_eq(o.error.constraint, GANG_WHY_KIND);
+    ck_assert_int_eq(o.error.constraint, GANG_CONSTRAINT_KIND);
     ck_assert_int_eq(o.error.kind, GANG_KIND_CPU);
 }
 END_TEST
@@ -279,7 +280,7 @@ START_TEST(the_group_that_does_not_fit_is_named)
     add("n1");
     g[_i].name = "odd";
     g[_i].cpu_milli = 5000;
-    struct gang_error error = refused(&spec, GANG_ENEVER, GANG_WHY_KIND, _i, GANG_KIND_CPU);
+    struct gang_error error = refused(&spec, GANG_ENEVER, GANG_CONSTRAINT_KIND, _i, GANG_KIND_CPU);
     ck_assert_int_eq(error.requested, 5000);
     ck_assert_int_eq(error.available, 4000);
     ck_assert_ptr_nonnull(strstr(error.text, "odd"));
@@ -353,7 +354,7 @@ START_TEST(the_last_task_of_a_large_gang_decides)
         }
         if (held)
             MUST(gang_alloc_free(s.w, held));
-        gang_request_put(taken);
+        gang_request_free(taken);
     }
 }
 END_TEST
@@ -377,7 +378,7 @@ START_TEST(all_questions_have_the_same_answer)
     ck_assert_int_eq(gang_alloc(s.w, q, &id, NULL), GANG_ENEVER);
     ck_assert_int_eq(gang_alloc_test(s.w, q, NULL), GANG_ENEVER);
     ck_assert_int_eq(gang_request_fits_ever(s.w, q, NULL), GANG_ENEVER);
-    gang_request_put(q);
+    gang_request_free(q);
 }
 END_TEST
 
@@ -408,7 +409,7 @@ START_TEST(an_error_of_another_size_is_filled_as_far_as_it_goes)
     ck_assert_int_eq(gang_alloc(s.w, q, &id, &longer.known), GANG_ENEVER);
     ck_assert_int_eq(longer.known.text[0], 0x5a);
     ck_assert_int_eq(longer.known.code, 0x5a5a5a5a);
-    gang_request_put(q);
+    gang_request_free(q);
 }
 END_TEST
 

@@ -270,8 +270,8 @@ START_TEST(what_always_has_room_is_never_refused)
     atomic_store(&gang__hook_now, (gang__hook_fn)NULL);
     ck_assert_uint_gt(st.hops, (uint64_t)searches);
     ck_assert_msg(gang_cluster_check(st.c, &error) == GANG_OK, "%s", error.text);
-    gang_request_put(st.one);
-    gang_request_put(st.gang);
+    gang_request_free(st.one);
+    gang_request_free(st.gang);
     gang_cluster_free(st.c);
 }
 END_TEST

@@ -9,7 +9,7 @@ static const char *const levels[] = {"zone", "rack"};
 
 /* A request that uses every member, to be broken in one place. */
 static struct gang_group_spec group[2];
-static struct gang_set_spec set[2];
+static struct gang_group_set_spec set[2];
 static struct gang_amount amount[2];
 static struct gang_label_rule rule[3];
 static const char *value[3], *model[2];
@@ -42,8 +42,8 @@ static void open_stage(void)
         group[i].partition = "batch";
         group[i].same = "zone";
         group[i].prefer = "rack";
-        group[i].set = 1;
-        set[i] = (struct gang_set_spec)GANG_SET_SPEC_INIT;
+        group[i].group_set = 1;
+        set[i] = (struct gang_group_set_spec)GANG_GROUP_SET_SPEC_INIT;
         set[i].name = "s";
         set[i].parent = i - 1;
         set[i].same = "zone";
@@ -57,8 +57,8 @@ static void open_stage(void)
     group[1].gpu_models = model;
     group[1].gpu_model_count = 2;
     spec = request_of(group, 2);
-    spec.sets = set;
-    spec.set_count = 2;
+    spec.group_sets = set;
+    spec.group_set_count = 2;
     spec.same = "zone";
     spec.prefer = "rack";
 }
@@ -75,8 +75,8 @@ START_TEST(a_request_that_uses_everything_is_compiled)
     gang_result r = gang_request_new(s.c, &spec, &q, &error);
     ck_assert_msg(r == GANG_OK, "%s: %s", error.path, error.text);
     ck_assert_ptr_nonnull(q);
-    gang_request_put(q);
-    gang_request_put(NULL);
+    gang_request_free(q);
+    gang_request_free(NULL);
 }
 END_TEST
 
@@ -98,13 +98,13 @@ struct fault {
 static const struct fault faults[] = {
     {GANG_EINVAL, "groups", .size = &spec.group_count, .number = 0},
     {GANG_ELIMIT, "groups", .size = &spec.group_count, .number = 4096},
-    {GANG_ELIMIT, "sets", .size = &spec.set_count, .number = 4096},
+    {GANG_ELIMIT, "group_sets", .size = &spec.group_set_count, .number = 4096},
     {GANG_EINVAL, "policy", .narrow = &spec.policy, .number = GANG_POLICY_HOST + 1},
     {GANG_EINVAL, "score", .narrow = &spec.policy, .number = GANG_POLICY_HOST},
-    {GANG_EINVAL, "scarce", .narrow = &spec.scarce, .number = 3},
+    {GANG_EINVAL, "gpu_nodes", .narrow = &spec.gpu_nodes, .number = 3},
     {GANG_EINVAL, "exclusive", .narrow = &spec.exclusive, .number = 2},
     {GANG_EINVAL, "labels", .size = &spec.label_count, .number = 1},
-    {GANG_EINVAL, "peers", .size = &spec.peer_count, .number = 1},
+    {GANG_EINVAL, "affinity", .size = &spec.affinity_count, .number = 1},
     {GANG_EINVAL, "policy", .narrow = &spec.policy, .number = -1},
     {GANG_EINVAL, "reserved0", .narrow = &spec.reserved0, .number = 1},
     {GANG_ERANGE, "min", .wide = &spec.min, .number = -1},
@@ -138,17 +138,17 @@ static const struct fault faults[] = {
     {GANG_EINVAL, "groups[1].numa", .narrow = &G.numa, .number = 3},
     {GANG_EINVAL, "groups[1].near_nic", .narrow = &G.near_nic, .number = 2},
     {GANG_EINVAL, "groups[1].models_ranked", .narrow = &G.models_ranked, .number = -1},
-    {GANG_EINVAL, "groups[1].spread_wish", .narrow = &G.spread_wish, .number = 1},
+    {GANG_EINVAL, "groups[1].spread_soft", .narrow = &G.spread_soft, .number = 1},
     {GANG_EINVAL, "groups[1].profile", .text = &G.profile, .word = "1g.5gb"}, /* of half a GPU */
-    {GANG_ERANGE, "groups[1].slice", .wide = &G.slice, .number = -1},
-    {GANG_EINVAL, "groups[1].slice", .wide = &G.slice, .number = 1}, /* of no level */
-    {GANG_EINVAL, "groups[1].slice", .text = &G.slice_same, .word = "rack"},
+    {GANG_ERANGE, "groups[1].subgroup_size", .wide = &G.subgroup_size, .number = -1},
+    {GANG_EINVAL, "groups[1].subgroup_size", .wide = &G.subgroup_size, .number = 1}, /* of no level */
+    {GANG_EINVAL, "groups[1].subgroup_size", .text = &G.subgroup_same, .word = "rack"},
     {GANG_ERANGE, "groups[1].max_skew", .wide = &G.max_skew, .number = -1},
     {GANG_EINVAL, "groups[1].max_skew", .wide = &G.max_skew, .number = 1},
-    {GANG_ERANGE, "groups[1].most_per_node", .wide = &G.most_per_node, .number = -1},
-    {GANG_EINVAL, "groups[1].most_per_domain", .wide = &G.most_per_domain, .number = 1},
-    {GANG_EINVAL, "groups[1].set", .narrow = &G.set, .number = 2},
-    {GANG_EINVAL, "groups[1].set", .narrow = &G.set, .number = -2},
+    {GANG_ERANGE, "groups[1].max_per_node", .wide = &G.max_per_node, .number = -1},
+    {GANG_EINVAL, "groups[1].max_per_domain", .wide = &G.max_per_domain, .number = 1},
+    {GANG_EINVAL, "groups[1].group_set", .narrow = &G.group_set, .number = 2},
+    {GANG_EINVAL, "groups[1].group_set", .narrow = &G.group_set, .number = -2},
     {GANG_ENOENT, "groups[1].same", .text = &G.same, .word = "row"},
     {GANG_ENOENT, "groups[1].prefer", .text = &G.prefer, .word = "row"},
     {GANG_EINVAL, "groups[1].partition", .text = &G.partition, .word = ""},
@@ -182,17 +182,17 @@ static const struct fault faults[] = {
     {GANG_EINVAL, "groups[1].gpu_models[1]", .text = &model[1], .word = NULL},
     {GANG_EINVAL, "groups[1].gpu_models[1]", .text = &model[1], .word = ""},
     {GANG_ELIMIT, "groups[1].gpu_models[1]", .text = &model[1], .word = long_name},
-    {GANG_EINVAL, "sets[1].name", .text = &set[1].name, .word = ""},
-    {GANG_ELIMIT, "sets[1].name", .text = &set[1].name, .word = long_name},
-    {GANG_ECYCLE, "sets[1].parent", .narrow = &set[1].parent, .number = 1},
-    {GANG_ECYCLE, "sets[0].parent", .narrow = &set[0].parent, .number = 1},
-    {GANG_EINVAL, "sets[1].parent", .narrow = &set[1].parent, .number = 2},
-    {GANG_EINVAL, "sets[1].parent", .narrow = &set[1].parent, .number = -2},
-    {GANG_EINVAL, "sets[1].reserved0", .narrow = &set[1].reserved0, .number = 1},
-    {GANG_ERANGE, "sets[1].min", .wide = &set[1].min, .number = -1},
-    {GANG_ERANGE, "sets[1].min", .wide = &set[1].min, .number = 9},
-    {GANG_ENOENT, "sets[1].same", .text = &set[1].same, .word = "row"},
-    {GANG_ENOENT, "sets[1].prefer", .text = &set[1].prefer, .word = "row"},
+    {GANG_EINVAL, "group_sets[1].name", .text = &set[1].name, .word = ""},
+    {GANG_ELIMIT, "group_sets[1].name", .text = &set[1].name, .word = long_name},
+    {GANG_ECYCLE, "group_sets[1].parent", .narrow = &set[1].parent, .number = 1},
+    {GANG_ECYCLE, "group_sets[0].parent", .narrow = &set[0].parent, .number = 1},
+    {GANG_EINVAL, "group_sets[1].parent", .narrow = &set[1].parent, .number = 2},
+    {GANG_EINVAL, "group_sets[1].parent", .narrow = &set[1].parent, .number = -2},
+    {GANG_EINVAL, "group_sets[1].reserved0", .narrow = &set[1].reserved0, .number = 1},
+    {GANG_ERANGE, "group_sets[1].min", .wide = &set[1].min, .number = -1},
+    {GANG_ERANGE, "group_sets[1].min", .wide = &set[1].min, .number = 9},
+    {GANG_ENOENT, "group_sets[1].same", .text = &set[1].same, .word = "row"},
+    {GANG_ENOENT, "group_sets[1].prefer", .text = &set[1].prefer, .word = "row"},
 };
 #undef G
 enum { FAULTS = sizeof(faults) / sizeof(faults[0]) };
@@ -228,7 +228,7 @@ START_TEST(a_count_without_its_array_is_refused)
     own.groups = NULL;
     ck_assert_int_eq(gang_request_new(s.c, &own, &q, NULL), GANG_EINVAL);
     own = spec;
-    own.sets = NULL;
+    own.group_sets = NULL;
     ck_assert_int_eq(gang_request_new(s.c, &own, &q, NULL), GANG_EINVAL);
     group[1].amounts = NULL;
     ck_assert_int_eq(gang_request_new(s.c, &spec, &q, NULL), GANG_EINVAL);
@@ -242,7 +242,7 @@ START_TEST(a_count_without_its_array_is_refused)
     rule[0].values = NULL;
     ck_assert_int_eq(gang_request_new(s.c, &spec, &q, NULL), GANG_EINVAL);
     rule[0].values = value;
-    gang_request_put(stage_request(&s, &spec));
+    gang_request_free(stage_request(&s, &spec));
 }
 END_TEST
 
@@ -258,32 +258,32 @@ START_TEST(the_limits_themselves_are_allowed)
     g.min = 0;
     spec = request_of(&g, 1);
     spec.min = 1 << 24;
-    gang_request_put(stage_request(&s, &spec));
+    gang_request_free(stage_request(&s, &spec));
     g.gpu_milli = 999;
-    gang_request_put(stage_request(&s, &spec));
+    gang_request_free(stage_request(&s, &spec));
     g.gpu_milli = 0;
     g.gpu_memory_bytes = INT64_C(1) << 50;
-    gang_request_put(stage_request(&s, &spec));
+    gang_request_free(stage_request(&s, &spec));
     g = group_of(1, 0, 0); /* asks for nothing at all */
     spec = request_of(&g, 1);
-    gang_request_put(stage_request(&s, &spec));
+    gang_request_free(stage_request(&s, &spec));
 }
 END_TEST
 
 START_TEST(there_may_be_4095_groups_and_sets)
 {
     static struct gang_group_spec groups[4095];
-    static struct gang_set_spec sets[4095];
+    static struct gang_group_set_spec sets[4095];
     for (int i = 0; i < 4095; i++) {
         groups[i] = group_of(1, 1000, 0);
-        groups[i].set = i;
-        sets[i] = (struct gang_set_spec)GANG_SET_SPEC_INIT;
+        groups[i].group_set = i;
+        sets[i] = (struct gang_group_set_spec)GANG_GROUP_SET_SPEC_INIT;
         sets[i].parent = i - 1;
     }
     spec = request_of(groups, 4095);
-    spec.sets = sets;
-    spec.set_count = 4095;
-    gang_request_put(stage_request(&s, &spec));
+    spec.group_sets = sets;
+    spec.group_set_count = 4095;
+    gang_request_free(stage_request(&s, &spec));
 }
 END_TEST
 
@@ -297,7 +297,7 @@ START_TEST(too_many_tasks_over_all_groups_are_refused)
     ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_ELIMIT);
     ck_assert_str_eq(error.path, "groups");
     group[0].count = group[0].min = (1 << 24) - 1;
-    gang_request_put(stage_request(&s, &spec));
+    gang_request_free(stage_request(&s, &spec));
 }
 END_TEST
 
@@ -312,15 +312,15 @@ START_TEST(something_must_have_to_run)
     ck_assert_str_eq(error.path, "min");
     ck_assert_ptr_null(q);
     spec.min = 1;
-    gang_request_put(stage_request(&s, &spec));
-    struct gang_set_spec one = GANG_SET_SPEC_INIT;
-    g.set = 0;
+    gang_request_free(stage_request(&s, &spec));
+    struct gang_group_set_spec one = GANG_GROUP_SET_SPEC_INIT;
+    g.group_set = 0;
     spec.min = 0;
-    spec.sets = &one;
-    spec.set_count = 1;
+    spec.group_sets = &one;
+    spec.group_set_count = 1;
     ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL);
     one.min = 2;
-    gang_request_put(stage_request(&s, &spec));
+    gang_request_free(stage_request(&s, &spec));
 }
 END_TEST
 
@@ -348,10 +348,10 @@ START_TEST(ranked_models_are_64_at_most)
     ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_ELIMIT);
     ck_assert_str_eq(error.path, "groups[1].gpu_models");
     group[1].gpu_model_count = 64;
-    gang_request_put(stage_request(&s, &spec));
+    gang_request_free(stage_request(&s, &spec));
     group[1].models_ranked = 0;
     group[1].gpu_model_count = 65;
-    gang_request_put(stage_request(&s, &spec));
+    gang_request_free(stage_request(&s, &spec));
 }
 END_TEST
 
@@ -396,7 +396,7 @@ START_TEST(the_request_follows_the_size_rule)
     memset(&longer, 0, sizeof(longer));
     longer.known = spec;
     longer.known.size = sizeof(longer);
-    gang_request_put(stage_request(&s, &longer.known));
+    gang_request_free(stage_request(&s, &longer.known));
     longer.more[15] = 1;
     ck_assert_int_eq(gang_request_new(s.c, &longer.known, &q, &error), GANG_E2BIG);
     const size_t bad[] = {0, sizeof(spec) - 1, SIZE_MAX};
@@ -416,7 +416,7 @@ START_TEST(elements_follow_the_size_rule)
         int64_t more[2];
     } groups[2];
     struct {
-        struct gang_set_spec known;
+        struct gang_group_set_spec known;
         int64_t more[2];
     } sets[2];
     struct gang_error error = GANG_ERROR_INIT;
@@ -431,9 +431,9 @@ START_TEST(elements_follow_the_size_rule)
     }
     spec.groups = &groups[0].known;
     spec.group_size = sizeof(groups[0]);
-    spec.sets = &sets[0].known;
-    spec.set_size = sizeof(sets[0]);
-    gang_request_put(stage_request(&s, &spec));
+    spec.group_sets = &sets[0].known;
+    spec.group_set_size = sizeof(sets[0]);
+    gang_request_free(stage_request(&s, &spec));
     groups[1].known.count = 0; /* the second one is read where it is */
     ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_ERANGE);
     ck_assert_str_eq(error.path, "groups[1].count");
@@ -444,7 +444,7 @@ START_TEST(elements_follow_the_size_rule)
     groups[1].more[1] = 0;
     sets[1].more[0] = 1;
     ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_E2BIG);
-    ck_assert_int_eq(strncmp(error.path, "sets[1]", 7), 0);
+    ck_assert_int_eq(strncmp(error.path, "group_sets[1]", 13), 0);
     sets[1].more[0] = 0;
     groups[0].known.size = 0;
     ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL);
@@ -452,16 +452,16 @@ START_TEST(elements_follow_the_size_rule)
     groups[0].known.size = sizeof(groups[0]);
     sets[0].known.size = sizeof(sets[0].known) - 1;
     ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL);
-    ck_assert_int_eq(strncmp(error.path, "sets[0]", 7), 0);
+    ck_assert_int_eq(strncmp(error.path, "group_sets[0]", 13), 0);
     sets[0].known.size = sizeof(sets[0]);
     spec.group_size = sizeof(group[0]) - 8;
     ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL);
     spec.group_size = SIZE_MAX;
     ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL);
     spec.group_size = sizeof(groups[0]);
-    spec.set_size = 0;
+    spec.group_set_size = 0;
     ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL);
-    spec.set_size = SIZE_MAX;
+    spec.group_set_size = SIZE_MAX;
     ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL);
     ck_assert_ptr_null(q);
 }
@@ -507,7 +507,7 @@ START_TEST(a_request_is_copied)
     gang_alloc_id held;
     MUST(gang_alloc(s.w, q, &held, NULL));
     ck_assert_int_eq(stage_node(&s, id).amount_free[GANG_KIND_SITE], 0);
-    gang_request_put(q);
+    gang_request_free(q);
 }
 END_TEST
 
@@ -584,10 +584,10 @@ static void use_up_references(int tasks)
         MUST(gang_alloc(t.w, first, &id[i], NULL));
     for (int i = 0; i < tasks; i++)
         MUST(gang_alloc_free(giver.w, id[i]));
-    gang_request_put(first);
+    gang_request_free(first);
     MUST(gang_alloc(t.w, second, &id[0], NULL));
     MUST(gang_alloc_free(t.w, id[0]));
-    gang_request_put(second);
+    gang_request_free(second);
     stage_check(&t);
     gang_cluster_free(t.c);
     while (kept) {
@@ -620,7 +620,7 @@ START_TEST(one_request_serves_many_allocations)
     for (int i = 0; i < 4; i++)
         for (int k = 0; k < i; k++)
             ck_assert_uint_ne(id[i], id[k]);
-    gang_request_put(q);
+    gang_request_free(q);
 }
 END_TEST
 
@@ -638,7 +638,7 @@ START_TEST(a_request_belongs_to_its_cluster)
     ck_assert_int_eq(error.code, GANG_EINVAL);
     ck_assert_int_eq(gang_alloc_test(s.w, q, NULL), GANG_EINVAL);
     ck_assert_int_eq(gang_request_fits_ever(s.w, q, NULL), GANG_EINVAL);
-    gang_request_put(q);
+    gang_request_free(q);
     stage_close(&other);
 }
 END_TEST

@@ -65,7 +65,7 @@ static void goes_to(int32_t policy, int64_t cpu, int64_t gpu, int want)
     struct gang_group_spec g = group_of(1, cpu, gpu);
     struct gang_request_spec spec = request_of(&g, 1);
     spec.policy = policy;
-    spec.scarce = GANG_SCARCE_OFF;
+    spec.gpu_nodes = GANG_GPU_NODES_ALLOW;
     for (int in_rack = 0; in_rack < 2; in_rack++) {
         g.same = in_rack ? "rack" : NULL;
         gang_alloc_id id = stage_alloc(&s, &spec);
@@ -154,7 +154,7 @@ START_TEST(gpu_clustering_counts_all_ways_to_take_and_give)
     gang_request *q = stage_request(&s, &spec);
     place.node = node[2];
     MUST(gang_alloc_adopt(s.w, q, &place, 1, &id, NULL));
-    gang_request_put(q);
+    gang_request_free(q);
     stage_check(&s);
     goes_to(GANG_POLICY_GPU_CLUSTERING, 1000, 2000, 2);
     MUST(gang_alloc_grow(s.w, id, 0, 2, NULL, NULL));
@@ -224,7 +224,7 @@ START_TEST(fgd_learns_the_mix)
     take(GANG_POLICY_PACK, 1, 1000, 500);
     struct gang_group_spec g = group_of(1000, 1000, 2000);
     struct gang_request_spec spec = request_of(&g, 1);
-    gang_request_put(stage_request(&s, &spec)); /* pairs are what is asked for */
+    gang_request_free(stage_request(&s, &spec)); /* pairs are what is asked for */
     goes_to(GANG_POLICY_FGD, 1000, 1000, 1);
     struct gang_group_spec whole = group_of(1, 1000, 1000); /* what is declared goes first */
     mix_of(&whole, 1);
@@ -261,7 +261,7 @@ START_TEST(work_without_gpus_spares_them)
                                                        .count = 1,
                                                        .min = 1,
                                                        .cpu_milli = 15000,
-                                                       .set = -1,
+                                                       .group_set = -1,
                                                    });
         ck_assert_uint_eq(stage_tasks_on(&s, more, node[0]), 1); /* when no other has room */
         MUST(gang_alloc_free(s.w, id));
@@ -299,12 +299,12 @@ START_TEST(scores_count_among_nodes_alike)
     struct gang_request_spec spec = request_of(&g, 1);
     for (int k = 0; k < SCORED; k++) {
         spec.policy = scored[k];
-        spec.scarce = GANG_SCARCE_STRICT;
+        spec.gpu_nodes = GANG_GPU_NODES_EXCLUDE;
         g = group_of(1, 1000, 0);
         struct outcome o = stage_try(&s, &spec);
         ck_assert_int_ne(o.result, GANG_OK);
-        ck_assert_int_eq(o.error.constraint, GANG_WHY_SCARCE);
-        spec.scarce = GANG_SCARCE_PREFER;
+        ck_assert_int_eq(o.error.constraint, GANG_CONSTRAINT_GPU_NODES);
+        spec.gpu_nodes = GANG_GPU_NODES_AVOID;
         g = group_of(9, 1000, 1000);
         g.gpu_models = ranked;
         g.gpu_model_count = 2;
@@ -324,7 +324,7 @@ START_TEST(scores_count_among_nodes_alike)
         ck_assert_uint_eq(stage_tasks_on(&s, id, node[1]), 3);
         MUST(gang_alloc_free(s.w, id));
         g.same = NULL;
-        g.most_per_node = 2;
+        g.max_per_node = 2;
         id = stage_alloc(&s, &spec);
         ck_assert_uint_eq(stage_tasks_on(&s, id, node[1]), 2);
         MUST(gang_alloc_free(s.w, id));
@@ -384,7 +384,7 @@ START_TEST(a_snapshot_is_scored_as_well)
         MUST(gang_snapshot_take(s.w, snapshot));
         MUST(gang_snapshot_place(s.w, snapshot, q, NULL));
         ck_assert_int_eq(gang_snapshot_test(s.w, snapshot, q, NULL), GANG_ENOFIT);
-        gang_request_put(q);
+        gang_request_free(q);
     }
     gang_snapshot_free(snapshot);
 }
@@ -687,7 +687,7 @@ static void place(int32_t policy, struct running *r)
     struct gang_request_spec spec = request_of(&g, 1);
     g.count = g.min = r->count;
     spec.policy = policy;
-    spec.scarce = GANG_SCARCE_OFF;
+    spec.gpu_nodes = GANG_GPU_NODES_ALLOW;
     bool fits = true;
     for (int i = 0; i < r->count; i++) {
         r->at[i] = fits ? choose(policy, &r->want, &r->gpus[i]) : -1;

@@ -98,7 +98,7 @@ static void *plan(void *user)
         must(gang_request_new(cluster, &spec, &q, NULL));
         gang_result r = gang_alloc(w, q, id, NULL);
         test_assert(r == GANG_OK || r == GANG_ENOFIT || r == GANG_EBUSY);
-        gang_request_put(q);
+        gang_request_free(q);
     }
     for (int i = 0; i < HELD; i++)
         if (held[i])
@@ -131,7 +131,7 @@ static void *come_and_go(void *user)
         gang_node_id id;
         must(add_node(w, "comes and goes", &id));
         must(gang_node_remove(w, id));
-        must(gang_cluster_reclaim(cluster));
+        must(gang_cluster_recycle(cluster));
     }
     gang_worker_free(w);
     return NULL;

@@ -5,6 +5,7 @@
 #include "place/whatif/whatif.h"
 #include "suite.h"
 #include "support.h"
+#include "place/alloc/alloc.h"
 
 static struct stage s;
 static gang_node_id node[2];

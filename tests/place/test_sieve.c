@@ -102,7 +102,7 @@ START_TEST(only_nodes_that_match_are_met)
     ck_assert_uint_ge(misses_of(q, GANG_OK), NODES / RARE * (RARE - 1));
     warm(q);
     ck_assert_uint_eq(misses_of(q, GANG_OK), 0);
-    gang_request_put(q);
+    gang_request_free(q);
 }
 END_TEST
 
@@ -115,8 +115,8 @@ START_TEST(a_refusal_meets_only_nodes_that_match)
     gang_request *other = rare_request(1, GANG_POLICY_PACK);
     ck_assert_int_eq(try_once(other), GANG_OK); /* moves the stamp: it is to search again */
     ck_assert_uint_eq(misses_of(q, GANG_ENEVER), 0);
-    gang_request_put(other);
-    gang_request_put(q);
+    gang_request_free(other);
+    gang_request_free(q);
 }
 END_TEST
 
@@ -132,12 +132,12 @@ START_TEST(a_node_that_comes_to_match_is_found)
     relabel(5, "n");
     ck_assert_int_eq(try_once(q), GANG_ENEVER);
     MUST(gang_node_remove(s.w, node[6]));
-    MUST(gang_cluster_reclaim(s.c));
+    MUST(gang_cluster_recycle(s.c));
     warm(q);
     add(6, "y"); /* in the same slot */
     ck_assert_uint_eq((uint32_t)node[6], 7);
     ck_assert_int_eq(try_once(q), GANG_OK);
-    gang_request_put(q);
+    gang_request_free(q);
 }
 END_TEST
 
@@ -167,7 +167,7 @@ START_TEST(modes_of_partitions_are_seen)
     ck_assert_int_eq(try_once(all), GANG_ENEVER);
     MUST(gang_partition_set(s.w, "mine", GANG_PARTITION_SHARED));
     ck_assert_int_eq(try_once(all), GANG_OK);
-    gang_request_put(all);
+    gang_request_free(all);
 }
 END_TEST
 
@@ -193,7 +193,7 @@ START_TEST(modes_that_change_midway_are_seen)
     atomic_store(&gang__hook_now, lend_now);
     ck_assert_int_eq(try_once(all), GANG_OK);
     ck_assert(atomic_load(&gang__hook_now) == NULL);
-    gang_request_put(all);
+    gang_request_free(all);
 }
 END_TEST
 
@@ -214,7 +214,7 @@ START_TEST(nodes_past_its_end_are_found)
     ck_assert_int_eq(try_once(q), GANG_OK);
     warm(q);
     ck_assert_uint_eq(misses_of(q, GANG_OK), 0); /* a larger one was made */
-    gang_request_put(q);
+    gang_request_free(q);
 }
 END_TEST
 
@@ -233,8 +233,8 @@ START_TEST(without_memory_it_goes_on_without)
     s.mem.fail_at = 0;
     warm(next);
     ck_assert_uint_eq(misses_of(next, GANG_OK), 0);
-    gang_request_put(next);
-    gang_request_put(q);
+    gang_request_free(next);
+    gang_request_free(q);
 }
 END_TEST
 
@@ -326,12 +326,12 @@ static void step(int *count)
     case 2:
         /* One that was removed is still told of while something holds a part of it. */
         info.size = sizeof(info);
-        if (gang_node_get(s.c, node[i], &info) == GANG_OK && info.state != GANG_NODE_GONE)
+        if (gang_node_get(s.c, node[i], &info) == GANG_OK && info.state != GANG_NODE_REMOVED)
             MUST(gang_node_change(s.w, node[i], &spec, NULL));
         break;
     case 3:
         if (gang_node_remove(s.w, node[i]) == GANG_OK && below(2))
-            MUST(gang_cluster_reclaim(s.c));
+            MUST(gang_cluster_recycle(s.c));
         break;
     case 4:
         (void)!gang_node_add(s.w, &spec, &node[i], NULL);
@@ -363,7 +363,7 @@ START_TEST(the_same_nodes_are_found_as_without)
         step(&count);
     for (uint32_t i = 0; i < REQUESTS; i++) {
         compare(request[i]);
-        gang_request_put(request[i]);
+        gang_request_free(request[i]);
     }
     printf("%d steps from seed %" PRIu64 "\n", steps, seed);
     stage_close(&s);

@@ -80,7 +80,7 @@ static void *wander(void *user)
         check(gang_alloc_free(w, id), "free");
         check(gang_node_remove(w, x), "remove");
         if (i % 8 == 0)
-            check(gang_cluster_reclaim(s.c), "reclaim");
+            check(gang_cluster_recycle(s.c), "reclaim");
         if (gang_alloc_test(w, fresh, NULL) == GANG_OK)
             ck_abort_msg("a node that is gone took work");
         atomic_fetch_add(&wandered, 1);
@@ -139,9 +139,9 @@ START_TEST(nothing_is_refused_while_labels_wander)
     for (int i = 0; i <= PLACERS; i++)
         pthread_join(thread[i], NULL);
     stage_check(&s);
-    gang_request_put(rare);
-    gang_request_put(fresh);
-    gang_request_put(anyone);
+    gang_request_free(rare);
+    gang_request_free(fresh);
+    gang_request_free(anyone);
     gang_cluster_free(s.c);
 }
 END_TEST

@@ -14,7 +14,7 @@
  * (a buffer may be cached that was not before, hence not exactly flat; a leak of one byte in each
  * call is far beyond that in a run of seconds already, where a window has thousands of calls).
  *
- * While a thread is stopped *inside* the library, what gang_cluster_reclaim() gives back has to wait
+ * While a thread is stopped *inside* the library, what gang_cluster_recycle() gives back has to wait
  * for it: removed nodes, and descriptions that were replaced. Nothing else does. So in that part of
  * the run nodes change their state but do not come and go.
  *
@@ -87,7 +87,7 @@ static void make_as_new(struct stress *s, bool reclaim)
         stress_must(r);
     }
     if (reclaim)
-        stress_must(gang_cluster_reclaim(s->c));
+        stress_must(gang_cluster_recycle(s->c));
 }
 
 static struct sample least_of(size_t from, size_t end)
@@ -155,7 +155,7 @@ static void *act(void *user)
 static void fill_caches(struct stress *s, gang_worker *w)
 {
     static gang_alloc_id id[KEPT];
-    stress_must(gang_worker_reserve(w, 512));
+    stress_must(gang_worker_preallocate(w, 512));
     for (int64_t tasks = 4; tasks <= 256; tasks *= 2) {
         struct gang_group_spec group = GANG_GROUP_SPEC_INIT;
         struct gang_request_spec spec = GANG_REQUEST_SPEC_INIT;
@@ -168,7 +168,7 @@ static void fill_caches(struct stress *s, gang_worker *w)
             stress_must(gang_alloc(s->w, q, &id[i], NULL));
         for (int i = 0; i < KEPT; i++)
             stress_must(gang_alloc_free(w, id[i]));
-        gang_request_put(q);
+        gang_request_free(q);
     }
 }
 
@@ -248,7 +248,7 @@ static void *be_victim(void *user)
     stress_must(gang_alloc(w, q, &id, NULL));
     stress_must(gang_alloc_free(w, id));
     gang_worker_free(w);
-    gang_request_put(q);
+    gang_request_free(q);
     return NULL;
 }
 

@@ -50,14 +50,14 @@ static void check_stats(const struct stress_actor *a)
     ck_assert_int_eq(stats.refusals, a->refused);
 }
 
-static void run_with(int threads, bool manual_reclaim)
+static void run_with(int threads, bool manual_recycle)
 {
     static struct stress s;
     struct thread thread[MOST_THREADS];
     uint64_t seed = test_seed();
     int64_t done = 0, refused = 0;
     acts = (getenv("GANG_TEST_QUICK") ? 800 : 10000) / threads;
-    stress_open(&s, seed, manual_reclaim);
+    stress_open(&s, seed, manual_recycle);
     pthread_barrier_init(&barrier, NULL, (unsigned)threads);
     atomic_store(&gang__hook_now, yield_now_and_then);
     for (int i = 0; i < threads; i++) {
@@ -84,7 +84,7 @@ static void run_with(int threads, bool manual_reclaim)
     stress_free_all(&s);
     stress_check(&s);
     stress_check_free(&s);
-    stress_must(gang_cluster_reclaim(s.c));
+    stress_must(gang_cluster_recycle(s.c));
     stress_check(&s);
     pthread_barrier_destroy(&barrier);
     stress_close(&s);

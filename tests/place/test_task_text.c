@@ -102,22 +102,22 @@ START_TEST(a_task_tells_all_of_its_place)
     add(&spec);
     struct gang_task t = place(3000, 2000);
     ck_assert_uint_eq(t.gpus, 3);
-    assert_text(&t, GANG_TASK_GPUS, "0,1");
-    assert_text(&t, GANG_TASK_PCI, "0000:07:00.0,0000:0a:00.0");
-    assert_text(&t, GANG_TASK_UUIDS, "GPU-aa,GPU-bb");
-    assert_text(&t, GANG_TASK_CUDA, "GPU-aa,GPU-bb");
-    assert_text(&t, GANG_TASK_ROCR, "GPU-aa,GPU-bb");
-    assert_text(&t, GANG_TASK_CPUSET, "0-2,8-10");
-    assert_text(&t, GANG_TASK_NODESET, "8");
-    assert_text(&t, GANG_TASK_NICS, "mlx5_0");
+    assert_text(&t, GANG_TASK_TEXT_GPUS, "0,1");
+    assert_text(&t, GANG_TASK_TEXT_PCI, "0000:07:00.0,0000:0a:00.0");
+    assert_text(&t, GANG_TASK_TEXT_UUIDS, "GPU-aa,GPU-bb");
+    assert_text(&t, GANG_TASK_TEXT_CUDA, "GPU-aa,GPU-bb");
+    assert_text(&t, GANG_TASK_TEXT_ROCR, "GPU-aa,GPU-bb");
+    assert_text(&t, GANG_TASK_TEXT_CPUSET, "0-2,8-10");
+    assert_text(&t, GANG_TASK_TEXT_NODESET, "8");
+    assert_text(&t, GANG_TASK_TEXT_NICS, "mlx5_0");
     t = place(2000, 1000);
     ck_assert_uint_eq(t.gpus, 4);
-    assert_text(&t, GANG_TASK_UUIDS, "cc");
-    assert_text(&t, GANG_TASK_CUDA, "cc");
-    assert_text(&t, GANG_TASK_ROCR, "GPU-cc");
-    assert_text(&t, GANG_TASK_CPUSET, "4-5,12-13");
-    assert_text(&t, GANG_TASK_NODESET, "0");
-    assert_text(&t, GANG_TASK_NICS, "mlx5_1,eth1");
+    assert_text(&t, GANG_TASK_TEXT_UUIDS, "cc");
+    assert_text(&t, GANG_TASK_TEXT_CUDA, "cc");
+    assert_text(&t, GANG_TASK_TEXT_ROCR, "GPU-cc");
+    assert_text(&t, GANG_TASK_TEXT_CPUSET, "4-5,12-13");
+    assert_text(&t, GANG_TASK_TEXT_NODESET, "0");
+    assert_text(&t, GANG_TASK_TEXT_NICS, "mlx5_1,eth1");
 }
 END_TEST
 
@@ -126,15 +126,15 @@ START_TEST(cores_are_joined_to_runs)
     struct gang_node_spec spec = machine();
     gang_node_id node = add(&spec);
     struct gang_task t = made_up(node, 0, 0xff);
-    assert_text(&t, GANG_TASK_CPUSET, "0-13,15-16");
-    assert_text(&t, GANG_TASK_NODESET, "0,8");
-    assert_text(&t, GANG_TASK_NICS, "mlx5_0,mlx5_1,eth1");
+    assert_text(&t, GANG_TASK_TEXT_CPUSET, "0-13,15-16");
+    assert_text(&t, GANG_TASK_TEXT_NODESET, "0,8");
+    assert_text(&t, GANG_TASK_TEXT_NICS, "mlx5_0,mlx5_1,eth1");
     t = made_up(node, 0, 0xc1);
-    assert_text(&t, GANG_TASK_CPUSET, "0,6-8,15-16");
+    assert_text(&t, GANG_TASK_TEXT_CPUSET, "0,6-8,15-16");
     t = made_up(node, 0, 0x40); /* without a cpuset: its first thread */
-    assert_text(&t, GANG_TASK_CPUSET, "6");
+    assert_text(&t, GANG_TASK_TEXT_CPUSET, "6");
     t = made_up(node, 0, 0x80);
-    assert_text(&t, GANG_TASK_CPUSET, "7,15-16");
+    assert_text(&t, GANG_TASK_TEXT_CPUSET, "7,15-16");
 }
 END_TEST
 
@@ -145,11 +145,11 @@ START_TEST(domains_next_to_each_other_are_joined)
     room.numa[1].os_index = 2;
     gang_node_id node = add(&spec);
     struct gang_task t = made_up(node, 0, 0xff);
-    assert_text(&t, GANG_TASK_NODESET, "2-3");
+    assert_text(&t, GANG_TASK_TEXT_NODESET, "2-3");
     spec.name = "n2";
     room.numa[1].os_index = -1;
     t.node = add(&spec);
-    assert_text(&t, GANG_TASK_NODESET, "3");
+    assert_text(&t, GANG_TASK_TEXT_NODESET, "3");
 }
 END_TEST
 
@@ -159,12 +159,12 @@ START_TEST(without_cores_the_devices_tell_the_domain)
     struct gang_node_spec spec = machine();
     gang_node_id node = add(&spec);
     struct gang_task t = made_up(node, 8, 0);
-    assert_text(&t, GANG_TASK_CPUSET, "");
-    assert_text(&t, GANG_TASK_NODESET, "0");
-    assert_text(&t, GANG_TASK_NICS, "mlx5_1,eth1");
+    assert_text(&t, GANG_TASK_TEXT_CPUSET, "");
+    assert_text(&t, GANG_TASK_TEXT_NODESET, "0");
+    assert_text(&t, GANG_TASK_TEXT_NICS, "mlx5_1,eth1");
     t = made_up(node, 8, 1);
-    assert_text(&t, GANG_TASK_NODESET, "8");
-    assert_text(&t, GANG_TASK_NICS, "mlx5_1,eth1");
+    assert_text(&t, GANG_TASK_TEXT_NODESET, "8");
+    assert_text(&t, GANG_TASK_TEXT_NICS, "mlx5_1,eth1");
 }
 END_TEST
 
@@ -173,7 +173,7 @@ START_TEST(a_task_without_anything_says_nothing)
     struct gang_node_spec spec = machine();
     gang_node_id node = add(&spec);
     struct gang_task t = made_up(node, 0, 0);
-    for (int32_t what = GANG_TASK_GPUS; what <= GANG_TASK_NICS; what++)
+    for (int32_t what = GANG_TASK_TEXT_GPUS; what <= GANG_TASK_TEXT_NICS; what++)
         assert_text(&t, what, "");
 }
 END_TEST
@@ -190,12 +190,12 @@ START_TEST(a_machine_without_domains_has_all_its_cards_near)
     spec.nics = nics;
     spec.nic_count = 2;
     struct gang_task t = made_up(add(&spec), 1, 1);
-    assert_text(&t, GANG_TASK_NICS, "eth0,eth1");
-    assert_text(&t, GANG_TASK_NODESET, "");
+    assert_text(&t, GANG_TASK_TEXT_NICS, "eth0,eth1");
+    assert_text(&t, GANG_TASK_TEXT_NODESET, "");
     t.gpus = 0;
-    assert_text(&t, GANG_TASK_NICS, "eth0,eth1");
+    assert_text(&t, GANG_TASK_TEXT_NICS, "eth0,eth1");
     t.cores[0] = 0;
-    assert_text(&t, GANG_TASK_NICS, "");
+    assert_text(&t, GANG_TASK_TEXT_NICS, "");
 }
 END_TEST
 
@@ -205,13 +205,13 @@ START_TEST(unknown_names_give_way_to_numbers)
     room.gpu[1].uuid = NULL;
     room.gpu[2].pci = NULL;
     struct gang_task t = made_up(add(&spec), 3, 0);
-    assert_text(&t, GANG_TASK_UUIDS, "");
-    assert_text(&t, GANG_TASK_CUDA, "0,1");
-    assert_text(&t, GANG_TASK_ROCR, "0,1");
+    assert_text(&t, GANG_TASK_TEXT_UUIDS, "");
+    assert_text(&t, GANG_TASK_TEXT_CUDA, "0,1");
+    assert_text(&t, GANG_TASK_TEXT_ROCR, "0,1");
     t.gpus = 13;
-    assert_text(&t, GANG_TASK_PCI, "");
-    assert_text(&t, GANG_TASK_UUIDS, "GPU-aa,cc,dd");
-    assert_text(&t, GANG_TASK_CUDA, "GPU-aa,cc,dd");
+    assert_text(&t, GANG_TASK_TEXT_PCI, "");
+    assert_text(&t, GANG_TASK_TEXT_UUIDS, "GPU-aa,cc,dd");
+    assert_text(&t, GANG_TASK_TEXT_CUDA, "GPU-aa,cc,dd");
 }
 END_TEST
 
@@ -221,10 +221,10 @@ START_TEST(a_uuid_of_several_devices_names_none)
     struct gang_node_spec spec = machine();
     room.gpu[0].uuid = room.gpu[3].uuid = "GPU-aa";
     struct gang_task t = made_up(add(&spec), 1, 0);
-    assert_text(&t, GANG_TASK_UUIDS, "GPU-aa");
-    assert_text(&t, GANG_TASK_CUDA, "0");
+    assert_text(&t, GANG_TASK_TEXT_UUIDS, "GPU-aa");
+    assert_text(&t, GANG_TASK_TEXT_CUDA, "0");
     t.gpus = 6;
-    assert_text(&t, GANG_TASK_CUDA, "GPU-bb,cc");
+    assert_text(&t, GANG_TASK_TEXT_CUDA, "GPU-bb,cc");
 }
 END_TEST
 
@@ -241,12 +241,12 @@ START_TEST(all_threads_of_a_large_machine)
     struct gang_task t = made_up(node, UINT64_MAX, UINT64_MAX);
     for (int i = 0; i < GANG_MAX_CORES / 64; i++)
         t.cores[i] = UINT64_MAX;
-    assert_text(&t, GANG_TASK_CPUSET, "2-1023,8190-8193,9999998-9999999");
+    assert_text(&t, GANG_TASK_TEXT_CPUSET, "2-1023,8190-8193,9999998-9999999");
     for (int i = 0; i < GANG_MAX_CORES / 64; i++)
         t.cores[i] = UINT64_C(0x5555555555555555);
-    ck_assert_uint_eq(strlen(text_of(&t, GANG_TASK_CPUSET)),
+    ck_assert_uint_eq(strlen(text_of(&t, GANG_TASK_TEXT_CPUSET)),
                       4 * 2 + 45 * 3 + 450 * 4 + 12 * 5 + 15);
-    ck_assert_uint_eq(strlen(text_of(&t, GANG_TASK_GPUS)), 10 * 2 + 54 * 3 - 1);
+    ck_assert_uint_eq(strlen(text_of(&t, GANG_TASK_TEXT_GPUS)), 10 * 2 + 54 * 3 - 1);
 }
 END_TEST
 
@@ -259,7 +259,7 @@ START_TEST(slices_are_told_like_devices)
     for (int i = 0; i < 4; i++) {
         room.gpu[i].uuid = uuid[i];
         room.gpu[i].parent = "0000:07:00.0";
-        room.gpu[i].slice = i;
+        room.gpu[i].mig_index = i;
     }
     spec.profiles = &profile;
     spec.profile_count = 1;
@@ -267,8 +267,8 @@ START_TEST(slices_are_told_like_devices)
     struct gang_group_spec g = group_of(1, 1000, 1000);
     g.profile = "2g";
     struct gang_task t = only_task(stage_alloc_group(&s, &g));
-    assert_text(&t, GANG_TASK_GPUS, "0,1");
-    assert_text(&t, GANG_TASK_CUDA, "MIG-a,MIG-b");
+    assert_text(&t, GANG_TASK_TEXT_GPUS, "0,1");
+    assert_text(&t, GANG_TASK_TEXT_CUDA, "MIG-a,MIG-b");
 }
 END_TEST
 
@@ -278,7 +278,7 @@ START_TEST(too_little_room_is_not_written_to)
 {
     struct gang_node_spec spec = machine();
     struct gang_task t = made_up(add(&spec), 3, 7);
-    for (int32_t what = GANG_TASK_GPUS; what <= GANG_TASK_NICS; what++) {
+    for (int32_t what = GANG_TASK_TEXT_GPUS; what <= GANG_TASK_TEXT_NICS; what++) {
         char buffer[64];
         size_t needed = 99, bytes = strlen(text_of(&t, what)) + 1;
         ck_assert_int_eq(gang_task_text(s.c, &t, what, NULL, 0, &needed), GANG_ELIMIT);
@@ -312,30 +312,30 @@ START_TEST(wrong_arguments_are_refused)
         ck_assert_uint_eq(needed, 0);  \
         ck_assert_str_eq(buffer, "x"); \
     } while (0)
-    REFUSED(GANG_EINVAL, gang_task_text(NULL, &t, GANG_TASK_GPUS, buffer, 64, &needed));
-    REFUSED(GANG_EINVAL, gang_task_text(s.c, NULL, GANG_TASK_GPUS, buffer, 64, &needed));
-    REFUSED(GANG_EINVAL, gang_task_text(s.c, &t, GANG_TASK_GPUS, NULL, 64, &needed));
+    REFUSED(GANG_EINVAL, gang_task_text(NULL, &t, GANG_TASK_TEXT_GPUS, buffer, 64, &needed));
+    REFUSED(GANG_EINVAL, gang_task_text(s.c, NULL, GANG_TASK_TEXT_GPUS, buffer, 64, &needed));
+    REFUSED(GANG_EINVAL, gang_task_text(s.c, &t, GANG_TASK_TEXT_GPUS, NULL, 64, &needed));
     REFUSED(GANG_EINVAL, gang_task_text(s.c, &t, 0, buffer, 64, &needed));
-    REFUSED(GANG_EINVAL, gang_task_text(s.c, &t, GANG_TASK_NICS + 1, buffer, 64, &needed));
+    REFUSED(GANG_EINVAL, gang_task_text(s.c, &t, GANG_TASK_TEXT_NICS + 1, buffer, 64, &needed));
     t.size = sizeof(t) - 1;
-    REFUSED(GANG_EINVAL, gang_task_text(s.c, &t, GANG_TASK_GPUS, buffer, 64, &needed));
+    REFUSED(GANG_EINVAL, gang_task_text(s.c, &t, GANG_TASK_TEXT_GPUS, buffer, 64, &needed));
     newer.t.size = sizeof(newer);
     newer.more = 1;
-    REFUSED(GANG_E2BIG, gang_task_text(s.c, &newer.t, GANG_TASK_GPUS, buffer, 64, &needed));
+    REFUSED(GANG_E2BIG, gang_task_text(s.c, &newer.t, GANG_TASK_TEXT_GPUS, buffer, 64, &needed));
     newer.more = 0;
-    MUST(gang_task_text(s.c, &newer.t, GANG_TASK_GPUS, buffer, 64, &needed));
+    MUST(gang_task_text(s.c, &newer.t, GANG_TASK_TEXT_GPUS, buffer, 64, &needed));
     strcpy(buffer, "x");
     t = made_up(node, 1 << 4, 0);
-    REFUSED(GANG_EINVAL, gang_task_text(s.c, &t, GANG_TASK_GPUS, buffer, 64, &needed));
+    REFUSED(GANG_EINVAL, gang_task_text(s.c, &t, GANG_TASK_TEXT_GPUS, buffer, 64, &needed));
     t = made_up(node, 0, 1 << 8);
-    REFUSED(GANG_EINVAL, gang_task_text(s.c, &t, GANG_TASK_GPUS, buffer, 64, &needed));
+    REFUSED(GANG_EINVAL, gang_task_text(s.c, &t, GANG_TASK_TEXT_GPUS, buffer, 64, &needed));
     t = made_up(node, 0, 0);
     t.cores[3] = 1;
-    REFUSED(GANG_EINVAL, gang_task_text(s.c, &t, GANG_TASK_GPUS, buffer, 64, &needed));
+    REFUSED(GANG_EINVAL, gang_task_text(s.c, &t, GANG_TASK_TEXT_GPUS, buffer, 64, &needed));
     t = made_up(node + (UINT64_C(1) << 32), 0, 0);
-    REFUSED(GANG_ESTALE, gang_task_text(s.c, &t, GANG_TASK_GPUS, buffer, 64, &needed));
+    REFUSED(GANG_ESTALE, gang_task_text(s.c, &t, GANG_TASK_TEXT_GPUS, buffer, 64, &needed));
     t = made_up(GANG_ID_NONE, 0, 0);
-    REFUSED(GANG_ESTALE, gang_task_text(s.c, &t, GANG_TASK_GPUS, buffer, 64, &needed));
+    REFUSED(GANG_ESTALE, gang_task_text(s.c, &t, GANG_TASK_TEXT_GPUS, buffer, 64, &needed));
 }
 END_TEST
 
@@ -348,10 +348,10 @@ START_TEST(a_removed_node_is_known_while_it_is_held)
     struct gang_task t = only_task(id);
     char buffer[64];
     MUST(gang_node_remove(s.w, node));
-    assert_text(&t, GANG_TASK_CPUSET, "0-2,8-10");
-    assert_text(&t, GANG_TASK_UUIDS, "GPU-aa,GPU-bb");
+    assert_text(&t, GANG_TASK_TEXT_CPUSET, "0-2,8-10");
+    assert_text(&t, GANG_TASK_TEXT_UUIDS, "GPU-aa,GPU-bb");
     MUST(gang_alloc_free(s.w, id));
-    ck_assert_int_eq(gang_task_text(s.c, &t, GANG_TASK_GPUS, buffer, 64, NULL), GANG_ESTALE);
+    ck_assert_int_eq(gang_task_text(s.c, &t, GANG_TASK_TEXT_GPUS, buffer, 64, NULL), GANG_ESTALE);
     hwloc_bitmap_t set = hwloc_bitmap_alloc_full();
     ck_assert_int_eq(gang_task_hwloc_cpuset(s.c, &t, set), GANG_ESTALE);
     ck_assert(hwloc_bitmap_iszero(set));
@@ -369,10 +369,10 @@ START_TEST(sets_of_hwloc_say_the_same)
     for (uint64_t cores = 0; cores < 256; cores += 5) {
         struct gang_task t = made_up(node, cores & 15, cores);
         MUST(gang_task_hwloc_cpuset(s.c, &t, set));
-        ck_assert_int_eq(hwloc_bitmap_list_sscanf(wanted, text_of(&t, GANG_TASK_CPUSET)), 0);
+        ck_assert_int_eq(hwloc_bitmap_list_sscanf(wanted, text_of(&t, GANG_TASK_TEXT_CPUSET)), 0);
         ck_assert(hwloc_bitmap_isequal(set, wanted));
         MUST(gang_task_hwloc_nodeset(s.c, &t, set));
-        ck_assert_int_eq(hwloc_bitmap_list_sscanf(wanted, text_of(&t, GANG_TASK_NODESET)), 0);
+        ck_assert_int_eq(hwloc_bitmap_list_sscanf(wanted, text_of(&t, GANG_TASK_TEXT_NODESET)), 0);
         ck_assert(hwloc_bitmap_isequal(set, wanted));
     }
     struct gang_task t = made_up(node, 1 << 5, 1);

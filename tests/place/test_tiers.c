@@ -25,7 +25,7 @@ static void open_unreclaimed(void)
     opts.levels = levels;
     opts.level_count = 1;
     opts.mem = &s.mem.mem;
-    opts.manual_reclaim = 1;
+    opts.manual_recycle = 1;
     MUST(gang_cluster_new(&opts, &s.c, NULL));
     MUST(gang_worker_new(s.c, &s.w));
 }
@@ -37,11 +37,11 @@ static void close_stage(void)
 
 /* Where the tasks of a group go under every policy, on the cluster as it is, in a rack, and on a
  * snapshot; each time the same, and given back. want[i] of them on node i. */
-static void goes_to(struct gang_group_spec *g, int32_t scarce, const gang_node_id *node,
+static void goes_to(struct gang_group_spec *g, int32_t gpu_nodes, const gang_node_id *node,
                     const size_t *want, size_t nodes)
 {
     struct gang_request_spec spec = request_of(g, 1);
-    spec.scarce = scarce;
+    spec.gpu_nodes = gpu_nodes;
     for (int i = 0; i < POLICIES * 2; i++) {
         spec.policy = policies[i / 2];
         g->same = i % 2 ? "rack" : NULL;
@@ -56,14 +56,14 @@ static void goes_to(struct gang_group_spec *g, int32_t scarce, const gang_node_i
 }
 
 /* The same on a snapshot: what is free there after. */
-static void goes_to_then(const struct gang_group_spec *g, int32_t scarce, const gang_node_id *node,
-                         const size_t *want, size_t nodes)
+static void goes_to_then(const struct gang_group_spec *g, int32_t gpu_nodes,
+                         const gang_node_id *node, const size_t *want, size_t nodes)
 {
     gang_snapshot *snap;
     MUST(gang_snapshot_new(s.c, &snap));
     for (int i = 0; i < POLICIES; i++) {
         struct gang_request_spec spec = request_of(g, 1);
-        spec.scarce = scarce;
+        spec.gpu_nodes = gpu_nodes;
         spec.policy = policies[i];
         gang_request *q = stage_request(&s, &spec);
         MUST(gang_snapshot_take(s.w, snap));
@@ -74,7 +74,7 @@ static void goes_to_then(const struct gang_group_spec *g, int32_t scarce, const 
             MUST(gang_snapshot_node_get(snap, node[k], &then));
             ck_assert_int_eq(now.cpu_free - then.cpu_free, (int64_t)want[k] * g->cpu_milli);
         }
-        gang_request_put(q);
+        gang_request_free(q);
     }
     gang_snapshot_free(snap);
 }
@@ -131,11 +131,11 @@ START_TEST(a_refusal_by_an_exclusive_partition_says_so)
     struct gang_error error;
     MUST(gang_partition_set(s.w, "own", GANG_PARTITION_EXCLUSIVE));
     ck_assert_int_eq(result_of(&g, &error), GANG_ENEVER);
-    ck_assert_int_eq(error.constraint, GANG_WHY_PARTITION);
+    ck_assert_int_eq(error.constraint, GANG_CONSTRAINT_PARTITION);
     ck_assert_ptr_nonnull(strstr(error.text, "name their partition"));
     g.partition = "other";
     ck_assert_int_eq(result_of(&g, &error), GANG_ENEVER);
-    ck_assert_int_eq(error.constraint, GANG_WHY_PARTITION);
+    ck_assert_int_eq(error.constraint, GANG_CONSTRAINT_PARTITION);
 }
 END_TEST
 
@@ -176,7 +176,7 @@ START_TEST(the_mode_may_change_while_work_runs)
     MUST(gang_request_fits_ever(s.w, q, NULL)); /* forgotten */
     MUST(gang_alloc_grow(s.w, id, -1, 2, &granted, NULL));
     ck_assert_int_eq(granted, 2);
-    gang_request_put(q);
+    gang_request_free(q);
 }
 END_TEST
 
@@ -187,12 +187,12 @@ START_TEST(an_adopted_task_may_be_anywhere)
     struct gang_request_spec spec = request_of(&g, 1);
     struct gang_placement place = GANG_PLACEMENT_INIT;
     gang_alloc_id id;
-    spec.scarce = GANG_SCARCE_STRICT;
+    spec.gpu_nodes = GANG_GPU_NODES_EXCLUDE;
     gang_request *q = stage_request(&s, &spec);
     MUST(gang_partition_set(s.w, "own", GANG_PARTITION_EXCLUSIVE));
     place.node = node;
     MUST(gang_alloc_adopt(s.w, q, &place, 1, &id, NULL));
-    gang_request_put(q);
+    gang_request_free(q);
 }
 END_TEST
 
@@ -261,18 +261,18 @@ START_TEST(work_without_gpus_takes_nodes_with_gpus_last)
     struct gang_error error = GANG_ERROR_INIT;
     gang_alloc_id id;
     g.count = g.min = 18;
-    goes_to(&g, GANG_SCARCE_PREFER, node, (const size_t[]){0, 2, 16}, 3);
-    goes_to_then(&g, GANG_SCARCE_PREFER, node, (const size_t[]){0, 2, 16}, 3);
-    goes_to(&g, GANG_SCARCE_STRICT, node, (const size_t[]){0, 2, 16}, 3);
+    goes_to(&g, GANG_GPU_NODES_AVOID, node, (const size_t[]){0, 2, 16}, 3);
+    goes_to_then(&g, GANG_GPU_NODES_AVOID, node, (const size_t[]){0, 2, 16}, 3);
+    goes_to(&g, GANG_GPU_NODES_EXCLUDE, node, (const size_t[]){0, 2, 16}, 3);
     g.count = g.min = 20;
-    goes_to(&g, GANG_SCARCE_PREFER, node, (const size_t[]){2, 2, 16}, 3);
-    goes_to_then(&g, GANG_SCARCE_PREFER, node, (const size_t[]){2, 2, 16}, 3);
-    spec.scarce = GANG_SCARCE_STRICT;
+    goes_to(&g, GANG_GPU_NODES_AVOID, node, (const size_t[]){2, 2, 16}, 3);
+    goes_to_then(&g, GANG_GPU_NODES_AVOID, node, (const size_t[]){2, 2, 16}, 3);
+    spec.gpu_nodes = GANG_GPU_NODES_EXCLUDE;
     gang_request *q = stage_request(&s, &spec);
     ck_assert_int_eq(gang_alloc(s.w, q, &id, &error), GANG_ENEVER);
-    gang_request_put(q);
+    gang_request_free(q);
     g.count = g.min = 5;
-    spec.scarce = GANG_SCARCE_OFF;
+    spec.gpu_nodes = GANG_GPU_NODES_ALLOW;
     spec.policy = GANG_POLICY_FIRST;
     id = stage_alloc(&s, &spec);
     ck_assert_uint_eq(stage_tasks_on(&s, id, node[0]), 4);
@@ -284,12 +284,12 @@ START_TEST(a_refusal_by_the_guard_says_so)
     struct gang_group_spec g = group_of(1, 1000, 0);
     struct gang_request_spec spec = request_of(&g, 1);
     add("gpu", 4000, 4, NULL);
-    spec.scarce = GANG_SCARCE_STRICT;
+    spec.gpu_nodes = GANG_GPU_NODES_EXCLUDE;
     for (int in_rack = 0; in_rack < 2; in_rack++) {
         g.prefer = in_rack ? "rack" : NULL;
         struct outcome o = stage_try(&s, &spec);
         ck_assert_int_eq(o.result, GANG_ENEVER);
-        ck_assert_int_eq(o.error.constraint, GANG_WHY_SCARCE);
+        ck_assert_int_eq(o.error.constraint, GANG_CONSTRAINT_GPU_NODES);
         ck_assert_int_eq(o.error.kind, -1);
     }
     g.gpu_milli = 500; /* no guard against work with GPUs */
@@ -302,7 +302,7 @@ START_TEST(each_group_is_guarded_by_itself)
     gang_node_id node[2] = {add("gpu", 4000, 4, NULL), add("cpu", 4000, 0, NULL)};
     struct gang_group_spec g[2] = {group_of(2, 1000, 0), group_of(2, 1000, 1000)};
     struct gang_request_spec spec = request_of(g, 2);
-    for (spec.scarce = 0; spec.scarce <= GANG_SCARCE_STRICT; spec.scarce += 2) {
+    for (spec.gpu_nodes = 0; spec.gpu_nodes <= GANG_GPU_NODES_EXCLUDE; spec.gpu_nodes += 2) {
         gang_alloc_id id = stage_alloc(&s, &spec);
         ck_assert_uint_eq(stage_tasks_on(&s, id, node[0]), 2);
         ck_assert_uint_eq(stage_tasks_on(&s, id, node[1]), 2);
@@ -343,8 +343,8 @@ START_TEST(lending_weighs_more_than_the_guard)
     MUST(gang_partition_set(s.w, "own", GANG_PARTITION_LENDING));
     for (int64_t tasks = 1; tasks <= 4; tasks++) {
         struct gang_group_spec g = group_of(tasks, 1000, 0);
-        goes_to(&g, GANG_SCARCE_PREFER, node, want[tasks - 1], 4);
-        goes_to_then(&g, GANG_SCARCE_PREFER, node, want[tasks - 1], 4);
+        goes_to(&g, GANG_GPU_NODES_AVOID, node, want[tasks - 1], 4);
+        goes_to_then(&g, GANG_GPU_NODES_AVOID, node, want[tasks - 1], 4);
     }
 }
 END_TEST
@@ -502,7 +502,7 @@ static void seek(gang_request *q, int first, int second)
     for (int i = 0; i < ROOMS; i++)
         if (taken[i] != GANG_ID_NONE)
             MUST(gang_alloc_free(s.w, taken[i]));
-    MUST(gang_cluster_reclaim(s.c));
+    MUST(gang_cluster_recycle(s.c));
 }
 
 START_TEST(a_refusal_is_true_while_modes_change)
@@ -524,9 +524,9 @@ START_TEST(a_refusal_is_true_while_modes_change)
         }
     }
     ck_assert_int_gt(both, 0);
-    gang_request_put(q);
+    gang_request_free(q);
     for (int i = 0; i < ROOMS; i++)
-        gang_request_put(taker[i]);
+        gang_request_free(taker[i]);
     gang_worker_free(other);
 }
 END_TEST

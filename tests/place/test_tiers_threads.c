@@ -67,7 +67,7 @@ static void *place(void *user)
         gang_request *q = name_partition(i);
         if (gang_alloc_test(w, q, NULL) == GANG_OK)
             ck_abort_msg("a partition without nodes took work");
-        gang_request_put(q);
+        gang_request_free(q);
         atomic_fetch_add(&placed, 2);
     }
     return NULL;
@@ -102,9 +102,9 @@ START_TEST(nothing_is_refused_while_modes_change)
     for (int i = 0; i <= PLACERS; i++)
         pthread_join(thread[i], NULL);
     stage_check(&s);
-    gang_request_put(anyone);
-    gang_request_put(owner[0]);
-    gang_request_put(owner[1]);
+    gang_request_free(anyone);
+    gang_request_free(owner[0]);
+    gang_request_free(owner[1]);
     gang_cluster_free(s.c);
 }
 END_TEST

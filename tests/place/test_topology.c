@@ -169,7 +169,7 @@ START_TEST(without_any_node_no_domain_holds_it)
     MUST(gang_alloc_test(s.w, q, &error));
     MUST(gang_node_remove(s.w, id)); /* a rack without nodes */
     ck_assert_int_eq(gang_alloc_test(s.w, q, &error), GANG_ENEVER);
-    gang_request_put(q);
+    gang_request_free(q);
 }
 END_TEST
 
@@ -217,15 +217,15 @@ END_TEST
 START_TEST(a_set_has_a_domain_of_its_own)
 {
     struct gang_group_spec g[] = {group_of(1, 1000, 0), group_of(1, 1000, 0), group_of(2, 1000, 0)};
-    struct gang_set_spec set = GANG_SET_SPEC_INIT;
+    struct gang_group_set_spec set = GANG_GROUP_SET_SPEC_INIT;
     struct gang_request_spec spec = request_of(g, 3);
     add("b1", "r1", 1);
     add("b1", "r2", 2);
     add("b2", "r1", 1);
-    g[0].set = g[1].set = 0;
+    g[0].group_set = g[1].group_set = 0;
     set.same = "rack";
-    spec.sets = &set;
-    spec.set_count = 1;
+    spec.group_sets = &set;
+    spec.group_set_count = 1;
     gang_alloc_id id = stage_alloc(&s, &spec);
     ck_assert_str_eq(domains(id, 0, "rack"), "b1/r2 ");
     ck_assert_str_eq(domains(id, 1, "rack"), "b1/r2 ");
@@ -236,7 +236,8 @@ END_TEST
 START_TEST(sets_in_sets_nest_their_domains)
 {
     struct gang_group_spec g[] = {group_of(2, 1000, 0), group_of(2, 1000, 0)};
-    struct gang_set_spec set[] = {GANG_SET_SPEC_INIT, GANG_SET_SPEC_INIT, GANG_SET_SPEC_INIT};
+    struct gang_group_set_spec set[] = {GANG_GROUP_SET_SPEC_INIT, GANG_GROUP_SET_SPEC_INIT,
+                                        GANG_GROUP_SET_SPEC_INIT};
     struct gang_request_spec spec = request_of(g, 2);
     add("b1", "r1", 2);
     add("b1", "r2", 1);
@@ -246,10 +247,10 @@ START_TEST(sets_in_sets_nest_their_domains)
     set[0].same = "block";
     set[1].parent = set[2].parent = 0;
     set[1].same = set[2].same = "rack";
-    g[0].set = 1;
-    g[1].set = 2;
-    spec.sets = set;
-    spec.set_count = 3;
+    g[0].group_set = 1;
+    g[1].group_set = 2;
+    spec.group_sets = set;
+    spec.group_set_count = 3;
     gang_alloc_id id = stage_alloc(&s, &spec);
     ck_assert_str_eq(domains(id, -1, "block"), "b3 ");
     ck_assert_uint_eq(strlen(domains(id, 0, "rack")), 6);
@@ -314,16 +315,16 @@ END_TEST
 START_TEST(tasks_that_fill_up_the_request_share_the_domain_of_their_set)
 {
     struct gang_group_spec g[] = {group_of(2, 1000, 0), group_of(2, 1000, 0)};
-    struct gang_set_spec set = GANG_SET_SPEC_INIT;
+    struct gang_group_set_spec set = GANG_GROUP_SET_SPEC_INIT;
     struct gang_request_spec spec = request_of(g, 2);
     add("b1", "r1", 2);
     add("b1", "r2", 2);
     g[0].min = g[1].min = 0;
-    g[0].set = g[1].set = 0;
+    g[0].group_set = g[1].group_set = 0;
     set.same = "rack";
     spec.min = 4;
-    spec.sets = &set;
-    spec.set_count = 1;
+    spec.group_sets = &set;
+    spec.group_set_count = 1;
     struct outcome o = stage_try(&s, &spec);
     ck_assert_int_ne(o.result, GANG_OK);
     spec.min = 2;
@@ -427,13 +428,13 @@ END_TEST
 START_TEST(a_set_may_wish_too)
 {
     struct gang_group_spec g[] = {group_of(2, 1000, 0), group_of(1, 1000, 0)};
-    struct gang_set_spec set = GANG_SET_SPEC_INIT;
+    struct gang_group_set_spec set = GANG_GROUP_SET_SPEC_INIT;
     struct gang_request_spec spec = request_of(g, 2);
     add_two_blocks();
-    g[0].set = g[1].set = 0;
+    g[0].group_set = g[1].group_set = 0;
     set.prefer = "rack";
-    spec.sets = &set;
-    spec.set_count = 1;
+    spec.group_sets = &set;
+    spec.group_set_count = 1;
     gang_alloc_id id = stage_alloc(&s, &spec);
     ck_assert_str_eq(domains(id, -1, "rack"), "b1/r2 ");
     g[0].count = g[0].min = 4;
@@ -503,16 +504,16 @@ END_TEST
 START_TEST(a_set_grows_in_its_domain)
 {
     struct gang_group_spec g[] = {group_of(4, 1000, 0), group_of(4, 1000, 0)};
-    struct gang_set_spec set = GANG_SET_SPEC_INIT;
+    struct gang_group_set_spec set = GANG_GROUP_SET_SPEC_INIT;
     struct gang_request_spec spec = request_of(g, 2);
     add("b1", "r1", 3);
     add("b1", "r2", 8);
     g[0].min = 2;
     g[1].min = 0;
-    g[0].set = g[1].set = 0;
+    g[0].group_set = g[1].group_set = 0;
     set.same = "rack";
-    spec.sets = &set;
-    spec.set_count = 1;
+    spec.group_sets = &set;
+    spec.group_set_count = 1;
     gang_alloc_id id = stage_alloc(&s, &spec);
     ck_assert_str_eq(domains(id, -1, "rack"), "b1/r1 ");
     ck_assert_int_eq(grow(id, 1, 4), 1);
@@ -524,7 +525,7 @@ END_TEST
 START_TEST(a_wider_demand_of_the_group_does_not_leave_the_domain)
 {
     struct gang_group_spec g = group_of(6, 1000, 0);
-    struct gang_set_spec set = GANG_SET_SPEC_INIT;
+    struct gang_group_set_spec set = GANG_GROUP_SET_SPEC_INIT;
     struct gang_request_spec spec = request_of(&g, 1);
     add("b1", "r1", 3);
     add("b1", "r2", 8);
@@ -534,10 +535,10 @@ START_TEST(a_wider_demand_of_the_group_does_not_leave_the_domain)
     else
         g.prefer = "block";
     if (_i % 2) {
-        g.set = 0;
+        g.group_set = 0;
         set.same = "rack";
-        spec.sets = &set;
-        spec.set_count = 1;
+        spec.group_sets = &set;
+        spec.group_set_count = 1;
     } else {
         spec.same = "rack";
     }
@@ -551,7 +552,7 @@ END_TEST
 START_TEST(a_group_that_begins_to_grow_chooses_one_domain)
 {
     struct gang_group_spec g[] = {group_of(1, 1000, 0), group_of(4, 1000, 0)};
-    struct gang_set_spec set = GANG_SET_SPEC_INIT;
+    struct gang_group_set_spec set = GANG_GROUP_SET_SPEC_INIT;
     struct gang_request_spec spec = request_of(g, 2);
     add("b1", "r1", 3);
     add("b1", "r2", 2);
@@ -559,10 +560,10 @@ START_TEST(a_group_that_begins_to_grow_chooses_one_domain)
     if (_i == 0) {
         g[1].same = "rack";
     } else {
-        g[1].set = 0;
+        g[1].group_set = 0;
         set.same = "rack";
-        spec.sets = &set;
-        spec.set_count = 1;
+        spec.group_sets = &set;
+        spec.group_set_count = 1;
     }
     gang_alloc_id id = stage_alloc(&s, &spec);
     ck_assert_int_gt(grow(id, 1, 4), 0);

@@ -66,7 +66,7 @@ static gang_result place(const struct gang_request_spec *spec, struct gang_error
 {
     gang_request *q = stage_request(&s, spec);
     gang_result r = gang_snapshot_place(s.w, snap, q, error);
-    gang_request_put(q);
+    gang_request_free(q);
     return r;
 }
 
@@ -93,7 +93,7 @@ struct random_request {
     struct gang_request_spec spec;
     struct gang_group_spec group[2];
     struct gang_amount amount[2];
-    struct gang_set_spec set;
+    struct gang_group_set_spec set;
 };
 
 static void draw(struct random_request *r)
@@ -157,7 +157,7 @@ START_TEST(does_to_the_snapshot_what_it_would_do_to_the_cluster)
             gang_result test = gang_snapshot_test(s.w, snap, q, NULL);
             gang_result there = gang_snapshot_place(s.w, snap, q, &error);
             struct outcome live = stage_try(&s, &r.spec);
-            gang_request_put(q);
+            gang_request_free(q);
             ck_assert_int_eq(test, there);
             ck_assert_msg(there == live.result, "%s in the snapshot (%s), %s (%s)",
                           gang_result_name(there), error.text, gang_result_name(live.result),
@@ -213,7 +213,7 @@ START_TEST(test_takes_nothing)
     for (int i = 0; i < 10; i++)
         MUST(gang_snapshot_test(s.w, snap, q, NULL));
     same_as_live("test");
-    gang_request_put(q);
+    gang_request_free(q);
 }
 END_TEST
 
@@ -227,13 +227,13 @@ START_TEST(refusal_tells_why_and_takes_nothing)
     g.amount_count = 1;
     MUST(gang_snapshot_take(s.w, snap));
     ck_assert_int_eq(place(&spec, &error), GANG_ENEVER); /* 21 of 20 */
-    ck_assert_int_eq(error.constraint, GANG_WHY_POOL);
+    ck_assert_int_eq(error.constraint, GANG_CONSTRAINT_POOL);
     ck_assert_int_eq(error.kind, licence);
     same_as_live("refusal");
     g.count = g.min = 4;
     MUST(place(&spec, NULL));
     ck_assert_int_eq(place(&spec, &error), GANG_ENOFIT);
-    ck_assert_int_eq(error.constraint, GANG_WHY_POOL);
+    ck_assert_int_eq(error.constraint, GANG_CONSTRAINT_POOL);
     ck_assert_int_eq(place(&spec, NULL), GANG_ENOFIT);
     /* The snapshot's own nodes count, not those that came later. */
     struct gang_group_spec large = group_of(1, 900000, 0);
@@ -256,7 +256,7 @@ START_TEST(plans_on_the_nodes_of_its_time)
     spec.same = "rack";
     MUST(gang_snapshot_take(s.w, snap));
     MUST(gang_node_remove(s.w, node[11]));
-    MUST(gang_cluster_reclaim(s.c));
+    MUST(gang_cluster_recycle(s.c));
     MUST(place(&spec, &error));
     ck_assert_int_eq(place(&spec, &error), GANG_ENOFIT);
     ck_assert_int_eq(error.nodes, NODES);
@@ -372,7 +372,7 @@ static gang_alloc_id on_node_1(struct gang_group_spec *g)
     gang_alloc_id id;
     where.node = node[1];
     MUST(gang_alloc_adopt(s.w, q, &where, 1, &id, NULL));
-    gang_request_put(q);
+    gang_request_free(q);
     return id;
 }
 
@@ -453,7 +453,7 @@ START_TEST(wrong_input_is_told)
     atomic_store(&gang__hook_now, release_meanwhile);
     MUST(gang_alloc_grow(s.w, grown, 0, 1, NULL, NULL));
     ck_assert_int_eq(busy, GANG_EBUSY);
-    gang_request_put(q);
+    gang_request_free(q);
 }
 END_TEST
 
@@ -482,7 +482,7 @@ START_TEST(out_of_memory_changes_nothing)
     struct gang_totals t = GANG_TOTALS_INIT;
     MUST(gang_snapshot_totals(snap, &t));
     ck_assert_int_eq(t.gpu_milli - t.gpu_free, 15000);
-    gang_request_put(q);
+    gang_request_free(q);
 }
 END_TEST
 

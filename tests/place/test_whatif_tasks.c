@@ -6,6 +6,8 @@
 #include "core/nodes/nodes.h"
 #include "place/whatif/whatif.h"
 #include "support.h"
+#include "place/alloc/alloc.h"
+#include "place/record/places.h"
 
 enum { NODES = 12, HELD = 48 };
 
@@ -50,7 +52,7 @@ static void add_sliced(int i)
         gpu[k] = (struct gang_gpu_spec)GANG_GPU_SPEC_INIT;
         gpu[k].model = "H100";
         gpu[k].parent = k ? "p" : NULL;
-        gpu[k].slice = k ? k - 1 : 0;
+        gpu[k].mig_index = k ? k - 1 : 0;
     }
     spec.name = "sliced";
     spec.cpu_milli = 64000;
@@ -204,13 +206,13 @@ static void draw(struct random_request *r, int64_t most)
             g->cpu_milli = g->cpu_milli > 4000 ? 1000 : g->cpu_milli;
         }
         if (below(5) == 0) {
-            g->slice = 2;
-            g->slice_same = "rack";
+            g->subgroup_size = 2;
+            g->subgroup_same = "rack";
             g->count = (g->count + 1) / 2 * 2;
             g->min = (g->min + 1) / 2 * 2;
         }
         if (below(5) == 0)
-            g->most_per_node = 1 + below(3);
+            g->max_per_node = 1 + below(3);
         r->amount[i] = (struct gang_amount){below(2) ? "nic" : "licence", 1 + below(2)};
         if (below(3) == 0) {
             g->amounts = &r->amount[i];
@@ -338,7 +340,7 @@ static void preempt(void)
                 MUST(retake(scratch, &victim[i]));
             test_assert(same(scratch, base, true));
         }
-        gang_request_put(q);
+        gang_request_free(q);
         refused++;
         return;
     }
@@ -360,7 +362,7 @@ static void preempt(void)
     same_as_live(scratch, "preempted");
     forget_gone();
     hold(id, &r);
-    gang_request_put(q);
+    gang_request_free(q);
 }
 
 static void grow(void)
@@ -437,7 +439,7 @@ START_TEST(places_are_told_in_the_order_of_ranks)
             if (id != GANG_ID_NONE)
                 MUST(gang_alloc_free(s.w, id));
         }
-        gang_request_put(q);
+        gang_request_free(q);
     }
 }
 END_TEST
@@ -499,8 +501,8 @@ START_TEST(a_copy_answers_as_the_original)
     MUST(gang__snapshot_place_told(s.w, scratch, q2, &told));
     MUST(gang_snapshot_set_state(scratch, node[0], GANG_NODE_DOWN));
     restore();
-    gang_request_put(q2);
-    gang_request_put(q);
+    gang_request_free(q2);
+    gang_request_free(q);
 }
 END_TEST
 
@@ -526,7 +528,7 @@ START_TEST(a_copy_keeps_the_nodes_that_it_shows)
     describe_anew(0, "x");
     MUST(gang_node_remove(s.w, node[1]));
     MUST(gang_snapshot_take(s.w, base));
-    MUST(gang_cluster_reclaim(s.c));
+    MUST(gang_cluster_recycle(s.c));
     MUST(gang_snapshot_node_get(scratch, node[1], &info));
     ck_assert_str_eq(info.name, "n1");
     ck_assert_int_eq(gang_snapshot_node_get(base, node[1], &info), GANG_ESTALE);
@@ -534,13 +536,13 @@ START_TEST(a_copy_keeps_the_nodes_that_it_shows)
     MUST(gang__snapshot_copy(live, scratch)); /* an earlier instant than it had */
     MUST(gang__snapshot_copy(scratch, base)); /* a later one */
     describe_anew(2, "y");
-    MUST(gang_cluster_reclaim(s.c));
+    MUST(gang_cluster_recycle(s.c));
     MUST(gang_snapshot_node_get(live, node[1], &info));
     ck_assert_str_eq(info.name, "n1");
     ck_assert_int_eq(gang_snapshot_node_count(live), NODES);
     ck_assert_int_eq(gang_snapshot_node_count(scratch), NODES - 1);
     MUST(gang__snapshot_copy(live, base));
-    MUST(gang_cluster_reclaim(s.c));
+    MUST(gang_cluster_recycle(s.c));
     ck_assert_int_eq(gang_snapshot_node_get(live, node[1], &info), GANG_ESTALE);
     MUST(gang_snapshot_node_get(live, node[2], &info));
 }
@@ -572,7 +574,7 @@ START_TEST(what_was_placed_over_is_not_retaken)
     ck_assert_int_eq(gang_snapshot_release(scratch, id), GANG_ERANGE);
     MUST(gang__snapshot_retake(scratch, id));
     test_assert(same(scratch, base, true));
-    gang_request_put(q);
+    gang_request_free(q);
 }
 END_TEST
 
@@ -583,7 +585,7 @@ START_TEST(an_exclusive_node_goes_back_with_its_last_task)
     struct gang_request_spec spec = request_of(&g, 1);
     const int64_t all[] = {0, 1, 2, 3};
     g.min = 1;
-    g.most_per_node = 2;
+    g.max_per_node = 2;
     g.amounts = &one;
     g.amount_count = 1;
     spec.exclusive = true;
@@ -596,7 +598,7 @@ START_TEST(an_exclusive_node_goes_back_with_its_last_task)
     gang_node_id first = node[0];
     gang_alloc_id id;
     MUST(gang_alloc_adopt(s.w, q, place, 4, &id, NULL));
-    gang_request_put(q);
+    gang_request_free(q);
     struct gang_node_info info = {.size = sizeof(info)};
     take();
     MUST(gang__snapshot_release_tasks(scratch, id, all + 1, 1)); /* one of two */
@@ -632,7 +634,7 @@ START_TEST(a_released_node_is_as_free_as_any)
     at.node = node[3]; /* with unnamed cores */
     gang_request *q = stage_request(&s, &spec);
     MUST(gang_alloc_adopt(s.w, q, &at, 1, &id, NULL));
-    gang_request_put(q);
+    gang_request_free(q);
     MUST(gang_snapshot_take(s.w, base));
     for (int i = 0; i < NODES; i++)
         if (i != 3)
@@ -657,7 +659,7 @@ START_TEST(growth_is_bound_to_where_its_tasks_were_then)
     at.node = node[0];
     gang_request *q = stage_request(&s, &spec);
     MUST(gang_alloc_adopt(s.w, q, &at, 1, &id, NULL));
-    gang_request_put(q);
+    gang_request_free(q);
     take();
     describe_anew(0, "elsewhere");
     MUST(gang__snapshot_grow_told(s.w, scratch, id, 0, 1, &told));
@@ -690,7 +692,7 @@ START_TEST(adopting_more_is_all_or_nothing)
         over.gpus = told.place[3].gpus;
         MUST(gang_alloc_adopt(s.w, q, &over, 1, &other, NULL));
     }
-    gang_request_put(q);
+    gang_request_free(q);
     MUST(gang_snapshot_take(s.w, base));
     ck_assert_int_eq(gang__alloc_adopt_more(s.w, id, told.place, 6), GANG_ENOFIT);
     same_as_live(base, "refused");
@@ -814,7 +816,7 @@ START_TEST(wrong_input_is_told)
     restore();
     ck_assert_int_eq(gang__snapshot_release_tasks(scratch, young, ok, 1), GANG_ENOENT);
     test_assert(same(scratch, base, true));
-    gang_request_put(q);
+    gang_request_free(q);
     gang_snapshot_free(other);
     gang_cluster_free(c2);
 }
@@ -899,7 +901,7 @@ START_TEST(out_of_memory_changes_nothing)
     ck_assert_uint_eq(told.count, 149);
     each_failing("adopt", adopt_it, 1);
     same_as_live(scratch, "adopted");
-    gang_request_put(some_request);
+    gang_request_free(some_request);
 }
 END_TEST
 

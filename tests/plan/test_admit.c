@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Admission: the worked rows of YARN's reservation system (TestGreedyReservationAgent,
  * TestSimpleCapacityReplanner), and what an ask may be, by hand. Against a naive one: test_admit_random.c. */
-#include "plan/admit.h"
+#include "plan/admit/admit.h"
 
 #include "support.h"
 
@@ -13,7 +13,7 @@ static const int64_t NODE[GANG__FREE_KINDS] = {64, 512, GPUS};
 struct desk {
     struct fail_mem mem;
     struct gang__timeline *t;
-    struct gang__usage *usage;
+    struct gang__bookings *usage;
     struct gang__admitted got;
 };
 
@@ -30,7 +30,7 @@ static void desk_open(struct desk *d)
 static void desk_close(struct desk *d)
 {
     gang__timeline_free(d->t);
-    gang__usage_free(d->usage);
+    gang__bookings_free(d->usage);
     gang__admitted_free(&d->got, &d->mem.mem);
     ck_assert_int_eq(d->mem.live, 0);
 }
@@ -38,11 +38,11 @@ static void desk_close(struct desk *d)
 /* A user with limits, in units. */
 static void limit(struct desk *d, int64_t most, int64_t average, int64_t window)
 {
-    struct gang__usage_limit limit = GANG__USAGE_NO_LIMIT;
+    struct gang__bookings_limit limit = GANG__BOOKINGS_NO_LIMIT;
     limit.most[GANG__FREE_POOL] = most;
     limit.average[GANG__FREE_POOL] = average;
     limit.window_ns = window;
-    MUST(gang__usage_new(&d->mem.mem, &limit, &d->usage));
+    MUST(gang__bookings_new(&d->mem.mem, &limit, &d->usage));
 }
 
 static uint32_t take(struct desk *d, int64_t units, int64_t start, int64_t end)
@@ -376,18 +376,18 @@ START_TEST(named_nodes_are_taken_whole)
     const uint32_t node[] = {2, 5};
     struct gang__admit_stage s = {.duration_ns = 10, .node = node, .node_count = 2};
     struct gang__admit_ask ask = ask_of(0, 100, &s, 1, GANG__ADMIT_ALL, GANG__ADMIT_EARLIEST);
-    struct gang__usage_limit limit = GANG__USAGE_NO_LIMIT;
+    struct gang__bookings_limit limit = GANG__BOOKINGS_NO_LIMIT;
     struct desk d;
     desk_open(&d);
     limit.most[GANG__FREE_GPU] = 20;
-    MUST(gang__usage_new(&d.mem.mem, &limit, &d.usage));
+    MUST(gang__bookings_new(&d.mem.mem, &limit, &d.usage));
     take_nodes(&d, 5, 1, 0, 7);
     MUST(admit(&d, &ask));
     expect(&d, 1, &(struct row){0, 7, 17, 0});
     ck_assert(d.got.piece[0].whole && d.got.piece[0].place_count == 2);
     ck_assert(d.got.place[0].node == 2 && d.got.place[1].node == 5);
     int64_t booked[GANG__FREE_DIMS];
-    ck_assert_int_eq(gang__usage_at(d.usage, 7, booked), 17);
+    ck_assert_int_eq(gang__bookings_at(d.usage, 7, booked), 17);
     ck_assert(booked[GANG__FREE_GPU] == 16 && booked[GANG__FREE_NODES] == 2);
     /* A node more is too many GPUs, at the same time. */
     const uint32_t other[] = {0};
@@ -647,7 +647,7 @@ START_TEST(a_change_does_not_stand_in_its_own_way)
     ck_assert_int_eq(admit(&d, &ask), GANG_ENEVER);
     expect_free(&d, 0, 10, 20); /* the old one is where it was */
     int64_t booked[GANG__FREE_DIMS];
-    ck_assert_int_eq(gang__usage_at(d.usage, 0, booked), 10);
+    ck_assert_int_eq(gang__bookings_at(d.usage, 0, booked), 10);
     ck_assert_int_eq(booked[GANG__FREE_POOL], 80);
     s.pool = 90;
     ask.prefer = GANG__ADMIT_LATEST;
@@ -656,7 +656,7 @@ START_TEST(a_change_does_not_stand_in_its_own_way)
     ck_assert_uint_eq(old.count, 0);
     expect_free(&d, 0, 2, 100);
     expect_free(&d, 2, 12, 10);
-    ck_assert_int_eq(gang__usage_at(d.usage, 2, booked), 12);
+    ck_assert_int_eq(gang__bookings_at(d.usage, 2, booked), 12);
     ck_assert_int_eq(booked[GANG__FREE_POOL], 90);
     gang__admitted_undo(d.t, &d.got);
     expect_free(&d, 0, 12, 100);
@@ -805,9 +805,9 @@ static gang_result try_without_memory(long at, int prefer, bool fits, bool *fail
     }
     gang__admitted_undo(d.t, &d.got);
     int64_t left[GANG__FREE_DIMS];
-    ck_assert_int_eq(gang__usage_at(d.usage, INT64_MIN, left), GANG__NEVER);
+    ck_assert_int_eq(gang__bookings_at(d.usage, INT64_MIN, left), GANG__NEVER);
     gang__timeline_free(d.t);
-    gang__usage_free(d.usage);
+    gang__bookings_free(d.usage);
     gang__admitted_free(&d.got, &d.mem.mem);
     gang__admitted_free(&old, &d.mem.mem);
     return r;

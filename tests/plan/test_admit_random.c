@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Admission against a naive calendar: every instant of a small world is tried, every window summed up. */
-#include "plan/admit.h"
+#include "plan/admit/admit.h"
 
 #include "chance.h"
 #include "support.h"
@@ -21,8 +21,8 @@ struct booking {
 struct world {
     struct fail_mem mem;
     struct gang__timeline *t;
-    struct gang__usage *usage;
-    struct gang__usage_limit limit;
+    struct gang__bookings *usage;
+    struct gang__bookings_limit limit;
     struct gang__admitted got;
     int64_t capacity[NODES][GANG__FREE_KINDS], pool;
     uint32_t nodes;
@@ -244,7 +244,7 @@ static void occupy(struct world *w)
 
 static void some_limit(struct world *w)
 {
-    struct gang__usage_limit none = GANG__USAGE_NO_LIMIT;
+    struct gang__bookings_limit none = GANG__BOOKINGS_NO_LIMIT;
     const int kind[] = {GANG__FREE_GPU, GANG__FREE_POOL, GANG__FREE_NODES};
     w->limit = none;
     w->limit.window_ns = one_in(3) ? 0 : 1 + below(20);
@@ -252,7 +252,7 @@ static void some_limit(struct world *w)
         w->limit.most[kind[i]] = one_in(3) ? 2 + below(8) : GANG__NO_LIMIT;
         w->limit.average[kind[i]] = one_in(3) ? 1 + below(5) : GANG__NO_LIMIT;
     }
-    MUST(gang__usage_new(&w->mem.mem, &w->limit, &w->usage));
+    MUST(gang__bookings_new(&w->mem.mem, &w->limit, &w->usage));
     for (int64_t n = below(4); n > 0; n--) {
         struct booking *b = &w->booking[w->bookings++];
         uint32_t id;
@@ -260,7 +260,7 @@ static void some_limit(struct world *w)
         b->end = b->start + 1 + below(10);
         b->amount[GANG__FREE_GPU] = below(4);
         b->amount[GANG__FREE_POOL] = below(4);
-        MUST(gang__usage_add(w->usage, b->start, b->end, b->amount, &id));
+        MUST(gang__bookings_add(w->usage, b->start, b->end, b->amount, &id));
     }
 }
 
@@ -284,7 +284,7 @@ static void world_open(struct world *w)
 static void world_close(struct world *w)
 {
     gang__timeline_free(w->t);
-    gang__usage_free(w->usage);
+    gang__bookings_free(w->usage);
     gang__admitted_free(&w->got, &w->mem.mem);
     test_assert(w->mem.live == 0);
 }
@@ -370,7 +370,7 @@ static void look(struct world *w, struct state *s)
         for (uint32_t n = 0; n < w->nodes; n++)
             (void)gang__timeline_node_at(w->t, n, at, s->node[at][n]);
         if (w->usage)
-            (void)gang__usage_at(w->usage, at, s->booked[at]);
+            (void)gang__bookings_at(w->usage, at, s->booked[at]);
     }
 }
 
@@ -501,7 +501,7 @@ static void expect_accepted(struct world *w, const struct question *q)
     test_assert(!w->usage || is_within(w));
     for (int64_t at = 0; at < END && w->usage; at++) {
         int64_t amount[GANG__FREE_DIMS];
-        (void)gang__usage_at(w->usage, at, amount);
+        (void)gang__bookings_at(w->usage, at, amount);
         for (int k = 0; k < GANG__FREE_DIMS; k++)
             test_assert(amount[k] == booked_at(w, k, at));
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Timelines: what fits when, by hand. Against a naive one: test_timeline_random.c. */
-#include "plan/timeline.h"
+#include "plan/timeline/timeline.h"
 
 #include "support.h"
 

@@ -53,7 +53,7 @@ static bool may(const struct gang__queues *qs, const char *queue, const char *us
                 const char *group)
 {
     const char *const groups[] = {"others", group};
-    return gang__queue_may(qs, queue_in(qs, queue), GANG_MAY_SUBMIT, user, groups, group ? 2 : 0);
+    return gang__queue_allows(qs, queue_in(qs, queue), GANG_MAY_SUBMIT, user, groups, group ? 2 : 0);
 }
 
 START_TEST(a_top_queue_that_says_nothing_lets_all_in)
@@ -92,10 +92,10 @@ START_TEST(each_action_has_a_list_of_its_own)
 {
     struct gang__queues *qs = path_of("amy", NULL, NULL);
     const struct gang__queue *leaf = queue_in(qs, "leaf");
-    ck_assert(!gang__queue_may(qs, leaf, GANG_MAY_ADMINISTER, "amy", NULL, 0));
-    ck_assert(gang__queue_may(qs, leaf, GANG_MAY_ADMINISTER, "root", NULL, 0));
-    ck_assert(!gang__queue_may(qs, leaf, GANG_MAY_SUBMIT, "root", NULL, 0));
-    ck_assert(!gang__queue_may(qs, leaf, 2, "root", NULL, 0));
+    ck_assert(!gang__queue_allows(qs, leaf, GANG_MAY_ADMINISTER, "amy", NULL, 0));
+    ck_assert(gang__queue_allows(qs, leaf, GANG_MAY_ADMINISTER, "root", NULL, 0));
+    ck_assert(!gang__queue_allows(qs, leaf, GANG_MAY_SUBMIT, "root", NULL, 0));
+    ck_assert(!gang__queue_allows(qs, leaf, 2, "root", NULL, 0));
     tree_free(qs);
 }
 END_TEST

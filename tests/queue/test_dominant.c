@@ -80,11 +80,11 @@ END_TEST
 
 /* ---- orders of siblings ---- */
 
-typedef int order_fn(const struct gang__queue_turn *a, const struct gang__queue_turn *b);
+typedef int order_fn(const struct gang__sibling *a, const struct gang__sibling *b);
 
 struct named {
     char name;
-    struct gang__queue_turn turn;
+    struct gang__sibling turn;
 };
 
 static struct named turn(char name, int64_t used_tenths, int64_t priority, int64_t capacity)

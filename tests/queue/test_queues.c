@@ -150,22 +150,22 @@ START_TEST(a_word_out_of_range_is_refused)
 #define WORD(member, value)                                                                   \
     REFUSED(s->member = (value), GANG_EINVAL, "queues[2]." #member, "not one of its values"); \
     REFUSED(s->member = -1, GANG_EINVAL, "queues[2]." #member, "not one of its values")
-    WORD(within, GANG_DISPLACE_ANY);
-    WORD(reclaim, GANG_DISPLACE_LOWER_OR_NEWER);
-    WORD(reclaim, GANG_DISPLACE_ANY + 1);
+    WORD(within, GANG_PREEMPT_ANY);
+    WORD(reclaim, GANG_PREEMPT_LOWER_OR_NEWER);
+    WORD(reclaim, GANG_PREEMPT_ANY + 1);
     WORD(state, 3);
     WORD(order, GANG_ORDER_DEADLINE + 1);
-    WORD(turn, 3);
+    WORD(child_order, 3);
     WORD(block, 2);
-    WORD(preempt, 3);
-    WORD(fixed, 2);
+    WORD(preempt_mode, 3);
+    WORD(no_preemption, 2);
     WORD(policy, GANG_POLICY_HOST);
     WORD(reserved0, 1);
     WORD(backfill, GANG_BACKFILL_CONSERVATIVE + 1);
     WORD(backfill_order, GANG_BACKFILL_ORDER_SMALLEST + 1);
     WORD(overrun, GANG_OVERRUN_ASK + 1);
     WORD(reserved1, 1);
-    WORD(slice_gpus, 2);
+    WORD(quantum_gpus, 2);
     WORD(reserved2, 1);
 }
 END_TEST
@@ -443,7 +443,7 @@ START_TEST(quotas_are_written_by_dimension)
     ck_assert_int_eq(a->guarantee[GANG_KIND_GPU].how, GANG__QUOTA_AMOUNT);
     ck_assert_int_eq(a->guarantee[GANG_KIND_CPU].how, GANG__QUOTA_NONE);
     ck_assert_int_eq(a->guarantee[fast].amount, 2000);
-    ck_assert_int_eq(a->limit[GANG_KIND_CPU].how, GANG__QUOTA_PART);
+    ck_assert_int_eq(a->limit[GANG_KIND_CPU].how, GANG__QUOTA_FRACTION);
     ck_assert_int_eq(a->limit[GANG_KIND_CPU].amount, 500000);
     ck_assert_int_eq(a->limit[GANG_KIND_SITE].amount, GANG__NO_BOUND);
     ck_assert_int_eq(a->lending[GANG_KIND_GPU].amount, 1000);
@@ -486,8 +486,8 @@ START_TEST(what_is_its_own_is_kept)
     ck_assert_str_eq(q->spec->cells[1].level, "node");
     ck_assert_int_eq(q->max_running, 7);
     ck_assert_int_eq(q->max_pending, GANG__NO_BOUND);
-    ck_assert_int_eq(q->within, GANG_DISPLACE_LOWER);
-    ck_assert_int_eq(q->reclaim, GANG_DISPLACE_ANY);
+    ck_assert_int_eq(q->within, GANG_PREEMPT_LOWER);
+    ck_assert_int_eq(q->reclaim, GANG_PREEMPT_ANY);
     ck_assert_int_eq(q->priority, 100);
     ck_assert(qs->cells);
     tree_free(qs);
@@ -497,7 +497,7 @@ END_TEST
 START_TEST(what_is_inherited_is_there_in_the_leaf)
 {
     struct gang_queue_spec t[] = {queue_of("c", "b"), queue_of("b", "a"), queue_of("a", NULL)};
-    t[2].fixed = 1;
+    t[2].no_preemption = 1;
     t[2].grace_ns = 5;
     t[2].default_time_limit_ns = 100;
     t[2].policy = GANG_POLICY_SPREAD;
@@ -505,7 +505,7 @@ START_TEST(what_is_inherited_is_there_in_the_leaf)
     t[1].min_runtime_ns = 6;
     t[2].overrun = GANG_OVERRUN_EXTEND;
     t[1].overrun = GANG_OVERRUN_ASK;
-    t[1].max_overtakes = 7;
+    t[1].max_bypasses = 7;
     t[2].max_wait_ns = 8;
     t[0].extend_ns = 9;
     t[1].max_time_limit_ns = 50;
@@ -530,8 +530,8 @@ START_TEST(what_is_inherited_is_there_in_the_leaf)
     ck_assert_int_eq(c->overrun, GANG_OVERRUN_ASK);
     ck_assert_int_eq(a->extend_ns, 60000000000);
     ck_assert_int_eq(c->extend_ns, 9);
-    ck_assert_int_eq(a->max_overtakes, 0);
-    ck_assert_int_eq(c->max_overtakes, 7);
+    ck_assert_int_eq(a->max_bypasses, 0);
+    ck_assert_int_eq(c->max_bypasses, 7);
     ck_assert_int_eq(c->max_wait_ns, 8);
     tree_free(qs);
 }
@@ -561,8 +561,8 @@ static size_t plant_file(const char *path)
         gang_cluster *c;
         MUST(gang_scenarios_get(scenarios, i, &s));
         MUST(gang_cluster_build(&s, NULL, &c, &error));
-        gang_result r = gang__queues_new(c, &stage.mem.mem, s.queues, s.queue_count, NULL, NULL,
-                                         &tree_next_id, &qs, &error);
+        const struct gang__queues_source from = {s.queues, s.queue_count, NULL, NULL};
+        gang_result r = gang__queues_new(c, &stage.mem.mem, &from, &tree_next_id, &qs, &error);
         ck_assert_msg(r == GANG_OK, "%s, case %zu: %s: %s", path, i, error.path, error.text);
         queues += qs->count;
         tree_free(qs);
@@ -676,8 +676,8 @@ START_TEST(each_allocation_may_fail)
         struct gang_error error = GANG_ERROR_INIT;
         gang_queue_id next = tree_next_id;
         stage.mem.fail_at = stage.mem.calls + ++n;
-        r = gang__queues_new(stage.c, &stage.mem.mem, t, 41, NULL, NULL, &tree_next_id, &qs,
-                             &error);
+        const struct gang__queues_source from = {t, 41, NULL, NULL};
+        r = gang__queues_new(stage.c, &stage.mem.mem, &from, &tree_next_id, &qs, &error);
         ck_assert(r == GANG_OK || (r == GANG_ENOMEM && !qs && tree_next_id == next));
         ck_assert_int_eq(error.code, r);
         ck_assert(r == GANG_OK || stage.mem.live == live);

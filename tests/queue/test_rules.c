@@ -7,8 +7,8 @@ static struct gang__rules *rules;
 
 static const struct gang_label labels[] = {{"app", "bert"}, {"team.org/name", "nlp"}, {"void", ""}};
 static const char *const groups[] = {"staff", "guests"};
-static const struct gang__submitter amy = {"amy", groups, 2, "train-7", labels, 3};
-static const struct gang__submitter nobody = {NULL, NULL, 0, NULL, NULL, 0};
+static const struct gang__submitter amy = {NULL, "amy", groups, 2, "train-7", labels, 3};
+static const struct gang__submitter nobody = {NULL, NULL, NULL, 0, NULL, NULL, 0};
 
 /* A small company. */
 static void open_tree(void)
@@ -39,8 +39,9 @@ static void set_rules(const struct gang_queue_rule *list, size_t count, const ch
 {
     struct gang_error error = GANG_ERROR_INIT;
     gang__rules_free(rules, &stage.mem.mem);
-    gang_result r =
-        gang__rules_new(&stage.mem.mem, list, sizeof(*list), count, default_queue, &rules, &error);
+    gang_result r = gang__rules_new(
+        &stage.mem.mem, &((struct gang__rules_source){list, sizeof(*list), count, default_queue}),
+        &rules, &error);
     ck_assert_msg(r == GANG_OK, "%s: %s", error.path, error.text);
 }
 
@@ -60,7 +61,9 @@ static void goes_to(const char *wanted, const struct gang__submitter *who, const
     struct gang_error error = GANG_ERROR_INIT;
     const struct gang__queue *q;
     char name[GANG_MAX_NAME + 1];
-    gang_result r = gang__queue_for(tree, rules, wanted, who, &q, name, &error);
+    struct gang__submitter job = *who;
+    job.queue = wanted;
+    gang_result r = gang__queue_for(tree, rules, &job, &q, name, &error);
     ck_assert_msg(r == GANG_OK, "%s: %s", gang_result_name(r), error.text);
     ck_assert_str_eq(q->name, queue);
     ck_assert_str_eq(name, made);
@@ -71,7 +74,9 @@ static void goes_nowhere(const char *wanted, const struct gang__submitter *who, 
     struct gang_error error = GANG_ERROR_INIT;
     const struct gang__queue *q = tree->queue;
     char name[GANG_MAX_NAME + 1] = "?";
-    ck_assert_int_eq(gang__queue_for(tree, rules, wanted, who, &q, name, &error), code);
+    struct gang__submitter job = *who;
+    job.queue = wanted;
+    ck_assert_int_eq(gang__queue_for(tree, rules, &job, &q, name, &error), code);
     ck_assert_int_eq(error.code, code);
     ck_assert_str_eq(error.path, "queue");
     ck_assert_ptr_null(q);
@@ -249,7 +254,9 @@ static void rule_refused(struct gang_queue_rule rule, gang_result code, const ch
     struct gang_queue_rule list[] = {rule_of(GANG_MATCH_ALL, NULL, "batch"), rule};
     struct gang_error error = GANG_ERROR_INIT;
     struct gang__rules *out = (struct gang__rules *)&stage;
-    ck_assert_int_eq(gang__rules_new(&stage.mem.mem, list, sizeof(list[0]), 2, NULL, &out, &error),
+    ck_assert_int_eq(gang__rules_new(&stage.mem.mem,
+                                     &((struct gang__rules_source){list, sizeof(list[0]), 2, NULL}),
+                                     &out, &error),
                      code);
     ck_assert_ptr_null(out);
     ck_assert_str_eq(error.path, path);
@@ -288,22 +295,35 @@ START_TEST(other_arguments_are_checked)
     struct gang_error error = GANG_ERROR_INIT;
     const struct gang_mem *mem = &stage.mem.mem;
     newer.rule.size = sizeof(newer);
-    MUST(gang__rules_new(mem, &newer.rule, sizeof(newer), 1, "", &rules, &error));
+    MUST(gang__rules_new(mem, &((struct gang__rules_source){&newer.rule, sizeof(newer), 1, ""}),
+                         &rules, &error));
     goes_to(NULL, &amy, "batch", "");
     gang__rules_free(rules, mem);
     newer.more = 1;
-    ck_assert_int_eq(gang__rules_new(mem, &newer.rule, sizeof(newer), 1, NULL, &rules, &error),
-                     GANG_E2BIG);
+    ck_assert_int_eq(
+        gang__rules_new(mem, &((struct gang__rules_source){&newer.rule, sizeof(newer), 1, NULL}),
+                        &rules, &error),
+        GANG_E2BIG);
     ck_assert_str_eq(error.path, "rules[0]");
-    ck_assert_int_eq(gang__rules_new(mem, &newer.rule, 8, 1, NULL, &rules, &error), GANG_EINVAL);
+    ck_assert_int_eq(gang__rules_new(mem, &((struct gang__rules_source){&newer.rule, 8, 1, NULL}),
+                                     &rules, &error),
+                     GANG_EINVAL);
     ck_assert_str_eq(error.path, "rules[0].size");
-    ck_assert_int_eq(gang__rules_new(mem, NULL, 32, 1, NULL, &rules, &error), GANG_EINVAL);
+    ck_assert_int_eq(
+        gang__rules_new(mem, &((struct gang__rules_source){NULL, 32, 1, NULL}), &rules, &error),
+        GANG_EINVAL);
     ck_assert_str_eq(error.path, "rules");
-    ck_assert_int_eq(gang__rules_new(mem, NULL, 32, 70000, NULL, &rules, &error), GANG_ELIMIT);
-    ck_assert_int_eq(gang__rules_new(mem, NULL, 0, 0, "\n", &rules, &error), GANG_EINVAL);
+    ck_assert_int_eq(
+        gang__rules_new(mem, &((struct gang__rules_source){NULL, 32, 70000, NULL}), &rules, &error),
+        GANG_ELIMIT);
+    ck_assert_int_eq(
+        gang__rules_new(mem, &((struct gang__rules_source){NULL, 0, 0, "\n"}), &rules, &error),
+        GANG_EINVAL);
     ck_assert_str_eq(error.path, "default_queue");
     stage.mem.fail_at = stage.mem.calls + 1;
-    ck_assert_int_eq(gang__rules_new(mem, NULL, 0, 0, NULL, &rules, &error), GANG_ENOMEM);
+    ck_assert_int_eq(
+        gang__rules_new(mem, &((struct gang__rules_source){NULL, 0, 0, NULL}), &rules, &error),
+        GANG_ENOMEM);
     stage.mem.fail_at = 0;
     ck_assert_ptr_null(rules);
 }

@@ -54,8 +54,8 @@ static inline struct gang__queues *tree_after(const struct gang__queues *old,
 {
     struct gang_error error = GANG_ERROR_INIT;
     struct gang__queues *qs;
-    gang_result r = gang__queues_new(stage.c, &stage.mem.mem, specs, count, made, old,
-                                     &tree_next_id, &qs, &error);
+    const struct gang__queues_source from = {specs, count, made, old};
+    gang_result r = gang__queues_new(stage.c, &stage.mem.mem, &from, &tree_next_id, &qs, &error);
     ck_assert_msg(r == GANG_OK, "%s: %s: %s", gang_result_name(r), error.path, error.text);
     return qs;
 }
@@ -85,8 +85,8 @@ static inline void tree_refused(const struct gang_queue_spec *specs, size_t coun
     struct gang__queues *qs = (struct gang__queues *)&stage;
     gang_queue_id before = tree_next_id;
     long live = stage.mem.live;
-    gang_result r = gang__queues_new(stage.c, &stage.mem.mem, specs, count, NULL, NULL,
-                                     &tree_next_id, &qs, &error);
+    const struct gang__queues_source from = {specs, count, NULL, NULL};
+    gang_result r = gang__queues_new(stage.c, &stage.mem.mem, &from, &tree_next_id, &qs, &error);
     ck_assert_msg(r == code, "%s: %s: %s", gang_result_name(r), error.path, error.text);
     ck_assert_ptr_null(qs);
     ck_assert_int_eq(error.code, code);

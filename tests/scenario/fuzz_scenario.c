@@ -100,9 +100,9 @@ static const char *const built_in[] = {
     "\"capacity\":5}],\"nodes\":[{\"name\":\"n0\",\"cpus\":2.5,\"mem_mib\":4,\"gpus\":2,"
     "\"gpu_mem_mib\":100,\"max_tasks\":3,\"labels\":{\"a\":\"b\"},\"topology\":{\"zone\":\"z\"},"
     "\"amounts\":{\"nic\":1},\"partitions\":[\"p\"],\"unschedulable\":true,"
-    "\"links\":[{\"a\":0,\"b\":1,\"kind\":\"nvlink\"}],\"near\":[\"44\",\"44\"]},"
+    "\"links\":[{\"a\":0,\"b\":1,\"type\":\"nvlink\"}],\"gpu_locality\":[\"44\",\"44\"]},"
     "{\"name\":\"n1\",\"mem_bytes\":77,\"devices\":[{\"model\":\"m\",\"numa\":0,\"healthy\":false},"
-    "{\"parent\":\"x\",\"slice\":3}],"
+    "{\"parent\":\"x\",\"mig_index\":3}],"
     "\"numas\":[{\"os_index\":0}],\"cores\":[{\"os_index\":0,\"cpuset\":\"0,64\"}],"
     "\"nics\":[{\"name\":\"e\"}],\"state\":\"down\","
     "\"profiles\":[{\"name\":\"1g\",\"width\":2,\"starts\":[0,4]}]}],"
@@ -122,19 +122,20 @@ static const char *const built_in[] = {
     "\"groups\":[{},{\"parent\":0}],\"tasks\":[{\"gpu_mem_mib\":5,\"group\":1,\"min\":0},"
     "{\"count\":3}]}]}",
     "{\"levels\":[\"r\"],\"policy\":\"fgd\",\"partitions\":[{\"name\":\"p\",\"mode\":\"le"
-    "nding\"}],\"nodes\":[{\"name\":\"n\",\"gpus\":1}],\"jobs\":[{\"name\":\"j\",\"scarce"
-    "\":\"off\",\"exclusive\":true,\"labels\":{\"a\":\"b\"},\"peers\":[{\"key\":\"a\",\"l"
-    "evel\":\"node\",\"near\":true}],\"tasks\":[{\"count\":4,\"gpu\":1,\"where\":\"a = b "
-    "or not (c < 3)\",\"numa\":\"strict\",\"slice\":2,\"slice_same\":\"island\",\"spread\""
-    ":\"r\",\"max_skew\":2,\"most_per_node\":3,\"most_per_domain\":3,\"most_level\":\"r\""
+    "nding\"}],\"nodes\":[{\"name\":\"n\",\"gpus\":1}],\"jobs\":[{\"name\":\"j\",\"gpu_nodes\":"
+    "\"allow\",\"exclusive\":true,\"labels\":{\"a\":\"b\"},\"affinity\":[{\"key\":\"a\",\"l"
+    "evel\":\"node\",\"colocate\":true}],\"tasks\":[{\"count\":4,\"gpu\":1,\"where\":\"a = b "
+    "or not (c < "
+    "3)\",\"numa\":\"strict\",\"subgroup_size\":2,\"subgroup_same\":\"island\",\"spread\""
+    ":\"r\",\"max_skew\":2,\"max_per_node\":3,\"max_per_domain\":3,\"domain_level\":\"r\""
     "},{\"where\":[{\"key\":\"a\",\"op\":\"lt\",\"values\":[\"1\"]},\"x in (y)\"]}]}]}",
-    "{\"queues\":[{\"name\":\"q\",\"guaranteed\":{\"gpu\":{\"part\":0.25},\"cpu@a\":"
+    "{\"queues\":[{\"name\":\"q\",\"guaranteed\":{\"gpu\":{\"fraction\":0.25},\"cpu@a\":"
     "{\"weight\":2},\"mem_mib@b\":1.5e1},\"limit\":{\"mem_bytes@b\":7},\"state\":\"open\","
-    "\"order\":\"fair\",\"turn\":\"utilization\",\"block\":\"strict\",\"preempt\":"
-    "\"suspend\",\"fixed\":true,\"max_running\":1,\"default_time_limit_s\":0.1,"
+    "\"order\":\"fair\",\"child_order\":\"utilization\",\"block\":\"strict\",\"preempt_mode\":"
+    "\"suspend\",\"no_preemption\":true,\"max_running\":1,\"default_time_limit_s\":0.1,"
     "\"user_limit_factor\":1.5,\"users\":{\"a\":0.5},\"submit_acl\":\"a b\",\"grace_s\":3.25,"
     "\"child\":{\"stale_s\":0,\"child\":{\"policy\":\"fgd\"}},\"child_idle_s\":1e9,\"backfill\":"
-    "\"conservative\",\"plan_depth\":2,\"slice_s\":30,\"slice_rows\":2,\"slice_gpus\":true}],"
+    "\"conservative\",\"plan_depth\":2,\"quantum_s\":30,\"quantum_rows\":2,\"quantum_gpus\":true}],"
     "\"default_queue\":\"q.x\",\"rules\":[{\"match\":\"label\",\"pattern\":\"a=b\","
     "\"queue\":\"q.%user\",\"fallback\":\"default\"}],\"excluded_kinds\":[\"gpu\"],"
     "\"half_life_s\":1234567.125,\"jobs\":[{\"name\":\"j\",\"user\":\"a\",\"user_groups\":"
@@ -170,7 +171,7 @@ static const char *const words[] = {"null",
                                     "4294967.2954",
                                     "\"max_tasks\":1,",
                                     "\"child\":{},",
-                                    "{\"part\":0.1}",
+                                    "{\"fraction\":0.1}",
                                     "{\"weight\":3}",
                                     "1125899.9068426",
                                     "\"gpu@p\":",

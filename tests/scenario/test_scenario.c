@@ -114,21 +114,21 @@ static const struct bad bad_texts[] = {
     {NODE("\"devices\":[{\"numa\":0}]"), GANG_EINVAL, "nodes[0].devices[0].numa"},
     {NODE("\"numas\":[{}],\"devices\":[{\"numa\":1}]"), GANG_ERANGE, "nodes[0].devices[0].numa"},
     {NODE("\"numas\":[{\"os_index\":-1}]"), GANG_ERANGE, "nodes[0].numas[0].os_index"},
-    {NODE("\"gpus\":2,\"links\":[{\"a\":0,\"b\":2,\"kind\":\"nvlink\"}]"), GANG_ERANGE,
+    {NODE("\"gpus\":2,\"links\":[{\"a\":0,\"b\":2,\"type\":\"nvlink\"}]"), GANG_ERANGE,
      "nodes[0].links[0].b"},
-    {NODE("\"gpus\":2,\"links\":[{\"a\":0,\"b\":1}]"), GANG_EINVAL, "nodes[0].links[0].kind"},
-    {NODE("\"gpus\":2,\"links\":[{\"a\":1,\"b\":1,\"kind\":\"xgmi\"}]"), GANG_EINVAL,
+    {NODE("\"gpus\":2,\"links\":[{\"a\":0,\"b\":1}]"), GANG_EINVAL, "nodes[0].links[0].type"},
+    {NODE("\"gpus\":2,\"links\":[{\"a\":1,\"b\":1,\"type\":\"xgmi\"}]"), GANG_EINVAL,
      "nodes[0].links[0]"},
-    {NODE("\"gpus\":2,\"links\":[{\"a\":0,\"b\":1,\"kind\":\"wire\"}]"), GANG_EINVAL,
-     "nodes[0].links[0].kind"},
-    {NODE("\"gpus\":2,\"links\":[{\"a\":0,\"b\":1,\"kind\":\"xgmi\"},"
-          "{\"a\":1,\"b\":0,\"kind\":\"xgmi\"}]"),
+    {NODE("\"gpus\":2,\"links\":[{\"a\":0,\"b\":1,\"type\":\"wire\"}]"), GANG_EINVAL,
+     "nodes[0].links[0].type"},
+    {NODE("\"gpus\":2,\"links\":[{\"a\":0,\"b\":1,\"type\":\"xgmi\"},"
+          "{\"a\":1,\"b\":0,\"type\":\"xgmi\"}]"),
      GANG_EINVAL, "nodes[0].links[1]"},
-    {NODE("\"links\":[{\"a\":0,\"b\":1,\"kind\":\"xgmi\"}]"), GANG_EINVAL, "nodes[0].links[0].a"},
-    {NODE("\"gpus\":2,\"near\":[\"04\"]"), GANG_EINVAL, "nodes[0].near"},
-    {NODE("\"gpus\":2,\"near\":[\"04\",\"4\"]"), GANG_EINVAL, "nodes[0].near[1]"},
-    {NODE("\"gpus\":2,\"near\":[\"04\",\"50\"]"), GANG_EINVAL, "nodes[0].near[1]"},
-    {NODE("\"gpus\":2,\"near\":[\"04\",\"30\"]"), GANG_EINVAL, "nodes[0].near[1]"},
+    {NODE("\"links\":[{\"a\":0,\"b\":1,\"type\":\"xgmi\"}]"), GANG_EINVAL, "nodes[0].links[0].a"},
+    {NODE("\"gpus\":2,\"gpu_locality\":[\"04\"]"), GANG_EINVAL, "nodes[0].gpu_locality"},
+    {NODE("\"gpus\":2,\"gpu_locality\":[\"04\",\"4\"]"), GANG_EINVAL, "nodes[0].gpu_locality[1]"},
+    {NODE("\"gpus\":2,\"gpu_locality\":[\"04\",\"50\"]"), GANG_EINVAL, "nodes[0].gpu_locality[1]"},
+    {NODE("\"gpus\":2,\"gpu_locality\":[\"04\",\"30\"]"), GANG_EINVAL, "nodes[0].gpu_locality[1]"},
     {NODE("\"cores\":[{}]"), GANG_EINVAL, "nodes[0].cores[0].os_index"},
     {NODE("\"cores\":[{\"os_index\":0,\"threads\":0}]"), GANG_ERANGE, "nodes[0].cores[0].threads"},
     {NODE("\"cores\":[{\"os_index\":0},{\"os_index\":0}]"), GANG_EINVAL,
@@ -137,11 +137,11 @@ static const struct bad bad_texts[] = {
      "nodes[0].cores[0].cpuset"},
     {NODE("\"nics\":[{\"numa\":0}]"), GANG_EINVAL, "nodes[0].nics[0].name"},
     {NODE("\"devices\":[{\"healthy\":1}]"), GANG_EINVAL, "nodes[0].devices[0].healthy"},
-    {NODE("\"devices\":[{\"slice\":0}]"), GANG_EINVAL, "nodes[0].devices[0].slice"},
-    {NODE("\"devices\":[{\"parent\":\"p\",\"slice\":64}]"), GANG_ERANGE,
-     "nodes[0].devices[0].slice"},
+    {NODE("\"devices\":[{\"mig_index\":0}]"), GANG_EINVAL, "nodes[0].devices[0].mig_index"},
+    {NODE("\"devices\":[{\"parent\":\"p\",\"mig_index\":64}]"), GANG_ERANGE,
+     "nodes[0].devices[0].mig_index"},
     {NODE("\"devices\":[{\"parent\":\"p\"},{\"parent\":\"p\"}]"), GANG_EINVAL,
-     "nodes[0].gpus[1].slice"},
+     "nodes[0].gpus[1].mig_index"},
     {NODE("\"profiles\":[{\"width\":1,\"starts\":[0]}]"), GANG_EINVAL, "nodes[0].profiles[0].name"},
     {NODE("\"profiles\":[{\"name\":\"a\",\"starts\":[0]}]"), GANG_EINVAL,
      "nodes[0].profiles[0].width"},
@@ -209,40 +209,41 @@ static const struct bad bad_texts[] = {
     {QUEUE("\"limit\":{\"mem_mib@p\":1,\"mem_bytes@p\":1}"), GANG_EINVAL,
      "queues[0].limit[\"mem_bytes@p\"]"},
     {QUEUE("\"guaranteed\":{\"gpu\":{}}"), GANG_EINVAL, "queues[0].guaranteed.gpu"},
-    {QUEUE("\"guaranteed\":{\"gpu\":{\"part\":0}}"), GANG_ERANGE, "queues[0].guaranteed.gpu.part"},
-    {QUEUE("\"guaranteed\":{\"gpu\":{\"part\":1.1}}"), GANG_ERANGE,
-     "queues[0].guaranteed.gpu.part"},
-    {QUEUE("\"guaranteed\":{\"gpu\":{\"part\":\"half\"}}"), GANG_EINVAL,
-     "queues[0].guaranteed.gpu.part"},
+    {QUEUE("\"guaranteed\":{\"gpu\":{\"fraction\":0}}"), GANG_ERANGE,
+     "queues[0].guaranteed.gpu.fraction"},
+    {QUEUE("\"guaranteed\":{\"gpu\":{\"fraction\":1.1}}"), GANG_ERANGE,
+     "queues[0].guaranteed.gpu.fraction"},
+    {QUEUE("\"guaranteed\":{\"gpu\":{\"fraction\":\"half\"}}"), GANG_EINVAL,
+     "queues[0].guaranteed.gpu.fraction"},
     {QUEUE("\"guaranteed\":{\"gpu\":{\"weight\":0}}"), GANG_ERANGE,
      "queues[0].guaranteed.gpu.weight"},
     {QUEUE("\"guaranteed\":{\"gpu\":{\"weight\":0.5}}"), GANG_EINVAL,
      "queues[0].guaranteed.gpu.weight"},
-    {QUEUE("\"guaranteed\":{\"gpu\":{\"part\":0.5,\"weight\":1}}"), GANG_EINVAL,
+    {QUEUE("\"guaranteed\":{\"gpu\":{\"fraction\":0.5,\"weight\":1}}"), GANG_EINVAL,
      "queues[0].guaranteed.gpu.weight"},
     {QUEUE("\"guaranteed\":{\"gpu\":{\"amount\":1}}"), GANG_EINVAL,
      "queues[0].guaranteed.gpu.amount"},
     {QUEUE("\"limit\":{\"gpu\":{\"weight\":1}}"), GANG_EINVAL, "queues[0].limit.gpu.weight"},
-    {QUEUE("\"lending_limit\":{\"gpu\":{\"part\":0.5}}"), GANG_EINVAL,
+    {QUEUE("\"lending_limit\":{\"gpu\":{\"fraction\":0.5}}"), GANG_EINVAL,
      "queues[0].lending_limit.gpu"},
     {QUEUE("\"state\":\"shut\""), GANG_EINVAL, "queues[0].state"},
     {QUEUE("\"order\":\"random\""), GANG_EINVAL, "queues[0].order"},
-    {QUEUE("\"turn\":1"), GANG_EINVAL, "queues[0].turn"},
+    {QUEUE("\"child_order\":1"), GANG_EINVAL, "queues[0].child_order"},
     {QUEUE("\"block\":true"), GANG_EINVAL, "queues[0].block"},
-    {QUEUE("\"preempt\":\"kill\""), GANG_EINVAL, "queues[0].preempt"},
+    {QUEUE("\"preempt_mode\":\"kill\""), GANG_EINVAL, "queues[0].preempt_mode"},
     {QUEUE("\"backfill\":\"some\""), GANG_EINVAL, "queues[0].backfill"},
     {QUEUE("\"backfill_order\":\"fifo\""), GANG_EINVAL, "queues[0].backfill_order"},
     {QUEUE("\"plan_depth\":-1"), GANG_ERANGE, "queues[0].plan_depth"},
     {QUEUE("\"plan_depth\":true"), GANG_EINVAL, "queues[0].plan_depth"},
     {QUEUE("\"overrun\":\"go on\""), GANG_EINVAL, "queues[0].overrun"},
     {QUEUE("\"extend_s\":-1"), GANG_ERANGE, "queues[0].extend_s"},
-    {QUEUE("\"max_overtakes\":-1"), GANG_ERANGE, "queues[0].max_overtakes"},
+    {QUEUE("\"max_bypasses\":-1"), GANG_ERANGE, "queues[0].max_bypasses"},
     {QUEUE("\"max_wait_s\":\"1\""), GANG_EINVAL, "queues[0].max_wait_s"},
-    {QUEUE("\"slice_s\":-2"), GANG_ERANGE, "queues[0].slice_s"},
-    {QUEUE("\"slice_s\":\"short\""), GANG_EINVAL, "queues[0].slice_s"},
-    {QUEUE("\"slice_rows\":65536"), GANG_ERANGE, "queues[0].slice_rows"},
-    {QUEUE("\"slice_gpus\":2"), GANG_EINVAL, "queues[0].slice_gpus"},
-    {QUEUE("\"fixed\":1"), GANG_EINVAL, "queues[0].fixed"},
+    {QUEUE("\"quantum_s\":-2"), GANG_ERANGE, "queues[0].quantum_s"},
+    {QUEUE("\"quantum_s\":\"short\""), GANG_EINVAL, "queues[0].quantum_s"},
+    {QUEUE("\"quantum_rows\":65536"), GANG_ERANGE, "queues[0].quantum_rows"},
+    {QUEUE("\"quantum_gpus\":2"), GANG_EINVAL, "queues[0].quantum_gpus"},
+    {QUEUE("\"no_preemption\":1"), GANG_EINVAL, "queues[0].no_preemption"},
     {QUEUE("\"max_running\":-1"), GANG_ERANGE, "queues[0].max_running"},
     {QUEUE("\"max_pending\":0.5"), GANG_EINVAL, "queues[0].max_pending"},
     {QUEUE("\"max_running_per_user\":\"1\""), GANG_EINVAL, "queues[0].max_running_per_user"},
@@ -310,7 +311,7 @@ static const struct bad bad_texts[] = {
     {RESERVE("\"stages\":[{\"tasks\":[{\"role\":\"chief\"}]}]"), GANG_EINVAL,
      "reservations[0].stages[0].tasks[0].role"},
     {RESERVE("\"start_s\":-1"), GANG_ERANGE, "reservations[0].start_s"},
-    {RESERVE("\"prefer\":\"best\""), GANG_EINVAL, "reservations[0].prefer"},
+    {RESERVE("\"prefer\":\"best\""), GANG_EINVAL, "reservations[0].objective"},
     {RESERVE("\"flags\":[\"flex\",\"flex\"]"), GANG_EEXIST, "reservations[0].flags[1]"},
     {RESERVE("\"flags\":[\"float\"]"), GANG_EINVAL, "reservations[0].flags[0]"},
     {RESERVE("\"queue\":\"q\""), GANG_ENOENT, "reservations[0].queue"},
@@ -408,45 +409,51 @@ static const struct bad bad_texts[] = {
     {TASK("\"same\":\"pcie\""), GANG_EINVAL, "jobs[0].tasks[0].same"},
     {TASK("\"prefer\":\"island\""), GANG_EINVAL, "jobs[0].tasks[0].prefer"},
     {TASK("\"same\":\"socket\""), GANG_ENOENT, "jobs[0].tasks[0].same"},
-    {TASK("\"slice\":2,\"slice_same\":\"rack\""), GANG_ERANGE, "jobs[0].tasks[0].slice"},
-    {TASK("\"count\":4,\"slice\":0,\"slice_same\":\"rack\""), GANG_ERANGE,
-     "jobs[0].tasks[0].slice"},
-    {TASK("\"count\":4,\"slice\":3,\"slice_same\":\"rack\""), GANG_EINVAL,
-     "jobs[0].tasks[0].slice"},
-    {TASK("\"count\":4,\"min\":3,\"slice\":2,\"slice_same\":\"rack\""), GANG_EINVAL,
-     "jobs[0].tasks[0].slice"},
-    {TASK("\"count\":4,\"slice\":2"), GANG_EINVAL, "jobs[0].tasks[0].slice"},
-    {TASK("\"slice_same\":\"rack\""), GANG_EINVAL, "jobs[0].tasks[0].slice_same"},
-    {TASK("\"slice_prefer\":\"rack\""), GANG_EINVAL, "jobs[0].tasks[0].slice_prefer"},
-    {TASK("\"slice\":1,\"slice_same\":\"island\""), GANG_EINVAL, "jobs[0].tasks[0].slice_same"},
-    {TASK("\"slice\":1,\"slice_prefer\":\"row\""), GANG_ENOENT, "jobs[0].tasks[0].slice_prefer"},
+    {TASK("\"subgroup_size\":2,\"subgroup_same\":\"rack\""), GANG_ERANGE,
+     "jobs[0].tasks[0].subgroup_size"},
+    {TASK("\"count\":4,\"subgroup_size\":0,\"subgroup_same\":\"rack\""), GANG_ERANGE,
+     "jobs[0].tasks[0].subgroup_size"},
+    {TASK("\"count\":4,\"subgroup_size\":3,\"subgroup_same\":\"rack\""), GANG_EINVAL,
+     "jobs[0].tasks[0].subgroup_size"},
+    {TASK("\"count\":4,\"min\":3,\"subgroup_size\":2,\"subgroup_same\":\"rack\""), GANG_EINVAL,
+     "jobs[0].tasks[0].subgroup_size"},
+    {TASK("\"count\":4,\"subgroup_size\":2"), GANG_EINVAL, "jobs[0].tasks[0].subgroup_size"},
+    {TASK("\"subgroup_same\":\"rack\""), GANG_EINVAL, "jobs[0].tasks[0].subgroup_same"},
+    {TASK("\"subgroup_prefer\":\"rack\""), GANG_EINVAL, "jobs[0].tasks[0].subgroup_prefer"},
+    {TASK("\"subgroup_size\":1,\"subgroup_same\":\"island\""), GANG_EINVAL,
+     "jobs[0].tasks[0].subgroup_same"},
+    {TASK("\"subgroup_size\":1,\"subgroup_prefer\":\"row\""), GANG_ENOENT,
+     "jobs[0].tasks[0].subgroup_prefer"},
     {TASK("\"spread\":\"numa\""), GANG_EINVAL, "jobs[0].tasks[0].spread"},
     {TASK("\"spread\":\"row\""), GANG_ENOENT, "jobs[0].tasks[0].spread"},
     {TASK("\"max_skew\":1"), GANG_EINVAL, "jobs[0].tasks[0].max_skew"},
     {TASK("\"spread\":\"rack\",\"max_skew\":0"), GANG_ERANGE, "jobs[0].tasks[0].max_skew"},
-    {TASK("\"spread_wish\":true"), GANG_EINVAL, "jobs[0].tasks[0].spread_wish"},
-    {TASK("\"most_per_node\":0"), GANG_ERANGE, "jobs[0].tasks[0].most_per_node"},
-    {TASK("\"most_per_domain\":1"), GANG_EINVAL, "jobs[0].tasks[0].most_per_domain"},
-    {TASK("\"most_level\":\"rack\""), GANG_EINVAL, "jobs[0].tasks[0].most_level"},
-    {TASK("\"most_per_domain\":1,\"most_level\":null"), GANG_EINVAL,
-     "jobs[0].tasks[0].most_per_domain"},
-    {TASK("\"most_per_domain\":1,\"most_level\":\"package\""), GANG_EINVAL,
-     "jobs[0].tasks[0].most_level"},
+    {TASK("\"spread_soft\":true"), GANG_EINVAL, "jobs[0].tasks[0].spread_soft"},
+    {TASK("\"max_per_node\":0"), GANG_ERANGE, "jobs[0].tasks[0].max_per_node"},
+    {TASK("\"max_per_domain\":1"), GANG_EINVAL, "jobs[0].tasks[0].max_per_domain"},
+    {TASK("\"domain_level\":\"rack\""), GANG_EINVAL, "jobs[0].tasks[0].domain_level"},
+    {TASK("\"max_per_domain\":1,\"domain_level\":null"), GANG_EINVAL,
+     "jobs[0].tasks[0].max_per_domain"},
+    {TASK("\"max_per_domain\":1,\"domain_level\":\"package\""), GANG_EINVAL,
+     "jobs[0].tasks[0].domain_level"},
     {JOB("\"policy\":\"host\""), GANG_EINVAL, "jobs[0].policy"},
-    {JOB("\"scarce\":\"never\""), GANG_EINVAL, "jobs[0].scarce"},
+    {JOB("\"gpu_nodes\":\"never\""), GANG_EINVAL, "jobs[0].gpu_nodes"},
     {JOB("\"exclusive\":1"), GANG_EINVAL, "jobs[0].exclusive"},
     {JOB("\"labels\":[]"), GANG_EINVAL, "jobs[0].labels"},
     {JOB("\"labels\":{\"a\":7}"), GANG_EINVAL, "jobs[0].labels.a"},
     {JOB("\"labels\":{\"\":\"b\"}"), GANG_EINVAL, "jobs[0].labels[\"\"]"},
-    {JOB("\"peers\":{}"), GANG_EINVAL, "jobs[0].peers"},
-    {JOB("\"peers\":[{}]"), GANG_EINVAL, "jobs[0].peers[0].key"},
-    {JOB("\"peers\":[{\"key\":\"\"}]"), GANG_EINVAL, "jobs[0].peers[0].key"},
-    {JOB("\"peers\":[{\"key\":\"a\",\"value\":7}]"), GANG_EINVAL, "jobs[0].peers[0].value"},
-    {JOB("\"peers\":[{\"key\":\"a\",\"level\":\"numa\"}]"), GANG_EINVAL, "jobs[0].peers[0].level"},
-    {JOB("\"peers\":[{\"key\":\"a\",\"level\":\"row\"}]"), GANG_ENOENT, "jobs[0].peers[0].level"},
-    {JOB("\"peers\":[{\"key\":\"a\",\"near\":1}]"), GANG_EINVAL, "jobs[0].peers[0].near"},
-    {JOB("\"peers\":[{\"key\":\"a\",\"wish\":\"x\"}]"), GANG_EINVAL, "jobs[0].peers[0].wish"},
-    {JOB("\"peers\":[{\"key\":\"a\",\"far\":true}]"), GANG_EINVAL, "jobs[0].peers[0].far"},
+    {JOB("\"affinity\":{}"), GANG_EINVAL, "jobs[0].affinity"},
+    {JOB("\"affinity\":[{}]"), GANG_EINVAL, "jobs[0].affinity[0].key"},
+    {JOB("\"affinity\":[{\"key\":\"\"}]"), GANG_EINVAL, "jobs[0].affinity[0].key"},
+    {JOB("\"affinity\":[{\"key\":\"a\",\"value\":7}]"), GANG_EINVAL, "jobs[0].affinity[0].value"},
+    {JOB("\"affinity\":[{\"key\":\"a\",\"level\":\"numa\"}]"), GANG_EINVAL,
+     "jobs[0].affinity[0].level"},
+    {JOB("\"affinity\":[{\"key\":\"a\",\"level\":\"row\"}]"), GANG_ENOENT,
+     "jobs[0].affinity[0].level"},
+    {JOB("\"affinity\":[{\"key\":\"a\",\"colocate\":1}]"), GANG_EINVAL,
+     "jobs[0].affinity[0].colocate"},
+    {JOB("\"affinity\":[{\"key\":\"a\",\"soft\":\"x\"}]"), GANG_EINVAL, "jobs[0].affinity[0].soft"},
+    {JOB("\"affinity\":[{\"key\":\"a\",\"far\":true}]"), GANG_EINVAL, "jobs[0].affinity[0].far"},
     {"{\"policy\":\"host\"}", GANG_EINVAL, "policy"},
     {"{\"policy\":1}", GANG_EINVAL, "policy"},
     {"{\"partitions\":{}}", GANG_EINVAL, "partitions"},
@@ -704,13 +711,13 @@ static const char everything[] =
     "\"gpu_model\":\"V100\",\"labels\":{\"sku\":\"a\",\"empty\":\"\"},"
     "\"topology\":{\"zone\":\"z\",\"rack\":\"r0\"},\"max_tasks\":40,\"amounts\":{\"nic\":2},"
     "\"partitions\":[\"batch\",\"debug\"],\"unschedulable\":true,"
-    "\"links\":[{\"a\":0,\"b\":1,\"kind\":\"nvlink\",\"hops\":1,\"bandwidth_mbps\":25000},"
-    "{\"a\":2,\"b\":3,\"kind\":\"other\"}],\"near\":[\"4400\",\"4400\",\"0044\",\"0044\"]},"
+    "\"links\":[{\"a\":0,\"b\":1,\"type\":\"nvlink\",\"hops\":1,\"bandwidth_mbps\":25000},"
+    "{\"a\":2,\"b\":3,\"type\":\"other\"}],\"gpu_locality\":[\"4400\",\"4400\",\"0044\",\"0044\"]},"
     "{\"name\":\"n1\",\"cpus\":2.8000000000000003,\"mem_bytes\":1025,\"state\":\"down\","
     "\"numas\":[{\"os_index\":0,\"package\":0,\"mem_mib\":512},{\"mem_bytes\":7}],"
     "\"devices\":[{\"model\":\"A\",\"mem_bytes\":1000,\"numa\":1,\"pci\":\"0000:07:00.0\","
     "\"uuid\":\"GPU-1\",\"healthy\":true},{\"healthy\":false},"
-    "{\"parent\":\"p\"},{\"parent\":\"p\",\"slice\":7,\"healthy\":false}],"
+    "{\"parent\":\"p\"},{\"parent\":\"p\",\"mig_index\":7,\"healthy\":false}],"
     "\"profiles\":[{\"name\":\"1g\",\"model\":\"A\",\"width\":1,\"starts\":[0,6]},"
     "{\"name\":\"all\",\"width\":64,\"starts\":[0]}],"
     "\"cores\":[{\"os_index\":0,\"numa\":0,\"threads\":2,\"cpuset\":\"0,64\"},{\"os_index\":1}],"
@@ -742,16 +749,17 @@ static const char everything[] =
     "\"running_gpu\":[null,[\"x\",\"y\"],[\"z\",\"x\"]]},"
     "{\"name\":\"j1\",\"queue\":\"q0\",\"tasks\":[{\"count\":5},{\"min\":0,\"gpu\":3,"
     "\"profile\":\"1g\"}]},"
-    "{\"name\":\"j2\",\"queue\":\"q0\",\"policy\":\"best-fit\",\"scarce\":\"strict\",\"ex"
+    "{\"name\":\"j2\",\"queue\":\"q0\",\"policy\":\"best-fit\",\"gpu_nodes\":\"exclude\",\"ex"
     "clusive\":true,\"same\":\"island\",\"prefer\":\"rack\",\"labels\":{\"app\":\"db\",\""
-    "x\":\"\"},\"peers\":[{\"key\":\"app\",\"value\":\"db\",\"level\":\"rack\",\"near\":t"
-    "rue,\"wish\":true},{\"key\":\"app\"},{\"key\":\"x\",\"value\":\"\",\"level\":\"node\""
+    "x\":\"\"},\"affinity\":[{\"key\":\"app\",\"value\":\"db\",\"level\":\"rack\",\"colocate\":true"
+    ",\"soft\":true},{\"key\":\"app\"},{\"key\":\"x\",\"value\":\"\",\"level\":\"node\""
     "}],\"groups\":[{\"same\":\"node\"}],\"tasks\":[{\"count\":8,\"min\":4,\"gpu\":1,\"gr"
     "oup\":0,\"where\":\"sku = a and not x > 3\",\"numa\":\"strict\",\"near_nic\":true,\""
     "profile\":\"1g.5gb\",\"models_ranked\":true,\"gpu_models\":[\"A\",\"V100\"],\"same\""
-    ":\"island\",\"prefer\":\"pcie\",\"slice\":2,\"slice_same\":\"numa\",\"slice_prefer\""
-    ":\"package\",\"spread\":\"rack\",\"max_skew\":1,\"spread_wish\":true,\"most_per_node"
-    "\":2,\"most_per_domain\":3,\"most_level\":\"zone\"},{\"numa\":\"none\",\"selector\":"
+    ":\"island\",\"prefer\":\"pcie\",\"subgroup_size\":2,\"subgroup_same\":\"numa\",\"subgroup_"
+    "prefer\":"
+    "\"package\",\"spread\":\"rack\",\"max_skew\":1,\"spread_soft\":true,\"max_per_node\":2"
+    ",\"max_per_domain\":3,\"domain_level\":\"zone\"},{\"numa\":\"none\",\"selector\":"
     "{\"sku\":\"a\"},\"where\":[{\"key\":\"mem\",\"op\":\"ge\",\"values\":[\"-12.5\"]},\""
     "\\\"in\\\" in (\\\"x y\\\")\",{\"key\":\"mem\",\"op\":\"lt\",\"values\":\"80\"}],\"s"
     "pread\":\"node\"},{\"where\":[{\"key\":\"a\",\"op\":\"le\",\"values\":[\"1\"]},{\"ke"
@@ -765,13 +773,13 @@ static const char everything[] =
 static const char scheduling[] =
     "{\"id\":\"sched\",\"levels\":[\"rack\"],\"kinds\":[{\"name\":\"nic\"}],"
     "\"nodes\":[{\"name\":\"m\"}],"
-    "\"queues\":[{\"name\":\"q0\",\"parent\":\"p\",\"slice_s\":-1},{\"name\":\"p\"},"
-    "{\"name\":\"q1\",\"parent\":\"p\",\"guaranteed\":{\"gpu\":{\"part\":0.25},"
-    "\"cpu\":{\"weight\":2},\"gpu@batch\":1.5,\"mem_mib@batch\":{\"part\":1},"
-    "\"nic@idle\":-1},\"limit\":{\"gpu\":{\"part\":0.000001},\"mem_bytes@a@b\":77,"
+    "\"queues\":[{\"name\":\"q0\",\"parent\":\"p\",\"quantum_s\":-1},{\"name\":\"p\"},"
+    "{\"name\":\"q1\",\"parent\":\"p\",\"guaranteed\":{\"gpu\":{\"fraction\":0.25},"
+    "\"cpu\":{\"weight\":2},\"gpu@batch\":1.5,\"mem_mib@batch\":{\"fraction\":1},"
+    "\"nic@idle\":-1},\"limit\":{\"gpu\":{\"fraction\":0.000001},\"mem_bytes@a@b\":77,"
     "\"mem_mib\":3},\"lending_limit\":{\"cpu@batch\":1},\"state\":\"draining\","
-    "\"order\":\"least-served\",\"turn\":\"priority-utilization\",\"block\":\"strict\","
-    "\"preempt\":\"cancel\",\"fixed\":true,\"max_running\":5,\"max_pending\":6,"
+    "\"order\":\"least-served\",\"child_order\":\"priority-utilization\",\"block\":\"strict\","
+    "\"preempt_mode\":\"cancel\",\"no_preemption\":true,\"max_running\":5,\"max_pending\":6,"
     "\"max_running_per_user\":7,\"default_time_limit_s\":0.1,\"max_time_limit_s\":86400,"
     "\"user_limit_percent\":25,\"user_limit_factor\":1.5,\"users\":{\"ann\":0.5,\"bob\":3},"
     "\"submit_acl\":\"ann,bob staff\",\"admin_acl\":\" \",\"grace_s\":30,"
@@ -779,8 +787,8 @@ static const char scheduling[] =
     "\"priority\":3,\"order\":\"fair\",\"users\":{},\"cells\":[{\"level\":\"rack\","
     "\"count\":2}],\"child\":{\"max_children\":2}},\"max_children\":9,"
     "\"child_idle_s\":3600.5,\"policy\":\"pack\",\"backfill\":\"easy\",\"plan_depth\":4,"
-    "\"backfill_order\":\"shortest\",\"overrun\":\"extend\",\"extend_s\":2.5,\"max_overtakes\":7,"
-    "\"max_wait_s\":8,\"slice_s\":0.5,\"slice_rows\":3,\"slice_gpus\":true}],"
+    "\"backfill_order\":\"shortest\",\"overrun\":\"extend\",\"extend_s\":2.5,\"max_bypasses\":7,"
+    "\"max_wait_s\":8,\"quantum_s\":0.5,\"quantum_rows\":3,\"quantum_gpus\":true}],"
     "\"default_queue\":\"q0\",\"rules\":[{\"queue\":\"q0\"},{\"match\":\"user\","
     "\"pattern\":\"a*\",\"queue\":\"q1.%user\",\"fallback\":\"reject\"},"
     "{\"match\":\"group\",\"queue\":\"%group\",\"fallback\":\"default\"},"
@@ -789,10 +797,11 @@ static const char scheduling[] =
     "\"half_life_s\":604800,"
     "\"reservations\":[{\"name\":\"r0\",\"owner\":\"ann\",\"arrival_s\":1,\"deadline_s\":90000,"
     "\"duration_s\":60.5,\"period_s\":3600,\"repetitions\":5,\"until_s\":9999,"
-    "\"prefer\":\"cheapest\",\"combine\":\"order-no-gap\",\"flags\":[\"ignore-jobs\",\"magnetic\"],"
+    "\"objective\":\"cheapest\",\"combine\":\"order-no-gap\",\"flags\":[\"ignore-jobs\","
+    "\"magnetic\"],"
     "\"queue\":\"q0\",\"users\":[\"ann\",\"bob\"],\"purge_s\":7,\"notice_s\":8,\"stages\":["
-    "{\"duration_s\":30,\"gang\":4,\"exclusive\":true,\"tasks\":[{\"count\":8,\"cpu\":1.5,"
-    "\"most_per_node\":2},{\"gpu\":1}]},{\"gang\":1,\"tasks\":[{}]}]},"
+    "{\"duration_s\":30,\"gang_size\":4,\"exclusive\":true,\"tasks\":[{\"count\":8,\"cpu\":1.5,"
+    "\"max_per_node\":2},{\"gpu\":1}]},{\"gang_size\":1,\"tasks\":[{}]}]},"
     "{\"name\":\"r1\",\"start_s\":0,\"stages\":[{\"tasks\":[{}]}]}],"
     "\"jobs\":[{\"name\":\"j0\",\"run_time_s\":[2,1.5,9],\"tasks\":[{}]},"
     "{\"name\":\"j1\",\"state\":\"running\",\"running_on\":[\"m\"],\"ran_s\":7.25,\"tasks\":[{}]},"
@@ -883,11 +892,11 @@ START_TEST(reads_nodes)
     ck_assert_int_eq(n[0].amounts[1].amount, 40);
     ck_assert_int_eq(n[1].amounts[0].amount, GANG_MAX_AMOUNT);
     ck_assert_uint_eq(n[0].partition_count, 2);
-    ck_assert_int_eq(n[0].links[0].kind, GANG_LINK_NVLINK);
+    ck_assert_int_eq(n[0].links[0].type, GANG_LINK_NVLINK);
     ck_assert_int_eq(n[0].links[0].bandwidth_mbps, 25000);
-    ck_assert_int_eq(n[0].links[1].kind, GANG_LINK_OTHER);
-    ck_assert_int_eq(n[0].gpu_near[1], 4);
-    ck_assert_int_eq(n[0].gpu_near[2], 0);
+    ck_assert_int_eq(n[0].links[1].type, GANG_LINK_OTHER);
+    ck_assert_int_eq(n[0].gpu_locality[1], 4);
+    ck_assert_int_eq(n[0].gpu_locality[2], 0);
     ck_assert_int_eq(n[1].cpu_milli, 2800);
     ck_assert_int_eq(n[1].memory_bytes, 1025);
     ck_assert_int_eq(n[1].state, GANG_NODE_DOWN);
@@ -900,8 +909,8 @@ START_TEST(reads_nodes)
     ck_assert_int_eq(n[1].gpus[1].state, GANG_GPU_UNHEALTHY);
     ck_assert_ptr_null(n[1].gpus[1].parent);
     ck_assert_str_eq(n[1].gpus[2].parent, "p");
-    ck_assert_int_eq(n[1].gpus[2].slice, 0);
-    ck_assert_int_eq(n[1].gpus[3].slice, 7);
+    ck_assert_int_eq(n[1].gpus[2].mig_index, 0);
+    ck_assert_int_eq(n[1].gpus[3].mig_index, 7);
     ck_assert_int_eq(n[1].gpus[3].state, GANG_GPU_UNHEALTHY);
     ck_assert_uint_eq(n[1].profile_count, 2);
     ck_assert_str_eq(n[1].profiles[0].model, "A");
@@ -942,10 +951,10 @@ START_TEST(reads_queues)
     ck_assert_double_eq(q[0].weight, 0.30000000000000004);
     ck_assert_int_eq(q[0].priority, -7);
     ck_assert_int_eq(q[1].priority, 100);
-    ck_assert_int_eq(q[0].within, GANG_DISPLACE_LOWER_OR_NEWER);
-    ck_assert_int_eq(q[0].reclaim, GANG_DISPLACE_ANY);
-    ck_assert_int_eq(q[1].within, GANG_DISPLACE_NEVER);
-    ck_assert_int_eq(q[1].reclaim, GANG_DISPLACE_LOWER);
+    ck_assert_int_eq(q[0].within, GANG_PREEMPT_LOWER_OR_NEWER);
+    ck_assert_int_eq(q[0].reclaim, GANG_PREEMPT_ANY);
+    ck_assert_int_eq(q[1].within, GANG_PREEMPT_NEVER);
+    ck_assert_int_eq(q[1].reclaim, GANG_PREEMPT_LOWER);
     ck_assert_uint_eq(q[1].limit_count, 0);
     ck_assert_double_eq(q[1].weight, 2.5);
     ck_assert_str_eq(q[0].cells[0].level, "node");
@@ -960,7 +969,7 @@ static void is_quota(const struct gang_quota *quota, const char *kind, const cha
     ck_assert_str_eq(quota->kind, kind);
     ck_assert_pstr_eq(quota->partition, partition);
     ck_assert_int_eq(quota->amount, amount);
-    ck_assert_int_eq(quota->part, part);
+    ck_assert_int_eq(quota->fraction, part);
     ck_assert_int_eq(quota->by_weight, by_weight);
 }
 
@@ -988,10 +997,10 @@ START_TEST(reads_how_queues_behave)
     const struct gang_queue_spec *q = &get(scenarios, 0).queues[2];
     ck_assert_int_eq(q->state, GANG_QUEUE_DRAINING);
     ck_assert_int_eq(q->order, GANG_ORDER_LEAST_SERVED);
-    ck_assert_int_eq(q->turn, GANG_TURN_PRIORITY_UTILIZATION);
+    ck_assert_int_eq(q->child_order, GANG_CHILD_ORDER_PRIORITY_UTILIZATION);
     ck_assert_int_eq(q->block, GANG_BLOCK_STRICT);
-    ck_assert_int_eq(q->preempt, GANG_PREEMPT_CANCEL);
-    ck_assert_int_eq(q->fixed, 1);
+    ck_assert_int_eq(q->preempt_mode, GANG_PREEMPT_MODE_CANCEL);
+    ck_assert_int_eq(q->no_preemption, 1);
     ck_assert_int_eq(q->max_running, 5);
     ck_assert_int_eq(q->max_pending, 6);
     ck_assert_int_eq(q->max_running_per_user, 7);
@@ -1014,11 +1023,11 @@ START_TEST(reads_how_queues_behave)
     ck_assert_int_eq(q->backfill_order, GANG_BACKFILL_ORDER_SHORTEST);
     ck_assert_int_eq(q->overrun, GANG_OVERRUN_EXTEND);
     ck_assert_int_eq(q->extend_ns, INT64_C(2500000000));
-    ck_assert_int_eq(q->max_overtakes, 7);
+    ck_assert_int_eq(q->max_bypasses, 7);
     ck_assert_int_eq(q->max_wait_ns, INT64_C(8000000000));
-    ck_assert_int_eq(q->slice_ns, 500000000);
-    ck_assert_int_eq(q->slice_rows, 3);
-    ck_assert_int_eq(q->slice_gpus, 1);
+    ck_assert_int_eq(q->quantum_ns, 500000000);
+    ck_assert_int_eq(q->quantum_rows, 3);
+    ck_assert_int_eq(q->quantum_gpus, 1);
     ck_assert_int_eq(q->policy, GANG_POLICY_PACK);
     ck_assert_ptr_null(q->child->name);
     ck_assert_int_eq(q->child->limit[0].amount, 1000);
@@ -1124,7 +1133,7 @@ START_TEST(reads_jobs)
     struct gang_scenario c = get(scenarios, 0);
     const struct gang_job_spec *j = c.jobs;
     const struct gang_group_spec *g = j[0].request.groups;
-    const struct gang_set_spec *s = j[0].request.sets;
+    const struct gang_group_set_spec *s = j[0].request.group_sets;
     ck_assert_uint_eq(c.job_count, 3);
     ck_assert_int_eq(j[0].priority, -5);
     ck_assert_int_eq(j[0].submit, 9);
@@ -1137,7 +1146,7 @@ START_TEST(reads_jobs)
     ck_assert_str_eq(j[0].request.prefer, "rack");
     ck_assert_int_eq(j[0].request.policy, GANG_POLICY_SPREAD);
     /* the parent went first */
-    ck_assert_uint_eq(j[0].request.set_count, 2);
+    ck_assert_uint_eq(j[0].request.group_set_count, 2);
     ck_assert_str_eq(s[0].name, "root");
     ck_assert_int_eq(s[0].parent, -1);
     ck_assert_str_eq(s[1].name, "leaf");
@@ -1145,7 +1154,7 @@ START_TEST(reads_jobs)
     ck_assert_int_eq(s[1].min, 1);
     ck_assert_uint_eq(j[0].request.group_count, 3);
     ck_assert_str_eq(g[0].name, "ps");
-    ck_assert_int_eq(g[0].set, 1);
+    ck_assert_int_eq(g[0].group_set, 1);
     ck_assert_int_eq(g[0].count, 2);
     ck_assert_int_eq(g[0].min, 1);
     ck_assert_int_eq(g[0].cpu_milli, 250);
@@ -1165,7 +1174,7 @@ START_TEST(reads_jobs)
     ck_assert_int_eq(g[1].gpu_milli, 125);
     ck_assert_int_eq(g[1].gpu_devices, 2);
     ck_assert_int_eq(g[2].gpu_memory_bytes, 77);
-    ck_assert_int_eq(g[2].set, 0);
+    ck_assert_int_eq(g[2].group_set, 0);
     ck_assert_ptr_null(g[2].profile);
     ck_assert_str_eq(j[1].request.groups[1].profile, "1g");
     ck_assert_int_eq(j[0].protected_groups[0], 1);
@@ -1193,22 +1202,22 @@ START_TEST(reads_demands)
     ck_assert_int_eq(c.partitions[1].mode, GANG_PARTITION_LENDING);
     ck_assert_int_eq(c.partitions[2].mode, GANG_PARTITION_SHARED);
     ck_assert_int_eq(r->policy, GANG_POLICY_BEST_FIT);
-    ck_assert_int_eq(r->scarce, GANG_SCARCE_STRICT);
+    ck_assert_int_eq(r->gpu_nodes, GANG_GPU_NODES_EXCLUDE);
     ck_assert_int_eq(r->exclusive, 1);
     ck_assert_str_eq(r->same, GANG_LEVEL_ISLAND);
-    ck_assert_str_eq(r->sets[0].same, GANG_LEVEL_NODE);
+    ck_assert_str_eq(r->group_sets[0].same, GANG_LEVEL_NODE);
     ck_assert_uint_eq(r->label_count, 2);
     ck_assert_str_eq(r->labels[1].key, "x");
     ck_assert_str_eq(r->labels[1].value, "");
-    ck_assert_uint_eq(r->peer_count, 3);
-    ck_assert_str_eq(r->peers[0].value, "db");
-    ck_assert_str_eq(r->peers[0].level, "rack");
-    ck_assert_int_eq(r->peers[0].near, 1);
-    ck_assert_int_eq(r->peers[0].wish, 1);
-    ck_assert_ptr_null(r->peers[1].value);
-    ck_assert_ptr_null(r->peers[1].level);
-    ck_assert_int_eq(r->peers[1].near, 0);
-    ck_assert_str_eq(r->peers[2].level, GANG_LEVEL_NODE);
+    ck_assert_uint_eq(r->affinity_count, 3);
+    ck_assert_str_eq(r->affinity[0].value, "db");
+    ck_assert_str_eq(r->affinity[0].level, "rack");
+    ck_assert_int_eq(r->affinity[0].colocate, 1);
+    ck_assert_int_eq(r->affinity[0].soft, 1);
+    ck_assert_ptr_null(r->affinity[1].value);
+    ck_assert_ptr_null(r->affinity[1].level);
+    ck_assert_int_eq(r->affinity[1].colocate, 0);
+    ck_assert_str_eq(r->affinity[2].level, GANG_LEVEL_NODE);
     ck_assert_str_eq(g[0].where, "sku = a and not x > 3");
     ck_assert_uint_eq(g[0].label_count, 0);
     ck_assert_int_eq(g[0].numa, GANG_NUMA_STRICT);
@@ -1216,15 +1225,15 @@ START_TEST(reads_demands)
     ck_assert_str_eq(g[0].profile, "1g.5gb");
     ck_assert_int_eq(g[0].models_ranked, 1);
     ck_assert_str_eq(g[0].prefer, GANG_LEVEL_PCIE);
-    ck_assert_int_eq(g[0].slice, 2);
-    ck_assert_str_eq(g[0].slice_same, GANG_LEVEL_NUMA);
-    ck_assert_str_eq(g[0].slice_prefer, GANG_LEVEL_PACKAGE);
+    ck_assert_int_eq(g[0].subgroup_size, 2);
+    ck_assert_str_eq(g[0].subgroup_same, GANG_LEVEL_NUMA);
+    ck_assert_str_eq(g[0].subgroup_prefer, GANG_LEVEL_PACKAGE);
     ck_assert_str_eq(g[0].spread, "rack");
     ck_assert_int_eq(g[0].max_skew, 1);
-    ck_assert_int_eq(g[0].spread_wish, 1);
-    ck_assert_int_eq(g[0].most_per_node, 2);
-    ck_assert_int_eq(g[0].most_per_domain, 3);
-    ck_assert_str_eq(g[0].most_level, "zone");
+    ck_assert_int_eq(g[0].spread_soft, 1);
+    ck_assert_int_eq(g[0].max_per_node, 2);
+    ck_assert_int_eq(g[0].max_per_domain, 3);
+    ck_assert_str_eq(g[0].domain_level, "zone");
     ck_assert_int_eq(g[1].numa, GANG_NUMA_NONE);
     ck_assert_uint_eq(g[1].label_count, 3);
     ck_assert_int_eq(g[1].labels[1].op, GANG_LABEL_GE);
@@ -1235,6 +1244,76 @@ START_TEST(reads_demands)
     ck_assert_ptr_null(g[2].where);
     ck_assert_uint_eq(g[2].label_count, 2);
     gang_scenarios_free(scenarios);
+}
+END_TEST
+
+/* ---- old keys ---- */
+
+static const char with_old_keys[] =
+    "{\"levels\":[\"rack\"],\"nodes\":[{\"name\":\"n\",\"gpus\":2,\"near\":[\"04\",\"40\"],"
+    "\"links\":[{\"a\":0,\"b\":1,\"kind\":\"xgmi\"}]},{\"name\":\"m\",\"devices\":[{\"parent\":"
+    "\"p\",\"slice\":3}]}],"
+    "\"queues\":[{\"name\":\"q\",\"turn\":\"utilization\",\"preempt\":\"cancel\",\"fixed\":true,"
+    "\"max_"
+    "overtakes\":7,\"slice_"
+    "s\":5,\"slice_"
+    "rows\":2,\"slice_"
+    "gpus\":true,"
+    "\"limit\":{\"gpu\":{\"part\":0.5}},\"child\":{\"turn\":\"utilization\"}},"
+    "{\"name\":\"r\",\"fixed\":true}],"
+    "\"reservations\":[{\"name\":\"v\",\"prefer\":\"latest\",\"stages\":[{\"gang\":1,\"tasks\":"
+    "[{}]}]}],"
+    "\"jobs\":[{\"name\":\"j\",\"queue\":\"r\",\"sca"
+    "rce\":\"strict\",\"peers\":[{\"key\":\"a\","
+    "\"near\":true,\"wish\":true}],\"tasks\":[{\"count\":4,\"slice\":2,\"slice_"
+    "same\":\"rack\","
+    "\"slice_"
+    "prefer\":\"node\",\"spread\":\"rack\",\"spread_"
+    "wish\":true,\"most_"
+    "per_node\":2,\"most_"
+    "per_domain\":3,\"most_"
+    "level\":\"rack\"}]}]}";
+
+static const char with_new_keys[] =
+    "{\"levels\":[\"rack\"],\"nodes\":[{\"name\":\"n\",\"gpus\":2,\"gpu_locality\":[\"04\",\"40\"],"
+    "\"links\":[{\"a\":0,\"b\":1,\"type\":\"xgmi\"}]},{\"name\":\"m\",\"devices\":[{\"parent\":"
+    "\"p\",\"mig_index\":3}]}],"
+    "\"queues\":[{\"name\":\"q\",\"child_order\":\"utilization\",\"preempt_mode\":\"cancel\","
+    "\"no_preemption\":true,\"max_bypasses\":7,\"quantum_s\":5,\"quantum_rows\":2,"
+    "\"quantum_gpus\":true,\"limit\":{\"gpu\":{\"fraction\":0.5}},\"child\":{\"child_order\":"
+    "\"utilization\"}},{\"name\":\"r\",\"no_preemption\":true}],"
+    "\"reservations\":[{\"name\":\"v\",\"objective\":\"latest\",\"stages\":[{\"gang_size\":1,"
+    "\"tasks\":[{}]}]}],"
+    "\"jobs\":[{\"name\":\"j\",\"queue\":\"r\",\"gpu_nodes\":\"exclude\",\"affinity\":[{\"key\":"
+    "\"a\",\"colocate\":true,\"soft\":true}],\"tasks\":[{\"count\":4,\"subgroup_size\":2,"
+    "\"subgroup_same\":\"rack\",\"subgroup_prefer\":\"node\",\"spread\":\"rack\",\"spread_soft\":"
+    "true,\"max_per_node\":2,\"max_per_domain\":3,\"domain_level\":\"rack\"}]}]}";
+
+START_TEST(old_keys_are_read_with_a_warning_each)
+{
+    gang_scenarios *old = read_good(with_old_keys), *new = read_good(with_new_keys);
+    struct gang_scenario a = get(old, 0), b = get(new, 0);
+    struct gang__scenario_path where = {""};
+    ck_assert_msg(gang__scenario_equal(&a, &b, &where), "%s", where.path);
+    size_t warnings = 0;
+    while (gang_scenarios_warning(old, warnings))
+        warnings++;
+    ck_assert_uint_eq(warnings, 24);
+    ck_assert_str_eq(gang_scenarios_warning(old, 0), "nodes[0]: 'near' is now 'gpu_locality'");
+    ck_assert_ptr_null(gang_scenarios_warning(new, 0));
+    ck_assert_ptr_null(gang_scenarios_warning(NULL, 0));
+    gang_scenarios_free(old);
+    gang_scenarios_free(new);
+}
+END_TEST
+
+START_TEST(an_old_key_beside_the_new_one_is_refused)
+{
+    const char text[] = "{\"queues\":[{\"name\":\"q\",\"fixed\":true,\"no_preemption\":true}]}";
+    struct gang_error error = GANG_ERROR_INIT;
+    gang_scenarios *scenarios;
+    ck_assert_int_eq(gang_scenarios_read(text, strlen(text), &scenarios, &error), GANG_EINVAL);
+    ck_assert_str_eq(error.path, "queues[0].fixed");
 }
 END_TEST
 
@@ -1383,7 +1462,7 @@ END_TEST
 
 START_TEST(sets_without_names_go_by_index)
 {
-    struct gang_set_spec sets[] = {GANG_SET_SPEC_INIT, GANG_SET_SPEC_INIT, GANG_SET_SPEC_INIT};
+    struct gang_group_set_spec sets[] = {GANG_GROUP_SET_SPEC_INIT, GANG_GROUP_SET_SPEC_INIT, GANG_GROUP_SET_SPEC_INIT};
     struct gang_group_spec groups[] = {GANG_GROUP_SPEC_INIT, GANG_GROUP_SPEC_INIT};
     struct gang_job_spec job = {
         .size = sizeof(job), .name = "j", .preemptible = 1, .request = GANG_REQUEST_SPEC_INIT};
@@ -1392,13 +1471,13 @@ START_TEST(sets_without_names_go_by_index)
     sets[2].name = "named";
     sets[2].parent = 1;
     sets[2].min = 1;
-    groups[0].set = 1;
-    groups[1].set = 2;
+    groups[0].group_set = 1;
+    groups[1].group_set = 2;
     groups[1].min = 0;
     job.request.groups = groups;
     job.request.group_count = 2;
-    job.request.sets = sets;
-    job.request.set_count = 3;
+    job.request.group_sets = sets;
+    job.request.group_set_count = 3;
     c.jobs = &job;
     c.job_count = 1;
     free(round_trip(&c, 0));
@@ -1476,7 +1555,7 @@ START_TEST(what_the_format_cannot_say_is_refused)
     node.name = "\xff";
     ck_assert_int_eq(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL);
     node.name = "n";
-    node.state = GANG_NODE_GONE;
+    node.state = GANG_NODE_REMOVED;
     ck_assert_int_eq(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL);
     node.state = GANG_NODE_UP;
     node.cpu_milli = -1;
@@ -1490,7 +1569,7 @@ START_TEST(what_the_format_cannot_say_is_refused)
     gpu.state = 2;
     ck_assert_int_eq(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL);
     gpu.state = GANG_GPU_OK;
-    gpu.slice = 1; /* of nothing */
+    gpu.mig_index = 1; /* of nothing */
     ck_assert_int_eq(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL);
     node.gpu_count = 0;
     node.profile_count = 1; /* without an array */
@@ -1530,7 +1609,7 @@ START_TEST(what_the_format_cannot_say_is_refused)
     group.max_skew = -1;
     ck_assert_int_eq(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL);
     group.max_skew = 0;
-    job.request.peer_count = 1; /* without an array */
+    job.request.affinity_count = 1; /* without an array */
     ck_assert_int_eq(gang_scenario_write(&c, 0, keep, &text, &error), GANG_EINVAL);
     struct gang_partition_spec partition = {sizeof(partition), "p", 3, 0};
     c = good;
@@ -1585,9 +1664,9 @@ START_TEST(what_files_cannot_say_of_queues_is_refused)
     queue.order = -1;
     is_refused(&c, "queues[0].order");
     queue.order = 0;
-    queue.fixed = 2;
-    is_refused(&c, "queues[0].fixed");
-    queue.fixed = 0;
+    queue.no_preemption = 2;
+    is_refused(&c, "queues[0].no_preemption");
+    queue.no_preemption = 0;
     queue.grace_ns = -2;
     is_refused(&c, "queues[0].grace_s");
     queue.grace_ns = -1;
@@ -1887,6 +1966,8 @@ int main(void)
     tcase_add_test(tests, reads_the_life_of_jobs);
     tcase_add_test(tests, reads_what_waits_for_what);
     tcase_add_test(tests, reads_demands);
+    tcase_add_test(tests, old_keys_are_read_with_a_warning_each);
+    tcase_add_test(tests, an_old_key_beside_the_new_one_is_refused);
     tcase_add_test(tests, a_label_expression_is_refused_with_its_column);
     tcase_add_test(tests, a_level_of_the_case_may_be_called_like_a_built_in_one);
     tcase_add_test(tests, what_is_not_given_has_a_default);

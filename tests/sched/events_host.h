@@ -21,7 +21,7 @@ static struct work *begin_op(const struct gang_event *e, const char *name)
     CHECK(in_run, "%s outside of a run", name);
     CHECK(e->size >= sizeof(*e) && e->text, "%s", name);
     CHECK(e->now_ns == now_ns, "%s: %" PRId64 " is not the time", name, e->now_ns);
-    CHECK(e->part >= 0 && e->part < MAX_PARTS, "%s: part %d", name, e->part);
+    CHECK(e->gang >= 0 && e->gang < MAX_PARTS, "%s: part %d", name, e->gang);
     struct work *w = work_of(e->job);
     CHECK(w, "%s about a job that nobody submitted", name);
     CHECK(e->cookie == w->cookie, "%s: cookie %" PRIu64, name, e->cookie);
@@ -29,7 +29,7 @@ static struct work *begin_op(const struct gang_event *e, const char *name)
     ops_seen++;
     TRACE("  op %s job %d part %d state %d end %d reason %d because %" PRIu64 " tasks %zu until "
           "%" PRId64 " (%s)",
-          name, index_of(w), e->part, e->state, e->end, e->reason, e->because, e->task_count,
+          name, index_of(w), e->gang, e->state, e->end, e->reason, e->preemptor, e->task_count,
           e->deadline_ns, e->text);
     for (int i = 0; i < works * MAX_PARTS; i++) /* the quotas are about all of them */
         if (!work[i / MAX_PARTS].ended)
@@ -75,7 +75,7 @@ static int32_t on_start(const struct gang_event *e, void *user)
 {
     (void)user;
     struct work *w = begin_op(e, "start");
-    struct part *p = &w->part[e->part];
+    struct part *p = &w->part[e->gang];
     w->start_asked = true;
     if (is_unsettled(w)) /* the job ended, but grew before the report */
         p->tasks = 0;
@@ -103,7 +103,7 @@ static int32_t on_resume(const struct gang_event *e, void *user)
 {
     (void)user;
     struct work *w = begin_op(e, "resume");
-    struct part *p = &w->part[e->part];
+    struct part *p = &w->part[e->gang];
     w->start_asked = true;
     CHECK(p->tasks == 0 && (w->state == GANG_JOB_SUSPENDED || w->in_parts),
           "job %d resumes in state %d", index_of(w), w->state);
@@ -124,7 +124,7 @@ static int32_t on_grow(const struct gang_event *e, void *user)
 {
     (void)user;
     struct work *w = begin_op(e, "grow");
-    struct part *p = &w->part[e->part];
+    struct part *p = &w->part[e->gang];
     CHECK(p->alloc == e->alloc && w->state == GANG_JOB_RUNNING && !p->stopping,
           "job %d grows in state %d", index_of(w), w->state);
     CHECK(e->task_count > 0 && e->tasks, "grows by nothing");
@@ -161,8 +161,8 @@ static bool is_for_others(int32_t reason)
 /* May this one be displaced for that one? */
 static void check_victim(const struct work *w, const struct gang_event *e, bool whole)
 {
-    const struct work *taker = work_of(e->because);
-    CHECK(taker && !taker->ended, "displaced for job %" PRIu64, e->because);
+    const struct work *taker = work_of(e->preemptor);
+    CHECK(taker && !taker->ended, "displaced for job %" PRIu64, e->preemptor);
     CHECK(taker != w, "job %d is displaced for itself", index_of(w));
     CHECK(!taker->never_preempts || e->reason == GANG_REASON_MOVE, "job %d never preempts",
           index_of(taker));
@@ -173,22 +173,22 @@ static void check_victim(const struct work *w, const struct gang_event *e, bool 
     int64_t shortest = -1; /* as the nearest ancestor that says */
     for (int q = w->queue; q >= 0 && shortest < 0; q = line[q].parent)
         shortest = line[q].min_runtime;
-    int64_t ran = now_ns - w->part[e->part].started_ns;
+    int64_t ran = now_ns - w->part[e->gang].started_ns;
     CHECK(shortest <= 0 || ran >= shortest, "job %d ran for %" PRId64 " only", index_of(w), ran);
     const struct line *of = &line[taker->queue];
     bool is_newer = w->id > taker->id, unsure = is_unsettled(w) || is_unsettled(taker);
     if (e->reason == GANG_REASON_PREEMPT) {
         CHECK(taker->queue == w->queue, "preempted from another queue");
-        CHECK(of->within != GANG_DISPLACE_NEVER, "queue %s never preempts", of->name);
+        CHECK(of->within != GANG_PREEMPT_NEVER, "queue %s never preempts", of->name);
         CHECK(unsure || w->priority < taker->priority ||
-                  (of->within == GANG_DISPLACE_LOWER_OR_NEWER && w->priority == taker->priority &&
+                  (of->within == GANG_PREEMPT_LOWER_OR_NEWER && w->priority == taker->priority &&
                    is_newer),
               "job %d is not of lower priority than %d", index_of(w), index_of(taker));
     }
     if (e->reason == GANG_REASON_RECLAIM) {
         CHECK(taker->queue != w->queue, "reclaimed from its own queue");
-        CHECK(of->reclaim != GANG_DISPLACE_NEVER, "queue %s never reclaims", of->name);
-        CHECK(unsure || of->reclaim != GANG_DISPLACE_LOWER || w->priority < taker->priority,
+        CHECK(of->reclaim != GANG_PREEMPT_NEVER, "queue %s never reclaims", of->name);
+        CHECK(unsure || of->reclaim != GANG_PREEMPT_LOWER || w->priority < taker->priority,
               "job %d is not of lower priority", index_of(w));
     }
 }
@@ -199,17 +199,17 @@ static void note_eviction(struct work *w, const struct gang_event *e, bool whole
         return;
     check_victim(w, e, whole);
     w->displaced = true;
-    w->part[e->part].because = e->because;
+    w->part[e->gang].because = e->preemptor;
     evictions_done++;
     CHECK(evictions < (int)(sizeof(eviction) / sizeof(eviction[0])), "so many evictions");
-    eviction[evictions++] = (struct eviction){index_of(w), index_of(work_of(e->because))};
+    eviction[evictions++] = (struct eviction){index_of(w), index_of(work_of(e->preemptor))};
 }
 
 static int32_t on_shrink(const struct gang_event *e, void *user)
 {
     (void)user;
     struct work *w = begin_op(e, "shrink");
-    struct part *p = &w->part[e->part];
+    struct part *p = &w->part[e->gang];
     bool lenient = is_unsettled(w), at_once = e->deadline_ns <= now_ns || refuses(8);
     CHECK(w->state == GANG_JOB_RUNNING && !p->stopping, "job %d shrinks in state %d", index_of(w),
           w->state);
@@ -239,7 +239,7 @@ static int32_t on_shrink(const struct gang_event *e, void *user)
 /* The whole job is to stop. Returns whether it is gone at once, which a suspended job cannot say. */
 static bool stop_whole(struct work *w, const struct gang_event *e, bool may_refuse)
 {
-    struct part *p = &w->part[e->part];
+    struct part *p = &w->part[e->gang];
     bool at_once = e->deadline_ns <= now_ns || (may_refuse && refuses(8));
     CHECK(!p->stopping, "job %d is stopped twice", index_of(w));
     CHECK(e->state == GANG_JOB_STOPPING || (w->in_parts && e->state == GANG_JOB_RUNNING),
@@ -273,7 +273,7 @@ static int32_t on_suspend(const struct gang_event *e, void *user)
 {
     (void)user;
     struct work *w = begin_op(e, "suspend");
-    struct part *p = &w->part[e->part];
+    struct part *p = &w->part[e->gang];
     if (refuses(8)) {
         p->may_be_gone = true;
         return 1; /* it is preempted instead */
@@ -300,7 +300,7 @@ static int32_t on_kill(const struct gang_event *e, void *user)
 {
     (void)user;
     struct work *w = begin_op(e, "kill");
-    struct part *p = &w->part[e->part];
+    struct part *p = &w->part[e->gang];
     bool any = p->gone_at_once || is_unsettled(w);
     for (int i = p->tasks - 1; i >= 0; i--) {
         if (!p->place[i].stopping || p->place[i].deadline > now_ns ||

@@ -60,14 +60,14 @@ static inline int32_t host_note(struct host *h, const char *op, const struct gan
     snprintf(to->op, sizeof(to->op), "%s", op);
     to->job = e->job;
     to->alloc = e->alloc;
-    to->part = e->part;
+    to->part = e->gang;
     to->state = e->state;
     to->end = e->end;
     to->reason = e->reason;
     to->task_count = e->task_count;
     for (size_t i = 0; i < e->task_count && i < 16; i++)
         to->tasks[i] = e->tasks[i];
-    to->because = e->because;
+    to->because = e->preemptor;
     to->deadline_ns = e->deadline_ns;
     ck_assert_ptr_nonnull(e->text);
     ck_assert_int_eq(e->now_ns, h->now_ns);
@@ -392,7 +392,7 @@ static inline struct gang_queue_spec host_default_queue(int64_t grace_ns)
 static inline void host_preempts(struct host *h, int64_t grace_ns, int32_t preempt)
 {
     struct gang_queue_spec q = host_default_queue(grace_ns);
-    q.preempt = preempt;
+    q.preempt_mode = preempt;
     host_queues(h, &q, 1);
 }
 
@@ -450,7 +450,7 @@ static inline struct gang_reservation_spec *host_whole(const char *name, int64_t
     static struct gang_reservation_spec spec;
     group = (struct gang_group_spec)GANG_GROUP_SPEC_INIT;
     group.count = group.min = nodes;
-    group.most_per_node = 1;
+    group.max_per_node = 1;
     stage = (struct gang_reservation_stage)GANG_RESERVATION_STAGE_INIT;
     stage.groups = &group;
     stage.group_count = 1;

@@ -45,7 +45,7 @@ static int64_t used(const struct oracle *o, int queue, int kind)
 }
 
 /* By work that no job may preempt. */
-static int64_t used_fixed(const struct oracle *o, int queue, int kind)
+static int64_t used_nonpreemptible(const struct oracle *o, int queue, int kind)
 {
     int64_t sum = 0;
     for (int j = 0; j < o->jobs; j++) {
@@ -208,7 +208,7 @@ static int forbidden_by(const struct oracle *o, const struct oracle_job *job)
             if (need && u->limit[k] >= 0 && used(o, q, k) + need > u->limit[k])
                 return q;
             if (need && fixed && u->guarantee[k] >= 0 &&
-                used_fixed(o, q, k) + need > u->guarantee[k])
+                used_nonpreemptible(o, q, k) + need > u->guarantee[k])
                 return q;
         }
     return NOBODY;

@@ -234,7 +234,7 @@ START_TEST(other_queues_leave_room_for_plans_too)
     q[0].name = "q";
     q[0].backfill = GANG_BACKFILL_EASY;
     q[1].name = "other";
-    q[1].reclaim = GANG_DISPLACE_NEVER; /* `longer` has its turn again when head has begun */
+    q[1].reclaim = GANG_PREEMPT_NEVER; /* `longer` has its turn again when head has begun */
     host_queues(&h, q, 2);
     (void)put("q", 4, 100, 0);
     gang_job_id head = put("q", 8, 50, 0), longer = put("other", 4, 101, 0),
@@ -262,7 +262,7 @@ START_TEST(a_plan_that_comes_to_nothing_is_in_nobodys_way)
     q[0].backfill = GANG_BACKFILL_EASY;
     q[1].name = "first";
     q[1].priority = 200;
-    q[1].reclaim = GANG_DISPLACE_NEVER;
+    q[1].reclaim = GANG_PREEMPT_NEVER;
     host_queues(&h, q, 2);
     (void)put("q", 4, 100, 0);
     gang_job_id head = put("q", 8, 50, 0), endless = put("first", 3, 0, 0);
@@ -278,7 +278,7 @@ START_TEST(a_plan_that_comes_to_nothing_is_in_nobodys_way)
     ck_assert_int_eq(planned(head), 0);
     test_assert(!runs(head) && runs(endless));
     MUST(gang_alloc_free(w, id));
-    gang_request_put(r);
+    gang_request_free(r);
     gang_worker_free(w);
     host_close(&h);
 }
@@ -474,11 +474,11 @@ START_TEST(a_plan_is_told_with_its_time_and_nodes)
     (void)put("q", 4, 100, 0);
     gang_job_id head = put("q", 8, 50, 0), behind = put("q", 4, 200, 0);
     MUST(gang_job_explain(h.s, head, see, NULL));
-    ck_assert_int_eq(seen.cls, GANG_WAIT_NOT_NOW);
+    ck_assert_int_eq(seen.category, GANG_WAIT_CATEGORY_NOT_NOW);
     ck_assert_int_eq(seen.until_ns, 100 * SECOND);
     ck_assert_str_eq(seen_text, "it is planned to start in 100 seconds, on n0, n1");
     MUST(gang_job_explain(h.s, behind, see, NULL));
-    ck_assert_int_eq(seen.cls, GANG_WAIT_POLICY);
+    ck_assert_int_eq(seen.category, GANG_WAIT_CATEGORY_POLICY);
     ck_assert_int_eq(seen.until_ns, 0);
     ck_assert_uint_eq(seen.blocker, head);
     host_close(&h);
@@ -598,10 +598,9 @@ static void let_slice(int32_t backfill, int64_t depth)
     q[0].name = "q";
     q[0].backfill = backfill;
     q[0].plan_depth = depth;
-    q[0].reclaim =
-        GANG_DISPLACE_NEVER; /* room that is made for one is taken from plans of others */
+    q[0].reclaim = GANG_PREEMPT_NEVER; /* room that is made for one is taken from plans of others */
     q[1].name = "turns";
-    q[1].slice_ns = 10 * SECOND;
+    q[1].quantum_ns = 10 * SECOND;
     host_queues(&h, q, 2);
 }
 

@@ -25,8 +25,8 @@ enum {
 
 #define SECOND ((int64_t)1000000000)
 
-/* What threads and host know of a job; its cookie is its index plus one. The jobs of an array share the
- * cookie of the first, so they are counted together. */
+/* What threads and host know of a job; its cookie is its index plus one. The jobs of an array
+ * share the cookie of the first, so they are counted together. */
 struct job {
     _Atomic gang_job_id
         id; /* release when submitted: pairs with the acquire in the commanding thread */
@@ -104,8 +104,8 @@ static int32_t on_stop(const struct gang_event *e, void *user)
     (void)job_of(e);
     uint64_t what = dice(seed) % 3;
     if (what == 0) /* a report from within */
-        test_assert(gang_report_tasks(sched, e->job, e->part, e->alloc, e->tasks, e->task_count,
-                                      GANG_TASK_GONE) == GANG_OK);
+        test_assert(gang_report_tasks(sched, e->job, e->gang, e->alloc, e->tasks, e->task_count,
+                                      GANG_TASK_STOPPED) == GANG_OK);
     return what == 1;
 }
 
@@ -271,7 +271,7 @@ static void open_sched(uint64_t *seed)
         queue[i].grace_ns = i == 3 ? 2 * SECOND : -1;
         queue[i].guaranteed = &guarantee;
         queue[i].guaranteed_count = i == 0 || i == 2;
-        queue[i].preempt = i == 1 ? GANG_PREEMPT_SUSPEND : GANG_PREEMPT_REQUEUE;
+        queue[i].preempt_mode = i == 1 ? GANG_PREEMPT_MODE_SUSPEND : GANG_PREEMPT_MODE_REQUEUE;
     }
     MUST(gang_sched_new(s.c, &opts, &ops, seed, &sched, NULL));
     MUST(gang_sched_set_queues(sched, queue, 4, NULL));

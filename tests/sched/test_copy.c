@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A copy of a scheduler decides as the original: random worlds are copied in the midst of whatever is under
- * way, and both go on with the same events. Their callbacks must be the same, call by call: jobs, places,
- * times, devices. Half of them are copies for hosts (gang_sched_copy()), with messages that no run has
- * processed and with heartbeats. The others are copies for forecasts. Nodes may have changed since
- * the last run.
+/* A copy of a scheduler decides as the original: random worlds are copied in the midst of
+ * whatever is under way, and both go on with the same events. Their callbacks must be the same,
+ * call by call: jobs, places, times, devices. Half of them are copies for hosts
+ * (gang_sched_copy()), with messages that no run has processed and with heartbeats. The others
+ * are copies for forecasts. Nodes may have changed since the last run.
  *   GANG_SEED           begins with this world
  *   GANG_TEST_SECONDS   how long each test, 3 unless told */
 #include <gangsched/gangsched.h>
@@ -14,6 +14,7 @@
 #include "chance.h"
 #include "sched/copy/copy.h"
 #include "sched/lifecycle/lifecycle.h"
+#include "sched/record/record.h"
 #include "sched/slice/slice_in.h"
 #include "suite.h"
 #include "support.h"
@@ -66,7 +67,7 @@ static int32_t tell(const char *op, const struct gang_event *e, void *user)
 {
     struct side *to = user;
     say(to, "%s %" PRIu64 ".%d state %d end %d reason %d because %" PRIu64 " until %" PRId64, op,
-        e->job, e->part, e->state, e->end, e->reason, e->because, e->deadline_ns);
+        e->job, e->gang, e->state, e->end, e->reason, e->preemptor, e->deadline_ns);
     for (size_t i = 0; i < e->task_count; i++)
         say(to, " #%" PRId64, e->tasks[i]);
     if (e->alloc != GANG_ID_NONE)
@@ -300,8 +301,8 @@ static void submit(void)
                                        group_of(1 + below(3), 1000, 0),
                                        group_of(1 + below(3), 1000, 1000 * below(3))};
     const struct gang_label label = {"team", one_in(2) ? "x" : "y"};
-    const struct gang_peer_rule peer = {"team", one_in(2) ? "x" : NULL, one_in(2) ? "rack" : NULL,
-                                        0, one_in(2)};
+    const struct gang_affinity_rule peer = {"team", one_in(2) ? "x" : NULL,
+                                            one_in(2) ? "rack" : NULL, 0, one_in(2)};
     const char *models[] = {"h", "v"};
     struct gang_job_after after = {some_job(-1), (int32_t)below(3), 0};
     struct gang_group_after then[2] = {{1, 0, (int32_t)below(3), 0},
@@ -328,8 +329,8 @@ static void submit(void)
     job.request.same = one_in(6) && groups == 1 ? "rack" : NULL;
     job.request.labels = &label;
     job.request.label_count = one_in(5);
-    job.request.peers = &peer;
-    job.request.peer_count = one_in(8);
+    job.request.affinity = &peer;
+    job.request.affinity_count = one_in(8);
     job.request.exclusive = one_in(15);
     job.queue = leaf[below(4)];
     job.priority = below(3);
@@ -391,7 +392,8 @@ static void task_lives(void)
     int64_t task = below(3);
     const int64_t *tasks = one_in(2) ? &task : NULL;
     if (id != GANG_ID_NONE)
-        BOTH(gang_report_tasks(at->s, id, 0, GANG_ID_NONE, tasks, tasks != NULL, GANG_TASK_ALIVE));
+        BOTH(gang_report_tasks(at->s, id, 0, GANG_ID_NONE, tasks, tasks != NULL,
+                               GANG_TASK_HEARTBEAT));
 }
 
 static void gone(void)
@@ -400,7 +402,7 @@ static void gone(void)
     gang_job_id id = some_job(one_in(2) ? GANG_JOB_STOPPING : GANG_JOB_RUNNING);
     int32_t part = (int32_t)below(3);
     if (id != GANG_ID_NONE)
-        BOTH(gang_report_tasks(at->s, id, part, GANG_ID_NONE, NULL, 0, GANG_TASK_GONE));
+        BOTH(gang_report_tasks(at->s, id, part, GANG_ID_NONE, NULL, 0, GANG_TASK_STOPPED));
 }
 
 static void command(void)
@@ -441,27 +443,27 @@ static struct gang_queue_spec random_queue(const char *name, const char *parent,
     q.grace_ns = one_in(2) ? 10 * SECOND : 0;
     q.order = (int32_t)below(5);
     q.block = one_in(6);
-    q.preempt = one_in(3)   ? GANG_PREEMPT_SUSPEND
-                : one_in(6) ? GANG_PREEMPT_CANCEL
-                            : GANG_PREEMPT_REQUEUE;
-    q.within = one_in(3) ? GANG_DISPLACE_LOWER : 0;
+    q.preempt_mode = one_in(3)   ? GANG_PREEMPT_MODE_SUSPEND
+                     : one_in(6) ? GANG_PREEMPT_MODE_CANCEL
+                                 : GANG_PREEMPT_MODE_REQUEUE;
+    q.within = one_in(3) ? GANG_PREEMPT_LOWER : 0;
     q.min_runtime_ns = one_in(5) ? 10 * SECOND : -1;
     q.max_running = one_in(8) ? 3 : 0;
     q.user_limit_percent = one_in(4) ? 50 : 0;
     q.backfill = one_in(2) ? GANG_BACKFILL_NONE : (int32_t)below(4);
     q.backfill_order = (int32_t)below(5);
     q.plan_depth = one_in(2) ? 0 : 1 + below(4);
-    q.turn = (int32_t)below(3);
+    q.child_order = (int32_t)below(3);
     q.overrun = (int32_t)below(4);
     q.extend_ns = one_in(2) ? 6 * SECOND : 0;
-    q.max_overtakes = one_in(4) ? 1 + below(4) : 0;
+    q.max_bypasses = one_in(4) ? 1 + below(4) : 0;
     q.max_wait_ns = one_in(6) ? 20 * SECOND : 0;
     q.weight = (double)(1 + below(3));
     if (slicing) {
-        q.slice_ns = one_in(3) ? 0 : one_in(5) ? -1 : (2 + below(10)) * SECOND;
-        q.slice_rows = q.slice_ns > 0 ? below(5) : 0;
-        q.slice_gpus = q.slice_ns > 0 && one_in(2);
-        q.preempt = q.slice_ns < 0 ? q.preempt : GANG_PREEMPT_REQUEUE;
+        q.quantum_ns = one_in(3) ? 0 : one_in(5) ? -1 : (2 + below(10)) * SECOND;
+        q.quantum_rows = q.quantum_ns > 0 ? below(5) : 0;
+        q.quantum_gpus = q.quantum_ns > 0 && one_in(2);
+        q.preempt_mode = q.quantum_ns < 0 ? q.preempt_mode : GANG_PREEMPT_MODE_REQUEUE;
     }
     return q;
 }
@@ -475,7 +477,8 @@ static void set_queues(void)
         random_queue("a2", "a", quota[2]), random_queue("b", NULL, quota[3]),
         random_queue("c", NULL, quota[4])};
     for (size_t i = 0; slicing && i < 5; i++)
-        if (q[i].slice_ns >= 0 && (q[i].slice_ns > 0 || (i > 0 && i < 3 && q[0].slice_ns > 0)))
+        if (q[i].quantum_ns >= 0 &&
+            (q[i].quantum_ns > 0 || (i > 0 && i < 3 && q[0].quantum_ns > 0)))
             q[i].backfill = GANG_BACKFILL_NONE;
     BOTH(gang_sched_set_queues(at->s, q, 5, NULL));
     ck_assert_msg(result[0] == GANG_OK, "world %" PRIu64 ": %s", world,
@@ -514,12 +517,12 @@ static void draw_stage(struct gang_reservation_stage *stage, struct stage_room *
     room->group[0] = group_of(gang * (1 + below(3)), 1000 * below(4), 1000 * below(3));
     room->group[1] = group_of(gang, 1000, 0);
     room->group[0].min = room->group[1].min = 0;
-    room->group[0].most_per_node = one_in(3);
+    room->group[0].max_per_node = one_in(3);
     room->group[0].partition = one_in(6) ? "p0" : NULL;
     room->group[0].where = one_in(6) ? "node != n3" : NULL;
     stage->groups = room->group;
     stage->group_count = one_in(4) ? 2 : 1;
-    stage->gang = one_in(2) ? gang : 0;
+    stage->gang_size = one_in(2) ? gang : 0;
     stage->exclusive = one_in(3);
 }
 
@@ -536,9 +539,9 @@ static struct gang_reservation_spec draw_reservation(struct gang_reservation_sta
     spec.duration_ns = (2 + below(40)) * SECOND;
     spec.arrival_ns = now_ns + below(40) * SECOND;
     spec.start_ns = one_in(3) ? spec.arrival_ns : -1;
-    spec.prefer = one_in(3) ? (int32_t)below(3) : 0;
+    spec.objective = one_in(3) ? (int32_t)below(3) : 0;
     spec.combine = (int32_t)below(4);
-    if (spec.prefer || one_in(3))
+    if (spec.objective || one_in(3))
         spec.deadline_ns = spec.arrival_ns + spec.duration_ns * (2 + below(4));
     if (one_in(3)) {
         spec.period_ns = spec.duration_ns * (2 + below(3));
@@ -596,7 +599,7 @@ static void limit_owner(void)
     gang_result result[2] = {0, 0};
     struct gang_reservation_limit limit = GANG_RESERVATION_LIMIT_INIT;
     const char *owner = one_in(2) ? "ann" : NULL;
-    limit.most_gpu_milli = 1000 * (8 + below(20));
+    limit.max_gpu_milli = 1000 * (8 + below(20));
     limit.average_cpu_milli = one_in(2) ? 1000 * (20 + below(40)) : -1;
     limit.window_ns = 60 * SECOND;
     const struct gang_reservation_limit *set = one_in(3) ? NULL : &limit;
@@ -677,14 +680,14 @@ static void tell_why(void)
         for (gang_job_id id = gang_job_next(side[k].s, GANG_ID_NONE); id != GANG_ID_NONE;
              id = gang_job_next(side[k].s, id)) {
             fprintf(stderr, "\n%s: ", k ? "copy" : "original");
-            (void)!gang_job_write_why(side[k].s, id, put_text, NULL);
+            (void)!gang_job_write_explanation(side[k].s, id, put_text, NULL);
         }
 }
 
 static int32_t say_piece(const struct gang_plan_item *item, void *user)
 {
     say(user, "%" PRIu64 " %" PRId64 " stage %d from %" PRId64 " to %" PRId64, item->id,
-        item->instance, item->part, item->start_ns, item->end_ns);
+        item->instance, item->gang, item->start_ns, item->end_ns);
     for (size_t i = 0; i < item->node_count; i++)
         say(user, " %" PRIx64, item->nodes[i]);
     say(user, "\n");
@@ -804,7 +807,7 @@ static void count_slices(void)
     for (const struct gang__matrix *m = side[0].s->slice.matrices; m; m = m->next) {
         sliced = sliced || m->rows > 1;
         for (const struct gang__sliced *x = m->first; x; x = x->next)
-            midway = midway || (x->unit && x->state == GANG__SLICED_STOPS && x->left > 0);
+            midway = midway || (x->gang && x->state == GANG__SLICED_STOPS && x->left > 0);
     }
     copies_sliced += sliced;
     copies_midway += midway;
@@ -835,7 +838,7 @@ static void count_messages(void)
     messages_copied += s->backlog != NULL;
     for (gang_job_id id = gang_job_next(side[0].s, GANG_ID_NONE); id != GANG_ID_NONE;
          id = gang_job_next(side[0].s, id))
-        beats_copied += gang__job_of(s, id)->beats != NULL;
+        beats_copied += gang__job_of(s, id)->heartbeats != NULL;
 }
 
 static gang_result make_copy(struct gang_error *error)
@@ -879,7 +882,7 @@ static void copy_world(void)
     count_messages();
     MUST(gang_worker_new(side[1].c, &side[1].w));
     sides = 2;
-    copies_busy += side[0].s->claims != NULL;
+    copies_busy += side[0].s->stop.handovers != NULL;
     copies_reserved += side[0].s->reserve.count > 0;
     count_slices();
     check(&side[0], "the original");

@@ -89,8 +89,8 @@ static void report_tasks(struct work *w, int part, const int64_t *tasks, size_t 
 
 static void report_some(void)
 {
-    static const int32_t what[] = {GANG_TASK_STARTED, GANG_TASK_ALIVE,  GANG_TASK_SUCCEEDED,
-                                   GANG_TASK_FAILED,  GANG_TASK_FAILED, GANG_TASK_SUCCEEDED};
+    static const int32_t what[] = {GANG_TASK_STARTED, GANG_TASK_HEARTBEAT, GANG_TASK_SUCCEEDED,
+                                   GANG_TASK_FAILED,  GANG_TASK_FAILED,    GANG_TASK_SUCCEEDED};
     int64_t tasks[MAX_TASKS];
     struct work *w = some_work(is_running);
     if (!w)
@@ -120,7 +120,7 @@ static void report_gone(void)
         if (count > 1 && one_in(3))
             count--;
         if (count)
-            report_tasks(w, k, tasks, count, GANG_TASK_GONE);
+            report_tasks(w, k, tasks, count, GANG_TASK_STOPPED);
     }
 }
 
@@ -179,7 +179,7 @@ static void nonsense(void)
     CHECK(gang_job_cancel(sched, GANG_ID_NONE) != GANG_OK, "cancelled nothing");
     CHECK(gang_job_hold(sched, UINT64_MAX) == GANG_ESTALE, "held what never was");
     if (w)
-        must(gang_report_tasks(sched, w->id, 0, GANG_ID_NONE, &task, 1, GANG_TASK_GONE));
+        must(gang_report_tasks(sched, w->id, 0, GANG_ID_NONE, &task, 1, GANG_TASK_STOPPED));
     if (w && w->part[0].alloc == GANG_ID_NONE)
         must(gang_report_tasks(sched, w->id, 0, UINT64_MAX, NULL, 0, GANG_TASK_FAILED));
 }
@@ -448,16 +448,16 @@ static struct gang_queue_spec queue_spec(const struct line *l, struct queue_room
     spec.max_running = l->max_running;
     spec.weight = l->weight;
     spec.state = l->state;
-    spec.fixed = l->fixed;
+    spec.no_preemption = l->fixed;
     spec.within = l->within;
     spec.reclaim = l->reclaim;
-    spec.preempt = l->preempt;
+    spec.preempt_mode = l->preempt;
     spec.order = l->order;
     spec.block = l->block;
     spec.backfill = one_in(3) ? (int32_t)below(4) : GANG_BACKFILL_DEFAULT;
     spec.backfill_order = (int32_t)below(5);
     spec.plan_depth = below(3);
-    spec.max_overtakes = one_in(4) ? 1 + below(4) : 0;
+    spec.max_bypasses = one_in(4) ? 1 + below(4) : 0;
     spec.max_wait_ns = one_in(4) ? (1 + below(60)) * SECOND : 0;
     spec.overrun = l->extends ? (int32_t)(2 + below(2)) : GANG_OVERRUN_KILL;
     spec.extend_ns = below(3) * 10 * SECOND;
@@ -489,7 +489,7 @@ static void random_rules(struct line *l)
     l->max_running = one_in(6) ? 1 + below(4) : 0;
     l->fixed = one_in(10);
     l->within = (int32_t)below(4);
-    l->reclaim = one_in(4) ? (int32_t)below(3) : GANG_DISPLACE_ANY;
+    l->reclaim = one_in(4) ? (int32_t)below(3) : GANG_PREEMPT_ANY;
     l->preempt = (int32_t)below(3);
     l->order = one_in(3) ? (int32_t)below(5) : GANG_ORDER_PRIORITY;
     l->block = one_in(6);
@@ -903,7 +903,7 @@ struct reasons {
 static int32_t note_reason(const struct gang_wait *wait, void *user)
 {
     struct reasons *reasons = user;
-    CHECK(wait->text && wait->reason >= GANG_WAIT_ROOM && wait->reason <= GANG_WAIT_SLICE,
+    CHECK(wait->text && wait->reason >= GANG_WAIT_CAPACITY && wait->reason <= GANG_WAIT_SLICE,
           "reason %d", wait->reason);
     if (!reasons->all)
         reasons->first = wait->reason;
@@ -923,8 +923,8 @@ static void check_reasons(void)
         if (w->state != GANG_JOB_PENDING || w->in_parts)
             continue;
         CHECK(r.all, "job %d waits for no reason", i);
-        CHECK(r.first != GANG_WAIT_TURN, "job %d was not tried", i);
-        CHECK(w->failed || r.first != GANG_WAIT_ROOM || !has_room(w),
+        CHECK(r.first != GANG_WAIT_NOT_TRIED, "job %d was not tried", i);
+        CHECK(w->failed || r.first != GANG_WAIT_CAPACITY || !has_room(w),
               "job %d waits, but there is room", i);
         CHECK(w->held == (r.all >> GANG_WAIT_HOLD & 1), "job %d is held: %d", i, w->held);
     }
@@ -1046,7 +1046,7 @@ static void begin(uint64_t seed)
     ops.overrun = on_overrun;
     ops.log = on_log;
     opts.no_preemption = one_in(6);
-    opts.max_evictions = one_in(6) ? 1 + below(4) : 0;
+    opts.max_preempted_tasks = one_in(6) ? 1 + below(4) : 0;
     MUST(gang_sched_new(stage.c, &opts, &ops, NULL, &sched, NULL));
     plant_queues();
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Forecasts: expected starts of waiting jobs, and what-if. test_copy.c shows that a copy decides like
- * its original. */
+/* Forecasts: expected starts of waiting jobs, and what-if. test_copy.c shows that a copy decides
+ * like its original. */
 #include "sched/foretold.h"
 
 #define S INT64_C(1000000000)
@@ -93,7 +93,7 @@ START_TEST(who_waits_for_what_never_ends_has_no_start)
     run_forecast(f);
     struct gang_expected e = expected_of(f, never);
     ck_assert_int_eq(e.what, GANG_EXPECTED_NEVER);
-    ck_assert_int_eq(e.wait, GANG_WAIT_ROOM);
+    ck_assert_int_eq(e.wait, GANG_WAIT_CAPACITY);
     ck_assert_int_eq(e.start_ns, INT64_MAX);
     ck_assert_int_eq(e.samples, 0);
     gang_forecast_free(f);
@@ -272,8 +272,8 @@ START_TEST(who_is_displaced_goes_on_with_what_is_left)
     int asked = 0;
     open_site(1, GANG_BACKFILL_NONE);
     q.name = "default";
-    q.preempt = GANG_PREEMPT_SUSPEND;
-    q.within = GANG_DISPLACE_LOWER;
+    q.preempt_mode = GANG_PREEMPT_MODE_SUSPEND;
+    q.within = GANG_PREEMPT_LOWER;
     MUST(gang_sched_set_queues(h.s, &q, 1, NULL));
     submit(h.s, 1, 200); /* runs for 100 s */
     host_run(&h, 0);
@@ -363,8 +363,8 @@ struct seen {
 static int32_t see(const struct gang_plan_item *e, void *user)
 {
     struct seen *seen = user;
-    seen->runs += e->kind == GANG_PLAN_RUNNING;
-    seen->starts += e->kind == GANG_PLAN_START;
+    seen->runs += e->what == GANG_PLAN_RUNNING;
+    seen->starts += e->what == GANG_PLAN_START;
     seen->nodes += e->node_count;
     seen->end_ns = e->end_ns;
     seen->start_ns = e->start_ns;
@@ -460,7 +460,8 @@ END_TEST
 
 /* ---- memory ---- */
 
-/* A life with all that a copy holds: running, waiting, planned and stopping gangs, and handovers. */
+/* A life with all that a copy holds: running, waiting, planned and stopping gangs, and
+ * handovers. */
 static void crowd(void)
 {
     host_with_owner(&h, 3, 8);

@@ -328,7 +328,7 @@ START_TEST(limits_of_owners_hold_in_the_copy)
     struct gang_reservation_limit limit = GANG_RESERVATION_LIMIT_INIT;
     gang_reservation_id id;
     host_open_queue(&h, 3, GANG_BACKFILL_NONE);
-    limit.most_gpu_milli = 8000;
+    limit.max_gpu_milli = 8000;
     MUST(gang_reservation_set_limit(h.s, "ann", &limit, NULL));
     struct gang_reservation_spec *spec = host_whole("one", 1, 50, 50);
     spec->owner = "ann";
@@ -436,8 +436,9 @@ END_TEST
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* Reservations of all kinds: an active one with running and waiting members, a repeated one, one of named
- * nodes, one of several stages, a reduced one; owners with limits; notices that were given. */
+/* Reservations of all kinds: an active one with running and waiting members, a repeated one, one
+ * of named nodes, one of several stages, a reduced one; owners with limits; notices that were
+ * given. */
 static void crowd(void)
 {
     struct gang_reservation_limit limit = GANG_RESERVATION_LIMIT_INIT;
@@ -447,7 +448,7 @@ static void crowd(void)
                                               GANG_RESERVATION_STAGE_INIT};
     struct gang_group_spec group = host_gpus(2, 2);
     host_open_queue(&h, 3, GANG_BACKFILL_EASY);
-    limit.most_gpu_milli = 40000;
+    limit.max_gpu_milli = 40000;
     MUST(gang_reservation_set_limit(h.s, NULL, &limit, NULL));
     reserve(host_whole("now", 1, 5, 60));
     struct gang_reservation_spec *spec = host_whole("daily", 1, 100, 10);

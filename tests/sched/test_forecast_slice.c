@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Forecasts of time-sliced gangs: run time passes only in a gang's own slices, a gang that waits for a
- * row or a slice gets its start, and endless rotation is recognised. Forecasts come true. test_copy.c
- * shows that a copy rotates like its original. */
+/* Forecasts of time-sliced gangs: run time passes only in a gang's own slices, a gang that waits
+ * for a row or a slice gets its start, and endless rotation is recognised. Forecasts come true.
+ * test_copy.c shows that a copy rotates like its original. */
 #include "chance.h"
 #include "sched/foretold.h"
 
@@ -16,11 +16,11 @@ static void open_site(size_t nodes, int64_t grace_s)
     host_open(&h, nodes, 4);
     h.now_ns = S;
     q[0].name = "q";
-    q[0].slice_ns = 10 * S;
-    q[0].slice_rows = 2;
+    q[0].quantum_ns = 10 * S;
+    q[0].quantum_rows = 2;
     q[0].grace_ns = grace_s * S;
     q[1].name = "r";
-    q[1].slice_ns = S;
+    q[1].quantum_ns = S;
     host_queues(&h, q, 2);
 }
 
@@ -117,9 +117,9 @@ START_TEST(draws_of_one_that_has_had_turns_go_beyond_what_it_ran)
     host_run(&h, 10 * S); /* the first has run for 10 s of at most 40, and begins its second turn */
     gang_forecast *f = forecast_with(&h, &opts);
     run_forecast(f);
-    /* It ends evenly in its next three slices, 21 to 31, 41 to 51, 61 to 71; then the third gets its
-     * row. A tenth is 3 s of that time, within the spread of 300 draws. The other one hardly ever ends
-     * earlier. */
+    /* It ends evenly in its next three slices, 21 to 31, 41 to 51, 61 to 71; then the third gets
+     * its row. A tenth is 3 s of that time, within the spread of 300 draws. The other one hardly
+     * ever ends earlier. */
     struct gang_expected e = expected_of(f, third);
     ck_assert_int_eq(e.samples, 300);
     ck_assert_int_lt(llabs(e.low_ns - 24 * S), 3 * S);
@@ -145,7 +145,7 @@ START_TEST(turns_that_go_round_for_ever_are_no_hope)
     ck_assert_int_eq(start_of(f, second), 11 * S);
     struct gang_expected e = expected_of(f, never);
     ck_assert_int_eq(e.what, GANG_EXPECTED_NEVER);
-    ck_assert_int_eq(e.wait, GANG_WAIT_ROOM);
+    ck_assert_int_eq(e.wait, GANG_WAIT_CAPACITY);
     gang_forecast_free(f);
     opts.max_events = 2;
     f = forecast_with(&h, &opts);
@@ -185,7 +185,7 @@ START_TEST(what_if_there_were_a_node_more_or_a_row)
     MUST(gang_queue_find(gang_forecast_sched(f), "q", &q));
     MUST(gang_queue_get_spec(gang_forecast_sched(f), q, &spec));
     struct gang_queue_spec changed = *spec;
-    changed.slice_rows = 3;
+    changed.quantum_rows = 3;
     MUST(gang_queue_change(gang_forecast_sched(f), &changed, NULL));
     gang_queue_spec_free(spec);
     run_forecast(f);
@@ -297,11 +297,11 @@ static void open_world(void)
     host_open(&h, NODES, 4);
     h.now_ns = S;
     q[0].name = "a";
-    q[0].slice_ns = (2 + below(6)) * S;
-    q[0].slice_rows = below(4);
-    q[0].slice_gpus = one_in(2);
+    q[0].quantum_ns = (2 + below(6)) * S;
+    q[0].quantum_rows = below(4);
+    q[0].quantum_gpus = one_in(2);
     q[1].name = "top";
-    q[1].slice_ns = (2 + below(6)) * S;
+    q[1].quantum_ns = (2 + below(6)) * S;
     q[2].name = "b";
     q[2].parent = "top";
     q[3].name = "plain";
@@ -403,8 +403,8 @@ static void crowd(void)
     h.now_ns = S;
     h.lingers = true;
     q[0].name = "q";
-    q[0].slice_ns = 10 * S;
-    q[0].slice_rows = 2;
+    q[0].quantum_ns = 10 * S;
+    q[0].quantum_rows = 2;
     q[0].grace_ns = 30 * S;
     q[1].name = "owner";
     q[1].guaranteed = &all;

@@ -141,7 +141,7 @@ static void set_lines(const struct line *line, size_t n, const char *kind)
         spec[i].limit_count = line[i].limit ? 1 : 0;
         spec[i].weight = line[i].weight > 0 ? line[i].weight : (double)line[i].guarantee;
         spec[i].priority = line[i].priority ? line[i].priority : 100;
-        spec[i].fixed = line[i].fixed;
+        spec[i].no_preemption = line[i].fixed;
         spec[i].grace_ns = line[i].grace_s * SECOND;
     }
     set_queues(spec, n);
@@ -201,8 +201,8 @@ static int64_t settle(void)
     int64_t evicted = 0;
     for (int i = 0; i < 100; i++) {
         struct gang_run_info info = run(SECOND);
-        evicted += info.tasks_evicted;
-        if (info.started == 0 && info.tasks_evicted == 0)
+        evicted += info.tasks_preempted;
+        if (info.started == 0 && info.tasks_preempted == 0)
             return evicted;
     }
     ck_abort_msg("no fixed point");
@@ -806,19 +806,23 @@ struct turn_row {
 
 static const struct turn_row turn_rows[] = {
     /* TestPriorityUtilizationQueueOrderingPolicy */
-    {GANG_TURN_PRIORITY_UTILIZATION,
+    {GANG_CHILD_ORDER_PRIORITY_UTILIZATION,
      {10, 10, 10, 10, 10},
      {12, 10, 2, 11, 2},
      {1, 2, 0, 0, 3},
      "ecbad"},
-    {GANG_TURN_PRIORITY_UTILIZATION,
+    {GANG_CHILD_ORDER_PRIORITY_UTILIZATION,
      {0, 0, 10, 10, 10},
      {12, 10, 2, 11, 2},
      {1, 2, 0, 0, 3},
      "ecdba"},
-    {GANG_TURN_PRIORITY_UTILIZATION, {10, 10}, {10, 1}, {2, 1}, "ba"},
-    {GANG_TURN_PRIORITY_UTILIZATION, {10, 30, 10}, {5, 15, 9}, {1, 1, 0}, "bac"},
-    {GANG_TURN_UTILIZATION, {10, 10, 10, 10, 10}, {12, 10, 3, 11, 2}, {1, 2, 0, 0, 3}, "ecbda"},
+    {GANG_CHILD_ORDER_PRIORITY_UTILIZATION, {10, 10}, {10, 1}, {2, 1}, "ba"},
+    {GANG_CHILD_ORDER_PRIORITY_UTILIZATION, {10, 30, 10}, {5, 15, 9}, {1, 1, 0}, "bac"},
+    {GANG_CHILD_ORDER_UTILIZATION,
+     {10, 10, 10, 10, 10},
+     {12, 10, 3, 11, 2},
+     {1, 2, 0, 0, 3},
+     "ecbda"},
 };
 enum { TURN_ROWS = sizeof(turn_rows) / sizeof(turn_rows[0]) };
 
@@ -831,7 +835,7 @@ START_TEST(utilization_and_priority_order_queues)
     struct gang_quota quota[6];
     spec[5] = (struct gang_queue_spec)GANG_QUEUE_SPEC_INIT;
     spec[5].name = "root";
-    spec[5].turn = row->turn;
+    spec[5].child_order = row->turn;
     for (size_t i = 0; i < n; i++) {
         quota[i] = (struct gang_quota){"cpu", row->guarantee[i] * 1000, NULL, 0, 0};
         spec[i] = (struct gang_queue_spec)GANG_QUEUE_SPEC_INIT;

@@ -21,15 +21,15 @@ static gang_node_id add(const char *name, size_t gpus, int64_t gib, int32_t stat
 }
 
 /* One queue "q"; no nodes yet. */
-static void open_queue(int32_t backfill, int64_t most_gpu_milli)
+static void open_queue(int32_t backfill, int64_t max_gpu_milli)
 {
     struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
-    struct gang_quota limit = {"gpu", most_gpu_milli, NULL, 0, 0};
+    struct gang_quota limit = {"gpu", max_gpu_milli, NULL, 0, 0};
     host_open(&h, 0, 0);
     q.name = "q";
     q.backfill = backfill;
     q.limit = &limit;
-    q.limit_count = most_gpu_milli > 0;
+    q.limit_count = max_gpu_milli > 0;
     host_queues(&h, &q, 1);
 }
 
@@ -80,7 +80,7 @@ START_TEST(what_runs_has_on_each_node_what_it_holds_there)
     add("a", 4, _i ? 16 : 80, GANG_NODE_UP);
     add("b", 4, _i ? 80 : 16, GANG_NODE_UP);
     struct gang_group_spec g = by_memory(2, 8);
-    g.most_per_node = 1;
+    g.max_per_node = 1;
     gang_job_id two = run(g, 100); /* the audit compares */
     test_assert(runs(two));
     gang_job_id all = run(group_of(8, 0, 1000), 50), most = run(group_of(6, 0, 1000), 100);

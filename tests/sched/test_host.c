@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the host may answer, and when: refusals, grace periods, handovers, and the bounds of
  * preemption. */
-#include "place/state/table.h"
+#include "place/state/records.h"
 #include "sched/host.h"
 
 enum { GRACE = 60 };
@@ -41,7 +41,7 @@ static int64_t gpus_of(gang_job_id id)
 
 static void gone(gang_job_id id, const int64_t *tasks, size_t count)
 {
-    MUST(gang_report_tasks(h.s, id, 0, GANG_ID_NONE, tasks, count, GANG_TASK_GONE));
+    MUST(gang_report_tasks(h.s, id, 0, GANG_ID_NONE, tasks, count, GANG_TASK_STOPPED));
 }
 
 /* ---- refusals ---- */
@@ -245,7 +245,7 @@ START_TEST(without_ops_everything_is_accepted_and_gone_at_once)
     struct gang_sched_opts opts = GANG_SCHED_OPTS_INIT;
     host_open_with(&h, 2, 4, &opts, NULL);
     struct gang_queue_spec q = default_queue();
-    q.preempt = GANG_PREEMPT_SUSPEND;
+    q.preempt_mode = GANG_PREEMPT_MODE_SUSPEND;
     host_queues(&h, &q, 1);
     gang_job_id low = host_gang(&h, "default", 8, 0);
     host_run(&h, 1);
@@ -310,7 +310,7 @@ END_TEST
 START_TEST(who_refuses_to_be_suspended_is_preempted)
 {
     struct gang_queue_spec q = default_queue();
-    q.preempt = GANG_PREEMPT_SUSPEND;
+    q.preempt_mode = GANG_PREEMPT_MODE_SUSPEND;
     host_queues(&h, &q, 1);
     h.lingers = true;
     h.refuse = "suspend";
@@ -334,7 +334,7 @@ END_TEST
 START_TEST(a_resumption_that_is_refused_is_tried_again_later)
 {
     struct gang_queue_spec q = default_queue();
-    q.preempt = GANG_PREEMPT_SUSPEND;
+    q.preempt_mode = GANG_PREEMPT_MODE_SUSPEND;
     host_queues(&h, &q, 1);
     gang_job_id low = host_gang(&h, "", 8, 0);
     host_run(&h, 1);
@@ -604,7 +604,7 @@ START_TEST(queues_that_change_during_the_grace_change_nothing_of_it)
     struct gang_queue_spec q[2] = {default_queue(), GANG_QUEUE_SPEC_INIT};
     q[0].order = GANG_ORDER_FIFO; /* the usage of all jobs is counted from scratch */
     q[1].name = "other";
-    q[1].reclaim = GANG_DISPLACE_NEVER;
+    q[1].reclaim = GANG_PREEMPT_NEVER;
     host_queues(&h, q, 2);
     ck_assert_int_eq(host_queue(&h, "default").used[GANG_KIND_GPU], 8000);
     gang_job_id small = host_gang(&h, "other", 1, 0);
@@ -670,7 +670,7 @@ START_TEST(what_ended_while_it_was_to_be_suspended_does_not_resume)
 {
     struct gang_queue_spec q = default_queue();
     int64_t two[2] = {0, 5}, rest[6] = {1, 2, 3, 4, 6, 7};
-    q.preempt = GANG_PREEMPT_SUSPEND;
+    q.preempt_mode = GANG_PREEMPT_MODE_SUSPEND;
     host_queues(&h, &q, 1);
     displace(4);
     MUST(gang_report_tasks(h.s, low, 0, GANG_ID_NONE, two, 2, GANG_TASK_SUCCEEDED));
@@ -792,7 +792,7 @@ static gang_job_id made;
 static void busy(struct host *host, const struct host_event *e)
 {
     if (strcmp(e->op, "preempt") == 0) { /* it stops while it is asked to */
-        MUST(gang_report_tasks(host->s, e->job, e->part, e->alloc, NULL, 0, GANG_TASK_GONE));
+        MUST(gang_report_tasks(host->s, e->job, e->part, e->alloc, NULL, 0, GANG_TASK_STOPPED));
         made = host_gang(host, "", 1, 0);
     }
     if (strcmp(e->op, "start") == 0 && e->job == high)
@@ -847,7 +847,7 @@ static void copy_tasks(gang_job_id id, struct task_list *to)
 /* `low` of 3 is suspended for 8; on which places it was. */
 static void suspend(struct task_list *were)
 {
-    set_preempt(GANG_PREEMPT_SUSPEND);
+    set_preempt(GANG_PREEMPT_MODE_SUSPEND);
     gang_job_id first = host_gang(&h, "", 2, 0);
     low = host_gang(&h, "", 3, 0);
     host_run(&h, 1);
@@ -939,7 +939,7 @@ END_TEST
 
 START_TEST(of_a_queue_that_cancels_the_preempted_end)
 {
-    set_preempt(GANG_PREEMPT_CANCEL);
+    set_preempt(GANG_PREEMPT_MODE_CANCEL);
     h.lingers = true;
     displace(8);
     gone(low, NULL, 0);
@@ -980,7 +980,7 @@ END_TEST
 START_TEST(no_more_are_evicted_in_a_run_than_may_be)
 {
     struct gang_sched_opts opts = GANG_SCHED_OPTS_INIT;
-    opts.max_evictions = 2;
+    opts.max_preempted_tasks = 2;
     opts.max_moves = -1;
     open_opts(&opts);
     for (int i = 0; i < 4; i++)
@@ -989,12 +989,12 @@ START_TEST(no_more_are_evicted_in_a_run_than_may_be)
     gang_job_id a = host_gang(&h, "default", 2, 1), b = host_gang(&h, "default", 2, 1);
     gang_job_id c = host_gang(&h, "default", 4, 1);
     struct gang_run_info info = host_run_info(&h, 1);
-    ck_assert_int_eq(info.tasks_evicted, 2);
+    ck_assert_int_eq(info.tasks_preempted, 2);
     ck_assert_int_eq(gpus_of(a), 2);
     ck_assert_int_eq(gpus_of(b), 0);
     ck_assert_int_eq(gang_sched_next(h.s), INT64_MIN);
     info = host_run_info(&h, 1);
-    ck_assert_int_eq(info.tasks_evicted, 2);
+    ck_assert_int_eq(info.tasks_preempted, 2);
     ck_assert_int_eq(gpus_of(b), 2);
     for (int i = 0; i < 3; i++) /* four at once are too many for ever */
         host_run(&h, 1);
@@ -1071,7 +1071,7 @@ START_TEST(who_is_not_preemptible_stays)
     ck_assert_int_eq(gpus_of(semi), 2);
     ck_assert_int_eq(gpus_of(fixed), 4);
     ck_assert_int_eq(gpus_of(more), 0);
-    ck_assert_int_eq(host_queue(&h, "default").used_fixed[GANG_KIND_GPU], 6000);
+    ck_assert_int_eq(host_queue(&h, "default").used_nonpreemptible[GANG_KIND_GPU], 6000);
 }
 END_TEST
 

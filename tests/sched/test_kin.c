@@ -48,7 +48,7 @@ static void some_queue(uint64_t *seed, struct gang_queue_spec *q, const char *na
     q->grace_ns = below(seed, 3) ? 0 : 5 * SECOND;
     q->max_running = below(seed, 4) ? 0 : 6;
     q->max_wait_ns = below(seed, 6) ? 0 : 400 * SECOND;
-    q->max_overtakes = below(seed, 6) ? 0 : 5;
+    q->max_bypasses = below(seed, 6) ? 0 : 5;
 }
 
 static void set_queues(struct life *l)
@@ -57,7 +57,7 @@ static void set_queues(struct life *l)
     some_queue(&l->seed, &q[0], "q");
     some_queue(&l->seed, &q[1], "r");
     if (l->queues > 1)
-        q[1].max_wait_ns = q[1].max_overtakes = q[0].max_wait_ns = q[0].max_overtakes = 0;
+        q[1].max_wait_ns = q[1].max_bypasses = q[0].max_wait_ns = q[0].max_bypasses = 0;
     host_queues(&one, q, l->queues);
     host_queues(&all, q, l->queues);
 }
@@ -189,8 +189,8 @@ static void compare_calls(void)
 static void run_both(struct life *l)
 {
     one.count = all.count = 0;
-    l->tried += host_run_info(&one, 0).looked_at;
-    l->tried_all += host_run_info(&all, 0).looked_at;
+    l->tried += host_run_info(&one, 0).jobs_tried;
+    l->tried_all += host_run_info(&all, 0).jobs_tried;
     compare_calls();
     for (size_t i = 0; i < l->count; i++)
         if (host_has(&one, l->job[i]))

@@ -489,8 +489,8 @@ START_TEST(a_silent_task_is_lost)
     host_report_all(&h, id, 0, GANG_TASK_STARTED);
     host_run(&h, 1);
     ck_assert_int_eq(gang_sched_next(h.s), h.now_ns + HOST_SECOND);
-    host_report(&h, id, 0, GANG_TASK_ALIVE);
-    host_report(&h, id, 2, GANG_TASK_ALIVE);
+    host_report(&h, id, 0, GANG_TASK_HEARTBEAT);
+    host_report(&h, id, 2, GANG_TASK_HEARTBEAT);
     host_run(&h, HOST_SECOND - 1);
     ck_assert_int_eq(host_tasks(&h, id), 3);
     host_run(&h, 1);
@@ -512,7 +512,7 @@ START_TEST(heartbeats_end_with_the_task)
     host_report_all(&h, id, 0, GANG_TASK_STARTED);
     host_report(&h, id, 0, GANG_TASK_SUCCEEDED);
     host_run(&h, 1);
-    host_report(&h, id, 1, GANG_TASK_ALIVE);
+    host_report(&h, id, 1, GANG_TASK_HEARTBEAT);
     host_run(&h, HOST_SECOND);
     ck_assert_int_eq(host_tasks(&h, id), 1);
     host_run(&h, HOST_SECOND); /* the other one is silent: both start again */
@@ -619,15 +619,15 @@ START_TEST(a_task_that_is_reported_gone_twice_is_gone_once)
     host_run(&h, 1);
     MUST(gang_job_cancel(h.s, id));
     for (int i = 0; i < 4; i++)
-        host_report(&h, id, 0, GANG_TASK_GONE);
+        host_report(&h, id, 0, GANG_TASK_STOPPED);
     host_run(&h, 1);
     ck_assert_int_eq(host_job_state(&h, id), GANG_JOB_STOPPING);
     host_report(&h, id, 0, GANG_TASK_SUCCEEDED);
     host_report(&h, id, 1, GANG_TASK_FAILED);
-    host_report(&h, id, 2, GANG_TASK_GONE);
+    host_report(&h, id, 2, GANG_TASK_STOPPED);
     host_run(&h, 1);
     ck_assert_int_eq(host_job_state(&h, id), GANG_JOB_STOPPING);
-    host_report(&h, id, 3, GANG_TASK_GONE);
+    host_report(&h, id, 3, GANG_TASK_STOPPED);
     host_run(&h, 1);
     ck_assert_int_eq(host_end(&h, id), GANG_END_CANCELLED);
 }
@@ -644,12 +644,12 @@ START_TEST(what_stops_alone_is_not_given_away_with_the_rest)
     MUST(gang_job_cancel(h.s, id));
     host_run(&h, 1);
     for (int64_t task = 0; task < 6; task++)
-        host_report(&h, id, task, GANG_TASK_GONE);
+        host_report(&h, id, task, GANG_TASK_STOPPED);
     host_run(&h, 1);
     ck_assert_int_eq(host_job_state(&h, id), GANG_JOB_STOPPING);
     ck_assert_int_eq(gpus_free(), 6); /* tasks 6 and 7 still run */
-    host_report(&h, id, 6, GANG_TASK_GONE);
-    host_report(&h, id, 7, GANG_TASK_GONE);
+    host_report(&h, id, 6, GANG_TASK_STOPPED);
+    host_report(&h, id, 7, GANG_TASK_STOPPED);
     host_run(&h, 1);
     ck_assert_int_eq(host_end(&h, id), GANG_END_CANCELLED);
     ck_assert_int_eq(gpus_free(), 8);
@@ -675,7 +675,7 @@ START_TEST(who_has_not_run_has_not_succeeded)
     ck_assert_int_eq(host_job_state(&h, id), GANG_JOB_STOPPING);
     MUST(gang_job_set_target(h.s, id, 0));
     host_run(&h, 1);
-    host_report_all(&h, id, 0, GANG_TASK_GONE);
+    host_report_all(&h, id, 0, GANG_TASK_STOPPED);
     host_run(&h, 1);
     ck_assert_int_eq(host_job_state(&h, id), GANG_JOB_PENDING);
 }
@@ -692,12 +692,12 @@ START_TEST(a_victim_that_is_over_is_forgotten_before_its_room_is_taken)
     gang_job_id high = host_submit(&h, &job);
     host_run(&h, 1);
     MUST(gang_job_cancel(h.s, a));
-    host_report_all(&h, a, 0, GANG_TASK_GONE);
+    host_report_all(&h, a, 0, GANG_TASK_STOPPED);
     host_run(&h, 1);
     ck_assert_int_eq(host_end(&h, a), GANG_END_CANCELLED);
     ck_assert_int_eq(host_job_state(&h, high), GANG_JOB_PENDING);
     host_run(&h, 1);
-    host_report_all(&h, b, 0, GANG_TASK_GONE);
+    host_report_all(&h, b, 0, GANG_TASK_STOPPED);
     host_run(&h, 1);
     ck_assert_int_eq(host_tasks(&h, high), 8);
 }
@@ -760,7 +760,7 @@ END_TEST
 START_TEST(reports_about_what_is_not_there_are_dropped)
 {
     gang_job_id id = submit_gpus(2, 2, 0), waits = submit_gpus(8, 8, 0);
-    host_report(&h, id, 0, GANG_TASK_ALIVE); /* not taken in yet, but will be by then */
+    host_report(&h, id, 0, GANG_TASK_HEARTBEAT); /* not taken in yet, but will be by then */
     host_run(&h, 1);
     gang_alloc_id alloc = gang_job_alloc(h.s, id, 0);
     ck_assert_int_eq(gang_report_tasks(h.s, 99, 0, 0, NULL, 0, GANG_TASK_FAILED), GANG_ESTALE);
@@ -768,7 +768,7 @@ START_TEST(reports_about_what_is_not_there_are_dropped)
     MUST(gang_report_tasks(h.s, id, 0, alloc + 12345, &one, 1, GANG_TASK_FAILED));
     host_report(&h, id, 7, GANG_TASK_FAILED);
     host_report_part(&h, id, 3, 0, GANG_TASK_FAILED);
-    host_report(&h, id, 0, GANG_TASK_GONE); /* not asked */
+    host_report(&h, id, 0, GANG_TASK_STOPPED); /* not asked */
     host_report(&h, waits, 0, GANG_TASK_FAILED);
     MUST(gang_report_end(h.s, waits, 1));
     host_run(&h, 1);

@@ -179,7 +179,7 @@ static int32_t stop_at_once(const struct gang_event *event, void *user)
 {
     (void)user;
     if (getenv("GANG_TEST_TRACE"))
-        printf("stop job %" PRIu64 " for %" PRIu64 "\n", event->job, event->because);
+        printf("stop job %" PRIu64 " for %" PRIu64 "\n", event->job, event->preemptor);
     ops_seen++;
     return 1;
 }

@@ -12,8 +12,8 @@ static void open_queue(int64_t overtakes, int64_t wait_s, int32_t backfill)
     struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
     host_open(&h, 2, 4);
     q.name = "q";
-    q.within = GANG_DISPLACE_NEVER;
-    q.max_overtakes = overtakes;
+    q.within = GANG_PREEMPT_NEVER;
+    q.max_bypasses = overtakes;
     q.max_wait_ns = wait_s * SECOND;
     q.backfill = backfill;
     host_queues(&h, &q, 1);
@@ -26,8 +26,8 @@ static void open_queues(int64_t overtakes, int64_t guaranteed_milli)
     struct gang_quota gpus = {"gpu", guaranteed_milli, NULL, 0, 0};
     host_open(&h, 2, 4);
     q[0].name = "q";
-    q[0].max_overtakes = overtakes;
-    q[0].reclaim = q[1].reclaim = GANG_DISPLACE_NEVER;
+    q[0].max_bypasses = overtakes;
+    q[0].reclaim = q[1].reclaim = GANG_PREEMPT_NEVER;
     q[1].name = "other";
     q[1].guaranteed = &gpus;
     q[1].guaranteed_count = 1;
@@ -60,7 +60,7 @@ static char seen_text[256];
 static int32_t see(const struct gang_wait *wait, void *user)
 {
     (void)user;
-    if (wait->reason == GANG_WAIT_OVERDUE) {
+    if (wait->reason == GANG_WAIT_STARVED) {
         seen = *wait;
         snprintf(seen_text, sizeof(seen_text), "%s", wait->text);
     }
@@ -72,22 +72,22 @@ START_TEST(so_many_pass_and_then_nobody)
     open_queue(2, 0, 0);
     gang_job_id a = put("q", 6, 0), head = put("q", 8, 0), b = put("q", 1, 0), c = put("q", 1, 0);
     test_assert(runs(b) && runs(c) && !runs(head));
-    ck_assert_int_eq(host_job_info(&h, head).overtaken, 2);
-    ck_assert_int_eq(host_job_info(&h, head).overdue, 1);
+    ck_assert_int_eq(host_job_info(&h, head).bypassed, 2);
+    ck_assert_int_eq(host_job_info(&h, head).starved, 1);
     end(c);
     gang_job_id d = put("q", 1, 0);
     test_assert(!runs(d)); /* though there is room */
     seen.reason = 0;
     MUST(gang_job_explain(h.s, d, see, NULL));
-    ck_assert_int_eq(seen.reason, GANG_WAIT_OVERDUE);
-    ck_assert_int_eq(seen.cls, GANG_WAIT_POLICY);
+    ck_assert_int_eq(seen.reason, GANG_WAIT_STARVED);
+    ck_assert_int_eq(seen.category, GANG_WAIT_CATEGORY_POLICY);
     ck_assert_uint_eq(seen.blocker, head);
-    ck_assert_str_eq(seen_text, "job 2 is overdue, and nothing in queue \"q\" passes it");
+    ck_assert_str_eq(seen_text, "job 2 is starved, and nothing in queue \"q\" passes it");
     end(a);
     test_assert(!runs(head) && !runs(d));
     end(b);
     test_assert(runs(head) && !runs(d));
-    ck_assert_int_eq(host_job_info(&h, head).overdue, 0);
+    ck_assert_int_eq(host_job_info(&h, head).starved, 0);
     end(head);
     test_assert(runs(d));
     host_close(&h);
@@ -106,7 +106,7 @@ START_TEST(who_waited_so_long_is_first_whatever_the_order)
     host_run(&h, 0);
     ck_assert_int_eq(gang_sched_next(h.s), 60 * SECOND);
     host_run(&h, 30 * SECOND);
-    ck_assert_int_eq(host_job_info(&h, low).overdue, 1);
+    ck_assert_int_eq(host_job_info(&h, low).starved, 1);
     end(a);
     test_assert(runs(low) && !runs(high));
     test_assert(runs(small)); /* it has started: others may again */
@@ -118,7 +118,7 @@ START_TEST(growth_does_not_pass_either)
 {
     open_queue(1, 0, 0);
     gang_job_id a = put("q", 5, 0), head = put("q", 8, 0), b = put("q", 1, 0);
-    test_assert(!runs(head) && host_job_info(&h, head).overdue);
+    test_assert(!runs(head) && host_job_info(&h, head).starved);
     struct gang_job_spec *spec = host_spec("q", 2, 1, 0);
     gang_job_id grower = host_submit(&h, spec);
     host_run(&h, 0);
@@ -135,13 +135,13 @@ START_TEST(other_queues_stay_inside_their_guarantee)
     open_queues(1, 2000);
     (void)put("q", 4, 0);
     gang_job_id head = put("q", 8, 0), b = put("q", 1, 0);
-    test_assert(runs(b) && host_job_info(&h, head).overdue);
+    test_assert(runs(b) && host_job_info(&h, head).starved);
     gang_job_id inside = put("other", 2, 0), beyond = put("other", 1, 0);
     test_assert(runs(inside) && !runs(beyond));
     seen.reason = 0;
     MUST(gang_job_explain(h.s, beyond, see, NULL));
     ck_assert_uint_eq(seen.blocker, head);
-    ck_assert_str_eq(seen_text, "job 2 of queue \"q\" is overdue, and nothing passes it");
+    ck_assert_str_eq(seen_text, "job 2 of queue \"q\" is starved, and nothing passes it");
     MUST(gang_job_cancel(h.s, head));
     host_run(&h, 0);
     test_assert(runs(beyond));
@@ -159,7 +159,7 @@ START_TEST(other_queues_may_use_nodes_that_it_could_not)
     gang_job_id a = host_submit(&h, &job), head = host_submit(&h, &job);
     host_run(&h, 0);
     gang_job_id passes = put("q", 1, 0);
-    test_assert(runs(a) && runs(passes) && host_job_info(&h, head).overdue);
+    test_assert(runs(a) && runs(passes) && host_job_info(&h, head).starved);
     gang_job_id other = put("other", 3, 0);
     test_assert(runs(other)); /* on n1 */
     end(passes);
@@ -179,7 +179,7 @@ START_TEST(who_is_kept_by_something_else_bars_nobody)
     open_queue(1, 0, 0);
     (void)put("q", 6, 0);
     gang_job_id head = put("q", 8, 0), b = put("q", 1, 0), c = put("q", 1, 0);
-    test_assert(runs(b) && host_job_info(&h, head).overdue && !runs(c));
+    test_assert(runs(b) && host_job_info(&h, head).starved && !runs(c));
     MUST(gang_job_hold(h.s, head));
     host_run(&h, 0);
     test_assert(runs(c));
@@ -187,7 +187,7 @@ START_TEST(who_is_kept_by_something_else_bars_nobody)
     MUST(gang_job_release(h.s, head));
     host_run(&h, 0);
     gang_job_id d = put("q", 1, 0);
-    test_assert(!runs(d) && host_job_info(&h, head).overdue);
+    test_assert(!runs(d) && host_job_info(&h, head).starved);
     host_close(&h);
 }
 END_TEST
@@ -197,7 +197,7 @@ START_TEST(plans_do_not_let_anybody_pass_who_is_late)
     open_queue(1, 0, GANG_BACKFILL_EASY);
     (void)put("q", 4, 100);
     gang_job_id head = put("q", 8, 50), b = put("q", 2, 10), c = put("q", 2, 10);
-    test_assert(runs(b) && host_job_info(&h, head).overdue);
+    test_assert(runs(b) && host_job_info(&h, head).starved);
     test_assert(!runs(c)); /* it would not be in the way of the plan */
     ck_assert_int_eq(host_job_info(&h, head).planned_ns, 100 * SECOND);
     host_run(&h, 100 * SECOND);
@@ -212,17 +212,17 @@ START_TEST(children_have_the_bounds_of_their_parent)
     struct gang_error error = GANG_ERROR_INIT;
     host_open(&h, 2, 4);
     q[0].name = "p";
-    q[0].max_overtakes = 1;
+    q[0].max_bypasses = 1;
     q[1].name = "q";
     q[1].parent = "p";
     host_queues(&h, q, 2);
     (void)put("q", 6, 0);
     gang_job_id head = put("q", 8, 0);
     (void)put("q", 1, 0);
-    ck_assert_int_eq(host_job_info(&h, head).overdue, 1);
-    q[1].max_overtakes = -1;
+    ck_assert_int_eq(host_job_info(&h, head).starved, 1);
+    q[1].max_bypasses = -1;
     ck_assert_int_eq(gang_sched_set_queues(h.s, q, 2, &error), GANG_ERANGE);
-    ck_assert_str_eq(error.path, "queues[1].max_overtakes");
+    ck_assert_str_eq(error.path, "queues[1].max_bypasses");
     host_close(&h);
 }
 END_TEST
@@ -257,7 +257,7 @@ static void run_one(uint64_t seed)
     host_open(&h, 2, 4);
     q.name = "q";
     q.order = GANG_ORDER_FIFO;
-    q.max_overtakes = bound;
+    q.max_bypasses = bound;
     q.backfill = one_in(2) ? GANG_BACKFILL_EASY : GANG_BACKFILL_NONE;
     host_queues(&h, &q, 1);
     memset(all, 0, sizeof(all));
@@ -322,7 +322,7 @@ START_TEST(after_the_wait_nobody_passes)
         if (!runs(head) && h.now_ns >= since + 40 * SECOND)
             test_assert(!runs(small));
         starts += runs(small);
-        if (!runs(small)) /* else it would be overdue itself, before a later head */
+        if (!runs(small)) /* else it would be starved itself, before a later head */
             MUST(gang_job_cancel(h.s, small));
         test_assert(runs(head) || h.now_ns <= since + 55 * SECOND); /* the longest is over */
         host_run(&h, SECOND);
@@ -334,8 +334,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("overdue");
-    TCase *t = tcase_create("overdue");
+    Suite *suite = suite_create("starved");
+    TCase *t = tcase_create("starved");
     tcase_set_timeout(t, 60);
     tcase_add_test(t, so_many_pass_and_then_nobody);
     tcase_add_test(t, who_waited_so_long_is_first_whatever_the_order);

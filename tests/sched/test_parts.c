@@ -41,15 +41,15 @@ static bool holds(gang_job_id id, int32_t part)
 /* In a queue that cancels preempted jobs, the whole job ends. */
 START_TEST(a_job_one_gang_of_which_is_preempted_ends_whole)
 {
-    host_preempts(&h, GRACE, GANG_PREEMPT_CANCEL);
+    host_preempts(&h, GRACE, GANG_PREEMPT_MODE_CANCEL);
     gang_job_id low = host_submit(&h, two_gangs(2, 2, GANG_AFTER_START));
     host_run(&h, 1);
     ck_assert_int_eq(host_tasks(&h, low), 4);
     gang_job_id high = host_gang(&h, "", 6, 5);
     host_run(&h, 1);
     ck_assert_int_eq(host_ops(&h, low, "preempt"), 2);
-    host_report_all(&h, low, 0, GANG_TASK_GONE);
-    host_report_all(&h, low, 1, GANG_TASK_GONE);
+    host_report_all(&h, low, 0, GANG_TASK_STOPPED);
+    host_report_all(&h, low, 1, GANG_TASK_STOPPED);
     host_run(&h, 1);
     ck_assert_int_eq(host_end(&h, low), GANG_END_PREEMPTED);
     ck_assert(!host_has(&h, low));
@@ -79,12 +79,12 @@ START_TEST(who_is_cancelled_on_the_way_does_not_start_there)
     MUST(gang_job_cancel(h.s, low));
     host_run(&h, 1);
     ck_assert_int_eq(host_ops(&h, low, "preempt"), 2);
-    host_report_all(&h, low, moves, GANG_TASK_GONE);
+    host_report_all(&h, low, moves, GANG_TASK_STOPPED);
     host_run(&h, 1);
     ck_assert_int_eq(host_job_state(&h, high), GANG_JOB_RUNNING);
     ck_assert_int_eq(host_job_state(&h, low), GANG_JOB_STOPPING);
     ck_assert_int_eq(host_ops(&h, low, "start"), 2);
-    host_report_all(&h, low, 1 - moves, GANG_TASK_GONE);
+    host_report_all(&h, low, 1 - moves, GANG_TASK_STOPPED);
     host_run(&h, 1);
     ck_assert_int_eq(host_end(&h, low), GANG_END_CANCELLED);
 }
@@ -106,7 +106,7 @@ START_TEST(a_job_whose_last_gang_that_runs_fails_stops_with_the_others)
     host_run(&h, 1);
     ck_assert_int_eq(host_job_state(&h, low), GANG_JOB_STOPPING);
     ck_assert_int_eq(host_last(&h, low, "state")->state, GANG_JOB_STOPPING);
-    host_report_all(&h, low, stops, GANG_TASK_GONE);
+    host_report_all(&h, low, stops, GANG_TASK_STOPPED);
     host_run(&h, 1);
     ck_assert_int_eq(host_end(&h, low), GANG_END_FAILED);
 }
@@ -136,7 +136,7 @@ START_TEST(how_many_jobs_may_run_does_not_keep_a_gang_from_its_job)
     ck_assert_int_eq(host_job_state(&h, waits), GANG_JOB_PENDING);
     host_gang(&h, "owner", 2, 0);
     host_run(&h, 1);
-    host_report_all(&h, low, 1, GANG_TASK_GONE);
+    host_report_all(&h, low, 1, GANG_TASK_STOPPED);
     host_run(&h, 1);
     ck_assert(holds(low, 0) && !holds(low, 1));
     MUST(gang_report_end(h.s, owner, 1));
@@ -157,7 +157,7 @@ START_TEST(who_wants_no_more_does_not_grow_when_others_have_left)
     ck_assert_int_eq(host_job_state(&h, low), GANG_JOB_STOPPING);
     MUST(gang_job_set_target(h.s, high, 4));
     host_run(&h, 1);
-    host_report_all(&h, low, 0, GANG_TASK_GONE);
+    host_report_all(&h, low, 0, GANG_TASK_STOPPED);
     for (int i = 0; i < 3; i++)
         host_run(&h, GRACE);
     ck_assert_int_eq(host_ops(&h, high, "grow"), 0);
@@ -183,10 +183,10 @@ START_TEST(who_is_to_start_after_a_gang_that_was_displaced_does_not_start_before
     gang_job_id high = host_gang(&h, "", 2, 9);
     host_run(&h, 1);
     ck_assert_int_eq(host_ops(&h, id, "preempt"), 1);
-    host_report_all(&h, id, 0, GANG_TASK_GONE);
+    host_report_all(&h, id, 0, GANG_TASK_STOPPED);
     host_run(&h, 1);
     ck_assert_int_eq(host_tasks(&h, high), 2);
-    host_report_all(&h, low, 0, GANG_TASK_GONE);
+    host_report_all(&h, low, 0, GANG_TASK_STOPPED);
     host_run(&h, 1);
     ck_assert(holds(id, 0) || !holds(id, 1));
     MUST(gang_report_end(h.s, high, 1));
@@ -194,7 +194,7 @@ START_TEST(who_is_to_start_after_a_gang_that_was_displaced_does_not_start_before
     ck_assert(holds(id, 0));
     for (int i = 0; i < 3; i++) {
         host_run(&h, 1);
-        host_report_all(&h, low, 0, GANG_TASK_GONE);
+        host_report_all(&h, low, 0, GANG_TASK_STOPPED);
     }
     ck_assert(holds(id, 0) && holds(id, 1));
 }
@@ -203,14 +203,14 @@ END_TEST
 /* A resumed gang has no more tasks than its current target. */
 START_TEST(who_is_to_have_less_when_he_resumes_gives_the_rest_back)
 {
-    host_preempts(&h, GRACE, GANG_PREEMPT_SUSPEND);
+    host_preempts(&h, GRACE, GANG_PREEMPT_MODE_SUSPEND);
     gang_job_id low = host_submit(&h, host_spec("", 8, 2, 0));
     host_run(&h, 1);
     ck_assert_int_eq(host_tasks(&h, low), 8);
     gang_job_id high = host_gang(&h, "", 8, 5);
     host_run(&h, 1);
     ck_assert_int_eq(host_ops(&h, low, "suspend"), 1);
-    host_report_all(&h, low, 0, GANG_TASK_GONE);
+    host_report_all(&h, low, 0, GANG_TASK_STOPPED);
     host_run(&h, 1);
     ck_assert_int_eq(host_job_state(&h, low), GANG_JOB_SUSPENDED);
     MUST(gang_job_set_target(h.s, low, 3));
@@ -290,8 +290,8 @@ END_TEST
 START_TEST(who_is_held_before_his_first_turn_does_not_start)
 {
     struct gang_queue_spec q = host_default_queue(GRACE);
-    q.slice_ns = 100;
-    q.slice_rows = 2;
+    q.quantum_ns = 100;
+    q.quantum_rows = 2;
     host_queues(&h, &q, 1);
     gang_job_id first = host_gang(&h, "", 8, 0), second = host_gang(&h, "", 8, 0);
     struct gang_group_spec g = group_of(8, 2000, 0);
@@ -307,14 +307,14 @@ START_TEST(who_is_held_before_his_first_turn_does_not_start)
     for (int i = 0; i < 6; i++) {
         host_run(&h, 50);
         if (host_ops(&h, first, "suspend") > 0)
-            host_report_all(&h, first, 0, GANG_TASK_GONE);
+            host_report_all(&h, first, 0, GANG_TASK_STOPPED);
     }
     ck_assert_int_eq(host_ops(&h, second, "start"), 0);
     MUST(gang_job_release(h.s, second));
     for (int i = 0; i < 6; i++) {
         host_run(&h, 50);
         if (host_job_state(&h, first) == GANG_JOB_RUNNING)
-            host_report_all(&h, first, 0, GANG_TASK_GONE);
+            host_report_all(&h, first, 0, GANG_TASK_STOPPED);
     }
     ck_assert_int_eq(host_ops(&h, second, "start"), 1);
 }
@@ -331,8 +331,8 @@ START_TEST(who_waits_to_grow_before_his_first_turn_lets_go_of_all)
     struct gang_job_spec job = host_job(group, 2), fill = host_job(&other, 1);
     group[1].min = 4;
     other.count = other.min = 7; /* a core or two is left in its row */
-    q.slice_ns = 100;
-    q.slice_rows = 2;
+    q.quantum_ns = 100;
+    q.quantum_rows = 2;
     host_queues(&h, &q, 1);
     gang_job_id fills = host_submit(&h, &fill);
     host_run(&h, 1);
@@ -348,8 +348,8 @@ START_TEST(who_waits_to_grow_before_his_first_turn_lets_go_of_all)
         MUST(gang_node_set_state(h.stage.w, n, GANG_NODE_DRAINING));
     for (int i = 0; i < 6; i++) { /* its turn comes: its places are gone */
         host_run(&h, 50);
-        host_report_all(&h, fills, 0, GANG_TASK_GONE);
-        host_report_all(&h, id, 0, GANG_TASK_GONE);
+        host_report_all(&h, fills, 0, GANG_TASK_STOPPED);
+        host_report_all(&h, id, 0, GANG_TASK_STOPPED);
     }
     ck_assert(!holds(id, 1));
     ck_assert_int_eq(host_ops(&h, id, "start"), 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Queues with jobs in them: changes at run time, amounts that follow the nodes, limits, users, job order
- * and queue order. */
+/* Queues with jobs in them: changes at run time, amounts that follow the nodes, limits, users,
+ * job order and queue order. */
 #include "sched/host.h"
 
 static struct host h;
@@ -321,7 +321,7 @@ START_TEST(another_order_holds_for_those_that_wait_already)
     gang_job_id old = host_gang(&h, "a", 8, 0), high = host_gang(&h, "a", 8, 5);
     host_run(&h, 1);
     pair[0].order = GANG_ORDER_FIFO;
-    pair[0].within = GANG_DISPLACE_NEVER;
+    pair[0].within = GANG_PREEMPT_NEVER;
     set_pair();
     end_job(block);
     host_run(&h, 1);
@@ -651,7 +651,7 @@ static void set_order(int32_t order, int32_t block)
     make_pair();
     pair[0].order = order;
     pair[0].block = block;
-    pair[0].within = GANG_DISPLACE_NEVER;
+    pair[0].within = GANG_PREEMPT_NEVER;
     set_pair();
 }
 
@@ -718,8 +718,8 @@ START_TEST(in_strict_order_nobody_overtakes)
 }
 END_TEST
 
-/* A more urgent job came, waited in front and started. The earlier job is not tried again, because the
- * capacity that came free is too little for it. */
+/* A more urgent job came, waited in front and started. The earlier job is not tried again,
+ * because the capacity that came free is too little for it. */
 START_TEST(in_strict_order_the_one_behind_the_first_bars_when_the_first_has_started)
 {
     set_order(GANG_ORDER_PRIORITY, GANG_BLOCK_STRICT);
@@ -814,11 +814,11 @@ static void set_turn(int32_t turn, int64_t a, int64_t b, int64_t priority_of_b)
                                   queue_named("b", "p")};
     quota[0] = gpus_amount(a);
     quota[1] = gpus_amount(b);
-    q[0].turn = turn;
+    q[0].child_order = turn;
     for (int i = 0; i < 2; i++) {
         q[i + 1].guaranteed = &quota[i];
         q[i + 1].guaranteed_count = 1;
-        q[i + 1].reclaim = GANG_DISPLACE_NEVER;
+        q[i + 1].reclaim = GANG_PREEMPT_NEVER;
     }
     q[2].priority = priority_of_b;
     host_queues(&h, q, 3);
@@ -831,7 +831,7 @@ static void set_turn(int32_t turn, int64_t a, int64_t b, int64_t priority_of_b)
 
 START_TEST(by_utilization_queues_fill_up_evenly)
 {
-    set_turn(GANG_TURN_UTILIZATION, 6, 2, 200);
+    set_turn(GANG_CHILD_ORDER_UTILIZATION, 6, 2, 200);
     ck_assert_int_eq(tasks_in("a"), 6);
     ck_assert_int_eq(tasks_in("b"), 2);
 }
@@ -839,7 +839,7 @@ END_TEST
 
 START_TEST(by_utilization_the_rest_goes_by_guarantee_too)
 {
-    set_turn(GANG_TURN_UTILIZATION, 3, 1, 200);
+    set_turn(GANG_CHILD_ORDER_UTILIZATION, 3, 1, 200);
     ck_assert_int_eq(tasks_in("a"), 6);
     ck_assert_int_eq(tasks_in("b"), 2);
 }
@@ -847,7 +847,7 @@ END_TEST
 
 START_TEST(by_priority_and_utilization_the_higher_gets_the_rest)
 {
-    set_turn(GANG_TURN_PRIORITY_UTILIZATION, 3, 1, 200);
+    set_turn(GANG_CHILD_ORDER_PRIORITY_UTILIZATION, 3, 1, 200);
     ck_assert_int_eq(tasks_in("a"), 3); /* its guarantee */
     ck_assert_int_eq(tasks_in("b"), 5);
 }
@@ -855,7 +855,7 @@ END_TEST
 
 START_TEST(in_fair_turns_the_rest_goes_to_the_higher_priority)
 {
-    set_turn(GANG_TURN_FAIR, 3, 1, 200);
+    set_turn(GANG_CHILD_ORDER_FAIR, 3, 1, 200);
     ck_assert_int_eq(tasks_in("a"), 3);
     ck_assert_int_eq(tasks_in("b"), 5);
 }
@@ -905,7 +905,7 @@ START_TEST(nothing_is_taken_from_a_fixed_queue)
     make_pair();
     pair[0].guaranteed = &five;
     pair[0].guaranteed_count = 1;
-    pair[1].fixed = 1;
+    pair[1].no_preemption = 1;
     set_pair();
     host_gang(&h, "b", 8, 0);
     host_run(&h, 1);
@@ -915,7 +915,7 @@ START_TEST(nothing_is_taken_from_a_fixed_queue)
     host_run(&h, 1);
     ck_assert_int_eq(tasks_in("a"), 0);
     ck_assert_int_eq(tasks_in("b"), 8);
-    pair[1].fixed = 0;
+    pair[1].no_preemption = 0;
     set_pair();
     host_run(&h, 1);
     ck_assert_int_eq(tasks_in("a"), 1);
@@ -1026,7 +1026,7 @@ START_TEST(what_cannot_be_taken_back_leaves_the_cells_of_others_whole)
     gang_job_id id = host_submit(&h, &whole);
     host_run(&h, 1);
     ck_assert_int_eq(host_job_state(&h, id), GANG_JOB_RUNNING);
-    ck_assert_int_eq(host_queue(&h, "b").used_fixed[GANG_KIND_GPU], 4000);
+    ck_assert_int_eq(host_queue(&h, "b").used_nonpreemptible[GANG_KIND_GPU], 4000);
 }
 END_TEST
 

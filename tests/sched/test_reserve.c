@@ -35,7 +35,7 @@ START_TEST(slices_are_refused)
     host_open_queue(&h, 2, GANG_BACKFILL_NONE);
     gang_reservation_id id = reserve(host_whole("r", 1, 100, 10));
     q.name = "q";
-    q.slice_ns = SECOND;
+    q.quantum_ns = SECOND;
     ck_assert_int_eq(gang_sched_set_queues(h.s, &q, 1, &error), GANG_ENOTSUP);
     MUST(gang_reservation_cancel(h.s, id));
     host_run(&h, 0);
@@ -52,11 +52,11 @@ START_TEST(what_is_not_reserved_is_for_all)
     gang_job_id a = put(4, 0, NULL), c = put(4, 100, NULL), b = put(1, 0, NULL);
     test_assert(runs(a) && !runs(b) && runs(c));
     struct heard w = why(b);
-    ck_assert_int_eq(w.wait.reason, GANG_WAIT_ROOM); /* nothing at all is free */
+    ck_assert_int_eq(w.wait.reason, GANG_WAIT_CAPACITY); /* nothing at all is free */
     end(c);
     w = why(b);
     ck_assert_int_eq(w.wait.reason, GANG_WAIT_RESERVATION);
-    ck_assert_int_eq(w.wait.cls, GANG_WAIT_POLICY);
+    ck_assert_int_eq(w.wait.category, GANG_WAIT_CATEGORY_POLICY);
     ck_assert_int_eq(w.wait.until_ns, 100 * SECOND);
     ck_assert_str_eq(w.text, "its place is reserved for \"demo\", from in 100 seconds on");
     host_close(&h);
@@ -90,7 +90,7 @@ START_TEST(who_names_it_waits_for_its_begin)
     test_assert(!runs(job)); /* though all is free */
     struct heard w = why(job);
     ck_assert_int_eq(w.wait.reason, GANG_WAIT_RESERVATION);
-    ck_assert_int_eq(w.wait.cls, GANG_WAIT_HELD);
+    ck_assert_int_eq(w.wait.category, GANG_WAIT_CATEGORY_HELD);
     ck_assert_int_eq(w.wait.until_ns, 100 * SECOND);
     ck_assert_str_eq(w.text, "it waits for reservation \"demo\", which begins in 100 seconds");
     ck_assert_int_eq(info_of(id).waiting, 1);
@@ -111,7 +111,7 @@ START_TEST(who_might_run_longer_than_it_does_not_start)
     gang_job_id longer = put(4, 51, "demo");
     test_assert(!runs(longer));
     struct heard w = why(longer);
-    ck_assert_int_eq(w.wait.cls, GANG_WAIT_NEVER);
+    ck_assert_int_eq(w.wait.category, GANG_WAIT_CATEGORY_NEVER);
     ck_assert_str_eq(w.text, "with its grace it may run for 51 seconds, and reservation \"demo\" "
                              "lasts for 50");
     run_until(20);
@@ -463,7 +463,7 @@ START_TEST(room_is_made_beside_what_is_reserved)
     struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
     host_open(&h, 2, 4);
     q.name = "q";
-    q.within = GANG_DISPLACE_LOWER;
+    q.within = GANG_PREEMPT_LOWER;
     host_queues(&h, &q, 1);
     host_run(&h, 0);
     (void)reserve(host_whole("r", 1, 10, 90));
@@ -615,7 +615,7 @@ START_TEST(a_user_may_have_so_much)
     struct gang_error error = GANG_ERROR_INIT;
     int64_t when;
     host_open_queue(&h, 2, GANG_BACKFILL_NONE);
-    limit.most_gpu_milli = 4000;
+    limit.max_gpu_milli = 4000;
     MUST(gang_reservation_set_limit(h.s, NULL, &limit, &error));
     struct gang_reservation_spec *spec = gpus("a", 3, 10, 10);
     spec->owner = "ann";
@@ -670,11 +670,11 @@ struct seen {
 static int32_t see(const struct gang_plan_item *item, void *user)
 {
     struct seen *seen = user;
-    seen->running += item->kind == GANG_PLAN_RUNNING;
-    seen->planned += item->kind == GANG_PLAN_START;
-    seen->reserved += item->kind == GANG_PLAN_RESERVATION;
+    seen->running += item->what == GANG_PLAN_RUNNING;
+    seen->planned += item->what == GANG_PLAN_START;
+    seen->reserved += item->what == GANG_PLAN_RESERVATION;
     ck_assert_uint_gt(item->node_count, 0);
-    if (item->kind == GANG_PLAN_RUNNING) {
+    if (item->what == GANG_PLAN_RUNNING) {
         seen->end_ns = item->end_ns;
         seen->in = item->reservation;
     }
@@ -1069,7 +1069,7 @@ START_TEST(what_is_wrong_is_said_with_its_path)
     WRONG(w->deadline_ns = 9 * SECOND, GANG_EINVAL, "deadline_ns");
     WRONG(w->repetitions = 2, GANG_EINVAL, "repetitions");
     WRONG(w->period_ns = SECOND, GANG_EINVAL, "period_ns");
-    WRONG(w->prefer = 3, GANG_EINVAL, "prefer");
+    WRONG(w->objective = 3, GANG_EINVAL, "objective");
     WRONG(w->combine = -1, GANG_EINVAL, "combine");
     WRONG(w->flags = 1 << 9, GANG_EINVAL, "flags");
     WRONG(w->flags = GANG_RESERVATION_MAINTENANCE | GANG_RESERVATION_FLEX, GANG_EINVAL, "flags");
@@ -1078,10 +1078,10 @@ START_TEST(what_is_wrong_is_said_with_its_path)
     WRONG(w->stage_size = 8, GANG_EINVAL, "stage_size");
     WRONG(w->queue = "nowhere", GANG_ENOENT, "queue");
     WRONG(w->job = 77, GANG_ENOENT, "job");
-    WRONG(stage->gang = 3, GANG_EINVAL, "stages[0].gang");
+    WRONG(stage->gang_size = 3, GANG_EINVAL, "stages[0].gang_size");
     WRONG(stage->level = "rack", GANG_EINVAL, "stages[0]");
     WRONG(group->count = 0, GANG_ERANGE, "stages[0].groups[0].count");
-    WRONG(group->slice = 2, GANG_ENOTSUP, "stages[0].groups[0].slice");
+    WRONG(group->subgroup_size = 2, GANG_ENOTSUP, "stages[0].groups[0].subgroup_size");
     WRONG(group->where = "a b", GANG_EPARSE, "stages[0].groups[0].where");
     WRONG(group->count = 9, GANG_ENEVER, "stages[0]");
 #undef WRONG

@@ -159,7 +159,7 @@ START_TEST(times_of_a_repeated_one_grow_again)
     struct gang_reservation_limit limit = GANG_RESERVATION_LIMIT_INIT;
     struct gang_error error = GANG_ERROR_INIT;
     host_open_queue(&h, 2, GANG_BACKFILL_NONE);
-    limit.most_gpu_milli = 8000;
+    limit.max_gpu_milli = 8000;
     MUST(gang_reservation_set_limit(h.s, "ann", &limit, NULL));
     struct gang_reservation_spec *spec = host_whole("r", 2, 10, 20);
     spec->owner = "ann";
@@ -349,7 +349,7 @@ START_TEST(room_that_is_made_is_taken_for_later_times)
     struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
     host_open(&h, 2, 4);
     q.name = "q";
-    q.within = GANG_DISPLACE_LOWER;
+    q.within = GANG_PREEMPT_LOWER;
     q.grace_ns = 10 * SECOND;
     host_queues(&h, &q, 1);
     h.lingers = true;

@@ -36,12 +36,12 @@ static void open_world(void)
     for (int i = 0; i < 2; i++) {
         q[i].name = name[i];
         q[i].backfill = (int32_t)below(4);
-        q[i].within = one_in(2) ? GANG_DISPLACE_LOWER : GANG_DISPLACE_NEVER;
-        q[i].reclaim = one_in(2) ? GANG_DISPLACE_ANY : GANG_DISPLACE_NEVER;
+        q[i].within = one_in(2) ? GANG_PREEMPT_LOWER : GANG_PREEMPT_NEVER;
+        q[i].reclaim = one_in(2) ? GANG_PREEMPT_ANY : GANG_PREEMPT_NEVER;
         q[i].grace_ns = below(4) * SECOND;
         q[i].overrun = (int32_t)below(4);
         q[i].extend_ns = (1 + below(9)) * SECOND;
-        q[i].preempt = one_in(4) ? GANG_PREEMPT_SUSPEND : GANG_PREEMPT_REQUEUE;
+        q[i].preempt_mode = one_in(4) ? GANG_PREEMPT_MODE_SUSPEND : GANG_PREEMPT_MODE_REQUEUE;
     }
     host_queues(&h, q, 2);
     for (size_t i = 0; i < node_count; i++) {
@@ -94,12 +94,12 @@ static struct gang_reservation_spec draw(void)
     group = (struct gang_group_spec)GANG_GROUP_SPEC_INIT;
     stage = (struct gang_reservation_stage)GANG_RESERVATION_STAGE_INIT;
     group.count = 1 + below((int64_t)node_count);
-    group.most_per_node = 1;
+    group.max_per_node = 1;
     stage.exclusive = 1;
     if (one_in(2)) {
         int64_t gang = 1 + below(4);
         group = host_gpus(gang * (1 + below(3)), 1);
-        stage.gang = one_in(2) ? gang : 0;
+        stage.gang_size = one_in(2) ? gang : 0;
         stage.exclusive = 0;
     }
     stage.groups = &group;
@@ -110,8 +110,8 @@ static struct gang_reservation_spec draw(void)
     spec.arrival_ns = h.now_ns + below(50) * SECOND;
     if (one_in(3))
         spec.start_ns = spec.arrival_ns;
-    spec.prefer = one_in(4) ? GANG_PREFER_CHEAPEST : one_in(4) ? GANG_PREFER_LATEST : 0;
-    if (spec.prefer || one_in(3))
+    spec.objective = one_in(4) ? GANG_OBJECTIVE_CHEAPEST : one_in(4) ? GANG_OBJECTIVE_LATEST : 0;
+    if (spec.objective || one_in(3))
         spec.deadline_ns = spec.arrival_ns + spec.duration_ns * (1 + below(4));
     if (one_in(5)) {
         spec.period_ns = spec.duration_ns * (1 + below(3));
@@ -128,7 +128,7 @@ static struct gang_reservation_spec draw(void)
 
 static void note(size_t at, const struct gang_reservation_spec *spec)
 {
-    made[at].gpus = stage.exclusive || stage.gang ? 0 : group.count;
+    made[at].gpus = stage.exclusive || stage.gang_size ? 0 : group.count;
     made[at].nodes = stage.exclusive ? group.count : 0;
     made[at].spared = spec->flags & (GANG_RESERVATION_FLEX | GANG_RESERVATION_IGNORE_JOBS |
                                      GANG_RESERVATION_OVERLAP);
@@ -215,7 +215,7 @@ static void stop_some(void)
 {
     for (size_t i = 0; i < job_count; i++)
         if (host_has(&h, job[i]) && host_job_state(&h, job[i]) == GANG_JOB_STOPPING && one_in(2))
-            MUST(gang_report_tasks(h.s, job[i], 0, GANG_ID_NONE, NULL, 0, GANG_TASK_GONE));
+            MUST(gang_report_tasks(h.s, job[i], 0, GANG_ID_NONE, NULL, 0, GANG_TASK_STOPPED));
 }
 
 /* ---- what must hold -------------------------------------------------------------------------- */
@@ -248,7 +248,7 @@ static int32_t check_holder(const struct gang_plan_item *item, void *user)
 {
     struct piece *p = user;
     bool there = false;
-    if (item->kind != GANG_PLAN_RUNNING)
+    if (item->what != GANG_PLAN_RUNNING)
         return 0;
     for (size_t i = 0; i < item->node_count; i++)
         there = there || has_node(p, item->nodes[i]);
@@ -256,7 +256,7 @@ static int32_t check_holder(const struct gang_plan_item *item, void *user)
         return 0;
     if (item->reservation == p->id) {
         members++;
-        gang_alloc_id held = gang_job_alloc(h.s, item->id, item->part);
+        gang_alloc_id held = gang_job_alloc(h.s, item->id, item->gang);
         MUST(gang_alloc_each(h.stage.c, held, count_gpus, p));
     } else {
         p->broken = true;

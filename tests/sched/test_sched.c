@@ -107,7 +107,7 @@ START_TEST(numbers_out_of_range_are_refused)
     member[0] = &opts.half_life_ns;
     member[1] = &opts.usage_weight_milli;
     member[2] = &opts.refused_ns;
-    member[3] = &opts.max_evictions;
+    member[3] = &opts.max_preempted_tasks;
     member[4] = &opts.saturation_milli;
     member[5] = &opts.max_moves; /* -1 means none */
     for (int i = 0; i < 6; i++) {
@@ -223,7 +223,7 @@ START_TEST(what_a_run_did_is_told_in_a_struct_of_its_size)
     h.now_ns++;
     MUST(gang_sched_run(h.s, h.now_ns, NULL, &later.info));
     ck_assert_int_eq(later.info.messages, 1);
-    ck_assert_int_eq(later.info.looked_at, 1);
+    ck_assert_int_eq(later.info.jobs_tried, 1);
     ck_assert_uint_eq(later.info.size, sizeof(later));
     ck_assert_int_eq(later.more, 0);
 }
@@ -274,7 +274,7 @@ START_TEST(a_run_counts_what_it_did)
     ck_assert_int_eq(r.messages, 2);
     ck_assert_int_eq(r.started, 2);
     ck_assert_int_eq(r.tasks_granted, 8);
-    ck_assert_int_ge(r.looked_at, 2);
+    ck_assert_int_ge(r.jobs_tried, 2);
     ck_assert_int_eq(r.ended, 0);
     ck_assert_int_eq(r.more, 0);
     ck_assert_int_gt(r.steps, 0);
@@ -282,13 +282,13 @@ START_TEST(a_run_counts_what_it_did)
     r = host_run_info(&h, 1);
     ck_assert_int_eq(r.started, 1);
     ck_assert_int_eq(r.tasks_granted, 4);
-    ck_assert_int_ge(r.tasks_evicted, 4);
+    ck_assert_int_ge(r.tasks_preempted, 4);
     MUST(gang_report_end(h.s, a, 1));
     MUST(gang_report_end(h.s, b, 1));
     r = host_run_info(&h, 1);
     ck_assert_int_ge(r.ended, 1);
     r = host_run_info(&h, 1); /* nothing is left to do */
-    ck_assert_int_eq(r.messages + r.looked_at + r.started + r.ended, 0);
+    ck_assert_int_eq(r.messages + r.jobs_tried + r.started + r.ended, 0);
 }
 END_TEST
 
@@ -299,10 +299,10 @@ START_TEST(nobody_is_looked_at_again_for_whom_nothing_changed)
         host_gang(&h, "", 1 + i % 8, 0);
     host_run(&h, 1);
     struct gang_run_info r = host_run_info(&h, 1);
-    ck_assert_int_eq(r.looked_at, 0);
+    ck_assert_int_eq(r.jobs_tried, 0);
     host_gang(&h, "", 4, 0);
     r = host_run_info(&h, 1);
-    ck_assert_int_le(r.looked_at, 2);
+    ck_assert_int_le(r.jobs_tried, 2);
 }
 END_TEST
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gang_sched_copy() as a host sees it: contents, ownership, refusals. test_copy.c shows that both decide
- * the same in random worlds. */
+/* gang_sched_copy() as a host sees it: contents, ownership, refusals. test_copy.c shows that
+ * both decide the same in random worlds. */
 #include "host.h"
-#include "place/state/table.h"
+#include "place/state/records.h"
 
 #define S INT64_C(1000000000)
 
@@ -182,7 +182,7 @@ START_TEST(tasks_that_are_watched_are_late_at_the_same_time)
     host_run(&here, 0);
     copy_to(&there, &here);
     ck_assert_int_eq(gang_sched_next(there.s), 11 * S);
-    MUST(gang_report_tasks(here.s, id, 0, GANG_ID_NONE, NULL, 0, GANG_TASK_ALIVE));
+    MUST(gang_report_tasks(here.s, id, 0, GANG_ID_NONE, NULL, 0, GANG_TASK_HEARTBEAT));
     host_run(&here, 5 * S);
     host_run(&there, 5 * S);
     host_run(&there, 5 * S);
@@ -246,7 +246,7 @@ START_TEST(what_others_hold_stays_taken)
     host_open(&here, 1, 4);
     MUST(gang_request_new(here.stage.c, &spec, &q, NULL));
     MUST(gang_alloc(here.stage.w, q, &alloc, NULL));
-    gang_request_put(q);
+    gang_request_free(q);
     gang_job_id id = submit(&here, 2, 0);
     copy_to(&there, &here);
     host_run(&there, S);
@@ -325,8 +325,8 @@ START_TEST(wrong_arguments_are_refused)
 }
 END_TEST
 
-/* Each allocation fails in turn, with messages and heartbeats. Afterwards the original goes on like an
- * earlier copy. */
+/* Each allocation fails in turn, with messages and heartbeats. Afterwards the original goes on
+ * like an earlier copy. */
 START_TEST(out_of_memory_leaves_nothing)
 {
     gang_result r = GANG_ENOMEM;

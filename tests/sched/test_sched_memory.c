@@ -111,7 +111,7 @@ static void set_queues(int32_t order)
     q[1].order = GANG_ORDER_FAIR;
     q[1].user_limit_percent = 25;
     q[1].grace_ns = GRACE;
-    q[1].preempt = GANG_PREEMPT_SUSPEND;
+    q[1].preempt_mode = GANG_PREEMPT_MODE_SUSPEND;
     q[2].name = "team";
     q[2].guaranteed = &one;
     q[2].guaranteed_count = 1;
@@ -134,7 +134,7 @@ static gang_job_id submit_two_parts(void)
 
 static int32_t look(const struct gang_wait *wait, void *user)
 {
-    ck_assert_int_ge(wait->reason, GANG_WAIT_ROOM);
+    ck_assert_int_ge(wait->reason, GANG_WAIT_CAPACITY);
     ++*(int *)user;
     return 0;
 }
@@ -152,7 +152,7 @@ static void explain(gang_job_id id)
     size_t bytes = 0;
     AGAIN(gang_job_explain(h.s, id, look, &reasons));
     ck_assert_int_gt(reasons, 0);
-    AGAIN(gang_job_write_why(h.s, id, drop, &bytes));
+    AGAIN(gang_job_write_explanation(h.s, id, drop, &bytes));
     ck_assert_uint_gt(bytes, 2);
     struct gang_error error = GANG_ERROR_INIT;
     AGAIN(gang_sched_check(h.s, &error));
@@ -160,7 +160,7 @@ static void explain(gang_job_id id)
 
 static void gone(gang_job_id id)
 {
-    AGAIN(gang_report_tasks(h.s, id, 0, GANG_ID_NONE, NULL, 0, GANG_TASK_GONE));
+    AGAIN(gang_report_tasks(h.s, id, 0, GANG_ID_NONE, NULL, 0, GANG_TASK_STOPPED));
 }
 
 static void grow_queue(void)

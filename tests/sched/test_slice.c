@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Time slicing: which gangs share nodes and for how long, what they hold meanwhile, and what follows
  * when a gang is lost, cancelled, refused or preempted. */
-#include "place/state/table.h"
+#include "place/state/records.h"
 #include "sched/host.h"
 
 static struct host h;
@@ -12,7 +12,7 @@ static struct gang_queue_spec slicing(void)
 {
     struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
     q.name = "q";
-    q.slice_ns = 10 * SECOND;
+    q.quantum_ns = 10 * SECOND;
     return q;
 }
 
@@ -20,7 +20,7 @@ static void open_queue(size_t nodes, int64_t rows, int64_t grace_s)
 {
     struct gang_queue_spec q = slicing();
     host_open(&h, nodes, 4);
-    q.slice_rows = rows;
+    q.quantum_rows = rows;
     q.grace_ns = grace_s * SECOND;
     host_queues(&h, &q, 1);
 }
@@ -91,8 +91,8 @@ START_TEST(two_gangs_of_the_whole_cluster_take_turns)
     ck_assert_int_eq(host_ops(&h, b, "start"), 0);
     struct gang_queue_info q = host_queue(&h, "q");
     ck_assert_int_eq(q.rows, 2);
-    ck_assert_int_eq(q.slice_rows, 4);
-    ck_assert_int_eq(q.slice_end_ns, 13 * SECOND);
+    ck_assert_int_eq(q.quantum_rows, 4);
+    ck_assert_int_eq(q.quantum_end_ns, 13 * SECOND);
     until_next();
     ck_assert_int_eq(h.now_ns, 13 * SECOND);
     test_assert(waits_for_turn(a) && runs(b));
@@ -194,10 +194,10 @@ START_TEST(the_next_row_waits_until_the_last_task_has_stopped)
     ck_assert_int_eq(host_ops(&h, a, "suspend"), 1);
     ck_assert_int_eq(host_last(&h, a, "suspend")->deadline_ns, 15 * SECOND);
     test_assert(runs(a) && !runs(b));
-    host_report(&h, a, 0, GANG_TASK_GONE);
+    host_report(&h, a, 0, GANG_TASK_STOPPED);
     host_run(&h, SECOND);
     test_assert(runs(a) && !runs(b));
-    host_report(&h, a, 1, GANG_TASK_GONE);
+    host_report(&h, a, 1, GANG_TASK_STOPPED);
     host_run(&h, SECOND);
     test_assert(!runs(a) && runs(b));
     ck_assert_int_eq(host_ops(&h, a, "kill"), 0);
@@ -280,14 +280,14 @@ START_TEST(who_waits_for_a_row_becomes_overdue_and_gets_the_next)
 {
     struct gang_queue_spec q = slicing();
     host_open(&h, 2, 4);
-    q.slice_rows = 1;
-    q.max_overtakes = 2;
+    q.quantum_rows = 1;
+    q.max_bypasses = 2;
     host_queues(&h, &q, 1);
     gang_job_id a = put_nodes(1), wide = put_nodes(2), b = put_nodes(1);
     end(b);
     gang_job_id c = put_nodes(1), d;
     end(c);
-    test_assert(host_job_info(&h, wide).overdue);
+    test_assert(host_job_info(&h, wide).starved);
     d = put_nodes(1);
     ck_assert_int_eq(host_job_state(&h, d), GANG_JOB_PENDING);
     end(a);
@@ -310,7 +310,7 @@ START_TEST(gpus_take_turns_only_where_the_queue_says_so)
     ck_assert_int_eq(host_gpus_free(&h), 1);
     end(a);
     end(b);
-    q.slice_gpus = 1;
+    q.quantum_gpus = 1;
     host_queues(&h, &q, 1);
     a = host_gang(&h, "q", 3, 0);
     b = host_gang(&h, "q", 3, 0);
@@ -357,13 +357,13 @@ START_TEST(leaves_below_one_queue_share_and_those_of_another_do_not)
     for (size_t i = 0; i < 5; i++) {
         q[i].name = names[i];
         q[i].parent = i ? "top" : NULL;
-        q[i].reclaim = GANG_DISPLACE_NEVER;
-        q[i].slice_ns = i == 0 ? 10 * SECOND : i == 3 ? SECOND : i == 4 ? -1 : 0;
+        q[i].reclaim = GANG_PREEMPT_NEVER;
+        q[i].quantum_ns = i == 0 ? 10 * SECOND : i == 3 ? SECOND : i == 4 ? -1 : 0;
     }
     host_queues(&h, q, 5);
-    ck_assert_int_eq(host_queue(&h, "b").slice_ns, 10 * SECOND);
-    ck_assert_int_eq(host_queue(&h, "own").slice_ns, SECOND);
-    ck_assert_int_eq(host_queue(&h, "none").slice_ns, 0);
+    ck_assert_int_eq(host_queue(&h, "b").quantum_ns, 10 * SECOND);
+    ck_assert_int_eq(host_queue(&h, "own").quantum_ns, SECOND);
+    ck_assert_int_eq(host_queue(&h, "none").quantum_ns, 0);
     gang_job_id a = put_cores("a", 1, 8, 1), b = put_cores("b", 1, 8, 1),
                 own = put_cores("own", 1, 1, 1), none = put_cores("none", 1, 1, 1);
     test_assert(runs(a) && waits_for_turn(b));
@@ -412,7 +412,7 @@ START_TEST(one_cancelled_while_suspended_may_take_its_grace)
     h.lingers = true;
     gang_job_id a = put_nodes(1), b = put_nodes(1);
     until_next();
-    host_report(&h, a, 0, GANG_TASK_GONE);
+    host_report(&h, a, 0, GANG_TASK_STOPPED);
     host_run(&h, 0);
     test_assert(waits_for_turn(a) && runs(b));
     MUST(gang_job_cancel(h.s, a));
@@ -421,7 +421,7 @@ START_TEST(one_cancelled_while_suspended_may_take_its_grace)
     test_assert(runs(b));
     gang_job_id c = put_nodes(1); /* no new gang joins a node that a gang is leaving */
     ck_assert_int_eq(host_job_state(&h, c), GANG_JOB_PENDING);
-    host_report(&h, a, 0, GANG_TASK_GONE);
+    host_report(&h, a, 0, GANG_TASK_STOPPED);
     host_run(&h, 0);
     test_assert(!host_has(&h, a) && runs(b) && waits_for_turn(c));
     host_close(&h);
@@ -576,10 +576,10 @@ START_TEST(no_heartbeat_is_expected_of_the_suspended)
     host_report(&h, a, 0, GANG_TASK_STARTED);
     host_run(&h, 3 * SECOND);
     for (int i = 0; i < 3; i++) {
-        host_report(&h, a, 0, GANG_TASK_ALIVE);
+        host_report(&h, a, 0, GANG_TASK_HEARTBEAT);
         host_run(&h, 3 * SECOND);
     }
-    host_report(&h, a, 0, GANG_TASK_ALIVE); /* late */
+    host_report(&h, a, 0, GANG_TASK_HEARTBEAT); /* late */
     host_run(&h, 7 * SECOND);
     test_assert(waits_for_turn(a));
     until_next();
@@ -696,7 +696,7 @@ START_TEST(it_is_told_what_is_waited_for)
     ck_assert_int_eq(w.until_ns, 10 * SECOND);
     w.size = 0;
     MUST(gang_job_explain(h.s, c, note_wait, &w));
-    ck_assert_int_eq(w.reason, GANG_WAIT_ROOM);
+    ck_assert_int_eq(w.reason, GANG_WAIT_CAPACITY);
     w.size = 0;
     MUST(gang_job_explain(h.s, a, note_wait, &w));
     ck_assert_uint_eq(w.size, 0); /* it runs */
@@ -714,7 +714,7 @@ static void open_both(size_t nodes)
     q[1].name = "p";
     q[1].backfill = GANG_BACKFILL_EASY;
     q[1].plan_depth = 3;
-    q[0].reclaim = q[1].reclaim = GANG_DISPLACE_NEVER;
+    q[0].reclaim = q[1].reclaim = GANG_PREEMPT_NEVER;
     host_queues(&h, q, 2);
 }
 
@@ -878,24 +878,24 @@ START_TEST(what_does_not_go_together_is_refused)
     q[1].backfill = GANG_BACKFILL_EASY;
     refused(q, 2, GANG_EINVAL, "queues[1].backfill");
     q[1].backfill = 0;
-    q[1].preempt = GANG_PREEMPT_SUSPEND;
-    refused(q, 2, GANG_EINVAL, "queues[1].preempt");
-    q[1].preempt = 0;
-    q[1].slice_rows = -1;
+    q[1].preempt_mode = GANG_PREEMPT_MODE_SUSPEND;
+    refused(q, 2, GANG_EINVAL, "queues[1].preempt_mode");
+    q[1].preempt_mode = 0;
+    q[1].quantum_rows = -1;
     refused(q, 2, GANG_ERANGE, "queues[1].slice_rows");
-    q[1].slice_rows = 1;
-    q[1].slice_gpus = 2;
-    refused(q, 2, GANG_EINVAL, "queues[1].slice_gpus");
-    q[1].slice_gpus = 0;
-    q[1].slice_ns = -2;
-    q[1].slice_rows = 0;
-    refused(q, 2, GANG_ERANGE, "queues[1].slice_ns");
-    q[1].slice_ns = 0;
-    q[1].slice_rows = 3;
+    q[1].quantum_rows = 1;
+    q[1].quantum_gpus = 2;
+    refused(q, 2, GANG_EINVAL, "queues[1].quantum_gpus");
+    q[1].quantum_gpus = 0;
+    q[1].quantum_ns = -2;
+    q[1].quantum_rows = 0;
+    refused(q, 2, GANG_ERANGE, "queues[1].quantum_ns");
+    q[1].quantum_ns = 0;
+    q[1].quantum_rows = 3;
     refused(q, 2, GANG_EINVAL, "queues[1].slice_rows");
-    q[1].slice_rows = 0;
-    q[1].slice_gpus = 1;
-    refused(q, 2, GANG_EINVAL, "queues[1].slice_gpus");
+    q[1].quantum_rows = 0;
+    q[1].quantum_gpus = 1;
+    refused(q, 2, GANG_EINVAL, "queues[1].quantum_gpus");
     host_close(&h);
 }
 END_TEST
@@ -905,7 +905,7 @@ START_TEST(who_takes_turns_goes_on_when_the_queue_slices_no_more)
     open_queue(1, 0, 0);
     gang_job_id a = put_nodes(1), b = put_nodes(1);
     struct gang_queue_spec q = slicing();
-    q.slice_ns = 0;
+    q.quantum_ns = 0;
     host_queues(&h, &q, 1);
     gang_job_id c = put_nodes(1);
     ck_assert_int_eq(host_job_state(&h, c), GANG_JOB_PENDING);

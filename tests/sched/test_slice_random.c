@@ -276,7 +276,7 @@ static void report_stopped(void)
         if (j->id == GANG_ID_NONE || !j->stops || j->gone_ns > h.now_ns)
             continue;
         stop_all(j);
-        host_report_all(&h, j->id, 0, GANG_TASK_GONE);
+        host_report_all(&h, j->id, 0, GANG_TASK_STOPPED);
     }
 }
 
@@ -345,9 +345,9 @@ static void set_queues(bool slices)
                                    GANG_QUEUE_SPEC_INIT};
     const struct gang_quota third[] = {{"cpu", NODES * CORES * 1000 / 3, NULL, 0, 0}};
     q[0].name = "top";
-    q[0].slice_ns = slices ? SLICE * SECOND : 0;
-    q[0].slice_gpus = slices && share_gpus;
-    q[0].slice_rows = slices ? most_rows : 0;
+    q[0].quantum_ns = slices ? SLICE * SECOND : 0;
+    q[0].quantum_gpus = slices && share_gpus;
+    q[0].quantum_rows = slices ? most_rows : 0;
     q[0].grace_ns = grace;
     q[1].name = "a";
     q[2].name = "b";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A callback that never returns delays no other thread: while the owner is stuck in it, other threads
- * submit, command and report. The owner finds all of it when the callback returns. */
+/* A callback that never returns delays no other thread: while the owner is stuck in it, other
+ * threads submit, command and report. The owner finds all of it when the callback returns. */
 #include <gangsched/gangsched.h>
 
 #include <check.h>
@@ -70,7 +70,8 @@ static void *other(void *user)
         MUST(gang_job_submit(slow->s, &job, &id, NULL));
         MUST(gang_job_hold(slow->s, id));
         MUST(gang_job_set_priority(slow->s, id, i));
-        MUST(gang_report_tasks(slow->s, slow->first, 0, GANG_ID_NONE, NULL, 0, GANG_TASK_ALIVE));
+        MUST(
+            gang_report_tasks(slow->s, slow->first, 0, GANG_ID_NONE, NULL, 0, GANG_TASK_HEARTBEAT));
         MUST(i % 2 ? gang_job_cancel(slow->s, id) : gang_job_release(slow->s, id));
     }
     return NULL;

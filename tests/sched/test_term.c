@@ -86,7 +86,7 @@ START_TEST(a_job_waits_for_its_begin)
     seen.reason = 0;
     MUST(gang_job_explain(h.s, a, see, NULL));
     ck_assert_int_eq(seen.reason, GANG_WAIT_BEGIN);
-    ck_assert_int_eq(seen.cls, GANG_WAIT_HELD);
+    ck_assert_int_eq(seen.category, GANG_WAIT_CATEGORY_HELD);
     ck_assert_int_eq(seen.until_ns, 100 * SECOND);
     host_run(&h, 99 * SECOND);
     test_assert(!runs(a));

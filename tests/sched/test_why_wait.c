@@ -34,7 +34,7 @@ static const struct gang_wait *first(int32_t reason, int32_t cls)
 {
     ck_assert_uint_gt(why.count, 0);
     ck_assert_msg(why.wait[0].reason == reason, "%s", why.text[0]);
-    ck_assert_int_eq(why.wait[0].cls, cls);
+    ck_assert_int_eq(why.wait[0].category, cls);
     return &why.wait[0];
 }
 
@@ -112,7 +112,7 @@ START_TEST(no_room_says_what_placement_says)
     gang_job_id runs = submit("default", 6), id = submit("default", 4);
     host_run(&h, 1);
     explain(id);
-    const struct gang_wait *w = first(GANG_WAIT_ROOM, GANG_WAIT_NOT_NOW);
+    const struct gang_wait *w = first(GANG_WAIT_CAPACITY, GANG_WAIT_CATEGORY_NOT_NOW);
     ck_assert_int_eq(w->kind, GANG_KIND_GPU);
     ck_assert_uint_eq(w->blocker, runs);
     ck_assert_ptr_nonnull(strstr(why.text[0], "gpu"));
@@ -129,7 +129,7 @@ START_TEST(what_no_node_could_hold_never_starts)
     MUST(gang_node_remove(h.stage.w, gone));
     host_run(&h, 1);
     explain(id);
-    first(GANG_WAIT_ROOM, GANG_WAIT_NEVER);
+    first(GANG_WAIT_CAPACITY, GANG_WAIT_CATEGORY_NEVER);
 }
 END_TEST
 
@@ -143,7 +143,7 @@ START_TEST(a_limit_tells_what_is_allowed_used_and_needed)
     gang_job_id runs = submit("a", 3), id = submit("b", 4);
     host_run(&h, 1);
     explain(id);
-    const struct gang_wait *w = first(GANG_WAIT_LIMIT, GANG_WAIT_NOT_NOW);
+    const struct gang_wait *w = first(GANG_WAIT_LIMIT, GANG_WAIT_CATEGORY_NOT_NOW);
     ck_assert_str_eq(why.text[0], "queue \"top\" allows 6 GPUs, 3 are used, the gang needs 4");
     ck_assert_uint_eq(w->queue, queue_id("top"));
     ck_assert_int_eq(w->kind, GANG_KIND_GPU);
@@ -154,7 +154,7 @@ START_TEST(a_limit_tells_what_is_allowed_used_and_needed)
     q[0].limit = (struct gang_quota[]){{.kind = "gpu", .amount = 3500}};
     set_queues(q, 3);
     explain(id);
-    first(GANG_WAIT_LIMIT, GANG_WAIT_NEVER);
+    first(GANG_WAIT_LIMIT, GANG_WAIT_CATEGORY_NEVER);
     ck_assert_str_eq(why.text[0], "queue \"top\" allows 3.5 GPUs, 3 are used, the gang needs 4");
 }
 END_TEST
@@ -193,7 +193,7 @@ START_TEST(what_is_not_preemptible_stays_inside_the_guarantee)
     gang_job_id id = host_submit(&h, &job);
     host_run(&h, 1);
     explain(id);
-    const struct gang_wait *w = first(GANG_WAIT_GUARANTEE, GANG_WAIT_NOT_NOW);
+    const struct gang_wait *w = first(GANG_WAIT_GUARANTEE, GANG_WAIT_CATEGORY_NOT_NOW);
     ck_assert_int_eq(w->requested, 2000);
     ck_assert_int_eq(w->used, 2000);
     ck_assert_int_eq(w->limit, 3000);
@@ -212,7 +212,7 @@ START_TEST(what_is_not_lent_is_said)
     gang_job_id id = submit("b", 6);
     host_run(&h, 1);
     explain(id);
-    const struct gang_wait *w = first(GANG_WAIT_LENDING, GANG_WAIT_POLICY);
+    const struct gang_wait *w = first(GANG_WAIT_LENDING, GANG_WAIT_CATEGORY_POLICY);
     ck_assert_uint_eq(w->queue, queue_id("a"));
     ck_assert_int_eq(w->requested, 6000);
 }
@@ -231,7 +231,7 @@ START_TEST(what_a_third_queue_gives_back_lets_who_may_not_borrow_start)
     gang_job_id id = submit("b", 2);
     host_run(&h, 1);
     explain(id);
-    first(GANG_WAIT_LENDING, GANG_WAIT_POLICY);
+    first(GANG_WAIT_LENDING, GANG_WAIT_CATEGORY_POLICY);
     MUST(gang_report_end(h.s, third, 1));
     host_run(&h, 1);
     ck_assert_int_eq(host_job_state(&h, id), GANG_JOB_RUNNING);
@@ -252,7 +252,7 @@ START_TEST(a_user_has_his_limit)
     gang_job_id id = host_submit(&h, &job);
     host_run(&h, 1);
     explain(id);
-    const struct gang_wait *w = first(GANG_WAIT_USER_LIMIT, GANG_WAIT_NOT_NOW);
+    const struct gang_wait *w = first(GANG_WAIT_USER_LIMIT, GANG_WAIT_CATEGORY_NOT_NOW);
     ck_assert_int_eq(w->used, 3000);
     ck_assert_int_eq(w->limit, 4000);
     ck_assert_str_eq(why.text[0], "queue \"a\" allows a user 4 GPUs, 3 are used, the gang needs 3");
@@ -268,7 +268,7 @@ START_TEST(so_many_jobs_run_at_a_time)
     gang_job_id id = submit("a", 1);
     host_run(&h, 1);
     explain(id);
-    const struct gang_wait *w = first(GANG_WAIT_MAX_RUNNING, GANG_WAIT_NOT_NOW);
+    const struct gang_wait *w = first(GANG_WAIT_MAX_RUNNING, GANG_WAIT_CATEGORY_NOT_NOW);
     ck_assert_int_eq(w->used, 1);
     ck_assert_int_eq(w->limit, 1);
     ck_assert_str_eq(why.text[0], "queue \"a\" lets 1 job run at a time, 1 does");
@@ -286,9 +286,9 @@ START_TEST(who_is_held_is_told_by_whom)
     gang_job_id later = host_submit(&h, &job);
     host_run(&h, 1);
     explain(held);
-    first(GANG_WAIT_HOLD, GANG_WAIT_HELD);
+    first(GANG_WAIT_HOLD, GANG_WAIT_CATEGORY_HELD);
     explain(later);
-    ck_assert_uint_eq(first(GANG_WAIT_AFTER, GANG_WAIT_HELD)->blocker, held);
+    ck_assert_uint_eq(first(GANG_WAIT_AFTER, GANG_WAIT_CATEGORY_HELD)->blocker, held);
     char text[64];
     snprintf(text, sizeof(text), "it waits for job %" PRIu64 " to succeed", held);
     ck_assert_str_eq(why.text[0], text);
@@ -306,7 +306,7 @@ START_TEST(a_group_waits_for_another)
     gang_job_id id = host_submit(&h, &job);
     host_run(&h, 1);
     explain(id);
-    ck_assert_int_eq(first(GANG_WAIT_AFTER, GANG_WAIT_HELD)->group, 1);
+    ck_assert_int_eq(first(GANG_WAIT_AFTER, GANG_WAIT_CATEGORY_HELD)->group, 1);
     ck_assert_str_eq(why.text[0],
                      "group \"train\" waits for the tasks of group \"prepare\" to end");
 }
@@ -318,7 +318,7 @@ START_TEST(who_steps_aside_is_told_until_when)
     gang_job_id id = submit("default", 1);
     host_run(&h, 1);
     explain(id);
-    const struct gang_wait *w = first(GANG_WAIT_BACK_OFF, GANG_WAIT_HELD);
+    const struct gang_wait *w = first(GANG_WAIT_BACK_OFF, GANG_WAIT_CATEGORY_HELD);
     ck_assert_int_eq(w->until_ns, h.now_ns + 10 * (int64_t)HOST_SECOND);
     ck_assert_str_eq(why.text[0], "it steps aside for 10 seconds");
 }
@@ -330,7 +330,7 @@ START_TEST(a_closed_queue_starts_nothing)
     MUST(gang_queue_set_state(h.s, queue_id("default"), GANG_QUEUE_CLOSED));
     host_run(&h, 1);
     explain(id);
-    ck_assert_uint_eq(first(GANG_WAIT_QUEUE, GANG_WAIT_HELD)->queue, queue_id("default"));
+    ck_assert_uint_eq(first(GANG_WAIT_QUEUE, GANG_WAIT_CATEGORY_HELD)->queue, queue_id("default"));
 }
 END_TEST
 
@@ -343,9 +343,9 @@ START_TEST(strict_order_names_who_is_before)
     gang_job_id head = submit("a", 4), id = submit("a", 1);
     host_run(&h, 1);
     explain(id);
-    ck_assert_uint_eq(first(GANG_WAIT_BEHIND, GANG_WAIT_POLICY)->blocker, head);
+    ck_assert_uint_eq(first(GANG_WAIT_BEHIND, GANG_WAIT_CATEGORY_POLICY)->blocker, head);
     explain(head);
-    first(GANG_WAIT_ROOM, GANG_WAIT_NOT_NOW);
+    first(GANG_WAIT_CAPACITY, GANG_WAIT_CATEGORY_NOT_NOW);
 }
 END_TEST
 
@@ -362,7 +362,7 @@ START_TEST(those_displaced_are_waited_for)
     gang_job_id high = host_submit(&h, &job);
     host_run(&h, 1);
     explain(high);
-    const struct gang_wait *w = first(GANG_WAIT_VICTIMS, GANG_WAIT_NOT_NOW);
+    const struct gang_wait *w = first(GANG_WAIT_VICTIMS, GANG_WAIT_CATEGORY_NOT_NOW);
     ck_assert_uint_eq(w->blocker, low);
     ck_assert_int_eq(w->until_ns, h.now_ns + 30 * (int64_t)HOST_SECOND);
     ck_assert_str_eq(why.text[0], "8 tasks displaced for it have not stopped yet");
@@ -378,7 +378,7 @@ START_TEST(nothing_in_the_way_is_a_matter_of_turns)
     MUST(gang_sched_run(h.s, ++h.now_ns, &opts, NULL));
     explain(one);
     explain(host_job_state(&h, one) == GANG_JOB_PENDING ? one : two);
-    first(GANG_WAIT_TURN, GANG_WAIT_NOT_NOW);
+    first(GANG_WAIT_NOT_TRIED, GANG_WAIT_CATEGORY_NOT_NOW);
     ck_assert_uint_eq(why.count, 1);
 }
 END_TEST
@@ -396,10 +396,10 @@ START_TEST(all_reasons_are_told)
     gang_job_id id = host_submit(&h, &job);
     host_run(&h, 1);
     explain(id);
-    first(GANG_WAIT_HOLD, GANG_WAIT_HELD);
+    first(GANG_WAIT_HOLD, GANG_WAIT_CATEGORY_HELD);
     any(GANG_WAIT_LIMIT);
     any(GANG_WAIT_MAX_RUNNING);
-    any(GANG_WAIT_ROOM);
+    any(GANG_WAIT_CAPACITY);
     ck_assert_uint_eq(why.count, 4);
 }
 END_TEST
@@ -426,7 +426,7 @@ static json_t *written(gang_job_id id)
 {
     json_error_t error;
     memset(&out, 0, sizeof(out));
-    MUST(gang_job_write_why(h.s, id, collect, NULL));
+    MUST(gang_job_write_explanation(h.s, id, collect, NULL));
     json_t *root = json_loadb(out.text, out.length, JSON_REJECT_DUPLICATES, &error);
     ck_assert_msg(root != NULL, "%s: %s", error.text, out.text);
     ck_assert_ptr_null(strchr(out.text, '\n'));
@@ -468,7 +468,7 @@ START_TEST(the_same_as_json)
     ck_assert_int_eq(number_of(limit, "limit"), 7000);
     ck_assert_int_eq(number_of(limit, "blocker"), (int64_t)runs);
     ck_assert_str_eq(text_of(limit, "text"), text_of(root, "text"));
-    ck_assert_str_eq(text_of(json_array_get(reasons, 1), "reason"), "room");
+    ck_assert_str_eq(text_of(json_array_get(reasons, 1), "reason"), "capacity");
     ck_assert_str_eq(text_of(json_object_get(root, "placement"), "answer"), "not now");
     json_decref(root);
     root = written(runs);
@@ -486,14 +486,14 @@ START_TEST(a_writer_may_refuse)
     host_run(&h, 1);
     memset(&out, 0, sizeof(out));
     out.fails_at = 1;
-    ck_assert_int_eq(gang_job_write_why(h.s, id, collect, NULL), GANG_EIO);
+    ck_assert_int_eq(gang_job_write_explanation(h.s, id, collect, NULL), GANG_EIO);
     json_decref(written(id));
     size_t all = out.length;
     memset(&out, 0, sizeof(out));
     out.fails_at = all - 1;
-    ck_assert_int_eq(gang_job_write_why(h.s, id, collect, NULL), GANG_EIO);
-    ck_assert_int_eq(gang_job_write_why(h.s, id + 9, collect, NULL), GANG_ESTALE);
-    ck_assert_int_eq(gang_job_write_why(h.s, id, NULL, NULL), GANG_EINVAL);
+    ck_assert_int_eq(gang_job_write_explanation(h.s, id, collect, NULL), GANG_EIO);
+    ck_assert_int_eq(gang_job_write_explanation(h.s, id + 9, collect, NULL), GANG_ESTALE);
+    ck_assert_int_eq(gang_job_write_explanation(h.s, id, NULL, NULL), GANG_EINVAL);
 }
 END_TEST
 

@@ -22,7 +22,7 @@ START_TEST(a_job_runs_as_long_as_its_trace_says)
     sim_make(&s, NULL);
     struct gang_sim_info info = sim_run(&s, -1);
     struct gang_sim_job j = sim_get(&s, 0);
-    ck_assert_int_eq(info.why, GANG_SIM_DONE);
+    ck_assert_int_eq(info.stop_reason, GANG_SIM_DONE);
     ck_assert_time(info.now_ns, 105);
     ck_assert_int_eq(info.events, 2);
     ck_assert_int_eq(info.ended, 1);
@@ -260,7 +260,7 @@ START_TEST(who_loses_his_node_starts_anew_from_his_checkpoint)
     sim_make(&s, NULL);
     gang_node_id first;
     MUST(gang_node_find(s.stage.c, "n0", &first));
-    MUST(gang_sim_node_at(s.sim, 30 * SECOND, first, GANG_NODE_DOWN));
+    MUST(gang_sim_set_node_state(s.sim, 30 * SECOND, first, GANG_NODE_DOWN));
     sim_run(&s, -1);
     struct gang_sim_job j = sim_get(&s, 0);
     ck_assert_int_eq(j.failures, 1);
@@ -276,8 +276,8 @@ START_TEST(a_drained_node_takes_nobody_until_it_is_back)
     sim_make(&s, NULL);
     gang_node_id first;
     MUST(gang_node_find(s.stage.c, "n0", &first));
-    MUST(gang_sim_node_at(s.sim, 0, first, GANG_NODE_DRAINING));
-    MUST(gang_sim_node_at(s.sim, 25 * SECOND, first, GANG_NODE_UP));
+    MUST(gang_sim_set_node_state(s.sim, 0, first, GANG_NODE_DRAINING));
+    MUST(gang_sim_set_node_state(s.sim, 25 * SECOND, first, GANG_NODE_UP));
     sim_run(&s, -1);
     ck_assert_time(sim_get(&s, 0).start_ns, 25);
 }
@@ -346,7 +346,7 @@ START_TEST(it_stops_where_it_is_told_and_goes_on)
     sim_job(&s, 10, 100, 8);
     sim_make(&s, NULL);
     struct gang_sim_info info = sim_run(&s, 50);
-    ck_assert_int_eq(info.why, GANG_SIM_AT_UNTIL);
+    ck_assert_int_eq(info.stop_reason, GANG_SIM_AT_UNTIL);
     ck_assert_time(info.now_ns, 50);
     ck_assert_int_eq(info.running, 1);
     ck_assert_int_eq(info.pending, 1);
@@ -356,10 +356,10 @@ START_TEST(it_stops_where_it_is_told_and_goes_on)
     struct gang_sim_bounds one = GANG_SIM_BOUNDS_INIT;
     one.max_events = 1;
     MUST(gang_sim_run(s.sim, &one, &info, NULL));
-    ck_assert_int_eq(info.why, GANG_SIM_AT_EVENTS);
+    ck_assert_int_eq(info.stop_reason, GANG_SIM_AT_EVENTS);
     ck_assert_time(info.now_ns, 100);
     info = sim_run(&s, 500);
-    ck_assert_int_eq(info.why, GANG_SIM_DONE);
+    ck_assert_int_eq(info.stop_reason, GANG_SIM_DONE);
     ck_assert_time(info.now_ns, 500);
 }
 END_TEST
@@ -401,11 +401,11 @@ START_TEST(a_callback_may_stop_it_and_it_goes_on)
     b.every = 2;
     ck_assert_int_eq(gang_sim_run(s.sim, &b, NULL, NULL), 77);
     MUST(gang_sim_get_info(s.sim, &info));
-    ck_assert_int_eq(info.why, GANG_SIM_INTERRUPTED);
+    ck_assert_int_eq(info.stop_reason, GANG_SIM_INTERRUPTED);
     ck_assert_int_lt(info.ended, 10);
     w.sim = s.sim;
     MUST(gang_sim_run(s.sim, &b, &info, NULL));
-    ck_assert_int_eq(info.why, GANG_SIM_DONE);
+    ck_assert_int_eq(info.stop_reason, GANG_SIM_DONE);
     ck_assert_int_eq(info.ended, 10);
     ck_assert_int_eq(w.events[GANG_SIM_SUBMITTED], 10);
     ck_assert_int_eq(w.events[GANG_SIM_STARTED], 10);
@@ -453,7 +453,7 @@ START_TEST(a_callback_at_a_submission_may_not_change_the_simulation)
     MUST(gang_sim_submit(s.sim, &job, 10 * SECOND, &index, NULL));
     ck_assert_int_eq(m.told, 1);
     struct gang_sim_info info = sim_run(&s, -1);
-    ck_assert_int_eq(info.why, GANG_SIM_DONE);
+    ck_assert_int_eq(info.stop_reason, GANG_SIM_DONE);
     ck_assert_int_eq(info.ended, 1);
 }
 END_TEST
@@ -464,9 +464,9 @@ START_TEST(who_waits_for_ever_does_not_keep_it_going)
     sim_make(&s, NULL);
     gang_node_id first;
     MUST(gang_node_find(s.stage.c, "n0", &first));
-    MUST(gang_sim_node_at(s.sim, 0, first, GANG_NODE_DRAINING));
+    MUST(gang_sim_set_node_state(s.sim, 0, first, GANG_NODE_DRAINING));
     struct gang_sim_info info = sim_run(&s, -1);
-    ck_assert_int_eq(info.why, GANG_SIM_DONE);
+    ck_assert_int_eq(info.stop_reason, GANG_SIM_DONE);
     ck_assert_int_eq(info.pending, 1);
 }
 END_TEST

@@ -49,8 +49,8 @@ START_TEST(two_go_different_ways)
     sim_run(&s, 50);
     gang_sim *fork = fork_with(NULL, NULL);
     gang_node_id node = gang_node_next(gang_sim_cluster(fork), GANG_ID_NONE);
-    MUST(gang_sim_node_at(fork, 60 * SECOND, node, GANG_NODE_DOWN));
-    MUST(gang_sim_node_at(fork, 500 * SECOND, node, GANG_NODE_UP));
+    MUST(gang_sim_set_node_state(fork, 60 * SECOND, node, GANG_NODE_DOWN));
+    MUST(gang_sim_set_node_state(fork, 500 * SECOND, node, GANG_NODE_UP));
     run_on(fork);
     sim_run(&s, -1);
     struct gang_sim_job here = sim_get(&s, 0), there = {.size = sizeof(there)};

@@ -124,7 +124,7 @@ static void make_world(uint64_t world)
 {
     static const char *const names[] = {"a", "b"};
     struct gang_queue_spec q[2] = {GANG_QUEUE_SPEC_INIT, GANG_QUEUE_SPEC_INIT};
-    struct gang_quota half = {.kind = "gpu", .part = GANG_WHOLE / 2};
+    struct gang_quota half = {.kind = "gpu", .fraction = GANG_WHOLE / 2};
     chance_state = world;
     sim_open(&s, 1 + (int)below(4), 4);
     make_trace();
@@ -463,7 +463,7 @@ static void act(gang_sim *sim, const struct cut *cut)
         else if (what == 2)
             reserve(sim, cut->at_s);
         else if (what == 3)
-            MUST(gang_sim_node_at(sim, (cut->at_s + below(20)) * SECOND, node, (int32_t)below(3)));
+            MUST(gang_sim_set_node_state(sim, (cut->at_s + below(20)) * SECOND, node, (int32_t)below(3)));
         else if (id == GANG_ID_NONE)
             continue;
         else if (what < 6)

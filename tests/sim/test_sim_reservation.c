@@ -141,7 +141,7 @@ START_TEST(it_tells_when_a_reservation_loses_its_node)
     sim_make(&s, &h);
     (void)sim_run(&s, 1);
     (void)reserve("course", "n1", 100, 50, 0, 0);
-    MUST(gang_sim_node_at(s.sim, 50 * SECOND, node("n1"), GANG_NODE_DOWN));
+    MUST(gang_sim_set_node_state(s.sim, 50 * SECOND, node("n1"), GANG_NODE_DOWN));
     (void)sim_run(&s, -1);
     ck_assert_uint_ge(h.count, 1);
     check(&h, 0, GANG_RESERVATION_LOST, 50, 0);
@@ -158,7 +158,7 @@ START_TEST(a_function_that_hears_of_a_reservation_may_stop_the_run)
     (void)reserve("course", "n1", 100, 50, 0, 0);
     ck_assert_int_eq(gang_sim_run(s.sim, NULL, NULL, NULL), 77);
     MUST(gang_sim_get_info(s.sim, &info));
-    ck_assert_int_eq(info.why, GANG_SIM_INTERRUPTED);
+    ck_assert_int_eq(info.stop_reason, GANG_SIM_INTERRUPTED);
     ck_assert_time(info.now_ns, 100);
     (void)sim_run(&s, -1);
     check(&h, 1, GANG_RESERVATION_END, 150, 0);
@@ -202,14 +202,14 @@ START_TEST(until_a_time_reservations_begin_and_end_without_any_job)
     sim_make(&s, &h);
     gang_reservation_id id = reserve("course", "n0", 100, 50, 0, 0);
     struct gang_sim_info info = sim_run(&s, -1); /* without a bound nothing is waited for */
-    ck_assert_int_eq(info.why, GANG_SIM_DONE);
+    ck_assert_int_eq(info.stop_reason, GANG_SIM_DONE);
     ck_assert_time(info.now_ns, 0);
     info = sim_run(&s, 120);
     ck_assert_time(info.now_ns, 120);
     MUST(gang_reservation_get(gang_sim_sched(s.sim), id, &r));
     ck_assert_int_eq(r.state, GANG_RESERVATION_ACTIVE);
     info = sim_run(&s, 1000);
-    ck_assert_int_eq(info.why, GANG_SIM_DONE);
+    ck_assert_int_eq(info.stop_reason, GANG_SIM_DONE);
     ck_assert_time(info.now_ns, 1000);
     ck_assert_uint_eq(h.count, 2);
     check(&h, 0, GANG_RESERVATION_BEGIN, 100, 0);

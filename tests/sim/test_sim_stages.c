@@ -14,13 +14,13 @@ static int32_t note(const struct gang_sim_event *e, void *user)
 {
     static const char *const name[] = {"submitted", "refused",   "started",   "grew",
                                        "shrank",    "stopped",   "suspended", "resumed",
-                                       "ended",     "node-down", "node-up",   "part-ended"};
+                                       "ended",     "node-down", "node-up",   "gang-ended"};
     (void)user;
     size_t used = strlen(said);
     if (e->index != 0 || used + 64 > sizeof(said))
         return 0;
     snprintf(said + used, sizeof(said) - used, "%" PRId64 " %s %d\n", e->now_ns / SECOND,
-             name[e->what], e->part);
+             name[e->what], e->gang);
     return 0;
 }
 
@@ -110,9 +110,9 @@ START_TEST(each_gang_runs_as_long_as_was_said)
     ck_assert_int_eq(j.tasks, 7);
     ck_assert_int_eq(j.gpu_milli, 7000);
     ck_assert_str_eq(said, "0 submitted 0\n0 started 0\n"
-                           "10 part-ended 0\n10 started 1\n"
-                           "110 part-ended 1\n110 started 2\n"
-                           "140 part-ended 2\n140 ended 0\n");
+                           "10 gang-ended 0\n10 started 1\n"
+                           "110 gang-ended 1\n110 started 2\n"
+                           "140 gang-ended 2\n140 ended 0\n");
     /* 10 x 1, 100 x 4 and 30 x 2 GPU-seconds of 140 x 8 */
     ck_assert_double_eq_tol(stats().gpu_utilisation, 470.0 / 1120, 1e-12);
     ck_assert_double_eq_tol(stats().slowdown.mean, 1, 1e-12);
@@ -134,11 +134,11 @@ START_TEST(rows_of_allocations_are_those_of_gangs)
         ck_assert_time(a.begin_ns, begin[i]);
         ck_assert_time(a.end_ns, end[i]);
         ck_assert_int_eq(a.gpu_milli, gpus[i] * 1000);
-        ck_assert_int_eq(a.part, (int64_t)i);
-        a.size = offsetof(struct gang_sim_allocation, part); /* as it was once */
-        a.part = 77;
+        ck_assert_int_eq(a.gang, (int64_t)i);
+        a.size = offsetof(struct gang_sim_allocation, gang); /* as it was once */
+        a.gang = 77;
         MUST(gang_sim_get_allocation(s.sim, i, &a));
-        ck_assert_int_eq(a.part, 77);
+        ck_assert_int_eq(a.gang, 77);
         a.size--;
         ck_assert_int_eq(gang_sim_get_allocation(s.sim, i, &a), GANG_EINVAL);
     }
@@ -193,8 +193,8 @@ START_TEST(gangs_may_run_beside_each_other)
     ck_assert_time(j.run_ns, 120);
     ck_assert_time(j.ran_ns, 120);
     ck_assert_str_eq(said, "0 submitted 0\n0 started 0\n0 started 1\n"
-                           "20 part-ended 1\n20 started 2\n50 part-ended 0\n"
-                           "120 part-ended 2\n120 ended 0\n");
+                           "20 gang-ended 1\n20 started 2\n50 gang-ended 0\n"
+                           "120 gang-ended 2\n120 ended 0\n");
     ck_assert_double_eq_tol(stats().gpu_utilisation, (50 + 40 + 200) / 960.0, 1e-12);
 }
 END_TEST
@@ -335,7 +335,7 @@ START_TEST(only_the_gang_on_the_lost_node_starts_anew)
     sim_run(&s, 60);
     struct gang_sim_allocation a = {.size = sizeof(a)};
     MUST(gang_sim_get_allocation(s.sim, 1, &a));
-    MUST(gang_sim_node_at(s.sim, 60 * SECOND, a.node, GANG_NODE_DOWN));
+    MUST(gang_sim_set_node_state(s.sim, 60 * SECOND, a.node, GANG_NODE_DOWN));
     sim_run(&s, -1);
     struct gang_sim_job j = sim_get(&s, 0);
     ck_assert_int_eq(j.end, GANG_END_SUCCESS);
@@ -501,7 +501,7 @@ START_TEST(what_cannot_be_simulated_is_refused_by_its_path)
     job.running = 0;
     struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
     q.name = "default";
-    q.slice_ns = SECOND;
+    q.quantum_ns = SECOND;
     MUST(gang_queue_change(gang_sim_sched(s.sim), &q, NULL));
     refused(GANG_ENOTSUP, "group_after", good, 3);
 }

@@ -54,7 +54,7 @@ library_names() { # LIBRARY
 write_list() {
     local names
     names=$(header_names)
-    [[ -e $list ]] || printf '[GANGSCHED_0.1]\n' >"$list"
+    [[ -e $list ]] || printf '[GANGSCHED_0.2]\n' >"$list"
     NAMES=$names awk '
         BEGIN { n = split(ENVIRON["NAMES"], declared, "\n"); for (i = 1; i <= n; i++) want[declared[i]] = 1 }
         {

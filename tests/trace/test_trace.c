@@ -285,19 +285,19 @@ START_TEST(what_a_trace_does_not_keep_is_not_supported)
     REFUSED(group.partition = "p", GANG_ENOTSUP, "groups[0].partition");
     REFUSED(group.same = "rack", GANG_ENOTSUP, "groups[0].same");
     REFUSED(group.prefer = "rack", GANG_ENOTSUP, "groups[0].prefer");
-    REFUSED(group.set = 0, GANG_ENOTSUP, "groups[0].set");
+    REFUSED(group.group_set = 0, GANG_ENOTSUP, "groups[0].set");
     REFUSED(group.numa = 1, GANG_ENOTSUP, "groups[0].numa");
     REFUSED(group.where = "a", GANG_ENOTSUP, "groups[0].where");
     REFUSED(group.profile = "1g", GANG_ENOTSUP, "groups[0].profile");
     REFUSED(group.near_nic = 1, GANG_ENOTSUP, "groups[0].near_nic");
     REFUSED(group.models_ranked = 1, GANG_ENOTSUP, "groups[0].models_ranked");
-    REFUSED(group.slice = 1, GANG_ENOTSUP, "groups[0].slice");
-    REFUSED(group.slice_prefer = "rack", GANG_ENOTSUP, "groups[0].slice_same");
+    REFUSED(group.subgroup_size = 1, GANG_ENOTSUP, "groups[0].slice");
+    REFUSED(group.subgroup_prefer = "rack", GANG_ENOTSUP, "groups[0].subgroup_same");
     REFUSED(group.spread = "rack", GANG_ENOTSUP, "groups[0].spread");
     REFUSED(group.max_skew = 1, GANG_ENOTSUP, "groups[0].spread");
-    REFUSED(group.most_per_node = 1, GANG_ENOTSUP, "groups[0].most_per_node");
-    REFUSED(group.most_level = "rack", GANG_ENOTSUP, "groups[0].most_per_domain");
-    REFUSED(group.spread_wish = 1, GANG_ENOTSUP, "groups[0].spread_wish");
+    REFUSED(group.max_per_node = 1, GANG_ENOTSUP, "groups[0].max_per_node");
+    REFUSED(group.domain_level = "rack", GANG_ENOTSUP, "groups[0].max_per_domain");
+    REFUSED(group.spread_soft = 1, GANG_ENOTSUP, "groups[0].spread_soft");
     REFUSED(group.reserved0 = 1, GANG_EINVAL, "groups[0].reserved0");
 }
 END_TEST

@@ -101,7 +101,7 @@ START_TEST(a_published_trace_is_read_whole)
     gang_trace *trace;
     struct gang_trace_opts opts = GANG_TRACE_OPTS_INIT;
     bool is_quick = getenv("GANG_TEST_QUICK") != NULL;
-    opts.most = is_quick ? 1000 : 0;
+    opts.max_jobs = is_quick ? 1000 : 0;
     if (!text) {
         printf("skipped: no %s; set GANG_SHARED\n", file->path);
         return;

@@ -62,7 +62,7 @@ START_TEST(decimals_are_exact)
 {
     const struct decimal *d = &decimals[_i];
     int64_t value = 0;
-    enum gang__number result = gang__decimal(gang__slice_of(d->text), d->scale, &value);
+    enum gang__number result = gang__decimal(gang__span_of(d->text), d->scale, &value);
     ck_assert_msg(result == d->result && value == d->value, "%s: %d, %lld", d->text, (int)result,
                   (long long)value);
 }
@@ -81,7 +81,7 @@ START_TEST(what_is_written_reads_back)
             continue;
         size_t length = gang__decimal_write(text, value, scale);
         test_assert(length == strlen(text));
-        test_assert(gang__decimal(gang__slice_of(text), scale, &back) == GANG__NUMBER_OK);
+        test_assert(gang__decimal(gang__span_of(text), scale, &back) == GANG__NUMBER_OK);
         test_assert(back == value);
     }
 }
@@ -118,7 +118,7 @@ START_TEST(dates_are_counted_from_1970)
 {
     const struct date *d = &dates[_i];
     int64_t ns = 0;
-    enum gang__number result = gang__date(gang__slice_of(d->text), &ns);
+    enum gang__number result = gang__date(gang__span_of(d->text), &ns);
     ck_assert_msg(result == d->result && ns == d->ns, "%s: %d, %lld", d->text, (int)result,
                   (long long)ns);
 }

@@ -437,7 +437,7 @@ END_TEST
 START_TEST(most_takes_the_first_jobs)
 {
     struct gang_trace_opts opts = GANG_TRACE_OPTS_INIT;
-    opts.most = 1;
+    opts.max_jobs = 1;
     gang_trace *trace = read_with(trace_texts[_i].text, &opts);
     gang_trace *all = read_text(trace_texts[_i].text);
     struct gang_trace_job first = GANG_TRACE_JOB_INIT, same = GANG_TRACE_JOB_INIT;
@@ -462,7 +462,7 @@ START_TEST(options_are_checked)
     } bad[] = {{{.size = 8}, GANG_EINVAL, "size"},
                {{.size = sizeof(struct gang_trace_opts), .format = 99}, GANG_EINVAL, "format"},
                {{.size = sizeof(struct gang_trace_opts), .lenient = 2}, GANG_EINVAL, "lenient"},
-               {{.size = sizeof(struct gang_trace_opts), .most = -1}, GANG_ERANGE, "most"},
+               {{.size = sizeof(struct gang_trace_opts), .max_jobs = -1}, GANG_ERANGE, "max_jobs"},
                {{.size = sizeof(struct gang_trace_opts), .gpus_per_task = 65},
                 GANG_ERANGE,
                 "gpus_per_task"},

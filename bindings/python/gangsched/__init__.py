@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gang scheduling for clusters, GPUs and HPC: the production scheduler, and what it would do.
+"""Gang scheduling for clusters, GPUs and HPC: the production scheduler, also on a virtual clock.
 
 ::
 
@@ -8,12 +8,12 @@
     cluster = gs.Cluster.uniform(nodes=16, gpus=8, racks=4)
     job = cluster.allocate(count=16, gpu=1, cpu=8, same="rack")
 
-What is where: :class:`Cluster` (machines, allocations), :class:`Request` (what a job needs), :class:`Queues`
-(who shares what), :class:`Trace` (jobs of the past), :func:`simulate`, :class:`Simulation` and :class:`Result`
-(what would happen), :class:`GangError` (what goes wrong). ``lib`` and ``ffi`` are the whole C interface, by
-cffi.
+The main names: :class:`Cluster` (machines, allocations), :class:`Request` (what a job needs),
+:class:`Queues` (how jobs share), :class:`Trace` (jobs of the past), :func:`simulate`,
+:class:`Simulation` and :class:`Result` (what would happen), :class:`GangError` (all errors).
+``lib`` and ``ffi`` are the whole C interface, by cffi.
 
-Importing this is cheap: what is needed is loaded when it is first used.
+The import is cheap: each name is loaded when it is first used.
 """
 
 import sys
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from ._lazy import OldModules, names
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 #: The module that defines each name.
 _WHERE = {

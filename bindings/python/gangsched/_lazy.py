@@ -17,7 +17,8 @@ def deprecated(old: str, new: str, stacklevel: int = 3) -> None:
 def names(
     package: str, where: Mapping[str, str], renamed: Optional[Mapping[str, str]] = None
 ) -> Tuple[Callable[[str], Any], Callable[[], List[str]]]:
-    """The functions ``__getattr__`` and ``__dir__`` of a package that loads its public names lazily.
+    """The functions ``__getattr__`` and ``__dir__`` of a package that loads its public names
+    lazily.
 
     Parameters
     ----------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The C library as it is: ``ffi`` and ``lib``, and the few ways in which all other modules use them."""
+"""The C library itself, ``ffi`` and ``lib``, and the helpers by which all other modules call it."""
 
 from typing import Any, Callable, List, Optional
 
@@ -9,7 +9,7 @@ __all__ = ["callback", "ffi", "lib", "new", "text", "texts", "utf8", "Writer", "
 
 
 def new(name: str) -> Any:
-    """A ``struct name *`` set up as its ``_INIT`` macro does; without one, zero but for its ``size``."""
+    """A ``struct name *``, initialised by its ``_INIT`` macro, or else zeroed with ``size`` set."""
     init = getattr(lib, name + "_init", None)
     if init is not None:
         return ffi.new("struct %s *" % name, init)
@@ -19,7 +19,7 @@ def new(name: str) -> Any:
 
 
 def text(pointer: Any) -> str:
-    """A C string as Python has it; NULL is ``""``."""
+    """A C string as ``str``; NULL is ``""``."""
     if pointer == ffi.NULL:
         return ""
     found: bytes = ffi.string(pointer)
@@ -27,29 +27,38 @@ def text(pointer: Any) -> str:
 
 
 def utf8(value: str, what: str = "text") -> bytes:
-    """Text as C has it, which ends at a NUL.
+    """A ``str`` as the bytes of a C string.
 
-    Raises:
-        TypeError: it is no text.
-        ValueError: it has a NUL, or half of a surrogate pair.
+    Raises
+    ------
+    TypeError
+        The value is no text.
+    ValueError
+        The text contains NUL, or half of a surrogate pair.
     """
     if not isinstance(value, str):
         raise TypeError("%s must be str, not %s" % (what, type(value).__name__))
     if "\0" in value:
-        raise ValueError("%s must not contain NUL" % what)
+        raise ValueError("%s must not contain NUL characters" % what)
     return value.encode("utf-8")
 
 
 def texts(count: int, fill: Callable[[Any, int, Any], int]) -> List[str]:
-    """Many texts from one call of C.
+    """Read many texts with one call of C.
 
-    Args:
-        fill: puts them one after the other into a room of so many bytes, and where each ends into an array; if
-            the room is
-            too small it returns GANG_ELIMIT, and the last end tells what would do.
+    Parameters
+    ----------
+    fill
+        Called with a buffer, its size in bytes and an array. Writes the texts one after the other,
+        and the end of each into the array. If the buffer is too small, ``fill`` returns GANG_ELIMIT
+        and the last end is the size that it needs.
 
-    Raises:
-        MemoryError: there is no such room. RuntimeError: what is read has changed meanwhile.
+    Raises
+    ------
+    MemoryError
+        The buffer cannot be allocated.
+    RuntimeError
+        The texts changed between two calls.
     """
     ends = ffi.new("int64_t[]", max(count, 1))
     size = 32 * count
@@ -60,7 +69,7 @@ def texts(count: int, fill: Callable[[Any, int, Any], int]) -> List[str]:
             break
         size = ends[max(count, 1) - 1] if result == lib.GANG_ELIMIT else 0
     else:
-        raise RuntimeError("names of jobs cannot be read: %s" % text(lib.gang_strerror(result)))
+        raise RuntimeError("the names of jobs cannot be read: %s" % text(lib.gang_strerror(result)))
     found: List[str] = []
     begin = 0
     for end in ffi.unpack(ends, count) if count else ():
@@ -70,10 +79,12 @@ def texts(count: int, fill: Callable[[Any, int, Any], int]) -> List[str]:
 
 
 class Call:
-    """One call that calls back: keeps what a Python function raised, to raise it again at the call.
+    """One call of C that calls back.
 
-    C code cannot be unwound, so that an exception ends at the border, the library is told to stop, and it goes
-    on from here with its own traceback.
+    It keeps an exception of a callback, and raises it after the call.
+
+    An exception cannot pass through C. The callback returns a failure, the library returns, and
+    :meth:`settle` raises the exception with its own traceback.
     """
 
     def __init__(self) -> None:
@@ -81,19 +92,19 @@ class Call:
         self.user = ffi.new_handle(self)
 
     def failed(self, error: BaseException) -> None:
-        """Keep an exception, the first one."""
+        """Keep an exception, if it is the first one."""
         if self.error is None:
             self.error = error
 
     def settle(self) -> None:
-        """Raise what was kept."""
+        """Raise the exception that was kept."""
         error, self.error = self.error, None
         if error is not None:
             raise error
 
 
 class Writer(Call):
-    """Takes what the library writes piece by piece (gang_write_fn)."""
+    """Collects the text that the library writes piece by piece (gang_write_fn)."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -107,13 +118,15 @@ class Writer(Call):
 
 
 def callback(failed: int) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """Makes a function the body of the ``extern "Python"`` function of its name. Its last argument is ``user``, the
-    handle of a :class:`Call`, which keeps what it raises.
+    """Make a function the body of the ``extern "Python"`` function with its name.
 
-    Not by "try" in the function: Ctrl-C may come before its first line.
+    The last argument of the function is ``user``, the handle of a :class:`Call`, which keeps an
+    exception. A "try" inside the function would not do: Ctrl-C may arrive before its first line.
 
-    Args:
-        failed: what the library gets then.
+    Parameters
+    ----------
+    failed
+        The value that the library gets after an exception.
     """
 
     def keep(kind: Any, error: BaseException, trace: Any) -> None:

@@ -1,25 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The JSON format of the library, as dicts: how clusters, requests, queues and jobs are written in Python.
+"""The JSON format of the library as dicts: clusters, requests, queues and jobs.
 
-There is one description of each thing, that of ARCHITECTURE.md ("Formats"); what Python gives as keywords or
-dicts goes through the library's own strict reader, whose errors name the place.
+The format is described once ("Formats" in the documentation of the library). Keywords and dicts of
+Python go through the library's own strict reader. Its errors carry the place.
 """
 
+import itertools
 import json
 import math
 import os
+import warnings
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple, Union
 
-from ._native import ffi, lib, new
+from ._native import ffi, lib, new, text
 from .errors import NotFound, ParseError, check, new_error, without
 from .files import read_text
 
-#: A case: a path, JSON text, or the dict that the text would be.
+#: A case: a path, JSON text, or the equivalent dict.
 Source = Union[str, "os.PathLike[str]", Mapping[str, Any]]
 
 
 def plain(value: Any) -> Any:
-    """For json: numbers of numpy and the like, and anything else that is iterable, as JSON has them."""
+    """Convert numbers of numpy, and iterables, for json."""
     if hasattr(value, "item"):
         return value.item()
     if isinstance(value, Mapping):
@@ -30,11 +32,16 @@ def plain(value: Any) -> Any:
 
 
 def dump(value: Any, path_prefix: str = "") -> bytes:
-    """JSON text. ``path_prefix``: as of :func:`gangsched.errors.detail_of`.
+    """A value as JSON text.
 
-    Raises:
-        ParseError: infinite, not a number, or in itself.
-        TypeError: what JSON does not have.
+    ``path_prefix``: see :func:`gangsched.errors.detail_of`.
+
+    Raises
+    ------
+    ParseError
+        A number is not finite, or a container contains itself.
+    TypeError
+        JSON has no such type.
     """
     try:
         return json.dumps(value, allow_nan=False, default=plain, ensure_ascii=True).encode("ascii")
@@ -49,7 +56,7 @@ def dump(value: Any, path_prefix: str = "") -> bytes:
 
 
 def _endless(value: Any, path: str = "") -> Tuple[str, float]:
-    """The place of the first number that JSON does not have, and the number; "": there is none."""
+    """The place of the first number that is not finite, and the number. ``""``: there is none."""
     if hasattr(value, "item"):
         value = value.item()
     if isinstance(value, float):
@@ -65,18 +72,23 @@ def _endless(value: Any, path: str = "") -> Tuple[str, float]:
 def load(source: Source) -> Dict[str, Any]:
     """A case as a dict, from a path, JSON text (which begins with a brace), or a dict.
 
-    Raises:
-        ParseError: no JSON object. TypeError: something else.
-        FileNotFoundError: and its like, of a path.
+    Raises
+    ------
+    ParseError
+        The text is no JSON object.
+    TypeError
+        The source is of another type.
+    OSError
+        The file cannot be read.
     """
     if isinstance(source, Mapping):
         return dict(source)
     if isinstance(source, str) and source.lstrip()[:1] in ("{", "["):
-        text = source
+        content = source
     else:
-        text = read_text(source)
+        content = read_text(source)
     try:
-        value = json.loads(text, object_pairs_hook=_unique)
+        value = json.loads(content, object_pairs_hook=_unique)
     except json.JSONDecodeError as error:
         raise ParseError(str(error), line=error.lineno, column=error.colno) from None
     except RecursionError:
@@ -84,7 +96,7 @@ def load(source: Source) -> Dict[str, Any]:
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     if not isinstance(value, dict):
-        raise ParseError("one JSON object is wanted")
+        raise ParseError("expected one JSON object")
     return value
 
 
@@ -93,12 +105,15 @@ def _unique(pairs: List[Any]) -> Dict[str, Any]:
     if len(made) != len(pairs):
         names = [key for key, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise ParseError("the key '%s' is there twice" % twice)
+        raise ParseError("the key '%s' is repeated" % twice)
     return made
 
 
 class Case:
-    """A case that the library has read. What it lends is valid while this is there. One thread at a time."""
+    """A case that the library has read.
+
+    Its C structs are valid as long as this object exists. One thread at a time.
+    """
 
     def __init__(self, value: Mapping[str, Any], path_prefix: str = "") -> None:
         content = dump(value, path_prefix)
@@ -106,38 +121,52 @@ class Case:
         result = lib.gang_scenarios_read(content, len(content), out, error)
         check(result, error, path_prefix=path_prefix)
         self._all = ffi.gc(out[0], lib.gang_scenarios_free)
+        self._warn(path_prefix)
         self.c = new("gang_scenario")
         check(lib.gang_scenarios_get(self._all, 0, self.c))
+
+    def _warn(self, path_prefix: str) -> None:
+        """Pass on the reader's warnings of keys that version 0.1 had."""
+        for i in itertools.count():
+            warning = lib.gang_scenarios_warning(self._all, i)
+            if warning == ffi.NULL:
+                break
+            line = without(path_prefix, text(warning))
+            warnings.warn(line.lstrip(": "), DeprecationWarning, stacklevel=4)
 
     def node_count(self) -> int:
         return int(self.c.node_count)
 
 
-#: What a job may say beside its tasks; the rest of the keywords of a request are of its one group of tasks.
+#: Members of a job. Other keywords of a request belong to its one task group.
 JOB_KEYS = frozenset(
-    """name queue priority submit preemptible user user_groups min tasks same prefer groups policy scarce exclusive
-    labels peers state running_on running_gpu stale never_preempts hold time_limit_s loss max_restarts
-    restart_delay_s refill_s start_within_s back_off_s heartbeat_s reservation after ran_s run_time_s""".split()
+    """name queue priority submit preemptible user user_groups min tasks same prefer groups policy
+    gpu_nodes exclusive labels affinity state running_on running_gpu stale never_preempts hold
+    time_limit_s loss max_restarts restart_delay_s refill_s start_within_s back_off_s heartbeat_s
+    reservation after ran_s run_time_s""".split()
 )
 
-#: These are of the group where both have them and it is the only one.
+#: Members of a job in version 0.1. The library reads them with a warning.
+_OLD_JOB_KEYS = frozenset(["sca" "rce", "pee" "rs"])
+
+#: Members of both: they belong to the task group if there is only one.
 _TASK_FIRST = frozenset(["min"])
 
 
 def job_dict(spec: Optional[Mapping[str, Any]], keywords: Mapping[str, Any]) -> Dict[str, Any]:
-    """A job of the JSON format from what Python gives.
+    """A job of the JSON format from a dict and keywords.
 
-    ``{"tasks": [...], ...}`` is taken as it is. What is not of a job is of its one group of tasks:
+    A job with ``tasks`` is copied. Otherwise members that no job has belong to its one task group:
     ``job_dict(None, {"count": 8, "gpu": 1, "same": "rack"})``.
     """
     given: Dict[str, Any] = {**(spec or {}), **keywords}
-    job = {key: value for key, value in given.items() if key in JOB_KEYS}
-    task = {key: value for key, value in given.items() if key not in JOB_KEYS}
+    job = {key: value for key, value in given.items() if key in JOB_KEYS | _OLD_JOB_KEYS}
+    task = {key: value for key, value in given.items() if key not in JOB_KEYS | _OLD_JOB_KEYS}
     groups = job.get("tasks", [{}])
     alone = isinstance(groups, (list, tuple)) and len(groups) == 1 and isinstance(groups[0], Mapping)
     if not alone and task:
         raise NotFound(
-            "%s: with several groups it belongs into one of them" % ", ".join(sorted(task)), path=sorted(task)[0]
+            "%s: with several groups, give it in one of them" % ", ".join(sorted(task)), path=sorted(task)[0]
         )
     if alone:
         if "tasks" not in given or "min" in keywords:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The enumerations of the library, each with its number in C and its word in Python.
 
-A member is a string: ``NodeState.UP == "up"``. Functions take the member or the word, and return the member.
+A member is a string: ``NodeState.UP == "up"``. Functions take the member or the word, and return
+the member.
 """
 
 from enum import Enum
@@ -151,7 +152,7 @@ class EventKind(Word):
     ENDED = "ended", lib.GANG_SIM_ENDED
     NODE_DOWN = "node-down", lib.GANG_SIM_NODE_DOWN
     NODE_UP = "node-up", lib.GANG_SIM_NODE_UP
-    PART_ENDED = "part-ended", lib.GANG_SIM_PART_ENDED
+    GANG_ENDED = "gang-ended", lib.GANG_SIM_GANG_ENDED
 
 
 class ReservationEventKind(Word):
@@ -175,7 +176,7 @@ class ReservationOutcome(Word):
     DROPPED = "dropped", lib.GANG_RESERVATION_DROPPED
 
 
-class RunEnd(Word):
+class StopReason(Word):
     """Why a run of a simulation returned."""
 
     DONE = "done", lib.GANG_SIM_DONE
@@ -272,7 +273,7 @@ class WaitReason(Word):
     """The decisive reason for which a job waits. The words are those of explanations."""
 
     NONE = "", 0
-    ROOM = "room", lib.GANG_WAIT_ROOM
+    CAPACITY = "capacity", lib.GANG_WAIT_CAPACITY
     LIMIT = "limit", lib.GANG_WAIT_LIMIT
     GUARANTEE = "guarantee", lib.GANG_WAIT_GUARANTEE
     USER_LIMIT = "user-limit", lib.GANG_WAIT_USER_LIMIT
@@ -285,9 +286,9 @@ class WaitReason(Word):
     VICTIMS = "victims", lib.GANG_WAIT_VICTIMS
     CELLS = "cells", lib.GANG_WAIT_CELLS
     LENDING = "lending", lib.GANG_WAIT_LENDING
-    TURN = "turn", lib.GANG_WAIT_TURN
+    NOT_TRIED = "not-tried", lib.GANG_WAIT_NOT_TRIED
     PLANNED = "planned", lib.GANG_WAIT_PLANNED
     BEGIN = "begin", lib.GANG_WAIT_BEGIN
-    OVERDUE = "overdue", lib.GANG_WAIT_OVERDUE
+    STARVED = "starved", lib.GANG_WAIT_STARVED
     SLICE = "slice", lib.GANG_WAIT_SLICE
     RESERVATION = "reservation", lib.GANG_WAIT_RESERVATION

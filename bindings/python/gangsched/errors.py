@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes wrong: one exception for each result of the library, below one that is all of them.
+"""Exceptions: one for each result code of the library, and :class:`GangError` above all of them.
 
-Each is also the builtin that says the same, so that ``except LookupError`` works as one would think.
+Each is also the builtin exception of the same meaning, so that ``except LookupError`` works.
 """
 
 from typing import Any, Dict, Optional, Type
@@ -10,23 +10,35 @@ from ._native import lib, new, text
 
 
 class GangError(Exception):
-    """A call did not do what it was asked to. Nothing has changed.
+    """A call failed, and changed nothing.
 
-    Attributes:
-        code: the negative number of the result, e.g. -8.
-        name: its name, e.g. ``"GANG_ENOFIT"``.
-        text: one English line, without the path.
-        path: the place in the input, e.g. ``"queues[2].limit.gpu"``; ``""`` if there is none.
-        line, column: of the input text, from 1; 0 if that does not apply.
-        constraint: of a refusal, which one: ``"kind"``, ``"same"``...; ``"none"``.
-        group: index of the task group that does not fit, or -1.
-        kind: number of the resource kind that is short, or -1.
-        requested, available: amounts in the unit of the kind (millicores, bytes, milli-GPUs).
-        nodes: that were looked at.
-        id: of the node or allocation it is about, or 0.
+    Attributes
+    ----------
+    code
+        The negative result code, e.g. -8.
+    name
+        The name of the code, e.g. ``"GANG_ENOFIT"``.
+    text
+        One English line, without the path.
+    path
+        The place in the input, e.g. ``"queues[2].limit.gpu"``, or ``""``.
+    line, column
+        The place in the input text, from 1; 0 if it does not apply.
+    constraint
+        The constraint that refused: ``"kind"``, ``"same"``...; ``"none"``.
+    group
+        The index of the task group that does not fit, or -1.
+    kind
+        The number of the resource kind that is short, or -1.
+    requested, available
+        Amounts in the unit of the kind (millicores, bytes, milli-GPUs).
+    nodes
+        The number of nodes that were tested.
+    id
+        The node or allocation of the error, or 0.
     """
 
-    #: What a result is, if nothing else is said.
+    #: The result code of an exception that is made without one.
     default_code = -1
 
     def __init__(self, message: str = "", code: Optional[int] = None, **detail: Any) -> None:
@@ -47,39 +59,39 @@ class GangError(Exception):
 
 
 class InvalidArgument(GangError, ValueError):
-    """GANG_EINVAL, and GANG_E2BIG: a value that makes no sense."""
+    """GANG_EINVAL and GANG_E2BIG: an impossible value."""
 
 
 class OutOfMemory(GangError, MemoryError):
-    """GANG_ENOMEM."""
+    """GANG_ENOMEM: no memory."""
 
     default_code = -2
 
 
 class NotFound(GangError, LookupError):
-    """GANG_ENOENT: no such name."""
+    """GANG_ENOENT: an unknown name."""
 
     default_code = -3
 
 
 class AlreadyExists(GangError, ValueError):
-    """GANG_EEXIST: a name twice."""
+    """GANG_EEXIST: the name is taken."""
 
     default_code = -4
 
 
 class Stale(GangError, LookupError):
-    """GANG_ESTALE: a node, job or allocation that is gone."""
+    """GANG_ESTALE: a node, job or allocation that has been removed."""
 
     default_code = -5
 
 
 class Closed(Stale, ValueError):
-    """The object was closed; or was lost to the child of a fork, see :mod:`gangsched.handle`."""
+    """The object was closed, or another thread used it during fork(), see :mod:`gangsched.handle`."""
 
 
 class Busy(GangError, RuntimeError):
-    """GANG_EBUSY: in use, or called from inside a callback that must not."""
+    """GANG_EBUSY: the object is in use, or a callback made a call that it must not make."""
 
     default_code = -6
 
@@ -91,11 +103,15 @@ class OutOfRange(GangError, ValueError):
 
 
 class DoesNotFit(GangError, RuntimeError):
-    """GANG_ENOFIT: not now. A refusal is an answer; its reason is in ``constraint`` and its like.
+    """GANG_ENOFIT: it does not fit now.
 
-    Attributes:
-        next_start_s: of a reservation that was refused: the earliest time (seconds of the simulation) at which it would be
-            accepted as things are; None: none is known, or it is about something else.
+    ``constraint`` and the following attributes say why.
+
+    Attributes
+    ----------
+    next_start_s
+        For a refused reservation: the earliest start (seconds of the simulation) that the scheduler
+        would accept now. None: unknown, or not about a reservation.
     """
 
     default_code = -8
@@ -103,7 +119,7 @@ class DoesNotFit(GangError, RuntimeError):
 
 
 class NeverFits(DoesNotFit):
-    """GANG_ENEVER: not even if all nodes were up and empty."""
+    """GANG_ENEVER: it does not fit even if all nodes are up and empty."""
 
     default_code = -9
 
@@ -115,7 +131,7 @@ class LimitReached(GangError, RuntimeError):
 
 
 class ParseError(GangError, ValueError):
-    """GANG_EPARSE: malformed input; ``line`` and ``column``, or ``path``, say where."""
+    """GANG_EPARSE: malformed input; ``line`` and ``column``, or ``path``, give the place."""
 
     default_code = -12
 
@@ -127,25 +143,25 @@ class InputOutput(GangError, OSError):
 
 
 class NotSupported(GangError, NotImplementedError):
-    """GANG_ENOTSUP."""
+    """GANG_ENOTSUP: not supported."""
 
     default_code = -14
 
 
 class Cycle(GangError, ValueError):
-    """GANG_ECYCLE: a parent relation goes in a circle."""
+    """GANG_ECYCLE: parents form a circle."""
 
     default_code = -15
 
 
 class NotAllowed(GangError, PermissionError):
-    """GANG_EPERM: the access lists say no."""
+    """GANG_EPERM: the access lists forbid it."""
 
     default_code = -16
 
 
 class QueueClosed(GangError, RuntimeError):
-    """GANG_ECLOSED: the queue takes no jobs."""
+    """GANG_ECLOSED: the queue accepts no jobs."""
 
     default_code = -17
 
@@ -172,12 +188,12 @@ _CLASSES: Dict[int, Type[GangError]] = {
 
 
 def error_class(code: int) -> Type[GangError]:
-    """The exception for a result of the library; :class:`GangError` itself for one that is newer than this."""
+    """The exception class of a result code; :class:`GangError` for a code newer than this package."""
     return _CLASSES.get(code, GangError)
 
 
 def without(path_prefix: str, path: str) -> str:
-    """A path without beginnings (with blanks between) that were made up for a call."""
+    """A path without its first parts, if these are among ``path_prefix`` (separated by blanks)."""
     for prefix in path_prefix.split():
         if path.startswith(prefix):
             path = path[len(prefix) :].lstrip(".")
@@ -185,11 +201,12 @@ def without(path_prefix: str, path: str) -> str:
 
 
 def detail_of(error: Any, path_prefix: str = "") -> GangError:
-    """The exception that a filled ``struct gang_error *`` describes.
+    """The exception for a filled ``struct gang_error *``.
 
-    Args:
-        path_prefix: beginnings of the path, with blanks between, that were made up for the call and mean nothing to
-            the caller.
+    Parameters
+    ----------
+    path_prefix
+        First parts of the path, separated by blanks, that the caller did not write.
     """
     path = without(path_prefix, text(error.path))
     said = text(error.text) or text(lib.gang_strerror(error.code))
@@ -203,7 +220,7 @@ def detail_of(error: Any, path_prefix: str = "") -> GangError:
         path=path,
         line=error.line,
         column=error.column,
-        constraint=text(lib.gang_why_name(error.constraint)) or "none",
+        constraint=text(lib.gang_constraint_name(error.constraint)) or "none",
         group=error.group,
         kind=error.kind,
         requested=error.requested,
@@ -214,7 +231,7 @@ def detail_of(error: Any, path_prefix: str = "") -> GangError:
 
 
 def placed(error: GangError, path: str) -> GangError:
-    """The same error with another path, that of the caller's own input."""
+    """The same error with the path in the caller's own input."""
     if path == error.path:
         return error
     detail: Dict[str, Any] = {**error.__dict__, "path": path}
@@ -224,12 +241,16 @@ def placed(error: GangError, path: str) -> GangError:
 
 
 def check(result: int, error: Any = None, what: str = "", path_prefix: str = "") -> None:
-    """Raise unless a call went well.
+    """Raise an exception unless a call succeeded.
 
-    Args:
-        result: what it returned.
-        error: the ``struct gang_error *`` it was given, if it takes one.
-        what: what was asked, for results that come without detail: ``"node 'n7'"``.
+    Parameters
+    ----------
+    result
+        The value that the call returned.
+    error
+        The ``struct gang_error *`` of the call, if it takes one.
+    what
+        The subject, for results without detail: ``"node 'n7'"``.
     """
     if result == 0:
         return
@@ -240,7 +261,7 @@ def check(result: int, error: Any = None, what: str = "", path_prefix: str = "")
 
 
 def new_error() -> Any:
-    """A ``struct gang_error *`` for a call."""
+    """A new ``struct gang_error *``."""
     return new("gang_error")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that may be compressed."""
+"""Reading and writing of files, compressed or not."""
 
 import bz2
 import gzip
@@ -22,12 +22,16 @@ _MAGIC: Tuple[Tuple[bytes, Callable[..., Any]], ...] = (
 
 
 def open_bytes(path: "Union[str, os.PathLike[str]]") -> IO[bytes]:
-    """Open to read; what is compressed by gzip, bzip2 or xz, by its first bytes, is read as it was before.
+    """Open a file to read.
 
-    Raises:
-        OSError: it cannot be opened.
+    The first bytes tell whether gzip, bzip2 or xz must decompress it.
+
+    Raises
+    ------
+    OSError
+        The file cannot be opened.
     """
-    path = os.fspath(path)  # a number, which open() takes, is no path
+    path = os.fspath(path)  # refuses a file descriptor, which open() would accept
     file = open(path, "rb")
     head = file.peek(6)
     for magic, opener in _MAGIC:
@@ -39,7 +43,7 @@ def open_bytes(path: "Union[str, os.PathLike[str]]") -> IO[bytes]:
 
 @contextmanager
 def plain_file(path: "Optional[Union[str, os.PathLike[str]]]") -> "Iterator[Optional[Union[str, os.PathLike[str]]]]":
-    """A path for those who read files themselves: of what is compressed, that of a copy which is not."""
+    """The path of an uncompressed file: the file itself, or a temporary copy."""
     if path is None or not os.path.isfile(path):
         yield path
         return
@@ -54,10 +58,14 @@ def plain_file(path: "Optional[Union[str, os.PathLike[str]]]") -> "Iterator[Opti
 
 
 def read_bytes(path: "Union[str, os.PathLike[str]]") -> bytes:
-    """All of a file, as :func:`open_bytes`.
+    """The decompressed contents of a file.
 
-    Raises:
-        ParseError: what is compressed is damaged. OSError: it cannot be read.
+    Raises
+    ------
+    ParseError
+        The compressed data is damaged.
+    OSError
+        The file cannot be read.
     """
     try:
         with open_bytes(path) as file:
@@ -67,10 +75,12 @@ def read_bytes(path: "Union[str, os.PathLike[str]]") -> bytes:
 
 
 def read_text(path: "Union[str, os.PathLike[str]]") -> str:
-    """The same, as text in UTF-8.
+    """The contents of a file as text in UTF-8.
 
-    Raises:
-        ParseError: it is no such text.
+    Raises
+    ------
+    ParseError
+        The file is not UTF-8.
     """
     try:
         return read_bytes(path).decode("utf-8-sig")
@@ -79,7 +89,10 @@ def read_text(path: "Union[str, os.PathLike[str]]") -> str:
 
 
 def writer_for(path: "Union[str, os.PathLike[str]]") -> IO[bytes]:
-    """Open to write, compressed if the name ends in ``.gz``, ``.bz2`` or ``.xz``."""
+    """Open a file to write.
+
+    A name that ends in ``.gz``, ``.bz2`` or ``.xz`` selects compression.
+    """
     openers: Dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
     path = os.fspath(path)
     opener = openers.get(os.path.splitext(path)[1], open)

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Life of the objects: who owns what of the library, which thread may use it, and what fork() leaves.
+"""Lifetimes: which object owns what in the library, which thread may use it, and what fork() does.
 
-* Each object has a lock of its own and is used by one thread at a time; others wait. Calls from inside a
-  callback, on the same thread, are let through, and the library says which of them it takes.
-* ``close()`` ends an object, and so does the end of a ``with`` block; whatever is done with it then raises
-  :class:`gangsched.errors.Closed`. What others still need of it stays until they have ended, too.
-* After ``fork()`` the child has a copy of its own, and goes on with it. An object that another thread was using
-  at that moment is lost to the child, where it raises ``Closed``, since it may be half changed. A cluster is
-  not lost so: the library brings to its end what was under way (core.h, "fork()"). Nor does a session go on in the
-  child that writes its tables to files: they belong to the parent.
+* Each object has a lock. One thread at a time uses the object; other threads wait. A callback may
+  call the object again on the same thread, and the library decides which calls it accepts.
+* ``close()`` and the end of a ``with`` block end an object. Later calls raise
+  :class:`gangsched.errors.Closed`. Memory that another object still needs stays until that object
+  ends.
+* After ``fork()`` the child has its own copy of each object. If another thread was using an object
+  during fork(), the object may be half changed, and the child gets ``Closed``. Clusters are an
+  exception: the library completes what was under way (core.h, "fork()"). A simulation that writes
+  its tables to files stays with the parent.
 """
 
 import os
@@ -24,20 +25,20 @@ _Self = TypeVar("_Self", bound="Handle")
 
 
 class Box:
-    """A pointer of the library, freed when nobody needs it any more: its own object, and the boxes inside."""
+    """A pointer of the library with a count of its users. The last user frees it."""
 
     def __init__(self, pointer: Any, free: Callable[[Any], None], parent: Optional["Box"] = None) -> None:
         self.pointer = pointer
         self._free = free
         self._needs: List[Box] = []
-        # One element for each user but the last. Lists are changed in one step, which a lock would not be for
-        # the garbage collector: it may end another object of the same parent in the midst of retain().
+        # One element for each user but the last. Appending and popping are atomic; a lock would not
+        # do, because the garbage collector may end another user in the middle of retain().
         self._others: List[None] = []
         if parent is not None:
             self.require(parent)
 
     def require(self, other: "Box") -> None:
-        """That one must outlive this."""
+        """Keep another box alive until this one is freed."""
         other.retain()
         self._needs.append(other)
 
@@ -46,7 +47,7 @@ class Box:
 
     @contextmanager
     def kept(self) -> Iterator[Any]:
-        """The pointer, which lasts meanwhile."""
+        """The pointer, which cannot be freed inside the block."""
         self.retain()
         try:
             yield self.pointer
@@ -63,7 +64,7 @@ class Box:
 
 
 class Handle:
-    """What all objects that stand for one of the library have in common. See the module's text."""
+    """The base of all objects that stand for an object of the library. See the module."""
 
     _box: Optional[Box]
 
@@ -76,17 +77,20 @@ class Handle:
         _all[id(self)] = weakref.ref(self, _forget(id(self)))
 
     def __reduce__(self) -> Any:
-        """What can be pickled says how; the rest lives in this process alone."""
+        """Classes that can be pickled override this."""
         name = type(self).__name__.lower()
-        raise TypeError("a %s cannot be pickled: make it where it is used, or send its results" % name)
+        raise TypeError("a %s cannot be pickled: make it in the process that uses it, or send its results" % name)
 
     @property
     def closed(self) -> bool:
-        """True: it has ended. Any thread."""
+        """True after the end of the object. Any thread."""
         return self._box is None
 
     def close(self) -> None:
-        """End it; a second time does nothing. Waits for a call that is under way in another thread."""
+        """End the object; a second call does nothing.
+
+        Waits for a call in another thread.
+        """
         with self._lock:
             self._box = None
             self._finalizer()
@@ -102,7 +106,7 @@ class Handle:
 
     @contextmanager
     def _held(self) -> Iterator[Any]:
-        """The pointer, for this thread alone. It lasts until the end, even if a callback closes the object."""
+        """The pointer, with the lock held. It stays valid even if a callback closes the object."""
         with self._lock, self._open().kept() as pointer:
             yield pointer
 
@@ -113,12 +117,15 @@ class Handle:
         return box
 
     def _lost_by_fork(self) -> str:
-        """Why it is lost to the child of a fork(), even if nobody was using it; "": it is not."""
+        """Why fork() loses the object even if no thread was using it; "": it does not."""
         return ""
 
     def _in_child(self, why: str) -> None:
-        """fork() has happened, and it is lost to the child: it must not be touched, nor freed."""
-        self._gone = "lost: %s when this process was forked" % why
+        """Mark the object as lost to the child of a fork().
+
+        The pointer is neither used nor freed.
+        """
+        self._gone = "lost: %s during fork()" % why
         self._box = None
         self._finalizer.detach()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tree of queues: who shares what."""
+"""The tree of queues: how jobs share a cluster."""
 
 import os
 import re
@@ -8,35 +8,47 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, 
 from .case import Case, Source, load
 from .errors import AlreadyExists, GangError, InvalidArgument, NotFound, placed
 
-#: Resources that every cluster has; others are kinds of the site.
+#: Resources of every cluster; all other resources are kinds of the site.
 BUILT_IN = ("gpu", "cpu", "mem_mib", "mem_bytes")
 
 _AMOUNTS = ("guaranteed", "limit", "lending_limit", "weight")
 
 
 class Queues(Mapping[str, Dict[str, Any]]):
-    """A tree of queues, by value: the same for any cluster, of any thread, never changed.
+    """An immutable tree of queues, independent of any cluster.
 
-    Members of a queue are those of the JSON format (ARCHITECTURE.md, "Formats")::
+    Any thread.
+
+    The members of a queue are those of the JSON format::
 
         Queues({"research": {"weight": 2, "limit": {"gpu": 64}},
-                "prod": {"guaranteed": {"gpu": 32}, "queues": {"web": {}, "batch": {"order": "shortest"}}}})
+                "prod": {"guaranteed": {"gpu": 32},
+                         "queues": {"web": {}, "batch": {"order": "shortest"}}}})
         Queues([{"name": "a", "guaranteed": {"gpu": 8}}, {"name": "b", "parent": "a"}])
         Queues("cluster.json")
 
-    Units: ``gpu`` devices, ``cpu`` cores, ``mem_mib`` MiB, other kinds as they are counted; times end in
-        ``_s``, seconds.
+    Units: ``gpu`` devices, ``cpu`` cores, ``mem_mib`` MiB, other kinds in their own unit. Names
+    that end in ``_s`` are seconds.
 
-    Args:
-        source: nested dicts, where the children of a queue are its ``queues``; a list, where each names its
-            ``parent``; a case (dict with a list ``queues``); its path or JSON text; or other Queues.
-        default_queue: of jobs that name none, and for which no rule does.
-        rules: ``[{"match", "pattern", "queue", "fallback"}]``: where jobs go that name no queue.
-        excluded_kinds: kinds that do not count in dominant shares.
-        half_life_s: > 0: usage that decays with this half-life lowers weights.
+    Parameters
+    ----------
+    source
+        Nested dicts, where ``queues`` has the children of a queue; a list, where each queue names
+        its ``parent``; a case (a dict with a list ``queues``); its path or JSON text; or other
+        Queues.
+    default_queue
+        The queue of jobs that name none and match no rule.
+    rules
+        ``[{"match", "pattern", "queue", "fallback"}]``: queues for jobs that name none.
+    excluded_kinds
+        Kinds that dominant shares ignore.
+    half_life_s
+        Seconds. Above 0, usage that decays with this half-life lowers weights.
 
-    Raises:
-        GangError: with the place in what was given: ``prod.queues.web.limit.gpu``, ``queues[2].limit.gpu``.
+    Raises
+    ------
+    GangError
+        The path is the place in ``source``: ``prod.queues.web.limit.gpu``, ``queues[2].limit.gpu``.
     """
 
     def __init__(
@@ -48,7 +60,7 @@ class Queues(Mapping[str, Dict[str, Any]]):
         excluded_kinds: Sequence[str] = (),
         half_life_s: float = 0,
     ) -> None:
-        self._places: List[str] = []  # where each queue is in nested dicts
+        self._places: List[str] = []  # the place of each queue in nested dicts
         self._case: Dict[str, Any] = {}
         self._list = self._read(source)
         given = {
@@ -99,7 +111,7 @@ class Queues(Mapping[str, Dict[str, Any]]):
             yield from self._nested(children, name, "%s%s.queues." % (place, name))
 
     def _check(self) -> None:
-        """As far as that goes without a cluster: levels and kinds that are named are taken to be there."""
+        """Check what can be checked without a cluster, as if all named levels and kinds existed."""
         levels: Set[str] = set()
         kinds: Set[str] = set()
         for queue in self._list:
@@ -118,11 +130,15 @@ class Queues(Mapping[str, Dict[str, Any]]):
     def case(self, frame: Mapping[str, Any]) -> Case:
         """The tree as the library reads it.
 
-        Args:
-            frame: levels and kinds of the cluster it is for.
+        Parameters
+        ----------
+        frame
+            Levels and kinds of the cluster.
 
-        Raises:
-            GangError: with the place in what was given.
+        Raises
+        ------
+        GangError
+            The path is the place in ``source``.
         """
         try:
             return Case({**frame, **self._case, "queues": self._list})
@@ -130,7 +146,7 @@ class Queues(Mapping[str, Dict[str, Any]]):
             raise self.placed(error) from None
 
     def placed(self, error: GangError) -> GangError:
-        """An error of the library with the place in what was given."""
+        """An error of the library with the place in ``source`` as path."""
         found = re.match(r"queues\[(\d+)\]", error.path)
         if not found or int(found.group(1)) >= len(self._places):
             return error
@@ -139,7 +155,7 @@ class Queues(Mapping[str, Dict[str, Any]]):
     # ---- looking -------------------------------------------------------------------------
 
     def __getitem__(self, name: str) -> Dict[str, Any]:
-        """A copy of what was said of a queue."""
+        """A copy of the members of a queue."""
         return dict(self._index[name])
 
     def __iter__(self) -> Iterator[str]:
@@ -161,22 +177,22 @@ class Queues(Mapping[str, Dict[str, Any]]):
 
     @property
     def default_queue(self) -> Optional[str]:
-        """Of jobs that name none, and for which no rule does."""
+        """The queue of jobs that name none and match no rule."""
         found = self._case.get("default_queue")
         return None if found is None else str(found)
 
     def children(self, name: Optional[str] = None) -> List[str]:
-        """Names of the queues below one; without a name, at the top."""
+        """The names of the children of a queue; without a name, of the top queues."""
         return [str(queue["name"]) for queue in self._list if queue.get("parent") == name]
 
     @property
     def leaves(self) -> List[str]:
-        """Those without children, where jobs lie."""
+        """The names of the queues without children. Only these hold jobs."""
         inner = {queue.get("parent") for queue in self._list}
         return [name for name in self._index if name not in inner]
 
     def walk(self) -> Iterator[Any]:
-        """``(depth, queue)`` of each, parents before children."""
+        """``(depth, queue)`` of each queue, parents before children."""
         stack = [(0, name) for name in reversed(self.children())]
         while stack:
             depth, name = stack.pop()
@@ -186,10 +202,16 @@ class Queues(Mapping[str, Dict[str, Any]]):
     # ---- making others -------------------------------------------------------------------
 
     def changed(self, name: str, **fields: Any) -> "Queues":
-        """The same tree with other members of one queue; a member that is None is left out.
+        """The same tree with other members of one queue.
 
-        Raises:
-            NotFound: no such queue; others as the constructor.
+        None removes a member.
+
+        Raises
+        ------
+        NotFound
+            There is no such queue.
+        GangError
+            As for the constructor.
         """
         if name not in self._index:
             raise NotFound("no queue '%s'" % name)
@@ -202,19 +224,19 @@ class Queues(Mapping[str, Dict[str, Any]]):
         return Queues({**self._case, "queues": made})
 
     def added(self, name: str, parent: Optional[str] = None, **fields: Any) -> "Queues":
-        """The same tree with one queue more."""
+        """The same tree with one more queue."""
         if name in self._index:
-            raise AlreadyExists("there is a queue '%s' already" % name)
+            raise AlreadyExists("queue '%s' exists" % name)
         return Queues({**self._case, "queues": [*self._list, {"name": name, "parent": parent, **fields}]})
 
     def everywhere(self, **fields: Any) -> "Queues":
-        """The same tree with these members in each leaf: ``queues.everywhere(order="shortest")``."""
+        """The same tree with these members in every leaf: ``queues.everywhere(order="shortest")``."""
         leaves = set(self.leaves)
         made = [{**queue, **fields} if queue["name"] in leaves else queue for queue in self._list]
         return Queues({**self._case, "queues": made})
 
     def to_dict(self) -> Dict[str, Any]:
-        """As a case of the JSON format."""
+        """The tree as a case of the JSON format."""
         return {**self._case, "queues": [dict(queue) for queue in self._list]}
 
     def __repr__(self) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of one kind, which are also a table."""
+"""Named tuples of one type that are also a table."""
 
 import math
 from typing import TYPE_CHECKING, Any, Iterable, Iterator, Sequence, Tuple, Type, TypeVar, Union, overload
@@ -11,7 +11,7 @@ _Row = TypeVar("_Row", bound=Tuple[Any, ...])
 
 
 class Rows(Sequence[_Row]):
-    """A list of named tuples that does not change, and can be seen as a table. Plain data of any thread."""
+    """An immutable list of named tuples with a table. Plain data of any thread."""
 
     def __init__(self, kind: Type[_Row], rows: Iterable[_Row]) -> None:
         self.kind = kind
@@ -42,7 +42,7 @@ class Rows(Sequence[_Row]):
 
     @property
     def table(self) -> "pandas.DataFrame":
-        """A DataFrame, a column a member; of a time that there is not (None) it has not-a-number."""
+        """A DataFrame with one column for each member. A time that is None becomes not-a-number."""
         import pandas
 
         names: Tuple[str, ...] = getattr(self.kind, "_fields", ())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many simulations: the same with other policies, and functions over grids of parameters, on any executor."""
+"""Many simulations: several policies, or grids of parameters, on any executor."""
 
 import itertools
 import re
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     import pandas
 
-#: Where calls run: None: here; a number: so many processes; or what has submit(): an executor of concurrent.futures
-#: (mpi4py's MPIPoolExecutor is one), a client of Dask.
+#: Where calls run. None: in this process; a number: that many processes; or an object with
+#: submit(): an executor of concurrent.futures (also mpi4py's MPIPoolExecutor), a client of Dask.
 Executor = Any
 
 
@@ -41,13 +41,22 @@ class Comparison(Mapping[str, Result]):
 
     @property
     def table(self) -> "pandas.DataFrame":
-        """One row a label, the numbers of the summaries as columns: ``wait_s_mean``, ``jct_s_p99``, ``gpu_utilisation``..."""
+        """One row a label.
+
+        The columns are the numbers of the summaries: ``wait_s_mean``, ``jct_s_p99``,
+        ``gpu_utilisation``...
+        """
         import pandas
 
         return pandas.DataFrame.from_dict({label: flat(one.summary()) for label, one in self.items()}, orient="index")
 
     def cdf(self, column: str = "wait_s", axes: Any = None, title: Optional[str] = None) -> Any:
-        """The distributions of a column of jobs beside each other. Returns the matplotlib axes. ``title``: as of :meth:`Result.cdf`."""
+        """The distributions of a column of jobs, one line a label.
+
+        Returns the matplotlib axes.
+
+        ``title``: see :meth:`Result.cdf`.
+        """
         from .viz.plots import cdf
 
         return cdf(self, column, axes, title)
@@ -69,7 +78,7 @@ class Comparison(Mapping[str, Result]):
         return axes
 
     def report(self, path: "Union[str, os.PathLike[str]]", **options: Any) -> None:
-        """Write them beside each other as one HTML page, see :func:`gangsched.report.html`."""
+        """Write all results as one self-contained HTML page, see :func:`gangsched.report.html`."""
         from .report.page import write
 
         write(self, path, **options)
@@ -97,18 +106,23 @@ def compare(
     progress: bool = False,
     **options: Any,
 ) -> Comparison:
-    """The same jobs on the same cluster under several policies.
+    """Simulate the same jobs on the same cluster under several policies.
 
     ::
 
         gs.compare(["fifo", "sjf", "srtf"], cluster, trace).table
-        gs.compare({"strict": {"queues": tree.everywhere(block="strict")}, "mine": my_policy}, cluster, trace)
+        strict = {"queues": tree.everywhere(block="strict")}
+        gs.compare({"strict": strict, "mine": my_policy}, cluster, trace)
 
-    Args:
-        policies: names or functions, whose labels are their names; or by label a name, a function, or a dict of arguments of
-            :func:`simulate`.
-        executor: see :func:`sweep`. Functions must be such as can be pickled then.
-        options: for all of them. With ``stream`` each has a folder of its own in that directory, called as it is.
+    Parameters
+    ----------
+    policies
+        Names or functions, labelled by their names; or a dict from labels to a name, a function, or
+        a dict of arguments of :func:`simulate`.
+    executor
+        See :func:`sweep`. Other processes need functions that can be pickled.
+    options
+        Options of all simulations. With ``stream`` each simulation gets a subfolder with its label.
     """
     listed = policies if isinstance(policies, Mapping) else _labelled([policies] if isinstance(policies, str) else policies)
     trace = as_trace(trace)
@@ -125,7 +139,7 @@ def compare(
 
 
 def _labelled(policies: Iterable[Any]) -> Dict[str, Any]:
-    """By label; the same one once, and others of the same name by numbers behind it."""
+    """Policies by label. Drops repeated policies, and numbers equal labels."""
     once: List[Any] = []
     for policy in policies:
         if policy not in once:
@@ -134,7 +148,7 @@ def _labelled(policies: Iterable[Any]) -> Dict[str, Any]:
 
 
 def _unlike(labels: Iterable[str]) -> List[str]:
-    """All different: ``a``, ``a-2``, ``a-3``."""
+    """Distinct labels: ``a``, ``a-2``, ``a-3``."""
     made: List[str] = []
     for label in labels:
         tried, number = label, 2
@@ -151,10 +165,14 @@ def _label(policy: Any) -> str:
 
 
 class Sweep:
-    """What calls of a function gave, in the order of the grid.
+    """The values of all calls, in the order of the grid.
 
-    Attributes:
-        params: a dict a call. values: what it returned, in the same order.
+    Attributes
+    ----------
+    params
+        One dict for each call.
+    values
+        The value of each call, in the same order.
     """
 
     def __init__(self, params: List[Dict[str, Any]], values: List[Any]) -> None:
@@ -169,8 +187,11 @@ class Sweep:
 
     @property
     def table(self) -> "pandas.DataFrame":
-        """One row a call: its parameters, and what it returned: of a :class:`Result` its summary, of a dict its
-        members, of anything else the column ``value``."""
+        """One row a call: its parameters and its value.
+
+        A :class:`Result` adds its summary, a dict its members, any other value the column
+        ``value``.
+        """
         import pandas
 
         return pandas.DataFrame([{**params, **_row(value)} for params, value in self])
@@ -188,7 +209,7 @@ def _row(value: Any) -> Dict[str, Any]:
 
 
 def grid_of(grid: Union[Mapping[str, Iterable[Any]], Iterable[Mapping[str, Any]]]) -> List[Dict[str, Any]]:
-    """All combinations of a dict of lists, the last varying fastest; a list of dicts is taken as it is."""
+    """All combinations of a dict of lists, the last one varying fastest; a list of dicts is copied."""
     if isinstance(grid, Mapping):
         names = list(grid)
         return [dict(zip(names, values)) for values in itertools.product(*(list(grid[name]) for name in names))]
@@ -211,16 +232,23 @@ def sweep(
 
         gs.sweep(run, {"gpus": [4, 8], "seed": range(5)}, executor=4).table
 
-    Args:
-        fn: for other processes one that can be pickled; what it returns, too.
-        grid: a dict of lists, or a list of dicts.
-        executor: None: one after the other, here; a number: so many processes; an executor of
-            ``concurrent.futures`` or
-            ``mpi4py.futures``; a client of Dask. Those that were given are not shut down.
-        progress: True: show a bar (tqdm).
+    Parameters
+    ----------
+    fn
+        The function. Other processes need a function and values that can be pickled.
+    grid
+        A dict of lists, or a list of dicts.
+    executor
+        None: run in this process, one call after the other. A number: that many processes. An
+        executor of ``concurrent.futures`` or ``mpi4py.futures``, or a client of Dask, which stays
+        open.
+    progress
+        True: show a bar (tqdm).
 
-    Raises:
-        What a call raises, with its own traceback; the calls that have not begun are cancelled.
+    Raises
+    ------
+    Exception
+        An exception of a call, with its own traceback. Calls that have not begun are cancelled.
     """
     params = grid_of(grid)
     values: List[Any] = []
@@ -239,8 +267,9 @@ def sweep(
 
 
 def _submit(executor: Any, fn: Callable[..., Any], params: Mapping[str, Any]) -> Any:
-    # Not as keywords: submit() has some of its own (Dask "workers", "priority", "key"..., mpi4py "fn").
-    # Dask gives the same future to equal calls, unless it is told that they are not pure.
+    # The parameters do not go as keywords, because submit() has keywords of its own (Dask
+    # "workers", "priority", "key"..., mpi4py "fn"). Without pure=False Dask returns one future for
+    # equal calls.
     if type(executor).__module__.split(".")[0] == "distributed":
         return executor.submit(_call, fn, params, pure=False)
     return executor.submit(_call, fn, params)
@@ -254,8 +283,8 @@ def _cancel(executor: Any, futures: List[Any]) -> None:
     for future in futures:
         future.cancel()
     if isinstance(executor, ProcessPoolExecutor):
-        # Before 3.11.4 a pool whose last calls were cancelled is never shut down: it waits for one that is not.
-        # https://github.com/python/cpython/issues/94440
+        # Python before 3.11.4 never shuts down a pool whose last calls were cancelled: the pool
+        # waits for a call that was not cancelled. https://github.com/python/cpython/issues/94440
         with suppress(RuntimeError):
             executor.submit(int)
 
@@ -266,8 +295,8 @@ def _gather(executor: Any, futures: List[Any], step: Callable[[], None]) -> List
     try:
         while futures:
             values.append(futures[-1].result())
-            # Dask keeps a result where it was made as long as somebody has its future, and makes it again when
-            # that process dies: what is here already must not be.
+            # As long as a future exists, Dask keeps its result in the worker, and computes the
+            # result again if the worker dies. This process has the result: drop the future.
             futures.pop()
             step()
     except BaseException:
@@ -279,7 +308,11 @@ def _gather(executor: Any, futures: List[Any], step: Callable[[], None]) -> List
 def _in_processes(
     fn: Callable[..., Any], params: List[Dict[str, Any]], workers: int, step: Callable[[], None]
 ) -> List[Any]:
-    """A pool of our own. A process that dies takes the pool with it: what is missing then is tried once more."""
+    """Run the calls in a pool of our own.
+
+    A process that dies breaks the pool. The calls without a result then run again, in a second
+    pool.
+    """
     if workers < 1:
         raise InvalidArgument("executor: 1 process or more")
     found: Dict[int, Any] = {}
@@ -305,12 +338,12 @@ def _take(
     found: Dict[int, Any],
     step: Callable[[], None],
 ) -> None:
-    """Put what calls return into ``found``."""
+    """Put the values of calls into ``found``."""
     running: Dict[Any, int] = {}
     to_come = iter(missing)
     try:
         while True:
-            # No more than there are processes: of others the pool would keep some ready, which could not be cancelled.
+            # At most one call for each process: the pool could not cancel calls that it has queued.
             for i in itertools.islice(to_come, workers - len(running)):
                 running[pool.submit(_heard, fn, params[i])] = i
             if not running:
@@ -326,7 +359,7 @@ def _take(
 
 
 def _deaf() -> None:
-    """A process that has nothing to do is not to be ended by Ctrl-C: the pool would break."""
+    """Ignore Ctrl-C in an idle process, because its end would break the pool."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workload traces: what was asked of a cluster, and when."""
+"""Workload traces: which jobs came when, and how long they ran."""
 
 import json
 import numbers
 import os
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, Union
 
+from ._lazy import deprecated
 from ._native import WRITE, Writer, ffi, lib, new, text, texts, utf8
 from .case import dump
 from .errors import GangError, InvalidArgument, NotFound, OutOfRange, ParseError, check, new_error, placed
@@ -20,7 +21,8 @@ Path = Union[str, "os.PathLike[str]"]
 
 _NS = 10**9
 
-#: Columns of gang_trace_column(): name in tables, number, and how many of it are one of the library's.
+#: Columns of gang_trace_column(): name in tables, number in the library, units of the library in
+#: one of ours.
 _COLUMNS: Tuple[Tuple[str, int, float], ...] = (
     ("submit_s", lib.GANG_TRACE_SUBMIT_NS, 1e9),
     ("run_s", lib.GANG_TRACE_RUN_NS, 1e9),
@@ -35,7 +37,7 @@ _COLUMNS: Tuple[Tuple[str, int, float], ...] = (
 
 
 def formats() -> Dict[str, int]:
-    """Names of the formats, and their numbers in the library."""
+    """The names of the formats, with their numbers in the library."""
     found: Dict[str, int] = {}
     number = lib.GANG_TRACE_DETECT + 1
     while lib.gang_trace_format_name(number) != ffi.NULL:
@@ -54,24 +56,26 @@ def _format(name: Optional[str]) -> int:
 
 
 class Trace(Handle):
-    """Jobs, with the time at which each came and how long it ran. It never changes.
+    """Immutable list of jobs, each with the time of its submission and its run time.
 
     ::
 
-        trace = gs.Trace.read("philly.csv.gz")        # the format is seen from the first lines
+        trace = gs.Trace.read("philly.csv.gz")        # the first lines tell the format
         trace = gs.Trace([{"submit_s": 0, "run_s": 60, "tasks": 4, "gpus": 1}, ...])
         trace.to_dataframe().groupby("queue").gpus.sum()
 
-    A job as a dict has the members of our own JSON lines (trace.h): ``job`` (its name), ``submit_s``,
-    ``run_s``, and at will ``queue``, ``user``, ``limit_s``, ``priority``, ``preemptible``, ``tasks``, ``min``,
-    and of one task ``cpu`` (cores), ``mem_mib``, ``gpus`` (devices), ``gpu_milli`` (of each device),
-    ``gpu_models``; ``start_s``, ``end``; several groups as ``groups``. Times are seconds from the trace's own
-    zero.
+    A job is a dict with the members of the library's JSON lines (trace.h): ``job`` (its name),
+    ``submit_s``, ``run_s``; optional ``queue``, ``user``, ``limit_s``, ``priority``,
+    ``preemptible``, ``tasks``, ``min``; for one task ``cpu`` (cores), ``mem_mib``, ``gpus``
+    (devices), ``gpu_milli`` (of each device), ``gpu_models``; ``start_s``, ``end``; ``groups`` for
+    several groups. Times are seconds from the begin of the trace.
 
-    Threads: any; one at a time, also while a simulation of it runs.
+    Threads: any, one at a time, also while a simulation runs the trace.
 
-    Raises:
-        GangError: a job that cannot be; ``line`` is its number, from 1.
+    Raises
+    ------
+    GangError
+        A job is impossible. ``line`` is its number, from 1.
     """
 
     def __init__(self, jobs: Iterable[Mapping[str, Any]] = ()) -> None:
@@ -104,35 +108,51 @@ class Trace(Handle):
         format: Optional[str] = None,
         *,
         lenient: bool = False,
-        most: int = 0,
+        max_jobs: int = 0,
         gpus_per_task: int = 0,
         batsim_flops: int = 0,
+        most: int = 0,
     ) -> "Trace":
         """Read a file, compressed (gzip, bzip2, xz) or not.
 
-        Args:
-            format: ``csv``, ``jsonl``, ``swf``, ``procs``, ``philly``, ``philly-log``, ``helios``, ``pai``,
-                ``openb``, ``batsim``,
-                ``tiresias``; None: by the first lines.
-            lenient: pass over rows that cannot be used, and count them (:attr:`skipped`); else they are errors.
-            most: > 0: only so many jobs, the first ones.
-            gpus_per_task: of formats that tell a number of GPUs alone: it is cut into tasks of so many; 0: 8.
-            batsim_flops: of a resource, a second; 0: 10^9.
+        Parameters
+        ----------
+        format
+            ``csv``, ``jsonl``, ``swf``, ``procs``, ``philly``, ``philly-log``, ``helios``, ``pai``,
+            ``openb``, ``batsim``, ``tiresias``; None: the first lines decide.
+        lenient
+            Skip unusable rows and count them (:attr:`skipped`), instead of raising an error.
+        max_jobs
+            Above 0: read only the first so many jobs.
+        gpus_per_task
+            GPUs of a task, for formats that only have the GPUs of a job; 0: 8.
+        batsim_flops
+            Operations a second of one resource; 0: 10^9.
+        most
+            Deprecated: ``max_jobs``.
 
-        Raises:
-            ParseError, OutOfRange, InvalidArgument: with line and column. NotSupported: a format that is not known.
-            OSError: the file cannot be read.
+        Raises
+        ------
+        ParseError, OutOfRange, InvalidArgument
+            The input is wrong; with line and column.
+        NotSupported
+            The format is unknown.
+        OSError
+            The file cannot be read.
         """
         content = read_bytes(path)
-        options = {"lenient": lenient, "most": most, "gpus_per_task": gpus_per_task, "batsim_flops": batsim_flops}
-        return cls._of(_read(content, _format(format), options))
+        options = {"lenient": lenient, "max_jobs": max_jobs, "gpus_per_task": gpus_per_task, "batsim_flops": batsim_flops}
+        if most:
+            options["most"] = most
+        return cls._of(_read(content, _format(format), _current(options)))
 
     @classmethod
     def from_text(cls, content: Union[str, bytes], format: Optional[str] = None, **options: Any) -> "Trace":
-        """As :meth:`read`, of text instead of a file."""
+        """As :meth:`read`, from text instead of a file."""
         if isinstance(content, str):
             content = content.encode("utf-8")
-        known = ("lenient", "most", "gpus_per_task", "batsim_flops")
+        known = ("lenient", "max_jobs", "gpus_per_task", "batsim_flops")
+        options = _current(options)
         for name in options:
             if name not in known:
                 raise InvalidArgument("there is no option '%s'" % name)
@@ -140,16 +160,20 @@ class Trace(Handle):
 
     @classmethod
     def from_dataframe(cls, table: "pandas.DataFrame") -> "Trace":
-        """From a table with the columns of our own CSV: ``submit_s``, ``run_s``, and at will the others of a
-        job as a dict; a column ``job`` (else the index) has the names. What :meth:`to_dataframe` gives is taken
-        back, too: where there is a column ``cpus``, amounts are those of all tasks. What a row does not tell (not a number,
-        None) is as if the column was not there.
+        """A trace from a table with the columns of the library's CSV.
 
-        Raises:
-            GangError: ``line`` is that of the row plus 2, as in a file with a header.
+        Required: ``submit_s``, ``run_s``; optional: the other members of a job. The column ``job``,
+        or else the index, has the names. Tables of :meth:`to_dataframe` work, too: if there is a
+        column ``cpus``, amounts are sums over all tasks. Empty cells (not-a-number, None) count as
+        missing.
+
+        Raises
+        ------
+        GangError
+            ``line`` is the number of the row plus 2, as in a file with a header.
         """
         if not hasattr(table, "to_csv") or not hasattr(table, "columns"):
-            raise InvalidArgument("a DataFrame is wanted, not %s" % type(table).__name__)
+            raise InvalidArgument("expected a DataFrame, not %s" % type(table).__name__)
         made = table.copy(deep=False)
         if "preemptible" in made.columns:
             made = made.assign(preemptible=[_flag(value) for value in made["preemptible"]])
@@ -160,7 +184,7 @@ class Trace(Handle):
         return cls._of(_read(made.to_csv(index=False).encode("utf-8"), lib.GANG_TRACE_CSV, {}))
 
     def select(self, indices: Iterable[int]) -> "Trace":
-        """Another one of these jobs, in this order. O(jobs taken)."""
+        """A trace of the jobs at these positions, in this order. O(jobs selected)."""
         made, error, job = _empty(), new_error(), new("gang_trace_job")
         try:
             with self._held() as trace:
@@ -173,8 +197,10 @@ class Trace(Handle):
         return Trace._of(made)
 
     def changed(self, **columns: Any) -> "Trace":
-        """Another one with other numbers: ``submit_s``, ``run_s``, ``limit_s``, ``priority``, each an array or
-        one number.
+        """A trace with other numbers in some columns.
+
+        ``submit_s``, ``run_s``, ``limit_s`` (seconds) and ``priority`` can change. Each is an array
+        or one number.
 
         ::
 
@@ -224,15 +250,17 @@ class Trace(Handle):
         return len(self) > 0
 
     def __iter__(self) -> Iterator[Dict[str, Any]]:
-        """The jobs as dicts."""
+        """Iterate over the jobs as dicts."""
         for line in self.to_text("jsonl").splitlines():
             yield json.loads(line)
 
     def __getitem__(self, which: Union[int, str, slice]) -> Any:
-        """One job as a dict, by position or name; or, of a slice, another trace.
+        """One job as a dict, by position or name; for a slice, a trace.
 
-        Raises:
-            IndexError, NotFound: there is none.
+        Raises
+        ------
+        IndexError, NotFound
+            There is no such job.
         """
         if isinstance(which, slice):
             return self.select(range(*which.indices(len(self))))
@@ -242,10 +270,14 @@ class Trace(Handle):
             return next(iter(one))
 
     def find(self, name: str) -> int:
-        """The position of a job by its name. O(1).
+        """The position of a job by its name.
 
-        Raises:
-            NotFound: there is none.
+        O(1).
+
+        Raises
+        ------
+        NotFound
+            There is no such job.
         """
         out = ffi.new("size_t *")
         with self._held() as trace:
@@ -254,21 +286,25 @@ class Trace(Handle):
 
     @property
     def format(self) -> str:
-        """What it was read from; ``""`` if it was made."""
+        """The format that the trace was read from; ``""`` if it was not read."""
         with self._held() as trace:
             return text(lib.gang_trace_format_name(lib.gang_trace_format(trace)))
 
     @property
     def skipped(self) -> int:
-        """Rows that were passed over when it was read."""
+        """The number of rows that :meth:`read` skipped."""
         with self._held() as trace:
             return int(lib.gang_trace_skipped(trace))
 
     def column(self, name: str) -> Any:
-        """One column of numbers of all jobs, as a numpy array of float: seconds, devices, cores, MiB; not a
-        number where the trace does not tell. ``tasks`` and ``priority`` are whole. Names: ``submit_s``,
-        ``run_s``, ``limit_s``, ``priority``, ``tasks``, ``cpus``, ``mem_mib``, ``gpus`` (of all tasks),
-        ``start_s``. O(jobs)."""
+        """One numeric column of all jobs, as a numpy array of float.
+
+        O(jobs).
+
+        Names: ``submit_s``, ``run_s``, ``limit_s``, ``start_s`` (seconds), ``priority``, ``tasks``,
+        ``cpus`` (cores), ``mem_mib``, ``gpus`` (devices), amounts as sums over all tasks. Unknown
+        values are not-a-number.
+        """
         found = next((column for column in _COLUMNS if column[0] == name), None)
         if found is None:
             raise NotFound("columns are %s" % ", ".join(column[0] for column in _COLUMNS))
@@ -276,7 +312,10 @@ class Trace(Handle):
             return _column(trace, found[1], found[2])
 
     def to_dataframe(self) -> "pandas.DataFrame":
-        """One row a job: ``job``, ``queue``, ``user``, and the columns of :meth:`column`; amounts are those of all its tasks. O(jobs)."""
+        """One row a job: ``job``, ``queue``, ``user``, and the columns of :meth:`column`.
+
+        O(jobs).
+        """
         import pandas
 
         with self._held() as trace:
@@ -285,20 +324,26 @@ class Trace(Handle):
         return pandas.DataFrame({**words, **numbers})
 
     def to_text(self, format: str = "csv") -> str:
-        """It as text: ``csv``, ``jsonl``, ``swf`` or ``batsim``.
+        """The trace as text: ``csv``, ``jsonl``, ``swf`` or ``batsim``.
 
-        Raises:
-            NotSupported: what the format cannot express, with the job.
+        Raises
+        ------
+        NotSupported
+            The format cannot express a job, which the text names.
         """
         writer = Writer()
         self._write(_format(format), writer)
         return writer.value()
 
     def write(self, path: Path, format: Optional[str] = None) -> None:
-        """Write it to a file; a name that ends in ``.gz``, ``.bz2`` or ``.xz`` is compressed.
+        """Write the trace to a file.
 
-        Args:
-            format: None: by the name, ``.jsonl``, ``.swf``, ``.json`` (Batsim), else CSV.
+        A name that ends in ``.gz``, ``.bz2`` or ``.xz`` selects compression.
+
+        Parameters
+        ----------
+        format
+            None: by the name, ``.jsonl``, ``.swf``, ``.json`` (Batsim), else CSV.
         """
         if format is None:
             stem = os.fspath(path)
@@ -306,7 +351,7 @@ class Trace(Handle):
                 stem = stem[: -len(ending)] if stem.endswith(ending) else stem
             endings = {".jsonl": "jsonl", ".swf": "swf", ".json": "batsim"}
             format = endings.get(os.path.splitext(stem)[1], "csv")
-        content = self.to_text(format)  # whole before the file is touched
+        content = self.to_text(format)  # complete before the file is truncated
         with writer_for(path) as file:
             file.write(content.encode("utf-8"))
 
@@ -350,17 +395,21 @@ def _empty() -> Box:
 def _no_job(jobs: Any, job: Any, line: int) -> GangError:
     hint = ""
     if hasattr(jobs, "to_csv"):
-        hint = ": Trace.from_dataframe() makes one of a table"
+        hint = ": Trace.from_dataframe() converts a table"
     elif isinstance(jobs, (str, bytes)):
         hint = ": Trace.read() reads a file"
-    return InvalidArgument("job %d: a dict is wanted, not %s%s" % (line, type(job).__name__, hint), line=line)
+    return InvalidArgument("job %d: expected a dict, not %s%s" % (line, type(job).__name__, hint), line=line)
 
 
 def as_trace(given: Any) -> Trace:
-    """A trace, or that of a path.
+    """A trace, or the trace of a path.
 
-    Raises:
-        TypeError: neither; it says what makes one. What :meth:`Trace.read` raises.
+    Raises
+    ------
+    TypeError
+        The argument is of another type.
+    GangError, OSError
+        As for :meth:`Trace.read`.
     """
     if isinstance(given, Trace):
         return given
@@ -368,14 +417,23 @@ def as_trace(given: Any) -> Trace:
         return Trace.read(given)  # type: ignore[arg-type]
     hint = ""
     if hasattr(given, "to_csv"):
-        hint = ": Trace.from_dataframe() makes one of a table"
+        hint = ": Trace.from_dataframe() converts a table"
     elif hasattr(given, "__iter__"):
-        hint = ": Trace(...) makes one of dicts"
-    raise TypeError("a Trace or the path of one is wanted, not %s%s" % (type(given).__name__, hint))
+        hint = ": Trace(...) converts dicts"
+    raise TypeError("expected a Trace or its path, not %s%s" % (type(given).__name__, hint))
+
+
+def _current(options: Mapping[str, Any]) -> Dict[str, Any]:
+    """Options of :meth:`Trace.read` with their current names."""
+    made = dict(options)
+    if "most" in made:
+        deprecated("the option most", "max_jobs", stacklevel=4)
+        made["max_jobs"] = made.pop("most")
+    return made
 
 
 def _with_line(error: GangError, what: str) -> GangError:
-    """The same, with the line in the text, where that names a member alone."""
+    """The same error with the line in its message, if it only names a member."""
     if not error.line or not error.path:
         return error
     detail: Dict[str, Any] = dict(error.__dict__)
@@ -413,7 +471,7 @@ def _column(trace: Any, number: int, scale: float) -> Any:
 
 
 def _words(trace: Any) -> Dict[str, List[str]]:
-    """Names, queues and users of all jobs."""
+    """The names, queues and users of all jobs."""
     count = lib.gang_trace_count(trace)
 
     def words(which: int) -> List[str]:
@@ -437,16 +495,16 @@ def _whole(value: Any, scale: int, name: str, i: int) -> int:
 
 
 def _flag(value: Any) -> Any:
-    """True and False, also those of numpy, as the text of our own CSV."""
+    """True and False, also of numpy, as text for CSV."""
     return str(value).lower() if str(value) in ("True", "False") else value
 
 
 def _of_one_task(table: "pandas.DataFrame") -> "pandas.DataFrame":
-    """Amounts of all tasks as those of one."""
+    """The same table with amounts of one task instead of all tasks."""
     import numpy
 
     tasks = _numbers(table, "tasks", 1) if "tasks" in table.columns else numpy.ones(len(table))
-    each_of = numpy.where(tasks == 0, 1, tasks)  # which is told to be wrong when the table is read
+    each_of = numpy.where(tasks == 0, 1, tasks)  # reading the table reports a task count of 0
     table = table.assign(cpu=_numbers(table, "cpus", numpy.nan) / each_of)
     if "mem_mib" in table.columns:
         table = table.assign(mem_mib=_numbers(table, "mem_mib", numpy.nan) / each_of)
@@ -459,10 +517,12 @@ def _of_one_task(table: "pandas.DataFrame") -> "pandas.DataFrame":
 
 
 def _numbers(table: "pandas.DataFrame", name: str, missing: float) -> Any:
-    """A column as numbers, with another for what it does not tell.
+    """A column as numbers, with ``missing`` in empty cells.
 
-    Raises:
-        InvalidArgument: it has something else.
+    Raises
+    ------
+    InvalidArgument
+        A cell is no number.
     """
     import numpy
     import pandas

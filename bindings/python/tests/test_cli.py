@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m gangsched``: what it prints and writes, what it says of wrong input, Ctrl-C, help."""
+"""``python -m gangsched``: output, errors, Ctrl-C, help."""
 
 import contextlib
 import csv
@@ -31,7 +31,7 @@ TREE = {"a": {"weight": 2}, "top": {"queues": {"b": {"limit": {"gpu": 8}}}}}
 
 @pytest.fixture
 def there(tmp_path, monkeypatch):
-    """A folder with a trace, a cluster, and a tree, which is the current one."""
+    """The current folder, with a trace, a cluster, and a tree."""
     monkeypatch.chdir(tmp_path)
     gs.Trace(JOBS).write("jobs.csv")
     with gzip.open("jobs.csv.gz", "wb") as file:
@@ -44,7 +44,7 @@ def there(tmp_path, monkeypatch):
 
 @pytest.fixture
 def run(there, capsys):
-    """Runs a command line; returns its status, what it printed, and its complaints."""
+    """Run a command line; returns its status, standard output and standard error."""
 
     def go(line):
         status = cli.main(line.split())
@@ -69,7 +69,7 @@ def test_jobs_that_are_refused_are_told_with_the_reason(run):
     assert err.startswith("note: 20 of 40 jobs refused; 'j4': ") and why in err and len(err.splitlines()) == 1
     with open("page.html", encoding="utf-8") as file:
         page = file.read()
-    assert "Refused, and why" in page and why in page
+    assert "Refused jobs, with reasons" in page and why in page
     status, out, err = run("compare jobs.csv --nodes 2 --gpus 4 --policy fifo,sjf --jobs 2")
     assert status == 0 and re.match(r" +jobs +refused +left ", out) and re.search(r"^sjf +20 +20 +0 ", out, re.M)
     assert err.startswith("note: fifo: 20 of 40 jobs refused; 'j4': ") and len(err.splitlines()) == 1
@@ -173,7 +173,7 @@ WRONG = {
     "simulate jobs.csv --nodes 2 --format nothing": (1, "format is one of csv"),
     "simulate jobs.csv": (2, "--cluster FILE, or --nodes N"),
     "simulate jobs.csv --nodes -1": (2, "--nodes: must be 0 or more"),
-    "simulate jobs.csv --cluster site.json --gpus 4": (2, "--gpus does not go with it"),
+    "simulate jobs.csv --cluster site.json --gpus 4": (2, "--gpus contradicts it"),
     "simulate jobs.csv --cluster queues.json": (1, "queues.json: there are no nodes"),
     "simulate jobs.csv --cluster torn.json": (1, "torn.json:"),
     "simulate jobs.csv --cluster latin.json": (1, "latin.json: byte 14 is not UTF-8"),
@@ -184,7 +184,7 @@ WRONG = {
     "simulate jobs.csv --nodes 2 --queues cd.json": (1, 'jobs.csv: jobs[0].queue: no queue is called "a"'),
     "simulate jobs.csv --nodes 2 --queues queues.json --default-queue c": (1, "c"),
     "simulate jobs.csv --nodes 2 --policy best": (2, "--policy best: policies are"),
-    "simulate jobs.csv --nodes 2 --set speed": (2, "--set speed: NAME=VALUE"),
+    "simulate jobs.csv --nodes 2 --set speed": (2, "--set speed: expected NAME=VALUE"),
     "simulate jobs.csv --nodes 2 --set colour=red": (2, "there is no option 'colour'"),
     "simulate jobs.csv --nodes 2 --set know=all": (1, "know"),
     "simulate jobs.csv --nodes 2 --set node_mtbf_s=-1": (1, "node_mtbf"),
@@ -192,9 +192,9 @@ WRONG = {
     "simulate jobs.csv --nodes 2 --report no/such.html": (1, "no: No such file or directory"),
     "report jobs.csv --nodes 2 -o .": (1, ".: Is a directory"),
     "report empty": (1, "empty/run.json: No such file"),
-    "report other": (1, "other/run.json: not what --out writes"),
-    "report other --nodes 2": (2, "other/run.json tells the run: --nodes does not go with it"),
-    "report other --seed 4": (2, "--seed does not go with it"),
+    "report other": (1, "other/run.json: not a folder of --out"),
+    "report other --nodes 2": (2, "other/run.json has the run: --nodes contradicts it"),
+    "report other --seed 4": (2, "--seed contradicts it"),
     "simulate - --cluster -": (2, "standard input"),
     "convert none.xml": (1, "none.xml"),
     "": (2, "COMMAND"),
@@ -239,7 +239,7 @@ def test_who_reads_may_stop_reading(there):
 
 
 def test_ctrl_c_gives_what_has_happened_until_then(there):
-    """One job that never gets done, since all its work is lost again and again; the bar says that it runs."""
+    """The job never ends, because failures destroy its work; the progress bar shows that it runs."""
     gs.Trace([{"job": "short", "submit_s": 0, "run_s": 1}, {"job": "sisyphus", "submit_s": 0, "run_s": 1e6}]).write("hard.csv")
     line = "simulate hard.csv --nodes 1 --json --out part --set task_mtbf_s=100 --set loss=restart --set max_restarts=1000000000 --set checkpoint_s=inf"
     master, slave = pty.openpty()
@@ -251,7 +251,7 @@ def test_ctrl_c_gives_what_has_happened_until_then(there):
             if select.select([master], [], [], 0.2)[0]:
                 try:
                     piece = os.read(master, 4096)
-                except OSError:  # nobody has the other end any more
+                except OSError:  # the other end is closed
                     break
                 said += piece
             if b"1/2" in said and not sent:
@@ -299,7 +299,7 @@ def test_policies_are_compared_in_processes(run):
 
 
 def cpu_of_children(process):
-    """Seconds of the processor that each child of a process has used."""
+    """Seconds of CPU time that each child of a process has used."""
     with contextlib.suppress(OSError):
         children = open("/proc/%d/task/%d/children" % (process, process)).read().split()
         stats = [open("/proc/%s/stat" % child).read().rsplit(")", 1)[1].split() for child in children]
@@ -308,7 +308,10 @@ def cpu_of_children(process):
 
 
 def test_ctrl_c_stops_all_processes(there):
-    """As a terminal does it: all processes are told. One policy has ended by then, one runs, others have not begun."""
+    """All processes get the signal, as from a terminal.
+
+    One policy has ended by then, one runs, others have not begun.
+    """
     gs.Trace([{"job": "sisyphus", "submit_s": 0, "run_s": 1e6}]).write("hard.csv")
     hard = "--set task_mtbf_s=100 --set loss=restart --set max_restarts=1000000000 --set checkpoint_s=inf"
     line = "compare hard.csv --nodes 1 --json --jobs 2 --policy fifo,sjf,srtf,las " + hard
@@ -349,7 +352,7 @@ def test_help_teaches(run):
 
 
 def test_the_examples_of_the_help_run(run, there):
-    """With the files that it shows."""
+    """The examples run with the files that the help shows."""
     for name, content in re.findall(r"^(site|queues)\.json is (\{.*?\})[;.]$", cli_help.SIMULATE, re.M):
         more = "".join(', {"name": "n%d", "cpus": 64, "mem_mib": 524288, "gpus": 8}' % i for i in range(1, 9))
         (there / (name + ".json")).write_text(content.replace(", ...]", more + "]"))

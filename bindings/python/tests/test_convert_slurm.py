@@ -55,8 +55,8 @@ def test_nodes() -> None:
     assert gpu["labels"] == {"a100": "", "nvlink": ""}
     assert gpu["amounts"] == {"fpga": 1}
     assert gpu["devices"] == [{"model": "a100", "numa": numa} for numa in (0, 0, 1, 1)]
-    assert gpu["links"] == [{"a": 0, "b": 2, "kind": "nvlink", "bandwidth_mbps": 4000},
-                            {"a": 1, "b": 3, "kind": "nvlink", "bandwidth_mbps": 4000}]
+    assert gpu["links"] == [{"a": 0, "b": 2, "type": "nvlink", "bandwidth_mbps": 4000},
+                            {"a": 1, "b": 3, "type": "nvlink", "bandwidth_mbps": 4000}]
     assert node(scenario, "cpu2")["cpus"] == 32
     assert node(scenario, "cpu10")["state"] == "down" and node(scenario, "cpu10")["cpus"] == 8
     assert scenario["kinds"] == [{"name": "fpga"}, {"name": "matlab", "scope": "cluster", "capacity": 10}]
@@ -75,10 +75,10 @@ def test_gpus_by_links_as_slurm_chooses_them() -> None:
 def test_links_that_one_line_alone_tells() -> None:
     scenario = convert("NodeName=n Name=gpu File=/dev/nvidia0 Links=-1,2\n"
                        "NodeName=n Name=gpu File=/dev/nvidia1\n").scenario
-    assert scenario["nodes"][0]["links"] == [{"a": 0, "b": 1, "kind": "nvlink", "bandwidth_mbps": 2000}]
+    assert scenario["nodes"][0]["links"] == [{"a": 0, "b": 1, "type": "nvlink", "bandwidth_mbps": 2000}]
     scenario = convert("NodeName=n Name=gpu File=/dev/nvidia0 Links=-1,0\n"
                        "NodeName=n Name=gpu File=/dev/nvidia1 Links=3,-1\n").scenario
-    assert scenario["nodes"][0]["links"] == [{"a": 0, "b": 1, "kind": "nvlink", "bandwidth_mbps": 3000}]
+    assert scenario["nodes"][0]["links"] == [{"a": 0, "b": 1, "type": "nvlink", "bandwidth_mbps": 3000}]
 
 
 def test_the_devices_of_one_file_alone() -> None:
@@ -96,7 +96,7 @@ def test_switches() -> None:
     scenario = whole().scenario
     assert scenario["levels"] == ["switch2", "switch1"]
     assert node(scenario, "gpu05")["topology"] == {"switch1": "rack2", "switch2": "spine"}
-    # A gang that wants one switch: four nodes are on each.
+    # A gang that wants one switch: each switch has four nodes.
     scenario["jobs"] = [{"name": str(count), "queue": "gpu", "user": "u", "user_groups": ["ml"], "same": "switch1",
                          "tasks": [{"count": count, "gpu": 4, "partition": "gpu"}]} for count in (4, 5)]
     jobs = outcome(scenario)["jobs"]
@@ -134,8 +134,8 @@ def test_partitions() -> None:
     assert (batch["max_time_limit_s"], batch["default_time_limit_s"]) == (7 * 86400, 3600)
     assert gpu["max_time_limit_s"] == 2 * 86400 + 12 * 3600 + 30 * 60
     assert "max_time_limit_s" not in free and free["default_time_limit_s"] == 3600
-    assert gpu["fixed"] is True and gpu["submit_acl"] == " ml,vision" and "fixed" not in free
-    assert (free["preempt"], free["grace_s"], free["min_runtime_s"]) == ("cancel", 120, 600)
+    assert gpu["no_preemption"] is True and gpu["submit_acl"] == " ml,vision" and "no_preemption" not in free
+    assert (free["preempt_mode"], free["grace_s"], free["min_runtime_s"]) == ("cancel", 120, 600)
     assert all(q["reclaim"] == "any" and q["backfill"] == "conservative" and q["plan_depth"] == 200
                for q in (batch, gpu, free))
     assert scenario["half_life_s"] == 14 * 86400
@@ -159,7 +159,7 @@ def test_a_higher_tier_displaces_a_lower_one() -> None:
         each.pop("grace_s", None), each.pop("min_runtime_s", None)
     jobs = outcome(scenario)["jobs"]
     assert jobs["high"]["state"] == "running" and jobs["low"]["tasks_running"] == 0
-    # And not where nobody preempts.
+    # A queue without preemption has none.
     for each in scenario["queues"]:
         each["reclaim"] = "never"
     assert outcome(scenario)["jobs"]["high"]["state"] == "pending"
@@ -175,7 +175,7 @@ def test_builtin_and_slices() -> None:
                        "SchedulerTimeSlice=60\n" + SMALL
                        + "PartitionName=a Nodes=n[1-2] OverSubscribe=FORCE:3\n").scenario
     a = queue(scenario, "a")
-    assert (a["block"], a["order"], a["slice_s"], a["slice_rows"]) == ("strict", "fifo", 60, 3)
+    assert (a["block"], a["order"], a["quantum_s"], a["quantum_rows"]) == ("strict", "fifo", 60, 3)
     assert "backfill" not in a
     check(scenario)
     converted = convert("PreemptType=preempt/partition_prio\nPreemptMode=SUSPEND,GANG\n" + SMALL
@@ -238,9 +238,9 @@ def test_bad_topology(text: str, reason: str) -> None:
 def test_matrix_alone() -> None:
     scenario = data("nvidia-topo.txt").scenario
     (only,) = scenario["nodes"]
-    assert only["near"] == ["0400", "4000", "0004", "0040"]
-    assert only["links"] == [{"a": 0, "b": 1, "kind": "nvlink", "bandwidth_mbps": 4000},
-                             {"a": 2, "b": 3, "kind": "nvlink", "bandwidth_mbps": 4000}]
+    assert only["gpu_locality"] == ["0400", "4000", "0004", "0040"]
+    assert only["links"] == [{"a": 0, "b": 1, "type": "nvlink", "bandwidth_mbps": 4000},
+                             {"a": 2, "b": 3, "type": "nvlink", "bandwidth_mbps": 4000}]
     # GPU0 and GPU1 share a switch with the first card.
     assert only["devices"] == [{"numa": 0, "pcie": 1}, {"numa": 0, "pcie": 1}, {"numa": 1}, {"numa": 1}]
     assert only["nics"] == [{"name": "mlx5_0", "numa": 0}, {"name": "mlx5_1", "numa": 1}]
@@ -277,7 +277,7 @@ def test_matrix_in_columns_of_blanks_and_colours() -> None:
     text = ("        \x1b[4mGPU0    GPU1    CPU Affinity    NUMA Affinity\x1b[0m\n"
             "GPU0     X      PHB     0-7             0\nGPU1    PHB      X      0-7             0\n")
     (only,) = convert(text).scenario["nodes"]
-    assert only["near"] == ["02", "20"] and only["devices"][1] == {"numa": 0} and only["cpus"] == 8
+    assert only["gpu_locality"] == ["02", "20"] and only["devices"][1] == {"numa": 0} and only["cpus"] == 8
 
 
 @pytest.mark.parametrize("text, reason", [

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Modules import each other in one direction, packages say what they are for, and old names still work for one version."""
+"""Modules import each other in one direction, packages say what they are for, and old names still
+work for one version.
+"""
 
 import ast
 import pickle
@@ -102,7 +104,9 @@ def test_no_modules_import_each_other_in_a_circle(root):
 
 
 def test_modules_import_names_from_where_they_are_defined(root):
-    """A package loads its public names lazily, so that an import from it would hide an edge of the graph."""
+    """A package loads its public names lazily, so that an import from it would hide an edge of the
+    graph.
+    """
     modules = sources(root)
     wrong = []
     for name, (path, tree) in modules.items():
@@ -180,13 +184,23 @@ def test_old_attributes_work_with_a_warning():
     trace = gs.Trace([{"submit_s": 0, "run_s": 5, "tasks": 1}])
     with gs.Simulation(cluster, trace, events=True) as simulation:
         info = simulation.run()
-        with pytest.warns(DeprecationWarning, match="Info.run_end"):
+        with pytest.warns(DeprecationWarning, match="PlanItem.what"):
+            assert gs.PlanItem("start", "a", 0, 1, 0, 0.0, None, (), "").kind == "start"
+        with pytest.warns(DeprecationWarning, match="PlanItem.gang"):
+            assert gs.PlanItem("start", "a", 0, 1, 0, 0.0, None, (), "").part == 1
+        with pytest.warns(DeprecationWarning, match="maximum"):
+            simulation.limit_reservations("ada", most={"gpu": 8})
+        with pytest.warns(DeprecationWarning, match="Info.stop_reason"):
             assert info.why == "done"
         with pytest.warns(DeprecationWarning, match="Event.gang"):
             assert simulation.events()[0].part == 0
         result = simulation.result()
     with pytest.warns(DeprecationWarning, match="Result.simulation"):
         result.session(1).close()
+    with pytest.warns(DeprecationWarning, match="max_jobs"):
+        assert len(gs.Trace.from_text(trace.to_text(), "csv", **{"mo" "st": 1})) == 1
+    with pytest.warns(DeprecationWarning, match="max_preempted_tasks"):
+        gs.Simulation(cluster, **{"max_" "evictions": 3}).close()
 
 
 # ---- words ---------------------------------------------------------------------------------------
@@ -216,3 +230,15 @@ def test_constants_of_the_library_all_have_words():
     for prefix, kind in (("GANG_END_", enums.JobEnd), ("GANG_JOB_", enums.JobState), ("GANG_LOSS_", enums.LossPolicy)):
         numbers = {getattr(gs.lib, name) for name in dir(gs.lib) if name.startswith(prefix)}
         assert numbers <= {member.number for member in kind}, prefix
+
+
+def test_old_keys_work_with_a_warning():
+    cluster = gs.Cluster.uniform(4, gpus=8)
+    with pytest.warns(DeprecationWarning, match="^'mo" "st_per_node' is now 'max_per_node'$"):
+        job = cluster.allocate(count=2, gpu=1, **{"mo" "st_per_node": 1})
+    assert len(job.nodes) == 2
+    with pytest.warns(DeprecationWarning, match="'turn' is now 'child_order'"):
+        gs.Queues({"a": {"turn": "fair", "queues": {"b": {}}}})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cluster.allocate(count=2, gpu=1, max_per_node=1)

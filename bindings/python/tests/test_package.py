@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package as a whole: what is reachable, how fast it comes, that it builds and installs offline."""
+"""The whole package: reachable names, import time, building and installing offline."""
 
 import ast
 import os
@@ -40,7 +40,7 @@ def test_every_struct_has_its_initialiser(root):
         wanted |= {name.lower() for name in re.findall(r"#define\s+(GANG_\w+_INIT)\b", header.read_text())}
     assert len(wanted) > 20
     assert {name for name in wanted if not hasattr(gangsched.lib, name)} == set()
-    for name in wanted - {"gang_gpu_spec_init", "gang_sim_spread_init"}:
+    for name in wanted - {"gang_gpu_spec_init", "gang_sim_distribution_init"}:
         struct = getattr(gangsched.lib, name)
         assert struct.size == gangsched.ffi.sizeof(struct), name
 
@@ -108,11 +108,11 @@ def test_it_is_one_extension_for_all_versions_of_python():
 
 
 def test_pip_installs_it_offline(root, tmp_path):
-    """With Debian's packages alone: no index, no isolation."""
+    """Only with Debian's packages: no index, no isolation."""
     build = Path(gangsched.__file__).resolve().parents[3]
     if not (build / "CMakeCache.txt").exists():
         pytest.skip("not run from a build tree")
-    # pip builds in the folder that it is given.
+    # pip builds in the folder that it gets.
     source = tmp_path / "source"
     shutil.copytree(root / "bindings" / "python", source, ignore=shutil.ignore_patterns("__pycache__", "tests"))
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
@@ -121,7 +121,7 @@ def test_pip_installs_it_offline(root, tmp_path):
     ran = subprocess.run(command, env=env, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr[-3000:]
     wheels = list((tmp_path / "wheel").glob("*.whl"))
-    assert [re.sub(r"linux_\w+", "linux", wheel.name) for wheel in wheels] == ["gangsched-0.1.0-cp39-abi3-linux.whl"]
+    assert [re.sub(r"linux_\w+", "linux", wheel.name) for wheel in wheels] == ["gangsched-0.2.0-cp39-abi3-linux.whl"]
     command = [*pip, "install", "--no-deps", "--target", str(tmp_path / "site"), str(wheels[0])]
     ran = subprocess.run(command, env=env, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr[-3000:]

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random programs against the whole interface: they raise what they may, and never crash the interpreter.
+"""Random programs against the whole interface: they only raise documented exceptions, and never
+crash.
 
-Each program runs with the books of the library checked at its end. A crash ends pytest itself, with the program in
-hypothesis' database; every other failure is printed with the code that repeats it.
+The library checks its records at the end of each program. A crash ends pytest itself, and leaves
+the program in hypothesis' database. Every other failure prints the code that repeats it.
 """
 
 import copy
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 import gangsched as gs
 
-#: What may come out of anything; whatever else does is a defect.
+#: Documented exceptions. Any other exception is a defect.
 ALLOWED = (gs.GangError, TypeError, ValueError, IndexError, KeyError, AttributeError, OverflowError, OSError)
 
 NAMES = st.sampled_from(["n0", "n1", "n2", "x", "", "nobody", "é", "a\0b", "\ud800", None, 0, -1, 2**64, 2**63, 1.5])
@@ -26,7 +27,7 @@ PLAIN = st.one_of(NAMES, NUMBERS, WORDS, st.lists(NUMBERS, max_size=3), st.just(
 
 REQUESTS = st.dictionaries(
     st.sampled_from(["count", "min", "gpu", "cpu", "mem_mib", "same", "prefer", "policy", "exclusive", "where", "numa",
-                     "spread", "max_skew", "slice", "gpu_devices", "labels", "peers", "colour", "tasks"]),
+                     "spread", "max_skew", "subgroup_size", "gpu_devices", "labels", "affinity", "colour", "tasks"]),
     PLAIN, max_size=5,
 )
 SANE = st.fixed_dictionaries({}, optional={
@@ -44,7 +45,7 @@ def attempt(function, *arguments, **keywords):
 
 
 class ClusterProgram:
-    """A cluster, and steps that a random program may do with it and with what came of it."""
+    """A cluster, and steps that a random program can make with it."""
 
     def __init__(self):
         self.cluster = gs.Cluster.uniform(3, gpus=8, racks=2, island=4)
@@ -121,7 +122,7 @@ JOBS = st.lists(
 )
 TREES = st.sampled_from([
     None, {"a": {}, "b": {"limit": {"gpu": 4}}, "c": {"guaranteed": {"gpu": 8}}},
-    {"a": {"backfill": "easy"}, "b": {"order": "shortest", "preempt": "suspend", "grace_s": 5}, "c": {"max_running": 1}},
+    {"a": {"backfill": "easy"}, "b": {"order": "shortest", "preempt_mode": "suspend", "grace_s": 5}, "c": {"max_running": 1}},
     {"a": {"block": "strict", "order": "fifo"}, "b": {"order": "fair"}, "c": {"order": "least-served"}},
 ])
 OPTIONS = st.fixed_dictionaries({}, optional={
@@ -178,7 +179,7 @@ def test_random_programs_on_sessions(jobs, tree, options, program):
 
 WHAT = st.one_of(
     st.fixed_dictionaries({"nodes": st.sampled_from([["n0"], ["n1"], ["n0", "n1"]])}),
-    st.fixed_dictionaries({"count": st.integers(1, 2), "gpu": st.integers(1, 4)}, optional={"gang": st.just(1), "exclusive": st.booleans()}),
+    st.fixed_dictionaries({"count": st.integers(1, 2), "gpu": st.integers(1, 4)}, optional={"gang_size": st.just(1), "exclusive": st.booleans()}),
     st.fixed_dictionaries({"level": st.just("rack"), "domain_count": st.just(1)}),
     st.fixed_dictionaries({"combine": st.sampled_from(["all", "any", "order", "order-no-gap"]),
                            "stages": st.just([{"nodes": ["n0"]}, {"duration_s": 9, "tasks": [{"count": 1, "gpu": 2}]}])}),
@@ -255,7 +256,7 @@ def test_random_programs_of_reservations_forecasts_and_queues(jobs, tree, progra
                     4: lambda: simulation.change_reservation(name, **wild),
                     5: lambda: simulation.cancel_reservation(name),
                     6: lambda: (len(simulation.reservations.table), simulation.plan().table, simulation.occurrences(name)),
-                    7: lambda: simulation.limit_reservations(word, most={"gpu": number}, window_s=number),
+                    7: lambda: simulation.limit_reservations(word, maximum={"gpu": number}, window_s=number),
                     8: lambda: simulation.submit(request, run_s=20, time_limit_s=25, queue="a" if tree else "default", reservation=name),
                     9: lambda: simulation.change_queue("abc"[which] if tree else "default", **change),
                     10: lambda: simulation.set_queues({"a": {}, "b": change, "c": {"weight": number}}),
@@ -285,7 +286,7 @@ def test_names_of_any_number(calls):
 
 @pytest.mark.parametrize("name", ["Cluster", "Simulation", "Trace", "Snapshot", "Forecast"])
 def test_objects_that_were_never_made(name):
-    """``__new__`` alone gives an object without anything in it: using it raises, and does not crash."""
+    """``__new__`` alone makes an empty object: its use raises, and does not crash."""
     kind = getattr(gs, name)
     thing = kind.__new__(kind)
     for member in ("close", "_held", "__len__"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports: one page that needs nothing else, is well formed, says what the tables say, and lets nobody write into it."""
+"""Reports: one self-contained, well-formed page with the numbers of the tables; input is escaped."""
 
 import base64
 import gzip
@@ -22,7 +22,7 @@ VOID = {"meta", "br", "link", "img", "input", "hr"}
 
 
 class Page(HTMLParser):
-    """Tags in balance; what is loaded from elsewhere; the text, a list of rows a table."""
+    """Checks the balance of tags; collects external references, the text, and the rows of tables."""
 
     def __init__(self, content):
         super().__init__(convert_charrefs=True)
@@ -195,7 +195,7 @@ def test_it_is_well_formed_whatever_happened(cluster, what):
     assert page.row("jobs")[1] == str(result.summary()["jobs"])
     assert ("still waits" in text) == (what == "unfinished") and "nan" not in text.lower().replace("nanos", "")
     assert ("cannot be run again" in text) == (what == "function")
-    assert ("Who was where" in text) == (what not in ("empty", "refused", "unrecorded"))
+    assert ("Allocations" in text) == (what not in ("empty", "refused", "unrecorded"))
 
 
 def test_an_interrupted_run_says_so(result):
@@ -221,7 +221,7 @@ def test_the_same_result_gives_the_same_page(cluster, result, tmp_path):
 
 
 def decoded(png):
-    """Rows of colour numbers of a picture that was made here."""
+    """Rows of palette indexes of a picture."""
     assert png.startswith(b"\x89PNG\r\n\x1a\n")
     at, body, head = 8, b"", b""
     while at < len(png):
@@ -289,7 +289,7 @@ def test_spans_of_time_read_well():
 def test_names_of_nodes_do_not_lie_on_each_other():
     with gs.Cluster([{"name": "n%d" % i, "gpus": 1 + i % 2 * 7, "cpus": 8} for i in range(90)]) as made:
         content = report.html(gs.simulate(made, gs.Trace(jobs_of(90, run_s=500, queue="a"))))
-    drawing = content[content.index("who was where") :]
+    drawing = content[content.index("allocations") :]
     heights = [float(y) for y in re.findall(r'<text x="90" y="([\d.]+)" text-anchor="end">n\d+<', drawing)]
     assert len(heights) > 30 and min(b - a for a, b in zip(heights, heights[1:])) >= 10.9
 
@@ -300,7 +300,7 @@ def test_nobody_waited():
 
 
 def test_names_and_amounts_of_queues_are_text():
-    """Also where the value is one that no tree has: what is shown is escaped, whatever it is."""
+    """Values that no tree accepts are escaped, too."""
     with gs.Cluster.uniform(1) as cluster:
         trace = gs.Trace([{"submit_s": 0, "run_s": 1, "gpus": 1, "queue": "<b>"}])
         result = gs.simulate(cluster, trace, {"<b>": {"weight": 2.5, "limit": {"gpu": 8}}})

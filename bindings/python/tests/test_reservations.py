@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reservations and the plan: made, refused, changed, given up; who starts inside and who outside; seen as tables."""
+"""Reservations and the plan: made, refused, changed, cancelled; jobs inside and outside; tables."""
 
 import copy
 import pickle
@@ -19,7 +19,7 @@ def cluster():
 
 @pytest.fixture
 def simulation(cluster):
-    """Two nodes, n0 and n1, are held until 1000 s, by a job with a limit of as much."""
+    """A job with a limit of 1000 s holds the nodes n0 and n1."""
     trace = gs.Trace([{"job": "long", "submit_s": 0, "run_s": 900, "limit_s": 1000, "tasks": 2, "gpus": 8, "queue": "q"}])
     with gs.Simulation(cluster, trace, {"q": {"backfill": "conservative"}, "demo": {}}) as made:
         made.run(until_s=10)
@@ -35,7 +35,7 @@ def test_nodes_are_reserved_and_jobs_flow_around(simulation):
     simulation.run(until_s=2050)
     assert simulation.reservations["demo"].state == "active" and simulation.reservations["demo"].running == 1
     rows = simulation.plan()
-    held = next(row for row in rows if row.kind == "running")
+    held = next(row for row in rows if row.what == "running")
     assert (held.name, held.job, held.inside, sorted(held.nodes), held.end_s) == ("in", inside, "demo", ["n0", "n1"], 2100)
     simulation.run()
     assert simulation.job(inside)["start_s"] == 2000 and simulation.job(late)["start_s"] == 2500
@@ -57,8 +57,8 @@ def test_a_refusal_says_why_and_when_it_would_be_accepted(simulation):
 
 def test_a_window_is_used_as_it_is_preferred(simulation):
     early = simulation.reserve(name="a", count=2, gpu=8, duration_s=100, deadline_s=5000)
-    late = simulation.reserve(name="b", count=2, gpu=8, duration_s=100, deadline_s=5000, prefer="latest")
-    cheap = simulation.reserve(name="c", count=2, gpu=8, duration_s=100, deadline_s=5000, prefer="cheapest")
+    late = simulation.reserve(name="b", count=2, gpu=8, duration_s=100, deadline_s=5000, objective="latest")
+    cheap = simulation.reserve(name="c", count=2, gpu=8, duration_s=100, deadline_s=5000, objective="cheapest")
     assert (early.start_s, late.end_s) == (10, 5000) and 1000 <= cheap.start_s < 4800
     assert simulation.reservations.table.start_s.tolist() == [10, 4900, cheap.start_s]
 
@@ -82,10 +82,10 @@ def test_stages_and_times_are_told_one_by_one(simulation):
         ],
     )
     rows = simulation.occurrences("steps")
-    assert [(row.instance, row.part, row.start_s, row.end_s) for row in rows] == [
+    assert [(row.instance, row.gang, row.start_s, row.end_s) for row in rows] == [
         (i, part, 1000 + 3600 * i + 100 * part, 1100 + 3600 * i + 200 * part) for i in range(3) for part in range(2)
     ]
-    assert all(row.kind == "reservation" and row.name == "steps" and row.job is None for row in rows)
+    assert all(row.what == "reservation" and row.name == "steps" and row.job is None for row in rows)
     assert [len(row.nodes) for row in rows] == [1, 2] * 3
     table = rows.table
     assert table.start_s.dtype == float and table.nodes[1] == ("n0", "n1")
@@ -96,7 +96,7 @@ def test_stages_and_times_are_told_one_by_one(simulation):
 
 
 def test_gangs_of_a_stage_may_lie_one_after_the_other(simulation):
-    made = simulation.reserve(name="waves", count=8, gpu=8, gang=2, duration_s=100, deadline_s=1000)
+    made = simulation.reserve(name="waves", count=8, gpu=8, gang_size=2, duration_s=100, deadline_s=1000)
     rows = simulation.occurrences("waves")
     assert made.end_s - made.start_s == 400 and [row.start_s for row in rows] == [10, 110, 210, 310]
 
@@ -139,7 +139,7 @@ def test_for_one_job_alone(simulation):
 
 
 def test_owners_have_limits(simulation):
-    simulation.limit_reservations("ada", most={"gpu": 8})
+    simulation.limit_reservations("ada", maximum={"gpu": 8})
     simulation.limit_reservations(average={"gpu": 4}, window_s=1000)
     simulation.reserve(name="a", owner="ada", count=1, gpu=8, start_s=100, duration_s=50)
     with pytest.raises(gs.LimitReached):
@@ -150,9 +150,9 @@ def test_owners_have_limits(simulation):
     simulation.limit_reservations("ada")
     simulation.reserve(name="b", owner="ada", count=2, gpu=8, start_s=700, duration_s=50)
     for wrong, error, path in [
-        (dict(most={"gpus": 1}), gs.NotFound, "most.gpus"),
-        (dict(most={"gpu": -1}), gs.OutOfRange, "most.gpu"),
-        (dict(most={"gpu": "8"}), gs.InvalidArgument, "most.gpu"),
+        (dict(maximum={"gpus": 1}), gs.NotFound, "maximum.gpus"),
+        (dict(maximum={"gpu": -1}), gs.OutOfRange, "maximum.gpu"),
+        (dict(maximum={"gpu": "8"}), gs.InvalidArgument, "maximum.gpu"),
         (dict(average={"cpu": float("nan")}), gs.OutOfRange, "average.cpu"),
         (dict(window_s=-1), gs.OutOfRange, "window_s"),
     ]:
@@ -174,7 +174,7 @@ def test_owners_have_limits(simulation):
         (dict(count=1, gpu=1, duration_s=-1), gs.OutOfRange, "duration_s"),
         (dict(count=1, gpu=1, start_s="soon"), gs.InvalidArgument, "start_s"),
         (dict(count=1, gpu=1, start_s=5, arrival_s=7), gs.InvalidArgument, "start_s"),
-        (dict(count=1, gpu=1, prefer="best"), gs.InvalidArgument, "prefer"),
+        (dict(count=1, gpu=1, objective="best"), gs.InvalidArgument, "objective"),
         (dict(level="row", domain_count=1), gs.NotFound, "level"),
         (dict(level="rack", domain="r7"), gs.NotFound, "domain"),
         (dict(stages=[{"nodes": ["n0"]}, {"nodes": ["n0", "n1", "x"]}]), gs.NotFound, "stages[1].nodes[2]"),
@@ -244,12 +244,12 @@ def test_maintenance_keeps_everybody_away(simulation):
 def test_the_plan_tells_who_starts_when(simulation):
     job = simulation.submit(name="whole", count=4, gpu=8, run_s=10, time_limit_s=60, queue="q")
     simulation.run(until_s=20)
-    rows = {row.kind: row for row in simulation.plan()}
+    rows = {row.what: row for row in simulation.plan()}
     assert rows["running"].name == "long" and rows["running"].end_s == 1000 and rows["running"].job == 0
     start = rows["start"]
     assert (start.job, start.start_s, start.end_s, len(start.nodes)) == (job, 1000, 1060, 4)
     table = simulation.plan().table
-    assert list(table.kind) == ["running", "start"] and list(table.columns) == list(gs.PlanItem._fields)
+    assert list(table.what) == ["running", "start"] and list(table.columns) == list(gs.PlanItem._fields)
     with gs.Simulation(simulation.cluster) as other:
         assert len(other.plan()) == 0 and list(other.plan().table.columns) == list(gs.PlanItem._fields)
         endless = other.submit(gpu=1, run_s=5)
@@ -261,7 +261,7 @@ def test_the_plan_tells_who_starts_when(simulation):
 def test_what_was_reserved_is_in_a_fork_and_in_runs_again(simulation):
     simulation.reserve(name="r", nodes=["n3"], duration_s=100, start_s=100, flags=["magnetic"])
     simulation.change_reservation("r", start_s=200)
-    simulation.limit_reservations("ada", most={"gpu": 8})
+    simulation.limit_reservations("ada", maximum={"gpu": 8})
     simulation.reserve(name="gone", nodes=["n2"], duration_s=100, start_s=100)
     simulation.cancel_reservation("gone")
     simulation.submit(name="in", gpu=8, run_s=10, time_limit_s=10, queue="q", reservation="r")
@@ -373,4 +373,4 @@ def test_reservations_begin_and_end_without_any_job(cluster):
         assert simulation.run().now_s == 0
         assert simulation.run(until_s=120).now_s == 120
         assert simulation.reservations["a"].state == "active"
-        assert simulation.run(until_s=1000).run_end == "done" and not simulation.reservations
+        assert simulation.run(until_s=1000).stop_reason == "done" and not simulation.reservations

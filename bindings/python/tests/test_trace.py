@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traces: read, made, changed, as tables, written."""
+"""Traces: reading, making, changing, tables, writing."""
 
 import bz2
 import gzip
@@ -122,7 +122,7 @@ def test_what_is_no_dict_is_told_what_makes_a_trace(trace):
     for wrong, line, said in (
         (trace.to_dataframe(), 1, "not str: Trace.from_dataframe"),
         ("jobs.csv", 1, "not str: Trace.read"),
-        ([JOBS[0], 7], 2, "job 2: a dict is wanted, not int$"),
+        ([JOBS[0], 7], 2, "job 2: expected a dict, not int$"),
     ):
         with pytest.raises(gs.InvalidArgument, match=said) as caught:
             gs.Trace(wrong)
@@ -146,11 +146,11 @@ def test_a_message_tells_the_line_and_the_member():
 @pytest.mark.parametrize(
     "name, value, error",
     [
-        ("most", "x", gs.InvalidArgument),
-        ("most", 1.5, gs.InvalidArgument),
+        ("max_jobs", "x", gs.InvalidArgument),
+        ("max_jobs", 1.5, gs.InvalidArgument),
         ("gpus_per_task", 2**70, gs.OutOfRange),
         ("batsim_flops", None, gs.InvalidArgument),
-        ("most", -1, gs.OutOfRange),
+        ("max_jobs", -1, gs.OutOfRange),
     ],
 )
 def test_a_wrong_option_of_reading_is_named(name, value, error):

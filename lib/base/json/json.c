@@ -15,10 +15,10 @@ enum {
 
 /* 2^53: up to here a double holds every whole number. */
 static const double EXACT_MAX = 9007199254740992.0;
-/* 2^50: up to so many parts a number and a whole number of parts give each other back. */
+/* 2^50: below this many parts, a number and its parts convert into each other exactly. */
 static const double FINE_MAX = 1125899906842624.0;
 
-/* ---- UTF-8 ----------------------------------------------------------------------------- */
+/* ---- UTF-8 ----------------------------------------------------------------------------------- */
 
 /* Is there a control character, U+0000..1F or U+007F..9F, at `text`? */
 static bool is_control(const char *text)
@@ -76,21 +76,21 @@ bool gang__utf8_valid(const char *text)
     return true;
 }
 
-/* Append foreign text of at most `most` bytes to a buffer of `room`; what cannot be shown becomes
- * '?'. Returns the new length. */
-static size_t append_clean(char *to, size_t room, size_t used, const char *text, size_t most)
+/* Appends foreign text of at most `max` bytes to a buffer of `cap`; replaces by '?' what cannot
+ * be shown. Returns the new length. */
+static size_t append_clean(char *to, size_t cap, size_t used, const char *text, size_t max)
 {
     size_t length = strlen(text);
     size_t shown = 0;
     while (shown < length) {
         size_t step = gang__utf8_length(text + shown, length - shown);
         size_t bytes = step ? step : 1;
-        if (shown + bytes > most) {
-            if (used + 3 < room)
-                used += (size_t)snprintf(to + used, room - used, "...");
+        if (shown + bytes > max) {
+            if (used + 3 < cap)
+                used += (size_t)snprintf(to + used, cap - used, "...");
             break;
         }
-        if (used + bytes >= room)
+        if (used + bytes >= cap)
             break;
         if (step == 0 || is_control(text + shown)) {
             to[used++] = '?';
@@ -111,7 +111,7 @@ struct gang__word gang__word(const char *text)
     return word;
 }
 
-/* ---- paths ----------------------------------------------------------------------------- */
+/* ---- paths ----------------------------------------------------------------------------------- */
 
 static bool plain_key(const char *key)
 {
@@ -121,7 +121,7 @@ static bool plain_key(const char *key)
                length;
 }
 
-static size_t append_step(char *path, size_t room, size_t used, const struct gang__json *at)
+static size_t append_step(char *path, size_t cap, size_t used, const struct gang__json *at)
 {
     char step[KEY_SHOWN + 16];
     if (!at->key) {
@@ -136,10 +136,10 @@ static size_t append_step(char *path, size_t room, size_t used, const struct gan
         step[end + 1] = ']';
         step[end + 2] = '\0';
     }
-    return append_clean(path, room, used, step, sizeof(step));
+    return append_clean(path, cap, used, step, sizeof(step));
 }
 
-void gang__json_path(const struct gang__json *at, char *path, size_t room)
+void gang__json_path(const struct gang__json *at, char *path, size_t cap)
 {
     const struct gang__json *steps[PATH_MAX_DEPTH];
     size_t count = 0;
@@ -148,7 +148,7 @@ void gang__json_path(const struct gang__json *at, char *path, size_t room)
     size_t used = 0;
     path[0] = '\0';
     while (count > 0)
-        used = append_step(path, room, used, steps[--count]);
+        used = append_step(path, cap, used, steps[--count]);
 }
 
 gang_result gang__json_fail(const struct gang__json *at, gang_result code, const char *fmt, ...)
@@ -165,7 +165,7 @@ gang_result gang__json_fail(const struct gang__json *at, gang_result code, const
     return gang__error(at->error, code, path, "%s", text);
 }
 
-/* ---- cursor ---------------------------------------------------------------------------- */
+/* ---- cursor ---------------------------------------------------------------------------------- */
 
 struct gang__json gang__json_root(json_t *root, struct gang_error *error)
 {
@@ -213,12 +213,12 @@ gang_result gang__json_object(const struct gang__json *at, const char *const *ke
     return GANG_OK;
 }
 
-gang_result gang__json_map(const struct gang__json *at, size_t most)
+gang_result gang__json_map(const struct gang__json *at, size_t max)
 {
     if (!json_is_object(at->value))
         return wrong_type(at, "an object");
-    if (json_object_size(at->value) > most)
-        return gang__json_fail(at, GANG_ELIMIT, "has more than %zu members", most);
+    if (json_object_size(at->value) > max)
+        return gang__json_fail(at, GANG_ELIMIT, "has more than %zu members", max);
     return GANG_OK;
 }
 
@@ -257,13 +257,13 @@ bool gang__json_next(const struct gang__json *map, struct gang__json *member)
     return true;
 }
 
-gang_result gang__json_array(const struct gang__json *at, size_t most, size_t *count)
+gang_result gang__json_array(const struct gang__json *at, size_t max, size_t *count)
 {
     *count = 0;
     if (!json_is_array(at->value))
         return wrong_type(at, "an array");
-    if (json_array_size(at->value) > most)
-        return gang__json_fail(at, GANG_ELIMIT, "has more than %zu elements", most);
+    if (json_array_size(at->value) > max)
+        return gang__json_fail(at, GANG_ELIMIT, "has more than %zu elements", max);
     *count = json_array_size(at->value);
     return GANG_OK;
 }
@@ -274,8 +274,7 @@ struct gang__json gang__json_element(const struct gang__json *array, size_t inde
                                array->error};
 }
 
-gang_result gang__json_int(const struct gang__json *at, int64_t least, int64_t most,
-                           int64_t *number)
+gang_result gang__json_int(const struct gang__json *at, int64_t min, int64_t max, int64_t *number)
 {
     int64_t value;
     if (json_is_integer(at->value)) {
@@ -290,25 +289,24 @@ gang_result gang__json_int(const struct gang__json *at, int64_t least, int64_t m
     } else {
         return wrong_type(at, "a whole number");
     }
-    if (value < least)
-        return gang__json_fail(at, GANG_ERANGE, "must be at least %" PRId64, least);
-    if (value > most)
-        return gang__json_fail(at, GANG_ERANGE, "must be at most %" PRId64, most);
+    if (value < min)
+        return gang__json_fail(at, GANG_ERANGE, "must be at least %" PRId64, min);
+    if (value > max)
+        return gang__json_fail(at, GANG_ERANGE, "must be at most %" PRId64, max);
     *number = value;
     return GANG_OK;
 }
 
-gang_result gang__json_int32(const struct gang__json *at, int32_t least, int32_t most,
-                             int32_t *number)
+gang_result gang__json_int32(const struct gang__json *at, int32_t min, int32_t max, int32_t *number)
 {
     int64_t value = 0;
-    gang_result r = gang__json_int(at, least, most, &value);
+    gang_result r = gang__json_int(at, min, max, &value);
     if (r == GANG_OK)
         *number = (int32_t)value;
     return r;
 }
 
-/* A number that is not whole, in parts: as fine as it can be given back. */
+/* A number that is not whole, in parts: as fine as a double can represent. */
 static int64_t scale_real(double real, int64_t scale)
 {
     int64_t coarse = 1;
@@ -317,8 +315,8 @@ static int64_t scale_real(double real, int64_t scale)
     return llround(real * (double)(scale / coarse)) * coarse;
 }
 
-gang_result gang__json_scaled(const struct gang__json *at, int64_t scale, int64_t least,
-                              int64_t most, int64_t *scaled)
+gang_result gang__json_scaled(const struct gang__json *at, int64_t scale, int64_t min, int64_t max,
+                              int64_t *scaled)
 {
     if (!json_is_number(at->value))
         return wrong_type(at, "a number");
@@ -334,34 +332,33 @@ gang_result gang__json_scaled(const struct gang__json *at, int64_t scale, int64_
         double real = json_real_value(at->value);
         double bound = 9.2e18 / (double)scale;
         high = real > bound;
-        low = real < -bound || (real < 0 && least >= 0); /* -0.0001 is not 0 */
+        low = real < -bound || (real < 0 && min >= 0); /* -0.0001 is not 0 */
         value = high || low ? 0 : scale_real(real, scale);
     }
-    if (low || (!high && value < least))
+    if (low || (!high && value < min))
         return gang__json_fail(at, GANG_ERANGE, "must be at least %.15g",
-                               (double)least / (double)scale);
-    if (high || value > most)
+                               (double)min / (double)scale);
+    if (high || value > max)
         return gang__json_fail(at, GANG_ERANGE, "must be at most %.15g",
-                               (double)most / (double)scale);
+                               (double)max / (double)scale);
     *scaled = value;
     return GANG_OK;
 }
 
-gang_result gang__json_milli(const struct gang__json *at, int64_t least, int64_t most,
-                             int64_t *milli)
+gang_result gang__json_milli(const struct gang__json *at, int64_t min, int64_t max, int64_t *milli)
 {
-    return gang__json_scaled(at, 1000, least, most, milli);
+    return gang__json_scaled(at, 1000, min, max, milli);
 }
 
-gang_result gang__json_real(const struct gang__json *at, double least, double most, double *number)
+gang_result gang__json_real(const struct gang__json *at, double min, double max, double *number)
 {
     if (!json_is_number(at->value))
         return wrong_type(at, "a number");
     double value = json_number_value(at->value);
-    if (value < least)
-        return gang__json_fail(at, GANG_ERANGE, "must be at least %.15g", least);
-    if (value > most)
-        return gang__json_fail(at, GANG_ERANGE, "must be at most %.15g", most);
+    if (value < min)
+        return gang__json_fail(at, GANG_ERANGE, "must be at least %.15g", min);
+    if (value > max)
+        return gang__json_fail(at, GANG_ERANGE, "must be at most %.15g", max);
     *number = value;
     return GANG_OK;
 }
@@ -374,48 +371,46 @@ gang_result gang__json_bool(const struct gang__json *at, int32_t *flag)
     return GANG_OK;
 }
 
-/* Bounds of a text, and no control characters if it is a name. */
-static gang_result check_text(const struct gang__json *at, const char *text, size_t least,
-                              size_t most, bool name)
+/* Checks the bounds of a text, and that a name has no control characters. */
+static gang_result check_text(const struct gang__json *at, const char *text, size_t min, size_t max,
+                              bool name)
 {
     size_t length = strlen(text);
-    if (length < least)
+    if (length < min)
         return gang__json_fail(at, GANG_EINVAL, "must not be empty");
-    if (length > most)
-        return gang__json_fail(at, GANG_ELIMIT, "is longer than %zu bytes", most);
+    if (length > max)
+        return gang__json_fail(at, GANG_ELIMIT, "is longer than %zu bytes", max);
     for (size_t i = 0; name && i < length; i++)
         if (is_control(text + i))
             return gang__json_fail(at, GANG_EINVAL, "holds a control character");
     return GANG_OK;
 }
 
-static gang_result get_text(const struct gang__json *at, size_t least, size_t most, bool name,
+static gang_result get_text(const struct gang__json *at, size_t min, size_t max, bool name,
                             const char **text)
 {
     if (!json_is_string(at->value))
         return wrong_type(at, "a string");
     const char *value = json_string_value(at->value);
-    gang_result r = check_text(at, value, least, most, name);
+    gang_result r = check_text(at, value, min, max, name);
     if (r == GANG_OK)
         *text = value;
     return r;
 }
 
-gang_result gang__json_text(const struct gang__json *at, size_t least, size_t most,
-                            const char **text)
+gang_result gang__json_text(const struct gang__json *at, size_t min, size_t max, const char **text)
 {
-    return get_text(at, least, most, false, text);
+    return get_text(at, min, max, false, text);
 }
 
-gang_result gang__json_name(const struct gang__json *at, size_t least, size_t most,
-                            const char **text)
+gang_result gang__json_name(const struct gang__json *at, size_t min, size_t max, const char **text)
 {
-    return get_text(at, least, most, true, text);
+    return get_text(at, min, max, true, text);
 }
 
-gang_result gang__json_key(const struct gang__json *member, size_t most)
+gang_result gang__json_key(const struct gang__json *member, size_t max)
 {
-    return check_text(member, member->key, 1, most, true);
+    return check_text(member, member->key, 1, max, true);
 }
 
 gang_result gang__json_choice(const struct gang__json *at, const char *const *words, size_t count,

@@ -17,13 +17,13 @@
 
 enum { NUMBER_MAX = 255 }; /* characters of one number */
 
-/* ---- parser ---------------------------------------------------------------------------- */
+/* ---- parser ---------------------------------------------------------------------------------- */
 
 struct parser {
     const char *text;
     size_t length;
     size_t pos;
-    size_t depth_most;
+    size_t max_depth;
     size_t containers_left;
     const struct gang_mem *mem;
     char *scratch; /* the string that was read last, NUL-terminated */
@@ -32,7 +32,7 @@ struct parser {
     struct gang_error *error;
 };
 
-/* Fail at byte `pos` of the text. */
+/* Fails at byte `pos` of the text. */
 static gang_result parse_fail(const struct parser *p, const struct gang__json *at, size_t pos,
                               gang_result code, const char *what)
 {
@@ -80,8 +80,8 @@ static void skip_space(struct parser *p)
         p->pos++;
 }
 
-/* Is the next character `c`? Then step over it. */
-static bool take(struct parser *p, char c)
+/* Steps over the next character if it is `c`. */
+static bool skip(struct parser *p, char c)
 {
     if (p->pos >= p->length || p->text[p->pos] != c)
         return false;
@@ -137,7 +137,7 @@ static size_t utf8_encode(uint32_t code, char *out)
     return 4;
 }
 
-/* The characters after "\u"; moves on past them, and past the second half of a pair. */
+/* Decodes the characters after "\u"; moves past them, and past the second half of a pair. */
 static gang_result parse_unicode(struct parser *p, const struct gang__json *at, char *out,
                                  size_t *bytes)
 {
@@ -163,7 +163,7 @@ static gang_result parse_unicode(struct parser *p, const struct gang__json *at, 
     return GANG_OK;
 }
 
-/* What follows a backslash. */
+/* Decodes what follows a backslash. */
 static gang_result parse_escape(struct parser *p, const struct gang__json *at, char *out,
                                 size_t *bytes)
 {
@@ -186,7 +186,8 @@ static gang_result parse_escape(struct parser *p, const struct gang__json *at, c
     return GANG_OK;
 }
 
-/* Bytes from `pos` on that stand for themselves: no quote, escape, control or multi-byte one. */
+/* The number of bytes from `pos` on that stand for themselves: no quote, escape, control or
+ * multi-byte character. */
 static size_t plain_run(const struct parser *p, size_t pos)
 {
     size_t count = 0;
@@ -198,7 +199,7 @@ static size_t plain_run(const struct parser *p, size_t pos)
     return count;
 }
 
-/* One character of a string that does not stand for itself; its UTF-8 goes to `out`. */
+/* Decodes one character of a string that does not stand for itself; its UTF-8 goes to `out`. */
 static gang_result parse_character(struct parser *p, const struct gang__json *at, char *out,
                                    size_t *bytes)
 {
@@ -217,7 +218,7 @@ static gang_result parse_character(struct parser *p, const struct gang__json *at
     return GANG_OK;
 }
 
-/* A string, its opening quote being next, into p->scratch. */
+/* Parses a string, whose opening quote is next, into p->scratch. */
 static gang_result parse_string(struct parser *p, const struct gang__json *at)
 {
     p->pos++;
@@ -235,7 +236,7 @@ static gang_result parse_string(struct parser *p, const struct gang__json *at)
         out += bytes;
         if (p->pos >= p->length)
             return parse_unexpected(p, at, "the end of a string");
-        if (take(p, '"')) {
+        if (skip(p, '"')) {
             *out = '\0';
             return GANG_OK;
         }
@@ -254,7 +255,7 @@ static size_t count_digits(const struct parser *p, size_t pos)
     return count;
 }
 
-/* Extent of a number by JSON's grammar; 0: none. */
+/* The length of a number by JSON's grammar; 0: none. */
 static size_t number_length(const struct parser *p, size_t *fraction, size_t *exponent)
 {
     size_t pos = p->pos;
@@ -284,7 +285,7 @@ static size_t number_length(const struct parser *p, size_t *fraction, size_t *ex
     return pos - p->pos;
 }
 
-/* strtod() expects the decimal point of the process's locale, so it is given none: "2.5e3" becomes
+/* strtod() expects the decimal point of the process's locale, so it gets none: "2.5e3" becomes
  * "25e2". */
 static double real_of(const char *token, size_t length, size_t fraction, size_t exponent)
 {
@@ -337,7 +338,7 @@ static gang_result parse_number(struct parser *p, const struct gang__json *at, j
 static gang_result parse_value(struct parser *p, struct gang__json *at, size_t depth,
                                json_t **value);
 
-/* One element or member into its container, which takes it over. */
+/* Parses one element or member into its container, which takes it over. */
 static gang_result parse_element(struct parser *p, const struct gang__json *at, size_t index,
                                  size_t depth, json_t *array)
 {
@@ -356,16 +357,16 @@ static gang_result parse_array(struct parser *p, const struct gang__json *at, si
 {
     p->pos++;
     skip_space(p);
-    if (take(p, ']'))
+    if (skip(p, ']'))
         return GANG_OK;
     for (size_t i = 0;; i++) {
         gang_result r = parse_element(p, at, i, depth, array);
         if (r != GANG_OK)
             return r;
         skip_space(p);
-        if (take(p, ']'))
+        if (skip(p, ']'))
             return GANG_OK;
-        if (!take(p, ','))
+        if (!skip(p, ','))
             return parse_unexpected(p, at, "',' or ']'");
     }
 }
@@ -390,7 +391,7 @@ static gang_result parse_member(struct parser *p, const struct gang__json *at, s
         goto out;
     }
     skip_space(p);
-    if (!take(p, ':')) {
+    if (!skip(p, ':')) {
         r = parse_unexpected(p, &member, "':'");
         goto out;
     }
@@ -407,16 +408,16 @@ static gang_result parse_object(struct parser *p, const struct gang__json *at, s
 {
     p->pos++;
     skip_space(p);
-    if (take(p, '}'))
+    if (skip(p, '}'))
         return GANG_OK;
     while (true) {
         gang_result r = parse_member(p, at, depth, object);
         if (r != GANG_OK)
             return r;
         skip_space(p);
-        if (take(p, '}'))
+        if (skip(p, '}'))
             return GANG_OK;
-        if (!take(p, ','))
+        if (!skip(p, ','))
             return parse_unexpected(p, at, "',' or '}'");
     }
 }
@@ -425,7 +426,7 @@ static gang_result parse_container(struct parser *p, const struct gang__json *at
                                    json_t **value)
 {
     bool array = p->text[p->pos] == '[';
-    if (depth >= p->depth_most)
+    if (depth >= p->max_depth)
         return parse_fail(p, at, p->pos, GANG_ELIMIT, "nested too deeply");
     if (p->containers_left-- == 0)
         return parse_fail(p, at, p->pos, GANG_ELIMIT, "too many objects and arrays");
@@ -456,7 +457,7 @@ static gang_result parse_word(struct parser *p, const struct gang__json *at, jso
     return parse_unexpected(p, at, "a value");
 }
 
-/* Recursion is bounded by depth_most. */
+/* Recursive; the limit on depth bounds it. */
 static gang_result parse_value(struct parser *p, struct gang__json *at, size_t depth,
                                json_t **value)
 {
@@ -488,7 +489,7 @@ gang_result gang__json_parse(const char *text, size_t length,
                            limits->bytes);
     struct parser p = {.text = text,
                        .length = length,
-                       .depth_most = limits->depth,
+                       .max_depth = limits->depth,
                        .containers_left = limits->containers,
                        .mem = mem,
                        .error = error};
@@ -514,7 +515,7 @@ gang_result gang__json_parse(const char *text, size_t length,
     return GANG_OK;
 }
 
-/* ---- files ----------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static gang_result file_fail(struct gang_error *error, const char *what, int number)
 {
@@ -524,43 +525,36 @@ static gang_result file_fail(struct gang_error *error, const char *what, int num
     return gang__error(error, GANG_EIO, NULL, "%s: %s", what, reason);
 }
 
-/* Read on until the end of the file or until there are more than `most` bytes. */
-static gang_result slurp(int file, size_t most, size_t guess, const struct gang_mem *mem,
-                         char **text, size_t *length, struct gang_error *error)
+struct buffer {
+    const struct gang_mem *mem;
+    void *text;
+    size_t cap, used;
+};
+
+/* Reads on until the end of the file or until there are more than `max` bytes. */
+static gang_result slurp(int file, size_t max, size_t guess, struct buffer *b,
+                         struct gang_error *error)
 {
-    void *buffer = NULL;
-    size_t room = 0;
-    size_t used = 0;
     while (true) {
-        size_t need = used < guess ? guess : used + 4096;
-        if (used == room &&
-            !gang__grow(mem, &buffer, &room, need > most + 1 ? most + 1 : need, 1)) {
-            gang__release(mem, buffer);
+        size_t need = b->used < guess ? guess : b->used + 4096;
+        if (b->used == b->cap &&
+            !gang__grow(b->mem, &b->text, &b->cap, need > max + 1 ? max + 1 : need, 1))
             return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
-        }
-        size_t left = room - used < most + 1 - used ? room - used : most + 1 - used;
-        ssize_t got = read(file, (char *)buffer + used, left);
+        size_t left = (b->cap < max + 1 ? b->cap : max + 1) - b->used;
+        ssize_t got = read(file, (char *)b->text + b->used, left);
         if (got < 0 && errno == EINTR)
             continue;
-        if (got < 0) {
-            int number = errno;
-            gang__release(mem, buffer);
-            return file_fail(error, "cannot be read", number);
-        }
-        used += (size_t)got;
-        if (used > most) {
-            gang__release(mem, buffer);
-            return gang__error(error, GANG_ELIMIT, NULL, "the text is longer than %zu bytes", most);
-        }
+        if (got < 0)
+            return file_fail(error, "cannot be read", errno);
+        b->used += (size_t)got;
+        if (b->used > max)
+            return gang__error(error, GANG_ELIMIT, NULL, "the text is longer than %zu bytes", max);
         if (got == 0)
-            break;
+            return GANG_OK;
     }
-    *text = buffer;
-    *length = used;
-    return GANG_OK;
 }
 
-gang_result gang__read_file(const char *path, size_t most, const struct gang_mem *mem, char **text,
+gang_result gang__read_file(const char *path, size_t max, const struct gang_mem *mem, char **text,
                             size_t *length, struct gang_error *error)
 {
     *text = NULL;
@@ -570,17 +564,24 @@ gang_result gang__read_file(const char *path, size_t most, const struct gang_mem
     if (file < 0)
         return file_fail(error, "cannot be opened", errno);
     gang_result r;
+    struct buffer b = {mem, NULL, 0, 0};
     struct stat status;
     if (fstat(file, &status) != 0)
         r = file_fail(error, "cannot be read", errno);
     else if (S_ISDIR(status.st_mode))
         r = gang__error(error, GANG_EIO, NULL, "is a directory");
-    else if (S_ISREG(status.st_mode) && (uintmax_t)status.st_size > most)
-        r = gang__error(error, GANG_ELIMIT, NULL, "the text is longer than %zu bytes", most);
+    else if (S_ISREG(status.st_mode) && (uintmax_t)status.st_size > max)
+        r = gang__error(error, GANG_ELIMIT, NULL, "the text is longer than %zu bytes", max);
     else
-        r = slurp(file, most, S_ISREG(status.st_mode) ? (size_t)status.st_size + 1 : 65536, mem,
-                  text, length, error);
+        r = slurp(file, max, S_ISREG(status.st_mode) ? (size_t)status.st_size + 1 : 65536, &b,
+                  error);
     if (!standard)
         close(file);
+    if (r == GANG_OK) {
+        *text = b.text;
+        *length = b.used;
+    } else {
+        gang__release(mem, b.text);
+    }
     return r;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Making a tree, and from a tree to text. */
+/* Making a tree, and writing it as text. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ void gang__json_put(struct gang__json_maker *maker, json_t *object, const char *
         json_decref(value);
         gang__json_note(maker, GANG_EINVAL);
     } else if (json_object_set_new_nocheck(object, key, value) != 0) {
-        gang__json_note(maker, GANG_ENOMEM); /* jansson has given `value` up; NULL gets here, too */
+        gang__json_note(maker, GANG_ENOMEM); /* jansson has freed `value`; NULL gets here, too */
     }
 }
 
@@ -61,8 +61,8 @@ json_t *gang__json_new_real(struct gang__json_maker *maker, double number)
     return json_real(number);
 }
 
-/* Digits, 15 to 17, with which every real of the tree reads back the same. 15 digits are the most
- * that show 0.1 as 0.1. */
+/* The digits, 15 to 17, with which every real of the tree reads back the same. 15 digits are the
+ * most that show 0.1 as 0.1. */
 static int digits_needed(json_t *value, int digits)
 {
     size_t i;
@@ -114,7 +114,7 @@ gang_result gang__json_write(json_t *root, size_t indent, gang_write_fn write, v
 struct text_sink {
     const struct gang_mem *mem;
     void *text;
-    size_t room;
+    size_t cap;
     size_t used;
     bool failed;
 };
@@ -123,7 +123,7 @@ static int text_write(const char *bytes, size_t length, void *user)
 {
     struct text_sink *sink = user;
     if (sink->failed ||
-        !gang__grow(sink->mem, &sink->text, &sink->room, sink->used + length + 1, 1)) {
+        !gang__grow(sink->mem, &sink->text, &sink->cap, sink->used + length + 1, 1)) {
         sink->failed = true;
         return -1;
     }

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cells, descriptors and index words: the memory that commits read and write without a lock, and where
- * to find it. */
+/* The memory that commits read and write without a lock, and where to find it: cells, index words,
+ * descriptors and the part of a worker that commits.
+ *
+ * Every word that threads share names the two sides that meet on it. "->" reads "is stored so that
+ * this load sees it". Orders are in the names (base/atomic.h): gang__store releases, gang__load
+ * acquires, gang__cas, gang__load_seq and gang__add_seq are sequentially consistent. */
 #ifndef GANG__CORE_CELL_H
 #define GANG__CORE_CELL_H
 
@@ -14,84 +18,99 @@ struct gang__node;
 struct gang__node_type;
 
 enum {
-    GANG__CHUNK = 1024,      /* nodes a chunk */
-    GANG__CHUNKS = 1024,     /* chunks a cluster: 2^20 slots, slot 0 is the pool */
-    GANG__CELL_WORDS = 7,    /* words beside the owner in a cell's own cache line */
+    GANG__CHUNK = 1024,      /* nodes in a chunk */
+    GANG__CHUNKS = 1024,     /* chunks in a cluster: 2^20 slots, slot 0 is the pool */
+    GANG__CELL_WORDS = 7,    /* words beside the owner in the cell's own cache line */
     GANG__GPU_CLASSES = 256, /* class 0: nodes without GPUs */
-    GANG__GPU_BUCKETS = 24,  /* see gang__buckets_of() in core/commit/index.c */
+    GANG__GPU_BUCKETS = 24,  /* see gang__buckets_of() in core/commit/index_bucket.c */
     GANG__CPU_BUCKETS = 16,
     GANG__INDEX_ROWS = GANG__GPU_BUCKETS + GANG__CPU_BUCKETS,
     GANG__FAN = 32,       /* children of an index word */
-    GANG__WORKERS = 2048, /* as many as an owner word can name */
-    GANG__SNAPSHOTS = 16, /* as many can be taken at once */
-    GANG__POOL = 0        /* slot whose cell holds the cluster-wide kinds */
+    GANG__WORKERS = 2048, /* the number that an owner word can name */
+    GANG__SNAPSHOTS = 16, /* the number that can be taken at once */
+    GANG__POOL = 0        /* its cell counts the cluster-wide kinds */
 };
 
-/* ---- cells ----------------------------------------------------------------------------- */
+/* ---- cells ----------------------------------------------------------------------------------- */
 
-/* What is free on one node; protocol in core/commit/commit.c. */
+/* What is free on one node. A claim (CAS on owner) -> every load_seq of owner: a thread that sees
+ * the claim finishes that commit before it believes the words. A write (CAS on word) comes before
+ * the release of the claim (CAS on owner) -> the load_seq of owner that finds 0. */
 struct gang__cell {
-    gang__a64 owner; /* 0, or who claims it: {seq:52 | worker:11 | 1} */
+    gang__a64 owner; /* 0, or the commit that claims the cell: {seq:52 | worker:11 | 1} */
     gang__a64 word[GANG__CELL_WORDS];
 };
 _Static_assert(sizeof(struct gang__cell) == 64, "a cell is one cache line");
 
-/* Index words of one class for the nodes of one chunk; see core/commit/index.c. */
+/* The lower index words of one class, for the nodes of one chunk; see core/commit/index.c. */
 struct gang__leaf {
-    gang__a64 top[GANG__INDEX_ROWS]; /* which words of `bits` hold something */
-    /* One bit a node. The words of the same nodes lie together, whole GPUs (buckets 8-15) on one
-     * cache line: a node moves between neighbours. */
+    gang__a64 top[GANG__INDEX_ROWS]; /* bit set: that word of `bits` has a bit set */
+    /* One bit for each node. The words of the same nodes lie together, those of whole GPUs (rows
+     * 8-15) on one cache line, because a node mostly moves between neighbouring buckets. */
     gang__a64 bits[GANG__FAN][GANG__INDEX_ROWS];
 };
 
-/* Who is in a slot. All that a planner needs beside the cell, on half a cache line. */
+/* What a planner needs of a node beside its cell, on half a cache line. All but bucket_hint are
+ * stored under the structure mutex -> gang__load of a planner in a read section; `node` is stored
+ * last. */
 struct gang__slot {
-    _Atomic(struct gang__node *) node;      /* RCU; NULL: slot is free */
-    _Atomic(struct gang__node_type *) type; /* of the node */
-    gang__a32 layout;                       /* gang__layout_pack(); changes while nobody looks */
-    gang__a32 bucket_hint;                  /* hint: buckets last tidied, gpu | cpu << 8 */
-    gang__a32 generation;                   /* upper half of the node's id */
-    uint32_t more_words;                    /* room in chunk->more; under the structure mutex */
+    _Atomic(struct gang__node *) node;      /* RCU; NULL: no node */
+    _Atomic(struct gang__node_type *) type; /* of that node; RCU */
+    /* gang__layout_pack(); changes only while the slot is free */
+    gang__a32 layout;
+    /* buckets at the last update, gpu | cpu << 8; gang__swap() by any thread */
+    gang__a32 bucket_hint;
+    gang__a32 generation; /* upper half of the id of the node */
+    uint32_t more_words;  /* size of chunk->more; under the structure mutex */
 };
 _Static_assert(sizeof(struct gang__slot) == 32, "slots do not straddle cache lines");
 
-/* 1024 consecutive slots. Never freed before the cluster. */
+/* 1024 consecutive slots. Freed with the cluster, never before. */
 struct gang__chunk {
     struct gang__cell cell[GANG__CHUNK];
     struct gang__slot slot[GANG__CHUNK];
-    _Atomic(gang__a64 *) more[GANG__CHUNK]; /* words past GANG__CELL_WORDS */
+    /* The words past GANG__CELL_WORDS. Stored before the layout of the slot -> gang__words_of()
+     * of a thread that loaded the layout. */
+    _Atomic(gang__a64 *) more[GANG__CHUNK];
     _Atomic(struct gang__leaf *) leaf[GANG__GPU_CLASSES];
     gang__a64
-        described; /* label of the last change of a slot's node, or GANG__PENDING during one */
-    gang__a32 max_words; /* of a node that was ever here; only grows */
+        /* Label of the last change of a description in this chunk, or GANG__PENDING during one.
+         * Stored before and after slot.node -> the two loads of a snapshot around its own. */
+        described;
+    /* largest number of words that a node here ever had; add_seq -> load_seq of a snapshot */
+    gang__a32 max_words;
 };
 
-enum { GANG__HOLDS_DEVICES = 1, GANG__HOLDS_SLICES = 2 }; /* of their own, of parents */
+/* Which devices the nodes of a class have: whole GPUs, slices of parents, or both. */
+enum { GANG__HOLDS_DEVICES = 1, GANG__HOLDS_SLICES = 2 };
 
-/* Upper index words of one class. */
+/* The upper index words of one GPU class. */
 struct gang__gpu_class {
     gang__a64 root[GANG__INDEX_ROWS];
     gang__a64 mid[GANG__INDEX_ROWS][GANG__FAN];
-    gang__a64 whole; /* buckets in which nodes stand that are wholly free; only grows */
+    gang__a64 whole; /* rows in which wholly free nodes of the class stand; bits are only added */
     char model[GANG_MAX_NAME + 1]; /* GPU model; "" for class 0 and for unknown models */
-    uint8_t holds;                 /* GANG__HOLDS_*: what its nodes have */
+    uint8_t holds;                 /* GANG__HOLDS_* */
 };
 
-/* ---- descriptors and the workers that own them ------------------------------------------- */
+/* ---- descriptors and the workers that own them ----------------------------------------------- */
 
-/* One operation on one word. Operations of a commit are sorted by slot. */
+/* One operation on one word; a commit sorts them by slot. The owner stores `where` and `arg`
+ * (release) before desc.ss = UNDECIDED -> helpers, which load desc.ss again
+ * afterwards. `agreed`: CAS
+ * by helpers, store by the owner -> gang__load of a thread that finishes. */
 struct gang__op {
     gang__a64 where; /* gang__op_where() */
     gang__a64 arg;
-    gang__a64 agreed; /* GANG__UNAGREED | seq, or the word all helpers agree on */
-    /* The owner's own: first the payload that it expects to find, or GANG__UNFORESEEN; then the word
-     * after the operation. */
+    gang__a64 agreed; /* GANG__UNAGREED | seq, or the word on which all helpers agree */
+    /* Only the owner uses it. First the payload that the planner saw, or GANG__UNFORESEEN; then the
+     * word after the operation. */
     uint64_t next;
 };
 
 #define GANG__UNFORESEEN UINT64_MAX
 
-/* Slot, word and code of an operation, packed into one number so that they are read together. */
+/* Packs slot, word and code of an operation into one number, so that they are loaded together. */
 static inline uint64_t gang__op_where(uint32_t slot, unsigned word, enum gang__code code)
 {
     return (uint64_t)slot | (uint64_t)word << 32 | (uint64_t)code << 40;
@@ -109,36 +128,43 @@ static inline enum gang__code gang__op_code(uint64_t where)
     return (enum gang__code)(where >> 40 & 0xff);
 }
 
-/* A commit that others can carry on. Never freed before the cluster; reused by sequence number. */
+/* A commit that every thread can carry on. Reused by sequence number; freed with the cluster. `ss`
+ * is the only word that decides: BUILDING and UNDECIDED are stores of the owner, the decision is a
+ * CAS of any thread -> gang__load of all that carry it on. The owner stores ss = BUILDING before it
+ * changes another field; a helper loads the field first and ss after it, so that a new field
+ * implies a new ss. */
 struct gang__desc {
     gang__a64 ss;                   /* {seq:61 | status:3} */
-    _Atomic(struct gang__op *) ops; /* replaced by larger ones; old ones are kept */
+    _Atomic(struct gang__op *) ops; /* replaced by larger arrays; the old ones are kept */
     gang__a32 count;
-    gang__a32 raises; /* 1: some operation gives something back */
+    gang__a32 raises; /* 1: an operation gives something back */
     gang__a64
-        when; /* label: GANG__UNAGREED | seq, or an instant; see core/commit/snapshot_save.c */
+        /* The label: GANG__UNAGREED | seq, or a snapshot number. CAS once by any thread before
+         * the decision -> gang__load of those that finish. */
+        when;
     char pad[64 - 32];
 };
 _Static_assert(sizeof(struct gang__desc) == 64, "descriptors do not share cache lines");
 
-/* The part of a worker that commits: its descriptor, and what only the owner of the worker uses. */
+/* The part of a worker that commits: its descriptor, and what only its owner uses. */
 struct gang__committer {
     struct gang__desc desc;
-    gang__a64 stamp; /* raised before each decision that gives back; see core/commit/index.h */
+    gang__a64 stamp; /* add_seq before each decision that gives back -> gang__stamp_read() */
     struct gang__cells *cells;
-    uint32_t index;    /* number of this worker, 0.. */
+    uint32_t index;    /* number of this worker, from 0 */
     uint32_t op_count; /* of the commit that is being described */
     uint64_t seq;      /* of the last commit */
-    uint64_t unagreed; /* value of its words before they are agreed */
+    uint64_t unagreed; /* value of its `agreed` words before they are agreed */
     size_t op_cap;
-    struct gang__op *old_ops[40]; /* outgrown arrays: helpers may still read them */
+    struct gang__op *old_ops[40]; /* outgrown arrays, which helpers may still read */
     uint32_t old_count;
-    int64_t commits; /* that took effect */
-    int64_t helps;   /* commits of other workers carried forward */
+    int64_t commits; /* commits that took effect */
+    int64_t helps;   /* commits of other workers that this one carried forward */
 };
 
-/* Rules that decide, beside the cells, which nodes a planner may use. The folder above replaces them as a
- * whole (RCU). Their version is part of the stamp, so that new rules and the new stamp are one store. */
+/* The rules that decide, beside the cells, which nodes a planner may use. core/nodes replaces them
+ * as a whole (atomic_exchange -> load_seq in gang__stamp_read()). Their version is part of the
+ * stamp, so that new rules and the new stamp are one store. */
 struct gang__node_rules {
     uint64_t version; /* one more at each change */
 };
@@ -151,27 +177,28 @@ struct gang__cells {
     _Atomic(struct gang__chunk *) chunk[GANG__CHUNKS];
     _Atomic(struct gang__gpu_class *) gpu_class[GANG__GPU_CLASSES];
     gang__a32 gpu_class_count;
-    gang__a32 slot_end; /* slots below were used at least once */
+    gang__a32 slot_end; /* slots below were used at least once; add_seq -> load_seq of a snapshot */
 
     _Atomic(struct gang__committer *) worker[GANG__WORKERS];
     gang__a32 worker_end;
-    _Atomic(struct gang__node_rules *) rules; /* NULL: never set */
+    _Atomic(struct gang__node_rules *) rules; /* NULL: none were ever set */
 
-    /* {number:48 | snapshots being taken:16}, see core/commit/snapshot_save.c; on a line of its own. */
+    /* {number:48 | snapshots being taken:16}, on a cache line of its own. CAS by takers -> load_seq
+     * of each commit that is about to be decided; see core/commit/snapshot_save.c. */
     _Alignas(64) gang__a64 snap;
-    _Alignas(64) gang__a64 snap_slots; /* save areas in use */
+    _Alignas(64) gang__a64 snap_slots; /* save areas in use, one bit each; CAS both ways */
     _Atomic(struct gang__save_area *) save_area[GANG__SNAPSHOTS];
 };
 
-/* ---- where things are ------------------------------------------------------------------- */
+/* ---- where things are ------------------------------------------------------------------------ */
 
-/* The chunk of a slot that was used at least once. */
+/* The chunk of a slot below slot_end. */
 static inline struct gang__chunk *gang__chunk_of(const struct gang__cells *c, uint32_t slot)
 {
     return gang__load(&c->chunk[slot / GANG__CHUNK]);
 }
 
-/* Where the words of a slot are. */
+/* The two arrays that hold the words of a slot. */
 struct gang__words {
     struct gang__cell *cell;
     gang__a64 *more;
@@ -204,10 +231,10 @@ static inline struct gang__layout gang__layout_at(struct gang__chunk *chunk, uin
     return gang__layout_unpack(gang__load(&gang__slot_at(chunk, slot)->layout));
 }
 
-/* Words of the pool's cell: the kinds, one a word after the first two. */
+/* The words of the pool's cell: one for each kind, after the first two. */
 enum { GANG__POOL_WORDS = GANG__WORD_SHARES + GANG_MAX_KINDS - GANG_KIND_SITE };
 
-/* How many words of a cell count. */
+/* The number of words of a cell that are in use. */
 static inline unsigned gang__cell_words(struct gang__chunk *chunk, uint32_t slot)
 {
     return slot == GANG__POOL ? (unsigned)GANG__POOL_WORDS

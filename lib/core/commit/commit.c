@@ -1,59 +1,64 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The multi-node commit: claim, agree, decide, finish. Anyone can carry anyone's commit on.
+/* The multi-node commit: claim, agree, decide, finish. Any thread can carry any commit on.
  *
  * State
- *   cell        owner word and value words, one row a node (core/commit/word.h)
- *   descriptor  one a worker: ss = {seq, status}, and the operations, sorted by slot
- *   status      BUILDING (idle or being filled), UNDECIDED, SUCCESS, REFUSED; LABELLED is a SUCCESS while
- *               a snapshot was being taken
+ *   cell        owner word and value words, one row for each node (core/commit/word.h)
+ *   descriptor  one for each worker: ss = {seq, status}, and the operations, sorted by slot
+ *   status      BUILDING (idle or being filled), UNDECIDED, SUCCESS, REFUSED; LABELLED is a SUCCESS
+ *               while a snapshot was being taken
  *
  * Protocol, by the worker itself or by any helper (`run`)
- *   claim    cell by cell in slot order: owner 0 -> ref of this operation. A cell claimed by another
- *            operation that is not over: carry that one on first, then come back. A claim whose
- *            operation is over is left by a late helper: clear it.
- *   agree    while the operation is undecided its claimed cells cannot change, so every helper reads
- *            the same words; the first one to note them in the descriptor wins, the others would
- *            have noted the same.
- *   raise    if the operation gives back: raise the index for every node it lifts, then the stamp.
- *   label    if they fit, and a snapshot is being taken: which ones it belongs to (core/commit/snapshot_save.c).
+ *   claim    cell by cell in slot order: owner 0 -> ref of this operation. If another operation
+ *            that is not over claims the cell, carry that one on first, then come back. If the
+ *            operation of a claim is over, a late helper left the claim: clear it.
+ *   agree    while the operation is undecided its claimed cells cannot change, so every helper
+ *            reads the same words; the first helper that notes them in the descriptor wins, the
+ *            others would have noted the same.
+ *   raise    if the operation gives back: raise the index for every node that gets a higher bucket,
+ *            then the stamp.
+ *   label    if all fits, and a snapshot is being taken: note which snapshots show this commit
+ *            (core/commit/snapshot_save.c).
  *   decide   does every operation fit its agreed word? One compare-and-swap on ss, UNDECIDED ->
- *            SUCCESS, LABELLED or REFUSED. This is the linearization point of success and of refusal.
- *   finish   LABELLED: save the words of the cell for snapshots that need them (core/commit/snapshot_save.c).
- *            LABELLED, SUCCESS: each word agreed -> new, by compare-and-swap (versions make a late
- *            one fail). Then each owner ref -> 0. In this order, or another commit could slip in
- *            between.
+ *            SUCCESS, LABELLED or REFUSED. This is the linearization point of success and of
+ *            refusal.
+ *   finish   LABELLED: save the words of the cell for snapshots that need them
+ *            (core/commit/snapshot_save.c). LABELLED, SUCCESS: each word agreed -> new, by
+ *            compare-and-swap (versions make a late one fail). Then each owner ref -> 0. In this
+ *            order, or another commit could slip in between.
  *
  * Why it is atomic: a reader that meets a claimed cell finishes that commit before it believes the
- * words (gang__cell_read), so nobody sees a word of a decided commit before it is written, and
- * nobody sees one of an undecided commit at all.
+ * words (gang__cell_read). So no reader believes the old word of a decided commit, and none sees
+ * the new word of an undecided one.
  *
  * Why it is lock-free: run() goes round only when a compare-and-swap failed because another
  * thread's succeeded on the same commit's claims, or when it met another commit, which it then
  * carries on. Slots are claimed in one order, so the chain of commits that block each other ends at
- * one whose claims are all free or held; some commit is decided in a bounded number of steps of
- * anybody who runs. No stack: one follows the blocker, and starts again from one's own.
+ * one whose claims are all free or held. Any thread that runs decides some commit in a bounded
+ * number of steps. There is no stack: run() follows the blocker, and starts again from its own
+ * commit.
  *
- * Why reading a foreign descriptor is safe: descriptors and outgrown operation arrays are never
- * freed before the cluster. The fields read may belong to a later operation; after reading them ss
- * is read again, and nothing is done unless it still names this operation. The owner raises seq
- * (BUILDING) before it overwrites a field. Field stores are releases and field loads are acquires,
- * so whoever sees a new field sees the new ss in the check that follows.
+ * Why reading a foreign descriptor is safe: descriptors and outgrown operation arrays are freed
+ * only with the cluster. The fields read may belong to a later operation; after reading them the
+ * helper reads ss again, and does nothing unless ss still names this operation. The owner raises
+ * seq (BUILDING) before it overwrites a field. Field stores are releases and field loads are
+ * acquires, so a helper that sees a new field sees the new ss in the check that follows.
  *
  * Why "agreed" is tagged with seq: a late helper's compare-and-swap from UNAGREED|seq fails on any
  * later operation of the same descriptor. The owner itself, as long as it sees its operation
- * undecided, may store plainly: what it stores is what every helper stores.
+ * undecided, may store plainly: it stores what every helper stores.
  *
- * A refusal is true: commit-level, by the decision above. Planner-level (place/): "no node has
- * room" is said only if the stamp did not move while all candidates were looked at from the highest
- * level down. Whatever gave back in between had raised its index bits and its stamp before the
- * first read of the stamp, so its node was met, claimed, and its commit carried to its end before
- * the node was judged. Everything else in between only took. Hence at the second read of the stamp
- * no node has room.
+ * A refusal is true. On the level of commits, by the decision above. On the level of planners
+ * (place/): a planner says "no node fits" only if the stamp did not move while it looked at all
+ * candidates from the highest bucket down. A commit that gave back in between had raised its index
+ * bits and its stamp before the first read of the stamp. So the planner met its node, found it
+ * claimed, and carried the commit to its end before it judged the node. All other commits in
+ * between only took. Hence at the second read of the stamp no node fits.
  *
  * Sources: Shavit and Touitou 1995 (static transactions agree on old values), Harris, Fraser and
- * Pratt 2002 (helping, two phases), Arbel-Raviv and Brown 2017 (reusable descriptors). What
- * differs: requests are deltas, not expected values, so an unrelated change of the same node does
- * not abort a gang; and the owner word is beside the values, so a planner reads one line. */
+ * Pratt 2002 (helping, two phases), Arbel-Raviv and Brown 2017 (reusable descriptors). Two
+ * things differ: requests are deltas, not expected values, so an unrelated change of the same
+ * node does not abort a gang; and the owner word is beside the values, so a planner reads one
+ * line. */
 #include "core/commit/commit.h"
 
 #include "core/commit/index.h"
@@ -92,7 +97,7 @@ static uint64_t ref_of(uint32_t worker, uint64_t seq)
     return (seq & SEQ_MASK) << 12 | (uint64_t)worker << 1 | 1;
 }
 
-/* The commit being carried on: a descriptor and the sequence number it must still have. */
+/* The commit being carried on: a descriptor and the sequence number that it must still have. */
 struct target {
     struct gang__committer *w;
     uint64_t seq;
@@ -110,7 +115,8 @@ static struct target target_of(struct gang__committer *w, uint64_t seq)
     return t;
 }
 
-/* Who claims a cell, if that commit is not over. */
+/* Finds the commit that claims a cell. False if that commit is over. Both loads acquire: the
+ * descriptor was filled before the claim. */
 static bool blocker_of(struct gang__cells *c, uint64_t owner, struct target *t)
 {
     struct gang__committer *w = gang__load(&c->worker[owner >> 1 & WORKER_MASK]);
@@ -136,7 +142,8 @@ static struct step step_of(struct gang__op *op)
     return s;
 }
 
-/* The operation arrays of a target: valid memory always, valid content if ss is checked after. */
+/* The operation array of a target. The memory is always valid; the content is, if ss is checked
+ * afterwards. */
 struct list {
     struct gang__op *ops;
     uint32_t count;
@@ -150,9 +157,9 @@ static struct list list_of(const struct target *t)
     return l;
 }
 
-/* ---- finish ------------------------------------------------------------------------------------ */
+/* ---- finish ---------------------------------------------------------------------------------- */
 
-/* The changes of one cell, from operation `i` on. Returns the number of operations. */
+/* Collects the changes of one cell, from operation `i` on. Returns the number of operations. */
 struct change {
     unsigned word;
     uint64_t from, to;
@@ -196,7 +203,8 @@ static void finish(struct gang__cells *c, const struct target *t, uint64_t ss)
     }
 }
 
-/* The owner, who agreed to all words himself, has noted what comes next. */
+/* The same by the owner, which agreed to all words itself and has noted the words that come
+ * next. */
 static void finish_own(struct gang__cells *c, const struct target *t, const struct list *l,
                        uint64_t ss)
 {
@@ -221,24 +229,25 @@ static void finish_own(struct gang__cells *c, const struct target *t, const stru
     }
 }
 
-/* ---- raise --------------------------------------------------------------------------------------- */
+/* ---- raise ----------------------------------------------------------------------------------- */
 
-/* All cells are claimed and their words stand still (or the target is over, and what is set here is
- * a stale hint): raise the index to where the nodes will stand. False if the target is over. */
+/* Raises the index to where the nodes will stand. All cells are claimed and their words stand
+ * still; or the target is over, and what is set here is a stale hint. False if the target is
+ * over. */
 static bool raise_index(struct gang__cells *c, const struct target *t, const struct list *l)
 {
     uint64_t undecided = ss_of(t->seq, UNDECIDED);
-    struct gang__index_batch lift;
+    struct gang__index_batch batch;
     struct gang__bucket_memo last;
     gang__bucket_memo_init(&last);
-    gang__index_batch_begin(&lift, c);
+    gang__index_batch_begin(&batch, c);
     gang__hook(GANG__STEP_RAISE);
     for (uint32_t i = 0; i < l->count;) {
         uint64_t payload[GANG__MAX_WORDS];
         uint32_t slot = step_of(&l->ops[i]).slot;
         if (gang__load(&t->w->desc.ss) != undecided)
             return false;
-        /* In this order: a layout's words are there before it. */
+        /* In this order: the words of a layout are published before it. */
         struct gang__layout layout = gang__layout_at(gang__chunk_of(c, slot), slot);
         struct gang__words at = gang__words_of(c, slot);
         unsigned words = GANG__WORD_SHARES + gang__share_words(layout);
@@ -255,20 +264,20 @@ static bool raise_index(struct gang__cells *c, const struct target *t, const str
             return false;
         struct gang__buckets after = gang__buckets_of_like(layout, payload, &last);
         if (slot != GANG__POOL)
-            gang__index_batch_add(&lift, slot, layout, after);
+            gang__index_batch_add(&batch, slot, layout, after);
     }
-    gang__index_batch_end(&lift);
+    gang__index_batch_end(&batch);
     gang__hook(GANG__STEP_STAMP);
     gang__add_seq(&t->w->stamp, 1);
     return true;
 }
 
-/* ---- claim, agree, decide ------------------------------------------------------------------------ */
+/* ---- claim, agree, decide -------------------------------------------------------------------- */
 
 enum went { OVER, BLOCKED };
 
-/* All cells are claimed and agreed, and it fits: the status it may be decided with. Labels the commit if
- * a snapshot is being taken. */
+/* Labels the commit if a snapshot is being taken. All cells are claimed and agreed, and all fits.
+ * Returns the status to decide with. The load_seq pairs with the CAS of gang__save_begin(). */
 static unsigned label(struct gang__cells *c, const struct target *t)
 {
     gang__hook(GANG__STEP_LABEL);
@@ -280,8 +289,8 @@ static unsigned label(struct gang__cells *c, const struct target *t)
     return LABELLED;
 }
 
-/* The words of a claimed cell, from operation `i` on, and whether all fit. Of words past the first that
- * does not nobody asks. Returns the number of operations. */
+/* Reads the words of a claimed cell, from operation `i` on, and judges them. Stops at the first
+ * word that does not fit. Returns the number of operations. */
 static uint32_t look(const struct list *l, uint32_t i, uint32_t slot,
                      const struct gang__words *words, uint64_t *word, bool *fits)
 {
@@ -296,8 +305,8 @@ static uint32_t look(const struct list *l, uint32_t i, uint32_t slot,
     return n;
 }
 
-/* The same by the owner, who notes what comes next. Mostly he finds what he planned on: then taking is
- * subtracting, for each code, and it fits. */
+/* The same by the owner, which also notes the words that come next. It mostly finds the word that
+ * it planned on: then it fits, and taking is subtracting for each code. */
 static uint32_t look_own(const struct list *l, uint32_t i, uint32_t slot,
                          const struct gang__words *words, uint64_t *word, bool *fits)
 {
@@ -321,9 +330,9 @@ static uint32_t look_own(const struct list *l, uint32_t i, uint32_t slot,
     return n;
 }
 
-/* Carry one commit on from operation *at until it is over (decided and finished), or blocked by
- * another one, which is put into *blocker; *at then tells where to go on. `own`: the caller is the
- * owner of the descriptor. */
+/* Carries one commit on from operation *at. Ends when it is over (decided and finished), or blocked
+ * by another commit, which goes into *blocker; *at then says where to go on. `own`: the caller owns
+ * the descriptor. */
 static enum went carry(struct gang__cells *c, const struct target *t, bool own, uint32_t *at,
                        struct target *blocker)
 {
@@ -362,7 +371,8 @@ static enum went carry(struct gang__cells *c, const struct target *t, bool own, 
         ss = gang__load(&t->w->desc.ss);
         if (ss != undecided)
             break;
-        /* Here these words are the one and only values they have had since the claim. */
+        /* The commit was undecided after the reads: these words are the only values since the
+         * claim. */
         for (uint32_t k = 0; k < n; k++) {
             gang__hook(GANG__STEP_NOTE);
             if (own)
@@ -387,11 +397,11 @@ static enum went carry(struct gang__cells *c, const struct target *t, bool own, 
     return OVER;
 }
 
-/* Drive a commit to its end, and whatever stands in its way. Returns the number of others helped. */
+/* Carries a commit, and whatever blocks it, to its end. Returns the number of others helped. */
 static int64_t run(struct gang__cells *c, const struct target *mine, bool own)
 {
     int64_t helped = 0;
-    uint32_t my_place = 0; /* claims cannot be lost while the commit is undecided */
+    uint32_t my_place = 0; /* claims stay while the commit is undecided */
     struct target now = *mine;
     uint32_t place = 0;
     for (;;) {
@@ -410,26 +420,26 @@ static int64_t run(struct gang__cells *c, const struct target *mine, bool own)
     }
 }
 
-/* ---- the owner's side ------------------------------------------------------------------------------ */
+/* ---- the owner's side ------------------------------------------------------------------------ */
 
 gang_result gang__commit_reserve(struct gang__committer *w, size_t ops)
 {
     if (ops <= w->op_cap)
         return GANG_OK;
-    size_t room = w->op_cap ? w->op_cap : 64;
-    while (room < ops)
-        room *= 2;
-    struct gang__op *bigger = gang__zalloc_line(w->cells->mem, room, sizeof(*bigger));
+    size_t cap = w->op_cap ? w->op_cap : 64;
+    while (cap < ops)
+        cap *= 2;
+    struct gang__op *bigger = gang__zalloc_line(w->cells->mem, cap, sizeof(*bigger));
     if (!bigger)
         return GANG_ENOMEM;
     struct gang__op *old = gang__load(&w->desc.ops);
-    /* The last operation ends here: a late helper's claim must not be finished over new, empty
-     * operations, but be found over, and cleared. */
+    /* End the last operation: a late helper that still claims for it must find it over and clear
+     * the claim, not finish it over new, empty operations. */
     w->seq++;
     gang__store(&w->desc.ss, ss_of(w->seq, BUILDING));
     gang__store(&w->desc.count, 0);
     gang__store(&w->desc.ops, bigger);
-    w->op_cap = room;
+    w->op_cap = cap;
     if (old)
         w->old_ops[w->old_count++] = old;
     return GANG_OK;
@@ -482,7 +492,7 @@ void gang__commit_op(const struct gang__committer *w, uint32_t i, uint32_t *slot
     *payload = gang__payload(gang__load(&op->agreed));
 }
 
-/* ---- for snapshots ---------------------------------------------------------------------------------- */
+/* ---- for snapshots --------------------------------------------------------------------------- */
 
 uint64_t gang__commit_label(const struct gang__committer *w)
 {
@@ -508,9 +518,10 @@ enum gang__outcome gang__commit_outcome(struct gang__cells *c, uint64_t ref, uin
     return status_of(ss) == REFUSED ? GANG__OUTCOME_REFUSED : GANG__OUTCOME_OPEN;
 }
 
-/* ---- reading ----------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
-/* A cell without a claim whose commit is under way; carries on what is in the way. */
+/* Waits for no thread: carries on each commit that claims the cell, until none does. The load_seq
+ * pairs with the CAS that claims: a decided commit that is not written still claims the cell. */
 static void settle(struct gang__cells *c, gang__a64 *owner)
 {
     for (;;) {
@@ -542,7 +553,7 @@ void gang__cell_read_from(struct gang__cells *c, uint32_t slot, unsigned first, 
             payload[i] = gang__load(gang__word_in(&at, first + i));
         }
         gang__hook(GANG__STEP_READ);
-        changed = gang__load_seq(&at.cell->owner); /* as below */
+        changed = gang__load_seq(&at.cell->owner); /* see gang__cell_read() */
         for (unsigned i = 0; i < words; i++)
             changed |= payload[i] ^ gang__load(gang__word_in(&at, first + i));
     } while (changed);
@@ -563,8 +574,9 @@ void gang__cell_read(struct gang__cells *c, uint32_t slot, uint64_t *payload, un
         for (unsigned i = own; i < words; i++)
             payload[i] = gang__load(gang__word_in(&at, i));
         gang__hook(GANG__STEP_READ);
-        /* Unclaimed between the two looks: whatever was decided before was written before. Words
-         * carry versions: those that are the same twice were all there at that moment. */
+        /* The cell was unclaimed between the two looks, so every commit decided before was written
+         * before. Words carry versions: those that are the same twice were all there at that
+         * moment. */
         uint64_t changed = gang__load_seq(&at.cell->owner);
         for (unsigned i = 0; i < own; i++)
             changed |= payload[i] ^ gang__load(&at.cell->word[i]);

@@ -1,125 +1,126 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The free-capacity index: finds nodes that may have room, in O(log32 n). A hint that never hides
- * a node: the commit decides. */
+/* The free-capacity index: finds nodes that may have enough free capacity, in O(log32 n). A hint
+ * that hides no node: the commit decides. */
 #ifndef GANG__CORE_INDEX_H
 #define GANG__CORE_INDEX_H
 
 #include "core/commit/cell.h"
 
-/* Where a node stands in the index: level 0 is in no bucket. */
+/* Where a node stands in the index. Bucket 0: it is not in the index. */
 struct gang__buckets {
-    uint8_t gpu; /* 1-8: largest free part of a shared device, in eighths; 8+k: k whole ones free */
+    uint8_t gpu; /* 1-8: largest free share of a device, in eighths; 8+k: k whole devices free */
     uint8_t cpu; /* 1: none free; 2: less than 250 millicores; then doubling */
 };
 
-enum { GANG__GPU_WHOLE = 8 }; /* gpu level of k whole devices is GANG__GPU_WHOLE + k, at most 24 */
+enum { GANG__GPU_WHOLE = 8 }; /* the bucket of k whole devices is GANG__GPU_WHOLE + k, at most 24 */
 
 #define GANG__NO_SLOT UINT32_MAX
 
-/* Lowest level at which a node can take a task of this shape; 0: the task needs no GPU. */
+/* The lowest bucket in which a node can take a task of this size; 0: the task needs no GPU. */
 uint8_t gang__bucket_for_share(uint32_t milli);
 uint8_t gang__bucket_for_gpus(uint64_t devices);
 uint8_t gang__bucket_for_cpu(uint64_t milli);
 
-/* Bucket of a level (> 0) in the index words. */
-static inline unsigned gang__gpu_row(uint8_t level)
+/* The row of a bucket (> 0) among the words of the index. */
+static inline unsigned gang__gpu_row(uint8_t bucket)
 {
-    return level - 1u;
+    return bucket - 1u;
 }
-static inline unsigned gang__cpu_row(uint8_t level)
+static inline unsigned gang__cpu_row(uint8_t bucket)
 {
-    return GANG__GPU_BUCKETS + level - 1u;
+    return GANG__GPU_BUCKETS + bucket - 1u;
 }
 
-/* Levels of a node with these payloads (head first, up to the last share word). */
+/* The buckets of a node with these payloads (head first, up to the last share word). */
 struct gang__buckets gang__buckets_of(struct gang__layout layout, const uint64_t *payload);
 
-/* At most so many payloads tell the levels. */
+/* The number of payloads that decide the buckets. */
 enum { GANG__BUCKET_WORDS = GANG__WORD_SHARES + GANG_MAX_GPUS / GANG__SHARES_PER_WORD };
 
-/* The same with a memory: the nodes of a gang are mostly alike. */
+/* Remembers the last answer of gang__buckets_of(): the nodes of a gang are mostly alike. */
 struct gang__bucket_memo {
     unsigned end; /* words of payload that count */
-    struct gang__buckets levels;
+    struct gang__buckets buckets;
     uint64_t payload[GANG__BUCKET_WORDS];
 };
 static inline void gang__bucket_memo_init(struct gang__bucket_memo *last)
 {
-    last->end = last->levels.gpu = last->levels.cpu = 0;
+    last->end = last->buckets.gpu = last->buckets.cpu = 0;
 }
 struct gang__buckets gang__buckets_of_like(struct gang__layout layout, const uint64_t *payload,
                                            struct gang__bucket_memo *last);
 
-/* Make sure that nodes are found at levels. Called before a decision that raises the nodes to them,
- * while their cells are claimed. What falls into one word of the index is gathered and set at once:
- * all is done when gang__index_batch_end() returns. Lock-free. */
+/* Makes nodes findable in buckets. A commit calls it before the decision that raises the nodes to
+ * them, while their cells are claimed. Gathers the bits of one index word and sets them at once;
+ * all are set when gang__index_batch_end() returns. Lock-free. */
 struct gang__index_batch {
     struct gang__cells *c;
     uint32_t base; /* first slot of the word */
     uint32_t class_id;
-    uint64_t buckets; /* of these buckets there are bits to set */
+    uint64_t rows; /* rows in which bits are to be set */
     uint32_t bits[GANG__INDEX_ROWS];
 };
 void gang__index_batch_begin(struct gang__index_batch *l, struct gang__cells *c);
 void gang__index_batch_add(struct gang__index_batch *l, uint32_t slot, struct gang__layout layout,
-                           struct gang__buckets levels);
+                           struct gang__buckets buckets);
 void gang__index_batch_end(struct gang__index_batch *l);
 
-/* Bring the index up to date after nodes changed: found where they stand, and no longer where they
- * stood. Cheap if nothing changed. Lock-free.
+/* Brings the index up to date after nodes changed: each is found in its buckets, and no longer in
+ * its former ones. Cheap if nothing changed. Lock-free.
  *   keys  slots in the upper halves, ascending; a slot may come several times */
 void gang__index_update(struct gang__cells *c, const uint64_t *keys, size_t count);
 void gang__index_update_slot(struct gang__cells *c, uint32_t slot);
 
-/* A search met the node in a bucket of a class where it does not belong: take it out. Lock-free. */
-void gang__index_repair(struct gang__cells *c, uint32_t class_id, uint32_t slot, unsigned bucket);
+/* Takes a node out of a row in which a search met it and where it does not belong. Lock-free. */
+void gang__index_repair(struct gang__cells *c, uint32_t class_id, uint32_t slot, unsigned row);
 
-/* Is there no node at all in a bucket of a class? */
-static inline bool gang__index_empty(struct gang__cells *c, uint32_t class_id, unsigned bucket)
+/* Is a row of a class empty? */
+static inline bool gang__index_empty(struct gang__cells *c, uint32_t class_id, unsigned row)
 {
-    return (uint32_t)gang__load_seq(&gang__load(&c->gpu_class[class_id])->root[bucket]) == 0;
+    return (uint32_t)gang__load_seq(&gang__load(&c->gpu_class[class_id])->root[row]) == 0;
 }
 
-/* The first slot >= from in a bucket of a class, or GANG__NO_SLOT. *more: those right after it, bit 0
- * for the next slot, as far as they were read with it. */
-uint32_t gang__index_next(struct gang__cells *c, uint32_t class_id, unsigned bucket, uint32_t from,
+/* The first slot >= from in a row of a class, or GANG__NO_SLOT. *more: those right after it, bit 0
+ * for the next slot, as far as the same word holds them. */
+uint32_t gang__index_next(struct gang__cells *c, uint32_t class_id, unsigned row, uint32_t from,
                           uint32_t *more);
 
-/* The nodes among the 32 slots from `base` (a multiple of 32) in a bucket of a class, as bits. */
-uint32_t gang__index_word(struct gang__cells *c, uint32_t class_id, unsigned bucket, uint32_t base);
+/* The nodes among the 32 slots from `base` (a multiple of 32) in a row of a class, as bits. */
+uint32_t gang__index_word(struct gang__cells *c, uint32_t class_id, unsigned row, uint32_t base);
 
-/* The same of a chunk: which of its 32 words hold something; and the first chunk >= from with a word that
- * does, or GANG__CHUNKS. */
-static inline uint32_t gang__index_top(struct gang__cells *c, uint32_t class_id, unsigned bucket,
+/* The same for a chunk: the words that have a bit set; and the first chunk >= from with such a
+ * word, or GANG__CHUNKS. */
+static inline uint32_t gang__index_top(struct gang__cells *c, uint32_t class_id, unsigned row,
                                        uint32_t chunk)
 {
     const struct gang__chunk *its = gang__load(&c->chunk[chunk]);
     struct gang__leaf *leaf = its ? gang__load(&its->leaf[class_id]) : NULL;
-    return leaf ? (uint32_t)gang__load_seq(&leaf->top[bucket]) : 0;
+    return leaf ? (uint32_t)gang__load_seq(&leaf->top[row]) : 0;
 }
-static inline uint32_t gang__index_chunk(struct gang__cells *c, uint32_t class_id, unsigned bucket,
+static inline uint32_t gang__index_chunk(struct gang__cells *c, uint32_t class_id, unsigned row,
                                          uint32_t from)
 {
     struct gang__gpu_class *class = gang__load(&c->gpu_class[class_id]);
     uint32_t at = from / GANG__FAN, least = from % GANG__FAN;
     for (; at < GANG__CHUNKS / GANG__FAN; at++, least = 0) {
-        uint32_t rest = (uint32_t)gang__load_seq(&class->mid[bucket][at]) & UINT32_MAX << least;
+        uint32_t rest = (uint32_t)gang__load_seq(&class->mid[row][at]) & UINT32_MAX << least;
         if (rest)
             return at * GANG__FAN + (uint32_t)__builtin_ctz(rest);
     }
     return GANG__CHUNKS;
 }
 
-/* Index words for a class and for a chunk: made before the first node of the class appears there,
- * under the structure mutex. */
+/* Makes the index words for a class and for a chunk, before the first node of the class appears
+ * there. Under the structure mutex. */
 gang_result gang__index_make(struct gang__cells *c, uint32_t class_id, struct gang__chunk *chunk);
 
-/* Is the node in a bucket at or above each of its levels? For gang_cluster_check(). */
+/* Does a row at or above each bucket of the node have its bit? For gang_cluster_check(). */
 bool gang__index_covers(struct gang__cells *c, uint32_t slot);
 
-/* The stamp: any number that grows between two reads if, meanwhile, an operation that gives
- * something back came to its decision and had not raised the stamp before the first read; or if the
- * modes of partitions changed. See "A refusal is true" in core/commit/commit.c. Inside a read section. */
+/* The stamp: a sum that grows between two reads if, meanwhile, an operation that gives something
+ * back came to its decision and had not raised the stamp before the first read; or if the modes of
+ * partitions changed. See "A refusal is true" in core/commit/commit.c. Call it inside a read
+ * section. All loads are load_seq; they pair with gang__add_seq() of committer.stamp. */
 uint64_t gang__stamp_read(struct gang__cells *c);
 
 #endif

@@ -1,64 +1,71 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A snapshot of all cells at one instant, while commits go on.
+/* What commits save for snapshots: a snapshot shows all cells at one instant, while commits go on.
  *
  * State
- *   c->snap      {instant | a bit for each snapshot that is being taken}
- *   label        of a commit: the instant read from c->snap when all its cells were claimed and
+ *   c->snap      {number | a bit for each snapshot that is being taken}
+ *   label        of a commit: the number read from c->snap when all its cells were claimed and
  *                agreed, by the first thread whose compare-and-swap on desc.when succeeded. If no
- *                snapshot is being taken at that moment it needs none: whoever decides it says so
- *                by the status (SUCCESS rather than LABELLED), so that all agree
- *   area k       for the snapshot that has bit k: its number (area.instant), and room to save the
- *                words of each cell
+ *                snapshot is being taken at that moment the commit needs no label: the thread that
+ *                decides it says so by the status (SUCCESS rather than LABELLED), so that all agree
+ *   area k       for the snapshot that has bit k: its number (save_area.number), and memory to save
+ *                the words of each cell
  *
  * Protocol
- *   take    raise c->snap from {n, bits} to {n + 1, bits + k} in one step. The snapshot is that of
- *           instant n: it holds exactly the commits whose label is n or less. Then walk over all
- *           cells: carry on the commit that claims one, copy its words, and if the cell was saved
- *           for this snapshot, take the saved words instead. Clear bit k.
- *   save    a commit that was decided LABELLED loads c->snap before it writes. Has it bits, then
- *           for each snapshot k whose number is lower than the label: before the first word of a
- *           cell is written, save all its words in area k, mark the cell, mark the chunk.
+ *   take    raise c->snap from {n, bits} to {n + 1, bits + k} in one step. This is snapshot n: it
+ *           shows exactly the commits with a label of n or less. Then walk over all cells
+ *           (core/snapshot_take.c): carry on the commit that claims a cell, copy its words, and if
+ *           the cell was saved for this snapshot, use the saved words instead. Clear bit k.
+ *   save    a commit that was decided LABELLED loads c->snap before it writes. For each snapshot k
+ *           in it with a number lower than the label: before the first word of a cell is written,
+ *           save all its words in area k, mark the cell, mark the chunk.
  *
  * Why it is one instant
- *  - Label <= n: the label was read from c->snap before it was raised, and all cells were claimed
- *    before that. The walk begins after it. So it meets each claim, and helps, or finds the cell
- *    released and written.
- *  - Label > n: whoever finishes this commit loads c->snap after the label was read, hence after
- *    bit k was set. Either it sees the bit, and saves before it writes; or the walk is over. If the
- *    walk copied any word that such a commit wrote, it finds the cell marked after it. If it did
- *    not, the copied words are those of instant n: all commits of label <= n on the cell were
- *    finished when the walk found the cell without their claim, and what was saved, if anything, is
- *    the same. So no second look at the words is needed.
+ *  - Label <= n: the label was read from c->snap before c->snap was raised, and all cells were
+ *    claimed before that. The walk begins after it. So the walk meets each claim, and helps, or
+ *    finds the cell released and written.
+ *  - Label > n: each thread that finishes this commit loads c->snap after the label was read, hence
+ *    after bit k was set. Either it sees the bit, and saves before it writes; or the walk is over.
+ *    If the walk copied a word that such a commit wrote, it finds the cell marked after it. If it
+ *    copied none, the copied words are those of snapshot n: all commits of label <= n on the cell
+ *    were finished when the walk found the cell without their claim, and saved words, if any, are
+ *    the same. So the walk need not look at the words a second time.
  *  - No label: c->snap was read, without bits, when all cells were claimed. Each snapshot that is
- *    being taken from then on got its bit after that, and holds the commit as above. So it is 0
- *    where a label is asked for.
+ *    being taken from then on got its bit after that, and shows the commit as above. So the label
+ *    counts as 0.
  *  - Order among all: a commit can be thought to happen when c->snap is read for its label. From
- *    then until its decision it holds all its claims, and whoever looks at one of its cells carries
- *    it on, so that nobody can tell the difference. Its stamp was raised before (core/commit/commit.c).
+ *    then until its decision it holds all its claims, and a thread that looks at one of its cells
+ *    carries it on, so that no thread can tell the difference. Its stamp was raised before
+ *    (core/commit/commit.c).
  *
  * Late helpers
  *  - A saved word is {tag:24 = low bits of the snapshot's number | payload:40}. It is stored by
- *    compare-and-swap, only over a word of another tag, and only if area.instant is still n after
- *    that word was read. So a late helper of n overwrites nothing of a later snapshot. And a second
- *    helper of n, who perhaps reads words of the cell that were written meanwhile, finds them all
- *    saved, or his compare-and-swap fails: nothing is written before all is saved.
- *  - A stale tag in an area harms nobody: who looks for n sees that it is another one. When numbers
- *    come round to the same tags (every 2^24 snapshots) the taker first overwrites all words of
- *    its area with a value that was never there. A helper does harm only if it sleeps across
- *    exactly 2^24 snapshots, or a multiple.
- *  - A number that a taker puts into area.instant and then cannot get, since another one was
- *    faster, is nobody's number in this area: what is saved for it is never read.
+ *    compare-and-swap, only over a word of another tag, and only if save_area.number is still n
+ *    after that word was read. So a late helper of n overwrites nothing of a later snapshot. A
+ *    second helper of n, which may read words of the cell that were written meanwhile, finds them
+ *    all saved, or its compare-and-swap fails: nothing is written before all is saved.
+ *  - A stale tag in an area does no harm: a thread that looks for n sees that it is another one.
+ *    When numbers come round to the same tags (every 2^24 snapshots) the taker first overwrites all
+ *    words of its area with a value that was never there. A helper does harm only if it sleeps
+ *    across exactly 2^24 snapshots, or a multiple.
+ *  - A taker may store a number in save_area.number and then lose it to a faster taker. In this
+ *    area the number then belongs to no snapshot: no thread reads what is saved for it.
  *
- * Progress: nobody waits. The walk repeats nothing; it begins again only if the cluster grew by a
- * chunk, or by words, after room was made. A thread that stops inside a take keeps its bit and its
- * area; commits then save each cell once for it, and find it saved ever after.
+ * Progress: no thread waits. The walk repeats nothing; it begins again only if the cluster grew by
+ * a chunk, or by words, after memory was allocated. A thread that stops inside a take keeps its bit
+ * and its area; commits then save each cell once for it, and from then on find it saved.
  *
- * Memory: an area is made by the first snapshot that needs it, and kept until the cluster ends.
+ * Memory: the first snapshot that needs an area makes it; it is kept until the cluster ends.
  *
- * Nodes: which node, described how, a slot had at n is told by labels, too: node_then() below. A
- * node is taken out of the table only when no snapshot that is being taken can need it
- * (gang__snapshot_under_way()), and freed only when no snapshot that exists has it
- * (gang__snapshot_holds()). */
+ * Nodes: labels also say which node, with which description, a slot had at n: node_then() in
+ * core/snapshot_take.c. A node is taken out of the table only when no snapshot that is being taken
+ * can need it (gang__snapshot_under_way()), and freed only when no snapshot that exists has it
+ * (core/nodes/reclaim.c).
+ *
+ * Memory orders: c->snap changes by CAS and is read by load_seq, so that reading a label,
+ * setting a bit and slot_end stand in one order. save_area.number is stored before the CAS that
+ * sets the bit -> the gang__load of a commit that saw the bit. saved.mark and saved.last are
+ * CASed after the words of the cell are saved and before one is written -> the gang__load of the
+ * walk after it copied the words. */
 #include "core/commit/snapshot_save.h"
 
 #include "base/fork.h"
@@ -97,7 +104,7 @@ bool gang__snapshot_under_way(struct gang__cells *c, uint64_t instant)
 {
     for (uint32_t left = gang__snap_mask(gang__load_seq(&c->snap)); left; left &= left - 1) {
         const struct gang__save_area *area = gang__load(&c->save_area[__builtin_ctz(left)]);
-        /* To the child of a fork the takers of before are no more. */
+        /* In the child of a fork the takers of the parent no longer run. */
         if (gang__load(&area->fork) == gang__fork_count() && gang__load(&area->number) < instant)
             return true;
     }
@@ -106,7 +113,7 @@ bool gang__snapshot_under_way(struct gang__cells *c, uint64_t instant)
 
 /* ---- saving ---------------------------------------------------------------------------------- */
 
-/* Let a mark say n. False: the snapshot n is over. */
+/* Sets a mark to n. False: snapshot n is over. */
 static bool mark(const struct gang__save_area *area, uint64_t n, gang__a64 *where)
 {
     for (;;) {
@@ -128,7 +135,7 @@ static bool save_word(const struct gang__save_area *area, uint64_t n, gang__a64 
             return true;
         if (gang__load(&area->number) != n)
             return false;
-        /* After `old`: if that is still there below, nobody has written the word yet. */
+        /* After `old`: if `old` is still there below, no thread has written the word yet. */
         uint64_t payload = gang__payload(gang__load(word));
         gang__hook(GANG__STEP_SAVE);
         gang__cas(where, old, (n & TAG_MASK) << GANG__PAYLOAD_BITS | payload);
@@ -139,7 +146,7 @@ static void save_cell(const struct gang__save_area *area, uint64_t n, struct gan
                       uint32_t slot)
 {
     uint32_t i = slot % GANG__CHUNK;
-    /* None: the chunk, or the node, is younger than the snapshot. The same for too many words. */
+    /* None, or too few words: the chunk, or the node, is younger than the snapshot. */
     struct gang__saved_chunk *saved = gang__load(&area->saved[slot / GANG__CHUNK]);
     if (!saved || gang__load(&saved->mark[i]) == n)
         return;
@@ -199,8 +206,8 @@ bool gang__save_area_covers(struct gang__cells *c, struct gang__save_area *area,
 {
     for (uint32_t i = 0; (uint64_t)i * GANG__CHUNK < end; i++) {
         struct gang__saved_chunk *saved = gang__load(&area->saved[i]);
-        uint32_t most = gang__load_seq(&gang__load(&c->chunk[i])->max_words);
-        if (!saved || saved->stride < most)
+        uint32_t max = gang__load_seq(&gang__load(&c->chunk[i])->max_words);
+        if (!saved || saved->stride < max)
             return false;
     }
     return true;
@@ -210,27 +217,27 @@ bool gang__save_area_cover(struct gang__cells *c, struct gang__save_area *area, 
 {
     for (uint32_t i = 0; (uint64_t)i * GANG__CHUNK < end; i++) {
         struct gang__saved_chunk *saved = gang__load(&area->saved[i]);
-        uint32_t most = gang__load_seq(&gang__load(&c->chunk[i])->max_words);
-        if (saved && saved->stride >= most)
+        uint32_t max = gang__load_seq(&gang__load(&c->chunk[i])->max_words);
+        if (saved && saved->stride >= max)
             continue;
-        size_t bytes = sizeof(*saved) + (size_t)GANG__CHUNK * most * sizeof(saved->word[0]);
+        size_t bytes = sizeof(*saved) + (size_t)GANG__CHUNK * max * sizeof(saved->word[0]);
         struct gang__saved_chunk *larger = gang__zalloc_line(c->mem, 1, bytes);
         if (!larger)
             return false;
-        larger->stride = most;
-        larger->outgrown = saved; /* late helpers may still look at it */
+        larger->stride = max;
+        larger->outgrown = saved; /* late helpers may still read it */
         gang__store(&area->saved[i], larger);
     }
     return true;
 }
 
-/* Tags come round: leave none of the last round. Late helpers expect no such value. */
+/* Overwrites all words, because tags come round. Late helpers expect no such value. */
 static void clear(struct gang__save_area *area, uint64_t round)
 {
     for (uint32_t i = 0; i < GANG__CHUNKS; i++) {
         struct gang__saved_chunk *saved = gang__load(&area->saved[i]);
         for (size_t k = 0; saved && k < (size_t)GANG__CHUNK * saved->stride; k++)
-            gang__store(&saved->word[k], round); /* tag 0 is nobody's */
+            gang__store(&saved->word[k], round); /* tag 0 belongs to no snapshot */
     }
     area->round = round;
 }
@@ -246,7 +253,8 @@ uint64_t gang__save_begin(struct gang__cells *c, struct gang__save_area *area, u
             gang__cas(&c->snap, snap, next);
             continue;
         }
-        /* Before the words: who read one before it was cleared then finds that he is late. */
+        /* Before the words: a helper that read a word before it was cleared then finds itself
+         * late. */
         gang__store(&area->fork, gang__fork_count());
         gang__store(&area->number, n);
         if (area->round != n >> TAG_BITS)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Instants: what a commit does for the snapshots that are being taken, and taking one. */
-#ifndef GANG__CORE_INSTANT_H
-#define GANG__CORE_INSTANT_H
+/* What commits save for snapshots that are being taken, and the taker's side of it. See
+ * snapshot_save.c. */
+#ifndef GANG__CORE_SNAPSHOT_SAVE_H
+#define GANG__CORE_SNAPSHOT_SAVE_H
 
 #include "core/commit/cell.h"
 
-/* The word gang_cluster.snap. */
+/* The two halves of gang__cells.snap. */
 static inline uint64_t gang__snap_number(uint64_t snap)
 {
     return snap >> GANG__SNAPSHOTS;
@@ -18,20 +19,22 @@ static inline uint32_t gang__snap_mask(uint64_t snap)
 void gang__snapshot_save_init(struct gang__cells *c);
 void gang__snapshot_save_free(struct gang__cells *c);
 
-/* The instant to come: a snapshot that begins after this has this one or a later one. */
+/* The number of the next snapshot: one that begins after this call has this number or a higher
+ * one. */
 static inline uint64_t gang__snapshot_number(struct gang__cells *c)
 {
     return gang__snap_number(gang__load_seq(&c->snap));
 }
 
-/* Is a snapshot being taken whose instant is before this one? */
+/* Is a snapshot with a lower number being taken? */
 bool gang__snapshot_under_way(struct gang__cells *c, uint64_t instant);
 
-/* A commit of this label was decided and is about to write a cell that it claims, or is over: save
- * the words for those of the snapshots in `snap` that do not hold it. Lock-free. */
+/* Saves the words of a cell for those snapshots in `snap` that do not show the commit. The commit
+ * has this label; it was decided and is about to write a cell that it claims, or is over.
+ * Lock-free. */
 void gang__snapshot_save(struct gang__cells *c, uint64_t snap, uint64_t label, uint32_t slot);
 
-/* Saved words of the cells of a chunk. */
+/* The saved words of the cells of a chunk. */
 struct gang__saved_chunk {
     gang__a64 last; /* number of the snapshot for which a cell of this chunk was last saved */
     uint32_t stride;
@@ -42,12 +45,12 @@ struct gang__saved_chunk {
 
 struct gang__save_area {
     gang__a64 number;
-    gang__a64 fork; /* process, by gang__fork_count(), whose thread takes the snapshot */
-    uint64_t round; /* instant >> TAG_BITS when it was last cleared; its taker's */
+    gang__a64 fork; /* the process, by gang__fork_count(), in which a thread takes the snapshot */
+    uint64_t round; /* number >> TAG_BITS when it was last cleared; only the taker uses it */
     _Atomic(struct gang__saved_chunk *) saved[GANG__CHUNKS];
 };
 
-/* ---- the taker's side: in this order ------------------------------------------------------ */
+/* ---- the taker's side: in this order --------------------------------------------------------- */
 
 /* Reserve save area *k for one take. False: all are in use. */
 bool gang__save_slot_acquire(struct gang__cells *c, unsigned *k);
@@ -55,13 +58,13 @@ bool gang__save_slot_acquire(struct gang__cells *c, unsigned *k);
 /* Area k, made if there is none. NULL: out of memory. */
 struct gang__save_area *gang__save_area_make(struct gang__cells *c, unsigned k);
 
-/* Allocate what saves all cells below slot `end`. False: out of memory. */
+/* Allocates memory that saves all cells below slot `end`. False: out of memory. */
 bool gang__save_area_cover(struct gang__cells *c, struct gang__save_area *area, uint32_t end);
 
 /* Does the area have memory to save all cells below slot `end`? */
 bool gang__save_area_covers(struct gang__cells *c, struct gang__save_area *area, uint32_t end);
 
-/* The snapshot begins: returns its number. Commits save for it until gang__save_end(). */
+/* Begins the snapshot and returns its number. Commits save for it until gang__save_end(). */
 uint64_t gang__save_begin(struct gang__cells *c, struct gang__save_area *area, unsigned k);
 void gang__save_end(struct gang__cells *c, unsigned k);
 

@@ -7,20 +7,19 @@
  *     bits 40-62  version, one more at each change
  *     bits 0-39   payload
  *
- * The version makes a late write of a helper fail. It would have to sleep across 2^23 changes of
- * the same word and wake at the same version and payload to do harm.
+ * The version makes a late write of a helper fail. To do harm a helper would have to sleep across
+ * 2^23 changes of the same word and wake at the same version and payload.
  *
- * Words of a node, in this order (struct gang__layout tells how many of each):
+ * Words of a node, in this order (struct gang__layout has the number of each):
  *     head        bits 0-31 millicores free, bits 32-33 state of the node
  *     memory      pages free
  *     shares      four devices a word, ten bits each: milli-GPUs free of the device
- *     cores       forty cores a word: bit set = nobody owns the core
+ *     cores       forty cores a word: bit set = the core has no owner
  *     amounts     countables of the site, one a word
- *     health      forty devices a word: bit set = the device is unhealthy. Not of what is taken: a
- *                 planner looks at it only where some device of the cluster is unhealthy
+ *     health      forty devices a word: bit set = the device is unhealthy. It is not taken or
+ *                 given: a planner reads it only where some device of the cluster is unhealthy
  *
- * The one fit predicate of the library is gang__op_fits(): search, commit and the answer why not
- * all use it. */
+ * The library has one fit predicate, gang__op_fits(): search, commit and explanation all use it. */
 #ifndef GANG__CORE_WORD_H
 #define GANG__CORE_WORD_H
 
@@ -49,7 +48,7 @@ enum {
 #define GANG__UNAGREED (UINT64_C(1) << 63)
 #define GANG__HEAD_CPU UINT64_C(0xffffffff)
 
-/* States as kept in the head word. 0 is gone, so that a zeroed cell takes nothing. */
+/* States as the head word has them. 0 is gone, so that nothing can be taken of a zeroed cell. */
 enum {
     GANG__STATE_GONE = 0,
     GANG__STATE_UP = 1,
@@ -58,18 +57,20 @@ enum {
     GANG__STATE_SHIFT = 32
 };
 
-/* What an operation does to one word; `arg` is a payload unless said otherwise. */
+/* What an operation does to one word; `arg` is a payload unless the comment says otherwise. */
 enum gang__code {
-    GANG__OP_HEAD,        /* `arg` by gang__head_arg() */
-    GANG__OP_TAKE,        /* count -= arg, if there is so much */
+    /* `arg`: state and millicores as in the head word, and GANG__HEAD_* below */
+    GANG__OP_HEAD,
+    GANG__OP_TAKE,        /* count -= arg, if the count is at least arg */
     GANG__OP_GIVE,        /* count += arg */
     GANG__OP_TAKE_BITS,   /* clear the bits of arg, if all are set */
     GANG__OP_GIVE_BITS,   /* set the bits of arg */
-    GANG__OP_TAKE_SHARES, /* four fields -= those of arg, if there is so much in each */
+    GANG__OP_TAKE_SHARES, /* four fields -= those of arg, if each is at least that of arg */
     GANG__OP_GIVE_SHARES, /* four fields += those of arg */
-    GANG__OP_SET,         /* payload = arg; of health, or on a cell that is gone and wholly free */
-    GANG__OP_MARK_BITS,   /* set the bits of arg, set or not */
-    GANG__OP_UNMARK_BITS  /* clear the bits of arg, set or not */
+    /* payload = arg; for health, or for a cell that is gone and wholly free */
+    GANG__OP_SET,
+    GANG__OP_MARK_BITS,  /* set the bits of arg, set or not */
+    GANG__OP_UNMARK_BITS /* clear the bits of arg, set or not */
 };
 
 /* Conditions and changes of the head word. */
@@ -109,7 +110,8 @@ static inline uint64_t gang__share_of(unsigned i, uint32_t milli)
     return (uint64_t)milli << (i * GANG__SHARE_BITS);
 }
 
-/* Bits set in x. Inline: without a machine option the compiler calls a library for it. */
+/* The number of bits set in x. Inline: without a machine option the compiler calls a library
+ * function for it. */
 static inline uint32_t gang__popcount(uint64_t x)
 {
     x -= x >> 1 & UINT64_C(0x5555555555555555);
@@ -118,8 +120,9 @@ static inline uint32_t gang__popcount(uint64_t x)
     return (uint32_t)(x * UINT64_C(0x0101010101010101) >> 56);
 }
 
-/* Which of the four devices of a share word are whole (1000), as four bits. All fields at once: of the
- * difference to 1000 a field is zero if neither its low nine bits carry nor its top bit is set. */
+/* The devices of a share word that are whole (1000), as four bits. Judges all fields at once: of
+ * the difference to 1000 a field is zero if neither its low nine bits carry nor its top bit is
+ * set. */
 static inline uint32_t gang__whole(uint64_t payload)
 {
     const uint64_t ones = UINT64_C(1) | UINT64_C(1) << 10 | UINT64_C(1) << 20 | UINT64_C(1) << 30;
@@ -128,8 +131,8 @@ static inline uint32_t gang__whole(uint64_t payload)
     return (uint32_t)(z | z >> 9 | z >> 18 | z >> 27) & 15;
 }
 
-/* Are fields 0 and 2 of a share word at least those of another? A guard bit above each field survives the
- * subtraction if so. */
+/* Are fields 0 and 2 of a share word at least those of another? If so, a guard bit above each field
+ * survives the subtraction. */
 static inline bool gang__shares_cover(uint64_t payload, uint64_t arg)
 {
     const uint64_t fields = GANG__SHARE_MASK | GANG__SHARE_MASK << 2 * GANG__SHARE_BITS;
@@ -137,7 +140,7 @@ static inline bool gang__shares_cover(uint64_t payload, uint64_t arg)
     return ((((payload & fields) | guards) - (arg & fields)) & guards) == guards;
 }
 
-/* Does the operation fit a word (or payload) as it is? */
+/* Does the operation fit a word (or payload) as it is? The one fit predicate. */
 static inline bool gang__op_fits(enum gang__code code, uint64_t arg, uint64_t word)
 {
     uint64_t payload = gang__payload(word);
@@ -185,7 +188,7 @@ static inline uint64_t gang__op_apply(enum gang__code code, uint64_t arg, uint64
     case GANG__OP_GIVE:
     case GANG__OP_GIVE_BITS:
     case GANG__OP_GIVE_SHARES:
-        return payload + arg; /* what is given back was taken */
+        return payload + arg; /* only taken amounts are given back */
     case GANG__OP_MARK_BITS:
         return payload | arg;
     case GANG__OP_UNMARK_BITS:
@@ -203,8 +206,8 @@ static inline uint64_t gang__op_next(enum gang__code code, uint64_t arg, uint64_
     return (version & ~GANG__UNAGREED) | gang__op_apply(code, arg, word);
 }
 
-/* How many words of which sort a node has, and its class; packed into one number so that a cell
- * and its shape are read together. */
+/* How many words of which sort a node has, and its class. Packed into one number, so that a planner
+ * loads cell and layout together. */
 struct gang__layout {
     uint8_t gpus;
     uint8_t core_words;
@@ -240,7 +243,7 @@ static inline unsigned gang__first_amount(struct gang__layout l)
     return gang__first_core(l) + l.core_words;
 }
 
-/* Words that say what is free; those of health come after them. */
+/* Words that say what is free; the words of health come after them. */
 static inline unsigned gang__word_count(struct gang__layout l)
 {
     return gang__first_amount(l) + l.amounts;

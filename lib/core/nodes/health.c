@@ -53,10 +53,10 @@ uint64_t gang__health_read(gang_cluster *c, uint32_t slot, struct gang__layout l
     return gang__health_mask(layout, payload);
 }
 
-/* ---- public ------------------------------------------------------------------------------------ */
+/* ---- public ---------------------------------------------------------------------------------- */
 
-/* One commit that marks or unmarks one device of a node that is not gone. The agreed word tells which of
- * several that do the same at once made the difference: that one counts. */
+/* One commit that marks or unmarks one device of a node that is not gone. If several threads do the
+ * same at once, the agreed word says which of them changed the device; only that one counts. */
 static gang_result commit_health(gang_worker *w, const struct gang__node *node, uint64_t device,
                                  bool heal)
 {

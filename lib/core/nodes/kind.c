@@ -37,7 +37,7 @@ int32_t gang__kind_find(const gang_cluster *c, const char *name)
     return -1;
 }
 
-/* Change the pool by a difference; the caller holds the structure mutex. */
+/* Changes the pool by a difference. The caller holds the structure mutex. */
 static gang_result pool_change(gang_worker *w, int32_t kind, int64_t difference)
 {
     gang_result r = gang__commit_reserve(&w->commit, 1);

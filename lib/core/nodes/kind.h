@@ -4,13 +4,13 @@
 
 #include "core/nodes/state.h"
 
-/* The built-in kinds of a new cluster. */
+/* Sets up the built-in kinds of a new cluster. */
 void gang__kinds_init(gang_cluster *c);
 
-/* Number of a kind by name, or -1. */
+/* The number of a kind by name, or -1. */
 int32_t gang__kind_find(const gang_cluster *c, const char *name);
 
-/* Word of the pool's cell (slot GANG__POOL) that counts a cluster-wide kind. */
+/* The word of the pool's cell (slot GANG__POOL) that counts a cluster-wide kind. */
 unsigned gang__pool_word(int32_t kind);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How nodes get in, one or many. First everything that may fail is done for all of them; until then
- * nobody can see them but by name, which takes the mutex. Then they are published and brought up, which
- * cannot fail. */
+/* How nodes enter, one or many. Everything that may fail is done first, for all of them; until
+ * then no reader finds them except by name, which takes the mutex. Then they are published and
+ * brought up, which cannot fail. */
 #include <string.h>
 
 #include "base/error.h"
@@ -14,9 +14,9 @@
 #include "core/nodes/topology.h"
 #include "model/node_spec.h"
 
-/* ---- slots ------------------------------------------------------------------------------------- */
+/* ---- slots ----------------------------------------------------------------------------------- */
 
-/* The chunk of a slot, made if need be. */
+/* The chunk of a slot; makes it if there is none. */
 static struct gang__chunk *chunk_make(gang_cluster *c, uint32_t slot)
 {
     struct gang__chunk *chunk = gang__chunk_of(&c->commit, slot);
@@ -28,7 +28,7 @@ static struct gang__chunk *chunk_make(gang_cluster *c, uint32_t slot)
     return chunk;
 }
 
-/* A free slot with room for `words` words; it stays free until slot_use(). */
+/* Finds a free slot that can hold `words` words; it stays free until slot_use(). */
 static gang_result slot_find(gang_cluster *c, unsigned words, uint32_t *slot)
 {
     uint32_t end = gang__load(&c->commit.slot_end);
@@ -37,22 +37,23 @@ static gang_result slot_find(gang_cluster *c, unsigned words, uint32_t *slot)
     if (fresh && s > c->nodes.max_slots)
         return GANG_ELIMIT;
     struct gang__chunk *chunk = chunk_make(c, s);
-    /* Room for every slot to be recycled, so that recycling cannot fail. */
+    /* Space to recycle every slot, so that recycling cannot fail. */
     if (!chunk || !gang__grow(&c->mem, (void **)&c->nodes.free_slots, &c->nodes.free_slot_cap,
                               s + 1, sizeof(*c->nodes.free_slots)))
         return GANG_ENOMEM;
     uint32_t i = s % GANG__CHUNK;
     unsigned more = words > GANG__CELL_WORDS ? words - GANG__CELL_WORDS : 0;
     if (more > chunk->slot[i].more_words) {
-        /* The old words are kept: whoever mends the index may look at a slot that has no node. */
+        /* The old words stay: a thread that repairs the index may read a slot that has no node. */
         gang__a64 *bigger = gang__zalloc_line(&c->mem, more, sizeof(*bigger));
         if (!bigger || !gang__grow(&c->mem, (void **)&c->nodes.old_more, &c->nodes.old_more_cap,
                                    c->nodes.old_more_count + 1, sizeof(*c->nodes.old_more))) {
             gang__release_line(&c->mem, bigger);
             return GANG_ENOMEM;
         }
-        /* Words keep their versions, also when they move: a helper may be about to write to the last
-         * node of this slot, for a commit long over. The slot is free, so that they stand still. */
+        /* Words keep their versions, also when they move: a helper of a commit long over may be
+         * about to write to the last node of this slot. The slot is free, so its words do not
+         * change. */
         gang__a64 *old = gang__load(&chunk->more[i]);
         for (unsigned k = 0; k < chunk->slot[i].more_words; k++)
             gang__store_relaxed(&bigger[k], gang__load(&old[k]));
@@ -60,9 +61,9 @@ static gang_result slot_find(gang_cluster *c, unsigned words, uint32_t *slot)
         gang__store(&chunk->more[i], bigger);
         chunk->slot[i].more_words = more;
     }
-    uint32_t most = gang__load(&chunk->max_words);
-    if (words > most) /* seen by every snapshot of which the node can be part */
-        gang__add_seq(&chunk->max_words, words - most);
+    uint32_t max = gang__load(&chunk->max_words);
+    if (words > max) /* load_seq of every snapshot that can show the node sees it */
+        gang__add_seq(&chunk->max_words, words - max);
     *slot = s;
     return GANG_OK;
 }
@@ -72,10 +73,10 @@ static void slot_use(gang_cluster *c, uint32_t slot)
     if (c->nodes.free_slot_count && c->nodes.free_slots[c->nodes.free_slot_count - 1] == slot)
         c->nodes.free_slot_count--;
     else
-        gang__add_seq(&c->commit.slot_end, 1u); /* as with most_words */
+        gang__add_seq(&c->commit.slot_end, 1u); /* the same holds for max_words */
 }
 
-/* ---- adding -------------------------------------------------------------------------------------- */
+/* ---- adding ---------------------------------------------------------------------------------- */
 
 gang_result gang__domains_reserve(gang_cluster *c, const struct gang__node *node)
 {
@@ -97,8 +98,8 @@ static gang_result check_name(gang_cluster *c, const struct gang__node *node,
     return gang__error(error, GANG_EEXIST, "name", "there is a node \"%.64s\" already", node->name);
 }
 
-/* Room for a node: everything that may fail, in an order that leaves nothing to undo. */
-static gang_result make_room(gang_cluster *c, struct gang__node *node, struct gang_error *error)
+/* Everything that may fail for a node, in an order that leaves nothing to undo. */
+static gang_result prepare(gang_cluster *c, struct gang__node *node, struct gang_error *error)
 {
     gang_result r = gang__hash_reserve(&c->nodes.node_names, &c->mem);
     if (r == GANG_OK)
@@ -110,7 +111,8 @@ static gang_result make_room(gang_cluster *c, struct gang__node *node, struct ga
     return r;
 }
 
-/* Its name, slot and places in the topology; of the last ones readers see an empty slot so far. */
+/* Enters a node into name table, slot and topology. Readers of the topology find an empty slot so
+ * far. */
 static void settle_in(gang_cluster *c, struct gang__node *node)
 {
     slot_use(c, node->slot);
@@ -121,7 +123,7 @@ static void settle_in(gang_cluster *c, struct gang__node *node)
             gang__domain_add(c, node->domain[level], node->slot);
 }
 
-/* The node that settled in last moves out again. */
+/* Undoes settle_in() for the node that was entered last. */
 static void move_out(gang_cluster *c, struct gang__node *node)
 {
     for (uint32_t level = 0; level < c->nodes.level_count; level++)
@@ -132,7 +134,7 @@ static void move_out(gang_cluster *c, struct gang__node *node)
     gang__node_free(c, node);
 }
 
-/* Let planners see it. Nothing can be taken of it yet. */
+/* Makes a node visible to planners. Nothing can be taken of it yet. */
 static void publish(gang_cluster *c, struct gang__node *node)
 {
     struct gang__chunk *chunk = gang__chunk_of(&c->commit, node->slot);
@@ -148,8 +150,8 @@ static void publish(gang_cluster *c, struct gang__node *node)
     gang__chunk_changed(c, node->slot);
 }
 
-/* Bring up nodes of ascending slots, `first` up to `end`, in one commit. Their cells are gone and nobody
- * else's: it cannot be refused. */
+/* Brings up nodes of ascending slots, from `first` to before `end`, in one commit. Their cells are
+ * gone and no other commit uses them: it cannot be refused. */
 static void bring_up(gang_worker *w, struct gang__node *first, const struct gang__node *end)
 {
     uint64_t key[GANG__NODES_AT_ONCE];
@@ -186,7 +188,7 @@ static struct gang__node *reversed(struct gang__node *first)
     return before;
 }
 
-/* The classes of all nodes, and room for them in the index. */
+/* Makes the classes of all nodes, and their index words. */
 static gang_result make_indexes(gang_cluster *c, const struct gang__node *node,
                                 struct gang_error *error, size_t *at)
 {
@@ -202,7 +204,7 @@ static gang_result make_indexes(gang_cluster *c, const struct gang__node *node,
     return GANG_OK;
 }
 
-/* Make all nodes, or none. *made: their chain, by next_retired, in their order. */
+/* Makes all nodes, or none. *made: their chain, by next_retired, in their order. */
 static gang_result make_all(gang_cluster *c, struct gang__specs specs, struct gang__node **made,
                             struct gang_error *error, size_t *at)
 {
@@ -217,7 +219,7 @@ static gang_result make_all(gang_cluster *c, struct gang__specs specs, struct ga
         if (r == GANG_OK)
             r = check_name(c, node, error);
         if (r == GANG_OK)
-            r = make_room(c, node, error);
+            r = prepare(c, node, error);
         if (r != GANG_OK) {
             gang__node_free(c, node);
             break;
@@ -247,8 +249,8 @@ gang_result gang__nodes_add(gang_worker *w, struct gang__specs specs, gang_node_
     *at = 0;
     gang__structure_lock(c);
     gang__reclaim_some(c);
-    size_t most = specs.count < GANG__NODES_AT_ONCE ? specs.count : GANG__NODES_AT_ONCE;
-    gang_result r = gang__commit_reserve(&w->commit, most * GANG__MAX_WORDS);
+    size_t max = specs.count < GANG__NODES_AT_ONCE ? specs.count : GANG__NODES_AT_ONCE;
+    gang_result r = gang__commit_reserve(&w->commit, max * GANG__MAX_WORDS);
     if (r == GANG_OK)
         r = make_all(c, specs, &node, error, at);
     else
@@ -268,7 +270,7 @@ gang_result gang__nodes_add(gang_worker *w, struct gang__specs specs, gang_node_
         for (const struct gang__node *n = first; n != node; n = n->next_retired)
             gang__health_expect(c, gang__health_described(n));
         bring_up(w, first, node);
-        while (first != node) { /* from now on the link is for those that wait to be freed */
+        while (first != node) { /* from now on the link is for nodes that wait to be freed */
             struct gang__node *next = first->next_retired;
             first->next_retired = NULL;
             first = next;
@@ -279,9 +281,9 @@ gang_result gang__nodes_add(gang_worker *w, struct gang__specs specs, gang_node_
     return r;
 }
 
-/* ---- as it is elsewhere ------------------------------------------------------------------------ */
+/* ---- as it is elsewhere ---------------------------------------------------------------------- */
 
-/* Slots below were used, or will be; the next one found is this. */
+/* Makes all chunks below a slot, so that the next slot found is this one. */
 static gang_result skip_to(gang_cluster *c, uint32_t slot)
 {
     for (uint32_t s = gang__load(&c->commit.slot_end); s < slot;
@@ -292,7 +294,7 @@ static gang_result skip_to(gang_cluster *c, uint32_t slot)
     return GANG_OK;
 }
 
-/* All words at once, in a cell that is gone and nobody else's. */
+/* Sets all words at once, in a cell that is gone and that no other commit uses. */
 static void bring_up_as(gang_worker *w, struct gang__node *node, const uint64_t *payload)
 {
     uint64_t key = (uint64_t)node->slot << 32;
@@ -321,14 +323,14 @@ gang_result gang__node_insert_as(gang_worker *w, const struct gang_node_spec *sp
         return gang__error(error, r, NULL, "out of memory");
     r = gang__node_new(c, spec, &node, error);
     if (r == GANG_OK)
-        r = make_room(c, node, error);
+        r = prepare(c, node, error);
     if (r == GANG_OK)
         r = make_indexes(c, node, error, &at);
     if (r != GANG_OK) {
         gang__node_free(c, node);
         return r;
     }
-    if (leaves) { /* it has neither name nor place any more */
+    if (leaves) { /* a removed node has neither name nor domains */
         slot_use(c, slot);
         node->next_retired = c->nodes.removed;
         c->nodes.removed = node;

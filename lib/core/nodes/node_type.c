@@ -7,281 +7,12 @@
 #include "base/error.h"
 #include "core/commit/index.h"
 #include "core/nodes/kind.h"
+#include "core/nodes/node_type_fill.h"
 #include "core/nodes/parent.h"
 #include "model/node_spec.h"
 
-/* ---- what follows from a specification --------------------------------------------------------- */
-
-static struct gang__layout layout_of(const struct gang_node_spec *spec)
-{
-    /* Cores are handed out by name only where they cover the millicores: a core that is not owned
-     * is then always left for the tasks that share. */
-    bool named = spec->cpu_milli <= 1000 * (int64_t)spec->core_count;
-    size_t cores = named ? spec->core_count : 0;
-    struct gang__layout l = {(uint8_t)spec->gpu_count,
-                             (uint8_t)((cores + GANG__CORES_PER_WORD - 1) / GANG__CORES_PER_WORD),
-                             (uint8_t)spec->amount_count, 0};
-    return l;
-}
-
-/* Payloads of the node when nothing is taken. */
-static void fill_capacity(struct gang__node_type *type)
-{
-    const struct gang_node_spec *spec = type->spec;
-    struct gang__layout l = type->layout;
-    type->capacity[GANG__WORD_HEAD] = (uint64_t)spec->cpu_milli;
-    type->capacity[GANG__WORD_MEMORY] = (uint64_t)(spec->memory_bytes / GANG_PAGE_BYTES);
-    for (unsigned i = 0; i < spec->gpu_count; i++)
-        type->capacity[GANG__WORD_SHARES + i / GANG__SHARES_PER_WORD] |=
-            gang__share_of(i % GANG__SHARES_PER_WORD, 1000);
-    for (unsigned i = 0; l.core_words && i < spec->core_count; i++)
-        type->capacity[gang__first_core(l) + i / GANG__CORES_PER_WORD] |=
-            UINT64_C(1) << (i % GANG__CORES_PER_WORD);
-}
-
-/* Which devices are of their own, and which slices of others. */
-static void fill_devices(struct gang__node_type *type)
-{
-    const struct gang_node_spec *spec = type->spec;
-    for (size_t i = 0; i < spec->gpu_count; i++)
-        *(gang__is_slice(&spec->gpus[i]) ? &type->slices : &type->gpus) |= UINT64_C(1) << i;
-}
-
-static int32_t package_of(const struct gang_node_spec *spec, int32_t numa)
-{
-    return numa >= 0 ? spec->numas[numa].package : -1;
-}
-
-/* What two GPUs have in common besides a link. What is said of a linked pair's closeness hides it: there
- * their switches and NUMA domains tell. */
-static uint64_t common_of(const struct gang_node_spec *spec, size_t i, size_t j, uint8_t near)
-{
-    int32_t a = spec->gpus[i].numa, b = spec->gpus[j].numa;
-    int32_t x = spec->gpus[i].pcie, y = spec->gpus[j].pcie;
-    if (near == GANG_NEAR_LINK)
-        near = x && x == y        ? GANG_NEAR_PCI
-               : a >= 0 && a == b ? GANG_NEAR_NUMA
-               : package_of(spec, a) >= 0 && package_of(spec, a) == package_of(spec, b)
-                   ? GANG_NEAR_PACKAGE
-                   : GANG_NEAR_SYSTEM;
-    return (uint64_t)(near >= GANG_NEAR_PCI) << GANG__WEIGHT_PCI |
-           (uint64_t)(near >= GANG_NEAR_NUMA) << GANG__WEIGHT_NUMA |
-           (uint64_t)(near >= GANG_NEAR_PACKAGE) << GANG__WEIGHT_PACKAGE;
-}
-
-static uint64_t link_weight(int64_t bandwidth_mbps)
-{
-    int64_t gbps = bandwidth_mbps / 1000;
-    if (gbps > GANG__WEIGHT_LINK_MOST)
-        gbps = GANG__WEIGHT_LINK_MOST;
-    return (uint64_t)(gbps ? gbps : 1) << GANG__WEIGHT_LINK;
-}
-
-/* Closeness and weight of each pair of GPUs. */
-static void fill_near(struct gang__node_type *type, uint8_t *near, uint64_t *weight)
-{
-    const struct gang_node_spec *spec = type->spec;
-    size_t gpus = spec->gpu_count;
-    type->near = near;
-    type->weight = weight;
-    for (size_t i = 0; i < gpus; i++) {
-        for (size_t j = 0; j < gpus; j++) {
-            uint8_t n = near[i * gpus + j] = gang__gpu_near(spec, i, j);
-            if (i != j)
-                weight[i * gpus + j] =
-                    common_of(spec, i, j, n) | (n == GANG_NEAR_LINK ? link_weight(0) : 0);
-        }
-    }
-    for (size_t k = 0; k < spec->link_count; k++) {
-        const struct gang_link_spec *link = &spec->links[k];
-        size_t there = (size_t)link->a * gpus + (size_t)link->b;
-        size_t back = (size_t)link->b * gpus + (size_t)link->a;
-        uint64_t common = weight[there] & ((UINT64_C(1) << GANG__WEIGHT_LINK) - 1);
-        weight[there] = weight[back] = common | link_weight(link->bandwidth_mbps);
-    }
-}
-
-/* Are all pairs of GPUs joined alike, and all in one domain? */
-static bool gpus_are_alike(const struct gang__node_type *type)
-{
-    size_t gpus = type->spec->gpu_count;
-    for (size_t i = 0; i < gpus; i++)
-        for (size_t j = 0; j < i; j++)
-            if (type->weight[i * gpus + j] != type->weight[1] ||
-                type->spec->gpus[i].numa != type->spec->gpus[j].numa)
-                return false;
-    return true;
-}
-
-/* Are all GPUs and named cores in one domain? */
-static bool is_flat(const struct gang__node_type *type)
-{
-    const struct gang_node_spec *spec = type->spec;
-    size_t cores = type->layout.core_words ? spec->core_count : 0;
-    int32_t numa = spec->gpu_count ? spec->gpus[0].numa : cores ? spec->cores[0].numa : 0;
-    for (size_t i = 0; i < spec->gpu_count; i++)
-        if (spec->gpus[i].numa != numa)
-            return false;
-    for (size_t k = 0; k < cores; k++)
-        if (spec->cores[k].numa != numa)
-            return false;
-    return true;
-}
-
-/* What lies in each domain. */
-static void fill_numas(struct gang__node_type *type, uint64_t *gpus, uint64_t *cores, uint8_t *run)
-{
-    const struct gang_node_spec *spec = type->spec;
-    unsigned words = type->layout.core_words;
-    uint64_t nics[(GANG_MAX_NUMAS + 63) / 64] = {0};
-    type->numa_gpus = gpus;
-    type->numa_cores = cores;
-    type->numa_run = run;
-    for (size_t i = 0; i < spec->nic_count; i++) {
-        int32_t d = gang__numa_index(type, spec->nics[i].numa);
-        if (d >= 0)
-            nics[d / 64] |= UINT64_C(1) << d % 64;
-    }
-    for (size_t i = 0; i < spec->gpu_count; i++) {
-        int32_t d = gang__numa_index(type, spec->gpus[i].numa);
-        if (d < 0)
-            continue;
-        gpus[d] |= UINT64_C(1) << i;
-        if (gang__popcount(gpus[d]) > type->max_numa_gpus)
-            type->max_numa_gpus++;
-        type->nic_gpus |= (nics[d / 64] >> d % 64 & 1) << i;
-    }
-    for (size_t k = 0; words && k < spec->core_count; k++) {
-        int32_t d = gang__numa_index(type, spec->cores[k].numa);
-        uint8_t word = (uint8_t)(k / GANG__CORES_PER_WORD);
-        if (d < 0)
-            continue;
-        cores[(unsigned)d * words + word] |= UINT64_C(1) << (k % GANG__CORES_PER_WORD);
-        if (run[2 * d + 1] == 0)
-            run[2 * d] = word;
-        run[2 * d + 1] = (uint8_t)(word + 1);
-    }
-    type->gpus_alike = gpus_are_alike(type);
-    type->flat = is_flat(type);
-}
-
-/* ---- domains inside the machine ----------------------------------------------------------------- */
-
-enum { PACKAGES, NUMAS, SWITCHES, ISLANDS };
-
-/* Which part each GPU and each core is in, on one level; -1: none. */
-struct parting {
-    uint32_t count;
-    int32_t gpu[GANG_MAX_GPUS];
-    int32_t core[GANG_MAX_CORES];
-};
-
-/* By what the description says of NUMA domains. `number` of a domain is its part. */
-static void part_by_numa(const struct gang_node_spec *spec, const int32_t *number, uint32_t count,
-                         struct parting *p)
-{
-    p->count = count;
-    for (size_t i = 0; i < spec->gpu_count; i++)
-        p->gpu[i] = spec->gpus[i].numa < 0 ? -1 : number[spec->gpus[i].numa];
-    for (size_t i = 0; i < spec->core_count; i++)
-        p->core[i] = spec->cores[i].numa < 0 ? -1 : number[spec->cores[i].numa];
-}
-
-/* GPUs below each switch, where the description numbers them. */
-static bool part_by_switch(const struct gang_node_spec *spec, struct parting *p)
-{
-    int32_t number[GANG_MAX_GPUS];
-    p->count = 0;
-    for (size_t i = 0; i < spec->gpu_count; i++) {
-        uint32_t k = 0;
-        p->gpu[i] = -1;
-        if (spec->gpus[i].pcie == 0)
-            continue;
-        while (k < p->count && number[k] != spec->gpus[i].pcie)
-            k++;
-        if (k == p->count)
-            number[p->count++] = spec->gpus[i].pcie;
-        p->gpu[i] = (int32_t)k;
-    }
-    return p->count > 0;
-}
-
-/* GPUs that hang together by pairs of a closeness. */
-static void part_by_near(const struct gang__node_type *type, uint8_t near, struct parting *p)
-{
-    int32_t gpus = (int32_t)type->spec->gpu_count;
-    p->count = 0;
-    for (int32_t i = 0; i < gpus; i++)
-        p->gpu[i] = -1;
-    for (int32_t i = 0; i < gpus; i++) {
-        if (p->gpu[i] >= 0)
-            continue;
-        int32_t list[GANG_MAX_GPUS] = {i}, listed = 1;
-        p->gpu[i] = (int32_t)p->count;
-        for (int32_t at = 0; at < listed; at++) {
-            for (int32_t k = 0; k < gpus; k++) {
-                if (p->gpu[k] >= 0 || type->near[list[at] * gpus + k] != near)
-                    continue;
-                p->gpu[k] = (int32_t)p->count;
-                list[listed++] = k;
-            }
-        }
-        p->count++;
-    }
-}
-
-static void part(const struct gang__node_type *type, int level, struct parting *p)
-{
-    const struct gang_node_spec *spec = type->spec;
-    int32_t number[GANG_MAX_NUMAS], package[GANG_MAX_NUMAS];
-    uint32_t packages = 0;
-    if (level == SWITCHES && part_by_switch(spec, p))
-        return;
-    if (level == SWITCHES || level == ISLANDS) {
-        part_by_near(type, level == SWITCHES ? GANG_NEAR_PCI : GANG_NEAR_LINK, p);
-        return;
-    }
-    for (size_t i = 0; i < spec->numa_count; i++) {
-        uint32_t k = 0;
-        while (k < packages && package[k] != spec->numas[i].package)
-            k++;
-        if (k == packages)
-            package[packages++] = spec->numas[i].package;
-        number[i] = level == NUMAS ? (int32_t)i : (int32_t)k;
-    }
-    part_by_numa(spec, number, level == NUMAS ? (uint32_t)spec->numa_count : packages, p);
-}
-
-/* Lay the parts of all levels behind each other at `room`; NULL: only count the words. */
-static size_t lay_parts(struct gang__node_type *type, uint64_t *room)
-{
-    size_t words = type->layout.core_words, used = 0;
-    struct parting p;
-    for (int level = 0; level < GANG__INNER_LEVELS; level++) {
-        part(type, level, &p);
-        size_t core_words = level <= NUMAS ? words : 0;
-        if (room) {
-            uint64_t *gpus = room + used, *cores = gpus + p.count;
-            for (size_t i = 0; i < type->spec->gpu_count; i++)
-                if (p.gpu[i] >= 0)
-                    gpus[p.gpu[i]] |= UINT64_C(1) << i;
-            for (size_t i = 0; core_words && i < type->spec->core_count; i++)
-                if (p.core[i] >= 0)
-                    cores[(size_t)p.core[i] * core_words + i / GANG__CORES_PER_WORD] |=
-                        UINT64_C(1) << (i % GANG__CORES_PER_WORD);
-            struct gang__inner_domains made = {p.count, 0, gpus, level <= NUMAS ? cores : NULL};
-            for (uint32_t k = 0; k < p.count; k++)
-                if (gang__popcount(gpus[k]) > made.max_gpus)
-                    made.max_gpus = gang__popcount(gpus[k]);
-            type->inner[level] = made;
-        }
-        used += p.count * (1 + core_words);
-    }
-    return used;
-}
-
-/* Resolve the amounts to kinds. Their words stand in the order of the kinds, however they were
- * listed. */
+/* Resolves the amounts to kinds. Their words stand in the order of the kinds, in whatever order
+ * they were listed. */
 static gang_result find_kinds(gang_cluster *c, struct gang__node_type *type,
                               struct gang_error *error)
 {
@@ -306,9 +37,9 @@ static gang_result find_kinds(gang_cluster *c, struct gang__node_type *type,
     return GANG_OK;
 }
 
-/* The class of a node is its GPUs' model, and whether it has devices of their own, slices, or both, since
- * no task takes of both. A node with several models, or an unknown one, stands in class "": a search for a
- * model looks there too, and at each device. NULL: no GPUs. */
+/* The class of a node is the model of its GPUs, and whether it has whole GPUs, slices, or both,
+ * since no task takes both. A node with several models, or an unknown one, is in class "": a search
+ * for a model looks there too, and at each device. NULL: no GPUs. */
 static const char *class_model(const struct gang_node_spec *spec)
 {
     if (spec->gpu_count == 0)
@@ -320,7 +51,7 @@ static const char *class_model(const struct gang_node_spec *spec)
     return model;
 }
 
-/* The number of a class, made if need be. */
+/* Finds or makes the number of a class. */
 static gang_result class_of(gang_cluster *c, const char *model, uint8_t holds, uint8_t *class_id)
 {
     uint32_t count = gang__load(&c->commit.gpu_class_count);
@@ -365,7 +96,7 @@ gang_result gang__gpu_classes_copy(gang_cluster *c, const gang_cluster *from)
     return r;
 }
 
-/* ---- one of each -------------------------------------------------------------------------------- */
+/* ---- one of each ----------------------------------------------------------------------------- */
 
 static struct gang__node_type *type_of_link(struct gang__hash_link *n)
 {
@@ -377,7 +108,7 @@ static uint64_t hash_number(uint64_t h, int64_t number)
     return gang__hash(h, &number, sizeof(number));
 }
 
-/* Not of everything: what mostly tells machines apart. */
+/* Hashes only what mostly differs between machines. */
 static uint64_t machine_hash(const struct gang_node_spec *spec)
 {
     uint64_t h = GANG__HASH_SEED;
@@ -392,7 +123,7 @@ static uint64_t machine_hash(const struct gang_node_spec *spec)
             h = gang__hash(h, g->pci, strlen(g->pci));
         if (g->parent)
             h = gang__hash(h, g->parent, strlen(g->parent));
-        h = hash_number(h, g->memory_bytes ^ (int64_t)g->slice << 56);
+        h = hash_number(h, g->memory_bytes ^ (int64_t)g->mig_index << 56);
     }
     for (size_t i = 0; i < spec->profile_count; i++) {
         h = gang__hash(h, spec->profiles[i].name, strlen(spec->profiles[i].name));
@@ -403,7 +134,7 @@ static uint64_t machine_hash(const struct gang_node_spec *spec)
     return h;
 }
 
-/* The specification of the machine alone, in the library's struct sizes. */
+/* A copy of the specification of the machine alone, in the library's struct sizes. */
 static struct gang_node_spec *machine_of(gang_cluster *c, const struct gang_node_spec *spec)
 {
     struct gang_gpu_spec gpus[GANG_MAX_GPUS];
@@ -421,58 +152,27 @@ static struct gang_node_spec *machine_of(gang_cluster *c, const struct gang_node
     return gang__node_spec_lay_mem(&c->mem, &machine);
 }
 
-static gang_result make_parts(gang_cluster *c, struct gang__node_type *type)
-{
-    size_t words = lay_parts(type, NULL);
-    if (!words)
-        return GANG_OK;
-    type->inner_words = gang__zalloc(&c->mem, words, sizeof(*type->inner_words));
-    if (!type->inner_words)
-        return GANG_ENOMEM;
-    lay_parts(type, type->inner_words);
-    return GANG_OK;
-}
-
 static void type_free(gang_cluster *c, struct gang__node_type *type)
 {
     gang__release(&c->mem, type->parents);
-    gang__release(&c->mem, type->inner_words);
-    gang__release(&c->mem, type);
+    gang__node_type_discard(&c->mem, type);
 }
 
 static gang_result type_new(gang_cluster *c, struct gang_node_spec *machine,
                             struct gang__node_type **made, struct gang_error *error)
 {
-    struct gang__layout layout = layout_of(machine);
-    size_t words = gang__word_count(layout), pairs = machine->gpu_count * machine->gpu_count;
-    size_t numas = machine->numa_count ? machine->numa_count : 1, cores = numas * layout.core_words;
-    size_t numbers = words + pairs + numas + cores;
-    struct gang__node_type *type =
-        gang__zalloc(&c->mem, 1, sizeof(*type) + numbers * sizeof(uint64_t) + pairs + 2 * numas);
+    struct gang__node_type *type = gang__node_type_build(&c->mem, machine);
     if (!type)
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
-    uint64_t *number = &type->capacity[words];
-    uint8_t *bytes = (uint8_t *)&type->capacity[numbers];
-    type->spec = machine;
-    type->layout = layout;
-    type->numas = (uint16_t)numas;
-    fill_capacity(type);
-    fill_devices(type);
-    fill_near(type, bytes, number);
-    fill_numas(type, number + pairs, number + pairs + numas, bytes + pairs);
     bool kept = gang__widths_note(c, machine);
     if (type->slices && kept)
         type->parents = gang__parents_new(&c->mem, machine);
-    gang_result r = !kept || (type->slices && !type->parents)
-                        ? gang__error(error, GANG_ENOMEM, NULL, "out of memory")
-                        : find_kinds(c, type, error);
-    if (r == GANG_OK) {
-        r = gang__hash_reserve(&c->nodes.types, &c->mem);
-        if (r == GANG_OK)
-            r = make_parts(c, type);
-        if (r != GANG_OK)
-            gang__error(error, r, NULL, "out of memory");
-    }
+    gang_result r = GANG_OK;
+    if (!kept || (type->slices && !type->parents) ||
+        gang__hash_reserve(&c->nodes.types, &c->mem) != GANG_OK)
+        r = gang__error(error, GANG_ENOMEM, NULL, "out of memory");
+    if (r == GANG_OK)
+        r = find_kinds(c, type, error);
     if (r != GANG_OK) {
         type_free(c, type);
         return r;
@@ -482,7 +182,7 @@ static gang_result type_new(gang_cluster *c, struct gang_node_spec *machine,
     return GANG_OK;
 }
 
-/* The buckets of the index in which such a node stands when it is wholly free. */
+/* Notes the rows of the index in which such a node stands when it is wholly free. */
 static void note_whole(gang_cluster *c, const struct gang__node_type *type)
 {
     uint64_t payload[GANG__BUCKET_WORDS], whole = 0;
@@ -490,11 +190,11 @@ static void note_whole(gang_cluster *c, const struct gang__node_type *type)
     for (unsigned i = 0; i < words; i++)
         payload[i] = type->capacity[i];
     payload[GANG__WORD_HEAD] = gang__head(GANG__STATE_UP, payload[GANG__WORD_HEAD]);
-    struct gang__buckets levels = gang__buckets_of(type->layout, payload);
-    if (levels.gpu)
-        whole |= UINT64_C(1) << gang__gpu_row(levels.gpu);
-    if (levels.cpu)
-        whole |= UINT64_C(1) << gang__cpu_row(levels.cpu);
+    struct gang__buckets buckets = gang__buckets_of(type->layout, payload);
+    if (buckets.gpu)
+        whole |= UINT64_C(1) << gang__gpu_row(buckets.gpu);
+    if (buckets.cpu)
+        whole |= UINT64_C(1) << gang__cpu_row(buckets.cpu);
     atomic_fetch_or(&gang__load(&c->commit.gpu_class[type->layout.class_id])->whole, whole);
 }
 

@@ -44,10 +44,10 @@ struct gang__parents *gang__parents_new(const struct gang_mem *mem,
         if (!gang__is_slice(&spec->gpus[i]))
             continue;
         struct gang__parent *parent = &p->parent[parent_of(p, spec, i)];
-        p->position[i] = (uint8_t)spec->gpus[i].slice;
+        p->position[i] = (uint8_t)spec->gpus[i].mig_index;
         parent->devices |= UINT64_C(1) << i;
-        parent->positions |= UINT64_C(1) << spec->gpus[i].slice;
-        parent->device[spec->gpus[i].slice] = (uint8_t)i;
+        parent->positions |= UINT64_C(1) << spec->gpus[i].mig_index;
+        parent->device[spec->gpus[i].mig_index] = (uint8_t)i;
     }
     p->fits = (uint64_t *)(p->parent + p->count);
     p->profiles = (uint32_t)profiles;
@@ -57,7 +57,7 @@ struct gang__parents *gang__parents_new(const struct gang_mem *mem,
     return p;
 }
 
-/* ---- widths ------------------------------------------------------------------------------------ */
+/* ---- widths ---------------------------------------------------------------------------------- */
 
 static struct gang__width *width_find(gang_cluster *c, const char *name)
 {

@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Physical devices that are cut into slices: which devices of a node are the slices of which parent, and
- * which of them a profile may join. Part of a shape; immutable. */
+/* Physical devices that are cut into slices: the slices of each parent, and the slices that a
+ * profile may join. Part of a node type; immutable. */
 #ifndef GANG__CORE_PARENT_H
 #define GANG__CORE_PARENT_H
 
 #include "core/nodes/state.h"
 
-/* Slices are numbered from 0 in each parent: a set of them is a mask of positions. */
+/* Slices are numbered from 0 in each parent, so a mask of positions is a set of them. */
 struct gang__parent {
-    uint64_t devices;   /* of the node that are its slices */
-    uint64_t positions; /* at which it has one */
-    uint8_t device[64]; /* at a position */
+    uint64_t devices;   /* devices of the node that are its slices */
+    uint64_t positions; /* positions at which it has a slice */
+    uint8_t device[64]; /* device at each position */
 };
 
 struct gang__parents {
     uint32_t count, profiles;
     struct gang__parent *parent;
     uint64_t *fits;       /* positions of parent i for profile k of the node, at [k * count + i] */
-    uint8_t position[64]; /* of a device */
+    uint8_t position[64]; /* position of each device */
 };
 
-/* Of a checked specification that has slices. NULL: out of memory. One gang__release() frees it. */
+/* The parents of a checked specification that has slices. NULL: out of memory. One gang__release()
+ * frees it. */
 struct gang__parents *gang__parents_new(const struct gang_mem *mem,
                                         const struct gang_node_spec *spec);
 
-/* The widest that a profile of a name was ever described with in a cluster: what is hard to place goes
+/* The largest width with which any node of a cluster describes a profile: wide profiles are placed
  * first. Appended to under the structure mutex; lives as long as the cluster. */
 struct gang__width {
     struct gang__width *next;
@@ -32,14 +33,14 @@ struct gang__width {
     char name[];
 };
 
-/* Note the widths of a checked specification. False: out of memory. Under the structure mutex. */
+/* Notes the widths of a checked specification. False: out of memory. Under the structure mutex. */
 bool gang__widths_note(gang_cluster *c, const struct gang_node_spec *spec);
 void gang__widths_free(gang_cluster *c);
 
-/* In slices; 1 if nobody knows the profile. Any thread. */
+/* The width in slices; 1 if no node describes the profile. Any thread. */
 uint64_t gang__width_of(gang_cluster *c, const char *profile);
 
-/* Positions of those of the devices that are slices of the parent. */
+/* The positions of those devices that are slices of the parent. */
 static inline uint64_t gang__positions_of(const struct gang__parents *p, uint32_t parent,
                                           uint64_t devices)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Partitions are found and made without the structure mutex, since requests are compiled by any thread:
- * a few lists that only grow, at their heads. The modes change under the mutex, by publishing a new
- * table: one step, which refusals look at like at all that may give room (core/commit/commit.c, "A refusal is
- * true"). */
+/* Partitions are found and made without the structure mutex, since any thread compiles requests:
+ * a few lists that only grow, at their heads. The modes change under the mutex, by publishing a
+ * new table. That is one step, and part of the stamp, so a search that refuses sees it
+ * (core/commit/commit.c, "A refusal is true"). */
 #include "core/nodes/partition.h"
 
 #include <string.h>
@@ -18,7 +18,7 @@ static size_t bucket_of(const char *name)
     return gang__hash(GANG__HASH_SEED, name, strlen(name)) % GANG__PARTITION_BUCKETS;
 }
 
-/* Look through a list as far as `end`. */
+/* Looks through a list as far as `end`. */
 static struct gang__partition *look(struct gang__partition *p, const struct gang__partition *end,
                                     const char *name)
 {
@@ -45,7 +45,7 @@ struct gang__partition *gang__partition_intern(gang_cluster *c, const char *name
         return NULL;
     memcpy(made->name, name, bytes);
     do {
-        /* What others put in front of what was looked through. */
+        /* Look only at what other threads put in front since. */
         there = look(first, seen, name);
         if (there) {
             gang__release(&c->mem, made);
@@ -57,7 +57,7 @@ struct gang__partition *gang__partition_intern(gang_cluster *c, const char *name
     return made;
 }
 
-/* A table that says so of one partition, and of the others as before. Gives the partition its number. */
+/* Makes a table with one partition changed, and gives that partition a number. */
 static struct gang__modes *modes_with(gang_cluster *c, struct gang__partition *p, int32_t mode)
 {
     const struct gang__modes *old = gang__modes_all(c);
@@ -82,7 +82,7 @@ static struct gang__modes *modes_with(gang_cluster *c, struct gang__partition *p
     return m;
 }
 
-/* Of all chunks: see gang__chunk_changed(). */
+/* Moves the version of all chunks by one; see gang__chunk_changed(). */
 static void step_changes(gang_cluster *c)
 {
     for (uint32_t i = 0; i < GANG__CHUNKS; i++)
@@ -94,14 +94,15 @@ static void publish(gang_cluster *c, struct gang__modes *m)
 {
     step_changes(c);
     struct gang__modes *old =
-        (struct gang__modes *)atomic_exchange(&c->commit.rules, &m->rules); /* rules is first */
+        /* `rules` is the first member */
+        (struct gang__modes *)atomic_exchange(&c->commit.rules, &m->rules);
     step_changes(c);
     if (old) {
         old->next_retired = c->nodes.retired.modes;
         c->nodes.retired.modes = old;
         c->nodes.retired.count++;
     }
-    /* After it: what is remembered as never fitting was then said of the new modes. */
+    /* After it: answers of "never" that are remembered from now on used the new modes. */
     gang__add_seq(&c->nodes.epoch, 1);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Partitions: one object a name, so that nodes and requests are matched by pointer, and how open they
- * are. A name that was used once stays until the cluster ends. */
+/* Partitions: one object for each name, so that nodes and requests are matched by pointer, and the
+ * modes of all partitions. A name stays until the cluster ends. */
 #ifndef GANG__CORE_PARTITION_H
 #define GANG__CORE_PARTITION_H
 
@@ -9,23 +9,23 @@
 #include "core/nodes/state.h"
 
 struct gang__partition {
-    struct gang__partition *next; /* in its bucket */
-    gang__a32 number; /* its place in gang__modes.mode; 0: never had a mode of its own */
+    struct gang__partition *next; /* in its hash bucket */
+    gang__a32 number;             /* index in gang__modes.mode; 0: it never had a mode of its own */
     char name[];
 };
 
-/* The modes of all partitions at one time. Immutable; replaced (RCU) to change one, so that a plan goes
- * by those of one instant. */
+/* The modes of all partitions at one time. Immutable; a change replaces them (RCU), so that a plan
+ * uses the modes of one instant. */
 struct gang__modes {
     struct gang__node_rules
         rules; /* first: its version is part of the stamp (core/commit/cell.h) */
     struct gang__modes *next_retired;
-    uint32_t lending, exclusive; /* partitions of these modes */
+    uint32_t lending, exclusive; /* the number of partitions of these modes */
     uint32_t count;
-    uint8_t mode[]; /* GANG_PARTITION_*; [0] is for those without a number */
+    uint8_t mode[]; /* GANG_PARTITION_*; [0] is for partitions without a number */
 };
 
-/* The partition of a name, made if it is not there. NULL: out of memory. Any thread; lock-free. */
+/* Finds or makes the partition of a name. NULL: out of memory. Any thread; lock-free. */
 struct gang__partition *gang__partition_intern(gang_cluster *c, const char *name);
 /* The same, or NULL if it is not there. */
 struct gang__partition *gang__partition_find(const gang_cluster *c, const char *name);

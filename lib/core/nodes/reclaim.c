@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Giving back what was unpublished: descriptions, tables, slots. All under the structure mutex, which
- * is let go while a grace period is waited for. Commits never wait for any of this. */
+/* Freeing what was unpublished: descriptions, tables, slots. All under the structure mutex,
+ * which is unlocked while a thread waits for a grace period. No commit waits for any of this. */
 #include <string.h>
 
 #include "base/rcu.h"
@@ -13,9 +13,9 @@
 #include "core/nodes/reclaim.h"
 #include "core/nodes/topology.h"
 
-enum { RETIRED_ENOUGH = 64 }; /* reclaim when so many pieces wait */
+enum { RETIRED_ENOUGH = 64 }; /* reclaim when this many pieces wait */
 
-/* Removed, and nothing of it is held any more. Notes since when, for snapshots. */
+/* Is the node removed and wholly free? Notes since which snapshot number. */
 static bool is_over(gang_cluster *c, struct gang__node *node)
 {
     uint64_t payload[GANG__MAX_WORDS];
@@ -46,8 +46,8 @@ void gang__drain_removed(gang_cluster *c)
     }
 }
 
-/* Does a snapshot exist that has a lower number? A snapshot that is being filled for the first time holds
- * nothing yet; the read section of the taker keeps the nodes. */
+/* Does a snapshot with a lower number exist? A snapshot that is being taken for the first time
+ * holds nothing yet; the read section of the taker keeps the nodes. */
 static bool is_held(gang_cluster *c, uint64_t number)
 {
     for (const struct gang__holder *h = c->nodes.holders; h; h = h->next)
@@ -60,7 +60,7 @@ static void free_nodes(gang_cluster *c, struct gang__node *node, bool recycle)
 {
     while (node) {
         struct gang__node *next = node->next_retired;
-        if (recycle) /* room was made when the slot was first used */
+        if (recycle) /* space was made when the slot was first used */
             c->nodes.free_slots[c->nodes.free_slot_count++] = node->slot;
         if (is_held(c, node->gone_at)) {
             node->next_retired = c->nodes.held;
@@ -72,7 +72,7 @@ static void free_nodes(gang_cluster *c, struct gang__node *node, bool recycle)
     }
 }
 
-/* Free what only snapshots held, as far as they do not any more. */
+/* Frees those nodes that only snapshots kept and that no snapshot keeps any more. */
 static void reclaim_held(gang_cluster *c)
 {
     struct gang__node *node = c->nodes.held;
@@ -96,8 +96,9 @@ void gang__holder_remove(gang_cluster *c, struct gang__holder *holder)
     reclaim_held(c);
 }
 
-/* The thread that frees nodes reads one holder after the other: it could read this one before its number
- * falls, and the holder that it copies after that one was taken again. So a number falls under the mutex. */
+/* The thread that frees nodes reads one holder after the other. It could read this holder before
+ * its number falls, and the holder that this one copies after that one was taken again. So a number
+ * falls under the mutex. */
 void gang__holder_set(gang_cluster *c, struct gang__holder *holder, uint64_t number)
 {
     bool falls = number < gang__load(&holder->number);
@@ -135,7 +136,7 @@ static void free_retired(gang_cluster *c, struct gang__retired *r)
     memset(r, 0, sizeof(*r));
 }
 
-/* Not under the mutex: a thread that is stopped for ever would stop all who take it. */
+/* Not under the mutex: a thread stopped for ever in a read section would stop every caller. */
 static void wait_unlocked(gang_cluster *c)
 {
     gang__structure_unlock(c);
@@ -143,8 +144,8 @@ static void wait_unlocked(gang_cluster *c)
     gang__structure_lock(c);
 }
 
-/* A batch that belongs to nobody any more, or else a new one (*fresh) of all that is retired. NULL:
- * there is nothing, or all batches are in use. */
+/* Returns a batch of a thread that the fork did not keep, or a new one (*fresh) of all that is
+ * retired. NULL: nothing is retired, or all batches are in use. */
 static struct gang__grace_batch *batch_take(gang_cluster *c, bool *fresh)
 {
     struct gang__grace_batch *unused = NULL;
@@ -163,8 +164,8 @@ static struct gang__grace_batch *batch_take(gang_cluster *c, bool *fresh)
     return unused;
 }
 
-/* Batches stay in the cluster, where the child of a fork finds those of the threads that are no
- * more there. */
+/* Batches stay in the cluster, where the child of a fork finds those of threads that it does not
+ * have. */
 void gang__reclaim(gang_cluster *c)
 {
     struct gang__grace_batch *b;
@@ -188,7 +189,7 @@ void gang__retire(gang_cluster *c, struct gang__rcu_block *block)
 
 void gang__reclaim_some(gang_cluster *c)
 {
-    if (c->nodes.manual_reclaim)
+    if (c->nodes.manual_recycle)
         return;
     if (c->nodes.removed)
         gang__drain_removed(c);
@@ -206,7 +207,7 @@ static bool over_but_watched(const gang_cluster *c)
     return node != NULL;
 }
 
-gang_result gang_cluster_reclaim(gang_cluster *cluster)
+gang_result gang_cluster_recycle(gang_cluster *cluster)
 {
     if (!cluster)
         return GANG_EINVAL;
@@ -214,7 +215,7 @@ gang_result gang_cluster_reclaim(gang_cluster *cluster)
     gang__drain_removed(cluster);
     gang__reclaim(cluster);
     if (over_but_watched(cluster)) {
-        wait_unlocked(cluster); /* for snapshots that were being taken: they are read sections */
+        wait_unlocked(cluster); /* snapshots that were being taken are read sections */
         gang__drain_removed(cluster);
         gang__reclaim(cluster);
     }

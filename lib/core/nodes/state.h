@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state of this folder, and the cluster and the worker that hold it: what the files of nodes/ share. */
+/* The state of this folder, and the cluster and the worker that embed it. */
 #ifndef GANG__CORE_NODES_STATE_H
 #define GANG__CORE_NODES_STATE_H
 
@@ -23,18 +23,18 @@ struct gang__kind {
     char name[GANG_MAX_NAME + 1];
     char unit[GANG_MAX_NAME + 1];
     int32_t scope;
-    gang__a64 capacity; /* cluster-wide kinds */
+    gang__a64 capacity; /* of cluster-wide kinds */
 };
 
-/* A block of memory of another room that readers may still look at; its first member. */
+/* Memory of a higher folder that readers may still use; the first member of its block. */
 struct gang__rcu_block {
     struct gang__rcu_block *next;
 };
 
-/* Unpublished, waiting for a grace period. */
+/* What was unpublished and waits for a grace period. */
 struct gang__retired {
     struct gang__node *nodes;        /* and their slots */
-    struct gang__node *descriptions; /* the node lives on with a newer one */
+    struct gang__node *descriptions; /* the node itself stays, with a newer description */
     struct gang__members *members;
     struct gang__domain_table *tables;
     struct gang__modes *modes;
@@ -42,8 +42,8 @@ struct gang__retired {
     size_t count;
 };
 
-/* What a thread waits for a grace period for, and gang__fork_count() of the process in which it does:
- * in a child of that process the thread is no more. */
+/* What one thread frees after its grace period, and gang__fork_count() of its process. A child of
+ * that process does not have the thread. */
 struct gang__grace_batch {
     struct gang__retired retired;
     uint64_t fork;
@@ -57,13 +57,16 @@ struct gang__holder {
 
 struct gang__nodes {
     uint32_t max_slots; /* slots 1 .. max_slots may be used */
-    bool manual_reclaim;
+    bool manual_recycle;
     gang__a32 node_count;
-    gang__a32 unhealthy; /* devices, or more; 0: planners need not look */
-    /* One more at each change of nodes, kinds or capacities, and before a node is given back: who saw it
-     * stand still since he last entered a read section may use what he found before. */
+    /* at least the number of unhealthy devices; 0: planners skip the health words */
+    gang__a32 unhealthy;
+    /* add_seq at each change of nodes, kinds or capacities, and before a node is freed ->
+     * gang__load of planners. A thread that finds it unchanged since its last read section may use
+     * what it found before. */
     gang__a64 epoch;
-    gang__a64 states;                /* one more at each change of a node's state */
+    /* add_seq at each change of a node's state -> gang__load of the scheduler */
+    gang__a64 states;
     gang__a64 changes[GANG__CHUNKS]; /* see gang__chunk_changed() */
 
     struct gang__kind kind[GANG_MAX_KINDS];
@@ -72,11 +75,12 @@ struct gang__nodes {
     uint32_t level_count;
     char *level_name[GANG_MAX_LEVELS];
     _Atomic(struct gang__domain_table *) domains;                        /* all, by index */
-    _Atomic(struct gang__domain_table *) level_domains[GANG_MAX_LEVELS]; /* those of one level */
+    _Atomic(struct gang__domain_table *) level_domains[GANG_MAX_LEVELS]; /* those of each level */
 
-    _Atomic(struct gang__partition *) partition[GANG__PARTITION_BUCKETS]; /* lists that only grow */
+    /* lists that only grow, CAS at the head -> gang__load */
+    _Atomic(struct gang__partition *) partition[GANG__PARTITION_BUCKETS];
 
-    /* The structure mutex and what it guards. No commit takes it. */
+    /* The structure mutex, and what it guards. No commit takes it. */
     pthread_mutex_t structure;
     struct gang__hash_table node_names;
     struct gang__hash_table domain_names;
@@ -87,12 +91,12 @@ struct gang__nodes {
     uint64_t types_made;
     uint32_t *free_slots; /* recycled slots */
     size_t free_slot_count, free_slot_cap;
-    struct gang__node *removed; /* removed, perhaps still holding allocations */
+    struct gang__node *removed; /* removed, may still hold allocations */
     struct gang__retired retired;
     struct gang__holder *holders; /* snapshots that exist */
-    struct gang__node *held;      /* unpublished long ago, but in a snapshot */
+    struct gang__node *held;      /* unpublished, but a snapshot shows them */
     struct gang__grace_batch grace_batch[GANG__GRACE_BATCHES];
-    gang__a64 **old_more; /* outgrown words: a late reader may still look at them */
+    gang__a64 **old_more; /* outgrown words, which a late reader may still read */
     size_t old_more_count, old_more_cap;
 };
 
@@ -104,7 +108,8 @@ struct gang_cluster {
     struct gang_mem mem;
     uint32_t max_workers;
     int32_t policy; /* of requests that name none */
-    /* State of the folders of place/, and the functions by which core/ ends it. */
+    /* The state of place/, and the functions with which core/ ends it. Stored once (CAS) ->
+     * gang__load. */
     _Atomic(void *) place;
     _Atomic(const struct gang__place_ops *) place_ops; /* NULL: nothing was ever placed */
 };
@@ -112,20 +117,21 @@ struct gang_cluster {
 struct gang_worker {
     struct gang__committer commit;
     gang__a32 in_use;
-    bool from_first; /* its searches begin with the first node, not apart from those of others */
+    bool from_first; /* its searches begin with the first node, not at a place of their own */
     gang_cluster *cluster;
-    struct gang_worker_stats stats; /* without what `commit` counts */
-    void *place;                    /* scratch of the folders of place/ */
+    struct gang_worker_stats stats; /* without commits and helps, which `commit` counts */
+    void *place;                    /* scratch of place/ */
 };
 
-/* The worker that a part of it belongs to; NULL: none. */
+/* The worker of a committer; NULL: none. */
 static inline gang_worker *gang__worker_of(struct gang__committer *commit)
 {
     return (gang_worker *)commit;
 }
 _Static_assert(offsetof(gang_worker, commit) == 0, "see gang__worker_of()");
 
-/* A fork in another thread waits for the end of it, so that a child finds nothing half-changed. */
+/* A fork in another thread waits until the mutex is unlocked, so that the child finds nothing
+ * half-changed. */
 static inline void gang__structure_lock(gang_cluster *c)
 {
     gang__fork_hold_off();
@@ -138,10 +144,10 @@ static inline void gang__structure_unlock(gang_cluster *c)
     gang__fork_allow();
 }
 
-/* What is remembered of the descriptions of a chunk's nodes, or derived from them and the modes of
- * partitions, goes by a number that rises with each change of them: after a slot got a node or another
- * description, and before the stamp (core/commit/index.h) tells of it. It is odd while the modes change. Under
- * the structure mutex. */
+/* Moves the version of what planners remember of a chunk: the descriptions of its nodes, and what
+ * follows from them and the modes of partitions. Call it after a slot got a node or another
+ * description, and before the stamp (core/commit/index.h) moves. The version is odd while the modes
+ * change. add_seq -> gang__load of place/search/match_cache.c. Under the structure mutex. */
 static inline void gang__chunk_changed(gang_cluster *c, uint32_t slot)
 {
     gang__add_seq(&c->nodes.changes[slot / GANG__CHUNK], 2);

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tree of domains above the nodes. A domain is the path of values down to its level: rack r1
- * of two blocks is two domains. Domains are never removed; their member lists change. Readers walk
- * tables and lists inside a read section; writers hold the structure mutex. */
+ * of two blocks is two domains. Domains are never removed; their member lists change. Readers
+ * walk tables and lists inside a read section; writers hold the structure mutex. */
 #include <stddef.h>
 #include <string.h>
 
 #include "core/nodes/node.h"
 #include "core/nodes/topology.h"
 
-static struct gang__domain_table *table_new(const struct gang_mem *mem, uint32_t room)
+static struct gang__domain_table *table_new(const struct gang_mem *mem, uint32_t cap)
 {
     size_t each = sizeof(((struct gang__domain_table *)0)->entry[0]) + sizeof(gang__a64);
-    struct gang__domain_table *t = gang__zalloc(mem, 1, sizeof(*t) + room * each);
+    struct gang__domain_table *t = gang__zalloc(mem, 1, sizeof(*t) + cap * each);
     if (t) {
-        t->cap = room;
-        t->span = (gang__a64 *)(void *)&t->entry[room];
+        t->cap = cap;
+        t->span = (gang__a64 *)(void *)&t->entry[cap];
     }
     return t;
 }
 
-/* Room for one more entry; a full table is replaced by one of twice the size. */
+/* Makes space for one more entry; a table of twice the size replaces a full one. */
 static gang_result table_reserve(gang_cluster *c, _Atomic(struct gang__domain_table *) *where)
 {
     struct gang__domain_table *old = gang__load(where);
@@ -72,7 +72,7 @@ struct gang__domain *gang__domain_at(gang_cluster *c, uint32_t level, uint32_t i
     return gang__load(&gang__load(&c->nodes.level_domains[level])->entry[i]);
 }
 
-struct gang__domain *gang__domain_with(gang_cluster *c, uint32_t index)
+struct gang__domain *gang__domain_by_index(gang_cluster *c, uint32_t index)
 {
     return domain_by_index(c, index);
 }
@@ -94,11 +94,11 @@ struct gang__members *gang__domain_members(struct gang__domain *d)
     return gang__load(&d->members);
 }
 
-static struct gang__members *members_new(const struct gang_mem *mem, uint32_t room)
+static struct gang__members *members_new(const struct gang_mem *mem, uint32_t cap)
 {
-    struct gang__members *m = gang__zalloc(mem, 1, sizeof(*m) + room * sizeof(m->slot[0]));
+    struct gang__members *m = gang__zalloc(mem, 1, sizeof(*m) + cap * sizeof(m->slot[0]));
     if (m)
-        m->cap = room;
+        m->cap = cap;
     return m;
 }
 
@@ -111,14 +111,14 @@ static void members_publish(gang_cluster *c, struct gang__domain *d, struct gang
     c->nodes.retired.count++;
 }
 
-/* Tell those who search all domains of the level where this one's members lie. */
+/* Publishes where the members of a domain lie, for searches over all domains of the level. */
 static void span_publish(gang_cluster *c, const struct gang__domain *d, uint32_t count)
 {
     struct gang__domain_table *t = gang__load(&c->nodes.level_domains[d->level]);
     gang__store(&t->span[d->rank], count ? gang__span(d->first, d->last, count) : 0);
 }
 
-/* The least and the greatest of the slots. */
+/* Finds the lowest and the highest slot. */
 static void span_find(struct gang__domain *d, const struct gang__members *m, uint32_t count)
 {
     d->first = UINT32_MAX;
@@ -213,23 +213,23 @@ void gang__domain_add(gang_cluster *c, uint32_t index, uint32_t slot)
     span_publish(c, d, count + 1);
 }
 
-/* In place, unlike gang__domain_remove(): readers who saw the slot find no node there, or the one of
- * another domain that is there by then. */
+/* In place, unlike gang__domain_remove(): a reader that saw the slot finds no node there, or by
+ * then the node of another domain. */
 void gang__domain_drop_last(gang_cluster *c, uint32_t index)
 {
     struct gang__domain *d = domain_by_index(c, index);
     struct gang__members *m = gang__load(&d->members);
     uint32_t count = gang__load(&m->count) - 1;
     gang__store(&m->count, count);
-    span_publish(c, d, count); /* perhaps too wide: not dense then, which is slower, not wrong */
+    span_publish(c, d, count); /* may be too wide: then not dense, which is slower but not wrong */
 }
 
-/* Nobody reads them yet. */
+/* No reader has the list yet. */
 void gang__domain_order(gang_cluster *c, uint32_t index, const struct gang__members *as)
 {
     struct gang__members *m = gang__load(&domain_by_index(c, index)->members);
     if (gang__load(&m->count) != gang__load(&as->count))
-        return; /* it lists one twice, or one that is gone: no matter */
+        return; /* it lists a slot twice, or a removed one: the order does not matter */
     for (uint32_t i = 0; i < gang__load(&m->count); i++)
         gang__store(&m->slot[i], gang__load(&as->slot[i]));
 }

@@ -3,8 +3,9 @@
 #include "base/error.h"
 #include "base/rcu.h"
 #include "core/nodes/nodes.h"
+#include "place/alloc/alloc.h"
+#include "place/record/placer.h"
 #include "place/record/record.h"
-#include "place/whatif/whatif.h"
 
 static gang_result adopt_refused(gang_worker *w, const struct gang_placement *place, int64_t i,
                                  struct gang__misfit m, struct gang_error *error)
@@ -64,7 +65,7 @@ static gang_result plan_place(gang_worker *w, gang_request *q, const struct gang
         return GANG_OK;
     if (p->failed)
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
-    if (misfit.why == GANG_WHY_STATE) { /* removed: any other state would do */
+    if (misfit.why == GANG_CONSTRAINT_STATE) { /* removed: any other state would do */
         gang__error(error, GANG_ESTALE, NULL, "no such node");
         return gang__error_at(error, GANG_ESTALE, "places[%lld]", (long long)i);
     }

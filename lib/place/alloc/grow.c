@@ -6,96 +6,12 @@
 #include "base/rcu.h"
 #include "core/commit/commit.h"
 #include "core/nodes/nodes.h"
+#include "place/alloc/alloc.h"
 #include "place/explain/explain.h"
+#include "place/record/placer.h"
 #include "place/record/record.h"
+#include "place/record/running.h"
 #include "place/search/search.h"
-#include "place/whatif/whatif.h"
-
-/* The part of its node that a running task lies in: where its devices are, or else its cores. */
-static struct gang__scope part_of_task(const struct gang__node *node, const uint64_t *task,
-                                       int32_t level)
-{
-    const struct gang__node_type *shape = node->type;
-    const struct gang__inner_domains *parts =
-        gang__inner_domains_of(shape, level - GANG__LEVEL_PACKAGE);
-    unsigned cores = gang__first_core(shape->layout), words = shape->layout.core_words;
-    for (unsigned i = 0; i < gang__task_deltas(task); i++) {
-        uint64_t delta = task[GANG__TASK_HEAD + i], payload = gang__payload(delta);
-        unsigned word = gang__delta_word(delta);
-        bool gpu = word >= GANG__WORD_SHARES && word < cores;
-        bool core = word >= cores && word < cores + words && parts->cores;
-        if ((delta & GANG__DELTA_POOL) || (!gpu && !core))
-            continue;
-        for (uint32_t k = 0; k < parts->count; k++) {
-            unsigned first = (word - GANG__WORD_SHARES) * GANG__SHARES_PER_WORD;
-            for (unsigned n = 0; gpu && n < GANG__SHARES_PER_WORD; n++)
-                if (gang__share(payload, n) && (parts->gpus[k] >> (first + n) & 1))
-                    return gang__scope_part(node->slot, level, k);
-            if (core && (parts->cores[k * words + word - cores] & payload))
-                return gang__scope_part(node->slot, level, k);
-        }
-    }
-    return gang__scope_node(node->slot);
-}
-
-/* The scope of a level that a running task lies in. */
-static struct gang__scope scope_of_task(const struct gang__plan *p, const uint64_t *task,
-                                        int32_t level)
-{
-    const struct gang__node *node =
-        p->snap ? gang__snapshot_node_of(p->snap, task[0]) : gang__node_of(p->c, task[0]);
-    if (level < 0 || !node)
-        return gang__scope_unbound();
-    if (level > GANG__LEVEL_NODE)
-        return part_of_task(node, task, level);
-    struct gang__scope at = gang__scope_node(node->slot), around;
-    return gang__scope_at(p, &at, level, &around) ? around : gang__scope_unbound();
-}
-
-static void note_scope(struct gang__scope *s, const struct gang__plan *p, const uint64_t *task,
-                       int32_t level)
-{
-    if (!gang__scope_is_bound(s))
-        *s = scope_of_task(p, task, level);
-}
-
-/* A group whose tasks count on their nodes. */
-static void note_held(struct gang__plan *p, uint32_t slot, uint32_t group)
-{
-    if (!gang__grow(&p->c->mem, (void **)&p->held, &p->held_room, p->helds + 1, sizeof(*p->held))) {
-        p->failed = true;
-        return;
-    }
-    p->held[p->helds++] = (struct gang__held){slot, group};
-}
-
-void gang__plan_running(struct gang__plan *p, const struct gang__alloc *a)
-{
-    const gang_request *q = a->q;
-    for (const uint64_t *task = a->data; task < a->data + a->used;
-         task += GANG__TASK_HEAD + gang__task_deltas(task)) {
-        uint32_t group = gang__task_group(task);
-        if (gang__task_is_holder(task))
-            continue;
-        const struct gang__group *g = &q->group[group];
-        p->in_group[group]++;
-        if (g->bounded || g->spread >= 0)
-            note_held(p, (uint32_t)task[0], group);
-        note_scope(&p->scope_of_request, p, task, q->same);
-        for (int32_t k = g->set; k >= 0; k = q->set[k].parent)
-            if (q->set[k].same >= 0)
-                note_scope(&p->scope_of_set[k], p, task, gang__demanded_around(q, k));
-        int32_t level = gang__demanded_level(q, (int32_t)group);
-        if (g->spread >= 0)
-            ; /* a wish for a domain would leave nothing to spread over */
-        else if (g->prefer > level)
-            note_scope(&p->scope_of_group[group], p, task, g->prefer);
-        else if (q->policy == GANG_POLICY_TOPOLOGY && level < GANG__LEVEL_NODE)
-            note_scope(&p->scope_of_group[group], p, task, GANG__LEVEL_NODE);
-        if (g->same >= 0)
-            note_scope(&p->scope_of_group[group], p, task, level);
-    }
-}
 
 /* One look for more tasks of a group. Returns how many were planned. */
 static int64_t plan_more_once(gang_worker *w, const struct gang__alloc *a, int32_t group,
@@ -170,49 +86,7 @@ static gang_result plan_growth(gang_worker *w, const struct gang__alloc *a, int3
     return GANG_ENOFIT;
 }
 
-/* Tasks of a group that the allocation holds; -1: of all. */
-static int64_t tasks_held(const struct gang__alloc *a, int32_t group)
-{
-    int64_t held = 0;
-    for (const uint64_t *task = a->data; task < a->data + a->used;
-         task += GANG__TASK_HEAD + gang__task_deltas(task))
-        held +=
-            !gang__task_is_holder(task) && (group < 0 || gang__task_group(task) == (uint32_t)group);
-    return held;
-}
-
-/* Take from a word of an empty view what a task holds of it. */
-static void take_own(uint64_t *now, enum gang__code code, uint64_t arg)
-{
-    if (gang__op_fits(code, arg, *now))
-        *now = gang__op_apply(code, arg, *now);
-    else /* the node is being described anew */
-        *now = code == GANG__OP_HEAD ? gang__head(gang__head_state(*now), 0) : 0;
-}
-
-void gang__plan_alone(struct gang__plan *p, const struct gang__alloc *a)
-{
-    for (const uint64_t *task = a->data; task < a->data + a->used;
-         task += GANG__TASK_HEAD + gang__task_deltas(task)) {
-        /* What holders have is there for its tasks. */
-        unsigned deltas = gang__task_is_holder(task) ? 0 : gang__task_deltas(task);
-        for (unsigned i = 0; i < deltas; i++) {
-            uint64_t delta = task[GANG__TASK_HEAD + i];
-            unsigned word = gang__delta_word(delta);
-            bool pool = (delta & GANG__DELTA_POOL) != 0;
-            struct gang__view *v = gang__plan_view(p, pool ? GANG__POOL : (uint32_t)task[0]);
-            if (!v)
-                continue;
-            enum gang__code code = pool ? GANG__OP_TAKE
-                                   : word == GANG__WORD_HEAD
-                                       ? GANG__OP_HEAD
-                                       : gang__code_of(v->layout, word, false);
-            take_own(&gang__view_now(p, v)[word], code, gang__payload(delta));
-        }
-    }
-}
-
-/* Could one task of a group more than it holds ever fit, if nobody else were there? */
+/* Could one more task of a group ever fit on an otherwise empty cluster? */
 static gang_result one_more_fits(gang_worker *w, const struct gang__alloc *a, uint32_t group)
 {
     struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
@@ -242,16 +116,6 @@ static gang_result one_more_fits_ever(gang_worker *w, struct gang__alloc *a, uin
     return GANG_OK;
 }
 
-int64_t gang__tasks_more(const struct gang__alloc *a, uint32_t group)
-{
-    const struct gang__group *g = &a->q->group[group];
-    int64_t held = tasks_held(a, (int32_t)group), room = g->count - held;
-    int64_t want = g->min - held > 1 ? g->min - held : 1;
-    if (g->slice)
-        want = (want + g->slice - 1) / g->slice * g->slice;
-    return want < room ? want : room;
-}
-
 gang_result gang__growth_class(gang_worker *w, const struct gang__alloc *a, uint32_t group)
 {
     gang_result r = plan_growth(w, a, (int32_t)group, 1);
@@ -261,7 +125,7 @@ gang_result gang__growth_class(gang_worker *w, const struct gang__alloc *a, uint
     return r == GANG_OK ? GANG_ENOFIT : r;
 }
 
-/* No more tasks fit now: of which group is it said, and could any ever? */
+/* No more tasks fit now: chooses the group to report, and asks whether one could ever fit. */
 static gang_result refuse_growth(gang_worker *w, struct gang__alloc *a, int32_t group,
                                  struct gang_error *error)
 {
@@ -269,7 +133,7 @@ static gang_result refuse_growth(gang_worker *w, struct gang__alloc *a, int32_t 
     int32_t about = -1;
     for (uint32_t g = 0; g < a->q->group_count && ever == GANG_ENEVER; g++) {
         if ((group >= 0 && (int32_t)g != group) ||
-            tasks_held(a, (int32_t)g) >= a->q->group[g].count)
+            gang__tasks_held(a, (int32_t)g) >= a->q->group[g].count)
             continue;
         ever = one_more_fits_ever(w, a, g);
         if (about < 0 || ever == GANG_OK)
@@ -288,7 +152,7 @@ gang_result gang__growth_check(const struct gang__alloc *a, int32_t group, struc
     const gang_request *q = a->q;
     if (group < -1 || group >= (int32_t)q->group_count)
         return gang__error(error, GANG_EINVAL, "group", "no such group");
-    if (tasks_held(a, group) >= (group < 0 ? q->count : q->group[group].count))
+    if (gang__tasks_held(a, group) >= (group < 0 ? q->count : q->group[group].count))
         return gang__error(error, GANG_ERANGE, "tasks", "it has all the tasks it asked for");
     return GANG_OK;
 }

@@ -5,9 +5,11 @@
 #include "base/error.h"
 #include "base/rcu.h"
 #include "core/commit/commit.h"
+#include "place/alloc/alloc.h"
 #include "place/fit/affinity.h"
+#include "place/record/placer.h"
 #include "place/record/record.h"
-#include "place/whatif/whatif.h"
+#include "place/request/shared.h"
 
 /* Add what one task holds to the sums of the words of its cell, or of the pool's. Bits of different
  * tasks never meet, so that adding is joining. */
@@ -53,8 +55,8 @@ static void give_words(gang_worker *w, uint32_t slot, uint64_t *sum)
     }
 }
 
-/* Give back the tasks whose keys {slot, offset in data} stand in placer->order, in one commit; of the
- * `kept` ones after them only what they have of the pool. */
+/* Give back the tasks whose keys {slot, offset in data} stand in placer->order, in one commit; of
+ * the `kept` ones after them only what they have of the pool. */
 static gang_result give_tasks(gang_worker *w, const struct gang__alloc *a, size_t count,
                               size_t kept)
 {
@@ -142,7 +144,7 @@ static bool below_min(const gang_request *q, const int64_t *held, const int64_t 
             return true;
         }
     }
-    for (uint32_t s = 0; s < q->set_count; s++) {
+    for (uint32_t s = 0; s < q->group_set_count; s++) {
         int64_t in_set = 0, in_set_held = 0;
         for (uint32_t g = 0; g < q->group_count; g++) {
             int32_t at = q->group[g].set;
@@ -201,8 +203,8 @@ bool gang__is_among(const uint64_t *ids, size_t count, uint64_t id)
     return false;
 }
 
-/* The nodes on which an allocation has tasks without those of placer->order, which are by offset; sorted,
- * in `ids`. Returns how many. */
+/* The nodes on which an allocation has tasks without those of placer->order, which are by offset;
+ * sorted, in `ids`. Returns how many. */
 static size_t nodes_left(const struct gang__placer *placer, const struct gang__alloc *a,
                          size_t count, uint64_t *ids)
 {
@@ -217,9 +219,9 @@ static size_t nodes_left(const struct gang__placer *placer, const struct gang__a
     return left;
 }
 
-/* Of an exclusive allocation: a node goes back as a whole, holders and all, with the last task there;
- * what a task leaves before that, holders keep. Puts the entries that go into placer->order, and after
- * them the tasks that become holders. False: out of memory. */
+/* Of an exclusive allocation: a node goes back as a whole, holders and all, with the last task
+ * there; what a task leaves before that, holders keep. Puts the entries that go into placer->order,
+ * and after them the tasks that become holders. False: out of memory. */
 static bool part_exclusive(gang_worker *w, const struct gang__alloc *a, size_t *count, size_t *kept)
 {
     struct gang__placer *placer = w->place;
@@ -308,7 +310,7 @@ static gang_result shrink(gang_worker *w, struct gang__alloc *a, const int64_t *
     if (minima && below_min(q, held, left, &group)) {
         gang__error(error, GANG_ENOFIT, "tasks", "the gang would fall below its minimum");
         if (error && error->size >= sizeof(*error)) {
-            error->constraint = GANG_WHY_MIN;
+            error->constraint = GANG_CONSTRAINT_MIN;
             error->group = group;
         }
         return GANG_ENOFIT;

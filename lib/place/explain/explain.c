@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The reason of a refusal. Constraints are looked at in this order, each beside those before it, and the
- * first that fails is named: nodes for the tasks, wherever they lie; bounds, spreading and slices; one
- * domain; all groups of a set, and of the request, together. */
+/* The reason of a refusal. Constraints are looked at in this order, each beside those before it,
+ * and the first that fails is named: nodes for the tasks, wherever they lie; bounds, spreading and
+ * slices; one domain; all groups of a set, and of the request, together. */
 #include "place/explain/explain.h"
 
 #include <string.h>
 
 #include "base/error.h"
 #include "core/nodes/nodes.h"
+#include "place/record/running.h"
 #include "place/search/domain_capacity.h"
 
 int64_t gang__tasks_needed(const gang_request *q, uint32_t group)
@@ -46,7 +47,7 @@ static struct gang__finding new_finding(const struct gang__question *a, int32_t 
     return f;
 }
 
-/* ---- each domain ----------------------------------------------------------------------------------- */
+/* ---- each domain ----------------------------------------------------------------------------- */
 
 struct each {
     struct gang__pack *k;
@@ -56,8 +57,8 @@ struct each {
     bool whole;                /* some scope holds the whole member, not only as many tasks */
 };
 
-/* Is there a domain around this one at each level that is demanded around a member, where those are bound
- * already this very one? Binds them, if `bind`. */
+/* Does each level that is required around a member have a domain around this one, equal to the
+ * bound one if there is any? Binds them if `bind`. */
 static bool lies_inside(struct each *e, const struct gang__scope *s, bool bind)
 {
     struct gang__plan *p = e->k->p;
@@ -84,10 +85,10 @@ static struct gang__misfit bend_of(struct gang__pack *k, uint32_t group, int64_t
                                    const struct gang__scope *s, bool *skew)
 {
     const struct gang__group *g = &k->q->group[group];
-    struct gang__misfit m = {GANG_WHY_NONE, -1};
+    struct gang__misfit m = {GANG_CONSTRAINT_NONE, -1};
     *skew = false;
     if (g->bounded || g->spread >= 0)
-        m.why = GANG_WHY_SPREAD;
+        m.why = GANG_CONSTRAINT_SPREAD;
     if (g->bounded && g->spread >= 0 && !g->slice) {
         size_t picks = k->p->picks;
         *skew = gang__search(k->p, group, want, s, k->policy) == want;
@@ -95,8 +96,8 @@ static struct gang__misfit bend_of(struct gang__pack *k, uint32_t group, int64_t
     } else {
         *skew = g->spread >= 0;
     }
-    if (g->slice && g->slice_same >= 0)
-        m.why = GANG_WHY_SAME;
+    if (g->slice && g->subgroup_same >= 0)
+        m.why = GANG_CONSTRAINT_SAME;
     return m;
 }
 
@@ -111,8 +112,8 @@ static void note_lack(struct each *e, uint32_t group, int64_t want, int64_t miss
     gang__survey(e->k->p, group, want, s, true, &survey);
     f->lack = survey.fit < want ? gang__survey_reason(e->k->p->c, &survey)
                                 : bend_of(e->k, group, want, s, &skew);
-    if (f->lack.why == GANG_WHY_NONE && gang__demanded_level(e->k->q, (int32_t)group) >= 0)
-        f->lack.why = GANG_WHY_SAME;
+    if (f->lack.why == GANG_CONSTRAINT_NONE && gang__demanded_level(e->k->q, (int32_t)group) >= 0)
+        f->lack.why = GANG_CONSTRAINT_SAME;
     if (f->lack.kind >= 0)
         f->lack_amount = missing * gang__amount_asked(&e->k->q->group[group], f->lack.kind);
 }
@@ -126,8 +127,9 @@ static bool is_in_member(const struct each *e, uint32_t group)
     return set == e->m.set;
 }
 
-/* As many tasks of a set or the request as go in a scope: in the order of their size what each group
- * needs, then what the minimum is short of. `note`: tell what the first that falls short lacks. */
+/* As many tasks of a set or the request as go in a scope: in the order of their size what each
+ * group needs, then what the minimum lacks. `note`: record what the first short
+ * group lacks. */
 static int64_t hold(struct each *e, const struct gang__scope *s, bool note)
 {
     struct gang__pack *k = e->k;
@@ -219,8 +221,8 @@ static bool try_node(struct each *e, uint32_t slot, int32_t level)
     return false;
 }
 
-/* Domains of the site. What there is room for in each is known without planning there; of a group that is
- * the most that go. */
+/* Domains of the site. What there is room for in each is known without planning there; of a group
+ * that is the most that go. */
 static void find_best_domain(struct each *e, uint32_t level)
 {
     struct gang__plan *p = e->k->p;
@@ -256,7 +258,7 @@ static void find_best(struct each *e, int32_t level)
             return;
 }
 
-/* ---- a group ----------------------------------------------------------------------------------------- */
+/* ---- a group --------------------------------------------------------------------------------- */
 
 /* Does more than the nodes say how many tasks go somewhere? */
 static bool is_bent(const struct gang__group *g)
@@ -281,7 +283,8 @@ static int32_t level_open(struct gang__pack *k, uint32_t group, struct gang__sco
     return open ? level : GANG__NO_LEVEL;
 }
 
-/* How far bounds, spreading and slices let the tasks go anywhere. Returns with how many all of them do. */
+/* How far bounds, spreading and slices let the tasks go anywhere. Returns with how many all of them
+ * do. */
 static int64_t find_bent(struct each *e, uint32_t group)
 {
     struct gang__finding *f = e->f;
@@ -295,12 +298,13 @@ static int64_t find_bent(struct each *e, uint32_t group)
         gang__undo(p, 0, 0);
     }
     f->bent = f->placed = bent < f->fit ? bent : f->fit;
-    if (f->bent < f->want && f->why.why == GANG_WHY_NONE)
+    if (f->bent < f->want && f->why.why == GANG_CONSTRAINT_NONE)
         f->why = bend_of(e->k, group, f->want, &e->around, &f->skew);
     return all;
 }
 
-/* The domain that holds most, or what is bound already. `anywhere`: tasks that go without the demand. */
+/* The domain that holds most, or what is bound already. `anywhere`: tasks that go without the
+ * demand. */
 static void find_domain(struct each *e, uint32_t group, int64_t anywhere)
 {
     struct gang__finding *f = e->f;
@@ -320,9 +324,9 @@ static void find_domain(struct each *e, uint32_t group, int64_t anywhere)
     if (gang__scope_is_bound(&f->best))
         note_lack(e, group, f->best_want, f->best_want - f->best_holds, &f->best);
     /* Neither in a domain, nor, without one, anywhere: then it is not for the domain. */
-    bool bends = f->lack.why == GANG_WHY_SPREAD && anywhere < f->want;
-    if (f->why.why == GANG_WHY_NONE) {
-        f->why.why = bends ? GANG_WHY_SPREAD : GANG_WHY_SAME;
+    bool bends = f->lack.why == GANG_CONSTRAINT_SPREAD && anywhere < f->want;
+    if (f->why.why == GANG_CONSTRAINT_NONE) {
+        f->why.why = bends ? GANG_CONSTRAINT_SPREAD : GANG_CONSTRAINT_SAME;
         f->inside = true;
     }
 }
@@ -335,7 +339,7 @@ static void find_slice(struct each *e, uint32_t group)
     e->m.slice = true;
     e->m.want = f->best_want = g->slice;
     f->slices = f->inside = true;
-    find_best(e, g->slice_same);
+    find_best(e, g->subgroup_same);
     if (gang__scope_is_bound(&f->best) && f->best_holds < f->best_want && !e->k->p->failed)
         note_lack(e, group, f->best_want, f->best_want - f->best_holds, &f->best);
 }
@@ -350,8 +354,8 @@ static void note_amounts(struct gang__finding *f, const struct gang__group *g)
     }
     if (kind < 0)
         return;
-    /* One task does not fit anywhere: what it asks, and the most that one node has. Else what all of them
-     * ask, and what those that fit would take. */
+    /* One task does not fit anywhere: what it asks, and the most that one node has. Else what all
+     * of them ask, and what those that fit would take. */
     f->requested = gang__amount_asked(g, kind);
     f->available = f->survey.kind[kind].most;
     if (there > 0 || f->inside) {
@@ -377,25 +381,25 @@ gang_result gang__find_group(const struct gang__question *a, uint32_t group, int
     int64_t anywhere = f->fit;
     if (is_bent(g) && f->fit && !p->failed)
         anywhere = find_bent(&e, group);
-    if (f->fit >= want && f->why.why == GANG_WHY_SAME)
+    if (f->fit >= want && f->why.why == GANG_CONSTRAINT_SAME)
         find_slice(&e, group);
-    else if (f->why.why == GANG_WHY_NONE || whole)
+    else if (f->why.why == GANG_CONSTRAINT_NONE || whole)
         find_domain(&e, group, anywhere);
-    if (f->why.why != GANG_WHY_NONE)
+    if (f->why.why != GANG_CONSTRAINT_NONE)
         f->code = empty ? GANG_ENEVER : GANG_ENOFIT;
     note_amounts(f, g);
     return p->failed ? GANG_ENOMEM : GANG_OK;
 }
 
-/* ---- a set, the request -------------------------------------------------------------------------------- */
+/* ---- a set, the request ---------------------------------------------------------------------- */
 
 /* Is a domain demanded of a group or set inside? */
 static bool has_demands(const gang_request *q)
 {
     bool some = q->same >= 0;
     for (uint32_t i = 0; i < q->group_count; i++)
-        some = some || q->group[i].same >= 0 || q->group[i].slice_same >= 0;
-    for (uint32_t i = 0; i < q->set_count; i++)
+        some = some || q->group[i].same >= 0 || q->group[i].subgroup_same >= 0;
+    for (uint32_t i = 0; i < q->group_set_count; i++)
         some = some || q->set[i].same >= 0;
     return some;
 }
@@ -414,16 +418,16 @@ static void find_room(struct each *e, int32_t level)
         f->placed = holds(e, &e->around, true);
     }
     if (level >= 0)
-        f->why.why = GANG_WHY_SAME;
+        f->why.why = GANG_CONSTRAINT_SAME;
     else if (f->lack_group >= 0)
         f->why = f->lack;
     else
-        f->why.why = has_demands(q) ? GANG_WHY_SAME : GANG_WHY_NONE;
+        f->why.why = has_demands(q) ? GANG_CONSTRAINT_SAME : GANG_CONSTRAINT_NONE;
     if (e->whole) /* it does fit: what was in the way has gone, or the host's scores were */
-        f->why = (struct gang__misfit){GANG_WHY_NONE, -1};
+        f->why = (struct gang__misfit){GANG_CONSTRAINT_NONE, -1};
 }
 
-/* A set, if a domain is demanded of it that is not just those around it demand; the request, if it fits. */
+/* A set that requires a domain of its own beyond those around it; or the request, if it fits. */
 static bool find_plan(struct each *e, int32_t level)
 {
     struct gang__plan *p = e->k->p;
@@ -458,7 +462,7 @@ gang_result gang__find_member(const struct gang__question *a, int32_t set, bool 
     }
     if (all || fits) {
         f->placed = f->want;
-        f->why = (struct gang__misfit){GANG_WHY_NONE, -1};
+        f->why = (struct gang__misfit){GANG_CONSTRAINT_NONE, -1};
     } else {
         f->code = empty ? GANG_ENEVER : GANG_ENOFIT;
         f->placed = f->placed > 0 ? f->placed : 0;
@@ -467,7 +471,7 @@ gang_result gang__find_member(const struct gang__question *a, int32_t set, bool 
     return p->failed ? GANG_ENOMEM : GANG_OK;
 }
 
-/* ---- the refusal -------------------------------------------------------------------------------------- */
+/* ---- the refusal ----------------------------------------------------------------------------- */
 
 gang_result gang__find_reason(const struct gang__question *a, gang_result code,
                               struct gang__finding *f)
@@ -482,7 +486,7 @@ gang_result gang__find_reason(const struct gang__question *a, gang_result code,
         if (r != GANG_OK || f->code != GANG_OK)
             return r;
     }
-    for (uint32_t i = q->set_count; i-- > 0;) { /* a parent comes before its sets */
+    for (uint32_t i = q->group_set_count; i-- > 0;) { /* a parent comes before its sets */
         if (q->set[i].min == 0)
             continue;
         gang_result r = gang__find_member(a, (int32_t)i, false, empty, f);
@@ -499,7 +503,7 @@ static gang_result tell(const struct gang__question *a, const struct gang__findi
     out.code = code;
     out.constraint = f->why.why;
     out.group = f->group;
-    out.kind = f->why.why == GANG_WHY_SAME ? f->lack.kind : f->why.kind;
+    out.kind = f->why.why == GANG_CONSTRAINT_SAME ? f->lack.kind : f->why.kind;
     out.requested = f->requested;
     out.available = f->available;
     out.nodes = f->survey.nodes;

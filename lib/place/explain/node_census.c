@@ -60,7 +60,7 @@ static int64_t amount_free(const struct gang__group *g, const struct gang__view 
     return sum;
 }
 
-/* ---- one node ---------------------------------------------------------------------------------- */
+/* ---- one node -------------------------------------------------------------------------------- */
 
 struct looking {
     struct gang__plan *p;
@@ -73,11 +73,11 @@ struct looking {
     size_t fits;       /* in plan.word: slots that take a task, one bit each */
 };
 
-/* Levels of the site of which a domain is demanded. */
+/* Levels of the site with a required domain. */
 static uint32_t levels_demanded(const gang_request *q, const struct gang__group *g)
 {
     uint32_t levels = 0;
-    int32_t own[] = {g->same, g->slice_same, q->same};
+    int32_t own[] = {g->same, g->subgroup_same, q->same};
     for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
         if (own[i] >= 0 && own[i] < GANG__LEVEL_NODE)
             levels |= 1u << own[i];
@@ -93,29 +93,29 @@ static bool lies_well(const struct looking *l, const struct gang__node *node,
 {
     const struct gang__group *g = l->g;
     misfit->kind = -1;
-    misfit->why = GANG_WHY_SAME;
+    misfit->why = GANG_CONSTRAINT_SAME;
     for (uint32_t left = l->demanded; left; left &= left - 1)
         if (node->domain[__builtin_ctz(left)] == GANG__NO_DOMAIN)
             return false;
-    misfit->why = GANG_WHY_SPREAD;
+    misfit->why = GANG_CONSTRAINT_SPREAD;
     if (g->spread >= 0 && g->spread < GANG__LEVEL_NODE &&
         node->domain[g->spread] == GANG__NO_DOMAIN)
         return false;
     return !g->bounded || gang__plan_allowance(l->p, l->group, node) > 0;
 }
 
-/* A node that other jobs keep counts as such only if it would do otherwise: as it is now, or to have it
- * alone, when it is empty. */
+/* A node that other jobs keep counts as such only if it would do otherwise: as it is now, or to
+ * have it alone, when it is empty. */
 static void refine(const struct looking *l, uint32_t slot, uint32_t state,
                    struct gang__misfit *misfit)
 {
-    bool alone = misfit->why == GANG_WHY_EXCLUSIVE;
-    if (!alone && misfit->why != GANG_WHY_PEER)
+    bool alone = misfit->why == GANG_CONSTRAINT_EXCLUSIVE;
+    if (!alone && misfit->why != GANG_CONSTRAINT_AFFINITY)
         return;
     if (state != GANG__STATE_UP)
-        misfit->why = GANG_WHY_STATE;
+        misfit->why = GANG_CONSTRAINT_STATE;
     else if (gang__plan_short(l->p, l->group, slot, alone))
-        misfit->why = GANG_WHY_KIND;
+        misfit->why = GANG_CONSTRAINT_KIND;
 }
 
 /* Would a node that one thing keeps from taking tasks not take any without it, either? */
@@ -125,25 +125,26 @@ static bool is_vain(const struct looking *l, const struct gang__node *node, uint
     struct gang__group loose = *l->g;
     struct gang__misfit other;
     uint32_t kinds = gang__plan_short(l->p, l->group, node->slot, true);
-    if (why == GANG_WHY_GPU_MODEL || why == GANG_WHY_PROFILE) /* then none of its devices count */
+    if (why == GANG_CONSTRAINT_GPU_MODEL ||
+        why == GANG_CONSTRAINT_PROFILE) /* then none of its devices count */
         kinds &= ~(1u << GANG_KIND_GPU);
     if (kinds)
         return true;
     const struct gang__modes *modes = l->p->modes;
-    if (why == GANG_WHY_PARTITION) {
+    if (why == GANG_CONSTRAINT_PARTITION) {
         loose.partition = NULL;
         l->p->modes = NULL;
-    } else if (why == GANG_WHY_LABEL) {
+    } else if (why == GANG_CONSTRAINT_LABEL) {
         loose.rule_count = 0;
         loose.where.step_count = 0;
-    } else if (why == GANG_WHY_PROFILE) {
+    } else if (why == GANG_CONSTRAINT_PROFILE) {
         loose.profile = NULL;
-    } else if (why == GANG_WHY_GPU_MODEL) {
+    } else if (why == GANG_CONSTRAINT_GPU_MODEL) {
         loose.model_count = 0;
-    } else if (why == GANG_WHY_SCARCE) {
-        loose.scarce = GANG_SCARCE_OFF;
+    } else if (why == GANG_CONSTRAINT_GPU_NODES) {
+        loose.gpu_nodes = GANG_GPU_NODES_ALLOW;
     } else {
-        return why != GANG_WHY_STATE && state != GANG__STATE_UP;
+        return why != GANG_CONSTRAINT_STATE && state != GANG__STATE_UP;
     }
     bool matches = gang__node_matches(l->p, &loose, node, &other) && lies_well(l, node, &other);
     l->p->modes = modes;
@@ -166,13 +167,13 @@ static void note_refusal(const struct looking *l, const struct gang__node *node,
 {
     struct gang__survey *s = l->s;
     s->refused[misfit.why]++;
-    if (misfit.why != GANG_WHY_KIND && misfit.why != GANG_WHY_POOL)
+    if (misfit.why != GANG_CONSTRAINT_KIND && misfit.why != GANG_CONSTRAINT_POOL)
         s->vain[misfit.why] += is_vain(l, node, state, misfit.why);
-    if (misfit.why == GANG_WHY_POOL) {
+    if (misfit.why == GANG_CONSTRAINT_POOL) {
         s->kind[misfit.kind].nodes++;
         s->kind[misfit.kind].could++;
     }
-    if (misfit.why != GANG_WHY_KIND)
+    if (misfit.why != GANG_CONSTRAINT_KIND)
         return;
     bool could;
     for (uint32_t kinds = kinds_short(l, node->slot, misfit, &could); kinds; kinds &= kinds - 1) {
@@ -185,9 +186,9 @@ static void note_stop(const struct looking *l, uint32_t slot, struct gang__misfi
 {
     struct gang__survey *s = l->s;
     s->stopped[misfit.why]++;
-    if (misfit.why == GANG_WHY_POOL)
+    if (misfit.why == GANG_CONSTRAINT_POOL)
         s->kind[misfit.kind].full++;
-    if (misfit.why != GANG_WHY_KIND)
+    if (misfit.why != GANG_CONSTRAINT_KIND)
         return;
     bool could;
     for (uint32_t kinds = kinds_short(l, slot, misfit, &could); kinds; kinds &= kinds - 1)
@@ -201,7 +202,7 @@ static bool look_at(const struct looking *l, uint32_t slot)
     const struct gang__node *node = gang__plan_node(p, slot);
     if (!node || !gang__scope_has(l->scope, node))
         return false;
-    struct gang__misfit misfit = {GANG_WHY_NONE, -1};
+    struct gang__misfit misfit = {GANG_CONSTRAINT_NONE, -1};
     struct gang__view *v = gang__plan_view(p, slot);
     if (!v)
         return false;
@@ -231,12 +232,12 @@ static bool look_at(const struct looking *l, uint32_t slot)
     return false;
 }
 
-/* ---- all of them --------------------------------------------------------------------------------- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 /* As many tasks as go on a node that takes some. */
 static void fill(const struct looking *l, uint32_t slot, int64_t want)
 {
-    struct gang__misfit misfit = {GANG_WHY_NONE, -1};
+    struct gang__misfit misfit = {GANG_CONSTRAINT_NONE, -1};
     int64_t here = gang__plan_tasks(l->p, l->group, slot, want, 0, &misfit);
     l->s->fit += here;
     if (here == want || l->p->failed)
@@ -320,10 +321,10 @@ void gang__survey(struct gang__plan *p, uint32_t group, int64_t want,
     gang__plan_rollback(p, picks);
 }
 
-/* ---- the reason ------------------------------------------------------------------------------------ */
+/* ---- the reason ------------------------------------------------------------------------------ */
 
-/* The kind of a scope that stops most nodes, GPUs before others; of the nodes that could take a task
- * when empty, if there are any. */
+/* The kind of a scope that stops most nodes, GPUs before others; of the nodes that could take a
+ * task when empty, if there are any. */
 static int32_t kind_of(const gang_cluster *c, const struct gang__survey *s, int32_t scope)
 {
     for (int look = 0; look < 2; look++) {
@@ -362,22 +363,25 @@ static bool are_too_small(const struct gang__survey *s)
 struct gang__misfit gang__survey_reason(const gang_cluster *c, const struct gang__survey *s)
 {
     static const int32_t order[] = {
-        GANG_WHY_POOL,   GANG_WHY_PEER,      GANG_WHY_EXCLUSIVE, GANG_WHY_KIND,     GANG_WHY_NUMA,
-        GANG_WHY_DEVICE, GANG_WHY_STATE,     GANG_WHY_SPREAD,    GANG_WHY_SAME,     GANG_WHY_SCARCE,
-        GANG_WHY_LABEL,  GANG_WHY_GPU_MODEL, GANG_WHY_PROFILE,   GANG_WHY_PARTITION};
+        GANG_CONSTRAINT_POOL,      GANG_CONSTRAINT_AFFINITY, GANG_CONSTRAINT_EXCLUSIVE,
+        GANG_CONSTRAINT_KIND,      GANG_CONSTRAINT_NUMA,     GANG_CONSTRAINT_DEVICE,
+        GANG_CONSTRAINT_STATE,     GANG_CONSTRAINT_SPREAD,   GANG_CONSTRAINT_SAME,
+        GANG_CONSTRAINT_GPU_NODES, GANG_CONSTRAINT_LABEL,    GANG_CONSTRAINT_GPU_MODEL,
+        GANG_CONSTRAINT_PROFILE,   GANG_CONSTRAINT_PARTITION};
     enum { COUNT = sizeof(order) / sizeof(order[0]) };
-    struct gang__misfit m = {GANG_WHY_STATE, -1}; /* no node at all */
+    struct gang__misfit m = {GANG_CONSTRAINT_STATE, -1}; /* no node at all */
     bool late = are_too_small(s);
     /* First what would help, then what there is. */
     for (size_t i = 0; i < 2 * COUNT; i++) {
         int32_t why = order[i % COUNT];
-        bool helps = stopped_by(s, why) > 0 && !(late && why == GANG_WHY_KIND);
+        bool helps = stopped_by(s, why) > 0 && !(late && why == GANG_CONSTRAINT_KIND);
         if (i < COUNT ? helps : s->refused[why] > 0) {
             m.why = why;
             break;
         }
     }
-    if (m.why == GANG_WHY_KIND || m.why == GANG_WHY_POOL)
-        m.kind = kind_of(c, s, m.why == GANG_WHY_POOL ? GANG_SCOPE_CLUSTER : GANG_SCOPE_NODE);
+    if (m.why == GANG_CONSTRAINT_KIND || m.why == GANG_CONSTRAINT_POOL)
+        m.kind =
+            kind_of(c, s, m.why == GANG_CONSTRAINT_POOL ? GANG_SCOPE_CLUSTER : GANG_SCOPE_NODE);
     return m;
 }

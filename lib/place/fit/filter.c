@@ -83,13 +83,13 @@ bool gang__node_matches(const struct gang__plan *p, const struct gang__group *g,
     if (!gang__group_filters(p, g))
         return true;
     misfit->kind = -1;
-    misfit->why = GANG_WHY_PARTITION;
+    misfit->why = GANG_CONSTRAINT_PARTITION;
     if (g->partition || p->modes) {
         struct access a = access_to(p, g, node);
         if (a.barred || (g->partition && !a.named))
             return false;
     }
-    misfit->why = GANG_WHY_LABEL;
+    misfit->why = GANG_CONSTRAINT_LABEL;
     const struct gang__tags *tags = node->tags;
     struct gang__labels on = {node->name, tags ? tags->labels : NULL, tags ? tags->label_count : 0};
     for (size_t i = 0; i < g->rule_count; i++)
@@ -97,14 +97,14 @@ bool gang__node_matches(const struct gang__plan *p, const struct gang__group *g,
             return false;
     if (g->where.step_count && !gang__label_expr_holds(&g->where, &on))
         return false;
-    misfit->why = GANG_WHY_PROFILE;
+    misfit->why = GANG_CONSTRAINT_PROFILE;
     if (g->profile && !gang__profile_is_here(g, node->type))
         return false;
-    misfit->why = GANG_WHY_GPU_MODEL;
+    misfit->why = GANG_CONSTRAINT_GPU_MODEL;
     if (g->devices && g->model_count && first_model(g, node, 0) == g->model_count)
         return false;
-    misfit->why = GANG_WHY_SCARCE;
-    return g->scarce != GANG_SCARCE_STRICT || !node->type->layout.gpus;
+    misfit->why = GANG_CONSTRAINT_GPU_NODES;
+    return g->gpu_nodes != GANG_GPU_NODES_EXCLUDE || !node->type->layout.gpus;
 }
 
 /* ---- tiers ----------------------------------------------------------------------------------- */

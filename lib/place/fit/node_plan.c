@@ -8,8 +8,6 @@
 #include "place/fit/affinity.h"
 #include "place/fit/device.h"
 #include "place/fit/filter.h"
-#include "place/record/exclusive.h"
-#include "place/search/policy.h"
 
 /* ---- begin and end -------------------------------------------------------------------------- */
 
@@ -29,7 +27,7 @@ gang_result gang__plan_begin(struct gang__plan *p, gang_cluster *c, const gang_r
     p->epoch = gang__load(&c->nodes.epoch);
     p->views = p->words = p->picks = p->binds = p->keys = p->helds = 0;
     const struct gang_mem *mem = &c->mem;
-    size_t groups = q->group_count, sets = q->set_count;
+    size_t groups = q->group_count, sets = q->group_set_count;
     if (!gang__grow(mem, (void **)&p->in_group, &p->group_room, groups, sizeof(*p->in_group)) ||
         !gang__grow(mem, (void **)&p->scope_of_group, &p->domain_room, groups,
                     sizeof(struct gang__scope)) ||
@@ -64,8 +62,6 @@ void gang__plan_free(struct gang__plan *p, const struct gang_mem *mem)
     gang__release(mem, p->slot_set);
     gang__release(mem, p->candidate);
     gang__release(mem, p->host_score);
-    gang__fgd_free(p->fgd, mem);
-    gang__headroom_free(p->headroom, mem);
 }
 
 /* ---- keys ------------------------------------------------------------------------------------ */
@@ -112,7 +108,7 @@ void gang__sort_keys(uint64_t *key, size_t count)
         sort_below(key, count, 63 - (unsigned)__builtin_clzll(differ));
 }
 
-/* ---- views ------------------------------------------------------------------------------------- */
+/* ---- views ----------------------------------------------------------------------------------- */
 
 static uint32_t place_in_table(const struct gang__plan *p, uint32_t slot)
 {
@@ -176,8 +172,8 @@ static uint64_t read_unhealthy(const struct gang__plan *p, const struct gang__vi
     return gang__health_read(p->c, v->slot, l, help || p->settled);
 }
 
-/* The words of a node, or of the pool, as the plan is to see them. Returns true if they were read from a
- * claimed cell. */
+/* The words of a node, or of the pool, as the plan is to see them. Returns true if they were read
+ * from a claimed cell. */
 static bool words_read(const struct gang__plan *p, const struct gang__view *v, uint64_t *was,
                        bool help)
 {
@@ -298,26 +294,26 @@ static bool refresh(struct gang__plan *p, struct gang__view *v)
     return true;
 }
 
-/* ---- other jobs ------------------------------------------------------------------------------- */
+/* ---- other jobs ------------------------------------------------------------------------------ */
 
 bool gang__plan_admits(struct gang__plan *p, uint32_t slot, struct gang__misfit *misfit)
 {
     const struct gang__node *node = gang__plan_node(p, slot);
     misfit->kind = -1;
-    misfit->why = GANG_WHY_STATE;
+    misfit->why = GANG_CONSTRAINT_STATE;
     if (!node)
         return false;
-    misfit->why = GANG_WHY_PEER;
+    misfit->why = GANG_CONSTRAINT_AFFINITY;
     if (!gang__peers_admit(p, node))
         return false;
     if (!p->q->exclusive)
         return true;
-    misfit->why = GANG_WHY_EXCLUSIVE;
+    misfit->why = GANG_CONSTRAINT_EXCLUSIVE;
     const struct gang__view *v = gang__plan_view(p, slot);
     return v && gang__exclusive_admits(v, gang__view_was(p, v));
 }
 
-/* ---- one task on one node ----------------------------------------------------------------------- */
+/* ---- one task on one node -------------------------------------------------------------------- */
 
 /* Milli-GPUs a task of the group takes of a device: its share, or its memory's. 0: unknown. */
 static uint32_t share_on(const struct gang__group *g, const struct gang_gpu_spec *gpu)
@@ -399,14 +395,15 @@ static uint64_t lowest_bits(uint64_t from, uint32_t count)
     return chosen;
 }
 
-/* Of the whole devices those that somebody may take, in any domain and of any model: what a good choice
- * leaves good. */
+/* The whole devices that any task may take, in any domain and of any model: a good choice leaves
+ * these useful. */
 static uint64_t takeable_devices(const struct gang__view *v, uint64_t whole)
 {
     return whole & v->shape->gpus & ~v->unhealthy;
 }
 
-/* Devices for a task, of those in `among`. Of slices what else is free, and allowed, matters, too. */
+/* Devices for a task, of those in `among`. For slices the other free and allowed ones matter,
+ * too. */
 static uint64_t pick_among(struct gang__plan *p, const struct gang__group *g,
                            const struct gang__view *v, const uint64_t *now, uint64_t among,
                            uint64_t allowed, uint32_t *share)
@@ -427,8 +424,8 @@ static uint64_t pick_among(struct gang__plan *p, const struct gang__group *g,
     return gang__choose_gpus(p, v->shape, g, takeable_devices(v, free), among);
 }
 
-/* Of ranked models the first so many that have enough: then the least liked device is as well liked as
- * can be. */
+/* Of ranked models the first so many that have enough: then the least liked device is as well liked
+ * as can be. */
 static uint64_t pick_ranked(struct gang__plan *p, const struct gang__group *g,
                             const struct gang__view *v, const uint64_t *now, uint64_t all,
                             uint64_t allowed, uint32_t *share)
@@ -482,7 +479,8 @@ static uint64_t pick_devices(struct gang__plan *p, const struct gang__group *g,
                             : pick_among(p, g, v, now, all, allowed, share);
 }
 
-/* Must a task's cores lie in a part of the node? Those of a task with GPUs need not: its GPUs do. */
+/* Must a task's cores lie in a part of the node? Those of a task with GPUs need not: its GPUs
+ * do. */
 static bool binds_cores(const struct gang__plan *p, const struct gang__group *g)
 {
     return p->within.on && p->within.cores && g->devices == 0 && g->cpu;
@@ -491,7 +489,7 @@ static bool binds_cores(const struct gang__plan *p, const struct gang__group *g)
 static bool counts_fit(const struct gang__group *g, const struct gang__view *v, const uint64_t *now,
                        struct gang__misfit *misfit)
 {
-    misfit->why = GANG_WHY_KIND;
+    misfit->why = GANG_CONSTRAINT_KIND;
     misfit->kind = GANG_KIND_CPU;
     if (!gang__op_fits(GANG__OP_HEAD, g->cpu, now[GANG__WORD_HEAD]))
         return false;
@@ -521,7 +519,7 @@ static bool pool_fits(struct gang__plan *p, const struct gang__group *g,
         const uint64_t *now = gang__view_now(p, pool);
         bool fits = true;
         for (size_t i = 0; i < g->pool_need_count && fits; i++) {
-            misfit->why = GANG_WHY_POOL;
+            misfit->why = GANG_CONSTRAINT_POOL;
             misfit->kind = g->pool_needs[i].kind;
             fits = gang__op_fits(GANG__OP_TAKE, (uint64_t)g->pool_needs[i].amount,
                                  now[gang__pool_word(g->pool_needs[i].kind)]);
@@ -595,13 +593,13 @@ static struct gang__misfit no_devices(struct gang__plan *p, const struct gang__g
 {
     uint32_t share;
     if (v->unhealthy && pick_devices(p, g, v, gang__view_now(p, v), 0, UINT64_MAX, &share))
-        return (struct gang__misfit){GANG_WHY_DEVICE, -1};
+        return (struct gang__misfit){GANG_CONSTRAINT_DEVICE, -1};
     if (g->profile)
-        return (struct gang__misfit){GANG_WHY_PROFILE, -1};
-    return (struct gang__misfit){GANG_WHY_KIND, GANG_KIND_GPU};
+        return (struct gang__misfit){GANG_CONSTRAINT_PROFILE, -1};
+    return (struct gang__misfit){GANG_CONSTRAINT_KIND, GANG_KIND_GPU};
 }
 
-/* ---- in one NUMA domain ---------------------------------------------------------------------------- */
+/* ---- in one NUMA domain ---------------------------------------------------------------------- */
 
 /* Devices of a task and the domain they would be in, and how good that is. */
 struct corner {
@@ -620,9 +618,9 @@ static bool domain_holds(const struct gang__group *g, const struct gang__view *v
     return memory == 0 || g->pages <= memory / GANG_PAGE_BYTES;
 }
 
-/* Of models that are liked better; joined better, nearer to network cards, breaking less; parts of devices: the fullest ones, or the
- * emptiest (as best_device() does); instances of a profile: where the fewest slices are free; then where
- * fewer cores are free. */
+/* Prefers better-ranked models, then better links, nearer network cards, less breakage. For shares:
+ * the fullest devices, or the emptiest (as in best_device()). For instances: the domain with the
+ * fewest free slices. Then the domain with fewer free cores. */
 static bool is_better(const struct corner *a, const struct corner *b)
 {
     if (a->models != b->models)
@@ -660,8 +658,8 @@ static struct gang__gpu_set worth_of(struct gang__plan *p, const struct gang__gr
     return set;
 }
 
-/* The domain that a task goes to. Its tasks alike each use up one domain's share of things, so which
- * one is taken first makes no difference to how many fit. */
+/* The domain that a task goes to. Its tasks alike each use up one domain's share of things, so
+ * which one is taken first makes no difference to how many fit. */
 static bool find_corner(struct gang__plan *p, const struct gang__group *g,
                         const struct gang__view *v, uint64_t wanted, const uint64_t *free,
                         uint32_t cores, struct corner *best)
@@ -705,16 +703,16 @@ static bool fits_in_corner(struct gang__plan *p, const struct gang__group *g,
     *misfit = no_devices(p, g, v);
     if (g->devices && !pick_devices(p, g, v, now, wanted, ~v->unhealthy, &pick->share))
         return false;
-    misfit->why = GANG_WHY_KIND;
+    misfit->why = GANG_CONSTRAINT_KIND;
     misfit->kind = GANG_KIND_CPU;
     if (pick->cores && !gang__choose_cores(v->shape, free, 0, pick->cores, GANG_NUMA_NONE, cores))
         return false;
-    misfit->why = GANG_WHY_NUMA;
+    misfit->why = GANG_CONSTRAINT_NUMA;
     misfit->kind = -1;
     return false;
 }
 
-/* ---- one task ---------------------------------------------------------------------------------------- */
+/* ---- one task -------------------------------------------------------------------------------- */
 
 /* Devices that a task may have, free or not, of models as well liked as the ones it has. */
 static uint64_t others_as_good(const struct gang__plan *p, const struct gang__group *g,
@@ -725,7 +723,7 @@ static uint64_t others_as_good(const struct gang__plan *p, const struct gang__gr
     return p->within.on ? among & p->within.gpus : among;
 }
 
-/* The cores are not where the GPUs are: perhaps others, as good, have cores beside them. */
+/* The cores are not beside the GPUs: other GPUs, as good, may have cores beside them. */
 static void move_together(struct gang__plan *p, const struct gang__group *g,
                           const struct gang__view *v, struct gang__pick *pick, uint64_t *cores)
 {
@@ -739,8 +737,8 @@ static void move_together(struct gang__plan *p, const struct gang__group *g,
     gang__choose_cores(v->shape, free, gpus, pick->cores, GANG_NUMA_PREFER, cores);
 }
 
-/* Could it matter to the task that its cores are not where its GPUs are? Instances of a profile stay where
- * they destroy least. */
+/* Does the distance of its cores from its GPUs matter to the task? Instances of a profile stay
+ * where they cost least. */
 static bool may_move(const struct gang__plan *p, const struct gang__group *g,
                      const struct gang__view *v, uint64_t wanted)
 {
@@ -761,11 +759,11 @@ static bool task_fits(struct gang__plan *p, const struct gang__group *g, const s
     pick->share = 0;
     pick->cores = v->layout.core_words ? g->cores : 0;
     if (binds_cores(p, g)) {
-        misfit->why = GANG_WHY_SAME; /* millicores belong to no part of the node */
+        misfit->why = GANG_CONSTRAINT_SAME; /* millicores belong to no part of the node */
         misfit->kind = -1;
         if (!pick->cores)
             return false;
-        misfit->why = GANG_WHY_KIND;
+        misfit->why = GANG_CONSTRAINT_KIND;
         for (unsigned i = 0; i < v->layout.core_words; i++)
             inside[i] = free[i] & p->within.cores[i];
         free = inside;
@@ -815,7 +813,7 @@ static bool find_on(struct gang__plan *p, const struct gang__group *g, struct ga
 {
     for (;;) {
         uint32_t state = gang__head_state(gang__view_now(p, v)[GANG__WORD_HEAD]);
-        misfit->why = GANG_WHY_STATE;
+        misfit->why = GANG_CONSTRAINT_STATE;
         misfit->kind = -1;
         bool usable = p->adopting ? state != GANG__STATE_GONE : state == GANG__STATE_UP;
         if (usable && task_fits(p, g, v, gpus, pick, cores, misfit))
@@ -866,7 +864,7 @@ int64_t gang__plan_tasks(struct gang__plan *p, uint32_t group, uint32_t slot, in
     /* The pool's view first: making it may move the others. */
     while (done < most && pool_fits(p, g, misfit)) {
         struct gang__view *v = gang__plan_view(p, slot);
-        misfit->why = GANG_WHY_STATE;
+        misfit->why = GANG_CONSTRAINT_STATE;
         misfit->kind = -1;
         if (!v)
             break;
@@ -875,7 +873,7 @@ int64_t gang__plan_tasks(struct gang__plan *p, uint32_t group, uint32_t slot, in
                 return done;
             done++;
             /* A node that was filled is the usual end of it. */
-            misfit->why = GANG_WHY_KIND;
+            misfit->why = GANG_CONSTRAINT_KIND;
             misfit->kind = GANG_KIND_CPU;
             if (gang__head_cpu(gang__view_now(p, v)[GANG__WORD_HEAD]) < g->cpu)
                 return done;
@@ -914,7 +912,7 @@ void gang__plan_rollback(struct gang__plan *p, size_t picks)
     }
 }
 
-/* ---- how many tasks, at most ---------------------------------------------------------------------- */
+/* ---- how many tasks, at most ----------------------------------------------------------------- */
 
 static int64_t least(int64_t a, int64_t b)
 {
@@ -1020,4 +1018,15 @@ int64_t gang__plan_room(struct gang__plan *p, uint32_t group, uint32_t slot)
     if (g->numa == GANG_NUMA_STRICT)
         room = least(room, corner_room(p, g, v, now));
     return g->devices ? least(room, device_room(p, g, v, now, UINT64_MAX)) : room;
+}
+
+uint64_t *gang__keys_push(struct gang__plan *p, size_t count, size_t *at)
+{
+    *at = p->keys;
+    if (!gang__grow(&p->c->mem, (void **)&p->key, &p->key_room, p->keys + count, sizeof(*p->key))) {
+        p->failed = true;
+        return NULL;
+    }
+    p->keys += count;
+    return p->key + *at;
 }

@@ -1,56 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Spreading the tasks of a group over the domains of a level, and bounds on tasks a node and a domain.
+/* Spreads the tasks of a group over the domains of a level.
  *
- * Task by task to a domain with the fewest, the one with the most room of these. No domain gets so many
- * that it is more than the skew above the one with the fewest, full ones included, as Kubernetes'
- * topology spread constraints have it: going up evenly, this finds room whenever there is any. */
+ * Task by task to a domain with the fewest, the one with the most room of these. No domain gets so
+ * many that it is more than the skew above the one with the fewest, full ones included, as
+ * Kubernetes' topology spread constraints have it: going up evenly, this finds room whenever there
+ * is any. */
 
 #include "core/commit/commit.h"
 #include "core/nodes/nodes.h"
 #include "place/fit/filter.h"
 #include "place/pack/pack.h"
 
-/* ---- counting ------------------------------------------------------------------------------------ */
-
-/* Does a node lie in the same domain of a level (or is it the same) as another? */
-static bool is_beside(const struct gang__node *a, const struct gang__node *b, int32_t level)
-{
-    if (level >= GANG__LEVEL_NODE)
-        return a == b || a->slot == b->slot;
-    return a->domain[level] != GANG__NO_DOMAIN && a->domain[level] == b->domain[level];
-}
-
-int64_t gang__plan_beside(const struct gang__plan *p, uint32_t group, const struct gang__node *node,
-                          int32_t level)
-{
-    int64_t tasks = 0;
-    for (size_t i = 0; i < p->picks; i++)
-        tasks += p->pick[i].group == group && is_beside(p->view[p->pick[i].view].node, node, level);
-    for (size_t i = 0; i < p->helds; i++) {
-        const struct gang__node *held = gang__plan_node(p, p->held[i].slot);
-        tasks += p->held[i].group == group && held && is_beside(held, node, level);
-    }
-    return tasks;
-}
-
-int64_t gang__plan_allowance(const struct gang__plan *p, uint32_t group,
-                             const struct gang__node *node)
-{
-    const struct gang__group *g = &p->q->group[group];
-    int64_t left = INT64_MAX;
-    if (g->most_per_node < INT64_MAX)
-        left = g->most_per_node - gang__plan_beside(p, group, node, GANG__LEVEL_NODE);
-    if (g->most_level >= 0 && left > 0) {
-        bool outside =
-            g->most_level < GANG__LEVEL_NODE && node->domain[g->most_level] == GANG__NO_DOMAIN;
-        int64_t there = outside ? 0 : gang__plan_beside(p, group, node, g->most_level);
-        if (!outside && g->most_per_domain - there < left)
-            left = g->most_per_domain - there;
-    }
-    return left > 0 ? left : 0;
-}
-
-/* ---- spreading --------------------------------------------------------------------------------------- */
+/* ---- spreading ------------------------------------------------------------------------------- */
 
 struct spreading {
     struct gang__pack *k;
@@ -110,7 +71,8 @@ static bool list(struct spreading *x)
     return x->count > 0 && !p->failed;
 }
 
-/* One task in the domain with the fewest that has room. Which one; SIZE_MAX: none within the skew. */
+/* One task in the domain with the fewest that has room. Which one; SIZE_MAX: none within the
+ * skew. */
 static size_t place_one(struct spreading *x, int64_t skew)
 {
     struct gang__plan *p = x->k->p;
@@ -154,7 +116,7 @@ int64_t gang__spread(struct gang__pack *k, uint32_t group, int64_t want,
         size_t i;
         for (; done < want && (i = place_one(&x, g->max_skew)) != SIZE_MAX; done++)
             k->p->key[x.at + i] += UINT64_C(1) << NUMBER_BITS;
-        if (g->spread_wish)
+        if (g->spread_soft)
             for (; done < want && (i = place_one(&x, INT64_MAX)) != SIZE_MAX; done++)
                 k->p->key[x.at + i] += UINT64_C(1) << NUMBER_BITS;
     }

@@ -1,58 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "place/record/exclusive.h"
+#include "place/fit/affinity.h"
 
 #include <string.h>
-
-/* The view of a node of the running allocation, or NULL. */
-static struct gang__view *own_view(const struct gang__plan *p, gang_node_id id)
-{
-    struct gang__view *v = gang__plan_seen(p, (uint32_t)id);
-    return v && v->own && v->node->id == id ? v : NULL;
-}
-
-/* In a snapshot the running allocation may have been released: then the node is not its own there. */
-static bool is_left(struct gang__plan *p, const struct gang__view *v)
-{
-    const uint64_t *was = gang__view_was(p, v);
-    uint64_t free = gang__head_cpu(was[GANG__WORD_HEAD]);
-    if (!p->snap || p->empty)
-        return false;
-    for (unsigned i = 1; i < v->words; i++)
-        free |= was[i];
-    return free != 0;
-}
-
-gang_result gang__exclusive_begin(struct gang__plan *p)
-{
-    const struct gang__alloc *a = p->others.running;
-    p->others.bars = true;
-    for (size_t i = 0; i < p->others.owns; i++) {
-        gang_node_id id = p->word[p->others.own + i];
-        struct gang__view *v = gang__plan_view(p, (uint32_t)id);
-        if (p->failed)
-            return GANG_ENOMEM;
-        if (v)
-            v->own = v->node->id == id && !is_left(p, v);
-    }
-    /* In an empty cluster the holders are not there at all. */
-    for (const uint64_t *task = a ? a->data : NULL; task && !p->empty && task < a->data + a->used;
-         task += GANG__TASK_HEAD + gang__task_deltas(task)) {
-        const struct gang__view *v = gang__task_is_holder(task) ? own_view(p, task[0]) : NULL;
-        for (unsigned i = 0; v && i < gang__task_deltas(task); i++) {
-            uint64_t delta = task[GANG__TASK_HEAD + i];
-            gang__view_now(p, v)[gang__delta_word(delta)] += gang__payload(delta);
-        }
-    }
-    return GANG_OK;
-}
-
-bool gang__exclusive_admits(const struct gang__view *v, const uint64_t *was)
-{
-    const uint64_t *all = v->shape->capacity;
-    return v->own || v->used ||
-           (gang__head_cpu(was[GANG__WORD_HEAD]) == gang__head_cpu(all[GANG__WORD_HEAD]) &&
-            memcmp(was + 1, all + 1, (v->words - 1) * sizeof(*was)) == 0);
-}
 
 static bool is_used(const struct gang__view *v)
 {
@@ -106,7 +56,8 @@ void gang__exclusive_drop(struct gang__alloc *a, const struct gang__plan *p)
     for (uint32_t from = 0; from < a->used;) {
         const uint64_t *task = a->data + from;
         uint32_t size = GANG__TASK_HEAD + gang__task_deltas(task);
-        const struct gang__view *v = gang__task_is_holder(task) ? own_view(p, task[0]) : NULL;
+        const struct gang__view *v =
+            gang__task_is_holder(task) ? gang__exclusive_own_view(p, task[0]) : NULL;
         if (!v || !is_used(v)) {
             memmove(a->data + to, task, size * sizeof(*task));
             to += size;

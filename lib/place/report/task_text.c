@@ -122,25 +122,25 @@ static void compose(struct text *t, const struct gang__inside *in, int32_t what)
 {
     t->length = 0;
     switch (what) {
-    case GANG_TASK_GPUS:
+    case GANG_TASK_TEXT_GPUS:
         put_indexes(t, in);
         break;
-    case GANG_TASK_PCI:
+    case GANG_TASK_TEXT_PCI:
         put_addresses(t, in);
         break;
-    case GANG_TASK_UUIDS:
+    case GANG_TASK_TEXT_UUIDS:
         put_uuids(t, in, "");
         break;
-    case GANG_TASK_CUDA:
+    case GANG_TASK_TEXT_CUDA:
         put_visible(t, in, "");
         break;
-    case GANG_TASK_ROCR:
+    case GANG_TASK_TEXT_ROCR:
         put_visible(t, in, "GPU-");
         break;
-    case GANG_TASK_CPUSET:
+    case GANG_TASK_TEXT_CPUSET:
         (void)gang__inside_cpus(in, put_range, t);
         break;
-    case GANG_TASK_NODESET:
+    case GANG_TASK_TEXT_NODESET:
         (void)gang__inside_numas(in, put_range, t);
         break;
     default:
@@ -157,7 +157,8 @@ gang_result gang_task_text(gang_cluster *cluster, const struct gang_task *task, 
     struct text none = {NULL, 0, 0}, text = {buffer, room, 0};
     if (needed)
         *needed = 0;
-    if (!cluster || !task || what < GANG_TASK_GPUS || what > GANG_TASK_NICS || (room && !buffer))
+    if (!cluster || !task || what < GANG_TASK_TEXT_GPUS || what > GANG_TASK_TEXT_NICS ||
+        (room && !buffer))
         return GANG_EINVAL;
     gang__rcu_enter();
     gang_result r = gang__inside_find(cluster, task, &in);

@@ -4,14 +4,18 @@
 
 #include "base/error.h"
 #include "base/rcu.h"
+#include "place/alloc/alloc.h"
 #include "place/explain/explain.h"
+#include "place/record/placer.h"
 #include "place/record/record.h"
+#include "place/record/running.h"
+#include "place/whatif/whatif.h"
 
 /* An explanation and what it points to. */
 struct told {
     struct gang_explanation e;
     int64_t refused[GANG__WHY_COUNT];
-    struct gang_why_kind kind[GANG_MAX_KINDS];
+    struct gang_explanation_kind kind[GANG_MAX_KINDS];
     char text[512];
     char path[GANG__PATH_ROOM];
 };
@@ -25,7 +29,7 @@ struct telling {
     void *user;
 };
 
-/* ---- from a finding to an explanation ---------------------------------------------------------------- */
+/* ---- from a finding to an explanation -------------------------------------------------------- */
 
 static void tell_kinds(struct telling *t, const struct gang__finding *f)
 {
@@ -34,8 +38,8 @@ static void tell_kinds(struct telling *t, const struct gang__finding *f)
     for (uint32_t kinds = gang__kinds_asked(g); kinds; kinds &= kinds - 1) {
         int32_t kind = __builtin_ctz(kinds);
         const struct gang__shortage *s = &f->survey.kind[kind];
-        struct gang_why_kind *k = &t->told->kind[e->kind_count++];
-        *k = (struct gang_why_kind){
+        struct gang_explanation_kind *k = &t->told->kind[e->kind_count++];
+        *k = (struct gang_explanation_kind){
             kind, 0, gang__amount_asked(g, kind), s->most, s->nodes, s->could, s->full};
     }
     e->kinds = t->told->kind;
@@ -50,7 +54,7 @@ static void tell_reason(struct telling *t, const struct gang__finding *f)
 {
     struct gang_explanation *e = &t->told->e;
     e->constraint = f->why.why;
-    e->kind = f->why.why == GANG_WHY_SAME ? f->lack.kind : f->why.kind;
+    e->kind = f->why.why == GANG_CONSTRAINT_SAME ? f->lack.kind : f->why.kind;
     e->requested = f->requested;
     e->available = f->available;
     gang__why_text(&t->ask, f, t->told->text, sizeof(t->told->text));
@@ -65,13 +69,13 @@ static void tell(struct telling *t, const struct gang__finding *f)
     e->answer = t->answer;
     e->result = f->code;
     e->group = f->group;
-    e->set = f->set;
+    e->group_set = f->set;
     e->name = f->group >= 0 ? q->group[f->group].name : f->set >= 0 ? q->set[f->set].name : "";
     e->want = f->want;
     e->fit = f->fit;
     e->placed = f->placed;
     e->nodes = f->survey.nodes;
-    e->kind_size = sizeof(struct gang_why_kind);
+    e->kind_size = sizeof(struct gang_explanation_kind);
     if (f->group >= 0)
         tell_kinds(t, f);
     if (f->level >= 0)
@@ -89,7 +93,7 @@ static void tell(struct telling *t, const struct gang__finding *f)
     tell_reason(t, f);
 }
 
-/* ---- one after the other --------------------------------------------------------------------------------- */
+/* ---- one after the other --------------------------------------------------------------------- */
 
 /* The visitor runs outside of read sections: each part is found in one of its own. */
 static void enter(struct telling *t)
@@ -145,7 +149,7 @@ static gang_result tell_set(struct telling *t, int32_t set)
     return leave(t, r);
 }
 
-/* What the whole lacks is what some part of it lacks, or all of them together. */
+/* The whole lacks what a part lacks, or what all parts lack together. */
 static gang_result tell_because(struct telling *t)
 {
     struct gang__finding f;
@@ -153,7 +157,7 @@ static gang_result tell_because(struct telling *t)
     if (r != GANG_OK)
         return r;
     t->told->e.because_group = f.group;
-    t->told->e.because_set = f.set;
+    t->told->e.because_group_set = f.set;
     tell_reason(t, &f);
     return GANG_OK;
 }
@@ -179,7 +183,7 @@ static gang_result tell_all(struct telling *t)
     gang_result r = GANG_OK;
     for (uint32_t i = 0; i < q->group_count && r == GANG_OK; i++)
         r = tell_group(t, i, gang__tasks_needed(q, i));
-    for (uint32_t i = 0; i < q->set_count && r == GANG_OK; i++)
+    for (uint32_t i = 0; i < q->group_set_count && r == GANG_OK; i++)
         r = tell_set(t, (int32_t)i);
     return r == GANG_OK ? tell_request(t) : r;
 }
@@ -207,7 +211,7 @@ static gang_result explain(gang_worker *w, gang_snapshot *snap, gang_request *q,
     return r;
 }
 
-/* ---- public ------------------------------------------------------------------------------------------------ */
+/* ---- public ---------------------------------------------------------------------------------- */
 
 gang_result gang_request_explain(gang_worker *worker, gang_request *request, gang_explain_fn visit,
                                  void *user)
@@ -229,7 +233,7 @@ gang_result gang_snapshot_explain(gang_worker *worker, struct gang_snapshot *sna
     return r == GANG_OK ? explain(worker, snapshot, request, visit, user) : r;
 }
 
-/* ---- growth ------------------------------------------------------------------------------------------------- */
+/* ---- growth ---------------------------------------------------------------------------------- */
 
 static gang_result tell_growth(gang_worker *w, struct telling *t, uint32_t group)
 {

@@ -33,8 +33,8 @@ static void put_answer(struct writer *w, json_t *o, gang_result answer)
 /* A constraint and a kind, if there are any. */
 static void put_why(struct writer *w, json_t *o, int32_t constraint, int32_t kind)
 {
-    if (constraint != GANG_WHY_NONE)
-        put_text(w, o, "constraint", gang_why_name(constraint));
+    if (constraint != GANG_CONSTRAINT_NONE)
+        put_text(w, o, "constraint", gang_constraint_name(constraint));
     if (kind >= 0)
         put_text(w, o, "kind", w->c->nodes.kind[kind].name);
 }
@@ -43,16 +43,16 @@ static void put_kinds(struct writer *w, json_t *o, const struct gang_explanation
 {
     json_t *list = json_array();
     for (size_t i = 0; i < e->kind_count; i++) {
-        const struct gang_why_kind *k = &e->kinds[i];
+        const struct gang_explanation_kind *k = &e->kinds[i];
         const char *unit = w->c->nodes.kind[k->kind].unit;
         json_t *kind = json_object();
         put_text(w, kind, "kind", w->c->nodes.kind[k->kind].name);
-        if (gang__utf8_valid(unit)) /* which nobody checked */
+        if (gang__utf8_valid(unit)) /* which was not checked */
             put_text(w, kind, "unit", unit);
-        put_number(w, kind, "asked", k->asked);
-        put_number(w, kind, "most_free", k->most_free);
+        put_number(w, kind, "requested", k->requested);
+        put_number(w, kind, "max_free", k->max_free);
         put_number(w, kind, "nodes", k->nodes);
-        put_number(w, kind, "nodes_could", k->nodes_could);
+        put_number(w, kind, "nodes_if_empty", k->nodes_if_empty);
         put_number(w, kind, "nodes_full", k->nodes_full);
         gang__json_push(&w->maker, list, kind);
     }
@@ -66,7 +66,7 @@ static void put_nodes(struct writer *w, json_t *o, const struct gang_explanation
     put_number(w, o, "nodes_fit", e->nodes_fit);
     for (size_t i = 0; i < e->refused_count; i++)
         if (e->refused[i])
-            put_number(w, refused, gang_why_name((int32_t)i), e->refused[i]);
+            put_number(w, refused, gang_constraint_name((int32_t)i), e->refused[i]);
     gang__json_put(&w->maker, o, "refused", refused);
     put_kinds(w, o, e);
 }
@@ -103,22 +103,22 @@ static void put_reason(struct writer *w, json_t *o, const struct gang_explanatio
         put_number(w, o, "available", e->available);
     }
     put_text(w, o, "text", e->text);
-    if (e->because_group < 0 && e->because_set < 0)
+    if (e->because_group < 0 && e->because_group_set < 0)
         return;
     json_t *because = json_object();
     bool group = e->because_group >= 0;
-    put_text(w, because, group ? "group" : "set",
-             group ? w->q->group[e->because_group].name : w->q->set[e->because_set].name);
+    put_text(w, because, group ? "group" : "group_set",
+             group ? w->q->group[e->because_group].name : w->q->set[e->because_group_set].name);
     gang__json_put(&w->maker, o, "because", because);
 }
 
 static int32_t add(const struct gang_explanation *e, void *user)
 {
     struct writer *w = user;
-    bool whole = e->group < 0 && e->set < 0;
+    bool whole = e->group < 0 && e->group_set < 0;
     json_t *o = whole ? w->root : json_object();
     if (!whole)
-        put_text(w, o, e->group >= 0 ? "group" : "set", e->name);
+        put_text(w, o, e->group >= 0 ? "group" : "group_set", e->name);
     put_answer(w, o, e->result);
     put_number(w, o, "want", e->want);
     if (e->group >= 0) {
@@ -138,8 +138,8 @@ static int32_t add(const struct gang_explanation *e, void *user)
     return w->maker.result;
 }
 
-gang_result gang_request_write_why(gang_worker *worker, gang_request *request, gang_write_fn write,
-                                   void *user)
+gang_result gang_request_write_explanation(gang_worker *worker, gang_request *request,
+                                           gang_write_fn write, void *user)
 {
     if (!worker || !request || !write)
         return GANG_EINVAL;
@@ -148,7 +148,7 @@ gang_result gang_request_write_why(gang_worker *worker, gang_request *request, g
     gang_result r =
         w.root && w.groups && w.sets ? gang_request_explain(worker, request, add, &w) : GANG_ENOMEM;
     if (r == GANG_OK && (json_object_set(w.root, "groups", w.groups) != 0 ||
-                         json_object_set(w.root, "sets", w.sets) != 0))
+                         json_object_set(w.root, "group_sets", w.sets) != 0))
         r = GANG_ENOMEM;
     if (r == GANG_OK)
         r = gang__json_write(w.root, 0, write, user);

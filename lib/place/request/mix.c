@@ -7,7 +7,7 @@
 #include "base/hash_table.h"
 #include "base/rcu.h"
 #include "core/nodes/nodes.h"
-#include "place/state/table.h"
+#include "place/request/shared.h"
 
 /* ---- shapes -------------------------------------------------------------------------------- */
 
@@ -98,7 +98,8 @@ static struct gang__seen *seen_get(gang_cluster *c, struct gang__mixes *m,
             *failed = !fresh;
             if (!fresh || atomic_compare_exchange_strong(entry, &s, fresh))
                 return fresh;
-            gang__release(&c->mem, fresh); /* another came first: perhaps with the same */
+            /* another thread came first, possibly with the same shape */
+            gang__release(&c->mem, fresh);
         }
         if (is_same(&s->ask, ask))
             return s;
@@ -254,7 +255,7 @@ gang_result gang_mix_set(gang_worker *worker, const struct gang_group_spec *shap
         if (r != GANG_OK)
             return r;
         mix = mix_new(&c->mem, q);
-        gang_request_put(q);
+        gang_request_free(q);
         if (!mix)
             return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     }

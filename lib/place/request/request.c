@@ -11,7 +11,7 @@
 #include "model/node_spec.h"
 #include "place/request/label_count.h"
 #include "place/request/mix.h"
-#include "place/search/match_cache.h"
+#include "place/request/shared.h"
 
 enum {
     MAX_TASKS = 1 << 24,
@@ -60,7 +60,7 @@ static const char *const *take_texts(struct block *b, const char *const *texts, 
     return p;
 }
 
-/* ---- checks ------------------------------------------------------------------------------------ */
+/* ---- checks ---------------------------------------------------------------------------------- */
 
 struct job {
     gang_cluster *c;
@@ -145,19 +145,19 @@ static gang_result check_flag(const struct job *j, int32_t value, const char *me
 /* What says where the tasks go beside each other. */
 static gang_result check_placing(const struct job *j, const struct gang_group_spec *g)
 {
-    gang_result r = check_range(j, g->slice, 0, g->count, "slice");
+    gang_result r = check_range(j, g->subgroup_size, 0, g->count, "subgroup_size");
     if (r == GANG_OK)
         r = check_range(j, g->max_skew, 0, MAX_TASKS, "max_skew");
     if (r == GANG_OK)
-        r = check_range(j, g->most_per_node, 0, MAX_TASKS, "most_per_node");
+        r = check_range(j, g->max_per_node, 0, MAX_TASKS, "max_per_node");
     if (r == GANG_OK)
-        r = check_range(j, g->most_per_domain, 0, MAX_TASKS, "most_per_domain");
+        r = check_range(j, g->max_per_domain, 0, MAX_TASKS, "max_per_domain");
     if (r == GANG_OK)
         r = check_flag(j, g->near_nic, "near_nic");
     if (r == GANG_OK)
         r = check_flag(j, g->models_ranked, "models_ranked");
     if (r == GANG_OK)
-        r = check_flag(j, g->spread_wish, "spread_wish");
+        r = check_flag(j, g->spread_soft, "spread_soft");
     if (r == GANG_OK && g->profile)
         r = check_text(j, g->profile, false, "profile");
     if (r != GANG_OK)
@@ -166,14 +166,14 @@ static gang_result check_placing(const struct job *j, const struct gang_group_sp
         return bad(j, GANG_EINVAL, "numa", "unknown");
     if (g->profile && (g->gpu_milli < 1000 || g->gpu_devices))
         return bad(j, GANG_EINVAL, "profile", "asks for gpu_milli = 1000 * k, without gpu_devices");
-    if (g->slice && (g->count % g->slice || g->min % g->slice))
-        return bad(j, GANG_EINVAL, "slice", "does not divide count and min");
-    if (!g->slice != (!g->slice_same && !g->slice_prefer))
-        return bad(j, GANG_EINVAL, "slice", "a slice and its level go together");
-    if (!g->most_per_domain != !g->most_level)
-        return bad(j, GANG_EINVAL, "most_per_domain", "a bound and its level go together");
-    if ((g->max_skew || g->spread_wish) && !g->spread)
-        return bad(j, GANG_EINVAL, g->max_skew ? "max_skew" : "spread_wish", "without spread");
+    if (g->subgroup_size && (g->count % g->subgroup_size || g->min % g->subgroup_size))
+        return bad(j, GANG_EINVAL, "subgroup_size", "does not divide count and min");
+    if (!g->subgroup_size != (!g->subgroup_same && !g->subgroup_prefer))
+        return bad(j, GANG_EINVAL, "subgroup_size", "a size and its level go together");
+    if (!g->max_per_domain != !g->domain_level)
+        return bad(j, GANG_EINVAL, "max_per_domain", "a bound and its level go together");
+    if ((g->max_skew || g->spread_soft) && !g->spread)
+        return bad(j, GANG_EINVAL, g->max_skew ? "max_skew" : "spread_soft", "without spread");
     return GANG_OK;
 }
 
@@ -197,8 +197,9 @@ static gang_result check_group(const struct job *j, const struct gang_group_spec
         return r;
     if (g->reserved0)
         return bad(j, GANG_EINVAL, "reserved0", "not 0");
-    if (g->set < -1 || (g->set >= 0 && (size_t)g->set >= j->spec->set_count))
-        return bad(j, GANG_EINVAL, "set", "no such set");
+    if (g->group_set < -1 ||
+        (g->group_set >= 0 && (size_t)g->group_set >= j->spec->group_set_count))
+        return bad(j, GANG_EINVAL, "group_set", "no such set");
     if ((g->amount_count && !g->amounts) || (g->label_count && !g->labels) ||
         (g->gpu_model_count && !g->gpu_models))
         return bad(j, GANG_EINVAL, NULL, "a count without its array");
@@ -221,7 +222,7 @@ static gang_result check_group(const struct job *j, const struct gang_group_spec
     return r;
 }
 
-/* ---- compiling ----------------------------------------------------------------------------------- */
+/* ---- compiling ------------------------------------------------------------------------------- */
 
 static gang_result find_level(const struct job *j, const char *name, const char *member,
                               int32_t *level)
@@ -324,27 +325,27 @@ static void compile_gpus(const struct gang_group_spec *s, struct gang__group *g)
 static gang_result compile_placing(const struct job *j, struct block *b,
                                    const struct gang_group_spec *s, struct gang__group *g)
 {
-    gang_result r = find_level(j, s->slice_same, "slice_same", &g->slice_same);
+    gang_result r = find_level(j, s->subgroup_same, "subgroup_same", &g->subgroup_same);
     if (r == GANG_OK)
-        r = find_level(j, s->slice_prefer, "slice_prefer", &g->slice_prefer);
+        r = find_level(j, s->subgroup_prefer, "subgroup_prefer", &g->subgroup_prefer);
     if (r == GANG_OK)
         r = find_wide_level(j, s->spread, "spread", &g->spread);
     if (r == GANG_OK)
-        r = find_wide_level(j, s->most_level, "most_level", &g->most_level);
+        r = find_wide_level(j, s->domain_level, "domain_level", &g->domain_level);
     if (r == GANG_OK)
         r = check_inner_level(j, s, g->same, "same");
     if (r == GANG_OK)
         r = check_inner_level(j, s, g->prefer, "prefer");
     if (r == GANG_OK)
-        r = check_inner_level(j, s, g->slice_same, "slice_same");
+        r = check_inner_level(j, s, g->subgroup_same, "subgroup_same");
     if (r == GANG_OK)
-        r = check_inner_level(j, s, g->slice_prefer, "slice_prefer");
-    g->slice = s->slice;
+        r = check_inner_level(j, s, g->subgroup_prefer, "subgroup_prefer");
+    g->slice = s->subgroup_size;
     g->max_skew = s->max_skew ? s->max_skew : 1;
-    g->spread_wish = s->spread_wish;
-    g->most_per_node = s->most_per_node ? s->most_per_node : INT64_MAX;
-    g->most_per_domain = s->most_per_domain ? s->most_per_domain : INT64_MAX;
-    g->bounded = s->most_per_node || s->most_per_domain;
+    g->spread_soft = s->spread_soft;
+    g->max_per_node = s->max_per_node ? s->max_per_node : INT64_MAX;
+    g->max_per_domain = s->max_per_domain ? s->max_per_domain : INT64_MAX;
+    g->bounded = s->max_per_node || s->max_per_domain;
     g->numa = s->numa;
     g->near_nic = s->near_nic;
     g->models_ranked = s->models_ranked;
@@ -388,23 +389,23 @@ static gang_result find_peer_level(const struct job *j, const char *name, int32_
 }
 
 static gang_result compile_peer(const struct job *j, struct block *b,
-                                const struct gang_peer_rule *s, struct gang__peer *peer)
+                                const struct gang_affinity_rule *s, struct gang__peer *peer)
 {
     gang_result r = check_text(j, s->key, false, "key");
     if (r == GANG_OK && s->value)
         r = check_text(j, s->value, true, "value");
     if (r == GANG_OK)
-        r = check_flag(j, s->near, "near");
+        r = check_flag(j, s->colocate, "colocate");
     if (r == GANG_OK)
-        r = check_flag(j, s->wish, "wish");
+        r = check_flag(j, s->soft, "soft");
     if (r == GANG_OK)
         r = find_peer_level(j, s->level ? s->level : GANG_LEVEL_NODE, &peer->level);
     if (r != GANG_OK)
         return r;
     peer->key = take_text(b, s->key);
     peer->value = s->value ? take_text(b, s->value) : NULL;
-    peer->near = s->near;
-    peer->wish = s->wish;
+    peer->near = s->colocate;
+    peer->wish = s->soft;
     peer->own = false; /* gang__badges_bind() knows */
     peer->badge = NULL;
     return GANG_OK;
@@ -413,22 +414,22 @@ static gang_result compile_peer(const struct job *j, struct block *b,
 static gang_result compile_peers(const struct job *j, struct block *b, gang_request *q)
 {
     const struct gang_request_spec *s = j->spec;
-    struct gang__peer *peers = take(b, s->peer_count, sizeof(*peers));
-    for (size_t i = 0; i < s->peer_count; i++) {
-        const char *at = (const char *)s->peers + i * s->peer_size;
-        struct gang_peer_rule in;
+    struct gang__peer *peers = take(b, s->affinity_count, sizeof(*peers));
+    for (size_t i = 0; i < s->affinity_count; i++) {
+        const char *at = (const char *)s->affinity + i * s->affinity_size;
+        struct gang_affinity_rule in;
         struct gang__peer scratch;
-        gang_result r = gang__struct_in(&in, sizeof(in), sizeof(in), at, s->peer_size);
+        gang_result r = gang__struct_in(&in, sizeof(in), sizeof(in), at, s->affinity_size);
         if (r != GANG_OK)
-            bad(j, r, NULL, "struct gang_peer_rule of an unknown size");
+            bad(j, r, NULL, "struct gang_affinity_rule of an unknown size");
         else
             r = compile_peer(j, b, &in, peers ? &peers[i] : &scratch);
         if (r != GANG_OK)
-            return gang__error_at(j->error, r, "peers[%zu]", i);
+            return gang__error_at(j->error, r, "affinity[%zu]", i);
         q->wishes += peers && peers[i].wish;
     }
     q->peers = peers;
-    q->peer_count = (uint32_t)s->peer_count;
+    q->affinity_count = (uint32_t)s->affinity_count;
     return GANG_OK;
 }
 
@@ -483,20 +484,20 @@ static gang_result compile_group(const struct job *j, struct block *b,
     g->models = take_texts(b, s->gpu_models, s->gpu_model_count);
     g->model_count = s->gpu_model_count;
     g->partition = NULL; /* see join_partitions() */
-    g->scarce = g->devices ? (int32_t)GANG_SCARCE_OFF : j->spec->scarce;
+    g->gpu_nodes = g->devices ? (int32_t)GANG_GPU_NODES_ALLOW : j->spec->gpu_nodes;
     g->models_ranked = g->models_ranked && g->devices && g->model_count > 1;
     g->filters = s->partition || g->rule_count || g->where.step_count || g->model_count ||
-                 g->profile || g->scarce == GANG_SCARCE_STRICT;
+                 g->profile || g->gpu_nodes == GANG_GPU_NODES_EXCLUDE;
     g->sieve = take(b, 1, sizeof(*g->sieve));
-    g->set = s->set;
+    g->set = s->group_set;
     return GANG_OK;
 }
 
 static gang_result compile_set(const struct job *j, struct block *b, size_t i,
-                               const struct gang_set_spec *s, struct gang__set *set)
+                               const struct gang_group_set_spec *s, struct gang__set *set)
 {
     gang_result r = s->name ? check_text(j, s->name, false, "name") : GANG_OK;
-    if (r == GANG_OK && s->parent >= 0 && (size_t)s->parent >= j->spec->set_count)
+    if (r == GANG_OK && s->parent >= 0 && (size_t)s->parent >= j->spec->group_set_count)
         r = bad(j, GANG_EINVAL, "parent", "no such set");
     if (r == GANG_OK && s->parent < -1)
         r = bad(j, GANG_EINVAL, "parent", "no such set");
@@ -532,13 +533,13 @@ static gang_result settle_minima(const struct job *j, gang_request *q)
             q->set[g->set].count += g->count;
         }
     }
-    for (uint32_t i = q->set_count; i-- > 0;) { /* a parent comes before its sets */
+    for (uint32_t i = q->group_set_count; i-- > 0;) { /* a parent comes before its sets */
         struct gang__set *set = &q->set[i];
         if (set->min < set->inside)
             set->min = set->inside;
         if (set->min > set->count) {
             gang__error(j->error, GANG_ERANGE, "min", "more than the tasks of the set");
-            return gang__error_at(j->error, GANG_ERANGE, "sets[%u]", i);
+            return gang__error_at(j->error, GANG_ERANGE, "group_sets[%u]", i);
         }
         if (set->parent < 0) {
             inside += set->min;
@@ -580,7 +581,7 @@ static bool is_bound(const gang_request *q)
     bool bound = q->same >= 0 || q->prefer >= 0 || q->policy == GANG_POLICY_TOPOLOGY;
     for (uint32_t i = 0; i < q->group_count; i++)
         bound = bound || q->group[i].same >= 0 || q->group[i].prefer >= 0 || q->group[i].slice;
-    for (uint32_t i = 0; i < q->set_count; i++)
+    for (uint32_t i = 0; i < q->group_set_count; i++)
         bound = bound || q->set[i].same >= 0 || q->set[i].prefer >= 0;
     return bound;
 }
@@ -610,7 +611,7 @@ static gang_result compile(const struct job *j, struct block *b, gang_request *q
     const struct gang_request_spec *s = j->spec;
     gang_result r = GANG_OK;
     q->group = take(b, s->group_count, sizeof(*q->group));
-    q->set = take(b, s->set_count, sizeof(*q->set));
+    q->set = take(b, s->group_set_count, sizeof(*q->set));
     q->by_size = take(b, s->group_count, sizeof(*q->by_size));
     for (size_t i = 0; i < s->group_count && r == GANG_OK; i++) {
         const char *at = (const char *)s->groups + i * s->group_size;
@@ -627,20 +628,20 @@ static gang_result compile(const struct job *j, struct block *b, gang_request *q
         if (r != GANG_OK)
             gang__error_at(j->error, r, "%s[%zu]", j->list, i);
     }
-    for (size_t i = 0; i < s->set_count && r == GANG_OK; i++) {
-        const char *at = (const char *)s->sets + i * s->set_size;
-        struct gang_set_spec in;
+    for (size_t i = 0; i < s->group_set_count && r == GANG_OK; i++) {
+        const char *at = (const char *)s->group_sets + i * s->group_set_size;
+        struct gang_group_set_spec in;
         struct gang__set scratch;
         size_t size;
         memcpy(&size, at, sizeof(size));
-        r = size > s->set_size ? GANG_EINVAL
-                               : gang__struct_in(&in, sizeof(in), sizeof(in), at, size);
+        r = size > s->group_set_size ? GANG_EINVAL
+                                     : gang__struct_in(&in, sizeof(in), sizeof(in), at, size);
         if (r != GANG_OK)
-            bad(j, r, "size", "struct gang_set_spec is not set up");
+            bad(j, r, "size", "struct gang_group_set_spec is not set up");
         else
             r = compile_set(j, b, i, &in, q->set ? &q->set[i] : &scratch);
         if (r != GANG_OK)
-            gang__error_at(j->error, r, "sets[%zu]", i);
+            gang__error_at(j->error, r, "group_sets[%zu]", i);
     }
     if (r == GANG_OK)
         r = find_level(j, s->same, "same", &q->same);
@@ -658,23 +659,25 @@ static gang_result check_spec(const struct job *j)
     const struct gang_request_spec *s = j->spec;
     if (s->group_count < 1 || !s->groups)
         return bad(j, GANG_EINVAL, j->list, "none");
-    if (s->group_count > MAX_MEMBERS || s->set_count > MAX_MEMBERS)
-        return bad(j, GANG_ELIMIT, s->set_count > MAX_MEMBERS ? "sets" : j->list, "too many");
-    if (s->set_count && !s->sets)
-        return bad(j, GANG_EINVAL, "sets", "NULL");
+    if (s->group_count > MAX_MEMBERS || s->group_set_count > MAX_MEMBERS)
+        return bad(j, GANG_ELIMIT, s->group_set_count > MAX_MEMBERS ? "group_sets" : j->list,
+                   "too many");
+    if (s->group_set_count && !s->group_sets)
+        return bad(j, GANG_EINVAL, "group_sets", "NULL");
     if (s->group_size < sizeof(struct gang_group_spec) || s->group_size > MAX_ELEMENT ||
-        (s->set_count && (s->set_size < sizeof(struct gang_set_spec) || s->set_size > MAX_ELEMENT)))
+        (s->group_set_count && (s->group_set_size < sizeof(struct gang_group_set_spec) ||
+                                s->group_set_size > MAX_ELEMENT)))
         return bad(j, GANG_EINVAL, "group_size", "struct gang_request_spec is not set up");
     if (s->policy < GANG_POLICY_DEFAULT || s->policy > GANG_POLICY_HOST)
         return bad(j, GANG_EINVAL, "policy", "unknown");
     if ((s->policy == GANG_POLICY_HOST) != (s->score != NULL))
         return bad(j, GANG_EINVAL, "score", "the policy of the host and its function go together");
-    if (s->scarce < GANG_SCARCE_PREFER || s->scarce > GANG_SCARCE_STRICT)
-        return bad(j, GANG_EINVAL, "scarce", "unknown");
-    if ((s->label_count && !s->labels) || (s->peer_count && !s->peers))
-        return bad(j, GANG_EINVAL, s->peer_count ? "peers" : "labels", "NULL");
-    if (s->label_count > MAX_WORDS_OF_A_JOB || s->peer_count > MAX_WORDS_OF_A_JOB)
-        return bad(j, GANG_ELIMIT, s->peer_count > MAX_WORDS_OF_A_JOB ? "peers" : "labels",
+    if (s->gpu_nodes < GANG_GPU_NODES_AVOID || s->gpu_nodes > GANG_GPU_NODES_EXCLUDE)
+        return bad(j, GANG_EINVAL, "gpu_nodes", "unknown");
+    if ((s->label_count && !s->labels) || (s->affinity_count && !s->affinity))
+        return bad(j, GANG_EINVAL, s->affinity_count ? "affinity" : "labels", "NULL");
+    if (s->label_count > MAX_WORDS_OF_A_JOB || s->affinity_count > MAX_WORDS_OF_A_JOB)
+        return bad(j, GANG_ELIMIT, s->affinity_count > MAX_WORDS_OF_A_JOB ? "affinity" : "labels",
                    "too many");
     if (s->reserved0)
         return bad(j, GANG_EINVAL, "reserved0", "not 0");
@@ -687,7 +690,7 @@ static bool has_domains(const gang_request *q)
     bool some = q->same >= 0 || q->prefer >= 0;
     for (uint32_t i = 0; i < q->group_count; i++)
         some = some || q->group[i].same >= 0 || q->group[i].prefer >= 0 || q->group[i].slice;
-    for (uint32_t i = 0; i < q->set_count; i++)
+    for (uint32_t i = 0; i < q->group_set_count; i++)
         some = some || q->set[i].same >= 0 || q->set[i].prefer >= 0;
     return some;
 }
@@ -723,11 +726,11 @@ static gang_result check_inner_levels(const struct job *j, gang_request *q)
             q->set[k].mixed = true;
     }
     gang_result r = some ? check_inner(j, q->same, q->prefer) : GANG_OK;
-    for (uint32_t i = 0; i < q->set_count && r == GANG_OK; i++) {
+    for (uint32_t i = 0; i < q->group_set_count && r == GANG_OK; i++) {
         if (q->set[i].mixed)
             r = check_inner(j, q->set[i].same, q->set[i].prefer);
         if (r != GANG_OK)
-            gang__error_at(j->error, r, "sets[%u]", i);
+            gang__error_at(j->error, r, "group_sets[%u]", i);
     }
     return r;
 }
@@ -752,10 +755,10 @@ static gang_result request_make(const struct job *job, gang_request **request)
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     gang_request *q = take(&block, 1, sizeof(*q));
     q->group_count = (uint32_t)in.group_count;
-    q->set_count = (uint32_t)in.set_count;
+    q->group_set_count = (uint32_t)in.group_set_count;
     q->cluster = cluster;
     q->policy = in.policy != GANG_POLICY_DEFAULT ? in.policy : cluster->policy;
-    q->scarce = in.scarce;
+    q->gpu_nodes = in.gpu_nodes;
     q->exclusive = in.exclusive;
     q->score = in.score;
     q->score_user = in.score_user;
@@ -772,7 +775,7 @@ static gang_result request_make(const struct job *job, gang_request **request)
         gang__release(&cluster->mem, q);
         return r;
     }
-    q->social = q->label_count || q->peer_count;
+    q->social = q->label_count || q->affinity_count;
     if (gang__badges_bind(q) != GANG_OK) {
         gang__release(&cluster->mem, q);
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
@@ -782,9 +785,9 @@ static gang_result request_make(const struct job *job, gang_request **request)
         q->uses_pool = q->uses_pool || q->group[i].pool_need_count > 0;
     q->bound = is_bound(q);
     const struct gang__group *g = &q->group[0];
-    q->plain = q->group_count == 1 && q->set_count == 0 && q->min == g->min && q->same < 0 &&
+    q->plain = q->group_count == 1 && q->group_set_count == 0 && q->min == g->min && q->same < 0 &&
                q->prefer < 0 && g->same < 0 && g->prefer < 0 && !g->slice && g->spread < 0 &&
-               g->most_per_node == INT64_MAX && g->most_level < 0 && q->peer_count == 0 &&
+               g->max_per_node == INT64_MAX && g->domain_level < 0 && q->affinity_count == 0 &&
                !q->exclusive && q->policy != GANG_POLICY_TOPOLOGY;
     q->in_domains = has_domains(q);
     q->glance = q->plain ? q->min > 1 : is_in_one_domain(q);
@@ -817,7 +820,7 @@ gang_result gang_request_new(gang_cluster *cluster, const struct gang_request_sp
     if (r != GANG_OK)
         return r;
     if (!gang__mix_learn(cluster, q)) {
-        gang_request_put(q);
+        gang_request_free(q);
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     }
     *request = q;
@@ -845,9 +848,21 @@ void gang__request_get(gang_request *request, uint32_t times)
     atomic_fetch_add_explicit(&request->refs, times, memory_order_relaxed);
 }
 
-void gang_request_put(gang_request *request)
+void gang_request_free(gang_request *request)
 {
     gang__request_put(request, 1);
+}
+
+static void free_match_caches(gang_request *request)
+{
+    for (uint32_t i = 0; i < request->group_count; i++) {
+        void *cache = gang__load(&request->group[i].sieve->now);
+        while (cache) {
+            void *older = ((struct gang__sieve_link *)cache)->older;
+            gang__release(&request->cluster->mem, cache);
+            cache = older;
+        }
+    }
 }
 
 void gang__request_put(gang_request *request, uint32_t times)
@@ -855,6 +870,6 @@ void gang__request_put(gang_request *request, uint32_t times)
     if (!request || atomic_fetch_sub_explicit(&request->refs, times, memory_order_acq_rel) != times)
         return;
     gang__badges_unbind(request);
-    gang__sieves_free(request);
+    free_match_caches(request);
     gang__release(&request->cluster->mem, request);
 }

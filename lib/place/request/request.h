@@ -8,8 +8,8 @@
 #include "core/nodes/nodes.h"
 #include "model/label_expr.h"
 
-/* Levels: those of the site by number, widest first, then the built-in ones (model.h). A larger number
- * is narrower, but an island need not lie in one NUMA domain: see gang__level_wider(). */
+/* Levels: those of the site by number, widest first, then the built-in ones (model.h). A larger
+ * number is narrower, but an island need not lie in one NUMA domain: see gang__level_wider(). */
 enum {
     GANG__NO_LEVEL = -1,
     GANG__LEVEL_NODE = GANG_MAX_LEVELS,
@@ -35,10 +35,16 @@ struct gang__need {
 
 struct gang__sieve;
 
-/* Where a group keeps its sieve, see place/search/match_cache.h: the only thing in it that changes. */
+/* A match cache begins with the smaller one that it replaced. */
+struct gang__sieve_link {
+    struct gang__sieve *older;
+};
+/* Where a group keeps its match cache (place/search/match_cache.h): the only thing in it that
+ * changes. */
 struct gang__sieve_place {
     _Atomic(struct gang__sieve *) now; /* NULL: none was worth it so far */
-    gang__a64 missed;                  /* nodes that were met in vain and not yet made good for */
+    /* nodes that searches read without a match and that no filling has paid for */
+    gang__a64 missed;
 };
 
 struct gang__group {
@@ -66,22 +72,22 @@ struct gang__group {
     const char *profile;                     /* of partitionable devices; NULL: whole ones */
     uint64_t width; /* of the profile, in slices, as far as is known; else 1 */
     struct gang__sieve_place *sieve;
-    bool filters;   /* some rule, model, partition or profile: look at the node */
-    int32_t scarce; /* GANG_SCARCE_*; OFF where it asks for GPUs */
+    bool filters;      /* some rule, model, partition or profile: look at the node */
+    int32_t gpu_nodes; /* GANG_SCARCE_*; OFF where it asks for GPUs */
     bool near_nic;
     bool models_ranked;
     int32_t numa;         /* GANG_NUMA_* */
     int32_t same, prefer; /* levels, or GANG__NO_LEVEL */
     int32_t set;
     int64_t slice; /* tasks of one; 0: none */
-    int32_t slice_same, slice_prefer;
+    int32_t subgroup_same, subgroup_prefer;
     int32_t spread; /* level, or GANG__NO_LEVEL */
     int64_t max_skew;
-    bool spread_wish;
-    int64_t most_per_node; /* INT64_MAX: no bound */
-    int64_t most_per_domain;
-    int32_t most_level; /* GANG__NO_LEVEL: no bound */
-    bool bounded;       /* one of the two */
+    bool spread_soft;
+    int64_t max_per_node; /* INT64_MAX: no bound */
+    int64_t max_per_domain;
+    int32_t domain_level; /* GANG__NO_LEVEL: no bound */
+    bool bounded;         /* one of the two */
 };
 
 /* What the job says of other jobs. */
@@ -111,15 +117,15 @@ struct gang_request {
     int64_t min;    /* of the whole request: at least the sum of the minima */
     int64_t count;  /* tasks in all */
     int32_t same, prefer;
-    int32_t scarce; /* GANG_SCARCE_* */
+    int32_t gpu_nodes; /* GANG_SCARCE_* */
     bool exclusive;
     bool in_domains; /* `same`, `prefer` or slices somewhere */
-    uint32_t group_count, set_count;
+    uint32_t group_count, group_set_count;
     const struct gang_label *labels; /* of the job */
     uint32_t label_count;
     struct gang__badge **badges; /* of each label: of its value, and of any value of its key */
     struct gang__peer *peers;
-    uint32_t peer_count;
+    uint32_t affinity_count;
     uint32_t wishes; /* rules among them that give way */
     bool social;     /* labels or rules: others see it, or it looks at others */
     gang_score_fn score;
@@ -137,13 +143,14 @@ struct gang_request {
     gang__a64 never_epoch; /* and at which it was not */
 };
 
-/* Check and compile groups alone, as those of a request that nobody is going to place: the shapes of a
- * mix. Errors name "shapes[i]". */
+/* Checks and compiles groups alone: the shapes of a mix, which are never placed. Errors name
+ * "shapes[i]". */
 gang_result gang__shapes_compile(gang_cluster *c, const struct gang_group_spec *shapes,
                                  size_t shape_size, size_t count, gang_request **q,
                                  struct gang_error *error);
 
-/* As gang_request_new(), of one that nobody has asked for anew: the mix (place/request/mix.h) does not learn it. */
+/* Like gang_request_new() for a copy of a request: the mix (place/request/mix.h) does not learn
+ * it. */
 gang_result gang__request_compile(gang_cluster *c, const struct gang_request_spec *spec,
                                   gang_request **q, struct gang_error *error);
 

@@ -6,7 +6,8 @@
 
 #include "model/policy_words.h"
 #include "place/request/mix.h"
-#include "place/state/table.h"
+#include "place/request/shared.h"
+#include "place/state/records.h"
 
 static const struct gang__policy up = {.way = GANG__WAY_UP};
 static const struct gang__policy down = {.way = GANG__WAY_DOWN};

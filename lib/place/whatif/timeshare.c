@@ -2,7 +2,9 @@
 #include "place/whatif/timeshare.h"
 
 #include "base/rcu.h"
+#include "place/alloc/alloc.h"
 #include "place/explain/explain.h"
+#include "place/record/placer.h"
 #include "place/record/record.h"
 #include "place/search/search.h"
 

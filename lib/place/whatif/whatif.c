@@ -4,8 +4,11 @@
 
 #include "base/error.h"
 #include "base/rcu.h"
+#include "place/alloc/alloc.h"
 #include "place/explain/explain.h"
 #include "place/record/exclusive.h"
+#include "place/record/placer.h"
+#include "place/record/places.h"
 #include "place/record/record.h"
 #include "place/search/search.h"
 #include "place/whatif/whatif.h"
@@ -44,8 +47,8 @@ gang_result gang__whatif_plan(gang_worker *w, const gang_request *q, bool empty)
     return r;
 }
 
-/* Copy what the plan leaves to the snapshot. Of a node without a planned task nothing changes; what its
- * view shows as free may be what the growing allocation, an exclusive one, holds there. */
+/* Copy what the plan leaves to the snapshot. A node without a planned task does not
+ * change; the free part of its view may belong to the growing exclusive allocation. */
 static void take(struct gang__plan *p)
 {
     for (size_t i = 0; i < p->views; i++) {
@@ -117,31 +120,6 @@ gang_result gang__snapshot_class(gang_worker *w, gang_snapshot *s, const gang_re
 }
 
 /* ---- telling where --------------------------------------------------------------------------- */
-
-void gang__places_free(struct gang__places *places, const struct gang_mem *mem)
-{
-    gang__release(mem, places->place);
-    *places = (struct gang__places){NULL, 0, 0};
-}
-
-gang_result gang__plan_tell(const struct gang__plan *p, struct gang__places *out)
-{
-    out->count = 0;
-    if (!gang__grow(&p->c->mem, (void **)&out->place, &out->room, p->picks, sizeof(*out->place)))
-        return GANG_ENOMEM;
-    for (size_t i = 0; i < p->picks; i++) {
-        const struct gang__pick *pick = &p->pick[i];
-        out->place[i] = (struct gang_placement){
-            .size = sizeof(struct gang_placement),
-            .group = (int32_t)pick->group,
-            .any_devices = pick->gpus == 0,
-            .node = p->view[pick->view].node->id,
-            .gpus = pick->gpus,
-        };
-    }
-    out->count = p->picks;
-    return GANG_OK;
-}
 
 /* The plan is complete: take it in the snapshot and tell its places. */
 static gang_result keep_told(struct gang__plan *p, struct gang__places *out)

@@ -4,6 +4,12 @@
 
 #include "sched/record/state.h"
 
+/* Before gangs are tried: the calendar follows the cluster, reservations do what is due, and gangs that this may help
+ * are tried again. */
+void gang__backfill_refresh(gang_sched *s);
+
+gang_result gang__backfill_check(gang_sched *s, struct gang_error *error);
+
 /* Grant its gang if that leaves room for all plans; else plan its start, if it may have a plan. As
  * gang__alloc_gang(); GANG_ENOMEM also where memory was short earlier in the run. */
 gang_result gang__backfill_alloc(gang_sched *s, struct gang__gang *u, gang_alloc_id *id,
@@ -18,8 +24,5 @@ bool gang__backfill_lacks_room(gang_sched *s, const struct gang__gang *u);
 
 /* Do more tasks of it leave room for all plans? */
 bool gang__backfill_may_grow(gang_sched *s, const struct gang__gang *u);
-
-/* He had a plan until now, and by the sums he does not start yet. */
-bool gang__backfill_refuses(const gang_sched *s, const struct gang__gang *u);
 
 #endif

@@ -6,7 +6,7 @@
  * those bins that wait because of plans lie by their *kin*: what they ask for, and who does. Of a kin one at a time is
  * given its turn, the first of which it is not known beforehand that it cannot start:
  *   - By sums over all nodes enough is free for the gang from now on up to an instant, the same for all of a kin. Who runs
- *     beyond that is hopeless (gang__calendar_hopeless()).
+ *     beyond that is hopeless (gang__backfill_hopeless()).
  *   - Where one could not start though sums would let it, none that runs as long or longer can: what they would take is
  *     more.
  * Both are looked at again when a plan goes or is another, for what they say may be less than true then.
@@ -17,14 +17,12 @@
  *
  * A kept bin is BLOCKED, and in no other list. It is *tried* until something happens by which it may have its turn again
  * (the leaf is stirred), and *waits* from then on, in a tree by the order of the leaf that tells of each subtree the
- * shortest. Those of whom more is to be asked are not kept: with a plan, a deadline, places to return to; overdue; in a
- * leaf that is strict or counts who is overtaken; as long as something is reserved. */
+ * shortest. Those of whom more is to be asked are not kept: with a plan, a deadline, places to return to; starved; in a
+ * leaf that is strict or counts who is bypassed; as long as something is reserved. */
 #ifndef GANG__SCHED_KIN_H
 #define GANG__SCHED_KIN_H
 
 #include "sched/record/state.h"
-
-enum { GANG__KEPT_NOT = 0, GANG__KEPT_TRIED, GANG__KEPT_WAITING };
 
 struct gang__candidates {
     struct gang__hash_link link;         /* in leaf->backfill.by_key */

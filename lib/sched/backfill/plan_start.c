@@ -1,110 +1,59 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When a unit that cannot start now would, and where: asked of the timeline, and planned there (ahead.h). */
+/* When does a blocked gang get a planned start?
+ *
+ * When     A gang of a leaf that backfills was tried, and cannot start now. start_between.c calls gang__backfill_plan()
+ *          then, so a gang is planned in the same order in which it is tried.
+ * Depth    The leaf plans for the first `plan_depth` gangs of its order, 1 in an EASY leaf by default. A gang behind
+ *          them gets no plan and is a candidate (candidates.h). If a gang is tried that comes before a planned one of an
+ *          EASY leaf, the plans behind it are taken out first (gang__backfill_unplan_behind()), and made again after it
+ *          (gang__backfill_plan_again()): those that no longer fit the depth have no plan then.
+ * Where    At the earliest time at which it fits beside all that runs, is reserved and is planned
+ *          (calendar/earliest.c), on the nodes that this query found. If the sums allow a start now, place
+ *          has refused what amounts allow, and the next instant at which something comes free is taken.
+ *          From then on no gang of any leaf starts that would not leave room for the plan (start_between.c).
+ * Goes     A plan is taken out when its gang starts, leaves its wait class, or is stopped by a limit of its queues
+ *          (gang__calendar_unplan()); when its nodes go, with the whole timeline (gang__calendar_ready()); and
+ *          while its gang is tried. It moves to other nodes at the same time if that lets another gang start
+ *          (move_plans() in start_between.c).
+ * Improves When a gang ends early, or a plan comes to nothing, the plans are looked at again (look_again.c): each
+ *          gang with a plan is tried in turn order, and its plan may only become earlier, since all other plans
+ *          stay where they are meanwhile. So a plan becomes later only when nodes go, a gang runs longer than
+ *          expected, preemption starts a gang that no plan knew of, or place refuses what amounts allow.
+ *
+ * The order of planning is that of Lifka, "The ANL/IBM SP Scheduling System", 1995 (EASY: the first gang alone has a
+ * plan), and Mu'alem and Feitelson, IEEE TPDS 12(6), 2001 (conservative: each gang has one). */
 #include <string.h>
 
-#include "base/rcu.h"
-#include "place/fit/filter.h"
-#include "place/request/request.h"
-#include "sched/calendar/calendar_in.h"
-#include "sched/lifecycle/lifecycle.h"
-#include "sched/reserve/reserves.h"
+#include "sched/backfill/backfill_in.h"
+#include "sched/calendar/calendar.h"
+#include "sched/order/wait_order.h"
+#include "sched/reserve/reserve.h"
+#include "sched/wake/wake.h"
 
-/* ---- asking ----------------------------------------------------------------------------------- */
+/* ---- a plan is made ------------------------------------------------------------------------------ */
 
-/* Does it matter to some group which node it is? */
-static bool is_choosy(const gang_sched *s, const gang_request *q)
+/* A gang that cannot start now gets the earliest start there is, if the depth of its leaf leaves one for it. */
+gang_result gang__backfill_plan(gang_sched *s, struct gang__gang *u, int32_t *why)
 {
-    bool some = gang__modes_now(s->cluster) != NULL;
-    for (uint32_t g = 0; g < q->group_count; g++)
-        some = some || q->group[g].filters || q->group[g].same >= 0;
-    return some || q->same >= 0;
-}
-
-/* Nodes on which some group may run at all. */
-static void make_mask(gang_sched *s, const gang_request *q)
-{
-    struct gang__calendar *a = s->calendar;
-    memset(a->mask, 0, (a->end / 64 + 1) * sizeof(*a->mask));
-    gang__filter_mask(s->cluster, q, a->end, a->mask);
-}
-
-void gang__backfill_part(gang_sched *s, int32_t level, uint32_t index)
-{
-    struct gang__calendar *a = s->calendar;
-    memset(a->part, 0, (a->end / 64 + 1) * sizeof(*a->part));
-    gang__rcu_enter();
-    for (uint32_t slot = 0; slot < a->end; slot++) {
-        const struct gang__node *node =
-            a->mask[slot / 64] >> (slot % 64) & 1 ? gang__node_at(s->cluster, slot) : NULL;
-        if (node && node->domain[level] == index)
-            gang__mask_put(a->part, slot);
+    struct gang__calendar *cal = s->calendar;
+    const struct gang__queue_state *leaf = u->job->leaf;
+    int64_t unused[GANG__FREE_DIMS];
+    *why = cal->planned > 0 && gang__calendar_plans(u) ? GANG_WAIT_PLANNED : GANG_WAIT_CAPACITY;
+    if (!gang__calendar_plans(u) || leaf->calendar.planned_count >= leaf->q->plan_depth)
+        return GANG_ENOFIT;
+    gang_result r = gang__calendar_earliest(s, u, s->now_ns);
+    if (r == GANG_OK && cal->fit.start_ns == s->now_ns) { /* place refuses what amounts allow */
+        int64_t next_ns = gang__timeline_sum_at(gang__calendar_when(s, u), s->now_ns, unused);
+        r = next_ns == GANG__NEVER ? GANG_ENEVER : gang__calendar_earliest(s, u, next_ns);
     }
-    gang__rcu_leave();
+    if (r == GANG_OK)
+        r = gang__backfill_put(s, u);
+    if (r == GANG_OK)
+        *why = GANG_WAIT_PLANNED;
+    return r == GANG_ENOMEM ? r : GANG_ENOFIT;
 }
 
-/* In each domain of the level that it is to lie in: the earliest. */
-static gang_result earliest_in(gang_sched *s, const struct gang__gang *u,
-                               struct gang__time_ask *ask, int32_t level, int64_t from_ns)
-{
-    struct gang__calendar *a = s->calendar;
-    gang_result best = GANG_ENEVER;
-    uint32_t count = gang__domain_count(s->cluster, (uint32_t)level);
-    ask->nodes = a->part;
-    for (uint32_t i = 0; i < count; i++) {
-        gang__backfill_part(s, level, gang__domain_at(s->cluster, (uint32_t)level, i)->index);
-        gang_result r = gang__timeline_earliest(gang__calendar_when(s, u), ask, from_ns, &a->other);
-        if (r != GANG_OK && r != GANG_ENEVER)
-            return r;
-        if (r == GANG_OK && (best != GANG_OK || a->other.start_ns < a->fit.start_ns)) {
-            struct gang__time_fit swap = a->fit;
-            a->fit = a->other;
-            a->other = swap;
-            best = GANG_OK;
-        }
-    }
-    return best;
-}
-
-/* When its gang fits, and where (a->fit), beside all that is there and planned. */
-gang_result gang__backfill_earliest(gang_sched *s, const struct gang__gang *u, int64_t from_ns)
-{
-    struct gang__calendar *a = s->calendar;
-    const gang_request *q = gang__gang_request(u);
-    struct gang__time_ask ask = {NULL, 0,   gang__calendar_estimate(s, u), NULL, q->exclusive,
-                                 NULL, NULL};
-    bool choosy = is_choosy(s, q);
-    if (!gang__calendar_needs(s, q) ||
-        !gang__grow(&s->mem, (void **)&a->group_of, &a->group_of_room, q->group_count,
-                    sizeof(*a->group_of)))
-        return GANG_ENOMEM;
-    ask.group = a->group; /* it may have grown */
-    if (choosy)
-        make_mask(s, q);
-    ask.nodes = choosy ? a->mask : NULL;            /* those that are not up have nothing */
-    for (uint32_t g = 0; g < q->group_count; g++) { /* those of which none must start come later */
-        a->group[ask.group_count] = a->group[g];
-        a->group[ask.group_count].count = u->ask->gang_of[g];
-        a->group_of[ask.group_count] = g;
-        ask.group_count += u->ask->gang_of[g] > 0;
-    }
-    if (ask.group_count == 0) /* the last one, for whatever comes first */
-        a->group[ask.group_count++].count = 1;
-    a->groups = ask.group_count;
-    if (u->ask->by_memory && !gang__calendar_kinds(s, q))
-        return GANG_ENOMEM;
-    ask.variant = u->ask->by_memory ? a->variant : NULL;
-    ask.kind = a->kind;
-    int32_t same = q->same != GANG__NO_LEVEL ? q->same
-                   : q->group_count == 1     ? q->group[0].same
-                                             : (int32_t)GANG__NO_LEVEL;
-    if (same >= 0 && same < GANG_MAX_LEVELS)
-        return earliest_in(s, u, &ask, same, from_ns);
-    return gang__timeline_earliest(gang__calendar_when(s, u), &ask, from_ns, &a->fit);
-}
-
-/* ---- planning --------------------------------------------------------------------------------- */
-
-/* The nodes it counts on, to be told. */
+/* The nodes that the plan counts on, for the host and for explanations. */
 static bool note_slots(gang_sched *s, struct gang__gang *u)
 {
     const struct gang__time_fit *fit = &s->calendar->fit;
@@ -117,25 +66,24 @@ static bool note_slots(gang_sched *s, struct gang__gang *u)
     return true;
 }
 
-/* What gang__backfill_earliest() has found becomes its plan. a->group is still as that left it. */
 gang_result gang__backfill_put(gang_sched *s, struct gang__gang *u)
 {
-    struct gang__calendar *a = s->calendar;
+    struct gang__calendar *cal = s->calendar;
     const gang_request *q = gang__gang_request(u);
     struct gang__queue_state *leaf = u->job->leaf;
-    struct gang__occupation o = {a->fit.start_ns,
-                                 gang__add_sat(a->fit.start_ns, gang__calendar_estimate(s, u)),
-                                 a->group,
-                                 a->groups,
-                                 a->fit.place,
-                                 a->fit.count,
+    struct gang__occupation o = {cal->fit.start_ns,
+                                 gang__add_sat(cal->fit.start_ns, gang__calendar_estimate(s, u)),
+                                 cal->group,
+                                 cal->groups,
+                                 cal->fit.place,
+                                 cal->fit.count,
                                  0,
                                  q->exclusive};
     uint32_t id;
     if (!note_slots(s, u))
         return GANG_ENOMEM;
-    if (u->ask->by_memory)
-        gang__calendar_by_kind(a, &o);
+    if (u->request_class->by_memory)
+        gang__calendar_by_kind(cal, &o);
     gang_result r = gang__timeline_add(gang__calendar_when(s, u), &o, &id);
     if (r != GANG_OK) {
         gang__release(&s->mem, u->calendar.node);
@@ -144,35 +92,54 @@ gang_result gang__backfill_put(gang_sched *s, struct gang__gang *u)
         return r;
     }
     u->calendar.plan = id + 1;
-    u->calendar.planned_ns = a->fit.start_ns;
+    u->calendar.planned_ns = cal->fit.start_ns;
     u->calendar.next_planned = leaf->calendar.planned;
     u->calendar.planned_at = &leaf->calendar.planned;
     if (leaf->calendar.planned)
         leaf->calendar.planned->calendar.planned_at = &u->calendar.next_planned;
     leaf->calendar.planned = u;
     leaf->calendar.planned_count++;
-    a->planned++;
-    gang__timer_set(s, u->job);
+    cal->planned++;
+    gang__wake_job(s, u->job, GANG__WAKE_TIMER);
     return GANG_OK;
 }
 
-/* It cannot start now, and has a plan from now on if it may have one (*why says). GANG_ENOFIT; GANG_ENOMEM. */
-gang_result gang__backfill_plan(gang_sched *s, struct gang__gang *u, int32_t *why)
+/* ---- plans behind the gang that is tried --------------------------------------------------------- */
+
+/* Takes out the plans of the EASY leaf behind this gang, and lists them in the order of the leaf. Those before it, and
+ * those of leaves that plan for more than the first gangs, bind it and stay. */
+struct gang__gang *gang__backfill_unplan_behind(gang_sched *s, const struct gang__gang *u)
 {
-    struct gang__calendar *a = s->calendar;
-    const struct gang__queue_state *leaf = u->job->leaf;
-    int64_t unused[GANG__FREE_DIMS];
-    *why = a->planned > 0 && gang__calendar_plans(u) ? GANG_WAIT_PLANNED : GANG_WAIT_ROOM;
-    if (!gang__calendar_plans(u) || leaf->calendar.planned_count >= leaf->q->plan_depth)
-        return GANG_ENOFIT;
-    gang_result r = gang__backfill_earliest(s, u, s->now_ns);
-    if (r == GANG_OK && a->fit.start_ns == s->now_ns) { /* place refuses what amounts allow */
-        int64_t next_ns = gang__timeline_sum_at(gang__calendar_when(s, u), s->now_ns, unused);
-        r = next_ns == GANG__NEVER ? GANG_ENEVER : gang__backfill_earliest(s, u, next_ns);
+    struct gang__gang *list = NULL, *next;
+    const struct gang__queue *q = u->job->leaf->q;
+    for (struct gang__gang *w = u->job->leaf->calendar.planned; w; w = next) {
+        next = w->calendar.next_planned;
+        if (q->backfill != GANG_BACKFILL_EASY || gang__gang_before(u, w, q->order) >= 0)
+            continue;
+        gang__calendar_drop(s, w);
+        struct gang__gang **at = &list;
+        while (*at && gang__gang_before(*at, w, q->order) < 0)
+            at = &(*at)->calendar.next_planned;
+        w->calendar.next_planned = *at;
+        *at = w;
     }
-    if (r == GANG_OK)
-        r = gang__backfill_put(s, u);
-    if (r == GANG_OK)
-        *why = GANG_WAIT_PLANNED;
-    return r == GANG_ENOMEM ? r : GANG_ENOFIT;
+    return list;
+}
+
+/* Plans them again, before any other gang is tried. A gang that gets no plan is tried again itself. False: out of
+ * memory. */
+bool gang__backfill_plan_again(gang_sched *s, struct gang__gang *list)
+{
+    bool done = true;
+    while (list) {
+        struct gang__gang *w = list;
+        int32_t why = 0;
+        list = w->calendar.next_planned;
+        gang__reserve_show_for(s, w);
+        done = done && gang__backfill_plan(s, w, &why) != GANG_ENOMEM;
+        gang__reserve_show_for(s, NULL);
+        if (!w->calendar.plan && w->order.wait_class)
+            gang__order_unblock(s, w->order.wait_class);
+    }
+    return done;
 }

@@ -2,35 +2,30 @@
 /* Who may start now, beside all that is planned (ahead.h). */
 #include <string.h>
 
+#include "place/alloc/alloc.h"
+#include "place/record/places.h"
 #include "place/request/request.h"
 #include "sched/backfill/backfill.h"
+#include "sched/backfill/backfill_in.h"
 #include "sched/backfill/candidates.h"
-#include "sched/calendar/calendar_in.h"
+#include "sched/calendar/calendar.h"
 #include "sched/calendar/trial.h"
-#include "sched/cycle/cycle.h"
 #include "sched/order/bypass.h"
 #include "sched/order/wait_order.h"
 #include "sched/reserve/reserve.h"
-#include "sched/reserve/reserves.h"
+#include "sched/reserve/reserve_in.h"
 #include "sched/stop/stop.h"
-#include "sched/usage/cells.h"
 #include "sched/wake/wake.h"
+#include "sched/where/where.h"
 
 /* ---- starting between plans -------------------------------------------------------------------- */
 
-/* All but the nodes that the timeline gives are closed. */
-static void close_others(gang_sched *s)
+/* The nodes that the timeline gives, as bits in cal->domain. */
+static void mark_given(struct gang__calendar *cal)
 {
-    struct gang__calendar *a = s->calendar;
-    memset(a->part, 0, (a->end / 64 + 1) * sizeof(*a->part));
-    for (size_t i = 0; i < a->fit.count; i++)
-        gang__mask_put(a->part, a->fit.place[i].node);
-    for (gang_node_id n = gang_snapshot_node_next(s->scratch, GANG_ID_NONE); n != GANG_ID_NONE;
-         n = gang_snapshot_node_next(s->scratch, n)) {
-        uint32_t slot = (uint32_t)n;
-        if (slot >= a->end || !(a->part[slot / 64] >> (slot % 64) & 1))
-            (void)!gang_snapshot_set_state(s->scratch, n, GANG_NODE_DOWN);
-    }
+    memset(cal->domain, 0, (cal->end / 64 + 1) * sizeof(*cal->domain));
+    for (size_t i = 0; i < cal->fit.count; i++)
+        gang__mask_put(cal->domain, cal->fit.place[i].node);
 }
 
 /* Do these places leave room for all plans? GANG_OK; GANG_ENOFIT; GANG_ENOMEM. */
@@ -50,17 +45,17 @@ enum { MOST_MOVED = 16 }; /* plans that move to other nodes for one who starts *
  * or GANG_ENOMEM), and the plan is made again. */
 static gang_result move_plan(gang_sched *s, struct gang__gang *w, uint32_t added)
 {
-    struct gang__calendar *a = s->calendar;
+    struct gang__calendar *cal = s->calendar;
     int64_t was_ns = w->calendar.planned_ns;
     gang__calendar_drop(s, w);
     gang__reserve_show_for(s, w); /* else a member of a flexible one finds no place again */
-    gang_result r = gang__backfill_earliest(s, w, was_ns);
+    gang_result r = gang__calendar_earliest(s, w, was_ns);
     bool moved =
-        r == GANG_OK && a->fit.start_ns == was_ns && (r = gang__backfill_put(s, w)) == GANG_OK;
+        r == GANG_OK && cal->fit.start_ns == was_ns && (r = gang__backfill_put(s, w)) == GANG_OK;
     if (!moved) {
         gang__timeline_remove(gang__calendar_when(s, w), added);
         if (r != GANG_ENOMEM)
-            r = gang__backfill_earliest(s, w, was_ns);
+            r = gang__calendar_earliest(s, w, was_ns);
         if (r == GANG_OK)
             r = gang__backfill_put(s, w);
     }
@@ -87,13 +82,13 @@ static bool fits_but_for(gang_sched *s, const struct gang__gang *u,
 static gang_result move_plans(gang_sched *s, const struct gang__gang *u,
                               const struct gang_placement *place, size_t count)
 {
-    struct gang__calendar *a = s->calendar;
+    struct gang__calendar *cal = s->calendar;
     struct gang__gang *list[MOST_MOVED];
     struct gang__occupation o;
     int64_t end_ns = gang__add_sat(s->now_ns, gang__calendar_estimate(s, u));
     uint32_t added;
     size_t n = 0;
-    if (a->planned > MOST_MOVED)
+    if (cal->planned > MOST_MOVED)
         return GANG_ENOFIT;
     if (!gang__calendar_lay_out(s, u, place, count, end_ns, &o))
         return GANG_ENOMEM;
@@ -117,52 +112,47 @@ static gang_result move_plans(gang_sched *s, const struct gang__gang *u,
 
 static gang_result adopt_told(gang_sched *s, const struct gang__gang *u, gang_alloc_id *id)
 {
-    return gang_alloc_adopt(s->worker, u->ask->q, s->told.place, (int64_t)s->told.count, id, NULL);
+    return gang_alloc_adopt(s->worker, u->request_class->q, s->placement.place, (int64_t)s->placement.count, id, NULL);
 }
 
-/* Where it likes best now, whatever is planned (sched.told); or, `picky`, on the nodes that the timeline gave. */
-static gang_result place_now(gang_sched *s, const struct gang__gang *u, bool picky)
+/* Where it likes best now, whatever is planned (sched.told); or, `picky`, on the nodes that the
+ * timeline gave. */
+static gang_result place_now(gang_sched *s, struct gang__gang *u, bool picky)
 {
+    struct gang__where w = {.s = s, .u = u, .on = s->scratch};
     if (gang_snapshot_take(s->worker, s->scratch) != GANG_OK)
         return GANG_ENOMEM;
-    if (picky)
-        close_others(s);
-    gang__reserve_close(s, u, 0, false, s->scratch);
-    gang_result r = gang__bypass_keep(s, u, s->scratch);
-    if (r == GANG_OK)
-        r = gang__cells_keep(s, u, s->scratch);
-    return r == GANG_OK ? gang__snapshot_place_told(s->worker, s->scratch, u->ask->q, &s->told) : r;
+    if (picky) {
+        mark_given(s->calendar);
+        w.only = s->calendar->domain;
+        w.only_end = s->calendar->end;
+    }
+    return gang__where_place(&w, &s->placement);
 }
 
 /* Task by task where the timeline has it, where nothing but amounts and nodes matters. */
-static gang_result adopt_exactly(gang_sched *s, const struct gang__gang *u, gang_alloc_id *id)
+static gang_result adopt_exactly(gang_sched *s, struct gang__gang *u, gang_alloc_id *id)
 {
-    struct gang__calendar *a = s->calendar;
+    struct gang__where w = {.s = s, .u = u, .on = s->scratch};
+    struct gang__calendar *cal = s->calendar;
     const gang_request *q = gang__gang_request(u);
     int64_t count = 0;
     if (!q->plain || q->social || q->exclusive || q->group[0].profile || q->group[0].model_count ||
-        gang__cells_concern(s, u) || gang__bypass_concerns(s, u))
+        gang__where_why(&w) != GANG_WAIT_CAPACITY)
         return GANG_ENOFIT;
-    for (size_t i = 0; i < a->fit.count; i++)
-        for (int64_t t = 0; t < a->fit.place[i].tasks; t++) {
-            const struct gang__node *node = gang__snapshot_node(s->scratch, a->fit.place[i].node);
-            if (!node || !gang__grow(&s->mem, (void **)&a->exact, &a->exact_room, (size_t)count + 1,
-                                     sizeof(*a->exact)))
+    for (size_t i = 0; i < cal->fit.count; i++)
+        for (int64_t t = 0; t < cal->fit.place[i].tasks; t++) {
+            const struct gang__node *node = gang__snapshot_node(s->scratch, cal->fit.place[i].node);
+            if (!node || !gang__grow(&s->mem, (void **)&cal->exact, &cal->exact_cap,
+                                     (size_t)count + 1, sizeof(*cal->exact)))
                 return node ? GANG_ENOMEM : GANG_ENOFIT;
-            struct gang_placement *p = &a->exact[count++];
+            struct gang_placement *p = &cal->exact[count++];
             *p = (struct gang_placement)GANG_PLACEMENT_INIT;
-            p->group = (int32_t)a->group_of[a->fit.place[i].group];
+            p->group = (int32_t)cal->group_of[cal->fit.place[i].group];
             p->node = node->id;
             p->any_devices = 1;
         }
-    return gang_alloc_adopt(s->worker, u->ask->q, a->exact, count, id, NULL);
-}
-
-/* May it go to any node that is up, as far as others are concerned? Then it is placed where it is taken, and no copy of
- * the cluster need be made. */
-static bool may_go_anywhere(const gang_sched *s, const struct gang__gang *u)
-{
-    return s->reserve.count == 0 && !gang__cells_concern(s, u) && !gang__bypass_concerns(s, u);
+    return gang_alloc_adopt(s->worker, u->request_class->q, cal->exact, count, id, NULL);
 }
 
 /* Do the plans allow these places? GANG_OK; GANG_ENOFIT; GANG_ENOMEM. */
@@ -186,11 +176,12 @@ static gang_result alloc_if(gang_sched *s, struct gang__gang *u, plans_allow *ma
                             gang_alloc_id *id)
 {
     struct agreeing a = {s, u, may};
-    if (may_go_anywhere(s, u))
-        return gang__alloc_if(s->worker, u->ask->q, &s->told, agree, &a, id);
+    struct gang__where w = {.s = s, .u = u, .on = s->scratch};
+    if (!gang__where_concerned(&w)) /* then no snapshot is needed */
+        return gang__alloc_if(s->worker, u->request_class->q, &s->placement, agree, &a, id);
     gang_result r = place_now(s, u, false);
     if (r == GANG_OK)
-        r = may(s, u, s->told.place, s->told.count);
+        r = may(s, u, s->placement.place, s->placement.count);
     return r == GANG_OK ? adopt_told(s, u, id) : r;
 }
 
@@ -202,7 +193,7 @@ static gang_result alloc_between(gang_sched *s, struct gang__gang *u, gang_alloc
         return r;
     r = place_now(s, u, true);
     if (r == GANG_OK)
-        r = leaves_plans(s, u, s->told.place, s->told.count);
+        r = leaves_plans(s, u, s->placement.place, s->placement.count);
     if (r == GANG_OK)
         return adopt_told(s, u, id);
     return r == GANG_ENOFIT ? adopt_exactly(s, u, id) : r;
@@ -220,7 +211,7 @@ static gang_result alloc_moving(gang_sched *s, struct gang__gang *u, gang_alloc_
 static bool has_room(gang_sched *s, const struct gang__gang *u)
 {
     return gang_snapshot_take(s->worker, s->scratch) == GANG_OK &&
-           gang__snapshot_fits(s->worker, s->scratch, u->ask->q) == GANG_OK;
+           gang__snapshot_fits(s->worker, s->scratch, u->request_class->q) == GANG_OK;
 }
 
 /* Of one that does not start: does it, or may it, wait for plans? In a leaf without them: if there is room. */
@@ -234,64 +225,36 @@ bool gang__backfill_lacks_room(gang_sched *s, const struct gang__gang *u)
     return u->calendar.plan && !u->places && !has_room(s, u);
 }
 
+/* Without regard to plans: a suspended gang on its places, any other where place likes it best. */
+static gang_result alloc_now(gang_sched *s, struct gang__gang *u, gang_alloc_id *id, int32_t *why)
+{
+    *why = GANG_WAIT_CAPACITY;
+    if (u->places)
+        return gang__where_resume(s, u, id, why);
+    /* A gang that had a plan waits for what is taken now: mostly the sums say so, which is sooner. */
+    if (s->calendar->again == u && !gang__calendar_fits_sums(s, u))
+        return GANG_ENOFIT;
+    return gang__where_alloc(s, u, id, why);
+}
+
 static gang_result start_now(gang_sched *s, struct gang__gang *u, gang_alloc_id *id, int32_t *why)
 {
     if (s->calendar->planned == 0 && !gang__reserve_binds(s, u))
-        return gang__alloc_gang(s, u, id, why);
+        return alloc_now(s, u, id, why);
     if (u->places) {
         gang_result r = leaves_plans(s, u, u->places, (size_t)u->place_count);
         *why = GANG_WAIT_PLANNED;
-        if (r == GANG_OK && gang__bypass_on(s, u))
-            r = GANG_ENOFIT;
-        return r == GANG_OK ? gang__alloc_gang(s, u, id, why) : r;
+        return r == GANG_OK ? gang__where_resume(s, u, id, why) : r;
     }
     if (!gang__calendar_fits_sums(s, u))
         return GANG_ENOFIT;
-    gang_result r = gang__backfill_earliest(s, u, s->now_ns);
+    gang_result r = gang__calendar_earliest(s, u, s->now_ns);
     if (r == GANG_OK && s->calendar->fit.start_ns == s->now_ns)
         return alloc_between(s, u, id);
     return r == GANG_ENOMEM ? r : GANG_ENOFIT;
 }
 
 /* ---- who was planned and is not among the first any more ---------------------------------------- */
-
-/* Of a leaf that plans for its first ones alone, the plans of those behind `u` do not bind it. They are taken out,
- * and listed. */
-static struct gang__gang *set_aside(gang_sched *s, const struct gang__gang *u)
-{
-    struct gang__gang *list = NULL, *next;
-    const struct gang__queue *q = u->job->leaf->q;
-    for (struct gang__gang *w = u->job->leaf->calendar.planned; w; w = next) {
-        next = w->calendar.next_planned;
-        if (q->backfill != GANG_BACKFILL_EASY || gang__gang_before(u, w, q->order) >= 0)
-            continue;
-        gang__calendar_drop(s, w);
-        struct gang__gang **at = &list;
-        while (*at && gang__gang_before(*at, w, q->order) < 0)
-            at = &(*at)->calendar.next_planned;
-        w->calendar.next_planned = *at;
-        *at = w;
-    }
-    return list;
-}
-
-/* They are planned anew at once, before anybody else has his turn, as far as the depth goes; the others have their
- * turn again. */
-static bool take_back(gang_sched *s, struct gang__gang *list)
-{
-    bool done = true;
-    while (list) {
-        struct gang__gang *w = list;
-        int32_t why = 0;
-        list = w->calendar.next_planned;
-        gang__reserve_show_for(s, w);
-        done = done && gang__backfill_plan(s, w, &why) != GANG_ENOMEM;
-        gang__reserve_show_for(s, NULL);
-        if (!w->calendar.plan && w->bin)
-            gang__order_unblock(s, w->bin);
-    }
-    return done;
-}
 
 static gang_result fail(gang_sched *s)
 {
@@ -322,61 +285,12 @@ static gang_result wait_or_move(gang_sched *s, struct gang__gang *u, gang_alloc_
         r = alloc_moving(s, u, id);
     if (r == GANG_ENOFIT && bound && s->calendar->planned == 0 &&
         !gang__reserve_binds(s, u)) /* nothing is in its way any more */
-        r = gang__alloc_gang(s, u, id, why);
+        r = alloc_now(s, u, id, why);
     if (r == GANG_OK)
         gang__calendar_drop(s, u);
     else if (r == GANG_ENOFIT && !gang__calendar_plans(u) && is_for_plans(s, u))
         *why = GANG_WAIT_PLANNED;
     return r;
-}
-
-/* What it takes of the cluster, in millionths, of the kind of which it takes most. */
-static int64_t part_of(const gang_sched *s, const struct gang__gang *u)
-{
-    int64_t most = 0;
-    for (uint32_t i = 0; i < u->ask->gang_count; i++) {
-        const struct gang__take *t = &u->ask->gang[i];
-        int64_t of = s->total[t->dim];
-        int64_t part = of > 0 ? gang__mul_div(t->amount, GANG_WHOLE, of) : 0;
-        most = part > most ? part : most;
-    }
-    return most;
-}
-
-int64_t gang__backfill_alike_ns(const gang_sched *s, const struct gang__gang *u, int64_t lasts_ns)
-{
-    int64_t part = part_of(s, u);
-    int64_t key = gang__mul_div(part, lasts_ns, GANG_WHOLE);
-    if (part == 0 || key == INT64_MAX)
-        return GANG__NEVER;
-    int64_t longer = gang__mul_div_up(key + 1, GANG_WHOLE, part); /* comes later */
-    return longer == INT64_MAX ? GANG__NEVER : longer - 1;
-}
-
-bool gang__backfill_defer(gang_sched *s, struct gang__gang *u)
-{
-    const struct gang__queue_state *leaf = u->job->leaf;
-    const struct gang__queue *q = leaf->q;
-    int64_t key;
-    if (q->backfill != GANG_BACKFILL_EASY || q->backfill_order == GANG_BACKFILL_ORDER_LEAF ||
-        u->bin->late || u->bin->grower || u->calendar.plan ||
-        leaf->calendar.planned_count < q->plan_depth)
-        return false;
-    for (const struct gang__gang *w = leaf->calendar.planned; w; w = w->calendar.next_planned)
-        if (gang__gang_before(u, w, q->order) < 0)
-            return false; /* it is one of the first itself */
-    switch (q->backfill_order) {
-    case GANG_BACKFILL_ORDER_SHORTEST:
-        key = gang__calendar_estimate(s, u);
-        break;
-    case GANG_BACKFILL_ORDER_WIDEST:
-        key = -part_of(s, u);
-        break;
-    default:
-        key = gang__mul_div(part_of(s, u), gang__calendar_estimate(s, u), GANG_WHOLE);
-    }
-    gang__order_defer(s, u->bin, key);
-    return true;
 }
 
 /* In the timeline in which it is placed now. */
@@ -396,7 +310,7 @@ static gang_result blame_reservations(gang_sched *s, struct gang__gang *u, gang_
         return r;
     gang_result room = gang_snapshot_take(s->worker, s->scratch);
     if (room == GANG_OK)
-        room = gang__snapshot_fits(s->worker, s->scratch, u->ask->q);
+        room = gang__snapshot_fits(s->worker, s->scratch, u->request_class->q);
     if (room == GANG_OK)
         *why = gang__reserve_why(s, u);
     return room == GANG_ENOMEM ? room : r; /* then it is tried again */
@@ -405,52 +319,47 @@ static gang_result blame_reservations(gang_sched *s, struct gang__gang *u, gang_
 gang_result gang__backfill_alloc(gang_sched *s, struct gang__gang *u, gang_alloc_id *id,
                                  int32_t *why)
 {
-    struct gang__calendar *a = s->calendar; /* NULL: there was no memory for it */
-    *why = GANG_WAIT_ROOM;
-    if (!a || a->failed_in == s->runs || !a->when || !gang__calendar_sync(s))
+    struct gang__calendar *cal = s->calendar; /* NULL: there was no memory for it */
+    *why = GANG_WAIT_CAPACITY;
+    if (!cal || cal->failed_in == s->runs || !cal->when || !gang__calendar_sync(s))
         return GANG_ENOMEM;
     bool planned = u->calendar.plan != 0;
-    int64_t before = a->planned, planned_ns = u->calendar.planned_ns;
-    uint64_t moves = a->moves;
-    if (gang__calendar_hopeless(s, u)) {
-        *why = is_for_plans(s, u) ? GANG_WAIT_PLANNED : GANG_WAIT_ROOM;
+    int64_t before = cal->planned, planned_ns = u->calendar.planned_ns;
+    uint64_t moves = cal->moves;
+    if (gang__backfill_hopeless(s, u)) {
+        *why = is_for_plans(s, u) ? GANG_WAIT_PLANNED : GANG_WAIT_CAPACITY;
         gang_result w = blame_reservations(s, u, GANG_ENOFIT, why);
         return w == GANG_ENOMEM ? fail(s) : w;
     }
     gang__calendar_drop(s, u);
-    a->again = planned ? u : NULL;
-    struct gang__gang *aside = set_aside(s, u);
+    cal->again = planned ? u : NULL;
+    struct gang__gang *aside = gang__backfill_unplan_behind(s, u);
     struct gang__trial t;
-    gang__trial_begin(&t, s, a->when);
+    gang__trial_begin(&t, s, cal->when);
     gang_result r = s->reserve.count > 0 ? gang__reserve_put_handovers(&t) : GANG_OK;
     if (r == GANG_OK)
         r = gang__reserve_try(s, u, id, why, attempt);
     gang__trial_drop(&t);
-    a->again = NULL;
+    cal->again = NULL;
     if ((r == GANG_ENOFIT || r == GANG_ENEVER) && !u->calendar.plan)
         r = blame_reservations(s, u, r, why);
-    if (!take_back(s, aside) && r != GANG_OK)
+    if (!gang__backfill_plan_again(s, aside) && r != GANG_OK)
         r = GANG_ENOMEM;
     if (planned && u->calendar.plan && u->calendar.planned_ns == planned_ns &&
-        a->moves == moves + 1)
-        a->moves = moves; /* it was taken out, and lies again where it lay */
-    a->kept = planned && r == GANG_OK;
-    if (a->planned + a->kept < before) /* a plan comes to nothing */
+        cal->moves == moves + 1)
+        cal->moves = moves; /* it was taken out, and lies again where it lay */
+    cal->kept = planned && r == GANG_OK;
+    if (cal->planned + cal->kept < before) /* a plan comes to nothing */
         gang__wake_plans(s, GANG__PLANS_EARLIER);
     if (r == GANG_ENOFIT && !u->calendar.plan && gang__bypass_concerns(s, u))
-        *why = GANG_WAIT_OVERDUE;
+        *why = GANG_WAIT_STARVED;
     return r == GANG_ENOMEM ? fail(s) : r;
-}
-
-bool gang__backfill_refuses(const gang_sched *s, const struct gang__gang *u)
-{
-    return s->calendar && s->calendar->again == u && !gang__calendar_fits_sums(s, u);
 }
 
 bool gang__backfill_may_grow(gang_sched *s, const struct gang__gang *u)
 {
-    const struct gang__calendar *a = s->calendar;
-    if (!a || a->planned == 0)
+    const struct gang__calendar *cal = s->calendar;
+    if (!cal || cal->planned == 0)
         return true;
     int64_t end_ns = gang__calendar_end(s, u);
     for (uint32_t i = 0; i < s->queues->count; i++)
@@ -463,17 +372,17 @@ bool gang__backfill_may_grow(gang_sched *s, const struct gang__gang *u)
 
 void gang__backfill_over(gang_sched *s)
 {
-    struct gang__calendar *a = s->calendar;
+    struct gang__calendar *cal = s->calendar;
     struct gang__wait_class *next;
-    if (!a)
+    if (!cal)
         return;
     s->wake.starting = NULL;
-    for (struct gang__wait_class *bin = a->kept ? s->blocked : NULL; bin; bin = next) {
-        next = bin->next_all;
+    for (struct gang__wait_class *bin = cal->kept ? s->order.blocked : NULL; bin; bin = next) {
+        next = bin->next_blocked;
         if (bin->why == GANG_WAIT_PLANNED && !gang__wait_class_head(bin)->calendar.plan)
             gang__order_unblock(s, bin);
     }
-    if (a->kept)
+    if (cal->kept)
         gang__wake_all_candidates(s);
-    a->kept = false;
+    cal->kept = false;
 }

@@ -3,7 +3,7 @@
 
 #include <assert.h>
 
-#include "sched/calendar/calendar_in.h"
+#include "sched/calendar/calendar.h"
 #include "sched/usage/usage.h"
 
 /* ---- the journal ------------------------------------------------------------------------------- */

@@ -13,7 +13,7 @@
  *
  * The trial keeps a journal. A change of the usage, of a counter or of a flag, and each occupation that is put, leaves
  * an undo record there; gang__trial_drop() plays the records back, the last one first, gang__trial_commit() forgets
- * them. Withdrawn occupations need no record: the timeline keeps their times (plan/timeline.h). The snapshot is a copy,
+ * them. Withdrawn occupations need no record: the timeline keeps their times (plan/timeline/timeline.h). The snapshot is a copy,
  * and the next trial takes a new one.
  *
  *   Errors   A change that finds no memory for its record is not made, and returns false or GANG_ENOMEM.
@@ -27,7 +27,7 @@
 #ifndef GANG__SCHED_TRIAL_H
 #define GANG__SCHED_TRIAL_H
 
-#include "plan/timeline.h"
+#include "plan/timeline/timeline.h"
 #include "sched/record/state.h"
 
 struct gang__trial {

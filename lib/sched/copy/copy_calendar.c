@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The calendar of another scheduler: its timeline under the same numbers, and its planned starts. */
+/* The calendar of another scheduler: its timeline under the same numbers, and its planned
+ * starts. */
 #include <string.h>
 
-#include "sched/calendar/calendar_in.h"
+#include "sched/calendar/calendar.h"
 #include "sched/copy/copy.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/record/record.h"
-#include "sched/reserve/reserves.h"
+#include "sched/reserve/reserve_in.h"
 
 /* The record of a plan; the timeline holds it under the same number. */
 static bool copy_plan(gang_sched *s, struct gang__gang *u, const struct gang__gang *from,
@@ -31,7 +32,7 @@ static bool copy_plan(gang_sched *s, struct gang__gang *u, const struct gang__ga
 
 static struct gang__gang *unit_as(const gang_sched *s, const struct gang__gang *from)
 {
-    return &gang__job_of(s, from->job->id)->unit[from->part];
+    return &gang__job_of(s, from->job->id)->gang[from->index];
 }
 
 /* Those of a leaf, in their order. */
@@ -54,10 +55,10 @@ static void copy_stays(gang_sched *s, const gang_sched *from)
 {
     struct gang__gang **at = &s->wake.holdings;
     for (struct gang__set_link *n = gang__set_first(&from->by_id); n; n = gang__set_next(n)) {
-        const struct gang__job *job = GANG__OF(struct gang__job, all, n);
-        for (uint32_t i = 0; i < job->unit_count; i++) {
-            struct gang__gang *u = unit_as(s, &job->unit[i]);
-            u->calendar.occupies = job->unit[i].calendar.occupies;
+        const struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
+        for (uint32_t i = 0; i < job->gang_count; i++) {
+            struct gang__gang *u = unit_as(s, &job->gang[i]);
+            u->calendar.occupies = job->gang[i].calendar.occupies;
         }
     }
     for (const struct gang__gang *old = from->wake.holdings; old; old = old->wake.next) {
@@ -74,21 +75,21 @@ bool gang__calendar_copy(gang_sched *s, const gang_sched *from)
     if (!old || !old->when)
         return true; /* there, too, it will be made */
     bool current = gang__calendar_current(from);
-    struct gang__calendar *a = s->calendar = gang__zalloc(&s->mem, 1, sizeof(*s->calendar));
+    struct gang__calendar *cal = s->calendar = gang__zalloc(&s->mem, 1, sizeof(*s->calendar));
     size_t numbers = (size_t)old->end * GANG__FREE_KINDS;
-    if (!a || !gang__calendar_reserve_slots(s, old->end) ||
-        gang__timeline_copy(&s->mem, old->when, &a->when) != GANG_OK)
+    if (!cal || !gang__calendar_reserve_slots(s, old->end) ||
+        gang__timeline_copy(&s->mem, old->when, &cal->when) != GANG_OK)
         return false;
-    memcpy(a->capacity, old->capacity, numbers * sizeof(*a->capacity));
-    a->end = old->end;
-    a->plain = old->plain;
-    a->kept = old->kept;
-    a->moves = old->moves;
-    a->failed_in = old->failed_in;
-    a->epoch = current ? gang__load(&s->cluster->nodes.epoch) + 1
-                       : 0; /* else it is rebuilt, as in the original */
-    a->states = gang__load(&s->cluster->nodes.states);
-    a->by_limit = old->by_limit;
+    memcpy(cal->capacity, old->capacity, numbers * sizeof(*cal->capacity));
+    cal->end = old->end;
+    cal->plain = old->plain;
+    cal->kept = old->kept;
+    cal->moves = old->moves;
+    cal->failed_in = old->failed_in;
+    cal->epoch = current ? gang__load(&s->cluster->nodes.epoch) + 1
+                         : 0; /* else it is rebuilt, as in the original */
+    cal->states = gang__load(&s->cluster->nodes.states);
+    cal->by_limit = old->by_limit;
     if (!gang__reserve_laid_copy(s, from))
         return false;
     copy_stays(s, from);
@@ -97,6 +98,6 @@ bool gang__calendar_copy(gang_sched *s, const gang_sched *from)
         if (!copy_plans(s, from->qs[i]))
             return false;
     s->wake.plans = from->wake.plans;
-    a->config = old->config == from->config_count ? s->config_count : 0;
+    cal->config = old->config == from->config_count ? s->config_count : 0;
     return true;
 }

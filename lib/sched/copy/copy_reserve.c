@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reservations in a copy (copy.h): their records are copied before the jobs, their members after them,
- * and their occupations together with the timelines. */
+/* Reservations in a copy (copy.h): their records are copied before the jobs, their members after
+ * them, and their occupations together with the timelines. */
 #include <string.h>
 
 #include "base/two_pass_block.h"
 #include "sched/copy/copy.h"
 #include "sched/lifecycle/lifecycle.h"
-#include "sched/reserve/reserves.h"
+#include "sched/record/record.h"
+#include "sched/reserve/reserve_in.h"
 
 /* ---- what owners have ------------------------------------------------------------------------ */
 
@@ -20,7 +21,7 @@ static bool copy_owner(gang_sched *s, const struct gang__reserve_owner *from,
     *at = o;
     o->own = from->own;
     memcpy(o->name, from->name, length);
-    return gang__usage_copy(&s->mem, from->usage, &o->usage) == GANG_OK;
+    return gang__bookings_copy(&s->mem, from->usage, &o->usage) == GANG_OK;
 }
 
 static bool copy_owners(gang_sched *s, const struct gang__reserves *from)
@@ -35,8 +36,8 @@ static bool copy_owners(gang_sched *s, const struct gang__reserves *from)
 }
 
 /* The lists are in the same order. */
-static struct gang__usage *usage_as(const gang_sched *s, const struct gang__reserves *from,
-                                    const struct gang__usage *usage)
+static struct gang__bookings *usage_as(const gang_sched *s, const struct gang__reserves *from,
+                                       const struct gang__bookings *usage)
 {
     const struct gang__reserve_owner *o = s->reserve.all->owners, *old = from->owners;
     while (old && old->usage != usage) {
@@ -50,7 +51,7 @@ static struct gang__usage *usage_as(const gang_sched *s, const struct gang__rese
 
 static void *copy_bytes(struct gang__block *b, const void *from, size_t bytes)
 {
-    void *to = gang__block_take(b, bytes);
+    void *to = gang__block_alloc(b, bytes);
     if (to && bytes)
         memcpy(to, from, bytes);
     return to;
@@ -62,7 +63,7 @@ static void lay_out(struct gang__block *b, struct gang__reserve *r,
 {
     r->name = gang__block_text(b, from->name);
     r->owner = gang__block_text(b, from->owner);
-    r->user = gang__block_take(b, from->user_count * sizeof(*r->user));
+    r->user = gang__block_alloc(b, from->user_count * sizeof(*r->user));
     for (size_t i = 0; i < from->user_count; i++) {
         const char *text = gang__block_text(b, from->user[i]);
         if (b->base)
@@ -202,13 +203,13 @@ static struct gang__reserve *reserve_as(const gang_sched *s, const struct gang__
 void gang__reserve_members_copy(gang_sched *s, const gang_sched *from)
 {
     for (struct gang__set_link *n = gang__set_first(&from->by_id); n; n = gang__set_next(n)) {
-        const struct gang__job *old = GANG__OF(struct gang__job, all, n);
+        const struct gang__job *old = GANG__OF(struct gang__job, by_id, n);
         struct gang__job *job = gang__job_of(s, old->id);
         job->reserve.id = old->reserve.id;
         job->reserve.named = reserve_as(s, old->reserve.named);
-        for (uint32_t i = 0; i < job->unit_count; i++) {
-            job->unit[i].reserve.inside_of = reserve_as(s, old->unit[i].reserve.inside_of);
-            job->unit[i].reserve.until_ns = old->unit[i].reserve.until_ns;
+        for (uint32_t i = 0; i < job->gang_count; i++) {
+            job->gang[i].reserve.inside_of = reserve_as(s, old->gang[i].reserve.inside_of);
+            job->gang[i].reserve.until_ns = old->gang[i].reserve.until_ns;
         }
     }
 }

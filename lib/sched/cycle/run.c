@@ -1,310 +1,63 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The scheduler as an object, and the run: messages, what is due, then turns until nobody can
- * start; then room is made for those who are entitled to it, and whoever is helped by what came
- * free has his turn again. */
+/* One run of the cycle: messages and timers first; then gangs in their order; then preemption
+ * for those that are entitled to more; all over again until nothing is left to do.
+ *
+ * Each step notes what it changes (sched/wake); the notes are drained between two steps. A run
+ * is cut short after max_steps; the next run goes on where it stopped. */
 #include <string.h>
 
-#include "core/nodes/nodes.h"
+#include "place/alloc/alloc.h"
+#include "place/record/places.h"
 #include "sched/backfill/backfill.h"
 #include "sched/calendar/calendar.h"
-#include "sched/calendar/trial.h"
 #include "sched/cycle/cycle.h"
 #include "sched/grant/grant.h"
 #include "sched/intake/intake.h"
 #include "sched/lifecycle/lifecycle.h"
-#include "sched/order/bypass.h"
 #include "sched/order/wait_order.h"
-#include "sched/preempt/preempt.h"
-#include "sched/record/state.h"
 #include "sched/reserve/reserve.h"
 #include "sched/slice/slice.h"
 #include "sched/stop/stop.h"
 #include "sched/usage/usage.h"
+#include "sched/wake/wake.h"
 
-/* ---- making and ending it -------------------------------------------------------------------- */
-
-static void start_first_quantum(gang_sched *s, struct gang__gang *u)
-{
-    (void)gang__grant_tell(s, u, GANG_REASON_NONE);
-}
-
-static const struct gang__first_quantum first_quantum = {start_first_quantum, gang__start_undo};
-
-static gang_result take_opts(gang_sched *s, const struct gang_sched_opts *from,
-                             struct gang_error *error)
-{
-    struct gang_sched_opts o = GANG_SCHED_OPTS_INIT;
-    gang_result r =
-        from ? gang__struct_in(&o, sizeof(o), offsetof(struct gang_sched_opts, saturation_milli),
-                               from, from->size)
-             : GANG_OK;
-    if (r != GANG_OK)
-        return gang__error(error, r, NULL, "struct gang_sched_opts is not set up");
-    if (o.half_life_ns < 0 || o.usage_weight_milli < 0 || o.refused_ns < 0 || o.max_evictions < 0 ||
-        o.max_moves < -1 || o.saturation_milli < 0)
-        return gang__error(error, GANG_ERANGE, NULL, "an option is negative");
-    if (o.reserved0)
-        return gang__error(error, GANG_EINVAL, "reserved0", "is not 0");
-    r = gang__mem_init(&s->mem, o.mem);
-    for (size_t i = 0; r == GANG_OK && i < o.excluded_kind_count; i++) {
-        int32_t kind = o.excluded_kinds[i] ? gang__kind_find(s->cluster, o.excluded_kinds[i]) : -1;
-        if (kind < 0) {
-            gang__error(error, GANG_ENOENT, NULL, "no such kind");
-            return gang__error_at(error, GANG_ENOENT, "excluded_kinds[%zu]", i);
-        }
-        s->excluded[kind] = true;
-    }
-    s->opts = o;
-    s->opts.usage_weight_milli = o.usage_weight_milli ? o.usage_weight_milli : 1000;
-    s->opts.refused_ns = o.refused_ns ? o.refused_ns : INT64_C(10000000000);
-    s->opts.max_moves = o.max_moves == 0 ? 16 : o.max_moves < 0 ? 0 : o.max_moves;
-    s->opts.saturation_milli = o.saturation_milli ? o.saturation_milli : 1000;
-    return r;
-}
-
-static gang_result take_ops(gang_sched *s, const struct gang_host_ops *ops,
-                            struct gang_error *error)
-{
-    if (!ops)
-        return GANG_OK;
-    gang_result r = gang__struct_in(&s->ops, sizeof(s->ops),
-                                    sizeof(s->ops.size) + sizeof(s->ops.start), ops, ops->size);
-    return r == GANG_OK ? r : gang__error(error, r, NULL, "struct gang_host_ops is not set up");
-}
-
-static gang_result open_parts(gang_sched *s, struct gang_error *error)
-{
-    gang_result r = gang_worker_new(s->cluster, &s->worker);
-    if (r == GANG_OK) {
-        s->worker->from_first = true; /* as in a copy and on a snapshot: one question, one answer */
-        r = gang_snapshot_new(s->cluster, &s->scratch);
-    }
-    if (r == GANG_OK)
-        r = gang_snapshot_new(s->cluster, &s->base);
-    if (r == GANG_OK && !gang__config_root(s))
-        r = GANG_ENOMEM;
-    if (r != GANG_OK)
-        return gang__error(error, r, NULL, "%s", gang_strerror(r));
-    return gang__config_default(s, error);
-}
-
-gang_result gang_sched_new(gang_cluster *cluster, const struct gang_sched_opts *opts,
-                           const struct gang_host_ops *ops, void *user, gang_sched **sched,
-                           struct gang_error *error)
-{
-    gang_sched first, *s = &first;
-    if (sched)
-        *sched = NULL;
-    if (!cluster || !sched)
-        return gang__error(error, GANG_EINVAL, NULL, "no cluster, or no place for the scheduler");
-    memset(&first, 0, sizeof(first));
-    first.cluster = cluster;
-    gang_result r = take_opts(&first, opts, error);
-    if (r == GANG_OK)
-        r = take_ops(&first, ops, error);
-    if (r != GANG_OK)
-        return r;
-    s = gang__zalloc(&first.mem, 1, sizeof(*s));
-    if (!s)
-        return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
-    memcpy(s, &first, sizeof(first));
-    s->user = user;
-    s->first_quantum = &first_quantum;
-    s->next_queue = 1; /* 0 is GANG_ID_NONE */
-    s->now_ns = s->decayed_ns = INT64_MIN / 4;
-    s->grown_up_ns = INT64_MAX;
-    gang__set_init(&s->by_id, gang__job_order, NULL);
-    gang__set_init(&s->timers, gang__timer_order, NULL);
-    r = gang__rules_new(&s->mem, s->opts.rules, s->opts.rule_size, s->opts.rule_count,
-                        s->opts.default_queue, &s->rules, error);
-    if (r == GANG_OK)
-        r = open_parts(s, error);
-    if (r != GANG_OK) {
-        gang_sched_free(s);
-        return r;
-    }
-    *sched = s;
-    return GANG_OK;
-}
-
-static void free_claims(gang_sched *s)
-{
-    while (s->claims)
-        gang__handover_give_up(s, s->claims);
-}
-
-static void free_jobs(gang_sched *s)
-{
-    struct gang__set_link *n;
-    while ((n = gang__set_first(&s->by_id)) != NULL) {
-        struct gang__job *job = GANG__OF(struct gang__job, all, n);
-        gang__job_end(s, job, GANG_END_CANCELLED, "");
-        gang__jobs_forget(s);
-    }
-}
-
-void gang_sched_free(gang_sched *sched)
-{
-    gang_sched *s = sched;
-    if (!s)
-        return;
-    struct gang_mem mem = s->mem;
-    memset(&s->ops, 0, sizeof(s->ops)); /* nobody is called any more */
-    free_claims(s);
-    free_jobs(s);
-    gang__deferred_releases_free(s);
-    gang__inbox_free(s);
-    gang__calendar_free(s);
-    gang__trial_free(s);
-    gang__slice_free(s);
-    gang__reserve_free(s);
-    gang__config_free(s);
-    gang__preempt_free(s);
-    gang__recent_free(s);
-    gang__rules_free(s->rules, &mem);
-    gang__hash_free(&s->jobs, &mem);
-    gang__hash_free(&s->asks, &mem);
-    gang__release(&mem, s->memories.bytes);
-    gang__release(&mem, s->memories_next.bytes);
-    gang__places_free(&s->told, &s->cluster->mem);
-    gang__found_free(&s->found, &s->cluster->mem);
-    gang__release(&mem, s->numbers);
-    gang__release(&mem, s->mask);
-    gang__release(&mem, s->by_group);
-    gang_snapshot_free(s->scratch);
-    gang_snapshot_free(s->base);
-    for (size_t i = 0; i < sizeof(s->submit_worker) / sizeof(s->submit_worker[0]); i++)
-        gang_worker_free(s->submit_worker[i]);
-    gang_worker_free(s->worker);
-    gang__release(&mem, s);
-}
-
-gang_cluster *gang_sched_cluster(const gang_sched *sched)
-{
-    return sched ? sched->cluster : NULL;
-}
-
-/* ---- the run --------------------------------------------------------------------------------- */
-
-/* Use of late is an exact integral: it need not be told often, but before use changes. */
-static void decay(gang_sched *s)
-{
-    if (s->opts.half_life_ns <= 0)
-        return;
-    for (uint32_t i = 0; i <= s->queues->count; i++) {
-        struct gang__queue_state *q = i < s->queues->count ? s->qs[i] : &s->root;
-        for (uint32_t d = 0; d < s->dims; d++)
-            gang__decay_advance(&q->decayed[d], s->now_ns, q == &s->root ? s->total[d] : q->used[d],
-                                s->opts.half_life_ns);
-    }
-    s->wake.shares = true;
-    s->root.moved = UINT64_MAX;
-}
-
-/* Turns until nobody can start, or no steps are left. */
-static void take_turns(gang_sched *s)
-{
-    struct gang__gang *u;
-    gang__calendar_refresh(s);
-    gang__jobs_drain(s); /* refreshing may give plans up, or move gangs to other classes */
-    gang__order_room(s);
-    gang__fair_refresh(s);
-    while ((u = gang__order_next(s)) != NULL && gang__step(s)) {
-        s->info.looked_at++;
-        gang__start_try(s, u);
-        gang__jobs_drain(s);
-        if (s->wake.shares)
-            gang__fair_refresh(s);
-        if (s->wake.room) /* what others free is seen when turns begin */
-            gang__order_room(s);
-    }
-}
-
-static bool is_over_somewhere(const gang_sched *s)
-{
-    for (uint32_t i = 0; i < s->queues->count; i++) {
-        const struct gang__queue_state *q = s->qs[i];
-        for (uint32_t d = 0; d < s->dims; d++)
-            if (q->guarantee[d] != GANG__NO_BOUND &&
-                (q->used[d] > q->share[d] || q->used[d] > q->guarantee[d]))
-                return true;
-    }
-    return false;
-}
-
-/* Those who are blocked, and for whom it may be worth it, have a turn at having room made. */
-static bool let_try(gang_sched *s)
-{
-    struct gang__wait_class *next, *chosen = NULL;
-    s->some_over = is_over_somewhere(s);
-    gang__victims_sort(s);
-    for (struct gang__wait_class *bin = s->blocked; bin; bin = next) {
-        next = bin->next_all;
-        if (gang__preempt_may(s, bin)) {
-            gang__order_unblock(s, bin);
-            chosen = bin;
-        }
-    }
-    return chosen != NULL;
-}
-
-/* One after the other, in turn. True: something was done, so that others may have their turn. */
-static bool make_room(gang_sched *s)
-{
-    struct gang__gang *u;
-    bool done = false;
-    if ((s->wake.changes == s->wake.changes_done && !s->untried) || s->opts.no_preemption ||
-        !s->blocked)
-        return false;
-    s->wake.changes_done = s->wake.changes;
-    s->untried = false;
-    if (!let_try(s))
-        return false;
-    s->making_room = true;
-    while (!done && (u = gang__order_next(s)) != NULL && gang__step(s)) {
-        struct gang__wait_class *bin = u->bin;
-        done = gang__start_try(s, u); /* what was done for one before may help it */
-        if (!done && u->bin == bin && bin && bin->state == GANG__CLASS_BLOCKED &&
-            (gang__preempt_helps(bin->why) ||
-             (bin->why == GANG_WAIT_PLANNED && gang__backfill_lacks_room(s, u))))
-            done = gang__preempt_for(s, u);
-        gang__jobs_drain(s);
-        if (!done && u->bin == bin && bin)
-            bin->tried = s->wake.changes + 1;
-    }
-    s->making_room = false;
-    if (!done && gang__order_next(s)) /* cut short: the rest has its turn in the next run */
-        s->wake.changes_done--;
-    return done;
-}
-
-static void retry(gang_sched *s)
-{
-    if (!s->wake.retry)
-        return;
-    s->wake.retry = false;
-    s->wake.slices = s->slice.matrices != NULL;
-    struct gang__wait_class *next;
-    for (struct gang__wait_class *bin = s->blocked; bin; bin = next) {
-        next = bin->next_all;
-        if (bin->why == GANG_WAIT_TURN)
-            gang__order_unblock(s, bin);
-    }
-    s->wake.changes++;
-}
-
-/* Who was too young to be displaced may have come of age. */
-static void grow_up(gang_sched *s)
-{
-    if (s->grown_up_ns > s->now_ns)
-        return;
-    s->grown_up_ns = INT64_MAX;
-    s->wake.changes++;
-}
+/* ---- the cycle --------------------------------------------------------------------------------- */
 
 static bool steps_left(const gang_sched *s)
 {
     return s->max_steps == 0 || s->steps < s->max_steps;
+}
+
+/* What happened outside: messages, and handovers that can be finished. */
+static void take_in(gang_sched *s)
+{
+    gang__inbox_run(s);
+    gang__handovers_finish(s);
+    gang__jobs_drain(s);
+}
+
+/* Gangs in their order, until none can start or no steps are left. */
+static void schedule_all(gang_sched *s)
+{
+    struct gang__gang *u;
+    gang__backfill_refresh(s);
+    gang__jobs_drain(s); /* the calendar may give plans up, or move gangs to other classes */
+    gang__order_room(s);
+    gang__order_refresh(s);
+    while ((u = gang__order_next(s)) != NULL && gang__step(s)) {
+        s->info.jobs_tried++;
+        gang__schedule_one(s, u);
+        gang__jobs_drain(s);
+        if (s->wake.shares)
+            gang__order_refresh(s);
+        if (s->wake.room) /* what other threads free is seen when the next round begins */
+            gang__order_room(s);
+    }
+}
+
+static bool work_left(gang_sched *s)
+{
+    return gang__order_next(s) || gang__calendar_waits(s) || gang__slice_waits(s);
 }
 
 static void cycle(gang_sched *s)
@@ -315,14 +68,28 @@ static void cycle(gang_sched *s)
     gang__jobs_drain(s);
     gang__config_idle(s);
     do {
-        take_turns(s);
+        schedule_all(s);
         gang__slice_run(s);
         gang__jobs_drain(s);
-        gang__inbox_run(s);        /* callbacks may have left something, */
-        gang__handovers_finish(s); /* also that the last one has gone who stood in the way */
-        gang__jobs_drain(s);
-    } while (steps_left(s) && (make_room(s) || gang__order_next(s) || gang__calendar_waits(s) ||
-                               gang__slice_waits(s)));
+        take_in(s); /* callbacks may have left messages */
+    } while (steps_left(s) && (gang__preempt_for_entitled(s) || work_left(s)));
+}
+
+/* ---- the run ----------------------------------------------------------------------------------- */
+
+/* Past use decays. The integral is exact: it is brought up to date before use changes. */
+static void decay(gang_sched *s)
+{
+    if (s->opts.half_life_ns <= 0)
+        return;
+    for (uint32_t i = 0; i <= s->queues->count; i++) {
+        struct gang__queue_state *q = i < s->queues->count ? s->qs[i] : &s->root;
+        for (uint32_t d = 0; d < s->dims; d++)
+            gang__decay_advance(&q->past_use[d], s->now_ns, q == &s->root ? s->total[d] : q->used[d],
+                                s->opts.half_life_ns);
+    }
+    s->wake.shares = true;
+    s->root.dims_changed = UINT64_MAX;
 }
 
 static void begin(gang_sched *s, int64_t now_ns, int64_t max_steps)
@@ -333,10 +100,35 @@ static void begin(gang_sched *s, int64_t now_ns, int64_t max_steps)
     s->now_ns = now_ns;
     s->steps = 0;
     s->max_steps = max_steps;
-    s->evicted = 0;
+    s->preempt.evicted_tasks = 0;
     s->no_memory = false;
     memset(&s->info, 0, sizeof(s->info));
     decay(s);
+}
+
+/* What the last run blocked for itself alone may be tried again. */
+static void unblock_deferred(gang_sched *s)
+{
+    struct gang__wait_class *next;
+    if (!s->wake.retry)
+        return;
+    s->wake.retry = false;
+    s->wake.slices = s->slice.matrices != NULL;
+    for (struct gang__wait_class *bin = s->order.blocked; bin; bin = next) {
+        next = bin->next_blocked;
+        if (bin->why == GANG_WAIT_NOT_TRIED)
+            gang__order_unblock(s, bin);
+    }
+    gang__wake_preemption(s);
+}
+
+/* A gang has run for its minimum run time: it may be preempted from now on. */
+static void note_min_runtime(gang_sched *s)
+{
+    if (s->preempt.min_runtime_due_ns > s->now_ns)
+        return;
+    s->preempt.min_runtime_due_ns = INT64_MAX;
+    gang__wake_preemption(s);
 }
 
 gang_result gang__sched_take_in(gang_sched *s, int64_t now_ns)
@@ -364,10 +156,10 @@ gang_result gang_sched_run(gang_sched *sched, int64_t now_ns, const struct gang_
     if (o.max_steps < 0 || now_ns < s->now_ns || (info && info->size < sizeof(*info)))
         return GANG_EINVAL;
     begin(s, now_ns, o.max_steps);
-    retry(s);
+    unblock_deferred(s);
     gang__deferred_releases_run(s);
     gang__memories_refresh(s);
-    grow_up(s);
+    note_min_runtime(s);
     gang__jobs_drain(s);
     cycle(s);
     gang__jobs_drain(s);
@@ -391,7 +183,7 @@ int64_t gang__sched_due(gang_sched *s)
         gang__order_next(s))
         return INT64_MIN;
     int64_t next = gang__least(gang__timers_next(s), gang__config_next(s));
-    return gang__least(gang__least(next, gang__reserve_next(s)), s->grown_up_ns);
+    return gang__least(gang__least(next, gang__reserve_next(s)), s->preempt.min_runtime_due_ns);
 }
 
 int64_t gang_sched_next(gang_sched *sched)

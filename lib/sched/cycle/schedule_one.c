@@ -1,45 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Granting: what a unit must pass before it gets its gang or one task more, the allocation, and
- * the host's word. */
+/* What happens to the gang that is first in order:
+ *
+ *   class    its request class is brought up to date
+ *   defer    backfill may want it after others of its leaf
+ *   limits   queues and users must allow what it takes
+ *   place    a place is found beside the calendar and the vetoes (sched/where), and allocated
+ *   commit   the allocation is granted: usage, order, the host (sched/grant)
+ *   block    else its wait class is blocked, with the reason; backfill may have planned its start
+ *
+ * A gang that runs already grows instead: grow_one.c. */
 #include <string.h>
 
-#include "place/request/request.h"
+#include "place/alloc/alloc.h"
 #include "sched/backfill/backfill.h"
 #include "sched/calendar/calendar.h"
 #include "sched/cycle/cycle.h"
 #include "sched/grant/grant.h"
 #include "sched/lifecycle/lifecycle.h"
-#include "sched/order/bypass.h"
 #include "sched/order/wait_order.h"
 #include "sched/record/record.h"
-#include "sched/record/state.h"
-#include "sched/reserve/reserve.h"
 #include "sched/slice/slice.h"
 #include "sched/stop/stop.h"
-#include "sched/usage/cells.h"
 #include "sched/usage/usage.h"
 #include "sched/wake/wake.h"
+#include "sched/where/where.h"
 
-/* ---- gates ----------------------------------------------------------------------------------- */
+/* ---- limits ------------------------------------------------------------------------------------ */
 
-/* May it, as far as queues are concerned? Else its bin is blocked. */
-static bool pass(gang_sched *s, struct gang__gang *u, const struct gang__take *take, uint32_t count)
+bool gang__within_limits(gang_sched *s, struct gang__gang *u, const struct gang__take *take,
+                         uint32_t count)
 {
     uint32_t dim = 0;
     int32_t why = 0;
     struct gang__queue_state *by =
-        gang__limits_refuse(s, u, take, count, u->bin->fixed, &dim, &why);
+        gang__limits_refuse(s, u, take, count, u->order.wait_class->fixed, &dim, &why);
     if (by)
-        gang__order_block(s, u->bin, why, by, dim);
+        gang__order_block(s, u->order.wait_class, why, by, dim);
     return !by;
 }
 
-/* ---- the host -------------------------------------------------------------------------------- */
-
-/* ---- a gang ---------------------------------------------------------------------------------- */
-
-/* After a placement of groups that nobody could foretell: is it inside the limits? */
-static bool check_after(gang_sched *s, struct gang__gang *u, gang_alloc_id alloc)
+/* Does the allocation keep to the limits? Asked if the amounts depend on the place. If not, the
+ * allocation is released. */
+static bool is_within_limits(gang_sched *s, struct gang__gang *u, gang_alloc_id alloc)
 {
     uint32_t groups = gang__gang_request(u)->group_count, dim;
     struct gang__take take[GANG__DIMS];
@@ -49,41 +51,40 @@ static bool check_after(gang_sched *s, struct gang__gang *u, gang_alloc_id alloc
         return false;
     uint32_t n = gang__takes_sum(s, u, s->by_group, take);
     struct gang__queue_state *by =
-        gang__usage_refuse(s, u->job->leaf, take, n, u->bin->fixed, &dim, &why);
+        gang__usage_refuse(s, u->job->leaf, take, n, u->order.wait_class->fixed, &dim, &why);
     if (by) {
         gang__give_surely(s, NULL, alloc, NULL, 0);
         gang__wake_holding(s, u);
-        gang__order_block(s, u->bin, why, by, dim);
+        gang__order_block(s, u->order.wait_class, why, by, dim);
     }
     return !by;
 }
 
-/* Place it away from nodes: those where it failed, and those kept whole for others. */
-static gang_result alloc_away(gang_sched *s, struct gang__gang *u, gang_alloc_id *id)
+/* ---- place ------------------------------------------------------------------------------------- */
+
+static gang_result place_in_row(gang_sched *s, struct gang__gang *u, gang_alloc_id *id,
+                                int32_t *why)
 {
-    if (gang_snapshot_take(s->worker, s->scratch) != GANG_OK)
-        return GANG_ENOMEM;
-    for (size_t i = 0; i < u->job->bad_count; i++)
-        (void)!gang_snapshot_set_state(s->scratch, u->job->bad[i], GANG_NODE_DOWN);
-    gang_result r = gang__bypass_keep(s, u, s->scratch);
-    if (r == GANG_OK)
-        r = gang__cells_keep(s, u, s->scratch);
-    if (r == GANG_OK)
-        r = gang__snapshot_place_told(s->worker, s->scratch, u->ask->q, &s->told);
-    if (r == GANG_OK)
-        r = gang_alloc_adopt(s->worker, u->ask->q, s->told.place, (int64_t)s->told.count, id, NULL);
-    return r;
+    struct gang__where w = {.s = s, .u = u, .on = s->scratch, .parts = true, .plans = true};
+    *why = gang__where_why(&w);
+    return gang__slice_alloc(s, u, id);
 }
 
-/* It was suspended: there, or nowhere, unless its places are not what they were. */
-static gang_result alloc_again(gang_sched *s, struct gang__gang *u, gang_alloc_id *id)
+/* Allocate the gang: in a row of time slices; beside the calendar; or wherever place likes it best.
+ * *why: GANG_WAIT_*, if there is no place. */
+static gang_result place(gang_sched *s, struct gang__gang *u, gang_alloc_id *id, int32_t *why)
 {
-    gang_result r = gang__places_up(s, u->places, u->place_count);
-    if (r == GANG_OK)
-        r = gang_alloc_adopt(s->worker, u->ask->q, u->places, u->place_count, id, NULL);
-    if (r == GANG_OK || r == GANG_ENOFIT || r == GANG_ENOMEM || r == GANG_EBUSY)
-        return r;
-    gang__log(s, 0, "the places where job %llu was suspended are gone: it starts anew",
+    if (gang__slice_concerns(u))
+        return place_in_row(s, u, id, why);
+    if (gang__calendar_on(s))
+        return gang__backfill_alloc(s, u, id, why);
+    return u->places ? gang__where_resume(s, u, id, why) : gang__where_alloc(s, u, id, why);
+}
+
+/* The nodes on which a suspended gang lay are gone: it starts as if for the first time. */
+static void forget_places(gang_sched *s, struct gang__gang *u)
+{
+    gang__log(s, 0, "the places where job %llu was suspended are gone: it starts elsewhere",
               (unsigned long long)u->job->id);
     gang__order_leave(s, u);
     gang__release(&s->mem, u->places);
@@ -91,164 +92,74 @@ static gang_result alloc_again(gang_sched *s, struct gang__gang *u, gang_alloc_i
     gang__reports_again(s, u);
     gang__job_state(s, u->job, GANG_REASON_NONE, "its places are gone");
     gang__job_settle(s, u->job);
-    return GANG_ESTALE;
 }
 
-gang_result gang__alloc_gang(gang_sched *s, struct gang__gang *u, gang_alloc_id *id, int32_t *why)
+/* ---- commit, or block -------------------------------------------------------------------------- */
+
+static bool commit(gang_sched *s, struct gang__gang *u, gang_alloc_id id)
 {
-    gang_result r = GANG_ENOFIT;
-    *why = GANG_WAIT_ROOM;
-    bool cells = gang__cells_concern(s, u), yields = gang__bypass_concerns(s, u) != NULL;
-    if (u->places) {
-        bool on = yields && gang__bypass_on(s, u);
-        *why = on ? GANG_WAIT_OVERDUE : GANG_WAIT_ROOM;
-        return on ? GANG_ENOFIT : alloc_again(s, u, id);
-    }
-    if (gang__slice_concerns(u)) {
-        *why = yields                    ? GANG_WAIT_OVERDUE
-               : cells                   ? GANG_WAIT_CELLS
-               : gang__calendar_binds(s) ? GANG_WAIT_PLANNED
-                                         : GANG_WAIT_ROOM;
-        return gang__slice_alloc(s, u, id);
-    }
-    if (cells || yields || u->job->bad_count) {
-        r = alloc_away(s, u, id);
-        *why = yields ? GANG_WAIT_OVERDUE : cells ? GANG_WAIT_CELLS : GANG_WAIT_ROOM;
-        if (r == GANG_OK || cells || yields)
-            return r;
-    }
-    /* Who was planned waits for what is taken now: mostly the sums say so, which is sooner. */
-    if (gang__backfill_refuses(s, u))
-        return GANG_ENOFIT;
-    return gang_alloc(s->worker, u->ask->q, id, NULL);
+    bool sure = u->request_class->exact || u->places;
+    bool done =
+        (sure || is_within_limits(s, u, id)) && gang__grant_start(s, u, id, GANG_REASON_NONE);
+    gang__backfill_over(s);
+    return done;
 }
 
-/* Is it for others that ask for the same as it is for this one? Not where queues have domains of
- * their own, where the host scores nodes and may refuse them, and when each is to have room made
- * for it. */
-static bool holds_for_all(const gang_sched *s, const struct gang__gang *u)
+/* Does the lack of room hold for all gangs of the request class? Not where a queue has cells, where
+ * the host scores nodes and may refuse them, or while each is tried with preemption. */
+static bool holds_for_class(const gang_sched *s, const struct gang__gang *u)
 {
-    return !s->making_room && !gang__calendar_on(s) && !s->queues->slices && !u->places &&
-           !s->queues->cells && u->ask->q->policy != GANG_POLICY_HOST && !s->overdue;
+    return !s->preempt.running && !gang__calendar_on(s) && !s->queues->slices && !u->places &&
+           !s->queues->cells && u->request_class->q->policy != GANG_POLICY_HOST && !s->bypass.starved;
 }
 
-static bool try_start(gang_sched *s, struct gang__gang *u)
+static void block_for_room(gang_sched *s, struct gang__gang *u, int32_t why)
+{
+    bool all = holds_for_class(s, u);
+    gang__order_block(s, u->order.wait_class, why, NULL, 0);
+    if (all)
+        gang__order_block_alike(s, u->request_class);
+}
+
+void gang__block_for_this_run(gang_sched *s, struct gang__gang *u, bool no_memory)
+{
+    s->no_memory = s->no_memory || no_memory;
+    gang__wake_next_run(s);
+    gang__order_block(s, u->order.wait_class, GANG_WAIT_NOT_TRIED, NULL, 0);
+}
+
+/* ---- one gang ---------------------------------------------------------------------------------- */
+
+static bool start_one(gang_sched *s, struct gang__gang *u)
 {
     gang_alloc_id id;
     int32_t why;
     bool resumes = u->places != NULL;
-    struct gang__take take[GANG__DIMS];
-    uint32_t count = resumes ? gang__gang_resumes_with(s, u, take) : u->ask->gang_count;
+    struct gang__take had[GANG__DIMS];
+    uint32_t count = resumes ? gang__gang_resumes_with(s, u, had) : u->request_class->gang_take_count;
     if (gang__backfill_defer(s, u))
         return false;
-    if (!pass(s, u, resumes ? take : u->ask->gang, count)) {
+    if (!gang__within_limits(s, u, resumes ? had : u->request_class->gang_take, count)) {
         gang__calendar_unplan(s, u);
         return false;
     }
-    bool asks = gang__calendar_on(s) && !gang__slice_concerns(u);
-    gang_result r =
-        asks ? gang__backfill_alloc(s, u, &id, &why) : gang__alloc_gang(s, u, &id, &why);
-    if (resumes && !u->places)
-        return false; /* it is where it belongs already */
-    if (r == GANG_OK) {
-        bool done = (u->ask->exact || resumes || check_after(s, u, id)) &&
-                    gang__grant_start(s, u, id, GANG_REASON_NONE);
-        gang__backfill_over(s);
-        return done;
-    }
-    if (r == GANG_ENOFIT || r == GANG_ENEVER) {
-        bool alike = holds_for_all(s, u);
-        gang__order_block(s, u->bin, why, NULL, 0);
-        if (alike)
-            gang__order_block_alike(s, u->ask);
-        return false;
-    }
-    if (r == GANG_ENOMEM)
-        s->no_memory = true;
-    s->wake.retry = true;
-    gang__order_block(s, u->bin, GANG_WAIT_TURN, NULL, 0);
+    gang_result r = place(s, u, &id, &why);
+    if (r == GANG_OK)
+        return commit(s, u, id);
+    if (r == GANG_ENOFIT || r == GANG_ENEVER)
+        block_for_room(s, u, why);
+    else if (resumes && r == GANG_ESTALE)
+        forget_places(s, u);
+    else
+        gang__block_for_this_run(s, u, r == GANG_ENOMEM);
     return false;
 }
 
-/* ---- one task more --------------------------------------------------------------------------- */
-
-/* Tasks that ended count: of a gang of four of which two are done, two are not to come again. */
-static gang_result grow(gang_sched *s, struct gang__gang *u, uint32_t group, int64_t step,
-                        int64_t *granted)
+bool gang__schedule_one(gang_sched *s, struct gang__gang *u)
 {
-    gang_result r = gang__growth_ended(s->worker, u->done);
-    if (r == GANG_OK && u->sliced)
-        r = gang__slice_grow(s, u, group, step, granted);
-    else if (r == GANG_OK)
-        r = gang_alloc_grow(s->worker, u->alloc, (int32_t)group, step, granted, NULL);
-    (void)!gang__growth_ended(s->worker, NULL);
-    return r;
-}
-
-/* The groups in order; one that cannot grow does not keep the next from it. */
-static bool try_group(gang_sched *s, struct gang__gang *u, uint32_t group, bool *last)
-{
-    int64_t step = gang__gang_step(u, group), granted = 0;
-    struct gang__take take[GANG__DIMS];
-    uint32_t count = gang__class_takes_times(u->ask, (int32_t)group, step, take);
-    *last = true;
-    if (!pass(s, u, take, count))
-        return false;
-    if (gang__bypass_before(s, u, take, count)) {
-        gang__order_block(s, u->bin, GANG_WAIT_OVERDUE, NULL, 0);
+    if (!gang__class_refresh(s, u->request_class)) {
+        gang__block_for_this_run(s, u, true);
         return false;
     }
-    uint32_t first = gang__next_number(s, u->alloc);
-    gang_result r = GANG_ENOMEM;
-    if (gang__grow(&s->mem, (void **)&s->numbers, &s->number_room, (size_t)step,
-                   sizeof(*s->numbers)))
-        r = gang__reserve_binds(s, u) ? gang__reserve_grow(s, u, group, step, &granted)
-                                      : grow(s, u, group, step, &granted);
-    if (r == GANG_OK) {
-        memset(s->by_group, 0, gang__gang_request(u)->group_count * sizeof(*s->by_group));
-        s->by_group[group] = granted;
-        for (int64_t i = 0; i < granted; i++)
-            s->numbers[i] = (int64_t)first + i;
-        return gang__grant_growth(s, u, s->numbers, (size_t)granted, s->by_group);
-    }
-    /* Out of range: tasks of it that were asked to stop still hold their places. Room comes when
-     * they go. */
-    *last = r != GANG_ENOFIT && r != GANG_ENEVER && r != GANG_ERANGE;
-    if (*last) { /* nothing is known about the room there is: the next run tries again */
-        if (r == GANG_ENOMEM)
-            s->no_memory = true;
-        s->wake.retry = true;
-        gang__order_block(s, u->bin, GANG_WAIT_TURN, NULL, 0);
-    }
-    return false;
-}
-
-static bool try_grow(gang_sched *s, struct gang__gang *u)
-{
-    if (!u->sliced && !gang__backfill_may_grow(s, u)) {
-        gang__order_block(s, u->bin, GANG_WAIT_PLANNED, NULL, 0);
-        return false;
-    }
-    for (uint32_t g = 0; g < gang__gang_request(u)->group_count; g++) {
-        bool last = false;
-        if (gang__gang_lacks(u, g) == 0)
-            continue;
-        if (try_group(s, u, g, &last))
-            return true;
-        if (last)
-            return false; /* it is blocked, or out of turn */
-    }
-    if (u->bin)
-        gang__order_block(s, u->bin, GANG_WAIT_ROOM, NULL, 0);
-    return false;
-}
-
-bool gang__start_try(gang_sched *s, struct gang__gang *u)
-{
-    if (!gang__class_refresh(s, u->ask)) {
-        s->no_memory = s->wake.retry = true;
-        gang__order_block(s, u->bin, GANG_WAIT_TURN, NULL, 0);
-        return false;
-    }
-    return u->alloc == GANG_ID_NONE ? try_start(s, u) : try_grow(s, u);
+    return u->alloc == GANG_ID_NONE ? start_one(s, u) : gang__grow_one(s, u);
 }

@@ -4,10 +4,6 @@
 
 #include "sched/record/state.h"
 
-/* Use of the leaf and those above went down: who waits for that may try. */
-void gang__eased(gang_sched *s, struct gang__queue_state *leaf);
-struct gang__job *gang__job_of(const gang_sched *s, gang_job_id id);
-
 /* It may wait for jobs that are there: they are to wake it. False: out of memory. */
 bool gang__job_waiters(gang_sched *s, struct gang__job *job);
 
@@ -23,30 +19,16 @@ void gang__job_stop(gang_sched *s, struct gang__job *job, int32_t reason, int32_
 void gang__jobs_drain(gang_sched *s);
 void gang__job_wake(gang_sched *s, struct gang__job *job); /* those who wait for it look again */
 
-/* How long it waited for turns since it started. */
-int64_t gang__job_paused(const gang_sched *s, const struct gang__job *job);
-
-/* GANG_JOB_*, as its units have it. */
-int32_t gang__job_state_now(const struct gang__job *job);
-
-/* It changed, perhaps: tell the host. */
-void gang__job_state(gang_sched *s, struct gang__job *job, int32_t reason, const char *text);
 void gang__job_free(gang_sched *s, struct gang__job *job);
 gang_job_id gang__job_waits_for(const gang_sched *s, const struct gang__job *job);
 
-/* What runs of a unit leaves the books; its allocation is left to the caller. */
-void gang__gang_clear(gang_sched *s, struct gang__gang *u);
 /* A gang that holds its places but does not run gives them back; it waits again, not before then. */
 void gang__start_undo(gang_sched *s, struct gang__gang *u, int64_t not_before_ns);
-gang__set_compare gang__job_order, gang__timer_order;
+gang__set_compare gang__timer_order;
 
 /* Is it to wait for its turn? */
 bool gang__job_waits(gang_sched *s, struct gang__gang *u);
 void gang__jobs_forget(gang_sched *s); /* those that ended in this run */
-
-/* A unit has stopped wholly (it holds nothing, nothing of it leaves). */
-void gang__gang_stopped(gang_sched *s, struct gang__gang *u);
-void gang__job_count(gang_sched *s, struct gang__job *job);
 
 /* What the host reported takes effect. False: not now, for want of memory or because another
  * thread reads the allocation; nothing that it cannot do again has happened, and the report is
@@ -70,19 +52,9 @@ void gang__reports_free(gang_sched *s, struct gang__job *job);
 /* A unit began to run, got tasks or lost some: is it below its minimum? */
 void gang__reports_short(gang_sched *s, struct gang__gang *u);
 
-/* How long it is expected to run once it starts; INT64_MAX: no bound. */
-int64_t gang__time_limit_run(const struct gang__job *job);
-
-/* When it is stopped, and when it is expected to end, if it started at `from_ns`; INT64_MAX: never.
- * A grace comes on top. */
-int64_t gang__time_limit_end(const struct gang__job *job, int64_t from_ns);
-int64_t gang__time_limit_expected(const struct gang__job *job, int64_t from_ns);
-
 /* When something of that is due; and what is due is done. */
 int64_t gang__time_limit_next(const gang_sched *s, const struct gang__job *job);
 
-/* When it would have started if it had had no pauses between its turns. */
-int64_t gang__time_limit_from(const gang_sched *s, const struct gang__job *job);
 void gang__time_limit_due(gang_sched *s, struct gang__job *job);
 void gang__time_limit_begin(gang_sched *s, struct gang__job *job);   /* it runs from now on */
 void gang__time_limit_predict(gang_sched *s, struct gang__job *job); /* the host is asked */

@@ -1,40 +1,177 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Making room: who is displaced so that a unit, which found none, starts.
+/* Preemption: which gangs are preempted so that a blocked gang, the *taker*, starts.
  *
- * Everything is planned on a copy of the cluster and on the books, which are put back when the plan
- * fails:
- *   1. Victims are taken in order (lowest priority, tasks above a minimum before whole gangs,
- *      newest first), as far as the rules let the taker take them, until he fits his queue's limits
- *      and a place is found. The place is looked for when the amounts suffice, and then each time
- *      as many more victims were taken as there are.
- *   2. From the last victim to the first: who can stay where he is does; whoever fits elsewhere is
- *      moved.
- *   3. The rest is asked to go, for this taker and this place (leave.c).
- * Nobody goes unless the taker then starts. Consolidation is the same with everybody as a
- * candidate, and fails if anybody is lost. */
-#include <stdlib.h>
+ * Attempts follow each other until one is committed: others only move (consolidation); the taker
+ * reclaims from other queues; it preempts in its own leaf; it does both. Each is a dry run on a
+ * snapshot of the cluster and on the usage of the queues, in a trial that is dropped if it fails:
+ *
+ *   1. Take victims in their order, as far as the rules let the taker take them, until it keeps to
+ *      the limits of its queues and has a place. The place is looked for when the amounts suffice,
+ *      and then each time the number of victims has doubled.
+ *   2. From the last victim to the first: spare it if it can stay; move it if it fits elsewhere.
+ *   3. Check that the taker does not end relatively fuller than a giver.
+ *   4. Commit: ask the victims to stop, and hand their places over to the taker (sched/stop).
+ *
+ * A gang is preempted only if the taker then starts. */
 #include <string.h>
 
+#include "place/record/places.h"
 #include "sched/order/wait_order.h"
-#include "sched/preempt/consolidate.h"
-#include "sched/preempt/dry_run.h"
-#include "sched/preempt/preempt.h"
-#include "sched/preempt/preempt_commit.h"
 #include "sched/preempt/preempt_in.h"
-#include "sched/preempt/preempt_rules.h"
-#include "sched/preempt/victims.h"
 #include "sched/record/record.h"
 #include "sched/reserve/reserve.h"
 #include "sched/slice/slice.h"
 #include "sched/usage/usage.h"
+#include "sched/wake/wake.h"
 
-/* ---- one attempt ----------------------------------------------------------------------------- */
+/* ---- 1. taking victims until the taker has a place ---------------------------------------------- */
+
+static void open_victims(struct gang__preemption *p, bool own, bool others)
+{
+    if (!gang__victims_open(p->s, p->taker->job->leaf, own, others))
+        p->s->preempt.victims->failed = true;
+}
+
+/* What becomes of the next victim in order. */
+enum choice { TAKE, SKIP, REFUSED, DEFER };
+
+static enum choice choose(struct gang__preemption *p, const struct gang__victim *v)
+{
+    enum gang__may may = gang__may_take(p, v->u);
+    if (may == GANG__MAY_NONE)
+        gang__victims_pass(p->s);
+    if (may == GANG__MAY && v->u->preempt.preempted_others_run == p->s->runs)
+        return DEFER;
+    if (may == GANG__MAY_NOT && !v->u->victim.tentative)
+        return REFUSED;
+    bool is_victim = p->again && !v->whole && v->u->victim.tentative_tasks[v->group] &&
+                     gang__preempt_has_task(p->s, v->u, v->task);
+    return may != GANG__MAY || is_victim ? SKIP : TAKE;
+}
+
+/* Take victims until the taker has a place. A dry run is not cut short: the next run could only
+ * begin it again. */
+static bool take_some(struct gang__preemption *p, bool own, bool others)
+{
+    gang_sched *s = p->s;
+    struct gang__victim v;
+    size_t next = s->preempt.victims->count + 1, tested = 0;
+    bool found = false, refused = false;
+    open_victims(p, own, others);
+    while (!found && !p->deferred && gang__victims_next(s, &v)) {
+        enum choice choice = choose(p, &v);
+        s->steps++;
+        p->deferred = choice == DEFER;
+        refused = refused || choice == REFUSED;
+        if (choice != TAKE || !gang__preempt_take(p, &v))
+            continue;
+        if (refused && gang__preempt_same_branch(p, v.u)) { /* from the first again */
+            gang__victims_close(s);
+            open_victims(p, own, others);
+            p->again = true;
+            refused = false;
+        }
+        if (s->preempt.victims->count < next || !gang__amounts_suffice(p) || !gang__quota_suffices(p))
+            continue;
+        found = gang__preempt_place(p);
+        tested = s->preempt.victims->count;
+        next = tested * 2;
+    }
+    gang__victims_close(s);
+    if (p->deferred)
+        return false;
+    return found || (s->preempt.victims->count > tested && gang__preempt_place(p));
+}
+
+/* From other queues: first what lies above their fair shares. A queue that keeps to its share would
+ * take it back from those above theirs, and more gangs would be preempted than need be. */
+static bool take_until_placed(struct gang__preemption *p, bool own, bool others)
+{
+    p->fair = others;
+    bool found = take_some(p, own, others);
+    if (found || !others || p->deferred)
+        return found;
+    p->fair = false;
+    p->again = true;
+    found = take_some(p, own, others);
+    p->again = false;
+    return found;
+}
+
+/* ---- 2. and 3. sparing, moving, checking --------------------------------------------------------- */
+
+bool gang__preempt_settle(struct gang__preemption *p)
+{
+    gang_sched *s = p->s;
+    struct gang__trial charge;
+    const struct gang__queue_state *asked = NULL; /* many victims come from few leaves */
+    gang__trial_begin(&charge, s, NULL);
+    bool ok = gang__trial_charge(&charge, p->taker->job->leaf, p->take, p->count, 1);
+    s->preempt.victims->failed = s->preempt.victims->failed || !ok;
+    p->charged = ok;
+    if (ok)
+        gang__preempt_spare(p);
+    if (ok && gang__preempt_move(p))
+        ok = p->mode != GANG__PREEMPT_MOVE;
+    for (size_t i = 0; ok && p->mode != GANG__PREEMPT_MOVE && i < s->preempt.victims->count; i++) {
+        const struct gang__victim *x = &s->preempt.victims->list[i];
+        if (x->to.count > 0 || x->u->job->leaf == asked)
+            continue;
+        asked = x->u->job->leaf;
+        ok = !gang__overshoots(p, x->u);
+    }
+    gang__trial_drop(&charge);
+    p->charged = false;
+    return ok;
+}
+
+/* ---- 4. one attempt ----------------------------------------------------------------------------- */
+
+/* Undoes all that the tentative victims of the attempt changed; those that move are back
+ * already. */
+static void undo_victims(gang_sched *s, const struct gang__trial_record *r)
+{
+    struct gang__victims *v = s->preempt.victims;
+    for (size_t i = v->count; i-- > 0;) {
+        struct gang__victim *x = &v->list[i];
+        if (x->to.count > 0) {
+            x->u->victim.tentative = false;
+            continue;
+        }
+        gang__victim_count(x, -1);
+        gang__victim_shift(r->what, x, 1);
+    }
+}
+
+bool gang__preempt_begin(struct gang__preemption *p, enum gang__preempt_mode mode)
+{
+    gang_sched *s = p->s;
+    p->mode = mode;
+    p->tasks = 0;
+    p->fair = p->again = false;
+    s->preempt.victims->count = 0;
+    if (!p->looked && gang_snapshot_take(s->worker, s->preempt.base) != GANG_OK)
+        s->preempt.victims->failed = true;
+    p->looked = true;
+    if (!s->preempt.victims->failed && gang__snapshot_copy(s->scratch, s->preempt.base) != GANG_OK)
+        s->preempt.victims->failed = true;
+    gang__slice_copy_begin(s);
+    gang__trial_begin(&p->trial, s, NULL);
+    if (!gang__trial_reserve(&p->trial, 1))
+        s->preempt.victims->failed = true;
+    if (s->preempt.victims->failed) {
+        gang__trial_drop(&p->trial);
+        return false;
+    }
+    gang__trial_note(&p->trial, undo_victims, p, NULL, 0, 0);
+    return true;
+}
 
 static bool count_allows(struct gang__preemption *p)
 {
     const gang_sched *s = p->s;
-    if (s->opts.max_evictions > 0 && s->evicted + p->tasks > s->opts.max_evictions) {
-        p->s->wake.retry = p->s->wake.retry || s->evicted > 0; /* alone it may be few enough */
+    if (s->opts.max_preempted_tasks > 0 && s->preempt.evicted_tasks + p->tasks > s->opts.max_preempted_tasks) {
+        p->s->wake.retry = p->s->wake.retry || s->preempt.evicted_tasks > 0; /* alone it may be few enough */
         return false;
     }
     if (s->opts.observe_only) {
@@ -45,84 +182,33 @@ static bool count_allows(struct gang__preemption *p)
     return true;
 }
 
-static void charge_taker(struct gang__preemption *p, int64_t sign)
-{
-    for (struct gang__queue_state *q = p->taker->job->leaf; q; q = q->parent)
-        for (uint32_t i = 0; i < p->count; i++)
-            q->used[p->take[i].dim] += sign * p->take[i].amount;
-}
-
-bool gang__preempt_begin(struct gang__preemption *p, enum gang__preempt_mode mode)
-{
-    gang_sched *s = p->s;
-    p->mode = mode;
-    p->tasks = 0;
-    p->fair = p->again = false;
-    s->victims->count = 0;
-    if (!p->looked && gang_snapshot_take(s->worker, s->base) != GANG_OK)
-        s->victims->failed = true;
-    if (!p->looked && !s->victims->failed)
-        gang__reserve_close(s, p->taker, gang__longest_grace(s), true, s->base);
-    p->looked = true;
-    if (!s->victims->failed && gang__snapshot_copy(s->scratch, s->base) != GANG_OK)
-        s->victims->failed = true;
-    gang__slice_copy_begin(s);
-    return !s->victims->failed; /* then nothing that is planned is what it should be */
-}
-
-/* The taker has a place: who need not go stays, who can move does. False: the rules forbid it after
- * all. */
-bool gang__preempt_settle(struct gang__preemption *p)
-{
-    gang_sched *s = p->s;
-    charge_taker(p, 1);
-    gang__preempt_spare(p);
-    bool lost = gang__preempt_move(p), ok = !(p->mode == GANG__EVICT_MOVE && lost);
-    const struct gang__queue_state *asked = NULL; /* many victims come from few leaves */
-    for (size_t i = 0; ok && p->mode != GANG__EVICT_MOVE && i < s->victims->count; i++) {
-        const struct gang__victim *x = &s->victims->list[i];
-        if (x->to.count > 0 || x->u->job->leaf == asked)
-            continue;
-        asked = x->u->job->leaf;
-        ok = !gang__overshoots(p, x->u);
-    }
-    charge_taker(p, -1);
-    return ok;
-}
-
 bool gang__preempt_end(struct gang__preemption *p, bool ok)
 {
     gang_sched *s = p->s;
-    ok = ok && !s->victims->failed && count_allows(p) && gang__preempt_commit(p);
-    if (!ok)
-        gang__preempt_put_back(p);
-    for (size_t i = 0; i < s->victims->count; i++)
-        gang__places_free(&s->victims->list[i].to, &s->cluster->mem);
-    s->victims->count = 0;
-    return ok;
+    ok = ok && !s->preempt.victims->failed && count_allows(p);
+    bool done = ok && gang__preempt_commit(p);
+    if (!done)
+        gang__trial_drop(&p->trial);
+    for (size_t i = 0; i < s->preempt.victims->count; i++)
+        gang__places_free(&s->preempt.victims->list[i].to, &s->cluster->mem);
+    s->preempt.victims->count = 0;
+    return done;
 }
 
-static bool try_mode(struct gang__preemption *p, enum gang__preempt_mode mode)
+static bool attempt(struct gang__preemption *p, enum gang__preempt_mode mode)
 {
     if (!gang__preempt_begin(p, mode))
         return false;
-    bool found = gang__preempt_take_until(
-        p, mode == GANG__EVICT_PREEMPT || mode == GANG__EVICT_BOTH, mode == GANG__EVICT_RECLAIM);
-    if (!found && mode == GANG__EVICT_BOTH && !p->deferred && gang__is_entitled(p))
-        found = gang__preempt_take_until(p, false, true);
+    bool own = mode == GANG__PREEMPT_WITHIN || mode == GANG__PREEMPT_BOTH;
+    bool found = take_until_placed(p, own, mode == GANG__PREEMPT_RECLAIM);
+    if (!found && mode == GANG__PREEMPT_BOTH && !p->deferred && gang__is_entitled(p))
+        found = take_until_placed(p, false, true);
     return gang__preempt_end(p, found && gang__preempt_settle(p));
 }
 
-/* ---- who may ask ----------------------------------------------------------------------------- */
+/* ---- which taker, which attempts ------------------------------------------------------------------ */
 
-static bool begin(gang_sched *s)
-{
-    if (!s->victims)
-        s->victims = gang__zalloc(&s->mem, 1, sizeof(*s->victims));
-    return s->victims != NULL;
-}
-
-static void make_plan(struct gang__preemption *p, gang_sched *s, struct gang__gang *u)
+static void set_up(struct gang__preemption *p, gang_sched *s, struct gang__gang *u)
 {
     memset(p, 0, sizeof(*p));
     p->s = s;
@@ -134,7 +220,7 @@ static void make_plan(struct gang__preemption *p, gang_sched *s, struct gang__ga
         while (gang__gang_lacks(u, (uint32_t)p->grow_group) == 0)
             p->grow_group++;
         p->step = gang__gang_step(u, (uint32_t)p->grow_group);
-        p->count = gang__class_takes_times(u->ask, p->grow_group, p->step, p->of_step);
+        p->count = gang__class_takes_times(u->request_class, p->grow_group, p->step, p->of_step);
         p->take = p->of_step;
     }
 }
@@ -145,78 +231,77 @@ bool gang__preempt_may(gang_sched *s, struct gang__wait_class *bin)
     struct gang__preemption p;
     if (s->opts.no_preemption || u->job->never_preempts || bin->tried == s->wake.changes + 1 ||
         u->places || gang__slice_concerns(u) || gang__reserve_confines(u) ||
-        u->in_vain == s->heard + 1 ||
+        u->preempt.handover_failed_at == s->external_events + 1 ||
         !(gang__preempt_helps(bin->why) || (bin->why == GANG_WAIT_PLANNED && u->calendar.plan)))
         return false;
-    make_plan(&p, s, u);
-    if (s->opts.max_moves > 0 && bin->why == GANG_WAIT_ROOM && gang__amounts_suffice(&p))
+    set_up(&p, s, u);
+    if (s->opts.max_moves > 0 && bin->why == GANG_WAIT_CAPACITY && gang__amounts_suffice(&p))
         return true;
-    struct gang__set_link *first = gang__set_first(&bin->leaf->fall);
-    if (first && gang__may_preempt(&p, GANG__OF(struct gang__gang, fall, first)))
+    struct gang__set_link *first = gang__set_first(&bin->leaf->victims);
+    if (first && gang__may_preempt(&p, GANG__OF(struct gang__gang, victim.link, first)))
         return true;
-    return bin->leaf->q->reclaim != GANG_DISPLACE_NEVER && s->some_over && gang__is_entitled(&p);
+    return bin->leaf->q->reclaim != GANG_PREEMPT_NEVER && s->preempt.some_over && gang__is_entitled(&p);
 }
 
-static bool make_room(struct gang__preemption *p)
+static bool try_attempts(struct gang__preemption *p)
 {
     const gang_sched *s = p->s;
     const struct gang__queue *q = p->taker->job->leaf->q;
-    bool reclaims = q->reclaim != GANG_DISPLACE_NEVER, preempts = q->within != GANG_DISPLACE_NEVER;
+    bool reclaims = q->reclaim != GANG_PREEMPT_NEVER, preempts = q->within != GANG_PREEMPT_NEVER;
     bool planned = p->taker->calendar.plan != 0; /* it has its time, and the others have theirs */
     if (s->opts.max_moves > 0 && !planned && gang__amounts_suffice(p) && gang__quota_suffices(p) &&
         gang__preempt_consolidate(p))
         return true;
-    if (reclaims && gang__is_entitled(p) && try_mode(p, GANG__EVICT_RECLAIM))
+    if (reclaims && gang__is_entitled(p) && attempt(p, GANG__PREEMPT_RECLAIM))
         return true;
-    if (preempts && !p->deferred && try_mode(p, GANG__EVICT_PREEMPT))
+    if (preempts && !p->deferred && attempt(p, GANG__PREEMPT_WITHIN))
         return true;
-    return reclaims && preempts && !p->deferred && try_mode(p, GANG__EVICT_BOTH);
+    return reclaims && preempts && !p->deferred && attempt(p, GANG__PREEMPT_BOTH);
 }
 
-/* No two take turns without end: who was displaced displaces nobody in this run. And where guarantees
- * exceed what there is, three may by the rules: who was displaced so often displaces nobody before
- * something came from outside, or a job has ended. */
+/* A gang that was preempted preempts none in this run, so that two do not preempt each other for
+ * ever. Where guarantees exceed what there is, the rules would let three do so: a gang that was
+ * preempted so often preempts none before a message comes or a job ends. */
 enum { MOST_FALLS = 3 };
+
+static bool may_ask(gang_sched *s, const struct gang__gang *u)
+{
+    if (u->places || u->reserve.inside_of || gang__slice_concerns(u) || u->job->never_preempts ||
+        (u->preempt.preempted_event == s->external_events && u->preempt.preempted_times >= MOST_FALLS))
+        return false;
+    if (u->preempt.preempted_run == s->runs)
+        s->preempt.min_runtime_due_ns = s->now_ns; /* the next run may look again */
+    return u->preempt.preempted_run != s->runs;
+}
 
 bool gang__preempt_for(gang_sched *s, struct gang__gang *u)
 {
     struct gang__preemption p;
-    if (u->places ||
-        u->reserve
-            .inside_of) /* who was suspended resumes on his places, who has reserved waits for them */
+    if (!may_ask(s, u))
         return false;
-    if (gang__slice_concerns(u)) /* who takes turns waits for a row */
-        return false;
-    if (u->job->never_preempts)
-        return false;
-    if (u->fell_at == s->heard && u->fell >= MOST_FALLS)
-        return false;
-    if (u->fell_in == s->runs) {
-        s->grown_up_ns = s->now_ns; /* the next run may look again */
-        return false;
-    }
-    if (!begin(s)) {
+    if (!s->preempt.victims && !(s->preempt.victims = gang__zalloc(&s->mem, 1, sizeof(*s->preempt.victims)))) {
         s->no_memory = true;
         return false;
     }
-    s->victims->failed = false;
-    make_plan(&p, s, u);
-    bool made = make_room(&p);
+    s->preempt.victims->failed = false;
+    set_up(&p, s, u);
+    bool done = try_attempts(&p);
     if (p.deferred)
-        s->grown_up_ns = s->now_ns;
-    s->no_memory = s->no_memory || s->victims->failed;
-    return made;
+        s->preempt.min_runtime_due_ns = s->now_ns;
+    s->no_memory = s->no_memory || s->preempt.victims->failed;
+    return done;
 }
 
 void gang__preempt_free(gang_sched *s)
 {
-    struct gang__victims *v = s->victims;
+    struct gang__victims *v = s->preempt.victims;
     if (!v)
         return;
     gang__victims_close(s);
     gang__release(&s->mem, v->list);
     gang__release(&s->mem, v->tasks);
     gang__release(&s->mem, v->kept);
+    gang__release(&s->mem, v->theirs);
     gang__release(&s->mem, v->cursor);
     gang__release(&s->mem, v);
 }

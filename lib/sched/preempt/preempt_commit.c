@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Carrying out what was planned: all that needs memory first, then asking, which cannot fail. */
+/* Committing an attempt: first all that needs memory (stops, the handover), then the requests to
+ * stop, which cannot fail. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "place/record/places.h"
 #include "sched/grant/grant.h"
 #include "sched/lifecycle/lifecycle.h"
-#include "sched/preempt/dry_run.h"
-#include "sched/preempt/preempt_commit.h"
+#include "sched/preempt/preempt_in.h"
 #include "sched/stop/stop.h"
 
-/* Numbers of the tasks of a unit that go one by one, ascending. 0: out of memory. */
+/* Numbers of the tasks of a gang that stop on their own, ascending. 0: out of memory. */
 static size_t single_tasks(gang_sched *s, const struct gang__gang *u)
 {
-    struct gang__victims *v = s->victims;
+    struct gang__victims *v = s->preempt.victims;
     size_t count = 0;
     for (size_t i = 0; i < v->count; i++)
         if (v->list[i].u == u && !v->list[i].whole) {
@@ -20,7 +21,7 @@ static size_t single_tasks(gang_sched *s, const struct gang__gang *u)
                             sizeof(*v->tasks)))
                 return 0;
             v->tasks[count++] = v->list[i].task;
-            v->list[i].told = true;
+            v->list[i].named = true;
         }
     qsort(v->tasks, count, sizeof(*v->tasks), gang__by_number);
     return count;
@@ -45,56 +46,57 @@ static bool note_target(gang_sched *s, struct gang__stop *l, const struct gang__
     return true;
 }
 
-/* Who falls whole is asked once, also for those of its tasks that were taken before. */
-static bool make_leave(struct gang__preemption *p, struct gang__victim *x)
+/* A gang that is preempted whole is asked once, also for tasks that were taken before. */
+static bool make_stop(struct gang__preemption *p, struct gang__victim *x)
 {
     gang_sched *s = p->s;
     size_t count = 0;
-    if (x->told || (!x->whole && x->u->doomed))
+    if (x->named || (!x->whole && x->u->victim.tentative))
         return true;
     if (!x->whole && (count = single_tasks(s, x->u)) == 0)
         return false;
-    x->leave = gang__stop_new(s, x->u, x->whole ? NULL : s->victims->tasks, count, reason_of(p, x));
-    return x->leave && note_target(s, x->leave, &x->to);
+    x->stop = gang__stop_new(s, x->u, x->whole ? NULL : s->preempt.victims->tasks, count,
+                             reason_of(p, x));
+    return x->stop && note_target(s, x->stop, &x->to);
 }
 
-static bool make_leaves(struct gang__preemption *p)
+static bool make_stops(struct gang__preemption *p)
 {
-    struct gang__victims *v = p->s->victims;
+    struct gang__victims *v = p->s->preempt.victims;
     for (size_t i = 0; i < v->count; i++)
-        if (!make_leave(p, &v->list[i]))
+        if (!make_stop(p, &v->list[i]))
             return false;
     return true;
 }
 
-static void drop_leaves(struct gang__preemption *p)
+static void drop_stops(struct gang__preemption *p)
 {
-    struct gang__victims *v = p->s->victims;
+    struct gang__victims *v = p->s->preempt.victims;
     for (size_t i = 0; i < v->count; i++)
-        if (v->list[i].leave)
-            gang__stop_drop(p->s, v->list[i].leave);
+        if (v->list[i].stop)
+            gang__stop_drop(p->s, v->list[i].stop);
     v->failed = true;
 }
 
-/* One may have stopped because another one did. */
-static void ask_to_go(struct gang__preemption *p, struct gang__handover *c)
+/* A callback may have stopped a victim meanwhile. */
+static void ask_to_stop(struct gang__preemption *p, struct gang__handover *c)
 {
     gang_sched *s = p->s;
-    struct gang__victims *v = s->victims;
+    struct gang__victims *v = s->preempt.victims;
     for (size_t i = 0; i < v->count; i++) {
-        struct gang__stop *l = v->list[i].leave;
-        if (l && l->unit->alloc == l->alloc)
+        struct gang__stop *l = v->list[i].stop;
+        if (l && l->gang->alloc == l->alloc)
             (void)!gang__stop_begin(s, l, p->taker->job->id, c, GANG_END_NONE);
         else if (l)
             gang__stop_drop(s, l);
     }
 }
 
-/* Where the preempted end, a job ends with the first of its gangs: the others are asked to stop, too. They make room for
- * nobody in particular. */
+/* Where preempted jobs end, a job ends with the first of its gangs: its other gangs are asked to
+ * stop, too, for no taker. */
 static void stop_rest(struct gang__preemption *p)
 {
-    struct gang__victims *v = p->s->victims;
+    struct gang__victims *v = p->s->preempt.victims;
     for (size_t i = 0; i < v->count; i++) {
         struct gang__job *job = v->list[i].u->job;
         if (job->ending && job->end_wanted == GANG_END_PREEMPTED)
@@ -102,37 +104,24 @@ static void stop_rest(struct gang__preemption *p)
     }
 }
 
-/* The books as they were; each victim then leaves them by itself. */
-static void restore_books(struct gang__preemption *p)
-{
-    struct gang__victims *v = p->s->victims;
-    for (size_t i = v->count; i-- > 0;) {
-        struct gang__victim *x = &v->list[i];
-        if (x->to.count == 0)
-            gang__preempt_untake(p, x);
-        else
-            x->u->doomed = false; /* in the books it is where it moves to */
-    }
-}
-
 bool gang__preempt_commit(struct gang__preemption *p)
 {
     gang_sched *s = p->s;
-    struct gang__victims *v = s->victims;
+    struct gang__victims *v = s->preempt.victims;
     struct gang__gang *taker = p->taker;
     int32_t reason = v->count ? reason_of(p, &v->list[v->count - 1]) : GANG_REASON_NONE;
     struct gang__handover *c = NULL;
-    if (make_leaves(p))
-        c = gang__handover_new(s, taker, &s->told, p->grow_group, reason);
+    if (make_stops(p))
+        c = gang__handover_new(s, taker, &s->placement, p->grow_group, reason);
     if (!c) {
-        drop_leaves(p);
+        drop_stops(p);
         return false;
     }
-    s->evicted += p->tasks;
-    restore_books(p);
+    s->preempt.evicted_tasks += p->tasks;
+    gang__trial_drop(&p->trial); /* each victim leaves the usage when it is asked to stop */
     gang__handover_begin(s, c);
-    taker->took_in = s->runs;
-    ask_to_go(p, c);
+    taker->preempt.preempted_others_run = s->runs;
+    ask_to_stop(p, c);
     stop_rest(p);
     gang__handovers_finish(s);
     gang__job_settle(s, taker->job);

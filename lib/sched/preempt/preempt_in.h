@@ -1,64 +1,69 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Making room, from inside: one attempt to displace others for a unit that found none, and what its
- * files share.
+/* Preemption from inside: one attempt to preempt others for a gang (the *taker*), and what the
+ * files of this folder share.
  *
- *   evict.c        who may ask; one attempt from beginning to end
- *   victims.c      who may fall, and in which order
- *   may_take.c     which of them the rules let the taker take, and what he may have
- *   on_copy.c      taking them and placing him on the copy; who need not go after all
- *   carry_out.c    the same for real
- *   consolidate.c  others only move */
+ *   preempt.c         which taker, which attempts in which order, one attempt from begin to end
+ *   preempt_rules.c   which victims the rules let the taker take
+ *   victims.c         which gangs may be preempted at all, and in which order
+ *   dry_run.c         taking victims, and placing the taker, on a snapshot and in the usage
+ *   spare.c           which victims stay after all, and which of the others move
+ *   preempt_commit.c  the same for real
+ *   consolidate.c     attempts in which others only move */
 #ifndef GANG__SCHED_PREEMPT_IN_H
 #define GANG__SCHED_PREEMPT_IN_H
 
-#include "sched/record/state.h"
+#include "sched/calendar/trial.h"
+#include "sched/preempt/preempt.h"
+#include "sched/where/where.h"
 
 enum gang__preempt_mode {
-    GANG__EVICT_MOVE,    /* consolidation */
-    GANG__EVICT_RECLAIM, /* from other queues */
-    GANG__EVICT_PREEMPT, /* in its own queue */
-    /* first its own queue, then the others: with less of its own it may be entitled */
-    GANG__EVICT_BOTH
+    GANG__PREEMPT_MOVE,    /* consolidation */
+    GANG__PREEMPT_RECLAIM, /* from other queues */
+    GANG__PREEMPT_WITHIN,  /* in the leaf of the taker */
+    /* first in its leaf, then in others: with less of its own, the leaf may be entitled to more */
+    GANG__PREEMPT_BOTH
 };
 
 struct gang__victim {
     struct gang__gang *u;
     bool whole;
-    bool stays; /* it need not go: forgotten when all are looked through */
-    bool told;  /* one that goes alone: it is among those of a leave */
+    bool stays; /* it is spared: forgotten when all are looked through */
+    bool named; /* a task alone: it is among those of a stop */
     uint32_t group;
-    int64_t task;             /* one above the minimum, if not whole */
-    gang_node_id node;        /* all of it is there; GANG_ID_NONE: it is not so simple */
-    struct gang__stop *leave; /* made out, before anybody is asked */
-    struct gang__places to;   /* moved there */
+    int64_t task;            /* one above the minimum, if not whole */
+    gang_node_id node;       /* all of it is there; GANG_ID_NONE: on several, or shared in time */
+    struct gang__stop *stop; /* made before any victim is asked to stop */
+    struct gang__places to;  /* moved there */
 };
 
-/* What is taken of a unit, in this plan: its tasks that are victims on their own. */
+/* State of preemption, made with the first attempt. */
 struct gang__victims {
-    struct gang__victim *list;
+    struct gang__victim *list; /* tentative victims of the attempt */
     size_t count, room;
-    int64_t *tasks; /* scratch: numbers of a unit's tasks */
+    int64_t *tasks; /* scratch: numbers of a gang's tasks */
     size_t task_room;
-    bool *kept; /* scratch: of each slot, is it more than put back when victims stay? */
+    bool *kept; /* scratch: of each slot, is it left as it is when the other nodes are put back? */
     size_t kept_room;
+    uint64_t *theirs; /* scratch: nodes of the victims, as bits */
+    size_t theirs_cap;
     struct gang__cursor *cursor; /* a heap by what comes next */
     size_t cursors, cursor_room;
-    bool told;   /* the first one's victim was told, it is to be stepped, */
-    bool passed; /* or given up */
-    bool failed; /* memory was short: the plan is not what it should be, and is given up */
+    bool given;  /* the first cursor's victim was returned: step it before the next one, */
+    bool passed; /* or drop it */
+    bool failed; /* memory was short: the attempt is given up */
 };
 
 enum { GANG__VICTIMS_AHEAD = 16 };
 
-/* Where a leaf's victims are: whole gangs, or tasks above a minimum. */
+/* Where the victims of a leaf are: whole gangs, or tasks above a minimum. */
 struct gang__cursor {
     bool whole;
-    struct gang__set_link *at; /* the unit that is next, in leaf->fall, or leaf->shed */
-    /* Those after it, as far as they are known already: a ring. */
+    struct gang__set_link *at; /* the next gang, in leaf->fall, or leaf->shed */
+    /* The gangs after it, as far as they are known already: a ring. */
     struct gang__set_link *coming[GANG__VICTIMS_AHEAD];
     uint32_t first, known;
     struct gang__set_link *last;
-    /* Tasks of the unit that may go one by one, in this order. */
+    /* Tasks of the gang that may go one by one, in this order. */
     int64_t *spare;
     uint32_t *spare_group;
     size_t spares, spare_room, group_room, next;
@@ -68,26 +73,105 @@ struct gang__preemption {
     gang_sched *s;
     struct gang__gang *taker;
     enum gang__preempt_mode mode;
-    const struct gang__take *take; /* what he asks for */
+    const struct gang__take *take; /* what the taker asks for */
     uint32_t count;
-    int32_t grow_group;                    /* -1: his gang; */
-    int64_t step;                          /* else so many tasks of it, */
+    int32_t grow_group;                    /* -1: its gang; */
+    int64_t step;                          /* else so many tasks of this group, */
     struct gang__take of_step[GANG__DIMS]; /* which take this */
+    struct gang__trial trial;              /* usage and counters of the tentative victims */
     int64_t tasks;                         /* of all victims */
     bool fair;                             /* reclaim: only what lies above fair shares, so far */
-    bool again;                            /* some of the candidates are victims already */
-    bool looked;                           /* sched.base is the cluster as it is */
-    bool deferred; /* the next victim displaced others in this run: that is for the next one */
+    bool charged;  /* the queues of the taker count what it asks for already */
+    bool again;    /* some of the candidates are victims already */
+    bool looked;   /* sched.base is the cluster as it is */
+    bool deferred; /* the next victim preempted others in this run: that is for the next run */
 };
 
-/* ---- evict.c ---- */
+/* ---- preempt.c ---- */
 
-/* Begin an attempt: the copy is the cluster as it is, and nobody is a victim. False: no memory;
- * then nothing that is planned is what it should be. */
+/* Begin an attempt: the snapshot is the cluster as it is, and there are no victims. False: out of
+ * memory. */
 bool gang__preempt_begin(struct gang__preemption *p, enum gang__preempt_mode mode);
-/* The taker has a place: who need not go stays, who can move does. False: the rules forbid it. */
+/* The taker has a place: spare victims, move others. False: the rules forbid it after all. */
 bool gang__preempt_settle(struct gang__preemption *p);
-/* Carry it out (ok), or put all back. True: it was carried out. */
+/* Commit the attempt (ok), or drop it. True: it was committed. */
 bool gang__preempt_end(struct gang__preemption *p, bool ok);
+
+/* ---- preempt_rules.c: by the usage as it is now, with what was taken so far ---- */
+
+enum gang__may {
+    GANG__MAY,
+    GANG__MAY_NOT, /* not from this one */
+    GANG__MAY_NONE /* nor from those of its leaf that follow it, while victims are taken */
+};
+
+/* May the taker take from this gang? */
+enum gang__may gang__may_take(const struct gang__preemption *p, const struct gang__gang *victim);
+/* The same of a gang of its own leaf. */
+bool gang__may_preempt(const struct gang__preemption *p, const struct gang__gang *victim);
+/* Is there as much as the taker asks for, wherever it is; and may its queues have it? */
+bool gang__amounts_suffice(const struct gang__preemption *p);
+bool gang__quota_suffices(const struct gang__preemption *p);
+/* Does the leaf stay inside its share, or inside its guarantee, with what the taker asks for? */
+bool gang__is_entitled(const struct gang__preemption *p);
+/* Are both below the same top queue? Then the branch of the taker gets emptier without the victim,
+ * and the taker may be allowed more of other branches. */
+bool gang__preempt_same_branch(const struct gang__preemption *p, const struct gang__gang *victim);
+
+/* With the taker charged: */
+
+/* Would it end relatively fuller than the giver, compared where their branches part? */
+bool gang__overshoots(const struct gang__preemption *p, const struct gang__gang *victim);
+/* The victim is back: do its queues keep to their limits? */
+bool gang__may_stay(const struct gang__preemption *p, const struct gang__victim *v);
+/* A victim of the taker's branch is back: is the taker still entitled to what others gave? */
+bool gang__still_entitled(const struct gang__preemption *p);
+
+/* ---- victims.c: lowest priority first; tasks above a minimum before whole gangs; newest first ---- */
+
+/* Look through the leaf `mine` (own) and all others (others), from the first on. False: out of
+ * memory. */
+bool gang__victims_open(gang_sched *s, const struct gang__queue_state *mine, bool own, bool others);
+/* The next victim of all leaves; false: there is none. */
+bool gang__victims_next(gang_sched *s, struct gang__victim *out);
+/* The leaf of the last victim has no more that may be taken, whole or task by task. */
+void gang__victims_pass(gang_sched *s);
+void gang__victims_close(gang_sched *s);
+
+bool gang__may_fall_whole(const struct gang__gang *u);
+
+/* ---- dry_run.c ---- */
+
+/* Make it a tentative victim (which is copied). False: it is none. */
+bool gang__preempt_take(struct gang__preemption *p, struct gang__victim *v);
+/* Is the task a tentative victim on its own? */
+bool gang__preempt_has_task(const gang_sched *s, const struct gang__gang *u, int64_t task);
+/* Its usage leaves (-1) its queues, or comes back (1); it is a tentative victim, or no more. */
+void gang__victim_shift(struct gang__preemption *p, const struct gang__victim *v, int64_t sign);
+void gang__victim_count(const struct gang__victim *v, int64_t sign);
+/* What it holds leaves the snapshot, or comes back. */
+gang_result gang__victim_release(struct gang__preemption *p, struct gang__victim *v, bool back);
+/* Place the taker on the snapshot (sched.told); under these circumstances. False: no place. */
+bool gang__preempt_place(struct gang__preemption *p);
+struct gang__where gang__preempt_where(const struct gang__preemption *p);
+bool gang__preempt_place_in(struct gang__preemption *p, const struct gang__where *w);
+
+/* ---- spare.c ---- */
+
+/* From the last to the first: a victim that can stay does, and is a victim no more. */
+void gang__preempt_spare(struct gang__preemption *p);
+/* Whole gangs that fit elsewhere move there. Returns whether any victim is lost. */
+bool gang__preempt_move(struct gang__preemption *p);
+
+/* ---- preempt_commit.c ---- */
+
+/* Ask the victims to stop, for the taker and its place in sched.told. False: out of memory, and no
+ * victim was asked. */
+bool gang__preempt_commit(struct gang__preemption *p);
+
+/* ---- consolidate.c ---- */
+
+/* Move others so that the taker starts and none is lost. True: it was committed. */
+bool gang__preempt_consolidate(struct gang__preemption *p);
 
 #endif

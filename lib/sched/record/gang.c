@@ -56,3 +56,13 @@ int64_t gang__gang_step(const struct gang__gang *u, uint32_t group)
         step = (step + g->slice - 1) / g->slice * g->slice;
     return step;
 }
+
+bool gang__slice_is_out(const struct gang__gang *u)
+{
+    return u->sliced && !gang__sliced_runs(u->sliced);
+}
+
+bool gang__slice_is_begun(const struct gang__gang *u)
+{
+    return !u->sliced || u->sliced->state != GANG__SLICED_WAITS;
+}

@@ -33,11 +33,47 @@ uint32_t gang__next_number(gang_sched *s, gang_alloc_id id);
  * group lacks of its minimum. */
 int64_t gang__gang_step(const struct gang__gang *u, uint32_t group);
 
+/* In a matrix of time slices, the gang of a job waits between two quanta, or for its first one. */
+bool gang__slice_is_out(const struct gang__gang *u);
+
+/* It is in no matrix, or has had its first quantum. */
+bool gang__slice_is_begun(const struct gang__gang *u);
+
+/* Does it run in its matrix, or stop there? */
+static inline bool gang__sliced_runs(const struct gang__sliced *x)
+{
+    return x->state == GANG__SLICED_RUNS || x->state == GANG__SLICED_STOPS;
+}
+
 /* ---- queue_state.c ---- */
 
 struct gang__queue_state *gang__queue_state_of(const gang_sched *s, gang_queue_id id);
 
 /* Is `q` the queue `top`, or below it? */
 bool gang__queue_is_below(const struct gang__queue_state *q, const struct gang__queue_state *top);
+
+/* ---- job.c ---- */
+
+gang__set_compare gang__job_order; /* by id */
+
+struct gang__job *gang__job_of(const gang_sched *s, gang_job_id id);
+
+/* How long it waited for turns since it started. */
+int64_t gang__job_paused(const gang_sched *s, const struct gang__job *job);
+
+/* GANG_JOB_*, as its units have it. */
+int32_t gang__job_state_now(const struct gang__job *job);
+
+/* How long it is expected to run once it starts; INT64_MAX: no bound. */
+int64_t gang__time_limit_run(const struct gang__job *job);
+
+/* When it is stopped, and when it is expected to end, if it started at `from_ns`; INT64_MAX: never.
+ * A grace comes on top. */
+int64_t gang__time_limit_end(const struct gang__job *job, int64_t from_ns);
+
+int64_t gang__time_limit_expected(const struct gang__job *job, int64_t from_ns);
+
+/* When it would have started if it had had no pauses between its turns. */
+int64_t gang__time_limit_from(const gang_sched *s, const struct gang__job *job);
 
 #endif

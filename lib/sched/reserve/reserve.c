@@ -5,9 +5,9 @@
 #include "base/rcu.h"
 #include "base/two_pass_block.h"
 #include "sched/calendar/calendar.h"
-#include "sched/lifecycle/lifecycle.h"
+#include "sched/record/record.h"
 #include "sched/reserve/reserve.h"
-#include "sched/reserve/reserves.h"
+#include "sched/reserve/reserve_in.h"
 #include "sched/usage/usage.h"
 #include "sched/wake/wake.h"
 
@@ -52,27 +52,27 @@ int64_t gang__reserve_end_of(const struct gang__reserve *r, int64_t instance)
 bool gang__reserve_lay_out(gang_sched *s, const struct gang__reserve *r,
                            const struct gang__reserve_piece *p, struct gang__occupation *o)
 {
-    struct gang__calendar *a = s->calendar;
+    struct gang__calendar *cal = s->calendar;
     const struct gang__reserve_stage *stage = &r->stage[p->stage];
     size_t groups = stage->q ? stage->q->group_count : 1;
     if (stage->q && !gang__calendar_needs(s, stage->q))
         return false;
-    if (!gang__grow(&s->mem, (void **)&a->group, &a->group_room, 1, sizeof(*a->group)))
+    if (!gang__grow(&s->mem, (void **)&cal->group, &cal->group_cap, 1, sizeof(*cal->group)))
         return false;
     if (!stage->q)
-        a->group[0] = (struct gang__time_group){1, {0, 0, 0}, 0};
-    a->places = 0;
+        cal->group[0] = (struct gang__time_group){1, {0, 0, 0}, 0};
+    cal->places = 0;
     for (uint32_t i = 0; i < p->run_count; i++) {
         const struct gang__reserve_run *run = &p->run[i];
-        size_t need = a->places + run->nodes;
-        if (!gang__grow(&s->mem, (void **)&a->place, &a->place_room, need, sizeof(*a->place)))
+        size_t need = cal->places + run->nodes;
+        if (!gang__grow(&s->mem, (void **)&cal->place, &cal->place_cap, need, sizeof(*cal->place)))
             return false;
-        for (uint32_t k = 0; k < run->nodes && run->node + k < a->end; k++)
-            a->place[a->places++] =
+        for (uint32_t k = 0; k < run->nodes && run->node + k < cal->end; k++)
+            cal->place[cal->places++] =
                 (struct gang__time_place){run->node + k, run->group, run->tasks};
     }
-    *o = (struct gang__occupation){p->start_ns, p->end_ns, a->group, groups,
-                                   a->place,    a->places, 0,        stage->whole};
+    *o = (struct gang__occupation){p->start_ns, p->end_ns,   cal->group, groups,
+                                   cal->place,  cal->places, 0,          stage->whole};
     return true;
 }
 
@@ -115,7 +115,7 @@ void gang__reserve_drop(gang_sched *s, struct gang__reserve *r, struct gang__res
     *at = p->next;
     gang__reserve_take_out(s, p);
     if (p->booking)
-        gang__usage_remove(r->usage, p->booking - 1);
+        gang__bookings_remove(r->usage, p->booking - 1);
     gang__release(&s->mem, p);
     gang__wake_calendar(s);
 }
@@ -167,7 +167,7 @@ static void lay_out_ticket(struct gang__block *b, const struct gang__reserve *r,
     t->job = r->job;
     t->closed = r->flags & GANG_RESERVATION_MAINTENANCE;
     t->user_count = r->user_count;
-    t->user = gang__block_take(b, r->user_count * sizeof(*t->user));
+    t->user = gang__block_alloc(b, r->user_count * sizeof(*t->user));
     for (size_t i = 0; i < r->user_count; i++) {
         const char *text = gang__block_text(b, r->user[i]);
         if (t->user)
@@ -181,8 +181,8 @@ static struct gang__reserve_view *lay_out_tickets(const gang_sched *s,
                                                   const struct gang__reserve *less,
                                                   struct gang__block *b)
 {
-    struct gang__reserve_view *all = gang__block_take(b, sizeof(*all));
-    struct ticket *of = gang__block_take(b, (s->reserve.count + 1) * sizeof(*of));
+    struct gang__reserve_view *all = gang__block_alloc(b, sizeof(*all));
+    struct ticket *of = gang__block_alloc(b, (s->reserve.count + 1) * sizeof(*of));
     size_t n = 0;
     const struct gang__reserve *first = s->reserve.all ? s->reserve.all->first : NULL;
     for (const struct gang__reserve *r = first; r; r = r->next)
@@ -288,11 +288,11 @@ static void unlink_it(gang_sched *s, struct gang__reserve *r)
 static void let_go_of(gang_sched *s, const struct gang__reserve *r)
 {
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
-        struct gang__job *job = GANG__OF(struct gang__job, all, n);
+        struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
         if (job->reserve.named != r)
             continue;
         job->reserve.named = NULL;
-        gang__job_settle(s, job);
+        gang__wake_job(s, job, GANG__WAKE_SETTLE);
     }
 }
 
@@ -308,20 +308,6 @@ void gang__reserve_end(gang_sched *s, struct gang__reserve *r)
     gang__reserve_schedule(s);
 }
 
-gang_result gang_reservation_cancel(gang_sched *sched, gang_reservation_id id)
-{
-    if (!sched)
-        return GANG_EINVAL;
-    if (sched->running)
-        return GANG_EBUSY;
-    struct gang__reserve *r = gang__reserve_of(sched, id);
-    if (!r)
-        return GANG_ESTALE;
-    gang__reserve_end(sched, r);
-    gang__wake_run(sched);
-    return GANG_OK;
-}
-
 void gang__reserve_free(gang_sched *s)
 {
     struct gang__reserves *all = s->reserve.all;
@@ -335,7 +321,7 @@ void gang__reserve_free(gang_sched *s)
     while (all->owners) {
         struct gang__reserve_owner *o = all->owners;
         all->owners = o->next;
-        gang__usage_free(o->usage);
+        gang__bookings_free(o->usage);
         gang__release(&s->mem, o);
     }
     gang__admitted_free(&all->got, &s->mem);

@@ -5,7 +5,8 @@
  * others whenever there are some, too (REPLACE_DOWN). */
 #include <string.h>
 
-#include "sched/reserve/reserves.h"
+#include "sched/reserve/reserve.h"
+#include "sched/reserve/reserve_in.h"
 
 /* ---- what is missing ----------------------------------------------------------------------------- */
 
@@ -83,7 +84,7 @@ static bool is_booked(const struct gang__reserve *r, const struct gang__reserve_
 static gang_result place(gang_sched *s, struct gang__reserve *r,
                          const struct gang__reserve_gap *gap, const int64_t *count)
 {
-    struct gang__usage *usage = r->usage;
+    struct gang__bookings *usage = r->usage;
     int64_t start_ns = gap->start_ns > s->now_ns ? gap->start_ns : s->now_ns;
     if (is_booked(r, gap))
         r->usage = NULL;

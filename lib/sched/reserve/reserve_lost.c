@@ -7,7 +7,8 @@
  * YARN, who came first is served first; unlike there, what still has room somewhere is moved, not deleted. */
 #include <string.h>
 
-#include "sched/reserve/reserves.h"
+#include "sched/reserve/reserve.h"
+#include "sched/reserve/reserve_in.h"
 
 void gang__reserve_withdraw(gang_sched *s)
 {
@@ -30,9 +31,9 @@ void gang__reserve_upset(gang_sched *s)
 /* Has this node what so many tasks of a group take? */
 static bool is_whole(const gang_sched *s, const struct gang__occupation *o, size_t place)
 {
-    const struct gang__calendar *a = s->calendar;
+    const struct gang__calendar *cal = s->calendar;
     const struct gang__time_place *at = &o->place[place];
-    const int64_t *has = a->capacity + (size_t)at->node * GANG__FREE_KINDS;
+    const int64_t *has = cal->capacity + (size_t)at->node * GANG__FREE_KINDS;
     bool up = false, enough = true;
     for (int k = 0; k < GANG__FREE_KINDS; k++) {
         up = up || has[k] > 0;
@@ -147,7 +148,7 @@ static void replace(gang_sched *s, struct gang__reserve *r, struct gang__reserve
         return;
     }
     if (rest->booking)
-        gang__usage_remove(r->usage, rest->booking - 1);
+        gang__bookings_remove(r->usage, rest->booking - 1);
     gang__release(&s->mem, rest);
 }
 
@@ -156,7 +157,7 @@ static gang_result move_lost(gang_sched *s, struct gang__reserve *r, struct gang
                              const struct gang__reserve_piece *rest)
 {
     uint32_t groups = r->stage[p->stage].q->group_count;
-    struct gang__usage *usage = r->usage;
+    struct gang__bookings *usage = r->usage;
     int64_t *lost = gang__zalloc(&s->mem, groups, sizeof(*lost));
     int64_t start_ns = p->start_ns > s->now_ns ? p->start_ns : s->now_ns;
     gang_result w = GANG_ENOMEM;
@@ -254,7 +255,7 @@ static gang_result move_all(gang_sched *s, struct gang__reserve *r)
         gang__reserve_take_out(s, p);
     }
     r->piece = NULL;
-    struct gang__usage *usage = r->usage;
+    struct gang__bookings *usage = r->usage;
     r->usage = NULL;
     r->arrival_ns = r->arrival_ns > s->now_ns ? r->arrival_ns : s->now_ns;
     gang_result w = gang__reserve_place_later(s, r);

@@ -7,8 +7,8 @@
 #include "base/two_pass_block.h"
 #include "core/nodes/nodes.h"
 #include "place/request/request.h"
-#include "sched/lifecycle/lifecycle.h"
-#include "sched/reserve/reserves.h"
+#include "sched/record/record.h"
+#include "sched/reserve/reserve_in.h"
 #include "sched/usage/usage.h"
 
 enum { MOST_STAGES = GANG__ADMIT_STAGES };
@@ -63,8 +63,8 @@ static gang_result check_words(const struct gang_reservation_spec *t, struct gan
         return bad(error, GANG_EINVAL, "name", "none, or too long");
     if (t->owner && strlen(t->owner) > GANG_MAX_NAME)
         return bad(error, GANG_EINVAL, "owner", "too long");
-    if (t->prefer < 0 || t->prefer > GANG_PREFER_CHEAPEST)
-        return bad(error, GANG_EINVAL, "prefer", "no such value");
+    if (t->objective < 0 || t->objective > GANG_OBJECTIVE_CHEAPEST)
+        return bad(error, GANG_EINVAL, "objective", "no such value");
     if (t->combine < 0 || t->combine > GANG_STAGES_ORDER_NO_GAP)
         return bad(error, GANG_EINVAL, "combine", "no such value");
     if (t->flags & ~known)
@@ -115,10 +115,10 @@ static gang_result check_group(const struct gang_group_spec *g, bool same, struc
     const char *path = g->amount_count       ? "amounts"
                        : g->gpu_memory_bytes ? "gpu_memory_bytes"
                        : g->profile          ? "profile"
-                       : g->slice            ? "slice"
+                       : g->subgroup_size    ? "subgroup_size"
                        : g->spread           ? "spread"
-                       : g->most_per_domain  ? "most_per_domain"
-                       : g->set >= 0         ? "set"
+                       : g->max_per_domain   ? "max_per_domain"
+                       : g->group_set >= 0   ? "group_set"
                        : g->same && !same    ? "same"
                                              : NULL;
     if (path)
@@ -140,7 +140,7 @@ static gang_result compile(gang_sched *s, const struct gang_request_spec *spec,
     gang__key_free(&k);
     if (*wanted)
         return GANG_OK;
-    gang_request_put(q);
+    gang_request_free(q);
     return bad(error, GANG_ENOMEM, NULL, "out of memory");
 }
 
@@ -179,9 +179,9 @@ static gang_result take_groups(gang_sched *s, const struct gang_reservation_stag
     to->q = to->wanted->q;
     for (size_t i = 0; i < from->group_count; i++)
         to->count[i] = from->groups[i].count;
-    if (from->gang < 0 || (from->gang && to->count[0] % from->gang))
-        return bad(error, GANG_EINVAL, "gang", "negative, or does not divide the count");
-    to->gang = from->gang;
+    if (from->gang_size < 0 || (from->gang_size && to->count[0] % from->gang_size))
+        return bad(error, GANG_EINVAL, "gang_size", "negative, or does not divide the count");
+    to->gang = from->gang_size;
     to->whole = from->exclusive != 0;
     return GANG_OK;
 }
@@ -228,7 +228,7 @@ static bool is_domain(gang_cluster *c, const struct gang__domain *d, const char 
         if (length == 0 || path[length - 1] != '/')
             return false;
         length--;
-        d = gang__domain_with(c, d->parent);
+        d = gang__domain_by_index(c, d->parent);
     }
 }
 
@@ -274,7 +274,7 @@ static gang_result take_stage(gang_sched *s, const struct gang_reservation_spec 
         return bad(error, GANG_EINVAL, NULL, "not one of groups, domains, nodes");
     if ((from->group_count && !from->groups) || (from->node_count && !from->nodes))
         return bad(error, GANG_EINVAL, from->group_count ? "groups" : "nodes", "none");
-    bool alone = spec->stage_count == 1 && spec->prefer == GANG_PREFER_EARLIEST;
+    bool alone = spec->stage_count == 1 && spec->objective == GANG_OBJECTIVE_EARLIEST;
     if (from->group_count)
         return take_groups(s, from, alone && from->group_count == 1 && !spec->period_ns, to, error);
     if (from->node_count)
@@ -291,19 +291,19 @@ static void lay_out(struct gang__reserve *r, const struct gang_reservation_spec 
 {
     r->name = gang__block_text(b, spec->name);
     r->owner = gang__block_text(b, spec->owner ? spec->owner : "");
-    r->user = gang__block_take(b, spec->user_count * sizeof(*r->user));
+    r->user = gang__block_alloc(b, spec->user_count * sizeof(*r->user));
     for (size_t i = 0; i < spec->user_count; i++) {
         const char *text = gang__block_text(b, spec->users[i]);
         if (b->base)
             r->user[i] = text;
     }
-    r->stage = gang__block_take(b, spec->stage_count * sizeof(*r->stage));
+    r->stage = gang__block_alloc(b, spec->stage_count * sizeof(*r->stage));
     if (b->base)
         memset(r->stage, 0, spec->stage_count * sizeof(*r->stage));
     for (size_t i = 0; i < spec->stage_count; i++) {
         const struct gang_reservation_stage *from = stage_at(spec, i);
-        int64_t *count = gang__block_take(b, from->group_count * sizeof(*count));
-        gang_node_id *node = gang__block_take(b, from->node_count * sizeof(*node));
+        int64_t *count = gang__block_alloc(b, from->group_count * sizeof(*count));
+        gang_node_id *node = gang__block_alloc(b, from->node_count * sizeof(*node));
         if (b->base) {
             r->stage[i].count = count;
             r->stage[i].node = node;
@@ -315,7 +315,7 @@ static void set_numbers(struct gang__reserve *r, const struct gang_reservation_s
 {
     r->job = spec->job;
     r->flags = spec->flags;
-    r->prefer = spec->prefer;
+    r->prefer = spec->objective;
     r->combine = spec->combine;
     r->arrival_ns = spec->arrival_ns;
     r->deadline_ns = spec->deadline_ns ? spec->deadline_ns : GANG__NEVER;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "sched/reserve/reserve.h"
-#include "sched/reserve/reserves.h"
+#include "sched/reserve/reserve_in.h"
 
 /* Seconds, rounded up to thousandths. */
 struct seconds {
@@ -78,8 +78,7 @@ static const struct gang__reserve *in_the_way(gang_sched *s, struct gang__gang *
             struct gang__trial t;
             gang__trial_begin(&t, s, s->calendar->when);
             gang__reserve_withdraw_from(&t, r);
-            bool fits = gang__backfill_earliest(s, u, s->now_ns) == GANG_OK &&
-                        s->calendar->fit.start_ns == s->now_ns;
+            bool fits = gang__calendar_fits_now(s, u);
             gang__trial_drop(&t);
             if (fits)
                 return r;
@@ -94,7 +93,7 @@ static const struct gang__reserve *in_the_way(gang_sched *s, struct gang__gang *
 
 bool gang__reserve_explain(gang_sched *s, struct gang__gang *u, struct gang__reserve_reason *why)
 {
-    const struct gang__wait_class *bin = u->bin;
+    const struct gang__wait_class *bin = u->order.wait_class;
     bool blocked = bin && bin->state == GANG__CLASS_BLOCKED && bin->why == GANG_WAIT_RESERVATION;
     why->until_ns = 0;
     why->never = false;

@@ -2,6 +2,7 @@
 #ifndef GANG__SCHED_SLICE_H
 #define GANG__SCHED_SLICE_H
 
+#include "sched/calendar/calendar.h"
 #include "sched/record/state.h"
 
 /* What a higher floor does when the first quantum of a gang has come: start the gang; or take back
@@ -30,10 +31,6 @@ void gang__slice_quiet(gang_sched *s, gang_alloc_id alloc);
 /* Tasks (NULL: all) have stopped. False: nobody asked it to suspend. */
 bool gang__slice_report(gang_sched *s, struct gang__gang *u, const int64_t *tasks, size_t count);
 void gang__slice_gone(gang_sched *s, struct gang__sliced *x, const int64_t *tasks, size_t count);
-
-/* Does it wait for its turn? Had it one? */
-bool gang__slice_is_out(const struct gang__gang *u);
-bool gang__slice_is_begun(const struct gang__gang *u);
 
 /* It had none yet, and is not to start where it was to: it waits again. */
 void gang__slice_ungrant(gang_sched *s, struct gang__gang *u);
@@ -70,5 +67,6 @@ void gang__slice_info(const gang_sched *s, const struct gang__queue_state *q,
                       struct gang_queue_info *out);
 gang_result gang__slice_check(gang_sched *s, struct gang_error *error);
 void gang__slice_free(gang_sched *s);
+extern const struct gang__calendar_source gang__slice_source;
 
 #endif

@@ -13,6 +13,7 @@
 #define GANG__SCHED_SLICE_IN_H
 
 #include "place/whatif/timeshare.h"
+#include "sched/record/record.h"
 #include "sched/record/state.h"
 
 /* A node that is in a matrix. */
@@ -39,40 +40,11 @@ struct gang__use {
     uint8_t code; /* enum gang__code that takes it */
 };
 
-enum {
-    GANG__SLICED_WAITS, /* it never ran */
-    GANG__SLICED_RUNS,
-    GANG__SLICED_STOPS, /* it was asked to, and some of its tasks have not yet */
-    GANG__SLICED_OUT    /* suspended */
-};
-
-/* A gang in a matrix. */
-struct gang__sliced {
-    struct gang__hash_link link;     /* in sched.sliced, by its allocation */
-    struct gang__sliced *next, **at; /* of the matrix, as they came */
-    struct gang__sliced *next_gone;
-    struct gang__matrix *matrix;
-    struct gang__gang *unit; /* NULL: it let go, and what it held is not given back yet */
-    gang_alloc_id alloc;
-    uint32_t row;
-    uint8_t state; /* GANG__SLICED_* */
-    bool wanted;   /* it is to run now */
-    bool refused;  /* the host did not resume it, in this turn */
-    bool quiet;    /* without a unit: it does not run any more */
-    bool gone;     /* not in the matrix any more; freed when nobody walks there */
-    int64_t deadline_ns;
-    int64_t *still; /* STOPS: tasks that have not stopped yet, ascending: */
-    size_t left, still_room;
-    struct gang__use *use; /* by task, ascending */
-    size_t uses, use_room;
-    int64_t cpu; /* millicores of them */
-};
-
 /* The gangs of the leaves below a queue that slices. */
 struct gang__matrix {
     struct gang__matrix *next;
     gang_queue_id queue;
-    int64_t slice_ns, most;
+    int64_t quantum_ns, most;
     uint32_t lent; /* GANG__LEND_*: what takes turns */
     struct gang__hash_table columns;
     bool came; /* some of them are not in the timeline yet */
@@ -92,10 +64,6 @@ struct gang__matrix {
 
 /* ---- slice.c ---- */
 
-static inline bool gang__sliced_runs(const struct gang__sliced *x)
-{
-    return x->state == GANG__SLICED_RUNS || x->state == GANG__SLICED_STOPS;
-}
 /* Does it use its cores now? */
 static inline bool gang__sliced_is_busy(const struct gang__sliced *x)
 {
@@ -107,7 +75,22 @@ static inline uint32_t gang__row_distance(const struct gang__matrix *m, uint32_t
     return row >= m->active ? row - m->active : row + m->rows - m->active;
 }
 
-/* ---- slice_rows.c ---- */
+/* ---- columns.c ---- */
+
+/* The column of a node, made if the matrix has none. GANG_ENOFIT: some of what gangs share there is taken; GANG_ENOMEM. */
+gang_result gang__column_get(gang_sched *s, struct gang__matrix *m, gang_node_id node,
+                             struct gang__column **column);
+bool gang__column_drop(gang_sched *s, struct gang__matrix *m, struct gang__column *c);
+/* Note what its tasks from this number on use. On an error nothing of them is noted. */
+gang_result gang__uses_collect(gang_sched *s, struct gang__sliced *x, int64_t first);
+void gang__use_forget(gang_sched *s, struct gang__sliced *x, size_t i);
+
+/* ---- matrix.c, rows.c ---- */
+
+/* The matrix of a leaf that slices, made if there is none. NULL: out of memory. */
+struct gang__matrix *gang__matrix_get(gang_sched *s, const struct gang__queue_state *leaf);
+void gang__sliced_leave(gang_sched *s, struct gang__sliced *x);
+void gang__sliced_free(gang_sched *s, struct gang__sliced *x);
 
 /* NULL: the node is not in the matrix. And where its words are, in its block. */
 struct gang__column *gang__column_at(const struct gang__matrix *m, gang_node_id node);

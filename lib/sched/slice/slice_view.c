@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "sched/calendar/calendar_in.h"
+#include "sched/calendar/calendar.h"
 #include "sched/slice/slice.h"
 #include "sched/slice/slice_in.h"
 
@@ -61,13 +61,13 @@ bool gang__slice_has_node(const gang_sched *s, gang_node_id node)
 /* Whoever runs there, all of it is theirs, and nobody knows until when. */
 static bool occupy(gang_sched *s, struct gang__column *c)
 {
-    struct gang__calendar *a = s->calendar;
+    struct gang__calendar *cal = s->calendar;
     const struct gang__time_place place = {(uint32_t)c->node, 0, 1};
     const struct gang__occupation o = {s->now_ns, GANG__NEVER, NULL, 0, &place, 1, 0, true};
     uint32_t id;
-    if (c->occupies || place.node >= a->end)
+    if (c->occupies || place.node >= cal->end)
         return true;
-    if (gang__timeline_add(a->when, &o, &id) != GANG_OK)
+    if (gang__timeline_add(cal->when, &o, &id) != GANG_OK)
         return false;
     c->occupies = id + 1;
     return true;
@@ -103,6 +103,9 @@ void gang__slice_vacate(gang_sched *s)
     }
 }
 
+const struct gang__calendar_source gang__slice_source = {
+    .put = gang__slice_occupy, .withdrawn = gang__slice_vacate, .shares = gang__slice_lent};
+
 /* ---- explaining and reading ------------------------------------------------------------------ */
 
 uint32_t gang__slice_row(const struct gang__gang *u)
@@ -120,7 +123,7 @@ uint32_t gang__slice_when(const gang_sched *s, const struct gang__gang *u, int64
     if (distance == 0 && x->refused) /* the next one but all others */
         distance = m->rows;
     for (uint32_t d = counted ? 1 : 0; d < distance; d++)
-        at = gang__add_sat(at, m->slice_ns);
+        at = gang__add_sat(at, m->quantum_ns);
     *until_ns = distance == 0 ? 0 : at;
     return m->rows;
 }
@@ -152,15 +155,15 @@ void gang__slice_info(const gang_sched *s, const struct gang__queue_state *q,
                       struct gang_queue_info *out)
 {
     const struct gang__matrix *m = gang__slice_matrix(s, q);
-    out->slice_end_ns = INT64_MAX;
+    out->quantum_end_ns = INT64_MAX;
     if (q->q->slicer == GANG__NO_QUEUE)
         return;
-    out->slice_ns = q->q->slice_ns;
-    out->slice_rows = q->q->slice_rows;
+    out->quantum_ns = q->q->quantum_ns;
+    out->quantum_rows = q->q->quantum_rows;
     out->rows = m ? m->rows : 0;
     out->active_row = m && m->rows ? m->active + 1 : 0;
     if (m)
-        out->slice_end_ns = m->until_ns;
+        out->quantum_end_ns = m->until_ns;
 }
 
 /* ---- the audit ------------------------------------------------------------------------------- */
@@ -188,7 +191,7 @@ static gang_result check_gang(const gang_sched *s, const struct gang__sliced *x,
                               struct gang_error *error)
 {
     struct count c = {x, 0, true};
-    const struct gang__gang *u = x->unit;
+    const struct gang__gang *u = x->gang;
     unsigned long long id = u ? (unsigned long long)u->job->id : 0;
     if (x->row >= x->matrix->rows)
         return BAD("job %llu is in a row that is not there", id);

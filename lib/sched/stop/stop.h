@@ -4,6 +4,15 @@
 
 #include "sched/record/state.h"
 
+/* What a higher floor does when a gang stops or an allocation is given back. Set once, by
+ * gang_sched_new(). */
+struct gang__stop_hooks {
+    void (*detached)(gang_sched *s, struct gang__gang *u); /* it lets go of its allocation */
+    void (*stopped)(gang_sched *s, gang_alloc_id alloc);   /* what held it has stopped */
+    void (*released)(gang_sched *s, gang_alloc_id alloc, const int64_t *tasks,
+                     size_t count); /* tasks (NULL: all) were given back */
+};
+
 /* Asking tasks (NULL: all) of a unit to stop, in two steps: all that needs memory (NULL: there
  * is none), and then the asking, which cannot fail. Whose asking is not come to is dropped. */
 struct gang__stop *gang__stop_new(gang_sched *s, struct gang__gang *u, const int64_t *tasks,
@@ -47,9 +56,6 @@ void gang__handover_give_up(gang_sched *s, struct gang__handover *claim);
 /* It is not on its way to another place any more, if it was. */
 void gang__move_end(gang_sched *s, struct gang__gang *u);
 
-/* What it is about to get enters (or, -1, leaves) the books of its queues. */
-void gang__handover_charge(struct gang__handover *claim, int64_t sign);
-
 /* Its job is to run, and does not yet: those that may run at once are only so many. */
 void gang__handover_comes(struct gang__handover *claim, bool comes);
 
@@ -75,5 +81,8 @@ void gang__stop_free(gang_sched *s, struct gang__stop *l);
 /* Is its gang to start again elsewhere? It could not: it waits like others. */
 bool gang__stop_is_moving(const struct gang__stop *l);
 void gang__move_failed(gang_sched *s, struct gang__gang *u);
+
+/* What runs of the gang leaves usage and the orders; its allocation is for the caller to free. */
+void gang__gang_clear(gang_sched *s, struct gang__gang *u);
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "place/request/request.h"
+#include "sched/record/record.h"
 #include "sched/record/state.h"
 #include "sched/usage/usage.h"
 
@@ -65,9 +66,9 @@ static void put_labels(struct gang__key *k, const struct gang_label_rule *rules,
 /* Most have no text at all, which one number tells. */
 static void put_group(struct gang__key *k, const struct gang_group_spec *g)
 {
-    const char *const texts[] = {g->name,   g->partition, g->same,       g->prefer,
-                                 g->where,  g->profile,   g->slice_same, g->slice_prefer,
-                                 g->spread, g->most_level};
+    const char *const texts[] = {g->name,   g->partition,   g->same,          g->prefer,
+                                 g->where,  g->profile,     g->subgroup_same, g->subgroup_prefer,
+                                 g->spread, g->domain_level};
     bool any = false;
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         any |= texts[i] != NULL;
@@ -78,15 +79,15 @@ static void put_group(struct gang__key *k, const struct gang_group_spec *g)
                                g->gpu_milli,
                                g->gpu_memory_bytes,
                                g->gpu_devices,
-                               g->set,
+                               g->group_set,
                                g->numa,
                                g->near_nic,
                                g->models_ranked,
-                               g->slice,
+                               g->subgroup_size,
                                g->max_skew,
-                               g->most_per_node,
-                               g->most_per_domain,
-                               g->spread_wish,
+                               g->max_per_node,
+                               g->max_per_domain,
+                               g->spread_soft,
                                any};
     put(k, numbers, sizeof(numbers));
     for (size_t i = 0; any && i < sizeof(texts) / sizeof(texts[0]); i++)
@@ -100,7 +101,7 @@ static void put_group(struct gang__key *k, const struct gang_group_spec *g)
     put_texts(k, g->gpu_models, g->gpu_model_count);
 }
 
-static void put_set(struct gang__key *k, const struct gang_set_spec *set)
+static void put_set(struct gang__key *k, const struct gang_group_set_spec *set)
 {
     put_text(k, set->name);
     put_int(k, set->parent);
@@ -115,23 +116,23 @@ static void put_rest(struct gang__key *k, const struct gang_request_spec *q)
     put_text(k, q->same);
     put_text(k, q->prefer);
     put_int(k, q->policy);
-    put_int(k, q->scarce);
+    put_int(k, q->gpu_nodes);
     put_int(k, q->exclusive);
     put_int(k, (int64_t)q->label_count);
     for (size_t i = 0; i < q->label_count; i++) {
         put_text(k, q->labels[i].key);
         put_text(k, q->labels[i].value);
     }
-    put_int(k, (int64_t)q->peer_count);
-    for (size_t i = 0; i < q->peer_count; i++) {
-        struct gang_peer_rule p = {NULL, NULL, NULL, 0, 0};
-        memcpy(&p, (const char *)q->peers + i * q->peer_size,
-               q->peer_size < sizeof(p) ? q->peer_size : sizeof(p));
+    put_int(k, (int64_t)q->affinity_count);
+    for (size_t i = 0; i < q->affinity_count; i++) {
+        struct gang_affinity_rule p = {NULL, NULL, NULL, 0, 0};
+        memcpy(&p, (const char *)q->affinity + i * q->affinity_size,
+               q->affinity_size < sizeof(p) ? q->affinity_size : sizeof(p));
         put_text(k, p.key);
         put_text(k, p.value);
         put_text(k, p.level);
-        put_int(k, p.near);
-        put_int(k, p.wish);
+        put_int(k, p.colocate);
+        put_int(k, p.soft);
     }
     put_int(k, (int64_t)(uintptr_t)q->score_user);
     put(k, &q->score, sizeof(q->score));
@@ -176,12 +177,12 @@ void gang__key_make(struct gang__key *k, const struct gang_mem *mem,
         }
         put_group(k, at);
     }
-    put_int(k, (int64_t)spec->set_count);
-    for (size_t i = 0; i < spec->set_count; i++) {
-        struct gang_set_spec set;
+    put_int(k, (int64_t)spec->group_set_count);
+    for (size_t i = 0; i < spec->group_set_count; i++) {
+        struct gang_group_set_spec set;
         memset(&set, 0, sizeof(set));
-        memcpy(&set, (const char *)spec->sets + i * spec->set_size,
-               spec->set_size < sizeof(set) ? spec->set_size : sizeof(set));
+        memcpy(&set, (const char *)spec->group_sets + i * spec->group_set_size,
+               spec->group_set_size < sizeof(set) ? spec->group_set_size : sizeof(set));
         put_set(k, &set);
     }
     put_rest(k, spec);
@@ -216,7 +217,7 @@ void gang__request_text_unref(const struct gang_mem *mem, struct gang__request_t
     /* release: what was read of it was read before; acquire: by all who had it, when it is freed */
     if (!w || atomic_fetch_sub_explicit(&w->refs, 1, memory_order_acq_rel) > 1)
         return;
-    gang_request_put(w->q);
+    gang_request_free(w->q);
     gang__release(mem, w);
 }
 
@@ -226,7 +227,7 @@ static bool add_take(gang_sched *s, struct gang__request_class *ask, uint32_t di
 {
     if (amount == 0)
         return true;
-    if (!gang__grow(&s->mem, (void **)&ask->take, &ask->take_room, ask->take_count + 1,
+    if (!gang__grow(&s->mem, (void **)&ask->take, &ask->take_cap, ask->take_count + 1,
                     sizeof(*ask->take)))
         return false;
     ask->take[ask->take_count++] = (struct gang__take){dim, amount};
@@ -276,13 +277,13 @@ static bool take_of_group(gang_sched *s, struct gang__request_class *ask, uint32
     for (size_t i = 0; ok && i < g->pool_need_count; i++)
         ok = add_amount(s, ask, g, g->pool_needs[i].kind, g->pool_needs[i].amount);
     ask->group[group].count = ask->take_count - ask->group[group].from;
-    if (group == 0 || cpu < ask->least_cpu)
-        ask->least_cpu = cpu;
-    if (group == 0 || pages < ask->least_pages)
-        ask->least_pages = pages;
+    if (group == 0 || cpu < ask->min_cpu)
+        ask->min_cpu = cpu;
+    if (group == 0 || pages < ask->min_pages)
+        ask->min_pages = pages;
     gpu = is_by_memory(g) ? gpus_of(s, g, false) : gpu;
-    if (group == 0 || gpu < ask->least_gpu)
-        ask->least_gpu = gpu;
+    if (group == 0 || gpu < ask->min_gpu)
+        ask->min_gpu = gpu;
     return ok;
 }
 
@@ -293,16 +294,16 @@ static void gang_of(struct gang__request_class *ask)
     const gang_request *q = ask->q;
     int64_t sum = 0;
     for (uint32_t g = 0; g < q->group_count; g++)
-        sum += ask->gang_of[g] = q->group[g].min;
+        sum += ask->gang_tasks[g] = q->group[g].min;
     ask->exact = sum >= q->min;
     for (uint32_t g = 0; g < q->group_count && sum < q->min; g++) {
-        int64_t more = q->group[g].count - ask->gang_of[g];
+        int64_t more = q->group[g].count - ask->gang_tasks[g];
         more = more < q->min - sum ? more : q->min - sum;
-        ask->gang_of[g] += more;
+        ask->gang_tasks[g] += more;
         sum += more;
     }
     /* Sets with minima of their own are met by tasks that nobody can name yet. */
-    for (uint32_t i = 0; i < q->set_count; i++)
+    for (uint32_t i = 0; i < q->group_set_count; i++)
         ask->exact = ask->exact && q->set[i].min <= q->set[i].inside;
     ask->exact = ask->exact || q->group_count == 1;
 }
@@ -310,7 +311,7 @@ static void gang_of(struct gang__request_class *ask)
 bool gang__class_refresh(gang_sched *s, struct gang__request_class *ask)
 {
     const gang_request *q = ask->q;
-    if (ask->dims_of == s->config_count)
+    if (ask->config_of == s->config_count)
         return true;
     ask->take_count = 0;
     for (uint32_t g = 0; g < q->group_count; g++)
@@ -321,16 +322,16 @@ bool gang__class_refresh(gang_sched *s, struct gang__request_class *ask)
     for (uint32_t g = 0; g < q->group_count; g++)
         for (uint32_t i = 0; i < ask->group[g].count; i++) {
             const struct gang__take *t = &ask->take[ask->group[g].from + i];
-            sum[t->dim] += t->amount * ask->gang_of[g];
+            sum[t->dim] += t->amount * ask->gang_tasks[g];
         }
     ask->gang_gpu = 0;
     for (uint32_t g = 0; ask->by_memory && g < q->group_count; g++)
-        ask->gang_gpu += ask->gang_of[g] * gpus_of(s, &q->group[g], false);
-    ask->gang_count = 0;
+        ask->gang_gpu += ask->gang_tasks[g] * gpus_of(s, &q->group[g], false);
+    ask->gang_take_count = 0;
     for (uint32_t d = 0; d < s->dims; d++)
         if (sum[d])
-            ask->gang[ask->gang_count++] = (struct gang__take){d, sum[d]};
-    ask->dims_of = s->config_count;
+            ask->gang_take[ask->gang_take_count++] = (struct gang__take){d, sum[d]};
+    ask->config_of = s->config_count;
     return true;
 }
 
@@ -338,11 +339,11 @@ bool gang__class_refresh(gang_sched *s, struct gang__request_class *ask)
 
 static struct gang__request_class *find(gang_sched *s, const struct gang__request_text *w)
 {
-    struct gang__hash_link *n = gang__hash_first(&s->asks, w->hash);
+    struct gang__hash_link *n = gang__hash_first(&s->classes, w->hash);
     for (; n; n = n->next) {
         struct gang__request_class *ask = GANG__OF(struct gang__request_class, link, n);
-        if (ask->of == w || (n->hash == w->hash && ask->of->bytes == w->bytes &&
-                             memcmp(ask->of->key, w->key, w->bytes) == 0))
+        if (ask->text == w || (n->hash == w->hash && ask->text->bytes == w->bytes &&
+                             memcmp(ask->text->key, w->key, w->bytes) == 0))
             return ask;
     }
     return NULL;
@@ -358,26 +359,26 @@ struct gang__request_class *gang__class_ref(gang_sched *s, struct gang__request_
     }
     size_t groups = w->q->group_count;
     ask = gang__zalloc(&s->mem, 1,
-                       sizeof(*ask) + groups * (sizeof(*ask->group) + sizeof(*ask->gang_of)) +
-                           GANG__DIMS * sizeof(*ask->gang));
+                       sizeof(*ask) + groups * (sizeof(*ask->group) + sizeof(*ask->gang_tasks)) +
+                           GANG__DIMS * sizeof(*ask->gang_take));
     if (!ask)
         return NULL;
-    ask->gang = (struct gang__take *)(void *)(ask + 1);
-    ask->gang_of = (int64_t *)(void *)(ask->gang + GANG__DIMS);
-    ask->group = (struct gang__span *)(void *)(ask->gang_of + groups);
+    ask->gang_take = (struct gang__take *)(void *)(ask + 1);
+    ask->gang_tasks = (int64_t *)(void *)(ask->gang_take + GANG__DIMS);
+    ask->group = (struct gang__span *)(void *)(ask->gang_tasks + groups);
     ask->q = w->q;
     for (size_t g = 0; g < groups; g++)
         ask->by_memory = ask->by_memory || is_by_memory(&w->q->group[g]);
     if ((ask->by_memory && !gang__memories_begin(s)) || !gang__class_refresh(s, ask) ||
-        gang__hash_reserve(&s->asks, &s->mem) != GANG_OK) {
+        gang__hash_reserve(&s->classes, &s->mem) != GANG_OK) {
         gang__release(&s->mem, ask->take);
         gang__release(&s->mem, ask);
         return NULL;
     }
-    ask->of = w;
+    ask->text = w;
     ask->refs = 1;
-    s->by_memory += ask->by_memory;
-    gang__hash_insert(&s->asks, &ask->link, w->hash);
+    s->usage.by_memory += ask->by_memory;
+    gang__hash_insert(&s->classes, &ask->link, w->hash);
     return ask;
 }
 
@@ -385,9 +386,9 @@ void gang__class_unref(gang_sched *s, struct gang__request_class *ask)
 {
     if (--ask->refs > 0)
         return;
-    gang__hash_remove(&s->asks, &ask->link);
-    s->by_memory -= ask->by_memory;
-    gang__request_text_unref(&s->mem, ask->of);
+    gang__hash_remove(&s->classes, &ask->link);
+    s->usage.by_memory -= ask->by_memory;
+    gang__request_text_unref(&s->mem, ask->text);
     gang__release(&s->mem, ask->take);
     gang__release(&s->mem, ask);
 }

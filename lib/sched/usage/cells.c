@@ -9,13 +9,8 @@
 #include <string.h>
 
 #include "place/request/request.h"
-#include "sched/order/wait_order.h"
 #include "sched/record/record.h"
-
-bool gang__cells_concern(const gang_sched *s, const struct gang__gang *u)
-{
-    return s->queues->cells && u->bin->fixed;
-}
+#include "sched/usage/usage.h"
 
 struct mark {
     gang_sched *s;
@@ -42,9 +37,9 @@ static void mark_nodes(struct mark *m)
     memset(m->by_slot, 0, m->end);
     gang__victims_sort(s);
     for (uint32_t i = 0; i < s->queues->count; i++) {
-        struct gang__set_link *n = gang__set_first(&s->qs[i]->fall);
+        struct gang__set_link *n = gang__set_first(&s->qs[i]->victims);
         for (; n; n = gang__set_next(n)) {
-            struct gang__gang *u = GANG__OF(struct gang__gang, fall, n);
+            struct gang__gang *u = GANG__OF(struct gang__gang, victim.link, n);
             if (u->job->preemptible == GANG_PREEMPTIBLE)
                 continue;
             m->value = gang__queue_is_below(s->qs[i], m->leaf) ? 2 : 1;
@@ -113,7 +108,7 @@ static int32_t broken_around(gang_snapshot *snapshot, const gang_sched *s, const
         return 0;
     uint32_t count = 0;
     const uint32_t *slot = gang__snapshot_members(
-        snapshot, gang__domain_with(s->cluster, node->domain[wider]), &count);
+        snapshot, gang__domain_by_index(s->cluster, node->domain[wider]), &count);
     for (uint32_t i = 0; slot && i < count; i++)
         broken += slot[i] < mark->end && mark->by_slot[slot[i]];
     return broken;
@@ -167,8 +162,6 @@ static gang_result keep_some(gang_sched *s, gang_snapshot *snapshot, const struc
 gang_result gang__cells_keep(gang_sched *s, const struct gang__gang *u, gang_snapshot *snapshot)
 {
     struct mark m = {s, NULL, NULL, snapshot->end, 0};
-    if (!gang__cells_concern(s, u))
-        return GANG_OK;
     m.by_slot = gang__zalloc(&s->mem, snapshot->end + 1, 1);
     if (!m.by_slot)
         return GANG_ENOMEM;

@@ -6,9 +6,6 @@
 
 #include "sched/record/state.h"
 
-/* Must the unit be placed with regard to cells? */
-bool gang__cells_concern(const gang_sched *s, const struct gang__gang *u);
-
 /* In a snapshot, close the nodes of the domains that are to be kept whole for other queues.
  * GANG_OK; GANG_ENOFIT: they cannot be kept, whatever the unit does; GANG_ENOMEM. */
 gang_result gang__cells_keep(gang_sched *s, const struct gang__gang *u, gang_snapshot *snapshot);

@@ -127,4 +127,20 @@ bool gang__limits_allow(gang_sched *s, struct gang__gang *u, int32_t grow_group,
 bool gang__user_limits(gang_sched *s, const struct gang__gang *u, const int64_t *gang,
                        int64_t *limit);
 
+/* ---- victim_order.c ---- */
+
+void gang__victims_init(struct gang__queue_state *q);
+
+/* The gang runs, and may be a victim. Its place in leaf->fall is made out by
+ * gang__victims_sort(), which each reader of that order calls first. */
+void gang__victims_enter(gang_sched *s, struct gang__gang *u);
+void gang__victims_leave(struct gang__gang *u);
+void gang__victims_sort(gang_sched *s);
+
+/* The number of its tasks changed: has it tasks above its minimum now? */
+void gang__victims_settle_elastic(struct gang__gang *u);
+
+/* What it is about to get enters (or, -1, leaves) the books of its queues. */
+void gang__handover_charge(struct gang__handover *claim, int64_t sign);
+
 #endif

@@ -13,7 +13,7 @@
  *   gang__wake_room()         order, gang__order_room(): unblocks classes that wait for capacity
  *   gang__wake_candidates()   backfill, gang__candidates_look()
  *   gang__wake_holding()      calendar, gang__calendar_sync(): into the timeline
- *   gang__wake_plans()        calendar, gang__calendar_refresh(): plans are looked at again
+ *   gang__wake_plans()        calendar, gang__backfill_refresh(): plans are looked at again
  *   gang__wake_shares()       usage, gang__fair_refresh()
  *   gang__wake_slices()       slice, gang__slice_run()
  *   gang__wake_preemption()   cycle: preemption is tried again
@@ -30,6 +30,9 @@ void gang__wake_job(gang_sched *s, struct gang__job *job, uint32_t causes);
 struct gang__job *gang__wake_next_job(gang_sched *s, uint32_t *causes);
 /* The job is about to be freed. */
 void gang__wake_forget_job(gang_sched *s, struct gang__job *job);
+
+/* The state of a job may be another: tell the host in a run, note it between runs. */
+void gang__job_state(gang_sched *s, struct gang__job *job, int32_t reason, const char *text);
 
 /* Use, share or head of a queue changed: its key is made anew, and those of all queues above. */
 static inline void gang__wake_queue(gang_sched *s, struct gang__queue_state *q)

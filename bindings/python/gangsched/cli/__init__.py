@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line ``python -m gangsched``: simulate, compare, convert and report, without a notebook."""
+"""The command line ``python -m gangsched``: simulate, compare, convert and report, without a
+notebook.
+"""
 
 from .commands import main as main
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m gangsched``: simulate, compare, convert and report, for people without a notebook.
+"""The commands of ``python -m gangsched``: simulate, compare, convert, report.
 
-The exit status is 0; 1 for input that is wrong or output that cannot be written, said in one line with its place; 2 for
-wrong usage; 130 after Ctrl-C, when what had happened until then is printed and written all the same.
+Exit status 0; 1 for wrong input or output that cannot be written, with one line that names the
+place; 2 for wrong usage; 130 after Ctrl-C, when the results until then are printed and written.
 """
 
 import argparse
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 
-#: What runs when nothing else is said, by ``compare``.
+#: The default policies of ``compare``.
 POLICIES = ("fifo", "sjf", "srtf", "las")
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
     """Run a command line, without the name of the program. Returns the exit status."""
     given = list(sys.argv[1:] if argv is None else argv)
-    if sys.stdout is None:  # it was closed by who called
+    if sys.stdout is None:  # the caller closed it
         return _fail("error: standard output is closed", FAILED)
     try:
-        if given[:1] == ["convert"]:  # it needs neither the extension nor numpy
+        if given[:1] == ["convert"]:  # works without the extension and numpy
             from ..convert import main as convert
 
             return convert(given[1:])
@@ -42,11 +42,11 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     except KeyboardInterrupt:
         return _fail("interrupted", INTERRUPTED)
     except BrokenPipeError:
-        # Who reads has seen enough. What is left in the buffer must not be tried again at exit.
+        # The reader has closed the pipe. Python must not flush the buffer again at exit.
         with contextlib.suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
-    except SystemExit as stop:  # of argparse
+    except SystemExit as stop:  # from argparse
         return stop.code if isinstance(stop.code, int) else USAGE
     except Exception as error:
         said = _said(error)
@@ -64,7 +64,7 @@ def _fail(line: str, status: int) -> int:
 
 
 def _said(error: Exception) -> Optional[str]:
-    """What is wrong with the input, in one line; None: it is a defect of ours, which wants its traceback."""
+    """One line about wrong input; None: a defect of this program, which needs its traceback."""
     from .input import Wrong
     from ..errors import GangError
 
@@ -84,7 +84,7 @@ def _said(error: Exception) -> Optional[str]:
 
 
 def parser() -> argparse.ArgumentParser:
-    """Of the whole command line."""
+    """The parser of the whole command line."""
     top = _parser(_top, "python -m gangsched", ABOUT)
     top.add_argument("--version", action="version", version="gangsched " + __version__)
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
@@ -96,19 +96,19 @@ def parser() -> argparse.ArgumentParser:
 
     one = command("simulate", "play a trace on a cluster", SIMULATE, _simulate)
     _input(one, "TRACE")
-    one.add_argument("--policy", metavar="NAME", help="fifo, sjf, srtf, las, las-started, or queues: what the tree says (default)")
+    one.add_argument("--policy", metavar="NAME", help="fifo, sjf, srtf, las, las-started, or queues: the order of the tree (default)")
     _output(one)
-    several = command("compare", "the same under several policies", COMPARE, _compare)
+    several = command("compare", "compare several policies", COMPARE, _compare)
     _input(several, "TRACE")
     several.add_argument("--policy", metavar="A,B,...", action="append", help="policies, default: %s" % ",".join(POLICIES))
-    several.add_argument("--jobs", metavar="N", type=several_processes, default=1, help="so many policies at a time, each in a process (default: 1)")
+    several.add_argument("--jobs", metavar="N", type=several_processes, default=1, help="number of policies at a time, each in a process (default: 1)")
     _output(several)
     page = command("report", "one HTML page of a run", REPORT, _report)
     _input(page, "TRACE|DIR")
-    page.add_argument("--policy", metavar="A[,B...]", action="append", help="one, or several to be put beside each other")
+    page.add_argument("--policy", metavar="A[,B...]", action="append", help="one policy, or several to compare")
     page.add_argument("-o", "--output", metavar="FILE", default="report.html", help="the page (default: report.html)")
-    page.add_argument("--title", metavar="TEXT", help="above it all")
-    page.add_argument("--worst", metavar="N", type=count, default=8, help="of so many jobs it says why they waited; 0 is faster (default: 8)")
+    page.add_argument("--title", metavar="TEXT", help="heading of the page")
+    page.add_argument("--worst", metavar="N", type=count, default=8, help="number of jobs whose waits are explained; 0 is faster (default: 8)")
     page.add_argument("--quiet", action="store_true", help="no progress bar")
     _parser(commands.add_parser, "convert", CONVERT, help="configuration of YARN, Slurm, Kubernetes...", add_help=False)
     return top
@@ -119,45 +119,45 @@ def _top(name: str, **more: Any) -> argparse.ArgumentParser:
 
 
 def _parser(make: Callable[..., argparse.ArgumentParser], name: str, about: str, **more: Any) -> argparse.ArgumentParser:
-    """The first paragraph is said before the arguments, the others after."""
+    """A parser with ``about``: the first paragraph before the arguments, the rest after them."""
     first, _, rest = about.partition("\n\n")
     form = argparse.RawDescriptionHelpFormatter
     return make(name, description=first, epilog=rest, formatter_class=form, allow_abbrev=False, **more)
 
 
 def _input(made: argparse.ArgumentParser, trace: str) -> None:
-    made.add_argument("trace", metavar=trace, help='the jobs; the format is seen from the first lines; "-": standard input')
+    made.add_argument("trace", metavar=trace, help='the jobs; the first lines tell the format; "-": standard input')
     group = made.add_argument_group("trace")
     group.add_argument("--format", metavar="NAME", help="csv, jsonl, swf, procs, philly, philly-log, helios, pai, openb, batsim, tiresias")
-    group.add_argument("--lenient", action="store_true", help="pass over rows that cannot be used; else they are errors")
-    group.add_argument("--most", metavar="N", type=count, default=0, help="only the first N jobs")
-    group.add_argument("--gpus-per-task", metavar="N", type=count, default=0, help="cut jobs that tell GPUs alone into tasks of N (default: 8)")
-    group = made.add_argument_group("cluster (a file, or so many equal nodes)")
-    group.add_argument("--cluster", metavar="FILE", help='JSON (nodes, and queues unless --queues tells them), or CSV of nodes; "-": standard input')
-    group.add_argument("--nodes", metavar="N", type=count, help="so many equal nodes")
-    group.add_argument("--gpus", metavar="N", type=count, help="GPUs of each (default: 8)")
-    group.add_argument("--cpus", metavar="N", type=float, help="cores of each (default: 64)")
-    group.add_argument("--mem-gib", metavar="N", type=float, help="GiB of each (default: 512)")
-    group.add_argument("--gpu-model", metavar="NAME", help="of all GPUs")
-    group.add_argument("--racks", metavar="N", type=count, help="they stand in so many racks")
+    group.add_argument("--lenient", action="store_true", help="skip unusable rows, instead of failing")
+    group.add_argument("--most", metavar="N", type=count, default=0, help="read only the first N jobs")
+    group.add_argument("--gpus-per-task", metavar="N", type=count, default=0, help="GPUs of a task, for jobs that only have a number of GPUs (default: 8)")
+    group = made.add_argument_group("cluster (a file, or equal nodes)")
+    group.add_argument("--cluster", metavar="FILE", help='JSON (nodes, and queues unless --queues is given), or CSV of nodes; "-": standard input')
+    group.add_argument("--nodes", metavar="N", type=count, help="number of equal nodes")
+    group.add_argument("--gpus", metavar="N", type=count, help="GPUs of each node (default: 8)")
+    group.add_argument("--cpus", metavar="N", type=float, help="cores of each node (default: 64)")
+    group.add_argument("--mem-gib", metavar="N", type=float, help="GiB of each node (default: 512)")
+    group.add_argument("--gpu-model", metavar="NAME", help="model of all GPUs")
+    group.add_argument("--racks", metavar="N", type=count, help="number of racks")
     group = made.add_argument_group("scheduling")
     group.add_argument("--queues", metavar="FILE", help="JSON: a tree of queues as nested objects, or a case with a list of them")
-    group.add_argument("--default-queue", metavar="NAME", help="of jobs whose queue is none of the tree")
-    group.add_argument("--seed", metavar="N", type=int, help="of all draws (default: 0)")
+    group.add_argument("--default-queue", metavar="NAME", help="queue of jobs whose queue is not in the tree")
+    group.add_argument("--seed", metavar="N", type=int, help="seed of all random draws (default: 0)")
     group.add_argument("--until", metavar="SECONDS", type=float, help="stop at this time of the simulation")
     group.add_argument("--set", metavar="OPTION=VALUE", action="append", default=[], help="any other option, see below; may be repeated")
 
 
 def _output(made: argparse.ArgumentParser) -> None:
     group = made.add_argument_group("output")
-    group.add_argument("--json", action="store_true", help="one JSON object on standard output, not a table")
-    group.add_argument("--out", metavar="DIR", help="write jobs.csv, allocations.csv, timeline.csv, summary.json, run.json there")
+    group.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
+    group.add_argument("--out", metavar="DIR", help="write jobs.csv, allocations.csv, timeline.csv, summary.json, run.json to this folder")
     group.add_argument("--report", metavar="FILE", help="write an HTML page")
     group.add_argument("--quiet", action="store_true", help="no progress bar")
 
 
 def count(text: str) -> int:
-    """A number of things; argparse says its name."""
+    """A positive integer; argparse shows this name in errors."""
     value = int(text)
     if value < 0:
         raise argparse.ArgumentTypeError("must be 0 or more")
@@ -165,7 +165,7 @@ def count(text: str) -> int:
 
 
 def several_processes(text: str) -> int:
-    """A number of processes; argparse says its name."""
+    """A number of processes; argparse shows this name in errors."""
     value = int(text)
     if value < 1:
         raise argparse.ArgumentTypeError("must be 1 or more")
@@ -196,7 +196,7 @@ def _compare(arguments: argparse.Namespace) -> int:
     if not found:
         return _fail("interrupted", INTERRUPTED)
     status = _finish(arguments, run, found, True)
-    if stopped and status == OK:  # some did not begin, the others are whole
+    if stopped and status == OK:  # some results are missing, the others are complete
         return _fail("interrupted: %d of %d policies" % (len(found), len(run.policies)), INTERRUPTED)
     return status
 
@@ -215,10 +215,12 @@ def _report(arguments: argparse.Namespace) -> int:
 
 
 def _ready(folder: Optional[str], page: Optional[str]) -> None:
-    """What could not be written is said before it is simulated, not after.
+    """Check before the simulation that the output can be written.
 
-    Raises:
-        OSError: with the path.
+    Raises
+    ------
+    OSError
+        With the path.
     """
     if folder is not None:
         os.makedirs(folder, exist_ok=True)
@@ -237,7 +239,10 @@ def _line(arguments: argparse.Namespace) -> str:
 
 
 def _results(run: "Run", arguments: argparse.Namespace) -> "Dict[str, Result]":
-    """One a policy, by name; after Ctrl-C those that there are, the last one as far as it got."""
+    """One result for each policy, by name.
+
+    After Ctrl-C: those that exist, the last one incomplete.
+    """
     found: Dict[str, "Result"] = {}
     bar = not arguments.quiet and sys.stderr.isatty() and _has_bar()
     for policy in run.policies:
@@ -255,7 +260,7 @@ def _has_bar() -> bool:
 
 
 def _finish(arguments: argparse.Namespace, run: "Run", found: "Mapping[str, Result]", several: bool) -> int:
-    """Print, write files, and tell how it went. What takes longest comes last."""
+    """Print, write the files, and return the status. The slowest output comes last."""
     from . import output as cli_output
 
     if arguments.json:

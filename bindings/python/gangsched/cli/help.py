@@ -1,46 +1,49 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the command line teaches. The first paragraph of each text stands before the arguments, the rest after."""
+"""The help texts of the command line.
 
-#: Options of ``--set``: name and what it is. Times are seconds.
+The first paragraph of each text stands before the arguments, the rest after them.
+"""
+
+#: Options of ``--set``: name and description. Times are seconds.
 OPTIONS = {
-    "know": "what is known of run times: limit (the job's time limit), run (all), predicted",
-    "place": "cluster: as its policy says; consolidated: gangs of one group on the fullest node, the rest of others on the emptiest",
+    "know": "what the scheduler knows of run times: limit (the job's time limit), run (the truth), predicted",
+    "place": "cluster: its policy; consolidated: gangs of one group on the fullest node, others on the emptiest",
     "same_instant": "jobs of the same instant: together, one-by-one",
-    "start_s": "time at which it begins",
-    "tick_s": "submissions and ends wait for the next multiple of it; 0: they count when they happen",
-    "pass_s": "the scheduler runs at multiples of it alone; 0: whenever something happened",
+    "start_s": "time at which the simulation begins",
+    "tick_s": "submissions and ends wait for the next multiple of this; 0: no delay",
+    "pass_s": "the scheduler runs at multiples of this only; 0: after every event",
     "las_split_gpu_s": "las: GPU-seconds after which a job goes to the second queue",
-    "restart_s": "added to what is left of a job that was displaced",
-    "stop_s": "from being asked to stop to being gone, its work saved; if the grace is shorter it is killed, unsaved",
-    "checkpoint_s": "work is saved each time so much of it is done; 0: all the time; inf: never",
+    "restart_s": "added to the remaining run time of a job that was preempted",
+    "stop_s": "time a job needs to stop and save its work; with a shorter grace it is killed, unsaved",
+    "checkpoint_s": "interval of saving work; 0: always; inf: never",
     "elastic": "exponent of the speed with fewer tasks",
-    "preemptible": "true, false: whatever the trace says",
+    "preemptible": "true, false: overrides the trace",
     "node_mtbf_s": "mean time between failures of a node",
-    "node_repair_s": "mean time until it is back",
+    "node_repair_s": "mean time to repair a node",
     "task_mtbf_s": "mean running time of a task until it fails",
-    "loss": "of a lost task: count, fail, restart, refill, shrink",
-    "max_restarts": "so often a job restarts at most",
+    "loss": "effect of a lost task: count, fail, restart, refill, shrink",
+    "max_restarts": "highest number of restarts of a job",
     "recorded_ends": "true: a job that failed in the trace fails at the end of its run time",
-    "no_limits": "true: nobody is stopped at a time limit; plans still go by it",
-    "linger_s": "a job holds what it has so much longer than it works",
-    "sample_s": "least time between two rows of the timeline; 0: each change",
-    "no_preemption": "true: nobody is displaced",
-    "observe_only": "true: evictions are planned and told, but not carried out",
-    "scale_guarantees": "true: guarantees of siblings above what there is are scaled down",
-    "refused_s": "how long a job waits whose start the host refused",
-    "max_evictions": "tasks evicted in one run, at most; 0: no bound",
-    "max_moves": "gangs moved to make room for one; 0: 16; -1: none (unless told)",
-    "saturation_milli": "reclaim: the taker's ratio is multiplied by so many thousandths first; 0: 1000",
-    "usage_weight_milli": "how much decayed usage lowers weights, in thousandths; 0: 1000",
+    "no_limits": "true: time limits stop no job; plans still use them",
+    "linger_s": "time a job holds its allocation after its work",
+    "sample_s": "shortest time between two rows of the timeline; 0: each change",
+    "no_preemption": "true: no job is preempted",
+    "observe_only": "true: preemptions are planned and reported, but not done",
+    "scale_guarantees": "true: guarantees of siblings above the capacity are scaled down",
+    "refused_s": "wait of a job after the host refused its start",
+    "max_preempted_tasks": "highest number of tasks preempted in one run; 0: no bound",
+    "max_moves": "highest number of gangs moved for one gang; 0: 16; -1: none (default)",
+    "saturation_milli": "reclaim: factor of the preemptor's ratio, in thousandths; 0: 1000",
+    "usage_weight_milli": "effect of decayed usage on weights, in thousandths; 0: 1000",
 }
 
-_SET = "options of --set (times in seconds; as gangsched/sim.h and gangsched/sched.h say):\n" + "\n".join(
+_SET = "options of --set (times in seconds; gangsched/sim.h and gangsched/sched.h define them):\n" + "\n".join(
     "  %-19s %s" % pair for pair in OPTIONS.items()
 )
 
 _STATUS = """exit status:
-  0 done; 1 wrong input, told in one line with its place; 2 wrong usage; 130 after Ctrl-C: what had
-  happened until then is printed and written all the same."""
+  0 success; 1 wrong input, reported in one line with its place; 2 wrong usage; 130 after Ctrl-C: the
+  results until then are printed and written nevertheless."""
 
 ABOUT = """What would a gang scheduler do? Simulations with the production scheduler on a virtual clock.
 
@@ -58,7 +61,7 @@ where jobs.csv has a row a job:
 
 """ + _STATUS
 
-SIMULATE = """Play a trace on a cluster, and tell what came of it: waits, completion times, utilisation.
+SIMULATE = """Play a trace on a cluster, and report waits, completion times, utilisation.
 
 examples:
   python -m gangsched simulate jobs.csv.gz --nodes 64 --gpus 8
@@ -74,7 +77,7 @@ numbers:
   wait                from submission to the first start
   completion time     from submission to the end
   bounded slowdown    max(1, completion time over max(run time, 10 s))
-  utilisation         used over what was up, from the first submission to the last end
+  utilisation         used over available, from the first submission to the last end
 
 """ + _SET + "\n\n" + _STATUS
 
@@ -91,24 +94,24 @@ policies:
   sjf          shortest first
   srtf         shortest remaining time first, with preemption
   las          least attained service, two queues, with preemption (Tiresias)
-  las-started  the same, who runs before who waits
-  queues       what the tree of queues says
+  las-started  the same, running jobs before waiting jobs
+  queues       the order of the tree of queues
 
-With --out each policy has a folder of its own.
+With --out each policy gets its own folder.
 
 """ + _SET + "\n\n" + _STATUS
 
-REPORT = """One HTML page of a run, or of several policies: it needs no network and no script.
+REPORT = """One HTML page of a run, or of several policies, without network and script.
 
 examples:
   python -m gangsched report jobs.csv --nodes 64 -o run.html
   python -m gangsched report jobs.csv --nodes 64 --policy fifo,srtf,las -o policies.html
-  python -m gangsched report run1 -o run.html       (what "simulate --out run1" wrote: it is run again)
+  python -m gangsched report run1 -o run.html       (repeats what "simulate --out run1" wrote)
 
-On the page: numbers with what they are, utilisation and queue length over time, the distribution of
-waits, who was where, tables by queue, user and GPU model, the longest waits with the reason, and what it
-takes to do it again.
+The page has numbers with definitions, utilisation and queue length over time, the distribution of
+waits, allocations, tables by queue, user and GPU model, the longest waits with reasons, and the input
+that repeats the run.
 
 """ + _SET + "\n\n" + _STATUS
 
-CONVERT = """Configuration of YARN, TonY, Slurm, Kubernetes, and nvidia-smi topo -m, to our JSON."""
+CONVERT = """Configuration of YARN, TonY, Slurm, Kubernetes, and nvidia-smi topo -m, to the library's JSON."""

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the command line reads: trace, cluster, queues, options. Errors name the file and the place in it."""
+"""Reads the input of the command line: trace, cluster, queues, options.
+
+Errors name the file and the place in it.
+"""
 
 import argparse
 import hashlib
@@ -30,25 +33,25 @@ if TYPE_CHECKING:
 
 
 class Wrong(Exception):
-    """Input that is wrong, with its place, in one line."""
+    """Wrong input: one line with its place."""
 
 
 class Misused(Wrong):
-    """Arguments that make no sense."""
+    """Contradictory or impossible arguments."""
 
 
 class Run(NamedTuple):
-    """All that simulations need."""
+    """Everything that the simulations of a command need."""
 
     cluster: Cluster
     trace: Trace
     queues: Optional[Queues]
     policies: List[Optional[str]]
-    options: Dict[str, Any]  #: of :func:`simulate`, ``seed`` and ``until_s`` included
-    source: Dict[str, Any]  #: the trace's file: ``path``, ``sha256``, ``read`` (how)
+    options: Dict[str, Any]  #: options of :func:`simulate`, with ``seed`` and ``until_s``
+    source: Dict[str, Any]  #: the file of the trace: ``path``, ``sha256``, ``read`` (how)
 
     def simulate(self, policy: Optional[str], bar: bool) -> "Result":
-        """Under one of the policies."""
+        """Simulate one of the policies."""
         try:
             return simulate(self.cluster, self.trace, self.queues, policy, progress=bar, **self.options)
         except GangError as error:
@@ -57,7 +60,7 @@ class Run(NamedTuple):
             raise
 
     def told(self, policy: Optional[str], line: str) -> Dict[str, Any]:
-        """What run.json has, so that it can be run again."""
+        """The contents of run.json, from which the run can be repeated."""
         tree = None if self.queues is None else self.queues.to_dict()
         made = {"gangsched": __version__, "command": line, "trace": self.source, "cluster": self.cluster.to_dict()}
         options = {name: "inf" if value == math.inf else value for name, value in self.options.items()}
@@ -66,12 +69,12 @@ class Run(NamedTuple):
 
 @contextmanager
 def about(place: str) -> Iterator[None]:
-    """Errors of what is read inside have the name of the file in front."""
+    """Put the name of the file before errors of the block."""
     try:
         yield
     except (GangError, Wrong) as error:
         said, line = " ".join(str(error).split()), getattr(error, "line", 0)
-        # Where the error names a member, it does not say the line beside it.
+        # If the error names a member, its text lacks the line.
         raise Wrong("%s: %s" % (place, "line %d: %s" % (line, said) if line and "line %d" % line not in said else said)) from None
     except OSError as error:
         raise Wrong("%s: %s" % (place, error.strerror or error)) from None
@@ -82,7 +85,7 @@ def about(place: str) -> Iterator[None]:
 
 
 def _bytes(path: str) -> bytes:
-    """A file as it was before it was compressed, or standard input."""
+    """The decompressed contents of a file, or standard input."""
     if path != "-":
         with open_bytes(path) as file:
             return file.read()
@@ -101,10 +104,12 @@ def _name(path: str) -> str:
 
 
 def read(arguments: argparse.Namespace, policies: Sequence[Optional[str]]) -> Run:
-    """What the arguments say.
+    """Read the input that the arguments name.
 
-    Raises:
-        Wrong: with file and place.
+    Raises
+    ------
+    Wrong
+        With file and place.
     """
     if arguments.trace == "-" and arguments.cluster == "-":
         raise Misused("standard input is either the trace or the cluster")
@@ -113,7 +118,7 @@ def read(arguments: argparse.Namespace, policies: Sequence[Optional[str]]) -> Ru
     case = _case(arguments)
     cluster = _cluster(arguments, case)
     queues = _queues(arguments, case)
-    how = {"format": arguments.format, "lenient": arguments.lenient, "most": arguments.most, "gpus_per_task": arguments.gpus_per_task}
+    how = {"format": arguments.format, "lenient": arguments.lenient, "max_jobs": arguments.most, "gpus_per_task": arguments.gpus_per_task}
     trace, source = _trace(arguments.trace, how)
     if arguments.default_queue is not None:
         options["default_queue"] = arguments.default_queue
@@ -130,12 +135,12 @@ def _known(policies: Sequence[Optional[str]]) -> None:
 
 
 def _settings(given: Sequence[str]) -> Dict[str, Any]:
-    """``name=value``, where the value is JSON or a word."""
+    """Parse ``name=value``, where the value is JSON or a word."""
     found: Dict[str, Any] = {}
     for one in given:
         name, equals, text = one.partition("=")
         if not equals or name not in NAMES:
-            raise Misused("--set %s: %s" % (one, "NAME=VALUE is wanted" if not equals else "there is no option '%s'" % name))
+            raise Misused("--set %s: %s" % (one, "expected NAME=VALUE" if not equals else "there is no option '%s'" % name))
         try:
             found[name] = json.loads(text)
         except ValueError:
@@ -144,12 +149,12 @@ def _settings(given: Sequence[str]) -> Dict[str, Any]:
 
 
 def _endless(value: Any) -> Any:
-    """JSON has no infinity; "inf" stands for it."""
+    """JSON has no infinity: "inf" stands for it."""
     return math.inf if value == "inf" else value
 
 
 def _case(arguments: argparse.Namespace) -> Optional[Dict[str, Any]]:
-    """The case that is the cluster's file; None: it is none."""
+    """The case in the cluster's file; None: the file is no case."""
     path = arguments.cluster
     if path is None:
         return None
@@ -165,11 +170,13 @@ def _case(arguments: argparse.Namespace) -> Optional[Dict[str, Any]]:
 def load_bytes(content: bytes) -> Dict[str, Any]:
     """A JSON object.
 
-    Raises:
-        GangError: it is none.
+    Raises
+    ------
+    GangError
+        The text is no JSON object.
     """
     text = content.decode("utf-8-sig")
-    # load() would take what does not begin with a brace for a path.
+    # load() takes text without a leading brace for a path.
     return load(text if text.lstrip()[:1] in ("{", "[") else "[%s]" % text if text.strip() else "[]")
 
 
@@ -179,7 +186,7 @@ def _cluster(arguments: argparse.Namespace, case: Optional[Mapping[str, Any]]) -
     if arguments.cluster is not None:
         if arguments.nodes is not None or shape:
             other = next(iter(shape)).replace("_", "-") if arguments.nodes is None else "nodes"
-            raise Misused("--cluster tells the nodes: --%s does not go with it" % other)
+            raise Misused("--cluster has the nodes: --%s contradicts it" % other)
         with about(_name(arguments.cluster)):
             if case is None:
                 return Cluster.from_csv(arguments.cluster)
@@ -187,7 +194,7 @@ def _cluster(arguments: argparse.Namespace, case: Optional[Mapping[str, Any]]) -
                 raise GangError("there are no nodes")
             return Cluster.from_json(case)
     if arguments.nodes is None:
-        raise Misused("which machines? --cluster FILE, or --nodes N")
+        raise Misused("give the machines: --cluster FILE, or --nodes N")
     with about("--nodes %d" % arguments.nodes):
         return Cluster.uniform(arguments.nodes, **shape)
 
@@ -206,7 +213,7 @@ def _queues(arguments: argparse.Namespace, case: Optional[Mapping[str, Any]]) ->
 
 
 def _trace(path: str, how: Mapping[str, Any]) -> Any:
-    """The trace, and what run.json has of it."""
+    """The trace, and its entry in run.json."""
     with about(_name(path)):
         content = _bytes(path)
         options = dict(how)
@@ -218,21 +225,23 @@ def _trace(path: str, how: Mapping[str, Any]) -> Any:
 # ---- from what was written -------------------------------------------------------------------
 
 
-#: What run.json tells already.
+#: Arguments that run.json has.
 _TOLD = ("cluster", "nodes", "gpus", "cpus", "mem_gib", "gpu_model", "racks", "queues", "default_queue", "seed", "until", "set",
          "format", "lenient", "most", "gpus_per_task")
 
 
 def written(arguments: argparse.Namespace, policies: Sequence[Optional[str]]) -> Run:
-    """What ``--out`` wrote: the same run again, or under these policies.
+    """Repeat the run that ``--out`` wrote, or run its input under other policies.
 
-    Raises:
-        Wrong: it is no such folder; the trace is another one now.
+    Raises
+    ------
+    Wrong
+        The folder has no run.json, or the trace has changed.
     """
     place = os.path.join(arguments.trace, "run.json")
     for name in _TOLD:
         if getattr(arguments, name) not in (None, False, 0, []):
-            raise Misused("%s tells the run: --%s does not go with it" % (place, name.replace("_", "-")))
+            raise Misused("%s has the run: --%s contradicts it" % (place, name.replace("_", "-")))
     with about(place):
         told = load_bytes(_bytes(place))
         try:
@@ -242,10 +251,10 @@ def written(arguments: argparse.Namespace, policies: Sequence[Optional[str]]) ->
             queues = Queues(told["queues"]) if told["queues"] is not None else None
             wanted = list(policies) or [told["policy"]]
         except (KeyError, TypeError, AttributeError) as error:
-            raise Wrong("not what --out writes (%s)" % error) from None
+            raise Wrong("not a folder of --out (%s)" % error) from None
     _known(wanted)
     if path == "-":
-        raise Wrong("%s: the trace came from standard input, and cannot be read again" % place)
+        raise Wrong("%s: the trace came from standard input and cannot be read again" % place)
     trace, now = _trace(path, how)
     if now["sha256"] != digest:
         raise Wrong("%s: has changed since %s was written" % (path, place))

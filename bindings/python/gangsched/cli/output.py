@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the command line prints and writes."""
+"""Prints and writes the output of the command line."""
 
 import json
 import os
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 
 def told(result: "Result") -> Dict[str, Any]:
-    """A result as JSON has it."""
+    """A result as a JSON object."""
     info = result.info._asdict()
     return {"interrupted": result.interrupted, "info": info, "summary": result.summary()}
 
 
 def as_json(found: "Mapping[str, Result]", several: bool) -> str:
-    """One line. Of several, ``results`` by name."""
+    """One line of JSON. Several results are in ``results``, by name."""
     if several:
         return json.dumps({"results": {label: told(result) for label, result in found.items()}})
     ((label, result),) = found.items()
@@ -26,7 +26,7 @@ def as_json(found: "Mapping[str, Result]", several: bool) -> str:
 
 
 def as_text(found: "Mapping[str, Result]", several: bool) -> str:
-    """A table: of one a line a number, of several a row each."""
+    """A table: one result a number a line, several results a row each."""
     if several:
         return _beside(found)
     ((_, result),) = found.items()
@@ -38,7 +38,7 @@ def as_text(found: "Mapping[str, Result]", several: bool) -> str:
             lines.append([name, *(said(value.get(key)) for key in ("mean", "p50", "p99", "max"))])
         elif value is not None:
             lines.append([name, said(value)])
-    # Numbers first, distributions after them: these have more columns.
+    # Numbers first, then distributions, which have more columns.
     return _columns(sorted(lines[1:], key=len) if not summary["jobs"] else [*_short(lines), [""], lines[0], *_long(lines)])
 
 
@@ -50,7 +50,7 @@ def _long(lines: Sequence[Sequence[str]]) -> List[Sequence[str]]:
     return [line for line in lines[1:] if len(line) > 2]
 
 
-#: Columns of a comparison: path, heading, how it is said.
+#: Columns of a comparison: path, heading, format.
 _BESIDE = (
     (("jobs",), "jobs", number),
     (("failed",), "failed", number),
@@ -70,7 +70,7 @@ _BESIDE = (
 def _beside(found: "Mapping[str, Result]") -> str:
     gpus = any(has_gpus(result) for result in found.values())
     skip = {"cpu_utilisation" if gpus else "gpu_utilisation"}
-    # Two that are rarely there; where they are the others are not over all jobs.
+    # Two rare columns: with them the other columns are not over all jobs.
     skip |= {key for key in ("failed", "refused") if not any(result.summary()[key] for result in found.values())}
     shown = [row for row in _BESIDE if row[0][0] not in skip]
     lines: List[Sequence[str]] = [["", *(head for _, head, _ in shown)]]
@@ -81,7 +81,7 @@ def _beside(found: "Mapping[str, Result]") -> str:
 
 
 def _columns(lines: Sequence[Sequence[str]]) -> str:
-    """The first column to the left, the others to the right."""
+    """Align the first column left, the others right."""
     count = max(len(line) for line in lines)
     wide = [max((len(line[i]) for line in lines if i < len(line)), default=0) for i in range(count)]
     out = []
@@ -92,7 +92,12 @@ def _columns(lines: Sequence[Sequence[str]]) -> str:
 
 
 def refusals(found: "Mapping[str, Result]", several: bool) -> str:
-    """Of the first result that refused jobs: how many, and why the first one; "": none did. It is simulated again for that."""
+    """A line about the first result that refused jobs: how many, and why the first one.
+
+    "": none did.
+
+    This replays the simulation.
+    """
     for label, result in found.items():
         refused = result.refused if result.summary()["refused"] else {}
         if refused:
@@ -103,10 +108,12 @@ def refusals(found: "Mapping[str, Result]", several: bool) -> str:
 
 
 def write_tables(result: "Result", folder: str, run: Mapping[str, Any]) -> None:
-    """jobs.csv, allocations.csv, timeline.csv, summary.json, run.json.
+    """Write jobs.csv, allocations.csv, timeline.csv, summary.json, run.json.
 
-    Raises:
-        OSError: with the path.
+    Raises
+    ------
+    OSError
+        With the path.
     """
     os.makedirs(folder, exist_ok=True)
     for name in ("jobs", "allocations", "timeline"):

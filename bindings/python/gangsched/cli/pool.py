@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``compare --jobs N``: a policy a process. After Ctrl-C those that run are told as far as they got."""
+"""``compare --jobs N``: one process for each policy.
+
+After Ctrl-C, running policies return what they have.
+"""
 
 import signal
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -11,16 +14,17 @@ if TYPE_CHECKING:
 
 
 def simulate(run: "Run", jobs: int) -> "Tuple[Dict[str, Result], bool]":
-    """A result a policy, by name, in their order; and whether some are missing, or stopped, after Ctrl-C.
+    """One result for each policy, in their order; and whether Ctrl-C made some missing or
+    incomplete.
 
-    Raises:
-        What a simulation raises.
+    An exception of a simulation passes through.
     """
     begun: "Dict[str, Future[Optional[Result]]]" = {}
     to_come: List[Optional[str]] = list(run.policies)
     with ProcessPoolExecutor(min(jobs, len(to_come)), initializer=_deaf) as pool:
         try:
-            # Not all at once: the pool would hold one more ready than it has processes, which then could not be stopped.
+            # Not all at once: the pool would queue one more call than it has processes, and could
+            # not cancel it.
             while to_come:
                 if sum(not future.done() for future in begun.values()) >= jobs:
                     wait([future for future in begun.values() if not future.done()], return_when=FIRST_COMPLETED)
@@ -30,7 +34,7 @@ def simulate(run: "Run", jobs: int) -> "Tuple[Dict[str, Result], bool]":
                 begun[policy or "queues"] = pool.submit(_one, run, policy)
             wait(begun.values())
         except KeyboardInterrupt:
-            # A terminal tells all processes: those that run come back with what they have.
+            # A terminal sends Ctrl-C to all processes: running ones return what they have.
             wait(begun.values())
     made = {label: future.result() for label, future in begun.items()}
     found = {label: result for label, result in made.items() if result is not None}
@@ -43,7 +47,7 @@ def _stopped(future: "Future[Optional[Result]]") -> bool:
 
 
 def _deaf() -> None:
-    """A process that has nothing to do is not to be ended by Ctrl-C: it could not tell so."""
+    """Ignore Ctrl-C in an idle process, which could not report it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
@@ -51,7 +55,7 @@ def _one(run: "Run", policy: Optional[str]) -> "Optional[Result]":
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         return run.simulate(policy, False)
-    except KeyboardInterrupt:  # before it began
+    except KeyboardInterrupt:  # before the call began
         return None
     finally:
         _deaf()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Machines: what there is, what is taken of it, and whether a gang fits.
+"""Machines: which there are, what is allocated, and whether a gang fits.
 
-A :class:`Cluster` holds nodes. A :class:`Request` says what a gang needs. An :class:`Allocation` is what a gang was
-given. A :class:`Snapshot` is a copy of one instant, for "what if".
+A :class:`Cluster` holds nodes. A :class:`Request` says what a gang needs. An :class:`Allocation` is
+what a gang was given. A :class:`Snapshot` is a copy of one instant, for "what if".
 """
 
 from typing import TYPE_CHECKING

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A committed grant: tasks, their nodes, devices and cores; and why there is none."""
+"""Allocations, with their tasks, nodes, devices and cores; and explanations of refusals."""
 
 import json
 from types import TracebackType
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 class Explanation(Mapping[str, Any]):
-    """Why something fits or does not: the members of gang_request_write_why(), as they are.
+    """Why a request fits or not: the members of gang_request_write_explanation(), unchanged.
 
-    ``str(e)`` is one English line. Plain data, of any thread.
+    ``str(e)`` is one English line. Plain data of any thread.
     """
 
     def __init__(self, data: Mapping[str, Any]) -> None:
@@ -49,9 +49,11 @@ class Explanation(Mapping[str, Any]):
 
 
 class Allocation:
-    """What :meth:`gangsched.Cluster.allocate` gave. It lives in the cluster, until it is released.
+    """The result of :meth:`gangsched.Cluster.allocate`.
 
-    ``with cluster.allocate(...) as a:`` releases it at the end. Calls on it take the cluster's lock.
+    It stays in the cluster until its release.
+
+    The end of ``with cluster.allocate(...) as a:`` releases it. Calls take the lock of the cluster.
     """
 
     def __init__(self, cluster: "Cluster", number: int) -> None:
@@ -77,7 +79,7 @@ class Allocation:
 
     @property
     def alive(self) -> bool:
-        """True until it is released."""
+        """True until the release."""
         try:
             self.info()
             return True
@@ -85,10 +87,14 @@ class Allocation:
             return False
 
     def info(self) -> Dict[str, Any]:
-        """Totals: ``tasks``, ``min``, ``count``, ``cpus`` (cores), ``mem_mib``, ``gpus`` (devices). O(tasks).
+        """Totals: ``tasks``, ``min``, ``count``, ``cpus`` (cores), ``mem_mib``, ``gpus`` (devices).
 
-        Raises:
-            Stale: it was released.
+        O(tasks).
+
+        Raises
+        ------
+        Stale
+            The allocation was released.
         """
         out = new("gang_alloc_info")
         with self.cluster._held() as cluster:
@@ -104,8 +110,13 @@ class Allocation:
 
     @property
     def tasks(self) -> List[Dict[str, Any]]:
-        """One dict a task: ``task``, ``group``, ``node``, ``cpu_milli``, ``memory_bytes``, ``gpus`` (numbers of devices), ``share``, ``cores``, and as
-        far as they are known ``pci``, ``uuids``, ``cpuset``, ``nodeset``. O(tasks)."""
+        """One dict for each task.
+
+        O(tasks).
+
+        ``task``, ``group``, ``node``, ``cpu_milli``, ``memory_bytes``, ``gpus`` (indexes of
+        devices), ``share``, ``cores``, and if known ``pci``, ``uuids``, ``cpuset``, ``nodeset``.
+        """
         writer = Writer()
         with self.cluster._held() as cluster:
             result = lib.gang_alloc_write_json(cluster, self.id, WRITE, writer.user)
@@ -116,15 +127,18 @@ class Allocation:
 
     @property
     def nodes(self) -> List[str]:
-        """Names of its nodes, each once, in the order of its tasks."""
+        """The names of its nodes, each once, in the order of its tasks."""
         return list(dict.fromkeys(task["node"] for task in self.tasks))
 
     def hosts(self, format: str = "plain", group: int = -1) -> str:
-        """Where each rank runs, for who starts the processes.
+        """The hosts of the ranks, in a format that launchers read.
 
-        Args:
-            format: ``plain`` (machine file), ``horovod`` (``-H``), ``mpi`` (hostfile), ``rankfile``.
-            group: index of a group; -1: all.
+        Parameters
+        ----------
+        format
+            ``plain`` (machine file), ``horovod`` (``-H``), ``mpi`` (hostfile), ``rankfile``.
+        group
+            The index of a group; -1: all groups.
         """
         number = HostsFormat.number_of(format, "format")
         writer = Writer()
@@ -135,14 +149,19 @@ class Allocation:
         return writer.value()
 
     def grow(self, tasks: int = 1, group: int = -1) -> int:
-        """Add up to so many tasks, one by one, until the group has its ``count``.
+        """Add up to ``tasks`` tasks, one by one, until the group has its ``count``.
 
-        Returns:
-            The number that was added, at least 1.
+        Returns
+        -------
+        int
+            The number of tasks added, at least 1.
 
-        Raises:
-            DoesNotFit: none fits now.
-            OutOfRange: it has its ``count``.
+        Raises
+        ------
+        DoesNotFit
+            No task fits now.
+        OutOfRange
+            The group has its ``count``.
         """
         granted, error = ffi.new("int64_t *"), new_error()
         with self.cluster._working() as worker:
@@ -154,11 +173,14 @@ class Allocation:
         return int(granted[0])
 
     def shrink(self, tasks: Iterable[int]) -> None:
-        """Give back named tasks (``task`` of :attr:`tasks`), all in one step.
+        """Release some tasks (``task`` of :attr:`tasks`), all in one step.
 
-        Raises:
-            DoesNotFit: it would fall below its minimum; release it instead.
-            NotFound: no such task.
+        Raises
+        ------
+        DoesNotFit
+            A group would fall below its minimum; release the allocation instead.
+        NotFound
+            There is no such task.
         """
         numbers, error = [int(task) for task in tasks], new_error()
         with self.cluster._working() as worker:
@@ -166,19 +188,26 @@ class Allocation:
         check(result, error)
 
     def release(self) -> None:
-        """Give back everything and end it, in one step.
+        """Release all tasks in one step.
 
-        Raises:
-            Stale: that was done before.
+        This ends the allocation.
+
+        Raises
+        ------
+        Stale
+            The allocation was released before.
         """
         with self.cluster._working() as worker:
             check(lib.gang_alloc_free(worker, self.id), what="allocation")
             self.cluster._forget(self.id)
 
     def explain(self, group: int = -1) -> List[str]:
-        """Why it can or cannot grow: one English line for each group that has fewer tasks than its ``count``.
+        """Why it can grow or not: one English line for each group with fewer tasks than its
+        ``count``.
 
-        Raises:
-            OutOfRange: all have.
+        Raises
+        ------
+        OutOfRange
+            All groups have their ``count``.
         """
         return self.cluster._explain_growth(self.id, group)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cluster: machines, what is taken of them, and by whom."""
+"""A cluster: its machines, and the allocations on them."""
 
 import json
 import weakref
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
     from .snapshot import Snapshot
 
-#: A node: its name, or its id.
+#: A node, by its name or its id.
 Node = Union[str, int]
 
-#: A request, or what makes one.
+#: A request, or the input of :class:`Request`.
 Wanted = Optional[Mapping[str, Any]]
 
 class Cluster(Handle):
-    """Machines, and what is taken of them.
+    """Machines, and what is allocated on them.
 
-    Nodes are dicts of the JSON format (ARCHITECTURE.md, "Formats")::
+    Nodes are dicts of the JSON format::
 
         with Cluster([{"name": "n1", "cpus": 64, "mem_mib": 524288, "gpus": 8}]) as cluster:
             job = cluster.allocate(count=4, gpu=2, cpu=8)
@@ -39,17 +39,27 @@ class Cluster(Handle):
 
     Units: ``cpus`` cores, ``mem_mib`` MiB, ``gpus`` devices.
 
-    Threads: any; calls on one cluster go one at a time. After fork() parent and child each have their own.
+    Threads: any; the cluster serializes calls. After fork() parent and child each have their own
+    cluster.
 
-    Args:
-        nodes: the machines.
-        levels: of the topology, widest first, e.g. ``["zone", "rack"]``.
-        kinds: ``[{"name", "unit", "scope": "node" | "cluster", "capacity"}]``, resources beside cpu, memory and gpu.
-        partitions: ``[{"name", "mode": "shared" | "exclusive" | "lending"}]``.
-        policy: of requests that name none: ``pack``, ``spread``, ``topology``, ``fgd``...
+    Parameters
+    ----------
+    nodes
+        The machines.
+    levels
+        Levels of the topology, widest first, e.g. ``["zone", "rack"]``.
+    kinds
+        ``[{"name", "unit", "scope": "node" | "cluster", "capacity"}]``: resources besides cpu,
+        memory and gpu.
+    partitions
+        ``[{"name", "mode": "shared" | "exclusive" | "lending"}]``.
+    policy
+        Policy of requests that name none: ``pack``, ``spread``, ``topology``, ``fgd``...
 
-    Raises:
-        GangError: with the path of what is wrong, e.g. ``nodes[3].gpus``.
+    Raises
+    ------
+    GangError
+        The path is the place of the error, e.g. ``nodes[3].gpus``.
     """
 
     def __init__(
@@ -74,26 +84,26 @@ class Cluster(Handle):
         check(lib.gang_cluster_build(case.c, ffi.NULL, out, error), error)
         super().__init__(Box(out[0], lib.gang_cluster_free))
         self._policy = policy
-        #: of "max_tasks" the reader makes a kind, which requests then take one of a task
+        #: the JSON reader makes a kind of "max_tasks", and each task then takes one of it
         self._max_tasks = any(isinstance(node, Mapping) and "max_tasks" in node for node in listed)
         self._partitions = {str(p["name"]) for p in value.get("partitions", ())}
         self._begin()
 
     def _begin(self) -> None:
-        """What is empty at first."""
+        """Set the members that are empty at first."""
         self._worker: Any = None
         self._compiled: "weakref.WeakKeyDictionary[Request, Compiled]" = weakref.WeakKeyDictionary()
-        #: of allocations whose nodes a function of Python scores: it is asked again when they grow
+        #: allocations whose nodes a Python function scores: growing them calls the function again
         self._scored: Dict[int, Compiled] = {}
-        #: the mix of shapes that was declared; None: it goes by what it sees
+        #: the declared mix; None: the cluster counts the requests that come
         self._mix: Optional[List[Dict[str, Any]]] = None
 
     def _inside(self, pointer: Any, owner: Box) -> "Cluster":
-        """Another object for a cluster of the same kinds and levels that somebody else of the library owns."""
+        """The object for a cluster with the same kinds and levels that ``owner`` owns."""
         return self._like(Box(pointer, lambda _: None, owner))
 
     def _like(self, box: Box) -> "Cluster":
-        """The object of a copy that the library made of this one."""
+        """The object for a copy that the library made of this cluster."""
         made = Cluster.__new__(Cluster)
         Handle.__init__(made, box)
         made._policy, made._max_tasks, made._partitions = self._policy, self._max_tasks, set(self._partitions)
@@ -117,25 +127,40 @@ class Cluster(Handle):
         name: str = "n",
         **fields: Any,
     ) -> "Cluster":
-        """So many equal machines, ``n0``, ``n1``...
+        """A cluster of equal machines ``n0``, ``n1``...
 
-        Args:
-            gpus: devices of each; ``gpu_model`` and ``gpu_mem_gib`` (GiB of one) describe them.
-            cpus: cores of each.
-            mem_gib: GiB of each.
-            racks: > 0: they stand in so many racks, of which neighbours share one; the level is ``rack``.
-            island: > 0: so many GPUs, one after the other, are joined by NVLink.
-            fields: what else a node may have, the same for each.
+        Parameters
+        ----------
+        nodes
+            The number of machines.
+        gpus
+            Devices of each; ``gpu_model`` and ``gpu_mem_gib`` (GiB of one device) describe them.
+        cpus
+            Cores of each.
+        mem_gib
+            GiB of each.
+        racks
+            Above 0: the number of racks, each with consecutive machines; the level is ``rack``.
+        island
+            Above 0: NVLink joins each so many consecutive GPUs.
+        fields
+            Other members of the nodes, the same for each.
         """
         made = _nodes.uniform(nodes, gpus, cpus, mem_gib, gpu_model, gpu_mem_gib, racks, island, name, fields)
         return cls(made, levels=["rack"] if racks else [])
 
     @classmethod
     def from_json(cls, source: Source) -> "Cluster":
-        """From a case in the JSON format: a path, text, or a dict. Its queues and jobs are not looked at.
+        """A cluster from a case in the JSON format: a path, text, or a dict.
 
-        Raises:
-            ParseError: with line and column; other errors with the path.
+        Ignores its queues and jobs.
+
+        Raises
+        ------
+        ParseError
+            With line and column.
+        GangError
+            Other errors, with the path.
         """
         value = load(source)
         known = ("nodes", "levels", "kinds", "partitions", "policy")
@@ -150,15 +175,21 @@ class Cluster(Handle):
         count: int = 1,
         name: Optional[str] = None,
     ) -> "Cluster":
-        """So many machines of the structure that hwloc tells: this one, an XML file, or a synthetic description.
+        """Equal machines with the structure that hwloc reports.
 
-        Args:
-            xml: path of a file of ``lstopo``; None: the machine this runs on.
-            synthetic: instead, ``"pack:2 numa:1 core:8 pu:2"``.
-            count: of equal machines; more than one are called ``name0``, ``name1``...
+        Parameters
+        ----------
+        xml
+            Path of a file of ``lstopo``; None: this machine.
+        synthetic
+            A synthetic description instead, ``"pack:2 numa:1 core:8 pu:2"``.
+        count
+            The number of machines. Several machines get the names ``name0``, ``name1``...
 
-        Raises:
-            InputOutput, ParseError: no such file, or no topology.
+        Raises
+        ------
+        InputOutput, ParseError
+            The file does not exist, or is no topology.
         """
         made = cls()
         try:
@@ -170,41 +201,46 @@ class Cluster(Handle):
 
     @classmethod
     def from_csv(cls, path: "Union[str, os.PathLike[str]]", levels: Sequence[str] = ()) -> "Cluster":
-        """From a table with a header line: one machine a row.
+        """A cluster from a table with a header line: one machine a row.
 
-        Columns, by name: ``name`` (or ``sn``, ``node_name``), ``cpus`` (or ``cpu_num``, ``cpu_milli``), ``mem_mib`` (or
-        ``memory_mib``), ``gpus`` (or ``gpu``, ``gpu_capacity_num``), ``gpu_model`` (or ``model``), ``gpu_mem_mib``, ``state``; those
-        in ``levels`` say where it stands, and any other is a label. The node lists of Alibaba's traces (openb of 2023, that of
-        spot jobs of 2026) are such tables. Compressed files
-        (``.gz`` and its like) are read as they are.
+        Columns: ``name`` (or ``sn``, ``node_name``), ``cpus`` (or ``cpu_num``, ``cpu_milli``),
+        ``mem_mib`` (or ``memory_mib``), ``gpus`` (or ``gpu``, ``gpu_capacity_num``), ``gpu_model``
+        (or ``model``), ``gpu_mem_mib``, ``state``. Columns in ``levels`` give the place of the
+        machine; any other column is a label. Alibaba's node lists (openb of 2023, spot jobs of
+        2026) are such tables. Compressed files (gzip, bzip2, xz) work as well.
 
-        Raises:
-            ParseError: with the line.
+        Raises
+        ------
+        ParseError
+            With the line.
         """
         return cls(_nodes.from_csv(path, levels), levels=levels)
 
     def __reduce__(self) -> Any:
-        """Pickled is what is there, not what is taken: the copy is empty."""
+        """Pickling keeps the machines, and drops the allocations."""
         return _again, (self.to_dict(), self._mix)
 
     def copy(self) -> "Cluster":
-        """Another one with the same machines in their states and the same mix, of which nothing is taken. O(nodes)."""
+        """A cluster with the same machines, states and mix, and without allocations. O(nodes)."""
         return _again(self.to_dict(), self._mix)
 
     def to_dict(self) -> Dict[str, Any]:
-        """It as a case of the JSON format: levels, kinds, partitions, policy, nodes. O(nodes)."""
+        """The cluster as a case of the JSON format: levels, kinds, partitions, policy, nodes.
+
+        O(nodes).
+        """
         found: Dict[str, Any] = json.loads(self.to_json())
         return found
 
     def to_json(self, indent: int = 0) -> str:
-        """The same as text. ``indent`` is spaces a level; 0: one line."""
+        """The same as text. ``indent`` is the number of spaces for each level; 0: one line."""
         with self._held() as cluster:
             return _nodes.write_case(cluster, self._levels(cluster), self._kinds(cluster), self._partitions, indent, self._policy)
 
     # ---- what is there -------------------------------------------------------------------
 
     def __len__(self) -> int:
-        """Nodes that are not removed."""
+        """The number of nodes."""
         with self._held() as cluster:
             return int(lib.gang_node_count(cluster))
 
@@ -217,56 +253,71 @@ class Cluster(Handle):
 
     @property
     def levels(self) -> List[str]:
-        """Names of the levels of the topology, widest first."""
+        """The names of the levels of the topology, widest first."""
         with self._held() as cluster:
             return self._levels(cluster)
 
     @property
     def kinds(self) -> List[Dict[str, Any]]:
-        """Resources beside cpu, memory and gpu: name, unit, scope, and of pools capacity and ``available``."""
+        """Resources besides cpu, memory and gpu: name, unit, scope; of pools capacity and
+        ``available``.
+        """
         with self._held() as cluster:
             return self._kinds(cluster)
 
     @property
     def names(self) -> List[str]:
-        """Names of the nodes, in the order of the cluster."""
+        """The names of the nodes, in the order of the cluster."""
         with self._held() as cluster:
             return [text(info.name) for info in _nodes.infos(cluster)]
 
     @property
     def nodes(self) -> "pandas.DataFrame":
-        """One row a node, by name: ``state``, and capacity and what is free of it: ``cpus`` (cores),
-        ``mem_mib``, ``gpus`` (devices), ``gpus_free`` (wholly free), ``gpu_free`` (shares included),
-        ``gpu_model``; levels and kinds of the site. O(nodes)."""
+        """One row a node, by name.
+
+        O(nodes).
+
+        ``state``; capacity and free amounts: ``cpus`` (cores), ``mem_mib``, ``gpus`` (devices),
+        ``gpus_free`` (entirely free devices), ``gpu_free`` (with shares); ``gpu_model``; the levels
+        and kinds of the site.
+        """
         import pandas
 
         return pandas.DataFrame(self.table()).set_index("name")
 
     def table(self) -> Dict[str, List[Any]]:
-        """The columns of :attr:`nodes` as lists, for those without pandas."""
+        """The columns of :attr:`nodes` as lists, without pandas."""
         with self._held() as cluster:
             return _nodes.table(cluster, self._levels(cluster), self._site_kinds(cluster))
 
     def node(self, node: Node) -> Dict[str, Any]:
-        """One node: a row of :attr:`nodes` with ``id``, ``gpu_share_free`` (devices, of each) and
-        ``gpu_unhealthy`` (numbers).
+        """One node: a row of :attr:`nodes` with ``id``, ``gpu_share_free`` and ``gpu_unhealthy``.
 
-        Raises:
-            NotFound, Stale: no such name, or gone.
+        ``gpu_share_free`` has the free part of each device, ``gpu_unhealthy`` the indexes of broken
+        ones.
+
+        Raises
+        ------
+        NotFound, Stale
+            There is no such node, or it was removed.
         """
         number = self.node_id(node)
         with self._held() as cluster:
             return _nodes.one(cluster, number, self._levels(cluster), self._site_kinds(cluster))
 
     def node_id(self, node: Node) -> int:
-        """The id of a node by its name. An id is given back as it is.
+        """The id of a node by its name.
 
-        Raises:
-            NotFound: no such name, or no id at all.
+        An id is returned as it is.
+
+        Raises
+        ------
+        NotFound
+            There is no such name, or the number cannot be an id.
         """
         if not isinstance(node, str):
             if isinstance(node, bool) or not hasattr(node, "__index__"):
-                raise TypeError("a node is told by its name or its id, not by %r" % (node,))
+                raise TypeError("give a node by its name or its id, not by %r" % (node,))
             number = int(node)
             if not 0 <= number < 2**64:
                 raise NotFound("node %d: no such id" % number)
@@ -282,17 +333,22 @@ class Cluster(Handle):
             return snapshot.totals()
 
     def snapshot(self) -> "Snapshot":
-        """All nodes as they are at this instant: to be read, and to ask "what if". O(nodes)."""
+        """A copy of all nodes at this instant, to read and for "what if". O(nodes)."""
         from .snapshot import Snapshot
 
         return Snapshot(self)
 
     def check(self) -> None:
-        """Audit the records against the sum of the allocations. Nobody may change the cluster meanwhile.
+        """Compare the records with the sum of the allocations.
+
         O(nodes + tasks).
 
-        Raises:
-            InvalidArgument: the first discrepancy.
+        The cluster must not change during the call.
+
+        Raises
+        ------
+        InvalidArgument
+            The first difference.
         """
         error = new_error()
         with self._held() as cluster:
@@ -303,24 +359,36 @@ class Cluster(Handle):
     def add(self, spec: Optional[Mapping[str, Any]] = None, **fields: Any) -> int:
         """Add a machine: ``cluster.add(name="n9", cpus=64, gpus=8, topology={"rack": "r1"})``.
 
-        Returns:
-            Its id.
+        Returns
+        -------
+        int
+            The id of the node.
 
-        Raises:
-            AlreadyExists: the name; others with the path of the member.
+        Raises
+        ------
+        AlreadyExists
+            The name is taken.
+        GangError
+            Other errors, with the path of the member.
         """
         return self._add([{**(spec or {}), **fields}], "nodes[0]")[0]
 
     def add_many(self, specs: Iterable[Mapping[str, Any]]) -> List[int]:
-        """Add machines, all or none. An error's path begins with ``nodes[i]``. Returns their ids."""
+        """Add machines, all or none, and return their ids.
+
+        Paths of errors begin with ``nodes[i]``.
+        """
         return self._add(list(specs), "")
 
     def change(self, node: Node, **fields: Any) -> None:
-        """Describe a machine anew: fields that are given replace those there were. Its GPUs, links and cores
-        cannot change.
+        """Replace some members of a machine.
 
-        Raises:
-            Busy: more is taken than it is to have.
+        Its GPUs, links and cores cannot change.
+
+        Raises
+        ------
+        Busy
+            Allocations use more than the new amount.
         """
         number = self.node_id(node)
         with self._working() as worker:
@@ -331,54 +399,66 @@ class Cluster(Handle):
             check(lib.gang_node_change(worker, number, case.c.nodes, error), error, path_prefix="nodes[0]")
 
     def remove(self, node: Node) -> None:
-        """Remove a machine. What is taken of it stays as it is until it is given back."""
+        """Remove a machine. Allocations on it stay until their release."""
         number = self.node_id(node)
         with self._working() as worker:
             check(lib.gang_node_remove(worker, number), what="node %r" % (node,))
 
     def set_state(self, node: Node, state: str) -> None:
-        """Set it ``up``, ``draining`` (takes nothing new) or ``down`` (lost)."""
+        """Set a node ``up``, ``draining`` (starts no new tasks) or ``down`` (lost)."""
         value = NodeState.number_of(state, "state")
         number = self.node_id(node)
         with self._working() as worker:
             check(lib.gang_node_set_state(worker, number, value), what="node %r" % (node,))
 
     def drain(self, node: Node) -> None:
-        """It takes nothing new; what runs there stays."""
+        """Start no new tasks on a node; running tasks stay."""
         self.set_state(node, "draining")
 
     def resume(self, node: Node) -> None:
-        """It takes work again."""
+        """Start tasks on a node again."""
         self.set_state(node, "up")
 
     def set_gpu_healthy(self, node: Node, gpu: int, healthy: bool) -> None:
-        """Tell that a device is broken, so that it takes nothing new, or well again."""
+        """Mark a device as broken, so that no new task gets it, or as healthy again."""
         number = self.node_id(node)
         state = lib.GANG_GPU_OK if healthy else lib.GANG_GPU_UNHEALTHY
         with self._working() as worker:
             check(lib.gang_gpu_set_state(worker, number, gpu, state), what="gpu %d of node %r" % (gpu, node))
 
     def set_partition(self, name: str, mode: str) -> None:
-        """Who may use the nodes of a partition: ``shared`` (all), ``exclusive`` (who names it), ``lending``
-        (others when no other node has room)."""
+        """Set which requests may use the nodes of a partition.
+
+        ``shared``: all; ``exclusive``: requests that name it; ``lending``: these, and others if no
+        other node has capacity.
+        """
         value = PartitionMode.number_of(mode, "mode")
         with self._working() as worker:
             check(lib.gang_partition_set(worker, utf8(name, "name"), value), what="partition '%s'" % name)
             self._partitions.add(name)
 
     def set_mix(self, shapes: Optional[Iterable[Mapping[str, Any]]]) -> None:
-        """Declare the mix of tasks that work is expected to have, for the policies ``fgd`` and ``headroom``, which keep free what
-        such tasks can use::
+        """Declare the expected mix of tasks.
+
+        ``fgd`` and ``headroom`` keep capacity in usable pieces for it.
+
+        ::
 
             cluster.set_mix([{"count": 70, "gpu": 1, "cpu": 8}, {"count": 30, "gpu": 0.5, "cpu": 4}])
 
-        Args:
-            shapes: one task of each as in a request (``cpu`` cores, ``gpu`` devices or a share, ``mem_mib``, ``gpu_models``), at most
-                4095; ``count`` is the weight beside the others. None, or none: forget what was declared, and go by the
-                requests that came.
+        Parameters
+        ----------
+        shapes
+            At most 4095 tasks as in a request (``cpu`` cores, ``gpu`` devices or a share,
+            ``mem_mib``, ``gpu_models``); ``count`` is the weight. None or empty: withdraw the
+            declaration, and count the requests that come.
 
-        Raises:
-            GangError: what is wrong with a shape, with the place (``shapes[2].gpu``). LimitReached: too many, or weights of more than 2^24.
+        Raises
+        ------
+        GangError
+            A shape is wrong, with the place (``shapes[2].gpu``).
+        LimitReached
+            There are too many shapes, or the weights exceed 2^24.
         """
         from .mix import declare
 
@@ -386,7 +466,7 @@ class Cluster(Handle):
         given: List[Any] = [None] if wrong else list(shapes or ())
         listed = [dict(shape) for shape in given if isinstance(shape, Mapping)]
         if len(listed) < len(given):
-            raise InvalidArgument("shapes: a list of dicts is wanted", path="shapes")
+            raise InvalidArgument("shapes: expected a list of dicts", path="shapes")
         with self._working() as worker:
             declare(worker, listed, self._frame())
             self._mix = listed or None
@@ -394,14 +474,25 @@ class Cluster(Handle):
     # ---- allocating ----------------------------------------------------------------------
 
     def allocate(self, request: Wanted = None, **keywords: Any) -> Allocation:
-        """Place a whole gang now, in one step, or nothing: ``cluster.allocate(count=16, gpu=1, cpu=8)``.
+        """Place a whole gang now, in one step, or nothing.
 
-        Args:
-            request: a :class:`Request`, or a dict that makes one; keywords come before it.
+        ::
 
-        Raises:
-            DoesNotFit: not now; NeverFits: not even if all nodes were up and empty. Both say why.
-            GangError: a request that is wrong, with the path.
+            cluster.allocate(count=16, gpu=1, cpu=8)
+
+        Parameters
+        ----------
+        request
+            A :class:`Request`, or its members as a dict; keywords override them.
+
+        Raises
+        ------
+        DoesNotFit
+            The gang does not fit now; the exception says why.
+        NeverFits
+            The gang would not fit even if all nodes were up and empty.
+        GangError
+            The request is wrong, with the path.
         """
         out, error = ffi.new("gang_alloc_id *"), new_error()
         with self._working() as worker:
@@ -415,19 +506,19 @@ class Cluster(Handle):
         return Allocation(self, int(out[0]))
 
     def fits(self, request: Wanted = None, **keywords: Any) -> bool:
-        """Would :meth:`allocate` succeed now? Takes nothing."""
+        """Whether :meth:`allocate` would succeed now. Allocates nothing."""
         return self._test(lib.gang_alloc_test, request, keywords)
 
     def fits_ever(self, request: Wanted = None, **keywords: Any) -> bool:
-        """Could it ever, on the nodes there are, all up and with nothing taken?"""
+        """Whether the request would fit if all nodes were up and empty."""
         return self._test(lib.gang_request_fits_ever, request, keywords)
 
     def explain(self, request: Wanted = None, **keywords: Any) -> Explanation:
-        """Why a request fits or does not: groups, reasons, numbers. O(nodes)."""
+        """Why a request fits or not: groups, reasons, numbers. O(nodes)."""
         writer = Writer()
         with self._working() as worker:
             wanted = self._request(request, keywords)
-            result = lib.gang_request_write_why(worker, wanted.pointer, WRITE, writer.user)
+            result = lib.gang_request_write_explanation(worker, wanted.pointer, WRITE, writer.user)
             if wanted.scorer is not None:
                 wanted.scorer.settle()
         writer.settle()
@@ -436,7 +527,7 @@ class Cluster(Handle):
 
     @property
     def allocations(self) -> List[Allocation]:
-        """Those that live, in no order."""
+        """The allocations of the cluster, in no particular order."""
         found: List[Allocation] = []
         with self._held() as cluster:
             number = lib.gang_alloc_next(cluster, lib.GANG_ID_NONE)
@@ -470,7 +561,10 @@ class Cluster(Handle):
         return cluster_html(self)
 
     def close(self) -> None:
-        """End it, with all allocations; a second time does nothing. Waits for a call under way in another thread."""
+        """End the cluster with all allocations; a second call does nothing.
+
+        Waits for a call in another thread.
+        """
         with self._lock:
             self._compiled.clear()
             self._scored.clear()
@@ -480,7 +574,7 @@ class Cluster(Handle):
 
     @contextmanager
     def _working(self) -> Iterator[Any]:
-        """The cluster's one worker, for this thread alone."""
+        """The one worker of the cluster, with the lock held."""
         with self._held() as cluster:
             if self._worker is None:
                 out = ffi.new("gang_worker **")
@@ -489,7 +583,7 @@ class Cluster(Handle):
             yield self._worker
 
     def _in_child(self, why: str) -> None:
-        # The cluster itself is whole; the worker may have been in the midst of something.
+        # The cluster itself is intact. The worker may have been in the middle of an operation.
         self._worker = None
 
     def _levels(self, cluster: Any) -> List[str]:
@@ -502,7 +596,9 @@ class Cluster(Handle):
         return [kind["name"] for kind in self._kinds(cluster) if kind["scope"] == "node"]
 
     def _frame(self) -> Dict[str, Any]:
-        """What the reader must know of the cluster to read nodes, requests and queues for it."""
+        """Levels and kinds of the cluster: the JSON reader needs them for nodes, requests and
+        queues.
+        """
         cluster = self._open().pointer
         found = self._kinds(cluster)
         wanted = ("name", "unit", "scope", "capacity")
@@ -583,7 +679,7 @@ def _again(value: Dict[str, Any], mix: Optional[List[Dict[str, Any]]]) -> Cluste
 
 
 class Lines(Call):
-    """Takes the texts of explanations (gang_explain_fn)."""
+    """Collects the texts of explanations (gang_explain_fn)."""
 
     def __init__(self) -> None:
         super().__init__()

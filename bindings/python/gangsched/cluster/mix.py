@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The mix of shapes that work is expected to have (gang_mix_set()), from what Python gives."""
+"""The expected mix of tasks (gang_mix_set()), from dicts."""
 
 import re
 from typing import Any, Dict, List, Mapping
@@ -10,22 +10,26 @@ from ..errors import GangError, InvalidArgument, check, new_error, placed
 
 
 def declare(worker: Any, shapes: List[Dict[str, Any]], frame: Mapping[str, Any]) -> None:
-    """Declare it, by a worker. The caller has it for himself.
+    """Declare a mix through a worker.
 
-    Raises:
-        GangError: with the place: ``shapes[2].gpu``.
+    The caller holds the lock of the cluster.
+
+    Raises
+    ------
+    GangError
+        The path is the place: ``shapes[2].gpu``.
     """
-    # A job of each: a job has fewer groups than a mix has shapes.
+    # One job for each shape, because a job has fewer groups than a mix has shapes.
     jobs = [{**job_dict(shape, {}), "name": str(i)} for i, shape in enumerate(shapes)]
     error = new_error()
     try:
         case = Case({**frame, "jobs": jobs})
-        # The size of one is the extension's own: gang_group_spec of other sizes is not read.
+        # The struct has the size of this extension; the library rejects other sizes.
         made = ffi.new("struct gang_group_spec[]", len(shapes))
         for i in range(len(shapes)):
             request = case.c.jobs[i].request
             if request.group_count != 1:
-                raise InvalidArgument("shapes[%d]: one group of tasks is a shape" % i, path="shapes[%d]" % i)
+                raise InvalidArgument("shapes[%d]: a shape is one group of tasks" % i, path="shapes[%d]" % i)
             made[i] = request.groups[0]
         size = ffi.sizeof("struct gang_group_spec")
         check(lib.gang_mix_set(worker, made if shapes else ffi.NULL, size, len(shapes), error), error)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes, between the structs of the library and the dicts of Python. No locks: who calls holds the cluster's."""
+"""Conversions between the node structs of the library and dicts.
+
+These functions take no locks: the caller holds the lock of the cluster.
+"""
 
 import csv
 import io
@@ -40,7 +43,7 @@ def uniform(
         one["gpu_mem_mib"] = round(gpu_mem_gib * 1024)
     if island > 1:
         pairs = [(a, b) for a in range(gpus) for b in range(a + 1, gpus) if a // island == b // island]
-        one["links"] = [{"a": a, "b": b, "kind": "nvlink"} for a, b in pairs]
+        one["links"] = [{"a": a, "b": b, "type": "nvlink"} for a, b in pairs]
     one.update(fields)
     made = []
     for i in range(nodes):
@@ -51,7 +54,7 @@ def uniform(
     return made
 
 
-#: Columns of tables of nodes: ours, then what others call them, and how many of ours that is.
+#: Columns of node tables: the member of a node, and units of the column in one of the member.
 _COLUMNS = {
     "name": ("name", 1.0),
     "sn": ("name", 1.0),
@@ -89,7 +92,7 @@ def _row(row: Mapping[Any, Any], levels: Sequence[str], line: int) -> Dict[str, 
     topology: Dict[str, str] = {}
     for column, value in row.items():
         if not isinstance(column, str) or not isinstance(value, str):
-            raise ParseError("line %d: not as many fields as the header has" % line, line=line)
+            raise ParseError("line %d: the number of fields differs from the header" % line, line=line)
         if not value:
             continue
         if column in _COLUMNS:
@@ -149,7 +152,7 @@ def add_from_hwloc(
 
 
 def ids(cluster: Any) -> Iterator[int]:
-    """Ids in the cluster's order."""
+    """The ids of the nodes in the order of the cluster."""
     number = lib.gang_node_next(cluster, lib.GANG_ID_NONE)
     while number != lib.GANG_ID_NONE:
         yield number
@@ -157,11 +160,11 @@ def ids(cluster: Any) -> Iterator[int]:
 
 
 def infos(cluster: Any) -> Iterator[Any]:
-    """``struct gang_node_info *`` of each node; the same memory again and again."""
+    """``struct gang_node_info *`` of each node. All iterations reuse the same memory."""
     info = new("gang_node_info")
     for number in ids(cluster):
         result = lib.gang_node_get(cluster, number, info)
-        if result != lib.GANG_ESTALE:  # it went meanwhile
+        if result != lib.GANG_ESTALE:  # removed in the meantime
             check(result)
             yield info
 
@@ -190,7 +193,7 @@ def row(info: Any) -> Dict[str, Any]:
     """A node as a row of a table."""
     return {
         "name": text(info.name),
-        "state": NodeState.of(info.state) if info.state != lib.GANG_NODE_GONE else "gone",
+        "state": NodeState.of(info.state) if info.state != lib.GANG_NODE_REMOVED else "gone",
         "cpus": info.cpu_milli / 1000,
         "cpus_free": info.cpu_free / 1000,
         "mem_mib": info.memory_bytes / _MIB,
@@ -202,12 +205,12 @@ def row(info: Any) -> Dict[str, Any]:
 
 
 def shares(info: Any) -> List[float]:
-    """What is free of each device."""
+    """The free part of each device."""
     return [info.gpu_share_free[i] / 1000 for i in range(info.gpu_count)]
 
 
 def one(cluster: Any, number: int, levels: Sequence[str], kind_names: Sequence[str]) -> Dict[str, Any]:
-    """A node, with what does not go into a table."""
+    """A node with the members that a table does not have."""
     info, out = new("gang_node_info"), ffi.new("struct gang_node_spec **")
     check(lib.gang_node_get(cluster, number, info), what="node")
     check(lib.gang_node_get_spec(cluster, number, out), what="node")
@@ -217,7 +220,7 @@ def one(cluster: Any, number: int, levels: Sequence[str], kind_names: Sequence[s
 
 
 def _numbers(cluster: Any, kind_names: Sequence[str]) -> Dict[str, int]:
-    """Kinds of the site by name: where their amounts are."""
+    """The numbers of the site's kinds, by name."""
     known = {kind["name"]: lib.GANG_KIND_SITE + number for number, kind in enumerate(kinds(cluster))}
     return {name: known[name] for name in kind_names}
 
@@ -235,7 +238,7 @@ def _described(info: Any, spec: Any, levels: Sequence[str], kind_numbers: Mappin
 
 
 class Specs:
-    """Copies of the specifications of nodes; freed with this."""
+    """Copies of the specifications of nodes, freed with this object."""
 
     def __init__(self, cluster: Any, numbers: Iterable[int]) -> None:
         self.all: List[Any] = []
@@ -248,7 +251,7 @@ class Specs:
 
 
 def model_of(spec: Any) -> str:
-    """GPU models of a node, each once."""
+    """The GPU models of a node, each once."""
     models = dict.fromkeys(text(spec.gpus[i].model) for i in range(spec.gpu_count))
     return "|".join(model for model in models if model)
 
@@ -336,7 +339,7 @@ def _write(
 
 
 def _as_now(cluster: Any, spec: Any) -> None:
-    """State and health are not those it was described with, but those of now. The specification is our own copy."""
+    """Replace state and GPU health in a copied specification by the current ones."""
     number, info = ffi.new("gang_node_id *"), new("gang_node_info")
     if lib.gang_node_find(cluster, spec.name, number) != 0 or lib.gang_node_get(cluster, number[0], info) != 0:
         return
@@ -346,7 +349,7 @@ def _as_now(cluster: Any, spec: Any) -> None:
 
 
 def _modes(cluster: Any, specs: List[Any], named: Set[str]) -> Dict[str, int]:
-    """Modes of partitions, as far as they are not what they would be anyway."""
+    """The modes of partitions that differ from the default."""
     names = set(named)
     for spec in specs:
         names.update(text(spec.partitions[i]) for i in range(spec.partition_count))
@@ -360,10 +363,10 @@ def _modes(cluster: Any, specs: List[Any], named: Set[str]) -> Dict[str, int]:
 
 
 def pictures(cluster: "Cluster", most: Optional[int]) -> Tuple[List[Dict[str, Any]], Dict[str, float]]:
-    """What is drawn of each machine, of ``most`` at most, and the sums over all.
+    """The data for drawing at most ``most`` machines, and the sums over all machines.
 
-    Beside a row of the table: ``shares`` (free of each device), ``broken`` (devices), ``islands`` (devices joined by
-    links), ``steps`` (domains, the widest first), ``place`` (the same as one text).
+    A row of the table and ``shares`` (free part of each device), ``broken`` (devices), ``islands``
+    (devices joined by links), ``steps`` (domains, widest first), ``place`` (the steps as one text).
     """
     found: List[Dict[str, Any]] = []
     out = ffi.new("struct gang_node_spec **")
@@ -390,7 +393,7 @@ def _steps(spec: Any) -> List[str]:
 
 
 def summed(cluster: "Cluster") -> List[Dict[str, Any]]:
-    """What is said of machines that are not drawn one by one: a row of the table with ``gpu_model`` and ``steps``."""
+    """The data of machines that are not drawn one by one: table rows, ``gpu_model`` and ``steps``."""
     found: List[Dict[str, Any]] = []
     out = ffi.new("struct gang_node_spec **")
     with cluster._held() as pointer:
@@ -404,7 +407,10 @@ def summed(cluster: "Cluster") -> List[Dict[str, Any]]:
 
 
 def islands(spec: Any) -> List[List[int]]:
-    """Devices that links join, directly or through others; those that stand alone are none."""
+    """Groups of devices that links join, directly or through other devices.
+
+    Omits single devices.
+    """
     group = list(range(spec.gpu_count))
     for i in range(spec.link_count):
         a, b = group[spec.links[i].a], group[spec.links[i].b]

@@ -9,38 +9,43 @@ from ..case import Case, job_dict
 from ..errors import InvalidArgument, check, new_error
 from ..handle import Box
 
-#: Scores candidate nodes for one task of a group: ``score(group, candidates) -> scores``, the highest wins.
+#: Scores candidate nodes for one task of a group, the highest first:
+#: ``score(group, candidates) -> scores``.
 Score = Callable[[int, Any], Any]
 
 
 class Request(Mapping[str, Any]):
-    """A request, by value: it can be used on any cluster, any number of times, by any thread.
+    """An immutable request, independent of any cluster.
 
-    The members are those of a job in the JSON format (ARCHITECTURE.md, "Formats"). A request of one group may
-    be written flat::
+    Any thread.
+
+    The members are those of a job in the JSON format. A request of one group may be flat::
 
         Request(count=16, gpu=1, cpu=8, mem_mib=65536, same="rack")
         Request(tasks=[{"name": "ps", "count": 2, "cpu": 4}, {"name": "worker", "count": 8, "gpu": 1}])
 
-    Units: ``cpu`` cores (decimals allowed), ``mem_mib`` MiB, ``gpu`` devices (below 1: a share of one).
+    Units: ``cpu`` cores (decimals allowed), ``mem_mib`` MiB, ``gpu`` devices (below 1: a share of
+    one).
 
-    Args:
-        spec: a dict of them; keywords come before it.
-        score: with it nodes are chosen by a function of yours (policy ``host``)::
+    Parameters
+    ----------
+    spec
+        The members as a dict; keywords override them.
+    score
+        A function that chooses nodes (policy ``host``)::
 
-                def emptiest(group, candidates):      # a numpy record array, one row a node
-                    return candidates["gpus_free"]    # the highest is taken; least int64: never
+            def emptiest(group, candidates):      # a numpy record array, one row a node
+                return candidates["gpus_free"]    # highest first; the lowest int64 excludes a node
 
-            The fields are those of ``struct gang_candidate``. It is called while nodes are searched, on the
-            thread of the call, and must not change the cluster. What it raises ends the call, which changes
-            nothing, and comes out of it.
+        The fields are those of ``struct gang_candidate``. The search calls it on the thread of the
+        call. It must not change the cluster. An exception ends the call, which then changes nothing.
     """
 
     def __init__(
         self, spec: Optional[Mapping[str, Any]] = None, *, score: Optional[Score] = None, **keywords: Any
     ) -> None:
         self._job = job_dict(spec, keywords)
-        #: whether the caller knows of `tasks`
+        #: whether the caller gave `tasks`
         self._flat = "tasks" not in {**(spec or {}), **keywords}
         self.score: Optional[Score] = spec.score if isinstance(spec, Request) and score is None else score
 
@@ -71,7 +76,7 @@ def _again(job: Dict[str, Any], score: Optional[Score]) -> Request:
 
 
 class Scorer(Call):
-    """The border between gang_score_fn and a function of Python."""
+    """Connects gang_score_fn with a Python function."""
 
     def __init__(self, score: Score) -> None:
         super().__init__()
@@ -99,7 +104,7 @@ def gangsched_py_place_score(group: int, rows: Any, size: int, count: int, score
 
 
 class Compiled:
-    """A request that a cluster has checked; given up when this goes."""
+    """A request that a cluster has checked; freed with this object."""
 
     def __init__(self, box: Box, scorer: Optional[Scorer]) -> None:
         self.pointer = box.pointer
@@ -110,11 +115,15 @@ class Compiled:
 def compile_for(cluster: Box, request: Request, frame: Mapping[str, Any]) -> Compiled:
     """Check a request for a cluster.
 
-    Args:
-        frame: levels and kinds of the cluster, which the reader wants to know.
+    Parameters
+    ----------
+    frame
+        Levels and kinds of the cluster, for the JSON reader.
 
-    Raises:
-        InvalidArgument, OutOfRange, NotFound, ParseError: with the path, e.g. ``tasks[1].gpu``.
+    Raises
+    ------
+    InvalidArgument, OutOfRange, NotFound, ParseError
+        With the path, e.g. ``tasks[1].gpu``.
     """
     prefix = "jobs[0] tasks[0]" if request._flat else "jobs[0]"
     case = Case({**frame, "jobs": [dict(request)]}, path_prefix=prefix)
@@ -127,4 +136,4 @@ def compile_for(cluster: Box, request: Request, frame: Mapping[str, Any]) -> Com
         spec.score_user = scorer.user
     out, error = ffi.new("gang_request **"), new_error()
     check(lib.gang_request_new(cluster.pointer, spec, out, error), error)
-    return Compiled(Box(out[0], lib.gang_request_put, cluster), scorer)
+    return Compiled(Box(out[0], lib.gang_request_free, cluster), scorer)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cluster at one instant, to be read and asked "what if"."""
+"""A copy of a cluster at one instant, to read and for "what if"."""
 
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Union
 
@@ -17,12 +17,14 @@ if TYPE_CHECKING:
 
 
 class Snapshot(Handle):
-    """All nodes as they were at one instant. What is done to it changes nothing of the cluster.
+    """All nodes at one instant.
+
+    Changes of the snapshot do not change the cluster.
 
     ::
 
         with cluster.snapshot() as then:
-            then.release(old)                     # what if this were gone,
+            then.release(old)                     # if this were released,
             print(then.fits(count=64, gpu=1))     # would that fit?
     """
 
@@ -36,7 +38,7 @@ class Snapshot(Handle):
         self.cluster = cluster
 
     def retake(self) -> None:
-        """Fill it anew: all nodes as they are now."""
+        """Copy all nodes again, as they are now."""
         with self.cluster._working() as worker, self._held() as snapshot:
             check(lib.gang_snapshot_take(worker, snapshot))
 
@@ -49,7 +51,7 @@ class Snapshot(Handle):
 
     @property
     def nodes(self) -> "pandas.DataFrame":
-        """One row a node, by name, as of :attr:`Cluster.nodes` without models, levels and kinds."""
+        """One row a node, by name, like :attr:`Cluster.nodes` without models, levels and kinds."""
         import pandas
 
         rows: List[Dict[str, Any]] = []
@@ -64,9 +66,14 @@ class Snapshot(Handle):
         return pandas.DataFrame(rows, columns=columns).set_index("name")
 
     def totals(self) -> Dict[str, float]:
-        """Sums: ``nodes``, ``nodes_up``, ``nodes_draining``, ``nodes_down``; ``cpus``, ``mem_mib``, ``gpus``
-        (devices), and of these what is free (``cpus_free``, ``mem_mib_free``, ``gpu_free`` with shares,
-        ``gpus_free`` whole ones), and on nodes that are up (``cpus_free_up``...). O(nodes)."""
+        """Sums over all nodes.
+
+        O(nodes).
+
+        ``nodes``, ``nodes_up``, ``nodes_draining``, ``nodes_down``; ``cpus`` (cores), ``mem_mib``,
+        ``gpus`` (devices); free amounts (``cpus_free``, ``mem_mib_free``, ``gpu_free`` with shares,
+        ``gpus_free`` entirely free), also only on nodes that are up (``cpus_free_up``...).
+        """
         out = new("gang_totals")
         with self._held() as snapshot:
             check(lib.gang_snapshot_totals(snapshot, out))
@@ -82,15 +89,17 @@ class Snapshot(Handle):
         return found
 
     def place(self, request: "Wanted" = None, **keywords: Any) -> None:
-        """Take what a gang needs, in the snapshot, so that later questions see it.
+        """Place a gang in the snapshot, so that later questions take it into account.
 
-        Raises:
-            DoesNotFit, NeverFits: with the reason.
+        Raises
+        ------
+        DoesNotFit, NeverFits
+            With the reason.
         """
         self._ask(lib.gang_snapshot_place, request, keywords)
 
     def fits(self, request: "Wanted" = None, **keywords: Any) -> bool:
-        """The same question without taking anything."""
+        """Whether a gang fits. Places nothing."""
         try:
             self._ask(lib.gang_snapshot_test, request, keywords)
             return True
@@ -98,17 +107,19 @@ class Snapshot(Handle):
             return False
 
     def release(self, allocation: "Union[Allocation, int]") -> None:
-        """What if an allocation were gone: give back, in the snapshot, what it holds now.
+        """Release an allocation in the snapshot.
 
-        Raises:
-            OutOfRange: it is younger than the snapshot, or was given back in it before.
+        Raises
+        ------
+        OutOfRange
+            The allocation is younger than the snapshot, or was released in it before.
         """
         with self._held() as snapshot:
             number = allocation if isinstance(allocation, int) else allocation.id
             check(lib.gang_snapshot_release(snapshot, number), what="allocation")
 
     def set_state(self, node: "Node", state: str) -> None:
-        """What if a node were ``up``, ``draining`` or ``down``."""
+        """Set a node ``up``, ``draining`` or ``down`` in the snapshot."""
         value = NodeState.number_of(state, "state")
         number = self.cluster.node_id(node)
         with self._held() as snapshot:

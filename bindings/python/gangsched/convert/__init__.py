@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From configuration of other systems to scenarios.
+"""Converts configurations of other systems to scenarios.
 
 >>> from gangsched.convert import convert
 >>> converted = convert("slurm.conf", "gres.conf", "topology.conf")    # doctest: +SKIP
 >>> converted.scenario["nodes"]                                        # doctest: +SKIP
 >>> for warning in converted.warnings: print(warning)                  # doctest: +SKIP
 
-One module a format; each says in its documentation what becomes of what:
+Each format has a module, and its documentation says what becomes of each setting:
 
 * :mod:`~gangsched.convert.capacity_scheduler`: ``capacity-scheduler.xml`` with ``yarn-site.xml``
 * :mod:`~gangsched.convert.fair_scheduler`: ``fair-scheduler.xml`` with ``yarn-site.xml``
@@ -15,7 +15,7 @@ One module a format; each says in its documentation what becomes of what:
 * :mod:`~gangsched.convert.kubernetes`: nodes, queues and jobs as manifests
 * :mod:`~gangsched.convert.nvidia_topo`: ``nvidia-smi topo -m``
 
-What has no counterpart is never dropped without a word: it is in ``Converted.warnings``.
+Settings without a counterpart are listed in ``Converted.warnings``.
 """
 from ._base import ConvertError, ConvertWarning
 from ._engine import FORMATS, Converted, convert, detect, main

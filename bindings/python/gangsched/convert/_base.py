@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all converters share: input, errors, warnings, numbers, and the scenario as it is built."""
+"""Shared by all converters: input, errors, warnings, numbers, and building the scenario."""
 from __future__ import annotations
 
 import dataclasses
@@ -10,7 +10,8 @@ from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Seque
 
 Json = Dict[str, Any]
 
-#: Bounds of the scenario format (include/gangsched/model.h); what is beyond them is refused here, with its place.
+#: Bounds of the scenario format (include/gangsched/model.h). Converters refuse larger values, with
+#: their place.
 MAX_NAME = 255
 MAX_AMOUNT = (1 << 40) - 1
 MAX_CPUS = ((1 << 32) - 1) // 1000
@@ -31,8 +32,8 @@ class ConvertError(ValueError):
     """Input that cannot be converted.
 
     The text begins with the place: the file, then its line or the path of the key, as in
-    ``capacity-scheduler.xml: yarn.scheduler.capacity.root.a.capacity: not a number: "x"``.
-    ``place`` is that part alone, ``reason`` the rest.
+    ``capacity-scheduler.xml: yarn.scheduler.capacity.root.a.capacity: not a number:
+    "x"``. ``place`` is that part alone, ``reason`` the rest.
     """
 
     def __init__(self, place: str, reason: str) -> None:
@@ -46,7 +47,7 @@ class ConvertError(ValueError):
 
 @dataclasses.dataclass(frozen=True)
 class ConvertWarning:
-    """Something in the input that the result does not say, or says in another way."""
+    """Something in the input that the scenario lacks, or expresses differently."""
 
     place: str  #: file, and line or key
     text: str
@@ -61,11 +62,11 @@ class Source:
 
     name: str
     text: str
-    form: str = ""  #: as what it is read: one of FORMATS
+    form: str = ""  #: the format, one of FORMATS
 
 
 class Report:
-    """Warnings while they are gathered."""
+    """Collects warnings."""
 
     def __init__(self) -> None:
         self.warnings: List[ConvertWarning] = []
@@ -79,7 +80,7 @@ class Report:
             self.warnings.append(ConvertWarning(place, text))
 
     def aside(self, file: str, key: str, why: str = "not about scheduling") -> None:
-        """A key that is left out for a reason that many share: they come as one warning."""
+        """Ignore a key for a reason that many keys share. They become one warning."""
         keys = self._aside.setdefault((file, why), [])
         if key not in keys:
             keys.append(key)
@@ -92,13 +93,13 @@ class Report:
         return self.warnings
 
 
-#: Done to the merged scenario, when all inputs are in it.
+#: A step that needs the merged scenario of all inputs.
 Finish = Callable[[Json, Report], None]
 
 
 @dataclasses.dataclass
 class Part:
-    """What a converter makes of its inputs."""
+    """The result of one converter."""
 
     scenario: Json
     finish: Sequence[Finish] = ()
@@ -108,8 +109,8 @@ class Part:
 
 
 def quote(text: object) -> str:
-    """For messages: quoted, without control characters, and not too long."""
-    if isinstance(text, (dict, list)):  # aliases of YAML may stand for more than there is memory
+    """Text for messages: quoted, without control characters, and shortened."""
+    if isinstance(text, (dict, list)):  # aliases in YAML may expand without bound
         return "an object" if isinstance(text, dict) else "a list"
     shown = _shown(text)
     if len(shown) > 60:
@@ -125,14 +126,14 @@ def _shown(value: object) -> str:
 
 
 def name(place: str, text: object, what: str = "name") -> str:
-    """A name as the scenario format takes it."""
+    """A name that the scenario format accepts."""
     if not isinstance(text, str) or not text:
         raise ConvertError(place, "no %s" % what if text in (None, "") else "not a %s: %s" % (what, quote(text)))
     return plain(place, text, what)
 
 
 def plain(place: str, text: str, what: str = "text") -> str:
-    """Text without control characters that is not too long; may be empty."""
+    """Short text without control characters; may be empty."""
     try:
         size = len(text.encode("utf-8"))
     except UnicodeEncodeError:
@@ -198,7 +199,7 @@ def part(value: Fraction) -> Union[int, float]:
 
 
 def seconds(place: str, value: Fraction, least: int = 0) -> Union[int, float]:
-    """Seconds for JSON, within what the format takes."""
+    """Seconds for JSON, within the bounds of the format."""
     if value < least or value > MAX_SECONDS:
         raise ConvertError(place, "not a time between %d and %d seconds" % (least, MAX_SECONDS))
     return tidy(value)
@@ -230,7 +231,7 @@ def cpus(place: str, value: Fraction) -> Union[int, float]:
 
 
 def put_memory(place: str, into: Json, size: Fraction, key: str = "mem") -> None:
-    """Memory of `size` bytes as `mem_mib`, or where it is no whole number of those `mem_bytes`."""
+    """Memory of `size` bytes as `mem_mib`, or as `mem_bytes` if it is no whole number of MiB."""
     whole = size // 1
     if whole > MAX_MIB * MIB:
         raise ConvertError(place, "more memory than any machine has")
@@ -257,7 +258,7 @@ def kind_name(place: str, text: str) -> str:
 
 def add_kind(place: str, scenario: Json, kind: str, unit: Optional[str] = None,
              capacity: Optional[int] = None) -> None:
-    """Declare a kind, once; with a capacity it is one of the cluster, and capacities add up."""
+    """Declare a kind, once. Kinds of the cluster have a capacity; capacities add up."""
     kinds: List[Json] = scenario.setdefault("kinds", [])
     for old in kinds:
         if old["name"] == kind:
@@ -278,16 +279,16 @@ def add_kind(place: str, scenario: Json, kind: str, unit: Optional[str] = None,
 
 # ---- merging ---------------------------------------------------------------------------------
 
-#: Lists whose elements have names, and what to call one.
+#: Lists of named elements, and the word for one element.
 _NAMED = {"nodes": "node", "queues": "queue", "jobs": "job", "reservations": "reservation", "kinds": "kind",
           "partitions": "partition"}
 
 
 def merge(into: Json, more: Mapping[str, Any], place: str) -> None:
-    """Put what a converter made into the scenario; elements of one name must be the same.
+    """Add the result of a converter to the scenario; elements of one name must be the same.
 
-    Where both describe a node, the members of both are its members: "topology" and "labels" from one file, amounts
-    from another.
+    If both describe a node, the node gets the members of both: "topology" and "labels" from one
+    file, amounts from another.
     """
     for key, value in more.items():
         if key in _NAMED:
@@ -316,7 +317,7 @@ def _merge_named(into: Json, key: str, more: Iterable[Json], place: str) -> None
             raise ConvertError(place, "%s %s is there twice, and differs" % (_NAMED[key], quote(one["name"])))
 
 
-#: Two ways to say one thing.
+#: Pairs of members that mean the same in different units.
 _EITHER = (("mem_mib", "mem_bytes"), ("gpu_mem_mib", "gpu_mem_bytes"), ("state", "unschedulable"))
 
 
@@ -343,7 +344,7 @@ def _merge_node(old: Json, more: Json, place: str) -> None:
 
 
 def _merge_devices(old: Json, more: Json, place: str) -> Json:
-    """One of the two lists devices, the other may say how many there are, of what model."""
+    """Merge a list of devices with a number of GPUs and a model from another input."""
     both = [dict(one) for one in (old, more)]
     counts = {one["gpus"] for one in both if "gpus" in one} | {len(one["devices"]) for one in both if "devices" in one}
     if len(counts) > 1:
@@ -376,17 +377,17 @@ def _merge_levels(into: Json, more: Sequence[str], place: str) -> None:
 
 
 def leaf_names(scenario: Json) -> List[str]:
-    """Names of the queues that jobs may lie in."""
+    """The names of the queues that may hold jobs."""
     inner = {queue.get("parent") for queue in scenario.get("queues", [])}
     return [q["name"] for q in scenario.get("queues", []) if q["name"] not in inner and "child" not in q]
 
 
-#: Where jobs go that name no queue, if nothing else leads them to one.
+#: The queue of jobs that name none and match no rule.
 DEFAULT_QUEUE = "default"
 
 
 def settle_jobs(scenario: Json, report: Report) -> None:
-    """Where there are queues every job is in one."""
+    """Give each job a queue, if there are queues."""
     rest = [job for job in scenario.get("jobs", []) if "queue" not in job]
     if not rest or not scenario.get("queues") or scenario.get("default_queue") or scenario.get("rules"):
         return
@@ -400,8 +401,8 @@ def settle_jobs(scenario: Json, report: Report) -> None:
 def place_jobs(scenario: Json, wanted: Sequence[Tuple[Json, str, str]]) -> None:
     """Give jobs the queues that they name: (job, queue, place of the name).
 
-    Queues of YARN are known by their whole path here; a job may name the last word alone. Without any queues those
-    named are made, with nothing guaranteed.
+    Queues of YARN have their whole path as name; a job may give the last word only. If there are no
+    queues, the named queues are made, without guarantees.
     """
     if not scenario.get("queues") and wanted:
         scenario["queues"] = [{"name": queue} for queue in dict.fromkeys(queue for _, queue, _ in wanted)]

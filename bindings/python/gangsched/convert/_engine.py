@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which converter reads what, and one scenario of all that they make."""
+"""Chooses the converter of each input, and merges the results to one scenario."""
 from __future__ import annotations
 
 import argparse
@@ -16,11 +16,11 @@ from ._manifest import load_json
 
 MAX_BYTES = 1 << 28
 
-#: Formats, by the name that ``format`` takes.
+#: The formats, by the name for ``format``.
 FORMATS = ("capacity-scheduler", "yarn-site", "fair-scheduler", "tony", "slurm", "gres", "topology", "kubernetes",
            "nvidia-topo", "scenario")
 
-#: What a file in a format is called, for those that were given as text.
+#: The usual file name of each format, for input that was given as text.
 _CALLED = {"capacity-scheduler": "capacity-scheduler.xml", "yarn-site": "yarn-site.xml", "fair-scheduler": "fair-scheduler.xml",
            "tony": "tony.xml", "slurm": "slurm.conf", "gres": "gres.conf", "topology": "topology.conf", "kubernetes": "manifest",
            "nvidia-topo": "nvidia-smi topo -m", "scenario": "scenario"}
@@ -30,15 +30,15 @@ Input = Union[str, bytes, "os.PathLike[str]", IO[str], IO[bytes]]
 
 @dataclasses.dataclass
 class Converted:
-    """What inputs were converted to.
+    """The scenario that the inputs were converted to.
 
-    ``scenario`` is a JSON object of the scenario format, with any of its members; ``warnings`` tells what it does
-    not say, or says in another way than the inputs.
+    ``scenario`` is a JSON object of the scenario format; ``warnings`` lists what it lacks, or
+    expresses differently than the inputs.
     """
 
     scenario: Json
     warnings: List[ConvertWarning]
-    formats: Dict[str, str]  #: by input: as what it was read
+    formats: Dict[str, str]  #: the format of each input
 
     def json(self, indent: Optional[int] = 2) -> str:
         """The scenario as text."""
@@ -53,7 +53,7 @@ def _is_text(value: str) -> bool:
 
 
 def _decode(place: str, raw: bytes) -> str:
-    """UTF-8, or what a byte order mark or an XML declaration says."""
+    """Decode text by its byte order mark or XML declaration; otherwise as UTF-8."""
     if len(raw) > MAX_BYTES:
         raise ConvertError(place, "larger than %d bytes" % MAX_BYTES)
     declared = re.match(rb"\s*<\?xml[^>]*encoding\s*=\s*[\"']([A-Za-z0-9._-]{1,40})[\"']", raw[:200])
@@ -61,7 +61,7 @@ def _decode(place: str, raw: bytes) -> str:
     if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
         encoding = "utf-16"
     if encoding not in ("utf-8", "utf-16", "us-ascii", "ascii", "iso-8859-1", "latin1", "iso-8859-15", "windows-1252"):
-        raise ConvertError(place, "an encoding that is not read: %s" % quote(encoding))
+        raise ConvertError(place, "an unsupported encoding: %s" % quote(encoding))
     try:
         return raw.decode(encoding)
     except UnicodeDecodeError:
@@ -69,7 +69,7 @@ def _decode(place: str, raw: bytes) -> str:
 
 
 def _read(value: Input, index: int) -> Source:
-    """An input: text as it is, or the file of a path."""
+    """Read an input: text, or the file of a path."""
     unnamed = "<input %d>" % (index + 1)
     if isinstance(value, bytes):
         return _checked(unnamed, _decode(unnamed, value))
@@ -119,7 +119,7 @@ def _xml_format(text: str) -> Optional[str]:
 
 
 def detect(text: str) -> Optional[str]:
-    """The format of a text; None: it is none of those known."""
+    """The format of a text; None: unknown."""
     head = text.lstrip("\ufeff").lstrip()
     if head.startswith("<"):
         return _xml_format(text)
@@ -138,7 +138,7 @@ def detect(text: str) -> Optional[str]:
 
 
 def _scenario(sources: Sequence[Source], _report: Report) -> Part:
-    """Files in the scenario format already: to be completed by others."""
+    """Files that are scenarios already, which other inputs complete."""
     out: Json = {}
     for source in sources:
         value = load_json(source)
@@ -152,7 +152,7 @@ def _scenario(sources: Sequence[Source], _report: Report) -> Part:
                 if not isinstance(one, dict) or not isinstance(one.get("name"), str):
                     raise ConvertError(place, "not an object with a name")
                 for member in [member for member in one if one[member] is None]:
-                    del one[member]  # as if it were absent
+                    del one[member]  # like an absent member
                 _check_members(place, one)
         for key in ("levels", "rules", "needs", "excluded_kinds"):
             if not all(isinstance(one, dict if key == "rules" else str) for one in _list(source, value, key)):
@@ -169,7 +169,7 @@ def _list(source: Source, value: Json, key: str) -> List[object]:
     return found
 
 
-#: Members that the other converters look at, by type.
+#: Members that other converters read, with their types.
 _TYPES: Dict[str, type] = {"labels": dict, "topology": dict, "amounts": dict, "partitions": list, "devices": list,
                            "tasks": list, "parent": str}
 
@@ -192,7 +192,7 @@ def _check_members(place: str, one: Json) -> None:
 
 Convert = Callable[[Sequence[Source], Report], Part]
 
-#: By group of formats that one converter reads together.
+#: Converters, by the formats that they read together.
 _CONVERTERS: Tuple[Tuple[Tuple[str, ...], Convert], ...] = (
     (("scenario",), _scenario),
     (("kubernetes",), kubernetes.convert),
@@ -203,7 +203,7 @@ _CONVERTERS: Tuple[Tuple[Tuple[str, ...], Convert], ...] = (
     (("nvidia-topo",), nvidia_topo.convert),
 )
 
-#: In what order their members come.
+#: The order of the members.
 _ORDER = ("id", "source", "note", "needs", "levels", "kinds", "policy", "partitions", "nodes", "queues",
           "default_queue", "rules", "excluded_kinds", "half_life_s", "reservations", "jobs")
 
@@ -215,7 +215,7 @@ def _convert(sources: List[Source], wanted: Optional[str]) -> Converted:
     for source in sources:
         found = wanted or detect(source.text)
         if found is None:
-            raise ConvertError(source.name, "not a format that is known; they are " + ", ".join(FORMATS))
+            raise ConvertError(source.name, "unknown format; known are " + ", ".join(FORMATS))
         name = _named(source, found, formats)
         by_format.setdefault(found, []).append(dataclasses.replace(source, name=name, form=found))
         formats[name] = found
@@ -237,10 +237,10 @@ def _convert(sources: List[Source], wanted: Optional[str]) -> Converted:
 
 
 def _named(source: Source, found: str, taken: Dict[str, str]) -> str:
-    """The name of a source in messages: its own, or that of the file that such text usually is."""
+    """The name of a source in messages: its own, or the usual file name of its format."""
     if not source.name.startswith("<input "):
         return source.name
-    # Any of Slurm's three files may be called "slurm".
+    # Slurm's three files all have the format "slurm".
     kind = (slurm.looks_like(source.text) or found) if found == "slurm" else found
     name, number = "%s (text)" % _CALLED[kind], 1
     while name in taken:
@@ -250,7 +250,7 @@ def _named(source: Source, found: str, taken: Dict[str, str]) -> str:
 
 
 def _settle_sites(by_format: Dict[str, List[Source]]) -> None:
-    """yarn-site.xml goes with the scheduler that is there; gres.conf by name is of Slurm."""
+    """Assign yarn-site.xml to the scheduler among the inputs, and a file named gres.conf to Slurm."""
     sites = by_format.pop("yarn-site", [])
     if not sites:
         return
@@ -261,15 +261,15 @@ def _settle_sites(by_format: Dict[str, List[Source]]) -> None:
 def convert(*inputs: Input, format: Optional[str] = None) -> Converted:
     """Convert configuration of other systems to a scenario.
 
-    Each input is a path, an open file, or text (bytes; or ``str`` that has a line break or begins with ``<``, ``{``
-    or ``[``). What it is in is seen from what it says, unless ``format``, one of FORMATS, tells ("slurm": any of
-    its three files). In messages an input is called by its file, text by the file that it usually is in:
-    ``capacity-scheduler.xml (text)``. Inputs that belong
-    together are read together: ``slurm.conf`` with ``gres.conf`` and ``topology.conf``, a scheduler's file with
-    ``yarn-site.xml``. Of different systems, queues of one, nodes of another and jobs of a third are put into one
-    scenario; with the same node in two, the members of both are its members.
+    Each input is a path, an open file, or text (bytes; or ``str`` with a line break or a leading
+    ``<``, ``{`` or ``[``). Its contents tell its format, unless ``format``, one of FORMATS, is
+    given ("slurm": any of its three files). Messages name inputs by their file, and text by its
+    usual file: ``capacity-scheduler.xml (text)``. Related inputs are read together: ``slurm.conf``
+    with ``gres.conf`` and ``topology.conf``, a scheduler's file with ``yarn-site.xml``. Inputs of
+    different systems, such as queues of one, nodes of another and jobs of a third, make one
+    scenario. A node in two inputs gets the members of both.
 
-    Raises ConvertError for what cannot be converted, and nothing is returned then.
+    Raises ConvertError for input that it cannot convert.
 
     >>> convert("<allocations><queue name='a'><weight>2</weight></queue></allocations>").scenario["queues"][1]["weight"]
     2
@@ -289,19 +289,20 @@ def convert(*inputs: Input, format: Optional[str] = None) -> Converted:
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
-    """``convert FILE... [-o OUT] [--format F]``: the scenario to standard output, warnings to standard error.
+    """``convert FILE... [-o OUT] [--format F]``: writes the scenario to standard output, warnings
+    to standard error.
 
-    The exit status is 0, 1 for input that cannot be converted, 2 for wrong usage.
+    The exit status is 0; 1 for input that cannot be converted; 2 for wrong usage.
     """
     parser = argparse.ArgumentParser(
         prog="python -m gangsched convert",
         description="Convert configuration of YARN, TonY, Slurm, Kubernetes, and nvidia-smi topo -m, to a scenario.")
     parser.add_argument("files", metavar="FILE", nargs="+", help='files that belong together; "-": standard input')
     parser.add_argument("-o", "--output", metavar="OUT", help="write there, not to standard output")
-    parser.add_argument("--format", choices=FORMATS, help="what the files are; seen from what they say if not given")
+    parser.add_argument("--format", choices=FORMATS, help="format of the files (default: the contents tell)")
     parser.add_argument("-q", "--quiet", action="store_true", help="no warnings")
     arguments = parser.parse_args(argv)
-    # A file name is never taken for text here.
+    # Here an argument is always a file name, never text.
     inputs: List[Input] = [sys.stdin.buffer.read() if one == "-" else _Path(one) for one in arguments.files]
     try:
         converted = convert(*inputs, format=arguments.format)
@@ -323,7 +324,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
 
 
 class _Path:
-    """A path and nothing else."""
+    """Marks an input as a path."""
 
     def __init__(self, path: str) -> None:
         self.path = path

@@ -12,9 +12,9 @@ MAX_OBJECTS = 1 << 20
 
 
 class At:
-    """A value of a manifest, and its place.
+    """A value of a manifest, with its place.
 
-    Keys that nobody asks for are warned of by done().
+    done() warns of keys that the converter has not read.
     """
 
     def __init__(self, value: Any, place: str, file: str, report: Report) -> None:
@@ -43,7 +43,7 @@ class At:
         return self.place + (" " if self.place.endswith(":") else ".") + (key if len(key) < 80 else key[:77] + "...")
 
     def way(self, path: str) -> At:
-        """A member of a member, ...: "spec.template"."""
+        """A nested member: "spec.template"."""
         at = self
         for key in path.split("."):
             at = at.get(key)
@@ -71,7 +71,7 @@ class At:
         return out
 
     def text(self, default: Optional[str] = None) -> str:
-        """Text; numbers and the like are not taken for text."""
+        """Text. Numbers and booleans are errors."""
         if self.value is None and default is not None:
             return default
         if not isinstance(self.value, str):
@@ -93,7 +93,9 @@ class At:
         return {key: at.text("") for key, at in self.members().items()}
 
     def done(self, *aside: str) -> None:
-        """Warn of members that were not asked for; those of `aside` say nothing about scheduling."""
+        """Warn of members that the converter has not read; those in `aside` do not affect
+        scheduling.
+        """
         if not isinstance(self.value, dict):
             return
         for key in self.value:
@@ -111,7 +113,7 @@ def _load_yaml(source: Source) -> List[Any]:
     except ImportError:
         raise ConvertError(source.name, "reading YAML needs the package PyYAML (python3-yaml)") from None
 
-    # Times stay text: they are not JSON.
+    # Times stay text, because JSON has no times.
     resolvers = {first: [one for one in some if one[0] != "tag:yaml.org,2002:timestamp"]
                  for first, some in yaml.SafeLoader.yaml_implicit_resolvers.items()}
     loader: Any = type("Loader", (yaml.SafeLoader,), {"yaml_implicit_resolvers": resolvers})
@@ -124,7 +126,7 @@ def _load_yaml(source: Source) -> List[Any]:
     except yaml.YAMLError as error:
         raise ConvertError(source.name, "not YAML: %s" % quote(error)) from None
     except (ValueError, TypeError, OverflowError, KeyError, AttributeError, IndexError) as error:
-        # PyYAML lets through what its constructors raise, of numbers and keys that are none.
+        # PyYAML does not wrap exceptions of its constructors for malformed numbers and keys.
         raise ConvertError(source.name, "not YAML: %s" % quote(error)) from None
 
 
@@ -133,7 +135,7 @@ def _refuse_constant(word: str) -> Any:
 
 
 def load_json(source: Source) -> Any:
-    """JSON, strictly; the error tells the line."""
+    """Read JSON strictly; errors have the line."""
     try:
         return json.loads(source.text.lstrip("\ufeff"), parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
@@ -143,7 +145,7 @@ def load_json(source: Source) -> Any:
 
 
 def load(source: Source, report: Report) -> Iterator[At]:
-    """All objects of a file; lists are gone through."""
+    """All objects of a file, also those inside lists."""
     text = source.text.lstrip("\ufeff").lstrip()
     documents = [load_json(source)] if text[:1] in ("{", "[") else _load_yaml(source)
     found = [At(one, "%s:" % source.name + (" [%d]" % i if len(documents) > 1 else ""), source.name, report)

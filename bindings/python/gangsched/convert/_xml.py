@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """XML with line numbers, and Hadoop's configuration files.
 
-expat is used directly because elements are to know their lines. A document with a DOCTYPE is refused: nothing that is
-converted needs one, and without it there are no entities that could expand without bound.
+The module uses expat directly, because elements need their lines. It refuses a document with a
+DOCTYPE: no format needs one, and without it no entity can expand without bound.
 """
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_DEPTH = 100
 
 
 class Element:
-    """An element: its tag, attributes, children, and the text that is directly in it."""
+    """An element: its tag, attributes, children, and direct text."""
 
     def __init__(self, tag: str, attributes: Dict[str, str], line: int) -> None:
         self.tag = tag
@@ -73,7 +73,7 @@ class _Builder:
 def parse(source: Source) -> Element:
     """The root of a document."""
     builder = _Builder(source)
-    # What was decoded already has no encoding to declare, and expat would believe the declaration.
+    # The text is decoded. expat would believe its declared encoding.
     text = re.sub(r"\A\ufeff?\s*(<\?xml[^>]*?)\s+encoding\s*=\s*(\"[^\"]*\"|'[^']*')", r"\1", source.text, count=1)
     try:
         builder.parser.Parse(text.lstrip("\ufeff").encode("utf-8"), True)
@@ -90,7 +90,7 @@ def parse(source: Source) -> Element:
 
 
 class Property:
-    """A property: its value, where it stands, and whether anything has asked for it."""
+    """A property: its value, its place, and whether the converter has read it."""
 
     def __init__(self, key: str, value: str, file: str, line: int, final: bool) -> None:
         self.key = key
@@ -109,7 +109,9 @@ _VARIABLE = re.compile(r"\$\{([^${}\s]+)\}")
 
 
 class Configuration:
-    """Properties of one or more files; a later one replaces an earlier one unless that is final.
+    """The properties of one or more files.
+
+    A later file overrides an earlier one, except final properties.
 
     ``${other}`` in a value stands for the value of that property.
     """
@@ -149,7 +151,7 @@ class Configuration:
         if "value" not in words:
             raise ConvertError(place, "%s has no <value>" % key)
         if old and old.final:
-            self.report.warn("%s: %s" % (source.name, key), "not taken: final in %s" % old.file)
+            self.report.warn("%s: %s" % (source.name, key), "ignored: final in %s" % old.file)
             return
         if old and old.value != words["value"]:
             self.report.warn("%s: %s" % (source.name, key), "replaces %s" % quote(old.value))
@@ -178,7 +180,7 @@ class Configuration:
         return (self.raw(key) or "").strip() or None
 
     def raw(self, key: str) -> Optional[str]:
-        """The value as it stands: a single blank means something in an ACL."""
+        """The value with its blanks: a single blank means something in an ACL."""
         prop = self.properties.get(key)
         if prop is None:
             return None
@@ -186,12 +188,12 @@ class Configuration:
         return self._expand(prop, prop.value, {key})
 
     def place(self, key: str, default: str = "") -> str:
-        """Where a property stands."""
+        """The place of a property."""
         prop = self.properties.get(key)
         if prop is not None:
             return prop.place
         return "%s: %s" % (default or next((p.file for p in self.properties.values()), "configuration"), key)
 
     def unused(self) -> List[Property]:
-        """Properties that nothing has asked for."""
+        """Properties that the converter has not read."""
         return [prop for prop in self.properties.values() if not prop.used]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the two schedulers of YARN have in common."""
+"""Shared by the two schedulers of YARN."""
 from __future__ import annotations
 
 import re
@@ -22,7 +22,7 @@ def resource_key(place: str, text: str) -> str:
 
 
 def amount(place: str, key: str, text: str) -> Fraction:
-    """An amount in the unit of the quota; memory is in MiB where no unit is given, as YARN has it."""
+    """An amount in the unit of the quota; memory without a unit is in MiB, as in YARN."""
     match = _UNIT.fullmatch(text.strip())
     if not match:
         raise ConvertError(place, "not an amount: %s" % quote(text))
@@ -39,7 +39,7 @@ def amount(place: str, key: str, text: str) -> Fraction:
 
 
 def quota_number(place: str, key: str, value: Fraction) -> Union[int, float]:
-    """An amount as a quota of the key has it."""
+    """An amount for a quota of this key."""
     return cpus(place, value) if key == "cpu" else tidy(value) if key == "gpu" else value // 1
 
 
@@ -66,7 +66,9 @@ def pairs(place: str, text: str) -> Dict[str, Fraction]:
 
 
 def acl(place: str, text: str) -> str:
-    """An ACL, "users groups", without blanks and empty words in the two; "*" for all, " " for nobody."""
+    """An ACL, "users groups", without surplus blanks and empty words; "*" for all users, " " for
+    none.
+    """
     if text.strip() == "*":
         return "*"
     users, _, groups = text.partition(" ")
@@ -81,21 +83,21 @@ def acl(place: str, text: str) -> str:
 
 
 def without_acls(conf: Configuration, report: Report, queues: List[Json]) -> None:
-    """Tell that ACLs count here, where the site has them switched off."""
+    """Warn that the scenario enforces ACLs which the site has switched off."""
     enabled = conf.get("yarn.acl.enable")
     there = any("submit_acl" in queue or "admin_acl" in queue for queue in queues)
     if there and enabled is not None and enabled.lower() == "false":
-        report.warn(conf.place("yarn.acl.enable"), "ACLs of queues hold here all the same")
+        report.warn(conf.place("yarn.acl.enable"), "ACLs of queues apply here nevertheless")
 
 
 def quota_keys(queues: List[Dict[str, Fraction]]) -> List[str]:
-    """Keys of quotas: the built-in ones, and what the site counts."""
+    """Keys of quotas: the built-in ones and the kinds of the site."""
     more = sorted({key for amounts in queues for key in amounts} - set(BUILT_IN))
     return list(BUILT_IN) + more
 
 
 def total(scenario: Json, key: str, partition: Optional[str]) -> Fraction:
-    """What the nodes have of a resource, those of one partition or all, in the unit of a quota."""
+    """The capacity of all nodes, or of one partition, in the unit of a quota."""
     out = Fraction(0)
     for node in scenario.get("nodes", []):
         if partition is not None and partition not in node.get("partitions", []):
@@ -121,7 +123,7 @@ def milliseconds(place: str, text: str) -> Fraction:
 
 
 def target(place: str, text: str) -> Tuple[str, List[str]]:
-    """The words of a path of queues."""
+    """The words of the path of a queue."""
     words = text.split(".")
     if any(not word.strip() for word in words):
         raise ConvertError(place, "not a queue: %s" % quote(text))

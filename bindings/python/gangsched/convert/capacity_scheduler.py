@@ -3,45 +3,51 @@
 
 Queues are named by their whole path, "root.a.b". ``P`` is ``yarn.scheduler.capacity.<path>.``.
 
-=====================================================  =======================================================
-Hadoop                                                 scenario
-=====================================================  =======================================================
-``P queues``                                           ``queues[].name``, ``.parent``
-``P capacity`` = 25                                    ``guaranteed: {cpu, mem_mib, gpu: {"part": 0.25}}``, and
-                                                       each kind that some queue names
-``P capacity`` = 2.5w                                  ``guaranteed: {...: {"weight": 5}}``, siblings made whole
-                                                       numbers together
-``P capacity`` = [memory=..,vcores=..,yarn.io/gpu=..]  ``guaranteed: {mem_mib, cpu, gpu}``; 0 of what is not
-                                                       named; scaled down, resource by resource, where nodes are
-                                                       given that have less
-``P maximum-capacity``                                 ``limit``: ``{"part": ..}`` of the parent's, or amounts
-``P accessible-node-labels[.L.capacity, ...]``         partitions; quotas are of ``KIND@L``, and ``KIND@default`` for
-                                                       nodes in no other partition; ``P accessible-node-labels``
-                                                       without L: nothing there, and a limit of 0
-``P state`` = STOPPED                                  ``state: draining``, of queues below, too
-``P ordering-policy`` of a parent                      ``turn: utilization`` (default) or ``priority-utilization``
-``P ordering-policy`` of a leaf                        ``order: priority`` (fifo) or ``fair``
-``P priority``                                         ``priority``, where siblings take turns by it
-``P user-limit-factor`` (1)                            ``user_limit_factor``; -1: none
-``P minimum-user-limit-percent`` (100)                 ``user_limit_percent``
-``P user-settings.U.weight``                           ``users: {U: weight}``, of queues below, too
-``P maximum-applications``                             ``max_pending``; the global one times the queue's part
-``P max-parallel-apps``                                ``max_running``
-``P maximum-/default-application-lifetime``            ``max_time_limit_s``, ``default_time_limit_s``
-``P acl_submit_applications``, ``acl_administer_queue``  ``submit_acl``, ``admin_acl``
-``P disable_preemption``                               ``fixed`` of the leaves below
-``P auto-create-child-queue.*``, ``leaf-queue-template.*``,
-``auto-queue-creation-v2.*``                           ``child``, ``max_children``
+==============================================  ====================================================
+Hadoop                                          scenario
+==============================================  ====================================================
+``P queues``                                    ``queues[].name``, ``.parent``
+``P capacity`` = 25                             ``guaranteed: {cpu, mem_mib, gpu: {"fraction": 0.25}}``,
+                                                and each kind that some queue names
+``P capacity`` = 2.5w                           ``guaranteed: {...: {"weight": 5}}``, siblings made
+                                                whole numbers together
+``P capacity`` =                                ``guaranteed: {mem_mib, cpu, gpu}``; 0 of what is
+[memory=..,vcores=..,yarn.io/gpu=..]            not named; scaled down, resource by resource, where
+                                                nodes are given that have less
+``P maximum-capacity``                          ``limit``: ``{"fraction": ..}`` of the parent's, or
+                                                amounts
+``P accessible-node-labels[.L.capacity, ...]``  partitions; quotas are of ``KIND@L``, and
+                                                ``KIND@default`` for nodes in no other partition;
+                                                ``P accessible-node-labels`` without L: nothing
+                                                there, and a limit of 0
+``P state`` = STOPPED                           ``state: draining``, of queues below, too
+``P ordering-policy`` of a parent               ``child_order: utilization`` (default) or
+                                                ``priority-utilization``
+``P ordering-policy`` of a leaf                 ``order: priority`` (fifo) or ``fair``
+``P priority``                                  ``priority``, where siblings take turns by it
+``P user-limit-factor`` (1)                     ``user_limit_factor``; -1: none
+``P minimum-user-limit-percent`` (100)          ``user_limit_percent``
+``P user-settings.U.weight``                    ``users: {U: weight}``, of queues below, too
+``P maximum-applications``                      ``max_pending``; the global one times the queue's
+                                                part
+``P max-parallel-apps``                         ``max_running``
+``P maximum-/default-application-lifetime``     ``max_time_limit_s``, ``default_time_limit_s``
+``P acl_submit_applications``,                  ``submit_acl``, ``admin_acl``
+``acl_administer_queue``                        ``no_preemption`` of the leaves below
+``P disable_preemption``                        ``child``, ``max_children``
+``P auto-create-child-queue.*``,
+``leaf-queue-template.*``,                      ``rules``
+``auto-queue-creation-v2.*``                    ``default_queue``
 ``queue-mappings``, ``mapping-rule-json``,
-``...queue-placement-rules.app-name``                  ``rules``
-a leaf ``root.default``                                ``default_queue``
-``yarn.resourcemanager.scheduler.monitor.enable``      not true: ``reclaim: never`` and ``within: never``
-``...preemption.max_wait_before_kill`` (15 s)          ``grace_s`` of the root
-``...preemption.intra-queue-preemption.enabled``       ``within: lower``
-=====================================================  =======================================================
+``...queue-placement-rules.app-name`` a leaf
+``root.default``                                not true: ``reclaim: never`` and ``within: never``
+``yarn.resourcemanager.scheduler.monitor.enable``
+``...preemption.max_wait_before_kill`` (15 s)   ``grace_s`` of the root
+``...preemption.intra-queue-preemption.enabled``  ``within: lower``
+==============================================  ====================================================
 
-All kinds count, whatever ``resource-calculator`` says: a guarantee of GPUs that nothing enforces helps nobody.
-Everything else is warned of.
+All kinds count, whatever ``resource-calculator`` says, because a guarantee of GPUs must be
+enforced. Everything else becomes a warning.
 """
 from __future__ import annotations
 
@@ -62,20 +68,20 @@ PREEMPTION = "yarn.resourcemanager.monitor.capacity.preemption."
 DEFAULT_PARTITION = "default"
 MAX_QUEUES = 65536
 
-#: Keys without a counterpart, and why; of a queue or of all.
+#: Keys without a counterpart, of queues and global, with the reason.
 NO_COUNTERPART = {
-    "maximum-am-resource-percent": "no task is apart from the gang, so none is bounded apart",
-    "maximum-allocation-mb": "tasks are bounded by nodes and limits alone",
-    "maximum-allocation-vcores": "tasks are bounded by nodes and limits alone",
-    "maximum-allocation": "tasks are bounded by nodes and limits alone",
+    "maximum-am-resource-percent": "all tasks belong to the gang, so no bound applies to a task outside of it",
+    "maximum-allocation-mb": "only nodes and limits bound tasks",
+    "maximum-allocation-vcores": "only nodes and limits bound tasks",
+    "maximum-allocation": "only nodes and limits bound tasks",
     "default-application-priority": "jobs state their priority, or have 0",
     "default-node-label-expression": "tasks name their partition",
     "intra-queue-preemption.disable_preemption": "'within' is set from the setting for all queues",
     "node-locality-delay": "jobs name levels, and wait by policy",
     "rack-locality-additional-delay": "jobs name levels, and wait by policy",
-    "lazy-preemption-enabled": "who is displaced makes room for a job that starts",
+    "lazy-preemption-enabled": "preemption always makes capacity for a job that starts",
     "queue-mappings-override.enable": "a job that names a queue keeps it",
-    "user.max-parallel-apps": "max_running_per_user bounds jobs leaf by leaf",
+    "user.max-parallel-apps": "max_running_per_user bounds jobs in each leaf",
     "reservable": "reservations are made by the host, in any queue",
 }
 
@@ -100,7 +106,7 @@ class _Queue:
 
 
 class _Capacity:
-    """A value of `capacity`: a part, a weight, or amounts."""
+    """A value of `capacity`: a fraction, a weight, or amounts."""
 
     def __init__(self, place: str, text: str) -> None:
         self.place = place
@@ -152,7 +158,7 @@ class _Converter:
         return self.conf.place(self.key(queue, key))
 
     def inherited(self, queue: _Queue, key: str) -> Tuple[Optional[str], str]:
-        """The value of the nearest queue of the path that has one, and its place."""
+        """The value of the nearest queue up the path that sets it, and its place."""
         for above in queue.up():
             text = self.get(above, key)
             if text is not None:
@@ -218,7 +224,7 @@ class _Converter:
         return _Capacity(self.place(queue, key), text)
 
     def _children(self, queue: _Queue, label: Optional[str], above: Optional[_Capacity]) -> List[_Capacity]:
-        """Capacities of the children, which must be of one mode and sum up."""
+        """The capacities of the children, which must have one mode and add up."""
         out = [self.capacity_of(child, label) for child in queue.children]
         if not out:
             return out
@@ -229,7 +235,7 @@ class _Converter:
         if stated[0].mode == "percentages":
             full = sum((c.part or Fraction(0) for c in out), Fraction(0))
             none = full == 0 and (queue.parent is None or not above or above.part == 0 or label is not None)
-            # YARN itself compares floating-point numbers.
+            # YARN compares floating-point numbers, too.
             if abs(full - 1) > Fraction(1, 10000) and not none:
                 raise ConvertError(place, "the capacities of the children%s add up to %s, not 100"
                                    % ("" if label is None else " for label " + label, tidy(full * 100)))
@@ -242,7 +248,7 @@ class _Converter:
         return out
 
     def _weights(self) -> int:
-        """By what all weights are multiplied to be whole numbers."""
+        """The factor that makes all weights whole numbers."""
         out = 1
         for key in list(self.conf.properties):
             text = self.conf.properties[key].value.strip()
@@ -257,10 +263,10 @@ class _Converter:
         if capacity.mode == "weights":
             return {"weight": max(1, int(capacity.weight * self.weights))} if capacity.weight else 0
         share = part((capacity.part or Fraction(0)) * shrink)
-        return {"part": share} if share else 0
+        return {"fraction": share} if share else 0
 
     def guarantee(self, queue: _Queue, label: Optional[str], above: Optional[_Capacity]) -> None:
-        """Guarantees of the children of a queue, and of all below."""
+        """The guarantees of the children of a queue, and of all queues below."""
         capacities = self._children(queue, label, above)
         full = sum((c.part or Fraction(0) for c in capacities), Fraction(0))
         shrink = min(Fraction(1), 1 / full) if full else Fraction(1)
@@ -299,12 +305,12 @@ class _Converter:
             most = number(self.place(queue, key), text, 0, 100) / 100
             if capacity.part is not None and capacity.part > most:
                 raise ConvertError(self.place(queue, key), "below the capacity")
-            into = {self.dimension(kind, label): {"part": part(most)} if part(most) else 0 for kind in self.kinds}
+            into = {self.dimension(kind, label): {"fraction": part(most)} if part(most) else 0 for kind in self.kinds}
         if into:
             queue.json.setdefault("limit", {}).update(into)
 
     def _read_kinds(self, scenario: Json) -> None:
-        """Kinds of the site are those that some capacity in brackets names."""
+        """The kinds of the site: those in a capacity in brackets."""
         for queue in self.root:
             for label in [None, *self.labels]:
                 stem = "" if label is None else "accessible-node-labels.%s." % label
@@ -339,7 +345,7 @@ class _Converter:
             out["max_running"] = integer(self.place(queue, "max-parallel-apps"), running, 1)
         child = self._template(queue)
         if queue.children or child is not None:
-            out["turn"] = self._turn(queue)
+            out["child_order"] = self._child_order(queue)
         else:
             self.leaf(lambda key: self.inherited(queue, key) if key == "" else
                       (self.get(queue, key), self.place(queue, key)), out, True)
@@ -364,13 +370,13 @@ class _Converter:
     def _priority(self, queue: _Queue) -> None:
         text = self.get(queue, "priority")
         priority = integer(self.place(queue, "priority"), text, -2 ** 31, 2 ** 31 - 1) if text is not None else 0
-        if queue.parent and self._turn(queue.parent) == "priority-utilization":
+        if queue.parent and self._child_order(queue.parent) == "priority-utilization":
             queue.json["priority"] = priority
         elif priority:
             self.report.warn(self.place(queue, "priority"),
                              "does not count: the parent's ordering-policy is utilization")
 
-    def _turn(self, queue: _Queue) -> str:
+    def _child_order(self, queue: _Queue) -> str:
         text = self.get(queue, "ordering-policy") or "utilization"
         if text not in ("utilization", "priority-utilization"):
             if text not in ("fifo", "fair"):
@@ -380,11 +386,11 @@ class _Converter:
         return text
 
     def leaf(self, get: Callable[[str], Tuple[Optional[str], str]], out: Json, limits: bool) -> None:
-        """Members that leaves have, and templates of leaves."""
+        """The members of leaves and of templates of leaves."""
         policy, place = get("ordering-policy")
         if policy == "fair":
             out["order"] = "fair"
-            self.report.warn(place, "the user who uses least is first here, in YARN the application")
+            self.report.warn(place, "the user with the lowest usage is first; in YARN the application")
         elif policy not in (None, "fifo"):
             if policy not in ("fifo-with-partitions", "fifo-for-pending-apps", "utilization"):
                 raise ConvertError(place, "not an order of applications: %s" % quote(policy))
@@ -394,7 +400,7 @@ class _Converter:
         if value < 0 and value != -1:
             raise ConvertError(place, "less than 0, and not -1")
         if value == 0:
-            self.report.warn(place, "0 would let no user run anything; taken for no bound")
+            self.report.warn(place, "0 would stop all users; taken for no bound")
         elif value > 0:
             out["user_limit_factor"] = max(tidy(value), 0.001)
         percent, place = get("minimum-user-limit-percent")
@@ -414,12 +420,12 @@ class _Converter:
             out["max_time_limit_s"] = times["maximum"]
             out["default_time_limit_s"] = min(default, times["maximum"])
             if default > times["maximum"]:
-                self.report.warn(get("default-application-lifetime")[1], "above the maximum, which is taken")
+                self.report.warn(get("default-application-lifetime")[1], "above the maximum, which is used instead")
         elif "default" in times:
             out["default_time_limit_s"] = times["default"]
 
     def _user_keys(self) -> Dict[str, List[Tuple[str, str]]]:
-        """By queue: keys of weights of users, with the user."""
+        """By queue: the keys of user weights, with the user."""
         out: Dict[str, List[Tuple[str, str]]] = {}
         for key in self.conf.properties:
             path, found, rest = key[len(PREFIX):].partition(".user-settings.")
@@ -452,13 +458,13 @@ class _Converter:
             most = integer(place, text)
         else:
             return
-        self.report.warn(place, "bounds jobs that wait; in YARN those that run count, too")
+        self.report.warn(place, "bounds waiting jobs; in YARN running jobs count, too")
         if most < 1:
             self.report.warn(place, "less than one job for %s; one may wait" % queue.path)
         queue.json["max_pending"] = max(1, most)
 
     def _absolute(self, queue: _Queue) -> Optional[Fraction]:
-        """The part of the whole that a queue has in the default partition."""
+        """The fraction of the whole cluster that a queue has in the default partition."""
         out = Fraction(1)
         for at in queue.up():
             capacity = self.capacity_of(at, None)
@@ -475,7 +481,7 @@ class _Converter:
         return out
 
     def _template(self, queue: _Queue) -> Optional[Json]:
-        """The queue that others are made like on demand."""
+        """The template of queues that are made on demand."""
         legacy, new = "auto-create-child-queue.enabled", "auto-queue-creation-v2.enabled"
         if boolean(self.place(queue, legacy), self.get(queue, legacy) or "false"):
             stems, most, default = ["leaf-queue-template."], "auto-create-child-queue.max-queues", None
@@ -499,7 +505,7 @@ class _Converter:
         if text is not None and not text.startswith("["):
             share = part(number(place, text, -1, 100) / 100)
             if 0 < share < 1:
-                child["limit"] = {self.dimension(kind, None): {"part": share} for kind in self.kinds}
+                child["limit"] = {self.dimension(kind, None): {"fraction": share} for kind in self.kinds}
         elif text is not None:
             child["limit"] = {self.dimension(kind, None): quota_number(place, kind, most_of)
                               for kind, most_of in sorted(bracketed(place, text).items())
@@ -517,10 +523,10 @@ class _Converter:
         enabled = boolean(self.conf.place(key), self.conf.get(key) or "false")
         policies = self.conf.get(MONITOR + "policies")
         if enabled and policies and "Proportional" not in policies:
-            self.report.warn(self.conf.place(MONITOR + "policies"), "no policy among them that displaces anybody")
+            self.report.warn(self.conf.place(MONITOR + "policies"), "none of these policies preempts")
             enabled = False
         if not enabled and key not in self.conf.properties:
-            self.report.warn(key, "not set, so nobody is displaced; it is in yarn-site.xml, which may be given, too")
+            self.report.warn(key, "not set, so that nothing is preempted; yarn-site.xml, which may set it, can be given, too")
         observe = PREEMPTION + "observe_only"
         if boolean(self.conf.place(observe), self.conf.get(observe) or "false"):
             self.report.warn(self.conf.place(observe), "taken for switched off")
@@ -529,7 +535,7 @@ class _Converter:
         within = enabled and boolean(self.conf.place(intra), self.conf.get(intra) or "false")
         order = PREEMPTION + "intra-queue-preemption.preemption-order-policy"
         if within and (self.conf.get(order) or "userlimit_first") != "priority_first":
-            self.report.warn(self.conf.place(order), "userlimit_first: jobs displace those of lower priority alone")
+            self.report.warn(self.conf.place(order), "userlimit_first: jobs only preempt jobs of lower priority")
         if enabled:
             wait = PREEMPTION + "max_wait_before_kill"
             self.root.json["grace_s"] = seconds(self.conf.place(wait),
@@ -542,7 +548,7 @@ class _Converter:
             into["reclaim"] = "any" if enabled else "never"
             text, place = self.inherited(queue, "disable_preemption")
             if text is not None and boolean(place, text) and enabled:
-                into["fixed"] = True
+                into["no_preemption"] = True
 
     # -- rules --
 
@@ -578,9 +584,9 @@ class _Converter:
         return [dict(rule, queue=queue)] if queue else []
 
     def _where_to(self, place: str, text: str) -> Optional[str]:
-        """A queue for rules, with what stands for the user and so on."""
+        """A queue of a rule, with the placeholders for the user and so on."""
         if "%secondary_group" in text:
-            self.report.warn(place, "%s: no rule looks at secondary groups" % text)
+            self.report.warn(place, "%s: rules ignore secondary groups" % text)
             return None
         path = re.sub(r"%(?!user\b|primary_group\b|application\b)", "%%", text)
         path = path.replace("%primary_group", "%group").replace("%application", "%name")
@@ -657,14 +663,14 @@ class _Converter:
     def _json_target(self, place: str, words: Dict[str, str]) -> Optional[str]:
         policy = words["policy"]
         if policy == "specified":
-            return None  # what a job names is looked at before any rule
+            return None  # the queue that a job names comes before any rule
         if policy == "reject":
-            return "-"  # there is no such queue, so its fallback holds
+            return "-"  # there is no such queue: use the fallback
         if policy == "setDefaultQueue":
             self.default = self._where_to(place + ".value", words["value"])
             return None
         if policy in ("secondaryGroup", "secondaryGroupUser"):
-            self.report.warn(place + ".policy", "no rule looks at secondary groups")
+            self.report.warn(place + ".policy", "rules ignore secondary groups")
             return None
         if policy == "defaultQueue":
             return self.default or "root.default"
@@ -684,7 +690,7 @@ class _Converter:
         root = self.capacity_of(self.root, None)
         if root.mode != "percentages" or root.part != 1:
             self.report.warn(root.place, "the root has all there is")
-        self.root.json["guaranteed"] = {self.dimension(kind, label): {"part": 1}
+        self.root.json["guaranteed"] = {self.dimension(kind, label): {"fraction": 1}
                                         for label in [None, *self.labels] for kind in self.kinds}
         for label in [None, *self.labels]:
             self.guarantee(self.root, label, None)
@@ -718,7 +724,7 @@ class _Converter:
                              "here cores and GPUs count, too")
 
     def _put_default(self, scenario: Json, _report: Report) -> None:
-        """Nodes and tasks in no partition are in the default one."""
+        """Put nodes and tasks without a partition into the default partition."""
         if not self.labels:
             return
         for node in scenario.get("nodes", []):
@@ -728,7 +734,7 @@ class _Converter:
                 task.setdefault("partition", DEFAULT_PARTITION)
 
     def _scale(self, scenario: Json, report: Report) -> None:
-        """Amounts that the nodes do not have are scaled, resource by resource, from the top down."""
+        """Scale down amounts that the nodes do not have, by resource, from the top down."""
         if not self.has_amounts or not scenario.get("nodes"):
             return
         for label in [None, *self.labels]:
@@ -742,7 +748,7 @@ class _Converter:
         for child in members:
             own = Fraction(str(child.json["guaranteed"][key]))
             if claimed > room:
-                # Whole units, as YARN has them.
+                # Whole units, as in YARN.
                 own = Fraction(own * room / claimed // 1)
                 child.json["guaranteed"][key] = int(own)
                 report.warn(self.place(child, "capacity"), "%s: scaled to %d, since the nodes have %s"
@@ -768,7 +774,7 @@ class _Converter:
 
 
     def _owner(self, rest: str) -> Optional[str]:
-        """The queue with the longest path that a key begins with."""
+        """The queue with the longest path that begins the key."""
         at = rest.rfind(".")
         while at > 0 and rest[:at] not in self.by_path:
             at = rest.rfind(".", 0, at)
@@ -780,7 +786,7 @@ _QUEUE_KEYS = ("capacity", "maximum-capacity", "state", "queues", "priority", "u
 
 
 def _below(owner: str, own: str) -> bool:
-    """Is it a key of a queue below that does not exist?"""
+    """Whether the key belongs to a queue that does not exist, below this one."""
     words = own.split(".")
     return len(words) > 1 and words[-1] in _QUEUE_KEYS and words[0] not in (
         "accessible-node-labels", "user-settings", "leaf-queue-template", "auto-queue-creation-v2")

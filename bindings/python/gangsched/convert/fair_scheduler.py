@@ -3,25 +3,26 @@
 
 Queues are named by their whole path, "root.a.b".
 
-==================================================  ==========================================================
-Hadoop                                              scenario
-==================================================  ==========================================================
-``<queue name=>``, ``<pool>``                       ``queues[].name``, ``.parent``
-``weight`` (1)                                      ``weight``
-``minResources``                                    ``guaranteed``
-``maxResources``, ``queueMaxResourcesDefault``      ``limit``; percentages are of the cluster
-``maxRunningApps``, ``queueMaxAppsDefault``         ``max_running``
-``userMaxAppsDefault``                              ``max_running_per_user``, leaf by leaf
-``schedulingPolicy`` of a leaf                      ``order: priority`` (fifo) or ``fair`` (fair, drf)
-``aclSubmitApps``, ``aclAdministerApps``            ``submit_acl``, ``admin_acl``
-``allowPreemptionFrom`` = false                     ``fixed``
-``type="parent"`` without queues                    ``child``
-``<queuePlacementPolicy>``                          ``rules``; with ``create`` the parents make queues: ``child``
-rule ``default``, or a leaf ``root.default``        ``default_queue``
-``yarn.scheduler.fair.preemption`` (false)          ``reclaim: any`` or ``never``; ``within: never``
-==================================================  ==========================================================
+==============================================  ====================================================
+Hadoop                                          scenario
+==============================================  ====================================================
+``<queue name=>``, ``<pool>``                   ``queues[].name``, ``.parent``
+``weight`` (1)                                  ``weight``
+``minResources``                                ``guaranteed``
+``maxResources``, ``queueMaxResourcesDefault``  ``limit``; percentages are of the cluster
+``maxRunningApps``, ``queueMaxAppsDefault``     ``max_running``
+``userMaxAppsDefault``                          ``max_running_per_user``, leaf by leaf
+``schedulingPolicy`` of a leaf                  ``order: priority`` (fifo) or ``fair`` (fair, drf)
+``aclSubmitApps``, ``aclAdministerApps``        ``submit_acl``, ``admin_acl``
+``allowPreemptionFrom`` = false                 ``no_preemption``
+``type="parent"`` without queues                ``child``
+``<queuePlacementPolicy>``                      ``rules``; with ``create`` the parents make queues:
+                                                ``child``
+rule ``default``, or a leaf ``root.default``    ``default_queue``
+``yarn.scheduler.fair.preemption`` (false)      ``reclaim: any`` or ``never``; ``within: never``
+==============================================  ====================================================
 
-Everything else is warned of.
+Everything else becomes a warning.
 """
 from __future__ import annotations
 
@@ -34,14 +35,14 @@ from ._base import (BUILT_IN, MAX_QUEUE_DEPTH, ConvertError, Json, Part, Report,
 from ._xml import Configuration, Element, parse
 from ._yarn import acl, amount, pairs, quota_number, resource_key, total
 
-#: Elements of a queue without a counterpart, and why.
+#: Elements of a queue without a counterpart, with the reason.
 _ASIDE = {
-    "maxAMShare": "no task is apart from the gang, so none is bounded apart",
-    "maxContainerAllocation": "tasks are bounded by nodes and limits alone",
+    "maxAMShare": "all tasks belong to the gang, so no bound applies to a task outside of it",
+    "maxContainerAllocation": "only nodes and limits bound tasks",
     "maxChildResources": "state maxResources in the children",
-    "minSharePreemptionTimeout": "who is entitled displaces at once",
-    "fairSharePreemptionTimeout": "who is entitled displaces at once",
-    "fairSharePreemptionThreshold": "who is entitled displaces at once",
+    "minSharePreemptionTimeout": "an entitled queue preempts at once",
+    "fairSharePreemptionTimeout": "an entitled queue preempts at once",
+    "fairSharePreemptionThreshold": "an entitled queue preempts at once",
     "reservation": "reservations are made by the host, in any queue",
 }
 _TOP_ASIDE = {
@@ -56,7 +57,7 @@ _TOP_ASIDE = {
 _PERCENT = re.compile(r"([0-9.]+)\s*%\s*(\S*)")
 _OLD = re.compile(r"([0-9.]+)\s*(mb|vcores)", re.IGNORECASE)
 
-#: Key of a quota -> (is it a percentage of the cluster, amount or part).
+#: Key of a quota -> (whether it is a percentage of the cluster, amount or fraction).
 _Resources = Dict[str, Tuple[bool, Fraction]]
 
 
@@ -191,7 +192,7 @@ class _Converter:
     # -- members of a queue --
 
     def text(self, queue: _Queue, key: str, default: Optional[str] = None) -> Tuple[Optional[str], str]:
-        """The text of an element of a queue, or of the default for all; and its place."""
+        """The text of an element of a queue, or its global default; and its place."""
         if key in queue.words:
             return queue.words[key].text.strip(), self.place(queue, key)
         if default and default in self.defaults:
@@ -199,7 +200,10 @@ class _Converter:
         return None, self.place(queue, key)
 
     def quotas(self, queue: _Queue, above: Dict[str, Fraction]) -> Dict[str, Fraction]:
-        """Guarantee and limit; `above` and the result are the parts of the cluster that limits leave."""
+        """Guarantee and limit.
+
+        `above` and the result are the fractions of the cluster within the limits.
+        """
         text, place = self.text(queue, "minResources")
         minimum = resources(place, text) if text is not None else {}
         text, place = self.text(queue, "maxResources", "queueMaxResourcesDefault" if queue.parent else None)
@@ -207,7 +211,7 @@ class _Converter:
         for key in [*minimum, *most]:
             if key not in BUILT_IN:
                 add_kind(place, self.scenario, key)
-        # A kind that is not named has no minimum; it is not without a bound.
+        # A kind that the element omits has a minimum of 0, and not an unlimited one.
         guaranteed = {key: self._quota(place, key, minimum[key], Fraction(1)) if key in minimum else 0
                       for key in sorted({*BUILT_IN, *minimum})} if minimum else {}
         if guaranteed:
@@ -227,10 +231,10 @@ class _Converter:
                     left[key] = value
             else:
                 limit[key] = self._quota(place, key, (False, value), Fraction(1))
-                left[key] = Fraction(-1)  # nobody knows yet what part of the cluster it is
+                left[key] = Fraction(-1)  # its fraction of the cluster is not known yet
             floor = guaranteed.get(key, 0)
             if isinstance(limit.get(key), (int, float)) and isinstance(floor, (int, float)) and floor > limit[key]:
-                self.report.warn(place, "%s: below minResources, which is taken" % key)
+                self.report.warn(place, "%s: below minResources, which is used instead" % key)
                 limit[key] = floor
         if limit:
             queue.json["limit"] = limit
@@ -240,7 +244,7 @@ class _Converter:
         percent, value = stated
         if percent:
             share = part(value / around) if around else 0
-            return {"part": share} if share else 0
+            return {"fraction": share} if share else 0
         return quota_number(place, key, value)
 
     def members(self, queue: _Queue) -> None:
@@ -261,7 +265,7 @@ class _Converter:
                 out[member] = acl(self.place(queue, key), queue.words[key].text)
         text, place = self.text(queue, "allowPreemptionFrom")
         if text is not None and not boolean(place, text):
-            out["fixed"] = True
+            out["no_preemption"] = True
         self._policy(queue)
         for key, element in queue.words.items():
             if key in _ASIDE:
@@ -286,16 +290,16 @@ class _Converter:
             return
         if word != "fifo":
             queue.json["order"] = "fair"
-            self.report.warn(self.file, "in leaves that are fair the user who uses least is first, in YARN the "
+            self.report.warn(self.file, "in fair leaves the user with the lowest usage is first; in YARN the "
                              "application")
         if word == "fair":
-            self.report.warn(self.file, "fair divides memory alone in YARN; here each resource is divided")
+            self.report.warn(self.file, "fair only divides memory in YARN; here it divides each resource")
         text, place = self.text(queue, "", "userMaxAppsDefault")
         if text is not None:
             most = integer(place, text)
             if most > 0:
                 queue.json["max_running_per_user"] = most
-            self.report.warn(place, "bounds the jobs of a user leaf by leaf, in YARN over all queues")
+            self.report.warn(place, "bounds the jobs of a user in each leaf; in YARN over all queues")
 
     # -- rules, and the rest --
 
@@ -330,7 +334,7 @@ class _Converter:
         if kind in ("specified", "reject", "default"):
             return None
         if kind in ("secondaryGroupExistingQueue", "secondaryGroup"):
-            self.report.warn(place, "no rule looks at secondary groups")
+            self.report.warn(place, "rules ignore secondary groups")
             return None
         if kind == "user":
             return above + ".%user"
@@ -356,7 +360,7 @@ class _Converter:
             parent = self.by_path.get(path.rpartition(".")[0])
             if parent is None:
                 raise ConvertError(place, "no queue %s" % quote(path.rpartition(".")[0]))
-            # YARN makes the queue that a rule leads to.
+            # YARN makes the queue of a rule if it is missing.
             queue = _Queue(path, None, parent)
             parent.children.append(queue)
             self.by_path[path] = queue
@@ -368,7 +372,7 @@ class _Converter:
         key = "yarn.scheduler.fair.preemption"
         enabled = boolean(self.conf.place(key), self.conf.get(key) or "false")
         if key not in self.conf.properties:
-            self.report.warn(key, "not set, so nobody is displaced; it is in yarn-site.xml, which may be given, too")
+            self.report.warn(key, "not set, so that nothing is preempted; yarn-site.xml, which may set it, can be given, too")
         for queue in self.root:
             for into in [queue.json.get("child"), queue.json if not queue.children else None]:
                 if into is not None:
@@ -401,7 +405,7 @@ class _Converter:
         return Part(self.scenario, [self._settle_shares])
 
     def _settle_shares(self, scenario: Json, report: Report) -> None:
-        """Percentages of the cluster below a limit that is an amount."""
+        """Resolve percentages of the cluster below a limit that is an amount."""
         for limit, key, share, place in self.shares:
             if scenario.get("nodes"):
                 limit[key] = quota_number(place, key, total(scenario, key, None) * share)

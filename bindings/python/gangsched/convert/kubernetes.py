@@ -4,10 +4,10 @@
 * nodes, and Topology of Kueue: :mod:`gangsched.convert.kubernetes_nodes`
 * ClusterQueue, Cohort, ResourceFlavor, LocalQueue of Kueue, Queue of Volcano:
   :mod:`gangsched.convert.kubernetes_queues`
-* PodGroup, Volcano Job, TFJob, PyTorchJob, MPIJob, XGBoostJob, PaddleJob, JAXJob, Job, Pod, PriorityClass:
-  :mod:`gangsched.convert.kubernetes_jobs`
+* PodGroup, Volcano Job, TFJob, PyTorchJob, MPIJob, XGBoostJob, PaddleJob, JAXJob, Job, Pod,
+  PriorityClass: :mod:`gangsched.convert.kubernetes_jobs`
 
-Objects of other kinds are warned of. YAML needs PyYAML; JSON needs nothing.
+Objects of other kinds become warnings. YAML needs PyYAML.
 """
 from __future__ import annotations
 

@@ -1,36 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gangs of Kubernetes: PodGroup, Volcano Job, TFJob, PyTorchJob and their kin, Job, Pod.
 
-====================================================  ========================================================
-Kubernetes                                            scenario
-====================================================  ========================================================
-``metadata.name``; with the namespace where two
-are called the same                                   ``jobs[].name``
-``metadata.namespace``                                ``user``
-requests (else limits) of containers; the largest
-of init containers; overhead                          ``cpu``, ``mem_mib``, ``gpu``, ``amounts``
-annotation gpu-fraction, gpu-memory                   ``gpu`` below 1, ``gpu_mem_mib``
-``nodeSelector``                                      ``selector``
-required node affinity                                ``where``
-``priorityClassName`` with a PriorityClass            ``priority``; also of Kueue's WorkloadPriorityClass
-annotations kueue.x-k8s.io/podset-required-topology,
--preferred-topology, -slice-...                       ``same``, ``prefer``, ``slice``, ``slice_same``
-label kueue.x-k8s.io/queue-name; Volcano queue        ``queue``; without one a queue called default
-**PodGroup** ``minMember``, ``minTaskMember``         ``min``, of groups, too; its pods are tasks; without any there
-                                                      are ``minMember`` that share ``minResources``
-``scheduleTimeoutSeconds``                            ``start_within_s``
-**Volcano Job** ``tasks[].replicas``,
-``minAvailable``, ``dependsOn``                       ``tasks``, ``min``, ``after``
-``maxRetry``                                          ``loss: restart``, ``max_restarts``
-**TFJob**, **PyTorchJob**, MPIJob, XGBoostJob,
-PaddleJob: ``...ReplicaSpecs``                        ``tasks``; Chief, Master, Launcher: ``role: chief``; Worker
-                                                      member; PS untracked; Evaluator sidecar
-``runPolicy.schedulingPolicy.minAvailable``,
-``elasticPolicy.minReplicas``                         ``min``
-``activeDeadlineSeconds``, ``backoffLimit``           ``time_limit_s``, ``max_restarts``
-**Job** ``parallelism``                               ``count``; all are the gang in a queue of Kueue, else ``min`` 1
-**Pod**                                               a job of one task, or one of its PodGroup
-====================================================  ========================================================
+==============================================  ====================================================
+Kubernetes                                      scenario
+==============================================  ====================================================
+``metadata.name``; with the namespace where     ``jobs[].name``
+two are called the same ``metadata.namespace``  ``user``
+requests (else limits) of containers; the       ``cpu``, ``mem_mib``, ``gpu``, ``amounts``
+largest of init containers; overhead            ``gpu`` below 1, ``gpu_mem_mib``
+annotation gpu-fraction, gpu-memory
+``nodeSelector``                                ``selector``
+required node affinity                          ``where``
+``priorityClassName`` with a PriorityClass      ``priority``; also of Kueue's WorkloadPriorityClass
+annotations                                     ``same``, ``prefer``, ``subgroup_size``,
+                                                ``subgroup_same``
+kueue.x-k8s.io/podset-required-topology,        ``queue``; without one a queue called default
+-preferred-topology, -slice-... label
+kueue.x-k8s.io/queue-name; Volcano queue
+**PodGroup** ``minMember``, ``minTaskMember``   ``min``, of groups, too; its pods are tasks; without
+                                                any there are ``minMember`` that share
+                                                ``minResources``
+``scheduleTimeoutSeconds``                      ``start_within_s``
+**Volcano Job** ``tasks[].replicas``,           ``tasks``, ``min``, ``after``
+``minAvailable``, ``dependsOn`` ``maxRetry``    ``loss: restart``, ``max_restarts``
+**TFJob**, **PyTorchJob**, MPIJob, XGBoostJob,  ``tasks``; Chief, Master, Launcher: ``role: chief``;
+PaddleJob: ``...ReplicaSpecs``                  Worker member; PS untracked; Evaluator sidecar
+``runPolicy.schedulingPolicy.minAvailable``,    ``min``
+``elasticPolicy.minReplicas``                   ``time_limit_s``, ``max_restarts``
+``activeDeadlineSeconds``, ``backoffLimit``
+**Job** ``parallelism``                         ``count``; all are the gang in a queue of Kueue,
+                                                else ``min`` 1
+**Pod**                                         a job of one task, or one of its PodGroup
+==============================================  ====================================================
 """
 from __future__ import annotations
 
@@ -51,7 +52,7 @@ _PRIORITIES = {"system-cluster-critical": 2000000000, "system-node-critical": 20
 _ROLES = {"chief": "chief", "master": "chief", "launcher": "chief", "ps": "untracked", "evaluator": "sidecar",
           "eval": "sidecar"}
 
-#: Of a pod: says nothing about where it runs.
+#: Members of a pod that do not affect where it runs.
 _POD_ASIDE = (
     "automountServiceAccountToken", "containers", "dnsConfig", "dnsPolicy", "enableServiceLinks", "hostAliases",
     "hostIPC", "hostNetwork", "hostPID", "hostUsers", "hostname", "imagePullSecrets", "initContainers", "os",
@@ -88,7 +89,7 @@ class _Jobs:
     # -- jobs --
 
     def add(self, at: At, tasks: List[Json], first: Optional[Json] = None) -> Json:
-        """A job of the object's name."""
+        """Add a job with the name of the object."""
         meta = at.get("metadata")
         place = "%s.name" % meta.place
         word = name(place, meta.get("name").value if meta.get("name") else meta.get("generateName").text("")
@@ -153,7 +154,7 @@ class _Jobs:
     # -- pods --
 
     def requests(self, pod: At) -> Dict[str, Fraction]:
-        """What a pod asks for."""
+        """The resources that a pod requests."""
         out: Dict[str, Fraction] = {}
         for container in pod.get("containers").items():
             for key, value in self._container(container).items():
@@ -162,7 +163,8 @@ class _Jobs:
         aside: Dict[str, Fraction] = {}
         for container in pod.get("initContainers").items():
             for key, value in self._container(container).items():
-                if container.get("restartPolicy").value == "Always":  # a sidecar goes on beside the containers
+                # a sidecar runs beside the containers
+                if container.get("restartPolicy").value == "Always":
                     aside[key] = aside.get(key, Fraction(0)) + value
                 else:
                     first[key] = max(first.get(key, Fraction(0)), value)
@@ -190,7 +192,7 @@ class _Jobs:
         return out
 
     def put(self, place: str, task: Json, asked: Dict[str, Fraction]) -> None:
-        """Amounts of a task."""
+        """Set the amounts of a task."""
         gpus = 0
         for key, value in sorted(asked.items()):
             if key == "cpu" and value:
@@ -208,7 +210,7 @@ class _Jobs:
             task["gpu"] = gpus
 
     def task(self, template: At, count: int, word: str = "", scale: bool = True) -> Json:
-        """A task group of pods that are made from a template."""
+        """A task group for the pods of a template."""
         spec = template.get("spec")
         task: Json = {}
         if word:
@@ -265,7 +267,7 @@ class _Jobs:
             self.report.warn(affinity.place + ".nodeAffinity", "what is preferred has no counterpart")
         for key in ("podAffinity", "podAntiAffinity"):
             if affinity.get(key):
-                self.report.warn(affinity.get(key).place, "no counterpart: say it with `peers` and labels of jobs")
+                self.report.warn(affinity.get(key).place, "no counterpart: say it with `affinity` and labels of jobs")
         affinity.done()
 
     def _term(self, term: At) -> List[Json]:
@@ -294,7 +296,7 @@ class _Jobs:
         notes = template.way("metadata.annotations").members()
         stem = "kueue.x-k8s.io/podset-"
         for key, member in ((stem + "required-topology", "same"), (stem + "preferred-topology", "prefer"),
-                            (stem + "slice-required-topology", "slice_same")):
+                            (stem + "slice-required-topology", "subgroup_same")):
             at = notes.get(key)
             if at is None:
                 continue
@@ -306,15 +308,15 @@ class _Jobs:
                     raise at.fail("more than 16 levels")
             task[member] = level
         size = notes.get(stem + "slice-size")
-        if "slice_same" in task and size is not None:
-            task["slice"] = integer(size.place, size.text(), 1, MAX_TASKS)
-            if count % task["slice"]:
+        if "subgroup_same" in task and size is not None:
+            task["subgroup_size"] = integer(size.place, size.text(), 1, MAX_TASKS)
+            if count % task["subgroup_size"]:
                 raise size.fail("%d is no multiple of it" % count)
-        elif "slice_same" in task or size is not None:
+        elif "subgroup_same" in task or size is not None:
             raise template.fail("a size of slices and their level go together")
 
     def members_done(self, at: At, *aside: str) -> None:
-        """Warn of what nobody asked for, in the object and its spec."""
+        """Warn of members of the object and its spec that the converter has not read."""
         at.get("apiVersion"), at.get("kind"), at.get("metadata"), at.get("status")
         at.get("spec").get("template")
         at.done(*aside)
@@ -352,7 +354,7 @@ class _Jobs:
             job["min"] = 1
         self._depends(waits, tasks)
         if "min" in job and any("after" in task for task in tasks):
-            # Those that do not start together have no minimum together.
+            # Groups that do not start together have no common minimum.
             self.report.warn(least.place or spec.place, "tasks wait for each other, so each has a minimum of its own")
             del job["min"]
             if all(task.get("min", 1) == 0 for task in tasks):
@@ -369,7 +371,7 @@ class _Jobs:
         self.members_done(at)
 
     def _tiers(self, at: At) -> None:
-        """Tiers are numbers of HyperNodes, and those are not read."""
+        """Tiers are numbers of HyperNodes, which this converter does not read."""
         if at:
             member = "same" if at.get("mode").text("hard") == "hard" else "prefer"
             self.report.warn(at.place, "no counterpart: tiers of HyperNodes; give a level in `%s`" % member)
@@ -398,7 +400,7 @@ class _Jobs:
             raise waits[0][1].fail("two tasks have one name")
 
     def training_job(self, at: At) -> None:
-        """TFJob and its kin: one list of replicas for each role."""
+        """TFJob and similar kinds: one list of replicas for each role."""
         spec = at.get("spec")
         key = next((k for k in sorted(spec.members()) if k.endswith("ReplicaSpecs")), None)
         if key is None:
@@ -498,7 +500,7 @@ class _Jobs:
     # -- pod groups --
 
     def pod_groups(self) -> None:
-        """Declared ones; `at` is the object, `pods` what lies in it."""
+        """PodGroups: `at` is the object, `pods` are its members."""
         for at in self.objects.get("PodGroup", []):
             spec = at.get("spec")
             key = (at.way("metadata.namespace").text(""), name(at.place, at.way("metadata.name").value))
@@ -551,7 +553,7 @@ class _Jobs:
         self.members_done(at)
 
     def _members(self, pods: Sequence[At]) -> List[Json]:
-        """Pods that ask for the same are one group."""
+        """Pods with equal requests are one group."""
         out: Dict[str, Json] = {}
         for pod in pods:
             labels = pod.way("metadata.labels").members()
@@ -571,7 +573,7 @@ class _Jobs:
         return tasks
 
     def _imagined(self, spec: At, count: int) -> List[Json]:
-        """Without pods: minMember tasks that share minResources."""
+        """A PodGroup without pods: minMember tasks that share minResources."""
         asked = {key: self._quantity(at) / count for key, at in spec.get("minResources").members().items()}
         for key, value in asked.items():
             if key in GPUS and value.denominator != 1:
@@ -603,14 +605,14 @@ class _Jobs:
             self.scenario["levels"] = self.levels
 
     def flavors(self, first: Dict[str, List[str]]) -> None:
-        """Tasks ask for the first flavor of their queue that has labels."""
+        """Let tasks request the first flavor of their queue that has labels."""
         for job in self.jobs:
             for flavor in first.get(job.get("queue", ""), []):
                 for task in job["tasks"]:
                     task.setdefault("partition", flavor)
 
     def place(self, scenario: Json) -> None:
-        """Put the jobs into the queues that they name."""
+        """Put the jobs into their queues."""
         place_jobs(scenario, self.wanted)
 
 
@@ -619,7 +621,7 @@ def _word(text: str) -> str:
 
 
 def _expression(rule: Json) -> str:
-    """A rule as an expression of the scenario format."""
+    """A node affinity rule as an expression of the scenario format."""
     key, op, values = _word(rule["key"]), rule["op"], rule.get("values", [])
     if op in ("exists", "not_exists"):
         return ("" if op == "exists" else "not ") + "exists " + key
@@ -629,7 +631,10 @@ def _expression(rule: Json) -> str:
 
 
 def convert(objects: Dict[str, List[At]], scenario: Json, report: Report) -> _Jobs:
-    """Put the jobs of manifests into the scenario; their queues are settled when all inputs are merged."""
+    """Add the jobs of manifests to the scenario.
+
+    They get their queues when all inputs are merged.
+    """
     out = _Jobs(objects, scenario, report)
     out.convert()
     return out

@@ -1,23 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kubernetes nodes, as ``kubectl get nodes -o json`` (or ``yaml``) prints them.
 
-====================================================  ========================================================
-Kubernetes                                            scenario
-====================================================  ========================================================
-``metadata.name``                                     ``nodes[].name``
-``status.allocatable`` (else ``capacity``): cpu,
-memory, pods                                          ``cpus``, ``mem_mib``, ``max_tasks``
-nvidia.com/gpu, amd.com/gpu, gpu.intel.com/i915       ``gpus``
-other resources, with whole amounts                   ``kinds``, ``amounts``; of ephemeral-storage and hugepages
-                                                      MiB
-``metadata.labels``                                   ``labels``
-label nvidia.com/gpu.product, gpu.memory              ``gpu_model``, ``gpu_mem_mib``
-labels of region and zone, of a Kueue Topology        ``levels``, ``topology``
-``spec.unschedulable``                                ``unschedulable``
-condition Ready not True                              ``state: down``
-====================================================  ========================================================
+==============================================  ====================================================
+Kubernetes                                      scenario
+==============================================  ====================================================
+``metadata.name``                               ``nodes[].name``
+``status.allocatable`` (else ``capacity``):     ``cpus``, ``mem_mib``, ``max_tasks``
+cpu, memory, pods
+nvidia.com/gpu, amd.com/gpu,                    ``gpus``
+gpu.intel.com/i915
+other resources, with whole amounts             ``kinds``, ``amounts``; of ephemeral-storage and
+                                                hugepages MiB
+``metadata.labels``                             ``labels``
+label nvidia.com/gpu.product, gpu.memory        ``gpu_model``, ``gpu_mem_mib``
+labels of region and zone, of a Kueue Topology  ``levels``, ``topology``
+``spec.unschedulable``                          ``unschedulable``
+condition Ready not True                        ``state: down``
+==============================================  ====================================================
 
-Taints are warned of: who tolerates them cannot be said here.
+Taints become warnings: the scenario format has no tolerations.
 """
 from __future__ import annotations
 
@@ -30,12 +31,12 @@ from ._manifest import At
 
 GPUS = ("nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915", "gpu.intel.com/xe", "habana.ai/gaudi")
 HOST = "kubernetes.io/hostname"
-#: Levels that nodes may have without a Topology that says so, widest first.
+#: Levels that nodes may have even without a Topology, widest first.
 LEVELS = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone")
 
 
 def amount(place: str, kind: str, text: Any) -> int:
-    """An amount of a resource that is a kind of the site; bytes are counted in MiB."""
+    """An amount of a kind of the site; bytes become MiB."""
     value = quantity(place, text)
     if kind == "ephemeral-storage" or kind == "storage" or kind.startswith("hugepages-"):
         value = value / MIB
@@ -48,7 +49,7 @@ def unit(kind: str) -> str:
 
 
 def levels_of(nodes: Sequence[At], topologies: Sequence[At]) -> List[str]:
-    """Labels that are topology levels: those of the first Topology, else those that nodes have."""
+    """Labels that are topology levels: those of the first Topology, or else those of the nodes."""
     for topology in topologies[1:]:
         topology.report.warn(topology.place, "a second Topology is left out")
     for topology in topologies[:1]:
@@ -140,7 +141,7 @@ class _Node:
 
 
 def convert(nodes: Sequence[At], topologies: Sequence[At], scenario: Json, _report: Report) -> None:
-    """Put nodes into the scenario, with their levels."""
+    """Add nodes and their levels to the scenario."""
     levels = levels_of(nodes, topologies)
     if levels:
         scenario["levels"] = levels

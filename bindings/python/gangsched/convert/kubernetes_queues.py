@@ -1,36 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
 """Queues of Kueue and Volcano.
 
-====================================================  ========================================================
-Kueue                                                 scenario
-====================================================  ========================================================
-ClusterQueue                                          a leaf of ``queues``
-``spec.cohort``, ``cohortName``; Cohort               ``parent``; what it has is the sum of what its members have,
-                                                      and its own quotas
-``resourceGroups[].flavors[].resources[]``:
-``nominalQuota``                                      ``guaranteed``
-``borrowingLimit``                                    ``limit`` = nominal + borrowing; outside a cohort: nominal
-``lendingLimit``                                      ``lending_limit``
-flavors with ``nodeLabels``, ResourceFlavor           ``partitions``, of nodes that have all these labels; quotas are
-                                                      of ``KIND@FLAVOR``
-``preemption.withinClusterQueue`` (Never)             ``within``: never, lower, lower-or-newer
-``preemption.reclaimWithinCohort`` (Never)            ``reclaim``: never, lower, any
-``queueingStrategy``                                  ``block``: strict (StrictFIFO) or none
-``fairSharing.weight``                                ``weight``
-``stopPolicy``                                        ``state: closed``
-LocalQueue                                            another name of its ClusterQueue
-====================================================  ========================================================
+==============================================  ====================================================
+Kueue                                           scenario
+==============================================  ====================================================
+ClusterQueue                                    a leaf of ``queues``
+``spec.cohort``, ``cohortName``; Cohort         ``parent``; what it has is the sum of what its
+                                                members have, and its own quotas
+``resourceGroups[].flavors[].resources[]``:     ``guaranteed``
+``nominalQuota``
+``borrowingLimit``                              ``limit`` = nominal + borrowing; outside a cohort:
+                                                nominal
+``lendingLimit``                                ``lending_limit``
+flavors with ``nodeLabels``, ResourceFlavor     ``partitions``, of nodes that have all these labels;
+                                                quotas are of ``KIND@FLAVOR``
+``preemption.withinClusterQueue`` (Never)       ``within``: never, lower, lower-or-newer
+``preemption.reclaimWithinCohort`` (Never)      ``reclaim``: never, lower, any
+``queueingStrategy``                            ``block``: strict (StrictFIFO) or none
+``fairSharing.weight``                          ``weight``
+``stopPolicy``                                  ``state: closed``
+LocalQueue                                      another name of its ClusterQueue
+==============================================  ====================================================
 
-====================================================  ========================================================
-Volcano Queue                                         scenario
-====================================================  ========================================================
-``spec.weight``, ``priority``, ``parent``             ``weight``, ``priority``, ``parent``
-``spec.capability``                                   ``limit``
-``spec.deserved``                                     ``guaranteed``
-``spec.guarantee.resource``                           ``guaranteed``, if nothing is deserved; not lent
-``spec.reclaimable`` = false                          ``fixed``
-``status.state`` Closed, Closing                      ``state``
-====================================================  ========================================================
+=========================================  =========================================================
+Volcano Queue                              scenario
+=========================================  =========================================================
+``spec.weight``, ``priority``, ``parent``  ``weight``, ``priority``, ``parent``
+``spec.capability``                        ``limit``
+``spec.deserved``                          ``guaranteed``
+``spec.guarantee.resource``                ``guaranteed``, if nothing is deserved; not lent
+``spec.reclaimable`` = false               ``no_preemption``
+``status.state`` Closed, Closing           ``state``
+=========================================  =========================================================
 """
 from __future__ import annotations
 
@@ -49,7 +50,7 @@ Amounts = Dict[str, Fraction]
 
 
 def kind_of(at: At, resource: str, scenario: Json) -> str:
-    """The key of a quota for a resource of Kubernetes; "" for what cannot be one."""
+    """The key of a quota for a resource of Kubernetes; "": the resource cannot have a quota."""
     if resource in ("cpu", "memory"):
         return {"cpu": "cpu", "memory": "mem_mib"}[resource]
     if resource in GPUS:
@@ -75,7 +76,7 @@ def value_of(at: At, key: str) -> Fraction:
 
 
 def quotas(amounts: Amounts) -> Json:
-    """Amounts as the scenario has them: whole, but for cores and GPUs."""
+    """Amounts for the scenario: whole numbers, except for cores and GPUs."""
     return {key: tidy(value) if key.partition("@")[0] in ("cpu", "gpu") else int(value // 1)
             for key, value in amounts.items()}
 
@@ -87,7 +88,7 @@ def add(into: Amounts, more: Amounts) -> None:
 
 
 class _Quota:
-    """What resource groups of a ClusterQueue or Cohort say."""
+    """The resource groups of a ClusterQueue or Cohort."""
 
     def __init__(self) -> None:
         self.nominal: Amounts = {}
@@ -219,7 +220,7 @@ class _Kueue:
         return depth
 
     def _limits(self, queue: Json, nominal: Amounts, quota: _Quota, alone: bool) -> None:
-        """Nobody borrows from outside: at the top of a tree what there is bounds it."""
+        """Limit the top of a tree to its own quota, because it cannot borrow from outside."""
         limit = {key: value + quota.borrowing.get(key, Fraction(0)) for key, value in nominal.items()
                  if alone or key in quota.borrowing}
         if limit:
@@ -254,8 +255,8 @@ class _Kueue:
                 raise word.fail("not one of %s: %s" % (", ".join(values), quote(word.value)))
             out[member] = values[word.text("Never")]
         if preemption.way("borrowWithinCohort.policy").text("Never") != "Never":
-            self.report.warn(preemption.get("borrowWithinCohort").place, "no counterpart: who borrows displaces nobody "
-                             "who is inside his guarantee")
+            self.report.warn(preemption.get("borrowWithinCohort").place, "no counterpart: a borrowing queue preempts no job "
+                             "of a queue within its guarantee")
         preemption.done()
         strategy = spec.get("queueingStrategy")
         if strategy.text("BestEffortFIFO") == "StrictFIFO":
@@ -288,7 +289,7 @@ class _Kueue:
                                "more than 60 pairs of resource and flavor")
 
     def nodes(self, scenario: Json) -> None:
-        """Put nodes into the partitions of the flavors that they are of."""
+        """Put nodes into the partitions of their flavors."""
         for partition in scenario.get("partitions", []):
             labels = self.flavors.get(partition["name"])
             for node in scenario.get("nodes", []) if labels else []:
@@ -331,7 +332,7 @@ def volcano(queues: Sequence[At], scenario: Json, report: Report) -> None:
         out.append(queue)
     for queue in out:
         if queue.get("parent") == "root" and "root" not in have:
-            del queue["parent"]  # every queue is below it, and it bounds nothing
+            del queue["parent"]  # every queue is below the root, which has no bounds
         elif "parent" in queue and queue["parent"] not in have:
             raise have[queue["name"]].fail("spec.parent: no queue %s" % quote(queue["parent"]))
     above = {queue["name"]: queue.get("parent") for queue in out}
@@ -375,7 +376,7 @@ def _volcano(at: At, scenario: Json, report: Report) -> Json:
     if most:
         out["limit"] = quotas(most)
     if not spec.get("reclaimable").flag(True):
-        out["fixed"] = True
+        out["no_preemption"] = True
     state = at.way("status.state").text("Open")
     if state in ("Closed", "Closing"):
         out["state"] = "draining" if state == "Closing" else "closed"

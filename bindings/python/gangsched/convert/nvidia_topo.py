@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """The matrix that ``nvidia-smi topo -m`` prints.
 
-====================================================  ========================================================
-nvidia-smi                                            scenario
-====================================================  ========================================================
-NV#                                                   ``links`` of kind nvlink, 1000 MB/s for each of the #, so that
-                                                      sets compare by numbers of links; ``near`` 4
-PIX, PXB                                              ``near`` 3; devices joined by PIX have one ``pcie`` number
-PHB, NODE                                             ``near`` 2: one NUMA domain
-SYS (SOC)                                             ``near`` 0
-CPU Affinity, NUMA Affinity                           ``numas``, ``devices[].numa``; the CPUs named are ``cpus``
-NIC#, mlx5_#                                          ``nics``, with the NUMA domain of the GPUs near them
-====================================================  ========================================================
+===========================  =======================================================================
+nvidia-smi                   scenario
+===========================  =======================================================================
+NV#                          ``links`` of type nvlink, 1000 MB/s for each of the #, so that sets
+                             compare by numbers of links; ``gpu_locality`` 4
+PIX, PXB                     ``gpu_locality`` 3; devices joined by PIX have one ``pcie`` number
+PHB, NODE                    ``gpu_locality`` 2: one NUMA domain
+SYS (SOC)                    ``gpu_locality`` 0
+CPU Affinity, NUMA Affinity  ``numas``, ``devices[].numa``; the CPUs named are ``cpus``
+NIC#, mlx5_#                 ``nics``, with the NUMA domain of the GPUs near them
+===========================  =======================================================================
 
-Beside other inputs, the devices of every node that has as many GPUs are described; alone, one node is made.
+Beside other inputs, the devices of every node that has as many GPUs are described; alone, one node
+is made.
 """
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ from ._base import MAX_GPUS, ConvertError, Json, Part, Report, Source, name, quo
 from ._hostlist import indices
 
 _NEAR = {"X": 0, "PIX": 3, "PXB": 3, "PHB": 2, "NODE": 2, "SYS": 0, "SOC": 0}
-#: What makes the heading stand out in a terminal.
+#: Escape sequences that colour the heading.
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _LINK = re.compile(r"NV([0-9]{1,3})", re.ASCII)
 
@@ -95,7 +96,7 @@ class _Matrix:
         self.affinity[words[0]] = dict(zip(extra, rest))
 
     def cell(self, a: str, b: str) -> str:
-        """What joins two devices; the two halves of the matrix must agree."""
+        """The connection of two devices; both halves of the matrix must agree."""
         row = self.rows.get(a)
         if row is None:
             raise ConvertError(self.file, "no line for %s" % a)
@@ -115,10 +116,10 @@ class _Matrix:
             for j in range(i + 1, len(self.gpus)):
                 match = _LINK.fullmatch(self.cell(a, self.gpus[j]))
                 if match and int(match.group(1)):
-                    out.append({"a": i, "b": j, "kind": "nvlink", "bandwidth_mbps": 1000 * int(match.group(1))})
+                    out.append({"a": i, "b": j, "type": "nvlink", "bandwidth_mbps": 1000 * int(match.group(1))})
         return out
 
-    def near(self) -> List[str]:
+    def locality(self) -> List[str]:
         return ["".join(str(_NEAR.get(self.cell(a, b), 4)) for b in self.gpus) for a in self.gpus]
 
     def numa(self, device: str) -> Optional[int]:
@@ -136,7 +137,7 @@ class _Matrix:
         return len(found)
 
     def switches(self) -> Dict[str, int]:
-        """Devices joined by PIX, with network cards, too, by number of their switch, from 1."""
+        """Devices and network cards joined by PIX, by the number of their switch, from 1."""
         around: Dict[str, str] = {word: word for word in self.columns}
 
         def top(word: str) -> str:
@@ -157,7 +158,7 @@ class _Matrix:
         return numbers
 
     def describe(self) -> Json:
-        """Members of a node."""
+        """The members of a node."""
         domains = sorted({n for n in (self.numa(gpu) for gpu in self.gpus) if n is not None})
         numbers = self.switches()
         devices: List[Json] = []
@@ -169,7 +170,7 @@ class _Matrix:
             if gpu in numbers:
                 device["pcie"] = numbers[gpu]
             devices.append(device)
-        out: Json = {"devices": devices, "near": self.near()}
+        out: Json = {"devices": devices, "gpu_locality": self.locality()}
         links = self.links()
         if links:
             out["links"] = links
@@ -216,7 +217,7 @@ def convert(sources: Sequence[Source], report: Report) -> Part:
 
 
 def _apply(node: Json, described: Json) -> None:
-    """Describe the devices of a node; what it says of them already stays."""
+    """Describe the devices of a node; members that it already has stay."""
     model, memory = node.pop("gpu_model", None), {k: node.pop(k) for k in ("gpu_mem_mib", "gpu_mem_bytes") if k in node}
     had: List[Json] = node.pop("devices", [{} for _ in described["devices"]])
     node.pop("gpus", None)
@@ -226,6 +227,6 @@ def _apply(node: Json, described: Json) -> None:
         if "numas" in described:
             device.pop("numa", None)
         devices.append({**device, **new})
-    for key in ("links", "near"):
+    for key in ("links", "gpu_locality"):
         node.pop(key, None)
     node.update({**described, "devices": devices})

@@ -1,42 +1,45 @@
 # SPDX-License-Identifier: Apache-2.0
 """Slurm's ``slurm.conf``, ``gres.conf`` and ``topology.conf``.
 
-====================================================  ========================================================
-Slurm                                                 scenario
-====================================================  ========================================================
-``NodeName`` (ranges, DEFAULT)                        ``nodes[].name``
-``CPUs``, or ``Boards`` x ``Sockets`` x
-``CoresPerSocket`` x ``ThreadsPerCore``               ``cpus``: what Slurm counts as CPUs, less
-                                                      ``CoreSpecCount``
-``RealMemory`` - ``MemSpecLimit``                     ``mem_mib``
-``Sockets``                                           ``numas``, where ``Cores`` of a device names some
-``Gres`` = gpu:TYPE:N                                 ``gpus``, ``gpu_model``; ``devices`` where they differ
-``Gres`` = other:N                                    ``kinds``, ``amounts``
-``gres.conf`` ``Links``, ``Cores``                    ``links`` (1000 MB/s for each), ``devices[].numa``
-``Feature``                                           ``labels``, without a value
-``State``                                             ``state``; nodes that are FUTURE are left out
-``PartitionName``, ``Nodes``                          ``partitions``, of nodes, too; a queue of the same name: a job
-                                                      goes in the queue, its tasks ask for the partition
-``PriorityTier`` (1)                                  ``priority``: fair shares by tier, as all is left over
-``PreemptType`` = preempt/partition_prio              ``reclaim: any``; otherwise ``never``
-``PreemptMode``                                       ``preempt``; OFF: ``fixed``
-``OverSubscribe`` = FORCE:n with GANG                 ``slice_s`` (``SchedulerTimeSlice``), ``slice_rows``
-``GraceTime``, ``PreemptExemptTime``                  ``grace_s``, ``min_runtime_s``
-``MaxTime``, ``DefaultTime``                          ``max_time_limit_s``, ``default_time_limit_s``
-``NodeSet``                                           the nodes that it names, or that have its feature
-``State`` of a partition                              ``state``
-``AllowGroups``                                       ``submit_acl``
-``Default`` = YES                                     ``default_queue``
-``PriorityType``                                      ``order: priority`` (multifactor) or ``fifo`` (basic)
-``SchedulerType`` = sched/backfill (default)          ``backfill: conservative``, ``plan_depth`` = ``bf_max_job_test``
-``SchedulerType`` = sched/builtin                     ``block: strict``
-``PriorityDecayHalfLife``                             ``half_life_s``, with ``PriorityWeightFairshare``
-``Licenses``                                          ``kinds`` of the cluster
-``SwitchName``                                        ``levels`` switchN ... switch1, ``topology`` of nodes
-``BlockName``, ``BlockSizes``                         ``levels`` block, blocks of larger sizes before it
-====================================================  ========================================================
+============================================  ======================================================
+Slurm                                         scenario
+============================================  ======================================================
+``NodeName`` (ranges, DEFAULT)                ``nodes[].name``
+``CPUs``, or ``Boards`` x ``Sockets`` x       ``cpus``: what Slurm counts as CPUs, less
+``CoresPerSocket`` x ``ThreadsPerCore``       ``CoreSpecCount``
+``RealMemory`` - ``MemSpecLimit``             ``mem_mib``
+``Sockets``                                   ``numas``, where ``Cores`` of a device names some
+``Gres`` = gpu:TYPE:N                         ``gpus``, ``gpu_model``; ``devices`` where they differ
+``Gres`` = other:N                            ``kinds``, ``amounts``
+``gres.conf`` ``Links``, ``Cores``            ``links`` (1000 MB/s for each), ``devices[].numa``
+``Feature``                                   ``labels``, without a value
+``State``                                     ``state``; nodes that are FUTURE are left out
+``PartitionName``, ``Nodes``                  ``partitions``, of nodes, too; a queue of the same
+                                              name: a job goes in the queue, its tasks ask for the
+                                              partition
+``PriorityTier`` (1)                          ``priority``: fair shares by tier, as all is left over
+``PreemptType`` = preempt/partition_prio      ``reclaim: any``; otherwise ``never``
+``PreemptMode``                               ``preempt_mode``; OFF: ``no_preemption``
+``OverSubscribe`` = FORCE:n with GANG         ``quantum_s`` (``SchedulerTimeSlice``),
+                                              ``quantum_rows``
+``GraceTime``, ``PreemptExemptTime``          ``grace_s``, ``min_runtime_s``
+``MaxTime``, ``DefaultTime``                  ``max_time_limit_s``, ``default_time_limit_s``
+``NodeSet``                                   the nodes that it names, or that have its feature
+``State`` of a partition                      ``state``
+``AllowGroups``                               ``submit_acl``
+``Default`` = YES                             ``default_queue``
+``PriorityType``                              ``order: priority`` (multifactor) or ``fifo`` (basic)
+``SchedulerType`` = sched/backfill (default)  ``backfill: conservative``, ``plan_depth`` =
+                                              ``bf_max_job_test``
+``SchedulerType`` = sched/builtin             ``block: strict``
+``PriorityDecayHalfLife``                     ``half_life_s``, with ``PriorityWeightFairshare``
+``Licenses``                                  ``kinds`` of the cluster
+``SwitchName``                                ``levels`` switchN ... switch1, ``topology`` of nodes
+``BlockName``, ``BlockSizes``                 ``levels`` block, blocks of larger sizes before it
+============================================  ======================================================
 
-Limits of accounts and QOS are in Slurm's database, not in these files. Everything else is warned of.
+Limits of accounts and QOS are in Slurm's database, not in these files. Everything else becomes a
+warning.
 """
 from __future__ import annotations
 
@@ -49,14 +52,14 @@ from ._base import (MAX_AMOUNT, MAX_CPUS, MAX_GPUS, MAX_MIB, MAX_NODES, MAX_SECO
 from ._hostlist import expand, indices
 from ._yarn import acl
 
-#: By the first key of a line in which file it stands.
+#: The file of a line, by its first key.
 _OF_FILE = {"switchname": "topology", "blockname": "topology", "blocksizes": "topology"}
 
 _WORD = re.compile(r'([A-Za-z][A-Za-z0-9_]*)\s*=\s*("[^"]*"|[^\s"]*(?:"[^"]*"[^\s"]*)*)')
 
 
 class Line:
-    """A line of a file: its keys, folded, with their values."""
+    """A line of a file: its keys in lower case, with their values."""
 
     def __init__(self, file: str, number_: int, keys: Dict[str, str], spelled: Dict[str, str]) -> None:
         self.file = file
@@ -73,7 +76,9 @@ class Line:
 
 
 def read_lines(source: Source, report: Report) -> List[Line]:
-    """Lines of ``Key=Value``: # begins a comment, a backslash at the end continues, quotes hold blanks."""
+    """Lines of ``Key=Value``: # begins a comment, a backslash at the end continues, quotes enclose
+    blanks.
+    """
     out: List[Line] = []
     text, first = "", 0
     for count, raw in enumerate(source.text.split("\n"), 1):
@@ -187,9 +192,10 @@ class _Node:
         self.json = json
         self.gres = gres_
         self.sockets = sockets
-        self.cores = cores  #: of a socket; 0: not known
-        self.links: List[Tuple[str, List[int], List[int]]] = []  #: a device each: place, Links, Cores
-        self.types: List[str] = []  #: of those devices
+        self.cores = cores  #: of a socket; 0: unknown
+        #: for each device: place, Links, Cores
+        self.links: List[Tuple[str, List[int], List[int]]] = []
+        self.types: List[str] = []  #: types of these devices
 
 
 _NODE_KEYS = {"nodename", "cpus", "procs", "boards", "sockets", "socketsperboard", "corespersocket", "threadspercore",
@@ -243,7 +249,7 @@ class _Converter:
                         self.globals[key] = line
 
     def _take(self, line: Line, defaults: Dict[str, Tuple[str, Line]], add: Any) -> None:
-        """A line of names, with the defaults that came before it."""
+        """A line with names, completed by the defaults before it."""
         first = next(iter(line.keys))
         own = {key: (value, line) for key, value in line.keys.items()}
         if line.keys[first].upper() == "DEFAULT":
@@ -314,7 +320,7 @@ class _Converter:
         if not 0 < count - spared <= MAX_CPUS:
             raise ConvertError(line.place(), "not a number of CPUs that a node may have")
         out["cpus"] = count - spared
-        memory = 1  # what Slurm takes if nothing is said
+        memory = 1  # Slurm's default
         if "realmemory" in keys:
             memory = _megabytes(keys["realmemory"][1].place("realmemory"), keys["realmemory"][0])
         if "memspeclimit" in keys:
@@ -387,7 +393,7 @@ class _Converter:
         else:
             count = len(files) or 1
         if kind != "gpu":
-            return  # slurm.conf says how many there are
+            return  # slurm.conf has their number
         if count > MAX_GPUS:
             raise ConvertError(line.place("count" if "count" in line.keys else "file"),
                                "a node has at most %d GPUs" % MAX_GPUS)
@@ -435,15 +441,16 @@ class _Converter:
         if not models:
             return
         if node.types and len(node.types) != len(models):
-            self.report.warn(place, "node %s has %d GPUs here, %d in gres.conf, which is not taken"
+            self.report.warn(place, "node %s has %d GPUs here, %d in gres.conf, which is ignored"
                              % (quote(node.json["name"]), len(models), len(node.types)))
             node.types, node.links = [], []
         elif node.types:
-            # One list may leave the types to the other; where both have them, gres.conf has the order.
+            # One list may leave the types to the other. If both have types, gres.conf gives the
+            # order.
             if any(node.types) and (not any(models) or sorted(node.types) == sorted(models)):
                 models = list(node.types)
             elif any(node.types) and sorted(node.types) != sorted(models):
-                self.report.warn(place, "node %s has other types of GPUs in gres.conf, which are not taken"
+                self.report.warn(place, "node %s has other types of GPUs in gres.conf, which are ignored"
                                  % quote(node.json["name"]))
         self._put_devices(node, models)
 
@@ -471,12 +478,12 @@ class _Converter:
                 other = node.links[b][1]
                 count = max(row[b], other[a] if len(other) == len(models) else 0)
                 if count > 0:
-                    links.append({"a": a, "b": b, "kind": "nvlink", "bandwidth_mbps": 1000 * count})
+                    links.append({"a": a, "b": b, "type": "nvlink", "bandwidth_mbps": 1000 * count})
         if links:
             node.json["links"] = links
 
     def _socket(self, node: _Node, cores: List[int]) -> Optional[int]:
-        """The socket that all cores of a device are of."""
+        """The socket of all cores of a device."""
         if not cores or not node.cores or node.sockets < 2 or node.sockets > 256:
             return None
         found = {core // node.cores for core in cores}
@@ -552,7 +559,7 @@ class _Converter:
                     continue
                 if "topology" in json:
                     self.report.warn(line.place("nodes"),
-                                     "node %s is on another switch, too, which is taken" % quote(node))
+                                     "node %s is on another switch, too, which is used instead" % quote(node))
                 else:
                     json["topology"] = dict(path)
 
@@ -612,7 +619,7 @@ class _Converter:
             if len(names) > 1:
                 text = "have one PriorityTier: they take turns by fair share, in Slurm by the priority of jobs"
                 if any(q.get("reclaim") == "any" for q in self.scenario["queues"]):
-                    text += "; and they may displace what is above its share, in Slurm they may not"
+                    text += "; and they may preempt jobs above their share, in Slurm they may not"
                 self.report.warn("%s: PartitionName" % self.file, "%s %s" % (", ".join(names[:5]), text))
 
     def _put_nodes(self, partition: str, keys: Dict[str, Tuple[str, Line]]) -> None:
@@ -626,7 +633,7 @@ class _Converter:
                 into.append(partition)
 
     def _members(self, place: str, text: str) -> List[str]:
-        """Nodes that are named, by themselves or in sets."""
+        """The nodes of a list, by name or by set."""
         out: List[str] = []
         for word in list(self.nodes) if text.upper() == "ALL" else expand(place, text):
             if word in self.sets:
@@ -676,7 +683,7 @@ class _Converter:
         if states[text.upper()]:
             out["state"] = states[text.upper()]
         if text.upper() == "DOWN":
-            self.report.warn(place, "takes no jobs here; in Slurm they wait")
+            self.report.warn(place, "refuses jobs; in Slurm they wait")
 
     def _times(self, value: Any, out: Json) -> None:
         text, place = value("maxtime", "UNLIMITED")
@@ -706,7 +713,7 @@ class _Converter:
         if kind not in ("preempt/none", "preempt/partition_prio", "preempt/qos"):
             raise ConvertError(self.place("preempttype"), "not a PreemptType: %s" % quote(kind))
         if kind == "preempt/qos":
-            self.report.warn(self.place("preempttype"), "QOS are not in these files; nobody is displaced")
+            self.report.warn(self.place("preempttype"), "QOS are not in these files; nothing is preempted")
         by_tier = kind == "preempt/partition_prio"
         everywhere = self.setting("preemptmode", "OFF")
         text, place = value("preemptmode", everywhere)
@@ -718,14 +725,14 @@ class _Converter:
         out["within"] = "lower" if "WITHIN" in words and by_tier else "never"
         out["reclaim"] = "any" if by_tier else "never"
         if by_tier and ("OFF" in words or words <= {"GANG", "WITHIN"}):
-            out["fixed"] = True
+            out["no_preemption"] = True
         sliced = self._slices(value, gang, out)
         for word, mode in (("CANCEL", "cancel"), ("SUSPEND", "suspend")):
             if word in words and by_tier:
                 if mode == "suspend" and sliced:
-                    self.report.warn(place, "suspends nobody where gangs take turns: who is displaced is requeued")
+                    self.report.warn(place, "suspends no job where gangs take turns: preempted jobs are requeued")
                 else:
-                    out["preempt"] = mode
+                    out["preempt_mode"] = mode
 
     def _slices(self, value: Any, gang: bool, out: Json) -> bool:
         text, place = value("oversubscribe", value("shared", "NO")[0])
@@ -736,13 +743,13 @@ class _Converter:
         if word == "EXCLUSIVE":
             self.report.warn(place, "EXCLUSIVE: let jobs say `exclusive`")
         elif word == "YES" and rows > 1:
-            self.report.warn(place, "YES: no counterpart: jobs share nothing that they do not ask to share")
+            self.report.warn(place, "YES: no counterpart: jobs only share what they request to share")
         elif word == "FORCE" and rows > 1 and not gang:
             self.report.warn(place, "FORCE without gang scheduling: no counterpart")
         elif word == "FORCE" and rows > 1:
-            out["slice_s"] = seconds(self.place("schedulertimeslice"), number(
+            out["quantum_s"] = seconds(self.place("schedulertimeslice"), number(
                 self.place("schedulertimeslice"), self.setting("schedulertimeslice", "30"), 1, 65533))
-            out["slice_rows"] = rows
+            out["quantum_rows"] = rows
             return True
         return False
 
@@ -758,7 +765,7 @@ class _Converter:
             return
         if kind != "sched/backfill":
             raise ConvertError(self.place("schedulertype"), "not a SchedulerType: %s" % quote(kind))
-        if "slice_s" in out:
+        if "quantum_s" in out:
             self.report.warn(self.place("schedulertype"), "no backfill where gangs take turns")
             return
         out["backfill"] = "conservative"
@@ -813,7 +820,7 @@ class _Converter:
 
 
 def looks_like(text: str) -> Optional[str]:
-    """Which of the files it is: slurm, gres or topology."""
+    """Which file the text is: slurm, gres or topology."""
     plain = "\n".join(line for line in text.split("\n") if not line.lstrip().startswith("#"))
     if re.search(r"(?im)^\s*(SwitchName|BlockName)\s*=", plain):
         return "topology"
@@ -828,5 +835,5 @@ def looks_like(text: str) -> Optional[str]:
 
 
 def convert(sources: Sequence[Source], report: Report) -> Part:
-    """Convert ``slurm.conf``, ``gres.conf`` and ``topology.conf``, those of them that are given."""
+    """Convert those of ``slurm.conf``, ``gres.conf`` and ``topology.conf`` that are given."""
     return _Converter(sources, report).convert()

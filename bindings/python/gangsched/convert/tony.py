@@ -3,32 +3,36 @@
 
 ``X`` is a job type: worker, ps, chief, ...
 
-====================================================  ========================================================
-TonY                                                  scenario
-====================================================  ========================================================
-``tony.application.name``                             ``jobs[].name``; else the name of the file
-``tony.X.instances``                                  a task group X with ``count``; none of a type with 0
-``tony.X.memory`` (2g), ``.vcores`` (1), ``.gpus``    ``mem_mib``, ``cpu``, ``gpu``
-``tony.X.node-label``, ``tony.application.node-label``  ``partition``
-``tony.application.distributed-mode`` = GANG          all tasks are the gang; FCFS: ``min`` 1
-``tony.application.prepare-stage``, ``training-stage``  ``after``: the types of the second wait for the end of those
-                                                      of the first that are tracked
-``tony.X.depends-on``                                 ``after``
-``tony.application.untracked.jobtypes`` (ps)          ``role: untracked``
-``tony.application.sidecar.jobtypes`` (tensorboard)   ``role: sidecar``
-``tony.application.stop-on-failure-jobtypes``,
-``...fail-on-worker-failure-enabled``                 ``role: critical``
-type chief                                            ``role: chief``
-``tony.yarn.queue`` (default)                         ``queue``
-``tony.application.timeout``                          ``time_limit_s``
-``tony.container.allocation.timeout``                 ``start_within_s``, in mode GANG
-``tony.task.heartbeat-interval-ms`` times the larger
-of 3 and ``max-missed-heartbeats`` (25)               ``heartbeat_s``
-``tony.am.retry-count``                               ``loss: restart``, ``max_restarts``
-``tony.task.max-total-*``, ``tony.X.max-instances``   checked: a job above them is refused, as TonY does
-====================================================  ========================================================
+==============================================  ====================================================
+TonY                                            scenario
+==============================================  ====================================================
+``tony.application.name``                       ``jobs[].name``; else the name of the file
+``tony.X.instances``                            a task group X with ``count``; none of a type with 0
+``tony.X.memory`` (2g), ``.vcores`` (1),        ``mem_mib``, ``cpu``, ``gpu``
+``.gpus``
+``tony.X.node-label``,                          ``partition``
+``tony.application.node-label``
+``tony.application.distributed-mode`` = GANG    all tasks are the gang; FCFS: ``min`` 1
+``tony.application.prepare-stage``,             ``after``: the types of the second wait for the end
+``training-stage``                              of those of the first that are tracked
+``tony.X.depends-on``                           ``after``
+``tony.application.untracked.jobtypes`` (ps)    ``role: untracked``
+``tony.application.sidecar.jobtypes``           ``role: sidecar``
+(tensorboard)
+``tony.application.stop-on-failure-jobtypes``,  ``role: critical``
+``...fail-on-worker-failure-enabled``
+type chief                                      ``role: chief``
+``tony.yarn.queue`` (default)                   ``queue``
+``tony.application.timeout``                    ``time_limit_s``
+``tony.container.allocation.timeout``           ``start_within_s``, in mode GANG
+``tony.task.heartbeat-interval-ms`` times the   ``heartbeat_s``
+larger of 3 and ``max-missed-heartbeats`` (25)
+``tony.am.retry-count``                         ``loss: restart``, ``max_restarts``
+``tony.task.max-total-*``,                      checked: a job above them is refused, as TonY does
+``tony.X.max-instances``
+==============================================  ====================================================
 
-Everything else is warned of.
+Everything else becomes a warning.
 """
 from __future__ import annotations
 
@@ -43,7 +47,7 @@ from ._xml import Configuration
 from ._yarn import split_list
 
 _TYPE = re.compile(r"tony\.([A-Za-z][A-Za-z0-9_-]*)\.instances")
-#: Not types of jobs, though keys begin so.
+#: Words after "tony." that are no job types.
 _NOT_TYPES = {"application", "am", "task", "yarn", "container", "history", "docker", "keytab", "client", "executor",
               "https", "http", "secret", "security", "horovod", "scheduler", "other", "portal", "version-info"}
 _MEMORY = re.compile(r"([0-9]+)\s*([kmgtKMGT]?)[bB]?")
@@ -135,7 +139,7 @@ class _Converter:
         return out
 
     def waits(self, roles: Dict[str, str]) -> Dict[str, Set[str]]:
-        """By type: the types that it waits for."""
+        """The types that each type waits for."""
         out: Dict[str, Set[str]] = {}
         first, second = "tony.application.prepare-stage", "tony.application.training-stage"
         prepare, training = self.listed(first), self.listed(second)
@@ -190,7 +194,7 @@ class _Converter:
                 task["after"] = others
         self._whole(job)
         if "min" in job and any("after" in task for task in tasks):
-            del job["min"]  # those that do not start together have none together
+            del job["min"]  # groups that do not start together have no common minimum
             for task in tasks:
                 task["min"] = 1
         job["tasks"] = tasks
@@ -220,7 +224,7 @@ class _Converter:
             if value and (mode == "GANG" or member != "start_within_s"):
                 job[member] = seconds(self.place(key), value)
             elif value:
-                self.report.warn(self.place(key), "holds in mode GANG alone")
+                self.report.warn(self.place(key), "applies to mode GANG only")
         beat, missed = "tony.task.heartbeat-interval-ms", "tony.task.max-missed-heartbeats"
         if self.text(beat) or self.text(missed):
             every = self._time(beat, "1000")
@@ -246,7 +250,7 @@ class _Converter:
                 self.report.warn(prop.place, "no counterpart: groups wait for each other, but not for so long"
                                  if words[-1] != "instances" else "no counterpart")
             elif words[-1] in ("placement-spec", "allocation-tags"):
-                self.report.warn(prop.place, "no counterpart: say it with `spread` or `most_per_node` of the tasks")
+                self.report.warn(prop.place, "no counterpart: say it with `spread` or `max_per_node` of the tasks")
             elif words[:2] == ["tony", "am"] and words[-1] in ("memory", "vcores", "gpus"):
                 self.report.warn(prop.place, "no counterpart: the gang has no leader besides its tasks")
             elif prop.key.startswith(("tony.application.", "tony.task.", "tony.container.", "tony.yarn.")) and \

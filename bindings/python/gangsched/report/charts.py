@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of a report: SVG that is part of the page, and takes its colours from the page's style sheet.
+"""SVG pictures for a report.
 
-Series are classes ``c0`` to ``c9``, which the page colours; text has the page's colour. So one picture serves for
-light, dark and paper.
+The style sheet of the page sets their colours.
+
+Series have the classes ``c0`` to ``c9``; text has the colour of the page. One picture thus serves
+light pages, dark pages and paper.
 """
 
 import base64
@@ -16,18 +18,19 @@ from .words import number, span, step_of
 
 WIDTH, LEFT, RIGHT, TOP, BOTTOM = 960, 58, 12, 10, 34
 
-#: Colours of series that read well on white and on black alike; the Gantt chart's picture has them, too.
+#: Colours of series that are readable on white and on black. The image of the Gantt chart uses
+#: them, too.
 PALETTE = ("#4c84c4", "#e8872b", "#4fa364", "#d65557", "#9a77c2", "#3fa9a5", "#c9a227", "#b5679a", "#7b8794", "#8c6d4f")
 
-#: Points across, at most: more cannot be seen.
+#: The highest number of points across: more are invisible.
 BINS = 480
 
-#: Rectangles of a Gantt chart that are drawn one by one, at most; of more a picture is made.
+#: A Gantt chart with more rectangles than this is an image.
 MOST_BOXES = 2500
 
 
 class Series(NamedTuple):
-    """A line: ``y[i]`` at ``x[i]``. ``high``, if there are any, is the upper edge of a band."""
+    """A line: ``y[i]`` at ``x[i]``. ``high`` is the upper edge of a band, if not empty."""
 
     label: str
     x: Any
@@ -37,23 +40,25 @@ class Series(NamedTuple):
 
 
 def mean_over(at: Any, value: Any, edges: Any) -> Any:
-    """Means over time between ``edges`` of what has ``value[i]`` from ``at[i]`` on; 0 before the first."""
+    """Means over time between ``edges`` of a value that is ``value[i]`` from ``at[i]`` on, and 0
+    before.
+    """
     import numpy
 
     area = numpy.concatenate([[0.0], numpy.cumsum(value[:-1] * numpy.diff(at))])
-    # After the last row it keeps its value.
+    # The last value lasts to the end.
     last = max(float(edges[-1]), float(at[-1]))
     whole = numpy.interp(edges, [*at, last], [*area, area[-1] + value[-1] * (last - at[-1])])
     return numpy.diff(whole) / numpy.diff(edges)
 
 
 def most_over(at: Any, value: Any, edges: Any) -> Any:
-    """The largest between ``edges``, likewise."""
+    """Maxima over time between ``edges`` of the same value."""
     import numpy
 
     begin = numpy.maximum(numpy.searchsorted(at, edges[:-1], side="right") - 1, 0)
     end = numpy.maximum(numpy.searchsorted(at, edges[1:], side="left"), begin + 1)
-    # reduceat() takes from each index up to the next one: every second piece is ours.
+    # reduceat() takes from each index up to the next: every second piece is wanted.
     pairs = numpy.stack([begin, end], axis=1).ravel()
     return numpy.maximum.reduceat(numpy.append(value, value[-1]), pairs)[::2]
 
@@ -62,7 +67,7 @@ def most_over(at: Any, value: Any, edges: Any) -> Any:
 
 
 class _Frame:
-    """A picture with axes. ``x`` and ``y`` are from 0 to 1 of the room inside."""
+    """A picture with axes. ``x`` and ``y`` go from 0 to 1 inside of the axes."""
 
     def __init__(self, height: int, label: str, left: int = LEFT) -> None:
         self.height, self.left = height, left
@@ -92,7 +97,7 @@ class _Frame:
         self.out.append('<text x="%g" y="%d" text-anchor="middle" class="axis">%s</text>' % (middle, self.height - 4, escape(said)))
 
     def time(self, last: float) -> None:
-        """Marks of a time axis from 0 to so many seconds."""
+        """Marks of a time axis from 0 to ``last_s`` seconds."""
         step, scale, unit = step_of(last)
         i = 0
         while i * step <= last * 1.0001:
@@ -108,7 +113,7 @@ def _points(pairs: Sequence[Tuple[float, float]]) -> str:
     return "M" + "L".join("%.1f %.1f" % pair for pair in pairs)
 
 
-#: The colour of what is not one of several: that of the text.
+#: The colour of a single series: that of the text.
 PLAIN = -1
 
 
@@ -117,7 +122,7 @@ def _colour(code: int) -> str:
 
 
 def legend(labels: Sequence[str], codes: Optional[Sequence[int]] = None) -> str:
-    """Of series in this order, which have these colours."""
+    """A legend of series in this order, with these colours."""
     pairs = zip(labels, codes if codes is not None else range(len(labels)))
     keys = ['<span><i class="k%s"></i>%s</span>' % (_colour(code), escape(label)) for label, code in pairs]
     return '<p class="legend">%s</p>' % "".join(keys)
@@ -160,7 +165,7 @@ def _drawn(frame: _Frame, one: Series, i: int, last_s: float, top: float) -> str
 
 
 def _round_marks(top: float) -> List[float]:
-    """Marks of an axis of numbers: four or so, round ones, up to ``top``."""
+    """About four round marks for an axis of numbers up to ``top``."""
     power = 10.0 ** len(str(int(top / 4))) / 10 if top >= 4 else 1.0
     step = next(power * times for times in (1, 2, 2.5, 5, 10) if power * times * 5 >= top)
     step = max(step, 1.0)
@@ -174,11 +179,14 @@ _MARKS = ((1.0, "1 s"), (10.0, "10 s"), (60.0, "1 min"), (600.0, "10 min"), (360
 
 
 def cdf(values: Mapping[str, Any], label: str, codes: Optional[Sequence[int]] = None, height: int = 230) -> str:
-    """The part of jobs with at most so many seconds, a line each. The axis is logarithmic from one second on; all that
-    is shorter is at its left edge.
+    """The fraction of jobs with at most so many seconds, a line each.
 
-    Args:
-        codes: colours of the lines; None: one after the other.
+    The axis is logarithmic from one second on; shorter times are at its left edge.
+
+    Parameters
+    ----------
+    codes
+        Colours of the lines; None: in order.
     """
     import numpy
 
@@ -197,7 +205,7 @@ def cdf(values: Mapping[str, Any], label: str, codes: Optional[Sequence[int]] = 
         if not len(found):
             continue
         sorted_ = numpy.sort(found)
-        # As many points as can be seen, and the exact part of the jobs at each.
+        # As many points as are visible, with the exact fraction of jobs at each.
         at = numpy.concatenate([[1.0], numpy.logspace(0, scale, BINS)])
         reached = numpy.searchsorted(sorted_, at, side="right") / len(sorted_)
         pairs = [(frame.x(numpy.log10(a) / scale), frame.y(b)) for a, b in zip(at, reached)]
@@ -208,15 +216,15 @@ def cdf(values: Mapping[str, Any], label: str, codes: Optional[Sequence[int]] = 
 
 
 def _changes(pairs: Sequence[Tuple[float, float]]) -> List[Tuple[float, float]]:
-    """Where the height changes, and the end."""
+    """The points where the height changes, and the end."""
     return [pair for before, pair in zip(pairs, pairs[1:]) if pair[1] != before[1] or pair is pairs[-1]]
 
 
-# ---- who was where ---------------------------------------------------------------------------
+# ---- allocations ---------------------------------------------------------------------------
 
 
 class Boxes(NamedTuple):
-    """What a Gantt chart shows, in seconds from its left edge and in lanes."""
+    """The boxes of a Gantt chart, in seconds from its left edge, and in lanes."""
 
     x0: Any
     x1: Any
@@ -229,7 +237,7 @@ class Boxes(NamedTuple):
 
 
 def gantt(boxes: Boxes, names: Sequence[str], last_s: float, label: str) -> str:
-    """Lanes from top to bottom, time from left to right."""
+    """Draw lanes from top to bottom, time from left to right."""
     inside = int(min(max(boxes.lanes * (9 if boxes.lanes <= 64 else 3), 120), 620))
     frame = _Frame(inside + TOP + BOTTOM, label, 96)
     if len(boxes.x0) <= MOST_BOXES:
@@ -256,7 +264,7 @@ def _box(frame: _Frame, boxes: Boxes, i: int, names: Sequence[str], last_s: floa
 
 
 def _nodes(frame: _Frame, boxes: Boxes) -> None:
-    """Names of nodes, as many as there is room for, and lines between them."""
+    """Names of nodes as far as they fit, and lines between nodes."""
     room = frame.high / max(len(boxes.nodes), 1)
     free = 0.0
     for i, (name, (low, high)) in enumerate(boxes.nodes.items()):
@@ -273,18 +281,23 @@ def _nodes(frame: _Frame, boxes: Boxes) -> None:
 
 
 def picture(boxes: Boxes, last_s: float, width: int, height: int) -> bytes:
-    """The boxes as a PNG: a pixel shows who was at its centre, so that the parts of the colours are right however many
-    boxes there are. What is free is transparent."""
+    """The boxes as a PNG.
+
+    A pixel shows the job at its centre, so that each colour covers its fraction.
+
+    Free lanes are transparent.
+    """
     x0, x1, y0, y1 = boxes.x0 / last_s, boxes.x1 / last_s, boxes.low / boxes.lanes, boxes.high / boxes.lanes
     return _png(paint(x0, x1, y0, y1, boxes.code % 10 + 1, width, height))
 
 
 def _png(image: Any) -> bytes:
-    """A PNG of numbers of colours, 0 transparent."""
+    """A PNG of palette indexes; 0 is transparent."""
     import numpy
 
     height, width = image.shape
-    rows = numpy.zeros((height, width + 1), dtype=numpy.uint8)  # each begins with its filter: none
+    # the first byte of a row selects its filter: none
+    rows = numpy.zeros((height, width + 1), dtype=numpy.uint8)
     rows[:, 1:] = image
     colours = b"\0\0\0" + b"".join(bytes.fromhex(colour[1:]) for colour in PALETTE)
 

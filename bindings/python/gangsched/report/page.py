@@ -1,11 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run, or several beside each other, as one HTML page that needs nothing else: no network, no script.
-
-::
-
-    gs.simulate(cluster, trace).report("run.html")
-    gangsched.report.write(gs.compare(["fifo", "sjf"], cluster, trace), "policies.html")
-"""
+"""Puts the page together: a result, or several beside each other."""
 
 import os
 from html import escape
@@ -29,34 +23,51 @@ Results = Union["Result", Mapping[str, "Result"]]
 def write(results: Results, path: "Union[str, os.PathLike[str]]", **options: Any) -> None:
     """Write the page to a file, compressed if its name ends in ``.gz``.
 
-    Args:
-        results: a :class:`Result`; or several by label, as :func:`compare` gives them.
-        options: as of :func:`html`.
+    Parameters
+    ----------
+    results
+        A :class:`Result`, or several by label, as :func:`compare` returns them.
+    options
+        See :func:`html`.
 
-    Raises:
-        InvalidArgument: of no result. OSError: the file cannot be written.
+    Raises
+    ------
+    InvalidArgument
+        ``results`` is empty.
+    OSError
+        The file cannot be written.
     """
-    content = html(results, **options).encode("utf-8", "replace")  # whole before the file is touched
+    # complete before the file is truncated
+    content = html(results, **options).encode("utf-8", "replace")
     with writer_for(path) as file:
         file.write(content)
 
 
 def html(results: Results, *, title: Optional[str] = None, worst_waits: int = 8, command: Optional[str] = None) -> str:
-    """The page as text. The same results give the same page. O(jobs + allocations), and a second run of the
-    simulation for ``worst_waits``.
+    """The page as text.
 
-    Args:
-        title: above it all; None: one that says what it is.
-        worst_waits: so many of the jobs that waited longest are listed, with the reason; 0: none, and nothing is
-            run again, so that it does not tell why jobs were refused either.
-        command: the command line that made it, to be told on the page.
+    O(jobs + allocations), and one replay of the simulation for ``worst_waits``.
 
-    Raises:
-        InvalidArgument: of no result.
+    The same results give the same page.
+
+    Parameters
+    ----------
+    title
+        The heading; None: a description.
+    worst_waits
+        The number of longest waits that the page explains. 0: none, and no replay, so that the page
+        does not explain refused jobs either.
+    command
+        The command line that made the page, which the page then shows.
+
+    Raises
+    ------
+    InvalidArgument
+        ``results`` is empty.
     """
     if isinstance(results, Mapping):
         if not results:
-            raise InvalidArgument("a report of no result")
+            raise InvalidArgument("there is no result to report")
         if len(results) > 1:
             return _page(title or "Policies compared", _compared(results, command))
         ((label, result),) = results.items()
@@ -83,18 +94,18 @@ def _one(result: "Result", count: int, command: Optional[str]) -> List[str]:
     out = ['<p class="lead">%s</p>' % escape(setup.sentence(result)), _interrupted({"": result}), _tiles(result)]
     out += _over_time({"": result})
     out.append(_distributions(result))
-    out += _gantt(result, "Who was where", {"": result})
+    out += _gantt(result, "Allocations", {"": result})
     out.append(_section("By queue", tables.groups(result, "queue")))
     out.append(_section("By user", tables.groups(result, "user")))
     if has_gpus(result):
         out.append(_section("By GPU model", tables.models(result)))
     if result.summary()["refused"] and count > 0:
-        out.append(_section("Refused, and why", tables.refused(result)))
+        out.append(_section("Refused jobs, with reasons", tables.refused(result)))
     if count > 0:
         out.append(_worst(result, count))
-    out.append(_section("All numbers, and what they are", tables.definitions(result)))
+    out.append(_section("All numbers, with definitions", tables.definitions(result)))
     out.append(_section("What was simulated", setup.machines(result), setup.queues(result), setup.options({"": result})))
-    out.append(_section("To do it again", setup.again({"": result}, command)))
+    out.append(_section("Repeating this run", setup.again({"": result}, command)))
     return [one for one in out if one]
 
 
@@ -111,7 +122,7 @@ def _tiles(result: "Result") -> str:
     wait, jct, slow = summary["wait_s"], summary["jct_s"], summary["bounded_slowdown"]
     left = [("%s %s" % (number(summary[key]), key)) for key in ("failed", "refused", "unfinished") if summary[key]]
     shown = [
-        ("jobs done", number(summary["jobs"]), ", ".join(left) or "all that were submitted"),
+        ("jobs done", number(summary["jobs"]), ", ".join(left) or "all submitted jobs"),
         ("mean wait", span(wait["mean"]), "half %s or less, 1 %% over %s" % (span(wait["p50"]), span(wait["p99"]))),
         ("mean completion time", span(jct["mean"]), "half %s or less" % span(jct["p50"])),
         ("mean bounded slowdown", number(slow["mean"]), "half %s or less" % number(slow["p50"])),
@@ -131,7 +142,9 @@ def _tiles(result: "Result") -> str:
 
 
 def bounds(results: Mapping[str, "Result"]) -> Any:
-    """From the first submission to the last end; to where it stopped, if jobs are left."""
+    """The time from the first submission to the last end; or to the end of the run, if jobs are
+    left.
+    """
     import numpy
 
     begins, ends = [], []
@@ -160,7 +173,7 @@ def _over_time(results: Mapping[str, "Result"]) -> List[str]:
         used += _used(result, table, at, edges, middle, label)
         waiting = charts.mean_over(at, table.pending.to_numpy(), edges)
         most = charts.most_over(at, table.pending.to_numpy(), edges)
-        jobs.append(charts.Series(label or "waiting (band: the most at one time)", middle, waiting, high=most if not label else None))
+        jobs.append(charts.Series(label or "waiting (band: maximum)", middle, waiting, high=most if not label else None))
         if not label:
             jobs.append(charts.Series("running", middle, charts.mean_over(at, table.running.to_numpy(), edges)))
     span_s = end - begin
@@ -168,20 +181,20 @@ def _over_time(results: Mapping[str, "Result"]) -> List[str]:
     kind = "GPUs" if all(has_gpus(result) for result in results.values()) else "cores"
     first = charts.over_time(used, span_s, 1.0, "utilisation over time", percent=True)
     second = charts.over_time(jobs, span_s, max(top, 1.0) * 1.05, "jobs over time")
-    note = "Parts of all there is, in use; means over %s." % span(span_s / charts.BINS)
+    note = "Fractions of the capacity in use; means over %s." % span(span_s / charts.BINS)
     if "" not in results:
-        note = "Part of the %s in use; means over %s." % (kind, span(span_s / charts.BINS))
+        note = "Fraction of the %s in use; means over %s." % (kind, span(span_s / charts.BINS))
     return [_section("Utilisation", first, note=note), _section("Queue length" if "" in results else "Jobs that wait", second)]
 
 
 def _used(result: "Result", table: Any, at: Any, edges: Any, middle: Any, label: str) -> List[charts.Series]:
-    """Parts in use: of one result each kind, of several the one that counts."""
+    """Fractions in use: of one result for each kind, of several results for their main kind."""
     kinds = [("gpus", "GPUs"), ("cpus", "cores"), ("mem_mib", "memory")]
     kinds = [(key, said) for key, said in kinds if result.capacity[key] > 0]
     found = []
     for i, (key, said) in enumerate(kinds if not label else kinds[:1]):
         mean = charts.mean_over(at, table[key].to_numpy(), edges) / result.capacity[key]
-        if i > 0 and not mean.any():  # nobody asked for any
+        if i > 0 and not mean.any():  # no job uses this kind
             continue
         found.append(charts.Series(label or said, middle, mean, "area" if i == 0 and not label else "line"))
     return found
@@ -205,9 +218,9 @@ def _distributions(result: "Result") -> str:
         values.update({word: wait[there & (codes == code)] for code, word in enumerate(words)})
         shown += range(len(words))
     waiting = int(numpy.isnan(result.column("start_s")[there]).sum())
-    note = "The part of the jobs that had started after so long."
+    note = "The fraction of jobs that had started after this time."
     if waiting:
-        note += " The %s that still wait count with what they have waited so far." % number(waiting)
+        note += " The %s that still wait count with their wait so far." % number(waiting)
     return _section("Waits", charts.cdf(values, "wait", shown), note=note)
 
 
@@ -215,12 +228,12 @@ def _worst(result: "Result", count: int) -> str:
     listed = worst(result, count)
     if not listed:
         return ""
-    note = "The reason is that of half way through the wait; of those that still wait, of the end."
-    return _section("Longest waits, and why", tables.waited(result, listed), note=note)
+    note = "The reasons are those at half of the wait, or at the end for jobs that still wait."
+    return _section("Longest waits, with reasons", tables.waited(result, listed), note=note)
 
 
 def _gantt(result: "Result", title: str, among: Mapping[str, "Result"]) -> List[str]:
-    """Who was where, on the time axis that all of them share."""
+    """A Gantt chart for each result, on one time axis."""
     import numpy
 
     from ..viz.lanes import lanes
@@ -238,15 +251,15 @@ def _gantt(result: "Result", title: str, among: Mapping[str, "Result"]) -> List[
         shown.begin_s - begin, numpy.minimum(stop, end) - begin, shown.low, shown.high, codes[shown.job], shown.job, shown.nodes, shown.total
     )
     what = "devices" if has_gpus(result) else "cores"
-    drawn = charts.gantt(boxes, result.names, end - begin, "who was where")
+    drawn = charts.gantt(boxes, result.names, end - begin, "allocations")
     said = words if 1 < len(words) <= 10 else []
-    note = "%s %s of %s nodes, a lane each; coloured by %s%s. What is blank was free." % (
+    note = "%s %s of %s nodes, one lane each; coloured by %s%s. Blank lanes were free." % (
         number(shown.total), what, number(len(shown.nodes)), by, "" if len(words) <= 10 else " (of %s, colours repeat)" % number(len(words)))
     return [_section(title, drawn, charts.legend(said) if said else "", note=note)]
 
 
 def ranked(result: "Result", by: str) -> Tuple[Any, List[str]]:
-    """Queues or users that have jobs, numbered anew: the number of each job's, and their names."""
+    """Queues or users with jobs, renumbered: the number of each job, and the names."""
     import numpy
 
     words = result._word_list(by)
@@ -272,8 +285,8 @@ def _compared(results: Mapping[str, "Result"], command: Optional[str]) -> List[s
     out += _over_time(results)
     out.append(_section("Mean wait by queue", tables.by_queue(results)))
     for label, result in results.items():
-        out += _gantt(result, "Who was where: %s" % label, results)
-    out.append(_section("What the numbers are", tables.meanings(first)))
+        out += _gantt(result, "Allocations: %s" % label, results)
+    out.append(_section("Definitions of the numbers", tables.meanings(first)))
     out.append(_section("What was simulated", setup.machines(first), setup.queues(first), setup.options(results)))
-    out.append(_section("To do it again", setup.again(results, command)))
+    out.append(_section("Repeating this run", setup.again(results, command)))
     return [one for one in out if one]

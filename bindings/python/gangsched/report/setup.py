@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a report says of the input: machines, queues, options; and what it takes to do it again."""
+"""The input of a report: machines, queues, options, and what a repetition needs."""
 
 import hashlib
 import json
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 #: Arguments of a simulation that the page does not list as options.
 _NOT_OPTIONS = frozenset(["cluster", "queues", "events", "on_event"])
 
-#: Queues that are listed, at most.
+#: The highest number of listed queues.
 MOST_QUEUES = 60
 
 
 def sentence(result: "Result", policy: bool = True) -> str:
-    """What was simulated, in one line."""
+    """One line about the simulation."""
     nodes = len(result.nodes)
     parts = ["%s %s" % (number(nodes), "node" if nodes == 1 else "nodes")]
     if result.capacity.get("gpus"):
@@ -34,7 +34,7 @@ def sentence(result: "Result", policy: bool = True) -> str:
 
 
 def policy_name(result: "Result") -> str:
-    """As it was given; of a function its name."""
+    """The policy as it was given; of a function its name."""
     given = result._recipe.arguments.get("policy")
     if given is None:
         lost = "policy" in result._recipe.lost
@@ -43,7 +43,7 @@ def policy_name(result: "Result") -> str:
 
 
 def said(value: Any) -> Any:
-    """Something that JSON has."""
+    """The value in a form that JSON has."""
     if callable(value):
         return "function %s.%s" % (getattr(value, "__module__", "?"), getattr(value, "__qualname__", type(value).__name__))
     if isinstance(value, (str, int, float, bool)) or value is None:
@@ -52,7 +52,7 @@ def said(value: Any) -> Any:
 
 
 def machines(result: "Result") -> str:
-    """The machines, a row a kind of them."""
+    """The machines, one row a machine type."""
     rows = []
     for shape, count in shapes(result):
         row = [number(count), number(shape["gpus"]), escape(shape["model"] or NONE), number(shape["cpus"])]
@@ -63,7 +63,7 @@ def machines(result: "Result") -> str:
 
 
 def queues(result: "Result") -> str:
-    """The tree, a row a queue."""
+    """The tree, one row a queue."""
     tree = result._recipe.arguments.get("queues")
     if tree is None:
         return "<h3>Queues</h3><p>One queue that takes all, in the order of submission.</p>"
@@ -87,7 +87,7 @@ def _amounts(value: Any) -> str:
 
 
 def settings(result: "Result") -> Dict[str, Any]:
-    """Options that were given."""
+    """The options that were given."""
     made = result._recipe.arguments
     given = {key: said(value) for key, value in made.items() if key not in _NOT_OPTIONS and value is not None}
     if made.get("mix") is not None:
@@ -98,7 +98,7 @@ def settings(result: "Result") -> Dict[str, Any]:
 
 
 def options(results: Mapping[str, "Result"]) -> str:
-    """Options: one column of all, and one each where they differ."""
+    """Options: one column for a single value, or one for each result."""
     given = {label: settings(result) for label, result in results.items()}
     names: List[str] = list(dict.fromkeys(name for one in given.values() for name in one))
     labels = list(given)
@@ -114,7 +114,7 @@ def _value(given: Mapping[str, Any], name: str) -> str:
 
 
 def again(results: Mapping[str, "Result"], command: Optional[str]) -> str:
-    """What it takes: versions, the trace by its digest, seed and options."""
+    """What a repetition needs: versions, digest of the trace, seed, options."""
     first = next(iter(results.values()))
     rows = [["gangsched", escape(__version__)], ["Python", escape(platform.python_version())]]
     for trace, shift in _traces(first):
@@ -129,7 +129,7 @@ def again(results: Mapping[str, "Result"], command: Optional[str]) -> str:
     rows.append(["seed", escape(", ".join(sorted({str(result._recipe.arguments.get("seed", 0)) for result in results.values()})))])
     commands = sum(1 for step in first._recipe.log if isinstance(step, Step) and step.method != "add")
     if commands:
-        rows.append(["commands", "%s while it ran, which are not told here" % number(commands)])
+        rows.append(["commands", "%s during the run, which this page does not list" % number(commands)])
     out = table(["", ""], rows, words=2)
     if command:
         out += "<p>It was made by</p><pre>%s</pre>" % escape(command)

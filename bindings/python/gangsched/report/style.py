@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a report looks: light, dark and on paper."""
+"""The style sheet of a report: light, dark, and on paper."""
 
 from .charts import PALETTE
 
@@ -41,7 +41,7 @@ pre{background:var(--tile);border-radius:6px;padding:10px 12px;font-size:.84em;w
 h3{font-size:1em;margin:1.3em 0 .3em}
 """
 
-#: On paper: no backgrounds but those that say something, all columns, nothing cut in the middle.
+#: On paper: backgrounds only where they carry meaning, all columns, no cuts inside a table row.
 _PRINT = """
 @media print{:root{--back:#fff;--text:#000;--soft:#444;--line:#ccc;--tile:#fff;--warn:#fff;--link:#1f5f99}
 body{font-size:10pt}main{max-width:none;padding:0}h2{break-after:avoid;margin-top:1.4em}svg,tr,.tile{break-inside:avoid}

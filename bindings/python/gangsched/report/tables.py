@@ -11,15 +11,18 @@ from .words import NONE, SPREAD, defined, has_gpus, lookup, number, part, span
 if TYPE_CHECKING:
     from ..sim.result import Result
 
-#: Rows of a table of queues or users, at most.
+#: The highest number of rows of a table of queues or users.
 MOST_ROWS = 25
 
 
 def table(
     heads: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1, last_word: bool = False, few: bool = False
 ) -> str:
-    """Cells are HTML already. The first ``words`` columns, and the last one at will, are text, the others numbers;
-    ``few``: no wider than it must be."""
+    """A table from cells that are HTML.
+
+    The first ``words`` columns are text, with ``last_word`` also the last one; the others are
+    numbers. ``few`` keeps the table narrow.
+    """
     wordy = [i < words or (last_word and i == len(heads) - 1) for i in range(len(heads))]
     head = "".join("<th%s>%s</th>" % (' class="w"' if text else "", escape(name)) for name, text in zip(heads, wordy))
     out = ['<div class="wide"><table%s><thead><tr>%s</tr></thead><tbody>' % (' class="few"' if few else "", head)]
@@ -38,7 +41,9 @@ def _bar(value: float) -> str:
 
 
 def _used_s(result: "Result", kind: str) -> Any:
-    """Device-seconds (core-seconds) of each job: as recorded, else what it asked for times how long it ran."""
+    """Device-seconds (core-seconds) of each job: as recorded, or else its request times its run
+    time.
+    """
     import numpy
 
     rows = result._allocations
@@ -51,14 +56,14 @@ def _used_s(result: "Result", kind: str) -> Any:
 
 
 def counts(result: "Result") -> Any:
-    """Which jobs count in distributions: those that ended well, or at their limit."""
+    """The jobs that count in distributions: those that succeeded or reached their limit."""
     import numpy
 
     return numpy.isin(result.column("end"), ["success", "timeout"])
 
 
 def groups(result: "Result", by: str) -> str:
-    """A row a queue, or a user: who had how much, and waited how long. The busiest first."""
+    """A row a queue or user: usage and waits, the largest usage first."""
     import numpy
 
     kind, unit = ("gpus", "GPU-h") if has_gpus(result) else ("cpus", "core-h")
@@ -76,7 +81,7 @@ def groups(result: "Result", by: str) -> str:
         row = [escape(name), number(int(mine.sum())), number(int(mine.sum() - ended.sum()))]
         row += [span(_mean(wait[ended])), span(_rank(wait[ended], 0.99)), span(_mean(jct[ended])), number(_mean(slow[ended]))]
         rows.append([*row, number(float(used[mine].sum()) / 3600), _bar(float(used[mine].sum()) / total)])
-    heads = [by, "jobs", "not done", "mean wait", "p99 wait", "mean completion", "mean bounded slowdown", unit, "part of all used"]
+    heads = [by, "jobs", "not done", "mean wait", "p99 wait", "mean completion", "mean bounded slowdown", unit, "fraction of all usage"]
     more = "<p class=\"note\">and %s more</p>" % number(len(listed) - MOST_ROWS) if len(listed) > MOST_ROWS else ""
     return table(heads, rows) + more
 
@@ -95,7 +100,7 @@ def _rank(values: Any, quantile: float) -> float:
 
 
 def shapes(result: "Result") -> List[Tuple[Dict[str, Any], int]]:
-    """The machines: each kind of them once, and how many there are."""
+    """The machine types, each with its number of machines."""
     found: Dict[Tuple[Any, ...], int] = {}
     for node in result._recipe.arguments["cluster"].get("nodes", ()):
         key = (node.get("gpus") or len(node.get("devices") or ()), _model(node), node.get("cpus", 0), node.get("mem_mib", 0))
@@ -110,7 +115,7 @@ def _model(node: Mapping[str, Any]) -> str:
 
 
 def models(result: "Result") -> str:
-    """A row a GPU model: how many there are, and how much of them was used."""
+    """A row a GPU model: the number of GPUs and their usage."""
     devices: Dict[str, float] = {}
     for shape, count in shapes(result):
         devices[shape["model"]] = devices.get(shape["model"], 0) + shape["gpus"] * count
@@ -128,7 +133,7 @@ def models(result: "Result") -> str:
 
 
 def waited(result: "Result", listed: Sequence[Waited]) -> str:
-    """The longest waits, with what was asked for and the reason."""
+    """The longest waits, with requests and reasons."""
     columns = {name: result.column(name) for name in ("tasks", "gpus", "cpus", "submit_s", "user", "queue")}
     rows = []
     for one in listed:
@@ -142,7 +147,7 @@ def waited(result: "Result", listed: Sequence[Waited]) -> str:
 
 
 def refused(result: "Result") -> str:
-    """Why jobs were not accepted: a row a reason, that of most jobs first; "": all were."""
+    """Why jobs were refused: a row a reason, the most frequent first; "": no job was refused."""
     found: Dict[str, List[int]] = {}
     try:
         refusals = result.refused
@@ -160,7 +165,7 @@ def refused(result: "Result") -> str:
 
 
 def definitions(result: "Result") -> str:
-    """All numbers of the summary, each with what it is."""
+    """All numbers of the summary with their definitions."""
     summary = result.summary()
     spreads, single = [], []
     for path, name, said, what in defined(result):
@@ -169,18 +174,18 @@ def definitions(result: "Result") -> str:
             spreads.append([escape(name), *(escape(said(value.get(key))) for key in SPREAD), escape(what)])
         elif value is not None:
             single.append([escape(name), escape(said(value)), escape(what)])
-    first = table(["of jobs", *SPREAD, "what it is"], spreads, last_word=True)
-    return first + "<br>" + table(["number", "value", "what it is"], single, last_word=True)
+    first = table(["of jobs", *SPREAD, "definition"], spreads, last_word=True)
+    return first + "<br>" + table(["number", "value", "definition"], single, last_word=True)
 
 
 def meanings(result: "Result") -> str:
-    """What the numbers are, without them."""
-    return table(["number", "what it is"], [[escape(name), escape(what)] for _, name, _, what in defined(result)], words=2)
+    """The definitions without the numbers."""
+    return table(["number", "definition"], [[escape(name), escape(what)] for _, name, _, what in defined(result)], words=2)
 
 
 # ---- several results -------------------------------------------------------------------------
 
-#: Columns of a comparison: path, heading, how it is said, which is best (1: the largest, -1: the smallest, 0: none).
+#: Columns of a comparison: path, heading, format, best value (1: highest, -1: lowest, 0: none).
 _COMPARED: Tuple[Tuple[Tuple[str, ...], str, Any, int], ...] = (
     (("jobs",), "jobs", number, 0),
     (("wait_s", "mean"), "mean wait", span, -1),
@@ -218,7 +223,7 @@ def compared(results: Mapping[str, "Result"]) -> str:
 
 
 def _best(values: Sequence[Any], sign: int) -> Any:
-    """The best of them; None where there is no best, as they are all the same."""
+    """The best value; None if there is no best, or all are equal."""
     known = [value for value in values if value is not None]
     if not sign or len(set(known)) < 2:
         return None
@@ -226,7 +231,7 @@ def _best(values: Sequence[Any], sign: int) -> Any:
 
 
 def by_queue(results: Mapping[str, "Result"]) -> str:
-    """Mean waits, a row a queue and a column a result."""
+    """Mean waits: a row a queue, a column a result."""
     found: Dict[str, Dict[str, float]] = {}
     for label, result in results.items():
         codes, words, wait, done = result._codes("queue"), result._word_list("queue"), waits(result), counts(result)

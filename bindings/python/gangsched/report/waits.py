@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who waited longest, and why: of many jobs by running once more, not once a job."""
+"""The longest waits and their reasons, from one replay of the simulation for all jobs."""
 
 from typing import TYPE_CHECKING, Any, List, NamedTuple
 
@@ -15,24 +15,27 @@ class Waited(NamedTuple):
     job: int  #: its index
     wait_s: float
     started: bool  #: False: it still waits
-    at_s: float  #: when it was asked why
+    at_s: float  #: the time of the explanation, seconds
     why: str
 
 
 def waits(result: "Result") -> Any:
-    """Seconds from submission to the first start; of those that still wait, to the end of the simulation; not a
-    number of those that never did: refused, ended before, still to come."""
+    """Seconds from submission to the first start.
+
+    For waiting jobs: to the end of the simulation. Not-a-number for jobs that never waited:
+    refused, ended before a start, not yet submitted.
+    """
     import numpy
 
     submit, start = result.column("submit_s"), result.column("start_s")
     found = start - submit
     waiting = numpy.isnan(start) & (result.column("state") == "pending") & (submit <= result.info.now_s)
-    # Those still to come are told as pending, too; one that came later than this has not waited.
+    # Jobs that have not come are pending, too, and have not waited.
     return numpy.where(waiting, result.info.now_s - submit, found)
 
 
 def worst(result: "Result", count: int) -> List[Waited]:
-    """The jobs that waited longest, and why they did: half way through their wait, or at the end if it goes on."""
+    """The longest waits with reasons: half way through the wait, or at the end if it continues."""
     import numpy
 
     found = waits(result)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The scheduler on a virtual clock: what happens to jobs on a cluster, and what would happen.
 
-:func:`simulate` plays a trace and returns a :class:`Result`. A :class:`Simulation` can be stopped, read, changed and
-continued. A :class:`Forecast` runs a copy of its scheduler ahead.
+:func:`simulate` plays a trace and returns a :class:`Result`. A :class:`Simulation` can be stopped,
+read, changed and continued. A :class:`Forecast` runs a copy of its scheduler ahead.
 """
 
 from typing import TYPE_CHECKING

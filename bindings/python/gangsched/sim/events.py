@@ -15,17 +15,21 @@ class ReservationEvent(NamedTuple):
     start_s: float  #: planned begin, seconds of the simulation
     end_s: float  #: planned end, seconds of the simulation
     nodes: Tuple[str, ...]  #: names of its nodes
-    outcome: str  #: of ``lost`` and ``restored``: ``kept`` (has other nodes), ``later``, ``reduced``, ``dropped``; else ""
-    jobs: Tuple[int, ...]  #: of ``begin``: indexes of jobs outside the reservation that still hold some of its nodes
+    #: of ``lost`` and ``restored``: ``kept`` (has other nodes), ``later``, ``reduced``,
+    #: ``dropped``; else ""
+    outcome: str
+    #: of ``begin``: indexes of jobs outside the reservation that still hold some of its nodes
+    jobs: Tuple[int, ...]
 
 
 class Event(NamedTuple):
     """Something that happened in a simulation. Plain data."""
 
-    #: a :class:`gangsched.enums.EventKind` or a :class:`gangsched.enums.ReservationEventKind`: ``submitted``, ``refused``,
-    #: ``started``, ``grew``, ``shrank``, ``stopped``, ``suspended``, ``resumed``, ``ended``, ``node-down``, ``node-up``,
-    #: ``part-ended``; ``reservation-notice`` (it begins soon), ``reservation-begin``, ``reservation-end``,
-    #: ``reservation-lost`` (it lost nodes), ``reservation-restored`` (it has other nodes), ``reservation-purged`` (no job used
+    #: a :class:`gangsched.enums.EventKind` or a :class:`gangsched.enums.ReservationEventKind`:
+    #: ``submitted``, ``refused``, ``started``, ``grew``, ``shrank``, ``stopped``, ``suspended``,
+    #: ``resumed``, ``ended``, ``node-down``, ``node-up``, ``gang-ended``; ``reservation-notice``
+    #: (it begins soon), ``reservation-begin``, ``reservation-end``, ``reservation-lost`` (it lost
+    #: nodes), ``reservation-restored`` (it has other nodes), ``reservation-purged`` (no job used
     #: it), ``reservation-skipped`` (one repetition could not be planned)
     what: str
     at_s: float  #: seconds of the simulation
@@ -35,7 +39,8 @@ class Event(NamedTuple):
     end: str  #: how the job ended, a :class:`gangsched.enums.JobEnd`
     text: str  #: one English line
     gang: int = 0  #: which gang of the job, where groups of the job wait for each other
-    reservation: Optional[ReservationEvent] = None  #: of events whose ``what`` begins with ``reservation-``
+    #: of events whose ``what`` begins with ``reservation-``
+    reservation: Optional[ReservationEvent] = None
 
     @property
     def part(self) -> int:
@@ -47,7 +52,8 @@ class Event(NamedTuple):
 class Info(NamedTuple):
     """Counters of a simulation at one instant. Plain data."""
 
-    run_end: str  #: why the last run returned: ``done``, ``until``, ``events``, ``seconds``, ``interrupted``
+    #: why the last run returned: ``done``, ``until``, ``events``, ``seconds``, ``interrupted``
+    stop_reason: str
     now_s: float  #: the clock, seconds
     events: int  #: since the beginning
     runs: int  #: cycles of the scheduler since the beginning
@@ -60,6 +66,6 @@ class Info(NamedTuple):
 
     @property
     def why(self) -> str:
-        """Deprecated: :attr:`run_end`."""
-        deprecated("Info.why", "Info.run_end")
-        return self.run_end
+        """Deprecated: :attr:`stop_reason`."""
+        deprecated("Info.why", "Info.stop_reason")
+        return self.stop_reason

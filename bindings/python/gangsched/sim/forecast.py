@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When will it start, and what if: the scheduler of a simulation run ahead, on a copy of everything."""
+"""Forecasts: a copy of a simulation's scheduler, run ahead. When do jobs start, and what if?"""
 
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple, Union
@@ -20,22 +20,27 @@ if TYPE_CHECKING:
 
     from .simulation import Simulation
 
-#: How long a job runs, from a start (seconds; None: not known): ``run_time(job, sample, draw)``.
+#: The run time of a job, from a start (seconds; None: unknown): ``run_time(job, sample, draw)``.
 RunTime = Union[None, str, Callable[[int, int, float], Optional[float]]]
 
 class Expected(NamedTuple):
-    """What is expected of a job that waits."""
+    """The forecast for a waiting job."""
 
-    job: int  #: its index
+    job: int  #: index
     name: str
     queue: str
-    what: str  #: ``start``, ``later`` (not before the horizon), ``never`` (as things are), ``end`` (without having started)
-    start_s: Optional[float]  #: median of the samples; None: it does not start
-    low_s: Optional[float]  #: by then it starts in the part ``low`` of the samples; None: in fewer
-    high_s: Optional[float]  #: likewise ``high``
-    wait_s: Optional[float]  #: from its submission to ``start_s``
-    samples: int  #: in so many it starts
-    wait: str  #: the decisive reason when the run ended: ``room``, ``limit``, ``hold``...; "": it starts, or it is not known
+    #: ``start``, ``later`` (not before the horizon), ``never`` (not in this configuration), ``end``
+    #: (it ends without a start)
+    what: str
+    start_s: Optional[float]  #: seconds: the median of the samples; None: no start
+    #: seconds: in the fraction ``low`` of the samples it starts until then; None: in fewer
+    low_s: Optional[float]
+    high_s: Optional[float]  #: seconds: the same for ``high``
+    wait_s: Optional[float]  #: seconds from its submission to ``start_s``
+    samples: int  #: number of samples in which it starts
+    #: the decisive reason at the end of the run: ``room``, ``limit``, ``hold``...; "": it starts,
+    #: or the reason is unknown
+    wait: str
 
 
 class _Job(NamedTuple):
@@ -47,7 +52,7 @@ class _Job(NamedTuple):
 
 
 class _Expectations(Call):
-    """Takes what is expected (gang_expected_fn)."""
+    """Collects expectations (gang_expected_fn)."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -59,7 +64,7 @@ class _Expectations(Call):
 
 
 class _RunTimes(Call):
-    """The border between gang_run_time_fn and a function of Python."""
+    """Connects gang_run_time_fn with a Python function."""
 
     def __init__(self, told: Callable[[int, int, float], Optional[float]], index: Callable[[int], int]) -> None:
         super().__init__()
@@ -86,7 +91,7 @@ def gangsched_py_run_time(job: int, cookie: int, sample: int, draw: int, user: A
 
 
 def _jobs(sched: Any) -> Iterator[int]:
-    """Ids of all jobs that have come and not ended."""
+    """The ids of all jobs that have come and not ended."""
     number = lib.gang_job_next(sched, lib.GANG_ID_NONE)
     while number != lib.GANG_ID_NONE:
         yield int(number)
@@ -95,32 +100,36 @@ def _jobs(sched: Any) -> Iterator[int]:
 
 def _job(simulation: "Simulation", number: int) -> _Job:
     index = simulation._job_index(number)
-    assert index is not None  # all jobs of its scheduler are the simulation's
+    assert index is not None  # all jobs of the scheduler belong to the simulation
     raw = simulation._job(simulation._open().pointer, index)
     return _Job(index, text(raw.name) or str(index), text(raw.queue), raw.submit_ns, raw.run_ns)
 
 
 class Forecast(Reserving):
-    """A private copy of a simulation's scheduler and cluster, to be changed and run ahead; made by :meth:`Simulation.forecast`.
+    """A private copy of a simulation's scheduler and cluster, to be changed and run ahead.
 
     ::
 
         with simulation.forecast() as ahead:
             before = ahead.run().table
-            ahead.add_nodes([{"name": "new%d" % i, "gpus": 8, "cpus": 64} for i in range(4)])   # what if
+            ahead.add_nodes([{"name": "new%d" % i, "gpus": 8, "cpus": 64} for i in range(4)])
             ahead.change_queue("research", limit={"gpu": 64})
             ahead.drain("n3")
             gang = ahead.submit(count=16, gpu=8, time_limit_s=3600, queue="research")
             print(ahead.run()[-1].start_s, ahead.start_of(gang))
 
-    Jobs run for as long as is expected of them (``run_time``, else what the scheduler was told: ``know`` of the simulation), at most for their
-    time limits; one of which nothing is known never ends. All end well, no node fails, and nobody submits anything: jobs
-    of the trace that have not come are not part of it. The simulation may go on and end meanwhile; what happens to it is not
-    seen, nor the reverse. Same input, same output. Threads: any, one at a time.
+    A job runs for its expected run time: ``run_time``, or what the scheduler knows (``know`` of the
+    simulation), at most its time limit. A job without any of these never ends. All jobs succeed,
+    nodes do not fail, and no jobs are submitted: jobs of the trace that have not come are not part
+    of the forecast. The simulation may continue or end; neither sees the changes of the other. The
+    same input gives the same output. Threads: any, one at a time.
 
-    Attributes:
-        cluster: the machines of the copy, which can be changed like others.
-        tree: its queues.
+    Attributes
+    ----------
+    cluster
+        The machines of the copy, which can be changed.
+    tree
+        The queues of the copy.
     """
 
     def __init__(
@@ -141,7 +150,7 @@ class Forecast(Reserving):
             opts.now_ns = simulation._now_ns()
             self._at_ns = int(opts.now_ns)
             self._jobs: Dict[int, _Job] = {number: _job(simulation, number) for number in _jobs(sched)}
-            #: index of the next job that is submitted here
+            #: index of the next job that is submitted to the forecast
             self._next = len(simulation)
             self._know(opts, run_time)
             out, error = ffi.new("gang_forecast **"), new_error()
@@ -168,7 +177,7 @@ class Forecast(Reserving):
         return opts
 
     def _know(self, opts: Any, run_time: RunTime) -> None:
-        """Whom the forecast asks how long jobs run."""
+        """Choose the source of run times."""
         told: Optional[Callable[[int, int, float], Optional[float]]] = None
         if run_time == "actual":
             by_index = {job.at: job.run_ns for job in self._jobs.values()}
@@ -187,7 +196,10 @@ class Forecast(Reserving):
             opts.run_time, opts.user = lib.gangsched_py_run_time, self._times.user
 
     def close(self) -> None:
-        """End it; a second time does nothing. Waits for a run that is under way in another thread."""
+        """End the forecast; a second call does nothing.
+
+        Waits for a run in another thread.
+        """
         with self._lock:
             cluster = getattr(self, "cluster", None)
             if cluster is not None:
@@ -197,24 +209,38 @@ class Forecast(Reserving):
     # ---- what if -------------------------------------------------------------------------
 
     def add_nodes(self, nodes: Any) -> None:
-        """Add machines: dicts of the JSON format, as :meth:`Cluster.add_many` takes them; all or none."""
+        """Add machines, all or none, as :meth:`Cluster.add_many` does."""
         with self._held():
             self.cluster.add_many(nodes)
 
     def drain(self, node: Node) -> None:
-        """A machine takes nothing new; what runs there stays. For other states see :attr:`cluster`."""
+        """Start no new tasks on a machine; running tasks stay.
+
+        For other states see :attr:`cluster`.
+        """
         with self._held():
             self.cluster.drain(node)
 
     def submit(self, job: Optional[Mapping[str, Any]] = None, **keywords: Any) -> int:
-        """Submit a job to the copy, with all that a job of the JSON format can say: ``submit(count=4, gpu=8, time_limit_s=600)``.
-        It runs for ``time_limit_s``, if ``run_time`` does not say otherwise.
+        """Submit a job to the copy, with all members of a job of the JSON format.
 
-        Returns:
-            Its index: those of the simulation's jobs go on.
+        ::
 
-        Raises:
-            NeverFits: it could not even run on all machines, empty. Others as :meth:`Simulation.submit`.
+            ahead.submit(count=4, gpu=8, time_limit_s=600)
+
+        The job runs for ``time_limit_s``, unless ``run_time`` gives its run time.
+
+        Returns
+        -------
+        int
+            Its index, after the indexes of the simulation's jobs.
+
+        Raises
+        ------
+        NeverFits
+            The job would not fit even if all machines were up and empty.
+        GangError
+            As for :meth:`Simulation.submit`.
         """
         spec = self._in_queue(job_dict(job, keywords))
         with self._changing() as sched:
@@ -238,13 +264,22 @@ class Forecast(Reserving):
     # ---- running -------------------------------------------------------------------------
 
     def run(self) -> Rows[Expected]:
-        """Run ahead from the state that the copy is in, once for each sample; it may be changed and run again.
+        """Run ahead from the current state of the copy, once for each sample.
 
-        Returns:
-            A row a job that waited, in the order of submission; ``run().table`` is a DataFrame.
+        The copy keeps its state: it can be changed and run again.
 
-        Raises:
-            OutOfMemory; what ``run_time`` raises; Busy: called from it.
+        Returns
+        -------
+        Rows of Expected
+            One row for each job that waited, in the order of submission; ``run().table`` is a
+            DataFrame.
+
+        Raises
+        ------
+        OutOfMemory
+            No memory.
+        Busy
+            Called from ``run_time``. An exception of ``run_time`` passes through.
         """
         expectations, error = _Expectations(), new_error()
         with self._held() as forecast, self.cluster._held():
@@ -272,10 +307,12 @@ class Forecast(Reserving):
         return Expected(job.at, job.name, job.queue, what, *times, samples, WaitReason.of(wait))
 
     def start_of(self, job: JobRef) -> Optional[float]:
-        """When a job is expected to start, by the last run (seconds); None: it does not.
+        """The expected start of a job in the last run (seconds); None: no start.
 
-        Raises:
-            NotFound: it did not wait when that began, or there was no run.
+        Raises
+        ------
+        NotFound
+            The job did not wait when the run began, or there was no run.
         """
         with self._held():
             for row in self._ran or ():
@@ -306,7 +343,7 @@ class Forecast(Reserving):
         for number, known in self._jobs.items():
             if job == (known.name if isinstance(job, str) else known.at):
                 return number
-        raise NotFound("job %r is not there: it has not come, or it has ended" % (job,))
+        raise NotFound("job %r is unknown: it has not come, or it has ended" % (job,))
 
     def _job_index(self, number: int) -> Optional[int]:
         known = self._jobs.get(number)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions that the library calls back during a simulation, and the Python functions behind them."""
+"""The functions that the library calls back during a simulation, and the Python functions behind
+them.
+"""
 
 import time
 from typing import Any, Callable, Dict, List, Optional
@@ -25,7 +27,8 @@ class Host(Call):
         self.restart: Optional[Callable[[int, float], float]] = None
         #: events since events() was last called; None: events are not kept
         self.kept: Optional[List[Event]] = None
-        #: why jobs were refused, by index; None: refusals are not kept, because an event callback costs 1 us a job
+        #: why jobs were refused, by index; None: refusals are not kept, because an event callback
+        #: costs 1 us a job
         self.refused: Optional[Dict[int, str]] = None
         self.cluster: Any = ffi.NULL
         self.sim: Any = None
@@ -93,7 +96,7 @@ class Host(Call):
             tasks=int(raw.tasks),
             end=JobEnd.of(raw.end),
             text=text(raw.text),
-            gang=int(raw.part),
+            gang=int(raw.gang),
             reservation=about,
         )
 

@@ -4,13 +4,14 @@
 import math
 from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence, Type, Union
 
+from .._lazy import deprecated
 from .._native import ffi, new, utf8
 from ..case import Case
 from ..enums import Know, LossPolicy, Place, PolicyName, Record, SameInstant, Word
 from ..errors import GangError, InvalidArgument, OutOfRange
 from ..values import ns, whole
 
-#: Seconds, and the member of gang_sim_opts that has them as ns.
+#: Options in seconds, and the member of gang_sim_opts in ns.
 _TIMES = {
     "start_s": "start_ns",
     "tick_s": "tick_ns",
@@ -29,21 +30,25 @@ _WORDS: Mapping[str, Type[Word]] = {"know": Know, "same_instant": SameInstant, "
 _FLAGS = ("recorded_ends", "no_limits")
 _NUMBERS = ("max_restarts",)
 
-#: Of the scheduler itself: members of gang_sched_opts, times in seconds.
+#: Options of the scheduler: members of gang_sched_opts.
 _SCHED_NUMBERS = (
     "usage_weight_milli",
-    "max_evictions",
+    "max_preempted_tasks",
     "max_moves",
     "saturation_milli",
 )
 _SCHED_FLAGS = ("observe_only", "no_preemption", "scale_guarantees")
 
-#: Names of all options of a simulation.
+#: The names of all options of a simulation.
 NAMES = frozenset([*_TIMES, *_WORDS, *_FLAGS, *_NUMBERS, "elastic", "preemptible", "refused_s", *_SCHED_NUMBERS, *_SCHED_FLAGS])
 
 
+#: Options of version 0.1 and their names now. The parts keep renaming tools away.
+_OLD_NAMES = {"max_" "evictions": "max_preempted_tasks"}
+
+
 class General(NamedTuple):
-    """Arguments of a simulation that it takes besides its options."""
+    """Arguments of a simulation that go into the same struct as its options."""
 
     default_queue: Optional[str]
     seed: int
@@ -69,7 +74,11 @@ def fill(options: Mapping[str, Any], tree: Optional[Case], general: General, kee
         A wrong option, with its name as path.
     """
     opts, sched = new("gang_sim_opts"), new("gang_sched_opts")
-    sched.max_moves = -1  # jobs do not move without being asked, as in C without gang_sched_opts
+    # the scheduler moves jobs only on request, as in C without gang_sched_opts
+    sched.max_moves = -1
+    for old in sorted(set(options) & set(_OLD_NAMES)):
+        deprecated("the option " + old, _OLD_NAMES[old], stacklevel=5)
+    options = {_OLD_NAMES.get(name, name): value for name, value in options.items()}
     unknown = sorted(set(options) - NAMES)
     if unknown:
         raise InvalidArgument("there is no option '%s'" % unknown[0], path=unknown[0])
@@ -132,7 +141,7 @@ def _at_least(least: int, value: int, name: str) -> int:
 
 
 def in_seconds(error: GangError, options: Mapping[str, Any]) -> GangError:
-    """The same error with the option as it was given: in seconds."""
+    """The same error with the option in seconds."""
     name = {member: name for name, member in _TIMES.items()}.get(error.path, "")
     if name not in options:
         return error
@@ -159,12 +168,15 @@ def _queues(opts: Any, sched: Any, tree: Case) -> None:
     sched.half_life_ns = case.half_life_ns
 
 
-#: A policy: its name, or a function that scores.
+#: A policy: its name, or a function that scores jobs.
 Policy = Union[str, Callable[..., Any], None]
 
 
 def policy_number(policy: Policy) -> int:
-    """The number of a policy for ``gang_sim_opts.policy``. A function scores on top of the order of the queues."""
+    """The number of a policy for ``gang_sim_opts.policy``.
+
+    A function scores on top of the order of the queues.
+    """
     if policy is None or callable(policy):
         return PolicyName.QUEUES.number
     return PolicyName.number_of(policy, "policy")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Policies written in Python: the order in which jobs are tried, and who runs."""
+"""Policies written in Python: they order jobs, or decide which jobs run."""
 
 from itertools import repeat, starmap
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Tuple
@@ -23,21 +23,21 @@ COLUMNS = (
     "user",
 )
 
-#: Columns that are made of these.
+#: Columns derived from these.
 _MORE = ("gpus", "cpus", "queue_name", "user_name")
 
 
 class Names:
-    """What numbers of queues and users of a simulation stand for. They only become more, and are asked for once."""
+    """The names of a simulation's queues and users, by number. Numbers keep their names."""
 
     def __init__(self, sim: Any) -> None:
         self._sim = sim
         self._found: Dict[str, List[str]] = {"queue": [], "user": []}
-        #: as numpy arrays with "" behind, for -1: that of so many
+        #: numpy arrays of names with "" at the end, for -1; each with its count
         self._arrays: Dict[str, Tuple[int, Any]] = {}
 
     def of(self, kind: str, number: int) -> str:
-        """Of one number, while the simulation is there."""
+        """The name of a number, while the simulation exists."""
         found = self._found[kind]
         if number >= len(found):
             get = lib.gang_sim_queue_name if kind == "queue" else lib.gang_sim_user_name
@@ -46,7 +46,7 @@ class Names:
         return found[number] if 0 <= number < len(found) else ""
 
     def of_all(self, kind: str, numbers: Any) -> Any:
-        """Of an array of numbers."""
+        """The names of an array of numbers."""
         import numpy
 
         self.of(kind, int(numbers.max(initial=-1)))
@@ -59,15 +59,18 @@ class Names:
 
 
 class View:
-    """The jobs that a policy scores: those that wait or run.
+    """The jobs that a policy scores: all that wait or run.
 
-    Each column is a numpy array of its own, made when it is first asked for: ``submit_s``, ``run_s`` (in truth;
-        a policy that is not clairvoyant looks at ``limit_s``, 0: none), ``left_s`` (of its work, in truth),
-        ``served_s`` (that it has run), ``gpus`` and ``cpus`` (of all its tasks), ``tasks``, ``queue`` (number),
-        ``user`` (number), ``running`` (True: it runs), ``index`` (of the job in the simulation). Where groups of a job wait for
-        each other ``gpus`` and ``cpus`` are those of the groups that run or may start. The same as the library has
-        them, whole numbers: ``submit_ns``, ``gpu_milli``... Only during the call; arrays may be kept.
-        ``queue_name`` and ``user_name`` are what the numbers stand for, texts.
+    Each column is a numpy array of its own, made at its first use. ``submit_s``, ``run_s``,
+    ``left_s`` (remaining work), ``served_s`` (attained service), ``limit_s`` (0: none) are seconds;
+    ``run_s`` and ``left_s`` are the truth, so that only a clairvoyant policy uses them. ``gpus``
+    (devices), ``cpus`` (cores) and ``tasks`` are sums over the job; where its groups wait for each
+    other, over the groups that run or may start. ``queue`` and ``user`` are numbers, ``queue_name``
+    and ``user_name`` their names. ``running`` is True for running jobs. ``index`` is that of the
+    job in the simulation. The integers of the library are there as well: ``submit_ns``,
+    ``gpu_milli``...
+
+    A view is valid during the call only; its arrays may be kept.
     """
 
     def __init__(self, raw: Any, names: Names) -> None:
@@ -106,7 +109,7 @@ class View:
         import numpy
 
         if self._raw is None:
-            raise Closed("the view is over: keep its columns, not it")
+            raise Closed("the view is no longer valid: keep its columns")
         if not self._count:
             return numpy.empty(0, dtype=numpy.int64)
         memory = ffi.buffer(getattr(self._raw, name), 8 * self._count)
@@ -114,7 +117,7 @@ class View:
 
     def _name(self, kind: str, number: int) -> str:
         if self._names is None:
-            raise Closed("the view is over: keep names, not its jobs")
+            raise Closed("the view is no longer valid: keep names")
         found: str = self._names.of(kind, number)
         return found
 
@@ -123,8 +126,10 @@ class View:
 
 
 class Job(NamedTuple):
-    """A job as a policy for one job sees it; see :class:`View` for what each is. ``queue_name`` and ``user_name`` are there
-    during the call only."""
+    """One job of a :class:`View`, with the same columns.
+
+    ``queue_name`` and ``user_name`` are valid during the call only.
+    """
 
     number: int  #: index in the simulation
     submit_ns: int
@@ -178,7 +183,7 @@ class Job(NamedTuple):
 
 
 class per_job:
-    """A policy from a function of one job: the score, lowest first.
+    """A policy from a function that scores one job, lowest first.
 
     ::
 
@@ -186,7 +191,7 @@ class per_job:
         def smallest(job):
             return job.gpus
 
-    Simpler than one of all jobs (:class:`View`), and some fifty times slower.
+    Simpler than a function of all jobs (:class:`View`), and some fifty times slower.
     """
 
     def __init__(self, score: Callable[[Job], float]) -> None:
@@ -197,10 +202,10 @@ class per_job:
 
     @staticmethod
     def jobs(view: View) -> Iterator[Job]:
-        """The jobs of a view, one by one."""
+        """Iterate over the jobs of a view."""
         raw = view._raw
         if raw is None:
-            raise Closed("the view is over")
+            raise Closed("the view is no longer valid")
         count = len(view)
         columns = [ffi.unpack(getattr(raw, name), count) if count else [] for name in COLUMNS]
         return starmap(Job, zip(*columns, repeat(view)))
@@ -210,10 +215,14 @@ class per_job:
 
 
 def write_scores(view: Any, room: Any, score: Callable[[View], Any], names: Names) -> None:
-    """Ask a policy and put its answer where the library wants it. It is not asked about nobody.
+    """Call a policy, and store its scores for the library.
 
-    Raises:
-        InvalidArgument: not one number for each job. What the policy raises.
+    Without jobs the policy is not called.
+
+    Raises
+    ------
+    InvalidArgument
+        The policy did not return one number for each job.
     """
     if not view.count:
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queues at run time: what each uses, is guaranteed, may use, and wants."""
+"""Queues at run time: used and guaranteed amounts, limits, shares, demand."""
 
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional
 
@@ -15,8 +15,13 @@ _AMOUNTS = ("used", "guarantee", "limit", "share", "demand")
 
 
 class QueueUse(Mapping[str, Dict[str, Any]]):
-    """By name a dict of ``running``, ``pending`` (jobs), ``tasks``, and of each kind ``used``, ``guarantee``,
-    ``limit``, ``share``, ``demand`` (cores, MiB, devices; None: there is none). Plain data, of one instant."""
+    """The state of all queues at one instant, by name.
+
+    Plain data.
+
+    Each value is a dict of ``running``, ``pending`` (jobs), ``tasks``, and ``kinds``: for each kind
+    ``used``, ``guarantee``, ``limit``, ``share``, ``demand`` (cores, MiB, devices; None: none).
+    """
 
     def __init__(self, tree: Queues, rows: Mapping[str, Dict[str, Any]]) -> None:
         self.tree = tree
@@ -24,7 +29,7 @@ class QueueUse(Mapping[str, Dict[str, Any]]):
 
     @classmethod
     def of(cls, sched: Any, tree: Optional[Queues]) -> "QueueUse":
-        """Read them from a scheduler. The caller has it for himself."""
+        """Read the queues of a scheduler. The caller holds the lock."""
         names = {0: ("cpu", 1e3), 1: ("mem_mib", 2.0**20), 2: ("gpu", 1e3)}
         for i, kind in enumerate(_nodes.kinds(lib.gang_sched_cluster(sched))):
             names[lib.GANG_KIND_SITE + i] = (kind["name"], 1)
@@ -54,7 +59,7 @@ class QueueUse(Mapping[str, Dict[str, Any]]):
 
     @property
     def table(self) -> "pandas.DataFrame":
-        """One row a queue, columns ``gpu_used``, ``gpu_limit``..."""
+        """One row a queue, with columns ``gpu_used``, ``gpu_limit``..."""
         import pandas
 
         flat = {}

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """How a simulation was made and what was done to it: enough to run it again.
 
-A simulation notes every call that changes it. Results, reports and forks with other arguments replay these calls.
+A simulation notes every call that changes it. Results, reports and forks with other arguments
+replay these calls.
 """
 
 import pickle
@@ -36,7 +37,9 @@ class Run(NamedTuple):
 
 
 class Recipe:
-    """The arguments of a simulation, and the calls that changed it. It can be pickled.
+    """The arguments of a simulation, and the calls that changed it.
+
+    It can be pickled.
 
     Attributes
     ----------
@@ -81,7 +84,9 @@ class Recipe:
         return self._make(**{**self.arguments, **changes})
 
     def replay(self, changes: Mapping[str, Any], at_s: Optional[float] = None) -> "Simulation":
-        """A simulation that made all these calls, up to the time ``at_s`` (seconds; None: to the end)."""
+        """A simulation that made all these calls, up to the time ``at_s`` (seconds; None: to the
+        end).
+        """
         at_ns = None if at_s is None else ns(at_s, "at_s")
         made = self.begin(changes)
         try:
@@ -110,7 +115,8 @@ class Recipe:
         Yields
         ------
         (int, Simulation)
-            A key, and the simulation in the state of that time. Times after the end get the state of the end.
+            A key, and the simulation in the state of that time. Times after the end get the state
+            of the end.
         """
         left = list(times)
         if not left:
@@ -138,7 +144,10 @@ def _call(simulation: "Simulation", step: Step) -> None:
 
 
 def _run_in_pieces(simulation: "Simulation", left: List[Tuple[float, int]], run: Run) -> "Iterator[Tuple[int, Simulation]]":
-    """Do one run again in pieces that end at the times on its way. Removes the times that were reached from ``left``."""
+    """Do one run again in pieces that end at the times on its way.
+
+    Removes the times that were reached from ``left``.
+    """
     events = run.events
     while left:
         at_ns = ns(left[0][0], "at_s")
@@ -146,10 +155,10 @@ def _run_in_pieces(simulation: "Simulation", left: List[Tuple[float, int]], run:
             break
         if simulation.now_s < at_ns / 1e9:
             before = simulation.info.events
-            run_end = simulation._go(at_ns, events).run_end
+            stop_reason = simulation._go(at_ns, events).stop_reason
             if run.events:
                 events -= simulation.info.events - before
-                if run_end == "events" or events <= 0:
+                if stop_reason == "events" or events <= 0:
                     return
         yield left.pop(0)[1], simulation
     simulation._go(run.until_ns, events)

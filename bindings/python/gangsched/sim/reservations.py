@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reservations: capacity promised for a time to come; and the plan, which tells who is where until when."""
+"""Reservations of future capacity, and the plan: which job or reservation has which nodes when."""
 
 import re
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
+from .._lazy import deprecated
 from .._native import Call, callback, ffi, lib, new, text, utf8
 from ..case import Case
 from ..errors import DoesNotFit, GangError, NotFound, OutOfRange, check, new_error, placed
@@ -15,53 +16,69 @@ from .scheduling import JobRef, NodeNames, Scheduling
 if TYPE_CHECKING:
     import pandas
 
-#: Members of a reservation in the JSON format; those of its only stage may be beside them, and so may those of its only
-#: group of tasks.
+#: Members of a reservation in the JSON format. The members of its only stage may stand beside them,
+#: and so may those of the only task group.
 KEYS = frozenset(
-    """name owner arrival_s deadline_s start_s duration_s period_s repetitions until_s prefer combine flags queue users
-    job purge_s notice_s stages""".split()
+    """name owner arrival_s deadline_s start_s duration_s period_s repetitions until_s objective combine flags queue users
+    job purge_s notice_s stages prefer""".split()  # prefer: the key of version 0.1
 )
-STAGE_KEYS = frozenset("gang exclusive tasks nodes level domain domain_count".split())
+# gang: 0.1
+STAGE_KEYS = frozenset("gang_size exclusive tasks nodes level domain domain_count gang".split())
 
-#: Of limits: resources as Python names them, the member of gang_reservation_limit, units of it in one of Python's.
+#: Resources of limits: name in Python, member of gang_reservation_limit, units of it in one of
+#: ours.
 _LIMITED = {"cpu": ("cpu_milli", 1e3), "mem_mib": ("memory_bytes", 2.0**20), "gpu": ("gpu_milli", 1e3)}
 
 
 class Reservation(NamedTuple):
-    """A reservation as it was when it was asked for. Plain data."""
+    """A reservation at one instant. Plain data."""
 
     name: str
-    state: str  #: ``planned`` (this time has not begun) or ``active``
-    start_s: float  #: of this time, or the next time
-    end_s: float  #: when all of it has ended
-    instance: int  #: which time that is, from 0
-    planned: int  #: times that are planned, this one included
-    nodes: int  #: of this time, each once for each piece
+    state: str  #: ``planned`` (this instance has not begun) or ``active``
+    start_s: float  #: begin of this instance, or of the next one, seconds
+    end_s: float  #: end of its last stage, seconds
+    instance: int  #: number of the instance, from 0
+    planned: int  #: number of planned instances, this one included
+    nodes: int  #: nodes of this instance, counted once for each piece
     running: int  #: gangs that run inside
-    waiting: int  #: jobs that named it and wait
+    waiting: int  #: waiting jobs that name it
     owner: str
-    queue: str  #: for whom; "": any
-    job: Optional[int]  #: for this job alone, by index; None: any
-    flags: Tuple[str, ...]  #: ``maintenance`` and its like
-    id: int  #: of the library, never used again
+    queue: str  #: the queue that may use it; "": any
+    job: Optional[int]  #: the index of the only job that may use it; None: any
+    flags: Tuple[str, ...]  #: its flags, such as ``maintenance``
+    id: int  #: id in the library, never used again
 
 
 class PlanItem(NamedTuple):
-    """Somebody's places for a time."""
+    """Nodes that a job or a reservation has from one time to another."""
 
-    kind: str  #: ``running`` (holds them until then, at the latest), ``start`` (is planned to), ``reservation``
-    name: str  #: of the job, or of the reservation
+    #: ``running`` (a job has them until ``end_s`` at the latest), ``start`` (a planned start),
+    #: ``reservation``
+    what: str
+    name: str  #: name of the job or the reservation
     job: Optional[int]  #: index of the job; None: a reservation
-    part: int  #: which gang of the job; which stage of the reservation, from 0
-    instance: int  #: which time of the reservation, from 0
-    start_s: float  #: when it started, or is to
-    end_s: Optional[float]  #: at the latest; None: it has no end
-    nodes: Tuple[str, ...]  #: names
-    inside: str  #: reservation inside which the job runs or is to start; ""
+    gang: int  #: which gang of the job; of a reservation: which stage, from 0
+    instance: int  #: instance of the reservation, from 0
+    start_s: float  #: the start or the planned start, seconds
+    end_s: Optional[float]  #: the latest end, seconds; None: no end
+    nodes: Tuple[str, ...]  #: names of the nodes
+    inside: str  #: the reservation inside which the job runs or will start; "": none
+
+    @property
+    def kind(self) -> str:
+        """Deprecated: :attr:`what`."""
+        deprecated("PlanItem.kind", "PlanItem.what")
+        return self.what
+
+    @property
+    def part(self) -> int:
+        """Deprecated: :attr:`gang`."""
+        deprecated("PlanItem.part", "PlanItem.gang")
+        return self.gang
 
 
 class Reservations(Mapping[str, Reservation]):
-    """Reservations by name, in the order in which they were accepted. Plain data, of one instant."""
+    """Reservations by name, in the order of acceptance. Plain data, of one instant."""
 
     def __init__(self, rows: List[Reservation]) -> None:
         self._rows = {row.name: row for row in rows}
@@ -77,7 +94,7 @@ class Reservations(Mapping[str, Reservation]):
 
     @property
     def table(self) -> "pandas.DataFrame":
-        """One row a reservation, columns as in :class:`Reservation`."""
+        """One row a reservation, with the columns of :class:`Reservation`."""
         return Rows(Reservation, self._rows.values()).table
 
     def __repr__(self) -> str:
@@ -89,13 +106,16 @@ class Reservations(Mapping[str, Reservation]):
 
 
 def as_case(given: Mapping[str, Any]) -> Tuple[Dict[str, Any], str]:
-    """A reservation of the JSON format from what Python gives, and the beginnings of paths that were made up.
+    """A reservation of the JSON format, and the first parts of paths that the caller did not write.
 
-    ``{"stages": [...], ...}`` is taken as it is. Else what is of a stage is of its only one, and what is of neither of the
-    stage's one group of tasks: ``{"name": "r", "start_s": 60, "duration_s": 60, "count": 4, "gpu": 8}``.
+    ``{"stages": [...], ...}`` is copied. Otherwise the members of a stage make its only stage, and
+    all other members that no reservation has make its only task group: ``{"name": "r", "start_s":
+    60, "duration_s": 60, "count": 4, "gpu": 8}``.
 
-    Raises:
-        NotFound: a member that is nowhere, with its name as path.
+    Raises
+    ------
+    NotFound
+        No reservation, stage or task group has the member, whose name is the path.
     """
     spec = {key: value for key, value in given.items() if key in KEYS and key != "job"}
     stage = {key: value for key, value in given.items() if key in STAGE_KEYS}
@@ -103,7 +123,7 @@ def as_case(given: Mapping[str, Any]) -> Tuple[Dict[str, Any], str]:
     lost = {**stage, **task} if "stages" in spec else task if "tasks" in stage else {}
     if lost:
         key, into = sorted(lost)[0], "stages" if "stages" in spec else "tasks"
-        raise NotFound("%s: with '%s' it belongs into one of them" % (key, into), path=key)
+        raise NotFound("%s: with '%s', give it in one of them" % (key, into), path=key)
     prefix = "reservations[0]"
     if "stages" not in spec:
         prefix += " stages[0]"
@@ -115,7 +135,10 @@ def as_case(given: Mapping[str, Any]) -> Tuple[Dict[str, Any], str]:
 
 
 def _frame_of(frame: Dict[str, Any], spec: Mapping[str, Any]) -> Dict[str, Any]:
-    """For the reader, what a reservation names is there: whether it is, the scheduler says."""
+    """The names that a reservation uses, for the JSON reader.
+
+    The scheduler checks that they exist.
+    """
     nodes = list(frame.get("nodes", ()))
     there = {node["name"] for node in nodes}
     stages = spec["stages"] if isinstance(spec["stages"], (list, tuple)) else ()
@@ -130,7 +153,7 @@ def _frame_of(frame: Dict[str, Any], spec: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 class _Items(Call):
-    """Takes what the plan is made of (gang_plan_fn)."""
+    """Collects the rows of a plan (gang_plan_fn)."""
 
     def __init__(self, nodes: NodeNames) -> None:
         super().__init__()
@@ -141,7 +164,7 @@ class _Items(Call):
         name = text(item.name) if item.name != ffi.NULL else ""
         where = self.nodes.of(item.nodes, item.node_count)
         times = (item.instance, item.start_ns / 1e9, seconds(item.end_ns))
-        self.found.append((item.kind, int(item.id), name, item.part, *times, where, int(item.reservation)))
+        self.found.append((item.what, int(item.id), name, item.gang, *times, where, int(item.reservation)))
 
 
 @callback(failed=1)
@@ -152,54 +175,79 @@ def gangsched_py_plan(item: Any, user: Any) -> int:
 
 
 class Reserving(Scheduling):
-    """An object in whose scheduler capacity can be reserved.
+    """An object with a scheduler that can reserve capacity.
 
-    Reservations are asked for and placed at once, also between runs. A job is told its own by ``submit(reservation="demo",
-    ...)``; those of a trace are drawn into one with the flag ``magnetic``.
+    The scheduler plans a reservation at once, also between runs. A job names its reservation:
+    ``submit(reservation="demo", ...)``. Jobs of a trace match reservations with the flag
+    ``magnetic``.
     """
 
-    #: what was said of each reservation, by id
+    #: the members that each reservation was made with, by id
     _given: Dict[int, Dict[str, Any]]
 
     def _now_ns(self) -> int:
-        """The clock. The lock is held."""
+        """The clock, ns. The lock is held."""
         raise NotImplementedError
 
     def reserve(self, reservation: Optional[Mapping[str, Any]] = None, **fields: Any) -> Reservation:
-        """Reserve capacity for a time to come, for jobs of a queue, of users, or one job; or take it out of use.
+        """Reserve capacity for the jobs of a queue, of users, or one job; or take nodes out of use.
 
         ::
 
-            session.reserve(name="demo", queue="demo", start_s=14 * 3600, duration_s=7200, nodes=["n0", "n1"])
-            session.reserve(name="weekly", count=4, gpu=8, duration_s=3600, deadline_s=86400, period_s=7 * 86400,
-                            prefer="cheapest", flags=["magnetic"])
-            session.reserve(name="steps", combine="order", stages=[
-                {"duration_s": 600, "tasks": [{"count": 1, "cpu": 8}]}, {"duration_s": 3600, "level": "rack", "domain": "r0"}])
-            session.reserve(name="repair", start_s=3600, duration_s=3600, nodes=["n7"], flags=["maintenance"])
+            simulation.reserve(
+                name="demo", queue="demo", start_s=14 * 3600, duration_s=7200, nodes=["n0", "n1"])
+            simulation.reserve(
+                name="weekly", count=4, gpu=8, duration_s=3600, deadline_s=86400, period_s=7 * 86400,
+                objective="cheapest", flags=["magnetic"])
+            simulation.reserve(name="steps", combine="order", stages=[
+                {"duration_s": 600, "tasks": [{"count": 1, "cpu": 8}]},
+                {"duration_s": 3600, "level": "rack", "domain": "r0"}])
+            simulation.reserve(
+                name="repair", start_s=3600, duration_s=3600, nodes=["n7"], flags=["maintenance"])
 
-        All of it lies in the window from ``arrival_s`` (not given: now) to ``deadline_s`` (not given: no bound), or begins
-        exactly at ``start_s``. Once accepted it is kept free: nobody starts who might still be there.
+        The reservation lies in the window from ``arrival_s`` (default: now) to ``deadline_s``
+        (default: no bound), or begins exactly at ``start_s``. Afterwards the scheduler starts no
+        job that might still hold the capacity at that time.
 
-        Args:
-            reservation: a dict of members; keywords come before it.
-            fields: members of the JSON format (ARCHITECTURE.md, "Formats"; plan.h says what they do): ``name``, and
-                of when: ``start_s``, or ``arrival_s``, ``deadline_s`` and ``prefer`` (``earliest``, ``latest``, ``cheapest``);
-                ``duration_s``; ``period_s``, ``repetitions``, ``until_s``. For whom: ``queue``, ``users``, ``job`` (index or
-                name of one that has come). ``owner``: whose limits count. ``flags``: of ``maintenance``, ``overlap``,
-                ``ignore-jobs``, ``flex``, ``magnetic``. ``purge_s``, ``notice_s``. What: ``stages``, which ``combine`` joins
-                (``all``, ``any``, ``order``, ``order-no-gap``); of one stage its members may be given as they are: ``nodes``, ``level``
-                with ``domain`` or ``domain_count``, or those of its tasks (``count``, ``cpu``, ``gpu``...), with ``gang`` (so many
-                at a time) and ``exclusive``. Times are seconds of the simulation.
+        Parameters
+        ----------
+        reservation
+            Its members as a dict; keywords override them.
+        fields
+            Members of the JSON format, which plan.h defines. ``name``. Time: ``start_s``, or
+            ``arrival_s``, ``deadline_s`` and ``objective`` (``earliest``, ``latest``,
+            ``cheapest``); ``duration_s``; ``period_s``, ``repetitions``, ``until_s``. Users:
+            ``queue``, ``users``, ``job`` (index or name of a job that has come). ``owner``: its
+            limits apply. ``flags``: ``maintenance``, ``overlap``, ``ignore-jobs``, ``flex``,
+            ``magnetic``. ``purge_s``, ``notice_s``. Capacity: ``stages``, joined by ``combine``
+            (``all``, ``any``, ``order``, ``order-no-gap``). The members of a single stage may be
+            given directly: ``nodes``, ``level`` with ``domain`` or ``domain_count``, or those of
+            its tasks (``count``, ``cpu``, ``gpu``...), with ``gang_size`` (tasks that must be there
+            together) and ``exclusive``. Times are seconds of the simulation.
 
-        Returns:
-            It as it is planned: ``start_s``, ``end_s``.
+        Returns
+        -------
+        Reservation
+            With its planned ``start_s`` and ``end_s``.
 
-        Raises:
-            DoesNotFit: not in this window. ``next_start_s`` is the earliest time at which it would be accepted as things
-                are, also beyond the window; None: there is none. Its text says why.
-            NeverFits: larger than what there is. LimitReached: beyond what its owner may have.
-            AlreadyExists: the name. NotFound: a job, queue, node, domain... GangError: what is wrong, with the member as path
-                (``stages[0].nodes[3]``). Busy: called from a callback. On an error nothing changed.
+        Raises
+        ------
+        DoesNotFit
+            It does not fit in this window. ``next_start_s`` is the earliest start that the
+            scheduler would accept now, also beyond the window; None: there is none. The text says
+            why.
+        NeverFits
+            It exceeds the cluster.
+        LimitReached
+            It exceeds a limit of its owner.
+        AlreadyExists
+            The name is taken.
+        NotFound
+            A job, queue, node, domain... does not exist.
+        GangError
+            Another error, with the member as path (``stages[0].nodes[3]``).
+        Busy
+            Called from a callback. After an error nothing has changed.
         """
         given = {key: value for key, value in {**(reservation or {}), **fields}.items() if value is not None}
         with self._changing() as sched:
@@ -211,12 +259,18 @@ class Reserving(Scheduling):
             return self._reservation(sched, number)
 
     def change_reservation(self, reservation: str, /, **fields: Any) -> Reservation:
-        """Change one: members that are given replace those it was made with, None takes one away; ``name=`` calls it
-        otherwise. It is placed anew, as if it were not there; if that is refused it stays as it was. One that has begun goes on where
-        it is, as far as what is asked for now allows.
+        """Change a reservation.
 
-        Raises:
-            NotFound: no such reservation. Others as :meth:`reserve`.
+        Given members replace the old ones; None removes a member; ``name=`` renames it. The
+        scheduler plans the reservation again. If it refuses, the old reservation stays. A
+        reservation that has begun keeps its nodes as far as the new members allow.
+
+        Raises
+        ------
+        NotFound
+            There is no such reservation.
+        GangError
+            As for :meth:`reserve`.
         """
         with self._changing() as sched:
             number = self._reservation_id(sched, reservation)
@@ -230,10 +284,16 @@ class Reserving(Scheduling):
             return self._reservation(sched, number)
 
     def cancel_reservation(self, name: str) -> None:
-        """Give one up, all its times. Members that run go on as jobs outside; those that wait do so as any other.
+        """Cancel a reservation with all its instances.
 
-        Raises:
-            NotFound: no such reservation. Busy: called from a callback.
+        Running jobs inside continue outside of it; waiting jobs wait like any other job.
+
+        Raises
+        ------
+        NotFound
+            There is no such reservation.
+        Busy
+            Called from a callback.
         """
         with self._changing() as sched:
             number = self._reservation_id(sched, name)
@@ -245,45 +305,65 @@ class Reserving(Scheduling):
         self,
         owner: Optional[str] = None,
         *,
-        most: Optional[Mapping[str, float]] = None,
+        maximum: Optional[Mapping[str, float]] = None,
         average: Optional[Mapping[str, float]] = None,
         window_s: float = 0,
+        most: Optional[Mapping[str, float]] = None,
     ) -> None:
-        """What an owner may have reserved from now on: ``limit_reservations("ada", most={"gpu": 16})``.
+        """Limit what an owner may reserve from now on.
 
-        Args:
-            owner: as reservations name it; None: each of those that have no limit of their own.
-            most: at any instant: ``cpu`` (cores), ``mem_mib``, ``gpu`` (devices); what is not named: any amount.
-            average: likewise, over any ``window_s`` (seconds), wherever it begins. Neither: no limit.
+        ::
 
-        Raises:
-            NotFound: no such resource. OutOfRange: a negative amount or window. Busy: called from a callback.
+            simulation.limit_reservations("ada", maximum={"gpu": 16})
+
+        Parameters
+        ----------
+        owner
+            The owner of reservations; None: all owners without a limit of their own.
+        maximum
+            Amounts at any instant: ``cpu`` (cores), ``mem_mib``, ``gpu`` (devices). Other kinds are
+            unlimited.
+        average
+            Average amounts over every window of ``window_s`` seconds. Neither ``maximum`` nor
+            ``average``: remove the limit.
+
+        Raises
+        ------
+        NotFound
+            There is no such resource.
+        OutOfRange
+            An amount or the window is negative.
+        Busy
+            Called from a callback.
         """
         limit = new("gang_reservation_limit")
         limit.window_ns = ns(window_s, "window_s")
         if limit.window_ns < 0:
             raise OutOfRange("window_s: must be 0 or more", path="window_s")
-        for part, amounts in (("most", most), ("average", average)):
+        if most is not None:
+            deprecated("the argument most", "maximum")
+            maximum = most
+        for name, prefix, amounts in (("maximum", "max", maximum), ("average", "average", average)):
             for kind, amount in (amounts or {}).items():
+                path = "%s.%s" % (name, kind)
                 if kind not in _LIMITED:
-                    raise NotFound("%s.%s: it is one of %s" % (part, kind, ", ".join(_LIMITED)), path="%s.%s" % (part, kind))
+                    raise NotFound("%s: it is one of %s" % (path, ", ".join(_LIMITED)), path=path)
                 member, scale = _LIMITED[kind]
-                path = "%s.%s" % (part, kind)
                 value = round(ns(amount, path) * scale / 1e9)  # ns() checks that it is a number
                 if not 0 <= value < 2**62:
-                    raise OutOfRange("%s: must be 0 or more, and not so much" % path, path=path)
-                setattr(limit, "%s_%s" % (part, member), value)
+                    raise OutOfRange("%s: must be 0 or more, and below 2^62" % path, path=path)
+                setattr(limit, "%s_%s" % (prefix, member), value)
         with self._changing() as sched:
-            name = ffi.NULL if owner is None else utf8(owner, "owner")
-            error, none = new_error(), most is None and average is None
-            check(lib.gang_reservation_set_limit(sched, name, ffi.NULL if none else limit, error), error)
-            self._note("limit_reservations", owner, most=most, average=average, window_s=window_s)
+            whose = ffi.NULL if owner is None else utf8(owner, "owner")
+            error, none = new_error(), maximum is None and average is None
+            check(lib.gang_reservation_set_limit(sched, whose, ffi.NULL if none else limit, error), error)
+            self._note("limit_reservations", owner, maximum=maximum, average=average, window_s=window_s)
 
     # ---- looking -------------------------------------------------------------------------
 
     @property
     def reservations(self) -> Reservations:
-        """Those that are not over, by name: when, where they stand, who runs inside. O(reservations)."""
+        """The reservations that have not ended, by name. O(reservations)."""
         with self._scheduler() as sched:
             found = []
             number = lib.gang_reservation_next(sched, lib.GANG_ID_NONE)
@@ -296,11 +376,16 @@ class Reserving(Scheduling):
             return Reservations(found)
 
     def occurrences(self, name: str) -> Rows[PlanItem]:
-        """Where and when one is, by start: what is not over of all times that are planned (of one that is repeated the
-        next 8). A time of it is one row, or several where it has stages, or where gangs of a stage are at different times.
+        """The planned pieces of a reservation, by start: of all its planned instances, at most the
+        next 8.
 
-        Raises:
-            NotFound: no such reservation.
+        An instance is one row, or several rows if it has stages, or if gangs of a stage have
+        different times.
+
+        Raises
+        ------
+        NotFound
+            There is no such reservation.
         """
         with self._scheduler() as sched:
             number = self._reservation_id(sched, name)
@@ -309,8 +394,13 @@ class Reserving(Scheduling):
             return self._items(sched, items, result)
 
     def plan(self) -> Rows[PlanItem]:
-        """All that is in the plan as of the last cycle: who holds nodes until when, at the latest; planned starts (of queues with
-        ``backfill``); pieces of reservations. ``session.plan().table`` is a DataFrame. O(everything)."""
+        """All nodes in the plan, as of the last cycle.
+
+        O(everything).
+
+        Rows are running jobs until their latest end, planned starts (of queues with ``backfill``),
+        and pieces of reservations. ``simulation.plan().table`` is a DataFrame.
+        """
         with self._scheduler() as sched:
             items = _Items(NodeNames(lib.gang_sched_cluster(sched)))
             return self._items(sched, items, lib.gang_plan_each(sched, lib.gangsched_py_plan, items.user))
@@ -318,14 +408,14 @@ class Reserving(Scheduling):
     # ---- inside --------------------------------------------------------------------------
 
     def _job_of(self, job: JobRef) -> int:
-        """The index of a job that has come: what is written down."""
+        """The index of a job that has come. Replays need the index instead of the id."""
         index = self._job_index(self._job_id(job))
         if index is None:
             raise NotFound("job: no job %r" % (job,), path="job")
         return index
 
     def _place(self, sched: Any, given: Mapping[str, Any], number: Optional[int]) -> int:
-        """Add one, or change the one of a number. Returns its number."""
+        """Add a reservation, or change the one with a number. Returns its number."""
         wanted, prefix = as_case(given)
         case = Case({**_frame_of(self.cluster._frame(), wanted), "reservations": [wanted]}, path_prefix=prefix)
         spec = ffi.new("struct gang_reservation_spec *", case.c.reservations[0])
@@ -333,7 +423,8 @@ class Reserving(Scheduling):
             spec.job = self._job_id(given["job"])
         begun = number is not None and self._reservation(sched, number).state == "active"
         if spec.start_ns < 0 and not begun:
-            spec.arrival_ns = max(spec.arrival_ns, self._now_ns())  # the scheduler itself knows its last cycle alone
+            # the scheduler's own clock is the time of its last cycle
+            spec.arrival_ns = max(spec.arrival_ns, self._now_ns())
         out, when, error = ffi.new("gang_reservation_id *"), ffi.new("int64_t *"), new_error()
         if number is None:
             result = lib.gang_reservation_add(sched, spec, out, when, error)
@@ -346,7 +437,7 @@ class Reserving(Scheduling):
                 refusal.next_start_s = seconds(when[0])
             raise
         except GangError as failure:
-            # What C calls groups are "tasks" in the JSON format, and times are in seconds there.
+            # C has groups and ns; the JSON format has tasks and seconds.
             path = re.sub(r"^(stages\[\d+\]\.)?groups\[", r"\1tasks[", failure.path)
             raise placed(failure, re.sub(r"_ns$", "_s", path)) from None
         return int(out[0]) if number is None else number
@@ -382,15 +473,15 @@ class Reserving(Scheduling):
         check(result, what="plan")
         names: Dict[int, str] = {lib.GANG_ID_NONE: ""}
         rows = []
-        for kind, number, name, part, instance, start_s, end_s, nodes, inside in items.found:
+        for what, number, name, gang, instance, start_s, end_s, nodes, inside in items.found:
             if inside not in names:
                 raw = new("gang_reservation_info")
                 names[inside] = text(raw.name) if lib.gang_reservation_get(sched, inside, raw) == 0 else ""
-            of_job = kind != lib.GANG_PLAN_RESERVATION
+            of_job = what != lib.GANG_PLAN_RESERVATION
             job = self._job_index(number) if of_job else None
             where = names[inside] if of_job else ""
             name = name or ("" if job is None else str(job))
-            rows.append(PlanItem(PlanKind.of(kind), name, job, part, instance, start_s, end_s, nodes, where))
+            rows.append(PlanItem(PlanKind.of(what), name, job, gang, instance, start_s, end_s, nodes, where))
         return Rows(PlanItem, rows)
 
 

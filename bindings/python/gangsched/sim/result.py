@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
     from .simulation import Simulation
 
-#: Columns of jobs: name, number in the library, units of the library in one of ours; 0: an index of a word.
+#: Columns of jobs: name, number in the library, units of the library in one of ours; 0: an index of
+#: a word.
 COLUMNS: Tuple[Tuple[str, int, float], ...] = (
     ("submit_s", lib.GANG_SIM_JOB_SUBMIT_NS, 1e9),
     ("start_s", lib.GANG_SIM_JOB_START_NS, 1e9),
@@ -48,7 +49,9 @@ COLUMNS: Tuple[Tuple[str, int, float], ...] = (
 
 
 class Result:
-    """The results of a simulation. Plain data of any thread, which can be pickled.
+    """The results of a simulation.
+
+    Plain data of any thread, which can be pickled.
 
     Attributes
     ----------
@@ -114,8 +117,8 @@ class Result:
     def summary(self, **options: Any) -> Dict[str, Any]:
         """Statistics with the definitions of the field, see :meth:`Simulation.summary`.
 
-        With options (``warm_up_s``, ``queue``...) the simulation computes them, if it is still open and has not continued.
-        Otherwise the simulation runs again, which takes as long as it took.
+        With options (``warm_up_s``, ``queue``...) the simulation computes them, if it is still open
+        and has not continued. Otherwise the simulation runs again, which takes as long as it took.
         """
         if not options:
             copied: Dict[str, Any] = pickle.loads(pickle.dumps(self._summary))
@@ -158,11 +161,12 @@ class Result:
     def jobs(self) -> "pandas.DataFrame":
         """One row a job.
 
-        ``job``, ``queue``, ``user``, ``state``, ``end`` (how it ended); times in seconds: ``submit_s``, ``start_s`` (the first
-        start), ``end_s``, ``run_s``, ``limit_s``, ``wait_s`` (from submission to the first start, as in the summary),
-        ``jct_s`` (from submission to the end), ``queue_s`` (neither running nor suspended, until now, also between two
-        starts); ``tasks``, ``cpus``, ``mem_mib``, ``gpus`` (of all tasks); ``ran_s``, ``suspended_s``, ``lost_s``;
-        ``starts``, ``preemptions``, ``failures``. Not a number: that time has not come.
+        ``job``, ``queue``, ``user``, ``state``, ``end`` (how it ended); times in seconds:
+        ``submit_s``, ``start_s`` (the first start), ``end_s``, ``run_s``, ``limit_s``, ``wait_s``
+        (from submission to the first start, as in the summary), ``jct_s`` (from submission to the
+        end), ``queue_s`` (neither running nor suspended, until now, also between two starts);
+        ``tasks``, ``cpus``, ``mem_mib``, ``gpus`` (of all tasks); ``ran_s``, ``suspended_s``,
+        ``lost_s``; ``starts``, ``preemptions``, ``failures``. Not a number: that time has not come.
         """
         if "jobs" not in self._tables:
             import pandas
@@ -175,7 +179,8 @@ class Result:
             for name in ("wait_s", "jct_s"):
                 table.insert(table.columns.get_loc("run_s"), name, self.column(name))
             self._tables["jobs"] = table
-        # From pandas 3 on, copies are copy-on-write. Before that a shallow copy would let callers change this table.
+        # From pandas 3 on, copies are copy-on-write. Before that a shallow copy would let callers
+        # change this table.
         return self._tables["jobs"].copy(deep=_pandas_major() < 3)
 
     def _codes(self, name: str) -> Any:
@@ -185,11 +190,13 @@ class Result:
 
     @property
     def allocations(self) -> "pandas.DataFrame":
-        """One row for each stay of a job on a node. Empty unless recorded.
+        """One row for each stay of a job on a node.
 
-        ``job``, ``index`` (of the job), ``node``, ``begin_s``, ``end_s`` (seconds; not a number: it has not ended), ``tasks``,
-        ``cpus``, ``mem_mib``, ``gpus``, ``devices`` (bit i: device i of the node), ``gang`` (which gang of the job, where its
-        groups wait for each other; else 0).
+        Empty unless recorded.
+
+        ``job``, ``index`` (of the job), ``node``, ``begin_s``, ``end_s`` (seconds; not a number: it
+        has not ended), ``tasks``, ``cpus``, ``mem_mib``, ``gpus``, ``devices`` (bit i: device i of
+        the node), ``gang`` (which gang of the job, where its groups wait for each other; else 0).
         """
         import numpy
         import pandas
@@ -201,7 +208,7 @@ class Result:
         made.update(begin_s=rows["begin_ns"] / 1e9, end_s=_seconds(rows["end_ns"]), tasks=rows["tasks"])
         made.update(cpus=rows["cpu_milli"] / 1e3, mem_mib=rows["memory_bytes"] / 2.0**20, gpus=rows["gpu_milli"] / 1e3)
         made["devices"] = rows["gpus"]
-        made["gang"] = rows["part"]
+        made["gang"] = rows["gang"]
         return pandas.DataFrame(made)
 
     def _nodes_of(self, ids: Any) -> Any:
@@ -212,7 +219,9 @@ class Result:
 
     @property
     def timeline(self) -> "pandas.DataFrame":
-        """Amounts in use, from ``at_s`` (seconds) until the next row. Empty unless recorded.
+        """Amounts in use, from ``at_s`` (seconds) until the next row.
+
+        Empty unless recorded.
 
         ``running``, ``pending`` (jobs), ``cpus``, ``mem_mib``, ``gpus``, ``nodes_up``.
         """
@@ -246,7 +255,9 @@ class Result:
         return dict(self._refused)
 
     def explain(self, job: JobRef, at_s: float) -> Explanation:
-        """Why a job waited at a time (seconds), or was refused. The simulation runs again up to that time.
+        """Why a job waited at a time (seconds), or was refused.
+
+        The simulation runs again up to that time.
 
         Parameters
         ----------
@@ -274,10 +285,11 @@ class Result:
         return int(job)
 
     def simulation(self, at_s: Optional[float] = None) -> "Simulation":
-        """A simulation in the state of a time (seconds; None: of the end), to read, change and continue it.
+        """A simulation in the state of a time (seconds; None: of the end), to read, change and
+        continue it.
 
-        The simulation runs again up to that time. For the end it is a fork, if the original simulation is still open and has
-        not continued.
+        The simulation runs again up to that time. For the end it is a fork, if the original
+        simulation is still open and has not continued.
         """
         if at_s is None:
             with self._live() as live:
@@ -308,7 +320,9 @@ class Result:
     # ---- pictures ------------------------------------------------------------------------
 
     def plot(self, axes: Any = None, title: Optional[str] = None) -> Any:
-        """Amounts in use, and waiting and running jobs, over time. Returns the two matplotlib axes.
+        """Amounts in use, and waiting and running jobs, over time.
+
+        Returns the two matplotlib axes.
 
         Parameters
         ----------
@@ -320,14 +334,17 @@ class Result:
         return plot(self, axes, title)
 
     def gantt(self, axes: Any = None, color: str = "queue", **options: Any) -> Any:
-        """Which job held what when: one lane a device; for jobs without GPUs, a core. Returns the matplotlib axes.
+        """Which job held what when: one lane a device; for jobs without GPUs, a core.
+
+        Returns the matplotlib axes.
 
         Parameters
         ----------
         color : {"queue", "user", "job"}
             What a colour stands for.
         options
-            ``nodes`` (names, in this order), ``begin_s``, ``end_s`` (seconds), ``title`` (None: a description; "": none).
+            ``nodes`` (names, in this order), ``begin_s``, ``end_s`` (seconds), ``title`` (None: a
+            description; "": none).
         """
         from ..viz.plots import gantt
 
@@ -336,7 +353,9 @@ class Result:
     def cdf(
         self, column: str = "wait_s", axes: Any = None, label: Optional[str] = None, title: Optional[str] = None
     ) -> Any:
-        """The distribution of a column of jobs. Returns the matplotlib axes.
+        """The distribution of a column of jobs.
+
+        Returns the matplotlib axes.
 
         Parameters
         ----------
@@ -356,7 +375,10 @@ class Result:
     # ---- other programs ------------------------------------------------------------------
 
     def to_perfetto(self, path: "Union[str, os.PathLike[str]]") -> None:
-        """Write the allocations for https://ui.perfetto.dev: a process a node, a thread a device. ``.gz`` compresses."""
+        """Write the allocations for https://ui.perfetto.dev: a process a node, a thread a device.
+
+        ``.gz`` compresses.
+        """
         from ..viz.export import perfetto
 
         perfetto(self, path)
@@ -419,7 +441,7 @@ def _rows(sim: Any, struct: str, count: int, get: Any) -> Any:
 
 
 def row_type(struct: str) -> Any:
-    """The numpy type of a struct whose members are numbers."""
+    """The numpy type of a struct of numbers."""
     import numpy
 
     members = ffi.typeof("struct " + struct).fields

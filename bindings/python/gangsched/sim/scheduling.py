@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a session and a forecast have in common: a scheduler whose queues can be changed while jobs are there."""
+"""The common base of simulations and forecasts: commands for jobs, and changes of queues."""
 
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Dict, Iterator, Mapping, Optional, Tuple, Union
@@ -17,48 +17,50 @@ if TYPE_CHECKING:
 #: A job of a simulation: its index, or its name.
 JobRef = Union[int, str]
 
-#: Of a tree what a scheduler is told once and for all, when it is made.
+#: Members of a tree that a scheduler only gets when it is made.
 _FIXED = ("default_queue", "rules", "excluded_kinds", "half_life_s")
 
 
 class Scheduling(Handle):
-    """An object with a scheduler of the library inside."""
+    """An object that contains a scheduler of the library."""
 
     cluster: "Cluster"
     tree: Optional[Queues]
-    #: a run is under way: who has the lock nevertheless is a callback
+    #: a run is under way, so that the holder of the lock is a callback
     _inside = False
 
     @contextmanager
     def _scheduler(self) -> Iterator[Any]:
-        """The ``gang_sched *``, for this thread alone."""
+        """The ``gang_sched *``, with the lock held."""
         raise NotImplementedError
         yield
 
     @contextmanager
     def _changing(self) -> Iterator[Any]:
-        """The same, to change more than a command does. Raises Busy: called from a callback."""
+        """The same, for changes that callbacks must not make. Raises Busy in a callback."""
         with self._scheduler() as sched:
             if self._inside:
                 raise Busy("called from a callback")
             yield sched
 
     def _note(self, method: str, /, *arguments: Any, **keywords: Any) -> None:
-        """Note a call that changed the object, for a replay. The lock is held."""
+        """Note a call that changed the object, for replays. The lock is held."""
 
     def _job_id(self, job: JobRef) -> int:
         """The library's id of a job that has come. Raises NotFound."""
         raise NotImplementedError
 
     def _job_index(self, number: int) -> Optional[int]:
-        """The index of a job of that id; None: there is none."""
+        """The index of a job with this id; None: there is none."""
         raise NotImplementedError
 
-    #: of jobs that name no queue, as the simulation was told
+    #: queue of jobs that name none, as the simulation was made
     _default_queue: Optional[str] = None
 
     def _in_queue(self, job: Dict[str, Any]) -> Dict[str, Any]:
-        """A job that names no queue in that where jobs of traces are then, if the tree does not say where."""
+        """The job with a queue: if neither the job nor the tree names one, the queue of such trace
+        jobs.
+        """
         case = {} if self.tree is None else self.tree.to_dict()
         names = [queue["name"] for queue in case.get("queues", ())]
         if job.get("queue") or not names or case.get("default_queue") or case.get("rules"):
@@ -68,7 +70,7 @@ class Scheduling(Handle):
         return job if default is None else {**job, "queue": default}
 
     def _frame(self, job: Mapping[str, Any]) -> Dict[str, Any]:
-        """What the reader must know to read a job. The lock is held."""
+        """What the JSON reader needs to read a job. The lock is held."""
         frame = {**self.cluster._frame(), **(self.tree.to_dict() if self.tree is not None else {})}
         name = job.get("reservation")
         if isinstance(name, str) and name:
@@ -81,58 +83,65 @@ class Scheduling(Handle):
     # ---- commands ------------------------------------------------------------------------
 
     def _command(self, name: str, job: JobRef, *values: int) -> None:
-        """gang_job_NAME(), about a job by index or name."""
+        """Call gang_job_NAME() for a job."""
         raise NotImplementedError
 
     def hold(self, job: JobRef) -> None:
-        """A job that waits does not start, until it is released."""
+        """Keep a waiting job from starting, until :meth:`release`."""
         self._command("hold", job)
 
     def release(self, job: JobRef) -> None:
-        """A job that is held may start."""
+        """Let a held job start."""
         self._command("release", job)
 
     def cancel(self, job: JobRef) -> None:
-        """It ends: at once if it waits, else after it was asked to stop."""
+        """End a job: a waiting job at once, a running job after a request to stop."""
         self._command("cancel", job)
 
     def set_priority(self, job: JobRef, priority: int) -> None:
-        """Higher first; also of running jobs."""
+        """Set the priority of a waiting or running job. Higher goes first."""
         self._command("set_priority", job, int(priority))
 
     def set_time_limit(self, job: JobRef, limit_s: float) -> None:
-        """From its start, seconds; 0: none."""
+        """Set the time limit of a job, from its start, seconds; 0: none."""
         self._command("set_time_limit", job, ns(limit_s, "limit_s"))
 
     # ---- queues --------------------------------------------------------------------------
 
     @property
     def queues(self) -> QueueUse:
-        """The tree with what each queue uses, is guaranteed, may use, and wants."""
+        """The tree with amounts used, guarantees, limits and demand of each queue."""
         with self._scheduler() as sched:
             return QueueUse.of(sched, self.tree)
 
     def set_queues(self, queues: Any) -> None:
-        """Set another tree, as a whole: queues of the same name go on as the same, with their jobs; others are new, or go.
+        """Replace the whole tree.
+
+        Queues of the same name keep their jobs; other queues come or go.
 
         ::
 
-            session.set_queues(session.tree.added("late", parent="research", weight=2))
+            simulation.set_queues(simulation.tree.added("late", parent="research", weight=2))
 
-        Args:
-            queues: the tree, or what makes one (:class:`Queues`). Its ``default_queue``, ``rules``,
-                ``excluded_kinds`` and ``half_life_s`` are those of before.
+        Parameters
+        ----------
+        queues
+            The tree, or the input of :class:`Queues`. It cannot change ``default_queue``,
+            ``rules``, ``excluded_kinds`` and ``half_life_s``.
 
-        Raises:
-            Busy: a queue that would go has jobs; or called from a callback. GangError: what is wrong with it, with the place. Nothing
-                has changed then.
+        Raises
+        ------
+        Busy
+            A queue that would go has jobs; or called from a callback.
+        GangError
+            The tree is wrong, with the place. Nothing has changed.
         """
         given = queues if isinstance(queues, Queues) else Queues(queues)
         with self._changing() as sched:
             before, wanted = (self.tree or _alone()).to_dict(), given.to_dict()
             for name in _FIXED:
                 if wanted.get(name, before.get(name)) != before.get(name):
-                    raise InvalidArgument("%s: cannot be changed any more" % name, path=name)
+                    raise InvalidArgument("%s: cannot change after the start" % name, path=name)
             fixed = {name: before[name] for name in _FIXED if name in before}
             if fixed.get("default_queue") not in given:
                 fixed.pop("default_queue", None)
@@ -146,19 +155,24 @@ class Scheduling(Handle):
             self._note("set_queues", tree)
 
     def change_queue(self, name: str, **fields: Any) -> None:
-        """Change one queue: members that are given replace those that it had, None takes one away.
+        """Change one queue.
+
+        Given members replace the old ones; None removes a member.
 
         ::
 
-            session.change_queue("research", limit={"gpu": 32}, weight=3)
+            simulation.change_queue("research", limit={"gpu": 32}, weight=3)
 
-        With another ``parent`` it moves, with all below. ``state`` is ``open``, ``draining`` (takes no new job; those it has
-        start and end as ever) or ``closed`` (starts none either). Who runs goes on: where a limit is now below what is used,
-        nobody starts until it fits again.
+        With another ``parent`` the queue moves with all queues below it. ``state`` is ``open``,
+        ``draining`` (accepts no new jobs) or ``closed`` (starts no jobs either). Running jobs
+        continue: if a limit falls below the used amount, no job starts until usage has fallen.
 
-        Raises:
-            NotFound: no such queue. GangError: what is wrong, with the member as path (``limit.gpu``). Nothing has changed
-                then.
+        Raises
+        ------
+        NotFound
+            There is no such queue.
+        GangError
+            A member is wrong, with its path (``limit.gpu``). Nothing has changed.
         """
         with self._changing() as sched:
             was = self.tree or _alone()
@@ -182,12 +196,12 @@ class Scheduling(Handle):
 
 
 def _alone() -> Queues:
-    """What there is where no queues were given."""
+    """The tree of a simulation without queues."""
     return Queues([{"name": "default"}], default_queue="default")
 
 
 def _within(place: str, error: GangError) -> GangError:
-    """An error with a path that begins behind a place that the caller did not give."""
+    """The same error, with a path relative to ``place``, which the caller did not write."""
     if not error.path.startswith(place):
         return error
     return placed(error, error.path[len(place) :].lstrip("."))
@@ -195,7 +209,7 @@ def _within(place: str, error: GangError) -> GangError:
 
 
 class NodeNames(Dict[int, str]):
-    """Names of the nodes of a ``gang_cluster *`` by id; of one that is gone ``""``."""
+    """The names of the nodes of a ``gang_cluster *`` by id; ``""`` for a removed node."""
 
     def __init__(self, cluster: Any) -> None:
         super().__init__()
@@ -207,7 +221,7 @@ class NodeNames(Dict[int, str]):
         return found
 
     def of(self, ids: Any, count: int) -> Tuple[str, ...]:
-        """Of an array of ids."""
+        """The names of an array of ids."""
         return tuple(self[number] for number in (ffi.unpack(ids, count) if count else ()))
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, 
 from .._native import ffi, lib, new
 from ..case import Case, Source, job_dict
 from ..cluster.cluster import Cluster, Node
-from ..enums import NodeState, RunEnd, ScoreMode
+from ..enums import NodeState, StopReason, ScoreMode
 from ..errors import GangError, InvalidArgument, check, new_error, placed
 from ..handle import Box
 from ..queues import Queues
@@ -50,8 +50,8 @@ class Simulation(SimulationState):
             print(simulation.run().now_s, other.run().now_s)
             simulation.result().plot()
 
-    It works on a copy of the cluster, so that simulations disturb neither each other nor allocations.
-    The same input gives the same output.
+    It works on a copy of the cluster, so that simulations disturb neither each other nor
+    allocations. The same input gives the same output.
 
     Parameters
     ----------
@@ -60,53 +60,61 @@ class Simulation(SimulationState):
     trace
         Jobs that come at their time; or the path of a trace.
     queues
-        The tree, or the input of :class:`Queues`; None: one queue for all jobs, in the order of submission.
+        The tree, or the input of :class:`Queues`; None: one queue for all jobs, in the order of
+        submission.
     policy
-        ``fifo``, ``sjf`` (shortest job first), ``srtf`` (shortest remaining time first), ``las`` (least attained service with
-        two queues, as in Tiresias), ``las-started`` (the same, running jobs before waiting ones), ``queues`` (the order of the
-        queues); or a function that scores jobs, lowest first: all at once (:class:`View`) or one by one (:class:`per_job`).
+        ``fifo``, ``sjf`` (shortest job first), ``srtf`` (shortest remaining time first), ``las``
+        (least attained service with two queues, as in Tiresias), ``las-started`` (the same, running
+        jobs before waiting ones), ``queues`` (the order of the queues); or a function that scores
+        jobs, lowest first: all at once (:class:`View`) or one by one (:class:`per_job`).
     score_mode : {"order", "select"}
         Use of the scores: ``order`` ranks waiting jobs; ``select`` also decides which jobs run.
     seed : int
         Seed of all random draws.
     record
-        ``allocations`` (which job held which node when), ``timeline`` (amounts in use), both, or ``()``.
+        ``allocations`` (which job held which node when), ``timeline`` (amounts in use), both, or
+        ``()``.
     events : bool
         True: keep the events for :meth:`events`.
     on_event
         Function that is called with each :class:`Event`.
     speed
-        ``speed(index, tasks, count)``: the fraction of its full speed that a job has with fewer tasks.
+        ``speed(index, tasks, count)``: the fraction of its full speed that a job has with fewer
+        tasks.
     restart
-        ``restart(index, gpus)``: seconds added to the remaining run time of a job that was preempted.
+        ``restart(index, gpus)``: seconds added to the remaining run time of a job that was
+        preempted.
     shift_s : float
         Seconds added to the times of the trace.
     default_queue
-        Queue of jobs that name none, or of a trace whose queue is not in the tree. None: an error, except for a tree of one
-        queue, which takes all jobs.
+        Queue of jobs that name none, or of a trace whose queue is not in the tree. None: an error,
+        except for a tree of one queue, which takes all jobs.
     stream
-        A directory. The simulation writes ended jobs to ``jobs.csv``, ``allocations.csv`` and ``timeline.csv`` there, which it
-        replaces, and forgets them. Memory then grows by some 170 bytes a job, which keep all statistics exact. A job that has
-        ended can then not be read any more (:class:`Stale`), but :meth:`explain` still tells why a job was refused.
-        :meth:`result` ends the files, and reads them when its tables are used. While the simulation is open the directory is
-        its own (:class:`Busy`); after fork() it belongs to the parent.
+        A directory. The simulation writes ended jobs to ``jobs.csv``, ``allocations.csv`` and
+        ``timeline.csv`` there, which it replaces, and forgets them. Memory then grows by some 170
+        bytes a job, which keep all statistics exact. A job that has ended can then not be read any
+        more (:class:`Stale`), but :meth:`explain` still tells why a job was refused. :meth:`result`
+        ends the files, and reads them when its tables are used. While the simulation is open the
+        directory is its own (:class:`Busy`); after fork() it belongs to the parent.
     mix
-        Expected tasks, for clusters with the policy ``fgd`` or ``headroom``, see :meth:`Cluster.set_mix`; None: the mix of the
-        cluster.
+        Expected tasks, for clusters with the policy ``fgd`` or ``headroom``, see
+        :meth:`Cluster.set_mix`; None: the mix of the cluster.
     options
-        ``know`` (of run times: ``limit``, ``run``, ``predicted``); ``same_instant``: ``together``, ``one-by-one``; ``place``:
-        ``cluster`` (its policy), ``consolidated``; ``start_s``, ``tick_s``, ``pass_s``, ``las_split_gpu_s``, ``restart_s``,
-        ``stop_s``, ``checkpoint_s`` (0: always; infinite: never), ``elastic`` (exponent, 1), ``node_mtbf_s``,
-        ``node_repair_s``, ``task_mtbf_s``, ``loss`` (``count``, ``fail``, ``restart``, ``refill``, ``shrink``),
-        ``recorded_ends``, ``max_restarts``, ``sample_s``, ``preemptible``, ``no_limits``, ``linger_s``; of the scheduler
-        ``no_preemption``, ``observe_only``, ``scale_guarantees``, ``refused_s``, ``max_evictions``, ``max_moves``,
-        ``saturation_milli``, ``usage_weight_milli``. The structs gang_sim_opts and gang_sched_opts define them. Names that end
-        in ``_s`` are seconds.
+        ``know`` (of run times: ``limit``, ``run``, ``predicted``); ``same_instant``: ``together``,
+        ``one-by-one``; ``place``: ``cluster`` (its policy), ``consolidated``; ``start_s``,
+        ``tick_s``, ``pass_s``, ``las_split_gpu_s``, ``restart_s``, ``stop_s``, ``checkpoint_s`` (0:
+        always; infinite: never), ``elastic`` (exponent, 1), ``node_mtbf_s``, ``node_repair_s``,
+        ``task_mtbf_s``, ``loss`` (``count``, ``fail``, ``restart``, ``refill``, ``shrink``),
+        ``recorded_ends``, ``max_restarts``, ``sample_s``, ``preemptible``, ``no_limits``,
+        ``linger_s``; of the scheduler ``no_preemption``, ``observe_only``, ``scale_guarantees``,
+        ``refused_s``, ``max_preempted_tasks``, ``max_moves``, ``saturation_milli``,
+        ``usage_weight_milli``. The structs gang_sim_opts and gang_sched_opts define them. Names
+        that end in ``_s`` are seconds.
 
     Notes
     -----
-    An exception in a function of yours leaves the call that called the function. The simulation is consistent then and can
-    continue. Threads: any, one at a time.
+    An exception in a function of yours leaves the call that called the function. The simulation is
+    consistent then and can continue. Threads: any, one at a time.
     """
 
     def __init__(
@@ -168,8 +176,8 @@ class Simulation(SimulationState):
         except BaseException:
             own.close()
             raise
-        #: the machines of the simulation. Direct changes are in a fork() without changes, but not where the simulation runs
-        #: again: a fork() with changes, Result.explain()
+        #: the machines of the simulation. Direct changes are in a fork() without changes, but not
+        #: where the simulation runs again: a fork() with changes, Result.explain()
         self.cluster = own
         self.tree = tree
         self._default_queue = default_queue
@@ -238,7 +246,9 @@ class Simulation(SimulationState):
     # ---- what comes ----------------------------------------------------------------------
 
     def add(self, trace: "Union[Trace, str, os.PathLike[str]]", shift_s: float = 0) -> None:
-        """Let the jobs of a trace, or of its file, come ``shift_s`` seconds later than it says. Past jobs come now.
+        """Let the jobs of a trace, or of its file, come ``shift_s`` seconds later than it says.
+
+        Past jobs come now.
 
         Raises
         ------
@@ -276,9 +286,10 @@ class Simulation(SimulationState):
         Parameters
         ----------
         run_s : float, sequence or mapping
-            Seconds that the job runs with all its tasks. If groups wait for each other, each gang of them runs that long. Or
-            one run time for each group: a sequence, or a dict by the names of the groups. Groups that start together are one
-            gang, which runs as long as its longest group.
+            Seconds that the job runs with all its tasks. If groups wait for each other, each gang
+            of them runs that long. Or one run time for each group: a sequence, or a dict by the
+            names of the groups. Groups that start together are one gang, which runs as long as its
+            longest group.
 
         Returns
         -------
@@ -315,12 +326,15 @@ class Simulation(SimulationState):
         return int(out[0])
 
     def set_node(self, node: Node, state: str, at_s: Optional[float] = None) -> None:
-        """Set a node ``up``, ``draining`` or ``down`` at a time (seconds; None: now). A node that goes down loses its tasks."""
+        """Set a node ``up``, ``draining`` or ``down`` at a time (seconds; None: now).
+
+        A node that goes down loses its tasks.
+        """
         number = self.cluster.node_id(node)
         value = NodeState.number_of(state, "state")
         with self._held() as sim:
             at = self._raw_info(sim).now_ns if at_s is None else ns(at_s, "at_s")
-            check(lib.gang_sim_node_at(sim, at, number, value), what="node %r" % (node,))
+            check(lib.gang_sim_set_node_state(sim, at, number, value), what="node %r" % (node,))
             self._recipe.note("set_node", node, state, at_s)
 
     def requeue(self, job: JobRef) -> None:
@@ -332,7 +346,10 @@ class Simulation(SimulationState):
         self._command("set_target", job, whole(tasks, "tasks"))
 
     def _command(self, name: str, job: JobRef, *values: int) -> None:
-        """Commands take effect when the simulation continues. They do nothing to a job that has ended."""
+        """Commands take effect when the simulation continues.
+
+        They do nothing to a job that has ended.
+        """
         with self._held() as sim:
             index, number = self.find(job), self._job_id(job)
             check(getattr(lib, "gang_job_" + name)(lib.gang_sim_sched(sim), number, *values), what="job %r" % (job,))
@@ -353,10 +370,11 @@ class Simulation(SimulationState):
         Parameters
         ----------
         until_s : float, optional
-            Time of the simulation, seconds, inclusive. The clock then shows it, even if all jobs ended earlier: nodes fail and
-            are repaired until then, reservations begin and end.
+            Time of the simulation, seconds, inclusive. The clock then shows it, even if all jobs
+            ended earlier: nodes fail and are repaired until then, reservations begin and end.
         events : int, optional
-            Stop at the end of the instant in which so many events have happened: arrivals, ends, failures, repairs.
+            Stop at the end of the instant in which so many events have happened: arrivals, ends,
+            failures, repairs.
         seconds : float, optional
             Approximate bound of real time, seconds, 0 or more.
         progress : bool
@@ -365,7 +383,8 @@ class Simulation(SimulationState):
         Raises
         ------
         KeyboardInterrupt
-            Ctrl-C. As after an exception in a function of yours, the simulation keeps its state and can continue.
+            Ctrl-C. As after an exception in a function of yours, the simulation keeps its state and
+            can continue.
         """
         if events is not None and whole(events, "events") < 1:
             raise InvalidArgument("events must be 1 or more", path="events")
@@ -389,10 +408,11 @@ class Simulation(SimulationState):
             finally:
                 self._inside = inside
             now = self._raw_info(sim)
-            run_end = RunEnd.of(now.why)
+            stop_reason = StopReason.of(now.stop_reason)
             if result != lib.GANG_EBUSY:
-                # A run stops at the end of an instant. A replay stops at the same instant, whatever stopped this run.
-                if run_end in (RunEnd.DONE, RunEnd.UNTIL):
+                # A run stops at the end of an instant. A replay stops at the same instant, whatever
+                # stopped this run.
+                if stop_reason in (StopReason.DONE, StopReason.UNTIL):
                     self._recipe.note_run(until_ns, 0)
                 else:
                     self._recipe.note_run(int(now.now_ns), int(now.events - before))
@@ -401,7 +421,7 @@ class Simulation(SimulationState):
                 self._stream.settle()
             if not host.late:
                 check(result, error)
-            return self._info(now, "seconds" if host.late else run_end)
+            return self._info(now, "seconds" if host.late else stop_reason)
 
     @contextmanager
     def _bar(self, sim: Any, wanted: bool) -> Iterator[None]:
@@ -438,16 +458,17 @@ class Simulation(SimulationState):
     def fork(self, **changes: Any) -> "Simulation":
         """Another simulation in the same state, which continues on its own.
 
-        It is a copy with the same past and the same future, including direct changes of :attr:`cluster`. Both call the same
-        functions (``policy``, ``on_event``, ``speed``, ``restart``) from then on, and may end in either order.
-        O(nodes + jobs + rows).
+        It is a copy with the same past and the same future, including direct changes of
+        :attr:`cluster`. Both call the same functions (``policy``, ``on_event``, ``speed``,
+        ``restart``) from then on, and may end in either order. O(nodes + jobs + rows).
 
         Parameters
         ----------
         changes
-            Arguments of the constructor that the fork is to have from the beginning: ``fork(policy="sjf")``. The fork then
-            replays all calls that this simulation got, so that it takes as long as this one took; functions are called again,
-            and direct changes of :attr:`cluster` are not in it. A simulation with ``stream`` always replays.
+            Arguments of the constructor that the fork is to have from the beginning:
+            ``fork(policy="sjf")``. The fork then replays all calls that this simulation got, so
+            that it takes as long as this one took; functions are called again, and direct changes
+            of :attr:`cluster` are not in it. A simulation with ``stream`` always replays.
 
         Raises
         ------
@@ -482,7 +503,10 @@ class Simulation(SimulationState):
         return other
 
     def forecast(self, **options: Any) -> "Forecast":
-        """A copy of the scheduler, to be changed and run ahead: when waiting jobs start, and what if. O(nodes + jobs).
+        """A copy of the scheduler, to be changed and run ahead: when waiting jobs start, and what
+        if.
+
+        O(nodes + jobs).
 
         ::
 
@@ -494,11 +518,13 @@ class Simulation(SimulationState):
         Parameters
         ----------
         options
-            ``horizon_s`` (seconds to look ahead; 0: no bound), ``samples`` (1 to 10,000), ``low`` and ``high`` (quantiles of
-            the samples, 0.1 and 0.9), ``run_time`` (a function ``run_time(index, sample, draw)`` that returns the seconds from
-            a start to the end, where ``draw`` is uniform from 0 to 1, or None for unknown; or ``"actual"``: the run times of
-            the simulation; default: the run times that the scheduler knows, at most the time limits), ``seed`` of the draws,
-            ``max_events`` (cycles of one sample, at most; 0: 1,000,000).
+            ``horizon_s`` (seconds to look ahead; 0: no bound), ``samples`` (1 to 10,000), ``low``
+            and ``high`` (quantiles of the samples, 0.1 and 0.9), ``run_time`` (a function
+            ``run_time(index, sample, draw)`` that returns the seconds from a start to the end,
+            where ``draw`` is uniform from 0 to 1, or None for unknown; or ``"actual"``: the run
+            times of the simulation; default: the run times that the scheduler knows, at most the
+            time limits), ``seed`` of the draws, ``max_events`` (cycles of one sample, at most; 0:
+            1,000,000).
 
         Raises
         ------
@@ -514,7 +540,9 @@ class Simulation(SimulationState):
     def what_if(
         self, cases: "Mapping[str, Optional[Callable[[Forecast], Any]]]", **options: Any
     ) -> "pandas.DataFrame":
-        """Expected starts (seconds) under several changes: a row a job, a column a case. Not a number: no start.
+        """Expected starts (seconds) under several changes: a row a job, a column a case.
+
+        Not a number: no start.
 
         ::
 
@@ -536,7 +564,9 @@ class Simulation(SimulationState):
         return what_if(self, cases, options)
 
     def result(self) -> "Result":
-        """The results until now, which do not change any more. With ``stream`` this ends the files, which works once.
+        """The results until now, which do not change any more.
+
+        With ``stream`` this ends the files, which works once.
 
         Raises
         ------

@@ -7,7 +7,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from .._native import WRITE, Writer, ffi, lib, new, text, texts, utf8
 from ..cluster.allocation import Explanation
-from ..enums import JobEnd, JobState, RunEnd
+from ..enums import JobEnd, JobState, StopReason
 from ..errors import InvalidArgument, NotFound, Stale, check
 from ..trace import Trace
 from ..values import not_negative, ns
@@ -32,7 +32,7 @@ class SimulationState(Reserving):
         """The counters and the clock. O(1)."""
         with self._held() as sim:
             raw = self._raw_info(sim)
-        return self._info(raw, RunEnd.of(raw.why))
+        return self._info(raw, StopReason.of(raw.stop_reason))
 
     @property
     def now_s(self) -> float:
@@ -44,7 +44,9 @@ class SimulationState(Reserving):
         return self.info.jobs
 
     def names(self) -> List[str]:
-        """The names of all jobs, by index. O(jobs).
+        """The names of all jobs, by index.
+
+        O(jobs).
 
         A job without a name has its index. A job that was written away (``stream``) has "".
         """
@@ -57,7 +59,9 @@ class SimulationState(Reserving):
             return texts(count, fill)
 
     def find(self, job: JobRef) -> int:
-        """The index of the first job with a name. An index is returned as it is.
+        """The index of the first job with a name.
+
+        An index is returned as it is.
 
         With ``stream`` a job that has ended has no name any more.
 
@@ -83,8 +87,8 @@ class SimulationState(Reserving):
     def job(self, job: JobRef) -> Dict[str, Any]:
         """One job as a dict.
 
-        The keys are ``index``, ``name``, ``user``, ``queue``, ``state``, ``end``, and those of the columns of
-        :attr:`Result.jobs`. Times are seconds; None: that time has not come.
+        The keys are ``index``, ``name``, ``user``, ``queue``, ``state``, ``end``, and those of the
+        columns of :attr:`Result.jobs`. Times are seconds; None: that time has not come.
         """
         with self._held() as sim, self._traces_held():
             raw = self._job(sim, self.find(job))
@@ -102,10 +106,12 @@ class SimulationState(Reserving):
             return found
 
     def explain(self, job: JobRef) -> Explanation:
-        """Why a job waits, as of the last cycle: all reasons, with numbers. Of another job: its state.
+        """Why a job waits, as of the last cycle: all reasons, with numbers.
 
-        Of a job that was refused: the reason, also with ``stream``. If events are not kept, the simulation runs again to
-        find that reason.
+        Of another job: its state.
+
+        Of a job that was refused: the reason, also with ``stream``. If events are not kept, the
+        simulation runs again to find that reason.
 
         Raises
         ------
@@ -128,7 +134,7 @@ class SimulationState(Reserving):
                 ended = raw.state == lib.GANG_JOB_ENDED
                 line = "it has ended: %s" % JobEnd.of(raw.end) if ended else "it has not come"
                 return Explanation({"state": state, "text": line, "reasons": []})
-            result = lib.gang_job_write_why(lib.gang_sim_sched(sim), raw.id, WRITE, writer.user)
+            result = lib.gang_job_write_explanation(lib.gang_sim_sched(sim), raw.id, WRITE, writer.user)
         writer.settle()
         check(result, what="job %r" % (job,))
         found = json.loads(writer.value())
@@ -145,7 +151,10 @@ class SimulationState(Reserving):
         return bool(raw.end == lib.GANG_END_REFUSED and raw.state == lib.GANG_JOB_ENDED)
 
     def _replayed_refusals(self) -> Dict[int, str]:
-        """Why jobs were refused until now, by index. Runs the simulation again, once until the next change."""
+        """Why jobs were refused until now, by index.
+
+        Runs the simulation again, once until the next change.
+        """
         if self._refusals is None or self._refusals[0] != len(self._recipe.log):
             with self._recipe.replay(LISTENING) as other:
                 self._refusals = len(self._recipe.log), dict(other._host.refused or {})
@@ -159,7 +168,9 @@ class SimulationState(Reserving):
         queue: Optional[str] = None,
         user: Optional[str] = None,
     ) -> Dict[str, Any]:
-        """Statistics, with the definitions of the field (sim.h, "statistics"). Times are seconds.
+        """Statistics, with the definitions of the field (sim.h, "statistics").
+
+        Times are seconds.
 
         Parameters
         ----------
@@ -236,9 +247,9 @@ class SimulationState(Reserving):
         check(lib.gang_sim_get_info(sim, info))
         return info
 
-    def _info(self, raw: Any, run_end: str) -> Info:
+    def _info(self, raw: Any, stop_reason: str) -> Info:
         return Info(
-            run_end=run_end,
+            stop_reason=stop_reason,
             now_s=raw.now_ns / 1e9,
             events=raw.events,
             runs=raw.runs,

@@ -23,7 +23,9 @@ Mark = Tuple[int, int]
 
 
 class Sink(Call):
-    """A file that the library writes a table to (gang_write_fn). It outlives the simulation.
+    """A file that the library writes a table to (gang_write_fn).
+
+    It outlives the simulation.
 
     Raises
     ------
@@ -50,7 +52,9 @@ class Sink(Call):
         self.mark = size + len(piece), zlib.crc32(piece, crc)
 
     def leave(self) -> None:
-        """In the child of a fork(): close the file without writing the buffer or releasing the lock of the parent."""
+        """In the child of a fork(): close the file without writing the buffer or releasing the lock
+        of the parent.
+        """
         if self.file.closed:
             return
         nothing = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
@@ -60,7 +64,9 @@ class Sink(Call):
 
 
 class Stream:
-    """The files of one directory that get the tables of a simulation. Makes the directory if necessary.
+    """The files of one directory that get the tables of a simulation.
+
+    Makes the directory if necessary.
 
     Raises
     ------
@@ -94,7 +100,9 @@ class Stream:
             sink.settle()
 
     def end(self, sim: Any) -> None:
-        """Write the remaining rows. A second call writes nothing.
+        """Write the remaining rows.
+
+        A second call writes nothing.
 
         Raises
         ------

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results with tables in files: the simulation writes them while it runs, the result reads them when they are used."""
+"""Results with tables in files: the simulation writes them while it runs, the result reads them
+when they are used.
+"""
 
 import zlib
 from pathlib import Path
@@ -14,7 +16,7 @@ from .stream import Mark
 if TYPE_CHECKING:
     from .simulation import Simulation
 
-#: Columns of the file of jobs whose names differ from those of Result.
+#: Columns of the file of jobs with other names than in Result.
 _IN_FILE = {"cpus": "cpu_milli", "mem_mib": "memory_bytes", "gpus": "gpu_milli"}
 
 #: Attributes that are read from files when they are used, and the methods that read them.
@@ -24,9 +26,9 @@ _LAZY = {"names": "_read_jobs", "_raw": "_read_jobs", "_allocations": "_read_all
 class StreamedResult(Result):
     """A :class:`Result` that reads its tables from ``directory`` when they are first used.
 
-    The contents are the same; rows of :attr:`allocations` that begin in the same instant are in the order of the jobs. It
-    can be pickled; the files must exist where it is unpickled. Tables raise :class:`Stale` if another simulation has replaced
-    the files.
+    The contents are the same; rows of :attr:`allocations` that begin in the same instant are in the
+    order of the jobs. It can be pickled; the files must exist where it is unpickled. Tables raise
+    :class:`Stale` if another simulation has replaced the files.
 
     Attributes
     ----------
@@ -71,7 +73,9 @@ class StreamedResult(Result):
     # ---- reading -------------------------------------------------------------------------
 
     def _read(self, name: str, texts: List[str]) -> Any:
-        """A file as a DataFrame: the columns ``texts`` are text, the others numbers, which may be missing."""
+        """A file as a DataFrame: the columns ``texts`` are text, the others numbers, which may be
+        missing.
+        """
         import pandas
 
         path = self.directory / name
@@ -107,8 +111,10 @@ class StreamedResult(Result):
         rows["index"] = table["index"].to_numpy()
         rows["node"] = [ids.get(name, 0) for name in table["node"]]
         rows["begin_ns"], rows["end_ns"] = _ns(table["begin_s"]), _ns(table["end_s"])
-        for name in ("tasks", "cpu_milli", "memory_bytes", "gpu_milli", "part"):
+        for name in ("tasks", "cpu_milli", "memory_bytes", "gpu_milli"):
             rows[name] = table[name].to_numpy()
+        # "part" is the name of the column before version 0.2.
+        rows["gang"] = table["gang" if "gang" in table else "part"].to_numpy()
         bits = {text: sum(1 << int(bit) for bit in text.split()) for text in table["gpus"].unique()}
         rows["gpus"] = numpy.array([bits[text] for text in table["gpus"]], dtype=numpy.uint64)
         self._allocations = rows[numpy.lexsort((rows["index"], rows["begin_ns"]))]
@@ -141,7 +147,10 @@ def _numbers_of(column: Any, words: List[str]) -> Any:
 
 
 def _ns(column: Any) -> Any:
-    """Seconds as the library wrote them, as exact ns. One float alone is exact to the ns for some days only."""
+    """Seconds as the library wrote them, as exact ns.
+
+    One float alone is exact to the ns for some days only.
+    """
     import numpy
 
     known = column.notna().to_numpy()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results in the formats of other tools."""
+"""Results in the formats of other programs."""
 
 import csv
 import io
@@ -17,7 +17,7 @@ Path = Union[str, "os.PathLike[str]"]
 
 
 def perfetto(result: "Result", path: Path) -> None:
-    """See :meth:`gangsched.Result.to_perfetto`: the JSON trace events of Chrome, times in microseconds."""
+    """Write JSON trace events of Chrome, times in us. See :meth:`gangsched.Result.to_perfetto`."""
     with writer_for(path) as raw, io.TextIOWrapper(raw, encoding="utf-8") as file:
         file.write('{"displayTimeUnit":"ms","traceEvents":[\n')
         for i, event in enumerate(_events(result)):
@@ -52,7 +52,7 @@ def _events(result: "Result") -> Iterator[Dict[str, Any]]:
         yield {"ph": "C", "pid": 0, "name": "jobs", "ts": row.at_s * 1e6, "args": {"waiting": row.pending, "running": row.running}}
 
 
-#: Batsim's own words for how a job ended.
+#: Batsim's words for the end of a job.
 _FINAL = {
     "success": "COMPLETED_SUCCESSFULLY",
     "timeout": "COMPLETED_WALLTIME_REACHED",
@@ -80,13 +80,13 @@ _COLUMNS = (
 
 
 def batsim(result: "Result", path: Path) -> None:
-    """See :meth:`gangsched.Result.to_batsim`."""
+    """Write jobs.csv of Batsim. See :meth:`gangsched.Result.to_batsim`."""
     places = _resources(lanes(result), len(result))
     with writer_for(path) as raw, io.TextIOWrapper(raw, encoding="utf-8", newline="") as file:
         out = csv.writer(file, lineterminator="\n")
         out.writerow(_COLUMNS)
         for i, job in enumerate(result.jobs.itertuples(index=False)):
-            ran = job.start_s == job.start_s and job.end_s == job.end_s  # neither is "not a number"
+            ran = job.start_s == job.start_s and job.end_s == job.end_s  # both are numbers
             row: List[Any] = [job.job, "w0", str(i), job.submit_s, int(job.gpus or job.cpus)]
             row += [job.limit_s or -1, int(job.end == "success"), _FINAL.get(job.end, "COMPLETED_FAILED")]
             if ran:
@@ -98,7 +98,7 @@ def batsim(result: "Result", path: Path) -> None:
 
 
 def _resources(shown: Lanes, jobs: int) -> List[str]:
-    """Of each job the lanes it ever had, as "0-3 8"."""
+    """The lanes that each job had, as "0-3 8"."""
     spans: Dict[int, Set[int]] = {}
     for index, low, high in zip(shown.job.tolist(), shown.low.tolist(), shown.high.tolist()):
         spans.setdefault(index, set()).update(range(low, high))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a job is drawn: a lane a device, or of jobs without GPUs a core."""
+"""The lanes of a Gantt chart: one for each device, or for each core if jobs have no GPUs."""
 
 from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -10,25 +10,30 @@ if TYPE_CHECKING:
 
 
 class Lanes(NamedTuple):
-    """Rectangles: row ``i`` is of job ``job[i]``, from lane ``low[i]`` up to ``high[i]``, not included."""
+    """Rectangles: row ``i`` belongs to job ``job[i]``, from lane ``low[i]`` up to ``high[i]``,
+    exclusive.
+    """
 
     job: Any
-    node: Any  #: number of the node in ``nodes``
+    node: Any  #: index of the node in ``nodes``
     begin_s: Any
     end_s: Any
     low: Any
     high: Any
-    nodes: Dict[str, Tuple[int, int]]  #: lanes of each node
-    total: int  #: lanes
+    nodes: Dict[str, Tuple[int, int]]  #: first lane of each node, and the lane after its last
+    total: int  #: number of lanes
 
 
 def lanes(result: "Result", nodes: Optional[Sequence[str]] = None) -> Lanes:
-    """All that was recorded, on these nodes (None: all), in their order. O(rows); of jobs on cores O(cores) a row.
+    """The rectangles of all recorded allocations on these nodes (None: all), in their order.
 
-    Devices are those they had. Which cores a job had is not recorded: it gets the lowest lanes that are free.
+    O(rows), or O(cores) a row for jobs on cores. Devices are those that a job had. The record has
+    no cores: a job gets the lowest free lanes.
 
-    Raises:
-        NotFound: no such node.
+    Raises
+    ------
+    NotFound
+        There is no such node.
     """
     import numpy
 
@@ -55,7 +60,7 @@ def lanes(result: "Result", nodes: Optional[Sequence[str]] = None) -> Lanes:
 
 
 def _of_devices(masks: Any) -> Tuple[Any, Any, Any]:
-    """Runs of neighbours in each mask: number of the row, first device, the one after the last."""
+    """Runs of adjacent bits in each mask: row, first device, device after the last."""
     import numpy
 
     masks = masks.astype(numpy.uint64)
@@ -67,7 +72,7 @@ def _of_devices(masks: Any) -> Tuple[Any, Any, Any]:
     for bit in range(64):
         rows = numpy.nonzero(starts >> numpy.uint64(bit) & one)[0]
         if len(rows):
-            # The first end from here on is that of this run.
+            # The first end at or after this bit ends the run.
             end = numpy.full(len(rows), 64)
             for last in range(63, bit - 1, -1):
                 end[(stops[rows] >> numpy.uint64(last) & one).astype(bool)] = last + 1
@@ -80,14 +85,14 @@ def _of_devices(masks: Any) -> Tuple[Any, Any, Any]:
 
 
 def _of_cores(rows: Any, at: Any) -> Tuple[Any, Any, Any]:
-    """The lowest cores of the node that are free when a row begins."""
+    """For each row the lowest cores of its node that are free at its begin."""
     import numpy
 
     count = len(rows)
     cores = numpy.maximum(1, -(-rows["cpu_milli"] // 1000)).tolist()
     nodes = at.tolist()
     lasting = (rows["begin_ns"] != rows["end_ns"]).tolist()
-    taken: Dict[int, int] = {}  # of each node, a bit a core
+    taken: Dict[int, int] = {}  # busy cores of each node, one bit a core
     mine: List[int] = [0] * count
     which: List[int] = []
     low: List[int] = []
@@ -117,8 +122,11 @@ def _of_cores(rows: Any, at: Any) -> Tuple[Any, Any, Any]:
 
 
 def _in_order(begin: Any, end: Any) -> List[int]:
-    """Begins and ends of rows by time, ends first: ``i`` is the end of row ``i``, with so many rows added its begin.
-    What takes no time, or does not end, has no end here."""
+    """Ends and begins of rows by time, ends first.
+
+    ``i`` is the end of row ``i``; ``i`` plus the number of rows is its begin. Rows without duration
+    or without an end have no end here.
+    """
     import numpy
 
     ends = numpy.nonzero((end != -(2**63)) & (end != begin))[0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clusters of very many machines as a picture: a line a domain or a kind of machine, a square a machine."""
+"""Pictures of clusters with many machines: a line for each domain or machine type."""
 
 from html import escape
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 #: A row of nodes.summed() or nodes.pictures().
 Node = Mapping[str, Any]
 
-#: Groups that are shown, at most; squares of all of them, at most, and in a line.
+#: The highest number of groups, of squares in all, and of squares in a line.
 MOST_GROUPS, MOST_SQUARES, ACROSS = 32, 4096, 72
 
 _SIDE, _STEP = 6, 7  # pixels of a square, and from one to the next
@@ -16,21 +16,24 @@ _STATE = {"draining": "#d9822b", "down": "#c23030"}
 
 
 class Group(NamedTuple):
-    """Machines that are shown as one."""
+    """Machines that share a line."""
 
     name: str
     nodes: List[Node]
 
     def used(self, kind: str) -> Tuple[float, float]:
-        """How much of ``gpus`` or ``cpus`` is taken, and how much there is."""
+        """The amount of ``gpus`` or ``cpus`` in use, and the capacity."""
         free = {"gpus": "gpu_free", "cpus": "cpus_free"}[kind]
         all_of = sum(node[kind] for node in self.nodes)
         return round(all_of - sum(node[free] for node in self.nodes), 3), all_of
 
 
 def groups(nodes: Sequence[Node], most: int) -> List[Group]:
-    """By the narrowest domains of which there are ``most`` at most; of the widest the first ones and the rest. Machines
-    that stand nowhere are told apart by their GPUs."""
+    """Group machines by the lowest level with at most ``most`` domains.
+
+    If even the highest level has more, the last group has the rest. Machines without a topology are
+    grouped by their GPUs.
+    """
     deepest = max((len(node["steps"]) for node in nodes), default=0)
     found: Dict[str, List[Node]] = {}
     for depth in range(deepest, 0, -1):
@@ -57,7 +60,7 @@ def _kind(node: Node) -> str:
 
 
 def table(nodes: Sequence[Node]) -> str:
-    """A row a group: what is used of it, and its machines as squares, the darker the more is used."""
+    """A row a group: usage, and one square for each machine, the darker the busier."""
     shown = groups(nodes, MOST_GROUPS)
     each = -(-len(nodes) // MOST_SQUARES) or 1
     kinds = [kind for kind in ("gpus", "cpus") if any(node[kind] for node in nodes)]
@@ -100,7 +103,10 @@ def _colour(nodes: Sequence[Node]) -> str:
 
 
 def _squares(group: Group, each: int) -> str:
-    """Neighbours of one colour are one dashed line, so that it stays small."""
+    """Squares as SVG.
+
+    Adjacent squares of one colour are one dashed line, which keeps the picture small.
+    """
     colours = [_colour(group.nodes[i : i + each]) for i in range(0, len(group.nodes), each)]
     lines: Dict[str, List[str]] = {}
     begin = 0

@@ -12,7 +12,7 @@ from .raster import paint
 if TYPE_CHECKING:
     from ..sim.result import Result
 
-#: Boxes of a Gantt chart that are drawn one by one, at most; of more an image is made, of so many pixels.
+#: A Gantt chart with more boxes than this is an image of so many pixels.
 MOST_BOXES = 20000
 PIXELS = (2400, 1400)
 
@@ -20,7 +20,7 @@ _UNITS = ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"), (1.0, "second
 
 
 def _unit(span_s: float) -> Any:
-    """Seconds of a unit in which a span of time reads well, and its name."""
+    """A unit of time that suits a span, in seconds, and its name."""
     return next((unit for unit in _UNITS if span_s >= 3 * unit[0]), _UNITS[-1])
 
 
@@ -38,18 +38,18 @@ def _title(axes: Any, said: Optional[str], default: str) -> None:
         axes.set_title(default if said is None else said)
 
 
-#: What columns of jobs are, above their distributions.
+#: Titles of distributions, by column.
 _CALLED = {
-    "wait_s": "How long jobs wait",
-    "queue_s": "How long jobs wait, between starts too",
+    "wait_s": "Time jobs wait",
+    "queue_s": "Time jobs wait, also between starts",
     "jct_s": "From submission to the end",
-    "run_s": "How long jobs run",
+    "run_s": "Time jobs run",
     "slowdown": "Slowdown: completion time over run time",
 }
 
 
 def plot(result: "Result", axes: Any = None, title: Optional[str] = None) -> Any:
-    """See :meth:`gangsched.Result.plot`."""
+    """Draw usage and jobs over time. See :meth:`gangsched.Result.plot`."""
     table = result.timeline
     if not len(table):
         raise InvalidArgument("no timeline was recorded")
@@ -62,7 +62,7 @@ def plot(result: "Result", axes: Any = None, title: Optional[str] = None) -> Any
     above.axhline(all_of, color="#c23030", linewidth=1)
     called = {"gpus": "GPUs", "cpus": "cores"}[kind]
     above.set_ylabel("%s in use" % called)
-    _title(above, title, "%s in use, of %g; jobs that wait and run" % (called[:1].upper() + called[1:], all_of))
+    _title(above, title, "%s in use, of %g; waiting and running jobs" % (called[:1].upper() + called[1:], all_of))
     above.set_ylim(0, all_of * 1.05 or 1)
     below.step(at, table.pending, where="post", color="#d9822b", label="waiting")
     below.step(at, table.running, where="post", color="#1f5f99", label="running")
@@ -84,7 +84,7 @@ def gantt(
     end_s: Optional[float] = None,
     title: Optional[str] = None,
 ) -> Any:
-    """See :meth:`gangsched.Result.gantt`."""
+    """Draw a Gantt chart. See :meth:`gangsched.Result.gantt`."""
     import numpy
     from matplotlib.collections import PolyCollection
 
@@ -114,7 +114,7 @@ def gantt(
         boxes = PolyCollection(corners, array=None, facecolors=_colours(codes), linewidths=0.3 if few else 0)
         boxes.set(edgecolor="white" if few else "none", rasterized=not few, antialiased=few)
         ax.add_collection(boxes, autolim=False)
-    _title(ax, title, "Who was where: %d nodes, a colour a %s" % (len(shown.nodes), color))
+    _title(ax, title, "Allocations on %d nodes, one colour for each %s" % (len(shown.nodes), color))
     ax.set_xlim(0, wide)
     ax.set_ylim(shown.total, 0)
     ax.set_xlabel("time (%s)" % unit)
@@ -131,7 +131,7 @@ def gantt(
 
 
 def _picture(ax: Any, x0: Any, x1: Any, y0: Any, y1: Any, codes: Any, extent: Any) -> None:
-    """Boxes as an image of twice as many pixels as a screen shows. What is free is transparent."""
+    """Draw boxes as an image with twice the pixels of a screen. Free lanes are transparent."""
     import numpy
 
     pixels = paint(x0, x1, y0, y1, codes % 20 + 1, *PIXELS)
@@ -159,7 +159,7 @@ def _legend(ax: Any, words: Sequence[str], codes: Any) -> None:
 
 
 def cdf(results: Mapping[str, "Result"], column: str, axes: Any = None, title: Optional[str] = None) -> Any:
-    """The distribution of a column of jobs, a line a result; one without a label has no legend."""
+    """Draw the distribution of a column of jobs, a line a result. Empty labels have no legend."""
     import numpy
 
     ax = _axes(axes)
@@ -177,7 +177,7 @@ def cdf(results: Mapping[str, "Result"], column: str, axes: Any = None, title: O
         ax.step(found / scale, part, where="post", label=label or None)
     ax.set_ylim(0, 1)
     _title(ax, title, _CALLED.get(column, "Jobs by %s" % column))
-    ax.set_ylabel("part of the jobs")
+    ax.set_ylabel("fraction of the jobs")
     called = "in the queue" if column == "queue_s" else column[:-2]
     ax.set_xlabel("%s (%s)" % (called, unit) if unit else column)
     ax.spines[["top", "right"]].set_visible(False)
@@ -186,7 +186,7 @@ def cdf(results: Mapping[str, "Result"], column: str, axes: Any = None, title: O
     return ax
 
 
-#: What a table of results shows: path in the summary, heading, format.
+#: Columns of a table of results: path in the summary, heading, format.
 SHOWN = (
     (("jobs",), "jobs", "%d"),
     (("wait_s", "mean"), "mean wait (s)", "%.0f"),
@@ -211,7 +211,7 @@ def _cell(summary: Mapping[str, Any], path: Sequence[str], form: str) -> str:
 
 
 def summary_html(results: Mapping[str, "Result"]) -> str:
-    """Summaries as a table, a row a result."""
+    """Summaries as an HTML table, a row a result."""
     out = ['<table style="font:12px sans-serif"><tr><th></th>']
     out += ["<th>%s</th>" % escape(head) for _, head, _ in SHOWN] + ["</tr>"]
     for label, result in results.items():

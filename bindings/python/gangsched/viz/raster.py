@@ -1,15 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Very many rectangles as a picture, in the time that those take which can be seen in it."""
+"""Many rectangles as an image, in time proportional to the visible ones."""
 
 from typing import Any
 
 
 def paint(x0: Any, x1: Any, y0: Any, y1: Any, code: Any, width: int, height: int) -> Any:
-    """A picture of ``height`` rows of ``width`` pixels: a pixel is that code (1 to 255) whose rectangle its centre is
-    in, 0 where there is none. So each colour has its part of the whole, however many rectangles share a pixel.
+    """An image of ``height`` rows of ``width`` pixels.
 
-    Args:
-        x0, x1: where each begins and ends, as parts of the width, from 0 to 1. y0, y1: likewise, from the top.
+    A pixel has the code (1 to 255) of the last rectangle that contains its centre, or 0. Thus each
+    colour covers its true fraction, even if many rectangles share a pixel.
+
+    Parameters
+    ----------
+    x0, x1
+        Left and right edges of the rectangles, as fractions of the width, from 0 to 1.
+    y0, y1
+        Upper and lower edges, as fractions of the height, from the top.
     """
     import numpy
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clusters and queues as pictures for notebooks and as text for terminals. Nothing is loaded from anywhere."""
+"""Clusters and queues as self-contained pictures for notebooks, and as text for terminals."""
 
 from html import escape
 from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from ..cluster.cluster import Cluster
     from ..queues import Queues
 
-#: Machines that are drawn one by one, at most.
+#: The highest number of machines that are drawn one by one.
 MOST_NODES = 128
 
-#: Machines that a terminal is told of one by one, at most.
+#: The highest number of machines that the text lists one by one.
 MOST_LINES = 48
 
 _FREE, _BROKEN = "#d9dee3", "#7a2530"
@@ -23,7 +23,7 @@ _STATE = {"up": "#8a949e", "draining": "#d9822b", "down": "#c23030"}
 
 
 def _shade(used: float) -> str:
-    """Blue, the darker the more of it is used."""
+    """A blue, the darker the higher the usage."""
     if used <= 0:
         return _FREE
     (_, low), (_, high) = _USED
@@ -44,8 +44,8 @@ def _title(node: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-_GPU, _GAP, _ROW = 11, 2, 8  # pixels of a device, between two, devices in a row
-_TOP = 15  # pixels above the devices, where the name is
+_GPU, _GAP, _ROW = 11, 2, 8  # pixels of a device, pixels between devices, devices in a row
+_TOP = 15  # pixels above the devices, for the name
 
 
 def _short(name: str, most: int) -> str:
@@ -53,7 +53,7 @@ def _short(name: str, most: int) -> str:
 
 
 def _node_svg(node: Mapping[str, Any], x: int, y: int, height: int) -> str:
-    """One machine: a frame, its devices in islands, below them a bar of cores and one of memory."""
+    """One machine: a frame, its devices in islands, below them bars of cores and memory."""
     width = _ROW * (_GPU + _GAP) + 8
     out = ['<g transform="translate(%d,%d)"><title>%s</title>' % (x, y, escape(_title(node)))]
     dash = "" if node["state"] == "up" else ' stroke-dasharray="3 2"'
@@ -81,7 +81,7 @@ def _node_svg(node: Mapping[str, Any], x: int, y: int, height: int) -> str:
 
 
 def _runs(island: Sequence[int]) -> Iterable[Tuple[int, int]]:
-    """Devices of an island as runs of neighbours in a row of the picture."""
+    """The devices of an island, as runs of neighbours in a row of the picture."""
     begin = last = island[0]
     for i in island[1:]:
         if i != last + 1 or i % _ROW == 0:
@@ -112,8 +112,11 @@ def _summary(totals: Mapping[str, float]) -> str:
 
 
 def cluster_html(cluster: "Cluster") -> str:
-    """A grid of machines by domain: devices coloured by load, islands underlined, bars of cores and memory. Of very many a
-    line a domain or a kind."""
+    """A grid of machines by domain, with devices coloured by usage.
+
+    Islands are underlined; bars show cores and memory. Large clusters get a line for each domain or
+    machine type.
+    """
     if cluster.closed:
         return "<p>%s</p>" % escape(repr(cluster))
     count = len(cluster)
@@ -137,7 +140,9 @@ def cluster_html(cluster: "Cluster") -> str:
 
 
 def cluster_text(cluster: "Cluster") -> str:
-    """A line for all, and one a machine; a domain, or a kind of machine, if there are many."""
+    """A summary line, and a line for each machine; in a large cluster for each domain or machine
+    type.
+    """
     if cluster.closed:
         return repr(cluster)
     count = len(cluster)
@@ -179,7 +184,7 @@ def _bar(used: float, all_of: float, width: int = 20) -> str:
 
 # ---- queues ----------------------------------------------------------------------------------
 
-#: How much of a resource a queue has: ``used``, ``guarantee``, ``limit``, ``demand``; None: not there.
+#: Amounts of a queue: ``used``, ``guarantee``, ``limit``, ``demand``; None: unknown.
 Amounts = Mapping[str, Optional[float]]
 
 
@@ -217,7 +222,7 @@ def _amounts(queues: "Queues", use: Optional[Mapping[str, Mapping[str, Amounts]]
 
 
 def queues_text(queues: "Queues", use: Optional[Mapping[str, Mapping[str, Amounts]]] = None) -> str:
-    """The tree, a queue a line, with what it uses, is guaranteed, and may use at most."""
+    """The tree, a queue a line, with used amounts, guarantees and limits."""
     amounts = _amounts(queues, use)
     width = max((2 * depth + len(queue["name"]) for depth, queue in queues.walk()), default=0)
     lines = []
@@ -242,7 +247,7 @@ def _scale(all_of: Iterable[Amounts]) -> float:
 
 
 def queues_html(queues: "Queues", use: Optional[Mapping[str, Mapping[str, Amounts]]] = None) -> str:
-    """The tree as a table with a bar a resource: used (blue), guarantee (green line), limit (red line)."""
+    """The tree as a table, with a bar for each resource: used (blue), guarantee and limit (lines)."""
     amounts = _amounts(queues, use)
     kinds = list(dict.fromkeys(kind for has in amounts.values() for kind in has))
     scale = {kind: _scale(has[kind] for has in amounts.values() if kind in has) for kind in kinds}

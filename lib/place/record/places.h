@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The places of a plan, one a task. */
+#ifndef GANG__PLACE_PLACES_H
+#define GANG__PLACE_PLACES_H
+
+#include "place/fit/node_plan.h"
+
+/* A buffer that is used again; begin with all zero. Memory of the cluster's allocator. */
+struct gang__places {
+    struct gang_placement *place; /* one a task, as gang_alloc_adopt() takes them */
+    size_t count;                 /* 0 after any error */
+    size_t room;
+};
+void gang__places_free(struct gang__places *places, const struct gang_mem *mem);
+
+/* The places of a plan that is complete. GANG_OK; GANG_ENOMEM. */
+gang_result gang__plan_tell(const struct gang__plan *p, struct gang__places *out);
+
+#endif

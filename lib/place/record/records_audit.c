@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The audit of all records: what they hold is what nodes, pools and counters say. */
+#include "base/error.h"
+#include "core/commit/commit.h"
+#include "core/nodes/nodes.h"
+#include "place/fit/affinity.h"
+#include "place/record/placer.h"
+#include "place/request/shared.h"
+
+/* ---- audit ----------------------------------------------------------------------------------- */
+
+/* What all allocations hold of one word, in a table of all words of all slots. */
+struct audit {
+    uint64_t *sum; /* GANG__MAX_WORDS for each slot */
+    uint32_t slots;
+};
+
+/* Cores are bits; their sum is as good: two owners of one carry over into a word that is wrong. */
+static void audit_add(struct audit *t, uint32_t slot, uint64_t delta)
+{
+    if (slot < t->slots)
+        t->sum[(size_t)slot * GANG__MAX_WORDS + gang__delta_word(delta)] += gang__payload(delta);
+}
+
+static void audit_alloc(struct audit *t, const struct gang__alloc *a)
+{
+    for (const uint64_t *task = a->data; task < a->data + a->used;
+         task += GANG__TASK_HEAD + gang__task_deltas(task)) {
+        uint32_t slot = (uint32_t)task[0];
+        for (unsigned i = 0; i < gang__task_deltas(task); i++) {
+            uint64_t delta = task[GANG__TASK_HEAD + i];
+            uint32_t at = delta & GANG__DELTA_POOL ? (uint32_t)GANG__POOL : slot;
+            if (!(delta & GANG__DELTA_LENT))
+                audit_add(t, at, delta);
+        }
+    }
+}
+
+static gang_result audit_node(gang_cluster *c, const struct audit *t, const struct gang__node *node,
+                              struct gang_error *error)
+{
+    uint64_t payload[GANG__MAX_WORDS];
+    const struct gang__node_type *shape = node->type;
+    unsigned words = gang__word_count(shape->layout);
+    gang__cell_read(&c->commit, node->slot, payload, words);
+    for (unsigned i = 0; i < words; i++) {
+        uint64_t taken = t->sum[(size_t)node->slot * GANG__MAX_WORDS + i];
+        uint64_t free = i == GANG__WORD_HEAD ? gang__head_cpu(payload[i]) : payload[i];
+        if (taken + free == shape->capacity[i])
+            continue;
+        gang__error(error, GANG_EINVAL, NULL,
+                    "node \"%.64s\", word %u: %llu taken and %llu free are not %llu", node->name, i,
+                    (unsigned long long)taken, (unsigned long long)free,
+                    (unsigned long long)shape->capacity[i]);
+        if (error && error->size >= sizeof(*error))
+            error->id = node->id;
+        return GANG_EINVAL;
+    }
+    return GANG_OK;
+}
+
+static gang_result audit_pool(gang_cluster *c, const struct audit *t, struct gang_error *error)
+{
+    uint32_t kinds = gang__load(&c->nodes.kind_count);
+    for (uint32_t k = GANG_KIND_SITE; k < kinds; k++) {
+        if (c->nodes.kind[k].scope != GANG_SCOPE_CLUSTER)
+            continue;
+        uint64_t payload[GANG__MAX_WORDS];
+        unsigned word = gang__pool_word((int32_t)k);
+        gang__cell_read(&c->commit, GANG__POOL, payload, word + 1);
+        if (t->sum[word] + payload[word] != gang__load(&c->nodes.kind[k].capacity))
+            return gang__error(error, GANG_EINVAL, NULL,
+                               "kind \"%.64s\": taken and free are not its capacity",
+                               c->nodes.kind[k].name);
+    }
+    return GANG_OK;
+}
+
+/* The counters of tally.h are those of the tasks that are held. */
+static gang_result audit_tally(gang_cluster *c, uint32_t slots, struct gang_error *error)
+{
+    bool there = false;
+    for (unsigned i = 0; i < GANG__CHUNKS && !there; i++)
+        there = gang__load(&gang__shared_at(c)->tallies.chunk[i]) != NULL;
+    uint32_t *held =
+        there ? gang__zalloc(&c->mem, slots, GANG__TALLY_CLASSES * sizeof(*held)) : NULL;
+    if (!held)
+        return there ? gang__error(error, GANG_ENOMEM, NULL, "out of memory") : GANG_OK;
+    struct gang__alloc *a;
+    for (uint32_t i = 0; (a = gang__alloc_at(c, i)) != NULL; i++) {
+        if (!a->data || a->q->policy != GANG_POLICY_GPU_CLUSTERING)
+            continue;
+        for (const uint64_t *task = a->data; task < a->data + a->used;
+             task += GANG__TASK_HEAD + gang__task_deltas(task)) {
+            if (gang__task_is_holder(task))
+                continue;
+            const struct gang__group *g = &a->q->group[gang__task_group(task)];
+            if (g->devices && (uint32_t)task[0] < slots)
+                held[(uint32_t)task[0] * GANG__TALLY_CLASSES + gang__tally_class(g)]++;
+        }
+    }
+    gang_result r = GANG_OK;
+    for (uint32_t i = 0; i < slots * GANG__TALLY_CLASSES && r == GANG_OK; i++)
+        if (gang__tally_count(c, i / GANG__TALLY_CLASSES, i % GANG__TALLY_CLASSES) != held[i])
+            r = gang__error(error, GANG_EINVAL, NULL, "slot %u: its tasks of class %u are not %u",
+                            i / GANG__TALLY_CLASSES, i % GANG__TALLY_CLASSES, held[i]);
+    gang__release(&c->mem, held);
+    return r;
+}
+
+gang_result gang__records_check(gang_cluster *c, struct gang_error *error)
+{
+    if (!gang__load(&c->place))
+        return GANG_OK;
+    struct audit t = {NULL, gang__load(&c->commit.slot_end)};
+    t.sum = gang__zalloc(&c->mem, t.slots, GANG__MAX_WORDS * sizeof(*t.sum));
+    if (!t.sum)
+        return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
+    struct gang__alloc *a;
+    for (uint32_t i = 0; (a = gang__alloc_at(c, i)) != NULL; i++)
+        if (a->data)
+            audit_alloc(&t, a);
+    gang_result r = audit_pool(c, &t, error);
+    for (uint32_t slot = 1; slot < t.slots && r == GANG_OK; slot++) {
+        struct gang__node *node = gang__node_at(c, slot);
+        if (node)
+            r = audit_node(c, &t, node, error);
+    }
+    gang__release(&c->mem, t.sum);
+    if (r == GANG_OK)
+        r = gang__peers_check(c, error);
+    return r == GANG_OK ? audit_tally(c, t.slots, error) : r;
+}

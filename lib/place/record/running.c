@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The running tasks of an allocation, for a plan: their number by group, the domains they are bound
+ * to, and nodes with these tasks alone. */
+#include "place/record/running.h"
+
+#include "core/commit/commit.h"
+#include "core/nodes/nodes.h"
+#include "place/fit/scope.h"
+#include "place/search/search.h"
+
+/* The part of its node that a running task lies in: where its devices are, or else its cores. */
+static struct gang__scope part_of_task(const struct gang__node *node, const uint64_t *task,
+                                       int32_t level)
+{
+    const struct gang__node_type *shape = node->type;
+    const struct gang__inner_domains *parts =
+        gang__inner_domains_of(shape, level - GANG__LEVEL_PACKAGE);
+    unsigned cores = gang__first_core(shape->layout), words = shape->layout.core_words;
+    for (unsigned i = 0; i < gang__task_deltas(task); i++) {
+        uint64_t delta = task[GANG__TASK_HEAD + i], payload = gang__payload(delta);
+        unsigned word = gang__delta_word(delta);
+        bool gpu = word >= GANG__WORD_SHARES && word < cores;
+        bool core = word >= cores && word < cores + words && parts->cores;
+        if ((delta & GANG__DELTA_POOL) || (!gpu && !core))
+            continue;
+        for (uint32_t k = 0; k < parts->count; k++) {
+            unsigned first = (word - GANG__WORD_SHARES) * GANG__SHARES_PER_WORD;
+            for (unsigned n = 0; gpu && n < GANG__SHARES_PER_WORD; n++)
+                if (gang__share(payload, n) && (parts->gpus[k] >> (first + n) & 1))
+                    return gang__scope_part(node->slot, level, k);
+            if (core && (parts->cores[k * words + word - cores] & payload))
+                return gang__scope_part(node->slot, level, k);
+        }
+    }
+    return gang__scope_node(node->slot);
+}
+
+/* The scope of a level that a running task lies in. */
+static struct gang__scope scope_of_task(const struct gang__plan *p, const uint64_t *task,
+                                        int32_t level)
+{
+    const struct gang__node *node =
+        p->snap ? gang__snapshot_node_of(p->snap, task[0]) : gang__node_of(p->c, task[0]);
+    if (level < 0 || !node)
+        return gang__scope_unbound();
+    if (level > GANG__LEVEL_NODE)
+        return part_of_task(node, task, level);
+    struct gang__scope at = gang__scope_node(node->slot), around;
+    return gang__scope_at(p, &at, level, &around) ? around : gang__scope_unbound();
+}
+
+static void note_scope(struct gang__scope *s, const struct gang__plan *p, const uint64_t *task,
+                       int32_t level)
+{
+    if (!gang__scope_is_bound(s))
+        *s = scope_of_task(p, task, level);
+}
+
+/* A group whose tasks count on their nodes. */
+static void note_held(struct gang__plan *p, uint32_t slot, uint32_t group)
+{
+    if (!gang__grow(&p->c->mem, (void **)&p->held, &p->held_room, p->helds + 1, sizeof(*p->held))) {
+        p->failed = true;
+        return;
+    }
+    p->held[p->helds++] = (struct gang__held){slot, group};
+}
+
+void gang__plan_running(struct gang__plan *p, const struct gang__alloc *a)
+{
+    const gang_request *q = a->q;
+    for (const uint64_t *task = a->data; task < a->data + a->used;
+         task += GANG__TASK_HEAD + gang__task_deltas(task)) {
+        uint32_t group = gang__task_group(task);
+        if (gang__task_is_holder(task))
+            continue;
+        const struct gang__group *g = &q->group[group];
+        p->in_group[group]++;
+        if (g->bounded || g->spread >= 0)
+            note_held(p, (uint32_t)task[0], group);
+        note_scope(&p->scope_of_request, p, task, q->same);
+        for (int32_t k = g->set; k >= 0; k = q->set[k].parent)
+            if (q->set[k].same >= 0)
+                note_scope(&p->scope_of_set[k], p, task, gang__demanded_around(q, k));
+        int32_t level = gang__demanded_level(q, (int32_t)group);
+        if (g->spread >= 0)
+            ; /* a wish for a domain would leave nothing to spread over */
+        else if (g->prefer > level)
+            note_scope(&p->scope_of_group[group], p, task, g->prefer);
+        else if (q->policy == GANG_POLICY_TOPOLOGY && level < GANG__LEVEL_NODE)
+            note_scope(&p->scope_of_group[group], p, task, GANG__LEVEL_NODE);
+        if (g->same >= 0)
+            note_scope(&p->scope_of_group[group], p, task, level);
+    }
+}
+
+/* Take from a word of an empty view what a task holds of it. */
+static void take_own(uint64_t *now, enum gang__code code, uint64_t arg)
+{
+    if (gang__op_fits(code, arg, *now))
+        *now = gang__op_apply(code, arg, *now);
+    else /* the node's description is changing */
+        *now = code == GANG__OP_HEAD ? gang__head(gang__head_state(*now), 0) : 0;
+}
+
+void gang__plan_alone(struct gang__plan *p, const struct gang__alloc *a)
+{
+    for (const uint64_t *task = a->data; task < a->data + a->used;
+         task += GANG__TASK_HEAD + gang__task_deltas(task)) {
+        /* The holders' parts are available to its tasks. */
+        unsigned deltas = gang__task_is_holder(task) ? 0 : gang__task_deltas(task);
+        for (unsigned i = 0; i < deltas; i++) {
+            uint64_t delta = task[GANG__TASK_HEAD + i];
+            unsigned word = gang__delta_word(delta);
+            bool pool = (delta & GANG__DELTA_POOL) != 0;
+            struct gang__view *v = gang__plan_view(p, pool ? GANG__POOL : (uint32_t)task[0]);
+            if (!v)
+                continue;
+            enum gang__code code = pool ? GANG__OP_TAKE
+                                   : word == GANG__WORD_HEAD
+                                       ? GANG__OP_HEAD
+                                       : gang__code_of(v->layout, word, false);
+            take_own(&gang__view_now(p, v)[word], code, gang__payload(delta));
+        }
+    }
+}
+
+/* Tasks of a group that the allocation holds; -1: of all. */
+int64_t gang__tasks_held(const struct gang__alloc *a, int32_t group)
+{
+    int64_t held = 0;
+    for (const uint64_t *task = a->data; task < a->data + a->used;
+         task += GANG__TASK_HEAD + gang__task_deltas(task))
+        held +=
+            !gang__task_is_holder(task) && (group < 0 || gang__task_group(task) == (uint32_t)group);
+    return held;
+}
+
+int64_t gang__tasks_more(const struct gang__alloc *a, uint32_t group)
+{
+    const struct gang__group *g = &a->q->group[group];
+    int64_t held = gang__tasks_held(a, (int32_t)group), room = g->count - held;
+    int64_t want = g->min - held > 1 ? g->min - held : 1;
+    if (g->slice)
+        want = (want + g->slice - 1) / g->slice * g->slice;
+    return want < room ? want : room;
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A timeline inside.
+ *
+ *   timeline.c           makes it; adds, moves and removes occupations
+ *   timeline_occupant.c  an occupant from the specification of an occupation
+ *   timeline_change.c    enters an occupant into lists and sums, and takes it out
+ *   timeline_copy.c      copies it
+ *   timeline_edge.c  the instants at which something begins or ends: a tree that tells sums and bounds
+ *   timeline_node.c  one node: its occupations one after the other; what is free of all nodes now
+ *   timeline_fit.c   searching
+ *   timeline_flat.c  a machine of one node, or of none but a pool: sums tell all
+ *
+ * Two structures answer all questions. Neither holds anything for each node of each occupation but a link
+ * of 16 bytes, and neither divides time into slots.
+ *   1. Instants, in an AVL tree. Each tells by how much what is free in all changes there; subtrees tell the
+ *      sum of their changes and the least and greatest prefix of it, so that the first instant at which enough is
+ *      free, or is not any more, is found by one descent (a tree augmented with sums of prefixes: Cormen,
+ *      Leiserson, Rivest, Stein, "Introduction to Algorithms", chapter on augmenting data structures; Fluxion's
+ *      planner has a tree of scheduled points and one of minimum times for each vertex).
+ *   2. Each node's occupations in a list by start.
+ * A gang's start is where enough nodes have come free, each by the end of an occupation, so the search goes from end to
+ * end. Most ends are of no use (others follow at once, or too little came free), so occupations tell bounds of
+ * what is free after their end and for how long it lasts, and subtrees the greatest of these; those ends that
+ * cannot help are skipped in subtrees (McCreight, "Priority search trees", 1985: a tree by one coordinate with the
+ * greatest of another). The bounds are never too low. They are made exact when a search meets them, and are lifted
+ * where something is removed. */
+#ifndef GANG__PLAN_TIMELINE_IN_H
+#define GANG__PLAN_TIMELINE_IN_H
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/ordered_set.h"
+#include "base/wide.h"
+#include "plan/timeline/timeline.h"
+
+#define GANG__NONE UINT32_MAX
+#define GANG__AS_WHOLE UINT32_MAX /* in place of an amount */
+
+/* Sums over all that a node has at a time stay below INT64_MAX. */
+#define GANG__AMOUNT_MAX (INT64_C(1) << 47)
+enum { GANG__STAYS_MAX = 1 << 16 };
+
+/* For how long things last is told at levels: the whole node is free; of the main kind (GPUs, where there
+ * are any) at least an eighth, a quarter, a half, all of what the largest node has. */
+enum { GANG__LEVEL_WHOLE, GANG__LEVELS = 5, GANG__LEVEL_NONE = -1, GANG__LEVEL_ALL = -2 };
+
+/* At most so much is free of each kind, and each level lasts at most until then. */
+struct gang__after_end {
+    int64_t best[GANG__FREE_KINDS];
+    int64_t reach_ns[GANG__LEVELS];
+};
+
+enum { GANG__STARTS, GANG__ENDS };
+
+/* An instant at which something begins or ends. */
+struct gang__edge {
+    struct gang__set_link link;
+    int64_t at_ns;
+    struct gang__occupant *first[2]; /* that start here, that end here */
+    int64_t change[GANG__FREE_DIMS]; /* of what is free */
+    union {
+        struct gang__after_end after;      /* the greatest of those that end here */
+        const struct gang__timeline *flat; /* on a flat machine, where nothing tells of it: whose */
+    };
+    int64_t sum[GANG__FREE_DIMS];       /* of the changes below, this one included */
+    int64_t low[GANG__FREE_DIMS];       /* the least sum of the first one or more of these */
+    int64_t high[GANG__FREE_DIMS];      /* the greatest */
+    struct gang__after_end after_below; /* the greatest below */
+};
+
+/* One node of an occupation. */
+struct gang__stay {
+    uint32_t next_of,
+        next_at; /* the next on the node by start: occupation and index; GANG__NONE: none */
+    uint32_t node;
+    uint32_t amount; /* index in the occupation's; GANG__AS_WHOLE */
+};
+
+/* An occupation. `end` is NULL if it has none. */
+struct gang__occupant {
+    int64_t start_ns, end_ns;
+    struct gang__edge *edge[2];
+    union {
+        struct { /* its neighbours at its edges */
+            struct gang__occupant *next[2], *prev[2];
+        };
+        struct { /* withdrawn: it has no edges; its place in timeline.withdrawn */
+            struct gang__occupant *withdrawn_next, **withdrawn_at;
+        };
+    };
+    struct gang__after_end after;
+    int64_t pool;
+    uint64_t withdrawn; /* number of its withdrawal; 0: it is not withdrawn */
+    uint64_t serial;                                       /* who came later has a larger one */
+    uint32_t id, stay_count;
+    int64_t (*amount)[GANG__FREE_KINDS];
+    struct gang__stay stay[];
+};
+
+/* A node that can take something, in a search. */
+struct gang__candidate {
+    uint32_t node;
+    int64_t until_ns; /* that much is free until then */
+    int64_t unused[GANG__FREE_KINDS];
+};
+
+struct gang__edge_chunk {
+    struct gang__edge_chunk *next;
+    struct gang__edge edge[];
+};
+
+struct gang__timeline {
+    struct gang_mem mem;
+    int64_t now_ns;
+    uint32_t nodes, leaves; /* leaves: the next power of 2 */
+    uint32_t first;         /* nodes below are none */
+    int64_t (*capacity)[GANG__FREE_KINDS];
+    int64_t most[GANG__FREE_KINDS]; /* that any node has */
+    int main_kind;
+    int64_t level[GANG__LEVELS];     /* how much of the main kind it takes */
+    int64_t total[GANG__FREE_DIMS];  /* without any occupation */
+    int64_t before[GANG__FREE_DIMS]; /* what is free before the first edge */
+    int dim[GANG__FREE_DIMS];        /* flat: those of which something was taken once, */
+    int dim_count;                   /* how many, */
+    unsigned counted;                /* and as bits */
+    bool flat;                       /* at most one node: timeline_flat.c */
+    struct gang__stay_head {
+        uint32_t of, at, count;
+    } * node;
+    struct gang__after_end *now; /* at now_ns: a heap of 2 * leaves, node i at leaves + i */
+    uint32_t *stale;             /* nodes of which that is to be made out anew, */
+    uint64_t *is_stale;          /* as bits, */
+    size_t stale_count;          /* and how many */
+    struct gang__ordered_set edges;
+    struct gang__edge *spare; /* by link.child[0]; with those in use twice the occupations */
+    struct gang__edge_chunk *chunks;
+    size_t edge_count;
+    struct gang__occupant **occupant; /* by id; NULL: none */
+    size_t occupant_room, occupant_end, occupant_count;
+    struct gang__occupant *vacant; /* small ones that are kept for others, by next[0] */
+    uint32_t vacant_count;
+    struct gang__occupant *withdrawn; /* the last one first */
+    uint64_t withdrawals;
+    uint64_t serials;
+    uint32_t *free_id;
+    size_t free_id_room, free_id_count;
+    struct gang__active {
+        int64_t end_ns;
+        const int64_t *amount;
+        struct gang__edge *end;
+    } * active; /* of the walk under way */
+    size_t active_room;
+    /* Of a search: */
+    struct gang__candidate *candidate; /* nodes of them */
+    uint32_t candidate_count;
+    uint32_t *candidate_of; /* of each node; GANG__NONE */
+    uint64_t *is_candidate; /* a bit a node */
+    int64_t *tasks;         /* of each group that the candidates can take */
+    size_t tasks_room;
+};
+
+static inline struct gang__edge *gang__edge_of(const struct gang__set_link *link)
+{
+    return (struct gang__edge *)((char *)(uintptr_t)link - offsetof(struct gang__edge, link));
+}
+
+/* ---- timeline_occupant.c ---- */
+
+/* Sums the places of one node from `at` on. Returns how many they are; 0: *r is an error. */
+size_t gang__occupation_sum(const struct gang__occupation *o, size_t at,
+                            int64_t amount[GANG__FREE_KINDS], gang_result *r);
+/* How many nodes, and how many different amounts in a row. */
+gang_result gang__occupation_measure(const struct gang__timeline *t,
+                                     const struct gang__occupation *o, size_t *stays,
+                                     size_t *amounts);
+/* NULL: out of memory. */
+struct gang__occupant *gang__occupant_new(struct gang__timeline *t,
+                                          const struct gang__occupation *spec, size_t stays,
+                                          size_t amounts);
+void gang__occupant_free(struct gang__timeline *t, struct gang__occupant *o);
+/* Memory for `count` more occupations, of which at most `most` are on one node. */
+bool gang__timeline_reserve(struct gang__timeline *t, size_t count, size_t most);
+
+/* ---- timeline_change.c ---- */
+
+void gang__occupant_enter(struct gang__timeline *t, struct gang__occupant *o);
+void gang__occupant_leave(struct gang__timeline *t, struct gang__occupant *o);
+
+/* ---- timeline_edge.c ---- */
+
+void gang__edges_init(struct gang__timeline *t);
+/* Have two for each of so many occupations. False: out of memory. */
+bool gang__edges_reserve(struct gang__timeline *t, size_t occupations);
+/* Enter an occupation at its edges, which are made if need be, with the changes that are its own; and the reverse. */
+void gang__edges_enter(struct gang__timeline *t, struct gang__occupant *o,
+                       int64_t change[2][GANG__FREE_DIMS]);
+void gang__edges_leave(struct gang__timeline *t, struct gang__occupant *o,
+                       int64_t change[2][GANG__FREE_DIMS]);
+/* The changes of an edge changed. */
+static inline void gang__edge_refresh(struct gang__timeline *t, struct gang__edge *e)
+{
+    gang__set_refresh_node(&t->edges, &e->link);
+}
+/* What an occupation leaves behind is this, at most. */
+void gang__edge_bound(struct gang__timeline *t, struct gang__occupant *o,
+                      const struct gang__after_end *after);
+/* The first edge after an instant; NULL: none. */
+struct gang__edge *gang__edge_after(struct gang__timeline *t, int64_t at_ns);
+/* The last before it. */
+struct gang__edge *gang__edge_before(struct gang__timeline *t, int64_t at_ns);
+
+/* The first of all goes, with what it changes: it has passed. */
+void gang__edge_pass(struct gang__timeline *t, struct gang__edge *e);
+
+/* ---- timeline_flat.c ---- */
+
+/* By how much an occupation changes what is free, where it begins and where it ends. */
+void gang__flat_change(const struct gang__timeline *t, const struct gang__occupant *o,
+                       int64_t change[2][GANG__FREE_DIMS]);
+/* Its dimensions are counted from now on. */
+void gang__flat_count(struct gang__timeline *t, const int64_t change[GANG__FREE_DIMS]);
+/* Edges that have passed go: what they changed is so for good, as far as anybody will ask. */
+void gang__flat_advance(struct gang__timeline *t);
+/* What is free at an instant that has passed, and until when: each occupation is looked at. */
+int64_t gang__flat_past(const struct gang__timeline *t, int64_t at_ns,
+                        int64_t unused[GANG__FREE_DIMS]);
+/* Is so much free all the time from an instant that has passed until the end, or the present? */
+bool gang__flat_was_free(const struct gang__timeline *t, const int64_t need[GANG__FREE_DIMS],
+                         int64_t start_ns, int64_t end_ns);
+
+/* ---- timeline_node.c ---- */
+
+/* A node's occupations, from instant to instant. One walk at a time. */
+struct gang__walk {
+    struct gang__timeline *t;
+    const int64_t *capacity;
+    uint32_t next_of, next_at;
+    size_t active;
+    int64_t used[GANG__FREE_KINDS];
+    int64_t from_ns, to_ns;  /* it is so from then to then */
+    struct gang__edge *edge; /* at to_ns; NULL: GANG__NEVER */
+};
+void gang__walk_begin(struct gang__walk *w, struct gang__timeline *t, uint32_t node, int64_t at_ns);
+void gang__walk_on(struct gang__walk *w); /* to to_ns, which is not GANG__NEVER */
+static inline int64_t gang__walk_unused(const struct gang__walk *w, int kind)
+{
+    return w->used[kind] < w->capacity[kind] ? w->capacity[kind] - w->used[kind] : 0;
+}
+static inline bool gang__walk_is_whole(const struct gang__walk *w)
+{
+    return w->active == 0;
+}
+
+/* What is free of a node at an instant, and until when it is as much as `level` says, or all levels; others are
+ * told to last for ever. */
+struct gang__after_end gang__node_after(struct gang__timeline *t, uint32_t node, int64_t at_ns,
+                                        int level);
+/* What is free of a node all the time from start to end, and until when so much stays free. */
+void gang__node_during(struct gang__timeline *t, uint32_t node, int64_t start_ns, int64_t end_ns,
+                       int64_t unused[GANG__FREE_KINDS], int64_t *until_ns);
+/* Is nothing of it taken from start to end? */
+bool gang__node_whole(struct gang__timeline *t, uint32_t node, int64_t start_ns, int64_t end_ns);
+/* What is free of it now may be something else; and what is free now is made out for all of those, before
+ * gang__node_next() is asked: several changes of a node between two searches cost one look at it. */
+void gang__node_stale(struct gang__timeline *t, uint32_t node);
+void gang__nodes_settle(struct gang__timeline *t);
+/* The first node >= `from` for which `may` is true; `nodes`: none. `may` is asked of bounds of many, too. */
+typedef bool gang__after_may(const struct gang__after_end *after, const void *ctx);
+uint32_t gang__node_next(const struct gang__timeline *t, uint32_t from, gang__after_may *may,
+                         const void *ctx);
+
+static inline const int64_t *gang__stay_amount(const struct gang__timeline *t,
+                                               const struct gang__occupant *o,
+                                               const struct gang__stay *s)
+{
+    return s->amount == GANG__AS_WHOLE ? t->capacity[s->node] : o->amount[s->amount];
+}
+
+static inline void gang__after_lift(struct gang__after_end *to, const struct gang__after_end *by)
+{
+    for (int k = 0; k < GANG__FREE_KINDS; k++)
+        to->best[k] = by->best[k] > to->best[k] ? by->best[k] : to->best[k];
+    for (int i = 0; i < GANG__LEVELS; i++)
+        to->reach_ns[i] = by->reach_ns[i] > to->reach_ns[i] ? by->reach_ns[i] : to->reach_ns[i];
+}
+
+#define GANG__AFTER_NOTHING                                       \
+    {                                                             \
+        {-1, -1, -1},                                             \
+        {                                                         \
+            INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN \
+        }                                                         \
+    }
+
+#endif

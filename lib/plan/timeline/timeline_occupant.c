@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Makes an occupant of the specification of an occupation, and checks that. */
+#include <stdlib.h>
+
+#include "plan/timeline/timeline_in.h"
+
+/* What the places from `at` on that are of one node come to. Returns how many there are; 0: *r is an error. */
+size_t gang__occupation_sum(const struct gang__occupation *o, size_t at,
+                            int64_t amount[GANG__FREE_KINDS], gang_result *r)
+{
+    size_t i = at;
+    memset(amount, 0, GANG__FREE_KINDS * sizeof(amount[0]));
+    for (; i < o->place_count && o->place[i].node == o->place[at].node; i++) {
+        if (o->whole)
+            continue;
+        const struct gang__time_place *p = &o->place[i];
+        *r = p->group >= o->group_count ? GANG_EINVAL : p->tasks < 0 ? GANG_ERANGE : GANG_OK;
+        for (int k = 0; k < GANG__FREE_KINDS && *r == GANG_OK; k++) {
+            int64_t one = o->group[p->group].need[k], all;
+            if (one < 0 || __builtin_mul_overflow(one, p->tasks, &all) ||
+                all > GANG__AMOUNT_MAX - amount[k])
+                *r = GANG_ERANGE;
+            else
+                amount[k] += all;
+        }
+        if (*r != GANG_OK)
+            return 0;
+    }
+    return i - at;
+}
+
+/* How many nodes, and how many different amounts, one after the other. */
+gang_result gang__occupation_measure(const struct gang__timeline *t,
+                                     const struct gang__occupation *o, size_t *stays,
+                                     size_t *amounts)
+{
+    int64_t amount[GANG__FREE_KINDS], last[GANG__FREE_KINDS];
+    gang_result r = GANG_OK;
+    *stays = *amounts = 0;
+    if (o->start_ns >= o->end_ns)
+        return GANG_EINVAL;
+    if (o->pool < 0)
+        return GANG_ERANGE;
+    for (size_t i = 0, n; i < o->place_count; i += n, ++*stays) {
+        if (o->place[i].node >= t->nodes || o->place[i].node < t->first ||
+            (i && o->place[i].node < o->place[i - 1].node))
+            return GANG_EINVAL;
+        n = gang__occupation_sum(o, i, amount, &r);
+        if (!n)
+            return r;
+        if (t->node[o->place[i].node].count >= GANG__STAYS_MAX)
+            return GANG_ELIMIT;
+        if (!o->whole && (!*amounts || memcmp(amount, last, sizeof(last)) != 0))
+            ++*amounts;
+        memcpy(last, amount, sizeof(last));
+    }
+    return GANG_OK;
+}
+
+/* On one node, as most are. */
+static bool is_small(size_t stays, size_t amounts)
+{
+    return stays == 1 && amounts == 1;
+}
+
+void gang__occupant_free(struct gang__timeline *t, struct gang__occupant *o)
+{
+    enum { FEW = 64 };
+    bool whole = o->stay_count == 1 && o->stay[0].amount == GANG__AS_WHOLE;
+    if (!is_small(o->stay_count, !whole) || t->vacant_count == FEW) {
+        gang__release(&t->mem, o);
+        return;
+    }
+    o->next[0] = t->vacant;
+    t->vacant = o;
+    t->vacant_count++;
+}
+
+static struct gang__occupant *occupant_alloc(struct gang__timeline *t, size_t stays, size_t amounts)
+{
+    struct gang__occupant *o = t->vacant;
+    if (!o || !is_small(stays, amounts))
+        return gang__alloc(&t->mem, sizeof(*o) + stays * sizeof(o->stay[0]) +
+                                        amounts * sizeof(o->amount[0]));
+    t->vacant = o->next[0];
+    t->vacant_count--;
+    return o;
+}
+
+struct gang__occupant *gang__occupant_new(struct gang__timeline *t,
+                                          const struct gang__occupation *spec, size_t stays,
+                                          size_t amounts)
+{
+    size_t bytes = sizeof(struct gang__occupant) + stays * sizeof(struct gang__stay);
+    struct gang__occupant *o = occupant_alloc(t, stays, amounts);
+    if (!o)
+        return NULL;
+    *o = (struct gang__occupant){.start_ns = spec->start_ns,
+                                 .end_ns = spec->end_ns,
+                                 .pool = spec->pool,
+                                 .stay_count = (uint32_t)stays,
+                                 .amount = (void *)((char *)o + bytes)};
+    int64_t amount[GANG__FREE_KINDS];
+    gang_result r = GANG_OK;
+    uint32_t made = 0, s = 0;
+    for (size_t i = 0, n; i < spec->place_count; i += n, s++) {
+        n = gang__occupation_sum(spec, i, amount, &r);
+        if (!spec->whole && (!made || memcmp(amount, o->amount[made - 1], sizeof(amount)) != 0))
+            memcpy(o->amount[made++], amount, sizeof(amount));
+        o->stay[s] = (struct gang__stay){GANG__NONE, GANG__NONE, spec->place[i].node,
+                                         spec->whole ? GANG__AS_WHOLE : made - 1};
+    }
+    return o;
+}
+
+/* Room for as many occupations, of which so many are on one node, in all that is not their own. */
+bool gang__timeline_reserve(struct gang__timeline *t, size_t count, size_t most)
+{
+    return gang__grow(&t->mem, (void **)&t->active, &t->active_room, most + 1,
+                      sizeof(t->active[0])) &&
+           gang__grow(&t->mem, (void **)&t->occupant, &t->occupant_room, t->occupant_end + count,
+                      sizeof(t->occupant[0])) &&
+           gang__grow(&t->mem, (void **)&t->free_id, &t->free_id_room, t->occupant_end + count,
+                      sizeof(t->free_id[0])) &&
+           gang__edges_reserve(t, t->occupant_count + count);
+}

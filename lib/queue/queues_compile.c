@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Compiles a tree of queues that was read: lays it out in one block of memory, parents before their
+ * children, and computes what each queue inherits. */
+#include <assert.h>
+#include <string.h>
+
+#include "base/two_pass_block.h"
+#include "core/nodes/kind.h"
+#include "core/nodes/node.h"
+#include "place/request/request.h"
+#include "queue/queues_in.h"
+
+/* Of a queue at the top that says nothing. */
+#define STALE_NS INT64_C(60000000000)
+#define EXTEND_NS INT64_C(60000000000)
+
+struct gang__quota gang__quota_compile(const struct gang_quota *q)
+{
+    if (q->fraction)
+        return (struct gang__quota){q->fraction, GANG__QUOTA_FRACTION};
+    if (q->by_weight)
+        return (struct gang__quota){q->by_weight, GANG__QUOTA_WEIGHT};
+    return (struct gang__quota){q->amount == GANG_UNLIMITED ? GANG__NO_BOUND : q->amount,
+                                GANG__QUOTA_AMOUNT};
+}
+
+static const struct gang__quota *lay_quotas(const struct gang__queue_drafts *t,
+                                            struct gang__block *b, const struct gang_queue_spec *s,
+                                            const struct gang_quota *list, size_t count)
+{
+    struct gang__quota *to = gang__block_alloc(b, t->dims * sizeof(*to));
+    for (size_t i = 0; to && i < count; i++) {
+        struct gang_quota q = gang__quota_at(s, list, i);
+        const struct gang__partition *partition =
+            q.partition ? gang__partition_find(t->c, q.partition) : NULL;
+        to[gang__dim_find(t->dim, t->dims, gang__kind_find(t->c, q.kind), partition)] =
+            gang__quota_compile(&q);
+    }
+    return to;
+}
+
+static const int64_t *lay_weights(const struct gang__queue_drafts *t, struct gang__block *b,
+                                  const struct gang_queue_spec *s)
+{
+    int64_t *to = gang__block_alloc(b, t->dims * sizeof(*to));
+    for (uint32_t d = 0; to && d < t->dims; d++) {
+        to[d] = gang__millionths(s->weight);
+        for (size_t i = 0; i < s->weight_count; i++)
+            if (gang__kind_find(t->c, s->weight_kinds[i]) == t->dim[d].kind)
+                to[d] = gang__millionths(s->weights[i]);
+    }
+    return to;
+}
+
+static const struct gang__cell_share *lay_cells(const struct gang__queue_drafts *t,
+                                                struct gang__block *b,
+                                                const struct gang_queue_spec *s)
+{
+    struct gang__cell_share *to = gang__block_alloc(b, s->cell_count * sizeof(*to));
+    for (size_t i = 0; to && i < s->cell_count; i++) {
+        int32_t level = gang__level_find(t->c, s->cells[i].level);
+        to[i].level = level < 0 ? (int32_t)GANG__LEVEL_NODE : level;
+        to[i].count = s->cells[i].count;
+    }
+    return to;
+}
+
+/* Lay out what is a queue's own. NULL: only measure. */
+static void lay_queue(const struct gang__queue_drafts *t, struct gang__block *b,
+                      const struct gang__queue_draft *draft, struct gang__queue *q)
+{
+    const struct gang_queue_spec *s = &draft->spec;
+    const struct gang_queue_spec *spec = gang__queue_spec_lay(b, s);
+    const struct gang__quota *guarantee = lay_quotas(t, b, s, s->guaranteed, s->guaranteed_count);
+    const struct gang__quota *limit = lay_quotas(t, b, s, s->limit, s->limit_count);
+    const struct gang__quota *lending =
+        lay_quotas(t, b, s, s->lending_limit, s->lending_limit_count);
+    const int64_t *weight = lay_weights(t, b, s);
+    const struct gang__cell_share *cells = lay_cells(t, b, s);
+    if (!q)
+        return;
+    q->spec = spec;
+    q->guarantee = guarantee;
+    q->limit = limit;
+    q->lending = lending;
+    q->weight = weight;
+    q->cells = cells;
+    q->cell_count = s->cell_count;
+    q->id = draft->id;
+    q->name = spec->name;
+    q->index = draft->index;
+    q->depth = draft->depth;
+    q->made = draft->made;
+    q->leaf = !draft->has_children && !s->child;
+}
+
+static const uint32_t *lay_ids(const struct gang__queue_drafts *t, struct gang__block *b)
+{
+    uint32_t *to = gang__block_alloc(b, t->count * sizeof(*to));
+    for (uint32_t i = 0; to && i < t->count; i++)
+        to[i] = t->by_id[i]->index;
+    return to;
+}
+
+/* Lay out everything; returns it if the block has memory. */
+static void *lay(struct gang__block *b, const void *from)
+{
+    const struct gang__queue_drafts *t = from;
+    struct gang__queues *qs = gang__block_alloc(b, sizeof(*qs));
+    struct gang__queue *queue = gang__block_alloc(b, t->count * sizeof(*queue));
+    const uint32_t *ids = lay_ids(t, b);
+    for (uint32_t i = 0; i < t->count; i++)
+        lay_queue(t, b, t->order[i], queue ? &queue[i] : NULL);
+    if (!qs)
+        return NULL;
+    qs->cluster = t->c;
+    qs->count = t->count;
+    qs->queue = queue;
+    qs->by_id = ids;
+    qs->dims = t->dims;
+    memcpy(qs->dim, t->dim, sizeof(qs->dim));
+    return qs;
+}
+
+static int64_t bound_of(int64_t stated)
+{
+    return stated ? stated : GANG__NO_BOUND;
+}
+
+static void set_own(struct gang__queue *q)
+{
+    const struct gang_queue_spec *s = q->spec;
+    q->priority = s->priority;
+    q->within = s->within ? s->within : GANG_PREEMPT_LOWER;
+    q->reclaim = s->reclaim ? s->reclaim : GANG_PREEMPT_ANY;
+    q->state = s->state;
+    q->order = s->order;
+    q->turn = s->child_order;
+    q->block = s->block;
+    q->preempt = s->preempt_mode;
+    q->max_running = bound_of(s->max_running);
+    q->max_pending = bound_of(s->max_pending);
+    q->max_running_per_user = bound_of(s->max_running_per_user);
+    q->user_limit_percent = s->user_limit_percent;
+    q->user_limit_factor_milli = s->user_limit_factor_milli;
+    q->users = s->users;
+    q->user_count = s->user_count;
+}
+
+static int64_t time_of(int64_t own, int64_t none, int64_t inherited)
+{
+    return own == none ? inherited : own;
+}
+
+enum { SLICE_ROWS = 4 }; /* as Slurm's OverSubscribe=FORCE */
+
+static void set_slices(struct gang__queue *q, const struct gang__queue *from)
+{
+    const struct gang_queue_spec *s = q->spec;
+    bool own = s->quantum_ns > 0, none = s->quantum_ns < 0;
+    q->slicer = own ? q->index : none ? GANG__NO_QUEUE : from->slicer;
+    q->quantum_ns = own ? s->quantum_ns : none ? 0 : from->quantum_ns;
+    q->quantum_rows = !own ? from->quantum_rows : s->quantum_rows ? s->quantum_rows : SLICE_ROWS;
+    q->quantum_gpus = own ? s->quantum_gpus != 0 : from->quantum_gpus;
+}
+
+/* `top` is what a queue at the top inherits. */
+static void set_inherited(struct gang__queue *q, const struct gang__queue *parent)
+{
+    static const struct gang__queue top = {.stale_ns = STALE_NS,
+                                           .overrun = GANG_OVERRUN_KILL,
+                                           .extend_ns = EXTEND_NS,
+                                           .slicer = GANG__NO_QUEUE,
+                                           .backfill = GANG_BACKFILL_NONE,
+                                           .backfill_order = GANG_BACKFILL_ORDER_LEAF};
+    const struct gang_queue_spec *s = q->spec;
+    const struct gang__queue *from = parent ? parent : &top;
+    q->fixed = s->no_preemption || from->fixed;
+    q->open_state = s->state > from->open_state ? s->state : from->open_state;
+    q->policy = s->policy ? s->policy : from->policy;
+    q->grace_ns = time_of(s->grace_ns, -1, from->grace_ns);
+    q->min_runtime_ns = time_of(s->min_runtime_ns, -1, from->min_runtime_ns);
+    q->stale_ns = time_of(s->stale_ns, -1, from->stale_ns);
+    q->max_time_limit_ns = time_of(s->max_time_limit_ns, 0, from->max_time_limit_ns);
+    q->default_time_limit_ns = time_of(s->default_time_limit_ns, 0, from->default_time_limit_ns);
+    /* One that is inherited may be above a bound that is not, or the other way round. */
+    if (q->max_time_limit_ns && q->default_time_limit_ns > q->max_time_limit_ns)
+        q->default_time_limit_ns = q->max_time_limit_ns;
+    q->backfill = s->backfill ? s->backfill : from->backfill;
+    q->backfill_order = s->backfill_order ? s->backfill_order : from->backfill_order;
+    q->overrun = s->overrun ? s->overrun : from->overrun;
+    q->extend_ns = time_of(s->extend_ns, 0, from->extend_ns);
+    q->max_bypasses = s->max_bypasses ? s->max_bypasses : from->max_bypasses;
+    q->max_wait_ns = time_of(s->max_wait_ns, 0, from->max_wait_ns);
+    q->depth_given = s->plan_depth ? s->plan_depth : from->depth_given;
+    q->plan_depth = q->depth_given                              ? q->depth_given
+                    : q->backfill == GANG_BACKFILL_CONSERVATIVE ? GANG__NO_BOUND
+                                                                : 1;
+    set_slices(q, from);
+}
+
+static void link_queues(const struct gang__queue_drafts *t, struct gang__queues *qs)
+{
+    for (uint32_t i = 0; i < qs->count; i++) {
+        struct gang__queue *q = &qs->queue[i];
+        uint32_t parent = t->order[i]->parent;
+        q->parent = parent == GANG__NO_QUEUE ? GANG__NO_QUEUE : t->draft[parent].index;
+        q->first_child = q->next_sibling = GANG__NO_QUEUE;
+        set_own(q);
+        set_inherited(q, parent == GANG__NO_QUEUE ? NULL : &qs->queue[q->parent]);
+        qs->lends = qs->lends || q->spec->lending_limit_count > 0;
+        qs->cells = qs->cells || q->cell_count > 0;
+        qs->backfills = qs->backfills || (q->leaf && q->backfill != GANG_BACKFILL_NONE);
+        qs->slices = qs->slices || (q->leaf && q->slicer != GANG__NO_QUEUE);
+    }
+    uint32_t first_top = GANG__NO_QUEUE;
+    for (uint32_t i = qs->count; i-- > 0;) { /* backwards: each comes before its younger siblings */
+        struct gang__queue *q = &qs->queue[i];
+        uint32_t *first =
+            q->parent == GANG__NO_QUEUE ? &first_top : &qs->queue[q->parent].first_child;
+        q->next_sibling = *first;
+        *first = i;
+    }
+    assert(qs->count == 0 || first_top == 0);
+}
+
+gang_result gang__drafts_compile(struct gang__queue_drafts *t, struct gang__queues **out)
+{
+    struct gang__queues *qs = gang__block_build(t->mem, lay, t);
+    if (!qs)
+        return gang__draft_refuse_memory(t);
+    link_queues(t, qs);
+    *out = qs;
+    for (uint32_t i = 0; i < qs->count; i++) {
+        if (gang__hash_reserve(&qs->names, t->mem) != GANG_OK)
+            return gang__draft_refuse_memory(t);
+        gang__hash_insert(&qs->names, &qs->queue[i].name_link, gang__queue_hash(qs->queue[i].name));
+    }
+    return GANG_OK;
+}

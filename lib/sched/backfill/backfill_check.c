@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Audit of planned starts: the timeline against what is held (ahead.h). */
+#include "sched/backfill/backfill.h"
+#include "sched/calendar/calendar.h"
+#include "sched/reserve/reserve_in.h"
+#include "sched/slice/slice.h"
+
+/* ---- audit ------------------------------------------------------------------------------------- */
+
+struct leftover {
+    const gang_sched *s;
+    int64_t *left;
+};
+
+/* Not one on a node that was removed meanwhile, which counts no more. */
+static int32_t subtract_task(const struct gang_task *task, void *user)
+{
+    struct leftover *sum = user;
+    struct gang_node_info info = {.size = sizeof(info)};
+    if (gang_node_get(sum->s->cluster, task->node, &info) != GANG_OK ||
+        info.state != GANG_NODE_UP || gang__slice_has_node(sum->s, task->node))
+        return 0;
+    sum->left[GANG__FREE_CPU] -= task->cpu_milli;
+    sum->left[GANG__FREE_MEMORY] -= task->memory_bytes;
+    sum->left[GANG__FREE_GPU] -= (int64_t)task->gpu_count * task->gpu_share;
+    return 0;
+}
+
+/* What is free at this moment, by the timeline and by what is held. */
+static gang_result check_free(gang_sched *s, struct gang_error *error)
+{
+    static const char *const word[] = {"cpu", "memory", "gpu"};
+    int64_t unused[GANG__FREE_DIMS], left[GANG__FREE_KINDS] = {0, 0, 0};
+    struct leftover sum = {s, left};
+    struct gang__calendar *cal = s->calendar;
+    for (gang_node_id n = gang_node_next(s->cluster, GANG_ID_NONE); n != GANG_ID_NONE;
+         n = gang_node_next(s->cluster, n))
+        for (int k = 0;
+             (uint32_t)n < cal->end && !gang__slice_has_node(s, n) && k < GANG__FREE_KINDS; k++)
+            left[k] += cal->capacity[(size_t)(uint32_t)n * GANG__FREE_KINDS + (size_t)k];
+    for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
+        const struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
+        for (uint32_t i = 0; i < job->gang_count; i++) {
+            const struct gang__gang *u = &job->gang[i];
+            gang_alloc_id held = gang__gang_holds(u);
+            /* One that is past its end, in a run that was cut short, may be counted or not. */
+            if (held == GANG_ID_NONE ||
+                gang__calendar_end(s, u) == gang__add_sat(s->now_ns, GANG__OVERRUN_NS))
+                continue;
+            gang_result r = gang_alloc_each(s->cluster, held, subtract_task, &sum);
+            if (r != GANG_OK)
+                return gang__error(error, r, "plan", "%s", gang_strerror(r));
+        }
+    }
+    (void)gang__timeline_sum_at(cal->when, s->now_ns, unused);
+    for (int k = 0; k < GANG__FREE_KINDS; k++)
+        if (unused[k] > left[k])
+            return gang__error(error, GANG_EINVAL, "plan",
+                               "%lld of %s is said to be free, and %lld is", (long long)unused[k],
+                               word[k], (long long)left[k]);
+    return GANG_OK;
+}
+
+gang_result gang__backfill_check(gang_sched *s, struct gang_error *error)
+{
+    struct gang__calendar *cal = s->calendar;
+    int64_t planned = 0;
+    bool whole = false, undone = false;
+    if (!cal)
+        return GANG_OK;
+    for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
+        const struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
+        for (uint32_t i = 0; i < job->gang_count; i++) {
+            const struct gang__gang *u = &job->gang[i];
+            bool holds = gang__gang_holds(u) != GANG_ID_NONE;
+            whole = whole || gang__gang_request(u)->exclusive;
+            planned += u->calendar.plan != 0;
+            undone = undone || job->undone;
+            if (u->calendar.plan && (!u->order.wait_class || !gang__calendar_plans(u) || holds))
+                return gang__error(error, GANG_EINVAL, "plan",
+                                   "job %llu has a planned start and does not wait for one",
+                                   (unsigned long long)job->id);
+            if (!u->wake.at && u->calendar.occupies && !holds)
+                return gang__error(error, GANG_EINVAL, "plan", "job %llu holds nothing of its part",
+                                   (unsigned long long)job->id);
+            if (!u->wake.at && !u->calendar.occupies && u->alloc != GANG_ID_NONE && u->tasks > 0)
+                return gang__error(error, GANG_EINVAL, "plan", "job %llu runs and has no part",
+                                   (unsigned long long)job->id);
+        }
+    }
+    for (uint32_t i = 0; i < s->queues->count; i++) {
+        const struct gang__queue_state *q = s->qs[i];
+        int64_t count = 0;
+        for (const struct gang__gang *u = q->calendar.planned; u; u = u->calendar.next_planned)
+            count++;
+        planned -= count;
+        if (count != q->calendar.planned_count || count > q->q->plan_depth)
+            return gang__error(error, GANG_EINVAL, q->q->name, "%lld jobs have planned starts",
+                               (long long)count);
+    }
+    if (planned != 0)
+        return gang__error(error, GANG_EINVAL, "plan", "a planned start is of no queue");
+    bool upset = s->reserve.all && s->reserve.all->upset; /* what is reserved is not there yet */
+    bool asked = cal->when && !s->wake.holdings && gang__slice_occupied(s) && cal->plain &&
+                 !whole && !undone && !upset && gang__calendar_current(s);
+    return asked ? check_free(s, error) : GANG_OK;
+}

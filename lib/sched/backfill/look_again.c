@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Before gangs are tried: the calendar follows the cluster, reservations do what is due, and gangs that wait because of
+ * plans, or may get a plan, are tried again if something happened that may help them. */
+#include "sched/backfill/backfill.h"
+#include "sched/backfill/backfill_in.h"
+#include "sched/backfill/candidates.h"
+#include "sched/calendar/calendar.h"
+#include "sched/order/wait_order.h"
+#include "sched/reserve/reserve.h"
+#include "sched/slice/slice.h"
+#include "sched/wake/wake.h"
+
+bool gang__backfill_hopeless(const gang_sched *s, const struct gang__gang *u)
+{
+    /* As long as nothing is planned or reserved place decides, which knows more than sums. */
+    return (s->calendar->planned > 0 || s->reserve.count > 0) && !u->calendar.plan && !u->places &&
+           !gang__calendar_may_plan(u) && !gang__reserve_drawn(s, u) &&
+           !gang__calendar_fits_sums(s, u);
+}
+
+/* May trying the head of the class help? In an EASY leaf a gang behind the plans is tried in any case, as when a gang
+ * leaves (candidates.h): the plans before it may move. */
+static bool may_look(const gang_sched *s, const struct gang__wait_class *bin)
+{
+    const struct gang__gang *head = gang__wait_class_head(bin);
+    if (bin->grower || gang__slice_concerns(head))
+        return true;
+    if (head->calendar.plan)
+        return !gang__calendar_is_settled(s, head);
+    return (bin->why == GANG_WAIT_PLANNED && bin->leaf->q->backfill == GANG_BACKFILL_EASY) ||
+           !gang__backfill_hopeless(s, head);
+}
+
+/* Unblocks the classes that wait because of plans, or may get a plan. */
+static void let_look(gang_sched *s)
+{
+    struct gang__wait_class *next;
+    for (struct gang__wait_class *bin = s->order.blocked; bin; bin = next) {
+        next = bin->next_blocked;
+        if (bin->why != GANG_WAIT_PLANNED && bin->why != GANG_WAIT_RESERVATION &&
+            (bin->leaf->q->backfill == GANG_BACKFILL_NONE || bin->why != GANG_WAIT_CAPACITY))
+            continue;
+        if (may_look(s, bin))
+            gang__order_unblock(s, bin);
+    }
+    if (s->reserve.count > 0)
+        gang__candidates_dissolve(s);
+    else
+        gang__wake_all_candidates(s);
+}
+
+void gang__backfill_refresh(gang_sched *s)
+{
+    struct gang__calendar *cal = s->calendar;
+    if (!gang__calendar_on(s)) {
+        gang__calendar_free(s);
+        (void)!gang__reserve_due(s);
+        return;
+    }
+    if (cal && cal->failed_in == s->runs)
+        return;
+    if (cal)
+        s->wake.starting = NULL;
+    if (!gang__calendar_ready(s) || !gang__reserve_due(s)) {
+        if (s->calendar)
+            s->calendar->failed_in = s->runs;
+        s->no_memory = s->wake.retry = true;
+        return;
+    }
+    cal = s->calendar;
+    if (s->wake.plans)
+        let_look(s);
+    s->wake.plans = 0;
+}

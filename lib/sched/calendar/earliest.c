@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* When a gang fits, and where: the query that planned starts, backfill and reservations share. */
+#include <string.h>
+
+#include "base/rcu.h"
+#include "place/fit/filter.h"
+#include "place/request/request.h"
+#include "sched/calendar/calendar.h"
+
+/* Does it matter to a group on which nodes it lies? */
+static bool is_choosy(const gang_sched *s, const gang_request *q)
+{
+    bool some = gang__modes_now(s->cluster) != NULL;
+    for (uint32_t g = 0; g < q->group_count; g++)
+        some = some || q->group[g].filters || q->group[g].same >= 0;
+    return some || q->same >= 0;
+}
+
+/* Marks the nodes on which some group may run. */
+static void make_mask(gang_sched *s, const gang_request *q)
+{
+    struct gang__calendar *cal = s->calendar;
+    memset(cal->mask, 0, (cal->end / 64 + 1) * sizeof(*cal->mask));
+    gang__filter_mask(s->cluster, q, cal->end, cal->mask);
+}
+
+void gang__calendar_domain(gang_sched *s, int32_t level, uint32_t index)
+{
+    struct gang__calendar *cal = s->calendar;
+    memset(cal->domain, 0, (cal->end / 64 + 1) * sizeof(*cal->domain));
+    gang__rcu_enter();
+    for (uint32_t slot = 0; slot < cal->end; slot++) {
+        const struct gang__node *node =
+            cal->mask[slot / 64] >> (slot % 64) & 1 ? gang__node_at(s->cluster, slot) : NULL;
+        if (node && node->domain[level] == index)
+            gang__mask_put(cal->domain, slot);
+    }
+    gang__rcu_leave();
+}
+
+/* The earliest start in any domain of the level. */
+static gang_result earliest_in(gang_sched *s, const struct gang__gang *u,
+                               struct gang__time_ask *ask, int32_t level, int64_t from_ns)
+{
+    struct gang__calendar *cal = s->calendar;
+    gang_result best = GANG_ENEVER;
+    uint32_t count = gang__domain_count(s->cluster, (uint32_t)level);
+    ask->nodes = cal->domain;
+    for (uint32_t i = 0; i < count; i++) {
+        gang__calendar_domain(s, level, gang__domain_at(s->cluster, (uint32_t)level, i)->index);
+        gang_result r =
+            gang__timeline_earliest(gang__calendar_when(s, u), ask, from_ns, &cal->other);
+        if (r != GANG_OK && r != GANG_ENEVER)
+            return r;
+        if (r == GANG_OK && (best != GANG_OK || cal->other.start_ns < cal->fit.start_ns)) {
+            struct gang__time_fit swap = cal->fit;
+            cal->fit = cal->other;
+            cal->other = swap;
+            best = GANG_OK;
+        }
+    }
+    return best;
+}
+
+gang_result gang__calendar_earliest(gang_sched *s, const struct gang__gang *u, int64_t from_ns)
+{
+    struct gang__calendar *cal = s->calendar;
+    const gang_request *q = gang__gang_request(u);
+    struct gang__time_ask ask = {NULL, 0,   gang__calendar_estimate(s, u), NULL, q->exclusive,
+                                 NULL, NULL};
+    bool choosy = is_choosy(s, q);
+    if (!gang__calendar_needs(s, q) ||
+        !gang__grow(&s->mem, (void **)&cal->group_of, &cal->group_of_cap, q->group_count,
+                    sizeof(*cal->group_of)))
+        return GANG_ENOMEM;
+    ask.group = cal->group; /* it may have grown */
+    if (choosy)
+        make_mask(s, q);
+    ask.nodes = choosy ? cal->mask : NULL;          /* those that are not up have nothing */
+    for (uint32_t g = 0; g < q->group_count; g++) { /* those of which none must start come later */
+        cal->group[ask.group_count] = cal->group[g];
+        cal->group[ask.group_count].count = u->request_class->gang_tasks[g];
+        cal->group_of[ask.group_count] = g;
+        ask.group_count += u->request_class->gang_tasks[g] > 0;
+    }
+    if (ask.group_count == 0) /* the last one, for whatever comes first */
+        cal->group[ask.group_count++].count = 1;
+    cal->groups = ask.group_count;
+    if (u->request_class->by_memory && !gang__calendar_kinds(s, q))
+        return GANG_ENOMEM;
+    ask.variant = u->request_class->by_memory ? cal->variant : NULL;
+    ask.kind = cal->kind;
+    int32_t same = q->same != GANG__NO_LEVEL ? q->same
+                   : q->group_count == 1     ? q->group[0].same
+                                             : (int32_t)GANG__NO_LEVEL;
+    if (same >= 0 && same < GANG_MAX_LEVELS)
+        return earliest_in(s, u, &ask, same, from_ns);
+    return gang__timeline_earliest(gang__calendar_when(s, u), &ask, from_ns, &cal->fit);
+}
+
+bool gang__calendar_fits_now(gang_sched *s, const struct gang__gang *u)
+{
+    return gang__calendar_earliest(s, u, s->now_ns) == GANG_OK &&
+           s->calendar->fit.start_ns == s->now_ns;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How long a gang runs, and when what it holds comes free. */
+#include "sched/calendar/calendar.h"
+#include "sched/lifecycle/lifecycle.h"
+#include "sched/record/record.h"
+
+/* When a gang that starts at `start_ns` has gone: at its expected end its grace has passed, too. With reservations the
+ * latest end counts: a prediction that does not come true must not be in their way. */
+static int64_t gone_at(const gang_sched *s, const struct gang__gang *u, int64_t start_ns)
+{
+    const struct gang__job *job = u->job;
+    int64_t from = job->state == GANG_JOB_RUNNING ? job->started_ns : start_ns;
+    int64_t end = gang__calendar_by_limit(s) ? gang__time_limit_end(job, from)
+                                             : gang__time_limit_expected(job, from);
+    int64_t until = GANG__NEVER;
+    if (job->time_limit_ns <= 0 && u->reserve.inside_of)
+        until = s->source[GANG__SOURCE_RESERVE]->until(u);
+    end = gang__add_sat(end, job->leaf->q->grace_ns);
+    return end < until ? end : until;
+}
+
+int64_t gang__calendar_estimate(const gang_sched *s, const struct gang__gang *u)
+{
+    int64_t end = gone_at(s, u, s->now_ns);
+    if (end == INT64_MAX)
+        return GANG__NEVER;
+    if (u->reserve.inside_of && u->job->time_limit_ns <= 0 &&
+        end - s->now_ns <= u->job->leaf->q->grace_ns)
+        return GANG__NEVER; /* not even time to stop */
+    return end > s->now_ns ? end - s->now_ns : 1;
+}
+
+int64_t gang__calendar_end_from(const gang_sched *s, const struct gang__gang *u, int64_t start_ns)
+{
+    return gone_at(s, u, start_ns);
+}
+
+int64_t gang__calendar_end(const gang_sched *s, const struct gang__gang *u)
+{
+    int64_t end = INT64_MIN;
+    if (u->alloc != GANG_ID_NONE) {
+        end = gone_at(s, u, u->started_ns);
+    } else {
+        for (const struct gang__stop *l = u->stop.first; l; l = l->next)
+            end = l->deadline_ns > end ? l->deadline_ns : end;
+    }
+    return end > s->now_ns ? end : gang__add_sat(s->now_ns, GANG__OVERRUN_NS);
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Occupations: what tasks at given places take of the timeline, and what an allocation takes of it.
+ *
+ * The timeline counts processors, memory and GPUs. Kinds of the site and MIG profiles are left to place, which
+ * decides when the gang starts. Of GPUs that are asked for by memory memory_amounts.c knows more. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "place/whatif/timeshare.h"
+#include "sched/calendar/calendar.h"
+
+/* ---- places and groups --------------------------------------------------------------------------- */
+
+static bool reserve_groups(gang_sched *s, size_t count)
+{
+    struct gang__calendar *cal = s->calendar;
+    return gang__grow(&s->mem, (void **)&cal->group, &cal->group_cap, count, sizeof(*cal->group));
+}
+
+bool gang__calendar_needs(gang_sched *s, const gang_request *q)
+{
+    struct gang__calendar *cal = s->calendar;
+    if (!reserve_groups(s, q->group_count))
+        return false;
+    for (uint32_t g = 0; g < q->group_count; g++) {
+        const struct gang__group *from = &q->group[g];
+        struct gang__time_group *to = &cal->group[g];
+        int64_t share = from->share ? from->share : 1;
+        *to = (struct gang__time_group){1, {0, 0, 0}, 0};
+        to->need[GANG__FREE_CPU] = (int64_t)from->cpu;
+        to->need[GANG__FREE_MEMORY] = (int64_t)from->pages * GANG_PAGE_BYTES;
+        to->need[GANG__FREE_GPU] = from->profile ? 0 : share * (int64_t)from->devices;
+        to->most = from->max_per_node < INT32_MAX ? from->max_per_node : 0;
+    }
+    return true;
+}
+
+bool gang__calendar_place(gang_sched *s, gang_node_id node, uint32_t group)
+{
+    struct gang__calendar *cal = s->calendar;
+    if ((uint32_t)node >= cal->end)
+        return true;
+    if (!gang__grow(&s->mem, (void **)&cal->place, &cal->place_cap, cal->places + 1,
+                    sizeof(*cal->place)))
+        return false;
+    cal->place[cal->places++] = (struct gang__time_place){(uint32_t)node, group, 1};
+    return true;
+}
+
+static int by_node(const void *a, const void *b)
+{
+    const struct gang__time_place *x = a, *y = b;
+    if (x->node != y->node)
+        return x->node < y->node ? -1 : 1;
+    return (x->group > y->group) - (x->group < y->group);
+}
+
+void gang__calendar_merge(struct gang__calendar *cal)
+{
+    size_t n = 0;
+    if (cal->places > 1)
+        qsort(cal->place, cal->places, sizeof(*cal->place), by_node);
+    for (size_t i = 0; i < cal->places; i++) {
+        if (n > 0 && by_node(&cal->place[n - 1], &cal->place[i]) == 0)
+            cal->place[n - 1].tasks += cal->place[i].tasks;
+        else
+            cal->place[n++] = cal->place[i];
+    }
+    cal->places = n;
+}
+
+struct gang__occupation gang__calendar_occupation(const struct gang__calendar *cal,
+                                                  const gang_request *q, int64_t end_ns,
+                                                  int64_t now_ns)
+{
+    return (struct gang__occupation){now_ns,     end_ns,      cal->group, q->group_count,
+                                     cal->place, cal->places, 0,          q->exclusive};
+}
+
+bool gang__calendar_lay_out(gang_sched *s, const struct gang__gang *u,
+                            const struct gang_placement *place, size_t count, int64_t end_ns,
+                            struct gang__occupation *o)
+{
+    struct gang__calendar *cal = s->calendar;
+    const gang_request *q = gang__gang_request(u);
+    if (!gang__calendar_needs(s, q))
+        return false;
+    size_t groups = q->group_count;
+    cal->places = 0;
+    for (size_t i = 0; i < count && !u->request_class->by_memory; i++)
+        if (!gang__calendar_place(s, place[i].node, (uint32_t)place[i].group))
+            return false;
+    if (u->request_class->by_memory && !gang__calendar_lay_out_memory(s, u, place, count, &groups))
+        return false;
+    gang__calendar_merge(cal);
+    *o = gang__calendar_occupation(cal, q, end_ns, s->now_ns);
+    o->group_count = groups;
+    return true;
+}
+
+/* ---- what an allocation holds -------------------------------------------------------------------- */
+
+struct holding {
+    gang_sched *s;
+    uint32_t lent; /* GANG__LEND_*: what is not its own */
+    bool failed;
+    bool by_memory; /* tasks of one group may hold different shares */
+    size_t groups;
+};
+
+/* What the task holds, in a group that needs just that. */
+static int32_t hold_share(struct holding *h, const struct gang_task *task,
+                          const int64_t need[GANG__FREE_KINDS])
+{
+    uint32_t group;
+    h->failed = h->failed || !gang__calendar_like(h->s, need, &h->groups, &group) ||
+                !gang__calendar_place(h->s, task->node, group);
+    return h->failed;
+}
+
+static int32_t hold_task(const struct gang_task *task, void *user)
+{
+    struct holding *h = user;
+    const int64_t need[GANG__FREE_KINDS] = {
+        [GANG__FREE_CPU] = h->lent & GANG__LEND_CPU ? 0 : task->cpu_milli,
+        [GANG__FREE_MEMORY] = task->memory_bytes,
+        [GANG__FREE_GPU] =
+            h->lent & GANG__LEND_GPU ? 0 : (int64_t)task->gpu_count * task->gpu_share};
+    if (h->by_memory)
+        return hold_share(h, task, need);
+    memcpy(h->s->calendar->group[task->group].need, need, sizeof(need));
+    h->failed = h->failed || !gang__calendar_place(h->s, task->node, (uint32_t)task->group);
+    return h->failed;
+}
+
+bool gang__calendar_hold(gang_sched *s, const struct gang__gang *u, gang_alloc_id alloc,
+                         int64_t end_ns, struct gang__occupation *o)
+{
+    struct gang__calendar *cal = s->calendar;
+    const gang_request *q = gang__gang_request(u);
+    struct holding h = {s, 0, false, u->request_class->by_memory, q->group_count};
+    cal->places = 0;
+    memset(o, 0, sizeof(*o));
+    if (alloc == GANG_ID_NONE)
+        return true;
+    h.lent = s->source[GANG__SOURCE_SLICE]->shares(s, alloc);
+    end_ns = h.lent ? GANG__NEVER : end_ns;
+    if (!gang__calendar_needs(s, q))
+        return false;
+    gang_result r = gang_alloc_each(s->cluster, alloc, hold_task, &h);
+    if (h.failed || r == GANG_EBUSY || r == GANG_ENOMEM)
+        return false;
+    if (r != GANG_OK || cal->places == 0)
+        return true;
+    gang__calendar_merge(cal);
+    *o = gang__calendar_occupation(cal, q, end_ns, s->now_ns);
+    o->group_count = h.groups;
+    return true;
+}

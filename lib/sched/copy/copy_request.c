@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Requests for a copy (copy.h). The request of a job is read from its request text, which is
+ * complete (usage/). */
+#include <string.h>
+
+#include "base/two_pass_block.h"
+#include "place/request/request.h"
+#include "sched/copy/copy.h"
+#include "sched/intake/intake.h"
+#include "sched/usage/usage.h"
+
+/* ---- reading what ask.c wrote ---------------------------------------------------------------- */
+
+/* All of it lies in one block, measured first. */
+struct reader {
+    const unsigned char *at;
+    struct gang__block *b;
+};
+
+static void get(struct reader *r, void *to, size_t bytes)
+{
+    memcpy(to, r->at, bytes);
+    r->at += bytes;
+}
+
+static int64_t get_int(struct reader *r)
+{
+    int64_t value;
+    get(r, &value, sizeof(value));
+    return value;
+}
+
+static const char *get_text(struct reader *r)
+{
+    int64_t length = get_int(r);
+    if (length < 0)
+        return NULL;
+    char *text = gang__block_alloc(r->b, (size_t)length + 1);
+    if (text) {
+        memcpy(text, r->at, (size_t)length);
+        text[length] = '\0';
+    }
+    r->at += length;
+    return text;
+}
+
+static const char *const *get_texts(struct reader *r, size_t *count)
+{
+    *count = (size_t)get_int(r);
+    const char **texts = gang__block_alloc(r->b, *count * sizeof(*texts));
+    for (size_t i = 0; i < *count; i++) {
+        const char *text = get_text(r);
+        if (texts)
+            texts[i] = text;
+    }
+    return texts;
+}
+
+static const struct gang_label_rule *get_rules(struct reader *r, size_t *count)
+{
+    *count = (size_t)get_int(r);
+    struct gang_label_rule *rules = gang__block_alloc(r->b, *count * sizeof(*rules));
+    for (size_t i = 0; i < *count; i++) {
+        struct gang_label_rule rule;
+        memset(&rule, 0, sizeof(rule));
+        rule.key = get_text(r);
+        rule.op = (int32_t)get_int(r);
+        rule.values = get_texts(r, &rule.value_count);
+        if (rules)
+            rules[i] = rule;
+    }
+    return rules;
+}
+
+static const struct gang_amount *get_amounts(struct reader *r, size_t *count)
+{
+    *count = (size_t)get_int(r);
+    struct gang_amount *amounts = gang__block_alloc(r->b, *count * sizeof(*amounts));
+    for (size_t i = 0; i < *count; i++) {
+        struct gang_amount amount;
+        memset(&amount, 0, sizeof(amount));
+        amount.kind = get_text(r);
+        amount.amount = get_int(r);
+        if (amounts)
+            amounts[i] = amount;
+    }
+    return amounts;
+}
+
+static struct gang_group_spec get_group(struct reader *r)
+{
+    struct gang_group_spec g = GANG_GROUP_SPEC_INIT;
+    int64_t *const numbers[] = {&g.count,        &g.min,       &g.cpu_milli,
+                                &g.memory_bytes, &g.gpu_milli, &g.gpu_memory_bytes,
+                                &g.gpu_devices};
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        *numbers[i] = get_int(r);
+    g.group_set = (int32_t)get_int(r);
+    g.numa = (int32_t)get_int(r);
+    g.near_nic = (int32_t)get_int(r);
+    g.models_ranked = (int32_t)get_int(r);
+    g.subgroup_size = get_int(r);
+    g.max_skew = get_int(r);
+    g.max_per_node = get_int(r);
+    g.max_per_domain = get_int(r);
+    g.spread_soft = (int32_t)get_int(r);
+    const char **const texts[] = {&g.name,   &g.partition,   &g.same,          &g.prefer,
+                                  &g.where,  &g.profile,     &g.subgroup_same, &g.subgroup_prefer,
+                                  &g.spread, &g.domain_level};
+    bool any = get_int(r) != 0;
+    for (size_t i = 0; any && i < sizeof(texts) / sizeof(texts[0]); i++)
+        *texts[i] = get_text(r);
+    g.amounts = get_amounts(r, &g.amount_count);
+    g.labels = get_rules(r, &g.label_count);
+    g.gpu_models = get_texts(r, &g.gpu_model_count);
+    return g;
+}
+
+static struct gang_group_set_spec get_set(struct reader *r)
+{
+    struct gang_group_set_spec set = GANG_GROUP_SET_SPEC_INIT;
+    set.name = get_text(r);
+    set.parent = (int32_t)get_int(r);
+    set.min = get_int(r);
+    set.same = get_text(r);
+    set.prefer = get_text(r);
+    return set;
+}
+
+static const struct gang_label *get_labels(struct reader *r, size_t *count)
+{
+    *count = (size_t)get_int(r);
+    struct gang_label *labels = gang__block_alloc(r->b, *count * sizeof(*labels));
+    for (size_t i = 0; i < *count; i++) {
+        const char *key = get_text(r), *value = get_text(r);
+        if (labels)
+            labels[i] = (struct gang_label){key, value};
+    }
+    return labels;
+}
+
+static const struct gang_affinity_rule *get_peers(struct reader *r, size_t *count)
+{
+    *count = (size_t)get_int(r);
+    struct gang_affinity_rule *peers = gang__block_alloc(r->b, *count * sizeof(*peers));
+    for (size_t i = 0; i < *count; i++) {
+        struct gang_affinity_rule p = {NULL, NULL, NULL, 0, 0};
+        p.key = get_text(r);
+        p.value = get_text(r);
+        p.level = get_text(r);
+        p.colocate = (int32_t)get_int(r);
+        p.soft = (int32_t)get_int(r);
+        if (peers)
+            peers[i] = p;
+    }
+    return peers;
+}
+
+static struct gang_request_spec get_request(struct reader *r)
+{
+    struct gang_request_spec q = GANG_REQUEST_SPEC_INIT;
+    q.group_count = (size_t)get_int(r);
+    struct gang_group_spec *groups = gang__block_alloc(r->b, q.group_count * sizeof(*groups));
+    for (size_t i = 0; i < q.group_count; i++) {
+        struct gang_group_spec g = get_group(r);
+        if (groups)
+            groups[i] = g;
+    }
+    q.group_set_count = (size_t)get_int(r);
+    struct gang_group_set_spec *sets = gang__block_alloc(r->b, q.group_set_count * sizeof(*sets));
+    for (size_t i = 0; i < q.group_set_count; i++) {
+        struct gang_group_set_spec set = get_set(r);
+        if (sets)
+            sets[i] = set;
+    }
+    q.groups = groups;
+    q.group_sets = sets;
+    q.min = get_int(r);
+    q.same = get_text(r);
+    q.prefer = get_text(r);
+    q.policy = (int32_t)get_int(r);
+    q.gpu_nodes = (int32_t)get_int(r);
+    q.exclusive = (int32_t)get_int(r);
+    q.labels = get_labels(r, &q.label_count);
+    q.affinity = get_peers(r, &q.affinity_count);
+    q.score_user = (void *)(uintptr_t)get_int(r);
+    get(r, &q.score, sizeof(q.score));
+    return q;
+}
+
+static gang_result compile(gang_sched *s, const struct gang__request_text *w, gang_request **q)
+{
+    struct gang__block b = {NULL, 0};
+    struct reader r = {w->key, &b};
+    (void)get_request(&r);
+    b = (struct gang__block){gang__alloc(&s->mem, b.used), 0};
+    if (!b.base)
+        return GANG_ENOMEM;
+    r.at = w->key;
+    struct gang_request_spec spec = get_request(&r);
+    gang_result made = gang__request_compile(s->cluster, &spec, q, NULL);
+    gang__release(&s->mem, b.base);
+    return made;
+}
+
+/* ---- those of nobody's ----------------------------------------------------------------------- */
+
+static const char *level_name(const gang_cluster *c, int32_t level)
+{
+    return level >= 0 && level < (int32_t)c->nodes.level_count ? c->nodes.level_name[level]
+                                                               : GANG_LEVEL_NODE;
+}
+
+/* What the tasks of a group hold; where they might go does not matter any more. */
+static struct gang_group_spec held_group(struct gang__block *b, const gang_request *q,
+                                         uint32_t group)
+{
+    const struct gang__group *from = &q->group[group];
+    struct gang_group_spec g = GANG_GROUP_SPEC_INIT;
+    g.name = from->name;
+    g.count = from->count;
+    g.min = from->min;
+    g.cpu_milli = (int64_t)from->cpu;
+    g.memory_bytes = (int64_t)from->pages * GANG_PAGE_BYTES;
+    g.profile = from->profile;
+    g.gpu_memory_bytes = from->gpu_memory;
+    g.gpu_milli = from->share == 1000 ? 1000 * (int64_t)from->devices : (int64_t)from->share;
+    g.gpu_devices = from->share == 1000 ? 0 : (int64_t)from->devices;
+    g.amount_count = from->node_need_count + from->pool_need_count;
+    struct gang_amount *amounts = gang__block_alloc(b, g.amount_count * sizeof(*amounts));
+    for (size_t i = 0; amounts && i < g.amount_count; i++) {
+        const struct gang__need *need = i < from->node_need_count
+                                            ? &from->node_needs[i]
+                                            : &from->pool_needs[i - from->node_need_count];
+        amounts[i] = (struct gang_amount){q->cluster->nodes.kind[need->kind].name, need->amount};
+    }
+    g.amounts = amounts;
+    return g;
+}
+
+/* Its labels, and its rules on others, hold while it runs. */
+static struct gang_request_spec held_request(struct gang__block *b, const gang_request *q)
+{
+    struct gang_request_spec spec = GANG_REQUEST_SPEC_INIT;
+    struct gang_group_spec *groups = gang__block_alloc(b, q->group_count * sizeof(*groups));
+    struct gang_affinity_rule *peers = gang__block_alloc(b, q->affinity_count * sizeof(*peers));
+    for (uint32_t i = 0; i < q->group_count; i++) {
+        struct gang_group_spec g = held_group(b, q, i);
+        if (groups)
+            groups[i] = g;
+    }
+    for (uint32_t i = 0; peers && i < q->affinity_count; i++)
+        peers[i] = (struct gang_affinity_rule){q->peers[i].key, q->peers[i].value,
+                                               level_name(q->cluster, q->peers[i].level),
+                                               q->peers[i].near, q->peers[i].wish};
+    spec.groups = groups;
+    spec.group_count = q->group_count;
+    spec.min = q->min;
+    spec.policy = q->policy == GANG_POLICY_HOST ? (int32_t)GANG_POLICY_DEFAULT : q->policy;
+    spec.gpu_nodes = q->gpu_nodes;
+    spec.exclusive = q->exclusive;
+    spec.labels = q->labels;
+    spec.label_count = q->label_count;
+    spec.affinity = peers;
+    spec.affinity_count = q->affinity_count;
+    return spec;
+}
+
+static gang_result compile_held(gang_sched *s, const gang_request *from, gang_request **q)
+{
+    struct gang__block b = {NULL, 0};
+    (void)held_request(&b, from);
+    b = (struct gang__block){gang__alloc(&s->mem, b.used + 1), 0};
+    if (!b.base)
+        return GANG_ENOMEM;
+    struct gang_request_spec spec = held_request(&b, from);
+    gang_result r = gang__request_compile(s->cluster, &spec, q, NULL);
+    gang__release(&s->mem, b.base);
+    return r;
+}
+
+/* ---- what stands for what -------------------------------------------------------------------- */
+
+struct entry {
+    struct gang__hash_link link;
+    const gang_request *from;
+    gang_request *to;                  /* a reference, unless `wanted` has it */
+    struct gang__request_text *wanted; /* of a job; the same. NULL: without a job */
+};
+
+static uint64_t hash_of(const gang_request *q)
+{
+    return gang__hash_number(GANG__HASH_SEED, (uint64_t)(uintptr_t)q);
+}
+
+static struct entry *find(const struct gang__asks_copy *c, const gang_request *q)
+{
+    struct gang__hash_link *n = gang__hash_first(&c->of, hash_of(q));
+    while (n && GANG__OF(struct entry, link, n)->from != q)
+        n = n->next;
+    return n ? GANG__OF(struct entry, link, n) : NULL;
+}
+
+static struct entry *make(struct gang__asks_copy *c, const gang_request *from)
+{
+    const struct gang_mem *mem = &c->to->mem;
+    struct entry *e =
+        gang__hash_reserve(&c->of, mem) == GANG_OK ? gang__zalloc(mem, 1, sizeof(*e)) : NULL;
+    if (!e)
+        return NULL;
+    e->from = from;
+    gang__hash_insert(&c->of, &e->link, hash_of(from));
+    return e;
+}
+
+/* The same text, so that a job which asks for the same later on shares it. */
+static struct gang__request_text *wanted_of(gang_sched *s, const struct gang__request_text *from,
+                                            gang_request *q)
+{
+    struct gang__key k;
+    k.mem = &s->mem;
+    k.bytes = (unsigned char *)(uintptr_t)from->key; /* read alone */
+    k.used = from->bytes;
+    k.failed = false;
+    k.hash = from->hash;
+    return gang__request_text_new(&k, q);
+}
+
+struct gang__request_text *gang__request_text_copy(gang_sched *s,
+                                                   const struct gang__request_text *from)
+{
+    gang_request *q;
+    if (compile(s, from, &q) != GANG_OK)
+        return NULL;
+    struct gang__request_text *w = wanted_of(s, from, q);
+    if (!w)
+        gang_request_free(q);
+    return w;
+}
+
+static gang_result copy_wanted(struct gang__asks_copy *c, const struct gang__request_text *from)
+{
+    struct entry *e = make(c, from->q);
+    if (!e)
+        return GANG_ENOMEM;
+    gang_result r = compile(c->to, from, &e->to);
+    if (r != GANG_OK)
+        return r;
+    e->wanted = wanted_of(c->to, from, e->to);
+    return e->wanted ? GANG_OK : GANG_ENOMEM;
+}
+
+gang_result gang__asks_copy(struct gang__asks_copy *c, const gang_sched *from)
+{
+    gang_result r = GANG_OK;
+    for (size_t i = 0; i < from->classes.cap && r == GANG_OK; i++)
+        for (struct gang__hash_link *n = from->classes.bucket[i]; n && r == GANG_OK; n = n->next)
+            r = copy_wanted(c, GANG__OF(struct gang__request_class, link, n)->text);
+    return r;
+}
+
+gang_result gang__asks_find(gang_request *from, void *ctx, gang_request **to)
+{
+    struct gang__asks_copy *c = ctx;
+    struct entry *e = find(c, from);
+    gang_result r = GANG_OK;
+    if (!e) {
+        e = make(c, from);
+        r = e ? compile_held(c->to, from, &e->to) : GANG_ENOMEM;
+    }
+    *to = r == GANG_OK ? e->to : NULL;
+    return r;
+}
+
+struct gang__request_text *gang__asks_wanted(struct gang__asks_copy *c,
+                                             const struct gang__request_text *from)
+{
+    struct entry *e = find(c, from->q);
+    if (!e && copy_wanted(c, from) == GANG_OK)
+        e = find(c, from->q);
+    struct gang__request_text *w = e ? e->wanted : NULL;
+    if (w)
+        (void)atomic_fetch_add_explicit(&w->refs, 1, memory_order_relaxed);
+    return w;
+}
+
+struct gang__request_class *gang__asks_get(struct gang__asks_copy *c,
+                                           const struct gang__request_class *from)
+{
+    struct gang__request_text *w = gang__asks_wanted(c, from->text);
+    if (!w)
+        return NULL;
+    struct gang__request_class *ask = gang__class_ref(c->to, w);
+    if (!ask)
+        gang__request_text_unref(&c->to->mem, w);
+    return ask;
+}
+
+void gang__asks_end(struct gang__asks_copy *c)
+{
+    for (size_t i = 0; i < c->of.cap; i++)
+        while (c->of.bucket[i]) {
+            struct entry *e = GANG__OF(struct entry, link, c->of.bucket[i]);
+            gang__hash_remove(&c->of, &e->link);
+            if (e->wanted)
+                gang__request_text_unref(&c->to->mem, e->wanted);
+            else
+                gang_request_free(e->to);
+            gang__release(&c->to->mem, e);
+        }
+    gang__hash_free(&c->of, &c->to->mem);
+}
+
+/* ---- requests of late ------------------------------------------------------------------------ */
+
+bool gang__recent_copy(struct gang__asks_copy *c, gang_sched *from)
+{
+    uint64_t epoch = gang__load(&c->to->cluster->nodes.epoch);
+    bool ok = true;
+    for (size_t i = 0; i < sizeof(from->recent) / sizeof(from->recent[0]) && ok; i++) {
+        struct gang__recent *at = &from->recent[i], *to = &c->to->recent[i];
+        if (!gang__recent_lock(at))
+            continue; /* a thread is about to put another one there */
+        if (at->text && at->epoch == gang__load(&from->cluster->nodes.epoch)) {
+            to->text = gang__asks_wanted(c, at->text);
+            to->epoch = epoch;
+            ok = to->text != NULL;
+        }
+        gang__store(&at->lock, 0);
+    }
+    return ok;
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stops and handovers in a copy (copy.h). What they hold lies in records with the same ids. */
+#include <string.h>
+
+#include "sched/copy/copy.h"
+#include "sched/lifecycle/lifecycle.h"
+#include "sched/record/record.h"
+
+/* What stands for what. */
+struct pair {
+    const void *from;
+    void *to;
+};
+struct pairs {
+    gang_sched *s;
+    struct pair *pair;
+    size_t count, room;
+};
+
+static bool pair_put(struct pairs *p, const void *from, void *to)
+{
+    if (!gang__grow(&p->s->mem, (void **)&p->pair, &p->room, p->count + 1, sizeof(*p->pair)))
+        return false;
+    p->pair[p->count++] = (struct pair){from, to};
+    return true;
+}
+
+static void *pair_of(const struct pairs *p, const void *from)
+{
+    size_t i = 0;
+    while (i < p->count && p->pair[i].from != from)
+        i++;
+    return i < p->count ? p->pair[i].to : NULL;
+}
+
+static void *copy_array(gang_sched *s, const void *from, size_t count, size_t element)
+{
+    void *to = gang__zalloc(&s->mem, count + 1, element);
+    if (to && count)
+        memcpy(to, from, count * element);
+    return to;
+}
+
+static struct gang__gang *unit_as(const gang_sched *s, const struct gang__gang *from)
+{
+    struct gang__job *job = from ? gang__job_of(s, from->job->id) : NULL;
+    return job ? &job->gang[from->index] : NULL;
+}
+
+static void drop_leave(gang_sched *s, struct gang__stop *l)
+{
+    gang__release(&s->mem, l->own);
+    gang__release(&s->mem, l->to);
+    gang__release(&s->mem, l);
+}
+
+/* `still` lies behind `own`, with room for as many. */
+static struct gang__stop *copy_leave(struct pairs *p, const struct gang__stop *from)
+{
+    gang_sched *s = p->s;
+    struct gang__stop *l = gang__zalloc(&s->mem, 1, sizeof(*l));
+    if (!l)
+        return NULL;
+    *l = *from;
+    size_t room = (size_t)(from->still - from->own);
+    l->next = l->next_of_handover = NULL;
+    l->handover = from->handover ? pair_of(p, from->handover) : NULL;
+    l->gang = unit_as(s, from->gang);
+    l->own = gang__zalloc(&s->mem, 2 * room + 1, sizeof(*l->own));
+    l->to = from->to ? copy_array(s, from->to, (size_t)from->to_count, sizeof(*l->to)) : NULL;
+    if (!l->own || (from->to && !l->to) || !pair_put(p, from, l)) {
+        drop_leave(s, l);
+        return NULL;
+    }
+    memcpy(l->own, from->own, from->own_count * sizeof(*l->own));
+    l->still = l->own + room;
+    memcpy(l->still, from->still, from->left * sizeof(*l->still));
+    l->tasks = from->tasks ? l->own : NULL;
+    return l;
+}
+
+static bool copy_claim(struct pairs *p, const struct gang__handover *from,
+                       struct gang__handover **at)
+{
+    gang_sched *s = p->s;
+    struct gang__handover *c = gang__zalloc(&s->mem, 1, sizeof(*c));
+    if (!c)
+        return false;
+    *at = c;
+    *c = *from;
+    c->next = NULL;
+    c->stops = NULL;
+    c->hold_cap = from->hold_count + 1;
+    c->taker = unit_as(s, from->taker);
+    c->places = copy_array(s, from->places, (size_t)from->place_count, sizeof(*c->places));
+    c->holds = copy_array(s, from->holds, from->hold_count, sizeof(*c->holds));
+    if (c->taker)
+        c->taker->stop.handover = c;
+    bool ok = c->places && c->holds && pair_put(p, from, c);
+    struct gang__stop **last = &c->stops;
+    for (const struct gang__stop *l = from->stops; ok && l; l = l->next_of_handover) {
+        *last = copy_leave(p, l);
+        ok = *last != NULL;
+        last = ok ? &(*last)->next_of_handover : last;
+    }
+    return ok;
+}
+
+/* The stops of a gang that go on, in their order; some belong to a handover. */
+static bool copy_unit(struct pairs *p, struct gang__gang *u, const struct gang__gang *from)
+{
+    struct gang__stop **last = &u->stop.first;
+    for (const struct gang__stop *l = from->stop.first; l; l = l->next) {
+        struct gang__stop *copy = pair_of(p, l);
+        if (!copy && !(copy = copy_leave(p, l)))
+            return false;
+        *last = copy;
+        last = &copy->next;
+    }
+    u->stop.moving = from->stop.moving ? pair_of(p, from->stop.moving) : NULL;
+    return true;
+}
+
+/* Memory ran short: no usage counts them yet. */
+static void drop_all(gang_sched *s, const struct pairs *p)
+{
+    for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
+        struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
+        for (uint32_t i = 0; i < job->gang_count; i++) {
+            job->gang[i].stop.first = job->gang[i].stop.moving = NULL;
+            job->gang[i].stop.handover = NULL;
+        }
+    }
+    s->stop.deferred = NULL;
+    while (s->stop.handovers) {
+        struct gang__handover *c = s->stop.handovers;
+        s->stop.handovers = c->next;
+        gang__release(&s->mem, c->places);
+        gang__release(&s->mem, c->holds);
+        for (size_t i = 0; i < p->count; i++)
+            if (p->pair[i].to == c)
+                p->pair[i].to = NULL;
+        gang__release(&s->mem, c);
+    }
+    for (size_t i = 0; i < p->count; i++)
+        if (p->pair[i].to)
+            drop_leave(s, p->pair[i].to);
+}
+
+bool gang__stops_copy(gang_sched *to, const gang_sched *from)
+{
+    struct pairs p = {to, NULL, 0, 0};
+    struct gang__handover **last = &to->stop.handovers;
+    struct gang__stop **last_owed;
+    bool ok = true;
+    for (const struct gang__handover *c = from->stop.handovers; ok && c; c = c->next) {
+        ok = copy_claim(&p, c, last);
+        last = ok ? &(*last)->next : last;
+    }
+    for (struct gang__set_link *n = gang__set_first(&from->by_id); ok && n; n = gang__set_next(n)) {
+        const struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
+        for (uint32_t i = 0; ok && i < job->gang_count; i++)
+            if (job->gang[i].stop.first || job->gang[i].stop.moving)
+                ok = copy_unit(&p, unit_as(to, &job->gang[i]), &job->gang[i]);
+    }
+    last_owed = &to->stop.deferred;
+    for (const struct gang__stop *l = from->stop.deferred; ok && l; l = l->next_of_handover) {
+        *last_owed = copy_leave(&p, l);
+        ok = *last_owed != NULL;
+        last_owed = ok ? &(*last_owed)->next_of_handover : last_owed;
+    }
+    if (!ok)
+        drop_all(to, &p);
+    gang__release(&to->mem, p.pair);
+    return ok;
+}

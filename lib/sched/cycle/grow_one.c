@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A gang that runs and lacks tasks grows: its groups are tried in order, each by one step
+ * (gang__gang_step()), under the same limits, vetoes and plans as a start. */
+#include <string.h>
+
+#include "sched/backfill/backfill.h"
+#include "sched/cycle/cycle.h"
+#include "sched/grant/grant.h"
+#include "sched/order/bypass.h"
+#include "sched/order/wait_order.h"
+#include "sched/record/record.h"
+#include "sched/reserve/reserve.h"
+#include "sched/slice/slice.h"
+#include "sched/usage/usage.h"
+#include "sched/where/where.h"
+
+/* Tasks that ended count for the gang: they do not come again. */
+static gang_result place_in_row(gang_sched *s, struct gang__gang *u, uint32_t group, int64_t step,
+                                int64_t *granted)
+{
+    gang_result r = gang__growth_ended(s->worker, u->done);
+    if (r == GANG_OK)
+        r = gang__slice_grow(s, u, group, step, granted);
+    (void)!gang__growth_ended(s->worker, NULL);
+    return r;
+}
+
+/* Allocate `step` more tasks of the group; s->numbers has room for their numbers. */
+static gang_result place(gang_sched *s, struct gang__gang *u, uint32_t group, int64_t step,
+                         int64_t *granted)
+{
+    *granted = 0;
+    if (!gang__grow(&s->mem, (void **)&s->numbers, &s->number_cap, (size_t)step,
+                    sizeof(*s->numbers)))
+        return GANG_ENOMEM;
+    if (u->sliced)
+        return place_in_row(s, u, group, step, granted);
+    return gang__reserve_binds(s, u) ? gang__reserve_grow(s, u, group, step, granted)
+                                     : gang__where_alloc_more(s, u, group, step, granted);
+}
+
+static bool commit(gang_sched *s, struct gang__gang *u, uint32_t group, uint32_t first,
+                   int64_t granted)
+{
+    memset(s->by_group, 0, gang__gang_request(u)->group_count * sizeof(*s->by_group));
+    s->by_group[group] = granted;
+    for (int64_t i = 0; i < granted; i++)
+        s->numbers[i] = (int64_t)first + i;
+    return gang__grant_growth(s, u, s->numbers, (size_t)granted, s->by_group);
+}
+
+/* *last: the gang is blocked, and its other groups are not tried. */
+static bool grow_group(gang_sched *s, struct gang__gang *u, uint32_t group, bool *last)
+{
+    int64_t step = gang__gang_step(u, group), granted;
+    struct gang__take take[GANG__DIMS];
+    uint32_t count = gang__class_takes_times(u->request_class, (int32_t)group, step, take);
+    *last = true;
+    if (!gang__within_limits(s, u, take, count))
+        return false;
+    if (gang__bypass_before(s, u, take, count)) {
+        gang__order_block(s, u->order.wait_class, GANG_WAIT_STARVED, NULL, 0);
+        return false;
+    }
+    uint32_t first = gang__next_number(s, u->alloc);
+    gang_result r = place(s, u, group, step, &granted);
+    if (r == GANG_OK)
+        return commit(s, u, group, first, granted);
+    /* Out of range: tasks that were asked to stop still hold their places. */
+    *last = r != GANG_ENOFIT && r != GANG_ENEVER && r != GANG_ERANGE;
+    if (*last)
+        gang__block_for_this_run(s, u, r == GANG_ENOMEM);
+    return false;
+}
+
+bool gang__grow_one(gang_sched *s, struct gang__gang *u)
+{
+    if (!u->sliced && !gang__backfill_may_grow(s, u)) {
+        gang__order_block(s, u->order.wait_class, GANG_WAIT_PLANNED, NULL, 0);
+        return false;
+    }
+    for (uint32_t g = 0; g < gang__gang_request(u)->group_count; g++) {
+        bool last = false;
+        if (gang__gang_lacks(u, g) == 0)
+            continue;
+        if (grow_group(s, u, g, &last))
+            return true;
+        if (last)
+            return false;
+    }
+    if (u->order.wait_class)
+        gang__order_block(s, u->order.wait_class, GANG_WAIT_CAPACITY, NULL, 0);
+    return false;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Preemption in the cycle: blocked gangs that are entitled to more are tried in their order, each
+ * first without and then with preemption (sched/preempt), until one preempts. */
+#include "sched/backfill/backfill.h"
+#include "sched/cycle/cycle.h"
+#include "sched/lifecycle/lifecycle.h"
+#include "sched/order/wait_order.h"
+#include "sched/preempt/preempt.h"
+#include "sched/usage/usage.h"
+
+static bool some_leaf_is_over(const gang_sched *s)
+{
+    for (uint32_t i = 0; i < s->queues->count; i++) {
+        const struct gang__queue_state *q = s->qs[i];
+        for (uint32_t d = 0; d < s->dims; d++)
+            if (q->guarantee[d] != GANG__NO_BOUND &&
+                (q->used[d] > q->share[d] || q->used[d] > q->guarantee[d]))
+                return true;
+    }
+    return false;
+}
+
+/* Unblock the wait classes that preemption may help. False: there is none. */
+static bool unblock_some(gang_sched *s)
+{
+    struct gang__wait_class *next, *chosen = NULL;
+    s->preempt.some_over = some_leaf_is_over(s);
+    gang__victims_sort(s);
+    for (struct gang__wait_class *bin = s->order.blocked; bin; bin = next) {
+        next = bin->next_blocked;
+        if (gang__preempt_may(s, bin)) {
+            gang__order_unblock(s, bin);
+            chosen = bin;
+        }
+    }
+    return chosen != NULL;
+}
+
+/* Was the class blocked for a reason that preemption can remove? */
+static bool may_help(gang_sched *s, const struct gang__wait_class *bin, const struct gang__gang *u)
+{
+    return bin->state == GANG__CLASS_BLOCKED &&
+           (gang__preempt_helps(bin->why) ||
+            (bin->why == GANG_WAIT_PLANNED && gang__backfill_lacks_room(s, u)));
+}
+
+static bool try_one(gang_sched *s, struct gang__gang *u)
+{
+    struct gang__wait_class *bin = u->order.wait_class;
+    bool done = gang__schedule_one(s, u); /* what was done for one before may help it */
+    if (!done && u->order.wait_class == bin && bin && may_help(s, bin, u))
+        done = gang__preempt_for(s, u);
+    gang__jobs_drain(s);
+    if (!done && u->order.wait_class == bin && bin)
+        bin->tried = s->wake.changes + 1;
+    return done;
+}
+
+bool gang__preempt_for_entitled(gang_sched *s)
+{
+    struct gang__gang *u;
+    bool done = false;
+    if ((s->wake.changes == s->wake.changes_done && !s->preempt.untried) || s->opts.no_preemption ||
+        !s->order.blocked)
+        return false;
+    s->wake.changes_done = s->wake.changes;
+    s->preempt.untried = false;
+    if (!unblock_some(s))
+        return false;
+    s->preempt.running = true;
+    while (!done && (u = gang__order_next(s)) != NULL && gang__step(s))
+        done = try_one(s, u);
+    s->preempt.running = false;
+    if (!done && gang__order_next(s)) /* cut short: the next run tries the rest */
+        s->wake.changes_done--;
+    return done;
+}

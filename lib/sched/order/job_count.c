@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Jobs that run and jobs that wait, counted in their queues and for their users; and what becomes
+ * possible when a count or the use of a queue goes down. */
+#include "base/atomic.h"
+#include "sched/order/wait_order.h"
+#include "sched/wake/wake.h"
+
+void gang__eased(gang_sched *s, struct gang__queue_state *leaf)
+{
+    for (struct gang__queue_state *q = leaf; q; q = q->parent)
+        gang__order_unblock_all(s, &q->order.blocked);
+    gang__wake_candidates(s, leaf);
+    s->wake.changes++;
+}
+
+/* One that stops runs until it has stopped, and one that moves until it runs there. */
+void gang__job_count(gang_sched *s, struct gang__job *job)
+{
+    bool runs = false, ended = job->state == GANG_JOB_ENDED;
+    for (uint32_t i = 0; i < job->gang_count; i++)
+        runs = runs || job->gang[i].alloc != GANG_ID_NONE || job->gang[i].stop.first ||
+               job->gang[i].stop.moving;
+    runs = runs && !ended;
+    bool waits = !runs && !ended;
+    for (struct gang__queue_state *q = job->leaf; q; q = q->parent) {
+        q->running += runs - job->counted_running;
+        q->pending += waits - job->counted_pending;
+        gang__store_relaxed(&q->waiting, (uint64_t)q->pending); /* nobody else writes it */
+    }
+    if (job->leaf_user)
+        job->leaf_user->running += runs - job->counted_running;
+    bool starts = runs && !job->counted_running;
+    for (uint32_t i = 0; job->gang_count > 1 && starts && i < job->gang_count; i++)
+        gang__order_leave(s, &job->gang[i]); /* waits apart now, see gang__job_settle() */
+    bool fewer = job->counted_running && !runs;
+    job->counted_running = runs;
+    job->counted_pending = waits;
+    if (fewer)
+        gang__eased(s, job->leaf);
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The taker has a place: which tentative victims stay after all, and which of the others move. The
+ * victims are looked through from the last to the first; each comes back if the rules and the place
+ * of the taker allow it. */
+#include <string.h>
+
+#include "place/alloc/alloc.h"
+#include "place/record/places.h"
+#include "place/request/request.h"
+#include "sched/preempt/preempt_in.h"
+#include "sched/slice/slice.h"
+
+static int32_t keep_node(const struct gang_task *task, void *user)
+{
+    const gang_sched *s = user;
+    if ((uint32_t)task->node < s->scratch->end)
+        s->preempt.victims->kept[(uint32_t)task->node] = true;
+    return 0;
+}
+
+/* Put back, at once, all nodes where the taker gets nothing and no victim lies that spans several
+ * nodes. Victims there need not be placed again. False: out of memory. */
+static bool put_back_others(gang_sched *s)
+{
+    struct gang__victims *v = s->preempt.victims;
+    if (!gang__grow(&s->mem, (void **)&v->kept, &v->kept_room, s->scratch->end, sizeof(*v->kept)))
+        return false;
+    memset(v->kept, 0, s->scratch->end * sizeof(*v->kept));
+    for (size_t i = 0; i < s->placement.count; i++)
+        v->kept[(uint32_t)s->placement.place[i].node] = true;
+    for (size_t i = 0; i < v->count; i++)
+        if (v->list[i].node == GANG_ID_NONE)
+            (void)!gang_alloc_each(s->cluster, v->list[i].u->alloc, keep_node, s);
+    gang__snapshot_restore(s->scratch, s->preempt.base, v->kept);
+    return true;
+}
+
+enum { AHEAD = 16 }; /* so many victims ahead are prefetched */
+
+static void expect(const struct gang__victim *v)
+{
+    __builtin_prefetch(v->u, 1);
+    __builtin_prefetch(&v->u->victim.tentative, 1);
+}
+
+/* The taker is charged, and the victim is back in the usage: do the rules let the victim run, here
+ * or elsewhere? A victim in the branch of the taker counts against what the taker may reclaim. */
+static bool may_keep(struct gang__preemption *p, const struct gang__victim *x)
+{
+    return gang__may_stay(p, x) && (!gang__preempt_same_branch(p, x->u) || gang__still_entitled(p));
+}
+
+/* The victim stays, if it can. */
+static bool stays(struct gang__preemption *p, struct gang__victim *x, bool is_back)
+{
+    struct gang__victims *v = p->s->preempt.victims;
+    if (!x->whole && x->u->victim.tentative) /* the whole gang is a victim, too */
+        return false;
+    gang__victim_shift(p, x, 1);
+    gang_result r = GANG_ENOFIT;
+    if (may_keep(p, x))
+        r = is_back ? GANG_OK : gang__victim_release(p, x, true);
+    v->failed = v->failed || r == GANG_ENOMEM;
+    if (r == GANG_OK)
+        gang__victim_count(x, -1);
+    else
+        gang__victim_shift(p, x, -1);
+    return r == GANG_OK;
+}
+
+static void forget_spared(struct gang__victims *v)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < v->count; i++)
+        if (!v->list[i].stays)
+            v->list[left++] = v->list[i];
+    v->count = left;
+}
+
+/* Many victims: the place of the taker is fixed, and victims stay beside it. */
+static void spare_many(struct gang__preemption *p)
+{
+    struct gang__victims *v = p->s->preempt.victims;
+    if (!put_back_others(p->s)) {
+        v->failed = true;
+        return;
+    }
+    for (size_t i = v->count; i-- > 0;) {
+        struct gang__victim *x = &v->list[i];
+        if (i >= AHEAD)
+            expect(&v->list[i - AHEAD]);
+        bool is_back = x->node != GANG_ID_NONE && !v->kept[(uint32_t)x->node];
+        x->stays = stays(p, x, is_back);
+        if (is_back && !x->stays && gang__victim_release(p, x, false) != GANG_OK)
+            v->failed = true;
+    }
+    forget_spared(v);
+}
+
+enum { FEW = 32 };
+
+/* Few victims: a victim stays if the taker then has any place. */
+static void spare_few(struct gang__preemption *p)
+{
+    gang_sched *s = p->s;
+    struct gang__victims *v = s->preempt.victims;
+    struct gang__where w = gang__preempt_where(p);
+    bool ok = gang__snapshot_copy(s->scratch, s->preempt.base) == GANG_OK;
+    gang__slice_copy_begin(s);
+    for (size_t i = 0; ok && i < v->count; i++)
+        ok = gang__victim_release(p, &v->list[i], false) == GANG_OK;
+    for (size_t i = v->count; ok && i-- > 0;) {
+        struct gang__victim *x = &v->list[i];
+        if (!stays(p, x, false))
+            continue;
+        gang_result r = gang__where_fits(&w);
+        x->stays = r == GANG_OK;
+        if (x->stays)
+            continue;
+        gang__victim_count(x, 1);
+        gang__victim_shift(p, x, -1);
+        ok = r != GANG_ENOMEM && gang__victim_release(p, x, false) == GANG_OK;
+    }
+    ok = ok && gang__where_place(&w, &s->placement) == GANG_OK;
+    v->failed = v->failed || !ok; /* only for want of memory is any of it refused */
+    forget_spared(v);
+}
+
+void gang__preempt_spare(struct gang__preemption *p)
+{
+    const struct gang__victims *v = p->s->preempt.victims;
+    bool tries = p->mode != GANG__PREEMPT_MOVE && p->grow_group < 0;
+    if (!tries || v->count > FEW)
+        spare_many(p);
+    if (tries && v->count <= FEW)
+        spare_few(p);
+}
+
+/* ---- moving ------------------------------------------------------------------------------------ */
+
+/* Find another place for a victim. The snapshot only gets fuller: a request class without a place
+ * has none later, unless affinity or vetoes decide. `full`: the last such class. */
+static bool fits_elsewhere(struct gang__preemption *p, struct gang__victim *x,
+                           const struct gang__request_class **full)
+{
+    gang_sched *s = p->s;
+    const struct gang__request_class *ask = x->u->request_class;
+    if (ask == *full)
+        return false;
+    struct gang__where w = {.s = s,
+                            .u = x->u,
+                            .on = s->scratch,
+                            .later_ns =
+                                gang__add_sat(gang__longest_grace(s), x->u->job->leaf->q->grace_ns),
+                            .parts = true,
+                            .anew = true};
+    gang_result r = gang__where_place(&w, &x->to);
+    s->preempt.victims->failed = s->preempt.victims->failed || r == GANG_ENOMEM;
+    if (r == GANG_ENOFIT && !ask->q->social && !gang__where_concerned(&w))
+        *full = ask;
+    return r == GANG_OK;
+}
+
+/* Does the gang run exactly what it starts with? A moved gang starts from the beginning: tasks that
+ * ended would run again, and tasks above its minimum would be lost. */
+static bool is_as_started(const struct gang__gang *u)
+{
+    if (u->ended > 0 || u->victim.tentative_count > 0 || u->tasks != gang__gang_request(u)->min)
+        return false;
+    for (uint32_t g = 0; u->request_class->exact && g < gang__gang_request(u)->group_count; g++)
+        if (u->has[g] != u->request_class->gang_tasks[g])
+            return false;
+    return true;
+}
+
+/* Consolidation stops at the first victim that is lost. */
+bool gang__preempt_move(struct gang__preemption *p)
+{
+    gang_sched *s = p->s;
+    struct gang__victims *v = s->preempt.victims;
+    const struct gang__request_class *full = NULL;
+    bool lost = false;
+    int64_t moved = 0;
+    if (p->mode == GANG__PREEMPT_MOVE && (uint64_t)v->count > (uint64_t)s->opts.max_moves)
+        return true; /* more than may move: some would be lost */
+    for (size_t i = 0; i < v->count; i++) {
+        struct gang__victim *x = &v->list[i];
+        if (i + AHEAD < v->count)
+            expect(&v->list[i + AHEAD]);
+        bool could = x->whole && !x->u->sliced && is_as_started(x->u) &&
+                     moved < s->opts.max_moves &&
+                     x->u->job->leaf->q->preempt != GANG_PREEMPT_MODE_CANCEL;
+        if (could)
+            gang__victim_shift(p, x, 1);
+        if (could && may_keep(p, x) && fits_elsewhere(p, x, &full)) {
+            moved++;
+            continue;
+        }
+        if (could)
+            gang__victim_shift(p, x, -1);
+        lost = true;
+        if (p->mode == GANG__PREEMPT_MOVE)
+            break;
+    }
+    return lost;
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sched/record/heartbeat.h"
+
+#include "base/wide.h"
+
+struct beat {
+    struct gang__hash_link link;
+    struct beat *before, *after;
+    int64_t task, heard_ns;
+    uint32_t part;
+};
+
+struct gang__heartbeat {
+    struct gang__hash_table tasks;
+    struct beat *oldest, *newest;
+};
+
+static uint64_t hash_of(uint32_t part, int64_t task)
+{
+    uint64_t key[2] = {part, (uint64_t)task};
+    return gang__hash(GANG__HASH_SEED, key, sizeof(key));
+}
+
+static struct beat *find(const struct gang__job *job, uint32_t part, int64_t task)
+{
+    if (!job->heartbeats)
+        return NULL;
+    uint64_t hash = hash_of(part, task);
+    struct gang__hash_link *n = gang__hash_first(&job->heartbeats->tasks, hash);
+    for (; n; n = n->next) {
+        struct beat *b = GANG__OF(struct beat, link, n);
+        if (n->hash == hash && b->part == part && b->task == task)
+            return b;
+    }
+    return NULL;
+}
+
+static void unlink_beat(struct gang__heartbeat *all, struct beat *b)
+{
+    *(b->before ? &b->before->after : &all->oldest) = b->after;
+    *(b->after ? &b->after->before : &all->newest) = b->before;
+}
+
+static void append(struct gang__heartbeat *all, struct beat *b)
+{
+    b->before = all->newest;
+    b->after = NULL;
+    *(all->newest ? &all->newest->after : &all->oldest) = b;
+    all->newest = b;
+}
+
+static struct beat *make(gang_sched *s, struct gang__job *job, uint32_t part, int64_t task)
+{
+    if (!job->heartbeats)
+        job->heartbeats = gang__zalloc(&s->mem, 1, sizeof(*job->heartbeats));
+    if (!job->heartbeats || gang__hash_reserve(&job->heartbeats->tasks, &s->mem) != GANG_OK)
+        return NULL;
+    struct beat *b = gang__zalloc(&s->mem, 1, sizeof(*b));
+    if (!b)
+        return NULL;
+    b->part = part;
+    b->task = task;
+    gang__hash_insert(&job->heartbeats->tasks, &b->link, hash_of(part, task));
+    return b;
+}
+
+bool gang__heartbeat_known(const struct gang__job *job, uint32_t part, int64_t task)
+{
+    return find(job, part, task) != NULL;
+}
+
+bool gang__heartbeat_heard(gang_sched *s, struct gang__job *job, uint32_t part, int64_t task)
+{
+    struct beat *b = find(job, part, task);
+    if (b)
+        unlink_beat(job->heartbeats, b);
+    else if (!(b = make(s, job, part, task)))
+        return false;
+    b->heard_ns = s->now_ns;
+    append(job->heartbeats, b);
+    return true;
+}
+
+static void drop(gang_sched *s, struct gang__heartbeat *all, struct beat *b)
+{
+    unlink_beat(all, b);
+    gang__hash_remove(&all->tasks, &b->link);
+    gang__release(&s->mem, b);
+}
+
+void gang__heartbeat_forget(gang_sched *s, struct gang__job *job, uint32_t part, int64_t task)
+{
+    struct beat *b = find(job, part, task);
+    if (b)
+        drop(s, job->heartbeats, b);
+}
+
+void gang__heartbeat_forget_part(gang_sched *s, struct gang__job *job, uint32_t part)
+{
+    for (struct beat *b = job->heartbeats ? job->heartbeats->oldest : NULL, *after; b; b = after) {
+        after = b->after;
+        if (b->part == part)
+            drop(s, job->heartbeats, b);
+    }
+}
+
+int64_t gang__heartbeat_next(const struct gang__job *job)
+{
+    if (!job->heartbeats || !job->heartbeats->oldest)
+        return INT64_MAX;
+    return gang__add_sat(job->heartbeats->oldest->heard_ns, job->heartbeat_ns);
+}
+
+size_t gang__heartbeat_late(const gang_sched *s, const struct gang__job *job, uint32_t *part,
+                            int64_t *tasks, size_t room)
+{
+    size_t count = 0;
+    if (gang__heartbeat_next(job) > s->now_ns)
+        return 0;
+    const struct beat *b = job->heartbeats->oldest;
+    *part = b->part;
+    for (; b && count < room && gang__add_sat(b->heard_ns, job->heartbeat_ns) <= s->now_ns;
+         b = b->after) {
+        if (b->part != *part)
+            continue;
+        size_t at = count++;
+        for (; at > 0 && tasks[at - 1] > b->task; at--)
+            tasks[at] = tasks[at - 1];
+        tasks[at] = b->task;
+    }
+    return count;
+}
+
+bool gang__heartbeat_copy(gang_sched *s, struct gang__job *to, const struct gang__job *from)
+{
+    to->heartbeat_ns = from->heartbeat_ns;
+    for (const struct beat *b = from->heartbeats ? from->heartbeats->oldest : NULL; b; b = b->after) {
+        struct beat *copy = make(s, to, b->part, b->task);
+        if (!copy)
+            return false;
+        copy->heard_ns = b->heard_ns;
+        append(to->heartbeats, copy);
+    }
+    return true;
+}
+
+void gang__heartbeat_free(gang_sched *s, struct gang__job *job)
+{
+    if (!job->heartbeats)
+        return;
+    while (job->heartbeats->oldest)
+        drop(s, job->heartbeats, job->heartbeats->oldest);
+    gang__hash_free(&job->heartbeats->tasks, &s->mem);
+    gang__release(&s->mem, job->heartbeats);
+    job->heartbeats = NULL;
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which jobs belong to a reservation, and what their membership means for them. */
+#include <string.h>
+
+#include "sched/calendar/calendar.h"
+#include "sched/order/wait_order.h"
+#include "sched/record/record.h"
+#include "sched/reserve/reserve.h"
+#include "sched/reserve/reserve_in.h"
+#include "sched/wake/wake.h"
+
+/* ---- membership ---------------------------------------------------------------------------------- */
+
+bool gang__reserve_allows(const gang_sched *s, const struct gang__reserve *r,
+                          const struct gang__job *job)
+{
+    bool named = r->user_count == 0;
+    if (r->flags & GANG_RESERVATION_MAINTENANCE)
+        return false;
+    for (size_t i = 0; i < r->user_count && !named; i++)
+        named = strcmp(r->user[i], job->user) == 0;
+    const struct gang__queue_state *queue =
+        r->queue == GANG_ID_NONE ? NULL : gang__queue_state_of(s, r->queue);
+    return named && (r->job == GANG_ID_NONE || r->job == job->id) &&
+           (r->queue == GANG_ID_NONE || (queue && gang__queue_is_below(job->leaf, queue)));
+}
+
+/* Does a magnetic reservation match the job? */
+bool gang__reserve_draws(const gang_sched *s, const struct gang__reserve *r,
+                         const struct gang__job *job)
+{
+    return r->flags & GANG_RESERVATION_MAGNETIC && gang__reserve_allows(s, r, job);
+}
+
+bool gang__reserve_drawn(const gang_sched *s, const struct gang__gang *u)
+{
+    bool drawn = u->job->reserve.named != NULL;
+    for (const struct gang__reserve *r = s->reserve.count ? s->reserve.all->first : NULL;
+         r && s->reserve.all->magnetic && !drawn; r = r->next)
+        drawn = gang__reserve_draws(s, r, u->job);
+    return drawn;
+}
+
+uint64_t gang__reserve_apart(const gang_sched *s, const struct gang__gang *u)
+{
+    const struct gang__job *job = u->job;
+    bool drawn = false;
+    for (const struct gang__reserve *r = s->reserve.all->first;
+         r && s->reserve.all->magnetic && !drawn; r = r->next)
+        drawn = gang__reserve_draws(s, r, job);
+    if (drawn || (job->leaf->q->backfill != GANG_BACKFILL_NONE && job->leaf->q->plan_depth > 1))
+        return gang__hash_number(u->index, job->id) | 1;
+    return gang__hash_number((uint64_t)job->time_limit_ns,
+                             job->reserve.named ? job->reserve.named->id : 0) |
+           1;
+}
+
+bool gang__reserve_holds(const gang_sched *s, const struct gang__job *job)
+{
+    const struct gang__reserve *r = job->reserve.named;
+    if (!r || r->flags & GANG_RESERVATION_FLEX)
+        return true;
+    for (uint32_t i = 0; i < job->gang_count; i++)
+        if (job->gang[i].alloc != GANG_ID_NONE) /* it grows */
+            return true;
+    return gang__reserve_active(s, r);
+}
+
+bool gang__reserve_confines(const struct gang__gang *u)
+{
+    const struct gang__reserve *r = u->job->reserve.named;
+    return u->reserve.inside_of || (r && !(r->flags & GANG_RESERVATION_FLEX));
+}
+
+bool gang__reserve_join(gang_sched *s, struct gang__job *job)
+{
+    if (job->reserve.id == GANG_ID_NONE)
+        return true;
+    job->reserve.named = gang__reserve_of(s, job->reserve.id);
+    return job->reserve.named != NULL;
+}
+
+void gang__reserve_leave(gang_sched *s, const struct gang__job *job)
+{
+    for (struct gang__reserve *r = s->reserve.all ? s->reserve.all->first : NULL; r; r = r->next) {
+        if (r->job == job->id)
+            r->over = true;
+        bool member = r->over || job->reserve.named == r;
+        for (uint32_t i = 0; i < job->gang_count; i++)
+            member = member || job->gang[i].reserve.inside_of == r;
+        if (!member)
+            continue;
+        s->reserve.all->due_ns = s->now_ns;
+        if (r->idle_since_ns != INT64_MAX)
+            r->idle_since_ns = s->now_ns; /* until now it was not */
+    }
+}
+
+int64_t gang__reserve_running(const gang_sched *s, const struct gang__reserve *r)
+{
+    int64_t count = 0;
+    bool flexible = r->flags & GANG_RESERVATION_FLEX;
+    for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
+        const struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
+        for (uint32_t i = 0; i < job->gang_count; i++)
+            count +=
+                (job->gang[i].reserve.inside_of == r || (flexible && job->reserve.named == r)) &&
+                gang__gang_holds(&job->gang[i]) != GANG_ID_NONE;
+    }
+    return count;
+}
+
+int64_t gang__reserve_waiting(const gang_sched *s, const struct gang__reserve *r)
+{
+    int64_t count = 0;
+    for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
+        const struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
+        count += job->reserve.named == r && job->counted_pending;
+    }
+    return count;
+}
+
+void gang__reserve_wake(gang_sched *s, struct gang__reserve *r)
+{
+    r->open = gang__reserve_active(s, r);
+    for (struct gang__set_link *n = gang__set_first(&s->by_id), *next; n; n = next) {
+        struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
+        next = gang__set_next(n);
+        if (job->reserve.named == r && job->state != GANG_JOB_ENDED)
+            gang__wake_job(s, job, GANG__WAKE_SETTLE);
+    }
+    gang__wake_calendar(s);
+}
+
+/* ---- until when a member runs -------------------------------------------------------------------- */
+
+int64_t gang__reserve_until(const struct gang__gang *u)
+{
+    if (!u->reserve.inside_of)
+        return GANG__NEVER;
+    int64_t end_ns = gang__reserve_end_of(u->reserve.inside_of, u->reserve.inside_of->current);
+    if (end_ns == INT64_MIN) /* it lost all there was */
+        return u->reserve.until_ns;
+    return gang__least(end_ns, u->reserve.until_ns); /* it may have got more elsewhere */
+}
+
+int64_t gang__reserve_stop_ns(const struct gang__job *job)
+{
+    int64_t stop = INT64_MAX;
+    for (uint32_t i = 0; i < job->gang_count && job->time_limit_ns <= 0; i++) {
+        const struct gang__gang *u = &job->gang[i];
+        int64_t end = u->alloc != GANG_ID_NONE ? gang__reserve_until(u) : GANG__NEVER;
+        if (end != GANG__NEVER && end - job->leaf->q->grace_ns < stop)
+            stop = end - job->leaf->q->grace_ns;
+    }
+    return stop;
+}
+
+void gang__reserve_keep_end(gang_sched *s, struct gang__gang *u)
+{
+    struct gang__job *job = u->job;
+    int64_t end_ns = gang__reserve_until(u);
+    if (u->reserve.inside_of)
+        end_ns = gang__least(end_ns, u->reserve.inside_of->before_ns);
+    if (job->time_limit_ns > 0 || u->alloc == GANG_ID_NONE || end_ns == GANG__NEVER)
+        return;
+    job->time_limit_ns = end_ns - job->leaf->q->grace_ns - job->started_ns;
+    if (job->time_limit_ns < 1)
+        job->time_limit_ns = 1;
+    job->reserve.limit_kept = true;
+    gang__wake_job(s, job, GANG__WAKE_TIMER);
+}
+
+void gang__reserve_forget_end(gang_sched *s, struct gang__job *job)
+{
+    for (uint32_t i = 0; i < job->gang_count; i++) {
+        const struct gang__gang *u = &job->gang[i];
+        if (u->alloc != GANG_ID_NONE || u->stop.first || u->stop.moving)
+            return;
+    }
+    for (uint32_t i = 0; i < job->gang_count; i++)
+        gang__order_leave(s, &job->gang[i]);
+    job->time_limit_ns = 0;
+    job->reserve.limit_kept = false;
+    gang__wake_calendar(s);
+}

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Placing a reservation in the calendar: for the first time, and its instances and lost pieces again. */
+#include <string.h>
+
+#include "base/rcu.h"
+#include "core/nodes/node.h"
+#include "place/request/request.h"
+#include "sched/calendar/calendar.h"
+#include "sched/reserve/place.h"
+#include "sched/reserve/reserve.h"
+#include "sched/reserve/reserve_in.h"
+#include "sched/wake/wake.h"
+
+/* ---- what makes way ------------------------------------------------------------------------------ */
+
+/* The running jobs that it may ignore. */
+static void withdraw_jobs(struct gang__trial *t, const struct gang__reserve *r)
+{
+    struct gang__set_link *n = NULL;
+    if (r->flags & GANG_RESERVATION_IGNORE_JOBS)
+        n = gang__set_first(&t->s->by_id);
+    for (; n; n = gang__set_next(n)) {
+        const struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
+        for (uint32_t i = 0; i < job->gang_count; i++)
+            if (!job->gang[i].reserve.inside_of && job->gang[i].calendar.occupies)
+                gang__trial_withdraw(t, job->gang[i].calendar.occupies - 1);
+    }
+}
+
+/* The reservations that it may overlap: those that were accepted before it. */
+static void withdraw_older(struct gang__trial *t, const struct gang__reserve *r)
+{
+    if (!(r->flags & GANG_RESERVATION_OVERLAP))
+        return;
+    for (const struct gang__reserve *o = t->s->reserve.all->first; o; o = o->next)
+        if (o != r && (!r->accepted || o->accepted <= r->accepted))
+            gang__reserve_withdraw_from(t, o);
+}
+
+bool gang__reserve_fits(gang_sched *s, const struct gang__reserve *r,
+                        const struct gang__occupation *o)
+{
+    bool fits = gang__timeline_fits(s->calendar->when, o);
+    if (fits || !(r->flags & GANG_RESERVATION_OVERLAP))
+        return fits;
+    struct gang__trial t;
+    gang__trial_begin(&t, s, s->calendar->when);
+    withdraw_older(&t, r);
+    fits = gang__timeline_fits(s->calendar->when, o);
+    gang__trial_drop(&t);
+    return fits;
+}
+
+/* ---- whole domains ------------------------------------------------------------------------------- */
+
+/* The first so many domains of the level that are free at a time; their nodes are left in `node`, sorted. */
+static size_t domains_at(gang_sched *s, const struct gang__reserve_stage *stage, int64_t start_ns,
+                         uint32_t *node)
+{
+    struct gang__calendar *cal = s->calendar;
+    uint32_t count = gang__domain_count(s->cluster, (uint32_t)stage->level);
+    int64_t found = 0;
+    memset(cal->domain, 0, (cal->end / 64 + 1) * sizeof(*cal->domain));
+    for (uint32_t i = 0; i < count && found < stage->domains; i++) {
+        uint32_t index = gang__domain_at(s->cluster, (uint32_t)stage->level, i)->index;
+        size_t n = gang__reserve_domain_nodes(s, stage->level, index, node);
+        bool up = n > 0;
+        for (size_t k = 0; k < n; k++) {
+            cal->place[k] = (struct gang__time_place){node[k], 0, 1};
+            const int64_t *has = cal->capacity + (size_t)node[k] * GANG__FREE_KINDS;
+            up = up && (has[0] > 0 || has[1] > 0 || has[2] > 0);
+        }
+        struct gang__occupation o = {
+            start_ns, gang__add_sat(start_ns, stage->duration_ns), cal->group, 1, cal->place, n, 0,
+            true};
+        if (!up || !gang__timeline_fits(cal->when, &o))
+            continue;
+        found++;
+        for (size_t k = 0; k < n; k++)
+            gang__mask_put(cal->domain, node[k]);
+    }
+    size_t all = 0;
+    for (uint32_t slot = 0; slot < cal->end && found == stage->domains; slot++)
+        if (cal->domain[slot / 64] >> (slot % 64) & 1)
+            node[all++] = slot;
+    return all;
+}
+
+/* The next time after one at which something comes free. */
+static int64_t next_step(gang_sched *s, int64_t at_ns)
+{
+    int64_t unused[GANG__FREE_DIMS];
+    return gang__timeline_sum_at(s->calendar->when, at_ns, unused);
+}
+
+/* So many domains at the earliest time at which so many are free: then a stage of named nodes, at a fixed start. */
+static gang_result pick_domains(gang_sched *s, struct gang__reserve *r, struct gang__reserve_ask *k)
+{
+    struct gang__calendar *cal = s->calendar;
+    const struct gang__reserve_stage *stage = &r->stage[0];
+    int64_t at = r->start_ns >= 0 ? r->start_ns : r->arrival_ns;
+    size_t n = 0, words = cal->end / 64 + 1;
+    at = at > s->now_ns ? at : s->now_ns;
+    if (!gang__grow(&s->mem, (void **)&cal->place, &cal->place_cap, cal->end + 1,
+                    sizeof(*cal->place)) ||
+        !gang__grow(&s->mem, (void **)&cal->group, &cal->group_cap, 1, sizeof(*cal->group)) ||
+        !gang__grow(&s->mem, (void **)&cal->domain, &cal->domain_cap, words, sizeof(*cal->domain)))
+        return GANG_ENOMEM;
+    cal->group[0] = (struct gang__time_group){1, {0, 0, 0}, 0};
+    if (r->start_ns >= 0 && r->start_ns < s->now_ns)
+        return GANG_ENOFIT;
+    gang__rcu_enter();
+    while ((n = domains_at(s, stage, at, k->node)) == 0 && r->start_ns < 0 && at != GANG__NEVER)
+        at = next_step(s, at);
+    gang__rcu_leave();
+    if (n == 0)
+        return at == GANG__NEVER ? GANG_ENEVER : GANG_ENOFIT;
+    k->stage[0].node = k->node;
+    k->stage[0].node_count = n;
+    k->a.fixed = true;
+    k->a.start_ns = at;
+    s->reserve.all->got.next_ns = at;
+    return at > r->deadline_ns - stage->duration_ns ? GANG_ENOFIT : GANG_OK;
+}
+
+/* All tasks of the only group in one domain: the one in which they can begin first. */
+static gang_result pick_same(gang_sched *s, struct gang__reserve *r, struct gang__reserve_ask *k)
+{
+    struct gang__calendar *cal = s->calendar;
+    struct gang__admitted *got = &s->reserve.all->got;
+    int32_t level = r->stage[0].q->group[0].same;
+    uint32_t count = gang__domain_count(s->cluster, (uint32_t)level), best = UINT32_MAX;
+    int64_t best_ns = GANG__NEVER, next_ns = GANG__NEVER;
+    gang_result last = GANG_ENEVER;
+    size_t words = cal->end / 64 + 1;
+    uint64_t *all = gang__zalloc(&s->mem, words, sizeof(*all));
+    if (!all)
+        return GANG_ENOMEM;
+    memcpy(all, k->mask, words * sizeof(*all));
+    for (uint32_t i = 0; i <= count; i++) { /* and at last in the best one again, to stay */
+        uint32_t at = i < count ? i : best;
+        if (at == UINT32_MAX)
+            break;
+        memcpy(cal->mask, all, words * sizeof(*all));
+        gang__calendar_domain(s, level, gang__domain_at(s->cluster, (uint32_t)level, at)->index);
+        memcpy(k->mask, cal->domain, words * sizeof(*all));
+        gang_result w = gang__admit(cal->when, &k->a, got);
+        if (w == GANG_OK && i == count) {
+            last = w;
+            break;
+        }
+        if (w != GANG_OK && w != GANG_ENOFIT && w != GANG_ENEVER) {
+            last = w;
+            break;
+        }
+        last = last == GANG_ENEVER ? w : last;
+        next_ns = w == GANG_ENOFIT && got->next_ns < next_ns ? got->next_ns : next_ns;
+        if (w == GANG_OK && got->piece[0].start_ns < best_ns) {
+            best_ns = got->piece[0].start_ns;
+            best = i;
+        }
+        if (w == GANG_OK)
+            gang__admitted_undo(cal->when, got);
+    }
+    gang__release(&s->mem, all);
+    if (last != GANG_OK)
+        got->next_ns = next_ns;
+    return last == GANG_OK && got->count == 0 ? GANG_ENOFIT : last;
+}
+
+static gang_result ask_whole(gang_sched *s, struct gang__reserve *r, struct gang__reserve_ask *k)
+{
+    struct gang__admitted *got = &s->reserve.all->got;
+    const struct gang__reserve_stage *first = &r->stage[0];
+    got->why = GANG__ADMIT_FULL;
+    got->stage = 0;
+    got->next_ns = GANG__NEVER;
+    if (first->q && first->q->group_count == 1 && first->q->group[0].same >= 0 &&
+        first->q->group[0].same < GANG_MAX_LEVELS)
+        return pick_same(s, r, k);
+    if (first->level != GANG__NO_LEVEL && first->domains > 0) {
+        gang_result w = pick_domains(s, r, k);
+        if (w != GANG_OK)
+            return w;
+    }
+    return gang__admit(s->calendar->when, &k->a, got);
+}
+
+/* ---- the first instances ------------------------------------------------------------------------- */
+
+/* From the begin of the first instance to its end. */
+static int64_t first_span(const struct gang__admitted *got, int64_t *end_ns)
+{
+    int64_t begin_ns = INT64_MAX;
+    *end_ns = INT64_MIN;
+    for (size_t i = 0; i < got->count; i++) {
+        const struct gang__admit_piece *p = &got->piece[i];
+        if (p->instance > 0)
+            continue;
+        begin_ns = gang__least(begin_ns, p->start_ns);
+        *end_ns = p->end_ns > *end_ns ? p->end_ns : *end_ns;
+    }
+    return *end_ns - begin_ns;
+}
+
+/* One instance has ended when the next one begins. If pieces of the first are further apart than the period, it is asked
+ * for later, as late as the last of its pieces demands. */
+static gang_result ask_apart(gang_sched *s, struct gang__reserve *r, struct gang__reserve_ask *k)
+{
+    enum { TRIES = 64 };
+    struct gang__admitted *got = &s->reserve.all->got;
+    int64_t end_ns;
+    if (r->period_ns && r->start_ns >= 0)
+        k->a.deadline_ns = gang__least(k->a.deadline_ns, gang__add_sat(r->start_ns, r->period_ns));
+    gang_result w = ask_whole(s, r, k);
+    for (int i = 0; w == GANG_OK && r->period_ns; i++) {
+        if (first_span(got, &end_ns) <= r->period_ns)
+            return w;
+        gang__admitted_undo(s->calendar->when, got);
+        k->a.arrival_ns = end_ns - r->period_ns;
+        got->why = GANG__ADMIT_BAD_PERIOD;
+        w = i < TRIES ? ask_whole(s, r, k) : GANG_ENOFIT;
+    }
+    return w;
+}
+
+gang_result gang__reserve_place_first(gang_sched *s, struct gang__reserve *r, int64_t until_ns,
+                                      struct gang_error *error)
+{
+    struct gang__reserve_ask k;
+    struct gang__trial t;
+    int64_t ahead = r->instances < GANG__RESERVE_AHEAD ? r->instances : GANG__RESERVE_AHEAD;
+    gang__trial_begin(&t, s, s->calendar->when);
+    gang_result w =
+        gang__reserve_ask_make(s, r, &k) ? gang__reserve_put_handovers(&t) : GANG_ENOMEM;
+    k.a.period_ns = r->period_ns;
+    k.a.instances = ahead;
+    s->reserve.all->got.why = GANG__ADMIT_FITS;
+    s->reserve.all->got.next_ns = GANG__NEVER;
+    if (until_ns && r->period_ns && r->start_ns >= 0 &&
+        w == GANG_OK) { /* not more than there are */
+        int64_t times = (until_ns - r->start_ns + r->period_ns - 1) / r->period_ns;
+        r->instances = times < r->instances ? times : r->instances;
+        k.a.instances = times < ahead ? times : ahead;
+    }
+    if (w == GANG_OK && r->period_ns && k.a.instances < 1) {
+        gang__trial_drop(&t);
+        gang__reserve_ask_free(s, &k);
+        return gang__error(error, GANG_EINVAL, "until_ns", "before the first time");
+    }
+    if (w == GANG_OK) {
+        gang__trial_withdraw_plans(&t, NULL);
+        withdraw_jobs(&t, r);
+        withdraw_older(&t, r);
+        w = ask_apart(s, r, &k);
+    }
+    gang__trial_drop(&t);
+    gang__reserve_ask_free(s, &k);
+    if (w != GANG_OK)
+        return gang__reserve_say_why(&s->reserve.all->got, r, w, error);
+    if (!gang__reserve_keep_parts(s, r)) {
+        gang__admitted_undo(s->calendar->when, &s->reserve.all->got);
+        return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
+    }
+    if (!gang__reserve_keep_pieces(s, r, 0, UINT32_MAX))
+        return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
+    r->next_instance = r->period_ns ? k.a.instances : 1;
+    if (until_ns && r->period_ns && r->start_ns < 0) {
+        int64_t times = until_ns <= r->first_ns
+                            ? 0
+                            : (until_ns - r->first_ns + r->period_ns - 1) / r->period_ns;
+        r->instances = times < r->instances ? times : r->instances;
+        for (struct gang__reserve_piece *p = r->piece, *next; p; p = next) {
+            next = p->next;
+            if (p->instance >= r->instances)
+                gang__reserve_drop(s, r, p);
+        }
+        if (times == 0)
+            return gang__error(error, GANG_ENOFIT, "until_ns", "before the first time");
+    }
+    return GANG_OK;
+}
+
+/* ---- again --------------------------------------------------------------------------------------- */
+
+/* The groups of the answer get their numbers in the request: groups with no count were left out of the question. */
+static void name_groups(struct gang__admitted *got, const int64_t *count)
+{
+    for (size_t i = 0; i < got->place_count; i++) {
+        uint32_t g = 0;
+        for (uint32_t left = got->place[i].group;; g++)
+            if (count[g] > 0 && left-- == 0)
+                break;
+        got->place[i].group = g;
+    }
+}
+
+/* Beside all others; else over those that it may overlap and, with `jobs`, over jobs that it may ignore. Planned starts
+ * make way. */
+static gang_result admit_more(gang_sched *s, const struct gang__reserve *r,
+                              const struct gang__admit_ask *a, bool jobs)
+{
+    int32_t over = GANG_RESERVATION_OVERLAP | (jobs ? GANG_RESERVATION_IGNORE_JOBS : 0);
+    struct gang__trial t;
+    gang__trial_begin(&t, s, s->calendar->when);
+    gang__trial_withdraw_plans(&t, NULL);
+    gang_result w = gang__admit(s->calendar->when, a, &s->reserve.all->got);
+    if (w != GANG_OK && w != GANG_ENOMEM && r->flags & over) {
+        withdraw_older(&t, r);
+        if (jobs)
+            withdraw_jobs(&t, r);
+        w = gang__admit(s->calendar->when, a, &s->reserve.all->got);
+    }
+    gang__trial_drop(&t);
+    return w;
+}
+
+static gang_result place_part(gang_sched *s, struct gang__reserve *r, uint32_t stage,
+                              const int64_t *count, int64_t instance, int64_t start_ns,
+                              int64_t end_ns, bool jobs)
+{
+    struct gang__reserve_ask k;
+    gang_result w = GANG_ENOMEM;
+    if (gang__reserve_ask_make(s, r, &k)) {
+        struct gang__admit_stage *one = &k.stage[stage];
+        struct gang__time_group *group = k.group;
+        for (uint32_t i = 0; i < stage; i++)
+            group += r->stage[i].q ? r->stage[i].q->group_count : 0;
+        uint32_t groups = 0; /* of which something is wanted */
+        for (size_t g = 0; g < one->group_count; g++)
+            if (count[g] > 0) {
+                group[groups] = group[g];
+                group[groups].count = count[g];
+                groups++;
+            }
+        one->group_count = groups;
+        one->duration_ns = end_ns - start_ns;
+        one->gang = 0;
+        k.a.stage = one;
+        k.a.stage_count = 1;
+        k.a.combine = GANG__ADMIT_ALL;
+        k.a.prefer = GANG__ADMIT_EARLIEST;
+        k.a.arrival_ns = start_ns;
+        k.a.deadline_ns = end_ns;
+        k.a.fixed = true;
+        k.a.start_ns = start_ns;
+        w = admit_more(s, r, &k.a, jobs);
+        if (w == GANG_OK && r->stage[stage].q)
+            name_groups(&s->reserve.all->got, count);
+    }
+    gang__reserve_ask_free(s, &k);
+    if (w == GANG_OK && !gang__reserve_keep_pieces(s, r, instance, stage))
+        w = GANG_ENOMEM;
+    return w == GANG_OK || w == GANG_ENOMEM ? w : GANG_ENOFIT;
+}
+
+gang_result gang__reserve_place_lost(gang_sched *s, struct gang__reserve *r, uint32_t stage,
+                                     const int64_t *count, int64_t instance, int64_t start_ns,
+                                     int64_t end_ns)
+{
+    return place_part(s, r, stage, count, instance, start_ns, end_ns, false);
+}
+
+static void drop_instance(gang_sched *s, struct gang__reserve *r, int64_t instance)
+{
+    for (struct gang__reserve_piece *p = r->piece, *next; p; p = next) {
+        next = p->next;
+        if (p->instance == instance)
+            gang__reserve_drop(s, r, p);
+    }
+}
+
+/* The counts of each group for so many gangs of a stage. */
+static void scale(const struct gang__reserve_stage *stage, int64_t gangs, int64_t *count)
+{
+    for (uint32_t g = 0; stage->q && g < stage->q->group_count; g++)
+        count[g] = stage->gang ? stage->count[g] / (stage->count[0] / stage->gang) * gangs
+                               : stage->count[g];
+}
+
+gang_result gang__reserve_place_again(gang_sched *s, struct gang__reserve *r, int64_t instance)
+{
+    struct gang__trial t;
+    gang__trial_begin(&t, s, s->calendar->when);
+    gang_result w = gang__reserve_put_handovers(&t);
+    for (size_t i = 0; i < r->part_count && w == GANG_OK; i++) {
+        const struct gang__reserve_part *part = &r->part[i];
+        const struct gang__reserve_stage *stage = &r->stage[part->stage];
+        uint32_t groups = stage->q ? stage->q->group_count : 0;
+        int64_t *count = gang__zalloc(&s->mem, groups + 1, sizeof(*count));
+        int64_t start_ns = r->first_ns + instance * r->period_ns + part->offset_ns;
+        w = !count ? GANG_ENOMEM : start_ns < s->now_ns ? GANG_ENOFIT : GANG_OK;
+        if (count)
+            scale(stage, part->gangs, count);
+        if (w == GANG_OK)
+            w = place_part(s, r, part->stage, count, instance, start_ns,
+                           start_ns + stage->duration_ns, true);
+        gang__release(&s->mem, count);
+    }
+    gang__trial_drop(&t);
+    if (w != GANG_OK)
+        drop_instance(s, r, instance);
+    if (s->calendar->planned > 0)
+        gang__wake_calendar(s); /* plans are made again where they were */
+    return w;
+}
+
+gang_result gang__reserve_place_later(gang_sched *s, struct gang__reserve *r)
+{
+    struct gang__reserve_ask k;
+    gang_result w = gang__reserve_ask_make(s, r, &k) ? GANG_OK : GANG_ENOMEM;
+    struct gang__trial t;
+    gang__trial_begin(&t, s, s->calendar->when);
+    withdraw_older(&t, r);
+    if (w == GANG_OK)
+        w = ask_whole(s, r, &k);
+    gang__trial_drop(&t);
+    gang__reserve_ask_free(s, &k);
+    if (w == GANG_OK && !gang__reserve_keep_pieces(s, r, r->current, UINT32_MAX))
+        w = GANG_ENOMEM;
+    return w == GANG_OK || w == GANG_ENOMEM ? w : GANG_ENOFIT;
+}

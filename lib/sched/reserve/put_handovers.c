@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Capacity on its way to a gang for which others stop: while reservations are placed, it is as good as taken. */
+#include <stdlib.h>
+
+#include "sched/calendar/calendar.h"
+#include "sched/reserve/reserve.h"
+#include "sched/reserve/reserve_in.h"
+#include "sched/stop/stop.h"
+
+static int64_t last_grace(const gang_sched *s)
+{
+    return gang__add_sat(s->now_ns, gang__longest_grace(s));
+}
+
+/* Capacity on its way to a gang is taken until the gang ends, if it starts as late as it can. */
+static gang_result put_places(struct gang__trial *t, const struct gang__gang *u,
+                              const struct gang_placement *place, int64_t count)
+{
+    gang_sched *s = t->s;
+    struct gang__occupation o;
+    int64_t end_ns = gang__add_sat(last_grace(s), gang__calendar_estimate(s, u));
+    if (!gang__calendar_lay_out(s, u, place, (size_t)count, end_ns, &o))
+        return GANG_ENOMEM;
+    return o.place_count ? gang__trial_put(t, &o, NULL) : GANG_OK;
+}
+
+struct keeping {
+    gang_sched *s;
+    const struct gang__stop *leave;
+    bool failed;
+};
+
+/* Each task is a group of its own: the job, and its request, may be gone. */
+static int32_t keep_task(const struct gang_task *task, void *user)
+{
+    struct keeping *k = user;
+    struct gang__calendar *cal = k->s->calendar;
+    const struct gang__stop *l = k->leave;
+    int64_t number = task->task;
+    if (!bsearch(&number, l->own, l->own_count, sizeof(number), gang__by_number))
+        return 0;
+    uint32_t n = (uint32_t)cal->places;
+    k->failed = !gang__grow(&k->s->mem, (void **)&cal->group, &cal->group_cap, (size_t)n + 1,
+                            sizeof(*cal->group)) ||
+                !gang__calendar_place(k->s, task->node, n);
+    if (!k->failed)
+        cal->group[n] = (struct gang__time_group){
+            1,
+            {task->cpu_milli, task->memory_bytes, (int64_t)task->gpu_count * task->gpu_share},
+            0};
+    return k->failed;
+}
+
+/* Tasks that have stopped are kept until all tasks have that stop for the same handover. */
+static gang_result put_kept(struct gang__trial *t, const struct gang__stop *l)
+{
+    gang_sched *s = t->s;
+    struct gang__calendar *cal = s->calendar;
+    struct keeping k = {s, l, false};
+    cal->places = 0;
+    gang_result r = gang_alloc_each(s->cluster, l->alloc, keep_task, &k);
+    if (k.failed || r == GANG_EBUSY || r == GANG_ENOMEM)
+        return GANG_ENOMEM;
+    if (cal->places == 0)
+        return GANG_OK;
+    size_t groups = cal->places;
+    gang__calendar_merge(cal);
+    struct gang__occupation o = {
+        s->now_ns, gang__add_sat(last_grace(s), 1), cal->group, groups, cal->place, cal->places, 0,
+        false};
+    return gang__trial_put(t, &o, NULL);
+}
+
+gang_result gang__reserve_put_handovers(struct gang__trial *t)
+{
+    gang_result r = GANG_OK;
+    for (const struct gang__handover *c = t->s->stop.handovers; c && r == GANG_OK; c = c->next) {
+        if (c->taker)
+            r = put_places(t, c->taker, c->places, c->place_count);
+        for (const struct gang__stop *l = c->stops; l && r == GANG_OK; l = l->next_of_handover) {
+            if (l->to && l->gang)
+                r = put_places(t, l->gang, l->to, l->to_count);
+            if (r == GANG_OK && l->stopped && !l->released && l->own_count > 0)
+                r = put_kept(t, l);
+        }
+    }
+    return r;
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reservations.
+ *
+ *   reserve.c        the table of them; pieces come and go; what submitters see
+ *   reserve_spec.c   what makes one wrong; its record
+ *   reserve_admit.c  placing one in the plan, changing it
+ *   reserve_due.c    what happens as time passes: notice, begin, end, purge, the next time
+ *   reserve_lost.c   nodes are others: what is put back, moved, reduced, dropped
+ *   reserve_grow.c   what was reduced gets again what it lost
+ *   reserve_in.c     jobs inside and outside: who may start where
+ *   reserve_check.c  audit
+ *   copy_reserve.c   all of it once more, for forecasts (copy.h)
+ *
+ * A reservation is a list of *pieces*, each an occupation of the timeline (ahead.h) from its start to its end, for as
+ * long as it is not over. So all that asks the timeline leaves room for it, and nothing of it changes while
+ * members come and go: for who is outside, a piece is taken as a whole.
+ *
+ * Who is inside is not in that timeline. While members start in it, a reservation has a timeline of its own
+ * (*inside*): its nodes are those of the cluster by number, what they have is what is reserved, and before and
+ * after its pieces it is taken as a whole. What members hold and plan lies there; `gang__gang.in` says so. A unit
+ * of which what it holds does not lie inside any more (the reservation was changed, lost the node, or is over) is
+ * outside from then on, which is found out whenever what it holds is entered (gang__reserve_keeps()).
+ *
+ * Who tries to start does so first in the reservations that draw him in, then outside (gang__reserve_try()), each time
+ * by the same code (ahead_start.c), which asks the timeline of `u->in`.
+ *
+ * Members of a flexible one are outside like all others, but what is reserved is taken out while they are tried.
+ *
+ * The next GANG__RESERVE_AHEAD times of one that is repeated have their pieces; when one is over the next one
+ * is placed as the first was (*parts*). */
+#ifndef GANG__SCHED_RESERVES_H
+#define GANG__SCHED_RESERVES_H
+
+#include <gangsched/plan.h>
+
+#include "plan/admit/admit.h"
+#include "sched/calendar/calendar.h"
+#include "sched/calendar/trial.h"
+
+enum { GANG__RESERVE_AHEAD = 8 };
+
+/* So many neighbours with as many tasks of a group each. */
+struct gang__reserve_run {
+    uint32_t node, nodes, group, tasks;
+};
+
+struct gang__reserve_piece {
+    struct gang__reserve_piece *next; /* by start */
+    int64_t start_ns, end_ns;
+    int64_t instance;
+    uint32_t stage;
+    uint32_t id;      /* in the timeline, and 1; 0: not there */
+    uint32_t booking; /* of its owner, and 1; 0: none */
+    uint32_t run_count;
+    bool was_in; /* it was in the timeline before it was tried elsewhere */
+    bool tight;  /* it lies there beside more than there is: an overrun, or by its flags */
+    bool hurt;   /* some of its nodes are not up, which was told: see reserve_lost.c */
+    struct gang__reserve_run run[];
+};
+
+/* What is missing of a time of it: see reserve_grow.c. */
+struct gang__reserve_gap {
+    struct gang__reserve_gap *next;
+    int64_t instance, start_ns, end_ns;
+    uint32_t stage, groups;
+    int64_t count[]; /* tasks of each group */
+};
+
+struct gang__reserve_stage {
+    struct gang__request_text *wanted; /* its groups, as they were asked for; NULL: it has none */
+    gang_request *q;                   /* the same; NULL: nodes by name, or domains */
+    int64_t duration_ns;
+    int64_t gang;
+    int64_t *count; /* of each group */
+    bool whole;
+    bool stays;      /* nodes of it are not replaced by others */
+    int32_t level;   /* whole domains of it; GANG__NO_LEVEL */
+    int64_t domains; /* so many; 0: the one of this index: */
+    uint32_t domain;
+    gang_node_id *node;
+    size_t node_count;
+};
+
+/* As the first time was placed: so many gangs of a stage, so long after its begin. */
+struct gang__reserve_part {
+    uint32_t stage;
+    int64_t gangs, offset_ns;
+};
+
+struct gang__reserve {
+    struct gang__reserve *next; /* in the order of acceptance */
+    gang_reservation_id id;
+    uint64_t accepted; /* the later, the greater */
+    const char *name, *owner;
+    gang_queue_id queue;
+    const char **user;
+    size_t user_count;
+    gang_job_id job;
+    int32_t flags, prefer, combine;
+    int64_t arrival_ns, deadline_ns, start_ns, period_ns, purge_ns, notice_ns;
+    struct gang__reserve_stage *stage;
+    size_t stage_count;
+    struct gang__reserve_part *part;
+    size_t part_count;
+    int64_t first_ns;      /* begin of the first time */
+    int64_t instances;     /* that there are to be; INT64_MAX: without end */
+    int64_t next_instance; /* the next that is to be placed */
+    int64_t current;       /* that is on, or comes next */
+    bool noticed, begun;   /* that one */
+    int64_t woken_ns;      /* its members had their turn last */
+    bool open;             /* its members could start inside it when that was looked at last */
+    int64_t before_ns;     /* it was changed, and lasted until then before; GANG__NEVER */
+    bool over;             /* the job that it was made for has ended */
+    bool aside;            /* makes way for one that lost nodes: see reserve_lost.c */
+    int64_t idle_since_ns; /* no member runs or waits; INT64_MAX: one does */
+    struct gang__reserve_piece *piece;
+    struct gang__reserve_gap *gap;
+    struct gang__bookings *usage; /* its owner's; NULL: no limits */
+    struct gang__timeline *inside;
+    void *block; /* texts, stages and parts lie there */
+};
+
+/* What a user may have. */
+struct gang__reserve_owner {
+    struct gang__reserve_owner *next;
+    struct gang__bookings *usage;
+    bool own; /* else: by the limit of all */
+    char name[];
+};
+
+struct gang__reserves {
+    struct gang__reserve *first; /* count: sched.reserve.count */
+    uint64_t last_id, accepted;
+    int64_t due_ns;
+    bool rebin;                  /* those who wait are to be sorted into bins anew */
+    bool upset;                  /* nodes are others */
+    uint32_t magnetic;           /* of them */
+    size_t gaps;                 /* in all */
+    struct gang__reserve *tried; /* flexible: a member of it is being placed; NULL: none is */
+    struct gang__reserve_owner *owners;
+    struct gang__bookings_limit limit; /* of those who have none of their own, if `limited` */
+    bool limited;
+    gang_node_id *node; /* scratch: of an event */
+    size_t node_room;
+    gang_job_id *jobs;
+    size_t job_room;
+    struct gang__admitted got;
+    uint64_t *mask;
+    size_t mask_room;
+};
+
+/* ---- reserve.c ---- */
+
+struct gang__reserve *gang__reserve_of(const gang_sched *s, gang_reservation_id id);
+/* Its first piece, and of the same time until when it lasts. NULL: there is none. */
+struct gang__reserve_piece *gang__reserve_now(const struct gang__reserve *r);
+int64_t gang__reserve_begin_of(const struct gang__reserve *r, int64_t instance);
+int64_t gang__reserve_end_of(const struct gang__reserve *r, int64_t instance);
+static inline bool gang__reserve_active(const gang_sched *s, const struct gang__reserve *r)
+{
+    return r->begun && r->piece && r->piece->start_ns <= s->now_ns;
+}
+/* A piece as an occupation, its arrays being scratch of the timeline's (ahead.group, ahead.place). False: out of
+ * memory. */
+bool gang__reserve_lay_out(gang_sched *s, const struct gang__reserve *r,
+                           const struct gang__reserve_piece *p, struct gang__occupation *o);
+/* It goes into the timeline; out of it, without being given up. */
+bool gang__reserve_enter(gang_sched *s, const struct gang__reserve *r,
+                         struct gang__reserve_piece *p);
+void gang__reserve_take_out(gang_sched *s, struct gang__reserve_piece *p);
+void gang__reserve_insert(struct gang__reserve *r, struct gang__reserve_piece *p);
+/* It is no more: out of the timeline, and of what its owner has. */
+void gang__reserve_drop(gang_sched *s, struct gang__reserve *r, struct gang__reserve_piece *p);
+/* All is over: who was inside is outside, who waited waits on. */
+void gang__reserve_end(gang_sched *s, struct gang__reserve *r);
+void gang__reserve_record_free(gang_sched *s, struct gang__reserve *r);
+/* Submitters see all but those that are over. False: out of memory, nothing changed. */
+bool gang__reserve_view_make(gang_sched *s, const struct gang__reserve *more,
+                             const struct gang__reserve *less, struct gang__reserve_view **out);
+void gang__reserve_view_set(gang_sched *s, struct gang__reserve_view *tickets);
+/* Something changed that is looked for by time. */
+void gang__reserve_schedule(gang_sched *s);
+/* Nodes of a piece, each once; `each` returns false to end it. */
+void gang__reserve_each_node(const struct gang__reserve_piece *p,
+                             bool (*each)(uint32_t slot, void *user), void *user);
+
+/* ---- reserve_spec.c ---- */
+
+/* A record without pieces. */
+gang_result gang__reserve_new(gang_sched *s, const struct gang_reservation_spec *spec,
+                              struct gang__reserve **r, struct gang_error *error);
+
+/* ---- place.c ---- */
+
+/* Is there room for it beside all others, or over those that it may overlap? */
+bool gang__reserve_fits(gang_sched *s, const struct gang__reserve *r,
+                        const struct gang__occupation *o);
+
+/* Place one time of it again, or what is lost of a piece, at its time: all or nothing. Planned starts make way.
+ * GANG_OK; GANG_ENOFIT; GANG_ENOMEM. */
+gang_result gang__reserve_place_again(gang_sched *s, struct gang__reserve *r, int64_t instance);
+gang_result gang__reserve_place_lost(gang_sched *s, struct gang__reserve *r, uint32_t stage,
+                                     const int64_t *count, int64_t instance, int64_t start_ns,
+                                     int64_t end_ns);
+/* Anywhere in its window, from now on. */
+gang_result gang__reserve_place_later(gang_sched *s, struct gang__reserve *r);
+
+/* ---- reserve_due.c ---- */
+
+void gang__reserve_tell(gang_sched *s, const struct gang__reserve *r, int32_t what, int32_t outcome,
+                        const char *text);
+
+/* ---- reserve_lost.c ---- */
+
+/* Both false: out of memory. All is in the timeline where it was; what has lost nodes gets others, and the host is
+ * told. */
+bool gang__reserve_put_back(gang_sched *s);
+bool gang__reserve_restore(gang_sched *s);
+
+/* ---- reserve_grow.c ---- */
+
+/* All of a piece, as a gap that is not noted yet; NULL: out of memory. It is: all but `rest` (NULL: all) is missing. */
+struct gang__reserve_gap *gang__reserve_gap_new(gang_sched *s, const struct gang__reserve *r,
+                                                const struct gang__reserve_piece *p);
+void gang__reserve_gap_keep(gang_sched *s, struct gang__reserve *r, struct gang__reserve_gap *gap,
+                            const struct gang__reserve_piece *rest);
+void gang__reserve_gaps_drop(gang_sched *s, struct gang__reserve *r);
+/* What is missing is placed as far as there is room. False: out of memory. */
+bool gang__reserve_grow_again(gang_sched *s);
+
+/* ---- members.c, inside_timeline.c ---- */
+
+/* Does a magnetic reservation match the job? */
+bool gang__reserve_draws(const gang_sched *s, const struct gang__reserve *r,
+                         const struct gang__job *job);
+/* The timeline inside is ready for members. False: out of memory. */
+bool gang__reserve_open_inside(gang_sched *s, struct gang__reserve *r);
+/* Does the occupation fit inside, beside the other members that run there? */
+bool gang__reserve_fits_inside(gang_sched *s, const struct gang__gang *u,
+                               const struct gang__occupation *o);
+
+/* Members that run, and jobs that wait for it. */
+int64_t gang__reserve_running(const gang_sched *s, const struct gang__reserve *r);
+int64_t gang__reserve_waiting(const gang_sched *s, const struct gang__reserve *r);
+/* Who lies inside is outside now; its timeline goes. */
+void gang__reserve_empty(gang_sched *s, struct gang__reserve *r);
+/* It leaves what it runs in. One without a limit keeps the end that it had: others may count on it. */
+void gang__reserve_keep_end(gang_sched *s, struct gang__gang *u);
+/* Its pieces are others: who lies inside is looked at again. */
+void gang__reserve_renew(gang_sched *s, struct gang__reserve *r);
+/* Those who wait for it, or may now, have their turn. */
+void gang__reserve_wake(gang_sched *s, struct gang__reserve *r);
+bool gang__reserve_allows(const gang_sched *s, const struct gang__reserve *r,
+                          const struct gang__job *job);
+
+/* ---- for the calendar ---- */
+
+/* Until when what it is placed in lasts; GANG__NEVER: it is outside. */
+int64_t gang__reserve_until(const struct gang__gang *u);
+/* What it holds lies inside still, or it is outside from now on. False: out of memory. */
+bool gang__reserve_keeps(gang_sched *s, struct gang__gang *u, struct gang__occupation *o);
+/* The timeline is about to be made anew. */
+void gang__reserve_withdraw(gang_sched *s);
+/* It was: what is reserved is to be put there, as far as nodes allow (gang__reserve_due()). */
+void gang__reserve_upset(gang_sched *s);
+
+/* In the trial nothing of the reservation is in the calendar. */
+void gang__reserve_withdraw_from(struct gang__trial *t, const struct gang__reserve *r);
+
+#endif

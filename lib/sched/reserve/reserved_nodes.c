@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Nodes that reservations keep from others: closed where places are looked for (a node veto of where.h), looked up for
+ * a job that overruns, and kept while a gang grows. */
+#include <string.h>
+
+#include "base/rcu.h"
+#include "core/nodes/nodes.h"
+#include "sched/calendar/calendar.h"
+#include "sched/reserve/reserve.h"
+#include "sched/reserve/reserve_in.h"
+#include "sched/where/where.h"
+
+/* ---- a veto -------------------------------------------------------------------------------------- */
+
+bool gang__reserve_binds(const gang_sched *s, const struct gang__gang *u)
+{
+    int64_t end_ns = INT64_MIN;
+    if (s->reserve.count == 0)
+        return false;
+    if (u->reserve.inside_of)
+        return true;
+    end_ns = u->alloc != GANG_ID_NONE ? gang__calendar_end(s, u)
+                                      : gang__add_sat(s->now_ns, gang__calendar_estimate(s, u));
+    for (const struct gang__reserve *r = s->reserve.all->first; r; r = r->next)
+        if (r->piece && r->piece->start_ns < end_ns)
+            return true;
+    return false;
+}
+
+struct marks {
+    uint64_t *mask;
+    uint32_t end;
+};
+
+static bool mark(uint32_t slot, void *user)
+{
+    struct marks *m = user;
+    if (slot < m->end)
+        gang__mask_put(m->mask, slot);
+    return true;
+}
+
+/* Marks the nodes that the gang may not touch until then; inside: those that it may. */
+static bool mark_nodes(gang_sched *s, const struct gang__gang *u, int64_t end_ns, bool parts,
+                       uint32_t end, bool *inside)
+{
+    struct gang__reserves *all = s->reserve.all;
+    size_t words = end / 64 + 1;
+    if (!gang__grow(&s->mem, (void **)&all->mask, &all->mask_room, words, sizeof(*all->mask)))
+        return false;
+    memset(all->mask, 0, words * sizeof(*all->mask));
+    struct marks m = {all->mask, end};
+    *inside = u->reserve.inside_of != NULL;
+    for (const struct gang__reserve *r = all->first; r; r = r->next)
+        for (const struct gang__reserve_piece *p = r->piece; p; p = p->next) {
+            bool now = u->reserve.inside_of ? r == u->reserve.inside_of && p->instance == r->current
+                                            : p->start_ns < end_ns && r != u->job->reserve.named &&
+                                                  (parts || r->stage[p->stage].whole);
+            if (now)
+                gang__reserve_each_node(p, mark, &m);
+        }
+    return true;
+}
+
+/* When the gang ends if it starts, or grows, on the places that are looked for. A gang that is to
+ * start anew has its whole time limit again. */
+static int64_t end_of(const struct gang__where *w)
+{
+    const gang_sched *s = w->s;
+    const struct gang__job *job = w->u->job;
+    int64_t from_ns = gang__add_sat(s->now_ns, w->later_ns);
+    if (w->anew)
+        return job->time_limit_ns > 0 ? gang__add_sat(from_ns, job->time_limit_ns) : GANG__NEVER;
+    if (w->u->alloc != GANG_ID_NONE)
+        return gang__add_sat(gang__calendar_end(s, w->u), w->later_ns);
+    return gang__add_sat(from_ns, gang__calendar_estimate(s, w->u));
+}
+
+static bool reserved_concerns(const struct gang__where *w)
+{
+    if (w->s->reserve.count == 0)
+        return false;
+    int64_t end_ns = w->u->reserve.inside_of ? INT64_MAX : end_of(w);
+    bool some = w->u->reserve.inside_of != NULL;
+    for (const struct gang__reserve *r = w->s->reserve.all->first; r && !some; r = r->next)
+        some = r->piece && r->piece->start_ns < end_ns;
+    return some;
+}
+
+static gang_result reserved_apply(const struct gang__where *w)
+{
+    gang_sched *s = w->s;
+    bool inside;
+    if (!mark_nodes(s, w->u, end_of(w), w->parts, w->on->end, &inside))
+        return GANG_ENOMEM;
+    for (gang_node_id n = gang_snapshot_node_next(w->on, GANG_ID_NONE); n != GANG_ID_NONE;
+         n = gang_snapshot_node_next(w->on, n)) {
+        uint32_t slot = (uint32_t)n;
+        bool marked = s->reserve.all->mask[slot / 64] >> (slot % 64) & 1;
+        if (marked != inside)
+            (void)!gang_snapshot_set_state(w->on, n, GANG_NODE_DOWN);
+    }
+    return GANG_OK;
+}
+
+const struct gang__veto gang__reserve_veto = {"nodes that are reserved", GANG_WAIT_CAPACITY, false,
+                                              reserved_concerns, reserved_apply};
+
+/* ---- may a job stay where it is ------------------------------------------------------------------ */
+
+struct stopping {
+    uint32_t slot;
+    bool found;
+};
+
+static bool is_slot(uint32_t slot, void *user)
+{
+    struct stopping *w = user;
+    w->found = slot == w->slot;
+    return !w->found;
+}
+
+struct staying {
+    gang_sched *s;
+    int64_t until_ns;
+    bool barred;
+};
+
+static int32_t stays_at(const struct gang_task *task, void *user)
+{
+    struct staying *w = user;
+    struct stopping at = {(uint32_t)task->node, false};
+    for (const struct gang__reserve *r = w->s->reserve.all->first; r && !at.found; r = r->next)
+        for (const struct gang__reserve_piece *p = r->piece; p && !at.found; p = p->next)
+            if (p->start_ns < w->until_ns)
+                gang__reserve_each_node(p, is_slot, &at);
+    w->barred = at.found;
+    return at.found;
+}
+
+/* Could a member that runs inside stay where it is until then? Of several stages, each ends at its time. */
+static bool could_stay(gang_sched *s, const struct gang__gang *u, int64_t until_ns)
+{
+    struct gang__timeline *inside = u->reserve.inside_of->inside;
+    struct gang__occupation o;
+    if (gang__reserve_until(u) < until_ns)
+        return false;
+    if (!inside || !u->calendar.occupies)
+        return true;
+    if (!gang__calendar_hold(s, u, gang__gang_holds(u), until_ns, &o))
+        return false;
+    struct gang__trial t;
+    gang__trial_begin(&t, s, inside);
+    gang__trial_withdraw(&t, u->calendar.occupies - 1);
+    bool fits = gang__reserve_fits_inside(s, u, &o);
+    gang__trial_drop(&t);
+    return fits;
+}
+
+bool gang__reserve_stops(gang_sched *s, const struct gang__job *job, int64_t until_ns)
+{
+    struct staying w = {s, gang__add_sat(until_ns, job->leaf->q->grace_ns), false};
+    if (s->reserve.count == 0)
+        return false;
+    for (uint32_t i = 0; i < job->gang_count && !w.barred; i++) {
+        const struct gang__gang *u = &job->gang[i];
+        if (u->alloc == GANG_ID_NONE)
+            continue;
+        if (u->reserve.inside_of)
+            w.barred = !could_stay(s, u, w.until_ns);
+        else
+            (void)!gang_alloc_each(s->cluster, u->alloc, stays_at, &w);
+    }
+    return w.barred;
+}
+
+/* ---- growing ------------------------------------------------------------------------------------- */
+
+/* Do these places leave room until the gang ends? */
+static gang_result leaves_room(gang_sched *s, const struct gang__gang *u,
+                               const struct gang__places *told)
+{
+    struct gang__occupation o;
+    if (!gang__calendar_lay_out(s, u, told->place, told->count, gang__calendar_end(s, u), &o))
+        return GANG_ENOMEM;
+    return gang__timeline_fits(gang__calendar_when(s, u), &o) ? GANG_OK : GANG_ENOFIT;
+}
+
+gang_result gang__reserve_grow(gang_sched *s, struct gang__gang *u, uint32_t group, int64_t step,
+                               int64_t *granted)
+{
+    *granted = 0;
+    if (!s->calendar || s->calendar->failed_in == s->runs || !s->calendar->when ||
+        !gang__calendar_sync(s))
+        return GANG_ENOMEM;
+    if (u->reserve.inside_of && !gang__reserve_open_inside(s, u->reserve.inside_of))
+        return GANG_ENOMEM;
+    gang_result r = gang_snapshot_take(s->worker, s->scratch);
+    if (r != GANG_OK)
+        return GANG_ENOMEM;
+    struct gang__where w = {.s = s, .u = u, .on = s->scratch};
+    r = gang__where_grow(&w, group, step, &s->placement);
+    struct gang__trial t;
+    gang__trial_begin(&t, s, s->calendar->when);
+    if (r == GANG_OK)
+        r = gang__reserve_put_handovers(&t);
+    if (r == GANG_OK)
+        r = leaves_room(s, u, &s->placement);
+    gang__trial_drop(&t);
+    if (r == GANG_OK)
+        r = gang__alloc_adopt_more(s->worker, u->alloc, s->placement.place, (int64_t)s->placement.count);
+    *granted = r == GANG_OK ? (int64_t)s->placement.count : 0;
+    return r;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Trying a gang: inside each reservation that it may use, then outside. */
+#include "sched/calendar/calendar.h"
+#include "sched/reserve/reserve.h"
+#include "sched/reserve/reserve_in.h"
+#include "sched/wake/wake.h"
+
+/* Inside it; of a flexible one, as if it were not there. GANG_ENOFIT: it is not active. */
+static gang_result try_in(gang_sched *s, struct gang__reserve *r, struct gang__gang *u,
+                          gang_alloc_id *id, int32_t *why,
+                          gang_result (*attempt)(gang_sched *, struct gang__gang *, gang_alloc_id *,
+                                                 int32_t *))
+{
+    if (r->flags & GANG_RESERVATION_FLEX) {
+        struct gang__trial t;
+        gang__trial_begin(&t, s, s->calendar->when);
+        gang__reserve_withdraw_from(&t, r);
+        s->reserve.all->tried = r;
+        gang_result w = attempt(s, u, id, why);
+        s->reserve.all->tried = NULL;
+        gang__trial_drop(&t);
+        return w;
+    }
+    if (!gang__reserve_active(s, r))
+        return GANG_ENOFIT;
+    if (!gang__reserve_open_inside(s, r))
+        return GANG_ENOMEM;
+    u->reserve.inside_of = r;
+    u->reserve.until_ns = gang__reserve_end_of(r, r->current);
+    gang_result w = attempt(s, u, id, why);
+    if (w != GANG_OK && !u->calendar.plan)
+        u->reserve.inside_of = NULL;
+    return w;
+}
+
+static bool uses_flexible(const gang_sched *s, const struct gang__reserve *r,
+                          const struct gang__gang *u)
+{
+    if (!u)
+        return r == s->reserve.all->tried;
+    return u->job->reserve.named ? r == u->job->reserve.named : gang__reserve_draws(s, r, u->job);
+}
+
+void gang__reserve_show_for(gang_sched *s, const struct gang__gang *u)
+{
+    for (struct gang__reserve *r = s->reserve.count ? s->reserve.all->first : NULL; r;
+         r = r->next) {
+        if (!(r->flags & GANG_RESERVATION_FLEX))
+            continue;
+        bool uses = uses_flexible(s, r, u);
+        for (const struct gang__reserve_piece *p = r->piece; p; p = p->next)
+            if (p->id && uses)
+                gang__timeline_withdraw(s->calendar->when, p->id - 1);
+            else if (p->id)
+                gang__timeline_restore(s->calendar->when, p->id - 1);
+    }
+}
+
+static bool refused(gang_result w)
+{
+    return w == GANG_ENOFIT || w == GANG_ENEVER;
+}
+
+gang_result gang__reserve_try(gang_sched *s, struct gang__gang *u, gang_alloc_id *id, int32_t *why,
+                              gang_result (*attempt)(gang_sched *, struct gang__gang *,
+                                                     gang_alloc_id *, int32_t *))
+{
+    struct gang__reserve *named = u->job->reserve.named;
+    gang_result w = GANG_ENOFIT;
+    u->reserve.inside_of = NULL;
+    for (struct gang__reserve *r = s->reserve.all ? s->reserve.all->first : NULL; r; r = r->next) {
+        if (named ? r != named : !gang__reserve_draws(s, r, u->job))
+            continue;
+        w = try_in(s, r, u, id, why, attempt);
+        if (!refused(w) || u->calendar.plan)
+            return w;
+    }
+    if (!named)
+        return attempt(s, u, id, why);
+    *why = *why == GANG_WAIT_CELLS ? *why : GANG_WAIT_RESERVATION;
+    return w;
+}
+
+int32_t gang__reserve_why(gang_sched *s, struct gang__gang *u)
+{
+    if (s->calendar->planned == 0)
+        return GANG_WAIT_RESERVATION;
+    struct gang__trial t;
+    gang__trial_begin(&t, s, s->calendar->when);
+    for (struct gang__reserve *r = s->reserve.all->first; r; r = r->next)
+        gang__reserve_withdraw_from(&t, r);
+    bool fits = gang__calendar_fits_now(s, u);
+    gang__trial_drop(&t);
+    return fits ? GANG_WAIT_RESERVATION : GANG_WAIT_PLANNED;
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of vetoes. Cells come last: they are chosen among the nodes that the others leave
+ * open. */
+#include "sched/calendar/calendar.h"
+#include "sched/order/bypass.h"
+#include "sched/order/wait_order.h"
+#include "sched/usage/cells.h"
+#include "sched/usage/usage.h"
+#include "sched/where/where.h"
+
+/* ---- nodes where the job failed before -------------------------------------------------------- */
+
+static bool failed_concerns(const struct gang__where *w)
+{
+    return w->u->job->failed_node_count > 0;
+}
+
+static gang_result failed_apply(const struct gang__where *w)
+{
+    for (size_t i = 0; i < w->u->job->failed_node_count; i++)
+        (void)!gang_snapshot_set_state(w->on, w->u->job->failed_nodes[i], GANG_NODE_DOWN);
+    return GANG_OK;
+}
+
+/* ---- nodes on which planned starts count ------------------------------------------------------ */
+
+static bool planned_concerns(const struct gang__where *w)
+{
+    return w->plans && gang__calendar_binds(w->s);
+}
+
+static gang_result planned_apply(const struct gang__where *w)
+{
+    for (uint32_t i = 0; i < w->s->queues->count; i++)
+        for (const struct gang__gang *p = w->s->qs[i]->calendar.planned; p;
+             p = p->calendar.next_planned)
+            for (size_t k = 0; k < p->calendar.node_count; k++) {
+                const struct gang__node *node = gang__snapshot_node(w->on, p->calendar.node[k]);
+                if (node)
+                    (void)!gang_snapshot_set_state(w->on, node->id, GANG_NODE_DRAINING);
+            }
+    return GANG_OK;
+}
+
+/* ---- nodes that starved gangs could use -------------------------------------------------------- */
+
+/* A gang that moves passes nothing: it holds as much as before. */
+static bool starved_concerns(const struct gang__where *w)
+{
+    uint32_t count;
+    if (!w->s->bypass.starved || w->anew)
+        return false;
+    const struct gang__take *asks = gang__gang_asks(w->u, &count);
+    struct gang__take none[GANG__DIMS];
+    for (uint32_t i = 0; w->charged && i < count; i++)
+        none[i] = (struct gang__take){asks[i].dim, 0};
+    return gang__bypass_before(w->s, w->u, w->charged ? none : asks, count) != NULL;
+}
+
+static gang_result starved_apply(const struct gang__where *w)
+{
+    return gang__bypass_keep(w->s, w->u, w->on);
+}
+
+/* ---- nodes of intact cells of other queues ------------------------------------------------------ */
+
+static bool cells_concern(const struct gang__where *w)
+{
+    bool grows = w->u->alloc != GANG_ID_NONE && !w->anew;
+    return w->s->queues->cells && gang__gang_is_fixed(w->u, grows);
+}
+
+static gang_result cells_apply(const struct gang__where *w)
+{
+    return gang__cells_keep(w->s, w->u, w->on);
+}
+
+static const struct gang__veto failed = {"nodes where the job failed before", GANG_WAIT_CAPACITY,
+                                         true, failed_concerns, failed_apply};
+static const struct gang__veto planned = {"nodes on which planned starts count", GANG_WAIT_PLANNED,
+                                          false, planned_concerns, planned_apply};
+static const struct gang__veto starved = {"nodes that starved gangs could use", GANG_WAIT_STARVED,
+                                          false, starved_concerns, starved_apply};
+static const struct gang__veto cells = {"cells of other queues", GANG_WAIT_CELLS, false,
+                                        cells_concern, cells_apply};
+
+const struct gang__veto *const gang__vetoes[] = {&failed, &starved, &planned, &cells, NULL};

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where a gang may be placed: one list of node vetoes, and one function that applies it.
+ *
+ * Every path that places tasks (a start, a planned start, the dry run of preemption, a move, a row
+ * of time slices, growth) fills a struct gang__where and asks one of the functions below. A veto
+ * closes nodes of a snapshot to one gang. The table of vetoes is in vetoes.c; folders above this
+ * one register theirs when the scheduler is made.
+ *
+ * A new veto: define a struct gang__veto in the folder that knows the rule, and enter it into the
+ * table of vetoes.c (a folder below this one) or register it in cycle/sched.c (one above). */
+#ifndef GANG__SCHED_WHERE_H
+#define GANG__SCHED_WHERE_H
+
+#include "sched/record/state.h"
+
+/* A gang that is to be placed, and under which circumstances. */
+struct gang__where {
+    gang_sched *s;
+    struct gang__gang *u;
+    gang_snapshot *on;    /* the cluster, as it is or as it would be */
+    const uint64_t *only; /* slots, as bits: all other nodes are closed; NULL: any node */
+    uint32_t only_end;
+    int64_t later_ns; /* the gang starts up to so much later, when its victims have stopped */
+    /* The caller does not check the places against the calendar: close nodes with partial
+     * reservations, or nodes on which planned starts count. */
+    bool parts, plans;
+    bool charged; /* its queues count the gang already, in this trial */
+    bool anew;    /* the gang runs, and is to start again elsewhere */
+};
+
+struct gang__veto {
+    const char *name;
+    int32_t why; /* GANG_WAIT_*: the gang waits for this when it finds no place beside the veto */
+    bool soft;   /* a place on closed nodes is better than none */
+    bool (*concerns)(const struct gang__where *w);     /* cheap */
+    gang_result (*apply)(const struct gang__where *w); /* closes nodes of w->on; GANG_ENOMEM */
+};
+
+void gang__where_register(gang_sched *s, const struct gang__veto *veto);
+void gang__where_free(gang_sched *s);
+
+/* Does any veto concern the gang? If none does, it may be placed on the cluster itself. */
+bool gang__where_concerned(const struct gang__where *w);
+
+/* What the gang waits for if it finds no place: GANG_WAIT_CAPACITY, or the reason of the first
+ * veto that concerns it. */
+int32_t gang__where_why(const struct gang__where *w);
+
+/* May the gang be placed a second time without the soft vetoes? */
+bool gang__where_is_soft(const struct gang__where *w);
+
+/* Close the nodes of w->on for good; `soft`: also those of soft vetoes. GANG_OK; GANG_ENOMEM. */
+gang_result gang__where_close(const struct gang__where *w, bool soft);
+
+/* Find places on w->on for the gang, or for `step` more tasks of a group; or say whether there are
+ * any. The snapshot is afterwards as it was. Soft vetoes are lifted if they leave no place.
+ * GANG_OK; GANG_ENOFIT; GANG_ENEVER; GANG_ENOMEM. O(nodes) if a veto concerns the gang, plus what
+ * placing costs. */
+gang_result gang__where_place(const struct gang__where *w, struct gang__places *places);
+gang_result gang__where_fits(const struct gang__where *w);
+gang_result gang__where_grow(const struct gang__where *w, uint32_t group, int64_t step,
+                             struct gang__places *places);
+
+/* Allocate the gang now where place likes it best. *why: GANG_WAIT_*, if there is no place. */
+gang_result gang__where_alloc(gang_sched *s, struct gang__gang *u, gang_alloc_id *id, int32_t *why);
+
+/* The same of a suspended gang, on its old places alone. GANG_ESTALE: these are gone for good. */
+gang_result gang__where_resume(gang_sched *s, struct gang__gang *u, gang_alloc_id *id,
+                               int32_t *why);
+
+/* Allocate `step` more tasks of a group: as gang_alloc_grow(). */
+gang_result gang__where_alloc_more(gang_sched *s, struct gang__gang *u, uint32_t group,
+                                   int64_t step, int64_t *granted);
+
+/* ---- vetoes.c ---- */
+
+/* The vetoes of folders below this one, in the order in which they are applied; NULL ends it. */
+extern const struct gang__veto *const gang__vetoes[];
+
+#endif
