@@ -73,7 +73,7 @@ struct gang__queue {
     int32_t overrun;                                        /* inherited; never DEFAULT */
     int64_t extend_ns, max_bypasses, max_wait_ns;          /* inherited; 0: no bound */
     uint32_t slicer; /* whose leaves share nodes in time with it: itself or above; GANG__NO_QUEUE */
-    int64_t quantum_ns, slice_rows; /* the slicer's, in force */
+    int64_t quantum_ns, quantum_rows; /* the slicer's, in force */
     bool quantum_gpus;
     int64_t user_limit_percent, user_limit_factor_milli; /* 0: none */
     const struct gang_user_weight *users;                /* sorted by name */

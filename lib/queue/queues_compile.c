@@ -160,7 +160,7 @@ static void set_slices(struct gang__queue *q, const struct gang__queue *from)
     bool own = s->quantum_ns > 0, none = s->quantum_ns < 0;
     q->slicer = own ? q->index : none ? GANG__NO_QUEUE : from->slicer;
     q->quantum_ns = own ? s->quantum_ns : none ? 0 : from->quantum_ns;
-    q->slice_rows = !own ? from->slice_rows : s->quantum_rows ? s->quantum_rows : SLICE_ROWS;
+    q->quantum_rows = !own ? from->quantum_rows : s->quantum_rows ? s->quantum_rows : SLICE_ROWS;
     q->quantum_gpus = own ? s->quantum_gpus != 0 : from->quantum_gpus;
 }
 

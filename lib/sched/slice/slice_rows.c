@@ -78,13 +78,13 @@ static gang_result hold_column(gang_sched *s, const struct gang__matrix *m, stru
     gang_request *q;
     g.count = g.min = 1;
     g.cpu_milli = info.cpu_milli;
-    place.gpus = m->lent & GANG__LEND_GPU ? info.gpu_mask : 0;
+    place.gpus = m->lent & GANG__TIMESHARE_GPU ? info.gpu_mask : 0;
     g.gpu_milli = 1000 * (int64_t)gang__popcount(place.gpus);
     place.any_devices = place.gpus == 0;
     place.node = c->node;
     spec.groups = &g;
     spec.group_count = 1;
-    if (g.gpu_milli != (m->lent & GANG__LEND_GPU ? 1000 * (int64_t)info.gpu_count : 0))
+    if (g.gpu_milli != (m->lent & GANG__TIMESHARE_GPU ? 1000 * (int64_t)info.gpu_count : 0))
         return GANG_ENOFIT;
     r = gang_request_new(s->cluster, &spec, &q, NULL);
     if (r != GANG_OK)
@@ -226,7 +226,7 @@ static gang_result collect(gang_sched *s, struct gang__sliced *x, int64_t first)
 {
     struct collect c = {s, x->matrix, x, first, GANG_OK};
     size_t before = x->uses;
-    gang_result r = gang__alloc_each_lent(s->cluster, x->alloc, collect_use, &c);
+    gang_result r = gang__timeshare_each(s->cluster, x->alloc, collect_use, &c);
     r = c.r != GANG_OK ? c.r : r;
     while (r != GANG_OK && x->uses > before) {
         const struct gang__use *use = &x->use[--x->uses];
@@ -276,7 +276,7 @@ static void take_settings(struct gang__matrix *m, const struct gang__queue *q)
     m->quantum_ns = q->quantum_ns;
     m->most = q->quantum_rows;
     if (!m->first && m->columns.count == 0) /* what is held of its nodes is held as it began */
-        m->lent = GANG__LEND_CPU | (q->quantum_gpus ? (uint32_t)GANG__LEND_GPU : 0);
+        m->lent = GANG__TIMESHARE_CPU | (q->quantum_gpus ? (uint32_t)GANG__TIMESHARE_GPU : 0);
 }
 
 /* Those of queues that slice no more go on as they are until they are empty. */
@@ -457,7 +457,7 @@ static bool is_untouched(const struct gang__matrix *m, const struct gang__node *
 {
     const struct gang__node_type *shape = node->type;
     unsigned cores = gang__first_core(shape->layout), amounts = gang__first_amount(shape->layout);
-    bool gpus = (m->lent & GANG__LEND_GPU) != 0;
+    bool gpus = (m->lent & GANG__TIMESHARE_GPU) != 0;
     if (gang__head_cpu(word[0]) != gang__head_cpu(shape->capacity[0]) || (gpus && shape->slices))
         return false;
     for (unsigned i = gpus ? (unsigned)GANG__WORD_SHARES : cores; i < amounts; i++)
@@ -486,7 +486,7 @@ static void open_columns(struct gang__matrix *m)
 /* What is seen is still so, but for what other threads do, unless something was given back. */
 static bool is_fresh(const gang_sched *s, const struct gang__matrix *m)
 {
-    return m->viewed_in == s->runs && m->viewed_stamp == gang__room_stamp(s->cluster);
+    return m->viewed_in == s->runs && m->viewed_stamp == gang__capacity_stamp(s->cluster);
 }
 
 static struct gang__where where(gang_sched *s, const struct gang__matrix *m, struct gang__gang *u)
@@ -508,7 +508,7 @@ static gang_result look(gang_sched *s, struct gang__matrix *m, struct gang__gang
     if (!m->view && gang_snapshot_new(s->cluster, &m->view) != GANG_OK)
         return GANG_ENOMEM;
     m->viewed_in = 0;
-    m->viewed_stamp = gang__room_stamp(s->cluster);
+    m->viewed_stamp = gang__capacity_stamp(s->cluster);
     if (gang_snapshot_take(s->worker, m->view) != GANG_OK)
         return GANG_ENOMEM;
     open_columns(m);
@@ -523,7 +523,7 @@ static gang_result show_row(gang_sched *s, const struct gang__matrix *m, uint32_
     gang_result r = gang__snapshot_copy(s->scratch, m->view);
     for (const struct gang__sliced *x = m->first; r == GANG_OK && x; x = x->next)
         if (x->uses > 0 && (x->row == row || (all && gang__sliced_is_busy(x))))
-            r = gang__snapshot_lend(s->scratch, x->alloc) == GANG_OK ? GANG_OK : GANG_ENOFIT;
+            r = gang__timeshare_snapshot(s->scratch, x->alloc) == GANG_OK ? GANG_OK : GANG_ENOFIT;
     return r;
 }
 
@@ -553,7 +553,7 @@ static gang_result try_row(gang_sched *s, struct gang__sliced *x, const struct g
     gang_request *q = gang__gang_request(u);
     gang_result r = suffices(m, row, least_cpu(q)) ? show_row(s, m, row, all) : GANG_ENOFIT;
     if (r == GANG_OK)
-        r = gang__alloc_lend(s->worker, s->scratch, q, m->lent, &x->alloc);
+        r = gang__timeshare_alloc(s->worker, s->scratch, q, m->lent, &x->alloc);
     if (r != GANG_OK)
         return r;
     r = collect(s, x, 0);
@@ -653,7 +653,7 @@ gang_result gang__slice_grow(gang_sched *s, struct gang__gang *u, uint32_t group
     if (r == GANG_OK)
         r = show_row(s, m, x->row, true);
     if (r == GANG_OK)
-        r = gang__alloc_lend_more(s->worker, s->scratch, x->alloc, (int32_t)group, step, m->lent,
+        r = gang__timeshare_grow(s->worker, s->scratch, x->alloc, (int32_t)group, step, m->lent,
                                   granted);
     m->viewed_in = 0;
     if (r != GANG_OK)

@@ -4,8 +4,8 @@
  *
  * A *view* is a node as the plan sees it: the words as they were read, and as they would be with
  * the tasks planned so far. A *pick* is one planned task. The commit takes the difference. */
-#ifndef GANG__PLACE_NODE_PLAN_H
-#define GANG__PLACE_NODE_PLAN_H
+#ifndef GANG__PLACE_PLAN_H
+#define GANG__PLACE_PLAN_H
 
 #include "core/nodes/nodes.h"
 #include "core/snapshot.h"
@@ -13,10 +13,10 @@
 #include "place/fit/scope.h"
 #include "place/request/request.h"
 
-struct gang__view {
+struct gang__node_copy {
     uint32_t slot;
     uint32_t words;
-    uint32_t table_at; /* its place in plan.table */
+    uint32_t table_at; /* its place in plan.nodes.table */
     uint32_t used;     /* tasks planned on it */
     bool claimed;      /* was read from a claimed cell */
     bool own;          /* the running allocation, an exclusive one, has the node */
@@ -28,7 +28,7 @@ struct gang__view {
     size_t rest; /* in plan.word: what is held beside the tasks; see gang__exclusive_hold() */
 };
 
-struct gang__pick {
+struct gang__task_plan {
     uint32_t view;
     uint32_t group;
     uint32_t share; /* milli-GPUs of each device */
@@ -38,7 +38,7 @@ struct gang__pick {
 };
 
 /* A node that can take the next task of a group, for those who score all of them. */
-struct gang__seat {
+struct gang__scored_node {
     int64_t score;   /* INT64_MIN: not this one */
     uint64_t gpus;   /* devices that the task would take; 0: none */
     uint64_t wanted; /* these, since the policy chose them; 0: as the node has it */
@@ -56,31 +56,31 @@ struct gang__bind {
 };
 
 /* A task that runs already, of a group with bounds. */
-struct gang__held {
+struct gang__running_task {
     uint32_t slot;
     uint32_t group;
 };
 
 /* The part of a node that tasks are planned in. */
-struct gang__within {
+struct gang__subset {
     bool on; /* else the whole node */
     uint64_t gpus;
     const uint64_t *cores; /* core words; NULL: all */
 };
 
-static inline struct gang__within gang__within_part(const struct gang__node_type *shape,
-                                                    const struct gang__inner_domains *parts,
-                                                    uint32_t i)
+static inline struct gang__subset gang__subset_of(const struct gang__node_type *shape,
+                                                  const struct gang__inner_domains *parts,
+                                                  uint32_t i)
 {
     const uint64_t *cores = parts->cores ? parts->cores + i * shape->layout.core_words : NULL;
-    return (struct gang__within){true, parts->gpus[i], cores};
+    return (struct gang__subset){true, parts->gpus[i], cores};
 }
 
 struct gang__alloc;
 
 /* What a plan has to know of other jobs, and of the one whose tasks it plans; place/fit/affinity.c. The first
  * three survive gang__plan_begin(). */
-struct gang__others {
+struct gang__affinity_state {
     const struct gang__alloc *running; /* the tasks are more of this one's; NULL: it is a new one */
     uint32_t wishes;                   /* wishes that are kept: the first so many */
     uint32_t clashes;                  /* plans that were lost to another gang about to be placed */
@@ -94,86 +94,119 @@ struct gang__others {
     uint32_t levels;  /* bit L: the first set has domains of level L */
 };
 
-/* What a plan takes without committing it, since it is shared in time (place/whatif/timeshare.h). */
-enum {
-    GANG__LEND_CPU = 1, /* millicores and cores */
-    GANG__LEND_GPU = 2  /* devices, and parts of them */
+/* How the plan reads nodes and fills them. */
+struct gang__plan_mode {
+    bool empty;        /* pretend that all nodes are up and nothing is taken */
+    bool adopting;     /* exact places: nodes need not be up */
+    bool check_health; /* some device may be unhealthy: look at the health of each node */
+    bool exact_reads;  /* read cells at one instant, helping commits under way: refusals are true */
+    bool
+        worst_fit; /* parts of several devices: the emptiest ones, which finds room if there is any */
+    bool skip_claimed; /* skip a node that another commit claims, rather than help that commit */
+    /* GANG__TIMESHARE_*: not taken by the commit (timeshare.h). Survives gang__plan_begin(). */
+    uint32_t timeshare;
+};
+
+/* What happened while planning. */
+struct gang__plan_outcome {
+    bool failed;      /* out of memory, or as the two below say */
+    bool replan;      /* failed, since nodes went meanwhile: plan again */
+    bool met_claimed; /* the node visited last was claimed and skipped */
+    bool skipped;     /* some node was */
+    int32_t host;     /* failed, with this result of the host's function */
+};
+
+/* Which tiers of nodes count (filter.h). */
+struct gang__plan_tier {
+    const struct gang__modes *modes; /* of partitions, for the whole plan; NULL: all are shared */
+    size_t models;                   /* of a group whose models are ranked, so many count now */
+    uint32_t limit;                  /* no node of a higher tier */
+};
+
+/* Where searches begin, so that workers keep apart. */
+struct gang__plan_start {
+    uint32_t slot;
+    uint32_t bit; /* in a word of the index */
+};
+
+struct gang__plan_nodes {
+    struct gang__node_copy *copy;
+    size_t count, cap;
+    size_t pool; /* number of the pool's copy, once it is there */
+    uint32_t *
+        table; /* slot -> copy + 1, open addressing; an entry counts if its copy names it as its place */
+    size_t table_cap;
+};
+
+struct gang__plan_tasks {
+    struct gang__task_plan *plan;
+    size_t count, cap;
+    int64_t *in_group; /* tasks of each group: held before and planned */
+    size_t group_cap;
+    struct gang__running_task *held;
+    size_t held_count, held_cap;
+    /* Of each group, tasks that count as held in growth, though they ended; NULL: none. Survives
+     * gang__plan_begin(). */
+    const int64_t *ended;
+};
+
+/* The scopes that groups, sets and the request are bound to. */
+struct gang__plan_bound {
+    struct gang__scope *group;
+    struct gang__scope *set;
+    struct gang__scope request;
+    size_t set_cap, group_cap;
+    struct gang__bind *undo; /* what they were before, in the order in which they were bound */
+    size_t undos, undo_cap;
+};
+
+/* A stack of keys to be sorted (keys.h). */
+struct gang__plan_keys {
+    uint64_t *key;
+    size_t count, cap;
+};
+
+/* The search by scores that is under way, and the scratch of the policies. */
+struct gang__plan_score {
+    struct gang__scored_node *candidate;
+    size_t count, cap;
+    bool scored;
+    uint64_t *slot_set; /* slots that may have room, as bits */
+    size_t slot_set_cap;
+    struct gang__fgd *fgd;           /* of policy_fgd.c */
+    struct gang__headroom *headroom; /* of policy_headroom.c */
+    struct gang_candidate *host_candidate;
+    int64_t *host_score;
+    size_t host_candidate_cap, host_score_cap;
 };
 
 struct gang__plan {
     gang_cluster *c;
     const gang_request *q;
     gang_snapshot
-        *snap;   /* plan on this instead of on the cluster as it is; survives gang__plan_begin() */
-    bool empty;  /* pretend that all nodes are up and nothing is taken */
-    bool failed; /* out of memory */
-    bool unhealthy; /* some device may be: look at the health of each node */
-    bool
-        settled; /* read cells at one instant, helping what is under way: refusals are to be true */
-    bool adopting; /* nodes need not be up */
-    uint32_t
-        lent; /* GANG__LEND_*: not taken when it is committed (lend.h); survives gang__plan_begin() */
-    /* Parts of several devices: of the emptiest ones, which finds room whenever there is any. */
-    bool even;
-    /* Pass by a node that another commit claims, rather than wait in line for it and help. */
-    bool shy;
-    const struct gang__modes *modes; /* of partitions, for the whole plan; NULL: all are shared */
-    size_t models;                   /* of a group whose models are ranked, so many count now */
-    uint32_t tier_limit;             /* no node of a higher tier, see place/fit/filter.h */
-    bool met;                        /* such a node was met just now */
-    bool passed;                     /* some were */
-    bool again;                      /* failed, since nodes went meanwhile: plan anew */
-    uint32_t start;                  /* slot at which searches begin, */
-    uint32_t turn; /* and place in a word of the index, so that workers keep apart */
-
-    struct gang__view *view;
-    size_t views, view_room;
-    size_t pool_view; /* number of the pool's view, once it is there */
-    uint64_t *word;
-    size_t words, word_room;
-    struct gang__pick *pick;
-    size_t picks, pick_room;
-    uint32_t *
-        table; /* slot -> view + 1, open addressing; an entry counts if its view names it as its place */
-    size_t table_room;
-    struct gang__held *held;
-    size_t helds, held_room;
-    int64_t *in_group; /* tasks of each group: held before and planned */
-    /* Of each group, tasks that count as held in growth, though they ended; NULL: none. Survives
-     * gang__plan_begin(). */
-    const int64_t *ended;
-    size_t group_room;
-    struct gang__scope *scope_of_group; /* what a group, a set, the request is bound to */
-    struct gang__scope *scope_of_set;
-    struct gang__scope scope_of_request;
-    size_t set_room, domain_room;
-    struct gang__within within;
-    uint64_t *key; /* keys to be sorted, a stack: see place/pack/pack.h */
-    size_t keys, key_room;
-    struct gang__bind *bind; /* what they were before, in the order in which they were bound */
-    size_t binds, bind_room;
-    struct gang__gpu_hunter hunter;
-    struct gang__others others;
-
-    struct gang__seat *seat; /* of the search by scores that is under way */
-    size_t seats, seat_room;
-    bool seats_scored;
-    uint64_t *slot_set; /* slots that may have room, as bits */
-    size_t slot_set_room;
-    struct gang__fgd *fgd;           /* scratch of policy_fgd.c */
-    struct gang__headroom *headroom; /* and of policy_headroom.c */
-    struct gang_candidate *candidate;
-    int64_t *host_score;
-    size_t candidate_room, host_score_room;
+        *snap;      /* plan on this, not on the cluster as it is. Survives gang__plan_begin() */
     uint64_t epoch; /* of the cluster, when the plan began */
-    int32_t host;   /* failed, with this result of the host's function */
+    struct gang__plan_mode mode;
+    struct gang__plan_outcome out;
+    struct gang__plan_tier tier;
+    struct gang__plan_start start;
+    struct gang__plan_nodes nodes;
+    struct gang__plan_tasks tasks;
+    uint64_t *word; /* words of node copies, cores of tasks, and other scratch */
+    size_t words, word_cap;
+    struct gang__subset subset; /* of the node that is planned on */
+    struct gang__plan_bound bound;
+    struct gang__plan_keys keys;
+    struct gang__plan_score score;
+    struct gang__affinity_state others;
+    struct gang__gpu_solver gpu_solver; /* large: last */
 };
 
 /* What came of a plan. */
 static inline gang_result gang__plan_result(const struct gang__plan *p, bool fits)
 {
-    if (p->failed)
-        return p->host ? p->host : p->again ? GANG_EBUSY : GANG_ENOMEM;
+    if (p->out.failed)
+        return p->out.host ? p->out.host : p->out.replan ? GANG_EBUSY : GANG_ENOMEM;
     return fits ? GANG_OK : GANG_ENOFIT;
 }
 
@@ -187,18 +220,18 @@ bool gang__plan_reserve(struct gang__plan *p, const struct gang_mem *mem, size_t
                         size_t words);
 
 /* The view of a slot, read now if it is not there yet. NULL: no node there, or out of memory
- * (p->failed). Inside a read section; `node` NULL for the pool. The pointer is good until the next
+ * (p->out.failed). Inside a read section; `node` NULL for the pool. The pointer is good until the next
  * call. */
-struct gang__view *gang__plan_view(struct gang__plan *p, uint32_t slot);
+struct gang__node_copy *gang__node_copy_at(struct gang__plan *p, uint32_t slot);
 
 /* The view of a slot, if there is one already. */
-struct gang__view *gang__plan_seen(const struct gang__plan *p, uint32_t slot);
+struct gang__node_copy *gang__node_copy_find(const struct gang__plan *p, uint32_t slot);
 
-static inline uint64_t *gang__view_was(struct gang__plan *p, const struct gang__view *v)
+static inline uint64_t *gang__words_was(struct gang__plan *p, const struct gang__node_copy *v)
 {
     return p->word + v->at;
 }
-static inline uint64_t *gang__view_now(struct gang__plan *p, const struct gang__view *v)
+static inline uint64_t *gang__words_now(struct gang__plan *p, const struct gang__node_copy *v)
 {
     return p->word + v->at + v->words;
 }
@@ -212,13 +245,13 @@ static inline uint32_t gang__plan_end(const struct gang__plan *p)
 {
     return p->snap ? p->snap->end : gang__load(&p->c->commit.slot_end);
 }
-struct gang__crowd {
+struct gang__node_list {
     uint32_t count;
     const struct gang__members *live;
     const uint32_t *then;
 };
-struct gang__crowd gang__plan_members(struct gang__plan *p, struct gang__domain *d);
-static inline uint32_t gang__crowd_slot(const struct gang__crowd *m, uint32_t i)
+struct gang__node_list gang__plan_members(struct gang__plan *p, struct gang__domain *d);
+static inline uint32_t gang__node_list_slot(const struct gang__node_list *m, uint32_t i)
 {
     return m->then ? m->then[i] : gang__load(&m->live->slot[i]);
 }
@@ -243,28 +276,18 @@ bool gang__plan_task(struct gang__plan *p, uint32_t group, uint32_t slot, uint64
 int64_t gang__plan_tasks(struct gang__plan *p, uint32_t group, uint32_t slot, int64_t most,
                          uint64_t gpus, struct gang__misfit *misfit);
 
-/* At most so many more tasks of a group fit on a node (or the part p->within of it), by its words as they
+/* At most so many more tasks of a group fit on a node (or the part p->subset of it), by its words as they
  * are planned so far: never fewer than do. 0 if there is no node, it is not up or does not match. Makes
  * no view. */
-int64_t gang__plan_room(struct gang__plan *p, uint32_t group, uint32_t slot);
-
-/* How many more tasks of a group its bounds allow on a node (spread.c); and its tasks, planned and running,
- * in the node's domain of a level (GANG__LEVEL_NODE: on it). O(tasks). */
-int64_t gang__plan_allowance(const struct gang__plan *p, uint32_t group,
-                             const struct gang__node *node);
-int64_t gang__plan_beside(const struct gang__plan *p, uint32_t group, const struct gang__node *node,
-                          int32_t level);
+int64_t gang__plan_capacity(struct gang__plan *p, uint32_t group, uint32_t slot);
 
 /* All kinds, as bits, of which a node has too little for one more task of a group: now, or even when
  * nothing is taken. For messages. */
 uint32_t gang__plan_short(struct gang__plan *p, uint32_t group, uint32_t slot, bool when_empty);
 
 /* Could one more task of a group go to a node, which matches? Then slot, gpus and share of the seat. */
-bool gang__plan_probe(struct gang__plan *p, uint32_t group, uint32_t slot, struct gang__seat *seat);
-
-/* The devices of a view that a task of the group may take now, free or not. */
-uint64_t gang__plan_devices(const struct gang__plan *p, const struct gang__group *g,
-                            const struct gang__view *v);
+bool gang__plan_probe(struct gang__plan *p, uint32_t group, uint32_t slot,
+                      struct gang__scored_node *seat);
 
 /* milli-GPUs that are asked of a device: a share, or if that is 0, by memory. 0: it has not so much, or
  * it is not known. */
@@ -279,45 +302,9 @@ static inline uint32_t gang__share_asked(uint32_t share, int64_t gpu_memory,
 }
 
 /* Room for `count` words in plan.word, at the returned place; SIZE_MAX if out of memory. */
-size_t gang__plan_take(struct gang__plan *p, size_t count);
+size_t gang__plan_words(struct gang__plan *p, size_t count);
 
 /* Take back the last planned tasks until `picks` are left. */
 void gang__plan_rollback(struct gang__plan *p, size_t picks);
-
-/* Sort numbers, smallest first; cheap if they are in order. */
-void gang__sort_keys(uint64_t *key, size_t count);
-
-/* Choose devices for g->devices instances of the group's profile, if there are so many on the node; else 0.
- *   free  slices that anybody could take
- *   mine  those of them that the task may use */
-uint64_t gang__choose_instances(const struct gang__group *g, const struct gang__node_type *shape,
-                                uint64_t free, uint64_t mine);
-
-/* The most instances of the profile that can be made of these devices. O(profiles * parents). */
-uint32_t gang__most_instances(const struct gang__group *g, const struct gang__node_type *shape,
-                              uint64_t mine);
-
-/* Are these devices just so many instances of the profile? */
-bool gang__are_instances(const struct gang__group *g, const struct gang__node_type *shape,
-                         uint64_t devices);
-
-/* How many parents, of which all slices are free, are cut when these devices are taken. */
-uint32_t gang__fresh_parents(const struct gang__node_type *shape, uint64_t free, uint64_t devices);
-
-/* Does the node know the group's profile at all? */
-bool gang__profile_is_here(const struct gang__group *g, const struct gang__node_type *shape);
-
-/* Devices of the node that the group's tasks may use: of its models; slices if it names a profile, else
- * only what is none; and none that is unhealthy. */
-uint64_t gang__usable_devices(const struct gang__group *g, const struct gang__view *v);
-
-/* ---- scratch ---- */
-
-/* Keys on a stack of the plan's: reserve at the end, and give back down to where it was. */
-uint64_t *gang__keys_push(struct gang__plan *p, size_t count, size_t *at);
-static inline void gang__keys_pop(struct gang__plan *p, size_t at)
-{
-    p->keys = at;
-}
 
 #endif
