@@ -109,9 +109,9 @@ gang_result gang__error_at(struct gang_error *error, gang_result code, const cha
     return code;
 }
 
-gang_result gang__struct_in(void *dst, size_t known, size_t least, const void *src, size_t size)
+gang_result gang__struct_in(void *dst, size_t known, size_t min, const void *src, size_t size)
 {
-    if (size < least || size > STRUCT_SIZE_MAX)
+    if (size < min || size > STRUCT_SIZE_MAX)
         return GANG_EINVAL;
     const unsigned char *bytes = src;
     for (size_t i = known; i < size; i++)
@@ -122,9 +122,9 @@ gang_result gang__struct_in(void *dst, size_t known, size_t least, const void *s
     return GANG_OK;
 }
 
-gang_result gang__struct_out(void *dst, size_t size, size_t least, const void *src, size_t known)
+gang_result gang__struct_out(void *dst, size_t size, size_t min, const void *src, size_t known)
 {
-    if (size < least || size > STRUCT_SIZE_MAX)
+    if (size < min || size > STRUCT_SIZE_MAX)
         return GANG_EINVAL;
     unsigned char *bytes = dst;
     memcpy(bytes, src, size < known ? size : known);

@@ -27,11 +27,11 @@ GANG__COLD gang_result gang__error_at(struct gang_error *error, gang_result code
 
 /* The sized-struct rule: copies a caller's struct of `size` bytes (its first member) into `dst` of
  * `known` bytes. Shorter: the tail is zero. Longer: the surplus must be zero, else GANG_E2BIG.
- * Smaller than `least` (the first released size) or absurdly large: GANG_EINVAL. */
-gang_result gang__struct_in(void *dst, size_t known, size_t least, const void *src, size_t size);
+ * Smaller than `min` (the first released size) or absurdly large: GANG_EINVAL. */
+gang_result gang__struct_in(void *dst, size_t known, size_t min, const void *src, size_t size);
 
 /* The reverse, for structs that the library fills: writes min(size, known) bytes and zeroes the
- * rest, but keeps the caller's `size`. GANG_EINVAL if size < least. */
-gang_result gang__struct_out(void *dst, size_t size, size_t least, const void *src, size_t known);
+ * rest, but keeps the caller's `size`. GANG_EINVAL if size < min. */
+gang_result gang__struct_out(void *dst, size_t size, size_t min, const void *src, size_t known);
 
 #endif

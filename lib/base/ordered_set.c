@@ -335,7 +335,7 @@ struct gang__set_link *gang__set_prev(const struct gang__set_link *n)
 
 /* The walk has seen what is above. Prefetches below to the right: the child, if the walk was at the
  * link before; otherwise the child of the link above. */
-void gang__set_expect(const struct gang__set_link *n)
+void gang__set_prefetch(const struct gang__set_link *n)
 {
     if (is_in_row(n)) { /* the next one was prefetched when the walk was at the link before */
         if (n->child[1])

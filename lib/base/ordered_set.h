@@ -72,7 +72,7 @@ bool gang__set_is_sorted(const struct gang__ordered_set *t);
 struct gang__set_link *gang__set_prev(const struct gang__set_link *n);
 
 /* Hints to the processor that a walk will read the next elements. */
-void gang__set_expect(const struct gang__set_link *n);
+void gang__set_prefetch(const struct gang__set_link *n);
 
 /* The first element that does not go before the key; NULL: there is none. O(log n), amortised. */
 struct gang__set_link *gang__set_lower_bound(struct gang__ordered_set *t, gang__set_locate *locate,

@@ -17,7 +17,7 @@ struct gang__block {
 };
 
 /* Space for anything made of integers and pointers. NULL while measuring. */
-static inline void *gang__block_take(struct gang__block *b, size_t bytes)
+static inline void *gang__block_alloc(struct gang__block *b, size_t bytes)
 {
     size_t align = _Alignof(uint64_t);
     b->used = (b->used + align - 1) / align * align;

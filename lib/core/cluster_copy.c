@@ -61,7 +61,7 @@ static gang_result copy_domains(gang_cluster *from, gang_cluster *to)
 {
     gang_result r = GANG_OK;
     for (uint32_t i = 0; i < gang__domains_end(from) && r == GANG_OK; i++) {
-        const struct gang__domain *d = gang__domain_with(from, i);
+        const struct gang__domain *d = gang__domain_by_index(from, i);
         uint32_t index;
         r = gang__domain_intern(to, d->level, d->parent, d->value, &index);
     }
@@ -72,7 +72,7 @@ static gang_result copy_node(gang_cluster *from, gang_worker *w, uint32_t slot,
                              struct gang_error *error)
 {
     uint64_t payload[GANG__MAX_WORDS];
-    struct gang__described described;
+    struct gang__node_description described;
     const struct gang__node *node = gang__node_at(from, slot);
     node = node ? gang__node_read(from, node->id, payload) : NULL;
     if (!node) /* the slot is empty */
@@ -100,7 +100,7 @@ static gang_result copy_nodes(gang_cluster *from, gang_worker *w, struct gang_er
             &gang__slot_at(gang__chunk_of(&to->commit, slot), slot)->generation,
             gang__load(&gang__slot_at(gang__chunk_of(&from->commit, slot), slot)->generation));
     for (uint32_t i = 0; i < gang__domains_end(from) && r == GANG_OK; i++)
-        gang__domain_order(to, i, gang__domain_members(gang__domain_with(from, i)));
+        gang__domain_order(to, i, gang__domain_members(gang__domain_by_index(from, i)));
     return r;
 }
 

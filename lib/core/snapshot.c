@@ -119,7 +119,7 @@ gang_result gang__snapshot_copy(gang_snapshot *to, const gang_snapshot *from)
     return GANG_OK;
 }
 
-void gang__snapshot_put_back(gang_snapshot *to, const gang_snapshot *from, const bool *kept)
+void gang__snapshot_restore(gang_snapshot *to, const gang_snapshot *from, const bool *kept)
 {
     for (uint32_t slot = GANG__POOL + 1; slot < to->end; slot++)
         if (!kept[slot])
@@ -276,6 +276,6 @@ gang_result gang_snapshot_set_state(gang_snapshot *snapshot, gang_node_id id, in
     const struct gang__node *node = gang__snapshot_node_of(snapshot, id);
     if (!node || gang__snapshot_state(snapshot, node->slot) == GANG__STATE_GONE)
         return GANG_ESTALE;
-    gang__snapshot_state_as(snapshot, node->slot, gang__state_word(state));
+    gang__snapshot_set_state(snapshot, node->slot, gang__state_word(state));
     return GANG_OK;
 }

@@ -54,7 +54,7 @@ gang_result gang__snapshot_copy(gang_snapshot *to, const gang_snapshot *from);
  * pools.
  *   kept  for each slot below to->end
  * O(nodes). */
-void gang__snapshot_put_back(gang_snapshot *to, const gang_snapshot *from, const bool *kept);
+void gang__snapshot_restore(gang_snapshot *to, const gang_snapshot *from, const bool *kept);
 
 /* The node of a slot in a snapshot, or NULL; and its payloads, or those of the pool. */
 static inline struct gang__node *gang__snapshot_node(const gang_snapshot *s, uint32_t slot)
@@ -72,7 +72,7 @@ static inline uint32_t gang__snapshot_state(const gang_snapshot *s, uint32_t slo
 {
     return gang__head_state(gang__snapshot_words(s, slot)[GANG__WORD_HEAD]);
 }
-static inline void gang__snapshot_state_as(gang_snapshot *s, uint32_t slot, uint32_t state)
+static inline void gang__snapshot_set_state(gang_snapshot *s, uint32_t slot, uint32_t state)
 {
     uint64_t *head = &gang__snapshot_words(s, slot)[GANG__WORD_HEAD];
     *head = gang__head(state, gang__head_cpu(*head));

@@ -87,26 +87,35 @@ static void copy_cell(struct gang__chunk *chunk, uint32_t slot,
         to[k] = gang__payload(gang__load(&saved->word[(size_t)i * saved->stride + k]));
 }
 
-/* Copies one slot. Returns whether it has a node that is not removed. */
-static bool walk_slot(gang_cluster *c, struct gang__chunk *chunk,
-                      const struct gang__saved_chunk *saved, uint64_t n, gang_snapshot *s,
-                      uint32_t slot, uint64_t *to, uint32_t stride)
+/* The chunk that a walk is in. */
+struct walk {
+    gang_cluster *c;
+    gang_snapshot *s;
+    uint64_t n; /* number of the snapshot */
+    struct gang__chunk *chunk;
+    const struct gang__saved_chunk *saved;
+    uint32_t stride;
+};
+
+/* Copies one slot, its words to `to`. Returns whether it has a node that is not removed. */
+static bool walk_slot(const struct walk *w, uint32_t slot, uint64_t *to)
 {
+    struct gang__chunk *chunk = w->chunk;
     uint32_t i = slot % GANG__CHUNK;
     gang__hook(GANG__STEP_SCAN);
     if (gang__load_seq(&chunk->cell[i].owner))
-        gang__cell_settle(&c->commit, slot);
+        gang__cell_settle(&w->c->commit, slot);
     gang__hook(GANG__STEP_COPY);
     uint64_t described = gang__load(&chunk->described);
     struct gang__node *node = gang__load(&chunk->slot[i].node);
     if (node || slot == GANG__POOL)
-        copy_cell(chunk, slot, saved, n, to, stride);
-    if (described > n || gang__load(&chunk->described) != described)
-        node = node ? node_then(c, chunk, slot, n, to[GANG__WORD_HEAD]) : NULL;
+        copy_cell(chunk, slot, w->saved, w->n, to, w->stride);
+    if (described > w->n || gang__load(&chunk->described) != described)
+        node = node ? node_then(w->c, chunk, slot, w->n, to[GANG__WORD_HEAD]) : NULL;
     bool there = node && gang__head_state(to[GANG__WORD_HEAD]) != GANG__STATE_GONE;
     if (node && !there && gang__node_is_drained(node, to))
         node = NULL;
-    s->node[slot] = node;
+    w->s->node[slot] = node;
     return there;
 }
 
@@ -116,16 +125,15 @@ static void walk(gang_cluster *c, struct gang__save_area *area, uint64_t n, gang
     size_t at = 0;
     int64_t count = 0;
     for (uint32_t i = 0; (uint64_t)i * GANG__CHUNK < end_slot; i++) {
-        struct gang__chunk *chunk = gang__load(&c->commit.chunk[i]);
         const struct gang__saved_chunk *saved = gang__load(&area->saved[i]);
-        uint32_t first = i * GANG__CHUNK, left = end_slot - first;
         /* Not max_words: nodes that are younger than n may have raised it. */
         uint32_t stride = saved->stride;
+        struct walk w = {c, s, n, gang__load(&c->commit.chunk[i]), saved, stride};
+        uint32_t first = i * GANG__CHUNK, left = end_slot - first;
         s->chunk[i].at = at;
         s->chunk[i].stride = stride;
         for (uint32_t k = 0; k < left && k < GANG__CHUNK; k++)
-            count += walk_slot(c, chunk, saved, n, s, first + k, s->word + at + (size_t)k * stride,
-                               stride);
+            count += walk_slot(&w, first + k, s->word + at + (size_t)k * stride);
         at += (size_t)GANG__CHUNK * stride;
     }
     s->end = end_slot;

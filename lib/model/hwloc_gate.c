@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A gate in front of hwloc's XML reader.
  *
- * hwloc trusts its files: 2.9 dies of an assertion when a cpuset is misspelt and of a NULL pointer
- * when one is missing, recurses as deep as the file nests, and writes to stderr when objects are
- * out of order. A library may do none of that to its host, so text goes through here first. What
- * hwloc writes passes; what passes is well-formed, has all sets, well spelt and in order, and
- * numbers small enough to allocate by. */
+ * hwloc trusts its files: 2.9 dies of an assertion when a cpuset is misspelt and of a NULL
+ * pointer when one is missing, recurses as deep as the file nests, and writes to stderr when
+ * objects are out of order. A library may do none of that to its host, so this gate reads the
+ * text first. It lets pass what hwloc writes. Text that passes is well-formed, has all sets,
+ * spelt right and in order, and numbers small enough to allocate by. */
 #include <string.h>
 
 #include "base/error.h"
@@ -33,16 +33,16 @@ struct level {
     int64_t last; /* lowest processor of the last child that has an order; -1: none yet */
 };
 
-/* The sets of an object. hwloc has more, which need only be well spelt. */
+/* The sets of an object. hwloc has more; they need only be spelt right. */
 enum set { CPUSET, COMPLETE_CPUSET, NODESET, COMPLETE_NODESET, SETS };
 
-/* What matters of the attributes of an element. */
+/* The attributes of an element that the gate checks. */
 struct attributes {
     struct piece type;
     struct piece version;
     struct piece allowed_cpuset;
     struct piece allowed_nodeset;
-    unsigned sets;       /* bit: this set is given */
+    unsigned sets;       /* bit: the element has this set */
     int64_t first[SETS]; /* its lowest member; INT64_MAX: it is empty */
     int64_t os_index;
 };
@@ -56,7 +56,7 @@ struct gate {
     size_t depth;
     bool seen_root;
     bool version_2;
-    unsigned sets;               /* those that the first object has, and so all must have */
+    unsigned sets;               /* sets of the first object, which all objects must have */
     struct piece allowed_cpuset; /* of the first object */
     struct piece allowed_nodeset;
     size_t objects;
@@ -93,7 +93,7 @@ static bool ends_with(struct piece p, const char *text)
     return p.length >= length && memcmp(p.at + p.length - length, text, length) == 0;
 }
 
-/* How many characters from p on are in `set`; how many are not. */
+/* Counts the characters from p on that are in `set`; or those that are not. */
 static size_t span(const struct gate *g, const char *p, const char *set)
 {
     size_t n = 0;
@@ -196,7 +196,7 @@ static int64_t set_first(struct piece p)
     }
 }
 
-/* Whether a set that set_first() took has a member; a set that is not given has all. */
+/* Has a set that set_first() accepted this member? A missing set has all. */
 static bool set_has(struct piece p, int64_t member)
 {
     if (!p.at)
@@ -265,7 +265,7 @@ static gang_result attribute(struct gate *g, struct attributes *a, struct piece 
     return GANG_OK;
 }
 
-/* Whether all entities of a value are those that hwloc writes. */
+/* Are all entities of a value among those that hwloc writes? */
 static bool entities_ok(const struct gate *g, struct piece value)
 {
     static const char *const known[] = {"&amp;", "&lt;",  "&gt;", "&quot;",
@@ -280,7 +280,7 @@ static bool entities_ok(const struct gate *g, struct piece value)
     return true;
 }
 
-/* hwloc's own parser, the one without libxml2, gives up silently at the first attribute that is not
+/* hwloc's own parser, the one without libxml2, silently stops at the first attribute that is not
  * spelt like this: name="value". */
 static gang_result attributes(struct gate *g, struct attributes *a)
 {
@@ -305,7 +305,7 @@ static gang_result attributes(struct gate *g, struct attributes *a)
     }
 }
 
-/* Whether hwloc knows a type; some names of old versions it takes in XML only. */
+/* Does hwloc know a type? It accepts some names of old versions in XML only. */
 static bool type_known(struct piece type)
 {
     static const char *const old[] = {"Cache", "System", "Tile", "Module", "MemCache"};
@@ -321,13 +321,13 @@ static bool type_known(struct piece type)
     return hwloc_type_sscanf(text, &found, NULL, 0) == 0;
 }
 
-/* Objects that have no sets: devices, and notes that people attach. */
+/* Objects without sets: devices, and notes that users attach. */
 static bool is_special(struct piece type)
 {
     return is(type, "Bridge") || is(type, "PCIDev") || is(type, "OSDev") || is(type, "Misc");
 }
 
-/* Processors and NUMA domains: how many there are, and how many the file says may be used. */
+/* Counts processors and NUMA domains, and how many of them the file allows. */
 static gang_result count(struct gate *g, const struct attributes *a)
 {
     bool processor = is(a->type, "PU");
@@ -379,7 +379,7 @@ static gang_result object(struct gate *g, const struct attributes *a)
     return GANG_OK;
 }
 
-/* Where elements may stand. hwloc reads nothing but these in an object. */
+/* Checks where an element stands. hwloc reads only these in an object. */
 static gang_result place(struct gate *g, struct piece name)
 {
     const struct level *parent = g->depth > 0 ? &g->level[g->depth - 1] : NULL;
@@ -439,7 +439,7 @@ static gang_result end_tag(struct gate *g)
     return GANG_OK;
 }
 
-/* "<?xml ... ?>", "<!DOCTYPE ...>" and comments. Entities of the file's own are not allowed. */
+/* Skips "<?xml ... ?>", "<!DOCTYPE ...>" and comments. The file may not define entities. */
 static gang_result skip_markup(struct gate *g)
 {
     bool comment = follows(g, g->at, "<!--");

@@ -52,7 +52,7 @@ static bool info_is_not(hwloc_obj_t obj, const char *name, const char *value)
     return text && strcmp(text, value) != 0;
 }
 
-/* A board that only drives the console of NVIDIA's DGX machines; nobody computes on it. */
+/* A board that only drives the console of NVIDIA's DGX machines; it does not compute. */
 static bool is_console(hwloc_obj_t osdev)
 {
     const char *model = info(osdev, "GPUModel");
@@ -84,7 +84,8 @@ static int back_end_of(hwloc_obj_t osdev)
     return -1;
 }
 
-/* A bit for the back end; OpenCL has one for each platform, as each reports all devices anew. */
+/* A bit for the back end; OpenCL has one for each platform, because each reports all devices
+ * again. */
 static uint64_t key_of(hwloc_obj_t osdev, int back_end)
 {
     if (back_end != OPENCL)
@@ -164,7 +165,7 @@ static gang_result add_osdevs(struct gang__hwloc_scan *s, bool with_pci)
     return GANG_OK;
 }
 
-/* A GPU for computing, by what PCI tells: a 3D controller; NVIDIA's graphics cards; AMD's and
+/* A GPU for computing, by its PCI class: a 3D controller; NVIDIA's graphics cards; AMD's and
  * Intel's devices that have no console (their VGA devices may be the processor's own graphics).
  * Processing accelerators are FPGAs and others, but AMD's are GPUs. */
 static bool is_gpu_by_class(hwloc_obj_t pci)
@@ -210,7 +211,7 @@ static gang_result add_bare(struct gang__hwloc_scan *s)
     return GANG_OK;
 }
 
-/* In the order of PCI addresses, as the vendors' tools count; partitions in hwloc's order. */
+/* Sorts by PCI addresses, as the vendors' tools count; partitions in hwloc's order. */
 static void sort(struct gang__hwloc_scan *s)
 {
     for (size_t i = 1; i < s->spec.gpu_count; i++) {
@@ -224,7 +225,7 @@ static void sort(struct gang__hwloc_scan *s)
 
 /* ---- what is known of each ------------------------------------------------------------------- */
 
-/* Text that says something, and that a specification may hold. */
+/* The text, if it is not empty and a specification may hold it; otherwise NULL. */
 static const char *usable(const char *text)
 {
     return gang__text_check(text, false) == GANG_OK ? text : NULL;
@@ -257,7 +258,8 @@ static const char *model_of(struct gang__hwloc_scan *s, size_t i)
     return s->gpu_model[i];
 }
 
-/* Files are made anonymous by writing zeros; a driver that does not know writes them, too. */
+/* Tools make files anonymous by writing zeros; drivers that do not know the uuid write zeros,
+ * too. */
 static const char *uuid_of(const struct gang__hwloc_gpu *g)
 {
     for (int b = 0; b < GANG__BACK_ENDS; b++) {

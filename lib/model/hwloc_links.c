@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which GPUs are linked, and how close each pair is.
  *
- * hwloc has matrices of bandwidths in MB/s: 0 where there is no link, a large made-up number (or 0)
- * on the diagonal. NVLinkBandwidth may also have rows for what GPUs are linked to besides GPUs:
- * processors of POWER machines, which join no GPUs to each other, and NVSwitches, which do. hwloc
- * does not see the links between switches; they are taken as one fabric, as hwloc itself does in
- * HWLOC_DISTANCES_TRANSFORM_TRANSITIVE_CLOSURE: a pair has the bandwidth of the GPU that has less
- * towards the switches. */
+ * hwloc has matrices of bandwidths in MB/s: 0 where there is no link, a large made-up number (or
+ * 0) on the diagonal. NVLinkBandwidth may also have rows for other objects that GPUs are linked
+ * to: processors of POWER machines, which join no GPUs to each other, and NVSwitches, which do.
+ * hwloc does not see the links between switches; they count as one fabric, as hwloc itself does
+ * in HWLOC_DISTANCES_TRANSFORM_TRANSITIVE_CLOSURE: a pair has the bandwidth of the GPU with less
+ * bandwidth towards the switches. */
 #include "model/hwloc_scan.h"
 
 #include <string.h>
 
 enum {
-    MATRICES = 8,       /* of one name; there is one unless somebody added more */
+    MATRICES = 8,       /* of one name; there is one unless a user added more */
     MATRIX_OBJS = 1024, /* of a matrix; any after them are left out */
     NO_GPU = -1,
     A_SWITCH = -2
@@ -60,7 +60,7 @@ static int64_t value_of(const struct matrix *m, unsigned i, unsigned j)
     return value > INT64_MAX ? INT64_MAX : (int64_t)value;
 }
 
-/* Value of a pair in the direction that has less, if both have any. */
+/* The value of a pair in the direction that has less, if both have any. */
 static int64_t pair_value(const struct matrix *m, unsigned i, unsigned j)
 {
     int64_t there = value_of(m, i, j);
@@ -70,7 +70,7 @@ static int64_t pair_value(const struct matrix *m, unsigned i, unsigned j)
     return there < back ? there : back;
 }
 
-/* The link of a pair; made if there is none. NULL if the pair has one of another kind. */
+/* Finds or makes the link of a pair. NULL if the pair has a link of another kind. */
 static struct gang_link_spec *link_get(struct gang__hwloc_scan *s, int32_t a, int32_t b,
                                        int32_t kind)
 {
@@ -85,8 +85,8 @@ static struct gang_link_spec *link_get(struct gang__hwloc_scan *s, int32_t a, in
     return link;
 }
 
-/* A pair joined through switches: two hops over a switch that both have, three if the way goes
- * over two switches. A direct link is better. */
+/* Adds a pair joined through switches: two hops over a switch that both have, three if the path
+ * takes two switches. A direct link is better. */
 static void add_switched(struct gang__hwloc_scan *s, const struct matrix *m, unsigned i, unsigned j,
                          const struct fabric *f)
 {
@@ -134,7 +134,7 @@ static void add_hops(struct gang__hwloc_scan *s, const struct matrix *m, unsigne
 typedef void (*add_fn)(struct gang__hwloc_scan *s, const struct matrix *m, unsigned i, unsigned j,
                        const struct fabric *f);
 
-/* Call `add` for each pair of GPUs of a matrix. */
+/* Calls `add` for each pair of GPUs of a matrix. */
 static void each_pair(struct gang__hwloc_scan *s, const struct matrix *m, const struct fabric *f,
                       add_fn add)
 {
@@ -144,7 +144,7 @@ static void each_pair(struct gang__hwloc_scan *s, const struct matrix *m, const 
                 add(s, m, i, j, f);
 }
 
-/* Call `add`, and then `more`, with the matrices of a name. */
+/* Calls `add`, and then `more`, with the matrices of a name. */
 static void each_matrix(struct gang__hwloc_scan *s, const char *name, const struct fabric *f,
                         add_fn add, add_fn more)
 {
@@ -171,7 +171,8 @@ static bool is_pci_bridge(hwloc_obj_t obj)
            obj->attr->bridge.upstream_type == HWLOC_OBJ_BRIDGE_PCI;
 }
 
-/* Under one bridge or switch; a host bridge is the processor's, and does not count. */
+/* Are both under one bridge or switch? A host bridge belongs to the processor and does not
+ * count. */
 static bool share_bridge(hwloc_obj_t a, hwloc_obj_t b)
 {
     if (!a || !b)
@@ -207,7 +208,7 @@ static uint8_t near_of(struct gang__hwloc_scan *s, size_t i, size_t j)
                                                               : GANG_LOCALITY_SYSTEM;
 }
 
-/* Number the switches that GPUs share, if they share any. */
+/* Numbers the switches that GPUs share, if they share any. */
 static void number_switches(struct gang__hwloc_scan *s)
 {
     size_t n = s->spec.gpu_count;

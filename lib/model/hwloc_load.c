@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loading a topology for a caller who has none. */
+/* Loading a topology for a caller without one. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -32,16 +32,16 @@ static gang_result too_long(struct gang_error *error)
     return gang__error(error, GANG_ELIMIT, "source", "more than %d bytes", FILE_MOST);
 }
 
-/* Read all there is into *text, with a NUL behind it that *length does not count. */
+/* Reads all there is into *text, with a NUL behind it that *length does not count. */
 static gang_result read_all(const struct gang_mem *mem, int fd, size_t guess, void **text,
                             size_t *length, struct gang_error *error)
 {
-    size_t room = 0;
+    size_t cap = 0;
     for (ssize_t got = 1; got != 0;) {
         size_t need = (*length < guess ? guess : *length) + 2;
-        if (!gang__grow(mem, text, &room, need, 1))
+        if (!gang__grow(mem, text, &cap, need, 1))
             return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
-        got = read(fd, (char *)*text + *length, room - 1 - *length);
+        got = read(fd, (char *)*text + *length, cap - 1 - *length);
         if (got < 0 && errno != EINTR)
             return io_error(error, errno);
         if (got > 0)
@@ -53,8 +53,8 @@ static gang_result read_all(const struct gang_mem *mem, int fd, size_t guess, vo
     return GANG_OK;
 }
 
-/* hwloc could read the file itself, but would take "-" for standard input and, with libxml2, a URL
- * for a place in the network; and it cannot tell a missing file from a malformed one. */
+/* hwloc could read the file itself, but would read "-" as standard input and, with libxml2, a URL
+ * as a place in the network; and it cannot distinguish a missing file from a malformed one. */
 static gang_result read_file(const struct gang_mem *mem, const char *path, void **text,
                              size_t *length, struct gang_error *error)
 {
@@ -102,8 +102,8 @@ static gang_result set_xml(const struct gang_mem *mem, hwloc_topology_t topology
     return r;
 }
 
-/* Number of processors of a description: the product of its counts outside of the parentheses of
- * attributes and the brackets of memory; or more than SYNTHETIC_PROCESSORS. */
+/* The number of processors of a description: the product of its counts outside of the parentheses
+ * of attributes and the brackets of memory; or more than SYNTHETIC_PROCESSORS. */
 static long synthetic_processors(const char *text)
 {
     long product = 1;
@@ -142,7 +142,7 @@ static gang_result set_synthetic(hwloc_topology_t topology, const char *text,
     return GANG_OK;
 }
 
-/* What to look for: devices that matter, and none of the caches. */
+/* Sets what hwloc looks for: devices that matter, and no caches. */
 static gang_result load(hwloc_topology_t topology, int32_t kind, struct gang_error *error)
 {
     errno = 0;

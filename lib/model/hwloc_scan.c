@@ -100,9 +100,9 @@ int32_t gang__hwloc_numa_of(const struct gang__hwloc_scan *s, hwloc_obj_t obj)
     return best;
 }
 
-/* Memory to hand out: that of all domains but those that are a GPU's own memory, which POWER9 and
- * Grace Hopper machines show as NUMA domains without processors. hwloc marks them; in files of
- * old versions they are known by having exactly the size of a GPU's memory. */
+/* Adds up the memory to hand out: all domains except a GPU's own memory, which POWER9 and Grace
+ * Hopper machines show as NUMA domains without processors. hwloc marks them; files of old versions
+ * have no marks, but the domain has exactly the size of a GPU's memory. */
 static gang_result sum_memory(struct gang__hwloc_scan *s)
 {
     uint64_t claimed = 0; /* bit: this GPU's domain has been found */
@@ -146,7 +146,8 @@ static gang_result add_core(struct gang__hwloc_scan *s, hwloc_obj_t unit, hwloc_
     return GANG_OK;
 }
 
-/* Every core that has a processor we may use; a processor without a core is one of its own. */
+/* Collects every core with a processor that we may use; a processor without a core counts as a core
+ * of its own. */
 static gang_result scan_cores(struct gang__hwloc_scan *s)
 {
     hwloc_const_cpuset_t allowed = hwloc_topology_get_allowed_cpuset(s->topology);
@@ -187,8 +188,8 @@ static bool is_nic(hwloc_obj_t osdev)
     return GANG__OSDEV_IS(osdev, HWLOC_OBJ_OSDEV_NETWORK) || is_verbs(osdev);
 }
 
-/* One entry for each PCI function, so that virtual interfaces are none, in the order of their
- * addresses. It is called as verbs calls it, else as the system calls its interface. */
+/* One entry for each PCI function, so that virtual interfaces have none, in the order of their
+ * addresses. The name is that of verbs, or else the system's name of its interface. */
 static gang_result scan_nics(struct gang__hwloc_scan *s)
 {
     hwloc_obj_t o = NULL;

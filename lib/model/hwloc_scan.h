@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of the hwloc reader share: the description of a machine while it is collected. */
+/* The state that the parts of the hwloc reader share: the description of a machine while it is
+ * collected. */
 #ifndef GANG__MODEL_HWLOC_SCAN_H
 #define GANG__MODEL_HWLOC_SCAN_H
 
@@ -8,8 +9,8 @@
 #include "model/node_spec.h"
 
 enum {
-    GANG__PCI_TEXT = 24, /* room for "12345:67:89.0" */
-    GANG__BACK_ENDS = 5, /* of hwloc that report GPUs, see hwloc_gpu.c */
+    GANG__PCI_TEXT = 24, /* space for "12345:67:89.0" */
+    GANG__BACK_ENDS = 5, /* back ends of hwloc that report GPUs, see hwloc_gpu.c */
     GANG__LINKS = GANG_MAX_GPUS * (GANG_MAX_GPUS - 1) / 2
 };
 
@@ -37,7 +38,7 @@ struct gang__hwloc_scan {
     struct gang__hwloc_gpu gpu[GANG_MAX_GPUS];
     struct gang_gpu_spec gpus[GANG_MAX_GPUS];
     char gpu_pci[GANG_MAX_GPUS][GANG__PCI_TEXT];
-    char gpu_model[GANG_MAX_GPUS][GANG__PCI_TEXT]; /* "10de:2335" where nothing better is known */
+    char gpu_model[GANG_MAX_GPUS][GANG__PCI_TEXT]; /* "10de:2335" if hwloc knows no better name */
     struct gang_link_spec links[GANG__LINKS];
     uint16_t link_of[GANG_MAX_GPUS * GANG_MAX_GPUS]; /* 1 + index of the link of GPUs a < b */
     uint8_t near[GANG_MAX_GPUS * GANG_MAX_GPUS];
@@ -54,32 +55,31 @@ struct gang__hwloc_scan {
 #define GANG__OSDEV_IS(obj, value) ((obj)->attr->osdev.type == (value))
 #endif
 
-/* Find the GPUs; the NUMA domains must be known. GANG_ELIMIT. */
+/* Finds the GPUs; the NUMA domains must be known. GANG_ELIMIT. */
 gang_result gang__hwloc_gpus(struct gang__hwloc_scan *scan);
 
-/* Find their links, and how close each pair is. */
+/* Finds their links, and how close each pair is. */
 void gang__hwloc_links(struct gang__hwloc_scan *scan);
 
-/* The NUMA domain that an object (with a cpuset) lies in; -1: none or several. */
+/* The NUMA domain of an object with a cpuset; -1: none or several. */
 int32_t gang__hwloc_numa_of(const struct gang__hwloc_scan *scan, hwloc_obj_t obj);
 
 /* "0000:07:00.0"; returns `text`. And the order of such addresses, NULL last. */
 const char *gang__hwloc_pci_text(hwloc_obj_t pci, char text[GANG__PCI_TEXT]);
 int gang__hwloc_pci_order(hwloc_obj_t a, hwloc_obj_t b);
 
-/* Describe a loaded topology; all memory of the library's own is of `mem`. */
+/* Describes a loaded topology; all memory of the library's own comes from `mem`. */
 gang_result gang__hwloc_describe(const struct gang_mem *mem, hwloc_topology_t topology,
                                  const char *name, struct gang_node_spec **spec,
                                  struct gang_error *error);
 
-/* Load one and describe it; the arguments have been checked. */
+/* Loads a topology and describes it; the caller checked the arguments. */
 gang_result gang__hwloc_describe_source(const struct gang_mem *mem, int32_t kind,
                                         const char *source, const char *name,
                                         struct gang_node_spec **spec, struct gang_error *error);
 
-/* Whether text is an XML file that hwloc reads without crashing or writing to stderr, see
- * hwloc_gate.c. `text` ends with a NUL that `length` does not count. GANG_EPARSE with the line;
- * GANG_ELIMIT. */
+/* Is text an XML file that hwloc reads without crashing or writing to stderr? See hwloc_gate.c.
+ * `text` ends with a NUL that `length` does not count. GANG_EPARSE with the line; GANG_ELIMIT. */
 gang_result gang__hwloc_gate(const char *text, size_t length, struct gang_error *error);
 
 #endif

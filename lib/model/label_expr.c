@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Label expressions. The grammar, loosest binding first:
  *
- *     either     = both { "or" both }
- *     both       = negated { "and" negated }
- *     negated    = { "not" } primary
- *     primary    = "(" either ")" | condition
- *     condition  = "exists" KEY
- *                | KEY [ ("=" | "!=" | "<" | "<=" | ">" | ">=") V
- *                      | ["not"] "in" "(" V { "," V } ")" ]
+ *    either     = both { "or" both }
+ *    both       = negated { "and" negated }
+ *    negated    = { "not" } primary
+ *    primary    = "(" either ")" | condition
+ *    condition  = "exists" KEY
+ *               | KEY [ ("=" | "!=" | "<" | "<=" | ">" | ">=") V
+ *                     | ["not"] "in" "(" V { "," V } ")" ]
  *
- * A text is parsed once to count what it needs, and once more to fill it in. What comes out is run on
- * a stack of bits; the bound on parentheses is what keeps it within one word. */
+ * A text is parsed twice: once to count what it needs, once to fill it in. The result runs on a
+ * stack of bits; the bound on parentheses keeps the stack within one word. */
 #include "model/label_expr.h"
 
 #include <string.h>
@@ -42,7 +42,7 @@ bool gang__is_decimal(const char *text)
     return *end == '\0';
 }
 
-/* A number without what does not count: zeros at both ends, the sign of zero. */
+/* A number without zeros at both ends, and without the sign of zero. */
 struct decimal {
     bool negative;
     const char *whole, *part; /* digits before and after the point */
@@ -150,7 +150,8 @@ bool gang__label_expr_holds(const struct gang__label_expr *expr, const struct ga
     return stack & 1;
 }
 
-/* Of every level of parentheses one truth may wait for "or" and one for "and"; one is the newest. */
+/* At each level of parentheses one truth may wait for "or" and one for "and"; one more is the
+ * newest. */
 _Static_assert(2 * (GANG_MAX_WHERE_DEPTH + 1) + 1 <= 64, "the stack is one word");
 
 /* ---- words ----------------------------------------------------------------------------------- */
@@ -166,7 +167,7 @@ struct parser {
     char word[GANG_MAX_NAME + 1]; /* of WORD and QUOTED */
     unsigned depth;
     struct gang_error *error;
-    /* What was found so far, and where it goes; NULL: it is only counted. */
+    /* What was found so far, and its destination; NULL: it is only counted. */
     size_t rules, values, steps, bytes;
     struct gang__rule *rule;
     const char **value;
@@ -174,7 +175,7 @@ struct parser {
     char *texts;
 };
 
-/* An error at the token that was read last. */
+/* Fails at the token that was read last. */
 static gang_result fail(const struct parser *p, gang_result code, const char *what)
 {
     size_t column = (size_t)(p->start - p->text) + 1;
@@ -190,7 +191,7 @@ static bool is_word_byte(char c)
            (c && strchr("_-./:@+", c));
 }
 
-/* The rest of a text in quotes; in it a backslash takes the next byte as it is. */
+/* Reads the rest of a text in quotes; a backslash keeps the next byte as it is. */
 static gang_result read_quoted(struct parser *p)
 {
     size_t length = 0;
@@ -234,7 +235,7 @@ static gang_result compare(struct parser *p, int32_t op, size_t length)
     return GANG_OK;
 }
 
-/* Read the next token. */
+/* Reads the next token. */
 static gang_result next(struct parser *p)
 {
     p->at += strspn(p->at, " \t\r\n");
@@ -338,7 +339,7 @@ static gang_result take_value(struct parser *p, bool number)
     return next(p);
 }
 
-/* What stands behind "in". */
+/* Reads the list after "in". */
 static gang_result take_list(struct parser *p, size_t *count)
 {
     size_t before = p->values;
@@ -453,10 +454,10 @@ gang_result gang__label_expr_compile(const char *text, struct gang__block *block
     if (strlen(text) > GANG_MAX_WHERE)
         return gang__error(error, GANG_ELIMIT, NULL, "longer than %d bytes", GANG_MAX_WHERE);
     TRY(parse(&p));
-    p.rule = gang__block_take(block, p.rules * sizeof(*p.rule));
-    p.value = gang__block_take(block, p.values * sizeof(*p.value));
-    p.step = gang__block_take(block, p.steps * sizeof(*p.step));
-    p.texts = gang__block_take(block, p.bytes);
+    p.rule = gang__block_alloc(block, p.rules * sizeof(*p.rule));
+    p.value = gang__block_alloc(block, p.values * sizeof(*p.value));
+    p.step = gang__block_alloc(block, p.steps * sizeof(*p.step));
+    p.texts = gang__block_alloc(block, p.bytes);
     *expr = (struct gang__label_expr){p.rule, p.step, p.steps};
     return block->base ? parse(&p) : GANG_OK;
 }

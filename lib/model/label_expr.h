@@ -10,7 +10,7 @@
 
 #include "base/two_pass_block.h"
 
-/* What a node says of itself. */
+/* The labels of a node, and its name. */
 struct gang__labels {
     const char *name; /* the value of the key "node" */
     const struct gang_label *list;
@@ -25,15 +25,15 @@ struct gang__rule {
     int32_t op; /* GANG_LABEL_* */
 };
 
-/* An expression, operators behind what they join: a step >= 0 is the truth of that rule. */
+/* An expression, operators behind their operands: a step >= 0 is the truth of that rule. */
 enum { GANG__STEP_AND = -1, GANG__STEP_OR = -2, GANG__STEP_NOT = -3 };
 struct gang__label_expr {
     const struct gang__rule *rules;
     const int32_t *steps;
-    size_t step_count; /* 0: no expression, which holds */
+    size_t step_count; /* 0: no expression, which is true */
 };
 
-/* Is it a number as the comparing rules know it: "-12.5", any length? */
+/* Is it a number for the comparing rules: "-12.5", any length? */
 bool gang__is_decimal(const char *text);
 /* Below 0: a < b; 0: equal; above 0: a > b. Both are such numbers. Exact, whatever their length. */
 int gang__decimal_order(const char *a, const char *b);
@@ -41,9 +41,9 @@ int gang__decimal_order(const char *a, const char *b);
 bool gang__rule_holds(const struct gang__rule *rule, const struct gang__labels *on);
 bool gang__label_expr_holds(const struct gang__label_expr *expr, const struct gang__labels *on);
 
-/* Compile an expression into the block. While it measures (no base), *expr has the counts alone.
- * GANG_EPARSE, GANG_EINVAL (text that is no label), GANG_ELIMIT; the error tells the column, and has
- * no path. O(length of the text). */
+/* Compiles an expression into the block. While measuring (no base), *expr has only the counts.
+ * GANG_EPARSE, GANG_EINVAL (text that is no label), GANG_ELIMIT; the error has the column, and no
+ * path. O(length of the text). */
 gang_result gang__label_expr_compile(const char *text, struct gang__block *block,
                                      struct gang__label_expr *expr, struct gang_error *error);
 

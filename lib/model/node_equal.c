@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Comparing what two specifications say of a machine. One of them may be unchecked: of arrays only as
- * many elements are read as both have. */
+/* Compares what two specifications say about a machine. One of them may be unchecked: reads only as
+ * many elements of an array as both have. */
 #include <string.h>
 
 #include "base/error.h"
 #include "model/node_spec.h"
 #include "model/spec_array.h"
 
-/* Elements i of two arrays, in place if they are of the library's own size, as most are. */
+/* Elements i of two arrays; in place if they have the library's own size, as most have. */
 #define ELEMENTS(type, last, a, b, i, stride_a, stride_b)                               \
     type x_copy, y_copy;                                                                \
     const type *x = (const type *)(const void *)((const char *)(a) + (i) * (stride_a)); \
@@ -24,14 +24,15 @@ bool gang__same_or_empty(const char *a, const char *b)
     return a == b || strcmp(a ? a : "", b ? b : "") == 0;
 }
 
-/* The same bytes, pointers included, say the same; which is how hosts mostly describe like machines. */
+/* The same bytes, pointers included, mean the same; hosts mostly describe like machines this
+ * way. */
 static bool same_bytes(const void *a, size_t a_size, const void *b, size_t b_size, size_t count,
                        size_t size)
 {
     return count && a_size == size && b_size == size && memcmp(a, b, count * size) == 0;
 }
 
-/* Two arrays of which elements can be compared. */
+/* Can the elements of two arrays be compared? */
 static bool comparable(const void *a, size_t a_count, const void *b, size_t b_count)
 {
     return a_count == b_count && (a_count == 0 || (a && b));
@@ -95,7 +96,7 @@ static bool same_cores(const struct gang_node_spec *a, const struct gang_node_sp
         return true;
     for (size_t i = 0; i < a->core_count; i++) {
         ELEMENTS(struct gang_core_spec, cpuset, a->cores, b->cores, i, a->core_size, b->core_size)
-        /* An empty list is refused, and thus not the same as none. */
+        /* An empty list is invalid, so it does not equal NULL. */
         if (x->os_index != y->os_index || x->numa != y->numa || x->threads != y->threads ||
             x->reserved0 != y->reserved0 || !x->cpuset != !y->cpuset ||
             !gang__same_or_empty(x->cpuset, y->cpuset))

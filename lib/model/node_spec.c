@@ -1,24 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Checking a specification by value, and what is read of an unchecked one. */
 #include "model/node_spec.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "base/two_pass_block.h"
-
-/* Sizes of the structs when they were first released: up to the last member of that time. A caller
- * may know less than the library, but not less than this. */
-enum {
-    SPEC_LEAST = offsetof(struct gang_node_spec, profile_count) + sizeof(size_t),
-    GPU_LEAST = offsetof(struct gang_gpu_spec, pcie) + sizeof(int32_t),
-    LINK_LEAST = offsetof(struct gang_link_spec, bandwidth_mbps) + sizeof(int64_t),
-    NUMA_LEAST = offsetof(struct gang_numa_spec, memory_bytes) + sizeof(int64_t),
-    CORE_LEAST = offsetof(struct gang_core_spec, cpuset) + sizeof(const char *),
-    NIC_LEAST = offsetof(struct gang_nic_spec, reserved0) + sizeof(int32_t),
-    PROFILE_LEAST = offsetof(struct gang_profile_spec, starts) + sizeof(uint64_t)
-};
+#include "model/node_spec_in.h"
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
@@ -85,7 +73,7 @@ static bool is_cpu_list(const char *text)
 
 /* ---- checking -------------------------------------------------------------------------------- */
 
-/* Refuse "array[index].member"; `array` or `member` may be NULL. */
+/* Refuses "array[index].member"; `array` or `member` may be NULL. */
 static gang_result refuse(struct gang_error *error, gang_result code, const char *array,
                           size_t index, const char *member, const char *text)
 {
@@ -106,19 +94,12 @@ static gang_result refuse_text(struct gang_error *error, gang_result code, const
                                       : "missing, empty, or not plain UTF-8 text");
 }
 
-/* Copy element `i` of an array of the caller's elements into `dst`. */
-static gang_result element_in(void *dst, size_t known, size_t least, const void *array,
-                              size_t stride, size_t i)
-{
-    return gang__struct_in(dst, known, least, (const char *)array + i * stride, stride);
-}
-
-/* An array: there if it has elements, not too long, and of elements of a possible size. */
-static gang_result array_check(const void *array, size_t count, size_t most, const char *name,
+/* Checks an array: present if it has elements, not too long, with elements of a possible size. */
+static gang_result array_check(const void *array, size_t count, size_t max, const char *name,
                                struct gang_error *error)
 {
-    if (count > most)
-        return gang__error(error, GANG_ELIMIT, name, "%zu are more than %zu", count, most);
+    if (count > max)
+        return gang__error(error, GANG_ELIMIT, name, "%zu are more than %zu", count, max);
     if (count > 0 && !array)
         return refuse(error, GANG_EINVAL, NULL, 0, name, "NULL with a count above 0");
     return GANG_OK;
@@ -139,13 +120,13 @@ static bool numa_index_ok(const struct gang_node_spec *s, int32_t numa)
     return numa == -1 || (numa >= 0 && (size_t)numa < s->numa_count);
 }
 
-/* Text that may be unknown: NULL or "". */
+/* Checks text that may be unknown: NULL or "". */
 static gang_result optional_text_check(const char *text)
 {
     return text ? gang__text_check(text, true) : GANG_OK;
 }
 
-/* A slice lies in a parent, each at a place of its own. */
+/* Checks that each slice has a parent and a position of its own in it. */
 static gang_result slice_check(const struct gang_node_spec *s, const struct gang_gpu_spec *e,
                                size_t i, struct gang_error *error)
 {
@@ -179,8 +160,9 @@ static gang_result gpus_check(const struct gang_node_spec *s, struct gang_error 
     gang_result r = array_check(s->gpus, s->gpu_count, GANG_MAX_GPUS, "gpus", error);
     for (size_t i = 0; r == GANG_OK && i < s->gpu_count; i++) {
         struct gang_gpu_spec e;
-        r = element_size_check(element_in(&e, sizeof(e), GPU_LEAST, s->gpus, s->gpu_size, i),
-                               "gpus", i, "gpu_size", error);
+        r = element_size_check(
+            gang__element_in(&e, sizeof(e), GPU_MIN_SIZE, s->gpus, s->gpu_size, i), "gpus", i,
+            "gpu_size", error);
         if (r != GANG_OK)
             return r;
         if ((r = optional_text_check(e.model)) != GANG_OK)
@@ -202,7 +184,7 @@ static gang_result gpus_check(const struct gang_node_spec *s, struct gang_error 
     return r;
 }
 
-/* Would two profiles of one name hold for the same slice? */
+/* Would two profiles of one name apply to the same slice? */
 static bool is_ambiguous(const struct gang_profile_spec *a, const struct gang_profile_spec *b)
 {
     bool all = !a->model || !a->model[0] || !b->model || !b->model[0];
@@ -232,13 +214,14 @@ static gang_result profiles_check(const struct gang_node_spec *s, struct gang_er
     for (size_t i = 0; r == GANG_OK && i < s->profile_count; i++) {
         struct gang_profile_spec e;
         r = element_size_check(
-            element_in(&e, sizeof(e), PROFILE_LEAST, s->profiles, s->profile_size, i), "profiles",
-            i, "profile_size", error);
+            gang__element_in(&e, sizeof(e), PROFILE_MIN_SIZE, s->profiles, s->profile_size, i),
+            "profiles", i, "profile_size", error);
         if (r == GANG_OK)
             r = profile_check(&e, i, error);
         for (size_t j = 0; r == GANG_OK && j < i; j++) {
             struct gang_profile_spec other;
-            (void)element_in(&other, sizeof(other), PROFILE_LEAST, s->profiles, s->profile_size, j);
+            (void)gang__element_in(&other, sizeof(other), PROFILE_MIN_SIZE, s->profiles,
+                                   s->profile_size, j);
             if (is_ambiguous(&e, &other))
                 r = refuse(error, GANG_EINVAL, "profiles", i, "name", "twice for one model");
         }
@@ -267,12 +250,13 @@ static gang_result link_check(const struct gang_node_spec *s, const struct gang_
 static gang_result links_check(const struct gang_node_spec *s, struct gang_error *error)
 {
     uint64_t seen[GANG_MAX_GPUS] = {0}; /* bit b of seen[a], a < b: that pair has a link */
-    size_t most = GANG_MAX_GPUS * (GANG_MAX_GPUS - 1) / 2;
-    gang_result r = array_check(s->links, s->link_count, most, "links", error);
+    size_t max = GANG_MAX_GPUS * (GANG_MAX_GPUS - 1) / 2;
+    gang_result r = array_check(s->links, s->link_count, max, "links", error);
     for (size_t i = 0; r == GANG_OK && i < s->link_count; i++) {
         struct gang_link_spec e;
-        r = element_size_check(element_in(&e, sizeof(e), LINK_LEAST, s->links, s->link_size, i),
-                               "links", i, "link_size", error);
+        r = element_size_check(
+            gang__element_in(&e, sizeof(e), LINK_MIN_SIZE, s->links, s->link_size, i), "links", i,
+            "link_size", error);
         if (r == GANG_OK)
             r = link_check(s, &e, i, error);
         if (r != GANG_OK)
@@ -291,8 +275,9 @@ static gang_result numas_check(const struct gang_node_spec *s, struct gang_error
     gang_result r = array_check(s->numas, s->numa_count, GANG_MAX_NUMAS, "numas", error);
     for (size_t i = 0; r == GANG_OK && i < s->numa_count; i++) {
         struct gang_numa_spec e;
-        r = element_size_check(element_in(&e, sizeof(e), NUMA_LEAST, s->numas, s->numa_size, i),
-                               "numas", i, "numa_size", error);
+        r = element_size_check(
+            gang__element_in(&e, sizeof(e), NUMA_MIN_SIZE, s->numas, s->numa_size, i), "numas", i,
+            "numa_size", error);
         if (r != GANG_OK)
             return r;
         if (e.os_index < -1)
@@ -330,13 +315,14 @@ static gang_result cores_check(const struct gang_node_spec *s, struct gang_error
     gang_result r = array_check(s->cores, s->core_count, GANG_MAX_CORES, "cores", error);
     for (size_t i = 0; r == GANG_OK && i < s->core_count; i++) {
         struct gang_core_spec e;
-        r = element_size_check(element_in(&e, sizeof(e), CORE_LEAST, s->cores, s->core_size, i),
-                               "cores", i, "core_size", error);
+        r = element_size_check(
+            gang__element_in(&e, sizeof(e), CORE_MIN_SIZE, s->cores, s->core_size, i), "cores", i,
+            "core_size", error);
         if (r == GANG_OK)
             r = core_check(s, &e, i, error);
         if (r != GANG_OK)
             return r;
-        /* Two cores with the same thread would be handed out as two. */
+        /* Two cores with the same thread would be granted twice. */
         for (size_t j = 0; j < i; j++)
             if (os_index[j] == e.os_index)
                 return refuse(error, GANG_EINVAL, "cores", i, "os_index", "of two cores");
@@ -350,8 +336,9 @@ static gang_result nics_check(const struct gang_node_spec *s, struct gang_error 
     gang_result r = array_check(s->nics, s->nic_count, GANG_MAX_ITEMS, "nics", error);
     for (size_t i = 0; r == GANG_OK && i < s->nic_count; i++) {
         struct gang_nic_spec e;
-        r = element_size_check(element_in(&e, sizeof(e), NIC_LEAST, s->nics, s->nic_size, i),
-                               "nics", i, "nic_size", error);
+        r = element_size_check(
+            gang__element_in(&e, sizeof(e), NIC_MIN_SIZE, s->nics, s->nic_size, i), "nics", i,
+            "nic_size", error);
         if (r != GANG_OK)
             return r;
         if ((r = gang__text_check(e.name, false)) != GANG_OK)
@@ -373,8 +360,8 @@ static bool is_built_in(const char *kind)
 
 static gang_result amounts_check(const struct gang_node_spec *s, struct gang_error *error)
 {
-    size_t most = GANG_MAX_KINDS - GANG_KIND_SITE;
-    gang_result r = array_check(s->amounts, s->amount_count, most, "amounts", error);
+    size_t max = GANG_MAX_KINDS - GANG_KIND_SITE;
+    gang_result r = array_check(s->amounts, s->amount_count, max, "amounts", error);
     for (size_t i = 0; r == GANG_OK && i < s->amount_count; i++) {
         const struct gang_amount *e = &s->amounts[i];
         if ((r = gang__text_check(e->kind, false)) != GANG_OK)
@@ -390,11 +377,11 @@ static gang_result amounts_check(const struct gang_node_spec *s, struct gang_err
     return r;
 }
 
-/* Labels, and places in the topology: the same struct, but a place has no empty value. */
-static gang_result labels_check(const struct gang_label *labels, size_t count, size_t most,
+/* Checks labels, and places in the topology: the same struct, but a place has no empty value. */
+static gang_result labels_check(const struct gang_label *labels, size_t count, size_t max,
                                 bool may_be_empty, const char *name, struct gang_error *error)
 {
-    gang_result r = array_check(labels, count, most, name, error);
+    gang_result r = array_check(labels, count, max, name, error);
     for (size_t i = 0; r == GANG_OK && i < count; i++) {
         if ((r = gang__text_check(labels[i].key, false)) != GANG_OK)
             return refuse_text(error, r, name, i, "key");
@@ -453,7 +440,7 @@ static gang_result scalars_check(const struct gang_node_spec *s, struct gang_err
 struct gang_gpu_spec gang__node_spec_gpu(const struct gang_node_spec *spec, size_t i)
 {
     struct gang_gpu_spec e;
-    (void)element_in(&e, sizeof(e), GPU_LEAST, spec->gpus, spec->gpu_size, i);
+    (void)gang__element_in(&e, sizeof(e), GPU_MIN_SIZE, spec->gpus, spec->gpu_size, i);
     return e;
 }
 
@@ -478,7 +465,7 @@ uint64_t gang__node_spec_unhealthy(const struct gang_node_spec *spec)
     return mask;
 }
 
-/* What is not compared by gang__same_machine(). */
+/* Checks what gang__same_machine() does not compare. */
 static gang_result rest_check(const struct gang_node_spec *s, struct gang_error *error)
 {
     for (size_t i = 0; i < s->gpu_count; i++) {
@@ -499,7 +486,7 @@ gang_result gang__node_spec_in(const struct gang_node_spec *from,
     *is_known = false;
     if (!from)
         return gang__error(error, GANG_EINVAL, NULL, "no specification");
-    gang_result r = gang__struct_in(s, sizeof(*s), SPEC_LEAST, from, from->size);
+    gang_result r = gang__struct_in(s, sizeof(*s), SPEC_MIN_SIZE, from, from->size);
     if (r == GANG_E2BIG)
         return gang__error(error, r, NULL, "an unknown member is not zero");
     if (r != GANG_OK)
@@ -523,214 +510,11 @@ gang_result gang__node_spec_in(const struct gang_node_spec *from,
     return r;
 }
 
-static gang_result spec_in(const struct gang_node_spec *from, struct gang_node_spec *s,
-                           struct gang_error *error)
-{
-    bool is_known;
-    return gang__node_spec_in(from, NULL, s, &is_known, error);
-}
-
 gang_result gang_node_spec_check(const struct gang_node_spec *spec, struct gang_error *error)
 {
     struct gang_node_spec s;
-    return spec_in(spec, &s, error);
-}
-
-/* ---- copying --------------------------------------------------------------------------------- */
-
-static struct gang_gpu_spec *lay_gpus(struct gang__block *b, const struct gang_node_spec *s)
-{
-    struct gang_gpu_spec *to = gang__block_take(b, s->gpu_count * sizeof(*to));
-    for (size_t i = 0; i < s->gpu_count; i++) {
-        struct gang_gpu_spec e;
-        (void)element_in(&e, sizeof(e), GPU_LEAST, s->gpus, s->gpu_size, i);
-        e.model = gang__block_text(b, e.model);
-        e.pci = gang__block_text(b, e.pci);
-        e.uuid = gang__block_text(b, e.uuid);
-        e.parent = gang__block_text(b, e.parent);
-        if (to)
-            to[i] = e;
-    }
-    return to;
-}
-
-static struct gang_link_spec *lay_links(struct gang__block *b, const struct gang_node_spec *s)
-{
-    struct gang_link_spec *to = gang__block_take(b, s->link_count * sizeof(*to));
-    for (size_t i = 0; to && i < s->link_count; i++)
-        (void)element_in(&to[i], sizeof(to[i]), LINK_LEAST, s->links, s->link_size, i);
-    return to;
-}
-
-static struct gang_numa_spec *lay_numas(struct gang__block *b, const struct gang_node_spec *s)
-{
-    struct gang_numa_spec *to = gang__block_take(b, s->numa_count * sizeof(*to));
-    for (size_t i = 0; to && i < s->numa_count; i++)
-        (void)element_in(&to[i], sizeof(to[i]), NUMA_LEAST, s->numas, s->numa_size, i);
-    return to;
-}
-
-static struct gang_core_spec *lay_cores(struct gang__block *b, const struct gang_node_spec *s)
-{
-    struct gang_core_spec *to = gang__block_take(b, s->core_count * sizeof(*to));
-    for (size_t i = 0; i < s->core_count; i++) {
-        struct gang_core_spec e;
-        (void)element_in(&e, sizeof(e), CORE_LEAST, s->cores, s->core_size, i);
-        e.cpuset = gang__block_text(b, e.cpuset);
-        if (to)
-            to[i] = e;
-    }
-    return to;
-}
-
-static struct gang_nic_spec *lay_nics(struct gang__block *b, const struct gang_node_spec *s)
-{
-    struct gang_nic_spec *to = gang__block_take(b, s->nic_count * sizeof(*to));
-    for (size_t i = 0; i < s->nic_count; i++) {
-        struct gang_nic_spec e;
-        (void)element_in(&e, sizeof(e), NIC_LEAST, s->nics, s->nic_size, i);
-        e.name = gang__block_text(b, e.name);
-        e.pci = gang__block_text(b, e.pci);
-        if (to)
-            to[i] = e;
-    }
-    return to;
-}
-
-static struct gang_profile_spec *lay_profiles(struct gang__block *b, const struct gang_node_spec *s)
-{
-    struct gang_profile_spec *to = gang__block_take(b, s->profile_count * sizeof(*to));
-    for (size_t i = 0; i < s->profile_count; i++) {
-        struct gang_profile_spec e;
-        (void)element_in(&e, sizeof(e), PROFILE_LEAST, s->profiles, s->profile_size, i);
-        e.name = gang__block_text(b, e.name);
-        e.model = gang__block_text(b, e.model);
-        if (to)
-            to[i] = e;
-    }
-    return to;
-}
-
-static struct gang_amount *lay_amounts(struct gang__block *b, const struct gang_node_spec *s)
-{
-    struct gang_amount *to = gang__block_take(b, s->amount_count * sizeof(*to));
-    for (size_t i = 0; i < s->amount_count; i++) {
-        const char *kind = gang__block_text(b, s->amounts[i].kind);
-        if (to)
-            to[i] = (struct gang_amount){kind, s->amounts[i].amount};
-    }
-    return to;
-}
-
-static struct gang_label *lay_labels(struct gang__block *b, const struct gang_label *from,
-                                     size_t count)
-{
-    struct gang_label *to = gang__block_take(b, count * sizeof(*to));
-    for (size_t i = 0; i < count; i++) {
-        const char *key = gang__block_text(b, from[i].key);
-        const char *value = gang__block_text(b, from[i].value);
-        if (to)
-            to[i] = (struct gang_label){key, value};
-    }
-    return to;
-}
-
-static const char **lay_partitions(struct gang__block *b, const struct gang_node_spec *s)
-{
-    const char **to = gang__block_take(b, s->partition_count * sizeof(*to));
-    for (size_t i = 0; i < s->partition_count; i++) {
-        const char *text = gang__block_text(b, s->partitions[i]);
-        if (to)
-            to[i] = text;
-    }
-    return to;
-}
-
-static uint8_t *lay_near(struct gang__block *b, const struct gang_node_spec *s)
-{
-    size_t bytes = s->gpu_locality ? s->gpu_count * s->gpu_count : 0;
-    uint8_t *to = gang__block_take(b, bytes);
-    return to && bytes ? memcpy(to, s->gpu_locality, bytes) : to;
-}
-
-/* Lay out a copy of `s`; returns it if the block has memory. */
-static struct gang_node_spec *lay(struct gang__block *b, const struct gang_node_spec *s)
-{
-    struct gang_node_spec *to = gang__block_take(b, sizeof(*to));
-    struct gang_node_spec copy = *s;
-    copy.size = sizeof(struct gang_node_spec);
-    copy.gpu_size = sizeof(struct gang_gpu_spec);
-    copy.link_size = sizeof(struct gang_link_spec);
-    copy.numa_size = sizeof(struct gang_numa_spec);
-    copy.core_size = sizeof(struct gang_core_spec);
-    copy.nic_size = sizeof(struct gang_nic_spec);
-    copy.profile_size = sizeof(struct gang_profile_spec);
-    copy.name = gang__block_text(b, s->name);
-    /* Every array is laid out, so that both passes count the same; empty ones become NULL. */
-    const struct gang_gpu_spec *gpus = lay_gpus(b, s);
-    const struct gang_link_spec *links = lay_links(b, s);
-    const struct gang_numa_spec *numas = lay_numas(b, s);
-    const struct gang_core_spec *cores = lay_cores(b, s);
-    const struct gang_nic_spec *nics = lay_nics(b, s);
-    const struct gang_amount *amounts = lay_amounts(b, s);
-    const struct gang_label *labels = lay_labels(b, s->labels, s->label_count);
-    const char *const *partitions = lay_partitions(b, s);
-    const struct gang_label *topology = lay_labels(b, s->topology, s->topology_count);
-    const uint8_t *near = lay_near(b, s);
-    const struct gang_profile_spec *profiles = lay_profiles(b, s);
-    copy.gpus = s->gpu_count ? gpus : NULL;
-    copy.links = s->link_count ? links : NULL;
-    copy.numas = s->numa_count ? numas : NULL;
-    copy.cores = s->core_count ? cores : NULL;
-    copy.nics = s->nic_count ? nics : NULL;
-    copy.amounts = s->amount_count ? amounts : NULL;
-    copy.labels = s->label_count ? labels : NULL;
-    copy.partitions = s->partition_count ? partitions : NULL;
-    copy.topology = s->topology_count ? topology : NULL;
-    copy.gpu_locality = s->gpu_locality && s->gpu_count ? near : NULL;
-    copy.profiles = s->profile_count ? profiles : NULL;
-    if (to)
-        *to = copy;
-    return to;
-}
-
-struct gang_node_spec *gang__node_spec_lay_mem(const struct gang_mem *mem,
-                                               const struct gang_node_spec *spec)
-{
-    struct gang__block b = {NULL, 0};
-    (void)lay(&b, spec);
-    size_t measured = b.used;
-    b = (struct gang__block){gang__alloc(mem, measured), 0};
-    if (!b.base)
-        return NULL;
-    struct gang_node_spec *copy = lay(&b, spec);
-    assert(b.used == measured);
-    return copy;
-}
-
-gang_result gang__node_spec_copy_mem(const struct gang_mem *mem, const struct gang_node_spec *spec,
-                                     struct gang_node_spec **copy, struct gang_error *error)
-{
-    *copy = NULL;
-    struct gang_node_spec s;
-    gang_result r = spec_in(spec, &s, error);
-    if (r != GANG_OK)
-        return r;
-    *copy = gang__node_spec_lay_mem(mem, &s);
-    return *copy ? GANG_OK : gang__error(error, GANG_ENOMEM, NULL, "out of memory");
-}
-
-gang_result gang_node_spec_copy(const struct gang_node_spec *spec, struct gang_node_spec **copy,
-                                struct gang_error *error)
-{
-    if (!copy)
-        return gang__error(error, GANG_EINVAL, NULL, "nowhere to put the copy");
-    return gang__node_spec_copy_mem(&gang__mem_libc, spec, copy, error);
-}
-
-void gang_node_spec_free(struct gang_node_spec *spec)
-{
-    gang__release(&gang__mem_libc, spec);
+    bool is_known;
+    return gang__node_spec_in(spec, NULL, &s, &is_known, error);
 }
 
 /* ---- closeness ------------------------------------------------------------------------------- */
@@ -740,7 +524,7 @@ static int32_t package_of(const struct gang_node_spec *s, int32_t numa)
     struct gang_numa_spec e;
     if (numa < 0)
         return -1;
-    (void)element_in(&e, sizeof(e), NUMA_LEAST, s->numas, s->numa_size, (size_t)numa);
+    (void)gang__element_in(&e, sizeof(e), NUMA_MIN_SIZE, s->numas, s->numa_size, (size_t)numa);
     return e.package;
 }
 
@@ -752,14 +536,14 @@ uint8_t gang__gpu_near(const struct gang_node_spec *spec, size_t i, size_t j)
         return spec->gpu_locality[i * spec->gpu_count + j];
     for (size_t k = 0; k < spec->link_count; k++) {
         struct gang_link_spec e;
-        (void)element_in(&e, sizeof(e), LINK_LEAST, spec->links, spec->link_size, k);
+        (void)gang__element_in(&e, sizeof(e), LINK_MIN_SIZE, spec->links, spec->link_size, k);
         if (((size_t)e.a == i && (size_t)e.b == j) || ((size_t)e.a == j && (size_t)e.b == i))
             return GANG_LOCALITY_LINK;
     }
     struct gang_gpu_spec a;
     struct gang_gpu_spec b;
-    (void)element_in(&a, sizeof(a), GPU_LEAST, spec->gpus, spec->gpu_size, i);
-    (void)element_in(&b, sizeof(b), GPU_LEAST, spec->gpus, spec->gpu_size, j);
+    (void)gang__element_in(&a, sizeof(a), GPU_MIN_SIZE, spec->gpus, spec->gpu_size, i);
+    (void)gang__element_in(&b, sizeof(b), GPU_MIN_SIZE, spec->gpus, spec->gpu_size, j);
     if (a.numa < 0 || b.numa < 0)
         return GANG_LOCALITY_SYSTEM;
     if (a.numa == b.numa)

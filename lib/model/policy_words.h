@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The names of the policies, for text in and out; what each does is in place/search/policy.h. */
+/* The names of the policies, for text in and out; place/search/policy.h says what each does. */
 #ifndef GANG__MODEL_POLICY_WORDS_H
 #define GANG__MODEL_POLICY_WORDS_H
 

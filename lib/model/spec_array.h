@@ -7,9 +7,9 @@
 #include "base/error.h"
 
 /* Copies element `index` of `array` into `to`, a struct of `known` bytes of ours. The elements are
- * `stride` bytes apart. `least` is the size of the struct when it was first released.
- * GANG_EINVAL (no array, or a stride below `least`), GANG_E2BIG (unknown bytes are not zero). */
-gang_result gang__spec_load(void *to, size_t known, size_t least, const void *array, size_t index,
+ * `stride` bytes apart. `min` is the size of the struct when it was first released.
+ * GANG_EINVAL (no array, or a stride below `min`), GANG_E2BIG (unknown bytes are not zero). */
+gang_result gang__spec_load(void *to, size_t known, size_t min, const void *array, size_t index,
                             size_t stride);
 
 /* `last`: the last member of the struct when it was first released. */

@@ -92,7 +92,7 @@ gang_result gang__queue_spec_in(const struct gang_queue_spec *from, struct gang_
 static const struct gang_quota *lay_quotas(struct gang__block *b, const struct gang_queue_spec *s,
                                            const struct gang_quota *list, size_t count)
 {
-    struct gang_quota *to = gang__block_take(b, count * sizeof(*to));
+    struct gang_quota *to = gang__block_alloc(b, count * sizeof(*to));
     for (size_t i = 0; i < count; i++) {
         struct gang_quota q = gang__quota_at(s, list, i);
         q.kind = gang__block_text(b, q.kind);
@@ -106,8 +106,8 @@ static const struct gang_quota *lay_quotas(struct gang__block *b, const struct g
 static void lay_weights(struct gang__block *b, const struct gang_queue_spec *s,
                         struct gang_queue_spec *copy)
 {
-    const char **kinds = gang__block_take(b, s->weight_count * sizeof(*kinds));
-    double *weights = gang__block_take(b, s->weight_count * sizeof(*weights));
+    const char **kinds = gang__block_alloc(b, s->weight_count * sizeof(*kinds));
+    double *weights = gang__block_alloc(b, s->weight_count * sizeof(*weights));
     for (size_t i = 0; i < s->weight_count; i++) {
         const char *kind = gang__block_text(b, s->weight_kinds[i]);
         if (kinds) {
@@ -122,7 +122,7 @@ static void lay_weights(struct gang__block *b, const struct gang_queue_spec *s,
 static const struct gang_cell_spec *lay_cells(struct gang__block *b,
                                               const struct gang_queue_spec *s)
 {
-    struct gang_cell_spec *to = gang__block_take(b, s->cell_count * sizeof(*to));
+    struct gang_cell_spec *to = gang__block_alloc(b, s->cell_count * sizeof(*to));
     for (size_t i = 0; i < s->cell_count; i++) {
         const char *level = gang__block_text(b, s->cells[i].level);
         if (to)
@@ -141,7 +141,7 @@ static int by_user(const void *a, const void *b)
 static const struct gang_user_weight *lay_users(struct gang__block *b,
                                                 const struct gang_queue_spec *s)
 {
-    struct gang_user_weight *to = gang__block_take(b, s->user_count * sizeof(*to));
+    struct gang_user_weight *to = gang__block_alloc(b, s->user_count * sizeof(*to));
     for (size_t i = 0; i < s->user_count; i++) {
         const char *user = gang__block_text(b, s->users[i].user);
         if (to)
@@ -155,7 +155,7 @@ static const struct gang_user_weight *lay_users(struct gang__block *b,
 /* All but the template. */
 static struct gang_queue_spec *lay_alone(struct gang__block *b, const struct gang_queue_spec *s)
 {
-    struct gang_queue_spec *to = gang__block_take(b, sizeof(*to));
+    struct gang_queue_spec *to = gang__block_alloc(b, sizeof(*to));
     struct gang_queue_spec copy = *s;
     copy.size = sizeof(struct gang_queue_spec);
     copy.quota_size = sizeof(struct gang_quota);

@@ -28,7 +28,7 @@ static const struct gang__quota *lay_quotas(const struct gang__queue_drafts *t,
                                             struct gang__block *b, const struct gang_queue_spec *s,
                                             const struct gang_quota *list, size_t count)
 {
-    struct gang__quota *to = gang__block_take(b, t->dims * sizeof(*to));
+    struct gang__quota *to = gang__block_alloc(b, t->dims * sizeof(*to));
     for (size_t i = 0; to && i < count; i++) {
         struct gang_quota q = gang__quota_at(s, list, i);
         const struct gang__partition *partition =
@@ -42,7 +42,7 @@ static const struct gang__quota *lay_quotas(const struct gang__queue_drafts *t,
 static const int64_t *lay_weights(const struct gang__queue_drafts *t, struct gang__block *b,
                                   const struct gang_queue_spec *s)
 {
-    int64_t *to = gang__block_take(b, t->dims * sizeof(*to));
+    int64_t *to = gang__block_alloc(b, t->dims * sizeof(*to));
     for (uint32_t d = 0; to && d < t->dims; d++) {
         to[d] = gang__millionths(s->weight);
         for (size_t i = 0; i < s->weight_count; i++)
@@ -56,7 +56,7 @@ static const struct gang__cell_share *lay_cells(const struct gang__queue_drafts 
                                                 struct gang__block *b,
                                                 const struct gang_queue_spec *s)
 {
-    struct gang__cell_share *to = gang__block_take(b, s->cell_count * sizeof(*to));
+    struct gang__cell_share *to = gang__block_alloc(b, s->cell_count * sizeof(*to));
     for (size_t i = 0; to && i < s->cell_count; i++) {
         int32_t level = gang__level_find(t->c, s->cells[i].level);
         to[i].level = level < 0 ? (int32_t)GANG__LEVEL_NODE : level;
@@ -96,7 +96,7 @@ static void lay_queue(const struct gang__queue_drafts *t, struct gang__block *b,
 
 static const uint32_t *lay_ids(const struct gang__queue_drafts *t, struct gang__block *b)
 {
-    uint32_t *to = gang__block_take(b, t->count * sizeof(*to));
+    uint32_t *to = gang__block_alloc(b, t->count * sizeof(*to));
     for (uint32_t i = 0; to && i < t->count; i++)
         to[i] = t->by_id[i]->index;
     return to;
@@ -106,8 +106,8 @@ static const uint32_t *lay_ids(const struct gang__queue_drafts *t, struct gang__
 static void *lay(struct gang__block *b, const void *from)
 {
     const struct gang__queue_drafts *t = from;
-    struct gang__queues *qs = gang__block_take(b, sizeof(*qs));
-    struct gang__queue *queue = gang__block_take(b, t->count * sizeof(*queue));
+    struct gang__queues *qs = gang__block_alloc(b, sizeof(*qs));
+    struct gang__queue *queue = gang__block_alloc(b, t->count * sizeof(*queue));
     const uint32_t *ids = lay_ids(t, b);
     for (uint32_t i = 0; i < t->count; i++)
         lay_queue(t, b, t->order[i], queue ? &queue[i] : NULL);

@@ -206,8 +206,8 @@ static gang_result rule_in(const struct gang_queue_rule *rules, size_t size, siz
 static void *lay(struct gang__block *b, const void *from)
 {
     const struct gang__rules_source *s = from;
-    struct gang__rules *to = gang__block_take(b, sizeof(*to));
-    struct gang_queue_rule *rule = gang__block_take(b, s->count * sizeof(*rule));
+    struct gang__rules *to = gang__block_alloc(b, sizeof(*to));
+    struct gang_queue_rule *rule = gang__block_alloc(b, s->count * sizeof(*rule));
     for (size_t i = 0; i < s->count; i++) {
         struct gang_queue_rule r;
         gang_result checked = rule_in(s->rules, s->rule_size, i, &r, NULL);

@@ -140,7 +140,7 @@ static gang_result check_opts(const struct gang_trace_opts *opts, struct gang_tr
     if (in->lenient != 0 && in->lenient != 1)
         return gang__error(error, GANG_EINVAL, "lenient", "neither 0 nor 1");
     if (in->max_jobs < 0)
-        return gang__error(error, GANG_ERANGE, "most", "negative");
+        return gang__error(error, GANG_ERANGE, "max_jobs", "negative");
     if (in->gpus_per_task < 0 || in->gpus_per_task > GANG_MAX_GPUS)
         return gang__error(error, GANG_ERANGE, "gpus_per_task", "not 0 to %d", GANG_MAX_GPUS);
     if (in->batsim_flops < 0)

@@ -195,8 +195,8 @@ START_TEST(a_tree_is_what_a_sorted_array_is)
 }
 END_TEST
 
-/* Elements inserted at one end and removed from either end or anywhere: of a row, and of a tree (the
- * first search makes it one). */
+/* Elements inserted at one end and removed from either end or anywhere: of a row, and of a tree
+ * (the first search makes it one). */
 START_TEST(ends_grow_and_shrink_in_balance)
 {
     enum { N = 200 };

@@ -409,7 +409,7 @@ START_TEST(the_audit_sees_a_node_that_the_index_hides)
         hidden++;
     }
     ck_assert_int_eq(hidden, 2); /* once for its GPUs, once for its cores */
-    /* The question about the hidden node tidied the words above it; tidy them back. */
+    /* Asking for the hidden node repaired the words above it; set them back. */
     MUST(gang_node_set_state(s.w, id, GANG_NODE_DOWN));
     MUST(gang_node_set_state(s.w, id, GANG_NODE_UP));
 }

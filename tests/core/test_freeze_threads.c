@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread is stopped at each step of each sort of call in turn, and stays stopped while two others
- * complete thousands of calls over the same nodes: gangs, growth, refusals, reads, changes of state.
- * Then it wakes, finishes what it began, and the books agree. The same beside a thread that is
- * stopped while it takes a snapshot, which still shows its own instant. */
+/* A thread is stopped at each step of each sort of call in turn, and stays stopped while two
+ * others complete thousands of calls over the same nodes: gangs, growth, refusals, reads,
+ * changes of state. Then it wakes, finishes what it began, and the books agree. The same beside
+ * a thread that is stopped while it takes a snapshot, which still shows its own instant. */
 #include <check.h>
 #include <gangsched/gangsched.h>
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The index never hides a node: an interleaving of three threads that once did, forced step by step.
- * The index's source is compiled into this program with a stop before each load and each
+/* The index never hides a node: an interleaving of three threads that once did, forced step by
+ * step. The index's source is compiled into this program with a stop before each load and each
  * compare-and-swap. */
 #include <semaphore.h>
 

@@ -459,7 +459,7 @@ START_TEST(ids_are_never_used_again)
 END_TEST
 
 /* A slot that held a small node, then a large one, then none with GPUs, is read and used right. */
-START_TEST(a_slot_serves_nodes_of_other_shapes)
+START_TEST(a_slot_serves_nodes_of_other_types)
 {
     const struct box boxes[] = {
         {.name = "a", .cpu = 4000, .memory = GIB, .gpus = 2, .model = "T4"},
@@ -544,7 +544,7 @@ int main(void)
     tcase_add_test(removing, a_removed_node_takes_nothing_new);
     tcase_add_test(removing, a_name_is_free_again_while_the_old_node_is_held);
     tcase_add_test(removing, ids_are_never_used_again);
-    tcase_add_test(removing, a_slot_serves_nodes_of_other_shapes);
+    tcase_add_test(removing, a_slot_serves_nodes_of_other_types);
     tcase_add_test(removing, walking_meets_each_node_once_in_order);
     suite_add_tcase(suite, removing);
     return run_suite(suite);

@@ -125,7 +125,8 @@ START_TEST(what_is_taken_stays_taken)
 }
 END_TEST
 
-/* Another reader at each step of the change: capacity, what is free, and description go together. */
+/* Another reader at each step of the change: capacity, what is free, and description go
+ * together. */
 static int looks_old, looks_new;
 static bool looking;
 

@@ -238,9 +238,9 @@ START_TEST(reclaim_that_waits_keeps_nobody_from_adding_nodes)
 END_TEST
 
 /* A slot is reused for a node of more words. A helper that stands before its write for a commit
- * that is long over does not write to the new node, though the words are what they were then: they
- * keep their versions. (It helps at all since another helper left a late claim, and entered after the
- * grace period had begun.) */
+ * that is long over does not write to the new node, though the words are what they were then:
+ * they keep their versions. (It helps at all since another helper left a late claim, and entered
+ * after the grace period had begun.) */
 enum { KINDS = 7 }; /* of the site; the sixth is the first word past the cell's own line */
 
 static sem_t reclaimed;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading a node while a commit writes it: all numbers belong to one instant. The commit's source is
- * compiled into this program with a stop before and after each look at an owner word. */
+/* Reading a node while a commit writes it: all numbers belong to one instant. The commit's
+ * source is compiled into this program with a stop before and after each look at an owner word. */
 #include "base/atomic.h"
 
 static void at_look(void);
@@ -52,7 +52,8 @@ static void *write_rounds(void *user)
     return NULL;
 }
 
-/* At one moment of the reader the writer claims, decides and writes one word; at the next the rest. */
+/* At one moment of the reader the writer claims, decides and writes one word; at the next the
+ * rest. */
 static void at_look(void)
 {
     if (!looks)

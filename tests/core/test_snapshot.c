@@ -414,7 +414,7 @@ START_TEST(saved_words_of_long_ago_do_not_count)
     ck_assert(take_while(GANG__STEP_SCAN, 2, do_alloc)); /* needs to save them again */
     for (int i = 0; i < 4; i++)
         ck_assert_int_eq(info_of(snap, node[i]).gpus_free, 2);
-    /* A number whose tag is that of cleared words is left out. */
+    /* Skips a number with the tag of cleared words. */
     gang__store(&s.c->commit.snap, (2 * round) << GANG__SNAPSHOTS);
     ck_assert(take_while(GANG__STEP_SCAN, 2, do_free));
     ck_assert_uint_eq(gang__snapshot_number(&s.c->commit), 2 * round + 2);

@@ -351,7 +351,7 @@ START_TEST(late_helper_saves_nothing_over_a_later_snapshot)
 }
 END_TEST
 
-/* ---- a node that comes or is described anew, by a thread that is stopped --------------------- */
+/* ---- a stopped thread adds a node or changes its description ---------------------------------- */
 
 enum change { ADD, DESCRIBE, DESCRIBE_TWICE, REMOVE, CHANGES };
 struct builder {
@@ -699,7 +699,8 @@ END_TEST
 
 static _Atomic(int) visits; /* of watchers, to nodes that come and go */
 
-/* A node that nothing is placed on comes, is described again, and goes, until a reader has seen it. */
+/* A node that nothing is placed on comes, is described again, and goes, until a reader has seen
+ * it. */
 static void *churn(void *user)
 {
     gang_worker *w;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Readers that go over all nodes all the time, while gangs over all of them come and go, never see a
- * part of one: once a node has shown that a gang is there, every node shows it, or what came after
- * it; and once a node has shown that it is gone, it is gone everywhere.
+/* Readers that go over all nodes all the time, while gangs over all of them come and go, never see
+ * a part of one: once a node has shown that a gang is there, every node shows it, or what came
+ * after it; and once a node has shown that it is gone, it is gone everywhere.
  *
- * Each gang of a writer takes another amount of the writer's own kinds, the same on each node and of
- * a cluster-wide one. So the history of a writer is a line: nothing, first gang, nothing, second
+ * Each gang of a writer takes another amount of the writer's own kinds, the same on each node and
+ * of a cluster-wide one. So the history of a writer is a line: nothing, first gang, nothing, second
  * gang, ... and what a reader reads tells where on this line the node is. It must never go back,
  * whichever node is read next.
  *

@@ -169,8 +169,8 @@ static bool condition(void)
     }
 }
 
-/* Writes an expression that stands where `binding` binds: 0 as loosely as can be, 1 in "and", 2 alone.
- * Returns whether it is true. */
+/* Writes an expression that stands where `binding` binds: 0 as loosely as can be, 1 in "and", 2
+ * alone. Returns whether it is true. */
 static bool tree(unsigned depth, int binding)
 {
     size_t kind = depth ? below(6) : 0;

@@ -55,8 +55,9 @@ static const struct machine {
     /* Lassen: as Sierra, but two cores of each processor are kept for the system. */
     {"flux-sched_lassen.xml", "lassen6", 267838848, 0, 40, 2, 4, 0, 6, 4, 0,
      "Tesla V100-SXM2-16GB"},
-    /* POWER8 with P100: each pair below a processor is joined by 2 NVLinks of 20 GB/s, and each GPU
-     * to its processor by 2 more, which join no GPUs. Eight cores with two threads are left over. */
+    /* POWER8 with P100: each pair below a processor is joined by 2 NVLinks of 20 GB/s, and each
+     * GPU to its processor by 2 more, which join no GPUs. Eight cores with two threads are left
+     * over. */
     {"hwloc2.9_power8gpudistances.xml", "drac-12.grenoble.grid5000.fr", 133796416, 40000, 8, 2, 4,
      2, 0, 2, GANG_LINK_NVLINK, "Tesla P100-SXM2-16GB"},
     /* DGX-2: sixteen V100, each with a link of 25 GB/s to each of the six NVSwitches of its board;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Label expressions: what they mean, what is refused and where, numbers. By value, without a cluster;
- * fuzz_label_expr.c compares with an independent reading. */
+/* Label expressions: what they mean, what is refused and where, numbers. By value, without a
+ * cluster; fuzz_label_expr.c compares with an independent reading. */
 #include "model/label_expr.h"
 
 #include "support.h"

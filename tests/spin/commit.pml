@@ -1,48 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The multi-node commit of lib/core/commit/commit.c as a Promela model, step for step.
  *
- * Every load, store and compare-and-swap of a word that threads share is a step of its own. Local
- * work is joined to the step before it. What is joined beyond that, and why it loses nothing:
+ * Every load, store and compare-and-swap of a shared word is a step of its own. Local work is
+ * joined to the step before it. These steps are joined beyond that, without loss:
  *   - `where` and `arg` of an operation are one load: both are followed by the same check of ss,
- *     and the owner moves ss before it overwrites either.
+ *     and the owner changes ss before it overwrites either.
  *   - An operation and its agreed word are one load in finish(), for the same reason, and filling a
- *     descriptor is one step, see there. With FINE both are taken apart. Agreeing does not load again
- *     the operation for which the cell was claimed: it is checked as before.
- *   - `raises` is left out: index and stamp are in index.pml. To the commit they are no more than a
+ *     descriptor is one step, see there. With FINE both are taken apart. Agreeing does not load
+ *     again the operation for which the cell was claimed: it is checked as before.
+ *   - `raises` is left out: index and stamp are in index.pml. To the commit they are only a
  *     delay between agreeing and deciding.
- *   - The order is that of the interleavings (sequential consistency). What weaker machines may
- *     reorder is not seen here; that is what acquire, release and seq_cst in base/atomic.h are for,
- *     and ThreadSanitizer and the stress tests look at.
+ *   - The order is that of the interleavings (sequential consistency). The model does not see what
+ *     weaker machines may reorder; acquire, release and seq_cst in base/atomic.h are for that, and
+ *     ThreadSanitizer and the stress tests check it.
  *
- * Words       ver * 8 + payload; payload: bit 2 = the node is gone, bits 0-1 what is free.
+ * Words       ver * 8 + payload; payload: bit 2 = the node is gone, bits 0-1 the free amount.
  * Owner       0, or REF(worker, seq).
  * ss          seq * 4 + status.
- * Ghosts      abs_*: what the words would be were every commit one instant, moved at its decision.
+ * Ghosts      abs_*: what the words would be were every commit one instant; they change at its
+ *             decision.
  *
  * Parameters (-D)
  *   WORKERS, OPS  threads that commit, and commits of each
  *   READERS       threads that read all cells, one after the other, once
  *   CELLS, WPC    cells, words per cell
  *   CAP           free at the start in each word
- *   SCRIPT        who commits what, see CODE
+ *   SCRIPT        which worker commits what, see CODE
  *   ONE_EACH      the first reader reads cell 0 only, the second cell 1
  *   HOLDING       worker 1 holds the gang {0, 1} at the start
  *   STOP          any one worker may stop for ever at any step
  *   FINE          finer steps, see above
  *   RESERVE       before its second commit a worker takes a larger array (gang__commit_reserve)
  *   REMOVE        worker 0 removes the node of cell 0 and uses the slot for another one; see there
- *   BARE          with REMOVE: readers look at cells, and help, without a read section. The code has
- *                 no such readers. It shows that grace periods are for descriptions, and that what
- *                 keeps a slow helper off the next node of a slot are the versions
+ *   BARE          with REMOVE: readers look at cells, and help, without a read section. The code
+ *                 has no such readers. It shows that grace periods are for descriptions, and that
+ *                 versions keep a slow helper off the next node of a slot
  *   GUIDE         with REMOVE, ONE_EACH, HOLDING, two readers: only schedules in which the removal
  *                 begins when worker 1 has given back, and the second reader while the grace period
  *                 waits for the first. Four threads are too many for all schedules
- *   SNAPSHOT      the only reader takes a snapshot of all cells; WPC is 1. `instant` and whether a
- *                 snapshot is under way are one word. A commit notes the instant once all its cells
- *                 are claimed, as its label, and all helpers agree on it. Whoever finishes a commit of
- *                 a later label saves a cell for the snapshot before it writes to it
- *   BUG_...       mutants; each must be caught
- */
+ *   SNAPSHOT      the only reader takes a snapshot of all cells; WPC is 1. `number` and whether a
+ *                 snapshot is under way are one word. A commit notes the number once all its cells
+ *                 are claimed, as its label, and all helpers agree on it. A thread that finishes a
+ *                 commit of a later label saves a cell for the snapshot before it writes to it
+ *   BUG_...       mutants; each must be caught */
 #ifndef WORKERS
 #define WORKERS 2
 #endif
@@ -131,7 +131,7 @@ typedef desc_t {
     byte count;
     byte ops; /* which array */
 #ifdef SNAPSHOT
-    byte label; /* UNAGREED, or an instant */
+    byte label; /* UNAGREED, or a number */
 #endif
     array_t array[ARRAYS];
 };
@@ -142,10 +142,10 @@ desc_t desc[WORKERS];
 byte abs_payload[WORDS];
 byte abs_changes[WORDS];       /* decided changes of the word */
 byte given_out[WORDS];         /* taken and not given back, of the node now in the cell */
-byte over;                     /* threads that came to their end */
+byte over;                     /* threads that ended */
 #if READERS || defined(REMOVE)
 #define READS
-/* What one cell was, as decided, at some instant since the read of it began: bit = value. */
+/* Values of one cell, as decided, since the read of it began: bit = value. */
 typedef seen_t {
     bool on;
     byte cell;
@@ -153,9 +153,9 @@ typedef seen_t {
 };
 seen_t seen[THREADS];
 #endif
-/* Filling a descriptor, between the store of BUILDING and that of UNDECIDED: all that others read of
- * it meanwhile they throw away at their next look at ss, so it is one step. FINE: several, as
- * mutants need that break just this. */
+/* Filling a descriptor, between the store of BUILDING and that of UNDECIDED. Other threads discard
+ * what they read meanwhile at their next look at ss, so it is one step. FINE: several, as mutants
+ * need that break just this. */
 #if WPC == 2
 #define ABS_CELL(c) (COUNT(abs_payload[2 * (c)]) * 4 + COUNT(abs_payload[2 * (c) + 1]))
 #else
@@ -163,12 +163,12 @@ seen_t seen[THREADS];
 #endif
 
 #ifdef SNAPSHOT
-byte instant;          /* one word with under_way: read and changed together */
+byte number;          /* one word with under_way: read and changed together */
 bool under_way;
 byte saved[CELLS];     /* 0, or 1 + the word saved for the snapshot */
-byte taken;            /* ghost: the instant of the snapshot + 1 */
+byte taken;            /* ghost: the number of the snapshot + 1 */
 bool snapped;          /* ghost: it is over */
-byte cut[WORDS];       /* ghost: the effects of all commits with a label up to its instant */
+byte cut[WORDS];       /* ghost: the effects of all commits with a label up to its number */
 #endif
 
 #ifdef STOP
@@ -181,8 +181,8 @@ bool last_look; /* all others are over or stopped: readers may begin */
 #endif
 
 #ifdef REMOVE
-/* Read sections and what a grace period waits for. A description is freed when its node was
- * unlinked and the grace period is over; the slot is used anew only then. */
+/* Read sections, and what a grace period waits for. A description is freed when its node was
+ * unlinked and the grace period is over; only then the slot is reused. */
 bool in_section[THREADS];
 bool awaited[THREADS];
 byte generation = 1;           /* of the node linked in cell 0; 0: none */
@@ -193,11 +193,11 @@ byte planned[THREADS];         /* generation that the thread read, and means */
     in_section[me] = true;                                                                         \
     atomic { planned[me] = generation; assert(planned[me] == 0 || !freed[planned[me]]) }
 #define LEAVE_SECTION                                                                              \
-    assert(planned[me] == 0 || !freed[planned[me]]); /* whoever reads its description may */       \
+    assert(planned[me] == 0 || !freed[planned[me]]); /* a thread that reads the description may */       \
     atomic { in_section[me] = false; awaited[me] = false; planned[me] = 0 }
 #endif
 
-/* The one instant of a commit: all ghosts move here. `t` is the worker, `st` the new status. */
+/* The one instant of a commit: all ghosts change here. `t` is the worker, `st` the new status. */
 inline decide_ghost(t, st)
 {
     d_step {
@@ -271,7 +271,7 @@ inline decide_ghost(t, st)
     }
 }
 
-/* ---- who commits what ---------------------------------------------------------------------------- */
+/* ---- which worker commits what -------------------------------------------------------------------- */
 
 /* `cells`: mask of the cells that the next commit touches; `code`: what it does there.
  *   0  worker 0 takes the gang {0, 1} and gives it back, the others take cell 0 and give it back:
@@ -280,8 +280,8 @@ inline decide_ghost(t, st)
  *   2  worker 0 the gang {0, 1}, worker 1 {1}, worker 2 {0}
  *   3  worker 0 {0, 1}, worker 1 {1, 2}, worker 2 {2, 0}: a ring
  *   4  all take, and of other cells the second time than the first
- *   5  with REMOVE: worker 0 removes the node of cell 0, brings up another one in its slot and takes
- *      of that; the others take the gang and give it back */
+ *   5  with REMOVE: worker 0 removes the node of cell 0, brings up another one in its slot and
+ *      takes of that; the others take the gang and give it back */
 #define CODE (held -> GIVE : TAKE)
 #if SCRIPT == 0
 #define CELLS_OF (me == 0 -> 3 : 1)
@@ -325,7 +325,7 @@ proctype thread(byte me) ALIVE
     byte op;               /* step_of() */
     byte w, ss, holder;
 #ifdef SNAPSHOT
-    byte mark; /* instant that was read, label */
+    byte mark; /* number that was read, label */
 #endif
     bool fits;
     byte g, e, a;          /* ghosts' scratch */
@@ -448,7 +448,7 @@ CARRY:
 #if defined(SNAPSHOT) && defined(BUG_LABEL_BEFORE_CLAIMS)
     if
     :: ss == SS(q, UNDECIDED) ->
-        mark = instant;
+        mark = number;
         atomic {
             if
             :: desc[t].label == UNAGREED(q) -> desc[t].label = mark
@@ -516,7 +516,7 @@ BLOCKED: /* blocker_of() */
         :: else -> w = 0
         fi
     }
-    atomic { /* left over by a commit that is over */
+    atomic { /* left by a commit that is over */
         if
         :: owner[OP_CELL(op)] == holder -> owner[OP_CELL(op)] = 0
         :: else
@@ -579,7 +579,7 @@ CARRIED:
     if
     :: ss == SS(q, UNDECIDED) ->
 #if defined(SNAPSHOT) && !defined(BUG_LABEL_BEFORE_CLAIMS)
-        mark = instant;
+        mark = number;
         atomic {
             if
             :: desc[t].label == UNAGREED(q) -> desc[t].label = mark
@@ -627,7 +627,7 @@ progress_decided:
     }
 #ifdef SNAPSHOT
 #ifdef BUG_LABEL_EACH_ITS_OWN
-    mark = (mark -> mark : instant);
+    mark = (mark -> mark : number);
 #else
     mark = desc[t].label;
 #endif
@@ -637,7 +637,7 @@ progress_decided:
         :: else
         fi
     }
-    atomic { mark = (STATUS(ss) == SUCCESS && under_way && instant - 1 < mark) }
+    atomic { mark = (STATUS(ss) == SUCCESS && under_way && number - 1 < mark) }
 #endif
 FINISH:
     if
@@ -816,8 +816,8 @@ READ:
     if
     :: cell == 0 ->
         atomic {
-            taken = instant + 1;
-            instant++;
+            taken = number + 1;
+            number++;
             under_way = true;
             for (g : 0 .. (WORDS - 1)) {
                 cut[g] = abs_payload[g]
@@ -932,8 +932,8 @@ LOOK:
 #endif
     d_step {
 #if SCRIPT == 1 && OPS == 1 && CELLS == 2
-        /* All take the gang {0, 1} and nothing else happens: half a gang was seen if fewer are taken
-         * of cell 1, read later, than of cell 0. */
+        /* All take the gang {0, 1} and nothing else happens: half a gang was seen if fewer are
+         * taken of cell 1, read later, than of cell 0. */
         if
         :: cell == 0 -> before = COUNT(look[0])
         :: else -> assert(COUNT(look[0]) <= before)
@@ -1027,8 +1027,8 @@ init
         g = 0
     }
 #ifdef STOP
-    /* `timeout`: nobody can take a step any more. Whoever was not stopped came to his end; then the
-     * readers come to theirs, and what they settle is all. */
+    /* `timeout`: no thread can take a step any more. Every thread that was not stopped has ended;
+     * then the readers end, and nothing but what they settle is left. */
     atomic { timeout -> last_look = true };
     atomic {
         timeout -> assert(over + (stopped && !ended[stopped - 1] -> 1 : 0) == THREADS)

@@ -1,32 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The free-capacity index of lib/core/commit/index.c, and with it the promise that a refusal is true, as a
- * Promela model. Every load, store and compare-and-swap of an index word is a step of its own.
+/* The free-capacity index of lib/core/commit/index.c, and with it the promise that a refusal is
+ * true, as a Promela model. Every load, store and compare-and-swap of an index word is a step of
+ * its own.
  *
- * Commits are one step here, that they are is what commit.pml shows; but one that gives back is seen
- * claimed first, then it raises index and stamp, then it is decided, and whoever meets its claim does
- * all that for it. Two nodes under one leaf word, two buckets, trees of TREE words.
+ * Commits are one step here; commit.pml shows that they are. But a commit that gives back is first
+ * visible as a claim, then it raises index and stamp, then it is decided, and a thread that meets
+ * its claim does all that for it. Two nodes under one leaf word, two rows, trees of TREE words.
  *
  * Promises
- *   A search from the highest bucket down that meets no node with room, and sees the stamp stand
- *   still, ends at an instant when no node has room.
- *   At rest each node is found in a bucket at or above its level (I1), through words that are marked
+ *   A search from the highest row down that meets no node that fits, and sees the stamp unchanged,
+ *   ends at an instant when no node fits.
+ *   At rest each node is found in a row at or above its bucket (I1), through words that are marked
  *   in their parents (I2).
  *
  * Index word  version * 16 + state * 4 + bits.
  *
  * Parameters (-D)
- *   LEVEL0, LEVEL1  level of each node at the start; node n stands in bucket level - 1
- *   GIVERS, TAKERS, SEARCHERS  threads of each sort: one level up, one level down, one search. The
+ *   BUCKET0, BUCKET1  bucket of each node at the start; node n stands in row bucket - 1
+ *   GIVERS, TAKERS, SEARCHERS  threads of each sort: one bucket up, one bucket down, one search.
+ *   The
  *                   first of a sort is about node 0; ON_BOTH: the second is about node 1
  *   TREE            words from the leaf to the root; 4 in the code
- *   WANT            level that is searched for
- *   BUG_...         mutants; each must be caught
- */
-#ifndef LEVEL0
-#define LEVEL0 1
+ *   WANT            bucket that is searched for
+ *   BUG_...         mutants; each must be caught */
+#ifndef BUCKET0
+#define BUCKET0 1
 #endif
-#ifndef LEVEL1
-#define LEVEL1 0
+#ifndef BUCKET1
+#define BUCKET1 0
 #endif
 #ifndef GIVERS
 #define GIVERS 1
@@ -42,7 +43,7 @@
 #endif
 #define THREADS (GIVERS + TAKERS + SEARCHERS)
 #define NODES 2
-#define BUCKETS 2
+#define ROWS 2
 #ifndef TREE
 #define TREE 2
 #endif
@@ -55,14 +56,14 @@
 #define VERSION_ONE 16
 /* The word with these bits and this state, at the next version. */
 #define WORD(w, bits, state) (((w) & ~15) + VERSION_ONE + (state) * 4 + (bits))
-#define BIT_OF(level, n) ((level) == 0 -> 1 << (n) : 1)
+#define BIT_OF(depth, n) ((depth) == 0 -> 1 << (n) : 1)
 
 typedef tree_t {
     short word[TREE];
 };
-tree_t tree[BUCKETS];
+tree_t tree[ROWS];
 byte stamp;
-byte level[NODES];  /* as decided */
+byte bucket[NODES];  /* as decided */
 byte claim[NODES];  /* the giver that claims it: 1 + its number */
 byte over;
 
@@ -160,21 +161,21 @@ inline close_empty(b)
     atomic { old = 0; won = false; wrote[0] = 0; at = 0 }
 }
 
-/* Carry on whoever claims node n: raise the index, then the stamp, then decide. */
+/* Carry on the giver that claims node n: raise the index, then the stamp, then decide. */
 inline settle(n)
 {
     do
     :: claim[n] != 0 ->
         atomic {
             holder = claim[n];
-            now = level[n] + 1
+            now = bucket[n] + 1
         }
         if
         :: holder -> carry(n, holder)
         :: else
         fi;
         atomic { now = 0; holder = 0 }
-    :: atomic { claim[n] == 0 -> now = level[n]; break }
+    :: atomic { claim[n] == 0 -> now = bucket[n]; break }
     od
 }
 
@@ -189,7 +190,7 @@ inline carry(n, who)
     atomic {
         if
         :: claim[n] == who ->
-            level[n] = now;
+            bucket[n] = now;
             claim[n] = 0
         :: else
         fi
@@ -202,8 +203,8 @@ inline carry(n, who)
 #endif
 }
 
-/* gang__index_repair(): take node n out of bucket b, unless it belongs there. */
-inline mend(b, n)
+/* gang__index_repair(): take node n out of row b, unless it belongs there. */
+inline repair(b, n)
 {
     seen = tree[b].word[0];
     if
@@ -214,7 +215,7 @@ inline mend(b, n)
         :: else ->
 #ifndef BUG_CLEAR_BEFORE_SET
             if
-            :: now > 0 -> level_set = now; set_bit(level_set - 1, n)
+            :: now > 0 -> bucket_set = now; set_bit(bucket_set - 1, n)
             :: else
             fi;
 #endif
@@ -226,14 +227,14 @@ inline mend(b, n)
 #ifdef BUG_CLEAR_BEFORE_SET
             ;
             if
-            :: now > 0 -> level_set = now; set_bit(level_set - 1, n)
+            :: now > 0 -> bucket_set = now; set_bit(bucket_set - 1, n)
             :: else
             fi
 #endif
         fi
     :: else
     fi;
-    atomic { seen = 0; now = 0; level_set = 0 }
+    atomic { seen = 0; now = 0; bucket_set = 0 }
 }
 
 #ifdef ON_BOTH
@@ -245,7 +246,7 @@ inline mend(b, n)
 proctype giver(byte k)
 {
     short old, seen, wrote[TREE];
-    byte at, now, holder, level_set, was;
+    byte at, now, holder, bucket_set, was;
     bool won;
     /* claim */
     do
@@ -253,7 +254,7 @@ proctype giver(byte k)
         atomic {
             now = 0;
             if
-            :: claim[NODE_OF(k)] == 0 -> claim[NODE_OF(k)] = 1 + k; was = level[NODE_OF(k)]; break
+            :: claim[NODE_OF(k)] == 0 -> claim[NODE_OF(k)] = 1 + k; was = bucket[NODE_OF(k)]; break
             :: else
             fi
         }
@@ -263,7 +264,7 @@ proctype giver(byte k)
     now = 0;
     /* gang__index_update() */
     if
-    :: was > 0 -> mend(was - 1, NODE_OF(k))
+    :: was > 0 -> repair(was - 1, NODE_OF(k))
     :: else
     fi;
     over++
@@ -272,28 +273,28 @@ proctype giver(byte k)
 proctype taker(byte k)
 {
     short old, seen, wrote[TREE];
-    byte at, now, holder, level_set, was;
+    byte at, now, holder, bucket_set, was;
     bool won;
     do
     :: settle(NODE_OF(k));
         atomic {
             now = 0;
             if
-            :: claim[NODE_OF(k)] == 0 && level[NODE_OF(k)] > 0 ->
-                was = level[NODE_OF(k)];
-                level[NODE_OF(k)] = was - 1;
+            :: claim[NODE_OF(k)] == 0 && bucket[NODE_OF(k)] > 0 ->
+                was = bucket[NODE_OF(k)];
+                bucket[NODE_OF(k)] = was - 1;
                 break
-            :: claim[NODE_OF(k)] == 0 && level[NODE_OF(k)] == 0 -> break /* refused */
+            :: claim[NODE_OF(k)] == 0 && bucket[NODE_OF(k)] == 0 -> break /* refused */
             :: else
             fi
         }
     od;
     if
     :: was > 0 ->
-        /* gang__index_update(): set what it has now, then take it out of where it stood */
+        /* gang__index_update(): set the rows of now, then take the node out of where it stood */
         settle(NODE_OF(k));
         if
-        :: now != was -> now = 0; mend(was - 1, NODE_OF(k))
+        :: now != was -> now = 0; repair(was - 1, NODE_OF(k))
         :: else
         fi
     :: else
@@ -304,29 +305,29 @@ proctype taker(byte k)
 proctype searcher(byte k)
 {
     short old, seen, wrote[TREE];
-    byte at, now, holder, level_set, stamp_was, bucket, n;
+    byte at, now, holder, bucket_set, stamp_was, row, n;
     bool won;
 AGAIN:
     stamp_was = stamp;
 #ifdef BUG_SEARCH_UP
-    bucket = WANT - 1;
+    row = WANT - 1;
 #else
-    bucket = BUCKETS - 1;
+    row = ROWS - 1;
 #endif
-BUCKET:
+ROW:
     n = 0;
 NODE: /* gang__index_next() from n, from the root down; a word without the bit ends it */
     if
-    :: n < NODES && (tree[bucket].word[TREE - 1] & 1)
+    :: n < NODES && (tree[row].word[TREE - 1] & 1)
     :: else -> goto NEXT
     fi;
 #if TREE == 3
     if
-    :: tree[bucket].word[1] & 1
+    :: tree[row].word[1] & 1
     :: else -> goto NEXT
     fi;
 #endif
-    old = tree[bucket].word[0];
+    old = tree[row].word[0];
     if
     :: n == 0 && (old & 1)
     :: n == 0 && !(old & 1) && (old & 2) -> n = 1
@@ -340,29 +341,29 @@ NODE: /* gang__index_next() from n, from the root down; a word without the bit e
     :: else
     fi;
     now = 0;
-    mend(bucket, n);
+    repair(row, n);
     n++;
     goto NODE;
 NEXT:
     n = 0;
 #ifdef BUG_SEARCH_UP
-    bucket++;
+    row++;
     if
-    :: bucket < BUCKETS -> goto BUCKET
+    :: row < ROWS -> goto ROW
     :: else
     fi;
 #else
     if
-    :: bucket > WANT - 1 -> bucket--; goto BUCKET
+    :: row > WANT - 1 -> row--; goto ROW
     :: else
     fi;
 #endif
-    bucket = 0;
+    row = 0;
     atomic {
         if
         :: stamp != stamp_was -> skip
         :: else ->
-            assert(level[0] < WANT && level[1] < WANT); /* the refusal is true */
+            assert(bucket[0] < WANT && bucket[1] < WANT); /* the refusal is true */
             goto FOUND
         fi
     }
@@ -381,11 +382,11 @@ init
     byte at;
     bool won;
     atomic {
-        level[0] = LEVEL0;
-        level[1] = LEVEL1;
+        bucket[0] = BUCKET0;
+        bucket[1] = BUCKET1;
         for (g : 0 .. (NODES - 1)) {
             if
-            :: level[g] > 0 -> set_bit(level[g] - 1, g)
+            :: bucket[g] > 0 -> set_bit(bucket[g] - 1, g)
             :: else
             fi
         }
@@ -409,7 +410,7 @@ init
     atomic {
         (over == THREADS);
         for (g : 0 .. (NODES - 1)) {
-            assert(level[g] == 0 || FOUND_IN(1, g) || (level[g] == 1 && FOUND_IN(0, g)))
+            assert(bucket[g] == 0 || FOUND_IN(1, g) || (bucket[g] == 1 && FOUND_IN(0, g)))
         }
     }
 }

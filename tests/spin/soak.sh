@@ -29,7 +29,7 @@ searches=(
     "safety commit.pml -DSNAPSHOT -DREADERS=1 -DSCRIPT=1 -DOPS=2"
     "safety index.pml -DTREE=3"
     "safety index.pml -DGIVERS=2 -DON_BOTH"
-    "safety index.pml -DTAKERS=2 -DLEVEL1=1 -DON_BOTH"
+    "safety index.pml -DTAKERS=2 -DBUCKET1=1 -DON_BOTH"
     "safety commit.pml -DREMOVE -DSCRIPT=5 -DREADERS=1"
     "safety commit.pml -DREMOVE -DSCRIPT=5 -DWORKERS=3"
     "safety commit.pml -DREMOVE -DSCRIPT=5 -DONE_EACH -DHOLDING -DOPS=1 -DREADERS=2"

@@ -44,7 +44,7 @@ holds slow_helper_leaves_the_next_node_alone safety commit.pml "${slow_helper[@]
 # The index never hides a node with room; a search that finds none and sees the stamp stand still is
 # right; marks of inner words.
 holds refusals_of_a_search_are_true safety index.pml
-holds search_meets_a_node_that_sinks safety index.pml -DGIVERS=0 -DLEVEL0=2
+holds search_meets_a_node_that_sinks safety index.pml -DGIVERS=0 -DBUCKET0=2
 holds index_hides_no_node_at_rest safety index.pml -DTREE=3 -DSEARCHERS=0
 holds index_is_lock_free cycles index.pml -DSEARCHERS=0
 
@@ -86,8 +86,8 @@ caught mutant_index_raised_after_the_decision safety assertion index.pml -DBUG_R
 caught mutant_stamp_raised_after_the_decision safety assertion index.pml -DBUG_STAMP_LATE
 caught mutant_bit_set_again_without_version safety assertion index.pml -DBUG_SET_WITHOUT_VERSION
 caught mutant_cleared_before_the_next_is_set safety assertion index.pml -DBUG_CLEAR_BEFORE_SET
-caught mutant_search_from_the_lowest_bucket_up safety assertion index.pml \
-    -DBUG_SEARCH_UP -DLEVEL0=2 -DGIVERS=0
+caught mutant_search_from_the_lowest_row_up safety assertion index.pml \
+    -DBUG_SEARCH_UP -DBUCKET0=2 -DGIVERS=0
 caught mutant_mark_cleared_of_a_word_not_closed safety assertion index.pml \
     -DBUG_NO_STATES -DTREE=3 -DSEARCHERS=0 -DGIVERS=2 -DON_BOTH
 caught mutant_relies_on_a_mark_under_way safety assertion index.pml -DBUG_RELIES_ON_OTHERS

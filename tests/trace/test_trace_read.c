@@ -462,7 +462,7 @@ START_TEST(options_are_checked)
     } bad[] = {{{.size = 8}, GANG_EINVAL, "size"},
                {{.size = sizeof(struct gang_trace_opts), .format = 99}, GANG_EINVAL, "format"},
                {{.size = sizeof(struct gang_trace_opts), .lenient = 2}, GANG_EINVAL, "lenient"},
-               {{.size = sizeof(struct gang_trace_opts), .max_jobs = -1}, GANG_ERANGE, "most"},
+               {{.size = sizeof(struct gang_trace_opts), .max_jobs = -1}, GANG_ERANGE, "max_jobs"},
                {{.size = sizeof(struct gang_trace_opts), .gpus_per_task = 65},
                 GANG_ERANGE,
                 "gpus_per_task"},

@@ -176,7 +176,7 @@ class ReservationOutcome(Word):
     DROPPED = "dropped", lib.GANG_RESERVATION_DROPPED
 
 
-class RunEnd(Word):
+class StopReason(Word):
     """Why a run of a simulation returned."""
 
     DONE = "done", lib.GANG_SIM_DONE

@@ -6,6 +6,7 @@ import numbers
 import os
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, Union
 
+from ._lazy import deprecated
 from ._native import WRITE, Writer, ffi, lib, new, text, texts, utf8
 from .case import dump
 from .errors import GangError, InvalidArgument, NotFound, OutOfRange, ParseError, check, new_error, placed
@@ -110,6 +111,7 @@ class Trace(Handle):
         max_jobs: int = 0,
         gpus_per_task: int = 0,
         batsim_flops: int = 0,
+        most: int = 0,
     ) -> "Trace":
         """Read a file, compressed (gzip, bzip2, xz) or not.
 
@@ -126,6 +128,8 @@ class Trace(Handle):
             GPUs of a task, for formats that only have the GPUs of a job; 0: 8.
         batsim_flops
             Operations a second of one resource; 0: 10^9.
+        most
+            Deprecated: ``max_jobs``.
 
         Raises
         ------
@@ -138,7 +142,9 @@ class Trace(Handle):
         """
         content = read_bytes(path)
         options = {"lenient": lenient, "max_jobs": max_jobs, "gpus_per_task": gpus_per_task, "batsim_flops": batsim_flops}
-        return cls._of(_read(content, _format(format), options))
+        if most:
+            options["most"] = most
+        return cls._of(_read(content, _format(format), _current(options)))
 
     @classmethod
     def from_text(cls, content: Union[str, bytes], format: Optional[str] = None, **options: Any) -> "Trace":
@@ -146,6 +152,7 @@ class Trace(Handle):
         if isinstance(content, str):
             content = content.encode("utf-8")
         known = ("lenient", "max_jobs", "gpus_per_task", "batsim_flops")
+        options = _current(options)
         for name in options:
             if name not in known:
                 raise InvalidArgument("there is no option '%s'" % name)
@@ -414,6 +421,15 @@ def as_trace(given: Any) -> Trace:
     elif hasattr(given, "__iter__"):
         hint = ": Trace(...) converts dicts"
     raise TypeError("expected a Trace or its path, not %s%s" % (type(given).__name__, hint))
+
+
+def _current(options: Mapping[str, Any]) -> Dict[str, Any]:
+    """Options of :meth:`Trace.read` with their current names."""
+    made = dict(options)
+    if "most" in made:
+        deprecated("the option most", "max_jobs", stacklevel=4)
+        made["max_jobs"] = made.pop("most")
+    return made
 
 
 def _with_line(error: GangError, what: str) -> GangError:

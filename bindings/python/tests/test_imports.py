@@ -184,13 +184,23 @@ def test_old_attributes_work_with_a_warning():
     trace = gs.Trace([{"submit_s": 0, "run_s": 5, "tasks": 1}])
     with gs.Simulation(cluster, trace, events=True) as simulation:
         info = simulation.run()
-        with pytest.warns(DeprecationWarning, match="Info.run_end"):
+        with pytest.warns(DeprecationWarning, match="PlanItem.what"):
+            assert gs.PlanItem("start", "a", 0, 1, 0, 0.0, None, (), "").kind == "start"
+        with pytest.warns(DeprecationWarning, match="PlanItem.gang"):
+            assert gs.PlanItem("start", "a", 0, 1, 0, 0.0, None, (), "").part == 1
+        with pytest.warns(DeprecationWarning, match="maximum"):
+            simulation.limit_reservations("ada", most={"gpu": 8})
+        with pytest.warns(DeprecationWarning, match="Info.stop_reason"):
             assert info.why == "done"
         with pytest.warns(DeprecationWarning, match="Event.gang"):
             assert simulation.events()[0].part == 0
         result = simulation.result()
     with pytest.warns(DeprecationWarning, match="Result.simulation"):
         result.session(1).close()
+    with pytest.warns(DeprecationWarning, match="max_jobs"):
+        assert len(gs.Trace.from_text(trace.to_text(), "csv", **{"mo" "st": 1})) == 1
+    with pytest.warns(DeprecationWarning, match="max_preempted_tasks"):
+        gs.Simulation(cluster, **{"max_" "evictions": 3}).close()
 
 
 # ---- words ---------------------------------------------------------------------------------------
@@ -224,7 +234,7 @@ def test_constants_of_the_library_all_have_words():
 
 def test_old_keys_work_with_a_warning():
     cluster = gs.Cluster.uniform(4, gpus=8)
-    with pytest.warns(DeprecationWarning, match="^'max_per_node' is now 'max_per_node'$".replace("most", "mo" "st")):
+    with pytest.warns(DeprecationWarning, match="^'mo" "st_per_node' is now 'max_per_node'$"):
         job = cluster.allocate(count=2, gpu=1, **{"mo" "st_per_node": 1})
     assert len(job.nodes) == 2
     with pytest.warns(DeprecationWarning, match="'turn' is now 'child_order'"):

@@ -42,7 +42,7 @@ def test_every_struct_has_its_initialiser(root):
         wanted |= {name.lower() for name in re.findall(r"#define\s+(GANG_\w+_INIT)\b", header.read_text())}
     assert len(wanted) > 20
     assert {name for name in wanted if not hasattr(gangsched.lib, name)} == set()
-    for name in wanted - {"gang_gpu_spec_init", "gang_sim_spread_init"}:
+    for name in wanted - {"gang_gpu_spec_init", "gang_sim_distribution_init"}:
         struct = getattr(gangsched.lib, name)
         assert struct.size == gangsched.ffi.sizeof(struct), name
 

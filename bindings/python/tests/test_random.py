@@ -256,7 +256,7 @@ def test_random_programs_of_reservations_forecasts_and_queues(jobs, tree, progra
                     4: lambda: simulation.change_reservation(name, **wild),
                     5: lambda: simulation.cancel_reservation(name),
                     6: lambda: (len(simulation.reservations.table), simulation.plan().table, simulation.occurrences(name)),
-                    7: lambda: simulation.limit_reservations(word, most={"gpu": number}, window_s=number),
+                    7: lambda: simulation.limit_reservations(word, maximum={"gpu": number}, window_s=number),
                     8: lambda: simulation.submit(request, run_s=20, time_limit_s=25, queue="a" if tree else "default", reservation=name),
                     9: lambda: simulation.change_queue("abc"[which] if tree else "default", **change),
                     10: lambda: simulation.set_queues({"a": {}, "b": change, "c": {"weight": number}}),

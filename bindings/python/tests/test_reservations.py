@@ -37,7 +37,7 @@ def test_nodes_are_reserved_and_jobs_flow_around(simulation):
     simulation.run(until_s=2050)
     assert simulation.reservations["demo"].state == "active" and simulation.reservations["demo"].running == 1
     rows = simulation.plan()
-    held = next(row for row in rows if row.kind == "running")
+    held = next(row for row in rows if row.what == "running")
     assert (held.name, held.job, held.inside, sorted(held.nodes), held.end_s) == ("in", inside, "demo", ["n0", "n1"], 2100)
     simulation.run()
     assert simulation.job(inside)["start_s"] == 2000 and simulation.job(late)["start_s"] == 2500
@@ -84,10 +84,10 @@ def test_stages_and_times_are_told_one_by_one(simulation):
         ],
     )
     rows = simulation.occurrences("steps")
-    assert [(row.instance, row.part, row.start_s, row.end_s) for row in rows] == [
+    assert [(row.instance, row.gang, row.start_s, row.end_s) for row in rows] == [
         (i, part, 1000 + 3600 * i + 100 * part, 1100 + 3600 * i + 200 * part) for i in range(3) for part in range(2)
     ]
-    assert all(row.kind == "reservation" and row.name == "steps" and row.job is None for row in rows)
+    assert all(row.what == "reservation" and row.name == "steps" and row.job is None for row in rows)
     assert [len(row.nodes) for row in rows] == [1, 2] * 3
     table = rows.table
     assert table.start_s.dtype == float and table.nodes[1] == ("n0", "n1")
@@ -141,7 +141,7 @@ def test_for_one_job_alone(simulation):
 
 
 def test_owners_have_limits(simulation):
-    simulation.limit_reservations("ada", most={"gpu": 8})
+    simulation.limit_reservations("ada", maximum={"gpu": 8})
     simulation.limit_reservations(average={"gpu": 4}, window_s=1000)
     simulation.reserve(name="a", owner="ada", count=1, gpu=8, start_s=100, duration_s=50)
     with pytest.raises(gs.LimitReached):
@@ -152,9 +152,9 @@ def test_owners_have_limits(simulation):
     simulation.limit_reservations("ada")
     simulation.reserve(name="b", owner="ada", count=2, gpu=8, start_s=700, duration_s=50)
     for wrong, error, path in [
-        (dict(most={"gpus": 1}), gs.NotFound, "most.gpus"),
-        (dict(most={"gpu": -1}), gs.OutOfRange, "most.gpu"),
-        (dict(most={"gpu": "8"}), gs.InvalidArgument, "most.gpu"),
+        (dict(maximum={"gpus": 1}), gs.NotFound, "maximum.gpus"),
+        (dict(maximum={"gpu": -1}), gs.OutOfRange, "maximum.gpu"),
+        (dict(maximum={"gpu": "8"}), gs.InvalidArgument, "maximum.gpu"),
         (dict(average={"cpu": float("nan")}), gs.OutOfRange, "average.cpu"),
         (dict(window_s=-1), gs.OutOfRange, "window_s"),
     ]:
@@ -246,12 +246,12 @@ def test_maintenance_keeps_everybody_away(simulation):
 def test_the_plan_tells_who_starts_when(simulation):
     job = simulation.submit(name="whole", count=4, gpu=8, run_s=10, time_limit_s=60, queue="q")
     simulation.run(until_s=20)
-    rows = {row.kind: row for row in simulation.plan()}
+    rows = {row.what: row for row in simulation.plan()}
     assert rows["running"].name == "long" and rows["running"].end_s == 1000 and rows["running"].job == 0
     start = rows["start"]
     assert (start.job, start.start_s, start.end_s, len(start.nodes)) == (job, 1000, 1060, 4)
     table = simulation.plan().table
-    assert list(table.kind) == ["running", "start"] and list(table.columns) == list(gs.PlanItem._fields)
+    assert list(table.what) == ["running", "start"] and list(table.columns) == list(gs.PlanItem._fields)
     with gs.Simulation(simulation.cluster) as other:
         assert len(other.plan()) == 0 and list(other.plan().table.columns) == list(gs.PlanItem._fields)
         endless = other.submit(gpu=1, run_s=5)
@@ -263,7 +263,7 @@ def test_the_plan_tells_who_starts_when(simulation):
 def test_what_was_reserved_is_in_a_fork_and_in_runs_again(simulation):
     simulation.reserve(name="r", nodes=["n3"], duration_s=100, start_s=100, flags=["magnetic"])
     simulation.change_reservation("r", start_s=200)
-    simulation.limit_reservations("ada", most={"gpu": 8})
+    simulation.limit_reservations("ada", maximum={"gpu": 8})
     simulation.reserve(name="gone", nodes=["n2"], duration_s=100, start_s=100)
     simulation.cancel_reservation("gone")
     simulation.submit(name="in", gpu=8, run_s=10, time_limit_s=10, queue="q", reservation="r")
@@ -375,4 +375,4 @@ def test_reservations_begin_and_end_without_any_job(cluster):
         assert simulation.run().now_s == 0
         assert simulation.run(until_s=120).now_s == 120
         assert simulation.reservations["a"].state == "active"
-        assert simulation.run(until_s=1000).run_end == "done" and not simulation.reservations
+        assert simulation.run(until_s=1000).stop_reason == "done" and not simulation.reservations

@@ -38,11 +38,11 @@ def test_a_session_runs_in_slices_as_it_would_at_once(cluster):
     with gs.Simulation(cluster, jobs(40)) as whole, gs.Simulation(cluster, jobs(40)) as slices:
         expected = done(whole)
         assert slices.run(until_s=100)[:2] == ("until", 100.0)
-        assert slices.run(events=5).run_end == "events"
+        assert slices.run(events=5).stop_reason == "events"
         assert slices.run(until_s=200.5).now_s == 200.5
         slices.run(seconds=0.01)
         assert done(slices) == expected and slices.info.ended == 40 == len(slices)
-        assert slices.run().run_end == "done"
+        assert slices.run().stop_reason == "done"
 
 
 def test_what_happens_can_be_seen_as_it_does(cluster):
@@ -547,7 +547,7 @@ def test_a_run_is_bounded_in_real_time(cluster):
     with gs.Simulation(cluster, long_trace()) as simulation:
         begin = time.monotonic()
         info = simulation.run(seconds=0.1)
-        assert info.run_end == "seconds" and time.monotonic() - begin < 2.0
+        assert info.stop_reason == "seconds" and time.monotonic() - begin < 2.0
         with pytest.raises(gs.InvalidArgument):
             simulation.run(events=0)
 

@@ -146,11 +146,11 @@ def test_a_message_tells_the_line_and_the_member():
 @pytest.mark.parametrize(
     "name, value, error",
     [
-        ("most", "x", gs.InvalidArgument),
-        ("most", 1.5, gs.InvalidArgument),
+        ("max_jobs", "x", gs.InvalidArgument),
+        ("max_jobs", 1.5, gs.InvalidArgument),
         ("gpus_per_task", 2**70, gs.OutOfRange),
         ("batsim_flops", None, gs.InvalidArgument),
-        ("most", -1, gs.OutOfRange),
+        ("max_jobs", -1, gs.OutOfRange),
     ],
 )
 def test_a_wrong_option_of_reading_is_named(name, value, error):

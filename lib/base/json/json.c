@@ -76,16 +76,16 @@ bool gang__utf8_valid(const char *text)
     return true;
 }
 
-/* Appends foreign text of at most `most` bytes to a buffer of `room`; replaces by '?' what cannot
+/* Appends foreign text of at most `max` bytes to a buffer of `cap`; replaces by '?' what cannot
  * be shown. Returns the new length. */
-static size_t append_clean(char *to, size_t cap, size_t used, const char *text, size_t most)
+static size_t append_clean(char *to, size_t cap, size_t used, const char *text, size_t max)
 {
     size_t length = strlen(text);
     size_t shown = 0;
     while (shown < length) {
         size_t step = gang__utf8_length(text + shown, length - shown);
         size_t bytes = step ? step : 1;
-        if (shown + bytes > most) {
+        if (shown + bytes > max) {
             if (used + 3 < cap)
                 used += (size_t)snprintf(to + used, cap - used, "...");
             break;
@@ -213,12 +213,12 @@ gang_result gang__json_object(const struct gang__json *at, const char *const *ke
     return GANG_OK;
 }
 
-gang_result gang__json_map(const struct gang__json *at, size_t most)
+gang_result gang__json_map(const struct gang__json *at, size_t max)
 {
     if (!json_is_object(at->value))
         return wrong_type(at, "an object");
-    if (json_object_size(at->value) > most)
-        return gang__json_fail(at, GANG_ELIMIT, "has more than %zu members", most);
+    if (json_object_size(at->value) > max)
+        return gang__json_fail(at, GANG_ELIMIT, "has more than %zu members", max);
     return GANG_OK;
 }
 
@@ -257,13 +257,13 @@ bool gang__json_next(const struct gang__json *map, struct gang__json *member)
     return true;
 }
 
-gang_result gang__json_array(const struct gang__json *at, size_t most, size_t *count)
+gang_result gang__json_array(const struct gang__json *at, size_t max, size_t *count)
 {
     *count = 0;
     if (!json_is_array(at->value))
         return wrong_type(at, "an array");
-    if (json_array_size(at->value) > most)
-        return gang__json_fail(at, GANG_ELIMIT, "has more than %zu elements", most);
+    if (json_array_size(at->value) > max)
+        return gang__json_fail(at, GANG_ELIMIT, "has more than %zu elements", max);
     *count = json_array_size(at->value);
     return GANG_OK;
 }
@@ -274,8 +274,7 @@ struct gang__json gang__json_element(const struct gang__json *array, size_t inde
                                array->error};
 }
 
-gang_result gang__json_int(const struct gang__json *at, int64_t least, int64_t most,
-                           int64_t *number)
+gang_result gang__json_int(const struct gang__json *at, int64_t min, int64_t max, int64_t *number)
 {
     int64_t value;
     if (json_is_integer(at->value)) {
@@ -290,19 +289,18 @@ gang_result gang__json_int(const struct gang__json *at, int64_t least, int64_t m
     } else {
         return wrong_type(at, "a whole number");
     }
-    if (value < least)
-        return gang__json_fail(at, GANG_ERANGE, "must be at least %" PRId64, least);
-    if (value > most)
-        return gang__json_fail(at, GANG_ERANGE, "must be at most %" PRId64, most);
+    if (value < min)
+        return gang__json_fail(at, GANG_ERANGE, "must be at least %" PRId64, min);
+    if (value > max)
+        return gang__json_fail(at, GANG_ERANGE, "must be at most %" PRId64, max);
     *number = value;
     return GANG_OK;
 }
 
-gang_result gang__json_int32(const struct gang__json *at, int32_t least, int32_t most,
-                             int32_t *number)
+gang_result gang__json_int32(const struct gang__json *at, int32_t min, int32_t max, int32_t *number)
 {
     int64_t value = 0;
-    gang_result r = gang__json_int(at, least, most, &value);
+    gang_result r = gang__json_int(at, min, max, &value);
     if (r == GANG_OK)
         *number = (int32_t)value;
     return r;
@@ -317,8 +315,8 @@ static int64_t scale_real(double real, int64_t scale)
     return llround(real * (double)(scale / coarse)) * coarse;
 }
 
-gang_result gang__json_scaled(const struct gang__json *at, int64_t scale, int64_t least,
-                              int64_t most, int64_t *scaled)
+gang_result gang__json_scaled(const struct gang__json *at, int64_t scale, int64_t min, int64_t max,
+                              int64_t *scaled)
 {
     if (!json_is_number(at->value))
         return wrong_type(at, "a number");
@@ -334,34 +332,33 @@ gang_result gang__json_scaled(const struct gang__json *at, int64_t scale, int64_
         double real = json_real_value(at->value);
         double bound = 9.2e18 / (double)scale;
         high = real > bound;
-        low = real < -bound || (real < 0 && least >= 0); /* -0.0001 is not 0 */
+        low = real < -bound || (real < 0 && min >= 0); /* -0.0001 is not 0 */
         value = high || low ? 0 : scale_real(real, scale);
     }
-    if (low || (!high && value < least))
+    if (low || (!high && value < min))
         return gang__json_fail(at, GANG_ERANGE, "must be at least %.15g",
-                               (double)least / (double)scale);
-    if (high || value > most)
+                               (double)min / (double)scale);
+    if (high || value > max)
         return gang__json_fail(at, GANG_ERANGE, "must be at most %.15g",
-                               (double)most / (double)scale);
+                               (double)max / (double)scale);
     *scaled = value;
     return GANG_OK;
 }
 
-gang_result gang__json_milli(const struct gang__json *at, int64_t least, int64_t most,
-                             int64_t *milli)
+gang_result gang__json_milli(const struct gang__json *at, int64_t min, int64_t max, int64_t *milli)
 {
-    return gang__json_scaled(at, 1000, least, most, milli);
+    return gang__json_scaled(at, 1000, min, max, milli);
 }
 
-gang_result gang__json_real(const struct gang__json *at, double least, double most, double *number)
+gang_result gang__json_real(const struct gang__json *at, double min, double max, double *number)
 {
     if (!json_is_number(at->value))
         return wrong_type(at, "a number");
     double value = json_number_value(at->value);
-    if (value < least)
-        return gang__json_fail(at, GANG_ERANGE, "must be at least %.15g", least);
-    if (value > most)
-        return gang__json_fail(at, GANG_ERANGE, "must be at most %.15g", most);
+    if (value < min)
+        return gang__json_fail(at, GANG_ERANGE, "must be at least %.15g", min);
+    if (value > max)
+        return gang__json_fail(at, GANG_ERANGE, "must be at most %.15g", max);
     *number = value;
     return GANG_OK;
 }
@@ -375,47 +372,45 @@ gang_result gang__json_bool(const struct gang__json *at, int32_t *flag)
 }
 
 /* Checks the bounds of a text, and that a name has no control characters. */
-static gang_result check_text(const struct gang__json *at, const char *text, size_t least,
-                              size_t most, bool name)
+static gang_result check_text(const struct gang__json *at, const char *text, size_t min, size_t max,
+                              bool name)
 {
     size_t length = strlen(text);
-    if (length < least)
+    if (length < min)
         return gang__json_fail(at, GANG_EINVAL, "must not be empty");
-    if (length > most)
-        return gang__json_fail(at, GANG_ELIMIT, "is longer than %zu bytes", most);
+    if (length > max)
+        return gang__json_fail(at, GANG_ELIMIT, "is longer than %zu bytes", max);
     for (size_t i = 0; name && i < length; i++)
         if (is_control(text + i))
             return gang__json_fail(at, GANG_EINVAL, "holds a control character");
     return GANG_OK;
 }
 
-static gang_result get_text(const struct gang__json *at, size_t least, size_t most, bool name,
+static gang_result get_text(const struct gang__json *at, size_t min, size_t max, bool name,
                             const char **text)
 {
     if (!json_is_string(at->value))
         return wrong_type(at, "a string");
     const char *value = json_string_value(at->value);
-    gang_result r = check_text(at, value, least, most, name);
+    gang_result r = check_text(at, value, min, max, name);
     if (r == GANG_OK)
         *text = value;
     return r;
 }
 
-gang_result gang__json_text(const struct gang__json *at, size_t least, size_t most,
-                            const char **text)
+gang_result gang__json_text(const struct gang__json *at, size_t min, size_t max, const char **text)
 {
-    return get_text(at, least, most, false, text);
+    return get_text(at, min, max, false, text);
 }
 
-gang_result gang__json_name(const struct gang__json *at, size_t least, size_t most,
-                            const char **text)
+gang_result gang__json_name(const struct gang__json *at, size_t min, size_t max, const char **text)
 {
-    return get_text(at, least, most, true, text);
+    return get_text(at, min, max, true, text);
 }
 
-gang_result gang__json_key(const struct gang__json *member, size_t most)
+gang_result gang__json_key(const struct gang__json *member, size_t max)
 {
-    return check_text(member, member->key, 1, most, true);
+    return check_text(member, member->key, 1, max, true);
 }
 
 gang_result gang__json_choice(const struct gang__json *at, const char *const *words, size_t count,

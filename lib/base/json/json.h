@@ -31,9 +31,9 @@ gang_result gang__json_parse(const char *text, size_t length,
                              const struct gang__json_limits *limits, const struct gang_mem *mem,
                              json_t **root, struct gang_error *error);
 
-/* Reads a whole file ("-": standard input) of at most `most` bytes; free *text with
+/* Reads a whole file ("-": standard input) of at most `max` bytes; free *text with
  * gang__release(). GANG_EIO, GANG_ELIMIT (a file by its size, before it is read), GANG_ENOMEM. */
-gang_result gang__read_file(const char *path, size_t most, const struct gang_mem *mem, char **text,
+gang_result gang__read_file(const char *path, size_t max, const struct gang_mem *mem, char **text,
                             size_t *length, struct gang_error *error);
 
 /* Length of the well-formed UTF-8 sequence that `text` begins with, 1..4; 0: none. */
@@ -73,8 +73,8 @@ gang_result gang__json_fail(const struct gang__json *at, gang_result code, const
 /* The value must be an object with no other keys than these. */
 gang_result gang__json_object(const struct gang__json *at, const char *const *keys, size_t count);
 
-/* The value must be an object of at most `most` members, whose keys are data. */
-gang_result gang__json_map(const struct gang__json *at, size_t most);
+/* The value must be an object of at most `max` members, whose keys are data. */
+gang_result gang__json_map(const struct gang__json *at, size_t max);
 
 /* Member of an object; false if there is none. `member` knows the path even then. */
 bool gang__json_get(const struct gang__json *object, const char *key, struct gang__json *member);
@@ -91,36 +91,32 @@ gang_result gang__json_need(const struct gang__json *object, const char *key,
  * call. */
 bool gang__json_next(const struct gang__json *map, struct gang__json *member);
 
-/* The value must be an array of at most `most` elements. */
-gang_result gang__json_array(const struct gang__json *at, size_t most, size_t *count);
+/* The value must be an array of at most `max` elements. */
+gang_result gang__json_array(const struct gang__json *at, size_t max, size_t *count);
 struct gang__json gang__json_element(const struct gang__json *array, size_t index);
 
 /* Scalars. A number with a fraction or exponent is a whole one if its value is. */
-gang_result gang__json_int(const struct gang__json *at, int64_t least, int64_t most,
-                           int64_t *number);
-gang_result gang__json_int32(const struct gang__json *at, int32_t least, int32_t most,
+gang_result gang__json_int(const struct gang__json *at, int64_t min, int64_t max, int64_t *number);
+gang_result gang__json_int32(const struct gang__json *at, int32_t min, int32_t max,
                              int32_t *number);
 /* A number in thousandths, rounded to the nearest; the bounds are in thousandths, too. */
-gang_result gang__json_milli(const struct gang__json *at, int64_t least, int64_t most,
-                             int64_t *milli);
+gang_result gang__json_milli(const struct gang__json *at, int64_t min, int64_t max, int64_t *milli);
 /* The same in parts; `scale` (1000, 10^6 or 10^9) of them make one. Where a double no longer
  * resolves such parts, counts thousands of them. */
-gang_result gang__json_scaled(const struct gang__json *at, int64_t scale, int64_t least,
-                              int64_t most, int64_t *scaled);
-gang_result gang__json_real(const struct gang__json *at, double least, double most, double *number);
+gang_result gang__json_scaled(const struct gang__json *at, int64_t scale, int64_t min, int64_t max,
+                              int64_t *scaled);
+gang_result gang__json_real(const struct gang__json *at, double min, double max, double *number);
 /* true or false, as 1 or 0. */
 gang_result gang__json_bool(const struct gang__json *at, int32_t *flag);
-/* Text of least..most bytes, borrowed from the tree; a name has no control characters. */
-gang_result gang__json_text(const struct gang__json *at, size_t least, size_t most,
-                            const char **text);
-gang_result gang__json_name(const struct gang__json *at, size_t least, size_t most,
-                            const char **text);
+/* Text of min..max bytes, borrowed from the tree; a name has no control characters. */
+gang_result gang__json_text(const struct gang__json *at, size_t min, size_t max, const char **text);
+gang_result gang__json_name(const struct gang__json *at, size_t min, size_t max, const char **text);
 /* One of the words; *index is its number. */
 gang_result gang__json_choice(const struct gang__json *at, const char *const *words, size_t count,
                               size_t *index);
 
 /* Checks a key of a map like a name. */
-gang_result gang__json_key(const struct gang__json *member, size_t most);
+gang_result gang__json_key(const struct gang__json *member, size_t max);
 
 /* ---- tree to text ---------------------------------------------------------------------------- */
 

@@ -525,43 +525,36 @@ static gang_result file_fail(struct gang_error *error, const char *what, int num
     return gang__error(error, GANG_EIO, NULL, "%s: %s", what, reason);
 }
 
-/* Reads on until the end of the file or until there are more than `most` bytes. */
-static gang_result slurp(int file, size_t most, size_t guess, const struct gang_mem *mem,
-                         char **text, size_t *length, struct gang_error *error)
+struct buffer {
+    const struct gang_mem *mem;
+    void *text;
+    size_t cap, used;
+};
+
+/* Reads on until the end of the file or until there are more than `max` bytes. */
+static gang_result slurp(int file, size_t max, size_t guess, struct buffer *b,
+                         struct gang_error *error)
 {
-    void *buffer = NULL;
-    size_t room = 0;
-    size_t used = 0;
     while (true) {
-        size_t need = used < guess ? guess : used + 4096;
-        if (used == room &&
-            !gang__grow(mem, &buffer, &room, need > most + 1 ? most + 1 : need, 1)) {
-            gang__release(mem, buffer);
+        size_t need = b->used < guess ? guess : b->used + 4096;
+        if (b->used == b->cap &&
+            !gang__grow(b->mem, &b->text, &b->cap, need > max + 1 ? max + 1 : need, 1))
             return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
-        }
-        size_t left = room - used < most + 1 - used ? room - used : most + 1 - used;
-        ssize_t got = read(file, (char *)buffer + used, left);
+        size_t left = (b->cap < max + 1 ? b->cap : max + 1) - b->used;
+        ssize_t got = read(file, (char *)b->text + b->used, left);
         if (got < 0 && errno == EINTR)
             continue;
-        if (got < 0) {
-            int number = errno;
-            gang__release(mem, buffer);
-            return file_fail(error, "cannot be read", number);
-        }
-        used += (size_t)got;
-        if (used > most) {
-            gang__release(mem, buffer);
-            return gang__error(error, GANG_ELIMIT, NULL, "the text is longer than %zu bytes", most);
-        }
+        if (got < 0)
+            return file_fail(error, "cannot be read", errno);
+        b->used += (size_t)got;
+        if (b->used > max)
+            return gang__error(error, GANG_ELIMIT, NULL, "the text is longer than %zu bytes", max);
         if (got == 0)
-            break;
+            return GANG_OK;
     }
-    *text = buffer;
-    *length = used;
-    return GANG_OK;
 }
 
-gang_result gang__read_file(const char *path, size_t most, const struct gang_mem *mem, char **text,
+gang_result gang__read_file(const char *path, size_t max, const struct gang_mem *mem, char **text,
                             size_t *length, struct gang_error *error)
 {
     *text = NULL;
@@ -571,17 +564,24 @@ gang_result gang__read_file(const char *path, size_t most, const struct gang_mem
     if (file < 0)
         return file_fail(error, "cannot be opened", errno);
     gang_result r;
+    struct buffer b = {mem, NULL, 0, 0};
     struct stat status;
     if (fstat(file, &status) != 0)
         r = file_fail(error, "cannot be read", errno);
     else if (S_ISDIR(status.st_mode))
         r = gang__error(error, GANG_EIO, NULL, "is a directory");
-    else if (S_ISREG(status.st_mode) && (uintmax_t)status.st_size > most)
-        r = gang__error(error, GANG_ELIMIT, NULL, "the text is longer than %zu bytes", most);
+    else if (S_ISREG(status.st_mode) && (uintmax_t)status.st_size > max)
+        r = gang__error(error, GANG_ELIMIT, NULL, "the text is longer than %zu bytes", max);
     else
-        r = slurp(file, most, S_ISREG(status.st_mode) ? (size_t)status.st_size + 1 : 65536, mem,
-                  text, length, error);
+        r = slurp(file, max, S_ISREG(status.st_mode) ? (size_t)status.st_size + 1 : 65536, &b,
+                  error);
     if (!standard)
         close(file);
+    if (r == GANG_OK) {
+        *text = b.text;
+        *length = b.used;
+    } else {
+        gang__release(mem, b.text);
+    }
     return r;
 }

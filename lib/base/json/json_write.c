@@ -114,7 +114,7 @@ gang_result gang__json_write(json_t *root, size_t indent, gang_write_fn write, v
 struct text_sink {
     const struct gang_mem *mem;
     void *text;
-    size_t room;
+    size_t cap;
     size_t used;
     bool failed;
 };
@@ -123,7 +123,7 @@ static int text_write(const char *bytes, size_t length, void *user)
 {
     struct text_sink *sink = user;
     if (sink->failed ||
-        !gang__grow(sink->mem, &sink->text, &sink->room, sink->used + length + 1, 1)) {
+        !gang__grow(sink->mem, &sink->text, &sink->cap, sink->used + length + 1, 1)) {
         sink->failed = true;
         return -1;
     }

@@ -206,8 +206,8 @@ bool gang__save_area_covers(struct gang__cells *c, struct gang__save_area *area,
 {
     for (uint32_t i = 0; (uint64_t)i * GANG__CHUNK < end; i++) {
         struct gang__saved_chunk *saved = gang__load(&area->saved[i]);
-        uint32_t most = gang__load_seq(&gang__load(&c->chunk[i])->max_words);
-        if (!saved || saved->stride < most)
+        uint32_t max = gang__load_seq(&gang__load(&c->chunk[i])->max_words);
+        if (!saved || saved->stride < max)
             return false;
     }
     return true;
@@ -217,14 +217,14 @@ bool gang__save_area_cover(struct gang__cells *c, struct gang__save_area *area, 
 {
     for (uint32_t i = 0; (uint64_t)i * GANG__CHUNK < end; i++) {
         struct gang__saved_chunk *saved = gang__load(&area->saved[i]);
-        uint32_t most = gang__load_seq(&gang__load(&c->chunk[i])->max_words);
-        if (saved && saved->stride >= most)
+        uint32_t max = gang__load_seq(&gang__load(&c->chunk[i])->max_words);
+        if (saved && saved->stride >= max)
             continue;
-        size_t bytes = sizeof(*saved) + (size_t)GANG__CHUNK * most * sizeof(saved->word[0]);
+        size_t bytes = sizeof(*saved) + (size_t)GANG__CHUNK * max * sizeof(saved->word[0]);
         struct gang__saved_chunk *larger = gang__zalloc_line(c->mem, 1, bytes);
         if (!larger)
             return false;
-        larger->stride = most;
+        larger->stride = max;
         larger->outgrown = saved; /* late helpers may still read it */
         gang__store(&area->saved[i], larger);
     }

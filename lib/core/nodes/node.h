@@ -66,13 +66,14 @@ gang_result gang__node_new(gang_cluster *c, const struct gang_node_spec *spec,
 /* Puts the description of a node together again: checked, in the library's struct sizes, with texts
  * that the node and the cluster own. Topology comes in the order of the levels. Inside a read
  * section. */
-struct gang__described {
+struct gang__node_description {
     struct gang_node_spec spec;
     struct gang_gpu_spec gpu[GANG_MAX_GPUS];
     struct gang_label place[GANG_MAX_LEVELS];
     const char *partition[GANG_MAX_ITEMS];
 };
-void gang__node_describe(gang_cluster *c, const struct gang__node *node, struct gang__described *d);
+void gang__node_describe(gang_cluster *c, const struct gang__node *node,
+                         struct gang__node_description *d);
 
 /* The node of a name, or NULL. Under the structure mutex. */
 struct gang__node *gang__node_by_name(gang_cluster *c, const char *name);

@@ -61,9 +61,9 @@ static gang_result slot_find(gang_cluster *c, unsigned words, uint32_t *slot)
         gang__store(&chunk->more[i], bigger);
         chunk->slot[i].more_words = more;
     }
-    uint32_t most = gang__load(&chunk->max_words);
-    if (words > most) /* load_seq of every snapshot that can show the node sees it */
-        gang__add_seq(&chunk->max_words, words - most);
+    uint32_t max = gang__load(&chunk->max_words);
+    if (words > max) /* load_seq of every snapshot that can show the node sees it */
+        gang__add_seq(&chunk->max_words, words - max);
     *slot = s;
     return GANG_OK;
 }
@@ -249,8 +249,8 @@ gang_result gang__nodes_add(gang_worker *w, struct gang__specs specs, gang_node_
     *at = 0;
     gang__structure_lock(c);
     gang__reclaim_some(c);
-    size_t most = specs.count < GANG__NODES_AT_ONCE ? specs.count : GANG__NODES_AT_ONCE;
-    gang_result r = gang__commit_reserve(&w->commit, most * GANG__MAX_WORDS);
+    size_t max = specs.count < GANG__NODES_AT_ONCE ? specs.count : GANG__NODES_AT_ONCE;
+    gang_result r = gang__commit_reserve(&w->commit, max * GANG__MAX_WORDS);
     if (r == GANG_OK)
         r = make_all(c, specs, &node, error, at);
     else

@@ -37,16 +37,23 @@ static gang_result find_domains(gang_cluster *c, const struct gang_node_spec *sp
     return GANG_OK;
 }
 
-/* Lays the tags into a block (two passes). The partitions exist already. */
-static struct gang__tags *tags_lay(const gang_cluster *c, struct gang__block *b,
-                                   const struct gang_node_spec *spec, const char *const *uuid,
-                                   uint64_t unhealthy)
+struct tags_source {
+    const gang_cluster *c; /* has the partitions already */
+    const struct gang_node_spec *spec;
+    const char *const *uuid; /* of each GPU; NULL: no GPU has one */
+    uint64_t unhealthy;
+};
+
+static void *tags_lay(struct gang__block *b, const void *from)
 {
-    struct gang__tags *tags = gang__block_take(b, sizeof(*tags));
-    struct gang_label *labels = gang__block_take(b, spec->label_count * sizeof(*labels));
+    const struct tags_source *source = from;
+    const struct gang_node_spec *spec = source->spec;
+    struct gang__tags *tags = gang__block_alloc(b, sizeof(*tags));
+    struct gang_label *labels = gang__block_alloc(b, spec->label_count * sizeof(*labels));
     struct gang__partition **partitions =
-        gang__block_take(b, spec->partition_count * sizeof(*partitions));
-    const char **uuids = uuid ? gang__block_take(b, spec->gpu_count * sizeof(*uuids)) : NULL;
+        gang__block_alloc(b, spec->partition_count * sizeof(*partitions));
+    const char **uuids =
+        source->uuid ? gang__block_alloc(b, spec->gpu_count * sizeof(*uuids)) : NULL;
     for (size_t i = 0; i < spec->label_count; i++) {
         const char *key = gang__block_text(b, spec->labels[i].key);
         const char *value = gang__block_text(b, spec->labels[i].value);
@@ -54,15 +61,15 @@ static struct gang__tags *tags_lay(const gang_cluster *c, struct gang__block *b,
             labels[i] = (struct gang_label){key, value};
     }
     for (size_t i = 0; partitions && i < spec->partition_count; i++)
-        partitions[i] = gang__partition_find(c, spec->partitions[i]);
-    for (size_t i = 0; uuid && i < spec->gpu_count; i++) {
-        const char *text = gang__block_text(b, uuid[i]);
+        partitions[i] = gang__partition_find(source->c, spec->partitions[i]);
+    for (size_t i = 0; source->uuid && i < spec->gpu_count; i++) {
+        const char *text = gang__block_text(b, source->uuid[i]);
         if (uuids)
             uuids[i] = text;
     }
     if (tags)
         *tags = (struct gang__tags){labels, spec->label_count, partitions, spec->partition_count,
-                                    uuids,  unhealthy};
+                                    uuids,  source->unhealthy};
     return tags;
 }
 
@@ -76,19 +83,14 @@ static gang_result tags_new(gang_cluster *c, const struct gang_node_spec *spec,
         uuid[i] = gang__node_spec_uuid(spec, i);
         any = any || uuid[i];
     }
-    uint64_t unhealthy = gang__node_spec_unhealthy(spec);
-    if (!any && !unhealthy && !spec->label_count && !spec->partition_count)
+    struct tags_source from = {c, spec, any ? uuid : NULL, gang__node_spec_unhealthy(spec)};
+    if (!any && !from.unhealthy && !spec->label_count && !spec->partition_count)
         return GANG_OK;
     for (size_t i = 0; i < spec->partition_count; i++)
         if (!gang__partition_intern(c, spec->partitions[i]))
             return GANG_ENOMEM;
-    struct gang__block b = {NULL, 0};
-    (void)tags_lay(c, &b, spec, any ? uuid : NULL, unhealthy);
-    b = (struct gang__block){gang__alloc(&c->mem, b.used), 0};
-    if (!b.base)
-        return GANG_ENOMEM;
-    *tags = tags_lay(c, &b, spec, any ? uuid : NULL, unhealthy);
-    return GANG_OK;
+    *tags = gang__block_build(&c->mem, tags_lay, &from);
+    return *tags ? GANG_OK : GANG_ENOMEM;
 }
 
 void gang__node_free(gang_cluster *c, struct gang__node *node)

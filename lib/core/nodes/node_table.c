@@ -183,7 +183,8 @@ gang_result gang_node_get(gang_cluster *cluster, gang_node_id id, struct gang_no
     return gang__struct_out(info, info->size, sizeof(out), &out, sizeof(out));
 }
 
-void gang__node_describe(gang_cluster *c, const struct gang__node *node, struct gang__described *d)
+void gang__node_describe(gang_cluster *c, const struct gang__node *node,
+                         struct gang__node_description *d)
 {
     struct gang_node_spec *spec = &d->spec;
     *spec = *node->type->spec;
@@ -215,7 +216,7 @@ void gang__node_describe(gang_cluster *c, const struct gang__node *node, struct 
 static gang_result spec_copy(gang_cluster *c, const struct gang__node *node,
                              struct gang_node_spec **copy)
 {
-    struct gang__described d;
+    struct gang__node_description d;
     gang__node_describe(c, node, &d);
     *copy = gang__node_spec_lay_mem(&gang__mem_libc, &d.spec);
     return *copy ? GANG_OK : GANG_ENOMEM;

@@ -72,7 +72,7 @@ struct gang__domain *gang__domain_at(gang_cluster *c, uint32_t level, uint32_t i
     return gang__load(&gang__load(&c->nodes.level_domains[level])->entry[i]);
 }
 
-struct gang__domain *gang__domain_with(gang_cluster *c, uint32_t index)
+struct gang__domain *gang__domain_by_index(gang_cluster *c, uint32_t index)
 {
     return domain_by_index(c, index);
 }

@@ -71,7 +71,7 @@ int32_t gang__level_find(const gang_cluster *c, const char *name);
 uint32_t gang__domain_count(gang_cluster *c, uint32_t level);
 struct gang__domain *gang__domain_at(gang_cluster *c, uint32_t level, uint32_t i);
 /* The domain of an index, as nodes store it. */
-struct gang__domain *gang__domain_with(gang_cluster *c, uint32_t index);
+struct gang__domain *gang__domain_by_index(gang_cluster *c, uint32_t index);
 
 /* The spans of all domains of a level, in a row. */
 struct gang__spans {

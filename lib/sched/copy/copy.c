@@ -22,7 +22,7 @@
 
 static void *copy_bytes(struct gang__block *b, const void *from, size_t bytes)
 {
-    void *to = from ? gang__block_take(b, bytes) : NULL;
+    void *to = from ? gang__block_alloc(b, bytes) : NULL;
     if (to)
         memcpy(to, from, bytes);
     return to;
@@ -45,12 +45,12 @@ static void lay_message(struct gang__block *b, struct gang__job *job, const stru
 /* One block, measured first: the job, its units, texts and lists. */
 static struct gang__job *lay_job(struct gang__block *b, const struct gang__job *from)
 {
-    struct gang__job none = {.group_count = 0}, *job = gang__block_take(b, sizeof(*job));
+    struct gang__job none = {.group_count = 0}, *job = gang__block_alloc(b, sizeof(*job));
     size_t groups = from->group_count;
     job = job ? job : &none;
     memset(job, 0, sizeof(*job));
-    job->unit = gang__block_take(b, from->unit_count * sizeof(*job->unit));
-    job->wanted = gang__block_take(b, from->unit_count * sizeof(*job->wanted));
+    job->unit = gang__block_alloc(b, from->unit_count * sizeof(*job->unit));
+    job->wanted = gang__block_alloc(b, from->unit_count * sizeof(*job->wanted));
     job->name = gang__block_text(b, from->name);
     job->user = gang__block_text(b, from->user);
     job->protected_groups = copy_bytes(b, from->protected_groups, groups * sizeof(int32_t));
@@ -68,7 +68,7 @@ static struct gang__job *lay_job(struct gang__block *b, const struct gang__job *
     for (uint32_t i = 0; i < from->unit_count; i++) {
         const struct gang__gang *u = &from->unit[i];
         size_t own = groups_of(from, i);
-        int64_t *counts = gang__block_take(b, 4 * own * sizeof(*counts));
+        int64_t *counts = gang__block_alloc(b, 4 * own * sizeof(*counts));
         int32_t *group_of = copy_bytes(b, u->group_of, own * sizeof(*group_of));
         if (!b->base)
             continue;

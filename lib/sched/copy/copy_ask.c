@@ -35,7 +35,7 @@ static const char *get_text(struct reader *r)
     int64_t length = get_int(r);
     if (length < 0)
         return NULL;
-    char *text = gang__block_take(r->b, (size_t)length + 1);
+    char *text = gang__block_alloc(r->b, (size_t)length + 1);
     if (text) {
         memcpy(text, r->at, (size_t)length);
         text[length] = '\0';
@@ -47,7 +47,7 @@ static const char *get_text(struct reader *r)
 static const char *const *get_texts(struct reader *r, size_t *count)
 {
     *count = (size_t)get_int(r);
-    const char **texts = gang__block_take(r->b, *count * sizeof(*texts));
+    const char **texts = gang__block_alloc(r->b, *count * sizeof(*texts));
     for (size_t i = 0; i < *count; i++) {
         const char *text = get_text(r);
         if (texts)
@@ -59,7 +59,7 @@ static const char *const *get_texts(struct reader *r, size_t *count)
 static const struct gang_label_rule *get_rules(struct reader *r, size_t *count)
 {
     *count = (size_t)get_int(r);
-    struct gang_label_rule *rules = gang__block_take(r->b, *count * sizeof(*rules));
+    struct gang_label_rule *rules = gang__block_alloc(r->b, *count * sizeof(*rules));
     for (size_t i = 0; i < *count; i++) {
         struct gang_label_rule rule;
         memset(&rule, 0, sizeof(rule));
@@ -75,7 +75,7 @@ static const struct gang_label_rule *get_rules(struct reader *r, size_t *count)
 static const struct gang_amount *get_amounts(struct reader *r, size_t *count)
 {
     *count = (size_t)get_int(r);
-    struct gang_amount *amounts = gang__block_take(r->b, *count * sizeof(*amounts));
+    struct gang_amount *amounts = gang__block_alloc(r->b, *count * sizeof(*amounts));
     for (size_t i = 0; i < *count; i++) {
         struct gang_amount amount;
         memset(&amount, 0, sizeof(amount));
@@ -130,7 +130,7 @@ static struct gang_group_set_spec get_set(struct reader *r)
 static const struct gang_label *get_labels(struct reader *r, size_t *count)
 {
     *count = (size_t)get_int(r);
-    struct gang_label *labels = gang__block_take(r->b, *count * sizeof(*labels));
+    struct gang_label *labels = gang__block_alloc(r->b, *count * sizeof(*labels));
     for (size_t i = 0; i < *count; i++) {
         const char *key = get_text(r), *value = get_text(r);
         if (labels)
@@ -142,7 +142,7 @@ static const struct gang_label *get_labels(struct reader *r, size_t *count)
 static const struct gang_affinity_rule *get_peers(struct reader *r, size_t *count)
 {
     *count = (size_t)get_int(r);
-    struct gang_affinity_rule *peers = gang__block_take(r->b, *count * sizeof(*peers));
+    struct gang_affinity_rule *peers = gang__block_alloc(r->b, *count * sizeof(*peers));
     for (size_t i = 0; i < *count; i++) {
         struct gang_affinity_rule p = {NULL, NULL, NULL, 0, 0};
         p.key = get_text(r);
@@ -160,14 +160,14 @@ static struct gang_request_spec get_request(struct reader *r)
 {
     struct gang_request_spec q = GANG_REQUEST_SPEC_INIT;
     q.group_count = (size_t)get_int(r);
-    struct gang_group_spec *groups = gang__block_take(r->b, q.group_count * sizeof(*groups));
+    struct gang_group_spec *groups = gang__block_alloc(r->b, q.group_count * sizeof(*groups));
     for (size_t i = 0; i < q.group_count; i++) {
         struct gang_group_spec g = get_group(r);
         if (groups)
             groups[i] = g;
     }
     q.group_set_count = (size_t)get_int(r);
-    struct gang_group_set_spec *sets = gang__block_take(r->b, q.group_set_count * sizeof(*sets));
+    struct gang_group_set_spec *sets = gang__block_alloc(r->b, q.group_set_count * sizeof(*sets));
     for (size_t i = 0; i < q.group_set_count; i++) {
         struct gang_group_set_spec set = get_set(r);
         if (sets)
@@ -227,7 +227,7 @@ static struct gang_group_spec held_group(struct gang__block *b, const gang_reque
     g.gpu_milli = from->share == 1000 ? 1000 * (int64_t)from->devices : (int64_t)from->share;
     g.gpu_devices = from->share == 1000 ? 0 : (int64_t)from->devices;
     g.amount_count = from->node_need_count + from->pool_need_count;
-    struct gang_amount *amounts = gang__block_take(b, g.amount_count * sizeof(*amounts));
+    struct gang_amount *amounts = gang__block_alloc(b, g.amount_count * sizeof(*amounts));
     for (size_t i = 0; amounts && i < g.amount_count; i++) {
         const struct gang__need *need = i < from->node_need_count
                                             ? &from->node_needs[i]
@@ -242,8 +242,8 @@ static struct gang_group_spec held_group(struct gang__block *b, const gang_reque
 static struct gang_request_spec held_request(struct gang__block *b, const gang_request *q)
 {
     struct gang_request_spec spec = GANG_REQUEST_SPEC_INIT;
-    struct gang_group_spec *groups = gang__block_take(b, q->group_count * sizeof(*groups));
-    struct gang_affinity_rule *peers = gang__block_take(b, q->affinity_count * sizeof(*peers));
+    struct gang_group_spec *groups = gang__block_alloc(b, q->group_count * sizeof(*groups));
+    struct gang_affinity_rule *peers = gang__block_alloc(b, q->affinity_count * sizeof(*peers));
     for (uint32_t i = 0; i < q->group_count; i++) {
         struct gang_group_spec g = held_group(b, q, i);
         if (groups)

@@ -51,7 +51,7 @@ static struct gang__bookings *usage_as(const gang_sched *s, const struct gang__r
 
 static void *copy_bytes(struct gang__block *b, const void *from, size_t bytes)
 {
-    void *to = gang__block_take(b, bytes);
+    void *to = gang__block_alloc(b, bytes);
     if (to && bytes)
         memcpy(to, from, bytes);
     return to;
@@ -63,7 +63,7 @@ static void lay_out(struct gang__block *b, struct gang__reserve *r,
 {
     r->name = gang__block_text(b, from->name);
     r->owner = gang__block_text(b, from->owner);
-    r->user = gang__block_take(b, from->user_count * sizeof(*r->user));
+    r->user = gang__block_alloc(b, from->user_count * sizeof(*r->user));
     for (size_t i = 0; i < from->user_count; i++) {
         const char *text = gang__block_text(b, from->user[i]);
         if (b->base)

@@ -222,7 +222,7 @@ struct make {
 
 static void *copy(struct gang__block *b, const void *from, size_t bytes)
 {
-    void *to = gang__block_take(b, bytes);
+    void *to = gang__block_alloc(b, bytes);
     if (to && bytes)
         memcpy(to, from, bytes);
     return to;
@@ -233,15 +233,15 @@ static struct gang__job *lay_out(const struct make *m, struct gang__block *b)
 {
     const struct gang_job_spec *j = m->spec;
     size_t groups = j->request.group_count;
-    struct gang__job *job = gang__block_take(b, sizeof(*job)), none;
+    struct gang__job *job = gang__block_alloc(b, sizeof(*job)), none;
     if (!job)
         job = &none;
     else
         memset(job, 0, sizeof(*job));
-    job->unit = gang__block_take(b, m->parts * sizeof(struct gang__gang));
-    job->wanted = gang__block_take(b, m->parts * sizeof(*job->wanted));
-    int64_t *counts = gang__block_take(b, 4 * groups * sizeof(*counts));
-    int32_t *group_of = m->parts == 1 ? NULL : gang__block_take(b, groups * sizeof(*group_of));
+    job->unit = gang__block_alloc(b, m->parts * sizeof(struct gang__gang));
+    job->wanted = gang__block_alloc(b, m->parts * sizeof(*job->wanted));
+    int64_t *counts = gang__block_alloc(b, 4 * groups * sizeof(*counts));
+    int32_t *group_of = m->parts == 1 ? NULL : gang__block_alloc(b, groups * sizeof(*group_of));
     job->name = gang__block_text(b, j->name ? j->name : "");
     job->user = gang__block_text(b, j->user ? j->user : "");
     job->made_queue = m->made[0] ? gang__block_text(b, m->made) : NULL;
@@ -249,9 +249,9 @@ static struct gang__job *lay_out(const struct make *m, struct gang__block *b)
         j->protected_groups ? copy(b, j->protected_groups, groups * sizeof(int32_t)) : NULL;
     job->group_order = j->group_order ? copy(b, j->group_order, groups * sizeof(int64_t)) : NULL;
     job->roles = j->roles ? copy(b, j->roles, groups * sizeof(int32_t)) : NULL;
-    job->after = gang__block_take(b, j->after_count * sizeof(*job->after));
+    job->after = gang__block_alloc(b, j->after_count * sizeof(*job->after));
     job->group_after = copy(b, j->group_after, j->group_after_count * sizeof(*j->group_after));
-    job->places = gang__block_take(b, j->place_count * sizeof(*job->places));
+    job->places = gang__block_alloc(b, j->place_count * sizeof(*job->places));
     if (!b->base)
         return NULL;
     memset(job->unit, 0, m->parts * sizeof(*job->unit));

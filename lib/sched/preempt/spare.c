@@ -30,7 +30,7 @@ static bool put_back_others(gang_sched *s)
     for (size_t i = 0; i < v->count; i++)
         if (v->list[i].node == GANG_ID_NONE)
             (void)!gang_alloc_each(s->cluster, v->list[i].u->alloc, keep_node, s);
-    gang__snapshot_put_back(s->scratch, s->base, v->kept);
+    gang__snapshot_restore(s->scratch, s->base, v->kept);
     return true;
 }
 

@@ -168,7 +168,7 @@ static void look_ahead(gang_sched *s, struct gang__cursor *c)
         if (!c->last)
             return;
         const struct gang__gang *u = unit_of(c, c->last);
-        gang__set_expect(c->last);
+        gang__set_prefetch(c->last);
         c->coming[(c->first + c->known++) % GANG__VICTIMS_AHEAD] = c->last;
         __builtin_prefetch(&u->leaves);
         __builtin_prefetch(&u->doomed);

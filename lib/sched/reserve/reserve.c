@@ -167,7 +167,7 @@ static void lay_out_ticket(struct gang__block *b, const struct gang__reserve *r,
     t->job = r->job;
     t->closed = r->flags & GANG_RESERVATION_MAINTENANCE;
     t->user_count = r->user_count;
-    t->user = gang__block_take(b, r->user_count * sizeof(*t->user));
+    t->user = gang__block_alloc(b, r->user_count * sizeof(*t->user));
     for (size_t i = 0; i < r->user_count; i++) {
         const char *text = gang__block_text(b, r->user[i]);
         if (t->user)
@@ -181,8 +181,8 @@ static struct gang__reserve_view *lay_out_tickets(const gang_sched *s,
                                                   const struct gang__reserve *less,
                                                   struct gang__block *b)
 {
-    struct gang__reserve_view *all = gang__block_take(b, sizeof(*all));
-    struct ticket *of = gang__block_take(b, (s->reserve.count + 1) * sizeof(*of));
+    struct gang__reserve_view *all = gang__block_alloc(b, sizeof(*all));
+    struct ticket *of = gang__block_alloc(b, (s->reserve.count + 1) * sizeof(*of));
     size_t n = 0;
     const struct gang__reserve *first = s->reserve.all ? s->reserve.all->first : NULL;
     for (const struct gang__reserve *r = first; r; r = r->next)

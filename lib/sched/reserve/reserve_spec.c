@@ -228,7 +228,7 @@ static bool is_domain(gang_cluster *c, const struct gang__domain *d, const char 
         if (length == 0 || path[length - 1] != '/')
             return false;
         length--;
-        d = gang__domain_with(c, d->parent);
+        d = gang__domain_by_index(c, d->parent);
     }
 }
 
@@ -291,19 +291,19 @@ static void lay_out(struct gang__reserve *r, const struct gang_reservation_spec 
 {
     r->name = gang__block_text(b, spec->name);
     r->owner = gang__block_text(b, spec->owner ? spec->owner : "");
-    r->user = gang__block_take(b, spec->user_count * sizeof(*r->user));
+    r->user = gang__block_alloc(b, spec->user_count * sizeof(*r->user));
     for (size_t i = 0; i < spec->user_count; i++) {
         const char *text = gang__block_text(b, spec->users[i]);
         if (b->base)
             r->user[i] = text;
     }
-    r->stage = gang__block_take(b, spec->stage_count * sizeof(*r->stage));
+    r->stage = gang__block_alloc(b, spec->stage_count * sizeof(*r->stage));
     if (b->base)
         memset(r->stage, 0, spec->stage_count * sizeof(*r->stage));
     for (size_t i = 0; i < spec->stage_count; i++) {
         const struct gang_reservation_stage *from = stage_at(spec, i);
-        int64_t *count = gang__block_take(b, from->group_count * sizeof(*count));
-        gang_node_id *node = gang__block_take(b, from->node_count * sizeof(*node));
+        int64_t *count = gang__block_alloc(b, from->group_count * sizeof(*count));
+        gang_node_id *node = gang__block_alloc(b, from->node_count * sizeof(*node));
         if (b->base) {
             r->stage[i].count = count;
             r->stage[i].node = node;

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "place/alloc/alloc.h"
-#include "sched/lifecycle/lifecycle.h"
 #include "sched/order/wait_order.h"
 #include "sched/record/heartbeat.h"
 #include "sched/record/record.h"
@@ -23,7 +22,7 @@
 static void tell(gang_sched *s, struct gang__gang *u, const char *text)
 {
     gang__job_state(s, u->job, GANG_REASON_SLICE, text);
-    gang__job_settle(s, u->job);
+    gang__wake_job(s, u->job, GANG__WAKE_SETTLE);
 }
 
 /* All of its tasks have stopped. */

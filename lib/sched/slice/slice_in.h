@@ -75,7 +75,22 @@ static inline uint32_t gang__row_distance(const struct gang__matrix *m, uint32_t
     return row >= m->active ? row - m->active : row + m->rows - m->active;
 }
 
-/* ---- slice_rows.c ---- */
+/* ---- columns.c ---- */
+
+/* The column of a node, made if the matrix has none. GANG_ENOFIT: some of what gangs share there is taken; GANG_ENOMEM. */
+gang_result gang__column_get(gang_sched *s, struct gang__matrix *m, gang_node_id node,
+                             struct gang__column **column);
+bool gang__column_drop(gang_sched *s, struct gang__matrix *m, struct gang__column *c);
+/* Note what its tasks from this number on use. On an error nothing of them is noted. */
+gang_result gang__uses_collect(gang_sched *s, struct gang__sliced *x, int64_t first);
+void gang__use_forget(gang_sched *s, struct gang__sliced *x, size_t i);
+
+/* ---- matrix.c, rows.c ---- */
+
+/* The matrix of a leaf that slices, made if there is none. NULL: out of memory. */
+struct gang__matrix *gang__matrix_get(gang_sched *s, const struct gang__queue_state *leaf);
+void gang__sliced_leave(gang_sched *s, struct gang__sliced *x);
+void gang__sliced_free(gang_sched *s, struct gang__sliced *x);
 
 /* NULL: the node is not in the matrix. And where its words are, in its block. */
 struct gang__column *gang__column_at(const struct gang__matrix *m, gang_node_id node);

@@ -108,7 +108,7 @@ static int32_t broken_around(gang_snapshot *snapshot, const gang_sched *s, const
         return 0;
     uint32_t count = 0;
     const uint32_t *slot = gang__snapshot_members(
-        snapshot, gang__domain_with(s->cluster, node->domain[wider]), &count);
+        snapshot, gang__domain_by_index(s->cluster, node->domain[wider]), &count);
     for (uint32_t i = 0; slot && i < count; i++)
         broken += slot[i] < mark->end && mark->by_slot[slot[i]];
     return broken;

@@ -111,7 +111,7 @@ static void restore_states(const struct gang__where *w)
 {
     for (uint32_t slot = GANG__POOL + 1; slot < w->on->end; slot++)
         if (gang__snapshot_node(w->on, slot))
-            gang__snapshot_state_as(w->on, slot, w->s->where.state[slot]);
+            gang__snapshot_set_state(w->on, slot, w->s->where.state[slot]);
 }
 
 static gang_result ask_closed(const struct gang__where *w, const struct question *q, bool soft)

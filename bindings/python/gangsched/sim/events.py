@@ -53,7 +53,7 @@ class Info(NamedTuple):
     """Counters of a simulation at one instant. Plain data."""
 
     #: why the last run returned: ``done``, ``until``, ``events``, ``seconds``, ``interrupted``
-    run_end: str
+    stop_reason: str
     now_s: float  #: the clock, seconds
     events: int  #: since the beginning
     runs: int  #: cycles of the scheduler since the beginning
@@ -66,6 +66,6 @@ class Info(NamedTuple):
 
     @property
     def why(self) -> str:
-        """Deprecated: :attr:`run_end`."""
-        deprecated("Info.why", "Info.run_end")
-        return self.run_end
+        """Deprecated: :attr:`stop_reason`."""
+        deprecated("Info.why", "Info.stop_reason")
+        return self.stop_reason

@@ -4,6 +4,7 @@
 import math
 from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence, Type, Union
 
+from .._lazy import deprecated
 from .._native import ffi, new, utf8
 from ..case import Case
 from ..enums import Know, LossPolicy, Place, PolicyName, Record, SameInstant, Word
@@ -42,6 +43,10 @@ _SCHED_FLAGS = ("observe_only", "no_preemption", "scale_guarantees")
 NAMES = frozenset([*_TIMES, *_WORDS, *_FLAGS, *_NUMBERS, "elastic", "preemptible", "refused_s", *_SCHED_NUMBERS, *_SCHED_FLAGS])
 
 
+#: Options of version 0.1 and their names now. The parts keep renaming tools away.
+_OLD_NAMES = {"max_" "evictions": "max_preempted_tasks"}
+
+
 class General(NamedTuple):
     """Arguments of a simulation that go into the same struct as its options."""
 
@@ -71,6 +76,9 @@ def fill(options: Mapping[str, Any], tree: Optional[Case], general: General, kee
     opts, sched = new("gang_sim_opts"), new("gang_sched_opts")
     # the scheduler moves jobs only on request, as in C without gang_sched_opts
     sched.max_moves = -1
+    for old in sorted(set(options) & set(_OLD_NAMES)):
+        deprecated("the option " + old, _OLD_NAMES[old], stacklevel=5)
+    options = {_OLD_NAMES.get(name, name): value for name, value in options.items()}
     unknown = sorted(set(options) - NAMES)
     if unknown:
         raise InvalidArgument("there is no option '%s'" % unknown[0], path=unknown[0])

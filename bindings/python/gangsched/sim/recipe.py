@@ -155,10 +155,10 @@ def _run_in_pieces(simulation: "Simulation", left: List[Tuple[float, int]], run:
             break
         if simulation.now_s < at_ns / 1e9:
             before = simulation.info.events
-            run_end = simulation._go(at_ns, events).run_end
+            stop_reason = simulation._go(at_ns, events).stop_reason
             if run.events:
                 events -= simulation.info.events - before
-                if run_end == "events" or events <= 0:
+                if stop_reason == "events" or events <= 0:
                     return
         yield left.pop(0)[1], simulation
     simulation._go(run.until_ns, events)

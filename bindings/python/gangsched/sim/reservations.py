@@ -4,6 +4,7 @@
 import re
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
+from .._lazy import deprecated
 from .._native import Call, callback, ffi, lib, new, text, utf8
 from ..case import Case
 from ..errors import DoesNotFit, GangError, NotFound, OutOfRange, check, new_error, placed
@@ -52,15 +53,27 @@ class PlanItem(NamedTuple):
 
     #: ``running`` (a job has them until ``end_s`` at the latest), ``start`` (a planned start),
     #: ``reservation``
-    kind: str
+    what: str
     name: str  #: name of the job or the reservation
     job: Optional[int]  #: index of the job; None: a reservation
-    part: int  #: which gang of the job; of a reservation: which stage, from 0
+    gang: int  #: which gang of the job; of a reservation: which stage, from 0
     instance: int  #: instance of the reservation, from 0
     start_s: float  #: the start or the planned start, seconds
     end_s: Optional[float]  #: the latest end, seconds; None: no end
     nodes: Tuple[str, ...]  #: names of the nodes
     inside: str  #: the reservation inside which the job runs or will start; "": none
+
+    @property
+    def kind(self) -> str:
+        """Deprecated: :attr:`what`."""
+        deprecated("PlanItem.kind", "PlanItem.what")
+        return self.what
+
+    @property
+    def part(self) -> int:
+        """Deprecated: :attr:`gang`."""
+        deprecated("PlanItem.part", "PlanItem.gang")
+        return self.gang
 
 
 class Reservations(Mapping[str, Reservation]):
@@ -291,25 +304,26 @@ class Reserving(Scheduling):
         self,
         owner: Optional[str] = None,
         *,
-        most: Optional[Mapping[str, float]] = None,
+        maximum: Optional[Mapping[str, float]] = None,
         average: Optional[Mapping[str, float]] = None,
         window_s: float = 0,
+        most: Optional[Mapping[str, float]] = None,
     ) -> None:
         """Limit what an owner may reserve from now on.
 
         ::
 
-            simulation.limit_reservations("ada", most={"gpu": 16})
+            simulation.limit_reservations("ada", maximum={"gpu": 16})
 
         Parameters
         ----------
         owner
             The owner of reservations; None: all owners without a limit of their own.
-        most
+        maximum
             Amounts at any instant: ``cpu`` (cores), ``mem_mib``, ``gpu`` (devices). Other kinds are
             unlimited.
         average
-            Average amounts over every window of ``window_s`` seconds. Neither ``most`` nor
+            Average amounts over every window of ``window_s`` seconds. Neither ``maximum`` nor
             ``average``: remove the limit.
 
         Raises
@@ -325,21 +339,24 @@ class Reserving(Scheduling):
         limit.window_ns = ns(window_s, "window_s")
         if limit.window_ns < 0:
             raise OutOfRange("window_s: must be 0 or more", path="window_s")
-        for part, amounts in (("most", most), ("average", average)):
+        if most is not None:
+            deprecated("the argument most", "maximum")
+            maximum = most
+        for name, prefix, amounts in (("maximum", "max", maximum), ("average", "average", average)):
             for kind, amount in (amounts or {}).items():
+                path = "%s.%s" % (name, kind)
                 if kind not in _LIMITED:
-                    raise NotFound("%s.%s: it is one of %s" % (part, kind, ", ".join(_LIMITED)), path="%s.%s" % (part, kind))
+                    raise NotFound("%s: it is one of %s" % (path, ", ".join(_LIMITED)), path=path)
                 member, scale = _LIMITED[kind]
-                path = "%s.%s" % (part, kind)
                 value = round(ns(amount, path) * scale / 1e9)  # ns() checks that it is a number
                 if not 0 <= value < 2**62:
                     raise OutOfRange("%s: must be 0 or more, and below 2^62" % path, path=path)
-                setattr(limit, "%s_%s" % (part, member), value)
+                setattr(limit, "%s_%s" % (prefix, member), value)
         with self._changing() as sched:
-            name = ffi.NULL if owner is None else utf8(owner, "owner")
-            error, none = new_error(), most is None and average is None
-            check(lib.gang_reservation_set_limit(sched, name, ffi.NULL if none else limit, error), error)
-            self._note("limit_reservations", owner, most=most, average=average, window_s=window_s)
+            whose = ffi.NULL if owner is None else utf8(owner, "owner")
+            error, none = new_error(), maximum is None and average is None
+            check(lib.gang_reservation_set_limit(sched, whose, ffi.NULL if none else limit, error), error)
+            self._note("limit_reservations", owner, maximum=maximum, average=average, window_s=window_s)
 
     # ---- looking -------------------------------------------------------------------------
 
@@ -455,15 +472,15 @@ class Reserving(Scheduling):
         check(result, what="plan")
         names: Dict[int, str] = {lib.GANG_ID_NONE: ""}
         rows = []
-        for kind, number, name, part, instance, start_s, end_s, nodes, inside in items.found:
+        for what, number, name, gang, instance, start_s, end_s, nodes, inside in items.found:
             if inside not in names:
                 raw = new("gang_reservation_info")
                 names[inside] = text(raw.name) if lib.gang_reservation_get(sched, inside, raw) == 0 else ""
-            of_job = kind != lib.GANG_PLAN_RESERVATION
+            of_job = what != lib.GANG_PLAN_RESERVATION
             job = self._job_index(number) if of_job else None
             where = names[inside] if of_job else ""
             name = name or ("" if job is None else str(job))
-            rows.append(PlanItem(PlanKind.of(kind), name, job, part, instance, start_s, end_s, nodes, where))
+            rows.append(PlanItem(PlanKind.of(what), name, job, gang, instance, start_s, end_s, nodes, where))
         return Rows(PlanItem, rows)
 
 

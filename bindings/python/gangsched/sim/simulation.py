@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, 
 from .._native import ffi, lib, new
 from ..case import Case, Source, job_dict
 from ..cluster.cluster import Cluster, Node
-from ..enums import NodeState, RunEnd, ScoreMode
+from ..enums import NodeState, StopReason, ScoreMode
 from ..errors import GangError, InvalidArgument, check, new_error, placed
 from ..handle import Box
 from ..queues import Queues
@@ -408,11 +408,11 @@ class Simulation(SimulationState):
             finally:
                 self._inside = inside
             now = self._raw_info(sim)
-            run_end = RunEnd.of(now.stop_reason)
+            stop_reason = StopReason.of(now.stop_reason)
             if result != lib.GANG_EBUSY:
                 # A run stops at the end of an instant. A replay stops at the same instant, whatever
                 # stopped this run.
-                if run_end in (RunEnd.DONE, RunEnd.UNTIL):
+                if stop_reason in (StopReason.DONE, StopReason.UNTIL):
                     self._recipe.note_run(until_ns, 0)
                 else:
                     self._recipe.note_run(int(now.now_ns), int(now.events - before))
@@ -421,7 +421,7 @@ class Simulation(SimulationState):
                 self._stream.settle()
             if not host.late:
                 check(result, error)
-            return self._info(now, "seconds" if host.late else run_end)
+            return self._info(now, "seconds" if host.late else stop_reason)
 
     @contextmanager
     def _bar(self, sim: Any, wanted: bool) -> Iterator[None]:

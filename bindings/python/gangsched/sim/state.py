@@ -7,7 +7,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from .._native import WRITE, Writer, ffi, lib, new, text, texts, utf8
 from ..cluster.allocation import Explanation
-from ..enums import JobEnd, JobState, RunEnd
+from ..enums import JobEnd, JobState, StopReason
 from ..errors import InvalidArgument, NotFound, Stale, check
 from ..trace import Trace
 from ..values import not_negative, ns
@@ -32,7 +32,7 @@ class SimulationState(Reserving):
         """The counters and the clock. O(1)."""
         with self._held() as sim:
             raw = self._raw_info(sim)
-        return self._info(raw, RunEnd.of(raw.stop_reason))
+        return self._info(raw, StopReason.of(raw.stop_reason))
 
     @property
     def now_s(self) -> float:
@@ -247,9 +247,9 @@ class SimulationState(Reserving):
         check(lib.gang_sim_get_info(sim, info))
         return info
 
-    def _info(self, raw: Any, run_end: str) -> Info:
+    def _info(self, raw: Any, stop_reason: str) -> Info:
         return Info(
-            run_end=run_end,
+            stop_reason=stop_reason,
             now_s=raw.now_ns / 1e9,
             events=raw.events,
             runs=raw.runs,

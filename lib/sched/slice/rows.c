@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows: into which row a gang is put, and what becomes of its row when it grows, detaches or is released. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rcu.h"
+#include "core/nodes/nodes.h"
+#include "place/alloc/alloc.h"
+#include "place/record/places.h"
+#include "sched/record/record.h"
+#include "sched/slice/slice.h"
+#include "sched/slice/slice_in.h"
+#include "sched/stop/stop.h"
+#include "sched/wake/wake.h"
+#include "sched/where/where.h"
+
+bool gang__rows_sweep(struct gang__matrix *m)
+{
+    uint32_t before = m->rows;
+    for (uint32_t row = m->rows; row-- > 0;) {
+        bool empty = true;
+        for (const struct gang__sliced *x = m->first; x && empty; x = x->next)
+            empty = x->row != row;
+        if (!empty)
+            continue;
+        for (struct gang__sliced *x = m->first; x; x = x->next)
+            x->row -= x->row > row;
+        m->rows--;
+        if (row == m->active) { /* the turn is that of the next one */
+            m->begun = false;
+            m->until_ns = INT64_MAX;
+            m->fresh = true;
+        }
+        m->active -= row < m->active;
+        if (m->active >= m->rows)
+            m->active = 0;
+    }
+    return m->rows < before;
+}
+
+/* ---- a view of a row ----------------------------------------------------------------------------- */
+
+static void close_node(gang_snapshot *v, uint32_t slot)
+{
+    uint64_t *head = &gang__snapshot_words(v, slot)[GANG__WORD_HEAD];
+    if (gang__head_state(*head) == GANG__STATE_UP)
+        *head = gang__head(GANG__STATE_DRAINING, gang__head_cpu(*head));
+}
+
+/* Does nobody hold what takes turns there? */
+static bool is_untouched(const struct gang__matrix *m, const struct gang__node *node,
+                         const uint64_t *word)
+{
+    const struct gang__node_type *shape = node->type;
+    unsigned cores = gang__first_core(shape->layout), amounts = gang__first_amount(shape->layout);
+    bool gpus = (m->lent & GANG__TIMESHARE_GPU) != 0;
+    if (gang__head_cpu(word[0]) != gang__head_cpu(shape->capacity[0]) || (gpus && shape->slices))
+        return false;
+    for (unsigned i = gpus ? (unsigned)GANG__WORD_SHARES : cores; i < amounts; i++)
+        if (word[i] != shape->capacity[i])
+            return false;
+    return true;
+}
+
+/* Close all nodes but those that a gang may come to. */
+static void open_columns(struct gang__matrix *m)
+{
+    gang_snapshot *v = m->view;
+    m->open_cpu = 0;
+    for (uint32_t slot = 0; slot < v->end; slot++) {
+        const struct gang__node *node = gang__snapshot_node(v, slot);
+        const struct gang__column *c = node ? gang__column_at(m, node->id) : NULL;
+        bool open = c && c->leaving == 0 && gang_snapshot_release(v, c->held) == GANG_OK;
+        const uint64_t *word = node ? gang__snapshot_words(v, slot) : NULL;
+        if (node && !open && (c || !is_untouched(m, node, word)))
+            close_node(v, slot);
+        if (node && gang__head_state(word[0]) == GANG__STATE_UP)
+            m->open_cpu += (int64_t)gang__head_cpu(word[0]);
+    }
+}
+
+/* What is seen is still so, but for what other threads do, unless something was given back. */
+static bool is_fresh(const gang_sched *s, const struct gang__matrix *m)
+{
+    return m->viewed_in == s->runs && m->viewed_stamp == gang__capacity_stamp(s->cluster);
+}
+
+static struct gang__where where(gang_sched *s, const struct gang__matrix *m, struct gang__gang *u)
+{
+    return (struct gang__where){.s = s, .u = u, .on = m->view, .parts = true, .plans = true};
+}
+
+/* Are there nodes that this gang alone must avoid, or that may be others for the next one? */
+static bool has_own_view(gang_sched *s, const struct gang__matrix *m, struct gang__gang *u)
+{
+    struct gang__where w = where(s, m, u);
+    return gang__where_concerned(&w);
+}
+
+/* The cluster with all columns empty, and open no other nodes than those a gang may come to. */
+static gang_result look(gang_sched *s, struct gang__matrix *m, struct gang__gang *u, bool soft)
+{
+    bool own = has_own_view(s, m, u);
+    if (!m->view && gang_snapshot_new(s->cluster, &m->view) != GANG_OK)
+        return GANG_ENOMEM;
+    m->viewed_in = 0;
+    m->viewed_stamp = gang__capacity_stamp(s->cluster);
+    if (gang_snapshot_take(s->worker, m->view) != GANG_OK)
+        return GANG_ENOMEM;
+    open_columns(m);
+    m->viewed_in = own ? 0 : s->runs; /* others may come to the nodes that it is to avoid */
+    struct gang__where w = where(s, m, u);
+    return gang__where_close(&w, soft);
+}
+
+/* Show what a row leaves; `all`: and those who run beside it. */
+static gang_result show_row(gang_sched *s, const struct gang__matrix *m, uint32_t row, bool all)
+{
+    gang_result r = gang__snapshot_copy(s->scratch, m->view);
+    for (const struct gang__sliced *x = m->first; r == GANG_OK && x; x = x->next)
+        if (x->uses > 0 && (x->row == row || (all && gang__sliced_is_busy(x))))
+            r = gang__timeshare_snapshot(s->scratch, x->alloc) == GANG_OK ? GANG_OK : GANG_ENOFIT;
+    return r;
+}
+
+/* Millicores that its gang needs at least. */
+static int64_t least_cpu(const gang_request *q)
+{
+    int64_t sum = 0;
+    for (uint32_t g = 0; g < q->group_count; g++)
+        sum += q->group[g].min * (int64_t)q->group[g].cpu;
+    return sum;
+}
+
+static bool suffices(const struct gang__matrix *m, uint32_t row, int64_t cpu)
+{
+    for (const struct gang__sliced *x = m->first; x; x = x->next)
+        cpu += x->row == row ? x->cpu : 0;
+    return cpu <= m->open_cpu;
+}
+
+/* GANG_EBUSY: a node was taken meanwhile that is shown as free. */
+static gang_result try_row(gang_sched *s, struct gang__sliced *x, const struct gang__gang *u,
+                           uint32_t row, bool all)
+{
+    struct gang__matrix *m = x->matrix;
+    gang_request *q = gang__gang_request(u);
+    gang_result r = suffices(m, row, least_cpu(q)) ? show_row(s, m, row, all) : GANG_ENOFIT;
+    if (r == GANG_OK)
+        r = gang__timeshare_alloc(s->worker, s->scratch, q, m->lent, &x->alloc);
+    if (r != GANG_OK)
+        return r;
+    r = gang__uses_collect(s, x, 0);
+    if (r != GANG_OK)
+        gang__give_surely(s, NULL, x->alloc, NULL, 0);
+    if (r != GANG_OK || gang__snapshot_retake(m->view, x->alloc) != GANG_OK)
+        m->viewed_in = 0; /* it shows nothing any more that is so */
+    x->row = row;
+    return r == GANG_ENOFIT ? GANG_EBUSY : r;
+}
+
+/* The turn of a new row comes last, so that it takes nothing of those that wait already. */
+static void open_row(struct gang__matrix *m, struct gang__sliced *to)
+{
+    for (struct gang__sliced *x = m->first; x; x = x->next)
+        x->row += x->row >= m->active;
+    to->row = m->active;
+    m->active += m->rows > 0;
+    m->rows++;
+}
+
+static bool has_alternates(const struct gang__matrix *m)
+{
+    for (const struct gang__sliced *x = m->first; x; x = x->next)
+        if (x->row != m->active && gang__sliced_is_busy(x))
+            return true;
+    return false;
+}
+
+static gang_result try_rows(gang_sched *s, struct gang__sliced *x, const struct gang__gang *u)
+{
+    struct gang__matrix *m = x->matrix;
+    gang_result r = GANG_ENOFIT;
+    if (m->rows > 0 && has_alternates(m))
+        r = try_row(s, x, u, m->active, true);
+    for (uint32_t d = 0; r == GANG_ENOFIT && d < m->rows; d++)
+        r = try_row(s, x, u, (m->active + d) % m->rows, false);
+    if (r == GANG_ENOFIT && m->rows < m->most) {
+        r = try_row(s, x, u, m->rows, false);
+        if (r == GANG_OK)
+            open_row(m, x);
+    }
+    return r;
+}
+
+/* What was seen before is good enough to find a place, and not to say that there is none. */
+static gang_result find_row(gang_sched *s, struct gang__sliced *x, struct gang__gang *u)
+{
+    struct gang__matrix *m = x->matrix;
+    gang_result r = GANG_ENOFIT;
+    if (is_fresh(s, m) && !has_own_view(s, m, u))
+        r = try_rows(s, x, u);
+    if (r != GANG_ENOFIT && r != GANG_EBUSY)
+        return r;
+    r = look(s, m, u, true);
+    if (r == GANG_OK)
+        r = try_rows(s, x, u);
+    struct gang__where w = where(s, m, u);
+    if (r != GANG_ENOFIT || !gang__where_is_soft(&w))
+        return r;
+    r = look(s, m, u, false);
+    return r == GANG_OK ? try_rows(s, x, u) : r;
+}
+
+gang_result gang__slice_alloc(gang_sched *s, struct gang__gang *u, gang_alloc_id *id)
+{
+    struct gang__matrix *m = gang__matrix_get(s, u->job->leaf);
+    struct gang__sliced *x = m ? gang__zalloc(&s->mem, 1, sizeof(*x)) : NULL;
+    if (!x)
+        return GANG_ENOMEM;
+    x->matrix = m;
+    gang_result r = gang__hash_reserve(&s->slice.gangs, &s->mem);
+    if (r == GANG_OK)
+        r = find_row(s, x, u);
+    if (r != GANG_OK) {
+        gang__sliced_free(s, x);
+        return r;
+    }
+    x->unit = u;
+    u->sliced = x;
+    gang__sliced_enter(s, x);
+    *id = x->alloc;
+    s->wake.slices = true;
+    return GANG_OK;
+}
+
+gang_result gang__slice_grow(gang_sched *s, struct gang__gang *u, uint32_t group, int64_t step,
+                             int64_t *granted)
+{
+    struct gang__sliced *x = u->sliced;
+    struct gang__matrix *m = x->matrix;
+    *granted = 0;
+    if (x->row != m->active || x->state != GANG__SLICED_RUNS)
+        return GANG_ENOFIT;
+    int64_t first = gang__next_number(s, x->alloc);
+    gang_result r = look(s, m, u, true);
+    if (r == GANG_OK)
+        r = show_row(s, m, x->row, true);
+    if (r == GANG_OK)
+        r = gang__timeshare_grow(s->worker, s->scratch, x->alloc, (int32_t)group, step, m->lent,
+                                  granted);
+    m->viewed_in = 0;
+    if (r != GANG_OK)
+        return r;
+    r = gang__uses_collect(s, x, first);
+    if (r == GANG_OK)
+        return r;
+    for (int64_t i = 0; i < *granted; i++) {
+        int64_t task = first + i;
+        gang__give_surely(s, u, x->alloc, &task, 1);
+    }
+    *granted = 0;
+    return r;
+}
+
+void gang__slice_forsake(gang_sched *s, struct gang__gang *u)
+{
+    struct gang__sliced *x = u->sliced;
+    if (!x)
+        return;
+    u->sliced = NULL;
+    x->unit = NULL;
+    x->left = 0;
+    for (size_t i = 0; i < x->uses; i++)
+        x->use[i].column->leaving++;
+    x->matrix->viewed_in = 0; /* nobody is to come there */
+    s->wake.slices = true;
+}
+
+void gang__slice_quiet(gang_sched *s, gang_alloc_id alloc)
+{
+    struct gang__sliced *x = s->slice.matrices ? gang__sliced_of(s, alloc) : NULL;
+    if (x && !x->unit)
+        x->quiet = true;
+    s->wake.slices = s->wake.slices || x;
+}
+
+static bool is_among(const int64_t *tasks, size_t count, int64_t task)
+{
+    return bsearch(&task, tasks, count, sizeof(task), gang__by_number) != NULL;
+}
+
+void gang__slice_gave(gang_sched *s, gang_alloc_id alloc, const int64_t *tasks, size_t count)
+{
+    struct gang__sliced *x = s->slice.matrices ? gang__sliced_of(s, alloc) : NULL;
+    if (!x)
+        return;
+    size_t kept = 0;
+    for (size_t i = 0; tasks && i < x->uses; i++)
+        if (is_among(tasks, count, x->use[i].task))
+            gang__use_forget(s, x, i);
+        else
+            x->use[kept++] = x->use[i];
+    if (tasks) {
+        x->uses = kept;
+        gang__slice_gone(s, x, tasks, count);
+    }
+    if (!tasks || (!x->unit && x->uses == 0))
+        gang__sliced_leave(s, x);
+    s->wake.slices = true;
+    gang__wake_room_any(s);
+}
