@@ -111,7 +111,7 @@ static bool list_waiting(gang_forecast *f)
     gang_sched *s = f->own.s;
     f->count = 0;
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
-        const struct gang__job *job = GANG__OF(struct gang__job, all, n);
+        const struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
         if (!is_waiting(job))
             continue;
         if (!gang__grow(&f->mem, (void **)&f->expected, &f->room, f->count + 1,

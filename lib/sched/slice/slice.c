@@ -29,8 +29,8 @@ static void tell(gang_sched *s, struct gang__gang *u, const char *text)
 static void is_out(gang_sched *s, struct gang__sliced *x)
 {
     x->state = GANG__SLICED_OUT;
-    gang__heartbeat_forget_part(s, x->unit->job, x->unit->part); /* of late reports */
-    tell(s, x->unit, "its slice is over");
+    gang__heartbeat_forget_part(s, x->gang->job, x->gang->index); /* of late reports */
+    tell(s, x->gang, "its slice is over");
 }
 
 /* Its tasks, but for those that were asked to stop on their own. False: not now. */
@@ -48,7 +48,7 @@ static bool list_tasks(gang_sched *s, struct gang__sliced *x)
     }
     x->left = 0;
     for (size_t i = 0; i < f->count; i++)
-        if (!gang__stop_asked(s, x->unit, f->task[i].task))
+        if (!gang__stop_asked(s, x->gang, f->task[i].task))
             x->still[x->left++] = f->task[i].task;
     return true;
 }
@@ -56,7 +56,7 @@ static bool list_tasks(gang_sched *s, struct gang__sliced *x)
 static struct gang_event event_of(const gang_sched *s, const struct gang__sliced *x,
                                   const char *text)
 {
-    struct gang_event e = gang__event_of(s, x->unit, GANG_REASON_SLICE, text);
+    struct gang_event e = gang__event_of(s, x->gang, GANG_REASON_SLICE, text);
     e.deadline_ns = x->state == GANG__SLICED_STOPS ? x->deadline_ns : 0;
     return e;
 }
@@ -64,7 +64,7 @@ static struct gang_event event_of(const gang_sched *s, const struct gang__sliced
 /* The host did not suspend it: it is preempted, as it is where it is displaced. */
 static void preempt(gang_sched *s, struct gang__sliced *x)
 {
-    struct gang__gang *u = x->unit;
+    struct gang__gang *u = x->gang;
     x->state = GANG__SLICED_RUNS;
     x->left = 0;
     gang__log(s, 0, "the host refused to suspend job %llu: it is preempted",
@@ -79,12 +79,12 @@ static void preempt(gang_sched *s, struct gang__sliced *x)
 
 static void suspend(gang_sched *s, struct gang__sliced *x)
 {
-    int64_t grace = x->unit->job->leaf->q->grace_ns;
+    int64_t grace = x->gang->job->leaf->q->grace_ns;
     if (!list_tasks(s, x))
         return;
     x->state = GANG__SLICED_STOPS;
     x->deadline_ns = gang__add_sat(s->now_ns, grace);
-    gang__heartbeat_forget_part(s, x->unit->job, x->unit->part);
+    gang__heartbeat_forget_part(s, x->gang->job, x->gang->index);
     struct gang_event e = event_of(s, x, "its slice is over");
     if (s->ops.suspend && x->left > 0 && s->ops.suspend(&e, s->user) != 0) {
         preempt(s, x);
@@ -96,7 +96,7 @@ static void suspend(gang_sched *s, struct gang__sliced *x)
 
 static void kill_late(gang_sched *s, struct gang__sliced *x)
 {
-    if (!x->unit || x->state != GANG__SLICED_STOPS || x->left == 0 || x->deadline_ns > s->now_ns)
+    if (!x->gang || x->state != GANG__SLICED_STOPS || x->left == 0 || x->deadline_ns > s->now_ns)
         return;
     struct gang_event e = event_of(s, x, "the grace has passed");
     x->left = 0;
@@ -106,7 +106,7 @@ static void kill_late(gang_sched *s, struct gang__sliced *x)
 
 static void resume(gang_sched *s, struct gang__sliced *x)
 {
-    struct gang__gang *u = x->unit;
+    struct gang__gang *u = x->gang;
     x->state = GANG__SLICED_RUNS;
     struct gang_event e = event_of(s, x, "it has its turn");
     e.state = GANG_JOB_RUNNING;
@@ -129,7 +129,7 @@ static int32_t is_up(gang_node_id node, unsigned word, uint64_t payload, int64_t
 /* Its first turn. Who cannot start any more where it is waits again. */
 static void start(gang_sched *s, struct gang__sliced *x)
 {
-    struct gang__gang *u = x->unit;
+    struct gang__gang *u = x->gang;
     if (gang__timeshare_each(s->cluster, x->alloc, is_up, s->cluster) > 0) {
         gang__slice_ungrant(s, u);
         return;
@@ -175,7 +175,7 @@ static void each(gang_sched *s, struct gang__matrix *m, each_fn act)
 
 static void note_out(gang_sched *s, struct gang__sliced *x)
 {
-    if (x->unit && x->state == GANG__SLICED_STOPS && x->left == 0 && !x->unit->leaves)
+    if (x->gang && x->state == GANG__SLICED_STOPS && x->left == 0 && !x->gang->stop.first)
         is_out(s, x);
 }
 
@@ -186,7 +186,7 @@ static void choose_alternates(struct gang__matrix *m, int run)
     for (uint32_t d = 1; d < m->rows; d++)
         for (struct gang__sliced *x = m->first; x; x = x->next) {
             bool runs = x->state == GANG__SLICED_RUNS;
-            if (x->wanted || !x->unit || gang__row_distance(m, x->row) != d ||
+            if (x->wanted || !x->gang || gang__row_distance(m, x->row) != d ||
                 (run >= 0 && runs != (run > 0)) || !gang__columns_fit(x, false))
                 continue;
             gang__columns_put(x, false);
@@ -199,7 +199,7 @@ static void choose(struct gang__matrix *m)
 {
     gang__columns_reset(m, false);
     for (struct gang__sliced *x = m->first; x; x = x->next) {
-        x->wanted = x->row == m->active && x->unit;
+        x->wanted = x->row == m->active && x->gang;
         if (x->wanted || (x->row == m->active && gang__sliced_is_busy(x)))
             gang__columns_put(x, false);
     }
@@ -214,14 +214,14 @@ static void choose(struct gang__matrix *m)
 
 static void clear_way(gang_sched *s, struct gang__sliced *x)
 {
-    if (x->unit && x->state == GANG__SLICED_RUNS && !x->wanted)
+    if (x->gang && x->state == GANG__SLICED_RUNS && !x->wanted)
         suspend(s, x);
 }
 
 static void let_run(gang_sched *s, struct gang__sliced *x)
 {
     bool waits = x->state == GANG__SLICED_WAITS || x->state == GANG__SLICED_OUT;
-    if (!x->unit || !x->wanted || !waits || x->refused || x->unit->job->ending ||
+    if (!x->gang || !x->wanted || !waits || x->refused || x->gang->job->ending ||
         !gang__columns_fit(x, true))
         return;
     gang__columns_put(x, true);
@@ -258,7 +258,7 @@ static bool merge_rows(struct gang__matrix *m)
                 gang__columns_put(x, false);
         for (uint32_t from = d + 1; from < m->rows; from++)
             for (struct gang__sliced *x = m->first; x; x = x->next)
-                if (gang__row_distance(m, x->row) == from && x->unit &&
+                if (gang__row_distance(m, x->row) == from && x->gang &&
                     gang__columns_fit(x, false)) {
                     gang__columns_put(x, false);
                     x->row = row;
@@ -271,7 +271,7 @@ static bool merge_rows(struct gang__matrix *m)
 static bool is_alive(const struct gang__matrix *m, uint32_t row)
 {
     for (const struct gang__sliced *x = m->first; x; x = x->next)
-        if (x->row == row && x->unit)
+        if (x->row == row && x->gang)
             return true;
     return false;
 }
@@ -295,8 +295,8 @@ static void next_turn(gang_sched *s, struct gang__matrix *m)
 static void wake_growers(gang_sched *s, const struct gang__matrix *m)
 {
     for (const struct gang__sliced *x = m->first; x; x = x->next)
-        if (x->unit && x->unit->bin && x->row == m->active)
-            gang__order_unblock(s, x->unit->bin);
+        if (x->gang && x->gang->order.wait_class && x->row == m->active)
+            gang__order_unblock(s, x->gang->order.wait_class);
 }
 
 /* The slice is counted from when all of its row run. Where there is one row it has no end, unless somebody was refused
@@ -305,9 +305,9 @@ static void count_slice(gang_sched *s, struct gang__matrix *m)
 {
     bool all = true, refused = false;
     for (const struct gang__sliced *x = m->first; x; x = x->next)
-        if (x->row == m->active && x->unit) {
+        if (x->row == m->active && x->gang) {
             refused = refused || x->refused;
-            all = all && (x->state == GANG__SLICED_RUNS || x->refused || x->unit->job->ending);
+            all = all && (x->state == GANG__SLICED_RUNS || x->refused || x->gang->job->ending);
         }
     if (all && !m->begun) {
         m->begun = true;
@@ -345,15 +345,15 @@ static void pass(gang_sched *s, struct gang__matrix *m)
 /* Those who wait for their first turn are told so. */
 static void tell_waiting(gang_sched *s, struct gang__sliced *x)
 {
-    if (x->unit && x->state == GANG__SLICED_WAITS)
-        tell(s, x->unit, "it has its places, and waits for its turn");
+    if (x->gang && x->state == GANG__SLICED_WAITS)
+        tell(s, x->gang, "it has its places, and waits for its turn");
 }
 
 static void note_due(struct gang__matrix *m)
 {
     m->due_ns = m->until_ns;
     for (const struct gang__sliced *x = m->first; x; x = x->next)
-        if (x->state == GANG__SLICED_STOPS && x->unit && x->left > 0)
+        if (x->state == GANG__SLICED_STOPS && x->gang && x->left > 0)
             m->due_ns = gang__least(m->due_ns, x->deadline_ns);
 }
 
@@ -384,7 +384,7 @@ int64_t gang__slice_next(const gang_sched *s)
 /* Also where turns let go of a row or a node after all had looked for room. */
 bool gang__slice_waits(const gang_sched *s)
 {
-    return s->wake.slices || (s->slice.matrices && s->wake.room && s->blocked_asks);
+    return s->wake.slices || (s->slice.matrices && s->wake.room && s->order.blocked_requests);
 }
 
 bool gang__slice_report(gang_sched *s, struct gang__gang *u, const int64_t *tasks, size_t count)

@@ -34,14 +34,14 @@ Hadoop                                          scenario
 ``P maximum-/default-application-lifetime``     ``max_time_limit_s``, ``default_time_limit_s``
 ``P acl_submit_applications``,                  ``submit_acl``, ``admin_acl``
 ``acl_administer_queue``                        ``no_preemption`` of the leaves below
-``P disable_preemption``
-``P auto-create-child-queue.*``,                ``child``, ``max_children``
+``P disable_preemption``                        ``child``, ``max_children``
+``P auto-create-child-queue.*``,
 ``leaf-queue-template.*``,                      ``rules``
-``auto-queue-creation-v2.*``
+``auto-queue-creation-v2.*``                    ``default_queue``
 ``queue-mappings``, ``mapping-rule-json``,
-``...queue-placement-rules.app-name`` a leaf    ``default_queue``
-``root.default``
-``yarn.resourcemanager.scheduler.monitor.enable``  not true: ``reclaim: never`` and ``within: never``
+``...queue-placement-rules.app-name`` a leaf
+``root.default``                                not true: ``reclaim: never`` and ``within: never``
+``yarn.resourcemanager.scheduler.monitor.enable``
 ``...preemption.max_wait_before_kill`` (15 s)   ``grace_s`` of the root
 ``...preemption.intra-queue-preemption.enabled``  ``within: lower``
 ==============================================  ====================================================
