@@ -14,12 +14,13 @@
 #include "place/state/records.h"
 #include "place/whatif/whatif.h"
 
-/* ---- planning a gang --------------------------------------------------------------------------------- */
+/* ---- planning a gang ------------------------------------------------------------------------- */
 
 void gang__plan_start(struct gang__plan *p, const gang_worker *w)
 {
-    enum { APART = 13 };            /* odd, so that 32 workers begin at 32 places of a word */
-    if (p->snap || w->from_first) { /* nobody is beside us: the same question has the same answer */
+    enum { APART = 13 }; /* odd, so that 32 workers begin at 32 places of a word */
+    if (p->snap ||
+        w->from_first) { /* no other thread is active: the same question has the same answer */
         p->start.slot = p->start.bit = 0;
         return;
     }
@@ -159,9 +160,9 @@ gang_result gang__fail(const struct gang__plan *p, gang_result r, struct gang_er
     return gang__error(error, r, NULL, "%s", gang_strerror(r));
 }
 
-/* ---- the gang ------------------------------------------------------------------------------------------ */
+/* ---- the gang -------------------------------------------------------------------------------- */
 
-/* Somebody who is asked about the places before they are taken. */
+/* The caller's veto on the places before the commit. */
 struct asked {
     struct gang__places *out;
     gang__alloc_may *may;
@@ -277,7 +278,7 @@ gang_result gang_request_fits_ever(gang_worker *worker, gang_request *request,
     return r;
 }
 
-/* ---- room in advance ------------------------------------------------------------------------------------------- */
+/* ---- room in advance ------------------------------------------------------------------------- */
 
 gang_result gang_worker_preallocate(gang_worker *worker, int64_t tasks)
 {

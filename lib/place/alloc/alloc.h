@@ -16,10 +16,10 @@ gang_result gang__fail(const struct gang__plan *p, gang_result r, struct gang_er
 /* Where a worker's searches begin, so that workers keep apart. */
 void gang__plan_start(struct gang__plan *p, const gang_worker *w);
 
-/* As gang_alloc(), without words, if somebody agrees to the places (`out`): he returns GANG_OK. Anything else is
- * returned, and nothing is taken. He is asked inside a read section, again if others were faster, and must not use the
- * worker, nor wait for anybody.
- * Owner of the worker. May allocate; lock-free, if he is. */
+/* Like gang_alloc() without an error text; calls may() with the places (`out`) before the commit.
+ * Any result but GANG_OK aborts and is returned. may() is called inside a read section, again after
+ * a lost race; it must not use the worker and must not block.
+ * Owner of the worker. May allocate; lock-free if may() is. */
 typedef gang_result gang__alloc_may(const struct gang__places *places, void *user);
 gang_result gang__alloc_if(gang_worker *w, gang_request *q, struct gang__places *out,
                            gang__alloc_may *may, void *user, gang_alloc_id *id);
@@ -31,8 +31,9 @@ gang_result gang__request_verdict(gang_worker *w, gang_request *q);
 gang_result gang__growth_check(const struct gang__alloc *a, int32_t group,
                                struct gang_error *error);
 
-/* One look for more tasks, of the cluster or of the plan's snapshot: keeps as many wishes as it can, then
- * searches in the order that finds room if there is any. GANG_OK and a plan, GANG_ENOFIT, or an error. */
+/* One search for more tasks, on the cluster or on the plan's snapshot: first with all preferences,
+ * then in the order that finds capacity if there is any. GANG_OK and a plan, GANG_ENOFIT, or an
+ * error. */
 gang_result gang__growth_plan(gang_worker *w, const struct gang__alloc *a, int32_t group,
                               int64_t tasks);
 
@@ -72,30 +73,30 @@ struct gang__found {
 };
 void gang__found_free(struct gang__found *found, const struct gang_mem *mem);
 
-/* Which of these tasks (numbers, ascending; NULL: all) it holds, and where; ascending. Those that it does not hold
- * are passed over.
+/* Finds the tasks of these numbers (ascending; NULL: all) that it holds, with their places;
+ * ascending. Tasks that it does not hold are skipped.
  * GANG_OK; GANG_ESTALE; GANG_EBUSY (another thread is changing it); GANG_ENOMEM. Any thread. */
 gang_result gang__alloc_find(gang_cluster *c, gang_alloc_id id, const int64_t *tasks, size_t count,
                              struct gang__found *out);
 
 /* ---- has capacity come? ---- */
 
-/* A number that never falls, and rises with everything after which a request that was refused might fit:
- * tasks given back, nodes that came, came up, grew or were described anew, devices that healed, pools that
- * grew, modes of partitions, and (for those with rules on others) labelled jobs that came or withdrew.
- *
- * It rises before the room can be seen. So: read it, then ask gang_alloc(), gang_alloc_grow() or their
- * dry runs; a refusal holds as long as it reads the same, since these end with a search that waits for none
- * but carries on what is under way. A refusal on a snapshot that was taken after the read holds as long,
- * too, if no other thread was giving back while it was taken; else what had raised the number, but was
- * decided after the snapshot's instant, is missed. (Refusals after 64 disturbed searches, by exhausted
- * searches over several groups, or by a host's function, are not proved and need not hold.)
- * Any thread. Lock-free. O(workers). */
+/* A number that never falls, and rises with everything after which a request that was refused might
+ * fit: tasks given back, nodes that were added, came up, grew or were described again, devices that
+ * healed, pools that grew, modes of partitions, and (for those with rules on others) labelled jobs
+ * that came or withdrew. It rises before the capacity can be seen. So: read it, then call
+ * gang_alloc(), gang_alloc_grow() or their dry runs. A refusal holds as long as the number reads
+ * the same, since these calls end with a search that completes all commits it meets. A refusal on a
+ * snapshot that was taken after the read holds as long, too, if no other thread was freeing
+ * meanwhile. Otherwise the refusal misses releases that had raised the number but were decided
+ * after the snapshot's instant. (Refusals after 64 disturbed searches, by exhausted searches over
+ * several groups, or by a host's function, are not proved and need not hold.) Any thread.
+ * Lock-free. O(workers). */
 uint64_t gang__capacity_stamp(gang_cluster *c);
 
-/* The part of it that operations of this worker raised, whoever carried them on: what others did is the
- * difference. Rises at least by one with each, perhaps by more. Changes of modes are no worker's. Any
- * thread; wait-free. */
+/* The part of it that operations of this worker raised, also when other threads completed them.
+ * Each operation raises it by at least one. Changes of modes belong to no worker. Any thread;
+ * wait-free. */
 static inline uint64_t gang__worker_stamp(const gang_worker *w)
 {
     return gang__load_seq(&w->commit.stamp);

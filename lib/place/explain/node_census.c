@@ -64,7 +64,7 @@ static int64_t amount_free(const struct gang__group *g, const struct gang__node_
     return sum;
 }
 
-/* ---- one node ---------------------------------------------------------------------------------- */
+/* ---- one node -------------------------------------------------------------------------------- */
 
 struct looking {
     struct gang__plan *p;
@@ -77,7 +77,7 @@ struct looking {
     size_t fits;       /* in plan.word: slots that take a task, one bit each */
 };
 
-/* Levels of the site of which a domain is demanded. */
+/* Levels of the site with a required domain. */
 static uint32_t levels_demanded(const gang_request *q, const struct gang__group *g)
 {
     uint32_t levels = 0;
@@ -236,7 +236,7 @@ static bool look_at(const struct looking *l, uint32_t slot)
     return false;
 }
 
-/* ---- all of them --------------------------------------------------------------------------------- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 /* As many tasks as go on a node that takes some. */
 static void fill(const struct looking *l, uint32_t slot, int64_t want)
@@ -326,7 +326,7 @@ void gang__node_census_take(struct gang__plan *p, uint32_t group, int64_t want,
     gang__plan_rollback(p, picks);
 }
 
-/* ---- the reason ------------------------------------------------------------------------------------ */
+/* ---- the reason ------------------------------------------------------------------------------ */
 
 /* The kind of a scope that stops most nodes, GPUs before others; of the nodes that could take a task
  * when empty, if there are any. */

@@ -52,7 +52,7 @@ static struct gang__reason new_finding(const struct gang__question *a, int32_t g
     return f;
 }
 
-/* ---- each domain ----------------------------------------------------------------------------------- */
+/* ---- each domain ----------------------------------------------------------------------------- */
 
 struct each {
     struct gang__pack *k;
@@ -62,8 +62,8 @@ struct each {
     bool whole;                /* some scope holds the whole member, not only as many tasks */
 };
 
-/* Is there a domain around this one at each level that is demanded around a member, where those are bound
- * already this very one? Binds them, if `bind`. */
+/* Does each level that is required around a member have a domain around this one, equal to the
+ * bound one if there is any? Binds them if `bind`. */
 static bool lies_inside(struct each *e, const struct gang__scope *s, bool bind)
 {
     struct gang__plan *p = e->k->p;
@@ -132,8 +132,9 @@ static bool is_in_member(const struct each *e, uint32_t group)
     return set == e->m.set;
 }
 
-/* As many tasks of a set or the request as go in a scope: in the order of their size what each group
- * needs, then what the minimum is short of. `note`: tell what the first that falls short lacks. */
+/* As many tasks of a set or the request as go in a scope: in the order of their size what each
+ * group needs, then what the minimum lacks. `note`: record what the first short
+ * group lacks. */
 static int64_t hold(struct each *e, const struct gang__scope *s, bool note)
 {
     struct gang__pack *k = e->k;
@@ -262,7 +263,7 @@ static void find_best(struct each *e, int32_t level)
             return;
 }
 
-/* ---- a group ----------------------------------------------------------------------------------------- */
+/* ---- a group --------------------------------------------------------------------------------- */
 
 /* Does more than the nodes say how many tasks go somewhere? */
 static bool is_bent(const struct gang__group *g)
@@ -393,7 +394,7 @@ gang_result gang__reason_of_group(const struct gang__question *a, uint32_t group
     return p->out.failed ? GANG_ENOMEM : GANG_OK;
 }
 
-/* ---- a set, the request -------------------------------------------------------------------------------- */
+/* ---- a set, the request ---------------------------------------------------------------------- */
 
 /* Is a domain demanded of a group or set inside? */
 static bool has_demands(const gang_request *q)
@@ -429,7 +430,7 @@ static void find_room(struct each *e, int32_t level)
         f->why = (struct gang__misfit){GANG_CONSTRAINT_NONE, -1};
 }
 
-/* A set, if a domain is demanded of it that is not just those around it demand; the request, if it fits. */
+/* A set that requires a domain of its own beyond those around it; or the request, if it fits. */
 static bool find_plan(struct each *e, int32_t level)
 {
     struct gang__plan *p = e->k->p;
@@ -473,7 +474,7 @@ gang_result gang__reason_of_member(const struct gang__question *a, int32_t set, 
     return p->out.failed ? GANG_ENOMEM : GANG_OK;
 }
 
-/* ---- the refusal -------------------------------------------------------------------------------------- */
+/* ---- the refusal ----------------------------------------------------------------------------- */
 
 gang_result gang__reason_find(const struct gang__question *a, gang_result code,
                               struct gang__reason *f)

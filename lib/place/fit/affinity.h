@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules on other jobs: which nodes they bar, and keeping them while gangs are placed side by side. */
+/* Affinity between jobs: the nodes that rules bar, also while other gangs are being placed. */
 #ifndef GANG__PLACE_PEERS_H
 #define GANG__PLACE_PEERS_H
 
 #include "place/fit/plan.h"
 #include "place/state/records.h"
 
-/* Look around for a request with labels or rules, or one that wants nodes for itself: p->others as of
- * now. Part of gang__plan_begin(). GANG_ENOMEM. */
+/* Reads the other jobs for a request with labels or rules, or for one that wants its nodes alone:
+ * p->others as of now. Part of gang__plan_begin(). GANG_ENOMEM. */
 gang_result gang__affinity_begin(struct gang__plan *p);
 
 /* Do the rules of the job, and those of others on it, admit a node? */
 bool gang__affinity_admits(struct gang__plan *p, const struct gang__node *node);
 
-/* Before the commit of a plan: let others see its tasks, then look around once more. GANG_ENOFIT:
- * another gang came between; GANG_ENOMEM; in both cases nothing of it is seen any more. */
+/* Before the commit of a plan: publishes its tasks, then reads the other jobs again. GANG_ENOFIT:
+ * another gang came between; GANG_ENOMEM; in both cases its tasks are withdrawn. */
 gang_result gang__affinity_register(gang_worker *w, struct gang__plan *p);
 /* After it: they run; or they do not. Neither can fail. */
 void gang__affinity_confirm(gang_worker *w, struct gang__plan *p);
@@ -27,7 +27,7 @@ void gang__affinity_release(gang_worker *w, const struct gang__alloc *a, const u
 /* Count the tasks of a record that was not made by a plan. False: out of memory, some are counted. */
 bool gang__affinity_count(gang_cluster *c, const struct gang__alloc *a);
 
-/* Are the badges' numbers those of the live allocations? While nobody changes the cluster. */
+/* Do the label counts agree with the live allocations? While no thread changes the cluster. */
 gang_result gang__affinity_check(gang_cluster *c, struct gang_error *error);
 
 #endif

@@ -75,7 +75,8 @@ static uint64_t lowest_bits(uint64_t from, uint32_t count)
     return chosen;
 }
 
-/* Devices for a task, of those in `among`. Of slices what else is free, and allowed, matters, too. */
+/* Devices for a task, of those in `among`. For slices the other free and allowed ones matter,
+ * too. */
 static uint64_t pick_among(struct gang__plan *p, const struct gang__group *g,
                            const struct gang__node_copy *v, const uint64_t *now, uint64_t among,
                            uint64_t allowed, uint32_t *share)

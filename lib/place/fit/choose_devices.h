@@ -18,8 +18,8 @@ static inline uint32_t share_free(const uint64_t *now, unsigned i)
                        i % GANG__SHARES_PER_WORD);
 }
 
-/* Of the whole devices those that somebody may take, in any domain and of any model: what a good choice
- * leaves good. */
+/* The whole devices that any task may take, in any domain and of any model: a good choice leaves
+ * these useful. */
 static inline uint64_t takeable_devices(const struct gang__node_copy *v, uint64_t whole)
 {
     return whole & v->shape->gpus & ~v->unhealthy;

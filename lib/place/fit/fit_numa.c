@@ -16,9 +16,9 @@ struct corner {
     struct gang__gpu_set set;
 };
 
-/* Of models that are liked better; joined better, nearer to network cards, breaking less; parts of devices: the fullest ones, or the
- * emptiest (as best_device() does); instances of a profile: where the fewest slices are free; then where
- * fewer cores are free. */
+/* Prefers better-ranked models, then better links, nearer network cards, less breakage. For shares:
+ * the fullest devices, or the emptiest (as in best_device()). For instances: the domain with the
+ * fewest free slices. Then the domain with fewer free cores. */
 static bool is_better(const struct corner *a, const struct corner *b)
 {
     if (a->models != b->models)

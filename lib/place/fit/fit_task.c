@@ -151,7 +151,7 @@ static uint64_t others_as_good(const struct gang__plan *p, const struct gang__gr
     return p->subset.on ? among & p->subset.gpus : among;
 }
 
-/* The cores are not where the GPUs are: perhaps others, as good, have cores beside them. */
+/* The cores are not beside the GPUs: other GPUs, as good, may have cores beside them. */
 static void move_together(struct gang__plan *p, const struct gang__group *g,
                           const struct gang__node_copy *v, struct gang__task_plan *pick,
                           uint64_t *cores)
@@ -166,8 +166,8 @@ static void move_together(struct gang__plan *p, const struct gang__group *g,
     gang__choose_cores(v->shape, free, gpus, pick->cores, GANG_NUMA_PREFER, cores);
 }
 
-/* Could it matter to the task that its cores are not where its GPUs are? Instances of a profile stay where
- * they destroy least. */
+/* Does the distance of its cores from its GPUs matter to the task? Instances of a profile stay
+ * where they cost least. */
 static bool may_move(const struct gang__plan *p, const struct gang__group *g,
                      const struct gang__node_copy *v, uint64_t wanted)
 {

@@ -67,7 +67,7 @@ static void gain_drop(struct hunt *h, uint64_t of, unsigned chosen)
         h->gain[lowest(of)] -= weight(h, lowest(of), chosen);
 }
 
-/* ---- what is known beforehand -------------------------------------------------------------------- */
+/* ---- what is known beforehand ---------------------------------------------------------------- */
 
 static bool are_twins(const struct hunt *h, unsigned i, unsigned j)
 {
@@ -134,7 +134,7 @@ static void find_heaviest(struct hunt *h, uint64_t *heaviest)
     h->heaviest = heaviest;
 }
 
-/* ---- greedy choice and exchange --------------------------------------------------------------------- */
+/* ---- greedy choice and exchange -------------------------------------------------------------- */
 
 static struct gang__gpu_set greedy(struct hunt *h, unsigned seed)
 {
@@ -208,7 +208,7 @@ static void find_first(struct hunt *h)
     improve(h);
 }
 
-/* ---- all sets -------------------------------------------------------------------------------------- */
+/* ---- all sets -------------------------------------------------------------------------------- */
 
 /* Can a set with these chosen, and `left` more of `open`, be better than the best, or come before it? */
 static bool may_win(const struct hunt *h, const struct gang__gpu_set *set, uint64_t open,
@@ -269,7 +269,7 @@ static void try_all(struct hunt *h, const struct gang__gpu_set *set, uint64_t op
     }
 }
 
-/* ---- the answer ---------------------------------------------------------------------------------------- */
+/* ---- the answer ------------------------------------------------------------------------------ */
 
 struct gang__gpu_set gang__gpu_set_of(const struct gang__gpu_question *wish, uint64_t gpus)
 {

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The best set of GPUs of one node: a choice among numbers, of nodes and requests nothing is known here. */
+/* The best set of GPUs of one node. It is a choice among numbers: nodes and requests are unknown
+ * here. */
 #ifndef GANG__PLACE_GPU_SET_H
 #define GANG__PLACE_GPU_SET_H
 
 #include "base/mem.h"
 #include "core/nodes/nodes.h"
 
-/* What is asked: `count` of the devices in `among`, 1 <= count <= their number. */
+/* The question: `count` of the devices in `among`, 1 <= count <= their number. */
 struct gang__gpu_question {
-    uint64_t shape;         /* serial number of whose devices they are */
+    uint64_t shape;         /* serial number of their node type */
     const uint64_t *weight; /* of devices i, j at [i * gpus + j], symmetric, 0 if i == j */
     uint64_t among;
-    uint64_t free; /* what stays of these is left to others; `among` and perhaps more */
+    uint64_t free; /* the rest of these is left to others; `among` and possibly more */
     uint64_t near; /* devices that are preferred among equally good ones; 0: none */
     uint32_t gpus;
     uint32_t count;
@@ -39,7 +40,7 @@ static inline bool gang__gpu_set_wins(const struct gang__gpu_set *a, const struc
 /* How good the set is. O(count * free). */
 struct gang__gpu_set gang__gpu_set_of(const struct gang__gpu_question *wish, uint64_t gpus);
 
-/* Answers that were given, by what was asked; what was asked elsewhere in the table is forgotten. */
+/* Cached answers by question; a colliding question replaces the older one. */
 enum { GANG__GPU_CACHE = 128 };
 struct gang__gpu_cached {
     uint64_t shape, among, free, near; /* shape 0: empty */

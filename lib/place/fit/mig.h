@@ -6,8 +6,8 @@
 #include "core/nodes/node_type.h"
 #include "place/request/request.h"
 
-/* Choose devices for g->devices instances of the group's profile, if there are so many on the node; else 0.
- *   free  slices that anybody could take
+/* Chooses devices for g->devices instances of the group's profile; 0 if the node has fewer.
+ *   free  all free slices
  *   mine  those of them that the task may use */
 uint64_t gang__choose_instances(const struct gang__group *g, const struct gang__node_type *shape,
                                 uint64_t free, uint64_t mine);
@@ -20,7 +20,7 @@ uint32_t gang__max_instances(const struct gang__group *g, const struct gang__nod
 bool gang__are_instances(const struct gang__group *g, const struct gang__node_type *shape,
                          uint64_t devices);
 
-/* How many parents, of which all slices are free, are cut when these devices are taken. */
+/* The number of wholly free parents that are cut when these devices are taken. */
 uint32_t gang__fresh_parents(const struct gang__node_type *shape, uint64_t free, uint64_t devices);
 
 /* Does the node know the group's profile at all? */

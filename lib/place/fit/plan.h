@@ -37,7 +37,7 @@ struct gang__task_plan {
     size_t core_at; /* in plan.word: core words taken; if cores > 0 */
 };
 
-/* A node that can take the next task of a group, for those who score all of them. */
+/* A node that can take the next task of a group, for scoring policies. */
 struct gang__scored_node {
     int64_t score;   /* INT64_MIN: not this one */
     uint64_t gpus;   /* devices that the task would take; 0: none */
@@ -78,8 +78,8 @@ static inline struct gang__subset gang__subset_of(const struct gang__node_type *
 
 struct gang__alloc;
 
-/* What a plan has to know of other jobs, and of the one whose tasks it plans; place/fit/affinity.c. The first
- * three survive gang__plan_begin(). */
+/* Other jobs and the planned one, as a plan needs them (place/fit/affinity.c). The first three
+ * members survive gang__plan_begin(). */
 struct gang__affinity_state {
     const struct gang__alloc *running; /* the tasks are more of this one's; NULL: it is a new one */
     uint32_t wishes;                   /* wishes that are kept: the first so many */
@@ -119,7 +119,7 @@ struct gang__plan_outcome {
 /* Which tiers of nodes count (filter.h). */
 struct gang__plan_tier {
     const struct gang__modes *modes; /* of partitions, for the whole plan; NULL: all are shared */
-    size_t models;                   /* of a group whose models are ranked, so many count now */
+    size_t models;                   /* this many ranked models of the group count now */
     uint32_t limit;                  /* no node of a higher tier */
 };
 
@@ -210,7 +210,7 @@ static inline gang_result gang__plan_result(const struct gang__plan *p, bool fit
     return fits ? GANG_OK : GANG_ENOFIT;
 }
 
-/* Begin anew for a request. GANG_ENOMEM leaves the plan usable for another try. */
+/* Starts a plan for a request. GANG_ENOMEM leaves the plan usable for another try. */
 gang_result gang__plan_begin(struct gang__plan *p, gang_cluster *c, const gang_request *q,
                              bool empty);
 void gang__plan_free(struct gang__plan *p, const struct gang_mem *mem);
@@ -262,8 +262,8 @@ struct gang__misfit {
     int32_t kind; /* for GANG_CONSTRAINT_KIND and GANG_CONSTRAINT_POOL */
 };
 
-/* May tasks of the request go to the node of a slot, as far as other jobs are concerned: rules on them,
- * and nodes to be had alone? May read the node's view. Only asked if p->others.bars. */
+/* Do other jobs allow tasks of the request on the node of a slot: affinity rules and exclusive
+ * nodes? May read the node's view. Only asked if p->others.bars. */
 bool gang__plan_admits(struct gang__plan *p, uint32_t slot, struct gang__misfit *misfit);
 
 /* Plan one more task of a group on a view (which matches). The one fit predicate of placement.
@@ -281,8 +281,8 @@ int64_t gang__plan_tasks(struct gang__plan *p, uint32_t group, uint32_t slot, in
  * no view. */
 int64_t gang__plan_capacity(struct gang__plan *p, uint32_t group, uint32_t slot);
 
-/* All kinds, as bits, of which a node has too little for one more task of a group: now, or even when
- * nothing is taken. For messages. */
+/* The kinds, as bits, that are too short on a node for one more task of a group: now, or even on
+ * the empty node. For messages. */
 uint32_t gang__plan_short(struct gang__plan *p, uint32_t group, uint32_t slot, bool when_empty);
 
 /* Could one more task of a group go to a node, which matches? Then slot, gpus and share of the seat. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of packing share: pack.c (the tree of sets and groups), choose.c (which domain),
- * compact.c (few domains, few nodes), spread.c (spreading and bounds), exhaust.c (when those fail). */
+/* Shared by the files of packing: pack.c (the tree of sets and groups), choose_domain.c,
+ * few_nodes.c (few domains, few nodes), spread.c (spreading), backtrack.c (when those fail). */
 #ifndef GANG__PLACE_PACK_H
 #define GANG__PLACE_PACK_H
 
@@ -13,7 +13,8 @@ struct gang__pack {
     int32_t policy;        /* of the searches: GANG_POLICY_*, or GANG__ORDER_PROOF */
 };
 
-/* What is placed inside a scope: a group (with a number of tasks), a set, or the request. */
+/* The member that is placed inside a scope: a group (with a number of tasks), a set, or the
+ * request. */
 struct gang__member {
     int32_t group; /* >= 0: this group */
     int32_t set;   /* >= 0: this set; else the request */

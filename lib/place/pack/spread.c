@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Spreading the tasks of a group over the domains of a level, and bounds on tasks a node and a domain.
+/* Spreads the tasks of a group over the domains of a level.
  *
- * Task by task to a domain with the fewest, the one with the most room of these. No domain gets so many
- * that it is more than the skew above the one with the fewest, full ones included, as Kubernetes'
- * topology spread constraints have it: going up evenly, this finds room whenever there is any. */
+ * Task by task to a domain with the fewest, the one with the most room of these. No domain gets so
+ * many that it is more than the skew above the one with the fewest, full ones included, as
+ * Kubernetes' topology spread constraints have it: going up evenly, this finds room whenever there
+ * is any. */
 
 #include "core/commit/commit.h"
 #include "core/nodes/nodes.h"

@@ -16,7 +16,7 @@
 #include "place/state/task_count.h"
 #include "place/whatif/timeshare.h"
 
-/* ---- from plan to commit ------------------------------------------------------------------------ */
+/* ---- from plan to commit --------------------------------------------------------------------- */
 
 bool gang__order_reserve(gang_worker *w, size_t keys)
 {
@@ -32,7 +32,7 @@ static bool is_touched(struct gang__plan *p, const struct gang__node_copy *v)
     return v->node ? v->used > 0 : memcmp(gang__words_was(p, v), gang__words_now(p, v), bytes) != 0;
 }
 
-/* What was there of a word and is not any more: of bits and of counts alike the difference. */
+/* The part of a word that a plan takes: the difference, for bits and for counts. */
 static inline void take(gang_worker *w, const struct gang__node_copy *v, unsigned i,
                         enum gang__code code, const uint64_t *was, const uint64_t *now)
 {
@@ -91,7 +91,7 @@ static inline gang_result commit(gang_worker *w, struct gang__plan *p)
     return GANG_OK;
 }
 
-/* ---- what a task holds, as a record ---------------------------------------------------------------- */
+/* ---- what a task holds, as a record ---------------------------------------------------------- */
 
 static void put(uint64_t *out, unsigned *n, unsigned word, uint64_t payload, uint64_t flags)
 {
@@ -140,7 +140,7 @@ static size_t data_size(const struct gang__plan *p)
     return words;
 }
 
-/* Room to count what is planned, for the policy that goes by it (tally.h). */
+/* Capacity to count the planned tasks (request/task_count.h). */
 static bool tally_reserve(const struct gang__plan *p)
 {
     for (size_t i = 0; p->q->policy == GANG_POLICY_GPU_CLUSTERING && i < p->tasks.count; i++)

@@ -8,7 +8,7 @@
 #include "place/state/records.h"
 #include "place/state/task_count.h"
 
-/* What hangs on a record beside it: the badges of its labels, and the classes of tasks on a node. */
+/* Counts a record: the label counts of its labels, and the classes of its tasks by node. */
 static bool count_in(gang_cluster *c, const struct gang__alloc *a)
 {
     if (a->q->social && !gang__affinity_count(c, a))

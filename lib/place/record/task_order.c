@@ -37,8 +37,8 @@ static size_t count_runs(const struct gang__plan *p)
     return in_order ? 0 : runs;
 }
 
-/* What runs are sorted by, the field that counts least first: the slot, the domains from the narrowest
- * level up, the group. */
+/* The fields by which runs are sorted, the least significant first: slot, domains from the
+ * narrowest level up, group. */
 struct fields {
     uint32_t levels;
     unsigned slot, domain, group; /* bits of each */

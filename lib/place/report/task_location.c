@@ -37,7 +37,7 @@ const char *gang__task_location_uuid(const struct gang__task_location *in, size_
     return uuid && uuid[0] ? uuid : NULL;
 }
 
-/* ---- runs of numbers -------------------------------------------------------------------------- */
+/* ---- runs of numbers ------------------------------------------------------------------------- */
 
 /* Joins numbers that come in ascending order to runs. */
 struct runs {
@@ -63,7 +63,7 @@ static bool runs_end(const struct runs *r)
     return r->first == r->end || r->range(r->first, r->end - 1, r->user);
 }
 
-/* ---- hardware threads --------------------------------------------------------------------------- */
+/* ---- hardware threads ------------------------------------------------------------------------ */
 
 /* Those of a window of numbers, and the highest of all. One window usually holds them all: they are
  * seldom above 1000. */
@@ -127,7 +127,7 @@ bool gang__task_location_cpus(const struct gang__task_location *in, gang__range_
     return runs_end(&runs);
 }
 
-/* ---- NUMA domains ---------------------------------------------------------------------------------- */
+/* ---- NUMA domains ---------------------------------------------------------------------------- */
 
 bool gang__task_location_numas(const struct gang__task_location *in, gang__range_fn range,
                                void *user)

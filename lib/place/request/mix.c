@@ -100,7 +100,8 @@ static struct gang__observed *seen_get(gang_cluster *c, struct gang__mixes *m,
             *failed = !fresh;
             if (!fresh || atomic_compare_exchange_strong(entry, &s, fresh))
                 return fresh;
-            gang__release(&c->mem, fresh); /* another came first: perhaps with the same */
+            gang__release(&c->mem,
+                          fresh); /* another thread came first, possibly with the same shape */
         }
         if (is_same(&s->ask, ask))
             return s;

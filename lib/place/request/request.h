@@ -41,7 +41,8 @@ struct gang__match_cache {
 /* Where a group keeps its sieve, see place/search/match_cache.h: the only thing in it that changes. */
 struct gang__match_cache_ref {
     _Atomic(struct gang__match_cache *) now; /* NULL: none was worth it so far */
-    gang__a64 missed; /* nodes that were met in vain and not yet made good for */
+    gang__a64
+        missed; /* nodes that searches read without a match and that no filling has paid for */
 };
 
 struct gang__group {
@@ -141,13 +142,14 @@ struct gang_request {
     gang__a64 never_epoch; /* and at which it was not */
 };
 
-/* Check and compile groups alone, as those of a request that nobody is going to place: the shapes of a
- * mix. Errors name "shapes[i]". */
+/* Checks and compiles groups alone: the shapes of a mix, which are never placed. Errors name
+ * "shapes[i]". */
 gang_result gang__shapes_compile(gang_cluster *c, const struct gang_group_spec *shapes,
                                  size_t shape_size, size_t count, gang_request **q,
                                  struct gang_error *error);
 
-/* As gang_request_new(), of one that nobody has asked for anew: the mix (place/request/mix.h) does not learn it. */
+/* Like gang_request_new() for a copy of a request: the mix (place/request/mix.h) does not learn
+ * it. */
 gang_result gang__request_compile(gang_cluster *c, const struct gang_request_spec *spec,
                                   gang_request **q, struct gang_error *error);
 

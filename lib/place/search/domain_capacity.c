@@ -9,7 +9,7 @@
 #include "place/fit/plan.h"
 #include "place/search/search.h"
 
-/* ---- by the index -------------------------------------------------------------------------------- */
+/* ---- by the index ---------------------------------------------------------------------------- */
 
 /* Tasks of the group that a node in this bucket can take at most. */
 static uint32_t tasks_in_bucket(const struct gang__group *g, unsigned bucket)
@@ -166,7 +166,7 @@ static void count_slot(struct gang__capacity_query *e, uint32_t slot, struct gan
     }
 }
 
-/* ---- both ways ------------------------------------------------------------------------------------- */
+/* ---- both ways ------------------------------------------------------------------------------- */
 
 static void count_members(struct gang__capacity_query *e, struct gang__domain *d,
                           struct gang__capacity *room)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much room there is for a group in a domain, before anything is planned there: which domains to try,
- * in which order. By the index, 32 nodes a word, or node by node where that is cheap or the index does
- * not count (a snapshot, an imagined empty cluster). */
+/* The capacity of a domain for a group before anything is planned there: it decides which domains
+ * are tried, in which order. By the index, 32 nodes a word, or node by node where that is cheap or
+ * the index does not count (a snapshot, an imagined empty cluster). */
 #ifndef GANG__PLACE_ROOM_H
 #define GANG__PLACE_ROOM_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What searches remember of the nodes that do not match a group, so that a rare label is found without
- * meeting all the others: one bit a slot, may its node match? A hint that never hides a node that does.
- * Made only when searches have met many nodes in vain; a request that matches most nodes never has one.
+/* The match cache: one bit a slot says whether its node may match a group, so that a search for a
+ * rare label skips all other nodes. The bits are hints that never hide a matching node. The cache
+ * is made only after searches rejected many nodes; a request that matches most nodes never has one.
  * Takes 9/64 byte a node and more. Lock-free. Inside a read section. */
 #ifndef GANG__PLACE_SIEVE_H
 #define GANG__PLACE_SIEVE_H
@@ -24,7 +24,7 @@ uint32_t gang__match_cache_next(struct gang__match_cache *sieve, const struct ga
 
 #ifdef GANG_TEST_HOOKS
 extern _Atomic(bool) gang__match_cache_off;        /* no search uses one */
-extern _Atomic(uint64_t) gang__match_cache_misses; /* nodes met in vain, of all groups */
+extern _Atomic(uint64_t) gang__match_cache_misses; /* rejected nodes, of all groups */
 #endif
 
 #endif

@@ -30,7 +30,7 @@ struct gang__policy {
     /* Of all seats at once, instead of `score`; anew for each task. False: p->out.failed. */
     bool (*score_all)(struct gang__plan *p, uint32_t group, struct gang__scored_node *seat,
                       size_t seats);
-    /* What counts of a score, of which the lowest and highest of all nodes are given; NULL: itself. */
+    /* The rank of a score, given the lowest and highest of all nodes; NULL: the score itself. */
     int64_t (*rank)(int64_t score, int64_t least, int64_t most);
 };
 
@@ -42,9 +42,9 @@ static inline const struct gang__policy *gang__policy_of(int32_t policy)
     return gang__policies[policy - GANG__ORDER_PROOF];
 }
 
-/* In which order a request is planned: by its policy, or (proof) so that room is found if there is any.
- * Scores do not count on an empty cluster: what could ever fit does not depend on them. What the host
- * leaves out stays out also in a proof. */
+/* The order in which a request is planned: by its policy, or (proof) so that capacity is found if
+ * there is any. Scores do not count on an empty cluster: "could ever fit" does not depend on them.
+ * Nodes that the host rejects stay out of a proof, too. */
 int32_t gang__policy_order(const struct gang__plan *p, bool proof);
 
 /* milli-GPUs free on all devices of a node. */
@@ -75,8 +75,9 @@ extern const struct gang__policy gang__policy_best_fit, gang__policy_dot_product
     gang__policy_gpu_packing, gang__policy_gpu_clustering, gang__policy_fgd, gang__policy_headroom,
     gang__policy_host;
 
-/* Scratch of policy_fgd.c and policy_headroom.c. That of a copy of the cluster looks at what is learned again when the
- * other one does; what was declared it looks at anyway. False: out of memory. */
+/* Scratch of policy_fgd.c and policy_headroom.c. The scratch of a copied cluster
+ * rereads the learned mix when the original does, and the declared mix always. False: out of
+ * memory. */
 bool gang__fgd_copy(struct gang__plan *to, const struct gang__fgd *from);
 bool gang__headroom_copy(struct gang__plan *to, const struct gang__headroom *from);
 void gang__fgd_free(struct gang__fgd *f, const struct gang_mem *mem);

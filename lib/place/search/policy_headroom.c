@@ -77,7 +77,7 @@ void gang__headroom_free(struct gang__headroom *h, const struct gang_mem *mem)
     gang__release(mem, h);
 }
 
-/* ---- roots ------------------------------------------------------------------------------------- */
+/* ---- roots ----------------------------------------------------------------------------------- */
 
 static uint64_t square_root(uint64_t n)
 {
@@ -109,7 +109,7 @@ static uint64_t root_of(const struct gang__headroom *h, uint64_t milli)
     return (uint64_t)h->root[milli] << shift;
 }
 
-/* ---- the mix ------------------------------------------------------------------------------------- */
+/* ---- the mix --------------------------------------------------------------------------------- */
 
 static bool take_mix(struct gang__plan *p, struct gang__headroom *h,
                      const struct gang__shape_demand *ask, size_t asks)
@@ -175,7 +175,7 @@ bool gang__headroom_copy(struct gang__plan *to, const struct gang__headroom *fro
     return take_mix(to, h, h->own, h->owns);
 }
 
-/* ---- what a node is worth ------------------------------------------------------------------------- */
+/* ---- what a node is worth -------------------------------------------------------------------- */
 
 /* A node's state, as far as it counts. */
 struct state {
@@ -264,7 +264,7 @@ static int64_t value_of(struct gang__plan *p, struct gang__headroom *h, const st
     return e->value;
 }
 
-/* ---- the score ------------------------------------------------------------------------------------- */
+/* ---- the score ------------------------------------------------------------------------------- */
 
 /* After the task took its share of these devices. */
 static int64_t value_after(struct gang__plan *p, const struct state *before, uint64_t gpus,

@@ -98,7 +98,7 @@ static inline bool is_scored(const struct search *s)
     return gang__policy_of(s->walk->policy)->way == GANG__WAY_SCORE && !s->walk->offer;
 }
 
-/* ---- over the index ------------------------------------------------------------------------------ */
+/* ---- over the index -------------------------------------------------------------------------- */
 
 /* Candidates lie in memory far apart: ask for all of one index word at once. */
 static void fetch_ahead(gang_cluster *c, uint32_t base, uint32_t bits)
@@ -168,8 +168,8 @@ static int64_t walk_bucket(struct search *s, uint32_t class_id, unsigned bucket)
     return done;
 }
 
-/* The search in all buckets that may hold the group looks at most of them in vain; for nodes that are
- * wholly free, also in those below all where they can stand. */
+/* A search through all buckets that may hold the group rejects most of them; for wholly free nodes
+ * it also reads buckets below all where they can stand. */
 static inline bool may_be_in(const struct search *s, uint32_t k, unsigned bucket)
 {
     return !gang__index_empty(&s->p->c->commit, s->class_id[k], bucket) &&
@@ -264,7 +264,7 @@ static int64_t index_first(struct search *s)
     return done;
 }
 
-/* ---- over lists ------------------------------------------------------------------------------------ */
+/* ---- over lists ------------------------------------------------------------------------------ */
 
 /* Where the search over the index would meet a node: see index_up() and its siblings. The lower bits
  * are its slot, counted round from p->start.slot. */
@@ -468,15 +468,15 @@ static int64_t pass_over(struct search *s, int32_t policy)
     return index_down(s);
 }
 
-/* ---- by score ------------------------------------------------------------------------------------ */
+/* ---- by score -------------------------------------------------------------------------------- */
 
 static void mark(struct search *s, uint32_t slot)
 {
     s->p->score.slot_set[slot / 64] |= UINT64_C(1) << slot % 64;
 }
 
-/* Slots that may have room, by the index: from the emptiest bucket down, as nodes go that are taken from,
- * so that none slips through (see core/commit/commit.c, "A refusal is true"). */
+/* Slots that may have room, by the index: from the emptiest bucket down, as nodes go that are taken
+ * from, so that none is missed (core/commit/commit.c, "A refusal is true"). */
 static void mark_indexed(struct search *s, uint32_t end)
 {
     unsigned first, last;
@@ -601,7 +601,7 @@ static int64_t search_tiers(struct search *s)
         if (!p->mode.worst_fit)
             p->tier.models = gang__models_in_tier(s->g, s->tiers, s->tier);
         done += search_tier(s);
-        /* A node that somebody just holds is no reason to go to where one would rather not. */
+        /* A node claimed by another commit is no reason to use a reluctant tier. */
         if (s->want && p->mode.skip_claimed && p->out.skipped && s->tier + 1 < count) {
             p->mode.skip_claimed = false;
             done += search_tier(s);
@@ -652,7 +652,7 @@ int64_t gang__search(struct gang__plan *p, uint32_t group, int64_t want,
     return gang__search_walk(p, group, want, scope, &walk);
 }
 
-/* ---- too few at a glance ------------------------------------------------------------------------- */
+/* ---- too few at a glance --------------------------------------------------------------------- */
 
 /* Nodes in a bucket of a class. */
 static int64_t count_nodes(gang_cluster *c, uint32_t class_id, unsigned bucket, int64_t enough)

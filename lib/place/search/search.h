@@ -25,9 +25,9 @@ int64_t gang__search(struct gang__plan *p, uint32_t group, int64_t want,
 int64_t gang__search_walk(struct gang__plan *p, uint32_t group, int64_t want,
                           const struct gang__scope *scope, const struct gang__walk *walk);
 
-/* Is there surely no room for so many tasks of whole devices, going by the index alone? It counts each node
- * at least at what is free on it, so a yes is as true as the search of GANG__ORDER_PROOF, and is said
- * without planning on every node that has some. */
+/* Does the index alone prove that so many tasks of whole devices do not fit? It counts each node at
+ * least at its free capacity, so a yes is as true as a search with GANG__ORDER_PROOF, and needs no
+ * plan. */
 bool gang__search_cannot_fit(gang_cluster *c, const struct gang__group *g, int64_t want);
 
 #endif
