@@ -94,6 +94,7 @@ struct gang__queues {
     bool cells;                   /* some cells are guaranteed */
     bool backfills;               /* some leaf plans starts */
     bool slices;                  /* some leaf shares its nodes in time */
+    bool makes;                   /* some queue was made on demand */
     struct gang__queues *retired; /* the next one that waits for readers to leave */
 };
 

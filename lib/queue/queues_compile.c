@@ -211,6 +211,7 @@ static void link_queues(const struct gang__queue_drafts *t, struct gang__queues 
         qs->lends = qs->lends || q->spec->lending_limit_count > 0;
         qs->cells = qs->cells || q->cell_count > 0;
         qs->backfills = qs->backfills || (q->leaf && q->backfill != GANG_BACKFILL_NONE);
+        qs->makes = qs->makes || q->made;
         qs->slices = qs->slices || (q->leaf && q->slicer != GANG__NO_QUEUE);
     }
     uint32_t first_top = GANG__NO_QUEUE;

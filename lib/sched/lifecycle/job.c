@@ -436,7 +436,7 @@ static void go_on(gang_sched *s, struct gang__job *job)
     gang__job_settle(s, job);
 }
 
-void gang__jobs_drain(gang_sched *s)
+void gang__jobs_drain_all(gang_sched *s)
 {
     struct gang__job *job;
     uint32_t causes;

@@ -16,7 +16,12 @@ void gang__job_stop(gang_sched *s, struct gang__job *job, int32_t reason, int32_
 
 /* All jobs that were noted: put them where they belong, set their timers, tell the host.
  * Between runs nothing is done: the host hears of nothing then, and all stays noted. */
-void gang__jobs_drain(gang_sched *s);
+void gang__jobs_drain_all(gang_sched *s);
+static inline void gang__jobs_drain(gang_sched *s)
+{
+    if (s->wake.jobs)
+        gang__jobs_drain_all(s);
+}
 void gang__job_wake(gang_sched *s, struct gang__job *job); /* those who wait for it look again */
 
 void gang__job_free(gang_sched *s, struct gang__job *job);
