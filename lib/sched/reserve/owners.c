@@ -27,7 +27,7 @@ struct gang__reserve_owner *gang__reserve_owner_get(gang_sched *s, const char *n
         return o;
     memcpy(o->name, name, length);
     if (gang__bookings_new(&s->mem, s->reserve.all->limited ? &s->reserve.all->limit : &none,
-                        &o->usage) != GANG_OK) {
+                           &o->usage) != GANG_OK) {
         gang__release(&s->mem, o);
         return NULL;
     }
@@ -82,9 +82,9 @@ gang_result gang_reservation_set_limit(gang_sched *sched, const char *owner,
     if (o) {
         o->own = limit != NULL;
         return gang__bookings_set_limit(o->usage, limit ? &to
-                                               : sched->reserve.all->limited
-                                                   ? &sched->reserve.all->limit
-                                                   : &to);
+                                                  : sched->reserve.all->limited
+                                                      ? &sched->reserve.all->limit
+                                                      : &to);
     }
     sched->reserve.all->limited = limit != NULL;
     sched->reserve.all->limit = to;
