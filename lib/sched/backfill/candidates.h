@@ -1,23 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Backfill candidates: gangs of an EASY leaf without a plan of their own, which may start between the plans.
+/* Backfill candidates: gangs of an EASY leaf without a plan of their own, which may start between
+ * the plans.
  *
- * They are tried again whenever a gang leaves, since they may fit before the plans now. If each has a time limit of its
- * own, each is a wait class of its own, and few of them fit. So blocked classes that wait because of plans are kept by
- * *candidates*: those of the leaf with the same request class, user and guarantee. From each, one class at a time is
- * made READY: the first that is not ruled out by
- *   - free totals: over all nodes, enough is free for the gang from now on up to an instant, which is the same for all of
- *     them. A gang that runs beyond it does not fit (gang__calendar_free_ns()).
- *   - a shorter candidate's failure: if a gang could not start, no gang that runs as long or longer can.
+ * They are tried again whenever a gang leaves, since they may fit before the plans now. If each has
+ * a time limit of its own, each is a wait class of its own, and few of them fit. So blocked classes
+ * that wait because of plans are kept by *candidates*: those of the leaf with the same request
+ * class, user and guarantee. From each, one class at a time is made READY: the first that is not
+ * ruled out by
+ *   - free totals: over all nodes, enough is free for the gang from now on up to an instant, which
+ *     is the same for all of them. A gang that runs beyond it does not fit
+ *     (gang__calendar_free_ns()).
+ *   - a shorter candidate's failure: if a gang could not start, no gang that runs as long or longer
+ *     can.
  * Both bounds are forgotten when a plan goes or changes, since there may be more room then.
  *
- * The first is the first of the leaf, or, if the leaf has a backfill order, the first in that. So gangs start as if each
- * had been tried, and a round costs what it tries, and a look at each entry.
+ * The first is the first of the leaf, or, if the leaf has a backfill order, the first in that. So
+ * gangs start as if each had been tried, and a round costs what it tries, and a look at each entry.
  *
- * A kept class is BLOCKED and in no other list. It is KEPT_TRIED until something happens that may help it (the leaf is
- * noted: gang__wake_candidates()), and KEPT_WAITING from then on: in a tree in the order of the leaf, whose nodes tell
- * the shortest run time below. Not kept, because more decides about them: classes whose head has a plan, a
- * deadline, or places to return to, or is starved; leaves that are strict or bound bypasses; and all classes while
- * something is reserved. */
+ * A kept class is BLOCKED and in no other list. It is KEPT_TRIED until something happens that may
+ * help it (the leaf is noted: gang__wake_candidates()), and KEPT_WAITING from then on: in a tree in
+ * the order of the leaf, whose nodes tell the shortest run time below. Not kept, because more
+ * decides about them: classes whose head has a plan, a deadline, or places to return to, or is
+ * starved; leaves that are strict or bound bypasses; and all classes while something is reserved.
+ */
 #ifndef GANG__SCHED_CANDIDATES_H
 #define GANG__SCHED_CANDIDATES_H
 
@@ -39,8 +44,9 @@ struct gang__candidates {
     int64_t most_ns;                /* a gang that runs longer cannot start, as a try has shown */
 };
 
-/* A class was tried and is BLOCKED: keep it; classes that run as long are not tried before something changes. False: it
- * cannot be kept, or memory is short; the caller puts it into its lists. */
+/* A class was tried and is BLOCKED: keep it; classes that run as long are not tried before
+ * something changes. False: it cannot be kept, or memory is short; the caller puts it into its
+ * lists. */
 bool gang__candidates_keep(gang_sched *s, struct gang__wait_class *bin);
 /* Keep it again, in this way (GANG__KEPT_*), after its head changed. False: as above. */
 bool gang__candidates_keep_again(gang_sched *s, struct gang__wait_class *bin, uint8_t kept);
@@ -55,7 +61,8 @@ void gang__candidates_forget(gang_sched *s, struct gang__wait_class *bin);
 
 /* Make the next candidates READY, before the next gang of the order is chosen. */
 void gang__candidates_look(gang_sched *s);
-/* Make all kept classes READY, and drop all notes: queues are about to change, or something is reserved. */
+/* Make all kept classes READY, and drop all notes: queues are about to change, or something is
+ * reserved. */
 void gang__candidates_dissolve(gang_sched *s);
 /* Is any class kept? */
 bool gang__candidates_some(const gang_sched *s);

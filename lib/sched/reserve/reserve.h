@@ -13,25 +13,27 @@ int64_t gang__reserve_next(const gang_sched *s);
 /* If every reservation repeats without end: the end of all pieces placed so far. Else INT64_MAX. */
 int64_t gang__reserve_endless(const gang_sched *s);
 
-/* The salt of the gang's wait class: gangs for which reservations differ do not share a class. 0: none needed. */
+/* The salt of the gang's wait class: gangs for which reservations differ do not share a class. 0:
+ * none needed. */
 uint64_t gang__reserve_apart(const gang_sched *s, const struct gang__gang *u);
 
-/* In the trial, capacity that is on its way to a gang for which others stop is taken. GANG_OK; GANG_ENOMEM. */
+/* In the trial, capacity that is on its way to a gang for which others stop is taken. GANG_OK;
+ * GANG_ENOMEM. */
 gang_result gang__reserve_put_handovers(struct gang__trial *t);
 
 /* Do what is due: notices, begins, ends, instances, lost nodes. False: out of memory. */
 bool gang__reserve_due(gang_sched *s);
 
-/* Tries a gang in each timeline in which it may be placed, one after the other: inside the reservations that it may use,
- * then outside. `attempt` asks gang__calendar_when(). */
+/* Tries a gang in each timeline in which it may be placed, one after the other: inside the
+ * reservations that it may use, then outside. `attempt` asks gang__calendar_when(). */
 gang_result gang__reserve_try(gang_sched *s, struct gang__gang *u, gang_alloc_id *id, int32_t *why,
                               gang_result (*attempt)(gang_sched *, struct gang__gang *,
                                                      gang_alloc_id *, int32_t *));
-/* The calendar shows the flexible reservations as this gang sees them: without those that it may use. NULL: as the
- * gang sees them that gang__reserve_try() tries, if it tries one. */
+/* The calendar shows the flexible reservations as this gang sees them: without those that it may
+ * use. NULL: as the gang sees them that gang__reserve_try() tries, if it tries one. */
 void gang__reserve_show_for(gang_sched *s, const struct gang__gang *u);
-/* There is room on the nodes, but not beside what is planned: does the gang wait for reservations, or for planned starts
- * (GANG_WAIT_*)? */
+/* There is room on the nodes, but not beside what is planned: does the gang wait for reservations,
+ * or for planned starts (GANG_WAIT_*)? */
 int32_t gang__reserve_why(gang_sched *s, struct gang__gang *u);
 
 /* May the gang start inside a reservation: one that it named, or a magnetic one that matches it? */
@@ -55,8 +57,8 @@ int64_t gang__reserve_stop_ns(const struct gang__job *job);
 /* Would the job occupy reserved nodes if it ran until then? */
 bool gang__reserve_stops(gang_sched *s, const struct gang__job *job, int64_t until_ns);
 
-/* When no gang of the job runs, it drops the time limit that it kept from its reservation. Not while a gang is moving:
- * its new places were found with that limit. */
+/* When no gang of the job runs, it drops the time limit that it kept from its reservation. Not
+ * while a gang is moving: its new places were found with that limit. */
 void gang__reserve_forget_end(gang_sched *s, struct gang__job *job);
 
 /* Does a piece begin before the gang would have ended, or is it inside? */
@@ -69,8 +71,8 @@ extern const struct gang__veto gang__reserve_veto;
 gang_result gang__reserve_grow(gang_sched *s, struct gang__gang *u, uint32_t group, int64_t step,
                                int64_t *granted);
 
-/* Any thread, inside a read section: may the submitted job start inside the reservation of this name? GANG_OK and its
- * id; GANG_ENOENT; GANG_EPERM. */
+/* Any thread, inside a read section: may the submitted job start inside the reservation of this
+ * name? GANG_OK and its id; GANG_ENOENT; GANG_EPERM. */
 gang_result gang__reserve_view_find(gang_sched *s, const struct gang__submit_view *door,
                                     const struct gang__queue *q, const struct gang_job_spec *j,
                                     gang_reservation_id *id, struct gang_error *error);

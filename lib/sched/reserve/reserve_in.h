@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reservations, from inside. README.md explains them.
  *
- * A reservation is a list of *pieces*. Each is an occupation of the calendar from its start to its end, so every
- * query of the calendar leaves room for it. For a gang outside, a piece is taken as a whole: nothing of it changes while
- * members start and end inside.
+ * A reservation is a list of *pieces*. Each is an occupation of the calendar from its start to its
+ * end, so every query of the calendar leaves room for it. For a gang outside, a piece is taken as a
+ * whole: nothing of it changes while members start and end inside.
  *
- * Members do not lie in that timeline. A reservation in which members start has a timeline of its own (*inside*): its nodes
- * have what is reserved of them. What a member holds and plans lies there, and gang.reserve.inside_of names the
- * reservation. If what a member holds does not fit inside any more (the reservation was changed, lost the node,
- * or has ended), the member is outside from then on; gang__reserve_keeps() finds that out when it is put.
+ * Members do not lie in that timeline. A reservation in which members start has a timeline of its
+ * own (*inside*): its nodes have what is reserved of them. What a member holds and plans lies
+ * there, and gang.reserve.inside_of names the reservation. If what a member holds does not fit
+ * inside any more (the reservation was changed, lost the node, or has ended), the member is outside
+ * from then on; gang__reserve_keeps() finds that out when it is put.
  *
- * gang__reserve_try() tries a gang inside each reservation that it may use, then outside, by the same code
- * (backfill/start_between.c), which asks gang__calendar_when(). Members of a flexible reservation lie outside; its
- * pieces are withdrawn while such a member is tried.
+ * gang__reserve_try() tries a gang inside each reservation that it may use, then outside, by the
+ * same code (backfill/start_between.c), which asks gang__calendar_when(). Members of a flexible
+ * reservation lie outside; its pieces are withdrawn while such a member is tried.
  *
- * Of a repeated reservation the next GANG__RESERVE_AHEAD instances have pieces. When an instance ends, one more is
- * placed like the first (*parts*). */
+ * Of a repeated reservation the next GANG__RESERVE_AHEAD instances have pieces. When an instance
+ * ends, one more is placed like the first (*parts*). */
 #ifndef GANG__SCHED_RESERVES_H
 #define GANG__SCHED_RESERVES_H
 
@@ -137,7 +138,7 @@ struct gang__reserves {
     size_t mask_room;
 };
 
-/* ---- reserve.c ---- */
+/* ---- reserve.c ------------------------------------------------------------------------------- */
 
 struct gang__reserve *gang__reserve_of(const gang_sched *s, gang_reservation_id id);
 /* Its first piece, and of the same time until when it lasts. NULL: there is none. */
@@ -148,8 +149,8 @@ static inline bool gang__reserve_active(const gang_sched *s, const struct gang__
 {
     return r->begun && r->piece && r->piece->start_ns <= s->now_ns;
 }
-/* A piece as an occupation, its arrays being scratch of the timeline's (ahead.group, ahead.place). False: out of
- * memory. */
+/* A piece as an occupation, its arrays being scratch of the timeline's (ahead.group, ahead.place).
+ * False: out of memory. */
 bool gang__reserve_lay_out(gang_sched *s, const struct gang__reserve *r,
                            const struct gang__reserve_piece *p, struct gang__occupation *o);
 /* Put it into the timeline; take it out, and keep it. */
@@ -172,20 +173,20 @@ void gang__reserve_schedule(gang_sched *s);
 void gang__reserve_each_node(const struct gang__reserve_piece *p,
                              bool (*each)(uint32_t slot, void *user), void *user);
 
-/* ---- reserve_spec.c ---- */
+/* ---- reserve_spec.c -------------------------------------------------------------------------- */
 
 /* A record without pieces. */
 gang_result gang__reserve_new(gang_sched *s, const struct gang_reservation_spec *spec,
                               struct gang__reserve **r, struct gang_error *error);
 
-/* ---- place.c ---- */
+/* ---- place.c --------------------------------------------------------------------------------- */
 
 /* Is there room for it beside all others, or over those that it may overlap? */
 bool gang__reserve_fits(gang_sched *s, const struct gang__reserve *r,
                         const struct gang__occupation *o);
 
-/* Place one time of it again, or what is lost of a piece, at its time: all or nothing. Planned starts make way.
- * GANG_OK; GANG_ENOFIT; GANG_ENOMEM. */
+/* Place one time of it again, or what is lost of a piece, at its time: all or nothing. Planned
+ * starts make way. GANG_OK; GANG_ENOFIT; GANG_ENOMEM. */
 gang_result gang__reserve_place_again(gang_sched *s, struct gang__reserve *r, int64_t instance);
 gang_result gang__reserve_place_lost(gang_sched *s, struct gang__reserve *r, uint32_t stage,
                                      const int64_t *count, int64_t instance, int64_t start_ns,
@@ -193,21 +194,22 @@ gang_result gang__reserve_place_lost(gang_sched *s, struct gang__reserve *r, uin
 /* Anywhere in its window, from now on. */
 gang_result gang__reserve_place_later(gang_sched *s, struct gang__reserve *r);
 
-/* ---- reserve_due.c ---- */
+/* ---- reserve_due.c --------------------------------------------------------------------------- */
 
 void gang__reserve_tell(gang_sched *s, const struct gang__reserve *r, int32_t what, int32_t outcome,
                         const char *text);
 
-/* ---- reserve_lost.c ---- */
+/* ---- reserve_lost.c -------------------------------------------------------------------------- */
 
-/* Put all pieces where they were; then give pieces that lost nodes other nodes, and report to the host. False: out of
- * memory. */
+/* Put all pieces where they were; then give pieces that lost nodes other nodes, and report to the
+ * host. False: out of memory. */
 bool gang__reserve_put_back(gang_sched *s);
 bool gang__reserve_restore(gang_sched *s);
 
-/* ---- reserve_grow.c ---- */
+/* ---- reserve_grow.c -------------------------------------------------------------------------- */
 
-/* A gap as large as the piece; NULL: out of memory. Keeping it subtracts `rest` (NULL: nothing), which is still there. */
+/* A gap as large as the piece; NULL: out of memory. Keeping it subtracts `rest` (NULL: nothing),
+ * which is still there. */
 struct gang__reserve_gap *gang__reserve_gap_new(gang_sched *s, const struct gang__reserve *r,
                                                 const struct gang__reserve_piece *p);
 void gang__reserve_gap_keep(gang_sched *s, struct gang__reserve *r, struct gang__reserve_gap *gap,
@@ -216,7 +218,7 @@ void gang__reserve_gaps_drop(gang_sched *s, struct gang__reserve *r);
 /* Place what is missing, as far as there is room. False: out of memory. */
 bool gang__reserve_grow_again(gang_sched *s);
 
-/* ---- members.c, inside_timeline.c ---- */
+/* ---- members.c, inside_timeline.c ------------------------------------------------------------ */
 
 /* Does a magnetic reservation match the job? */
 bool gang__reserve_draws(const gang_sched *s, const struct gang__reserve *r,
@@ -232,7 +234,8 @@ int64_t gang__reserve_running(const gang_sched *s, const struct gang__reserve *r
 int64_t gang__reserve_waiting(const gang_sched *s, const struct gang__reserve *r);
 /* Its members are outside from now on; the timeline inside is freed. */
 void gang__reserve_empty(gang_sched *s, struct gang__reserve *r);
-/* A member leaves the inside. If it has no time limit, it keeps the end of the reservation: other gangs may count on it. */
+/* A member leaves the inside. If it has no time limit, it keeps the end of the reservation: other
+ * gangs may count on it. */
 void gang__reserve_keep_end(gang_sched *s, struct gang__gang *u);
 /* Its pieces changed: members are put into the timeline inside again. */
 void gang__reserve_renew(gang_sched *s, struct gang__reserve *r);
@@ -241,11 +244,12 @@ void gang__reserve_wake(gang_sched *s, struct gang__reserve *r);
 bool gang__reserve_allows(const gang_sched *s, const struct gang__reserve *r,
                           const struct gang__job *job);
 
-/* ---- for the calendar ---- */
+/* ---- for the calendar ------------------------------------------------------------------------ */
 
 /* The end of the reservation inside which the gang is placed; GANG__NEVER: it is outside. */
 int64_t gang__reserve_until(const struct gang__gang *u);
-/* Does what it holds still fit inside? Else the gang is outside from now on. False: out of memory. */
+/* Does what it holds still fit inside? Else the gang is outside from now on. False: out of memory.
+ */
 bool gang__reserve_keeps(gang_sched *s, struct gang__gang *u, struct gang__occupation *o);
 /* The timeline is about to be freed. */
 void gang__reserve_withdraw(gang_sched *s);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Time slicing: gangs of a queue that slices share nodes in time, row by row. README.md explains it. */
+/* Time slicing: gangs of a queue that slices share nodes in time, row by row. README.md explains
+ * it. */
 #ifndef GANG__SCHED_SLICE_H
 #define GANG__SCHED_SLICE_H
 
 #include "sched/calendar/calendar.h"
 #include "sched/record/state.h"
 
-/* What grant and lifecycle do at the first quantum of a gang: start it; or undo the grant, because its places are
- * gone. */
+/* What grant and lifecycle do at the first quantum of a gang: start it; or undo the grant, because
+ * its places are gone. */
 struct gang__first_quantum {
     void (*start)(gang_sched *s, struct gang__gang *u);
     void (*undo)(gang_sched *s, struct gang__gang *u, int64_t not_before_ns);
@@ -16,8 +17,8 @@ struct gang__first_quantum {
 /* Is the gang in a matrix, or will it be when it starts? */
 bool gang__slice_concerns(const struct gang__gang *u);
 
-/* Put the gang into a row, or more of its tasks into its row: as gang_alloc() and gang_alloc_grow(). It starts with its
- * first quantum. */
+/* Put the gang into a row, or more of its tasks into its row: as gang_alloc() and
+ * gang_alloc_grow(). It starts with its first quantum. */
 gang_result gang__slice_alloc(gang_sched *s, struct gang__gang *u, gang_alloc_id *id);
 gang_result gang__slice_grow(gang_sched *s, struct gang__gang *u, uint32_t group, int64_t step,
                              int64_t *granted);
@@ -44,20 +45,23 @@ int64_t gang__slice_next(const gang_sched *s);
 /* The queues changed. */
 void gang__slice_configure(gang_sched *s);
 
-/* Dry run on s->scratch: a gang of a matrix becomes a victim, or (back) stays. Its columns are released there with their
- * last user. _begin() follows the snapshot. On an error nothing changed. */
+/* Dry run on s->scratch: a gang of a matrix becomes a victim, or (back) stays. Its columns are
+ * released there with their last user. _begin() follows the snapshot. On an error nothing changed.
+ */
 void gang__slice_copy_begin(gang_sched *s);
 gang_result gang__slice_copy_turn(gang_sched *s, const struct gang__gang *u, bool back);
 
-/* The calendar: each column takes its node there, whole and without end; what gangs share of it is not counted again.
- * Put the columns that came since (false: out of memory); the timeline was freed, and none is in it. */
+/* The calendar: each column takes its node there, whole and without end; what gangs share of it is
+ * not counted again. Put the columns that came since (false: out of memory); the timeline was
+ * freed, and none is in it. */
 bool gang__slice_occupy(gang_sched *s);
 void gang__slice_vacate(gang_sched *s);
 bool gang__slice_occupied(const gang_sched *s);                      /* are all columns there? */
 uint32_t gang__slice_lent(const gang_sched *s, gang_alloc_id alloc); /* GANG__LEND_*; 0: nothing */
 bool gang__slice_has_node(const gang_sched *s, gang_node_id node);
 
-/* Its row, from 1, or 0; how many rows there are, and when its row is active, if nothing changes (0: now). */
+/* Its row, from 1, or 0; how many rows there are, and when its row is active, if nothing changes
+ * (0: now). */
 uint32_t gang__slice_row(const struct gang__gang *u);
 uint32_t gang__slice_when(const gang_sched *s, const struct gang__gang *u, int64_t *until_ns);
 struct gang__matrix *gang__slice_matrix(const gang_sched *s, const struct gang__queue_state *leaf);

@@ -7,10 +7,11 @@
  *   matrix.c      the matrix of a queue, and its list of gangs
  *   slice_view.c  what other folders ask: dry run, calendar, explanations, audit
  *
- * What gangs share in time (cores, optionally GPUs) is held once for each node by an allocation of the scheduler:
- * its *column*. So no other allocation can take any of it, whichever gang runs. A gang has its share lent
- * (place/whatif/timeshare.h): suspending and resuming change nothing in the cluster and cannot be refused. What gangs do
- * not share (memory) the gang's own allocation holds. */
+ * What gangs share in time (cores, optionally GPUs) is held once for each node by an allocation of
+ * the scheduler: its *column*. So no other allocation can take any of it, whichever gang runs. A
+ * gang has its share lent (place/whatif/timeshare.h): suspending and resuming change nothing in the
+ * cluster and cannot be refused. What gangs do not share (memory) the gang's own allocation holds.
+ */
 #ifndef GANG__SCHED_SLICE_IN_H
 #define GANG__SCHED_SLICE_IN_H
 
@@ -29,8 +30,8 @@ struct gang__column {
     uint32_t doomed;   /* of these, by tentative victims of the dry run */
     uint32_t occupies; /* in the timeline of planned starts: the number there and 1; 0: it is not */
     uint32_t words;
-    /* Of each word of its cell: what there is, what a row leaves, what those that run leave. Only what takes turns
-     * counts. */
+    /* Of each word of its cell: what there is, what a row leaves, what those that run leave. Only
+     * what takes turns counts. */
     uint64_t *full, *row, *busy;
 };
 
@@ -65,7 +66,7 @@ struct gang__matrix {
     int64_t open_cpu;                 /* millicores on nodes that are open there */
 };
 
-/* ---- slice.c ---- */
+/* ---- slice.c --------------------------------------------------------------------------------- */
 
 /* Does it use its cores now? */
 static inline bool gang__sliced_is_busy(const struct gang__sliced *x)
@@ -78,9 +79,10 @@ static inline uint32_t gang__row_distance(const struct gang__matrix *m, uint32_t
     return row >= m->active ? row - m->active : row + m->rows - m->active;
 }
 
-/* ---- columns.c ---- */
+/* ---- columns.c ------------------------------------------------------------------------------- */
 
-/* The column of a node, made if the matrix has none. GANG_ENOFIT: some of what gangs share there is taken; GANG_ENOMEM. */
+/* The column of a node, made if the matrix has none. GANG_ENOFIT: some of what gangs share there is
+ * taken; GANG_ENOMEM. */
 gang_result gang__column_get(gang_sched *s, struct gang__matrix *m, gang_node_id node,
                              struct gang__column **column);
 bool gang__column_drop(gang_sched *s, struct gang__matrix *m, struct gang__column *c);
@@ -88,7 +90,7 @@ bool gang__column_drop(gang_sched *s, struct gang__matrix *m, struct gang__colum
 gang_result gang__uses_collect(gang_sched *s, struct gang__sliced *x, int64_t first);
 void gang__use_forget(gang_sched *s, struct gang__sliced *x, size_t i);
 
-/* ---- matrix.c, rows.c ---- */
+/* ---- matrix.c, rows.c ------------------------------------------------------------------------ */
 
 /* The matrix of a leaf that slices, made if there is none. NULL: out of memory. */
 struct gang__matrix *gang__matrix_get(gang_sched *s, const struct gang__queue_state *leaf);
@@ -104,12 +106,14 @@ struct gang__sliced *gang__sliced_of(const gang_sched *s, gang_alloc_id alloc);
 void gang__sliced_enter(gang_sched *s, struct gang__sliced *x);
 /* Set the words of all columns to what the node has. */
 void gang__columns_reset(struct gang__matrix *m, bool busy);
-/* Does it fit beside the gangs that were put? Put it. Only detached gangs may exceed what is there. */
+/* Does it fit beside the gangs that were put? Put it. Only detached gangs may exceed what is there.
+ */
 bool gang__columns_fit(const struct gang__sliced *x, bool busy);
 void gang__columns_put(const struct gang__sliced *x, bool busy);
 /* Drop the columns that no gang uses. */
 void gang__columns_sweep(gang_sched *s, struct gang__matrix *m);
-/* Remove rows without gangs; if the active one is removed, the next one is active. True: some were. */
+/* Remove rows without gangs; if the active one is removed, the next one is active. True: some were.
+ */
 bool gang__rows_sweep(struct gang__matrix *m);
 /* The matrix is empty: it takes the settings of its queue, or is freed with it. */
 void gang__matrix_empty(gang_sched *s, struct gang__matrix *m);
