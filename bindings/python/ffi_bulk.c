@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Many rows at a time, where the library gives one: a call from Python costs as much as a hundred of these. A part of the
- * extension, included by what cffi writes; ffi_bulk.h is what Python sees of it. */
+/* Reads many rows in one call, because a call from Python costs as much as a hundred calls from C.
+ * cffi compiles this file into the extension; ffi_bulk.h declares it to Python. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-/* A text into the room that is left, without a NUL; what does not fit is only counted. */
-static size_t gangsched_py_put(const char *text, char *room, size_t size, size_t used)
+/* Appends a text without NUL if it fits; returns the size that all texts need. */
+static size_t gangsched_py_put(const char *text, char *buffer, size_t size, size_t used)
 {
     size_t length = strlen(text);
     if (used <= size && length <= size - used)
-        memcpy(room + used, text, length);
+        memcpy(buffer + used, text, length);
     return used + length;
 }
 
-static gang_result gangsched_py_sim_names(const gang_sim *sim, size_t count, char *room, size_t size, int64_t *ends)
+static gang_result gangsched_py_sim_names(const gang_sim *sim, size_t count, char *buffer, size_t size, int64_t *ends)
 {
     size_t used = 0;
     for (size_t i = 0; i < count; i++) {
@@ -24,14 +24,14 @@ static gang_result gangsched_py_sim_names(const gang_sim *sim, size_t count, cha
         if (result != GANG_OK && result != GANG_ESTALE)
             return result;
         snprintf(number, sizeof(number), "%zu", i);
-        if (result == GANG_OK) /* one that was written away has none */
-            used = gangsched_py_put(job.name && *job.name ? job.name : number, room, size, used);
+        if (result == GANG_OK) /* a job that was written away has no name */
+            used = gangsched_py_put(job.name && *job.name ? job.name : number, buffer, size, used);
         ends[i] = (int64_t)used;
     }
     return used <= size ? GANG_OK : GANG_ELIMIT;
 }
 
-static gang_result gangsched_py_trace_words(gang_trace *trace, int32_t which, size_t count, char *room, size_t size,
+static gang_result gangsched_py_trace_words(gang_trace *trace, int32_t which, size_t count, char *buffer, size_t size,
                                             int64_t *ends)
 {
     size_t used = 0;
@@ -44,7 +44,7 @@ static gang_result gangsched_py_trace_words(gang_trace *trace, int32_t which, si
         const char *text = which == 0 ? job.name : which == 1 ? job.queue : job.user;
         if (which == 0)
             snprintf(number, sizeof(number), "%zu", i);
-        used = gangsched_py_put(text && *text ? text : number, room, size, used);
+        used = gangsched_py_put(text && *text ? text : number, buffer, size, used);
         ends[i] = (int64_t)used;
     }
     return used <= size ? GANG_OK : GANG_ELIMIT;

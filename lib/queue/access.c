@@ -100,7 +100,7 @@ static bool acl_has(const char *text, const char *user, const char *const *group
 }
 
 bool gang__queue_allows(const struct gang__queues *qs, const struct gang__queue *q, int32_t action,
-                     const char *user, const char *const *groups, size_t group_count)
+                        const char *user, const char *const *groups, size_t group_count)
 {
     if (action != GANG_MAY_SUBMIT && action != GANG_MAY_ADMINISTER)
         return false;

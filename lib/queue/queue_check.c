@@ -208,10 +208,11 @@ static gang_result words_check(const struct gang_queue_spec *s, struct gang_erro
         {"reclaim", s->reclaim, GANG_PREEMPT_DEFAULT, GANG_PREEMPT_ANY},
         {"state", s->state, GANG_QUEUE_OPEN, GANG_QUEUE_CLOSED},
         {"order", s->order, GANG_ORDER_PRIORITY, GANG_ORDER_DEADLINE},
-        {"turn", s->child_order, GANG_CHILD_ORDER_FAIR, GANG_CHILD_ORDER_PRIORITY_UTILIZATION},
+        {"child_order", s->child_order, GANG_CHILD_ORDER_FAIR,
+         GANG_CHILD_ORDER_PRIORITY_UTILIZATION},
         {"block", s->block, GANG_BLOCK_NONE, GANG_BLOCK_STRICT},
-        {"preempt", s->preempt_mode, GANG_PREEMPT_MODE_REQUEUE, GANG_PREEMPT_MODE_CANCEL},
-        {"fixed", s->no_preemption, 0, 1},
+        {"preempt_mode", s->preempt_mode, GANG_PREEMPT_MODE_REQUEUE, GANG_PREEMPT_MODE_CANCEL},
+        {"no_preemption", s->no_preemption, 0, 1},
         /* A host's policy is a function, and a queue has none. */
         {"policy", s->policy, GANG_POLICY_DEFAULT, GANG_POLICY_HOST - 1},
         {"reserved0", s->reserved0, 0, 0},
@@ -249,13 +250,13 @@ static gang_result numbers_check(const struct gang_queue_spec *s, struct gang_er
         {"max_bypasses", s->max_bypasses, 0, INT64_MAX},
         {"max_wait_ns", s->max_wait_ns, 0, INT64_MAX},
         {"quantum_ns", s->quantum_ns, -1, INT64_MAX},
-        {"slice_rows", s->quantum_rows, 0, UINT16_MAX},
+        {"quantum_rows", s->quantum_rows, 0, UINT16_MAX},
     };
     gang_result r = ranges_check(numbers, COUNT(numbers), GANG_ERANGE, error);
     if (r == GANG_OK && s->max_time_limit_ns && s->default_time_limit_ns > s->max_time_limit_ns)
         r = gang__error(error, GANG_EINVAL, "default_time_limit_ns", "above max_time_limit_ns");
     if (r == GANG_OK && s->quantum_ns <= 0 && (s->quantum_rows || s->quantum_gpus))
-        r = gang__error(error, GANG_EINVAL, s->quantum_rows ? "slice_rows" : "quantum_gpus",
+        r = gang__error(error, GANG_EINVAL, s->quantum_rows ? "quantum_rows" : "quantum_gpus",
                         "without quantum_ns");
     return r;
 }

@@ -107,7 +107,7 @@ static gang_result slices_check(const struct gang__queue_drafts *t, const struct
         if (q->backfill != GANG_BACKFILL_NONE)
             return gang__draft_refuse(t, s, GANG_EINVAL, "backfill", "not where gangs take turns");
         if (q->preempt == GANG_PREEMPT_MODE_SUSPEND)
-            return gang__draft_refuse(t, s, GANG_EINVAL, "preempt",
+            return gang__draft_refuse(t, s, GANG_EINVAL, "preempt_mode",
                                       "not to suspend where gangs take turns");
     }
     return GANG_OK;

@@ -2,7 +2,7 @@
 /* A thread is stopped at each step of each sort of call in turn, and stays stopped while two
  * others complete thousands of calls over the same nodes: gangs, growth, refusals, reads,
  * changes of state. Then it wakes, finishes what it began, and the books agree. The same beside
- * a thread that is stopped while it takes a snapshot, which still shows its own instant. */
+ * a thread that is stopped while it takes a snapshot, which still shows one instant. */
 #include <check.h>
 #include <gangsched/gangsched.h>
 #include <pthread.h>
@@ -254,7 +254,7 @@ static int32_t count_task(const struct gang_task *task, void *user)
     return 0;
 }
 
-/* The gang, with all that is done to one. Returns the number of calls. There is room for it, also
+/* The gang, with all that is done to one. Returns the number of calls. It fits, also
  * when a node is drained and another one removed. */
 static int64_t use_gang(struct world *w, gang_worker *worker)
 {

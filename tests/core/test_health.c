@@ -26,11 +26,11 @@ static gang_node_id add_box(const char *name, size_t gpus)
 /* A node with some devices unhealthy from the start. */
 static struct gang_node_spec sick_spec(const char *name, size_t gpus, uint64_t unhealthy)
 {
-    static struct box_room room;
+    static struct box_room arrays;
     struct box box = {.name = name, .cpu = 64000, .gpus = gpus, .model = "V100", .gpu_memory = GIB};
-    struct gang_node_spec spec = box_spec(&box, &room);
+    struct gang_node_spec spec = box_spec(&box, &arrays);
     for (size_t i = 0; i < gpus; i++)
-        room.gpu[i].state = unhealthy >> i & 1 ? GANG_GPU_UNHEALTHY : GANG_GPU_OK;
+        arrays.gpu[i].state = unhealthy >> i & 1 ? GANG_GPU_UNHEALTHY : GANG_GPU_OK;
     return spec;
 }
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The notebooks of the Python package: each runs from its first cell to its last, with real traces and without,
-# and is committed as run.py writes it.
+# The notebooks of the Python package: each runs completely, with and without real traces, and is
+# committed as run.py writes it.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-# They are whole simulations: that of users, which tests/run.sh has built before, is twice as fast.
+# The notebooks simulate a lot: the release build is twice as fast, and tests/run.sh has built it.
 build=$root/build/release
 [[ -e $build/lib/libgangsched.a ]] || build=${GANG_BUILD_DIR:-$root/build/dev}
 # shellcheck source=tests/python/python_build.sh
@@ -19,7 +19,7 @@ if ! "$python" -W ignore -c "import $modules" 2>/dev/null; then
     exit 0
 fi
 
-# In a folder of its own: test_python.sh builds the package at the same time.
+# In its own folder: test_python.sh builds the package at the same time.
 place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT
 gang_build_python "$build" "$place"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The Python package: it builds beside the library, types are right, and its own tests pass.
+# The Python package: it builds beside the library, its types are right, and its tests pass.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 # shellcheck source=tests/python/python_build.sh
@@ -29,7 +29,7 @@ cd "$root/bindings/python"
 export PYTHONDONTWRITEBYTECODE=1
 check python_types_are_right "$python" -m mypy --cache-dir "$build/python/mypy" gangsched ffi_headers.py
 
-# One line a test, as tests/run.sh counts them. Not from the folder of the sources: they have no extension.
+# tests/run.sh counts one line for each test. The folder of the sources has no extension: leave it.
 cd "$build/python"
 status=0
 PYTHONPATH=$python_lib GANG_SOURCE_DIR=$root MPLBACKEND=Agg HYPOTHESIS_STORAGE_DIRECTORY=$build/python/hypothesis \

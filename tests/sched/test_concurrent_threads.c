@@ -25,8 +25,8 @@ enum {
 
 #define SECOND ((int64_t)1000000000)
 
-/* What threads and host know of a job; its cookie is its index plus one. The jobs of an array share the
- * cookie of the first, so they are counted together. */
+/* What threads and host know of a job; its cookie is its index plus one. The jobs of an array
+ * share the cookie of the first, so they are counted together. */
 struct job {
     _Atomic gang_job_id
         id; /* release when submitted: pairs with the acquire in the commanding thread */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A copy of a scheduler decides as the original: random worlds are copied in the midst of whatever is under
- * way, and both go on with the same events. Their callbacks must be the same, call by call: jobs, places,
- * times, devices. Half of them are copies for hosts (gang_sched_copy()), with messages that no run has
- * processed and with heartbeats. The others are copies for forecasts. Nodes may have changed since
- * the last run.
+/* A copy of a scheduler decides as the original: random worlds are copied in the midst of
+ * whatever is under way, and both go on with the same events. Their callbacks must be the same,
+ * call by call: jobs, places, times, devices. Half of them are copies for hosts
+ * (gang_sched_copy()), with messages that no run has processed and with heartbeats. The others
+ * are copies for forecasts. Nodes may have changed since the last run.
  *   GANG_SEED           begins with this world
  *   GANG_TEST_SECONDS   how long each test, 3 unless told */
 #include <gangsched/gangsched.h>
@@ -807,7 +807,7 @@ static void count_slices(void)
     for (const struct gang__matrix *m = side[0].s->slice.matrices; m; m = m->next) {
         sliced = sliced || m->rows > 1;
         for (const struct gang__sliced *x = m->first; x; x = x->next)
-            midway = midway || (x->unit && x->state == GANG__SLICED_STOPS && x->left > 0);
+            midway = midway || (x->gang && x->state == GANG__SLICED_STOPS && x->left > 0);
     }
     copies_sliced += sliced;
     copies_midway += midway;
@@ -838,7 +838,7 @@ static void count_messages(void)
     messages_copied += s->backlog != NULL;
     for (gang_job_id id = gang_job_next(side[0].s, GANG_ID_NONE); id != GANG_ID_NONE;
          id = gang_job_next(side[0].s, id))
-        beats_copied += gang__job_of(s, id)->beats != NULL;
+        beats_copied += gang__job_of(s, id)->heartbeats != NULL;
 }
 
 static gang_result make_copy(struct gang_error *error)
@@ -882,7 +882,7 @@ static void copy_world(void)
     count_messages();
     MUST(gang_worker_new(side[1].c, &side[1].w));
     sides = 2;
-    copies_busy += side[0].s->claims != NULL;
+    copies_busy += side[0].s->stop.handovers != NULL;
     copies_reserved += side[0].s->reserve.count > 0;
     count_slices();
     check(&side[0], "the original");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Forecasts: expected starts of waiting jobs, and what-if. test_copy.c shows that a copy decides like
- * its original. */
+/* Forecasts: expected starts of waiting jobs, and what-if. test_copy.c shows that a copy decides
+ * like its original. */
 #include "sched/foretold.h"
 
 #define S INT64_C(1000000000)
@@ -460,7 +460,8 @@ END_TEST
 
 /* ---- memory ---- */
 
-/* A life with all that a copy holds: running, waiting, planned and stopping gangs, and handovers. */
+/* A life with all that a copy holds: running, waiting, planned and stopping gangs, and
+ * handovers. */
 static void crowd(void)
 {
     host_with_owner(&h, 3, 8);

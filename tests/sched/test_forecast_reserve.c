@@ -436,8 +436,9 @@ END_TEST
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* Reservations of all kinds: an active one with running and waiting members, a repeated one, one of named
- * nodes, one of several stages, a reduced one; owners with limits; notices that were given. */
+/* Reservations of all kinds: an active one with running and waiting members, a repeated one, one
+ * of named nodes, one of several stages, a reduced one; owners with limits; notices that were
+ * given. */
 static void crowd(void)
 {
     struct gang_reservation_limit limit = GANG_RESERVATION_LIMIT_INIT;

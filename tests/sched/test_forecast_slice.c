@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Forecasts of time-sliced gangs: run time passes only in a gang's own slices, a gang that waits for a
- * row or a slice gets its start, and endless rotation is recognised. Forecasts come true. test_copy.c
- * shows that a copy rotates like its original. */
+/* Forecasts of time-sliced gangs: run time passes only in a gang's own slices, a gang that waits
+ * for a row or a slice gets its start, and endless rotation is recognised. Forecasts come true.
+ * test_copy.c shows that a copy rotates like its original. */
 #include "chance.h"
 #include "sched/foretold.h"
 
@@ -117,9 +117,9 @@ START_TEST(draws_of_one_that_has_had_turns_go_beyond_what_it_ran)
     host_run(&h, 10 * S); /* the first has run for 10 s of at most 40, and begins its second turn */
     gang_forecast *f = forecast_with(&h, &opts);
     run_forecast(f);
-    /* It ends evenly in its next three slices, 21 to 31, 41 to 51, 61 to 71; then the third gets its
-     * row. A tenth is 3 s of that time, within the spread of 300 draws. The other one hardly ever ends
-     * earlier. */
+    /* It ends evenly in its next three slices, 21 to 31, 41 to 51, 61 to 71; then the third gets
+     * its row. A tenth is 3 s of that time, within the spread of 300 draws. The other one hardly
+     * ever ends earlier. */
     struct gang_expected e = expected_of(f, third);
     ck_assert_int_eq(e.samples, 300);
     ck_assert_int_lt(llabs(e.low_ns - 24 * S), 3 * S);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Published schedules: the workload logs of $GANG_SHARED/data/swf_sc15 (its README has the semantics), run through
- * the scheduler's own cycle and plan by the replay of bench/schedules, job by job. Without the data
- * the test skips; under slow tools it runs the first jobs only. */
+/* Published schedules: the workload logs of $GANG_SHARED/data/swf_sc15 (its README has the
+ * semantics), run through the scheduler's own cycle and plan by the replay of bench/schedules,
+ * job by job. Without the data the test skips; under slow tools it runs the first jobs only. */
 #include "bench/schedules/replay.h"
 #include "suite.h"
 #include "support.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Queues with jobs in them: changes at run time, amounts that follow the nodes, limits, users, job order
- * and queue order. */
+/* Queues with jobs in them: changes at run time, amounts that follow the nodes, limits, users,
+ * job order and queue order. */
 #include "sched/host.h"
 
 static struct host h;
@@ -718,8 +718,8 @@ START_TEST(in_strict_order_nobody_overtakes)
 }
 END_TEST
 
-/* A more urgent job came, waited in front and started. The earlier job is not tried again, because the
- * capacity that came free is too little for it. */
+/* A more urgent job came, waited in front and started. The earlier job is not tried again,
+ * because the capacity that came free is too little for it. */
 START_TEST(in_strict_order_the_one_behind_the_first_bars_when_the_first_has_started)
 {
     set_order(GANG_ORDER_PRIORITY, GANG_BLOCK_STRICT);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gang_sched_copy() as a host sees it: contents, ownership, refusals. test_copy.c shows that both decide
- * the same in random worlds. */
+/* gang_sched_copy() as a host sees it: contents, ownership, refusals. test_copy.c shows that
+ * both decide the same in random worlds. */
 #include "host.h"
 #include "place/state/records.h"
 
@@ -325,8 +325,8 @@ START_TEST(wrong_arguments_are_refused)
 }
 END_TEST
 
-/* Each allocation fails in turn, with messages and heartbeats. Afterwards the original goes on like an
- * earlier copy. */
+/* Each allocation fails in turn, with messages and heartbeats. Afterwards the original goes on
+ * like an earlier copy. */
 START_TEST(out_of_memory_leaves_nothing)
 {
     gang_result r = GANG_ENOMEM;

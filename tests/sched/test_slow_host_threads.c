@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A callback that never returns delays no other thread: while the owner is stuck in it, other threads
- * submit, command and report. The owner finds all of it when the callback returns. */
+/* A callback that never returns delays no other thread: while the owner is stuck in it, other
+ * threads submit, command and report. The owner finds all of it when the callback returns. */
 #include <gangsched/gangsched.h>
 
 #include <check.h>

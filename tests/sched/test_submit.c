@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Submitting: refusals and the place they name, the queue of a job, arrays, jobs that run already, and
- * commands. */
+/* Submitting: refusals and the place they name, the queue of a job, arrays, jobs that run
+ * already, and commands. */
 #include "sched/host.h"
 
 static struct host h;

@@ -2,7 +2,7 @@
 """The JSON format of the library as dicts: clusters, requests, queues and jobs.
 
 The format is described once ("Formats" in the documentation of the library). Keywords and dicts of
-Python go through the library's own strict reader, whose errors carry the place.
+Python go through the library's own strict reader. Its errors carry the place.
 """
 
 import itertools

@@ -500,7 +500,7 @@ def _flag(value: Any) -> Any:
 
 
 def _of_one_task(table: "pandas.DataFrame") -> "pandas.DataFrame":
-    """A table whose amounts are those of one task instead of all tasks."""
+    """The same table with amounts of one task instead of all tasks."""
     import numpy
 
     tasks = _numbers(table, "tasks", 1) if "tasks" in table.columns else numpy.ones(len(table))

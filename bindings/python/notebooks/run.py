@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Execute the notebooks, and keep of their output what does not depend on the machine.
+"""Executes the notebooks, and removes what depends on the machine from their output.
 
 ::
 
-    PYTHONPATH=build/release/python/lib python3 bindings/python/notebooks/run.py             # all of them, and write them
-    PYTHONPATH=build/release/python/lib python3 bindings/python/notebooks/run.py --check     # nothing is written
+    export PYTHONPATH=build/release/python/lib
+    python3 bindings/python/notebooks/run.py             # execute and write all notebooks
+    python3 bindings/python/notebooks/run.py --check     # write nothing
 
 Notebooks that read a real trace find it below ``$GANG_SHARED``; without it they make one. Lines of
 output are "ok NAME" and "not ok NAME", after lines "# NAME: reason".
@@ -26,13 +27,13 @@ import nbformat
 
 HERE = Path(__file__).resolve().parent
 
-#: Bytes of a committed notebook, at most.
+#: The size limit of a committed notebook, bytes.
 MOST_BYTES = 300_000
 
-#: Seconds of one notebook, at most.
+#: The time limit of one notebook, seconds.
 LIMIT_S = 120
 
-#: What outputs must not hold: folders of a machine, addresses of objects.
+#: Outputs must not contain folders of a machine or addresses of objects.
 _OF_A_MACHINE = re.compile(r"(?<![\w.<])/(?:home|root|tmp|usr|work|mnt|opt|var)/\w|\bat 0x[0-9a-f]{6,}")
 
 
@@ -40,12 +41,12 @@ _OF_A_MACHINE = re.compile(r"(?<![\w.<])/(?:home|root|tmp|usr|work|mnt|opt|var)/
 
 
 def execute(path: Path) -> Any:
-    """The notebook with its output, by the interpreter that runs this, whatever kernels are
-    installed.
+    """The notebook with its output, executed by this interpreter.
 
     Raises
     ------
-    nbclient.exceptions.CellExecutionError: with the traceback of the cell.
+    nbclient.exceptions.CellExecutionError
+        With the traceback of the cell.
     """
     from jupyter_client.kernelspec import KernelSpecManager
     from jupyter_client.manager import AsyncKernelManager
@@ -64,9 +65,7 @@ def execute(path: Path) -> Any:
 
 
 def normalise(book: Any) -> Any:
-    """Without numbers of runs, times, versions of programs, progress bars and what only the front
-    end needs.
-    """
+    """Remove run numbers, times, program versions, progress bars and metadata of front ends."""
     book.metadata = {
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
         "language_info": {"name": "python"},
@@ -98,7 +97,7 @@ def _outputs(outputs: Sequence[Any]) -> Iterator[Any]:
 
 
 def _plain_png(text: str) -> str:
-    """A picture without its chunks of text, which name the program that drew it."""
+    """A picture without its text chunks, which name the program."""
     raw = base64.b64decode(text)
     kept, at = [raw[:8]], 8
     while at < len(raw):
@@ -113,7 +112,7 @@ def _plain_png(text: str) -> str:
 
 
 def faults(path: Path) -> List[str]:
-    """What is wrong with a notebook as it is committed."""
+    """The defects of a committed notebook."""
     book = nbformat.read(path, as_version=4)
     found: List[str] = []
     try:
@@ -145,7 +144,7 @@ def _texts(output: Any) -> Iterator[str]:
 
 
 def _kernel_environment(folder: str) -> Dict[str, str]:
-    """Nothing of the user's own settings, nothing left behind in their folders."""
+    """An environment without the user's settings, which leaves no files behind."""
     paths = [os.path.abspath(path) for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
     return {
         "IPYTHONDIR": folder,
@@ -154,7 +153,7 @@ def _kernel_environment(folder: str) -> Dict[str, str]:
         "MPLCONFIGDIR": os.environ.get("MPLCONFIGDIR", folder),
         "MPLBACKEND": "module://matplotlib_inline.backend_inline",
         "PYDEVD_DISABLE_FILE_VALIDATION": "1",
-        # Notebooks run in their own folder.
+        # A notebook runs in its own folder.
         "PYTHONPATH": os.pathsep.join(paths),
     }
 
@@ -176,7 +175,7 @@ def main(arguments: Sequence[str]) -> int:
             began = time.monotonic()
             try:
                 book = execute(path)
-            except Exception as error:  # of a cell, of its kernel: any is a failure of this notebook
+            except Exception as error:  # an exception of a cell or of its kernel fails this notebook
                 wrong.append(re.sub(r"\x1b\[[0-9;]*m", "", str(error)))
             else:
                 if not options.check:

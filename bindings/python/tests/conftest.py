@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests share: where the source tree is, and how long random tests take."""
+"""Shared by all tests: the place of the source tree, and the length of random tests."""
 
 import os
 from pathlib import Path
@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, settings
 ROOT = Path(os.environ.get("GANG_SOURCE_DIR", Path(__file__).resolve().parents[3]))
 SHARED = Path(os.environ.get("GANG_SHARED", ROOT / ".." / "shared"))
 
-# The seed is printed with a failure ("@reproduce_failure"); CI takes the same each time.
+# A failure prints its seed ("@reproduce_failure"). The profile "ci" repeats the same examples.
 settings.register_profile("ci", max_examples=60, deadline=None, print_blob=True, derandomize=True,
                           suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("long", max_examples=2000, deadline=None, print_blob=True)

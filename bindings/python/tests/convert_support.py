@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For the tests of gangsched.convert: inputs, and the command line that reads what comes out."""
+"""Inputs for the tests of gangsched.convert, and the command line that reads the results."""
 from __future__ import annotations
 
 import json
@@ -20,7 +20,7 @@ Json = Dict[str, Any]
 
 
 def cli() -> str:
-    """The command line; the test is skipped where there is none."""
+    """The command line; skips the test if it is not built."""
     given = os.environ.get("GANGSCHED_CLI")
     path = given or str(ROOT / "build" / "dev" / "examples" / "gangsched")
     if not (os.access(path, os.X_OK) or shutil.which(path)):
@@ -31,7 +31,7 @@ def cli() -> str:
 
 
 def run(command: str, *cases: Any, options: Optional[List[str]] = None) -> List[Json]:
-    """Give scenarios to a command of the command line; what it prints, a line each."""
+    """Pass scenarios to the command line, and return the lines that it prints."""
     with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as file:
         json.dump(list(cases), file)
         file.flush()
@@ -42,7 +42,7 @@ def run(command: str, *cases: Any, options: Optional[List[str]] = None) -> List[
 
 
 def check(*cases: Json) -> None:
-    """The library takes the scenarios."""
+    """Check that the library accepts the scenarios."""
     assert len(run("validate", *cases, options=["--json"])) == len(cases)
 
 
@@ -52,24 +52,24 @@ def data(*names: str, **more: Any) -> Converted:
 
 
 def capacities(scenario: Json) -> Dict[str, Json]:
-    """By queue: guarantee and limit in force, as the library resolves them."""
+    """By queue: guarantee and limit as the library resolves them."""
     (out,) = run("validate", scenario, options=["--json"])
     return {queue["name"]: {"guarantee": queue["guarantee"], "limit": queue["limit"]} for queue in out["queues"]}
 
 
 def outcome(scenario: Json) -> Json:
-    """Jobs and queues when nothing changes any more."""
+    """Jobs and queues in the final state."""
     (out,) = run("scenario", scenario)
     return out
 
 
 def nodes(count: int, **members: Any) -> Json:
-    """A scenario of nodes that are alike, to be given beside other inputs."""
+    """A scenario of equal nodes, for use beside other inputs."""
     return {"nodes": [{"name": "n%d" % i, **members} for i in range(count)]}
 
 
 def with_nodes(name: str, scenario: Json) -> Json:
-    """A file converted beside nodes."""
+    """A file, converted together with nodes."""
     return convert(DATA / name, json.dumps(scenario)).scenario
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The openb replay of the FGD paper (Weng et al., USENIX ATC 2023) by calls of Python; the README
-of the data has its semantics.
+"""The openb replay of the FGD paper (Weng et al., USENIX ATC 2023) in Python.
+
+The README of the data defines its semantics.
 """
 
 import csv
@@ -17,7 +18,7 @@ import gangsched as gs
 PUBLISHED = {"best-fit": "BestFit", "dot-product": "DotProd", "gpu-packing": "GpuPacking", "gpu-clustering": "GpuClustering",
              "fgd": "FGD"}
 
-#: Per cent of the cluster's GPUs that arrive, at most.
+#: The load at the end, in per cent of the cluster's GPUs.
 LOADS = 131
 
 
@@ -29,7 +30,7 @@ class Openb:
             order = next(entry for entry in json.load(file) if entry["seed"] == seed)
         with gs.Cluster.from_csv(folder / "openb_node_list_gpu_node.csv") as listed:
             nodes = listed.to_dict()["nodes"]
-        # Of equal nodes the first is taken: they are added by rank. A node holds 1001 pods.
+        # Of equal nodes the search takes the first: add them by rank. A node holds 1001 pods.
         ranked = sorted(zip(order["node_rank"], range(len(nodes))))
         self.nodes = [{**nodes[i], "max_tasks": 1001} for _, i in ranked]
         with gs.Trace.read(folder / ("openb_pod_list_%s.csv.gz" % workload)) as trace:
@@ -38,9 +39,8 @@ class Openb:
         self.capacity = sum(1000 * node.get("gpus", 0) for node in self.nodes)
 
     def ranked(self):
-        """Kinds of pods without their memory, the most frequent first; of equals the larger.
-
-        And how many of each.
+        """Kinds of pods without their memory, and their numbers: most frequent first, then larger
+        first.
         """
         counts = Counter(kind[:1] + kind[2:] for kind in self.pods)
         # the next sort is stable
@@ -56,15 +56,13 @@ def kind_of(pod):
 
 
 def shape_of(cpu_milli, gpus, milli, models):
-    """One task as a request has it."""
+    """One task of a request."""
     made = {"cpu": cpu_milli / 1000, "gpu": gpus if gpus > 1 or milli == 1000 else milli / 1000}
     return {**made, "gpu_models": list(dict.fromkeys(models))} if gpus and models else made
 
 
 class Fragments:
-    """milli-GPUs that are free where a typical pod cannot use them, summed over all typical pods by
-    weight.
-    """
+    """milli-GPUs that are free but useless, averaged over the typical pods by weight."""
 
     def __init__(self, openb):
         ranked, taken, weight = openb.ranked(), 0, 0
@@ -93,9 +91,9 @@ class Replay:
     Attributes
     ----------
     rows
-        Of each arrival its node and devices, as the published files have them.
+        The node and devices of each arrival, in the form of the published files.
     allocated, rejected, fragmented
-        In the end, milli-GPUs, pods, milli-GPUs.
+        At the end: milli-GPUs, pods, milli-GPUs.
     curves
         Per cent allocated and fragmented, by per cent of load.
     """
@@ -145,7 +143,7 @@ class Replay:
 
 
 def published_curve(folder, name, workload, policy, seed):
-    """131 numbers, or None where there is none."""
+    """131 numbers; None where the file has none."""
     with gzip.open(Path(folder) / ("expected_%s_discrete.csv.gz" % name), "rt") as file:
         for row in csv.DictReader(file):
             same = row["workload"][len("openb_pod_list_"):] == workload and int(row["seed"]) == seed

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of sweeps run in other processes; also a program, which does so by MPI:
+"""Functions that the tests of sweeps run in other processes.
+
+As a program it does so by MPI.
 
 mpirun -n 3 python3 -m mpi4py.futures sweep_support.py LOG
 """
@@ -15,13 +17,13 @@ SEEDS = range(24)
 
 
 def note(log, *words):
-    """A line of its own, whoever else writes there."""
+    """Append one line, also while other processes append."""
     with open(log, "ab", buffering=0) as file:
         file.write((" ".join(map(str, words)) + "\n").encode())
 
 
 def play(seed, log, rest_s=0.0):
-    """A simulation with failures, whose numbers depend on the seed."""
+    """A simulation with failures. Its numbers depend on the seed."""
     note(log, "begin", seed, os.getpid())
     jobs = [{"submit_s": 9 * i, "run_s": 60 + 11 * (i % 7), "gpus": 1 + i % 8} for i in range(40)]
     options = {"node_mtbf_s": 900.0, "node_repair_s": 60.0, "loss": "restart", "checkpoint_s": 30.0, "seed": seed}
@@ -32,12 +34,12 @@ def play(seed, log, rest_s=0.0):
 
 
 def line(executor, log, rest_s=0.0):
-    """The line that is the same everywhere."""
+    """The sweep that all executors run."""
     return gs.sweep(play, {"seed": SEEDS, "log": [log], "rest_s": [rest_s]}, executor=executor)
 
 
 def awkward(self, fn, key, workers, priority, pure, retries):
-    """Names of parameters that executors have, too."""
+    """A function with parameters that executors use, too."""
     return [self, fn, key, workers, priority, pure, retries]
 
 
@@ -69,7 +71,7 @@ def main():
 
 
 if __name__ == "__main__":
-    # Under a name that the other processes can import.
+    # The other processes can import this name.
     from sweep_support import main as start
 
     start()

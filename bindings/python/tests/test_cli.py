@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m gangsched``: what it prints and writes, what it says of wrong input, Ctrl-C, help."""
+"""``python -m gangsched``: output, errors, Ctrl-C, help."""
 
 import contextlib
 import csv
@@ -31,7 +31,7 @@ TREE = {"a": {"weight": 2}, "top": {"queues": {"b": {"limit": {"gpu": 8}}}}}
 
 @pytest.fixture
 def there(tmp_path, monkeypatch):
-    """A folder with a trace, a cluster, and a tree, which is the current one."""
+    """The current folder, with a trace, a cluster, and a tree."""
     monkeypatch.chdir(tmp_path)
     gs.Trace(JOBS).write("jobs.csv")
     with gzip.open("jobs.csv.gz", "wb") as file:
@@ -44,7 +44,7 @@ def there(tmp_path, monkeypatch):
 
 @pytest.fixture
 def run(there, capsys):
-    """Runs a command line; returns its status, what it printed, and its complaints."""
+    """Run a command line; returns its status, standard output and standard error."""
 
     def go(line):
         status = cli.main(line.split())
@@ -239,9 +239,7 @@ def test_who_reads_may_stop_reading(there):
 
 
 def test_ctrl_c_gives_what_has_happened_until_then(there):
-    """One job that never gets done, since all its work is lost again and again; the bar says that
-    it runs.
-    """
+    """The job never ends, because failures destroy its work; the progress bar shows that it runs."""
     gs.Trace([{"job": "short", "submit_s": 0, "run_s": 1}, {"job": "sisyphus", "submit_s": 0, "run_s": 1e6}]).write("hard.csv")
     line = "simulate hard.csv --nodes 1 --json --out part --set task_mtbf_s=100 --set loss=restart --set max_restarts=1000000000 --set checkpoint_s=inf"
     master, slave = pty.openpty()
@@ -253,7 +251,7 @@ def test_ctrl_c_gives_what_has_happened_until_then(there):
             if select.select([master], [], [], 0.2)[0]:
                 try:
                     piece = os.read(master, 4096)
-                except OSError:  # nobody has the other end any more
+                except OSError:  # the other end is closed
                     break
                 said += piece
             if b"1/2" in said and not sent:
@@ -301,7 +299,7 @@ def test_policies_are_compared_in_processes(run):
 
 
 def cpu_of_children(process):
-    """Seconds of the processor that each child of a process has used."""
+    """Seconds of CPU time that each child of a process has used."""
     with contextlib.suppress(OSError):
         children = open("/proc/%d/task/%d/children" % (process, process)).read().split()
         stats = [open("/proc/%s/stat" % child).read().rsplit(")", 1)[1].split() for child in children]
@@ -310,7 +308,7 @@ def cpu_of_children(process):
 
 
 def test_ctrl_c_stops_all_processes(there):
-    """As a terminal does it: all processes are told.
+    """All processes get the signal, as from a terminal.
 
     One policy has ended by then, one runs, others have not begun.
     """
@@ -354,7 +352,7 @@ def test_help_teaches(run):
 
 
 def test_the_examples_of_the_help_run(run, there):
-    """With the files that it shows."""
+    """The examples run with the files that the help shows."""
     for name, content in re.findall(r"^(site|queues)\.json is (\{.*?\})[;.]$", cli_help.SIMULATE, re.M):
         more = "".join(', {"name": "n%d", "cpus": 64, "mem_mib": 524288, "gpus": 8}' % i for i in range(1, 9))
         (there / (name + ".json")).write_text(content.replace(", ...]", more + "]"))

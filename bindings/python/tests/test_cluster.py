@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clusters: made, described, changed, allocated on, shown."""
+"""Clusters: construction, description, changes, allocations, display."""
 
 import gzip
 import json
@@ -59,7 +59,7 @@ def test_kinds_pools_and_partitions_are_kept():
         assert again.to_dict()["partitions"] == [{"name": "p", "mode": "exclusive"}]
         again.allocate(gpu=1, partition="p", amounts={"nic": 1, "licence": 2})
         assert [kind["available"] for kind in again.kinds][1] == 3
-        with pytest.raises(gs.NeverFits):  # "b" alone is for who names no partition, and has no GPU
+        with pytest.raises(gs.NeverFits):  # "b" serves requests without a partition, and has no GPU
             made.allocate(gpu=1)
 
 
@@ -388,7 +388,7 @@ def test_large_clusters_are_summed_up():
 
 
 def test_a_large_cluster_is_a_small_picture():
-    """At the most that is drawn machine by machine, and however mixed the loads of more."""
+    """At the limit of individual drawing, and above it with mixed loads."""
     with gs.Cluster.uniform(128, racks=16) as made:
         made.allocate(count=700, gpu=1)
         assert made._repr_html_().count("<g transform") == 128 and len(made._repr_html_()) < 150000

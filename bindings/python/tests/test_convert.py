@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inputs, formats, merging, and the command line of gangsched.convert; and that nothing but
-ConvertError is raised.
-"""
+"""Inputs, formats, merging, and the command line of gangsched.convert; only ConvertError is raised."""
 from __future__ import annotations
 
 import copy
@@ -30,7 +28,7 @@ FORMAT_OF = {
     "kueue.yaml": "kubernetes", "volcano.yaml": "kubernetes", "training-operator.yaml": "kubernetes",
     "podgroup.yaml": "kubernetes"}
 
-#: What belongs together; each is converted whole and mutated below.
+#: Files that belong together. They are converted, and mutated below.
 SETS = [("capacity-percent.xml", "yarn-site.xml"), ("capacity-absolute.xml",), ("capacity-weights.xml",),
         ("capacity-labels.xml",), ("fair-scheduler.xml",), ("fair-scheduler-full.xml", "yarn-site.xml"), ("tony.xml",),
         ("slurm.conf", "gres.conf", "topology.conf"), ("topology-block.conf",), ("nvidia-topo.txt",),
@@ -204,7 +202,7 @@ QUIET = settings(max_examples=200, deadline=None, database=None, print_blob=True
 
 
 def attempt(texts_: Sequence[Any], **more: Any) -> Any:
-    """Converted, or None where it is refused; any other exception is the test's failure."""
+    """Convert, or return None for a refusal; any other exception fails the test."""
     try:
         converted = convert(*texts_, **more)
     except ConvertError as error:
@@ -223,7 +221,7 @@ def test_garbage(text: Any, form: Any) -> None:
 
 
 TEXTS = {name: (DATA / name).read_text() for name in FORMAT_OF}
-#: Pieces that mean something somewhere.
+#: Words that mean something in some format.
 WORDS = ["0", "-1", "1e9", "99999999999999999999", "NaN", "w", "%", "[", "]", "[memory=1,vcores=2]", "0w",
          "3.33w", "100", "root", "root.a", "a,b", ",", "=", ":", "*", " ", "\n", "\t", "\\", "\"", "'",
          "${x}", "${yarn.acl.enable}", "null", "true", "{", "}", "{}", "[]", "- ", "&a ", "*a", "<", ">",
@@ -234,10 +232,10 @@ WORDS = ["0", "-1", "1e9", "99999999999999999999", "NaN", "w", "%", "[", "]", "[
 
 @st.composite
 def mutated(draw: Any, text: str) -> str:
-    """A good file with some of it left out, doubled, exchanged, or replaced."""
+    """A good file with parts left out, doubled, exchanged, or replaced."""
     for _ in range(draw(st.integers(1, 4))):
         kind = draw(st.integers(0, 5))
-        if kind == 0:  # a line less, or twice, or elsewhere
+        if kind == 0:  # drop, double or move a line
             lines = text.split("\n")
             at = draw(st.integers(0, len(lines) - 1))
             to = draw(st.integers(0, len(lines) - 1))
@@ -246,7 +244,7 @@ def mutated(draw: Any, text: str) -> str:
             continue
         low = draw(st.integers(0, len(text)))
         high = min(len(text), low + draw(st.integers(0, 12)))
-        if kind in (1, 2):  # a number, or a value, for another
+        if kind in (1, 2):  # replace a number or a value
             places = [i for i, letter in enumerate(text) if letter.isdigit() or letter in ">=:"]
             if places:
                 low = draw(st.sampled_from(places)) + (0 if kind == 1 else 1)
@@ -277,7 +275,7 @@ VALUES: List[Any] = [None, True, 0, 1, -1, 2.5, 10 ** 20, 1e308, "", "x", "5", "
 
 
 def places(value: Any) -> List[Any]:
-    """All (container, key) of a document."""
+    """Every (container, key) of a document."""
     out: List[Any] = []
     todo = [value]
     while todo:
@@ -290,7 +288,7 @@ def places(value: Any) -> List[Any]:
 
 @st.composite
 def mutated_documents(draw: Any) -> List[Any]:
-    """Manifests with other values, of other types, without some and with some twice."""
+    """Manifests with changed values, changed types, missing and repeated parts."""
     documents = copy.deepcopy(DOCUMENTS[draw(st.sampled_from(sorted(DOCUMENTS)))])
     for _ in range(draw(st.integers(1, 3))):
         found = places(documents)
@@ -320,7 +318,7 @@ def test_values_of_other_types_in_manifests(documents: List[Any]) -> None:
 @settings(parent=QUIET, max_examples=25)
 @given(st.lists(mutated_sets(), min_size=12, max_size=12))
 def test_the_library_reads_what_mutations_come_to(several: List[List[str]]) -> None:
-    """The strict reader and the checks of the scheduler take whatever was not refused here."""
+    """The strict reader and the checks of the scheduler accept all results of the converters."""
     cli()
     found = [(some, attempt([text + "\n" for text in some])) for some in several]
     cases: List[Converted] = []

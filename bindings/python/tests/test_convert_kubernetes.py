@@ -80,7 +80,7 @@ def test_kueue() -> None:
 
 
 def test_what_a_cluster_queue_may_use() -> None:
-    """10 and 6 GPUs of 16: a uses its 10 and borrows 4; b what it has and what a lends, 6."""
+    """10 and 6 GPUs of 16: a uses its 10 and borrows 4; b has its own and 6 that a lends."""
     scenario = data("kueue.yaml", "kubernetes-nodes.json").scenario
     for team, most in (("team-a", 14), ("team-b", 12)):
         scenario["jobs"] = [{"name": "j", "queue": team, "min": 1,
@@ -148,7 +148,7 @@ def test_pod_groups() -> None:
 
 
 def test_a_gang_and_pods_one_by_one() -> None:
-    """On room for three of four: a Job runs three, one of a PodGroup of four nothing."""
+    """With capacity for three of four: a Job runs three tasks, a PodGroup of four none."""
     world = json.dumps(nodes(1, cpus=3))
     template = {"spec": pod(cpu="1")}
     plain = manifest("Job", {"parallelism": 4, "template": template}, "batch/v1")
@@ -177,8 +177,8 @@ def test_requests_of_a_pod() -> None:
                                {"name": "s", "restartPolicy": "Always", "resources": {"requests": {"cpu": "250m"}}}],
             "overhead": {"cpu": "100m"}}
     scenario = convert(manifest("Pod", spec)).scenario
-    # The largest of those that come first needs more than what runs later, 1 + 0.5 + 0.25; and the
-    # overhead
+    # The largest init container needs more than the others together, 1 + 0.5 + 0.25; plus the
+    # overhead.
     assert scenario["jobs"][0]["tasks"] == [{"cpu": 4.1, "mem_mib": 1024, "amounts": {"example.com/dongle": 2}}]
     assert scenario["kinds"] == [{"name": "example.com/dongle"}]
     check(scenario)

@@ -96,7 +96,7 @@ def test_switches() -> None:
     scenario = whole().scenario
     assert scenario["levels"] == ["switch2", "switch1"]
     assert node(scenario, "gpu05")["topology"] == {"switch1": "rack2", "switch2": "spine"}
-    # A gang that wants one switch: four nodes are on each.
+    # A gang that wants one switch: each switch has four nodes.
     scenario["jobs"] = [{"name": str(count), "queue": "gpu", "user": "u", "user_groups": ["ml"], "same": "switch1",
                          "tasks": [{"count": count, "gpu": 4, "partition": "gpu"}]} for count in (4, 5)]
     jobs = outcome(scenario)["jobs"]
@@ -159,7 +159,7 @@ def test_a_higher_tier_displaces_a_lower_one() -> None:
         each.pop("grace_s", None), each.pop("min_runtime_s", None)
     jobs = outcome(scenario)["jobs"]
     assert jobs["high"]["state"] == "running" and jobs["low"]["tasks_running"] == 0
-    # And not where nobody preempts.
+    # A queue without preemption has none.
     for each in scenario["queues"]:
         each["reclaim"] = "never"
     assert outcome(scenario)["jobs"]["high"]["state"] == "pending"

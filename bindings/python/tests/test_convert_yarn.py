@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""capacity-scheduler.xml, fair-scheduler.xml and tony.xml: what they come to, and what is refused."""
+"""capacity-scheduler.xml, fair-scheduler.xml and tony.xml: results and refusals."""
 from __future__ import annotations
 
 import json
@@ -15,7 +15,9 @@ CAPACITY = "yarn.scheduler.capacity."
 
 
 def conf(**values: str) -> str:
-    """A configuration; __ stands for a dot, and the prefix of the capacity scheduler is put before."""
+    """A configuration from keywords: __ stands for a dot; adds the prefix of the capacity
+    scheduler.
+    """
     return hadoop({CAPACITY + key.replace("__", "."): value for key, value in values.items()})
 
 
@@ -32,22 +34,23 @@ def test_percentages_are_of_the_parent() -> None:
     assert got["root.prod"]["guarantee"] == {"cpu": 500, "mem_bytes": 500 * GIB, "gpu": 32}
     assert got["root.research.vision"]["guarantee"] == {"cpu": 100, "mem_bytes": 100 * GIB, "gpu": 6.4}
     assert got["root.research.language"]["guarantee"] == {"cpu": 300, "mem_bytes": 300 * GIB, "gpu": 19.2}
-    # 50 % of the 80 % that the parent may have
+    # 50 % of the parent's 80 %
     assert got["root.research.vision"]["limit"] == {"cpu": 400, "mem_bytes": 400 * GIB, "gpu": 25.6}
     assert got["root.research"]["limit"]["gpu"] == 51.2
     assert got["root.default"]["limit"] == {}
 
 
 def test_amounts_scale_resource_by_resource_when_a_node_is_lost() -> None:
-    """A 100 GB/10 cores, B and C 50/10, on nodes of 125 GB/20 cores: of one A has 64000 MB/6, B and
-    C 32000 MB/6.
+    """A has 100 GB/10 cores, B and C 50/10.
+
+    On a node of 125 GB/20 cores A gets 64000 MB/6, B and C 32000 MB/6.
     """
     one = capacities(with_nodes("capacity-absolute.xml", nodes(1, cpus=20, mem_mib=128000)))
     assert one["root.a"]["guarantee"] == {"cpu": 6, "mem_bytes": 64000 << 20, "gpu": 0}
     assert one["root.b"]["guarantee"] == one["root.c"]["guarantee"] == {"cpu": 6, "mem_bytes": 32000 << 20, "gpu": 0}
     two = capacities(with_nodes("capacity-absolute.xml", nodes(2, cpus=20, mem_mib=128000)))
     assert two["root.a"]["guarantee"] == {"cpu": 10, "mem_bytes": 100 * GIB, "gpu": 0}
-    # What is configured is a promise, not raised when the cluster grows.
+    # A configured amount does not grow with the cluster.
     ten = capacities(with_nodes("capacity-absolute.xml", nodes(10, cpus=20, mem_mib=128000)))
     assert ten["root.b"]["guarantee"] == {"cpu": 10, "mem_bytes": 50 * GIB, "gpu": 0}
     assert ten["root.a"]["limit"] == {"cpu": 40, "mem_bytes": 250 * GIB}
@@ -76,8 +79,8 @@ def test_weights_3_2_5_are_divided_anew_when_10_come_in() -> None:
 
 
 def test_labels_divide_each_partition_by_itself() -> None:
-    """Five nodes of 24 GB, one labelled GPU: a third of 96 GB each; half of the 24 of the label, or
-    nothing.
+    """Five nodes of 24 GB, one labelled GPU: a third of 96 GB each; half of the label's 24, or
+    none.
     """
     world = nodes(5, cpus=8, mem_mib=24 * 1024, gpus=0)
     world["nodes"][4]["partitions"] = ["GPU"]
@@ -87,8 +90,7 @@ def test_labels_divide_each_partition_by_itself() -> None:
     assert scenario["partitions"] == [{"name": "GPU", "mode": "exclusive"}, {"name": "default"}]
     for each in scenario["queues"]:
         each.pop("user_limit_factor", None)
-    # Seen from outside: each wants all of a partition in tasks of one GiB, and so gets what it is
-    # guaranteed.
+    # Each queue requests a whole partition in tasks of one GiB, and gets its guarantee.
     for partition, expected in (("default", [32, 32, 32]), ("GPU", [12, 12, 0])):
         scenario["jobs"] = [{"name": name, "queue": "root." + name, "min": 1, "user": "u",
                              "tasks": [{"count": 100, "mem_mib": 1024, "partition": partition}]}
@@ -346,7 +348,7 @@ def test_tony_job() -> None:
         "name": "worker", "count": 2, "cpu": 4, "mem_mib": 8192, "gpu": 2, "partition": "GPU", "role": "critical",
         "after": [{"group": "db", "when": "end"}, {"group": "dbwriter", "when": "end"}]}
     assert (tasks["ps"]["role"], tasks["tensorboard"]["role"]) == ("untracked", "sidecar")
-    # what TonY takes if nothing is said
+    # TonY's defaults
     assert (tasks["db"]["mem_mib"], tasks["db"]["cpu"]) == (2048, 1)
     found = texts(converted)
     assert "tony.application.dependency.evaluator.timeout.after.chief: no counterpart" in found
@@ -361,14 +363,14 @@ def test_tony_runs_beside_queues_of_yarn() -> None:
     assert scenario["jobs"][0]["queue"] == "root.research.vision"
     text = tony(yarn__queue="prod", application__name="mnist", worker__instances="2", worker__gpus="1")
     scenario = convert(DATA / "capacity-percent.xml", text, world).scenario
-    scenario["jobs"][0]["user"] = "alice"  # the ACL lets her in, and nobody from elsewhere
+    scenario["jobs"][0]["user"] = "alice"  # the ACL admits her, and only from here
     assert outcome(scenario)["jobs"]["mnist"]["state"] == "running"
     with pytest.raises(ConvertError, match="tony.yarn.queue: no queue"):
         convert(DATA / "capacity-percent.xml", tony(yarn__queue="nowhere", worker__instances="1"))
 
 
 def test_tony_gang_and_first_come() -> None:
-    """With room for 3 of 4 a gang waits; mode FCFS takes what there is."""
+    """With capacity for 3 of 4 a gang waits; mode FCFS takes what is free."""
     world = json.dumps(nodes(1, cpus=64, mem_mib=65536, gpus=3))
     for mode, running in (("GANG", 0), ("FCFS", 3)):
         text = tony(worker__instances="4", worker__gpus="1", **{"application__distributed-mode": mode})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors: each result has a class, which is the builtin that says the same."""
+"""Errors: each result code has a class, which is also a builtin exception."""
 
 import pytest
 
@@ -72,7 +72,7 @@ def test_a_number_is_no_path_and_closes_no_file():
     for make in (gs.Cluster.from_json, gs.Queues, gs.Trace.read, gs.Cluster.from_csv, gs.Cluster.from_hwloc):
         with pytest.raises((TypeError, gs.GangError)):
             make(write)
-    os.write(write, b"x")  # it is still open
+    os.write(write, b"x")  # the descriptor is still open
     assert os.read(read, 1) == b"x"
     os.close(read)
     os.close(write)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forecasts: expected starts, intervals, what if; and that what was foretold comes true."""
+"""Forecasts: expected starts, intervals, what if; and whether forecasts come true."""
 
 import gc
 import re
@@ -25,7 +25,7 @@ def cluster():
 
 @pytest.fixture
 def simulation(cluster):
-    """All four nodes are held, two until 100 s and two until 300 s; three jobs wait."""
+    """A simulation of four busy nodes, two until 100 s and two until 300 s; three jobs wait."""
     jobs = trace((0, 100, 100, 2), (0, 300, 300, 2), (5, 50, 60, 4), (6, 40, 50, 2), (7, 10, 20, 1))
     with gs.Simulation(cluster, jobs, {"q": {"order": "fifo", "block": "strict"}}, no_preemption=True) as made:
         made.run(until_s=10)
@@ -68,7 +68,7 @@ def test_the_session_and_the_forecast_do_not_see_each_other(simulation):
         ahead.submit(count=1, gpu=8, time_limit_s=5, queue="q")
         assert simulation.cluster.node("n0")["state"] == "up" and len(simulation) == 5
         simulation.run(until_s=200)
-        assert starts(ahead.run())["j2"] is None  # four nodes are not up any more
+        assert starts(ahead.run())["j2"] is None  # fewer than four nodes are up
         assert ahead.run()[0].what == "never" and ahead.run()[0].wait == "capacity"
     simulation.run()
     assert simulation.job("j2")["start_s"] == 300
@@ -133,7 +133,7 @@ def test_what_if_a_limit_were_raised(cluster):
 
 def test_commands_and_reservations_in_a_copy(simulation):
     with simulation.forecast() as ahead:
-        ahead.set_priority("j4", 5)  # in an order that does not look at it
+        ahead.set_priority("j4", 5)  # the order of this queue ignores priorities
         ahead.hold("j2")
         assert starts(ahead.run()) == {"j2": None, "j3": 100, "j4": 150}
         assert ahead.run()[0].wait == "hold" and ahead.run()[0].what == "never"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gantt charts of very many jobs: soon there, and the same picture as of boxes one by one."""
+"""Gantt charts of many jobs: fast, and equal to the picture of single boxes."""
 
 import time
 
@@ -20,7 +20,7 @@ def test_a_hundred_thousand_jobs_are_drawn_within_two_seconds():
     jobs = gs.Trace.from_text("job,submit_s,run_s,tasks,cpu\n" + "".join("j%d,%d,900,%d,1\n" % (i, i, 1 + i % 4) for i in range(100000)))
     result = gs.simulate(gs.Cluster.uniform(60, gpus=0), jobs)
     pyplot.close("all")
-    pyplot.figure().canvas.draw()  # what is loaded once
+    pyplot.figure().canvas.draw()  # load everything once
     begin = time.process_time()
     result.gantt(color="user").figure.canvas.draw()
     took = time.process_time() - begin
@@ -40,7 +40,7 @@ def test_an_image_shows_what_boxes_show(monkeypatch):
     pyplot.close("all")
     same = (abs(one - other).sum(axis=2) < 30).mean()
     assert same > 0.98, same
-    # And that would not hold of another picture.
+    # Another picture would fail this.
     assert (abs(one - other[::-1]).sum(axis=2) < 30).mean() < 0.9
 
 
@@ -52,8 +52,8 @@ def test_a_pixel_has_the_code_at_its_centre():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_cores_are_the_lowest_that_are_free(seed):
-    """As a search through all cores, one by one, finds them; rows that take no time and rows
-    without an end included.
+    """Compare with a search through all cores, for rows without duration and without an end as
+    well.
     """
     chance = numpy.random.RandomState(seed)
     count = 400
@@ -68,7 +68,7 @@ def test_cores_are_the_lowest_that_are_free(seed):
     for which, low, high in zip(*(part.tolist() for part in lanes._of_cores(rows, at))):
         assert low < high
         found.setdefault(which, set()).update(range(low, high))
-    busy = [[], [], []]  # of each node: end, cores
+    busy = [[], [], []]  # for each node: end, cores
     for i in numpy.argsort(rows["begin_ns"], kind="stable").tolist():
         begin, end, wanted = int(rows["begin_ns"][i]), int(rows["end_ns"][i]), -(-int(rows["cpu_milli"][i]) // 1000)
         mine = busy[at[i]] = [held for held in busy[at[i]] if held[0] > begin]

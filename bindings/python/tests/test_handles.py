@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Life of objects: closed ones raise and never crash; threads; forks; the garbage collector."""
+"""Lifetimes: closed objects raise and never crash; threads; forks; the garbage collector."""
 
 import gc
 import multiprocessing
@@ -16,7 +16,7 @@ import gangsched as gs
 from gangsched.handle import Box
 
 
-#: What methods are called with, where it is not nothing.
+#: Arguments of methods that need some.
 ARGUMENTS = {
     "add": ({"name": "x"},),
     "add_many": ([{"name": "x"}],),
@@ -31,7 +31,7 @@ ARGUMENTS = {
     "set_partition": ("p", "shared"), "set_mix": ([],),
     "set_state": ("n0", "up"),
 }
-#: Names of no object, and plain data.
+#: Methods that need no object, and plain data.
 OF_THE_CLASS = {"close", "closed", "uniform", "from_json", "from_hwloc", "from_csv"}
 
 
@@ -66,7 +66,7 @@ def test_what_lies_on_a_closed_cluster_raises_or_lives_on():
     for call in (job.info, job.release, job.grow, lambda: job.tasks, lambda: then.fits(gpu=1)):
         with pytest.raises(gs.Closed):
             call()
-    assert then.totals()["gpu_free"] == 8.0  # its memory stays as long as somebody reads it
+    assert then.totals()["gpu_free"] == 8.0  # a reader keeps the memory
     then.close()
     with made.__class__.uniform(1) as again:
         with again.allocate(gpu=1):
@@ -101,7 +101,7 @@ def test_many_come_and_go():
         made = gs.Cluster.uniform(3)
         made.snapshot().fits(gpu=1)
         if i % 3 == 0:
-            made.me = made  # a cycle: only the collector ends it
+            made.me = made  # a cycle: only the collector frees it
     gc.collect()
 
 
@@ -158,7 +158,7 @@ def test_closing_while_others_work_is_an_error_for_them_and_no_crash():
 
 
 def in_child(check):
-    """Run in the child of a fork; what it returns is the child's exit status."""
+    """Run a function in the child of a fork; its result is the exit status of the child."""
     child = os.fork()
     if child == 0:
         try:
@@ -207,7 +207,7 @@ def test_what_another_thread_was_using_does_not_crash_the_child():
     inside.wait(30)
 
     def child():
-        assert made.allocate(gpu=8).info()["gpus"] == 8.0  # with a worker of its own
+        assert made.allocate(gpu=8).info()["gpus"] == 8.0  # the child makes a worker of its own
         try:
             snapshots[0].totals()
             return 1
@@ -237,7 +237,7 @@ def test_a_fork_from_inside_a_callback():
 
 
 def test_other_objects_come_and_go_inside_a_callback():
-    """As they may when the garbage collector runs there: no call of the library waits for itself."""
+    """The garbage collector may do so, too: no call of the library waits for itself."""
     one_job = gs.Trace([{"submit_s": 0, "run_s": 1, "gpus": 1}])
 
     def others(*_):
@@ -266,7 +266,7 @@ def test_clusters_go_to_other_processes(how):
     with gs.Cluster.uniform(3) as made:
         made.allocate(gpu=8)
         with multiprocessing.get_context(how).Pool(2) as pool:
-            # what is there, not what is taken
+            # machines, without allocations
             assert pool.map(copies, [made] * 4) == [(3, 24.0)] * 4
 
 

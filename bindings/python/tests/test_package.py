@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package as a whole: what is reachable, how fast it comes, that it builds and installs
-offline.
-"""
+"""The whole package: reachable names, import time, building and installing offline."""
 
 import ast
 import os
@@ -110,11 +108,11 @@ def test_it_is_one_extension_for_all_versions_of_python():
 
 
 def test_pip_installs_it_offline(root, tmp_path):
-    """With Debian's packages alone: no index, no isolation."""
+    """Only with Debian's packages: no index, no isolation."""
     build = Path(gangsched.__file__).resolve().parents[3]
     if not (build / "CMakeCache.txt").exists():
         pytest.skip("not run from a build tree")
-    # pip builds in the folder that it is given.
+    # pip builds in the folder that it gets.
     source = tmp_path / "source"
     shutil.copytree(root / "bindings" / "python", source, ignore=shutil.ignore_patterns("__pycache__", "tests"))
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Other people's results by calls of Python, as they come out in C (tests/cli/test_openb.sh,
-test_simulators.sh): placements of openb one by one, backfilling logs start by start, the trace of
-60 jobs.
+"""Published results, reproduced in Python as they are in C.
 
-Needs GANG_SHARED.
+Placements of openb one by one, backfilling logs start by start, the trace of 60 jobs. See
+tests/cli/test_openb.sh and test_simulators.sh. Needs GANG_SHARED.
 """
 
 import csv
@@ -20,7 +19,7 @@ TOTALS = {"best-fit": (5785450, 2676), "dot-product": (5624470, 2874), "gpu-pack
 
 
 def found(shared, *path):
-    """A file of the data. Without it the test is left out, and says so."""
+    """A file of the data; skips the test without it."""
     place = shared.joinpath("data", *path)
     if not place.exists():
         pytest.skip("no published data at %s" % place)
@@ -29,7 +28,7 @@ def found(shared, *path):
 
 @pytest.fixture(scope="module")
 def orders():
-    """Orders of arrival, each read once."""
+    """The orders of arrival, each read once."""
     return {}
 
 

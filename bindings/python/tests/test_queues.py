@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trees of queues, by value."""
+"""Trees of queues."""
 
 import json
 import pickle

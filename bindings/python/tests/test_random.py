@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random programs against the whole interface: they raise what they may, and never crash the
-interpreter.
+"""Random programs against the whole interface: they only raise documented exceptions, and never
+crash.
 
-Each program runs with the books of the library checked at its end. A crash ends pytest itself, with
-the program in hypothesis' database; every other failure is printed with the code that repeats it.
+The library checks its records at the end of each program. A crash ends pytest itself, and leaves
+the program in hypothesis' database. Every other failure prints the code that repeats it.
 """
 
 import copy
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import gangsched as gs
 
-#: What may come out of anything; whatever else does is a defect.
+#: Documented exceptions. Any other exception is a defect.
 ALLOWED = (gs.GangError, TypeError, ValueError, IndexError, KeyError, AttributeError, OverflowError, OSError)
 
 NAMES = st.sampled_from(["n0", "n1", "n2", "x", "", "nobody", "é", "a\0b", "\ud800", None, 0, -1, 2**64, 2**63, 1.5])
@@ -45,7 +45,7 @@ def attempt(function, *arguments, **keywords):
 
 
 class ClusterProgram:
-    """A cluster, and steps that a random program may do with it and with what came of it."""
+    """A cluster, and steps that a random program can make with it."""
 
     def __init__(self):
         self.cluster = gs.Cluster.uniform(3, gpus=8, racks=2, island=4)
@@ -286,9 +286,7 @@ def test_names_of_any_number(calls):
 
 @pytest.mark.parametrize("name", ["Cluster", "Simulation", "Trace", "Snapshot", "Forecast"])
 def test_objects_that_were_never_made(name):
-    """``__new__`` alone gives an object without anything in it: using it raises, and does not
-    crash.
-    """
+    """``__new__`` alone makes an empty object: its use raises, and does not crash."""
     kind = getattr(gs, name)
     thing = kind.__new__(kind)
     for member in ("close", "_held", "__len__"):

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports: one page that needs nothing else, is well formed, says what the tables say, and lets
-nobody write into it.
-"""
+"""Reports: one self-contained, well-formed page with the numbers of the tables; input is escaped."""
 
 import base64
 import gzip
@@ -24,7 +22,7 @@ VOID = {"meta", "br", "link", "img", "input", "hr"}
 
 
 class Page(HTMLParser):
-    """Tags in balance; what is loaded from elsewhere; the text, a list of rows a table."""
+    """Checks the balance of tags; collects external references, the text, and the rows of tables."""
 
     def __init__(self, content):
         super().__init__(convert_charrefs=True)
@@ -223,7 +221,7 @@ def test_the_same_result_gives_the_same_page(cluster, result, tmp_path):
 
 
 def decoded(png):
-    """Rows of colour numbers of a picture that was made here."""
+    """Rows of palette indexes of a picture."""
     assert png.startswith(b"\x89PNG\r\n\x1a\n")
     at, body, head = 8, b"", b""
     while at < len(png):
@@ -302,7 +300,7 @@ def test_nobody_waited():
 
 
 def test_names_and_amounts_of_queues_are_text():
-    """Also where the value is one that no tree has: what is shown is escaped, whatever it is."""
+    """Values that no tree accepts are escaped, too."""
     with gs.Cluster.uniform(1) as cluster:
         trace = gs.Trace([{"submit_s": 0, "run_s": 1, "gpus": 1, "queue": "<b>"}])
         result = gs.simulate(cluster, trace, {"<b>": {"weight": 2.5, "limit": {"gpu": 8}}})

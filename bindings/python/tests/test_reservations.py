@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reservations and the plan: made, refused, changed, given up; who starts inside and who outside;
-seen as tables.
-"""
+"""Reservations and the plan: made, refused, changed, cancelled; jobs inside and outside; tables."""
 
 import copy
 import pickle
@@ -21,7 +19,7 @@ def cluster():
 
 @pytest.fixture
 def simulation(cluster):
-    """Two nodes, n0 and n1, are held until 1000 s, by a job with a limit of as much."""
+    """A job with a limit of 1000 s holds the nodes n0 and n1."""
     trace = gs.Trace([{"job": "long", "submit_s": 0, "run_s": 900, "limit_s": 1000, "tasks": 2, "gpus": 8, "queue": "q"}])
     with gs.Simulation(cluster, trace, {"q": {"backfill": "conservative"}, "demo": {}}) as made:
         made.run(until_s=10)

@@ -379,7 +379,7 @@ def test_a_session_that_writes_away_goes_on(tmp_path):
         result = simulation.result()
         assert (result.jobs.state == "ended").sum() == ended
         assert result.jobs.submit_s.tolist() == [3.5 * i for i in range(300)]
-        with simulation.fork() as other:  # it keeps all
+        with simulation.fork() as other:  # the fork keeps all jobs
             other.run()
             assert other.result().info.ended == 300
         assert len((tmp_path / "jobs.csv").read_text().splitlines()) == 301
@@ -399,7 +399,7 @@ def test_two_sessions_do_not_write_into_one_folder(tmp_path):
             assert (tmp_path / "jobs.csv").read_bytes() == written
             first.run()
             assert len(first.result().jobs) == 300
-        for _ in range(2):  # those have ended, or nobody has them any more: the folder is free
+        for _ in range(2):  # the first simulations are closed or collected: the folder is free
             forgotten = gs.Simulation(cluster, crowd(), stream=tmp_path)
             forgotten.run()
             del forgotten
@@ -458,7 +458,7 @@ def test_a_disk_that_is_full_is_told(tmp_path):
 
 
 def test_a_wait_is_to_the_first_start_and_queueing_is_all_of_it():
-    """Jobs and summary call the same thing the same."""
+    """Jobs and summary use the same names."""
     trace = gs.Trace([
         {"job": "low", "submit_s": 5, "run_s": 100, "gpus": 8, "priority": 0, "preemptible": True},
         {"job": "high", "submit_s": 20, "run_s": 50, "gpus": 8, "priority": 9},

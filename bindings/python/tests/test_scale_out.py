@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same line on a process pool, on Dask distributed, of whose workers one is killed in the
-middle, and on MPI.
-"""
+"""The same sweep on a process pool, on Dask distributed with a worker that dies, and on MPI."""
 
 import json
 import os
@@ -22,7 +20,7 @@ import gangsched as gs
 
 HERE = Path(__file__).resolve().parent
 
-#: For processes that are no children of this one's interpreter: what they import.
+#: The environment of processes that this interpreter does not start itself.
 ENV = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), *(path for path in sys.path if path)]), "PYTHONWARNINGS": "ignore"}
 
 
@@ -48,7 +46,7 @@ def test_processes(expected, tmp_path):
 
 
 def test_ctrl_c_ends_a_sweep_on_processes_and_begins_nothing_more(tmp_path):
-    """A terminal tells all processes of it."""
+    """A terminal sends Ctrl-C to all processes."""
     log = tmp_path / "log"
     log.touch()
     code = "import sys, sweep_support as s, gangsched as gs; gs.sweep(s.sleeps, {'log': [sys.argv[1]], 'seed': range(8)}, executor=2)"
@@ -79,9 +77,7 @@ def wait_for(condition, seconds, process=None):
 
 @contextmanager
 def dask(folder, workers=2):
-    """A scheduler and workers on loopback, each a process of its own: its client, and the processes
-    of the workers.
-    """
+    """A scheduler and workers on loopback, each in a process: the client, and the worker processes."""
     distributed = pytest.importorskip("distributed", reason="Dask distributed (python3-distributed) is not installed")
     place, running = folder / "scheduler.json", []
 
@@ -93,7 +89,7 @@ def dask(folder, workers=2):
 
     try:
         first = start("dask_scheduler", "--port", "0", "--no-dashboard")
-        # Workers wait for the file by themselves: all of it is imported at the same time.
+        # The workers wait for the file: all imports run at the same time.
         mine = [start("dask_worker", "--no-nanny", "--nthreads", "1", "--memory-limit", "0", "--no-dashboard") for _ in range(workers)]
         wait_for(lambda: place.exists() and place.stat().st_size, 15, first)
         with distributed.Client(scheduler_file=str(place), timeout=15, set_as_default=False) as client:
@@ -106,7 +102,7 @@ def dask(folder, workers=2):
 
 
 class Killer(threading.Thread):
-    """Kills a process in the middle of a call, when it has ended two."""
+    """Kills a process in the middle of a call, after it has ended two calls."""
 
     def __init__(self, victim, log):
         super().__init__(daemon=True)
@@ -129,7 +125,7 @@ def test_dask_with_a_worker_that_is_killed_in_the_middle(expected, tmp_path):
         found = line(client, log, 0.1)
         killer.join(10)
         assert workers[1].wait(5) == -signal.SIGKILL and workers[0].poll() is None
-        # What a call raises comes out of it, and the executor can be used again.
+        # An exception of a call passes through, and the executor can be used again.
         with pytest.raises(KeyError, match="three"):
             gs.sweep(fail_at, {"x": range(6)}, executor=client)
         assert gs.sweep(awkward, AWKWARD, executor=client).values == [list(one.values()) for one in AWKWARD]
@@ -139,7 +135,7 @@ def test_dask_with_a_worker_that_is_killed_in_the_middle(expected, tmp_path):
     again = [process for word, seed, process in noted if word == "begin" and seed == killer.at]
     assert set(ended) == set(SEEDS) and again == [workers[1].pid, workers[0].pid]
     assert 0 < sum(process == workers[1].pid for word, _, process in noted if word == "end") < len(SEEDS)
-    # Results that the dead one had and that had not been fetched are made again; nothing else is.
+    # Dask repeats the results that the dead worker had and that were not fetched; no others.
     dead = {seed for _, seed, process in noted if process == workers[1].pid}
     assert all(ended.count(seed) == 1 for seed in SEEDS if seed not in dead)
 
@@ -153,7 +149,7 @@ def test_mpi(expected, tmp_path):
         pytest.skip("mpirun (openmpi-bin) is not installed")
     log = str(tmp_path / "calls.log")
     command = ["mpirun", "--oversubscribe", "--allow-run-as-root", "-n", "3", sys.executable, "-m", "mpi4py.futures", sweep_support.__file__, log]
-    # One machine: neither ssh nor the copying of another process's memory, which containers forbid.
+    # One machine: neither ssh nor process_vm_readv, which containers forbid.
     env = {**ENV, "OMPI_MCA_plm_rsh_agent": "", "OMPI_MCA_btl_vader_single_copy_mechanism": "none", "TMPDIR": str(tmp_path)}
     env["OMPI_MCA_btl"] = "self,vader"
     ran = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, timeout=30, env=env, cwd=tmp_path)

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sessions: stopped, looked at, changed, gone on with; functions of Python; Ctrl-C; threads and
-forks.
-"""
+"""Simulations: stopped, read, changed, continued; Python functions; Ctrl-C; threads and forks."""
 
 import _thread
 import gc
@@ -19,7 +17,7 @@ from gangsched.sim.recipe import Recipe
 
 
 def jobs(count, **fields):
-    """So many jobs, one every ten seconds, each of a minute."""
+    """``count`` jobs, one every ten seconds, each of a minute."""
     return gs.Trace([{"submit_s": 10 * i, "run_s": 60, "tasks": 1, "gpus": 4, **fields} for i in range(count)])
 
 
@@ -136,7 +134,7 @@ def test_a_fork_is_a_copy_and_nobody_is_asked_again(cluster):
 
     with gs.Simulation(cluster, jobs(30), policy=policy, on_event=seen.append, events=True, seed=5, task_mtbf_s=90) as simulation:
         simulation.run(until_s=150)
-        # directly, which is no part of what is done again
+        # a direct change, which replays do not repeat
         simulation.cluster.set_state("n1", "draining")
         simulation.cluster.add(name="more", cpus=64, gpus=8)
         simulation.requeue(simulation.submit(gpu=2, run_s=40, name="extra"))
@@ -265,7 +263,7 @@ def test_a_result_asks_the_session_while_it_is_there(cluster):
         assert end.info == result.info
     before = len(asked)
     result.explain(4, 45)
-    assert max(asked[before:]) <= 45  # no further than it must
+    assert max(asked[before:]) <= 45  # only as far as necessary
 
 
 def test_the_cluster_of_a_session_is_its_own(cluster):
@@ -343,7 +341,7 @@ def test_wrong_numbers_are_told_by_their_name(cluster):
 
 
 def test_everything_a_simulation_may_be_told_can_be_said(cluster):
-    """A new member of the structs, or a new policy, needs a word here."""
+    """A new member of the structs, or a new policy, needs a name here."""
     from gangsched import enums
     from gangsched.sim import options
 
@@ -368,7 +366,7 @@ def test_everything_a_simulation_may_be_told_can_be_said(cluster):
 
 
 def test_policies_in_python_do_as_those_in_c(cluster):
-    # All come at once, and each takes all there is: the order is the policy's.
+    # All jobs come at once, and each takes the whole cluster: the policy orders them.
     lengths = [50, 20, 90, 10, 70]
     trace = gs.Trace([{"submit_s": 0, "run_s": run, "tasks": 2, "gpus": 8} for run in lengths])
 
@@ -527,7 +525,7 @@ def test_control_c_stops_and_it_goes_on(cluster):
         thread.join()
         stopped = simulation.info
         assert 0 < stopped.ended < 60000
-        with simulation.fork() as other:  # in the very same place
+        with simulation.fork() as other:  # in the same instant
             assert other.info[1:] == stopped[1:]
         assert 1000 <= simulation.run(events=1000).events - stopped.events < 1010
         simulation.cluster.check()
@@ -688,7 +686,7 @@ def test_who_was_refused_is_told_why(cluster, how):
     tree = {"a": {}, "b": {"limit": {"gpu": 2}}, "c": {"state": "closed"}}
     with gs.Simulation(cluster, trace, tree, default_queue="a", **how) as simulation:
         simulation.run(until_s=2)
-        # Who does not ask for events is not slowed down by them.
+        # Without a listener, events cost no time.
         assert (simulation._host.ops(0).event == gs.ffi.NULL) == (not how)
         with simulation.fork() as other:
             other.run()
@@ -720,16 +718,15 @@ def test_who_was_refused_is_told_why_though_it_was_written_away(cluster, tmp_pat
         simulation.run(until_s=20)
         assert simulation.explain(0) == said and str(simulation.explain(2)).startswith("it was refused: ")
         assert str(simulation.explain(3)) == "it is running"
-        # of others that have ended nothing is known here
+        # nothing is known of other jobs that have ended
         for call in (simulation.explain, simulation.job):
             with pytest.raises(gs.Stale):
                 call(1)
-        # It is run again once for each time at which somebody asks, if at all, and where nothing is
-        # written.
+        # Without kept events, one replay for each time of an explanation.
         assert len(again) == (0 if how else 2)
         result = simulation.result()
         assert sorted(result.refused) == [0, 2] and str(result.explain(0, 20)) == str(said)
-    # Where nobody was refused it is not run again.
+    # Without refused jobs there is no replay.
     with gs.Simulation(cluster, gs.Trace([{"submit_s": 0, "run_s": 2, "gpus": 1}]), stream=tmp_path, **how) as simulation:
         simulation.run()
         del again[:]
@@ -967,7 +964,7 @@ def test_what_cannot_be_pickled_says_so(cluster):
 
 
 def test_the_clock_does_not_go_back(cluster):
-    """Failures that lay before the bound of a run, after all jobs were over, took it back."""
+    """Failures before the bound of a run, after the end of all jobs, once set the clock back."""
     with gs.Simulation(cluster, node_mtbf_s=1000, node_repair_s=100, seed=3) as simulation:
         simulation.submit(count=1, gpu=1, run_s=10)
         assert simulation.run(until_s=100000).now_s == 100000
@@ -977,9 +974,7 @@ def test_the_clock_does_not_go_back(cluster):
 
 
 def test_the_clock_tells_where_it_begins(cluster):
-    """It went back from a job that was submitted before the first run, which had then waited for
-    less than nothing.
-    """
+    """A job submitted before the first run once set the clock back, and had a negative wait."""
     trace = gs.Trace([{"submit_s": -500, "run_s": 60, "tasks": 1, "gpus": 4}])
     with gs.Simulation(cluster, trace) as simulation:
         assert simulation.now_s == -500

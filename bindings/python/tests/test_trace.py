@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traces: read, made, changed, as tables, written."""
+"""Traces: reading, making, changing, tables, writing."""
 
 import bz2
 import gzip

@@ -11,12 +11,13 @@
 #include "place/record/record.h"
 #include "place/search/search.h"
 
-/* ---- planning a gang --------------------------------------------------------------------------------- */
+/* ---- planning a gang ------------------------------------------------------------------------- */
 
 void gang__plan_start(struct gang__plan *p, const gang_worker *w)
 {
-    enum { APART = 13 };            /* odd, so that 32 workers begin at 32 places of a word */
-    if (p->snap || w->from_first) { /* nobody is beside us: the same question has the same answer */
+    enum { APART = 13 }; /* odd, so that 32 workers begin at 32 places of a word */
+    /* no other thread is active: the same question has the same answer */
+    if (p->snap || w->from_first) {
         p->start = p->turn = 0;
         return;
     }
@@ -156,9 +157,9 @@ gang_result gang__fail(const struct gang__plan *p, gang_result r, struct gang_er
     return gang__error(error, r, NULL, "%s", gang_strerror(r));
 }
 
-/* ---- the gang ------------------------------------------------------------------------------------------ */
+/* ---- the gang -------------------------------------------------------------------------------- */
 
-/* Somebody who is asked about the places before they are taken. */
+/* The caller's veto on the places before the commit. */
 struct asked {
     struct gang__places *out;
     gang__alloc_may *may;
@@ -175,7 +176,7 @@ static gang_result ask(const struct gang__plan *p, struct asked *asked)
     return r;
 }
 
-/* What is planned is recorded and taken, if who is asked agrees. GANG_ENOFIT: others were faster, or he does not. */
+/* Records and commits the plan if the veto passes. GANG_ENOFIT: another commit was faster. */
 static gang_result take_planned(gang_worker *w, gang_request *q, struct asked *asked,
                                 gang_alloc_id *id)
 {
@@ -292,7 +293,7 @@ gang_result gang_request_fits_ever(gang_worker *worker, gang_request *request,
     return r;
 }
 
-/* ---- room in advance ------------------------------------------------------------------------------------------- */
+/* ---- room in advance ------------------------------------------------------------------------- */
 
 gang_result gang_worker_preallocate(gang_worker *worker, int64_t tasks)
 {

@@ -86,7 +86,7 @@ static gang_result plan_growth(gang_worker *w, const struct gang__alloc *a, int3
     return GANG_ENOFIT;
 }
 
-/* Could one task of a group more than it holds ever fit, if nobody else were there? */
+/* Could one more task of a group ever fit on an otherwise empty cluster? */
 static gang_result one_more_fits(gang_worker *w, const struct gang__alloc *a, uint32_t group)
 {
     struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
@@ -125,7 +125,7 @@ gang_result gang__growth_class(gang_worker *w, const struct gang__alloc *a, uint
     return r == GANG_OK ? GANG_ENOFIT : r;
 }
 
-/* No more tasks fit now: of which group is it said, and could any ever? */
+/* No more tasks fit now: chooses the group to report, and asks whether one could ever fit. */
 static gang_result refuse_growth(gang_worker *w, struct gang__alloc *a, int32_t group,
                                  struct gang_error *error)
 {

@@ -55,8 +55,8 @@ static void give_words(gang_worker *w, uint32_t slot, uint64_t *sum)
     }
 }
 
-/* Give back the tasks whose keys {slot, offset in data} stand in placer->order, in one commit; of the
- * `kept` ones after them only what they have of the pool. */
+/* Give back the tasks whose keys {slot, offset in data} stand in placer->order, in one commit; of
+ * the `kept` ones after them only what they have of the pool. */
 static gang_result give_tasks(gang_worker *w, const struct gang__alloc *a, size_t count,
                               size_t kept)
 {
@@ -203,8 +203,8 @@ bool gang__is_among(const uint64_t *ids, size_t count, uint64_t id)
     return false;
 }
 
-/* The nodes on which an allocation has tasks without those of placer->order, which are by offset; sorted,
- * in `ids`. Returns how many. */
+/* The nodes on which an allocation has tasks without those of placer->order, which are by offset;
+ * sorted, in `ids`. Returns how many. */
 static size_t nodes_left(const struct gang__placer *placer, const struct gang__alloc *a,
                          size_t count, uint64_t *ids)
 {
@@ -219,9 +219,9 @@ static size_t nodes_left(const struct gang__placer *placer, const struct gang__a
     return left;
 }
 
-/* Of an exclusive allocation: a node goes back as a whole, holders and all, with the last task there;
- * what a task leaves before that, holders keep. Puts the entries that go into placer->order, and after
- * them the tasks that become holders. False: out of memory. */
+/* Of an exclusive allocation: a node goes back as a whole, holders and all, with the last task
+ * there; what a task leaves before that, holders keep. Puts the entries that go into placer->order,
+ * and after them the tasks that become holders. False: out of memory. */
 static bool part_exclusive(gang_worker *w, const struct gang__alloc *a, size_t *count, size_t *kept)
 {
     struct gang__placer *placer = w->place;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The reason of a refusal. Constraints are looked at in this order, each beside those before it, and the
- * first that fails is named: nodes for the tasks, wherever they lie; bounds, spreading and slices; one
- * domain; all groups of a set, and of the request, together. */
+/* The reason of a refusal. Constraints are looked at in this order, each beside those before it,
+ * and the first that fails is named: nodes for the tasks, wherever they lie; bounds, spreading and
+ * slices; one domain; all groups of a set, and of the request, together. */
 #include "place/explain/explain.h"
 
 #include <string.h>
@@ -47,7 +47,7 @@ static struct gang__finding new_finding(const struct gang__question *a, int32_t 
     return f;
 }
 
-/* ---- each domain ----------------------------------------------------------------------------------- */
+/* ---- each domain ----------------------------------------------------------------------------- */
 
 struct each {
     struct gang__pack *k;
@@ -57,8 +57,8 @@ struct each {
     bool whole;                /* some scope holds the whole member, not only as many tasks */
 };
 
-/* Is there a domain around this one at each level that is demanded around a member, where those are bound
- * already this very one? Binds them, if `bind`. */
+/* Does each level that is required around a member have a domain around this one, equal to the
+ * bound one if there is any? Binds them if `bind`. */
 static bool lies_inside(struct each *e, const struct gang__scope *s, bool bind)
 {
     struct gang__plan *p = e->k->p;
@@ -127,8 +127,9 @@ static bool is_in_member(const struct each *e, uint32_t group)
     return set == e->m.set;
 }
 
-/* As many tasks of a set or the request as go in a scope: in the order of their size what each group
- * needs, then what the minimum is short of. `note`: tell what the first that falls short lacks. */
+/* As many tasks of a set or the request as go in a scope: in the order of their size what each
+ * group needs, then what the minimum lacks. `note`: record what the first short
+ * group lacks. */
 static int64_t hold(struct each *e, const struct gang__scope *s, bool note)
 {
     struct gang__pack *k = e->k;
@@ -220,8 +221,8 @@ static bool try_node(struct each *e, uint32_t slot, int32_t level)
     return false;
 }
 
-/* Domains of the site. What there is room for in each is known without planning there; of a group that is
- * the most that go. */
+/* Domains of the site. What there is room for in each is known without planning there; of a group
+ * that is the most that go. */
 static void find_best_domain(struct each *e, uint32_t level)
 {
     struct gang__plan *p = e->k->p;
@@ -257,7 +258,7 @@ static void find_best(struct each *e, int32_t level)
             return;
 }
 
-/* ---- a group ----------------------------------------------------------------------------------------- */
+/* ---- a group --------------------------------------------------------------------------------- */
 
 /* Does more than the nodes say how many tasks go somewhere? */
 static bool is_bent(const struct gang__group *g)
@@ -282,7 +283,8 @@ static int32_t level_open(struct gang__pack *k, uint32_t group, struct gang__sco
     return open ? level : GANG__NO_LEVEL;
 }
 
-/* How far bounds, spreading and slices let the tasks go anywhere. Returns with how many all of them do. */
+/* How far bounds, spreading and slices let the tasks go anywhere. Returns with how many all of them
+ * do. */
 static int64_t find_bent(struct each *e, uint32_t group)
 {
     struct gang__finding *f = e->f;
@@ -301,7 +303,8 @@ static int64_t find_bent(struct each *e, uint32_t group)
     return all;
 }
 
-/* The domain that holds most, or what is bound already. `anywhere`: tasks that go without the demand. */
+/* The domain that holds most, or what is bound already. `anywhere`: tasks that go without the
+ * demand. */
 static void find_domain(struct each *e, uint32_t group, int64_t anywhere)
 {
     struct gang__finding *f = e->f;
@@ -351,8 +354,8 @@ static void note_amounts(struct gang__finding *f, const struct gang__group *g)
     }
     if (kind < 0)
         return;
-    /* One task does not fit anywhere: what it asks, and the most that one node has. Else what all of them
-     * ask, and what those that fit would take. */
+    /* One task does not fit anywhere: what it asks, and the most that one node has. Else what all
+     * of them ask, and what those that fit would take. */
     f->requested = gang__amount_asked(g, kind);
     f->available = f->survey.kind[kind].most;
     if (there > 0 || f->inside) {
@@ -388,7 +391,7 @@ gang_result gang__find_group(const struct gang__question *a, uint32_t group, int
     return p->failed ? GANG_ENOMEM : GANG_OK;
 }
 
-/* ---- a set, the request -------------------------------------------------------------------------------- */
+/* ---- a set, the request ---------------------------------------------------------------------- */
 
 /* Is a domain demanded of a group or set inside? */
 static bool has_demands(const gang_request *q)
@@ -424,7 +427,7 @@ static void find_room(struct each *e, int32_t level)
         f->why = (struct gang__misfit){GANG_CONSTRAINT_NONE, -1};
 }
 
-/* A set, if a domain is demanded of it that is not just those around it demand; the request, if it fits. */
+/* A set that requires a domain of its own beyond those around it; or the request, if it fits. */
 static bool find_plan(struct each *e, int32_t level)
 {
     struct gang__plan *p = e->k->p;
@@ -468,7 +471,7 @@ gang_result gang__find_member(const struct gang__question *a, int32_t set, bool 
     return p->failed ? GANG_ENOMEM : GANG_OK;
 }
 
-/* ---- the refusal -------------------------------------------------------------------------------------- */
+/* ---- the refusal ----------------------------------------------------------------------------- */
 
 gang_result gang__find_reason(const struct gang__question *a, gang_result code,
                               struct gang__finding *f)

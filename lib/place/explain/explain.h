@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Why a request fits or does not: found once, told as an error (here), as an explanation and as JSON
- * (why.c). */
+/* Why a request fits or does not: found once, reported as an error (here), as an explanation and as
+ * JSON (report/). */
 #ifndef GANG__PLACE_EXPLAIN_H
 #define GANG__PLACE_EXPLAIN_H
 
@@ -8,7 +8,7 @@
 #include "place/pack/pack.h"
 #include "place/state/records.h"
 
-/* What is asked: a gang, or more tasks for one that runs. */
+/* The question: a gang, or more tasks for a running one. */
 struct gang__question {
     struct gang__plan *p; /* scratch */
     gang_cluster *c;
@@ -32,33 +32,35 @@ struct gang__finding {
     bool skew; /* GANG_CONSTRAINT_SPREAD: by the numbers in the domains, not by the most of one */
     int64_t requested, available;
 
-    int32_t level;           /* of which a domain is demanded; GANG__NO_LEVEL: none is */
+    int32_t level;           /* the level of the required domain; GANG__NO_LEVEL: none */
     bool slices;             /* by the slices */
     bool inside;             /* it is in the domain that tasks do not fit: they would elsewhere */
     struct gang__scope best; /* the one that holds most; unbound: there is none */
     int64_t best_want, best_holds;
-    /* What the best lacks; where no domain is demanded, what is short when all but this is placed. */
+    /* What the best domain lacks; without a required domain, what is short when all but this is
+     * placed. */
     struct gang__misfit lack;
-    int32_t lack_group; /* the tasks of which; -1: none */
+    int32_t lack_group; /* the group of these tasks; -1: none */
     int64_t lack_amount;
 };
 
-/* Tasks of a group that must start with the request: of the only one also what the request demands. */
+/* Tasks of a group that must start with the request: of the only one also what the request
+ * demands. */
 int64_t gang__tasks_needed(const gang_request *q, uint32_t group);
 
-/* A group by itself, as things are or (`empty`) as if all nodes were up and empty. With a domain, if one
- * is demanded, also where it is not what fails (`whole`). GANG_OK or GANG_ENOMEM. Inside a read section,
- * as all here. O(nodes + tasks). */
+/* A group by itself, as things are or (`empty`) as if all nodes were up and empty. With a domain,
+ * if one is demanded, also where it is not what fails (`whole`). GANG_OK or GANG_ENOMEM. Inside a
+ * read section, as all here. O(nodes + tasks). */
 gang_result gang__find_group(const struct gang__question *a, uint32_t group, int64_t want,
                              bool empty, bool whole, struct gang__finding *f);
 
-/* A set by itself, or (-1) the whole request, of which it is known whether it `fits`. O(nodes * groups in
+/* A set by itself, or (-1) the whole request, with the known answer `fits`. O(nodes * groups in
  * it), and a plan of it. */
 gang_result gang__find_member(const struct gang__question *a, int32_t set, bool fits, bool empty,
                               struct gang__finding *f);
 
-/* What is in the way of a request that does not fit: of its groups, its sets from the inside out, and the
- * whole, the first that does not fit by itself. `code`: GANG_ENOFIT or GANG_ENEVER. */
+/* Finds why a request does not fit: the first of its groups, its sets from the inside out, and the
+ * whole that does not fit by itself. `code`: GANG_ENOFIT or GANG_ENEVER. */
 gang_result gang__find_reason(const struct gang__question *a, gang_result code,
                               struct gang__finding *f);
 
@@ -76,10 +78,11 @@ gang_result gang__explain_growth(struct gang__plan *p, const struct gang__alloc 
 size_t gang__why_text(const struct gang__question *a, const struct gang__finding *f, char *text,
                       size_t room);
 
-/* What a level is called. Valid while the cluster lives. */
+/* The name of a level. Valid while the cluster lives. */
 const char *gang__level_word(const gang_cluster *c, int32_t level);
 
-/* Where a scope is: "block=b1/rack=r2", or without the keys. Cut off at `room`. Inside a read section. */
+/* Where a scope is: "block=b1/rack=r2", or without the keys. Cut off at `room`. Inside a read
+ * section. */
 enum { GANG__PATH_ROOM = (GANG_MAX_LEVELS + 2) * 2 * (GANG_MAX_NAME + 1) };
 void gang__scope_path(const struct gang__plan *p, const struct gang__scope *s, bool keys,
                       char *text, size_t room);

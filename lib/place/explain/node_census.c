@@ -60,7 +60,7 @@ static int64_t amount_free(const struct gang__group *g, const struct gang__view 
     return sum;
 }
 
-/* ---- one node ---------------------------------------------------------------------------------- */
+/* ---- one node -------------------------------------------------------------------------------- */
 
 struct looking {
     struct gang__plan *p;
@@ -73,7 +73,7 @@ struct looking {
     size_t fits;       /* in plan.word: slots that take a task, one bit each */
 };
 
-/* Levels of the site of which a domain is demanded. */
+/* Levels of the site with a required domain. */
 static uint32_t levels_demanded(const gang_request *q, const struct gang__group *g)
 {
     uint32_t levels = 0;
@@ -104,8 +104,8 @@ static bool lies_well(const struct looking *l, const struct gang__node *node,
     return !g->bounded || gang__plan_allowance(l->p, l->group, node) > 0;
 }
 
-/* A node that other jobs keep counts as such only if it would do otherwise: as it is now, or to have it
- * alone, when it is empty. */
+/* A node that other jobs keep counts as such only if it would do otherwise: as it is now, or to
+ * have it alone, when it is empty. */
 static void refine(const struct looking *l, uint32_t slot, uint32_t state,
                    struct gang__misfit *misfit)
 {
@@ -232,7 +232,7 @@ static bool look_at(const struct looking *l, uint32_t slot)
     return false;
 }
 
-/* ---- all of them --------------------------------------------------------------------------------- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 /* As many tasks as go on a node that takes some. */
 static void fill(const struct looking *l, uint32_t slot, int64_t want)
@@ -321,10 +321,10 @@ void gang__survey(struct gang__plan *p, uint32_t group, int64_t want,
     gang__plan_rollback(p, picks);
 }
 
-/* ---- the reason ------------------------------------------------------------------------------------ */
+/* ---- the reason ------------------------------------------------------------------------------ */
 
-/* The kind of a scope that stops most nodes, GPUs before others; of the nodes that could take a task
- * when empty, if there are any. */
+/* The kind of a scope that stops most nodes, GPUs before others; of the nodes that could take a
+ * task when empty, if there are any. */
 static int32_t kind_of(const gang_cluster *c, const struct gang__survey *s, int32_t scope)
 {
     for (int look = 0; look < 2; look++) {

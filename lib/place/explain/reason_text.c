@@ -43,7 +43,7 @@ static int clip(const char *text, size_t most)
     return (int)most;
 }
 
-/* ---- names --------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 const char *gang__level_word(const gang_cluster *c, int32_t level)
 {
@@ -87,7 +87,7 @@ void gang__scope_path(const struct gang__plan *p, const struct gang__scope *s, b
     }
 }
 
-/* ---- parts of a line --------------------------------------------------------------------------------- */
+/* ---- parts of a line ------------------------------------------------------------------------- */
 
 static const char *words_of(int32_t why)
 {
@@ -133,7 +133,7 @@ static void add_bounds(struct line *l, const struct gang__question *a, const str
             gang__level_word(c, g->domain_level));
 }
 
-/* What the best domain is short of. */
+/* The shortage of the best domain. */
 static void add_lack(struct line *l, const struct gang__question *a, const struct gang__finding *f)
 {
     const struct gang__group *g = f->lack_group >= 0 ? &a->q->group[f->lack_group] : NULL;
@@ -187,7 +187,7 @@ static void add_domain(struct line *l, const struct gang__question *a,
     add_lack(l, a, f);
 }
 
-/* ---- lines --------------------------------------------------------------------------------------------- */
+/* ---- lines ----------------------------------------------------------------------------------- */
 
 static void add_group(struct line *l, const struct gang__question *a, const struct gang__finding *f)
 {
@@ -211,7 +211,7 @@ static void add_group(struct line *l, const struct gang__question *a, const stru
         add(l, "; %s%s is short", m.why == GANG_CONSTRAINT_POOL ? "cluster-wide " : "",
             a->c->nodes.kind[m.kind].name);
         const char *unit = a->c->nodes.kind[m.kind].unit;
-        if (gang__amount_asked(g, m.kind) && gang__utf8_valid(unit)) /* which nobody checked */
+        if (gang__amount_asked(g, m.kind) && gang__utf8_valid(unit)) /* which was not checked */
             add(l, " (%lld %s a task)", (long long)gang__amount_asked(g, m.kind), unit);
     } else if (m.why == GANG_CONSTRAINT_SPREAD && f->fit >= f->want) {
         add(l, " ");
@@ -260,7 +260,7 @@ size_t gang__why_text(const struct gang__question *a, const struct gang__finding
         add_group(&l, a, f);
     else
         add_member(&l, a, f);
-    if (l.used + 1 == room) /* cut off, perhaps within a character */
+    if (l.used + 1 == room) /* cut off, possibly within a character */
         l.used = (size_t)clip(text, room - 2);
     text[l.used] = '\0';
     return l.used;

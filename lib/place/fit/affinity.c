@@ -1,25 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules on other jobs.
+/* Affinity and anti-affinity between jobs.
  *
- * What runs where is in the badges (place/request/label_count.h). A rule is looked up when a node is visited; one at a
- * level of the site is turned into a set of domains when the plan begins. A running allocation's own
- * hard rules of distance also bar those that match them later.
+ * The label counts (place/request/label_count.h) say where labelled jobs run. A rule is evaluated
+ * when a node is visited. A rule at a level of the site becomes a set of domains when the plan
+ * begins. The hard anti-affinity of a running allocation also keeps out matching jobs that come
+ * later. Two gangs that exclude each other are never both placed: each publishes its tasks as
+ * pending (and as exclusions) before its last look and its commit. Both steps are sequentially
+ * consistent, so at least one gang sees the other. That gang gives way: it withdraws and plans
+ * again. One of them succeeds: a refusal follows only a search that began while the gang itself was
+ * not published. Of several gangs that gave way to each other, the last one to withdraw searches
+ * when none of the others is published. A gang that gives way GANG__SEARCHES times is refused
+ * without proof, so that gangs do not give way to each other for ever.
  *
- * Two gangs that exclude each other are never both placed: each lets the other see its tasks as
- * pending (and as guards) before it looks around for the last time and commits. Both are sequentially
- * consistent, so that of two one at least sees the other, and gives way: withdraws and plans again.
+ * A rule of nearness counts only what runs, and is judged at an instant inside the call: the peer
+ * may end right after.
  *
- * One of them gets through: a refusal is only said after a search that began when the gang was not
- * seen itself. Of several gangs that gave way to each other, the last one to withdraw searches when
- * none of the others is seen any more. A gang that gives way GANG__SEARCHES times is refused unproved,
- * which keeps it from going round for ever with others that do.
- *
- * A rule of nearness counts only what runs, and is judged at an instant inside the call: the peer may
- * end right after.
- *
- * A refusal stays true as long as the stamp stands still (core/commit/commit.c), so it is raised after all that
- * can let a job in: tasks that run and are taken out of the badges, or withdrew; those that came, which
- * others may want to be near. Until then they count as they did before. */
+ * A refusal stays true as long as the stamp stands still (core/commit/commit.c), so it is raised
+ * after all that can let a job in: tasks that run and are taken out of the badges, or withdrew;
+ * those that came, which others may want to be near. Until then they count as before. */
 #include "place/fit/affinity.h"
 
 #include <string.h>
@@ -29,7 +27,7 @@
 
 #include "place/request/shared.h"
 
-/* ---- what is one's own ---------------------------------------------------------------------------- */
+/* ---- what is one's own ----------------------------------------------------------------------- */
 
 /* The nodes that the running allocation has tasks on, and how many. */
 static bool list_own(struct gang__plan *p)
@@ -78,8 +76,8 @@ static uint64_t pending_on(const struct gang__plan *p, gang_node_id id)
     return v && v->node && v->node->id == id ? v->used : 0;
 }
 
-/* Of the tasks that a badge counts on a node those of others. `times`: how often it counts each of one's
- * own. */
+/* The tasks of other jobs that a label count has on a node. `times`: how often it counts each own
+ * task. */
 static uint64_t others_of(const struct gang__plan *p, unsigned role, uint64_t times,
                           gang_node_id id, uint64_t count)
 {
@@ -97,7 +95,7 @@ static bool others_on(const struct gang__plan *p, struct gang__badge *badge, uns
     return others_of(p, role, times, id, gang__badge_count(badge, role, id)) > 0;
 }
 
-/* ---- the rules ------------------------------------------------------------------------------------- */
+/* ---- the rules ------------------------------------------------------------------------------- */
 
 /* Does a rule keep those that match it later out, as long as the job runs? */
 static bool is_guard(const struct gang__peer *peer)
@@ -136,7 +134,7 @@ static uint32_t guarded_levels(const gang_request *q)
     return levels;
 }
 
-/* ---- sets of domains -------------------------------------------------------------------------------- */
+/* ---- sets of domains ------------------------------------------------------------------------- */
 
 struct mark {
     struct gang__plan *p;
@@ -248,7 +246,7 @@ gang_result gang__peers_begin(struct gang__plan *p)
     o->owns = 0;
     if (o->running && !list_own(p))
         return GANG_ENOMEM;
-    /* In a cluster without others there is nobody to avoid, and whom to be near can still come. */
+    /* An empty cluster has no job to avoid, and a job to be near can still come. */
     if (p->q->social && !p->empty && !look_around(p, o->wishes))
         return GANG_ENOMEM;
     return p->q->exclusive ? gang__exclusive_begin(p) : GANG_OK;
@@ -292,7 +290,7 @@ bool gang__peers_admit(struct gang__plan *p, const struct gang__node *node)
     return !is_guarded(p, node->id);
 }
 
-/* ---- entering and leaving ---------------------------------------------------------------------------- */
+/* ---- entering and leaving -------------------------------------------------------------------- */
 
 /* The planned tasks of one node, in all badges of the job. */
 static bool reserve(const gang_request *q, const struct gang_mem *mem, uint32_t slot)
@@ -425,7 +423,7 @@ bool gang__peers_count(gang_cluster *c, const struct gang__alloc *a)
     return true;
 }
 
-/* ---- audit ------------------------------------------------------------------------------------------ */
+/* ---- audit ----------------------------------------------------------------------------------- */
 
 /* What the live allocations say that the badges should count, in a table of open addressing. */
 struct entry {

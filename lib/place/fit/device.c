@@ -2,7 +2,7 @@
 /* Inside one node: which GPUs, which cores. */
 #include "place/fit/device.h"
 
-/* ---- GPUs ---------------------------------------------------------------------------------------- */
+/* ---- GPUs ------------------------------------------------------------------------------------ */
 
 static const struct gang__gpu_set *best_of(struct gang__plan *p,
                                            const struct gang__node_type *shape,
@@ -47,7 +47,7 @@ uint64_t gang__choose_gpus_together(struct gang__plan *p, const struct gang__nod
     return best.gpus;
 }
 
-/* ---- cores ------------------------------------------------------------------------------------------ */
+/* ---- cores ----------------------------------------------------------------------------------- */
 
 /* Move the lowest bits of one word, at most `most`, to another. Returns how many. */
 static uint32_t move_bits(uint64_t bits, uint32_t most, uint64_t *to)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which nodes a request that wants its nodes alone may use (place/record/exclusive.h holds them). */
+/* The nodes that a request for exclusive nodes may use (place/record/exclusive.h holds them). */
 #include <string.h>
 
 #include "place/fit/affinity.h"
@@ -11,7 +11,8 @@ struct gang__view *gang__exclusive_own_view(const struct gang__plan *p, gang_nod
     return v && v->own && v->node->id == id ? v : NULL;
 }
 
-/* In a snapshot the running allocation may have been released: then the node is not its own there. */
+/* In a snapshot the running allocation may have been released: then the node is not its own
+ * there. */
 static bool is_left(struct gang__plan *p, const struct gang__view *v)
 {
     const uint64_t *was = gang__view_was(p, v);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which nodes a group may use, and which of them only when others have no room.
+/* The nodes that a group may use, and the tiers in which they are tried.
  *
- * A *tier* is a number for a group and a node; nodes of a higher one are tried when all of the lower have
- * been tried in vain. Three things make tiers, in this order: partitions that are lent, and then, for work
- * without GPUs, nodes with some, or, where the models are ranked, those of later models. Most requests
- * have one tier and pay nothing. */
+ * A *tier* is a number for a group and a node. Nodes of a higher tier are tried when no node of a
+ * lower one is left. Three things make tiers, in this order: partitions that are lent, and then,
+ * for work without GPUs, nodes with some, or, where the models are ranked, those of later models.
+ * Most requests have one tier and pay nothing. */
 #ifndef GANG__PLACE_FILTER_H
 #define GANG__PLACE_FILTER_H
 
@@ -15,7 +15,8 @@
 bool gang__node_matches(const struct gang__plan *p, const struct gang__group *g,
                         const struct gang__node *node, struct gang__misfit *misfit);
 
-/* The bits of nodes (slots below `end`) that some group of the request may use are set; others stay as they are. */
+/* Sets the bits of the nodes (slots below `end`) that a group of the request may use; other bits
+ * stay. */
 void gang__filter_mask(gang_cluster *c, const gang_request *q, uint32_t end, uint64_t *mask);
 
 /* Has every node to be asked that? */
@@ -44,14 +45,14 @@ static inline uint32_t gang__tier_count(struct gang__tiers t)
     return t.lends ? 2 * t.inner : t.inner;
 }
 
-/* Is a node that matches to be tried in a tier? A node with several ranked models is tried in that of
- * each; if only the `best` counts, in the first of them alone. */
+/* Is a node that matches to be tried in a tier? A node with several ranked models is tried in that
+ * of each; if only the `best` counts, in the first of them alone. */
 bool gang__node_in_tier(const struct gang__plan *p, const struct gang__group *g,
                         const struct gang__node *node, struct gang__tiers t, uint32_t tier,
                         bool best);
 
-/* Can nodes of this class hold the group's devices; and in a tier? Each node is still to be asked the
- * above if it may be lent, or has GPUs of several models. */
+/* Can nodes of this class hold the group's devices; and in a tier? Each node is still to be asked
+ * the above if it may be lent, or has GPUs of several models. */
 bool gang__class_has_model(gang_cluster *c, const struct gang__group *g, uint32_t class_id);
 static inline bool gang__class_matches(gang_cluster *c, const struct gang__group *g,
                                        uint32_t class_id)

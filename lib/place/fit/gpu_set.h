@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The best set of GPUs of one node: a choice among numbers, of nodes and requests nothing is known here. */
+/* The best set of GPUs of one node. It is a choice among numbers: nodes and requests are unknown
+ * here. */
 #ifndef GANG__PLACE_GPU_SET_H
 #define GANG__PLACE_GPU_SET_H
 
 #include "base/mem.h"
 #include "core/nodes/nodes.h"
 
-/* What is asked: `count` of the devices in `among`, 1 <= count <= their number. */
+/* The question: `count` of the devices in `among`, 1 <= count <= their number. */
 struct gang__gpu_wish {
-    uint64_t shape;         /* serial number of whose devices they are */
+    uint64_t shape;         /* serial number of their node type */
     const uint64_t *weight; /* of devices i, j at [i * gpus + j], symmetric, 0 if i == j */
     uint64_t among;
-    uint64_t free; /* what stays of these is left to others; `among` and perhaps more */
+    uint64_t free; /* the rest of these is left to others; `among` and possibly more */
     uint64_t near; /* devices that are preferred among equally good ones; 0: none */
     uint32_t gpus;
     uint32_t count;
@@ -39,7 +40,7 @@ static inline bool gang__gpu_set_wins(const struct gang__gpu_set *a, const struc
 /* How good the set is. O(count * free). */
 struct gang__gpu_set gang__gpu_set_of(const struct gang__gpu_wish *wish, uint64_t gpus);
 
-/* Answers that were given, by what was asked; what was asked elsewhere in the table is forgotten. */
+/* Cached answers by question; a colliding question replaces the older one. */
 enum { GANG__GPU_MEMOS = 128 };
 struct gang__gpu_memo {
     uint64_t shape, among, free, near; /* shape 0: empty */
@@ -61,11 +62,11 @@ static inline struct gang__gpu_memo *gang__gpu_memo_of(struct gang__gpu_hunter *
     return &h->memo[(key ^ key >> 32 ^ key >> 52) % GANG__GPU_MEMOS];
 }
 
-/* The best set, good until the next call. Exact for up to 16 devices to choose from; for more, which take
- * longer, as long as the search ends within GANG__GPU_STEPS_MORE steps, which devices that can stand
- * for each other hardly lengthen. After so many the best set met so far: at least as good as what greedy
- * choice from every device finds, and no exchange of one device for another makes it better (unless
- * GANG__GPU_ROUNDS of them did). NULL: out of memory. */
+/* The best set, good until the next call. Exact for up to 16 devices to choose from; for more,
+ * which take longer, as long as the search ends within GANG__GPU_STEPS_MORE steps, which devices
+ * that can stand for each other hardly lengthen. After so many the best set met so far: at least as
+ * good as what greedy choice from every device finds, and no exchange of one device for another
+ * makes it better (unless GANG__GPU_ROUNDS of them did). NULL: out of memory. */
 enum {
     GANG__GPU_EXACT = 16,
     GANG__GPU_STEPS = 1 << GANG__GPU_EXACT,

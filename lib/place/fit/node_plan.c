@@ -108,7 +108,7 @@ void gang__sort_keys(uint64_t *key, size_t count)
         sort_below(key, count, 63 - (unsigned)__builtin_clzll(differ));
 }
 
-/* ---- views ------------------------------------------------------------------------------------- */
+/* ---- views ----------------------------------------------------------------------------------- */
 
 static uint32_t place_in_table(const struct gang__plan *p, uint32_t slot)
 {
@@ -172,8 +172,8 @@ static uint64_t read_unhealthy(const struct gang__plan *p, const struct gang__vi
     return gang__health_read(p->c, v->slot, l, help || p->settled);
 }
 
-/* The words of a node, or of the pool, as the plan is to see them. Returns true if they were read from a
- * claimed cell. */
+/* The words of a node, or of the pool, as the plan is to see them. Returns true if they were read
+ * from a claimed cell. */
 static bool words_read(const struct gang__plan *p, const struct gang__view *v, uint64_t *was,
                        bool help)
 {
@@ -294,7 +294,7 @@ static bool refresh(struct gang__plan *p, struct gang__view *v)
     return true;
 }
 
-/* ---- other jobs ------------------------------------------------------------------------------- */
+/* ---- other jobs ------------------------------------------------------------------------------ */
 
 bool gang__plan_admits(struct gang__plan *p, uint32_t slot, struct gang__misfit *misfit)
 {
@@ -313,7 +313,7 @@ bool gang__plan_admits(struct gang__plan *p, uint32_t slot, struct gang__misfit 
     return v && gang__exclusive_admits(v, gang__view_was(p, v));
 }
 
-/* ---- one task on one node ----------------------------------------------------------------------- */
+/* ---- one task on one node -------------------------------------------------------------------- */
 
 /* Milli-GPUs a task of the group takes of a device: its share, or its memory's. 0: unknown. */
 static uint32_t share_on(const struct gang__group *g, const struct gang_gpu_spec *gpu)
@@ -395,14 +395,15 @@ static uint64_t lowest_bits(uint64_t from, uint32_t count)
     return chosen;
 }
 
-/* Of the whole devices those that somebody may take, in any domain and of any model: what a good choice
- * leaves good. */
+/* The whole devices that any task may take, in any domain and of any model: a good choice leaves
+ * these useful. */
 static uint64_t takeable_devices(const struct gang__view *v, uint64_t whole)
 {
     return whole & v->shape->gpus & ~v->unhealthy;
 }
 
-/* Devices for a task, of those in `among`. Of slices what else is free, and allowed, matters, too. */
+/* Devices for a task, of those in `among`. For slices the other free and allowed ones matter,
+ * too. */
 static uint64_t pick_among(struct gang__plan *p, const struct gang__group *g,
                            const struct gang__view *v, const uint64_t *now, uint64_t among,
                            uint64_t allowed, uint32_t *share)
@@ -423,8 +424,8 @@ static uint64_t pick_among(struct gang__plan *p, const struct gang__group *g,
     return gang__choose_gpus(p, v->shape, g, takeable_devices(v, free), among);
 }
 
-/* Of ranked models the first so many that have enough: then the least liked device is as well liked as
- * can be. */
+/* Of ranked models the first so many that have enough: then the least liked device is as well liked
+ * as can be. */
 static uint64_t pick_ranked(struct gang__plan *p, const struct gang__group *g,
                             const struct gang__view *v, const uint64_t *now, uint64_t all,
                             uint64_t allowed, uint32_t *share)
@@ -478,7 +479,8 @@ static uint64_t pick_devices(struct gang__plan *p, const struct gang__group *g,
                             : pick_among(p, g, v, now, all, allowed, share);
 }
 
-/* Must a task's cores lie in a part of the node? Those of a task with GPUs need not: its GPUs do. */
+/* Must a task's cores lie in a part of the node? Those of a task with GPUs need not: its GPUs
+ * do. */
 static bool binds_cores(const struct gang__plan *p, const struct gang__group *g)
 {
     return p->within.on && p->within.cores && g->devices == 0 && g->cpu;
@@ -597,7 +599,7 @@ static struct gang__misfit no_devices(struct gang__plan *p, const struct gang__g
     return (struct gang__misfit){GANG_CONSTRAINT_KIND, GANG_KIND_GPU};
 }
 
-/* ---- in one NUMA domain ---------------------------------------------------------------------------- */
+/* ---- in one NUMA domain ---------------------------------------------------------------------- */
 
 /* Devices of a task and the domain they would be in, and how good that is. */
 struct corner {
@@ -616,9 +618,9 @@ static bool domain_holds(const struct gang__group *g, const struct gang__view *v
     return memory == 0 || g->pages <= memory / GANG_PAGE_BYTES;
 }
 
-/* Of models that are liked better; joined better, nearer to network cards, breaking less; parts of devices: the fullest ones, or the
- * emptiest (as best_device() does); instances of a profile: where the fewest slices are free; then where
- * fewer cores are free. */
+/* Prefers better-ranked models, then better links, nearer network cards, less breakage. For shares:
+ * the fullest devices, or the emptiest (as in best_device()). For instances: the domain with the
+ * fewest free slices. Then the domain with fewer free cores. */
 static bool is_better(const struct corner *a, const struct corner *b)
 {
     if (a->models != b->models)
@@ -656,8 +658,8 @@ static struct gang__gpu_set worth_of(struct gang__plan *p, const struct gang__gr
     return set;
 }
 
-/* The domain that a task goes to. Its tasks alike each use up one domain's share of things, so which
- * one is taken first makes no difference to how many fit. */
+/* The domain that a task goes to. Its tasks alike each use up one domain's share of things, so
+ * which one is taken first makes no difference to how many fit. */
 static bool find_corner(struct gang__plan *p, const struct gang__group *g,
                         const struct gang__view *v, uint64_t wanted, const uint64_t *free,
                         uint32_t cores, struct corner *best)
@@ -710,7 +712,7 @@ static bool fits_in_corner(struct gang__plan *p, const struct gang__group *g,
     return false;
 }
 
-/* ---- one task ---------------------------------------------------------------------------------------- */
+/* ---- one task -------------------------------------------------------------------------------- */
 
 /* Devices that a task may have, free or not, of models as well liked as the ones it has. */
 static uint64_t others_as_good(const struct gang__plan *p, const struct gang__group *g,
@@ -721,7 +723,7 @@ static uint64_t others_as_good(const struct gang__plan *p, const struct gang__gr
     return p->within.on ? among & p->within.gpus : among;
 }
 
-/* The cores are not where the GPUs are: perhaps others, as good, have cores beside them. */
+/* The cores are not beside the GPUs: other GPUs, as good, may have cores beside them. */
 static void move_together(struct gang__plan *p, const struct gang__group *g,
                           const struct gang__view *v, struct gang__pick *pick, uint64_t *cores)
 {
@@ -735,8 +737,8 @@ static void move_together(struct gang__plan *p, const struct gang__group *g,
     gang__choose_cores(v->shape, free, gpus, pick->cores, GANG_NUMA_PREFER, cores);
 }
 
-/* Could it matter to the task that its cores are not where its GPUs are? Instances of a profile stay where
- * they destroy least. */
+/* Does the distance of its cores from its GPUs matter to the task? Instances of a profile stay
+ * where they cost least. */
 static bool may_move(const struct gang__plan *p, const struct gang__group *g,
                      const struct gang__view *v, uint64_t wanted)
 {
@@ -910,7 +912,7 @@ void gang__plan_rollback(struct gang__plan *p, size_t picks)
     }
 }
 
-/* ---- how many tasks, at most ---------------------------------------------------------------------- */
+/* ---- how many tasks, at most ----------------------------------------------------------------- */
 
 static int64_t least(int64_t a, int64_t b)
 {

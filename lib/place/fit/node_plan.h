@@ -37,7 +37,7 @@ struct gang__pick {
     size_t core_at; /* in plan.word: core words taken; if cores > 0 */
 };
 
-/* A node that can take the next task of a group, for those who score all of them. */
+/* A node that can take the next task of a group, for scoring policies. */
 struct gang__seat {
     int64_t score;   /* INT64_MIN: not this one */
     uint64_t gpus;   /* devices that the task would take; 0: none */
@@ -78,8 +78,8 @@ static inline struct gang__within gang__within_part(const struct gang__node_type
 
 struct gang__alloc;
 
-/* What a plan has to know of other jobs, and of the one whose tasks it plans; place/fit/affinity.c. The first
- * three survive gang__plan_begin(). */
+/* Other jobs and the planned one, as a plan needs them (place/fit/affinity.c). The first three
+ * members survive gang__plan_begin(). */
 struct gang__others {
     const struct gang__alloc *running; /* the tasks are more of this one's; NULL: it is a new one */
     uint32_t wishes;                   /* wishes that are kept: the first so many */
@@ -94,7 +94,8 @@ struct gang__others {
     uint32_t levels;  /* bit L: the first set has domains of level L */
 };
 
-/* What a plan takes without committing it, since it is shared in time (place/whatif/timeshare.h). */
+/* What a plan takes without committing it, since it is shared in time
+ * (place/whatif/timeshare.h). */
 enum {
     GANG__LEND_CPU = 1, /* millicores and cores */
     GANG__LEND_GPU = 2  /* devices, and parts of them */
@@ -112,17 +113,17 @@ struct gang__plan {
         settled; /* read cells at one instant, helping what is under way: refusals are to be true */
     bool adopting; /* nodes need not be up */
     uint32_t
-        lent; /* GANG__LEND_*: not taken when it is committed (lend.h); survives gang__plan_begin() */
+        lent; /* GANG__LEND_*: not committed (whatif/timeshare.h); survives gang__plan_begin() */
     /* Parts of several devices: of the emptiest ones, which finds room whenever there is any. */
     bool even;
     /* Pass by a node that another commit claims, rather than wait in line for it and help. */
     bool shy;
     const struct gang__modes *modes; /* of partitions, for the whole plan; NULL: all are shared */
-    size_t models;                   /* of a group whose models are ranked, so many count now */
+    size_t models;                   /* this many ranked models of the group count now */
     uint32_t tier_limit;             /* no node of a higher tier, see place/fit/filter.h */
     bool met;                        /* such a node was met just now */
     bool passed;                     /* some were */
-    bool again;                      /* failed, since nodes went meanwhile: plan anew */
+    bool again;                      /* failed, because nodes were removed meanwhile: plan again */
     uint32_t start;                  /* slot at which searches begin, */
     uint32_t turn; /* and place in a word of the index, so that workers keep apart */
 
@@ -134,7 +135,8 @@ struct gang__plan {
     struct gang__pick *pick;
     size_t picks, pick_room;
     uint32_t *
-        table; /* slot -> view + 1, open addressing; an entry counts if its view names it as its place */
+        /* slot -> view + 1, open addressing; an entry counts if its view names it as its place */
+        table;
     size_t table_room;
     struct gang__held *held;
     size_t helds, held_room;
@@ -177,7 +179,7 @@ static inline gang_result gang__plan_result(const struct gang__plan *p, bool fit
     return fits ? GANG_OK : GANG_ENOFIT;
 }
 
-/* Begin anew for a request. GANG_ENOMEM leaves the plan usable for another try. */
+/* Starts a plan for a request. GANG_ENOMEM leaves the plan usable for another try. */
 gang_result gang__plan_begin(struct gang__plan *p, gang_cluster *c, const gang_request *q,
                              bool empty);
 void gang__plan_free(struct gang__plan *p, const struct gang_mem *mem);
@@ -229,8 +231,8 @@ struct gang__misfit {
     int32_t kind; /* for GANG_CONSTRAINT_KIND and GANG_CONSTRAINT_POOL */
 };
 
-/* May tasks of the request go to the node of a slot, as far as other jobs are concerned: rules on them,
- * and nodes to be had alone? May read the node's view. Only asked if p->others.bars. */
+/* Do other jobs allow tasks of the request on the node of a slot: affinity rules and exclusive
+ * nodes? May read the node's view. Only asked if p->others.bars. */
 bool gang__plan_admits(struct gang__plan *p, uint32_t slot, struct gang__misfit *misfit);
 
 /* Plan one more task of a group on a view (which matches). The one fit predicate of placement.
@@ -239,35 +241,36 @@ bool gang__plan_admits(struct gang__plan *p, uint32_t slot, struct gang__misfit 
 bool gang__plan_task(struct gang__plan *p, uint32_t group, uint32_t slot, uint64_t gpus,
                      struct gang__misfit *misfit);
 
-/* The same for up to `most` tasks. Returns how many were planned; the misfit is that of the next. */
+/* The same for up to `most` tasks. Returns how many were planned; the misfit is that of the
+ * next. */
 int64_t gang__plan_tasks(struct gang__plan *p, uint32_t group, uint32_t slot, int64_t most,
                          uint64_t gpus, struct gang__misfit *misfit);
 
-/* At most so many more tasks of a group fit on a node (or the part p->within of it), by its words as they
- * are planned so far: never fewer than do. 0 if there is no node, it is not up or does not match. Makes
- * no view. */
+/* An upper bound of the tasks of a group that still fit on a node (or on the part p->within of it)
+ * beside the plan. 0 if the node does not exist, is not up or does not match. Makes no view. */
 int64_t gang__plan_room(struct gang__plan *p, uint32_t group, uint32_t slot);
 
-/* How many more tasks of a group its bounds allow on a node (spread.c); and its tasks, planned and running,
- * in the node's domain of a level (GANG__LEVEL_NODE: on it). O(tasks). */
+/* How many more tasks of a group its bounds allow on a node (spread.c); and its tasks, planned and
+ * running, in the node's domain of a level (GANG__LEVEL_NODE: on it). O(tasks). */
 int64_t gang__plan_allowance(const struct gang__plan *p, uint32_t group,
                              const struct gang__node *node);
 int64_t gang__plan_beside(const struct gang__plan *p, uint32_t group, const struct gang__node *node,
                           int32_t level);
 
-/* All kinds, as bits, of which a node has too little for one more task of a group: now, or even when
- * nothing is taken. For messages. */
+/* The kinds, as bits, that are too short on a node for one more task of a group: now, or even on
+ * the empty node. For messages. */
 uint32_t gang__plan_short(struct gang__plan *p, uint32_t group, uint32_t slot, bool when_empty);
 
-/* Could one more task of a group go to a node, which matches? Then slot, gpus and share of the seat. */
+/* Could one more task of a group go to a node, which matches? Then slot, gpus and share of the
+ * seat. */
 bool gang__plan_probe(struct gang__plan *p, uint32_t group, uint32_t slot, struct gang__seat *seat);
 
 /* The devices of a view that a task of the group may take now, free or not. */
 uint64_t gang__plan_devices(const struct gang__plan *p, const struct gang__group *g,
                             const struct gang__view *v);
 
-/* milli-GPUs that are asked of a device: a share, or if that is 0, by memory. 0: it has not so much, or
- * it is not known. */
+/* milli-GPUs that are asked of a device: a share, or if that is 0, by memory. 0: it has not so
+ * much, or it is not known. */
 static inline uint32_t gang__share_asked(uint32_t share, int64_t gpu_memory,
                                          const struct gang_gpu_spec *gpu)
 {
@@ -287,8 +290,8 @@ void gang__plan_rollback(struct gang__plan *p, size_t picks);
 /* Sort numbers, smallest first; cheap if they are in order. */
 void gang__sort_keys(uint64_t *key, size_t count);
 
-/* Choose devices for g->devices instances of the group's profile, if there are so many on the node; else 0.
- *   free  slices that anybody could take
+/* Chooses devices for g->devices instances of the group's profile; 0 if the node has fewer.
+ *   free  all free slices
  *   mine  those of them that the task may use */
 uint64_t gang__choose_instances(const struct gang__group *g, const struct gang__node_type *shape,
                                 uint64_t free, uint64_t mine);
@@ -301,14 +304,14 @@ uint32_t gang__most_instances(const struct gang__group *g, const struct gang__no
 bool gang__are_instances(const struct gang__group *g, const struct gang__node_type *shape,
                          uint64_t devices);
 
-/* How many parents, of which all slices are free, are cut when these devices are taken. */
+/* The number of wholly free parents that are cut when these devices are taken. */
 uint32_t gang__fresh_parents(const struct gang__node_type *shape, uint64_t free, uint64_t devices);
 
 /* Does the node know the group's profile at all? */
 bool gang__profile_is_here(const struct gang__group *g, const struct gang__node_type *shape);
 
-/* Devices of the node that the group's tasks may use: of its models; slices if it names a profile, else
- * only what is none; and none that is unhealthy. */
+/* Devices of the node that the group's tasks may use: of its models; slices if it names a profile,
+ * else only what is none; and none that is unhealthy. */
 uint64_t gang__usable_devices(const struct gang__group *g, const struct gang__view *v);
 
 /* ---- scratch ---- */

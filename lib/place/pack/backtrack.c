@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When the straight way fails: every choice of domains, and on few nodes every share of the tasks, until
- * one holds or a bounded number of steps is spent.
+/* Backtracking, when greedy placing fails: every choice of domains, and on few nodes every
+ * distribution of the tasks, until one holds or a bounded number of steps is spent.
  *
- * Greedy placing misses a gang when a choice made early takes what a later one needs: two domains of
- * unlike size for two groups, nodes rich in cores for work that would fit elsewhere, parts of devices that
- * only go together one way. The request is written down as a list of choices (open a domain for a
- * member; fill a group into the scope it has; make up what a minimum is short of), and gone through
- * depth first. A fill is first tried as usual, and, where few nodes can take part, then in every
- * distribution: tasks of a group are alike, and so are nodes with the same words, so that only what
- * differs is tried. */
+ * Greedy placing misses a gang when a choice made early takes what a later one needs: two domains
+ * of unlike size for two groups, nodes rich in cores for work that would fit elsewhere, parts of
+ * devices that only go together one way. The request is written down as a list of choices (open a
+ * domain for a member; fill a group into the scope it has; make up what a minimum is short of), and
+ * gone through depth first. A fill is first tried as usual, and, where few nodes can take part,
+ * then in every distribution: tasks of a group are alike, and so are nodes with the same words, so
+ * that only what differs is tried. */
 
 #include <string.h>
 
@@ -24,7 +24,7 @@ enum {
 
     MOST_NODES = 24,        /* in a scope, for every distribution to be tried */
     MOST_LISTED = 64,       /* looked at for that, */
-    MOST_SLOTS = 128,       /* among so many slots, of which most were given up */
+    MOST_SLOTS = 128,       /* among this many slots; most were given up */
     MOST_STEPS = 5000,      /* placements tried, where distributions are */
     IMPROVING_STEPS = 5000, /* for a better plan than there is */
     FEW_STEPS = 64,         /* where only domains are chosen: each is a search */
@@ -36,7 +36,8 @@ enum what { OPEN, FILL, MAKE_UP };
 struct todo {
     enum what what;
     struct gang__member
-        m;          /* OPEN: who; FILL: the group and how many; MAKE_UP: the set or request */
+        /* OPEN: the member; FILL: the group and its tasks; MAKE_UP: the set or request */
+        m;
     uint32_t outer; /* number of the scope around it */
     uint32_t scope; /* OPEN: number of the one that is chosen; else where it goes */
 };
@@ -52,7 +53,7 @@ struct exhaust {
     struct gang__cost most; /* no plan that costs more */
 };
 
-/* What to do when a choice is made. Lives on the stack. */
+/* The continuation after a choice. Lives on the stack. */
 struct next {
     bool (*go)(struct exhaust *x, const struct next *n);
     uint32_t at;     /* of todo */
@@ -67,7 +68,7 @@ static bool spent(struct exhaust *x)
     return x->steps-- <= 0 || x->p->failed;
 }
 
-/* ---- what a plan costs ---------------------------------------------------------------------------------- */
+/* ---- what a plan costs ----------------------------------------------------------------------- */
 
 static bool is_dearer(struct gang__cost a, struct gang__cost b)
 {
@@ -100,7 +101,7 @@ static bool is_too_dear(const struct exhaust *x)
     return x->most.nodes < INT64_MAX && is_dearer(gang__plan_cost(x->p), x->most);
 }
 
-/* ---- the list of choices ---------------------------------------------------------------------------- */
+/* ---- the list of choices --------------------------------------------------------------------- */
 
 static struct todo *add(struct exhaust *x, enum what what, struct gang__member m, uint32_t outer)
 {
@@ -152,7 +153,7 @@ static void write_set(struct exhaust *x, int32_t set, uint32_t outer)
     add(x, MAKE_UP, m, scope);
 }
 
-/* ---- opening ------------------------------------------------------------------------------------------ */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 struct opening {
     struct exhaust *x;
@@ -185,7 +186,7 @@ static bool open_all(struct exhaust *x, uint32_t at)
     return gang__choose_each(x->k, t->m, same, &outer, open_here, &o);
 }
 
-/* ---- filling -------------------------------------------------------------------------------------------- */
+/* ---- filling --------------------------------------------------------------------------------- */
 
 struct filling {
     uint32_t group;
@@ -241,8 +242,8 @@ static bool are_alike(struct gang__plan *p, uint32_t a, uint32_t b)
            memcmp(gang__view_now(p, v), gang__view_now(p, w), v->words * sizeof(uint64_t)) == 0;
 }
 
-/* `left` tasks on the nodes from the i-th on. `most`: on this one, since one like it before it got as
- * many. */
+/* `left` tasks on the nodes from the i-th on. `most`: on this one, since one like it before it got
+ * as many. */
 static bool share_out(struct exhaust *x, const struct filling *f, size_t i, int64_t left,
                       int64_t most)
 {
@@ -278,7 +279,8 @@ static bool is_known(struct gang__plan *p, const struct filling *f, size_t from,
     return false;
 }
 
-/* Is as much free of a device as of one before it, from the `from`-th on? Or can it not be used at all? */
+/* Is as much free of a device as of one before it, from the `from`-th on? Or can it not be used at
+ * all? */
 static bool is_like_before(struct gang__plan *p, const struct gang__group *g, uint32_t slot,
                            unsigned from, unsigned device)
 {
@@ -358,7 +360,7 @@ static bool fill(struct exhaust *x, uint32_t group, int64_t want, bool slice,
     return found;
 }
 
-/* ---- making up a minimum ---------------------------------------------------------------------------------- */
+/* ---- making up a minimum --------------------------------------------------------------------- */
 
 static bool is_inside(const gang_request *q, int32_t set, int32_t outer)
 {
@@ -401,8 +403,8 @@ static bool make_up_here(void *user, const struct gang__scope *s)
     return false;
 }
 
-/* `want` tasks of one group, in the domains it demands: those that are chosen, or chosen now, from the
- * outside in. The rest is of the groups after it. */
+/* `want` tasks of one group, in the domains it demands: those that are chosen, or chosen now, from
+ * the outside in. The rest is of the groups after it. */
 static bool make_up_with(struct exhaust *x, const struct next *n, uint32_t group, int64_t want)
 {
     const gang_request *q = x->k->q;
@@ -448,7 +450,7 @@ static bool make_up(struct exhaust *x, const struct next *n)
     return make_up(x, &rest);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------------------ */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static bool go_on(struct exhaust *x, const struct next *n)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which domain: of those of a level that may hold a member, the one on whose fewest nodes it goes, and of
- * these the one that it leaves least room in.
+/* Chooses a domain of a level for a member: the one where it needs the fewest nodes, and of these
+ * the one with the least capacity left.
  *
- * Domains are told from each other by the room they have for the member's hardest group, which the index
- * tells without looking at a node (room.c). Where there are many, the first good ones are enough: the
- * best of SHORT_LIST, found from a place on that differs between workers. A refusal looks at all. */
+ * Domains are compared by their capacity for the member's hardest group, which the index gives
+ * without reading a node (search/domain_capacity.c). Of many domains the first good ones suffice:
+ * the best of SHORT_LIST, from a start that differs between workers. A refusal reads all
+ * domains. */
 
 #include "place/pack/pack.h"
 
@@ -13,14 +14,14 @@
 
 enum {
     SHORT_LIST = 8,
-    FEW_NODES = 64, /* that are tried for a wish that nobody said */
+    FEW_NODES = 64, /* tried for a preference that the policy implies */
     GROUPS = 4,     /* of a member that are looked at, the hardest ones */
     TRIALS = 8,     /* domains in which a member of several groups is tried to compare them */
     RANK_BITS = 28
 };
 #define QUALITY_MOST ((INT64_C(1) << (64 - RANK_BITS)) - 1)
 
-/* ---- what a domain must have ---------------------------------------------------------------------- */
+/* ---- what a domain must have ----------------------------------------------------------------- */
 
 struct choice {
     struct gang__pack *k;
@@ -76,7 +77,7 @@ static int64_t quality(struct choice *x, uint32_t i)
     return nodes << 20 | rest;
 }
 
-/* ---- domains of the site ---------------------------------------------------------------------------- */
+/* ---- domains of the site --------------------------------------------------------------------- */
 
 static struct gang__scope scope_of(const struct choice *x, uint32_t i)
 {
@@ -100,7 +101,8 @@ static uint32_t next_domain(struct choice *x, uint32_t from, uint32_t end)
     return gang__room_next(&x->eyes[0], x->scope, (uint32_t)x->level, from, end, x->need[0]);
 }
 
-/* Are the first good domains enough? A proof looks at all, as does who found the short list no good. */
+/* Do the first good domains suffice? A proof reads all, and so does a search whose short list
+ * failed. */
 static bool is_short(const struct choice *x)
 {
     return x->groups && x->eyes[0].by_index && x->k->policy != GANG__ORDER_PROOF && !x->all;
@@ -154,14 +156,14 @@ static bool offer_domains(struct choice *x)
     /* The short list was no good: look at all. */
     if (!taken && found == SHORT_LIST && !p->failed && is_short(x)) {
         x->all = true;
-        if (x->k->policy != GANG_POLICY_HOST) /* who may leave some out */
+        if (x->k->policy != GANG_POLICY_HOST) /* the caller may leave some out */
             x->k->policy = GANG__ORDER_PROOF;
         taken = offer_domains(x);
     }
     return taken;
 }
 
-/* ---- nodes and their parts ---------------------------------------------------------------------------- */
+/* ---- nodes and their parts ------------------------------------------------------------------- */
 
 /* The parts of one node that lie in the scope, the one with least room for the lead first. */
 static bool offer_parts(struct choice *x, uint32_t slot)
@@ -222,7 +224,7 @@ static bool offer_nodes(struct choice *x)
     return x->taken;
 }
 
-/* ---- choosing ---------------------------------------------------------------------------------------------- */
+/* ---- choosing -------------------------------------------------------------------------------- */
 
 bool gang__choose_each(struct gang__pack *k, struct gang__member m, int32_t level,
                        const struct gang__scope *scope, gang__take_fn take, void *user)

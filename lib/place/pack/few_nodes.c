@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Few domains, few nodes, as many tasks on each: what a ring of workers wants.
+/* Few domains, few nodes, the same number of tasks on each: the shape that a ring of workers wants.
  *
- * From the outside in: if one of the domains of the next level holds all, the best of those (as in
- * choose.c); else the largest, and so on until one holds what is left: the fewest domains there can be,
- * as far as the room of each is known. In the innermost domain the same with nodes, after those that the
- * plan uses already; if as many nodes as are needed can each take the same number, they do. */
+ * From the outside in: if one of the domains of the next level holds all, the best of those
+ * (choose_domain.c); else the largest, and so on until one holds what is left: the fewest domains
+ * there can be, as far as the room of each is known. In the innermost domain the same with nodes,
+ * after those that the plan uses already; if as many nodes as are needed can each take the same
+ * number, they do. */
 
 #include "core/commit/commit.h"
 #include "core/nodes/nodes.h"
 #include "place/pack/pack.h"
 #include "place/search/domain_capacity.h"
 
-/* ---- nodes --------------------------------------------------------------------------------------- */
+/* ---- nodes ----------------------------------------------------------------------------------- */
 
 /* On nodes that the plan uses already: they cost no new one. */
 static int64_t fill_used(struct gang__pack *k, uint32_t group, int64_t want,
@@ -103,7 +104,7 @@ static int64_t fill_listed(struct gang__pack *k, uint32_t group, int64_t want,
         uint32_t slot = take_key(p->key + at, &left, pick_room(p->key + at, left, most));
         struct gang__scope node = gang__scope_node(slot);
         done += gang__search(p, group, most, &node, GANG_POLICY_PACK);
-        if (each && done < want) { /* what is missing is shared out again: perhaps one less each */
+        if (each && done < want) { /* the rest is distributed again: possibly one less each */
             int64_t nodes = (want - done + each - 1) / each;
             each = (want - done + nodes - 1) / nodes;
         }
@@ -191,7 +192,7 @@ static int64_t fill_nodes(struct gang__pack *k, uint32_t group, int64_t want,
                        : fill_indexed(k, group, want - done, scope));
 }
 
-/* ---- domains -------------------------------------------------------------------------------------- */
+/* ---- domains --------------------------------------------------------------------------------- */
 
 /* The next level with domains below a scope; GANG__LEVEL_NODE: none. */
 static int32_t next_level(const struct gang__plan *p, const struct gang__scope *s)

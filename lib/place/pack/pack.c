@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Groups, sets and domains: who is placed where.
+/* Packs the tree of groups and sets into domains.
  *
- * A request is a tree: sets of sets and groups, each of which may demand (`same`) or wish
- * (`prefer`) a common domain. Domains nest, so choose from the outside in: for a member with a
- * demand try the domains of that level inside the enclosing one, the best first (choose.c), and in
- * each place everything inside; the first that holds it is taken. A wish tries the
- * wished level, then wider ones, then goes without. What this misses, exhaust.c finds. */
+ * A request is a tree: sets of sets and groups. Each may require (`same`) or prefer (`prefer`) a
+ * common domain. Domains nest, so the choice goes from the outside in: for a member with a
+ * requirement, try the domains of that level inside the enclosing one, the best first
+ * (choose_domain.c), and place everything inside; the first domain that holds it is taken. A
+ * preference tries its level, then wider ones, then goes without. backtrack.c finds gangs that this
+ * misses. */
 
 #include "place/pack/pack.h"
 
@@ -13,7 +14,7 @@
 #include "place/fit/filter.h"
 #include "place/search/policy.h"
 
-/* ---- members ------------------------------------------------------------------------------------- */
+/* ---- members --------------------------------------------------------------------------------- */
 
 static bool set_is_inside(const gang_request *q, int32_t set, int32_t outer)
 {
@@ -79,9 +80,9 @@ static int32_t spread_in(const gang_request *q, struct gang__member m)
     return widest;
 }
 
-/* A wish that is said, or the one that goes without saying: the narrowest domain for whatever hangs
- * together. For tasks that are to spread nothing goes without saying, and of what is said domains that
- * would leave nothing to spread over do not count. */
+/* The preference of a member, stated or implied: the implied one is the narrowest domain for
+ * members that belong together. Spreading tasks imply none, and a stated one ignores domains that
+ * would leave nothing to spread over. */
 static int32_t prefer_of(const struct gang__pack *k, struct gang__member m, bool *unsaid)
 {
     const gang_request *q = k->q;
@@ -98,7 +99,7 @@ static int32_t prefer_of(const struct gang__pack *k, struct gang__member m, bool
     return said;
 }
 
-/* ---- which scope a member is bound to ---------------------------------------------------------------- */
+/* ---- which scope a member is bound to -------------------------------------------------------- */
 
 bool gang__bind(struct gang__plan *p, struct gang__member m, const struct gang__scope *s)
 {
@@ -154,7 +155,7 @@ static bool place(struct gang__pack *k, struct gang__member m, const struct gang
     return gang__scope_at(k->p, scope, same, &around) && gang__place_bound(k, m, scope);
 }
 
-/* ---- inside a domain ------------------------------------------------------------------------------- */
+/* ---- inside a domain ------------------------------------------------------------------------- */
 int32_t gang__demanded_around(const gang_request *q, int32_t set)
 {
     int32_t level = q->same;
@@ -313,7 +314,7 @@ bool gang__place_inside(struct gang__pack *k, struct gang__member m, const struc
     return gang__place_group(k, (uint32_t)m.group, m.want, s) == m.want;
 }
 
-/* ---- the tasks of one group -------------------------------------------------------------------------- */
+/* ---- the tasks of one group ------------------------------------------------------------------ */
 
 /* Slice by slice, each in a domain of its own level. */
 static int64_t place_slices(struct gang__pack *k, uint32_t group, int64_t want,
@@ -346,7 +347,7 @@ int64_t gang__place_group(struct gang__pack *k, uint32_t group, int64_t want,
     return gang__compact(k, group, want, scope);
 }
 
-/* ---- the request --------------------------------------------------------------------------------------- */
+/* ---- the request ----------------------------------------------------------------------------- */
 
 /* One group, no domain. Packing need not take just this node and no other; if the nodes that others
  * are at would be needed, it waits for them after all. */
@@ -395,9 +396,9 @@ static bool place_well(struct gang__pack *k, bool few)
     return place_all(k) && (!few || gang__improve(k) || (!k->p->failed && place_all(k)));
 }
 
-/* The highest tier of any group. Each search goes through the tiers by itself; but where domains are
- * chosen, too, one without the nodes of high tiers comes before one with them. Not where all that
- * matters is whether there is room. */
+/* The highest tier of any group. Each search goes through the tiers by itself; but where domains
+ * are chosen, too, one without the nodes of high tiers comes before one with them. Not where all
+ * that matters is whether there is room. */
 static uint32_t highest_tier(const struct gang__plan *p, bool proof)
 {
     const gang_request *q = p->q;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of packing share: pack.c (the tree of sets and groups), choose.c (which domain),
- * compact.c (few domains, few nodes), spread.c (spreading and bounds), exhaust.c (when those fail). */
+/* Shared by the files of packing: pack.c (the tree of sets and groups), choose_domain.c,
+ * few_nodes.c (few domains, few nodes), spread.c (spreading), backtrack.c (when those fail). */
 #ifndef GANG__PLACE_PACK_H
 #define GANG__PLACE_PACK_H
 
@@ -13,7 +13,8 @@ struct gang__pack {
     int32_t policy;        /* of the searches: GANG_POLICY_*, or GANG__ORDER_PROOF */
 };
 
-/* What is placed inside a scope: a group (with a number of tasks), a set, or the request. */
+/* The member that is placed inside a scope: a group (with a number of tasks), a set, or the
+ * request. */
 struct gang__member {
     int32_t group; /* >= 0: this group */
     int32_t set;   /* >= 0: this set; else the request */
@@ -69,7 +70,8 @@ int64_t gang__add_tasks(struct gang__pack *k, uint32_t group, int64_t want);
 /* Place a set, or the request, alone in the empty plan, as hard as can be tried. For messages. */
 bool gang__pack_member(struct gang__plan *p, struct gang__member m);
 
-/* What binds a member of a set from outside: the scope of that or an enclosing set, or the request's. */
+/* What binds a member of a set from outside: the scope of that or an enclosing set, or the
+ * request's. */
 struct gang__scope gang__scope_around(const struct gang__pack *k, int32_t set);
 
 /* The outermost of a group, its sets and the request that demands a domain and has none yet. */
@@ -84,19 +86,21 @@ void gang__undo(struct gang__plan *p, size_t picks, size_t binds);
 bool gang__choose_in_level(struct gang__pack *k, struct gang__member m, int32_t level,
                            const struct gang__scope *scope);
 
-/* Does the index show that no domain of the level that is demanded of all tasks of the (empty) plan's
- * request has room for them? As true as a search through all. Only for requests of one group. */
+/* Does the index show that no domain of the level that is demanded of all tasks of the (empty)
+ * plan's request has room for them? As true as a search through all. Only for requests of one
+ * group. */
 bool gang__choose_is_vain(struct gang__plan *p);
 
-/* Each scope of a level inside `scope` that may hold a member, the best first, until `take` is true of
- * one. Returns whether it was. */
+/* Each scope of a level inside `scope` that may hold a member, the best first, until `take` is true
+ * of one. Returns whether it was. */
 typedef bool (*gang__take_fn)(void *user, const struct gang__scope *s);
 bool gang__choose_each(struct gang__pack *k, struct gang__member m, int32_t level,
                        const struct gang__scope *scope, gang__take_fn take, void *user);
 
 /* ---- compact.c ---- */
 
-/* Up to `want` tasks of a group in as few domains and nodes of a scope as do, equally many on each. */
+/* Up to `want` tasks of a group in as few domains and nodes of a scope as do, equally many on
+ * each. */
 int64_t gang__compact(struct gang__pack *k, uint32_t group, int64_t want,
                       const struct gang__scope *scope);
 
@@ -108,12 +112,13 @@ int64_t gang__spread(struct gang__pack *k, uint32_t group, int64_t want,
 
 /* ---- exhaust.c ---- */
 
-/* Try everything that a bounded number of steps allows, for a set or a request that the above did not
- * place. The plan is empty. */
+/* Try everything that a bounded number of steps allows, for a set or a request that the above did
+ * not place. The plan is empty. */
 bool gang__exhaust(struct gang__pack *k, struct gang__member m);
 
-/* The plan holds the whole request: is there one on fewer domains (of the narrowest level of the site) or
- * nodes? Tried where there are few nodes at all. False: the plan is lost, make it again as before. */
+/* The plan holds the whole request: is there one on fewer domains (of the narrowest level of the
+ * site) or nodes? Tried where there are few nodes at all. False: the plan is lost, make it again as
+ * before. */
 bool gang__improve(struct gang__pack *k);
 
 struct gang__cost {

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Spreading the tasks of a group over the domains of a level, and bounds on tasks a node and a domain.
+/* Spreads the tasks of a group over the domains of a level.
  *
- * Task by task to a domain with the fewest, the one with the most room of these. No domain gets so many
- * that it is more than the skew above the one with the fewest, full ones included, as Kubernetes'
- * topology spread constraints have it: going up evenly, this finds room whenever there is any. */
+ * Task by task to a domain with the fewest, the one with the most room of these. No domain gets so
+ * many that it is more than the skew above the one with the fewest, full ones included, as
+ * Kubernetes' topology spread constraints have it: going up evenly, this finds room whenever there
+ * is any. */
 
 #include "core/commit/commit.h"
 #include "core/nodes/nodes.h"
 #include "place/fit/filter.h"
 #include "place/pack/pack.h"
 
-/* ---- spreading --------------------------------------------------------------------------------------- */
+/* ---- spreading ------------------------------------------------------------------------------- */
 
 struct spreading {
     struct gang__pack *k;
@@ -70,7 +71,8 @@ static bool list(struct spreading *x)
     return x->count > 0 && !p->failed;
 }
 
-/* One task in the domain with the fewest that has room. Which one; SIZE_MAX: none within the skew. */
+/* One task in the domain with the fewest that has room. Which one; SIZE_MAX: none within the
+ * skew. */
 static size_t place_one(struct spreading *x, int64_t skew)
 {
     struct gang__plan *p = x->k->p;

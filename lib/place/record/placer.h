@@ -16,14 +16,14 @@ struct gang__placer {
 /* The placer of a worker, made at first use. NULL: out of memory. */
 struct gang__placer *gang__placer_of(gang_worker *w);
 
-/* What a worker has learned of the mix, for one of a copy of its cluster that has the mixes. False: out of
+/* Copies a worker's learned mix to a worker of a copied cluster, which has the mixes. False: out of
  * memory. */
 bool gang__placer_copy(gang_worker *to, const gang_worker *from);
 
-/* All live records of another cluster, under the same ids, in one that has none: the words of its nodes say
- * already what is taken (core/cluster_copy.h). `map` gives the request of this cluster that stands for one of that;
- * *to is borrowed. GANG_OK; GANG_EBUSY: another thread changes an allocation; GANG_ENOMEM; the map's
- * result. On an error some are there: end the cluster. */
+/* Copies all live records of another cluster, under the same ids, into a cluster without any. The
+ * words of its nodes count them already (core/cluster_copy.h). `map` gives the counterpart of a
+ * request; *to is borrowed. GANG_OK; GANG_EBUSY: another thread changes an allocation; GANG_ENOMEM;
+ * the map's result. After an error the caller frees the cluster, which has some of the records. */
 typedef gang_result gang__request_map(gang_request *from, void *ctx, gang_request **to);
 gang_result gang__allocs_copy(gang_worker *w, gang_cluster *from, gang__request_map *map, void *ctx)
     GANG_MUST_CHECK;

@@ -5,10 +5,10 @@
 
 #include "place/fit/node_plan.h"
 
-/* Put the planned tasks in the order of their groups, in each by the path of domains from the widest
- * level down, then by slot; tasks of one node as they were planned. Tasks in exact places, which the
- * host named in an order of his, keep it. False: out of memory, nothing changed. O(tasks + nodes * log
- * nodes), O(tasks) if they are in order. */
+/* Put the planned tasks in the order of their groups, in each by the path of domains from the
+ * widest level down, then by slot; tasks of one node as they were planned. Tasks in exact places
+ * keep the host's order. False: out of memory, nothing changed. O(tasks + nodes * log nodes),
+ * O(tasks) if they are in order. */
 bool gang__rank_many(struct gang__plan *p);
 static inline bool gang__rank_tasks(struct gang__plan *p)
 {

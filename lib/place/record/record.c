@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From plan to commit, and the record of what was taken. Everything that can fail for want of memory
- * happens before the commit; after it nothing can. */
+/* From plan to commit, and the record of what was taken. Everything that can fail for want of
+ * memory happens before the commit; after it nothing can. */
 #include <string.h>
 
 #include "core/commit/commit.h"
@@ -12,7 +12,7 @@
 #include "place/record/record.h"
 #include "place/request/shared.h"
 
-/* ---- from plan to commit ------------------------------------------------------------------------ */
+/* ---- from plan to commit --------------------------------------------------------------------- */
 
 bool gang__order_reserve(gang_worker *w, size_t keys)
 {
@@ -29,7 +29,7 @@ static bool is_touched(struct gang__plan *p, const struct gang__view *v)
     return v->node ? v->used > 0 : memcmp(gang__view_was(p, v), gang__view_now(p, v), bytes) != 0;
 }
 
-/* What was there of a word and is not any more: of bits and of counts alike the difference. */
+/* The part of a word that a plan takes: the difference, for bits and for counts. */
 static inline void take(gang_worker *w, const struct gang__view *v, unsigned i,
                         enum gang__code code, const uint64_t *was, const uint64_t *now)
 {
@@ -109,7 +109,7 @@ gang_result gang__commit_plan(gang_worker *w, struct gang__plan *p, uint32_t *sl
     return r;
 }
 
-/* ---- what a task holds, as a record ---------------------------------------------------------------- */
+/* ---- what a task holds, as a record ---------------------------------------------------------- */
 
 static void put(uint64_t *out, unsigned *n, unsigned word, uint64_t payload, uint64_t flags)
 {
@@ -157,7 +157,7 @@ static size_t data_size(const struct gang__plan *p)
     return words;
 }
 
-/* Room to count what is planned, for the policy that goes by it (tally.h). */
+/* Capacity to count the planned tasks (request/task_count.h). */
 static bool tally_reserve(const struct gang__plan *p)
 {
     for (size_t i = 0; p->q->policy == GANG_POLICY_GPU_CLUSTERING && i < p->picks; i++)

@@ -18,8 +18,8 @@ bool gang__order_reserve(gang_worker *w, size_t keys);
 /* Where a worker's searches begin, so that workers keep apart. */
 void gang__plan_start(struct gang__plan *p, const gang_worker *w);
 
-/* Complete a plan whose tasks are all found: their order, and what is held beside them. False: out of
- * memory. */
+/* Complete a plan whose tasks are all found: their order, and what is held beside them. False: out
+ * of memory. */
 bool gang__plan_complete(struct gang__plan *p);
 
 /* Take what the plan takes. GANG_ENOFIT: something changed meanwhile; *slot is where. */

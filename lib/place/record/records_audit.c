@@ -7,7 +7,7 @@
 #include "place/record/placer.h"
 #include "place/request/shared.h"
 
-/* ---- audit ------------------------------------------------------------------------------------------ */
+/* ---- audit ----------------------------------------------------------------------------------- */
 
 /* What all allocations hold of one word, in a table of all words of all slots. */
 struct audit {

@@ -7,9 +7,9 @@
 #include "place/record/placer.h"
 #include "place/request/shared.h"
 
-/* ---- all of another cluster ------------------------------------------------------------------------- */
+/* ---- all of another cluster ------------------------------------------------------------------ */
 
-/* What hangs on a record beside it: the badges of its labels, and the classes of tasks on a node. */
+/* Counts a record: the label counts of its labels, and the classes of its tasks by node. */
 static bool count_in(gang_cluster *c, const struct gang__alloc *a)
 {
     if (a->q->social && !gang__peers_count(c, a))

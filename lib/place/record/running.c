@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What runs of an allocation, for a plan: its tasks by group, the domains they are bound to, and nodes with them alone. */
+/* The running tasks of an allocation, for a plan: their number by group, the domains they are bound
+ * to, and nodes with these tasks alone. */
 #include "place/record/running.h"
 
 #include "core/commit/commit.h"
@@ -98,7 +99,7 @@ static void take_own(uint64_t *now, enum gang__code code, uint64_t arg)
 {
     if (gang__op_fits(code, arg, *now))
         *now = gang__op_apply(code, arg, *now);
-    else /* the node is being described anew */
+    else /* the node's description is changing */
         *now = code == GANG__OP_HEAD ? gang__head(gang__head_state(*now), 0) : 0;
 }
 
@@ -106,7 +107,7 @@ void gang__plan_alone(struct gang__plan *p, const struct gang__alloc *a)
 {
     for (const uint64_t *task = a->data; task < a->data + a->used;
          task += GANG__TASK_HEAD + gang__task_deltas(task)) {
-        /* What holders have is there for its tasks. */
+        /* The holders' parts are available to its tasks. */
         unsigned deltas = gang__task_is_holder(task) ? 0 : gang__task_deltas(task);
         for (unsigned i = 0; i < deltas; i++) {
             uint64_t delta = task[GANG__TASK_HEAD + i];

@@ -10,7 +10,7 @@
 #include "place/report/task_location.h"
 #include "place/state/records.h"
 
-/* ---- one task, decoded ---------------------------------------------------------------------------- */
+/* ---- one task, decoded ----------------------------------------------------------------------- */
 
 /* What does not go into one of the task's words lies in the next one. */
 static void decode_cores(struct gang_task *out, unsigned first, uint64_t bits)
@@ -61,7 +61,7 @@ void gang__task_decode(gang_cluster *c, const uint64_t *task, struct gang_task *
     }
 }
 
-/* ---- public ------------------------------------------------------------------------------------------ */
+/* ---- public ---------------------------------------------------------------------------------- */
 
 /* The visitor runs outside any read section of ours: the record is held by the reader count. */
 gang_result gang_alloc_each(gang_cluster *cluster, gang_alloc_id id, gang_task_fn visit, void *user)
@@ -110,7 +110,7 @@ gang_result gang_alloc_get(gang_cluster *cluster, gang_alloc_id id, struct gang_
     return r != GANG_OK ? r : gang__struct_out(info, info->size, sizeof(out), &out, sizeof(out));
 }
 
-/* ---- JSON ---------------------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 struct writer {
     gang_cluster *c;
@@ -188,7 +188,7 @@ static bool add_text(json_t *o, const char *key, struct writer *w, const struct 
     return ok;
 }
 
-/* What a launcher needs. A node that was removed and of which the task takes nothing is gone. */
+/* Data for a launcher. A removed node of which the task takes nothing is gone. */
 static bool add_inside(json_t *o, struct writer *w, const struct gang_task *task)
 {
     struct gang__inside in;

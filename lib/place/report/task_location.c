@@ -37,7 +37,7 @@ const char *gang__inside_uuid(const struct gang__inside *in, size_t gpu)
     return uuid && uuid[0] ? uuid : NULL;
 }
 
-/* ---- runs of numbers -------------------------------------------------------------------------- */
+/* ---- runs of numbers ------------------------------------------------------------------------- */
 
 /* Joins numbers that come in ascending order to runs. */
 struct runs {
@@ -63,7 +63,7 @@ static bool runs_end(const struct runs *r)
     return r->first == r->end || r->range(r->first, r->end - 1, r->user);
 }
 
-/* ---- hardware threads --------------------------------------------------------------------------- */
+/* ---- hardware threads ------------------------------------------------------------------------ */
 
 /* Those of a window of numbers, and the highest of all. One window usually holds them all: they are
  * seldom above 1000. */
@@ -126,7 +126,7 @@ bool gang__inside_cpus(const struct gang__inside *in, gang__range_fn range, void
     return runs_end(&runs);
 }
 
-/* ---- NUMA domains ---------------------------------------------------------------------------------- */
+/* ---- NUMA domains ---------------------------------------------------------------------------- */
 
 bool gang__inside_numas(const struct gang__inside *in, gang__range_fn range, void *user)
 {

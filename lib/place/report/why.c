@@ -29,7 +29,7 @@ struct telling {
     void *user;
 };
 
-/* ---- from a finding to an explanation ---------------------------------------------------------------- */
+/* ---- from a finding to an explanation -------------------------------------------------------- */
 
 static void tell_kinds(struct telling *t, const struct gang__finding *f)
 {
@@ -93,7 +93,7 @@ static void tell(struct telling *t, const struct gang__finding *f)
     tell_reason(t, f);
 }
 
-/* ---- one after the other --------------------------------------------------------------------------------- */
+/* ---- one after the other --------------------------------------------------------------------- */
 
 /* The visitor runs outside of read sections: each part is found in one of its own. */
 static void enter(struct telling *t)
@@ -149,7 +149,7 @@ static gang_result tell_set(struct telling *t, int32_t set)
     return leave(t, r);
 }
 
-/* What the whole lacks is what some part of it lacks, or all of them together. */
+/* The whole lacks what a part lacks, or what all parts lack together. */
 static gang_result tell_because(struct telling *t)
 {
     struct gang__finding f;
@@ -211,7 +211,7 @@ static gang_result explain(gang_worker *w, gang_snapshot *snap, gang_request *q,
     return r;
 }
 
-/* ---- public ------------------------------------------------------------------------------------------------ */
+/* ---- public ---------------------------------------------------------------------------------- */
 
 gang_result gang_request_explain(gang_worker *worker, gang_request *request, gang_explain_fn visit,
                                  void *user)
@@ -233,7 +233,7 @@ gang_result gang_snapshot_explain(gang_worker *worker, struct gang_snapshot *sna
     return r == GANG_OK ? explain(worker, snapshot, request, visit, user) : r;
 }
 
-/* ---- growth ------------------------------------------------------------------------------------------------- */
+/* ---- growth ---------------------------------------------------------------------------------- */
 
 static gang_result tell_growth(gang_worker *w, struct telling *t, uint32_t group)
 {

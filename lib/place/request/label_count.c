@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A tree has 32 children a level, four levels over all slots; at its leaves a word a slot:
- * {generation of the node:32 | tasks:32}. The generation tells tasks that hold nothing, on a node that
- * was removed under them, from those on the node that has the slot now. */
+ * {generation of the node:32 | tasks:32}. The generation tells tasks that hold nothing, on a node
+ * that was removed under them, from those on the node that has the slot now. */
 #include "place/request/label_count.h"
 
 #include <string.h>
@@ -23,7 +23,7 @@ static uint32_t generation_of(uint64_t word)
     return (uint32_t)(word >> 32);
 }
 
-/* ---- counting ------------------------------------------------------------------------------------ */
+/* ---- counting -------------------------------------------------------------------------------- */
 
 /* Which child on the way to a slot, `below` levels above the leaf. */
 static unsigned turn_at(uint32_t slot, unsigned below)
@@ -40,7 +40,7 @@ static gang__a64 *word_of(struct gang__badge *badge, unsigned role, uint32_t slo
     return at ? &((struct leaf *)at)->word[turn_at(slot, 0)] : NULL;
 }
 
-/* What hangs at a place of the tree, made if it is not there. */
+/* The child at a place of the tree, made if it does not exist. */
 static void *child_make(_Atomic(void *) *where, const struct gang_mem *mem, size_t bytes)
 {
     void *there = gang__load_seq(where);
@@ -127,7 +127,7 @@ void gang__badge_each(struct gang__badge *badge, unsigned role, gang__badge_fn v
         each_below(root, DEPTH - 1, 0, visit, user);
 }
 
-/* ---- finding badges -------------------------------------------------------------------------------- */
+/* ---- finding badges -------------------------------------------------------------------------- */
 
 static void tree_free(void *at, unsigned below, const struct gang_mem *mem)
 {
@@ -166,8 +166,8 @@ static bool same_value(const char *a, const char *b)
     return !a || !b ? a == b : strcmp(a, b) == 0;
 }
 
-/* Free those that nobody uses, when there are twice as many as were left the last time. Under the
- * structure mutex, without which none is used again. */
+/* Frees unused counts when there are twice as many as after the last sweep. Under the structure
+ * mutex, without which no request starts to use one. */
 static void sweep(struct gang__badges *badges, const struct gang_mem *mem)
 {
     enum { FEW = 64 };

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Badges: where tasks of jobs with a label run, and from where they keep jobs with a label away.
+/* Label counts: the nodes on which tasks of jobs with a label run, and the domains that such tasks
+ * keep jobs with a label out of.
  *
- * A *badge* stands for all jobs with a label {key, value}, or with any value of a key. Requests refer to
- * badges; one that no request refers to is freed when new ones come. A badge counts tasks per node in
- * several *roles*, each a tree over the slots that only grows, so that counting is lock-free. */
+ * A *label count* stands for all jobs with a label {key, value}, or with any value of a key.
+ * Requests refer to label counts; an unreferenced one is freed when new ones come. It counts tasks
+ * per node in several *roles*. Each role is a tree over the slots that only grows, so counting is
+ * lock-free. */
 #ifndef GANG__PLACE_BADGE_H
 #define GANG__PLACE_BADGE_H
 
@@ -14,8 +16,8 @@
 enum {
     GANG__ROLE_HELD = 0,    /* tasks of running jobs with the label */
     GANG__ROLE_PENDING = 1, /* tasks of such jobs that are about to be committed */
-    /* Tasks, running or about to be, of jobs that keep those with the label out of the domain of this
-     * level (+ level). */
+    /* Tasks, running or about to be, of jobs that keep those with the label out of the domain of
+     * this level (+ level). */
     GANG__ROLE_GUARD = 2,
     GANG__ROLES = GANG__ROLE_GUARD + GANG__LEVEL_NODE + 1
 };
@@ -35,8 +37,8 @@ struct gang__badges {
     size_t swept;                  /* badges that were left when those without use were freed */
 };
 
-/* Find or make the badges of a request's labels and rules. GANG_ENOMEM: nothing is bound. Any thread;
- * waits for the structure mutex. */
+/* Finds or makes the label counts of a request's labels and rules. GANG_ENOMEM: nothing is bound.
+ * Any thread; takes the structure mutex. */
 gang_result gang__badges_bind(gang_request *q);
 void gang__badges_unbind(gang_request *q);
 
@@ -46,8 +48,9 @@ void gang__badges_free(struct gang__badges *badges, const struct gang_mem *mem);
 bool gang__badge_reserve(struct gang__badge *badge, const struct gang_mem *mem, unsigned role,
                          uint32_t slot);
 
-/* Count tasks on a node. Both are sequentially consistent, as are the reads below: of two who each
- * add and then read, one at least sees the other. Tasks of a node that is no more do not count. */
+/* Count tasks on a node. Both are sequentially consistent, as are the reads below: of
+ * two threads that each add and then read, at least one sees the other. Tasks of a removed node do
+ * not count. */
 void gang__badge_add(struct gang__badge *badge, unsigned role, gang_node_id node, uint32_t tasks);
 void gang__badge_take(struct gang__badge *badge, unsigned role, gang_node_id node, uint32_t tasks);
 

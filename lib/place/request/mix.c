@@ -98,7 +98,8 @@ static struct gang__seen *seen_get(gang_cluster *c, struct gang__mixes *m,
             *failed = !fresh;
             if (!fresh || atomic_compare_exchange_strong(entry, &s, fresh))
                 return fresh;
-            gang__release(&c->mem, fresh); /* another came first: perhaps with the same */
+            /* another thread came first, possibly with the same shape */
+            gang__release(&c->mem, fresh);
         }
         if (is_same(&s->ask, ask))
             return s;

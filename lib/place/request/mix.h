@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The mix of shapes that work is expected to have, for GANG_POLICY_FGD: declared by the host, or learned
- * from the requests made so far. */
+/* The mix of shapes that work is expected to have, for GANG_POLICY_FGD: declared by the host, or
+ * learned from the requests made so far. */
 #ifndef GANG__PLACE_MIX_H
 #define GANG__PLACE_MIX_H
 
@@ -11,13 +11,13 @@
 
 enum { GANG__MIX_LEARNED = 256 }; /* shapes that are learned; a power of two */
 
-/* What one task of a shape asks for, as far as it matters to what is left of GPUs: the members of
- * struct gang__group. */
+/* The demand of one task, as far as it matters for the GPUs that stay usable: members of struct
+ * gang__group. */
 struct gang__ask {
     uint64_t weight; /* tasks */
     uint64_t cpu, pages;
     uint32_t devices, share;
-    bool slices; /* instances of a profile: not of what is told here */
+    bool slices; /* instances of a profile, which the members above do not describe */
     int64_t gpu_memory;
     const char *const *models;
     size_t model_count;
@@ -48,7 +48,8 @@ struct gang__mixes {
  * memory. Any thread; lock-free. */
 bool gang__mix_learn(gang_cluster *c, const gang_request *q);
 
-/* A copy of what was learned so far, in `*own`, which grows: others go on learning. False: out of memory. */
+/* Copies the learned shapes into `*own`, which grows; other threads go on learning. False: out of
+ * memory. */
 bool gang__mix_learned(gang_cluster *c, struct gang__mixes *m, struct gang__ask **own, size_t *room,
                        size_t *count);
 
@@ -61,11 +62,11 @@ static inline bool gang__class_suits(const struct gang__ask *a, const char *mode
     return a->model_count == 0;
 }
 
-/* All that another cluster has learned and was told, in place of what this one has, which nobody uses yet.
- * False: out of memory. */
+/* Replaces the mixes of this cluster, which no thread uses yet, by those of another. False: out of
+ * memory. */
 bool gang__mixes_copy(gang_cluster *to, gang_cluster *from);
-/* What somebody had learned of another cluster, in the shapes of this one, which has them all: gang__mixes_copy(). False:
- * out of memory. */
+/* Translates a worker's copy of another cluster's shapes into the shapes of this one, which has
+ * them all (gang__mixes_copy()). False: out of memory. */
 bool gang__mix_own_copy(gang_cluster *c, const struct gang__ask *from, size_t count,
                         struct gang__ask **own, size_t *room);
 void gang__mixes_free(struct gang__mixes *m, const struct gang_mem *mem);

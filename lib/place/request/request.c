@@ -60,7 +60,7 @@ static const char *const *take_texts(struct block *b, const char *const *texts, 
     return p;
 }
 
-/* ---- checks ------------------------------------------------------------------------------------ */
+/* ---- checks ---------------------------------------------------------------------------------- */
 
 struct job {
     gang_cluster *c;
@@ -222,7 +222,7 @@ static gang_result check_group(const struct job *j, const struct gang_group_spec
     return r;
 }
 
-/* ---- compiling ----------------------------------------------------------------------------------- */
+/* ---- compiling ------------------------------------------------------------------------------- */
 
 static gang_result find_level(const struct job *j, const char *name, const char *member,
                               int32_t *level)

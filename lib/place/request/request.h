@@ -8,8 +8,8 @@
 #include "core/nodes/nodes.h"
 #include "model/label_expr.h"
 
-/* Levels: those of the site by number, widest first, then the built-in ones (model.h). A larger number
- * is narrower, but an island need not lie in one NUMA domain: see gang__level_wider(). */
+/* Levels: those of the site by number, widest first, then the built-in ones (model.h). A larger
+ * number is narrower, but an island need not lie in one NUMA domain: see gang__level_wider(). */
 enum {
     GANG__NO_LEVEL = -1,
     GANG__LEVEL_NODE = GANG_MAX_LEVELS,
@@ -39,10 +39,12 @@ struct gang__sieve;
 struct gang__sieve_link {
     struct gang__sieve *older;
 };
-/* Where a group keeps its match cache (place/search/match_cache.h): the only thing in it that changes. */
+/* Where a group keeps its match cache (place/search/match_cache.h): the only thing in it that
+ * changes. */
 struct gang__sieve_place {
     _Atomic(struct gang__sieve *) now; /* NULL: none was worth it so far */
-    gang__a64 missed;                  /* nodes that were met in vain and not yet made good for */
+    /* nodes that searches read without a match and that no filling has paid for */
+    gang__a64 missed;
 };
 
 struct gang__group {
@@ -141,13 +143,14 @@ struct gang_request {
     gang__a64 never_epoch; /* and at which it was not */
 };
 
-/* Check and compile groups alone, as those of a request that nobody is going to place: the shapes of a
- * mix. Errors name "shapes[i]". */
+/* Checks and compiles groups alone: the shapes of a mix, which are never placed. Errors name
+ * "shapes[i]". */
 gang_result gang__shapes_compile(gang_cluster *c, const struct gang_group_spec *shapes,
                                  size_t shape_size, size_t count, gang_request **q,
                                  struct gang_error *error);
 
-/* As gang_request_new(), of one that nobody has asked for anew: the mix (place/request/mix.h) does not learn it. */
+/* Like gang_request_new() for a copy of a request: the mix (place/request/mix.h) does not learn
+ * it. */
 gang_result gang__request_compile(gang_cluster *c, const struct gang_request_spec *spec,
                                   gang_request **q, struct gang_error *error);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What this room keeps of a cluster beside its nodes: expected mixes of shapes, counts of tasks and of
- * labels, and the records of allocations. Made at first use, freed with the cluster. */
+/* What this room keeps of a cluster beside its nodes: expected mixes of shapes, counts of tasks and
+ * of labels, and the records of allocations. Made at first use, freed with the cluster. */
 #ifndef GANG__PLACE_SHARED_H
 #define GANG__PLACE_SHARED_H
 

@@ -33,7 +33,8 @@ void gang__tally_add(gang_cluster *c, uint32_t slot, const struct gang__group *g
     gang__a64 *words = words_of(c, slot);
     if (!g->devices || !words)
         return;
-    /* relaxed: a hint to planners; who gave a task back counted it himself, or got it from one who did */
+    /* relaxed: a hint to planners; a thread that frees a task counted it, or got it from a thread
+     * that did */
     if (out)
         atomic_fetch_sub_explicit(&words[k / COUNTERS], one, memory_order_relaxed);
     else

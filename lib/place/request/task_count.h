@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many tasks of which class a node holds, for GANG_POLICY_GPU_CLUSTERING. The class of a task is the
- * number of its whole devices, or that it shares some. Counted are the tasks of allocations whose
- * request has this policy: others leave no trace, so that they cost nothing.
+/* The tasks of each class on a node, for GANG_POLICY_GPU_CLUSTERING. The class of a task is the
+ * number of its whole devices, or 0 if it takes a share. Only allocations whose request has this
+ * policy count: others cost nothing.
  *
- * Four counters a word, of 16 bits: a node holds at most 64,000 shares. A task is counted after it was
- * committed and struck out before it is given back, so a counter is never above what is held. */
+ * A word has four counters of 16 bits: a node holds at most 64,000 shares. A task is counted after
+ * its commit and removed before its release, so a counter never exceeds the tasks held. */
 #ifndef GANG__PLACE_TALLY_H
 #define GANG__PLACE_TALLY_H
 

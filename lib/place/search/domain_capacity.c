@@ -8,7 +8,7 @@
 #include "place/fit/filter.h"
 #include "place/search/search.h"
 
-/* ---- by the index -------------------------------------------------------------------------------- */
+/* ---- by the index ---------------------------------------------------------------------------- */
 
 /* Tasks of the group that a node in this bucket can take at most. */
 static uint32_t tasks_in_bucket(const struct gang__group *g, unsigned bucket)
@@ -43,8 +43,8 @@ void gang__eyes_open(struct gang__eyes *e, struct gang__plan *p, uint32_t group,
     unsigned first = g->gpu_level ? gang__gpu_row(g->gpu_level) : gang__cpu_row(g->cpu_level);
     unsigned end = g->gpu_level ? (unsigned)GANG__GPU_BUCKETS : (unsigned)GANG__INDEX_ROWS;
     bool met[GANG__GPU_CLASSES] = {false};
-    /* From the emptiest down, as nodes go that are taken from: of a class that has nodes in one bucket, those
-     * below, too, empty as they may be now. */
+    /* From the emptiest down, as nodes go that are taken from: of a class that has nodes in one
+     * bucket, those below, too, empty as they may be now. */
     for (unsigned bucket = end; bucket-- > first;) {
         for (uint32_t k = 0; k < classes; k++) {
             if (!gang__class_within_limit(p, g, k) ||
@@ -163,7 +163,7 @@ static void count_slot(struct gang__eyes *e, uint32_t slot, struct gang__room *r
     }
 }
 
-/* ---- both ways ------------------------------------------------------------------------------------- */
+/* ---- both ways ------------------------------------------------------------------------------- */
 
 static void count_members(struct gang__eyes *e, struct gang__domain *d, struct gang__room *room)
 {

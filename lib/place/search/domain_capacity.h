@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much room there is for a group in a domain, before anything is planned there: which domains to try,
- * in which order. By the index, 32 nodes a word, or node by node where that is cheap or the index does
- * not count (a snapshot, an imagined empty cluster). */
+/* The capacity of a domain for a group before anything is planned there: it decides which domains
+ * are tried, in which order. By the index, 32 nodes a word, or node by node where that is cheap or
+ * the index does not count (a snapshot, an imagined empty cluster). */
 #ifndef GANG__PLACE_ROOM_H
 #define GANG__PLACE_ROOM_H
 
@@ -32,8 +32,8 @@ struct gang__eyes {
 /* `nodes`: of all domains together; few are looked at one by one. */
 void gang__eyes_open(struct gang__eyes *e, struct gang__plan *p, uint32_t group, int64_t nodes);
 
-/* The first of the domains [from, end) of a level that may have room for `want` and does not surely lie
- * beside a scope; `end`: none. Where the index tells, a few loads a domain. */
+/* The first of the domains [from, end) of a level that may have room for `want` and does not surely
+ * lie beside a scope; `end`: none. Where the index tells, a few loads a domain. */
 uint32_t gang__room_next(struct gang__eyes *e, const struct gang__scope *scope, uint32_t level,
                          uint32_t from, uint32_t end, int64_t want);
 

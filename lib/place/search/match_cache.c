@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sieve of a group: a part for each chunk of slots, in which bit i says that the node of slot i may
- * match. It is filled part by part, from the nodes as they are described and the modes of partitions.
+/* The match cache of a group: a part for each chunk of slots; bit i says that the node of slot i
+ * may match. Parts are filled one by one, from the descriptions of nodes and the modes of
+ * partitions.
  *
- * A part is good if its stamp tells the present number of changes of its chunk (core/cluster.h):
+ * A part is good if its stamp equals the present number of changes of its chunk (core/nodes):
  *
  *   fill   n = changes, even; modes are those of the plan; stamp is older than n
  *          CAS stamp -> FILLING; for each word: look at the nodes, store it; stamp = n + 1
  *   use    stamp == changes + 1; load words
+ * Stamps only rise, since a filling begins only at an older one: a reader that saw a part good at n
+ * and loads a word finds the filling of n or a younger one. So it knows the nodes and modes as of n
+ * or later, like a search that reads each node itself.
+ * Never hides: a node comes to match, by a description or by modes, and `changes` rises. A reader
+ * of the new number accepts no part filled at an older one, and a filling at the new number reads
+ * the nodes after it. Bits of nodes that are gone or no longer match cost one extra look.
+ * A refusal is true (core/commit/commit.c): `changes` rises before the stamp of the commit that
+ * brings a node up, or that of a change of labels. A thread that reads the stamp after that
+ * and then searches also reads the new `changes`.
+ * With the modes it is the other way round, they are their own stamp: so `changes` is odd from
+ * before they change until after it, and no part is good meanwhile.
+ * Lock-free: no thread waits for FILLING. A thread that stops there costs all others this part.
  *
- * Stamps only rise, since a filling begins only at an older one: who has seen a part good at n and loads a
- * word finds what was filled at n, or a younger filling. So he knows what the nodes and the modes were like
- * when he read n, or later, as one who met each node himself.
- * Never hides: say a node came to match, by a description or by modes, and `changes` rose. Who reads the new
- * number finds no part good that was filled at an older one, and what is filled at the new one was looked at
- * after it. Bits of nodes that are gone or no longer match are found wrong and cost a look.
- * A refusal is true (core/commit/commit.c): `changes` rises before the stamp of the commit that brings a node up, or
- * that of a change of labels. Who reads the stamp after that and then searches, reads the new `changes`.
- * With the modes it is the other way round, they are their own stamp: so `changes` is odd from before they
- * change until after it, and no part is good meanwhile.
- * Lock-free: nobody waits for FILLING. A thread that stops there costs all others this part.
- *
- * The price. Looking at all nodes of a chunk takes about as long as meeting so many in vain. A part is
- * filled only when that many were met in vain, and each counts for one filling alone. So whatever the labels,
- * and however often they change, sieves no more than about double what a search costs without them. */
+ * The price. Reading all nodes of a chunk takes about as long as rejecting as many in searches. A
+ * part is filled only after that many rejections, and each rejection pays for one filling. So for
+ * any labels, and for any rate of change, the cache at most doubles the cost of a search. */
 #include "place/search/match_cache.h"
 
 #include "core/commit/commit.h"
@@ -60,7 +61,7 @@ _Atomic(bool) gang__sieve_off;
 _Atomic(uint64_t) gang__sieve_misses;
 #endif
 
-/* ---- making --------------------------------------------------------------------------------------- */
+/* ---- making ---------------------------------------------------------------------------------- */
 
 static struct gang__sieve *make(const struct gang__plan *p, const struct gang__group *g,
                                 struct gang__sieve *now, uint32_t chunks)
@@ -106,7 +107,7 @@ void gang__sieve_missed(const struct gang__group *g, uint64_t nodes)
         atomic_fetch_add_explicit(&g->sieve->missed, nodes, memory_order_relaxed);
 }
 
-/* ---- filling -------------------------------------------------------------------------------------- */
+/* ---- filling --------------------------------------------------------------------------------- */
 
 static bool pay(const struct gang__group *g)
 {
@@ -148,7 +149,7 @@ static bool fill(struct part *part, const struct gang__plan *p, const struct gan
     return true;
 }
 
-/* ---- using ---------------------------------------------------------------------------------------- */
+/* ---- using ----------------------------------------------------------------------------------- */
 
 /* The part of a chunk if it is good at this moment, see above. NULL: anything may match. */
 static inline const struct part *part_of(struct gang__sieve *sieve, const struct gang__plan *p,

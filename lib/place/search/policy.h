@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Policies: how a node is chosen among those that can take a task. A policy either names an order in
- * which the search walks over the index (search.c), or scores every node that can take the task
+/* Policies: how a node is chosen among those that can take a task. A policy either names an order
+ * in which the search walks over the index (search.c), or scores every node that can take the task
  * (score.c). A new one is a file policy_NAME.c, and its line in policy.c. */
 #ifndef GANG__PLACE_POLICY_H
 #define GANG__PLACE_POLICY_H
@@ -23,13 +23,13 @@ struct gang__policy {
     /* Of those that score, called inside a read section: */
     /* Once a search, before the scores; NULL: nothing to prepare. False: p->failed. */
     bool (*begin)(struct gang__plan *p);
-    /* Of one node that takes the task on seat->gpus; may choose other devices of the group's for a part
-     * of one. */
+    /* Of one node that takes the task on seat->gpus; may choose other devices of the group's for a
+     * part of one. */
     int64_t (*score)(struct gang__plan *p, const struct gang__group *g, const struct gang__view *v,
                      struct gang__seat *seat);
-    /* Of all seats at once, instead of `score`; anew for each task. False: p->failed. */
+    /* Scores all candidates at once, instead of `score`; called for each task. False: p->failed. */
     bool (*score_all)(struct gang__plan *p, uint32_t group, struct gang__seat *seat, size_t seats);
-    /* What counts of a score, of which the lowest and highest of all nodes are given; NULL: itself. */
+    /* The rank of a score, given the lowest and highest of all nodes; NULL: the score itself. */
     int64_t (*rank)(int64_t score, int64_t least, int64_t most);
 };
 
@@ -41,9 +41,9 @@ static inline const struct gang__policy *gang__policy_of(int32_t policy)
     return gang__policies[policy - GANG__ORDER_PROOF];
 }
 
-/* In which order a request is planned: by its policy, or (proof) so that room is found if there is any.
- * Scores do not count on an empty cluster: what could ever fit does not depend on them. What the host
- * leaves out stays out also in a proof. */
+/* The order in which a request is planned: by its policy, or (proof) so that capacity is found if
+ * there is any. Scores do not count on an empty cluster: "could ever fit" does not depend on them.
+ * Nodes that the host rejects stay out of a proof, too. */
 int32_t gang__policy_order(const struct gang__plan *p, bool proof);
 
 /* milli-GPUs free on all devices of a node. */
@@ -74,8 +74,9 @@ extern const struct gang__policy gang__policy_best_fit, gang__policy_dot_product
     gang__policy_gpu_packing, gang__policy_gpu_clustering, gang__policy_fgd, gang__policy_headroom,
     gang__policy_host;
 
-/* Scratch of policy_fgd.c and policy_headroom.c. That of a copy of the cluster looks at what is learned again when the
- * other one does; what was declared it looks at anyway. False: out of memory. */
+/* Scratch of policy_fgd.c and policy_headroom.c. The scratch of a copied cluster
+ * rereads the learned mix when the original does, and the declared mix always. False: out of
+ * memory. */
 bool gang__fgd_copy(struct gang__plan *to, const struct gang__fgd *from);
 bool gang__headroom_copy(struct gang__plan *to, const struct gang__headroom *from);
 void gang__fgd_free(struct gang__fgd *f, const struct gang_mem *mem);

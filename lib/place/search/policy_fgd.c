@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fragmentation gradient descent: the node, and for a part of a device the device, whose free GPUs lose
- * least for the mix of shapes that is expected (mix.h).
+/* Fragmentation gradient descent: the node, and for a part of a device the device, whose free GPUs
+ * lose least for the mix of shapes that is expected (mix.h).
  *
- * Source: Weng et al., "Beware of Fragmentation: Scheduling GPU-Sharing Workloads with Fragmentation
- * Gradient Descent", USENIX ATC 2023, section 4; its artifact, plugin FGDScore. F(node) is the sum over
- * the shapes of p x what is free on the node and of no use to the shape: everything if it asks for no
- * GPU, if no model suits it, if there are too few devices with room or too little cpu; else what is free
- * on devices without room. The score is 100 x sigmoid((F before - F after) / 1000), truncated. Memory
- * does not count, nor do labels and partitions.
+ * Source: Weng et al., "Beware of Fragmentation: Scheduling GPU-Sharing Workloads with
+ * Fragmentation Gradient Descent", USENIX ATC 2023, section 4; its artifact, plugin FGDScore.
+ * F(node) is the sum over the shapes of p x what is free on the node and of no use to the shape:
+ * everything if it asks for no GPU, if no model suits it, if there are too few devices with room or
+ * too little cpu; else what is free on devices without room. The score is 100 x sigmoid((F before -
+ * F after) / 1000), truncated. Memory does not count, nor do labels and partitions.
  *
  * Of the mix only the typical shapes count: the most frequent ones, until they are 95 % of it.
  *
- * Floating point, in the order of the artifact: what is of no use is summed up by the reason, each in the
- * order of the shapes, then the reasons. For where F does not change, the last bit of it decides whether
- * the score is 49 or 50. It depends on model, free cpu, and the free parts of the devices, in any order:
- * these are whole numbers, so equal states have the same F. Few states are met, and again and again: they
- * are remembered in a table of the worker's, for nodes of up to 8 devices of one model. */
+ * Floating point, in the order of the artifact: what is of no use is summed up by the reason, each
+ * in the order of the shapes, then the reasons. For where F does not change, the last bit of it
+ * decides whether the score is 49 or 50. It depends on model, free cpu, and the free parts of the
+ * devices, in any order: these are whole numbers, so equal states have the same F. Few states
+ * occur, each of them often: a table of the worker remembers them, for nodes of up to 8 devices of
+ * one model. */
 #include <math.h>
 #include <string.h>
 
@@ -181,8 +182,8 @@ struct state {
     uint16_t part[GANG_MAX_GPUS]; /* what is free of each device */
 };
 
-/* Why a shape cannot use what is free, and (USED) what it can use, when `count` devices with so much
- * free have room for it. */
+/* Why a shape cannot use what is free, and (USED) what it can use, when `count` devices with so
+ * much free have room for it. */
 static enum reason reason_of(const struct gang__ask *a, bool access, uint64_t cpu, uint32_t count)
 {
     bool enough = cpu >= a->cpu;
@@ -261,7 +262,7 @@ static double fragment(struct gang__plan *p, struct gang__fgd *f, const struct s
     if (s->gpus > CACHED_GPUS || f->by_memory ||
         !gang__load(&p->c->commit.gpu_class[class_id])->model[0])
         return fragment_of_any(f, s);
-    uint16_t part[CACHED_GPUS] = {0}; /* no device is as good as one of which nothing is free */
+    uint16_t part[CACHED_GPUS] = {0}; /* a missing device equals one with nothing free */
     for (unsigned i = 0; i < s->gpus; i++) {
         unsigned at = i;
         for (; at && part[at - 1] < s->part[i]; at--)

@@ -3,9 +3,9 @@
  *
  * Source: the artifact of Weng et al., USENIX ATC 2023 (see policy_best_fit.c), plugin
  * GpuClusteringScore. Integers throughout. Work without GPUs has no preference.
- *
- * What a node holds is known of the allocations whose request has this policy (tally.h), as they are
- * at the moment, also when the plan is on a snapshot; and of the tasks of the plan itself. */
+ * The tasks on a node are known for allocations whose request has this policy (task_count.h), as
+ * they are at the moment, also when the plan is on a snapshot; and of the tasks of the plan
+ * itself. */
 #include "place/request/shared.h"
 #include "place/request/task_count.h"
 #include "place/search/policy.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The host scores. Its function is called outside of the read section of the call, so that it may take
- * its time and wait for what it likes; what was found before is then good only if no node went or was
- * described anew meanwhile (gang_cluster.epoch). Else the plan begins anew, with p->again; somebody's
- * change of the nodes has been finished then. */
+/* The host scores. Its function is called outside of the read section, so that it may block.
+ * Earlier findings stay valid only if no node was removed or described again meanwhile (the
+ * cluster's epoch). Otherwise the plan starts again, with p->again; a change of the nodes has
+ * completed by then. */
 #include "base/rcu.h"
 #include "place/search/policy.h"
 

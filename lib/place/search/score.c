@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A search by scores costs O(nodes) a task: all nodes are scored for the first, then the one that
- * changed. What counts of a score may depend on all others (gang__policy.rank), so each task looks at
+ * changed. The rank of a score may depend on all others (gang__policy.rank), so each task looks at
  * all scores again. */
 #include "place/search/score.h"
 

@@ -91,7 +91,7 @@ static inline bool is_scored(const struct search *s)
     return gang__policy_of(s->walk->policy)->way == GANG__WAY_SCORE && !s->walk->offer;
 }
 
-/* ---- over the index ------------------------------------------------------------------------------ */
+/* ---- over the index -------------------------------------------------------------------------- */
 
 /* Candidates lie in memory far apart: ask for all of one index word at once. */
 static void fetch_ahead(gang_cluster *c, uint32_t base, uint32_t bits)
@@ -104,8 +104,8 @@ static void fetch_ahead(gang_cluster *c, uint32_t base, uint32_t bits)
     }
 }
 
-/* The first candidate from `slot` on and before `end`, or GANG__NO_SLOT. *bits: it and those after it in
- * its index word, by their places in that. */
+/* The first candidate from `slot` on and before `end`, or GANG__NO_SLOT. *bits: it and those after
+ * it in its index word, by their places in that. */
 static inline uint32_t next_of(struct search *s, uint32_t class_id, unsigned bucket, uint32_t slot,
                                uint32_t end, uint32_t *bits)
 {
@@ -161,8 +161,8 @@ static int64_t walk_bucket(struct search *s, uint32_t class_id, unsigned bucket)
     return done;
 }
 
-/* The search in all buckets that may hold the group looks at most of them in vain; for nodes that are
- * wholly free, also in those below all where they can stand. */
+/* A search through all buckets that may hold the group rejects most of them; for wholly free nodes
+ * it also reads buckets below all where they can stand. */
 static inline bool may_be_in(const struct search *s, uint32_t k, unsigned bucket)
 {
     return !gang__index_empty(&s->p->c->commit, s->class_id[k], bucket) &&
@@ -191,7 +191,8 @@ static void buckets_of(const struct search *s, unsigned *first, unsigned *end)
     }
 }
 
-/* The lowest bucket, of those that count for the group, in which a wholly free node of a class stands. */
+/* The lowest bucket, of those that count for the group, in which a wholly free node of a class
+ * stands. */
 static uint8_t lowest_whole(const struct search *s, uint32_t class_id)
 {
     unsigned first, end;
@@ -257,10 +258,10 @@ static int64_t index_first(struct search *s)
     return done;
 }
 
-/* ---- over lists ------------------------------------------------------------------------------------ */
+/* ---- over lists ------------------------------------------------------------------------------ */
 
-/* Where the search over the index would meet a node: see index_up() and its siblings. The lower bits
- * are its slot, counted round from p->start. */
+/* Where the search over the index would meet a node: see index_up() and its siblings. The lower
+ * bits are its slot, counted round from p->start. */
 enum { SLOT_BITS = 21 };
 #define NOWHERE UINT64_MAX /* the index would not show it */
 static uint64_t place_in_order(struct search *s, const struct gang__node *node, int32_t policy)
@@ -307,9 +308,9 @@ static void list_nodes(struct search *s, int32_t policy)
         gang__sort_keys(p->key + s->at, s->count);
 }
 
-/* All nodes, when the index does not count: on a snapshot; and for the question whether it could ever
- * fit, in the order in which they would be met if they were all empty; there, with one group, the
- * order does not matter. */
+/* All nodes, when the index does not count: on a snapshot; and for the question whether it could
+ * ever fit, in the order in which they would be met if they were all empty; there, with one group,
+ * the order does not matter. */
 static int64_t all_nodes(struct search *s, int32_t policy)
 {
     struct gang__plan *p = s->p;
@@ -459,15 +460,15 @@ static int64_t pass_over(struct search *s, int32_t policy)
     return index_down(s);
 }
 
-/* ---- by score ------------------------------------------------------------------------------------ */
+/* ---- by score -------------------------------------------------------------------------------- */
 
 static void mark(struct search *s, uint32_t slot)
 {
     s->p->slot_set[slot / 64] |= UINT64_C(1) << slot % 64;
 }
 
-/* Slots that may have room, by the index: from the emptiest bucket down, as nodes go that are taken from,
- * so that none slips through (see core/commit/commit.c, "A refusal is true"). */
+/* Slots that may have room, by the index: from the emptiest bucket down, as nodes go that are taken
+ * from, so that none is missed (core/commit/commit.c, "A refusal is true"). */
 static void mark_indexed(struct search *s, uint32_t end)
 {
     unsigned first, last;
@@ -577,8 +578,8 @@ static int64_t search_tier(struct search *s)
     return done;
 }
 
-/* Tier by tier. On the way to a proof, too, each node has its tier and is filled as far as it goes, so
- * that room is found whenever there is any; but a node with several models is then one node. */
+/* Tier by tier. On the way to a proof, too, each node has its tier and is filled as far as it goes,
+ * so that room is found whenever there is any; but a node with several models is then one node. */
 static int64_t search_tiers(struct search *s)
 {
     struct gang__plan *p = s->p;
@@ -592,7 +593,7 @@ static int64_t search_tiers(struct search *s)
         if (!p->even)
             p->models = gang__models_in_tier(s->g, s->tiers, s->tier);
         done += search_tier(s);
-        /* A node that somebody just holds is no reason to go to where one would rather not. */
+        /* A node claimed by another commit is no reason to use a reluctant tier. */
         if (s->want && p->shy && p->passed && s->tier + 1 < count) {
             p->shy = false;
             done += search_tier(s);
@@ -643,7 +644,7 @@ int64_t gang__search(struct gang__plan *p, uint32_t group, int64_t want,
     return gang__search_walk(p, group, want, scope, &walk);
 }
 
-/* ---- too few at a glance ------------------------------------------------------------------------- */
+/* ---- too few at a glance --------------------------------------------------------------------- */
 
 /* Nodes in a bucket of a class. */
 static int64_t count_nodes(gang_cluster *c, uint32_t class_id, unsigned bucket, int64_t enough)

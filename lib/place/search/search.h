@@ -18,16 +18,17 @@ struct gang__walk {
 
 /* Plan up to `want` more tasks of a group on the nodes of a scope. Returns how many were planned.
  *   policy  GANG_POLICY_*, or GANG__ORDER_PROOF: from the emptiest node down, each filled as far as
- *           it goes; finds room whenever there is any (see core/commit/commit.c, "A refusal is true"). */
+ *           it goes; finds room whenever there is any (see core/commit/commit.c, "A refusal is
+ *           true"). */
 enum { GANG__ORDER_PROOF = -1 };
 int64_t gang__search(struct gang__plan *p, uint32_t group, int64_t want,
                      const struct gang__scope *scope, int32_t policy);
 int64_t gang__search_walk(struct gang__plan *p, uint32_t group, int64_t want,
                           const struct gang__scope *scope, const struct gang__walk *walk);
 
-/* Is there surely no room for so many tasks of whole devices, going by the index alone? It counts each node
- * at least at what is free on it, so a yes is as true as the search of GANG__ORDER_PROOF, and is said
- * without planning on every node that has some. */
+/* Does the index alone prove that so many tasks of whole devices do not fit? It counts each node at
+ * least at its free capacity, so a yes is as true as a search with GANG__ORDER_PROOF, and needs no
+ * plan. */
 bool gang__search_is_vain(gang_cluster *c, const struct gang__group *g, int64_t want);
 
 /* Plan everything that must start together. False: it does not fit (or p->failed). */

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "core/nodes/nodes.h"
 #include "core/commit/commit.h"
+#include "core/nodes/nodes.h"
 #include "place/request/shared.h"
 
 enum {
@@ -53,7 +53,7 @@ void gang__records_free(gang_cluster *c)
         gang__release_line(&c->mem, gang__load(&t->chunk[i]));
 }
 
-/* ---- buffers ------------------------------------------------------------------------------------- */
+/* ---- buffers --------------------------------------------------------------------------------- */
 
 static uint64_t *buffer_get(gang_worker *w, uint32_t k)
 {
@@ -104,7 +104,7 @@ bool gang__alloc_room(gang_worker *w, struct gang__alloc *a, size_t words)
     return true;
 }
 
-/* ---- references to requests ------------------------------------------------------------------------ */
+/* ---- references to requests ------------------------------------------------------------------ */
 
 enum { REFS = 256 }; /* taken at once */
 
@@ -139,7 +139,7 @@ static void request_drop(gang_worker *w, gang_request *q)
     }
 }
 
-/* ---- records --------------------------------------------------------------------------------------- */
+/* ---- records --------------------------------------------------------------------------------- */
 
 /* Chunk k holds 2^(k + FIRST_CHUNK_LOG) records, from that number less 2^FIRST_CHUNK_LOG on. */
 static unsigned chunk_of(uint32_t index, uint64_t *offset)

@@ -5,13 +5,13 @@
 
 #include "place/request/shared.h"
 
-/* What one task holds, as kept in gang__alloc.data:
+/* One task in gang__alloc.data:
  *   word 0   id of its node
  *   word 1   number of the task | deltas << 32 | group << 48
  *   then     deltas: payload of the operation | word of the cell << 40 | GANG__DELTA_POOL
- * What is shared in time (lend.h) is marked GANG__DELTA_LENT: the task has it, but not of the node's cell.
- * An exclusive allocation also has *holders*, for what it holds of a node beside its tasks there: of
- * group GANG__HOLDER, numbered GANG__NO_NUMBER, seen by nobody outside. */
+ * A time-shared part (whatif/timeshare.h) is marked GANG__DELTA_LENT: the task has it, but the
+ * node's cell does not count it. An exclusive allocation also has *holders* for the rest of its
+ * nodes: entries of group GANG__HOLDER, numbered GANG__NO_NUMBER, invisible to callers. */
 enum { GANG__TASK_HEAD = 2, GANG__SMALL_CLASS = 3, GANG__HOLDER = 0xffff };
 #define GANG__NO_NUMBER UINT32_MAX
 #define GANG__DELTA_POOL (UINT64_C(1) << 48)
@@ -38,8 +38,9 @@ static inline unsigned gang__delta_word(uint64_t delta)
     return (unsigned)(delta >> GANG__PAYLOAD_BITS & 0xff);
 }
 
-/* One allocation. `state` is {generation:32 | phase:2 | readers:30}; who holds it BUSY, or LIVE
- * with himself as a reader, may look at the rest. Records are never freed before the cluster. */
+/* One allocation. `state` is {generation:32 | phase:2 | readers:30}; a thread
+ * that holds it BUSY, or LIVE as one of its readers, may read the rest. Records are never freed
+ * before the cluster. */
 struct gang__alloc {
     gang__a64 state;
     gang_request *q;
@@ -74,8 +75,8 @@ struct gang__record_cache {
     uint32_t buffer_count[32];
     uint32_t free_alloc[256]; /* free records by index */
     uint32_t free_alloc_count;
-    /* References to the request used last, counted in advance, so that workers that use the same one
-     * do not meet at its counter. NULL: none are left. */
+    /* References to the request used last, counted in advance, so that workers that use the same
+     * one do not meet at its counter. NULL: none are left. */
     gang_request *ref_cache;
     uint32_t ref_cache_count;
 };
@@ -90,8 +91,8 @@ static inline size_t gang__alloc_entries(const struct gang__alloc *a)
     return a->q->exclusive ? a->used / GANG__TASK_HEAD : a->tasks;
 }
 
-/* Give a record room for at least `words` words of data; what it holds is kept. False: out of memory,
- * nothing changed. */
+/* Give a record room for at least `words` words of data; what it holds is kept. False: out of
+ * memory, nothing changed. */
 bool gang__alloc_room(gang_worker *w, struct gang__alloc *a, size_t words);
 
 /* A free record, BUSY, and back. */
@@ -112,7 +113,8 @@ void gang__task_decode(gang_cluster *c, const uint64_t *task, struct gang_task *
 /* The record of an index, or NULL past the end. */
 struct gang__alloc *gang__alloc_at(gang_cluster *c, uint32_t index);
 
-/* The record of this index in a cluster that has none beyond it. GANG_OK; GANG_ENOMEM. For a copy. */
+/* The record of this index in a cluster that has none beyond it. GANG_OK; GANG_ENOMEM. For a
+ * copy. */
 gang_result gang__record_make(gang_cluster *c, uint32_t index, struct gang__alloc **a);
 /* The state of a record: a free one enters the list of free records. For a copy. */
 void gang__record_set(gang_cluster *c, struct gang__alloc *a, uint32_t generation,

@@ -47,8 +47,8 @@ gang_result gang__whatif_plan(gang_worker *w, const gang_request *q, bool empty)
     return r;
 }
 
-/* Copy what the plan leaves to the snapshot. Of a node without a planned task nothing changes; what its
- * view shows as free may be what the growing allocation, an exclusive one, holds there. */
+/* Copy what the plan leaves to the snapshot. A node without a planned task does not
+ * change; the free part of its view may belong to the growing exclusive allocation. */
 static void take(struct gang__plan *p)
 {
     for (size_t i = 0; i < p->views; i++) {

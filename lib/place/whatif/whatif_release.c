@@ -6,7 +6,7 @@
 #include "place/whatif/timeshare.h"
 #include "place/whatif/whatif.h"
 
-/* What of an allocation is meant. */
+/* The part of an allocation. */
 struct part {
     const struct gang__alloc *a;
     const int64_t *task; /* these numbers, ascending; NULL: all, holders too */

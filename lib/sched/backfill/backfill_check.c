@@ -40,9 +40,9 @@ static gang_result check_free(gang_sched *s, struct gang_error *error)
              (uint32_t)n < cal->end && !gang__slice_has_node(s, n) && k < GANG__FREE_KINDS; k++)
             left[k] += cal->capacity[(size_t)(uint32_t)n * GANG__FREE_KINDS + (size_t)k];
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
-        const struct gang__job *job = GANG__OF(struct gang__job, all, n);
-        for (uint32_t i = 0; i < job->unit_count; i++) {
-            const struct gang__gang *u = &job->unit[i];
+        const struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
+        for (uint32_t i = 0; i < job->gang_count; i++) {
+            const struct gang__gang *u = &job->gang[i];
             gang_alloc_id held = gang__gang_holds(u);
             /* A gang past its end may be counted or not, if a run was cut short. */
             if (held == GANG_ID_NONE ||
@@ -70,14 +70,14 @@ gang_result gang__backfill_check(gang_sched *s, struct gang_error *error)
     if (!cal)
         return GANG_OK;
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
-        const struct gang__job *job = GANG__OF(struct gang__job, all, n);
-        for (uint32_t i = 0; i < job->unit_count; i++) {
-            const struct gang__gang *u = &job->unit[i];
+        const struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
+        for (uint32_t i = 0; i < job->gang_count; i++) {
+            const struct gang__gang *u = &job->gang[i];
             bool holds = gang__gang_holds(u) != GANG_ID_NONE;
             whole = whole || gang__gang_request(u)->exclusive;
             planned += u->calendar.plan != 0;
             undone = undone || job->undone;
-            if (u->calendar.plan && (!u->bin || !gang__calendar_plans(u) || holds))
+            if (u->calendar.plan && (!u->order.wait_class || !gang__calendar_plans(u) || holds))
                 return gang__error(error, GANG_EINVAL, "plan",
                                    "job %llu has a planned start and does not wait for one",
                                    (unsigned long long)job->id);

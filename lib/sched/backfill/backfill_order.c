@@ -10,8 +10,8 @@
 static int64_t dominant_share(const gang_sched *s, const struct gang__gang *u)
 {
     int64_t most = 0;
-    for (uint32_t i = 0; i < u->ask->gang_count; i++) {
-        const struct gang__take *t = &u->ask->gang[i];
+    for (uint32_t i = 0; i < u->request_class->gang_take_count; i++) {
+        const struct gang__take *t = &u->request_class->gang_take[i];
         int64_t of = s->total[t->dim];
         int64_t part = of > 0 ? gang__mul_div(t->amount, GANG_WHOLE, of) : 0;
         most = part > most ? part : most;
@@ -35,7 +35,7 @@ bool gang__backfill_defer(gang_sched *s, struct gang__gang *u)
     const struct gang__queue *q = leaf->q;
     int64_t key;
     if (q->backfill != GANG_BACKFILL_EASY || q->backfill_order == GANG_BACKFILL_ORDER_LEAF ||
-        u->bin->late || u->bin->grower || u->calendar.plan ||
+        u->order.wait_class->deferred || u->order.wait_class->grower || u->calendar.plan ||
         leaf->calendar.planned_count < q->plan_depth)
         return false;
     for (const struct gang__gang *w = leaf->calendar.planned; w; w = w->calendar.next_planned)
@@ -51,6 +51,6 @@ bool gang__backfill_defer(gang_sched *s, struct gang__gang *u)
     default:
         key = gang__mul_div(dominant_share(s, u), gang__calendar_estimate(s, u), GANG_WHOLE);
     }
-    gang__order_defer(s, u->bin, key);
+    gang__order_defer(s, u->order.wait_class, key);
     return true;
 }

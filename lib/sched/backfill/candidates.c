@@ -54,7 +54,7 @@ static struct gang__wait_class *first_within(const struct gang__candidates *kin,
 
 static bool is_of(const struct gang__candidates *kin, const struct gang__wait_class *bin)
 {
-    return kin->ask == bin->ask && kin->user == bin->user && kin->fixed == bin->fixed;
+    return kin->ask == bin->request_class && kin->user == bin->user && kin->fixed == bin->fixed;
 }
 
 static struct gang__candidates *new_kin(gang_sched *s, const struct gang__wait_class *bin,
@@ -67,7 +67,7 @@ static struct gang__candidates *new_kin(gang_sched *s, const struct gang__wait_c
     if (!kin)
         return NULL;
     kin->leaf = leaf;
-    kin->ask = bin->ask;
+    kin->ask = bin->request_class;
     kin->user = bin->user;
     kin->fixed = bin->fixed;
     kin->most_ns = GANG__NEVER;
@@ -88,7 +88,7 @@ static struct gang__candidates *kin_of(gang_sched *s, struct gang__wait_class *b
     if (bin->backfill.candidates)
         return bin->backfill.candidates;
     uint64_t hash =
-        gang__hash_number(gang__hash_number(bin->fixed, (uintptr_t)bin->ask), (uintptr_t)bin->user);
+        gang__hash_number(gang__hash_number(bin->fixed, (uintptr_t)bin->request_class), (uintptr_t)bin->user);
     struct gang__hash_link *n = gang__hash_first(&bin->leaf->backfill.by_key, hash);
     while (n && !is_of(GANG__OF(struct gang__candidates, link, n), bin))
         n = n->next;
@@ -144,7 +144,7 @@ static bool may_keep(const gang_sched *s, const struct gang__wait_class *bin)
     return bin->why == GANG_WAIT_PLANNED && q->backfill == GANG_BACKFILL_EASY &&
            q->block != GANG_BLOCK_STRICT && q->max_bypasses == 0 && !bin->grower &&
            s->reserve.count == 0 && !s->backfill.try_all && !head->calendar.plan &&
-           !head->starved && !head->places && job->deadline_ns <= 0 &&
+           !head->bypass.starved && !head->places && job->deadline_ns <= 0 &&
            job->state != GANG_JOB_RUNNING;
 }
 
@@ -272,9 +272,9 @@ static struct gang__wait_class *next_of(gang_sched *s, const struct gang__candid
  * known what it leaves. */
 static bool is_planned_next(const struct gang__queue_state *leaf)
 {
-    struct gang__set_link *n = gang__set_first(&leaf->ready);
+    struct gang__set_link *n = gang__set_first(&leaf->order.ready);
     return n &&
-           gang__wait_class_head(GANG__OF(struct gang__wait_class, order, n))->calendar.plan != 0;
+           gang__wait_class_head(GANG__OF(struct gang__wait_class, ready_link, n))->calendar.plan != 0;
 }
 
 /* Are all candidates behind the plans? */
@@ -319,7 +319,7 @@ void gang__candidates_look(gang_sched *s)
         }
         leaf->wake.stirred = false;
         look_at(s, leaf);
-        leaf->wake.candidates = leaf->ready.count > 0;
+        leaf->wake.candidates = leaf->order.ready.count > 0;
         if (leaf->wake.candidates)
             at = &leaf->wake.next_candidates;
         else
@@ -380,7 +380,7 @@ void gang__candidates_copy_leaf(gang_sched *s, struct gang__queue_state *to,
 static bool is_right(const gang_sched *s, const struct gang__wait_class *bin, uint8_t kept)
 {
     return bin->state == GANG__CLASS_BLOCKED && bin->backfill.kept == kept &&
-           bin->units.count > 0 && may_keep(s, bin) &&
+           bin->gangs.count > 0 && may_keep(s, bin) &&
            bin->backfill.run_ns == gang__calendar_estimate(s, gang__wait_class_head(bin));
 }
 

@@ -36,8 +36,8 @@ static bool may_look(const gang_sched *s, const struct gang__wait_class *bin)
 static void let_look(gang_sched *s)
 {
     struct gang__wait_class *next;
-    for (struct gang__wait_class *bin = s->blocked; bin; bin = next) {
-        next = bin->next_all;
+    for (struct gang__wait_class *bin = s->order.blocked; bin; bin = next) {
+        next = bin->next_blocked;
         if (bin->why != GANG_WAIT_PLANNED && bin->why != GANG_WAIT_RESERVATION &&
             (bin->leaf->q->backfill == GANG_BACKFILL_NONE || bin->why != GANG_WAIT_CAPACITY))
             continue;

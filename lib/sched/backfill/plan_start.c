@@ -87,7 +87,7 @@ gang_result gang__backfill_put(gang_sched *s, struct gang__gang *u)
     uint32_t id;
     if (!note_slots(s, u))
         return GANG_ENOMEM;
-    if (u->ask->by_memory)
+    if (u->request_class->by_memory)
         gang__calendar_by_kind(cal, &o);
     gang_result r = gang__timeline_add(gang__calendar_when(s, u), &o, &id);
     if (r != GANG_OK) {
@@ -144,8 +144,8 @@ bool gang__backfill_plan_again(gang_sched *s, struct gang__gang *list)
         gang__reserve_show_for(s, w);
         done = done && gang__backfill_plan(s, w, &why) != GANG_ENOMEM;
         gang__reserve_show_for(s, NULL);
-        if (!w->calendar.plan && w->bin)
-            gang__order_unblock(s, w->bin);
+        if (!w->calendar.plan && w->order.wait_class)
+            gang__order_unblock(s, w->order.wait_class);
     }
     return done;
 }

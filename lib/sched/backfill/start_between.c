@@ -120,7 +120,7 @@ static gang_result move_plans(gang_sched *s, const struct gang__gang *u,
 
 static gang_result adopt_told(gang_sched *s, const struct gang__gang *u, gang_alloc_id *id)
 {
-    return gang_alloc_adopt(s->worker, u->ask->q, s->told.place, (int64_t)s->told.count, id, NULL);
+    return gang_alloc_adopt(s->worker, u->request_class->q, s->placement.place, (int64_t)s->placement.count, id, NULL);
 }
 
 /* The places that place likes best now (sched.told); `picky`: on the nodes that the calendar gave.
@@ -135,7 +135,7 @@ static gang_result place_now(gang_sched *s, struct gang__gang *u, bool picky)
         w.only = s->calendar->domain;
         w.only_end = s->calendar->end;
     }
-    return gang__where_place(&w, &s->told);
+    return gang__where_place(&w, &s->placement);
 }
 
 /* Each task where the calendar has it. Only for gangs of which amounts and nodes decide everything.
@@ -161,7 +161,7 @@ static gang_result adopt_exactly(gang_sched *s, struct gang__gang *u, gang_alloc
             p->node = node->id;
             p->any_devices = 1;
         }
-    return gang_alloc_adopt(s->worker, u->ask->q, cal->exact, count, id, NULL);
+    return gang_alloc_adopt(s->worker, u->request_class->q, cal->exact, count, id, NULL);
 }
 
 /* Do the plans allow these places? GANG_OK; GANG_ENOFIT; GANG_ENOMEM. */
@@ -187,10 +187,10 @@ static gang_result alloc_if(gang_sched *s, struct gang__gang *u, plans_allow *ma
     struct agreeing a = {s, u, may};
     struct gang__where w = {.s = s, .u = u, .on = s->scratch};
     if (!gang__where_concerned(&w)) /* then no snapshot is needed */
-        return gang__alloc_if(s->worker, u->ask->q, &s->told, agree, &a, id);
+        return gang__alloc_if(s->worker, u->request_class->q, &s->placement, agree, &a, id);
     gang_result r = place_now(s, u, false);
     if (r == GANG_OK)
-        r = may(s, u, s->told.place, s->told.count);
+        r = may(s, u, s->placement.place, s->placement.count);
     return r == GANG_OK ? adopt_told(s, u, id) : r;
 }
 
@@ -203,7 +203,7 @@ static gang_result alloc_between(gang_sched *s, struct gang__gang *u, gang_alloc
         return r;
     r = place_now(s, u, true);
     if (r == GANG_OK)
-        r = leaves_plans(s, u, s->told.place, s->told.count);
+        r = leaves_plans(s, u, s->placement.place, s->placement.count);
     if (r == GANG_OK)
         return adopt_told(s, u, id);
     return r == GANG_ENOFIT ? adopt_exactly(s, u, id) : r;
@@ -221,7 +221,7 @@ static gang_result alloc_moving(gang_sched *s, struct gang__gang *u, gang_alloc_
 static bool has_room(gang_sched *s, const struct gang__gang *u)
 {
     return gang_snapshot_take(s->worker, s->scratch) == GANG_OK &&
-           gang__snapshot_fits(s->worker, s->scratch, u->ask->q) == GANG_OK;
+           gang__snapshot_fits(s->worker, s->scratch, u->request_class->q) == GANG_OK;
 }
 
 /* Does a gang that was refused wait because of plans? In a leaf without plans: only if there are
@@ -323,7 +323,7 @@ static gang_result blame_reservations(gang_sched *s, struct gang__gang *u, gang_
         return r;
     gang_result room = gang_snapshot_take(s->worker, s->scratch);
     if (room == GANG_OK)
-        room = gang__snapshot_fits(s->worker, s->scratch, u->ask->q);
+        room = gang__snapshot_fits(s->worker, s->scratch, u->request_class->q);
     if (room == GANG_OK)
         *why = gang__reserve_why(s, u);
     return room == GANG_ENOMEM ? room : r; /* then it is tried again */
@@ -390,8 +390,8 @@ void gang__backfill_over(gang_sched *s)
     if (!cal)
         return;
     s->wake.starting = NULL;
-    for (struct gang__wait_class *bin = cal->kept ? s->blocked : NULL; bin; bin = next) {
-        next = bin->next_all;
+    for (struct gang__wait_class *bin = cal->kept ? s->order.blocked : NULL; bin; bin = next) {
+        next = bin->next_blocked;
         if (bin->why == GANG_WAIT_PLANNED && !gang__wait_class_head(bin)->calendar.plan)
             gang__order_unblock(s, bin);
     }

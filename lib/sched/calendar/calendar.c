@@ -51,8 +51,8 @@ bool gang__calendar_binds(const gang_sched *s)
 
 void gang__calendar_due(gang_sched *s, const struct gang__job *job)
 {
-    for (uint32_t i = 0; s->calendar && i < job->unit_count; i++)
-        if (job->unit[i].calendar.plan && job->unit[i].calendar.planned_ns <= s->now_ns)
+    for (uint32_t i = 0; s->calendar && i < job->gang_count; i++)
+        if (job->gang[i].calendar.plan && job->gang[i].calendar.planned_ns <= s->now_ns)
             gang__wake_plans(s, GANG__PLANS_EARLIER);
 }
 
@@ -145,9 +145,9 @@ bool gang__calendar_sync(gang_sched *s)
 static void touch_all(gang_sched *s)
 {
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
-        struct gang__job *job = GANG__OF(struct gang__job, all, n);
-        for (uint32_t i = 0; i < job->unit_count; i++)
-            gang__wake_holding(s, &job->unit[i]);
+        struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
+        for (uint32_t i = 0; i < job->gang_count; i++)
+            gang__wake_holding(s, &job->gang[i]);
         gang__wake_job(s, job, GANG__WAKE_TIMER); /* what was expected of it matters from now on */
     }
     gang__wake_calendar(s);
@@ -157,10 +157,10 @@ static void touch_all(gang_sched *s)
 static void clear_all(gang_sched *s)
 {
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
-        struct gang__job *job = GANG__OF(struct gang__job, all, n);
-        for (uint32_t i = 0; i < job->unit_count; i++) {
-            gang__calendar_drop(s, &job->unit[i]);
-            gang__calendar_vacate(s, &job->unit[i]);
+        struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
+        for (uint32_t i = 0; i < job->gang_count; i++) {
+            gang__calendar_drop(s, &job->gang[i]);
+            gang__calendar_vacate(s, &job->gang[i]);
         }
     }
     for (int i = 0; i < GANG__SOURCES; i++)

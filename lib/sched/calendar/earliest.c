@@ -79,16 +79,16 @@ gang_result gang__calendar_earliest(gang_sched *s, const struct gang__gang *u, i
     ask.nodes = choosy ? cal->mask : NULL;          /* those that are not up have nothing */
     for (uint32_t g = 0; g < q->group_count; g++) { /* groups that may start empty are left out */
         cal->group[ask.group_count] = cal->group[g];
-        cal->group[ask.group_count].count = u->ask->gang_of[g];
+        cal->group[ask.group_count].count = u->request_class->gang_tasks[g];
         cal->group_of[ask.group_count] = g;
-        ask.group_count += u->ask->gang_of[g] > 0;
+        ask.group_count += u->request_class->gang_tasks[g] > 0;
     }
     if (ask.group_count == 0) /* the last one, for whatever comes first */
         cal->group[ask.group_count++].count = 1;
     cal->groups = ask.group_count;
-    if (u->ask->by_memory && !gang__calendar_kinds(s, q))
+    if (u->request_class->by_memory && !gang__calendar_kinds(s, q))
         return GANG_ENOMEM;
-    ask.variant = u->ask->by_memory ? cal->variant : NULL;
+    ask.variant = u->request_class->by_memory ? cal->variant : NULL;
     ask.kind = cal->kind;
     int32_t same = q->same != GANG__NO_LEVEL ? q->same
                    : q->group_count == 1     ? q->group[0].same

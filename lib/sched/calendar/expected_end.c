@@ -42,7 +42,7 @@ int64_t gang__calendar_end(const gang_sched *s, const struct gang__gang *u)
     if (u->alloc != GANG_ID_NONE) {
         end = gone_at(s, u, u->started_ns);
     } else {
-        for (const struct gang__stop *l = u->leaves; l; l = l->next)
+        for (const struct gang__stop *l = u->stop.first; l; l = l->next)
             end = l->deadline_ns > end ? l->deadline_ns : end;
     }
     return end > s->now_ns ? end : gang__add_sat(s->now_ns, GANG__OVERRUN_NS);

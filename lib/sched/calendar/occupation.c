@@ -88,10 +88,10 @@ bool gang__calendar_lay_out(gang_sched *s, const struct gang__gang *u,
         return false;
     size_t groups = q->group_count;
     cal->places = 0;
-    for (size_t i = 0; i < count && !u->ask->by_memory; i++)
+    for (size_t i = 0; i < count && !u->request_class->by_memory; i++)
         if (!gang__calendar_place(s, place[i].node, (uint32_t)place[i].group))
             return false;
-    if (u->ask->by_memory && !gang__calendar_lay_out_memory(s, u, place, count, &groups))
+    if (u->request_class->by_memory && !gang__calendar_lay_out_memory(s, u, place, count, &groups))
         return false;
     gang__calendar_merge(cal);
     *o = gang__calendar_occupation(cal, q, end_ns, s->now_ns);
@@ -139,7 +139,7 @@ bool gang__calendar_hold(gang_sched *s, const struct gang__gang *u, gang_alloc_i
 {
     struct gang__calendar *cal = s->calendar;
     const gang_request *q = gang__gang_request(u);
-    struct holding h = {s, 0, false, u->ask->by_memory, q->group_count};
+    struct holding h = {s, 0, false, u->request_class->by_memory, q->group_count};
     cal->places = 0;
     memset(o, 0, sizeof(*o));
     if (alloc == GANG_ID_NONE)

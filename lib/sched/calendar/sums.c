@@ -9,8 +9,8 @@
 static void sums_of(const gang_sched *s, const struct gang__gang *u, int64_t need[GANG__FREE_DIMS])
 {
     memset(need, 0, GANG__FREE_DIMS * sizeof(*need));
-    for (uint32_t i = 0; u->ask->exact && i < u->ask->gang_count; i++) {
-        const struct gang__take *t = &u->ask->gang[i];
+    for (uint32_t i = 0; u->request_class->exact && i < u->request_class->gang_take_count; i++) {
+        const struct gang__take *t = &u->request_class->gang_take[i];
         const struct gang__dim *d = &s->queues->dim[t->dim];
         int k = d->partition                  ? -1
                 : d->kind == GANG_KIND_CPU    ? GANG__FREE_CPU
@@ -18,7 +18,7 @@ static void sums_of(const gang_sched *s, const struct gang__gang *u, int64_t nee
                 : d->kind == GANG_KIND_GPU    ? GANG__FREE_GPU
                                               : -1;
         if (k >= 0)
-            need[k] = k == GANG__FREE_GPU && u->ask->by_memory ? u->ask->gang_gpu : t->amount;
+            need[k] = k == GANG__FREE_GPU && u->request_class->by_memory ? u->request_class->gang_gpu : t->amount;
     }
 }
 

@@ -31,8 +31,8 @@ static void *copy_bytes(struct gang__block *b, const void *from, size_t bytes)
 /* Also for a job that no run has accepted yet. */
 static size_t groups_of(const struct gang__job *job, uint32_t part)
 {
-    const struct gang__request_class *ask = job->unit[part].ask;
-    return (ask ? ask->q : job->wanted[part]->q)->group_count;
+    const struct gang__request_class *ask = job->gang[part].request_class;
+    return (ask ? ask->q : job->request_text[part]->q)->group_count;
 }
 
 /* The parts that a job needs until a run accepts it. */
@@ -49,8 +49,8 @@ static struct gang__job *lay_job(struct gang__block *b, const struct gang__job *
     size_t groups = from->group_count;
     job = job ? job : &none;
     memset(job, 0, sizeof(*job));
-    job->unit = gang__block_alloc(b, from->unit_count * sizeof(*job->unit));
-    job->wanted = gang__block_alloc(b, from->unit_count * sizeof(*job->wanted));
+    job->gang = gang__block_alloc(b, from->gang_count * sizeof(*job->gang));
+    job->request_text = gang__block_alloc(b, from->gang_count * sizeof(*job->request_text));
     job->name = gang__block_text(b, from->name);
     job->user = gang__block_text(b, from->user);
     job->protected_groups = copy_bytes(b, from->protected_groups, groups * sizeof(int32_t));
@@ -62,22 +62,22 @@ static struct gang__job *lay_job(struct gang__block *b, const struct gang__job *
     if (!from->leaf)
         lay_message(b, job, from);
     if (b->base) {
-        memset(job->unit, 0, from->unit_count * sizeof(*job->unit));
-        memset(job->wanted, 0, from->unit_count * sizeof(*job->wanted));
+        memset(job->gang, 0, from->gang_count * sizeof(*job->gang));
+        memset(job->request_text, 0, from->gang_count * sizeof(*job->request_text));
     }
-    for (uint32_t i = 0; i < from->unit_count; i++) {
-        const struct gang__gang *u = &from->unit[i];
+    for (uint32_t i = 0; i < from->gang_count; i++) {
+        const struct gang__gang *u = &from->gang[i];
         size_t own = groups_of(from, i);
         int64_t *counts = gang__block_alloc(b, 4 * own * sizeof(*counts));
         int32_t *group_of = copy_bytes(b, u->group_of, own * sizeof(*group_of));
         if (!b->base)
             continue;
         memset(counts, 0, 4 * own * sizeof(*counts));
-        job->unit[i].has = memcpy(counts, u->has, own * sizeof(*counts));
-        job->unit[i].done = memcpy(counts + own, u->done, own * sizeof(*counts));
-        job->unit[i].failed = memcpy(counts + 2 * own, u->failed, own * sizeof(*counts));
-        job->unit[i].taken = counts + 3 * own;
-        job->unit[i].group_of = group_of;
+        job->gang[i].has = memcpy(counts, u->has, own * sizeof(*counts));
+        job->gang[i].done = memcpy(counts + own, u->done, own * sizeof(*counts));
+        job->gang[i].failed = memcpy(counts + 2 * own, u->failed, own * sizeof(*counts));
+        job->gang[i].victim.tentative_tasks = counts + 3 * own;
+        job->gang[i].group_of = group_of;
     }
     return (struct gang__job *)(void *)b->base; /* it lies first */
 }
@@ -96,7 +96,7 @@ static void copy_members(struct gang__job *to, const struct gang__job *from)
     to->ending = from->ending;
     to->reserve.limit_kept = from->reserve.limit_kept;
     to->undone = from->undone;
-    to->unit_count = from->unit_count;
+    to->gang_count = from->gang_count;
     to->group_count = from->group_count;
     to->state = from->state;
     to->end = from->end;
@@ -119,7 +119,7 @@ static void copy_members(struct gang__job *to, const struct gang__job *from)
     to->time_limit_ns = from->time_limit_ns;
     to->start_within_ns = from->start_within_ns;
     to->back_off_ns = from->back_off_ns;
-    to->back_off_now = from->back_off_now;
+    to->next_back_off_ns = from->next_back_off_ns;
     to->after_count = from->after_count;
     to->group_after_count = from->group_after_count;
     to->cookie = from->cookie;
@@ -136,49 +136,49 @@ static void copy_members(struct gang__job *to, const struct gang__job *from)
 static void copy_unit(struct gang__gang *to, const struct gang__gang *from, struct gang__job *job)
 {
     to->job = job;
-    to->part = from->part;
+    to->index = from->index;
     to->alloc = from->alloc;
     to->tasks = from->tasks;
     to->started_ns = from->started_ns;
     to->served_ns = from->served_ns;
-    to->fell_in = from->fell_in;
-    to->took_in = from->took_in;
-    to->fell_at = from->fell_at;
-    to->fell = from->fell;
-    to->ungiven = from->ungiven;
-    to->wanted = from->wanted;
+    to->preempt.preempted_run = from->preempt.preempted_run;
+    to->preempt.preempted_others_run = from->preempt.preempted_others_run;
+    to->preempt.preempted_event = from->preempt.preempted_event;
+    to->preempt.preempted_times = from->preempt.preempted_times;
+    to->stop.unreleased = from->stop.unreleased;
+    to->demands = from->demands;
     to->over = from->over;
     to->begun = from->begun;
-    to->starved = from->starved;
-    to->bypassed = from->bypassed;
-    to->in_vain = from->in_vain;
-    to->short_handed = from->short_handed;
-    to->refill = from->refill;
+    to->bypass.starved = from->bypass.starved;
+    to->bypass.bypassed = from->bypass.bypassed;
+    to->preempt.handover_failed_at = from->preempt.handover_failed_at;
+    to->reports.below_min = from->reports.below_min;
+    to->reports.refill = from->reports.refill;
     to->ended = from->ended;
     to->target = from->target;
-    to->short_ns = from->short_ns;
-    to->refill_ns = from->refill_ns;
+    to->reports.below_min_ns = from->reports.below_min_ns;
+    to->reports.refill_ns = from->reports.refill_ns;
 }
 
 static bool copy_lists(gang_sched *s, struct gang__job *to, const struct gang__job *from)
 {
-    if (from->bad_count) {
-        to->bad = gang__zalloc(&s->mem, from->bad_count, sizeof(*to->bad));
-        if (!to->bad)
+    if (from->failed_node_count) {
+        to->failed_nodes = gang__zalloc(&s->mem, from->failed_node_count, sizeof(*to->failed_nodes));
+        if (!to->failed_nodes)
             return false;
-        memcpy(to->bad, from->bad, from->bad_count * sizeof(*to->bad));
-        to->bad_count = from->bad_count;
+        memcpy(to->failed_nodes, from->failed_nodes, from->failed_node_count * sizeof(*to->failed_nodes));
+        to->failed_node_count = from->failed_node_count;
     }
-    for (uint32_t i = 0; i < from->unit_count; i++) {
-        const struct gang__gang *u = &from->unit[i];
+    for (uint32_t i = 0; i < from->gang_count; i++) {
+        const struct gang__gang *u = &from->gang[i];
         size_t count = (size_t)u->place_count;
         if (!u->places)
             continue;
-        to->unit[i].places = gang__zalloc(&s->mem, count + 1, sizeof(*u->places));
-        if (!to->unit[i].places)
+        to->gang[i].places = gang__zalloc(&s->mem, count + 1, sizeof(*u->places));
+        if (!to->gang[i].places)
             return false;
-        memcpy(to->unit[i].places, u->places, count * sizeof(*u->places));
-        to->unit[i].place_count = u->place_count;
+        memcpy(to->gang[i].places, u->places, count * sizeof(*u->places));
+        to->gang[i].place_count = u->place_count;
     }
     return true;
 }
@@ -186,13 +186,13 @@ static bool copy_lists(gang_sched *s, struct gang__job *to, const struct gang__j
 static bool copy_asks(struct gang__asks_copy *c, struct gang__job *to, const struct gang__job *from)
 {
     gang_sched *s = c->to;
-    for (uint32_t i = 0; i < from->unit_count; i++) {
-        uint32_t groups = gang__gang_request(&from->unit[i])->group_count;
-        if (!gang__grow(&s->mem, (void **)&s->by_group, &s->group_room, groups,
+    for (uint32_t i = 0; i < from->gang_count; i++) {
+        uint32_t groups = gang__gang_request(&from->gang[i])->group_count;
+        if (!gang__grow(&s->mem, (void **)&s->by_group, &s->group_cap, groups,
                         sizeof(*s->by_group)))
             return false;
-        to->unit[i].ask = gang__asks_get(c, from->unit[i].ask);
-        if (!to->unit[i].ask)
+        to->gang[i].request_class = gang__asks_get(c, from->gang[i].request_class);
+        if (!to->gang[i].request_class)
             return false;
     }
     return true;
@@ -209,8 +209,8 @@ struct gang__job *gang__job_copy(gang_sched *s, const struct gang__job *from)
     struct gang__job *job = lay_job(&b, from);
     job->bytes = b.used;
     copy_members(job, from);
-    for (uint32_t i = 0; i < from->unit_count; i++)
-        copy_unit(&job->unit[i], &from->unit[i], job);
+    for (uint32_t i = 0; i < from->gang_count; i++)
+        copy_unit(&job->gang[i], &from->gang[i], job);
     return job;
 }
 
@@ -224,7 +224,7 @@ static bool copy_job(struct gang__asks_copy *c, const struct gang__job *from)
         return false;
     job->leaf = gang__queue_state_of(s, from->leaf->q->id);
     gang__hash_insert(&s->jobs, &job->link, job->id);
-    gang__set_insert_end(&s->by_id, &job->all, 1);
+    gang__set_insert_end(&s->by_id, &job->by_id, 1);
     s->job_count++;
     return copy_lists(s, job, from) && copy_asks(c, job, from) &&
            (!gang__asks_users(job->leaf->q) || gang__user_of(s, job->leaf, job->user));
@@ -233,11 +233,11 @@ static bool copy_job(struct gang__asks_copy *c, const struct gang__job *from)
 /* Those that nothing passes, in their order. */
 static void copy_overdue(gang_sched *s, const gang_sched *from)
 {
-    struct gang__gang **at = &s->starved;
-    for (const struct gang__gang *u = from->starved; u; u = u->next_overdue) {
-        *at = &gang__job_of(s, u->job->id)->unit[u->part];
-        (*at)->overdue_at = at;
-        at = &(*at)->next_overdue;
+    struct gang__gang **at = &s->bypass.starved;
+    for (const struct gang__gang *u = from->bypass.starved; u; u = u->bypass.next) {
+        *at = &gang__job_of(s, u->job->id)->gang[u->index];
+        (*at)->bypass.at = at;
+        at = &(*at)->bypass.next;
     }
     *at = NULL;
 }
@@ -247,10 +247,10 @@ static bool copy_jobs(struct gang__asks_copy *c, const gang_sched *from)
     gang_sched *s = c->to;
     struct gang__set_link *n = gang__set_first(&from->by_id);
     for (; n; n = gang__set_next(n))
-        if (!copy_job(c, GANG__OF(struct gang__job, all, n)))
+        if (!copy_job(c, GANG__OF(struct gang__job, by_id, n)))
             return false;
     for (n = gang__set_first(&s->by_id); n; n = gang__set_next(n))
-        if (!gang__job_waiters(s, GANG__OF(struct gang__job, all, n)))
+        if (!gang__job_waiters(s, GANG__OF(struct gang__job, by_id, n)))
             return false;
     copy_overdue(s, from);
     return gang__slices_copy(s, from) && gang__stops_copy(s, from);
@@ -262,13 +262,13 @@ static void drop_jobs(gang_sched *s)
     struct gang__set_link *n;
     gang__slices_drop(s);
     while ((n = gang__set_first(&s->by_id)) != NULL) {
-        struct gang__job *job = GANG__OF(struct gang__job, all, n);
+        struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
         gang__hash_remove(&s->jobs, &job->link);
-        gang__set_remove(&s->by_id, &job->all);
+        gang__set_remove(&s->by_id, &job->by_id);
         gang__job_free(s, job);
     }
     s->job_count = 0;
-    s->starved = NULL;
+    s->bypass.starved = NULL;
 }
 
 /* ---- the scheduler --------------------------------------------------------------------------- */
@@ -289,9 +289,7 @@ static gang_result make(gang_cluster *cluster, const gang_sched *from,
     s->opts = from->opts; /* as it was understood, not as it was given */
     memcpy(s->excluded, from->excluded, sizeof(s->excluded));
     s->now_ns = from->now_ns;
-    s->decayed_ns = from->decayed_ns;
     s->runs = from->runs;
-    s->age_low = from->age_low;
     s->age_high = from->age_high;
     gang__store(&s->next_job, gang__load(&from->next_job));
     r = gang__rules_copy(&s->mem, from->rules, &rules);
@@ -316,8 +314,8 @@ static void copy_notes(gang_sched *s, const gang_sched *from)
 /* What was counted by the copying itself. */
 static void settle(gang_sched *s, const gang_sched *from)
 {
-    s->heard = from->heard;
-    s->grown_up_ns = from->grown_up_ns;
+    s->external_events = from->external_events;
+    s->preempt.min_runtime_due_ns = from->preempt.min_runtime_due_ns;
     copy_notes(s, from);
     s->wake.retry = s->wake.retry || from->wake.retry;
     s->unfinished = from->unfinished;
@@ -330,7 +328,7 @@ static bool copy_beats(gang_sched *s, const gang_sched *from)
     bool ok = true;
     struct gang__set_link *n = gang__set_first(&from->by_id);
     for (; n && ok; n = gang__set_next(n)) {
-        const struct gang__job *job = GANG__OF(struct gang__job, all, n);
+        const struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
         ok = gang__heartbeat_copy(s, gang__job_of(s, job->id), job);
     }
     return ok;

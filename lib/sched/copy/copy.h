@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies a scheduler: the same queues, jobs and allocations, under the same ids, on a copy of its
- * cluster (core/cluster_copy.h). Both decide the same on the same events.
+/* Copies a scheduler: the same queues, jobs and allocations, under the same ids, on a copy of
+ * its cluster (core/cluster_copy.h). Both decide the same on the same events.
  *
  *   copy.c         the scheduler, its jobs and their gangs
- *   copy_leave.c   stops, and the handovers that wait for them
- *   copy_turn.c    wait classes and what blocks them
+ *   copy_stop.c   stops, and the handovers that wait for them
+ *   copy_order.c    wait classes and what blocks them
  *   copy_slice.c   matrices of time slices
- *   copy_ask.c     requests, compiled for the copy
+ *   copy_request.c     requests, compiled for the copy
  *   copy_reserve.c reservations and their members
  *   copy_inbox.c   messages that no run has processed
- * State that follows from the jobs is computed again: usage (all jobs enter it, as after a change of the
- * queues) and the orders. History is copied: promises, notes, failed tries.
- * Not copied: the work of other threads. A copy for a forecast also leaves out unprocessed messages and
- * heartbeats, because all tasks live there and no thread sends anything. */
+ * State that follows from the jobs is computed again: usage (all jobs enter it, as after a
+ * change of the queues) and the orders. History is copied: promises, notes, failed tries. Not
+ * copied: the work of other threads. A copy for a forecast also leaves out unprocessed messages
+ * and heartbeats, because all tasks live there and no thread sends anything. */
 #ifndef GANG__SCHED_COPY_H
 #define GANG__SCHED_COPY_H
 
 #include "sched/record/state.h"
 
-/* A copy of scheduler and cluster for a forecast, with ops of its own. The caller
- * frees it with gang_sched_free() and then gang_cluster_free() of its cluster. GANG_OK; GANG_EBUSY:
- * another thread changes an allocation; GANG_ENOMEM. On an error *copy is NULL. Called by the owner of
+/* A copy of scheduler and cluster for a forecast, with ops of its own. The caller frees it with
+ * gang_sched_free() and then gang_cluster_free() of its cluster. GANG_OK; GANG_EBUSY: another
+ * thread changes an allocation; GANG_ENOMEM. On an error *copy is NULL. Called by the owner of
  * `from`, outside of a run, while no thread changes the cluster. O(nodes + jobs + their tasks).
  * For a host: gang_sched_copy(). */
 gang_result gang__sched_copy(gang_sched *from, const struct gang_host_ops *ops, void *user,
@@ -32,7 +32,7 @@ gang_result gang__sched_copy(gang_sched *from, const struct gang_host_ops *ops, 
  * NULL: out of memory. */
 struct gang__job *gang__job_copy(gang_sched *s, const struct gang__job *from);
 
-/* ---- copy_ask.c ---- */
+/* ---- copy_request.c ---- */
 
 /* Requests of one scheduler, and what stands for them in the other. */
 struct gang__asks_copy {
@@ -40,8 +40,8 @@ struct gang__asks_copy {
     struct gang__hash_table of; /* by the address of the request */
 };
 gang_result gang__asks_copy(struct gang__asks_copy *c, const gang_sched *from);
-/* The counterpart of a request (gang__request_map). A request without a job, of an allocation outside
- * the scheduler or of a placeholder, is made at its first use and never looked up again. */
+/* The counterpart of a request (gang__request_map). A request without a job, of an allocation
+ * outside the scheduler or of a placeholder, is made at its first use and never looked up again. */
 gang_result gang__asks_find(gang_request *from, void *ctx, gang_request **to);
 /* References to what a job wants, and to what it asks for. NULL: out of memory. */
 struct gang__request_text *gang__asks_wanted(struct gang__asks_copy *c,
@@ -53,11 +53,11 @@ void gang__asks_end(struct gang__asks_copy *c);
 struct gang__request_text *gang__request_text_copy(gang_sched *to,
                                                    const struct gang__request_text *from);
 
-/* The cache of recent requests: a job that finds its request there teaches the mix nothing. False: out
- * of memory. */
+/* The cache of recent requests: a job that finds its request there teaches the mix nothing.
+ * False: out of memory. */
 bool gang__recent_copy(struct gang__asks_copy *c, gang_sched *from);
 
-/* ---- copy_turn.c ---- */
+/* ---- copy_order.c ---- */
 
 /* They are in their bins already. Cannot fail. */
 void gang__order_copy(gang_sched *to, const gang_sched *from);
@@ -67,18 +67,18 @@ void gang__order_copy(gang_sched *to, const gang_sched *from);
 /* Messages in the backlog, into the backlog; the queues are there already. False: out of memory. */
 bool gang__backlog_copy(struct gang__asks_copy *c, const gang_sched *from);
 
-/* ---- copy_leave.c ---- */
+/* ---- copy_stop.c ---- */
 
 /* The jobs are there already. False: out of memory. */
 bool gang__stops_copy(gang_sched *to, const gang_sched *from);
 
 /* ---- copy_reserve.c ---- */
 
-/* The table of reservations, under the same ids; the queues exist already. No timeline holds any of it
- * yet. False: out of memory. */
+/* The table of reservations, under the same ids; the queues exist already. No timeline holds any
+ * of it yet. False: out of memory. */
 bool gang__reserves_copy(gang_sched *to, const gang_sched *from);
-/* The jobs that named a reservation, and the members inside. Jobs and reservations exist already. Cannot
- * fail. */
+/* The jobs that named a reservation, and the members inside. Jobs and reservations exist
+ * already. Cannot fail. */
 void gang__reserve_members_copy(gang_sched *to, const gang_sched *from);
 
 /* Its reservations lie in the copied timeline under the same numbers. False: out of memory. */
@@ -91,8 +91,8 @@ bool gang__calendar_copy(gang_sched *s, const gang_sched *from);
 
 /* ---- copy_slice.c ---- */
 
-/* The matrices with columns and gangs; the jobs exist already and enter the usage later. False: out of
- * memory; the caller drops the matrices. */
+/* The matrices with columns and gangs; the jobs exist already and enter the usage later. False:
+ * out of memory; the caller drops the matrices. */
 bool gang__slices_copy(gang_sched *to, const gang_sched *from);
 /* The timeline was copied: their nodes have the same numbers there. */
 void gang__slices_occupied_as(gang_sched *to, const gang_sched *from);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The calendar of another scheduler: its timeline under the same numbers, and its planned starts. */
+/* The calendar of another scheduler: its timeline under the same numbers, and its planned
+ * starts. */
 #include <string.h>
 
 #include "sched/calendar/calendar.h"
@@ -31,7 +32,7 @@ static bool copy_plan(gang_sched *s, struct gang__gang *u, const struct gang__ga
 
 static struct gang__gang *unit_as(const gang_sched *s, const struct gang__gang *from)
 {
-    return &gang__job_of(s, from->job->id)->unit[from->part];
+    return &gang__job_of(s, from->job->id)->gang[from->index];
 }
 
 /* Those of a leaf, in their order. */
@@ -54,10 +55,10 @@ static void copy_stays(gang_sched *s, const gang_sched *from)
 {
     struct gang__gang **at = &s->wake.holdings;
     for (struct gang__set_link *n = gang__set_first(&from->by_id); n; n = gang__set_next(n)) {
-        const struct gang__job *job = GANG__OF(struct gang__job, all, n);
-        for (uint32_t i = 0; i < job->unit_count; i++) {
-            struct gang__gang *u = unit_as(s, &job->unit[i]);
-            u->calendar.occupies = job->unit[i].calendar.occupies;
+        const struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
+        for (uint32_t i = 0; i < job->gang_count; i++) {
+            struct gang__gang *u = unit_as(s, &job->gang[i]);
+            u->calendar.occupies = job->gang[i].calendar.occupies;
         }
     }
     for (const struct gang__gang *old = from->wake.holdings; old; old = old->wake.next) {

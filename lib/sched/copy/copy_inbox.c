@@ -29,11 +29,11 @@ static struct gang__job *copy_submitted(struct gang__asks_copy *c, const gang_sc
     job->place_count = old->place_count;
     job->heartbeat_ns = old->heartbeat_ns;
     job->reserve.id = old->reserve.id;
-    for (uint32_t i = 0; i < job->unit_count; i++) {
+    for (uint32_t i = 0; i < job->gang_count; i++) {
         const struct gang__request_class *ask =
-            old->unit[i].ask; /* memory was short when it was taken in */
-        job->wanted[i] = gang__asks_wanted(c, ask ? ask->of : old->wanted[i]);
-        if (!job->wanted[i]) {
+            old->gang[i].request_class; /* memory was short when it was taken in */
+        job->request_text[i] = gang__asks_wanted(c, ask ? ask->text : old->request_text[i]);
+        if (!job->request_text[i]) {
             gang__job_free(s, job);
             return NULL;
         }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reservations in a copy (copy.h): their records are copied before the jobs, their members after them,
- * and their occupations together with the timelines. */
+/* Reservations in a copy (copy.h): their records are copied before the jobs, their members after
+ * them, and their occupations together with the timelines. */
 #include <string.h>
 
 #include "base/two_pass_block.h"
@@ -37,7 +37,7 @@ static bool copy_owners(gang_sched *s, const struct gang__reserves *from)
 
 /* The lists are in the same order. */
 static struct gang__bookings *usage_as(const gang_sched *s, const struct gang__reserves *from,
-                                    const struct gang__bookings *usage)
+                                       const struct gang__bookings *usage)
 {
     const struct gang__reserve_owner *o = s->reserve.all->owners, *old = from->owners;
     while (old && old->usage != usage) {
@@ -203,13 +203,13 @@ static struct gang__reserve *reserve_as(const gang_sched *s, const struct gang__
 void gang__reserve_members_copy(gang_sched *s, const gang_sched *from)
 {
     for (struct gang__set_link *n = gang__set_first(&from->by_id); n; n = gang__set_next(n)) {
-        const struct gang__job *old = GANG__OF(struct gang__job, all, n);
+        const struct gang__job *old = GANG__OF(struct gang__job, by_id, n);
         struct gang__job *job = gang__job_of(s, old->id);
         job->reserve.id = old->reserve.id;
         job->reserve.named = reserve_as(s, old->reserve.named);
-        for (uint32_t i = 0; i < job->unit_count; i++) {
-            job->unit[i].reserve.inside_of = reserve_as(s, old->unit[i].reserve.inside_of);
-            job->unit[i].reserve.until_ns = old->unit[i].reserve.until_ns;
+        for (uint32_t i = 0; i < job->gang_count; i++) {
+            job->gang[i].reserve.inside_of = reserve_as(s, old->gang[i].reserve.inside_of);
+            job->gang[i].reserve.until_ns = old->gang[i].reserve.until_ns;
         }
     }
 }

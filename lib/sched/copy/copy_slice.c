@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Time slicing in a copy (copy.h): the matrices, the row of each gang, the current row and its end, and
- * the gangs that are suspending. The allocations of columns and the time-shared parts of gangs lie in
- * records with the same ids. The view in which gangs are placed is not copied: it serves one run. */
+/* Time slicing in a copy (copy.h): the matrices, the row of each gang, the current row and its
+ * end, and the gangs that are suspending. The allocations of columns and the time-shared parts
+ * of gangs lie in records with the same ids. The view in which gangs are placed is not copied:
+ * it serves one run. */
 #include <string.h>
 
 #include "sched/copy/copy.h"
@@ -73,9 +74,9 @@ static bool copy_gang(gang_sched *s, struct gang__matrix *m, const struct gang__
     x->deadline_ns = from->deadline_ns;
     x->cpu = from->cpu;
     gang__sliced_enter(s, x);
-    if (from->unit) {
-        x->unit = &gang__job_of(s, from->unit->job->id)->unit[from->unit->part];
-        x->unit->sliced = x;
+    if (from->gang) {
+        x->gang = &gang__job_of(s, from->gang->job->id)->gang[from->gang->index];
+        x->gang->sliced = x;
     }
     return copy_use(s, x, from) && copy_still(s, x, from);
 }
@@ -132,6 +133,6 @@ void gang__slices_drop(gang_sched *s)
 {
     for (struct gang__matrix *m = s->slice.matrices; m; m = m->next)
         for (struct gang__sliced *x = m->first; x; x = x->next)
-            if (x->unit)
-                gang__slice_forsake(s, x->unit);
+            if (x->gang)
+                gang__slice_forsake(s, x->gang);
 }

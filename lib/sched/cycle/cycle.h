@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The cycle: which gang is tried next, and what happens to it. README.md draws the way of one job. */
+/* The cycle: which gang is tried next, and what happens to it. README.md draws the way of one
+ * job. */
 #ifndef GANG__SCHED_CYCLE_H
 #define GANG__SCHED_CYCLE_H
 

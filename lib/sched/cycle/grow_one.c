@@ -30,7 +30,7 @@ static gang_result place(gang_sched *s, struct gang__gang *u, uint32_t group, in
                          int64_t *granted)
 {
     *granted = 0;
-    if (!gang__grow(&s->mem, (void **)&s->numbers, &s->number_room, (size_t)step,
+    if (!gang__grow(&s->mem, (void **)&s->numbers, &s->number_cap, (size_t)step,
                     sizeof(*s->numbers)))
         return GANG_ENOMEM;
     if (u->sliced)
@@ -54,12 +54,12 @@ static bool grow_group(gang_sched *s, struct gang__gang *u, uint32_t group, bool
 {
     int64_t step = gang__gang_step(u, group), granted;
     struct gang__take take[GANG__DIMS];
-    uint32_t count = gang__class_takes_times(u->ask, (int32_t)group, step, take);
+    uint32_t count = gang__class_takes_times(u->request_class, (int32_t)group, step, take);
     *last = true;
     if (!gang__within_limits(s, u, take, count))
         return false;
     if (gang__bypass_before(s, u, take, count)) {
-        gang__order_block(s, u->bin, GANG_WAIT_STARVED, NULL, 0);
+        gang__order_block(s, u->order.wait_class, GANG_WAIT_STARVED, NULL, 0);
         return false;
     }
     uint32_t first = gang__next_number(s, u->alloc);
@@ -76,7 +76,7 @@ static bool grow_group(gang_sched *s, struct gang__gang *u, uint32_t group, bool
 bool gang__grow_one(gang_sched *s, struct gang__gang *u)
 {
     if (!u->sliced && !gang__backfill_may_grow(s, u)) {
-        gang__order_block(s, u->bin, GANG_WAIT_PLANNED, NULL, 0);
+        gang__order_block(s, u->order.wait_class, GANG_WAIT_PLANNED, NULL, 0);
         return false;
     }
     for (uint32_t g = 0; g < gang__gang_request(u)->group_count; g++) {
@@ -88,7 +88,7 @@ bool gang__grow_one(gang_sched *s, struct gang__gang *u)
         if (last)
             return false;
     }
-    if (u->bin)
-        gang__order_block(s, u->bin, GANG_WAIT_CAPACITY, NULL, 0);
+    if (u->order.wait_class)
+        gang__order_block(s, u->order.wait_class, GANG_WAIT_CAPACITY, NULL, 0);
     return false;
 }

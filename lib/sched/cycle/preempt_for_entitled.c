@@ -24,10 +24,10 @@ static bool some_leaf_is_over(const gang_sched *s)
 static bool unblock_some(gang_sched *s)
 {
     struct gang__wait_class *next, *chosen = NULL;
-    s->some_over = some_leaf_is_over(s);
+    s->preempt.some_over = some_leaf_is_over(s);
     gang__victims_sort(s);
-    for (struct gang__wait_class *bin = s->blocked; bin; bin = next) {
-        next = bin->next_all;
+    for (struct gang__wait_class *bin = s->order.blocked; bin; bin = next) {
+        next = bin->next_blocked;
         if (gang__preempt_may(s, bin)) {
             gang__order_unblock(s, bin);
             chosen = bin;
@@ -46,12 +46,12 @@ static bool may_help(gang_sched *s, const struct gang__wait_class *bin, const st
 
 static bool try_one(gang_sched *s, struct gang__gang *u)
 {
-    struct gang__wait_class *bin = u->bin;
+    struct gang__wait_class *bin = u->order.wait_class;
     bool done = gang__schedule_one(s, u); /* what was done for one before may help it */
-    if (!done && u->bin == bin && bin && may_help(s, bin, u))
+    if (!done && u->order.wait_class == bin && bin && may_help(s, bin, u))
         done = gang__preempt_for(s, u);
     gang__jobs_drain(s);
-    if (!done && u->bin == bin && bin)
+    if (!done && u->order.wait_class == bin && bin)
         bin->tried = s->wake.changes + 1;
     return done;
 }
@@ -60,17 +60,17 @@ bool gang__preempt_for_entitled(gang_sched *s)
 {
     struct gang__gang *u;
     bool done = false;
-    if ((s->wake.changes == s->wake.changes_done && !s->untried) || s->opts.no_preemption ||
-        !s->blocked)
+    if ((s->wake.changes == s->wake.changes_done && !s->preempt.untried) || s->opts.no_preemption ||
+        !s->order.blocked)
         return false;
     s->wake.changes_done = s->wake.changes;
-    s->untried = false;
+    s->preempt.untried = false;
     if (!unblock_some(s))
         return false;
-    s->making_room = true;
+    s->preempt.running = true;
     while (!done && (u = gang__order_next(s)) != NULL && gang__step(s))
         done = try_one(s, u);
-    s->making_room = false;
+    s->preempt.running = false;
     if (!done && gang__order_next(s)) /* cut short: the next run tries the rest */
         s->wake.changes_done--;
     return done;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One run of the cycle: messages and timers first; then gangs in their order; then preemption for
- * those that are entitled to more; all over again until nothing is left to do.
+/* One run of the cycle: messages and timers first; then gangs in their order; then preemption
+ * for those that are entitled to more; all over again until nothing is left to do.
  *
- * What a step changes is noted (sched/wake) and drained between two steps. A run is cut short after
- * max_steps; the next run goes on where it stopped. */
+ * Each step notes what it changes (sched/wake); the notes are drained between two steps. A run
+ * is cut short after max_steps; the next run goes on where it stopped. */
 #include <string.h>
 
 #include "place/alloc/alloc.h"
@@ -28,7 +28,7 @@ static bool steps_left(const gang_sched *s)
     return s->max_steps == 0 || s->steps < s->max_steps;
 }
 
-/* What happened outside: messages, and handovers whose last victim has stopped. */
+/* What happened outside: messages, and handovers that can be finished. */
 static void take_in(gang_sched *s)
 {
     gang__inbox_run(s);
@@ -85,11 +85,11 @@ static void decay(gang_sched *s)
     for (uint32_t i = 0; i <= s->queues->count; i++) {
         struct gang__queue_state *q = i < s->queues->count ? s->qs[i] : &s->root;
         for (uint32_t d = 0; d < s->dims; d++)
-            gang__decay_advance(&q->decayed[d], s->now_ns, q == &s->root ? s->total[d] : q->used[d],
+            gang__decay_advance(&q->past_use[d], s->now_ns, q == &s->root ? s->total[d] : q->used[d],
                                 s->opts.half_life_ns);
     }
     s->wake.shares = true;
-    s->root.moved = UINT64_MAX;
+    s->root.dims_changed = UINT64_MAX;
 }
 
 static void begin(gang_sched *s, int64_t now_ns, int64_t max_steps)
@@ -100,7 +100,7 @@ static void begin(gang_sched *s, int64_t now_ns, int64_t max_steps)
     s->now_ns = now_ns;
     s->steps = 0;
     s->max_steps = max_steps;
-    s->evicted = 0;
+    s->preempt.evicted_tasks = 0;
     s->no_memory = false;
     memset(&s->info, 0, sizeof(s->info));
     decay(s);
@@ -114,8 +114,8 @@ static void unblock_deferred(gang_sched *s)
         return;
     s->wake.retry = false;
     s->wake.slices = s->slice.matrices != NULL;
-    for (struct gang__wait_class *bin = s->blocked; bin; bin = next) {
-        next = bin->next_all;
+    for (struct gang__wait_class *bin = s->order.blocked; bin; bin = next) {
+        next = bin->next_blocked;
         if (bin->why == GANG_WAIT_NOT_TRIED)
             gang__order_unblock(s, bin);
     }
@@ -125,9 +125,9 @@ static void unblock_deferred(gang_sched *s)
 /* A gang has run for its minimum run time: it may be preempted from now on. */
 static void note_min_runtime(gang_sched *s)
 {
-    if (s->grown_up_ns > s->now_ns)
+    if (s->preempt.min_runtime_due_ns > s->now_ns)
         return;
-    s->grown_up_ns = INT64_MAX;
+    s->preempt.min_runtime_due_ns = INT64_MAX;
     gang__wake_preemption(s);
 }
 
@@ -183,7 +183,7 @@ int64_t gang__sched_due(gang_sched *s)
         gang__order_next(s))
         return INT64_MIN;
     int64_t next = gang__least(gang__timers_next(s), gang__config_next(s));
-    return gang__least(gang__least(next, gang__reserve_next(s)), s->grown_up_ns);
+    return gang__least(gang__least(next, gang__reserve_next(s)), s->preempt.min_runtime_due_ns);
 }
 
 int64_t gang_sched_next(gang_sched *sched)

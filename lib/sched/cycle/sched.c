@@ -55,8 +55,8 @@ static gang_result take_opts(gang_sched *s, const struct gang_sched_opts *from,
              : GANG_OK;
     if (r != GANG_OK)
         return gang__error(error, r, NULL, "struct gang_sched_opts is not set up");
-    if (o.half_life_ns < 0 || o.usage_weight_milli < 0 || o.refused_ns < 0 || o.max_preempted_tasks < 0 ||
-        o.max_moves < -1 || o.saturation_milli < 0)
+    if (o.half_life_ns < 0 || o.usage_weight_milli < 0 || o.refused_ns < 0 ||
+        o.max_preempted_tasks < 0 || o.max_moves < -1 || o.saturation_milli < 0)
         return gang__error(error, GANG_ERANGE, NULL, "an option is negative");
     if (o.reserved0)
         return gang__error(error, GANG_EINVAL, "reserved0", "is not 0");
@@ -95,7 +95,7 @@ static gang_result open_parts(gang_sched *s, struct gang_error *error)
         r = gang_snapshot_new(s->cluster, &s->scratch);
     }
     if (r == GANG_OK)
-        r = gang_snapshot_new(s->cluster, &s->base);
+        r = gang_snapshot_new(s->cluster, &s->preempt.base);
     if (r == GANG_OK && !gang__config_root(s))
         r = GANG_ENOMEM;
     if (r != GANG_OK)
@@ -128,11 +128,11 @@ gang_result gang_sched_new(gang_cluster *cluster, const struct gang_sched_opts *
     s->source[GANG__SOURCE_SLICE] = &gang__slice_source;
     s->source[GANG__SOURCE_RESERVE] = &gang__reserve_source;
     gang__where_register(s, &gang__reserve_veto);
-    s->order_hooks = &order_hooks;
-    s->stop_hooks = &stop_hooks;
+    s->order.hooks = &order_hooks;
+    s->stop.hooks = &stop_hooks;
     s->next_queue = 1; /* 0 is GANG_ID_NONE */
-    s->now_ns = s->decayed_ns = INT64_MIN / 4;
-    s->grown_up_ns = INT64_MAX;
+    s->now_ns = INT64_MIN / 4;
+    s->preempt.min_runtime_due_ns = INT64_MAX;
     gang__set_init(&s->by_id, gang__job_order, NULL);
     gang__set_init(&s->timers, gang__timer_order, NULL);
     const struct gang__rules_source rules = {s->opts.rules, s->opts.rule_size, s->opts.rule_count,
@@ -150,15 +150,15 @@ gang_result gang_sched_new(gang_cluster *cluster, const struct gang_sched_opts *
 
 static void free_claims(gang_sched *s)
 {
-    while (s->claims)
-        gang__handover_give_up(s, s->claims);
+    while (s->stop.handovers)
+        gang__handover_give_up(s, s->stop.handovers);
 }
 
 static void free_jobs(gang_sched *s)
 {
     struct gang__set_link *n;
     while ((n = gang__set_first(&s->by_id)) != NULL) {
-        struct gang__job *job = GANG__OF(struct gang__job, all, n);
+        struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
         gang__job_end(s, job, GANG_END_CANCELLED, "");
         gang__jobs_forget(s);
     }
@@ -170,7 +170,7 @@ void gang_sched_free(gang_sched *sched)
     if (!s)
         return;
     struct gang_mem mem = s->mem;
-    memset(&s->ops, 0, sizeof(s->ops)); /* nobody is called any more */
+    memset(&s->ops, 0, sizeof(s->ops)); /* no more callbacks */
     free_claims(s);
     free_jobs(s);
     gang__deferred_releases_free(s);
@@ -185,16 +185,16 @@ void gang_sched_free(gang_sched *sched)
     gang__recent_free(s);
     gang__rules_free(s->rules, &mem);
     gang__hash_free(&s->jobs, &mem);
-    gang__hash_free(&s->asks, &mem);
-    gang__release(&mem, s->memories.bytes);
-    gang__release(&mem, s->memories_next.bytes);
-    gang__places_free(&s->told, &s->cluster->mem);
+    gang__hash_free(&s->classes, &mem);
+    gang__release(&mem, s->usage.memories.bytes);
+    gang__release(&mem, s->usage.memories_next.bytes);
+    gang__places_free(&s->placement, &s->cluster->mem);
     gang__found_free(&s->found, &s->cluster->mem);
     gang__release(&mem, s->numbers);
-    gang__release(&mem, s->mask);
+    gang__release(&mem, s->bypass.mask);
     gang__release(&mem, s->by_group);
     gang_snapshot_free(s->scratch);
-    gang_snapshot_free(s->base);
+    gang_snapshot_free(s->preempt.base);
     for (size_t i = 0; i < sizeof(s->submit_worker) / sizeof(s->submit_worker[0]); i++)
         gang_worker_free(s->submit_worker[i]);
     gang_worker_free(s->worker);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What happens to one gang that is the first in order:
+/* What happens to the gang that is first in order:
  *
  *   class    its request class is brought up to date
  *   defer    backfill may want it after others of its leaf
@@ -33,14 +33,14 @@ bool gang__within_limits(gang_sched *s, struct gang__gang *u, const struct gang_
     uint32_t dim = 0;
     int32_t why = 0;
     struct gang__queue_state *by =
-        gang__limits_refuse(s, u, take, count, u->bin->fixed, &dim, &why);
+        gang__limits_refuse(s, u, take, count, u->order.wait_class->fixed, &dim, &why);
     if (by)
-        gang__order_block(s, u->bin, why, by, dim);
+        gang__order_block(s, u->order.wait_class, why, by, dim);
     return !by;
 }
 
-/* Is the allocation inside the limits? Asked of a gang whose amounts depend on the place. If not, it
- * is released. */
+/* Does the allocation keep to the limits? Asked if the amounts depend on the place. If not, the
+ * allocation is released. */
 static bool is_within_limits(gang_sched *s, struct gang__gang *u, gang_alloc_id alloc)
 {
     uint32_t groups = gang__gang_request(u)->group_count, dim;
@@ -51,11 +51,11 @@ static bool is_within_limits(gang_sched *s, struct gang__gang *u, gang_alloc_id 
         return false;
     uint32_t n = gang__takes_sum(s, u, s->by_group, take);
     struct gang__queue_state *by =
-        gang__usage_refuse(s, u->job->leaf, take, n, u->bin->fixed, &dim, &why);
+        gang__usage_refuse(s, u->job->leaf, take, n, u->order.wait_class->fixed, &dim, &why);
     if (by) {
         gang__give_surely(s, NULL, alloc, NULL, 0);
         gang__wake_holding(s, u);
-        gang__order_block(s, u->bin, why, by, dim);
+        gang__order_block(s, u->order.wait_class, why, by, dim);
     }
     return !by;
 }
@@ -98,7 +98,7 @@ static void forget_places(gang_sched *s, struct gang__gang *u)
 
 static bool commit(gang_sched *s, struct gang__gang *u, gang_alloc_id id)
 {
-    bool sure = u->ask->exact || u->places;
+    bool sure = u->request_class->exact || u->places;
     bool done =
         (sure || is_within_limits(s, u, id)) && gang__grant_start(s, u, id, GANG_REASON_NONE);
     gang__backfill_over(s);
@@ -109,23 +109,23 @@ static bool commit(gang_sched *s, struct gang__gang *u, gang_alloc_id id)
  * the host scores nodes and may refuse them, or while each is tried with preemption. */
 static bool holds_for_class(const gang_sched *s, const struct gang__gang *u)
 {
-    return !s->making_room && !gang__calendar_on(s) && !s->queues->slices && !u->places &&
-           !s->queues->cells && u->ask->q->policy != GANG_POLICY_HOST && !s->starved;
+    return !s->preempt.running && !gang__calendar_on(s) && !s->queues->slices && !u->places &&
+           !s->queues->cells && u->request_class->q->policy != GANG_POLICY_HOST && !s->bypass.starved;
 }
 
 static void block_for_room(gang_sched *s, struct gang__gang *u, int32_t why)
 {
     bool all = holds_for_class(s, u);
-    gang__order_block(s, u->bin, why, NULL, 0);
+    gang__order_block(s, u->order.wait_class, why, NULL, 0);
     if (all)
-        gang__order_block_alike(s, u->ask);
+        gang__order_block_alike(s, u->request_class);
 }
 
 void gang__block_for_this_run(gang_sched *s, struct gang__gang *u, bool no_memory)
 {
     s->no_memory = s->no_memory || no_memory;
     gang__wake_next_run(s);
-    gang__order_block(s, u->bin, GANG_WAIT_NOT_TRIED, NULL, 0);
+    gang__order_block(s, u->order.wait_class, GANG_WAIT_NOT_TRIED, NULL, 0);
 }
 
 /* ---- one gang ---------------------------------------------------------------------------------- */
@@ -136,10 +136,10 @@ static bool start_one(gang_sched *s, struct gang__gang *u)
     int32_t why;
     bool resumes = u->places != NULL;
     struct gang__take had[GANG__DIMS];
-    uint32_t count = resumes ? gang__gang_resumes_with(s, u, had) : u->ask->gang_count;
+    uint32_t count = resumes ? gang__gang_resumes_with(s, u, had) : u->request_class->gang_take_count;
     if (gang__backfill_defer(s, u))
         return false;
-    if (!gang__within_limits(s, u, resumes ? had : u->ask->gang, count)) {
+    if (!gang__within_limits(s, u, resumes ? had : u->request_class->gang_take, count)) {
         gang__calendar_unplan(s, u);
         return false;
     }
@@ -157,7 +157,7 @@ static bool start_one(gang_sched *s, struct gang__gang *u)
 
 bool gang__schedule_one(gang_sched *s, struct gang__gang *u)
 {
-    if (!gang__class_refresh(s, u->ask)) {
+    if (!gang__class_refresh(s, u->request_class)) {
         gang__block_for_this_run(s, u, true);
         return false;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The books against what there is: everything that is kept up to date at each change is made out
- * anew from the jobs and their allocations, and compared. */
+/* Audit: all that is kept up to date at each change is computed from the jobs and their
+ * allocations, and compared. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 #include "sched/slice/slice.h"
 #include "sched/usage/usage.h"
 
-/* What a queue should say. */
+/* What a queue should count. */
 struct sums {
     int64_t used[GANG__DIMS], fixed[GANG__DIMS], want[GANG__DIMS];
     int64_t jobs, running, pending, tasks;
@@ -60,18 +60,19 @@ static bool names(const struct gang__stop *l, int64_t task)
     return false;
 }
 
-/* Was it asked to stop? Also one that has stopped, whose place is kept for somebody or could not be given back yet. */
+/* Was the task asked to stop? True also if it has stopped, and its place is kept for a taker or not
+ * released yet. */
 static bool leaves(const struct count *c, int64_t task)
 {
-    for (const struct gang__stop *l = c->u->leaves; l; l = l->next)
+    for (const struct gang__stop *l = c->u->stop.first; l; l = l->next)
         if (l->alloc == c->u->alloc && names(l, task))
             return true;
-    for (const struct gang__handover *claim = c->a->s->claims; claim; claim = claim->next)
-        for (const struct gang__stop *l = claim->leaves; l; l = l->next_of_claim)
-            if (l->gone && l->unit == c->u && l->alloc == c->u->alloc && names(l, task))
+    for (const struct gang__handover *claim = c->a->s->stop.handovers; claim; claim = claim->next)
+        for (const struct gang__stop *l = claim->stops; l; l = l->next_of_handover)
+            if (l->stopped && l->gang == c->u && l->alloc == c->u->alloc && names(l, task))
                 return true;
-    for (const struct gang__stop *l = c->a->s->owed; l; l = l->next_of_claim)
-        if (l->unit == c->u && l->alloc == c->u->alloc && names(l, task))
+    for (const struct gang__stop *l = c->a->s->stop.deferred; l; l = l->next_of_handover)
+        if (l->gang == c->u && l->alloc == c->u->alloc && names(l, task))
             return true;
     return false;
 }
@@ -117,36 +118,36 @@ static gang_result check_counts(struct audit *a, const struct gang__gang *u, con
 /* Where it waits. */
 static gang_result check_bin(struct audit *a, const struct gang__gang *u, const char *path)
 {
-    const struct gang__wait_class *bin = u->bin;
+    const struct gang__wait_class *bin = u->order.wait_class;
     if (!bin)
         return GANG_OK;
-    if (u->claim || u->moving || u->over || u->job->state == GANG_JOB_ENDED)
+    if (u->stop.handover || u->stop.moving || u->over || u->job->state == GANG_JOB_ENDED)
         return BAD(a, path, "it waits, but is not to");
-    if (bin->leaf != u->job->leaf || bin->ask != u->ask || bin->user != u->job->user_in)
+    if (bin->leaf != u->job->leaf || bin->request_class != u->request_class || bin->user != u->job->leaf_user)
         return BAD(a, path, "it lies in the bin of others");
     if ((bin->grower != NULL) != (u->alloc != GANG_ID_NONE || u->places) ||
         (bin->grower && bin->grower != u))
         return BAD(a, path, "it waits to start where one grows or resumes, or the reverse");
-    if (bin->state == GANG__CLASS_EMPTY || bin->units.count == 0)
+    if (bin->state == GANG__CLASS_EMPTY || bin->gangs.count == 0)
         return BAD(a, path, "it lies in a bin that is said to be empty");
-    for (const struct gang__set_link *n = gang__set_first(&bin->units); n; n = gang__set_next(n))
-        if (n == &u->turn)
+    for (const struct gang__set_link *n = gang__set_first(&bin->gangs); n; n = gang__set_next(n))
+        if (n == &u->order.link)
             return GANG_OK;
     return BAD(a, path, "it is not in the bin in which it says it is");
 }
 
-/* Its part in what its queues should say, as the books have it. */
+/* Its part in what its queues should count. */
 static void add_unit(struct audit *a, const struct gang__gang *u, struct sums *sum)
 {
     const gang_request *q = gang__gang_request(u);
-    int64_t rest = gang__gang_fixed_rest(u), left = u->wanted ? gang__gang_lacks_all(u) : 0;
+    int64_t rest = gang__gang_fixed_rest(u), left = u->demands ? gang__gang_lacks_all(u) : 0;
     for (uint32_t g = 0; g < q->group_count; g++) {
         int64_t kept = gang__gang_fixed(u, g, &rest);
         int64_t lacks = q->group[g].count - u->has[g] - u->done[g];
         lacks = lacks < 0 ? 0 : lacks < left ? lacks : left;
         left -= lacks;
-        for (uint32_t i = 0; i < u->ask->group[g].count; i++) {
-            const struct gang__take *t = &u->ask->take[u->ask->group[g].from + i];
+        for (uint32_t i = 0; i < u->request_class->group[g].count; i++) {
+            const struct gang__take *t = &u->request_class->take[u->request_class->group[g].from + i];
             sum->used[t->dim] += t->amount * u->has[g];
             sum->fixed[t->dim] += t->amount * kept;
             sum->want[t->dim] += t->amount * lacks;
@@ -156,14 +157,14 @@ static void add_unit(struct audit *a, const struct gang__gang *u, struct sums *s
     (void)a;
 }
 
-/* What is on its way to who waits for others to leave, or moves, is charged to his queues already. */
+/* The queues count a gang that waits for a handover, or moves, already. */
 static void add_claim(const struct gang__gang *u, struct sums *sum)
 {
-    const struct gang__handover *c = u->claim;
-    if (!u->moving && (!c || !c->charged))
+    const struct gang__handover *c = u->stop.handover;
+    if (!u->stop.moving && (!c || !c->charged))
         return;
-    bool gang = u->moving || c->grow_group < 0, fixed = gang__gang_is_fixed(u, !gang);
-    const struct gang__request_class *ask = u->ask;
+    bool gang = u->stop.moving || c->grow_group < 0, fixed = gang__gang_is_fixed(u, !gang);
+    const struct gang__request_class *ask = u->request_class;
     uint32_t count;
     const struct gang__take *t = gang__class_takes(ask, gang ? -1 : c->grow_group, &count);
     for (uint32_t i = 0; i < count; i++) {
@@ -176,13 +177,13 @@ static void add_claim(const struct gang__gang *u, struct sums *sum)
 static gang_result check_unit(struct audit *a, struct gang__gang *u)
 {
     char path[64];
-    snprintf(path, sizeof(path), "jobs[%" PRIu64 "].units[%" PRIu32 "]", u->job->id, u->part);
-    if (u->job->state == GANG_JOB_ENDED && (u->alloc != GANG_ID_NONE || u->leaves))
+    snprintf(path, sizeof(path), "jobs[%" PRIu64 "].units[%" PRIu32 "]", u->job->id, u->index);
+    if (u->job->state == GANG_JOB_ENDED && (u->alloc != GANG_ID_NONE || u->stop.first))
         return BAD(a, path, "the job has ended and holds something");
-    if (u->falls != (u->alloc != GANG_ID_NONE))
+    if (u->victim.listed != (u->alloc != GANG_ID_NONE))
         return BAD(a, path, "who would fall first is not kept of it as it runs");
-    a->falls += u->falls;
-    if (u->sheds != (u->falls && u->tasks + u->ended > gang__gang_request(u)->min))
+    a->falls += u->victim.listed;
+    if (u->victim.elastic != (u->victim.listed && u->tasks + u->ended > gang__gang_request(u)->min))
         return BAD(a, path, "what it could give up task by task is not kept of it as it runs");
     gang_result r = check_counts(a, u, path);
     return r == GANG_OK ? check_bin(a, u, path) : r;
@@ -195,15 +196,15 @@ static gang_result check_job(struct audit *a, struct gang__job *job)
     bool runs = false, ended = job->state == GANG_JOB_ENDED;
     struct sums own;
     memset(&own, 0, sizeof(own));
-    for (uint32_t i = 0; i < job->unit_count; i++) {
-        gang_result r = check_unit(a, &job->unit[i]);
+    for (uint32_t i = 0; i < job->gang_count; i++) {
+        gang_result r = check_unit(a, &job->gang[i]);
         if (r != GANG_OK)
             return r;
-        add_unit(a, &job->unit[i], &own);
-        add_claim(&job->unit[i], &own);
-        /* It runs until it has stopped, for those who count. */
-        runs = runs || job->unit[i].alloc != GANG_ID_NONE || job->unit[i].leaves ||
-               job->unit[i].moving;
+        add_unit(a, &job->gang[i], &own);
+        add_claim(&job->gang[i], &own);
+        /* A job counts as running until it has stopped. */
+        runs = runs || job->gang[i].alloc != GANG_ID_NONE || job->gang[i].stop.first ||
+               job->gang[i].stop.moving;
     }
     if (job->counted_running != (runs && !ended) || job->counted_pending != (!runs && !ended))
         return BAD(a, "jobs", "job %" PRIu64 " is counted as what it is not", job->id);
@@ -227,7 +228,7 @@ static gang_result check_jobs(struct audit *a)
     size_t count = 0;
     gang_job_id before = GANG_ID_NONE;
     for (struct gang__set_link *n = gang__set_first(&a->s->by_id); n; n = gang__set_next(n)) {
-        struct gang__job *job = GANG__OF(struct gang__job, all, n);
+        struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
         if (job->id <= before)
             return BAD(a, "jobs", "job %" PRIu64 " is out of order", job->id);
         if (gang__job_of(a->s, job->id) != job)
@@ -257,14 +258,14 @@ static gang_result check_amounts(struct audit *a, const struct gang__queue_state
         if (q->fixed[d] != sum->fixed[d])
             return BAD(a, name_of(q), "has %" PRId64 " of %s fixed, the books say %" PRId64,
                        sum->fixed[d], kind, q->fixed[d]);
-        if (q->want[d] != sum->want[d])
+        if (q->demand[d] != sum->want[d])
             return BAD(a, name_of(q), "wants %" PRId64 " of %s, the books say %" PRId64,
-                       sum->want[d], kind, q->want[d]);
+                       sum->want[d], kind, q->demand[d]);
     }
     return GANG_OK;
 }
 
-/* What a user is said to have in a leaf. */
+/* What a user should count in a leaf. */
 static gang_result check_user(struct audit *a, const struct gang__queue_state *leaf,
                               const struct gang__user *user)
 {
@@ -272,13 +273,13 @@ static gang_result check_user(struct audit *a, const struct gang__queue_state *l
     int64_t running = 0, waiting = 0;
     memset(&sum, 0, sizeof(sum));
     for (struct gang__set_link *n = gang__set_first(&a->s->by_id); n; n = gang__set_next(n)) {
-        struct gang__job *job = GANG__OF(struct gang__job, all, n);
-        for (uint32_t i = 0; job->user_in == user && i < job->unit_count; i++) {
-            waiting += job->unit[i].wanted;
-            add_unit(a, &job->unit[i], &sum);
-            add_claim(&job->unit[i], &sum);
+        struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
+        for (uint32_t i = 0; job->leaf_user == user && i < job->gang_count; i++) {
+            waiting += job->gang[i].demands;
+            add_unit(a, &job->gang[i], &sum);
+            add_claim(&job->gang[i], &sum);
         }
-        running += job->user_in == user && job->counted_running;
+        running += job->leaf_user == user && job->counted_running;
     }
     for (uint32_t d = 0; d < a->s->dims; d++)
         if (user->used[d] != sum.used[d])
@@ -294,15 +295,15 @@ static gang_result check_user(struct audit *a, const struct gang__queue_state *l
     return GANG_OK;
 }
 
-/* Those that are READY are in order, and each bin has somebody in it. */
+/* READY wait classes are in order, and none is empty. */
 static gang_result check_ready(struct audit *a, const struct gang__queue_state *leaf)
 {
-    for (const struct gang__set_link *n = gang__set_first(&leaf->ready); n; n = gang__set_next(n)) {
-        const struct gang__wait_class *bin = GANG__OF(struct gang__wait_class, order, n);
-        if (leaf->ready_of_bins && (bin->state != GANG__CLASS_READY || bin->units.count == 0))
+    for (const struct gang__set_link *n = gang__set_first(&leaf->order.ready); n; n = gang__set_next(n)) {
+        const struct gang__wait_class *bin = GANG__OF(struct gang__wait_class, ready_link, n);
+        if (leaf->order.holds_classes && (bin->state != GANG__CLASS_READY || bin->gangs.count == 0))
             return BAD(a, name_of(leaf), "a bin has its turn that is not ready, or empty");
     }
-    return gang__set_is_sorted(&leaf->ready)
+    return gang__set_is_sorted(&leaf->order.ready)
                ? GANG_OK
                : BAD(a, name_of(leaf), "whose turn it is is out of order");
 }
@@ -324,22 +325,22 @@ static gang_result check_queue(struct audit *a, struct gang__queue_state *q)
     for (size_t b = 0; r == GANG_OK && b < q->users.cap; b++)
         for (struct gang__hash_link *n = q->users.bucket[b]; n && r == GANG_OK; n = n->next)
             r = check_user(a, q, GANG__OF(struct gang__user, link, n));
-    a->falls -= q->fall.count;
+    a->falls -= q->victims.count;
     return r;
 }
 
 /* ---- what is blocked, what is due ------------------------------------------------------------ */
 
-/* Would the queue that is said to block it still do so? Not asked of lending: once who lends
- * uses all of it himself, it is room that is short, and comes back at the same time. */
+/* Does the blocking queue still block the class? Not asked of lending: once the lender uses all of
+ * its share itself, capacity is short instead, and comes back at the same time. */
 static bool is_refused(gang_sched *s, const struct gang__wait_class *bin)
 {
     struct gang__gang *u = gang__wait_class_head(bin);
     if (bin->why != GANG_WAIT_LIMIT && bin->why != GANG_WAIT_GUARANTEE &&
         bin->why != GANG_WAIT_MAX_RUNNING)
         return true;
-    if (u->alloc == GANG_ID_NONE) /* what the groups get may be known only when they have it */
-        return !u->ask->exact || !gang__limits_allow(s, u, -1, 1);
+    if (u->alloc == GANG_ID_NONE) /* amounts may depend on the place */
+        return !u->request_class->exact || !gang__limits_allow(s, u, -1, 1);
     for (uint32_t g = 0; g < gang__gang_request(u)->group_count; g++)
         if (gang__gang_lacks(u, g) > 0 &&
             !gang__limits_allow(s, u, (int32_t)g, gang__gang_step(u, g)))
@@ -349,9 +350,9 @@ static bool is_refused(gang_sched *s, const struct gang__wait_class *bin)
 
 static gang_result check_blocked(struct audit *a)
 {
-    for (const struct gang__wait_class *bin = a->s->blocked; bin; bin = bin->next_all) {
-        if (bin->state != GANG__CLASS_BLOCKED || bin->units.count == 0 || !bin->at ||
-            *bin->at != bin || *bin->at_all != bin)
+    for (const struct gang__wait_class *bin = a->s->order.blocked; bin; bin = bin->next_blocked) {
+        if (bin->state != GANG__CLASS_BLOCKED || bin->gangs.count == 0 || !bin->at ||
+            *bin->at != bin || *bin->at_blocked != bin)
             return BAD(a, name_of(bin->leaf), "a bin is said to be blocked and is not");
         if (!is_refused(a->s, bin))
             return BAD(a, name_of(bin->leaf), "it waits for reason %d, which is gone", bin->why);

@@ -111,7 +111,7 @@ static bool list_waiting(gang_forecast *f)
     gang_sched *s = f->own.s;
     f->count = 0;
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
-        const struct gang__job *job = GANG__OF(struct gang__job, all, n);
+        const struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
         if (!is_waiting(job))
             continue;
         if (!gang__grow(&f->mem, (void **)&f->expected, &f->room, f->count + 1,
@@ -127,7 +127,7 @@ static bool list_waiting(gang_forecast *f)
     return true;
 }
 
-/* One sample on a copy of its own. Without `keep` the last sample uses the private scheduler. */
+/* One sample on a copy of its own, or (consume) on the private scheduler itself. */
 static gang_result run_sample(gang_forecast *f, int32_t sample, bool consume,
                               struct gang_error *error)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Internals of a forecast: forecast.c makes copies and reports results, forecast_run.c runs one copy
- * ahead. */
+/* Internals of a forecast: forecast.c makes copies and reports results, forecast_run.c runs one
+ * copy ahead. */
 #ifndef GANG__SCHED_FORECAST_IN_H
 #define GANG__SCHED_FORECAST_IN_H
 

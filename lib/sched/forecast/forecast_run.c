@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs one copy of a scheduler ahead, from event to event: the end of a job, or what the scheduler
- * itself has due. This file is its host: it accepts all starts, and tasks stop at once when asked. */
+/* Runs one copy of a scheduler ahead, from event to event: the end of a job, or what the
+ * scheduler itself has due. This file is its host: it accepts all starts, and tasks stop at once
+ * when asked. */
 #include <string.h>
 
 #include "base/draw.h"
@@ -217,7 +218,7 @@ static void expect_ends(struct gang__calendar_run *run)
 {
     gang_sched *s = run->s;
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
-        const struct gang__job *job = GANG__OF(struct gang__job, all, n);
+        const struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
         if (job->state == GANG_JOB_RUNNING)
             expect_end(run, job);
     }
@@ -239,16 +240,16 @@ static gang_result report_ends(struct gang__calendar_run *run, int64_t now_ns)
 static int32_t wait_of(const gang_sched *s, gang_job_id id)
 {
     const struct gang__job *job = gang__job_of(s, id);
-    const struct gang__gang *u = job ? &job->unit[0] : NULL;
+    const struct gang__gang *u = job ? &job->gang[0] : NULL;
     if (!u)
         return 0;
     if (job->wait_why)
         return job->wait_why;
-    if (u->claim)
+    if (u->stop.handover)
         return GANG_WAIT_VICTIMS;
     if (gang__slice_is_out(u))
         return GANG_WAIT_SLICE;
-    return u->bin && u->bin->state == GANG__CLASS_BLOCKED ? u->bin->why : 0;
+    return u->order.wait_class && u->order.wait_class->state == GANG__CLASS_BLOCKED ? u->order.wait_class->why : 0;
 }
 
 static void note_rest(struct gang__calendar_run *run, bool cut)
@@ -268,8 +269,8 @@ struct round {
     int64_t since, most; /* so many turns ago; after so many that moment is moved up */
 };
 
-/* Is all as it was before? Then the slices rotate for ever, and nothing else will happen. Brent (1980):
- * the moment compared with now moves up after 1, 2, 4, ... rotations. */
+/* Is all as it was before? Then the slices rotate for ever, and nothing else will happen. Brent
+ * (1980): the moment compared with now moves up after 1, 2, 4, ... rotations. */
 static bool goes_round(const struct gang__calendar_run *run, struct round *round)
 {
     if (next_end(run) != INT64_MAX || gang__sched_due(run->s) != INT64_MAX) {
@@ -287,15 +288,15 @@ static bool goes_round(const struct gang__calendar_run *run, struct round *round
     return false;
 }
 
-/* Endlessly repeated reservations never finish. When nothing else is due, and all their planned times
- * have passed without a start or stop, nothing will change later. */
+/* Endlessly repeated reservations never finish. When nothing else is due, and all their planned
+ * times have passed without a start or stop, nothing will change later. */
 static bool repeats_in_vain(struct gang__calendar_run *run)
 {
     gang_sched *s = run->s;
     int64_t last = gang__reserve_endless(s);
     if (run->moved || next_end(run) != INT64_MAX || last == INT64_MAX ||
         gang__timers_next(s) != INT64_MAX || gang__config_next(s) != INT64_MAX ||
-        s->grown_up_ns != INT64_MAX)
+        s->preempt.min_runtime_due_ns != INT64_MAX)
         run->round_ns = INT64_MAX;
     else if (run->round_ns == INT64_MAX)
         run->round_ns = last;

@@ -52,7 +52,7 @@ static struct gang_plan_item item_of(const struct gang__gang *u, int32_t kind)
     memset(&item, 0, sizeof(item));
     item.size = sizeof(item);
     item.what = kind;
-    item.gang = (int32_t)u->part;
+    item.gang = (int32_t)u->index;
     item.id = u->job->id;
     item.cookie = u->job->cookie;
     item.name = u->job->name;
@@ -107,9 +107,9 @@ static int32_t tell_units(struct telling *t,
     struct gang__set_link *n = gang__set_first(&t->s->by_id);
     int32_t r = 0;
     for (; n && r == 0; n = gang__set_next(n)) {
-        const struct gang__job *job = GANG__OF(struct gang__job, all, n);
-        for (uint32_t i = 0; i < job->unit_count && r == 0; i++)
-            r = one(t, &job->unit[i]);
+        const struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
+        for (uint32_t i = 0; i < job->gang_count && r == 0; i++)
+            r = one(t, &job->gang[i]);
     }
     return r;
 }

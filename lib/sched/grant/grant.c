@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A gang has got an allocation, or more tasks: usage and orders count it, and the host starts it. If
- * the host refuses, all of that is undone. */
+/* A gang has got an allocation, or more tasks: usage and orders count it, and the host starts it.
+ * If the host refuses, the allocation is released and the gang waits for refused_ns. */
 #include "sched/grant/grant.h"
 #include "place/request/request.h"
 #include "sched/calendar/calendar.h"
@@ -12,11 +12,11 @@
 #include "sched/usage/usage.h"
 #include "sched/wake/wake.h"
 
-/* What its user has is less or more. */
+/* The usage of its user changed. */
 static void note_user(gang_sched *s, const struct gang__job *job)
 {
-    if (job->user_in)
-        gang__order_user(s, job->leaf, job->user_in);
+    if (job->leaf_user)
+        gang__order_user(s, job->leaf, job->leaf_user);
 }
 
 bool gang__grant_start(gang_sched *s, struct gang__gang *u, gang_alloc_id alloc, int32_t reason)
@@ -27,16 +27,16 @@ bool gang__grant_start(gang_sched *s, struct gang__gang *u, gang_alloc_id alloc,
     gang__bypass_over(u);
     gang__usage_out(s, u);
     u->alloc = alloc;
-    if (u->ask->exact) {
+    if (u->request_class->exact) {
         u->tasks = 0;
         for (uint32_t g = 0; g < gang__gang_request(u)->group_count; g++)
-            u->tasks += u->has[g] = u->ask->gang_of[g];
+            u->tasks += u->has[g] = u->request_class->gang_tasks[g];
     }
-    if (!u->ask->exact || resumes)
+    if (!u->request_class->exact || resumes)
         gang__gang_count(s, u);
     u->started_ns = s->now_ns;
     u->served_ns = 0;
-    if (reason != GANG_REASON_NONE) /* nobody asked the plans */
+    if (reason != GANG_REASON_NONE) /* the calendar was not asked */
         gang__wake_calendar(s);
     gang__usage_in(s, u);
     s->wake.shares = s->wake.shares || !gang__gang_is_steady(u);
@@ -67,9 +67,9 @@ bool gang__grant_tell(gang_sched *s, struct gang__gang *u, int32_t reason)
     gang__release(&s->mem, u->places);
     u->places = NULL;
     u->begun = true;
-    job->back_off_now = job->back_off_ns;
+    job->next_back_off_ns = job->back_off_ns;
     job->ready_ns = -1;
-    if (job->state != GANG_JOB_RUNNING) { /* not with another gang of it */
+    if (job->state != GANG_JOB_RUNNING) { /* no other gang of the job runs yet */
         gang__time_limit_begin(s, job);
         job->paused_ns = 0;
         job->paused = false;
@@ -103,7 +103,8 @@ bool gang__grant_growth(gang_sched *s, struct gang__gang *u, const int64_t *task
     s->wake.shares = s->wake.shares || !gang__gang_is_steady(u);
     note_user(s, u->job);
     s->wake.changes++;
-    /* With more of its first groups less of the others is protected: that may be what others wait for. */
+    /* The first groups have more: fewer tasks of the others are protected, for which gangs may
+     * wait. */
     if (groups > 1 && u->job->preemptible == GANG_SEMI_PREEMPTIBLE)
         gang__eased(s, u->job->leaf);
     struct gang_event e = gang__event_of(s, u, GANG_REASON_NONE, "more tasks");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a gang has got takes effect: a start, more tasks, the places of a handover. */
+/* An allocation takes effect: a start, growth, or the places of a handover. */
 #ifndef GANG__SCHED_GRANT_H
 #define GANG__SCHED_GRANT_H
 
@@ -18,7 +18,7 @@ bool gang__grant_tell(gang_sched *s, struct gang__gang *u, int32_t reason);
 bool gang__grant_growth(gang_sched *s, struct gang__gang *u, const int64_t *tasks, size_t count,
                         const int64_t *by_group);
 
-/* Start the takers of all handovers whose victims have stopped. */
+/* Finish all handovers whose last victim has stopped: their takers start. */
 void gang__handovers_finish(gang_sched *s);
 
 #endif

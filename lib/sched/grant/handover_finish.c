@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Handovers whose victims have all stopped: the taker starts on their places, and gangs that were
- * moved start where they are to. */
+/* Finishing a handover when all its victims have stopped: the taker starts on the places, and moved
+ * gangs start on theirs. */
 #include <string.h>
 
 #include "place/alloc/alloc.h"
@@ -16,14 +16,13 @@
 #include "sched/wake/wake.h"
 #include "sched/where/where.h"
 
-/* Those who were moved start where they are to. */
 static bool start_moved(gang_sched *s, struct gang__stop *l)
 {
-    struct gang__gang *u = l->unit;
+    struct gang__gang *u = l->gang;
     gang_alloc_id id;
     if (u->job->held || gang__places_up(s, l->to, l->to_count) != GANG_OK ||
-        !gang__class_refresh(s, u->ask) || !gang__limits_allow(s, u, -1, 1) ||
-        gang_alloc_adopt(s->worker, u->ask->q, l->to, l->to_count, &id, NULL) != GANG_OK ||
+        !gang__class_refresh(s, u->request_class) || !gang__limits_allow(s, u, -1, 1) ||
+        gang_alloc_adopt(s->worker, u->request_class->q, l->to, l->to_count, &id, NULL) != GANG_OK ||
         !gang__grant_start(s, u, id, GANG_REASON_MOVE))
         return false;
     s->info.moved++;
@@ -34,25 +33,25 @@ static void finish_move(gang_sched *s, struct gang__stop *l)
 {
     if (!gang__stop_is_moving(l))
         return;
-    gang__move_end(s, l->unit);
+    gang__move_end(s, l->gang);
     if (!start_moved(s, l))
-        gang__move_failed(s, l->unit);
+        gang__move_failed(s, l->gang);
 }
 
-/* False: he gets nothing, and what his queues counted for him is there for others. */
+/* False: the taker gets nothing, and its queues count nothing for it any more. */
 static bool start_taker(gang_sched *s, struct gang__handover *c)
 {
     struct gang__gang *u = c->taker;
     gang_alloc_id id;
     int32_t why;
     bool up = gang__places_up(s, c->places, c->place_count) == GANG_OK;
-    if (!gang__class_refresh(s, u->ask) || !gang__limits_allow(s, u, c->grow_group, c->place_count))
+    if (!gang__class_refresh(s, u->request_class) || !gang__limits_allow(s, u, c->grow_group, c->place_count))
         return false; /* queues changed meanwhile */
     if (c->grow_group >= 0) {
         if (!up)
             return false;
         int64_t first = gang__next_number(s, u->alloc);
-        if (gang__grow(&s->mem, (void **)&s->numbers, &s->number_room, (size_t)c->place_count,
+        if (gang__grow(&s->mem, (void **)&s->numbers, &s->number_cap, (size_t)c->place_count,
                        sizeof(*s->numbers)) &&
             gang__alloc_adopt_more(s->worker, u->alloc, c->places, c->place_count) == GANG_OK) {
             memset(s->by_group, 0, gang__gang_request(u)->group_count * sizeof(*s->by_group));
@@ -60,14 +59,14 @@ static bool start_taker(gang_sched *s, struct gang__handover *c)
                 s->numbers[i] = first + i;
                 s->by_group[c->places[i].group]++;
             }
-            gang__wake_calendar(s); /* nobody asked the plans */
+            gang__wake_calendar(s); /* the calendar was not asked */
             return gang__grant_growth(s, u, s->numbers, (size_t)c->place_count, s->by_group);
         }
         return false;
     }
-    return ((up && gang_alloc_adopt(s->worker, u->ask->q, c->places, c->place_count, &id, NULL) ==
+    return ((up && gang_alloc_adopt(s->worker, u->request_class->q, c->places, c->place_count, &id, NULL) ==
                        GANG_OK) ||
-            (!gang__reserve_binds(s, u) && /* else it has its turn */
+            (!gang__reserve_binds(s, u) && /* else the cycle tries it */
              gang__where_alloc(s, u, &id, &why) == GANG_OK)) &&
            gang__grant_start(s, u, id, c->reason);
 }
@@ -76,18 +75,18 @@ static void settle(gang_sched *s, struct gang__handover *c)
 {
     struct gang__gang *u = c->taker;
     gang__handover_count(s, c, -1);
-    u->claim = NULL;
+    u->stop.handover = NULL;
     gang__handover_release_holds(s, c);
-    for (struct gang__stop *l = c->leaves; l; l = l->next_of_claim)
+    for (struct gang__stop *l = c->stops; l; l = l->next_of_handover)
         gang__stop_release(s, l);
     if (!start_taker(s, c)) {
-        u->in_vain = s->heard + 1;
+        u->preempt.handover_failed_at = s->external_events + 1;
         gang__eased(s, u->job->leaf);
     }
     gang__job_settle(s, u->job);
-    while (c->leaves) {
-        struct gang__stop *l = c->leaves;
-        c->leaves = l->next_of_claim;
+    while (c->stops) {
+        struct gang__stop *l = c->stops;
+        c->stops = l->next_of_handover;
         finish_move(s, l);
         gang__stop_free(s, l);
     }
@@ -96,14 +95,14 @@ static void settle(gang_sched *s, struct gang__handover *c)
 
 void gang__handovers_finish(gang_sched *s)
 {
-    for (struct gang__handover *c = s->claims, *next; c; c = next) {
+    for (struct gang__handover *c = s->stop.handovers, *next; c; c = next) {
         bool all = true;
         next = c->next;
-        for (struct gang__stop *l = c->leaves; l && all; l = l->next_of_claim)
-            all = l->gone;
+        for (struct gang__stop *l = c->stops; l && all; l = l->next_of_handover)
+            all = l->stopped;
         if (all && c->taker) {
             settle(s, c);
-            next = s->claims; /* callbacks may have changed the list */
+            next = s->stop.handovers; /* callbacks may have changed the list */
         }
     }
 }

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages of other threads: a list that anybody may put himself in front of, and that the owner
- * takes as a whole. Whoever is stopped for ever on the way keeps nobody else from leaving his. */
+/* Messages of other threads: a lock-free stack, which the owner takes as a whole. A thread that is
+ * stopped while it submits holds up no other thread. */
 #include <string.h>
 
-#include "sched/calendar/calendar.h"
 #include "sched/intake/intake.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/order/wait_order.h"
 #include "sched/record/record.h"
-#include "sched/record/state.h"
 #include "sched/usage/usage.h"
 #include "sched/wake/wake.h"
 
@@ -41,8 +39,8 @@ void gang__inbox_take_out(gang_sched *s)
     *end = ordered;
 }
 
-/* The first message of the backlog brings these. Who is taken may be gone at once, and the message
- * with him: the next one brings the rest. False: not now, the rest is left. */
+/* Take in the jobs of the first message in the backlog. A job may be freed at once, and its message
+ * with it: the next job carries the rest. False: not now, the rest is left. */
 static bool take_jobs(gang_sched *s, struct gang__job *job)
 {
     struct gang__message *after = s->backlog->next;
@@ -63,34 +61,34 @@ static bool take_jobs(gang_sched *s, struct gang__job *job)
 
 static void set_priority(gang_sched *s, struct gang__job *job, int64_t priority)
 {
-    for (uint32_t i = 0; i < job->unit_count; i++) {
-        gang__order_leave(s, &job->unit[i]);
-        gang__victims_leave(&job->unit[i]);
+    for (uint32_t i = 0; i < job->gang_count; i++) {
+        gang__order_leave(s, &job->gang[i]);
+        gang__victims_leave(&job->gang[i]);
     }
     job->priority = priority;
-    for (uint32_t i = 0; i < job->unit_count; i++)
-        if (job->unit[i].alloc != GANG_ID_NONE)
-            gang__victims_enter(s, &job->unit[i]);
+    for (uint32_t i = 0; i < job->gang_count; i++)
+        if (job->gang[i].alloc != GANG_ID_NONE)
+            gang__victims_enter(s, &job->gang[i]);
     s->wake.changes++;
     gang__job_settle(s, job);
 }
 
 static void set_time_limit(gang_sched *s, struct gang__job *job, int64_t limit)
 {
-    for (uint32_t i = 0; i < job->unit_count; i++)
-        gang__order_leave(s, &job->unit[i]);
+    for (uint32_t i = 0; i < job->gang_count; i++)
+        gang__order_leave(s, &job->gang[i]);
     job->time_limit_ns = limit;
     job->reserve.limit_kept = false;
-    for (uint32_t i = 0; i < job->unit_count; i++)
-        gang__wake_holding(s, &job->unit[i]);
+    for (uint32_t i = 0; i < job->gang_count; i++)
+        gang__wake_holding(s, &job->gang[i]);
     gang__wake_calendar(s);
     gang__job_settle(s, job);
 }
 
 static bool holds_something(const struct gang__job *job)
 {
-    for (uint32_t i = 0; i < job->unit_count; i++)
-        if (job->unit[i].alloc != GANG_ID_NONE)
+    for (uint32_t i = 0; i < job->gang_count; i++)
+        if (job->gang[i].alloc != GANG_ID_NONE)
             return true;
     return false;
 }
@@ -143,7 +141,7 @@ static bool carry_out(gang_sched *s, const struct gang__command *m)
     return true;
 }
 
-/* The first message of the backlog, which leaves it if it was taken. */
+/* Take in the first message of the backlog; it leaves the backlog if it was taken in. */
 static bool take_first(gang_sched *s)
 {
     struct gang__message *m = s->backlog;
@@ -156,8 +154,7 @@ static bool take_first(gang_sched *s)
     return true;
 }
 
-/* Who submits has made it long ago, or another processor has: what the next one says, and whom it
- * brings, is on its way while this one is taken. */
+/* Prefetch: another processor wrote the next message while this one is taken in. */
 static void fetch_next(const struct gang__message *m)
 {
     const struct gang__message *next = m->next;
@@ -185,7 +182,7 @@ void gang__inbox_run(gang_sched *s)
         }
         gang__jobs_drain(s);
         s->info.messages++;
-        s->heard += !answers; /* what we asked for is no news */
+        s->external_events += !answers; /* its own request is no external event */
     }
 }
 

@@ -4,20 +4,19 @@
 
 #include "sched/record/state.h"
 
-/* Of those that are on their way in it is one no more. */
-void gang__job_arrived(gang_sched *s,
-                       struct gang__job *job); /* running and pending of its queues */
+/* The job is taken in, or refused: submitters count it no more among those on their way in. */
+void gang__job_arrived(gang_sched *s, struct gang__job *job);
 
-/* It is one of them, below the queue of this index. */
+/* The job is on its way in, below the queue of this index. */
 void gang__job_arrives(gang_sched *s, struct gang__job *job, uint32_t at);
 /* A submitted job enters, or is refused. False: out of memory, it is to be taken in again. */
 bool gang__job_take(gang_sched *s, struct gang__job *job);
 
-/* Not taken in: the host gets the event, and the record is freed. */
+/* Refuse a submitted job: the host gets the event, and the record is freed. */
 void gang__job_refuse(gang_sched *s, struct gang__job *job, const char *text);
 void gang__inbox_put(gang_sched *s, struct gang__message *m);
 
-/* Into the backlog, in the order in which they came, after those that are left there. */
+/* Move all messages to the backlog, in the order in which they came. */
 void gang__inbox_take_out(gang_sched *s);
 
 /* Take messages in until there are none, or no steps are left. */
@@ -36,8 +35,8 @@ void gang__config_free(gang_sched *s);
 gang_result gang__config_make(gang_sched *s, gang_queue_id parent, const char *name,
                               struct gang__queue_state **leaf);
 
-/* The tree of another scheduler, with the same ids; nobody is in it yet. Then everybody who is in the table of jobs
- * enters the books, the leaf of each being set, and waits where he belongs. */
+/* Copy the tree of another scheduler, with the same ids. Then each job in the table enters usage
+ * and orders; its leaf is set. */
 gang_result gang__config_copy(gang_sched *s, gang_sched *from, struct gang_error *error);
 void gang__config_enter(gang_sched *s);
 void gang__config_idle(gang_sched *s); /* remove made queues that were idle long enough */

@@ -163,12 +163,12 @@ static void go_on(gang_sched *s, const struct gang__reserve *old, struct gang__r
 static void hand_over(gang_sched *s, struct gang__reserve *old, struct gang__reserve *r)
 {
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
-        struct gang__job *job = GANG__OF(struct gang__job, all, n);
+        struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
         bool may = gang__reserve_allows(s, r, job), named = job->reserve.named == old,
              inside = false;
         bool stays = may && !(r->flags & GANG_RESERVATION_FLEX);
-        for (uint32_t i = 0; i < job->unit_count; i++) {
-            struct gang__gang *u = &job->unit[i];
+        for (uint32_t i = 0; i < job->gang_count; i++) {
+            struct gang__gang *u = &job->gang[i];
             if (u->reserve.inside_of != old)
                 continue;
             gang__calendar_drop(s, u);
@@ -255,7 +255,7 @@ gang_result gang_reservation_change(gang_sched *sched, gang_reservation_id id,
 static void settle_noted(gang_sched *s)
 {
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
-        struct gang__job *job = GANG__OF(struct gang__job, all, n);
+        struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
         if (job->wake.causes & GANG__WAKE_SETTLE)
             gang__job_settle(s, job);
     }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The owner takes in a submitted job: into the table of jobs, the usage of its queues and the order;
- * or refuses it. */
+/* The owner takes in a submitted job: into the table of jobs, the usage of its queues and the
+ * order; or refuses it. */
 #include <string.h>
 
-#include "sched/calendar/calendar.h"
 #include "sched/intake/intake.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/order/wait_order.h"
@@ -14,18 +13,18 @@
 
 static bool make_asks(gang_sched *s, struct gang__job *job)
 {
-    for (uint32_t i = 0; i < job->unit_count; i++) {
-        struct gang__gang *u = &job->unit[i];
-        struct gang__request_text *w = job->wanted[i];
-        if (u->ask)
+    for (uint32_t i = 0; i < job->gang_count; i++) {
+        struct gang__gang *u = &job->gang[i];
+        struct gang__request_text *w = job->request_text[i];
+        if (u->request_class)
             continue;
-        if (!gang__grow(&s->mem, (void **)&s->by_group, &s->group_room, w->q->group_count,
+        if (!gang__grow(&s->mem, (void **)&s->by_group, &s->group_cap, w->q->group_count,
                         sizeof(*s->by_group)))
             return false;
-        u->ask = gang__class_ref(s, w);
-        if (!u->ask)
+        u->request_class = gang__class_ref(s, w);
+        if (!u->request_class)
             return false;
-        job->wanted[i] = NULL;
+        job->request_text[i] = NULL;
     }
     return true;
 }
@@ -38,10 +37,10 @@ static void set_age(gang_sched *s, struct gang__job *job)
         s->age_high = job->age + 1;
 }
 
-/* It runs already: it has got its places. Such a job has one unit. */
+/* The job runs already, on its places. Such a job has one gang. */
 static void adopt(gang_sched *s, struct gang__job *job, gang_alloc_id alloc)
 {
-    struct gang__gang *u = &job->unit[0];
+    struct gang__gang *u = &job->gang[0];
     gang__usage_out(s, u);
     u->alloc = alloc;
     gang__gang_count(s, u);
@@ -50,16 +49,16 @@ static void adopt(gang_sched *s, struct gang__job *job, gang_alloc_id alloc)
     gang__wake_calendar(s);
     gang__usage_in(s, u);
     gang__victims_enter(s, u);
-    if (job->user_in)
-        gang__order_user(s, job->leaf, job->user_in);
+    if (job->leaf_user)
+        gang__order_user(s, job->leaf, job->leaf_user);
     u->begun = true;
     gang__reports_started(s, u);
     gang__reports_short(s, u);
     if (job->stale)
-        u->short_ns = INT64_MIN / 2;
+        u->reports.below_min_ns = INT64_MIN / 2;
 }
 
-/* Its leaf; NULL: it is gone. False: out of memory. */
+/* The leaf of the job; NULL: it was removed. False: out of memory. */
 static bool leaf_of(gang_sched *s, const struct gang__job *job, struct gang__queue_state **leaf)
 {
     gang_result r = GANG_OK;
@@ -71,13 +70,12 @@ static bool leaf_of(gang_sched *s, const struct gang__job *job, struct gang__que
     return r != GANG_ENOMEM;
 }
 
-/* All that it needs, so that it can enter whole. False: out of memory; what was got is used the
- * next time. */
+/* Get all memory that entering needs. False: out of memory; what was got is used the next time. */
 static bool make_ready(gang_sched *s, struct gang__job *job, struct gang__queue_state *leaf)
 {
     if (!make_asks(s, job) || gang__hash_reserve(&s->jobs, &s->mem) != GANG_OK)
         return false;
-    if (gang__asks_users(leaf->q) && !(job->user_in = gang__user_of(s, leaf, job->user)))
+    if (gang__asks_users(leaf->q) && !(job->leaf_user = gang__user_of(s, leaf, job->user)))
         return false;
     return gang__job_waiters(s, job);
 }
@@ -100,7 +98,7 @@ bool gang__job_take(gang_sched *s, struct gang__job *job)
     if (!make_ready(s, job, leaf))
         return false;
     if (job->places)
-        adopted = gang_alloc_adopt(s->worker, job->unit[0].ask->q, job->places,
+        adopted = gang_alloc_adopt(s->worker, job->gang[0].request_class->q, job->places,
                                    (int64_t)job->place_count, &alloc, NULL);
     if (adopted == GANG_ENOMEM)
         return false;
@@ -110,7 +108,7 @@ bool gang__job_take(gang_sched *s, struct gang__job *job)
     set_age(s, job);
     gang__time_limit_predict(s, job);
     gang__hash_insert(&s->jobs, &job->link, job->id); /* ids that are near lie near, and apart */
-    gang__set_insert_end(&s->by_id, &job->all, 1);
+    gang__set_insert_end(&s->by_id, &job->by_id, 1);
     s->job_count++;
     for (struct gang__queue_state *q = leaf; q; q = q->parent)
         q->jobs++;
@@ -131,7 +129,6 @@ bool gang__job_take(gang_sched *s, struct gang__job *job)
     return true;
 }
 
-/* Not taken in: the host is told, nothing of it remains. */
 void gang__job_refuse(gang_sched *s, struct gang__job *job, const char *text)
 {
     struct gang_event e;

@@ -25,17 +25,17 @@ void gang__job_free(gang_sched *s, struct gang__job *job)
         gang__release(&s->mem, w);
     }
     gang__wake_forget_job(s, job);
-    for (uint32_t i = 0; i < job->unit_count; i++) {
-        struct gang__gang *u = &job->unit[i];
+    for (uint32_t i = 0; i < job->gang_count; i++) {
+        struct gang__gang *u = &job->gang[i];
         gang__calendar_forget(s, u);
-        if (u->ask)
-            gang__class_unref(s, u->ask);
-        gang__request_text_unref(&s->mem, job->wanted[i]);
-        gang__release(&s->mem, u->grow_bin);
+        if (u->request_class)
+            gang__class_unref(s, u->request_class);
+        gang__request_text_unref(&s->mem, job->request_text[i]);
+        gang__release(&s->mem, u->order.grow_class);
         gang__release(&s->mem, u->places);
     }
     gang__reports_free(s, job);
-    gang__release(&s->mem, job->bad);
+    gang__release(&s->mem, job->failed_nodes);
     gang__release(&s->mem, job);
 }
 
@@ -45,8 +45,8 @@ void gang__job_free(gang_sched *s, struct gang__job *job)
 
 static bool has_started(const struct gang__job *job)
 {
-    for (uint32_t i = 0; i < job->unit_count; i++)
-        if (job->unit[i].begun)
+    for (uint32_t i = 0; i < job->gang_count; i++)
+        if (job->gang[i].begun)
             return true;
     return false;
 }
@@ -64,11 +64,11 @@ static int after_job(const gang_sched *s, const struct gang__after *after)
 
 static const struct gang__gang *unit_with(const struct gang__job *job, int32_t group, uint32_t *at)
 {
-    for (uint32_t i = 0; i < job->unit_count; i++)
-        for (uint32_t g = 0; g < gang__gang_request(&job->unit[i])->group_count; g++)
-            if ((job->unit[i].group_of ? job->unit[i].group_of[g] : (int32_t)g) == group) {
+    for (uint32_t i = 0; i < job->gang_count; i++)
+        for (uint32_t g = 0; g < gang__gang_request(&job->gang[i])->group_count; g++)
+            if ((job->gang[i].group_of ? job->gang[i].group_of[g] : (int32_t)g) == group) {
                 *at = g;
-                return &job->unit[i];
+                return &job->gang[i];
             }
     return NULL;
 }
@@ -158,16 +158,16 @@ static bool may_start(const gang_sched *s, const struct gang__job *job, int32_t 
 
 static void set_wanted(gang_sched *s, struct gang__gang *u, bool wanted)
 {
-    if (u->wanted == wanted)
+    if (u->demands == wanted)
         return;
     bool lacks = gang__gang_lacks_all(u) > 0;
     if (lacks)
         gang__usage_out(s, u);
-    u->wanted = wanted;
+    u->demands = wanted;
     if (lacks)
         gang__usage_in(s, u);
     s->wake.shares = s->wake.shares || lacks;
-    struct gang__user *user = u->job->user_in;
+    struct gang__user *user = u->job->leaf_user;
     if (!user)
         return;
     user->waiting += wanted ? 1 : -1;
@@ -181,12 +181,12 @@ static bool waits(gang_sched *s, struct gang__gang *u, int *may)
     struct gang__job *job = u->job;
     int32_t why;
     *may = 1;
-    if (u->over || u->claim || u->moving || job->ending)
+    if (u->over || u->stop.handover || u->stop.moving || job->ending)
         return false;
     if (u->alloc != GANG_ID_NONE) /* it grows, unless it is stopping */
         return may_start(s, job, &why) && gang__gang_lacks_all(u) > 0 &&
                job->state == GANG_JOB_RUNNING;
-    if (u->leaves) /* still stops: it cannot run twice */
+    if (u->stop.first) /* still stops: it cannot run twice */
         return false;
     *may = unit_may(
         s, u); /* also of one that is held: those it waits for are forgotten when they end */
@@ -203,7 +203,7 @@ bool gang__job_waits(gang_sched *s, struct gang__gang *u)
  * is to have fewer tasks than it would grow to. */
 static bool claims_in_vain(const gang_sched *s, const struct gang__gang *u)
 {
-    int32_t group = u->claim->grow_group;
+    int32_t group = u->stop.handover->grow_group;
     return group >= 0 ? gang__gang_lacks(u, (uint32_t)group) == 0 : unit_may(s, u) <= 0;
 }
 
@@ -211,8 +211,8 @@ static bool claims_in_vain(const gang_sched *s, const struct gang__gang *u)
 static void count_service(gang_sched *s, struct gang__job *job)
 {
     bool ordered = job->leaf->q->order == GANG_ORDER_LEAST_SERVED;
-    for (uint32_t i = 0; ordered && i < job->unit_count; i++)
-        gang__order_leave(s, &job->unit[i]);
+    for (uint32_t i = 0; ordered && i < job->gang_count; i++)
+        gang__order_leave(s, &job->gang[i]);
     job->attained = gang__add_sat(job->attained, job->served);
     job->served = 0;
 }
@@ -220,9 +220,9 @@ static void count_service(gang_sched *s, struct gang__job *job)
 /* Who is held on his way to another place does not start there. */
 static void end_moves(gang_sched *s, struct gang__job *job)
 {
-    for (uint32_t i = 0; i < job->unit_count; i++)
-        if (job->unit[i].moving) {
-            gang__move_end(s, &job->unit[i]);
+    for (uint32_t i = 0; i < job->gang_count; i++)
+        if (job->gang[i].stop.moving) {
+            gang__move_end(s, &job->gang[i]);
             gang__job_count(s, job);
             gang__job_state(s, job, GANG_REASON_NONE, "waits again");
         }
@@ -231,9 +231,9 @@ static void end_moves(gang_sched *s, struct gang__job *job)
 /* Nor does who takes turns and waits for his first one. */
 static void end_grants(gang_sched *s, struct gang__job *job)
 {
-    for (uint32_t i = 0; i < job->unit_count; i++)
-        if (!gang__slice_is_begun(&job->unit[i]))
-            gang__start_undo(s, &job->unit[i], job->not_before_ns);
+    for (uint32_t i = 0; i < job->gang_count; i++)
+        if (!gang__slice_is_begun(&job->gang[i]))
+            gang__start_undo(s, &job->gang[i], job->not_before_ns);
 }
 
 void gang__job_settle(gang_sched *s, struct gang__job *job)
@@ -254,18 +254,18 @@ void gang__job_settle(gang_sched *s, struct gang__job *job)
         may_start(s, job, &job->wait_why);
     else
         job->wait_why = 0;
-    for (uint32_t i = 0; i < job->unit_count; i++) {
-        struct gang__gang *u = &job->unit[i];
+    for (uint32_t i = 0; i < job->gang_count; i++) {
+        struct gang__gang *u = &job->gang[i];
         int may = 1;
         int32_t why;
-        if (u->claim && (!may_start(s, job, &why) || claims_in_vain(s, u)))
-            gang__handover_give_up(s, u->claim);
+        if (u->stop.handover && (!may_start(s, job, &why) || claims_in_vain(s, u)))
+            gang__handover_give_up(s, u->stop.handover);
         bool now = waits(s, u, &may);
         never = never || may < 0;
         if (may == 0 && job->counted_pending && !job->wait_why)
             job->wait_why = GANG_WAIT_AFTER;
         some = some || (now && u->alloc == GANG_ID_NONE);
-        set_wanted(s, u, now || u->claim || u->moving);
+        set_wanted(s, u, now || u->stop.handover || u->stop.moving);
         if (!now)
             gang__order_leave(s, u);
         else if (!gang__order_enter(s, u))
@@ -289,12 +289,12 @@ void gang__job_end(gang_sched *s, struct gang__job *job, int32_t end, const char
         return;
     job->ending = true;
     job->end = end; /* its units that stop now need not ask what becomes of it */
-    for (uint32_t i = 0; i < job->unit_count; i++) {
-        struct gang__gang *u = &job->unit[i];
+    for (uint32_t i = 0; i < job->gang_count; i++) {
+        struct gang__gang *u = &job->gang[i];
         gang__order_free_class(s, u);
         gang__bypass_over(u);
-        if (u->claim)
-            gang__handover_give_up(s, u->claim);
+        if (u->stop.handover)
+            gang__handover_give_up(s, u->stop.handover);
         gang__move_end(s, u);
         gang__stop_tasks_gone(s, u, NULL, 0);
         set_wanted(s, u, false);
@@ -314,7 +314,7 @@ void gang__job_end(gang_sched *s, struct gang__job *job, int32_t end, const char
         q->jobs--;
     job->leaf->idle_since_ns = job->leaf->jobs == 0 ? s->now_ns : INT64_MAX;
     s->wake.shares = true;
-    s->heard++;
+    s->external_events++;
     s->info.ended++;
     job->next = s->ended;
     s->ended = job;
@@ -325,13 +325,13 @@ void gang__job_end(gang_sched *s, struct gang__job *job, int32_t end, const char
 /* Claims may still keep what units of it held. */
 static void forget_in_claims(gang_sched *s, const struct gang__job *job)
 {
-    for (struct gang__handover *c = s->claims; c; c = c->next)
-        for (struct gang__stop *l = c->leaves; l; l = l->next_of_claim)
-            if (l->unit && l->unit->job == job)
-                l->unit = NULL;
-    for (struct gang__stop *l = s->owed; l; l = l->next_of_claim)
-        if (l->unit && l->unit->job == job)
-            l->unit = NULL;
+    for (struct gang__handover *c = s->stop.handovers; c; c = c->next)
+        for (struct gang__stop *l = c->stops; l; l = l->next_of_handover)
+            if (l->gang && l->gang->job == job)
+                l->gang = NULL;
+    for (struct gang__stop *l = s->stop.deferred; l; l = l->next_of_handover)
+        if (l->gang && l->gang->job == job)
+            l->gang = NULL;
 }
 
 void gang__jobs_forget(gang_sched *s)
@@ -341,7 +341,7 @@ void gang__jobs_forget(gang_sched *s)
         s->ended = job->next;
         forget_in_claims(s, job);
         gang__hash_remove(&s->jobs, &job->link);
-        gang__set_remove(&s->by_id, &job->all);
+        gang__set_remove(&s->by_id, &job->by_id);
         s->job_count--;
         gang__job_free(s, job);
     }
@@ -366,9 +366,9 @@ static void all_stopped(gang_sched *s, struct gang__job *job)
     job->ending = false;
     job->extended_ns = 0; /* what it was given more was for that run */
     job->expected_ns = job->predicted_ns;
-    for (uint32_t i = 0; i < job->unit_count; i++)
-        if (!job->unit[i].places)
-            gang__reports_again(s, &job->unit[i]);
+    for (uint32_t i = 0; i < job->gang_count; i++)
+        if (!job->gang[i].places)
+            gang__reports_again(s, &job->gang[i]);
     gang__job_count(s, job);
     gang__job_state(s, job, GANG_REASON_NONE, "waits again");
     gang__job_settle(s, job);
@@ -376,8 +376,8 @@ static void all_stopped(gang_sched *s, struct gang__job *job)
 
 static bool is_idle(const struct gang__job *job)
 {
-    for (uint32_t i = 0; i < job->unit_count; i++)
-        if (job->unit[i].alloc != GANG_ID_NONE || job->unit[i].leaves)
+    for (uint32_t i = 0; i < job->gang_count; i++)
+        if (job->gang[i].alloc != GANG_ID_NONE || job->gang[i].stop.first)
             return false;
     return true;
 }
@@ -391,13 +391,13 @@ void gang__job_stop(gang_sched *s, struct gang__job *job, int32_t reason, int32_
     job->ending = true;
     job->undone = false;
     job->stop_reason = reason;
-    for (uint32_t i = 0; i < job->unit_count && job->state != GANG_JOB_ENDED; i++) {
-        struct gang__gang *u = &job->unit[i];
+    for (uint32_t i = 0; i < job->gang_count && job->state != GANG_JOB_ENDED; i++) {
+        struct gang__gang *u = &job->gang[i];
         gang__order_leave(s, u);
         gang__move_end(s, u); /* else it would start once more where it was to go */
         set_wanted(s, u, false);
-        if (u->claim)
-            gang__handover_give_up(s, u->claim);
+        if (u->stop.handover)
+            gang__handover_give_up(s, u->stop.handover);
         if (u->alloc != GANG_ID_NONE &&
             gang__stop_ask(s, u, NULL, 0, reason, GANG_ID_NONE, end) == GANG_ENOMEM)
             s->no_memory = job->undone = true;
@@ -427,9 +427,9 @@ static void go_on(gang_sched *s, struct gang__job *job)
         all_stopped(s, job);
         return;
     }
-    for (uint32_t i = 0; i < job->unit_count; i++) {
-        struct gang__gang *u = &job->unit[i];
-        if (u->alloc == GANG_ID_NONE && !u->leaves && !u->places)
+    for (uint32_t i = 0; i < job->gang_count; i++) {
+        struct gang__gang *u = &job->gang[i];
+        if (u->alloc == GANG_ID_NONE && !u->stop.first && !u->places)
             gang__reports_again(s, u);
     }
     gang__job_state(s, job, GANG_REASON_NONE, "");
@@ -469,19 +469,19 @@ gang_result gang_job_get(gang_sched *sched, gang_job_id id, struct gang_job_info
     out.id = id;
     out.queue = job->leaf->q->id;
     out.cookie = job->cookie;
-    out.alloc = gang__gang_holds(&job->unit[0]);
+    out.alloc = gang__gang_holds(&job->gang[0]);
     out.state = job->state;
     out.end = job->end;
     out.held = job->held;
     out.preemptible = job->preemptible;
     out.priority = job->priority;
-    for (uint32_t i = 0; i < job->unit_count; i++) {
-        out.tasks += job->unit[i].tasks;
-        out.min += gang__gang_request(&job->unit[i])->min;
-        out.count += job->unit[i].target;
+    for (uint32_t i = 0; i < job->gang_count; i++) {
+        out.tasks += job->gang[i].tasks;
+        out.min += gang__gang_request(&job->gang[i])->min;
+        out.count += job->gang[i].target;
     }
-    for (uint32_t i = 0; i < job->unit_count && !out.slice_row; i++)
-        out.slice_row = (int32_t)gang__slice_row(&job->unit[i]);
+    for (uint32_t i = 0; i < job->gang_count && !out.slice_row; i++)
+        out.slice_row = (int32_t)gang__slice_row(&job->gang[i]);
     out.suspended_ns = gang__job_paused(sched, job);
     out.submitted_ns = job->submitted_ns;
     out.started_ns = job->started_ns;
@@ -489,19 +489,19 @@ gang_result gang_job_get(gang_sched *sched, gang_job_id id, struct gang_job_info
     out.preemptions = job->preemptions;
     out.name = job->name;
     out.user = job->user;
-    for (uint32_t i = 0; i < job->unit_count; i++)
-        if (job->unit[i].calendar.plan &&
-            (!out.planned_ns || job->unit[i].calendar.planned_ns < out.planned_ns))
-            out.planned_ns = job->unit[i].calendar.planned_ns;
+    for (uint32_t i = 0; i < job->gang_count; i++)
+        if (job->gang[i].calendar.plan &&
+            (!out.planned_ns || job->gang[i].calendar.planned_ns < out.planned_ns))
+            out.planned_ns = job->gang[i].calendar.planned_ns;
     int64_t ends = job->state == GANG_JOB_RUNNING
                        ? gang__time_limit_end(job, gang__time_limit_from(sched, job))
                        : INT64_MAX;
     out.ends_ns = ends == INT64_MAX ? 0 : ends;
     out.predicted_ns = job->predicted_ns;
-    for (uint32_t i = 0; i < job->unit_count; i++) {
-        const struct gang__gang *u = &job->unit[i];
-        out.starved = out.starved || u->starved;
-        out.bypassed = u->bypassed > out.bypassed ? u->bypassed : out.bypassed;
+    for (uint32_t i = 0; i < job->gang_count; i++) {
+        const struct gang__gang *u = &job->gang[i];
+        out.starved = out.starved || u->bypass.starved;
+        out.bypassed = u->bypass.bypassed > out.bypassed ? u->bypass.bypassed : out.bypassed;
     }
     return gang__struct_out(info, info->size, offsetof(struct gang_job_info, user), &out,
                             sizeof(out));
@@ -510,17 +510,17 @@ gang_result gang_job_get(gang_sched *sched, gang_job_id id, struct gang_job_info
 gang_alloc_id gang_job_alloc(gang_sched *sched, gang_job_id id, int32_t part)
 {
     const struct gang__job *job = sched ? gang__job_of(sched, id) : NULL;
-    return job && part >= 0 && (uint32_t)part < job->unit_count ? gang__gang_holds(&job->unit[part])
+    return job && part >= 0 && (uint32_t)part < job->gang_count ? gang__gang_holds(&job->gang[part])
                                                                 : GANG_ID_NONE;
 }
 
 static int before_id(const struct gang__set_link *n, const void *key)
 {
-    return GANG__OF(struct gang__job, all, n)->id <= *(const gang_job_id *)key ? -1 : 1;
+    return GANG__OF(struct gang__job, by_id, n)->id <= *(const gang_job_id *)key ? -1 : 1;
 }
 
 gang_job_id gang_job_next(gang_sched *sched, gang_job_id id)
 {
     struct gang__set_link *n = sched ? gang__set_lower_bound(&sched->by_id, before_id, &id) : NULL;
-    return n ? GANG__OF(struct gang__job, all, n)->id : GANG_ID_NONE;
+    return n ? GANG__OF(struct gang__job, by_id, n)->id : GANG_ID_NONE;
 }

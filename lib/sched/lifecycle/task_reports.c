@@ -40,7 +40,7 @@ static void report_free(gang_sched *s, struct report *r)
 
 static bool is_leaving(const struct gang__gang *u, int64_t task)
 {
-    for (const struct gang__stop *l = u->leaves; l; l = l->next)
+    for (const struct gang__stop *l = u->stop.first; l; l = l->next)
         if (bsearch(&task, l->still, l->left, sizeof(task), gang__by_number))
             return true;
     return false;
@@ -49,7 +49,7 @@ static bool is_leaving(const struct gang__gang *u, int64_t task)
 /* Not of an allocation that it had before, whose tasks have the same numbers. */
 static bool is_own(const struct gang__stop *l, const struct gang__gang *u, int64_t task)
 {
-    return l->unit == u && !l->given && l->alloc == gang__gang_holds(u) &&
+    return l->gang == u && !l->released && l->alloc == gang__gang_holds(u) &&
            bsearch(&task, l->own, l->own_count, sizeof(task), gang__by_number) != NULL;
 }
 
@@ -57,16 +57,16 @@ static bool is_own(const struct gang__stop *l, const struct gang__gang *u, int64
  * task any more. */
 static bool is_gone(const gang_sched *s, const struct gang__gang *u, int64_t task)
 {
-    if (u->ungiven == 0)
+    if (u->stop.unreleased == 0)
         return false;
-    for (const struct gang__stop *l = u->leaves; l; l = l->next)
+    for (const struct gang__stop *l = u->stop.first; l; l = l->next)
         if (is_own(l, u, task))
             return !bsearch(&task, l->still, l->left, sizeof(task), gang__by_number);
-    for (const struct gang__handover *c = s->claims; c; c = c->next)
-        for (const struct gang__stop *l = c->leaves; l; l = l->next_of_claim)
-            if (l->gone && is_own(l, u, task))
+    for (const struct gang__handover *c = s->stop.handovers; c; c = c->next)
+        for (const struct gang__stop *l = c->stops; l; l = l->next_of_handover)
+            if (l->stopped && is_own(l, u, task))
                 return true;
-    for (const struct gang__stop *l = s->owed; l; l = l->next_of_claim)
+    for (const struct gang__stop *l = s->stop.deferred; l; l = l->next_of_handover)
         if (is_own(l, u, task))
             return true;
     return false;
@@ -140,7 +140,7 @@ static void note_freed(gang_sched *s, const struct gang__gang *u, gang_node_id n
         gang__wake_room_any(s);
         return;
     }
-    if (!s->blocked_asks) { /* how much it is matters to nobody */
+    if (!s->order.blocked_requests) { /* how much it is matters to nobody */
         gang__wake_room(s, INT64_MAX, INT64_MAX, INT64_MAX);
         return;
     }
@@ -153,7 +153,7 @@ static void note_freed(gang_sched *s, const struct gang__gang *u, gang_node_id n
 static void note_given(gang_sched *s, struct gang__gang *u, const struct gang__found *f)
 {
     for (size_t i = 0; i < f->count; i++) {
-        gang__heartbeat_forget(s, u->job, u->part, f->task[i].task);
+        gang__heartbeat_forget(s, u->job, u->index, f->task[i].task);
         if (i == 0 || f->task[i].node != f->task[i - 1].node)
             note_freed(s, u, f->task[i].node);
     }
@@ -189,8 +189,8 @@ static void note_change(gang_sched *s, struct gang__gang *u)
 {
     s->wake.shares = true;
     gang__eased(s, u->job->leaf);
-    if (u->job->user_in)
-        gang__order_user(s, u->job->leaf, u->job->user_in);
+    if (u->job->leaf_user)
+        gang__order_user(s, u->job->leaf, u->job->leaf_user);
     gang__wake_queue(s, u->job->leaf);
 }
 
@@ -259,9 +259,9 @@ static bool waits_in_vain(const struct gang__job *job)
 {
     bool vain = false;
     for (size_t i = 0; i < job->group_after_count; i++)
-        for (uint32_t k = 0; k < job->unit_count; k++)
-            for (uint32_t g = 0; g < gang__gang_request(&job->unit[k])->group_count; g++) {
-                const struct gang__gang *u = &job->unit[k];
+        for (uint32_t k = 0; k < job->gang_count; k++)
+            for (uint32_t g = 0; g < gang__gang_request(&job->gang[k])->group_count; g++) {
+                const struct gang__gang *u = &job->gang[k];
                 int32_t group = u->group_of ? u->group_of[g] : (int32_t)g;
                 vain = vain || (job->group_after[i].after == group &&
                                 job->group_after[i].when == GANG_AFTER_SUCCESS &&
@@ -275,9 +275,9 @@ static bool waits_in_vain(const struct gang__job *job)
 static int32_t result_of(const struct gang__job *job)
 {
     struct tally chiefs = {.over = true}, members = {.over = true}, all = {.over = true};
-    for (uint32_t i = 0; i < job->unit_count; i++)
-        for (uint32_t g = 0; g < gang__gang_request(&job->unit[i])->group_count; g++) {
-            const struct gang__gang *u = &job->unit[i];
+    for (uint32_t i = 0; i < job->gang_count; i++)
+        for (uint32_t g = 0; g < gang__gang_request(&job->gang[i])->group_count; g++) {
+            const struct gang__gang *u = &job->gang[i];
             int32_t role = role_of(u, g);
             tally_up(&all, u, g);
             if (role == GANG_ROLE_CHIEF)
@@ -307,14 +307,14 @@ static void let_go(gang_sched *s, struct gang__gang *u)
 
 static bool holds_nothing(const struct gang__gang *u)
 {
-    return u->alloc != GANG_ID_NONE && u->tasks == 0 && !u->leaves;
+    return u->alloc != GANG_ID_NONE && u->tasks == 0 && !u->stop.first;
 }
 
 /* Units that hold nothing and want nothing are over. */
 static void close_units(gang_sched *s, struct gang__job *job)
 {
-    for (uint32_t i = 0; i < job->unit_count; i++) {
-        struct gang__gang *u = &job->unit[i];
+    for (uint32_t i = 0; i < job->gang_count; i++) {
+        struct gang__gang *u = &job->gang[i];
         if (holds_nothing(u) && u->ended > 0 && gang__gang_lacks_all(u) == 0) {
             let_go(s, u);
             u->over = true;
@@ -325,9 +325,9 @@ static void close_units(gang_sched *s, struct gang__job *job)
 /* All of a job is to stop: nobody is asked to stop what holds nothing. */
 static void stop(gang_sched *s, struct gang__job *job, int32_t reason, int32_t end)
 {
-    for (uint32_t i = 0; i < job->unit_count; i++)
-        if (holds_nothing(&job->unit[i]))
-            let_go(s, &job->unit[i]);
+    for (uint32_t i = 0; i < job->gang_count; i++)
+        if (holds_nothing(&job->gang[i]))
+            let_go(s, &job->gang[i]);
     gang__job_stop(s, job, reason, end);
 }
 
@@ -355,8 +355,8 @@ static void go_on(gang_sched *s, struct gang__job *job)
         stop(s, job, GANG_REASON_END, result);
         return;
     }
-    for (uint32_t i = 0; i < job->unit_count; i++)
-        gang__reports_short(s, &job->unit[i]);
+    for (uint32_t i = 0; i < job->gang_count; i++)
+        gang__reports_short(s, &job->gang[i]);
     gang__job_count(s, job);
     gang__job_state(s, job, GANG_REASON_NONE, "tasks ended");
     gang__job_settle(s, job);
@@ -396,17 +396,17 @@ static bool below_minimum(const struct gang__gang *u)
 void gang__reports_short(gang_sched *s, struct gang__gang *u)
 {
     bool is_short = u->alloc != GANG_ID_NONE && !u->over && below_minimum(u);
-    if (is_short && !u->short_handed)
-        u->short_ns = s->now_ns;
+    if (is_short && !u->reports.below_min)
+        u->reports.below_min_ns = s->now_ns;
     if (!is_short)
-        u->refill = false;
-    u->short_handed = is_short;
+        u->reports.refill = false;
+    u->reports.below_min = is_short;
 }
 
 void gang__reports_started(gang_sched *s, struct gang__gang *u)
 {
-    gang__heartbeat_forget_part(s, u->job, u->part);
-    u->refill = u->short_handed = false;
+    gang__heartbeat_forget_part(s, u->job, u->index);
+    u->reports.refill = u->reports.below_min = false;
     gang__reports_short(s, u);
 }
 
@@ -415,12 +415,12 @@ void gang__reports_started(gang_sched *s, struct gang__gang *u)
 /* Nodes where it failed are avoided when it is placed again. Without memory for that they are not. */
 static void avoid(gang_sched *s, struct gang__job *job, const struct gang__found *f)
 {
-    gang_node_id *bad = gang__zalloc(&s->mem, job->bad_count + f->count + 1, sizeof(*bad));
+    gang_node_id *bad = gang__zalloc(&s->mem, job->failed_node_count + f->count + 1, sizeof(*bad));
     if (!bad)
         return;
-    size_t count = job->bad_count;
+    size_t count = job->failed_node_count;
     if (count)
-        memcpy(bad, job->bad, count * sizeof(*bad));
+        memcpy(bad, job->failed_nodes, count * sizeof(*bad));
     for (size_t i = 0; i < f->count; i++) {
         size_t at = 0;
         while (at < count && bad[at] != f->task[i].node)
@@ -428,9 +428,9 @@ static void avoid(gang_sched *s, struct gang__job *job, const struct gang__found
         if (at == count)
             bad[count++] = f->task[i].node;
     }
-    gang__release(&s->mem, job->bad);
-    job->bad = bad;
-    job->bad_count = count;
+    gang__release(&s->mem, job->failed_nodes);
+    job->failed_nodes = bad;
+    job->failed_node_count = count;
 }
 
 static void restart(gang_sched *s, struct gang__job *job, const struct gang__found *f)
@@ -484,10 +484,10 @@ static void lose_members(gang_sched *s, struct gang__gang *u, const struct gang_
         restart(s, job, f);
         break;
     case GANG_LOSS_REFILL:
-        if (!u->refill)
-            u->refill_ns =
+        if (!u->reports.refill)
+            u->reports.refill_ns =
                 job->refill_ns > 0 ? gang__add_sat(s->now_ns, job->refill_ns) : INT64_MAX;
-        u->refill = true; /* gang__reports_short() takes it back if the minimum runs */
+        u->reports.refill = true; /* gang__reports_short() takes it back if the minimum runs */
         break;
     case GANG_LOSS_SHRINK:
         if (below_minimum(u))
@@ -595,13 +595,13 @@ static bool take_alive(gang_sched *s, struct report *r, const int64_t *tasks, si
     struct gang__job *job = r->job;
     if (job->heartbeat_ns <= 0 || gang__slice_is_out(r->unit))
         return true;
-    if (tasks && count == 1 && gang__heartbeat_known(job, r->unit->part, tasks[0]))
-        return gang__heartbeat_heard(s, job, r->unit->part, tasks[0]);
+    if (tasks && count == 1 && gang__heartbeat_known(job, r->unit->index, tasks[0]))
+        return gang__heartbeat_heard(s, job, r->unit->index, tasks[0]);
     if (!look_up(s, r, tasks, count))
         return false;
     bool ok = true;
     for (size_t i = 0; i < r->run.count; i++)
-        ok = gang__heartbeat_heard(s, job, r->unit->part, r->run.task[i].task) && ok;
+        ok = gang__heartbeat_heard(s, job, r->unit->index, r->run.task[i].task) && ok;
     if (gang__reports_next(s, job) < job->due_ns)
         gang__timer_set(s, job);
     return ok;
@@ -612,7 +612,7 @@ static bool take(gang_sched *s, struct report *r, const int64_t *tasks, size_t c
     if (what == GANG_TASK_STARTED || what == GANG_TASK_HEARTBEAT)
         return take_alive(s, r, tasks, count);
     if (what == GANG_TASK_STOPPED) {
-        if (!gang__slice_report(s, r->unit, tasks, count) && !r->unit->leaves)
+        if (!gang__slice_report(s, r->unit, tasks, count) && !r->unit->stop.first)
             gang__log(s, 0, "tasks of job %llu were reported gone that nobody asked to stop",
                       (unsigned long long)r->job->id);
         gang__stop_tasks_gone(s, r->unit, tasks, count);
@@ -628,12 +628,12 @@ static bool take(gang_sched *s, struct report *r, const int64_t *tasks, size_t c
 /* The unit that a report is about. NULL: it has nothing, or something else by now. */
 static struct gang__gang *unit_of(struct gang__job *job, uint32_t part, gang_alloc_id alloc)
 {
-    struct gang__gang *u = part < job->unit_count ? &job->unit[part] : NULL;
+    struct gang__gang *u = part < job->gang_count ? &job->gang[part] : NULL;
     if (!u || job->state == GANG_JOB_ENDED || gang__gang_holds(u) == GANG_ID_NONE)
         return NULL;
     if (alloc == GANG_ID_NONE || alloc == u->alloc)
         return u;
-    for (const struct gang__stop *l = u->leaves; l; l = l->next)
+    for (const struct gang__stop *l = u->stop.first; l; l = l->next)
         if (l->alloc == alloc)
             return u;
     return NULL;
@@ -666,7 +666,7 @@ bool gang__reports_tasks(gang_sched *s, struct gang__job *job, uint32_t part, ga
  * tasks. */
 static bool ends_at_once(const struct gang__gang *u)
 {
-    return u->alloc != GANG_ID_NONE && u->ungiven == 0 && !u->leaves && !u->sliced;
+    return u->alloc != GANG_ID_NONE && u->stop.unreleased == 0 && !u->stop.first && !u->sliced;
 }
 
 /* All that a unit has. False: not now. */
@@ -703,8 +703,8 @@ bool gang__reports_end(gang_sched *s, struct gang__job *job, bool success)
 {
     const struct gang__found nowhere = {NULL, 0, 0};
     bool runs = false, stops = job->ending || job->state == GANG_JOB_STOPPING;
-    for (uint32_t i = 0; i < job->unit_count; i++)
-        runs = runs || gang__gang_holds(&job->unit[i]) != GANG_ID_NONE;
+    for (uint32_t i = 0; i < job->gang_count; i++)
+        runs = runs || gang__gang_holds(&job->gang[i]) != GANG_ID_NONE;
     if (!runs || job->state == GANG_JOB_ENDED) {
         gang__log(s, 0, "job %llu was reported to have ended, but does not run",
                   (unsigned long long)job->id);
@@ -712,8 +712,8 @@ bool gang__reports_end(gang_sched *s, struct gang__job *job, bool success)
     }
     if (stops && success)
         gang__job_stop(s, job, GANG_REASON_END, GANG_END_SUCCESS);
-    for (uint32_t i = 0; i < job->unit_count; i++)
-        if (!end_unit(s, &job->unit[i], success))
+    for (uint32_t i = 0; i < job->gang_count; i++)
+        if (!end_unit(s, &job->gang[i], success))
             return false;
     if (stops || job->state == GANG_JOB_ENDED)
         return true;
@@ -761,9 +761,9 @@ bool gang__reports_node_lost(gang_sched *s, gang_node_id node)
     }
     s->wake.changes++;
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
-        struct gang__job *job = GANG__OF(struct gang__job, all, n);
-        for (uint32_t i = 0; i < job->unit_count && job->state != GANG_JOB_ENDED; i++)
-            if (gang__gang_holds(&job->unit[i]) != GANG_ID_NONE && !lose_on(s, &job->unit[i], node))
+        struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
+        for (uint32_t i = 0; i < job->gang_count && job->state != GANG_JOB_ENDED; i++)
+            if (gang__gang_holds(&job->gang[i]) != GANG_ID_NONE && !lose_on(s, &job->gang[i], node))
                 return false;
     }
     return true;
@@ -824,14 +824,14 @@ bool gang__reports_target(gang_sched *s, struct gang__job *job, int64_t target)
     int64_t min = 0, count = 0;
     if (job->state == GANG_JOB_ENDED)
         return true;
-    for (uint32_t i = 0; i < job->unit_count; i++) {
-        min += gang__gang_request(&job->unit[i])->min;
-        count += gang__gang_request(&job->unit[i])->count;
+    for (uint32_t i = 0; i < job->gang_count; i++) {
+        min += gang__gang_request(&job->gang[i])->min;
+        count += gang__gang_request(&job->gang[i])->count;
     }
     target = target < 0 || target > count ? count : target < min ? min : target;
     int64_t rest = target - min;
-    for (uint32_t i = 0; i < job->unit_count; i++) {
-        struct gang__gang *u = &job->unit[i];
+    for (uint32_t i = 0; i < job->gang_count; i++) {
+        struct gang__gang *u = &job->gang[i];
         const gang_request *q = gang__gang_request(u);
         int64_t more = q->count - q->min < rest ? q->count - q->min : rest;
         gang__order_leave(s, u);
@@ -869,18 +869,18 @@ static bool lose_silent(gang_sched *s, struct gang__job *job)
 
 static int64_t stale_at(const struct gang__gang *u)
 {
-    return u->short_handed ? gang__add_sat(u->short_ns, u->job->leaf->q->stale_ns) : INT64_MAX;
+    return u->reports.below_min ? gang__add_sat(u->reports.below_min_ns, u->job->leaf->q->stale_ns) : INT64_MAX;
 }
 
 void gang__reports_due(gang_sched *s, struct gang__job *job)
 {
     if (!lose_silent(s, job))
         s->no_memory = true;
-    for (uint32_t i = 0; i < job->unit_count; i++) {
-        const struct gang__gang *u = &job->unit[i];
+    for (uint32_t i = 0; i < job->gang_count; i++) {
+        const struct gang__gang *u = &job->gang[i];
         if (job->state != GANG_JOB_RUNNING || job->ending)
             return;
-        if (u->refill && u->refill_ns <= s->now_ns)
+        if (u->reports.refill && u->reports.refill_ns <= s->now_ns)
             stop(s, job, GANG_REASON_LOSS, GANG_END_FAILED);
         else if (stale_at(u) <= s->now_ns)
             stop(s, job, GANG_REASON_STALE, GANG_END_NONE);
@@ -892,10 +892,10 @@ int64_t gang__reports_next(const gang_sched *s, const struct gang__job *job)
     int64_t next = gang__heartbeat_next(job);
     if (job->state != GANG_JOB_RUNNING || job->ending)
         return next;
-    for (uint32_t i = 0; i < job->unit_count; i++) {
-        const struct gang__gang *u = &job->unit[i];
-        if (u->refill && u->refill_ns < next)
-            next = u->refill_ns;
+    for (uint32_t i = 0; i < job->gang_count; i++) {
+        const struct gang__gang *u = &job->gang[i];
+        if (u->reports.refill && u->reports.refill_ns < next)
+            next = u->reports.refill_ns;
         if (stale_at(u) < next)
             next = stale_at(u);
     }

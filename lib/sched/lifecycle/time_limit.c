@@ -22,8 +22,8 @@ static int64_t latest_start(const struct gang__job *job)
 static bool is_between_turns(const struct gang__job *job)
 {
     bool some = false;
-    for (uint32_t i = 0; i < job->unit_count; i++)
-        some = some || (gang__slice_is_out(&job->unit[i]) && gang__slice_is_begun(&job->unit[i]));
+    for (uint32_t i = 0; i < job->gang_count; i++)
+        some = some || (gang__slice_is_out(&job->gang[i]) && gang__slice_is_begun(&job->gang[i]));
     return some && job->state != GANG_JOB_RUNNING;
 }
 
@@ -54,7 +54,7 @@ int64_t gang__time_limit_next(const gang_sched *s, const struct gang__job *job)
 /* Does anybody wait for room? */
 static bool somebody_waits(const gang_sched *s)
 {
-    for (const struct gang__wait_class *bin = s->blocked; bin; bin = bin->next_all)
+    for (const struct gang__wait_class *bin = s->order.blocked; bin; bin = bin->next_blocked)
         if (!bin->grower && gang__waits_for_room(bin->why))
             return true;
     return gang__candidates_some(s);
@@ -69,15 +69,15 @@ static int64_t more_for(gang_sched *s, struct gang__job *job)
     if (q->overrun != GANG_OVERRUN_ASK || !s->ops.overrun)
         return 0;
     struct gang_event e =
-        gang__event_of(s, &job->unit[0], GANG_REASON_TIMEOUT, "ran for its time limit");
+        gang__event_of(s, &job->gang[0], GANG_REASON_TIMEOUT, "ran for its time limit");
     return s->ops.overrun(&e, s->user);
 }
 
 /* Than the plans count on. */
 static void lasts_longer(gang_sched *s, struct gang__job *job)
 {
-    for (uint32_t i = 0; i < job->unit_count; i++)
-        gang__wake_holding(s, &job->unit[i]);
+    for (uint32_t i = 0; i < job->gang_count; i++)
+        gang__wake_holding(s, &job->gang[i]);
     gang__wake_calendar(s);
 }
 
@@ -123,7 +123,7 @@ void gang__time_limit_predict(gang_sched *s, struct gang__job *job)
     if (!s->ops.predict)
         return;
     struct gang_event e =
-        gang__event_of(s, &job->unit[0], GANG_REASON_NONE, "how long will it run");
+        gang__event_of(s, &job->gang[0], GANG_REASON_NONE, "how long will it run");
     int64_t ns = s->ops.predict(&e, s->user);
     job->predicted_ns = job->expected_ns = ns > 0 ? ns : 0;
 }

@@ -22,12 +22,12 @@ int64_t gang__timer_due(const gang_sched *s, const struct gang__job *job)
         due = gang__least(due, gang__reserve_stop_ns(job));
     due = gang__least(due, gang__time_limit_next(s, job));
     due = gang__least(due, gang__bypass_next(job));
-    for (uint32_t i = 0; i < job->unit_count; i++)
-        if (job->unit[i].calendar.plan && job->unit[i].calendar.planned_ns > s->now_ns)
-            due = gang__least(due, job->unit[i].calendar.planned_ns);
-    for (uint32_t i = 0; i < job->unit_count; i++)
-        for (const struct gang__stop *l = job->unit[i].leaves; l; l = l->next)
-            due = l->gone ? due : gang__least(due, l->deadline_ns);
+    for (uint32_t i = 0; i < job->gang_count; i++)
+        if (job->gang[i].calendar.plan && job->gang[i].calendar.planned_ns > s->now_ns)
+            due = gang__least(due, job->gang[i].calendar.planned_ns);
+    for (uint32_t i = 0; i < job->gang_count; i++)
+        for (const struct gang__stop *l = job->gang[i].stop.first; l; l = l->next)
+            due = l->stopped ? due : gang__least(due, l->deadline_ns);
     return gang__least(due, gang__reports_next(s, job));
 }
 
@@ -70,8 +70,8 @@ static void unstarted(gang_sched *s, struct gang__job *job)
         gang__job_stop(s, job, GANG_REASON_END, GANG_END_UNSTARTED);
         return;
     }
-    int64_t wait = job->back_off_now > 0 ? job->back_off_now : job->back_off_ns;
-    job->back_off_now = wait > INT64_MAX / 2 ? INT64_MAX : wait * 2;
+    int64_t wait = job->next_back_off_ns > 0 ? job->next_back_off_ns : job->back_off_ns;
+    job->next_back_off_ns = wait > INT64_MAX / 2 ? INT64_MAX : wait * 2;
     job->not_before_ns = gang__add_sat(s->now_ns, wait);
     job->ready_ns = -1;
 }

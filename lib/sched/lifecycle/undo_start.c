@@ -29,8 +29,8 @@ void gang__start_undo(gang_sched *s, struct gang__gang *u, int64_t not_before_ns
     job->not_before_ns = not_before_ns;
     gang__job_count(s, job);
     gang__job_state(s, job, GANG_REASON_NONE, "waits again");
-    if (job->user_in)
-        gang__order_user(s, job->leaf, job->user_in);
+    if (job->leaf_user)
+        gang__order_user(s, job->leaf, job->leaf_user);
     gang__wake_room_any(s);
     gang__eased(s, job->leaf);
     gang__job_settle(s, job);

@@ -12,24 +12,24 @@
 /* Is it for want of room alone that it does not run? One whose turn has not come yet counts. */
 static bool bars(const struct gang__gang *w)
 {
-    return w->bin && (w->bin->state != GANG__CLASS_BLOCKED || gang__waits_for_room(w->bin->why));
+    return w->order.wait_class && (w->order.wait_class->state != GANG__CLASS_BLOCKED || gang__waits_for_room(w->order.wait_class->why));
 }
 
 const struct gang__gang *gang__bypass_before(const gang_sched *s, const struct gang__gang *u,
                                              const struct gang__take *take, uint32_t count)
 {
     const struct gang__queue_state *leaf = u->job->leaf;
-    const struct gang__gang *w = s->starved;
-    if (!w || u->starved || gang__stays(leaf, leaf->guarantee, leaf->used, take, count))
+    const struct gang__gang *w = s->bypass.starved;
+    if (!w || u->bypass.starved || gang__stays(leaf, leaf->guarantee, leaf->used, take, count))
         return NULL;
     while (w && (w->job->leaf == leaf || !bars(w))) /* in its own leaf turn sees to it */
-        w = w->next_overdue;
+        w = w->bypass.next;
     return w;
 }
 
 const struct gang__gang *gang__bypass_concerns(const gang_sched *s, const struct gang__gang *u)
 {
-    if (!s->starved)
+    if (!s->bypass.starved)
         return NULL;
     uint32_t count;
     const struct gang__take *take = gang__gang_asks(u, &count);
@@ -40,19 +40,19 @@ const struct gang__gang *gang__bypass_concerns(const gang_sched *s, const struct
 static bool make_mask(gang_sched *s, const struct gang__gang *u, uint32_t end)
 {
     size_t words = end / 64 + 1;
-    if (!gang__grow(&s->mem, (void **)&s->mask, &s->mask_room, words, sizeof(*s->mask)))
+    if (!gang__grow(&s->mem, (void **)&s->bypass.mask, &s->bypass.mask_cap, words, sizeof(*s->bypass.mask)))
         return false;
-    memset(s->mask, 0, words * sizeof(*s->mask));
-    for (const struct gang__gang *w = s->starved; w; w = w->next_overdue)
+    memset(s->bypass.mask, 0, words * sizeof(*s->bypass.mask));
+    for (const struct gang__gang *w = s->bypass.starved; w; w = w->bypass.next)
         if (w->job->leaf != u->job->leaf && bars(w))
-            gang__filter_mask(s->cluster, gang__gang_request(w), end, s->mask);
+            gang__filter_mask(s->cluster, gang__gang_request(w), end, s->bypass.mask);
     return true;
 }
 
 static bool has_bit(const gang_sched *s, gang_node_id n, uint32_t end)
 {
     uint32_t slot = (uint32_t)n;
-    return slot < end && s->mask[slot / 64] >> (slot % 64) & 1;
+    return slot < end && s->bypass.mask[slot / 64] >> (slot % 64) & 1;
 }
 
 gang_result gang__bypass_keep(gang_sched *s, const struct gang__gang *u, gang_snapshot *snapshot)
@@ -86,8 +86,8 @@ bool gang__bypass_on(gang_sched *s, const struct gang__gang *u)
 void gang__bypass_ease(gang_sched *s)
 {
     struct gang__wait_class *next;
-    for (struct gang__wait_class *bin = s->blocked; bin; bin = next) {
-        next = bin->next_all;
+    for (struct gang__wait_class *bin = s->order.blocked; bin; bin = next) {
+        next = bin->next_blocked;
         if (bin->why == GANG_WAIT_STARVED)
             gang__order_unblock(s, bin);
     }
@@ -98,26 +98,26 @@ void gang__bypass_ease(gang_sched *s)
 static void become(gang_sched *s, struct gang__gang *u)
 {
     gang__order_first(s, u);
-    struct gang__gang **at = &s->starved; /* the first that became so first */
+    struct gang__gang **at = &s->bypass.starved; /* the first that became so first */
     while (*at)
-        at = &(*at)->next_overdue;
-    u->next_overdue = NULL;
-    u->overdue_at = at;
+        at = &(*at)->bypass.next;
+    u->bypass.next = NULL;
+    u->bypass.at = at;
     *at = u;
-    gang__order_unblock(s, u->bin);
+    gang__order_unblock(s, u->order.wait_class);
     gang__log(s, 1, "job %llu is starved: nothing passes it any more",
               (unsigned long long)u->job->id);
 }
 
 void gang__bypass_over(struct gang__gang *u)
 {
-    u->bypassed = 0;
-    if (!u->starved)
+    u->bypass.bypassed = 0;
+    if (!u->bypass.starved)
         return;
-    u->starved = false;
-    *u->overdue_at = u->next_overdue;
-    if (u->next_overdue)
-        u->next_overdue->overdue_at = u->overdue_at;
+    u->bypass.starved = false;
+    *u->bypass.at = u->bypass.next;
+    if (u->bypass.next)
+        u->bypass.next->bypass.at = u->bypass.at;
 }
 
 void gang__bypass_passed(gang_sched *s, const struct gang__gang *u)
@@ -126,14 +126,14 @@ void gang__bypass_passed(gang_sched *s, const struct gang__gang *u)
     if (q->max_bypasses == 0)
         return;
     struct gang__wait_class *next;
-    for (struct gang__wait_class *bin = s->blocked; bin; bin = next) {
-        next = bin->next_all;
+    for (struct gang__wait_class *bin = s->order.blocked; bin; bin = next) {
+        next = bin->next_blocked;
         if (bin->leaf != u->job->leaf || bin->grower || !gang__waits_for_room(bin->why))
             continue;
         struct gang__gang *head = gang__wait_class_head(bin);
-        if (head->starved || gang__gang_before(head, u, q->order) >= 0)
+        if (head->bypass.starved || gang__gang_before(head, u, q->order) >= 0)
             continue;
-        if (++head->bypassed >= q->max_bypasses)
+        if (++head->bypass.bypassed >= q->max_bypasses)
             become(s, head);
     }
 }
@@ -142,9 +142,9 @@ int64_t gang__bypass_next(const struct gang__job *job)
 {
     int64_t wait = job->leaf->q->max_wait_ns;
     bool some = false;
-    for (uint32_t i = 0; i < job->unit_count; i++)
+    for (uint32_t i = 0; i < job->gang_count; i++)
         some = some ||
-               (job->unit[i].bin && !job->unit[i].starved && job->unit[i].alloc == GANG_ID_NONE);
+               (job->gang[i].order.wait_class && !job->gang[i].bypass.starved && job->gang[i].alloc == GANG_ID_NONE);
     return wait > 0 && some && job->ready_ns >= 0 ? gang__add_sat(job->ready_ns, wait) : INT64_MAX;
 }
 
@@ -152,9 +152,9 @@ void gang__bypass_due(gang_sched *s, struct gang__job *job)
 {
     if (gang__bypass_next(job) > s->now_ns)
         return;
-    for (uint32_t i = 0; i < job->unit_count; i++) {
-        struct gang__gang *u = &job->unit[i];
-        if (u->bin && !u->starved && u->alloc == GANG_ID_NONE)
+    for (uint32_t i = 0; i < job->gang_count; i++) {
+        struct gang__gang *u = &job->gang[i];
+        if (u->order.wait_class && !u->bypass.starved && u->alloc == GANG_ID_NONE)
             become(s, u);
     }
 }

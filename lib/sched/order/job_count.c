@@ -8,7 +8,7 @@
 void gang__eased(gang_sched *s, struct gang__queue_state *leaf)
 {
     for (struct gang__queue_state *q = leaf; q; q = q->parent)
-        gang__order_unblock_all(s, &q->blocked);
+        gang__order_unblock_all(s, &q->order.blocked);
     gang__wake_candidates(s, leaf);
     s->wake.changes++;
 }
@@ -17,9 +17,9 @@ void gang__eased(gang_sched *s, struct gang__queue_state *leaf)
 void gang__job_count(gang_sched *s, struct gang__job *job)
 {
     bool runs = false, ended = job->state == GANG_JOB_ENDED;
-    for (uint32_t i = 0; i < job->unit_count; i++)
-        runs = runs || job->unit[i].alloc != GANG_ID_NONE || job->unit[i].leaves ||
-               job->unit[i].moving;
+    for (uint32_t i = 0; i < job->gang_count; i++)
+        runs = runs || job->gang[i].alloc != GANG_ID_NONE || job->gang[i].stop.first ||
+               job->gang[i].stop.moving;
     runs = runs && !ended;
     bool waits = !runs && !ended;
     for (struct gang__queue_state *q = job->leaf; q; q = q->parent) {
@@ -27,11 +27,11 @@ void gang__job_count(gang_sched *s, struct gang__job *job)
         q->pending += waits - job->counted_pending;
         gang__store_relaxed(&q->waiting, (uint64_t)q->pending); /* nobody else writes it */
     }
-    if (job->user_in)
-        job->user_in->running += runs - job->counted_running;
+    if (job->leaf_user)
+        job->leaf_user->running += runs - job->counted_running;
     bool starts = runs && !job->counted_running;
-    for (uint32_t i = 0; job->unit_count > 1 && starts && i < job->unit_count; i++)
-        gang__order_leave(s, &job->unit[i]); /* waits apart now, see gang__job_settle() */
+    for (uint32_t i = 0; job->gang_count > 1 && starts && i < job->gang_count; i++)
+        gang__order_leave(s, &job->gang[i]); /* waits apart now, see gang__job_settle() */
     bool fewer = job->counted_running && !runs;
     job->counted_running = runs;
     job->counted_pending = waits;

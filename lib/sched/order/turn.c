@@ -44,7 +44,7 @@ static int service_class(const struct gang__job *job)
 int gang__gang_before(const struct gang__gang *a, const struct gang__gang *b, int32_t order)
 {
     const struct gang__job *x = a->job, *y = b->job;
-    int c = b->starved - a->starved;
+    int c = b->bypass.starved - a->bypass.starved;
     if (c != 0)
         return c;
     if (order == GANG_ORDER_SHORTEST) {
@@ -63,15 +63,15 @@ int gang__gang_before(const struct gang__gang *a, const struct gang__gang *b, in
         c = by_number(x->age, y->age);
     if (c == 0)
         c = by_number((int64_t)x->id, (int64_t)y->id);
-    return c ? c : by_number(a->part, b->part);
+    return c ? c : by_number(a->index, b->index);
 }
 
 static int compare_units(const struct gang__set_link *a, const struct gang__set_link *b,
                          const void *ctx)
 {
     const struct gang__queue_state *leaf = ctx;
-    return gang__gang_before(GANG__OF(struct gang__gang, turn, a),
-                             GANG__OF(struct gang__gang, turn, b), leaf->q->order);
+    return gang__gang_before(GANG__OF(struct gang__gang, order.link, a),
+                             GANG__OF(struct gang__gang, order.link, b), leaf->q->order);
 }
 
 /* Who uses least for his weight, over all that there is. */
@@ -86,14 +86,14 @@ static int compare_bins(const struct gang__set_link *a, const struct gang__set_l
                         const void *ctx)
 {
     const struct gang__queue_state *leaf = ctx;
-    const struct gang__wait_class *x = GANG__OF(struct gang__wait_class, order, a);
-    const struct gang__wait_class *y = GANG__OF(struct gang__wait_class, order, b);
-    int c = gang__wait_class_head(y)->starved - gang__wait_class_head(x)->starved;
+    const struct gang__wait_class *x = GANG__OF(struct gang__wait_class, ready_link, a);
+    const struct gang__wait_class *y = GANG__OF(struct gang__wait_class, ready_link, b);
+    int c = gang__wait_class_head(y)->bypass.starved - gang__wait_class_head(x)->bypass.starved;
     if (c != 0)
         return c;
-    c = x->late - y->late;
-    if (c == 0 && x->late)
-        c = by_number(x->late_key, y->late_key);
+    c = x->deferred - y->deferred;
+    if (c == 0 && x->deferred)
+        c = by_number(x->deferred_key, y->deferred_key);
     if (c == 0 && leaf->q->order == GANG_ORDER_FAIR)
         c = compare_users(x->user, y->user);
     return c ? c
@@ -124,26 +124,26 @@ static int32_t turn_below(const struct gang__queue_state *q)
 static int compare_queues(const struct gang__set_link *a, const struct gang__set_link *b,
                           const void *ctx)
 {
-    const struct gang__queue_state *p = GANG__OF(struct gang__queue_state, turn, a),
-                                   *q = GANG__OF(struct gang__queue_state, turn, b);
+    const struct gang__queue_state *p = GANG__OF(struct gang__queue_state, order.link, a),
+                                   *q = GANG__OF(struct gang__queue_state, order.link, b);
     int c;
     switch (turn_below(ctx)) {
     case GANG_CHILD_ORDER_UTILIZATION:
-        c = gang__order_utilization(&p->key.yarn, &q->key.yarn);
+        c = gang__order_utilization(&p->order.key.yarn, &q->order.key.yarn);
         break;
     case GANG_CHILD_ORDER_PRIORITY_UTILIZATION:
-        c = gang__order_priority_utilization(&p->key.yarn, &q->key.yarn);
+        c = gang__order_priority_utilization(&p->order.key.yarn, &q->order.key.yarn);
         break;
     default:
-        c = compare_fair(&p->key, &q->key);
+        c = compare_fair(&p->order.key, &q->order.key);
     }
     return c ? c : by_number((int64_t)p->q->id, (int64_t)q->q->id);
 }
 
 void gang__order_init(struct gang__queue_state *q)
 {
-    q->ready_of_bins = q->q && q->q->leaf;
-    gang__set_init(&q->ready, q->ready_of_bins ? compare_bins : compare_queues, q);
+    q->order.holds_classes = q->q && q->q->leaf;
+    gang__set_init(&q->order.ready, q->order.holds_classes ? compare_bins : compare_queues, q);
     gang__victims_init(q);
 }
 
@@ -152,28 +152,28 @@ void gang__order_init(struct gang__queue_state *q)
 /* The unit at the head of a queue; it is active. */
 static struct gang__gang *head_below(const struct gang__queue_state *q)
 {
-    while (!q->ready_of_bins)
-        q = GANG__OF(struct gang__queue_state, turn, gang__set_first(&q->ready));
+    while (!q->order.holds_classes)
+        q = GANG__OF(struct gang__queue_state, order.link, gang__set_first(&q->order.ready));
     return gang__wait_class_head(
-        GANG__OF(struct gang__wait_class, order, gang__set_first(&q->ready)));
+        GANG__OF(struct gang__wait_class, ready_link, gang__set_first(&q->order.ready)));
 }
 
 const struct gang__take *gang__gang_asks(const struct gang__gang *u, uint32_t *count)
 {
     if (u->alloc == GANG_ID_NONE)
-        return gang__class_takes(u->ask, -1, count);
+        return gang__class_takes(u->request_class, -1, count);
     const gang_request *q = gang__gang_request(u);
     uint32_t g = 0;
     while (g + 1 < q->group_count && gang__gang_lacks(u, g) == 0)
         g++;
-    return gang__class_takes(u->ask, (int32_t)g, count);
+    return gang__class_takes(u->request_class, (int32_t)g, count);
 }
 
 static void key_fair(gang_sched *s, struct gang__queue_state *q)
 {
     uint32_t count;
     const struct gang__take *take = gang__gang_asks(head_below(q), &count);
-    struct gang__child_key *k = &q->key;
+    struct gang__child_key *k = &q->order.key;
     k->over_share = gang__over(s, q, q->share, take, count);
     k->over_guarantee = !gang__stays(q, q->guarantee, q->used, take, count);
     k->priority = q->q->priority;
@@ -184,7 +184,7 @@ static void key_fair(gang_sched *s, struct gang__queue_state *q)
 
 static void key_yarn(gang_sched *s, struct gang__queue_state *q)
 {
-    struct gang__sibling *k = &q->key.yarn;
+    struct gang__sibling *k = &q->order.key.yarn;
     k->used = gang__fair_ratio(s, q, q->guarantee, NULL, 0);
     k->absolute = gang__fair_ratio(s, q, s->total, NULL, 0);
     k->capacity = gang__fair_capacity(s, q);
@@ -207,52 +207,52 @@ const struct gang__wait_class *gang__order_bars(const struct gang__queue_state *
                                                 const struct gang__wait_class *bin)
 {
     const struct gang__wait_class *first = NULL;
-    for (const struct gang__wait_class *b = leaf->ready_of_bins ? leaf->barring : NULL; b;
-         b = b->next_bar)
-        if (b != bin && b->units.count > 0 &&
-            (leaf->q->block == GANG_BLOCK_STRICT || gang__wait_class_head(b)->starved) &&
-            compare_bins(&b->order, first ? &first->order : &bin->order, leaf) < 0)
+    for (const struct gang__wait_class *b = leaf->order.holds_classes ? leaf->order.barring : NULL; b;
+         b = b->next_barring)
+        if (b != bin && b->gangs.count > 0 &&
+            (leaf->q->block == GANG_BLOCK_STRICT || gang__wait_class_head(b)->bypass.starved) &&
+            compare_bins(&b->ready_link, first ? &first->ready_link : &bin->ready_link, leaf) < 0)
             first = b;
     return first;
 }
 
 static bool is_barred(const struct gang__queue_state *leaf)
 {
-    return leaf->ready_of_bins && gang__order_bars(leaf, GANG__OF(struct gang__wait_class, order,
-                                                                  gang__set_first(&leaf->ready)));
+    return leaf->order.holds_classes && gang__order_bars(leaf, GANG__OF(struct gang__wait_class, ready_link,
+                                                                  gang__set_first(&leaf->order.ready)));
 }
 
 static bool has_turn(const struct gang__queue_state *q)
 {
-    return q->ready.count > 0 && !is_barred(q);
+    return q->order.ready.count > 0 && !is_barred(q);
 }
 
 static void out_of_order(struct gang__queue_state *q)
 {
-    if (q->active)
-        gang__set_remove(&q->parent->ready, &q->turn);
-    q->active = false;
+    if (q->order.active)
+        gang__set_remove(&q->parent->order.ready, &q->order.link);
+    q->order.active = false;
 }
 
 static void ensure_key(gang_sched *s, struct gang__queue_state *q)
 {
-    if (!q->has_key)
+    if (!q->order.has_key)
         make_key(s, q);
-    q->has_key = true;
+    q->order.has_key = true;
 }
 
 static void into_order(gang_sched *s, struct gang__queue_state *q)
 {
-    struct gang__ordered_set *ready = &q->parent->ready;
-    q->active = has_turn(q);
-    if (!q->active)
+    struct gang__ordered_set *ready = &q->parent->order.ready;
+    q->order.active = has_turn(q);
+    if (!q->order.active)
         return;
-    q->has_key = false;
+    q->order.has_key = false;
     if (ready->count > 0) {
         ensure_key(s, q);
-        ensure_key(s, GANG__OF(struct gang__queue_state, turn, gang__set_first(ready)));
+        ensure_key(s, GANG__OF(struct gang__queue_state, order.link, gang__set_first(ready)));
     }
-    gang__set_insert_end(ready, &q->turn, 1); /* who was just served goes last */
+    gang__set_insert_end(ready, &q->order.link, 1); /* who was just served goes last */
 }
 
 /* All paths are taken out first, so that nobody looks for a head below a queue that has none. */
@@ -309,29 +309,29 @@ static void list_take(struct gang__wait_class *bin)
 
 static void all_put(gang_sched *s, struct gang__wait_class *bin)
 {
-    bin->next_all = s->blocked;
-    bin->at_all = &s->blocked;
-    if (s->blocked)
-        s->blocked->at_all = &bin->next_all;
-    s->blocked = bin;
+    bin->next_blocked = s->order.blocked;
+    bin->at_blocked = &s->order.blocked;
+    if (s->order.blocked)
+        s->order.blocked->at_blocked = &bin->next_blocked;
+    s->order.blocked = bin;
 }
 
 static void all_take(struct gang__wait_class *bin)
 {
-    *bin->at_all = bin->next_all;
-    if (bin->next_all)
-        bin->next_all->at_all = bin->at_all;
+    *bin->at_blocked = bin->next_blocked;
+    if (bin->next_blocked)
+        bin->next_blocked->at_blocked = bin->at_blocked;
 }
 
 static void asks_put(gang_sched *s, struct gang__request_class *ask)
 {
     if (ask->blocked_at)
         return;
-    ask->next_blocked = s->blocked_asks;
-    ask->blocked_at = &s->blocked_asks;
-    if (s->blocked_asks)
-        s->blocked_asks->blocked_at = &ask->next_blocked;
-    s->blocked_asks = ask;
+    ask->next_blocked = s->order.blocked_requests;
+    ask->blocked_at = &s->order.blocked_requests;
+    if (s->order.blocked_requests)
+        s->order.blocked_requests->blocked_at = &ask->next_blocked;
+    s->order.blocked_requests = ask;
 }
 
 static void asks_take(struct gang__request_class *ask)
@@ -346,56 +346,56 @@ static void asks_take(struct gang__request_class *ask)
 
 void gang__order_set_bar(struct gang__wait_class *bin, bool bars)
 {
-    struct gang__wait_class **list = &bin->leaf->barring;
-    if (bars == (bin->at_bar != NULL))
+    struct gang__wait_class **list = &bin->leaf->order.barring;
+    if (bars == (bin->at_barring != NULL))
         return;
     if (bars) {
-        bin->next_bar = *list;
-        bin->at_bar = list;
+        bin->next_barring = *list;
+        bin->at_barring = list;
         if (*list)
-            (*list)->at_bar = &bin->next_bar;
+            (*list)->at_barring = &bin->next_barring;
         *list = bin;
         return;
     }
-    *bin->at_bar = bin->next_bar;
-    if (bin->next_bar)
-        bin->next_bar->at_bar = bin->at_bar;
-    bin->at_bar = NULL;
+    *bin->at_barring = bin->next_barring;
+    if (bin->next_barring)
+        bin->next_barring->at_barring = bin->at_barring;
+    bin->at_barring = NULL;
 }
 
 static void done(gang_sched *s, struct gang__wait_class *bin)
 {
     if (bin->backfill.candidates)
-        s->order_hooks->done(bin);
+        s->order.hooks->done(bin);
 }
 
 /* Out of whatever it hangs in. */
 static void bin_out(gang_sched *s, struct gang__wait_class *bin)
 {
     if (bin->state == GANG__CLASS_READY) {
-        gang__set_remove(&bin->leaf->ready, &bin->order);
+        gang__set_remove(&bin->leaf->order.ready, &bin->ready_link);
         list_take(bin);
     }
     if (bin->backfill.kept != GANG__KEPT_NOT) {
-        s->order_hooks->let_go(bin);
+        s->order.hooks->let_go(bin);
     } else if (bin->state == GANG__CLASS_BLOCKED) {
         list_take(bin);
         all_take(bin);
-        if (!bin->ask->blocked)
-            asks_take(bin->ask);
+        if (!bin->request_class->blocked)
+            asks_take(bin->request_class);
     }
     done(s, bin);
     gang__order_set_bar(bin, false);
     bin->state = GANG__CLASS_EMPTY;
-    bin->late = false;
+    bin->deferred = false;
 }
 
 static void bin_ready(gang_sched *s, struct gang__wait_class *bin)
 {
     bin_out(s, bin);
-    if (bin->units.count > 0) {
-        gang__set_insert(&bin->leaf->ready, &bin->order);
-        list_put(&bin->ask->ready, bin);
+    if (bin->gangs.count > 0) {
+        gang__set_insert(&bin->leaf->order.ready, &bin->ready_link);
+        list_put(&bin->request_class->ready, bin);
         bin->state = GANG__CLASS_READY;
     }
 }
@@ -404,12 +404,12 @@ static void bin_ready(gang_sched *s, struct gang__wait_class *bin)
 static void hang_blocked(gang_sched *s, struct gang__wait_class *bin)
 {
     if (bin->why == GANG_WAIT_CAPACITY || bin->why == GANG_WAIT_CELLS) {
-        list_put(&bin->ask->blocked, bin);
-        asks_put(s, bin->ask);
+        list_put(&bin->request_class->blocked, bin);
+        asks_put(s, bin->request_class);
     } else if (bin->why == GANG_WAIT_LENDING) { /* whoever gives back leaves more to be lent */
-        list_put(&s->root.blocked, bin);
+        list_put(&s->root.order.blocked, bin);
     } else {
-        list_put(&(bin->by ? bin->by : bin->leaf)->blocked, bin);
+        list_put(&(bin->blocked_by ? bin->blocked_by : bin->leaf)->order.blocked, bin);
     }
     all_put(s, bin);
 }
@@ -419,7 +419,7 @@ static uint8_t unhang(gang_sched *s, struct gang__wait_class *bin)
 {
     uint8_t kept = bin->backfill.kept;
     if (kept != GANG__KEPT_NOT)
-        s->order_hooks->let_go(bin);
+        s->order.hooks->let_go(bin);
     return kept;
 }
 
@@ -427,9 +427,9 @@ static void rehang(gang_sched *s, struct gang__wait_class *bin, uint8_t kept)
 {
     if (kept == GANG__KEPT_NOT)
         return;
-    if (bin->units.count == 0)
+    if (bin->gangs.count == 0)
         bin->state = GANG__CLASS_EMPTY;
-    else if (!s->order_hooks->keep_again(s, bin, kept))
+    else if (!s->order.hooks->keep_again(s, bin, kept))
         hang_blocked(s, bin);
 }
 
@@ -438,21 +438,21 @@ void gang__order_block(gang_sched *s, struct gang__wait_class *bin, int32_t why,
 {
     struct gang__queue_state *leaf = bin->leaf;
     bin_out(s, bin);
-    if (bin->units.count == 0) {
+    if (bin->gangs.count == 0) {
         gang__wake_queue(s, leaf);
         return;
     }
     bin->state = GANG__CLASS_BLOCKED;
     bin->why = why;
-    bin->by = by;
+    bin->blocked_by = by;
     bin->dim = dim;
-    if (why == GANG_WAIT_PLANNED && s->order_hooks->keep(s, bin)) {
+    if (why == GANG_WAIT_PLANNED && s->order.hooks->keep(s, bin)) {
         gang__wake_queue(s, leaf);
         return;
     }
-    s->untried = s->untried || bin->tried != s->wake.changes + 1;
+    s->preempt.untried = s->preempt.untried || bin->tried != s->wake.changes + 1;
     hang_blocked(s, bin);
-    bool starved = gang__wait_class_head(bin)->starved;
+    bool starved = gang__wait_class_head(bin)->bypass.starved;
     bool bars = starved ? gang__waits_for_room(why) : leaf->q->block == GANG_BLOCK_STRICT;
     if (starved && !bars)
         gang__bypass_ease(s);
@@ -479,11 +479,11 @@ void gang__order_unblock(gang_sched *s, struct gang__wait_class *bin)
 
 void gang__order_defer(gang_sched *s, struct gang__wait_class *bin, int64_t key)
 {
-    gang__set_remove(&bin->leaf->ready, &bin->order);
-    bin->late = true;
-    bin->late_key = key;
-    gang__set_insert(&bin->leaf->ready, &bin->order);
-    s->order_hooks->deferred(bin);
+    gang__set_remove(&bin->leaf->order.ready, &bin->ready_link);
+    bin->deferred = true;
+    bin->deferred_key = key;
+    gang__set_insert(&bin->leaf->order.ready, &bin->ready_link);
+    s->order.hooks->deferred(bin);
     gang__wake_queue(s, bin->leaf);
 }
 
@@ -495,8 +495,8 @@ void gang__order_unblock_all(gang_sched *s, struct gang__wait_class **list)
 
 static bool may_help(const gang_sched *s, const struct gang__request_class *ask)
 {
-    return ask->least_cpu <= s->wake.room_cpu && ask->least_pages <= s->wake.room_pages &&
-           ask->least_gpu <= s->wake.room_gpu;
+    return ask->min_cpu <= s->wake.room_cpu && ask->min_pages <= s->wake.room_pages &&
+           ask->min_gpu <= s->wake.room_gpu;
 }
 
 /* What came free by our own doing is known; if others freed something, or nodes came, anybody
@@ -504,18 +504,18 @@ static bool may_help(const gang_sched *s, const struct gang__request_class *ask)
 void gang__order_room(gang_sched *s)
 {
     uint64_t stamp = gang__room_stamp(s->cluster), own = gang__worker_stamp(s->worker);
-    bool others = stamp - s->room_stamp != own - s->own_stamp;
-    s->room_stamp = stamp;
-    s->own_stamp = own;
+    bool others = stamp - s->order.room_stamp != own - s->order.own_stamp;
+    s->order.room_stamp = stamp;
+    s->order.own_stamp = own;
     if (!others && !s->wake.room)
         return;
-    s->heard += others;
-    for (struct gang__request_class *ask = s->blocked_asks, *next; ask; ask = next) {
+    s->external_events += others;
+    for (struct gang__request_class *ask = s->order.blocked_requests, *next; ask; ask = next) {
         next = ask->next_blocked;
         if (others || may_help(s, ask))
             gang__order_unblock_all(s, &ask->blocked);
     }
-    if (s->starved) /* room that those leave alone */
+    if (s->bypass.starved) /* room that those leave alone */
         gang__bypass_ease(s);
     s->wake.room = false;
     s->wake.room_cpu = s->wake.room_pages = s->wake.room_gpu = 0;
@@ -579,11 +579,11 @@ static struct gang__wait_class *new_bin(gang_sched *s, struct gang__gang *u, boo
     if (!bin)
         return NULL;
     bin->leaf = u->job->leaf;
-    bin->ask = u->ask;
-    bin->user = u->job->user_in;
+    bin->request_class = u->request_class;
+    bin->user = u->job->leaf_user;
     bin->fixed = gang__gang_is_fixed(u, grows);
     bin->grower = grows || u->places ? u : NULL;
-    gang__set_init(&bin->units, compare_units, bin->leaf);
+    gang__set_init(&bin->gangs, compare_units, bin->leaf);
     return bin;
 }
 
@@ -591,7 +591,7 @@ static struct gang__wait_class *new_bin(gang_sched *s, struct gang__gang *u, boo
 static const struct gang__wait_class *bin_there(const gang_sched *s, const struct gang__gang *u)
 {
     const struct gang__job *job = s->like ? gang__job_of(s->like, u->job->id) : NULL;
-    return job ? job->unit[u->part].bin : NULL;
+    return job ? job->gang[u->index].order.wait_class : NULL;
 }
 
 /* Where starts are planned, who runs for less may start when another may not; and where several may have a plan, so may
@@ -601,14 +601,14 @@ static uint64_t apart_of(const gang_sched *s, const struct gang__gang *u)
     const struct gang__queue *q = u->job->leaf->q;
     const struct gang__wait_class *there = bin_there(s, u);
     if (there)
-        return there->apart;
-    if (u->job->unit_count > 1 &&
+        return there->class_salt;
+    if (u->job->gang_count > 1 &&
         u->job->counted_running) /* how many jobs may run does not bind it */
-        return gang__hash_number(u->part, u->job->id) | 1;
-    uint64_t reserved = s->reserve.count > 0 ? s->order_hooks->class_salt(s, u) : 0;
+        return gang__hash_number(u->index, u->job->id) | 1;
+    uint64_t reserved = s->reserve.count > 0 ? s->order.hooks->class_salt(s, u) : 0;
     if (reserved || q->backfill == GANG_BACKFILL_NONE)
         return reserved;
-    return q->plan_depth > 1 ? gang__hash_number(u->part, u->job->id) | 1
+    return q->plan_depth > 1 ? gang__hash_number(u->index, u->job->id) | 1
                              : (uint64_t)gang__time_limit_run(u->job) << 1;
 }
 
@@ -619,21 +619,21 @@ static struct gang__wait_class *bin_of(gang_sched *s, struct gang__gang *u)
     bool fixed = gang__gang_is_fixed(u, false);
     uint64_t apart = apart_of(s, u);
     uint64_t hash =
-        gang__hash_number(gang__hash_number(fixed, (uintptr_t)u->ask), (uintptr_t)u->job->user_in);
+        gang__hash_number(gang__hash_number(fixed, (uintptr_t)u->request_class), (uintptr_t)u->job->leaf_user);
     if (apart)
         hash = gang__hash_number(hash, apart);
-    for (struct gang__hash_link *n = gang__hash_first(&leaf->bins, hash); n; n = n->next) {
+    for (struct gang__hash_link *n = gang__hash_first(&leaf->order.classes, hash); n; n = n->next) {
         struct gang__wait_class *bin = GANG__OF(struct gang__wait_class, link, n);
-        if (n->hash == hash && bin->ask == u->ask && bin->user == u->job->user_in &&
-            bin->fixed == fixed && bin->apart == apart)
+        if (n->hash == hash && bin->request_class == u->request_class && bin->user == u->job->leaf_user &&
+            bin->fixed == fixed && bin->class_salt == apart)
             return bin;
     }
-    if (gang__hash_reserve(&leaf->bins, &s->mem) != GANG_OK)
+    if (gang__hash_reserve(&leaf->order.classes, &s->mem) != GANG_OK)
         return NULL;
     struct gang__wait_class *bin = new_bin(s, u, false);
     if (bin) {
-        bin->apart = apart;
-        gang__hash_insert(&leaf->bins, &bin->link, hash);
+        bin->class_salt = apart;
+        gang__hash_insert(&leaf->order.classes, &bin->link, hash);
     }
     return bin;
 }
@@ -642,15 +642,15 @@ bool gang__order_enter(gang_sched *s, struct gang__gang *u)
 {
     bool grows = u->alloc != GANG_ID_NONE;
     struct gang__wait_class *bin;
-    if (u->bin)
+    if (u->order.wait_class)
         return true;
     if (grows || u->places) { /* what it waits for is its own affair */
-        if (!u->grow_bin)
-            u->grow_bin = new_bin(s, u, grows);
-        bin = u->grow_bin;
+        if (!u->order.grow_class)
+            u->order.grow_class = new_bin(s, u, grows);
+        bin = u->order.grow_class;
         if (bin) {
             bin->fixed = gang__gang_is_fixed(u, grows);
-            bin->user = u->job->user_in; /* its leaf may ask since who that is */
+            bin->user = u->job->leaf_user; /* its leaf may ask since who that is */
         }
     } else {
         bin = bin_of(s, u);
@@ -660,16 +660,16 @@ bool gang__order_enter(gang_sched *s, struct gang__gang *u)
     bool was_ready = bin->state == GANG__CLASS_READY;
     uint8_t kept = unhang(s, bin);
     if (was_ready) /* its head may become another */
-        gang__set_remove(&bin->leaf->ready, &bin->order);
-    gang__set_insert_end(&bin->units, &u->turn, 1);
-    u->bin = bin;
+        gang__set_remove(&bin->leaf->order.ready, &bin->ready_link);
+    gang__set_insert_end(&bin->gangs, &u->order.link, 1);
+    u->order.wait_class = bin;
     rehang(s, bin, kept);
     if (was_ready) {
-        gang__set_insert(&bin->leaf->ready, &bin->order);
+        gang__set_insert(&bin->leaf->order.ready, &bin->ready_link);
     } else if (bin->state == GANG__CLASS_EMPTY) {
         bin->state = GANG__CLASS_READY;
-        gang__set_insert(&bin->leaf->ready, &bin->order);
-        list_put(&bin->ask->ready, bin);
+        gang__set_insert(&bin->leaf->order.ready, &bin->ready_link);
+        list_put(&bin->request_class->ready, bin);
     } else if (gang__wait_class_head(bin) == u) { /* making room may be worth it for this one */
         bin->tried = 0;
         s->wake.changes++;
@@ -681,7 +681,7 @@ bool gang__order_enter(gang_sched *s, struct gang__gang *u)
 /* It is soon its turn: what is looked at of it then is on its way. */
 static void fetch(const struct gang__gang *u)
 {
-    for (size_t at = 0; at < offsetof(struct gang__gang, grow_bin); at += 64)
+    for (size_t at = 0; at < offsetof(struct gang__gang, calendar); at += 64)
         __builtin_prefetch((const char *)u + at, 1);
     for (size_t at = 0; at < offsetof(struct gang__job, timer); at += 64)
         __builtin_prefetch((const char *)u->job + at, 1);
@@ -689,69 +689,69 @@ static void fetch(const struct gang__gang *u)
 
 void gang__order_first(gang_sched *s, struct gang__gang *u)
 {
-    struct gang__wait_class *bin = u->bin;
+    struct gang__wait_class *bin = u->order.wait_class;
     bool was_ready = bin->state == GANG__CLASS_READY;
     uint8_t kept = unhang(s, bin);
     if (was_ready)
-        gang__set_remove(&bin->leaf->ready, &bin->order);
-    gang__set_remove(&bin->units, &u->turn);
-    u->starved = true;
-    gang__set_insert(&bin->units, &u->turn);
+        gang__set_remove(&bin->leaf->order.ready, &bin->ready_link);
+    gang__set_remove(&bin->gangs, &u->order.link);
+    u->bypass.starved = true;
+    gang__set_insert(&bin->gangs, &u->order.link);
     rehang(s, bin, kept);
     if (was_ready)
-        gang__set_insert(&bin->leaf->ready, &bin->order);
+        gang__set_insert(&bin->leaf->order.ready, &bin->ready_link);
     gang__wake_queue(s, bin->leaf);
 }
 
 void gang__order_leave(gang_sched *s, struct gang__gang *u)
 {
-    struct gang__wait_class *bin = u->bin;
+    struct gang__wait_class *bin = u->order.wait_class;
     if (!bin)
         return;
     struct gang__queue_state *leaf = bin->leaf;
     bool was_ready = bin->state == GANG__CLASS_READY;
     if (u->calendar.plan)
-        s->order_hooks->unplan(s, u);
+        s->order.hooks->unplan(s, u);
     uint8_t kept = unhang(s, bin);
     if (was_ready)
-        gang__set_remove(&leaf->ready, &bin->order);
-    gang__set_remove(&bin->units, &u->turn);
-    u->bin = NULL;
+        gang__set_remove(&leaf->order.ready, &bin->ready_link);
+    gang__set_remove(&bin->gangs, &u->order.link);
+    u->order.wait_class = NULL;
     rehang(s, bin, kept);
-    if (bin->units.count > 0)
+    if (bin->gangs.count > 0)
         fetch(gang__wait_class_head(bin));
-    if (was_ready && bin->units.count > 0) {
-        gang__set_insert(&leaf->ready, &bin->order);
+    if (was_ready && bin->gangs.count > 0) {
+        gang__set_insert(&leaf->order.ready, &bin->ready_link);
         done(s, bin); /* others may come before who is its head now */
-    } else if (bin->units.count == 0) {
+    } else if (bin->gangs.count == 0) {
         if (was_ready) {
             bin->state = GANG__CLASS_EMPTY;
             list_take(bin);
         }
         bin_out(s, bin);
         if (!bin->grower) {
-            gang__hash_remove(&leaf->bins, &bin->link);
-            s->order_hooks->forget(s, bin);
+            gang__hash_remove(&leaf->order.classes, &bin->link);
+            s->order.hooks->forget(s, bin);
             gang__release(&s->mem, bin);
         }
     }
     gang__wake_queue(s, leaf);
-    if (u->starved)
+    if (u->bypass.starved)
         gang__bypass_ease(s);
 }
 
 void gang__order_free_class(gang_sched *s, struct gang__gang *u)
 {
     gang__order_leave(s, u);
-    gang__release(&s->mem, u->grow_bin);
-    u->grow_bin = NULL;
+    gang__release(&s->mem, u->order.grow_class);
+    u->order.grow_class = NULL;
 }
 
 struct gang__gang *gang__order_next(gang_sched *s)
 {
-    s->order_hooks->look(s);
+    s->order.hooks->look(s);
     rekey_noted(s);
-    return s->root.ready.count > 0 ? head_below(&s->root) : NULL;
+    return s->root.order.ready.count > 0 ? head_below(&s->root) : NULL;
 }
 
 /* ---- users change ---------------------------------------------------------------------------- */
@@ -776,9 +776,9 @@ static void order_users(gang_sched *s, struct gang__queue_state *leaf,
     struct gang__set_link *n;
     if (!leaf->q->leaf || !gang__asks_users(leaf->q))
         return;
-    while ((n = gang__set_first(&leaf->ready)) != NULL) {
-        struct gang__wait_class *bin = GANG__OF(struct gang__wait_class, order, n);
-        gang__set_remove(&leaf->ready, n);
+    while ((n = gang__set_first(&leaf->order.ready)) != NULL) {
+        struct gang__wait_class *bin = GANG__OF(struct gang__wait_class, ready_link, n);
+        gang__set_remove(&leaf->order.ready, n);
         bin->next_moved = all;
         all = bin;
     }
@@ -793,7 +793,7 @@ static void order_users(gang_sched *s, struct gang__queue_state *leaf,
                 make_user_key(s, user);
         }
     for (; all; all = all->next_moved)
-        gang__set_insert(&leaf->ready, &all->order);
+        gang__set_insert(&leaf->order.ready, &all->ready_link);
     gang__wake_queue(s, leaf);
 }
 
@@ -813,7 +813,7 @@ static void limits_moved(gang_sched *s, struct gang__queue_state *leaf)
 {
     if (!leaf->q->user_limit_percent && !leaf->q->user_limit_factor_milli)
         return;
-    for (struct gang__wait_class *bin = leaf->blocked, *next; bin; bin = next) {
+    for (struct gang__wait_class *bin = leaf->order.blocked, *next; bin; bin = next) {
         next = bin->next;
         if (bin->why == GANG_WAIT_USER_LIMIT)
             gang__order_unblock(s, bin);
@@ -827,12 +827,12 @@ void gang__order_user(gang_sched *s, struct gang__queue_state *leaf, struct gang
     if (leaf->q->order != GANG_ORDER_FAIR)
         return;
     struct gang__wait_class *moved = NULL;
-    struct gang__set_link *n = gang__set_first(&leaf->ready);
+    struct gang__set_link *n = gang__set_first(&leaf->order.ready);
     while (n) {
-        struct gang__wait_class *bin = GANG__OF(struct gang__wait_class, order, n);
+        struct gang__wait_class *bin = GANG__OF(struct gang__wait_class, ready_link, n);
         n = gang__set_next(n);
         if (bin->user == user) {
-            gang__set_remove(&leaf->ready, &bin->order);
+            gang__set_remove(&leaf->order.ready, &bin->ready_link);
             bin->next_moved = moved;
             moved = bin;
         }
@@ -841,7 +841,7 @@ void gang__order_user(gang_sched *s, struct gang__queue_state *leaf, struct gang
     while (moved) {
         struct gang__wait_class *bin = moved;
         moved = bin->next_moved;
-        gang__set_insert(&leaf->ready, &bin->order);
+        gang__set_insert(&leaf->order.ready, &bin->ready_link);
     }
     gang__wake_queue(s, leaf);
 }
@@ -853,9 +853,9 @@ void gang__order_bounds(gang_sched *s)
     if (!s->wake.bounds)
         return;
     s->wake.bounds = false;
-    while (s->blocked)
-        gang__order_unblock(s, s->blocked);
-    s->order_hooks->dissolve(s);
+    while (s->order.blocked)
+        gang__order_unblock(s, s->order.blocked);
+    s->order.hooks->dissolve(s);
     for (uint32_t i = 0; i < s->queues->count; i++)
         gang__order_users(s, s->qs[i]);
     gang__order_rekey_all(s);

@@ -1,30 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Consolidation: the same as making room, with everybody as a candidate; it fails if anybody is
- * lost. */
+/* Consolidation: an attempt with every preemptible gang as a candidate, which fails if any victim
+ * is lost rather than moved. */
 
 #include "core/snapshot.h"
 #include <string.h>
 
 #include "sched/preempt/preempt_in.h"
 
-enum { MOST_MOVABLE = 1024 }; /* candidates of a consolidation */
+enum { MOST_MOVABLE = 1024 }; /* candidates of an attempt */
 
-/* A node that is drained is none: what runs there may leave, but the taker does not start there. */
 static int32_t mark_node(const struct gang_task *task, void *user)
 {
     const gang_sched *s = user;
-    const struct gang__node *node = gang__snapshot_node_of(s->base, task->node);
+    const struct gang__node *node = gang__snapshot_node_of(s->preempt.base, task->node);
     if (node)
-        s->victims->theirs[node->slot / 64] |= UINT64_C(1) << (node->slot % 64);
+        s->preempt.victims->theirs[node->slot / 64] |= UINT64_C(1) << (node->slot % 64);
     return 0;
 }
 
-/* Place the taker on the nodes of the victims alone, so that what is free elsewhere is left to
- * them. */
+/* Place the taker on the nodes of the victims alone, so that free capacity elsewhere is left to the
+ * victims. */
 static bool place_on_theirs(struct gang__preemption *p)
 {
     gang_sched *s = p->s;
-    struct gang__victims *v = s->victims;
+    struct gang__victims *v = s->preempt.victims;
     struct gang__where w = gang__preempt_where(p);
     size_t words = w.on->end / 64 + 1;
     if (!gang__grow(&s->mem, (void **)&v->theirs, &v->theirs_cap, words, sizeof(*v->theirs))) {
@@ -39,24 +38,25 @@ static bool place_on_theirs(struct gang__preemption *p)
     return gang__preempt_place_in(p, &w);
 }
 
-/* The first `count` that may be moved. False: there are not so many. */
+/* Take the first `count` gangs that may move. False: there are fewer. */
 static bool take_first(struct gang__preemption *p, size_t count)
 {
     gang_sched *s = p->s;
     struct gang__victim v;
     if (!gang__victims_open(s, p->taker->job->leaf, true, true))
-        s->victims->failed = true;
-    while (s->victims->count < count && gang__victims_next(s, &v)) {
+        s->preempt.victims->failed = true;
+    while (s->preempt.victims->count < count && gang__victims_next(s, &v)) {
         s->steps++;
-        if (v.whole && v.u->took_in != s->runs && gang__may_take(p, v.u) == GANG__MAY)
+        if (v.whole && v.u->preempt.preempted_others_run != s->runs &&
+            gang__may_take(p, v.u) == GANG__MAY)
             (void)!gang__preempt_take(p, &v);
     }
     gang__victims_close(s);
-    return s->victims->count == count;
+    return s->preempt.victims->count == count;
 }
 
-/* More and more of them, until the taker has a place and nobody is lost. Each number is tried with
- * the taker wherever it likes, and on their nodes alone. */
+/* Candidates are doubled until the taker has a place and no victim is lost. Each number is tried
+ * with the taker anywhere, and with the taker on the nodes of the victims. */
 bool gang__preempt_consolidate(struct gang__preemption *p)
 {
     for (size_t count = 1; count <= MOST_MOVABLE; count *= 2)
@@ -64,8 +64,8 @@ bool gang__preempt_consolidate(struct gang__preemption *p)
             if (!gang__preempt_begin(p, GANG__PREEMPT_MOVE))
                 return false;
             bool all = take_first(p, count);
-            bool found =
-                p->s->victims->count > 0 && (theirs ? place_on_theirs(p) : gang__preempt_place(p));
+            bool found = p->s->preempt.victims->count > 0 &&
+                         (theirs ? place_on_theirs(p) : gang__preempt_place(p));
             if (gang__preempt_end(p, found && gang__preempt_settle(p)))
                 return true;
             if (!all && theirs)

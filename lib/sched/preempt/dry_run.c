@@ -14,24 +14,24 @@
 void gang__victim_shift(struct gang__preemption *p, const struct gang__victim *v, int64_t sign)
 {
     struct gang__gang *u = v->u;
-    const struct gang__request_class *ask = u->ask;
-    p->tasks -= sign * (v->whole ? u->tasks - u->taken_all : 1);
+    const struct gang__request_class *ask = u->request_class;
+    p->tasks -= sign * (v->whole ? u->tasks - u->victim.tentative_count : 1);
     if (!v->whole)
         gang__usage_shift(u->job->leaf, ask, v->group, sign);
-    else if (ask->q->group_count == 1) /* most are such: spare them two more places in memory */
-        gang__usage_shift(u->job->leaf, ask, 0, sign * (u->tasks - u->taken_all));
+    else if (ask->q->group_count == 1) /* most gangs have one group: spare them two cache misses */
+        gang__usage_shift(u->job->leaf, ask, 0, sign * (u->tasks - u->victim.tentative_count));
     else
         for (uint32_t g = 0; g < ask->q->group_count; g++)
-            gang__usage_shift(u->job->leaf, ask, g, sign * (u->has[g] - u->taken[g]));
+            gang__usage_shift(u->job->leaf, ask, g, sign * (u->has[g] - u->victim.tentative_tasks[g]));
 }
 
 void gang__victim_count(const struct gang__victim *v, int64_t sign)
 {
     if (v->whole) {
-        v->u->doomed = sign > 0;
+        v->u->victim.tentative = sign > 0;
     } else {
-        v->u->taken[v->group] += sign;
-        v->u->taken_all += sign;
+        v->u->victim.tentative_tasks[v->group] += sign;
+        v->u->victim.tentative_count += sign;
     }
 }
 
@@ -44,7 +44,7 @@ struct rest {
 
 bool gang__preempt_has_task(const gang_sched *s, const struct gang__gang *u, int64_t task)
 {
-    const struct gang__victims *v = s->victims;
+    const struct gang__victims *v = s->preempt.victims;
     for (size_t i = 0; i < v->count; i++)
         if (v->list[i].u == u && !v->list[i].whole && !v->list[i].stays && v->list[i].task == task)
             return true;
@@ -54,7 +54,7 @@ bool gang__preempt_has_task(const gang_sched *s, const struct gang__gang *u, int
 static int32_t rest_task(const struct gang_task *task, void *user)
 {
     struct rest *r = user;
-    struct gang__victims *v = r->s->victims;
+    struct gang__victims *v = r->s->preempt.victims;
     if (gang__preempt_has_task(r->s, r->u, task->task) || gang__stop_asked(r->s, r->u, task->task))
         return 0;
     if (!gang__grow(&r->s->mem, (void **)&v->tasks, &v->task_room, r->count + 1,
@@ -66,7 +66,7 @@ static int32_t rest_task(const struct gang_task *task, void *user)
     return 0;
 }
 
-/* Release what its allocation holds, or take it back. */
+/* Release what the allocation holds in the snapshot, or take it back. */
 static gang_result release_own(struct gang__preemption *p, struct gang__victim *v, bool back)
 {
     gang_sched *s = p->s;
@@ -75,7 +75,7 @@ static gang_result release_own(struct gang__preemption *p, struct gang__victim *
     if (!v->whole)
         return back ? gang__snapshot_retake_tasks(s->scratch, id, &v->task, 1)
                     : gang__snapshot_release_told(s->scratch, id, &v->task, 1, &v->node);
-    if (v->u->taken_all == 0 && v->u->ungiven == 0)
+    if (v->u->victim.tentative_count == 0 && v->u->stop.unreleased == 0)
         return back ? gang__snapshot_retake(s->scratch, id)
                     : gang__snapshot_release_told(s->scratch, id, NULL, 0, &v->node);
     (void)!gang_alloc_each(s->cluster, id, rest_task, &r);
@@ -83,7 +83,7 @@ static gang_result release_own(struct gang__preemption *p, struct gang__victim *
         return GANG_ENOMEM;
     if (r.count == 0)
         return GANG_OK;
-    const int64_t *tasks = s->victims->tasks;
+    const int64_t *tasks = s->preempt.victims->tasks;
     return back ? gang__snapshot_retake_tasks(s->scratch, id, tasks, r.count)
                 : gang__snapshot_release_told(s->scratch, id, tasks, r.count, &v->node);
 }
@@ -105,7 +105,7 @@ gang_result gang__victim_release(struct gang__preemption *p, struct gang__victim
 
 bool gang__preempt_take(struct gang__preemption *p, struct gang__victim *v)
 {
-    struct gang__victims *vs = p->s->victims;
+    struct gang__victims *vs = p->s->preempt.victims;
     gang_result r = GANG_ENOMEM;
     if (gang__grow(&p->s->mem, (void **)&vs->list, &vs->room, vs->count + 1, sizeof(*vs->list)))
         r = gang__victim_release(p, v, false);
@@ -137,9 +137,9 @@ bool gang__preempt_place_in(struct gang__preemption *p, const struct gang__where
     if (!gang__amounts_suffice(p) || !gang__quota_suffices(p))
         return false;
     gang_result r = p->grow_group >= 0
-                        ? gang__where_grow(w, (uint32_t)p->grow_group, p->step, &s->told)
-                        : gang__where_place(w, &s->told);
-    s->victims->failed = s->victims->failed || r == GANG_ENOMEM;
+                        ? gang__where_grow(w, (uint32_t)p->grow_group, p->step, &s->placement)
+                        : gang__where_place(w, &s->placement);
+    s->preempt.victims->failed = s->preempt.victims->failed || r == GANG_ENOMEM;
     return r == GANG_OK;
 }
 

@@ -9,7 +9,7 @@
  *      the limits of its queues and has a place. The place is looked for when the amounts suffice,
  *      and then each time the number of victims has doubled.
  *   2. From the last victim to the first: spare it if it can stay; move it if it fits elsewhere.
- *   3. Check that the taker does not end relatively fuller than those who give.
+ *   3. Check that the taker does not end relatively fuller than a giver.
  *   4. Commit: ask the victims to stop, and hand their places over to the taker (sched/stop).
  *
  * A gang is preempted only if the taker then starts. */
@@ -29,7 +29,7 @@
 static void open_victims(struct gang__preemption *p, bool own, bool others)
 {
     if (!gang__victims_open(p->s, p->taker->job->leaf, own, others))
-        p->s->victims->failed = true;
+        p->s->preempt.victims->failed = true;
 }
 
 /* What becomes of the next victim in order. */
@@ -40,11 +40,11 @@ static enum choice choose(struct gang__preemption *p, const struct gang__victim 
     enum gang__may may = gang__may_take(p, v->u);
     if (may == GANG__MAY_NONE)
         gang__victims_pass(p->s);
-    if (may == GANG__MAY && v->u->took_in == p->s->runs)
+    if (may == GANG__MAY && v->u->preempt.preempted_others_run == p->s->runs)
         return DEFER;
-    if (may == GANG__MAY_NOT && !v->u->doomed)
+    if (may == GANG__MAY_NOT && !v->u->victim.tentative)
         return REFUSED;
-    bool is_victim = p->again && !v->whole && v->u->taken[v->group] &&
+    bool is_victim = p->again && !v->whole && v->u->victim.tentative_tasks[v->group] &&
                      gang__preempt_has_task(p->s, v->u, v->task);
     return may != GANG__MAY || is_victim ? SKIP : TAKE;
 }
@@ -55,7 +55,7 @@ static bool take_some(struct gang__preemption *p, bool own, bool others)
 {
     gang_sched *s = p->s;
     struct gang__victim v;
-    size_t next = s->victims->count + 1, tested = 0;
+    size_t next = s->preempt.victims->count + 1, tested = 0;
     bool found = false, refused = false;
     open_victims(p, own, others);
     while (!found && !p->deferred && gang__victims_next(s, &v)) {
@@ -71,16 +71,16 @@ static bool take_some(struct gang__preemption *p, bool own, bool others)
             p->again = true;
             refused = false;
         }
-        if (s->victims->count < next || !gang__amounts_suffice(p) || !gang__quota_suffices(p))
+        if (s->preempt.victims->count < next || !gang__amounts_suffice(p) || !gang__quota_suffices(p))
             continue;
         found = gang__preempt_place(p);
-        tested = s->victims->count;
+        tested = s->preempt.victims->count;
         next = tested * 2;
     }
     gang__victims_close(s);
     if (p->deferred)
         return false;
-    return found || (s->victims->count > tested && gang__preempt_place(p));
+    return found || (s->preempt.victims->count > tested && gang__preempt_place(p));
 }
 
 /* From other queues: first what lies above their fair shares. A queue that keeps to its share would
@@ -107,14 +107,14 @@ bool gang__preempt_settle(struct gang__preemption *p)
     const struct gang__queue_state *asked = NULL; /* many victims come from few leaves */
     gang__trial_begin(&charge, s, NULL);
     bool ok = gang__trial_charge(&charge, p->taker->job->leaf, p->take, p->count, 1);
-    s->victims->failed = s->victims->failed || !ok;
+    s->preempt.victims->failed = s->preempt.victims->failed || !ok;
     p->charged = ok;
     if (ok)
         gang__preempt_spare(p);
     if (ok && gang__preempt_move(p))
         ok = p->mode != GANG__PREEMPT_MOVE;
-    for (size_t i = 0; ok && p->mode != GANG__PREEMPT_MOVE && i < s->victims->count; i++) {
-        const struct gang__victim *x = &s->victims->list[i];
+    for (size_t i = 0; ok && p->mode != GANG__PREEMPT_MOVE && i < s->preempt.victims->count; i++) {
+        const struct gang__victim *x = &s->preempt.victims->list[i];
         if (x->to.count > 0 || x->u->job->leaf == asked)
             continue;
         asked = x->u->job->leaf;
@@ -127,14 +127,15 @@ bool gang__preempt_settle(struct gang__preemption *p)
 
 /* ---- 4. one attempt ----------------------------------------------------------------------------- */
 
-/* Undoes all that the tentative victims of the attempt changed; those that move are back already. */
+/* Undoes all that the tentative victims of the attempt changed; those that move are back
+ * already. */
 static void undo_victims(gang_sched *s, const struct gang__trial_record *r)
 {
-    struct gang__victims *v = s->victims;
+    struct gang__victims *v = s->preempt.victims;
     for (size_t i = v->count; i-- > 0;) {
         struct gang__victim *x = &v->list[i];
         if (x->to.count > 0) {
-            x->u->doomed = false;
+            x->u->victim.tentative = false;
             continue;
         }
         gang__victim_count(x, -1);
@@ -148,17 +149,17 @@ bool gang__preempt_begin(struct gang__preemption *p, enum gang__preempt_mode mod
     p->mode = mode;
     p->tasks = 0;
     p->fair = p->again = false;
-    s->victims->count = 0;
-    if (!p->looked && gang_snapshot_take(s->worker, s->base) != GANG_OK)
-        s->victims->failed = true;
+    s->preempt.victims->count = 0;
+    if (!p->looked && gang_snapshot_take(s->worker, s->preempt.base) != GANG_OK)
+        s->preempt.victims->failed = true;
     p->looked = true;
-    if (!s->victims->failed && gang__snapshot_copy(s->scratch, s->base) != GANG_OK)
-        s->victims->failed = true;
+    if (!s->preempt.victims->failed && gang__snapshot_copy(s->scratch, s->preempt.base) != GANG_OK)
+        s->preempt.victims->failed = true;
     gang__slice_copy_begin(s);
     gang__trial_begin(&p->trial, s, NULL);
     if (!gang__trial_reserve(&p->trial, 1))
-        s->victims->failed = true;
-    if (s->victims->failed) {
+        s->preempt.victims->failed = true;
+    if (s->preempt.victims->failed) {
         gang__trial_drop(&p->trial);
         return false;
     }
@@ -169,8 +170,8 @@ bool gang__preempt_begin(struct gang__preemption *p, enum gang__preempt_mode mod
 static bool count_allows(struct gang__preemption *p)
 {
     const gang_sched *s = p->s;
-    if (s->opts.max_preempted_tasks > 0 && s->evicted + p->tasks > s->opts.max_preempted_tasks) {
-        p->s->wake.retry = p->s->wake.retry || s->evicted > 0; /* alone it may be few enough */
+    if (s->opts.max_preempted_tasks > 0 && s->preempt.evicted_tasks + p->tasks > s->opts.max_preempted_tasks) {
+        p->s->wake.retry = p->s->wake.retry || s->preempt.evicted_tasks > 0; /* alone it may be few enough */
         return false;
     }
     if (s->opts.observe_only) {
@@ -184,13 +185,13 @@ static bool count_allows(struct gang__preemption *p)
 bool gang__preempt_end(struct gang__preemption *p, bool ok)
 {
     gang_sched *s = p->s;
-    ok = ok && !s->victims->failed && count_allows(p);
+    ok = ok && !s->preempt.victims->failed && count_allows(p);
     bool done = ok && gang__preempt_commit(p);
     if (!done)
         gang__trial_drop(&p->trial);
-    for (size_t i = 0; i < s->victims->count; i++)
-        gang__places_free(&s->victims->list[i].to, &s->cluster->mem);
-    s->victims->count = 0;
+    for (size_t i = 0; i < s->preempt.victims->count; i++)
+        gang__places_free(&s->preempt.victims->list[i].to, &s->cluster->mem);
+    s->preempt.victims->count = 0;
     return done;
 }
 
@@ -219,7 +220,7 @@ static void set_up(struct gang__preemption *p, gang_sched *s, struct gang__gang 
         while (gang__gang_lacks(u, (uint32_t)p->grow_group) == 0)
             p->grow_group++;
         p->step = gang__gang_step(u, (uint32_t)p->grow_group);
-        p->count = gang__class_takes_times(u->ask, p->grow_group, p->step, p->of_step);
+        p->count = gang__class_takes_times(u->request_class, p->grow_group, p->step, p->of_step);
         p->take = p->of_step;
     }
 }
@@ -230,16 +231,16 @@ bool gang__preempt_may(gang_sched *s, struct gang__wait_class *bin)
     struct gang__preemption p;
     if (s->opts.no_preemption || u->job->never_preempts || bin->tried == s->wake.changes + 1 ||
         u->places || gang__slice_concerns(u) || gang__reserve_confines(u) ||
-        u->in_vain == s->heard + 1 ||
+        u->preempt.handover_failed_at == s->external_events + 1 ||
         !(gang__preempt_helps(bin->why) || (bin->why == GANG_WAIT_PLANNED && u->calendar.plan)))
         return false;
     set_up(&p, s, u);
     if (s->opts.max_moves > 0 && bin->why == GANG_WAIT_CAPACITY && gang__amounts_suffice(&p))
         return true;
-    struct gang__set_link *first = gang__set_first(&bin->leaf->fall);
-    if (first && gang__may_preempt(&p, GANG__OF(struct gang__gang, fall, first)))
+    struct gang__set_link *first = gang__set_first(&bin->leaf->victims);
+    if (first && gang__may_preempt(&p, GANG__OF(struct gang__gang, victim.link, first)))
         return true;
-    return bin->leaf->q->reclaim != GANG_PREEMPT_NEVER && s->some_over && gang__is_entitled(&p);
+    return bin->leaf->q->reclaim != GANG_PREEMPT_NEVER && s->preempt.some_over && gang__is_entitled(&p);
 }
 
 static bool try_attempts(struct gang__preemption *p)
@@ -266,11 +267,11 @@ enum { MOST_FALLS = 3 };
 static bool may_ask(gang_sched *s, const struct gang__gang *u)
 {
     if (u->places || u->reserve.inside_of || gang__slice_concerns(u) || u->job->never_preempts ||
-        (u->fell_at == s->heard && u->fell >= MOST_FALLS))
+        (u->preempt.preempted_event == s->external_events && u->preempt.preempted_times >= MOST_FALLS))
         return false;
-    if (u->fell_in == s->runs)
-        s->grown_up_ns = s->now_ns; /* the next run may look again */
-    return u->fell_in != s->runs;
+    if (u->preempt.preempted_run == s->runs)
+        s->preempt.min_runtime_due_ns = s->now_ns; /* the next run may look again */
+    return u->preempt.preempted_run != s->runs;
 }
 
 bool gang__preempt_for(gang_sched *s, struct gang__gang *u)
@@ -278,22 +279,22 @@ bool gang__preempt_for(gang_sched *s, struct gang__gang *u)
     struct gang__preemption p;
     if (!may_ask(s, u))
         return false;
-    if (!s->victims && !(s->victims = gang__zalloc(&s->mem, 1, sizeof(*s->victims)))) {
+    if (!s->preempt.victims && !(s->preempt.victims = gang__zalloc(&s->mem, 1, sizeof(*s->preempt.victims)))) {
         s->no_memory = true;
         return false;
     }
-    s->victims->failed = false;
+    s->preempt.victims->failed = false;
     set_up(&p, s, u);
     bool done = try_attempts(&p);
     if (p.deferred)
-        s->grown_up_ns = s->now_ns;
-    s->no_memory = s->no_memory || s->victims->failed;
+        s->preempt.min_runtime_due_ns = s->now_ns;
+    s->no_memory = s->no_memory || s->preempt.victims->failed;
     return done;
 }
 
 void gang__preempt_free(gang_sched *s)
 {
-    struct gang__victims *v = s->victims;
+    struct gang__victims *v = s->preempt.victims;
     if (!v)
         return;
     gang__victims_close(s);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Carrying out what was planned: all that needs memory first, then asking, which cannot fail. */
+/* Committing an attempt: first all that needs memory (stops, the handover), then the requests to
+ * stop, which cannot fail. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,10 +10,10 @@
 #include "sched/preempt/preempt_in.h"
 #include "sched/stop/stop.h"
 
-/* Numbers of the tasks of a unit that go one by one, ascending. 0: out of memory. */
+/* Numbers of the tasks of a gang that stop on their own, ascending. 0: out of memory. */
 static size_t single_tasks(gang_sched *s, const struct gang__gang *u)
 {
-    struct gang__victims *v = s->victims;
+    struct gang__victims *v = s->preempt.victims;
     size_t count = 0;
     for (size_t i = 0; i < v->count; i++)
         if (v->list[i].u == u && !v->list[i].whole) {
@@ -45,22 +46,23 @@ static bool note_target(gang_sched *s, struct gang__stop *l, const struct gang__
     return true;
 }
 
-/* Who falls whole is asked once, also for those of its tasks that were taken before. */
+/* A gang that is preempted whole is asked once, also for tasks that were taken before. */
 static bool make_stop(struct gang__preemption *p, struct gang__victim *x)
 {
     gang_sched *s = p->s;
     size_t count = 0;
-    if (x->named || (!x->whole && x->u->doomed))
+    if (x->named || (!x->whole && x->u->victim.tentative))
         return true;
     if (!x->whole && (count = single_tasks(s, x->u)) == 0)
         return false;
-    x->stop = gang__stop_new(s, x->u, x->whole ? NULL : s->victims->tasks, count, reason_of(p, x));
+    x->stop = gang__stop_new(s, x->u, x->whole ? NULL : s->preempt.victims->tasks, count,
+                             reason_of(p, x));
     return x->stop && note_target(s, x->stop, &x->to);
 }
 
 static bool make_stops(struct gang__preemption *p)
 {
-    struct gang__victims *v = p->s->victims;
+    struct gang__victims *v = p->s->preempt.victims;
     for (size_t i = 0; i < v->count; i++)
         if (!make_stop(p, &v->list[i]))
             return false;
@@ -69,32 +71,32 @@ static bool make_stops(struct gang__preemption *p)
 
 static void drop_stops(struct gang__preemption *p)
 {
-    struct gang__victims *v = p->s->victims;
+    struct gang__victims *v = p->s->preempt.victims;
     for (size_t i = 0; i < v->count; i++)
         if (v->list[i].stop)
             gang__stop_drop(p->s, v->list[i].stop);
     v->failed = true;
 }
 
-/* One may have stopped because another one did. */
+/* A callback may have stopped a victim meanwhile. */
 static void ask_to_stop(struct gang__preemption *p, struct gang__handover *c)
 {
     gang_sched *s = p->s;
-    struct gang__victims *v = s->victims;
+    struct gang__victims *v = s->preempt.victims;
     for (size_t i = 0; i < v->count; i++) {
         struct gang__stop *l = v->list[i].stop;
-        if (l && l->unit->alloc == l->alloc)
+        if (l && l->gang->alloc == l->alloc)
             (void)!gang__stop_begin(s, l, p->taker->job->id, c, GANG_END_NONE);
         else if (l)
             gang__stop_drop(s, l);
     }
 }
 
-/* Where the preempted end, a job ends with the first of its gangs: the others are asked to stop, too. They make room for
- * nobody in particular. */
+/* Where preempted jobs end, a job ends with the first of its gangs: its other gangs are asked to
+ * stop, too, for no taker. */
 static void stop_rest(struct gang__preemption *p)
 {
-    struct gang__victims *v = p->s->victims;
+    struct gang__victims *v = p->s->preempt.victims;
     for (size_t i = 0; i < v->count; i++) {
         struct gang__job *job = v->list[i].u->job;
         if (job->ending && job->end_wanted == GANG_END_PREEMPTED)
@@ -105,20 +107,20 @@ static void stop_rest(struct gang__preemption *p)
 bool gang__preempt_commit(struct gang__preemption *p)
 {
     gang_sched *s = p->s;
-    struct gang__victims *v = s->victims;
+    struct gang__victims *v = s->preempt.victims;
     struct gang__gang *taker = p->taker;
     int32_t reason = v->count ? reason_of(p, &v->list[v->count - 1]) : GANG_REASON_NONE;
     struct gang__handover *c = NULL;
     if (make_stops(p))
-        c = gang__handover_new(s, taker, &s->told, p->grow_group, reason);
+        c = gang__handover_new(s, taker, &s->placement, p->grow_group, reason);
     if (!c) {
         drop_stops(p);
         return false;
     }
-    s->evicted += p->tasks;
+    s->preempt.evicted_tasks += p->tasks;
     gang__trial_drop(&p->trial); /* each victim leaves the usage when it is asked to stop */
     gang__handover_begin(s, c);
-    taker->took_in = s->runs;
+    taker->preempt.preempted_others_run = s->runs;
     ask_to_stop(p, c);
     stop_rest(p);
     gang__handovers_finish(s);

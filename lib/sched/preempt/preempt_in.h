@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Preemption from inside: one attempt to preempt others for a gang (the *taker*), and what the files
- * of this folder share.
+/* Preemption from inside: one attempt to preempt others for a gang (the *taker*), and what the
+ * files of this folder share.
  *
  *   preempt.c         which taker, which attempts in which order, one attempt from begin to end
  *   preempt_rules.c   which victims the rules let the taker take

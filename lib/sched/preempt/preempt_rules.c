@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rules of reclaim and preemption: who may take from whom. */
+/* The rules of reclaim and preemption: what a taker may take from which victim. All of them read
+ * the usage as it is now, with what was taken so far. */
 #include "sched/preempt/preempt_in.h"
 #include "sched/usage/usage.h"
 
-/* The two children of the queue where the branches of two leaves part. */
+/* The branches of two leaves: the two children of the lowest queue that is above both. */
 static void part(struct gang__queue_state *a, struct gang__queue_state *b,
                  struct gang__queue_state **taker, struct gang__queue_state **giver)
 {
@@ -19,7 +20,8 @@ static void part(struct gang__queue_state *a, struct gang__queue_state *b,
     *giver = b;
 }
 
-/* Does a queue manage some of what is asked for, and use no more of that than it was promised? */
+/* Does the queue manage some of what the taker asks for, and use no more of it than its guarantee?
+ * */
 static bool is_inside_guarantee(const struct gang__preemption *p, const struct gang__queue_state *q)
 {
     bool managed = false;
@@ -28,9 +30,8 @@ static bool is_inside_guarantee(const struct gang__preemption *p, const struct g
     return managed && !gang__over(p->s, q, q->guarantee, p->take, p->count);
 }
 
-/* Below the queue that gives: who keeps to his guarantee does not pay for a sibling that does not;
- * and as long as there are others, nor who keeps to his share, for he would take it back from
- * them. */
+/* A queue below the giver that keeps to its guarantee does not pay for a sibling above its own. In
+ * the fair round, neither does a queue that keeps to its share: it would take the capacity back. */
 static bool may_give(const struct gang__preemption *p, const struct gang__queue_state *leaf,
                      const struct gang__queue_state *giver)
 {
@@ -41,9 +42,9 @@ static bool may_give(const struct gang__preemption *p, const struct gang__queue_
     return true;
 }
 
-/* Reclaim, with what was taken from the giver so far: who stays inside his fair share may take from
- * one above his; who stays inside his guarantee may take from one above his. A giver only gets
- * emptier: what he cannot give now he cannot give later. The taker's branch may, too. */
+/* Reclaim: a taker inside its fair share may take from a giver above its share; a taker inside its
+ * guarantee may take from a giver above its guarantee. Taking only empties the giver and, in the
+ * same branch, the taker: GANG__MAY_NONE stays true while victims are taken. */
 static enum gang__may may_reclaim(const struct gang__preemption *p, const struct gang__gang *victim)
 {
     struct gang__queue_state *a, *b, *leaf = p->taker->job->leaf;
@@ -80,8 +81,8 @@ bool gang__may_preempt(const struct gang__preemption *p, const struct gang__gang
 
 enum gang__may gang__may_take(const struct gang__preemption *p, const struct gang__gang *victim)
 {
-    if (victim == p->taker || victim->job == p->taker->job || victim->doomed ||
-        victim->reserve.inside_of) /* what is reserved is not for others */
+    if (victim == p->taker || victim->job == p->taker->job || victim->victim.tentative ||
+        victim->reserve.inside_of) /* a reservation is kept for its members */
         return GANG__MAY_NOT;
     if (p->mode == GANG__PREEMPT_MOVE)
         return gang__may_fall_whole(victim) ? GANG__MAY : GANG__MAY_NOT;
@@ -90,7 +91,7 @@ enum gang__may gang__may_take(const struct gang__preemption *p, const struct gan
     return gang__may_preempt(p, victim) ? GANG__MAY : GANG__MAY_NONE;
 }
 
-/* Is the taker's branch, with him, inside its guarantee? */
+/* Does the taker's branch, which is charged, keep to its guarantee? */
 static bool is_inside(const struct gang__queue_state *a, const struct gang__preemption *p)
 {
     for (uint32_t i = 0; i < p->count; i++)
@@ -99,8 +100,7 @@ static bool is_inside(const struct gang__queue_state *a, const struct gang__pree
     return true;
 }
 
-/* Would the taker end relatively fuller than a giver? Compared where their branches part, after it
- * all. */
+/* Compared where the branches of taker and giver part, when all victims are taken. */
 bool gang__overshoots(const struct gang__preemption *p, const struct gang__gang *victim)
 {
     struct gang__queue_state *a, *b;
@@ -126,9 +126,9 @@ bool gang__amounts_suffice(const struct gang__preemption *p)
         uint32_t d = p->take[i].dim;
         int32_t kind = p->s->queues->dim[d].kind;
         if (p->s->slice.matrices && (kind == GANG_KIND_CPU || kind == GANG_KIND_GPU))
-            continue; /* they may be used more than once: the copy tells */
-        if (p->s->by_memory && kind == GANG_KIND_GPU)
-            continue; /* the books have what they take at most */
+            continue; /* time slices use them more than once: the snapshot decides */
+        if (p->s->usage.by_memory && kind == GANG_KIND_GPU)
+            continue; /* usage counts an upper bound of them */
         if (p->s->total[d] - p->s->root.used[d] < p->take[i].amount)
             return false;
     }
@@ -139,11 +139,10 @@ bool gang__quota_suffices(const struct gang__preemption *p)
 {
     uint32_t dim;
     int32_t why;
-    return gang__usage_refuse(p->s, p->taker->job->leaf, p->take, p->count, p->taker->bin->fixed,
+    return gang__usage_refuse(p->s, p->taker->job->leaf, p->take, p->count, p->taker->order.wait_class->fixed,
                               &dim, &why) == NULL;
 }
 
-/* Does its leaf stay inside its share with him, or inside its guarantee? */
 bool gang__is_entitled(const struct gang__preemption *p)
 {
     const struct gang__queue_state *leaf = p->taker->job->leaf;
@@ -153,7 +152,6 @@ bool gang__is_entitled(const struct gang__preemption *p)
 
 /* ---- may one stay after all? ----------------------------------------------------------------- */
 
-/* With the taker in the books: may this much come back to its queue? */
 bool gang__may_stay(const struct gang__preemption *p, const struct gang__victim *v)
 {
     for (const struct gang__queue_state *q = v->u->job->leaf; q->parent; q = q->parent)
@@ -163,7 +161,7 @@ bool gang__may_stay(const struct gang__preemption *p, const struct gang__victim 
     return true;
 }
 
-/* With the taker in the books: is a queue of his above what it may take from others for? */
+/* The taker is charged: does the queue use more than it may reclaim for? */
 static bool is_beyond(const struct gang__preemption *p, const struct gang__queue_state *q)
 {
     for (uint32_t k = 0; k < p->count; k++) {
@@ -174,13 +172,11 @@ static bool is_beyond(const struct gang__preemption *p, const struct gang__queue
     return false;
 }
 
-/* With the taker in the books, and one of his own queue back: is he still entitled to what others
- * gave? */
 bool gang__still_entitled(const struct gang__preemption *p)
 {
-    const struct gang__victims *v = p->s->victims;
+    const struct gang__victims *v = p->s->preempt.victims;
     struct gang__queue_state *a, *b, *leaf = p->taker->job->leaf;
-    bool some = false; /* mostly none is, and there may be many victims */
+    bool some = false; /* mostly no queue is, and there may be many victims */
     for (const struct gang__queue_state *q = leaf; q->parent; q = q->parent)
         some = some || is_beyond(p, q);
     for (size_t i = 0; some && i < v->count; i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The taker has a place: which tentative victims stay after all, and which of the others move. From
- * the last victim to the first, each is put back if the rules and the place of the taker allow it. */
+/* The taker has a place: which tentative victims stay after all, and which of the others move. The
+ * victims are looked through from the last to the first; each comes back if the rules and the place
+ * of the taker allow it. */
 #include <string.h>
 
 #include "place/alloc/alloc.h"
@@ -13,47 +14,47 @@ static int32_t keep_node(const struct gang_task *task, void *user)
 {
     const gang_sched *s = user;
     if ((uint32_t)task->node < s->scratch->end)
-        s->victims->kept[(uint32_t)task->node] = true;
+        s->preempt.victims->kept[(uint32_t)task->node] = true;
     return 0;
 }
 
-/* Where neither the taker comes, nor anybody was whose tasks are not all there, all are back at
- * once, and who stays there after all need not be looked at. False: out of memory. */
+/* Put back, at once, all nodes where the taker gets nothing and no victim lies that spans several
+ * nodes. Victims there need not be placed again. False: out of memory. */
 static bool put_back_others(gang_sched *s)
 {
-    struct gang__victims *v = s->victims;
+    struct gang__victims *v = s->preempt.victims;
     if (!gang__grow(&s->mem, (void **)&v->kept, &v->kept_room, s->scratch->end, sizeof(*v->kept)))
         return false;
     memset(v->kept, 0, s->scratch->end * sizeof(*v->kept));
-    for (size_t i = 0; i < s->told.count; i++)
-        v->kept[(uint32_t)s->told.place[i].node] = true;
+    for (size_t i = 0; i < s->placement.count; i++)
+        v->kept[(uint32_t)s->placement.place[i].node] = true;
     for (size_t i = 0; i < v->count; i++)
         if (v->list[i].node == GANG_ID_NONE)
             (void)!gang_alloc_each(s->cluster, v->list[i].u->alloc, keep_node, s);
-    gang__snapshot_restore(s->scratch, s->base, v->kept);
+    gang__snapshot_restore(s->scratch, s->preempt.base, v->kept);
     return true;
 }
 
-enum { AHEAD = 16 }; /* victims whose memory is prefetched */
+enum { AHEAD = 16 }; /* so many victims ahead are prefetched */
 
 static void expect(const struct gang__victim *v)
 {
     __builtin_prefetch(v->u, 1);
-    __builtin_prefetch(&v->u->doomed, 1);
+    __builtin_prefetch(&v->u->victim.tentative, 1);
 }
 
-/* With the taker and this one in the books: do the rules let it run, here or elsewhere? One of the
- * taker's own branch counts against what he may take from others. */
+/* The taker is charged, and the victim is back in the usage: do the rules let the victim run, here
+ * or elsewhere? A victim in the branch of the taker counts against what the taker may reclaim. */
 static bool may_keep(struct gang__preemption *p, const struct gang__victim *x)
 {
     return gang__may_stay(p, x) && (!gang__preempt_same_branch(p, x->u) || gang__still_entitled(p));
 }
 
-/* With the taker in the books: it stays, if it can. */
+/* The victim stays, if it can. */
 static bool stays(struct gang__preemption *p, struct gang__victim *x, bool is_back)
 {
-    struct gang__victims *v = p->s->victims;
-    if (!x->whole && x->u->doomed) /* it goes with the rest */
+    struct gang__victims *v = p->s->preempt.victims;
+    if (!x->whole && x->u->victim.tentative) /* the whole gang is a victim, too */
         return false;
     gang__victim_shift(p, x, 1);
     gang_result r = GANG_ENOFIT;
@@ -67,7 +68,6 @@ static bool stays(struct gang__preemption *p, struct gang__victim *x, bool is_ba
     return r == GANG_OK;
 }
 
-/* Who stays is no victim any more. */
 static void forget_spared(struct gang__victims *v)
 {
     size_t left = 0;
@@ -77,10 +77,10 @@ static void forget_spared(struct gang__victims *v)
     v->count = left;
 }
 
-/* Many: who stays is decided for the place that was found. */
+/* Many victims: the place of the taker is fixed, and victims stay beside it. */
 static void spare_many(struct gang__preemption *p)
 {
-    struct gang__victims *v = p->s->victims;
+    struct gang__victims *v = p->s->preempt.victims;
     if (!put_back_others(p->s)) {
         v->failed = true;
         return;
@@ -99,13 +99,13 @@ static void spare_many(struct gang__preemption *p)
 
 enum { FEW = 32 };
 
-/* Few: who could come back so that the taker still has a place, wherever that is then. */
+/* Few victims: a victim stays if the taker then has any place. */
 static void spare_few(struct gang__preemption *p)
 {
     gang_sched *s = p->s;
-    struct gang__victims *v = s->victims;
+    struct gang__victims *v = s->preempt.victims;
     struct gang__where w = gang__preempt_where(p);
-    bool ok = gang__snapshot_copy(s->scratch, s->base) == GANG_OK;
+    bool ok = gang__snapshot_copy(s->scratch, s->preempt.base) == GANG_OK;
     gang__slice_copy_begin(s);
     for (size_t i = 0; ok && i < v->count; i++)
         ok = gang__victim_release(p, &v->list[i], false) == GANG_OK;
@@ -121,14 +121,14 @@ static void spare_few(struct gang__preemption *p)
         gang__victim_shift(p, x, -1);
         ok = r != GANG_ENOMEM && gang__victim_release(p, x, false) == GANG_OK;
     }
-    ok = ok && gang__where_place(&w, &s->told) == GANG_OK;
-    v->failed = v->failed || !ok; /* nothing of it can be refused but for want of memory */
+    ok = ok && gang__where_place(&w, &s->placement) == GANG_OK;
+    v->failed = v->failed || !ok; /* only for want of memory is any of it refused */
     forget_spared(v);
 }
 
 void gang__preempt_spare(struct gang__preemption *p)
 {
-    const struct gang__victims *v = p->s->victims;
+    const struct gang__victims *v = p->s->preempt.victims;
     bool tries = p->mode != GANG__PREEMPT_MOVE && p->grow_group < 0;
     if (!tries || v->count > FEW)
         spare_many(p);
@@ -138,13 +138,13 @@ void gang__preempt_spare(struct gang__preemption *p)
 
 /* ---- moving ------------------------------------------------------------------------------------ */
 
-/* Find a place for a victim on the copy. It only gets fuller, so that what found none finds none
- * again, unless it goes by who is near. `full`: the ask that found none last. */
+/* Find another place for a victim. The snapshot only gets fuller: a request class without a place
+ * has none later, unless affinity or vetoes decide. `full`: the last such class. */
 static bool fits_elsewhere(struct gang__preemption *p, struct gang__victim *x,
                            const struct gang__request_class **full)
 {
     gang_sched *s = p->s;
-    const struct gang__request_class *ask = x->u->ask;
+    const struct gang__request_class *ask = x->u->request_class;
     if (ask == *full)
         return false;
     struct gang__where w = {.s = s,
@@ -155,30 +155,29 @@ static bool fits_elsewhere(struct gang__preemption *p, struct gang__victim *x,
                             .parts = true,
                             .anew = true};
     gang_result r = gang__where_place(&w, &x->to);
-    s->victims->failed = s->victims->failed || r == GANG_ENOMEM;
+    s->preempt.victims->failed = s->preempt.victims->failed || r == GANG_ENOMEM;
     if (r == GANG_ENOFIT && !ask->q->social && !gang__where_concerned(&w))
         *full = ask;
     return r == GANG_OK;
 }
 
-/* Does it run exactly what it starts with? What moves starts anew: tasks that have ended would run
- * again, tasks above its gang would be lost. */
+/* Does the gang run exactly what it starts with? A moved gang starts from the beginning: tasks that
+ * ended would run again, and tasks above its minimum would be lost. */
 static bool is_as_started(const struct gang__gang *u)
 {
-    if (u->ended > 0 || u->taken_all > 0 || u->tasks != gang__gang_request(u)->min)
+    if (u->ended > 0 || u->victim.tentative_count > 0 || u->tasks != gang__gang_request(u)->min)
         return false;
-    for (uint32_t g = 0; u->ask->exact && g < gang__gang_request(u)->group_count; g++)
-        if (u->has[g] != u->ask->gang_of[g])
+    for (uint32_t g = 0; u->request_class->exact && g < gang__gang_request(u)->group_count; g++)
+        if (u->has[g] != u->request_class->gang_tasks[g])
             return false;
     return true;
 }
 
-/* Whole gangs that fit elsewhere move there. Returns whether anybody is lost; where nobody may be, the rest is
- * not looked at then. */
+/* Consolidation stops at the first victim that is lost. */
 bool gang__preempt_move(struct gang__preemption *p)
 {
     gang_sched *s = p->s;
-    struct gang__victims *v = s->victims;
+    struct gang__victims *v = s->preempt.victims;
     const struct gang__request_class *full = NULL;
     bool lost = false;
     int64_t moved = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who may be displaced, and in which order. */
+/* Which gangs may be preempted at all, and in which order: a heap of cursors, two for each leaf. */
 #include <string.h>
 
 #include "place/request/request.h"
@@ -12,14 +12,14 @@
 static bool is_sacred(gang_sched *s, const struct gang__gang *u)
 {
     const struct gang__queue *q = u->job->leaf->q;
-    if (u->job->preemptible == GANG_NOT_PREEMPTIBLE || q->fixed || u->leaves || u->claim ||
+    if (u->job->preemptible == GANG_NOT_PREEMPTIBLE || q->fixed || u->stop.first || u->stop.handover ||
         u->alloc == GANG_ID_NONE || u->job->ending ||
-        u->tasks == 0) /* nothing of it runs: nothing is gained */
+        u->tasks == 0) /* none of its tasks runs: preempting it frees nothing */
         return true;
     int64_t until = gang__add_sat(u->started_ns, q->min_runtime_ns);
     if (q->min_runtime_ns <= 0 || until <= s->now_ns)
         return false;
-    s->grown_up_ns = until < s->grown_up_ns ? until : s->grown_up_ns;
+    s->preempt.min_runtime_due_ns = until < s->preempt.min_runtime_due_ns ? until : s->preempt.min_runtime_due_ns;
     return true;
 }
 
@@ -73,7 +73,8 @@ static int32_t gather_task(const struct gang_task *task, void *user)
     return 0;
 }
 
-/* Could one task of the group go without the group, a set or the unit falling below its minimum? */
+/* May one task of the group stop without the group, a group set or the gang falling below its
+ * minimum? */
 static bool can_spare(const struct gang__gang *u, const int64_t *left, int64_t all, uint32_t group)
 {
     const gang_request *q = gang__gang_request(u);
@@ -96,8 +97,7 @@ static bool can_spare(const struct gang__gang *u, const int64_t *left, int64_t a
     return true;
 }
 
-/* Put what may go into the order in which it goes: groups that are given up first, in a group the
- * newest. */
+/* Order the tasks that may stop: groups by their order, in a group the newest task first. */
 static size_t order_spares(struct gang__gang *u, struct gang__cursor *c, int64_t *left)
 {
     size_t kept = 0;
@@ -133,7 +133,7 @@ static void load_spares(gang_sched *s, struct gang__cursor *c, struct gang__gang
     if (is_sacred(s, u) || u->tasks + u->ended <= gang__gang_request(u)->min)
         return;
     if (gang_alloc_each(s->cluster, u->alloc, gather_task, &g) != GANG_OK) {
-        s->victims->failed = s->victims->failed || g.failed;
+        s->preempt.victims->failed = s->preempt.victims->failed || g.failed;
         c->spares = 0;
         return;
     }
@@ -144,7 +144,7 @@ static void load_spares(gang_sched *s, struct gang__cursor *c, struct gang__gang
 
 static struct gang__gang *unit_of(const struct gang__cursor *c, struct gang__set_link *n)
 {
-    return c->whole ? GANG__OF(struct gang__gang, fall, n) : GANG__OF(struct gang__gang, shed, n);
+    return c->whole ? GANG__OF(struct gang__gang, victim.link, n) : GANG__OF(struct gang__gang, victim.elastic_link, n);
 }
 
 static struct gang__gang *unit_at(const struct gang__cursor *c)
@@ -159,8 +159,8 @@ static const struct gang__gang *coming(const struct gang__cursor *c, uint32_t i)
     return unit_of(c, c->coming[(c->first + i) % GANG__VICTIMS_AHEAD]);
 }
 
-/* Thousands of victims lie all over the memory, and what is waited for is hardly more than that:
- * ask for it in time. Two at once, so that who looks at few only does not look far. */
+/* Prefetch: thousands of victims lie all over the memory, and cache misses are most of the cost.
+ * Two at a time, so that a short search does not prefetch many. */
 static void look_ahead(gang_sched *s, struct gang__cursor *c)
 {
     for (int i = 0; i < 2 && c->known < GANG__VICTIMS_AHEAD && c->last; i++) {
@@ -170,8 +170,8 @@ static void look_ahead(gang_sched *s, struct gang__cursor *c)
         const struct gang__gang *u = unit_of(c, c->last);
         gang__set_prefetch(c->last);
         c->coming[(c->first + c->known++) % GANG__VICTIMS_AHEAD] = c->last;
-        __builtin_prefetch(&u->leaves);
-        __builtin_prefetch(&u->doomed);
+        __builtin_prefetch(&u->stop.first);
+        __builtin_prefetch(&u->victim.tentative);
         __builtin_prefetch(u->job);
     }
     if (c->known > FAR)
@@ -192,7 +192,7 @@ static struct gang__set_link *next_of(gang_sched *s, struct gang__cursor *c)
     return next;
 }
 
-/* On to something that could fall. False: there is nothing more. */
+/* Step to the next gang that may be preempted. False: there is none. */
 static bool settle_cursor(gang_sched *s, struct gang__cursor *c)
 {
     for (; c->at; c->at = next_of(s, c)) {
@@ -207,7 +207,7 @@ static bool settle_cursor(gang_sched *s, struct gang__cursor *c)
     return false;
 }
 
-/* Which of two cursors has the next victim? */
+/* Does the victim of cursor `a` come before that of `b`? */
 static bool comes_before(const struct gang__cursor *a, const struct gang__cursor *b)
 {
     const struct gang__job *x = unit_at(a)->job, *y = unit_at(b)->job;
@@ -242,7 +242,7 @@ static void free_cursor(gang_sched *s, struct gang__cursor *c)
 
 void gang__victims_close(gang_sched *s)
 {
-    struct gang__victims *v = s->victims;
+    struct gang__victims *v = s->preempt.victims;
     for (size_t i = 0; i < v->cursors; i++)
         free_cursor(s, &v->cursor[i]);
     v->cursors = 0;
@@ -251,7 +251,7 @@ void gang__victims_close(gang_sched *s)
 
 static bool add_cursor(gang_sched *s, const struct gang__ordered_set *units, bool whole)
 {
-    struct gang__victims *v = s->victims;
+    struct gang__victims *v = s->preempt.victims;
     if (units->count == 0)
         return true;
     if (!gang__grow(&s->mem, (void **)&v->cursor, &v->cursor_room, v->cursors + 1,
@@ -274,15 +274,15 @@ bool gang__victims_open(gang_sched *s, const struct gang__queue_state *mine, boo
         const struct gang__queue_state *leaf = s->qs[i];
         if (!leaf->q->leaf || (leaf == mine ? !own : !others))
             continue;
-        if (!add_cursor(s, &leaf->shed, false) || !add_cursor(s, &leaf->fall, true))
+        if (!add_cursor(s, &leaf->elastic_victims, false) || !add_cursor(s, &leaf->victims, true))
             return false;
     }
-    for (size_t i = s->victims->cursors / 2; i-- > 0;)
-        sift(s->victims, i);
+    for (size_t i = s->preempt.victims->cursors / 2; i-- > 0;)
+        sift(s->preempt.victims, i);
     return true;
 }
 
-/* Past the one that it is at. False: there is nothing more. */
+/* Step past the current victim. False: there is none after it. */
 static bool step_cursor(gang_sched *s, struct gang__cursor *c)
 {
     if (!c->whole && ++c->next < c->spares)
@@ -291,7 +291,7 @@ static bool step_cursor(gang_sched *s, struct gang__cursor *c)
     return settle_cursor(s, c);
 }
 
-/* Past the last one that was told. */
+/* Step past the victim that was returned last. */
 static void step(gang_sched *s, struct gang__victims *v)
 {
     struct gang__cursor *c = &v->cursor[0];
@@ -305,7 +305,7 @@ static void step(gang_sched *s, struct gang__victims *v)
 
 bool gang__victims_next(gang_sched *s, struct gang__victim *out)
 {
-    struct gang__victims *v = s->victims;
+    struct gang__victims *v = s->preempt.victims;
     if (v->given)
         step(s, v);
     if (v->cursors == 0)
@@ -324,5 +324,5 @@ bool gang__victims_next(gang_sched *s, struct gang__victim *out)
 
 void gang__victims_pass(gang_sched *s)
 {
-    s->victims->passed = true;
+    s->preempt.victims->passed = true;
 }

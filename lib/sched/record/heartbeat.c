@@ -23,10 +23,10 @@ static uint64_t hash_of(uint32_t part, int64_t task)
 
 static struct beat *find(const struct gang__job *job, uint32_t part, int64_t task)
 {
-    if (!job->beats)
+    if (!job->heartbeats)
         return NULL;
     uint64_t hash = hash_of(part, task);
-    struct gang__hash_link *n = gang__hash_first(&job->beats->tasks, hash);
+    struct gang__hash_link *n = gang__hash_first(&job->heartbeats->tasks, hash);
     for (; n; n = n->next) {
         struct beat *b = GANG__OF(struct beat, link, n);
         if (n->hash == hash && b->part == part && b->task == task)
@@ -51,16 +51,16 @@ static void append(struct gang__heartbeat *all, struct beat *b)
 
 static struct beat *make(gang_sched *s, struct gang__job *job, uint32_t part, int64_t task)
 {
-    if (!job->beats)
-        job->beats = gang__zalloc(&s->mem, 1, sizeof(*job->beats));
-    if (!job->beats || gang__hash_reserve(&job->beats->tasks, &s->mem) != GANG_OK)
+    if (!job->heartbeats)
+        job->heartbeats = gang__zalloc(&s->mem, 1, sizeof(*job->heartbeats));
+    if (!job->heartbeats || gang__hash_reserve(&job->heartbeats->tasks, &s->mem) != GANG_OK)
         return NULL;
     struct beat *b = gang__zalloc(&s->mem, 1, sizeof(*b));
     if (!b)
         return NULL;
     b->part = part;
     b->task = task;
-    gang__hash_insert(&job->beats->tasks, &b->link, hash_of(part, task));
+    gang__hash_insert(&job->heartbeats->tasks, &b->link, hash_of(part, task));
     return b;
 }
 
@@ -73,11 +73,11 @@ bool gang__heartbeat_heard(gang_sched *s, struct gang__job *job, uint32_t part, 
 {
     struct beat *b = find(job, part, task);
     if (b)
-        unlink_beat(job->beats, b);
+        unlink_beat(job->heartbeats, b);
     else if (!(b = make(s, job, part, task)))
         return false;
     b->heard_ns = s->now_ns;
-    append(job->beats, b);
+    append(job->heartbeats, b);
     return true;
 }
 
@@ -92,23 +92,23 @@ void gang__heartbeat_forget(gang_sched *s, struct gang__job *job, uint32_t part,
 {
     struct beat *b = find(job, part, task);
     if (b)
-        drop(s, job->beats, b);
+        drop(s, job->heartbeats, b);
 }
 
 void gang__heartbeat_forget_part(gang_sched *s, struct gang__job *job, uint32_t part)
 {
-    for (struct beat *b = job->beats ? job->beats->oldest : NULL, *after; b; b = after) {
+    for (struct beat *b = job->heartbeats ? job->heartbeats->oldest : NULL, *after; b; b = after) {
         after = b->after;
         if (b->part == part)
-            drop(s, job->beats, b);
+            drop(s, job->heartbeats, b);
     }
 }
 
 int64_t gang__heartbeat_next(const struct gang__job *job)
 {
-    if (!job->beats || !job->beats->oldest)
+    if (!job->heartbeats || !job->heartbeats->oldest)
         return INT64_MAX;
-    return gang__add_sat(job->beats->oldest->heard_ns, job->heartbeat_ns);
+    return gang__add_sat(job->heartbeats->oldest->heard_ns, job->heartbeat_ns);
 }
 
 size_t gang__heartbeat_late(const gang_sched *s, const struct gang__job *job, uint32_t *part,
@@ -117,7 +117,7 @@ size_t gang__heartbeat_late(const gang_sched *s, const struct gang__job *job, ui
     size_t count = 0;
     if (gang__heartbeat_next(job) > s->now_ns)
         return 0;
-    const struct beat *b = job->beats->oldest;
+    const struct beat *b = job->heartbeats->oldest;
     *part = b->part;
     for (; b && count < room && gang__add_sat(b->heard_ns, job->heartbeat_ns) <= s->now_ns;
          b = b->after) {
@@ -134,23 +134,23 @@ size_t gang__heartbeat_late(const gang_sched *s, const struct gang__job *job, ui
 bool gang__heartbeat_copy(gang_sched *s, struct gang__job *to, const struct gang__job *from)
 {
     to->heartbeat_ns = from->heartbeat_ns;
-    for (const struct beat *b = from->beats ? from->beats->oldest : NULL; b; b = b->after) {
+    for (const struct beat *b = from->heartbeats ? from->heartbeats->oldest : NULL; b; b = b->after) {
         struct beat *copy = make(s, to, b->part, b->task);
         if (!copy)
             return false;
         copy->heard_ns = b->heard_ns;
-        append(to->beats, copy);
+        append(to->heartbeats, copy);
     }
     return true;
 }
 
 void gang__heartbeat_free(gang_sched *s, struct gang__job *job)
 {
-    if (!job->beats)
+    if (!job->heartbeats)
         return;
-    while (job->beats->oldest)
-        drop(s, job->beats, job->beats->oldest);
-    gang__hash_free(&job->beats->tasks, &s->mem);
-    gang__release(&s->mem, job->beats);
-    job->beats = NULL;
+    while (job->heartbeats->oldest)
+        drop(s, job->heartbeats, job->heartbeats->oldest);
+    gang__hash_free(&job->heartbeats->tasks, &s->mem);
+    gang__release(&s->mem, job->heartbeats);
+    job->heartbeats = NULL;
 }

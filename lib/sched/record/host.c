@@ -28,7 +28,7 @@ struct gang_event gang__event_of(const gang_sched *s, const struct gang__gang *u
     e.job = job->id;
     e.cookie = job->cookie;
     e.alloc = u->alloc;
-    e.gang = (int32_t)u->part;
+    e.gang = (int32_t)u->index;
     e.state = job->state;
     e.end = job->end;
     e.reason = reason;

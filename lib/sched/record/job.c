@@ -5,8 +5,8 @@
 
 int gang__job_order(const struct gang__set_link *a, const struct gang__set_link *b, const void *ctx)
 {
-    gang_job_id x = GANG__OF(struct gang__job, all, a)->id,
-                y = GANG__OF(struct gang__job, all, b)->id;
+    gang_job_id x = GANG__OF(struct gang__job, by_id, a)->id,
+                y = GANG__OF(struct gang__job, by_id, b)->id;
     (void)ctx;
     return x < y ? -1 : x > y;
 }
@@ -27,12 +27,12 @@ struct gang__job *gang__job_of(const gang_sched *s, gang_job_id id)
 int32_t gang__job_state_now(const struct gang__job *job)
 {
     bool runs = false, stops = false, suspended = false;
-    for (uint32_t i = 0; i < job->unit_count; i++) {
-        const struct gang__gang *u = &job->unit[i];
+    for (uint32_t i = 0; i < job->gang_count; i++) {
+        const struct gang__gang *u = &job->gang[i];
         bool out = gang__slice_is_out(u);
         runs = runs || (u->alloc != GANG_ID_NONE && !out);
         suspended = suspended || u->places || out;
-        stops = stops || u->leaves || u->moving;
+        stops = stops || u->stop.first || u->stop.moving;
     }
     return job->end != GANG_END_NONE ? GANG_JOB_ENDED
            : runs                    ? GANG_JOB_RUNNING

@@ -141,10 +141,10 @@ bool gang__reserve_open_inside(gang_sched *s, struct gang__reserve *r)
 static void clear(gang_sched *s, struct gang__reserve *r, bool out)
 {
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
-        struct gang__job *job = GANG__OF(struct gang__job, all, n);
+        struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
         bool some = false;
-        for (uint32_t i = 0; i < job->unit_count; i++) {
-            struct gang__gang *u = &job->unit[i];
+        for (uint32_t i = 0; i < job->gang_count; i++) {
+            struct gang__gang *u = &job->gang[i];
             if (u->reserve.inside_of != r)
                 continue;
             gang__calendar_drop(s, u);
@@ -177,10 +177,10 @@ void gang__reserve_renew(gang_sched *s, struct gang__reserve *r)
     if (r->inside)
         close_inside(s, r, false);
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
-        struct gang__job *job = GANG__OF(struct gang__job, all, n);
+        struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
         bool some = false;
-        for (uint32_t i = 0; i < job->unit_count; i++)
-            some = some || job->unit[i].reserve.inside_of == r;
+        for (uint32_t i = 0; i < job->gang_count; i++)
+            some = some || job->gang[i].reserve.inside_of == r;
         if (some && job->state != GANG_JOB_ENDED)
             gang__wake_job(s, job, GANG__WAKE_TIMER); /* it may end sooner than it did */
     }

@@ -49,7 +49,7 @@ uint64_t gang__reserve_apart(const gang_sched *s, const struct gang__gang *u)
          r && s->reserve.all->magnetic && !drawn; r = r->next)
         drawn = gang__reserve_draws(s, r, job);
     if (drawn || (job->leaf->q->backfill != GANG_BACKFILL_NONE && job->leaf->q->plan_depth > 1))
-        return gang__hash_number(u->part, job->id) | 1;
+        return gang__hash_number(u->index, job->id) | 1;
     return gang__hash_number((uint64_t)job->time_limit_ns,
                              job->reserve.named ? job->reserve.named->id : 0) |
            1;
@@ -60,8 +60,8 @@ bool gang__reserve_holds(const gang_sched *s, const struct gang__job *job)
     const struct gang__reserve *r = job->reserve.named;
     if (!r || r->flags & GANG_RESERVATION_FLEX)
         return true;
-    for (uint32_t i = 0; i < job->unit_count; i++)
-        if (job->unit[i].alloc != GANG_ID_NONE) /* it grows */
+    for (uint32_t i = 0; i < job->gang_count; i++)
+        if (job->gang[i].alloc != GANG_ID_NONE) /* it grows */
             return true;
     return gang__reserve_active(s, r);
 }
@@ -86,8 +86,8 @@ void gang__reserve_leave(gang_sched *s, const struct gang__job *job)
         if (r->job == job->id)
             r->over = true;
         bool member = r->over || job->reserve.named == r;
-        for (uint32_t i = 0; i < job->unit_count; i++)
-            member = member || job->unit[i].reserve.inside_of == r;
+        for (uint32_t i = 0; i < job->gang_count; i++)
+            member = member || job->gang[i].reserve.inside_of == r;
         if (!member)
             continue;
         s->reserve.all->due_ns = s->now_ns;
@@ -101,11 +101,11 @@ int64_t gang__reserve_running(const gang_sched *s, const struct gang__reserve *r
     int64_t count = 0;
     bool flexible = r->flags & GANG_RESERVATION_FLEX;
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
-        const struct gang__job *job = GANG__OF(struct gang__job, all, n);
-        for (uint32_t i = 0; i < job->unit_count; i++)
+        const struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
+        for (uint32_t i = 0; i < job->gang_count; i++)
             count +=
-                (job->unit[i].reserve.inside_of == r || (flexible && job->reserve.named == r)) &&
-                gang__gang_holds(&job->unit[i]) != GANG_ID_NONE;
+                (job->gang[i].reserve.inside_of == r || (flexible && job->reserve.named == r)) &&
+                gang__gang_holds(&job->gang[i]) != GANG_ID_NONE;
     }
     return count;
 }
@@ -114,7 +114,7 @@ int64_t gang__reserve_waiting(const gang_sched *s, const struct gang__reserve *r
 {
     int64_t count = 0;
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
-        const struct gang__job *job = GANG__OF(struct gang__job, all, n);
+        const struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
         count += job->reserve.named == r && job->counted_pending;
     }
     return count;
@@ -124,7 +124,7 @@ void gang__reserve_wake(gang_sched *s, struct gang__reserve *r)
 {
     r->open = gang__reserve_active(s, r);
     for (struct gang__set_link *n = gang__set_first(&s->by_id), *next; n; n = next) {
-        struct gang__job *job = GANG__OF(struct gang__job, all, n);
+        struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
         next = gang__set_next(n);
         if (job->reserve.named == r && job->state != GANG_JOB_ENDED)
             gang__wake_job(s, job, GANG__WAKE_SETTLE);
@@ -147,8 +147,8 @@ int64_t gang__reserve_until(const struct gang__gang *u)
 int64_t gang__reserve_stop_ns(const struct gang__job *job)
 {
     int64_t stop = INT64_MAX;
-    for (uint32_t i = 0; i < job->unit_count && job->time_limit_ns <= 0; i++) {
-        const struct gang__gang *u = &job->unit[i];
+    for (uint32_t i = 0; i < job->gang_count && job->time_limit_ns <= 0; i++) {
+        const struct gang__gang *u = &job->gang[i];
         int64_t end = u->alloc != GANG_ID_NONE ? gang__reserve_until(u) : GANG__NEVER;
         if (end != GANG__NEVER && end - job->leaf->q->grace_ns < stop)
             stop = end - job->leaf->q->grace_ns;
@@ -173,13 +173,13 @@ void gang__reserve_keep_end(gang_sched *s, struct gang__gang *u)
 
 void gang__reserve_forget_end(gang_sched *s, struct gang__job *job)
 {
-    for (uint32_t i = 0; i < job->unit_count; i++) {
-        const struct gang__gang *u = &job->unit[i];
-        if (u->alloc != GANG_ID_NONE || u->leaves || u->moving)
+    for (uint32_t i = 0; i < job->gang_count; i++) {
+        const struct gang__gang *u = &job->gang[i];
+        if (u->alloc != GANG_ID_NONE || u->stop.first || u->stop.moving)
             return;
     }
-    for (uint32_t i = 0; i < job->unit_count; i++)
-        gang__order_leave(s, &job->unit[i]);
+    for (uint32_t i = 0; i < job->gang_count; i++)
+        gang__order_leave(s, &job->gang[i]);
     job->time_limit_ns = 0;
     job->reserve.limit_kept = false;
     gang__wake_calendar(s);

@@ -21,10 +21,10 @@ static void withdraw_jobs(struct gang__trial *t, const struct gang__reserve *r)
     if (r->flags & GANG_RESERVATION_IGNORE_JOBS)
         n = gang__set_first(&t->s->by_id);
     for (; n; n = gang__set_next(n)) {
-        const struct gang__job *job = GANG__OF(struct gang__job, all, n);
-        for (uint32_t i = 0; i < job->unit_count; i++)
-            if (!job->unit[i].reserve.inside_of && job->unit[i].calendar.occupies)
-                gang__trial_withdraw(t, job->unit[i].calendar.occupies - 1);
+        const struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
+        for (uint32_t i = 0; i < job->gang_count; i++)
+            if (!job->gang[i].reserve.inside_of && job->gang[i].calendar.occupies)
+                gang__trial_withdraw(t, job->gang[i].calendar.occupies - 1);
     }
 }
 

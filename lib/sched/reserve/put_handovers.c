@@ -75,13 +75,13 @@ static gang_result put_kept(struct gang__trial *t, const struct gang__stop *l)
 gang_result gang__reserve_put_handovers(struct gang__trial *t)
 {
     gang_result r = GANG_OK;
-    for (const struct gang__handover *c = t->s->claims; c && r == GANG_OK; c = c->next) {
+    for (const struct gang__handover *c = t->s->stop.handovers; c && r == GANG_OK; c = c->next) {
         if (c->taker)
             r = put_places(t, c->taker, c->places, c->place_count);
-        for (const struct gang__stop *l = c->leaves; l && r == GANG_OK; l = l->next_of_claim) {
-            if (l->to && l->unit)
-                r = put_places(t, l->unit, l->to, l->to_count);
-            if (r == GANG_OK && l->gone && !l->given && l->own_count > 0)
+        for (const struct gang__stop *l = c->stops; l && r == GANG_OK; l = l->next_of_handover) {
+            if (l->to && l->gang)
+                r = put_places(t, l->gang, l->to, l->to_count);
+            if (r == GANG_OK && l->stopped && !l->released && l->own_count > 0)
                 r = put_kept(t, l);
         }
     }

@@ -289,7 +289,7 @@ static void unlink_it(gang_sched *s, struct gang__reserve *r)
 static void let_go_of(gang_sched *s, const struct gang__reserve *r)
 {
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
-        struct gang__job *job = GANG__OF(struct gang__job, all, n);
+        struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
         if (job->reserve.named != r)
             continue;
         job->reserve.named = NULL;

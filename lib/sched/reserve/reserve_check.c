@@ -35,14 +35,14 @@ static gang_result check_one(const gang_sched *s, const struct gang__reserve *r,
 static gang_result check_members(const gang_sched *s, struct gang_error *error)
 {
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
-        const struct gang__job *job = GANG__OF(struct gang__job, all, n);
+        const struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
         const struct gang__reserve *named = job->reserve.named;
         if (named && gang__reserve_of(s, named->id) != named)
             return gang__error(error, GANG_EINVAL, "reservations",
                                "job %llu waits for one that is not there",
                                (unsigned long long)job->id);
-        for (uint32_t i = 0; i < job->unit_count; i++) {
-            const struct gang__gang *u = &job->unit[i];
+        for (uint32_t i = 0; i < job->gang_count; i++) {
+            const struct gang__gang *u = &job->gang[i];
             if (u->reserve.inside_of &&
                 gang__reserve_of(s, u->reserve.inside_of->id) != u->reserve.inside_of)
                 return gang__error(error, GANG_EINVAL, "reservations",

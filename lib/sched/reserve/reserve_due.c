@@ -127,11 +127,11 @@ static size_t list_jobs(gang_sched *s, const struct gang__reserve *r, size_t nod
     struct gang__reserves *all = s->reserve.all;
     size_t count = 0;
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
-        const struct gang__job *job = GANG__OF(struct gang__job, all, n);
+        const struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
         struct standing w = {s, nodes, false};
-        for (uint32_t i = 0; i < job->unit_count && !w.there; i++) {
-            gang_alloc_id held = gang__gang_holds(&job->unit[i]);
-            if (held != GANG_ID_NONE && job->unit[i].reserve.inside_of != r)
+        for (uint32_t i = 0; i < job->gang_count && !w.there; i++) {
+            gang_alloc_id held = gang__gang_holds(&job->gang[i]);
+            if (held != GANG_ID_NONE && job->gang[i].reserve.inside_of != r)
                 (void)!gang_alloc_each(s->cluster, held, is_there, &w);
         }
         if (w.there &&
@@ -300,12 +300,12 @@ static void rebin(gang_sched *s)
 {
     s->reserve.all->rebin = false;
     for (struct gang__set_link *n = gang__set_first(&s->by_id), *next; n; n = next) {
-        struct gang__job *job = GANG__OF(struct gang__job, all, n);
+        struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
         bool some = false;
         next = gang__set_next(n);
-        for (uint32_t i = 0; i < job->unit_count; i++) {
-            struct gang__gang *u = &job->unit[i];
-            if (!u->bin || u->bin->grower)
+        for (uint32_t i = 0; i < job->gang_count; i++) {
+            struct gang__gang *u = &job->gang[i];
+            if (!u->order.wait_class || u->order.wait_class->grower)
                 continue;
             gang__order_leave(s, u);
             some = true;

@@ -94,7 +94,7 @@ static const struct gang__reserve *in_the_way(gang_sched *s, struct gang__gang *
 
 bool gang__reserve_explain(gang_sched *s, struct gang__gang *u, struct gang__reserve_reason *why)
 {
-    const struct gang__wait_class *bin = u->bin;
+    const struct gang__wait_class *bin = u->order.wait_class;
     bool blocked = bin && bin->state == GANG__CLASS_BLOCKED && bin->why == GANG_WAIT_RESERVATION;
     why->until_ns = 0;
     why->never = false;

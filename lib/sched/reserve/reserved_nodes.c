@@ -163,8 +163,8 @@ bool gang__reserve_stops(gang_sched *s, const struct gang__job *job, int64_t unt
     struct staying w = {s, gang__add_sat(until_ns, job->leaf->q->grace_ns), false};
     if (s->reserve.count == 0)
         return false;
-    for (uint32_t i = 0; i < job->unit_count && !w.barred; i++) {
-        const struct gang__gang *u = &job->unit[i];
+    for (uint32_t i = 0; i < job->gang_count && !w.barred; i++) {
+        const struct gang__gang *u = &job->gang[i];
         if (u->alloc == GANG_ID_NONE)
             continue;
         if (u->reserve.inside_of)
@@ -200,16 +200,16 @@ gang_result gang__reserve_grow(gang_sched *s, struct gang__gang *u, uint32_t gro
     if (r != GANG_OK)
         return GANG_ENOMEM;
     struct gang__where w = {.s = s, .u = u, .on = s->scratch};
-    r = gang__where_grow(&w, group, step, &s->told);
+    r = gang__where_grow(&w, group, step, &s->placement);
     struct gang__trial t;
     gang__trial_begin(&t, s, s->calendar->when);
     if (r == GANG_OK)
         r = gang__reserve_put_handovers(&t);
     if (r == GANG_OK)
-        r = leaves_room(s, u, &s->told);
+        r = leaves_room(s, u, &s->placement);
     gang__trial_drop(&t);
     if (r == GANG_OK)
-        r = gang__alloc_adopt_more(s->worker, u->alloc, s->told.place, (int64_t)s->told.count);
-    *granted = r == GANG_OK ? (int64_t)s->told.count : 0;
+        r = gang__alloc_adopt_more(s->worker, u->alloc, s->placement.place, (int64_t)s->placement.count);
+    *granted = r == GANG_OK ? (int64_t)s->placement.count : 0;
     return r;
 }

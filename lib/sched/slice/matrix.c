@@ -106,15 +106,15 @@ void gang__sliced_leave(gang_sched *s, struct gang__sliced *x)
     gang__hash_remove(&s->slice.gangs, &x->link);
     while (x->uses > 0)
         gang__use_forget(s, x, --x->uses);
-    if (x->unit)
-        x->unit->sliced = NULL;
+    if (x->gang)
+        x->gang->sliced = NULL;
     *x->at = x->next;
     if (x->next)
         x->next->at = x->at;
     else
         m->last = x->at;
     x->gone = true;
-    x->unit = NULL;
+    x->gang = NULL;
     s->wake.slices = true;
     if (m->walkers == 0) {
         gang__sliced_free(s, x);

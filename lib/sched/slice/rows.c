@@ -229,7 +229,7 @@ gang_result gang__slice_alloc(gang_sched *s, struct gang__gang *u, gang_alloc_id
         gang__sliced_free(s, x);
         return r;
     }
-    x->unit = u;
+    x->gang = u;
     u->sliced = x;
     gang__sliced_enter(s, x);
     *id = x->alloc;
@@ -272,7 +272,7 @@ void gang__slice_forsake(gang_sched *s, struct gang__gang *u)
     if (!x)
         return;
     u->sliced = NULL;
-    x->unit = NULL;
+    x->gang = NULL;
     x->left = 0;
     for (size_t i = 0; i < x->uses; i++)
         x->use[i].column->leaving++;
@@ -283,7 +283,7 @@ void gang__slice_forsake(gang_sched *s, struct gang__gang *u)
 void gang__slice_quiet(gang_sched *s, gang_alloc_id alloc)
 {
     struct gang__sliced *x = s->slice.matrices ? gang__sliced_of(s, alloc) : NULL;
-    if (x && !x->unit)
+    if (x && !x->gang)
         x->quiet = true;
     s->wake.slices = s->wake.slices || x;
 }
@@ -308,7 +308,7 @@ void gang__slice_gave(gang_sched *s, gang_alloc_id alloc, const int64_t *tasks, 
         x->uses = kept;
         gang__slice_gone(s, x, tasks, count);
     }
-    if (!tasks || (!x->unit && x->uses == 0))
+    if (!tasks || (!x->gang && x->uses == 0))
         gang__sliced_leave(s, x);
     s->wake.slices = true;
     gang__wake_room_any(s);

@@ -31,9 +31,8 @@ static void tell(gang_sched *s, struct gang__gang *u, const char *text)
 static void is_out(gang_sched *s, struct gang__sliced *x)
 {
     x->state = GANG__SLICED_OUT;
-    gang__heartbeat_forget_part(s, x->unit->job,
-                                x->unit->part); /* late reports may have made some */
-    tell(s, x->unit, "its quantum is over");
+    gang__heartbeat_forget_part(s, x->gang->job, x->gang->index); /* of late reports */
+    tell(s, x->gang, "its quantum is over");
 }
 
 /* List its tasks, without those that stop anyway. False: not now. */
@@ -51,7 +50,7 @@ static bool list_tasks(gang_sched *s, struct gang__sliced *x)
     }
     x->left = 0;
     for (size_t i = 0; i < f->count; i++)
-        if (!gang__stop_asked(s, x->unit, f->task[i].task))
+        if (!gang__stop_asked(s, x->gang, f->task[i].task))
             x->still[x->left++] = f->task[i].task;
     return true;
 }
@@ -59,7 +58,7 @@ static bool list_tasks(gang_sched *s, struct gang__sliced *x)
 static struct gang_event event_of(const gang_sched *s, const struct gang__sliced *x,
                                   const char *text)
 {
-    struct gang_event e = gang__event_of(s, x->unit, GANG_REASON_SLICE, text);
+    struct gang_event e = gang__event_of(s, x->gang, GANG_REASON_SLICE, text);
     e.deadline_ns = x->state == GANG__SLICED_STOPS ? x->deadline_ns : 0;
     return e;
 }
@@ -67,7 +66,7 @@ static struct gang_event event_of(const gang_sched *s, const struct gang__sliced
 /* The host did not suspend it: it is preempted like a victim. */
 static void preempt(gang_sched *s, struct gang__sliced *x)
 {
-    struct gang__gang *u = x->unit;
+    struct gang__gang *u = x->gang;
     x->state = GANG__SLICED_RUNS;
     x->left = 0;
     gang__log(s, 0, "the host refused to suspend job %llu: it is preempted",
@@ -82,12 +81,12 @@ static void preempt(gang_sched *s, struct gang__sliced *x)
 
 static void suspend(gang_sched *s, struct gang__sliced *x)
 {
-    int64_t grace = x->unit->job->leaf->q->grace_ns;
+    int64_t grace = x->gang->job->leaf->q->grace_ns;
     if (!list_tasks(s, x))
         return;
     x->state = GANG__SLICED_STOPS;
     x->deadline_ns = gang__add_sat(s->now_ns, grace);
-    gang__heartbeat_forget_part(s, x->unit->job, x->unit->part);
+    gang__heartbeat_forget_part(s, x->gang->job, x->gang->index);
     struct gang_event e = event_of(s, x, "its quantum is over");
     if (s->ops.suspend && x->left > 0 && s->ops.suspend(&e, s->user) != 0) {
         preempt(s, x);
@@ -99,7 +98,7 @@ static void suspend(gang_sched *s, struct gang__sliced *x)
 
 static void kill_late(gang_sched *s, struct gang__sliced *x)
 {
-    if (!x->unit || x->state != GANG__SLICED_STOPS || x->left == 0 || x->deadline_ns > s->now_ns)
+    if (!x->gang || x->state != GANG__SLICED_STOPS || x->left == 0 || x->deadline_ns > s->now_ns)
         return;
     struct gang_event e = event_of(s, x, "the grace has passed");
     x->left = 0;
@@ -109,7 +108,7 @@ static void kill_late(gang_sched *s, struct gang__sliced *x)
 
 static void resume(gang_sched *s, struct gang__sliced *x)
 {
-    struct gang__gang *u = x->unit;
+    struct gang__gang *u = x->gang;
     x->state = GANG__SLICED_RUNS;
     struct gang_event e = event_of(s, x, "its quantum begins");
     e.state = GANG_JOB_RUNNING;
@@ -132,7 +131,7 @@ static int32_t is_up(gang_node_id node, unsigned word, uint64_t payload, int64_t
 /* Its first quantum. If its places are gone, it waits again. */
 static void start(gang_sched *s, struct gang__sliced *x)
 {
-    struct gang__gang *u = x->unit;
+    struct gang__gang *u = x->gang;
     if (gang__alloc_each_lent(s->cluster, x->alloc, is_up, s->cluster) > 0) {
         gang__slice_ungrant(s, u);
         return;
@@ -179,7 +178,7 @@ static void each(gang_sched *s, struct gang__matrix *m, each_fn act)
 
 static void note_out(gang_sched *s, struct gang__sliced *x)
 {
-    if (x->unit && x->state == GANG__SLICED_STOPS && x->left == 0 && !x->unit->leaves)
+    if (x->gang && x->state == GANG__SLICED_STOPS && x->left == 0 && !x->gang->stop.first)
         is_out(s, x);
 }
 
@@ -190,7 +189,7 @@ static void choose_alternates(struct gang__matrix *m, int run)
     for (uint32_t d = 1; d < m->rows; d++)
         for (struct gang__sliced *x = m->first; x; x = x->next) {
             bool runs = x->state == GANG__SLICED_RUNS;
-            if (x->wanted || !x->unit || gang__row_distance(m, x->row) != d ||
+            if (x->wanted || !x->gang || gang__row_distance(m, x->row) != d ||
                 (run >= 0 && runs != (run > 0)) || !gang__columns_fit(x, false))
                 continue;
             gang__columns_put(x, false);
@@ -203,7 +202,7 @@ static void choose(struct gang__matrix *m)
 {
     gang__columns_reset(m, false);
     for (struct gang__sliced *x = m->first; x; x = x->next) {
-        x->wanted = x->row == m->active && x->unit;
+        x->wanted = x->row == m->active && x->gang;
         if (x->wanted || (x->row == m->active && gang__sliced_is_busy(x)))
             gang__columns_put(x, false);
     }
@@ -218,14 +217,14 @@ static void choose(struct gang__matrix *m)
 
 static void clear_way(gang_sched *s, struct gang__sliced *x)
 {
-    if (x->unit && x->state == GANG__SLICED_RUNS && !x->wanted)
+    if (x->gang && x->state == GANG__SLICED_RUNS && !x->wanted)
         suspend(s, x);
 }
 
 static void let_run(gang_sched *s, struct gang__sliced *x)
 {
     bool waits = x->state == GANG__SLICED_WAITS || x->state == GANG__SLICED_OUT;
-    if (!x->unit || !x->wanted || !waits || x->refused || x->unit->job->ending ||
+    if (!x->gang || !x->wanted || !waits || x->refused || x->gang->job->ending ||
         !gang__columns_fit(x, true))
         return;
     gang__columns_put(x, true);
@@ -262,7 +261,7 @@ static bool merge_rows(struct gang__matrix *m)
                 gang__columns_put(x, false);
         for (uint32_t from = d + 1; from < m->rows; from++)
             for (struct gang__sliced *x = m->first; x; x = x->next)
-                if (gang__row_distance(m, x->row) == from && x->unit &&
+                if (gang__row_distance(m, x->row) == from && x->gang &&
                     gang__columns_fit(x, false)) {
                     gang__columns_put(x, false);
                     x->row = row;
@@ -275,7 +274,7 @@ static bool merge_rows(struct gang__matrix *m)
 static bool is_alive(const struct gang__matrix *m, uint32_t row)
 {
     for (const struct gang__sliced *x = m->first; x; x = x->next)
-        if (x->row == row && x->unit)
+        if (x->row == row && x->gang)
             return true;
     return false;
 }
@@ -299,8 +298,8 @@ static void next_turn(gang_sched *s, struct gang__matrix *m)
 static void wake_growers(gang_sched *s, const struct gang__matrix *m)
 {
     for (const struct gang__sliced *x = m->first; x; x = x->next)
-        if (x->unit && x->unit->bin && x->row == m->active)
-            gang__order_unblock(s, x->unit->bin);
+        if (x->gang && x->gang->order.wait_class && x->row == m->active)
+            gang__order_unblock(s, x->gang->order.wait_class);
 }
 
 /* The quantum is counted from when all gangs of its row run. A single row has no end of its
@@ -309,9 +308,9 @@ static void count_slice(gang_sched *s, struct gang__matrix *m)
 {
     bool all = true, refused = false;
     for (const struct gang__sliced *x = m->first; x; x = x->next)
-        if (x->row == m->active && x->unit) {
+        if (x->row == m->active && x->gang) {
             refused = refused || x->refused;
-            all = all && (x->state == GANG__SLICED_RUNS || x->refused || x->unit->job->ending);
+            all = all && (x->state == GANG__SLICED_RUNS || x->refused || x->gang->job->ending);
         }
     if (all && !m->begun) {
         m->begun = true;
@@ -349,15 +348,15 @@ static void pass(gang_sched *s, struct gang__matrix *m)
 /* Tell the host of gangs that wait for their first quantum. */
 static void tell_waiting(gang_sched *s, struct gang__sliced *x)
 {
-    if (x->unit && x->state == GANG__SLICED_WAITS)
-        tell(s, x->unit, "it has its places, and waits for its turn");
+    if (x->gang && x->state == GANG__SLICED_WAITS)
+        tell(s, x->gang, "it has its places, and waits for its turn");
 }
 
 static void note_due(struct gang__matrix *m)
 {
     m->due_ns = m->until_ns;
     for (const struct gang__sliced *x = m->first; x; x = x->next)
-        if (x->state == GANG__SLICED_STOPS && x->unit && x->left > 0)
+        if (x->state == GANG__SLICED_STOPS && x->gang && x->left > 0)
             m->due_ns = gang__least(m->due_ns, x->deadline_ns);
 }
 
@@ -388,7 +387,7 @@ int64_t gang__slice_next(const gang_sched *s)
 /* Also if a pass freed a row or a node after all gangs had looked for capacity. */
 bool gang__slice_waits(const gang_sched *s)
 {
-    return s->wake.slices || (s->slice.matrices && s->wake.room && s->blocked_asks);
+    return s->wake.slices || (s->slice.matrices && s->wake.room && s->order.blocked_requests);
 }
 
 bool gang__slice_report(gang_sched *s, struct gang__gang *u, const int64_t *tasks, size_t count)

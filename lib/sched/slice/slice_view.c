@@ -193,7 +193,7 @@ static gang_result check_gang(const gang_sched *s, const struct gang__sliced *x,
                               struct gang_error *error)
 {
     struct count c = {x, 0, true};
-    const struct gang__gang *u = x->unit;
+    const struct gang__gang *u = x->gang;
     unsigned long long id = u ? (unsigned long long)u->job->id : 0;
     if (x->row >= x->matrix->rows)
         return BAD("job %llu is in a row that is not there", id);

@@ -60,7 +60,7 @@ static bool hold_piece(gang_sched *s, struct gang__handover *c, gang_node_id nod
     place.node = node;
     place.gpus = gpus;
     place.any_devices = gpus == 0;
-    if (!gang__grow(&s->mem, (void **)&c->holds, &c->hold_room, c->hold_count + 1,
+    if (!gang__grow(&s->mem, (void **)&c->holds, &c->hold_cap, c->hold_count + 1,
                     sizeof(*c->holds)) ||
         gang_request_new(s->cluster, &spec, &q, NULL) != GANG_OK)
         return false;
@@ -84,7 +84,7 @@ static void hold(gang_sched *s, struct gang__handover *c, const struct gang__gan
 {
     const gang_request *q = gang__gang_request(u);
     size_t count = (size_t)place_count;
-    if (!gang__grow(&s->mem, (void **)&s->numbers, &s->number_room, count, sizeof(*s->numbers))) {
+    if (!gang__grow(&s->mem, (void **)&s->numbers, &s->number_cap, count, sizeof(*s->numbers))) {
         s->no_memory = true;
         return;
     }
@@ -120,20 +120,20 @@ struct gang__handover *gang__handover_new(gang_sched *s, struct gang__gang *take
     c->grow_group = grow_group;
     c->reason = reason;
     c->taker = taker;
-    c->next = s->claims;
-    s->claims = c;
+    c->next = s->stop.handovers;
+    s->stop.handovers = c;
     return c;
 }
 
 void gang__handover_comes(struct gang__handover *c, bool comes)
 {
     struct gang__job *job = c->taker->job;
-    int64_t more = comes - c->comes;
+    int64_t more = comes - c->counted_promised;
     for (struct gang__queue_state *q = job->leaf; q; q = q->parent)
-        q->coming += more;
-    if (job->user_in)
-        job->user_in->coming += more;
-    c->comes = comes;
+        q->promised += more;
+    if (job->leaf_user)
+        job->leaf_user->promised += more;
+    c->counted_promised = comes;
 }
 
 /* Its queues count what it is about to get, so that nobody else counts on it. */
@@ -144,15 +144,15 @@ void gang__handover_count(gang_sched *s, struct gang__handover *c, int64_t sign)
     gang__handover_charge(c, sign);
     c->charged = sign > 0;
     gang__handover_comes(c, sign > 0 && !c->taker->job->counted_running);
-    if (c->taker->job->user_in)
-        gang__order_user(s, c->taker->job->leaf, c->taker->job->user_in);
+    if (c->taker->job->leaf_user)
+        gang__order_user(s, c->taker->job->leaf, c->taker->job->leaf_user);
     gang__wake_queue(s, c->taker->job->leaf);
 }
 
 void gang__handover_begin(gang_sched *s, struct gang__handover *c)
 {
     gang__order_leave(s, c->taker);
-    c->taker->claim = c;
+    c->taker->stop.handover = c;
     gang__handover_count(s, c, 1);
     hold(s, c, c->taker, c->places, c->place_count);
 }
@@ -163,16 +163,16 @@ void gang__handover_begin(gang_sched *s, struct gang__handover *c)
  * queues count it. */
 static void begin_move(gang_sched *s, struct gang__stop *l)
 {
-    l->unit->moving = l;
-    gang__usage_promise(l->unit, -1, 1);
-    hold(s, l->claim, l->unit, l->to, l->to_count);
+    l->gang->stop.moving = l;
+    gang__usage_promise(l->gang, -1, 1);
+    hold(s, l->handover, l->gang, l->to, l->to_count);
 }
 
 void gang__move_end(gang_sched *s, struct gang__gang *u)
 {
-    if (!u->moving)
+    if (!u->stop.moving)
         return;
-    u->moving = NULL;
+    u->stop.moving = NULL;
     gang__usage_promise(u, -1, -1);
     gang__wake_queue(s, u->job->leaf);
     gang__eased(s, u->job->leaf);
@@ -188,26 +188,26 @@ void gang__move_failed(gang_sched *s, struct gang__gang *u)
 
 bool gang__stop_is_moving(const struct gang__stop *l)
 {
-    return l->unit && l->unit->moving == l;
+    return l->gang && l->gang->stop.moving == l;
 }
 
 /* It holds nothing any more. */
 static void count_given(struct gang__stop *l)
 {
-    if (l->unit && l->counted)
-        l->unit->ungiven--;
+    if (l->gang && l->counted)
+        l->gang->stop.unreleased--;
     l->counted = false;
 }
 
 /* What it could not give back yet stays owed. */
 void gang__stop_free(gang_sched *s, struct gang__stop *l)
 {
-    if (l->owes) {
+    if (l->deferred) {
         gang__release(&s->mem, l->to);
         l->to = NULL;
-        l->claim = NULL;
-        l->next_of_claim = s->owed;
-        s->owed = l;
+        l->handover = NULL;
+        l->next_of_handover = s->stop.deferred;
+        s->stop.deferred = l;
         s->wake.retry = true;
         return;
     }
@@ -227,7 +227,7 @@ gang_result gang__give_tasks(gang_sched *s, gang_alloc_id alloc, const int64_t *
         r = gang__alloc_shed(s->worker, alloc, tasks, count);
     }
     if (r == GANG_OK)
-        s->stop_hooks->released(s, alloc, tasks, count);
+        s->stop.hooks->released(s, alloc, tasks, count);
     return r;
 }
 
@@ -239,7 +239,7 @@ gang_result gang__give_all(gang_sched *s, gang_alloc_id alloc)
         r = gang_alloc_free(s->worker, alloc);
     }
     if (r == GANG_OK)
-        s->stop_hooks->released(s, alloc, NULL, 0);
+        s->stop.hooks->released(s, alloc, NULL, 0);
     return r;
 }
 
@@ -247,16 +247,16 @@ gang_result gang__give_all(gang_sched *s, gang_alloc_id alloc)
  * before the rest was? */
 static bool is_shared(const gang_sched *s, const struct gang__stop *l)
 {
-    if (l->unit && l->unit->ungiven <= l->counted)
+    if (l->gang && l->gang->stop.unreleased <= l->counted)
         return false;
-    for (const struct gang__stop *o = l->unit ? l->unit->leaves : NULL; o; o = o->next)
-        if (o != l && o->alloc == l->alloc && !o->given)
+    for (const struct gang__stop *o = l->gang ? l->gang->stop.first : NULL; o; o = o->next)
+        if (o != l && o->alloc == l->alloc && !o->released)
             return true;
-    for (const struct gang__handover *c = s->claims; c; c = c->next)
-        for (const struct gang__stop *o = c->leaves; o; o = o->next_of_claim)
-            if (o != l && o->alloc == l->alloc && !o->given)
+    for (const struct gang__handover *c = s->stop.handovers; c; c = c->next)
+        for (const struct gang__stop *o = c->stops; o; o = o->next_of_handover)
+            if (o != l && o->alloc == l->alloc && !o->released)
                 return true;
-    for (const struct gang__stop *o = s->owed; o; o = o->next_of_claim)
+    for (const struct gang__stop *o = s->stop.deferred; o; o = o->next_of_handover)
         if (o != l && o->alloc == l->alloc)
             return true;
     return false;
@@ -265,16 +265,16 @@ static bool is_shared(const gang_sched *s, const struct gang__stop *l)
 /* Give back what it held; who is last ends the allocation. While another thread reads that it is owed. */
 void gang__stop_release(gang_sched *s, struct gang__stop *l)
 {
-    bool runs = l->unit && l->unit->alloc == l->alloc, last = !runs && !is_shared(s, l);
+    bool runs = l->gang && l->gang->alloc == l->alloc, last = !runs && !is_shared(s, l);
     gang_result r = last           ? gang__give_all(s, l->alloc)
                     : l->own_count ? gang__give_tasks(s, l->alloc, l->own, l->own_count)
                                    : GANG_OK;
-    l->owes = r == GANG_EBUSY || r == GANG_ENOMEM;
-    l->given = !l->owes;
-    if (l->given)
+    l->deferred = r == GANG_EBUSY || r == GANG_ENOMEM;
+    l->released = !l->deferred;
+    if (l->released)
         count_given(l);
-    if (l->unit)
-        gang__wake_holding(s, l->unit);
+    if (l->gang)
+        gang__wake_holding(s, l->gang);
     if (r == GANG_ENOMEM)
         s->no_memory = true;
     gang__wake_room_any(s);
@@ -288,9 +288,9 @@ int gang__by_number(const void *a, const void *b)
 
 void gang__deferred_releases_run(gang_sched *s)
 {
-    struct gang__stop *l = s->owed, *next;
-    for (s->owed = NULL; l; l = next) {
-        next = l->next_of_claim;
+    struct gang__stop *l = s->stop.deferred, *next;
+    for (s->stop.deferred = NULL; l; l = next) {
+        next = l->next_of_handover;
         gang__stop_release(s, l);
         gang__stop_free(s, l);
     }
@@ -299,10 +299,10 @@ void gang__deferred_releases_run(gang_sched *s)
 void gang__deferred_releases_free(gang_sched *s)
 {
     gang__deferred_releases_run(s);
-    while (s->owed) {
-        struct gang__stop *l = s->owed;
-        s->owed = l->next_of_claim;
-        l->owes = false;
+    while (s->stop.deferred) {
+        struct gang__stop *l = s->stop.deferred;
+        s->stop.deferred = l->next_of_handover;
+        l->deferred = false;
         gang__stop_free(s, l);
     }
 }
@@ -310,15 +310,15 @@ void gang__deferred_releases_free(gang_sched *s)
 /* Does it hold the task's place still? */
 static bool holds_still(const struct gang__stop *l, gang_alloc_id alloc, int64_t task)
 {
-    return l->alloc == alloc && !l->given &&
+    return l->alloc == alloc && !l->released &&
            bsearch(&task, l->own, l->own_count, sizeof(task), gang__by_number);
 }
 
 /* Is the task one that has stopped, and whose place is kept for somebody? */
 static bool is_kept(const gang_sched *s, gang_alloc_id alloc, int64_t task)
 {
-    for (const struct gang__handover *c = s->claims; c; c = c->next)
-        for (const struct gang__stop *l = c->leaves; l; l = l->next_of_claim)
+    for (const struct gang__handover *c = s->stop.handovers; c; c = c->next)
+        for (const struct gang__stop *l = c->stops; l; l = l->next_of_handover)
             if (holds_still(l, alloc, task))
                 return true;
     return false;
@@ -326,9 +326,9 @@ static bool is_kept(const gang_sched *s, gang_alloc_id alloc, int64_t task)
 
 static bool keeps_some(const gang_sched *s, gang_alloc_id alloc)
 {
-    for (const struct gang__handover *c = s->claims; c; c = c->next)
-        for (const struct gang__stop *l = c->leaves; l; l = l->next_of_claim)
-            if (l->alloc == alloc && !l->given)
+    for (const struct gang__handover *c = s->stop.handovers; c; c = c->next)
+        for (const struct gang__stop *l = c->stops; l; l = l->next_of_handover)
+            if (l->alloc == alloc && !l->released)
                 return true;
     return false;
 }
@@ -357,7 +357,7 @@ void gang__give_rest(gang_sched *s, gang_alloc_id alloc)
 
 void gang__handover_free(gang_sched *s, struct gang__handover *c)
 {
-    struct gang__handover **at = &s->claims;
+    struct gang__handover **at = &s->stop.handovers;
     while (*at != c)
         at = &(*at)->next;
     *at = c->next;
@@ -373,18 +373,18 @@ void gang__handover_give_up(gang_sched *s, struct gang__handover *c)
         return;
     gang__handover_count(s, c, -1);
     gang__eased(s, c->taker->job->leaf);
-    c->taker->claim = NULL;
+    c->taker->stop.handover = NULL;
     c->taker = NULL;
     gang__handover_release_holds(s, c);
-    while (c->leaves) { /* what is given up is seen by nobody who walks the claims */
-        struct gang__stop *l = c->leaves;
-        c->leaves = l->next_of_claim;
-        l->claim = NULL;
+    while (c->stops) { /* what is given up is seen by nobody who walks the claims */
+        struct gang__stop *l = c->stops;
+        c->stops = l->next_of_handover;
+        l->handover = NULL;
         if (gang__stop_is_moving(l)) {
-            gang__move_end(s, l->unit);
-            gang__move_failed(s, l->unit);
+            gang__move_end(s, l->gang);
+            gang__move_failed(s, l->gang);
         }
-        if (l->gone) {
+        if (l->stopped) {
             gang__stop_release(s, l);
             gang__stop_free(s, l);
         }
@@ -397,7 +397,7 @@ void gang__handover_give_up(gang_sched *s, struct gang__handover *c)
 
 static void unlink_leave(struct gang__stop *l)
 {
-    struct gang__stop **at = &l->unit->leaves;
+    struct gang__stop **at = &l->gang->stop.first;
     while (*at != l)
         at = &(*at)->next;
     *at = l->next;
@@ -406,12 +406,12 @@ static void unlink_leave(struct gang__stop *l)
 /* It has stopped: what it held is given back, or kept for whom it was asked to go. */
 static void gone(gang_sched *s, struct gang__stop *l)
 {
-    struct gang__gang *u = l->unit;
-    l->gone = true;
+    struct gang__gang *u = l->gang;
+    l->stopped = true;
     unlink_leave(l);
     gang__wake_holding(s, u);
-    s->stop_hooks->stopped(s, l->alloc);
-    if (!l->claim) {
+    s->stop.hooks->stopped(s, l->alloc);
+    if (!l->handover) {
         gang__stop_release(s, l);
         gang__stop_free(s, l);
     }
@@ -431,7 +431,7 @@ static void one_gone(struct gang__stop *l, int64_t task)
 void gang__stop_tasks_gone(gang_sched *s, struct gang__gang *u, const int64_t *tasks, size_t count)
 {
     struct gang__stop *next;
-    for (struct gang__stop *l = u->leaves; l; l = next) {
+    for (struct gang__stop *l = u->stop.first; l; l = next) {
         next = l->next;
         for (size_t i = 0; tasks && i < count; i++)
             one_gone(l, tasks[i]);
@@ -439,14 +439,14 @@ void gang__stop_tasks_gone(gang_sched *s, struct gang__gang *u, const int64_t *t
             l->left = 0;
         if (l->left == 0) {
             gone(s, l);
-            next = u->leaves; /* the list may be another one */
+            next = u->stop.first; /* the list may be another one */
         }
     }
 }
 
 static void kill_now(gang_sched *s, struct gang__stop *l)
 {
-    struct gang_event e = gang__event_of(s, l->unit, l->reason, "the grace has passed");
+    struct gang_event e = gang__event_of(s, l->gang, l->reason, "the grace has passed");
     e.alloc = l->alloc;
     e.tasks = l->tasks;
     e.task_count = l->task_count;
@@ -455,19 +455,19 @@ static void kill_now(gang_sched *s, struct gang__stop *l)
     if (l->tasks)
         gone(s, l);
     else /* with it those that were asked before the rest was */
-        gang__stop_tasks_gone(s, l->unit, NULL, 0);
+        gang__stop_tasks_gone(s, l->gang, NULL, 0);
 }
 
 void gang__stop_due(gang_sched *s, struct gang__job *job)
 {
-    for (uint32_t i = 0; i < job->unit_count; i++) {
-        struct gang__stop *l = job->unit[i].leaves;
+    for (uint32_t i = 0; i < job->gang_count; i++) {
+        struct gang__stop *l = job->gang[i].stop.first;
         while (l) {
             bool due = l->deadline_ns <= s->now_ns;
             struct gang__stop *next = due ? NULL : l->next;
             if (due) {
                 kill_now(s, l);
-                next = job->state == GANG_JOB_ENDED ? NULL : job->unit[i].leaves;
+                next = job->state == GANG_JOB_ENDED ? NULL : job->gang[i].stop.first;
             }
             l = next;
         }
@@ -533,12 +533,12 @@ static int32_t (*op_for(gang_sched *s, struct gang__gang *u, bool all,
 /* Was it asked to stop before? Also if it has, and what it held is kept for somebody. */
 bool gang__stop_asked(const gang_sched *s, const struct gang__gang *u, int64_t task)
 {
-    if (u->ungiven == 0)
+    if (u->stop.unreleased == 0)
         return false;
-    for (const struct gang__stop *l = u->leaves; l; l = l->next)
+    for (const struct gang__stop *l = u->stop.first; l; l = l->next)
         if (bsearch(&task, l->own, l->own_count, sizeof(task), gang__by_number))
             return true;
-    for (const struct gang__stop *l = s->owed; l; l = l->next_of_claim)
+    for (const struct gang__stop *l = s->stop.deferred; l; l = l->next_of_handover)
         if (holds_still(l, u->alloc, task))
             return true;
     return is_kept(s, u->alloc, task);
@@ -559,7 +559,7 @@ static bool name_all(gang_sched *s, struct gang__stop *l)
     if (gang__alloc_find(s->cluster, l->alloc, NULL, 0, f) != GANG_OK || !room_for(s, l, f->count))
         return false;
     for (size_t i = 0; i < f->count; i++)
-        if (!gang__stop_asked(s, l->unit, f->task[i].task))
+        if (!gang__stop_asked(s, l->gang, f->task[i].task))
             l->own[l->own_count++] = f->task[i].task;
     return true;
 }
@@ -585,11 +585,11 @@ void gang__give_surely(gang_sched *s, struct gang__gang *u, gang_alloc_id alloc,
         struct gang__stop *l = gang__zalloc(&s->mem, 1, sizeof(*l));
         if (l && (tasks ? name_some(s, l, tasks, count) : room_for(s, l, 0))) {
             l->alloc = alloc;
-            l->gone = l->owes = true;
-            l->unit = u;
+            l->stopped = l->deferred = true;
+            l->gang = u;
             l->counted = u != NULL;
             if (u)
-                u->ungiven++;
+                u->stop.unreleased++;
             gang__stop_free(s, l);
             return;
         }
@@ -606,7 +606,7 @@ static struct gang__stop *new_leave(gang_sched *s, struct gang__gang *u, const i
     struct gang__stop *l = gang__zalloc(&s->mem, 1, sizeof(*l));
     if (!l)
         return NULL;
-    l->unit = u;
+    l->gang = u;
     l->alloc = u->alloc;
     if (!(tasks ? name_some(s, l, tasks, count) : name_all(s, l))) {
         gang__stop_free(s, l);
@@ -615,7 +615,7 @@ static struct gang__stop *new_leave(gang_sched *s, struct gang__gang *u, const i
     memcpy(l->still, l->own, l->own_count * sizeof(*l->still));
     l->left = l->own_count;
     l->counted = true;
-    u->ungiven++;
+    u->stop.unreleased++;
     return l;
 }
 
@@ -654,8 +654,8 @@ static void leave_books(gang_sched *s, struct gang__gang *u, const struct gang__
     }
     gang__usage_in(s, u);
     s->wake.shares = true;
-    if (u->job->user_in)
-        gang__order_user(s, u->job->leaf, u->job->user_in);
+    if (u->job->leaf_user)
+        gang__order_user(s, u->job->leaf, u->job->leaf_user);
 }
 
 struct gang__stop *gang__stop_new(gang_sched *s, struct gang__gang *u, const int64_t *tasks,
@@ -676,9 +676,9 @@ struct gang__stop *gang__stop_new(gang_sched *s, struct gang__gang *u, const int
 
 void gang__stop_drop(gang_sched *s, struct gang__stop *l)
 {
-    if (l->suspends && l->unit->alloc == l->alloc) {
-        gang__release(&s->mem, l->unit->places);
-        l->unit->places = NULL;
+    if (l->suspends && l->gang->alloc == l->alloc) {
+        gang__release(&s->mem, l->gang->places);
+        l->gang->places = NULL;
     }
     gang__stop_free(s, l);
 }
@@ -692,27 +692,28 @@ int32_t gang__stop_ask(gang_sched *s, struct gang__gang *u, const int64_t *tasks
 
 static void note_fall(const gang_sched *s, struct gang__gang *u)
 {
-    u->fell = u->fell_at == s->heard ? u->fell + 1 : 1;
-    u->fell_at = s->heard;
-    u->fell_in = s->runs;
+    u->preempt.preempted_times =
+        u->preempt.preempted_event == s->external_events ? u->preempt.preempted_times + 1 : 1;
+    u->preempt.preempted_event = s->external_events;
+    u->preempt.preempted_run = s->runs;
 }
 
 int32_t gang__stop_begin(gang_sched *s, struct gang__stop *l, gang_job_id because,
                          struct gang__handover *claim, int32_t end)
 {
-    struct gang__gang *u = l->unit;
+    struct gang__gang *u = l->gang;
     struct gang__job *job = u->job;
     const struct gang__queue *q = job->leaf->q;
     int32_t reason = l->reason;
     bool all = !l->tasks, told = gang__slice_is_begun(u);
     l->deadline_ns = gang__add_sat(s->now_ns, q->grace_ns);
-    l->claim = claim;
+    l->handover = claim;
     if (claim) {
-        l->next_of_claim = claim->leaves;
-        claim->leaves = l;
+        l->next_of_handover = claim->stops;
+        claim->stops = l;
     }
-    l->next = u->leaves;
-    u->leaves = l;
+    l->next = u->stop.first;
+    u->stop.first = l;
     gang__order_leave(s, u);
     leave_books(s, u, l);
     if (l->to && claim)
@@ -769,12 +770,12 @@ void gang__gang_clear(gang_sched *s, struct gang__gang *u)
     memset(u->has, 0, gang__gang_request(u)->group_count * sizeof(*u->has));
     u->tasks = 0;
     u->alloc = GANG_ID_NONE;
-    u->short_handed = u->refill = false;
+    u->reports.below_min = u->reports.refill = false;
     gang__usage_in(s, u);
     gang__victims_leave(u);
     if (u->sliced)
-        s->stop_hooks->detached(s, u);
+        s->stop.hooks->detached(s, u);
     s->wake.shares = true;
-    if (u->job->user_in)
-        gang__order_user(s, u->job->leaf, u->job->user_in);
+    if (u->job->leaf_user)
+        gang__order_user(s, u->job->leaf, u->job->leaf_user);
 }

@@ -227,7 +227,7 @@ static bool add_take(gang_sched *s, struct gang__request_class *ask, uint32_t di
 {
     if (amount == 0)
         return true;
-    if (!gang__grow(&s->mem, (void **)&ask->take, &ask->take_room, ask->take_count + 1,
+    if (!gang__grow(&s->mem, (void **)&ask->take, &ask->take_cap, ask->take_count + 1,
                     sizeof(*ask->take)))
         return false;
     ask->take[ask->take_count++] = (struct gang__take){dim, amount};
@@ -277,13 +277,13 @@ static bool take_of_group(gang_sched *s, struct gang__request_class *ask, uint32
     for (size_t i = 0; ok && i < g->pool_need_count; i++)
         ok = add_amount(s, ask, g, g->pool_needs[i].kind, g->pool_needs[i].amount);
     ask->group[group].count = ask->take_count - ask->group[group].from;
-    if (group == 0 || cpu < ask->least_cpu)
-        ask->least_cpu = cpu;
-    if (group == 0 || pages < ask->least_pages)
-        ask->least_pages = pages;
+    if (group == 0 || cpu < ask->min_cpu)
+        ask->min_cpu = cpu;
+    if (group == 0 || pages < ask->min_pages)
+        ask->min_pages = pages;
     gpu = is_by_memory(g) ? gpus_of(s, g, false) : gpu;
-    if (group == 0 || gpu < ask->least_gpu)
-        ask->least_gpu = gpu;
+    if (group == 0 || gpu < ask->min_gpu)
+        ask->min_gpu = gpu;
     return ok;
 }
 
@@ -294,12 +294,12 @@ static void gang_of(struct gang__request_class *ask)
     const gang_request *q = ask->q;
     int64_t sum = 0;
     for (uint32_t g = 0; g < q->group_count; g++)
-        sum += ask->gang_of[g] = q->group[g].min;
+        sum += ask->gang_tasks[g] = q->group[g].min;
     ask->exact = sum >= q->min;
     for (uint32_t g = 0; g < q->group_count && sum < q->min; g++) {
-        int64_t more = q->group[g].count - ask->gang_of[g];
+        int64_t more = q->group[g].count - ask->gang_tasks[g];
         more = more < q->min - sum ? more : q->min - sum;
-        ask->gang_of[g] += more;
+        ask->gang_tasks[g] += more;
         sum += more;
     }
     /* Sets with minima of their own are met by tasks that nobody can name yet. */
@@ -311,7 +311,7 @@ static void gang_of(struct gang__request_class *ask)
 bool gang__class_refresh(gang_sched *s, struct gang__request_class *ask)
 {
     const gang_request *q = ask->q;
-    if (ask->dims_of == s->config_count)
+    if (ask->config_of == s->config_count)
         return true;
     ask->take_count = 0;
     for (uint32_t g = 0; g < q->group_count; g++)
@@ -322,16 +322,16 @@ bool gang__class_refresh(gang_sched *s, struct gang__request_class *ask)
     for (uint32_t g = 0; g < q->group_count; g++)
         for (uint32_t i = 0; i < ask->group[g].count; i++) {
             const struct gang__take *t = &ask->take[ask->group[g].from + i];
-            sum[t->dim] += t->amount * ask->gang_of[g];
+            sum[t->dim] += t->amount * ask->gang_tasks[g];
         }
     ask->gang_gpu = 0;
     for (uint32_t g = 0; ask->by_memory && g < q->group_count; g++)
-        ask->gang_gpu += ask->gang_of[g] * gpus_of(s, &q->group[g], false);
-    ask->gang_count = 0;
+        ask->gang_gpu += ask->gang_tasks[g] * gpus_of(s, &q->group[g], false);
+    ask->gang_take_count = 0;
     for (uint32_t d = 0; d < s->dims; d++)
         if (sum[d])
-            ask->gang[ask->gang_count++] = (struct gang__take){d, sum[d]};
-    ask->dims_of = s->config_count;
+            ask->gang_take[ask->gang_take_count++] = (struct gang__take){d, sum[d]};
+    ask->config_of = s->config_count;
     return true;
 }
 
@@ -339,11 +339,11 @@ bool gang__class_refresh(gang_sched *s, struct gang__request_class *ask)
 
 static struct gang__request_class *find(gang_sched *s, const struct gang__request_text *w)
 {
-    struct gang__hash_link *n = gang__hash_first(&s->asks, w->hash);
+    struct gang__hash_link *n = gang__hash_first(&s->classes, w->hash);
     for (; n; n = n->next) {
         struct gang__request_class *ask = GANG__OF(struct gang__request_class, link, n);
-        if (ask->of == w || (n->hash == w->hash && ask->of->bytes == w->bytes &&
-                             memcmp(ask->of->key, w->key, w->bytes) == 0))
+        if (ask->text == w || (n->hash == w->hash && ask->text->bytes == w->bytes &&
+                             memcmp(ask->text->key, w->key, w->bytes) == 0))
             return ask;
     }
     return NULL;
@@ -359,26 +359,26 @@ struct gang__request_class *gang__class_ref(gang_sched *s, struct gang__request_
     }
     size_t groups = w->q->group_count;
     ask = gang__zalloc(&s->mem, 1,
-                       sizeof(*ask) + groups * (sizeof(*ask->group) + sizeof(*ask->gang_of)) +
-                           GANG__DIMS * sizeof(*ask->gang));
+                       sizeof(*ask) + groups * (sizeof(*ask->group) + sizeof(*ask->gang_tasks)) +
+                           GANG__DIMS * sizeof(*ask->gang_take));
     if (!ask)
         return NULL;
-    ask->gang = (struct gang__take *)(void *)(ask + 1);
-    ask->gang_of = (int64_t *)(void *)(ask->gang + GANG__DIMS);
-    ask->group = (struct gang__span *)(void *)(ask->gang_of + groups);
+    ask->gang_take = (struct gang__take *)(void *)(ask + 1);
+    ask->gang_tasks = (int64_t *)(void *)(ask->gang_take + GANG__DIMS);
+    ask->group = (struct gang__span *)(void *)(ask->gang_tasks + groups);
     ask->q = w->q;
     for (size_t g = 0; g < groups; g++)
         ask->by_memory = ask->by_memory || is_by_memory(&w->q->group[g]);
     if ((ask->by_memory && !gang__memories_begin(s)) || !gang__class_refresh(s, ask) ||
-        gang__hash_reserve(&s->asks, &s->mem) != GANG_OK) {
+        gang__hash_reserve(&s->classes, &s->mem) != GANG_OK) {
         gang__release(&s->mem, ask->take);
         gang__release(&s->mem, ask);
         return NULL;
     }
-    ask->of = w;
+    ask->text = w;
     ask->refs = 1;
-    s->by_memory += ask->by_memory;
-    gang__hash_insert(&s->asks, &ask->link, w->hash);
+    s->usage.by_memory += ask->by_memory;
+    gang__hash_insert(&s->classes, &ask->link, w->hash);
     return ask;
 }
 
@@ -386,9 +386,9 @@ void gang__class_unref(gang_sched *s, struct gang__request_class *ask)
 {
     if (--ask->refs > 0)
         return;
-    gang__hash_remove(&s->asks, &ask->link);
-    s->by_memory -= ask->by_memory;
-    gang__request_text_unref(&s->mem, ask->of);
+    gang__hash_remove(&s->classes, &ask->link);
+    s->usage.by_memory -= ask->by_memory;
+    gang__request_text_unref(&s->mem, ask->text);
     gang__release(&s->mem, ask->take);
     gang__release(&s->mem, ask);
 }

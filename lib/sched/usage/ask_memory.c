@@ -24,7 +24,7 @@ static int64_t share_of(int64_t asked, int64_t has)
 
 int64_t gang__memory_most(const gang_sched *s, int64_t asked)
 {
-    const struct gang__memories *m = &s->memories;
+    const struct gang__memories *m = &s->usage.memories;
     size_t low = 0, high = m->count;
     while (low < high) {
         size_t middle = (low + high) / 2;
@@ -38,7 +38,7 @@ int64_t gang__memory_most(const gang_sched *s, int64_t asked)
 
 int64_t gang__memory_least(const gang_sched *s, int64_t asked)
 {
-    const struct gang__memories *m = &s->memories;
+    const struct gang__memories *m = &s->usage.memories;
     return m->count ? share_of(asked, m->bytes[m->count - 1]) : 1000;
 }
 
@@ -79,11 +79,11 @@ static bool look_up(gang_sched *s)
     int64_t bytes[GANG_MAX_GPUS];
     uint64_t serial = 0;
     uint32_t end = gang__load(&s->cluster->commit.slot_end);
-    s->memories_next.count = 0;
+    s->usage.memories_next.count = 0;
     for (uint32_t slot = 1; slot < end; slot++) {
         size_t count = read_node(s, slot, &serial, bytes);
         for (size_t i = 0; i < count; i++)
-            if (!note(s, &s->memories_next, bytes[i]))
+            if (!note(s, &s->usage.memories_next, bytes[i]))
                 return false;
     }
     return true;
@@ -91,9 +91,9 @@ static bool look_up(gang_sched *s)
 
 static void take_up(gang_sched *s)
 {
-    struct gang__memories was = s->memories;
-    s->memories = s->memories_next;
-    s->memories_next = was;
+    struct gang__memories was = s->usage.memories;
+    s->usage.memories = s->usage.memories_next;
+    s->usage.memories_next = was;
 }
 
 static bool is_other(const struct gang__memories *a, const struct gang__memories *b)
@@ -105,12 +105,12 @@ static bool is_other(const struct gang__memories *a, const struct gang__memories
 bool gang__memories_begin(gang_sched *s)
 {
     uint64_t epoch = gang__load(&s->cluster->nodes.epoch) + 1;
-    if (s->by_memory > 0 || s->memories_epoch == epoch)
+    if (s->usage.by_memory > 0 || s->usage.memories_epoch == epoch)
         return true;
     if (!look_up(s))
         return false;
     take_up(s);
-    s->memories_epoch = epoch;
+    s->usage.memories_epoch = epoch;
     return true;
 }
 
@@ -123,47 +123,47 @@ static void book(gang_sched *s, struct gang__gang *u, int64_t sign)
         gang__usage_in(s, u);
     else
         gang__usage_out(s, u);
-    if (u->claim && u->claim->charged)
-        gang__handover_charge(u->claim, sign);
-    if (u->moving)
+    if (u->stop.handover && u->stop.handover->charged)
+        gang__handover_charge(u->stop.handover, sign);
+    if (u->stop.moving)
         gang__usage_promise(u, -1, sign);
 }
 
 static void book_all(gang_sched *s, int64_t sign)
 {
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
-        struct gang__job *job = GANG__OF(struct gang__job, all, n);
-        for (uint32_t i = 0; i < job->unit_count && job->state != GANG_JOB_ENDED; i++)
-            if (job->unit[i].ask->by_memory)
-                book(s, &job->unit[i], sign);
+        struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
+        for (uint32_t i = 0; i < job->gang_count && job->state != GANG_JOB_ENDED; i++)
+            if (job->gang[i].request_class->by_memory)
+                book(s, &job->gang[i], sign);
     }
 }
 
 void gang__memories_refresh(gang_sched *s)
 {
     uint64_t epoch = gang__load(&s->cluster->nodes.epoch) + 1;
-    if (s->by_memory == 0 || s->memories_epoch == epoch)
+    if (s->usage.by_memory == 0 || s->usage.memories_epoch == epoch)
         return;
     if (!look_up(s)) {
         s->no_memory = s->wake.retry = true;
         return;
     }
-    s->memories_epoch = epoch;
-    if (!is_other(&s->memories, &s->memories_next))
+    s->usage.memories_epoch = epoch;
+    if (!is_other(&s->usage.memories, &s->usage.memories_next))
         return;
     book_all(s, -1);
     take_up(s);
-    for (size_t b = 0; b < s->asks.cap; b++)
-        for (struct gang__hash_link *n = s->asks.bucket[b]; n; n = n->next) {
+    for (size_t b = 0; b < s->classes.cap; b++)
+        for (struct gang__hash_link *n = s->classes.bucket[b]; n; n = n->next) {
             struct gang__request_class *ask = GANG__OF(struct gang__request_class, link, n);
             if (!ask->by_memory)
                 continue;
             /* Also what queues that changed made old: it is in the books now. */
-            ask->dims_of = s->config_count - 1;
+            ask->config_of = s->config_count - 1;
             (void)!gang__class_refresh(s, ask); /* as many amounts as before: there is room */
         }
     book_all(s, 1);
-    s->total_epoch = 0; /* who was refused may not be now */
+    s->usage.total_epoch = 0; /* who was refused may not be now */
     gang__fair_refresh(s);
 }
 
@@ -171,15 +171,15 @@ void gang__memories_refresh(gang_sched *s)
 
 bool gang__memories_copy(gang_sched *s, const gang_sched *from)
 {
-    for (size_t i = 0; i < from->memories.count; i++)
-        if (!note(s, &s->memories, from->memories.bytes[i]))
+    for (size_t i = 0; i < from->usage.memories.count; i++)
+        if (!note(s, &s->usage.memories, from->usage.memories.bytes[i]))
             return false;
-    s->memories_epoch = gang__load(&s->cluster->nodes.epoch) + 1;
+    s->usage.memories_epoch = gang__load(&s->cluster->nodes.epoch) + 1;
     return true;
 }
 
 void gang__memories_settle(gang_sched *s, const gang_sched *from)
 {
-    if (from->memories_epoch != gang__load(&from->cluster->nodes.epoch) + 1)
-        s->memories_epoch = 0;
+    if (from->usage.memories_epoch != gang__load(&from->cluster->nodes.epoch) + 1)
+        s->usage.memories_epoch = 0;
 }

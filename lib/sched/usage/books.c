@@ -93,10 +93,10 @@ static void add(struct gang__queue_state *leaf, size_t which, const struct gang_
     if (times == 0)
         return;
     for (struct gang__queue_state *q = leaf; q; q = q->parent) {
-        int64_t *amount = which == 0 ? q->used : which == 1 ? q->fixed : q->want;
+        int64_t *amount = which == 0 ? q->used : which == 1 ? q->fixed : q->demand;
         for (uint32_t i = 0; i < ask->group[group].count; i++) {
             amount[take[i].dim] += take[i].amount * times;
-            q->moved |= UINT64_C(1) << take[i].dim;
+            q->dims_changed |= UINT64_C(1) << take[i].dim;
         }
     }
 }
@@ -109,7 +109,7 @@ void gang__usage_shift(struct gang__queue_state *leaf, const struct gang__reques
 
 void gang__usage_promise(struct gang__gang *u, int32_t grow_group, int64_t times)
 {
-    const struct gang__request_class *ask = u->ask;
+    const struct gang__request_class *ask = u->request_class;
     bool fixed = gang__gang_is_fixed(u, grow_group >= 0);
     uint32_t count;
     const struct gang__take *take = gang__class_takes(ask, grow_group, &count);
@@ -117,19 +117,19 @@ void gang__usage_promise(struct gang__gang *u, int32_t grow_group, int64_t times
         for (struct gang__queue_state *q = u->job->leaf; q; q = q->parent) {
             q->used[take[i].dim] += take[i].amount * times;
             q->fixed[take[i].dim] += fixed ? take[i].amount * times : 0;
-            q->moved |= UINT64_C(1) << take[i].dim;
+            q->dims_changed |= UINT64_C(1) << take[i].dim;
         }
-        if (u->job->user_in)
-            u->job->user_in->used[take[i].dim] += take[i].amount * times;
+        if (u->job->leaf_user)
+            u->job->leaf_user->used[take[i].dim] += take[i].amount * times;
     }
 }
 
 static void book(gang_sched *s, struct gang__gang *u, int64_t sign)
 {
     struct gang__queue_state *leaf = u->job->leaf;
-    const struct gang__request_class *ask = u->ask;
+    const struct gang__request_class *ask = u->request_class;
     const gang_request *q = ask->q;
-    int64_t rest = gang__gang_fixed_rest(u), left = u->wanted ? gang__gang_lacks_all(u) : 0;
+    int64_t rest = gang__gang_fixed_rest(u), left = u->demands ? gang__gang_lacks_all(u) : 0;
     gang__wake_queue(s, leaf);
     if (u->tasks == 0 && left == 0) /* nothing of it counts */
         return;
@@ -142,7 +142,7 @@ static void book(gang_sched *s, struct gang__gang *u, int64_t sign)
         add(leaf, 0, ask, g, sign * u->has[g]);
         add(leaf, 1, ask, g, sign * kept);
         add(leaf, 2, ask, g, sign * lacks);
-        struct gang__user *user = u->job->user_in;
+        struct gang__user *user = u->job->leaf_user;
         for (uint32_t i = 0; user && u->has[g] && i < ask->group[g].count; i++)
             user->used[ask->take[ask->group[g].from + i].dim] +=
                 sign * u->has[g] * ask->take[ask->group[g].from + i].amount;
@@ -156,8 +156,8 @@ static int64_t dominant_part(const gang_sched *s, const struct gang__gang *u)
 {
     int64_t most = 0;
     for (uint32_t g = 0; g < gang__gang_request(u)->group_count; g++)
-        for (uint32_t i = 0; i < u->ask->group[g].count; i++) {
-            const struct gang__take *t = &u->ask->take[u->ask->group[g].from + i];
+        for (uint32_t i = 0; i < u->request_class->group[g].count; i++) {
+            const struct gang__take *t = &u->request_class->take[u->request_class->group[g].from + i];
             int64_t part = s->total[t->dim] > 0
                                ? gang__mul_div(t->amount * u->has[g], GANG_WHOLE, s->total[t->dim])
                                : 0;

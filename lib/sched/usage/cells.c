@@ -37,9 +37,9 @@ static void mark_nodes(struct mark *m)
     memset(m->by_slot, 0, m->end);
     gang__victims_sort(s);
     for (uint32_t i = 0; i < s->queues->count; i++) {
-        struct gang__set_link *n = gang__set_first(&s->qs[i]->fall);
+        struct gang__set_link *n = gang__set_first(&s->qs[i]->victims);
         for (; n; n = gang__set_next(n)) {
-            struct gang__gang *u = GANG__OF(struct gang__gang, fall, n);
+            struct gang__gang *u = GANG__OF(struct gang__gang, victim.link, n);
             if (u->job->preemptible == GANG_PREEMPTIBLE)
                 continue;
             m->value = gang__queue_is_below(s->qs[i], m->leaf) ? 2 : 1;

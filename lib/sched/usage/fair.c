@@ -73,14 +73,14 @@ static void sum_up(gang_sched *s)
 
 static bool is_current(const gang_sched *s)
 {
-    return s->total_epoch == gang__load(&s->cluster->nodes.epoch) + 1 &&
-           s->total_stamp == gang__load(&s->cluster->nodes.states);
+    return s->usage.total_epoch == gang__load(&s->cluster->nodes.epoch) + 1 &&
+           s->usage.total_stamp == gang__load(&s->cluster->nodes.states);
 }
 
 static void set_current(gang_sched *s)
 {
-    s->total_epoch = gang__load(&s->cluster->nodes.epoch) + 1;
-    s->total_stamp = gang__load(&s->cluster->nodes.states);
+    s->usage.total_epoch = gang__load(&s->cluster->nodes.epoch) + 1;
+    s->usage.total_stamp = gang__load(&s->cluster->nodes.states);
 }
 
 /* ---- dividing it ----------------------------------------------------------------------------- */
@@ -100,7 +100,7 @@ static int64_t unit_of(const gang_sched *s, uint32_t dim)
 
 static int64_t demand_of(const struct gang__queue_state *q, uint32_t dim)
 {
-    int64_t demand = q->used[dim] + q->want[dim];
+    int64_t demand = q->used[dim] + q->demand[dim];
     return demand < q->limit[dim] ? demand : q->limit[dim];
 }
 
@@ -109,10 +109,10 @@ static int64_t weight_of(const gang_sched *s, const struct gang__queue_state *q,
                          int64_t sum)
 {
     int64_t weight = q->q->weight[dim];
-    if (!q->decayed || s->total[dim] == 0)
+    if (!q->past_use || s->total[dim] == 0)
         return weight;
-    struct gang__ratio used = {gang__decay_mean(&q->decayed[dim]),
-                               gang__decay_mean(&s->root.decayed[dim])};
+    struct gang__ratio used = {gang__decay_mean(&q->past_use[dim]),
+                               gang__decay_mean(&s->root.past_use[dim])};
     return gang__decay_weight(weight, sum, used, s->opts.usage_weight_milli * 1000);
 }
 
@@ -134,7 +134,7 @@ static bool all_fit(const gang_sched *s, uint32_t first, uint32_t dim, int64_t t
         const struct gang__queue_state *q = s->qs[c];
         int64_t demand = demand_of(q, dim);
         left -= demand;
-        if (left < 0 || (demand > q->guarantee[dim] && (q->decayed || q->q->weight[dim] == 0)))
+        if (left < 0 || (demand > q->guarantee[dim] && (q->past_use || q->q->weight[dim] == 0)))
             return false;
     }
     return true;
@@ -145,7 +145,7 @@ static void divide(gang_sched *s, uint32_t first, uint32_t dim, int64_t total)
 {
     size_t n = 0;
     int64_t weights = 0;
-    struct gang__sharer *sharer = s->sharer;
+    struct gang__sharer *sharer = s->usage.sharer;
     if (all_fit(s, first, dim, total)) {
         for (uint32_t c = first; c != GANG__NO_QUEUE; c = s->qs[c]->q->next_sibling)
             set_share(s, s->qs[c], dim, demand_of(s->qs[c], dim));
@@ -159,7 +159,7 @@ static void divide(gang_sched *s, uint32_t first, uint32_t dim, int64_t total)
                                             q->q->priority,    weight_of(s, q, dim, weights),
                                             q->q->id,          0};
     }
-    gang__share_divide(sharer, n, total, unit_of(s, dim), s->share_slot);
+    gang__share_divide(sharer, n, total, unit_of(s, dim), s->usage.share_slot);
     n = 0;
     for (uint32_t c = first; c != GANG__NO_QUEUE; c = s->qs[c]->q->next_sibling)
         set_share(s, s->qs[c], dim, sharer[n++].share);
@@ -169,7 +169,7 @@ static void divide(gang_sched *s, uint32_t first, uint32_t dim, int64_t total)
 void gang__bounds_resolve(gang_sched *s)
 {
     size_t n = s->queues->count, dims = s->dims;
-    int64_t *guarantee = s->resolved, *limit = s->resolved + n * dims;
+    int64_t *guarantee = s->usage.resolved, *limit = s->usage.resolved + n * dims;
     struct gang__submit_view *door = gang__load_relaxed(&s->door);
     gang__queues_resolve(s->queues, s->total, s->opts.scale_guarantees != 0, guarantee, limit);
     for (size_t i = 0; i < n; i++) {
@@ -184,7 +184,7 @@ void gang__bounds_resolve(gang_sched *s)
     }
     s->wake.bounds = true;
     s->wake.shares = true;
-    s->root.moved = UINT64_MAX;
+    s->root.dims_changed = UINT64_MAX;
     s->wake.changes++;
 }
 
@@ -198,9 +198,9 @@ void gang__fair_refresh(gang_sched *s)
     }
     if (!s->wake.shares)
         return;
-    uint64_t moved = all ? UINT64_MAX : s->root.moved;
+    uint64_t moved = all ? UINT64_MAX : s->root.dims_changed;
     s->wake.shares = false;
-    s->root.moved = 0;
+    s->root.dims_changed = 0;
     for (uint32_t d = 0; d < s->dims; d++) {
         if (!(moved >> d & 1))
             continue;
@@ -218,7 +218,7 @@ void gang__fair_copy(gang_sched *s, const gang_sched *from)
     set_current(s);
     gang__fair_refresh(s);
     if (!is_current(from))
-        s->total_epoch = 0;
+        s->usage.total_epoch = 0;
 }
 
 /* ---- comparing ------------------------------------------------------------------------------- */

@@ -14,10 +14,10 @@ static struct gang__queue_state *too_many_run(struct gang__gang *u, int32_t *why
     if (u->job->counted_running)
         return NULL;
     for (struct gang__queue_state *q = u->job->leaf; q->parent; q = q->parent)
-        if (q->running + q->coming >= q->q->max_running)
+        if (q->running + q->promised >= q->q->max_running)
             return q;
-    const struct gang__user *user = u->job->user_in;
-    if (user && user->running + user->coming >= u->job->leaf->q->max_running_per_user)
+    const struct gang__user *user = u->job->leaf_user;
+    if (user && user->running + user->promised >= u->job->leaf->q->max_running_per_user)
         return u->job->leaf;
     return NULL;
 }
@@ -27,7 +27,7 @@ bool gang__user_limits(gang_sched *s, const struct gang__gang *u, const int64_t 
                        int64_t *limit)
 {
     const struct gang__queue_state *leaf = u->job->leaf;
-    const struct gang__user *user = u->job->user_in;
+    const struct gang__user *user = u->job->leaf_user;
     int64_t dominant[GANG_MAX_KINDS] = {0}, active[GANG_MAX_KINDS] = {0}, weights = 0;
     uint32_t kinds = 0;
     if (!user || (!leaf->q->user_limit_percent && !leaf->q->user_limit_factor_milli))
@@ -86,8 +86,8 @@ uint32_t gang__takes_sum(const gang_sched *s, const struct gang__gang *u, const 
     int64_t sum[GANG__DIMS] = {0};
     uint32_t n = 0;
     for (uint32_t g = 0; g < gang__gang_request(u)->group_count; g++) {
-        const struct gang__take *t = u->ask->take + u->ask->group[g].from;
-        for (uint32_t i = 0; i < u->ask->group[g].count; i++)
+        const struct gang__take *t = u->request_class->take + u->request_class->group[g].from;
+        for (uint32_t i = 0; i < u->request_class->group[g].count; i++)
             sum[t[i].dim] += t[i].amount * tasks[g];
     }
     for (uint32_t d = 0; d < s->dims; d++)
@@ -113,7 +113,7 @@ struct gang__queue_state *gang__limits_refuse(gang_sched *s, struct gang__gang *
     struct gang__queue_state *by = too_many_run(u, why);
     if (!by)
         by = gang__usage_refuse(s, u->job->leaf, take, count, fixed, dim, why);
-    if (!by && u->job->user_in && beyond_user_limit(s, u, take, count)) {
+    if (!by && u->job->leaf_user && beyond_user_limit(s, u, take, count)) {
         *why = GANG_WAIT_USER_LIMIT;
         by = u->job->leaf;
     }
@@ -128,6 +128,6 @@ bool gang__limits_allow(gang_sched *s, struct gang__gang *u, int32_t grow_group,
     bool fixed = gang__gang_is_fixed(u, grow_group >= 0);
     uint32_t count =
         u->places ? gang__gang_resumes_with(s, u, take)
-                  : gang__class_takes_times(u->ask, grow_group, grow_group < 0 ? 1 : times, take);
+                  : gang__class_takes_times(u->request_class, grow_group, grow_group < 0 ? 1 : times, take);
     return !gang__limits_refuse(s, u, take, count, fixed, &dim, &why);
 }

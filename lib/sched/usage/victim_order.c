@@ -21,55 +21,55 @@ static int falls_before(const struct gang__gang *x, const struct gang__gang *y)
         c = by_number(y->job->age, x->job->age);
     if (c == 0)
         c = by_number((int64_t)y->job->id, (int64_t)x->job->id);
-    return c ? c : by_number(y->part, x->part);
+    return c ? c : by_number(y->index, x->index);
 }
 
 static int compare_falls(const struct gang__set_link *a, const struct gang__set_link *b,
                          const void *ctx)
 {
     (void)ctx;
-    return falls_before(GANG__OF(struct gang__gang, fall, a), GANG__OF(struct gang__gang, fall, b));
+    return falls_before(GANG__OF(struct gang__gang, victim.link, a), GANG__OF(struct gang__gang, victim.link, b));
 }
 
 static int compare_sheds(const struct gang__set_link *a, const struct gang__set_link *b,
                          const void *ctx)
 {
     (void)ctx;
-    return falls_before(GANG__OF(struct gang__gang, shed, a), GANG__OF(struct gang__gang, shed, b));
+    return falls_before(GANG__OF(struct gang__gang, victim.elastic_link, a), GANG__OF(struct gang__gang, victim.elastic_link, b));
 }
 
 void gang__victims_init(struct gang__queue_state *q)
 {
-    gang__set_init(&q->fall, compare_falls, q);
-    gang__set_init(&q->shed, compare_sheds, q);
+    gang__set_init(&q->victims, compare_falls, q);
+    gang__set_init(&q->elastic_victims, compare_sheds, q);
 }
 
 static void fresh_put(gang_sched *s, struct gang__gang *u)
 {
-    u->in_fresh.next = s->fresh;
-    u->in_fresh.at = &s->fresh;
-    if (s->fresh)
-        s->fresh->in_fresh.at = &u->in_fresh.next;
-    s->fresh = u;
-    u->fresh = true;
+    u->victim.in_unsorted.next = s->usage.unsorted_victims;
+    u->victim.in_unsorted.at = &s->usage.unsorted_victims;
+    if (s->usage.unsorted_victims)
+        s->usage.unsorted_victims->victim.in_unsorted.at = &u->victim.in_unsorted.next;
+    s->usage.unsorted_victims = u;
+    u->victim.unsorted = true;
 }
 
 static void fresh_take(struct gang__gang *u)
 {
-    *u->in_fresh.at = u->in_fresh.next;
-    if (u->in_fresh.next)
-        u->in_fresh.next->in_fresh.at = u->in_fresh.at;
-    u->fresh = false;
+    *u->victim.in_unsorted.at = u->victim.in_unsorted.next;
+    if (u->victim.in_unsorted.next)
+        u->victim.in_unsorted.next->victim.in_unsorted.at = u->victim.in_unsorted.at;
+    u->victim.unsorted = false;
 }
 
 /* While room is made somebody may look at any moment. */
 void gang__victims_enter(gang_sched *s, struct gang__gang *u)
 {
-    if (u->falls)
+    if (u->victim.listed)
         return;
-    u->falls = true;
-    if (s->making_room)
-        gang__set_insert_end(&u->job->leaf->fall, &u->fall, 0);
+    u->victim.listed = true;
+    if (s->preempt.running)
+        gang__set_insert_end(&u->job->leaf->victims, &u->victim.link, 0);
     else
         fresh_put(s, u);
     gang__victims_settle_elastic(u);
@@ -77,37 +77,37 @@ void gang__victims_enter(gang_sched *s, struct gang__gang *u)
 
 void gang__victims_leave(struct gang__gang *u)
 {
-    if (u->falls && u->fresh)
+    if (u->victim.listed && u->victim.unsorted)
         fresh_take(u);
-    else if (u->falls)
-        gang__set_remove(&u->job->leaf->fall, &u->fall);
-    u->falls = false;
+    else if (u->victim.listed)
+        gang__set_remove(&u->job->leaf->victims, &u->victim.link);
+    u->victim.listed = false;
     gang__victims_settle_elastic(u);
 }
 
 void gang__victims_settle_elastic(struct gang__gang *u)
 {
-    bool sheds = u->falls && u->tasks + u->ended > gang__gang_request(u)->min;
-    if (sheds && !u->sheds)
-        gang__set_insert(&u->job->leaf->shed, &u->shed);
-    else if (!sheds && u->sheds)
-        gang__set_remove(&u->job->leaf->shed, &u->shed);
-    u->sheds = sheds;
+    bool sheds = u->victim.listed && u->tasks + u->ended > gang__gang_request(u)->min;
+    if (sheds && !u->victim.elastic)
+        gang__set_insert(&u->job->leaf->elastic_victims, &u->victim.elastic_link);
+    else if (!sheds && u->victim.elastic)
+        gang__set_remove(&u->job->leaf->elastic_victims, &u->victim.elastic_link);
+    u->victim.elastic = sheds;
 }
 
 void gang__victims_sort(gang_sched *s)
 {
     struct gang__gang *oldest = NULL;
-    while (s->fresh) { /* turned round: the newest comes last, and before all others */
-        struct gang__gang *u = s->fresh;
-        s->fresh = u->in_fresh.next;
-        u->in_fresh.next = oldest;
+    while (s->usage.unsorted_victims) { /* turned round: the newest comes last, and before all others */
+        struct gang__gang *u = s->usage.unsorted_victims;
+        s->usage.unsorted_victims = u->victim.in_unsorted.next;
+        u->victim.in_unsorted.next = oldest;
         oldest = u;
     }
     while (oldest) {
         struct gang__gang *u = oldest;
-        oldest = u->in_fresh.next;
-        u->fresh = false;
-        gang__set_insert_end(&u->job->leaf->fall, &u->fall, 0);
+        oldest = u->victim.in_unsorted.next;
+        u->victim.unsorted = false;
+        gang__set_insert_end(&u->job->leaf->victims, &u->victim.link, 0);
     }
 }

@@ -28,6 +28,6 @@ void gang__job_state(gang_sched *s, struct gang__job *job, int32_t reason, const
     job->state = state;
     if (!s->ops.state)
         return;
-    struct gang_event e = gang__event_of(s, &job->unit[0], reason, text);
+    struct gang_event e = gang__event_of(s, &job->gang[0], reason, text);
     (void)s->ops.state(&e, s->user);
 }

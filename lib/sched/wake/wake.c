@@ -61,7 +61,7 @@ void gang__wake_all_candidates(gang_sched *s)
 void gang__wake_holding(gang_sched *s, struct gang__gang *u)
 {
     if (!s->calendar ||
-        (u->alloc == GANG_ID_NONE && !u->leaves && !u->calendar.occupies && !u->wake.at))
+        (u->alloc == GANG_ID_NONE && !u->stop.first && !u->calendar.occupies && !u->wake.at))
         return;
     if (u == s->wake.starting && u->alloc == s->wake.started)
         return;

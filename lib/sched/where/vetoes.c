@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of vetoes. Cells come last: they are chosen among the nodes that the others leave open. */
+/* The table of vetoes. Cells come last: they are chosen among the nodes that the others leave
+ * open. */
 #include "sched/calendar/calendar.h"
 #include "sched/order/bypass.h"
 #include "sched/order/wait_order.h"
@@ -11,13 +12,13 @@
 
 static bool failed_concerns(const struct gang__where *w)
 {
-    return w->u->job->bad_count > 0;
+    return w->u->job->failed_node_count > 0;
 }
 
 static gang_result failed_apply(const struct gang__where *w)
 {
-    for (size_t i = 0; i < w->u->job->bad_count; i++)
-        (void)!gang_snapshot_set_state(w->on, w->u->job->bad[i], GANG_NODE_DOWN);
+    for (size_t i = 0; i < w->u->job->failed_node_count; i++)
+        (void)!gang_snapshot_set_state(w->on, w->u->job->failed_nodes[i], GANG_NODE_DOWN);
     return GANG_OK;
 }
 
@@ -47,7 +48,7 @@ static gang_result planned_apply(const struct gang__where *w)
 static bool starved_concerns(const struct gang__where *w)
 {
     uint32_t count;
-    if (!w->s->starved || w->anew)
+    if (!w->s->bypass.starved || w->anew)
         return false;
     const struct gang__take *asks = gang__gang_asks(w->u, &count);
     struct gang__take none[GANG__DIMS];
@@ -74,8 +75,8 @@ static gang_result cells_apply(const struct gang__where *w)
     return gang__cells_keep(w->s, w->u, w->on);
 }
 
-static const struct gang__veto failed = {"nodes where the job failed before", GANG_WAIT_CAPACITY, true,
-                                         failed_concerns, failed_apply};
+static const struct gang__veto failed = {"nodes where the job failed before", GANG_WAIT_CAPACITY,
+                                         true, failed_concerns, failed_apply};
 static const struct gang__veto planned = {"nodes on which planned starts count", GANG_WAIT_PLANNED,
                                           false, planned_concerns, planned_apply};
 static const struct gang__veto starved = {"nodes that starved gangs could use", GANG_WAIT_STARVED,

@@ -158,13 +158,14 @@ gang_result gang__where_alloc(gang_sched *s, struct gang__gang *u, gang_alloc_id
     struct gang__where w = {.s = s, .u = u, .on = s->scratch};
     *why = GANG_WAIT_CAPACITY;
     if (!gang__where_concerned(&w))
-        return gang_alloc(s->worker, u->ask->q, id, NULL);
+        return gang_alloc(s->worker, u->request_class->q, id, NULL);
     *why = gang__where_why(&w);
     if (gang_snapshot_take(s->worker, s->scratch) != GANG_OK)
         return GANG_ENOMEM;
-    gang_result r = gang__where_place(&w, &s->told);
+    gang_result r = gang__where_place(&w, &s->placement);
     if (r == GANG_OK)
-        r = gang_alloc_adopt(s->worker, u->ask->q, s->told.place, (int64_t)s->told.count, id, NULL);
+        r = gang_alloc_adopt(s->worker, u->request_class->q, s->placement.place,
+                             (int64_t)s->placement.count, id, NULL);
     return r;
 }
 
@@ -176,7 +177,7 @@ gang_result gang__where_resume(gang_sched *s, struct gang__gang *u, gang_alloc_i
         return GANG_ENOFIT;
     gang_result r = gang__places_up(s, u->places, u->place_count);
     if (r == GANG_OK)
-        r = gang_alloc_adopt(s->worker, u->ask->q, u->places, u->place_count, id, NULL);
+        r = gang_alloc_adopt(s->worker, u->request_class->q, u->places, u->place_count, id, NULL);
     bool later = r == GANG_ENOFIT || r == GANG_ENOMEM || r == GANG_EBUSY;
     return r == GANG_OK || later ? r : GANG_ESTALE;
 }
@@ -196,9 +197,10 @@ gang_result gang__where_alloc_more(gang_sched *s, struct gang__gang *u, uint32_t
     }
     if (gang_snapshot_take(s->worker, s->scratch) != GANG_OK)
         return GANG_ENOMEM;
-    r = gang__where_grow(&w, group, step, &s->told);
+    r = gang__where_grow(&w, group, step, &s->placement);
     if (r == GANG_OK)
-        r = gang__alloc_adopt_more(s->worker, u->alloc, s->told.place, (int64_t)s->told.count);
-    *granted = r == GANG_OK ? (int64_t)s->told.count : 0;
+        r = gang__alloc_adopt_more(s->worker, u->alloc, s->placement.place,
+                                   (int64_t)s->placement.count);
+    *granted = r == GANG_OK ? (int64_t)s->placement.count : 0;
     return r;
 }

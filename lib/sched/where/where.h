@@ -21,8 +21,8 @@ struct gang__where {
     const uint64_t *only; /* slots, as bits: all other nodes are closed; NULL: any node */
     uint32_t only_end;
     int64_t later_ns; /* the gang starts up to so much later, when its victims have stopped */
-    /* The caller does not ask the calendar about the places found: nodes are closed of which parts
-     * are reserved, or on which planned starts count. */
+    /* The caller does not check the places against the calendar: close nodes with partial
+     * reservations, or nodes on which planned starts count. */
     bool parts, plans;
     bool charged; /* its queues count the gang already, in this trial */
     bool anew;    /* the gang runs, and is to start again elsewhere */
@@ -42,8 +42,8 @@ void gang__where_free(gang_sched *s);
 /* Does any veto concern the gang? If none does, it may be placed on the cluster itself. */
 bool gang__where_concerned(const struct gang__where *w);
 
-/* What the gang waits for if it finds no place: GANG_WAIT_CAPACITY, or the reason of the first veto that
- * concerns it. */
+/* What the gang waits for if it finds no place: GANG_WAIT_CAPACITY, or the reason of the first
+ * veto that concerns it. */
 int32_t gang__where_why(const struct gang__where *w);
 
 /* May the gang be placed a second time without the soft vetoes? */

@@ -6,7 +6,7 @@
 >>> converted.scenario["nodes"]                                        # doctest: +SKIP
 >>> for warning in converted.warnings: print(warning)                  # doctest: +SKIP
 
-Each format has a module, whose documentation says what becomes of each setting:
+Each format has a module, and its documentation says what becomes of each setting:
 
 * :mod:`~gangsched.convert.capacity_scheduler`: ``capacity-scheduler.xml`` with ``yarn-site.xml``
 * :mod:`~gangsched.convert.fair_scheduler`: ``fair-scheduler.xml`` with ``yarn-site.xml``

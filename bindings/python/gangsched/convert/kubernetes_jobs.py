@@ -5,30 +5,29 @@
 Kubernetes                                      scenario
 ==============================================  ====================================================
 ``metadata.name``; with the namespace where     ``jobs[].name``
-two are called the same
-``metadata.namespace``                          ``user``
+two are called the same ``metadata.namespace``  ``user``
 requests (else limits) of containers; the       ``cpu``, ``mem_mib``, ``gpu``, ``amounts``
-largest of init containers; overhead
-annotation gpu-fraction, gpu-memory             ``gpu`` below 1, ``gpu_mem_mib``
+largest of init containers; overhead            ``gpu`` below 1, ``gpu_mem_mib``
+annotation gpu-fraction, gpu-memory
 ``nodeSelector``                                ``selector``
 required node affinity                          ``where``
 ``priorityClassName`` with a PriorityClass      ``priority``; also of Kueue's WorkloadPriorityClass
-annotations                                     ``same``, ``prefer``, ``subgroup_size``, ``subgroup_same``
-kueue.x-k8s.io/podset-required-topology,
--preferred-topology, -slice-...
-label kueue.x-k8s.io/queue-name; Volcano queue  ``queue``; without one a queue called default
+annotations                                     ``same``, ``prefer``, ``subgroup_size``,
+                                                ``subgroup_same``
+kueue.x-k8s.io/podset-required-topology,        ``queue``; without one a queue called default
+-preferred-topology, -slice-... label
+kueue.x-k8s.io/queue-name; Volcano queue
 **PodGroup** ``minMember``, ``minTaskMember``   ``min``, of groups, too; its pods are tasks; without
                                                 any there are ``minMember`` that share
                                                 ``minResources``
 ``scheduleTimeoutSeconds``                      ``start_within_s``
 **Volcano Job** ``tasks[].replicas``,           ``tasks``, ``min``, ``after``
-``minAvailable``, ``dependsOn``
-``maxRetry``                                    ``loss: restart``, ``max_restarts``
+``minAvailable``, ``dependsOn`` ``maxRetry``    ``loss: restart``, ``max_restarts``
 **TFJob**, **PyTorchJob**, MPIJob, XGBoostJob,  ``tasks``; Chief, Master, Launcher: ``role: chief``;
 PaddleJob: ``...ReplicaSpecs``                  Worker member; PS untracked; Evaluator sidecar
 ``runPolicy.schedulingPolicy.minAvailable``,    ``min``
-``elasticPolicy.minReplicas``
-``activeDeadlineSeconds``, ``backoffLimit``     ``time_limit_s``, ``max_restarts``
+``elasticPolicy.minReplicas``                   ``time_limit_s``, ``max_restarts``
+``activeDeadlineSeconds``, ``backoffLimit``
 **Job** ``parallelism``                         ``count``; all are the gang in a queue of Kueue,
                                                 else ``min`` 1
 **Pod**                                         a job of one task, or one of its PodGroup

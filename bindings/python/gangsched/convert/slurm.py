@@ -1,45 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
 """Slurm's ``slurm.conf``, ``gres.conf`` and ``topology.conf``.
 
-==============================================  ====================================================
-Slurm                                           scenario
-==============================================  ====================================================
-``NodeName`` (ranges, DEFAULT)                  ``nodes[].name``
-``CPUs``, or ``Boards`` x ``Sockets`` x         ``cpus``: what Slurm counts as CPUs, less
-``CoresPerSocket`` x ``ThreadsPerCore``         ``CoreSpecCount``
-``RealMemory`` - ``MemSpecLimit``               ``mem_mib``
-``Sockets``                                     ``numas``, where ``Cores`` of a device names some
-``Gres`` = gpu:TYPE:N                           ``gpus``, ``gpu_model``; ``devices`` where they
-                                                differ
-``Gres`` = other:N                              ``kinds``, ``amounts``
-``gres.conf`` ``Links``, ``Cores``              ``links`` (1000 MB/s for each), ``devices[].numa``
-``Feature``                                     ``labels``, without a value
-``State``                                       ``state``; nodes that are FUTURE are left out
-``PartitionName``, ``Nodes``                    ``partitions``, of nodes, too; a queue of the same
-                                                name: a job goes in the queue, its tasks ask for the
-                                                partition
-``PriorityTier`` (1)                            ``priority``: fair shares by tier, as all is left
-                                                over
-``PreemptType`` = preempt/partition_prio        ``reclaim: any``; otherwise ``never``
-``PreemptMode``                                 ``preempt_mode``; OFF: ``no_preemption``
-``OverSubscribe`` = FORCE:n with GANG           ``quantum_s`` (``SchedulerTimeSlice``), ``quantum_rows``
-``GraceTime``, ``PreemptExemptTime``            ``grace_s``, ``min_runtime_s``
-``MaxTime``, ``DefaultTime``                    ``max_time_limit_s``, ``default_time_limit_s``
-``NodeSet``                                     the nodes that it names, or that have its feature
-``State`` of a partition                        ``state``
-``AllowGroups``                                 ``submit_acl``
-``Default`` = YES                               ``default_queue``
-``PriorityType``                                ``order: priority`` (multifactor) or ``fifo``
-                                                (basic)
-``SchedulerType`` = sched/backfill (default)    ``backfill: conservative``, ``plan_depth`` =
-                                                ``bf_max_job_test``
-``SchedulerType`` = sched/builtin               ``block: strict``
-``PriorityDecayHalfLife``                       ``half_life_s``, with ``PriorityWeightFairshare``
-``Licenses``                                    ``kinds`` of the cluster
-``SwitchName``                                  ``levels`` switchN ... switch1, ``topology`` of
-                                                nodes
-``BlockName``, ``BlockSizes``                   ``levels`` block, blocks of larger sizes before it
-==============================================  ====================================================
+============================================  ======================================================
+Slurm                                         scenario
+============================================  ======================================================
+``NodeName`` (ranges, DEFAULT)                ``nodes[].name``
+``CPUs``, or ``Boards`` x ``Sockets`` x       ``cpus``: what Slurm counts as CPUs, less
+``CoresPerSocket`` x ``ThreadsPerCore``       ``CoreSpecCount``
+``RealMemory`` - ``MemSpecLimit``             ``mem_mib``
+``Sockets``                                   ``numas``, where ``Cores`` of a device names some
+``Gres`` = gpu:TYPE:N                         ``gpus``, ``gpu_model``; ``devices`` where they differ
+``Gres`` = other:N                            ``kinds``, ``amounts``
+``gres.conf`` ``Links``, ``Cores``            ``links`` (1000 MB/s for each), ``devices[].numa``
+``Feature``                                   ``labels``, without a value
+``State``                                     ``state``; nodes that are FUTURE are left out
+``PartitionName``, ``Nodes``                  ``partitions``, of nodes, too; a queue of the same
+                                              name: a job goes in the queue, its tasks ask for the
+                                              partition
+``PriorityTier`` (1)                          ``priority``: fair shares by tier, as all is left over
+``PreemptType`` = preempt/partition_prio      ``reclaim: any``; otherwise ``never``
+``PreemptMode``                               ``preempt_mode``; OFF: ``no_preemption``
+``OverSubscribe`` = FORCE:n with GANG         ``quantum_s`` (``SchedulerTimeSlice``),
+                                              ``quantum_rows``
+``GraceTime``, ``PreemptExemptTime``          ``grace_s``, ``min_runtime_s``
+``MaxTime``, ``DefaultTime``                  ``max_time_limit_s``, ``default_time_limit_s``
+``NodeSet``                                   the nodes that it names, or that have its feature
+``State`` of a partition                      ``state``
+``AllowGroups``                               ``submit_acl``
+``Default`` = YES                             ``default_queue``
+``PriorityType``                              ``order: priority`` (multifactor) or ``fifo`` (basic)
+``SchedulerType`` = sched/backfill (default)  ``backfill: conservative``, ``plan_depth`` =
+                                              ``bf_max_job_test``
+``SchedulerType`` = sched/builtin             ``block: strict``
+``PriorityDecayHalfLife``                     ``half_life_s``, with ``PriorityWeightFairshare``
+``Licenses``                                  ``kinds`` of the cluster
+``SwitchName``                                ``levels`` switchN ... switch1, ``topology`` of nodes
+``BlockName``, ``BlockSizes``                 ``levels`` block, blocks of larger sizes before it
+============================================  ======================================================
 
 Limits of accounts and QOS are in Slurm's database, not in these files. Everything else becomes a
 warning.

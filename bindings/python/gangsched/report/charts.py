@@ -220,7 +220,7 @@ def _changes(pairs: Sequence[Tuple[float, float]]) -> List[Tuple[float, float]]:
     return [pair for before, pair in zip(pairs, pairs[1:]) if pair[1] != before[1] or pair is pairs[-1]]
 
 
-# ---- who was where ---------------------------------------------------------------------------
+# ---- allocations ---------------------------------------------------------------------------
 
 
 class Boxes(NamedTuple):

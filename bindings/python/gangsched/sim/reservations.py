@@ -22,7 +22,8 @@ KEYS = frozenset(
     """name owner arrival_s deadline_s start_s duration_s period_s repetitions until_s objective combine flags queue users
     job purge_s notice_s stages prefer""".split()  # prefer: the key of version 0.1
 )
-STAGE_KEYS = frozenset("gang_size exclusive tasks nodes level domain domain_count gang".split())  # gang: 0.1
+# gang: 0.1
+STAGE_KEYS = frozenset("gang_size exclusive tasks nodes level domain domain_count gang".split())
 
 #: Resources of limits: name in Python, member of gang_reservation_limit, units of it in one of
 #: ours.
@@ -214,14 +215,14 @@ class Reserving(Scheduling):
             Its members as a dict; keywords override them.
         fields
             Members of the JSON format, which plan.h defines. ``name``. Time: ``start_s``, or
-            ``arrival_s``, ``deadline_s`` and ``objective`` (``earliest``, ``latest``, ``cheapest``);
-            ``duration_s``; ``period_s``, ``repetitions``, ``until_s``. Users: ``queue``, ``users``,
-            ``job`` (index or name of a job that has come). ``owner``: whose limits apply.
-            ``flags``: ``maintenance``, ``overlap``, ``ignore-jobs``, ``flex``, ``magnetic``.
-            ``purge_s``, ``notice_s``. Capacity: ``stages``, joined by ``combine`` (``all``,
-            ``any``, ``order``, ``order-no-gap``). The members of a single stage may be given
-            directly: ``nodes``, ``level`` with ``domain`` or ``domain_count``, or those of its
-            tasks (``count``, ``cpu``, ``gpu``...), with ``gang_size`` (tasks that must be there
+            ``arrival_s``, ``deadline_s`` and ``objective`` (``earliest``, ``latest``,
+            ``cheapest``); ``duration_s``; ``period_s``, ``repetitions``, ``until_s``. Users:
+            ``queue``, ``users``, ``job`` (index or name of a job that has come). ``owner``: its
+            limits apply. ``flags``: ``maintenance``, ``overlap``, ``ignore-jobs``, ``flex``,
+            ``magnetic``. ``purge_s``, ``notice_s``. Capacity: ``stages``, joined by ``combine``
+            (``all``, ``any``, ``order``, ``order-no-gap``). The members of a single stage may be
+            given directly: ``nodes``, ``level`` with ``domain`` or ``domain_count``, or those of
+            its tasks (``count``, ``cpu``, ``gpu``...), with ``gang_size`` (tasks that must be there
             together) and ``exclusive``. Times are seconds of the simulation.
 
         Returns

@@ -441,7 +441,7 @@ def _rows(sim: Any, struct: str, count: int, get: Any) -> Any:
 
 
 def row_type(struct: str) -> Any:
-    """The numpy type of a struct whose members are numbers."""
+    """The numpy type of a struct of numbers."""
     import numpy
 
     members = ffi.typeof("struct " + struct).fields

@@ -16,7 +16,7 @@ from .stream import Mark
 if TYPE_CHECKING:
     from .simulation import Simulation
 
-#: Columns of the file of jobs whose names differ from those of Result.
+#: Columns of the file of jobs with other names than in Result.
 _IN_FILE = {"cpus": "cpu_milli", "mem_mib": "memory_bytes", "gpus": "gpu_milli"}
 
 #: Attributes that are read from files when they are used, and the methods that read them.

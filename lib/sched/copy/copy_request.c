@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests for a copy (copy.h). The request of a job is read from its request text, which is complete
- * (usage/). */
+/* Requests for a copy (copy.h). The request of a job is read from its request text, which is
+ * complete (usage/). */
 #include <string.h>
 
 #include "base/two_pass_block.h"
@@ -353,9 +353,9 @@ static gang_result copy_wanted(struct gang__asks_copy *c, const struct gang__req
 gang_result gang__asks_copy(struct gang__asks_copy *c, const gang_sched *from)
 {
     gang_result r = GANG_OK;
-    for (size_t i = 0; i < from->asks.cap && r == GANG_OK; i++)
-        for (struct gang__hash_link *n = from->asks.bucket[i]; n && r == GANG_OK; n = n->next)
-            r = copy_wanted(c, GANG__OF(struct gang__request_class, link, n)->of);
+    for (size_t i = 0; i < from->classes.cap && r == GANG_OK; i++)
+        for (struct gang__hash_link *n = from->classes.bucket[i]; n && r == GANG_OK; n = n->next)
+            r = copy_wanted(c, GANG__OF(struct gang__request_class, link, n)->text);
     return r;
 }
 
@@ -387,7 +387,7 @@ struct gang__request_text *gang__asks_wanted(struct gang__asks_copy *c,
 struct gang__request_class *gang__asks_get(struct gang__asks_copy *c,
                                            const struct gang__request_class *from)
 {
-    struct gang__request_text *w = gang__asks_wanted(c, from->of);
+    struct gang__request_text *w = gang__asks_wanted(c, from->text);
     if (!w)
         return NULL;
     struct gang__request_class *ask = gang__class_ref(c->to, w);
@@ -421,10 +421,10 @@ bool gang__recent_copy(struct gang__asks_copy *c, gang_sched *from)
         struct gang__recent *at = &from->recent[i], *to = &c->to->recent[i];
         if (!gang__recent_lock(at))
             continue; /* a thread is about to put another one there */
-        if (at->wanted && at->epoch == gang__load(&from->cluster->nodes.epoch)) {
-            to->wanted = gang__asks_wanted(c, at->wanted);
+        if (at->text && at->epoch == gang__load(&from->cluster->nodes.epoch)) {
+            to->text = gang__asks_wanted(c, at->text);
             to->epoch = epoch;
-            ok = to->wanted != NULL;
+            ok = to->text != NULL;
         }
         gang__store(&at->lock, 0);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Wait classes in a copy (copy.h). All gangs are in their classes and ready. Classes that are blocked or
- * deferred in the original are put into the same state. Otherwise each would be tried once, and a gang
- * that the original does not try could start here. */
+/* Wait classes in a copy (copy.h). All gangs are in their classes and ready. Classes that are
+ * blocked or deferred in the original are put into the same state. Otherwise each would be tried
+ * once, and a gang that the original does not try could start here. */
 #include "core/commit/commit.h"
 #include "place/alloc/alloc.h"
 #include "sched/backfill/candidates.h"
@@ -22,11 +22,11 @@ static void copy_bin(gang_sched *s, struct gang__wait_class *to,
                      const struct gang__wait_class *from)
 {
     if (from->state == GANG__CLASS_BLOCKED) {
-        gang__order_block(s, to, from->why, queue_as(s, from->by), from->dim);
-        gang__order_set_bar(to, from->at_bar != NULL);
+        gang__order_block(s, to, from->why, queue_as(s, from->blocked_by), from->dim);
+        gang__order_set_bar(to, from->at_barring != NULL);
         gang__wake_queue(s, to->leaf);
-    } else if (from->late) {
-        gang__order_defer(s, to, from->late_key);
+    } else if (from->deferred) {
+        gang__order_defer(s, to, from->deferred_key);
     }
     to->tried = from->tried;
     gang__candidates_copy(s, to, from);
@@ -45,16 +45,16 @@ static void copy_timer(gang_sched *s, struct gang__job *to, const struct gang__j
 
 static bool is_head(const struct gang__gang *u)
 {
-    return u->bin && gang__set_first(&u->bin->units) == &u->turn;
+    return u->order.wait_class && gang__set_first(&u->order.wait_class->gangs) == &u->order.link;
 }
 
 /* The capacity freed since classes were last looked at. */
 static void copy_freed(gang_sched *s, const gang_sched *from)
 {
-    bool others = gang__room_stamp(from->cluster) - from->room_stamp !=
-                  gang__worker_stamp(from->worker) - from->own_stamp;
-    s->own_stamp = gang__worker_stamp(s->worker);
-    s->room_stamp = gang__room_stamp(s->cluster) - others;
+    bool others = gang__room_stamp(from->cluster) - from->order.room_stamp !=
+                  gang__worker_stamp(from->worker) - from->order.own_stamp;
+    s->order.own_stamp = gang__worker_stamp(s->worker);
+    s->order.room_stamp = gang__room_stamp(s->cluster) - others;
     s->wake.room = from->wake.room;
     s->wake.room_cpu = from->wake.room_cpu;
     s->wake.room_pages = from->wake.room_pages;
@@ -65,12 +65,12 @@ static void copy_freed(gang_sched *s, const gang_sched *from)
 static void copy_heads(gang_sched *s, const gang_sched *from, bool starved)
 {
     for (struct gang__set_link *n = gang__set_first(&from->by_id); n; n = gang__set_next(n)) {
-        const struct gang__job *from_job = GANG__OF(struct gang__job, all, n);
+        const struct gang__job *from_job = GANG__OF(struct gang__job, by_id, n);
         struct gang__job *job = gang__job_of(s, from_job->id);
-        for (uint32_t i = 0; i < job->unit_count; i++)
-            if (from_job->unit[i].starved == starved && is_head(&from_job->unit[i]) &&
-                job->unit[i].bin)
-                copy_bin(s, job->unit[i].bin, from_job->unit[i].bin);
+        for (uint32_t i = 0; i < job->gang_count; i++)
+            if (from_job->gang[i].bypass.starved == starved && is_head(&from_job->gang[i]) &&
+                job->gang[i].order.wait_class)
+                copy_bin(s, job->gang[i].order.wait_class, from_job->gang[i].order.wait_class);
     }
 }
 
@@ -81,7 +81,7 @@ void gang__order_copy(gang_sched *s, const gang_sched *from)
     copy_heads(s, from, true); /* first: a class that bars no other one now wakes those it barred */
     copy_heads(s, from, false);
     for (struct gang__set_link *n = gang__set_first(&from->by_id); n; n = gang__set_next(n)) {
-        const struct gang__job *job = GANG__OF(struct gang__job, all, n);
+        const struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
         copy_timer(s, gang__job_of(s, job->id), job);
     }
     for (uint32_t i = 0; i < from->queues->count; i++)
@@ -90,5 +90,5 @@ void gang__order_copy(gang_sched *s, const gang_sched *from)
     copy_freed(s, from);
     s->wake.changes = from->wake.changes;
     s->wake.changes_done = from->wake.changes_done;
-    s->untried = from->untried;
+    s->preempt.untried = from->preempt.untried;
 }

@@ -44,7 +44,7 @@ static void *copy_array(gang_sched *s, const void *from, size_t count, size_t el
 static struct gang__gang *unit_as(const gang_sched *s, const struct gang__gang *from)
 {
     struct gang__job *job = from ? gang__job_of(s, from->job->id) : NULL;
-    return job ? &job->unit[from->part] : NULL;
+    return job ? &job->gang[from->index] : NULL;
 }
 
 static void drop_leave(gang_sched *s, struct gang__stop *l)
@@ -63,9 +63,9 @@ static struct gang__stop *copy_leave(struct pairs *p, const struct gang__stop *f
         return NULL;
     *l = *from;
     size_t room = (size_t)(from->still - from->own);
-    l->next = l->next_of_claim = NULL;
-    l->claim = from->claim ? pair_of(p, from->claim) : NULL;
-    l->unit = unit_as(s, from->unit);
+    l->next = l->next_of_handover = NULL;
+    l->handover = from->handover ? pair_of(p, from->handover) : NULL;
+    l->gang = unit_as(s, from->gang);
     l->own = gang__zalloc(&s->mem, 2 * room + 1, sizeof(*l->own));
     l->to = from->to ? copy_array(s, from->to, (size_t)from->to_count, sizeof(*l->to)) : NULL;
     if (!l->own || (from->to && !l->to) || !pair_put(p, from, l)) {
@@ -89,19 +89,19 @@ static bool copy_claim(struct pairs *p, const struct gang__handover *from,
     *at = c;
     *c = *from;
     c->next = NULL;
-    c->leaves = NULL;
-    c->hold_room = from->hold_count + 1;
+    c->stops = NULL;
+    c->hold_cap = from->hold_count + 1;
     c->taker = unit_as(s, from->taker);
     c->places = copy_array(s, from->places, (size_t)from->place_count, sizeof(*c->places));
     c->holds = copy_array(s, from->holds, from->hold_count, sizeof(*c->holds));
     if (c->taker)
-        c->taker->claim = c;
+        c->taker->stop.handover = c;
     bool ok = c->places && c->holds && pair_put(p, from, c);
-    struct gang__stop **last = &c->leaves;
-    for (const struct gang__stop *l = from->leaves; ok && l; l = l->next_of_claim) {
+    struct gang__stop **last = &c->stops;
+    for (const struct gang__stop *l = from->stops; ok && l; l = l->next_of_handover) {
         *last = copy_leave(p, l);
         ok = *last != NULL;
-        last = ok ? &(*last)->next_of_claim : last;
+        last = ok ? &(*last)->next_of_handover : last;
     }
     return ok;
 }
@@ -109,15 +109,15 @@ static bool copy_claim(struct pairs *p, const struct gang__handover *from,
 /* The stops of a gang that go on, in their order; some belong to a handover. */
 static bool copy_unit(struct pairs *p, struct gang__gang *u, const struct gang__gang *from)
 {
-    struct gang__stop **last = &u->leaves;
-    for (const struct gang__stop *l = from->leaves; l; l = l->next) {
+    struct gang__stop **last = &u->stop.first;
+    for (const struct gang__stop *l = from->stop.first; l; l = l->next) {
         struct gang__stop *copy = pair_of(p, l);
         if (!copy && !(copy = copy_leave(p, l)))
             return false;
         *last = copy;
         last = &copy->next;
     }
-    u->moving = from->moving ? pair_of(p, from->moving) : NULL;
+    u->stop.moving = from->stop.moving ? pair_of(p, from->stop.moving) : NULL;
     return true;
 }
 
@@ -125,16 +125,16 @@ static bool copy_unit(struct pairs *p, struct gang__gang *u, const struct gang__
 static void drop_all(gang_sched *s, const struct pairs *p)
 {
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
-        struct gang__job *job = GANG__OF(struct gang__job, all, n);
-        for (uint32_t i = 0; i < job->unit_count; i++) {
-            job->unit[i].leaves = job->unit[i].moving = NULL;
-            job->unit[i].claim = NULL;
+        struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
+        for (uint32_t i = 0; i < job->gang_count; i++) {
+            job->gang[i].stop.first = job->gang[i].stop.moving = NULL;
+            job->gang[i].stop.handover = NULL;
         }
     }
-    s->owed = NULL;
-    while (s->claims) {
-        struct gang__handover *c = s->claims;
-        s->claims = c->next;
+    s->stop.deferred = NULL;
+    while (s->stop.handovers) {
+        struct gang__handover *c = s->stop.handovers;
+        s->stop.handovers = c->next;
         gang__release(&s->mem, c->places);
         gang__release(&s->mem, c->holds);
         for (size_t i = 0; i < p->count; i++)
@@ -150,24 +150,24 @@ static void drop_all(gang_sched *s, const struct pairs *p)
 bool gang__stops_copy(gang_sched *to, const gang_sched *from)
 {
     struct pairs p = {to, NULL, 0, 0};
-    struct gang__handover **last = &to->claims;
+    struct gang__handover **last = &to->stop.handovers;
     struct gang__stop **last_owed;
     bool ok = true;
-    for (const struct gang__handover *c = from->claims; ok && c; c = c->next) {
+    for (const struct gang__handover *c = from->stop.handovers; ok && c; c = c->next) {
         ok = copy_claim(&p, c, last);
         last = ok ? &(*last)->next : last;
     }
     for (struct gang__set_link *n = gang__set_first(&from->by_id); ok && n; n = gang__set_next(n)) {
-        const struct gang__job *job = GANG__OF(struct gang__job, all, n);
-        for (uint32_t i = 0; ok && i < job->unit_count; i++)
-            if (job->unit[i].leaves || job->unit[i].moving)
-                ok = copy_unit(&p, unit_as(to, &job->unit[i]), &job->unit[i]);
+        const struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
+        for (uint32_t i = 0; ok && i < job->gang_count; i++)
+            if (job->gang[i].stop.first || job->gang[i].stop.moving)
+                ok = copy_unit(&p, unit_as(to, &job->gang[i]), &job->gang[i]);
     }
-    last_owed = &to->owed;
-    for (const struct gang__stop *l = from->owed; ok && l; l = l->next_of_claim) {
+    last_owed = &to->stop.deferred;
+    for (const struct gang__stop *l = from->stop.deferred; ok && l; l = l->next_of_handover) {
         *last_owed = copy_leave(&p, l);
         ok = *last_owed != NULL;
-        last_owed = ok ? &(*last_owed)->next_of_claim : last_owed;
+        last_owed = ok ? &(*last_owed)->next_of_handover : last_owed;
     }
     if (!ok)
         drop_all(to, &p);

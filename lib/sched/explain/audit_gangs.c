@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Audit of units: who waits, who stops, who is waited for, what is due (state.h). */
+/* Audit of gangs: waiting, stopping, handovers and timers. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,49 +13,50 @@
 static gang_result wrong(struct gang_error *error, const struct gang__gang *u, const char *text)
 {
     char path[64];
-    snprintf(path, sizeof(path), "jobs[%" PRIu64 "].units[%" PRIu32 "]", u->job->id, u->part);
+    snprintf(path, sizeof(path), "jobs[%" PRIu64 "].units[%" PRIu32 "]", u->job->id, u->index);
     return gang__error(error, GANG_EINVAL, path, "%s", text);
 }
 
-/* ---- who waits --------------------------------------------------------------------------------- */
+/* ---- waiting ----------------------------------------------------------------------------------- */
 
-/* Those who wait are to be sorted anew, for what is reserved is other than it was. */
+/* Wait classes are to be sorted again, because reservations changed. */
 static bool resorts(const gang_sched *s)
 {
     return s->reserve.all && s->reserve.count > 0 &&
            (s->reserve.all->rebin || s->reserve.all->upset);
 }
 
-/* Whose turn may come is in a bin, unless memory was short, or his time came and no run has been since. */
+/* A gang that may be tried is in a wait class, unless memory was short, or its time came and no run
+ * has been since. */
 static const char *wait_fault(gang_sched *s, struct gang__gang *u)
 {
     struct gang__job *job = u->job;
     bool settled = !s->wake.jobs && !s->unfinished && !s->no_memory && !job->undone &&
                    job->due_ns > s->now_ns && !resorts(s);
-    if (u->wanted != (u->bin || u->claim || u->moving) && settled)
+    if (u->demands != (u->order.wait_class || u->stop.handover || u->stop.moving) && settled)
         return "it is said to want more, and does not wait for it, or the reverse";
-    if (settled && gang__job_waits(s, u) != (u->bin != NULL))
+    if (settled && gang__job_waits(s, u) != (u->order.wait_class != NULL))
         return "it is to wait for its turn, and does not, or the reverse";
     if (job->ending && u->alloc != GANG_ID_NONE && !job->undone)
         return "the job is to end, and nobody asked it to stop";
-    if (u->starved && u->alloc != GANG_ID_NONE)
+    if (u->bypass.starved && u->alloc != GANG_ID_NONE)
         return "it is starved, and runs";
     return NULL;
 }
 
-/* ---- who stops --------------------------------------------------------------------------------- */
+/* ---- stopping ---------------------------------------------------------------------------------- */
 
 static bool is_of(const struct gang__handover *c, const struct gang__stop *leave)
 {
-    const struct gang__stop *l = c->leaves;
+    const struct gang__stop *l = c->stops;
     while (l && l != leave)
-        l = l->next_of_claim;
+        l = l->next_of_handover;
     return l != NULL;
 }
 
 static bool is_there(const gang_sched *s, const struct gang__handover *claim)
 {
-    const struct gang__handover *c = s->claims;
+    const struct gang__handover *c = s->stop.handovers;
     while (c && c != claim)
         c = c->next;
     return c != NULL;
@@ -71,13 +72,13 @@ static bool ascends(const int64_t *task, size_t count)
 
 static const char *leave_fault(const gang_sched *s, const struct gang__stop *l)
 {
-    if (l->gone || l->given || !l->counted)
+    if (l->stopped || l->released || !l->counted)
         return "it stops, and is said to have stopped";
     if (l->left == 0 || l->left > l->own_count)
         return "nothing of what stops is left";
     if (!ascends(l->own, l->own_count) || !ascends(l->still, l->left))
         return "the tasks that stop are out of order";
-    if (l->claim && (!is_there(s, l->claim) || !is_of(l->claim, l)))
+    if (l->handover && (!is_there(s, l->handover) || !is_of(l->handover, l)))
         return "it stops for somebody who does not know of it";
     return NULL;
 }
@@ -86,27 +87,27 @@ static const char *stop_fault(const gang_sched *s, const struct gang__gang *u)
 {
     uint32_t ungiven = 0;
     bool moves = false;
-    for (const struct gang__stop *l = u->leaves; l; l = l->next) {
-        const char *fault = l->unit == u ? leave_fault(s, l) : "what stops of it is another's";
+    for (const struct gang__stop *l = u->stop.first; l; l = l->next) {
+        const char *fault = l->gang == u ? leave_fault(s, l) : "what stops of it is another's";
         if (fault)
             return fault;
         ungiven++;
     }
-    for (const struct gang__handover *c = s->claims; c; c = c->next)
-        for (const struct gang__stop *l = c->leaves; l; l = l->next_of_claim)
-            if (l->unit == u) {
-                ungiven += l->gone && !l->given;
-                moves = moves || (u->moving == l && l->to && l->claim == c);
+    for (const struct gang__handover *c = s->stop.handovers; c; c = c->next)
+        for (const struct gang__stop *l = c->stops; l; l = l->next_of_handover)
+            if (l->gang == u) {
+                ungiven += l->stopped && !l->released;
+                moves = moves || (u->stop.moving == l && l->to && l->handover == c);
             }
-    for (const struct gang__stop *l = s->owed; l; l = l->next_of_claim)
-        ungiven += l->unit == u && l->counted;
-    if (ungiven != u->ungiven)
+    for (const struct gang__stop *l = s->stop.deferred; l; l = l->next_of_handover)
+        ungiven += l->gang == u && l->counted;
+    if (ungiven != u->stop.unreleased)
         return "what stops of it and is not given back was counted wrongly";
-    if (u->moving && (!moves || u->alloc != GANG_ID_NONE || u->job->ending))
+    if (u->stop.moving && (!moves || u->alloc != GANG_ID_NONE || u->job->ending))
         return "it is said to move, and does not";
-    if (u->claim && (!is_there(s, u->claim) || u->claim->taker != u || u->job->ending))
+    if (u->stop.handover && (!is_there(s, u->stop.handover) || u->stop.handover->taker != u || u->job->ending))
         return "it waits for others to stop who do not stop for it";
-    if (u->claim && (u->claim->grow_group >= 0) != (u->alloc != GANG_ID_NONE))
+    if (u->stop.handover && (u->stop.handover->grow_group >= 0) != (u->alloc != GANG_ID_NONE))
         return "it waits for others to stop so that it may grow, and does not run, or the reverse";
     return NULL;
 }
@@ -125,21 +126,21 @@ static gang_result check_job(gang_sched *s, struct gang__job *job, struct gang_e
 {
     gang_result r = GANG_OK;
     bool waits = false;
-    for (uint32_t i = 0; i < job->unit_count && r == GANG_OK; i++) {
-        r = check_unit(s, &job->unit[i], error);
-        waits = waits || job->unit[i].bin || job->unit[i].claim;
+    for (uint32_t i = 0; i < job->gang_count && r == GANG_OK; i++) {
+        r = check_unit(s, &job->gang[i], error);
+        waits = waits || job->gang[i].order.wait_class || job->gang[i].stop.handover;
     }
     if (r != GANG_OK)
         return r;
     if (!s->wake.jobs && job->state != gang__job_state_now(job))
-        return wrong(error, job->unit, "its state is another one than was told");
+        return wrong(error, job->gang, "its state is another one than was told");
     if (!s->wake.jobs && job->paused != (job->state == GANG_JOB_SUSPENDED))
-        return wrong(error, job->unit, "its pause is not counted as it is");
+        return wrong(error, job->gang, "its pause is not counted as it is");
     if (job->ready_ns >= 0 && !waits && !job->undone)
-        return wrong(error, job->unit, "it could be granted, and does not wait");
+        return wrong(error, job->gang, "it could be granted, and does not wait");
     int64_t due_ns = job->due_ns; /* what has come is kept, see gang__timer_set() */
     if (!s->unfinished && !job->wake.at && due_ns > s->now_ns && due_ns > gang__timer_due(s, job))
-        return wrong(error, job->unit, "something of it is due before its timer");
+        return wrong(error, job->gang, "something of it is due before its timer");
     return GANG_OK;
 }
 
@@ -148,24 +149,24 @@ static gang_result check_job(gang_sched *s, struct gang__job *job, struct gang_e
 static gang_result check_claims(gang_sched *s, struct gang_error *error)
 {
     int64_t coming = 0;
-    for (const struct gang__handover *c = s->claims; c; c = c->next) {
-        coming += c->comes;
-        if (!c->taker || c->taker->claim != c || !c->charged || c->place_count <= 0)
+    for (const struct gang__handover *c = s->stop.handovers; c; c = c->next) {
+        coming += c->counted_promised;
+        if (!c->taker || c->taker->stop.handover != c || !c->charged || c->place_count <= 0)
             return gang__error(error, GANG_EINVAL, "claims", "one is nobody's");
-        if (c->comes && c->taker->job->counted_running)
+        if (c->counted_promised && c->taker->job->counted_running)
             return gang__error(error, GANG_EINVAL, "claims", "one that runs is said to come");
         for (size_t i = 0; i < c->hold_count; i++) {
             struct gang_alloc_info info = GANG_ALLOC_INFO_INIT;
             if (gang_alloc_get(s->cluster, c->holds[i], &info) != GANG_OK)
                 return gang__error(error, GANG_EINVAL, "claims", "what is kept is not held");
         }
-        for (const struct gang__stop *l = c->leaves; l; l = l->next_of_claim)
-            if (l->claim != c)
+        for (const struct gang__stop *l = c->stops; l; l = l->next_of_handover)
+            if (l->handover != c)
                 return gang__error(error, GANG_EINVAL, "claims", "one has what is another's");
     }
-    if (coming != s->root.coming)
+    if (coming != s->root.promised)
         return gang__error(error, GANG_EINVAL, "claims", "%" PRId64 " come, not %" PRId64, coming,
-                           s->root.coming);
+                           s->root.promised);
     return GANG_OK;
 }
 
@@ -173,12 +174,12 @@ static gang_result check_overdue(gang_sched *s, struct gang_error *error)
 {
     size_t count = 0, listed = 0;
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
-        const struct gang__job *job = GANG__OF(struct gang__job, all, n);
-        for (uint32_t i = 0; i < job->unit_count; i++)
-            count += job->unit[i].starved;
+        const struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
+        for (uint32_t i = 0; i < job->gang_count; i++)
+            count += job->gang[i].bypass.starved;
     }
-    for (struct gang__gang **at = &s->starved; *at; at = &(*at)->next_overdue, listed++)
-        if (!(*at)->starved || (*at)->overdue_at != at)
+    for (struct gang__gang **at = &s->bypass.starved; *at; at = &(*at)->bypass.next, listed++)
+        if (!(*at)->bypass.starved || (*at)->bypass.at != at)
             return wrong(error, *at, "it is not starved as it is said to be");
     return count == listed
                ? GANG_OK
@@ -187,12 +188,12 @@ static gang_result check_overdue(gang_sched *s, struct gang_error *error)
 
 static gang_result check_leaf(const struct gang__queue_state *q, struct gang_error *error)
 {
-    if (!gang__set_is_sorted(&q->fall) || !gang__set_is_sorted(&q->shed))
+    if (!gang__set_is_sorted(&q->victims) || !gang__set_is_sorted(&q->elastic_victims))
         return gang__error(error, GANG_EINVAL, q->q->name, "who would fall first is out of order");
-    for (size_t b = 0; b < q->bins.cap; b++)
-        for (const struct gang__hash_link *n = q->bins.bucket[b]; n; n = n->next) {
+    for (size_t b = 0; b < q->order.classes.cap; b++)
+        for (const struct gang__hash_link *n = q->order.classes.bucket[b]; n; n = n->next) {
             const struct gang__wait_class *bin = GANG__OF(struct gang__wait_class, link, n);
-            if (!gang__set_is_sorted(&bin->units))
+            if (!gang__set_is_sorted(&bin->gangs))
                 return gang__error(error, GANG_EINVAL, q->q->name,
                                    "those who wait for the same are out of order");
         }
@@ -204,7 +205,7 @@ gang_result gang__gangs_check(gang_sched *s, struct gang_error *error)
     gang_result r = check_claims(s, error);
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n && r == GANG_OK;
          n = gang__set_next(n)) {
-        struct gang__job *job = GANG__OF(struct gang__job, all, n);
+        struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
         if (job->state != GANG_JOB_ENDED)
             r = check_job(s, job, error);
     }

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Why a job waits: every gate that its gangs must pass is asked again, with its numbers. The
+ * reasons are ordered: what keeps a gang from being tried at all, the handover it waits for,
+ * what can never be, what blocked it when it was tried last, and the rest. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sched/explain/explain_in.h"
+#include "sched/order/wait_order.h"
+#include "sched/record/record.h"
+#include "sched/usage/usage.h"
+
+struct gang__reason *gang__reason_add(struct gang__reasons *l, int32_t why, int32_t cls,
+                                      const struct gang__queue_state *queue)
+{
+    if (!gang__grow(&l->s->mem, (void **)&l->reason, &l->room, l->count + 1, sizeof(*l->reason))) {
+        l->failed = true;
+        return NULL;
+    }
+    struct gang__reason *r = &l->reason[l->count++];
+    const struct gang__wait_class *bin = l->unit->order.wait_class;
+    memset(r, 0, sizeof(*r));
+    r->wait.size = sizeof(r->wait);
+    r->wait.reason = why;
+    r->wait.category = cls;
+    r->wait.kind = r->wait.group = -1;
+    r->wait.queue = queue && queue->q ? queue->q->id : GANG_ID_NONE;
+    r->queue = queue && queue->q ? queue : NULL;
+    r->rank = cls == GANG_WAIT_CATEGORY_NEVER                               ? RANK_NEVER
+              : bin && bin->state == GANG__CLASS_BLOCKED && bin->why == why ? RANK_LAST
+                                                                            : RANK_OTHER;
+    return r;
+}
+
+void gang__reason_say(struct gang__reason *r, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(r->text, sizeof(r->text), fmt, args);
+    va_end(args);
+}
+
+bool gang__reasons_have(const struct gang__reasons *l, int32_t why)
+{
+    for (size_t i = 0; i < l->count; i++)
+        if (l->reason[i].wait.reason == why)
+            return true;
+    return false;
+}
+
+struct gang__reason *gang__reason_add_held(struct gang__reasons *l, int32_t why)
+{
+    struct gang__reason *r = gang__reason_add(l, why, GANG_WAIT_CATEGORY_HELD, NULL);
+    if (r)
+        r->rank = RANK_HELD;
+    return r;
+}
+
+bool gang__explain_waits(const struct gang__gang *u)
+{
+    const struct gang__job *job = u->job;
+    if (job->state == GANG_JOB_ENDED || job->ending || u->over)
+        return false;
+    if (u->alloc != GANG_ID_NONE)
+        return u->stop.handover || u->order.wait_class || gang__slice_is_out(u);
+    return !u->stop.first || u->stop.moving;
+}
+
+/* The gates of a gang that may be tried, in the order in which the cycle asks them; capacity is
+ * asked last. */
+typedef void explain_gate(struct gang__reasons *l, const struct gang__take *take, uint32_t count);
+static explain_gate *const gates[] = {gang__explain_bounds,     gang__explain_lending,
+                                      gang__explain_user,       gang__explain_max_running,
+                                      gang__explain_behind,     gang__explain_planned,
+                                      gang__explain_reservation};
+
+static gang_result explain_gang(struct gang__reasons *l)
+{
+    const struct gang__gang *u = l->unit;
+    uint32_t count;
+    if (u->job->wait_why && l->count == 0)
+        gang__explain_held(l);
+    else if (!u->job->wait_why && !u->order.wait_class && !u->stop.handover && !u->stop.moving)
+        gang__explain_group_after(l);
+    if (u->stop.handover || u->stop.moving) {
+        gang__explain_handover(l, u->stop.handover ? u->stop.handover : u->stop.moving->handover);
+        return GANG_OK;
+    }
+    if (gang__slice_is_out(u)) {
+        gang__explain_slice(l);
+        return GANG_OK;
+    }
+    struct gang__take of_places[GANG__DIMS];
+    const struct gang__take *take = of_places;
+    if (u->places)
+        count = gang__gang_resumes_with(l->s, u, of_places);
+    else
+        take = gang__gang_asks(u, &count);
+    for (size_t i = 0; i < sizeof(gates) / sizeof(gates[0]); i++)
+        gates[i](l, take, count);
+    gang_result r = gang__explain_room(l);
+    if (r != GANG_OK || l->count > 0)
+        return r;
+    struct gang__reason *turn =
+        gang__reason_add(l, GANG_WAIT_NOT_TRIED, GANG_WAIT_CATEGORY_NOT_NOW, NULL);
+    if (turn) {
+        turn->rank = RANK_TURN;
+        gang__reason_say(turn, "nothing is in its way: it is its turn in one of the next runs");
+    }
+    return GANG_OK;
+}
+
+/* The decisive reason first; those of a rank as they were found. */
+static void sort(struct gang__reasons *l)
+{
+    for (size_t i = 1; i < l->count; i++)
+        for (size_t j = i; j > 0 && l->reason[j].rank < l->reason[j - 1].rank; j--) {
+            struct gang__reason swap = l->reason[j];
+            l->reason[j] = l->reason[j - 1];
+            l->reason[j - 1] = swap;
+        }
+    for (size_t i = 0; i < l->count; i++)
+        l->reason[i].wait.text = l->reason[i].text;
+}
+
+gang_result gang__reasons_collect(gang_sched *s, struct gang__job *job, struct gang__reasons *l)
+{
+    gang_result r = GANG_OK;
+    memset(l, 0, sizeof(*l));
+    l->s = s;
+    for (uint32_t i = 0; i < job->gang_count && r == GANG_OK; i++) {
+        l->unit = &job->gang[i];
+        if (gang__explain_waits(l->unit))
+            r = explain_gang(l);
+        if (l->failed)
+            r = GANG_ENOMEM;
+    }
+    sort(l);
+    return r;
+}
+
+gang_result gang_job_explain(gang_sched *sched, gang_job_id id, gang_wait_fn visit, void *user)
+{
+    if (!sched || !visit)
+        return GANG_EINVAL;
+    struct gang__job *job = gang__job_of(sched, id);
+    if (!job)
+        return GANG_ESTALE;
+    struct gang__reasons l;
+    gang_result r = gang__reasons_collect(sched, job, &l);
+    for (size_t i = 0; r == GANG_OK && i < l.count; i++)
+        r = visit(&l.reason[i].wait, user);
+    gang__release(&sched->mem, l.reason);
+    return r;
+}

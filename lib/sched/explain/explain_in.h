@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Why a job waits, from inside: the list of reasons that the gates of explain_*.c fill. */
+#ifndef GANG__SCHED_EXPLAIN_IN_H
+#define GANG__SCHED_EXPLAIN_IN_H
+
+#include "sched/record/state.h"
+
+enum rank { RANK_HELD, RANK_CLAIM, RANK_NEVER, RANK_LAST, RANK_OTHER, RANK_TURN };
+
+struct gang__reason {
+    struct gang_wait wait;
+    enum rank rank;
+    const struct gang__queue_state *queue; /* NULL: none */
+    const char *group;                     /* NULL: none */
+    char text[512];
+};
+
+struct gang__reasons {
+    gang_sched *s;
+    struct gang__gang *unit; /* the gang that is explained */
+    struct gang__reason *reason;
+    size_t count, room;
+    bool failed;
+};
+
+struct gang__amount_text {
+    char s[64];
+};
+
+/* ---- explain.c ---- */
+
+struct gang__reason *gang__reason_add(struct gang__reasons *l, int32_t why, int32_t cls,
+                                      const struct gang__queue_state *queue);
+
+void gang__reason_say(struct gang__reason *r, const char *fmt, ...) GANG__PRINTF(2, 3);
+
+bool gang__reasons_have(const struct gang__reasons *l, int32_t why);
+
+struct gang__reason *gang__reason_add_held(struct gang__reasons *l, int32_t why);
+
+bool gang__explain_waits(const struct gang__gang *u);
+
+gang_result gang__reasons_collect(gang_sched *s, struct gang__job *job, struct gang__reasons *l);
+
+/* ---- explain_text.c ---- */
+
+const char *gang__word_of_class(int32_t cls);
+
+const char *gang__word_of_reason(int32_t reason);
+
+const char *gang__word_of_state(int32_t state);
+
+/* A number of thousandths, without trailing zeros. */
+struct gang__amount_text gang__text_milli(int64_t amount, const char *unit);
+
+struct gang__amount_text gang__text_number(int32_t kind, int64_t amount);
+
+bool gang__text_is_one(int32_t kind, int64_t amount);
+
+/* "8 GPUs", "0.5 cores", "12 GiB of memory", "3 licences" */
+void gang__text_amount(const gang_sched *s, int32_t kind, int64_t amount, char *text, size_t room);
+
+/* ---- explain_held.c ---- */
+
+int32_t gang__group_in_job(const struct gang__gang *u, uint32_t group);
+
+/* Groups of the gang that wait for other groups of the job. */
+void gang__explain_group_after(struct gang__reasons *l);
+
+void gang__explain_held(struct gang__reasons *l);
+
+/* The victims that stop for the gang, or that it waits for before it starts elsewhere. */
+void gang__explain_handover(struct gang__reasons *l, const struct gang__handover *claim);
+
+/* ---- explain_queues.c ---- */
+
+/* The job that holds most of the dimension, among the first victims in order. */
+gang_job_id gang__explain_holder(gang_sched *s, const struct gang__queue_state *top, uint32_t dim);
+
+/* Limits and guarantees of the leaf and all above. */
+void gang__explain_bounds(struct gang__reasons *l, const struct gang__take *take, uint32_t count);
+
+/* Asked if no other gate of the queues blocks the gang. */
+void gang__explain_lending(struct gang__reasons *l, const struct gang__take *take, uint32_t count);
+
+void gang__explain_user(struct gang__reasons *l, const struct gang__take *take, uint32_t count);
+
+void gang__explain_max_running(struct gang__reasons *l, const struct gang__take *take,
+                               uint32_t count);
+
+void gang__explain_behind(struct gang__reasons *l, const struct gang__take *take, uint32_t count);
+
+/* ---- explain_room.c ---- */
+
+void gang__explain_planned(struct gang__reasons *l, const struct gang__take *take, uint32_t count);
+
+/* The gang waits for the reservation that it named, or its place is reserved for others. */
+void gang__explain_reservation(struct gang__reasons *l, const struct gang__take *take,
+                               uint32_t count);
+
+/* The gang has its places, and waits for its quantum. */
+void gang__explain_slice(struct gang__reasons *l);
+
+gang_result gang__explain_room(struct gang__reasons *l);
+
+#endif

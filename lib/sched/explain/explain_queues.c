@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Gates of queues: bounds, lending, user limits, running jobs, and gangs that come first. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "sched/explain/explain_in.h"
+#include "sched/order/bypass.h"
+#include "sched/order/wait_order.h"
+#include "sched/record/record.h"
+#include "sched/usage/usage.h"
+
+static int64_t held_by(const struct gang__gang *u, uint32_t dim)
+{
+    int64_t sum = 0;
+    for (uint32_t g = 0; g < gang__gang_request(u)->group_count; g++)
+        for (uint32_t i = 0; i < u->request_class->group[g].count; i++) {
+            const struct gang__take *t = &u->request_class->take[u->request_class->group[g].from + i];
+            sum += t->dim == dim ? t->amount * u->has[g] : 0;
+        }
+    return sum;
+}
+
+/* The job that holds most of the dimension, among the first victims in order. */
+gang_job_id gang__explain_holder(gang_sched *s, const struct gang__queue_state *top, uint32_t dim)
+{
+    int64_t most = 0;
+    int looked = 0;
+    gang_job_id id = GANG_ID_NONE;
+    gang__victims_sort(s);
+    for (uint32_t i = 0; i < s->queues->count && looked < 256; i++) {
+        const struct gang__queue_state *q = s->qs[i];
+        if (!q->q->leaf || !gang__queue_is_below(q, top))
+            continue;
+        struct gang__set_link *n = gang__set_first(&q->victims);
+        for (; n && looked < 256; n = gang__set_next(n), looked++) {
+            const struct gang__gang *u = GANG__OF(struct gang__gang, victim.link, n);
+            if (held_by(u, dim) > most) {
+                most = held_by(u, dim);
+                id = u->job->id;
+            }
+        }
+    }
+    return id;
+}
+
+/* An amount of a dimension is more than the queue has left. */
+static void explain_bound(struct gang__reasons *l, int32_t why, const struct gang__queue_state *q,
+                          uint32_t dim, int64_t asked, int64_t used, int64_t bound)
+{
+    const struct gang__dim *of = &l->s->queues->dim[dim];
+    bool never = asked > bound && why != GANG_WAIT_USER_LIMIT;
+    struct gang__reason *r =
+        gang__reason_add(l, why, never ? GANG_WAIT_CATEGORY_NEVER : GANG_WAIT_CATEGORY_NOT_NOW, q);
+    char whole[160], place[GANG_MAX_NAME + 16] = "";
+    if (!r)
+        return;
+    r->wait.kind = of->kind;
+    r->wait.requested = asked;
+    r->wait.used = used;
+    r->wait.limit = bound;
+    if (why != GANG_WAIT_USER_LIMIT && !never)
+        r->wait.blocker = gang__explain_holder(l->s, q, dim);
+    gang__text_amount(l->s, of->kind, bound, whole, sizeof(whole));
+    if (of->partition)
+        snprintf(place, sizeof(place), " of partition \"%s\"", of->partition->name);
+    const char *who = l->unit->alloc == GANG_ID_NONE ? "the gang" : "one more task";
+    const char *does = why == GANG_WAIT_GUARANTEE ? "guarantees" : "allows";
+    const char *whom = why == GANG_WAIT_USER_LIMIT  ? " a user"
+                       : why == GANG_WAIT_GUARANTEE ? " to what is not preemptible"
+                                                    : "";
+    gang__reason_say(r, "queue \"%s\" %s%s %s%s, %s %s used, %s needs %s", q->q->name, does, whom,
+                     whole, place, gang__text_number(of->kind, used).s,
+                     gang__text_is_one(of->kind, used) ? "is" : "are", who,
+                     gang__text_number(of->kind, asked).s);
+}
+
+static bool is_fixed(const struct gang__gang *u)
+{
+    if (u->order.wait_class)
+        return u->order.wait_class->fixed;
+    return u->job->preemptible == GANG_NOT_PREEMPTIBLE ||
+           (u->job->preemptible == GANG_SEMI_PREEMPTIBLE && u->alloc == GANG_ID_NONE);
+}
+
+/* Limits and guarantees of the leaf and all above. */
+void gang__explain_bounds(struct gang__reasons *l, const struct gang__take *take, uint32_t count)
+{
+    bool fixed = is_fixed(l->unit);
+    for (const struct gang__queue_state *q = l->unit->job->leaf; q->parent; q = q->parent)
+        for (uint32_t i = 0; i < count; i++) {
+            uint32_t d = take[i].dim;
+            int64_t asked = take[i].amount;
+            /* a limit inherited from a queue above is reported there */
+            if (q->q->limit[d].how != GANG__QUOTA_NONE && asked > q->limit[d] - q->used[d])
+                explain_bound(l, GANG_WAIT_LIMIT, q, d, asked, q->used[d], q->limit[d]);
+            if (fixed && q->guarantee[d] != GANG__NO_BOUND && q->fixed[d] + asked > q->guarantee[d])
+                explain_bound(l, GANG_WAIT_GUARANTEE, q, d, asked, q->fixed[d], q->guarantee[d]);
+        }
+}
+
+/* Asked if no other gate of the queues blocks the gang. */
+void gang__explain_lending(struct gang__reasons *l, const struct gang__take *take, uint32_t count)
+{
+    uint32_t dim = 0;
+    int32_t why = 0;
+    const struct gang__queue_state *by =
+        gang__usage_refuse(l->s, l->unit->job->leaf, take, count, is_fixed(l->unit), &dim, &why);
+    if (!by || why != GANG_WAIT_LENDING)
+        return;
+    struct gang__reason *r = gang__reason_add(l, GANG_WAIT_LENDING, GANG_WAIT_CATEGORY_POLICY, by);
+    char asked[160];
+    if (!r)
+        return;
+    for (uint32_t i = 0; i < count; i++)
+        r->wait.requested = take[i].dim == dim ? take[i].amount : r->wait.requested;
+    r->wait.kind = l->s->queues->dim[dim].kind;
+    r->wait.used = l->s->root.used[dim];
+    r->wait.limit = l->s->total[dim];
+    gang__text_amount(l->s, r->wait.kind, r->wait.requested, asked, sizeof(asked));
+    gang__reason_say(r, "what queue \"%s\" leaves idle it does not lend: %s are asked for",
+                     by->q->name, asked);
+}
+
+void gang__explain_user(struct gang__reasons *l, const struct gang__take *take, uint32_t count)
+{
+    const struct gang__gang *u = l->unit;
+    const struct gang__user *user = u->job->leaf_user;
+    int64_t gang[GANG_MAX_KINDS] = {0}, limit[GANG_MAX_KINDS] = {0};
+    if (!user)
+        return;
+    for (uint32_t i = 0; i < count; i++)
+        if (take[i].dim < GANG_MAX_KINDS && !l->s->queues->dim[take[i].dim].partition)
+            gang[take[i].dim] = take[i].amount;
+    if (!gang__user_limits(l->s, u, gang, limit))
+        return;
+    for (uint32_t k = 0; k < GANG_MAX_KINDS; k++)
+        if (gang[k] > 0 && u->job->leaf->guarantee[k] != GANG__NO_BOUND && !l->s->excluded[k] &&
+            user->used[k] + gang[k] > limit[k])
+            explain_bound(l, GANG_WAIT_USER_LIMIT, u->job->leaf, k, gang[k], user->used[k],
+                          limit[k]);
+}
+
+static void explain_running(struct gang__reasons *l, const struct gang__queue_state *q,
+                            int64_t running, int64_t most, const char *whose)
+{
+    struct gang__reason *r =
+        gang__reason_add(l, GANG_WAIT_MAX_RUNNING, GANG_WAIT_CATEGORY_NOT_NOW, q);
+    if (!r)
+        return;
+    r->wait.requested = 1;
+    r->wait.used = running;
+    r->wait.limit = most;
+    gang__reason_say(r, "queue \"%s\" lets %" PRId64 " job%s%s run at a time, %" PRId64 " do%s",
+                     q->q->name, most, most == 1 ? "" : "s", whose, running,
+                     running == 1 ? "es" : "");
+}
+
+void gang__explain_max_running(struct gang__reasons *l, const struct gang__take *take,
+                               uint32_t count)
+{
+    (void)take, (void)count;
+    const struct gang__job *job = l->unit->job;
+    const struct gang__queue_state *leaf = job->leaf;
+    if (job->counted_running)
+        return;
+    for (const struct gang__queue_state *q = leaf; q->parent; q = q->parent)
+        if (q->running >= q->q->max_running)
+            explain_running(l, q, q->running, q->q->max_running, "");
+    if (job->leaf_user && job->leaf_user->running >= leaf->q->max_running_per_user)
+        explain_running(l, leaf, job->leaf_user->running, leaf->q->max_running_per_user,
+                        " of a user");
+}
+
+/* The head of another wait class bars the gang. */
+static void explain_barred(struct gang__reasons *l, const struct gang__queue_state *leaf,
+                           const struct gang__wait_class *bars)
+{
+    const struct gang__gang *u = l->unit, *head = gang__wait_class_head(bars);
+    if (head->job == u->job)
+        return;
+    struct gang__reason *r = gang__reason_add(
+        l, head->bypass.starved ? GANG_WAIT_STARVED : GANG_WAIT_BEHIND, GANG_WAIT_CATEGORY_POLICY, leaf);
+    if (!r)
+        return;
+    r->rank = RANK_LAST;
+    r->wait.blocker = head->job->id;
+    if (head->bypass.starved)
+        gang__reason_say(r, "job %" PRIu64 " is starved, and nothing in queue \"%s\" passes it",
+                         head->job->id, leaf->q->name);
+    else
+        gang__reason_say(r, "queue \"%s\" keeps to its order, and job %" PRIu64 " is before it",
+                         leaf->q->name, head->job->id);
+}
+
+void gang__explain_behind(struct gang__reasons *l, const struct gang__take *take, uint32_t count)
+{
+    (void)take, (void)count;
+    const struct gang__gang *u = l->unit;
+    const struct gang__queue_state *leaf = u->job->leaf;
+    if (!u->order.wait_class)
+        return;
+    const struct gang__wait_class *bars = gang__order_bars(leaf, u->order.wait_class);
+    if (bars) {
+        explain_barred(l, leaf, bars);
+        return;
+    }
+    if (u->order.wait_class->state != GANG__CLASS_BLOCKED || u->order.wait_class->why != GANG_WAIT_STARVED)
+        return;
+    const struct gang__gang *first = gang__bypass_concerns(l->s, u);
+    struct gang__reason *r =
+        first ? gang__reason_add(l, GANG_WAIT_STARVED, GANG_WAIT_CATEGORY_POLICY, first->job->leaf)
+              : NULL;
+    if (!r)
+        return;
+    r->rank = RANK_LAST;
+    r->wait.blocker = first->job->id;
+    gang__reason_say(r, "job %" PRIu64 " of queue \"%s\" is starved, and nothing passes it",
+                     first->job->id, first->job->leaf->q->name);
+}

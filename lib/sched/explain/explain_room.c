@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Gates of capacity: room on nodes, planned starts, reservations, cells, rows of time slices. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/rcu.h"
+#include "sched/explain/explain_in.h"
+#include "sched/reserve/reserve.h"
+#include "sched/slice/slice.h"
+#include "sched/usage/usage.h"
+
+struct room {
+    struct gang__reasons *list;
+    bool fits;
+};
+
+static int32_t take_room(const struct gang_explanation *e, void *user)
+{
+    struct room *room = user;
+    struct gang__reasons *l = room->list;
+    bool grows = l->unit->alloc != GANG_ID_NONE;
+    if (!grows && (e->group >= 0 || e->group_set >= 0))
+        return 0; /* reasons of single groups: the last one is about the whole gang */
+    room->fits = e->result == GANG_OK;
+    if (room->fits)
+        return 0;
+    bool never = e->result == GANG_ENEVER;
+    struct gang__reason *r = gang__reason_add(
+        l, GANG_WAIT_CAPACITY, never ? GANG_WAIT_CATEGORY_NEVER : GANG_WAIT_CATEGORY_NOT_NOW, NULL);
+    if (!r)
+        return GANG_ENOMEM;
+    int32_t group = grows ? e->group : e->because_group;
+    if (group >= 0) {
+        r->wait.group = gang__group_in_job(l->unit, (uint32_t)group);
+        r->group = gang__gang_request(l->unit)->group[group].name;
+    }
+    r->wait.kind = e->kind;
+    r->wait.requested = e->requested;
+    r->wait.limit = e->available;
+    if (e->kind >= 0 && !never)
+        r->wait.blocker = gang__explain_holder(l->s, &l->s->root, (uint32_t)e->kind);
+    gang__reason_say(r, "%s", e->text);
+    return 0;
+}
+
+static bool node_name(const gang_sched *s, uint32_t slot, char *name)
+{
+    gang__rcu_enter();
+    const struct gang__node *node = gang__node_at(s->cluster, slot);
+    if (node)
+        snprintf(name, GANG_MAX_NAME + 1, "%s", node->name);
+    gang__rcu_leave();
+    return node != NULL;
+}
+
+/* "n0, n1 and 3 more" */
+static void nodes_of(const gang_sched *s, const struct gang__gang *u, char *text, size_t room)
+{
+    enum { NAMED = 4 };
+    size_t named = 0, used = 0;
+    text[0] = 0;
+    for (size_t i = 0; i < u->calendar.node_count && named < NAMED; i++) {
+        char name[GANG_MAX_NAME + 1];
+        if (!node_name(s, u->calendar.node[i], name))
+            continue;
+        int n = snprintf(text + used, room - used, "%s%s", named ? ", " : "", name);
+        if (n < 0 || (size_t)n >= room - used)
+            break;
+        used += (size_t)n;
+        named++;
+    }
+    if (named < u->calendar.node_count)
+        snprintf(text + used, room - used, " and %zu more", u->calendar.node_count - named);
+}
+
+static int64_t seconds_until(const struct gang__reasons *l, int64_t at_ns)
+{
+    return at_ns > l->s->now_ns ? (at_ns - l->s->now_ns + 999999) / 1000000 : 0;
+}
+
+/* The planned start that it would delay: the first of its leaf, or of any. */
+static const struct gang__gang *first_planned(const gang_sched *s,
+                                              const struct gang__queue_state *leaf)
+{
+    const struct gang__gang *first = NULL;
+    for (uint32_t i = 0; i < s->queues->count; i++)
+        for (const struct gang__gang *u = s->qs[i]->calendar.planned; u;
+             u = u->calendar.next_planned) {
+            bool own = s->qs[i] == leaf, had = first && first->job->leaf == leaf;
+            if (!first || (own && !had) ||
+                (own == had && u->calendar.planned_ns < first->calendar.planned_ns))
+                first = u;
+        }
+    return first;
+}
+
+void gang__explain_planned(struct gang__reasons *l, const struct gang__take *take, uint32_t count)
+{
+    (void)take, (void)count;
+    const struct gang__gang *u = l->unit, *first;
+    const struct gang__wait_class *bin = u->order.wait_class;
+    bool behind = bin && bin->state == GANG__CLASS_BLOCKED && bin->why == GANG_WAIT_PLANNED;
+    if (u->calendar.plan) {
+        char nodes[160];
+        struct gang__reason *r =
+            gang__reason_add(l, GANG_WAIT_PLANNED, GANG_WAIT_CATEGORY_NOT_NOW, u->job->leaf);
+        if (!r)
+            return;
+        r->rank = RANK_LAST;
+        r->wait.until_ns = u->calendar.planned_ns;
+        nodes_of(l->s, u, nodes, sizeof(nodes));
+        gang__reason_say(r, "it is planned to start in %s seconds, on %s",
+                         gang__text_milli(seconds_until(l, u->calendar.planned_ns), "").s, nodes);
+    } else if (behind && (first = first_planned(l->s, u->job->leaf)) != NULL) {
+        struct gang__reason *r =
+            gang__reason_add(l, GANG_WAIT_PLANNED, GANG_WAIT_CATEGORY_POLICY, first->job->leaf);
+        if (!r)
+            return;
+        r->wait.blocker = first->job->id;
+        gang__reason_say(
+            r, "it would delay planned starts: job %" PRIu64 " is to start in %s seconds",
+            first->job->id, gang__text_milli(seconds_until(l, first->calendar.planned_ns), "").s);
+    }
+}
+
+/* The gang waits for the reservation that it named, or its place is reserved for others. */
+void gang__explain_reservation(struct gang__reasons *l, const struct gang__take *take,
+                               uint32_t count)
+{
+    (void)take, (void)count;
+    struct gang__reserve_reason why;
+    if (!gang__reserve_explain(l->s, l->unit, &why))
+        return;
+    bool held = l->unit->job->wait_why == GANG_WAIT_RESERVATION;
+    struct gang__reason *r = gang__reason_add(l, GANG_WAIT_RESERVATION,
+                                              why.never ? GANG_WAIT_CATEGORY_NEVER
+                                              : held    ? GANG_WAIT_CATEGORY_HELD
+                                                        : GANG_WAIT_CATEGORY_POLICY,
+                                              NULL);
+    if (!r)
+        return;
+    r->rank = why.never ? RANK_NEVER : held ? RANK_HELD : RANK_LAST;
+    r->wait.until_ns = why.until_ns;
+    gang__reason_say(r, "%s", why.text);
+}
+
+/* A suspended gang resumes on its old places only. */
+static void explain_suspended(struct gang__reasons *l)
+{
+    const struct gang__wait_class *bin = l->unit->order.wait_class;
+    if (!bin || bin->state != GANG__CLASS_BLOCKED || bin->why != GANG_WAIT_CAPACITY)
+        return;
+    struct gang__reason *r =
+        gang__reason_add(l, GANG_WAIT_CAPACITY, GANG_WAIT_CATEGORY_NOT_NOW, NULL);
+    if (r)
+        gang__reason_say(r, "the places where it was suspended are taken");
+}
+
+static void explain_cells(struct gang__reasons *l)
+{
+    const struct gang__wait_class *bin = l->unit->order.wait_class;
+    if (!bin || bin->state != GANG__CLASS_BLOCKED || bin->why != GANG_WAIT_CELLS)
+        return;
+    struct gang__reason *r =
+        gang__reason_add(l, GANG_WAIT_CELLS, GANG_WAIT_CATEGORY_POLICY, bin->blocked_by);
+    if (r)
+        gang__reason_say(r, "its place would break the cells guaranteed to %s%s",
+                         bin->blocked_by ? "queue " : "others", bin->blocked_by ? bin->blocked_by->q->name : "");
+}
+
+/* The gang has its places, and waits for its quantum. */
+void gang__explain_slice(struct gang__reasons *l)
+{
+    const struct gang__gang *u = l->unit;
+    int64_t until = 0;
+    uint32_t rows = gang__slice_when(l->s, u, &until);
+    struct gang__reason *r =
+        gang__reason_add(l, GANG_WAIT_SLICE, GANG_WAIT_CATEGORY_POLICY, u->job->leaf);
+    if (!r)
+        return;
+    r->wait.until_ns = until;
+    if (until == 0)
+        gang__reason_say(r,
+                         "it is the turn of its row, %" PRIu32 " of %" PRIu32
+                         ", and others have not stopped yet",
+                         gang__slice_row(u), rows);
+    else
+        gang__reason_say(r, "its row, %" PRIu32 " of %" PRIu32 ", has its turn in %s seconds",
+                         gang__slice_row(u), rows, gang__text_milli(seconds_until(l, until), "").s);
+}
+
+/* No row of time slices has capacity beside the other gangs. */
+static bool explain_rows(struct gang__reasons *l)
+{
+    const struct gang__wait_class *bin = l->unit->order.wait_class;
+    struct gang_queue_info info;
+    if (!gang__slice_concerns(l->unit) || l->unit->alloc != GANG_ID_NONE || !bin ||
+        bin->state != GANG__CLASS_BLOCKED || bin->why != GANG_WAIT_CAPACITY)
+        return false;
+    memset(&info, 0, sizeof(info));
+    gang__slice_info(l->s, l->unit->job->leaf, &info);
+    struct gang__reason *r =
+        gang__reason_add(l, GANG_WAIT_CAPACITY, GANG_WAIT_CATEGORY_NOT_NOW, NULL);
+    if (r)
+        gang__reason_say(r,
+                         "none of %" PRId64 " rows that take turns, of %" PRId64
+                         " that there may be, has room for it",
+                         info.rows, info.quantum_rows);
+    return true;
+}
+
+gang_result gang__explain_room(struct gang__reasons *l)
+{
+    struct room room = {l, true};
+    struct gang__gang *u = l->unit;
+    if (u->places) {
+        explain_suspended(l);
+        return GANG_OK;
+    }
+    if (explain_rows(l))
+        return GANG_OK;
+    gang_result r = GANG_OK;
+    if (u->alloc == GANG_ID_NONE) {
+        r = gang_request_explain(l->s->worker, gang__gang_request(u), take_room, &room);
+    } else {
+        int32_t group = 0;
+        while (gang__gang_lacks(u, (uint32_t)group) == 0)
+            group++;
+        r = gang_alloc_explain(l->s->worker, u->alloc, group, take_room, &room);
+        r = r == GANG_ERANGE ? GANG_OK : r;
+    }
+    explain_cells(l);
+    return r;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The state of one queue: making it, counting from zero, freeing it. */
+#include <string.h>
+
+#include "sched/backfill/candidates.h"
+#include "sched/intake/queues_in.h"
+#include "sched/order/wait_order.h"
+
+enum { AMOUNTS = 6 }; /* arrays of a queue */
+
+/* As many as there can ever be: a new dimension needs no memory. */
+bool gang__queue_make_amounts(gang_sched *s, struct gang__queue_state *q)
+{
+    int64_t **const arrays[AMOUNTS] = {&q->guarantee, &q->limit, &q->share,
+                                       &q->used,      &q->fixed, &q->demand};
+    q->block = gang__zalloc(&s->mem, AMOUNTS * (size_t)GANG__DIMS, sizeof(*q->block));
+    if (s->opts.half_life_ns > 0)
+        q->past_use = gang__zalloc(&s->mem, GANG__DIMS, sizeof(*q->past_use));
+    if (!q->block || (s->opts.half_life_ns > 0 && !q->past_use))
+        return false;
+    for (size_t i = 0; i < AMOUNTS; i++)
+        *arrays[i] = q->block + i * GANG__DIMS;
+    return true;
+}
+
+bool gang__config_root(gang_sched *s)
+{
+    gang__order_init(&s->root);
+    return gang__queue_make_amounts(s, &s->root);
+}
+
+static void free_users(gang_sched *s, struct gang__queue_state *q)
+{
+    for (size_t b = 0; b < q->users.cap; b++)
+        while (q->users.bucket[b]) {
+            struct gang__user *user = GANG__OF(struct gang__user, link, q->users.bucket[b]);
+            gang__hash_remove(&q->users, &user->link);
+            gang__release(&s->mem, user);
+        }
+    gang__hash_free(&q->users, &s->mem);
+    memset(&q->users, 0, sizeof(q->users));
+}
+
+void gang__queue_free(gang_sched *s, struct gang__queue_state *q)
+{
+    if (!q)
+        return;
+    for (size_t b = 0; b < q->order.classes.cap; b++)
+        while (q->order.classes.bucket[b]) {
+            struct gang__wait_class *bin =
+                GANG__OF(struct gang__wait_class, link, q->order.classes.bucket[b]);
+            gang__hash_remove(&q->order.classes, &bin->link);
+            gang__candidates_forget(s, bin);
+            gang__release(&s->mem, bin);
+        }
+    gang__hash_free(&q->order.classes, &s->mem);
+    gang__hash_free(&q->backfill.by_key, &s->mem);
+    free_users(s, q);
+    gang__release(&s->mem, q->block);
+    gang__release(&s->mem, q->past_use);
+    if (q != &s->root)
+        gang__release(&s->mem, q);
+}
+
+/* Count from zero again, in the dimensions in force. */
+void gang__queue_reset(struct gang__queue_state *q)
+{
+    memset(q->block, 0, AMOUNTS * (size_t)GANG__DIMS * sizeof(*q->block));
+    q->tasks = q->running = q->pending = q->jobs = q->promised = 0;
+    gang__store(&q->waiting, 0);
+    q->order.blocked = NULL;
+    q->order.barring = NULL;
+    q->order.active = false;
+    gang__order_init(q);
+    for (size_t b = 0; b < q->users.cap; b++)
+        for (struct gang__hash_link *n = q->users.bucket[b]; n; n = n->next) {
+            struct gang__user *user = GANG__OF(struct gang__user, link, n);
+            memset(user->used, 0, GANG__DIMS * sizeof(*user->used));
+            user->running = user->waiting = user->promised = 0;
+        }
+}
+
+void gang__config_free(gang_sched *s)
+{
+    struct gang__submit_view *door = gang__load_relaxed(&s->door);
+    for (uint32_t i = 0; s->queues && i < s->queues->count; i++)
+        gang__queue_free(s, s->qs[i]);
+    gang__queue_free(s, &s->root);
+    gang__submit_view_free_retired(s);
+    if (door)
+        gang__submit_view_free(s, door);
+    void *const rest[] = {s->qs, s->usage.sharer, s->usage.share_slot, s->usage.resolved};
+    for (size_t i = 0; i < sizeof(rest) / sizeof(rest[0]); i++)
+        gang__release(&s->mem, rest[i]);
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checks that need no queue: numbers, groups, and the gangs into which the groups of a job fall. */
+#include <string.h>
+
+#include "sched/usage/usage.h"
+
+gang_result gang__submit_error(struct gang_error *error, gang_result r, const char *path,
+                               const char *text)
+{
+    return gang__error(error, r, path, "%s", text);
+}
+
+gang_result gang__submit_check_numbers(const struct gang_job_spec *j, struct gang_error *error)
+{
+    const struct {
+        const char *path;
+        int64_t value;
+    } at_least_0[] = {{"time_limit_ns", j->time_limit_ns},
+                      {"max_restarts", j->max_restarts},
+                      {"restart_delay_ns", j->restart_delay_ns},
+                      {"refill_ns", j->refill_ns},
+                      {"start_within_ns", j->start_within_ns},
+                      {"back_off_ns", j->back_off_ns},
+                      {"heartbeat_ns", j->heartbeat_ns},
+                      {"begin_ns", j->begin_ns},
+                      {"deadline_ns", j->deadline_ns}};
+    for (size_t i = 0; i < sizeof(at_least_0) / sizeof(at_least_0[0]); i++)
+        if (at_least_0[i].value < 0)
+            return gang__submit_error(error, GANG_ERANGE, at_least_0[i].path, "negative");
+    if (j->deadline_ns > 0 &&
+        gang__add_sat(j->begin_ns, j->time_limit_ns > 0 ? j->time_limit_ns : 1) > j->deadline_ns)
+        return gang__submit_error(error, GANG_EINVAL, "deadline_ns",
+                                  "before begin_ns and the time limit");
+    if (j->submit < -1 || j->submit > INT64_MAX / 4)
+        return gang__submit_error(error, GANG_ERANGE, "submit", "below -1, or too large");
+    if (j->preemptible < 0 || j->preemptible > GANG_SEMI_PREEMPTIBLE)
+        return gang__submit_error(error, GANG_EINVAL, "preemptible", "no such value");
+    if (j->loss < 0 || j->loss > GANG_LOSS_SHRINK)
+        return gang__submit_error(error, GANG_EINVAL, "loss", "no such value");
+    if (j->name && strlen(j->name) > GANG_MAX_NAME)
+        return gang__submit_error(error, GANG_EINVAL, "name", "too long");
+    if (j->user && strlen(j->user) > GANG_MAX_NAME)
+        return gang__submit_error(error, GANG_EINVAL, "user", "too long");
+    return GANG_OK;
+}
+
+gang_result gang__submit_check_groups(const struct gang_job_spec *j, struct gang_error *error)
+{
+    size_t groups = j->request.group_count;
+    for (size_t i = 0; j->roles && i < groups; i++)
+        if (j->roles[i] < 0 || j->roles[i] > GANG_ROLE_SIDECAR) {
+            gang__submit_error(error, GANG_EINVAL, NULL, "no such role");
+            return gang__error_at(error, GANG_EINVAL, "roles[%zu]", i);
+        }
+    for (size_t i = 0; i < j->after_count; i++)
+        if (j->after[i].when < 0 || j->after[i].when > GANG_AFTER_SUCCESS ||
+            j->after[i].job == GANG_ID_NONE) {
+            gang__submit_error(error, GANG_EINVAL, NULL, "no job, or no such time");
+            return gang__error_at(error, GANG_EINVAL, "after[%zu]", i);
+        }
+    if (j->after_count && j->after_size != sizeof(struct gang_job_after))
+        return gang__submit_error(error, GANG_EINVAL, "after_size",
+                                  "is not that of struct gang_job_after");
+    if (j->group_after_count && j->group_after_size != sizeof(struct gang_group_after))
+        return gang__submit_error(error, GANG_EINVAL, "group_after_size",
+                                  "is not that of struct gang_group_after");
+    for (size_t i = 0; i < j->group_after_count; i++) {
+        const struct gang_group_after *a = &j->group_after[i];
+        if (a->group < 0 || (size_t)a->group >= groups || a->after < 0 ||
+            (size_t)a->after >= groups || a->group == a->after || a->when < 0 ||
+            a->when > GANG_AFTER_SUCCESS) {
+            gang__submit_error(error, GANG_EINVAL, NULL,
+                               "no such group or time, or a group after itself");
+            return gang__error_at(error, GANG_EINVAL, "group_after[%zu]", i);
+        }
+    }
+    return GANG_OK;
+}
+
+/* A hash of the groups that a group waits for; equal sets have equal hashes. */
+static uint64_t waits_of(const struct gang_job_spec *j, size_t group)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < j->group_after_count; i++)
+        if ((size_t)j->group_after[i].group == group) {
+            const int32_t key[] = {j->group_after[i].after, j->group_after[i].when};
+            sum += gang__hash(GANG__HASH_SEED, key, sizeof(key)); /* in whatever order they stand */
+        }
+    return sum;
+}
+
+/* Number the gangs: groups that wait for the same groups are one gang. Returns how many. */
+uint32_t gang__submit_number_gangs(const struct gang_job_spec *j, uint32_t *part)
+{
+    uint32_t parts = 0;
+    for (size_t g = 0; g < j->request.group_count; g++) {
+        part[g] = parts;
+        for (size_t k = 0; k < g && part[g] == parts; k++)
+            if (waits_of(j, k) == waits_of(j, g))
+                part[g] = part[k];
+        parts += part[g] == parts;
+    }
+    return parts;
+}
+
+bool gang__submit_has_cycle(const struct gang_job_spec *j, uint32_t *depth)
+{
+    size_t groups = j->request.group_count;
+    memset(depth, 0, groups * sizeof(*depth));
+    for (size_t round = 0; round <= groups; round++) {
+        bool moved = false;
+        for (size_t i = 0; i < j->group_after_count; i++) {
+            const struct gang_group_after *a = &j->group_after[i];
+            if (depth[a->group] <= depth[a->after]) {
+                depth[a->group] = depth[a->after] + 1;
+                moved = true;
+            }
+        }
+        if (!moved)
+            return false;
+    }
+    return true;
+}
+
+const struct gang_group_spec *gang__submit_group(const struct gang_request_spec *q, size_t i)
+{
+    return (const struct gang_group_spec *)(const void *)((const char *)q->groups +
+                                                          i * q->group_size);
+}
+
+gang_result gang__submit_check_gangs(const struct gang_job_spec *j, const uint32_t *part,
+                                     uint32_t parts, struct gang_error *error)
+{
+    int64_t sum = 0;
+    if (parts == 1)
+        return GANG_OK;
+    if (j->request.group_size != sizeof(struct gang_group_spec))
+        return gang__submit_error(error, GANG_EINVAL, "request.group_size",
+                                  "is not that of struct gang_group_spec");
+    for (size_t g = 0; g < j->request.group_count; g++) {
+        sum += gang__submit_group(&j->request, g)->min;
+        if (gang__submit_group(&j->request, g)->group_set >= 0)
+            return gang__submit_error(error, GANG_ENOTSUP, "request.sets",
+                                      "groups that wait for each other cannot be in sets");
+    }
+    if (j->request.same || j->request.prefer || j->request.min > sum)
+        return gang__submit_error(error, GANG_EINVAL, "group_after",
+                                  "the job binds groups together that do not start together");
+    if (j->running)
+        return gang__submit_error(error, GANG_ENOTSUP, "running",
+                                  "a job whose groups wait for each other");
+    (void)part;
+    return GANG_OK;
+}
+
+/* The request of one gang, in `groups`. */
+void gang__submit_gang_request(const struct gang_job_spec *j, const uint32_t *part, uint32_t which,
+                               struct gang_group_spec *groups, struct gang_request_spec *q)
+{
+    size_t count = 0;
+    int64_t sum = 0;
+    *q = j->request;
+    for (size_t g = 0; g < j->request.group_count; g++)
+        if (part[g] == which) {
+            groups[count] = *gang__submit_group(&j->request, g);
+            sum += groups[count++].min;
+        }
+    q->groups = groups;
+    q->group_count = count;
+    q->min = sum;
+}

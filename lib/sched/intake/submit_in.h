@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Submitting, from inside: what the files submit*.c share. */
+#ifndef GANG__SCHED_SUBMIT_IN_H
+#define GANG__SCHED_SUBMIT_IN_H
+
+#include "sched/record/state.h"
+
+struct gang__submit {
+    gang_sched *s;
+    const struct gang_job_spec *spec;
+    const uint32_t *part;
+    uint32_t parts;
+    const struct gang_queue_spec *unused;
+    const char *made;
+};
+
+/* ---- submit_check.c ---- */
+
+gang_result gang__submit_error(struct gang_error *error, gang_result r, const char *path,
+                               const char *text);
+
+gang_result gang__submit_check_numbers(const struct gang_job_spec *j, struct gang_error *error);
+
+gang_result gang__submit_check_groups(const struct gang_job_spec *j, struct gang_error *error);
+
+/* Number the gangs: groups that wait for the same groups are one gang. Returns how many. */
+uint32_t gang__submit_number_gangs(const struct gang_job_spec *j, uint32_t *part);
+
+bool gang__submit_has_cycle(const struct gang_job_spec *j, uint32_t *depth);
+
+const struct gang_group_spec *gang__submit_group(const struct gang_request_spec *q, size_t i);
+
+gang_result gang__submit_check_gangs(const struct gang_job_spec *j, const uint32_t *part,
+                                     uint32_t parts, struct gang_error *error);
+
+/* The request of one gang, in `groups`. */
+void gang__submit_gang_request(const struct gang_job_spec *j, const uint32_t *part, uint32_t which,
+                               struct gang_group_spec *groups, struct gang_request_spec *q);
+
+/* ---- submit_record.c ---- */
+
+gang_result gang__submit_make_job(struct gang__submit *m, const struct gang__submit_view *door,
+                                  const struct gang__queue *q, struct gang__job **out,
+                                  struct gang_error *error);
+
+/* ---- submit_request.c ---- */
+
+gang_result gang__submit_make_requests(struct gang__submit *m, struct gang__job *job,
+                                       const struct gang__submit_view *door,
+                                       const struct gang__queue *q, struct gang_error *error);
+
+/* ---- submit_view.c ---- */
+
+/* Count so many jobs on their way in, below this queue and up to `end`. */
+void gang__submit_arrive(const struct gang__submit_view *door, uint32_t at, uint32_t end,
+                         int64_t jobs);
+
+/* May so many more jobs wait? Then they are counted, before another thread asks. */
+gang_result gang__submit_may_wait(const struct gang__submit_view *door, const struct gang__queue *q,
+                                  int64_t jobs, struct gang_error *error);
+
+#endif

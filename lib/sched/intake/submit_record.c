@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The record of a job: one block, measured first and then filled. */
+#include <string.h>
+
+#include "sched/intake/submit_in.h"
+#include "sched/lifecycle/lifecycle.h"
+
+static void *copy(struct gang__block *b, const void *from, size_t bytes)
+{
+    void *to = gang__block_alloc(b, bytes);
+    if (to && bytes)
+        memcpy(to, from, bytes);
+    return to;
+}
+
+/* Lay the job out in one block: measured first, then made. */
+static struct gang__job *lay_out(const struct gang__submit *m, struct gang__block *b)
+{
+    const struct gang_job_spec *j = m->spec;
+    size_t groups = j->request.group_count;
+    struct gang__job *job = gang__block_alloc(b, sizeof(*job)), none;
+    if (!job)
+        job = &none;
+    else
+        memset(job, 0, sizeof(*job));
+    job->gang = gang__block_alloc(b, m->parts * sizeof(struct gang__gang));
+    job->request_text = gang__block_alloc(b, m->parts * sizeof(*job->request_text));
+    int64_t *counts = gang__block_alloc(b, 4 * groups * sizeof(*counts));
+    int32_t *group_of = m->parts == 1 ? NULL : gang__block_alloc(b, groups * sizeof(*group_of));
+    job->name = gang__block_text(b, j->name ? j->name : "");
+    job->user = gang__block_text(b, j->user ? j->user : "");
+    job->made_queue = m->made[0] ? gang__block_text(b, m->made) : NULL;
+    job->protected_groups =
+        j->protected_groups ? copy(b, j->protected_groups, groups * sizeof(int32_t)) : NULL;
+    job->group_order = j->group_order ? copy(b, j->group_order, groups * sizeof(int64_t)) : NULL;
+    job->roles = j->roles ? copy(b, j->roles, groups * sizeof(int32_t)) : NULL;
+    job->after = gang__block_alloc(b, j->after_count * sizeof(*job->after));
+    job->group_after = copy(b, j->group_after, j->group_after_count * sizeof(*j->group_after));
+    job->places = gang__block_alloc(b, j->place_count * sizeof(*job->places));
+    if (!b->base)
+        return NULL;
+    memset(job->gang, 0, m->parts * sizeof(*job->gang));
+    memset(job->request_text, 0, m->parts * sizeof(*job->request_text));
+    memset(counts, 0, 4 * groups * sizeof(*counts));
+    job->gang_count = m->parts;
+    job->group_count = (uint32_t)groups;
+    for (uint32_t p = 0; p < m->parts; p++) {
+        struct gang__gang *u = &job->gang[p];
+        size_t n = 0;
+        u->job = job;
+        u->index = p;
+        u->has = counts;
+        for (size_t g = 0; g < groups; g++)
+            if (m->part[g] == p) {
+                u->target += gang__submit_group(&j->request, g)->count;
+                if (group_of)
+                    group_of[n] = (int32_t)g;
+                n++;
+            }
+        u->done = u->has + n;
+        u->failed = u->done + n;
+        u->victim.tentative_tasks = u->failed + n;
+        counts += 4 * n;
+        u->group_of = group_of;
+        group_of = group_of ? group_of + n : NULL;
+    }
+    for (size_t i = 0; i < j->after_count; i++)
+        job->after[i] = (struct gang__after){j->after[i].job, j->after[i].when};
+    job->after_count = j->after_count;
+    job->group_after_count = j->group_after_count;
+    return (struct gang__job *)(void *)b->base; /* it lies first */
+}
+
+static void set_members(struct gang__job *job, const struct gang_job_spec *j,
+                        const struct gang__queue *q)
+{
+    job->cookie = j->cookie;
+    job->priority = j->priority;
+    job->age = j->submit;
+    job->time_limit_ns = j->time_limit_ns ? j->time_limit_ns : q->default_time_limit_ns;
+    job->start_within_ns = j->start_within_ns;
+    job->begin_ns = j->begin_ns ? j->begin_ns : INT64_MIN;
+    job->deadline_ns = j->deadline_ns;
+    job->back_off_ns = job->next_back_off_ns = j->back_off_ns;
+    job->restart_delay_ns = j->restart_delay_ns;
+    job->refill_ns = j->refill_ns;
+    job->heartbeat_ns = j->heartbeat_ns;
+    job->max_restarts = j->max_restarts;
+    job->due_ns = INT64_MAX;
+    job->ready_ns = -1;
+    job->not_before_ns = INT64_MIN;
+    job->preemptible = j->preemptible;
+    job->loss = j->loss;
+    job->held = j->hold != 0;
+    job->never_preempts = j->never_preempts != 0;
+    job->stale = j->stale != 0;
+    job->queue_id = q->id;
+}
+
+/* Places of a job that runs already: names to ids, numbers of devices to bits. */
+static gang_result set_places(gang_sched *s, struct gang__job *job, const struct gang_job_spec *j,
+                              struct gang_error *error)
+{
+    size_t group = 0, task = 0;
+    for (size_t i = 0; i < j->place_count; i++, task++) {
+        const struct gang_running_spec *at = &j->places[i];
+        while (group < j->request.group_count &&
+               task >= (size_t)gang__submit_group(&j->request, group)->count) {
+            task -= (size_t)gang__submit_group(&j->request, group)->count;
+            group++;
+        }
+        if (!at->node)
+            continue;
+        struct gang_placement *p = &job->places[job->place_count];
+        *p = (struct gang_placement)GANG_PLACEMENT_INIT;
+        gang_result r = gang_node_find(s->cluster, at->node, &p->node);
+        if (r != GANG_OK || group >= j->request.group_count) {
+            gang__error(error, r != GANG_OK ? r : GANG_EINVAL, NULL,
+                        "no such node, or no such task");
+            return gang__error_at(error, r != GANG_OK ? r : GANG_EINVAL, "places[%zu]", i);
+        }
+        p->group = (int32_t)group;
+        p->any_devices = at->device_count == 0;
+        for (size_t k = 0; k < at->device_count; k++) {
+            const char *text = at->devices[k];
+            int64_t number = 0;
+            for (; *text >= '0' && *text <= '9' && number < GANG_MAX_GPUS; text++)
+                number = number * 10 + (*text - '0');
+            if (*text || number >= GANG_MAX_GPUS) {
+                gang__error(error, GANG_EINVAL, NULL, "not the number of a device");
+                return gang__error_at(error, GANG_EINVAL, "places[%zu].devices[%zu]", i, k);
+            }
+            p->gpus |= UINT64_C(1) << number;
+        }
+        job->place_count++;
+    }
+    return GANG_OK;
+}
+
+gang_result gang__submit_make_job(struct gang__submit *m, const struct gang__submit_view *door,
+                                  const struct gang__queue *q, struct gang__job **out,
+                                  struct gang_error *error)
+{
+    struct gang__block b = {NULL, 0};
+    gang_sched *s = m->s;
+    (void)lay_out(m, &b);
+    b.base = gang__alloc(&s->mem, b.used);
+    if (!b.base)
+        return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
+    b.used = 0;
+    struct gang__job *job = lay_out(m, &b);
+    set_members(job, m->spec, q);
+    job->bytes = b.used;
+    gang_result r = gang__submit_make_requests(m, job, door, q, error);
+    if (r == GANG_OK)
+        r = m->spec->running ? set_places(s, job, m->spec, error) : GANG_OK;
+    if (job->place_count == 0)
+        job->places = NULL;
+    if (r != GANG_OK) {
+        gang__job_free(s, job);
+        return r;
+    }
+    *out = job;
+    return GANG_OK;
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The requests of a job: compiled, or found among recent ones; and checked against limits and
+ * nodes. */
+#include <string.h>
+
+#include "sched/intake/submit_in.h"
+#include "sched/usage/usage.h"
+
+/* A worker that answers "could it ever fit". A few are kept; if all are in use, the question is
+ * left to later runs. */
+static gang_worker *borrow_worker(gang_sched *s, uint32_t *at)
+{
+    for (*at = 0; *at < sizeof(s->submit_lock) / sizeof(s->submit_lock[0]); ++*at) {
+        uint32_t is_free = 0;
+        if (!atomic_compare_exchange_strong(&s->submit_lock[*at], &is_free, 1))
+            continue;
+        if (s->submit_worker[*at] || gang_worker_new(s->cluster, &s->submit_worker[*at]) == GANG_OK)
+            return s->submit_worker[*at];
+        gang__store(&s->submit_lock[*at], 0);
+        return NULL;
+    }
+    return NULL;
+}
+
+/* Can the gang ever start inside the limits of its queue and of those above? */
+static gang_result check_limits(gang_sched *s, const struct gang__submit_view *door,
+                                const struct gang__queue *q, const gang_request *request,
+                                struct gang_error *error)
+{
+    const struct gang__queues *qs = door->queues;
+    int64_t sum[GANG_MAX_KINDS] = {0};
+    for (uint32_t g = 0; g < request->group_count; g++) {
+        const struct gang__group *group = &request->group[g];
+        sum[GANG_KIND_CPU] += (int64_t)group->cpu * group->min;
+        sum[GANG_KIND_MEMORY] += (int64_t)group->pages * GANG_PAGE_BYTES * group->min;
+        sum[GANG_KIND_GPU] += (int64_t)group->devices * group->share * group->min;
+    }
+    for (uint32_t at = q->index; at != GANG__NO_QUEUE; at = qs->queue[at].parent)
+        for (uint32_t k = 0; k < GANG_KIND_SITE; k++) {
+            int64_t limit = (int64_t)gang__load(&door->limit[at * qs->dims + k]);
+            /* a limit inherited from a queue above is reported there */
+            if (sum[k] <= limit || qs->queue[at].limit[k].how == GANG__QUOTA_NONE)
+                continue;
+            gang__error(error, GANG_ENEVER, "queue",
+                        "the gang is above the limit of queue \"%s\" (%s)", qs->queue[at].name,
+                        s->cluster->nodes.kind[k].name);
+            if (error && error->size >= sizeof(*error)) {
+                error->kind = (int32_t)k;
+                error->requested = sum[k];
+                error->available = limit;
+            }
+            return GANG_ENEVER;
+        }
+    return GANG_OK;
+}
+
+/* Is the request plain? Then its key is complete, and is made before the request is checked. */
+static bool is_plain(const struct gang_request_spec *q)
+{
+    if (q->size != sizeof(*q) || q->group_size != sizeof(*q->groups) || !q->groups ||
+        q->group_count == 0 || q->group_count > 16 || q->group_set_size != sizeof(*q->group_sets) ||
+        q->group_set_count || q->label_count || q->affinity_size != sizeof(*q->affinity) ||
+        q->affinity_count || q->score || q->reserved0)
+        return false;
+    for (size_t i = 0; i < q->group_count; i++) {
+        const struct gang_group_spec *g = &q->groups[i];
+        if (g->size != sizeof(*g) || g->amount_count || g->label_count || g->gpu_model_count ||
+            g->reserved0)
+            return false;
+    }
+    return true;
+}
+
+bool gang__recent_lock(struct gang__recent *at)
+{
+    uint32_t is_free = 0;
+    return atomic_compare_exchange_strong(&at->lock, &is_free, 1);
+}
+
+static struct gang__recent *recent_lock(gang_sched *s, uint64_t hash)
+{
+    struct gang__recent *at = &s->recent[hash % (sizeof(s->recent) / sizeof(s->recent[0]))];
+    return gang__recent_lock(at) ? at : NULL;
+}
+
+/* relaxed: the caller holds a reference already */
+static struct gang__request_text *ref_text(struct gang__request_text *w)
+{
+    (void)atomic_fetch_add_explicit(&w->refs, 1, memory_order_relaxed);
+    return w;
+}
+
+static struct gang__request_text *recent_get(gang_sched *s, const struct gang__key *k)
+{
+    struct gang__recent *at = recent_lock(s, k->hash);
+    if (!at)
+        return NULL;
+    struct gang__request_text *w = at->text;
+    bool same = w && w->hash == k->hash && w->bytes == k->used &&
+                at->epoch == gang__load(&s->cluster->nodes.epoch) &&
+                memcmp(w->key, k->bytes, k->used) == 0;
+    w = same ? ref_text(w) : NULL;
+    gang__store(&at->lock, 0);
+    return w;
+}
+
+/* Replaces the older one in its slot. */
+static void recent_set(gang_sched *s, struct gang__request_text *w, uint64_t epoch)
+{
+    struct gang__recent *at = recent_lock(s, w->hash);
+    if (!at)
+        return;
+    struct gang__request_text *before = at->text;
+    at->text = ref_text(w);
+    at->epoch = epoch;
+    gang__store(&at->lock, 0);
+    gang__request_text_unref(&s->mem, before);
+}
+
+void gang__recent_free(gang_sched *s)
+{
+    for (size_t i = 0; i < sizeof(s->recent) / sizeof(s->recent[0]); i++)
+        gang__request_text_unref(&s->mem, s->recent[i].text);
+}
+
+static gang_result make_text(gang_sched *s, const struct gang_request_spec *spec,
+                             struct gang__key *k, struct gang__request_text **wanted,
+                             struct gang_error *error)
+{
+    bool plain = is_plain(spec);
+    if (plain) {
+        gang__key_make(k, &s->mem, spec);
+        if (!k->failed && (*wanted = recent_get(s, k)) != NULL)
+            return GANG_OK;
+    }
+    uint64_t epoch = gang__load(&s->cluster->nodes.epoch);
+    gang_request *q;
+    gang_result r = gang_request_new(s->cluster, spec, &q, error);
+    if (r != GANG_OK)
+        return gang__error_at(error, r, "request");
+    if (!plain)
+        gang__key_make(k, &s->mem, spec);
+    *wanted = gang__request_text_new(k, q);
+    if (!*wanted) {
+        gang_request_free(q);
+        return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
+    }
+    if (plain)
+        recent_set(s, *wanted, epoch);
+    return GANG_OK;
+}
+
+static gang_result make_request(gang_sched *s, const struct gang__queue *q,
+                                const struct gang_request_spec *spec,
+                                struct gang__request_text **wanted, struct gang_error *error)
+{
+    struct gang_request_spec with = *spec;
+    struct gang__key k;
+    if (with.policy == GANG_POLICY_DEFAULT && with.size == sizeof(with))
+        with.policy = q->policy;
+    k.bytes = k.own;
+    gang_result r = make_text(s, &with, &k, wanted, error);
+    gang__key_free(&k);
+    return r;
+}
+
+static gang_result fits_ever(gang_sched *s, gang_request *q, struct gang_error *error)
+{
+    uint32_t at;
+    gang_worker *w = borrow_worker(s, &at);
+    if (!w)
+        return GANG_OK;
+    gang_result r = gang_request_fits_ever(w, q, error);
+    gang__store(&s->submit_lock[at], 0);
+    return r;
+}
+
+gang_result gang__submit_make_requests(struct gang__submit *m, struct gang__job *job,
+                                       const struct gang__submit_view *door,
+                                       const struct gang__queue *q, struct gang_error *error)
+{
+    const struct gang_job_spec *j = m->spec;
+    gang_result r = GANG_OK;
+    struct gang_group_spec *groups = NULL;
+    if (m->parts > 1 &&
+        !(groups = gang__zalloc(&m->s->mem, j->request.group_count, sizeof(*groups))))
+        return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
+    for (uint32_t p = 0; p < m->parts && r == GANG_OK; p++) {
+        struct gang_request_spec spec = j->request;
+        if (m->parts > 1)
+            gang__submit_gang_request(j, m->part, p, groups, &spec);
+        r = make_request(m->s, q, &spec, &job->request_text[p], error);
+        if (r == GANG_OK && !j->running)
+            r = check_limits(m->s, door, q, job->request_text[p]->q, error);
+        if (r == GANG_OK && !j->running)
+            r = fits_ever(m->s, job->request_text[p]->q, error);
+    }
+    gang__release(&m->s->mem, groups);
+    return r;
+}

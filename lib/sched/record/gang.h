@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A gang: the tasks of a job that start together. A job has one, unless groups of it start after
+ * each other. Each folder has a struct of its own in it. */
+#ifndef GANG__SCHED_GANG_H
+#define GANG__SCHED_GANG_H
+
+#include "sched/record/types.h"
+
+/* In the calendar; all 0 without one. An occupation is its number in the timeline, and 1; 0: none. */
+struct gang__calendar_gang {
+    uint32_t occupies; /* what it holds */
+    uint32_t plan;     /* its planned start, */
+    int64_t planned_ns;
+    uint32_t *node; /* and the nodes that the plan counts on, ascending */
+    size_t node_count;
+    struct gang__gang *next_planned, **planned_at; /* in leaf->calendar.planned */
+};
+
+/* A gang and reservations. */
+struct gang__reserve_gang {
+    struct gang__reserve *inside_of; /* its occupations lie inside; NULL: outside of all */
+    int64_t until_ns;                /* when that ended, as far as was known when it was placed */
+};
+
+/* A gang in a matrix of time slices (owner: slice). */
+enum {
+    GANG__SLICED_WAITS, /* it never ran */
+    GANG__SLICED_RUNS,
+    GANG__SLICED_STOPS, /* it was asked to, and some of its tasks have not yet */
+    GANG__SLICED_OUT    /* suspended */
+};
+
+struct gang__sliced {
+    struct gang__hash_link link;     /* in sched.sliced, by its allocation */
+    struct gang__sliced *next, **at; /* of the matrix, as they came */
+    struct gang__sliced *next_gone;
+    struct gang__matrix *matrix;
+    struct gang__gang *gang; /* NULL: it detached, and what it held is not given back yet */
+    gang_alloc_id alloc;
+    uint32_t row;
+    uint8_t state; /* GANG__SLICED_* */
+    bool wanted;   /* it is to run now */
+    bool refused;  /* the host did not resume it, in this turn */
+    bool quiet;    /* without a gang: it does not run any more */
+    bool gone;     /* not in the matrix any more; freed when nobody walks there */
+    int64_t deadline_ns;
+    int64_t *still; /* STOPS: tasks that have not stopped yet, ascending: */
+    size_t left, still_room;
+    struct gang__use *use; /* by task, ascending */
+    size_t uses, use_room;
+    int64_t cpu; /* millicores of them */
+};
+
+/* Among victims (owner: usage/victim_order.c; the tentative ones: preempt). */
+struct gang__gang_victim {
+    union {
+        struct gang__set_link link; /* in leaf->victims, while it runs; */
+        struct {                    /* `unsorted`: not yet, it is in sched.unsorted_victims */
+            struct gang__gang *next, **at;
+        } in_unsorted;
+    };
+    struct gang__set_link elastic_link; /* in leaf->elastic_victims: has tasks above its minimum */
+    bool listed;                        /* it is in leaf->victims, or about to be, */
+    bool unsorted;                      /* as it is in sched.unsorted_victims */
+    bool elastic;                       /* it is in leaf->elastic_victims */
+    bool tentative;           /* the preemption that is being tried displaces all of it, */
+    int64_t *tentative_tasks; /* or of `has` so many, */
+    int64_t tentative_count;  /* which is the sum of these */
+};
+
+/* Preemption in which the gang took part (owner: preempt). */
+struct gang__gang_preempt {
+    uint64_t preempted_run, preempted_others_run; /* in these runs */
+    uint64_t preempted_event; /* sched.external_events when it was preempted last, */
+    uint32_t preempted_times; /* and how often it was since then */
+    /* sched.external_events and 1 when victims had stopped for it and it could not start after
+     * all: until another event nothing is preempted for it. */
+    uint64_t handover_failed_at;
+};
+
+/* What of it stops, and what stops for it (owner: stop). */
+struct gang__gang_stop {
+    struct gang__stop *first;        /* tasks that were asked to stop and have not yet */
+    struct gang__stop *moving;       /* it stops, to start again where this one says */
+    struct gang__handover *handover; /* capacity is being freed for it */
+    uint32_t unreleased; /* stops that hold something: these, and those that handovers keep */
+};
+
+/* Where it waits (owner: order). */
+struct gang__gang_order {
+    struct gang__set_link link;          /* in wait_class->gangs */
+    struct gang__wait_class *wait_class; /* NULL: it does not wait */
+    struct gang__wait_class *grow_class; /* its own, made when it first could grow */
+};
+
+/* Bounded bypass (owner: order/bypass.c). */
+struct gang__gang_bypass {
+    struct gang__gang *next, **at; /* in sched.bypass.starved */
+    int64_t bypassed;              /* by so many gangs, since it waits for capacity */
+    bool starved;                  /* no gang passes it any more */
+};
+
+/* What reports made of it (owner: lifecycle). */
+struct gang__gang_reports {
+    bool below_min; /* it lost members: below its minimum since below_min_ns */
+    bool refill;    /* lost members are to come back */
+    int64_t below_min_ns;
+    int64_t refill_ns; /* until then; INT64_MAX: without a bound */
+};
+
+struct gang__gang {
+    struct gang__job *job;
+    struct gang__request_class *request_class;
+    gang_alloc_id alloc;
+    int64_t tasks;                 /* sum of `has` */
+    int64_t started_ns, served_ns; /* served_ns: the part of its run time that job->served has */
+    uint32_t index;                /* among the gangs of its job */
+    bool demands;                  /* what it lacks counts as demand of its queue */
+    bool over;                     /* all that it was to do is done */
+    bool begun;                    /* it was started once */
+    struct gang_placement *places; /* where it was when it was suspended */
+    int64_t place_count;
+    int64_t *has;            /* running tasks of each group, without those asked to stop */
+    int64_t *done;           /* tasks of each group that ended and do not come again */
+    int64_t *failed;         /* those of them that did not succeed */
+    int64_t ended;           /* sum of `done` */
+    int64_t target;          /* tasks that are to run or to have ended, at most */
+    const int32_t *group_of; /* its groups in the job; NULL: the same */
+
+    struct gang__gang_stop stop;
+    struct gang__gang_victim victim;
+    struct gang__gang_preempt preempt;
+    struct gang__gang_bypass bypass;
+    struct gang__gang_reports reports;
+    struct gang__gang_order order;
+    struct gang__calendar_gang calendar;
+    struct gang__reserve_gang reserve;
+    struct gang__gang_wake {
+        struct gang__gang *next, **at; /* in sched.wake.holdings; at is NULL: it is not in it */
+    } wake;
+    struct gang__sliced *sliced; /* what `alloc` has of a matrix; NULL: it is in none */
+};
+
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A job, as its submitter made it and as it stands. It lies in one block with its gangs, its texts
+ * and its arrays. */
+#ifndef GANG__SCHED_JOB_H
+#define GANG__SCHED_JOB_H
+
+#include "sched/record/message.h"
+
+/* A job that waits for this one to start or to end. */
+struct gang__waiter {
+    struct gang__waiter *next;
+    gang_job_id job;
+};
+
+struct gang__after {
+    gang_job_id job;
+    int32_t when;
+};
+
+/* A job and reservations. */
+struct gang__reserve_job {
+    gang_reservation_id id;      /* that it named; GANG_ID_NONE: none */
+    struct gang__reserve *named; /* inside which alone it starts; NULL: none */
+    bool limit_kept; /* it asked for no limit: time_limit_ns is what was left of its reservation */
+};
+
+/* What is touched when a job is taken in and started stands before what is not. */
+struct gang__job {
+    struct gang__message submit; /* jobs that are submitted together: the first lies in the inbox,
+                                  * the others follow by `next` */
+    gang_job_id id;
+    struct gang__queue_state *leaf;
+    int64_t priority;
+    int64_t age; /* smaller is older; unique with the id */
+    const int32_t *protected_groups;
+    int32_t preemptible, loss;
+    bool held, never_preempts;
+    bool stale;                            /* adopted below its minimum: it is stale at once */
+    bool ending;                           /* all of it stops */
+    bool counted_pending, counted_running; /* in its queues */
+    bool paused;                           /* it waits between two quanta, since paused_since_ns */
+    bool undone; /* out of memory when it was to wait or to stop: to be tried again */
+    uint32_t gang_count;
+    struct gang__gang *gang;
+    struct gang__user *leaf_user;   /* what its user has in the leaf; NULL: users do not count */
+    struct gang__job *next;         /* in a message, in the list of those that ended */
+    int32_t state, end, end_wanted; /* end_wanted: what it becomes when it has stopped */
+    /* GANG_WAIT_HOLD, _AFTER, _BACK_OFF, _QUEUE, _RESERVATION while it may not be tried; 0 */
+    int32_t wait_why;
+    int32_t stop_reason; /* GANG_REASON_*, while it is `ending` */
+    uint32_t group_count;
+    struct gang__set_link by_id; /* in sched.by_id */
+    struct gang__hash_link link; /* in sched.jobs, by id */
+    int64_t submitted_ns, started_ns;
+    int64_t paused_ns, paused_since_ns; /* pauses since it started, without this one */
+    int64_t ready_ns;                   /* since when it could be granted; -1: it could not yet */
+    int64_t not_before_ns;              /* in back-off until then */
+    int64_t due_ns;                     /* of its timer; INT64_MAX: it has none */
+    int64_t time_limit_ns, start_within_ns, heartbeat_ns;
+    int64_t begin_ns, deadline_ns;         /* INT64_MIN, 0: none */
+    int64_t extended_ns;                   /* beyond its time limit, since its last start */
+    int64_t predicted_ns;                  /* run time; 0: no prediction */
+    int64_t expected_ns;                   /* the same, or more since it runs longer */
+    int64_t back_off_ns, next_back_off_ns; /* the first one, the next one */
+    struct gang__heartbeat *heartbeats;
+    struct gang__waiter *waiters;
+    size_t after_count, group_after_count, place_count, failed_node_count;
+    uint64_t cookie;
+    struct gang__request_text **request_text; /* of each gang; NULL: it has its request class */
+    gang_queue_id queue_id;
+    const char *made_queue;        /* its leaf is made under this name below queue_id; NULL: it
+                                    * exists */
+    struct gang_placement *places; /* of a job that runs already, by gang */
+
+    struct gang__set_link timer; /* in sched.timers, while due_ns is not INT64_MAX */
+    struct gang__job_wake {
+        struct gang__job *next, **at; /* in sched.wake.jobs; at is NULL: it is not in it */
+        uint32_t causes;              /* GANG__WAKE_*, as bits */
+    } wake;
+    uint64_t door;    /* number of the submit view that counts it as arriving; 0: none does */
+    uint32_t at_door; /* under this queue */
+    const char *name, *user;
+    int64_t restart_delay_ns, refill_ns, max_restarts;
+    int64_t attained; /* service that its order counts: dominant millionths of the cluster * ns */
+    int64_t served;   /* and service since then */
+    int64_t restarts, preemptions;
+    const int64_t *group_order;
+    const int32_t *roles;
+    struct gang__after *after;
+    const struct gang_group_after *group_after;
+    gang_node_id *failed_nodes;
+    struct gang__reserve_job reserve;
+    size_t bytes; /* of its block */
+};
+
+/* The first of the jobs that a message brings. */
+static inline struct gang__job *gang__submitted(const struct gang__message *m)
+{
+    return GANG__OF(struct gang__job, submit, m);
+}
+
+#endif

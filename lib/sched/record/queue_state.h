@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A queue as it stands: amounts, counts, and what each folder keeps of it. */
+#ifndef GANG__SCHED_QUEUE_STATE_H
+#define GANG__SCHED_QUEUE_STATE_H
+
+#include "queue/decay.h"
+#include "queue/dominant.h"
+#include "queue/order.h"
+#include "queue/queues.h"
+#include "sched/record/types.h"
+
+/* What a user has in a leaf. */
+struct gang__user {
+    struct gang__hash_link link;
+    char *name;
+    int64_t weight;         /* millionths */
+    int64_t running;        /* jobs */
+    int64_t promised;       /* jobs for whose start others are stopping */
+    int64_t waiting;        /* jobs that could run */
+    int64_t *used;          /* dims */
+    struct gang__ratio key; /* dominant share for the user's weight: the place in order */
+};
+
+/* What decides the order among siblings; made when a queue enters its parent's order. */
+struct gang__child_key {
+    int32_t over_share;     /* 1: used is above its fair share */
+    int32_t over_guarantee; /* 1: with the gang at its head it leaves its guarantee */
+    int64_t priority;
+    struct gang__ratio with, used; /* dominant share with that gang, and without */
+    struct gang__ratio whole;      /* with it, of all capacity: where no share is left to compare */
+    struct gang__sibling yarn;     /* for the child orders by utilization, instead of all that */
+};
+
+/* The gangs of a leaf that have a planned start. */
+struct gang__calendar_leaf {
+    struct gang__gang *planned;
+    int64_t planned_count;
+};
+
+/* The backfill candidates of a leaf (backfill/candidates.h). */
+struct gang__backfill_leaf {
+    struct gang__hash_table by_key;
+    struct gang__candidates *all;
+    struct gang__candidates *due; /* the next wait class of these is to be READY */
+};
+
+/* Its place among its siblings, and what waits in it (owner: order). */
+struct gang__queue_order {
+    struct gang__set_link link;       /* in the parent's `ready`, while active */
+    struct gang__child_key key;       /* made when it entered that, */
+    bool has_key;                     /* unless it was alone there */
+    bool active;                      /* something below it may be tried */
+    bool holds_classes;               /* it is a leaf: `ready` holds wait classes */
+    struct gang__ordered_set ready;   /* children that are active, or READY classes */
+    struct gang__hash_table classes;  /* of a leaf, by what they wait for */
+    struct gang__wait_class *barring; /* BLOCKED classes of a leaf that bar those behind them */
+    struct gang__wait_class *blocked; /* classes below that this queue blocks */
+};
+
+struct gang__queue_state {
+    const struct gang__queue *q;
+    struct gang__queue_state *parent;
+    /* Amounts, dims each, in one block. */
+    int64_t *guarantee, *limit, *share, *used, *fixed, *demand;
+    int64_t *block;
+    uint64_t dims_changed; /* of the root: dimensions whose use or demand changed since shares were
+                            * divided */
+    struct gang__decay *past_use; /* dims; NULL: past use does not count */
+    int64_t jobs;                 /* in it and below, of any state */
+    int64_t running, pending;     /* jobs, in it and below */
+    int64_t promised;             /* jobs for whose start others are stopping */
+    int64_t tasks;
+    gang__a64 waiting; /* `pending`, as submitters read it: see gang__submit_view */
+    int64_t
+        idle_since_ns; /* a leaf that was made on demand, without jobs; INT64_MAX: it has some */
+    struct gang__hash_table users;       /* of a leaf */
+    struct gang__queue_state *next_gone; /* in gang__submit_view.gone */
+
+    struct gang__queue_order order;
+    struct gang__queue_wake {
+        struct gang__queue_state *next;            /* in sched.wake.queues, */
+        bool noted;                                /* as it is in it */
+        struct gang__queue_state *next_candidates; /* in sched.wake.candidates, */
+        bool candidates;                           /* as it is in it */
+        bool stirred;                              /* and all its candidates look again */
+    } wake;
+    /* Gangs that run, in the order in which they are preempted (owner: usage/victim_order.c), and
+     * those of them that have tasks above their minimum. Some may still be unsorted. */
+    struct gang__ordered_set victims, elastic_victims;
+    struct gang__calendar_leaf calendar;
+    struct gang__backfill_leaf backfill;
+};
+
+/* What submitters see of the queues: the tree, and how many jobs wait in each (owner: intake). */
+struct gang__submit_view {
+    struct gang__queues *queues;
+    gang__a64 *limit;    /* count * dims: limits in force */
+    gang__a64 **pending; /* of each queue: jobs that wait, */
+    gang__a64 *arriving; /* and those that were submitted through this view and are not taken in */
+    uint64_t number;     /* from 1 */
+    struct gang__queue_state *gone; /* queues that went when the next view came */
+    struct gang__submit_view *retired;
+};
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What gangs ask for: the text of a request, and the class of all gangs that ask for the same. */
+#ifndef GANG__SCHED_REQUEST_CLASS_H
+#define GANG__SCHED_REQUEST_CLASS_H
+
+#include "sched/record/types.h"
+
+/* An amount in one dimension of the queues. */
+struct gang__take {
+    uint32_t dim;
+    int64_t amount;
+};
+
+/* A request as its submitter made it, and the text by which requests are compared. Consecutive
+ * jobs that ask for the same share one. Any thread counts its references. */
+struct gang__request_text {
+    gang_request *q;
+    uint64_t hash;
+    gang__a32 refs;
+    uint32_t bytes;
+    unsigned char key[];
+};
+
+/* The text of a request while it is made. Begins with the memory that it may use; what it needs
+ * beyond `own` is freed by gang__key_free(). */
+struct gang__key {
+    const struct gang_mem *mem;
+    unsigned char *bytes; /* `own`, or of `mem` */
+    size_t used, room;
+    bool failed; /* out of memory, or too long */
+    uint64_t hash;
+    unsigned char own[768];
+};
+
+/* A request that was submitted lately: the next job that asks for the same shares it. */
+struct gang__recent {
+    gang__a32 lock; /* 1: some thread reads or writes it; no thread waits for the lock */
+    uint64_t epoch; /* of the cluster when it was made: names may mean something else later */
+    struct gang__request_text *text; /* NULL: none */
+};
+
+/* A request class: a request, and the amounts that it comes to in the dimensions of the queues.
+ * All gangs that ask for the same refer to one, so that a start that found no capacity is
+ * remembered for all of them. */
+struct gang__request_class {
+    struct gang__hash_link link; /* in sched.classes, by the hash of its text */
+    gang_request *q;
+    struct gang__request_text *text; /* its key; holds a reference to `q` */
+    uint32_t refs;
+    uint64_t config_of; /* sched.config_count when `take` was made */
+    bool by_memory;     /* it asks for GPUs by memory: `take` and `gang_take` are upper bounds */
+    bool exact;         /* every placement of the gang takes `gang_take` */
+    struct gang__span {
+        uint32_t from, count;
+    } * group; /* of each group, in `take` */
+    struct gang__take *take;
+    uint32_t take_count;
+    size_t take_cap;
+    struct gang__take *gang_take; /* of the whole gang */
+    uint32_t gang_take_count;
+    int64_t *gang_tasks; /* tasks of each group in the gang, as far as is known before placing */
+    int64_t gang_gpu;    /* by_memory: milli-GPUs that `gang_tasks` take at least */
+    /* The minimum over all tasks: capacity that came free and is less does not help. */
+    int64_t min_cpu, min_pages, min_gpu;
+    struct gang__wait_class *blocked; /* its wait classes that are blocked for want of capacity */
+    struct gang__wait_class *ready;   /* its wait classes that may be tried */
+    struct gang__request_class *next_blocked,
+        **blocked_at; /* in sched.order.blocked_requests; NULL: it is not in it */
+};
+
+#endif

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The scheduler: what all folders share, and the state of each folder. One thread at a time is in
+ * the scheduler (the owner), except in intake/submit.c and intake/inbox.c. */
+#ifndef GANG__SCHED_SCHED_H
+#define GANG__SCHED_SCHED_H
+
+#include "place/whatif/whatif.h"
+#include "queue/share.h"
+#include "sched/record/gang.h"
+#include "sched/record/job.h"
+#include "sched/record/queue_state.h"
+#include "sched/record/request_class.h"
+#include "sched/record/stop_state.h"
+#include "sched/record/wait_class.h"
+
+/* Why a job was noted: what is to be done with it, as bits. */
+enum {
+    GANG__WAKE_SETTLE = 1,  /* put its gangs where they belong: gang__job_settle() */
+    GANG__WAKE_TIMER = 2,   /* make out anew when something of it is due: gang__timer_set() */
+    GANG__WAKE_STOPPED = 8, /* a gang of it has stopped: it waits again, goes on, or ends */
+    GANG__WAKE_STATE = 4    /* tell the host its state, if that is another */
+};
+
+/* Why the plans are looked at again. */
+enum {
+    GANG__PLANS_EARLIER = 1, /* something came free, or a plan went: they may be earlier */
+    GANG__PLANS_MISFIT = 2   /* something was taken that no plan knew of: do they still fit? */
+};
+
+/* What changed since the last drain. Notes are intrusive lists, bits and sums: noting cannot fail. */
+struct gang__wake {
+    struct gang__job *jobs, **jobs_end;     /* by job->wake.next, first noted first */
+    struct gang__queue_state *queues;       /* to be put into order anew: by q->wake.next */
+    bool all_queues;                        /* so are all queues */
+    struct gang__gang *holdings;            /* what they hold changed: by u->wake.next; */
+    const struct gang__gang *starting;      /* but not of this one, which is in the timeline */
+    gang_alloc_id started;                  /* already with this allocation */
+    struct gang__queue_state *candidates;   /* leaves whose candidates of backfill look again */
+    bool room;                              /* capacity came free by our own doing: */
+    int64_t room_cpu, room_pages, room_gpu; /* at most so much on one of the nodes that gave */
+    bool bounds;                            /* guarantees or limits are others: order all anew */
+    bool shares;                            /* use or demand changed: divide shares anew */
+    bool slices;                            /* some gang of a matrix may run, or has stopped */
+    bool retry;                             /* classes are blocked until the next run alone */
+    bool run;                               /* the next run is due now */
+    uint32_t plans;                         /* GANG__PLANS_*; 0 while there is no calendar */
+    uint64_t changes;      /* rises with each event after which preemption may help */
+    uint64_t changes_done; /* those for which preemption was tried */
+};
+
+/* What undoes one change of a trial (calendar/trial.h). */
+struct gang__trial_record;
+typedef void gang__trial_undo(gang_sched *s, const struct gang__trial_record *r);
+struct gang__trial_record {
+    gang__trial_undo *undo;
+    void *what;
+    const void *with;
+    int64_t a, b;
+};
+
+/* The changes of all open trials, the oldest first. */
+struct gang__trial_journal {
+    struct gang__trial_record *record;
+    size_t count, cap;
+    uint32_t open; /* trials */
+};
+
+/* Time slicing (slice/slice.h). */
+struct gang__slice_sched {
+    struct gang__matrix *matrices; /* of queues that slice, made with their first gang */
+    struct gang__hash_table gangs; /* in them, by allocation */
+};
+
+/* Reservations (reserve/reserve.h). */
+struct gang__reserve_sched {
+    struct gang__reserves *all;                /* NULL: there never were any */
+    _Atomic(struct gang__reserve_view *) view; /* as submitters see them; NULL: none */
+    uint32_t count;
+    bool placing; /* one is being placed */
+};
+
+/* What puts occupations of its own into the calendar (calendar/calendar.h). */
+struct gang__calendar_source;
+enum { GANG__SOURCE_SLICE, GANG__SOURCE_RESERVE, GANG__SOURCES };
+
+/* Backfill (backfill/backfill.h). */
+struct gang__backfill_sched {
+    uint64_t moves_seen; /* calendar.moves when candidates were looked at last */
+    bool try_all;        /* for tests: no wait class is kept among candidates */
+};
+
+/* sched/where: the vetoes of higher folders, and scratch: the states of nodes before some were
+ * closed. */
+struct gang__veto;
+enum { GANG__REGISTERED_VETOES = 4 };
+struct gang__where_state {
+    const struct gang__veto *registered[GANG__REGISTERED_VETOES];
+    uint32_t count;
+    uint8_t *state;
+    size_t state_cap;
+};
+
+/* What there is, and what queues use (usage/usage.h). */
+struct gang__usage_sched {
+    uint64_t total_epoch;        /* cluster epoch and 1 when total[] was summed, */
+    uint64_t total_stamp;        /* and the stamp of node states; see gang__fair_refresh() */
+    int64_t *resolved;           /* scratch: guarantees and limits in force, queue after queue */
+    struct gang__sharer *sharer; /* scratch of fair.c, one a queue */
+    struct gang__share_slot *share_slot;
+    size_t by_memory; /* request classes that ask for GPUs by memory */
+    /* How much memory GPUs have, each amount once, ascending (ask_memory.c). */
+    struct gang__memories {
+        int64_t *bytes;
+        size_t count, room;
+    } memories, memories_next;           /* the other: scratch */
+    uint64_t memories_epoch;             /* cluster epoch and 1; 0: it is to be looked up */
+    struct gang__gang *unsorted_victims; /* they run, and are in no order of victims yet; the last
+                                          * that started is the first */
+};
+
+/* Waiting gangs (order/). */
+struct gang__order_sched {
+    const struct gang__order_hooks *hooks;        /* what backfill does when classes move */
+    struct gang__wait_class *blocked;             /* all classes that are BLOCKED and not kept */
+    struct gang__request_class *blocked_requests; /* with classes blocked for want of capacity */
+    uint64_t room_stamp, own_stamp; /* of the cluster and of our worker, when capacity that came
+                                     * free was looked at last */
+};
+
+/* Bounded bypass (order/bypass.c). */
+struct gang__bypass_sched {
+    struct gang__gang *starved; /* by bypass.next, the first that became so first */
+    uint64_t *mask;             /* scratch: nodes, as bits */
+    size_t mask_cap;
+};
+
+/* What stops (stop/stop.h). */
+struct gang__stop_sched {
+    const struct gang__stop_hooks *hooks; /* what slices do when an allocation goes */
+    struct gang__handover *handovers;
+    struct gang__stop *deferred; /* stopped, but a thread still reads what they held: by
+                                  * next_of_handover */
+};
+
+/* Preemption (preempt/preempt.h). */
+struct gang__preempt_sched {
+    struct gang__victims *victims; /* scratch */
+    gang_snapshot *base;           /* the cluster when the dry run began */
+    bool running;                  /* classes are READY so that preemption is tried for them */
+    bool untried;          /* for some blocked classes it was not tried since the last change */
+    bool some_over;        /* a leaf is above its share, in this round */
+    int64_t evicted_tasks; /* in this run, of max_preempted_tasks */
+    int64_t min_runtime_due_ns; /* when a gang may preempt, or be a victim, that may not yet */
+};
+
+struct gang_sched {
+    struct gang__wake wake;
+    struct gang_mem mem;
+    gang_cluster *cluster;
+    gang_worker *worker;
+    struct gang_host_ops ops;
+    void *user;
+    struct gang_sched_opts opts; /* without its pointers */
+    struct gang__rules *rules;
+    bool excluded[GANG_MAX_KINDS]; /* kinds that do not count in dominant shares */
+
+    /* The run */
+    bool running;    /* inside gang_sched_run() */
+    bool unfinished; /* the last run stopped early */
+    bool no_memory;  /* in this run */
+    int64_t now_ns;
+    uint64_t runs; /* so far */
+    int64_t steps, max_steps;
+    struct gang_run_info info;
+    uint64_t external_events; /* messages of the host, ended jobs, changed queues and nodes */
+
+    /* Queues */
+    struct gang__queues *queues;
+    struct gang__queue_state root; /* above the top queues */
+    struct gang__queue_state **qs; /* count of them, as in queues->queue */
+    uint64_t config_count;
+    uint32_t dims;
+    int64_t total[GANG__DIMS]; /* of nodes that are up, and pools */
+
+    /* Jobs */
+    struct gang__hash_table jobs, classes; /* jobs by id, request classes by their text */
+    struct gang__ordered_set by_id, timers;
+    int64_t job_count, age_high;
+    struct gang__job *ended; /* in this run, to be freed at its end */
+
+    /* Other threads (intake/) */
+    _Atomic(struct gang__message *) inbox; /* last first */
+    struct gang__message *backlog;         /* taken out, first first */
+    gang__a64 next_job;
+    _Atomic(struct gang__submit_view *) door; /* the submit view */
+    uint64_t doors;                           /* submit views so far */
+    gang__a32 submit_lock[16];                /* which of submit_worker are in use */
+    gang_worker *submit_worker[16];
+    struct gang__recent recent[64];
+    struct gang__submit_view *retired; /* readers may still use them */
+    uint32_t retired_count;
+    gang_queue_id next_queue;
+
+    /* The folders */
+    struct gang__usage_sched usage;
+    struct gang__order_sched order;
+    struct gang__bypass_sched bypass;
+    struct gang__calendar *calendar; /* NULL: no queue backfills, and nothing is reserved */
+    const struct gang__calendar_source *source[GANG__SOURCES];
+    struct gang__trial_journal journal;
+    struct gang__stop_sched stop;
+    struct gang__slice_sched slice;
+    const struct gang__first_quantum *first_quantum; /* what starts a gang in a matrix: slice.h */
+    struct gang__reserve_sched reserve;
+    struct gang__backfill_sched backfill;
+    struct gang__preempt_sched preempt;
+    struct gang__where_state where;
+    const gang_sched *like; /* while jobs of a copy enter it: the original; else NULL */
+
+    /* Scratch */
+    gang_snapshot *scratch;
+    struct gang__places placement; /* that was found last */
+    struct gang__found found;      /* tasks of an allocation */
+    int64_t *numbers;              /* of tasks */
+    size_t number_cap;
+    int64_t *by_group; /* tasks of each group of the largest request so far */
+    size_t group_cap;
+};
+
+/* Is a reservation the reason why it waits, that it named or that is for others? */
+struct gang__reserve_reason {
+    int64_t until_ns; /* or 0 */
+    bool never;
+    char text[400];
+};
+
+/* Counts a step of the run. False: it has none left. */
+static inline bool gang__step(gang_sched *s)
+{
+    if (s->max_steps > 0 && s->steps >= s->max_steps)
+        return false;
+    s->steps++;
+    return true;
+}
+
+/* The request of a gang. */
+static inline gang_request *gang__gang_request(const struct gang__gang *u)
+{
+    return u->request_class->q;
+}
+
+/* The allocation of what the gang holds: also while all of it stops. */
+static inline gang_alloc_id gang__gang_holds(const struct gang__gang *u)
+{
+    return u->alloc != GANG_ID_NONE ? u->alloc
+           : u->stop.first          ? u->stop.first->alloc
+                                    : GANG_ID_NONE;
+}
+
+/* What its gang takes (group < 0), or a tclass of a group: `count` kinds. */
+static inline const struct gang__take *gang__class_takes(const struct gang__request_class *class,
+                                                         int32_t group, uint32_t *count)
+{
+    *count = group < 0 ? class->gang_take_count : class->group[group].count;
+    return group < 0 ? class->gang_take : class->take + class->group[group].from;
+}
+
+/* What so many tasks of a group take. Returns in how many dimensions. */
+static inline uint32_t gang__class_takes_times(const struct gang__request_class *class,
+                                               int32_t group, int64_t times,
+                                               struct gang__take take[GANG__DIMS])
+{
+    uint32_t count;
+    const struct gang__take *one = gang__class_takes(class, group, &count);
+    for (uint32_t i = 0; i < count; i++)
+        take[i] = (struct gang__take){one[i].dim, one[i].amount * times};
+    return count;
+}
+
+/* The longest grace of any queue. */
+static inline int64_t gang__longest_grace(const gang_sched *s)
+{
+    int64_t most = 0;
+    for (uint32_t i = 0; i < s->queues->count; i++)
+        most = s->qs[i]->q->grace_ns > most ? s->qs[i]->q->grace_ns : most;
+    return most;
+}
+
+/* The first gang of a class that has one. */
+static inline struct gang__gang *gang__wait_class_head(const struct gang__wait_class *class)
+{
+    return GANG__OF(struct gang__gang, order.link, gang__set_first(&class->gangs));
+}
+
+#endif

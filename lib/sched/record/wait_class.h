@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A wait class: the gangs of a leaf that wait for the same thing. If its first gang cannot start,
+ * none of them can, so that a run tries one gang of each class. */
+#ifndef GANG__SCHED_WAIT_CLASS_H
+#define GANG__SCHED_WAIT_CLASS_H
+
+#include "sched/record/types.h"
+
+enum { GANG__CLASS_EMPTY = 0, GANG__CLASS_READY, GANG__CLASS_BLOCKED };
+
+/* A class that is kept by its candidates of backfill (owner: backfill). */
+enum { GANG__KEPT_NOT = 0, GANG__KEPT_TRIED, GANG__KEPT_WAITING };
+
+/* A wait class among backfill candidates (backfill/candidates.h). */
+struct gang__backfill_class {
+    struct gang__candidates *candidates; /* NULL: it was never kept */
+    struct gang__set_link link;          /* in candidates->waiting, */
+    int64_t run_ns, shortest_ns;         /* by how long it runs, and the shortest there below */
+    uint8_t kept; /* GANG__KEPT_*: while BLOCKED in no list but that of its candidates */
+};
+
+struct gang__wait_class {
+    struct gang__hash_link link;         /* in leaf->order.classes */
+    struct gang__set_link ready_link;    /* in leaf->order.ready, while READY */
+    struct gang__wait_class *next, **at; /* READY: in request_class->ready; BLOCKED: in the list of
+                                          * what blocks it */
+    struct gang__wait_class *next_moved; /* scratch of order/user_order.c */
+    struct gang__wait_class *next_blocked, **at_blocked; /* in sched.order.blocked */
+    struct gang__wait_class *next_barring, **at_barring; /* in leaf->order.barring; NULL: in none */
+    struct gang__queue_state *leaf;
+    struct gang__request_class *request_class;
+    struct gang__user *user;   /* NULL: users do not count in the leaf */
+    struct gang__gang *grower; /* the only gang: it grows or resumes; NULL: they wait to start */
+    bool fixed;                /* they start inside the guarantee alone */
+    bool deferred;             /* READY: tried after those that are not, by deferred_key */
+    int64_t deferred_key;
+    uint64_t class_salt; /* parts gangs of one request class: by run time, or one by one; or 0 */
+    uint8_t state;       /* GANG__CLASS_* */
+    int32_t why;         /* GANG_WAIT_*, while BLOCKED */
+    struct gang__queue_state *blocked_by; /* the queue that blocks it; or NULL */
+    uint32_t dim;                         /* in which dimension */
+    uint64_t tried; /* wake.changes + 1 when preemption was tried and did not help */
+    struct gang__ordered_set gangs;
+    struct gang__backfill_class backfill;
+};
+
+#endif
