@@ -1,10 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Allocation, growth and release beyond the public functions, for a scheduler above this room. */
+/* Allocations for real: place, grow, give back, adopt exact places. */
 #ifndef GANG__PLACE_ALLOC_H
 #define GANG__PLACE_ALLOC_H
 
+#include "core/cluster.h"
+#include "place/record/placer.h"
 #include "place/record/places.h"
-#include "place/state/records.h"
+
+/* The worker may place, and the request is of its cluster. GANG_EINVAL, GANG_ENOMEM. */
+gang_result gang__check_call(gang_worker *w, const gang_request *q, struct gang_error *error);
+
+/* Any other result than success or a refusal: tell it. Returns it. */
+gang_result gang__fail(const struct gang__plan *p, gang_result r, struct gang_error *error);
+
+/* Where a worker's searches begin, so that workers keep apart. */
+void gang__plan_start(struct gang__plan *p, const gang_worker *w);
 
 /* Like gang_alloc() without an error text; calls may() with the places (`out`) before the commit.
  * Any result but GANG_OK aborts and is returned. may() is called inside a read section, again after
@@ -14,29 +24,43 @@ typedef gang_result gang__alloc_may(const struct gang__places *places, void *use
 gang_result gang__alloc_if(gang_worker *w, gang_request *q, struct gang__places *out,
                            gang__alloc_may *may, void *user, gang_alloc_id *id);
 
-/* ---- for real ---- */
+/* What gang_alloc_test() says: GANG_OK, GANG_ENOFIT, GANG_ENEVER or an error. */
+gang_result gang__request_verdict(gang_worker *w, gang_request *q);
 
-/* As gang_alloc_adopt(), for more tasks of an allocation that runs: exactly these places, all or
- * none. The new tasks come after those there are, in this order. Of an exclusive allocation a node
- * that it has already gives what is held there beside its tasks.
- * Returns GANG_OK; GANG_ENOFIT (taken already); GANG_ESTALE (allocation, node); GANG_EBUSY (another
- * thread is changing it); GANG_EINVAL; GANG_ERANGE (more tasks of a group than `count`);
- * GANG_ENOMEM. Owner of the worker. Lock-free. */
+/* Is it a group of the allocation that has fewer tasks than its `count`? GANG_EINVAL, GANG_ERANGE. */
+gang_result gang__growth_check(const struct gang__alloc *a, int32_t group,
+                               struct gang_error *error);
+
+/* One search for more tasks, on the cluster or on the plan's snapshot: first with all preferences,
+ * then in the order that finds capacity if there is any. GANG_OK and a plan, GANG_ENOFIT, or an
+ * error. */
+gang_result gang__growth_plan(gang_worker *w, const struct gang__alloc *a, int32_t group,
+                              int64_t tasks);
+
+/* Would gang_alloc_grow() add a task of a group? GANG_OK, GANG_ENOFIT, GANG_ENEVER or an error. The record
+ * is only read. */
+gang_result gang__growth_verdict(gang_worker *w, const struct gang__alloc *a, uint32_t group);
+
+/* Tasks of a group that ended and do not come again count as if they were held, against `count` and `min` of the
+ * group, in the growths of this worker (gang_alloc_grow(), gang__snapshot_grow_where()) from now on; NULL: none did.
+ * ended  one a group of the request that is to grow, borrowed until the next call
+ * GANG_OK; GANG_ENOMEM: a worker's first call. Owner of the worker. */
+gang_result gang__growth_ended(gang_worker *w, const int64_t *ended);
+
+/* As gang_alloc_adopt(), for more tasks of an allocation that runs: exactly these places, all or none. The
+ * new tasks come after those there are, in this order. Of an exclusive allocation a node that it has
+ * already gives what is held there beside its tasks.
+ * Returns GANG_OK; GANG_ENOFIT (taken already); GANG_ESTALE (allocation, node); GANG_EBUSY (another thread
+ * is changing it); GANG_EINVAL; GANG_ERANGE (more tasks of a group than `count`); GANG_ENOMEM.
+ * Owner of the worker. Lock-free. */
 gang_result gang__alloc_adopt_more(gang_worker *w, gang_alloc_id id,
                                    const struct gang_placement *places, int64_t count);
 
-/* ---- tasks that end, one by one ---- */
-
-/* Give back named tasks whatever minima say: as gang_alloc_shrink() otherwise. With the last one
- * the allocation does not end: it holds nothing then, and may grow again; gang_alloc_free() ends
- * it. Owner of the worker. Lock-free. */
-gang_result gang__alloc_shed(gang_worker *w, gang_alloc_id id, const int64_t *tasks, size_t count);
-
-/* Tasks of a group that ended and do not come again count as if they were held, against `count` and
- * `min` of the group, in the growths of this worker (gang_alloc_grow(), gang__snapshot_grow_told())
- * from now on; NULL: none did. ended  one a group of the request that is to grow, borrowed until
- * the next call GANG_OK; GANG_ENOMEM: a worker's first call. Owner of the worker. */
-gang_result gang__growth_ended(gang_worker *w, const int64_t *ended);
+/* Give back named tasks whatever minima say: as gang_alloc_shrink() otherwise. With the last one the allocation
+ * does not end: it holds nothing then, and may grow again; gang_alloc_free() ends it.
+ * Owner of the worker. Lock-free. */
+gang_result gang__alloc_remove_tasks(gang_worker *w, gang_alloc_id id, const int64_t *tasks,
+                                     size_t count);
 
 /* A buffer that is used again; begin with all zero. Memory of the cluster's allocator. */
 struct gang__found {
@@ -55,7 +79,7 @@ void gang__found_free(struct gang__found *found, const struct gang_mem *mem);
 gang_result gang__alloc_find(gang_cluster *c, gang_alloc_id id, const int64_t *tasks, size_t count,
                              struct gang__found *out);
 
-/* ---- has room come? ---- */
+/* ---- has capacity come? ---- */
 
 /* A number that never falls, and rises with everything after which a request that was refused might
  * fit: tasks given back, nodes that were added, came up, grew or were described again, devices that
@@ -68,7 +92,7 @@ gang_result gang__alloc_find(gang_cluster *c, gang_alloc_id id, const int64_t *t
  * after the snapshot's instant. (Refusals after 64 disturbed searches, by exhausted searches over
  * several groups, or by a host's function, are not proved and need not hold.) Any thread.
  * Lock-free. O(workers). */
-uint64_t gang__room_stamp(gang_cluster *c);
+uint64_t gang__capacity_stamp(gang_cluster *c);
 
 /* The part of it that operations of this worker raised, also when other threads completed them.
  * Each operation raises it by at least one. Changes of modes belong to no worker. Any thread;
@@ -77,27 +101,5 @@ static inline uint64_t gang__worker_stamp(const gang_worker *w)
 {
     return gang__load_seq(&w->commit.stamp);
 }
-
-/* ---- grow.c ---- */
-
-/* Is it a group of the allocation that has fewer tasks than its `count`? GANG_EINVAL,
- * GANG_ERANGE. */
-gang_result gang__growth_check(const struct gang__alloc *a, int32_t group,
-                               struct gang_error *error);
-
-/* One search for more tasks, on the cluster or on the plan's snapshot: first with all preferences,
- * then in the order that finds capacity if there is any. GANG_OK and a plan, GANG_ENOFIT, or an
- * error. */
-gang_result gang__growth_look(gang_worker *w, const struct gang__alloc *a, int32_t group,
-                              int64_t tasks);
-
-/* Would gang_alloc_grow() add a task of a group? GANG_OK, GANG_ENOFIT, GANG_ENEVER or an error. The
- * record is only read. */
-gang_result gang__growth_class(gang_worker *w, const struct gang__alloc *a, uint32_t group);
-
-/* ---- alloc.c, whatif.c ---- */
-
-/* The result of gang_alloc_test(): GANG_OK, GANG_ENOFIT, GANG_ENEVER or an error. */
-gang_result gang__request_verdict(gang_worker *w, gang_request *q);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "place/explain/node_census.h"
 #include "place/pack/pack.h"
-#include "place/state/records.h"
+#include "place/record/running.h"
 
 /* The question: a gang, or more tasks for a running one. */
 struct gang__question {
@@ -17,7 +17,7 @@ struct gang__question {
 };
 
 /* What was found out about a group, a set or the whole request by itself. */
-struct gang__finding {
+struct gang__reason {
     gang_result code; /* GANG_OK, GANG_ENOFIT or GANG_ENEVER */
     int32_t group;    /* >= 0: this group */
     int32_t set;      /* >= 0: this set; else the request */
@@ -26,7 +26,7 @@ struct gang__finding {
     int64_t fit;    /* of a group: tasks that would go somewhere, wherever they lie */
     int64_t bent;   /* of these, within bounds and slices, and spread, unless in a domain */
     int64_t placed; /* of these, in the domain that is demanded */
-    struct gang__survey survey; /* of a group; of others only the nodes */
+    struct gang__node_census survey; /* of a group; of others only the nodes */
 
     struct gang__misfit why;
     bool skew; /* GANG_CONSTRAINT_SPREAD: by the numbers in the domains, not by the most of one */
@@ -44,25 +44,24 @@ struct gang__finding {
     int64_t lack_amount;
 };
 
-/* Tasks of a group that must start with the request: of the only one also what the request
- * demands. */
+/* Tasks of a group that must start with the request: of the only one also what the request demands. */
 int64_t gang__tasks_needed(const gang_request *q, uint32_t group);
 
-/* A group by itself, as things are or (`empty`) as if all nodes were up and empty. With a domain,
- * if one is demanded, also where it is not what fails (`whole`). GANG_OK or GANG_ENOMEM. Inside a
- * read section, as all here. O(nodes + tasks). */
-gang_result gang__find_group(const struct gang__question *a, uint32_t group, int64_t want,
-                             bool empty, bool whole, struct gang__finding *f);
+/* A group by itself, as things are or (`empty`) as if all nodes were up and empty. With a domain, if one
+ * is demanded, also where it is not what fails (`whole`). GANG_OK or GANG_ENOMEM. Inside a read section,
+ * as all here. O(nodes + tasks). */
+gang_result gang__reason_of_group(const struct gang__question *a, uint32_t group, int64_t want,
+                                  bool empty, bool whole, struct gang__reason *f);
 
 /* A set by itself, or (-1) the whole request, with the known answer `fits`. O(nodes * groups in
  * it), and a plan of it. */
-gang_result gang__find_member(const struct gang__question *a, int32_t set, bool fits, bool empty,
-                              struct gang__finding *f);
+gang_result gang__reason_of_member(const struct gang__question *a, int32_t set, bool fits,
+                                   bool empty, struct gang__reason *f);
 
 /* Finds why a request does not fit: the first of its groups, its sets from the inside out, and the
  * whole that does not fit by itself. `code`: GANG_ENOFIT or GANG_ENEVER. */
-gang_result gang__find_reason(const struct gang__question *a, gang_result code,
-                              struct gang__finding *f);
+gang_result gang__reason_find(const struct gang__question *a, gang_result code,
+                              struct gang__reason *f);
 
 /* Fill `error` with the reason of a refusal, and return `code`. */
 gang_result gang__explain(struct gang__plan *p, gang_cluster *c, const gang_request *q,
@@ -72,17 +71,14 @@ gang_result gang__explain(struct gang__plan *p, gang_cluster *c, const gang_requ
 gang_result gang__explain_growth(struct gang__plan *p, const struct gang__alloc *a, uint32_t group,
                                  gang_result code, struct gang_error *error);
 
-/* ---- reason_text.c ---- */
-
 /* One English line. Returns its length, cut off at `room`. */
-size_t gang__why_text(const struct gang__question *a, const struct gang__finding *f, char *text,
-                      size_t room);
+size_t gang__reason_text(const struct gang__question *a, const struct gang__reason *f, char *text,
+                         size_t room);
 
 /* The name of a level. Valid while the cluster lives. */
 const char *gang__level_word(const gang_cluster *c, int32_t level);
 
-/* Where a scope is: "block=b1/rack=r2", or without the keys. Cut off at `room`. Inside a read
- * section. */
+/* Where a scope is: "block=b1/rack=r2", or without the keys. Cut off at `room`. Inside a read section. */
 enum { GANG__PATH_ROOM = (GANG_MAX_LEVELS + 2) * 2 * (GANG_MAX_NAME + 1) };
 void gang__scope_path(const struct gang__plan *p, const struct gang__scope *s, bool keys,
                       char *text, size_t room);

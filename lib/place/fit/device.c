@@ -2,6 +2,8 @@
 /* Inside one node: which GPUs, which cores. */
 #include "place/fit/device.h"
 
+#include "place/fit/gpu_set.h"
+
 /* ---- GPUs ------------------------------------------------------------------------------------ */
 
 static const struct gang__gpu_set *best_of(struct gang__plan *p,
@@ -9,11 +11,11 @@ static const struct gang__gpu_set *best_of(struct gang__plan *p,
                                            const struct gang__group *g, uint64_t free,
                                            uint64_t among)
 {
-    struct gang__gpu_wish wish = {
+    struct gang__gpu_question wish = {
         shape->serial,      shape->weight, among, free, g->near_nic ? shape->nic_gpus : 0,
         shape->layout.gpus, g->devices};
-    const struct gang__gpu_set *set = gang__gpu_set_best(&p->hunter, &p->c->mem, &wish);
-    p->failed = p->failed || !set;
+    const struct gang__gpu_set *set = gang__gpu_set_best(&p->gpu_solver, &p->c->mem, &wish);
+    p->out.failed = p->out.failed || !set;
     return set;
 }
 

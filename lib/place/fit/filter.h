@@ -9,7 +9,7 @@
 #define GANG__PLACE_FILTER_H
 
 #include "core/nodes/nodes.h"
-#include "place/fit/node_plan.h"
+#include "place/fit/plan.h"
 
 /* Does the node satisfy what the group demands of any node of its kind, free or not? */
 bool gang__node_matches(const struct gang__plan *p, const struct gang__group *g,
@@ -22,7 +22,7 @@ void gang__filter_mask(gang_cluster *c, const gang_request *q, uint32_t end, uin
 /* Has every node to be asked that? */
 static inline bool gang__group_filters(const struct gang__plan *p, const struct gang__group *g)
 {
-    return g->filters || p->modes;
+    return g->filters || p->tier.modes;
 }
 
 /* The tiers there can be for a group. */
@@ -33,7 +33,7 @@ struct gang__tiers {
 static inline struct gang__tiers gang__tiers_of(const struct gang__plan *p,
                                                 const struct gang__group *g)
 {
-    struct gang__tiers t = {1, p->modes && p->modes->lending};
+    struct gang__tiers t = {1, p->tier.modes && p->tier.modes->lending};
     if (g->models_ranked)
         t.inner = (uint32_t)g->model_count;
     else if (g->gpu_nodes == GANG_GPU_NODES_AVOID && gang__load(&p->c->commit.gpu_class_count) > 1)
@@ -45,14 +45,14 @@ static inline uint32_t gang__tier_count(struct gang__tiers t)
     return t.lends ? 2 * t.inner : t.inner;
 }
 
-/* Is a node that matches to be tried in a tier? A node with several ranked models is tried in that
- * of each; if only the `best` counts, in the first of them alone. */
+/* Is a node that matches to be tried in a tier? A node with several ranked models is tried in that of
+ * each; if only the `best` counts, in the first of them alone. */
 bool gang__node_in_tier(const struct gang__plan *p, const struct gang__group *g,
                         const struct gang__node *node, struct gang__tiers t, uint32_t tier,
                         bool best);
 
-/* Can nodes of this class hold the group's devices; and in a tier? Each node is still to be asked
- * the above if it may be lent, or has GPUs of several models. */
+/* Can nodes of this class hold the group's devices; and in a tier? Each node is still to be asked the
+ * above if it may be lent, or has GPUs of several models. */
 bool gang__class_has_model(gang_cluster *c, const struct gang__group *g, uint32_t class_id);
 static inline bool gang__class_matches(gang_cluster *c, const struct gang__group *g,
                                        uint32_t class_id)
@@ -66,7 +66,7 @@ static inline bool gang__class_matches(gang_cluster *c, const struct gang__group
 bool gang__class_in_tier(gang_cluster *c, const struct gang__group *g, uint32_t class_id,
                          struct gang__tiers t, uint32_t tier);
 
-/* The same two for all tiers that p->tier_limit allows. */
+/* The same two for all tiers that p->tier.limit allows. */
 bool gang__node_within_limit(const struct gang__plan *p, const struct gang__group *g,
                              const struct gang__node *node);
 bool gang__class_within_limit(const struct gang__plan *p, const struct gang__group *g,

@@ -11,7 +11,7 @@
 
 #include "core/nodes/nodes.h"
 #include "model/node_spec.h"
-#include "place/fit/node_plan.h"
+#include "place/fit/mig.h"
 
 /* ---- one parent ------------------------------------------------------------------------------ */
 
@@ -102,8 +102,8 @@ bool gang__profile_is_here(const struct gang__group *g, const struct gang__node_
     return false;
 }
 
-uint32_t gang__most_instances(const struct gang__group *g, const struct gang__node_type *shape,
-                              uint64_t mine)
+uint32_t gang__max_instances(const struct gang__group *g, const struct gang__node_type *shape,
+                             uint64_t mine)
 {
     const struct gang__parents *p = shape->parents;
     uint32_t count = 0;
@@ -142,7 +142,7 @@ uint64_t gang__choose_instances(const struct gang__group *g, const struct gang__
                                 uint64_t free, uint64_t mine)
 {
     uint64_t chosen = 0;
-    if (gang__most_instances(g, shape, mine) < g->devices)
+    if (gang__max_instances(g, shape, mine) < g->devices)
         return 0;
     for (uint32_t i = 0; i < g->devices; i++)
         chosen |= one_instance(g, shape, free & ~chosen, mine & ~chosen);
@@ -158,8 +158,8 @@ uint32_t gang__fresh_parents(const struct gang__node_type *shape, uint64_t free,
     return count;
 }
 
-/* The lowest of the slices begins an instance: so there is one way to read them. Returns the number
- * of instances, 0 if something is left over. */
+/* The lowest of the slices begins an instance: so there is one way to read them. Returns the number of
+ * instances, 0 if something is left over. */
 static uint32_t count_instances(const struct gang_profile_spec *profile, uint64_t slices)
 {
     uint32_t count = 0;

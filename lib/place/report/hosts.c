@@ -5,6 +5,7 @@
 
 #include "base/rcu.h"
 #include "core/nodes/nodes.h"
+#include "place/report/report.h"
 #include "place/state/records.h"
 
 struct out {

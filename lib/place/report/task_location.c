@@ -6,8 +6,8 @@
 #include "base/error.h"
 #include "core/nodes/nodes.h"
 
-gang_result gang__inside_find(gang_cluster *c, const struct gang_task *task,
-                              struct gang__inside *in)
+gang_result gang__task_location_find(gang_cluster *c, const struct gang_task *task,
+                                     struct gang__task_location *in)
 {
     uint64_t payload[GANG__MAX_WORDS];
     gang_result r =
@@ -29,7 +29,7 @@ gang_result gang__inside_find(gang_cluster *c, const struct gang_task *task,
     return outside ? GANG_EINVAL : GANG_OK;
 }
 
-const char *gang__inside_uuid(const struct gang__inside *in, size_t gpu)
+const char *gang__task_location_uuid(const struct gang__task_location *in, size_t gpu)
 {
     const char *uuid = NULL;
     if (in->node->tags && in->node->tags->uuids)
@@ -110,7 +110,8 @@ static void add_core(struct window *w, const struct gang_core_spec *core)
     }
 }
 
-bool gang__inside_cpus(const struct gang__inside *in, gang__range_fn range, void *user)
+bool gang__task_location_cpus(const struct gang__task_location *in, gang__range_fn range,
+                              void *user)
 {
     struct runs runs = {range, user, 0, 0};
     struct window w = {0};
@@ -128,7 +129,8 @@ bool gang__inside_cpus(const struct gang__inside *in, gang__range_fn range, void
 
 /* ---- NUMA domains ---------------------------------------------------------------------------- */
 
-bool gang__inside_numas(const struct gang__inside *in, gang__range_fn range, void *user)
+bool gang__task_location_numas(const struct gang__task_location *in, gang__range_fn range,
+                               void *user)
 {
     struct runs runs = {range, user, 0, 0};
     uint64_t domain[GANG_MAX_NUMAS / 64] = {0};

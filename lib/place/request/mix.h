@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The mix of shapes that work is expected to have, for GANG_POLICY_FGD: declared by the host, or
- * learned from the requests made so far. */
+/* The mix of shapes that work is expected to have, for GANG_POLICY_FGD: declared by the host, or learned
+ * from the requests made so far. */
 #ifndef GANG__PLACE_MIX_H
 #define GANG__PLACE_MIX_H
 
@@ -13,7 +13,7 @@ enum { GANG__MIX_LEARNED = 256 }; /* shapes that are learned; a power of two */
 
 /* The demand of one task, as far as it matters for the GPUs that stay usable: members of struct
  * gang__group. */
-struct gang__ask {
+struct gang__shape_demand {
     uint64_t weight; /* tasks */
     uint64_t cpu, pages;
     uint32_t devices, share;
@@ -28,12 +28,12 @@ struct gang__mix {
     struct gang__rcu_block spent;
     uint64_t version; /* from 1 */
     size_t count;
-    struct gang__ask ask[];
+    struct gang__shape_demand ask[];
 };
 
 /* A shape that was seen. Kept until the cluster ends. */
-struct gang__seen {
-    struct gang__ask ask; /* its weight is not used */
+struct gang__observed {
+    struct gang__shape_demand ask; /* its weight is not used */
     gang__a64 tasks;
 };
 
@@ -41,7 +41,7 @@ struct gang__mixes {
     _Atomic(struct gang__mix *) declared; /* NULL: none */
     uint64_t versions;                    /* so many were declared; under the structure mutex */
     gang__a64 learned;                    /* tasks of all shapes below */
-    _Atomic(struct gang__seen *) seen[GANG__MIX_LEARNED]; /* a hash table, open addressing */
+    _Atomic(struct gang__observed *) seen[GANG__MIX_LEARNED]; /* a hash table, open addressing */
 };
 
 /* Note the groups of a new request. Shapes beyond the table's size are not learned. False: out of
@@ -50,11 +50,11 @@ bool gang__mix_learn(gang_cluster *c, const gang_request *q);
 
 /* Copies the learned shapes into `*own`, which grows; other threads go on learning. False: out of
  * memory. */
-bool gang__mix_learned(gang_cluster *c, struct gang__mixes *m, struct gang__ask **own, size_t *room,
-                       size_t *count);
+bool gang__mix_learned(gang_cluster *c, struct gang__mixes *m, struct gang__shape_demand **own,
+                       size_t *room, size_t *count);
 
 /* Does a GPU of this model do for the shape? */
-static inline bool gang__class_suits(const struct gang__ask *a, const char *model)
+static inline bool gang__class_suits(const struct gang__shape_demand *a, const char *model)
 {
     for (size_t i = 0; i < a->model_count; i++)
         if (model && strcmp(a->models[i], model) == 0)
@@ -67,8 +67,8 @@ static inline bool gang__class_suits(const struct gang__ask *a, const char *mode
 bool gang__mixes_copy(gang_cluster *to, gang_cluster *from);
 /* Translates a worker's copy of another cluster's shapes into the shapes of this one, which has
  * them all (gang__mixes_copy()). False: out of memory. */
-bool gang__mix_own_copy(gang_cluster *c, const struct gang__ask *from, size_t count,
-                        struct gang__ask **own, size_t *room);
+bool gang__mix_own_copy(gang_cluster *c, const struct gang__shape_demand *from, size_t count,
+                        struct gang__shape_demand **own, size_t *room);
 void gang__mixes_free(struct gang__mixes *m, const struct gang_mem *mem);
 
 #endif

@@ -50,58 +50,61 @@ struct part {
 };
 
 /* Outgrown ones are kept until the end, others may be using them; each is half as large again. */
-struct gang__sieve {
-    struct gang__sieve_link link; /* first: request.c frees them */
+struct sieve {
+    struct gang__match_cache base; /* outgrown ones; with the request */
     uint32_t chunks;
     struct part part[];
 };
 
 #ifdef GANG_TEST_HOOKS
-_Atomic(bool) gang__sieve_off;
-_Atomic(uint64_t) gang__sieve_misses;
+_Atomic(bool) gang__match_cache_off;
+_Atomic(uint64_t) gang__match_cache_misses;
 #endif
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
-static struct gang__sieve *make(const struct gang__plan *p, const struct gang__group *g,
-                                struct gang__sieve *now, uint32_t chunks)
+static struct sieve *make(const struct gang__plan *p, const struct gang__group *g,
+                          struct sieve *now, uint32_t chunks)
 {
     const struct gang_mem *mem = &p->c->mem;
     chunks += chunks / 2;
     if (chunks > GANG__CHUNKS)
         chunks = GANG__CHUNKS;
-    struct gang__sieve *made = gang__zalloc(mem, 1, sizeof(*made) + chunks * sizeof(struct part));
+    struct sieve *made = gang__zalloc(mem, 1, sizeof(*made) + chunks * sizeof(struct part));
     if (!made)
         return now;
-    made->link.older = now;
+    made->base.older = now ? &now->base : NULL;
     made->chunks = chunks;
-    if (!atomic_compare_exchange_strong_explicit(&g->sieve->now, &now, made, memory_order_acq_rel,
-                                                 memory_order_acquire)) {
+    struct gang__match_cache *older = made->base.older;
+    if (!atomic_compare_exchange_strong_explicit(&g->sieve->now, &older, &made->base,
+                                                 memory_order_acq_rel, memory_order_acquire)) {
         gang__release(mem, made);
-        return now;
+        return (struct sieve *)older;
     }
     return made;
 }
 
-struct gang__sieve *gang__sieve_of(const struct gang__plan *p, const struct gang__group *g)
+struct gang__match_cache *gang__match_cache_of(const struct gang__plan *p,
+                                               const struct gang__group *g)
 {
 #ifdef GANG_TEST_HOOKS
-    if (atomic_load(&gang__sieve_off))
+    if (atomic_load(&gang__match_cache_off))
         return NULL;
 #endif
-    if (p->snap || p->empty) /* the index does not count */
+    if (p->snap || p->mode.empty) /* the index does not count */
         return NULL;
-    struct gang__sieve *now = gang__load(&g->sieve->now);
+    struct sieve *now = (struct sieve *)gang__load(&g->sieve->now);
     uint32_t chunks = (gang__load(&p->c->commit.slot_end) + GANG__CHUNK - 1) / GANG__CHUNK;
     if ((now && now->chunks >= chunks) || gang__load_relaxed(&g->sieve->missed) < PRICE)
-        return now;
-    return make(p, g, now, chunks);
+        return now ? &now->base : NULL;
+    now = make(p, g, now, chunks);
+    return now ? &now->base : NULL;
 }
 
-void gang__sieve_missed(const struct gang__group *g, uint64_t nodes)
+void gang__match_cache_missed(const struct gang__group *g, uint64_t nodes)
 {
 #ifdef GANG_TEST_HOOKS
-    atomic_fetch_add(&gang__sieve_misses, nodes);
+    atomic_fetch_add(&gang__match_cache_misses, nodes);
 #endif
     if (nodes >= MANY)
         atomic_fetch_add_explicit(&g->sieve->missed, nodes, memory_order_relaxed);
@@ -134,7 +137,7 @@ static bool fill(struct part *part, const struct gang__plan *p, const struct gan
 {
     uint64_t old = gang__load(&part->stamp);
     bool steady = stamp & 1;
-    if (!steady || old >= stamp || gang__modes_now(p->c) != p->modes || !pay(g) ||
+    if (!steady || old >= stamp || gang__modes_now(p->c) != p->tier.modes || !pay(g) ||
         !gang__cas(&part->stamp, old, FILLING))
         return false;
     uint32_t top = 0;
@@ -152,7 +155,7 @@ static bool fill(struct part *part, const struct gang__plan *p, const struct gan
 /* ---- using ----------------------------------------------------------------------------------- */
 
 /* The part of a chunk if it is good at this moment, see above. NULL: anything may match. */
-static inline const struct part *part_of(struct gang__sieve *sieve, const struct gang__plan *p,
+static inline const struct part *part_of(struct sieve *sieve, const struct gang__plan *p,
                                          const struct gang__group *g, uint32_t chunk)
 {
     if (chunk >= sieve->chunks)
@@ -185,9 +188,9 @@ static inline uint32_t next_in(const struct part *part, gang_cluster *c, uint32_
     return GANG__NO_SLOT;
 }
 
-uint32_t gang__sieve_next(struct gang__sieve *sieve, const struct gang__plan *p,
-                          const struct gang__group *g, uint32_t class_id, unsigned bucket,
-                          uint32_t from, uint32_t end, uint32_t *bits)
+uint32_t gang__match_cache_next(struct gang__match_cache *sieve, const struct gang__plan *p,
+                                const struct gang__group *g, uint32_t class_id, unsigned bucket,
+                                uint32_t from, uint32_t end, uint32_t *bits)
 {
     while (from < end) {
         uint32_t chunk = gang__index_chunk(&p->c->commit, class_id, bucket, from / GANG__CHUNK);
@@ -195,7 +198,7 @@ uint32_t gang__sieve_next(struct gang__sieve *sieve, const struct gang__plan *p,
             return GANG__NO_SLOT;
         if (from < chunk * GANG__CHUNK)
             from = chunk * GANG__CHUNK;
-        const struct part *part = part_of(sieve, p, g, chunk);
+        const struct part *part = part_of((struct sieve *)sieve, p, g, chunk);
         uint32_t slot = next_in(part, p->c, class_id, bucket, from, bits);
         if (slot != GANG__NO_SLOT)
             return slot < end ? slot : GANG__NO_SLOT;

@@ -6,25 +6,25 @@
 #ifndef GANG__PLACE_SIEVE_H
 #define GANG__PLACE_SIEVE_H
 
-#include "place/fit/node_plan.h"
+#include "place/fit/plan.h"
 
-/* The sieve of a group for a plan on the cluster as it is; NULL: none, and no reason or no memory
- * to make one. Good as long as the request. */
-struct gang__sieve *gang__sieve_of(const struct gang__plan *p, const struct gang__group *g);
+/* The sieve of a group for a plan on the cluster as it is; NULL: none, and no reason or no memory to make
+ * one. Good as long as the request. */
+struct gang__match_cache *gang__match_cache_of(const struct gang__plan *p,
+                                               const struct gang__group *g);
 
 /* A search has met so many nodes that do not match. */
-void gang__sieve_missed(const struct gang__group *g, uint64_t nodes);
+void gang__match_cache_missed(const struct gang__group *g, uint64_t nodes);
 
 /* The first slot in [from, end) that is in a bucket of a class and may match, or GANG__NO_SLOT.
- * *bits: it and those after it in its word of the index, by their places in that; also past
- * `end`. */
-uint32_t gang__sieve_next(struct gang__sieve *sieve, const struct gang__plan *p,
-                          const struct gang__group *g, uint32_t class_id, unsigned bucket,
-                          uint32_t from, uint32_t end, uint32_t *bits);
+ * *bits: it and those after it in its word of the index, by their places in that; also past `end`. */
+uint32_t gang__match_cache_next(struct gang__match_cache *sieve, const struct gang__plan *p,
+                                const struct gang__group *g, uint32_t class_id, unsigned bucket,
+                                uint32_t from, uint32_t end, uint32_t *bits);
 
 #ifdef GANG_TEST_HOOKS
-extern _Atomic(bool) gang__sieve_off;        /* no search uses one */
-extern _Atomic(uint64_t) gang__sieve_misses; /* rejected nodes, of all groups */
+extern _Atomic(bool) gang__match_cache_off;        /* no search uses one */
+extern _Atomic(uint64_t) gang__match_cache_misses; /* rejected nodes, of all groups */
 #endif
 
 #endif

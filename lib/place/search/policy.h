@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Policies: how a node is chosen among those that can take a task. A policy either names an order
- * in which the search walks over the index (search.c), or scores every node that can take the task
+/* Policies: how a node is chosen among those that can take a task. A policy either names an order in
+ * which the search walks over the index (search.c), or scores every node that can take the task
  * (score.c). A new one is a file policy_NAME.c, and its line in policy.c. */
 #ifndef GANG__PLACE_POLICY_H
 #define GANG__PLACE_POLICY_H
 
-#include "place/fit/node_plan.h"
+#include "place/fit/plan.h"
 #include "place/search/search.h"
 
 enum gang__way {
@@ -21,14 +21,15 @@ struct gang__policy {
     enum gang__way way;
     bool one_each; /* one task a node before a second */
     /* Of those that score, called inside a read section: */
-    /* Once a search, before the scores; NULL: nothing to prepare. False: p->failed. */
+    /* Once a search, before the scores; NULL: nothing to prepare. False: p->out.failed. */
     bool (*begin)(struct gang__plan *p);
-    /* Of one node that takes the task on seat->gpus; may choose other devices of the group's for a
-     * part of one. */
-    int64_t (*score)(struct gang__plan *p, const struct gang__group *g, const struct gang__view *v,
-                     struct gang__seat *seat);
-    /* Scores all candidates at once, instead of `score`; called for each task. False: p->failed. */
-    bool (*score_all)(struct gang__plan *p, uint32_t group, struct gang__seat *seat, size_t seats);
+    /* Of one node that takes the task on seat->gpus; may choose other devices of the group's for a part
+     * of one. */
+    int64_t (*score)(struct gang__plan *p, const struct gang__group *g,
+                     const struct gang__node_copy *v, struct gang__scored_node *seat);
+    /* Of all seats at once, instead of `score`; anew for each task. False: p->out.failed. */
+    bool (*score_all)(struct gang__plan *p, uint32_t group, struct gang__scored_node *seat,
+                      size_t seats);
     /* The rank of a score, given the lowest and highest of all nodes; NULL: the score itself. */
     int64_t (*rank)(int64_t score, int64_t least, int64_t most);
 };
@@ -47,7 +48,7 @@ static inline const struct gang__policy *gang__policy_of(int32_t policy)
 int32_t gang__policy_order(const struct gang__plan *p, bool proof);
 
 /* milli-GPUs free on all devices of a node. */
-static inline int64_t gang__gpu_free(const struct gang__view *v, const uint64_t *now)
+static inline int64_t gang__gpu_free(const struct gang__node_copy *v, const uint64_t *now)
 {
     int64_t sum = 0;
     for (unsigned i = 0; i < gang__share_words(v->layout); i++)
@@ -57,7 +58,7 @@ static inline int64_t gang__gpu_free(const struct gang__view *v, const uint64_t 
 }
 
 /* milli-GPUs that the task of a seat takes. */
-static inline int64_t gang__gpu_asked(const struct gang__seat *seat)
+static inline int64_t gang__gpu_asked(const struct gang__scored_node *seat)
 {
     return (int64_t)gang__popcount(seat->gpus) * seat->share;
 }

@@ -3,7 +3,7 @@
 #ifndef GANG__PLACE_SEARCH_H
 #define GANG__PLACE_SEARCH_H
 
-#include "place/fit/node_plan.h"
+#include "place/fit/plan.h"
 
 /* How to go over the nodes of a scope. */
 struct gang__walk {
@@ -18,8 +18,7 @@ struct gang__walk {
 
 /* Plan up to `want` more tasks of a group on the nodes of a scope. Returns how many were planned.
  *   policy  GANG_POLICY_*, or GANG__ORDER_PROOF: from the emptiest node down, each filled as far as
- *           it goes; finds room whenever there is any (see core/commit/commit.c, "A refusal is
- *           true"). */
+ *           it goes; finds room whenever there is any (see core/commit/commit.c, "A refusal is true"). */
 enum { GANG__ORDER_PROOF = -1 };
 int64_t gang__search(struct gang__plan *p, uint32_t group, int64_t want,
                      const struct gang__scope *scope, int32_t policy);
@@ -29,19 +28,6 @@ int64_t gang__search_walk(struct gang__plan *p, uint32_t group, int64_t want,
 /* Does the index alone prove that so many tasks of whole devices do not fit? It counts each node at
  * least at its free capacity, so a yes is as true as a search with GANG__ORDER_PROOF, and needs no
  * plan. */
-bool gang__search_is_vain(gang_cluster *c, const struct gang__group *g, int64_t want);
-
-/* Plan everything that must start together. False: it does not fit (or p->failed). */
-bool gang__pack_request(struct gang__plan *p, bool proof);
-
-/* Plan up to `want` more tasks of a group beside those of p->in_group, in the domains that
- * p->domain_of_* say; none if it would be fewer than `least`. Returns how many. */
-int64_t gang__pack_more(struct gang__plan *p, uint32_t group, int64_t least, int64_t want,
-                        bool proof);
-
-/* The narrowest level whose domains are demanded of a group: by itself, its sets and the request;
- * and of what is in a set (-1: the request) by that and those around it. -1: none. */
-int32_t gang__demanded_level(const gang_request *q, int32_t group);
-int32_t gang__demanded_around(const gang_request *q, int32_t set);
+bool gang__search_cannot_fit(gang_cluster *c, const struct gang__group *g, int64_t want);
 
 #endif

@@ -8,7 +8,7 @@
  *   2. Release who would go: gang_snapshot_release(), gang__snapshot_release_tasks(). Take some of
  *      it
  *      again to find out who need not go: gang__snapshot_retake(), gang__snapshot_retake_tasks().
- *   3. gang__snapshot_place_told(), gang__snapshot_grow_told(): the places.
+ *   3. gang__snapshot_place_where(), gang__snapshot_grow_where(): the places.
  *   4. For real: gang_alloc_free(), gang_alloc_shrink(); then gang_alloc_adopt() or
  *      gang__alloc_adopt_more() at the places that were told.
  * What adopting at these places keeps, and what not
@@ -34,16 +34,14 @@
 
 #include "core/snapshot.h"
 #include "place/alloc/alloc.h"
-#include "place/record/places.h"
 
 /* ---- some tasks of an allocation ---- */
 
 /* What if these tasks were given back: as gang_snapshot_release(), of the tasks of these numbers
- * (gang_task.task) alone; minima do not matter. Of an exclusive allocation a node goes back as a
- * whole, with what is held beside the tasks, if all tasks that the allocation holds there are among
- * these; else nothing of the node does, only what they have of the pool (as with
- * gang_alloc_shrink()). Each call stands for itself: a node whose tasks go one by one, in several
- * calls, does not go back.
+ * (gang_task.task) alone; minima do not matter. Of an exclusive allocation a node goes back as a whole, with
+ * what is held beside the tasks, if all tasks that the allocation holds there are among these; else
+ * nothing of the node does, only what they have of the pool (as with gang_alloc_shrink()). Each call stands
+ * for itself: a node whose tasks go one by one, in several calls, does not go back.
  *   tasks  ascending, each once; count >= 1
  * Returns as gang_snapshot_release(); GANG_ENOENT also: it has no such task; GANG_EINVAL also: not
  * ascending, none; GANG_ENOMEM (exclusive ones only). On any error the snapshot is as before.
@@ -52,17 +50,16 @@ gang_result gang__snapshot_release_tasks(gang_snapshot *s, gang_alloc_id id, con
                                          size_t count);
 
 /* The same, or gang_snapshot_release() where `tasks` is NULL, telling from where.
- *   at  the one node that all of it came from; GANG_ID_NONE: several, or some of it is of a pool,
- *   or
+ *   at  the one node that all of it came from; GANG_ID_NONE: several, or some of it is of a pool, or
  *       the allocation is exclusive, or an error */
-gang_result gang__snapshot_release_told(gang_snapshot *s, gang_alloc_id id, const int64_t *tasks,
-                                        size_t count, gang_node_id *at);
+gang_result gang__snapshot_release_where(gang_snapshot *s, gang_alloc_id id, const int64_t *tasks,
+                                         size_t count, gang_node_id *at);
 
-/* The inverse of gang_snapshot_release(), and of gang__snapshot_release_tasks() with the same
- * tasks: take what the allocation holds now, at exactly the same places, whatever the states of the
- * nodes are. Returns GANG_OK; GANG_ENOFIT: some of it is not free in the snapshot (placed over, or
- * never released); GANG_ENOENT, GANG_ESTALE, GANG_EBUSY, GANG_EINVAL, GANG_ENOMEM as above. On any
- * error the snapshot is as before.
+/* The inverse of gang_snapshot_release(), and of gang__snapshot_release_tasks() with the same tasks: take
+ * what the allocation holds now, at exactly the same places, whatever the states of the nodes are.
+ * Returns GANG_OK; GANG_ENOFIT: some of it is not free in the snapshot (placed over, or never released);
+ * GANG_ENOENT, GANG_ESTALE, GANG_EBUSY, GANG_EINVAL, GANG_ENOMEM as above. On any error the snapshot is as
+ * before.
  * No concurrent call on this snapshot. Lock-free. O(tasks of the allocation). */
 gang_result gang__snapshot_retake(gang_snapshot *s, gang_alloc_id id);
 gang_result gang__snapshot_retake_tasks(gang_snapshot *s, gang_alloc_id id, const int64_t *tasks,
@@ -82,10 +79,10 @@ void gang__snapshot_expect(const gang_snapshot *s, gang_alloc_id id);
  * taken, another cluster); GANG_ENOMEM; with GANG_POLICY_HOST the result of its function. On any
  * error the snapshot is as before.
  * Owner of the worker, and no concurrent call on this snapshot. May allocate; never blocks. */
-gang_result gang__snapshot_place_told(gang_worker *w, gang_snapshot *s, gang_request *q,
-                                      struct gang__places *out);
+gang_result gang__snapshot_place_where(gang_worker *w, gang_snapshot *s, gang_request *q,
+                                       struct gang__places *out);
 
-/* The same question alone: nothing is taken. As gang__snapshot_place_told(). */
+/* The same question alone: nothing is taken. As gang__snapshot_place_where(). */
 gang_result gang__snapshot_fits(gang_worker *w, gang_snapshot *s, gang_request *q);
 
 /* Where up to `tasks` (>= 1) more tasks of a running allocation would go, by the rules of
@@ -100,10 +97,13 @@ gang_result gang__snapshot_fits(gang_worker *w, gang_snapshot *s, gang_request *
  * it); GANG_ENOMEM; with GANG_POLICY_HOST the result of its function. On any error the snapshot is
  * as before. Owner of the worker, and no concurrent call on this snapshot. May allocate; never
  * blocks. */
-gang_result gang__snapshot_grow_told(gang_worker *w, gang_snapshot *s, gang_alloc_id id,
-                                     int32_t group, int64_t tasks, struct gang__places *out);
+gang_result gang__snapshot_grow_where(gang_worker *w, gang_snapshot *s, gang_alloc_id id,
+                                      int32_t group, int64_t tasks, struct gang__places *out);
 
-/* What gang_snapshot_test() says: GANG_OK, GANG_ENOFIT, GANG_ENEVER or an error. */
-gang_result gang__snapshot_class(gang_worker *w, gang_snapshot *s, const gang_request *q);
+/* What gang_snapshot_test() says, inside a read section: GANG_OK, GANG_ENOFIT, GANG_ENEVER or an error. */
+gang_result gang__snapshot_verdict(gang_worker *w, gang_snapshot *s, const gang_request *q);
+
+/* Find a plan on the snapshot of the worker's plan, without taking anything. Inside a read section. */
+gang_result gang__whatif_plan(gang_worker *w, const gang_request *q, bool empty);
 
 #endif

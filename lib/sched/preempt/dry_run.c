@@ -9,7 +9,7 @@
 #include "sched/stop/stop.h"
 #include "sched/usage/usage.h"
 
-/* ---- tentative victims ------------------------------------------------------------------------- */
+/* ---- tentative victims ----------------------------------------------------------------------- */
 
 void gang__victim_shift(struct gang__preemption *p, const struct gang__victim *v, int64_t sign)
 {
@@ -22,7 +22,8 @@ void gang__victim_shift(struct gang__preemption *p, const struct gang__victim *v
         gang__usage_shift(u->job->leaf, ask, 0, sign * (u->tasks - u->victim.tentative_count));
     else
         for (uint32_t g = 0; g < ask->q->group_count; g++)
-            gang__usage_shift(u->job->leaf, ask, g, sign * (u->has[g] - u->victim.tentative_tasks[g]));
+            gang__usage_shift(u->job->leaf, ask, g,
+                              sign * (u->has[g] - u->victim.tentative_tasks[g]));
 }
 
 void gang__victim_count(const struct gang__victim *v, int64_t sign)
@@ -74,10 +75,10 @@ static gang_result release_own(struct gang__preemption *p, struct gang__victim *
     struct rest r = {s, v->u, 0, false};
     if (!v->whole)
         return back ? gang__snapshot_retake_tasks(s->scratch, id, &v->task, 1)
-                    : gang__snapshot_release_told(s->scratch, id, &v->task, 1, &v->node);
+                    : gang__snapshot_release_where(s->scratch, id, &v->task, 1, &v->node);
     if (v->u->victim.tentative_count == 0 && v->u->stop.unreleased == 0)
         return back ? gang__snapshot_retake(s->scratch, id)
-                    : gang__snapshot_release_told(s->scratch, id, NULL, 0, &v->node);
+                    : gang__snapshot_release_where(s->scratch, id, NULL, 0, &v->node);
     (void)!gang_alloc_each(s->cluster, id, rest_task, &r);
     if (r.failed)
         return GANG_ENOMEM;
@@ -85,7 +86,7 @@ static gang_result release_own(struct gang__preemption *p, struct gang__victim *
         return GANG_OK;
     const int64_t *tasks = s->preempt.victims->tasks;
     return back ? gang__snapshot_retake_tasks(s->scratch, id, tasks, r.count)
-                : gang__snapshot_release_told(s->scratch, id, tasks, r.count, &v->node);
+                : gang__snapshot_release_where(s->scratch, id, tasks, r.count, &v->node);
 }
 
 gang_result gang__victim_release(struct gang__preemption *p, struct gang__victim *v, bool back)
@@ -118,7 +119,7 @@ bool gang__preempt_take(struct gang__preemption *p, struct gang__victim *v)
     return true;
 }
 
-/* ---- placing the taker ------------------------------------------------------------------------- */
+/* ---- placing the taker ----------------------------------------------------------------------- */
 
 struct gang__where gang__preempt_where(const struct gang__preemption *p)
 {

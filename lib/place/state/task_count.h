@@ -12,29 +12,26 @@
 #include "place/request/request.h"
 
 /* 63 and 64 devices are one class: beside the latter there is no room for anything. */
-enum { GANG__TALLY_CLASSES = 64, GANG__TALLY_WORDS = GANG__TALLY_CLASSES / 4 };
+enum { GANG__SIZE_CLASSES = 64, GANG__SIZE_CLASS_WORDS = GANG__SIZE_CLASSES / 4 };
 
-struct gang__tally {
-    gang__a64 word[GANG__CHUNK][GANG__TALLY_WORDS];
-};
-struct gang__tallies {
-    _Atomic(struct gang__tally *) chunk[GANG__CHUNKS]; /* made when something is to be counted */
+struct gang__task_count {
+    gang__a64 word[GANG__CHUNK][GANG__SIZE_CLASS_WORDS];
 };
 
 /* The class of the tasks of a group that takes devices. */
-static inline unsigned gang__tally_class(const struct gang__group *g)
+static inline unsigned gang__size_class(const struct gang__group *g)
 {
-    unsigned most = GANG__TALLY_CLASSES - 1;
+    unsigned most = GANG__SIZE_CLASSES - 1;
     return g->share != 1000 ? 0 : g->devices < most ? g->devices : most;
 }
 
 /* Make room to count on a node. False: out of memory. Any thread; lock-free. */
-bool gang__tally_reserve(gang_cluster *c, uint32_t slot);
+bool gang__task_count_reserve(gang_cluster *c, uint32_t slot);
 /* Count a task of a group on a node, or strike it out; those without devices do not count. */
-void gang__tally_add(gang_cluster *c, uint32_t slot, const struct gang__group *g, bool out);
+void gang__task_count_add(gang_cluster *c, uint32_t slot, const struct gang__group *g, bool out);
 /* The classes of which a node holds tasks, as bits. */
-uint64_t gang__tally_read(gang_cluster *c, uint32_t slot);
+uint64_t gang__size_classes_on(gang_cluster *c, uint32_t slot);
 /* One counter. For the audit. */
-uint32_t gang__tally_count(gang_cluster *c, uint32_t slot, unsigned class_id);
+uint32_t gang__task_count_read(gang_cluster *c, uint32_t slot, unsigned class_id);
 
 #endif

@@ -3,7 +3,7 @@
 #ifndef GANG__PLACE_RANK_H
 #define GANG__PLACE_RANK_H
 
-#include "place/fit/node_plan.h"
+#include "place/fit/plan.h"
 
 /* Put the planned tasks in the order of their groups, in each by the path of domains from the
  * widest level down, then by slot; tasks of one node as they were planned. Tasks in exact places
@@ -12,7 +12,7 @@
 bool gang__rank_many(struct gang__plan *p);
 static inline bool gang__rank_tasks(struct gang__plan *p)
 {
-    return p->picks < 2 || gang__rank_many(p);
+    return p->tasks.count < 2 || gang__rank_many(p);
 }
 
 #endif
