@@ -34,13 +34,8 @@ static gang_result out_of_memory(struct gang_error *error)
     return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
 }
 
-<<<<<<< HEAD
 /* The record, and all that placing it needs; nothing is placed yet. `before`: the reservation that
  * it replaces. */
-=======
-/* The record, and all that placing it needs; nothing is placed yet. `before`: the reservation
- * that it replaces. */
->>>>>>> hub/main
 static gang_result prepare(gang_sched *s, const struct gang_reservation_spec *spec,
                            const struct gang__reserve *before, struct gang__reserve **r,
                            struct gang_error *error)

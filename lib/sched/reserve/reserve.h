@@ -71,15 +71,9 @@ extern const struct gang__veto gang__reserve_veto;
 gang_result gang__reserve_grow(gang_sched *s, struct gang__gang *u, uint32_t group, int64_t step,
                                int64_t *granted);
 
-<<<<<<< HEAD
 /* Any thread, inside a read section: may the submitted job start inside the reservation of this
  * name? GANG_OK and its id; GANG_ENOENT; GANG_EPERM. */
-gang_result gang__reserve_view_find(gang_sched *s, const struct gang__submit_view *door,
-=======
-/* Of those who submit: may it start inside the one of this name? GANG_OK and its id; GANG_ENOENT, GANG_EPERM. Inside a
- * read section. */
 gang_result gang__reserve_view_find(gang_sched *s, const struct gang__submit_view *submit_view,
->>>>>>> hub/main
                                     const struct gang__queue *q, const struct gang_job_spec *j,
                                     gang_reservation_id *id, struct gang_error *error);
 bool gang__reserve_explain(gang_sched *s, struct gang__gang *u, struct gang__reserve_reason *why);
