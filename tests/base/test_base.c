@@ -7,7 +7,7 @@
 #include "base/hash_table.h"
 #include "support.h"
 
-/* ---- version and results ---- */
+/* ---- version and results --------------------------------------------------------------------- */
 
 START_TEST(the_library_tells_the_version_of_its_headers)
 {
@@ -73,7 +73,7 @@ START_TEST(unknown_results_have_a_name_too)
 }
 END_TEST
 
-/* ---- the error struct ---- */
+/* ---- the error struct ------------------------------------------------------------------------ */
 
 /* A call that fails with a path and a text. */
 static gang_result fail_with_path(struct gang_error *error)
@@ -202,7 +202,7 @@ START_TEST(a_long_name_does_not_overrun_the_text)
 }
 END_TEST
 
-/* ---- structs in and out ---- */
+/* ---- structs in and out ---------------------------------------------------------------------- */
 
 struct old {
     size_t size;
@@ -291,7 +291,7 @@ START_TEST(a_path_is_put_together_from_outside_in)
 }
 END_TEST
 
-/* ---- memory ---- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 START_TEST(half_an_allocator_is_refused)
 {
@@ -424,7 +424,7 @@ START_TEST(a_growing_array_keeps_its_content)
 }
 END_TEST
 
-/* ---- names ---- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 struct named {
     struct gang__hash_link link;

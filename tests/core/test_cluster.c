@@ -18,7 +18,7 @@ static void close_stage(void)
     stage_close(&s);
 }
 
-/* ---- making ---- */
+/* ---- making ---------------------------------------------------------------------------------- */
 
 START_TEST(a_cluster_is_made_with_all_defaults)
 {
@@ -249,7 +249,7 @@ START_TEST(questions_about_no_cluster_are_answered)
 }
 END_TEST
 
-/* ---- reclaim ---- */
+/* ---- reclaim --------------------------------------------------------------------------------- */
 
 START_TEST(reclaim_gives_back_the_memory_of_removed_nodes)
 {
@@ -303,7 +303,7 @@ START_TEST(reclaim_leaves_what_is_held)
 }
 END_TEST
 
-/* ---- the audit ---- */
+/* ---- the audit ------------------------------------------------------------------------------- */
 
 static gang__a64 *word_of(uint32_t slot, unsigned i)
 {
@@ -416,7 +416,7 @@ START_TEST(the_audit_sees_a_node_that_the_index_hides)
 }
 END_TEST
 
-/* ---- from a scenario ---- */
+/* ---- from a scenario ------------------------------------------------------------------------- */
 
 struct small_case {
     struct gang_scenario scenario;

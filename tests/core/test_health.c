@@ -66,7 +66,7 @@ static struct outcome try_gpus(int64_t tasks, int64_t milli, int64_t devices)
     return stage_try_group(&s, &g);
 }
 
-/* ---- setting and reading ---- */
+/* ---- setting and reading --------------------------------------------------------------------- */
 
 START_TEST(health_is_read_as_it_was_set)
 {
@@ -229,7 +229,7 @@ START_TEST(memory_is_wanted_at_the_first_call_alone)
 }
 END_TEST
 
-/* ---- what it does to placement ---- */
+/* ---- what it does to placement --------------------------------------------------------------- */
 
 START_TEST(an_unhealthy_device_keeps_what_runs_and_takes_nothing_new)
 {
@@ -365,7 +365,7 @@ START_TEST(exact_places_are_taken_all_the_same)
 }
 END_TEST
 
-/* ---- snapshots ---- */
+/* ---- snapshots ------------------------------------------------------------------------------- */
 
 START_TEST(a_snapshot_shows_the_health_of_its_instant)
 {

@@ -179,7 +179,7 @@ START_TEST(describing_follows_the_size_rule)
 }
 END_TEST
 
-/* ---- pools ---- */
+/* ---- pools ----------------------------------------------------------------------------------- */
 
 START_TEST(a_pool_is_shared_by_all_nodes)
 {

@@ -36,7 +36,7 @@ static gang_result node_get(gang_node_id id)
     return gang_node_get(s.c, id, &info);
 }
 
-/* ---- adding and reading ---- */
+/* ---- adding and reading ---------------------------------------------------------------------- */
 
 START_TEST(an_empty_node_shows_its_capacity)
 {
@@ -331,7 +331,7 @@ START_TEST(ids_that_never_were_are_stale)
 }
 END_TEST
 
-/* ---- states ---- */
+/* ---- states ---------------------------------------------------------------------------------- */
 
 START_TEST(only_nodes_that_are_up_take_work)
 {
@@ -368,7 +368,7 @@ START_TEST(a_state_that_is_none_is_refused)
 }
 END_TEST
 
-/* ---- removing ---- */
+/* ---- removing -------------------------------------------------------------------------------- */
 
 START_TEST(an_empty_node_is_gone_at_once)
 {
@@ -486,7 +486,7 @@ START_TEST(a_slot_serves_nodes_of_other_types)
 }
 END_TEST
 
-/* ---- walking ---- */
+/* ---- walking --------------------------------------------------------------------------------- */
 
 START_TEST(walking_meets_each_node_once_in_order)
 {

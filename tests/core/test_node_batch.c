@@ -177,7 +177,7 @@ START_TEST(slots_of_removed_nodes_are_used_again)
 }
 END_TEST
 
-/* ---- what is shared ------------------------------------------------------------------------- */
+/* ---- what is shared -------------------------------------------------------------------------- */
 
 /* A node of the same make costs next to nothing; of each make there is one. */
 START_TEST(machines_of_one_make_are_kept_once)

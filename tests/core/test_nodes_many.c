@@ -159,7 +159,7 @@ START_TEST(slots_of_removed_nodes_are_used_again)
 }
 END_TEST
 
-/* ---- GPU models ---- */
+/* ---- GPU models ------------------------------------------------------------------------------ */
 
 /* A node of a model; of a name of its own, or of that one. */
 static gang_result add_model_as(int number, const char *as, gang_node_id *id)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A host that uses liburcu itself, in all flavours at once, the library's own among them: readers of
- * each, callbacks, grace periods, and our calls inside its read sections. Not for ThreadSanitizer,
- * which does not see what liburcu orders. */
+/* A host that uses liburcu itself, in all flavours at once, the library's own among them:
+ * readers of each, callbacks, grace periods, and our calls inside its read sections. Not for
+ * ThreadSanitizer, which does not see what liburcu orders. */
 #include <check.h>
 #include <gangsched/gangsched.h>
 #include <pthread.h>
@@ -14,7 +14,7 @@
 #include "embed/sure.h"
 #include "suite.h"
 
-/* ---- a cluster ------------------------------------------------------------------------------------ */
+/* ---- a cluster -- */
 
 struct world {
     gang_cluster *c;
@@ -50,9 +50,9 @@ static void world_end(struct world *w)
     gang_cluster_free(w->c);
 }
 
-/* ---- each flavour ----------------------------------------------------------------------------------- */
+/* ---- each flavour -- */
 
-/* What the host protects: it is poisoned before it is freed. */
+/* Data that the host protects: poisoned before it is freed. */
 struct guarded {
     struct rcu_head head;
     _Atomic(int) good;
@@ -92,7 +92,7 @@ static struct guarded *fresh_guarded(void)
     return g;
 }
 
-/* ---- all together ------------------------------------------------------------------------------------ */
+/* ---- all together -- */
 
 static struct world world;
 static _Atomic(int) readers_left;
@@ -191,7 +191,7 @@ START_TEST(reclaim_inside_a_read_section_of_another_flavour)
 }
 END_TEST
 
-/* ---- fork --------------------------------------------------------------------------------------------- */
+/* ---- fork -- */
 
 static void child_lives(void)
 {
