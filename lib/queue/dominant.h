@@ -45,6 +45,7 @@ struct gang__ratio gang__dominant(const int64_t *used, const int64_t *of, uint32
 
 /* Is used + more <= limit for all `kinds` with more > 0? A kind that is above its limit already
  * does not matter where more is 0. */
-bool gang__subset(const int64_t *used, const int64_t *more, const int64_t *limit, uint32_t kinds);
+bool gang__keeps_limit(const int64_t *used, const int64_t *more, const int64_t *limit,
+                       uint32_t kinds);
 
 #endif
