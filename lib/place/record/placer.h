@@ -26,7 +26,7 @@ struct gang__placer *gang__placer_of(gang_worker *w);
 bool gang__placer_copy(gang_worker *to, const gang_worker *from);
 
 /* Copy all live records of another cluster, under the same ids, into a cluster that has none. The
- * words of its nodes already say what is taken (core/cluster_copy.h). `map` gives the request of
+ * words of its nodes already say what is taken (core/cluster.h). `map` gives the request of
  * this cluster that stands for a request of the other; *to is borrowed. GANG_OK; GANG_EBUSY:
  * another thread changes an allocation; GANG_ENOMEM; the result of the map. After an error some are
  * copied: end the cluster. */
