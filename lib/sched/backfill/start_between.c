@@ -274,7 +274,7 @@ static gang_result fail(gang_sched *s)
     return GANG_ENOMEM;
 }
 
-/* What it got is put into the timeline before another gang asks there. */
+/* The new allocation is put into the timeline before another gang asks there. */
 static gang_result enter(gang_sched *s, struct gang__gang *u, gang_alloc_id id)
 {
     s->wake.starting = u;

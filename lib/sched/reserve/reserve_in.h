@@ -109,7 +109,7 @@ struct gang__reserve {
     void *block; /* texts, stages and parts lie there */
 };
 
-/* What a user may have. */
+/* The bookings of an owner, and whether it has a limit of its own. */
 struct gang__reserve_owner {
     struct gang__reserve_owner *next;
     struct gang__bookings *usage;

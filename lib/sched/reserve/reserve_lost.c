@@ -44,7 +44,7 @@ static bool is_whole(const gang_sched *s, const struct gang__occupation *o, size
     return up && enough;
 }
 
-/* Keep the places whose nodes still have enough. They are scratch. */
+/* Keep the places if their nodes still have enough. They are scratch. */
 static void keep_whole(const gang_sched *s, struct gang__occupation *o)
 {
     size_t n = 0;
@@ -343,7 +343,7 @@ out:
     return w;
 }
 
-/* Repair a piece that is hurt, or whose nodes an older reservation took. False: out of memory. */
+/* Repair a piece that is hurt, or that lost its nodes to an older reservation. False: out of memory. */
 static bool repair(gang_sched *s, struct gang__reserve *r, struct gang__reserve_piece *p)
 {
     int64_t instance = p->instance;
