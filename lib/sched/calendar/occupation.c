@@ -122,10 +122,10 @@ static int32_t hold_task(const struct gang_task *task, void *user)
 {
     struct holding *h = user;
     const int64_t need[GANG__FREE_KINDS] = {
-        [GANG__FREE_CPU] = h->lent & GANG__LEND_CPU ? 0 : task->cpu_milli,
+        [GANG__FREE_CPU] = h->lent & GANG__TIMESHARE_CPU ? 0 : task->cpu_milli,
         [GANG__FREE_MEMORY] = task->memory_bytes,
         [GANG__FREE_GPU] =
-            h->lent & GANG__LEND_GPU ? 0 : (int64_t)task->gpu_count * task->gpu_share};
+            h->lent & GANG__TIMESHARE_GPU ? 0 : (int64_t)task->gpu_count * task->gpu_share};
     if (h->by_memory)
         return hold_share(h, task, need);
     memcpy(h->s->calendar->group[task->group].need, need, sizeof(need));

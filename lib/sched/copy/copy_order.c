@@ -51,10 +51,10 @@ static bool is_head(const struct gang__gang *u)
 /* The capacity freed since classes were last looked at. */
 static void copy_freed(gang_sched *s, const gang_sched *from)
 {
-    bool others = gang__room_stamp(from->cluster) - from->order.room_stamp !=
+    bool others = gang__capacity_stamp(from->cluster) - from->order.room_stamp !=
                   gang__worker_stamp(from->worker) - from->order.own_stamp;
     s->order.own_stamp = gang__worker_stamp(s->worker);
-    s->order.room_stamp = gang__room_stamp(s->cluster) - others;
+    s->order.room_stamp = gang__capacity_stamp(s->cluster) - others;
     s->wake.room = from->wake.room;
     s->wake.room_cpu = from->wake.room_cpu;
     s->wake.room_pages = from->wake.room_pages;

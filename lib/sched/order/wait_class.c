@@ -231,7 +231,7 @@ static bool may_help(const gang_sched *s, const struct gang__request_class *ask)
  * may try. */
 void gang__order_room(gang_sched *s)
 {
-    uint64_t stamp = gang__room_stamp(s->cluster), own = gang__worker_stamp(s->worker);
+    uint64_t stamp = gang__capacity_stamp(s->cluster), own = gang__worker_stamp(s->worker);
     bool others = stamp - s->order.room_stamp != own - s->order.own_stamp;
     s->order.room_stamp = stamp;
     s->order.own_stamp = own;

@@ -74,10 +74,10 @@ static gang_result release_own(struct gang__preemption *p, struct gang__victim *
     struct rest r = {s, v->u, 0, false};
     if (!v->whole)
         return back ? gang__snapshot_retake_tasks(s->scratch, id, &v->task, 1)
-                    : gang__snapshot_release_told(s->scratch, id, &v->task, 1, &v->node);
+                    : gang__snapshot_release_where(s->scratch, id, &v->task, 1, &v->node);
     if (v->u->victim.tentative_count == 0 && v->u->stop.unreleased == 0)
         return back ? gang__snapshot_retake(s->scratch, id)
-                    : gang__snapshot_release_told(s->scratch, id, NULL, 0, &v->node);
+                    : gang__snapshot_release_where(s->scratch, id, NULL, 0, &v->node);
     (void)!gang_alloc_each(s->cluster, id, rest_task, &r);
     if (r.failed)
         return GANG_ENOMEM;
@@ -85,7 +85,7 @@ static gang_result release_own(struct gang__preemption *p, struct gang__victim *
         return GANG_OK;
     const int64_t *tasks = s->preempt.victims->tasks;
     return back ? gang__snapshot_retake_tasks(s->scratch, id, tasks, r.count)
-                : gang__snapshot_release_told(s->scratch, id, tasks, r.count, &v->node);
+                : gang__snapshot_release_where(s->scratch, id, tasks, r.count, &v->node);
 }
 
 gang_result gang__victim_release(struct gang__preemption *p, struct gang__victim *v, bool back)

@@ -74,13 +74,13 @@ static gang_result hold_column(gang_sched *s, const struct gang__matrix *m, stru
     gang_request *q;
     g.count = g.min = 1;
     g.cpu_milli = info.cpu_milli;
-    place.gpus = m->lent & GANG__LEND_GPU ? info.gpu_mask : 0;
+    place.gpus = m->lent & GANG__TIMESHARE_GPU ? info.gpu_mask : 0;
     g.gpu_milli = 1000 * (int64_t)gang__popcount(place.gpus);
     place.any_devices = place.gpus == 0;
     place.node = c->node;
     spec.groups = &g;
     spec.group_count = 1;
-    if (g.gpu_milli != (m->lent & GANG__LEND_GPU ? 1000 * (int64_t)info.gpu_count : 0))
+    if (g.gpu_milli != (m->lent & GANG__TIMESHARE_GPU ? 1000 * (int64_t)info.gpu_count : 0))
         return GANG_ENOFIT;
     r = gang_request_new(s->cluster, &spec, &q, NULL);
     if (r != GANG_OK)
@@ -222,7 +222,7 @@ gang_result gang__uses_collect(gang_sched *s, struct gang__sliced *x, int64_t fi
 {
     struct collect c = {s, x->matrix, x, first, GANG_OK};
     size_t before = x->uses;
-    gang_result r = gang__alloc_each_lent(s->cluster, x->alloc, collect_use, &c);
+    gang_result r = gang__timeshare_each(s->cluster, x->alloc, collect_use, &c);
     r = c.r != GANG_OK ? c.r : r;
     while (r != GANG_OK && x->uses > before) {
         const struct gang__use *use = &x->use[--x->uses];

@@ -33,7 +33,7 @@ static void take_settings(struct gang__matrix *m, const struct gang__queue *q)
     m->quantum_ns = q->quantum_ns;
     m->most = q->quantum_rows;
     if (!m->first && m->columns.count == 0) /* what is held of its nodes is held as it began */
-        m->lent = GANG__LEND_CPU | (q->quantum_gpus ? (uint32_t)GANG__LEND_GPU : 0);
+        m->lent = GANG__TIMESHARE_CPU | (q->quantum_gpus ? (uint32_t)GANG__TIMESHARE_GPU : 0);
 }
 
 /* Matrices of queues that slice no more go on as they are until they are empty. */

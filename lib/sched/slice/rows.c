@@ -53,7 +53,7 @@ static bool is_untouched(const struct gang__matrix *m, const struct gang__node *
 {
     const struct gang__node_type *shape = node->type;
     unsigned cores = gang__first_core(shape->layout), amounts = gang__first_amount(shape->layout);
-    bool gpus = (m->lent & GANG__LEND_GPU) != 0;
+    bool gpus = (m->lent & GANG__TIMESHARE_GPU) != 0;
     if (gang__head_cpu(word[0]) != gang__head_cpu(shape->capacity[0]) || (gpus && shape->slices))
         return false;
     for (unsigned i = gpus ? (unsigned)GANG__WORD_SHARES : cores; i < amounts; i++)
@@ -82,7 +82,7 @@ static void open_columns(struct gang__matrix *m)
 /* What is seen is still so, but for what other threads do, unless something was given back. */
 static bool is_fresh(const gang_sched *s, const struct gang__matrix *m)
 {
-    return m->viewed_in == s->runs && m->viewed_stamp == gang__room_stamp(s->cluster);
+    return m->viewed_in == s->runs && m->viewed_stamp == gang__capacity_stamp(s->cluster);
 }
 
 static struct gang__where where(gang_sched *s, const struct gang__matrix *m, struct gang__gang *u)
@@ -104,7 +104,7 @@ static gang_result look(gang_sched *s, struct gang__matrix *m, struct gang__gang
     if (!m->view && gang_snapshot_new(s->cluster, &m->view) != GANG_OK)
         return GANG_ENOMEM;
     m->viewed_in = 0;
-    m->viewed_stamp = gang__room_stamp(s->cluster);
+    m->viewed_stamp = gang__capacity_stamp(s->cluster);
     if (gang_snapshot_take(s->worker, m->view) != GANG_OK)
         return GANG_ENOMEM;
     open_columns(m);
@@ -119,7 +119,7 @@ static gang_result show_row(gang_sched *s, const struct gang__matrix *m, uint32_
     gang_result r = gang__snapshot_copy(s->scratch, m->view);
     for (const struct gang__sliced *x = m->first; r == GANG_OK && x; x = x->next)
         if (x->uses > 0 && (x->row == row || (all && gang__sliced_is_busy(x))))
-            r = gang__snapshot_lend(s->scratch, x->alloc) == GANG_OK ? GANG_OK : GANG_ENOFIT;
+            r = gang__timeshare_snapshot(s->scratch, x->alloc) == GANG_OK ? GANG_OK : GANG_ENOFIT;
     return r;
 }
 
@@ -147,7 +147,7 @@ static gang_result try_row(gang_sched *s, struct gang__sliced *x, const struct g
     gang_request *q = gang__gang_request(u);
     gang_result r = suffices(m, row, least_cpu(q)) ? show_row(s, m, row, all) : GANG_ENOFIT;
     if (r == GANG_OK)
-        r = gang__alloc_lend(s->worker, s->scratch, q, m->lent, &x->alloc);
+        r = gang__timeshare_alloc(s->worker, s->scratch, q, m->lent, &x->alloc);
     if (r != GANG_OK)
         return r;
     r = gang__uses_collect(s, x, 0);
@@ -247,7 +247,7 @@ gang_result gang__slice_grow(gang_sched *s, struct gang__gang *u, uint32_t group
     if (r == GANG_OK)
         r = show_row(s, m, x->row, true);
     if (r == GANG_OK)
-        r = gang__alloc_lend_more(s->worker, s->scratch, x->alloc, (int32_t)group, step, m->lent,
+        r = gang__timeshare_grow(s->worker, s->scratch, x->alloc, (int32_t)group, step, m->lent,
                                   granted);
     m->viewed_in = 0;
     if (r != GANG_OK)

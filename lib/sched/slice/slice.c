@@ -130,7 +130,7 @@ static int32_t is_up(gang_node_id node, unsigned word, uint64_t payload, int64_t
 static void start(gang_sched *s, struct gang__sliced *x)
 {
     struct gang__gang *u = x->gang;
-    if (gang__alloc_each_lent(s->cluster, x->alloc, is_up, s->cluster) > 0) {
+    if (gang__timeshare_each(s->cluster, x->alloc, is_up, s->cluster) > 0) {
         gang__slice_ungrant(s, u);
         return;
     }

@@ -199,7 +199,7 @@ static gang_result check_gang(const gang_sched *s, const struct gang__sliced *x,
         return BAD("job %llu is not what the matrix takes it for", id);
     if (!u && !x->quiet && x->state == GANG__SLICED_RUNS && x->left > 0)
         return BAD("one that let go is expected to stop");
-    gang_result r = gang__alloc_each_lent(s->cluster, x->alloc, same_use, &c);
+    gang_result r = gang__timeshare_each(s->cluster, x->alloc, same_use, &c);
     if (r != GANG_OK)
         return BAD("the allocation of job %llu: %s", id, gang_strerror(r));
     if (!c.same || c.at != x->uses)

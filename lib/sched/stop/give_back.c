@@ -47,10 +47,10 @@ enum { PATIENCE = 1000 }; /* yields to threads that read an allocation */
 
 gang_result gang__give_tasks(gang_sched *s, gang_alloc_id alloc, const int64_t *tasks, size_t count)
 {
-    gang_result r = gang__alloc_shed(s->worker, alloc, tasks, count);
+    gang_result r = gang__alloc_remove_tasks(s->worker, alloc, tasks, count);
     for (int i = 0; i < PATIENCE && r == GANG_EBUSY; i++) {
         sched_yield();
-        r = gang__alloc_shed(s->worker, alloc, tasks, count);
+        r = gang__alloc_remove_tasks(s->worker, alloc, tasks, count);
     }
     if (r == GANG_OK)
         s->stop.hooks->released(s, alloc, tasks, count);

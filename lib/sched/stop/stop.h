@@ -27,7 +27,7 @@ int32_t gang__stop_begin(gang_sched *s, struct gang__stop *leave, gang_job_id be
 int32_t gang__stop_ask(gang_sched *s, struct gang__gang *u, const int64_t *tasks, size_t count,
                        int32_t reason, gang_job_id because, int32_t end);
 
-/* Give back tasks of an allocation whatever minima say, and all of it: as gang__alloc_shed() and
+/* Give back tasks of an allocation whatever minima say, and all of it: as gang__alloc_remove_tasks() and
  * gang_alloc_free(), but with some patience for threads that read it just now. */
 gang_result gang__give_tasks(gang_sched *s, gang_alloc_id alloc, const int64_t *tasks,
                              size_t count);

@@ -86,10 +86,10 @@ static gang_result answer(const struct gang__where *w, const struct question *q)
     if (!q->places)
         return gang__snapshot_fits(w->s->worker, w->on, request);
     if (q->group < 0)
-        return gang__snapshot_place_told(w->s->worker, w->on, request, q->places);
+        return gang__snapshot_place_where(w->s->worker, w->on, request, q->places);
     gang_result r = gang__growth_ended(w->s->worker, w->u->done);
     if (r == GANG_OK)
-        r = gang__snapshot_grow_told(w->s->worker, w->on, w->u->alloc, q->group, q->step,
+        r = gang__snapshot_grow_where(w->s->worker, w->on, w->u->alloc, q->group, q->step,
                                      q->places);
     (void)!gang__growth_ended(w->s->worker, NULL);
     return r;
