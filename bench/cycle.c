@@ -87,7 +87,7 @@ static bool asked_for(const struct bench_options *options, const struct cycle_ca
     return threads && nodes;
 }
 
-/* Which results of a case are wanted; false: none. */
+/* Results wanted of a case; false: none. */
 static bool choose(const struct bench_options *options, const regex_t *filter,
                    const struct cycle_case *c, bool *wanted)
 {
@@ -154,7 +154,8 @@ static int32_t on_start(const struct gang_event *event, void *user)
     return 0;
 }
 
-/* Queues lie in cohorts of a hundred, when there are that many. The first of a reclaim is guaranteed all. */
+/* Queues lie in cohorts of a hundred, when there are that many. The first of a reclaim is
+ * guaranteed all. */
 static void set_queues(struct site *s)
 {
     enum { COHORT = 100 };
@@ -234,7 +235,7 @@ static void expect(const struct site *s, const char *what, int64_t is, int64_t m
                   is, what, must);
 }
 
-/* What jobs of one kind have in common; the specification points into it. */
+/* Common parts of the jobs of one kind; the specification points into it. */
 struct form {
     struct gang_group_spec group;
     struct gang_job_spec job;
@@ -282,7 +283,8 @@ static void shuffle(struct site *s, uint32_t *items, size_t count)
     }
 }
 
-/* Jobs of one GPU that run already on `nodes` whole nodes, one after the other in age or in any order. */
+/* Jobs of one GPU that run already on `nodes` whole nodes, one after the other in age or in any
+ * order. */
 static void fill(struct site *s, int64_t nodes, int64_t first_queue, bool scattered)
 {
     struct form f;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The scheduler: from jobs that are submitted to gangs that start. Sizes are those of the cases; a list of
- * cluster sizes that was asked for only chooses among them. */
+/* The scheduler: from jobs that are submitted to gangs that start. Sizes are those of the cases;
+ * a list of cluster sizes that was asked for only chooses among them. */
 #ifndef BENCH_CYCLE_H
 #define BENCH_CYCLE_H
 

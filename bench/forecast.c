@@ -13,8 +13,8 @@
 
 /* ---- cases --------------------------------------------------------------------------------- */
 
-/* A full cluster, and jobs of 1 to `gang` nodes that wait, which run for 1 to 24 hours. Each has a time limit of its
- * own, or it is in whole hours, as people give it. */
+/* A full cluster, and jobs of 1 to `gang` nodes that wait, which run for 1 to 24 hours. Each has
+ * a time limit of its own, or it is in whole hours, as people give it. */
 struct forecast_case {
     struct bench_row row;
     int32_t backfill;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Forecasts: the live state copied and run ahead until all who wait have started. Sizes are those of the cases; a
- * list of cluster sizes that was asked for only chooses among them. */
+/* Forecasts: copy the live state and run it ahead until all waiting jobs have started. Sizes are
+ * those of the cases; a given list of cluster sizes only selects among them. */
 #ifndef BENCH_FORECAST_H
 #define BENCH_FORECAST_H
 

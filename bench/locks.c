@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The peer with a lock a node, taken in address order. What a gang takes stays locked until all of
- * it is found, so that nobody sees a part. A search first peeks at a word that is written under the
- * lock, and passes by nodes that are visibly too full. */
+/* The peer with one lock a node; locks are taken in address order. Nodes of a gang stay locked
+ * until the whole gang is placed, so no thread sees a part. A search first reads a word that is
+ * written under the lock, and skips nodes that are visibly too full. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>

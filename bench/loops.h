@@ -26,8 +26,8 @@ struct looper {
     int64_t held_milli, target_milli;
     int64_t next_arrival, arrival_step; /* LOOP_OPEN */
     struct bench_histogram *histogram[BENCH_OPS];
-    /* Picoseconds an operation, of each batch; [1]: of those during which some thread of the loop did
-     * not run, since the processor was busy with something else. */
+    /* Picoseconds an operation, of each batch; [1]: of those during which some thread of the
+     * loop did not run, since the processor was busy with something else. */
     struct bench_histogram *batches[BENCH_OPS][2];
     int64_t batch_ns[BENCH_OPS], batch_ops[BENCH_OPS], shortest_batch[BENCH_OPS];
     int64_t refused;

@@ -316,7 +316,7 @@ static void write_json(const struct bench_results *results, json_t *context, con
     json_decref(all);
 }
 
-/* One line that changes, for a person who waits. */
+/* One progress line, overwritten, for a terminal. */
 static void progress(size_t at, const struct bench_matrix *matrix)
 {
     if (!isatty(STDERR_FILENO))

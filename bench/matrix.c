@@ -184,7 +184,7 @@ static void packed_nodes(struct maker *m)
                 "%s", "/after:random");
 }
 
-/* What is live are gangs: any of them is freed, and another placed. */
+/* The live objects are gangs: any gang is freed, and another placed. */
 static void random_gangs(struct maker *m, int64_t gang)
 {
     scene(m, PATTERN_NODES, 90);
@@ -259,7 +259,8 @@ static void gpu_nodes(struct maker *m)
     }
 }
 
-/* What topology costs: gangs in one rack, if it can be, on few nodes; and of a rack that is too full. */
+/* What topology costs: gangs in one rack, if it can be, on few nodes; and of a rack that is too
+ * full. */
 static void domains(struct maker *m)
 {
     static const char *const ops[WHERE_COUNT] = {"alloc_node", "alloc_rack", "alloc_prefer",
@@ -271,7 +272,7 @@ static void domains(struct maker *m)
             for (int where = WHERE_RACK; where < WHERE_COUNT; where++) {
                 struct bench_ask ask = ask_of(SHAPE_NODE, sizes[g]);
                 ask.where = (enum bench_where)where;
-                /* Of few racks none may have eight nodes free. */
+                /* If there are few racks, none may have eight free nodes. */
                 if (fits(m, ask, threads_at(m, t)) && m->scene.nodes >= 1000 * sizes[g])
                     add(m, LOOP_NEWEST, ask, threads_at(m, t), ops[where], "%s", "/in:rack");
             }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The peer that most would write: one mutex, an array of structs, first-fit from node 0, rollback. */
+/* The peer that most would write: one mutex, an array of structs, first-fit from node 0,
+ * rollback. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,7 +80,7 @@ static bool search(struct cluster *k, struct peer_alloc *a, int64_t tasks)
     return a->count == tasks;
 }
 
-/* What is found in many simulators: each task searched for from node 0. */
+/* The search of many simulators: node 0 first, for each task. */
 static bool search_again(struct cluster *k, struct peer_alloc *a, int64_t tasks)
 {
     while (a->count < tasks) {
@@ -182,7 +183,7 @@ static int64_t mutex_read(void *worker, uint32_t node)
     return peer_free_milli(&copy);
 }
 
-/* One copy, made anew by whoever asks; room for it is made by the first. */
+/* One copy, overwritten by each call; the first call allocates it. */
 static bool mutex_snapshot(void *worker)
 {
     struct cluster *k = worker;

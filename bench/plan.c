@@ -132,7 +132,8 @@ static void begin(struct table *b, struct running *j)
     check(gang__timeline_add(b->t, &o, &j->id), "gang__timeline_add");
 }
 
-/* Each node is divided evenly among its jobs; where they do not come out even, some have one less. */
+/* Each node is divided evenly among its jobs; where they do not come out even, some have one
+ * less. */
 static void crowd(struct table *b)
 {
     for (int64_t i = 0; i < b->c->row.jobs; i++) {
@@ -168,7 +169,8 @@ static int64_t find(struct table *b, int64_t tasks, int64_t duration)
     return b->fit.start_ns;
 }
 
-/* Between two questions a job ends and another one takes its place, so that no answer is known from before. */
+/* Between two questions a job ends and another one takes its place, so that no answer is known
+ * from before. */
 static void start(struct table *b, struct bench_histogram *h, int64_t least, double seconds)
 {
     crowd(b);

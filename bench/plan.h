@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Planning ahead: when a gang starts, and plans for all that wait. The only file here that looks inside the
- * library: what it measures has no public face. Sizes are those of the cases; a list of cluster sizes that was
- * asked for only chooses among them. */
+/* Planning ahead: when a gang starts, and plans for all that wait. The only file here that looks
+ * inside the library: what it measures has no public face. Sizes are those of the cases; a list
+ * of cluster sizes that was asked for only chooses among them. */
 #ifndef BENCH_PLAN_H
 #define BENCH_PLAN_H
 

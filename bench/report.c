@@ -120,7 +120,8 @@ static const char *rate_text(char *text, size_t size, double per_second)
     return text;
 }
 
-/* How much more all threads do than one, or 0. Threads that other programs kept apart tell nothing. */
+/* How much more all threads do than one, or 0. Threads that other programs kept apart tell
+ * nothing. */
 static double speedup(const struct bench_results *results, const struct bench_result *r)
 {
     static const char word[] = "/threads:";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What people and programs are told. */
+/* Output for people and programs. */
 #ifndef BENCH_REPORT_H
 #define BENCH_REPORT_H
 

@@ -294,8 +294,8 @@ static const struct bench_histogram *batches_of(const struct looper *l, int op)
     return l->batches[op][few];
 }
 
-/* Operations a second of one thread in its median batch, added to *median; returns those over all its
- * time, which is less where other programs had the processor, too. */
+/* Operations a second of one thread in its median batch, added to *median; returns those over
+ * all its time, which is less where other programs had the processor, too. */
 static double thread_rate(const struct looper *l, int op, double *median)
 {
     if (l->batch_ns[op] <= 0) {
@@ -381,7 +381,7 @@ static void run_loop(const struct bench_loop *loop, struct stage *s,
 
 /* ---- building ------------------------------------------------------------------------------ */
 
-/* One value: the whole build, a few times; per node is told too. */
+/* One value: the whole build, a few times; also reported per node. */
 static void run_build(const struct bench_loop *loop, struct bench_results *results)
 {
     const struct bench_impl *impl = loop->scene.impl;

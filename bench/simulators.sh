@@ -53,7 +53,7 @@ judge() {
     }'
 }
 
-# CASE STARTS KEY COLUMN [MINUS]: jobs of standard input whose start is not that column (plus another one).
+# CASE STARTS KEY COLUMN [MINUS]: jobs of standard input with a start other than that column (plus another).
 judge_starts() {
     awk -F, -v column="$3" -v plus="${4:-}" '
         FNR == NR { start[$1] = $2; next }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A host adapter in small: describes this machine, or that of an hwloc XML file, starts a gang of tasks
- * there, and prints what each is to be launched with: the environment that shows it its GPUs and
- * network cards, and where to bind it. Where the machine is this one, it binds itself to each task's
- * cores and back.
- * Usage: bind_task [FILE.xml] */
+/* A host adapter in small: describes this machine, or that of an hwloc XML file, starts a gang
+ * of tasks there, and prints what each is to be launched with: the environment that shows it its
+ * GPUs and network cards, and where to bind it. Where the machine is this one, it binds itself
+ * to each task's cores and back. Usage: bind_task [FILE.xml] */
 #include <gangsched/gangsched.h>
 #include <gangsched/hwloc.h>
 

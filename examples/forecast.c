@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* "When will it start?" Three jobs wait behind a training that may run for two more hours. First as things are,
- * then with one more node, which is there in the forecast alone. */
+/* "When will it start?" Three jobs wait behind a training that may run for two more hours. First
+ * as things are, then with one more node, which is there in the forecast alone. */
 #include <gangsched/gangsched.h>
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From an allocation to processes: the lines for horovodrun and mpirun, and the environment of each rank.
- * Four machines in two racks; a job of six workers with a GPU each, ranked as the network lies, which
- * stays away from machines with jobs that are noisy. */
+/* From an allocation to processes: the lines for horovodrun and mpirun, and the environment of
+ * each rank. Four machines in two racks; a job of six workers with a GPU each, ranked as the
+ * network lies, which stays away from machines with jobs that are noisy. */
 #include <gangsched/gangsched.h>
 #include <stdio.h>
 

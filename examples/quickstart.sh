@@ -39,7 +39,7 @@ first_file() { # FOLDER NAME...
     return 1
 }
 
-# Sets `nodes` (empty: the made-up ones) and `tasks` (empty: likewise).
+# Sets `nodes` and `tasks` (empty: generated ones).
 find_trace() { # [TRACE]
     local trace=${1:-} folder
     nodes='' tasks=''

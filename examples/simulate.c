@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What if? The same fortnight of jobs on four machines of eight GPUs, under three policies: strictly in turn, with EASY
- * backfill, and whoever fits. A gang of 32 GPUs comes now and then; watch what each policy does to it. */
+/* What if? The same fortnight of jobs on four machines of eight GPUs, under three policies:
+ * strict order, EASY backfill, and best effort (any job that fits). A gang of 32 GPUs comes now
+ * and then; compare what each policy does to it. */
 #include <gangsched/gangsched.h>
 
 #include <inttypes.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What if a machine failed at noon? A morning is simulated once; then it is forked, and both futures begin at the same instant,
- * with the same jobs to come. The table of jobs of the first one is written while it runs. */
+/* What if a machine failed at noon? A morning is simulated once; then it is forked, and both
+ * futures begin at the same instant, with the same jobs to come. The table of jobs of the first
+ * one is written while it runs. */
 #include <gangsched/gangsched.h>
 
 #include <inttypes.h>

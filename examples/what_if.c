@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* "Would it start, and what if?" A gang of 16 GPUs waits. Two questions on a snapshot, in which nothing
- * is taken for real: what if the training were gone, what if n4 came back up. */
+/* "Would it start, and what if?" A gang of 16 GPUs waits. Two questions on a snapshot, in which
+ * nothing is taken for real: what if the training were gone, what if n4 came back up. */
 #include <gangsched/gangsched.h>
 
 #include <stdio.h>

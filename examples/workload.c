@@ -176,8 +176,8 @@ static int compare_gangs(const void *left, const void *right)
     return a->drawn < b->drawn ? -1 : 1;
 }
 
-/* Draw the gangs, and the arrivals over as long a time as gives the wanted load. Arrivals that are
- * spread evenly by chance are those of a Poisson process of which the number is known. */
+/* Draw the gangs, and their arrivals over the time that gives the wanted load. Uniform random
+ * arrivals are those of a Poisson process with a given number of events. */
 static void draw_gangs(struct gang *gangs, int64_t count, int64_t gpus, int64_t load)
 {
     double gpu_seconds = 0;

@@ -120,7 +120,7 @@ static inline int32_t box_numa(size_t i, size_t count, size_t numas)
     return numas ? (int32_t)(i * numas / count) : -1;
 }
 
-/* Write a box out as a specification whose arrays lie in `room`. */
+/* Write a box out as a specification with arrays in `room`. */
 static inline struct gang_node_spec box_spec(const struct box *box, struct box_room *room)
 {
     struct gang_node_spec spec = GANG_NODE_SPEC_INIT;

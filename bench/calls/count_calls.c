@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* To be preloaded: counts the calls of functions that lock or wait, and of those that allocate, from
- * any part of the program. */
+/* To be preloaded: counts the calls of functions that lock or wait, and of those that allocate,
+ * from any part of the program. */
 #define _GNU_SOURCE
 
 #include <dlfcn.h>

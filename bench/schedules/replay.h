@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A workload log of a flat machine, simulated (gangsched/sim.h) under a policy whose schedule somebody has
- * published.
+/* A workload log of a flat machine, simulated (gangsched/sim.h) under a policy with a published
+ * schedule.
  *
- * A log is CSV with a header: job_id, submit, run, procs, req_time (seconds), and any other columns; those named
- * wait_* hold the published waits. Rows are by time of submission. A job's time limit is req_time, or, where the
- * policy knows run times (clairvoyant), its run time.
+ * A log is CSV with a header: job_id, submit, run, procs, req_time (seconds), and any other
+ * columns; those named wait_* hold the published waits. Rows are by time of submission. A job's
+ * time limit is req_time, or, where the policy knows run times (clairvoyant), its run time.
  *
- * What is done in one second is in the order of the references (pyss): GANG_SIM_ONE_BY_ONE. */
+ * Events of one second come in the order of the references (pyss): GANG_SIM_ONE_BY_ONE. */
 #ifndef SCHEDULES_REPLAY_H
 #define SCHEDULES_REPLAY_H
 
@@ -40,8 +40,8 @@ struct replay_log {
 
 /* Read it, up to `most` jobs (0: all). False: log->error says why. */
 bool replay_read(FILE *file, size_t most, struct replay_log *log);
-/* The same `times` one after the other, the last submission of one and the first of the next a second apart; without
- * published waits. False: out of memory, or times * count is too large. */
+/* The same `times` one after the other, the last submission of one and the first of the next a
+ * second apart; without published waits. False: out of memory, or times * count is too large. */
 bool replay_repeat(struct replay_log *log, int64_t times);
 void replay_free(struct replay_log *log);
 
@@ -51,8 +51,8 @@ struct replay_result {
     double cpu_s;               /* of the simulation, on one thread */
 };
 
-/* Run it. `cut`: the log goes on in truth; jobs that start after its last submission are not compared. Returns what
- * the first call that fails returned. */
+/* Run it. `cut`: the log goes on in truth; jobs that start after its last submission are not
+ * compared. Returns what the first call that fails returned. */
 gang_result replay_run(struct replay_log *log, int64_t processors,
                        const struct replay_policy *policy, bool cut, struct replay_result *result);
 

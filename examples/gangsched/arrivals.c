@@ -284,7 +284,7 @@ static bool find_format(struct csv *csv, struct trace_gangs *gangs, int *column)
         return csv_fail(csv, -1, GANG_ENOENT, "column '%s' is missing",
                         names[column[COLUMN_SUBMIT] < 0 ? COLUMN_SUBMIT : COLUMN_DURATION]);
     }
-    /* Of openb's further columns nothing is used; in our own format they are slips. */
+    /* openb's other columns are ignored; in the library's own format they are errors. */
     for (size_t i = 0; !openb && i < csv->field_count; i++) {
         bool known = false;
         for (int k = 0; k < COLUMN_COUNT; k++) {

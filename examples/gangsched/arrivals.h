@@ -12,7 +12,7 @@
 #include "gangsched/csv.h"
 
 #define TRACE_MIB ((int64_t)1 << 20)
-/* The largest amount the library takes; more is a slip of whoever wrote the file. */
+/* The largest amount that the library accepts; a larger one is a mistake in the file. */
 #define TRACE_MAX_MEMORY_MIB (GANG_MAX_AMOUNT / (TRACE_MIB / GANG_PAGE_BYTES))
 
 /* ---- fields; false with csv->error set ---- */

@@ -30,7 +30,7 @@ static const struct cli_command command = {
     "  FILE         a scenario file; -: standard input\n",
     options};
 
-/* What has come out so far, printed when all cases have run. */
+/* Output so far; printed after all cases have run. */
 struct output {
     const char *file;
     struct page page;
@@ -135,7 +135,8 @@ static void tell_head(struct output *out, const struct case_end *end, size_t job
               answer);
 }
 
-/* Why it has no place. `answer`: what to say if it had one; NULL: speak only if it could never have any. */
+/* Why it has no place. `answer`: what to say if it had one; NULL: speak only if it could never
+ * have any. */
 static gang_result tell_place(struct output *out, const struct case_end *end, size_t job,
                               const char *answer, bool *told)
 {
@@ -187,7 +188,7 @@ static int32_t note_decisive(const struct gang_wait *wait, void *user)
     return 1;
 }
 
-/* The other reasons: of room, more is told elsewhere. */
+/* The other reasons; a lack of capacity is explained elsewhere. */
 static int32_t tell_wait(const struct gang_wait *wait, void *user)
 {
     struct output *out = user;
@@ -303,7 +304,7 @@ static gang_result put_note(json_t *object, const struct case_end *end, size_t j
     return ended ? GANG_OK : put_place(object, end, job, true);
 }
 
-/* What the scheduler says of it, but for who it is. */
+/* The scheduler's explanation, without the identity of the job. */
 static gang_result put_wait(json_t *object, const struct case_end *end, size_t job)
 {
     static const char *const known[] = {"job", "name", "state", "placement"};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gangsched forecast: run the cases of a scenario file and tell when those who wait will start. */
+/* gangsched forecast: run the cases of a scenario file and print the expected starts of waiting
+ * jobs. */
 #include "gangsched/scenario_case.h"
 
 #include <inttypes.h>
@@ -46,7 +47,7 @@ static const struct cli_command command = {
     "  FILE               a scenario file; -: standard input\n",
     options};
 
-/* What is asked for, and what comes out. */
+/* Input and results. */
 struct asked {
     const char *file;
     struct gang_forecast_opts opts;
@@ -56,7 +57,7 @@ struct asked {
 
 /* ---- how long jobs run ---- */
 
-/* Of one case: by job, and behind the last the one that is submitted. */
+/* Results of one case: by job; the submitted job is the last. */
 struct lengths {
     const struct gang_scenario_time **of;
     bool drawn; /* else the median */
@@ -259,7 +260,7 @@ static int32_t tell_json(const struct gang_expected *e, void *user)
     return 0;
 }
 
-/* A job that could never run was not taken: it is told of, too. */
+/* A job that could never run was refused; the output lists it, too. */
 static void tell_untaken(const struct forecast *f)
 {
     const struct gang_scenario *c = f->end->scenario;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `gangsched replay --order`: the reference replay of the openb trace, whose results are published.
+/* `gangsched replay --order`: the reference replay of the openb trace, with published results.
  * openb_read.c reads nodes, pods and the order of arrival; openb_run.c feeds them through the
  * allocator and measures. */
 #ifndef GANGSCHED_OPENB_H
@@ -37,7 +37,7 @@ struct openb_node {
     gang_node_id id;
 };
 
-/* Pods of which all numbers are the same. */
+/* Pods with equal numbers. */
 struct openb_kind {
     int64_t cpu_milli;
     int64_t memory_bytes;

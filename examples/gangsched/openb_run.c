@@ -229,7 +229,8 @@ static int make_requests(struct run *run)
     return CLI_OK;
 }
 
-/* Tell the library what comes: to the reference policies without memory, which does not count there. */
+/* Tell the library what comes: to the reference policies without memory, which does not count
+ * there. */
 static int declare_mix(struct run *run)
 {
     enum { MODELS = 16 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text that is kept until all of it is there, so that nothing is printed if something later is wrong. */
+/* Text that is kept until all of it is there, so that nothing is printed if something later is
+ * wrong. */
 #ifndef GANGSCHED_PAGE_H
 #define GANGSCHED_PAGE_H
 
@@ -25,7 +26,8 @@ void page_line(struct page *page, const char *format, ...) __attribute__((format
 struct json_t;
 void page_json(struct page *page, struct json_t *value);
 
-/* Print it, unless `status` says that something was wrong, and give it up. Returns the exit status. */
+/* Print it, unless `status` says that something was wrong, and give it up. Returns the exit
+ * status. */
 int page_finish(struct page *page, int status);
 
 #endif

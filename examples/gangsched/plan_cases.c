@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gangsched plan: run the cases of a scenario file and draw what runs until when, and planned starts. */
+/* gangsched plan: run the cases of a scenario file and draw what runs until when, and planned
+ * starts. */
 #include "gangsched/scenario_case.h"
 
 #include <inttypes.h>
@@ -141,7 +142,7 @@ struct rows {
     int64_t *busy; /* of a row, by column */
 };
 
-/* Which row a node is in, by its place on the level. */
+/* The row of a node, by its domain of the level. */
 static bool row_add(struct rows *r, const struct gang_node_spec *spec, const char *level,
                     gang_node_id id)
 {
@@ -186,7 +187,7 @@ static bool rows_fill(struct rows *r, gang_cluster *cluster)
     return true;
 }
 
-/* Nodes, or the narrowest domains of which there are not too many. */
+/* Rows: nodes, or the narrowest domains that are few enough. */
 static bool rows_make(struct rows *r, gang_cluster *cluster)
 {
     gang_node_id last = GANG_ID_NONE;
@@ -245,7 +246,7 @@ static int64_t nodes_in(const struct bar *b, const struct rows *r, size_t row)
     return count;
 }
 
-/* One node: a letter for who is there in the middle of a column, '+' for several. */
+/* One node: the letter of the job that holds it in the middle of a column; '+' for several jobs. */
 static void draw_node(struct drawing *d, const struct rows *r, size_t row, char *cells,
                       int64_t columns, int64_t span)
 {
@@ -263,8 +264,8 @@ static void draw_node(struct drawing *d, const struct rows *r, size_t row, char 
     }
 }
 
-/* Many: how many of them are in use, in tenths. A node that several use counts once for each, so no more than
- * all. */
+/* Many: how many of them are in use, in tenths. A node that several use counts once for each, so
+ * no more than all. */
 static void draw_domain(struct drawing *d, const struct rows *r, size_t row, char *cells,
                         int64_t columns, int64_t span)
 {

@@ -36,7 +36,7 @@ struct replay_reason {
     struct replay_amount amount;
 };
 
-/* What is taken of a kind or of a GPU model, in the unit of the kind. */
+/* Used amount of a kind or of a GPU model, in the unit of the kind. */
 struct replay_usage {
     int64_t capacity;
     int64_t taken;
@@ -66,7 +66,7 @@ struct replay {
     struct replay_amount arrived;
     struct replay_amount placed;
     struct replay_amount never;   /* refused for ever */
-    struct replay_amount refused; /* not now, and nobody asks again */
+    struct replay_amount refused; /* did not fit, and is not tried again */
     struct replay_amount waiting; /* not placed when the replay ended */
     struct replay_reason reasons[REPLAY_REASONS];
     size_t reason_count;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gangsched replay --format philly: virtual clusters of machines with eight GPUs, as the simulators of Helios (SC 2021)
- * and Lucid (ASPLOS 2023) run them; --format tiresias: the trace of that simulator (NSDI 2019). */
+/* gangsched replay --format philly: virtual clusters of machines with eight GPUs, as the
+ * simulators of Helios (SC 2021) and Lucid (ASPLOS 2023) run them; --format tiresias: the trace
+ * of that simulator (NSDI 2019). */
 #define _POSIX_C_SOURCE 200809L
 
 #include "gangsched/cli.h"
@@ -34,7 +35,8 @@ static int64_t lucid_restart_ns(size_t index, int64_t gpu_milli, void *user)
     return (gpu_milli <= GPUS * 1000 ? 40 : 60) * SECOND;
 }
 
-/* Their clocks tick: a job that is done is found so a second later where what is left is counted down. */
+/* Their clocks tick: a job that is done is found so a second later where what is left is counted
+ * down. */
 static const struct replay_sim_policy philly_policies[] = {
     {.name = "fifo", .policy = GANG_SIM_POLICY_FIFO, .block = GANG_BLOCK_STRICT},
     {.name = "sjf", .policy = GANG_SIM_POLICY_SJF, .block = GANG_BLOCK_STRICT},

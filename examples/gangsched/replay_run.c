@@ -83,7 +83,7 @@ struct run {
     struct heap ends;         /* by time */
     struct heap waiting;      /* one entry for each shape that waits: its first gang */
     struct line_up *line_ups; /* by shape */
-    size_t *next;             /* by gang: who stands behind it */
+    size_t *next;             /* by gang: the next gang in line */
     int64_t now_us;
     bool arriving; /* there are gangs to come */
     int status;
@@ -382,7 +382,7 @@ static int arrive(struct run *run, size_t gang)
     add_amount(&replay->arrived, shape, 1);
     add_amount(&size_class(run, shape)->arrived, shape, 1);
     if (line_up->first != NONE) {
-        return stand_in_line(run, gang, line_up->reason); /* behind its like */
+        return stand_in_line(run, gang, line_up->reason); /* behind gangs with the same reason */
     }
     gang_result result = decide(run, gang, &id, &error);
     return result == GANG_OK ? placed(run, gang, id) : refused(run, gang, result, &error);
@@ -424,7 +424,7 @@ static int ask_again(struct run *run)
     return status;
 }
 
-/* Let everything end that ends at the next such moment, and place who waited for it. */
+/* End every gang that ends at the next instant, and place the gangs that waited. */
 static int end_next(struct run *run)
 {
     struct replay *replay = run->replay;

@@ -158,7 +158,7 @@ static gang_result make_sim(gang_cluster *cluster, const struct replay_sim_run *
     struct gang_queue_spec queue = GANG_QUEUE_SPEC_INIT;
     struct gang_sim_opts opts = GANG_SIM_OPTS_INIT;
     struct gang_sim_ops ops = GANG_SIM_OPS_INIT;
-    sched.no_preemption = 1; /* whom a policy displaces it names itself */
+    sched.no_preemption = 1; /* a policy names its victims itself */
     queue.name = "default";
     queue.order = GANG_ORDER_FIFO;
     queue.block = policy->block;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Replays through the simulation: whole workloads under a scheduler, as others have published them. Each function runs
- * one format of `gangsched replay`, see gangsched-replay(1), and returns the exit status. */
+/* Replays through the simulation: whole workloads under a scheduler, as others have published
+ * them. Each function runs one format of `gangsched replay`, see gangsched-replay(1), and
+ * returns the exit status. */
 #ifndef GANGSCHED_REPLAY_SIM_H
 #define GANGSCHED_REPLAY_SIM_H
 

@@ -24,8 +24,8 @@ static const struct cli_command command = {
     "  FILE      a scenario file; -: standard input\n",
     options};
 
-/* What has come out so far. It is printed when all cases have run, so that nothing is printed if one
- * of them is wrong. */
+/* What has come out so far. It is printed when all cases have run, so that nothing is printed if
+ * one of them is wrong. */
 struct results {
     size_t passed;
     size_t failed;

@@ -75,14 +75,15 @@ struct case_end {
 /* Called when all passes are over. Returns CLI_OK, or CLI_WRONG after a message. */
 typedef int (*case_end_fn)(const struct case_end *end, void *user);
 
-/* Run a case; `then` may be NULL. `at_once`: its passes take no time, so that what it tells is of the moment in which the
- * case begins, from which on its times are. CLI_OK, or CLI_WRONG after a message about `file`. In any case
- * scenario_done() frees what came out. */
+/* Run a case; `then` may be NULL. `at_once`: its passes take no time, so that what it tells is
+ * of the moment in which the case begins, from which on its times are. CLI_OK, or CLI_WRONG
+ * after a message about `file`. In any case scenario_done() frees what came out. */
 int scenario_run(const char *file, const struct gang_scenario *scenario, bool at_once,
                  case_end_fn then, void *user, struct ran_case *ran);
 void scenario_done(struct ran_case *ran);
 
-/* Run all cases of a file, or only the one of this name. As scenario_run(); CLI_WRONG also if there is none. */
+/* Run all cases of a file, or only the one of this name. As scenario_run(); CLI_WRONG also if
+ * there is none. */
 int scenario_run_each(const char *file, const gang_scenarios *scenarios, const char *only_case,
                       bool at_once, case_end_fn then, void *user);
 

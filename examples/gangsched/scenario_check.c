@@ -122,8 +122,8 @@ static void explain_job(struct comparing *c, const char *name, const json_t *exp
     }
 }
 
-/* Whose outcome stands for which expected one: jobs that may take each other's role exchange theirs
- * until as many as possible are as expected. `role[i]` is the job whose expectation job i meets. */
+/* Interchangeable jobs swap their roles until as many as possible match their expectation.
+ * `role[i]` is the job that gives job i its expectation. */
 static void exchange_roles(struct comparing *c, const json_t *names, size_t *role)
 {
     const json_t *expected = json_object_get(c->expect, "jobs");

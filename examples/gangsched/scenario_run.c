@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Running one case: a scheduler takes its queues and jobs, and is asked what now, a second after the
- * other. */
+/* Running one case: a scheduler takes its queues and jobs, and is asked what now, a second after
+ * the other. */
 #include "gangsched/scenario_run.h"
 
 #include <inttypes.h>
@@ -13,14 +13,15 @@
 /* From one pass to the next. */
 #define STEP_NS INT64_C(1000000000)
 
-/* A case that tells run times is about a moment, and so is what is to come after it: no time passes. */
+/* A case that tells run times is about a moment, and so is what is to come after it: no time
+ * passes. */
 static int64_t step_of(const struct run *run)
 {
     return run->at_once || run->scenario->time_count > 0 ? 0 : STEP_NS;
 }
 
-/* When a time of the case is on the clock, which begins before the oldest of its jobs began: times of a case are
- * from its first pass on. 0, and less: none. */
+/* When a time of the case is on the clock, which begins before the oldest of its jobs began:
+ * times of a case are from its first pass on. 0, and less: none. */
 static int64_t clock_of(const struct run *run, int64_t at_ns)
 {
     if (at_ns <= 0) {
@@ -216,7 +217,7 @@ static bool has_runners(const struct gang_scenario *c, const char *name)
     return false;
 }
 
-/* Those inside which somebody runs come first of all, for he would be in the way of his own. */
+/* Reservations with running members are placed first; otherwise those members would block them. */
 static int reserve_first(struct run *run)
 {
     const struct gang_scenario *c = run->scenario;
@@ -345,7 +346,8 @@ static int make_places(struct run *run, size_t number, struct places *places)
 
 /* ---- submitting ---- */
 
-/* What a job waits for, by id. One that was not taken never comes: nor does who waits for it. */
+/* The jobs that a job depends on, by id. A job that was refused never comes, nor do its
+ * dependents. */
 static int make_after(struct run *run, size_t number, struct gang_job_after **list, size_t *count)
 {
     const struct gang_scenario_after *after = run->scenario->afters;
@@ -484,7 +486,7 @@ static int submit_aged(struct run *run, bool *done)
     return status;
 }
 
-/* What was said to run at the start must have been able to. */
+/* Jobs that the case calls running must have been able to start. */
 static int check_start(const struct run *run)
 {
     for (size_t i = 0; i < run->scenario->job_count; i++) {
@@ -501,8 +503,8 @@ static int check_start(const struct run *run)
     return CLI_OK;
 }
 
-/* The other reservations find all who run in their places, as in a system that lives: what they would be in the way of
- * is refused. */
+/* The other reservations are placed after all running jobs, as in a live system; a reservation
+ * that conflicts with a running job is refused. */
 static int reserve_rest(struct run *run)
 {
     const struct gang_scenario *c = run->scenario;
@@ -521,7 +523,7 @@ static int reserve_rest(struct run *run)
     return status;
 }
 
-/* All who run are there: now they may grow. */
+/* All running jobs are there: now they may grow. */
 static int release_held(struct run *run)
 {
     int status = CLI_OK;
@@ -553,8 +555,8 @@ static int submit_turn(struct run *run, enum turn turn, bool *done, size_t *path
     return status;
 }
 
-/* What runs and names its devices comes first, so that others get what is left; then what runs without;
- * then what is reserved, but for that inside which somebody runs; then who waits. */
+/* Order of arrival: running jobs that name their devices, so that other jobs get the rest;
+ * running jobs that name none; reservations without running members; waiting jobs. */
 static int submit_all(struct run *run)
 {
     const struct gang_scenario *c = run->scenario;
@@ -664,7 +666,7 @@ static void free_run(struct run *run)
     free(run->node_index.entries);
 }
 
-/* Show the end of a case to whoever wants to see it. */
+/* Pass the end of a case to the observer, if there is one. */
 static int show_end(const struct run *run, case_end_fn then, void *user)
 {
     size_t count = run->scenario->job_count;

@@ -17,7 +17,7 @@ struct start_place {
 struct job {
     gang_job_id id; /* GANG_ID_NONE: not taken */
     int32_t end;    /* GANG_END_* */
-    bool held;      /* until all are there who run */
+    bool held;      /* until all running jobs are there */
     char *note;     /* why it was not taken, or has ended; or NULL */
     struct start_place *places;
     size_t place_count;

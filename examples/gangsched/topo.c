@@ -64,8 +64,8 @@ static int unpack(const char *path, gzFile from, int to)
     }
 }
 
-/* If a file is compressed, unpack it into a temporary one, whose name goes to `name`; else `name`
- * becomes "". */
+/* If a file is compressed, unpack it into a temporary file and put its name into `name`;
+ * otherwise `name` becomes "". */
 static int unpack_if_packed(const char *path, char *name, size_t room)
 {
     const char *folder = getenv("TMPDIR");

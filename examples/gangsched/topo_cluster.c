@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What there is of a kind in a node or a domain, in the unit of the kind. What is free on nodes
- * that are not up counts as neither taken nor free. */
+/* Amounts of a kind in a node or a domain, in the unit of the kind. Free amounts on nodes that
+ * are not up count as neither taken nor free. */
 struct amounts {
     int64_t capacity;
     int64_t taken;
@@ -393,7 +393,7 @@ static void add_rows(struct view *view, const struct leaf *leaves, size_t count,
                 break;
             }
         }
-        /* A level "host" of which each node is its own domain says nothing. */
+        /* Skip a level "host" if each node is a domain of its own. */
         bool plain = value[0] == '\0' || (next - first == 1 && level + 1 == view->level_count &&
                                           strcmp(value, leaves[first].spec->name) == 0);
         if (!plain) {
@@ -443,7 +443,7 @@ static struct cli_text amount_text(int32_t kind, int64_t amount)
                                                             : cli_number(amount);
 }
 
-/* Only kinds of which there is something get columns. */
+/* Only kinds with capacity get columns. */
 static bool is_shown(const struct view *view, int32_t kind)
 {
     return view->kinds[kind].scope == GANG_SCOPE_NODE && view->rows[0].amounts[kind].capacity > 0;

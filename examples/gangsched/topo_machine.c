@@ -240,7 +240,7 @@ static int find_way(const struct gang_node_spec *spec, size_t a, size_t b)
     }
     if (spec->gpu_locality != NULL) {
         switch (spec->gpu_locality[a * spec->gpu_count + b]) {
-        case GANG_LOCALITY_LINK: /* a link whose kind we do not know */
+        case GANG_LOCALITY_LINK: /* a link of unknown type */
         case GANG_LOCALITY_PCI:
             return NEAR_PCI;
         case GANG_LOCALITY_NUMA:

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gangsched validate: check scenario and configuration files, and show what their queues come to. */
+/* gangsched validate: check scenario and configuration files, and show what their queues come
+ * to. */
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -192,8 +193,8 @@ static void append_child(struct tree *tree, size_t up, size_t child)
     tree->queues[child].up = up;
 }
 
-/* The parent of a queue, which is before it: most are children of the same as the one before, or near.
- * tree->count: it is at the top. */
+/* The parent of a queue, which is before it: most are children of the same as the one before, or
+ * near. tree->count: it is at the top. */
 static size_t find_parent(const struct tree *tree, size_t at, gang_queue_id parent)
 {
     if (parent == GANG_ID_NONE) {
@@ -244,7 +245,8 @@ static bool list_kinds(const struct checking *c, struct tree *tree)
     return true;
 }
 
-/* The queue after this one, children before siblings; `depth` goes along. SIZE_MAX: it was the last. */
+/* The queue after this one, children before siblings; `depth` goes along. SIZE_MAX: it was the
+ * last. */
 static size_t next_in_tree(const struct tree *tree, size_t at, int *depth)
 {
     if (tree->queues[at].first != SIZE_MAX) {

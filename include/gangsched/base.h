@@ -105,15 +105,16 @@ enum {
     GANG_CONSTRAINT_NUMA = 9, /**< no one NUMA domain of a node holds a task that must lie in one */
     GANG_CONSTRAINT_PROFILE = 10,   /**< no partition of the wanted profile can be made */
     GANG_CONSTRAINT_DEVICE = 11,    /**< the devices are unhealthy */
-    GANG_CONSTRAINT_GPU_NODES = 12, /**< nodes with GPUs are not for work without */
-    GANG_CONSTRAINT_AFFINITY = 13,  /**< a rule on other jobs */
+    GANG_CONSTRAINT_GPU_NODES = 12, /**< tasks without GPUs may not use nodes with GPUs */
+    GANG_CONSTRAINT_AFFINITY = 13,  /**< an affinity rule */
     GANG_CONSTRAINT_SPREAD = 14,    /**< the bound of spreading, or of tasks a node or domain */
-    GANG_CONSTRAINT_EXCLUSIVE = 15  /**< no node is wholly free, or somebody has it for himself */
+    /** no node is wholly free, or another job has the node exclusively */
+    GANG_CONSTRAINT_EXCLUSIVE = 15
 };
 
-/** Name of a constraint as output has it: "none", "kind", "state", "label", "partition", "gpu-model", "same",
- *  "pool", "min", "numa", "profile", "device", "gpu_nodes", "peer", "spread", "exclusive"; NULL for any other
- *  number. Static. Any thread; wait-free. */
+/** Name of a constraint in output: "none", "kind", "state", "label", "partition", "gpu-model",
+ *  "same", "pool", "min", "numa", "profile", "device", "gpu-nodes", "affinity", "spread",
+ *  "exclusive"; NULL for any other number. Static. Any thread; wait-free. */
 GANG_API const char *gang_constraint_name(int32_t constraint);
 
 /**
@@ -123,13 +124,13 @@ GANG_API const char *gang_constraint_name(int32_t constraint);
 struct gang_error {
     size_t size;        /**< sizeof(struct gang_error) of the caller */
     gang_result code;   /**< the same code as the call returned */
-    int32_t constraint; /**< GANG_WHY_* for GANG_ENOFIT and GANG_ENEVER */
+    int32_t constraint; /**< GANG_CONSTRAINT_* for GANG_ENOFIT and GANG_ENEVER */
     int32_t group;      /**< task group that does not fit, or -1 */
     int32_t kind;       /**< resource kind that is short (see model.h), or -1 */
-    int64_t requested;  /**< amount asked, in the unit of the kind; 0 if it does not apply */
-    int64_t available;  /**< amount there is for it, in the same unit */
-    int64_t nodes;      /**< nodes that were looked at for this group */
-    uint64_t id;        /**< node or allocation the error is about, or 0 */
+    int64_t requested;  /**< amount requested, in the unit of the kind; 0 if it does not apply */
+    int64_t available;  /**< amount available for it, in the same unit */
+    int64_t nodes;      /**< nodes considered for this group */
+    uint64_t id;        /**< node or allocation of the error, or 0 */
     int64_t line;       /**< line of the input text, from 1; 0 if it does not apply */
     int64_t column;     /**< column of the input text, from 1; 0 if it does not apply */
     char path[160];     /**< place in the input, e.g. "queues[2].limit.gpu"; "" if none */

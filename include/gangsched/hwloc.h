@@ -32,15 +32,15 @@ GANG_API gang_result gang_node_spec_from_hwloc(hwloc_topology_t topology, const 
                                                struct gang_error *error) GANG_MUST_CHECK;
 
 /**
- * The hardware threads of a task's named cores, or the NUMA domains of them (without named cores: of its
- * GPUs), as a set to bind with: hwloc_set_cpubind(), and hwloc_set_membind() with
+ * The hardware threads of a task's named cores, or their NUMA domains (without named cores: those
+ * of its GPUs), as a set for binding: hwloc_set_cpubind(), and hwloc_set_membind() with
  * HWLOC_MEMBIND_BYNODESET. The numbers are those of the operating system of the task's node.
  *
- * @param task  as gang_alloc_each() gives it; it must be held
- * @param set   the caller's bitmap; receives the set, which is empty where gang_task_text() is (bind to
- *              no empty set, then)
- * @return GANG_OK; GANG_EINVAL, GANG_E2BIG, GANG_ESTALE as gang_task_text(); GANG_ENOMEM. On failure
- *   the set is empty.
+ * @param task from gang_alloc_each(); it must be held
+ * @param set the caller's bitmap; receives the set. It is empty where gang_task_text() is empty
+ *   (then bind to nothing)
+ * @return GANG_OK; GANG_EINVAL, GANG_E2BIG, GANG_ESTALE as gang_task_text(); GANG_ENOMEM. On
+ *   failure the set is empty.
  * Any thread that may change the bitmap. Lock-free; hwloc may allocate.
  */
 GANG_API gang_result gang_task_hwloc_cpuset(gang_cluster *cluster, const struct gang_task *task,

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file job.h
- * @brief What is to run, by value: a job's needs, queue, order, and what becomes of it when things
- *   go wrong.
+ * @brief What is to run, by value: a job's request, queue, order, and what happens on failures.
  *
  * A *job* is a request (model.h: task groups, minima, constraints) with a queue, a user, a priority
- * and rules for its life. sched.h takes it. Tasks are numbered through the groups in order: group 0
- * has the tasks 0..count-1, group 1 those after.
+ * and rules for its life. sched.h accepts it. Tasks are numbered through the groups in order: group
+ * 0 has the tasks 0..count-1, group 1 the following ones.
  */
 #ifndef GANGSCHED_JOB_H
 #define GANGSCHED_JOB_H
@@ -18,36 +17,37 @@
 extern "C" {
 #endif
 
-/** Id of a job; never used again while the scheduler lives. */
+/** Id of a job; never reused while the scheduler lives. */
 typedef uint64_t gang_job_id;
 
-/** Where a task of a running job is. */
+/** Where a task of a running job runs. */
 struct gang_running_spec {
     const char *node; /**< NULL: this task does not run */
-    /** Of a scenario: labels of devices; the same label on a node is the same device. Of a
-     *  submitted job: numbers of devices in decimal. None: the library picks. */
+    /** In a scenario: labels of devices; the same label on a node is the same device. In a
+     *  submitted job: numbers of devices in decimal. None: the library chooses. */
     const char *const *devices;
     size_t device_count;
 };
 
-/** May a job be displaced? (gang_job_spec.preemptible) */
+/** May a job be preempted? (gang_job_spec.preemptible) */
 enum {
-    /** never evicted; starts only inside the guarantee of its queue and of all above */
+    /** never preempted; starts only inside the guarantee of its queue and of all queues above */
     GANG_NOT_PREEMPTIBLE = 0,
     GANG_PREEMPTIBLE = 1,
-    /** Tasks above the minimum alone: the gang's minimum is never evicted, and starts only
+    /** Only tasks above the minimum: the gang's minimum is never preempted, and starts only
      *  inside the guarantees. */
     GANG_SEMI_PREEMPTIBLE = 2
 };
 
-/** When something that waits for something else may start. */
+/** When a dependent job or group may start. */
 enum {
-    GANG_AFTER_START = 0,  /**< it has started (its gang runs or ran) */
-    GANG_AFTER_END = 1,    /**< it has ended, however */
-    GANG_AFTER_SUCCESS = 2 /**< it has succeeded; if it ends otherwise, who waits is cancelled */
+    GANG_AFTER_START = 0, /**< it has started (its gang runs or ran) */
+    GANG_AFTER_END = 1,   /**< it has ended in any way */
+    /** it has succeeded; if it ends otherwise, the dependent job is cancelled */
+    GANG_AFTER_SUCCESS = 2
 };
 
-/** A job that must come first. One that the scheduler no longer knows counts as ended with
+/** A job that must come first. A job that the scheduler no longer knows counts as ended with
  *  success. */
 struct gang_job_after {
     gang_job_id job;
@@ -55,39 +55,39 @@ struct gang_job_after {
     int32_t reserved0;
 };
 
-/** A group that must come first, in the same job: "training after data preparation". The group
- *  waits and is granted on its own then, as a gang of its own: groups that are joined by a set,
- *  by the job's `same`, or by a job minimum above the sum of the groups' must wait for the same
- *  groups. */
+/** A group that must come first, in the same job: "training after data preparation". A group
+ *  that waits is granted separately, as a gang of its own. So groups in one group set, groups
+ *  joined by the job's `same`, or by a job minimum above the sum of the groups', must wait for
+ *  the same groups. */
 struct gang_group_after {
-    int32_t group; /**< that waits */
+    int32_t group; /**< this group waits */
     int32_t after; /**< for this one: */
     int32_t when;  /**< GANG_AFTER_*, of all its tasks */
     int32_t reserved0;
 };
 
-/** What a group's tasks mean to the job (TonY's task types). */
+/** How a group's tasks decide the result of the job (TonY's task types). */
 enum {
-    /** the job has succeeded when all members ended, and not all failed */
+    /** the job has succeeded when all members ended, and not all of them failed */
     GANG_ROLE_MEMBER = 0,
-    GANG_ROLE_CHIEF = 1,    /**< when its tasks have ended the job has, with their result */
+    GANG_ROLE_CHIEF = 1,    /**< the job ends when these tasks have ended, with their result */
     GANG_ROLE_CRITICAL = 2, /**< a member; if one fails, the job fails at once (stop on failure) */
-    /** nobody waits for their end (parameter servers); if one fails, the job fails */
+    /** the job does not wait for their end (parameter servers); if one fails, the job fails */
     GANG_ROLE_UNTRACKED = 3,
     GANG_ROLE_SIDECAR = 4 /**< neither end nor failure matters (TensorBoard) */
 };
 
-/** What to do when tasks of a running job are lost: failed, silent, or their node is down.
- *  Applies to the losses that the role of the group does not decide. */
+/** What to do when tasks of a running job are lost: failed, without heartbeat, or on a node that
+ *  is down. Applies unless the role of the group decides. */
 enum {
-    GANG_LOSS_COUNT = 0, /**< nothing: the rest goes on; the group's role decides at the end */
+    GANG_LOSS_COUNT = 0, /**< nothing: the others continue; the group's role decides at the end */
     GANG_LOSS_FAIL = 1,  /**< the job fails */
-    GANG_LOSS_RESTART =
-        2, /**< everything stops and the whole gang is placed again, at most max_restarts times,
-                            *   after a delay that doubles; the nodes where it failed are avoided */
+    /** all tasks stop and the whole gang is placed again, at most max_restarts times, after a
+     *  delay that doubles; nodes where it failed are avoided */
+    GANG_LOSS_RESTART = 2,
     /** the lost tasks are placed again; if that fails for refill_ns, as FAIL */
     GANG_LOSS_REFILL = 3,
-    /** it goes on with fewer tasks, not below its minimum; below it as RESTART */
+    /** the job continues with fewer tasks, not below its minimum; below it as RESTART */
     GANG_LOSS_SHRINK = 4
 };
 
@@ -98,18 +98,19 @@ struct gang_job_spec {
     const char *name;    /**< need not be unique; NULL: "" */
     const char *queue;   /**< a leaf; NULL or "": by the rules of the scheduler */
     int64_t priority;    /**< higher first */
-    int64_t submit;      /**< age order, 0 is the oldest. -1: after all that are there */
-    int32_t preemptible; /**< GANG_PREEMPTIBLE and its like */
-    int32_t running;     /**< 1: it runs already, see `places` (a host that restores its state) */
-    int32_t stale;       /**< 1: running, and below its minimum for longer than its grace */
-    int32_t never_preempts; /**< 1: waits rather than displace */
+    int64_t submit;      /**< order of age, 0 is the oldest; -1: after all existing jobs */
+    int32_t preemptible; /**< GANG_PREEMPTIBLE, or another value */
+    int32_t running;     /**< 1: it already runs, see `places` (a host that restores its state) */
+    int32_t stale;       /**< 1: it runs below its minimum, for longer than stale_ns */
+    int32_t never_preempts; /**< 1: it waits, and never preempts other jobs */
     struct gang_request_spec request;
     const struct gang_running_spec *places; /**< one a task; NULL: none */
     size_t place_count;
-    const int32_t *protected_groups; /**< one a group: 1: never evicted */
-    const int64_t *group_order;      /**< one a group: larger is given up later */
-    const char *user;                /**< NULL: "" */
-    const char *const *user_groups;  /**< of the user, for access lists and rules */
+    const int32_t *protected_groups; /**< one a group: 1: never preempted */
+    /** one a group: groups with larger numbers release tasks later */
+    const int64_t *group_order;
+    const char *user;               /**< NULL: "" */
+    const char *const *user_groups; /**< of the user, for access lists and rules */
     size_t user_group_count;
     /** how long it may run; 0: the queue's default. It is stopped then (grace, kill) */
     int64_t time_limit_ns;
@@ -117,14 +118,14 @@ struct gang_job_spec {
     int32_t loss;             /**< GANG_LOSS_* */
     int64_t max_restarts;     /**< of GANG_LOSS_RESTART */
     int64_t restart_delay_ns; /**< first delay of a restart; doubles; 0: none */
-    /** of GANG_LOSS_REFILL; 0: no bound. The queue's stale_ns holds beside it. */
+    /** Of GANG_LOSS_REFILL; 0: no bound. The queue's stale_ns applies too. */
     int64_t refill_ns;
-    /** A job that was not granted so long after it could have been (submitted, released,
-     *  dependencies met) fails, if back_off_ns is 0; else it steps aside for back_off_ns, which
-     *  doubles each time. 0: never. */
+    /** If the job is not granted within this time after it could be (submitted, released,
+     *  dependencies met), it fails; with back_off_ns > 0 it instead waits for back_off_ns, which
+     *  doubles each time. 0: no bound. */
     int64_t start_within_ns;
     int64_t back_off_ns;
-    /** a task that started and is silent so long is lost; 0: no heartbeats */
+    /** A started task is lost if no heartbeat comes for so long; 0: no heartbeats. */
     int64_t heartbeat_ns;
     size_t after_size;                  /**< sizeof(struct gang_job_after) */
     const struct gang_job_after *after; /**< jobs; all must hold */
@@ -133,15 +134,16 @@ struct gang_job_spec {
     const struct gang_group_after *group_after; /**< groups of this job; all must hold */
     size_t group_after_count;
     const int32_t *roles; /**< one a group: GANG_ROLE_*; NULL: all members */
-    uint64_t cookie;      /**< the host's own; given back in callbacks and by gang_job_get() */
-    /** not started before this time on the host's clock (Slurm's begin time); 0: whenever */
+    uint64_t cookie;      /**< the host's own value; callbacks and gang_job_get() return it */
+    /** Not started before this time on the host's clock (Slurm's begin time); 0: any time. */
     int64_t begin_ns;
-    /** It must have ended by this time on the host's clock; 0: whenever. It is stopped then, as at
-     *  its time limit. One that has not begun to run, and can no longer run for its whole time
-     *  limit, ends (GANG_END_DEADLINE); so does one that was displaced. */
+    /** It must have ended by this time on the host's clock; 0: no deadline. At that time it is
+     *  stopped, as at its time limit. A job that does not run, and can no longer run for its
+     *  whole time limit, ends (GANG_END_DEADLINE), also after a preemption. */
     int64_t deadline_ns;
-    /** the name of a reservation (plan.h), inside which alone it starts; NULL or "": none. It must be one
-     *  that this job is allowed in. When that is over for good, the job waits as any other. */
+    /** Name of a reservation (plan.h); the job starts only inside it. NULL or "": none. The job
+     *  must be allowed in it. When the reservation has ended for good, the job waits like any
+     *  other. */
     const char *reservation;
 };
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file model.h
- * @brief What is there and what is wanted, by value: resource kinds, the description of one machine,
- *        the description of a job's needs.
+ * @brief What is there and what is requested, by value: resource kinds, the description of one
+ * machine, the description of a job's request.
  *
  * A *node specification* describes one machine by value: capacity per kind, GPUs and the links
- * between them, NUMA domains, cores, network cards, labels, partitions, place in the topology.
- * A caller fills one himself (GANG_NODE_SPEC_INIT), or the library makes one from hwloc or JSON.
+ * between them, NUMA domains, cores, network cards, labels, partitions, position in the topology.
+ * The caller fills one in (GANG_NODE_SPEC_INIT), or the library makes one from hwloc or JSON.
  * core.h adds it to a cluster. A *request specification* describes what a job needs; place.h
  * compiles it and places it. Nothing in this header needs a cluster.
  */
@@ -77,13 +77,14 @@ struct gang_gpu_spec {
     int64_t memory_bytes; /**< device memory; 0: unknown */
     int32_t numa;         /**< index into gang_node_spec.numas; -1: unknown */
     int32_t state;        /**< GANG_GPU_OK or GANG_GPU_UNHEALTHY; see gang_gpu_set_state() */
-    /** The physical device that this is a slice of: any text, the same for all its slices (the
-     *  parent's PCI address or uuid). NULL: a device of its own. Slices are given only to tasks that
-     *  ask for a profile (struct gang_profile_spec), and only such tasks get any. */
+    /** The physical device that this MIG partition belongs to: any text, the same for all its
+     *  partitions (the parent's PCI address or uuid). NULL: a whole device. MIG partitions are
+     *  given only to tasks that request a profile (struct gang_profile_spec), and such tasks get
+     *  nothing else. */
     const char *parent;
-    int32_t mig_index; /**< its position in the parent, 0..63, unique in it; 0 without one */
-    /** Number of the PCIe switch (or bridge) it is below, from 1, the same for all below it; 0: not known
-     *  (gpu_locality tells of pairs that no link joins). */
+    int32_t mig_index; /**< position in the parent, 0..63, unique in it; 0 without a parent */
+    /** Number of the PCIe switch (or bridge) above it, from 1, the same for all GPUs below it;
+     *  0: not known (gpu_locality then describes pairs without a link). */
     int32_t pcie;
 };
 
@@ -99,16 +100,17 @@ enum {
 };
 
 /**
- * A way to cut a partitionable device (MIG): an instance of the profile takes `width` consecutive
- * slices of one parent, beginning at one of `starts`. On an A100 of 8 memory slices "1g.5gb" has width
- * 1 and starts 0-6, "3g.20gb" width 4 and starts 0 and 4, "7g.40gb" width 8 and start 0. Instances that
- * exist already are slices of width 1 with a profile each.
+ * A way to partition a device (MIG): an instance of the profile takes `width` consecutive positions
+ * (mig_index) of one parent, beginning at one of `starts`. On an A100 with 8 memory slices "1g.5gb"
+ * has width 1 and starts 0-6, "3g.20gb" width 4 and starts 0 and 4, "7g.40gb" width 8 and start 0.
+ * Instances that exist already are partitions of width 1 with a profile each.
  */
 struct gang_profile_spec {
-    const char *name;  /**< e.g. "1g.5gb" */
-    const char *model; /**< of the slices it holds for (gang_gpu_spec.model); NULL: all */
-    int64_t width;     /**< slices, 1..64 */
-    uint64_t starts;   /**< bit i: may begin at slice i; not 0 */
+    const char *name; /**< e.g. "1g.5gb" */
+    /** model of the partitions that it applies to (gang_gpu_spec.model); NULL: all */
+    const char *model;
+    int64_t width;   /**< positions, 1..64 */
+    uint64_t starts; /**< bit i: may begin at position i; not 0 */
 };
 
 /** What connects two GPUs of a node, best first. */
@@ -124,8 +126,8 @@ struct gang_link_spec {
     int32_t b;    /**< index of another GPU of the node */
     int32_t type; /**< GANG_LINK_* */
     int32_t hops; /**< 1 direct; 0: unknown */
-    /** Megabytes per second, one direction; 0: unknown. Sets of GPUs are compared by whole GB/s, so
-     *  that a host which only knows numbers of links gives 1000 for each. */
+    /** Megabytes per second, one direction; 0: unknown. Sets of GPUs are compared by whole GB/s.
+     *  A host that only knows the number of links gives 1000 for each. */
     int64_t bandwidth_mbps;
 };
 
@@ -153,7 +155,7 @@ struct gang_nic_spec {
     int32_t reserved0; /**< 0 */
 };
 
-/** How close two GPUs are, from the machine's real structure; a larger number is closer. */
+/** How close two GPUs are in the machine's hardware; a larger number is closer. */
 enum {
     GANG_LOCALITY_SYSTEM = 0,  /**< only the whole machine in common (across sockets) */
     GANG_LOCALITY_PACKAGE = 1, /**< the same socket */
@@ -162,20 +164,21 @@ enum {
     GANG_LOCALITY_LINK = 4     /**< joined by a link (NVLink, XGMI, ...) */
 };
 
-/** States of a node. Only nodes that are up take new work; running work stays in any state. */
+/** States of a node. Only nodes that are up accept new tasks; running tasks stay in any state. */
 enum {
-    GANG_NODE_UP = 0,       /**< takes work */
-    GANG_NODE_DRAINING = 1, /**< keeps what runs, takes nothing new */
-    GANG_NODE_DOWN = 2,     /**< lost; what ran there is still recorded until it is freed */
+    GANG_NODE_UP = 0,       /**< accepts tasks */
+    GANG_NODE_DRAINING = 1, /**< keeps running tasks, accepts no new ones */
+    GANG_NODE_DOWN = 2,     /**< lost; its tasks stay recorded until they are released */
     GANG_NODE_REMOVED = 3   /**< removed; only its remaining allocations keep it in the records */
 };
 
-/** Who may use the nodes of a partition (gang_partition_set(), core.h). */
+/** Which requests may use the nodes of a partition (gang_partition_set(), core.h). */
 enum {
     GANG_PARTITION_SHARED =
-        0, /**< also requests that name no partition, or another of the node's */
+        0, /**< also requests that name no partition, or another partition of the node */
     GANG_PARTITION_EXCLUSIVE = 1, /**< requests that name it */
-    GANG_PARTITION_LENDING = 2    /**< requests that name it; others when no other node has room */
+    /** requests that name it; others if no other node has free capacity */
+    GANG_PARTITION_LENDING = 2
 };
 
 /**
@@ -212,15 +215,16 @@ struct gang_node_spec {
     size_t partition_count;
     const struct gang_label *topology; /**< {level, value}; levels of the cluster, any order */
     size_t topology_count;
-    /** GANG_LOCALITY_* of each pair of GPUs, gpu_count * gpu_count bytes, row by row; NULL: derived
-     *  from links and NUMA domains. */
+    /** GANG_LOCALITY_* of each pair of GPUs, gpu_count * gpu_count bytes, row by row; NULL:
+     *  derived from links and NUMA domains. */
     const uint8_t *gpu_locality;
-    int32_t state;                            /**< GANG_NODE_UP, _DRAINING or _DOWN */
-    int32_t reserved0;                        /**< 0 */
-    size_t profile_size;                      /**< sizeof(struct gang_profile_spec) */
-    const struct gang_profile_spec *profiles; /**< how the slices may be joined; names are unique
-                                               *   for one model, and one without for all */
-    size_t profile_count;                     /**< <= GANG_MAX_ITEMS */
+    int32_t state;       /**< GANG_NODE_UP, _DRAINING or _DOWN */
+    int32_t reserved0;   /**< 0 */
+    size_t profile_size; /**< sizeof(struct gang_profile_spec) */
+    /** how MIG partitions combine; names are unique for one model, and among those for all
+     *  models */
+    const struct gang_profile_spec *profiles;
+    size_t profile_count; /**< <= GANG_MAX_ITEMS */
 };
 
 #define GANG_NODE_SPEC_INIT                                                                     \
@@ -233,11 +237,11 @@ struct gang_node_spec {
     }
 
 /**
- * Check a specification as gang_node_add() would, apart from what only a cluster knows (names
- * of kinds and levels, uniqueness of the name).
- * @return GANG_OK; GANG_EINVAL (NULL or empty name, bad index, unknown state, duplicate key or core,
- *   wrong struct size), GANG_E2BIG, GANG_ERANGE (negative or too large number), GANG_ELIMIT. The error's
- *   path names the member: "gpus[3].numa".
+ * Check a specification as gang_node_add() would, except for what only a cluster knows (names of
+ * kinds and levels, uniqueness of the name).
+ * @return GANG_OK; GANG_EINVAL (NULL or empty name, bad index, unknown state, duplicate key or
+ *   core, wrong struct size), GANG_E2BIG, GANG_ERANGE (negative or too large number), GANG_ELIMIT.
+ *   The error's path names the member: "gpus[3].numa".
  * Any thread. O(size of the specification).
  */
 GANG_API gang_result gang_node_spec_check(const struct gang_node_spec *spec,
@@ -267,17 +271,17 @@ enum {
 };
 
 /**
- * Describe a machine with the help of hwloc: cores, NUMA domains, memory, GPUs of every vendor
- * that hwloc knows (one entry a physical device, however many back ends report it), links between
- * GPUs (NVLink and XGMI bandwidth matrices), closeness through PCIe, network cards.
- * cpu_milli is 1000 times the number of cores, memory_bytes the sum of the NUMA domains but those
- * that are a GPU's own memory. GPUs and network cards are in the order of their PCI addresses.
- * What hwloc says may not be used by this process (cgroups) is left out.
+ * Describe a machine through hwloc: cores, NUMA domains, memory, GPUs of every vendor that hwloc
+ * knows (one entry for each physical device, even if several back ends report it), links between
+ * GPUs (NVLink and XGMI bandwidth matrices), locality through PCIe, network cards. cpu_milli is
+ * 1000 times the number of cores. memory_bytes is the sum over the NUMA domains, without domains
+ * that are a GPU's own memory. GPUs and network cards are in the order of their PCI addresses. What
+ * this process may not use (cgroups), as hwloc reports it, is left out.
  *
- * @param kind    GANG_HWLOC_*
- * @param source  path or description, see above
- * @param name    name of the node; NULL: the host name in the topology, else "node"
- * @param spec    receives the specification; free it with gang_node_spec_free()
+ * @param kind GANG_HWLOC_*
+ * @param source path or description, see above
+ * @param name name of the node; NULL: the host name in the topology, else "node"
+ * @param spec receives the specification; free it with gang_node_spec_free()
  * @return GANG_OK; GANG_EINVAL; GANG_EIO (no such file, unreadable); GANG_EPARSE (not a topology
  *   that this hwloc reads); GANG_ELIMIT (larger than the limits above); GANG_ENOMEM.
  * Any thread. May block (reads files or asks the operating system), may allocate.
@@ -287,7 +291,7 @@ GANG_API gang_result gang_node_spec_from_hwloc_source(int32_t kind, const char *
                                                       struct gang_node_spec **spec,
                                                       struct gang_error *error) GANG_MUST_CHECK;
 
-/* ---- what is wanted -------------------------------------------------------------------- */
+/* ---- what is requested --------------------------------------------------------------------- */
 
 /** How a label is compared. */
 enum {
@@ -295,8 +299,8 @@ enum {
     GANG_LABEL_NOT_IN = 1,     /**< the node lacks the key or has another value */
     GANG_LABEL_EXISTS = 2,     /**< the node has the key */
     GANG_LABEL_NOT_EXISTS = 3, /**< the node lacks the key */
-    /* Numbers: both sides decimal, "-12.5", compared exactly whatever their length; a node without the
-     * key, or with other text, fails. */
+    /* Numbers: both sides decimal, "-12.5", compared exactly at any length; a node without the
+     *  key, or with other text, fails. */
     GANG_LABEL_LT = 4, /**< below the one value */
     GANG_LABEL_LE = 5, /**< not above it */
     GANG_LABEL_GT = 6, /**< above it */
@@ -313,33 +317,36 @@ struct gang_label_rule {
 };
 
 /**
- * How cores, memory and network card of a task go with its GPUs; without GPUs, with each other.
- * Only named cores are bound: those of tasks whose cpu_milli is a whole number of cores, on nodes whose
- * cores are known. A node that describes no NUMA domains is one domain. A GPU or core of unknown domain
- * is in none.
+ * How cores, memory and network card of a task relate to its GPUs; without GPUs, to each other.
+ * Only named cores are bound: cores of tasks with a whole number of cores in cpu_milli, on nodes
+ * with known cores. A node that describes no NUMA domains is one domain. A GPU or core of unknown
+ * domain is in none.
  */
 enum {
-    /** One NUMA domain as far as there is room, then others: of equally well joined GPUs those with
-     *  enough cores beside them; cores of the GPUs' domains, of each as many as it has of the GPUs,
-     *  then of as few domains as do. Without GPUs: the domain that is filled best, else as few as do. */
+    /** One NUMA domain as far as it has capacity, then others. Of equally linked GPUs those with
+     *  enough cores beside them. Cores come from the GPUs' domains, in proportion to the GPUs,
+     *  then from as few domains as possible. Without GPUs: the fullest domain that suffices,
+     *  else as few as possible. */
     GANG_NUMA_PREFER = 0,
-    GANG_NUMA_NONE = 1, /**< cores wherever they are free, lowest numbers first */
-    /** All GPUs and all named cores of a task in one NUMA domain, whose memory_bytes, unless it is 0, is
-     *  not below what the task asks; or not on this node (GANG_CONSTRAINT_NUMA). What is taken of a domain's
-     *  memory is not counted. gang_alloc_adopt() takes this as GANG_NUMA_PREFER. */
+    GANG_NUMA_NONE = 1, /**< any free cores, lowest numbers first */
+    /** All GPUs and all named cores of a task in one NUMA domain. Its memory_bytes, unless 0,
+     *  must not be below the task's request. Otherwise the node does not fit
+     *  (GANG_CONSTRAINT_NUMA). Memory used in a domain is not counted. gang_alloc_adopt() treats
+     *  this as GANG_NUMA_PREFER. */
     GANG_NUMA_STRICT = 2
 };
 
 /**
- * Levels. `same`, `prefer` and their like name a level of the site (gang_cluster_opts.levels), or one
- * of these, from the machines themselves, unless the site has a level of that name:
- *   "node"     one machine
- *   "package"  one socket
- *   "numa"     one NUMA domain
- *   "pcie"     GPUs below one PCIe switch
- *   "island"   GPUs joined by links (NVLink, XGMI), directly or through others of them
- * A domain below the node is where the task's GPUs are; of a task without GPUs, its cores ("package"
- * and "numa" only; the other two refuse it).
+ * Levels. `same`, `prefer` and the other level members name a level of the site
+ * (gang_cluster_opts.levels), or one of these built-in levels, unless the site has a level of that
+ * name:
+ *   "node" one machine
+ *   "package" one socket
+ *   "numa" one NUMA domain
+ *   "pcie" GPUs below one PCIe switch
+ *   "island" GPUs joined by links (NVLink, XGMI), directly or through other GPUs
+ * A task is in the domain below the node that has its GPUs; without GPUs, its cores ("package" and
+ * "numa" only; the other two refuse such a task).
  */
 #define GANG_LEVEL_NODE "node"
 #define GANG_LEVEL_PACKAGE "package"
@@ -348,35 +355,40 @@ enum {
 #define GANG_LEVEL_ISLAND "island"
 
 /**
- * Tasks of one role with one shape: what *one task* takes, whole, on one node.
- * GPUs are asked for in one of three ways:
+ * Tasks of one role and one shape: what *one task* takes, all on one node. GPUs are requested in
+ * one of three ways:
  *   - gpu_milli = 1000 * k: k whole devices;
  *   - gpu_milli = 1..999: that share of each of gpu_devices (default 1) devices;
- *   - gpu_memory_bytes: that much memory of each of gpu_devices (default 1) devices, rounded up
- *     to a thousandth of the device; only devices whose memory is known, and for one task only
- *     devices of which it is the same share.
+ *   - gpu_memory_bytes: that much memory of each of gpu_devices (default 1) devices, rounded up to
+ *     a thousandth of the device. Only devices of known memory qualify, and for one task only
+ *     devices with the same share.
  * A share never spans devices, and a whole device is never shared.
- * What gpu_memory_bytes comes to depends on the device. A queue (its quotas, its use) counts it at most: as
- * the share of the device with the least memory in the cluster that has so much, whatever the state of its
- * node and wherever the task runs; 1000 if none has. It follows the devices: when there are others, the next
- * gang_sched_run() counts anew, and who then uses more than a limit keeps it. A planned start counts, on each
- * node, the most that the task may need of that node's devices.
- * Of the free devices of a node a task of k whole ones gets the set with, in this order: the greatest
- * sum of link bandwidths over its pairs (in whole GB/s; any link counts as 1 at least); the most pairs
- * below one PCIe switch; in one NUMA domain; in one package; with near_nic, the most devices that have
- * a network card in their NUMA domain; with GANG_NUMA_PREFER and named cores, all in one NUMA domain
- * that has the cores; the best left for others, as those sums go over the pairs that stay free; the
- * lowest numbers. That is exact for up to 16 free devices, and for more where many are alike; beyond
- * 8192 steps of search it may be a set that only no exchange of one device for another improves. Shares
- * go to the fullest device that holds them, those of several devices as full ones as find room.
- * cpu_milli that is a whole number of cores gets named cores of its own where the node's cores are
- * known; any other amount runs in the cores that nobody owns.
+ *
+ * GPU memory: the share that gpu_memory_bytes comes to depends on the device. A queue (its quotas,
+ * its usage) counts the largest share: that of the device with the least sufficient memory in the
+ * cluster, whatever the state of its node and wherever the task runs; 1000 if no device suffices.
+ * When devices change, the next gang_sched_run() counts again, and jobs that then exceed a limit
+ * keep what they have. A planned start counts, on each node, the most that the task may need of
+ * that node's devices.
+ *
+ * Choice of devices: of a node's free devices a task with k whole GPUs gets the set that is best in
+ * this order: greatest sum of link bandwidths over its pairs (in whole GB/s; any link counts as 1
+ * at least); most pairs below one PCIe switch; in one NUMA domain; in one package; with near_nic,
+ * most devices with a network card in their NUMA domain; with GANG_NUMA_PREFER and named cores, all
+ * in one NUMA domain that has the cores; the best rest for other tasks, by the same sums over the
+ * pairs that stay free; the lowest numbers. The choice is exact for up to 16 free devices, and for
+ * more if many are alike. Beyond 8192 search steps it may be a set that no exchange of a single
+ * device improves. Shares go to the fullest device that holds them; shares of several devices go to
+ * the fullest devices with enough free.
+ *
+ * Cores: if cpu_milli is a whole number of cores, and the node's cores are known, the task gets
+ * named cores of its own. Any other amount runs on cores that no task owns.
  */
 struct gang_group_spec {
     size_t size;                       /**< sizeof(struct gang_group_spec) */
     const char *name;                  /**< for messages and output; NULL: "tasks" */
-    int64_t count;                     /**< tasks wanted in all, 1..2^24 */
-    int64_t min;                       /**< of which this many must start together, 0..count */
+    int64_t count;                     /**< number of tasks, 1..2^24 */
+    int64_t min;                       /**< tasks of these that must start together, 0..count */
     int64_t cpu_milli;                 /**< millicores, >= 0 */
     int64_t memory_bytes;              /**< >= 0; rounded up to pages */
     int64_t gpu_milli;                 /**< see above, >= 0 */
@@ -390,38 +402,43 @@ struct gang_group_spec {
     size_t gpu_model_count;
     const char *partition; /**< only nodes of this partition; NULL: any */
     const char *same;      /**< topology level: all tasks of the group in one domain; NULL: no */
-    const char *prefer;    /**< the same as a wish, wider domains if need be; NULL: no */
-    int32_t group_set;     /**< index into gang_request_spec.sets the group belongs to; -1: none */
+    const char *prefer;    /**< preferred: the same, in wider domains if necessary; NULL: no */
+    int32_t group_set;     /**< index into gang_request_spec.group_sets; -1: none */
     int32_t numa;          /**< GANG_NUMA_* */
-    /** A label expression that must hold, beside `labels`; NULL: none. In the order of binding:
-     *    KEY | exists KEY | KEY = V | KEY != V | KEY < V | <= | > | >= | KEY in (V, V) | KEY not in (V, V)
-     *    not E      E and E      E or E      ( E )
-     *  KEY and V are words of letters, digits and any of "_-./:@+", or text in double quotes, in which a
-     *  backslash takes the next byte as it is; V of < and its like is a number. KEY alone: the node has
-     *  the label; the key "node" is its name. `!=` and `not in` hold without it. `and`, `or`, `not`,
-     *  `in` and `exists` are labels and values only in quotes. At most GANG_MAX_WHERE bytes, with
-     *  GANG_MAX_WHERE_DEPTH parentheses in each other. An error tells the byte, from 1: "column 7: ..." */
+    /**
+     * A label expression that must hold, beside `labels`; NULL: none. In the order of binding:
+     *   KEY | exists KEY | KEY = V | KEY != V | KEY < V | <= | > | >= | KEY in (V, V) | KEY not in
+     *   (V, V)
+     *   not E;  E and E;  E or E;  ( E )
+     * KEY and V are words of letters, digits and any of "_-./:@+", or text in double quotes, in
+     * which a backslash quotes the next byte. V after <, <=, > or >= is a number. KEY alone: the
+     * node has the label; the key "node" is the node's name. `!=` and `not in` also hold without
+     * the label. `and`, `or`, `not`, `in` and `exists` are labels and values only in quotes. At
+     * most GANG_MAX_WHERE bytes, with at most GANG_MAX_WHERE_DEPTH nested parentheses. An error
+     * names the byte, from 1: "column 7: ..."
+     */
     const char *where;
-    /** Partition of a device that one task takes, gpu_milli / 1000 times; NULL: whole devices. A name
-     *  of gang_node_spec.profiles; gpu_milli must be 1000 * k. */
+    /** Profile of a device partition that one task takes, gpu_milli / 1000 times; NULL: whole
+     *  devices. A name of gang_node_spec.profiles; gpu_milli must be 1000 * k. */
     const char *profile;
     int32_t near_nic; /**< 1: of equally good GPUs those near a network card, see above */
-    int32_t
-        models_ranked; /**< 1: `gpu_models`, at most 64, are in the order of preference: nodes of a
-                            *   later one only when no node of an earlier one has room. Of a node with
-                            *   several a task gets the first that are enough for it */
-    /** Slices: the tasks come in portions of so many, each in one domain of subgroup_same (or, as a
-     *  wish, of subgroup_prefer), inside the domain of the group. 0: none. Divides `count` and `min`. */
+    /** 1: `gpu_models`, at most 64, are in order of preference: a node of a later model is used
+     *  only if no node of an earlier one has free capacity. On a node with several models a task
+     *  gets the first sufficient ones. */
+    int32_t models_ranked;
+    /** Subgroups: the tasks come in subgroups of this many, each in one domain of subgroup_same
+     *  (or preferably of subgroup_prefer), inside the domain of the group. 0: none. Divides
+     *  `count` and `min`. */
     int64_t subgroup_size;
     const char *subgroup_same;
     const char *subgroup_prefer;
-    /** Spread: the numbers of tasks in the domains of this level differ by at most max_skew (0: 1),
-     *  over the domains, inside the one of the group, with a node that the constraints admit. As a
-     *  wish with spread_soft. NULL: no. */
+    /** Spread: the numbers of tasks in the domains of this level differ by at most max_skew (0:
+     *  1). Counted are the domains, inside the group's domain, with a node that the constraints
+     *  admit. spread_soft makes it a preference. NULL: no. */
     const char *spread;
     int64_t max_skew;
-    int64_t max_per_node;   /**< at most so many tasks of the group on a node; 0: no bound */
-    int64_t max_per_domain; /**< and in a domain of domain_level; 0: no bound */
+    int64_t max_per_node;   /**< maximum of the group's tasks on a node; 0: no bound */
+    int64_t max_per_domain; /**< maximum in a domain of domain_level; 0: no bound */
     const char *domain_level;
     int32_t spread_soft; /**< 1: the bound of max_skew gives way before the gang is refused */
     int32_t reserved0;   /**< 0 */
@@ -433,15 +450,16 @@ struct gang_group_spec {
             NULL, NULL, NULL, -1, 0, NULL, NULL, 0, 0, 0, NULL, NULL, NULL, 0, 0, 0, NULL, 0, 0 \
     }
 
-/** A gang inside the gang: groups and sets that share a domain or a minimum of their own. */
+/** A gang inside the gang: groups and group sets with a common domain or a minimum of their own. */
 struct gang_group_set_spec {
-    size_t size;        /**< sizeof(struct gang_group_set_spec) */
-    const char *name;   /**< for messages; NULL: "set" */
-    int32_t parent;     /**< index of the enclosing set, smaller than its own; -1: the request */
+    size_t size;      /**< sizeof(struct gang_group_set_spec) */
+    const char *name; /**< for messages; NULL: "set" */
+    /** index of the enclosing group set, smaller than its own; -1: the request */
+    int32_t parent;
     int32_t reserved0;  /**< 0 */
     int64_t min;        /**< tasks of it that start together; 0: the sum of its members' minima */
     const char *same;   /**< all its tasks in one domain of this level; NULL: no */
-    const char *prefer; /**< the same as a wish */
+    const char *prefer; /**< preferred: the same; NULL: no */
 };
 
 #define GANG_GROUP_SET_SPEC_INIT                                       \
@@ -449,89 +467,97 @@ struct gang_group_set_spec {
         sizeof(struct gang_group_set_spec), NULL, -1, 0, 0, NULL, NULL \
     }
 
-/** How a node is chosen among those that can take a task. Ties: the first in the cluster's order; that is counted from the
- *  first node for a scheduler and on a snapshot, else round from a place of the worker's own, so that workers that allocate
- *  at a time do not meet (from the first node for the first of a cluster). */
+/** How the library chooses among the nodes that can take a task. Ties: the first node in the
+ *  cluster's order. A scheduler or a snapshot counts from the first node. Otherwise each worker
+ *  counts from a position of its own, so that concurrent workers do not meet (the first worker
+ *  of a cluster from the first node). */
 enum {
-    /** The cluster's (gang_cluster_opts.policy). There: GANG_POLICY_PACK, and GANG_POLICY_HEADROOM once the
-     *  host declared a mix of shapes (gang_mix_set()); but a request with `same`, `prefer` or slices
-     *  anywhere is placed as by GANG_POLICY_TOPOLOGY inside its domains, what has none packed. */
+    /** The cluster's policy (gang_cluster_opts.policy). There: GANG_POLICY_PACK; or
+     *  GANG_POLICY_HEADROOM after the host declared a mix of task shapes (gang_mix_set()). A
+     *  request with `same`, `prefer` or subgroups is placed by GANG_POLICY_TOPOLOGY inside its
+     *  domains; its groups without any are packed. */
     GANG_POLICY_DEFAULT = 0,
-    /** The fullest node that holds it: keeps whole nodes free. Fullness goes by free GPUs (whole ones,
-     *  else eighths of one), for work without GPUs by free cores in doublings. */
+    /** The fullest node that holds the task: keeps whole nodes free. Fullness counts free GPUs
+     *  (whole ones, else eighths of one); for tasks without GPUs free cores, in doublings. */
     GANG_POLICY_PACK = 1,
-    GANG_POLICY_SPREAD = 2, /**< the emptiest node likewise, one task a node before a second */
-    GANG_POLICY_FIRST = 3,  /**< the first in the cluster's order */
-    /** Few domains and few nodes for the whole gang: the narrowest domain of any level that holds a
-     *  group, in it as few nodes as do, equally filled; of equal ones the tightest. */
+    /** the emptiest node by the same measure, one task a node before a second */
+    GANG_POLICY_SPREAD = 2,
+    GANG_POLICY_FIRST = 3, /**< the first in the cluster's order */
+    /** Few domains and few nodes for the whole gang: the narrowest domain of any level that
+     *  holds a group; in it the fewest nodes, equally filled; of equal choices the tightest. */
     GANG_POLICY_TOPOLOGY = 4,
-    /* Those that score every node that can take the task, O(nodes) a task. */
-    GANG_POLICY_FGD = 5,         /**< least fragmentation added, for a mix of shapes (place.h) */
+    /* The following policies score every node that can take the task: O(nodes) a task. */
+    /** least added fragmentation, for a mix of task shapes (place.h) */
+    GANG_POLICY_FGD = 5,
     GANG_POLICY_BEST_FIT = 6,    /**< least left of cpu and GPUs together */
-    GANG_POLICY_DOT_PRODUCT = 7, /**< smallest product of what is asked and what is free */
+    GANG_POLICY_DOT_PRODUCT = 7, /**< smallest product of request and free capacity */
     GANG_POLICY_GPU_PACKING = 8, /**< shared devices before whole ones before idle nodes */
-    /** Beside tasks of the same number of GPUs, as far as they were placed by this policy. */
+    /** Beside tasks with the same number of GPUs, if this policy placed them. */
     GANG_POLICY_GPU_CLUSTERING = 9,
-    GANG_POLICY_HEADROOM = 10, /**< most GPUs left usable for a mix of shapes (place.h) */
+    GANG_POLICY_HEADROOM = 10, /**< most GPUs left usable for a mix of task shapes (place.h) */
     GANG_POLICY_HOST = 11      /**< gang_request_spec.score */
 };
 
-/** What becomes of nodes with GPUs when the work needs none, under any policy. */
+/** Whether tasks without GPUs may use nodes with GPUs, under any policy. */
 enum {
-    GANG_GPU_NODES_AVOID = 0,  /**< they are taken when no other node has room */
-    GANG_GPU_NODES_ALLOW = 1,  /**< they are nodes like others */
-    GANG_GPU_NODES_EXCLUDE = 2 /**< they are not taken */
+    GANG_GPU_NODES_AVOID = 0,  /**< only if no other node has free capacity */
+    GANG_GPU_NODES_ALLOW = 1,  /**< like any other node */
+    GANG_GPU_NODES_EXCLUDE = 2 /**< never */
 };
 
 /**
- * Other jobs: a rule on the labels of running allocations (gang_request_spec.labels), for all tasks of
- * the job. An allocation of its own does not count: the first of jobs that are to be near each other says
- * so as a wish. A node that is in no domain of the level is far from all and near none.
- *   - Distance holds both ways: a running allocation's own rules with near = 0 and wish = 0 also keep out
- *     jobs that match them later, also those without rules; such a refusal is GANG_CONSTRAINT_AFFINITY, too.
- *   - It is kept under concurrency: of gangs that exclude each other only one is placed. Another that
- *     gives way 64 times in a row is refused unproved.
- *   - Nearness counts what runs, and is judged at an instant inside the call: the peer may end right after.
- *   - Nobody is moved when a node changes its domain; gang_alloc_adopt() ignores rules, but is seen by
- *     those of others.
- *   - Wishes give way one by one, the last first, before the gang is refused; those of nearness and of
- *     distance alike. They bind nobody else.
- *   - GANG_ENEVER is said as if nobody else were there, and whom to be near could still come. Planning on
- *     a snapshot goes by what runs now, not by what ran then or was placed in it.
- * Of O(rules + labels) a node that is looked at; a level of the site costs O(tasks of matching jobs) a call.
+ * A rule on other jobs, by the labels of running allocations (gang_request_spec.labels), for all
+ * tasks of the job. Its own allocation does not count. So the first of several jobs that attract
+ * each other needs a soft rule. A node in no domain of the level is apart from all allocations.
+ *   - Anti-affinity holds both ways. The hard rules with colocate = 0 of a running allocation also
+ *     exclude later jobs that match them, even without rules of their own; such a refusal is
+ *     GANG_CONSTRAINT_AFFINITY, too.
+ *   - It holds under concurrency: of gangs that exclude each other only one is placed. Another one
+ *     that retries 64 times in a row is refused without proof.
+ *   - Affinity counts running allocations, judged at an instant inside the call. The other job may
+ *     end right afterwards.
+ *   - No task moves when a node changes its domain. gang_alloc_adopt() ignores rules, but the rules
+ *     of other jobs see its allocations.
+ *   - Soft rules, of both kinds, are dropped one by one, the last first, before the gang is
+ *     refused. They do not restrict other jobs.
+ *   - GANG_ENEVER ignores other jobs: a job to colocate with could still come. Planning on a
+ *     snapshot uses the allocations that run now, not those at its instant or placed in it.
+ * Costs O(rules + labels) a node; a level of the site costs O(tasks of matching jobs) a call.
  */
 struct gang_affinity_rule {
-    const char *key;   /**< of a label */
-    const char *value; /**< of it; NULL: any */
-    const char *level; /**< "node" or a level of the site: in the same domain; NULL: "node" */
-    int32_t colocate;  /**< 0: not with such an allocation (anti-affinity); 1: only with one */
-    int32_t soft;      /**< 1: give way before the gang is refused */
+    const char *key;   /**< key of a label */
+    const char *value; /**< its value; NULL: any */
+    const char *level; /**< "node" or a level of the site, whose domain is shared; NULL: "node" */
+    /** 0: apart from such allocations (anti-affinity); 1: only together with one (affinity) */
+    int32_t colocate;
+    int32_t soft; /**< 1: drop the rule before the gang is refused */
 };
 
-/** A node that could take the next task of a group, as a host that scores sees it. */
+/** A node that could take the next task of a group, as a scoring host sees it. */
 struct gang_candidate {
     uint64_t node;       /**< gang_node_id */
     int64_t cpu_free;    /**< millicores, before the task */
     int64_t memory_free; /**< bytes */
     int64_t gpu_free;    /**< milli-GPUs over all devices */
-    int64_t gpus_free;   /**< devices of which nothing is taken */
+    int64_t gpus_free;   /**< devices that are wholly free */
     int64_t tasks;       /**< tasks of this gang planned there so far */
 };
 
 /**
- * Scores candidates for one task of a group: scores[i] for candidates[i], the highest wins; INT64_MIN
- * leaves one out. Called during gang_alloc() and its like, on the caller's thread, holding nothing of
- * the library, several times a call and again when another thread was faster; `count` >= 1. The arrays
- * are the library's and valid during the call; element i lies at i * candidate_size. May query; must
- * not change this cluster, nor use this worker; an allocation that grows is GANG_EBUSY meanwhile. A
- * result other than 0 ends the call, which then changes nothing, and is returned by it (give a negative
- * GANG_E* code). What could ever fit does not depend on it: it is not asked then.
+ * Scores candidates for one task of a group: scores[i] for candidates[i], the highest wins;
+ * INT64_MIN excludes a candidate. Called during gang_alloc() and the other placing calls, on the
+ * caller's thread, without a lock of the library. It is called several times a call, and again
+ * after a concurrent change; `count` >= 1. The arrays belong to the library and are valid during
+ * the call; element i lies at i * candidate_size. The function may query. It must not change this
+ * cluster or use this worker; an allocation that grows is GANG_EBUSY meanwhile. A result other than
+ * 0 ends the placing call, which then changes nothing and returns it (use a negative GANG_E* code).
+ * The question of what could ever fit does not call it.
  */
 typedef int32_t (*gang_score_fn)(int32_t group, const struct gang_candidate *candidates,
                                  size_t candidate_size, size_t count, int64_t *scores, void *user);
 
-/** A job's needs. All pointers are borrowed for the duration of the call, `score` and `score_user` for
- *  the life of the request. */
+/** A job's request. All pointers are borrowed for the duration of the call, `score` and
+ *  `score_user` for the life of the request. */
 struct gang_request_spec {
     size_t size;           /**< sizeof(struct gang_request_spec) */
     size_t group_size;     /**< sizeof(struct gang_group_spec) */
@@ -540,25 +566,27 @@ struct gang_request_spec {
     size_t group_count; /**< 1..4095 */
     const struct gang_group_set_spec *group_sets;
     size_t group_set_count; /**< 0..4095 */
-    int64_t min;            /**< tasks of any group that start together; 0: the sum of the minima of
-                         *   groups and sets, which must not be 0 then */
-    const char *same;       /**< topology level: all tasks of the job in one domain; NULL: no */
-    const char *prefer;     /**< the same as a wish; NULL: no */
-    int32_t policy;         /**< GANG_POLICY_* */
-    int32_t gpu_nodes;      /**< GANG_SCARCE_*, for the groups that ask for no GPU */
-    const struct gang_label *labels; /**< of the job, for peer rules of others; keys are unique */
-    size_t label_count;              /**< <= 64 */
-    size_t affinity_size;            /**< sizeof(struct gang_affinity_rule) */
+    /** tasks of any group that start together; 0: the sum of the minima of groups and group
+     *  sets, which then must not be 0 */
+    int64_t min;
+    const char *same;   /**< topology level: all tasks of the job in one domain; NULL: no */
+    const char *prefer; /**< preferred: the same; NULL: no */
+    int32_t policy;     /**< GANG_POLICY_* */
+    int32_t gpu_nodes;  /**< GANG_GPU_NODES_*, for groups without GPUs */
+    /** of the job, for affinity rules of other jobs; keys are unique */
+    const struct gang_label *labels;
+    size_t label_count;                        /**< <= 64 */
+    size_t affinity_size;                      /**< sizeof(struct gang_affinity_rule) */
     const struct gang_affinity_rule *affinity; /**< all must hold */
     size_t affinity_count;                     /**< <= 64 */
     gang_score_fn score;                       /**< with GANG_POLICY_HOST, else NULL */
     void *score_user;                          /**< passed to it */
-    /** 1: its nodes are for this allocation alone: wholly free before, and wholly taken while it has a
-     *  task there. What it holds beside its tasks is not told by gang_alloc_get() and its like; more tasks
-     *  (gang_alloc_grow()) go there first; it goes back with the last task of the node. Tasks of others
-     *  that take nothing are neither seen nor kept out; nor is capacity that gang_node_change() adds
-     *  later, until the allocation next grows there. gang_alloc_adopt() takes what is left of its nodes,
-     *  free before or not. */
+    /** 1: the allocation has its nodes alone: each was wholly free and is wholly taken while the
+     *  allocation has a task there. gang_alloc_get() and the other queries do not count the rest
+     *  of the node. More tasks (gang_alloc_grow()) go there first; the rest is released with the
+     *  last task of the node. Tasks that take nothing are neither noticed nor excluded; nor is
+     *  capacity that gang_node_change() adds later, until the allocation next grows there.
+     *  gang_alloc_adopt() takes what is left of its nodes, wholly free or not. */
     int32_t exclusive;
     int32_t reserved0; /**< 0 */
 };

@@ -58,9 +58,9 @@ GANG_API gang_result gang_scenarios_read_file(const char *path, gang_scenarios *
 /** End cases and everything that was borrowed from them. NULL is allowed. */
 GANG_API void gang_scenarios_free(gang_scenarios *scenarios);
 
-/** What the reader has to say of a text that it could read, such as a key that has a newer name: "jobs[0]: 'a'
- *  is now 'b'". @return the warning, in the order of the text; NULL past the last one. Any thread;
- *  wait-free. Since 0.2. */
+/** Warnings of the reader about a text that it accepted, such as a key with a newer name:
+ *  "jobs[0]: 'a' is now 'b'". @return the warning, in the order of the text; NULL past the last
+ *  one. Any thread; wait-free. Since 0.2. */
 GANG_API const char *gang_scenarios_warning(const gang_scenarios *scenarios, size_t index);
 
 /** Number of cases. Any thread; wait-free. */
@@ -84,18 +84,17 @@ struct gang_partition_spec {
     int32_t reserved0;
 };
 
-/** A job that waits for another one of the case: gang_job_spec.after, before there are ids. The `after` of
- *  the jobs themselves is empty. */
+/** A job that waits for another job of the case: gang_job_spec.after, before there are ids. The
+ *  `after` of the jobs themselves is empty. */
 struct gang_scenario_after {
     size_t size;  /**< sizeof(struct gang_scenario_after) */
     size_t job;   /**< index of the job that waits */
-    size_t after; /**< index of the one it waits for: */
+    size_t after; /**< index of the job that comes first */
     int32_t when; /**< GANG_AFTER_* */
     int32_t reserved0;
 };
 
-/** What is known of the times of a job of the case, beside its limits: those that a forecast needs
- *  (forecast.h). */
+/** Times of a job of the case that a forecast needs, beside its limits (forecast.h). */
 struct gang_scenario_time {
     size_t size;                /**< sizeof(struct gang_scenario_time) */
     size_t job;                 /**< index of the job */
@@ -127,9 +126,9 @@ struct gang_scenario {
     const char *expect; /**< the `expect` member as compact JSON text; NULL: none */
     int32_t policy;     /**< GANG_POLICY_* of the cluster, not _HOST; default GANG_POLICY_DEFAULT */
     int32_t reserved1;
-    const struct gang_partition_spec *partitions; /**< those whose mode is given */
+    const struct gang_partition_spec *partitions; /**< partitions with a mode */
     size_t partition_count;
-    const char *default_queue; /**< as gang_sched_opts has it, like what follows; NULL: none */
+    const char *default_queue; /**< as in gang_sched_opts, like the following members; NULL: none */
     const struct gang_queue_rule *rules;
     size_t rule_count;
     const char *const *excluded_kinds; /**< "cpu", "memory", "gpu", or of `kinds` */
@@ -137,9 +136,9 @@ struct gang_scenario {
     int64_t half_life_ns;
     const struct gang_scenario_after *afters; /**< by `job`, without cycles */
     size_t after_count;
-    const struct gang_scenario_time *times; /**< by `job`, one of each that tells any */
+    const struct gang_scenario_time *times; /**< by `job`, at most one for each */
     size_t time_count;
-    /** as gang_reservation_add() takes them; `job` of them is GANG_ID_NONE */
+    /** As gang_reservation_add() takes them; their `job` is GANG_ID_NONE. */
     const struct gang_reservation_spec *reservations;
     size_t reservation_count;
 };

@@ -570,15 +570,15 @@ GANG_API gang_result gang_job_submit_array(gang_sched *sched, const struct gang_
 /**
  * Commands. They take effect in the next run. A command for a job that has ended by then does
  * nothing.
- *   hold, release a waiting job does not start; a running job is affected when it waits again
- *   cancel the job ends: at once if it waits, otherwise after op preempt
- *   requeue a running job stops (op preempt, grace period, op kill) and waits again, at its old
+ *   hold, release: a waiting job does not start; a running job is affected when it waits again
+ *   cancel: the job ends: at once if it waits, otherwise after op preempt
+ *   requeue: a running job stops (op preempt, grace period, op kill) and waits again, at its old
  *   age; if it was held before, until it is released. A job that waits, stops, or holds nothing is
  *   not affected
- *   set_priority also of running jobs
- *   set_target maximum of tasks, over all groups (-1: `count` again). Tasks above it are released,
+ *   set_priority: also of running jobs
+ *   set_target: maximum of tasks, over all groups (-1: `count` again). Tasks above it are released,
  *   not below the minimum: the last group first, in a group the newest task first
- *   set_time_limit measured from the start; 0: none
+ *   set_time_limit: measured from the start; 0: none
  * @return GANG_OK: the message is left; GANG_EINVAL; GANG_ERANGE; GANG_ESTALE (an id that was never
  *   given); GANG_ENOMEM. Any thread; lock-free.
  */

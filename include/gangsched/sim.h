@@ -388,7 +388,7 @@ GANG_API gang_result gang_sim_submit(gang_sim *sim, const struct gang_job_spec *
  *     gang with less than all its tasks is slower, and gives up the tasks it lacks when it ends
  *     (GANG_TASK_IDLE).
  * @code
- *   const struct gang_group_after after[] = {{1, 0, GANG_AFTER_SUCCESS, 0}}; // "train" after "data"
+ *   const struct gang_group_after after[] = {{1, 0, GANG_AFTER_SUCCESS, 0}}; // train after data
  *   const int64_t run_ns[] = {600 * SECOND, 36000 * SECOND};
  *   job.group_after = after;
  *   job.group_after_count = 1;

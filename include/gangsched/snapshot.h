@@ -4,23 +4,23 @@
  * @brief The whole cluster at one instant: for reports, planning, and "what if".
  *
  * Caveats first
- *   - Taking a snapshot stops nobody: commits go on meanwhile, and none waits for it. While one is
- *     being taken, a commit saves the nodes it changes, each once a snapshot.
+ *   - Taking a snapshot stops no thread: commits continue and never wait for it. While a snapshot
+ *     is being taken, a commit saves the nodes it changes, each node once a snapshot.
  *   - At most 16 snapshots are *taken* at the same time; any number may exist. A thread that stops
- *     for ever inside gang_snapshot_take() takes one of the 16 away, and as with any call keeps
- *     removed nodes from being reclaimed.
+ *     for ever inside gang_snapshot_take() permanently uses one of the 16, and, as in any call,
+ *     keeps removed nodes from being recycled.
  *   - A snapshot of nodes with 8 GPUs and 64 cores takes about 60 bytes a node, rounded up to a
- *     power of two, and the cluster keeps as much for each of those that are taken at the same
+ *     power of two. The cluster keeps the same amount for each snapshot that is taken at the same
  *     time.
  *   - While a snapshot exists, removed nodes that it shows keep their memory, but not their slot.
- *   - What is done to a snapshot changes nothing of the cluster. It says nothing of allocations: it
- *     tells what is free, not who holds the rest.
+ *   - Changes of a snapshot change nothing in the cluster. A snapshot knows what is free, not which
+ *     allocation holds the rest.
  *
  * Life
  *   1. gang_snapshot_new() makes an empty one; gang_snapshot_free() ends it.
- *   2. gang_snapshot_take() fills it, as often as wanted.
+ *   2. gang_snapshot_take() fills it, as often as needed.
  *   3. Read it with gang_snapshot_node_*() and gang_snapshot_totals().
- *   4. Ask "what if" with gang_snapshot_place() and its siblings.
+ *   4. Ask "what if" with gang_snapshot_place() and the other functions below.
  *   5. All snapshots are freed before gang_cluster_free().
  */
 #ifndef GANGSCHED_SNAPSHOT_H
@@ -54,14 +54,15 @@ GANG_API gang_result gang_snapshot_new(gang_cluster *cluster, gang_snapshot **sn
 GANG_API void gang_snapshot_free(gang_snapshot *snapshot);
 
 /**
- * Fill a snapshot, or fill it anew: all nodes and pools as they were at one instant inside the
+ * Fill a snapshot, or fill it again: all nodes and pools as they were at one instant inside the
  * call. Each operation of any worker is in it wholly or not at all. An operation that returned
- * before the call began is in it, one that begins after the call returned is not; of two operations
- * of which the first returned before the other began, the second is not in it without the first.
+ * before the call began is in it; one that begins after the call returned is not. If one operation
+ * returned before another began, the snapshot does not contain the later one without the earlier
+ * one.
  * @return GANG_OK; GANG_EINVAL (also: a snapshot of another cluster); GANG_EBUSY (16 are being
  *   taken at this moment); GANG_ENOMEM. On any error the former content stays.
- * Owner of the worker, and no concurrent call on this snapshot. Lock-free; helps commits that are
- * under way to their end. Allocates at first, and when the cluster grew. O(nodes).
+ * Owner of the worker, and no concurrent call on this snapshot. Lock-free; completes commits that
+ * are under way. Allocates at first, and when the cluster grew. O(nodes).
  */
 GANG_API gang_result gang_snapshot_take(gang_worker *worker, gang_snapshot *snapshot)
     GANG_MUST_CHECK;
@@ -77,9 +78,9 @@ GANG_API int64_t gang_snapshot_node_count(const gang_snapshot *snapshot);
 GANG_API gang_node_id gang_snapshot_node_next(const gang_snapshot *snapshot, gang_node_id id);
 
 /**
- * A node as it was. One that was removed, while something of it was still held, is there, too, with
- * the state GANG_NODE_REMOVED.
- * @param info  info->size must be set
+ * A node as it was. A removed node of which something was still allocated is there, too, with the
+ * state GANG_NODE_REMOVED.
+ * @param info info->size must be set
  * @return GANG_OK; GANG_EINVAL; GANG_ESTALE (not there at that instant).
  * No concurrent change of this snapshot; wait-free. O(1).
  */
@@ -94,16 +95,16 @@ struct gang_totals {
     int64_t nodes_draining; /**< GANG_NODE_DRAINING */
     int64_t nodes_down;     /**< GANG_NODE_DOWN */
     int64_t cpu_milli;      /**< capacity, millicores */
-    int64_t cpu_free;       /**< free, whatever the state of the node */
+    int64_t cpu_free;       /**< free, in any state of the node */
     int64_t cpu_free_up;    /**< free on nodes that are up */
     int64_t memory_bytes;   /**< capacity, whole pages */
-    int64_t memory_free;    /**< bytes; free, whatever the state of the node */
+    int64_t memory_free;    /**< bytes; free, in any state of the node */
     int64_t memory_free_up; /**< bytes; free on nodes that are up */
     int64_t gpu_milli;      /**< capacity, milli-GPUs */
-    int64_t gpu_free;       /**< milli-GPUs; free, whatever the state of the node */
+    int64_t gpu_free;       /**< milli-GPUs; free, in any state of the node */
     int64_t gpu_free_up;    /**< milli-GPUs; free on nodes that are up */
     int64_t gpus;           /**< devices */
-    int64_t gpus_free;      /**< devices wholly free, whatever the state of the node */
+    int64_t gpus_free;      /**< devices wholly free, in any state of the node */
     int64_t gpus_free_up;   /**< devices wholly free on nodes that are up */
 };
 
@@ -120,34 +121,33 @@ GANG_API gang_result gang_snapshot_totals(const gang_snapshot *snapshot, struct 
 /* ---- what if --------------------------------------------------------------------------- */
 
 /**
- * Place a gang in the snapshot: plans with the rules of gang_alloc(), on the nodes as they are in
- * the snapshot, and takes there what it needs, so that later questions see it: "would these three
- * fit together?" Where a choice is free, the nodes need not be those that gang_alloc() would
- * choose.
- * @return GANG_OK; GANG_ENOFIT: not on the snapshot as it is; GANG_ENEVER: not on its nodes if all
- *   were up and empty; `error` tells why, as for gang_alloc(); GANG_EINVAL (also: never taken, or
- *   another cluster); GANG_ENOMEM. On any error the snapshot is as before.
- * Owner of the worker, and no concurrent call on this snapshot. May allocate; waits for nobody.
- * O(nodes * log(nodes) * groups).
+ * Place a gang in the snapshot: plans with the rules of gang_alloc() on the snapshot's nodes, and
+ * takes what it needs there, so that later questions see it: "would these three fit together?"
+ * Among equal choices the nodes may differ from those of gang_alloc().
+ * @return GANG_OK; GANG_ENOFIT: not on the snapshot as it is; GANG_ENEVER: not on its nodes even if
+ *   all were up and empty; `error` as of gang_alloc(); GANG_EINVAL (also: never taken, or another
+ *   cluster); GANG_ENOMEM. On any error the snapshot is unchanged.
+ * Owner of the worker, and no concurrent call on this snapshot. May allocate; waits for no other
+ * thread. O(nodes * log(nodes) * groups).
  */
 GANG_API gang_result gang_snapshot_place(gang_worker *worker, gang_snapshot *snapshot,
                                          struct gang_request *request, struct gang_error *error)
     GANG_MUST_CHECK;
 
-/** The same question without taking anything. As gang_snapshot_place(). */
+/** The same question without taking anything. Results and rules as of gang_snapshot_place(). */
 GANG_API gang_result gang_snapshot_test(gang_worker *worker, gang_snapshot *snapshot,
                                         struct gang_request *request, struct gang_error *error)
     GANG_MUST_CHECK;
 
 /**
- * What if an allocation were gone: gives back in the snapshot what the allocation holds *now*.
- * Meant for one that held the same when the snapshot was taken.
- * @return GANG_OK; GANG_ERANGE: some node or pool of the snapshot would then have more free than
- *   its capacity, so that the allocation, or part of it, is younger than the snapshot, or was given
- *   back in it already (where other work hides it, this cannot be told); GANG_ENOENT: it has a task
- *   on a node that is not in the snapshot; GANG_ESTALE (the allocation has ended); GANG_EBUSY
- *   (another thread is changing it); GANG_EINVAL (also: never taken). On any error the snapshot is
- *   as before.
+ * What if an allocation were released: returns to the snapshot what the allocation holds *now*.
+ * Meant for an allocation that held the same when the snapshot was taken.
+ * @return GANG_OK; GANG_ERANGE: some node or pool of the snapshot would have more free than its
+ *   capacity. Then the allocation, or part of it, is younger than the snapshot, or was released in
+ *   it already. (If other allocations hide this, it is not detected.) GANG_ENOENT: it has a task on
+ *   a node that is not in the snapshot; GANG_ESTALE (the allocation has ended); GANG_EBUSY (another
+ *   thread is changing it); GANG_EINVAL (also: never taken). On any error the snapshot is
+ *   unchanged.
  * No concurrent call on this snapshot. Lock-free. O(tasks).
  */
 GANG_API gang_result gang_snapshot_release(gang_snapshot *snapshot, gang_alloc_id id)

@@ -15,7 +15,7 @@ struct gang__place_ops {
 
 /* Copies a cluster: the same kinds, partitions, topology and nodes, under the same ids and in
  * the same order, with the same words. Words alone say what is taken; place/ copies the records
- * of allocations (place/state/table.h). The copy is private and has the allocator of `from`,
+ * of allocations (place/state/records.h). The copy is private and has the allocator of `from`,
  * which must not change meanwhile; gang_cluster_free() ends it. GANG_OK; GANG_ENOMEM: *copy is
  * NULL. O(nodes). */
 gang_result gang__cluster_copy(gang_cluster *from, gang_cluster **copy, struct gang_error *error);

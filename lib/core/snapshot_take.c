@@ -5,7 +5,7 @@
 #include "core/commit/commit.h"
 #include "core/snapshot.h"
 
-/* ---- memory of the snapshot -------------------------------------------------------------------- */
+/* ---- memory of the snapshot ------------------------------------------------------------------ */
 
 static size_t words_below(gang_cluster *c, uint32_t end_slot)
 {

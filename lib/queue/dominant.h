@@ -45,6 +45,6 @@ struct gang__ratio gang__dominant(const int64_t *used, const int64_t *of, uint32
 
 /* used + more <= limit in all of `kinds` of which more is asked for? What is above a limit
  * already is no reason against who wants none of it. */
-bool gang__within(const int64_t *used, const int64_t *more, const int64_t *limit, uint32_t kinds);
+bool gang__subset(const int64_t *used, const int64_t *more, const int64_t *limit, uint32_t kinds);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Making and ending a simulation, and what it tells of itself. */
+/* Makes and frees a simulation; options, queues and public queries. */
 #include <stddef.h>
 #include <string.h>
 
@@ -87,7 +87,7 @@ static gang_result set_queues(gang_sim *sim, struct gang_error *error)
             gang__error(error, r, "queues", "gang_queue_spec of another size");
         if (o->policy != GANG_SIM_POLICY_QUEUES || sim->ops.score) {
             q[i].order = GANG_ORDER_PRIORITY;
-            q[i].within = GANG_PREEMPT_NEVER; /* a score orders; who is to go, selection says */
+            q[i].within = GANG_PREEMPT_NEVER; /* the score is the order; selection displaces */
         }
         if (o->no_limits)
             q[i].overrun = GANG_OVERRUN_ASK;
@@ -382,7 +382,7 @@ gang_result gang_sim_get_sample(const gang_sim *sim, size_t row, struct gang_sim
     return gang__struct_out(sample, s.size, sizeof(s), &s, sizeof(s));
 }
 
-/* Their pieces are told their new numbers. */
+/* Placements of open allocations refer to rows by number: update them. */
 void gang__sim_drop_allocations(gang_sim *sim)
 {
     size_t kept = 0;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who waits or runs, and what policies see of them.
+/* The list of jobs that wait or run, and the columns of it that policies see.
  *
- * With scores the list is in the order of the jobs, so that equal scores are in the order of age, and the columns of the last
- * pass are kept: of many who wait for long nothing changes from pass to pass, and nothing of theirs is looked up. Without, the
- * order does not matter: who leaves is replaced by the last. */
+ * With scores the list is in the order of the jobs, so that equal scores are in the order of age.
+ * The columns of the last pass are kept: a job that waits for long does not change from pass to
+ * pass, and its row is not computed again. Without scores the order does not matter: the last job
+ * takes the position of one that leaves. */
 #include <math.h>
 #include <string.h>
 
@@ -18,7 +19,7 @@ static int64_t *column(const gang_sim *sim, int which)
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-/* The first in the list that is not before a job; likewise in the columns. */
+/* The first position in the list whose job is not before `index`. */
 static size_t place_of(const gang_sim *sim, size_t index)
 {
     size_t low = 0, high = sim->actives;
@@ -48,7 +49,8 @@ static size_t row_of(const gang_sim *sim, size_t index)
     return low;
 }
 
-/* The rows behind it follow. Where many go between two passes they are made out anew. */
+/* Closes the gap by moving the rows behind it. After many gaps between two passes the rows behind
+ * the gap are computed again instead. */
 static void close_row(gang_sim *sim, size_t index)
 {
     enum { FEW = 16 };
@@ -75,7 +77,7 @@ void gang__sim_activate(gang_sim *sim, size_t index)
     if (gang__sim_has_scores(sim)) {
         at = place_of(sim, index);
         memmove(sim->active + at + 1, sim->active + at, (sim->actives - at) * sizeof(*sim->active));
-        sim->viewed = row_of(sim, index); /* those behind it are made out anew */
+        sim->viewed = row_of(sim, index); /* the rows behind it are computed again */
     }
     sim->actives++;
     sim->active[at] = (uint32_t)index;
@@ -143,7 +145,7 @@ static bool grow_view(gang_sim *sim)
     return true;
 }
 
-/* Of one that stands in another row now: what stays as it is while it is there. */
+/* The columns that do not change while the job is in its row. */
 static void set_fixed(gang_sim *sim, size_t row, const struct gang__sim_job *j)
 {
     column(sim, INDEX)[row] = j->index;
@@ -155,7 +157,7 @@ static void set_fixed(gang_sim *sim, size_t row, const struct gang__sim_job *j)
     column(sim, TASKS)[row] = j->tasks;
     column(sim, QUEUE)[row] = j->queue;
     column(sim, USER)[row] = j->user;
-    sim->score[sim->view_cap + row] = (double)NAN; /* it was told as none yet */
+    sim->score[sim->view_cap + row] = (double)NAN; /* no score of it was sent yet */
 }
 
 static void set_rest(gang_sim *sim, size_t row, const struct gang__sim_job *j)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What happens when: a binary heap by time, class and order. What a job has come to lie in it for is left there when it no
- * longer counts, and passed over. */
+/* The events to come: a binary heap by time, class and order. An event of a job that does not count
+ * any more stays in the heap and is skipped. */
 #include "sim/simulation.h"
 
 static bool is_before(const struct gang__sim_entry *a, const struct gang__sim_entry *b)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Failures of nodes and tasks. Each node, and each start of a job, draws from a stream of its own, so that what one
- * does changes nothing for the others. */
+/* Failures of nodes and tasks. Each node, and each start of a job, draws from a stream of its own.
+ * So one of them does not change the draws of the others. */
 #include <math.h>
 
 #include "base/draw.h"
@@ -14,8 +14,8 @@ static uint64_t draw(const gang_sim *sim, uint64_t stream, uint64_t target, uint
     return gang__draw(sim->opts.seed, stream, target + 1, number + 1);
 }
 
-/* -ln(u) of 0 < u < 1, by operations that are the same on all machines (the library's logarithm is not): u is
- * m / 2^k with 1/2 <= m < 1, and ln(m) = 2 artanh((m - 1) / (m + 1)). */
+/* -ln(u) of 0 < u < 1. u is m / 2^k with 1/2 <= m < 1, and ln(m) = 2 artanh((m - 1) / (m + 1)). The
+ * operations are the same on all machines; those of the C library's logarithm are not. */
 static double minus_log(double u)
 {
     int k;
@@ -56,7 +56,7 @@ gang_result gang__sim_fail_begin(gang_sim *sim)
     return GANG_OK;
 }
 
-/* Who runs there loses what was not saved. */
+/* A job with tasks there loses the work since its last checkpoint. */
 static bool lies_on(const struct gang__sim_job *j, size_t node)
 {
     for (size_t k = 0; k < j->at.count; k++)

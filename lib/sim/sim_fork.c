@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A simulation once more: what it has gathered is copied as it is, its scheduler and cluster by gang_sched_copy(). Draws have
- * no state, so that the future is the same. */
+/* Copies a simulation: its lists as they are, its scheduler and cluster by gang_sched_copy(). Draws
+ * have no state, so the future of the fork is the same. */
 #include <string.h>
 
 #include "base/error.h"
@@ -8,7 +8,8 @@
 
 /* ---- functions of the caller ----------------------------------------------------------------- */
 
-/* Queues are in the order of scores, and jobs are held by selection, from the beginning: that is not changed. */
+/* A fork cannot change whether there are scores, nor their mode: both have set the order of queues
+ * and the holds of jobs since the beginning. */
 static gang_result read_ops(gang_sim *sim, const struct gang_sim_ops *was,
                             const struct gang_sim_ops *ops, struct gang_error *error)
 {
@@ -29,7 +30,8 @@ static gang_result read_ops(gang_sim *sim, const struct gang_sim_ops *was,
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
-/* What has members of its own is made anew, scratch when it is needed. */
+/* Empties what the fork must not share: lists with members of their own are copied later, scratch
+ * is allocated on demand. */
 static void detach(gang_sim *sim)
 {
     sim->cluster = NULL;
@@ -72,8 +74,9 @@ static bool copy_list(const gang_sim *sim, void **list, size_t *cap, size_t coun
     return true;
 }
 
-/* All of them, also after one could not be had: nothing stays that is the original's. Rows of shares and counts of
- * users are set up to the end of their room; whoever is to come has his place among those at work. */
+/* Copies all lists, also after one could not be copied: no list of the original stays in the fork.
+ * Rows of shares and counts of users are initialized up to their capacity. The list of active jobs
+ * has a position for each row. */
 static bool copy_lists(gang_sim *to, const gang_sim *from)
 {
     size_t pasts = from->result_cap < from->jobs ? from->result_cap : from->jobs;

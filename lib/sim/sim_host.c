@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the scheduler says to its host, and what that means for a job. Nothing is allocated here. */
+/* Callbacks of the scheduler and what they change in the row of a job. Nothing is allocated
+ * here. */
 #include "sim/simulation.h"
 
 static void call(gang_sim *sim, const struct gang_sim_event *e)
@@ -125,7 +126,7 @@ static int32_t on_state(const struct gang_event *e, void *user)
     gang__sim_touch(sim, (size_t)e->cookie);
     if (was == e->state || j->stage != GANG__SIM_KNOWN)
         return 0;
-    /* Plain starts and ends, which most are, say nothing that is not known, or is not looked up afterwards. */
+    /* Most starts and ends are plain: the row has all that they change. */
     bool plain = !sim->ops.event && !j->stages &&
                  ((e->state == GANG_JOB_ENDED && e->end != GANG_END_PREEMPTED) ||
                   (was == GANG_JOB_PENDING && e->state == GANG_JOB_RUNNING));
@@ -135,7 +136,7 @@ static int32_t on_state(const struct gang_event *e, void *user)
         j->held_tasks = info.tasks;
     }
     change(sim, j, e);
-    /* Of parts their own starts and stops are told. */
+    /* A job of several gangs reports the starts and stops of each gang instead. */
     bool told = j->stages && (e->state == GANG_JOB_PENDING ||
                               (e->state == GANG_JOB_RUNNING && was != GANG_JOB_SUSPENDED));
     if (e->state != GANG_JOB_STOPPING && !told)

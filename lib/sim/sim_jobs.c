@@ -103,8 +103,8 @@ static int32_t user_of(gang_sim *sim, const char *name)
 
 /* ---- a trace --------------------------------------------------------------------------------- */
 
-/* Number of a queue of a trace: its own if there is one now, also one that came since the simulation began. -1: none,
- * -2: no memory. */
+/* Number of the queue of a job of a trace: the queue of that name if it exists now, else the
+ * default. -1: none, -2: no memory. */
 static int32_t queue_of(gang_sim *sim, const char *name)
 {
     gang_queue_id id;
@@ -167,7 +167,7 @@ static int by_time(const void *a, const void *b)
     return (x->index > y->index) - (x->index < y->index);
 }
 
-/* Those to come, and `count` new ones behind the rows, in the order of time. False: out of memory. */
+/* Sorts the jobs to come, and `count` new ones behind the rows, by time. False: out of memory. */
 static bool sort_jobs(gang_sim *sim, size_t count)
 {
     size_t old = sim->orders - sim->arrival, all = old + count;
@@ -353,7 +353,7 @@ static bool has_parts(const struct gang_job_spec *spec)
     return spec->group_after_count > 0 && groups > 0 && spec->request.groups;
 }
 
-/* What the simulation keeps of it, before the scheduler has it: what needs memory. */
+/* Allocates what the simulation keeps of a job, before the scheduler has it. */
 static gang_result prepare(gang_sim *sim, struct entry *e, const struct gang__sim_runs *runs,
                            struct gang_error *error)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scores: who is next, and, where a policy selects, who is to run at all. */
+/* Scores: the order of jobs and, where a policy selects, which jobs run at all. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,8 +25,8 @@ bool gang__sim_selects(const gang_sim *sim)
     return sim->opts.policy == GANG_SIM_POLICY_SRTF || is_las(sim);
 }
 
-/* The lower score the higher; not a number: the lowest. The order of doubles is that of their bits, but for the
- * sign. */
+/* Priority of a score: a lower score has a higher priority, NaN the lowest. The order of doubles is
+ * the order of their bits, but for the sign. */
 static int64_t priority_of(double score)
 {
     int64_t bits;
@@ -55,9 +55,9 @@ int64_t gang__sim_first_priority(const gang_sim *sim, const struct gang__sim_job
     }
 }
 
-/* ---- scores -------------------------------------------------------------------------------------- */
+/* ---- scores --------------------------------------------------------------------------------- */
 
-/* The same, of one whose groups wait for each other: all of its parts together. */
+/* Like is_served(), of a job of several gangs: the sum over its gangs. */
 static bool are_served(gang_sim *sim, const struct gang__sim_job *j, int64_t split)
 {
     int64_t rate, served = gang__sim_stages_served(j->stages, j->gpu_milli > 0, &rate);
@@ -69,7 +69,8 @@ static bool are_served(gang_sim *sim, const struct gang__sim_job *j, int64_t spl
     return false;
 }
 
-/* Has it had more than its share of GPUs (without: of cores), times time? If not, and it runs, it will. */
+/* Has the job used more GPU-time (without GPUs: core-time) than the split of LAS? If not, and it
+ * runs, sets when it will have. */
 static bool is_served(gang_sim *sim, const struct gang__sim_job *j)
 {
     int64_t split = sim->opts.las_split_ns ? sim->opts.las_split_ns : INT64_C(18000000000000);
@@ -131,8 +132,9 @@ static gang_result order(gang_sim *sim, const struct gang_sim_view *v)
 
 /* ---- selection ------------------------------------------------------------------------------- */
 
-/* Of equal scores those that wait before those that run; then by age, or, as in the published simulators, by how long they
- * wait or run. LAS has two queues in the order of age, in which those that run come first of those that came together. */
+/* The order of selection. Of equal scores waiting jobs come before running ones, then by age or, as
+ * in the published simulators, by how long they wait or run. LAS has two queues by age; of jobs
+ * that came together the running ones come first. */
 static bool is_before(const gang_sim *sim, const struct gang_sim_view *v, uint32_t a, uint32_t b)
 {
     double x = sim->score[a], y = sim->score[b];
@@ -229,8 +231,9 @@ static gang_result select_jobs(gang_sim *sim, const struct gang_sim_view *v)
     return r;
 }
 
-/* When something happened, or a score changes by itself. That of SRTF does all the time, and it does not matter: who runs
- * has less and less left and passes others, but whoever is chosen before him is chosen after him, too. */
+/* Computes scores when something happened or a score changes with time. With SRTF scores change all
+ * the time, but that does not matter: a running job has less left and moves ahead; a job chosen
+ * before it is still chosen after it. */
 gang_result gang__sim_decide(gang_sim *sim)
 {
     sim->decide_ns = INT64_MAX;
@@ -242,7 +245,7 @@ gang_result gang__sim_decide(gang_sim *sim)
     if (!gang__sim_view_fill(sim, &v))
         return GANG_ENOMEM;
     int32_t stop = score(sim, &v);
-    if (stop) { /* as it was: nobody is moved by half a score */
+    if (stop) { /* half of the scores would be wrong: all stay as they were */
         sim->stop = sim->stop ? sim->stop : stop;
         return GANG_OK;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of jobs: made when a job comes, given back when it has ended and is written away. A job that is to come has a few
- * numbers, and one that is gone what statistics need of it. */
+/* Rows of jobs: made when a job arrives, freed when it has ended and is written. Before that a job
+ * has a brief, after it a result for statistics. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,8 @@
 
 /* ---- room ------------------------------------------------------------------------------------ */
 
-/* As gang__grow(), but exactly what is needed where that is much more than there was: whole traces come at once. */
+/* Like gang__grow(), but with the exact size if that is much more than the present one: whole
+ * traces arrive at once. */
 static bool reserve(const struct gang_mem *mem, void **array, size_t *cap, size_t need,
                     size_t element)
 {

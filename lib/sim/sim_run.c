@@ -38,7 +38,7 @@ static int64_t next_run(const gang_sim *sim)
     return due == INT64_MAX ? due : gang__sim_round_up(due, sim->opts.pass_ns);
 }
 
-/* Nothing that lies ahead lets anybody end or start. */
+/* No event to come ends or starts a job. */
 static bool is_over(const gang_sim *sim, int64_t run)
 {
     if (sim->arrival < sim->orders || sim->live || sim->dirty)

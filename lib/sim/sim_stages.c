@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Jobs whose groups start after one another. Each gang of such a job, a part, has work of its own: the scheduler starts it
- * when those before it allow, it runs, and its end is reported as that of its tasks. When the job is over is the
- * scheduler's affair. */
+/* Jobs of several gangs that wait for each other. Each gang has work of its own: the scheduler
+ * starts it when the gangs before it allow, and its end is reported as the end of its tasks. The
+ * scheduler decides when the job is over. */
 #include <string.h>
 
 #include "base/wide.h"
@@ -9,7 +9,8 @@
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
-/* For which groups a group waits, as the scheduler compares it: those that wait for the same are one gang. */
+/* A hash of the groups that a group waits for. The scheduler puts groups that wait for the same
+ * into one gang. */
 static uint64_t waits_of(const struct gang_job_spec *spec, size_t group)
 {
     uint64_t sum = 0;
@@ -21,7 +22,7 @@ static uint64_t waits_of(const struct gang_job_spec *spec, size_t group)
     return sum;
 }
 
-/* Which part each group is in. Returns how many there are. */
+/* Numbers the gangs: part_of[g] is the gang of group g. Returns how many there are. */
 static uint32_t number_parts(const struct gang_job_spec *spec, uint32_t *part_of)
 {
     uint32_t parts = 0;
@@ -56,8 +57,8 @@ static void find_deciders(struct gang__sim_stages *st, const struct gang_job_spe
             st->part[part_of[g]].decides = true;
 }
 
-/* In an order in which whoever waits comes after those he waits for: by the length of the way to him. In a circle there is
- * none; then the scheduler does not take the job. */
+/* Sorts the waits so that a gang comes after those it waits for, by the longest path to it. With a
+ * cycle there is no such order; the scheduler then refuses the job. */
 static void sort_waits(struct gang__sim_stages *st)
 {
     bool moved = true;
@@ -140,7 +141,8 @@ struct gang__sim_stages *gang__sim_stages_copy(const struct gang__sim_stages *fr
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-/* How long it takes from now on, if each part begins when those before it allow: the longest way to one that decides. */
+/* How long the job takes from now on if each gang begins when those before it allow: the longest
+ * path to a gang that decides. */
 static int64_t way(struct gang__sim_stages *st, bool ahead)
 {
     int64_t longest = 0;

@@ -10,7 +10,7 @@
 
 enum { WAIT, QUEUE, JCT, SLOWDOWN, BOUNDED, SPREADS };
 
-/* Which jobs, and what is gathered of them. */
+/* A selection of jobs and the samples taken of them. */
 struct gather {
     const gang_sim *sim;
     struct gang_sim_stats_opts opts;
@@ -187,7 +187,8 @@ static double over(double part, double whole)
     return whole > 0 ? part / whole : 0;
 }
 
-/* What was used from the first submission that counts to the last end, or that of the last one that counts. */
+/* Utilisation from the first submission that counts to the last end, or to the end of the last job
+ * that counts. */
 static void add_usage(const struct gather *g, struct gang_sim_stats *s)
 {
     const gang_sim *sim = g->sim;

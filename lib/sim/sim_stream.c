@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables that are written as their rows are complete, and rows given back then. What has ended in an instant lies in a list
- * in the order in which it did, and is written at the end of the instant, where nothing is half done: a row that cannot be
- * written for want of memory, or because the caller's function refused, stays and is written later. */
+/* Tables that are written as their rows are complete; the rows are freed then. A job that ends is
+ * listed, and written at the end of the instant, when nothing is half done. A row that cannot be
+ * written, because memory is short or the caller's function refused, stays and is written later. */
 #include <string.h>
 
 #include "base/error.h"
@@ -146,7 +146,7 @@ gang_result gang__sim_stream_out(gang_sim *sim, bool all)
 {
     enum { BLOCK = 32768 };
     gang_result r = GANG_OK;
-    if (sim->touched) /* memory was short; they are looked at once more */
+    if (sim->touched) /* memory was short: they are settled in the next run */
         return r;
     r = allocations_out(sim);
     if (r == GANG_OK)
@@ -176,7 +176,7 @@ void gang__sim_streams_free(gang_sim *sim)
         stream_free(sim, table);
 }
 
-/* What has ended before is written first, in the order of the jobs. */
+/* Lists the jobs that have ended, in their order: they are written first. */
 static bool list_ended(gang_sim *sim)
 {
     if (!gang__grow(&sim->mem, (void **)&sim->result, &sim->result_cap, sim->jobs,
@@ -194,7 +194,8 @@ static bool list_ended(gang_sim *sim)
     return true;
 }
 
-/* Those that have ended leave the table of the open ones. */
+/* Moves the allocations that have ended from the table of open ones to the list of those to
+ * write. */
 static bool list_closed(gang_sim *sim)
 {
     size_t kept = 0;
@@ -237,7 +238,7 @@ static gang_result begin(gang_sim *sim, int32_t table, gang_write_fn write, void
     return GANG_OK;
 }
 
-/* Those that have not ended: they are written, and stay. */
+/* Writes the rows that have not ended; they stay. */
 static gang_result write_rest(gang_sim *sim, int32_t table)
 {
     gang_result r = GANG_OK;

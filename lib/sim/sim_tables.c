@@ -150,7 +150,8 @@ void gang__sim_write_sample(struct gang__sim_out *o, const struct gang_sim_sampl
 
 /* ---- Batsim ---------------------------------------------------------------------------------- */
 
-/* Resources are GPUs, or cores where a job has none; which they are is not numbered through the cluster here. */
+/* A resource is a GPU, or a core of a job without GPUs. The column of resource numbers stays
+ * empty. */
 static void write_batsim_job(struct gang__sim_out *o, const gang_sim *sim,
                              const struct gang__sim_job *j)
 {

@@ -5,7 +5,7 @@
 
 #include "sim/simulation.h"
 
-/* Text on its way: a line at a time would be slow for who receives it. */
+/* A buffer of text: writing line by line would be slow for the receiver. */
 struct gang__sim_out {
     gang_write_fn write;
     void *user;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who is where, and what is used: now, and times time. */
+/* Placements of jobs, and usage: now, and times time. */
 #include <string.h>
 
 #include "base/wide.h"

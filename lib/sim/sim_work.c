@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a job's work goes on: at full speed with all its tasks, slower with fewer; what is lost with its tasks. */
+/* Progress of a job: full speed with all tasks, slower with fewer; what is lost with a task. */
 #include <math.h>
 
 #include "base/wide.h"
@@ -103,7 +103,8 @@ void gang__sim_displaced(gang_sim *sim, struct gang__sim_job *j)
 
 /* ---- after a run ----------------------------------------------------------------------------- */
 
-/* part ^ (milli / 1000) of 0 <= part <= 1, by roots and products alone, which are the same on all machines. */
+/* part ^ (milli / 1000) of 0 <= part <= 1, by roots and products only: these are the same on all
+ * machines. */
 static double power(double part, int64_t milli)
 {
     double result = 1, root = part;

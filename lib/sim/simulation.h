@@ -1,27 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The simulation, from inside.
+/* The simulation inside; README.md says what each file does.
  *
- *   sim.c          making and ending it; what it tells of itself
- *   sim_fork.c     the same once more
- *   sim_jobs.c     jobs: of traces, submitted
- *   sim_rows.c     rows of jobs: made, given back
- *   sim_events.c   what happens when: a heap
- *   sim_host.c     what the scheduler says to its host
- *   sim_work.c     how a job's work goes on
- *   sim_stages.c   jobs whose groups start after one another
- *   sim_usage.c    who is where; what is used
- *   sim_fail.c     failures of nodes and tasks
- *   sim_active.c   who waits or runs; what policies see
- *   sim_policy.c   scores: who is next, and who is to run
- *   sim_place.c    where jobs of traces are placed
- *   sim_run.c      the loop
- *   sim_stats.c    statistics
- *   sim_tables.c   tables as text (sim_text.h)
- *   sim_stream.c   tables that are written as their rows are complete
- *
- * What the scheduler says changes the rows of jobs at once, in its callbacks, which allocate nothing. What needs memory
- * (events, places) is brought up to date after the run, job by job (gang__sim_settle()): if memory is short there, those
- * jobs stay listed, and nothing is lost. */
+ * The callbacks of the scheduler change the rows of jobs at once and allocate nothing. What needs
+ * memory (events, placements) is updated after the run, job by job, in gang__sim_settle(). If memory
+ * is short there, the job stays listed, and nothing is lost. */
 #ifndef GANG__SIM_SIMULATION_H
 #define GANG__SIM_SIMULATION_H
 
@@ -90,7 +72,7 @@ struct gang__sim_job {
     struct gang__sim_stages *stages; /* its gangs, one after the other; NULL: it is one gang */
     int64_t done_ns;                 /* when its work ended: the scheduler hears of it later */
     int64_t ran_ns, wait_ns, suspended_ns;
-    int64_t priority;   /* as it was told last */
+    int64_t priority;   /* sent to the scheduler last */
     int64_t held_tasks; /* tasks it has */
     uint64_t began;     /* number of its start, or of when it began to wait */
     struct gang__sim_placements at;
@@ -105,7 +87,7 @@ struct gang__sim_job {
     bool held;                /* by the policy */
 };
 
-/* A gang of a job whose groups wait for each other. */
+/* One gang of a job of several gangs. */
 struct gang__sim_gang {
     struct gang__sim_work work;
     gang_alloc_id alloc; /* that it works with; GANG_ID_NONE: it does not */
@@ -126,8 +108,8 @@ struct gang__sim_wait {
     int32_t when; /* GANG_AFTER_* */
 };
 
-/* Of such a job. What gang__sim_job has of `work` is then of all its parts: what is left on the longest way through
- * them, whether one works, what they lost. */
+/* The gangs of such a job. gang__sim_job.work then sums them up: what is left on the longest path,
+ * whether one works, what all lost. */
 struct gang__sim_stages {
     struct gang__sim_gang *part; /* in the same block */
     struct gang__sim_wait *wait;
@@ -142,7 +124,7 @@ struct gang__sim_source {
     size_t first;      /* its first job */
 };
 
-/* What there is of each job always. */
+/* Kept for each job, also before and after it has a row. */
 struct gang__sim_brief {
     int64_t submit_ns;
     int32_t queue, user;
@@ -152,7 +134,7 @@ struct gang__sim_brief {
 
 #define GANG__SIM_ROW_FREED UINT32_MAX /* it was written away */
 
-/* What statistics need of a job; kept of those whose rows are gone. */
+/* The outcome of a job for statistics; kept after its row is freed. */
 struct gang__sim_result {
     int64_t start_ns, end_ns, run_ns, wait_ns;
     double used_s, lost_s; /* GPU-seconds (of a job without: core-seconds) */
@@ -197,14 +179,14 @@ struct gang__sim_area {
     double stray, free;                  /* GPUs free beside taken ones, and all free ones */
 };
 
-/* What a queue, or GPUs of a model, have to do: now, and times time until used_until_ns of its own. */
+/* Usage of a queue, or of the GPUs of a model: now, and times time until until_ns. */
 struct gang__sim_share {
     int64_t until_ns;
     int64_t cpu_milli, gpu_milli, all_milli; /* used; that are up */
     double cpu, gpu, all;
 };
 
-/* What is added here and is a pointer, sim_fork.c copies. */
+/* sim_fork.c copies each pointer of this struct. */
 struct gang_sim {
     struct gang_mem mem;
     gang_cluster *cluster;
@@ -215,7 +197,7 @@ struct gang_sim {
     void *user;
     bool running;
     int32_t stop; /* what a callback returned */
-    int32_t why;  /* the last run returned: GANG_SIM_DONE and its like */
+    int32_t why;  /* why the last run returned: GANG_SIM_DONE ... */
 
     int64_t now_ns, used_until_ns;
     int64_t first_submit_ns, last_submit_ns, last_end_ns;
@@ -231,7 +213,7 @@ struct gang_sim {
     struct gang__sim_brief *brief;
     size_t jobs, brief_cap;
     uint32_t touched; /* index + 1 of the first to be settled */
-    uint32_t hit;     /* likewise, to be settled after the next run */
+    uint32_t hit;     /* + 1; the first job to settle after the next run */
     uint32_t *active; /* jobs that wait or run: sim_active.c */
     size_t actives, active_cap;
     int64_t pending, runs_now, suspended, over;
@@ -284,7 +266,7 @@ struct gang_sim {
 
     int64_t *view;      /* columns for a policy, */
     size_t viewed;      /* which so many jobs stood in last, */
-    bool *unchanged;    /* and of which nothing has changed since */
+    bool *unchanged;    /* rows that have not changed since */
     size_t closed_rows; /* that were taken out since */
     double *score;      /* of the jobs in it; behind all of these: as which they were told last */
     uint32_t *by_score;
@@ -297,9 +279,9 @@ struct gang_sim {
 int32_t gang__sim_word(gang_sim *sim, struct gang__sim_words *words, const char *text);
 int32_t gang__sim_word_find(const struct gang__sim_words *words, const char *text);
 void gang__sim_words_free(const gang_sim *sim, struct gang__sim_words *words);
-/* Submit a job of a trace whose time has come. */
+/* Submits a job of a trace at its time. */
 gang_result gang__sim_arrive(gang_sim *sim, size_t index);
-/* What a job of a trace is, into a blank row. */
+/* Fills a blank row from a job of a trace. */
 void gang__sim_row_fill(const gang_sim *sim, struct gang__sim_job *j,
                         const struct gang_trace_job *t);
 
@@ -342,7 +324,7 @@ bool gang__sim_result_find(const gang_sim *sim, size_t index, struct gang__sim_r
 
 bool gang__sim_streams_jobs(const gang_sim *sim);
 bool gang__sim_streams_allocations(const gang_sim *sim);
-/* What is complete is written, in blocks; `all`: also what does not fill one. */
+/* Writes complete rows in blocks; `all`: also a last, shorter block. */
 gang_result gang__sim_stream_out(gang_sim *sim, bool all);
 void gang__sim_streams_free(gang_sim *sim);
 
@@ -362,12 +344,12 @@ int64_t gang__sim_event_time(gang_sim *sim);
 
 /* ---- sim_host.c ---- */
 
-/* What the scheduler of this simulation calls: of reservations only if somebody listens, for what is told of them is gathered
- * from all jobs. */
+/* The callbacks. Those of reservations are set only if the host of the simulation listens: their
+ * texts are gathered from all jobs. */
 struct gang_host_ops gang__sim_host_ops(const gang_sim *sim);
 /* One more has ended, or was refused. */
 void gang__sim_count_over(gang_sim *sim, const struct gang__sim_job *j);
-/* Of a part of a job; part 0 for what is no part's. */
+/* Reports an event of one gang of a job; gang 0 if it concerns the job. */
 void gang__sim_report_gang(gang_sim *sim, int32_t what, size_t index, uint32_t part, int32_t reason,
                            const char *text);
 void gang__sim_report(gang_sim *sim, int32_t what, size_t index, gang_node_id node, int32_t reason,
@@ -398,7 +380,7 @@ void gang__sim_rewind(struct gang__sim_work *w);
 void gang__sim_touch(gang_sim *sim, size_t index);
 /* So long it worked. */
 void gang__sim_work(const gang_sim *sim, struct gang__sim_work *w, int64_t ns);
-/* What a restart adds to what is left, of a job with so many GPUs. */
+/* What a restart adds to the work left of a job with that many GPUs. */
 int64_t gang__sim_restart(const gang_sim *sim, size_t index, int64_t gpu_milli);
 /* Its speed with `has` of `tasks`, and when its work then ends. */
 int32_t gang__sim_speed(const gang_sim *sim, size_t index, int64_t held_tasks, int64_t tasks);
@@ -415,18 +397,18 @@ struct gang__sim_runs {
     const int64_t *of;
     size_t step;
 };
-/* The parts of a job, and how long each runs; NULL: out of memory. Freed with gang__release(). The groups are there, and
- * numbers of groups are; whether they wait in a circle is not known yet. */
+/* The gangs of a job with their run times; NULL: out of memory. gang__release() frees them. The
+ * caller has checked the groups. */
 struct gang__sim_stages *gang__sim_stages_new(const gang_sim *sim, const struct gang_job_spec *spec,
                                               const struct gang__sim_runs *runs);
 /* A copy, by another's allocator; NULL: out of memory. */
 struct gang__sim_stages *gang__sim_stages_copy(const struct gang__sim_stages *from,
                                                const struct gang_mem *mem);
-/* What the job's own row tells of its parts. */
+/* Updates the row of the job from its gangs. */
 void gang__sim_stages_sum(struct gang__sim_job *j);
 /* So long they worked, or stopped. */
 void gang__sim_stages_work(const gang_sim *sim, struct gang__sim_job *j, int64_t ns);
-/* What the scheduler says of a part; and of the job, whose state was another. */
+/* A gang starts or stops; the state of the job changes. */
 void gang__sim_gang_starts(gang_sim *sim, size_t index, const struct gang_event *e);
 bool gang__sim_gang_stops(gang_sim *sim, size_t index, const struct gang_event *e);
 void gang__sim_stages_state(gang_sim *sim, struct gang__sim_job *j, const struct gang_event *e,
@@ -434,7 +416,7 @@ void gang__sim_stages_state(gang_sim *sim, struct gang__sim_job *j, const struct
 /* A part's work has ended; it was asked to stop and has. */
 gang_result gang__sim_gang_ends(gang_sim *sim, size_t index, uint32_t part);
 gang_result gang__sim_gang_stopped(gang_sim *sim, size_t index, uint32_t part);
-/* Which of its parts have tasks on a node lose what was not saved. False: none has. */
+/* The gangs with tasks on the node lose the work that is not saved. False: none has tasks there. */
 bool gang__sim_stages_lose(gang_sim *sim, struct gang__sim_job *j, gang_node_id node);
 /* It is settled again after the next run of the cycle. */
 void gang__sim_touch_later(gang_sim *sim, size_t index);
@@ -442,11 +424,12 @@ void gang__sim_touch_hit(gang_sim *sim);
 gang_result gang__sim_stages_settle(gang_sim *sim, size_t index);
 /* milli-GPUs, or cores, of the parts that run or may start. */
 int64_t gang__sim_stages_demand(const struct gang__sim_stages *st, bool gpus);
-/* GPU-time (or core-time) of all starts in thousandths of ns, and what the parts that work add to it in a ns. */
+/* GPU-time (or core-time) of all gangs so far in thousandths of ns, and how much the working gangs
+ * add in a ns. */
 int64_t gang__sim_stages_served(const struct gang__sim_stages *st, bool gpus, int64_t *rate);
 
-/* GPUs (of a job without: cores) that it asks for at a time: all, or those of its largest part; and such seconds that it
- * had, and lost. */
+/* The most GPUs (without GPUs: cores) that the job needs at a time: of all tasks, or of its largest
+ * gang; and the GPU-seconds that it used and lost. */
 int64_t gang__sim_demand(const struct gang__sim_job *j);
 void gang__sim_served(const struct gang__sim_job *j, double *used_s, double *lost_s);
 
@@ -455,7 +438,8 @@ void gang__sim_served(const struct gang__sim_job *j, double *used_s, double *los
 gang_result gang__sim_nodes(gang_sim *sim); /* as the cluster has them now */
 int64_t gang__sim_node_index(const gang_sim *sim, gang_node_id id); /* -1: not known */
 void gang__sim_node_state(gang_sim *sim, size_t node, bool up);
-/* Time passes, up to now_ns: before anything changes, and only then, so that sums do not depend on where a run was cut. */
+/* Sums usage up to now_ns. Called before each change and only then, so that sums do not depend on
+ * where a run was cut. */
 void gang__sim_spend(gang_sim *sim);
 struct gang__sim_area gang__sim_area(const gang_sim *sim);
 /* Where a job is, from now on. `alloc` GANG_ID_NONE: nowhere. */
@@ -467,7 +451,7 @@ gang_result gang__sim_gather_end(gang_sim *sim, size_t index);
 gang_result gang__sim_sample(gang_sim *sim);
 /* Rows that are open stay, in their order. */
 void gang__sim_drop_allocations(gang_sim *sim);
-/* What was used until this job came; there is room: gang__sim_reserve_jobs(). */
+/* Stores the usage until this job arrived; gang__sim_reserve_jobs() has made the row. */
 void gang__sim_note_submit(gang_sim *sim, size_t index);
 
 /* ---- sim_fail.c ---- */
@@ -489,7 +473,7 @@ bool gang__sim_view_fill(gang_sim *sim, struct gang_sim_view *v);
 
 /* ---- sim_policy.c ---- */
 
-/* Scores say who is next, or who runs. */
+/* Do scores order or select the jobs? */
 bool gang__sim_has_scores(const gang_sim *sim);
 
 int64_t gang__sim_first_priority(const gang_sim *sim, const struct gang__sim_job *j,

@@ -7,7 +7,7 @@
 #include "base/hash_table.h"
 #include "support.h"
 
-/* ---- version and results ---- */
+/* ---- version and results --------------------------------------------------------------------- */
 
 START_TEST(the_library_tells_the_version_of_its_headers)
 {
@@ -73,7 +73,7 @@ START_TEST(unknown_results_have_a_name_too)
 }
 END_TEST
 
-/* ---- the error struct ---- */
+/* ---- the error struct ------------------------------------------------------------------------ */
 
 /* A call that fails with a path and a text. */
 static gang_result fail_with_path(struct gang_error *error)
@@ -192,8 +192,8 @@ START_TEST(a_long_name_does_not_overrun_the_text)
     stage_open(&s, NULL, 0);
     struct box box = {.name = name};
     stage_add(&s, &box);
-    struct box_room room;
-    struct gang_node_spec spec = box_spec(&box, &room);
+    struct box_room arrays;
+    struct gang_node_spec spec = box_spec(&box, &arrays);
     struct gang_error error = GANG_ERROR_INIT;
     ck_assert_int_eq(gang_node_add(s.w, &spec, NULL, &error), GANG_EEXIST);
     ck_assert_uint_lt(strlen(error.text), sizeof(error.text));
@@ -202,7 +202,7 @@ START_TEST(a_long_name_does_not_overrun_the_text)
 }
 END_TEST
 
-/* ---- structs in and out ---- */
+/* ---- structs in and out ---------------------------------------------------------------------- */
 
 struct old {
     size_t size;
@@ -291,7 +291,7 @@ START_TEST(a_path_is_put_together_from_outside_in)
 }
 END_TEST
 
-/* ---- memory ---- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 START_TEST(half_an_allocator_is_refused)
 {
@@ -371,10 +371,10 @@ START_TEST(sizes_that_overflow_are_out_of_memory)
     ck_assert_ptr_null(gang__zalloc(&fail.mem, SIZE_MAX / 2, 3));
     ck_assert_ptr_null(gang__zalloc_line(&fail.mem, SIZE_MAX / 64, 64));
     void *array = NULL;
-    size_t room = 0;
-    ck_assert(!gang__grow(&fail.mem, &array, &room, SIZE_MAX, 16));
+    size_t cap = 0;
+    ck_assert(!gang__grow(&fail.mem, &array, &cap, SIZE_MAX, 16));
     ck_assert_ptr_null(array);
-    ck_assert_uint_eq(room, 0);
+    ck_assert_uint_eq(cap, 0);
     ck_assert_int_eq(fail.calls, 0);
 }
 END_TEST
@@ -403,11 +403,11 @@ START_TEST(a_growing_array_keeps_its_content)
 {
     struct fail_mem fail;
     void *array = NULL;
-    size_t room = 0;
+    size_t cap = 0;
     fail_mem_init(&fail, 0);
     for (size_t i = 0; i < 1000; i++) {
-        ck_assert(gang__grow(&fail.mem, &array, &room, i + 1, sizeof(size_t)));
-        ck_assert_uint_gt(room, i);
+        ck_assert(gang__grow(&fail.mem, &array, &cap, i + 1, sizeof(size_t)));
+        ck_assert_uint_gt(cap, i);
         ((size_t *)array)[i] = i;
     }
     for (size_t i = 0; i < 1000; i++)
@@ -415,16 +415,16 @@ START_TEST(a_growing_array_keeps_its_content)
     ck_assert_int_lt(fail.calls, 12); /* it doubles */
     void *before = array;
     fail.fail_at = fail.calls + 1;
-    size_t room_before = room;
-    ck_assert(!gang__grow(&fail.mem, &array, &room, room + 1, sizeof(size_t)));
+    size_t cap_before = cap;
+    ck_assert(!gang__grow(&fail.mem, &array, &cap, cap + 1, sizeof(size_t)));
     ck_assert_ptr_eq(array, before);
-    ck_assert_uint_eq(room, room_before);
+    ck_assert_uint_eq(cap, cap_before);
     gang__release(&fail.mem, array);
     ck_assert_int_eq(fail.live, 0);
 }
 END_TEST
 
-/* ---- names ---- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 struct named {
     struct gang__hash_link link;

@@ -26,7 +26,7 @@ static json_t *parse_good(const char *text)
     return root;
 }
 
-/* ---- parser ---- */
+/* ---- parser ---------------------------------------------------------------------------------- */
 
 struct bad {
     const char *text;
@@ -219,7 +219,7 @@ START_TEST(a_long_text_is_refused_unread)
 }
 END_TEST
 
-/* ---- out of memory ---- */
+/* ---- out of memory --------------------------------------------------------------------------- */
 
 static long jansson_calls;
 static long jansson_fail_at;
@@ -275,7 +275,7 @@ START_TEST(every_failing_allocation_of_jansson_is_reported)
 }
 END_TEST
 
-/* ---- cursor ---- */
+/* ---- cursor ---------------------------------------------------------------------------------- */
 
 START_TEST(the_cursor_knows_its_path)
 {
@@ -441,7 +441,7 @@ START_TEST(foreign_text_is_made_fit_for_a_message)
 }
 END_TEST
 
-/* ---- writer ---- */
+/* ---- writer ---------------------------------------------------------------------------------- */
 
 START_TEST(reals_are_written_with_the_digits_they_need)
 {
@@ -527,7 +527,7 @@ START_TEST(compact_text_reports_failing_allocations)
 }
 END_TEST
 
-/* ---- files ---- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static void make_file(char *path, const char *content)
 {

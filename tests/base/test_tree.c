@@ -114,7 +114,7 @@ START_TEST(the_comparison_is_given_its_context)
 }
 END_TEST
 
-/* Every order of insertion and every order of removal of seven: all shapes of the cases. */
+/* Every order of insertion and every order of removal of seven: all cases of rebalancing. */
 START_TEST(small_trees_are_balanced_in_every_order)
 {
     enum { N = 7 };

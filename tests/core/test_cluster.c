@@ -18,7 +18,7 @@ static void close_stage(void)
     stage_close(&s);
 }
 
-/* ---- making ---- */
+/* ---- making ---------------------------------------------------------------------------------- */
 
 START_TEST(a_cluster_is_made_with_all_defaults)
 {
@@ -192,7 +192,7 @@ START_TEST(no_more_nodes_than_max_nodes)
 {
     struct gang_cluster_opts opts = GANG_CLUSTER_OPTS_INIT;
     struct gang_error error = GANG_ERROR_INIT;
-    static struct box_room room;
+    static struct box_room arrays;
     struct box box = {.name = "n1"};
     gang_cluster *c;
     gang_worker *w;
@@ -200,7 +200,7 @@ START_TEST(no_more_nodes_than_max_nodes)
     opts.max_nodes = 2;
     MUST(gang_cluster_new(&opts, &c, NULL));
     MUST(gang_worker_new(c, &w));
-    struct gang_node_spec spec = box_spec(&box, &room);
+    struct gang_node_spec spec = box_spec(&box, &arrays);
     MUST(gang_node_add(w, &spec, &first, NULL));
     spec.name = "n2";
     MUST(gang_node_add(w, &spec, NULL, NULL));
@@ -211,7 +211,8 @@ START_TEST(no_more_nodes_than_max_nodes)
     ck_assert_int_eq(gang_node_count(c), 2);
     ck_assert_int_eq(gang_node_find(c, "n3", &id), GANG_ENOENT);
     MUST(gang_node_remove(w, first));
-    MUST(gang_node_add(w, &spec, &id, NULL)); /* room again, without a call to reclaim */
+    MUST(
+        gang_node_add(w, &spec, &id, NULL)); /* the slot is free again, without a call to reclaim */
     gang_cluster_free(c);
 }
 END_TEST
@@ -248,7 +249,7 @@ START_TEST(questions_about_no_cluster_are_answered)
 }
 END_TEST
 
-/* ---- reclaim ---- */
+/* ---- reclaim --------------------------------------------------------------------------------- */
 
 START_TEST(reclaim_gives_back_the_memory_of_removed_nodes)
 {
@@ -302,7 +303,7 @@ START_TEST(reclaim_leaves_what_is_held)
 }
 END_TEST
 
-/* ---- the audit ---- */
+/* ---- the audit ------------------------------------------------------------------------------- */
 
 static gang__a64 *word_of(uint32_t slot, unsigned i)
 {
@@ -415,7 +416,7 @@ START_TEST(the_audit_sees_a_node_that_the_index_hides)
 }
 END_TEST
 
-/* ---- from a scenario ---- */
+/* ---- from a scenario ------------------------------------------------------------------------- */
 
 struct small_case {
     struct gang_scenario scenario;

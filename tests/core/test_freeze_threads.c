@@ -2,7 +2,7 @@
 /* A thread is stopped at each step of each sort of call in turn, and stays stopped while two
  * others complete thousands of calls over the same nodes: gangs, growth, refusals, reads,
  * changes of state. Then it wakes, finishes what it began, and the books agree. The same beside
- * a thread that is stopped while it takes a snapshot, which still shows its own instant. */
+ * a thread that is stopped while it takes a snapshot, which still shows one instant. */
 #include <check.h>
 #include <gangsched/gangsched.h>
 #include <pthread.h>
@@ -14,7 +14,7 @@
 
 enum { NODES = 5, GANG = 4, OTHERS = 2, MOST_COMINGS = 4 };
 
-/* ---- freezing ---------------------------------------------------------------------------------- */
+/* ---- freezing -------------------------------------------------------------------------------- */
 
 static _Thread_local int is_victim;
 static struct {
@@ -39,7 +39,7 @@ static void freeze_victim(enum gang__step step)
     sem_wait(&freeze.wake);
 }
 
-/* ---- the cluster --------------------------------------------------------------------------------- */
+/* ---- the cluster ----------------------------------------------------------------------------- */
 
 struct world {
     gang_cluster *c;
@@ -132,7 +132,7 @@ static void world_init(struct world *w)
     must(gang_alloc_grow(w->victim, w->held, 0, 1, NULL, NULL));
 }
 
-/* ---- the victim ------------------------------------------------------------------------------------ */
+/* ---- the victim ------------------------------------------------------------------------------ */
 
 static void act_on_allocation(struct world *w)
 {
@@ -219,7 +219,7 @@ static void *be_victim(void *user)
     return NULL;
 }
 
-/* ---- the taker ------------------------------------------------------------------------------------- */
+/* ---- the taker ------------------------------------------------------------------------------- */
 
 static void *be_taker(void *user)
 {
@@ -244,7 +244,7 @@ static void *be_taker(void *user)
     return NULL;
 }
 
-/* ---- the others ------------------------------------------------------------------------------------ */
+/* ---- the others ------------------------------------------------------------------------------ */
 
 static int32_t count_task(const struct gang_task *task, void *user)
 {
@@ -254,7 +254,7 @@ static int32_t count_task(const struct gang_task *task, void *user)
     return 0;
 }
 
-/* The gang, with all that is done to one. Returns the number of calls. There is room for it, also
+/* The gang, with all that is done to one. Returns the number of calls. It fits, also
  * when a node is drained and another one removed. */
 static int64_t use_gang(struct world *w, gang_worker *worker)
 {
@@ -308,7 +308,7 @@ static void *be_other(void *user)
     return NULL;
 }
 
-/* ---- freezing at one step --------------------------------------------------------------------------- */
+/* ---- freezing at one step -------------------------------------------------------------------- */
 
 /* Freeze at the n-th coming to a step. Returns whether the victim came there at all. */
 static int freeze_at(enum act act, enum gang__step step, int n, int64_t calls, bool beside_a_take)

@@ -26,11 +26,11 @@ static gang_node_id add_box(const char *name, size_t gpus)
 /* A node with some devices unhealthy from the start. */
 static struct gang_node_spec sick_spec(const char *name, size_t gpus, uint64_t unhealthy)
 {
-    static struct box_room room;
+    static struct box_room arrays;
     struct box box = {.name = name, .cpu = 64000, .gpus = gpus, .model = "V100", .gpu_memory = GIB};
-    struct gang_node_spec spec = box_spec(&box, &room);
+    struct gang_node_spec spec = box_spec(&box, &arrays);
     for (size_t i = 0; i < gpus; i++)
-        room.gpu[i].state = unhealthy >> i & 1 ? GANG_GPU_UNHEALTHY : GANG_GPU_OK;
+        arrays.gpu[i].state = unhealthy >> i & 1 ? GANG_GPU_UNHEALTHY : GANG_GPU_OK;
     return spec;
 }
 
@@ -66,7 +66,7 @@ static struct outcome try_gpus(int64_t tasks, int64_t milli, int64_t devices)
     return stage_try_group(&s, &g);
 }
 
-/* ---- setting and reading ---- */
+/* ---- setting and reading --------------------------------------------------------------------- */
 
 START_TEST(health_is_read_as_it_was_set)
 {
@@ -229,7 +229,7 @@ START_TEST(memory_is_wanted_at_the_first_call_alone)
 }
 END_TEST
 
-/* ---- what it does to placement ---- */
+/* ---- what it does to placement --------------------------------------------------------------- */
 
 START_TEST(an_unhealthy_device_keeps_what_runs_and_takes_nothing_new)
 {
@@ -365,7 +365,7 @@ START_TEST(exact_places_are_taken_all_the_same)
 }
 END_TEST
 
-/* ---- snapshots ---- */
+/* ---- snapshots ------------------------------------------------------------------------------- */
 
 START_TEST(a_snapshot_shows_the_health_of_its_instant)
 {

@@ -179,7 +179,7 @@ START_TEST(describing_follows_the_size_rule)
 }
 END_TEST
 
-/* ---- pools ---- */
+/* ---- pools ----------------------------------------------------------------------------------- */
 
 START_TEST(a_pool_is_shared_by_all_nodes)
 {
@@ -273,11 +273,11 @@ END_TEST
 
 START_TEST(a_pool_is_no_kind_of_a_node)
 {
-    static struct box_room room;
+    static struct box_room arrays;
     struct gang_error error = GANG_ERROR_INIT;
     struct box box = {.name = "n1", .amounts = LIST(struct gang_amount, {"lic", 1})};
     MUST(gang_kind_add(s.w, "lic", NULL, GANG_SCOPE_CLUSTER, 4, NULL));
-    struct gang_node_spec spec = box_spec(&box, &room);
+    struct gang_node_spec spec = box_spec(&box, &arrays);
     ck_assert_int_eq(gang_node_add(s.w, &spec, NULL, &error), GANG_EINVAL);
     ck_assert_str_eq(error.path, "amounts[0].kind");
 }

@@ -36,7 +36,7 @@ static gang_result node_get(gang_node_id id)
     return gang_node_get(s.c, id, &info);
 }
 
-/* ---- adding and reading ---- */
+/* ---- adding and reading ---------------------------------------------------------------------- */
 
 START_TEST(an_empty_node_shows_its_capacity)
 {
@@ -109,11 +109,11 @@ END_TEST
 
 START_TEST(a_name_is_there_once)
 {
-    static struct box_room room;
+    static struct box_room arrays;
     struct box box = {.name = "n1"};
     struct gang_error error = GANG_ERROR_INIT;
     gang_node_id first = stage_add(&s, &box), id = 1;
-    struct gang_node_spec spec = box_spec(&box, &room);
+    struct gang_node_spec spec = box_spec(&box, &arrays);
     ck_assert_int_eq(gang_node_add(s.w, &spec, &id, &error), GANG_EEXIST);
     ck_assert_uint_eq(id, GANG_ID_NONE);
     ck_assert_int_eq(error.code, GANG_EEXIST);
@@ -145,7 +145,7 @@ END_TEST
 
 START_TEST(a_bad_specification_is_refused_with_its_path)
 {
-    static struct box_room room;
+    static struct box_room arrays;
     static const struct {
         struct gang_amount amount;
         struct gang_label place;
@@ -171,7 +171,7 @@ START_TEST(a_bad_specification_is_refused_with_its_path)
                           .amount_count = 1,
                           .place = &bad[i].place,
                           .place_count = bad[i].place.key ? 1 : 0};
-        struct gang_node_spec spec = box_spec(&box, &room);
+        struct gang_node_spec spec = box_spec(&box, &arrays);
         gang_node_id id = 1;
         ck_assert_int_eq(gang_node_add(s.w, &spec, &id, &error), bad[i].code);
         ck_assert_int_eq(error.code, bad[i].code);
@@ -186,9 +186,9 @@ END_TEST
 
 START_TEST(adding_needs_a_worker_and_a_specification)
 {
-    static struct box_room room;
+    static struct box_room arrays;
     struct box box = {.name = "n1"};
-    struct gang_node_spec spec = box_spec(&box, &room);
+    struct gang_node_spec spec = box_spec(&box, &arrays);
     struct gang_error error = GANG_ERROR_INIT;
     gang_node_id id = 1;
     ck_assert_int_eq(gang_node_add(NULL, &spec, &id, &error), GANG_EINVAL);
@@ -205,15 +205,15 @@ END_TEST
 
 START_TEST(a_specification_is_copied)
 {
-    static struct box_room room;
+    static struct box_room arrays;
     char name[] = "n1", model[] = "V100", key[] = "zone", value[] = "a";
     struct gang_label label = {key, value};
     struct box box = {.name = name, .gpus = 1, .model = model, .labels = &label, .label_count = 1};
-    struct gang_node_spec spec = box_spec(&box, &room), *copy;
+    struct gang_node_spec spec = box_spec(&box, &arrays), *copy;
     gang_node_id id, found;
     MUST(gang_node_add(s.w, &spec, &id, NULL));
     name[0] = model[0] = key[0] = value[0] = 'x';
-    memset(&room, 0x5a, sizeof(room));
+    memset(&arrays, 0x5a, sizeof(arrays));
     MUST(gang_node_find(s.c, "n1", &found));
     ck_assert_uint_eq(found, id);
     MUST(gang_node_get_spec(s.c, id, &copy));
@@ -226,7 +226,7 @@ END_TEST
 
 START_TEST(the_specification_comes_back_as_it_was_given)
 {
-    static struct box_room room;
+    static struct box_room arrays;
     struct box box = full_box;
     const struct gang_label labels[] = {{"os", "linux"}, {"pool", ""}};
     const char *const partitions[] = {"batch", "debug"};
@@ -238,7 +238,7 @@ START_TEST(the_specification_comes_back_as_it_was_given)
     box.place = place;
     box.place_count = 2;
     box.state = GANG_NODE_DRAINING;
-    struct gang_node_spec spec = box_spec(&box, &room), *copy;
+    struct gang_node_spec spec = box_spec(&box, &arrays), *copy;
     gang_node_id id;
     MUST(gang_node_add(s.w, &spec, &id, NULL));
     MUST(gang_node_get_spec(s.c, id, &copy));
@@ -292,9 +292,9 @@ END_TEST
 static bool is_stale(gang_node_id id)
 {
     struct gang_node_spec *spec = (struct gang_node_spec *)&id;
-    static struct box_room room;
+    static struct box_room arrays;
     struct box box = {.name = "other"};
-    struct gang_node_spec other = box_spec(&box, &room);
+    struct gang_node_spec other = box_spec(&box, &arrays);
     struct gang_error error = GANG_ERROR_INIT;
     bool stale = node_get(id) == GANG_ESTALE;
     ck_assert_int_eq(gang_node_get_spec(s.c, id, &spec), stale ? GANG_ESTALE : GANG_OK);
@@ -331,7 +331,7 @@ START_TEST(ids_that_never_were_are_stale)
 }
 END_TEST
 
-/* ---- states ---- */
+/* ---- states ---------------------------------------------------------------------------------- */
 
 START_TEST(only_nodes_that_are_up_take_work)
 {
@@ -368,7 +368,7 @@ START_TEST(a_state_that_is_none_is_refused)
 }
 END_TEST
 
-/* ---- removing ---- */
+/* ---- removing -------------------------------------------------------------------------------- */
 
 START_TEST(an_empty_node_is_gone_at_once)
 {
@@ -486,7 +486,7 @@ START_TEST(a_slot_serves_nodes_of_other_types)
 }
 END_TEST
 
-/* ---- walking ---- */
+/* ---- walking --------------------------------------------------------------------------------- */
 
 START_TEST(walking_meets_each_node_once_in_order)
 {

@@ -15,13 +15,13 @@ static struct gang_label rack[NODES];
 
 static void open_stage(void)
 {
-    static struct box_room room;
+    static struct box_room arrays;
     stage_open(&s, levels, 1);
     struct box box = {.cpu = 8000, .memory = GIB, .gpus = 4, .model = "A", .numas = 2, .cores = 8};
     for (int i = 0; i < NODES; i++) {
         snprintf(name[i], sizeof(name[i]), "n%d", i);
         rack[i] = (struct gang_label){"rack", i < NODES / 2 ? "r0" : "r1"};
-        spec[i] = box_spec(&box, &room);
+        spec[i] = box_spec(&box, &arrays);
         spec[i].name = name[i];
         spec[i].topology = &rack[i];
         spec[i].topology_count = 1;
@@ -177,7 +177,7 @@ START_TEST(slots_of_removed_nodes_are_used_again)
 }
 END_TEST
 
-/* ---- what is shared ------------------------------------------------------------------------- */
+/* ---- what is shared -------------------------------------------------------------------------- */
 
 /* A node of the same make costs next to nothing; of each make there is one. */
 START_TEST(machines_of_one_make_are_kept_once)

@@ -9,7 +9,7 @@ static struct stage s;
 static struct box box; /* the node as it is described */
 static struct gang_amount amounts[2];
 static struct gang_label rack, label;
-static struct box_room room;
+static struct box_room arrays;
 static struct gang_link_spec link01;
 static gang_node_id id;
 
@@ -17,11 +17,11 @@ static const char *const levels[] = {"rack"};
 
 static struct gang_node_spec spec_now(void)
 {
-    struct gang_node_spec spec = box_spec(&box, &room);
+    struct gang_node_spec spec = box_spec(&box, &arrays);
     spec.links = &link01;
     spec.link_count = 1;
     for (size_t i = 0; i < box.gpus; i++)
-        room.gpu[i].pci = "0000:07:00.0";
+        arrays.gpu[i].pci = "0000:07:00.0";
     return spec;
 }
 
@@ -363,19 +363,19 @@ static struct gang_node_spec other_device(int what)
         spec.gpu_count--;
         break;
     case 1:
-        room.gpu[3].model = "A100";
+        arrays.gpu[3].model = "A100";
         break;
     case 2:
-        room.gpu[3].memory_bytes++;
+        arrays.gpu[3].memory_bytes++;
         break;
     case 3:
-        room.gpu[3].numa = 0;
+        arrays.gpu[3].numa = 0;
         break;
     case 4:
-        room.gpu[3].pci = NULL;
+        arrays.gpu[3].pci = NULL;
         break;
     case 5:
-        room.gpu[3].uuid = "GPU-1";
+        arrays.gpu[3].uuid = "GPU-1";
         break;
     case 6:
         spec.link_count = 0;
@@ -393,31 +393,31 @@ static struct gang_node_spec other_device(int what)
         spec.core_count--;
         break;
     case 11:
-        room.core[7].os_index = 99;
+        arrays.core[7].os_index = 99;
         break;
     case 12:
-        room.core[7].numa = 0;
+        arrays.core[7].numa = 0;
         break;
     case 13:
-        room.core[7].threads = 2;
+        arrays.core[7].threads = 2;
         break;
     case 14:
-        room.core[7].cpuset = "7,15";
+        arrays.core[7].cpuset = "7,15";
         break;
     case 15:
-        room.numa[1].memory_bytes = GIB;
+        arrays.numa[1].memory_bytes = GIB;
         break;
     case 16:
-        room.numa[1].os_index = 5;
+        arrays.numa[1].os_index = 5;
         break;
     case 17:
-        room.numa[1].package = 0;
+        arrays.numa[1].package = 0;
         break;
     case 18:
-        room.gpu[3].parent = "p";
+        arrays.gpu[3].parent = "p";
         break;
     default:
-        room.numa[2].package = 2;
+        arrays.numa[2].package = 2;
         spec.numa_count++;
         break;
     }

@@ -80,7 +80,7 @@ START_TEST(a_gang_over_all_nodes_is_placed_or_not)
 }
 END_TEST
 
-/* The one node with room is found wherever it is. */
+/* A search finds the one node that fits wherever it is. */
 START_TEST(the_last_free_node_is_found)
 {
     const int places[] = {0, 1, 31, 1021, 1022, 1023, 1024, 2046, 2047, NODES - 1};
@@ -159,17 +159,17 @@ START_TEST(slots_of_removed_nodes_are_used_again)
 }
 END_TEST
 
-/* ---- GPU models ---- */
+/* ---- GPU models ------------------------------------------------------------------------------ */
 
 /* A node of a model; of a name of its own, or of that one. */
 static gang_result add_model_as(int number, const char *as, gang_node_id *id)
 {
-    static struct box_room room;
+    static struct box_room arrays;
     char name[20], model[20];
     struct box box = {.name = as ? as : name, .cpu = 8000, .gpus = 2, .model = model};
     snprintf(name, sizeof(name), "m%d", number);
     snprintf(model, sizeof(model), "model%d", number);
-    struct gang_node_spec spec = box_spec(&box, &room);
+    struct gang_node_spec spec = box_spec(&box, &arrays);
     struct gang_error error = GANG_ERROR_INIT;
     return gang_node_add(s.w, &spec, id, &error);
 }
@@ -182,7 +182,7 @@ static gang_result add_model(int number, gang_node_id *id)
 /* Neither a node of a name that is there, nor one beside such a node, nor one that is changed. */
 START_TEST(a_refused_node_takes_no_gpu_model_away)
 {
-    static struct box_room room[2];
+    static struct box_room arrays[2];
     gang_node_id id;
     struct box first = {.name = "first", .cpu = 8000};
     gang_node_id there = stage_add(&s, &first);
@@ -190,7 +190,7 @@ START_TEST(a_refused_node_takes_no_gpu_model_away)
         char model[20];
         snprintf(model, sizeof(model), "model%d", i + 1000);
         struct box box = {.name = "second", .cpu = 8000, .gpus = 1, .model = model};
-        struct gang_node_spec spec[2] = {box_spec(&box, &room[0]), box_spec(&first, &room[1])};
+        struct gang_node_spec spec[2] = {box_spec(&box, &arrays[0]), box_spec(&first, &arrays[1])};
         ck_assert_int_eq(add_model_as(i, "first", &id), GANG_EEXIST);
         ck_assert_int_eq(gang_nodes_add(s.w, spec, 2, NULL, NULL), GANG_EEXIST);
         spec[0].name = "first";

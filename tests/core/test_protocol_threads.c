@@ -12,7 +12,7 @@
 #include "base/atomic.h"
 #include "suite.h"
 
-/* ---- stopping threads ---------------------------------------------------------------------------- */
+/* ---- stopping threads ------------------------------------------------------------------------ */
 
 /* A thread with a stop waits at the n-th coming to a step until it is let go. */
 struct stop {
@@ -43,7 +43,7 @@ static void stop_init(struct stop *s, enum gang__step step, int n)
     sem_init(&s->go, 0, 0);
 }
 
-/* ---- a small world ----------------------------------------------------------------------------------- */
+/* ---- a small world --------------------------------------------------------------------------- */
 
 static gang_cluster *cluster;
 static gang_worker *worker[2];
@@ -88,7 +88,7 @@ static gang_request *request(int64_t tasks, int64_t cpu_milli, int64_t gpu_milli
     return q;
 }
 
-/* ---- what the threads do ------------------------------------------------------------------------------- */
+/* ---- what the threads do --------------------------------------------------------------------- */
 
 struct act {
     struct stop stop;
@@ -127,7 +127,7 @@ static void *look(void *user)
     return NULL;
 }
 
-/* ---- tests ------------------------------------------------------------------------------------------------ */
+/* ---- tests ----------------------------------------------------------------------------------- */
 
 /* A helper claims a cell for a commit that is long over, after its owner took a larger operation
  * array: the claim must be found over, not finished for ever over empty operations. */

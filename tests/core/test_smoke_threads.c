@@ -51,7 +51,7 @@ static void yield_now_and_then(enum gang__step step)
         sched_yield();
 }
 
-/* ---- the cluster ------------------------------------------------------------------------------- */
+/* ---- the cluster ----------------------------------------------------------------------------- */
 
 static void node_spec(int number, int64_t cores, struct gang_node_spec *spec, char *name,
                       struct gang_label *place)
@@ -141,7 +141,7 @@ static void shared_init(struct shared *s, int threads)
     pthread_barrier_init(&s->barrier, NULL, (unsigned)threads);
 }
 
-/* ---- what threads do ------------------------------------------------------------------------------ */
+/* ---- what threads do ------------------------------------------------------------------------- */
 
 static int32_t note_task(const struct gang_task *task, void *user)
 {

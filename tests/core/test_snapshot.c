@@ -175,11 +175,11 @@ END_TEST
 START_TEST(description_of_its_time_stays)
 {
     struct box box = plain("a");
-    struct box_room room;
+    struct box_room arrays;
     gang_node_id a = add("a");
     MUST(gang_snapshot_take(s.w, snap));
     box.cpu = 32000;
-    struct gang_node_spec spec = box_spec(&box, &room);
+    struct gang_node_spec spec = box_spec(&box, &arrays);
     MUST(gang_node_change(s.w, a, &spec, NULL));
     MUST(gang_cluster_recycle(s.c));
     ck_assert_int_eq(info_of(snap, a).cpu_milli, 64000);
@@ -282,11 +282,11 @@ static void do_drain(void)
 }
 static void change_to(int64_t cpu)
 {
-    struct box_room room;
+    struct box_room arrays;
     for (int i = 0; i < 4; i += 3) {
         struct box box = plain(i ? "d" : "a");
         box.cpu = cpu;
-        struct gang_node_spec spec = box_spec(&box, &room);
+        struct gang_node_spec spec = box_spec(&box, &arrays);
         MUST(gang_node_change(other, node[i], &spec, NULL));
     }
 }
@@ -301,13 +301,13 @@ static void do_change_twice(void)
 }
 static void do_change_in_vain(void)
 {
-    struct box_room room;
+    struct box_room arrays;
     struct box box = plain("b");
     box.memory = 0;
-    struct gang_node_spec spec = box_spec(&box, &room);
+    struct gang_node_spec spec = box_spec(&box, &arrays);
     ck_assert_int_eq(gang_node_change(other, node[1], &spec, NULL), GANG_EBUSY);
 }
-static void do_remove(void) /* the second call of each reaps */
+static void do_remove(void) /* the second call of each drains */
 {
     do_free();
     MUST(gang_node_remove(other, node[0]));

@@ -351,7 +351,7 @@ START_TEST(late_helper_saves_nothing_over_a_later_snapshot)
 }
 END_TEST
 
-/* ---- a stopped thread adds a node or changes its description ---------------------------------- */
+/* ---- a stopped thread adds a node or changes its description --------------------------------- */
 
 enum change { ADD, DESCRIBE, DESCRIBE_TWICE, REMOVE, CHANGES };
 struct builder {

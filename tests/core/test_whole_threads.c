@@ -53,7 +53,7 @@ static void yield_now_and_then(enum gang__step step)
         sched_yield();
 }
 
-/* ---- writers ----------------------------------------------------------------------------------- */
+/* ---- writers --------------------------------------------------------------------------------- */
 
 static void write_gang(gang_worker *w, int writer)
 {
@@ -75,7 +75,7 @@ static void *write_gangs(void *user)
     return NULL;
 }
 
-/* ---- readers ------------------------------------------------------------------------------------- */
+/* ---- readers --------------------------------------------------------------------------------- */
 
 /* The n-th gang is there: 2n - 1; it is gone: 2n. The first place on the line, not before `least`,
  * at which the amount is taken. Amounts come again after AMOUNTS gangs. */
@@ -136,7 +136,7 @@ static void *read_nodes(void *user)
     return NULL;
 }
 
-/* ---- the world ------------------------------------------------------------------------------------- */
+/* ---- the world ------------------------------------------------------------------------------- */
 
 static gang_request *request(int writer, int64_t amount)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fork(): the child of one thread goes on with a copy of its own; so does the child of many, at
- * whatever moment the others were. Not for ThreadSanitizer, which forbids that. A child that hangs is
- * ended by its alarm. */
+ * whatever moment the others were. Not for ThreadSanitizer, which forbids that. A child that
+ * hangs is ended by its alarm. */
 #define _GNU_SOURCE
 #include <check.h>
 #include <gangsched/gangsched.h>
@@ -93,8 +93,8 @@ static int gpus_taken(const struct world *w)
     return taken;
 }
 
-/* Everything a child may want to do, with a worker of its own, and a good end. `lost`: so many gangs
- * may belong to threads that no longer exist. */
+/* Everything a child may want to do, with a worker of its own, and a good end. `lost`: so many
+ * gangs may belong to threads that no longer exist. */
 static _Noreturn void live_as_child(struct world *w, int lost, bool audit)
 {
     alarm(CHILD_SECONDS);
@@ -541,8 +541,8 @@ START_TEST(fork_at_any_moment)
     struct world w;
     pthread_t thread[THREADS];
 #ifdef __SANITIZE_ADDRESS__
-    /* Its allocator takes no care of a fork while other threads are in it: now and then the child waits for a lock
-     * whose holder no longer exists. */
+    /* The allocator of the sanitizer does not prepare for fork() while other threads are inside
+     * it: sometimes the child waits for a lock without a living holder. */
     printf("skipped: AddressSanitizer's allocator cannot be forked at any moment\n");
     return;
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A host that uses liburcu itself, in all flavours at once, the library's own among them: readers of
- * each, callbacks, grace periods, and our calls inside its read sections. Not for ThreadSanitizer,
- * which does not see what liburcu orders. */
+/* A host that uses liburcu itself, in all flavours at once, the library's own among them:
+ * readers of each, callbacks, grace periods, and our calls inside its read sections. Not for
+ * ThreadSanitizer, which does not see what liburcu orders. */
 #include <check.h>
 #include <gangsched/gangsched.h>
 #include <pthread.h>

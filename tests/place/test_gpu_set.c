@@ -9,7 +9,7 @@
 
 enum { MOST = 64 };
 
-static struct gang__gpu_hunter hunter;
+static struct gang__gpu_solver hunter;
 static struct fail_mem mem;
 static uint64_t weight[MOST * MOST];
 static uint64_t serial; /* each matrix is another shape */
@@ -23,7 +23,7 @@ static void begin(void)
 
 static void end(void)
 {
-    gang__gpu_hunter_free(&hunter, &mem.mem);
+    gang__gpu_solver_free(&hunter, &mem.mem);
     ck_assert_int_eq(mem.live, 0);
 }
 
@@ -33,14 +33,14 @@ static uint64_t all_of(uint32_t gpus)
 }
 
 /* All pairs of `gpus` devices; no pair is joined. */
-static struct gang__gpu_wish wish_of(uint32_t gpus, uint32_t count)
+static struct gang__gpu_question wish_of(uint32_t gpus, uint32_t count)
 {
-    struct gang__gpu_wish wish = {++serial, weight, all_of(gpus), all_of(gpus), 0, gpus, count};
+    struct gang__gpu_question wish = {++serial, weight, all_of(gpus), all_of(gpus), 0, gpus, count};
     memset(weight, 0, sizeof(weight));
     return wish;
 }
 
-static void join(const struct gang__gpu_wish *wish, unsigned a, unsigned b, uint64_t w)
+static void join(const struct gang__gpu_question *wish, unsigned a, unsigned b, uint64_t w)
 {
     weight[a * wish->gpus + b] = weight[b * wish->gpus + a] = w;
 }
@@ -50,7 +50,7 @@ static uint64_t links(uint64_t count)
     return count << GANG__WEIGHT_LINK;
 }
 
-static struct gang__gpu_set best_of(const struct gang__gpu_wish *wish)
+static struct gang__gpu_set best_of(const struct gang__gpu_question *wish)
 {
     const struct gang__gpu_set *set = gang__gpu_set_best(&hunter, &mem.mem, wish);
     test_assert(set != NULL);
@@ -65,7 +65,7 @@ static struct gang__gpu_set best_of(const struct gang__gpu_wish *wish)
 /* Two pairs of four links each: Slurm 26.05 gives 0 and 1, which have none. */
 START_TEST(a_linked_pair_goes_before_neighbours)
 {
-    struct gang__gpu_wish wish = wish_of(4, 2);
+    struct gang__gpu_question wish = wish_of(4, 2);
     join(&wish, 0, 2, links(4));
     join(&wish, 1, 3, links(4));
     struct gang__gpu_set set = best_of(&wish);
@@ -76,7 +76,7 @@ START_TEST(a_linked_pair_goes_before_neighbours)
 END_TEST
 
 /* The links of a DGX-1 with V100, as `nvidia-smi topo -m` shows them. */
-static void join_dgx1(const struct gang__gpu_wish *wish)
+static void join_dgx1(const struct gang__gpu_question *wish)
 {
     static const uint8_t mesh[8][8] = {{0, 1, 1, 2, 2, 0, 0, 0}, {1, 0, 2, 1, 0, 2, 0, 0},
                                        {1, 2, 0, 2, 0, 0, 1, 0}, {2, 1, 2, 0, 0, 0, 0, 1},
@@ -94,7 +94,7 @@ START_TEST(the_mesh_of_a_dgx1_gives_all_its_links)
 {
     static const uint32_t best[9] = {0, 0, 2, 5, 9, 12, 16, 21, 28};
     for (uint32_t count = 1; count <= 8; count++) {
-        struct gang__gpu_wish wish = wish_of(8, count);
+        struct gang__gpu_question wish = wish_of(8, count);
         join_dgx1(&wish);
         uint64_t most = 0;
         for (uint64_t set = 0; set < 256; set++) {
@@ -114,7 +114,7 @@ END_TEST
 /* Three devices with links between all, and one beside them. */
 START_TEST(a_single_device_breaks_no_pair)
 {
-    struct gang__gpu_wish wish = wish_of(4, 1);
+    struct gang__gpu_question wish = wish_of(4, 1);
     join(&wish, 0, 1, links(1));
     join(&wish, 0, 3, links(1));
     join(&wish, 1, 3, links(1));
@@ -127,7 +127,7 @@ END_TEST
 /* Two pairs have the same link; one is part of a clique of three. */
 START_TEST(the_better_rest_is_left)
 {
-    struct gang__gpu_wish wish = wish_of(5, 2);
+    struct gang__gpu_question wish = wish_of(5, 2);
     join(&wish, 0, 1, links(2));
     join(&wish, 1, 2, links(2));
     join(&wish, 0, 2, links(2));
@@ -139,7 +139,7 @@ END_TEST
 /* What others may want counts, even if it is not to choose from. */
 START_TEST(the_rest_is_all_that_is_free)
 {
-    struct gang__gpu_wish wish = wish_of(4, 1);
+    struct gang__gpu_question wish = wish_of(4, 1);
     join(&wish, 0, 2, links(1));
     wish.among = 1 << 0 | 1 << 1;
     ck_assert_uint_eq(best_of(&wish).gpus, 1 << 1);
@@ -150,7 +150,7 @@ END_TEST
 
 START_TEST(one_link_goes_before_all_that_is_near)
 {
-    struct gang__gpu_wish wish = wish_of(8, 4);
+    struct gang__gpu_question wish = wish_of(8, 4);
     const uint64_t near = UINT64_C(1) << GANG__WEIGHT_PCI | UINT64_C(1) << GANG__WEIGHT_NUMA |
                           UINT64_C(1) << GANG__WEIGHT_PACKAGE;
     for (unsigned i = 0; i < 4; i++)
@@ -165,7 +165,7 @@ END_TEST
 
 START_TEST(equal_links_give_way_to_a_network_card)
 {
-    struct gang__gpu_wish wish = wish_of(4, 2);
+    struct gang__gpu_question wish = wish_of(4, 2);
     join(&wish, 0, 1, links(1));
     join(&wish, 2, 3, links(1));
     wish.near = 1 << 3;
@@ -182,7 +182,7 @@ END_TEST
 /* ---- many that are alike ---- */
 
 /* `boards` of equal size; pairs on a board have `in` links more. */
-static void join_boards(const struct gang__gpu_wish *wish, uint32_t boards, uint64_t in,
+static void join_boards(const struct gang__gpu_question *wish, uint32_t boards, uint64_t in,
                         uint64_t between)
 {
     for (unsigned i = 0; i < wish->gpus; i++)
@@ -196,7 +196,7 @@ START_TEST(boards_are_filled_one_after_the_other)
 {
     static const uint32_t shapes[][2] = {{16, 2}, {24, 4}, {64, 1}, {64, 8}, {64, 16}, {48, 3}};
     uint32_t gpus = shapes[_i][0], boards = shapes[_i][1], each = gpus / boards;
-    struct gang__gpu_wish wish = wish_of(gpus, 1);
+    struct gang__gpu_question wish = wish_of(gpus, 1);
     join_boards(&wish, boards, UINT64_C(1) << GANG__WEIGHT_NUMA, links(100));
     for (wish.count = 1; wish.count <= gpus; wish.count++) {
         struct gang__gpu_set set = best_of(&wish);
@@ -218,7 +218,7 @@ END_TEST
 
 enum sort { FEW_WEIGHTS, LINKS_ONLY, ALL_FIELDS, TREE, SORTS };
 
-static void join_by_chance(const struct gang__gpu_wish *wish, enum sort sort)
+static void join_by_chance(const struct gang__gpu_question *wish, enum sort sort)
 {
     for (unsigned i = 0; i < wish->gpus; i++)
         for (unsigned j = 0; j < i; j++) {
@@ -244,7 +244,7 @@ static bool comes_before(uint64_t a, uint64_t b)
     return (a & differ & (~differ + 1)) != 0;
 }
 
-static struct gang__gpu_set best_of_all(const struct gang__gpu_wish *wish)
+static struct gang__gpu_set best_of_all(const struct gang__gpu_question *wish)
 {
     struct gang__gpu_set best = {0, 0, 0, 0};
     for (uint64_t set = 1; set <= wish->among; set++) {
@@ -262,7 +262,7 @@ START_TEST(random_links_give_the_very_best_set)
 {
     chance_state = test_seed();
     for (int round = 0; round < 400; round++) {
-        struct gang__gpu_wish wish = wish_of(1 + (uint32_t)(chance() % 10), 1);
+        struct gang__gpu_question wish = wish_of(1 + (uint32_t)(chance() % 10), 1);
         join_by_chance(&wish, (enum sort)(round % SORTS));
         wish.free = chance() & all_of(wish.gpus);
         if (round % 3 == 0 || !wish.free)
@@ -289,7 +289,7 @@ START_TEST(sixteen_devices_give_the_very_best_set)
 {
     chance_state = test_seed();
     for (int round = 0; round < SORTS; round++) {
-        struct gang__gpu_wish wish = wish_of(16, 1);
+        struct gang__gpu_question wish = wish_of(16, 1);
         join_by_chance(&wish, (enum sort)round);
         for (wish.count = 2; wish.count < 16; wish.count += 3)
             ck_assert_uint_eq(best_of(&wish).gpus, best_of_all(&wish).gpus);
@@ -302,7 +302,7 @@ START_TEST(sixty_four_random_devices_give_a_good_set)
 {
     chance_state = test_seed();
     for (int round = 0; round < SORTS; round++) {
-        struct gang__gpu_wish wish = wish_of(64, 1);
+        struct gang__gpu_question wish = wish_of(64, 1);
         join_by_chance(&wish, (enum sort)round);
         for (wish.count = 2; wish.count < 64; wish.count += 15) {
             struct gang__gpu_set is = best_of(&wish);
@@ -322,7 +322,7 @@ END_TEST
 /* The greatest sums do not run over. */
 START_TEST(the_heaviest_links_can_be_summed)
 {
-    struct gang__gpu_wish wish = wish_of(64, 32);
+    struct gang__gpu_question wish = wish_of(64, 32);
     const uint64_t most = links(GANG__WEIGHT_LINK_MOST) | UINT64_C(1) << GANG__WEIGHT_PCI |
                           UINT64_C(1) << GANG__WEIGHT_NUMA | UINT64_C(1) << GANG__WEIGHT_PACKAGE;
     join_boards(&wish, 64, 0, most);
@@ -342,7 +342,7 @@ END_TEST
 
 START_TEST(without_memory_there_is_no_set)
 {
-    struct gang__gpu_wish wish = wish_of(8, 3);
+    struct gang__gpu_question wish = wish_of(8, 3);
     join_dgx1(&wish);
     mem.fail_at = 1;
     ck_assert_ptr_null(gang__gpu_set_best(&hunter, &mem.mem, &wish));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* place/fit/node_plan.h: sorting without memory. */
+/* place/fit/keys.h: sorting without memory. */
 #include <stdbool.h>
 #include <string.h>
 
-#include "place/fit/node_plan.h"
+#include "place/fit/keys.h"
 #include "suite.h"
 
 enum { MOST = 3000 };

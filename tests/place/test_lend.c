@@ -58,7 +58,7 @@ START_TEST(what_is_lent_is_not_taken_and_not_given_back)
 {
     gang_request *q = request(4, 4, 1000);
     gang_alloc_id id, other;
-    MUST(gang__alloc_lend(s.w, view, q, GANG__LEND_CPU, &id));
+    MUST(gang__timeshare_alloc(s.w, view, q, GANG__TIMESHARE_CPU, &id));
     ck_assert_int_eq(cpu_free(0) + cpu_free(1), 8000);
     ck_assert_int_eq(stage_node(&s, node[0]).memory_free, 6 * GIB);
     ck_assert_int_eq(stage_node(&s, node[0]).gpu_free, 2000);
@@ -71,7 +71,7 @@ START_TEST(what_is_lent_is_not_taken_and_not_given_back)
     stage_check(&s);
     MUST(gang_alloc(s.w, q, &other, NULL)); /* any other request gets the cores */
     stage_check(&s);
-    MUST(gang__alloc_shed(s.w, id, (int64_t[]){1, 2}, 2));
+    MUST(gang__alloc_remove_tasks(s.w, id, (int64_t[]){1, 2}, 2));
     ck_assert_int_eq(cpu_free(0) + cpu_free(1), 0);
     stage_check(&s);
     MUST(gang_alloc_free(s.w, id));
@@ -87,7 +87,7 @@ START_TEST(devices_are_lent_or_taken)
 {
     gang_request *q = request(2, 2, 2000);
     gang_alloc_id id;
-    MUST(gang__alloc_lend(s.w, view, q, GANG__LEND_CPU | GANG__LEND_GPU, &id));
+    MUST(gang__timeshare_alloc(s.w, view, q, GANG__TIMESHARE_CPU | GANG__TIMESHARE_GPU, &id));
     ck_assert_int_eq(stage_node(&s, node[0]).gpu_free + stage_node(&s, node[1]).gpu_free, 8000);
     ck_assert_int_eq(stage_tasks(&s, id)->task[0].gpu_count, 2);
     MUST(gang_alloc_free(s.w, id));
@@ -101,15 +101,15 @@ START_TEST(the_snapshot_says_where_and_the_cluster_whether)
     gang_request *q = request(2, 2, 0), *all = request(4, 4, 0);
     gang_alloc_id id, big;
     MUST(gang_snapshot_set_state(view, node[0], GANG_NODE_DRAINING));
-    MUST(gang__alloc_lend(s.w, view, q, GANG__LEND_CPU, &id));
+    MUST(gang__timeshare_alloc(s.w, view, q, GANG__TIMESHARE_CPU, &id));
     ck_assert_uint_eq(stage_tasks_on(&s, id, node[1]), 2);
-    ck_assert_int_eq(gang__alloc_lend(s.w, view, all, GANG__LEND_CPU, &big), GANG_ENOFIT);
+    ck_assert_int_eq(gang__timeshare_alloc(s.w, view, all, GANG__TIMESHARE_CPU, &big), GANG_ENOFIT);
     ck_assert_uint_eq(big, GANG_ID_NONE);
     struct gang_group_spec g = group_of(1, 0, 0);
     g.memory_bytes = 6 * GIB;
     MUST(gang_node_set_state(s.w, node[0], GANG_NODE_DOWN));
     gang_alloc_id memory = stage_alloc_group(&s, &g);
-    ck_assert_int_eq(gang__alloc_lend(s.w, view, q, GANG__LEND_CPU, &big), GANG_ENOFIT);
+    ck_assert_int_eq(gang__timeshare_alloc(s.w, view, q, GANG__TIMESHARE_CPU, &big), GANG_ENOFIT);
     MUST(gang_alloc_free(s.w, memory));
     MUST(gang_alloc_free(s.w, id));
     stage_check(&s);
@@ -122,14 +122,14 @@ START_TEST(a_snapshot_takes_what_is_lent_when_it_is_told)
 {
     gang_request *q = request(2, 2, 0);
     gang_alloc_id a, b;
-    MUST(gang__alloc_lend(s.w, view, q, GANG__LEND_CPU, &a));
+    MUST(gang__timeshare_alloc(s.w, view, q, GANG__TIMESHARE_CPU, &a));
     MUST(gang_snapshot_take(s.w, view));
     ck_assert_int_eq(in_view(0) + in_view(1), 8000);
-    MUST(gang__snapshot_lend(view, a));
+    MUST(gang__timeshare_snapshot(view, a));
     ck_assert_int_eq(in_view(0) + in_view(1), 4000);
-    ck_assert_int_eq(gang__snapshot_lend(view, a), GANG_ENOFIT); /* they are taken there */
+    ck_assert_int_eq(gang__timeshare_snapshot(view, a), GANG_ENOFIT); /* they are taken there */
     ck_assert_int_eq(in_view(0) + in_view(1), 4000);
-    MUST(gang__alloc_lend(s.w, view, q, GANG__LEND_CPU, &b));
+    MUST(gang__timeshare_alloc(s.w, view, q, GANG__TIMESHARE_CPU, &b));
     for (size_t i = 0; i < 2; i++)
         ck_assert_uint_ne(stage_tasks(&s, a)->task[i].node, stage_tasks(&s, b)->task[0].node);
     MUST(gang_snapshot_release(view, a)); /* its memory, and not what is lent */
@@ -170,24 +170,24 @@ START_TEST(it_grows_on_a_snapshot_too_and_tells_what_it_has)
     struct sums sums = {0, 0, 0};
     gang_alloc_id id;
     int64_t granted;
-    MUST(gang__alloc_lend(s.w, view, q, GANG__LEND_CPU, &id));
-    MUST(gang__snapshot_lend(view, id));
-    MUST(gang__alloc_lend_more(s.w, view, id, 0, 2, GANG__LEND_CPU, &granted));
+    MUST(gang__timeshare_alloc(s.w, view, q, GANG__TIMESHARE_CPU, &id));
+    MUST(gang__timeshare_snapshot(view, id));
+    MUST(gang__timeshare_grow(s.w, view, id, 0, 2, GANG__TIMESHARE_CPU, &granted));
     ck_assert_int_eq(granted, 2);
     ck_assert_int_eq(cpu_free(0) + cpu_free(1), 8000);
-    MUST(gang__alloc_each_lent(s.c, id, sum_up, &sums));
+    MUST(gang__timeshare_each(s.c, id, sum_up, &sums));
     ck_assert_int_eq(sums.cpu, 8000);
     ck_assert_int_eq(sums.cores, 8);
     ck_assert_int_eq(sums.last, 3);
-    ck_assert_int_eq(gang__alloc_each_lent(s.c, id, say_seven, NULL), 7);
-    ck_assert_int_eq(gang__alloc_lend_more(s.w, view, id, 0, 1, GANG__LEND_CPU, &granted),
+    ck_assert_int_eq(gang__timeshare_each(s.c, id, say_seven, NULL), 7);
+    ck_assert_int_eq(gang__timeshare_grow(s.w, view, id, 0, 1, GANG__TIMESHARE_CPU, &granted),
                      GANG_ERANGE);
-    ck_assert_int_eq(gang__alloc_lend_more(s.w, view, id, 0, 0, GANG__LEND_CPU, &granted),
+    ck_assert_int_eq(gang__timeshare_grow(s.w, view, id, 0, 0, GANG__TIMESHARE_CPU, &granted),
                      GANG_EINVAL);
     stage_check(&s);
     MUST(gang_alloc_free(s.w, id));
-    ck_assert_int_eq(gang__alloc_each_lent(s.c, id, sum_up, &sums), GANG_ESTALE);
-    ck_assert_int_eq(gang__alloc_lend_more(s.w, view, id, 0, 1, GANG__LEND_CPU, &granted),
+    ck_assert_int_eq(gang__timeshare_each(s.c, id, sum_up, &sums), GANG_ESTALE);
+    ck_assert_int_eq(gang__timeshare_grow(s.w, view, id, 0, 1, GANG__TIMESHARE_CPU, &granted),
                      GANG_ESTALE);
     stage_check(&s);
     gang_request_free(q);
@@ -203,13 +203,13 @@ START_TEST(nothing_is_lent_alone_or_without_a_snapshot)
     gang_alloc_id id = 1;
     MUST(gang_request_new(s.c, &spec, &q, NULL));
     MUST(gang_snapshot_new(s.c, &never));
-    ck_assert_int_eq(gang__alloc_lend(s.w, never, q, GANG__LEND_CPU, &id), GANG_EINVAL);
+    ck_assert_int_eq(gang__timeshare_alloc(s.w, never, q, GANG__TIMESHARE_CPU, &id), GANG_EINVAL);
     ck_assert_uint_eq(id, GANG_ID_NONE);
     gang_snapshot_free(never);
     gang_request_free(q);
     spec.exclusive = 1;
     MUST(gang_request_new(s.c, &spec, &q, NULL));
-    ck_assert_int_eq(gang__alloc_lend(s.w, view, q, GANG__LEND_CPU, &id), GANG_EINVAL);
+    ck_assert_int_eq(gang__timeshare_alloc(s.w, view, q, GANG__TIMESHARE_CPU, &id), GANG_EINVAL);
     gang_request_free(q);
 }
 END_TEST
@@ -222,9 +222,9 @@ START_TEST(memory_may_run_out_at_any_moment)
         gang_alloc_id id = GANG_ID_NONE;
         int64_t granted;
         s.mem.fail_at = s.mem.calls + n;
-        gang_result r = gang__alloc_lend(s.w, view, q, GANG__LEND_CPU, &id);
+        gang_result r = gang__timeshare_alloc(s.w, view, q, GANG__TIMESHARE_CPU, &id);
         if (r == GANG_OK)
-            r = gang__alloc_lend_more(s.w, view, id, 0, 1, GANG__LEND_CPU, &granted);
+            r = gang__timeshare_grow(s.w, view, id, 0, 1, GANG__TIMESHARE_CPU, &granted);
         done = s.mem.fail_at > s.mem.calls;
         s.mem.fail_at = 0;
         ck_assert(r == (done ? GANG_OK : GANG_ENOMEM));

@@ -31,9 +31,9 @@ START_TEST(tasks_go_below_the_minimum)
     gang_alloc_id id = stage_alloc_group(&s, &g);
     const int64_t some[] = {4, 1, 2};
     ck_assert_int_eq(gang_alloc_shrink(s.w, id, some, 3, NULL), GANG_ENOFIT);
-    MUST(gang__alloc_shed(s.w, id, some, 3));
+    MUST(gang__alloc_remove_tasks(s.w, id, some, 3));
     ck_assert_uint_eq(stage_tasks_on(&s, id, GANG_ID_NONE), 3);
-    ck_assert_int_eq(gang__alloc_shed(s.w, id, some, 1), GANG_ENOENT);
+    ck_assert_int_eq(gang__alloc_remove_tasks(s.w, id, some, 1), GANG_ENOENT);
     stage_check(&s);
     MUST(gang_alloc_free(s.w, id));
 }
@@ -48,17 +48,17 @@ START_TEST(with_the_last_task_the_allocation_holds_nothing_and_grows_again)
     for (int exclusive = 0; exclusive < 2; exclusive++) {
         spec.exclusive = exclusive;
         gang_alloc_id id = stage_alloc(&s, &spec);
-        MUST(gang__alloc_shed(s.w, id, all, 2));
+        MUST(gang__alloc_remove_tasks(s.w, id, all, 2));
         ck_assert_uint_eq(stage_tasks_on(&s, id, GANG_ID_NONE), 0);
         ck_assert_int_eq(stage_node(&s, node[0]).gpu_free, 4000);
         ck_assert_int_eq(stage_node(&s, node[0]).cpu_free, 4000);
         MUST(gang_alloc_grow(s.w, id, 0, 2, &granted, NULL));
         ck_assert_int_eq(granted, 2);
         ck_assert_int_eq(stage_tasks(&s, id)->task[0].task, 2);
-        MUST(gang__alloc_shed(s.w, id, (int64_t[]){2, 3}, 2));
+        MUST(gang__alloc_remove_tasks(s.w, id, (int64_t[]){2, 3}, 2));
         stage_check(&s);
         MUST(gang_alloc_free(s.w, id));
-        ck_assert_int_eq(gang__alloc_shed(s.w, id, all, 1), GANG_ESTALE);
+        ck_assert_int_eq(gang__alloc_remove_tasks(s.w, id, all, 1), GANG_ESTALE);
     }
 }
 END_TEST
@@ -69,7 +69,7 @@ START_TEST(tasks_that_ended_count_when_it_grows)
     gang_alloc_id id = stage_alloc_group(&s, &g);
     const int64_t ended[] = {2};
     int64_t granted;
-    MUST(gang__alloc_shed(s.w, id, (int64_t[]){0, 1, 2}, 3));
+    MUST(gang__alloc_remove_tasks(s.w, id, (int64_t[]){0, 1, 2}, 3));
     MUST(gang__growth_ended(s.w, ended)); /* two of the three */
     MUST(gang_alloc_grow(s.w, id, 0, 1, &granted, NULL));
     ck_assert_int_eq(granted, 1);

@@ -87,9 +87,9 @@ static void warm(gang_request *q)
 
 static uint64_t misses_of(gang_request *q, gang_result expected)
 {
-    uint64_t before = atomic_load(&gang__sieve_misses);
+    uint64_t before = atomic_load(&gang__match_cache_misses);
     ck_assert_int_eq(try_once(q), expected);
-    return atomic_load(&gang__sieve_misses) - before;
+    return atomic_load(&gang__match_cache_misses) - before;
 }
 
 /* ---- what is met ---- */
@@ -187,9 +187,9 @@ START_TEST(modes_that_change_midway_are_seen)
     gang_request *all = all_request();
     MUST(gang_worker_new(s.c, &other));
     MUST(gang_partition_set(s.w, "mine", GANG_PARTITION_EXCLUSIVE));
-    atomic_store(&gang__sieve_off, true);
+    atomic_store(&gang__match_cache_off, true);
     warm(all);
-    atomic_store(&gang__sieve_off, false);
+    atomic_store(&gang__match_cache_off, false);
     atomic_store(&gang__hook_now, lend_now);
     ck_assert_int_eq(try_once(all), GANG_OK);
     ck_assert(atomic_load(&gang__hook_now) == NULL);
@@ -281,14 +281,14 @@ static void make_requests(void)
 static gang_result goes_to(gang_request *q, bool off, struct task_list *list)
 {
     gang_alloc_id id;
-    atomic_store(&gang__sieve_off, off);
+    atomic_store(&gang__match_cache_off, off);
     gang_result r = gang_alloc(s.w, q, &id, NULL);
     list->count = 0;
     if (r == GANG_OK) {
         *list = *stage_tasks(&s, id);
         MUST(gang_alloc_free(s.w, id));
     }
-    atomic_store(&gang__sieve_off, false);
+    atomic_store(&gang__match_cache_off, false);
     return r;
 }
 

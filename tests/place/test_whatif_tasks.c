@@ -330,7 +330,7 @@ static void preempt(void)
         MUST(release(scratch, &victim[i]));
     gang_request *q = stage_request(&s, &r.spec);
     gang_result test = gang_snapshot_test(s.w, scratch, q, NULL);
-    gang_result placed = gang__snapshot_place_told(s.w, scratch, q, &told);
+    gang_result placed = gang__snapshot_place_where(s.w, scratch, q, &told);
     ck_assert_int_eq(test == GANG_ENEVER ? GANG_ENOFIT : test, placed);
     ck_assert_int_eq(placed == GANG_OK, told.count > 0);
     if (placed != GANG_OK || held_count == HELD) {
@@ -373,7 +373,7 @@ static void grow(void)
     int32_t group = (int32_t)below((int64_t)spec_of[at].spec.group_count + 1) - 1;
     int64_t tasks = 1 + below(4), granted;
     take();
-    gang_result r = gang__snapshot_grow_told(s.w, scratch, held[at], group, tasks, &told);
+    gang_result r = gang__snapshot_grow_where(s.w, scratch, held[at], group, tasks, &told);
     if (r != GANG_OK) {
         ck_assert_uint_eq(told.count, 0);
         test_assert(same(scratch, base, true));
@@ -427,7 +427,7 @@ START_TEST(places_are_told_in_the_order_of_ranks)
         draw(&r, 12);
         take();
         gang_request *q = stage_request(&s, &r.spec);
-        gang_result planned = gang__snapshot_place_told(s.w, scratch, q, &told);
+        gang_result planned = gang__snapshot_place_where(s.w, scratch, q, &told);
         struct outcome o = stage_try(&s, &r.spec);
         ck_assert_int_eq(o.result == GANG_ENEVER ? GANG_ENOFIT : o.result, planned);
         if (planned == GANG_OK) {
@@ -461,10 +461,10 @@ START_TEST(a_copy_answers_as_the_original)
     take();
     for (int i = 0; i < 20; i++) {
         struct gang_placement first[4];
-        MUST(gang__snapshot_place_told(s.w, base, q, &told));
+        MUST(gang__snapshot_place_where(s.w, base, q, &told));
         ck_assert_uint_eq(told.count, 4);
         memcpy(first, told.place, sizeof(first));
-        MUST(gang__snapshot_place_told(s.w, scratch, q, &told));
+        MUST(gang__snapshot_place_where(s.w, scratch, q, &told));
         ck_assert_mem_eq(first, told.place, sizeof(first));
         test_assert(same(base, scratch, true));
     }
@@ -480,7 +480,7 @@ START_TEST(a_copy_answers_as_the_original)
     ck_assert_uint_eq(count, NODES / 2);
     restore(); /* of the same take, and now listed */
     ck_assert(scratch->listed);
-    MUST(gang__snapshot_place_told(s.w, live, q, &told));
+    MUST(gang__snapshot_place_where(s.w, live, q, &told));
     ck_assert(!same(live, base, true));
     struct gang_totals a = GANG_TOTALS_INIT, b = GANG_TOTALS_INIT;
     MUST(gang_snapshot_totals(base, &a));
@@ -496,9 +496,9 @@ START_TEST(a_copy_answers_as_the_original)
     one.same = "rack";
     gang_request *q2 = stage_request(&s, &one);
     stage_add(&s, &box);
-    ck_assert_int_eq(gang__snapshot_place_told(s.w, scratch, q2, &told), GANG_ENOFIT);
+    ck_assert_int_eq(gang__snapshot_place_where(s.w, scratch, q2, &told), GANG_ENOFIT);
     take();
-    MUST(gang__snapshot_place_told(s.w, scratch, q2, &told));
+    MUST(gang__snapshot_place_where(s.w, scratch, q2, &told));
     MUST(gang_snapshot_set_state(scratch, node[0], GANG_NODE_DOWN));
     restore();
     gang_request_free(q2);
@@ -565,7 +565,7 @@ START_TEST(what_was_placed_over_is_not_retaken)
     struct gang_request_spec spec = request_of(&g, 1);
     gang_request *q = stage_request(&s, &spec);
     MUST(gang__snapshot_copy(live, scratch));
-    MUST(gang__snapshot_place_told(s.w, scratch, q, &told));
+    MUST(gang__snapshot_place_where(s.w, scratch, q, &told));
     MUST(gang__snapshot_copy(live, scratch));
     ck_assert_int_eq(gang__snapshot_retake_tasks(scratch, id, tasks, 2), GANG_ENOFIT);
     test_assert(same(live, scratch, true)); /* the one that was free is as it was */
@@ -613,7 +613,7 @@ START_TEST(an_exclusive_node_goes_back_with_its_last_task)
     same_as_live(scratch, "shrunk");
     /* What it has left grows beside its task, and on a free node; all at the told places. */
     take();
-    MUST(gang__snapshot_grow_told(s.w, scratch, id, 0, 3, &told));
+    MUST(gang__snapshot_grow_where(s.w, scratch, id, 0, 3, &told));
     ck_assert_uint_eq(told.count, 3);
     MUST(gang__alloc_adopt_more(s.w, id, told.place, 3));
     is_as_told(id);
@@ -640,11 +640,11 @@ START_TEST(a_released_node_is_as_free_as_any)
         if (i != 3)
             MUST(gang_snapshot_set_state(base, node[i], GANG_NODE_DOWN));
     restore();
-    MUST(gang__snapshot_grow_told(s.w, scratch, id, -1, 19, &told));
+    MUST(gang__snapshot_grow_where(s.w, scratch, id, -1, 19, &told));
     ck_assert_uint_eq(told.count, 7);
     restore();
     MUST(gang_snapshot_release(scratch, id));
-    MUST(gang__snapshot_grow_told(s.w, scratch, id, -1, 19, &told));
+    MUST(gang__snapshot_grow_where(s.w, scratch, id, -1, 19, &told));
     ck_assert_uint_eq(told.count, 8);
 }
 END_TEST
@@ -662,7 +662,7 @@ START_TEST(growth_is_bound_to_where_its_tasks_were_then)
     gang_request_free(q);
     take();
     describe_anew(0, "elsewhere");
-    MUST(gang__snapshot_grow_told(s.w, scratch, id, 0, 1, &told));
+    MUST(gang__snapshot_grow_where(s.w, scratch, id, 0, 1, &told));
     ck_assert(told.place[0].node == node[1] || told.place[0].node == node[2]);
 }
 END_TEST
@@ -676,7 +676,7 @@ START_TEST(adopting_more_is_all_or_nothing)
     g[1].name = "b";
     gang_alloc_id id = stage_alloc(&s, &spec), other;
     take();
-    MUST(gang__snapshot_grow_told(s.w, scratch, id, -1, 9, &told));
+    MUST(gang__snapshot_grow_where(s.w, scratch, id, -1, 9, &told));
     ck_assert_uint_eq(told.count, 6);
     ck_assert_int_eq(told.place[0].any_devices, 0);
     ck_assert_int_eq(told.place[5].any_devices, 1);
@@ -702,7 +702,7 @@ START_TEST(adopting_more_is_all_or_nothing)
     ck_assert_uint_eq(stage_tasks(&s, id)->count, 8);
     same_as_live(scratch, "adopted");
     ck_assert_int_eq(gang__alloc_adopt_more(s.w, id, told.place, 1), GANG_ERANGE);
-    ck_assert_int_eq(gang__snapshot_grow_told(s.w, scratch, id, -1, 1, &told), GANG_ERANGE);
+    ck_assert_int_eq(gang__snapshot_grow_where(s.w, scratch, id, -1, 1, &told), GANG_ERANGE);
 }
 END_TEST
 
@@ -712,7 +712,7 @@ static uint64_t stamp;
 
 static bool has_risen(void)
 {
-    uint64_t now = gang__room_stamp(s.c);
+    uint64_t now = gang__capacity_stamp(s.c);
     bool more = now > stamp;
     ck_assert_uint_ge(now, stamp);
     stamp = now;
@@ -725,7 +725,7 @@ START_TEST(the_stamp_tells_that_room_has_come)
     struct gang_group_spec g = group_of(2, 1000, 1000);
     g.min = 1;
     MUST(gang_worker_new(s.c, &w2));
-    stamp = gang__room_stamp(s.c);
+    stamp = gang__capacity_stamp(s.c);
     gang_alloc_id id = stage_alloc_group(&s, &g);
     MUST(gang_alloc_grow(s.w, id, 0, 1, NULL, NULL));
     MUST(gang_node_set_state(s.w, node[0], GANG_NODE_DRAINING));
@@ -777,18 +777,18 @@ START_TEST(wrong_input_is_told)
     ck_assert_int_eq(gang__snapshot_copy(scratch, base), GANG_EINVAL); /* never taken */
     ck_assert_int_eq(gang__snapshot_copy(scratch, other), GANG_EINVAL);
     ck_assert_int_eq(gang__snapshot_release_tasks(scratch, id, ok, 2), GANG_EINVAL);
-    ck_assert_int_eq(gang__snapshot_place_told(s.w, scratch, q, &told), GANG_EINVAL);
-    ck_assert_int_eq(gang__snapshot_grow_told(s.w, scratch, id, 0, 1, &told), GANG_EINVAL);
+    ck_assert_int_eq(gang__snapshot_place_where(s.w, scratch, q, &told), GANG_EINVAL);
+    ck_assert_int_eq(gang__snapshot_grow_where(s.w, scratch, id, 0, 1, &told), GANG_EINVAL);
     MUST(gang__snapshot_copy(other, other));
     take();
     ck_assert_int_eq(gang__snapshot_copy(NULL, base), GANG_EINVAL);
     ck_assert_int_eq(gang__snapshot_copy(scratch, NULL), GANG_EINVAL);
-    ck_assert_int_eq(gang__snapshot_place_told(w2, scratch, q, &told), GANG_EINVAL);
-    ck_assert_int_eq(gang__snapshot_place_told(s.w, other, q, &told), GANG_EINVAL);
-    ck_assert_int_eq(gang__snapshot_grow_told(w2, scratch, id, 0, 1, &told), GANG_EINVAL);
-    ck_assert_int_eq(gang__snapshot_grow_told(s.w, scratch, id, 1, 1, &told), GANG_EINVAL);
-    ck_assert_int_eq(gang__snapshot_grow_told(s.w, scratch, id, 0, 0, &told), GANG_ERANGE);
-    ck_assert_int_eq(gang__snapshot_grow_told(s.w, scratch, none, 0, 1, &told), GANG_ESTALE);
+    ck_assert_int_eq(gang__snapshot_place_where(w2, scratch, q, &told), GANG_EINVAL);
+    ck_assert_int_eq(gang__snapshot_place_where(s.w, other, q, &told), GANG_EINVAL);
+    ck_assert_int_eq(gang__snapshot_grow_where(w2, scratch, id, 0, 1, &told), GANG_EINVAL);
+    ck_assert_int_eq(gang__snapshot_grow_where(s.w, scratch, id, 1, 1, &told), GANG_EINVAL);
+    ck_assert_int_eq(gang__snapshot_grow_where(s.w, scratch, id, 0, 0, &told), GANG_ERANGE);
+    ck_assert_int_eq(gang__snapshot_grow_where(s.w, scratch, none, 0, 1, &told), GANG_ESTALE);
     ck_assert_int_eq(gang__snapshot_release_tasks(scratch, id, NULL, 1), GANG_EINVAL);
     ck_assert_int_eq(gang__snapshot_release_tasks(scratch, id, ok, 0), GANG_EINVAL);
     ck_assert_int_eq(gang__snapshot_release_tasks(scratch, id, unsorted, 2), GANG_EINVAL);
@@ -841,11 +841,11 @@ static gang_result retake_it(void)
 }
 static gang_result place_it(void)
 {
-    return gang__snapshot_place_told(s.w, scratch, some_request, &told);
+    return gang__snapshot_place_where(s.w, scratch, some_request, &told);
 }
 static gang_result grow_it(void)
 {
-    return gang__snapshot_grow_told(s.w, scratch, some_alloc, 0, 200, &told);
+    return gang__snapshot_grow_where(s.w, scratch, some_alloc, 0, 200, &told);
 }
 static gang_result adopt_it(void)
 {

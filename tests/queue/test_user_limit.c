@@ -68,7 +68,7 @@ static bool takes(struct users *s, int user, int64_t memory)
 {
     int64_t gang[GANG_MAX_KINDS] = {0, memory};
     limit_now(s, user);
-    if (!gang__within(s->used[user], gang, s->result, s->u.kinds))
+    if (!gang__subset(s->used[user], gang, s->result, s->u.kinds))
         return false;
     s->used[user][1] += memory;
     return true;
@@ -156,8 +156,8 @@ START_TEST(gpus_have_a_limit_like_all_kinds)
     ck_assert_int_eq(s.dominant[GPU_KIND], 8000);
     ck_assert_int_eq(s.dominant[1], 0);
     int64_t one[GANG_MAX_KINDS] = {0, 1, 1000}, none[GANG_MAX_KINDS] = {0, 1, 0};
-    ck_assert(!gang__within(s.used[0], one, s.result, s.u.kinds));
-    ck_assert(gang__within(s.used[0], none, s.result, s.u.kinds));
+    ck_assert(!gang__subset(s.used[0], one, s.result, s.u.kinds));
+    ck_assert(gang__subset(s.used[0], none, s.result, s.u.kinds));
     ck_assert_int_eq(s.result[0], INT64_MAX); /* not among the kinds */
 }
 END_TEST

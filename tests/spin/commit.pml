@@ -373,7 +373,7 @@ NEXT_OP:
     }
 #ifdef REMOVE
     if
-    :: me == 0 && round == 2 -> goto REAP
+    :: me == 0 && round == 2 -> goto DRAIN
     :: me == 0 && round == 3 -> planned[me] = generation /* it holds the structure mutex */
     :: me > 0 ->
         ENTER_SECTION;
@@ -778,9 +778,9 @@ CARRY_OVER:
 
 #ifdef REMOVE
     /* ---- gang__drain_removed(), gang__reclaim(), enter(): under the structure mutex ---- */
-REAP:
+DRAIN:
     goto READ;
-REAPED:
+DRAINED:
     if
     :: look[0] % 8 != GONE + CAP -> goto END /* still held: it stays for a later reclaim */
     :: else
@@ -971,7 +971,7 @@ LOOK:
 #endif
 #ifdef REMOVE
     if
-    :: me == 0 -> goto REAPED
+    :: me == 0 -> goto DRAINED
     :: else
     fi;
 #ifndef BARE

@@ -6,7 +6,6 @@ work for one version.
 import ast
 import pickle
 import warnings
-from pathlib import Path
 
 import pytest
 

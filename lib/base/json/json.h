@@ -64,7 +64,7 @@ struct gang__json {
 struct gang__json gang__json_root(json_t *root, struct gang_error *error);
 
 /* "[2].jobs[0].tasks[1].gpu"; "" for the root. */
-void gang__json_path(const struct gang__json *at, char *path, size_t room);
+void gang__json_path(const struct gang__json *at, char *path, size_t cap);
 
 /* Fills the error with the path of this value. Returns `code`. */
 gang_result gang__json_fail(const struct gang__json *at, gang_result code, const char *fmt, ...)

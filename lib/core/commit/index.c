@@ -294,7 +294,7 @@ void gang__index_batch_add(struct gang__index_batch *b, uint32_t slot, struct ga
         batch_bit(b, gang__cpu_row(buckets.cpu), slot);
 }
 
-/* ---- updating and repairing -------------------------------------------------------------------- */
+/* ---- updating and repairing ------------------------------------------------------------------ */
 
 /* Steps 1 to 4 of the proof of I1 above. */
 void gang__index_repair(struct gang__cells *c, uint32_t class_id, uint32_t slot, unsigned row)

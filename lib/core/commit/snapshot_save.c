@@ -100,12 +100,12 @@ void gang__snapshot_save_free(struct gang__cells *c)
     }
 }
 
-bool gang__snapshot_under_way(struct gang__cells *c, uint64_t instant)
+bool gang__snapshot_under_way(struct gang__cells *c, uint64_t number)
 {
     for (uint32_t left = gang__snap_mask(gang__load_seq(&c->snap)); left; left &= left - 1) {
         const struct gang__save_area *area = gang__load(&c->save_area[__builtin_ctz(left)]);
         /* In the child of a fork the takers of the parent no longer run. */
-        if (gang__load(&area->fork) == gang__fork_count() && gang__load(&area->number) < instant)
+        if (gang__load(&area->fork) == gang__fork_count() && gang__load(&area->number) < number)
             return true;
     }
     return false;

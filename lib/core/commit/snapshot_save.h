@@ -27,7 +27,7 @@ static inline uint64_t gang__snapshot_number(struct gang__cells *c)
 }
 
 /* Is a snapshot with a lower number being taken? */
-bool gang__snapshot_under_way(struct gang__cells *c, uint64_t instant);
+bool gang__snapshot_under_way(struct gang__cells *c, uint64_t number);
 
 /* Saves the words of a cell for those snapshots in `snap` that do not show the commit. The commit
  * has this label; it was decided and is about to write a cell that it claims, or is over.

@@ -266,7 +266,7 @@ gang_result gang__nodes_add(gang_worker *w, struct gang__specs specs, gang_node_
                 ids[i++] = node->id;
             node = node->next_retired;
         }
-        atomic_fetch_add(&c->nodes.node_count, (uint32_t)count);
+        atomic_fetch_add(&c->nodes.node_count, (uint32_t)count); /* seq_cst -> gang__load */
         for (const struct gang__node *n = first; n != node; n = n->next_retired)
             gang__health_expect(c, gang__health_described(n));
         bring_up(w, first, node);

@@ -52,6 +52,7 @@ struct gang__partition *gang__partition_intern(gang_cluster *c, const char *name
             return there;
         }
         made->next = seen = first;
+        /* Release -> gang__load of a list head: a partition is seen with its name. */
     } while (!atomic_compare_exchange_strong_explicit(head, &first, made, memory_order_acq_rel,
                                                       memory_order_acquire));
     return made;
@@ -93,6 +94,7 @@ static void step_changes(gang_cluster *c)
 static void publish(gang_cluster *c, struct gang__modes *m)
 {
     step_changes(c);
+    /* seq_cst -> gang__load_seq in gang__stamp_read() */
     struct gang__modes *old =
         /* `rules` is the first member */
         (struct gang__modes *)atomic_exchange(&c->commit.rules, &m->rules);

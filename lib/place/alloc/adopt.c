@@ -4,8 +4,12 @@
 #include "base/rcu.h"
 #include "core/nodes/nodes.h"
 #include "place/alloc/alloc.h"
+#include "place/fit/mig.h"
+#include "place/fit/plan.h"
 #include "place/record/placer.h"
 #include "place/record/record.h"
+#include "place/state/records.h"
+#include "place/whatif/whatif.h"
 
 static gang_result adopt_refused(gang_worker *w, const struct gang_placement *place, int64_t i,
                                  struct gang__misfit m, struct gang_error *error)
@@ -33,7 +37,7 @@ static bool devices_suit(const struct gang__group *g, const struct gang__node *n
 static gang_result plan_place(gang_worker *w, gang_request *q, const struct gang_placement *from,
                               int64_t i, struct gang_error *error)
 {
-    struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
+    struct gang__plan *p = gang__plan_of(w);
     struct gang_placement in;
     struct gang__node *node = NULL;
     gang_result r = gang__struct_in(&in, sizeof(in), sizeof(in), from, from->size);
@@ -41,7 +45,7 @@ static gang_result plan_place(gang_worker *w, gang_request *q, const struct gang
     if (r == GANG_OK && (in.group < 0 || in.group >= (int32_t)q->group_count)) {
         r = GANG_EINVAL;
         what = "no such group";
-    } else if (r == GANG_OK && p->in_group[in.group] >= q->group[in.group].count) {
+    } else if (r == GANG_OK && p->tasks.in_group[in.group] >= q->group[in.group].count) {
         r = GANG_ERANGE;
         what = "more tasks than the group's count";
     } else if (r == GANG_OK && (in.any_devices < 0 || in.any_devices > 1)) {
@@ -63,7 +67,7 @@ static gang_result plan_place(gang_worker *w, gang_request *q, const struct gang
     if (gang__plan_task(p, (uint32_t)in.group, (uint32_t)in.node, in.any_devices ? 0 : in.gpus,
                         &misfit))
         return GANG_OK;
-    if (p->failed)
+    if (p->out.failed)
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     if (misfit.why == GANG_CONSTRAINT_STATE) { /* removed: any other state would do */
         gang__error(error, GANG_ESTALE, NULL, "no such node");
@@ -79,18 +83,18 @@ static void count_running(struct gang__plan *p)
     for (const uint64_t *task = a ? a->data : NULL; task && task < a->data + a->used;
          task += GANG__TASK_HEAD + gang__task_deltas(task))
         if (!gang__task_is_holder(task))
-            p->in_group[gang__task_group(task)]++;
+            p->tasks.in_group[gang__task_group(task)]++;
 }
 
 /* `healthy`: of the devices that the library picks none is unhealthy. */
 static gang_result plan_places(gang_worker *w, gang_request *q, const struct gang_placement *places,
                                int64_t count, bool healthy, struct gang_error *error)
 {
-    struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
+    struct gang__plan *p = gang__plan_of(w);
     if (gang__plan_begin(p, w->cluster, q, false) != GANG_OK)
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
-    p->adopting = p->settled = p->even = true;
-    p->unhealthy = p->unhealthy && healthy;
+    p->mode.adopting = p->mode.exact_reads = p->mode.worst_fit = true;
+    p->mode.check_health = p->mode.check_health && healthy;
     p->others.bars = false;
     count_running(p);
     gang_result r = GANG_OK;
@@ -105,9 +109,9 @@ static gang_result plan_places(gang_worker *w, gang_request *q, const struct gan
 static gang_result find_places(gang_worker *w, gang_request *q, const struct gang_placement *places,
                                int64_t count, struct gang_error *error)
 {
-    const struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
+    const struct gang__plan *p = gang__plan_of(w);
     gang_result r = plan_places(w, q, places, count, true, error);
-    if (r == GANG_ENOFIT && p->unhealthy)
+    if (r == GANG_ENOFIT && p->mode.check_health)
         r = plan_places(w, q, places, count, false, error);
     return r;
 }
@@ -123,24 +127,17 @@ gang_result gang_alloc_adopt(gang_worker *worker, gang_request *request,
     gang_result r = gang__check_call(worker, request, error);
     if (r != GANG_OK)
         return r;
-    struct gang__placer *placer = worker->place;
     gang__rcu_enter();
     for (;;) {
         struct gang__alloc *a = NULL;
-        uint32_t slot = 0;
         r = find_places(worker, request, places, place_count, error);
         if (r != GANG_OK)
             break;
-        r = gang__record_new(worker, request, &a);
-        if (r == GANG_OK)
-            r = gang__commit_plan(worker, &placer->plan, &slot);
+        r = gang__plan_commit_record(worker, request, &a, NULL, NULL);
         if (r == GANG_OK) {
-            gang__record_append(a, &placer->plan);
             *id = gang__alloc_publish(a);
             break;
         }
-        if (a)
-            gang__alloc_drop(worker, a);
         if (r != GANG_ENOFIT) {
             gang__error(error, r, NULL, "%s", gang_strerror(r));
             break;
@@ -153,20 +150,14 @@ gang_result gang_alloc_adopt(gang_worker *worker, gang_request *request,
 static gang_result adopt_more(gang_worker *w, struct gang__alloc *a,
                               const struct gang_placement *places, int64_t count)
 {
-    struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
-    for (;;) {
-        uint32_t slot = 0;
-        gang_result r = find_places(w, a->q, places, count, NULL);
-        if (r == GANG_OK)
-            r = gang__record_extend(w, a);
+    gang_result r;
+    do {
+        r = find_places(w, a->q, places, count, NULL);
         if (r != GANG_OK)
             return r;
-        r = gang__commit_plan(w, p, &slot);
-        if (r == GANG_OK)
-            gang__record_append(a, p);
-        if (r != GANG_ENOFIT)
-            return r;
-    }
+        r = gang__plan_commit_record(w, a->q, &a, NULL, NULL);
+    } while (r == GANG_ENOFIT);
+    return r;
 }
 
 gang_result gang__alloc_adopt_more(gang_worker *w, gang_alloc_id id,

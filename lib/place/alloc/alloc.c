@@ -5,29 +5,33 @@
 #include "base/rcu.h"
 #include "core/commit/commit.h"
 #include "place/explain/explain.h"
+#include "place/fit/plan.h"
 #include "place/pack/pack.h"
 #include "place/record/placer.h"
 #include "place/record/places.h"
 #include "place/record/record.h"
 #include "place/search/search.h"
+#include "place/state/records.h"
+#include "place/whatif/whatif.h"
 
-/* ---- planning a gang --------------------------------------------------------------------------------- */
+/* ---- planning a gang ------------------------------------------------------------------------- */
 
 void gang__plan_start(struct gang__plan *p, const gang_worker *w)
 {
-    enum { APART = 13 };            /* odd, so that 32 workers begin at 32 places of a word */
-    if (p->snap || w->from_first) { /* nobody is beside us: the same question has the same answer */
-        p->start = p->turn = 0;
+    enum { APART = 13 }; /* odd, so that 32 workers begin at 32 places of a word */
+    if (p->snap ||
+        w->from_first) { /* no other thread is active: the same question has the same answer */
+        p->start.slot = p->start.bit = 0;
         return;
     }
     uint32_t end = gang__load(&w->cluster->commit.slot_end);
-    p->start = (uint32_t)((uint64_t)(w->commit.index * UINT32_C(0x9e3779b1)) * end >> 32);
-    p->turn = w->commit.index * APART % GANG__FAN;
+    p->start.slot = (uint32_t)((uint64_t)(w->commit.index * UINT32_C(0x9e3779b1)) * end >> 32);
+    p->start.bit = w->commit.index * APART % GANG__FAN;
 }
 
 static gang_result plan_once(gang_worker *w, const gang_request *q, bool proof, bool empty)
 {
-    struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
+    struct gang__plan *p = gang__plan_of(w);
     bool fits;
     int tries = 0;
     do {
@@ -35,29 +39,29 @@ static gang_result plan_once(gang_worker *w, const gang_request *q, bool proof, 
             return GANG_ENOMEM;
         gang__plan_start(p, w);
         fits = gang__pack_request(p, proof);
-    } while (p->again && ++tries < GANG__SEARCHES);
+    } while (p->out.replan && ++tries < GANG__SEARCHES);
     return gang__plan_result(p, fits);
 }
 
 /* Does a glance at the index tell that there is no room? */
 static bool is_vain(gang_worker *w, const gang_request *q)
 {
-    struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
+    struct gang__plan *p = gang__plan_of(w);
     if (q->plain)
-        return gang__search_is_vain(w->cluster, &q->group[0], q->min);
-    return gang__plan_begin(p, w->cluster, q, false) == GANG_OK && gang__choose_is_vain(p);
+        return gang__search_cannot_fit(w->cluster, &q->group[0], q->min);
+    return gang__plan_begin(p, w->cluster, q, false) == GANG_OK && gang__choose_cannot_fit(p);
 }
 
 /* A plan that keeps as many wishes on other jobs as it can: the last one goes first. */
 static gang_result plan_wishes(gang_worker *w, const gang_request *q)
 {
-    struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
+    struct gang__plan *p = gang__plan_of(w);
     gang_result r;
     uint32_t wishes = q->wishes;
     do {
         p->others.wishes = wishes;
         r = plan_once(w, q, false, false);
-    } while (r == GANG_ENOFIT && !p->host && wishes-- > 0);
+    } while (r == GANG_ENOFIT && !p->out.host && wishes-- > 0);
     p->others.wishes = 0;
     return r;
 }
@@ -73,17 +77,17 @@ static gang_result plan_gang(gang_worker *w, gang_request *q)
         stamp = gang__stamp_read(&w->cluster->commit);
     if (refused && refused == stamp + 1)
         return GANG_ENOFIT;
-    const struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
+    const struct gang__plan *p = gang__plan_of(w);
     bool proved = glance && is_vain(w, q) && gang__stamp_read(&w->cluster->commit) == stamp;
     gang_result r = proved      ? GANG_ENOFIT
                     : q->wishes ? plan_wishes(w, q)
                                 : plan_once(w, q, false, false);
-    for (int i = 0; i < GANG__SEARCHES && r == GANG_ENOFIT && !p->host && !proved; i++) {
+    for (int i = 0; i < GANG__SEARCHES && r == GANG_ENOFIT && !p->out.host && !proved; i++) {
         /* Only a refusal looks at the stamps, which other threads write all the time. */
         stamp = gang__stamp_read(&w->cluster->commit);
         r = plan_once(w, q, true, false);
-        proved = r == GANG_ENOFIT && !p->host && gang__stamp_read(&w->cluster->commit) == stamp;
-        if (r == GANG_ENOFIT && !p->host && !proved)
+        proved = r == GANG_ENOFIT && !p->out.host && gang__stamp_read(&w->cluster->commit) == stamp;
+        if (r == GANG_ENOFIT && !p->out.host && !proved)
             r = plan_once(w, q, false, false);
     }
     /* What the host leaves out it may take the next time. */
@@ -93,7 +97,7 @@ static gang_result plan_gang(gang_worker *w, gang_request *q)
     return r;
 }
 
-uint64_t gang__room_stamp(gang_cluster *c)
+uint64_t gang__capacity_stamp(gang_cluster *c)
 {
     gang__rcu_enter();
     uint64_t stamp = gang__stamp_read(&c->commit);
@@ -128,7 +132,7 @@ static gang_result fits_ever(gang_worker *w, gang_request *q)
 static gang_result refuse(gang_worker *w, gang_request *q, gang_result ever,
                           struct gang_error *error)
 {
-    struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
+    struct gang__plan *p = gang__plan_of(w);
     w->stats.refusals++;
     if (ever == GANG_ENOMEM)
         return gang__error(error, ever, NULL, "out of memory");
@@ -145,20 +149,20 @@ gang_result gang__check_call(gang_worker *w, const gang_request *q, struct gang_
     struct gang__placer *placer = gang__placer_of(w);
     if (!placer)
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
-    placer->plan.host = 0;
+    placer->plan.out.host = 0;
     return GANG_OK;
 }
 
 gang_result gang__fail(const struct gang__plan *p, gang_result r, struct gang_error *error)
 {
-    if (p->host)
+    if (p->out.host)
         return gang__error(error, r, "score", "the host's function returned %d", (int)r);
     return gang__error(error, r, NULL, "%s", gang_strerror(r));
 }
 
-/* ---- the gang ------------------------------------------------------------------------------------------ */
+/* ---- the gang -------------------------------------------------------------------------------- */
 
-/* Somebody who is asked about the places before they are taken. */
+/* The caller's veto on the places before the commit. */
 struct asked {
     struct gang__places *out;
     gang__alloc_may *may;
@@ -166,33 +170,13 @@ struct asked {
     bool declined;
 };
 
-static gang_result ask(const struct gang__plan *p, struct asked *asked)
+static gang_result ask(const struct gang__plan *p, void *user)
 {
-    gang_result r = gang__plan_tell(p, asked->out);
+    struct asked *asked = user;
+    gang_result r = gang__places_of_plan(p, asked->out);
     if (r == GANG_OK)
         r = asked->may(asked->out, asked->user);
     asked->declined = r != GANG_OK;
-    return r;
-}
-
-/* What is planned is recorded and taken, if who is asked agrees. GANG_ENOFIT: others were faster, or he does not. */
-static gang_result take_planned(gang_worker *w, gang_request *q, struct asked *asked,
-                                gang_alloc_id *id)
-{
-    struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
-    struct gang__alloc *a = NULL;
-    uint32_t slot = 0;
-    gang_result r = gang__record_new(w, q, &a);
-    if (r == GANG_OK && asked)
-        r = ask(p, asked);
-    if (r == GANG_OK)
-        r = gang__commit_plan(w, p, &slot);
-    if (r == GANG_OK) {
-        gang__record_append(a, p);
-        *id = gang__alloc_publish(a);
-    } else if (a) {
-        gang__alloc_drop(w, a);
-    }
     return r;
 }
 
@@ -200,7 +184,7 @@ static gang_result take_planned(gang_worker *w, gang_request *q, struct asked *a
 static inline gang_result alloc(gang_worker *w, gang_request *q, struct asked *asked,
                                 gang_alloc_id *id)
 {
-    struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
+    struct gang__plan *p = gang__plan_of(w);
     uint64_t epoch = gang__load(&w->cluster->nodes.epoch) + 1;
     gang_result r;
     p->others.clashes = 0;
@@ -208,8 +192,11 @@ static inline gang_result alloc(gang_worker *w, gang_request *q, struct asked *a
         r = plan_gang(w, q);
         if (r != GANG_OK)
             return r;
-        r = take_planned(w, q, asked, id);
-    } while (r == GANG_ENOFIT && !p->host && !(asked && asked->declined) &&
+        struct gang__alloc *a = NULL;
+        r = gang__plan_commit_record(w, q, &a, asked ? ask : NULL, asked);
+        if (r == GANG_OK)
+            *id = gang__alloc_publish(a);
+    } while (r == GANG_ENOFIT && !p->out.host && !(asked && asked->declined) &&
              p->others.clashes < GANG__SEARCHES);
     if (r == GANG_OK)
         remember(&q->fits_epoch, epoch);
@@ -225,10 +212,10 @@ gang_result gang_alloc(gang_worker *worker, gang_request *request, gang_alloc_id
                        : gang__error(error, GANG_EINVAL, NULL, "no place for the id");
     if (r != GANG_OK)
         return r;
-    const struct gang__plan *p = &((struct gang__placer *)worker->place)->plan;
+    const struct gang__plan *p = gang__plan_of(worker);
     gang__rcu_enter();
     r = alloc(worker, request, NULL, id);
-    if (r == GANG_ENOFIT && !p->host)
+    if (r == GANG_ENOFIT && !p->out.host)
         r = refuse(worker, request, fits_ever(worker, request), error);
     else if (r != GANG_OK)
         gang__fail(p, r, error);
@@ -253,7 +240,7 @@ gang_result gang__alloc_if(gang_worker *w, gang_request *q, struct gang__places 
 gang_result gang__request_verdict(gang_worker *w, gang_request *q)
 {
     gang_result r = plan_gang(w, q);
-    if (r != GANG_ENOFIT || ((struct gang__placer *)w->place)->plan.host)
+    if (r != GANG_ENOFIT || gang__plan_of(w)->out.host)
         return r;
     r = fits_ever(w, q);
     return r == GANG_OK ? GANG_ENOFIT : r;
@@ -264,10 +251,10 @@ gang_result gang_alloc_test(gang_worker *worker, gang_request *request, struct g
     gang_result r = gang__check_call(worker, request, error);
     if (r != GANG_OK)
         return r;
-    const struct gang__plan *p = &((struct gang__placer *)worker->place)->plan;
+    const struct gang__plan *p = gang__plan_of(worker);
     gang__rcu_enter();
     r = plan_gang(worker, request);
-    if (r == GANG_ENOFIT && !p->host)
+    if (r == GANG_ENOFIT && !p->out.host)
         r = refuse(worker, request, fits_ever(worker, request), error);
     else if (r != GANG_OK)
         gang__fail(p, r, error);
@@ -284,15 +271,14 @@ gang_result gang_request_fits_ever(gang_worker *worker, gang_request *request,
     gang__rcu_enter();
     r = fits_ever(worker, request);
     if (r == GANG_ENEVER && error)
-        gang__explain(&((struct gang__placer *)worker->place)->plan, worker->cluster, request, r,
-                      error);
+        gang__explain(gang__plan_of(worker), worker->cluster, request, r, error);
     else if (r != GANG_OK)
         gang__error(error, r, NULL, "%s", gang_strerror(r));
     gang__rcu_leave();
     return r;
 }
 
-/* ---- room in advance ------------------------------------------------------------------------------------------- */
+/* ---- room in advance ------------------------------------------------------------------------- */
 
 gang_result gang_worker_preallocate(gang_worker *worker, int64_t tasks)
 {

@@ -1,20 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Allocation, growth and release beyond the public functions, for a scheduler above this room. */
+/* Allocations for real: place, grow, give back, adopt exact places. */
 #ifndef GANG__PLACE_ALLOC_H
 #define GANG__PLACE_ALLOC_H
 
+#include "core/cluster.h"
+#include "place/record/placer.h"
 #include "place/record/places.h"
-#include "place/state/records.h"
 
-/* As gang_alloc(), without words, if somebody agrees to the places (`out`): he returns GANG_OK. Anything else is
- * returned, and nothing is taken. He is asked inside a read section, again if others were faster, and must not use the
- * worker, nor wait for anybody.
- * Owner of the worker. May allocate; lock-free, if he is. */
+/* The worker may place, and the request is of its cluster. GANG_EINVAL, GANG_ENOMEM. */
+gang_result gang__check_call(gang_worker *w, const gang_request *q, struct gang_error *error);
+
+/* Any other result than success or a refusal: tell it. Returns it. */
+gang_result gang__fail(const struct gang__plan *p, gang_result r, struct gang_error *error);
+
+/* Where a worker's searches begin, so that workers keep apart. */
+void gang__plan_start(struct gang__plan *p, const gang_worker *w);
+
+/* Like gang_alloc() without an error text; calls may() with the places (`out`) before the commit.
+ * Any result but GANG_OK aborts and is returned. may() is called inside a read section, again after
+ * a lost race; it must not use the worker and must not block.
+ * Owner of the worker. May allocate; lock-free if may() is. */
 typedef gang_result gang__alloc_may(const struct gang__places *places, void *user);
 gang_result gang__alloc_if(gang_worker *w, gang_request *q, struct gang__places *out,
                            gang__alloc_may *may, void *user, gang_alloc_id *id);
 
-/* ---- for real ---- */
+/* What gang_alloc_test() says: GANG_OK, GANG_ENOFIT, GANG_ENEVER or an error. */
+gang_result gang__request_verdict(gang_worker *w, gang_request *q);
+
+/* Is it a group of the allocation that has fewer tasks than its `count`? GANG_EINVAL, GANG_ERANGE. */
+gang_result gang__growth_check(const struct gang__alloc *a, int32_t group,
+                               struct gang_error *error);
+
+/* One search for more tasks, on the cluster or on the plan's snapshot: first with all preferences,
+ * then in the order that finds capacity if there is any. GANG_OK and a plan, GANG_ENOFIT, or an
+ * error. */
+gang_result gang__growth_plan(gang_worker *w, const struct gang__alloc *a, int32_t group,
+                              int64_t tasks);
+
+/* Would gang_alloc_grow() add a task of a group? GANG_OK, GANG_ENOFIT, GANG_ENEVER or an error. The record
+ * is only read. */
+gang_result gang__growth_verdict(gang_worker *w, const struct gang__alloc *a, uint32_t group);
+
+/* Tasks of a group that ended and do not come again count as if they were held, against `count` and `min` of the
+ * group, in the growths of this worker (gang_alloc_grow(), gang__snapshot_grow_where()) from now on; NULL: none did.
+ * ended  one a group of the request that is to grow, borrowed until the next call
+ * GANG_OK; GANG_ENOMEM: a worker's first call. Owner of the worker. */
+gang_result gang__growth_ended(gang_worker *w, const int64_t *ended);
 
 /* As gang_alloc_adopt(), for more tasks of an allocation that runs: exactly these places, all or none. The
  * new tasks come after those there are, in this order. Of an exclusive allocation a node that it has
@@ -25,18 +56,11 @@ gang_result gang__alloc_if(gang_worker *w, gang_request *q, struct gang__places 
 gang_result gang__alloc_adopt_more(gang_worker *w, gang_alloc_id id,
                                    const struct gang_placement *places, int64_t count);
 
-/* ---- tasks that end, one by one ---- */
-
 /* Give back named tasks whatever minima say: as gang_alloc_shrink() otherwise. With the last one the allocation
  * does not end: it holds nothing then, and may grow again; gang_alloc_free() ends it.
  * Owner of the worker. Lock-free. */
-gang_result gang__alloc_shed(gang_worker *w, gang_alloc_id id, const int64_t *tasks, size_t count);
-
-/* Tasks of a group that ended and do not come again count as if they were held, against `count` and `min` of the
- * group, in the growths of this worker (gang_alloc_grow(), gang__snapshot_grow_told()) from now on; NULL: none did.
- * ended  one a group of the request that is to grow, borrowed until the next call
- * GANG_OK; GANG_ENOMEM: a worker's first call. Owner of the worker. */
-gang_result gang__growth_ended(gang_worker *w, const int64_t *ended);
+gang_result gang__alloc_remove_tasks(gang_worker *w, gang_alloc_id id, const int64_t *tasks,
+                                     size_t count);
 
 /* A buffer that is used again; begin with all zero. Memory of the cluster's allocator. */
 struct gang__found {
@@ -49,53 +73,33 @@ struct gang__found {
 };
 void gang__found_free(struct gang__found *found, const struct gang_mem *mem);
 
-/* Which of these tasks (numbers, ascending; NULL: all) it holds, and where; ascending. Those that it does not hold
- * are passed over.
+/* Finds the tasks of these numbers (ascending; NULL: all) that it holds, with their places;
+ * ascending. Tasks that it does not hold are skipped.
  * GANG_OK; GANG_ESTALE; GANG_EBUSY (another thread is changing it); GANG_ENOMEM. Any thread. */
 gang_result gang__alloc_find(gang_cluster *c, gang_alloc_id id, const int64_t *tasks, size_t count,
                              struct gang__found *out);
 
-/* ---- has room come? ---- */
+/* ---- has capacity come? ---- */
 
-/* A number that never falls, and rises with everything after which a request that was refused might fit:
- * tasks given back, nodes that came, came up, grew or were described anew, devices that healed, pools that
- * grew, modes of partitions, and (for those with rules on others) labelled jobs that came or withdrew.
- *
- * It rises before the room can be seen. So: read it, then ask gang_alloc(), gang_alloc_grow() or their
- * dry runs; a refusal holds as long as it reads the same, since these end with a search that waits for none
- * but carries on what is under way. A refusal on a snapshot that was taken after the read holds as long,
- * too, if no other thread was giving back while it was taken; else what had raised the number, but was
- * decided after the snapshot's instant, is missed. (Refusals after 64 disturbed searches, by exhausted
- * searches over several groups, or by a host's function, are not proved and need not hold.)
- * Any thread. Lock-free. O(workers). */
-uint64_t gang__room_stamp(gang_cluster *c);
+/* A number that never falls, and rises with everything after which a request that was refused might
+ * fit: tasks given back, nodes that were added, came up, grew or were described again, devices that
+ * healed, pools that grew, modes of partitions, and (for those with rules on others) labelled jobs
+ * that came or withdrew. It rises before the capacity can be seen. So: read it, then call
+ * gang_alloc(), gang_alloc_grow() or their dry runs. A refusal holds as long as the number reads
+ * the same, since these calls end with a search that completes all commits it meets. A refusal on a
+ * snapshot that was taken after the read holds as long, too, if no other thread was freeing
+ * meanwhile. Otherwise the refusal misses releases that had raised the number but were decided
+ * after the snapshot's instant. (Refusals after 64 disturbed searches, by exhausted searches over
+ * several groups, or by a host's function, are not proved and need not hold.) Any thread.
+ * Lock-free. O(workers). */
+uint64_t gang__capacity_stamp(gang_cluster *c);
 
-/* The part of it that operations of this worker raised, whoever carried them on: what others did is the
- * difference. Rises at least by one with each, perhaps by more. Changes of modes are no worker's. Any
- * thread; wait-free. */
+/* The part of it that operations of this worker raised, also when other threads completed them.
+ * Each operation raises it by at least one. Changes of modes belong to no worker. Any thread;
+ * wait-free. */
 static inline uint64_t gang__worker_stamp(const gang_worker *w)
 {
     return gang__load_seq(&w->commit.stamp);
 }
-
-/* ---- grow.c ---- */
-
-/* Is it a group of the allocation that has fewer tasks than its `count`? GANG_EINVAL, GANG_ERANGE. */
-gang_result gang__growth_check(const struct gang__alloc *a, int32_t group,
-                               struct gang_error *error);
-
-/* One look for more tasks, of the cluster or of the plan's snapshot: keeps as many wishes as it can, then
- * searches in the order that finds room if there is any. GANG_OK and a plan, GANG_ENOFIT, or an error. */
-gang_result gang__growth_look(gang_worker *w, const struct gang__alloc *a, int32_t group,
-                              int64_t tasks);
-
-/* Would gang_alloc_grow() add a task of a group? GANG_OK, GANG_ENOFIT, GANG_ENEVER or an error. The record
- * is only read. */
-gang_result gang__growth_class(gang_worker *w, const struct gang__alloc *a, uint32_t group);
-
-/* ---- alloc.c, whatif.c ---- */
-
-/* What gang_alloc_test() says: GANG_OK, GANG_ENOFIT, GANG_ENEVER or an error. And gang_snapshot_test(). */
-gang_result gang__request_verdict(gang_worker *w, gang_request *q);
 
 #endif

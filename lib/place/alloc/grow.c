@@ -8,26 +8,30 @@
 #include "core/nodes/nodes.h"
 #include "place/alloc/alloc.h"
 #include "place/explain/explain.h"
+#include "place/fit/plan.h"
+#include "place/pack/pack.h"
 #include "place/record/placer.h"
 #include "place/record/record.h"
 #include "place/record/running.h"
 #include "place/search/search.h"
+#include "place/state/records.h"
+#include "place/whatif/whatif.h"
 
 /* One look for more tasks of a group. Returns how many were planned. */
 static int64_t plan_more_once(gang_worker *w, const struct gang__alloc *a, int32_t group,
                               int64_t tasks, bool proof)
 {
-    struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
+    struct gang__plan *p = gang__plan_of(w);
     const gang_request *q = a->q;
     if (gang__plan_begin(p, w->cluster, q, false) != GANG_OK) {
-        p->failed = true;
+        p->out.failed = true;
         return 0;
     }
     gang__plan_start(p, w);
     gang__plan_running(p, a);
     int64_t done = 0;
-    for (uint32_t g = 0; g < q->group_count && done < tasks && !p->failed; g++) {
-        int64_t there = p->in_group[g] + (p->ended ? p->ended[g] : 0);
+    for (uint32_t g = 0; g < q->group_count && done < tasks && !p->out.failed; g++) {
+        int64_t there = p->tasks.in_group[g] + (p->tasks.ended ? p->tasks.ended[g] : 0);
         int64_t room = q->group[g].count - there, below = q->group[g].min - there;
         if ((group >= 0 && (int32_t)g != group) || room <= 0)
             continue;
@@ -47,38 +51,38 @@ static int64_t plan_more_once(gang_worker *w, const struct gang__alloc *a, int32
 static int64_t plan_more(gang_worker *w, const struct gang__alloc *a, int32_t group, int64_t tasks,
                          bool proof)
 {
-    const struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
+    const struct gang__plan *p = gang__plan_of(w);
     int64_t done;
     int tries = 0;
     do
         done = plan_more_once(w, a, group, tasks, proof);
-    while (p->again && ++tries < GANG__SEARCHES);
+    while (p->out.replan && ++tries < GANG__SEARCHES);
     return done;
 }
 
-gang_result gang__growth_look(gang_worker *w, const struct gang__alloc *a, int32_t group,
+gang_result gang__growth_plan(gang_worker *w, const struct gang__alloc *a, int32_t group,
                               int64_t tasks)
 {
-    struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
+    struct gang__plan *p = gang__plan_of(w);
     bool some = false;
     uint32_t wishes = a->q->wishes;
     do { /* the last wish on other jobs goes first */
         p->others.wishes = wishes;
         some = plan_more(w, a, group, tasks, false) > 0;
-    } while (!some && !p->failed && wishes-- > 0);
+    } while (!some && !p->out.failed && wishes-- > 0);
     p->others.wishes = 0;
-    some = some || (!p->failed && plan_more(w, a, group, tasks, true) > 0);
+    some = some || (!p->out.failed && plan_more(w, a, group, tasks, true) > 0);
     return gang__plan_result(p, some);
 }
 
 static gang_result plan_growth(gang_worker *w, const struct gang__alloc *a, int32_t group,
                                int64_t tasks)
 {
-    const struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
+    const struct gang__plan *p = gang__plan_of(w);
     for (int i = 0; i < GANG__SEARCHES; i++) {
         uint64_t stamp = gang__stamp_read(&w->cluster->commit);
-        gang_result r = gang__growth_look(w, a, group, tasks);
-        if (r != GANG_ENOFIT || p->failed)
+        gang_result r = gang__growth_plan(w, a, group, tasks);
+        if (r != GANG_ENOFIT || p->out.failed)
             return r;
         if (gang__stamp_read(&w->cluster->commit) == stamp)
             break;
@@ -86,17 +90,17 @@ static gang_result plan_growth(gang_worker *w, const struct gang__alloc *a, int3
     return GANG_ENOFIT;
 }
 
-/* Could one task of a group more than it holds ever fit, if nobody else were there? */
+/* Could one more task of a group ever fit on an otherwise empty cluster? */
 static gang_result one_more_fits(gang_worker *w, const struct gang__alloc *a, uint32_t group)
 {
-    struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
+    struct gang__plan *p = gang__plan_of(w);
     if (gang__plan_begin(p, w->cluster, a->q, true) != GANG_OK)
         return GANG_ENOMEM;
     gang__plan_running(p, a);
-    gang__plan_alone(p, a);
+    gang__plan_own_tasks(p, a);
     int64_t least = a->q->group[group].slice ? a->q->group[group].slice : 1;
-    int64_t fits = p->failed ? 0 : gang__pack_more(p, group, least, least, false);
-    if (p->failed)
+    int64_t fits = p->out.failed ? 0 : gang__pack_more(p, group, least, least, false);
+    if (p->out.failed)
         return GANG_ENOMEM;
     return fits ? GANG_OK : GANG_ENEVER;
 }
@@ -116,16 +120,16 @@ static gang_result one_more_fits_ever(gang_worker *w, struct gang__alloc *a, uin
     return GANG_OK;
 }
 
-gang_result gang__growth_class(gang_worker *w, const struct gang__alloc *a, uint32_t group)
+gang_result gang__growth_verdict(gang_worker *w, const struct gang__alloc *a, uint32_t group)
 {
     gang_result r = plan_growth(w, a, (int32_t)group, 1);
-    if (r != GANG_ENOFIT || ((struct gang__placer *)w->place)->plan.host)
+    if (r != GANG_ENOFIT || gang__plan_of(w)->out.host)
         return r;
     r = one_more_fits(w, a, group);
     return r == GANG_OK ? GANG_ENOFIT : r;
 }
 
-/* No more tasks fit now: of which group is it said, and could any ever? */
+/* No more tasks fit now: chooses the group to report, and asks whether one could ever fit. */
 static gang_result refuse_growth(gang_worker *w, struct gang__alloc *a, int32_t group,
                                  struct gang_error *error)
 {
@@ -142,7 +146,7 @@ static gang_result refuse_growth(gang_worker *w, struct gang__alloc *a, int32_t 
     w->stats.refusals++;
     if (ever == GANG_ENOMEM)
         return gang__error(error, ever, NULL, "out of memory");
-    struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
+    struct gang__plan *p = gang__plan_of(w);
     gang_result code = ever == GANG_OK ? GANG_ENOFIT : GANG_ENEVER;
     return error ? gang__explain_growth(p, a, (uint32_t)about, code, error) : code;
 }
@@ -162,7 +166,7 @@ gang_result gang__growth_ended(gang_worker *w, const int64_t *ended)
     struct gang__placer *placer = gang__placer_of(w);
     if (!placer)
         return GANG_ENOMEM;
-    placer->plan.ended = ended;
+    placer->plan.tasks.ended = ended;
     return GANG_OK;
 }
 
@@ -175,22 +179,17 @@ static gang_result grow(gang_worker *w, struct gang__alloc *a, int32_t group, in
         return r;
     placer->plan.others.clashes = 0;
     do {
-        uint32_t slot = 0;
         r = plan_growth(w, a, group, tasks);
         if (r != GANG_OK)
             break;
-        r = gang__record_extend(w, a);
-        if (r != GANG_OK)
-            break;
-        r = gang__commit_plan(w, &placer->plan, &slot);
-    } while (r == GANG_ENOFIT && !placer->plan.host &&
+        r = gang__plan_commit_record(w, a->q, &a, NULL, NULL);
+    } while (r == GANG_ENOFIT && !placer->plan.out.host &&
              placer->plan.others.clashes < GANG__SEARCHES);
     if (r == GANG_OK) {
-        *granted = (int64_t)placer->plan.picks;
-        gang__record_append(a, &placer->plan);
+        *granted = (int64_t)placer->plan.tasks.count;
         return GANG_OK;
     }
-    if (r == GANG_ENOFIT && !placer->plan.host)
+    if (r == GANG_ENOFIT && !placer->plan.out.host)
         return refuse_growth(w, a, group, error);
     return gang__fail(&placer->plan, r, error);
 }
@@ -211,7 +210,7 @@ gang_result gang_alloc_grow(gang_worker *worker, gang_alloc_id id, int32_t group
     struct gang__alloc *a;
     gang_result r = gang__alloc_lock(worker->cluster, id, &a);
     if (r == GANG_OK) {
-        struct gang__plan *p = &((struct gang__placer *)worker->place)->plan;
+        struct gang__plan *p = gang__plan_of(worker);
         p->others.running = a;
         r = grow(worker, a, group, tasks, &added, error);
         p->others.running = NULL;

@@ -7,9 +7,13 @@
 #include "core/commit/commit.h"
 #include "place/alloc/alloc.h"
 #include "place/fit/affinity.h"
+#include "place/fit/keys.h"
+#include "place/fit/plan.h"
 #include "place/record/placer.h"
 #include "place/record/record.h"
-#include "place/request/shared.h"
+#include "place/state/records.h"
+#include "place/state/task_count.h"
+#include "place/whatif/whatif.h"
 
 /* Add what one task holds to the sums of the words of its cell, or of the pool's. Bits of different
  * tasks never meet, so that adding is joining. */
@@ -17,7 +21,7 @@ static void sum_task(const uint64_t *task, bool pool, uint64_t *sum)
 {
     for (unsigned i = 0; i < gang__task_deltas(task); i++) {
         uint64_t delta = task[GANG__TASK_HEAD + i];
-        if (((delta & GANG__DELTA_POOL) != 0) == pool && !(delta & GANG__DELTA_LENT))
+        if (((delta & GANG__DELTA_POOL) != 0) == pool && !(delta & GANG__DELTA_SHARED))
             sum[gang__delta_word(delta)] += gang__payload(delta);
     }
 }
@@ -29,7 +33,7 @@ static void give_task(gang_worker *w, uint32_t slot, const uint64_t *task)
     for (unsigned i = 0; i < gang__task_deltas(task); i++) {
         uint64_t delta = task[GANG__TASK_HEAD + i], payload = gang__payload(delta);
         unsigned word = gang__delta_word(delta);
-        if (delta & (GANG__DELTA_POOL | GANG__DELTA_LENT))
+        if (delta & (GANG__DELTA_POOL | GANG__DELTA_SHARED))
             continue;
         if (word == GANG__WORD_HEAD)
             gang__commit_add(&w->commit, slot, word, GANG__OP_HEAD, payload | GANG__HEAD_GIVE);
@@ -72,8 +76,8 @@ static gang_result give_tasks(gang_worker *w, const struct gang__alloc *a, size_
     for (size_t i = 0; a->q->policy == GANG_POLICY_GPU_CLUSTERING && i < count + kept; i++) {
         const uint64_t *task = a->data + (uint32_t)placer->order[i];
         if (!gang__task_is_holder(task))
-            gang__tally_add(w->cluster, (uint32_t)task[0], &a->q->group[gang__task_group(task)],
-                            true);
+            gang__task_count_add(w->cluster, (uint32_t)task[0],
+                                 &a->q->group[gang__task_group(task)], true);
     }
     gang__commit_begin(&w->commit);
     if (a->q->uses_pool) { /* the pool is slot 0: first */
@@ -98,7 +102,7 @@ static gang_result give_tasks(gang_worker *w, const struct gang__alloc *a, size_
     gang__commit_run(&w->commit, true, NULL); /* nothing in it can be refused */
     gang__index_update(&w->cluster->commit, placer->order, count);
     if (a->q->social)
-        gang__peers_release(w, a, placer->order, count + kept);
+        gang__affinity_release(w, a, placer->order, count + kept);
     return GANG_OK;
 }
 
@@ -188,21 +192,6 @@ static gang_result find_tasks(gang_worker *w, const struct gang__alloc *a, const
     return GANG_OK;
 }
 
-bool gang__is_among(const uint64_t *ids, size_t count, uint64_t id)
-{
-    size_t low = 0;
-    while (low < count) {
-        size_t mid = (low + count) / 2;
-        if (ids[mid] == id)
-            return true;
-        if (ids[mid] < id)
-            low = mid + 1;
-        else
-            count = mid;
-    }
-    return false;
-}
-
 /* The nodes on which an allocation has tasks without those of placer->order, which are by offset; sorted,
  * in `ids`. Returns how many. */
 static size_t nodes_left(const struct gang__placer *placer, const struct gang__alloc *a,
@@ -227,22 +216,22 @@ static bool part_exclusive(gang_worker *w, const struct gang__alloc *a, size_t *
     struct gang__placer *placer = w->place;
     struct gang__plan *p = &placer->plan;
     size_t tasks = *count, gone = 0;
-    size_t at = gang__plan_take(p, a->tasks + tasks);
-    if (p->failed || !gang__order_reserve(w, gang__alloc_entries(a)))
+    size_t at = gang__plan_words(p, a->tasks + tasks);
+    if (p->out.failed || !gang__order_reserve(w, gang__alloc_entries(a)))
         return false;
     uint64_t *ids = p->word + at, *keep = ids + a->tasks;
     size_t left = nodes_left(placer, a, tasks, ids);
     *kept = 0;
     for (size_t i = 0; i < tasks; i++) {
         uint64_t key = placer->order[i];
-        if (gang__is_among(ids, left, a->data[(uint32_t)key]))
+        if (gang__keys_have(ids, left, a->data[(uint32_t)key]))
             keep[(*kept)++] = key;
         else
             placer->order[gone++] = key;
     }
     for (uint32_t from = 0; from < a->used;
          from += GANG__TASK_HEAD + gang__task_deltas(a->data + from))
-        if (gang__task_is_holder(a->data + from) && !gang__is_among(ids, left, a->data[from]))
+        if (gang__task_is_holder(a->data + from) && !gang__keys_have(ids, left, a->data[from]))
             placer->order[gone++] = a->data[from] << 32 | from;
     memcpy(placer->order + gone, keep, *kept * sizeof(*keep));
     *count = gone;
@@ -290,14 +279,14 @@ static gang_result shrink(gang_worker *w, struct gang__alloc *a, const int64_t *
                           int64_t count, bool minima, struct gang_error *error)
 {
     const gang_request *q = a->q;
-    struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
+    struct gang__plan *p = gang__plan_of(w);
     if (!gang__order_reserve(w, (size_t)count) ||
         gang__plan_begin(p, w->cluster, q, false) != GANG_OK)
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
-    size_t at = gang__plan_take(p, q->group_count);
-    if (p->failed)
+    size_t at = gang__plan_words(p, q->group_count);
+    if (p->out.failed)
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
-    int64_t *held = p->in_group, *left = (int64_t *)&p->word[at];
+    int64_t *held = p->tasks.in_group, *left = (int64_t *)&p->word[at];
     for (const uint64_t *task = a->data; task < a->data + a->used;
          task += GANG__TASK_HEAD + gang__task_deltas(task))
         if (!gang__task_is_holder(task))
@@ -355,7 +344,8 @@ gang_result gang_alloc_shrink(gang_worker *worker, gang_alloc_id id, const int64
     return shrink_by_id(worker, id, tasks, task_count, true, error);
 }
 
-gang_result gang__alloc_shed(gang_worker *w, gang_alloc_id id, const int64_t *tasks, size_t count)
+gang_result gang__alloc_remove_tasks(gang_worker *w, gang_alloc_id id, const int64_t *tasks,
+                                     size_t count)
 {
     return shrink_by_id(w, id, tasks, (int64_t)count, false, NULL);
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Why a request fits or does not: found once, told as an error (here), as an explanation and as JSON
- * (why.c). */
+/* Why a request fits or does not: found once, reported as an error (here), as an explanation and as
+ * JSON (report/). */
 #ifndef GANG__PLACE_EXPLAIN_H
 #define GANG__PLACE_EXPLAIN_H
 
 #include "place/explain/node_census.h"
 #include "place/pack/pack.h"
-#include "place/state/records.h"
+#include "place/record/running.h"
 
-/* What is asked: a gang, or more tasks for one that runs. */
+/* The question: a gang, or more tasks for a running one. */
 struct gang__question {
     struct gang__plan *p; /* scratch */
     gang_cluster *c;
@@ -17,7 +17,7 @@ struct gang__question {
 };
 
 /* What was found out about a group, a set or the whole request by itself. */
-struct gang__finding {
+struct gang__reason {
     gang_result code; /* GANG_OK, GANG_ENOFIT or GANG_ENEVER */
     int32_t group;    /* >= 0: this group */
     int32_t set;      /* >= 0: this set; else the request */
@@ -26,20 +26,21 @@ struct gang__finding {
     int64_t fit;    /* of a group: tasks that would go somewhere, wherever they lie */
     int64_t bent;   /* of these, within bounds and slices, and spread, unless in a domain */
     int64_t placed; /* of these, in the domain that is demanded */
-    struct gang__survey survey; /* of a group; of others only the nodes */
+    struct gang__node_census survey; /* of a group; of others only the nodes */
 
     struct gang__misfit why;
     bool skew; /* GANG_CONSTRAINT_SPREAD: by the numbers in the domains, not by the most of one */
     int64_t requested, available;
 
-    int32_t level;           /* of which a domain is demanded; GANG__NO_LEVEL: none is */
+    int32_t level;           /* the level of the required domain; GANG__NO_LEVEL: none */
     bool slices;             /* by the slices */
     bool inside;             /* it is in the domain that tasks do not fit: they would elsewhere */
     struct gang__scope best; /* the one that holds most; unbound: there is none */
     int64_t best_want, best_holds;
-    /* What the best lacks; where no domain is demanded, what is short when all but this is placed. */
+    /* What the best domain lacks; without a required domain, what is short when all but this is
+     * placed. */
     struct gang__misfit lack;
-    int32_t lack_group; /* the tasks of which; -1: none */
+    int32_t lack_group; /* the group of these tasks; -1: none */
     int64_t lack_amount;
 };
 
@@ -49,18 +50,18 @@ int64_t gang__tasks_needed(const gang_request *q, uint32_t group);
 /* A group by itself, as things are or (`empty`) as if all nodes were up and empty. With a domain, if one
  * is demanded, also where it is not what fails (`whole`). GANG_OK or GANG_ENOMEM. Inside a read section,
  * as all here. O(nodes + tasks). */
-gang_result gang__find_group(const struct gang__question *a, uint32_t group, int64_t want,
-                             bool empty, bool whole, struct gang__finding *f);
+gang_result gang__reason_of_group(const struct gang__question *a, uint32_t group, int64_t want,
+                                  bool empty, bool whole, struct gang__reason *f);
 
-/* A set by itself, or (-1) the whole request, of which it is known whether it `fits`. O(nodes * groups in
+/* A set by itself, or (-1) the whole request, with the known answer `fits`. O(nodes * groups in
  * it), and a plan of it. */
-gang_result gang__find_member(const struct gang__question *a, int32_t set, bool fits, bool empty,
-                              struct gang__finding *f);
+gang_result gang__reason_of_member(const struct gang__question *a, int32_t set, bool fits,
+                                   bool empty, struct gang__reason *f);
 
-/* What is in the way of a request that does not fit: of its groups, its sets from the inside out, and the
- * whole, the first that does not fit by itself. `code`: GANG_ENOFIT or GANG_ENEVER. */
-gang_result gang__find_reason(const struct gang__question *a, gang_result code,
-                              struct gang__finding *f);
+/* Finds why a request does not fit: the first of its groups, its sets from the inside out, and the
+ * whole that does not fit by itself. `code`: GANG_ENOFIT or GANG_ENEVER. */
+gang_result gang__reason_find(const struct gang__question *a, gang_result code,
+                              struct gang__reason *f);
 
 /* Fill `error` with the reason of a refusal, and return `code`. */
 gang_result gang__explain(struct gang__plan *p, gang_cluster *c, const gang_request *q,
@@ -70,13 +71,11 @@ gang_result gang__explain(struct gang__plan *p, gang_cluster *c, const gang_requ
 gang_result gang__explain_growth(struct gang__plan *p, const struct gang__alloc *a, uint32_t group,
                                  gang_result code, struct gang_error *error);
 
-/* ---- reason_text.c ---- */
-
 /* One English line. Returns its length, cut off at `room`. */
-size_t gang__why_text(const struct gang__question *a, const struct gang__finding *f, char *text,
-                      size_t room);
+size_t gang__reason_text(const struct gang__question *a, const struct gang__reason *f, char *text,
+                         size_t room);
 
-/* What a level is called. Valid while the cluster lives. */
+/* The name of a level. Valid while the cluster lives. */
 const char *gang__level_word(const gang_cluster *c, int32_t level);
 
 /* Where a scope is: "block=b1/rack=r2", or without the keys. Cut off at `room`. Inside a read section. */

@@ -4,7 +4,11 @@
 #include <string.h>
 
 #include "core/nodes/nodes.h"
+#include "place/fit/bounds.h"
+#include "place/fit/choose_devices.h"
 #include "place/fit/filter.h"
+#include "place/fit/plan.h"
+#include "place/fit/scope.h"
 #include "place/search/domain_capacity.h"
 #include "place/search/search.h"
 
@@ -39,7 +43,7 @@ uint32_t gang__kinds_asked(const struct gang__group *g)
 }
 
 /* What is free of a kind on one node, as far as the group can use it. */
-static int64_t amount_free(const struct gang__group *g, const struct gang__view *v,
+static int64_t amount_free(const struct gang__group *g, const struct gang__node_copy *v,
                            const uint64_t *now, int32_t kind)
 {
     if (kind == GANG_KIND_CPU)
@@ -60,20 +64,20 @@ static int64_t amount_free(const struct gang__group *g, const struct gang__view 
     return sum;
 }
 
-/* ---- one node ---------------------------------------------------------------------------------- */
+/* ---- one node -------------------------------------------------------------------------------- */
 
 struct looking {
     struct gang__plan *p;
     uint32_t group;
     const struct gang__group *g;
     const struct gang__scope *scope;
-    struct gang__survey *s;
+    struct gang__node_census *s;
     uint32_t kinds;    /* asked for */
     uint32_t demanded; /* levels of the site at which a node must lie in a domain, as bits */
     size_t fits;       /* in plan.word: slots that take a task, one bit each */
 };
 
-/* Levels of the site of which a domain is demanded. */
+/* Levels of the site with a required domain. */
 static uint32_t levels_demanded(const gang_request *q, const struct gang__group *g)
 {
     uint32_t levels = 0;
@@ -130,10 +134,10 @@ static bool is_vain(const struct looking *l, const struct gang__node *node, uint
         kinds &= ~(1u << GANG_KIND_GPU);
     if (kinds)
         return true;
-    const struct gang__modes *modes = l->p->modes;
+    const struct gang__modes *modes = l->p->tier.modes;
     if (why == GANG_CONSTRAINT_PARTITION) {
         loose.partition = NULL;
-        l->p->modes = NULL;
+        l->p->tier.modes = NULL;
     } else if (why == GANG_CONSTRAINT_LABEL) {
         loose.rule_count = 0;
         loose.where.step_count = 0;
@@ -147,7 +151,7 @@ static bool is_vain(const struct looking *l, const struct gang__node *node, uint
         return why != GANG_CONSTRAINT_STATE && state != GANG__STATE_UP;
     }
     bool matches = gang__node_matches(l->p, &loose, node, &other) && lies_well(l, node, &other);
-    l->p->modes = modes;
+    l->p->tier.modes = modes;
     return !matches || state != GANG__STATE_UP;
 }
 
@@ -165,7 +169,7 @@ static uint32_t kinds_short(const struct looking *l, uint32_t slot, struct gang_
 static void note_refusal(const struct looking *l, const struct gang__node *node, uint32_t state,
                          struct gang__misfit misfit)
 {
-    struct gang__survey *s = l->s;
+    struct gang__node_census *s = l->s;
     s->refused[misfit.why]++;
     if (misfit.why != GANG_CONSTRAINT_KIND && misfit.why != GANG_CONSTRAINT_POOL)
         s->vain[misfit.why] += is_vain(l, node, state, misfit.why);
@@ -184,7 +188,7 @@ static void note_refusal(const struct looking *l, const struct gang__node *node,
 
 static void note_stop(const struct looking *l, uint32_t slot, struct gang__misfit misfit)
 {
-    struct gang__survey *s = l->s;
+    struct gang__node_census *s = l->s;
     s->stopped[misfit.why]++;
     if (misfit.why == GANG_CONSTRAINT_POOL)
         s->kind[misfit.kind].full++;
@@ -203,10 +207,10 @@ static bool look_at(const struct looking *l, uint32_t slot)
     if (!node || !gang__scope_has(l->scope, node))
         return false;
     struct gang__misfit misfit = {GANG_CONSTRAINT_NONE, -1};
-    struct gang__view *v = gang__plan_view(p, slot);
+    struct gang__node_copy *v = gang__node_copy_at(p, slot);
     if (!v)
         return false;
-    const uint64_t *now = gang__view_now(p, v);
+    const uint64_t *now = gang__words_now(p, v);
     uint32_t state = gang__head_state(now[GANG__WORD_HEAD]);
     if (state == GANG__STATE_GONE) /* removed, but still held */
         return false;
@@ -221,7 +225,7 @@ static bool look_at(const struct looking *l, uint32_t slot)
         if (p->c->nodes.kind[kind].scope == GANG_SCOPE_NODE && free > l->s->kind[kind].most)
             l->s->kind[kind].most = free;
     }
-    size_t picks = p->picks;
+    size_t picks = p->tasks.count;
     if (gang__plan_task(p, l->group, slot, 0, &misfit)) {
         gang__plan_rollback(p, picks);
         l->s->fit_nodes++;
@@ -232,7 +236,7 @@ static bool look_at(const struct looking *l, uint32_t slot)
     return false;
 }
 
-/* ---- all of them --------------------------------------------------------------------------------- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 /* As many tasks as go on a node that takes some. */
 static void fill(const struct looking *l, uint32_t slot, int64_t want)
@@ -240,11 +244,11 @@ static void fill(const struct looking *l, uint32_t slot, int64_t want)
     struct gang__misfit misfit = {GANG_CONSTRAINT_NONE, -1};
     int64_t here = gang__plan_tasks(l->p, l->group, slot, want, 0, &misfit);
     l->s->fit += here;
-    if (here == want || l->p->failed)
+    if (here == want || l->p->out.failed)
         return;
-    struct gang__view *v = gang__plan_view(l->p, slot);
+    struct gang__node_copy *v = gang__node_copy_at(l->p, slot);
     if (v)
-        refine(l, slot, gang__head_state(gang__view_now(l->p, v)[GANG__WORD_HEAD]), &misfit);
+        refine(l, slot, gang__head_state(gang__words_now(l->p, v)[GANG__WORD_HEAD]), &misfit);
     note_stop(l, slot, misfit);
 }
 
@@ -255,15 +259,15 @@ static void look_over(struct looking *l, int64_t want)
     uint32_t first = l->scope->level >= GANG__LEVEL_NODE ? l->scope->slot : 1;
     uint32_t end = l->scope->level >= GANG__LEVEL_NODE ? first + 1 : gang__plan_end(p);
     uint32_t base = first / BITS;
-    l->fits = gang__plan_take(p, end / BITS - base + 1);
-    if (p->failed)
+    l->fits = gang__plan_words(p, end / BITS - base + 1);
+    if (p->out.failed)
         return;
     memset(p->word + l->fits, 0, (end / BITS - base + 1) * sizeof(*p->word));
-    for (uint32_t slot = first; slot < end && !p->failed; slot++)
+    for (uint32_t slot = first; slot < end && !p->out.failed; slot++)
         if (look_at(l, slot))
             p->word[l->fits + slot / BITS - base] |= UINT64_C(1) << slot % BITS;
     /* Tasks may share a pool: none is planned before every node was looked at. */
-    for (uint32_t slot = first; slot < end && l->s->fit < want && !p->failed; slot++)
+    for (uint32_t slot = first; slot < end && l->s->fit < want && !p->out.failed; slot++)
         if (p->word[l->fits + slot / BITS - base] >> slot % BITS & 1)
             fill(l, slot, want - l->s->fit);
 }
@@ -275,7 +279,7 @@ static bool all_fit(const struct looking *l, int64_t want)
     struct gang__misfit misfit;
     uint32_t end = gang__plan_end(p);
     int64_t fit = 0;
-    for (uint32_t slot = 1; slot < end && fit < want && !p->failed; slot++) {
+    for (uint32_t slot = 1; slot < end && fit < want && !p->out.failed; slot++) {
         const struct gang__node *node = gang__plan_node(p, slot);
         if (node && gang__scope_has(l->scope, node) && gang__node_matches(p, l->g, node, &misfit) &&
             lies_well(l, node, &misfit))
@@ -296,20 +300,21 @@ static void keep_inside(struct gang__plan *p, const struct gang__scope *scope)
         return;
     const struct gang__inner_domains *parts =
         gang__inner_domains_of(node->type, scope->level - GANG__LEVEL_PACKAGE);
-    p->within = gang__within_part(node->type, parts, scope->part);
+    p->subset = gang__subset_of(node->type, parts, scope->part);
 }
 
-void gang__survey(struct gang__plan *p, uint32_t group, int64_t want,
-                  const struct gang__scope *scope, bool whole, struct gang__survey *s)
+void gang__node_census_take(struct gang__plan *p, uint32_t group, int64_t want,
+                            const struct gang__scope *scope, bool whole,
+                            struct gang__node_census *s)
 {
     const struct gang__group *g = &p->q->group[group];
-    size_t picks = p->picks;
+    size_t picks = p->tasks.count;
     memset(s, 0, sizeof(*s));
     struct looking l = {p, group, g, scope, s, gang__kinds_asked(g), levels_demanded(p->q, g), 0};
-    struct gang__view *pool = g->pool_need_count ? gang__plan_view(p, GANG__POOL) : NULL;
+    struct gang__node_copy *pool = g->pool_need_count ? gang__node_copy_at(p, GANG__POOL) : NULL;
     for (size_t i = 0; pool && i < g->pool_need_count; i++) {
         int32_t kind = g->pool_needs[i].kind;
-        s->kind[kind].most = (int64_t)gang__view_now(p, pool)[gang__pool_word(kind)];
+        s->kind[kind].most = (int64_t)gang__words_now(p, pool)[gang__pool_word(kind)];
     }
     if (scope->level > GANG__LEVEL_NODE)
         keep_inside(p, scope);
@@ -317,15 +322,15 @@ void gang__survey(struct gang__plan *p, uint32_t group, int64_t want,
         gang__plan_rollback(p, picks);
         look_over(&l, want);
     }
-    p->within.on = false;
+    p->subset.on = false;
     gang__plan_rollback(p, picks);
 }
 
-/* ---- the reason ------------------------------------------------------------------------------------ */
+/* ---- the reason ------------------------------------------------------------------------------ */
 
 /* The kind of a scope that stops most nodes, GPUs before others; of the nodes that could take a task
  * when empty, if there are any. */
-static int32_t kind_of(const gang_cluster *c, const struct gang__survey *s, int32_t scope)
+static int32_t kind_of(const gang_cluster *c, const struct gang__node_census *s, int32_t scope)
 {
     for (int look = 0; look < 2; look++) {
         int32_t best = -1;
@@ -346,13 +351,13 @@ static int32_t kind_of(const gang_cluster *c, const struct gang__survey *s, int3
 }
 
 /* Nodes that something keeps from taking tasks, which they would take otherwise. */
-static int64_t stopped_by(const struct gang__survey *s, int32_t why)
+static int64_t stopped_by(const struct gang__node_census *s, int32_t why)
 {
     return s->refused[why] - s->vain[why] + s->stopped[why];
 }
 
 /* Do the nodes that are short of a kind never have enough? */
-static bool are_too_small(const struct gang__survey *s)
+static bool are_too_small(const struct gang__node_census *s)
 {
     for (int32_t kind = 0; kind < GANG_MAX_KINDS; kind++)
         if (s->kind[kind].could || s->kind[kind].full)
@@ -360,7 +365,8 @@ static bool are_too_small(const struct gang__survey *s)
     return true;
 }
 
-struct gang__misfit gang__survey_reason(const gang_cluster *c, const struct gang__survey *s)
+struct gang__misfit gang__node_census_reason(const gang_cluster *c,
+                                             const struct gang__node_census *s)
 {
     static const int32_t order[] = {
         GANG_CONSTRAINT_POOL,      GANG_CONSTRAINT_AFFINITY, GANG_CONSTRAINT_EXCLUSIVE,

@@ -3,7 +3,7 @@
 #ifndef GANG__PLACE_SURVEY_H
 #define GANG__PLACE_SURVEY_H
 
-#include "place/fit/node_plan.h"
+#include "place/fit/plan.h"
 
 enum { GANG__WHY_COUNT = GANG_CONSTRAINT_EXCLUSIVE + 1 };
 
@@ -16,7 +16,7 @@ struct gang__shortage {
         most; /* the largest amount free on one node, in units of the kind; of a pool: what is free */
 };
 
-struct gang__survey {
+struct gang__node_census {
     int64_t nodes;                    /* looked at */
     int64_t fit_nodes;                /* that take a task, if it were the only one */
     int64_t fit;                      /* tasks that go somewhere, of those wanted */
@@ -29,13 +29,15 @@ struct gang__survey {
 /* Look at the nodes of a scope, beside what is planned; nothing of it stays planned. Rules on where the
  * tasks lie beside each other (domains, slices, spreading, bounds) are left out, but for nodes that they
  * rule out for every task. Unless `whole`, no more than that they fit is found out if they do. O(nodes +
- * tasks); with bounds times the tasks that run. p->failed: out of memory. */
-void gang__survey(struct gang__plan *p, uint32_t group, int64_t want,
-                  const struct gang__scope *scope, bool whole, struct gang__survey *s);
+ * tasks); with bounds times the tasks that run. p->out.failed: out of memory. */
+void gang__node_census_take(struct gang__plan *p, uint32_t group, int64_t want,
+                            const struct gang__scope *scope, bool whole,
+                            struct gang__node_census *s);
 
 /* What stops nodes that the group could use otherwise: other jobs before a kind before a state before a
  * constraint; a kind that the nodes never have enough of after all. GANG_CONSTRAINT_STATE if there is no node. */
-struct gang__misfit gang__survey_reason(const gang_cluster *c, const struct gang__survey *s);
+struct gang__misfit gang__node_census_reason(const gang_cluster *c,
+                                             const struct gang__node_census *s);
 
 /* What one task asks of a kind, in its unit; 0: nothing, or (GPUs by memory) it depends. And the kinds it
  * asks for at all, as bits. */

@@ -8,6 +8,9 @@
 #include "base/json/json.h"
 #include "core/nodes/nodes.h"
 #include "place/explain/explain.h"
+#include "place/explain/node_census.h"
+#include "place/fit/plan.h"
+#include "place/fit/scope.h"
 
 enum { GROUP_CHARS = 64, PATH_CHARS = 64 }; /* of names inside a line */
 
@@ -43,7 +46,7 @@ static int clip(const char *text, size_t most)
     return (int)most;
 }
 
-/* ---- names --------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 const char *gang__level_word(const gang_cluster *c, int32_t level)
 {
@@ -87,7 +90,7 @@ void gang__scope_path(const struct gang__plan *p, const struct gang__scope *s, b
     }
 }
 
-/* ---- parts of a line --------------------------------------------------------------------------------- */
+/* ---- parts of a line ------------------------------------------------------------------------- */
 
 static const char *words_of(int32_t why)
 {
@@ -109,7 +112,7 @@ static const char *words_of(int32_t why)
 }
 
 /* "1 task", "8 tasks". */
-static void add_tasks(struct line *l, const struct gang__finding *f, int64_t tasks)
+static void add_tasks(struct line *l, const struct gang__reason *f, int64_t tasks)
 {
     add(l, "%lld %stask%s", (long long)tasks, f->more ? "more " : "", tasks == 1 ? "" : "s");
 }
@@ -133,8 +136,8 @@ static void add_bounds(struct line *l, const struct gang__question *a, const str
             gang__level_word(c, g->domain_level));
 }
 
-/* What the best domain is short of. */
-static void add_lack(struct line *l, const struct gang__question *a, const struct gang__finding *f)
+/* The shortage of the best domain. */
+static void add_lack(struct line *l, const struct gang__question *a, const struct gang__reason *f)
 {
     const struct gang__group *g = f->lack_group >= 0 ? &a->q->group[f->lack_group] : NULL;
     if (!g)
@@ -155,8 +158,7 @@ static void add_lack(struct line *l, const struct gang__question *a, const struc
         add(l, "%s", words_of(f->lack.why));
 }
 
-static void add_domain(struct line *l, const struct gang__question *a,
-                       const struct gang__finding *f)
+static void add_domain(struct line *l, const struct gang__question *a, const struct gang__reason *f)
 {
     const char *level = gang__level_word(a->c, f->level);
     char path[GANG__PATH_ROOM];
@@ -187,9 +189,9 @@ static void add_domain(struct line *l, const struct gang__question *a,
     add_lack(l, a, f);
 }
 
-/* ---- lines --------------------------------------------------------------------------------------------- */
+/* ---- lines ----------------------------------------------------------------------------------- */
 
-static void add_group(struct line *l, const struct gang__question *a, const struct gang__finding *f)
+static void add_group(struct line *l, const struct gang__question *a, const struct gang__reason *f)
 {
     const struct gang__group *g = &a->q->group[f->group];
     const struct gang__misfit m = f->why;
@@ -211,7 +213,7 @@ static void add_group(struct line *l, const struct gang__question *a, const stru
         add(l, "; %s%s is short", m.why == GANG_CONSTRAINT_POOL ? "cluster-wide " : "",
             a->c->nodes.kind[m.kind].name);
         const char *unit = a->c->nodes.kind[m.kind].unit;
-        if (gang__amount_asked(g, m.kind) && gang__utf8_valid(unit)) /* which nobody checked */
+        if (gang__amount_asked(g, m.kind) && gang__utf8_valid(unit)) /* which was not checked */
             add(l, " (%lld %s a task)", (long long)gang__amount_asked(g, m.kind), unit);
     } else if (m.why == GANG_CONSTRAINT_SPREAD && f->fit >= f->want) {
         add(l, " ");
@@ -225,8 +227,7 @@ static void add_group(struct line *l, const struct gang__question *a, const stru
     }
 }
 
-static void add_member(struct line *l, const struct gang__question *a,
-                       const struct gang__finding *f)
+static void add_member(struct line *l, const struct gang__question *a, const struct gang__reason *f)
 {
     if (f->set >= 0)
         add(l, "set \"%.*s\": ", clip(a->q->set[f->set].name, GROUP_CHARS), a->q->set[f->set].name);
@@ -251,8 +252,8 @@ static void add_member(struct line *l, const struct gang__question *a,
     }
 }
 
-size_t gang__why_text(const struct gang__question *a, const struct gang__finding *f, char *text,
-                      size_t room)
+size_t gang__reason_text(const struct gang__question *a, const struct gang__reason *f, char *text,
+                         size_t room)
 {
     struct line l = {text, room, 0};
     text[0] = '\0';
@@ -260,7 +261,7 @@ size_t gang__why_text(const struct gang__question *a, const struct gang__finding
         add_group(&l, a, f);
     else
         add_member(&l, a, f);
-    if (l.used + 1 == room) /* cut off, perhaps within a character */
+    if (l.used + 1 == room) /* cut off, possibly within a character */
         l.used = (size_t)clip(text, room - 2);
     text[l.used] = '\0';
     return l.used;

@@ -1,43 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules on other jobs.
+/* Affinity and anti-affinity between jobs.
  *
- * What runs where is in the badges (place/request/label_count.h). A rule is looked up when a node is visited; one at a
- * level of the site is turned into a set of domains when the plan begins. A running allocation's own
- * hard rules of distance also bar those that match them later.
+ * The label counts (place/request/label_count.h) say where labelled jobs run. A rule is evaluated
+ * when a node is visited. A rule at a level of the site becomes a set of domains when the plan
+ * begins. The hard anti-affinity of a running allocation also keeps out matching jobs that come
+ * later. Two gangs that exclude each other are never both placed: each publishes its tasks as
+ * pending (and as exclusions) before its last look and its commit. Both steps are sequentially
+ * consistent, so at least one gang sees the other. That gang gives way: it withdraws and plans
+ * again. One of them succeeds: a refusal follows only a search that began while the gang itself was
+ * not published. Of several gangs that gave way to each other, the last one to withdraw searches
+ * when none of the others is published. A gang that gives way GANG__SEARCHES times is refused
+ * without proof, so that gangs do not give way to each other for ever.
  *
- * Two gangs that exclude each other are never both placed: each lets the other see its tasks as
- * pending (and as guards) before it looks around for the last time and commits. Both are sequentially
- * consistent, so that of two one at least sees the other, and gives way: withdraws and plans again.
+ * A rule of nearness counts only what runs, and is judged at an instant inside the call: the peer
+ * may end right after.
  *
- * One of them gets through: a refusal is only said after a search that began when the gang was not
- * seen itself. Of several gangs that gave way to each other, the last one to withdraw searches when
- * none of the others is seen any more. A gang that gives way GANG__SEARCHES times is refused unproved,
- * which keeps it from going round for ever with others that do.
- *
- * A rule of nearness counts only what runs, and is judged at an instant inside the call: the peer may
- * end right after.
- *
- * A refusal stays true as long as the stamp stands still (core/commit/commit.c), so it is raised after all that
- * can let a job in: tasks that run and are taken out of the badges, or withdrew; those that came, which
- * others may want to be near. Until then they count as they did before. */
+ * A refusal stays true as long as the stamp stands still (core/commit/commit.c), so it is raised
+ * after all that can let a job in: tasks that run and are taken out of the badges, or withdrew;
+ * those that came, which others may want to be near. Until then they count as before. */
 #include "place/fit/affinity.h"
 
 #include <string.h>
 
 #include "base/error.h"
 #include "core/nodes/nodes.h"
-
+#include "place/fit/exclusive.h"
+#include "place/fit/keys.h"
+#include "place/fit/plan.h"
+#include "place/request/label_count.h"
 #include "place/request/shared.h"
+#include "place/state/records.h"
 
-/* ---- what is one's own ---------------------------------------------------------------------------- */
+/* ---- what is one's own ----------------------------------------------------------------------- */
 
 /* The nodes that the running allocation has tasks on, and how many. */
 static bool list_own(struct gang__plan *p)
 {
-    struct gang__others *o = &p->others;
+    struct gang__affinity_state *o = &p->others;
     const struct gang__alloc *a = o->running;
-    size_t at = gang__plan_take(p, 2 * (size_t)a->tasks), count = 0;
-    if (p->failed)
+    size_t at = gang__plan_words(p, 2 * (size_t)a->tasks), count = 0;
+    if (p->out.failed)
         return false;
     for (const uint64_t *task = a->data; task < a->data + a->used;
          task += GANG__TASK_HEAD + gang__task_deltas(task))
@@ -59,7 +61,7 @@ static bool list_own(struct gang__plan *p)
 /* Tasks of the running allocation on a node. */
 static uint64_t own_on(const struct gang__plan *p, gang_node_id id)
 {
-    const struct gang__others *o = &p->others;
+    const struct gang__affinity_state *o = &p->others;
     size_t low = 0, high = o->owns;
     while (low < high) {
         size_t mid = (low + high) / 2;
@@ -74,12 +76,13 @@ static uint64_t own_on(const struct gang__plan *p, gang_node_id id)
 /* Tasks planned on a node, if they are counted as pending. */
 static uint64_t pending_on(const struct gang__plan *p, gang_node_id id)
 {
-    const struct gang__view *v = p->others.registered ? gang__plan_seen(p, (uint32_t)id) : NULL;
+    const struct gang__node_copy *v =
+        p->others.registered ? gang__node_copy_find(p, (uint32_t)id) : NULL;
     return v && v->node && v->node->id == id ? v->used : 0;
 }
 
-/* Of the tasks that a badge counts on a node those of others. `times`: how often it counts each of one's
- * own. */
+/* The tasks of other jobs that a label count has on a node. `times`: how often it counts each own
+ * task. */
 static uint64_t others_of(const struct gang__plan *p, unsigned role, uint64_t times,
                           gang_node_id id, uint64_t count)
 {
@@ -91,22 +94,23 @@ static uint64_t others_of(const struct gang__plan *p, unsigned role, uint64_t ti
     return count > own * times ? count - own * times : 0;
 }
 
-static bool others_on(const struct gang__plan *p, struct gang__badge *badge, unsigned role,
+static bool others_on(const struct gang__plan *p, struct gang__label_count *badge, unsigned role,
                       uint64_t times, gang_node_id id)
 {
-    return others_of(p, role, times, id, gang__badge_count(badge, role, id)) > 0;
+    return others_of(p, role, times, id, gang__label_count_read(badge, role, id)) > 0;
 }
 
-/* ---- the rules ------------------------------------------------------------------------------------- */
+/* ---- the rules ------------------------------------------------------------------------------- */
 
 /* Does a rule keep those that match it later out, as long as the job runs? */
-static bool is_guard(const struct gang__peer *peer)
+static bool is_guard(const struct gang__affinity *peer)
 {
     return !peer->near && !peer->wish;
 }
 
 /* How many of the job's own rules guard a level against a badge. */
-static uint64_t own_guards(const gang_request *q, const struct gang__badge *badge, int32_t level)
+static uint64_t own_guards(const gang_request *q, const struct gang__label_count *badge,
+                           int32_t level)
 {
     uint64_t times = 0;
     for (uint32_t i = 0; i < q->affinity_count; i++)
@@ -136,7 +140,7 @@ static uint32_t guarded_levels(const gang_request *q)
     return levels;
 }
 
-/* ---- sets of domains -------------------------------------------------------------------------------- */
+/* ---- sets of domains ------------------------------------------------------------------------- */
 
 struct mark {
     struct gang__plan *p;
@@ -161,11 +165,11 @@ static void mark_domain(gang_node_id id, uint32_t tasks, void *user)
 }
 
 /* Note the domains of a level in which a badge counts tasks of others. */
-static void mark_domains(struct gang__plan *p, struct gang__badge *badge, unsigned role,
+static void mark_domains(struct gang__plan *p, struct gang__label_count *badge, unsigned role,
                          uint64_t times, int32_t level, size_t set)
 {
     struct mark m = {p, role, times, level, set};
-    gang__badge_each(badge, role, mark_domain, &m);
+    gang__label_count_each(badge, role, mark_domain, &m);
 }
 
 static bool is_in_set(const struct gang__plan *p, size_t set, uint32_t domain)
@@ -180,7 +184,7 @@ static size_t near_set(const struct gang__plan *p, uint32_t n)
     return p->others.set + (n + 1) * p->others.set_words;
 }
 
-static bool is_wide(const struct gang__peer *peer)
+static bool is_wide(const struct gang__affinity *peer)
 {
     return peer->level != GANG__LEVEL_NODE;
 }
@@ -192,7 +196,7 @@ static void mark_guarded(struct gang__plan *p, uint32_t levels)
         uint32_t at = gang__load_seq(&q->badges[i]->guarded) & levels;
         for (; at; at &= at - 1) {
             int32_t level = __builtin_ctz(at);
-            mark_domains(p, q->badges[i], GANG__ROLE_GUARD + (unsigned)level,
+            mark_domains(p, q->badges[i], GANG__ROLE_EXCLUDE + (unsigned)level,
                          own_guards(q, q->badges[i], level), level, p->others.set);
         }
     }
@@ -202,7 +206,7 @@ static void mark_rules(struct gang__plan *p)
 {
     uint32_t n = 0;
     for (uint64_t left = p->others.active; left; left &= left - 1) {
-        const struct gang__peer *peer = &p->q->peers[__builtin_ctzll(left)];
+        const struct gang__affinity *peer = &p->q->peers[__builtin_ctzll(left)];
         if (!is_wide(peer))
             continue;
         size_t set = peer->near ? near_set(p, n++) : p->others.set;
@@ -215,13 +219,13 @@ static void mark_rules(struct gang__plan *p)
 /* What the active rules, and those of others, say now. */
 static bool look_around(struct gang__plan *p, uint32_t wishes)
 {
-    struct gang__others *o = &p->others;
+    struct gang__affinity_state *o = &p->others;
     const uint32_t node_level = UINT32_C(1) << GANG__LEVEL_NODE;
     uint32_t guarded = guarded_levels(p->q), wide = 0;
     o->active = rules_active(p->q, wishes);
     o->levels = guarded & ~node_level;
     for (uint64_t left = o->active; left; left &= left - 1) {
-        const struct gang__peer *peer = &p->q->peers[__builtin_ctzll(left)];
+        const struct gang__affinity *peer = &p->q->peers[__builtin_ctzll(left)];
         wide += is_wide(peer) && peer->near;
         if (is_wide(peer) && !peer->near)
             o->levels |= UINT32_C(1) << peer->level;
@@ -230,8 +234,8 @@ static bool look_around(struct gang__plan *p, uint32_t wishes)
     if (!o->levels && !wide)
         return true;
     o->set_words = gang__domains_end(p->c) / 64 + 1;
-    o->set = gang__plan_take(p, (wide + 1) * o->set_words);
-    if (p->failed)
+    o->set = gang__plan_words(p, (wide + 1) * o->set_words);
+    if (p->out.failed)
         return false;
     memset(p->word + o->set, 0, (wide + 1) * o->set_words * sizeof(*p->word));
     mark_guarded(p, o->levels);
@@ -239,17 +243,17 @@ static bool look_around(struct gang__plan *p, uint32_t wishes)
     return true;
 }
 
-gang_result gang__peers_begin(struct gang__plan *p)
+gang_result gang__affinity_begin(struct gang__plan *p)
 {
-    struct gang__others *o = &p->others;
+    struct gang__affinity_state *o = &p->others;
     o->registered = false;
     o->active = 0;
     o->levels = 0;
     o->owns = 0;
     if (o->running && !list_own(p))
         return GANG_ENOMEM;
-    /* In a cluster without others there is nobody to avoid, and whom to be near can still come. */
-    if (p->q->social && !p->empty && !look_around(p, o->wishes))
+    /* An empty cluster has no job to avoid, and a job to be near can still come. */
+    if (p->q->social && !p->mode.empty && !look_around(p, o->wishes))
         return GANG_ENOMEM;
     return p->q->exclusive ? gang__exclusive_begin(p) : GANG_OK;
 }
@@ -259,26 +263,26 @@ static bool is_guarded(const struct gang__plan *p, gang_node_id id)
 {
     const gang_request *q = p->q;
     for (uint32_t i = 0; i < 2 * q->label_count; i++) {
-        struct gang__badge *badge = q->badges[i];
+        struct gang__label_count *badge = q->badges[i];
         if ((gang__load_seq(&badge->guarded) >> GANG__LEVEL_NODE & 1) &&
-            others_on(p, badge, GANG__ROLE_GUARD + GANG__LEVEL_NODE,
+            others_on(p, badge, GANG__ROLE_EXCLUDE + GANG__LEVEL_NODE,
                       own_guards(q, badge, GANG__LEVEL_NODE), id))
             return true;
     }
     return false;
 }
 
-bool gang__peers_admit(struct gang__plan *p, const struct gang__node *node)
+bool gang__affinity_admits(struct gang__plan *p, const struct gang__node *node)
 {
-    const struct gang__others *o = &p->others;
+    const struct gang__affinity_state *o = &p->others;
     uint32_t n = 0;
-    if (p->empty || !p->q->social)
+    if (p->mode.empty || !p->q->social)
         return true;
     for (uint32_t levels = o->levels; levels; levels &= levels - 1)
         if (is_in_set(p, o->set, node->domain[__builtin_ctz(levels)]))
             return false;
     for (uint64_t left = o->active; left; left &= left - 1) {
-        const struct gang__peer *peer = &p->q->peers[__builtin_ctzll(left)];
+        const struct gang__affinity *peer = &p->q->peers[__builtin_ctzll(left)];
         bool holds = true;
         if (is_wide(peer))
             holds = !peer->near || is_in_set(p, near_set(p, n++), node->domain[peer->level]);
@@ -292,24 +296,24 @@ bool gang__peers_admit(struct gang__plan *p, const struct gang__node *node)
     return !is_guarded(p, node->id);
 }
 
-/* ---- entering and leaving ---------------------------------------------------------------------------- */
+/* ---- entering and leaving -------------------------------------------------------------------- */
 
 /* The planned tasks of one node, in all badges of the job. */
 static bool reserve(const gang_request *q, const struct gang_mem *mem, uint32_t slot)
 {
     for (uint32_t i = 0; i < 2 * q->label_count; i++)
-        if (!gang__badge_reserve(q->badges[i], mem, GANG__ROLE_HELD, slot) ||
-            !gang__badge_reserve(q->badges[i], mem, GANG__ROLE_PENDING, slot))
+        if (!gang__label_count_reserve(q->badges[i], mem, GANG__ROLE_HELD, slot) ||
+            !gang__label_count_reserve(q->badges[i], mem, GANG__ROLE_PENDING, slot))
             return false;
     for (uint32_t i = 0; i < q->affinity_count; i++)
         if (is_guard(&q->peers[i]) &&
-            !gang__badge_reserve(q->peers[i].badge, mem,
-                                 GANG__ROLE_GUARD + (unsigned)q->peers[i].level, slot))
+            !gang__label_count_reserve(q->peers[i].badge, mem,
+                                       GANG__ROLE_EXCLUDE + (unsigned)q->peers[i].level, slot))
             return false;
     return true;
 }
 
-typedef void (*count_fn)(struct gang__badge *badge, unsigned role, gang_node_id node,
+typedef void (*count_fn)(struct gang__label_count *badge, unsigned role, gang_node_id node,
                          uint32_t tasks);
 
 static void count_labels(const gang_request *q, count_fn count, unsigned role, gang_node_id id,
@@ -323,10 +327,10 @@ static void count_guards(const gang_request *q, count_fn count, gang_node_id id,
 {
     for (uint32_t i = 0; i < q->affinity_count; i++)
         if (is_guard(&q->peers[i]))
-            count(q->peers[i].badge, GANG__ROLE_GUARD + (unsigned)q->peers[i].level, id, tasks);
+            count(q->peers[i].badge, GANG__ROLE_EXCLUDE + (unsigned)q->peers[i].level, id, tasks);
 }
 
-static bool is_used(const struct gang__view *v)
+static bool is_used(const struct gang__node_copy *v)
 {
     return v->node && v->used > 0;
 }
@@ -335,65 +339,65 @@ static bool is_used(const struct gang__view *v)
 static bool still_holds(struct gang__plan *p, bool *failed)
 {
     *failed = !look_around(p, 0);
-    for (size_t i = 0; i < p->views && p->others.bars && !*failed; i++)
-        if (is_used(&p->view[i]) && !gang__peers_admit(p, p->view[i].node))
+    for (size_t i = 0; i < p->nodes.count && p->others.bars && !*failed; i++)
+        if (is_used(&p->nodes.copy[i]) && !gang__affinity_admits(p, p->nodes.copy[i].node))
             return false;
     return true;
 }
 
-gang_result gang__peers_enter(gang_worker *w, struct gang__plan *p)
+gang_result gang__affinity_register(gang_worker *w, struct gang__plan *p)
 {
     bool failed = false;
-    for (size_t i = 0; i < p->views; i++)
-        if (is_used(&p->view[i]) && !reserve(p->q, &p->c->mem, p->view[i].slot))
+    for (size_t i = 0; i < p->nodes.count; i++)
+        if (is_used(&p->nodes.copy[i]) && !reserve(p->q, &p->c->mem, p->nodes.copy[i].slot))
             return GANG_ENOMEM;
-    for (size_t i = 0; i < p->views; i++) {
-        if (!is_used(&p->view[i]))
+    for (size_t i = 0; i < p->nodes.count; i++) {
+        if (!is_used(&p->nodes.copy[i]))
             continue;
-        gang_node_id id = p->view[i].node->id;
-        count_labels(p->q, gang__badge_add, GANG__ROLE_PENDING, id, p->view[i].used);
-        count_guards(p->q, gang__badge_add, id, p->view[i].used);
+        gang_node_id id = p->nodes.copy[i].node->id;
+        count_labels(p->q, gang__label_count_add, GANG__ROLE_PENDING, id, p->nodes.copy[i].used);
+        count_guards(p->q, gang__label_count_add, id, p->nodes.copy[i].used);
     }
     p->others.registered = true;
     gang__hook(GANG__STEP_ENTER);
-    if (p->adopting || (still_holds(p, &failed) && !failed))
+    if (p->mode.adopting || (still_holds(p, &failed) && !failed))
         return GANG_OK;
-    gang__peers_leave(w, p);
+    gang__affinity_withdraw(w, p);
     p->others.clashes += !failed;
     w->stats.conflicts += !failed;
     return failed ? GANG_ENOMEM : GANG_ENOFIT;
 }
 
-void gang__peers_settle(gang_worker *w, struct gang__plan *p)
+void gang__affinity_confirm(gang_worker *w, struct gang__plan *p)
 {
     gang__hook(GANG__STEP_SETTLE);
-    for (size_t i = 0; i < p->views; i++) {
-        if (!is_used(&p->view[i]))
+    for (size_t i = 0; i < p->nodes.count; i++) {
+        if (!is_used(&p->nodes.copy[i]))
             continue;
-        gang_node_id id = p->view[i].node->id;
-        count_labels(p->q, gang__badge_add, GANG__ROLE_HELD, id, p->view[i].used);
-        count_labels(p->q, gang__badge_take, GANG__ROLE_PENDING, id, p->view[i].used);
+        gang_node_id id = p->nodes.copy[i].node->id;
+        count_labels(p->q, gang__label_count_add, GANG__ROLE_HELD, id, p->nodes.copy[i].used);
+        count_labels(p->q, gang__label_count_sub, GANG__ROLE_PENDING, id, p->nodes.copy[i].used);
     }
     if (p->q->label_count) /* others may have waited for it to be near */
         gang__add_seq(&w->commit.stamp, 1);
 }
 
-void gang__peers_leave(gang_worker *w, struct gang__plan *p)
+void gang__affinity_withdraw(gang_worker *w, struct gang__plan *p)
 {
     gang__hook(GANG__STEP_SETTLE);
-    for (size_t i = 0; i < p->views; i++) {
-        if (!is_used(&p->view[i]))
+    for (size_t i = 0; i < p->nodes.count; i++) {
+        if (!is_used(&p->nodes.copy[i]))
             continue;
-        gang_node_id id = p->view[i].node->id;
-        count_labels(p->q, gang__badge_take, GANG__ROLE_PENDING, id, p->view[i].used);
-        count_guards(p->q, gang__badge_take, id, p->view[i].used);
+        gang_node_id id = p->nodes.copy[i].node->id;
+        count_labels(p->q, gang__label_count_sub, GANG__ROLE_PENDING, id, p->nodes.copy[i].used);
+        count_guards(p->q, gang__label_count_sub, id, p->nodes.copy[i].used);
     }
     p->others.registered = false;
     gang__add_seq(&w->commit.stamp, 1);
 }
 
-void gang__peers_release(gang_worker *w, const struct gang__alloc *a, const uint64_t *keys,
-                         size_t count)
+void gang__affinity_release(gang_worker *w, const struct gang__alloc *a, const uint64_t *keys,
+                            size_t count)
 {
     uint32_t tasks = 0;
     for (size_t i = 0; i < count; i++) {
@@ -402,14 +406,14 @@ void gang__peers_release(gang_worker *w, const struct gang__alloc *a, const uint
         tasks += !gang__task_is_holder(task);
         if (!last)
             continue;
-        count_labels(a->q, gang__badge_take, GANG__ROLE_HELD, task[0], tasks);
-        count_guards(a->q, gang__badge_take, task[0], tasks);
+        count_labels(a->q, gang__label_count_sub, GANG__ROLE_HELD, task[0], tasks);
+        count_guards(a->q, gang__label_count_sub, task[0], tasks);
         tasks = 0;
     }
     gang__add_seq(&w->commit.stamp, 1);
 }
 
-bool gang__peers_count(gang_cluster *c, const struct gang__alloc *a)
+bool gang__affinity_count(gang_cluster *c, const struct gang__alloc *a)
 {
     for (const uint64_t *task = a->data; task < a->data + a->used;
          task += GANG__TASK_HEAD + gang__task_deltas(task)) {
@@ -419,17 +423,17 @@ bool gang__peers_count(gang_cluster *c, const struct gang__alloc *a)
             return false;
         if (!gang__node_of(c, task[0])) /* it will be given back, but does not count */
             continue;
-        count_labels(a->q, gang__badge_add, GANG__ROLE_HELD, task[0], 1);
-        count_guards(a->q, gang__badge_add, task[0], 1);
+        count_labels(a->q, gang__label_count_add, GANG__ROLE_HELD, task[0], 1);
+        count_guards(a->q, gang__label_count_add, task[0], 1);
     }
     return true;
 }
 
-/* ---- audit ------------------------------------------------------------------------------------------ */
+/* ---- audit ----------------------------------------------------------------------------------- */
 
 /* What the live allocations say that the badges should count, in a table of open addressing. */
 struct entry {
-    const struct gang__badge *badge; /* NULL: free */
+    const struct gang__label_count *badge; /* NULL: free */
     gang_node_id node;
     unsigned role;
     uint64_t tasks;
@@ -437,13 +441,13 @@ struct entry {
 struct audit {
     gang_cluster *c;
     struct entry *entry;
-    size_t room;                     /* a power of two */
-    const struct gang__badge *badge; /* being compared, in this role */
+    size_t room;                           /* a power of two */
+    const struct gang__label_count *badge; /* being compared, in this role */
     unsigned role;
     bool same;
 };
 
-static struct entry *entry_of(struct audit *t, const struct gang__badge *badge, unsigned role,
+static struct entry *entry_of(struct audit *t, const struct gang__label_count *badge, unsigned role,
                               gang_node_id node)
 {
     uint64_t key[] = {(uint64_t)(uintptr_t)badge, role, node};
@@ -474,7 +478,7 @@ static void audit_add(struct audit *t, const struct gang__alloc *a)
             entry_of(t, q->badges[i], GANG__ROLE_HELD, task[0])->tasks++;
         for (uint32_t i = 0; i < q->affinity_count; i++)
             if (is_guard(&q->peers[i]))
-                entry_of(t, q->peers[i].badge, GANG__ROLE_GUARD + (unsigned)q->peers[i].level,
+                entry_of(t, q->peers[i].badge, GANG__ROLE_EXCLUDE + (unsigned)q->peers[i].level,
                          task[0])
                     ->tasks++;
     }
@@ -491,16 +495,16 @@ static void audit_node(gang_node_id node, uint32_t tasks, void *user)
 }
 
 /* Compare all badges with the table, and take from it what was met. */
-static bool audit_badges(struct audit *t, const struct gang__badges *badges)
+static bool audit_badges(struct audit *t, const struct gang__label_counts *badges)
 {
     t->same = true;
     for (size_t i = 0; i < badges->names.cap; i++)
         for (struct gang__hash_link *n = badges->names.bucket[i]; n; n = n->next) {
-            struct gang__badge *badge =
-                (struct gang__badge *)((char *)n - offsetof(struct gang__badge, link));
+            struct gang__label_count *badge =
+                (struct gang__label_count *)((char *)n - offsetof(struct gang__label_count, link));
             t->badge = badge;
             for (t->role = 0; t->role < GANG__ROLES && t->same; t->role++)
-                gang__badge_each(badge, t->role, audit_node, t);
+                gang__label_count_each(badge, t->role, audit_node, t);
         }
     for (size_t i = 0; i < t->room && t->same; i++)
         t->same = t->entry[i].tasks == 0;
@@ -515,7 +519,7 @@ static void count_node(gang_node_id node, uint32_t tasks, void *user)
     ++*(size_t *)user;
 }
 
-static size_t entries_needed(gang_cluster *c, const struct gang__badges *badges)
+static size_t entries_needed(gang_cluster *c, const struct gang__label_counts *badges)
 {
     size_t need = 1;
     struct gang__alloc *a;
@@ -525,18 +529,16 @@ static size_t entries_needed(gang_cluster *c, const struct gang__badges *badges)
     for (size_t i = 0; i < badges->names.cap; i++)
         for (struct gang__hash_link *n = badges->names.bucket[i]; n; n = n->next)
             for (unsigned role = 0; role < GANG__ROLES; role++)
-                gang__badge_each(
-                    (struct gang__badge *)((char *)n - offsetof(struct gang__badge, link)), role,
-                    count_node, &need);
+                gang__label_count_each(
+                    (struct gang__label_count *)((char *)n -
+                                                 offsetof(struct gang__label_count, link)),
+                    role, count_node, &need);
     return need;
 }
 
-gang_result gang__peers_check(gang_cluster *c, struct gang_error *error)
+gang_result gang__affinity_check(gang_cluster *c, struct gang_error *error)
 {
-    struct gang__shared *shared = gang__shared_of(c);
-    struct gang__badges *badges = shared ? &shared->badges : NULL;
-    if (!badges)
-        return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
+    const struct gang__label_counts *badges = &gang__shared_at(c)->label_counts;
     if (badges->names.count == 0)
         return GANG_OK;
     struct audit t = {.c = c, .room = 64};

@@ -1,45 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules on other jobs: which nodes they bar, and keeping them while gangs are placed side by side. */
+/* Affinity between jobs: the nodes that rules bar, also while other gangs are being placed. */
 #ifndef GANG__PLACE_PEERS_H
 #define GANG__PLACE_PEERS_H
 
-#include "place/fit/node_plan.h"
+#include "place/fit/plan.h"
 #include "place/state/records.h"
 
-/* Look around for a request with labels or rules, or one that wants nodes for itself: p->others as of
- * now. Part of gang__plan_begin(). GANG_ENOMEM. */
-gang_result gang__peers_begin(struct gang__plan *p);
+/* Reads the other jobs for a request with labels or rules, or for one that wants its nodes alone:
+ * p->others as of now. Part of gang__plan_begin(). GANG_ENOMEM. */
+gang_result gang__affinity_begin(struct gang__plan *p);
 
 /* Do the rules of the job, and those of others on it, admit a node? */
-bool gang__peers_admit(struct gang__plan *p, const struct gang__node *node);
+bool gang__affinity_admits(struct gang__plan *p, const struct gang__node *node);
 
-/* Before the commit of a plan: let others see its tasks, then look around once more. GANG_ENOFIT:
- * another gang came between; GANG_ENOMEM; in both cases nothing of it is seen any more. */
-gang_result gang__peers_enter(gang_worker *w, struct gang__plan *p);
+/* Before the commit of a plan: publishes its tasks, then reads the other jobs again. GANG_ENOFIT:
+ * another gang came between; GANG_ENOMEM; in both cases its tasks are withdrawn. */
+gang_result gang__affinity_register(gang_worker *w, struct gang__plan *p);
 /* After it: they run; or they do not. Neither can fail. */
-void gang__peers_settle(gang_worker *w, struct gang__plan *p);
-void gang__peers_leave(gang_worker *w, struct gang__plan *p);
+void gang__affinity_confirm(gang_worker *w, struct gang__plan *p);
+void gang__affinity_withdraw(gang_worker *w, struct gang__plan *p);
 
 /* The tasks with these keys {slot, offset in data}, by slot, are given back. */
-void gang__peers_release(gang_worker *w, const struct gang__alloc *a, const uint64_t *keys,
-                         size_t count);
+void gang__affinity_release(gang_worker *w, const struct gang__alloc *a, const uint64_t *keys,
+                            size_t count);
 
 /* Count the tasks of a record that was not made by a plan. False: out of memory, some are counted. */
-bool gang__peers_count(gang_cluster *c, const struct gang__alloc *a);
+bool gang__affinity_count(gang_cluster *c, const struct gang__alloc *a);
 
-/* Are the badges' numbers those of the live allocations? While nobody changes the cluster. */
-gang_result gang__peers_check(gang_cluster *c, struct gang_error *error);
-
-/* ---- nodes alone: exclusive_fit.c ---- */
-
-/* The view of a node that the running allocation has alone, or NULL. */
-struct gang__view *gang__exclusive_own_view(const struct gang__plan *p, gang_node_id id);
-
-/* Part of gang__plan_begin(): nodes are barred; on those that the running allocation has, the plan
- * finds free what it holds beside its tasks. GANG_ENOMEM. */
-gang_result gang__exclusive_begin(struct gang__plan *p);
-
-/* Is nothing taken of a node, by the words that were read of it, or has the allocation got it already? */
-bool gang__exclusive_admits(const struct gang__view *v, const uint64_t *was);
+/* Do the label counts agree with the live allocations? While no thread changes the cluster. */
+gang_result gang__affinity_check(gang_cluster *c, struct gang_error *error);
 
 #endif

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bounds on the tasks of a group a node and a domain. */
+/* Bounds on the tasks of a group in one node and in one domain. */
+#include "place/fit/bounds.h"
+
 #include "core/nodes/nodes.h"
-#include "place/fit/node_plan.h"
+#include "place/fit/plan.h"
 
 /* Does a node lie in the same domain of a level (or is it the same) as another? */
 static bool is_beside(const struct gang__node *a, const struct gang__node *b, int32_t level)
@@ -15,11 +17,12 @@ int64_t gang__plan_beside(const struct gang__plan *p, uint32_t group, const stru
                           int32_t level)
 {
     int64_t tasks = 0;
-    for (size_t i = 0; i < p->picks; i++)
-        tasks += p->pick[i].group == group && is_beside(p->view[p->pick[i].view].node, node, level);
-    for (size_t i = 0; i < p->helds; i++) {
-        const struct gang__node *held = gang__plan_node(p, p->held[i].slot);
-        tasks += p->held[i].group == group && held && is_beside(held, node, level);
+    for (size_t i = 0; i < p->tasks.count; i++)
+        tasks += p->tasks.plan[i].group == group &&
+                 is_beside(p->nodes.copy[p->tasks.plan[i].view].node, node, level);
+    for (size_t i = 0; i < p->tasks.held_count; i++) {
+        const struct gang__node *held = gang__plan_node(p, p->tasks.held[i].slot);
+        tasks += p->tasks.held[i].group == group && held && is_beside(held, node, level);
     }
     return tasks;
 }

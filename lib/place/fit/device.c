@@ -2,18 +2,20 @@
 /* Inside one node: which GPUs, which cores. */
 #include "place/fit/device.h"
 
-/* ---- GPUs ---------------------------------------------------------------------------------------- */
+#include "place/fit/gpu_set.h"
+
+/* ---- GPUs ------------------------------------------------------------------------------------ */
 
 static const struct gang__gpu_set *best_of(struct gang__plan *p,
                                            const struct gang__node_type *shape,
                                            const struct gang__group *g, uint64_t free,
                                            uint64_t among)
 {
-    struct gang__gpu_wish wish = {
+    struct gang__gpu_question wish = {
         shape->serial,      shape->weight, among, free, g->near_nic ? shape->nic_gpus : 0,
         shape->layout.gpus, g->devices};
-    const struct gang__gpu_set *set = gang__gpu_set_best(&p->hunter, &p->c->mem, &wish);
-    p->failed = p->failed || !set;
+    const struct gang__gpu_set *set = gang__gpu_set_best(&p->gpu_solver, &p->c->mem, &wish);
+    p->out.failed = p->out.failed || !set;
     return set;
 }
 
@@ -47,7 +49,7 @@ uint64_t gang__choose_gpus_together(struct gang__plan *p, const struct gang__nod
     return best.gpus;
 }
 
-/* ---- cores ------------------------------------------------------------------------------------------ */
+/* ---- cores ----------------------------------------------------------------------------------- */
 
 /* Move the lowest bits of one word, at most `most`, to another. Returns how many. */
 static uint32_t move_bits(uint64_t bits, uint32_t most, uint64_t *to)

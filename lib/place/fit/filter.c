@@ -5,6 +5,7 @@
 
 #include "base/rcu.h"
 #include "core/nodes/nodes.h"
+#include "place/fit/mig.h"
 
 /* ---- models ---------------------------------------------------------------------------------- */
 
@@ -62,7 +63,8 @@ static struct access access_to(const struct gang__plan *p, const struct gang__gr
     bool key = false, owner = false; /* of an exclusive one, of a lending one */
     for (size_t i = 0; tags && i < tags->partition_count; i++) {
         const struct gang__partition *x = tags->partitions[i];
-        int32_t mode = p->modes ? gang__mode_of(p->modes, x) : (int32_t)GANG_PARTITION_SHARED;
+        int32_t mode =
+            p->tier.modes ? gang__mode_of(p->tier.modes, x) : (int32_t)GANG_PARTITION_SHARED;
         bool own = x == g->partition;
         a.named = a.named || own;
         a.barred = a.barred || mode == GANG_PARTITION_EXCLUSIVE;
@@ -84,7 +86,7 @@ bool gang__node_matches(const struct gang__plan *p, const struct gang__group *g,
         return true;
     misfit->kind = -1;
     misfit->why = GANG_CONSTRAINT_PARTITION;
-    if (g->partition || p->modes) {
+    if (g->partition || p->tier.modes) {
         struct access a = access_to(p, g, node);
         if (a.barred || (g->partition && !a.named))
             return false;
@@ -149,7 +151,7 @@ bool gang__class_in_tier(gang_cluster *c, const struct gang__group *g, uint32_t 
 bool gang__node_within_limit(const struct gang__plan *p, const struct gang__group *g,
                              const struct gang__node *node)
 {
-    if (p->tier_limit == UINT32_MAX)
+    if (p->tier.limit == UINT32_MAX)
         return true;
     struct gang__tiers t = gang__tiers_of(p, g);
     uint32_t tier = t.lends && access_to(p, g, node).lent ? t.inner : 0;
@@ -157,17 +159,17 @@ bool gang__node_within_limit(const struct gang__plan *p, const struct gang__grou
         tier += (uint32_t)first_model(g, node, 0);
     else if (t.inner > 1)
         tier += node->type->layout.gpus != 0;
-    return tier <= p->tier_limit;
+    return tier <= p->tier.limit;
 }
 
 bool gang__class_within_limit(const struct gang__plan *p, const struct gang__group *g,
                               uint32_t class_id)
 {
-    if (p->tier_limit == UINT32_MAX)
+    if (p->tier.limit == UINT32_MAX)
         return gang__class_matches(p->c, g, class_id);
     struct gang__tiers t = gang__tiers_of(p, g);
     bool within = false;
-    for (uint32_t tier = 0; tier < t.inner && tier <= p->tier_limit && !within; tier++)
+    for (uint32_t tier = 0; tier < t.inner && tier <= p->tier.limit && !within; tier++)
         within = gang__class_in_tier(p->c, g, class_id, t, tier);
     return within;
 }
@@ -179,7 +181,7 @@ void gang__filter_mask(gang_cluster *c, const gang_request *q, uint32_t end, uin
     gang__rcu_enter();
     look.c = c;
     look.q = q;
-    look.modes = gang__modes_now(c);
+    look.tier.modes = gang__modes_now(c);
     for (uint32_t slot = 0; slot < end; slot++) {
         const struct gang__node *node = gang__node_at(c, slot);
         struct gang__misfit misfit;

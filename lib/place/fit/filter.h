@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which nodes a group may use, and which of them only when others have no room.
+/* The nodes that a group may use, and the tiers in which they are tried.
  *
- * A *tier* is a number for a group and a node; nodes of a higher one are tried when all of the lower have
- * been tried in vain. Three things make tiers, in this order: partitions that are lent, and then, for work
- * without GPUs, nodes with some, or, where the models are ranked, those of later models. Most requests
- * have one tier and pay nothing. */
+ * A *tier* is a number for a group and a node. Nodes of a higher tier are tried when no node of a
+ * lower one is left. Three things make tiers, in this order: partitions that are lent, and then,
+ * for work without GPUs, nodes with some, or, where the models are ranked, those of later models.
+ * Most requests have one tier and pay nothing. */
 #ifndef GANG__PLACE_FILTER_H
 #define GANG__PLACE_FILTER_H
 
 #include "core/nodes/nodes.h"
-#include "place/fit/node_plan.h"
+#include "place/fit/plan.h"
 
 /* Does the node satisfy what the group demands of any node of its kind, free or not? */
 bool gang__node_matches(const struct gang__plan *p, const struct gang__group *g,
                         const struct gang__node *node, struct gang__misfit *misfit);
 
-/* The bits of nodes (slots below `end`) that some group of the request may use are set; others stay as they are. */
+/* Sets the bits of the nodes (slots below `end`) that a group of the request may use; other bits
+ * stay. */
 void gang__filter_mask(gang_cluster *c, const gang_request *q, uint32_t end, uint64_t *mask);
 
 /* Has every node to be asked that? */
 static inline bool gang__group_filters(const struct gang__plan *p, const struct gang__group *g)
 {
-    return g->filters || p->modes;
+    return g->filters || p->tier.modes;
 }
 
 /* The tiers there can be for a group. */
@@ -32,7 +33,7 @@ struct gang__tiers {
 static inline struct gang__tiers gang__tiers_of(const struct gang__plan *p,
                                                 const struct gang__group *g)
 {
-    struct gang__tiers t = {1, p->modes && p->modes->lending};
+    struct gang__tiers t = {1, p->tier.modes && p->tier.modes->lending};
     if (g->models_ranked)
         t.inner = (uint32_t)g->model_count;
     else if (g->gpu_nodes == GANG_GPU_NODES_AVOID && gang__load(&p->c->commit.gpu_class_count) > 1)
@@ -65,7 +66,7 @@ static inline bool gang__class_matches(gang_cluster *c, const struct gang__group
 bool gang__class_in_tier(gang_cluster *c, const struct gang__group *g, uint32_t class_id,
                          struct gang__tiers t, uint32_t tier);
 
-/* The same two for all tiers that p->tier_limit allows. */
+/* The same two for all tiers that p->tier.limit allows. */
 bool gang__node_within_limit(const struct gang__plan *p, const struct gang__group *g,
                              const struct gang__node *node);
 bool gang__class_within_limit(const struct gang__plan *p, const struct gang__group *g,

@@ -22,7 +22,7 @@
 #include <string.h>
 
 struct hunt {
-    const struct gang__gpu_wish *wish;
+    const struct gang__gpu_question *wish;
     const uint64_t *heaviest; /* of device x the sum of its j heaviest weights at [x * count + j] */
     uint64_t degree[GANG_MAX_GPUS]; /* sum of its weights to all free devices */
     uint64_t twins[GANG_MAX_GPUS];  /* itself and those like it */
@@ -67,7 +67,7 @@ static void gain_drop(struct hunt *h, uint64_t of, unsigned chosen)
         h->gain[lowest(of)] -= weight(h, lowest(of), chosen);
 }
 
-/* ---- what is known beforehand -------------------------------------------------------------------- */
+/* ---- what is known beforehand ---------------------------------------------------------------- */
 
 static bool are_twins(const struct hunt *h, unsigned i, unsigned j)
 {
@@ -134,7 +134,7 @@ static void find_heaviest(struct hunt *h, uint64_t *heaviest)
     h->heaviest = heaviest;
 }
 
-/* ---- greedy choice and exchange --------------------------------------------------------------------- */
+/* ---- greedy choice and exchange -------------------------------------------------------------- */
 
 static struct gang__gpu_set greedy(struct hunt *h, unsigned seed)
 {
@@ -208,7 +208,7 @@ static void find_first(struct hunt *h)
     improve(h);
 }
 
-/* ---- all sets -------------------------------------------------------------------------------------- */
+/* ---- all sets -------------------------------------------------------------------------------- */
 
 /* Can a set with these chosen, and `left` more of `open`, be better than the best, or come before it? */
 static bool may_win(const struct hunt *h, const struct gang__gpu_set *set, uint64_t open,
@@ -269,9 +269,9 @@ static void try_all(struct hunt *h, const struct gang__gpu_set *set, uint64_t op
     }
 }
 
-/* ---- the answer ---------------------------------------------------------------------------------------- */
+/* ---- the answer ------------------------------------------------------------------------------ */
 
-struct gang__gpu_set gang__gpu_set_of(const struct gang__gpu_wish *wish, uint64_t gpus)
+struct gang__gpu_set gang__gpu_set_of(const struct gang__gpu_question *wish, uint64_t gpus)
 {
     struct gang__gpu_set set = {gpus, 0, 0, gang__popcount(gpus & wish->near)};
     for (uint64_t in = gpus; in; in &= in - 1) {
@@ -285,12 +285,12 @@ struct gang__gpu_set gang__gpu_set_of(const struct gang__gpu_wish *wish, uint64_
     return set;
 }
 
-const struct gang__gpu_set *gang__gpu_set_hunt(struct gang__gpu_hunter *hunter,
-                                               const struct gang_mem *mem,
-                                               const struct gang__gpu_wish *wish)
+const struct gang__gpu_set *gang__gpu_set_solve(struct gang__gpu_solver *hunter,
+                                                const struct gang_mem *mem,
+                                                const struct gang__gpu_question *wish)
 {
     const struct gang__gpu_set none = {0, 0, 0, 0};
-    struct gang__gpu_memo *memo = gang__gpu_memo_of(hunter, wish);
+    struct gang__gpu_cached *memo = gang__gpu_cached_at(hunter, wish);
     struct hunt h;
     h.wish = wish;
     h.found = false;
@@ -315,11 +315,11 @@ const struct gang__gpu_set *gang__gpu_set_hunt(struct gang__gpu_hunter *hunter,
         if (!h.steps)
             improve(&h);
     }
-    *memo = (struct gang__gpu_memo){wish->shape, wish->among, wish->free, wish->near, h.best};
+    *memo = (struct gang__gpu_cached){wish->shape, wish->among, wish->free, wish->near, h.best};
     return &memo->set;
 }
 
-void gang__gpu_hunter_free(struct gang__gpu_hunter *h, const struct gang_mem *mem)
+void gang__gpu_solver_free(struct gang__gpu_solver *h, const struct gang_mem *mem)
 {
     gang__release(mem, h->heaviest);
 }

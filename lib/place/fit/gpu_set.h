@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The best set of GPUs of one node: a choice among numbers, of nodes and requests nothing is known here. */
+/* The best set of GPUs of one node. It is a choice among numbers: nodes and requests are unknown
+ * here. */
 #ifndef GANG__PLACE_GPU_SET_H
 #define GANG__PLACE_GPU_SET_H
 
 #include "base/mem.h"
 #include "core/nodes/nodes.h"
 
-/* What is asked: `count` of the devices in `among`, 1 <= count <= their number. */
-struct gang__gpu_wish {
-    uint64_t shape;         /* serial number of whose devices they are */
+/* The question: `count` of the devices in `among`, 1 <= count <= their number. */
+struct gang__gpu_question {
+    uint64_t shape;         /* serial number of their node type */
     const uint64_t *weight; /* of devices i, j at [i * gpus + j], symmetric, 0 if i == j */
     uint64_t among;
-    uint64_t free; /* what stays of these is left to others; `among` and perhaps more */
+    uint64_t free; /* the rest of these is left to others; `among` and possibly more */
     uint64_t near; /* devices that are preferred among equally good ones; 0: none */
     uint32_t gpus;
     uint32_t count;
@@ -37,28 +38,28 @@ static inline bool gang__gpu_set_wins(const struct gang__gpu_set *a, const struc
 }
 
 /* How good the set is. O(count * free). */
-struct gang__gpu_set gang__gpu_set_of(const struct gang__gpu_wish *wish, uint64_t gpus);
+struct gang__gpu_set gang__gpu_set_of(const struct gang__gpu_question *wish, uint64_t gpus);
 
-/* Answers that were given, by what was asked; what was asked elsewhere in the table is forgotten. */
-enum { GANG__GPU_MEMOS = 128 };
-struct gang__gpu_memo {
+/* Cached answers by question; a colliding question replaces the older one. */
+enum { GANG__GPU_CACHE = 128 };
+struct gang__gpu_cached {
     uint64_t shape, among, free, near; /* shape 0: empty */
     struct gang__gpu_set set;
 };
-_Static_assert(sizeof(struct gang__gpu_memo) == 64, "a memo is one cache line");
+_Static_assert(sizeof(struct gang__gpu_cached) == 64, "a memo is one cache line");
 
 /* Scratch of one worker. */
-struct gang__gpu_hunter {
+struct gang__gpu_solver {
     uint64_t *heaviest;
     size_t heaviest_room;
-    struct gang__gpu_memo memo[GANG__GPU_MEMOS];
+    struct gang__gpu_cached memo[GANG__GPU_CACHE];
 };
 
-static inline struct gang__gpu_memo *gang__gpu_memo_of(struct gang__gpu_hunter *h,
-                                                       const struct gang__gpu_wish *wish)
+static inline struct gang__gpu_cached *gang__gpu_cached_at(struct gang__gpu_solver *h,
+                                                           const struct gang__gpu_question *wish)
 {
     uint64_t key = wish->among * UINT64_C(0x9e3779b97f4a7c15) + wish->count + wish->shape * 11;
-    return &h->memo[(key ^ key >> 32 ^ key >> 52) % GANG__GPU_MEMOS];
+    return &h->memo[(key ^ key >> 32 ^ key >> 52) % GANG__GPU_CACHE];
 }
 
 /* The best set, good until the next call. Exact for up to 16 devices to choose from; for more, which take
@@ -72,22 +73,22 @@ enum {
     GANG__GPU_STEPS_MORE = 1 << 13,
     GANG__GPU_ROUNDS = 1 << 10
 };
-const struct gang__gpu_set *gang__gpu_set_hunt(struct gang__gpu_hunter *h,
-                                               const struct gang_mem *mem,
-                                               const struct gang__gpu_wish *wish);
+const struct gang__gpu_set *gang__gpu_set_solve(struct gang__gpu_solver *h,
+                                                const struct gang_mem *mem,
+                                                const struct gang__gpu_question *wish);
 
 /* The same, remembered. */
-static inline const struct gang__gpu_set *gang__gpu_set_best(struct gang__gpu_hunter *h,
+static inline const struct gang__gpu_set *gang__gpu_set_best(struct gang__gpu_solver *h,
                                                              const struct gang_mem *mem,
-                                                             const struct gang__gpu_wish *wish)
+                                                             const struct gang__gpu_question *wish)
 {
-    const struct gang__gpu_memo *m = gang__gpu_memo_of(h, wish);
+    const struct gang__gpu_cached *m = gang__gpu_cached_at(h, wish);
     if (m->shape == wish->shape && m->among == wish->among && m->free == wish->free &&
         m->near == wish->near && gang__popcount(m->set.gpus) == wish->count)
         return &m->set;
-    return gang__gpu_set_hunt(h, mem, wish);
+    return gang__gpu_set_solve(h, mem, wish);
 }
 
-void gang__gpu_hunter_free(struct gang__gpu_hunter *h, const struct gang_mem *mem);
+void gang__gpu_solver_free(struct gang__gpu_solver *h, const struct gang_mem *mem);
 
 #endif

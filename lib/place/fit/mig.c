@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Instances of a profile: which slices of which parent.
+/* Instances of a MIG profile: the choice of slices and parents.
  *
- * An instance costs at least one instance of its own profile, and no start is taken that costs more; so the
- * most instances that a node can give are given, in whatever order they are asked for. (Profiles of one
- * name never hold for the same slice, and instances of one width that begin as early as they can are as
- * many as can be.) Of those starts: on a parent that is cut already before one that is whole; the one that
- * costs the least of all profiles together; the fullest parent; the lowest. */
+ * An instance costs at least one instance of its own profile, and no start is taken that costs
+ * more; so the most instances that a node can give are given, in whatever order they are asked for.
+ * (Profiles of one name never hold for the same slice, and instances of one width that begin as
+ * early as they can are as many as can be.) Of those starts: on a parent that is cut already before
+ * one that is whole; the one that costs the least of all profiles together; the fullest parent; the
+ * lowest. */
 #include <string.h>
 
 #include "core/nodes/nodes.h"
 #include "model/node_spec.h"
-#include "place/fit/node_plan.h"
+#include "place/fit/mig.h"
 
-/* ---- one parent -------------------------------------------------------------------------------- */
+/* ---- one parent ------------------------------------------------------------------------------ */
 
 static uint64_t slices_from(unsigned start, int64_t width)
 {
@@ -42,8 +43,8 @@ static uint32_t most_at(uint64_t starts, int64_t width)
     return count;
 }
 
-/* What free slices of a parent are worth: the instances of each profile that could be made of them,
- * weighted by width; then the places where they could be made. */
+/* The value of free slices of a parent: the instances of each profile that they could form,
+ * weighted by width; then the places where these could begin. */
 static uint64_t worth_of(const struct gang__node_type *shape, uint32_t parent, uint64_t free)
 {
     const struct gang__parents *p = shape->parents;
@@ -57,7 +58,7 @@ static uint64_t worth_of(const struct gang__node_type *shape, uint32_t parent, u
     return instances << 32 | places;
 }
 
-/* ---- one instance ------------------------------------------------------------------------------ */
+/* ---- one instance ---------------------------------------------------------------------------- */
 
 struct choice {
     uint64_t devices; /* 0: none yet */
@@ -65,8 +66,8 @@ struct choice {
     uint32_t slices; /* free ones of its parent */
 };
 
-/* The best start of a profile in a parent. `free`: slices that anybody could take; `mine`: devices that
- * the task may use. */
+/* The best start of a profile in a parent. `free`: all free slices; `mine`: the ones
+ * that the task may use. */
 static void try_starts(const struct gang__node_type *shape, uint32_t k, uint32_t parent,
                        uint64_t free, uint64_t mine, struct choice *best)
 {
@@ -91,7 +92,7 @@ static void try_starts(const struct gang__node_type *shape, uint32_t k, uint32_t
     }
 }
 
-/* ---- all of a task ----------------------------------------------------------------------------- */
+/* ---- all of a task --------------------------------------------------------------------------- */
 
 bool gang__profile_is_here(const struct gang__group *g, const struct gang__node_type *shape)
 {
@@ -101,8 +102,8 @@ bool gang__profile_is_here(const struct gang__group *g, const struct gang__node_
     return false;
 }
 
-uint32_t gang__most_instances(const struct gang__group *g, const struct gang__node_type *shape,
-                              uint64_t mine)
+uint32_t gang__max_instances(const struct gang__group *g, const struct gang__node_type *shape,
+                             uint64_t mine)
 {
     const struct gang__parents *p = shape->parents;
     uint32_t count = 0;
@@ -141,7 +142,7 @@ uint64_t gang__choose_instances(const struct gang__group *g, const struct gang__
                                 uint64_t free, uint64_t mine)
 {
     uint64_t chosen = 0;
-    if (gang__most_instances(g, shape, mine) < g->devices)
+    if (gang__max_instances(g, shape, mine) < g->devices)
         return 0;
     for (uint32_t i = 0; i < g->devices; i++)
         chosen |= one_instance(g, shape, free & ~chosen, mine & ~chosen);

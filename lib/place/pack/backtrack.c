@@ -1,21 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When the straight way fails: every choice of domains, and on few nodes every share of the tasks, until
- * one holds or a bounded number of steps is spent.
+/* Backtracking, when greedy placing fails: every choice of domains, and on few nodes every
+ * distribution of the tasks, until one holds or a bounded number of steps is spent.
  *
- * Greedy placing misses a gang when a choice made early takes what a later one needs: two domains of
- * unlike size for two groups, nodes rich in cores for work that would fit elsewhere, parts of devices that
- * only go together one way. The request is written down as a list of choices (open a domain for a
- * member; fill a group into the scope it has; make up what a minimum is short of), and gone through
- * depth first. A fill is first tried as usual, and, where few nodes can take part, then in every
- * distribution: tasks of a group are alike, and so are nodes with the same words, so that only what
- * differs is tried. */
+ * Greedy placing misses a gang when a choice made early takes what a later one needs: two domains
+ * of unlike size for two groups, nodes rich in cores for work that would fit elsewhere, parts of
+ * devices that only go together one way. The request is written down as a list of choices (open a
+ * domain for a member; fill a group into the scope it has; make up what a minimum is short of), and
+ * gone through depth first. A fill is first tried as usual, and, where few nodes can take part,
+ * then in every distribution: tasks of a group are alike, and so are nodes with the same words, so
+ * that only what differs is tried. */
 
 #include <string.h>
 
 #include "core/commit/commit.h"
 #include "core/nodes/nodes.h"
+#include "place/fit/bounds.h"
+#include "place/fit/choose_devices.h"
+#include "place/fit/keys.h"
+#include "place/fit/plan.h"
+#include "place/fit/scope.h"
 #include "place/pack/pack.h"
 #include "place/search/domain_capacity.h"
+#include "place/search/search.h"
 
 enum {
     MOST_CHOICES = 64,
@@ -24,7 +30,7 @@ enum {
 
     MOST_NODES = 24,        /* in a scope, for every distribution to be tried */
     MOST_LISTED = 64,       /* looked at for that, */
-    MOST_SLOTS = 128,       /* among so many slots, of which most were given up */
+    MOST_SLOTS = 128,       /* among this many slots; most were given up */
     MOST_STEPS = 5000,      /* placements tried, where distributions are */
     IMPROVING_STEPS = 5000, /* for a better plan than there is */
     FEW_STEPS = 64,         /* where only domains are chosen: each is a search */
@@ -36,7 +42,7 @@ enum what { OPEN, FILL, MAKE_UP };
 struct todo {
     enum what what;
     struct gang__member
-        m;          /* OPEN: who; FILL: the group and how many; MAKE_UP: the set or request */
+        m; /* OPEN: the member; FILL: the group and its tasks; MAKE_UP: the set or request */
     uint32_t outer; /* number of the scope around it */
     uint32_t scope; /* OPEN: number of the one that is chosen; else where it goes */
 };
@@ -52,7 +58,7 @@ struct exhaust {
     struct gang__cost most; /* no plan that costs more */
 };
 
-/* What to do when a choice is made. Lives on the stack. */
+/* The continuation after a choice. Lives on the stack. */
 struct next {
     bool (*go)(struct exhaust *x, const struct next *n);
     uint32_t at;     /* of todo */
@@ -64,10 +70,10 @@ static bool solve(struct exhaust *x, uint32_t at);
 
 static bool spent(struct exhaust *x)
 {
-    return x->steps-- <= 0 || x->p->failed;
+    return x->steps-- <= 0 || x->p->out.failed;
 }
 
-/* ---- what a plan costs ---------------------------------------------------------------------------------- */
+/* ---- what a plan costs ----------------------------------------------------------------------- */
 
 static bool is_dearer(struct gang__cost a, struct gang__cost b)
 {
@@ -79,8 +85,8 @@ struct gang__cost gang__plan_cost(const struct gang__plan *p)
     struct gang__cost cost = {0, 0};
     uint32_t seen[MOST_NODES];
     int32_t level = (int32_t)p->c->nodes.level_count - 1;
-    for (size_t i = 0; i < p->views; i++) {
-        const struct gang__view *v = &p->view[i];
+    for (size_t i = 0; i < p->nodes.count; i++) {
+        const struct gang__node_copy *v = &p->nodes.copy[i];
         if (!v->node || !v->used)
             continue;
         cost.nodes++;
@@ -100,7 +106,7 @@ static bool is_too_dear(const struct exhaust *x)
     return x->most.nodes < INT64_MAX && is_dearer(gang__plan_cost(x->p), x->most);
 }
 
-/* ---- the list of choices ---------------------------------------------------------------------------- */
+/* ---- the list of choices --------------------------------------------------------------------- */
 
 static struct todo *add(struct exhaust *x, enum what what, struct gang__member m, uint32_t outer)
 {
@@ -152,7 +158,7 @@ static void write_set(struct exhaust *x, int32_t set, uint32_t outer)
     add(x, MAKE_UP, m, scope);
 }
 
-/* ---- opening ------------------------------------------------------------------------------------------ */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 struct opening {
     struct exhaust *x;
@@ -164,7 +170,7 @@ static bool open_here(void *user, const struct gang__scope *s)
     struct opening *o = user;
     struct exhaust *x = o->x;
     const struct todo *t = &x->todo[o->at];
-    size_t picks = x->p->picks, binds = x->p->binds;
+    size_t picks = x->p->tasks.count, binds = x->p->bound.undos;
     if (spent(x))
         return false;
     x->scope[t->scope] = *s;
@@ -185,13 +191,13 @@ static bool open_all(struct exhaust *x, uint32_t at)
     return gang__choose_each(x->k, t->m, same, &outer, open_here, &o);
 }
 
-/* ---- filling -------------------------------------------------------------------------------------------- */
+/* ---- filling --------------------------------------------------------------------------------- */
 
 struct filling {
     uint32_t group;
     const struct gang__scope *scope;
     const struct next *next;
-    size_t at, count; /* slots, in plan.key */
+    size_t at, count; /* slots, in plan.keys.key */
 };
 
 /* Nodes of the scope with room. False: too many to try every distribution. */
@@ -199,9 +205,9 @@ static bool list_nodes(struct exhaust *x, struct filling *f)
 {
     struct gang__plan *p = x->p;
     uint32_t end = gang__plan_end(p);
-    struct gang__crowd m = {end - 1, NULL, NULL};
+    struct gang__node_list m = {end - 1, NULL, NULL};
     bool all = f->scope->level == GANG__NO_LEVEL;
-    f->at = p->keys;
+    f->at = p->keys.count;
     f->count = 0;
     if (f->scope->level >= GANG__LEVEL_NODE)
         m.count = 1;
@@ -214,9 +220,9 @@ static bool list_nodes(struct exhaust *x, struct filling *f)
     for (uint32_t i = 0; key && i < m.count; i++) {
         uint32_t slot = f->scope->level >= GANG__LEVEL_NODE ? f->scope->slot
                         : all                               ? i + 1
-                                                            : gang__crowd_slot(&m, i);
+                                                            : gang__node_list_slot(&m, i);
         const struct gang__node *node = gang__plan_node(p, slot);
-        if (!node || !gang__scope_has(f->scope, node) || !gang__plan_room(p, f->group, slot))
+        if (!node || !gang__scope_has(f->scope, node) || !gang__plan_capacity(p, f->group, slot))
             continue;
         if (f->count == MOST_NODES)
             return false;
@@ -228,17 +234,17 @@ static bool list_nodes(struct exhaust *x, struct filling *f)
 /* Do two nodes make no difference? */
 static bool are_alike(struct gang__plan *p, uint32_t a, uint32_t b)
 {
-    struct gang__view *v = gang__plan_view(p, a);
-    size_t at = v ? (size_t)(v - p->view) : 0;
-    struct gang__view *w = gang__plan_view(p, b);
-    if (!v || !w || p->failed)
+    struct gang__node_copy *v = gang__node_copy_at(p, a);
+    size_t at = v ? (size_t)(v - p->nodes.copy) : 0;
+    struct gang__node_copy *w = gang__node_copy_at(p, b);
+    if (!v || !w || p->out.failed)
         return false;
-    v = &p->view[at];
+    v = &p->nodes.copy[at];
     return v->shape == w->shape && v->unhealthy == w->unhealthy && !v->node->tags &&
            !w->node->tags &&
            memcmp(v->node->domain, w->node->domain, p->c->nodes.level_count * sizeof(uint32_t)) ==
                0 &&
-           memcmp(gang__view_now(p, v), gang__view_now(p, w), v->words * sizeof(uint64_t)) == 0;
+           memcmp(gang__words_now(p, v), gang__words_now(p, w), v->words * sizeof(uint64_t)) == 0;
 }
 
 /* `left` tasks on the nodes from the i-th on. `most`: on this one, since one like it before it got as
@@ -251,11 +257,11 @@ static bool share_out(struct exhaust *x, const struct filling *f, size_t i, int6
         return f->next->go(x, f->next);
     if (i == f->count || spent(x))
         return false;
-    uint32_t slot = (uint32_t)p->key[f->at + i];
-    bool twin = i + 1 < f->count && are_alike(p, slot, (uint32_t)p->key[f->at + i + 1]);
+    uint32_t slot = (uint32_t)p->keys.key[f->at + i];
+    bool twin = i + 1 < f->count && are_alike(p, slot, (uint32_t)p->keys.key[f->at + i + 1]);
     struct gang__scope node = gang__scope_node(slot);
     const struct gang__scope *where = f->scope->level > GANG__LEVEL_NODE ? f->scope : &node;
-    size_t picks = p->picks, binds = p->binds;
+    size_t picks = p->tasks.count, binds = p->bound.undos;
     int64_t here = left < most ? left : most;
     here = here ? gang__search(p, f->group, here, where, GANG__ORDER_PROOF) : 0;
     for (;; here--) {
@@ -273,7 +279,7 @@ static bool share_out(struct exhaust *x, const struct filling *f, size_t i, int6
 static bool is_known(struct gang__plan *p, const struct filling *f, size_t from, size_t i)
 {
     for (size_t k = from; k < i; k++)
-        if (are_alike(p, (uint32_t)p->key[f->at + k], (uint32_t)p->key[f->at + i]))
+        if (are_alike(p, (uint32_t)p->keys.key[f->at + k], (uint32_t)p->keys.key[f->at + i]))
             return true;
     return false;
 }
@@ -282,8 +288,8 @@ static bool is_known(struct gang__plan *p, const struct filling *f, size_t from,
 static bool is_like_before(struct gang__plan *p, const struct gang__group *g, uint32_t slot,
                            unsigned from, unsigned device)
 {
-    const struct gang__view *v = gang__plan_view(p, slot);
-    const uint64_t *now = v ? gang__view_now(p, v) + GANG__WORD_SHARES : NULL;
+    const struct gang__node_copy *v = gang__node_copy_at(p, slot);
+    const uint64_t *now = v ? gang__words_now(p, v) + GANG__WORD_SHARES : NULL;
     uint64_t usable = v ? gang__usable_devices(g, v) : 0;
     uint32_t free[2] = {0, 0};
     if (!(usable >> device & 1))
@@ -309,14 +315,14 @@ static bool share_devices(struct exhaust *x, const struct filling *f, size_t fro
     if (left == 0)
         return f->next->go(x, f->next);
     for (size_t i = from; i < f->count; i++, device = 0) {
-        uint32_t slot = (uint32_t)p->key[f->at + i];
+        uint32_t slot = (uint32_t)p->keys.key[f->at + i];
         const struct gang__node *node = gang__plan_node(p, slot);
         if (!node || is_known(p, f, from, i) ||
             (g->bounded && gang__plan_allowance(p, f->group, node) == 0))
             continue;
         for (unsigned d = device; d < node->type->layout.gpus; d++) {
             struct gang__misfit misfit;
-            size_t picks = p->picks, binds = p->binds;
+            size_t picks = p->tasks.count, binds = p->bound.undos;
             if (alike && is_like_before(p, g, slot, device, d))
                 continue;
             if (spent(x))
@@ -338,10 +344,10 @@ static bool fill(struct exhaust *x, uint32_t group, int64_t want, bool slice,
 {
     struct gang__plan *p = x->p;
     const struct gang__group *g = &x->k->q->group[group];
-    size_t picks = p->picks, binds = p->binds;
+    size_t picks = p->tasks.count, binds = p->bound.undos;
     if (spent(x))
         return false;
-    int64_t done = slice ? gang__compact(x->k, group, want, scope)
+    int64_t done = slice ? gang__fill_few_nodes(x->k, group, want, scope)
                          : gang__place_group(x->k, group, want, scope);
     if (done == want && !is_too_dear(x) && next->go(x, next))
         return true;
@@ -358,7 +364,7 @@ static bool fill(struct exhaust *x, uint32_t group, int64_t want, bool slice,
     return found;
 }
 
-/* ---- making up a minimum ---------------------------------------------------------------------------------- */
+/* ---- making up a minimum --------------------------------------------------------------------- */
 
 static bool is_inside(const gang_request *q, int32_t set, int32_t outer)
 {
@@ -373,7 +379,7 @@ static int64_t tasks_missing(const struct exhaust *x, int32_t set)
     int64_t missing = set < 0 ? q->min : q->set[set].min;
     for (uint32_t i = 0; i < q->group_count; i++)
         if (is_inside(q, q->group[i].set, set))
-            missing -= x->p->in_group[i];
+            missing -= x->p->tasks.in_group[i];
     return missing;
 }
 
@@ -392,7 +398,7 @@ static bool make_up_here(void *user, const struct gang__scope *s)
 {
     struct making_up *u = user;
     struct gang__plan *p = u->x->p;
-    size_t picks = p->picks, binds = p->binds;
+    size_t picks = p->tasks.count, binds = p->bound.undos;
     if (spent(u->x))
         return false;
     if (gang__bind(p, u->m, s) && make_up_with(u->x, u->next, u->group, u->want))
@@ -422,7 +428,7 @@ static bool make_up_with(struct exhaust *x, const struct next *n, uint32_t group
         return gang__choose_each(x->k, u.m, same, &s, make_up_here, &u);
     }
     struct next rest = {make_up, n->at, n->group + 1, n->missing - want};
-    s = x->p->scope_of_group[group];
+    s = x->p->bound.group[group];
     if (!gang__scope_is_bound(&s))
         s = gang__scope_around(x->k, q->group[group].set);
     return fill(x, group, want, false, &s, &rest);
@@ -437,18 +443,18 @@ static bool make_up(struct exhaust *x, const struct next *n)
     if (n->group == q->group_count || spent(x))
         return false;
     uint32_t group = q->by_size[n->group];
-    int64_t most = q->group[group].count - x->p->in_group[group];
+    int64_t most = q->group[group].count - x->p->tasks.in_group[group];
     if (!is_inside(q, q->group[group].set, set))
         most = 0;
     int64_t want = most < n->missing ? most : n->missing;
-    for (; want > 0 && x->steps > 0 && !x->p->failed; want--)
+    for (; want > 0 && x->steps > 0 && !x->p->out.failed; want--)
         if (make_up_with(x, n, group, want))
             return true;
     struct next rest = {make_up, n->at, n->group + 1, n->missing};
     return make_up(x, &rest);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------------------ */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static bool go_on(struct exhaust *x, const struct next *n)
 {
@@ -498,7 +504,7 @@ static bool is_small(const struct gang__plan *p)
     return gang__scope_nodes((struct gang__plan *)p, &all) <= MOST_NODES;
 }
 
-bool gang__exhaust(struct gang__pack *k, struct gang__member m)
+bool gang__backtrack(struct gang__pack *k, struct gang__member m)
 {
     struct gang__cost any = {INT64_MAX, INT64_MAX};
     return exhaust(k, m.set, any, is_small(k->p) ? MOST_STEPS : FEW_STEPS);
@@ -510,7 +516,7 @@ bool gang__improve(struct gang__pack *k)
     bool improved = false, found = true;
     if (!is_small(k->p) || (best.domains == 1 && best.nodes == 1))
         return true;
-    while (found && !k->p->failed && (least.domains > 1 || least.nodes > 1)) {
+    while (found && !k->p->out.failed && (least.domains > 1 || least.nodes > 1)) {
         /* One node less in as many domains; or, on as many nodes, in one domain less. */
         struct gang__cost next = {least.domains, least.nodes - 1};
         gang__undo(k->p, 0, 0);

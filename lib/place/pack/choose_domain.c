@@ -1,26 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which domain: of those of a level that may hold a member, the one on whose fewest nodes it goes, and of
- * these the one that it leaves least room in.
+/* Chooses a domain of a level for a member: the one where it needs the fewest nodes, and of these
+ * the one with the least capacity left.
  *
- * Domains are told from each other by the room they have for the member's hardest group, which the index
- * tells without looking at a node (room.c). Where there are many, the first good ones are enough: the
- * best of SHORT_LIST, found from a place on that differs between workers. A refusal looks at all. */
+ * Domains are compared by their capacity for the member's hardest group, which the index gives
+ * without reading a node (search/domain_capacity.c). Of many domains the first good ones suffice:
+ * the best of SHORT_LIST, from a start that differs between workers. A refusal reads all
+ * domains. */
 
 #include "place/pack/pack.h"
 
 #include "core/nodes/nodes.h"
+#include "place/fit/keys.h"
+#include "place/fit/plan.h"
+#include "place/fit/scope.h"
 #include "place/search/domain_capacity.h"
+#include "place/search/search.h"
 
 enum {
     SHORT_LIST = 8,
-    FEW_NODES = 64, /* that are tried for a wish that nobody said */
+    FEW_NODES = 64, /* tried for a preference that the policy implies */
     GROUPS = 4,     /* of a member that are looked at, the hardest ones */
     TRIALS = 8,     /* domains in which a member of several groups is tried to compare them */
     RANK_BITS = 28
 };
 #define QUALITY_MOST ((INT64_C(1) << (64 - RANK_BITS)) - 1)
 
-/* ---- what a domain must have ---------------------------------------------------------------------- */
+/* ---- what a domain must have ----------------------------------------------------------------- */
 
 struct choice {
     struct gang__pack *k;
@@ -34,7 +39,7 @@ struct choice {
     uint32_t tries; /* nodes still to be offered */
     uint32_t groups;
     int64_t need[GROUPS];
-    struct gang__eyes eyes[GROUPS];
+    struct gang__capacity_query eyes[GROUPS];
 };
 
 static void look_for(struct choice *x)
@@ -48,23 +53,23 @@ static void look_for(struct choice *x)
         if (need == 0)
             continue;
         x->need[x->groups] = need;
-        gang__eyes_open(&x->eyes[x->groups++], p, q->by_size[i], nodes);
+        gang__capacity_query_init(&x->eyes[x->groups++], p, q->by_size[i], nodes);
     }
 }
 
 /* How good a domain is, the less the better; -1: it cannot hold the member. */
 static int64_t quality(struct choice *x, uint32_t i)
 {
-    struct gang__room room;
+    struct gang__capacity room;
     int64_t nodes = 0, rest = 0;
     for (uint32_t g = 0; g < x->groups; g++) {
-        gang__room_in(&x->eyes[g], (uint32_t)x->level, i, &room);
+        gang__domain_capacity(&x->eyes[g], (uint32_t)x->level, i, &room);
         if (room.tasks < x->need[g])
             return -1;
         if (g)
             continue;
         rest = room.tasks - x->need[0];
-        nodes = gang__room_nodes(&room, x->need[0]);
+        nodes = gang__capacity_nodes(&room, x->need[0]);
     }
     enum { REST = (1 << 20) - 1, NODES = (1 << 16) - 1 };
     rest = rest < REST ? rest : REST;
@@ -76,7 +81,7 @@ static int64_t quality(struct choice *x, uint32_t i)
     return nodes << 20 | rest;
 }
 
-/* ---- domains of the site ---------------------------------------------------------------------------- */
+/* ---- domains of the site --------------------------------------------------------------------- */
 
 static struct gang__scope scope_of(const struct choice *x, uint32_t i)
 {
@@ -97,10 +102,12 @@ static uint32_t next_domain(struct choice *x, uint32_t from, uint32_t end)
 {
     if (x->groups == 0)
         return from;
-    return gang__room_next(&x->eyes[0], x->scope, (uint32_t)x->level, from, end, x->need[0]);
+    return gang__domain_capacity_next(&x->eyes[0], x->scope, (uint32_t)x->level, from, end,
+                                      x->need[0]);
 }
 
-/* Are the first good domains enough? A proof looks at all, as does who found the short list no good. */
+/* Do the first good domains suffice? A proof reads all, and so does a search whose short list
+ * failed. */
 static bool is_short(const struct choice *x)
 {
     return x->groups && x->eyes[0].by_index && x->k->policy != GANG__ORDER_PROOF && !x->all;
@@ -112,11 +119,12 @@ static size_t list_domains(struct choice *x, uint64_t *key, uint32_t count)
     struct gang__plan *p = x->k->p;
     bool some = is_short(x);
     uint32_t end = gang__plan_end(p);
-    uint32_t from = some && count > SHORT_LIST ? (uint32_t)((uint64_t)p->start * count / end) : 0;
+    uint32_t from =
+        some && count > SHORT_LIST ? (uint32_t)((uint64_t)p->start.slot * count / end) : 0;
     size_t found = 0;
     for (int lap = 0; lap < (from ? 2 : 1); lap++) {
         uint32_t i = lap ? 0 : from, end_of_lap = lap ? from : count;
-        for (; !p->failed; i++) {
+        for (; !p->out.failed; i++) {
             i = next_domain(x, i, end_of_lap);
             if (i == end_of_lap)
                 break;
@@ -131,7 +139,7 @@ static size_t list_domains(struct choice *x, uint64_t *key, uint32_t count)
                 break;
         }
     }
-    if (found > 1 && !p->failed)
+    if (found > 1 && !p->out.failed)
         gang__sort_keys(key, found);
     return found;
 }
@@ -146,22 +154,22 @@ static bool offer_domains(struct choice *x)
         return false;
     size_t found = list_domains(x, key, count);
     bool taken = false;
-    for (size_t i = 0; i < found && !taken && !p->failed; i++) {
-        struct gang__scope s = scope_of(x, (uint32_t)p->key[at + i] & ((1u << RANK_BITS) - 1));
+    for (size_t i = 0; i < found && !taken && !p->out.failed; i++) {
+        struct gang__scope s = scope_of(x, (uint32_t)p->keys.key[at + i] & ((1u << RANK_BITS) - 1));
         taken = x->take(x->user, &s);
     }
     gang__keys_pop(p, at);
     /* The short list was no good: look at all. */
-    if (!taken && found == SHORT_LIST && !p->failed && is_short(x)) {
+    if (!taken && found == SHORT_LIST && !p->out.failed && is_short(x)) {
         x->all = true;
-        if (x->k->policy != GANG_POLICY_HOST) /* who may leave some out */
+        if (x->k->policy != GANG_POLICY_HOST) /* the caller may leave some out */
             x->k->policy = GANG__ORDER_PROOF;
         taken = offer_domains(x);
     }
     return taken;
 }
 
-/* ---- nodes and their parts ---------------------------------------------------------------------------- */
+/* ---- nodes and their parts ------------------------------------------------------------------- */
 
 /* The parts of one node that lie in the scope, the one with least room for the lead first. */
 static bool offer_parts(struct choice *x, uint32_t slot)
@@ -183,18 +191,18 @@ static bool offer_parts(struct choice *x, uint32_t slot)
         struct gang__scope s = gang__scope_part(slot, x->level, i);
         if (!is_candidate(x, &s))
             continue;
-        p->within = gang__within_part(node->type, parts, i);
-        int64_t room = gang__plan_room(p, lead, slot);
-        p->within.on = false;
+        p->subset = gang__subset_of(node->type, parts, i);
+        int64_t room = gang__plan_capacity(p, lead, slot);
+        p->subset.on = false;
         if (room >= need)
             key[found++] = (uint64_t)(room < QUALITY_MOST ? room : QUALITY_MOST) << RANK_BITS | i;
     }
     if (found > 1)
         gang__sort_keys(key, found);
     bool taken = false;
-    for (size_t i = 0; i < found && !taken && !p->failed; i++) {
-        struct gang__scope s =
-            gang__scope_part(slot, x->level, (uint32_t)p->key[at + i] & ((1u << RANK_BITS) - 1));
+    for (size_t i = 0; i < found && !taken && !p->out.failed; i++) {
+        struct gang__scope s = gang__scope_part(
+            slot, x->level, (uint32_t)p->keys.key[at + i] & ((1u << RANK_BITS) - 1));
         taken = x->take(x->user, &s);
     }
     gang__keys_pop(p, at);
@@ -222,7 +230,7 @@ static bool offer_nodes(struct choice *x)
     return x->taken;
 }
 
-/* ---- choosing ---------------------------------------------------------------------------------------------- */
+/* ---- choosing -------------------------------------------------------------------------------- */
 
 bool gang__choose_each(struct gang__pack *k, struct gang__member m, int32_t level,
                        const struct gang__scope *scope, gang__take_fn take, void *user)
@@ -255,8 +263,8 @@ struct placing {
 static int64_t nodes_used(const struct gang__plan *p)
 {
     int64_t nodes = 0;
-    for (size_t i = 0; i < p->views; i++)
-        nodes += p->view[i].node && p->view[i].used;
+    for (size_t i = 0; i < p->nodes.count; i++)
+        nodes += p->nodes.copy[i].node && p->nodes.copy[i].used;
     return nodes;
 }
 
@@ -264,7 +272,7 @@ static bool place_here(void *user, const struct gang__scope *s)
 {
     struct placing *x = user;
     struct gang__plan *p = x->k->p;
-    size_t picks = p->picks, binds = p->binds;
+    size_t picks = p->tasks.count, binds = p->bound.undos;
     if (!gang__place_bound(x->k, x->m, s))
         return false;
     if (x->trials == 0)
@@ -291,23 +299,24 @@ bool gang__choose_in_level(struct gang__pack *k, struct gang__member m, int32_t 
 {
     struct placing x = {k, m, 0, INT64_MAX, gang__scope_unbound()};
     bool few = k->policy == GANG_POLICY_DEFAULT || k->policy == GANG_POLICY_TOPOLOGY;
-    if (few && level < GANG__LEVEL_NODE && !k->p->empty && has_many_groups(k, m)) {
+    if (few && level < GANG__LEVEL_NODE && !k->p->mode.empty && has_many_groups(k, m)) {
         x.trials = TRIALS;
         gang__choose_each(k, m, level, scope, place_here, &x);
-        return gang__scope_is_bound(&x.best) && !k->p->failed && gang__place_bound(k, m, &x.best);
+        return gang__scope_is_bound(&x.best) && !k->p->out.failed &&
+               gang__place_bound(k, m, &x.best);
     }
     return gang__choose_each(k, m, level, scope, place_here, &x);
 }
 
-bool gang__choose_is_vain(struct gang__plan *p)
+bool gang__choose_cannot_fit(struct gang__plan *p)
 {
     const gang_request *q = p->q;
     int32_t level = gang__demanded_level(q, 0);
     struct gang__scope all = gang__scope_all();
-    struct gang__eyes eyes;
-    gang__eyes_open(&eyes, p, 0, gang__scope_nodes(p, &all));
+    struct gang__capacity_query eyes;
+    gang__capacity_query_init(&eyes, p, 0, gang__scope_nodes(p, &all));
     if (!eyes.by_index || level < 0)
         return false;
     uint32_t count = gang__domain_count(p->c, (uint32_t)level);
-    return gang__room_next(&eyes, &all, (uint32_t)level, 0, count, q->min) == count;
+    return gang__domain_capacity_next(&eyes, &all, (uint32_t)level, 0, count, q->min) == count;
 }

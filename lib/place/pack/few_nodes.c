@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Few domains, few nodes, as many tasks on each: what a ring of workers wants.
+/* Few domains, few nodes, the same number of tasks on each: the shape that a ring of workers wants.
  *
- * From the outside in: if one of the domains of the next level holds all, the best of those (as in
- * choose.c); else the largest, and so on until one holds what is left: the fewest domains there can be,
- * as far as the room of each is known. In the innermost domain the same with nodes, after those that the
- * plan uses already; if as many nodes as are needed can each take the same number, they do. */
+ * From the outside in: if one of the domains of the next level holds all, the best of those
+ * (choose_domain.c); else the largest, and so on until one holds what is left: the fewest domains
+ * there can be, as far as the room of each is known. In the innermost domain the same with nodes,
+ * after those that the plan uses already; if as many nodes as are needed can each take the same
+ * number, they do. */
 
 #include "core/commit/commit.h"
 #include "core/nodes/nodes.h"
+#include "place/fit/keys.h"
+#include "place/fit/plan.h"
+#include "place/fit/scope.h"
 #include "place/pack/pack.h"
 #include "place/search/domain_capacity.h"
+#include "place/search/search.h"
 
-/* ---- nodes --------------------------------------------------------------------------------------- */
+/* ---- nodes ----------------------------------------------------------------------------------- */
 
 /* On nodes that the plan uses already: they cost no new one. */
 static int64_t fill_used(struct gang__pack *k, uint32_t group, int64_t want,
@@ -19,11 +24,12 @@ static int64_t fill_used(struct gang__pack *k, uint32_t group, int64_t want,
 {
     struct gang__plan *p = k->p;
     int64_t done = 0;
-    size_t views = p->picks ? p->views : 0;
+    size_t views = p->tasks.count ? p->nodes.count : 0;
     for (size_t i = 0; i < views && done < want; i++) {
-        if (!p->view[i].node || !p->view[i].used || !gang__scope_has(scope, p->view[i].node))
+        if (!p->nodes.copy[i].node || !p->nodes.copy[i].used ||
+            !gang__scope_has(scope, p->nodes.copy[i].node))
             continue;
-        struct gang__scope node = gang__scope_node(p->view[i].slot);
+        struct gang__scope node = gang__scope_node(p->nodes.copy[i].slot);
         done += gang__search(p, group, want - done, &node, GANG_POLICY_PACK);
     }
     return done;
@@ -38,14 +44,15 @@ static size_t list_nodes(struct gang__pack *k, uint32_t group, const struct gang
                          uint64_t *key)
 {
     struct gang__plan *p = k->p;
-    struct gang__crowd m = {gang__plan_end(p) - 1, NULL, NULL};
+    struct gang__node_list m = {gang__plan_end(p) - 1, NULL, NULL};
     size_t found = 0;
     if (scope->domain)
         m = gang__plan_members(p, scope->domain);
     for (uint32_t i = 0; i < m.count; i++) {
-        uint32_t slot = scope->domain ? gang__crowd_slot(&m, i) : i + 1;
+        uint32_t slot = scope->domain ? gang__node_list_slot(&m, i) : i + 1;
         const struct gang__node *node = gang__plan_node(p, slot);
-        int64_t room = node && gang__scope_has(scope, node) ? gang__plan_room(p, group, slot) : 0;
+        int64_t room =
+            node && gang__scope_has(scope, node) ? gang__plan_capacity(p, group, slot) : 0;
         if (room > 0)
             key[found++] = (uint64_t)(room < TASKS_MOST ? room : TASKS_MOST) << SLOT_BITS | slot;
     }
@@ -98,12 +105,12 @@ static int64_t fill_listed(struct gang__pack *k, uint32_t group, int64_t want,
     uint64_t *key = gang__keys_push(p, end, &at);
     size_t left = key ? list_nodes(k, group, scope, key) : 0;
     int64_t done = 0, each = left ? equal_share(key, left, want) : 0;
-    while (done < want && left && !p->failed) {
+    while (done < want && left && !p->out.failed) {
         int64_t most = each && each < want - done ? each : want - done;
-        uint32_t slot = take_key(p->key + at, &left, pick_room(p->key + at, left, most));
+        uint32_t slot = take_key(p->keys.key + at, &left, pick_room(p->keys.key + at, left, most));
         struct gang__scope node = gang__scope_node(slot);
         done += gang__search(p, group, most, &node, GANG_POLICY_PACK);
-        if (each && done < want) { /* what is missing is shared out again: perhaps one less each */
+        if (each && done < want) { /* the rest is distributed again: possibly one less each */
             int64_t nodes = (want - done + each - 1) / each;
             each = (want - done + nodes - 1) / nodes;
         }
@@ -126,20 +133,20 @@ static int64_t walk_up(struct gang__pack *k, uint32_t group, int64_t want,
 static int64_t fill_equally(struct gang__pack *k, uint32_t group, int64_t want,
                             const struct gang__scope *scope)
 {
-    struct gang__room room;
-    struct gang__eyes eyes;
-    gang__eyes_open(&eyes, k->p, group, gang__scope_nodes(k->p, scope));
-    gang__room_of(&eyes, scope, &room);
-    int64_t nodes = gang__room_nodes(&room, want);
+    struct gang__capacity room;
+    struct gang__capacity_query eyes;
+    gang__capacity_query_init(&eyes, k->p, group, gang__scope_nodes(k->p, scope));
+    gang__scope_capacity(&eyes, scope, &room);
+    int64_t nodes = gang__capacity_nodes(&room, want);
     if (nodes < 2 || nodes == INT64_MAX)
         return 0;
     int64_t each = (want + nodes - 1) / nodes, there = 0;
-    for (int64_t n = each; n <= GANG__ROOM_MOST; n++)
+    for (int64_t n = each; n <= GANG__CAPACITY_MAX; n++)
         there += room.nodes[n];
-    if (there < nodes || each >= GANG__ROOM_MOST)
+    if (there < nodes || each >= GANG__CAPACITY_MAX)
         return 0;
     int64_t full = want - nodes * (each - 1); /* nodes with `each`; the others have one less */
-    size_t picks = k->p->picks;
+    size_t picks = k->p->tasks.count;
     int64_t done = walk_up(k, group, full * each, scope, each, full, each);
     if (done == full * each && full < nodes)
         done += walk_up(k, group, want - done, scope, each - 1, nodes - full, each - 1);
@@ -153,11 +160,11 @@ static int64_t fill_equally(struct gang__pack *k, uint32_t group, int64_t want,
 static int64_t fill_largest(struct gang__pack *k, uint32_t group, int64_t want,
                             const struct gang__scope *scope)
 {
-    struct gang__room room;
-    struct gang__eyes eyes;
-    gang__eyes_open(&eyes, k->p, group, gang__scope_nodes(k->p, scope));
-    gang__room_of(&eyes, scope, &room);
-    int64_t nodes = gang__room_nodes(&room, want), done = 0;
+    struct gang__capacity room;
+    struct gang__capacity_query eyes;
+    gang__capacity_query_init(&eyes, k->p, group, gang__scope_nodes(k->p, scope));
+    gang__scope_capacity(&eyes, scope, &room);
+    int64_t nodes = gang__capacity_nodes(&room, want), done = 0;
     struct gang__walk down = {GANG__ORDER_PROOF, INT64_MAX, nodes - 1, 1, NULL, NULL};
     if (nodes > 1 && nodes < INT64_MAX)
         done = gang__search_walk(k->p, group, want, scope, &down);
@@ -186,12 +193,12 @@ static int64_t fill_nodes(struct gang__pack *k, uint32_t group, int64_t want,
     if (done == want)
         return done;
     uint32_t end = scope->domain ? (uint32_t)gang__scope_nodes(p, scope) : gang__plan_end(p);
-    bool few = p->empty || p->snap || end <= GANG__FEW_NODES;
+    bool few = p->mode.empty || p->snap || end <= GANG__FEW_NODES;
     return done + (few ? fill_listed(k, group, want - done, scope, end)
                        : fill_indexed(k, group, want - done, scope));
 }
 
-/* ---- domains -------------------------------------------------------------------------------------- */
+/* ---- domains --------------------------------------------------------------------------------- */
 
 /* The next level with domains below a scope; GANG__LEVEL_NODE: none. */
 static int32_t next_level(const struct gang__plan *p, const struct gang__scope *s)
@@ -212,31 +219,31 @@ static size_t list_rooms(struct gang__pack *k, uint32_t group, int64_t want, int
                          const struct gang__scope *scope, uint64_t *key, struct best *best)
 {
     struct gang__plan *p = k->p;
-    struct gang__eyes eyes;
-    struct gang__room room;
+    struct gang__capacity_query eyes;
+    struct gang__capacity room;
     uint32_t count = gang__domain_count(p->c, (uint32_t)level);
     size_t found = 0;
     best->nodes = best->tasks = INT64_MAX;
-    gang__eyes_open(&eyes, p, group, gang__scope_nodes(p, scope));
-    for (uint32_t i = 0; !p->failed; i++) {
-        i = gang__room_next(&eyes, scope, (uint32_t)level, i, count, 1);
+    gang__capacity_query_init(&eyes, p, group, gang__scope_nodes(p, scope));
+    for (uint32_t i = 0; !p->out.failed; i++) {
+        i = gang__domain_capacity_next(&eyes, scope, (uint32_t)level, i, count, 1);
         if (i == count)
             break;
         struct gang__scope s = gang__scope_domain(gang__domain_at(p->c, (uint32_t)level, i));
         if (scope->level >= 0 && !gang__scope_is_inside(p, &s, scope))
             continue;
-        gang__room_in(&eyes, (uint32_t)level, i, &room);
+        gang__domain_capacity(&eyes, (uint32_t)level, i, &room);
         if (room.tasks == 0)
             continue;
         int64_t tasks = room.tasks < TASKS_MOST ? room.tasks : TASKS_MOST;
         key[found++] = (uint64_t)tasks << SLOT_BITS | i;
         if (tasks < want)
             continue;
-        int64_t nodes = gang__room_nodes(&room, want);
+        int64_t nodes = gang__capacity_nodes(&room, want);
         if (nodes < best->nodes || (nodes == best->nodes && tasks < best->tasks))
             *best = (struct best){i, nodes, tasks};
     }
-    if (found > 1 && !p->failed)
+    if (found > 1 && !p->out.failed)
         gang__sort_keys(key, found);
     return found;
 }
@@ -245,11 +252,11 @@ static int64_t in_domain(struct gang__pack *k, uint32_t group, int64_t want, int
                          uint32_t rank)
 {
     struct gang__scope s = gang__scope_domain(gang__domain_at(k->p->c, (uint32_t)level, rank));
-    return gang__compact(k, group, want, &s);
+    return gang__fill_few_nodes(k, group, want, &s);
 }
 
-int64_t gang__compact(struct gang__pack *k, uint32_t group, int64_t want,
-                      const struct gang__scope *scope)
+int64_t gang__fill_few_nodes(struct gang__pack *k, uint32_t group, int64_t want,
+                             const struct gang__scope *scope)
 {
     struct gang__plan *p = k->p;
     if (k->policy == GANG__ORDER_PROOF || k->policy >= GANG_POLICY_FGD) /* or by score */
@@ -261,16 +268,17 @@ int64_t gang__compact(struct gang__pack *k, uint32_t group, int64_t want,
     if (!gang__keys_push(p, gang__domain_count(p->c, (uint32_t)level), &at))
         return 0;
     struct best best;
-    size_t left = list_rooms(k, group, want, level, scope, p->key + at, &best);
+    size_t left = list_rooms(k, group, want, level, scope, p->keys.key + at, &best);
     int64_t done = 0;
     if (best.nodes != INT64_MAX)
         done = in_domain(k, group, want, level, best.rank);
-    while (done < want && left && !p->failed) {
-        uint32_t rank = take_key(p->key + at, &left, pick_room(p->key + at, left, want - done));
+    while (done < want && left && !p->out.failed) {
+        uint32_t rank =
+            take_key(p->keys.key + at, &left, pick_room(p->keys.key + at, left, want - done));
         done += in_domain(k, group, want - done, level, rank);
     }
     gang__keys_pop(p, at);
-    if (done < want && !p->failed) /* nodes that are in no domain of the level */
+    if (done < want && !p->out.failed) /* nodes that are in no domain of the level */
         done += fill_nodes(k, group, want - done, scope);
     return done;
 }

@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Groups, sets and domains: who is placed where.
+/* Packs the tree of groups and sets into domains.
  *
- * A request is a tree: sets of sets and groups, each of which may demand (`same`) or wish
- * (`prefer`) a common domain. Domains nest, so choose from the outside in: for a member with a
- * demand try the domains of that level inside the enclosing one, the best first (choose.c), and in
- * each place everything inside; the first that holds it is taken. A wish tries the
- * wished level, then wider ones, then goes without. What this misses, exhaust.c finds. */
+ * A request is a tree: sets of sets and groups. Each may require (`same`) or prefer (`prefer`) a
+ * common domain. Domains nest, so the choice goes from the outside in: for a member with a
+ * requirement, try the domains of that level inside the enclosing one, the best first
+ * (choose_domain.c), and place everything inside; the first domain that holds it is taken. A
+ * preference tries its level, then wider ones, then goes without. backtrack.c finds gangs that this
+ * misses. */
 
 #include "place/pack/pack.h"
 
 #include "core/nodes/nodes.h"
 #include "place/fit/filter.h"
+#include "place/fit/plan.h"
+#include "place/fit/scope.h"
+#include "place/request/request.h"
 #include "place/search/policy.h"
+#include "place/search/search.h"
 
-/* ---- members ------------------------------------------------------------------------------------- */
+/* ---- members --------------------------------------------------------------------------------- */
 
 static bool set_is_inside(const gang_request *q, int32_t set, int32_t outer)
 {
@@ -79,9 +84,9 @@ static int32_t spread_in(const gang_request *q, struct gang__member m)
     return widest;
 }
 
-/* A wish that is said, or the one that goes without saying: the narrowest domain for whatever hangs
- * together. For tasks that are to spread nothing goes without saying, and of what is said domains that
- * would leave nothing to spread over do not count. */
+/* The preference of a member, stated or implied: the implied one is the narrowest domain for
+ * members that belong together. Spreading tasks imply none, and a stated one ignores domains that
+ * would leave nothing to spread over. */
 static int32_t prefer_of(const struct gang__pack *k, struct gang__member m, bool *unsaid)
 {
     const gang_request *q = k->q;
@@ -98,21 +103,22 @@ static int32_t prefer_of(const struct gang__pack *k, struct gang__member m, bool
     return said;
 }
 
-/* ---- which scope a member is bound to ---------------------------------------------------------------- */
+/* ---- which scope a member is bound to -------------------------------------------------------- */
 
 bool gang__bind(struct gang__plan *p, struct gang__member m, const struct gang__scope *s)
 {
-    struct gang__scope *where = m.group >= 0 ? &p->scope_of_group[m.group]
-                                : m.set >= 0 ? &p->scope_of_set[m.set]
-                                             : &p->scope_of_request;
+    struct gang__scope *where = m.group >= 0 ? &p->bound.group[m.group]
+                                : m.set >= 0 ? &p->bound.set[m.set]
+                                             : &p->bound.request;
     struct gang__bind before = {where, *where};
     if (m.slice)
         return true;
-    if (!gang__grow(&p->c->mem, (void **)&p->bind, &p->bind_room, p->binds + 1, sizeof(*p->bind))) {
-        p->failed = true;
+    if (!gang__grow(&p->c->mem, (void **)&p->bound.undo, &p->bound.undo_cap, p->bound.undos + 1,
+                    sizeof(*p->bound.undo))) {
+        p->out.failed = true;
         return false;
     }
-    p->bind[p->binds++] = before;
+    p->bound.undo[p->bound.undos++] = before;
     *where = *s;
     return true;
 }
@@ -120,15 +126,15 @@ bool gang__bind(struct gang__plan *p, struct gang__member m, const struct gang__
 void gang__undo(struct gang__plan *p, size_t picks, size_t binds)
 {
     gang__plan_rollback(p, picks);
-    while (p->binds > binds) {
-        const struct gang__bind *b = &p->bind[--p->binds];
+    while (p->bound.undos > binds) {
+        const struct gang__bind *b = &p->bound.undo[--p->bound.undos];
         *b->where = b->was;
     }
 }
 
 bool gang__place_bound(struct gang__pack *k, struct gang__member m, const struct gang__scope *s)
 {
-    size_t picks = k->p->picks, binds = k->p->binds;
+    size_t picks = k->p->tasks.count, binds = k->p->bound.undos;
     if (gang__bind(k->p, m, s) && gang__place_inside(k, m, s))
         return true;
     gang__undo(k->p, picks, binds);
@@ -154,7 +160,7 @@ static bool place(struct gang__pack *k, struct gang__member m, const struct gang
     return gang__scope_at(k->p, scope, same, &around) && gang__place_bound(k, m, scope);
 }
 
-/* ---- inside a domain ------------------------------------------------------------------------------- */
+/* ---- inside a domain ------------------------------------------------------------------------- */
 int32_t gang__demanded_around(const gang_request *q, int32_t set)
 {
     int32_t level = q->same;
@@ -173,25 +179,24 @@ int32_t gang__demanded_level(const gang_request *q, int32_t group)
 struct gang__scope gang__scope_around(const struct gang__pack *k, int32_t set)
 {
     for (; set >= 0; set = k->q->set[set].parent)
-        if (gang__scope_is_bound(&k->p->scope_of_set[set]))
-            return k->p->scope_of_set[set];
-    return gang__scope_is_bound(&k->p->scope_of_request) ? k->p->scope_of_request
-                                                         : gang__scope_all();
+        if (gang__scope_is_bound(&k->p->bound.set[set]))
+            return k->p->bound.set[set];
+    return gang__scope_is_bound(&k->p->bound.request) ? k->p->bound.request : gang__scope_all();
 }
 
 bool gang__next_demand(const struct gang__pack *k, uint32_t group, struct gang__member *m)
 {
     const gang_request *q = k->q;
     const struct gang__group *g = &q->group[group];
-    bool found = g->same >= 0 && !gang__scope_is_bound(&k->p->scope_of_group[group]);
+    bool found = g->same >= 0 && !gang__scope_is_bound(&k->p->bound.group[group]);
     *m = gang__member_group(group, 0);
     for (int32_t s = g->set; s >= 0; s = q->set[s].parent) {
-        if (q->set[s].same >= 0 && !gang__scope_is_bound(&k->p->scope_of_set[s])) {
+        if (q->set[s].same >= 0 && !gang__scope_is_bound(&k->p->bound.set[s])) {
             *m = gang__member_set(s);
             found = true;
         }
     }
-    if (q->same >= 0 && !gang__scope_is_bound(&k->p->scope_of_request)) {
+    if (q->same >= 0 && !gang__scope_is_bound(&k->p->bound.request)) {
         *m = gang__member_all();
         found = true;
     }
@@ -210,7 +215,7 @@ static int64_t add_in_demand(struct gang__pack *k, struct gang__member m, uint32
     struct gang__scope scope = whole ? gang__scope_all() : gang__scope_around(k, outer), around;
     int32_t same = gang__member_same(k->q, m);
     m.fill = (int32_t)group;
-    for (m.want = want; m.want > 0 && !k->p->failed; m.want /= 2) {
+    for (m.want = want; m.want > 0 && !k->p->out.failed; m.want /= 2) {
         bool done = scope.level >= same ? gang__scope_at(k->p, &scope, same, &around) &&
                                               gang__place_bound(k, m, &scope)
                                         : gang__choose_in_level(k, m, same, &scope);
@@ -225,7 +230,7 @@ static bool add_in_wish(struct gang__pack *k, uint32_t group, int64_t want,
                         const struct gang__scope *s)
 {
     struct gang__member m = gang__member_group(group, want);
-    if (k->p->in_group[group] > 0)
+    if (k->p->tasks.in_group[group] > 0)
         return false;
     for (int32_t level = prefer_of(k, m, &m.unsaid); level > s->level;
          level = gang__level_wider(k->p->c, level))
@@ -251,7 +256,7 @@ int64_t gang__add_tasks(struct gang__pack *k, uint32_t group, int64_t want)
     struct gang__member m;
     if (gang__next_demand(k, group, &m))
         return add_in_demand(k, m, group, want);
-    struct gang__scope s = p->scope_of_group[group];
+    struct gang__scope s = p->bound.group[group];
     if (!gang__scope_is_bound(&s))
         s = gang__scope_around(k, k->q->group[group].set);
     if (add_in_wish(k, group, want, &s))
@@ -259,7 +264,7 @@ int64_t gang__add_tasks(struct gang__pack *k, uint32_t group, int64_t want)
     int32_t demanded = gang__demanded_level(k->q, (int32_t)group);
     for (int64_t done = 0;;) {
         done += gang__place_group(k, group, want - done, &s);
-        if (done == want || s.level <= demanded || p->failed)
+        if (done == want || s.level <= demanded || p->out.failed)
             return done;
         s = wider(p, &s);
     }
@@ -270,7 +275,7 @@ static int64_t tasks_inside(const struct gang__pack *k, int32_t set)
     int64_t sum = 0;
     for (uint32_t i = 0; i < k->q->group_count; i++)
         if (set < 0 || set_is_inside(k->q, k->q->group[i].set, set))
-            sum += k->p->in_group[i];
+            sum += k->p->tasks.in_group[i];
     return sum;
 }
 
@@ -293,7 +298,7 @@ static bool place_members(struct gang__pack *k, int32_t set, const struct gang__
     for (uint32_t i = 0; i < q->group_count; i++) {
         uint32_t g = k->order ? k->order[i] : i;
         int64_t missing = min - tasks_inside(k, set);
-        int64_t most = q->group[g].count - k->p->in_group[g];
+        int64_t most = q->group[g].count - k->p->tasks.in_group[g];
         if (missing <= 0)
             return true;
         if (most > 0 && (set < 0 || set_is_inside(q, q->group[g].set, set)))
@@ -309,11 +314,11 @@ bool gang__place_inside(struct gang__pack *k, struct gang__member m, const struc
     if (m.group < 0)
         return place_members(k, m.set, s);
     if (m.slice)
-        return gang__compact(k, (uint32_t)m.group, m.want, s) == m.want;
+        return gang__fill_few_nodes(k, (uint32_t)m.group, m.want, s) == m.want;
     return gang__place_group(k, (uint32_t)m.group, m.want, s) == m.want;
 }
 
-/* ---- the tasks of one group -------------------------------------------------------------------------- */
+/* ---- the tasks of one group ------------------------------------------------------------------ */
 
 /* Slice by slice, each in a domain of its own level. */
 static int64_t place_slices(struct gang__pack *k, uint32_t group, int64_t want,
@@ -323,10 +328,10 @@ static int64_t place_slices(struct gang__pack *k, uint32_t group, int64_t want,
     struct gang__member m = gang__member_group(group, g->slice);
     m.slice = true;
     int64_t done = 0;
-    size_t picks = k->p->picks, binds = k->p->binds;
+    size_t picks = k->p->tasks.count, binds = k->p->bound.undos;
     for (; done + g->slice <= want && place(k, m, s); done += g->slice) {
-        picks = k->p->picks;
-        binds = k->p->binds;
+        picks = k->p->tasks.count;
+        binds = k->p->bound.undos;
     }
     if (done + g->slice <= want) /* a part of the slice that failed */
         gang__undo(k->p, picks, binds);
@@ -343,10 +348,10 @@ int64_t gang__place_group(struct gang__pack *k, uint32_t group, int64_t want,
         return gang__spread(k, group, want, scope);
     if (!wants_few(k, gang__member_group(group, want)))
         return gang__search(k->p, group, want, scope, k->policy);
-    return gang__compact(k, group, want, scope);
+    return gang__fill_few_nodes(k, group, want, scope);
 }
 
-/* ---- the request --------------------------------------------------------------------------------------- */
+/* ---- the request ----------------------------------------------------------------------------- */
 
 /* One group, no domain. Packing need not take just this node and no other; if the nodes that others
  * are at would be needed, it waits for them after all. */
@@ -355,13 +360,13 @@ static bool place_plain(struct gang__pack *k)
     struct gang__plan *p = k->p;
     int64_t want = k->q->min;
     struct gang__scope all = gang__scope_all();
-    p->shy = k->policy == GANG_POLICY_PACK || k->policy == GANG_POLICY_DEFAULT;
+    p->mode.skip_claimed = k->policy == GANG_POLICY_PACK || k->policy == GANG_POLICY_DEFAULT;
     if (gang__search(p, 0, want, &all, k->policy) == want)
         return true;
-    if (!p->passed || p->failed)
+    if (!p->out.skipped || p->out.failed)
         return false;
     gang__undo(p, 0, 0);
-    p->shy = false;
+    p->mode.skip_claimed = false;
     return gang__search(p, 0, want, &all, k->policy) == want;
 }
 
@@ -373,7 +378,7 @@ static bool place_all(struct gang__pack *k)
     if (place(k, gang__member_all(), &all))
         return true;
     gang__undo(k->p, 0, 0);
-    if (k->p->failed || k->q->group_count == 1) /* which every domain was tried for */
+    if (k->p->out.failed || k->q->group_count == 1) /* which every domain was tried for */
         return false;
     k->order = NULL;
     if (place(k, gang__member_all(), &all))
@@ -392,7 +397,7 @@ static bool all_want_few(const struct gang__pack *k)
 /* The same, and then on fewer nodes, if that is wanted and can be. */
 static bool place_well(struct gang__pack *k, bool few)
 {
-    return place_all(k) && (!few || gang__improve(k) || (!k->p->failed && place_all(k)));
+    return place_all(k) && (!few || gang__improve(k) || (!k->p->out.failed && place_all(k)));
 }
 
 /* The highest tier of any group. Each search goes through the tiers by itself; but where domains are
@@ -402,7 +407,7 @@ static uint32_t highest_tier(const struct gang__plan *p, bool proof)
 {
     const gang_request *q = p->q;
     uint32_t most = 1;
-    if (!q->bound || proof || p->empty)
+    if (!q->bound || proof || p->mode.empty)
         return 0;
     for (uint32_t i = 0; i < q->group_count; i++) {
         uint32_t here = gang__tier_count(gang__tiers_of(p, &q->group[i]));
@@ -416,24 +421,24 @@ bool gang__pack_request(struct gang__plan *p, bool proof)
     const gang_request *q = p->q;
     struct gang__pack k = {p, q, q->by_size, gang__policy_order(p, proof)};
     uint32_t most = highest_tier(p, proof);
-    p->even = proof || p->empty;
-    p->settled = proof;
-    p->shy = p->passed = false;
+    p->mode.worst_fit = proof || p->mode.empty;
+    p->mode.exact_reads = proof;
+    p->mode.skip_claimed = p->out.skipped = false;
     if (q->plain) {
         bool placed = place_plain(&k);
         if (!placed)
             gang__undo(p, 0, 0);
         return placed;
     }
-    bool few = !proof && !p->empty && all_want_few(&k), placed = false;
-    for (p->tier_limit = 0; p->tier_limit < most && !placed && !p->failed; p->tier_limit++)
+    bool few = !proof && !p->mode.empty && all_want_few(&k), placed = false;
+    for (p->tier.limit = 0; p->tier.limit < most && !placed && !p->out.failed; p->tier.limit++)
         placed = place_well(&k, few);
-    p->tier_limit = UINT32_MAX;
-    placed = placed || (!p->failed && place_well(&k, few));
-    if (placed || p->failed || q->group_count == 1 || q->score) /* it asks no host */
+    p->tier.limit = UINT32_MAX;
+    placed = placed || (!p->out.failed && place_well(&k, few));
+    if (placed || p->out.failed || q->group_count == 1 || q->score) /* it asks no host */
         return placed;
-    return gang__exhaust(&k, gang__member_all()) &&
-           (!few || gang__improve(&k) || gang__exhaust(&k, gang__member_all()));
+    return gang__backtrack(&k, gang__member_all()) &&
+           (!few || gang__improve(&k) || gang__backtrack(&k, gang__member_all()));
 }
 
 bool gang__pack_member(struct gang__plan *p, struct gang__member m)
@@ -441,31 +446,31 @@ bool gang__pack_member(struct gang__plan *p, struct gang__member m)
     struct gang__pack k = {p, p->q, p->q->by_size, GANG__ORDER_PROOF};
     struct gang__scope all = gang__scope_all();
     bool placed = place(&k, m, &all);
-    if (!placed && !p->failed) {
+    if (!placed && !p->out.failed) {
         gang__undo(p, 0, 0);
         k.order = NULL;
         placed = place(&k, m, &all);
     }
-    if (placed || p->failed)
+    if (placed || p->out.failed)
         return placed;
     gang__undo(p, 0, 0);
     k.order = p->q->by_size;
-    return gang__exhaust(&k, m);
+    return gang__backtrack(&k, m);
 }
 
 int64_t gang__pack_more(struct gang__plan *p, uint32_t group, int64_t least, int64_t want,
                         bool proof)
 {
     struct gang__pack k = {p, p->q, p->q->by_size, gang__policy_order(p, proof)};
-    size_t picks = p->picks, binds = p->binds;
-    p->even = proof || p->empty;
-    p->settled = proof;
+    size_t picks = p->tasks.count, binds = p->bound.undos;
+    p->mode.worst_fit = proof || p->mode.empty;
+    p->mode.exact_reads = proof;
     uint32_t most = highest_tier(p, proof);
     int64_t done = 0;
-    for (p->tier_limit = 0; p->tier_limit < most && done < want && !p->failed; p->tier_limit++)
+    for (p->tier.limit = 0; p->tier.limit < most && done < want && !p->out.failed; p->tier.limit++)
         done += gang__add_tasks(&k, group, want - done);
-    p->tier_limit = UINT32_MAX;
-    if (done < want && !p->failed)
+    p->tier.limit = UINT32_MAX;
+    if (done < want && !p->out.failed)
         done += gang__add_tasks(&k, group, want - done);
     if (done >= least)
         return done;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of packing share: pack.c (the tree of sets and groups), choose.c (which domain),
- * compact.c (few domains, few nodes), spread.c (spreading and bounds), exhaust.c (when those fail). */
+/* Shared by the files of packing: pack.c (the tree of sets and groups), choose_domain.c,
+ * few_nodes.c (few domains, few nodes), spread.c (spreading), backtrack.c (when those fail). */
 #ifndef GANG__PLACE_PACK_H
 #define GANG__PLACE_PACK_H
 
@@ -13,7 +13,8 @@ struct gang__pack {
     int32_t policy;        /* of the searches: GANG_POLICY_*, or GANG__ORDER_PROOF */
 };
 
-/* What is placed inside a scope: a group (with a number of tasks), a set, or the request. */
+/* The member that is placed inside a scope: a group (with a number of tasks), a set, or the
+ * request. */
 struct gang__member {
     int32_t group; /* >= 0: this group */
     int32_t set;   /* >= 0: this set; else the request */
@@ -38,6 +39,19 @@ static inline struct gang__member gang__member_group(uint32_t group, int64_t wan
 }
 
 /* ---- pack.c ---- */
+
+/* Plan everything that must start together. False: it does not fit (or p->out.failed). */
+bool gang__pack_request(struct gang__plan *p, bool proof);
+
+/* Plan up to `want` more tasks of a group beside those of p->tasks.in_group, in the domains that
+ * p->domain_of_* say; none if it would be fewer than `least`. Returns how many. */
+int64_t gang__pack_more(struct gang__plan *p, uint32_t group, int64_t least, int64_t want,
+                        bool proof);
+
+/* The narrowest level whose domains are demanded of a group: by itself, its sets and the request;
+ * and of what is in a set (-1: the request) by that and those around it. -1: none. */
+int32_t gang__demanded_level(const gang_request *q, int32_t group);
+int32_t gang__demanded_around(const gang_request *q, int32_t set);
 
 /* Tasks of a group that a member needs at least; 0: the group is not in it. */
 int64_t gang__member_need(const gang_request *q, struct gang__member m, uint32_t group);
@@ -86,7 +100,7 @@ bool gang__choose_in_level(struct gang__pack *k, struct gang__member m, int32_t 
 
 /* Does the index show that no domain of the level that is demanded of all tasks of the (empty) plan's
  * request has room for them? As true as a search through all. Only for requests of one group. */
-bool gang__choose_is_vain(struct gang__plan *p);
+bool gang__choose_cannot_fit(struct gang__plan *p);
 
 /* Each scope of a level inside `scope` that may hold a member, the best first, until `take` is true of
  * one. Returns whether it was. */
@@ -97,8 +111,8 @@ bool gang__choose_each(struct gang__pack *k, struct gang__member m, int32_t leve
 /* ---- compact.c ---- */
 
 /* Up to `want` tasks of a group in as few domains and nodes of a scope as do, equally many on each. */
-int64_t gang__compact(struct gang__pack *k, uint32_t group, int64_t want,
-                      const struct gang__scope *scope);
+int64_t gang__fill_few_nodes(struct gang__pack *k, uint32_t group, int64_t want,
+                             const struct gang__scope *scope);
 
 /* ---- spread.c ---- */
 
@@ -110,7 +124,7 @@ int64_t gang__spread(struct gang__pack *k, uint32_t group, int64_t want,
 
 /* Try everything that a bounded number of steps allows, for a set or a request that the above did not
  * place. The plan is empty. */
-bool gang__exhaust(struct gang__pack *k, struct gang__member m);
+bool gang__backtrack(struct gang__pack *k, struct gang__member m);
 
 /* The plan holds the whole request: is there one on fewer domains (of the narrowest level of the site) or
  * nodes? Tried where there are few nodes at all. False: the plan is lost, make it again as before. */

@@ -1,23 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Spreading the tasks of a group over the domains of a level, and bounds on tasks a node and a domain.
+/* Spreads the tasks of a group over the domains of a level.
  *
- * Task by task to a domain with the fewest, the one with the most room of these. No domain gets so many
- * that it is more than the skew above the one with the fewest, full ones included, as Kubernetes'
- * topology spread constraints have it: going up evenly, this finds room whenever there is any. */
+ * Task by task to a domain with the fewest, the one with the most room of these. No domain gets so
+ * many that it is more than the skew above the one with the fewest, full ones included, as
+ * Kubernetes' topology spread constraints have it: going up evenly, this finds room whenever there
+ * is any. */
 
 #include "core/commit/commit.h"
 #include "core/nodes/nodes.h"
+#include "place/fit/bounds.h"
 #include "place/fit/filter.h"
+#include "place/fit/keys.h"
+#include "place/fit/plan.h"
+#include "place/fit/scope.h"
 #include "place/pack/pack.h"
-
-/* ---- spreading --------------------------------------------------------------------------------------- */
+#include "place/search/search.h"
 
 struct spreading {
     struct gang__pack *k;
     uint32_t group;
     int32_t level;
     const struct gang__scope *scope;
-    size_t at, count; /* of plan.key: tasks << NUMBER_BITS | FULL | rank of the domain, or slot */
+    size_t at,
+        count; /* of plan.keys.key: tasks << NUMBER_BITS | FULL | rank of the domain, or slot */
 };
 enum { NUMBER_BITS = 24 };
 #define FULL (UINT64_C(1) << (NUMBER_BITS - 1))
@@ -41,9 +46,9 @@ static const struct gang__node *some_node(struct spreading *x, const struct gang
                    ? node
                    : NULL;
     }
-    struct gang__crowd m = gang__plan_members(p, s->domain);
+    struct gang__node_list m = gang__plan_members(p, s->domain);
     for (uint32_t i = 0; i < m.count; i++) {
-        const struct gang__node *node = gang__plan_node(p, gang__crowd_slot(&m, i));
+        const struct gang__node *node = gang__plan_node(p, gang__node_list_slot(&m, i));
         if (node && gang__scope_has(s, node) && gang__scope_has(x->scope, node) &&
             gang__node_matches(p, g, node, &misfit))
             return node;
@@ -59,22 +64,22 @@ static bool list(struct spreading *x)
     if (!gang__keys_push(p, end, &x->at))
         return false;
     x->count = 0;
-    for (uint32_t i = nodes; i < end && !p->failed; i++) {
+    for (uint32_t i = nodes; i < end && !p->out.failed; i++) {
         struct gang__scope s = scope_of(x, i);
         const struct gang__node *node = some_node(x, &s);
         if (!node)
             continue;
         uint64_t tasks = (uint64_t)gang__plan_beside(p, x->group, node, x->level);
-        p->key[x->at + x->count++] = tasks << NUMBER_BITS | i;
+        p->keys.key[x->at + x->count++] = tasks << NUMBER_BITS | i;
     }
-    return x->count > 0 && !p->failed;
+    return x->count > 0 && !p->out.failed;
 }
 
 /* One task in the domain with the fewest that has room. Which one; SIZE_MAX: none within the skew. */
 static size_t place_one(struct spreading *x, int64_t skew)
 {
     struct gang__plan *p = x->k->p;
-    uint64_t *key = p->key + x->at;
+    uint64_t *key = p->keys.key + x->at;
     uint64_t least = UINT64_MAX;
     for (size_t i = 0; i < x->count; i++)
         if (key[i] >> NUMBER_BITS < least)
@@ -92,9 +97,9 @@ static size_t place_one(struct spreading *x, int64_t skew)
         const struct gang__scope *where = gang__scope_is_inside(p, x->scope, &s) ? x->scope : &s;
         if (gang__search(p, x->group, 1, where, x->k->policy) == 1)
             return best;
-        key = p->key + x->at;
+        key = p->keys.key + x->at;
         key[best] |= FULL;
-        if (p->failed)
+        if (p->out.failed)
             return SIZE_MAX;
     }
 }
@@ -113,10 +118,10 @@ int64_t gang__spread(struct gang__pack *k, uint32_t group, int64_t want,
     if (list(&x)) {
         size_t i;
         for (; done < want && (i = place_one(&x, g->max_skew)) != SIZE_MAX; done++)
-            k->p->key[x.at + i] += UINT64_C(1) << NUMBER_BITS;
+            k->p->keys.key[x.at + i] += UINT64_C(1) << NUMBER_BITS;
         if (g->spread_soft)
             for (; done < want && (i = place_one(&x, INT64_MAX)) != SIZE_MAX; done++)
-                k->p->key[x.at + i] += UINT64_C(1) << NUMBER_BITS;
+                k->p->keys.key[x.at + i] += UINT64_C(1) << NUMBER_BITS;
     }
     gang__keys_pop(k->p, x.at);
     return done;

@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The scratch of a worker for placement: made at first use, copied, freed. And how core/ ends what the
+ * folders of place/ keep in a cluster. */
 #include "place/record/placer.h"
 
+#include "core/cluster.h"
+#include "place/fit/plan.h"
+#include "place/record/record.h"
 #include "place/request/shared.h"
 #include "place/search/policy.h"
+#include "place/state/records.h"
 
 static void placer_free(gang_worker *w)
 {
@@ -10,26 +16,30 @@ static void placer_free(gang_worker *w)
     if (!p)
         return;
     const struct gang_mem *mem = &w->cluster->mem;
-    gang__record_cache_free(&p->cache, mem);
-    gang__fgd_free(p->plan.fgd, mem);
-    gang__headroom_free(p->plan.headroom, mem);
+    gang__record_cache_free(&p->records, mem);
     gang__plan_free(&p->plan, mem);
+    gang__fgd_free(p->plan.score.fgd, mem);
+    gang__headroom_free(p->plan.score.headroom, mem);
     gang__release(mem, p->order);
     gang__release(mem, p);
     w->place = NULL;
 }
 
-static const struct gang__place_ops place_ops = {gang__records_free, placer_free,
-                                                 gang__records_check};
+static void place_free(gang_cluster *c)
+{
+    gang__records_free(c);
+    gang__shared_free(c);
+}
+
+static const struct gang__place_ops place_ops = {place_free, placer_free, gang__records_check};
 
 struct gang__placer *gang__placer_of(gang_worker *w)
 {
     if (w->place)
         return w->place;
-    struct gang__shared *shared = gang__shared_of(w->cluster);
-    if (!shared)
+    if (!gang__shared_of(w->cluster))
         return NULL;
-    gang__store(&shared->above, &place_ops);
+    gang__store(&w->cluster->place_ops, &place_ops);
     struct gang__placer *p = gang__zalloc(&w->cluster->mem, 1, sizeof(*p));
     w->place = p;
     return p;
@@ -42,6 +52,6 @@ bool gang__placer_copy(gang_worker *to, const gang_worker *from)
     if (!p || !there)
         return p != NULL;
     p->plan.c = to->cluster;
-    return gang__fgd_copy(&p->plan, there->plan.fgd) &&
-           gang__headroom_copy(&p->plan, there->plan.headroom);
+    return gang__fgd_copy(&p->plan, there->plan.score.fgd) &&
+           gang__headroom_copy(&p->plan, there->plan.score.headroom);
 }

@@ -1,34 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The scratch memory of a worker for placement. */
+/* The scratch memory of a worker for placement; copies of all allocations. */
 #ifndef GANG__PLACE_PLACER_H
 #define GANG__PLACE_PLACER_H
 
-#include "place/fit/node_plan.h"
+#include "place/fit/plan.h"
 #include "place/state/records.h"
 
 struct gang__placer {
-    struct gang__record_cache cache; /* first: place/state finds it at worker->place */
+    struct gang__record_cache records; /* first: see gang__record_cache_of() */
     struct gang__plan plan;
     uint64_t *order; /* keys to be sorted */
-    size_t order_room;
+    size_t order_cap;
 };
+
+static inline struct gang__plan *gang__plan_of(const gang_worker *w)
+{
+    return &((struct gang__placer *)w->place)->plan;
+}
 
 /* The placer of a worker, made at first use. NULL: out of memory. */
 struct gang__placer *gang__placer_of(gang_worker *w);
 
-/* What a worker has learned of the mix, for one of a copy of its cluster that has the mixes. False: out of
- * memory. */
+/* Copy what a worker has learned of the mix, for a worker of a copied cluster that has the mixes.
+ * False: out of memory. */
 bool gang__placer_copy(gang_worker *to, const gang_worker *from);
 
-/* All live records of another cluster, under the same ids, in one that has none: the words of its nodes say
- * already what is taken (core/cluster_copy.h). `map` gives the request of this cluster that stands for one of that;
- * *to is borrowed. GANG_OK; GANG_EBUSY: another thread changes an allocation; GANG_ENOMEM; the map's
- * result. On an error some are there: end the cluster. */
+/* Copy all live records of another cluster, under the same ids, into a cluster that has none. The words
+ * of its nodes already say what is taken (core/cluster_copy.h). `map` gives the request of this cluster
+ * that stands for a request of the other; *to is borrowed. GANG_OK; GANG_EBUSY: another thread changes
+ * an allocation; GANG_ENOMEM; the result of the map. After an error some are copied: end the cluster. */
 typedef gang_result gang__request_map(gang_request *from, void *ctx, gang_request **to);
 gang_result gang__allocs_copy(gang_worker *w, gang_cluster *from, gang__request_map *map, void *ctx)
     GANG_MUST_CHECK;
 
-/* The audit of all records: what they hold is what nodes and counters say. */
+/* Does every node and pool have what its capacity leaves after the live allocations? While no thread
+ * changes the cluster. */
 gang_result gang__records_check(gang_cluster *c, struct gang_error *error);
 
 #endif

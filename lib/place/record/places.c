@@ -1,29 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "place/record/places.h"
 
-#include "base/mem.h"
-
 void gang__places_free(struct gang__places *places, const struct gang_mem *mem)
 {
     gang__release(mem, places->place);
     *places = (struct gang__places){NULL, 0, 0};
 }
 
-gang_result gang__plan_tell(const struct gang__plan *p, struct gang__places *out)
+gang_result gang__places_of_plan(const struct gang__plan *p, struct gang__places *out)
 {
     out->count = 0;
-    if (!gang__grow(&p->c->mem, (void **)&out->place, &out->room, p->picks, sizeof(*out->place)))
+    if (!gang__grow(&p->c->mem, (void **)&out->place, &out->room, p->tasks.count,
+                    sizeof(*out->place)))
         return GANG_ENOMEM;
-    for (size_t i = 0; i < p->picks; i++) {
-        const struct gang__pick *pick = &p->pick[i];
+    for (size_t i = 0; i < p->tasks.count; i++) {
+        const struct gang__task_plan *pick = &p->tasks.plan[i];
         out->place[i] = (struct gang_placement){
             .size = sizeof(struct gang_placement),
             .group = (int32_t)pick->group,
             .any_devices = pick->gpus == 0,
-            .node = p->view[pick->view].node->id,
+            .node = p->nodes.copy[pick->view].node->id,
             .gpus = pick->gpus,
         };
     }
-    out->count = p->picks;
+    out->count = p->tasks.count;
     return GANG_OK;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The places of a plan, one a task. */
+/* The exact places of planned tasks, as gang_alloc_adopt() takes them. */
 #ifndef GANG__PLACE_PLACES_H
 #define GANG__PLACE_PLACES_H
 
-#include "place/fit/node_plan.h"
+#include "place/fit/plan.h"
+#include <gangsched/place.h>
 
 /* A buffer that is used again; begin with all zero. Memory of the cluster's allocator. */
 struct gang__places {
@@ -14,6 +15,6 @@ struct gang__places {
 void gang__places_free(struct gang__places *places, const struct gang_mem *mem);
 
 /* The places of a plan that is complete. GANG_OK; GANG_ENOMEM. */
-gang_result gang__plan_tell(const struct gang__plan *p, struct gang__places *out);
+gang_result gang__places_of_plan(const struct gang__plan *p, struct gang__places *out);
 
 #endif

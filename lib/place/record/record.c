@@ -6,51 +6,55 @@
 #include "core/commit/commit.h"
 #include "core/nodes/nodes.h"
 #include "place/fit/affinity.h"
-#include "place/record/exclusive.h"
+#include "place/fit/keys.h"
+#include "place/fit/plan.h"
+#include "place/record/holders.h"
 #include "place/record/placer.h"
-#include "place/record/rank.h"
 #include "place/record/record.h"
-#include "place/request/shared.h"
+#include "place/record/task_order.h"
+#include "place/state/records.h"
+#include "place/state/task_count.h"
+#include "place/whatif/timeshare.h"
 
-/* ---- from plan to commit ------------------------------------------------------------------------ */
+/* ---- from plan to commit --------------------------------------------------------------------- */
 
 bool gang__order_reserve(gang_worker *w, size_t keys)
 {
     struct gang__placer *p = w->place;
-    return gang__grow(&w->cluster->mem, (void **)&p->order, &p->order_room, keys,
-                      sizeof(*p->order));
+    return gang__grow(&w->cluster->mem, (void **)&p->order, &p->order_cap, keys, sizeof(*p->order));
 }
 
 /* Does the plan touch this view? A node by any task, if only to see that it is up; the pool if
  * something is taken of it. */
-static bool is_touched(struct gang__plan *p, const struct gang__view *v)
+static bool is_touched(struct gang__plan *p, const struct gang__node_copy *v)
 {
     size_t bytes = v->words * sizeof(uint64_t);
-    return v->node ? v->used > 0 : memcmp(gang__view_was(p, v), gang__view_now(p, v), bytes) != 0;
+    return v->node ? v->used > 0 : memcmp(gang__words_was(p, v), gang__words_now(p, v), bytes) != 0;
 }
 
-/* What was there of a word and is not any more: of bits and of counts alike the difference. */
-static inline void take(gang_worker *w, const struct gang__view *v, unsigned i,
+/* The part of a word that a plan takes: the difference, for bits and for counts. */
+static inline void take(gang_worker *w, const struct gang__node_copy *v, unsigned i,
                         enum gang__code code, const uint64_t *was, const uint64_t *now)
 {
     if (was[i] != now[i])
         gang__commit_take(&w->commit, v->slot, i, code, was[i] - now[i], was[i]);
 }
 
-static void add_view(gang_worker *w, struct gang__plan *p, const struct gang__view *v)
+static void add_view(gang_worker *w, struct gang__plan *p, const struct gang__node_copy *v)
 {
-    const uint64_t *was = gang__view_was(p, v), *now = gang__view_now(p, v);
+    const uint64_t *was = gang__words_was(p, v), *now = gang__words_now(p, v);
     unsigned i = 1;
     if (v->node) {
         unsigned cores = gang__first_core(v->layout), amounts = cores + v->layout.core_words;
         uint64_t cpu = gang__head_cpu(was[0]) - gang__head_cpu(now[0]);
-        bool lends = (p->lent & GANG__LEND_CPU) != 0;
-        gang__commit_take(
-            &w->commit, v->slot, GANG__WORD_HEAD, GANG__OP_HEAD,
-            (lends ? 0 : cpu) | (p->adopting ? GANG__HEAD_IF_THERE : GANG__HEAD_IF_UP), was[0]);
+        bool lends = (p->mode.timeshare & GANG__TIMESHARE_CPU) != 0;
+        gang__commit_take(&w->commit, v->slot, GANG__WORD_HEAD, GANG__OP_HEAD,
+                          (lends ? 0 : cpu) |
+                              (p->mode.adopting ? GANG__HEAD_IF_THERE : GANG__HEAD_IF_UP),
+                          was[0]);
         take(w, v, GANG__WORD_MEMORY, GANG__OP_TAKE, was, now);
         for (i = GANG__WORD_SHARES; i < cores; i++)
-            if (!(p->lent & GANG__LEND_GPU))
+            if (!(p->mode.timeshare & GANG__TIMESHARE_GPU))
                 take(w, v, i, GANG__OP_TAKE_SHARES, was, now);
         for (; i < amounts; i++)
             if (!lends)
@@ -60,56 +64,34 @@ static void add_view(gang_worker *w, struct gang__plan *p, const struct gang__vi
         take(w, v, i, GANG__OP_TAKE, was, now);
 }
 
-static inline gang_result commit(gang_worker *w, struct gang__plan *p, uint32_t *slot)
+static inline gang_result commit(gang_worker *w, struct gang__plan *p)
 {
     struct gang__placer *placer = w->place;
     size_t touched = 0, ops = 0;
-    if (!gang__order_reserve(w, p->views))
+    if (!gang__order_reserve(w, p->nodes.count))
         return GANG_ENOMEM;
-    for (size_t i = 0; i < p->views; i++) {
-        if (!is_touched(p, &p->view[i]))
+    for (size_t i = 0; i < p->nodes.count; i++) {
+        if (!is_touched(p, &p->nodes.copy[i]))
             continue;
-        placer->order[touched++] = (uint64_t)p->view[i].slot << 32 | i;
-        ops += p->view[i].words;
+        placer->order[touched++] = (uint64_t)p->nodes.copy[i].slot << 32 | i;
+        ops += p->nodes.copy[i].words;
     }
     if (gang__commit_reserve(&w->commit, ops) != GANG_OK)
         return GANG_ENOMEM;
     gang__sort_keys(placer->order, touched);
     gang__commit_begin(&w->commit);
     for (size_t i = 0; i < touched; i++)
-        add_view(w, p, &p->view[(uint32_t)placer->order[i]]);
-    uint32_t refused = 0;
-    gang_result r = gang__commit_run(&w->commit, false, &refused);
+        add_view(w, p, &p->nodes.copy[(uint32_t)placer->order[i]]);
+    gang_result r = gang__commit_run(&w->commit, false, NULL);
     if (r != GANG_OK) {
-        unsigned word;
-        uint64_t payload;
         w->stats.conflicts++;
-        if (touched)
-            gang__commit_op(&w->commit, refused, slot, &word, &payload);
         return r;
     }
     gang__index_update(&w->cluster->commit, placer->order, touched);
     return GANG_OK;
 }
 
-/* Take what the plan takes. GANG_ENOFIT: something changed meanwhile; *slot is where, if that is a
- * node. */
-gang_result gang__commit_plan(gang_worker *w, struct gang__plan *p, uint32_t *slot)
-{
-    if (!p->q->social)
-        return commit(w, p, slot);
-    gang_result r = gang__peers_enter(w, p);
-    if (r != GANG_OK)
-        return r;
-    r = commit(w, p, slot);
-    if (r == GANG_OK)
-        gang__peers_settle(w, p);
-    else
-        gang__peers_leave(w, p);
-    return r;
-}
-
-/* ---- what a task holds, as a record ---------------------------------------------------------------- */
+/* ---- what a task holds, as a record ---------------------------------------------------------- */
 
 static void put(uint64_t *out, unsigned *n, unsigned word, uint64_t payload, uint64_t flags)
 {
@@ -118,13 +100,14 @@ static void put(uint64_t *out, unsigned *n, unsigned word, uint64_t payload, uin
 }
 
 /* The deltas of a pick. */
-static unsigned deltas_of(const struct gang__plan *p, const struct gang__pick *pick, uint64_t *out)
+static unsigned deltas_of(const struct gang__plan *p, const struct gang__task_plan *pick,
+                          uint64_t *out)
 {
     const struct gang__group *g = &p->q->group[pick->group];
-    const struct gang__view *v = &p->view[pick->view];
+    const struct gang__node_copy *v = &p->nodes.copy[pick->view];
     unsigned n = 0, word = GANG__WORD_SHARES;
-    uint64_t cpu = p->lent & GANG__LEND_CPU ? GANG__DELTA_LENT : 0;
-    uint64_t gpu = p->lent & GANG__LEND_GPU ? GANG__DELTA_LENT : 0;
+    uint64_t cpu = p->mode.timeshare & GANG__TIMESHARE_CPU ? GANG__DELTA_SHARED : 0;
+    uint64_t gpu = p->mode.timeshare & GANG__TIMESHARE_GPU ? GANG__DELTA_SHARED : 0;
     put(out, &n, GANG__WORD_HEAD, g->cpu, cpu);
     put(out, &n, GANG__WORD_MEMORY, g->pages, 0);
     for (uint64_t left = pick->gpus; left; left >>= GANG__SHARES_PER_WORD, word++)
@@ -147,48 +130,49 @@ static size_t data_size(const struct gang__plan *p)
     enum { FEW = 4 };
     uint64_t scratch[GANG__MAX_WORDS + GANG_MAX_KINDS];
     size_t words = p->q->exclusive ? gang__exclusive_size(p) : 0;
-    for (size_t i = 0; i < p->picks; i++) {
-        const struct gang__pick *pick = &p->pick[i];
+    for (size_t i = 0; i < p->tasks.count; i++) {
+        const struct gang__task_plan *pick = &p->tasks.plan[i];
         words += GANG__TASK_HEAD;
-        words += p->picks <= FEW
+        words += p->tasks.count <= FEW
                      ? deltas_of(p, pick, scratch)
-                     : p->view[pick->view].words + p->q->group[pick->group].pool_need_count;
+                     : p->nodes.copy[pick->view].words + p->q->group[pick->group].pool_need_count;
     }
     return words;
 }
 
-/* Room to count what is planned, for the policy that goes by it (tally.h). */
+/* Capacity to count the planned tasks (request/task_count.h). */
 static bool tally_reserve(const struct gang__plan *p)
 {
-    for (size_t i = 0; p->q->policy == GANG_POLICY_GPU_CLUSTERING && i < p->picks; i++)
-        if (!gang__tally_reserve(p->c, p->view[p->pick[i].view].slot))
+    for (size_t i = 0; p->q->policy == GANG_POLICY_GPU_CLUSTERING && i < p->tasks.count; i++)
+        if (!gang__task_count_reserve(p->c, p->nodes.copy[p->tasks.plan[i].view].slot))
             return false;
     return true;
 }
 
 static void tally_add(const struct gang__plan *p)
 {
-    for (size_t i = 0; i < p->picks; i++) {
-        const struct gang__pick *pick = &p->pick[i];
-        gang__tally_add(p->c, p->view[pick->view].slot, &p->q->group[pick->group], false);
+    for (size_t i = 0; i < p->tasks.count; i++) {
+        const struct gang__task_plan *pick = &p->tasks.plan[i];
+        gang__task_count_add(p->c, p->nodes.copy[pick->view].slot, &p->q->group[pick->group],
+                             false);
     }
 }
 
-void gang__record_append(struct gang__alloc *a, const struct gang__plan *p)
+static void append(struct gang__alloc *a, const struct gang__plan *p)
 {
     if (p->q->exclusive)
         gang__exclusive_drop(a, p);
     if (p->q->policy == GANG_POLICY_GPU_CLUSTERING)
         tally_add(p);
-    for (size_t i = 0; i < p->picks; i++) {
-        const struct gang__pick *pick = &p->pick[i];
+    for (size_t i = 0; i < p->tasks.count; i++) {
+        const struct gang__task_plan *pick = &p->tasks.plan[i];
         uint64_t *task = a->data + a->used;
         unsigned n = deltas_of(p, pick, task + GANG__TASK_HEAD);
-        task[0] = p->view[pick->view].node->id;
+        task[0] = p->nodes.copy[pick->view].node->id;
         task[1] = (uint64_t)a->next_number++ | (uint64_t)n << 32 | (uint64_t)pick->group << 48;
         a->used += GANG__TASK_HEAD + n;
     }
-    a->tasks += (uint32_t)p->picks;
+    a->tasks += (uint32_t)p->tasks.count;
     if (p->q->exclusive)
         gang__exclusive_append(a, p);
 }
@@ -201,7 +185,7 @@ bool gang__plan_complete(struct gang__plan *p)
 /* Entries of a record for what is planned, at most. */
 static size_t entries_planned(const struct gang__plan *p)
 {
-    return p->q->exclusive ? 2 * p->picks : p->picks;
+    return p->q->exclusive ? 2 * p->tasks.count : p->tasks.count;
 }
 
 /* Room to give back `tasks` tasks of `words` words of data with this worker. */
@@ -212,7 +196,7 @@ static bool release_reserve(gang_worker *w, size_t tasks, size_t words)
 }
 
 /* A BUSY record with room for what is planned, and to give it back. */
-gang_result gang__record_new(gang_worker *w, gang_request *q, struct gang__alloc **a)
+static gang_result record_new(gang_worker *w, gang_request *q, struct gang__alloc **a)
 {
     struct gang__placer *placer = w->place;
     if (!gang__plan_complete(&placer->plan))
@@ -220,10 +204,10 @@ gang_result gang__record_new(gang_worker *w, gang_request *q, struct gang__alloc
     size_t words = data_size(&placer->plan);
     if (!release_reserve(w, entries_planned(&placer->plan), words) || !tally_reserve(&placer->plan))
         return GANG_ENOMEM;
-    gang_result r = gang__alloc_take(w, a);
+    gang_result r = gang__alloc_new(w, a);
     if (r != GANG_OK)
         return r;
-    if (!gang__alloc_room(w, *a, words)) {
+    if (!gang__alloc_reserve(w, *a, words)) {
         gang__alloc_drop(w, *a);
         *a = NULL; /* callers drop what they have */
         return GANG_ENOMEM;
@@ -234,13 +218,51 @@ gang_result gang__record_new(gang_worker *w, gang_request *q, struct gang__alloc
 }
 
 /* Room in a record for what is planned. */
-gang_result gang__record_extend(gang_worker *w, struct gang__alloc *a)
+static gang_result record_extend(gang_worker *w, struct gang__alloc *a)
 {
-    struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
+    struct gang__plan *p = gang__plan_of(w);
     if (!gang__plan_complete(p))
         return GANG_ENOMEM;
     size_t words = a->used + data_size(p), entries = gang__alloc_entries(a) + entries_planned(p);
-    if (!release_reserve(w, entries, words) || !tally_reserve(p) || !gang__alloc_room(w, a, words))
+    if (!release_reserve(w, entries, words) || !tally_reserve(p) ||
+        !gang__alloc_reserve(w, a, words))
         return GANG_ENOMEM;
     return GANG_OK;
+}
+
+/* ---- commit and record ----------------------------------------------------------------------- */
+
+/* Take what the plan takes. GANG_ENOFIT: something changed meanwhile. */
+static gang_result commit_plan(gang_worker *w, struct gang__plan *p)
+{
+    if (!p->q->social)
+        return commit(w, p);
+    gang_result r = gang__affinity_register(w, p);
+    if (r != GANG_OK)
+        return r;
+    r = commit(w, p);
+    if (r == GANG_OK)
+        gang__affinity_confirm(w, p);
+    else
+        gang__affinity_withdraw(w, p);
+    return r;
+}
+
+gang_result gang__plan_commit_record(gang_worker *w, gang_request *q, struct gang__alloc **a,
+                                     gang__plan_may *may, void *user)
+{
+    struct gang__plan *p = gang__plan_of(w);
+    bool fresh = *a == NULL;
+    gang_result r = fresh ? record_new(w, q, a) : record_extend(w, *a);
+    if (r == GANG_OK && may)
+        r = may(p, user);
+    if (r == GANG_OK)
+        r = commit_plan(w, p);
+    if (r == GANG_OK) {
+        append(*a, p);
+    } else if (fresh && *a) {
+        gang__alloc_drop(w, *a);
+        *a = NULL;
+    }
+    return r;
 }

@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The records of another cluster, under the same ids (core/cluster_copy.h). */
+/* All live records of another cluster, for a copy of it. */
 #include <string.h>
 
-#include "core/nodes/nodes.h"
 #include "place/fit/affinity.h"
 #include "place/record/placer.h"
-#include "place/request/shared.h"
+#include "place/request/request.h"
+#include "place/state/records.h"
+#include "place/state/task_count.h"
 
-/* ---- all of another cluster ------------------------------------------------------------------------- */
-
-/* What hangs on a record beside it: the badges of its labels, and the classes of tasks on a node. */
+/* Counts a record: the label counts of its labels, and the classes of its tasks by node. */
 static bool count_in(gang_cluster *c, const struct gang__alloc *a)
 {
-    if (a->q->social && !gang__peers_count(c, a))
+    if (a->q->social && !gang__affinity_count(c, a))
         return false;
     for (const uint64_t *task = a->data;
          a->q->policy == GANG_POLICY_GPU_CLUSTERING && task < a->data + a->used;
          task += GANG__TASK_HEAD + gang__task_deltas(task)) {
         if (gang__task_is_holder(task))
             continue;
-        if (!gang__tally_reserve(c, (uint32_t)task[0]))
+        if (!gang__task_count_reserve(c, (uint32_t)task[0]))
             return false;
-        gang__tally_add(c, (uint32_t)task[0], &a->q->group[gang__task_group(task)], false);
+        gang__task_count_add(c, (uint32_t)task[0], &a->q->group[gang__task_group(task)], false);
     }
     return true;
 }
@@ -34,15 +33,15 @@ static gang_result copy_record(gang_worker *w, const struct gang__alloc *from,
     gang_result r = map(from->q, ctx, &q);
     if (r != GANG_OK)
         return r;
-    if (!gang__alloc_room(w, to, from->used))
+    if (!gang__alloc_reserve(w, to, from->used))
         return GANG_ENOMEM;
-    gang__request_get(q, 1);
+    gang__request_ref(q, 1);
     to->q = q;
     memcpy(to->data, from->data, from->used * sizeof(*to->data));
     to->used = from->used;
     to->tasks = from->tasks;
     to->next_number = from->next_number;
-    gang__record_set(w->cluster, to, gang__generation_of(gang__load(&from->state)), GANG__LIVE);
+    gang__alloc_copy_end(to, from);
     return count_in(w->cluster, to) ? GANG_OK : GANG_ENOMEM;
 }
 
@@ -50,18 +49,13 @@ gang_result gang__allocs_copy(gang_worker *w, gang_cluster *from, gang__request_
 {
     gang_cluster *c = w->cluster;
     gang_result r = gang__placer_of(w) ? GANG_OK : GANG_ENOMEM;
-    struct gang__alloc *a, *to;
+    const struct gang__alloc *a;
     for (uint32_t i = 0; r == GANG_OK && (a = gang__alloc_at(from, i)) != NULL; i++) {
-        uint64_t state = gang__load(&a->state);
-        r = gang__record_make(c, i, &to);
-        if (r != GANG_OK)
-            break;
-        if (gang__phase_of(state) == GANG__BUSY)
-            r = GANG_EBUSY;
-        else if (gang__phase_of(state) == GANG__LIVE)
+        struct gang__alloc *to;
+        bool live;
+        r = gang__alloc_copy(c, i, a, &to, &live);
+        if (r == GANG_OK && live)
             r = copy_record(w, a, to, map, ctx);
-        else
-            gang__record_set(c, to, gang__generation_of(state), GANG__FREE);
     }
     return r;
 }

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What runs of an allocation, for a plan: its tasks by group, the domains they are bound to, and nodes with them alone. */
+/* What a plan has to know of the tasks that run already, when it plans more for their allocation. */
 #include "place/record/running.h"
 
+#include "core/cluster.h"
 #include "core/commit/commit.h"
 #include "core/nodes/nodes.h"
+#include "place/fit/plan.h"
 #include "place/fit/scope.h"
-#include "place/search/search.h"
+#include "place/pack/pack.h"
+#include "place/state/records.h"
 
 /* The part of its node that a running task lies in: where its devices are, or else its cores. */
 static struct gang__scope part_of_task(const struct gang__node *node, const uint64_t *task,
@@ -58,11 +61,12 @@ static void note_scope(struct gang__scope *s, const struct gang__plan *p, const 
 /* A group whose tasks count on their nodes. */
 static void note_held(struct gang__plan *p, uint32_t slot, uint32_t group)
 {
-    if (!gang__grow(&p->c->mem, (void **)&p->held, &p->held_room, p->helds + 1, sizeof(*p->held))) {
-        p->failed = true;
+    if (!gang__grow(&p->c->mem, (void **)&p->tasks.held, &p->tasks.held_cap,
+                    p->tasks.held_count + 1, sizeof(*p->tasks.held))) {
+        p->out.failed = true;
         return;
     }
-    p->held[p->helds++] = (struct gang__held){slot, group};
+    p->tasks.held[p->tasks.held_count++] = (struct gang__running_task){slot, group};
 }
 
 void gang__plan_running(struct gang__plan *p, const struct gang__alloc *a)
@@ -74,53 +78,22 @@ void gang__plan_running(struct gang__plan *p, const struct gang__alloc *a)
         if (gang__task_is_holder(task))
             continue;
         const struct gang__group *g = &q->group[group];
-        p->in_group[group]++;
+        p->tasks.in_group[group]++;
         if (g->bounded || g->spread >= 0)
             note_held(p, (uint32_t)task[0], group);
-        note_scope(&p->scope_of_request, p, task, q->same);
+        note_scope(&p->bound.request, p, task, q->same);
         for (int32_t k = g->set; k >= 0; k = q->set[k].parent)
             if (q->set[k].same >= 0)
-                note_scope(&p->scope_of_set[k], p, task, gang__demanded_around(q, k));
+                note_scope(&p->bound.set[k], p, task, gang__demanded_around(q, k));
         int32_t level = gang__demanded_level(q, (int32_t)group);
         if (g->spread >= 0)
             ; /* a wish for a domain would leave nothing to spread over */
         else if (g->prefer > level)
-            note_scope(&p->scope_of_group[group], p, task, g->prefer);
+            note_scope(&p->bound.group[group], p, task, g->prefer);
         else if (q->policy == GANG_POLICY_TOPOLOGY && level < GANG__LEVEL_NODE)
-            note_scope(&p->scope_of_group[group], p, task, GANG__LEVEL_NODE);
+            note_scope(&p->bound.group[group], p, task, GANG__LEVEL_NODE);
         if (g->same >= 0)
-            note_scope(&p->scope_of_group[group], p, task, level);
-    }
-}
-
-/* Take from a word of an empty view what a task holds of it. */
-static void take_own(uint64_t *now, enum gang__code code, uint64_t arg)
-{
-    if (gang__op_fits(code, arg, *now))
-        *now = gang__op_apply(code, arg, *now);
-    else /* the node is being described anew */
-        *now = code == GANG__OP_HEAD ? gang__head(gang__head_state(*now), 0) : 0;
-}
-
-void gang__plan_alone(struct gang__plan *p, const struct gang__alloc *a)
-{
-    for (const uint64_t *task = a->data; task < a->data + a->used;
-         task += GANG__TASK_HEAD + gang__task_deltas(task)) {
-        /* What holders have is there for its tasks. */
-        unsigned deltas = gang__task_is_holder(task) ? 0 : gang__task_deltas(task);
-        for (unsigned i = 0; i < deltas; i++) {
-            uint64_t delta = task[GANG__TASK_HEAD + i];
-            unsigned word = gang__delta_word(delta);
-            bool pool = (delta & GANG__DELTA_POOL) != 0;
-            struct gang__view *v = gang__plan_view(p, pool ? GANG__POOL : (uint32_t)task[0]);
-            if (!v)
-                continue;
-            enum gang__code code = pool ? GANG__OP_TAKE
-                                   : word == GANG__WORD_HEAD
-                                       ? GANG__OP_HEAD
-                                       : gang__code_of(v->layout, word, false);
-            take_own(&gang__view_now(p, v)[word], code, gang__payload(delta));
-        }
+            note_scope(&p->bound.group[group], p, task, level);
     }
 }
 
@@ -135,7 +108,39 @@ int64_t gang__tasks_held(const struct gang__alloc *a, int32_t group)
     return held;
 }
 
-int64_t gang__tasks_more(const struct gang__alloc *a, uint32_t group)
+/* Take from a word of an empty view what a task holds of it. */
+static void take_own(uint64_t *now, enum gang__code code, uint64_t arg)
+{
+    if (gang__op_fits(code, arg, *now))
+        *now = gang__op_apply(code, arg, *now);
+    else /* the node's description is changing */
+        *now = code == GANG__OP_HEAD ? gang__head(gang__head_state(*now), 0) : 0;
+}
+
+void gang__plan_own_tasks(struct gang__plan *p, const struct gang__alloc *a)
+{
+    for (const uint64_t *task = a->data; task < a->data + a->used;
+         task += GANG__TASK_HEAD + gang__task_deltas(task)) {
+        /* The holders' parts are available to its tasks. */
+        unsigned deltas = gang__task_is_holder(task) ? 0 : gang__task_deltas(task);
+        for (unsigned i = 0; i < deltas; i++) {
+            uint64_t delta = task[GANG__TASK_HEAD + i];
+            unsigned word = gang__delta_word(delta);
+            bool pool = (delta & GANG__DELTA_POOL) != 0;
+            struct gang__node_copy *v =
+                gang__node_copy_at(p, pool ? GANG__POOL : (uint32_t)task[0]);
+            if (!v)
+                continue;
+            enum gang__code code = pool ? GANG__OP_TAKE
+                                   : word == GANG__WORD_HEAD
+                                       ? GANG__OP_HEAD
+                                       : gang__code_of(v->layout, word, false);
+            take_own(&gang__words_now(p, v)[word], code, gang__payload(delta));
+        }
+    }
+}
+
+int64_t gang__growth_step(const struct gang__alloc *a, uint32_t group)
 {
     const struct gang__group *g = &a->q->group[group];
     int64_t held = gang__tasks_held(a, (int32_t)group), room = g->count - held;

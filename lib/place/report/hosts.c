@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists of hosts for those who start the processes of a gang. */
+/* Host lists for launchers. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/rcu.h"
 #include "core/nodes/nodes.h"
+#include "place/report/report.h"
 #include "place/state/records.h"
 
 struct out {
@@ -38,7 +39,7 @@ static void put_number(struct out *o, uint64_t number)
     put(o, text);
 }
 
-/* ---- nodes --------------------------------------------------------------------------------------- */
+/* ---- nodes ----------------------------------------------------------------------------------- */
 
 static bool is_plain(const char *name)
 {
@@ -65,7 +66,7 @@ static gang_result host_of(gang_cluster *c, gang_node_id id, struct host *host)
     return r;
 }
 
-/* ---- cores --------------------------------------------------------------------------------------- */
+/* ---- cores ----------------------------------------------------------------------------------- */
 
 static bool has_core(const struct gang_task *task, unsigned core)
 {
@@ -98,7 +99,7 @@ static void put_cores(struct out *o, const struct gang_task *task, uint64_t of_n
     }
 }
 
-/* ---- the list ------------------------------------------------------------------------------------- */
+/* ---- the list -------------------------------------------------------------------------------- */
 
 /* The next task at or after `at` that is listed; a->used: none. */
 static uint32_t next_task(const struct gang__alloc *a, uint32_t at, int32_t group)

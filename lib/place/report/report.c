@@ -7,10 +7,11 @@
 #include "base/json/json.h"
 #include "base/rcu.h"
 #include "core/nodes/nodes.h"
+#include "place/report/report.h"
 #include "place/report/task_location.h"
 #include "place/state/records.h"
 
-/* ---- one task, decoded ---------------------------------------------------------------------------- */
+/* ---- one task, decoded ----------------------------------------------------------------------- */
 
 /* What does not go into one of the task's words lies in the next one. */
 static void decode_cores(struct gang_task *out, unsigned first, uint64_t bits)
@@ -61,7 +62,7 @@ void gang__task_decode(gang_cluster *c, const uint64_t *task, struct gang_task *
     }
 }
 
-/* ---- public ------------------------------------------------------------------------------------------ */
+/* ---- public ---------------------------------------------------------------------------------- */
 
 /* The visitor runs outside any read section of ours: the record is held by the reader count. */
 gang_result gang_alloc_each(gang_cluster *cluster, gang_alloc_id id, gang_task_fn visit, void *user)
@@ -110,7 +111,7 @@ gang_result gang_alloc_get(gang_cluster *cluster, gang_alloc_id id, struct gang_
     return r != GANG_OK ? r : gang__struct_out(info, info->size, sizeof(out), &out, sizeof(out));
 }
 
-/* ---- JSON ---------------------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 struct writer {
     gang_cluster *c;
@@ -147,8 +148,8 @@ static json_t *node_name(gang_cluster *c, gang_node_id id)
 }
 
 /* A name of each GPU of a task, if all are known. */
-static json_t *names_to_json(const struct gang__inside *in,
-                             const char *(*name_of)(const struct gang__inside *, size_t))
+static json_t *names_to_json(const struct gang__task_location *in,
+                             const char *(*name_of)(const struct gang__task_location *, size_t))
 {
     json_t *list = json_array();
     for (uint64_t left = in->task.gpus; left; left &= left - 1)
@@ -159,14 +160,14 @@ static json_t *names_to_json(const struct gang__inside *in,
     return list;
 }
 
-static const char *pci_of(const struct gang__inside *in, size_t gpu)
+static const char *pci_of(const struct gang__task_location *in, size_t gpu)
 {
     const char *pci = in->spec->gpus[gpu].pci;
     return pci && pci[0] ? pci : NULL;
 }
 
-static bool add_names(json_t *o, const char *key, const struct gang__inside *in,
-                      const char *(*name_of)(const struct gang__inside *, size_t))
+static bool add_names(json_t *o, const char *key, const struct gang__task_location *in,
+                      const char *(*name_of)(const struct gang__task_location *, size_t))
 {
     for (uint64_t left = in->task.gpus; left; left &= left - 1)
         if (!name_of(in, (size_t)__builtin_ctzll(left)))
@@ -188,14 +189,15 @@ static bool add_text(json_t *o, const char *key, struct writer *w, const struct 
     return ok;
 }
 
-/* What a launcher needs. A node that was removed and of which the task takes nothing is gone. */
+/* Data for a launcher. A removed node of which the task takes nothing is gone. */
 static bool add_inside(json_t *o, struct writer *w, const struct gang_task *task)
 {
-    struct gang__inside in;
+    struct gang__task_location in;
     bool ok = true;
     gang__rcu_enter();
-    if (gang__inside_find(w->c, task, &in) == GANG_OK)
-        ok = add_names(o, "pci", &in, pci_of) && add_names(o, "uuids", &in, gang__inside_uuid);
+    if (gang__task_location_find(w->c, task, &in) == GANG_OK)
+        ok = add_names(o, "pci", &in, pci_of) &&
+             add_names(o, "uuids", &in, gang__task_location_uuid);
     gang__rcu_leave();
     return ok && add_text(o, "cpuset", w, task, GANG_TASK_TEXT_CPUSET) &&
            add_text(o, "nodeset", w, task, GANG_TASK_TEXT_NODESET);

@@ -11,15 +11,15 @@ static bool add_range(uint32_t first, uint32_t last, void *user)
 }
 
 static gang_result fill(gang_cluster *c, const struct gang_task *task, hwloc_bitmap_t set,
-                        bool (*each)(const struct gang__inside *, gang__range_fn, void *))
+                        bool (*each)(const struct gang__task_location *, gang__range_fn, void *))
 {
-    struct gang__inside in;
+    struct gang__task_location in;
     if (set)
         hwloc_bitmap_zero(set);
     if (!c || !task || !set)
         return GANG_EINVAL;
     gang__rcu_enter();
-    gang_result r = gang__inside_find(c, task, &in);
+    gang_result r = gang__task_location_find(c, task, &in);
     if (r == GANG_OK && !each(&in, add_range, set)) {
         hwloc_bitmap_zero(set);
         r = GANG_ENOMEM;
@@ -31,11 +31,11 @@ static gang_result fill(gang_cluster *c, const struct gang_task *task, hwloc_bit
 gang_result gang_task_hwloc_cpuset(gang_cluster *cluster, const struct gang_task *task,
                                    hwloc_bitmap_t set)
 {
-    return fill(cluster, task, set, gang__inside_cpus);
+    return fill(cluster, task, set, gang__task_location_cpus);
 }
 
 gang_result gang_task_hwloc_nodeset(gang_cluster *cluster, const struct gang_task *task,
                                     hwloc_bitmap_t set)
 {
-    return fill(cluster, task, set, gang__inside_numas);
+    return fill(cluster, task, set, gang__task_location_numas);
 }

@@ -6,8 +6,8 @@
 #include "base/error.h"
 #include "core/nodes/nodes.h"
 
-gang_result gang__inside_find(gang_cluster *c, const struct gang_task *task,
-                              struct gang__inside *in)
+gang_result gang__task_location_find(gang_cluster *c, const struct gang_task *task,
+                                     struct gang__task_location *in)
 {
     uint64_t payload[GANG__MAX_WORDS];
     gang_result r =
@@ -29,7 +29,7 @@ gang_result gang__inside_find(gang_cluster *c, const struct gang_task *task,
     return outside ? GANG_EINVAL : GANG_OK;
 }
 
-const char *gang__inside_uuid(const struct gang__inside *in, size_t gpu)
+const char *gang__task_location_uuid(const struct gang__task_location *in, size_t gpu)
 {
     const char *uuid = NULL;
     if (in->node->tags && in->node->tags->uuids)
@@ -37,7 +37,7 @@ const char *gang__inside_uuid(const struct gang__inside *in, size_t gpu)
     return uuid && uuid[0] ? uuid : NULL;
 }
 
-/* ---- runs of numbers -------------------------------------------------------------------------- */
+/* ---- runs of numbers ------------------------------------------------------------------------- */
 
 /* Joins numbers that come in ascending order to runs. */
 struct runs {
@@ -63,7 +63,7 @@ static bool runs_end(const struct runs *r)
     return r->first == r->end || r->range(r->first, r->end - 1, r->user);
 }
 
-/* ---- hardware threads --------------------------------------------------------------------------- */
+/* ---- hardware threads ------------------------------------------------------------------------ */
 
 /* Those of a window of numbers, and the highest of all. One window usually holds them all: they are
  * seldom above 1000. */
@@ -110,7 +110,8 @@ static void add_core(struct window *w, const struct gang_core_spec *core)
     }
 }
 
-bool gang__inside_cpus(const struct gang__inside *in, gang__range_fn range, void *user)
+bool gang__task_location_cpus(const struct gang__task_location *in, gang__range_fn range,
+                              void *user)
 {
     struct runs runs = {range, user, 0, 0};
     struct window w = {0};
@@ -126,9 +127,10 @@ bool gang__inside_cpus(const struct gang__inside *in, gang__range_fn range, void
     return runs_end(&runs);
 }
 
-/* ---- NUMA domains ---------------------------------------------------------------------------------- */
+/* ---- NUMA domains ---------------------------------------------------------------------------- */
 
-bool gang__inside_numas(const struct gang__inside *in, gang__range_fn range, void *user)
+bool gang__task_location_numas(const struct gang__task_location *in, gang__range_fn range,
+                               void *user)
 {
     struct runs runs = {range, user, 0, 0};
     uint64_t domain[GANG_MAX_NUMAS / 64] = {0};

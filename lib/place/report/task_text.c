@@ -40,13 +40,13 @@ static bool put_range(uint32_t first, uint32_t last, void *user)
     return true;
 }
 
-static void put_indexes(struct text *t, const struct gang__inside *in)
+static void put_indexes(struct text *t, const struct gang__task_location *in)
 {
     for (uint64_t left = in->task.gpus; left; left &= left - 1)
         put_range((uint32_t)__builtin_ctzll(left), (uint32_t)__builtin_ctzll(left), t);
 }
 
-static void put_addresses(struct text *t, const struct gang__inside *in)
+static void put_addresses(struct text *t, const struct gang__task_location *in)
 {
     for (uint64_t left = in->task.gpus; left; left &= left - 1)
         if (!in->spec->gpus[__builtin_ctzll(left)].pci ||
@@ -56,39 +56,39 @@ static void put_addresses(struct text *t, const struct gang__inside *in)
         put_item(t, "", in->spec->gpus[__builtin_ctzll(left)].pci);
 }
 
-static bool uuids_are_known(const struct gang__inside *in)
+static bool uuids_are_known(const struct gang__task_location *in)
 {
     for (uint64_t left = in->task.gpus; left; left &= left - 1)
-        if (!gang__inside_uuid(in, (size_t)__builtin_ctzll(left)))
+        if (!gang__task_location_uuid(in, (size_t)__builtin_ctzll(left)))
             return false;
     return true;
 }
 
 /* Partitions of one device may bear its uuid, each of them. */
-static bool uuids_are_unique(const struct gang__inside *in)
+static bool uuids_are_unique(const struct gang__task_location *in)
 {
     for (uint64_t left = in->task.gpus; left; left &= left - 1) {
         size_t gpu = (size_t)__builtin_ctzll(left);
         for (size_t i = 0; i < in->spec->gpu_count; i++) {
-            const char *other = i == gpu ? NULL : gang__inside_uuid(in, i);
-            if (other && strcmp(other, gang__inside_uuid(in, gpu)) == 0)
+            const char *other = i == gpu ? NULL : gang__task_location_uuid(in, i);
+            if (other && strcmp(other, gang__task_location_uuid(in, gpu)) == 0)
                 return false;
         }
     }
     return true;
 }
 
-static void put_uuids(struct text *t, const struct gang__inside *in, const char *prefix)
+static void put_uuids(struct text *t, const struct gang__task_location *in, const char *prefix)
 {
     if (!uuids_are_known(in))
         return;
     for (uint64_t left = in->task.gpus; left; left &= left - 1) {
-        const char *uuid = gang__inside_uuid(in, (size_t)__builtin_ctzll(left));
+        const char *uuid = gang__task_location_uuid(in, (size_t)__builtin_ctzll(left));
         put_item(t, strncmp(uuid, prefix, strlen(prefix)) == 0 ? "" : prefix, uuid);
     }
 }
 
-static void put_visible(struct text *t, const struct gang__inside *in, const char *prefix)
+static void put_visible(struct text *t, const struct gang__task_location *in, const char *prefix)
 {
     if (uuids_are_known(in) && uuids_are_unique(in))
         put_uuids(t, in, prefix);
@@ -97,7 +97,7 @@ static void put_visible(struct text *t, const struct gang__inside *in, const cha
 }
 
 /* Does the task have a GPU, or without GPUs a core, in a domain? -1: of a machine that has none. */
-static bool is_in(const struct gang__inside *in, int32_t numa)
+static bool is_in(const struct gang__task_location *in, int32_t numa)
 {
     if (in->spec->numa_count && numa < 0)
         return false;
@@ -111,14 +111,14 @@ static bool is_in(const struct gang__inside *in, int32_t numa)
     return false;
 }
 
-static void put_nics(struct text *t, const struct gang__inside *in)
+static void put_nics(struct text *t, const struct gang__task_location *in)
 {
     for (size_t i = 0; i < in->spec->nic_count; i++)
         if (is_in(in, in->spec->nics[i].numa))
             put_item(t, "", in->spec->nics[i].name);
 }
 
-static void compose(struct text *t, const struct gang__inside *in, int32_t what)
+static void compose(struct text *t, const struct gang__task_location *in, int32_t what)
 {
     t->length = 0;
     switch (what) {
@@ -138,10 +138,10 @@ static void compose(struct text *t, const struct gang__inside *in, int32_t what)
         put_visible(t, in, "GPU-");
         break;
     case GANG_TASK_TEXT_CPUSET:
-        (void)gang__inside_cpus(in, put_range, t);
+        (void)gang__task_location_cpus(in, put_range, t);
         break;
     case GANG_TASK_TEXT_NODESET:
-        (void)gang__inside_numas(in, put_range, t);
+        (void)gang__task_location_numas(in, put_range, t);
         break;
     default:
         put_nics(t, in);
@@ -153,7 +153,7 @@ static void compose(struct text *t, const struct gang__inside *in, int32_t what)
 gang_result gang_task_text(gang_cluster *cluster, const struct gang_task *task, int32_t what,
                            char *buffer, size_t room, size_t *needed)
 {
-    struct gang__inside in;
+    struct gang__task_location in;
     struct text none = {NULL, 0, 0}, text = {buffer, room, 0};
     if (needed)
         *needed = 0;
@@ -161,7 +161,7 @@ gang_result gang_task_text(gang_cluster *cluster, const struct gang_task *task, 
         (room && !buffer))
         return GANG_EINVAL;
     gang__rcu_enter();
-    gang_result r = gang__inside_find(cluster, task, &in);
+    gang_result r = gang__task_location_find(cluster, task, &in);
     if (r == GANG_OK) {
         compose(&none, &in, what);
         if (none.length <= room)

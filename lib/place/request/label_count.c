@@ -23,7 +23,7 @@ static uint32_t generation_of(uint64_t word)
     return (uint32_t)(word >> 32);
 }
 
-/* ---- counting ------------------------------------------------------------------------------------ */
+/* ---- counting -------------------------------------------------------------------------------- */
 
 /* Which child on the way to a slot, `below` levels above the leaf. */
 static unsigned turn_at(uint32_t slot, unsigned below)
@@ -32,7 +32,7 @@ static unsigned turn_at(uint32_t slot, unsigned below)
 }
 
 /* The word of a slot, or NULL if nothing was ever counted there. */
-static gang__a64 *word_of(struct gang__badge *badge, unsigned role, uint32_t slot)
+static gang__a64 *word_of(struct gang__label_count *badge, unsigned role, uint32_t slot)
 {
     void *at = gang__load_seq(&badge->root[role]);
     for (unsigned below = DEPTH - 1; at && below > 0; below--)
@@ -40,7 +40,7 @@ static gang__a64 *word_of(struct gang__badge *badge, unsigned role, uint32_t slo
     return at ? &((struct leaf *)at)->word[turn_at(slot, 0)] : NULL;
 }
 
-/* What hangs at a place of the tree, made if it is not there. */
+/* The child at a place of the tree, made if it does not exist. */
 static void *child_make(_Atomic(void *) *where, const struct gang_mem *mem, size_t bytes)
 {
     void *there = gang__load_seq(where);
@@ -55,8 +55,8 @@ static void *child_make(_Atomic(void *) *where, const struct gang_mem *mem, size
     return there;
 }
 
-bool gang__badge_reserve(struct gang__badge *badge, const struct gang_mem *mem, unsigned role,
-                         uint32_t slot)
+bool gang__label_count_reserve(struct gang__label_count *badge, const struct gang_mem *mem,
+                               unsigned role, uint32_t slot)
 {
     _Atomic(void *) *where = &badge->root[role];
     for (unsigned below = DEPTH - 1; below > 0; below--) {
@@ -68,13 +68,14 @@ bool gang__badge_reserve(struct gang__badge *badge, const struct gang_mem *mem, 
     return child_make(where, mem, sizeof(struct leaf)) != NULL;
 }
 
-void gang__badge_add(struct gang__badge *badge, unsigned role, gang_node_id node, uint32_t tasks)
+void gang__label_count_add(struct gang__label_count *badge, unsigned role, gang_node_id node,
+                           uint32_t tasks)
 {
     gang__a64 *word = word_of(badge, role, (uint32_t)node);
     uint32_t generation = generation_of(node);
     uint64_t was, now;
-    if (role >= GANG__ROLE_GUARD)
-        atomic_fetch_or(&badge->guarded, UINT32_C(1) << (role - GANG__ROLE_GUARD));
+    if (role >= GANG__ROLE_EXCLUDE)
+        atomic_fetch_or(&badge->guarded, UINT32_C(1) << (role - GANG__ROLE_EXCLUDE));
     do {
         was = gang__load(word);
         if ((int32_t)(generation_of(was) - generation) > 0)
@@ -83,7 +84,8 @@ void gang__badge_add(struct gang__badge *badge, unsigned role, gang_node_id node
     } while (!gang__cas(word, was, now));
 }
 
-void gang__badge_take(struct gang__badge *badge, unsigned role, gang_node_id node, uint32_t tasks)
+void gang__label_count_sub(struct gang__label_count *badge, unsigned role, gang_node_id node,
+                           uint32_t tasks)
 {
     gang__a64 *word = word_of(badge, role, (uint32_t)node);
     uint64_t was;
@@ -94,14 +96,15 @@ void gang__badge_take(struct gang__badge *badge, unsigned role, gang_node_id nod
     } while (!gang__cas(word, was, was - tasks));
 }
 
-uint32_t gang__badge_count(struct gang__badge *badge, unsigned role, gang_node_id node)
+uint32_t gang__label_count_read(struct gang__label_count *badge, unsigned role, gang_node_id node)
 {
     gang__a64 *word = word_of(badge, role, (uint32_t)node);
     uint64_t now = word ? gang__load_seq(word) : 0;
     return generation_of(now) == generation_of(node) ? (uint32_t)now : 0;
 }
 
-static void each_below(void *at, unsigned below, uint32_t slot, gang__badge_fn visit, void *user)
+static void each_below(void *at, unsigned below, uint32_t slot, gang__label_count_fn visit,
+                       void *user)
 {
     if (below == 0) {
         const struct leaf *leaf = at;
@@ -120,14 +123,15 @@ static void each_below(void *at, unsigned below, uint32_t slot, gang__badge_fn v
     }
 }
 
-void gang__badge_each(struct gang__badge *badge, unsigned role, gang__badge_fn visit, void *user)
+void gang__label_count_each(struct gang__label_count *badge, unsigned role,
+                            gang__label_count_fn visit, void *user)
 {
     void *root = gang__load_seq(&badge->root[role]);
     if (root)
         each_below(root, DEPTH - 1, 0, visit, user);
 }
 
-/* ---- finding badges -------------------------------------------------------------------------------- */
+/* ---- finding badges -------------------------------------------------------------------------- */
 
 static void tree_free(void *at, unsigned below, const struct gang_mem *mem)
 {
@@ -137,22 +141,23 @@ static void tree_free(void *at, unsigned below, const struct gang_mem *mem)
     gang__release(mem, at);
 }
 
-static struct gang__badge *badge_of_link(struct gang__hash_link *n)
+static struct gang__label_count *badge_of_link(struct gang__hash_link *n)
 {
-    return (struct gang__badge *)((char *)n - offsetof(struct gang__badge, link));
+    return (struct gang__label_count *)((char *)n - offsetof(struct gang__label_count, link));
 }
 
-static void badge_free(struct gang__badge *badge, const struct gang_mem *mem)
+static void badge_free(struct gang__label_count *badge, const struct gang_mem *mem)
 {
     for (unsigned role = 0; role < GANG__ROLES; role++)
         tree_free(gang__load(&badge->root[role]), DEPTH - 1, mem);
     gang__release(mem, badge);
 }
 
-static struct gang__badge *badge_new(const struct gang_mem *mem, const char *key, const char *value)
+static struct gang__label_count *badge_new(const struct gang_mem *mem, const char *key,
+                                           const char *value)
 {
     size_t bytes = strlen(key) + 1, more = value ? strlen(value) + 1 : 0;
-    struct gang__badge *badge = gang__zalloc(mem, 1, sizeof(*badge) + bytes + more);
+    struct gang__label_count *badge = gang__zalloc(mem, 1, sizeof(*badge) + bytes + more);
     if (!badge)
         return NULL;
     char *text = (char *)(badge + 1);
@@ -166,9 +171,9 @@ static bool same_value(const char *a, const char *b)
     return !a || !b ? a == b : strcmp(a, b) == 0;
 }
 
-/* Free those that nobody uses, when there are twice as many as were left the last time. Under the
- * structure mutex, without which none is used again. */
-static void sweep(struct gang__badges *badges, const struct gang_mem *mem)
+/* Frees unused counts when there are twice as many as after the last sweep. Under the structure
+ * mutex, without which no request starts to use one. */
+static void sweep(struct gang__label_counts *badges, const struct gang_mem *mem)
 {
     enum { FEW = 64 };
     if (badges->names.count < 2 * badges->swept + FEW)
@@ -176,7 +181,7 @@ static void sweep(struct gang__badges *badges, const struct gang_mem *mem)
     for (size_t i = 0; i < badges->names.cap; i++) {
         struct gang__hash_link *next;
         for (struct gang__hash_link *n = badges->names.bucket[i]; n; n = next) {
-            struct gang__badge *badge = badge_of_link(n);
+            struct gang__label_count *badge = badge_of_link(n);
             next = n->next;
             if (gang__load(&badge->refs))
                 continue;
@@ -188,13 +193,14 @@ static void sweep(struct gang__badges *badges, const struct gang_mem *mem)
 }
 
 /* The badge of a label, counted for the caller. Under the structure mutex. NULL: out of memory. */
-static struct gang__badge *badge_get(struct gang__badges *badges, const struct gang_mem *mem,
-                                     const char *key, const char *value)
+static struct gang__label_count *badge_get(struct gang__label_counts *badges,
+                                           const struct gang_mem *mem, const char *key,
+                                           const char *value)
 {
     uint64_t hash = gang__hash(GANG__HASH_SEED, key, strlen(key) + 1);
     hash = value ? gang__hash(hash, value, strlen(value) + 1) : hash;
     for (struct gang__hash_link *n = gang__hash_first(&badges->names, hash); n; n = n->next) {
-        struct gang__badge *badge = badge_of_link(n);
+        struct gang__label_count *badge = badge_of_link(n);
         if (n->hash == hash && strcmp(badge->key, key) == 0 && same_value(badge->value, value)) {
             atomic_fetch_add(&badge->refs, 1u);
             return badge;
@@ -203,7 +209,7 @@ static struct gang__badge *badge_get(struct gang__badges *badges, const struct g
     sweep(badges, mem);
     if (gang__hash_reserve(&badges->names, mem) != GANG_OK)
         return NULL;
-    struct gang__badge *badge = badge_new(mem, key, value);
+    struct gang__label_count *badge = badge_new(mem, key, value);
     if (!badge)
         return NULL;
     gang__store(&badge->refs, 1u);
@@ -211,11 +217,11 @@ static struct gang__badge *badge_get(struct gang__badges *badges, const struct g
     return badge;
 }
 
-gang_result gang__badges_bind(gang_request *q)
+gang_result gang__label_counts_bind(gang_request *q)
 {
     gang_cluster *c = q->cluster;
     struct gang__shared *shared = q->social ? gang__shared_of(c) : NULL;
-    struct gang__badges *badges = shared ? &shared->badges : NULL;
+    struct gang__label_counts *badges = shared ? &shared->label_counts : NULL;
     bool bound = !q->social || badges;
     if (!badges)
         return bound ? GANG_OK : GANG_ENOMEM;
@@ -227,7 +233,7 @@ gang_result gang__badges_bind(gang_request *q)
         bound = q->badges[2 * i] && q->badges[2 * i + 1];
     }
     for (uint32_t i = 0; i < q->affinity_count && bound; i++) {
-        struct gang__peer *peer = &q->peers[i];
+        struct gang__affinity *peer = &q->peers[i];
         peer->badge = badge_get(badges, &c->mem, peer->key, peer->value);
         bound = peer->badge != NULL;
         for (uint32_t k = 0; k < 2 * q->label_count; k++)
@@ -236,17 +242,17 @@ gang_result gang__badges_bind(gang_request *q)
     gang__structure_unlock(c);
     if (bound)
         return GANG_OK;
-    gang__badges_unbind(q);
+    gang__label_counts_unbind(q);
     return GANG_ENOMEM;
 }
 
-static void badge_put(struct gang__badge *badge)
+static void badge_put(struct gang__label_count *badge)
 {
     if (badge)
         atomic_fetch_sub(&badge->refs, 1u);
 }
 
-void gang__badges_unbind(gang_request *q)
+void gang__label_counts_unbind(gang_request *q)
 {
     for (uint32_t i = 0; i < 2 * q->label_count; i++)
         badge_put(q->badges[i]);
@@ -254,7 +260,7 @@ void gang__badges_unbind(gang_request *q)
         badge_put(q->peers[i].badge);
 }
 
-void gang__badges_free(struct gang__badges *badges, const struct gang_mem *mem)
+void gang__label_counts_free(struct gang__label_counts *badges, const struct gang_mem *mem)
 {
     for (size_t i = 0; i < badges->names.cap; i++) {
         struct gang__hash_link *next;

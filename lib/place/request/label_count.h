@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Badges: where tasks of jobs with a label run, and from where they keep jobs with a label away.
+/* Label counts: the nodes on which tasks of jobs with a label run, and the domains that such tasks
+ * keep jobs with a label out of.
  *
- * A *badge* stands for all jobs with a label {key, value}, or with any value of a key. Requests refer to
- * badges; one that no request refers to is freed when new ones come. A badge counts tasks per node in
- * several *roles*, each a tree over the slots that only grows, so that counting is lock-free. */
+ * A *label count* stands for all jobs with a label {key, value}, or with any value of a key.
+ * Requests refer to label counts; an unreferenced one is freed when new ones come. It counts tasks
+ * per node in several *roles*. Each role is a tree over the slots that only grows, so counting is
+ * lock-free. */
 #ifndef GANG__PLACE_BADGE_H
 #define GANG__PLACE_BADGE_H
 
@@ -16,11 +18,11 @@ enum {
     GANG__ROLE_PENDING = 1, /* tasks of such jobs that are about to be committed */
     /* Tasks, running or about to be, of jobs that keep those with the label out of the domain of this
      * level (+ level). */
-    GANG__ROLE_GUARD = 2,
-    GANG__ROLES = GANG__ROLE_GUARD + GANG__LEVEL_NODE + 1
+    GANG__ROLE_EXCLUDE = 2,
+    GANG__ROLES = GANG__ROLE_EXCLUDE + GANG__LEVEL_NODE + 1
 };
 
-struct gang__badge {
+struct gang__label_count {
     struct gang__hash_link link; /* under the structure mutex */
     gang__a32 refs;              /* of requests; raised under the structure mutex */
     gang__a32 guarded;           /* bit L: something was ever counted as guard at level L */
@@ -30,30 +32,34 @@ struct gang__badge {
 };
 
 /* All badges of a cluster. */
-struct gang__badges {
+struct gang__label_counts {
     struct gang__hash_table names; /* under the structure mutex */
     size_t swept;                  /* badges that were left when those without use were freed */
 };
 
-/* Find or make the badges of a request's labels and rules. GANG_ENOMEM: nothing is bound. Any thread;
- * waits for the structure mutex. */
-gang_result gang__badges_bind(gang_request *q);
-void gang__badges_unbind(gang_request *q);
+/* Finds or makes the label counts of a request's labels and rules. GANG_ENOMEM: nothing is bound.
+ * Any thread; takes the structure mutex. */
+gang_result gang__label_counts_bind(gang_request *q);
+void gang__label_counts_unbind(gang_request *q);
 
-void gang__badges_free(struct gang__badges *badges, const struct gang_mem *mem);
+void gang__label_counts_free(struct gang__label_counts *badges, const struct gang_mem *mem);
 
-/* Make room to count on a slot, so that gang__badge_add() cannot fail. */
-bool gang__badge_reserve(struct gang__badge *badge, const struct gang_mem *mem, unsigned role,
-                         uint32_t slot);
+/* Make room to count on a slot, so that gang__label_count_add() cannot fail. */
+bool gang__label_count_reserve(struct gang__label_count *badge, const struct gang_mem *mem,
+                               unsigned role, uint32_t slot);
 
-/* Count tasks on a node. Both are sequentially consistent, as are the reads below: of two who each
- * add and then read, one at least sees the other. Tasks of a node that is no more do not count. */
-void gang__badge_add(struct gang__badge *badge, unsigned role, gang_node_id node, uint32_t tasks);
-void gang__badge_take(struct gang__badge *badge, unsigned role, gang_node_id node, uint32_t tasks);
+/* Count tasks on a node. Both are sequentially consistent, as are the reads below: of
+ * two threads that each add and then read, at least one sees the other. Tasks of a removed node do
+ * not count. */
+void gang__label_count_add(struct gang__label_count *badge, unsigned role, gang_node_id node,
+                           uint32_t tasks);
+void gang__label_count_sub(struct gang__label_count *badge, unsigned role, gang_node_id node,
+                           uint32_t tasks);
 
 /* Tasks counted on a node; and all nodes that have some. */
-uint32_t gang__badge_count(struct gang__badge *badge, unsigned role, gang_node_id node);
-typedef void (*gang__badge_fn)(gang_node_id node, uint32_t tasks, void *user);
-void gang__badge_each(struct gang__badge *badge, unsigned role, gang__badge_fn visit, void *user);
+uint32_t gang__label_count_read(struct gang__label_count *badge, unsigned role, gang_node_id node);
+typedef void (*gang__label_count_fn)(gang_node_id node, uint32_t tasks, void *user);
+void gang__label_count_each(struct gang__label_count *badge, unsigned role,
+                            gang__label_count_fn visit, void *user);
 
 #endif

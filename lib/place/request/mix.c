@@ -7,24 +7,25 @@
 #include "base/hash_table.h"
 #include "base/rcu.h"
 #include "core/nodes/nodes.h"
+#include "place/request/request.h"
 #include "place/request/shared.h"
 
 /* ---- shapes -------------------------------------------------------------------------------- */
 
-static struct gang__ask ask_of(const struct gang__group *g)
+static struct gang__shape_demand ask_of(const struct gang__group *g)
 {
-    return (struct gang__ask){.weight = (uint64_t)g->count,
-                              .cpu = g->cpu,
-                              .pages = g->pages,
-                              .devices = g->devices,
-                              .share = g->share,
-                              .slices = g->profile != NULL,
-                              .gpu_memory = g->gpu_memory,
-                              .models = g->models,
-                              .model_count = g->model_count};
+    return (struct gang__shape_demand){.weight = (uint64_t)g->count,
+                                       .cpu = g->cpu,
+                                       .pages = g->pages,
+                                       .devices = g->devices,
+                                       .share = g->share,
+                                       .slices = g->profile != NULL,
+                                       .gpu_memory = g->gpu_memory,
+                                       .models = g->models,
+                                       .model_count = g->model_count};
 }
 
-static uint64_t hash_of(const struct gang__ask *a)
+static uint64_t hash_of(const struct gang__shape_demand *a)
 {
     uint64_t h = GANG__HASH_SEED;
     h = gang__hash(h, &a->cpu, sizeof(a->cpu));
@@ -37,7 +38,7 @@ static uint64_t hash_of(const struct gang__ask *a)
     return h;
 }
 
-static bool is_same(const struct gang__ask *a, const struct gang__ask *b)
+static bool is_same(const struct gang__shape_demand *a, const struct gang__shape_demand *b)
 {
     if (a->cpu != b->cpu || a->pages != b->pages || a->slices != b->slices ||
         a->devices != b->devices || a->share != b->share || a->gpu_memory != b->gpu_memory ||
@@ -50,7 +51,7 @@ static bool is_same(const struct gang__ask *a, const struct gang__ask *b)
 }
 
 /* Bytes of the models' names and of the pointers to them. */
-static size_t models_size(const struct gang__ask *a)
+static size_t models_size(const struct gang__shape_demand *a)
 {
     size_t bytes = a->model_count * sizeof(char *);
     for (size_t i = 0; i < a->model_count; i++)
@@ -59,7 +60,7 @@ static size_t models_size(const struct gang__ask *a)
 }
 
 /* Move the models to memory of their own. Returns its end. */
-static void *models_copy(struct gang__ask *a, void *memory)
+static void *models_copy(struct gang__shape_demand *a, void *memory)
 {
     const char **list = memory;
     char *text = (char *)(list + a->model_count);
@@ -75,9 +76,10 @@ static void *models_copy(struct gang__ask *a, void *memory)
 
 /* ---- learned ------------------------------------------------------------------------------- */
 
-static struct gang__seen *seen_new(const struct gang_mem *mem, const struct gang__ask *ask)
+static struct gang__observed *seen_new(const struct gang_mem *mem,
+                                       const struct gang__shape_demand *ask)
 {
-    struct gang__seen *s = gang__zalloc(mem, 1, sizeof(*s) + models_size(ask));
+    struct gang__observed *s = gang__zalloc(mem, 1, sizeof(*s) + models_size(ask));
     if (!s)
         return NULL;
     s->ask = *ask;
@@ -86,19 +88,20 @@ static struct gang__seen *seen_new(const struct gang_mem *mem, const struct gang
 }
 
 /* The entry of a shape, made if need be; NULL: the table is full, or (*failed) out of memory. */
-static struct gang__seen *seen_get(gang_cluster *c, struct gang__mixes *m,
-                                   const struct gang__ask *ask, bool *failed)
+static struct gang__observed *seen_get(gang_cluster *c, struct gang__mixes *m,
+                                       const struct gang__shape_demand *ask, bool *failed)
 {
     uint64_t at = hash_of(ask);
     for (unsigned i = 0; i < GANG__MIX_LEARNED; i++, at++) {
-        _Atomic(struct gang__seen *) *entry = &m->seen[at % GANG__MIX_LEARNED];
-        struct gang__seen *s = gang__load(entry);
+        _Atomic(struct gang__observed *) *entry = &m->seen[at % GANG__MIX_LEARNED];
+        struct gang__observed *s = gang__load(entry);
         if (!s) {
-            struct gang__seen *fresh = seen_new(&c->mem, ask);
+            struct gang__observed *fresh = seen_new(&c->mem, ask);
             *failed = !fresh;
             if (!fresh || atomic_compare_exchange_strong(entry, &s, fresh))
                 return fresh;
-            gang__release(&c->mem, fresh); /* another came first: perhaps with the same */
+            gang__release(&c->mem,
+                          fresh); /* another thread came first, possibly with the same shape */
         }
         if (is_same(&s->ask, ask))
             return s;
@@ -116,8 +119,8 @@ bool gang__mix_learn(gang_cluster *c, const gang_request *q)
     for (int round = 0; round < 2; round++) {
         for (uint32_t i = 0; i < q->group_count; i++) {
             bool failed = false;
-            struct gang__ask ask = ask_of(&q->group[i]);
-            struct gang__seen *s = seen_get(c, m, &ask, &failed);
+            struct gang__shape_demand ask = ask_of(&q->group[i]);
+            struct gang__observed *s = seen_get(c, m, &ask, &failed);
             if (failed)
                 return false;
             if (!s || round == 0)
@@ -129,14 +132,14 @@ bool gang__mix_learn(gang_cluster *c, const gang_request *q)
     return true;
 }
 
-bool gang__mix_learned(gang_cluster *c, struct gang__mixes *m, struct gang__ask **own, size_t *room,
-                       size_t *count)
+bool gang__mix_learned(gang_cluster *c, struct gang__mixes *m, struct gang__shape_demand **own,
+                       size_t *room, size_t *count)
 {
     if (!gang__grow(&c->mem, (void **)own, room, GANG__MIX_LEARNED, sizeof(**own)))
         return false;
     *count = 0;
     for (unsigned i = 0; i < GANG__MIX_LEARNED; i++) {
-        const struct gang__seen *s = gang__load(&m->seen[i]);
+        const struct gang__observed *s = gang__load(&m->seen[i]);
         if (!s)
             continue;
         (*own)[*count] = s->ask;
@@ -145,13 +148,13 @@ bool gang__mix_learned(gang_cluster *c, struct gang__mixes *m, struct gang__ask 
     return true;
 }
 
-bool gang__mix_own_copy(gang_cluster *c, const struct gang__ask *from, size_t count,
-                        struct gang__ask **own, size_t *room)
+bool gang__mix_own_copy(gang_cluster *c, const struct gang__shape_demand *from, size_t count,
+                        struct gang__shape_demand **own, size_t *room)
 {
     struct gang__mixes *m = &gang__shared_at(c)->mixes;
     bool failed = !gang__grow(&c->mem, (void **)own, room, GANG__MIX_LEARNED, sizeof(**own));
     for (size_t i = 0; i < count && !failed; i++) {
-        const struct gang__seen *s = seen_get(c, m, &from[i], &failed);
+        const struct gang__observed *s = seen_get(c, m, &from[i], &failed);
         if (!s)
             return false;
         (*own)[i] = s->ask;
@@ -188,8 +191,8 @@ bool gang__mixes_copy(gang_cluster *to, gang_cluster *from)
     if (!theirs)
         return true;
     for (unsigned i = 0; i < GANG__MIX_LEARNED; i++) {
-        const struct gang__seen *seen = gang__load(&theirs->mixes.seen[i]);
-        struct gang__seen *copy = seen ? seen_new(&to->mem, &seen->ask) : NULL;
+        const struct gang__observed *seen = gang__load(&theirs->mixes.seen[i]);
+        struct gang__observed *copy = seen ? seen_new(&to->mem, &seen->ask) : NULL;
         if (seen && !copy)
             return false;
         if (copy)
@@ -208,9 +211,9 @@ bool gang__mixes_copy(gang_cluster *to, gang_cluster *from)
 
 static struct gang__mix *mix_new(const struct gang_mem *mem, const gang_request *q)
 {
-    size_t bytes = sizeof(struct gang__mix) + q->group_count * sizeof(struct gang__ask);
+    size_t bytes = sizeof(struct gang__mix) + q->group_count * sizeof(struct gang__shape_demand);
     for (uint32_t i = 0; i < q->group_count; i++) {
-        struct gang__ask ask = ask_of(&q->group[i]);
+        struct gang__shape_demand ask = ask_of(&q->group[i]);
         bytes += models_size(&ask);
     }
     struct gang__mix *mix = gang__zalloc(mem, 1, bytes);

@@ -11,13 +11,13 @@
 
 enum { GANG__MIX_LEARNED = 256 }; /* shapes that are learned; a power of two */
 
-/* What one task of a shape asks for, as far as it matters to what is left of GPUs: the members of
- * struct gang__group. */
-struct gang__ask {
+/* The demand of one task, as far as it matters for the GPUs that stay usable: members of struct
+ * gang__group. */
+struct gang__shape_demand {
     uint64_t weight; /* tasks */
     uint64_t cpu, pages;
     uint32_t devices, share;
-    bool slices; /* instances of a profile: not of what is told here */
+    bool slices; /* instances of a profile, which the members above do not describe */
     int64_t gpu_memory;
     const char *const *models;
     size_t model_count;
@@ -28,12 +28,12 @@ struct gang__mix {
     struct gang__rcu_block spent;
     uint64_t version; /* from 1 */
     size_t count;
-    struct gang__ask ask[];
+    struct gang__shape_demand ask[];
 };
 
 /* A shape that was seen. Kept until the cluster ends. */
-struct gang__seen {
-    struct gang__ask ask; /* its weight is not used */
+struct gang__observed {
+    struct gang__shape_demand ask; /* its weight is not used */
     gang__a64 tasks;
 };
 
@@ -41,19 +41,20 @@ struct gang__mixes {
     _Atomic(struct gang__mix *) declared; /* NULL: none */
     uint64_t versions;                    /* so many were declared; under the structure mutex */
     gang__a64 learned;                    /* tasks of all shapes below */
-    _Atomic(struct gang__seen *) seen[GANG__MIX_LEARNED]; /* a hash table, open addressing */
+    _Atomic(struct gang__observed *) seen[GANG__MIX_LEARNED]; /* a hash table, open addressing */
 };
 
 /* Note the groups of a new request. Shapes beyond the table's size are not learned. False: out of
  * memory. Any thread; lock-free. */
 bool gang__mix_learn(gang_cluster *c, const gang_request *q);
 
-/* A copy of what was learned so far, in `*own`, which grows: others go on learning. False: out of memory. */
-bool gang__mix_learned(gang_cluster *c, struct gang__mixes *m, struct gang__ask **own, size_t *room,
-                       size_t *count);
+/* Copies the learned shapes into `*own`, which grows; other threads go on learning. False: out of
+ * memory. */
+bool gang__mix_learned(gang_cluster *c, struct gang__mixes *m, struct gang__shape_demand **own,
+                       size_t *room, size_t *count);
 
 /* Does a GPU of this model do for the shape? */
-static inline bool gang__class_suits(const struct gang__ask *a, const char *model)
+static inline bool gang__class_suits(const struct gang__shape_demand *a, const char *model)
 {
     for (size_t i = 0; i < a->model_count; i++)
         if (model && strcmp(a->models[i], model) == 0)
@@ -61,13 +62,13 @@ static inline bool gang__class_suits(const struct gang__ask *a, const char *mode
     return a->model_count == 0;
 }
 
-/* All that another cluster has learned and was told, in place of what this one has, which nobody uses yet.
- * False: out of memory. */
+/* Replaces the mixes of this cluster, which no thread uses yet, by those of another. False: out of
+ * memory. */
 bool gang__mixes_copy(gang_cluster *to, gang_cluster *from);
-/* What somebody had learned of another cluster, in the shapes of this one, which has them all: gang__mixes_copy(). False:
- * out of memory. */
-bool gang__mix_own_copy(gang_cluster *c, const struct gang__ask *from, size_t count,
-                        struct gang__ask **own, size_t *room);
+/* Translates a worker's copy of another cluster's shapes into the shapes of this one, which has
+ * them all (gang__mixes_copy()). False: out of memory. */
+bool gang__mix_own_copy(gang_cluster *c, const struct gang__shape_demand *from, size_t count,
+                        struct gang__shape_demand **own, size_t *room);
 void gang__mixes_free(struct gang__mixes *m, const struct gang_mem *mem);
 
 #endif

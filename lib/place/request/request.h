@@ -33,16 +33,16 @@ struct gang__need {
     int64_t amount;
 };
 
-struct gang__sieve;
-
-/* A match cache begins with the smaller one that it replaced. */
-struct gang__sieve_link {
-    struct gang__sieve *older;
+/* The head of a match cache, see place/search/match_cache.h: all of a group are freed with the request. */
+struct gang__match_cache {
+    struct gang__match_cache *older;
 };
-/* Where a group keeps its match cache (place/search/match_cache.h): the only thing in it that changes. */
-struct gang__sieve_place {
-    _Atomic(struct gang__sieve *) now; /* NULL: none was worth it so far */
-    gang__a64 missed;                  /* nodes that were met in vain and not yet made good for */
+
+/* Where a group keeps its sieve, see place/search/match_cache.h: the only thing in it that changes. */
+struct gang__match_cache_ref {
+    _Atomic(struct gang__match_cache *) now; /* NULL: none was worth it so far */
+    gang__a64
+        missed; /* nodes that searches read without a match and that no filling has paid for */
 };
 
 struct gang__group {
@@ -69,7 +69,7 @@ struct gang__group {
     const struct gang__partition *partition; /* NULL: any */
     const char *profile;                     /* of partitionable devices; NULL: whole ones */
     uint64_t width; /* of the profile, in slices, as far as is known; else 1 */
-    struct gang__sieve_place *sieve;
+    struct gang__match_cache_ref *sieve;
     bool filters;      /* some rule, model, partition or profile: look at the node */
     int32_t gpu_nodes; /* GANG_SCARCE_*; OFF where it asks for GPUs */
     bool near_nic;
@@ -89,13 +89,13 @@ struct gang__group {
 };
 
 /* What the job says of other jobs. */
-struct gang__peer {
+struct gang__affinity {
     const char *key;
     const char *value; /* NULL: any */
     int32_t level;     /* GANG__LEVEL_NODE or a level of the site */
     bool near, wish;
     bool own; /* holds of jobs like this one itself */
-    struct gang__badge *badge;
+    struct gang__label_count *badge;
 };
 
 struct gang__set {
@@ -121,8 +121,9 @@ struct gang_request {
     uint32_t group_count, group_set_count;
     const struct gang_label *labels; /* of the job */
     uint32_t label_count;
-    struct gang__badge **badges; /* of each label: of its value, and of any value of its key */
-    struct gang__peer *peers;
+    struct gang__label_count *
+        *badges; /* of each label: of its value, and of any value of its key */
+    struct gang__affinity *peers;
     uint32_t affinity_count;
     uint32_t wishes; /* rules among them that give way */
     bool social;     /* labels or rules: others see it, or it looks at others */
@@ -141,18 +142,19 @@ struct gang_request {
     gang__a64 never_epoch; /* and at which it was not */
 };
 
-/* Check and compile groups alone, as those of a request that nobody is going to place: the shapes of a
- * mix. Errors name "shapes[i]". */
+/* Checks and compiles groups alone: the shapes of a mix, which are never placed. Errors name
+ * "shapes[i]". */
 gang_result gang__shapes_compile(gang_cluster *c, const struct gang_group_spec *shapes,
                                  size_t shape_size, size_t count, gang_request **q,
                                  struct gang_error *error);
 
-/* As gang_request_new(), of one that nobody has asked for anew: the mix (place/request/mix.h) does not learn it. */
+/* Like gang_request_new() for a copy of a request: the mix (place/request/mix.h) does not learn
+ * it. */
 gang_result gang__request_compile(gang_cluster *c, const struct gang_request_spec *spec,
                                   gang_request **q, struct gang_error *error);
 
 /* Count references, and give up some: the last one frees it. */
-void gang__request_get(gang_request *request, uint32_t times);
-void gang__request_put(gang_request *request, uint32_t times);
+void gang__request_ref(gang_request *request, uint32_t times);
+void gang__request_unref(gang_request *request, uint32_t times);
 
 #endif

@@ -6,9 +6,10 @@
 #include "core/commit/commit.h"
 #include "core/nodes/nodes.h"
 #include "place/fit/filter.h"
+#include "place/fit/plan.h"
 #include "place/search/search.h"
 
-/* ---- by the index -------------------------------------------------------------------------------- */
+/* ---- by the index ---------------------------------------------------------------------------- */
 
 /* Tasks of the group that a node in this bucket can take at most. */
 static uint32_t tasks_in_bucket(const struct gang__group *g, unsigned bucket)
@@ -28,7 +29,8 @@ static uint32_t tasks_in_bucket(const struct gang__group *g, unsigned bucket)
     return (uint32_t)((below - 1) / g->cpu);
 }
 
-void gang__eyes_open(struct gang__eyes *e, struct gang__plan *p, uint32_t group, int64_t nodes)
+void gang__capacity_query_init(struct gang__capacity_query *e, struct gang__plan *p, uint32_t group,
+                               int64_t nodes)
 {
     const struct gang__group *g = &p->q->group[group];
     e->p = p;
@@ -36,7 +38,7 @@ void gang__eyes_open(struct gang__eyes *e, struct gang__plan *p, uint32_t group,
     e->pairs = 0;
     /* The index shows as full what an exclusive allocation has left of its nodes. */
     bool own = p->q->exclusive && p->others.owns > 0;
-    e->by_index = !p->empty && !p->snap && nodes > GANG__FEW_NODES && !own;
+    e->by_index = !p->mode.empty && !p->snap && nodes > GANG__FEW_NODES && !own;
     if (!e->by_index)
         return;
     uint32_t classes = gang__load(&p->c->commit.gpu_class_count);
@@ -80,7 +82,7 @@ struct leaves {
     const struct gang__leaf *leaf[GANG__GPU_CLASSES];
 };
 
-static void turn_to(const struct gang__eyes *e, struct leaves *l, uint32_t chunk)
+static void turn_to(const struct gang__capacity_query *e, struct leaves *l, uint32_t chunk)
 {
     const struct gang__chunk *c = gang__load(&e->p->c->commit.chunk[chunk]);
     l->chunk = chunk;
@@ -89,8 +91,8 @@ static void turn_to(const struct gang__eyes *e, struct leaves *l, uint32_t chunk
 }
 
 /* Is there room for `want` in a row of slots, as the index has it? */
-static bool row_has(const struct gang__eyes *e, struct leaves *l, uint32_t first, uint32_t end,
-                    int64_t want)
+static bool row_has(const struct gang__capacity_query *e, struct leaves *l, uint32_t first,
+                    uint32_t end, int64_t want)
 {
     int64_t tasks = 0;
     for (uint32_t base = first - first % GANG__FAN; base < end; base += GANG__FAN) {
@@ -111,8 +113,8 @@ static bool row_has(const struct gang__eyes *e, struct leaves *l, uint32_t first
     return false;
 }
 
-uint32_t gang__room_next(struct gang__eyes *e, const struct gang__scope *scope, uint32_t level,
-                         uint32_t from, uint32_t end, int64_t want)
+uint32_t gang__domain_capacity_next(struct gang__capacity_query *e, const struct gang__scope *scope,
+                                    uint32_t level, uint32_t from, uint32_t end, int64_t want)
 {
     struct leaves l;
     struct gang__spans spans = gang__domain_spans(e->p->c, level);
@@ -136,7 +138,8 @@ uint32_t gang__room_next(struct gang__eyes *e, const struct gang__scope *scope, 
 }
 
 /* Slots [first, end) as they stand in the index words. */
-static void count_row(struct gang__eyes *e, uint32_t first, uint32_t end, struct gang__room *room)
+static void count_row(struct gang__capacity_query *e, uint32_t first, uint32_t end,
+                      struct gang__capacity *room)
 {
     for (uint32_t base = first - first % GANG__FAN; base < end; base += GANG__FAN) {
         uint32_t mask = slots_of_word(base, first, end);
@@ -145,42 +148,44 @@ static void count_row(struct gang__eyes *e, uint32_t first, uint32_t end, struct
                 gang__index_word(&e->p->c->commit, e->pair[i].class_id, e->pair[i].bucket, base) &
                 mask;
             if (bits)
-                gang__room_add(room, e->each[e->pair[i].bucket], gang__popcount(bits));
+                gang__capacity_add(room, e->each[e->pair[i].bucket], gang__popcount(bits));
         }
     }
 }
 
-static void count_slot(struct gang__eyes *e, uint32_t slot, struct gang__room *room)
+static void count_slot(struct gang__capacity_query *e, uint32_t slot, struct gang__capacity *room)
 {
     for (uint32_t i = 0; i < e->pairs; i++) {
         uint32_t at = slot % GANG__FAN;
         if (gang__index_word(&e->p->c->commit, e->pair[i].class_id, e->pair[i].bucket, slot - at) >>
                 at &
             1) {
-            gang__room_add(room, e->each[e->pair[i].bucket], 1);
+            gang__capacity_add(room, e->each[e->pair[i].bucket], 1);
             return;
         }
     }
 }
 
-/* ---- both ways ------------------------------------------------------------------------------------- */
+/* ---- both ways ------------------------------------------------------------------------------- */
 
-static void count_members(struct gang__eyes *e, struct gang__domain *d, struct gang__room *room)
+static void count_members(struct gang__capacity_query *e, struct gang__domain *d,
+                          struct gang__capacity *room)
 {
-    struct gang__crowd m = gang__plan_members(e->p, d);
+    struct gang__node_list m = gang__plan_members(e->p, d);
     for (uint32_t i = 0; i < m.count; i++) {
-        uint32_t slot = gang__crowd_slot(&m, i);
+        uint32_t slot = gang__node_list_slot(&m, i);
         const struct gang__node *node = gang__plan_node(e->p, slot);
         if (!node || node->domain[d->level] != d->index)
             continue;
         if (e->by_index)
             count_slot(e, slot, room);
         else
-            gang__room_add(room, gang__plan_room(e->p, e->group, slot), 1);
+            gang__capacity_add(room, gang__plan_capacity(e->p, e->group, slot), 1);
     }
 }
 
-void gang__room_in(struct gang__eyes *e, uint32_t level, uint32_t i, struct gang__room *room)
+void gang__domain_capacity(struct gang__capacity_query *e, uint32_t level, uint32_t i,
+                           struct gang__capacity *room)
 {
     memset(room, 0, sizeof(*room));
     if (e->by_index) {
@@ -194,7 +199,7 @@ void gang__room_in(struct gang__eyes *e, uint32_t level, uint32_t i, struct gang
     count_members(e, gang__domain_at(e->p->c, level, i), room);
 }
 
-int64_t gang__room_nodes(const struct gang__room *room, int64_t want)
+int64_t gang__capacity_nodes(const struct gang__capacity *room, int64_t want)
 {
     int64_t nodes = 0;
     for (int64_t each = room->most; each > 0 && want > 0; each--) {
@@ -215,10 +220,11 @@ int64_t gang__scope_nodes(struct gang__plan *p, const struct gang__scope *scope)
     return p->snap ? p->snap->count : (int64_t)gang__load(&p->c->nodes.node_count);
 }
 
-void gang__room_of(struct gang__eyes *e, const struct gang__scope *scope, struct gang__room *room)
+void gang__scope_capacity(struct gang__capacity_query *e, const struct gang__scope *scope,
+                          struct gang__capacity *room)
 {
     if (scope->domain) {
-        gang__room_in(e, scope->domain->level, scope->domain->rank, room);
+        gang__domain_capacity(e, scope->domain->level, scope->domain->rank, room);
         return;
     }
     memset(room, 0, sizeof(*room));
@@ -232,5 +238,5 @@ void gang__room_of(struct gang__eyes *e, const struct gang__scope *scope, struct
         return;
     }
     for (uint32_t slot = first; slot < end; slot++)
-        gang__room_add(room, gang__plan_room(e->p, e->group, slot), 1);
+        gang__capacity_add(room, gang__plan_capacity(e->p, e->group, slot), 1);
 }

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much room there is for a group in a domain, before anything is planned there: which domains to try,
- * in which order. By the index, 32 nodes a word, or node by node where that is cheap or the index does
- * not count (a snapshot, an imagined empty cluster). */
+/* The capacity of a domain for a group before anything is planned there: it decides which domains
+ * are tried, in which order. By the index, 32 nodes a word, or node by node where that is cheap or
+ * the index does not count (a snapshot, an imagined empty cluster). */
 #ifndef GANG__PLACE_ROOM_H
 #define GANG__PLACE_ROOM_H
 
-#include "place/fit/node_plan.h"
+#include "place/fit/plan.h"
 
-enum { GANG__FEW_NODES = 128 }; /* are looked at one by one */
-enum { GANG__ROOM_MOST = 128 }; /* tasks a node that are told apart */
+enum { GANG__FEW_NODES = 128 };    /* are looked at one by one */
+enum { GANG__CAPACITY_MAX = 128 }; /* tasks a node that are told apart */
 
 /* Nodes by the tasks of a group each can take: never fewer than it can. */
-struct gang__room {
-    int64_t tasks;                       /* in all, of what is counted */
-    int64_t most;                        /* the greatest n */
-    uint32_t nodes[GANG__ROOM_MOST + 1]; /* nodes[n]: with room for n; the last: and more */
+struct gang__capacity {
+    int64_t tasks;                          /* in all, of what is counted */
+    int64_t most;                           /* the greatest n */
+    uint32_t nodes[GANG__CAPACITY_MAX + 1]; /* nodes[n]: with room for n; the last: and more */
 };
 
 /* What to look at in the index for a group: made once, used for many domains. */
-struct gang__eyes {
+struct gang__capacity_query {
     struct gang__plan *p;
     uint32_t group;
     bool by_index;  /* else node by node */
@@ -30,35 +30,38 @@ struct gang__eyes {
 };
 
 /* `nodes`: of all domains together; few are looked at one by one. */
-void gang__eyes_open(struct gang__eyes *e, struct gang__plan *p, uint32_t group, int64_t nodes);
+void gang__capacity_query_init(struct gang__capacity_query *e, struct gang__plan *p, uint32_t group,
+                               int64_t nodes);
 
 /* The first of the domains [from, end) of a level that may have room for `want` and does not surely lie
  * beside a scope; `end`: none. Where the index tells, a few loads a domain. */
-uint32_t gang__room_next(struct gang__eyes *e, const struct gang__scope *scope, uint32_t level,
-                         uint32_t from, uint32_t end, int64_t want);
+uint32_t gang__domain_capacity_next(struct gang__capacity_query *e, const struct gang__scope *scope,
+                                    uint32_t level, uint32_t from, uint32_t end, int64_t want);
 
 /* The room in the i-th domain of a level. */
-void gang__room_in(struct gang__eyes *e, uint32_t level, uint32_t i, struct gang__room *room);
+void gang__domain_capacity(struct gang__capacity_query *e, uint32_t level, uint32_t i,
+                           struct gang__capacity *room);
 
 /* Add one node's. */
-static inline void gang__room_add(struct gang__room *room, int64_t tasks, uint32_t nodes)
+static inline void gang__capacity_add(struct gang__capacity *room, int64_t tasks, uint32_t nodes)
 {
     if (tasks <= 0)
         return;
     enum { MOST_TASKS = 1 << 24 }; /* of any request */
-    int64_t n = tasks < GANG__ROOM_MOST ? tasks : (int64_t)GANG__ROOM_MOST;
+    int64_t n = tasks < GANG__CAPACITY_MAX ? tasks : (int64_t)GANG__CAPACITY_MAX;
     room->nodes[n] += nodes;
     room->most = n > room->most ? n : room->most;
     room->tasks += (tasks < MOST_TASKS ? tasks : MOST_TASKS) * nodes;
 }
 
 /* The same of a scope: the cluster, a domain or a node. */
-void gang__room_of(struct gang__eyes *e, const struct gang__scope *scope, struct gang__room *room);
+void gang__scope_capacity(struct gang__capacity_query *e, const struct gang__scope *scope,
+                          struct gang__capacity *room);
 
 /* Nodes in a scope, those counted that are not up. */
 int64_t gang__scope_nodes(struct gang__plan *p, const struct gang__scope *scope);
 
 /* On how few nodes `want` tasks go; INT64_MAX: they do not. */
-int64_t gang__room_nodes(const struct gang__room *room, int64_t want);
+int64_t gang__capacity_nodes(const struct gang__capacity *room, int64_t want);
 
 #endif

@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sieve of a group: a part for each chunk of slots, in which bit i says that the node of slot i may
- * match. It is filled part by part, from the nodes as they are described and the modes of partitions.
+/* The match cache of a group: a part for each chunk of slots; bit i says that the node of slot i
+ * may match. Parts are filled one by one, from the descriptions of nodes and the modes of
+ * partitions.
  *
- * A part is good if its stamp tells the present number of changes of its chunk (core/cluster.h):
+ * A part is good if its stamp equals the present number of changes of its chunk (core/nodes):
  *
  *   fill   n = changes, even; modes are those of the plan; stamp is older than n
  *          CAS stamp -> FILLING; for each word: look at the nodes, store it; stamp = n + 1
  *   use    stamp == changes + 1; load words
+ * Stamps only rise, since a filling begins only at an older one: a reader that saw a part good at n
+ * and loads a word finds the filling of n or a younger one. So it knows the nodes and modes as of n
+ * or later, like a search that reads each node itself.
+ * Never hides: a node comes to match, by a description or by modes, and `changes` rises. A reader
+ * of the new number accepts no part filled at an older one, and a filling at the new number reads
+ * the nodes after it. Bits of nodes that are gone or no longer match cost one extra look.
+ * A refusal is true (core/commit/commit.c): `changes` rises before the stamp of the commit that
+ * brings a node up, or that of a change of labels. A thread that reads the stamp after that
+ * and then searches also reads the new `changes`.
+ * With the modes it is the other way round, they are their own stamp: so `changes` is odd from
+ * before they change until after it, and no part is good meanwhile.
+ * Lock-free: no thread waits for FILLING. A thread that stops there costs all others this part.
  *
- * Stamps only rise, since a filling begins only at an older one: who has seen a part good at n and loads a
- * word finds what was filled at n, or a younger filling. So he knows what the nodes and the modes were like
- * when he read n, or later, as one who met each node himself.
- * Never hides: say a node came to match, by a description or by modes, and `changes` rose. Who reads the new
- * number finds no part good that was filled at an older one, and what is filled at the new one was looked at
- * after it. Bits of nodes that are gone or no longer match are found wrong and cost a look.
- * A refusal is true (core/commit/commit.c): `changes` rises before the stamp of the commit that brings a node up, or
- * that of a change of labels. Who reads the stamp after that and then searches, reads the new `changes`.
- * With the modes it is the other way round, they are their own stamp: so `changes` is odd from before they
- * change until after it, and no part is good meanwhile.
- * Lock-free: nobody waits for FILLING. A thread that stops there costs all others this part.
- *
- * The price. Looking at all nodes of a chunk takes about as long as meeting so many in vain. A part is
- * filled only when that many were met in vain, and each counts for one filling alone. So whatever the labels,
- * and however often they change, sieves no more than about double what a search costs without them. */
+ * The price. Reading all nodes of a chunk takes about as long as rejecting as many in searches. A
+ * part is filled only after that many rejections, and each rejection pays for one filling. So for
+ * any labels, and for any rate of change, the cache at most doubles the cost of a search. */
 #include "place/search/match_cache.h"
 
 #include "core/commit/commit.h"
@@ -49,64 +50,67 @@ struct part {
 };
 
 /* Outgrown ones are kept until the end, others may be using them; each is half as large again. */
-struct gang__sieve {
-    struct gang__sieve_link link; /* first: request.c frees them */
+struct sieve {
+    struct gang__match_cache base; /* outgrown ones; with the request */
     uint32_t chunks;
     struct part part[];
 };
 
 #ifdef GANG_TEST_HOOKS
-_Atomic(bool) gang__sieve_off;
-_Atomic(uint64_t) gang__sieve_misses;
+_Atomic(bool) gang__match_cache_off;
+_Atomic(uint64_t) gang__match_cache_misses;
 #endif
 
-/* ---- making --------------------------------------------------------------------------------------- */
+/* ---- making ---------------------------------------------------------------------------------- */
 
-static struct gang__sieve *make(const struct gang__plan *p, const struct gang__group *g,
-                                struct gang__sieve *now, uint32_t chunks)
+static struct sieve *make(const struct gang__plan *p, const struct gang__group *g,
+                          struct sieve *now, uint32_t chunks)
 {
     const struct gang_mem *mem = &p->c->mem;
     chunks += chunks / 2;
     if (chunks > GANG__CHUNKS)
         chunks = GANG__CHUNKS;
-    struct gang__sieve *made = gang__zalloc(mem, 1, sizeof(*made) + chunks * sizeof(struct part));
+    struct sieve *made = gang__zalloc(mem, 1, sizeof(*made) + chunks * sizeof(struct part));
     if (!made)
         return now;
-    made->link.older = now;
+    made->base.older = now ? &now->base : NULL;
     made->chunks = chunks;
-    if (!atomic_compare_exchange_strong_explicit(&g->sieve->now, &now, made, memory_order_acq_rel,
-                                                 memory_order_acquire)) {
+    struct gang__match_cache *older = made->base.older;
+    if (!atomic_compare_exchange_strong_explicit(&g->sieve->now, &older, &made->base,
+                                                 memory_order_acq_rel, memory_order_acquire)) {
         gang__release(mem, made);
-        return now;
+        return (struct sieve *)older;
     }
     return made;
 }
 
-struct gang__sieve *gang__sieve_of(const struct gang__plan *p, const struct gang__group *g)
+struct gang__match_cache *gang__match_cache_of(const struct gang__plan *p,
+                                               const struct gang__group *g)
 {
 #ifdef GANG_TEST_HOOKS
-    if (atomic_load(&gang__sieve_off))
+    if (atomic_load(&gang__match_cache_off))
         return NULL;
 #endif
-    if (p->snap || p->empty) /* the index does not count */
+    if (p->snap || p->mode.empty) /* the index does not count */
         return NULL;
-    struct gang__sieve *now = gang__load(&g->sieve->now);
+    struct sieve *now = (struct sieve *)gang__load(&g->sieve->now);
     uint32_t chunks = (gang__load(&p->c->commit.slot_end) + GANG__CHUNK - 1) / GANG__CHUNK;
     if ((now && now->chunks >= chunks) || gang__load_relaxed(&g->sieve->missed) < PRICE)
-        return now;
-    return make(p, g, now, chunks);
+        return now ? &now->base : NULL;
+    now = make(p, g, now, chunks);
+    return now ? &now->base : NULL;
 }
 
-void gang__sieve_missed(const struct gang__group *g, uint64_t nodes)
+void gang__match_cache_missed(const struct gang__group *g, uint64_t nodes)
 {
 #ifdef GANG_TEST_HOOKS
-    atomic_fetch_add(&gang__sieve_misses, nodes);
+    atomic_fetch_add(&gang__match_cache_misses, nodes);
 #endif
     if (nodes >= MANY)
         atomic_fetch_add_explicit(&g->sieve->missed, nodes, memory_order_relaxed);
 }
 
-/* ---- filling -------------------------------------------------------------------------------------- */
+/* ---- filling --------------------------------------------------------------------------------- */
 
 static bool pay(const struct gang__group *g)
 {
@@ -133,7 +137,7 @@ static bool fill(struct part *part, const struct gang__plan *p, const struct gan
 {
     uint64_t old = gang__load(&part->stamp);
     bool steady = stamp & 1;
-    if (!steady || old >= stamp || gang__modes_now(p->c) != p->modes || !pay(g) ||
+    if (!steady || old >= stamp || gang__modes_now(p->c) != p->tier.modes || !pay(g) ||
         !gang__cas(&part->stamp, old, FILLING))
         return false;
     uint32_t top = 0;
@@ -148,10 +152,10 @@ static bool fill(struct part *part, const struct gang__plan *p, const struct gan
     return true;
 }
 
-/* ---- using ---------------------------------------------------------------------------------------- */
+/* ---- using ----------------------------------------------------------------------------------- */
 
 /* The part of a chunk if it is good at this moment, see above. NULL: anything may match. */
-static inline const struct part *part_of(struct gang__sieve *sieve, const struct gang__plan *p,
+static inline const struct part *part_of(struct sieve *sieve, const struct gang__plan *p,
                                          const struct gang__group *g, uint32_t chunk)
 {
     if (chunk >= sieve->chunks)
@@ -184,9 +188,9 @@ static inline uint32_t next_in(const struct part *part, gang_cluster *c, uint32_
     return GANG__NO_SLOT;
 }
 
-uint32_t gang__sieve_next(struct gang__sieve *sieve, const struct gang__plan *p,
-                          const struct gang__group *g, uint32_t class_id, unsigned bucket,
-                          uint32_t from, uint32_t end, uint32_t *bits)
+uint32_t gang__match_cache_next(struct gang__match_cache *sieve, const struct gang__plan *p,
+                                const struct gang__group *g, uint32_t class_id, unsigned bucket,
+                                uint32_t from, uint32_t end, uint32_t *bits)
 {
     while (from < end) {
         uint32_t chunk = gang__index_chunk(&p->c->commit, class_id, bucket, from / GANG__CHUNK);
@@ -194,7 +198,7 @@ uint32_t gang__sieve_next(struct gang__sieve *sieve, const struct gang__plan *p,
             return GANG__NO_SLOT;
         if (from < chunk * GANG__CHUNK)
             from = chunk * GANG__CHUNK;
-        const struct part *part = part_of(sieve, p, g, chunk);
+        const struct part *part = part_of((struct sieve *)sieve, p, g, chunk);
         uint32_t slot = next_in(part, p->c, class_id, bucket, from, bits);
         if (slot != GANG__NO_SLOT)
             return slot < end ? slot : GANG__NO_SLOT;

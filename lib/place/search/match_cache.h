@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What searches remember of the nodes that do not match a group, so that a rare label is found without
- * meeting all the others: one bit a slot, may its node match? A hint that never hides a node that does.
- * Made only when searches have met many nodes in vain; a request that matches most nodes never has one.
+/* The match cache: one bit a slot says whether its node may match a group, so that a search for a
+ * rare label skips all other nodes. The bits are hints that never hide a matching node. The cache
+ * is made only after searches rejected many nodes; a request that matches most nodes never has one.
  * Takes 9/64 byte a node and more. Lock-free. Inside a read section. */
 #ifndef GANG__PLACE_SIEVE_H
 #define GANG__PLACE_SIEVE_H
 
-#include "place/fit/node_plan.h"
+#include "place/fit/plan.h"
 
 /* The sieve of a group for a plan on the cluster as it is; NULL: none, and no reason or no memory to make
  * one. Good as long as the request. */
-struct gang__sieve *gang__sieve_of(const struct gang__plan *p, const struct gang__group *g);
+struct gang__match_cache *gang__match_cache_of(const struct gang__plan *p,
+                                               const struct gang__group *g);
 
 /* A search has met so many nodes that do not match. */
-void gang__sieve_missed(const struct gang__group *g, uint64_t nodes);
+void gang__match_cache_missed(const struct gang__group *g, uint64_t nodes);
 
 /* The first slot in [from, end) that is in a bucket of a class and may match, or GANG__NO_SLOT.
  * *bits: it and those after it in its word of the index, by their places in that; also past `end`. */
-uint32_t gang__sieve_next(struct gang__sieve *sieve, const struct gang__plan *p,
-                          const struct gang__group *g, uint32_t class_id, unsigned bucket,
-                          uint32_t from, uint32_t end, uint32_t *bits);
+uint32_t gang__match_cache_next(struct gang__match_cache *sieve, const struct gang__plan *p,
+                                const struct gang__group *g, uint32_t class_id, unsigned bucket,
+                                uint32_t from, uint32_t end, uint32_t *bits);
 
 #ifdef GANG_TEST_HOOKS
-extern _Atomic(bool) gang__sieve_off;        /* no search uses one */
-extern _Atomic(uint64_t) gang__sieve_misses; /* nodes met in vain, of all groups */
+extern _Atomic(bool) gang__match_cache_off;        /* no search uses one */
+extern _Atomic(uint64_t) gang__match_cache_misses; /* rejected nodes, of all groups */
 #endif
 
 #endif

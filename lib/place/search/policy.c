@@ -46,7 +46,7 @@ int32_t gang__policy_order(const struct gang__plan *p, bool proof)
     int32_t policy = policy_of(p);
     if (policy < GANG_POLICY_FGD) /* none of these scores */
         return proof ? (int32_t)GANG__ORDER_PROOF : policy;
-    if (p->empty || (proof && policy != GANG_POLICY_HOST))
+    if (p->mode.empty || (proof && policy != GANG_POLICY_HOST))
         return GANG__ORDER_PROOF;
     return policy;
 }

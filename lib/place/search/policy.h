@@ -5,7 +5,7 @@
 #ifndef GANG__PLACE_POLICY_H
 #define GANG__PLACE_POLICY_H
 
-#include "place/fit/node_plan.h"
+#include "place/fit/plan.h"
 #include "place/search/search.h"
 
 enum gang__way {
@@ -21,15 +21,16 @@ struct gang__policy {
     enum gang__way way;
     bool one_each; /* one task a node before a second */
     /* Of those that score, called inside a read section: */
-    /* Once a search, before the scores; NULL: nothing to prepare. False: p->failed. */
+    /* Once a search, before the scores; NULL: nothing to prepare. False: p->out.failed. */
     bool (*begin)(struct gang__plan *p);
     /* Of one node that takes the task on seat->gpus; may choose other devices of the group's for a part
      * of one. */
-    int64_t (*score)(struct gang__plan *p, const struct gang__group *g, const struct gang__view *v,
-                     struct gang__seat *seat);
-    /* Of all seats at once, instead of `score`; anew for each task. False: p->failed. */
-    bool (*score_all)(struct gang__plan *p, uint32_t group, struct gang__seat *seat, size_t seats);
-    /* What counts of a score, of which the lowest and highest of all nodes are given; NULL: itself. */
+    int64_t (*score)(struct gang__plan *p, const struct gang__group *g,
+                     const struct gang__node_copy *v, struct gang__scored_node *seat);
+    /* Of all seats at once, instead of `score`; anew for each task. False: p->out.failed. */
+    bool (*score_all)(struct gang__plan *p, uint32_t group, struct gang__scored_node *seat,
+                      size_t seats);
+    /* The rank of a score, given the lowest and highest of all nodes; NULL: the score itself. */
     int64_t (*rank)(int64_t score, int64_t least, int64_t most);
 };
 
@@ -41,13 +42,13 @@ static inline const struct gang__policy *gang__policy_of(int32_t policy)
     return gang__policies[policy - GANG__ORDER_PROOF];
 }
 
-/* In which order a request is planned: by its policy, or (proof) so that room is found if there is any.
- * Scores do not count on an empty cluster: what could ever fit does not depend on them. What the host
- * leaves out stays out also in a proof. */
+/* The order in which a request is planned: by its policy, or (proof) so that capacity is found if
+ * there is any. Scores do not count on an empty cluster: "could ever fit" does not depend on them.
+ * Nodes that the host rejects stay out of a proof, too. */
 int32_t gang__policy_order(const struct gang__plan *p, bool proof);
 
 /* milli-GPUs free on all devices of a node. */
-static inline int64_t gang__gpu_free(const struct gang__view *v, const uint64_t *now)
+static inline int64_t gang__gpu_free(const struct gang__node_copy *v, const uint64_t *now)
 {
     int64_t sum = 0;
     for (unsigned i = 0; i < gang__share_words(v->layout); i++)
@@ -57,7 +58,7 @@ static inline int64_t gang__gpu_free(const struct gang__view *v, const uint64_t 
 }
 
 /* milli-GPUs that the task of a seat takes. */
-static inline int64_t gang__gpu_asked(const struct gang__seat *seat)
+static inline int64_t gang__gpu_asked(const struct gang__scored_node *seat)
 {
     return (int64_t)gang__popcount(seat->gpus) * seat->share;
 }
@@ -74,8 +75,9 @@ extern const struct gang__policy gang__policy_best_fit, gang__policy_dot_product
     gang__policy_gpu_packing, gang__policy_gpu_clustering, gang__policy_fgd, gang__policy_headroom,
     gang__policy_host;
 
-/* Scratch of policy_fgd.c and policy_headroom.c. That of a copy of the cluster looks at what is learned again when the
- * other one does; what was declared it looks at anyway. False: out of memory. */
+/* Scratch of policy_fgd.c and policy_headroom.c. The scratch of a copied cluster
+ * rereads the learned mix when the original does, and the declared mix always. False: out of
+ * memory. */
 bool gang__fgd_copy(struct gang__plan *to, const struct gang__fgd *from);
 bool gang__headroom_copy(struct gang__plan *to, const struct gang__headroom *from);
 void gang__fgd_free(struct gang__fgd *f, const struct gang_mem *mem);

@@ -6,14 +6,15 @@
  * BestFit. What is left counts as a share of the largest machine there, 128 cores and 8 GPUs; the
  * score is truncated, then stretched over all nodes to 0..100, truncated again. Kept as it is, so that
  * results compare: on larger machines scores are negative, and compare as well. */
+#include "place/fit/plan.h"
 #include "place/search/policy.h"
 
 enum { MOST_CPU = 128000, MOST_GPU = 8000 };
 
-static int64_t score(struct gang__plan *p, const struct gang__group *g, const struct gang__view *v,
-                     struct gang__seat *seat)
+static int64_t score(struct gang__plan *p, const struct gang__group *g,
+                     const struct gang__node_copy *v, struct gang__scored_node *seat)
 {
-    const uint64_t *now = gang__view_now(p, v);
+    const uint64_t *now = gang__words_now(p, v);
     double cpu = (double)gang__head_cpu(now[GANG__WORD_HEAD]) - (double)g->cpu;
     double gpu = (double)(gang__gpu_free(v, now) - gang__gpu_asked(seat));
     return (int64_t)((1 - (cpu / MOST_CPU * 0.5 + gpu / MOST_GPU * 0.5)) * 100);

@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fragmentation gradient descent: the node, and for a part of a device the device, whose free GPUs lose
- * least for the mix of shapes that is expected (mix.h).
+/* Fragmentation gradient descent: the node, and for a part of a device the device, whose free GPUs
+ * lose least for the mix of shapes that is expected (mix.h).
  *
- * Source: Weng et al., "Beware of Fragmentation: Scheduling GPU-Sharing Workloads with Fragmentation
- * Gradient Descent", USENIX ATC 2023, section 4; its artifact, plugin FGDScore. F(node) is the sum over
- * the shapes of p x what is free on the node and of no use to the shape: everything if it asks for no
- * GPU, if no model suits it, if there are too few devices with room or too little cpu; else what is free
- * on devices without room. The score is 100 x sigmoid((F before - F after) / 1000), truncated. Memory
- * does not count, nor do labels and partitions.
+ * Source: Weng et al., "Beware of Fragmentation: Scheduling GPU-Sharing Workloads with
+ * Fragmentation Gradient Descent", USENIX ATC 2023, section 4; its artifact, plugin FGDScore.
+ * F(node) is the sum over the shapes of p x what is free on the node and of no use to the shape:
+ * everything if it asks for no GPU, if no model suits it, if there are too few devices with room or
+ * too little cpu; else what is free on devices without room. The score is 100 x sigmoid((F before -
+ * F after) / 1000), truncated. Memory does not count, nor do labels and partitions.
  *
  * Of the mix only the typical shapes count: the most frequent ones, until they are 95 % of it.
  *
- * Floating point, in the order of the artifact: what is of no use is summed up by the reason, each in the
- * order of the shapes, then the reasons. For where F does not change, the last bit of it decides whether
- * the score is 49 or 50. It depends on model, free cpu, and the free parts of the devices, in any order:
- * these are whole numbers, so equal states have the same F. Few states are met, and again and again: they
- * are remembered in a table of the worker's, for nodes of up to 8 devices of one model. */
+ * Floating point, in the order of the artifact: what is of no use is summed up by the reason, each
+ * in the order of the shapes, then the reasons. For where F does not change, the last bit of it
+ * decides whether the score is 49 or 50. It depends on model, free cpu, and the free parts of the
+ * devices, in any order: these are whole numbers, so equal states have the same F. Few states
+ * occur, each of them often: a table of the worker remembers them, for nodes of up to 8 devices of
+ * one model. */
 #include <math.h>
 #include <string.h>
 
+#include "place/fit/choose_devices.h"
+#include "place/fit/plan.h"
 #include "place/request/mix.h"
 #include "place/request/shared.h"
 #include "place/search/policy.h"
@@ -61,10 +64,10 @@ struct gang__fgd {
     bool by_memory;   /* some shape asks by memory: nodes of one model may differ */
     uint64_t version; /* of the declared mix; 0: learned, */
     uint64_t learned; /* when there were so many tasks */
-    const struct gang__ask **typical;
+    const struct gang__shape_demand **typical;
     double *p; /* of each, in all 1 */
     size_t typicals, typical_room, p_room;
-    struct gang__ask *own; /* what was learned */
+    struct gang__shape_demand *own; /* what was learned */
     size_t owns, own_room;
     struct access of_class[GANG__GPU_CLASSES];
     struct entry cache[1 << CACHE_LOG];
@@ -85,8 +88,8 @@ void gang__fgd_free(struct gang__fgd *f, const struct gang_mem *mem)
 /* ---- the mix ------------------------------------------------------------------------------- */
 
 /* The most frequent shapes; of equals as they come. */
-static bool find_typical(struct gang__plan *p, struct gang__fgd *f, const struct gang__ask *ask,
-                         size_t asks)
+static bool find_typical(struct gang__plan *p, struct gang__fgd *f,
+                         const struct gang__shape_demand *ask, size_t asks)
 {
     const struct gang_mem *mem = &p->c->mem;
     uint64_t all = 0, sum = 0;
@@ -126,7 +129,7 @@ bool gang__fgd_copy(struct gang__plan *to, const struct gang__fgd *from)
 {
     if (!from || !from->ready || from->version)
         return true;
-    struct gang__fgd *f = to->fgd = gang__zalloc(&to->c->mem, 1, sizeof(*f));
+    struct gang__fgd *f = to->score.fgd = gang__zalloc(&to->c->mem, 1, sizeof(*f));
     if (!f || !gang__mix_own_copy(to->c, from->own, from->owns, &f->own, &f->own_room))
         return false;
     f->learned = from->learned;
@@ -137,9 +140,9 @@ bool gang__fgd_copy(struct gang__plan *to, const struct gang__fgd *from)
 /* The mix as it is now. */
 static bool begin(struct gang__plan *p)
 {
-    if (!p->fgd)
-        p->fgd = gang__zalloc(&p->c->mem, 1, sizeof(*p->fgd));
-    struct gang__fgd *f = p->fgd;
+    if (!p->score.fgd)
+        p->score.fgd = gang__zalloc(&p->c->mem, 1, sizeof(*p->score.fgd));
+    struct gang__fgd *f = p->score.fgd;
     struct gang__mixes *m = &gang__shared_at(p->c)->mixes; /* it is there: a request was made */
     const struct gang__mix *mix = gang__load(&m->declared);
     uint64_t learned = gang__load_relaxed(&m->learned), version = mix ? mix->version : 0;
@@ -150,7 +153,7 @@ static bool begin(struct gang__plan *p)
         f->learned = learned;
         done = mix ? find_typical(p, f, mix->ask, mix->count) : learn(p, f, m);
     }
-    p->failed = !done;
+    p->out.failed = !done;
     return done;
 }
 
@@ -162,7 +165,7 @@ static const bool *access_of(struct gang__plan *p, struct gang__fgd *f, uint8_t 
     if (a->known)
         return a->shape;
     if (!gang__grow(&p->c->mem, (void **)&a->shape, &a->room, f->typicals, sizeof(*a->shape))) {
-        p->failed = true;
+        p->out.failed = true;
         return NULL;
     }
     for (size_t i = 0; i < f->typicals; i++)
@@ -175,7 +178,7 @@ static const bool *access_of(struct gang__plan *p, struct gang__fgd *f, uint8_t 
 
 /* A node's state, as far as it counts. */
 struct state {
-    const struct gang__view *v;
+    const struct gang__node_copy *v;
     uint64_t cpu;
     unsigned gpus;
     uint16_t part[GANG_MAX_GPUS]; /* what is free of each device */
@@ -183,7 +186,8 @@ struct state {
 
 /* Why a shape cannot use what is free, and (USED) what it can use, when `count` devices with so much
  * free have room for it. */
-static enum reason reason_of(const struct gang__ask *a, bool access, uint64_t cpu, uint32_t count)
+static enum reason reason_of(const struct gang__shape_demand *a, bool access, uint64_t cpu,
+                             uint32_t count)
 {
     bool enough = cpu >= a->cpu;
     if (!a->devices)
@@ -218,7 +222,7 @@ static double fragment_of_any(const struct gang__fgd *f, const struct state *s)
     const struct gang_gpu_spec *gpu = s->v->shape->spec->gpus;
     double sum[REASONS] = {0};
     for (size_t i = 0; i < f->typicals; i++) {
-        const struct gang__ask *a = f->typical[i];
+        const struct gang__shape_demand *a = f->typical[i];
         uint32_t count = 0, free = 0, use = 0;
         bool access = false;
         for (unsigned k = 0; k < s->gpus; k++) {
@@ -245,7 +249,7 @@ static double fragment_of_one(const struct gang__fgd *f, const bool *access, uin
     for (unsigned i = 0; i < CACHED_GPUS; i++)
         first[i + 1] = first[i] + part[i];
     for (size_t i = 0; i < f->typicals; i++) {
-        const struct gang__ask *a = f->typical[i];
+        const struct gang__shape_demand *a = f->typical[i];
         uint32_t count = 0;
         while (count < CACHED_GPUS && part[count] >= a->share)
             count++;
@@ -261,7 +265,7 @@ static double fragment(struct gang__plan *p, struct gang__fgd *f, const struct s
     if (s->gpus > CACHED_GPUS || f->by_memory ||
         !gang__load(&p->c->commit.gpu_class[class_id])->model[0])
         return fragment_of_any(f, s);
-    uint16_t part[CACHED_GPUS] = {0}; /* no device is as good as one of which nothing is free */
+    uint16_t part[CACHED_GPUS] = {0}; /* a missing device equals one with nothing free */
     for (unsigned i = 0; i < s->gpus; i++) {
         unsigned at = i;
         for (; at && part[at - 1] < s->part[i]; at--)
@@ -301,17 +305,17 @@ static double fragment_after(struct gang__plan *p, const struct state *before, u
     struct state s = *before;
     for (; gpus; gpus &= gpus - 1)
         s.part[__builtin_ctzll(gpus)] -= (uint16_t)share;
-    return fragment(p, p->fgd, &s);
+    return fragment(p, p->score.fgd, &s);
 }
 
-static int64_t score(struct gang__plan *p, const struct gang__group *g, const struct gang__view *v,
-                     struct gang__seat *seat)
+static int64_t score(struct gang__plan *p, const struct gang__group *g,
+                     const struct gang__node_copy *v, struct gang__scored_node *seat)
 {
-    const uint64_t *now = gang__view_now(p, v);
+    const uint64_t *now = gang__words_now(p, v);
     struct state s = {.v = v, .cpu = gang__head_cpu(now[GANG__WORD_HEAD]), .gpus = v->layout.gpus};
     for (unsigned i = 0; i < s.gpus; i++)
         s.part[i] = (uint16_t)gang__device_free(now, i);
-    double before = fragment(p, p->fgd, &s);
+    double before = fragment(p, p->score.fgd, &s);
     s.cpu -= g->cpu;
     /* A part of one device goes to the best one, unless other rules choose it. */
     bool choose = g->devices == 1 && g->share > 0 && g->share < 1000 && !g->near_nic &&

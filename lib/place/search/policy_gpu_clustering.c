@@ -3,35 +3,35 @@
  *
  * Source: the artifact of Weng et al., USENIX ATC 2023 (see policy_best_fit.c), plugin
  * GpuClusteringScore. Integers throughout. Work without GPUs has no preference.
- *
- * What a node holds is known of the allocations whose request has this policy (tally.h), as they are
- * at the moment, also when the plan is on a snapshot; and of the tasks of the plan itself. */
-#include "place/request/shared.h"
-#include "place/request/task_count.h"
+ * The tasks on a node are known for allocations whose request has this policy (task_count.h), as
+ * they are at the moment, also when the plan is on a snapshot; and of the tasks of the plan
+ * itself. */
+#include "place/fit/plan.h"
 #include "place/search/policy.h"
+#include "place/state/task_count.h"
 
 /* Classes of the tasks that this plan has put on a node. */
-static uint64_t planned(const struct gang__plan *p, const struct gang__view *v)
+static uint64_t planned(const struct gang__plan *p, const struct gang__node_copy *v)
 {
     uint64_t classes = 0;
-    for (size_t i = 0; v->used && i < p->picks; i++) {
-        const struct gang__group *g = &p->q->group[p->pick[i].group];
-        if (p->pick[i].view == (uint32_t)(v - p->view) && g->devices)
-            classes |= UINT64_C(1) << gang__tally_class(g);
+    for (size_t i = 0; v->used && i < p->tasks.count; i++) {
+        const struct gang__group *g = &p->q->group[p->tasks.plan[i].group];
+        if (p->tasks.plan[i].view == (uint32_t)(v - p->nodes.copy) && g->devices)
+            classes |= UINT64_C(1) << gang__size_class(g);
     }
     return classes;
 }
 
-static int64_t score(struct gang__plan *p, const struct gang__group *g, const struct gang__view *v,
-                     struct gang__seat *seat)
+static int64_t score(struct gang__plan *p, const struct gang__group *g,
+                     const struct gang__node_copy *v, struct gang__scored_node *seat)
 {
     enum { MOST_GPU = 8000, FULL = 25, ALIKE = 75, AMONG_OTHERS = 50, NOTHING = 25 };
     (void)seat;
     if (!g->devices)
         return 0;
-    int64_t base = FULL * (MOST_GPU - gang__gpu_free(v, gang__view_now(p, v))) / MOST_GPU;
-    uint64_t own = UINT64_C(1) << gang__tally_class(g);
-    uint64_t there = gang__tally_read(p->c, v->slot) | planned(p, v);
+    int64_t base = FULL * (MOST_GPU - gang__gpu_free(v, gang__words_now(p, v))) / MOST_GPU;
+    uint64_t own = UINT64_C(1) << gang__size_class(g);
+    uint64_t there = gang__size_classes_on(p->c, v->slot) | planned(p, v);
     if (there & own)
         return base + (there == own ? ALIKE : AMONG_OTHERS);
     return base + (there ? 0 : NOTHING);

@@ -3,6 +3,8 @@
  *
  * Source: the artifact of Weng et al., USENIX ATC 2023 (see policy_best_fit.c), plugin
  * GpuPackingScore. Integers throughout. Work without GPUs has no preference. */
+#include "place/fit/choose_devices.h"
+#include "place/fit/plan.h"
 #include "place/search/policy.h"
 
 static int64_t larger(int64_t a, int64_t b)
@@ -11,7 +13,7 @@ static int64_t larger(int64_t a, int64_t b)
 }
 
 /* Free parts of the devices that could hold the task's part of one, smallest first. */
-static unsigned parts(const struct gang__view *v, const uint64_t *now, uint64_t among,
+static unsigned parts(const struct gang__node_copy *v, const uint64_t *now, uint64_t among,
                       uint32_t share, uint32_t *part)
 {
     unsigned count = 0;
@@ -27,11 +29,11 @@ static unsigned parts(const struct gang__view *v, const uint64_t *now, uint64_t 
     return count;
 }
 
-static int64_t score(struct gang__plan *p, const struct gang__group *g, const struct gang__view *v,
-                     struct gang__seat *seat)
+static int64_t score(struct gang__plan *p, const struct gang__group *g,
+                     const struct gang__node_copy *v, struct gang__scored_node *seat)
 {
     enum { WHOLE = 1000, SHARED_MOST = 100, BUSY_MOST = 50, IDLE_MOST = 33 };
-    const uint64_t *now = gang__view_now(p, v);
+    const uint64_t *now = gang__words_now(p, v);
     int64_t gpus = v->layout.gpus;
     if (!g->devices)
         return 0;

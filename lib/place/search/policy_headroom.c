@@ -24,6 +24,8 @@
 #include <string.h>
 
 #include "core/nodes/nodes.h"
+#include "place/fit/choose_devices.h"
+#include "place/fit/plan.h"
 #include "place/request/mix.h"
 #include "place/request/shared.h"
 #include "place/search/policy.h"
@@ -40,7 +42,7 @@ enum {
 };
 
 struct worth {
-    const struct gang__ask *ask;
+    const struct gang__shape_demand *ask;
     uint64_t weight; /* with the root of its size */
     uint64_t demand; /* milli-GPUs a task; by memory: a guess, half of each device */
     /* Do the devices of a class do? Asked once: of a class of one model. */
@@ -60,7 +62,7 @@ struct gang__headroom {
     uint64_t learned; /* when there were so many tasks */
     struct worth *worth;
     size_t worths, room;
-    struct gang__ask *own; /* what was learned */
+    struct gang__shape_demand *own; /* what was learned */
     size_t owns, own_room;
     uint32_t root[MOST_MILLI + 1]; /* 2560 x n^(2/3) */
     struct entry cache[1 << CACHE_LOG];
@@ -75,7 +77,7 @@ void gang__headroom_free(struct gang__headroom *h, const struct gang_mem *mem)
     gang__release(mem, h);
 }
 
-/* ---- roots ------------------------------------------------------------------------------------- */
+/* ---- roots ----------------------------------------------------------------------------------- */
 
 static uint64_t square_root(uint64_t n)
 {
@@ -107,10 +109,10 @@ static uint64_t root_of(const struct gang__headroom *h, uint64_t milli)
     return (uint64_t)h->root[milli] << shift;
 }
 
-/* ---- the mix ------------------------------------------------------------------------------------- */
+/* ---- the mix --------------------------------------------------------------------------------- */
 
-static bool take_mix(struct gang__plan *p, struct gang__headroom *h, const struct gang__ask *ask,
-                     size_t asks)
+static bool take_mix(struct gang__plan *p, struct gang__headroom *h,
+                     const struct gang__shape_demand *ask, size_t asks)
 {
     uint64_t all = 0;
     h->ready = h->by_memory = false;
@@ -123,7 +125,7 @@ static bool take_mix(struct gang__plan *p, struct gang__headroom *h, const struc
         shift++;
     h->worths = 0;
     for (size_t i = 0; i < asks; i++) {
-        const struct gang__ask *a = &ask[i];
+        const struct gang__shape_demand *a = &ask[i];
         if (!a->devices || a->slices)
             continue;
         uint64_t demand = (uint64_t)a->devices * (a->share ? a->share : 500);
@@ -142,9 +144,9 @@ static bool take_mix(struct gang__plan *p, struct gang__headroom *h, const struc
 
 static bool begin(struct gang__plan *p)
 {
-    if (!p->headroom)
-        p->headroom = gang__zalloc(&p->c->mem, 1, sizeof(*p->headroom));
-    struct gang__headroom *h = p->headroom;
+    if (!p->score.headroom)
+        p->score.headroom = gang__zalloc(&p->c->mem, 1, sizeof(*p->score.headroom));
+    struct gang__headroom *h = p->score.headroom;
     struct gang__mixes *m = &gang__shared_at(p->c)->mixes; /* it is there: a request was made */
     const struct gang__mix *mix = gang__load(&m->declared);
     uint64_t learned = gang__load_relaxed(&m->learned), version = mix ? mix->version : 0;
@@ -157,7 +159,7 @@ static bool begin(struct gang__plan *p)
             done = gang__mix_learned(p->c, m, &h->own, &h->own_room, &h->owns);
         done = done && take_mix(p, h, mix ? mix->ask : h->own, mix ? mix->count : h->owns);
     }
-    p->failed = p->failed || !done;
+    p->out.failed = p->out.failed || !done;
     return done;
 }
 
@@ -165,7 +167,7 @@ bool gang__headroom_copy(struct gang__plan *to, const struct gang__headroom *fro
 {
     if (!from || !from->ready || from->version)
         return true;
-    struct gang__headroom *h = to->headroom = gang__zalloc(&to->c->mem, 1, sizeof(*h));
+    struct gang__headroom *h = to->score.headroom = gang__zalloc(&to->c->mem, 1, sizeof(*h));
     if (!h || !gang__mix_own_copy(to->c, from->own, from->owns, &h->own, &h->own_room))
         return false;
     h->learned = from->learned;
@@ -173,11 +175,11 @@ bool gang__headroom_copy(struct gang__plan *to, const struct gang__headroom *fro
     return take_mix(to, h, h->own, h->owns);
 }
 
-/* ---- what a node is worth ------------------------------------------------------------------------- */
+/* ---- what a node is worth -------------------------------------------------------------------- */
 
 /* A node's state, as far as it counts. */
 struct state {
-    const struct gang__view *v;
+    const struct gang__node_copy *v;
     uint64_t cpu, pages;
     unsigned gpus;
     uint16_t part[GANG_MAX_GPUS]; /* what is free of each device */
@@ -195,7 +197,7 @@ static uint8_t suits(gang_cluster *c, struct worth *w, uint8_t class_id)
 static int64_t worth_to(gang_cluster *c, const struct gang__headroom *h, struct worth *w,
                         const struct state *s)
 {
-    const struct gang__ask *a = w->ask;
+    const struct gang__shape_demand *a = w->ask;
     const struct gang_gpu_spec *gpu = s->v->shape->spec->gpus;
     uint64_t usable = 0, on_devices = 0;
     uint32_t fit = 0;
@@ -262,7 +264,7 @@ static int64_t value_of(struct gang__plan *p, struct gang__headroom *h, const st
     return e->value;
 }
 
-/* ---- the score ------------------------------------------------------------------------------------- */
+/* ---- the score ------------------------------------------------------------------------------- */
 
 /* After the task took its share of these devices. */
 static int64_t value_after(struct gang__plan *p, const struct state *before, uint64_t gpus,
@@ -271,20 +273,20 @@ static int64_t value_after(struct gang__plan *p, const struct state *before, uin
     struct state s = *before;
     for (; gpus; gpus &= gpus - 1)
         s.part[__builtin_ctzll(gpus)] -= (uint16_t)share;
-    return value_of(p, p->headroom, &s);
+    return value_of(p, p->score.headroom, &s);
 }
 
-static int64_t score(struct gang__plan *p, const struct gang__group *g, const struct gang__view *v,
-                     struct gang__seat *seat)
+static int64_t score(struct gang__plan *p, const struct gang__group *g,
+                     const struct gang__node_copy *v, struct gang__scored_node *seat)
 {
-    const uint64_t *now = gang__view_now(p, v);
+    const uint64_t *now = gang__words_now(p, v);
     struct state s = {.v = v,
                       .cpu = gang__head_cpu(now[GANG__WORD_HEAD]),
                       .pages = now[GANG__WORD_MEMORY],
                       .gpus = v->layout.gpus};
     for (unsigned i = 0; i < s.gpus; i++)
         s.part[i] = (uint16_t)gang__device_free(now, i);
-    int64_t before = value_of(p, p->headroom, &s);
+    int64_t before = value_of(p, p->score.headroom, &s);
     s.cpu -= g->cpu;
     s.pages -= g->pages;
     seat->rest = (uint64_t)(gang__gpu_free(v, now) - gang__gpu_asked(seat)) << 32 | s.cpu;

@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The host scores. Its function is called outside of the read section of the call, so that it may take
  * its time and wait for what it likes; what was found before is then good only if no node went or was
- * described anew meanwhile (gang_cluster.epoch). Else the plan begins anew, with p->again; somebody's
+ * described anew meanwhile (gang_cluster.epoch). Else the plan begins anew, with p->out.replan; somebody's
  * change of the nodes has been finished then. */
 #include "base/rcu.h"
+#include "place/fit/plan.h"
 #include "place/search/policy.h"
 
 static bool make_room(struct gang__plan *p, size_t count)
 {
     const struct gang_mem *mem = &p->c->mem;
-    return gang__grow(mem, (void **)&p->candidate, &p->candidate_room, count,
-                      sizeof(*p->candidate)) &&
-           gang__grow(mem, (void **)&p->host_score, &p->host_score_room, count,
-                      sizeof(*p->host_score));
+    return gang__grow(mem, (void **)&p->score.host_candidate, &p->score.host_candidate_cap, count,
+                      sizeof(*p->score.host_candidate)) &&
+           gang__grow(mem, (void **)&p->score.host_score, &p->score.host_score_cap, count,
+                      sizeof(*p->score.host_score));
 }
 
-static void describe(struct gang__plan *p, const struct gang__seat *seat, struct gang_candidate *to)
+static void describe(struct gang__plan *p, const struct gang__scored_node *seat,
+                     struct gang_candidate *to)
 {
-    const struct gang__view *v = gang__plan_view(p, seat->slot); /* it is there */
-    const uint64_t *now = gang__view_now(p, v);
+    const struct gang__node_copy *v = gang__node_copy_at(p, seat->slot); /* it is there */
+    const uint64_t *now = gang__words_now(p, v);
     to->node = v->node->id;
     to->cpu_free = (int64_t)gang__head_cpu(now[GANG__WORD_HEAD]);
     to->memory_free = (int64_t)now[GANG__WORD_MEMORY] * GANG_PAGE_BYTES;
@@ -27,27 +29,29 @@ static void describe(struct gang__plan *p, const struct gang__seat *seat, struct
     to->tasks = v->used;
 }
 
-static bool score_all(struct gang__plan *p, uint32_t group, struct gang__seat *seat, size_t seats)
+static bool score_all(struct gang__plan *p, uint32_t group, struct gang__scored_node *seat,
+                      size_t seats)
 {
     const gang_request *q = p->q;
     if (!make_room(p, seats)) {
-        p->failed = true;
+        p->out.failed = true;
         return false;
     }
     for (size_t i = 0; i < seats; i++) {
-        describe(p, &seat[i], &p->candidate[i]);
-        p->host_score[i] = 0;
+        describe(p, &seat[i], &p->score.host_candidate[i]);
+        p->score.host_score[i] = 0;
     }
     gang__rcu_leave();
-    p->host = q->score((int32_t)group, p->candidate, sizeof(*p->candidate), seats, p->host_score,
-                       q->score_user);
+    p->out.host =
+        q->score((int32_t)group, p->score.host_candidate, sizeof(*p->score.host_candidate), seats,
+                 p->score.host_score, q->score_user);
     gang__rcu_enter();
     /* The nodes of a snapshot are kept by it. */
-    p->again = !p->host && !p->snap && gang__load(&p->c->nodes.epoch) != p->epoch;
-    p->failed = p->host || p->again;
+    p->out.replan = !p->out.host && !p->snap && gang__load(&p->c->nodes.epoch) != p->epoch;
+    p->out.failed = p->out.host || p->out.replan;
     for (size_t i = 0; i < seats; i++)
-        seat[i].score = p->host_score[i];
-    return !p->failed;
+        seat[i].score = p->score.host_score[i];
+    return !p->out.failed;
 }
 
 const struct gang__policy gang__policy_host = {.way = GANG__WAY_SCORE, .score_all = score_all};

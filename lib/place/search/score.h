@@ -7,17 +7,18 @@
 #include "place/search/policy.h"
 
 /* No seats. */
-void gang__seats_begin(struct gang__plan *p);
+void gang__scored_nodes_begin(struct gang__plan *p);
 
 /* Add a slot, higher than those before, if its node can take a task of the group. */
-void gang__seat_add(struct gang__plan *p, uint32_t group, uint32_t slot);
+void gang__scored_node_add(struct gang__plan *p, uint32_t group, uint32_t slot);
 
-/* The seat of the next task. NULL: there is none, or p->failed. */
-struct gang__seat *gang__seat_best(struct gang__plan *p, uint32_t group,
-                                   const struct gang__policy *policy);
+/* The seat of the next task. NULL: there is none, or p->out.failed. */
+struct gang__scored_node *gang__scored_node_best(struct gang__plan *p, uint32_t group,
+                                                 const struct gang__policy *policy);
 
 /* The node of a seat has changed: a task was planned on it, or (taken == false) does not go there. */
-void gang__seat_again(struct gang__plan *p, uint32_t group, const struct gang__policy *policy,
-                      struct gang__seat *seat, bool taken);
+void gang__scored_node_update(struct gang__plan *p, uint32_t group,
+                              const struct gang__policy *policy, struct gang__scored_node *seat,
+                              bool taken);
 
 #endif

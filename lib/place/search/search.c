@@ -5,8 +5,14 @@
 
 #include "core/commit/commit.h"
 #include "core/nodes/nodes.h"
+#include "place/fit/bounds.h"
 #include "place/fit/filter.h"
+#include "place/fit/keys.h"
+#include "place/fit/plan.h"
+#include "place/fit/scope.h"
+#include "place/pack/pack.h"
 #include "place/search/match_cache.h"
+#include "place/search/policy.h"
 #include "place/search/score.h"
 
 struct search {
@@ -28,9 +34,9 @@ struct search {
     int64_t nodes;       /* on so many nodes more */
     int64_t at_least;    /* see struct gang__walk */
     const struct gang__walk *walk;
-    struct gang__sieve *sieve; /* of the group; NULL: none */
-    uint64_t missed;           /* nodes that were met and do not match */
-    size_t at, count;          /* of all_nodes(): the nodes in their order, in plan.word */
+    struct gang__match_cache *sieve; /* of the group; NULL: none */
+    uint64_t missed;                 /* nodes that were met and do not match */
+    size_t at, count;                /* of all_nodes(): the nodes in their order, in plan.word */
     bool listed;
 };
 
@@ -42,7 +48,8 @@ static bool node_is_due(struct search *s, const struct gang__node *node)
         s->missed++;
         return false;
     }
-    return !s->sorts || gang__node_in_tier(s->p, s->g, node, s->tiers, s->tier, s->p->even);
+    return !s->sorts ||
+           gang__node_in_tier(s->p, s->g, node, s->tiers, s->tier, s->p->mode.worst_fit);
 }
 
 /* May tasks of the group go to a node, now, if there is room? */
@@ -53,7 +60,7 @@ static inline bool admits(struct search *s, uint32_t slot)
         if (!node || !gang__scope_has(s->scope, node) || (s->look && !node_is_due(s, node)))
             return false;
     }
-    return s->at_least <= 1 || gang__plan_room(s->p, s->group, slot) >= s->at_least;
+    return s->at_least <= 1 || gang__plan_capacity(s->p, s->group, slot) >= s->at_least;
 }
 
 /* Plan tasks on one node; `gpus`: on these devices, 0: any. Returns how many. */
@@ -91,7 +98,7 @@ static inline bool is_scored(const struct search *s)
     return gang__policy_of(s->walk->policy)->way == GANG__WAY_SCORE && !s->walk->offer;
 }
 
-/* ---- over the index ------------------------------------------------------------------------------ */
+/* ---- over the index -------------------------------------------------------------------------- */
 
 /* Candidates lie in memory far apart: ask for all of one index word at once. */
 static void fetch_ahead(gang_cluster *c, uint32_t base, uint32_t bits)
@@ -110,7 +117,7 @@ static inline uint32_t next_of(struct search *s, uint32_t class_id, unsigned buc
                                uint32_t end, uint32_t *bits)
 {
     if (s->sieve)
-        return gang__sieve_next(s->sieve, s->p, s->g, class_id, bucket, slot, end, bits);
+        return gang__match_cache_next(s->sieve, s->p, s->g, class_id, bucket, slot, end, bits);
     uint32_t more;
     slot = gang__index_next(&s->p->c->commit, class_id, bucket, slot, &more);
     *bits = (more << 1 | 1) << slot % GANG__FAN;
@@ -122,29 +129,29 @@ static int64_t walk_word(struct search *s, uint32_t class_id, unsigned bucket, u
                          uint32_t bits)
 {
     int64_t done = 0;
-    for (; bits && s->want && !s->p->failed; bits &= bits - 1) {
+    for (; bits && s->want && !s->p->out.failed; bits &= bits - 1) {
         uint32_t slot = base + (uint32_t)__builtin_ctz(bits);
         int64_t here = visit(s, slot);
         done += here;
-        if (here == 0 && !s->p->met)
+        if (here == 0 && !s->p->out.met_claimed)
             gang__index_repair(&s->p->c->commit, class_id, slot, bucket);
-        s->p->met = false;
+        s->p->out.met_claimed = false;
     }
     return done;
 }
 
-/* Nodes in one bucket of one class, from p->start round to it. */
+/* Nodes in one bucket of one class, from p->start.slot round to it. */
 static int64_t walk_bucket(struct search *s, uint32_t class_id, unsigned bucket)
 {
     struct gang__plan *p = s->p;
-    uint32_t first = UINT32_MAX << p->turn;
+    uint32_t first = UINT32_MAX << p->start.bit;
     int64_t done = 0;
-    uint32_t start = p->start > s->first && p->start < s->end ? p->start : s->first;
+    uint32_t start = p->start.slot > s->first && p->start.slot < s->end ? p->start.slot : s->first;
     int laps = start > s->first ? 2 : 1;
     for (int lap = 0; lap < laps; lap++) {
         uint32_t slot = lap ? s->first : start, bits;
         uint32_t end = lap ? start : s->end;
-        while (s->want && !p->failed) {
+        while (s->want && !p->out.failed) {
             slot = next_of(s, class_id, bucket, slot, end, &bits);
             if (slot == GANG__NO_SLOT)
                 break;
@@ -161,8 +168,8 @@ static int64_t walk_bucket(struct search *s, uint32_t class_id, unsigned bucket)
     return done;
 }
 
-/* The search in all buckets that may hold the group looks at most of them in vain; for nodes that are
- * wholly free, also in those below all where they can stand. */
+/* A search through all buckets that may hold the group rejects most of them; for wholly free nodes
+ * it also reads buckets below all where they can stand. */
 static inline bool may_be_in(const struct search *s, uint32_t k, unsigned bucket)
 {
     return !gang__index_empty(&s->p->c->commit, s->class_id[k], bucket) &&
@@ -231,7 +238,7 @@ static int64_t index_first(struct search *s)
     int64_t done = 0;
     buckets_of(s, &first, &end);
     uint32_t slot = s->first;
-    while (s->want && !s->p->failed) {
+    while (s->want && !s->p->out.failed) {
         uint32_t next = GANG__NO_SLOT, next_class = 0, bits;
         unsigned next_bucket = 0;
         for (uint32_t k = 0; k < s->classes; k++) {
@@ -250,17 +257,17 @@ static int64_t index_first(struct search *s)
             break;
         int64_t here = visit(s, next);
         done += here;
-        if (here == 0 && !s->p->met)
+        if (here == 0 && !s->p->out.met_claimed)
             gang__index_repair(&s->p->c->commit, next_class, next, next_bucket);
         slot = next + 1;
     }
     return done;
 }
 
-/* ---- over lists ------------------------------------------------------------------------------------ */
+/* ---- over lists ------------------------------------------------------------------------------ */
 
 /* Where the search over the index would meet a node: see index_up() and its siblings. The lower bits
- * are its slot, counted round from p->start. */
+ * are its slot, counted round from p->start.slot. */
 enum { SLOT_BITS = 21 };
 #define NOWHERE UINT64_MAX /* the index would not show it */
 static uint64_t place_in_order(struct search *s, const struct gang__node *node, int32_t policy)
@@ -268,23 +275,24 @@ static uint64_t place_in_order(struct search *s, const struct gang__node *node, 
     const uint32_t mask = (1u << SLOT_BITS) - 1, slot = node->slot;
     struct gang__layout layout = node->type->layout;
     const uint64_t *was;
-    if (s->p->snap && !s->p->empty) { /* without a view of each node */
+    if (s->p->snap && !s->p->mode.empty) { /* without a view of each node */
         was = gang__snapshot_words(s->p->snap, slot);
     } else {
-        struct gang__view *v = gang__plan_view(s->p, slot);
+        struct gang__node_copy *v = gang__node_copy_at(s->p, slot);
         if (!v || policy == GANG_POLICY_FIRST)
-            return (slot - s->p->start) & mask;
-        was = gang__view_was(s->p, v);
+            return (slot - s->p->start.slot) & mask;
+        was = gang__words_was(s->p, v);
     }
     struct gang__buckets levels = gang__buckets_of(layout, was);
     uint64_t level = s->g->gpu_level ? levels.gpu : levels.cpu;
-    if (s->p->snap && !s->p->empty && level < (s->g->gpu_level ? s->g->gpu_level : s->g->cpu_level))
+    if (s->p->snap && !s->p->mode.empty &&
+        level < (s->g->gpu_level ? s->g->gpu_level : s->g->cpu_level))
         return NOWHERE;
     if (policy == GANG_POLICY_FIRST)
-        return (slot - s->p->start) & mask;
+        return (slot - s->p->start.slot) & mask;
     if (policy == GANG_POLICY_SPREAD || policy == GANG__ORDER_PROOF)
         level = UINT8_MAX - level;
-    return (level << 8 | layout.class_id) << SLOT_BITS | ((slot - s->p->start) & mask);
+    return (level << 8 | layout.class_id) << SLOT_BITS | ((slot - s->p->start.slot) & mask);
 }
 
 /* All nodes in the order in which the search over the index would meet them. */
@@ -295,16 +303,16 @@ static void list_nodes(struct search *s, int32_t policy)
     s->listed = true;
     if (!gang__keys_push(p, end, &s->at))
         return;
-    for (uint32_t slot = 1; slot < end && !p->failed; slot++) {
+    for (uint32_t slot = 1; slot < end && !p->out.failed; slot++) {
         const struct gang__node *node = gang__plan_node(p, slot);
         if (!node)
             continue;
         uint64_t key = place_in_order(s, node, policy);
         if (key != NOWHERE)
-            p->key[s->at + s->count++] = key;
+            p->keys.key[s->at + s->count++] = key;
     }
-    if (s->count > 1 && !p->failed)
-        gang__sort_keys(p->key + s->at, s->count);
+    if (s->count > 1 && !p->out.failed)
+        gang__sort_keys(p->keys.key + s->at, s->count);
 }
 
 /* All nodes, when the index does not count: on a snapshot; and for the question whether it could ever
@@ -314,30 +322,31 @@ static int64_t all_nodes(struct search *s, int32_t policy)
 {
     struct gang__plan *p = s->p;
     int64_t done = 0;
-    if (p->q->group_count == 1 && p->empty) {
+    if (p->q->group_count == 1 && p->mode.empty) {
         uint32_t end = gang__plan_end(p);
-        for (uint32_t slot = 1; slot < end && s->want && !p->failed; slot++)
+        for (uint32_t slot = 1; slot < end && s->want && !p->out.failed; slot++)
             done += visit(s, slot);
         return done;
     }
-    uint32_t start = p->start;
+    uint32_t start = p->start.slot;
     if (policy == GANG_POLICY_FIRST)
-        p->start = 0;
+        p->start.slot = 0;
     if (!s->listed)
         list_nodes(s, policy);
-    for (size_t i = 0; i < s->count && s->want && !p->failed; i++)
-        done += visit(s, (uint32_t)(p->key[s->at + i] + p->start) & ((1u << SLOT_BITS) - 1));
-    p->start = start;
+    for (size_t i = 0; i < s->count && s->want && !p->out.failed; i++)
+        done +=
+            visit(s, (uint32_t)(p->keys.key[s->at + i] + p->start.slot) & ((1u << SLOT_BITS) - 1));
+    p->start.slot = start;
     return done;
 }
 
 /* How empty a node is on the axis that matters to the group. */
 static uint32_t emptiness(struct search *s, uint32_t slot)
 {
-    struct gang__view *v = gang__plan_view(s->p, slot);
+    struct gang__node_copy *v = gang__node_copy_at(s->p, slot);
     if (!v)
         return 0;
-    const uint64_t *now = gang__view_now(s->p, v);
+    const uint64_t *now = gang__words_now(s->p, v);
     if (s->g->devices == 0)
         return (uint32_t)gang__head_cpu(now[GANG__WORD_HEAD]);
     return gang__buckets_of(v->layout, now).gpu;
@@ -347,26 +356,26 @@ static uint32_t emptiness(struct search *s, uint32_t slot)
 static int64_t members(struct search *s, int32_t policy)
 {
     struct gang__plan *p = s->p;
-    struct gang__crowd m = gang__plan_members(p, s->scope->domain);
+    struct gang__node_list m = gang__plan_members(p, s->scope->domain);
     uint32_t count = 0;
     size_t at;
     if (!gang__keys_push(p, m.count, &at))
         return 0;
-    for (uint32_t i = 0; i < m.count && !p->failed; i++) {
-        uint32_t slot = gang__crowd_slot(&m, i);
+    for (uint32_t i = 0; i < m.count && !p->out.failed; i++) {
+        uint32_t slot = gang__node_list_slot(&m, i);
         const struct gang__node *node = s->sorts ? gang__plan_node(p, slot) : NULL;
         if (s->sorts && (!node || !node_is_due(s, node)))
             continue;
         uint64_t key = policy == GANG_POLICY_FIRST ? 0 : emptiness(s, slot);
         if (policy == GANG_POLICY_SPREAD)
             key = UINT32_MAX - key;
-        p->key[at + count++] = key << 32 | slot;
+        p->keys.key[at + count++] = key << 32 | slot;
     }
     if (count > 1)
-        gang__sort_keys(p->key + at, count);
+        gang__sort_keys(p->keys.key + at, count);
     int64_t done = 0;
-    for (uint32_t i = 0; i < count && s->want && !p->failed; i++)
-        done += visit(s, (uint32_t)p->key[at + i]);
+    for (uint32_t i = 0; i < count && s->want && !p->out.failed; i++)
+        done += visit(s, (uint32_t)p->keys.key[at + i]);
     gang__keys_pop(p, at);
     return done;
 }
@@ -393,9 +402,9 @@ static int64_t one_node(struct search *s)
     uint32_t i = s->scope->part;
     if (i >= parts->count)
         return 0;
-    p->within = gang__within_part(node->type, parts, i);
+    p->subset = gang__subset_of(node->type, parts, i);
     int64_t done = visit_scope(s);
-    p->within.on = false;
+    p->subset.on = false;
     return done;
 }
 
@@ -416,11 +425,11 @@ static bool is_row(struct search *s)
 /* The nodes that the allocation has for itself already: the index shows them as full. */
 static int64_t own_nodes(struct search *s)
 {
-    const struct gang__others *o = &s->p->others;
+    const struct gang__affinity_state *o = &s->p->others;
     int64_t done = 0;
-    for (size_t i = 0; i < o->owns && s->want && !s->p->failed; i++) {
+    for (size_t i = 0; i < o->owns && s->want && !s->p->out.failed; i++) {
         uint32_t slot = (uint32_t)s->p->word[o->own + i];
-        const struct gang__view *v = gang__plan_seen(s->p, slot);
+        const struct gang__node_copy *v = gang__node_copy_find(s->p, slot);
         done += v && v->own ? visit(s, slot) : 0;
     }
     return done;
@@ -441,7 +450,7 @@ static void find_classes(struct search *s)
 
 static int64_t pass_over(struct search *s, int32_t policy)
 {
-    bool by_index = !s->p->empty && !s->p->snap;
+    bool by_index = !s->p->mode.empty && !s->p->snap;
     if (s->scope->domain && !(by_index && is_row(s)))
         return members(s, policy);
     if (!by_index)
@@ -459,15 +468,15 @@ static int64_t pass_over(struct search *s, int32_t policy)
     return index_down(s);
 }
 
-/* ---- by score ------------------------------------------------------------------------------------ */
+/* ---- by score -------------------------------------------------------------------------------- */
 
 static void mark(struct search *s, uint32_t slot)
 {
-    s->p->slot_set[slot / 64] |= UINT64_C(1) << slot % 64;
+    s->p->score.slot_set[slot / 64] |= UINT64_C(1) << slot % 64;
 }
 
-/* Slots that may have room, by the index: from the emptiest bucket down, as nodes go that are taken from,
- * so that none slips through (see core/commit/commit.c, "A refusal is true"). */
+/* Slots that may have room, by the index: from the emptiest bucket down, as nodes go that are taken
+ * from, so that none is missed (core/commit/commit.c, "A refusal is true"). */
 static void mark_indexed(struct search *s, uint32_t end)
 {
     unsigned first, last;
@@ -478,12 +487,12 @@ static void mark_indexed(struct search *s, uint32_t end)
             uint32_t slot = s->first, bits;
             while ((slot = next_of(s, s->class_id[k], bucket, slot, end, &bits)) != GANG__NO_SLOT) {
                 uint32_t base = slot - slot % GANG__FAN; /* 32 slots: in one word */
-                s->p->slot_set[base / 64] |= (uint64_t)bits << base % 64;
+                s->p->score.slot_set[base / 64] |= (uint64_t)bits << base % 64;
                 slot = base + GANG__FAN;
             }
         }
     }
-    const struct gang__others *o = &s->p->others; /* see own_nodes() */
+    const struct gang__affinity_state *o = &s->p->others; /* see own_nodes() */
     for (size_t i = 0; s->alone && i < o->owns; i++)
         if ((uint32_t)s->p->word[o->own + i] < end)
             mark(s, (uint32_t)s->p->word[o->own + i]);
@@ -493,21 +502,21 @@ static void mark_indexed(struct search *s, uint32_t end)
 static void mark_slots(struct search *s, uint32_t end)
 {
     struct gang__plan *p = s->p;
-    bool by_index = !p->empty && !p->snap;
-    size_t bytes = (end / 64 + 1) * sizeof(*p->slot_set);
-    memset(p->slot_set, 0, bytes);
+    bool by_index = !p->mode.empty && !p->snap;
+    size_t bytes = (end / 64 + 1) * sizeof(*p->score.slot_set);
+    memset(p->score.slot_set, 0, bytes);
     if (s->scope->level >= GANG__LEVEL_NODE) {
         if (s->scope->slot < end)
             mark(s, s->scope->slot);
     } else if (s->scope->domain && !(by_index && is_row(s))) {
-        struct gang__crowd m = gang__plan_members(p, s->scope->domain);
-        for (uint32_t i = 0; i < m.count && !p->failed; i++)
-            if (gang__crowd_slot(&m, i) < end)
-                mark(s, gang__crowd_slot(&m, i));
+        struct gang__node_list m = gang__plan_members(p, s->scope->domain);
+        for (uint32_t i = 0; i < m.count && !p->out.failed; i++)
+            if (gang__node_list_slot(&m, i) < end)
+                mark(s, gang__node_list_slot(&m, i));
     } else if (by_index) {
         mark_indexed(s, s->end < end ? s->end : end);
     } else {
-        memset(p->slot_set, 0xff, bytes);
+        memset(p->score.slot_set, 0xff, bytes);
     }
 }
 
@@ -515,15 +524,15 @@ static void mark_slots(struct search *s, uint32_t end)
 static void fill_seats(struct search *s, uint32_t end)
 {
     struct gang__plan *p = s->p;
-    gang__seats_begin(p);
+    gang__scored_nodes_begin(p);
     for (uint32_t i = 0; i < end / 64 + 1; i++) {
-        for (uint64_t bits = p->slot_set[i]; bits && !p->failed; bits &= bits - 1) {
+        for (uint64_t bits = p->score.slot_set[i]; bits && !p->out.failed; bits &= bits - 1) {
             uint32_t slot = i * 64 + (uint32_t)__builtin_ctzll(bits);
             const struct gang__node *node = slot < end ? gang__plan_node(p, slot) : NULL;
             if (!node || (s->look && !node_is_due(s, node)) || !admits(s, slot) ||
                 (s->g->bounded && gang__plan_allowance(p, s->group, node) == 0))
                 continue;
-            gang__seat_add(p, s->group, slot);
+            gang__scored_node_add(p, s->group, slot);
         }
     }
 }
@@ -534,21 +543,21 @@ static __attribute__((noinline)) int64_t by_score(struct search *s)
     struct gang__plan *p = s->p;
     const struct gang__policy *policy = gang__policy_of(s->walk->policy);
     uint32_t end = gang__plan_end(p);
-    struct gang__seat *best;
+    struct gang__scored_node *best;
     int64_t done = 0, each = s->each;
-    if (!gang__grow(&p->c->mem, (void **)&p->slot_set, &p->slot_set_room, end / 64 + 1,
-                    sizeof(*p->slot_set))) {
-        p->failed = true;
+    if (!gang__grow(&p->c->mem, (void **)&p->score.slot_set, &p->score.slot_set_cap, end / 64 + 1,
+                    sizeof(*p->score.slot_set))) {
+        p->out.failed = true;
         return 0;
     }
     mark_slots(s, end);
     fill_seats(s, end);
     s->each = 1;
-    while (s->want && (best = gang__seat_best(p, s->group, policy)) != NULL) {
+    while (s->want && (best = gang__scored_node_best(p, s->group, policy)) != NULL) {
         int64_t here = visit_on(s, best->slot, best->wanted);
         done += here;
         if (s->want)
-            gang__seat_again(p, s->group, policy, best, here > 0);
+            gang__scored_node_update(p, s->group, policy, best, here > 0);
     }
     s->each = each;
     return done;
@@ -583,23 +592,23 @@ static int64_t search_tiers(struct search *s)
 {
     struct gang__plan *p = s->p;
     uint32_t count = gang__tier_count(s->tiers);
-    size_t models = p->models; /* of the walk that offered this node, if any */
+    size_t models = p->tier.models; /* of the walk that offered this node, if any */
     int64_t done = 0;
     s->sorts = s->tiers.lends || s->g->models_ranked || s->scope->level != GANG__NO_LEVEL ||
-               p->empty || p->snap;
+               p->mode.empty || p->snap;
     s->look = s->look || s->sorts;
-    for (; s->tier < count && s->tier <= p->tier_limit && s->want && !p->failed; s->tier++) {
-        if (!p->even)
-            p->models = gang__models_in_tier(s->g, s->tiers, s->tier);
+    for (; s->tier < count && s->tier <= p->tier.limit && s->want && !p->out.failed; s->tier++) {
+        if (!p->mode.worst_fit)
+            p->tier.models = gang__models_in_tier(s->g, s->tiers, s->tier);
         done += search_tier(s);
-        /* A node that somebody just holds is no reason to go to where one would rather not. */
-        if (s->want && p->shy && p->passed && s->tier + 1 < count) {
-            p->shy = false;
+        /* A node claimed by another commit is no reason to use a reluctant tier. */
+        if (s->want && p->mode.skip_claimed && p->out.skipped && s->tier + 1 < count) {
+            p->mode.skip_claimed = false;
             done += search_tier(s);
-            p->shy = true;
+            p->mode.skip_claimed = true;
         }
     }
-    p->models = models;
+    p->tier.models = models;
     return done;
 }
 
@@ -607,7 +616,7 @@ int64_t gang__search_walk(struct gang__plan *p, uint32_t group, int64_t want,
                           const struct gang__scope *scope, const struct gang__walk *walk)
 {
     struct search s;
-    size_t keys = p->keys;
+    size_t keys = p->keys.count;
     s.p = p;
     s.group = group;
     s.g = &p->q->group[group];
@@ -624,15 +633,15 @@ int64_t gang__search_walk(struct gang__plan *p, uint32_t group, int64_t want,
     s.listed = s.sorts = false;
     s.look = gang__group_filters(p, s.g);
     s.missed = 0;
-    s.sieve = s.look ? gang__sieve_of(p, s.g) : NULL;
+    s.sieve = s.look ? gang__match_cache_of(p, s.g) : NULL;
     s.tier = 0;
     s.tiers = gang__tiers_of(p, s.g);
-    if (p->empty && p->q->group_count == 1)
+    if (p->mode.empty && p->q->group_count == 1)
         s.tiers = (struct gang__tiers){1, false};
     int64_t done = gang__tier_count(s.tiers) == 1 ? search_tier(&s) : search_tiers(&s);
     gang__keys_pop(p, keys);
     if (s.missed)
-        gang__sieve_missed(s.g, s.missed);
+        gang__match_cache_missed(s.g, s.missed);
     return done;
 }
 
@@ -643,7 +652,7 @@ int64_t gang__search(struct gang__plan *p, uint32_t group, int64_t want,
     return gang__search_walk(p, group, want, scope, &walk);
 }
 
-/* ---- too few at a glance ------------------------------------------------------------------------- */
+/* ---- too few at a glance --------------------------------------------------------------------- */
 
 /* Nodes in a bucket of a class. */
 static int64_t count_nodes(gang_cluster *c, uint32_t class_id, unsigned bucket, int64_t enough)
@@ -660,7 +669,7 @@ static int64_t count_nodes(gang_cluster *c, uint32_t class_id, unsigned bucket, 
     return nodes;
 }
 
-bool gang__search_is_vain(gang_cluster *c, const struct gang__group *g, int64_t want)
+bool gang__search_cannot_fit(gang_cluster *c, const struct gang__group *g, int64_t want)
 {
     uint32_t classes = gang__load(&c->commit.gpu_class_count);
     int64_t most = 0;

@@ -3,7 +3,7 @@
 #ifndef GANG__PLACE_SEARCH_H
 #define GANG__PLACE_SEARCH_H
 
-#include "place/fit/node_plan.h"
+#include "place/fit/plan.h"
 
 /* How to go over the nodes of a scope. */
 struct gang__walk {
@@ -25,22 +25,9 @@ int64_t gang__search(struct gang__plan *p, uint32_t group, int64_t want,
 int64_t gang__search_walk(struct gang__plan *p, uint32_t group, int64_t want,
                           const struct gang__scope *scope, const struct gang__walk *walk);
 
-/* Is there surely no room for so many tasks of whole devices, going by the index alone? It counts each node
- * at least at what is free on it, so a yes is as true as the search of GANG__ORDER_PROOF, and is said
- * without planning on every node that has some. */
-bool gang__search_is_vain(gang_cluster *c, const struct gang__group *g, int64_t want);
-
-/* Plan everything that must start together. False: it does not fit (or p->failed). */
-bool gang__pack_request(struct gang__plan *p, bool proof);
-
-/* Plan up to `want` more tasks of a group beside those of p->in_group, in the domains that
- * p->domain_of_* say; none if it would be fewer than `least`. Returns how many. */
-int64_t gang__pack_more(struct gang__plan *p, uint32_t group, int64_t least, int64_t want,
-                        bool proof);
-
-/* The narrowest level whose domains are demanded of a group: by itself, its sets and the request;
- * and of what is in a set (-1: the request) by that and those around it. -1: none. */
-int32_t gang__demanded_level(const gang_request *q, int32_t group);
-int32_t gang__demanded_around(const gang_request *q, int32_t set);
+/* Does the index alone prove that so many tasks of whole devices do not fit? It counts each node at
+ * least at its free capacity, so a yes is as true as a search with GANG__ORDER_PROOF, and needs no
+ * plan. */
+bool gang__search_cannot_fit(gang_cluster *c, const struct gang__group *g, int64_t want);
 
 #endif

@@ -1,67 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records lie in chunks of 1024, 2048, 4096, ... that are never moved or freed before the cluster
- * ends. Free ones are kept by the workers, and beyond that in one list (a stack whose head carries
- * a tag, so that a late compare-and-swap fails). */
+ * ends. A worker keeps free ones; beyond that they are in one list, a stack whose head carries a tag, so
+ * that a late compare-and-swap fails. */
 #include "place/state/records.h"
 
 #include <string.h>
 
-#include "base/error.h"
-#include "core/nodes/nodes.h"
 #include "core/commit/commit.h"
+#include "place/request/request.h"
 #include "place/request/shared.h"
 
 enum {
-    FIRST_CHUNK_LOG = 10,
     KEEP_BUFFERS = 64,      /* a class of data buffers, per worker */
     KEEP_BUFFER_CLASS = 16, /* larger buffers are not kept */
     SMALLEST_CLASS = 4,
     NO_RECORD = 0 /* indexes in the free list are stored plus one */
 };
 
-static struct gang__registry *registry_of(gang_cluster *c)
-{
-    struct gang__shared *s = gang__shared_at(c);
-    return s ? &s->registry : NULL;
-}
-
-void gang__record_cache_free(struct gang__record_cache *cache, const struct gang_mem *mem)
-{
-    for (unsigned i = 0; i < 32; i++) {
-        while (cache->buffer[i]) {
-            uint64_t *next = (uint64_t *)(uintptr_t)cache->buffer[i][0];
-            gang__release(mem, cache->buffer[i]);
-            cache->buffer[i] = next;
-        }
-    }
-    gang__request_put(cache->ref_cache, cache->ref_cache_count);
-}
-
-void gang__records_free(gang_cluster *c)
-{
-    struct gang__registry *t = registry_of(c);
-    uint32_t end = t ? gang__load(&t->end) : 0;
-    for (uint32_t i = 0; i < end; i++) {
-        struct gang__alloc *a = gang__alloc_at(c, i);
-        if (!a || !a->data)
-            continue;
-        if (a->data != a->small)
-            gang__release(&c->mem, a->data);
-        gang__request_put(a->q, 1);
-    }
-    for (unsigned i = 0; t && i < GANG__RECORD_CHUNKS; i++)
-        gang__release_line(&c->mem, gang__load(&t->chunk[i]));
-}
-
-/* ---- buffers ------------------------------------------------------------------------------------- */
+/* ---- buffers --------------------------------------------------------------------------------- */
 
 static uint64_t *buffer_get(gang_worker *w, uint32_t k)
 {
-    struct gang__record_cache *p = w->place;
-    if (k < 32 && p->buffer[k]) {
-        uint64_t *b = p->buffer[k];
-        p->buffer[k] = (uint64_t *)(uintptr_t)b[0];
-        p->buffer_count[k]--;
+    struct gang__record_cache *cache = gang__record_cache_of(w);
+    if (k < 32 && cache->buffer[k]) {
+        uint64_t *b = cache->buffer[k];
+        cache->buffer[k] = (uint64_t *)(uintptr_t)b[0];
+        cache->buffer_count[k]--;
         return b;
     }
     return gang__alloc(&w->cluster->mem, sizeof(uint64_t) << k);
@@ -69,25 +33,25 @@ static uint64_t *buffer_get(gang_worker *w, uint32_t k)
 
 static void buffer_put(gang_worker *w, const struct gang__alloc *a, uint64_t *buffer, uint32_t k)
 {
-    struct gang__record_cache *p = w->place;
+    struct gang__record_cache *cache = gang__record_cache_of(w);
     if (!buffer || buffer == a->small)
         return;
-    if (k <= KEEP_BUFFER_CLASS && p->buffer_count[k] < KEEP_BUFFERS) {
-        buffer[0] = (uint64_t)(uintptr_t)p->buffer[k];
-        p->buffer[k] = buffer;
-        p->buffer_count[k]++;
+    if (k <= KEEP_BUFFER_CLASS && cache->buffer_count[k] < KEEP_BUFFERS) {
+        buffer[0] = (uint64_t)(uintptr_t)cache->buffer[k];
+        cache->buffer[k] = buffer;
+        cache->buffer_count[k]++;
     } else {
         gang__release(&w->cluster->mem, buffer);
     }
 }
 
-bool gang__alloc_room(gang_worker *w, struct gang__alloc *a, size_t words)
+bool gang__alloc_reserve(gang_worker *w, struct gang__alloc *a, size_t words)
 {
     if (!a->data) {
         a->data = a->small;
-        a->room_class = GANG__SMALL_CLASS;
+        a->cap_log = GANG__SMALL_CLASS;
     }
-    if (words <= (size_t)1 << a->room_class)
+    if (words <= (size_t)1 << a->cap_log)
         return true;
     uint32_t k = SMALLEST_CLASS;
     while ((size_t)1 << k < words)
@@ -96,63 +60,64 @@ bool gang__alloc_room(gang_worker *w, struct gang__alloc *a, size_t words)
     if (!data)
         return false;
     uint64_t *old = a->data;
-    uint32_t old_class = a->room_class;
+    uint32_t old_class = a->cap_log;
     memcpy(data, old, a->used * sizeof(*data));
     a->data = data;
-    a->room_class = k;
+    a->cap_log = k;
     buffer_put(w, a, old, old_class); /* last, for the sake of forks: see gang__alloc_drop() */
     return true;
 }
 
-/* ---- references to requests ------------------------------------------------------------------------ */
+/* ---- references to requests --------------------------------------------------------------- */
 
-enum { REFS = 256 }; /* taken at once */
+enum { REFS_AT_ONCE = 256 };
 
 void gang__request_hold(gang_worker *w, gang_request *q)
 {
-    struct gang__record_cache *p = w->place;
-    if (p->ref_cache != q) {
-        gang_request *before = p->ref_cache;
-        uint32_t count = p->ref_cache_count;
+    struct gang__record_cache *cache = gang__record_cache_of(w);
+    if (cache->ref_cache != q) {
+        gang_request *before = cache->ref_cache;
+        uint32_t count = cache->ref_cache_count;
         /* First let go, then give up: see gang__alloc_drop(). */
-        p->ref_cache = NULL;
-        p->ref_cache_count = 0;
+        cache->ref_cache = NULL;
+        cache->ref_cache_count = 0;
         if (before)
-            gang__request_put(before, count);
-        gang__request_get(q, REFS);
-        p->ref_cache_count = REFS;
-        p->ref_cache = q;
+            gang__request_unref(before, count);
+        gang__request_ref(q, REFS_AT_ONCE);
+        cache->ref_cache_count = REFS_AT_ONCE;
+        cache->ref_cache = q;
     }
     /* Without a reference nothing keeps it there. */
-    if (--p->ref_cache_count == 0)
-        p->ref_cache = NULL;
+    if (--cache->ref_cache_count == 0)
+        cache->ref_cache = NULL;
 }
 
 static void request_drop(gang_worker *w, gang_request *q)
 {
-    struct gang__record_cache *p = w->place;
-    if (p->ref_cache != q) {
-        gang__request_put(q, 1);
-    } else if (++p->ref_cache_count > 2 * REFS) {
-        p->ref_cache_count -= REFS;
-        gang__request_put(q, REFS);
+    struct gang__record_cache *cache = gang__record_cache_of(w);
+    if (cache->ref_cache != q) {
+        gang__request_unref(q, 1);
+    } else if (++cache->ref_cache_count > 2 * REFS_AT_ONCE) {
+        cache->ref_cache_count -= REFS_AT_ONCE;
+        gang__request_unref(q, REFS_AT_ONCE);
     }
 }
 
-/* ---- records --------------------------------------------------------------------------------------- */
+/* ---- records ------------------------------------------------------------------------------ */
 
-/* Chunk k holds 2^(k + FIRST_CHUNK_LOG) records, from that number less 2^FIRST_CHUNK_LOG on. */
+/* Chunk k holds 2^(k + GANG__FIRST_RECORDS_LOG) records, from that number less 2^GANG__FIRST_RECORDS_LOG on. */
 static unsigned chunk_of(uint32_t index, uint64_t *offset)
 {
-    uint64_t n = (uint64_t)index + (1u << FIRST_CHUNK_LOG);
+    uint64_t n = (uint64_t)index + (1u << GANG__FIRST_RECORDS_LOG);
     unsigned log = 63u - (unsigned)__builtin_clzll(n);
     *offset = n - (UINT64_C(1) << log);
-    return log - FIRST_CHUNK_LOG;
+    return log - GANG__FIRST_RECORDS_LOG;
 }
 
 struct gang__alloc *gang__alloc_at(gang_cluster *c, uint32_t index)
 {
-    struct gang__registry *t = registry_of(c);
+    struct gang__shared *s = gang__shared_at(c);
+    struct gang__records *t = s ? &s->records : NULL;
     if (!t || index >= gang__load(&t->end))
         return NULL;
     uint64_t offset;
@@ -160,12 +125,12 @@ struct gang__alloc *gang__alloc_at(gang_cluster *c, uint32_t index)
     return chunk ? chunk + offset : NULL;
 }
 
-static gang_result chunk_make(gang_cluster *c, struct gang__registry *t, unsigned k)
+static gang_result chunk_make(gang_cluster *c, struct gang__records *t, unsigned k)
 {
     if (gang__load(&t->chunk[k]))
         return GANG_OK;
-    struct gang__alloc *fresh =
-        gang__zalloc_line(&c->mem, (size_t)1 << (k + FIRST_CHUNK_LOG), sizeof(struct gang__alloc));
+    struct gang__alloc *fresh = gang__zalloc_line(
+        &c->mem, (size_t)1 << (k + GANG__FIRST_RECORDS_LOG), sizeof(struct gang__alloc));
     if (!fresh)
         return GANG_ENOMEM;
     struct gang__alloc *none = NULL;
@@ -174,7 +139,7 @@ static gang_result chunk_make(gang_cluster *c, struct gang__registry *t, unsigne
     return GANG_OK;
 }
 
-static void spare_push(gang_cluster *c, struct gang__registry *t, uint32_t index)
+static void spare_push(gang_cluster *c, struct gang__records *t, uint32_t index)
 {
     struct gang__alloc *a = gang__alloc_at(c, index);
     uint64_t head;
@@ -184,7 +149,7 @@ static void spare_push(gang_cluster *c, struct gang__registry *t, uint32_t index
     } while (!gang__cas(&t->spare, head, ((head >> 32) + 1) << 32 | (index + 1)));
 }
 
-static bool spare_pop(gang_cluster *c, struct gang__registry *t, uint32_t *index)
+static bool spare_pop(gang_cluster *c, struct gang__records *t, uint32_t *index)
 {
     for (;;) {
         uint64_t head = gang__load(&t->spare);
@@ -201,24 +166,32 @@ static uint64_t state_of(uint32_t generation, enum gang__phase phase)
 {
     return (uint64_t)generation << 32 | (uint64_t)phase << 30;
 }
+static enum gang__phase phase_of(uint64_t state)
+{
+    return (enum gang__phase)(state >> 30 & 3);
+}
+static uint32_t generation_of(uint64_t state)
+{
+    return (uint32_t)(state >> 32);
+}
 static uint32_t readers_of(uint64_t state)
 {
     return (uint32_t)(state & 0x3fffffff);
 }
 
-gang_result gang__alloc_take(gang_worker *w, struct gang__alloc **a)
+gang_result gang__alloc_new(gang_worker *w, struct gang__alloc **a)
 {
-    struct gang__record_cache *p = w->place;
+    struct gang__record_cache *cache = gang__record_cache_of(w);
     gang_cluster *c = w->cluster;
-    struct gang__registry *t = registry_of(c);
+    struct gang__records *t = &gang__shared_at(c)->records;
     uint32_t index;
-    if (p->free_alloc_count) {
-        index = p->free_alloc[--p->free_alloc_count];
+    if (cache->free_alloc_count) {
+        index = cache->free_alloc[--cache->free_alloc_count];
     } else if (!spare_pop(c, t, &index)) {
         for (;;) {
             uint64_t offset;
             index = gang__load(&t->end);
-            if (index >= UINT32_MAX - (1u << FIRST_CHUNK_LOG))
+            if (index >= UINT32_MAX - (1u << GANG__FIRST_RECORDS_LOG))
                 return GANG_ELIMIT;
             if (chunk_make(c, t, chunk_of(index, &offset)) != GANG_OK)
                 return GANG_ENOMEM;
@@ -231,35 +204,35 @@ gang_result gang__alloc_take(gang_worker *w, struct gang__alloc **a)
     *a = gang__alloc_at(c, index);
     (*a)->fits_epoch = 0;
     uint64_t state = gang__load(&(*a)->state);
-    gang__store(&(*a)->state, state_of(gang__generation_of(state) + 1, GANG__BUSY));
+    gang__store(&(*a)->state, state_of(generation_of(state) + 1, GANG__BUSY));
     gang__hook(GANG__STEP_HOLD);
     return GANG_OK;
 }
 
 void gang__alloc_drop(gang_worker *w, struct gang__alloc *a)
 {
-    struct gang__record_cache *p = w->place;
-    struct gang__registry *t = registry_of(w->cluster);
+    struct gang__record_cache *cache = gang__record_cache_of(w);
+    struct gang__records *t = &gang__shared_at(w->cluster)->records;
     uint64_t *data = a->data;
     gang_request *q = a->q;
     gang__hook(GANG__STEP_DROP);
     /* First let go, then free: a fork may leave a child with the thread stopped in between. */
     a->data = NULL;
     a->q = NULL;
-    buffer_put(w, a, data, a->room_class);
+    buffer_put(w, a, data, a->cap_log);
     if (q)
         request_drop(w, q);
     a->used = a->tasks = a->next_number = 0;
-    gang__store(&a->state, state_of(gang__generation_of(gang__load(&a->state)), GANG__FREE));
-    if (p->free_alloc_count < sizeof(p->free_alloc) / sizeof(p->free_alloc[0]))
-        p->free_alloc[p->free_alloc_count++] = a->index;
+    gang__store(&a->state, state_of(generation_of(gang__load(&a->state)), GANG__FREE));
+    if (cache->free_alloc_count < sizeof(cache->free_alloc) / sizeof(cache->free_alloc[0]))
+        cache->free_alloc[cache->free_alloc_count++] = a->index;
     else
         spare_push(w->cluster, t, a->index);
 }
 
 gang_alloc_id gang__alloc_publish(struct gang__alloc *a)
 {
-    uint32_t generation = gang__generation_of(gang__load(&a->state));
+    uint32_t generation = generation_of(gang__load(&a->state));
     gang__hook(GANG__STEP_PUBLISH);
     gang__store(&a->state, state_of(generation, GANG__LIVE));
     return (uint64_t)generation << 32 | (a->index + 1);
@@ -272,8 +245,7 @@ static struct gang__alloc *alloc_of(gang_cluster *c, gang_alloc_id id, uint64_t 
     if (!a)
         return NULL;
     *state = gang__load(&a->state);
-    bool here =
-        gang__generation_of(*state) == (uint32_t)(id >> 32) && gang__phase_of(*state) != GANG__FREE;
+    bool here = generation_of(*state) == (uint32_t)(id >> 32) && phase_of(*state) != GANG__FREE;
     return here ? a : NULL;
 }
 
@@ -284,9 +256,9 @@ gang_result gang__alloc_lock(gang_cluster *c, gang_alloc_id id, struct gang__all
         *a = alloc_of(c, id, &state);
         if (!*a)
             return GANG_ESTALE;
-        if (gang__phase_of(state) == GANG__BUSY || readers_of(state))
+        if (phase_of(state) == GANG__BUSY || readers_of(state))
             return GANG_EBUSY;
-        if (gang__cas(&(*a)->state, state, state_of(gang__generation_of(state), GANG__BUSY))) {
+        if (gang__cas(&(*a)->state, state, state_of(generation_of(state), GANG__BUSY))) {
             gang__hook(GANG__STEP_HOLD);
             return GANG_OK;
         }
@@ -300,7 +272,7 @@ gang_result gang__alloc_read(gang_cluster *c, gang_alloc_id id, struct gang__all
         *a = alloc_of(c, id, &state);
         if (!*a)
             return GANG_ESTALE;
-        if (gang__phase_of(state) == GANG__BUSY)
+        if (phase_of(state) == GANG__BUSY)
             return GANG_EBUSY;
         if (gang__cas(&(*a)->state, state, state + 1))
             return GANG_OK;
@@ -321,30 +293,65 @@ gang_alloc_id gang_alloc_next(gang_cluster *cluster, gang_alloc_id id)
         if (!a)
             return GANG_ID_NONE;
         uint64_t state = gang__load(&a->state);
-        if (gang__phase_of(state) == GANG__LIVE)
-            return (uint64_t)gang__generation_of(state) << 32 | (index + 1);
+        if (phase_of(state) == GANG__LIVE)
+            return (uint64_t)generation_of(state) << 32 | (index + 1);
     }
 }
 
-/* ---- for a copy ------------------------------------------------------------------------------ */
+/* ---- copies ---------------------------------------------------------------------------------- */
 
-gang_result gang__record_make(gang_cluster *c, uint32_t index, struct gang__alloc **a)
+gang_result gang__alloc_copy(gang_cluster *c, uint32_t index, const struct gang__alloc *from,
+                             struct gang__alloc **to, bool *live)
 {
-    struct gang__registry *t = registry_of(c);
-    uint64_t offset;
+    struct gang__records *t = &gang__shared_at(c)->records;
+    uint64_t offset, state = gang__load(&from->state);
     gang_result r = chunk_make(c, t, chunk_of(index, &offset));
     if (r != GANG_OK)
         return r;
     gang__store(&t->end, index + 1);
-    *a = gang__alloc_at(c, index);
-    (*a)->index = index;
+    *to = gang__alloc_at(c, index);
+    (*to)->index = index;
+    *live = phase_of(state) == GANG__LIVE;
+    if (phase_of(state) == GANG__BUSY)
+        return GANG_EBUSY;
+    if (!*live) {
+        gang__store(&(*to)->state, state_of(generation_of(state), GANG__FREE));
+        spare_push(c, t, index);
+    }
     return GANG_OK;
 }
 
-void gang__record_set(gang_cluster *c, struct gang__alloc *a, uint32_t generation,
-                      enum gang__phase phase)
+void gang__alloc_copy_end(struct gang__alloc *to, const struct gang__alloc *from)
 {
-    gang__store(&a->state, state_of(generation, phase));
-    if (phase == GANG__FREE)
-        spare_push(c, registry_of(c), a->index);
+    gang__store(&to->state, state_of(generation_of(gang__load(&from->state)), GANG__LIVE));
+}
+
+/* ---- the end --------------------------------------------------------------------------------- */
+
+void gang__record_cache_free(struct gang__record_cache *cache, const struct gang_mem *mem)
+{
+    for (unsigned i = 0; i < 32; i++) {
+        while (cache->buffer[i]) {
+            uint64_t *next = (uint64_t *)(uintptr_t)cache->buffer[i][0];
+            gang__release(mem, cache->buffer[i]);
+            cache->buffer[i] = next;
+        }
+    }
+    gang__request_unref(cache->ref_cache, cache->ref_cache_count);
+}
+
+void gang__records_free(gang_cluster *c)
+{
+    struct gang__records *t = &gang__shared_at(c)->records;
+    uint32_t end = gang__load(&t->end);
+    for (uint32_t i = 0; i < end; i++) {
+        struct gang__alloc *a = gang__alloc_at(c, i);
+        if (!a || !a->data)
+            continue;
+        if (a->data != a->small)
+            gang__release(&c->mem, a->data);
+        gang__request_unref(a->q, 1);
+    }
+    for (unsigned i = 0; i < GANG__RECORD_CHUNKS; i++)
+        gang__release_line(&c->mem, gang__load(&t->chunk[i]));
 }

@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The records of live allocations. */
+/* The records of live allocations, and what each task in them holds. */
 #ifndef GANG__PLACE_RECORDS_H
 #define GANG__PLACE_RECORDS_H
 
+#include "core/commit/commit.h"
+#include "place/request/request.h"
 #include "place/request/shared.h"
 
-/* What one task holds, as kept in gang__alloc.data:
+/* ---- one task ----
+ * What one task holds, as kept in gang__alloc.data:
  *   word 0   id of its node
  *   word 1   number of the task | deltas << 32 | group << 48
  *   then     deltas: payload of the operation | word of the cell << 40 | GANG__DELTA_POOL
- * What is shared in time (lend.h) is marked GANG__DELTA_LENT: the task has it, but not of the node's cell.
- * An exclusive allocation also has *holders*, for what it holds of a node beside its tasks there: of
- * group GANG__HOLDER, numbered GANG__NO_NUMBER, seen by nobody outside. */
+ * A delta of capacity shared in time (place/whatif/timeshare.h) is marked GANG__DELTA_SHARED: the task
+ * has it, but the cell of the node does not count it.
+ * An exclusive allocation also has *holders*: what it holds of a node beside its tasks there. A holder
+ * is an entry of group GANG__HOLDER and number GANG__NO_NUMBER; no public call shows it. */
 enum { GANG__TASK_HEAD = 2, GANG__SMALL_CLASS = 3, GANG__HOLDER = 0xffff };
 #define GANG__NO_NUMBER UINT32_MAX
 #define GANG__DELTA_POOL (UINT64_C(1) << 48)
-#define GANG__DELTA_LENT (UINT64_C(1) << 49)
+#define GANG__DELTA_SHARED (UINT64_C(1) << 49)
 
 static inline uint32_t gang__task_number(const uint64_t *task)
 {
@@ -33,20 +37,27 @@ static inline bool gang__task_is_holder(const uint64_t *task)
 {
     return gang__task_group(task) == GANG__HOLDER;
 }
+static inline uint32_t gang__task_words(const uint64_t *task)
+{
+    return GANG__TASK_HEAD + gang__task_deltas(task);
+}
 static inline unsigned gang__delta_word(uint64_t delta)
 {
     return (unsigned)(delta >> GANG__PAYLOAD_BITS & 0xff);
 }
 
-/* One allocation. `state` is {generation:32 | phase:2 | readers:30}; who holds it BUSY, or LIVE
- * with himself as a reader, may look at the rest. Records are never freed before the cluster. */
+/* ---- one allocation ---- */
+
+/* `state` is {generation:32 | phase:2 | readers:30}. The other members belong to the thread that holds
+ * the record BUSY; a thread counted in `readers` of a LIVE record may read them. Records are never
+ * freed before the cluster. */
 struct gang__alloc {
     gang__a64 state;
     gang_request *q;
     uint64_t *data;
-    uint32_t used;       /* words of data */
-    uint32_t room_class; /* data has 2^room_class words */
-    uint32_t tasks;      /* without holders */
+    uint32_t used;    /* words of data */
+    uint32_t cap_log; /* data has 2^cap_log words */
+    uint32_t tasks;   /* without holders */
     uint32_t next_number;
     gang__a32 next_free;
     uint32_t index;
@@ -59,30 +70,36 @@ _Static_assert(sizeof(struct gang__alloc) == 128, "records do not share cache li
 
 enum gang__phase { GANG__FREE = 0, GANG__LIVE = 1, GANG__BUSY = 2 };
 
-static inline enum gang__phase gang__phase_of(uint64_t state)
+/* The entries of a record, holders included, in the order of their numbers:
+ *   for (task = gang__entry_first(a); task; task = gang__entry_next(a, task)) */
+static inline const uint64_t *gang__entry_at(const struct gang__alloc *a, const uint64_t *task)
 {
-    return (enum gang__phase)(state >> 30 & 3);
+    return task < a->data + a->used ? task : NULL;
 }
-static inline uint32_t gang__generation_of(uint64_t state)
+static inline const uint64_t *gang__entry_first(const struct gang__alloc *a)
 {
-    return (uint32_t)(state >> 32);
+    return gang__entry_at(a, a->data);
+}
+static inline const uint64_t *gang__entry_next(const struct gang__alloc *a, const uint64_t *task)
+{
+    return gang__entry_at(a, task + gang__task_words(task));
 }
 
-/* What a worker keeps of records; the first member of its struct gang__placer. */
-struct gang__record_cache {
-    uint64_t *buffer[32]; /* free data buffers by class, linked by their first word */
-    uint32_t buffer_count[32];
-    uint32_t free_alloc[256]; /* free records by index */
-    uint32_t free_alloc_count;
-    /* References to the request used last, counted in advance, so that workers that use the same one
-     * do not meet at its counter. NULL: none are left. */
-    gang_request *ref_cache;
-    uint32_t ref_cache_count;
-};
-void gang__record_cache_free(struct gang__record_cache *cache, const struct gang_mem *mem);
-
-/* Count a reference of a live allocation to its request. */
-void gang__request_hold(gang_worker *w, gang_request *q);
+/* The tasks of a record, without holders: the same loop. */
+static inline const uint64_t *gang__task_at(const struct gang__alloc *a, const uint64_t *task)
+{
+    while (task && gang__task_is_holder(task))
+        task = gang__entry_next(a, task);
+    return task;
+}
+static inline const uint64_t *gang__task_first(const struct gang__alloc *a)
+{
+    return gang__task_at(a, gang__entry_first(a));
+}
+static inline const uint64_t *gang__task_next(const struct gang__alloc *a, const uint64_t *task)
+{
+    return gang__task_at(a, gang__entry_next(a, task));
+}
 
 /* The tasks and holders in a record, at most. */
 static inline size_t gang__alloc_entries(const struct gang__alloc *a)
@@ -90,34 +107,59 @@ static inline size_t gang__alloc_entries(const struct gang__alloc *a)
     return a->q->exclusive ? a->used / GANG__TASK_HEAD : a->tasks;
 }
 
-/* Give a record room for at least `words` words of data; what it holds is kept. False: out of memory,
- * nothing changed. */
-bool gang__alloc_room(gang_worker *w, struct gang__alloc *a, size_t words);
+/* ---- what a worker keeps of records ---- */
+
+/* The first member of struct gang__placer, so that gang_worker.place leads to it. */
+struct gang__record_cache {
+    uint64_t *buffer[32]; /* free data buffers by class, linked by their first word */
+    uint32_t buffer_count[32];
+    uint32_t free_alloc[256]; /* free records by index */
+    uint32_t free_alloc_count;
+    /* References to the request used last, taken in advance, so that workers with the same request do
+     * not contend for its counter. NULL: none are left. */
+    gang_request *ref_cache;
+    uint32_t ref_cache_count;
+};
+static inline struct gang__record_cache *gang__record_cache_of(gang_worker *w)
+{
+    return w->place;
+}
+
+/* With the worker. */
+void gang__record_cache_free(struct gang__record_cache *cache, const struct gang_mem *mem);
+
+/* Count a reference of a live allocation to its request. */
+void gang__request_hold(gang_worker *w, gang_request *q);
+
+/* ---- records ---- */
+
+/* Give a record at least `words` words of data; what it holds is kept. False: out of memory, nothing
+ * changed. */
+bool gang__alloc_reserve(gang_worker *w, struct gang__alloc *a, size_t words);
 
 /* A free record, BUSY, and back. */
-gang_result gang__alloc_take(gang_worker *w, struct gang__alloc **a);
+gang_result gang__alloc_new(gang_worker *w, struct gang__alloc **a);
 void gang__alloc_drop(gang_worker *w, struct gang__alloc *a);
 
-/* Let others see a BUSY record; returns its id. */
+/* Make a BUSY record LIVE; returns its id. */
 gang_alloc_id gang__alloc_publish(struct gang__alloc *a);
 /* Hold a record alone: GANG_OK, GANG_ESTALE, GANG_EBUSY. */
 gang_result gang__alloc_lock(gang_cluster *c, gang_alloc_id id, struct gang__alloc **a);
-/* Hold a record for reading, together with other readers: as above. */
+/* Hold a record for reading, together with other readers: GANG_OK, GANG_ESTALE, GANG_EBUSY. */
 gang_result gang__alloc_read(gang_cluster *c, gang_alloc_id id, struct gang__alloc **a);
 void gang__alloc_read_end(struct gang__alloc *a);
-
-/* What a task holds, as the public face tells it. */
-void gang__task_decode(gang_cluster *c, const uint64_t *task, struct gang_task *out);
 
 /* The record of an index, or NULL past the end. */
 struct gang__alloc *gang__alloc_at(gang_cluster *c, uint32_t index);
 
-/* The record of this index in a cluster that has none beyond it. GANG_OK; GANG_ENOMEM. For a copy. */
-gang_result gang__record_make(gang_cluster *c, uint32_t index, struct gang__alloc **a);
-/* The state of a record: a free one enters the list of free records. For a copy. */
-void gang__record_set(gang_cluster *c, struct gang__alloc *a, uint32_t generation,
-                      enum gang__phase phase);
-/* Frees all data of records and the records. With the cluster. */
+/* For the copy of a cluster: give record `index` of an unused table the generation of a record of
+ * another cluster; GANG_EBUSY if a thread changes that one. *live: it lives; *to is then filled by the
+ * caller, who ends with gang__alloc_copy_end(). Indexes ascend. */
+gang_result gang__alloc_copy(gang_cluster *c, uint32_t index, const struct gang__alloc *from,
+                             struct gang__alloc **to, bool *live);
+void gang__alloc_copy_end(struct gang__alloc *to, const struct gang__alloc *from);
+
+/* All records and their chunks, with the cluster. */
 void gang__records_free(gang_cluster *c);
 
 #endif

@@ -7,37 +7,16 @@
 #include "place/record/placer.h"
 #include "place/record/record.h"
 #include "place/search/search.h"
-
-static struct gang__plan *plan_of(const gang_worker *w)
-{
-    return &((struct gang__placer *)w->place)->plan;
-}
+#include "place/state/records.h"
+#include "place/whatif/whatif.h"
 
 static bool is_taken(const gang_snapshot *s, const gang_worker *w)
 {
     return s && s->c == w->cluster && s->end > 0;
 }
 
-/* It is planned: take what is not lent. */
-static gang_result take(gang_worker *w, gang_request *q, gang_alloc_id *id)
-{
-    struct gang__plan *p = plan_of(w);
-    struct gang__alloc *a = NULL;
-    uint32_t slot = 0;
-    gang_result r = gang__record_new(w, q, &a);
-    if (r == GANG_OK)
-        r = gang__commit_plan(w, p, &slot);
-    if (r == GANG_OK) {
-        gang__record_append(a, p);
-        *id = gang__alloc_publish(a);
-    } else if (a) {
-        gang__alloc_drop(w, a);
-    }
-    return r;
-}
-
-gang_result gang__alloc_lend(gang_worker *w, gang_snapshot *s, gang_request *q, uint32_t lent,
-                             gang_alloc_id *id)
+gang_result gang__timeshare_alloc(gang_worker *w, gang_snapshot *s, gang_request *q, uint32_t lent,
+                                  gang_alloc_id *id)
 {
     *id = GANG_ID_NONE;
     gang_result r = gang__check_call(w, q, NULL);
@@ -45,14 +24,17 @@ gang_result gang__alloc_lend(gang_worker *w, gang_snapshot *s, gang_request *q, 
         return r;
     if (!is_taken(s, w) || q->exclusive)
         return GANG_EINVAL;
-    struct gang__plan *p = plan_of(w);
+    struct gang__plan *p = gang__plan_of(w);
     gang__rcu_enter();
     p->snap = s;
     r = gang__whatif_plan(w, q, false);
-    p->lent = lent;
+    p->mode.timeshare = lent;
+    struct gang__alloc *a = NULL;
     if (r == GANG_OK)
-        r = take(w, q, id);
-    p->lent = 0;
+        r = gang__plan_commit_record(w, q, &a, NULL, NULL);
+    if (r == GANG_OK)
+        *id = gang__alloc_publish(a);
+    p->mode.timeshare = 0;
     p->snap = NULL;
     gang__rcu_leave();
     return r;
@@ -61,24 +43,19 @@ gang_result gang__alloc_lend(gang_worker *w, gang_snapshot *s, gang_request *q, 
 static gang_result lend_more(gang_worker *w, struct gang__alloc *a, int32_t group, int64_t tasks,
                              int64_t *granted)
 {
-    struct gang__plan *p = plan_of(w);
-    uint32_t slot = 0;
+    struct gang__plan *p = gang__plan_of(w);
     gang_result r = gang__growth_check(a, group, NULL);
     if (r == GANG_OK)
-        r = gang__growth_look(w, a, group, tasks);
+        r = gang__growth_plan(w, a, group, tasks);
     if (r == GANG_OK)
-        r = gang__record_extend(w, a);
+        r = gang__plan_commit_record(w, a->q, &a, NULL, NULL);
     if (r == GANG_OK)
-        r = gang__commit_plan(w, p, &slot);
-    if (r == GANG_OK) {
-        *granted = (int64_t)p->picks;
-        gang__record_append(a, p);
-    }
+        *granted = (int64_t)p->tasks.count;
     return r;
 }
 
-gang_result gang__alloc_lend_more(gang_worker *w, gang_snapshot *s, gang_alloc_id id, int32_t group,
-                                  int64_t tasks, uint32_t lent, int64_t *granted)
+gang_result gang__timeshare_grow(gang_worker *w, gang_snapshot *s, gang_alloc_id id, int32_t group,
+                                 int64_t tasks, uint32_t lent, int64_t *granted)
 {
     struct gang__alloc *a;
     *granted = 0;
@@ -86,16 +63,16 @@ gang_result gang__alloc_lend_more(gang_worker *w, gang_snapshot *s, gang_alloc_i
         return GANG_EINVAL;
     if (!gang__placer_of(w))
         return GANG_ENOMEM;
-    struct gang__plan *p = plan_of(w);
+    struct gang__plan *p = gang__plan_of(w);
     gang__rcu_enter();
     gang_result r = gang__alloc_lock(w->cluster, id, &a);
     if (r == GANG_OK) {
         p->snap = s;
-        p->lent = lent;
+        p->mode.timeshare = lent;
         p->others.running = a;
         r = lend_more(w, a, group, tasks, granted);
         p->others.running = NULL;
-        p->lent = 0;
+        p->mode.timeshare = 0;
         p->snap = NULL;
         gang__alloc_publish(a);
     }
@@ -103,8 +80,8 @@ gang_result gang__alloc_lend_more(gang_worker *w, gang_snapshot *s, gang_alloc_i
     return r;
 }
 
-gang_result gang__alloc_each_lent(gang_cluster *c, gang_alloc_id id, gang__lent_fn visit,
-                                  void *user)
+gang_result gang__timeshare_each(gang_cluster *c, gang_alloc_id id, gang__timeshare_fn visit,
+                                 void *user)
 {
     struct gang__alloc *a;
     gang_result r = gang__alloc_read(c, id, &a);
@@ -114,7 +91,7 @@ gang_result gang__alloc_each_lent(gang_cluster *c, gang_alloc_id id, gang__lent_
          task += GANG__TASK_HEAD + gang__task_deltas(task))
         for (unsigned i = 0; r == GANG_OK && i < gang__task_deltas(task); i++) {
             uint64_t delta = task[GANG__TASK_HEAD + i];
-            if (delta & GANG__DELTA_LENT)
+            if (delta & GANG__DELTA_SHARED)
                 r = visit(task[0], gang__delta_word(delta), gang__payload(delta),
                           (int64_t)gang__task_number(task), user);
         }

@@ -1,38 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Allocations that share cores, or devices, in time. What is *lent* to an allocation is its own only while others
- * let it: it stands in its record, so that whoever launches its tasks knows which cores and devices are meant,
- * but it is not taken from the nodes, nor given back with the rest, nor seen by snapshots. Who lends holds it
- * all the while by an allocation of his own, and sees to it that two who have the same do not run at the same time. */
+/* Allocations that share cores or devices in time. The record of an allocation names its
+ * *time-shared* parts, so that a launcher finds the cores and devices. The nodes do not count them,
+ * a release does not return them, and snapshots do not show them. The caller holds them in an
+ * allocation of its own and sees to it that two allocations with the same parts never run at the
+ * same time. */
 #ifndef GANG__PLACE_LEND_H
 #define GANG__PLACE_LEND_H
 
 #include "place/whatif/whatif.h"
 
-/* Place a gang on a snapshot, in which is free what may be lent, and take for real what is not lent.
+enum {
+    GANG__TIMESHARE_CPU = 1, /* millicores and cores */
+    GANG__TIMESHARE_GPU = 2  /* devices, and parts of them */
+};
+
+/* Places a gang on a snapshot, where the time-shared parts are free, and commits the other parts.
  *   lent  GANG__LEND_*
- * Returns GANG_OK; GANG_ENOFIT: not on the snapshot as it is, or what it shows was taken meanwhile; GANG_EBUSY; GANG_EINVAL (no
- * such snapshot, or the request is exclusive); GANG_ENOMEM; with GANG_POLICY_HOST the result of its function. The
- * snapshot stays as it is. Owner of the worker, and no concurrent call on this snapshot. */
-gang_result gang__alloc_lend(gang_worker *w, gang_snapshot *s, gang_request *q, uint32_t lent,
-                             gang_alloc_id *id);
+ * Returns GANG_OK; GANG_ENOFIT: not on the snapshot as it is, or what it shows was taken meanwhile;
+ * GANG_EBUSY; GANG_EINVAL (no such snapshot, or the request is exclusive); GANG_ENOMEM; with
+ * GANG_POLICY_HOST the result of its function. The snapshot stays as it is. Owner of the worker,
+ * and no concurrent call on this snapshot. */
+gang_result gang__timeshare_alloc(gang_worker *w, gang_snapshot *s, gang_request *q, uint32_t lent,
+                                  gang_alloc_id *id);
 
 /* The same for `tasks` more tasks of a group of such an allocation: as gang_alloc_grow(). */
-gang_result gang__alloc_lend_more(gang_worker *w, gang_snapshot *s, gang_alloc_id id, int32_t group,
-                                  int64_t tasks, uint32_t lent, int64_t *granted);
+gang_result gang__timeshare_grow(gang_worker *w, gang_snapshot *s, gang_alloc_id id, int32_t group,
+                                 int64_t tasks, uint32_t lent, int64_t *granted);
 
 /* Take in a snapshot what is lent to an allocation. Returns as gang__snapshot_retake(). */
-gang_result gang__snapshot_lend(gang_snapshot *s, gang_alloc_id id);
+gang_result gang__timeshare_snapshot(gang_snapshot *s, gang_alloc_id id);
 
 /* What is lent to the tasks of an allocation, task by task in the order of their numbers.
  *   word, payload  of the node's cell (core/commit/word.h)
  * A visitor that returns anything but 0 ends it. Returns GANG_OK; GANG_ESTALE; GANG_EBUSY; the visitor's
  * result. Any thread. */
-typedef int32_t (*gang__lent_fn)(gang_node_id node, unsigned word, uint64_t payload, int64_t task,
+typedef int32_t (*gang__timeshare_fn)(gang_node_id node, unsigned word, uint64_t payload,
+                                      int64_t task, void *user);
+gang_result gang__timeshare_each(gang_cluster *c, gang_alloc_id id, gang__timeshare_fn visit,
                                  void *user);
-gang_result gang__alloc_each_lent(gang_cluster *c, gang_alloc_id id, gang__lent_fn visit,
-                                  void *user);
-
-/* The plan of gang__snapshot_place_told(), without its end (whatif.c). Inside a read section. */
-gang_result gang__whatif_plan(gang_worker *w, const gang_request *q, bool empty);
 
 #endif

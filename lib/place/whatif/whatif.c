@@ -6,23 +6,21 @@
 #include "base/rcu.h"
 #include "place/alloc/alloc.h"
 #include "place/explain/explain.h"
-#include "place/record/exclusive.h"
+#include "place/fit/plan.h"
+#include "place/pack/pack.h"
+#include "place/record/holders.h"
 #include "place/record/placer.h"
 #include "place/record/places.h"
 #include "place/record/record.h"
 #include "place/search/search.h"
+#include "place/state/records.h"
 #include "place/whatif/whatif.h"
 
 /* ---- placing --------------------------------------------------------------------------------- */
 
-static struct gang__plan *plan_of(const gang_worker *w)
-{
-    return &((struct gang__placer *)w->place)->plan;
-}
-
 static gang_result plan_once(gang_worker *w, const gang_request *q, bool proof, bool empty)
 {
-    struct gang__plan *p = plan_of(w);
+    struct gang__plan *p = gang__plan_of(w);
     if (gang__plan_begin(p, w->cluster, q, empty) != GANG_OK)
         return GANG_ENOMEM;
     gang__plan_start(p, w);
@@ -34,28 +32,28 @@ static gang_result plan_once(gang_worker *w, const gang_request *q, bool proof, 
  * any. */
 gang_result gang__whatif_plan(gang_worker *w, const gang_request *q, bool empty)
 {
-    struct gang__plan *p = plan_of(w);
+    struct gang__plan *p = gang__plan_of(w);
     gang_result r;
     uint32_t wishes = empty ? 0 : q->wishes;
     do { /* the last wish on other jobs goes first */
         p->others.wishes = wishes;
         r = plan_once(w, q, false, empty);
-    } while (r == GANG_ENOFIT && !p->host && wishes-- > 0);
+    } while (r == GANG_ENOFIT && !p->out.host && wishes-- > 0);
     p->others.wishes = 0;
-    if (r == GANG_ENOFIT && !p->host && (!empty || q->group_count > 1))
+    if (r == GANG_ENOFIT && !p->out.host && (!empty || q->group_count > 1))
         r = plan_once(w, q, true, empty);
     return r;
 }
 
-/* Copy what the plan leaves to the snapshot. Of a node without a planned task nothing changes; what its
- * view shows as free may be what the growing allocation, an exclusive one, holds there. */
+/* Copy what the plan leaves to the snapshot. A node without a planned task does not
+ * change; the free part of its view may belong to the growing exclusive allocation. */
 static void take(struct gang__plan *p)
 {
-    for (size_t i = 0; i < p->views; i++) {
-        const struct gang__view *v = &p->view[i];
+    for (size_t i = 0; i < p->nodes.count; i++) {
+        const struct gang__node_copy *v = &p->nodes.copy[i];
         if (v->node && !v->used)
             continue;
-        memcpy(gang__snapshot_words(p->snap, v->slot), gang__view_now(p, v),
+        memcpy(gang__snapshot_words(p->snap, v->slot), gang__words_now(p, v),
                v->words * sizeof(uint64_t));
     }
 }
@@ -73,7 +71,7 @@ static gang_result place(gang_worker *w, gang_snapshot *s, gang_request *q, bool
         return r;
     if (!is_taken(s, w))
         return gang__error(error, GANG_EINVAL, NULL, "no snapshot of this cluster was taken");
-    struct gang__plan *p = plan_of(w);
+    struct gang__plan *p = gang__plan_of(w);
     gang__rcu_enter(); /* the tables of domains are those of now */
     p->snap = s;
     r = gang__whatif_plan(w, q, false);
@@ -81,7 +79,7 @@ static gang_result place(gang_worker *w, gang_snapshot *s, gang_request *q, bool
         r = GANG_ENOMEM;
     if (r == GANG_OK && keep)
         take(p);
-    bool host = p->host != 0;
+    bool host = p->out.host != 0;
     if (r == GANG_ENOFIT && !host) {
         r = gang__whatif_plan(w, q, true);
         if (r != GANG_ENOMEM)
@@ -106,12 +104,12 @@ gang_result gang_snapshot_test(gang_worker *worker, gang_snapshot *snapshot,
     return place(worker, snapshot, request, false, error);
 }
 
-gang_result gang__snapshot_class(gang_worker *w, gang_snapshot *s, const gang_request *q)
+gang_result gang__snapshot_verdict(gang_worker *w, gang_snapshot *s, const gang_request *q)
 {
-    struct gang__plan *p = plan_of(w);
+    struct gang__plan *p = gang__plan_of(w);
     p->snap = s;
     gang_result r = gang__whatif_plan(w, q, false);
-    if (r == GANG_ENOFIT && !p->host) {
+    if (r == GANG_ENOFIT && !p->out.host) {
         r = gang__whatif_plan(w, q, true);
         r = r == GANG_OK ? GANG_ENOFIT : r == GANG_ENOFIT ? GANG_ENEVER : r;
     }
@@ -124,7 +122,7 @@ gang_result gang__snapshot_class(gang_worker *w, gang_snapshot *s, const gang_re
 /* The plan is complete: take it in the snapshot and tell its places. */
 static gang_result keep_told(struct gang__plan *p, struct gang__places *out)
 {
-    gang_result r = gang__plan_complete(p) ? gang__plan_tell(p, out) : GANG_ENOMEM;
+    gang_result r = gang__plan_complete(p) ? gang__places_of_plan(p, out) : GANG_ENOMEM;
     if (r == GANG_OK)
         take(p);
     return r;
@@ -139,7 +137,7 @@ static gang_result place_told(gang_worker *w, gang_snapshot *s, gang_request *q,
         return r;
     if (!is_taken(s, w))
         return GANG_EINVAL;
-    struct gang__plan *p = plan_of(w);
+    struct gang__plan *p = gang__plan_of(w);
     gang__rcu_enter();
     p->snap = s;
     r = gang__whatif_plan(w, q, false);
@@ -150,8 +148,8 @@ static gang_result place_told(gang_worker *w, gang_snapshot *s, gang_request *q,
     return r;
 }
 
-gang_result gang__snapshot_place_told(gang_worker *w, gang_snapshot *s, gang_request *q,
-                                      struct gang__places *out)
+gang_result gang__snapshot_place_where(gang_worker *w, gang_snapshot *s, gang_request *q,
+                                       struct gang__places *out)
 {
     out->count = 0;
     return place_told(w, s, q, out);
@@ -162,8 +160,8 @@ gang_result gang__snapshot_fits(gang_worker *w, gang_snapshot *s, gang_request *
     return place_told(w, s, q, NULL);
 }
 
-gang_result gang__snapshot_grow_told(gang_worker *w, gang_snapshot *s, gang_alloc_id id,
-                                     int32_t group, int64_t tasks, struct gang__places *out)
+gang_result gang__snapshot_grow_where(gang_worker *w, gang_snapshot *s, gang_alloc_id id,
+                                      int32_t group, int64_t tasks, struct gang__places *out)
 {
     out->count = 0;
     if (!w || !is_taken(s, w))
@@ -172,7 +170,7 @@ gang_result gang__snapshot_grow_told(gang_worker *w, gang_snapshot *s, gang_allo
         return GANG_ERANGE;
     if (!gang__placer_of(w))
         return GANG_ENOMEM;
-    struct gang__plan *p = plan_of(w);
+    struct gang__plan *p = gang__plan_of(w);
     struct gang__alloc *a;
     gang__rcu_enter();
     gang_result r = gang__alloc_read(w->cluster, id, &a);
@@ -181,7 +179,7 @@ gang_result gang__snapshot_grow_told(gang_worker *w, gang_snapshot *s, gang_allo
         p->others.running = a;
         r = gang__growth_check(a, group, NULL);
         if (r == GANG_OK)
-            r = gang__growth_look(w, a, group, tasks);
+            r = gang__growth_plan(w, a, group, tasks);
         if (r == GANG_OK)
             r = keep_told(p, out);
         p->others.running = NULL;

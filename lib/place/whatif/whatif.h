@@ -1,27 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What if, for a planner above this room: plan on a private copy of the cluster, learn the exact places,
- * and take them for real.
+/* What-if for a planner above this room: plan on a private copy of the cluster, learn the exact
+ * places, and commit them.
  *
- *   1. gang_snapshot_take() a base; gang__snapshot_copy() it (core/commit/snapshot_save.h) to a scratch one, and again
+ *   1. gang_snapshot_take() a base; gang__snapshot_copy() it (core/commit/snapshot_save.h) to a
+ *      scratch one, and again
  *      to put the scratch back.
- *   2. Release who would go: gang_snapshot_release(), gang__snapshot_release_tasks(). Take some of it
+ *   2. Release who would go: gang_snapshot_release(), gang__snapshot_release_tasks(). Take some of
+ *      it
  *      again to find out who need not go: gang__snapshot_retake(), gang__snapshot_retake_tasks().
- *   3. gang__snapshot_place_told(), gang__snapshot_grow_told(): the places.
+ *   3. gang__snapshot_place_where(), gang__snapshot_grow_where(): the places.
  *   4. For real: gang_alloc_free(), gang_alloc_shrink(); then gang_alloc_adopt() or
  *      gang__alloc_adopt_more() at the places that were told.
- *
- * What adopting at told places keeps, and what not
- *   - Nodes and devices are the planned ones. Parts of devices, instances of profiles, amounts and pools
- *     come to the same. Nobody else being there, it is not refused.
- *   - Cores are chosen anew, in number as planned (there are always enough where the plan had enough):
+ * What adopting at these places keeps, and what not
+ *   - Nodes and devices are the planned ones. Parts of devices, instances of profiles, amounts and
+ *     pools
+ *     come to the same. Without other commits it is not refused.
+ *   - Cores are chosen again, in number as planned (there are always enough where the plan had
+ *     enough):
  *     beside the task's devices as far as some are free there, else of as few NUMA domains as do. A
- *     plan's GANG_NUMA_STRICT decides the devices, but adopting does not enforce it for the cores, nor
- *     that the cores of a task without GPUs lie in the part of the node that `same` or `prefer` chose.
+ *     plan's GANG_NUMA_STRICT decides the devices, but adopting does not enforce it for the cores,
+ *     nor
+ *     that the cores of a task without GPUs lie in the part of the node that `same` or `prefer`
+ *     chose.
  *     They may thus be others than in the snapshot, which goes on with its own.
- *   - Rules on other jobs, states of nodes and minima are not asked again when adopting.
+ *   - Rules on other jobs, states of nodes and minima are not checked again when adopting.
  *
- * Rules on other jobs are looked up in the cluster as it is when planning on a snapshot, too: who was
- * released in the snapshot is still seen, who was placed there is not. */
+ * Planning on a snapshot evaluates affinity in the cluster as it is: jobs released in the snapshot
+ * still count, jobs placed there do not. */
 #ifndef GANG__PLACE_WHATIF_H
 #define GANG__PLACE_WHATIF_H
 
@@ -29,7 +34,6 @@
 
 #include "core/snapshot.h"
 #include "place/alloc/alloc.h"
-#include "place/record/places.h"
 
 /* ---- some tasks of an allocation ---- */
 
@@ -48,8 +52,8 @@ gang_result gang__snapshot_release_tasks(gang_snapshot *s, gang_alloc_id id, con
 /* The same, or gang_snapshot_release() where `tasks` is NULL, telling from where.
  *   at  the one node that all of it came from; GANG_ID_NONE: several, or some of it is of a pool, or
  *       the allocation is exclusive, or an error */
-gang_result gang__snapshot_release_told(gang_snapshot *s, gang_alloc_id id, const int64_t *tasks,
-                                        size_t count, gang_node_id *at);
+gang_result gang__snapshot_release_where(gang_snapshot *s, gang_alloc_id id, const int64_t *tasks,
+                                         size_t count, gang_node_id *at);
 
 /* The inverse of gang_snapshot_release(), and of gang__snapshot_release_tasks() with the same tasks: take
  * what the allocation holds now, at exactly the same places, whatever the states of the nodes are.
@@ -68,34 +72,38 @@ void gang__snapshot_expect(const gang_snapshot *s, gang_alloc_id id);
 
 /* ---- placing, and telling where ---- */
 
-/* As gang_snapshot_place(), but cheap when refused, and telling the places: of each task its group, its
- * node and, if it has any, its exact devices; in the order in which gang_alloc() numbers the ranks, which
- * gang_alloc_adopt() keeps.
- * Returns GANG_OK; GANG_ENOFIT: not on the snapshot as it is, perhaps never; GANG_EINVAL (never taken,
- * another cluster); GANG_ENOMEM; with GANG_POLICY_HOST the result of its function. On any error the
- * snapshot is as before.
- * Owner of the worker, and no concurrent call on this snapshot. May allocate; waits for nobody. */
-gang_result gang__snapshot_place_told(gang_worker *w, gang_snapshot *s, gang_request *q,
-                                      struct gang__places *out);
+/* As gang_snapshot_place(), but cheap when refused, and telling the places: of each task its group,
+ * its node and, if it has any, its exact devices; in the order in which gang_alloc() numbers the
+ * ranks, which gang_alloc_adopt() keeps.
+ * Returns GANG_OK; GANG_ENOFIT: not on the snapshot as it is, possibly never; GANG_EINVAL (never
+ * taken, another cluster); GANG_ENOMEM; with GANG_POLICY_HOST the result of its function. On any
+ * error the snapshot is as before.
+ * Owner of the worker, and no concurrent call on this snapshot. May allocate; never blocks. */
+gang_result gang__snapshot_place_where(gang_worker *w, gang_snapshot *s, gang_request *q,
+                                       struct gang__places *out);
 
-/* The same question alone: nothing is taken. As gang__snapshot_place_told(). */
+/* The same question alone: nothing is taken. As gang__snapshot_place_where(). */
 gang_result gang__snapshot_fits(gang_worker *w, gang_snapshot *s, gang_request *q);
 
 /* Where up to `tasks` (>= 1) more tasks of a running allocation would go, by the rules of
- * gang_alloc_grow(): at least one; more than `tasks` where a group below its minimum comes back whole, and
- * to make whole slices. Its own tasks are those it holds now; an earlier growth in the snapshot is not
- * seen as its own, nor is a release: so put the snapshot back, or take the growth for real and take the
- * snapshot anew, before its next one. Of an exclusive allocation, what it holds beside its tasks is there
- * for the new ones, unless its nodes were released in the snapshot.
+ * gang_alloc_grow(): at least one; more than `tasks` where a group below its minimum comes back
+ * whole, and to make whole slices. Its own tasks are those it holds now; an earlier growth in the
+ * snapshot is not seen as its own, nor is a release: so put the snapshot back, or commit the growth
+ * and renew the snapshot, before its next one. Of an exclusive allocation, what it holds beside its
+ * tasks is there for the new ones, unless its nodes were released in the snapshot.
  *   group  index of the group; -1: any group, in order
- * Returns GANG_OK; GANG_ENOFIT: not one, on the snapshot as it is; GANG_ERANGE: the group has its `count`
- * already, or `tasks` < 1; GANG_EINVAL; GANG_ESTALE; GANG_EBUSY (another thread is changing it);
- * GANG_ENOMEM; with GANG_POLICY_HOST the result of its function. On any error the snapshot is as before.
- * Owner of the worker, and no concurrent call on this snapshot. May allocate; waits for nobody. */
-gang_result gang__snapshot_grow_told(gang_worker *w, gang_snapshot *s, gang_alloc_id id,
-                                     int32_t group, int64_t tasks, struct gang__places *out);
+ * Returns GANG_OK; GANG_ENOFIT: not one, on the snapshot as it is; GANG_ERANGE: the group has its
+ * `count` already, or `tasks` < 1; GANG_EINVAL; GANG_ESTALE; GANG_EBUSY (another thread is changing
+ * it); GANG_ENOMEM; with GANG_POLICY_HOST the result of its function. On any error the snapshot is
+ * as before. Owner of the worker, and no concurrent call on this snapshot. May allocate; never
+ * blocks. */
+gang_result gang__snapshot_grow_where(gang_worker *w, gang_snapshot *s, gang_alloc_id id,
+                                      int32_t group, int64_t tasks, struct gang__places *out);
 
-/* What gang_snapshot_test() says: GANG_OK, GANG_ENOFIT, GANG_ENEVER or an error. */
-gang_result gang__snapshot_class(gang_worker *w, gang_snapshot *s, const gang_request *q);
+/* What gang_snapshot_test() says, inside a read section: GANG_OK, GANG_ENOFIT, GANG_ENEVER or an error. */
+gang_result gang__snapshot_verdict(gang_worker *w, gang_snapshot *s, const gang_request *q);
+
+/* Find a plan on the snapshot of the worker's plan, without taking anything. Inside a read section. */
+gang_result gang__whatif_plan(gang_worker *w, const gang_request *q, bool empty);
 
 #endif

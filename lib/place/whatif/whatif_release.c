@@ -2,11 +2,13 @@
 /* What if: giving back in a snapshot what an allocation holds, or some of it, and taking it
  * again. */
 #include "core/nodes/nodes.h"
+#include "place/fit/keys.h"
 #include "place/record/record.h"
+#include "place/state/records.h"
 #include "place/whatif/timeshare.h"
 #include "place/whatif/whatif.h"
 
-/* What of an allocation is meant. */
+/* The part of an allocation. */
 struct part {
     const struct gang__alloc *a;
     const int64_t *task; /* these numbers, ascending; NULL: all, holders too */
@@ -93,11 +95,11 @@ static bool goes(const struct part *part, const uint64_t *task, bool named)
 {
     if (!part->task || !part->a->q->exclusive)
         return named;
-    return !gang__is_among(part->stay, part->stays, task[0]);
+    return !gang__keys_have(part->stay, part->stays, task[0]);
 }
 
 /* The first `deltas` deltas are given back, or taken. *done: how many went through. *at: see
- * gang__snapshot_release_told(). */
+ * gang__snapshot_release_where(). */
 static gang_result turn(gang_snapshot *s, const struct part *part, bool back, uint64_t deltas,
                         uint64_t *done, gang_node_id *at)
 {
@@ -119,7 +121,7 @@ static gang_result turn(gang_snapshot *s, const struct part *part, bool back, ui
         for (unsigned i = 0; i < gang__task_deltas(task); i++) {
             uint64_t delta = task[GANG__TASK_HEAD + i];
             if (!(delta & GANG__DELTA_POOL ? named : whole) ||
-                ((delta & GANG__DELTA_LENT) != 0) != part->lent)
+                ((delta & GANG__DELTA_SHARED) != 0) != part->lent)
                 continue;
             spread = spread || (delta & GANG__DELTA_POOL);
             if (*done == deltas)
@@ -217,8 +219,8 @@ gang_result gang__snapshot_release_tasks(gang_snapshot *s, gang_alloc_id id, con
     return tasks && count ? turn_part(s, id, tasks, count, true, false, &at) : GANG_EINVAL;
 }
 
-gang_result gang__snapshot_release_told(gang_snapshot *s, gang_alloc_id id, const int64_t *tasks,
-                                        size_t count, gang_node_id *at)
+gang_result gang__snapshot_release_where(gang_snapshot *s, gang_alloc_id id, const int64_t *tasks,
+                                         size_t count, gang_node_id *at)
 {
     return turn_part(s, id, tasks, count, true, false, at);
 }
@@ -236,7 +238,7 @@ gang_result gang__snapshot_retake_tasks(gang_snapshot *s, gang_alloc_id id, cons
     return tasks && count ? turn_part(s, id, tasks, count, false, false, &at) : GANG_EINVAL;
 }
 
-gang_result gang__snapshot_lend(gang_snapshot *s, gang_alloc_id id)
+gang_result gang__timeshare_snapshot(gang_snapshot *s, gang_alloc_id id)
 {
     gang_node_id at;
     return turn_part(s, id, NULL, 0, false, true, &at);

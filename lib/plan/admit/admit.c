@@ -66,7 +66,8 @@ static void close_admission(struct gang__admission *a)
     gang__time_fit_free(&a->fit, &mem);
 }
 
-/* What is to be changed is put where it is in nobody's way, or back. Neither can fail. */
+/* Takes the accepted reservation that is to be changed out of the way, or puts it back. Neither can
+ * fail. */
 static void set_aside(struct gang__timeline *t, struct gang__admitted *old, bool aside)
 {
     for (size_t i = 0; i < old->count; i++) {

@@ -1,40 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* When: may this be reserved, and when?
  *
- * An *ask* has a window and stages. It is laid out on a timeline, in which all that is taken already is an
- * occupation (jobs, maintenance, reservations that were accepted), and beside what its user has booked. All of it
- * is placed or nothing. What is placed are *pieces*: some gangs of one stage at one time, on nodes or of the pool.
+ * An *ask* has a window and stages. It is laid out on a timeline, in which all that is taken
+ * already is an occupation (jobs, maintenance, reservations that were accepted), and beside what
+ * its user has booked. All of it is placed or nothing. What is placed are *pieces*: some gangs of
+ * one stage at one time, on nodes or of the pool.
  *
- * Gangs of a stage may run at different times, unless combine is ORDER_NO_GAP or the start is fixed. As YARN's
- * GreedyReservationAgent does it: the first instant (or the last) at which a gang fits for its duration gets as many
- * whole gangs as fit there; what is left goes on from there. A piece is never taken back: an ask of several
- * stages or gangs may be refused that a search through all combinations would place. But one stage
- * of one gang is refused only if there is no such start, and so are stages in order, one gang each, that have no
- * period and no user's limit. (Tasks of several groups are laid out first fit, as gang__timeline_earliest() does
- * it. Where nodes that are taken whole differ and their user has limits, some starts may be passed over.)
+ * Gangs of a stage may run at different times, unless combine is ORDER_NO_GAP or the start is
+ * fixed. As YARN's GreedyReservationAgent does it: the first instant (or the last) at which a gang
+ * fits for its duration gets as many whole gangs as fit there; what is left goes on from there. A
+ * piece is never taken back: an ask of several stages or gangs may be refused that a search
+ * through all combinations would place. But one stage of one gang is refused only if there is no
+ * such start, and so are stages in order, one gang each, that have no period and no user's limit.
+ * (Tasks of several groups are laid out first fit, as gang__timeline_earliest() does it. Where
+ * nodes that are taken whole differ and their user has limits, some starts may be passed over.)
  *
  * EARLIEST  each piece as early as it can be; stages from the first to the last.
  * LATEST    each piece as late as it can be; stages in order from the last to the first.
- * CHEAPEST  each piece where its cost is least; of several such starts the earliest. The cost of a start is the
- *           integral of the load over the times of the piece (all its repetitions and, without gaps, all
- *           stages). The load is the used part of what there is in all, of the kind of which most is used,
- *           in 2^-20, floored; what has been placed of the ask before counts. Between steps the cost is linear, so
- *           it is least at an end of the window, where an end of the piece is at a step of the timeline, or where
- *           a limit of the user's begins or ends to be in the way: these starts are looked at, by cost. At most
- *           GANG__ADMIT_STEPS steps, from the beginning of the window, and 16 starts for each are looked at, and at
- *           most GANG__ADMIT_TRIES starts are laid out; if none of them will do, the piece is as with EARLIEST.
- *           In an order, a stage's window ends where the later ones still have room for their durations.
+ * CHEAPEST  each piece where its cost is least; of several such starts the earliest. The cost of a
+ * start is the
+ *           integral of the load over the times of the piece (all its repetitions and, without
+ *           gaps, all stages). The load is the used part of what there is in all, taken for the
+ *           most used kind, in 2^-20, floored; what has been placed of the ask before counts.
+ *           Between steps the cost is linear, so it is least at an end of the window, where an end
+ *           of the piece is at a step of the timeline, or where a limit of the user's begins or
+ *           ends to be in the way: these starts are looked at, by cost. At most GANG__ADMIT_STEPS
+ *           steps, from the beginning of the window, and 16 starts for each are looked at, and at
+ *           most GANG__ADMIT_TRIES starts are laid out; if none of them will do, the piece is as
+ *           with EARLIEST. In an order, a stage's window ends where the later ones still have room
+ *           for their durations.
  * An ask that cannot be placed LATEST or CHEAPEST is placed EARLIEST if it can be.
  *
- * Repetitions: with a period P every piece is placed `instances` times, P apart, on nodes of its own each time.
- * The window is that of the first instance.
+ * Repetitions: with a period P every piece is placed `instances` times, P apart, on nodes of its
+ * own each time. The window is that of the first instance.
  *
- * The user's limits (usage.h) count what tasks ask for, units of the pool, and of nodes that are taken whole all that
- * they have and the nodes themselves.
+ * The user's limits (bookings.h) count what tasks ask for, units of the pool, and of nodes that
+ * are taken whole all that they have and the nodes themselves.
  *
- * Times are ns in -2^60...2^62; durations and (instances x period) come to at most 2^60, but a deadline may be
- * GANG__NEVER if EARLIEST is preferred. What lies before the timeline's present counts as the present.
- * Threads: as the timeline: one owner at a time. Memory: that of the timeline's allocator.
+ * Times are ns in -2^60...2^62; durations and (instances x period) come to at most 2^60, but a
+ * deadline may be GANG__NEVER if EARLIEST is preferred. What lies before the timeline's present
+ * counts as the present. Threads: as the timeline: one owner at a time. Memory: that of the
+ * timeline's allocator.
  *
  * Example: 16 tasks of 8 GPUs, 8 at a time, for an hour, today:
  *
@@ -77,13 +83,14 @@ struct gang__admit_stage {
     /* Tasks: `count` of each group in all. `most` bounds those of a piece on one node. */
     const struct gang__time_group *group;
     size_t group_count;
-    /* On nodes that are taken whole. For n nodes: a group of count n, most 1, that needs nothing. */
+    /* On nodes that are taken whole. For n nodes: a group of count n, most 1, that needs nothing.
+     * */
     bool whole;
     const uint64_t *nodes; /* bit i % 64 of word i / 64: node i may be used; NULL: all may */
     /* Units of the pool, in all; 0: none. */
     int64_t pool;
-    /* So many tasks of the first group, or units of the pool, run at the same time or none of them; the other groups
-     * in proportion. 0: all. It divides the count. */
+    /* So many tasks of the first group, or units of the pool, run at the same time or none of
+     * them; the other groups in proportion. 0: all. It divides the count. */
     int64_t gang;
     /* Exactly these nodes, whole; ascending. NULL: none. */
     const uint32_t *node;
@@ -106,8 +113,9 @@ struct gang__admit_ask {
     int64_t period_ns;
     int64_t instances;            /* with a period: 1...GANG__ADMIT_INSTANCES */
     struct gang__bookings *usage; /* of its user; NULL: no limits */
-    /* One that was accepted on the same timeline and of the same user (usage) and is to be changed: it
-     * counts as gone. If the ask is accepted it is, and is empty then; otherwise all is as it was. NULL: none. */
+    /* One that was accepted on the same timeline and of the same user (usage) and is to be
+     * changed: it counts as gone. If the ask is accepted it is, and is empty then; otherwise all
+     * is as it was. NULL: none. */
     struct gang__admitted *instead;
 };
 
@@ -128,15 +136,15 @@ struct gang__admit_piece {
 enum {
     GANG__ADMIT_FITS,
     /* The ask is refused: */
-    /* A gang is larger than all there is, were it empty: tasks of the group `item` (has: for so many there would be
-     * room, if it were alone), or units. */
+    /* A gang is larger than all there is, were it empty: tasks of the group `item` (has: for so
+     * many there would be room, if it were alone), or units. */
     GANG__ADMIT_LARGER,
     /* The window is shorter than the durations: ns. */
     GANG__ADMIT_SHORT,
     /* Too little is free in the window: gangs of the stage, and how many of them found room. */
     GANG__ADMIT_FULL,
-    /* There is room, but at the first time that there is, the user would have so much of the kind `item` at an
-     * instant, and may have that. */
+    /* There is room, but at the first time that there is, the user would have so much of the kind
+     * `item` at an instant, and may have that. */
     GANG__ADMIT_MOST,
     /* The same, as the average over a window. */
     GANG__ADMIT_AVERAGE,
@@ -160,32 +168,34 @@ struct gang__admitted {
     size_t place_count, place_room;
     /* If refused: */
     int why;
-    uint32_t stage; /* of which it is said */
+    uint32_t stage; /* what the reason concerns */
     int item;
     int64_t wanted, has;
-    /* The earliest begin >= arrival (and > arrival, or it would not be refused) of a window as long as
-     * that asked for in which all would be accepted as things are, EARLIEST, and with the same limits of the user;
-     * for a fixed start, the earliest later start, all gangs at once. Where several gangs or stages are placed
-     * one after the other it is found by trying, up to 64 times. GANG__NEVER: none, or none was found. */
+    /* The earliest begin >= arrival (and > arrival, or it would not be refused) of a window as
+     * long as that asked for in which all would be accepted as things are, EARLIEST, and with the
+     * same limits of the user; for a fixed start, the earliest later start, all gangs at once.
+     * Where several gangs or stages are placed one after the other it is found by trying, up to 64
+     * times. GANG__NEVER: none, or none was found. */
     int64_t next_ns;
     struct gang__bookings *usage; /* where it is booked; NULL: nowhere */
 };
 
 /* Place an ask. If it is accepted, the pieces are in the timeline and booked, and stay there until
- * gang__admitted_undo(), or until their ids are removed; if not, both are as before. (Another timeline gives other
- * ids: write them into the pieces, see gang__admitted_occupation().)
+ * gang__admitted_undo(), or until their ids are removed; if not, both are as before. (Another
+ * timeline gives other ids: write them into the pieces, see gang__admitted_occupation().)
  *   got  filled; what is said of `instead` holds: it may not be `got` itself
- * Returns GANG_OK; GANG_ENOFIT: not in this window (FULL, MOST, AVERAGE), see next_ns; GANG_ENEVER: refused
- * whatever the window (LARGER), or for a reason that does not lie in the plan (SHORT), or next_ns is GANG__NEVER;
- * GANG_EINVAL, GANG_ERANGE: a wrong ask, and `why` says what is wrong with it; GANG_ELIMIT: a node has too many
- * occupations; GANG_ENOMEM.
+ * Returns GANG_OK; GANG_ENOFIT: not in this window (FULL, MOST, AVERAGE), see next_ns;
+ * GANG_ENEVER: refused whatever the window (LARGER), or for a reason that does not lie in the plan
+ * (SHORT), or next_ns is GANG__NEVER; GANG_EINVAL, GANG_ERANGE: a wrong ask, and `why` says what
+ * is wrong with it; GANG_ELIMIT: a node has too many occupations; GANG_ENOMEM.
  *
- * With E the occupations that begin or end in the window, I instances, F = O(nodes (p + log nodes)) for laying out at
- * one time (timeline.h), and U for a question about the user's limits (usage.h), a piece takes
- * EARLIEST: I searches of the timeline, again each time that an instance or a limit moves the start;
- * LATEST: up to E I (log P + F), F only where the sums leave room; CHEAPEST: E I log E, and up to
- * GANG__ADMIT_TRIES times I F + U. Gangs that start together are counted in O(log gangs) layings out. A refusal
- * takes some three times as long, and up to 64 placings for next_ns. */
+ * With E the occupations that begin or end in the window, I instances, F = O(nodes (p + log
+ * nodes)) for laying out at one time (timeline.h), and U for a question about the user's limits
+ * (bookings.h), a piece takes EARLIEST: I searches of the timeline, again each time that an
+ * instance or a limit moves the start; LATEST: up to E I (log P + F), F only where the sums leave
+ * room; CHEAPEST: E I log E, and up to GANG__ADMIT_TRIES times I F + U. Gangs that start together
+ * are counted in O(log gangs) layings out. A refusal takes some three times as long, and up to 64
+ * placings for next_ns. */
 gang_result gang__admit(struct gang__timeline *t, const struct gang__admit_ask *ask,
                         struct gang__admitted *got) GANG_MUST_CHECK;
 
@@ -193,7 +203,7 @@ gang_result gang__admit(struct gang__timeline *t, const struct gang__admit_ask *
 void gang__admitted_undo(struct gang__timeline *t, struct gang__admitted *got);
 void gang__admitted_free(struct gang__admitted *got, const struct gang_mem *mem);
 
-/* A piece as an occupation, for a timeline that is made anew. It points into `ask` and `got`. */
+/* A piece as an occupation, for a new timeline. It points into `ask` and `got`. */
 void gang__admitted_occupation(const struct gang__admit_ask *ask, const struct gang__admitted *got,
                                size_t piece, struct gang__occupation *o);
 
@@ -205,13 +215,14 @@ struct gang__replan_item {
     bool dropped; /* set: it does not fit any more */
 };
 
-/* Who must go? A timeline of what there is now holds all but the reservations. They are dropped from the
- * newest back until the rest fits; those of them that fit beside the rest after all stay, oldest first. In other
- * words, each in the order of acceptance stays if it fits beside those that do. Only instants in
- * [now_ns, now_ns + window_ns) are looked at: what lies beyond stays, for things may be better by then.
+/* Which reservations must be dropped? The timeline has the present capacity and all but the
+ * reservations. They are dropped from the newest back until the rest fits; those of them that fit
+ * beside the rest after all stay, oldest first. In other words, each in the order of acceptance
+ * stays if it fits beside those that do. Only instants in [now_ns, now_ns + window_ns) are looked
+ * at: what lies beyond stays, for things may be better by then.
  *   item  in any order
  * Returns GANG_OK; GANG_EINVAL, GANG_ERANGE: a piece that no timeline of so many nodes takes;
- * GANG_ELIMIT, GANG_ENOMEM. The timeline is as before; after an error nobody is dropped.
+ * GANG_ELIMIT, GANG_ENOMEM. The timeline is as before; after an error none is dropped.
  * O(items log items), and an addition and a question of the timeline a piece. */
 gang_result gang__replan(struct gang__timeline *t, struct gang__replan_item *item, size_t count,
                          int64_t now_ns, int64_t window_ns) GANG_MUST_CHECK;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The cheapest start of a figure.
  *
- * The load is a step function of time, so the cost is piecewise linear in the start: it bends where a piece begins or
- * ends at a step. Where it fits changes there, too, for what fits changes only where something begins or ends; but
- * what the user's limits allow changes anywhere. Between two such starts next to each other the cost is linear,
- * so its least is at the first or the last start there that the limits allow. */
+ * The load is a step function of time, so the cost is piecewise linear in the start: it bends
+ * where a piece begins or ends at a step. Where it fits changes there, too, for what fits changes
+ * only where something begins or ends; but what the user's limits allow changes anywhere. Between
+ * two such starts next to each other the cost is linear, so its least is at the first or the last
+ * start there that the limits allow. */
 #include <stdlib.h>
 
 #include "plan/admit/admit_in.h"
@@ -24,7 +25,7 @@ struct gang__admit_start {
 
 /* ---- load ---------------------------------------------------------------------------------- */
 
-/* The used part of the kind of which most is used. */
+/* The highest used part over all kinds. */
 static int64_t load_of(const struct gang__timeline *t, const int64_t *unused)
 {
     int64_t load = 0;
@@ -132,7 +133,8 @@ static gang_result list_starts(struct gang__admission *a, const struct gang__fig
     return r;
 }
 
-/* For those that the user's limits do not allow, the next ones before and behind them that they do. */
+/* For starts that the limits of the user do not allow: the next allowed ones before and behind
+ * them. */
 static gang_result list_allowed(struct gang__admission *a, const struct gang__figure *f,
                                 int64_t from_ns, int64_t to_ns)
 {

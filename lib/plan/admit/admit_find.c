@@ -3,8 +3,8 @@
  *
  * Each piece of the figure, and the user's limits for all pieces together, bound the start. The
  * search asks one after the other for the first start that it allows, from the bound of the one
- * before, until all allow the same start. So a skipped start is one that a piece or a limit does not
- * allow. The latest start is found in the same way, from the end. */
+ * before, until all allow the same start. So a skipped start is one that a piece or a limit does
+ * not allow. The latest start is found in the same way, from the end. */
 #include <assert.h>
 
 #include "plan/admit/admit_in.h"

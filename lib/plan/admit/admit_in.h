@@ -9,9 +9,9 @@
  *   admit_find.c   the earliest start, the latest one
  *   admit_cost.c   the cheapest one
  *
- * What is looked for is always a *figure*: stages that follow each other without a gap (mostly it is one stage),
- * each instance of them, which all move together. Its pieces never overlap in time, so that one does not
- * take another's room. */
+ * What is looked for is always a *figure*: stages that follow each other without a gap (mostly it
+ * is one stage), each instance of them, which all move together. Its pieces never overlap in time,
+ * so that one does not take another's room. */
 #ifndef GANG__PLAN_ADMIT_IN_H
 #define GANG__PLAN_ADMIT_IN_H
 
@@ -27,7 +27,7 @@
 #define GANG__SPAN_MAX (INT64_C(1) << 60)
 #define GANG__UNITS_MAX (INT64_C(1) << 60)
 
-/* A stage of the ask, so many gangs of which are looked for. */
+/* A stage of the ask, and how many gangs of it are to be placed. */
 struct gang__demand {
     const struct gang__admit_stage *stage;
     struct gang__time_ask ask;      /* not of the pool */
@@ -56,7 +56,7 @@ struct gang__admission {
     struct gang__timeline *t;
     const struct gang__admit_ask *ask;
     struct gang__admitted *got;
-    struct gang__bookings *bookings; /* whose limits are heeded, or NULL */
+    struct gang__bookings *bookings; /* of the user; NULL: no limits */
     int64_t instances, period_ns;
     struct gang__demand *demand;        /* one a stage */
     struct gang__bookings_piece *piece; /* of a figure, by instance and stage */
@@ -74,7 +74,7 @@ gang_result gang__admit_check(const struct gang__timeline *t, const struct gang_
                               struct gang__admitted *got);
 /* How many gangs a stage has; 0: the gang does not divide the count. */
 int64_t gang__admit_gangs(const struct gang__admit_stage *stage);
-/* What the window must have room for. */
+/* How long the window must be at least. */
 int64_t gang__admit_span(const struct gang__admit_ask *ask);
 
 /* ---- admit_place.c ---- */
@@ -86,12 +86,14 @@ gang_result gang__admit_find(struct gang__admission *a, const struct gang__figur
 gang_result gang__admit_place(struct gang__admission *a, const struct gang__attempt *t);
 /* The same; if that is not possible as preferred, as early as can be. */
 gang_result gang__admit_place_or_earliest(struct gang__admission *a, const struct gang__attempt *t);
-/* When the first piece of the first instance begins, or the last one ends, of those from `first` on. */
+/* The begin of the first piece of the first instance, or the end of the last one, of the pieces
+ * from `first` on. */
 int64_t gang__admit_border(const struct gang__admitted *got, size_t first, bool end);
 
 /* ---- admit_why.c ---- */
 
-/* It was refused: what for goes into `got`. GANG_OK; GANG_ENEVER: it is larger than all there is; errors. */
+/* Writes the reason of a refusal into `got`. GANG_OK; GANG_ENEVER: larger than the whole capacity;
+ * errors. */
 gang_result gang__admit_explain(struct gang__admission *a, const struct gang__attempt *t);
 /* gang__admitted.next_ns. No time is looked at from far_ns on. */
 gang_result gang__admit_next(struct gang__admission *a, const struct gang__attempt *t,
@@ -115,14 +117,16 @@ gang__figure_demand(const struct gang__admission *a, const struct gang__figure *
 {
     return &a->demand[f->first + piece % f->count];
 }
-/* Does it fit there, with the user's limits? GANG_OK; GANG_ENOFIT; errors. Afterwards `piece` has what each takes
- * truly, as far as was looked at. `full`: set whether it is the room that is missing, and not the limits. */
+/* Does the figure fit at that start, within the limits of the user? GANG_OK; GANG_ENOFIT; errors.
+ * Afterwards `piece` has the true amount of each piece that was tried. `full`: capacity is missing,
+ * and not a limit in the way. */
 gang_result gang__figure_fits(struct gang__admission *a, const struct gang__figure *f,
                               int64_t start_ns, bool *full);
-/* Put it there, where it fits: into the timeline, the bookings and `got`. On error some of it may be there. */
+/* Places the figure at a start at which it fits: into the timeline, the bookings and `got`. After
+ * an error a part of it may be placed. */
 gang_result gang__figure_put(struct gang__admission *a, const struct gang__figure *f,
                              int64_t start_ns, int64_t gangs);
-/* What a piece takes, as it is counted for its user. */
+/* The amount of a piece that counts for its user. */
 void gang__piece_amount(const struct gang__admission *a, const struct gang__admit_piece *p,
                         int64_t amount[GANG__FREE_DIMS]);
 /* Take back all pieces but the first so many. */

@@ -38,7 +38,8 @@ static gang_result place_together(struct gang__admission *a, const struct gang__
     return r == GANG_ENOFIT ? short_of(a, f->first, 0) : r;
 }
 
-/* How many gangs fit at a start at which one does: *gangs of `left`, and that many are asked for then. */
+/* How many gangs fit at a start at which one fits: at most `left`; *gangs receives it, and the
+ * demand then asks for that many. */
 static gang_result count_gangs(struct gang__admission *a, const struct gang__figure *f,
                                int64_t start_ns, int64_t left, int64_t *gangs)
 {

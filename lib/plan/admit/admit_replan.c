@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who must go when there is less than there was. */
+/* Which reservations must be dropped when there is less capacity than there was. */
 #include <stdlib.h>
 
 #include "plan/admit/admit_in.h"
@@ -15,7 +15,7 @@ static int by_acceptance(const void *a, const void *b)
     return (x->accepted > y->accepted) - (x->accepted < y->accepted);
 }
 
-/* What is added while it is made out. */
+/* The occupations that were added during the computation. */
 struct replan {
     struct gang__timeline *t;
     int64_t from_ns, to_ns;

@@ -26,7 +26,8 @@ static gang_result larger(struct gang__admission *a, uint32_t stage, size_t grou
     return GANG_ENEVER;
 }
 
-/* Is a gang of the stage larger than all there is? GANG_ENEVER: it is; then it is told. */
+/* GANG_ENEVER: a gang of the stage is larger than the whole capacity; `got` receives that
+ * reason. */
 static gang_result check_size(struct gang__admission *a, const struct gang__attempt *t,
                               uint32_t stage)
 {

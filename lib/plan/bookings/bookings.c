@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a user has booked: bookings, and their sum over time. */
+/* The bookings of a user, and their sum over time. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -212,7 +212,7 @@ static void add_up(struct gang__bookings *u)
     integrate(step, n);
 }
 
-/* What was between two steps is between their mirror images. */
+/* An amount between two steps lies between their mirror images. */
 static void reverse(struct gang__bookings *u)
 {
     size_t n = u->step_count;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What limits say of something that is to be booked.
  *
- * A booking that is to begin at s is within a limit if no *vertex* is above it. For an instant these are the
- * steps in it. For windows of length W: the integral over [x, x + W), as x goes on, bends only where x or x + W
- * is at a step (vertices that stay where they are when s changes) or at the start or the end of a new piece (these
- * go with s). Each vertex by itself tells exactly the first later s at which it is not above: one that stays, as
- * pieces leave its window; one that goes along, as the window leaves what is booked. The earliest start is found by
- * going from vertex to vertex until none of them moves it: what is skipped is known not to fit. The latest is the
- * earliest with time reversed. */
+ * A booking that is to begin at s is within a limit if no *vertex* is above it. For an instant
+ * these are the steps in it. For windows of length W: the integral over [x, x + W), as x goes on,
+ * bends only where x or x + W is at a step (vertices that stay where they are when s changes) or
+ * at the start or the end of a new piece (these go with s). Each vertex by itself tells exactly
+ * the first later s at which it is not above: one that stays, as pieces leave its window; one that
+ * goes along, as the window leaves what is booked. The earliest start is found by going from
+ * vertex to vertex until none of them moves it: what is skipped is known not to fit. The latest is
+ * the earliest with time reversed. */
 #include <assert.h>
 
 #include "plan/bookings/bookings_in.h"
@@ -96,7 +97,7 @@ static int64_t tell_most(const struct question *q, size_t i, size_t steps, int64
                 amount_after(q, steps) + q->piece[i].amount[q->kind], q->limit->most[q->kind]);
 }
 
-/* The first start >= at at which this piece is nowhere above what may be at an instant; GANG__NEVER: none. */
+/* The first start >= at at which this piece exceeds no limit of an instant; GANG__NEVER: none. */
 static int64_t past_most(const struct question *q, size_t i, int64_t at)
 {
     int64_t most = q->limit->most[q->kind], amount = q->piece[i].amount[q->kind];
@@ -119,7 +120,7 @@ static int64_t past_most(const struct question *q, size_t i, int64_t at)
 
 /* ---- windows ------------------------------------------------------------------------------- */
 
-/* How far a window, with so much room for what is booked, has to go on until it is enough. -1: for ever. */
+/* How far a window with that capacity must move until it suffices. -1: for ever. */
 static int64_t way_on(const struct question *q, int64_t x, gang__i128 room)
 {
     int64_t begin = x, window = q->limit->window_ns;
@@ -131,7 +132,7 @@ static int64_t way_on(const struct question *q, int64_t x, gang__i128 room)
     size_t a = gang__bookings_steps_until(q->step, q->steps, x),
            b = gang__bookings_steps_until(q->step, q->steps, x + window);
     while (over > 0) {
-        /* What is over comes to an end, as all that is booked does. */
+        /* Each excess ends, since each booking does. */
         assert(a < q->steps);
         gang__i128 slope = amount_after(q, b) - amount_after(q, a);
         int64_t way = q->step[a].at_ns - x;
@@ -183,7 +184,8 @@ static struct stance stance_of(const struct question *q, int64_t x, int64_t at)
     return s;
 }
 
-/* The first start >= at at which the window that begins at x has not too much, or nothing to do with the pieces. */
+/* The first start >= at at which the window from x does not exceed its limit, or does not touch the
+ * pieces. */
 static int64_t past_window(const struct question *q, int64_t x, gang__i128 limit, int64_t at)
 {
     gang__i128 here = booked(q, x), over;

@@ -2,25 +2,26 @@
 /* When: how much is free from when to when, by node and in all.
  *
  * A timeline holds *occupations*: what running jobs take until their expected ends, reservations,
- * maintenance, and gangs that are planned. Each takes amounts of some nodes, or whole nodes, from its start
- * to its end (not included). Free is what is left of a node's capacity; where occupations ask for more than
- * there is (maintenance beside a job that runs on), nothing is free, and not less. A timeline knows amounts,
- * not devices: which GPUs a task gets is seen when it starts.
+ * maintenance, and gangs that are planned. Each takes amounts of some nodes, or whole nodes, from
+ * its start to its end (not included). Free is what is left of a node's capacity; where
+ * occupations ask for more than there is (maintenance beside a job that runs on), nothing is free,
+ * and not less. A timeline knows amounts, not devices: which GPUs a task gets is seen when it
+ * starts.
  *
- * Nodes are numbers from 0, in the order of the topology, so that neighbours are near each other. They
- * neither come nor go: one that is down is occupied as a whole for ever; when there are others, or others'
- * capacities, a new timeline is made. Beside the nodes there is a *pool*: plain units without a place, such as
- * the processors of a flat machine.
+ * Nodes are numbers from 0, in the order of the topology, so that neighbours are near each other.
+ * They neither come nor go: one that is down is occupied as a whole for ever; when there are
+ * others, or others' capacities, a new timeline is made. Beside the nodes there is a *pool*: plain
+ * units without a place, such as the processors of a flat machine.
  *
- * Times are ns on the host's clock, GANG__NEVER is after all of them. Amounts are what the scheduler's are:
- * millicores, bytes, milli-GPUs.
+ * Times are ns on the host's clock, GANG__NEVER is after all of them. Amounts are what the
+ * scheduler's are: millicores, bytes, milli-GPUs.
  *
  * Threads: one owner at a time (the scheduler, in its run); no locks, no atomics.
- * Memory: all from the allocator given. An occupation takes less than 1 KiB and 16 bytes a node (24 more for
- * each different amount of a node in it). Only _new(), _add(), and the growth of buffers in _earliest()
- * allocate; removing, moving and letting time pass cannot fail.
- * Below, P is the number of occupations, n that of a call's nodes, and p that of the occupations of one node
- * that have not been removed. */
+ * Memory: all from the allocator given. An occupation takes less than 1 KiB and 16 bytes a node
+ * (24 more for each different amount of a node in it). Only _new(), _add(), and the growth of
+ * buffers in _earliest() allocate; removing, moving and letting time pass cannot fail.
+ * Below, P is the number of occupations, n that of a call's nodes, and p that of the occupations
+ * of one node that have not been removed. */
 #ifndef GANG__PLAN_TIMELINE_H
 #define GANG__PLAN_TIMELINE_H
 
@@ -32,13 +33,13 @@
 
 #define GANG__NEVER INT64_MAX
 
-/* What is counted: of each node, and over all of them; then only over all. */
+/* Dimensions: of each node and in all; the last two only in all. */
 enum {
     GANG__FREE_CPU,
     GANG__FREE_MEMORY,
     GANG__FREE_GPU,
     GANG__FREE_KINDS,
-    GANG__FREE_NODES = GANG__FREE_KINDS, /* nodes of which nothing is taken */
+    GANG__FREE_NODES = GANG__FREE_KINDS, /* nodes that are wholly free */
     GANG__FREE_POOL,
     GANG__FREE_DIMS
 };
@@ -56,7 +57,7 @@ struct gang__time_group {
 struct gang__time_place {
     uint32_t node;
     uint32_t group; /* ignored where whole nodes are taken */
-    int64_t tasks;  /* likewise */
+    int64_t tasks;  /* ignored where whole nodes are taken */
 };
 
 struct gang__occupation {
@@ -75,10 +76,10 @@ struct gang__time_ask {
     size_t group_count;    /* >= 1 */
     int64_t duration_ns;   /* > 0; GANG__NEVER: without end */
     const uint64_t *nodes; /* bit i % 64 of word i / 64: node i may be used; NULL: all may */
-    bool whole;            /* on nodes of which nothing is taken, and which it then has alone */
-    /* Where a task takes of one node more than of another. Node i is of kind[i], and there a task of group g needs what
-     * variant[kind[i] * group_count + g] says: no less than group[g].need, with the same count and the same most.
-     * NULL: all nodes are alike. */
+    bool whole;            /* on wholly free nodes, which the gang then has alone */
+    /* Where a task needs more on one node than on another. Node i is of kind[i], and there a task
+     * of group g needs what variant[kind[i] * group_count + g] says: no less than group[g].need,
+     * with the same count and bound. NULL: all nodes are alike. */
     const struct gang__time_group *variant;
     const uint32_t *kind;
 };
@@ -96,15 +97,16 @@ struct gang__time_fit {
  *   capacity  GANG__FREE_KINDS of each node, 0...2^47; copied
  *   pool      units in the pool, >= 0
  *   now_ns    see gang__timeline_advance()
- * Returns GANG_OK; GANG_ERANGE: a number out of range, 2^31 nodes or more, or a sum over the nodes beyond
- * INT64_MAX; GANG_ENOMEM. On error *timeline is NULL. O(nodes), some 150 bytes each. */
+ * Returns GANG_OK; GANG_ERANGE: a number out of range, 2^31 nodes or more, or a sum over the nodes
+ * beyond INT64_MAX; GANG_ENOMEM. On error *timeline is NULL. O(nodes), some 150 bytes each. */
 gang_result gang__timeline_new(const struct gang_mem *mem, const int64_t *capacity,
                                size_t node_count, int64_t pool, int64_t now_ns,
                                struct gang__timeline **timeline) GANG_MUST_CHECK;
-/* Nodes below `first` are none: nothing is ever put there or looked for. Of a timeline just made, `first` at most
- * its nodes, which have no capacity. Where one node is left, or none, sums tell all, and all is faster. */
+/* Excludes the nodes below `first`, which have no capacity, from a timeline just made. With at most
+ * one node left sums answer all questions, and everything is faster. */
 void gang__timeline_skip(struct gang__timeline *t, uint32_t first);
-/* The same once more: same ids, same answers. GANG_OK; GANG_ENOMEM: *copy is NULL. As adding each. */
+/* Copies a timeline: same ids, same answers. GANG_OK; GANG_ENOMEM: *copy is NULL. Costs as adding
+ * each occupation. */
 gang_result gang__timeline_copy(const struct gang_mem *mem, const struct gang__timeline *from,
                                 struct gang__timeline **copy) GANG_MUST_CHECK;
 /* NULL is allowed. */
@@ -114,64 +116,70 @@ void gang__time_fit_free(struct gang__time_fit *fit, const struct gang_mem *mem)
 /* Add an occupation.
  *   id  by which it is moved and removed; those of removed ones are given again
  * Returns GANG_OK; GANG_EINVAL: start not before end, places out of order, no such node or group;
- * GANG_ERANGE: an amount of a node that is not in 0...2^47, a negative number; GANG_ELIMIT: a node has 65,536
- * already; GANG_ENOMEM. On error nothing changed.
+ * GANG_ERANGE: an amount of a node that is not in 0...2^47, a negative number; GANG_ELIMIT: a node
+ * has 65,536 already; GANG_ENOMEM. On error nothing changed.
  * O(n (p + log nodes) + log P); on a machine of one node O(log P). */
 gang_result gang__timeline_add(struct gang__timeline *t, const struct gang__occupation *o,
                                uint32_t *id) GANG_MUST_CHECK;
 /* O(n (p + log nodes) + log P). The id is of one that is there; so for _move(). */
 void gang__timeline_remove(struct gang__timeline *t, uint32_t id);
-/* The same at another time: a job that ends later than expected, a plan that shifts. start < end. */
+/* Moves an occupation in time: a job that ends later than expected, a plan that shifts. start <
+ * end. */
 void gang__timeline_move(struct gang__timeline *t, uint32_t id, int64_t start_ns, int64_t end_ns);
-/* Withdraw an occupation: it takes nothing, and its times are kept for gang__timeline_restore(). Neither
- * call can fail. Withdrawing what is withdrawn, and restoring what is not, does nothing. A withdrawn occupation
- * is restored before it is moved; it may be removed. As _move(). */
+/* Withdraw an occupation: it takes nothing, and its times are kept for gang__timeline_restore().
+ * Neither call can fail. Withdrawing what is withdrawn, and restoring what is not, does nothing. A
+ * withdrawn occupation is restored before it is moved; it may be removed. As _move(). */
 void gang__timeline_withdraw(struct gang__timeline *t, uint32_t id);
 void gang__timeline_restore(struct gang__timeline *t, uint32_t id);
 /* Restore what was withdrawn after the mark was read, the last one first. */
 uint64_t gang__timeline_mark(const struct gang__timeline *t);
 void gang__timeline_restore_to(struct gang__timeline *t, uint64_t mark);
 
-/* Time has passed: nothing is looked for before `now_ns` any more, and it is not before the last one.
- * Occupations whose end has passed take nothing, but stay until they are removed. O(log P), and
- * O(p + log nodes) a node of those that began or ended since. */
+/* Moves the present to `now_ns`, which is not before the last one: no search looks before it.
+ * Occupations whose end has passed take nothing, but stay until they are removed. O(log P), and O(p
+ * + log nodes) a node of those that began or ended since. */
 void gang__timeline_advance(struct gang__timeline *t, int64_t now_ns);
 
 /* The earliest start at which a gang fits for its whole duration, and where.
  *
- * With one group it is the earliest there is. With several, tasks are laid out first fit, group after group as
- * given, over the nodes in order, at `from_ns` and at each instant at which something comes free; so it may be
- * later than the very best packing's, and large tasks should come first.
+ * With one group it is the earliest there is. With several, tasks are laid out first fit, group
+ * after group as given, over the nodes in order, at `from_ns` and at each instant at which
+ * something comes free; so it may be later than the very best packing's, and large tasks should
+ * come first.
  *   from_ns  not before; what lies before the present counts as the present
  *   fit      filled; see gang__occupation for making it an occupation
- * Returns GANG_OK; GANG_ENEVER: not even when all that ends has ended; GANG_EINVAL, GANG_ERANGE: a wrong ask;
- * GANG_ENOMEM.
- * O((v + k) (p + log P + log nodes)), k nodes that it gets, v those that come free before and are seen to be of no
- * use (free for long enough, but too few at a time; or free for too short a time, where a task takes less than an
- * eighth of the GPUs of a node, or less than its level of it: timeline_in.h). Bounds of what an occupation leaves
- * behind are made exact when a search meets it, so that the first search after many changes takes longer. */
+ * Returns GANG_OK; GANG_ENEVER: not even when all that ends has ended; GANG_EINVAL, GANG_ERANGE: a
+ * wrong ask; GANG_ENOMEM.
+ * O((v + k) (p + log P + log nodes)), k nodes that it gets, v those that come free before and are
+ * seen to be of no use (free for long enough, but too few at a time; or free for too short a time,
+ * where a task takes less than an eighth of the GPUs of a node, or less than its level of it:
+ * timeline_in.h). Bounds of what an occupation leaves behind are made exact when a search meets
+ * it, so that the first search after many changes takes longer. */
 gang_result gang__timeline_earliest(struct gang__timeline *t, const struct gang__time_ask *ask,
                                     int64_t from_ns, struct gang__time_fit *fit) GANG_MUST_CHECK;
 
-/* The same at one time: does the gang fit from start_ns on, and where? GANG_OK; GANG_ENOFIT: not then, or it lies
- * before the present; errors as above, but GANG_ENEVER. With several groups laid out first fit, too.
- * O(nodes (p + log nodes)). */
+/* Does the gang fit from start_ns on, and where? GANG_OK; GANG_ENOFIT: no, or start_ns is before
+ * the present; errors as above, but GANG_ENEVER. Several groups are laid out first fit. O(nodes (p
+ * + log nodes)). */
 gang_result gang__timeline_at(struct gang__timeline *t, const struct gang__time_ask *ask,
                               int64_t start_ns, struct gang__time_fit *fit) GANG_MUST_CHECK;
 
-/* The latest start in from_ns...to_ns, not before the present. With one group it is the latest there is; with
- * several it is tried at to_ns and where the end is an instant at which something begins. The duration has an end.
- * GANG_OK; GANG_ENOFIT: there is none; errors as with _at(). O(E (log P + nodes (p + log nodes))) with E beginnings
- * in between; the second factor only where the sums leave room. */
+/* The latest start in from_ns...to_ns, not before the present. With one group it is the latest
+ * there is; with several it is tried at to_ns and where the end is an instant at which something
+ * begins. The duration has an end. GANG_OK; GANG_ENOFIT: there is none; errors as with _at(). O(E
+ * (log P + nodes (p + log nodes))) with E beginnings in between; the second factor only where the
+ * sums leave room. */
 gang_result gang__timeline_latest(struct gang__timeline *t, const struct gang__time_ask *ask,
                                   int64_t from_ns, int64_t to_ns, struct gang__time_fit *fit)
     GANG_MUST_CHECK;
 
-/* Would the gang fit if nothing were taken? GANG_OK, GANG_ENEVER, errors as above. O(nodes log nodes). */
+/* Would the gang fit if there were no occupations? GANG_OK, GANG_ENEVER, errors as above. O(nodes
+ * log nodes). */
 gang_result gang__timeline_holds(struct gang__timeline *t, const struct gang__time_ask *ask,
                                  struct gang__time_fit *fit) GANG_MUST_CHECK;
 
-/* So many tasks of one group of the ask would, each node having no more than its count. O(nodes). */
+/* How many tasks of one group of the ask would fit then, each node having no more than its bound?
+ * O(nodes). */
 int64_t gang__timeline_room(const struct gang__timeline *t, const struct gang__time_ask *ask,
                             size_t group);
 
@@ -181,8 +189,9 @@ bool gang__timeline_fits(struct gang__timeline *t, const struct gang__occupation
 
 /* The same by sums alone: on a flat machine, or as a bound.
  *   need  <= 0: does not matter
- * _earliest_sum() returns the earliest start >= from_ns, _latest_sum() the latest in from_ns...to_ns;
- * GANG__NEVER: there is none. O(log P) for each time that what is free falls below the need and comes back. */
+ * _earliest_sum() returns the earliest start >= from_ns, _latest_sum() the latest in
+ * from_ns...to_ns; GANG__NEVER: there is none. O(log P) for each time that what is free falls
+ * below the need and comes back. */
 int64_t gang__timeline_earliest_sum(const struct gang__timeline *t,
                                     const int64_t need[GANG__FREE_DIMS], int64_t from_ns,
                                     int64_t duration_ns);
@@ -190,14 +199,14 @@ int64_t gang__timeline_latest_sum(struct gang__timeline *t, const int64_t need[G
                                   int64_t from_ns, int64_t to_ns, int64_t duration_ns);
 bool gang__timeline_fits_sum(const struct gang__timeline *t, const int64_t need[GANG__FREE_DIMS],
                              int64_t start_ns, int64_t end_ns);
-/* Until when is it so, without a break from an instant on that has not passed? That instant: it is not then;
- * GANG__NEVER: for good. O(log P). */
+/* Until when the sums suffice without a break from an instant on that has not passed. That instant:
+ * they do not; GANG__NEVER: for good. O(log P). */
 int64_t gang__timeline_until_sum(const struct gang__timeline *t,
                                  const int64_t need[GANG__FREE_DIMS], int64_t start_ns);
 
-/* What is free at an instant, and until when it stays so (returned; GANG__NEVER: for good). From one to the
- * next, these are the steps of free capacity over time: O(log P) each over all; O(p) each of a node. On a machine of
- * one node an instant that has passed costs O(P). */
+/* The free amounts at an instant; returns until when they stay so (GANG__NEVER: for good). From one
+ * to the next, these are the steps of free capacity over time: O(log P) each in all; O(p) each of a
+ * node. On a machine of one node an instant that has passed costs O(P). */
 int64_t gang__timeline_sum_at(const struct gang__timeline *t, int64_t at_ns,
                               int64_t unused[GANG__FREE_DIMS]);
 int64_t gang__timeline_node_at(struct gang__timeline *t, uint32_t node, int64_t at_ns,

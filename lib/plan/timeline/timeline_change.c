@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Enters an occupation into the lists of its nodes and the sums over all nodes, and takes it out. */
+/* Enters an occupation into the lists of its nodes and the sums over all nodes, and takes it out.
+ * */
 #include <stdlib.h>
 
 #include "plan/timeline/timeline_in.h"
@@ -51,8 +52,9 @@ static void difference(const struct gang__walk *w, const int64_t *amount, int si
     change[GANG__FREE_NODES] = gang__walk_is_whole(w) ? -sign : 0;
 }
 
-/* Count a node of an occupation that is not in its list: `sign` 1: it comes, -1: it goes. What changes at
- * the occupation's own edges is added to `begin` and `end`, for mostly it is the same for all nodes. */
+/* Counts one node of an occupation that is not in the list of the node: `sign` 1 to add, -1 to
+ * subtract. Changes at the edges of the occupation are added to `begin` and `end`: mostly they are
+ * the same for all nodes. */
 static void count_stay(struct gang__timeline *t, const struct gang__occupant *o,
                        const struct gang__stay *s, int sign, int64_t *begin, int64_t *end)
 {
@@ -99,8 +101,8 @@ static struct gang__after_end anything(const struct gang__timeline *t)
     return after;
 }
 
-/* On this node something goes: what is free after an end during it is more, perhaps, and what lasts from an end
- * before it up to its start, or beyond elsewhere, lasts longer. */
+/* Raises bounds when an occupation leaves a node. More may be free after an end during it, and what
+ * lasted from an earlier end up to its start may last longer. */
 static void raise_bounds(struct gang__timeline *t, const struct gang__occupant *o, uint32_t node)
 {
     const struct gang__stay *s;

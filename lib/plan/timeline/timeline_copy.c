@@ -27,7 +27,8 @@ static struct gang__occupant *occupant_copy(struct gang__timeline *t,
     return copy;
 }
 
-/* In the order in which they came, so that those that begin or end together lie in the same order. */
+/* Copies in the order of entering, so that occupations that begin or end together stay in the same
+ * order. */
 static bool copy_all(struct gang__timeline *t, const struct gang__timeline *from,
                      const struct gang__occupant **order)
 {

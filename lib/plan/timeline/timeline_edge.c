@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Instants, and what is free in all. Searches go down the tree as deep as it is high: some 1.44 log2 of the
- * number of instants. */
+/* The tree of instants, and what is free in all. A search goes as deep as the tree is high: at most
+ * 1.44 log2 of the number of instants. */
 #include <assert.h>
 
 #include "plan/timeline/timeline_in.h"
@@ -121,7 +121,7 @@ static void bound(struct gang__timeline *t, struct gang__edge *e)
     gang__edge_refresh(t, e);
 }
 
-/* What is above is told once for all that it brings. */
+/* Subtrees above are updated once for all changes. */
 static void enter(struct gang__timeline *t, struct gang__occupant *o, int side, int64_t at_ns,
                   const int64_t change[GANG__FREE_DIMS])
 {
@@ -268,7 +268,7 @@ int64_t gang__timeline_sum_at(const struct gang__timeline *t, int64_t at_ns,
     memcpy(unused, t->before, sizeof(t->before));
     const struct gang__set_link *first = gang__set_first(&t->edges), *n = t->edges.root;
     if (first &&
-        gang__edge_of(first)->at_ns > at_ns) { /* who asks of the present mostly ends here */
+        gang__edge_of(first)->at_ns > at_ns) { /* most questions about the present end here */
         until = gang__edge_of(first)->at_ns;
         n = NULL;
     }
@@ -320,9 +320,9 @@ static bool step(struct span *s, int64_t at_ns, bool enough)
     return s->at_once && !enough;
 }
 
-/* Go over all instants below n that are after after_ns, but for subtrees where nothing begins or ends to be
- * enough. True: the search is over. Recursive, as deep as the tree is high.
- *   before  what is free before all that is below n */
+/* Visits all instants below n that are after after_ns, but for subtrees without an instant at which
+ * enough becomes free or ceases to be. True: the search is over. Recursive, as deep as the tree is
+ * high. `before`: what is free before all that is below n. */
 static bool scan(const struct gang__set_link *n, struct span *s, const int64_t *before)
 {
     static const int64_t nothing[GANG__FREE_DIMS];

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The earliest start of a gang.
  *
- * A node can take something from t to t + d if it could from the present on, or has been able to since an end
- * of an occupation, and can until t + d. So:
+ * A node can take something from t to t + d if it could from the present on, or has been able to
+ * since an end of an occupation, and can until t + d. So:
  *   1. t goes on to where the sums leave room for the whole duration;
- *   2. nodes that cannot take it until t + d any more are candidates no longer; those join that came free
+ *   2. nodes that cannot take it until t + d any more are candidates no longer; those join that
+ *   came free
  *      since the last t (at first: by now) and can;
  *   3. enough candidates: done. Otherwise t goes on to the next end that may help, and so on.
- * Nodes that are free at t but came free before the last t were candidates then: they need not be looked for. */
+ * Nodes that are free at t but came free before the last t were candidates then: they need not be
+ * looked for. */
 #include <assert.h>
 
 #include "plan/timeline/timeline_in.h"
@@ -20,7 +22,7 @@ struct search {
     int64_t since_ns;              /* ends up to then have been looked at */
     int level;                     /* that a node must have to take any task; GANG__LEVEL_NONE */
     bool empty;                    /* as if nothing were taken */
-    bool own;                      /* event_may(): of one edge, whose own start is tried */
+    bool own;                      /* event_may() of the one edge whose own start is tried */
 };
 
 /* ---- what is asked for --------------------------------------------------------------------- */
@@ -155,7 +157,7 @@ static void look_at(struct search *s, uint32_t node)
     count_tasks(s, &c, 1);
 }
 
-/* Those that had enough until the last end that was tried, but perhaps not until this one. */
+/* Drops candidates that had enough until the last end that was tried, but not until this one. */
 static void look_again(struct search *s)
 {
     struct gang__timeline *t = s->t;
@@ -186,8 +188,8 @@ static bool after_may(const struct gang__after_end *after, const void *ctx)
     return takes_some(s, s->ask->group, after->best);
 }
 
-/* The first end in (since, to] that may help, or whose own start may be one. Recursive, as deep as the tree
- * is high. */
+/* The first end in (since, to] that can help, or whose own start is a possible one. Recursive, as
+ * deep as the tree is high. */
 static struct gang__edge *next_end(struct gang__set_link *n, const struct search *s, int64_t to)
 {
     while (n) {
@@ -287,7 +289,8 @@ static gang_result fill_node(struct search *s, struct gang__time_fit *fit, int64
     return GANG_OK;
 }
 
-/* GANG_OK; GANG_ENOFIT: not this way; GANG_ENOMEM. Afterwards `tasks` is what is left of each group. */
+/* GANG_OK; GANG_ENOFIT: not this way; GANG_ENOMEM. Afterwards `tasks` is what is left of each
+ * group. */
 static gang_result lay_out(struct search *s, struct gang__time_fit *fit)
 {
     struct gang__timeline *t = s->t;
@@ -328,8 +331,8 @@ static gang_result lay_out_flat(struct search *s, struct gang__time_fit *fit)
 
 /* ---- searching ----------------------------------------------------------------------------- */
 
-/* Try the first instant >= start_ns at which the sums leave room. GANG_OK; GANG_ENOFIT: not there; GANG_ENEVER;
- * GANG_ENOMEM. */
+/* Try the first instant >= start_ns at which the sums leave room. GANG_OK; GANG_ENOFIT: not there;
+ * GANG_ENEVER; GANG_ENOMEM. */
 static gang_result try_from(struct search *s, bool first, struct gang__time_fit *fit)
 {
     s->start_ns = gang__timeline_earliest_sum(s->t, s->need, s->start_ns, s->ask->duration_ns);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A timeline of one node, or of none but a pool. What is free of the node is what is free in all, so there are no
- * lists, no walks and no bounds: the instants and their sums tell everything. Amounts count in full there, also where
- * they come to more than there is; what is then less than nothing is told as nothing.
+/* A timeline of one node, or of none but a pool. What is free of the node is what is free in all.
+ * So there are no lists, no walks and no bounds: instants and sums suffice. Amounts count in full,
+ * also where they exceed the capacity; a negative rest is reported as 0.
  *
- * Nobody looks for anything before the present, so edges that have passed go, and what they changed is added up
- * (timeline.before): the tree holds what is to come alone. Who asks of the past nevertheless, has each occupation
- * looked at. */
+ * No search looks before the present, so edges that have passed are removed and their changes added
+ * to timeline.before. A question about the past looks at each occupation. */
 #include "plan/timeline/timeline_in.h"
 
-/* What never changed of a dimension needs no sums. Those are all 0 when the first one comes of which something does. */
+/* A dimension that never changed needs no sums. They are all 0 when the first occupation arrives
+ * that changes it. */
 void gang__flat_count(struct gang__timeline *t, const int64_t change[GANG__FREE_DIMS])
 {
     for (int k = 0; k < GANG__FREE_DIMS; k++)

@@ -5,25 +5,28 @@
  *   timeline_occupant.c  an occupant from the specification of an occupation
  *   timeline_change.c    enters an occupant into lists and sums, and takes it out
  *   timeline_copy.c      copies it
- *   timeline_edge.c  the instants at which something begins or ends: a tree that tells sums and bounds
- *   timeline_node.c  one node: its occupations one after the other; what is free of all nodes now
- *   timeline_fit.c   searching
+ *   timeline_edge.c  the instants at which something begins or ends: a tree that tells sums and
+ *   bounds timeline_node.c  one node: its occupations one after the other; what is free of all
+ *   nodes now timeline_fit.c   searching
  *   timeline_flat.c  a machine of one node, or of none but a pool: sums tell all
  *
- * Two structures answer all questions. Neither holds anything for each node of each occupation but a link
- * of 16 bytes, and neither divides time into slots.
- *   1. Instants, in an AVL tree. Each tells by how much what is free in all changes there; subtrees tell the
- *      sum of their changes and the least and greatest prefix of it, so that the first instant at which enough is
- *      free, or is not any more, is found by one descent (a tree augmented with sums of prefixes: Cormen,
- *      Leiserson, Rivest, Stein, "Introduction to Algorithms", chapter on augmenting data structures; Fluxion's
- *      planner has a tree of scheduled points and one of minimum times for each vertex).
+ * Two structures answer all questions. Neither holds anything for each node of each occupation but
+ * a link of 16 bytes, and neither divides time into slots.
+ *   1. Instants, in an AVL tree. Each tells by how much what is free in all changes there;
+ *   subtrees tell the
+ *      sum of their changes and the least and greatest prefix of it, so that the first instant at
+ *      which enough is free, or is not any more, is found by one descent (a tree augmented with
+ *      sums of prefixes: Cormen, Leiserson, Rivest, Stein, "Introduction to Algorithms", chapter
+ *      on augmenting data structures; Fluxion's planner has a tree of scheduled points and one of
+ *      minimum times for each vertex).
  *   2. Each node's occupations in a list by start.
- * A gang's start is where enough nodes have come free, each by the end of an occupation, so the search goes from end to
- * end. Most ends are of no use (others follow at once, or too little came free), so occupations tell bounds of
- * what is free after their end and for how long it lasts, and subtrees the greatest of these; those ends that
- * cannot help are skipped in subtrees (McCreight, "Priority search trees", 1985: a tree by one coordinate with the
- * greatest of another). The bounds are never too low. They are made exact when a search meets them, and are lifted
- * where something is removed. */
+ * A gang's start is where enough nodes have come free, each by the end of an occupation, so the
+ * search goes from end to end. Most ends are of no use (others follow at once, or too little came
+ * free), so occupations tell bounds of what is free after their end and for how long it lasts, and
+ * subtrees the greatest of these; those ends that cannot help are skipped in subtrees (McCreight,
+ * "Priority search trees", 1985: a tree by one coordinate with the greatest of another). The
+ * bounds are never too low. They are made exact when a search meets them, and are lifted where
+ * something is removed. */
 #ifndef GANG__PLAN_TIMELINE_IN_H
 #define GANG__PLAN_TIMELINE_IN_H
 
@@ -41,8 +44,8 @@
 #define GANG__AMOUNT_MAX (INT64_C(1) << 47)
 enum { GANG__STAYS_MAX = 1 << 16 };
 
-/* For how long things last is told at levels: the whole node is free; of the main kind (GPUs, where there
- * are any) at least an eighth, a quarter, a half, all of what the largest node has. */
+/* Levels for which a bound says how long they last: the whole node is free; at least an eighth, a
+ * quarter, a half, all of the main kind (GPUs, where there are any) of the largest node. */
 enum { GANG__LEVEL_WHOLE, GANG__LEVELS = 5, GANG__LEVEL_NONE = -1, GANG__LEVEL_ALL = -2 };
 
 /* At most so much is free of each kind, and each level lasts at most until then. */
@@ -60,8 +63,9 @@ struct gang__edge {
     struct gang__occupant *first[2]; /* that start here, that end here */
     int64_t change[GANG__FREE_DIMS]; /* of what is free */
     union {
-        struct gang__after_end after;      /* the greatest of those that end here */
-        const struct gang__timeline *flat; /* on a flat machine, where nothing tells of it: whose */
+        struct gang__after_end after; /* the greatest of those that end here */
+        const struct gang__timeline
+            *flat; /* on a flat machine, which has no bounds: its timeline */
     };
     int64_t sum[GANG__FREE_DIMS];       /* of the changes below, this one included */
     int64_t low[GANG__FREE_DIMS];       /* the least sum of the first one or more of these */
@@ -92,7 +96,7 @@ struct gang__occupant {
     struct gang__after_end after;
     int64_t pool;
     uint64_t withdrawn; /* number of its withdrawal; 0: it is not withdrawn */
-    uint64_t serial;                                       /* who came later has a larger one */
+    uint64_t serial;    /* a later occupation has a larger one */
     uint32_t id, stay_count;
     int64_t (*amount)[GANG__FREE_KINDS];
     struct gang__stay stay[];
@@ -121,7 +125,7 @@ struct gang__timeline {
     int64_t level[GANG__LEVELS];     /* how much of the main kind it takes */
     int64_t total[GANG__FREE_DIMS];  /* without any occupation */
     int64_t before[GANG__FREE_DIMS]; /* what is free before the first edge */
-    int dim[GANG__FREE_DIMS];        /* flat: those of which something was taken once, */
+    int dim[GANG__FREE_DIMS];        /* flat: dimensions that changed once, */
     int dim_count;                   /* how many, */
     unsigned counted;                /* and as bits */
     bool flat;                       /* at most one node: timeline_flat.c */
@@ -129,7 +133,7 @@ struct gang__timeline {
         uint32_t of, at, count;
     } * node;
     struct gang__after_end *now; /* at now_ns: a heap of 2 * leaves, node i at leaves + i */
-    uint32_t *stale;             /* nodes of which that is to be made out anew, */
+    uint32_t *stale;             /* nodes whose `now` must be computed again, */
     uint64_t *is_stale;          /* as bits, */
     size_t stale_count;          /* and how many */
     struct gang__ordered_set edges;
@@ -179,7 +183,7 @@ struct gang__occupant *gang__occupant_new(struct gang__timeline *t,
                                           const struct gang__occupation *spec, size_t stays,
                                           size_t amounts);
 void gang__occupant_free(struct gang__timeline *t, struct gang__occupant *o);
-/* Memory for `count` more occupations, of which at most `most` are on one node. */
+/* Allocates for `count` more occupations; at most `most` of them are on one node. */
 bool gang__timeline_reserve(struct gang__timeline *t, size_t count, size_t most);
 
 /* ---- timeline_change.c ---- */
@@ -192,7 +196,8 @@ void gang__occupant_leave(struct gang__timeline *t, struct gang__occupant *o);
 void gang__edges_init(struct gang__timeline *t);
 /* Have two for each of so many occupations. False: out of memory. */
 bool gang__edges_reserve(struct gang__timeline *t, size_t occupations);
-/* Enter an occupation at its edges, which are made if need be, with the changes that are its own; and the reverse. */
+/* Adds an occupation to its edges, which are made if need be, and its changes to them; and the
+ * reverse. */
 void gang__edges_enter(struct gang__timeline *t, struct gang__occupant *o,
                        int64_t change[2][GANG__FREE_DIMS]);
 void gang__edges_leave(struct gang__timeline *t, struct gang__occupant *o,
@@ -202,7 +207,7 @@ static inline void gang__edge_refresh(struct gang__timeline *t, struct gang__edg
 {
     gang__set_refresh_node(&t->edges, &e->link);
 }
-/* What an occupation leaves behind is this, at most. */
+/* Sets the bound of what is free after the end of an occupation. */
 void gang__edge_bound(struct gang__timeline *t, struct gang__occupant *o,
                       const struct gang__after_end *after);
 /* The first edge after an instant; NULL: none. */
@@ -220,9 +225,9 @@ void gang__flat_change(const struct gang__timeline *t, const struct gang__occupa
                        int64_t change[2][GANG__FREE_DIMS]);
 /* Its dimensions are counted from now on. */
 void gang__flat_count(struct gang__timeline *t, const int64_t change[GANG__FREE_DIMS]);
-/* Edges that have passed go: what they changed is so for good, as far as anybody will ask. */
+/* Removes edges that have passed; their changes are final. */
 void gang__flat_advance(struct gang__timeline *t);
-/* What is free at an instant that has passed, and until when: each occupation is looked at. */
+/* The free amounts at an instant that has passed; returns until when. Looks at each occupation. */
 int64_t gang__flat_past(const struct gang__timeline *t, int64_t at_ns,
                         int64_t unused[GANG__FREE_DIMS]);
 /* Is so much free all the time from an instant that has passed until the end, or the present? */
@@ -252,20 +257,23 @@ static inline bool gang__walk_is_whole(const struct gang__walk *w)
     return w->active == 0;
 }
 
-/* What is free of a node at an instant, and until when it is as much as `level` says, or all levels; others are
- * told to last for ever. */
+/* The free amounts of a node at an instant, and until when `level` (or each level) lasts; the other
+ * levels are reported as lasting for ever. */
 struct gang__after_end gang__node_after(struct gang__timeline *t, uint32_t node, int64_t at_ns,
                                         int level);
-/* What is free of a node all the time from start to end, and until when so much stays free. */
+/* The amounts that a node has free all the time from start to end, and until when they stay
+ * free. */
 void gang__node_during(struct gang__timeline *t, uint32_t node, int64_t start_ns, int64_t end_ns,
                        int64_t unused[GANG__FREE_KINDS], int64_t *until_ns);
 /* Is nothing of it taken from start to end? */
 bool gang__node_whole(struct gang__timeline *t, uint32_t node, int64_t start_ns, int64_t end_ns);
-/* What is free of it now may be something else; and what is free now is made out for all of those, before
- * gang__node_next() is asked: several changes of a node between two searches cost one look at it. */
+/* gang__node_stale() marks a node whose present state may have changed. gang__nodes_settle()
+ * computes all marked nodes before gang__node_next() is called: several changes of a node between
+ * two searches cost one computation. */
 void gang__node_stale(struct gang__timeline *t, uint32_t node);
 void gang__nodes_settle(struct gang__timeline *t);
-/* The first node >= `from` for which `may` is true; `nodes`: none. `may` is asked of bounds of many, too. */
+/* The first node >= `from` for which `may` is true; `nodes`: none. `may` is asked of bounds of
+ * many, too. */
 typedef bool gang__after_may(const struct gang__after_end *after, const void *ctx);
 uint32_t gang__node_next(const struct gang__timeline *t, uint32_t from, gang__after_may *may,
                          const void *ctx);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One node: its occupations from instant to instant, and a heap over all nodes of what is free now. */
+/* One node: its occupations from instant to instant, and a heap over all nodes of what is free
+ * now. */
 #include <assert.h>
 
 #include "plan/timeline/timeline_in.h"
@@ -11,7 +12,7 @@ static const struct gang__stay *next_stay(const struct gang__walk *w)
     return &w->t->occupant[w->next_of]->stay[w->next_at];
 }
 
-/* Those that are there now: a heap, the next to end first. */
+/* The occupations at this instant: a heap, the next to end first. */
 static void put(struct gang__walk *w, struct gang__active one)
 {
     struct gang__active *active = w->t->active;
@@ -35,7 +36,7 @@ static void take_first(struct gang__walk *w)
     active[i] = last;
 }
 
-/* What has ended by from_ns goes. */
+/* Removes occupations that have ended by from_ns. */
 static void drop(struct gang__walk *w)
 {
     const struct gang__active *first = w->t->active;
@@ -46,7 +47,7 @@ static void drop(struct gang__walk *w)
     }
 }
 
-/* What has begun by from_ns, and has not ended, comes. */
+/* Adds occupations that have begun by from_ns and not ended. */
 static void take(struct gang__walk *w)
 {
     struct gang__timeline *t = w->t;

@@ -4,7 +4,7 @@
 
 #include "plan/timeline/timeline_in.h"
 
-/* What the places from `at` on that are of one node come to. Returns how many there are; 0: *r is an error. */
+/* Sums the places of one node from `at` on. Returns how many there are; 0: *r is an error. */
 size_t gang__occupation_sum(const struct gang__occupation *o, size_t at,
                             int64_t amount[GANG__FREE_KINDS], gang_result *r)
 {
@@ -113,7 +113,7 @@ struct gang__occupant *gang__occupant_new(struct gang__timeline *t,
     return o;
 }
 
-/* Room for as many occupations, of which so many are on one node, in all that is not their own. */
+/* Grows all arrays for `count` more occupations, of which at most `most` are on one node. */
 bool gang__timeline_reserve(struct gang__timeline *t, size_t count, size_t most)
 {
     return gang__grow(&t->mem, (void **)&t->active, &t->active_room, most + 1,

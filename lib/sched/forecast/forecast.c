@@ -127,7 +127,7 @@ static bool list_waiting(gang_forecast *f)
     return true;
 }
 
-/* One sample on a copy of its own. Without `keep` the last sample uses the private scheduler. */
+/* One sample on a copy of its own, or (consume) on the private scheduler itself. */
 static gang_result run_sample(gang_forecast *f, int32_t sample, bool consume,
                               struct gang_error *error)
 {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
-from typing import Dict, List, Optional, Tuple, Union
+from typing import Any, Dict, Generic, Iterator, List, Optional, Tuple, TypeVar, Union, cast
 
 from ._base import (BUILT_IN, MAX_AMOUNT, MIB, ConvertError, Json, Report, cpus, integer, kind_name, name, number,
                     quantity, quote, tidy)
@@ -128,3 +128,35 @@ def target(place: str, text: str) -> Tuple[str, List[str]]:
     if any(not word.strip() for word in words):
         raise ConvertError(place, "not a queue: %s" % quote(text))
     return text, words
+
+
+_Node = TypeVar("_Node", bound="Tree[Any]")
+
+
+class Tree(Generic[_Node]):
+    """A queue with its path, its parent, the queues below it, and its members in the scenario."""
+
+    def __init__(self, path: str, parent: Optional[_Node]) -> None:
+        self.path = path
+        self.parent = parent
+        self.children: List[_Node] = []
+        self.json: Json = {"name": path}
+
+    def __iter__(self) -> Iterator[_Node]:
+        """This queue and all queues below it, parents first."""
+        yield cast(_Node, self)
+        for child in self.children:
+            yield from child
+
+    def up(self) -> Iterator[_Node]:
+        """This queue and its parents, up to the root."""
+        queue: Optional[_Node] = cast(_Node, self)
+        while queue:
+            yield queue
+            queue = queue.parent
+
+
+def warn_without_preemption(conf: Configuration, report: Report, key: str) -> None:
+    """Warn if the key that switches preemption on is missing."""
+    if key not in conf.properties:
+        report.warn(key, "not set, so that nothing is preempted; yarn-site.xml, which may set it, can be given, too")

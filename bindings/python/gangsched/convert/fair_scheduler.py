@@ -28,12 +28,12 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
-from typing import Dict, Iterator, List, Optional, Sequence, Set, Tuple
+from typing import Dict, List, Optional, Sequence, Set, Tuple
 
 from ._base import (BUILT_IN, MAX_QUEUE_DEPTH, ConvertError, Json, Part, Report, Source, add_kind, boolean, integer,
                     name, number, part, quote, tidy)
 from ._xml import Configuration, Element, parse
-from ._yarn import acl, amount, pairs, quota_number, resource_key, total
+from ._yarn import Tree, acl, amount, pairs, quota_number, resource_key, total, warn_without_preemption
 
 #: Elements of a queue without a counterpart, with the reason.
 _ASIDE = {
@@ -93,21 +93,15 @@ def resources(place: str, text: str) -> _Resources:
     return out
 
 
-class _Queue:
+class _Queue(Tree["_Queue"]):
+    """A queue of the configuration, with its element."""
+
     def __init__(self, path: str, element: Optional[Element], parent: Optional["_Queue"]) -> None:
-        self.path = path
+        super().__init__(path, parent)
         self.element = element
-        self.parent = parent
-        self.children: List[_Queue] = []
         self.words: Dict[str, Element] = {}
-        self.json: Json = {"name": path}
         if parent:
             self.json["parent"] = parent.path
-
-    def __iter__(self) -> Iterator["_Queue"]:
-        yield self
-        for child in self.children:
-            yield from child
 
 
 class _Converter:
@@ -371,8 +365,7 @@ class _Converter:
     def preemption(self) -> None:
         key = "yarn.scheduler.fair.preemption"
         enabled = boolean(self.conf.place(key), self.conf.get(key) or "false")
-        if key not in self.conf.properties:
-            self.report.warn(key, "not set, so that nothing is preempted; yarn-site.xml, which may set it, can be given, too")
+        warn_without_preemption(self.conf, self.report, key)
         for queue in self.root:
             for into in [queue.json.get("child"), queue.json if not queue.children else None]:
                 if into is not None:

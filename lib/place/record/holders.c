@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "place/record/exclusive.h"
-#include "place/fit/affinity.h"
+#include "place/record/holders.h"
 
 #include <string.h>
 
-static bool is_used(const struct gang__view *v)
+#include "place/fit/exclusive.h"
+#include "place/fit/plan.h"
+#include "place/state/records.h"
+
+static bool is_used(const struct gang__node_copy *v)
 {
     return v->node && v->used > 0;
 }
 
 bool gang__exclusive_hold(struct gang__plan *p)
 {
-    for (size_t i = 0; i < p->views; i++) {
-        if (!is_used(&p->view[i]))
+    for (size_t i = 0; i < p->nodes.count; i++) {
+        if (!is_used(&p->nodes.copy[i]))
             continue;
-        size_t rest = gang__plan_take(p, p->view[i].words);
-        if (p->failed)
+        size_t rest = gang__plan_words(p, p->nodes.copy[i].words);
+        if (p->out.failed)
             return false;
-        struct gang__view *v = &p->view[i];
-        uint64_t *now = gang__view_now(p, v);
+        struct gang__node_copy *v = &p->nodes.copy[i];
+        uint64_t *now = gang__words_now(p, v);
         v->rest = rest;
         memcpy(p->word + rest, now, v->words * sizeof(*now));
         p->word[rest] = gang__head_cpu(now[GANG__WORD_HEAD]);
@@ -29,7 +32,8 @@ bool gang__exclusive_hold(struct gang__plan *p)
 }
 
 /* The deltas of a node's holder, or (out == NULL) how many. */
-static unsigned deltas_of(const struct gang__plan *p, const struct gang__view *v, uint64_t *out)
+static unsigned deltas_of(const struct gang__plan *p, const struct gang__node_copy *v,
+                          uint64_t *out)
 {
     unsigned n = 0;
     for (unsigned i = 0; i < v->words; i++) {
@@ -44,9 +48,9 @@ static unsigned deltas_of(const struct gang__plan *p, const struct gang__view *v
 size_t gang__exclusive_size(const struct gang__plan *p)
 {
     size_t words = 0;
-    for (size_t i = 0; i < p->views; i++)
-        if (is_used(&p->view[i]))
-            words += GANG__TASK_HEAD + deltas_of(p, &p->view[i], NULL);
+    for (size_t i = 0; i < p->nodes.count; i++)
+        if (is_used(&p->nodes.copy[i]))
+            words += GANG__TASK_HEAD + deltas_of(p, &p->nodes.copy[i], NULL);
     return words;
 }
 
@@ -56,8 +60,8 @@ void gang__exclusive_drop(struct gang__alloc *a, const struct gang__plan *p)
     for (uint32_t from = 0; from < a->used;) {
         const uint64_t *task = a->data + from;
         uint32_t size = GANG__TASK_HEAD + gang__task_deltas(task);
-        const struct gang__view *v =
-            gang__task_is_holder(task) ? gang__exclusive_own_view(p, task[0]) : NULL;
+        const struct gang__node_copy *v =
+            gang__task_is_holder(task) ? gang__exclusive_view(p, task[0]) : NULL;
         if (!v || !is_used(v)) {
             memmove(a->data + to, task, size * sizeof(*task));
             to += size;
@@ -69,8 +73,8 @@ void gang__exclusive_drop(struct gang__alloc *a, const struct gang__plan *p)
 
 void gang__exclusive_append(struct gang__alloc *a, const struct gang__plan *p)
 {
-    for (size_t i = 0; i < p->views; i++) {
-        const struct gang__view *v = &p->view[i];
+    for (size_t i = 0; i < p->nodes.count; i++) {
+        const struct gang__node_copy *v = &p->nodes.copy[i];
         if (!is_used(v))
             continue;
         uint64_t *task = a->data + a->used;

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which nodes a request that wants its nodes alone may use (place/record/exclusive.h holds them). */
+#include "place/fit/exclusive.h"
+
 #include <string.h>
 
-#include "place/fit/affinity.h"
+#include "place/fit/plan.h"
+#include "place/state/records.h"
 
-/* The view of a node of the running allocation, or NULL. */
-struct gang__view *gang__exclusive_own_view(const struct gang__plan *p, gang_node_id id)
+struct gang__node_copy *gang__exclusive_view(const struct gang__plan *p, gang_node_id id)
 {
-    struct gang__view *v = gang__plan_seen(p, (uint32_t)id);
+    struct gang__node_copy *v = gang__node_copy_find(p, (uint32_t)id);
     return v && v->own && v->node->id == id ? v : NULL;
 }
 
 /* In a snapshot the running allocation may have been released: then the node is not its own there. */
-static bool is_left(struct gang__plan *p, const struct gang__view *v)
+static bool is_left(struct gang__plan *p, const struct gang__node_copy *v)
 {
-    const uint64_t *was = gang__view_was(p, v);
+    const uint64_t *was = gang__words_was(p, v);
     uint64_t free = gang__head_cpu(was[GANG__WORD_HEAD]);
-    if (!p->snap || p->empty)
+    if (!p->snap || p->mode.empty)
         return false;
     for (unsigned i = 1; i < v->words; i++)
         free |= was[i];
@@ -29,26 +30,27 @@ gang_result gang__exclusive_begin(struct gang__plan *p)
     p->others.bars = true;
     for (size_t i = 0; i < p->others.owns; i++) {
         gang_node_id id = p->word[p->others.own + i];
-        struct gang__view *v = gang__plan_view(p, (uint32_t)id);
-        if (p->failed)
+        struct gang__node_copy *v = gang__node_copy_at(p, (uint32_t)id);
+        if (p->out.failed)
             return GANG_ENOMEM;
         if (v)
             v->own = v->node->id == id && !is_left(p, v);
     }
     /* In an empty cluster the holders are not there at all. */
-    for (const uint64_t *task = a ? a->data : NULL; task && !p->empty && task < a->data + a->used;
+    for (const uint64_t *task = a ? a->data : NULL;
+         task && !p->mode.empty && task < a->data + a->used;
          task += GANG__TASK_HEAD + gang__task_deltas(task)) {
-        const struct gang__view *v =
-            gang__task_is_holder(task) ? gang__exclusive_own_view(p, task[0]) : NULL;
+        const struct gang__node_copy *v =
+            gang__task_is_holder(task) ? gang__exclusive_view(p, task[0]) : NULL;
         for (unsigned i = 0; v && i < gang__task_deltas(task); i++) {
             uint64_t delta = task[GANG__TASK_HEAD + i];
-            gang__view_now(p, v)[gang__delta_word(delta)] += gang__payload(delta);
+            gang__words_now(p, v)[gang__delta_word(delta)] += gang__payload(delta);
         }
     }
     return GANG_OK;
 }
 
-bool gang__exclusive_admits(const struct gang__view *v, const uint64_t *was)
+bool gang__exclusive_admits(const struct gang__node_copy *v, const uint64_t *was)
 {
     const uint64_t *all = v->shape->capacity;
     return v->own || v->used ||

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tasks are planned in runs: one group, one node. The runs are sorted, not the tasks. */
-#include "place/record/rank.h"
+#include "place/record/task_order.h"
 
 #include "core/nodes/nodes.h"
+#include "place/fit/keys.h"
+#include "place/fit/plan.h"
 
 /* Is view `a` before `b`, or the same? */
 static bool is_before(const struct gang__plan *p, uint32_t a, uint32_t b)
 {
-    const struct gang__view *x = &p->view[a], *y = &p->view[b];
+    const struct gang__node_copy *x = &p->nodes.copy[a], *y = &p->nodes.copy[b];
     for (uint32_t level = 0; level < p->c->nodes.level_count; level++)
         if (x->node->domain[level] != y->node->domain[level])
             return x->node->domain[level] < y->node->domain[level];
     return x->slot <= y->slot;
 }
 
-static inline bool is_one_run(const struct gang__pick *a, const struct gang__pick *b)
+static inline bool is_one_run(const struct gang__task_plan *a, const struct gang__task_plan *b)
 {
     return a->view == b->view && a->group == b->group;
 }
@@ -24,7 +26,8 @@ static size_t count_runs(const struct gang__plan *p)
 {
     size_t runs = 1;
     bool in_order = true;
-    for (const struct gang__pick *a = p->pick, *b = a + 1; b < p->pick + p->picks; a = b++) {
+    for (const struct gang__task_plan *a = p->tasks.plan, *b = a + 1;
+         b < p->tasks.plan + p->tasks.count; a = b++) {
         if (is_one_run(a, b))
             continue;
         runs++;
@@ -34,8 +37,8 @@ static size_t count_runs(const struct gang__plan *p)
     return in_order ? 0 : runs;
 }
 
-/* What runs are sorted by, the field that counts least first: the slot, the domains from the narrowest
- * level up, the group. */
+/* The fields by which runs are sorted, the least significant first: slot, domains from the
+ * narrowest level up, group. */
 struct fields {
     uint32_t levels;
     unsigned slot, domain, group; /* bits of each */
@@ -54,9 +57,9 @@ static unsigned width_of(const struct fields *f, uint32_t field)
 
 /* The fields [from, to) of a pick, beside each other. */
 static inline uint64_t key_of(const struct gang__plan *p, const struct fields *f, uint32_t from,
-                              uint32_t to, const struct gang__pick *pick)
+                              uint32_t to, const struct gang__task_plan *pick)
 {
-    const struct gang__view *v = &p->view[pick->view];
+    const struct gang__node_copy *v = &p->nodes.copy[pick->view];
     uint64_t key = 0;
     if (to > f->levels + 1)
         key = pick->group;
@@ -81,7 +84,7 @@ static void sort_runs(const struct gang__plan *p, uint64_t *run, uint64_t *key, 
         for (unsigned bits = place; to < f.levels + 2 && bits + width_of(&f, to) <= 64; to++)
             bits += width_of(&f, to);
         for (size_t i = 0; i < count; i++)
-            key[i] = key_of(p, &f, from, to, &p->pick[run[i]]) << place | i;
+            key[i] = key_of(p, &f, from, to, &p->tasks.plan[run[i]]) << place | i;
         gang__sort_keys(key, count);
         for (size_t i = 0; i < count; i++)
             key[i] = run[key[i] & ((UINT64_C(1) << place) - 1)];
@@ -91,12 +94,12 @@ static void sort_runs(const struct gang__plan *p, uint64_t *run, uint64_t *key, 
 }
 
 /* Let pick i be the one that was from[i]; `from` is used up. */
-static void permute(struct gang__pick *pick, uint64_t *from, size_t count)
+static void permute(struct gang__task_plan *pick, uint64_t *from, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (from[i] == i)
             continue;
-        struct gang__pick first = pick[i];
+        struct gang__task_plan first = pick[i];
         size_t at = i;
         while (from[at] != i) {
             size_t next = from[at];
@@ -111,15 +114,15 @@ static void permute(struct gang__pick *pick, uint64_t *from, size_t count)
 
 bool gang__rank_many(struct gang__plan *p)
 {
-    size_t runs = p->adopting ? 0 : count_runs(p), picks = p->picks, n = 0;
+    size_t runs = p->mode.adopting ? 0 : count_runs(p), picks = p->tasks.count, n = 0;
     if (!runs)
         return true;
-    size_t at = gang__plan_take(p, 2 * runs + picks);
-    if (p->failed)
+    size_t at = gang__plan_words(p, 2 * runs + picks);
+    if (p->out.failed)
         return false;
     uint64_t *run = p->word + at, *key = run + runs, *from = key + runs;
     for (size_t i = 0; i < picks; i++)
-        if (i == 0 || !is_one_run(&p->pick[i - 1], &p->pick[i]))
+        if (i == 0 || !is_one_run(&p->tasks.plan[i - 1], &p->tasks.plan[i]))
             run[n++] = i;
     sort_runs(p, run, key, runs);
     n = 0;
@@ -127,8 +130,8 @@ bool gang__rank_many(struct gang__plan *p)
         size_t next = run[i];
         do {
             from[n++] = next++;
-        } while (next < picks && is_one_run(&p->pick[next - 1], &p->pick[next]));
+        } while (next < picks && is_one_run(&p->tasks.plan[next - 1], &p->tasks.plan[next]));
     }
-    permute(p->pick, from, picks);
+    permute(p->tasks.plan, from, picks);
     return true;
 }

@@ -8,8 +8,13 @@
 
 #include "base/error.h"
 #include "core/nodes/nodes.h"
+#include "place/explain/node_census.h"
+#include "place/fit/plan.h"
+#include "place/fit/scope.h"
+#include "place/pack/pack.h"
 #include "place/record/running.h"
 #include "place/search/domain_capacity.h"
+#include "place/search/search.h"
 
 int64_t gang__tasks_needed(const gang_request *q, uint32_t group)
 {
@@ -22,19 +27,19 @@ static gang_result begin(const struct gang__question *a, bool empty)
     struct gang__plan *p = a->p;
     if (gang__plan_begin(p, a->c, a->q, empty) != GANG_OK)
         return GANG_ENOMEM;
-    p->even = true;
+    p->mode.worst_fit = true;
     if (!a->running)
         return GANG_OK;
     gang__plan_running(p, a->running);
     if (empty)
-        gang__plan_alone(p, a->running);
-    return p->failed ? GANG_ENOMEM : GANG_OK;
+        gang__plan_own_tasks(p, a->running);
+    return p->out.failed ? GANG_ENOMEM : GANG_OK;
 }
 
-static struct gang__finding new_finding(const struct gang__question *a, int32_t group, int32_t set,
-                                        int64_t want)
+static struct gang__reason new_finding(const struct gang__question *a, int32_t group, int32_t set,
+                                       int64_t want)
 {
-    struct gang__finding f;
+    struct gang__reason f;
     memset(&f, 0, sizeof(f));
     f.group = group;
     f.set = set;
@@ -47,18 +52,18 @@ static struct gang__finding new_finding(const struct gang__question *a, int32_t 
     return f;
 }
 
-/* ---- each domain ----------------------------------------------------------------------------------- */
+/* ---- each domain ----------------------------------------------------------------------------- */
 
 struct each {
     struct gang__pack *k;
     struct gang__member m;
-    struct gang__finding *f;
+    struct gang__reason *f;
     struct gang__scope around; /* domains inside of this one */
     bool whole;                /* some scope holds the whole member, not only as many tasks */
 };
 
-/* Is there a domain around this one at each level that is demanded around a member, where those are bound
- * already this very one? Binds them, if `bind`. */
+/* Does each level that is required around a member have a domain around this one, equal to the
+ * bound one if there is any? Binds them if `bind`. */
 static bool lies_inside(struct each *e, const struct gang__scope *s, bool bind)
 {
     struct gang__plan *p = e->k->p;
@@ -90,7 +95,7 @@ static struct gang__misfit bend_of(struct gang__pack *k, uint32_t group, int64_t
     if (g->bounded || g->spread >= 0)
         m.why = GANG_CONSTRAINT_SPREAD;
     if (g->bounded && g->spread >= 0 && !g->slice) {
-        size_t picks = k->p->picks;
+        size_t picks = k->p->tasks.count;
         *skew = gang__search(k->p, group, want, s, k->policy) == want;
         gang__plan_rollback(k->p, picks);
     } else {
@@ -105,12 +110,12 @@ static struct gang__misfit bend_of(struct gang__pack *k, uint32_t group, int64_t
 static void note_lack(struct each *e, uint32_t group, int64_t want, int64_t missing,
                       const struct gang__scope *s)
 {
-    struct gang__finding *f = e->f;
-    struct gang__survey survey;
+    struct gang__reason *f = e->f;
+    struct gang__node_census survey;
     bool skew;
     f->lack_group = (int32_t)group;
-    gang__survey(e->k->p, group, want, s, true, &survey);
-    f->lack = survey.fit < want ? gang__survey_reason(e->k->p->c, &survey)
+    gang__node_census_take(e->k->p, group, want, s, true, &survey);
+    f->lack = survey.fit < want ? gang__node_census_reason(e->k->p->c, &survey)
                                 : bend_of(e->k, group, want, s, &skew);
     if (f->lack.why == GANG_CONSTRAINT_NONE && gang__demanded_level(e->k->q, (int32_t)group) >= 0)
         f->lack.why = GANG_CONSTRAINT_SAME;
@@ -127,26 +132,27 @@ static bool is_in_member(const struct each *e, uint32_t group)
     return set == e->m.set;
 }
 
-/* As many tasks of a set or the request as go in a scope: in the order of their size what each group
- * needs, then what the minimum is short of. `note`: tell what the first that falls short lacks. */
+/* As many tasks of a set or the request as go in a scope: in the order of their size what each
+ * group needs, then what the minimum lacks. `note`: record what the first short
+ * group lacks. */
 static int64_t hold(struct each *e, const struct gang__scope *s, bool note)
 {
     struct gang__pack *k = e->k;
     const gang_request *q = k->q;
     int64_t done = 0;
-    for (uint32_t i = 0; i < 2 * q->group_count && !k->p->failed; i++) {
+    for (uint32_t i = 0; i < 2 * q->group_count && !k->p->out.failed; i++) {
         bool make_up = i >= q->group_count;
         uint32_t g = q->by_size[i % q->group_count];
         int64_t want = q->group[g].min, missing = e->f->want - done;
         if (make_up) {
-            want = q->group[g].count - k->p->in_group[g];
+            want = q->group[g].count - k->p->tasks.in_group[g];
             want = want < missing ? want : missing;
         }
         if (!is_in_member(e, g) || want <= 0)
             continue;
         int64_t here = gang__add_tasks(k, g, want);
         done += here;
-        if (here < want && note && e->f->lack_group < 0 && !k->p->failed)
+        if (here < want && note && e->f->lack_group < 0 && !k->p->out.failed)
             note_lack(e, g, want - here, want - here, s);
     }
     return done;
@@ -155,7 +161,7 @@ static int64_t hold(struct each *e, const struct gang__scope *s, bool note)
 static int64_t hold_member(struct each *e, const struct gang__scope *s, bool note)
 {
     struct gang__plan *p = e->k->p;
-    size_t picks = p->picks, binds = p->binds;
+    size_t picks = p->tasks.count, binds = p->bound.undos;
     if (!lies_inside(e, s, true))
         return -1;
     if (gang__place_inside(e->k, e->m, s)) {
@@ -171,15 +177,15 @@ static int64_t holds(struct each *e, const struct gang__scope *s, bool note)
 {
     struct gang__pack *k = e->k;
     struct gang__plan *p = k->p;
-    size_t picks = p->picks, binds = p->binds, views = p->views, words = p->words;
+    size_t picks = p->tasks.count, binds = p->bound.undos, views = p->nodes.count, words = p->words;
     int64_t done = -1;
     if (e->m.group < 0)
         done = hold_member(e, s, note);
     else if (lies_inside(e, s, false))
-        done = e->m.slice ? gang__compact(k, (uint32_t)e->m.group, e->m.want, s)
+        done = e->m.slice ? gang__fill_few_nodes(k, (uint32_t)e->m.group, e->m.want, s)
                           : gang__place_group(k, (uint32_t)e->m.group, e->m.want, s);
     gang__undo(p, picks, binds);
-    if (p->views == views) /* else words of theirs are among those used since */
+    if (p->nodes.count == views) /* else words of theirs are among those used since */
         p->words = words;
     return done;
 }
@@ -187,20 +193,20 @@ static int64_t holds(struct each *e, const struct gang__scope *s, bool note)
 /* Returns true when the search is over. */
 static bool try_scope(struct each *e, const struct gang__scope *s)
 {
-    struct gang__finding *f = e->f;
+    struct gang__reason *f = e->f;
     struct gang__plan *p = e->k->p;
     if (e->around.level >= 0 && !gang__scope_is_inside(p, s, &e->around))
         return false;
     /* No more fit than what is free has room for. */
     if (e->m.group >= 0 && s->level >= GANG__LEVEL_NODE && gang__scope_is_bound(&f->best) &&
-        gang__plan_room(p, (uint32_t)e->m.group, s->slot) <= f->best_holds)
+        gang__plan_capacity(p, (uint32_t)e->m.group, s->slot) <= f->best_holds)
         return false;
     int64_t tasks = holds(e, s, false);
     if (tasks < 0 || (gang__scope_is_bound(&f->best) && tasks <= f->best_holds))
-        return p->failed;
+        return p->out.failed;
     f->best = *s;
     f->best_holds = tasks;
-    return p->failed || tasks >= f->best_want;
+    return p->out.failed || tasks >= f->best_want;
 }
 
 static bool try_node(struct each *e, uint32_t slot, int32_t level)
@@ -225,16 +231,16 @@ static bool try_node(struct each *e, uint32_t slot, int32_t level)
 static void find_best_domain(struct each *e, uint32_t level)
 {
     struct gang__plan *p = e->k->p;
-    struct gang__eyes eyes;
-    struct gang__room room;
+    struct gang__capacity_query eyes;
+    struct gang__capacity room;
     bool group = e->m.group >= 0;
     uint32_t count = gang__domain_count(p->c, level);
     if (group)
-        gang__eyes_open(&eyes, p, (uint32_t)e->m.group, gang__scope_nodes(p, &e->around));
-    for (uint32_t i = 0; i < count && !p->failed; i++) {
+        gang__capacity_query_init(&eyes, p, (uint32_t)e->m.group, gang__scope_nodes(p, &e->around));
+    for (uint32_t i = 0; i < count && !p->out.failed; i++) {
         struct gang__scope s = gang__scope_domain(gang__domain_at(p->c, level, i));
         if (group && gang__scope_is_bound(&e->f->best)) {
-            gang__room_in(&eyes, level, i, &room);
+            gang__domain_capacity(&eyes, level, i, &room);
             if (room.tasks <= e->f->best_holds)
                 continue;
         }
@@ -257,7 +263,7 @@ static void find_best(struct each *e, int32_t level)
             return;
 }
 
-/* ---- a group ----------------------------------------------------------------------------------------- */
+/* ---- a group --------------------------------------------------------------------------------- */
 
 /* Does more than the nodes say how many tasks go somewhere? */
 static bool is_bent(const struct gang__group *g)
@@ -273,7 +279,7 @@ static int32_t level_open(struct gang__pack *k, uint32_t group, struct gang__sco
     struct gang__scope around;
     int32_t level = gang__demanded_level(k->q, (int32_t)group);
     bool open = gang__next_demand(k, group, &m);
-    *bound = k->p->scope_of_group[group];
+    *bound = k->p->bound.group[group];
     if (!gang__scope_is_bound(bound) || open)
         *bound = gang__scope_around(k, k->q->group[group].set);
     /* A wish binds, too, but gives way. */
@@ -285,7 +291,7 @@ static int32_t level_open(struct gang__pack *k, uint32_t group, struct gang__sco
 /* How far bounds, spreading and slices let the tasks go anywhere. Returns with how many all of them do. */
 static int64_t find_bent(struct each *e, uint32_t group)
 {
-    struct gang__finding *f = e->f;
+    struct gang__reason *f = e->f;
     const struct gang__group *g = &e->k->q->group[group];
     struct gang__plan *p = e->k->p;
     int64_t all = gang__place_group(e->k, group, f->want, &e->around), bent = all;
@@ -304,7 +310,7 @@ static int64_t find_bent(struct each *e, uint32_t group)
 /* The domain that holds most, or what is bound already. `anywhere`: tasks that go without the demand. */
 static void find_domain(struct each *e, uint32_t group, int64_t anywhere)
 {
-    struct gang__finding *f = e->f;
+    struct gang__reason *f = e->f;
     int32_t level = level_open(e->k, group, &e->around);
     if (level >= 0) {
         find_best(e, level);
@@ -316,7 +322,7 @@ static void find_domain(struct each *e, uint32_t group, int64_t anywhere)
     if (f->level < 0)
         return;
     f->placed = f->best_holds < f->placed ? f->best_holds : f->placed;
-    if (f->best_holds >= f->best_want || e->k->p->failed)
+    if (f->best_holds >= f->best_want || e->k->p->out.failed)
         return;
     if (gang__scope_is_bound(&f->best))
         note_lack(e, group, f->best_want, f->best_want - f->best_holds, &f->best);
@@ -332,16 +338,16 @@ static void find_domain(struct each *e, uint32_t group, int64_t anywhere)
 static void find_slice(struct each *e, uint32_t group)
 {
     const struct gang__group *g = &e->k->q->group[group];
-    struct gang__finding *f = e->f;
+    struct gang__reason *f = e->f;
     e->m.slice = true;
     e->m.want = f->best_want = g->slice;
     f->slices = f->inside = true;
     find_best(e, g->subgroup_same);
-    if (gang__scope_is_bound(&f->best) && f->best_holds < f->best_want && !e->k->p->failed)
+    if (gang__scope_is_bound(&f->best) && f->best_holds < f->best_want && !e->k->p->out.failed)
         note_lack(e, group, f->best_want, f->best_want - f->best_holds, &f->best);
 }
 
-static void note_amounts(struct gang__finding *f, const struct gang__group *g)
+static void note_amounts(struct gang__reason *f, const struct gang__group *g)
 {
     int32_t kind = f->why.kind;
     int64_t there = f->fit;
@@ -361,8 +367,8 @@ static void note_amounts(struct gang__finding *f, const struct gang__group *g)
     }
 }
 
-gang_result gang__find_group(const struct gang__question *a, uint32_t group, int64_t want,
-                             bool empty, bool whole, struct gang__finding *f)
+gang_result gang__reason_of_group(const struct gang__question *a, uint32_t group, int64_t want,
+                                  bool empty, bool whole, struct gang__reason *f)
 {
     const struct gang__group *g = &a->q->group[group];
     struct gang__plan *p = a->p;
@@ -371,12 +377,12 @@ gang_result gang__find_group(const struct gang__question *a, uint32_t group, int
     struct each e = {&k, gang__member_group(group, want), f, gang__scope_all(), false};
     if (begin(a, empty) != GANG_OK)
         return GANG_ENOMEM;
-    gang__survey(p, group, want, &e.around, whole, &f->survey);
+    gang__node_census_take(p, group, want, &e.around, whole, &f->survey);
     f->fit = f->bent = f->placed = f->survey.fit;
     if (f->fit < want)
-        f->why = gang__survey_reason(a->c, &f->survey);
+        f->why = gang__node_census_reason(a->c, &f->survey);
     int64_t anywhere = f->fit;
-    if (is_bent(g) && f->fit && !p->failed)
+    if (is_bent(g) && f->fit && !p->out.failed)
         anywhere = find_bent(&e, group);
     if (f->fit >= want && f->why.why == GANG_CONSTRAINT_SAME)
         find_slice(&e, group);
@@ -385,10 +391,10 @@ gang_result gang__find_group(const struct gang__question *a, uint32_t group, int
     if (f->why.why != GANG_CONSTRAINT_NONE)
         f->code = empty ? GANG_ENEVER : GANG_ENOFIT;
     note_amounts(f, g);
-    return p->failed ? GANG_ENOMEM : GANG_OK;
+    return p->out.failed ? GANG_ENOMEM : GANG_OK;
 }
 
-/* ---- a set, the request -------------------------------------------------------------------------------- */
+/* ---- a set, the request ---------------------------------------------------------------------- */
 
 /* Is a domain demanded of a group or set inside? */
 static bool has_demands(const gang_request *q)
@@ -404,12 +410,12 @@ static bool has_demands(const gang_request *q)
 /* How far a member gets: in the best domain, or, if none is demanded, anywhere. */
 static void find_room(struct each *e, int32_t level)
 {
-    struct gang__finding *f = e->f;
+    struct gang__reason *f = e->f;
     const gang_request *q = e->k->q;
     if (level >= 0) {
         find_best(e, level);
         f->placed = f->best_holds;
-        if (gang__scope_is_bound(&f->best) && !e->whole && !e->k->p->failed)
+        if (gang__scope_is_bound(&f->best) && !e->whole && !e->k->p->out.failed)
             holds(e, &f->best, true);
     } else {
         f->placed = holds(e, &e->around, true);
@@ -424,22 +430,22 @@ static void find_room(struct each *e, int32_t level)
         f->why = (struct gang__misfit){GANG_CONSTRAINT_NONE, -1};
 }
 
-/* A set, if a domain is demanded of it that is not just those around it demand; the request, if it fits. */
+/* A set that requires a domain of its own beyond those around it; or the request, if it fits. */
 static bool find_plan(struct each *e, int32_t level)
 {
     struct gang__plan *p = e->k->p;
-    struct gang__finding *f = e->f;
+    struct gang__reason *f = e->f;
     if (gang__member_same(e->k->q, e->m) != level || !gang__pack_member(p, e->m))
         return false;
     if (level >= 0) {
-        f->best = f->set < 0 ? p->scope_of_request : p->scope_of_set[f->set];
+        f->best = f->set < 0 ? p->bound.request : p->bound.set[f->set];
         f->best_holds = f->want;
     }
     return true;
 }
 
-gang_result gang__find_member(const struct gang__question *a, int32_t set, bool fits, bool empty,
-                              struct gang__finding *f)
+gang_result gang__reason_of_member(const struct gang__question *a, int32_t set, bool fits,
+                                   bool empty, struct gang__reason *f)
 {
     const gang_request *q = a->q;
     struct gang__plan *p = a->p;
@@ -453,7 +459,7 @@ gang_result gang__find_member(const struct gang__question *a, int32_t set, bool 
     f->level = gang__demanded_around(q, set);
     bool all = (set >= 0 || fits) && find_plan(&e, f->level);
     gang__undo(p, 0, 0);
-    if (!all && !fits && !p->failed) {
+    if (!all && !fits && !p->out.failed) {
         find_room(&e, f->level);
         all = set >= 0 && e.whole;
     }
@@ -465,13 +471,13 @@ gang_result gang__find_member(const struct gang__question *a, int32_t set, bool 
         f->placed = f->placed > 0 ? f->placed : 0;
     }
     f->fit = f->placed;
-    return p->failed ? GANG_ENOMEM : GANG_OK;
+    return p->out.failed ? GANG_ENOMEM : GANG_OK;
 }
 
-/* ---- the refusal -------------------------------------------------------------------------------------- */
+/* ---- the refusal ----------------------------------------------------------------------------- */
 
-gang_result gang__find_reason(const struct gang__question *a, gang_result code,
-                              struct gang__finding *f)
+gang_result gang__reason_find(const struct gang__question *a, gang_result code,
+                              struct gang__reason *f)
 {
     const gang_request *q = a->q;
     bool empty = code == GANG_ENEVER;
@@ -479,21 +485,21 @@ gang_result gang__find_reason(const struct gang__question *a, gang_result code,
         int64_t want = gang__tasks_needed(q, q->by_size[i]);
         if (want == 0)
             continue;
-        gang_result r = gang__find_group(a, q->by_size[i], want, empty, false, f);
+        gang_result r = gang__reason_of_group(a, q->by_size[i], want, empty, false, f);
         if (r != GANG_OK || f->code != GANG_OK)
             return r;
     }
     for (uint32_t i = q->group_set_count; i-- > 0;) { /* a parent comes before its sets */
         if (q->set[i].min == 0)
             continue;
-        gang_result r = gang__find_member(a, (int32_t)i, false, empty, f);
+        gang_result r = gang__reason_of_member(a, (int32_t)i, false, empty, f);
         if (r != GANG_OK || f->code != GANG_OK)
             return r;
     }
-    return gang__find_member(a, GANG__NO_SET, false, empty, f);
+    return gang__reason_of_member(a, GANG__NO_SET, false, empty, f);
 }
 
-static gang_result tell(const struct gang__question *a, const struct gang__finding *f,
+static gang_result tell(const struct gang__question *a, const struct gang__reason *f,
                         gang_result code, struct gang_error *error)
 {
     struct gang_error out = GANG_ERROR_INIT;
@@ -504,7 +510,7 @@ static gang_result tell(const struct gang__question *a, const struct gang__findi
     out.requested = f->requested;
     out.available = f->available;
     out.nodes = f->survey.nodes;
-    gang__why_text(a, f, out.text, sizeof(out.text));
+    gang__reason_text(a, f, out.text, sizeof(out.text));
     size_t size = error->size;
     memcpy(error, &out, sizeof(out));
     error->size = size;
@@ -515,8 +521,8 @@ gang_result gang__explain(struct gang__plan *p, gang_cluster *c, const gang_requ
                           gang_result code, struct gang_error *error)
 {
     struct gang__question a = {p, c, q, NULL};
-    struct gang__finding f;
-    if (!error || error->size < sizeof(*error) || gang__find_reason(&a, code, &f) != GANG_OK)
+    struct gang__reason f;
+    if (!error || error->size < sizeof(*error) || gang__reason_find(&a, code, &f) != GANG_OK)
         return gang__error(error, code, NULL, "%s", gang_strerror(code));
     return tell(&a, &f, code, error);
 }
@@ -525,10 +531,10 @@ gang_result gang__explain_growth(struct gang__plan *p, const struct gang__alloc 
                                  gang_result code, struct gang_error *error)
 {
     struct gang__question ask = {p, a->q->cluster, a->q, a};
-    struct gang__finding f;
+    struct gang__reason f;
     if (!error || error->size < sizeof(*error) ||
-        gang__find_group(&ask, group, gang__tasks_more(a, group), code == GANG_ENEVER, false, &f) !=
-            GANG_OK)
+        gang__reason_of_group(&ask, group, gang__growth_step(a, group), code == GANG_ENEVER, false,
+                              &f) != GANG_OK)
         return gang__error(error, code, NULL, "%s", gang_strerror(code));
     f.code = code;
     return tell(&ask, &f, code, error);

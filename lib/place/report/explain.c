@@ -6,9 +6,12 @@
 #include "base/rcu.h"
 #include "place/alloc/alloc.h"
 #include "place/explain/explain.h"
+#include "place/explain/node_census.h"
+#include "place/fit/scope.h"
 #include "place/record/placer.h"
 #include "place/record/record.h"
 #include "place/record/running.h"
+#include "place/state/records.h"
 #include "place/whatif/whatif.h"
 
 /* An explanation and what it points to. */
@@ -29,9 +32,9 @@ struct telling {
     void *user;
 };
 
-/* ---- from a finding to an explanation ---------------------------------------------------------------- */
+/* ---- from a finding to an explanation -------------------------------------------------------- */
 
-static void tell_kinds(struct telling *t, const struct gang__finding *f)
+static void tell_kinds(struct telling *t, const struct gang__reason *f)
 {
     const struct gang__group *g = &t->ask.q->group[f->group];
     struct gang_explanation *e = &t->told->e;
@@ -50,18 +53,18 @@ static void tell_kinds(struct telling *t, const struct gang__finding *f)
 }
 
 /* The reason; of a request it may be that of a part of it. */
-static void tell_reason(struct telling *t, const struct gang__finding *f)
+static void tell_reason(struct telling *t, const struct gang__reason *f)
 {
     struct gang_explanation *e = &t->told->e;
     e->constraint = f->why.why;
     e->kind = f->why.why == GANG_CONSTRAINT_SAME ? f->lack.kind : f->why.kind;
     e->requested = f->requested;
     e->available = f->available;
-    gang__why_text(&t->ask, f, t->told->text, sizeof(t->told->text));
+    gang__reason_text(&t->ask, f, t->told->text, sizeof(t->told->text));
     e->text = t->told->text;
 }
 
-static void tell(struct telling *t, const struct gang__finding *f)
+static void tell(struct telling *t, const struct gang__reason *f)
 {
     const gang_request *q = t->ask.q;
     struct gang_explanation *e = &t->told->e;
@@ -93,7 +96,7 @@ static void tell(struct telling *t, const struct gang__finding *f)
     tell_reason(t, f);
 }
 
-/* ---- one after the other --------------------------------------------------------------------------------- */
+/* ---- one after the other --------------------------------------------------------------------- */
 
 /* The visitor runs outside of read sections: each part is found in one of its own. */
 static void enter(struct telling *t)
@@ -111,13 +114,13 @@ static gang_result leave(struct telling *t, gang_result r)
 
 /* As things are, unless it could never be. */
 static gang_result find_group(struct telling *t, uint32_t group, int64_t want,
-                              struct gang__finding *f)
+                              struct gang__reason *f)
 {
-    struct gang__finding ever;
-    gang_result r = gang__find_group(&t->ask, group, want, false, true, f);
+    struct gang__reason ever;
+    gang_result r = gang__reason_of_group(&t->ask, group, want, false, true, f);
     if (r != GANG_OK || f->code == GANG_OK)
         return r;
-    r = gang__find_group(&t->ask, group, want, true, true, &ever);
+    r = gang__reason_of_group(&t->ask, group, want, true, true, &ever);
     if (r == GANG_OK && ever.code == GANG_ENEVER)
         *f = ever;
     return r;
@@ -125,7 +128,7 @@ static gang_result find_group(struct telling *t, uint32_t group, int64_t want,
 
 static gang_result tell_group(struct telling *t, uint32_t group, int64_t want)
 {
-    struct gang__finding f;
+    struct gang__reason f;
     enter(t);
     gang_result r = find_group(t, group, want, &f);
     if (r == GANG_OK)
@@ -135,12 +138,12 @@ static gang_result tell_group(struct telling *t, uint32_t group, int64_t want)
 
 static gang_result tell_set(struct telling *t, int32_t set)
 {
-    struct gang__finding f, ever;
+    struct gang__reason f, ever;
     enter(t);
     bool fits = t->answer == GANG_OK; /* what is in a request that fits does, too */
-    gang_result r = gang__find_member(&t->ask, set, fits, false, &f);
+    gang_result r = gang__reason_of_member(&t->ask, set, fits, false, &f);
     if (r == GANG_OK && f.code != GANG_OK) {
-        r = gang__find_member(&t->ask, set, false, true, &ever);
+        r = gang__reason_of_member(&t->ask, set, false, true, &ever);
         if (r == GANG_OK && ever.code == GANG_ENEVER)
             f = ever;
     }
@@ -149,11 +152,11 @@ static gang_result tell_set(struct telling *t, int32_t set)
     return leave(t, r);
 }
 
-/* What the whole lacks is what some part of it lacks, or all of them together. */
+/* The whole lacks what a part lacks, or what all parts lack together. */
 static gang_result tell_because(struct telling *t)
 {
-    struct gang__finding f;
-    gang_result r = gang__find_reason(&t->ask, t->answer, &f);
+    struct gang__reason f;
+    gang_result r = gang__reason_find(&t->ask, t->answer, &f);
     if (r != GANG_OK)
         return r;
     t->told->e.because_group = f.group;
@@ -164,10 +167,10 @@ static gang_result tell_because(struct telling *t)
 
 static gang_result tell_request(struct telling *t)
 {
-    struct gang__finding f;
+    struct gang__reason f;
     bool fits = t->answer == GANG_OK, never = t->answer == GANG_ENEVER;
     enter(t);
-    gang_result r = gang__find_member(&t->ask, GANG__NO_SET, fits, never, &f);
+    gang_result r = gang__reason_of_member(&t->ask, GANG__NO_SET, fits, never, &f);
     if (r == GANG_OK) {
         f.code = t->answer;
         tell(t, &f);
@@ -196,12 +199,12 @@ static bool is_answer(gang_result r)
 static gang_result explain(gang_worker *w, gang_snapshot *snap, gang_request *q,
                            gang_explain_fn visit, void *user)
 {
-    struct gang__plan *p = &((struct gang__placer *)w->place)->plan;
+    struct gang__plan *p = gang__plan_of(w);
     struct telling t = {{p, w->cluster, q, NULL}, snap, GANG_OK, NULL, visit, user};
     gang__rcu_enter();
-    t.answer = snap ? gang__snapshot_class(w, snap, q) : gang__request_verdict(w, q);
+    t.answer = snap ? gang__snapshot_verdict(w, snap, q) : gang__request_verdict(w, q);
     gang__rcu_leave();
-    if (!is_answer(t.answer) || p->host) /* its function may return anything */
+    if (!is_answer(t.answer) || p->out.host) /* its function may return anything */
         return t.answer;
     t.told = gang__alloc(&w->cluster->mem, sizeof(*t.told));
     if (!t.told)
@@ -211,7 +214,7 @@ static gang_result explain(gang_worker *w, gang_snapshot *snap, gang_request *q,
     return r;
 }
 
-/* ---- public ------------------------------------------------------------------------------------------------ */
+/* ---- public ---------------------------------------------------------------------------------- */
 
 gang_result gang_request_explain(gang_worker *worker, gang_request *request, gang_explain_fn visit,
                                  void *user)
@@ -233,20 +236,20 @@ gang_result gang_snapshot_explain(gang_worker *worker, struct gang_snapshot *sna
     return r == GANG_OK ? explain(worker, snapshot, request, visit, user) : r;
 }
 
-/* ---- growth ------------------------------------------------------------------------------------------------- */
+/* ---- growth ---------------------------------------------------------------------------------- */
 
 static gang_result tell_growth(gang_worker *w, struct telling *t, uint32_t group)
 {
     const struct gang__alloc *a = t->ask.running;
-    struct gang__finding f;
+    struct gang__reason f;
     enter(t);
     t->ask.p->others.running = a;
-    t->ask.p->host = 0;
-    t->answer = gang__growth_class(w, a, group);
-    gang_result r = is_answer(t->answer) && !t->ask.p->host ? GANG_OK : t->answer;
+    t->ask.p->out.host = 0;
+    t->answer = gang__growth_verdict(w, a, group);
+    gang_result r = is_answer(t->answer) && !t->ask.p->out.host ? GANG_OK : t->answer;
     if (r == GANG_OK)
-        r = gang__find_group(&t->ask, group, gang__tasks_more(a, group), t->answer == GANG_ENEVER,
-                             true, &f);
+        r = gang__reason_of_group(&t->ask, group, gang__growth_step(a, group),
+                                  t->answer == GANG_ENEVER, true, &f);
     if (r == GANG_OK)
         tell(t, &f);
     t->ask.p->others.running = NULL;
@@ -260,7 +263,7 @@ static gang_result tell_growths(gang_worker *w, struct telling *t, int32_t group
     if (group < -1 || group >= (int32_t)q->group_count)
         return GANG_EINVAL;
     for (uint32_t i = 0; i < q->group_count && (r == GANG_OK || r == GANG_ERANGE); i++)
-        if ((group < 0 || (int32_t)i == group) && gang__tasks_more(t->ask.running, i) > 0)
+        if ((group < 0 || (int32_t)i == group) && gang__growth_step(t->ask.running, i) > 0)
             r = tell_growth(w, t, i);
     return r;
 }

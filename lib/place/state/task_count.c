@@ -1,51 +1,53 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "place/request/task_count.h"
+#include "place/state/task_count.h"
 
 #include "place/request/shared.h"
+#include "place/state/records.h"
 
 enum { COUNTERS = 4, COUNTER_BITS = 16 };
 
 static gang__a64 *words_of(gang_cluster *c, uint32_t slot)
 {
     struct gang__shared *s = gang__shared_at(c);
-    struct gang__tally *t = s ? gang__load(&s->tallies.chunk[slot / GANG__CHUNK]) : NULL;
+    struct gang__task_count *t = s ? gang__load(&s->task_counts.chunk[slot / GANG__CHUNK]) : NULL;
     return t ? t->word[slot % GANG__CHUNK] : NULL;
 }
 
-bool gang__tally_reserve(gang_cluster *c, uint32_t slot)
+bool gang__task_count_reserve(gang_cluster *c, uint32_t slot)
 {
     if (words_of(c, slot))
         return true;
     struct gang__shared *s = gang__shared_of(c);
-    struct gang__tally *fresh = s ? gang__zalloc_line(&c->mem, 1, sizeof(*fresh)) : NULL;
+    struct gang__task_count *fresh = s ? gang__zalloc_line(&c->mem, 1, sizeof(*fresh)) : NULL;
     if (!fresh)
         return false;
-    struct gang__tally *none = NULL;
-    if (!atomic_compare_exchange_strong(&s->tallies.chunk[slot / GANG__CHUNK], &none, fresh))
+    struct gang__task_count *none = NULL;
+    if (!atomic_compare_exchange_strong(&s->task_counts.chunk[slot / GANG__CHUNK], &none, fresh))
         gang__release_line(&c->mem, fresh);
     return true;
 }
 
-void gang__tally_add(gang_cluster *c, uint32_t slot, const struct gang__group *g, bool out)
+void gang__task_count_add(gang_cluster *c, uint32_t slot, const struct gang__group *g, bool out)
 {
-    unsigned k = gang__tally_class(g);
+    unsigned k = gang__size_class(g);
     uint64_t one = UINT64_C(1) << (k % COUNTERS * COUNTER_BITS);
     gang__a64 *words = words_of(c, slot);
     if (!g->devices || !words)
         return;
-    /* relaxed: a hint to planners; who gave a task back counted it himself, or got it from one who did */
+    /* relaxed: a hint to planners; a thread that frees a task counted it, or got it from a thread
+     * that did */
     if (out)
         atomic_fetch_sub_explicit(&words[k / COUNTERS], one, memory_order_relaxed);
     else
         atomic_fetch_add_explicit(&words[k / COUNTERS], one, memory_order_relaxed);
 }
 
-uint64_t gang__tally_read(gang_cluster *c, uint32_t slot)
+uint64_t gang__size_classes_on(gang_cluster *c, uint32_t slot)
 {
     const uint64_t low = UINT64_C(0x7fff7fff7fff7fff), top = ~low;
     uint64_t classes = 0;
     gang__a64 *words = words_of(c, slot);
-    for (unsigned i = 0; words && i < GANG__TALLY_WORDS; i++) {
+    for (unsigned i = 0; words && i < GANG__SIZE_CLASS_WORDS; i++) {
         uint64_t w = gang__load_relaxed(&words[i]);
         if (!w)
             continue;
@@ -56,7 +58,7 @@ uint64_t gang__tally_read(gang_cluster *c, uint32_t slot)
     return classes;
 }
 
-uint32_t gang__tally_count(gang_cluster *c, uint32_t slot, unsigned class_id)
+uint32_t gang__task_count_read(gang_cluster *c, uint32_t slot, unsigned class_id)
 {
     gang__a64 *words = words_of(c, slot);
     uint64_t w = words ? gang__load_relaxed(&words[class_id / COUNTERS]) : 0;

@@ -47,7 +47,7 @@ static void put_kinds(struct writer *w, json_t *o, const struct gang_explanation
         const char *unit = w->c->nodes.kind[k->kind].unit;
         json_t *kind = json_object();
         put_text(w, kind, "kind", w->c->nodes.kind[k->kind].name);
-        if (gang__utf8_valid(unit)) /* which nobody checked */
+        if (gang__utf8_valid(unit)) /* which was not checked */
             put_text(w, kind, "unit", unit);
         put_number(w, kind, "requested", k->requested);
         put_number(w, kind, "max_free", k->max_free);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The audit of all records: what they hold is what nodes, pools and counters say. */
+/* gang_cluster_check(): what live allocations hold, and what is free, is the capacity of every node. */
 #include "base/error.h"
 #include "core/commit/commit.h"
 #include "core/nodes/nodes.h"
 #include "place/fit/affinity.h"
 #include "place/record/placer.h"
 #include "place/request/shared.h"
-
-/* ---- audit ------------------------------------------------------------------------------------------ */
+#include "place/state/records.h"
+#include "place/state/task_count.h"
 
 /* What all allocations hold of one word, in a table of all words of all slots. */
 struct audit {
@@ -30,7 +30,7 @@ static void audit_alloc(struct audit *t, const struct gang__alloc *a)
         for (unsigned i = 0; i < gang__task_deltas(task); i++) {
             uint64_t delta = task[GANG__TASK_HEAD + i];
             uint32_t at = delta & GANG__DELTA_POOL ? (uint32_t)GANG__POOL : slot;
-            if (!(delta & GANG__DELTA_LENT))
+            if (!(delta & GANG__DELTA_SHARED))
                 audit_add(t, at, delta);
         }
     }
@@ -81,9 +81,9 @@ static gang_result audit_tally(gang_cluster *c, uint32_t slots, struct gang_erro
 {
     bool there = false;
     for (unsigned i = 0; i < GANG__CHUNKS && !there; i++)
-        there = gang__load(&gang__shared_at(c)->tallies.chunk[i]) != NULL;
+        there = gang__load(&gang__shared_at(c)->task_counts.chunk[i]) != NULL;
     uint32_t *held =
-        there ? gang__zalloc(&c->mem, slots, GANG__TALLY_CLASSES * sizeof(*held)) : NULL;
+        there ? gang__zalloc(&c->mem, slots, GANG__SIZE_CLASSES * sizeof(*held)) : NULL;
     if (!held)
         return there ? gang__error(error, GANG_ENOMEM, NULL, "out of memory") : GANG_OK;
     struct gang__alloc *a;
@@ -96,22 +96,20 @@ static gang_result audit_tally(gang_cluster *c, uint32_t slots, struct gang_erro
                 continue;
             const struct gang__group *g = &a->q->group[gang__task_group(task)];
             if (g->devices && (uint32_t)task[0] < slots)
-                held[(uint32_t)task[0] * GANG__TALLY_CLASSES + gang__tally_class(g)]++;
+                held[(uint32_t)task[0] * GANG__SIZE_CLASSES + gang__size_class(g)]++;
         }
     }
     gang_result r = GANG_OK;
-    for (uint32_t i = 0; i < slots * GANG__TALLY_CLASSES && r == GANG_OK; i++)
-        if (gang__tally_count(c, i / GANG__TALLY_CLASSES, i % GANG__TALLY_CLASSES) != held[i])
+    for (uint32_t i = 0; i < slots * GANG__SIZE_CLASSES && r == GANG_OK; i++)
+        if (gang__task_count_read(c, i / GANG__SIZE_CLASSES, i % GANG__SIZE_CLASSES) != held[i])
             r = gang__error(error, GANG_EINVAL, NULL, "slot %u: its tasks of class %u are not %u",
-                            i / GANG__TALLY_CLASSES, i % GANG__TALLY_CLASSES, held[i]);
+                            i / GANG__SIZE_CLASSES, i % GANG__SIZE_CLASSES, held[i]);
     gang__release(&c->mem, held);
     return r;
 }
 
 gang_result gang__records_check(gang_cluster *c, struct gang_error *error)
 {
-    if (!gang__load(&c->place))
-        return GANG_OK;
     struct audit t = {NULL, gang__load(&c->commit.slot_end)};
     t.sum = gang__zalloc(&c->mem, t.slots, GANG__MAX_WORDS * sizeof(*t.sum));
     if (!t.sum)
@@ -128,6 +126,6 @@ gang_result gang__records_check(gang_cluster *c, struct gang_error *error)
     }
     gang__release(&c->mem, t.sum);
     if (r == GANG_OK)
-        r = gang__peers_check(c, error);
+        r = gang__affinity_check(c, error);
     return r == GANG_OK ? audit_tally(c, t.slots, error) : r;
 }

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One task on one node, for the files of this folder. */
+#ifndef GANG__PLACE_FIT_TASK_H
+#define GANG__PLACE_FIT_TASK_H
+
+#include "core/nodes/node_type.h"
+#include "place/fit/plan.h"
+
+/* Must a task's cores lie in a part of the node? Those of a task with GPUs need not: its GPUs do. */
+static inline bool binds_cores(const struct gang__plan *p, const struct gang__group *g)
+{
+    return p->subset.on && p->subset.cores && g->devices == 0 && g->cpu;
+}
+
+/* Take (or, `give`, return) what a planned task has. */
+void gang__task_plan_apply(struct gang__plan *p, const struct gang__task_plan *pick, bool give);
+
+/* Why no devices were found. */
+struct gang__misfit gang__no_devices(struct gang__plan *p, const struct gang__group *g,
+                                     const struct gang__node_copy *v);
+
+/* ---- fit_numa.c ---- */
+
+/* Has a NUMA domain the memory for a task? */
+static inline bool gang__numa_holds(const struct gang__group *g, const struct gang__node_copy *v,
+                                    uint32_t domain)
+{
+    const struct gang_node_spec *spec = v->shape->spec;
+    uint64_t memory = spec->numa_count ? (uint64_t)spec->numas[domain].memory_bytes : 0;
+    return memory == 0 || g->pages <= memory / GANG_PAGE_BYTES;
+}
+
+/* A task that takes its GPUs, its named cores (of the `free` ones) and its memory of one domain. */
+bool gang__fits_in_numa(struct gang__plan *p, const struct gang__group *g,
+                        const struct gang__node_copy *v, uint64_t wanted, const uint64_t *free,
+                        struct gang__task_plan *pick, uint64_t *cores, struct gang__misfit *misfit);
+
+#endif

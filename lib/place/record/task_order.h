@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The order of a gang's tasks: neighbours in number are neighbours in the network. */
+#ifndef GANG__PLACE_RANK_H
+#define GANG__PLACE_RANK_H
+
+#include "place/fit/plan.h"
+
+/* Put the planned tasks in the order of their groups, in each by the path of domains from the
+ * widest level down, then by slot; tasks of one node as they were planned. Tasks in exact places
+ * keep the host's order. False: out of memory, nothing changed. O(tasks + nodes * log nodes),
+ * O(tasks) if they are in order. */
+bool gang__rank_many(struct gang__plan *p);
+static inline bool gang__rank_tasks(struct gang__plan *p)
+{
+    return p->tasks.count < 2 || gang__rank_many(p);
+}
+
+#endif
