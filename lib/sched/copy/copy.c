@@ -42,7 +42,7 @@ static void lay_message(struct gang__block *b, struct gang__job *job, const stru
     job->places = copy_bytes(b, from->places, from->place_count * sizeof(*job->places));
 }
 
-/* One block, measured first: the job, its units, texts and lists. */
+/* One block, measured first: the job, its gangs, texts and lists. */
 static struct gang__job *lay_job(struct gang__block *b, const struct gang__job *from)
 {
     struct gang__job none = {.group_count = 0}, *job = gang__block_alloc(b, sizeof(*job));
@@ -163,10 +163,12 @@ static void copy_unit(struct gang__gang *to, const struct gang__gang *from, stru
 static bool copy_lists(gang_sched *s, struct gang__job *to, const struct gang__job *from)
 {
     if (from->failed_node_count) {
-        to->failed_nodes = gang__zalloc(&s->mem, from->failed_node_count, sizeof(*to->failed_nodes));
+        to->failed_nodes =
+            gang__zalloc(&s->mem, from->failed_node_count, sizeof(*to->failed_nodes));
         if (!to->failed_nodes)
             return false;
-        memcpy(to->failed_nodes, from->failed_nodes, from->failed_node_count * sizeof(*to->failed_nodes));
+        memcpy(to->failed_nodes, from->failed_nodes,
+               from->failed_node_count * sizeof(*to->failed_nodes));
         to->failed_node_count = from->failed_node_count;
     }
     for (uint32_t i = 0; i < from->gang_count; i++) {
@@ -183,7 +185,8 @@ static bool copy_lists(gang_sched *s, struct gang__job *to, const struct gang__j
     return true;
 }
 
-static bool copy_asks(struct gang__asks_copy *c, struct gang__job *to, const struct gang__job *from)
+static bool copy_asks(struct gang__requests_copy *c, struct gang__job *to,
+                      const struct gang__job *from)
 {
     gang_sched *s = c->to;
     for (uint32_t i = 0; i < from->gang_count; i++) {
@@ -191,7 +194,7 @@ static bool copy_asks(struct gang__asks_copy *c, struct gang__job *to, const str
         if (!gang__grow(&s->mem, (void **)&s->by_group, &s->group_cap, groups,
                         sizeof(*s->by_group)))
             return false;
-        to->gang[i].request_class = gang__asks_get(c, from->gang[i].request_class);
+        to->gang[i].request_class = gang__requests_copy_class(c, from->gang[i].request_class);
         if (!to->gang[i].request_class)
             return false;
     }
@@ -214,8 +217,8 @@ struct gang__job *gang__job_copy(gang_sched *s, const struct gang__job *from)
     return job;
 }
 
-/* Into the tables, and with all that it needs to enter the books. */
-static bool copy_job(struct gang__asks_copy *c, const struct gang__job *from)
+/* Into the tables, and with all that it needs to enter the usage. */
+static bool copy_job(struct gang__requests_copy *c, const struct gang__job *from)
 {
     gang_sched *s = c->to;
     struct gang__job *job =
@@ -242,7 +245,7 @@ static void copy_overdue(gang_sched *s, const gang_sched *from)
     *at = NULL;
 }
 
-static bool copy_jobs(struct gang__asks_copy *c, const gang_sched *from)
+static bool copy_jobs(struct gang__requests_copy *c, const gang_sched *from)
 {
     gang_sched *s = c->to;
     struct gang__set_link *n = gang__set_first(&from->by_id);
@@ -256,7 +259,7 @@ static bool copy_jobs(struct gang__asks_copy *c, const gang_sched *from)
     return gang__slices_copy(s, from) && gang__stops_copy(s, from);
 }
 
-/* Memory was short before they entered the books. */
+/* Memory was short before they entered the usage. */
 static void drop_jobs(gang_sched *s)
 {
     struct gang__set_link *n;
@@ -337,7 +340,7 @@ static bool copy_beats(gang_sched *s, const gang_sched *from)
 /* `whole`: with what only a host's has, see copy.h. */
 static gang_result fill(gang_sched *s, gang_sched *from, bool whole, struct gang_error *error)
 {
-    struct gang__asks_copy c = {s, {NULL, 0, 0}};
+    struct gang__requests_copy c = {s, {NULL, 0, 0}};
     gang_result r = gang__config_copy(s, from, error);
     if (r == GANG_OK && (!gang__mixes_copy(s->cluster, from->cluster) ||
                          !gang__placer_copy(s->worker, from->worker)))
@@ -345,11 +348,11 @@ static gang_result fill(gang_sched *s, gang_sched *from, bool whole, struct gang
     if (r == GANG_OK && !gang__memories_copy(s, from))
         r = GANG_ENOMEM;
     if (r == GANG_OK)
-        r = gang__asks_copy(&c, from);
+        r = gang__requests_copy(&c, from);
     if (r == GANG_OK && !gang__recent_copy(&c, from))
         r = GANG_ENOMEM;
     if (r == GANG_OK)
-        r = gang__allocs_copy(s->worker, from->cluster, gang__asks_find, &c);
+        r = gang__allocs_copy(s->worker, from->cluster, gang__requests_copy_find, &c);
     if (r == GANG_OK && !gang__reserves_copy(s, from))
         r = GANG_ENOMEM;
     if (r == GANG_OK && whole && !gang__backlog_copy(&c, from))
@@ -358,7 +361,7 @@ static gang_result fill(gang_sched *s, gang_sched *from, bool whole, struct gang
         drop_jobs(s);
         r = GANG_ENOMEM;
     }
-    gang__asks_end(&c);
+    gang__requests_copy_end(&c);
     if (r != GANG_OK)
         return gang__error(error, r, NULL, "%s", gang_strerror(r));
     gang__reserve_members_copy(s, from);

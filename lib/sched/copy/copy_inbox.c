@@ -11,15 +11,16 @@
 static void copy_door(gang_sched *s, struct gang__job *job, const gang_sched *from,
                       const struct gang__job *old)
 {
-    const struct gang__submit_view *door = gang__load_relaxed(&from->door);
+    const struct gang__submit_view *submit_view = gang__load_relaxed(&from->submit_view);
     const struct gang__queue_state *q =
-        old->door == door->number ? gang__queue_state_of(s, door->queues->queue[old->at_door].id)
-                                  : NULL;
+        old->submit_view == submit_view->number
+            ? gang__queue_state_of(s, submit_view->queues->queue[old->at_view].id)
+            : NULL;
     if (q)
         gang__job_arrives(s, job, q->q->index);
 }
 
-static struct gang__job *copy_submitted(struct gang__asks_copy *c, const gang_sched *from,
+static struct gang__job *copy_submitted(struct gang__requests_copy *c, const gang_sched *from,
                                         const struct gang__job *old)
 {
     gang_sched *s = c->to;
@@ -32,7 +33,7 @@ static struct gang__job *copy_submitted(struct gang__asks_copy *c, const gang_sc
     for (uint32_t i = 0; i < job->gang_count; i++) {
         const struct gang__request_class *ask =
             old->gang[i].request_class; /* memory was short when it was taken in */
-        job->request_text[i] = gang__asks_wanted(c, ask ? ask->text : old->request_text[i]);
+        job->request_text[i] = gang__requests_copy_text(c, ask ? ask->text : old->request_text[i]);
         if (!job->request_text[i]) {
             gang__job_free(s, job);
             return NULL;
@@ -44,7 +45,7 @@ static struct gang__job *copy_submitted(struct gang__asks_copy *c, const gang_sc
 
 /* All jobs of a message. Even if memory was short the message is in *at, with the jobs copied so
  * far. */
-static bool copy_arrivals(struct gang__asks_copy *c, const gang_sched *from,
+static bool copy_arrivals(struct gang__requests_copy *c, const gang_sched *from,
                           const struct gang__job *old, struct gang__message **at)
 {
     struct gang__job *first = copy_submitted(c, from, old), *last = first;
@@ -74,7 +75,7 @@ static bool copy_order(gang_sched *s, const struct gang__command *old, struct ga
     return true;
 }
 
-bool gang__backlog_copy(struct gang__asks_copy *c, const gang_sched *from)
+bool gang__backlog_copy(struct gang__requests_copy *c, const gang_sched *from)
 {
     struct gang__message **at = &c->to->backlog;
     bool ok = true;

@@ -284,8 +284,8 @@ static gang_result compile_held(gang_sched *s, const gang_request *from, gang_re
 struct entry {
     struct gang__hash_link link;
     const gang_request *from;
-    gang_request *to;                  /* a reference, unless `wanted` has it */
-    struct gang__request_text *wanted; /* of a job; the same. NULL: without a job */
+    gang_request *to;                /* a reference, unless `text` has it */
+    struct gang__request_text *text; /* of a job; the same. NULL: without a job */
 };
 
 static uint64_t hash_of(const gang_request *q)
@@ -293,7 +293,7 @@ static uint64_t hash_of(const gang_request *q)
     return gang__hash_number(GANG__HASH_SEED, (uint64_t)(uintptr_t)q);
 }
 
-static struct entry *find(const struct gang__asks_copy *c, const gang_request *q)
+static struct entry *find(const struct gang__requests_copy *c, const gang_request *q)
 {
     struct gang__hash_link *n = gang__hash_first(&c->of, hash_of(q));
     while (n && GANG__OF(struct entry, link, n)->from != q)
@@ -301,7 +301,7 @@ static struct entry *find(const struct gang__asks_copy *c, const gang_request *q
     return n ? GANG__OF(struct entry, link, n) : NULL;
 }
 
-static struct entry *make(struct gang__asks_copy *c, const gang_request *from)
+static struct entry *make(struct gang__requests_copy *c, const gang_request *from)
 {
     const struct gang_mem *mem = &c->to->mem;
     struct entry *e =
@@ -314,8 +314,8 @@ static struct entry *make(struct gang__asks_copy *c, const gang_request *from)
 }
 
 /* The same text, so that a job which asks for the same later on shares it. */
-static struct gang__request_text *wanted_of(gang_sched *s, const struct gang__request_text *from,
-                                            gang_request *q)
+static struct gang__request_text *text_of(gang_sched *s, const struct gang__request_text *from,
+                                          gang_request *q)
 {
     struct gang__key k;
     k.mem = &s->mem;
@@ -332,13 +332,13 @@ struct gang__request_text *gang__request_text_copy(gang_sched *s,
     gang_request *q;
     if (compile(s, from, &q) != GANG_OK)
         return NULL;
-    struct gang__request_text *w = wanted_of(s, from, q);
+    struct gang__request_text *w = text_of(s, from, q);
     if (!w)
         gang_request_free(q);
     return w;
 }
 
-static gang_result copy_wanted(struct gang__asks_copy *c, const struct gang__request_text *from)
+static gang_result copy_text(struct gang__requests_copy *c, const struct gang__request_text *from)
 {
     struct entry *e = make(c, from->q);
     if (!e)
@@ -346,22 +346,22 @@ static gang_result copy_wanted(struct gang__asks_copy *c, const struct gang__req
     gang_result r = compile(c->to, from, &e->to);
     if (r != GANG_OK)
         return r;
-    e->wanted = wanted_of(c->to, from, e->to);
-    return e->wanted ? GANG_OK : GANG_ENOMEM;
+    e->text = text_of(c->to, from, e->to);
+    return e->text ? GANG_OK : GANG_ENOMEM;
 }
 
-gang_result gang__asks_copy(struct gang__asks_copy *c, const gang_sched *from)
+gang_result gang__requests_copy(struct gang__requests_copy *c, const gang_sched *from)
 {
     gang_result r = GANG_OK;
     for (size_t i = 0; i < from->classes.cap && r == GANG_OK; i++)
         for (struct gang__hash_link *n = from->classes.bucket[i]; n && r == GANG_OK; n = n->next)
-            r = copy_wanted(c, GANG__OF(struct gang__request_class, link, n)->text);
+            r = copy_text(c, GANG__OF(struct gang__request_class, link, n)->text);
     return r;
 }
 
-gang_result gang__asks_find(gang_request *from, void *ctx, gang_request **to)
+gang_result gang__requests_copy_find(gang_request *from, void *ctx, gang_request **to)
 {
-    struct gang__asks_copy *c = ctx;
+    struct gang__requests_copy *c = ctx;
     struct entry *e = find(c, from);
     gang_result r = GANG_OK;
     if (!e) {
@@ -372,22 +372,22 @@ gang_result gang__asks_find(gang_request *from, void *ctx, gang_request **to)
     return r;
 }
 
-struct gang__request_text *gang__asks_wanted(struct gang__asks_copy *c,
-                                             const struct gang__request_text *from)
+struct gang__request_text *gang__requests_copy_text(struct gang__requests_copy *c,
+                                                    const struct gang__request_text *from)
 {
     struct entry *e = find(c, from->q);
-    if (!e && copy_wanted(c, from) == GANG_OK)
+    if (!e && copy_text(c, from) == GANG_OK)
         e = find(c, from->q);
-    struct gang__request_text *w = e ? e->wanted : NULL;
+    struct gang__request_text *w = e ? e->text : NULL;
     if (w)
         (void)atomic_fetch_add_explicit(&w->refs, 1, memory_order_relaxed);
     return w;
 }
 
-struct gang__request_class *gang__asks_get(struct gang__asks_copy *c,
-                                           const struct gang__request_class *from)
+struct gang__request_class *gang__requests_copy_class(struct gang__requests_copy *c,
+                                                      const struct gang__request_class *from)
 {
-    struct gang__request_text *w = gang__asks_wanted(c, from->text);
+    struct gang__request_text *w = gang__requests_copy_text(c, from->text);
     if (!w)
         return NULL;
     struct gang__request_class *ask = gang__class_ref(c->to, w);
@@ -396,14 +396,14 @@ struct gang__request_class *gang__asks_get(struct gang__asks_copy *c,
     return ask;
 }
 
-void gang__asks_end(struct gang__asks_copy *c)
+void gang__requests_copy_end(struct gang__requests_copy *c)
 {
     for (size_t i = 0; i < c->of.cap; i++)
         while (c->of.bucket[i]) {
             struct entry *e = GANG__OF(struct entry, link, c->of.bucket[i]);
             gang__hash_remove(&c->of, &e->link);
-            if (e->wanted)
-                gang__request_text_unref(&c->to->mem, e->wanted);
+            if (e->text)
+                gang__request_text_unref(&c->to->mem, e->text);
             else
                 gang_request_free(e->to);
             gang__release(&c->to->mem, e);
@@ -413,7 +413,7 @@ void gang__asks_end(struct gang__asks_copy *c)
 
 /* ---- requests of late ------------------------------------------------------------------------ */
 
-bool gang__recent_copy(struct gang__asks_copy *c, gang_sched *from)
+bool gang__recent_copy(struct gang__requests_copy *c, gang_sched *from)
 {
     uint64_t epoch = gang__load(&c->to->cluster->nodes.epoch);
     bool ok = true;
@@ -422,7 +422,7 @@ bool gang__recent_copy(struct gang__asks_copy *c, gang_sched *from)
         if (!gang__recent_lock(at))
             continue; /* a thread is about to put another one there */
         if (at->text && at->epoch == gang__load(&from->cluster->nodes.epoch)) {
-            to->text = gang__asks_wanted(c, at->text);
+            to->text = gang__requests_copy_text(c, at->text);
             to->epoch = epoch;
             ok = to->text != NULL;
         }

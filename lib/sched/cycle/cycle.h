@@ -12,7 +12,7 @@ int64_t gang__sched_due(gang_sched *s);
 /* Take messages in, at this time, and do nothing more: the beginning of a run. */
 gang_result gang__sched_take_in(gang_sched *s, int64_t now_ns);
 
-/* ---- schedule_one.c, grow_one.c ---- */
+/* ---- schedule_one.c, grow_one.c -------------------------------------------------------------- */
 
 /* Try the gang that is the first in order. True: something was granted. */
 bool gang__schedule_one(gang_sched *s, struct gang__gang *u);
@@ -25,7 +25,7 @@ bool gang__within_limits(gang_sched *s, struct gang__gang *u, const struct gang_
 /* Nothing is known about the room there is: the next run tries the gang again. */
 void gang__block_for_this_run(gang_sched *s, struct gang__gang *u, bool no_memory);
 
-/* ---- preempt_for_entitled.c ---- */
+/* ---- preempt_for_entitled.c ------------------------------------------------------------------ */
 
 /* Try blocked gangs with preemption. True: something was done, so that others may be tried. */
 bool gang__preempt_for_entitled(gang_sched *s);

@@ -26,33 +26,34 @@ static bool unblock_some(gang_sched *s)
     struct gang__wait_class *next, *chosen = NULL;
     s->preempt.some_over = some_leaf_is_over(s);
     gang__victims_sort(s);
-    for (struct gang__wait_class *bin = s->order.blocked; bin; bin = next) {
-        next = bin->next_blocked;
-        if (gang__preempt_may(s, bin)) {
-            gang__order_unblock(s, bin);
-            chosen = bin;
+    for (struct gang__wait_class *wait_class = s->order.blocked; wait_class; wait_class = next) {
+        next = wait_class->next_blocked;
+        if (gang__preempt_may(s, wait_class)) {
+            gang__order_unblock(s, wait_class);
+            chosen = wait_class;
         }
     }
     return chosen != NULL;
 }
 
 /* Was the class blocked for a reason that preemption can remove? */
-static bool may_help(gang_sched *s, const struct gang__wait_class *bin, const struct gang__gang *u)
+static bool may_help(gang_sched *s, const struct gang__wait_class *wait_class,
+                     const struct gang__gang *u)
 {
-    return bin->state == GANG__CLASS_BLOCKED &&
-           (gang__preempt_helps(bin->why) ||
-            (bin->why == GANG_WAIT_PLANNED && gang__backfill_lacks_room(s, u)));
+    return wait_class->state == GANG__CLASS_BLOCKED &&
+           (gang__preempt_helps(wait_class->why) ||
+            (wait_class->why == GANG_WAIT_PLANNED && gang__backfill_lacks_room(s, u)));
 }
 
 static bool try_one(gang_sched *s, struct gang__gang *u)
 {
-    struct gang__wait_class *bin = u->order.wait_class;
+    struct gang__wait_class *wait_class = u->order.wait_class;
     bool done = gang__schedule_one(s, u); /* what was done for one before may help it */
-    if (!done && u->order.wait_class == bin && bin && may_help(s, bin, u))
+    if (!done && u->order.wait_class == wait_class && wait_class && may_help(s, wait_class, u))
         done = gang__preempt_for(s, u);
     gang__jobs_drain(s);
-    if (!done && u->order.wait_class == bin && bin)
-        bin->tried = s->wake.changes + 1;
+    if (!done && u->order.wait_class == wait_class && wait_class)
+        wait_class->tried = s->wake.changes + 1;
     return done;
 }
 

@@ -21,7 +21,7 @@
 #include "sched/usage/usage.h"
 #include "sched/wake/wake.h"
 
-/* ---- the cycle --------------------------------------------------------------------------------- */
+/* ---- the cycle ------------------------------------------------------------------------------- */
 
 static bool steps_left(const gang_sched *s)
 {
@@ -75,7 +75,7 @@ static void cycle(gang_sched *s)
     } while (steps_left(s) && (gang__preempt_for_entitled(s) || work_left(s)));
 }
 
-/* ---- the run ----------------------------------------------------------------------------------- */
+/* ---- the run --------------------------------------------------------------------------------- */
 
 /* Past use decays. The integral is exact: it is brought up to date before use changes. */
 static void decay(gang_sched *s)
@@ -85,8 +85,8 @@ static void decay(gang_sched *s)
     for (uint32_t i = 0; i <= s->queues->count; i++) {
         struct gang__queue_state *q = i < s->queues->count ? s->qs[i] : &s->root;
         for (uint32_t d = 0; d < s->dims; d++)
-            gang__decay_advance(&q->past_use[d], s->now_ns, q == &s->root ? s->total[d] : q->used[d],
-                                s->opts.half_life_ns);
+            gang__decay_advance(&q->past_use[d], s->now_ns,
+                                q == &s->root ? s->total[d] : q->used[d], s->opts.half_life_ns);
     }
     s->wake.shares = true;
     s->root.dims_changed = UINT64_MAX;
@@ -114,10 +114,10 @@ static void unblock_deferred(gang_sched *s)
         return;
     s->wake.retry = false;
     s->wake.slices = s->slice.matrices != NULL;
-    for (struct gang__wait_class *bin = s->order.blocked; bin; bin = next) {
-        next = bin->next_blocked;
-        if (bin->why == GANG_WAIT_NOT_TRIED)
-            gang__order_unblock(s, bin);
+    for (struct gang__wait_class *wait_class = s->order.blocked; wait_class; wait_class = next) {
+        next = wait_class->next_blocked;
+        if (wait_class->why == GANG_WAIT_NOT_TRIED)
+            gang__order_unblock(s, wait_class);
     }
     gang__wake_preemption(s);
 }

@@ -25,7 +25,7 @@
 #include "sched/wake/wake.h"
 #include "sched/where/where.h"
 
-/* ---- limits ------------------------------------------------------------------------------------ */
+/* ---- limits ---------------------------------------------------------------------------------- */
 
 bool gang__within_limits(gang_sched *s, struct gang__gang *u, const struct gang__take *take,
                          uint32_t count)
@@ -60,7 +60,7 @@ static bool is_within_limits(gang_sched *s, struct gang__gang *u, gang_alloc_id 
     return !by;
 }
 
-/* ---- place ------------------------------------------------------------------------------------- */
+/* ---- place ----------------------------------------------------------------------------------- */
 
 static gang_result place_in_row(gang_sched *s, struct gang__gang *u, gang_alloc_id *id,
                                 int32_t *why)
@@ -94,7 +94,7 @@ static void forget_places(gang_sched *s, struct gang__gang *u)
     gang__job_settle(s, u->job);
 }
 
-/* ---- commit, or block -------------------------------------------------------------------------- */
+/* ---- commit, or block ------------------------------------------------------------------------ */
 
 static bool commit(gang_sched *s, struct gang__gang *u, gang_alloc_id id)
 {
@@ -110,7 +110,8 @@ static bool commit(gang_sched *s, struct gang__gang *u, gang_alloc_id id)
 static bool holds_for_class(const gang_sched *s, const struct gang__gang *u)
 {
     return !s->preempt.running && !gang__calendar_on(s) && !s->queues->slices && !u->places &&
-           !s->queues->cells && u->request_class->q->policy != GANG_POLICY_HOST && !s->bypass.starved;
+           !s->queues->cells && u->request_class->q->policy != GANG_POLICY_HOST &&
+           !s->bypass.starved;
 }
 
 static void block_for_room(gang_sched *s, struct gang__gang *u, int32_t why)
@@ -128,7 +129,7 @@ void gang__block_for_this_run(gang_sched *s, struct gang__gang *u, bool no_memor
     gang__order_block(s, u->order.wait_class, GANG_WAIT_NOT_TRIED, NULL, 0);
 }
 
-/* ---- one gang ---------------------------------------------------------------------------------- */
+/* ---- one gang -------------------------------------------------------------------------------- */
 
 static bool start_one(gang_sched *s, struct gang__gang *u)
 {
@@ -136,7 +137,8 @@ static bool start_one(gang_sched *s, struct gang__gang *u)
     int32_t why;
     bool resumes = u->places != NULL;
     struct gang__take had[GANG__DIMS];
-    uint32_t count = resumes ? gang__gang_resumes_with(s, u, had) : u->request_class->gang_take_count;
+    uint32_t count =
+        resumes ? gang__gang_resumes_with(s, u, had) : u->request_class->gang_take_count;
     if (gang__backfill_defer(s, u))
         return false;
     if (!gang__within_limits(s, u, resumes ? had : u->request_class->gang_take, count)) {

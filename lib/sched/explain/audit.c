@@ -28,7 +28,7 @@ struct audit {
     gang_sched *s;
     struct gang_error *error;
     struct sums *sum;  /* of each queue; that of the root is last */
-    int64_t *by_group; /* of the unit at hand */
+    int64_t *by_group; /* of the gang at hand */
     size_t group_room;
     size_t falls; /* units that are in the order of falling */
 };
@@ -45,7 +45,7 @@ static const char *name_of(const struct gang__queue_state *q)
     return q->q ? q->q->name : "(all)";
 }
 
-/* ---- a unit ---------------------------------------------------------------------------------- */
+/* ---- a gang ---------------------------------------------------------------------------------- */
 
 struct count {
     const struct audit *a;
@@ -118,22 +118,24 @@ static gang_result check_counts(struct audit *a, const struct gang__gang *u, con
 /* Where it waits. */
 static gang_result check_bin(struct audit *a, const struct gang__gang *u, const char *path)
 {
-    const struct gang__wait_class *bin = u->order.wait_class;
-    if (!bin)
+    const struct gang__wait_class *wait_class = u->order.wait_class;
+    if (!wait_class)
         return GANG_OK;
     if (u->stop.handover || u->stop.moving || u->over || u->job->state == GANG_JOB_ENDED)
         return BAD(a, path, "it waits, but is not to");
-    if (bin->leaf != u->job->leaf || bin->request_class != u->request_class || bin->user != u->job->leaf_user)
-        return BAD(a, path, "it lies in the bin of others");
-    if ((bin->grower != NULL) != (u->alloc != GANG_ID_NONE || u->places) ||
-        (bin->grower && bin->grower != u))
+    if (wait_class->leaf != u->job->leaf || wait_class->request_class != u->request_class ||
+        wait_class->user != u->job->leaf_user)
+        return BAD(a, path, "it lies in a wait class of other gangs");
+    if ((wait_class->grower != NULL) != (u->alloc != GANG_ID_NONE || u->places) ||
+        (wait_class->grower && wait_class->grower != u))
         return BAD(a, path, "it waits to start where one grows or resumes, or the reverse");
-    if (bin->state == GANG__CLASS_EMPTY || bin->gangs.count == 0)
-        return BAD(a, path, "it lies in a bin that is said to be empty");
-    for (const struct gang__set_link *n = gang__set_first(&bin->gangs); n; n = gang__set_next(n))
+    if (wait_class->state == GANG__CLASS_EMPTY || wait_class->gangs.count == 0)
+        return BAD(a, path, "it lies in a wait class that is marked empty");
+    for (const struct gang__set_link *n = gang__set_first(&wait_class->gangs); n;
+         n = gang__set_next(n))
         if (n == &u->order.link)
             return GANG_OK;
-    return BAD(a, path, "it is not in the bin in which it says it is");
+    return BAD(a, path, "it is not in the wait class that it names");
 }
 
 /* Its part in what its queues should count. */
@@ -147,7 +149,8 @@ static void add_unit(struct audit *a, const struct gang__gang *u, struct sums *s
         lacks = lacks < 0 ? 0 : lacks < left ? lacks : left;
         left -= lacks;
         for (uint32_t i = 0; i < u->request_class->group[g].count; i++) {
-            const struct gang__take *t = &u->request_class->take[u->request_class->group[g].from + i];
+            const struct gang__take *t =
+                &u->request_class->take[u->request_class->group[g].from + i];
             sum->used[t->dim] += t->amount * u->has[g];
             sum->fixed[t->dim] += t->amount * kept;
             sum->want[t->dim] += t->amount * lacks;
@@ -253,14 +256,14 @@ static gang_result check_amounts(struct audit *a, const struct gang__queue_state
     for (uint32_t d = 0; d < a->s->dims; d++) {
         const char *kind = a->s->cluster->nodes.kind[a->s->queues->dim[d].kind].name;
         if (q->used[d] != sum->used[d])
-            return BAD(a, name_of(q), "uses %" PRId64 " of %s, the books say %" PRId64,
-                       sum->used[d], kind, q->used[d]);
+            return BAD(a, name_of(q), "uses %" PRId64 " of %s, counted as %" PRId64, sum->used[d],
+                       kind, q->used[d]);
         if (q->fixed[d] != sum->fixed[d])
-            return BAD(a, name_of(q), "has %" PRId64 " of %s fixed, the books say %" PRId64,
+            return BAD(a, name_of(q), "has %" PRId64 " of %s fixed, counted as %" PRId64,
                        sum->fixed[d], kind, q->fixed[d]);
         if (q->demand[d] != sum->want[d])
-            return BAD(a, name_of(q), "wants %" PRId64 " of %s, the books say %" PRId64,
-                       sum->want[d], kind, q->demand[d]);
+            return BAD(a, name_of(q), "wants %" PRId64 " of %s, counted as %" PRId64, sum->want[d],
+                       kind, q->demand[d]);
     }
     return GANG_OK;
 }
@@ -298,10 +301,13 @@ static gang_result check_user(struct audit *a, const struct gang__queue_state *l
 /* READY wait classes are in order, and none is empty. */
 static gang_result check_ready(struct audit *a, const struct gang__queue_state *leaf)
 {
-    for (const struct gang__set_link *n = gang__set_first(&leaf->order.ready); n; n = gang__set_next(n)) {
-        const struct gang__wait_class *bin = GANG__OF(struct gang__wait_class, ready_link, n);
-        if (leaf->order.holds_classes && (bin->state != GANG__CLASS_READY || bin->gangs.count == 0))
-            return BAD(a, name_of(leaf), "a bin has its turn that is not ready, or empty");
+    for (const struct gang__set_link *n = gang__set_first(&leaf->order.ready); n;
+         n = gang__set_next(n)) {
+        const struct gang__wait_class *wait_class =
+            GANG__OF(struct gang__wait_class, ready_link, n);
+        if (leaf->order.holds_classes &&
+            (wait_class->state != GANG__CLASS_READY || wait_class->gangs.count == 0))
+            return BAD(a, name_of(leaf), "a wait class in order is not ready, or empty");
     }
     return gang__set_is_sorted(&leaf->order.ready)
                ? GANG_OK
@@ -318,7 +324,7 @@ static gang_result check_queue(struct audit *a, struct gang__queue_state *q)
         q->jobs != sum->jobs)
         return BAD(a, name_of(q),
                    "%" PRId64 " tasks, %" PRId64 " jobs run, %" PRId64 " wait, of %" PRId64
-                   "; the books say %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64,
+                   "; counted as %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64,
                    sum->tasks, sum->running, sum->pending, sum->jobs, q->tasks, q->running,
                    q->pending, q->jobs);
     r = check_ready(a, q);
@@ -333,11 +339,11 @@ static gang_result check_queue(struct audit *a, struct gang__queue_state *q)
 
 /* Does the blocking queue still block the class? Not asked of lending: once the lender uses all of
  * its share itself, capacity is short instead, and comes back at the same time. */
-static bool is_refused(gang_sched *s, const struct gang__wait_class *bin)
+static bool is_refused(gang_sched *s, const struct gang__wait_class *wait_class)
 {
-    struct gang__gang *u = gang__wait_class_head(bin);
-    if (bin->why != GANG_WAIT_LIMIT && bin->why != GANG_WAIT_GUARANTEE &&
-        bin->why != GANG_WAIT_MAX_RUNNING)
+    struct gang__gang *u = gang__wait_class_head(wait_class);
+    if (wait_class->why != GANG_WAIT_LIMIT && wait_class->why != GANG_WAIT_GUARANTEE &&
+        wait_class->why != GANG_WAIT_MAX_RUNNING)
         return true;
     if (u->alloc == GANG_ID_NONE) /* amounts may depend on the place */
         return !u->request_class->exact || !gang__limits_allow(s, u, -1, 1);
@@ -350,12 +356,16 @@ static bool is_refused(gang_sched *s, const struct gang__wait_class *bin)
 
 static gang_result check_blocked(struct audit *a)
 {
-    for (const struct gang__wait_class *bin = a->s->order.blocked; bin; bin = bin->next_blocked) {
-        if (bin->state != GANG__CLASS_BLOCKED || bin->gangs.count == 0 || !bin->at ||
-            *bin->at != bin || *bin->at_blocked != bin)
-            return BAD(a, name_of(bin->leaf), "a bin is said to be blocked and is not");
-        if (!is_refused(a->s, bin))
-            return BAD(a, name_of(bin->leaf), "it waits for reason %d, which is gone", bin->why);
+    for (const struct gang__wait_class *wait_class = a->s->order.blocked; wait_class;
+         wait_class = wait_class->next_blocked) {
+        if (wait_class->state != GANG__CLASS_BLOCKED || wait_class->gangs.count == 0 ||
+            !wait_class->at || *wait_class->at != wait_class ||
+            *wait_class->at_blocked != wait_class)
+            return BAD(a, name_of(wait_class->leaf),
+                       "a wait class is listed as blocked and is not");
+        if (!is_refused(a->s, wait_class))
+            return BAD(a, name_of(wait_class->leaf),
+                       "it waits for reason %d, which no longer holds", wait_class->why);
     }
     return GANG_OK;
 }

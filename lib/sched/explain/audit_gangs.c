@@ -17,7 +17,7 @@ static gang_result wrong(struct gang_error *error, const struct gang__gang *u, c
     return gang__error(error, GANG_EINVAL, path, "%s", text);
 }
 
-/* ---- waiting ----------------------------------------------------------------------------------- */
+/* ---- waiting --------------------------------------------------------------------------------- */
 
 /* Wait classes are to be sorted again, because reservations changed. */
 static bool resorts(const gang_sched *s)
@@ -44,7 +44,7 @@ static const char *wait_fault(gang_sched *s, struct gang__gang *u)
     return NULL;
 }
 
-/* ---- stopping ---------------------------------------------------------------------------------- */
+/* ---- stopping -------------------------------------------------------------------------------- */
 
 static bool is_of(const struct gang__handover *c, const struct gang__stop *leave)
 {
@@ -105,14 +105,15 @@ static const char *stop_fault(const gang_sched *s, const struct gang__gang *u)
         return "what stops of it and is not given back was counted wrongly";
     if (u->stop.moving && (!moves || u->alloc != GANG_ID_NONE || u->job->ending))
         return "it is said to move, and does not";
-    if (u->stop.handover && (!is_there(s, u->stop.handover) || u->stop.handover->taker != u || u->job->ending))
+    if (u->stop.handover &&
+        (!is_there(s, u->stop.handover) || u->stop.handover->taker != u || u->job->ending))
         return "it waits for others to stop who do not stop for it";
     if (u->stop.handover && (u->stop.handover->grow_group >= 0) != (u->alloc != GANG_ID_NONE))
         return "it waits for others to stop so that it may grow, and does not run, or the reverse";
     return NULL;
 }
 
-/* ---- jobs -------------------------------------------------------------------------------------- */
+/* ---- jobs ------------------------------------------------------------------------------------ */
 
 static gang_result check_unit(gang_sched *s, struct gang__gang *u, struct gang_error *error)
 {
@@ -144,7 +145,7 @@ static gang_result check_job(gang_sched *s, struct gang__job *job, struct gang_e
     return GANG_OK;
 }
 
-/* ---- lists ------------------------------------------------------------------------------------- */
+/* ---- lists ----------------------------------------------------------------------------------- */
 
 static gang_result check_claims(gang_sched *s, struct gang_error *error)
 {
@@ -192,8 +193,8 @@ static gang_result check_leaf(const struct gang__queue_state *q, struct gang_err
         return gang__error(error, GANG_EINVAL, q->q->name, "who would fall first is out of order");
     for (size_t b = 0; b < q->order.classes.cap; b++)
         for (const struct gang__hash_link *n = q->order.classes.bucket[b]; n; n = n->next) {
-            const struct gang__wait_class *bin = GANG__OF(struct gang__wait_class, link, n);
-            if (!gang__set_is_sorted(&bin->gangs))
+            const struct gang__wait_class *wait_class = GANG__OF(struct gang__wait_class, link, n);
+            if (!gang__set_is_sorted(&wait_class->gangs))
                 return gang__error(error, GANG_EINVAL, q->q->name,
                                    "those who wait for the same are out of order");
         }

@@ -19,7 +19,7 @@ struct gang__reason *gang__reason_add(struct gang__reasons *l, int32_t why, int3
         return NULL;
     }
     struct gang__reason *r = &l->reason[l->count++];
-    const struct gang__wait_class *bin = l->unit->order.wait_class;
+    const struct gang__wait_class *wait_class = l->gang->order.wait_class;
     memset(r, 0, sizeof(*r));
     r->wait.size = sizeof(r->wait);
     r->wait.reason = why;
@@ -27,9 +27,10 @@ struct gang__reason *gang__reason_add(struct gang__reasons *l, int32_t why, int3
     r->wait.kind = r->wait.group = -1;
     r->wait.queue = queue && queue->q ? queue->q->id : GANG_ID_NONE;
     r->queue = queue && queue->q ? queue : NULL;
-    r->rank = cls == GANG_WAIT_CATEGORY_NEVER                               ? RANK_NEVER
-              : bin && bin->state == GANG__CLASS_BLOCKED && bin->why == why ? RANK_LAST
-                                                                            : RANK_OTHER;
+    r->rank = cls == GANG_WAIT_CATEGORY_NEVER ? RANK_NEVER
+              : wait_class && wait_class->state == GANG__CLASS_BLOCKED && wait_class->why == why
+                  ? RANK_LAST
+                  : RANK_OTHER;
     return r;
 }
 
@@ -77,7 +78,7 @@ static explain_gate *const gates[] = {gang__explain_bounds,     gang__explain_le
 
 static gang_result explain_gang(struct gang__reasons *l)
 {
-    const struct gang__gang *u = l->unit;
+    const struct gang__gang *u = l->gang;
     uint32_t count;
     if (u->job->wait_why && l->count == 0)
         gang__explain_held(l);
@@ -130,8 +131,8 @@ gang_result gang__reasons_collect(gang_sched *s, struct gang__job *job, struct g
     memset(l, 0, sizeof(*l));
     l->s = s;
     for (uint32_t i = 0; i < job->gang_count && r == GANG_OK; i++) {
-        l->unit = &job->gang[i];
-        if (gang__explain_waits(l->unit))
+        l->gang = &job->gang[i];
+        if (gang__explain_waits(l->gang))
             r = explain_gang(l);
         if (l->failed)
             r = GANG_ENOMEM;

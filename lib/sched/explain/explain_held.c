@@ -27,7 +27,7 @@ static const char *until_when(int32_t when)
 /* Groups of the gang that wait for other groups of the job. */
 void gang__explain_group_after(struct gang__reasons *l)
 {
-    const struct gang__gang *u = l->unit;
+    const struct gang__gang *u = l->gang;
     const struct gang__job *job = u->job;
     for (size_t i = 0; i < job->group_after_count; i++)
         for (uint32_t g = 0; g < gang__gang_request(u)->group_count; g++) {
@@ -46,7 +46,7 @@ void gang__explain_group_after(struct gang__reasons *l)
 
 static void explain_after(struct gang__reasons *l)
 {
-    const struct gang__job *job = l->unit->job;
+    const struct gang__job *job = l->gang->job;
     gang_job_id first = gang__job_waits_for(l->s, job);
     int32_t when = GANG_AFTER_END;
     for (size_t i = 0; i < job->after_count; i++)
@@ -65,7 +65,7 @@ static void explain_after(struct gang__reasons *l)
 
 void gang__explain_held(struct gang__reasons *l)
 {
-    const struct gang__job *job = l->unit->job;
+    const struct gang__job *job = l->gang->job;
     struct gang__reason *r;
     switch (job->wait_why) {
     case GANG_WAIT_HOLD:
@@ -124,6 +124,6 @@ void gang__explain_handover(struct gang__reasons *l, const struct gang__handover
     r->wait.until_ns = until;
     r->wait.requested = tasks;
     gang__reason_say(r, "%" PRId64 " task%s displaced %s ha%s not stopped yet", tasks,
-                     tasks == 1 ? "" : "s", l->unit->stop.handover ? "for it" : "as it moves",
+                     tasks == 1 ? "" : "s", l->gang->stop.handover ? "for it" : "as it moves",
                      tasks == 1 ? "s" : "ve");
 }

@@ -17,7 +17,7 @@ struct gang__reason {
 
 struct gang__reasons {
     gang_sched *s;
-    struct gang__gang *unit; /* the gang that is explained */
+    struct gang__gang *gang; /* the gang that is explained */
     struct gang__reason *reason;
     size_t count, room;
     bool failed;
@@ -27,7 +27,7 @@ struct gang__amount_text {
     char s[64];
 };
 
-/* ---- explain.c ---- */
+/* ---- explain.c ------------------------------------------------------------------------------- */
 
 struct gang__reason *gang__reason_add(struct gang__reasons *l, int32_t why, int32_t cls,
                                       const struct gang__queue_state *queue);
@@ -42,7 +42,7 @@ bool gang__explain_waits(const struct gang__gang *u);
 
 gang_result gang__reasons_collect(gang_sched *s, struct gang__job *job, struct gang__reasons *l);
 
-/* ---- explain_text.c ---- */
+/* ---- explain_text.c -------------------------------------------------------------------------- */
 
 const char *gang__word_of_class(int32_t cls);
 
@@ -51,7 +51,7 @@ const char *gang__word_of_reason(int32_t reason);
 const char *gang__word_of_state(int32_t state);
 
 /* A number of thousandths, without trailing zeros. */
-struct gang__amount_text gang__text_milli(int64_t amount, const char *unit);
+struct gang__amount_text gang__text_milli(int64_t amount, const char *gang);
 
 struct gang__amount_text gang__text_number(int32_t kind, int64_t amount);
 
@@ -60,7 +60,7 @@ bool gang__text_is_one(int32_t kind, int64_t amount);
 /* "8 GPUs", "0.5 cores", "12 GiB of memory", "3 licences" */
 void gang__text_amount(const gang_sched *s, int32_t kind, int64_t amount, char *text, size_t room);
 
-/* ---- explain_held.c ---- */
+/* ---- explain_held.c -------------------------------------------------------------------------- */
 
 int32_t gang__group_in_job(const struct gang__gang *u, uint32_t group);
 
@@ -72,7 +72,7 @@ void gang__explain_held(struct gang__reasons *l);
 /* The victims that stop for the gang, or that it waits for before it starts elsewhere. */
 void gang__explain_handover(struct gang__reasons *l, const struct gang__handover *claim);
 
-/* ---- explain_queues.c ---- */
+/* ---- explain_queues.c ------------------------------------------------------------------------ */
 
 /* The job that holds most of the dimension, among the first victims in order. */
 gang_job_id gang__explain_holder(gang_sched *s, const struct gang__queue_state *top, uint32_t dim);
@@ -90,7 +90,7 @@ void gang__explain_max_running(struct gang__reasons *l, const struct gang__take 
 
 void gang__explain_behind(struct gang__reasons *l, const struct gang__take *take, uint32_t count);
 
-/* ---- explain_room.c ---- */
+/* ---- explain_room.c -------------------------------------------------------------------------- */
 
 void gang__explain_planned(struct gang__reasons *l, const struct gang__take *take, uint32_t count);
 

@@ -14,7 +14,8 @@ static int64_t held_by(const struct gang__gang *u, uint32_t dim)
     int64_t sum = 0;
     for (uint32_t g = 0; g < gang__gang_request(u)->group_count; g++)
         for (uint32_t i = 0; i < u->request_class->group[g].count; i++) {
-            const struct gang__take *t = &u->request_class->take[u->request_class->group[g].from + i];
+            const struct gang__take *t =
+                &u->request_class->take[u->request_class->group[g].from + i];
             sum += t->dim == dim ? t->amount * u->has[g] : 0;
         }
     return sum;
@@ -63,7 +64,7 @@ static void explain_bound(struct gang__reasons *l, int32_t why, const struct gan
     gang__text_amount(l->s, of->kind, bound, whole, sizeof(whole));
     if (of->partition)
         snprintf(place, sizeof(place), " of partition \"%s\"", of->partition->name);
-    const char *who = l->unit->alloc == GANG_ID_NONE ? "the gang" : "one more task";
+    const char *who = l->gang->alloc == GANG_ID_NONE ? "the gang" : "one more task";
     const char *does = why == GANG_WAIT_GUARANTEE ? "guarantees" : "allows";
     const char *whom = why == GANG_WAIT_USER_LIMIT  ? " a user"
                        : why == GANG_WAIT_GUARANTEE ? " to what is not preemptible"
@@ -85,8 +86,8 @@ static bool is_fixed(const struct gang__gang *u)
 /* Limits and guarantees of the leaf and all above. */
 void gang__explain_bounds(struct gang__reasons *l, const struct gang__take *take, uint32_t count)
 {
-    bool fixed = is_fixed(l->unit);
-    for (const struct gang__queue_state *q = l->unit->job->leaf; q->parent; q = q->parent)
+    bool fixed = is_fixed(l->gang);
+    for (const struct gang__queue_state *q = l->gang->job->leaf; q->parent; q = q->parent)
         for (uint32_t i = 0; i < count; i++) {
             uint32_t d = take[i].dim;
             int64_t asked = take[i].amount;
@@ -104,7 +105,7 @@ void gang__explain_lending(struct gang__reasons *l, const struct gang__take *tak
     uint32_t dim = 0;
     int32_t why = 0;
     const struct gang__queue_state *by =
-        gang__usage_refuse(l->s, l->unit->job->leaf, take, count, is_fixed(l->unit), &dim, &why);
+        gang__usage_refuse(l->s, l->gang->job->leaf, take, count, is_fixed(l->gang), &dim, &why);
     if (!by || why != GANG_WAIT_LENDING)
         return;
     struct gang__reason *r = gang__reason_add(l, GANG_WAIT_LENDING, GANG_WAIT_CATEGORY_POLICY, by);
@@ -123,7 +124,7 @@ void gang__explain_lending(struct gang__reasons *l, const struct gang__take *tak
 
 void gang__explain_user(struct gang__reasons *l, const struct gang__take *take, uint32_t count)
 {
-    const struct gang__gang *u = l->unit;
+    const struct gang__gang *u = l->gang;
     const struct gang__user *user = u->job->leaf_user;
     int64_t gang[GANG_MAX_KINDS] = {0}, limit[GANG_MAX_KINDS] = {0};
     if (!user)
@@ -159,7 +160,7 @@ void gang__explain_max_running(struct gang__reasons *l, const struct gang__take 
                                uint32_t count)
 {
     (void)take, (void)count;
-    const struct gang__job *job = l->unit->job;
+    const struct gang__job *job = l->gang->job;
     const struct gang__queue_state *leaf = job->leaf;
     if (job->counted_running)
         return;
@@ -175,11 +176,12 @@ void gang__explain_max_running(struct gang__reasons *l, const struct gang__take 
 static void explain_barred(struct gang__reasons *l, const struct gang__queue_state *leaf,
                            const struct gang__wait_class *bars)
 {
-    const struct gang__gang *u = l->unit, *head = gang__wait_class_head(bars);
+    const struct gang__gang *u = l->gang, *head = gang__wait_class_head(bars);
     if (head->job == u->job)
         return;
-    struct gang__reason *r = gang__reason_add(
-        l, head->bypass.starved ? GANG_WAIT_STARVED : GANG_WAIT_BEHIND, GANG_WAIT_CATEGORY_POLICY, leaf);
+    struct gang__reason *r =
+        gang__reason_add(l, head->bypass.starved ? GANG_WAIT_STARVED : GANG_WAIT_BEHIND,
+                         GANG_WAIT_CATEGORY_POLICY, leaf);
     if (!r)
         return;
     r->rank = RANK_LAST;
@@ -195,7 +197,7 @@ static void explain_barred(struct gang__reasons *l, const struct gang__queue_sta
 void gang__explain_behind(struct gang__reasons *l, const struct gang__take *take, uint32_t count)
 {
     (void)take, (void)count;
-    const struct gang__gang *u = l->unit;
+    const struct gang__gang *u = l->gang;
     const struct gang__queue_state *leaf = u->job->leaf;
     if (!u->order.wait_class)
         return;
@@ -204,7 +206,8 @@ void gang__explain_behind(struct gang__reasons *l, const struct gang__take *take
         explain_barred(l, leaf, bars);
         return;
     }
-    if (u->order.wait_class->state != GANG__CLASS_BLOCKED || u->order.wait_class->why != GANG_WAIT_STARVED)
+    if (u->order.wait_class->state != GANG__CLASS_BLOCKED ||
+        u->order.wait_class->why != GANG_WAIT_STARVED)
         return;
     const struct gang__gang *first = gang__bypass_concerns(l->s, u);
     struct gang__reason *r =

@@ -19,7 +19,7 @@ static int32_t take_room(const struct gang_explanation *e, void *user)
 {
     struct room *room = user;
     struct gang__reasons *l = room->list;
-    bool grows = l->unit->alloc != GANG_ID_NONE;
+    bool grows = l->gang->alloc != GANG_ID_NONE;
     if (!grows && (e->group >= 0 || e->group_set >= 0))
         return 0; /* reasons of single groups: the last one is about the whole gang */
     room->fits = e->result == GANG_OK;
@@ -32,8 +32,8 @@ static int32_t take_room(const struct gang_explanation *e, void *user)
         return GANG_ENOMEM;
     int32_t group = grows ? e->group : e->because_group;
     if (group >= 0) {
-        r->wait.group = gang__group_in_job(l->unit, (uint32_t)group);
-        r->group = gang__gang_request(l->unit)->group[group].name;
+        r->wait.group = gang__group_in_job(l->gang, (uint32_t)group);
+        r->group = gang__gang_request(l->gang)->group[group].name;
     }
     r->wait.kind = e->kind;
     r->wait.requested = e->requested;
@@ -98,9 +98,10 @@ static const struct gang__gang *first_planned(const gang_sched *s,
 void gang__explain_planned(struct gang__reasons *l, const struct gang__take *take, uint32_t count)
 {
     (void)take, (void)count;
-    const struct gang__gang *u = l->unit, *first;
-    const struct gang__wait_class *bin = u->order.wait_class;
-    bool behind = bin && bin->state == GANG__CLASS_BLOCKED && bin->why == GANG_WAIT_PLANNED;
+    const struct gang__gang *u = l->gang, *first;
+    const struct gang__wait_class *wait_class = u->order.wait_class;
+    bool behind = wait_class && wait_class->state == GANG__CLASS_BLOCKED &&
+                  wait_class->why == GANG_WAIT_PLANNED;
     if (u->calendar.plan) {
         char nodes[160];
         struct gang__reason *r =
@@ -130,9 +131,9 @@ void gang__explain_reservation(struct gang__reasons *l, const struct gang__take 
 {
     (void)take, (void)count;
     struct gang__reserve_reason why;
-    if (!gang__reserve_explain(l->s, l->unit, &why))
+    if (!gang__reserve_explain(l->s, l->gang, &why))
         return;
-    bool held = l->unit->job->wait_why == GANG_WAIT_RESERVATION;
+    bool held = l->gang->job->wait_why == GANG_WAIT_RESERVATION;
     struct gang__reason *r = gang__reason_add(l, GANG_WAIT_RESERVATION,
                                               why.never ? GANG_WAIT_CATEGORY_NEVER
                                               : held    ? GANG_WAIT_CATEGORY_HELD
@@ -148,8 +149,9 @@ void gang__explain_reservation(struct gang__reasons *l, const struct gang__take 
 /* A suspended gang resumes on its old places only. */
 static void explain_suspended(struct gang__reasons *l)
 {
-    const struct gang__wait_class *bin = l->unit->order.wait_class;
-    if (!bin || bin->state != GANG__CLASS_BLOCKED || bin->why != GANG_WAIT_CAPACITY)
+    const struct gang__wait_class *wait_class = l->gang->order.wait_class;
+    if (!wait_class || wait_class->state != GANG__CLASS_BLOCKED ||
+        wait_class->why != GANG_WAIT_CAPACITY)
         return;
     struct gang__reason *r =
         gang__reason_add(l, GANG_WAIT_CAPACITY, GANG_WAIT_CATEGORY_NOT_NOW, NULL);
@@ -159,20 +161,22 @@ static void explain_suspended(struct gang__reasons *l)
 
 static void explain_cells(struct gang__reasons *l)
 {
-    const struct gang__wait_class *bin = l->unit->order.wait_class;
-    if (!bin || bin->state != GANG__CLASS_BLOCKED || bin->why != GANG_WAIT_CELLS)
+    const struct gang__wait_class *wait_class = l->gang->order.wait_class;
+    if (!wait_class || wait_class->state != GANG__CLASS_BLOCKED ||
+        wait_class->why != GANG_WAIT_CELLS)
         return;
     struct gang__reason *r =
-        gang__reason_add(l, GANG_WAIT_CELLS, GANG_WAIT_CATEGORY_POLICY, bin->blocked_by);
+        gang__reason_add(l, GANG_WAIT_CELLS, GANG_WAIT_CATEGORY_POLICY, wait_class->blocked_by);
     if (r)
         gang__reason_say(r, "its place would break the cells guaranteed to %s%s",
-                         bin->blocked_by ? "queue " : "others", bin->blocked_by ? bin->blocked_by->q->name : "");
+                         wait_class->blocked_by ? "queue " : "others",
+                         wait_class->blocked_by ? wait_class->blocked_by->q->name : "");
 }
 
 /* The gang has its places, and waits for its quantum. */
 void gang__explain_slice(struct gang__reasons *l)
 {
-    const struct gang__gang *u = l->unit;
+    const struct gang__gang *u = l->gang;
     int64_t until = 0;
     uint32_t rows = gang__slice_when(l->s, u, &until);
     struct gang__reason *r =
@@ -193,13 +197,13 @@ void gang__explain_slice(struct gang__reasons *l)
 /* No row of time slices has capacity beside the other gangs. */
 static bool explain_rows(struct gang__reasons *l)
 {
-    const struct gang__wait_class *bin = l->unit->order.wait_class;
+    const struct gang__wait_class *wait_class = l->gang->order.wait_class;
     struct gang_queue_info info;
-    if (!gang__slice_concerns(l->unit) || l->unit->alloc != GANG_ID_NONE || !bin ||
-        bin->state != GANG__CLASS_BLOCKED || bin->why != GANG_WAIT_CAPACITY)
+    if (!gang__slice_concerns(l->gang) || l->gang->alloc != GANG_ID_NONE || !wait_class ||
+        wait_class->state != GANG__CLASS_BLOCKED || wait_class->why != GANG_WAIT_CAPACITY)
         return false;
     memset(&info, 0, sizeof(info));
-    gang__slice_info(l->s, l->unit->job->leaf, &info);
+    gang__slice_info(l->s, l->gang->job->leaf, &info);
     struct gang__reason *r =
         gang__reason_add(l, GANG_WAIT_CAPACITY, GANG_WAIT_CATEGORY_NOT_NOW, NULL);
     if (r)
@@ -213,7 +217,7 @@ static bool explain_rows(struct gang__reasons *l)
 gang_result gang__explain_room(struct gang__reasons *l)
 {
     struct room room = {l, true};
-    struct gang__gang *u = l->unit;
+    struct gang__gang *u = l->gang;
     if (u->places) {
         explain_suspended(l);
         return GANG_OK;

@@ -14,9 +14,9 @@ const char *gang__word_of_class(int32_t cls)
 const char *gang__word_of_reason(int32_t reason)
 {
     static const char *const word[] = {
-        "",      "capacity",    "limit",  "guarantee", "user-limit", "max-running", "hold",
-        "after", "queue",   "behind", "back-off",  "victims",    "cells",       "lending",
-        "not-tried",  "planned", "begin",  "starved",   "slice",      "reservation"};
+        "",          "capacity", "limit",  "guarantee", "user-limit", "max-running", "hold",
+        "after",     "queue",    "behind", "back-off",  "victims",    "cells",       "lending",
+        "not-tried", "planned",  "begin",  "starved",   "slice",      "reservation"};
     return word[reason];
 }
 

@@ -249,7 +249,9 @@ static int32_t wait_of(const gang_sched *s, gang_job_id id)
         return GANG_WAIT_VICTIMS;
     if (gang__slice_is_out(u))
         return GANG_WAIT_SLICE;
-    return u->order.wait_class && u->order.wait_class->state == GANG__CLASS_BLOCKED ? u->order.wait_class->why : 0;
+    return u->order.wait_class && u->order.wait_class->state == GANG__CLASS_BLOCKED
+               ? u->order.wait_class->why
+               : 0;
 }
 
 static void note_rest(struct gang__calendar_run *run, bool cut)

@@ -18,7 +18,7 @@ bool gang__grant_tell(gang_sched *s, struct gang__gang *u, int32_t reason);
 bool gang__grant_growth(gang_sched *s, struct gang__gang *u, const int64_t *tasks, size_t count,
                         const int64_t *by_group);
 
-/* Finish all handovers whose last victim has stopped: their takers start. */
+/* Finish handovers after their last victim has stopped: their takers start. */
 void gang__handovers_finish(gang_sched *s);
 
 #endif

@@ -22,7 +22,8 @@ static bool start_moved(gang_sched *s, struct gang__stop *l)
     gang_alloc_id id;
     if (u->job->held || gang__places_up(s, l->to, l->to_count) != GANG_OK ||
         !gang__class_refresh(s, u->request_class) || !gang__limits_allow(s, u, -1, 1) ||
-        gang_alloc_adopt(s->worker, u->request_class->q, l->to, l->to_count, &id, NULL) != GANG_OK ||
+        gang_alloc_adopt(s->worker, u->request_class->q, l->to, l->to_count, &id, NULL) !=
+            GANG_OK ||
         !gang__grant_start(s, u, id, GANG_REASON_MOVE))
         return false;
     s->info.moved++;
@@ -45,7 +46,8 @@ static bool start_taker(gang_sched *s, struct gang__handover *c)
     gang_alloc_id id;
     int32_t why;
     bool up = gang__places_up(s, c->places, c->place_count) == GANG_OK;
-    if (!gang__class_refresh(s, u->request_class) || !gang__limits_allow(s, u, c->grow_group, c->place_count))
+    if (!gang__class_refresh(s, u->request_class) ||
+        !gang__limits_allow(s, u, c->grow_group, c->place_count))
         return false; /* queues changed meanwhile */
     if (c->grow_group >= 0) {
         if (!up)
@@ -64,8 +66,8 @@ static bool start_taker(gang_sched *s, struct gang__handover *c)
         }
         return false;
     }
-    return ((up && gang_alloc_adopt(s->worker, u->request_class->q, c->places, c->place_count, &id, NULL) ==
-                       GANG_OK) ||
+    return ((up && gang_alloc_adopt(s->worker, u->request_class->q, c->places, c->place_count, &id,
+                                    NULL) == GANG_OK) ||
             (!gang__reserve_binds(s, u) && /* else the cycle tries it */
              gang__where_alloc(s, u, &id, &why) == GANG_OK)) &&
            gang__grant_start(s, u, id, c->reason);

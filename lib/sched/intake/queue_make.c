@@ -47,11 +47,11 @@ void gang__queue_free(gang_sched *s, struct gang__queue_state *q)
         return;
     for (size_t b = 0; b < q->order.classes.cap; b++)
         while (q->order.classes.bucket[b]) {
-            struct gang__wait_class *bin =
+            struct gang__wait_class *wait_class =
                 GANG__OF(struct gang__wait_class, link, q->order.classes.bucket[b]);
-            gang__hash_remove(&q->order.classes, &bin->link);
-            gang__candidates_forget(s, bin);
-            gang__release(&s->mem, bin);
+            gang__hash_remove(&q->order.classes, &wait_class->link);
+            gang__candidates_forget(s, wait_class);
+            gang__release(&s->mem, wait_class);
         }
     gang__hash_free(&q->order.classes, &s->mem);
     gang__hash_free(&q->backfill.by_key, &s->mem);
@@ -82,13 +82,13 @@ void gang__queue_reset(struct gang__queue_state *q)
 
 void gang__config_free(gang_sched *s)
 {
-    struct gang__submit_view *door = gang__load_relaxed(&s->door);
+    struct gang__submit_view *submit_view = gang__load_relaxed(&s->submit_view);
     for (uint32_t i = 0; s->queues && i < s->queues->count; i++)
         gang__queue_free(s, s->qs[i]);
     gang__queue_free(s, &s->root);
     gang__submit_view_free_retired(s);
-    if (door)
-        gang__submit_view_free(s, door);
+    if (submit_view)
+        gang__submit_view_free(s, submit_view);
     void *const rest[] = {s->qs, s->usage.sharer, s->usage.share_slot, s->usage.resolved};
     for (size_t i = 0; i < sizeof(rest) / sizeof(rest[0]); i++)
         gang__release(&s->mem, rest[i]);

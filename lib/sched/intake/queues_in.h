@@ -11,7 +11,7 @@ struct gang__queue_list {
     size_t count;
 };
 
-/* ---- queue_make.c ---- */
+/* ---- queue_make.c ---------------------------------------------------------------------------- */
 
 /* As many as there can ever be: a new dimension needs no memory. */
 bool gang__queue_make_amounts(gang_sched *s, struct gang__queue_state *q);
@@ -21,7 +21,7 @@ void gang__queue_free(gang_sched *s, struct gang__queue_state *q);
 /* Count from zero again, in the dimensions in force. */
 void gang__queue_reset(struct gang__queue_state *q);
 
-/* ---- queues_view.c ---- */
+/* ---- queues_view.c --------------------------------------------------------------------------- */
 
 void gang__submit_view_release(const struct gang_mem *mem, struct gang__submit_view *d);
 
@@ -32,11 +32,11 @@ void gang__submit_view_free(gang_sched *s, struct gang__submit_view *d);
 /* Waits until no submitter reads an old view. */
 void gang__submit_view_free_retired(gang_sched *s);
 
-/* ---- queues_swap.c ---- */
+/* ---- queues_swap.c --------------------------------------------------------------------------- */
 
 gang_result gang__queues_swap(gang_sched *s, struct gang__queues *queues, struct gang_error *error);
 
-/* ---- queues_live.c ---- */
+/* ---- queues_live.c --------------------------------------------------------------------------- */
 
 void gang__queue_list_free(gang_sched *s, struct gang__queue_list *l);
 

@@ -16,7 +16,7 @@ struct swap {
     gang_sched *s;
     struct gang__queues *queues;
     struct gang__queue_state **qs;
-    struct gang__submit_view *door;
+    struct gang__submit_view *submit_view;
     struct gang__sharer *sharer;
     struct gang__share_slot *slot;
     int64_t *resolved;
@@ -80,8 +80,8 @@ static void swap_free(struct swap *w)
     gang__release(mem, w->sharer);
     gang__release(mem, w->slot);
     gang__release(mem, w->resolved);
-    if (w->door)
-        gang__submit_view_release(mem, w->door);
+    if (w->submit_view)
+        gang__submit_view_release(mem, w->submit_view);
     gang__queues_free(w->queues, mem);
 }
 
@@ -134,9 +134,9 @@ static bool prepare(struct swap *w)
     w->sharer = gang__zalloc(mem, n, sizeof(*w->sharer));
     w->slot = gang__zalloc(mem, n, sizeof(*w->slot));
     w->resolved = gang__zalloc(mem, 2 * n * w->queues->dims, sizeof(*w->resolved));
-    w->door = gang__submit_view_new(w->s, w->queues);
+    w->submit_view = gang__submit_view_new(w->s, w->queues);
     w->rebuild = needs_rebuild(w->s, w->queues);
-    return w->qs && w->sharer && w->slot && w->resolved && w->door && make_qs(w) &&
+    return w->qs && w->sharer && w->slot && w->resolved && w->submit_view && make_qs(w) &&
            (!w->rebuild || make_room(w));
 }
 
@@ -201,7 +201,7 @@ static void link_queues(gang_sched *s)
             gang__order_init(q);
             q->idle_since_ns = s->now_ns;
         }
-        gang__load_relaxed(&s->door)->pending[i] = &q->waiting;
+        gang__load_relaxed(&s->submit_view)->pending[i] = &q->waiting;
     }
 }
 
@@ -218,7 +218,7 @@ void gang__config_enter(gang_sched *s)
 static void commit(struct swap *w)
 {
     gang_sched *s = w->s;
-    struct gang__submit_view *before = gang__load_relaxed(&s->door);
+    struct gang__submit_view *before = gang__load_relaxed(&s->submit_view);
     struct gang__queue_state **old = s->qs;
     uint32_t count = s->queues ? s->queues->count : 0;
     s->external_events++;
@@ -244,7 +244,7 @@ static void commit(struct swap *w)
     s->usage.share_slot = w->slot;
     s->usage.resolved = w->resolved;
     s->dims = w->queues->dims;
-    gang__store(&s->door, w->door);
+    gang__store(&s->submit_view, w->submit_view);
     link_queues(s);
     s->config_count++;
     gang__slice_configure(s);

@@ -25,7 +25,7 @@ struct gang__submit_view *gang__submit_view_new(gang_sched *s, struct gang__queu
         return NULL;
     }
     d->queues = queues;
-    d->number = ++s->doors;
+    d->number = ++s->view_count;
     return d;
 }
 

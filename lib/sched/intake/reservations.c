@@ -11,7 +11,7 @@
 #include "sched/reserve/reserve_in.h"
 #include "sched/wake/wake.h"
 
-/* ---- adding -------------------------------------------------------------------------------------- */
+/* ---- adding ---------------------------------------------------------------------------------- */
 
 static gang_result take_in(gang_sched *s, const struct gang_reservation_spec *from,
                            struct gang_reservation_spec *spec, struct gang_error *error)
@@ -34,7 +34,8 @@ static gang_result out_of_memory(struct gang_error *error)
     return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
 }
 
-/* The record, and all that placing it needs; nothing is placed yet. `before`: the reservation that it replaces. */
+/* The record, and all that placing it needs; nothing is placed yet. `before`: the reservation
+ * that it replaces. */
 static gang_result prepare(gang_sched *s, const struct gang_reservation_spec *spec,
                            const struct gang__reserve *before, struct gang__reserve **r,
                            struct gang_error *error)
@@ -46,7 +47,8 @@ static gang_result prepare(gang_sched *s, const struct gang_reservation_spec *sp
     for (const struct gang__reserve *o = s->reserve.all->first; o && w == GANG_OK; o = o->next)
         if (o != before && strcmp(o->name, spec->name) == 0)
             w = gang__error(error, GANG_EEXIST, "name", "there is one of this name");
-    struct gang__reserve_owner *owner = w == GANG_OK ? gang__reserve_owner_get(s, (*r)->owner) : NULL;
+    struct gang__reserve_owner *owner =
+        w == GANG_OK ? gang__reserve_owner_get(s, (*r)->owner) : NULL;
     if (w == GANG_OK && (!owner || !gang__calendar_ready(s) || !gang__reserve_put_back(s)))
         w = out_of_memory(error);
     if (w == GANG_OK) {
@@ -132,7 +134,7 @@ gang_result gang_reservation_add(gang_sched *sched, const struct gang_reservatio
     return GANG_OK;
 }
 
-/* ---- changing ------------------------------------------------------------------------------------ */
+/* ---- changing -------------------------------------------------------------------------------- */
 
 /* What the owner has of it does not count while its successor is placed. */
 static void book_away(struct gang__reserve *r, bool away)
@@ -141,7 +143,7 @@ static void book_away(struct gang__reserve *r, bool away)
     for (const struct gang__reserve_piece *p = r->piece; p; p = p->next)
         if (p->booking)
             gang__bookings_move(r->usage, p->booking - 1, away ? far : p->start_ns,
-                             away ? far + 1 : p->end_ns);
+                                away ? far + 1 : p->end_ns);
 }
 
 /* One that has begun lies from now on until its new end. */
@@ -156,8 +158,8 @@ static void go_on(gang_sched *s, const struct gang__reserve *old, struct gang__r
     r->begun = r->noticed = true;
 }
 
-/* Jobs of the old one belong to the new one. What runs inside is looked at again: gang__reserve_keeps() has the last
- * word. No gang lies inside a flexible one. */
+/* Jobs of the old one belong to the new one. What runs inside is looked at again:
+ * gang__reserve_keeps() has the last word. No gang lies inside a flexible one. */
 static void hand_over(gang_sched *s, struct gang__reserve *old, struct gang__reserve *r)
 {
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
@@ -247,7 +249,7 @@ gang_result gang_reservation_change(gang_sched *sched, gang_reservation_id id,
     return GANG_OK;
 }
 
-/* ---- cancelling ---------------------------------------------------------------------------------- */
+/* ---- cancelling ------------------------------------------------------------------------------ */
 
 /* Members of what has ended wait on from now on, and not from the next run on. */
 static void settle_noted(gang_sched *s)

@@ -31,13 +31,13 @@ static gang_result may(gang_sched *s, const struct gang__queues *qs, const struc
     return gang__queue_allows(qs, q, action, user, groups, count) ? GANG_OK : GANG_EPERM;
 }
 
-static gang_result check_queue(gang_sched *s, const struct gang__submit_view *door,
+static gang_result check_queue(gang_sched *s, const struct gang__submit_view *submit_view,
                                const struct gang_job_spec *j, const struct gang__queue *q,
                                struct gang_error *error)
 {
     const char *user = j->user ? j->user : "";
-    if (may(s, door->queues, q, GANG_MAY_SUBMIT, user, j->user_groups, j->user_group_count) !=
-        GANG_OK)
+    if (may(s, submit_view->queues, q, GANG_MAY_SUBMIT, user, j->user_groups,
+            j->user_group_count) != GANG_OK)
         return gang__error(error, GANG_EPERM, "queue", "user \"%s\" may not submit to \"%s\"", user,
                            q->name);
     if (q->open_state != GANG_QUEUE_OPEN && !j->running)
@@ -90,7 +90,7 @@ static gang_result submit(gang_sched *s, const struct gang_job_spec *j, int64_t 
             goto out;
     }
     gang__rcu_enter();
-    const struct gang__submit_view *door = gang__load(&s->door);
+    const struct gang__submit_view *submit_view = gang__load(&s->submit_view);
     const struct gang__submitter who = {.queue = j->queue,
                                         .user = j->user ? j->user : "",
                                         .groups = j->user_groups,
@@ -98,22 +98,22 @@ static gang_result submit(gang_sched *s, const struct gang_job_spec *j, int64_t 
                                         .name = j->name ? j->name : "",
                                         .labels = j->request.labels,
                                         .label_count = j->request.label_count};
-    r = gang__queue_for(door->queues, s->rules, &who, &q, made, error);
+    r = gang__queue_for(submit_view->queues, s->rules, &who, &q, made, error);
     if (r == GANG_OK)
-        r = check_queue(s, door, j, q, error);
+        r = check_queue(s, submit_view, j, q, error);
     gang_reservation_id reserved = GANG_ID_NONE;
     if (r == GANG_OK && j->reservation && j->reservation[0])
-        r = gang__reserve_view_find(s, door, q, j, &reserved, error);
+        r = gang__reserve_view_find(s, submit_view, q, j, &reserved, error);
     bool counted = r == GANG_OK && !j->running;
     if (counted)
-        r = gang__submit_may_wait(door, q, count, error);
+        r = gang__submit_may_wait(submit_view, q, count, error);
     counted = counted && r == GANG_OK;
     for (int64_t i = 0; i < count && r == GANG_OK; i++) {
         struct gang__job *job = NULL;
-        r = gang__submit_make_job(&m, door, q, &job, error);
+        r = gang__submit_make_job(&m, submit_view, q, &job, error);
         if (r == GANG_OK) {
-            job->door = counted ? door->number : 0;
-            job->at_door = q->index;
+            job->submit_view = counted ? submit_view->number : 0;
+            job->at_view = q->index;
             job->reserve.id = reserved;
             job->next = jobs;
             jobs = job;
@@ -126,7 +126,7 @@ static gang_result submit(gang_sched *s, const struct gang_job_spec *j, int64_t 
         ordered->submit.what = GANG__MESSAGE_SUBMIT;
         gang__inbox_put(s, &ordered->submit);
     } else if (counted) {
-        gang__submit_arrive(door, q->index, GANG__NO_QUEUE, -count);
+        gang__submit_arrive(submit_view, q->index, GANG__NO_QUEUE, -count);
     }
     gang__rcu_leave();
 out:
@@ -172,10 +172,10 @@ gang_result gang_sched_may(gang_sched *sched, const char *queue, int32_t action,
     if (!sched || !queue || !user || action < GANG_MAY_SUBMIT || action > GANG_MAY_ADMINISTER)
         return GANG_EINVAL;
     gang__rcu_enter();
-    const struct gang__submit_view *door = gang__load(&sched->door);
-    const struct gang__queue *q = gang__queue_by_name(door->queues, queue);
+    const struct gang__submit_view *submit_view = gang__load(&sched->submit_view);
+    const struct gang__queue *q = gang__queue_by_name(submit_view->queues, queue);
     gang_result r =
-        q ? may(sched, door->queues, q, action, user, groups, group_count) : GANG_ENOENT;
+        q ? may(sched, submit_view->queues, q, action, user, groups, group_count) : GANG_ENOENT;
     gang__rcu_leave();
     return r;
 }
@@ -187,7 +187,8 @@ gang_result gang_queue_find(gang_sched *sched, const char *name, gang_queue_id *
     if (!sched || !name || !id)
         return GANG_EINVAL;
     gang__rcu_enter();
-    const struct gang__queue *q = gang__queue_by_name(gang__load(&sched->door)->queues, name);
+    const struct gang__queue *q =
+        gang__queue_by_name(gang__load(&sched->submit_view)->queues, name);
     if (q)
         *id = q->id;
     gang__rcu_leave();

@@ -14,7 +14,7 @@ struct gang__submit {
     const char *made;
 };
 
-/* ---- submit_check.c ---- */
+/* ---- submit_check.c -------------------------------------------------------------------------- */
 
 gang_result gang__submit_error(struct gang_error *error, gang_result r, const char *path,
                                const char *text);
@@ -37,26 +37,28 @@ gang_result gang__submit_check_gangs(const struct gang_job_spec *j, const uint32
 void gang__submit_gang_request(const struct gang_job_spec *j, const uint32_t *part, uint32_t which,
                                struct gang_group_spec *groups, struct gang_request_spec *q);
 
-/* ---- submit_record.c ---- */
+/* ---- submit_record.c ------------------------------------------------------------------------- */
 
-gang_result gang__submit_make_job(struct gang__submit *m, const struct gang__submit_view *door,
+gang_result gang__submit_make_job(struct gang__submit *m,
+                                  const struct gang__submit_view *submit_view,
                                   const struct gang__queue *q, struct gang__job **out,
                                   struct gang_error *error);
 
-/* ---- submit_request.c ---- */
+/* ---- submit_request.c ------------------------------------------------------------------------ */
 
 gang_result gang__submit_make_requests(struct gang__submit *m, struct gang__job *job,
-                                       const struct gang__submit_view *door,
+                                       const struct gang__submit_view *submit_view,
                                        const struct gang__queue *q, struct gang_error *error);
 
-/* ---- submit_view.c ---- */
+/* ---- submit view.c --------------------------------------------------------------------------- */
 
 /* Count so many jobs on their way in, below this queue and up to `end`. */
-void gang__submit_arrive(const struct gang__submit_view *door, uint32_t at, uint32_t end,
+void gang__submit_arrive(const struct gang__submit_view *submit_view, uint32_t at, uint32_t end,
                          int64_t jobs);
 
 /* May so many more jobs wait? Then they are counted, before another thread asks. */
-gang_result gang__submit_may_wait(const struct gang__submit_view *door, const struct gang__queue *q,
-                                  int64_t jobs, struct gang_error *error);
+gang_result gang__submit_may_wait(const struct gang__submit_view *submit_view,
+                                  const struct gang__queue *q, int64_t jobs,
+                                  struct gang_error *error);
 
 #endif

@@ -137,7 +137,8 @@ static gang_result set_places(gang_sched *s, struct gang__job *job, const struct
     return GANG_OK;
 }
 
-gang_result gang__submit_make_job(struct gang__submit *m, const struct gang__submit_view *door,
+gang_result gang__submit_make_job(struct gang__submit *m,
+                                  const struct gang__submit_view *submit_view,
                                   const struct gang__queue *q, struct gang__job **out,
                                   struct gang_error *error)
 {
@@ -151,7 +152,7 @@ gang_result gang__submit_make_job(struct gang__submit *m, const struct gang__sub
     struct gang__job *job = lay_out(m, &b);
     set_members(job, m->spec, q);
     job->bytes = b.used;
-    gang_result r = gang__submit_make_requests(m, job, door, q, error);
+    gang_result r = gang__submit_make_requests(m, job, submit_view, q, error);
     if (r == GANG_OK)
         r = m->spec->running ? set_places(s, job, m->spec, error) : GANG_OK;
     if (job->place_count == 0)

@@ -23,11 +23,11 @@ static gang_worker *borrow_worker(gang_sched *s, uint32_t *at)
 }
 
 /* Can the gang ever start inside the limits of its queue and of those above? */
-static gang_result check_limits(gang_sched *s, const struct gang__submit_view *door,
+static gang_result check_limits(gang_sched *s, const struct gang__submit_view *submit_view,
                                 const struct gang__queue *q, const gang_request *request,
                                 struct gang_error *error)
 {
-    const struct gang__queues *qs = door->queues;
+    const struct gang__queues *qs = submit_view->queues;
     int64_t sum[GANG_MAX_KINDS] = {0};
     for (uint32_t g = 0; g < request->group_count; g++) {
         const struct gang__group *group = &request->group[g];
@@ -37,7 +37,7 @@ static gang_result check_limits(gang_sched *s, const struct gang__submit_view *d
     }
     for (uint32_t at = q->index; at != GANG__NO_QUEUE; at = qs->queue[at].parent)
         for (uint32_t k = 0; k < GANG_KIND_SITE; k++) {
-            int64_t limit = (int64_t)gang__load(&door->limit[at * qs->dims + k]);
+            int64_t limit = (int64_t)gang__load(&submit_view->limit[at * qs->dims + k]);
             /* a limit inherited from a queue above is reported there */
             if (sum[k] <= limit || qs->queue[at].limit[k].how == GANG__QUOTA_NONE)
                 continue;
@@ -176,7 +176,7 @@ static gang_result fits_ever(gang_sched *s, gang_request *q, struct gang_error *
 }
 
 gang_result gang__submit_make_requests(struct gang__submit *m, struct gang__job *job,
-                                       const struct gang__submit_view *door,
+                                       const struct gang__submit_view *submit_view,
                                        const struct gang__queue *q, struct gang_error *error)
 {
     const struct gang_job_spec *j = m->spec;
@@ -191,7 +191,7 @@ gang_result gang__submit_make_requests(struct gang__submit *m, struct gang__job 
             gang__submit_gang_request(j, m->part, p, groups, &spec);
         r = make_request(m->s, q, &spec, &job->request_text[p], error);
         if (r == GANG_OK && !j->running)
-            r = check_limits(m->s, door, q, job->request_text[p]->q, error);
+            r = check_limits(m->s, submit_view, q, job->request_text[p]->q, error);
         if (r == GANG_OK && !j->running)
             r = fits_ever(m->s, job->request_text[p]->q, error);
     }

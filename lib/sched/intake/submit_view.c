@@ -3,38 +3,39 @@
 #include "sched/usage/usage.h"
 
 /* Count so many jobs on their way in, below this queue and up to `end`. */
-void gang__submit_arrive(const struct gang__submit_view *door, uint32_t at, uint32_t end,
+void gang__submit_arrive(const struct gang__submit_view *submit_view, uint32_t at, uint32_t end,
                          int64_t jobs)
 {
-    for (; at != end; at = door->queues->queue[at].parent)
-        atomic_fetch_add(&door->arriving[at], (uint64_t)jobs);
+    for (; at != end; at = submit_view->queues->queue[at].parent)
+        atomic_fetch_add(&submit_view->arriving[at], (uint64_t)jobs);
 }
 
 void gang__job_arrives(gang_sched *s, struct gang__job *job, uint32_t at)
 {
-    const struct gang__submit_view *door = gang__load_relaxed(&s->door);
-    gang__submit_arrive(door, at, GANG__NO_QUEUE, 1);
-    job->door = door->number;
-    job->at_door = at;
+    const struct gang__submit_view *submit_view = gang__load_relaxed(&s->submit_view);
+    gang__submit_arrive(submit_view, at, GANG__NO_QUEUE, 1);
+    job->submit_view = submit_view->number;
+    job->at_view = at;
 }
 
 void gang__job_arrived(gang_sched *s, struct gang__job *job)
 {
-    const struct gang__submit_view *door = gang__load_relaxed(&s->door);
-    if (job->door == door->number) /* an older view is not counted any more */
-        gang__submit_arrive(door, job->at_door, GANG__NO_QUEUE, -1);
-    job->door = 0;
+    const struct gang__submit_view *submit_view = gang__load_relaxed(&s->submit_view);
+    if (job->submit_view == submit_view->number) /* an older view is not counted any more */
+        gang__submit_arrive(submit_view, job->at_view, GANG__NO_QUEUE, -1);
+    job->submit_view = 0;
 }
 
 /* May so many more jobs wait? Then they are counted, before another thread asks. */
-gang_result gang__submit_may_wait(const struct gang__submit_view *door, const struct gang__queue *q,
-                                  int64_t jobs, struct gang_error *error)
+gang_result gang__submit_may_wait(const struct gang__submit_view *submit_view,
+                                  const struct gang__queue *q, int64_t jobs,
+                                  struct gang_error *error)
 {
-    for (uint32_t at = q->index; at != GANG__NO_QUEUE; at = door->queues->queue[at].parent) {
-        const struct gang__queue *up = &door->queues->queue[at];
-        int64_t before = (int64_t)atomic_fetch_add(&door->arriving[at], (uint64_t)jobs);
-        if ((int64_t)gang__load(door->pending[at]) + before + jobs > up->max_pending) {
-            gang__submit_arrive(door, q->index, up->parent, -jobs);
+    for (uint32_t at = q->index; at != GANG__NO_QUEUE; at = submit_view->queues->queue[at].parent) {
+        const struct gang__queue *up = &submit_view->queues->queue[at];
+        int64_t before = (int64_t)atomic_fetch_add(&submit_view->arriving[at], (uint64_t)jobs);
+        if ((int64_t)gang__load(submit_view->pending[at]) + before + jobs > up->max_pending) {
+            gang__submit_arrive(submit_view, q->index, up->parent, -jobs);
             return gang__error(error, GANG_ELIMIT, "queue",
                                "\"%s\" has as many waiting jobs as it may", up->name);
         }

@@ -9,7 +9,7 @@
 #include "sched/stop/stop.h"
 #include "sched/usage/usage.h"
 
-/* ---- tentative victims ------------------------------------------------------------------------- */
+/* ---- tentative victims ----------------------------------------------------------------------- */
 
 void gang__victim_shift(struct gang__preemption *p, const struct gang__victim *v, int64_t sign)
 {
@@ -22,7 +22,8 @@ void gang__victim_shift(struct gang__preemption *p, const struct gang__victim *v
         gang__usage_shift(u->job->leaf, ask, 0, sign * (u->tasks - u->victim.tentative_count));
     else
         for (uint32_t g = 0; g < ask->q->group_count; g++)
-            gang__usage_shift(u->job->leaf, ask, g, sign * (u->has[g] - u->victim.tentative_tasks[g]));
+            gang__usage_shift(u->job->leaf, ask, g,
+                              sign * (u->has[g] - u->victim.tentative_tasks[g]));
 }
 
 void gang__victim_count(const struct gang__victim *v, int64_t sign)
@@ -118,7 +119,7 @@ bool gang__preempt_take(struct gang__preemption *p, struct gang__victim *v)
     return true;
 }
 
-/* ---- placing the taker ------------------------------------------------------------------------- */
+/* ---- placing the taker ----------------------------------------------------------------------- */
 
 struct gang__where gang__preempt_where(const struct gang__preemption *p)
 {

@@ -24,7 +24,7 @@
 #include "sched/usage/usage.h"
 #include "sched/wake/wake.h"
 
-/* ---- 1. taking victims until the taker has a place ---------------------------------------------- */
+/* ---- 1. taking victims until the taker has a place ------------------------------------------- */
 
 static void open_victims(struct gang__preemption *p, bool own, bool others)
 {
@@ -71,7 +71,8 @@ static bool take_some(struct gang__preemption *p, bool own, bool others)
             p->again = true;
             refused = false;
         }
-        if (s->preempt.victims->count < next || !gang__amounts_suffice(p) || !gang__quota_suffices(p))
+        if (s->preempt.victims->count < next || !gang__amounts_suffice(p) ||
+            !gang__quota_suffices(p))
             continue;
         found = gang__preempt_place(p);
         tested = s->preempt.victims->count;
@@ -98,7 +99,7 @@ static bool take_until_placed(struct gang__preemption *p, bool own, bool others)
     return found;
 }
 
-/* ---- 2. and 3. sparing, moving, checking --------------------------------------------------------- */
+/* ---- 2. and 3. sparing, moving, checking ----------------------------------------------------- */
 
 bool gang__preempt_settle(struct gang__preemption *p)
 {
@@ -125,7 +126,7 @@ bool gang__preempt_settle(struct gang__preemption *p)
     return ok;
 }
 
-/* ---- 4. one attempt ----------------------------------------------------------------------------- */
+/* ---- 4. one attempt -------------------------------------------------------------------------- */
 
 /* Undoes all that the tentative victims of the attempt changed; those that move are back
  * already. */
@@ -170,8 +171,10 @@ bool gang__preempt_begin(struct gang__preemption *p, enum gang__preempt_mode mod
 static bool count_allows(struct gang__preemption *p)
 {
     const gang_sched *s = p->s;
-    if (s->opts.max_preempted_tasks > 0 && s->preempt.evicted_tasks + p->tasks > s->opts.max_preempted_tasks) {
-        p->s->wake.retry = p->s->wake.retry || s->preempt.evicted_tasks > 0; /* alone it may be few enough */
+    if (s->opts.max_preempted_tasks > 0 &&
+        s->preempt.evicted_tasks + p->tasks > s->opts.max_preempted_tasks) {
+        p->s->wake.retry =
+            p->s->wake.retry || s->preempt.evicted_tasks > 0; /* alone it may be few enough */
         return false;
     }
     if (s->opts.observe_only) {
@@ -206,7 +209,7 @@ static bool attempt(struct gang__preemption *p, enum gang__preempt_mode mode)
     return gang__preempt_end(p, found && gang__preempt_settle(p));
 }
 
-/* ---- which taker, which attempts ------------------------------------------------------------------ */
+/* ---- which taker, which attempts ------------------------------------------------------------- */
 
 static void set_up(struct gang__preemption *p, gang_sched *s, struct gang__gang *u)
 {
@@ -225,22 +228,24 @@ static void set_up(struct gang__preemption *p, gang_sched *s, struct gang__gang 
     }
 }
 
-bool gang__preempt_may(gang_sched *s, struct gang__wait_class *bin)
+bool gang__preempt_may(gang_sched *s, struct gang__wait_class *wait_class)
 {
-    struct gang__gang *u = gang__wait_class_head(bin);
+    struct gang__gang *u = gang__wait_class_head(wait_class);
     struct gang__preemption p;
-    if (s->opts.no_preemption || u->job->never_preempts || bin->tried == s->wake.changes + 1 ||
-        u->places || gang__slice_concerns(u) || gang__reserve_confines(u) ||
-        u->preempt.handover_failed_at == s->external_events + 1 ||
-        !(gang__preempt_helps(bin->why) || (bin->why == GANG_WAIT_PLANNED && u->calendar.plan)))
+    if (s->opts.no_preemption || u->job->never_preempts ||
+        wait_class->tried == s->wake.changes + 1 || u->places || gang__slice_concerns(u) ||
+        gang__reserve_confines(u) || u->preempt.handover_failed_at == s->external_events + 1 ||
+        !(gang__preempt_helps(wait_class->why) ||
+          (wait_class->why == GANG_WAIT_PLANNED && u->calendar.plan)))
         return false;
     set_up(&p, s, u);
-    if (s->opts.max_moves > 0 && bin->why == GANG_WAIT_CAPACITY && gang__amounts_suffice(&p))
+    if (s->opts.max_moves > 0 && wait_class->why == GANG_WAIT_CAPACITY && gang__amounts_suffice(&p))
         return true;
-    struct gang__set_link *first = gang__set_first(&bin->leaf->victims);
+    struct gang__set_link *first = gang__set_first(&wait_class->leaf->victims);
     if (first && gang__may_preempt(&p, GANG__OF(struct gang__gang, victim.link, first)))
         return true;
-    return bin->leaf->q->reclaim != GANG_PREEMPT_NEVER && s->preempt.some_over && gang__is_entitled(&p);
+    return wait_class->leaf->q->reclaim != GANG_PREEMPT_NEVER && s->preempt.some_over &&
+           gang__is_entitled(&p);
 }
 
 static bool try_attempts(struct gang__preemption *p)
@@ -267,7 +272,8 @@ enum { MOST_FALLS = 3 };
 static bool may_ask(gang_sched *s, const struct gang__gang *u)
 {
     if (u->places || u->reserve.inside_of || gang__slice_concerns(u) || u->job->never_preempts ||
-        (u->preempt.preempted_event == s->external_events && u->preempt.preempted_times >= MOST_FALLS))
+        (u->preempt.preempted_event == s->external_events &&
+         u->preempt.preempted_times >= MOST_FALLS))
         return false;
     if (u->preempt.preempted_run == s->runs)
         s->preempt.min_runtime_due_ns = s->now_ns; /* the next run may look again */
@@ -279,7 +285,8 @@ bool gang__preempt_for(gang_sched *s, struct gang__gang *u)
     struct gang__preemption p;
     if (!may_ask(s, u))
         return false;
-    if (!s->preempt.victims && !(s->preempt.victims = gang__zalloc(&s->mem, 1, sizeof(*s->preempt.victims)))) {
+    if (!s->preempt.victims &&
+        !(s->preempt.victims = gang__zalloc(&s->mem, 1, sizeof(*s->preempt.victims)))) {
         s->no_memory = true;
         return false;
     }

@@ -87,7 +87,7 @@ struct gang__preemption {
     bool deferred; /* the next victim preempted others in this run: that is for the next run */
 };
 
-/* ---- preempt.c ---- */
+/* ---- preempt.c ------------------------------------------------------------------------------- */
 
 /* Begin an attempt: the snapshot is the cluster as it is, and there are no victims. False: out of
  * memory. */
@@ -97,7 +97,7 @@ bool gang__preempt_settle(struct gang__preemption *p);
 /* Commit the attempt (ok), or drop it. True: it was committed. */
 bool gang__preempt_end(struct gang__preemption *p, bool ok);
 
-/* ---- preempt_rules.c: by the usage as it is now, with what was taken so far ---- */
+/* ---- preempt_rules.c: by the usage as it is now, with what was taken so far ------------------ */
 
 enum gang__may {
     GANG__MAY,
@@ -127,7 +127,7 @@ bool gang__may_stay(const struct gang__preemption *p, const struct gang__victim 
 /* A victim of the taker's branch is back: is the taker still entitled to what others gave? */
 bool gang__still_entitled(const struct gang__preemption *p);
 
-/* ---- victims.c: lowest priority first; tasks above a minimum before whole gangs; newest first ---- */
+/* ---- victims.c: lowest priority first; tasks above a minimum before whole gangs; newest first --- */
 
 /* Look through the leaf `mine` (own) and all others (others), from the first on. False: out of
  * memory. */
@@ -140,7 +140,7 @@ void gang__victims_close(gang_sched *s);
 
 bool gang__may_fall_whole(const struct gang__gang *u);
 
-/* ---- dry_run.c ---- */
+/* ---- dry_run.c ------------------------------------------------------------------------------- */
 
 /* Make it a tentative victim (which is copied). False: it is none. */
 bool gang__preempt_take(struct gang__preemption *p, struct gang__victim *v);
@@ -156,20 +156,20 @@ bool gang__preempt_place(struct gang__preemption *p);
 struct gang__where gang__preempt_where(const struct gang__preemption *p);
 bool gang__preempt_place_in(struct gang__preemption *p, const struct gang__where *w);
 
-/* ---- spare.c ---- */
+/* ---- spare.c --------------------------------------------------------------------------------- */
 
 /* From the last to the first: a victim that can stay does, and is a victim no more. */
 void gang__preempt_spare(struct gang__preemption *p);
 /* Whole gangs that fit elsewhere move there. Returns whether any victim is lost. */
 bool gang__preempt_move(struct gang__preemption *p);
 
-/* ---- preempt_commit.c ---- */
+/* ---- preempt_commit.c ------------------------------------------------------------------------ */
 
 /* Ask the victims to stop, for the taker and its place in sched.told. False: out of memory, and no
  * victim was asked. */
 bool gang__preempt_commit(struct gang__preemption *p);
 
-/* ---- consolidate.c ---- */
+/* ---- consolidate.c --------------------------------------------------------------------------- */
 
 /* Move others so that the taker starts and none is lost. True: it was committed. */
 bool gang__preempt_consolidate(struct gang__preemption *p);

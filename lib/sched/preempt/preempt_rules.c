@@ -139,8 +139,8 @@ bool gang__quota_suffices(const struct gang__preemption *p)
 {
     uint32_t dim;
     int32_t why;
-    return gang__usage_refuse(p->s, p->taker->job->leaf, p->take, p->count, p->taker->order.wait_class->fixed,
-                              &dim, &why) == NULL;
+    return gang__usage_refuse(p->s, p->taker->job->leaf, p->take, p->count,
+                              p->taker->order.wait_class->fixed, &dim, &why) == NULL;
 }
 
 bool gang__is_entitled(const struct gang__preemption *p)
@@ -189,7 +189,7 @@ bool gang__still_entitled(const struct gang__preemption *p)
     return true;
 }
 
-/* ---- branches ---------------------------------------------------------------------------------- */
+/* ---- branches -------------------------------------------------------------------------------- */
 
 bool gang__preempt_same_branch(const struct gang__preemption *p, const struct gang__gang *victim)
 {

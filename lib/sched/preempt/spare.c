@@ -136,7 +136,7 @@ void gang__preempt_spare(struct gang__preemption *p)
         spare_few(p);
 }
 
-/* ---- moving ------------------------------------------------------------------------------------ */
+/* ---- moving ---------------------------------------------------------------------------------- */
 
 /* Find another place for a victim. The snapshot only gets fuller: a request class without a place
  * has none later, unless affinity or vetoes decide. `full`: the last such class. */

@@ -12,14 +12,15 @@
 static bool is_sacred(gang_sched *s, const struct gang__gang *u)
 {
     const struct gang__queue *q = u->job->leaf->q;
-    if (u->job->preemptible == GANG_NOT_PREEMPTIBLE || q->fixed || u->stop.first || u->stop.handover ||
-        u->alloc == GANG_ID_NONE || u->job->ending ||
+    if (u->job->preemptible == GANG_NOT_PREEMPTIBLE || q->fixed || u->stop.first ||
+        u->stop.handover || u->alloc == GANG_ID_NONE || u->job->ending ||
         u->tasks == 0) /* none of its tasks runs: preempting it frees nothing */
         return true;
     int64_t until = gang__add_sat(u->started_ns, q->min_runtime_ns);
     if (q->min_runtime_ns <= 0 || until <= s->now_ns)
         return false;
-    s->preempt.min_runtime_due_ns = until < s->preempt.min_runtime_due_ns ? until : s->preempt.min_runtime_due_ns;
+    s->preempt.min_runtime_due_ns =
+        until < s->preempt.min_runtime_due_ns ? until : s->preempt.min_runtime_due_ns;
     return true;
 }
 
@@ -144,7 +145,8 @@ static void load_spares(gang_sched *s, struct gang__cursor *c, struct gang__gang
 
 static struct gang__gang *unit_of(const struct gang__cursor *c, struct gang__set_link *n)
 {
-    return c->whole ? GANG__OF(struct gang__gang, victim.link, n) : GANG__OF(struct gang__gang, victim.elastic_link, n);
+    return c->whole ? GANG__OF(struct gang__gang, victim.link, n)
+                    : GANG__OF(struct gang__gang, victim.elastic_link, n);
 }
 
 static struct gang__gang *unit_at(const struct gang__cursor *c)
@@ -249,10 +251,10 @@ void gang__victims_close(gang_sched *s)
     v->given = v->passed = false;
 }
 
-static bool add_cursor(gang_sched *s, const struct gang__ordered_set *units, bool whole)
+static bool add_cursor(gang_sched *s, const struct gang__ordered_set *gangs, bool whole)
 {
     struct gang__victims *v = s->preempt.victims;
-    if (units->count == 0)
+    if (gangs->count == 0)
         return true;
     if (!gang__grow(&s->mem, (void **)&v->cursor, &v->cursor_room, v->cursors + 1,
                     sizeof(*v->cursor)))
@@ -260,7 +262,7 @@ static bool add_cursor(gang_sched *s, const struct gang__ordered_set *units, boo
     struct gang__cursor *c = &v->cursor[v->cursors];
     memset(c, 0, sizeof(*c));
     c->whole = whole;
-    c->at = c->last = gang__set_first(units);
+    c->at = c->last = gang__set_first(gangs);
     if (settle_cursor(s, c))
         v->cursors++;
     else

@@ -77,8 +77,8 @@ struct gang__job {
         struct gang__job *next, **at; /* in sched.wake.jobs; at is NULL: it is not in it */
         uint32_t causes;              /* GANG__WAKE_*, as bits */
     } wake;
-    uint64_t door;    /* number of the submit view that counts it as arriving; 0: none does */
-    uint32_t at_door; /* under this queue */
+    uint64_t submit_view; /* number of the submit view that counts it as arriving; 0: none does */
+    uint32_t at_view;     /* under this queue */
     const char *name, *user;
     int64_t restart_delay_ns, refill_ns, max_restarts;
     int64_t attained; /* service that its order counts: dominant millionths of the cluster * ns */

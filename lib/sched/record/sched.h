@@ -192,9 +192,9 @@ struct gang_sched {
     _Atomic(struct gang__message *) inbox; /* last first */
     struct gang__message *backlog;         /* taken out, first first */
     gang__a64 next_job;
-    _Atomic(struct gang__submit_view *) door; /* the submit view */
-    uint64_t doors;                           /* submit views so far */
-    gang__a32 submit_lock[16];                /* which of submit_worker are in use */
+    _Atomic(struct gang__submit_view *) submit_view; /* the submit view */
+    uint64_t view_count;                             /* submit views so far */
+    gang__a32 submit_lock[16];                       /* which of submit_worker are in use */
     gang_worker *submit_worker[16];
     struct gang__recent recent[64];
     struct gang__submit_view *retired; /* readers may still use them */

@@ -237,7 +237,7 @@ static bool is_for(const struct ticket *t, const struct gang__queues *qs,
            (t->queue == GANG_ID_NONE || is_below(qs, q, t->queue));
 }
 
-gang_result gang__reserve_view_find(gang_sched *s, const struct gang__submit_view *door,
+gang_result gang__reserve_view_find(gang_sched *s, const struct gang__submit_view *submit_view,
                                     const struct gang__queue *q, const struct gang_job_spec *j,
                                     gang_reservation_id *id, struct gang_error *error)
 {
@@ -247,7 +247,7 @@ gang_result gang__reserve_view_find(gang_sched *s, const struct gang__submit_vie
         if (strcmp(t->name, j->reservation) != 0)
             continue;
         *id = t->id;
-        if (is_for(t, door->queues, q, j->user ? j->user : ""))
+        if (is_for(t, submit_view->queues, q, j->user ? j->user : ""))
             return GANG_OK;
         return gang__error(error, GANG_EPERM, "reservation",
                            "\"%s\" is not for user \"%s\" in queue \"%s\"", t->name,

@@ -70,7 +70,7 @@ gang_result gang__reserve_grow(gang_sched *s, struct gang__gang *u, uint32_t gro
 
 /* Of those who submit: may it start inside the one of this name? GANG_OK and its id; GANG_ENOENT, GANG_EPERM. Inside a
  * read section. */
-gang_result gang__reserve_view_find(gang_sched *s, const struct gang__submit_view *door,
+gang_result gang__reserve_view_find(gang_sched *s, const struct gang__submit_view *submit_view,
                                     const struct gang__queue *q, const struct gang_job_spec *j,
                                     gang_reservation_id *id, struct gang_error *error);
 bool gang__reserve_explain(gang_sched *s, struct gang__gang *u, struct gang__reserve_reason *why);

@@ -170,14 +170,14 @@ void gang__bounds_resolve(gang_sched *s)
 {
     size_t n = s->queues->count, dims = s->dims;
     int64_t *guarantee = s->usage.resolved, *limit = s->usage.resolved + n * dims;
-    struct gang__submit_view *door = gang__load_relaxed(&s->door);
+    struct gang__submit_view *submit_view = gang__load_relaxed(&s->submit_view);
     gang__queues_resolve(s->queues, s->total, s->opts.scale_guarantees != 0, guarantee, limit);
     for (size_t i = 0; i < n; i++) {
         memcpy(s->qs[i]->guarantee, guarantee + i * dims, dims * sizeof(*guarantee));
         memcpy(s->qs[i]->limit, limit + i * dims, dims * sizeof(*limit));
     }
     for (size_t i = 0; i < n * dims; i++)
-        gang__store_relaxed(&door->limit[i], (uint64_t)limit[i]);
+        gang__store_relaxed(&submit_view->limit[i], (uint64_t)limit[i]);
     for (size_t d = 0; d < dims; d++) {
         s->root.guarantee[d] = s->root.limit[d] = GANG__NO_BOUND;
         s->root.share[d] = s->total[d];

@@ -8,7 +8,7 @@
 #include "sched/usage/usage.h"
 #include "sched/where/where.h"
 
-/* ---- nodes where the job failed before -------------------------------------------------------- */
+/* ---- nodes where the job failed before ------------------------------------------------------- */
 
 static bool failed_concerns(const struct gang__where *w)
 {
@@ -22,7 +22,7 @@ static gang_result failed_apply(const struct gang__where *w)
     return GANG_OK;
 }
 
-/* ---- nodes on which planned starts count ------------------------------------------------------ */
+/* ---- nodes on which planned starts count ----------------------------------------------------- */
 
 static bool planned_concerns(const struct gang__where *w)
 {
@@ -42,7 +42,7 @@ static gang_result planned_apply(const struct gang__where *w)
     return GANG_OK;
 }
 
-/* ---- nodes that starved gangs could use -------------------------------------------------------- */
+/* ---- nodes that starved gangs could use ------------------------------------------------------ */
 
 /* A gang that moves passes nothing: it holds as much as before. */
 static bool starved_concerns(const struct gang__where *w)
@@ -62,7 +62,7 @@ static gang_result starved_apply(const struct gang__where *w)
     return gang__bypass_keep(w->s, w->u, w->on);
 }
 
-/* ---- nodes of intact cells of other queues ------------------------------------------------------ */
+/* ---- nodes of intact cells of other queues --------------------------------------------------- */
 
 static bool cells_concern(const struct gang__where *w)
 {

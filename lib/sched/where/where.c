@@ -20,7 +20,7 @@ void gang__where_free(gang_sched *s)
     gang__release(&s->mem, s->where.state);
 }
 
-/* ---- the list ---------------------------------------------------------------------------------- */
+/* ---- the list -------------------------------------------------------------------------------- */
 
 /* The i-th veto: those that were registered come first; NULL: there are no more. */
 static const struct gang__veto *veto_at(const gang_sched *s, uint32_t i)
@@ -71,7 +71,7 @@ gang_result gang__where_close(const struct gang__where *w, bool soft)
     return r;
 }
 
-/* ---- questions to a snapshot ------------------------------------------------------------------- */
+/* ---- questions to a snapshot ----------------------------------------------------------------- */
 
 /* Find places for the gang, or for `step` tasks of a group (>= 0); `places` NULL: are there any? */
 struct question {
@@ -151,7 +151,7 @@ gang_result gang__where_grow(const struct gang__where *w, uint32_t group, int64_
     return ask(w, &(struct question){places, (int32_t)group, step});
 }
 
-/* ---- on the cluster itself ---------------------------------------------------------------------- */
+/* ---- on the cluster itself ------------------------------------------------------------------- */
 
 gang_result gang__where_alloc(gang_sched *s, struct gang__gang *u, gang_alloc_id *id, int32_t *why)
 {

@@ -72,7 +72,7 @@ gang_result gang__where_resume(gang_sched *s, struct gang__gang *u, gang_alloc_i
 gang_result gang__where_alloc_more(gang_sched *s, struct gang__gang *u, uint32_t group,
                                    int64_t step, int64_t *granted);
 
-/* ---- vetoes.c ---- */
+/* ---- vetoes.c -------------------------------------------------------------------------------- */
 
 /* The vetoes of folders below this one, in the order in which they are applied; NULL ends it. */
 extern const struct gang__veto *const gang__vetoes[];
