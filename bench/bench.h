@@ -78,7 +78,7 @@ struct bench_scene {
     bool build;        /* nothing is there yet: loops build clusters of their own */
 };
 
-/* What is repeated and measured. */
+/* The operation that is repeated and measured. */
 enum bench_kind {
     LOOP_NEWEST, /* allocate, free what was just allocated */
     LOOP_RANDOM, /* allocate, free any live allocation of the same shape */

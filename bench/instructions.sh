@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Instructions that fixed works of gangsched-bench take, beside those of bench/instructions.txt. Unlike
-# times they hardly differ from run to run, so that a loss of speed shows on any machine.
-#   instructions.sh [PROGRAM]                     compare; status 1 when a count rose by more than 5 %
+# Counts the instructions of fixed works of gangsched-bench and compares with
+# bench/instructions.txt. Unlike times, counts hardly differ from run to run, so a loss of speed
+# shows on any machine.
+#   instructions.sh [PROGRAM]                     compare; status 1 if a count rose by more than 5 %
 #   instructions.sh --update "reason" [PROGRAM]   write the counts and the reason
-#   instructions.sh --counts FILE                 compare counts that --update wrote to another file,
-#                                                 which $GANG_INSTRUCTIONS names instead of the baseline
-# PROGRAM is build/release/bench/gangsched-bench unless told. The last line is "N within tolerance, M
-# outside", or "skip: " and why counts cannot be compared here: they depend on compiler and C library.
+#   instructions.sh --counts FILE                 compare counts that --update wrote to another file
+#                                                 ($GANG_INSTRUCTIONS instead of the baseline)
+# PROGRAM: default build/release/bench/gangsched-bench. The last line is "N within tolerance, M
+# outside", or "skip: " with the reason why counts cannot be compared here: they depend on compiler
+# and C library.
 set -euo pipefail
 export LC_ALL=C
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -37,7 +39,8 @@ program=${1:-$root/build/release/bench/gangsched-bench}
 # NAME COUNT a work.
 measure() {
     local i=0 name operations total
-    # Each end of gang_bench_work() writes the counts since the one before: of a warm-up, of the work.
+    # Each end of gang_bench_work() writes the counts since the one before: of a warm-up, of the
+    # work.
     if ! valgrind --quiet --tool=callgrind --toggle-collect=gang_bench_work \
         --dump-after=gang_bench_work --callgrind-out-file="$scratch/out" \
         "$program" work all >"$scratch/works" 2>"$scratch/log"; then

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which loops there are. */
+/* The list of loops. */
 #ifndef BENCH_MATRIX_H
 #define BENCH_MATRIX_H
 

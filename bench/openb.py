@@ -9,7 +9,7 @@ build/release, else of build/dev. Every workload that has an order of arrival is
 policy; --quick: one workload and one seed. What is published must be met exactly:
   - the curves of allocated and fragmented GPUs over the arrived load, each cell of two decimals;
   - of the default workload with seed 42: milli-GPUs allocated and pods rejected, and each placement.
-Of "default" it is asked that it allocates at least as much as fgd, at a load of 100 % and at the end.
+"default" must allocate at least as much as fgd, at a load of 100 % and at the end.
 "Random" is not reproducible and left out. The last line is "N within tolerance, M outside"; the exit
 status is 1 if M > 0, and 2 if something could not be run.
 """

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The simulator that one writes first, and that many a paper is based on: a clock that ticks once a second, lists and
-dictionaries, the queue sorted and every running job looked at in every tick. Gangs are placed together: up to 8 GPUs on
-one node, the one with the least that is free; more on whole free nodes, and the rest on the emptiest other one. Whoever
-is first and does not fit blocks the others.
+"""A plain simulator, as many papers use one: a clock that ticks once a second, lists and
+dictionaries, a sorted queue, and a loop over all running jobs in every tick. Gangs are placed
+together: up to 8 GPUs on the one node with the fewest sufficient free GPUs; larger gangs on whole
+free nodes, with the rest on the emptiest other node. A first job that does not fit blocks the
+others.
 
     plain_simulator.py JOBS.csv VC NODES {fifo,sjf} [SECONDS]
 

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds the library as it is fastest: gcc lays out and inlines by what a run of it did (profile-guided optimization).
+# Builds the fastest library: gcc lays out and inlines by a profile of a run (profile-guided
+# optimization).
 #   bench/profile.sh [BUILD]
-# BUILD, build/profiled unless told, is built to count, runs what schedulers do (made-up workloads by a fixed seed,
-# under several policies, and the short benchmarks), and is built again by what was counted. It can be installed from there:
-# cmake --install BUILD. Schedules, exports and ABI are those of any other build.
+# BUILD, build/profiled unless told, is built with counters, runs typical work of schedulers
+# (generated workloads with a fixed seed, under several policies, and the short benchmarks), and is
+# built again from the counts. It can be installed from there: cmake --install BUILD. Schedules,
+# exports and ABI are those of any other build.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
 build=${1:-$here/build/profiled}

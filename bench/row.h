@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a row of the plan and of forecasts is called, and whether it is asked for. */
+/* Name of a row of the plan and of forecasts, and whether the filter selects it. */
 #ifndef BENCH_ROW_H
 #define BENCH_ROW_H
 

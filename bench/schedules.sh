@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Published schedules of workload logs beside ours, job by job.
 #   bench/schedules.sh DIRECTORY [POLICY]...
-# DIRECTORY has KTH-SP2.csv.gz and its like (bench/schedules/replay.h says what is in them); without a policy
-# all are run. BUILD_DIR: where the release build is (build/release).
+# DIRECTORY has KTH-SP2.csv.gz and the other logs (format: bench/schedules/replay.h); without a
+# policy all are run. BUILD_DIR: where the release build is (build/release).
 set -eu
 cd "$(dirname "$0")/.."
 tool=${BUILD_DIR:-build/release}/bench/gangsched-schedules

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# How much faster than the simulator that one writes first (plain_simulator.py, which ticks once a second)?
+# How much faster than a plain simulator (plain_simulator.py, which ticks once a second)?
 #   bench/simulator_speed.sh [DATA] [SECONDS]
-# Philly's virtual clusters in the tight size, each a cluster of its own, first come first served and shortest job first. The
-# plain simulator runs one after the other; it gives up a cluster after SECONDS (400: it needs fewer for each), and what it has
-# done by then counts. Ours runs all of them in one process. Printed are jobs a second of processor time, reading the file
-# included, and the ratio: of two busy clusters, and of all together. Status 1: where the plain one came to the end, its jobs
-# waited or took another time on average than ours.
-# DATA is ../shared/data beside the repository unless told. GANGSCHED: the program; that of build/release unless told.
+# Philly's virtual clusters in the tight size, each a cluster of its own, first come first served
+# and shortest job first. The plain simulator runs one after the other; it gives up a cluster after
+# SECONDS (400: it needs fewer for each), and what it has done by then counts. Ours runs all of them
+# in one process. Printed are jobs a second of processor time, reading the file included, and the
+# ratio: of two busy clusters, and of all together. Status 1: where the plain one came to the end,
+# its jobs waited or took another time on average than ours. DATA is ../shared/data beside the
+# repository unless told. GANGSCHED: the program; that of build/release unless told.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
 data=${1:-$here/../shared/data}
@@ -23,7 +24,8 @@ clusters() { # each "NAME,_,NODES"
     tail -n +2 "$data/philly/vc_nodes.csv" | tr -d '\r'
 }
 
-# Those that the replay counts; in $scratch/jobs.NAME those of a cluster that fit, and in $scratch/fitting those of all.
+# Those that the replay counts; in $scratch/jobs.NAME those of a cluster that fit, and in
+# $scratch/fitting those of all.
 gzip -dc "$data/philly/jobs_all.csv.gz" | awk -F, 'NR == 1 || ($4 >= 0 && $4 <= 5270340)' >"$scratch/all"
 head -n 1 "$scratch/all" >"$scratch/fitting"
 while IFS=, read -r vc _ nodes; do

@@ -8,10 +8,11 @@
 #   - Philly's virtual clusters under FIFO, SJF, SRTF (Helios' simulator) and Tiresias (Lucid's): average
 #     completion and queueing time, displacements, and under FIFO and SJF the start of every job;
 #   - the trace of 60 jobs of Tiresias' simulator: the same averages.
-# Starts and the averages of what does not displace are to be equal; averages of SRTF and Tiresias may differ
-# by half a per cent. The last line is "N within tolerance, M outside"; the exit status is 1 if M > 0, and 2 if
-# something could not be run. --quick: one log and the short ones, and the tight virtual clusters under FIFO.
-# GANGSCHED: the program; that of build/release, else of build/dev, unless told.
+# Starts and the averages of what does not displace are to be equal; averages of SRTF and Tiresias
+# may differ by half a per cent. The last line is "N within tolerance, M outside"; the exit status
+# is 1 if M > 0, and 2 if something could not be run. --quick: one log and the short ones, and the
+# tight virtual clusters under FIFO. GANGSCHED: the program; that of build/release, else of
+# build/dev, unless told.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
 quick=
@@ -38,8 +39,8 @@ replay() { # OPTION...
     "$program" replay "$@" || exit 2
 }
 
-# CASE MEASURE OURS REFERENCE TOLERANCE: equal but for so much, as a part of the reference. Numbers are
-# compared with the digits that the reference has.
+# CASE MEASURE OURS REFERENCE TOLERANCE: equal but for so much, as a part of the reference. Numbers
+# are compared with the digits that the reference has.
 judge() {
     awk -v name="$1" -v measure="$2" -v ours="$3" -v theirs="$4" -v tolerance="$5" 'BEGIN {
         point = index(theirs, ".")
@@ -53,7 +54,8 @@ judge() {
     }'
 }
 
-# CASE STARTS KEY COLUMN [MINUS]: jobs of standard input with a start other than that column (plus another).
+# CASE STARTS KEY COLUMN [MINUS]: jobs of standard input with a start other than that column (plus
+# another).
 judge_starts() {
     awk -F, -v column="$3" -v plus="${4:-}" '
         FNR == NR { start[$1] = $2; next }

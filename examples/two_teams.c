@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Two teams share two machines of eight GPUs; each is guaranteed half. While production is idle
- * research has it all; when production comes it gets its half back, and research is told to stop
+ * research has it all; when production comes it gets its half back, and research is asked to stop
  * in time. */
 #include <gangsched/gangsched.h>
 

@@ -17,7 +17,7 @@ const struct replay_policy replay_policies[] = {
     {"conservative", "wait_conservative", GANG_BACKFILL_CONSERVATIVE, 0, false, false},
     {NULL, NULL, 0, 0, false, false}};
 
-/* ---- the log ------------------------------------------------------------------------------------- */
+/* ---- the log -- */
 
 enum { MOST_COLUMNS = 32, LINE = 1024 };
 
@@ -142,7 +142,7 @@ void replay_free(struct replay_log *log)
     memset(log, 0, sizeof(*log));
 }
 
-/* ---- a machine, a queue, and the jobs --------------------------------------------------------------- */
+/* ---- a machine, a queue, and the jobs -- */
 
 struct replay {
     struct replay_log *log;

@@ -154,7 +154,7 @@ static gang_trace *jobs_of(gang_trace *all, const char *vc)
     return NULL;
 }
 
-/* ---- what is told ---- */
+/* ---- output ---- */
 
 static void print_run(const struct replay_sim_run *run, const char *name)
 {

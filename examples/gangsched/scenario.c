@@ -24,7 +24,7 @@ static const struct cli_command command = {
     "  FILE      a scenario file; -: standard input\n",
     options};
 
-/* What has come out so far. It is printed when all cases have run, so that nothing is printed if
+/* Output so far. It is printed after all cases have run, so that nothing is printed if
  * one of them is wrong. */
 struct results {
     size_t passed;

@@ -61,7 +61,7 @@ struct ran_case {
     struct ran_queue *queues; /* as in the scenario */
 };
 
-/* What a case has come to, while its scheduler is still there. By number of the job: */
+/* The state of a case while its scheduler still exists, by number of the job: */
 struct case_end {
     const struct gang_scenario *scenario;
     gang_sched *sched;

@@ -11,7 +11,7 @@
 
 enum { MOST_NODES = 100000 };
 
-/* What one of the changes is made with. */
+/* The arguments of one change. */
 struct change {
     const char *file;
     const struct gang_scenario *scenario;

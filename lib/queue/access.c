@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who may do what in a queue. */
+/* Access lists: may a user submit to a queue, or administer it? */
 #include "queue/access.h"
 
 #include <string.h>

@@ -5,7 +5,8 @@
 
 #include <gangsched/base.h>
 
-/* Is it a list? `path` names it in the error. NULL is one: nobody. GANG_EINVAL, GANG_ELIMIT. */
+/* Checks an access list. `path` names it in the error. NULL is a valid list: it allows no user.
+ * GANG_EINVAL, GANG_ELIMIT. */
 gang_result gang__acl_check(const char *acl, const char *path, struct gang_error *error);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Use in the past, of which less and less counts: after each half-life half of it. In fixed
- * point, the same on every machine. Pure functions: no concurrent call on one object. */
+/* Past usage that decays: after each half-life half of it counts. In fixed point, the same on every
+ * machine. Pure functions: no concurrent call on one object. */
 #ifndef GANG__QUEUE_DECAY_H
 #define GANG__QUEUE_DECAY_H
 
@@ -20,9 +20,8 @@ struct gang__decay {
  * <= 0: 1. `half_life_ns` <= 0: 0, nothing is remembered. */
 uint64_t gang__decay_factor(int64_t elapsed_ns, int64_t half_life_ns);
 
-/* `used` >= 0 units were in use since at_ns. The exact integral over that time: the steps in
- * which it is told do not matter, but for rounding. A time that is not after at_ns changes
- * nothing. */
+/* `used` >= 0 units were in use since at_ns. The integral over that time is exact: the number of
+ * calls does not matter, but for rounding. A time that is not after at_ns changes nothing. */
 void gang__decay_advance(struct gang__decay *d, int64_t now_ns, int64_t used, int64_t half_life_ns);
 
 /* The mean in units, rounded down. */

@@ -22,7 +22,8 @@ struct gang__ratio gang__dominant(const int64_t *used, const int64_t *of, uint32
     return most;
 }
 
-bool gang__subset(const int64_t *used, const int64_t *more, const int64_t *limit, uint32_t kinds)
+bool gang__keeps_limit(const int64_t *used, const int64_t *more, const int64_t *limit,
+                       uint32_t kinds)
 {
     for (int k = 0; k < GANG_MAX_KINDS; k++)
         if ((kinds >> k & 1) && more[k] > 0 && (used[k] > limit[k] || more[k] > limit[k] - used[k]))

@@ -36,15 +36,16 @@ static inline int gang__ratio_compare(struct gang__ratio a, struct gang__ratio b
     return (x > y) - (x < y);
 }
 
-/* The greatest used[k] / of[k] among the kinds whose bit is set in `kinds`, the first of equals;
- * 0 / 0 for none. Vectors by kind, up to GANG_MAX_KINDS. Whoever uses some of a kind of which
- * `of` has none is infinitely above it: `of` is a share or a guarantee. `which` may be NULL,
- * else gets the kind, -1 for none. */
+/* The greatest used[k] / of[k] among the kinds whose bit is set in `kinds`, the first of equals; 0
+ * / 0 for none. Vectors by kind, up to GANG_MAX_KINDS. `of` is a share or a guarantee: usage of a
+ * kind without any of it is infinitely above. `which` may be NULL; it receives the kind, -1 for
+ * none. */
 struct gang__ratio gang__dominant(const int64_t *used, const int64_t *of, uint32_t kinds,
                                   int *which);
 
-/* used + more <= limit in all of `kinds` of which more is asked for? What is above a limit
- * already is no reason against who wants none of it. */
-bool gang__subset(const int64_t *used, const int64_t *more, const int64_t *limit, uint32_t kinds);
+/* Is used + more <= limit for all `kinds` with more > 0? A kind that is above its limit already
+ * does not matter where more is 0. */
+bool gang__keeps_limit(const int64_t *used, const int64_t *more, const int64_t *limit,
+                       uint32_t kinds);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which of two siblings is served first, as YARN's capacity scheduler says. Pure functions. */
+/* The order of two siblings, as in YARN's capacity scheduler. Pure functions. */
 #ifndef GANG__QUEUE_ORDER_H
 #define GANG__QUEUE_ORDER_H
 
@@ -7,7 +7,7 @@
 
 #include "queue/dominant.h"
 
-/* What the order of a queue depends on; all ratios are of the dominant kind. */
+/* The key of a queue in that order; all ratios are of the dominant kind. */
 struct gang__sibling {
     struct gang__ratio used;     /* over the guarantee */
     struct gang__ratio absolute; /* used over all there is */

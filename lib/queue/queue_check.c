@@ -59,7 +59,7 @@ static gang_result quota_text_check(const gang_cluster *c, const struct list *l,
     return GANG_OK;
 }
 
-/* What is wrong with its numbers; NULL: nothing. */
+/* The fault of a quota's numbers; NULL: none. */
 static const char *quota_fault(const struct list *l, const struct gang_quota *q, gang_result *code)
 {
     *code = GANG_ERANGE;
@@ -285,7 +285,7 @@ static gang_result cells_check(const gang_cluster *c, const struct gang_queue_sp
     return GANG_OK;
 }
 
-/* That nobody is named twice is seen once they are sorted (queues.c). */
+/* Two users of one name are found after sorting (queues_check.c). */
 static gang_result users_check(const struct gang_queue_spec *s, struct gang_error *error)
 {
     char path[64];

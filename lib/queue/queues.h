@@ -26,12 +26,12 @@ struct gang__dim {
 
 /* How a guarantee or limit was given. */
 enum gang__quota_how {
-    /* Limit: none. Guarantee of a pair: not managed; of a kind: likewise if the queue guarantees
-     * anything, else 0. */
+    /* Limit: none. Guarantee of a pair: not managed; of a kind: not managed if the queue guarantees
+     * anything else, else 0. */
     GANG__QUOTA_NONE = 0,
-    GANG__QUOTA_AMOUNT, /* GANG__NO_BOUND: unlimited */
-    GANG__QUOTA_FRACTION,   /* millionths of the parent's */
-    GANG__QUOTA_WEIGHT  /* over the sum of the siblings' */
+    GANG__QUOTA_AMOUNT,   /* GANG__NO_BOUND: unlimited */
+    GANG__QUOTA_FRACTION, /* millionths of the parent's */
+    GANG__QUOTA_WEIGHT    /* over the sum of the siblings' */
 };
 struct gang__quota {
     int64_t amount;
@@ -56,7 +56,7 @@ struct gang__queue {
     bool made;      /* on demand */
     bool fixed;     /* its own or inherited */
     const struct gang__quota *guarantee, *limit; /* dims of each */
-    const struct gang__quota *lending;           /* likewise; NONE: all is lent */
+    const struct gang__quota *lending;           /* lending limits; NONE: everything may be lent */
     const int64_t *weight;                       /* dims, millionths */
     int64_t priority;
     int32_t within, reclaim; /* never DEFAULT */
@@ -71,8 +71,8 @@ struct gang__queue {
     int64_t plan_depth;                                     /* GANG__NO_BOUND: all, */
     int64_t depth_given;                                    /* as given, inherited; 0: it is not */
     int32_t overrun;                                        /* inherited; never DEFAULT */
-    int64_t extend_ns, max_bypasses, max_wait_ns;          /* inherited; 0: no bound */
-    uint32_t slicer; /* whose leaves share nodes in time with it: itself or above; GANG__NO_QUEUE */
+    int64_t extend_ns, max_bypasses, max_wait_ns;           /* inherited; 0: no bound */
+    uint32_t slicer; /* the queue, this one or an ancestor, whose leaves share nodes in time */
     int64_t quantum_ns, quantum_rows; /* the slicer's, in force */
     bool quantum_gpus;
     int64_t user_limit_percent, user_limit_factor_milli; /* 0: none */
@@ -97,7 +97,7 @@ struct gang__queues {
     struct gang__queues *retired; /* the next one that waits for readers to leave */
 };
 
-/* What a tree is compiled from. */
+/* The input of gang__queues_new(). */
 struct gang__queues_source {
     const struct gang_queue_spec *specs;
     size_t count;
@@ -134,11 +134,11 @@ const struct gang__queue *gang__queue_by_id(const struct gang__queues *qs, gang_
  *
  * Guarantee: amounts as stated, unlimited below a bounded parent: as much as that has; parts of the
  * parent's, rounded down; by weight a division of the parent's among those that name the kind so,
- * by largest remainder. A parent that is not bounded itself is looked through. If parts (with `scale`:
- * amounts and parts) of siblings exceed what their parent has (a cluster that shrank), each is
- * multiplied by the ratio and rounded down. Children that state more in amounts than their parent states in an amount (or
- * not at all) are scaled only as far as the parent is, and to what there is above it: sites write
- * such trees.
+ * by largest remainder. A parent that is not bounded itself is looked through. If parts (with
+ * `scale`: amounts and parts) of siblings exceed what their parent has (a cluster that shrank),
+ * each is multiplied by the ratio and rounded down. Children that state more in amounts than their
+ * parent states in an amount (or not at all) are scaled only as far as the parent is, and to what
+ * there is above it: sites write such trees.
  *
  * Limit: parts are of the parent's limit, or of the total where it has none; at most the parent's.
  */
@@ -150,9 +150,9 @@ bool gang__queue_can_make_child(const struct gang__queues *qs, const struct gang
 
 /* May the user do the action by the access lists? */
 bool gang__queue_allows(const struct gang__queues *qs, const struct gang__queue *q, int32_t action,
-                     const char *user, const char *const *groups, size_t group_count);
+                        const char *user, const char *const *groups, size_t group_count);
 
-/* Who submits, for rules. */
+/* The job and the user that rules look at. */
 struct gang__submitter {
     const char *queue; /* that the job names; NULL or "": none */
     const char *user;
@@ -176,10 +176,10 @@ gang_result gang__rules_copy(const struct gang_mem *mem, const struct gang__rule
 void gang__rules_free(struct gang__rules *rules, const struct gang_mem *mem);
 
 /**
- * The leaf that a job goes to. `wanted`: the queue it names; NULL or "": by rules, where one that
+ * The leaf that a job goes to. Without a queue in `who`: by rules, where one that
  * leads to a queue that is not open leads to none. If the leaf is yet to be made, *queue is its
  * parent and `made` (GANG_MAX_NAME + 1 bytes) its whole name, "parent.name"; else made[0] is 0.
- * Whether the named or default queue is open, and for whom, is not asked.
+ * The state of a named or default queue, and its access list, are not checked.
  * GANG_OK; GANG_ENOENT (no such queue, no rule leads to one); GANG_EINVAL (not a leaf); GANG_ELIMIT
  * (max_children, GANG_MAX_QUEUES); GANG_EPERM (a rule rejects).
  */

@@ -9,7 +9,7 @@
 
 /* How the siblings before gave their guarantee in one dimension. */
 struct siblings {
-    enum gang__quota_how how; /* GANG__QUOTA_NONE: nobody did so far */
+    enum gang__quota_how how; /* GANG__QUOTA_NONE: none of them so far */
     int64_t parts;
 };
 
@@ -96,7 +96,8 @@ static gang_result users_check(const struct gang__queue_drafts *t,
     return GANG_OK;
 }
 
-/* A plan does not foretell turns; and who is displaced where there are some comes back to any places. */
+/* Time slices do not go with planned starts, which do not predict them, nor with suspension: a
+ * suspended gang resumes on the same nodes. */
 static gang_result slices_check(const struct gang__queue_drafts *t, const struct gang__queues *qs)
 {
     for (uint32_t i = 0; qs->slices && i < qs->count; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the specifications of a tree of queues: checks each by itself, finds parents and depths, and
- * collects the dimensions that some quota names. */
+/* Reads the specifications of a tree of queues: checks each by itself, finds parents and depths,
+ * and collects the dimensions that some quota names. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -116,8 +116,7 @@ static gang_result find_parents(struct gang__queue_drafts *t)
     return GANG_OK;
 }
 
-/* Walk up from each queue until one is met whose depth is known, or that was met before in this
- * walk. */
+/* Walks up from each queue to one whose depth is known, or to one of the same walk: a cycle. */
 static gang_result find_depths(struct gang__queue_drafts *t)
 {
     for (uint32_t i = 0; i < t->count; i++) {

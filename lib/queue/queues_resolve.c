@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The amounts in force: what guarantees and limits come to, given what the cluster has. Dimension
- * by dimension, parents before children; exact.
+/* The amounts in force: guarantees and limits, given the amounts of the cluster. Dimension by
+ * dimension, parents before children; exact.
  *
- * What the children of a queue divide is its *room*: its guarantee, or where that is unlimited or
- * not managed, the room of its parent; at the top what there is. Guarantees are promises, and are
+ * The children of a queue divide its *capacity*: its guarantee or, where that is unlimited or not
+ * managed, the capacity of its parent; at the top the total. Guarantees are promises and are
  * rounded down when they are scaled; a division by weight leaves nothing over. */
 #include <assert.h>
 
@@ -52,8 +52,8 @@ static int64_t room_of(const struct column *c, uint32_t i)
 
 /* ---- by weight ----------------------------------------------------------------------------- */
 
-/* A division by largest remainder needs to know who lost most by rounding. The remainders of
- * siblings are compared where they are, by bisection, since there is no memory to sort them in. */
+/* A division by largest remainder gives the rest to the queues that lost most by rounding. There is
+ * no memory to sort remainders in: the bound among them is found by bisection. */
 struct division {
     const struct column *c;
     uint32_t first;

@@ -85,7 +85,7 @@ static const char *label_of(const struct gang__submitter *who, const char *key, 
     return NULL;
 }
 
-/* What a piece stands for; NULL or "": the job has none of it. */
+/* The value that replaces a piece; NULL or "": the job has none. */
 static const char *value_of(const struct piece *p, const struct gang__submitter *who)
 {
     switch (p->word) {

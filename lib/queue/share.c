@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shares of one kind among siblings: rounds as KAI has them, with one rule of rounding that conserves sums. */
+/* Shares of one kind among siblings: rounds as in KAI, with one rule of rounding that conserves
+ * sums. */
 #include "queue/share.h"
 
 #include <assert.h>
@@ -13,7 +14,7 @@ static int compare_u64(uint64_t a, uint64_t b)
     return (a > b) - (a < b);
 }
 
-/* Who lost most by rounding, the oldest, the first given. */
+/* By the loss in rounding, then the oldest, then the first given. */
 static int by_rest(const struct gang__share_slot *a, const struct gang__share_slot *b)
 {
     if (a->rest != b->rest)
@@ -66,7 +67,7 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Units that rounding left go one each to those that lost most in the last round, the oldest first. */
+/* Gives the units that rounding left, one each, to the sharers that lost most in the last round. */
 static int64_t give_rest(struct gang__share_slot *s, size_t n, int64_t left, int64_t unit)
 {
     sort(s, n, by_rest);
@@ -79,8 +80,9 @@ static int64_t give_rest(struct gang__share_slot *s, size_t n, int64_t left, int
     return left;
 }
 
-/* One round: each that still wants gets left * weight / sum of weights, whole units, at most what it wants. Drops
- * those that have all; `n` tells how many are left. Returns what was given. */
+/* One round: each sharer with demand left gets left * weight / sum of weights, in whole units, at
+ * most its demand. Sharers without demand are dropped; `n` is the number of the others. Returns
+ * what was given. */
 static int64_t give_round(struct gang__share_slot *s, size_t *n, int64_t left, int64_t unit)
 {
     gang__u128 sum = 0;
@@ -103,16 +105,17 @@ static int64_t give_round(struct gang__share_slot *s, size_t *n, int64_t left, i
     return given;
 }
 
-/* Divide by weight; nobody gets more than it wants. Returns what is left. */
+/* Divides by weight, at most the demand of each. Returns what is left. */
 static int64_t give_class(struct gang__share_slot *s, size_t n, int64_t total, int64_t unit)
 {
-    if (n == 1) { /* nobody to divide with */
+    if (n == 1) { /* nothing to divide */
         int64_t give = least(s->want, total);
         s->of->share += give;
         return total - give;
     }
     size_t before = n + 1;
-    while (n > 0 && total > 0 && n < before) { /* who has all he wants leaves room to the others */
+    while (n > 0 && total > 0 &&
+           n < before) { /* a satisfied sharer leaves its part to the others */
         before = n;
         total -= give_round(s, &n, total, unit);
     }

@@ -29,22 +29,23 @@ struct gang__share_slot {
     struct gang__sharer *of;
 };
 
-/* Divide `total` >= 0 among n sharers, in whole units of `unit` > 0.
+/* Divides `total` >= 0 among n sharers, in whole units of `unit` > 0.
  *
- * 1. Each gets the smaller of its guarantee and its demand. Where these do not fit, for more was promised
- *    than there is, all stand (KAI): who has what he was promised loses nothing of it.
- * 2. What is left goes to the highest priority class first: all that it still wants before the
- *    next one gets anything.
- * 3. In a class by weight, in rounds: each that still wants gets left * weight / sum of their weights,
- *    rounded down to whole units, at most what it wants. After a round in which nobody got all it wants, the
- *    units that are left go one each to those that lost most by rounding in it, the oldest first (KAI). Only the last piece
- *    of a demand, and the last piece of the total, may be part of a unit.
- * 4. A weight of 0 has no part in 3.
+ * 1. Each sharer gets the smaller of its guarantee and its demand. If these exceed the total, all
+ * of
+ *    them stand (KAI): a promise is not reduced.
+ * 2. The rest goes to the highest priority class first: its whole demand before the next class gets
+ *    anything.
+ * 3. Within a class by weight, in rounds: each sharer with demand left gets left * weight / sum of
+ *    their weights, rounded down to whole units, at most its demand. After a round that satisfies
+ *    no sharer, the units that are left go one each to the sharers that lost most by rounding, the
+ *    oldest first (KAI). Only the last piece of a demand, and of the total, may be part of a unit.
+ * 4. A weight of 0 takes no part in 3.
  *
- * The sum of the shares is min(total, sum of demands), exactly, unless step 1 gave more or
- * somebody's weight is 0; what is not divided is returned.
- * O(n) a round, mostly a few; each but the last ones gives somebody all it wants. `slot` has room for n, n at
- * most 2^20. */
+ * The sum of the shares is exactly min(total, sum of demands), unless step 1 gave more or a weight
+ * is 0. Returns what is left over.
+ * O(n) a round, mostly a few; each round but the last ones satisfies a sharer. `slot` has n
+ * elements, n at most 2^20. */
 int64_t gang__share_divide(struct gang__sharer *sharer, size_t n, int64_t total, int64_t unit,
                            struct gang__share_slot *slot);
 

@@ -32,13 +32,13 @@ void gang__user_limit_add(int64_t *dominant_used, const int64_t *used, const int
  *   current  = consumed < queue ? queue : consumed + required
  *   limit    = max(ceil(active_used / active_weight) + required / weight, ceil(current * minimum))
  *   result   = min(limit, queue * factor) * weight, rounded down
- * So who has no more than the others, for his weight, may have one gang more. (In YARN `required` is
- * divided among all, and what a user has is compared, not what he would have; with both, users that
- * have equally much would keep each other from more, however much is idle.)
+ * So a user with no more than the others, for its weight, may have one gang more. (YARN divides
+ * `required` among all users, and compares what a user has, not what it would have. With both rules
+ * users that have equally much would keep each other from more, however much is idle.)
  * With the minimum at 25 %: one user has all, two half each, three a third, four or more a
  * quarter. Where users have different dominant kinds, `consumed` is exact to 2^-58 of a unit
  * before rounding.
- * A user may start the gang if all he then has is within `result`. */
+ * A user may start the gang if everything it then has is within `result`. */
 void gang__user_limit(const struct gang__user_limit *u, int64_t *result);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Members of queues and jobs that are a number or a word of their own: a table says how each is read,
- * written and compared. */
+/* Members that are one number or one word: tables say how each is read, written and compared. */
 #include "scenario/read.h"
 
 #include <string.h>

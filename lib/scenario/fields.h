@@ -44,7 +44,7 @@ extern const struct gang__fields gang__stage_fields;
 enum { gang__reserve_flag_count = 5 };
 extern const char *const gang__reserve_flag_words[gang__reserve_flag_count];
 
-/* What is not in the object stays as it is: `to` has the defaults. */
+/* Members that the object lacks stay as they are: `to` has the defaults. */
 gang_result gang__fields_read(struct gang__reader *r, const struct gang__json *object,
                               const struct gang__fields *fields, void *to);
 void gang__fields_write(struct gang__json_maker *maker, json_t *object,

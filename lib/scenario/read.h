@@ -92,7 +92,8 @@ gang_result gang__read_label_map(struct gang__reader *r, const struct gang__json
 /* An array of names, each once. */
 gang_result gang__read_names(struct gang__reader *r, const struct gang__json *at, size_t most,
                              const char *const **out, size_t *count);
-/* Optional member that is null or names a level: of the case, or a built-in one as far as `which`. */
+/* An optional member that is null or names a level: of the case, or one of the first `which`
+ * built-in ones. */
 enum { GANG__LEVELS_SITE = 0, GANG__LEVELS_WIDE = 1, GANG__LEVELS_ALL = 5 };
 gang_result gang__read_level(struct gang__reader *r, const struct gang__json *object,
                              const char *key, size_t which, const char **out);
@@ -145,8 +146,8 @@ gang_result gang__read_group_after(struct gang__reader *r, const struct gang__js
                                    struct gang_job_spec *job);
 gang_result gang__read_job_times(struct gang__reader *r, const struct gang__json *jobs);
 gang_result gang__read_job_after(struct gang__reader *r, const struct gang__json *jobs);
-/* Of a task: `selector` and `where`; partition, devices, levels and bounds, once it is known how many
- * tasks and GPUs there are. Of a job: all but its tasks, sets and state. */
+/* Of a task: `selector` and `where`; partition, devices, levels and bounds, once the number of
+ * tasks and GPUs is known. Of a job: everything but tasks, sets and state. */
 gang_result gang__read_labels(struct gang__reader *r, const struct gang__json *object,
                               struct gang_group_spec *group);
 gang_result gang__read_demands(struct gang__reader *r, const struct gang__json *object,

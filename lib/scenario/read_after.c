@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* One of n things waits for others of them: thing i for to[begin[i]] .. to[begin[i + 1] - 1]. */
+/* Things that wait for other things: thing i waits for to[begin[i]] .. to[begin[i + 1] - 1]. */
 struct waits {
     size_t count;
     size_t *begin;
@@ -45,7 +45,7 @@ static gang_result count_edges(const struct gang__json *list, size_t count, size
 /* Finds the thing that a reference names. */
 typedef gang_result (*find_fn)(const struct gang__json *at, void *user, size_t *index);
 
-/* The `after` of thing i, whose edges begin where those of the thing before it end. */
+/* Reads the `after` of thing i. Its edges begin where those of thing i - 1 end. */
 static gang_result read_edges(const struct gang__json *object, const char *const keys[2],
                               find_fn find, void *user, size_t i, struct waits *w)
 {

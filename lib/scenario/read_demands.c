@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading what tasks demand beside amounts: labels, devices, places beside each other; and what a job says
- * of other jobs. What the format cannot mean is refused here as gang_request_new() would. */
+/* Reads what tasks request besides amounts: labels, devices, levels; and the affinity of a job to
+ * other jobs. Refuses what gang_request_new() would refuse. */
 #include <string.h>
 
 #include "model/label_expr.h"

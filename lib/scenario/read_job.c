@@ -139,7 +139,7 @@ static gang_result read_preemptible(const struct gang__json *job, int32_t *preem
     return GANG_OK;
 }
 
-/* What is the job's alone: who it is, and its place in order. */
+/* Members of the job itself: name, queue, priority, user, times. */
 static gang_result read_head(struct gang__reader *r, const struct gang__json *at,
                              struct gang_job_spec *job)
 {

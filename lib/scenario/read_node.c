@@ -47,7 +47,7 @@ static gang_result read_numas(struct gang__reader *r, const struct gang__json *o
     return GANG_OK;
 }
 
-/* Which slice of which parent it is. */
+/* `parent` and `mig_index` of a MIG instance. */
 static gang_result read_mig_index(struct gang__reader *r, const struct gang__json *object,
                                   struct gang_gpu_spec *gpu)
 {

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Those of a queue that is made on demand come behind NAME_KEYS. */
+/* A queue made on demand has the keys behind NAME_KEYS. */
 enum { NAME_KEYS = 2 };
 static const char *const queue_keys[] = {"name",
                                          "parent",
@@ -51,8 +51,7 @@ static const char *const queue_keys[] = {"name",
                                          "quantum_rows",
                                          "quantum_gpus"};
 
-/* What a key of `guaranteed`, `limit`, `lending_limit` or `weight` stands for: the name of the kind,
- * or NULL. */
+/* The kind that a key of `guaranteed`, `limit`, `lending_limit` or `weight` names; NULL: none. */
 static const char *kind_of_key(const struct gang__reader *r, const char *key)
 {
     if (strcmp(key, "gpu") == 0)
@@ -261,7 +260,7 @@ static gang_result read_cells(struct gang__reader *r, const struct gang__json *o
     return GANG_OK;
 }
 
-/* Whom its jobs may displace. */
+/* Preemption by jobs of the queue: `within` and `reclaim`. */
 static gang_result read_displace(const struct gang__json *object, struct gang_queue_spec *queue)
 {
     struct gang__json at;

@@ -171,7 +171,7 @@ static gang_result read_sets(struct gang__reader *r, const struct gang__json *jo
     return GANG_OK;
 }
 
-/* A set's tasks are those of the groups in it and in the sets inside it; it must hold its minimum. */
+/* Checks minima: a set has the tasks of the groups in it and in the sets inside it. */
 static gang_result check_sets(const struct gang__json *job, struct sets *sets,
                               const struct gang_request_spec *request)
 {

@@ -51,7 +51,7 @@ static void write_peers(struct gang__writer *w, json_t *object,
     gang__write_value(w, object, "affinity", list);
 }
 
-/* Of the job as a whole, as far as it is not the default. */
+/* Requests of the job as a whole that are not the default. */
 static void write_job_demands(struct gang__writer *w, json_t *object,
                               const struct gang_request_spec *request)
 {

@@ -86,8 +86,8 @@ static json_t *make_rule(struct gang__writer *w, const struct gang_label_rule *r
     return object;
 }
 
-/* The first rules go into `selector` as long as it can say them, the others into `where`, beside the
- * expression. */
+/* The first rules go into `selector` as long as it can express them, the others into `where`,
+ * beside the expression. */
 static void write_rules(struct gang__writer *w, json_t *object, const struct gang_group_spec *group)
 {
     size_t i = 0;

@@ -2,8 +2,8 @@
 /* The simulation inside; README.md says what each file does.
  *
  * The callbacks of the scheduler change the rows of jobs at once and allocate nothing. What needs
- * memory (events, placements) is updated after the run, job by job, in gang__sim_settle(). If memory
- * is short there, the job stays listed, and nothing is lost. */
+ * memory (events, placements) is updated after the run, job by job, in gang__sim_settle(). If
+ * memory is short there, the job stays listed, and nothing is lost. */
 #ifndef GANG__SIM_SIMULATION_H
 #define GANG__SIM_SIMULATION_H
 

@@ -125,25 +125,25 @@ static gang_result word_in(gang_trace *t, const char *text, const char *path, ui
 /* A member that a trace does not keep; NULL: none. */
 static const char *not_kept(const struct gang_group_spec *g)
 {
-    return g->gpu_memory_bytes                   ? "gpu_memory_bytes"
-           : g->amount_count                     ? "amounts"
-           : g->label_count                      ? "labels"
-           : g->partition                        ? "partition"
-           : g->same                             ? "same"
-           : g->prefer                           ? "prefer"
-           : g->group_set >= 0                         ? "set"
-           : g->numa                             ? "numa"
-           : g->where                            ? "where"
-           : g->profile                          ? "profile"
-           : g->near_nic                         ? "near_nic"
-           : g->models_ranked                    ? "models_ranked"
-           : g->subgroup_size                            ? "slice"
-           : g->subgroup_same || g->subgroup_prefer    ? "subgroup_same"
-           : g->spread || g->max_skew            ? "spread"
-           : g->max_per_node                    ? "max_per_node"
-           : g->max_per_domain || g->domain_level ? "max_per_domain"
-           : g->spread_soft                      ? "spread_soft"
-                                                 : NULL;
+    return g->gpu_memory_bytes                      ? "gpu_memory_bytes"
+           : g->amount_count                        ? "amounts"
+           : g->label_count                         ? "labels"
+           : g->partition                           ? "partition"
+           : g->same                                ? "same"
+           : g->prefer                              ? "prefer"
+           : g->group_set >= 0                      ? "set"
+           : g->numa                                ? "numa"
+           : g->where                               ? "where"
+           : g->profile                             ? "profile"
+           : g->near_nic                            ? "near_nic"
+           : g->models_ranked                       ? "models_ranked"
+           : g->subgroup_size                       ? "slice"
+           : g->subgroup_same || g->subgroup_prefer ? "subgroup_same"
+           : g->spread || g->max_skew               ? "spread"
+           : g->max_per_node                        ? "max_per_node"
+           : g->max_per_domain || g->domain_level   ? "max_per_domain"
+           : g->spread_soft                         ? "spread_soft"
+                                                    : NULL;
 }
 
 static gang_result models_in(gang_trace *t, const struct gang_group_spec *spec, uint32_t *number,

@@ -36,7 +36,7 @@ static gang_result openb_task(struct gang__trace_table *t, struct gang__trace_gr
     return gpus ? gang__table_models(t, O_SPEC, &g->models) : GANG_OK;
 }
 
-/* A pod runs from when it was scheduled, if it was, else it was there to be from when it was made. */
+/* A pod runs from when it was scheduled; without that time, from when it was made. */
 static gang_result openb_times(struct gang__trace_table *t, struct gang__trace_draft *d)
 {
     int64_t gone;
@@ -171,8 +171,8 @@ static gang_result pai_row(struct gang__trace_table *t)
     return r;
 }
 
-/* Rows sorted by job, in the order in which these came first: order[first[j]..first[j + 1] - 1] are those of
- * job j. One block of memory. */
+/* Rows sorted by job, jobs in the order of their first rows: order[first[j]..first[j + 1] - 1] are
+ * the rows of job j. One block of memory. */
 static size_t *pai_order(const struct pai *pai, const struct gang_mem *mem, size_t **order)
 {
     size_t jobs = pai->jobs->symbol_names.count;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Workloads of Batsim (docs/input-workload): jobs, and profiles that say what they do. The names of profile types are
- * those of versions before 5 and of version 5. */
+/* Workloads of Batsim (docs/input-workload): jobs, and profiles that say what they do. The names
+ * of profile types are those of versions before 5 and of version 5. */
 #include <math.h>
 
 #include "trace/trace_json.h"

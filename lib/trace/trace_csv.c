@@ -36,7 +36,7 @@ static const char *const columns[] = {"job",        "submit_s", "run_s",       "
                                       "min",        "cpu",      "mem_mib",     "gpus",  "gpu_milli",
                                       "gpu_models", "start_s",  "end"};
 
-/* The job whose rows are being read: it goes in when a row of another one comes. */
+/* The job whose rows are being read. It is added when a row of another job comes. */
 struct job {
     struct gang__trace_draft draft;
     struct gang__trace_group *groups;
@@ -94,7 +94,7 @@ static gang_result read_word(struct gang__trace_table *t, size_t column, uint32_
     return gang__table_field(t, column).n ? gang__table_word(t, column, word) : GANG_OK;
 }
 
-/* What is the job's; an empty field leaves it as it is. */
+/* Members of the job; an empty field leaves its member alone. */
 static gang_result read_job(struct gang__trace_table *t, struct gang__trace_draft *d)
 {
     const int64_t most = GANG__TRACE_MAX_NS;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables that tell of a job its number of GPUs: Philly in Pollux's extraction, Helios and Venus, Tiresias. */
+/* Tables with the number of GPUs of each job: Philly in Pollux's extraction, Helios and Venus,
+ * Tiresias. */
 #include <gangsched/sched.h>
 
 #include "trace/trace_table.h"

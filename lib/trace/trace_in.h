@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a trace is made of, and what its readers and writers share.
+/* The parts of a trace, and what its readers and writers share.
  *
- * A row is 64 bytes. Words (names of queues, users, groups, models) and mixes (the groups of a job) are
- * kept once and told by number, for a trace has few of them; names of jobs are kept one by one, and found
- * through a table of 8 bytes a slot. */
+ * A row is 64 bytes. Words (names of queues, users, groups, models) and mixes (the groups of a job)
+ * are kept once and referred to by number, for a trace has few of them. Names of jobs are kept one
+ * by one and found through a table of 8 bytes a slot. */
 #ifndef GANG__TRACE_IN_H
 #define GANG__TRACE_IN_H
 
@@ -190,7 +190,7 @@ gang_result gang__trace_models_add(gang_trace *t, const struct gang__span *model
 gang_result gang__trace_mix_add(gang_trace *t, const struct gang__trace_group *groups, size_t count,
                                 uint32_t *number);
 bool gang__trace_name_find(const gang_trace *t, struct gang__span name, size_t *index);
-/* Room for one more job, whose name is not there yet: GANG_ENOMEM. */
+/* Allocates for one more job, whose name must be new: GANG_ENOMEM. */
 gang_result gang__trace_reserve(gang_trace *t, struct gang__span name, size_t groups,
                                 const char **kept);
 /* The reserved row becomes the last job. */
@@ -205,14 +205,14 @@ gang_result gang__trace_add(gang_trace *t, const struct gang__trace_draft *draft
 
 enum gang__number { GANG__NUMBER_OK, GANG__NUMBER_BAD, GANG__NUMBER_RANGE };
 
-/* A decimal number times `scale` (1 .. 2^40), rounded to the nearest, halves away from 0; an exponent is
- * allowed. Exact where the value has at most 20 decimals; the same in every locale. */
+/* A decimal number times `scale` (1 .. 2^40), rounded to the nearest, halves away from 0; an
+ * exponent is allowed. Exact where the value has at most 20 decimals; the same in every locale. */
 enum gang__number gang__decimal(struct gang__span text, int64_t scale, int64_t *value);
-/* "2020-04-01 00:04:03", perhaps with a fraction, "T" for the space, and "Z" or an offset, as ns since
- * 1970 UTC. */
+/* "2020-04-01 00:04:03", also with a fraction, with "T" instead of the space, and with "Z" or an
+ * offset, as ns since 1970 UTC. */
 enum gang__number gang__date(struct gang__span text, int64_t *ns);
-/* The shortest decimal that reads back as value / scale, scale a power of ten or of two up to 2^20. Returns
- * the length, < 64. */
+/* The shortest decimal that reads back as value / scale, scale a power of ten or of two up to
+ * 2^20. Returns the length, < 64. */
 size_t gang__decimal_write(char text[64], int64_t value, int64_t scale);
 
 /* ---- reading ---- */
@@ -249,12 +249,13 @@ gang_result gang__trace_read_openb(struct gang__trace_reader *r);
 gang_result gang__trace_read_batsim(struct gang__trace_reader *r);
 gang_result gang__trace_read_tiresias(struct gang__trace_reader *r);
 
-/* A gang of so many GPUs, cut into tasks of opts.gpus_per_task; `cpu_milli` of the whole is shared out by
- * GPUs. One or two groups. */
+/* A gang of so many GPUs, cut into tasks of opts.gpus_per_task; `cpu_milli` of the whole is shared
+ * out by GPUs. One or two groups. */
 gang_result gang__trace_cut(struct gang__trace_reader *r, int64_t gpus, int64_t cpu_milli,
                             struct gang__trace_group groups[2], size_t *count);
 
-/* Devices of a task, and thousandths of each; -1: not told. False: devices of which nothing is asked. */
+/* Devices of a task, and thousandths of each (-1: unknown). False: devices of which 0 thousandths
+ * are requested. */
 bool gang__trace_devices(int64_t gpus, int64_t gpu_milli, struct gang__trace_group *group);
 
 /* GANG_END_* as our own formats write it. */
@@ -283,8 +284,8 @@ gang_result gang__trace_write_swf(gang_trace *t, struct gang__trace_sink *sink,
                                   struct gang_error *error);
 gang_result gang__trace_write_batsim(gang_trace *t, struct gang__trace_sink *sink,
                                      struct gang_error *error);
-/* Is the job processors of one core that all start together, with neither priority nor rules of its own? Else
- * GANG_ENOTSUP with the path. */
+/* Is the job processors of one core that all start together, with neither priority nor rules of
+ * its own? Else GANG_ENOTSUP with the path. */
 gang_result gang__trace_is_flat(const gang_trace *t, size_t index, struct gang_error *error);
 /* A job that the format cannot express: GANG_ENOTSUP. */
 gang_result gang__trace_cannot(size_t index, const char *member, const char *why,

@@ -13,8 +13,8 @@ struct gang__trace_piece {
     int64_t before; /* characters before it in its line */
 };
 
-/* Parse it and hand its cursor to `read`. A text that is no JSON is an error; what `read` says is judged as a
- * row (gang__trace_judge()). */
+/* Parses the text and calls `read` with its cursor. A text that is no JSON is an error; the result
+ * of `read` is judged like a row (gang__trace_judge()). */
 gang_result gang__trace_piece_read(struct gang__trace_reader *r,
                                    const struct gang__trace_piece *piece,
                                    gang_result (*read)(struct gang__trace_reader *r,
@@ -29,7 +29,8 @@ gang_result gang__trace_json_word(struct gang__trace_reader *r, const struct gan
 /* A name: text, or a whole number, which is written into `room`. null or none: empty. */
 gang_result gang__trace_json_name(const struct gang__json *object, const char *key, char room[24],
                                   struct gang__span *name);
-/* Seconds as ns, within what times may be and not below `least`. Null or none: *ns is left alone. */
+/* Seconds as ns, within what times may be and not below `least`. Null or none: *ns is left alone.
+ * */
 gang_result gang__trace_json_seconds(const struct gang__json *object, const char *key,
                                      int64_t least, int64_t *ns);
 

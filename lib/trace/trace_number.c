@@ -20,7 +20,7 @@ static bool is_digit(char c)
 struct plain {
     uint64_t whole;
     gang__u128 fraction;
-    gang__u128 parts; /* of which the fraction counts */
+    gang__u128 parts; /* the fraction counts of it */
     bool over;        /* beyond any int64_t */
 };
 
@@ -71,7 +71,7 @@ struct mantissa {
     char digit[MAX_DIGITS];
     int count;
     int point; /* digits before it; may be negative */
-    bool any;  /* there was a digit, perhaps only zeros */
+    bool any;  /* there was a digit, if only zeros */
 };
 
 static bool mantissa_of(struct gang__span text, struct mantissa *m)
@@ -169,7 +169,8 @@ static bool take_char(struct gang__span *text, char c)
     return true;
 }
 
-/* Days since 1970-01-01 of the Gregorian calendar; the year begins in March, so that a leap day ends it. */
+/* Days since 1970-01-01 of the Gregorian calendar; the year begins in March, so that a leap day
+ * ends it. */
 static int64_t days_of(int year, int month, int day)
 {
     int64_t y = month <= 2 ? year - 1 : year;
@@ -186,7 +187,7 @@ static bool is_day(int year, int month, int day)
     return month != 2 || day < 29 || leap;
 }
 
-/* What is left after the seconds: a fraction, an offset. */
+/* After the seconds: a fraction, an offset. */
 static bool date_tail(struct gang__span text, int64_t *fraction_ns, int64_t *offset_s)
 {
     size_t n = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The job log of Philly as Microsoft publishes it (cluster_job_log of philly-traces): an array of jobs, each with
- * the attempts to run it. It is parsed a job at a time, for as a whole it would be a large tree. */
+/* The job log of Philly as Microsoft publishes it (cluster_job_log of philly-traces): an array of
+ * jobs, each with the attempts to run it. It is parsed a job at a time, for as a whole it would be
+ * a large tree. */
 #include <gangsched/sched.h>
 
 #include "trace/trace_json.h"

@@ -182,7 +182,7 @@ static gang_result read_format(struct gang__trace_reader *r)
     return readers[r->opts.format](r);
 }
 
-/* The error of a reader, who had one of his own, for a row that was passed over is none. */
+/* Clears the error that a reader set for a row that was skipped. */
 static gang_result hand_on(struct gang_error *to, gang_result r, const struct gang_error *from)
 {
     gang__error(to, r, from->path, "%s", from->code == r ? from->text : gang_strerror(r));

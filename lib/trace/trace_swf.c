@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The Standard Workload Format, version 2.2 (Feitelson, Parallel Workloads Archive), and the table of processors
- * in which the logs of SC'15 are handed on. */
+/* The Standard Workload Format, version 2.2 (Feitelson, Parallel Workloads Archive), and the table
+ * of processors in which the logs of SC'15 are handed on. */
 #include <gangsched/sched.h>
 
 #include <inttypes.h>
@@ -104,7 +104,7 @@ static gang_result number(const struct line *l, enum swf field, int64_t scale, i
     }
 }
 
-/* A whole number that is told; else -1. */
+/* A whole number; -1: unknown. */
 static gang_result told(const struct line *l, enum swf field, int64_t *value)
 {
     int64_t milli;
@@ -113,7 +113,7 @@ static gang_result told(const struct line *l, enum swf field, int64_t *value)
     return milli >= 0 && milli % 1000 ? fail(l, field, GANG_EINVAL, "not a whole number") : GANG_OK;
 }
 
-/* Requested before used; -1: neither is told. */
+/* The requested amount, else the used one; -1: neither is known. */
 static gang_result either(const struct line *l, enum swf wanted, enum swf used, int64_t least,
                           int64_t *value)
 {
@@ -121,7 +121,7 @@ static gang_result either(const struct line *l, enum swf wanted, enum swf used, 
     return *value < least ? told(l, used, value) : GANG_OK;
 }
 
-/* Who it is: a number, as a word; -1: nobody. */
+/* A user or group: its number as a word; -1: none. */
 static gang_result word(const struct line *l, enum swf field, uint32_t *kept)
 {
     int64_t value;
@@ -163,7 +163,7 @@ static gang_result read_times(const struct line *l, struct gang__trace_draft *d)
     return GANG_OK;
 }
 
-/* GANG__TRACE_PASS: what was recorded of a job again, part by part, when it was stopped and went on. */
+/* GANG__TRACE_PASS: a row that repeats a part of a job that was stopped and continued. */
 static gang_result read_status(const struct line *l, int32_t *end)
 {
     int64_t status;

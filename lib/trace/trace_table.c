@@ -128,7 +128,8 @@ static gang_result next_record(struct gang__trace_table *t)
         stop = stop ? stop : t->end;
         stop -= stop > t->begin && stop[-1] == '\r';
     } while (stop == t->begin);
-    /* A field's text in the scratch moves when that grows: it does so once, before the first of them. */
+    /* A field's text in the scratch moves when that grows: it does so once, before the first of
+     * them. */
     t->fields = t->scratch_used = 0;
     for (const char *s = t->begin;; s++) {
         GANG__TRACE_TRY(s < stop && *s == '"' ? quoted_field(t, &s, stop)

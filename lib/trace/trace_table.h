@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Comma-separated values (RFC 4180, but that no field holds a line feed) with columns that are found by name. */
+/* Comma-separated values (RFC 4180, but that no field holds a line feed) with columns that are
+ * found by name. */
 #ifndef GANG__TRACE_TABLE_H
 #define GANG__TRACE_TABLE_H
 
@@ -63,7 +64,7 @@ static inline struct gang__span gang__table_field(const struct gang__trace_table
     return i == SIZE_MAX ? (struct gang__span){"", 0} : table->field[i];
 }
 
-/* A number, in parts of which `scale` are one, as the bounds are. GANG_EINVAL if the field is empty. */
+/* A number times `scale`; the bounds are in the same unit. GANG_EINVAL if the field is empty. */
 gang_result gang__table_number(const struct gang__trace_table *table, size_t column, int64_t scale,
                                int64_t least, int64_t most, int64_t *value);
 /* The same; an empty field leaves *value alone. */

@@ -12,7 +12,8 @@ if ! command -v python3 >/dev/null; then
     exit 0
 fi
 
-# Two virtual clusters, busy enough that jobs wait; several come in one second, some last as long as others, and some are too large.
+# Two virtual clusters, busy enough that jobs wait; several come in one second, some last as long as
+# others, and some are too large.
 seed=${GANG_SEED:-$RANDOM}
 echo "# seed $seed"
 mkdir -p "$scratch/data/philly"

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # gangsched replay --order: a trace with outcomes computed by hand, wrong input, and a slice of the
-# published results (bench/openb.py runs all). Needs GANG_BIN_DIR; GANG_SHARED for the published results.
+# published results (bench/openb.py runs all). Needs GANG_BIN_DIR; GANG_SHARED for the published
+# results.
 # shellcheck source-path=SCRIPTDIR source=cli_support.sh disable=SC1091,SC2154,SC2317
 source "$(dirname "${BASH_SOURCE[0]}")/cli_support.sh"
 cd "$scratch" || exit 1
@@ -54,8 +55,8 @@ END
     [[ $(json_get out.json allocated.68) == 68.0 ]] # "pair" and "cores"
     [[ $(json_get out.json allocated.84) == 84.0 ]]
     [[ $(json_get out.json allocated.21) == None ]]
-    # In the end 200 are free on a device of "early", 600 on "other": "pair" can use nothing of it, nor
-    # "whole", nor "cores"; "part" the 600. (4 x 800 - 600) / 4 = 650, 13 % of all.
+    # In the end 200 are free on a device of "early", 600 on "other": "pair" can use nothing of it,
+    # nor "whole", nor "cores"; "part" the 600. (4 x 800 - 600) / 4 = 650, 13 % of all.
     [[ $(json_get out.json fragmented_gpu_milli) == 650.0 ]]
     [[ $(json_get out.json fragmented.84) == 13.0 ]]
 }

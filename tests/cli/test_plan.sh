@@ -39,7 +39,8 @@ it_fits() {
 check it_fits it_fits
 
 number=0
-# 60 nodes in 3 racks; 10 of the second one are busy for ever, those of the third with two jobs each.
+# 60 nodes in 3 racks; 10 of the second one are busy for ever, those of the third with two jobs
+# each.
 {
     printf '{"id":"many","levels":["rack"],"nodes":['
     for i in $(seq 0 59); do

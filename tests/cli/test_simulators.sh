@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# gangsched replay --format jobs, philly and tiresias: workloads with outcomes computed by hand, wrong usage and
-# input, and published results (bench/simulators.sh). Needs GANG_BIN_DIR; GANG_SHARED for what is published.
+# gangsched replay --format jobs, philly and tiresias: workloads with outcomes computed by hand,
+# wrong usage and input, and published results (bench/simulators.sh). Needs GANG_BIN_DIR;
+# GANG_SHARED for what is published.
 # shellcheck source-path=SCRIPTDIR source=cli_support.sh disable=SC1091,SC2154,SC2317
 source "$(dirname "${BASH_SOURCE[0]}")/cli_support.sh"
 source_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -62,7 +63,8 @@ vc,nodes_original,nodes_tight
 one,4,2
 two,1,1
 END
-# In "one", of two nodes: 0 has one and a half; 1 waits at the head, and 2 behind it though it would fit.
+# In "one", of two nodes: 0 has one and a half; 1 waits at the head, and 2 behind it though it would
+# fit.
 cat >jobs.csv <<'END'
 job_id,vc,gpu_num,submit_time,duration
 9,one,8,-5,1000

@@ -20,7 +20,7 @@
         }                                                                      \
     } while (0)
 
-/* ---- what a plugin has of the library ------------------------------------------------------------ */
+/* ---- what a plugin has of the library -- */
 
 #define EACH_FUNCTION(X)    \
     X(gang_cluster_new)     \
@@ -108,7 +108,7 @@ static void work(struct plugin *p, int rounds)
     p->gang_worker_free(w);
 }
 
-/* ---- threads -------------------------------------------------------------------------------------- */
+/* ---- threads -- */
 
 static void *work_much(void *user)
 {
@@ -160,7 +160,7 @@ static void fork_both(struct plugin *a, struct plugin *b)
     pthread_join(other, NULL);
 }
 
-/* ---- the cases -------------------------------------------------------------------------------------- */
+/* ---- the cases -- */
 
 /* Both at work; one ends, the other goes on; the one comes again. */
 static void use_twice(const char *first, const char *second)

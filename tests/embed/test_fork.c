@@ -36,7 +36,7 @@ static void expect_good_end(pid_t child)
     SURE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-/* ---- a cluster of four machines, and gangs over all of them ----------------------------------- */
+/* ---- a cluster of four machines, and gangs over all of them -- */
 
 struct world {
     gang_cluster *c;
@@ -127,7 +127,7 @@ static _Noreturn void live_as_child(struct world *w, int lost, bool audit)
     _exit(0);
 }
 
-/* ---- one thread -------------------------------------------------------------------------------- */
+/* ---- one thread -- */
 
 START_TEST(parent_and_child_go_on_with_copies_of_their_own)
 {
@@ -194,7 +194,7 @@ START_TEST(a_visitor_may_fork)
 }
 END_TEST
 
-/* ---- others stopped in mid-commit --------------------------------------------------------------- */
+/* ---- others stopped in mid-commit -- */
 
 static _Thread_local int is_victim;
 static struct {
@@ -270,7 +270,7 @@ START_TEST(child_ends_the_commits_of_threads_that_are_no_more)
 }
 END_TEST
 
-/* ---- others behind the mutex ---------------------------------------------------------------------- */
+/* ---- others behind the mutex -- */
 
 /* An allocator that stops its caller, or forks, when told to. */
 static struct {
@@ -445,7 +445,7 @@ START_TEST(child_does_not_give_up_what_was_given_up)
 }
 END_TEST
 
-/* ---- others waiting for a grace period --------------------------------------------------------------- */
+/* ---- others waiting for a grace period -- */
 
 static _Atomic(int) reclaiming;
 
@@ -505,7 +505,7 @@ START_TEST(child_inherits_what_waits_for_a_grace_period)
 }
 END_TEST
 
-/* ---- any moment ------------------------------------------------------------------------------------------ */
+/* ---- any moment -- */
 
 static _Atomic(int) enough;
 

@@ -14,7 +14,7 @@
 #include "embed/sure.h"
 #include "suite.h"
 
-/* ---- a cluster ------------------------------------------------------------------------------------ */
+/* ---- a cluster -- */
 
 struct world {
     gang_cluster *c;
@@ -50,9 +50,9 @@ static void world_end(struct world *w)
     gang_cluster_free(w->c);
 }
 
-/* ---- each flavour ----------------------------------------------------------------------------------- */
+/* ---- each flavour -- */
 
-/* What the host protects: it is poisoned before it is freed. */
+/* Data that the host protects: poisoned before it is freed. */
 struct guarded {
     struct rcu_head head;
     _Atomic(int) good;
@@ -92,7 +92,7 @@ static struct guarded *fresh_guarded(void)
     return g;
 }
 
-/* ---- all together ------------------------------------------------------------------------------------ */
+/* ---- all together -- */
 
 static struct world world;
 static _Atomic(int) readers_left;
@@ -191,7 +191,7 @@ START_TEST(reclaim_inside_a_read_section_of_another_flavour)
 }
 END_TEST
 
-/* ---- fork --------------------------------------------------------------------------------------------- */
+/* ---- fork -- */
 
 static void child_lives(void)
 {

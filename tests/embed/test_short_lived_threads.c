@@ -15,7 +15,7 @@
 
 static const struct box machine = {.name = "m", .cpu = 64000, .memory = 64 * GIB, .gpus = 8};
 
-/* ---- a world for many threads; the allocator counts ---------------------------------------------- */
+/* ---- a world for many threads; the allocator counts -- */
 
 static _Atomic(long) live_blocks;
 
@@ -93,7 +93,7 @@ static long resident_kib(void)
     return resident * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
-/* ---- thousands ---------------------------------------------------------------------------------- */
+/* ---- thousands -- */
 
 static _Atomic(int) enough;
 
@@ -151,7 +151,7 @@ START_TEST(thousands_of_threads_come_and_go_beside_grace_periods)
 }
 END_TEST
 
-/* ---- from hand to hand ----------------------------------------------------------------------------- */
+/* ---- from hand to hand -- */
 
 static gang_alloc_id handed_on;
 
@@ -215,7 +215,7 @@ START_TEST(more_threads_than_workers_share_them)
 }
 END_TEST
 
-/* ---- on the way out -------------------------------------------------------------------------------- */
+/* ---- on the way out -- */
 
 static pthread_key_t last_words;
 
@@ -244,7 +244,7 @@ START_TEST(a_destructor_of_a_thread_may_call)
 }
 END_TEST
 
-/* ---- cancelled ----------------------------------------------------------------------------------------- */
+/* ---- cancelled -- */
 
 static _Thread_local int is_victim;
 static sem_t stopped, wake;
@@ -304,7 +304,7 @@ START_TEST(cancelled_while_it_waits_for_a_grace_period)
 }
 END_TEST
 
-/* ---- two clusters ----------------------------------------------------------------------------------------- */
+/* ---- two clusters -- */
 
 static int32_t mirror_task(const struct gang_task *task, void *user)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Admission: the worked rows of YARN's reservation system (TestGreedyReservationAgent,
- * TestSimpleCapacityReplanner), and what an ask may be, by hand. Against a naive one: test_admit_random.c. */
+ * TestSimpleCapacityReplanner), and what an ask may be, by hand. Against a naive one:
+ * test_admit_random.c. */
 #include "plan/admit/admit.h"
 
 #include "support.h"
@@ -761,7 +762,8 @@ START_TEST(wrong_stages_are_refused)
 }
 END_TEST
 
-/* All sorts of ask, with limits, a repetition, something to be changed. Nothing stays behind when memory ends. */
+/* All sorts of ask, with limits, a repetition, something to be changed. Nothing stays behind when
+ * memory ends. */
 static gang_result try_without_memory(long at, int prefer, bool fits, bool *failed)
 {
     const uint32_t node[] = {1, 6};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Admission against a naive calendar: every instant of a small world is tried, every window summed up. */
+/* Admission against a naive calendar: every instant of a small world is tried, every window summed
+ * up. */
 #include "plan/admit/admit.h"
 
 #include "chance.h"
@@ -299,7 +300,8 @@ static void some_groups(struct question *q, size_t i)
         q->group[i][g] = (struct gang__time_group){.count = gangs * (g ? 1 + below(2) : gang)};
         for (int k = 0; k < GANG__FREE_KINDS; k++)
             q->group[i][g].need[k] = below(3);
-        /* What needs nothing may also be where a node was taken whole before, but not the reverse. */
+        /* What needs nothing may also be where a node was taken whole before, but not the reverse.
+         * */
         q->group[i][g].need[below(GANG__FREE_KINDS)] = 1 + below(2);
         q->group[i][g].most = one_in(4) ? 1 + below(2) : 0;
     }
@@ -583,7 +585,8 @@ static void expect_start(struct world *w, const struct question *q, gang_result 
 
 /* ---- gang by gang, stage by stage ---------------------------------------------------------- */
 
-/* Stages that are placed one after the other, each gang where it is first, or last. False: not all. */
+/* Stages that are placed one after the other, each gang where it is first, or last. False: not
+ * all. */
 static bool place_naively(struct world *w, const struct question *q, int64_t (*gangs)[END])
 {
     const struct gang__admit_ask *a = &q->ask;
@@ -655,7 +658,8 @@ static void expect_late(struct world *w, struct question *q)
 
 /* ---- refusals ------------------------------------------------------------------------------ */
 
-/* The next window would do; without limits, where they are blamed; with all free, but not if it is too large. */
+/* The next window would do; without limits, where they are blamed; with all free, but not if it is
+ * too large. */
 static void expect_refused(struct world *w, const struct question *q, gang_result r)
 {
     struct question other = *q;

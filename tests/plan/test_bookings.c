@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a user may book: by hand, the rows of YARN's TestCapacityOverTimePolicy, and against sums over every
- * instant and every window. */
+/* What a user may book: by hand, the rows of YARN's TestCapacityOverTimePolicy, and against sums
+ * over every instant and every window. */
 #include "plan/bookings/bookings.h"
 
 #include "chance.h"
@@ -157,8 +157,9 @@ START_TEST(limits_over_time_are_those_of_yarn)
 }
 END_TEST
 
-/* YARN's policy of the 3.x versions refuses these, for it takes the running integral for a step function, which
- * is too much between its steps. No window of 24 h has more than 25 % here, so they are accepted. */
+/* YARN's policy of the 3.x versions refuses these, for it takes the running integral for a step
+ * function, which is too much between its steps. No window of 24 h has more than 25 % here, so
+ * they are accepted. */
 START_TEST(what_keeps_to_the_average_is_accepted_however_long_it_is)
 {
     ck_assert(accepts(1, 250, 25 * HOUR, 0, 1));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A timeline against a naive one: arrays of occupations, every instant tried. Memory runs out now and then. */
+/* A timeline against a naive one: arrays of occupations, every instant tried. Memory runs out now
+ * and then. */
 #include "plan/timeline/timeline.h"
 
 #include "support.h"

@@ -53,7 +53,8 @@ static bool may(const struct gang__queues *qs, const char *queue, const char *us
                 const char *group)
 {
     const char *const groups[] = {"others", group};
-    return gang__queue_allows(qs, queue_in(qs, queue), GANG_MAY_SUBMIT, user, groups, group ? 2 : 0);
+    return gang__queue_allows(qs, queue_in(qs, queue), GANG_MAY_SUBMIT, user, groups,
+                              group ? 2 : 0);
 }
 
 START_TEST(a_top_queue_that_says_nothing_lets_all_in)

@@ -65,16 +65,16 @@ START_TEST(a_sum_is_within_a_limit_in_every_kind)
 {
     int64_t used[GANG_MAX_KINDS] = {3, 7}, more[GANG_MAX_KINDS] = {2, 1};
     int64_t limit[GANG_MAX_KINDS] = {5, 7};
-    ck_assert(gang__subset(used, more, limit, 1));
-    ck_assert(!gang__subset(used, more, limit, 3));
+    ck_assert(gang__keeps_limit(used, more, limit, 1));
+    ck_assert(!gang__keeps_limit(used, more, limit, 3));
     more[1] = 0;
     used[1] = 9; /* above, but nothing more is asked for */
-    ck_assert(gang__subset(used, more, limit, 3));
+    ck_assert(gang__keeps_limit(used, more, limit, 3));
     more[0] = INT64_MAX;
-    ck_assert(!gang__subset(used, more, limit, 1));
+    ck_assert(!gang__keeps_limit(used, more, limit, 1));
     limit[0] = INT64_MAX;
     used[0] = 0;
-    ck_assert(gang__subset(used, more, limit, 1));
+    ck_assert(gang__keeps_limit(used, more, limit, 1));
 }
 END_TEST
 

@@ -222,8 +222,8 @@ START_TEST(parts_and_amounts_are_scaled_together)
 }
 END_TEST
 
-/* KAI: a queue keeps what it was promised. Parts promise no amount and are scaled: the parts of queues
- * made on demand may sum up to more than the whole. */
+/* KAI: a queue keeps what it was promised. Parts promise no amount and are scaled: the parts of
+ * queues made on demand may sum up to more than the whole. */
 START_TEST(amounts_stand_unless_they_are_to_be_scaled)
 {
     const struct gang_quota eight = {"gpu", 8000, NULL, 0, 0}, six = {"gpu", 6000, NULL, 0, 0};

@@ -202,9 +202,9 @@ struct tree_row {
     int64_t share[6];      /* r1, r2, r3, r11, r21, r22 */
 };
 
-/* Upstream divides idle capacity among all by share, in advance: 33/13 where only r11 wants 20, 30/10/30,
- * 26/26/26. Here a share is an entitlement against others: demand bounds it, and idle capacity is used
- * without one. So ours equal the demands. */
+/* Upstream divides idle capacity among all by share, in advance: 33/13 where only r11 wants 20,
+ * 30/10/30, 26/26/26. Here a share is an entitlement against others: demand bounds it, and idle
+ * capacity is used without one. So ours equal the demands. */
 static const struct tree_row tree_rows[] = {
     {20, 0, 0, {20, 0, 0, 20, 0, 0}},
     {20, 20, 0, {20, 20, 0, 20, 20, 0}},
@@ -336,8 +336,8 @@ START_TEST(shares_add_up_and_respect_demand_and_guarantee)
 }
 END_TEST
 
-/* But for one unit: a queue satisfied in a round leaves the next round to others, and the rounds depend
- * on all weights. */
+/* But for one unit: a queue satisfied in a round leaves the next round to others, and the rounds
+ * depend on all weights. */
 START_TEST(more_weight_never_means_less)
 {
     uint64_t seed = test_seed();

@@ -68,15 +68,15 @@ static bool takes(struct users *s, int user, int64_t memory)
 {
     int64_t gang[GANG_MAX_KINDS] = {0, memory};
     limit_now(s, user);
-    if (!gang__subset(s->used[user], gang, s->result, s->u.kinds))
+    if (!gang__keeps_limit(s->used[user], gang, s->result, s->u.kinds))
         return false;
     s->used[user][1] += memory;
     return true;
 }
 
 /* testUserLimits: 8.5 % of 16 GB, 2 GB after rounding; u0 asks for 3 GB twice, u1 for 1 GB twice.
- * In YARN u0 gets 6 GB, because it compares use before the start. Here a gang counts whole: the first
- * 3 GB of u0 are above its limit of 1 GB. */
+ * In YARN u0 gets 6 GB, because it compares use before the start. Here a gang counts whole: the
+ * first 3 GB of u0 are above its limit of 1 GB. */
 START_TEST(a_strict_limit_counts_the_whole_gang)
 {
     struct users s;
@@ -156,8 +156,8 @@ START_TEST(gpus_have_a_limit_like_all_kinds)
     ck_assert_int_eq(s.dominant[GPU_KIND], 8000);
     ck_assert_int_eq(s.dominant[1], 0);
     int64_t one[GANG_MAX_KINDS] = {0, 1, 1000}, none[GANG_MAX_KINDS] = {0, 1, 0};
-    ck_assert(!gang__subset(s.used[0], one, s.result, s.u.kinds));
-    ck_assert(gang__subset(s.used[0], none, s.result, s.u.kinds));
+    ck_assert(!gang__keeps_limit(s.used[0], one, s.result, s.u.kinds));
+    ck_assert(gang__keeps_limit(s.used[0], none, s.result, s.u.kinds));
     ck_assert_int_eq(s.result[0], INT64_MAX); /* not among the kinds */
 }
 END_TEST

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# README.md shows examples/first_gang.c, which the build compiles, and stays short. What README.md and
-# examples/README.md show of programs is their output. The example programs run and succeed. The
+# README.md shows examples/first_gang.c, which the build compiles, and stays short. What README.md
+# and examples/README.md show of programs is their output. The example programs run and succeed. The
 # first two pages keep their size.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)

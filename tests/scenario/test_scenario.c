@@ -1462,7 +1462,8 @@ END_TEST
 
 START_TEST(sets_without_names_go_by_index)
 {
-    struct gang_group_set_spec sets[] = {GANG_GROUP_SET_SPEC_INIT, GANG_GROUP_SET_SPEC_INIT, GANG_GROUP_SET_SPEC_INIT};
+    struct gang_group_set_spec sets[] = {GANG_GROUP_SET_SPEC_INIT, GANG_GROUP_SET_SPEC_INIT,
+                                         GANG_GROUP_SET_SPEC_INIT};
     struct gang_group_spec groups[] = {GANG_GROUP_SPEC_INIT, GANG_GROUP_SPEC_INIT};
     struct gang_job_spec job = {
         .size = sizeof(job), .name = "j", .preemptible = 1, .request = GANG_REQUEST_SPEC_INIT};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gang_sim_fork() as a host sees it: which functions are called, refusals, and two forks that diverge.
- * test_sim_random.c shows that an undisturbed fork has the same results. */
+/* gang_sim_fork() as a host sees it: which functions are called, refusals, and two forks that
+ * diverge. test_sim_random.c shows that an undisturbed fork has the same results. */
 #include "sim/simulated.h"
 
 static struct simulated s;

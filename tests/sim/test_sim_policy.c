@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Policies that are built in, and where jobs are placed: what published simulators do in like cases. */
+/* Policies that are built in, and where jobs are placed: what published simulators do in like
+ * cases. */
 #include "sim/simulated.h"
 
 static struct simulated s;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random simulations: with failures, checkpoints, elastic gangs, displacement, policies. The same input gives the same text,
- * in one go or in pieces, and also when memory ran out on the way; the sums agree with each other. */
+/* Random simulations: with failures, checkpoints, elastic gangs, displacement, policies. The same
+ * input gives the same text, in one go or in pieces, and also when memory ran out on the way; the
+ * sums agree with each other. */
 #include "chance.h"
 #include "sim/simulated.h"
 
@@ -463,7 +464,8 @@ static void act(gang_sim *sim, const struct cut *cut)
         else if (what == 2)
             reserve(sim, cut->at_s);
         else if (what == 3)
-            MUST(gang_sim_set_node_state(sim, (cut->at_s + below(20)) * SECOND, node, (int32_t)below(3)));
+            MUST(gang_sim_set_node_state(sim, (cut->at_s + below(20)) * SECOND, node,
+                                         (int32_t)below(3)));
         else if (id == GANG_ID_NONE)
             continue;
         else if (what < 6)

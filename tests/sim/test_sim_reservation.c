@@ -217,7 +217,8 @@ START_TEST(until_a_time_reservations_begin_and_end_without_any_job)
 }
 END_TEST
 
-/* What lay ahead then was left behind by the clock, which went back to it when the next job came. */
+/* What lay ahead then was left behind by the clock, which went back to it when the next job came.
+ * */
 START_TEST(the_clock_never_goes_back_to_failures_after_all_jobs_are_over)
 {
     struct heard h = {.count = 0};
@@ -244,8 +245,8 @@ START_TEST(the_clock_never_goes_back_to_failures_after_all_jobs_are_over)
 }
 END_TEST
 
-/* It began at start_ns, went back to the first job of the trace, and the one that was there already had waited for less than
- * nothing. */
+/* It began at start_ns, went back to the first job of the trace, and the one that was there
+ * already had waited for less than nothing. */
 START_TEST(the_clock_never_goes_back_from_a_job_that_was_submitted_before_the_first_run)
 {
     struct heard h = {.last_ns = INT64_MIN};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Jobs whose groups start after one another: data, training, serving. Each gang has work of its own. */
+/* Jobs whose groups start after one another: data, training, serving. Each gang has work of its
+ * own. */
 #include <stddef.h>
 
 #include "sim/simulated.h"
@@ -414,7 +415,8 @@ START_TEST(slices_of_a_run_change_nothing)
 }
 END_TEST
 
-/* All its gangs together would not fit the machine: a selecting policy counts those that may run. */
+/* All its gangs together would not fit the machine: a selecting policy counts those that may run.
+ * */
 START_TEST(policies_that_select_look_at_the_gangs_that_may_run)
 {
     static const int32_t policy[] = {GANG_SIM_POLICY_SRTF, GANG_SIM_POLICY_LAS,
@@ -507,7 +509,8 @@ START_TEST(what_cannot_be_simulated_is_refused_by_its_path)
 }
 END_TEST
 
-/* Whichever allocation fails, it is refused as a whole, or goes on later, and its gangs run as long as they are to. */
+/* Whichever allocation fails, it is refused as a whole, or goes on later, and its gangs run as
+ * long as they are to. */
 START_TEST(memory_may_be_short_anywhere)
 {
     static const int64_t run_ns[] = {10 * SECOND, 100 * SECOND, 30 * SECOND};

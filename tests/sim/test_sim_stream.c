@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables that are written as their rows are complete: what memory is left, what can still be asked, refusals. That the rows
- * and the statistics are those of a simulation that keeps all is seen over random worlds in test_sim_random.c. */
+/* Tables that are written as their rows are complete: what memory is left, what can still be
+ * asked, refusals. That the rows and the statistics are those of a simulation that keeps all is
+ * seen over random worlds in test_sim_random.c. */
 #include <malloc.h>
 
 #include "sim/simulated.h"

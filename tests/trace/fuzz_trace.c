@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzzing the readers and writers of traces: what is read must be written and read again to the same trace.
+/* Fuzzing the readers and writers of traces: what is read must be written and read again to the
+ * same trace.
  *
  *   with libFuzzer   clang -fsanitize=fuzzer,address -DGANG_LIBFUZZER ...
  *   alone            fuzz_trace [SECONDS [SEED]]
- *                    mutates a text of each format for so many seconds (3) and prints the seed first; a
- *                    failure repeats with the same seed. */
+ *                    mutates a text of each format for so many seconds (3) and prints the seed
+ *                    first; a failure repeats with the same seed. */
 #include <gangsched/trace.h>
 
 #include <stdint.h>

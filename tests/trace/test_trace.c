@@ -157,7 +157,8 @@ START_TEST(names_are_unique_and_a_job_without_one_has_its_position)
 }
 END_TEST
 
-/* ---- what it costs ---------------------------------------------------------------------------- */
+/* ---- what it costs ----------------------------------------------------------------------------
+ * */
 
 static size_t bytes_live;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Published traces: those of $GANG_SHARED/data, read whole. Numbers of jobs and sums are those that their READMEs, or a
- * line of awk, give. Without the data nothing is done; where everything is slow only the first jobs are read. */
+/* Published traces: those of $GANG_SHARED/data, read whole. Numbers of jobs and sums are those
+ * that their READMEs, or a line of awk, give. Without the data nothing is done; where everything
+ * is slow only the first jobs are read. */
 #include <gangsched/gangsched.h>
 
 #include "support.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory that runs out: every allocation of reading, of adding and of writing fails in turn, alone or with all that
- * come after it. The call says so, nothing leaks, and what there was is as it was. */
+/* Memory that runs out: every allocation of reading, of adding and of writing fails in turn, alone
+ * or with all that come after it. The call says so, nothing leaks, and what there was is as it
+ * was. */
 #include <gangsched/gangsched.h>
 
 #include "support.h"
@@ -38,7 +39,8 @@ START_TEST(reading_fails_whole_at_each_allocation)
 }
 END_TEST
 
-/* ---- adding ------------------------------------------------------------------------------------ */
+/* ---- adding ------------------------------------------------------------------------------------
+ * */
 
 static struct fail_mem mem;
 static gang_trace *trace;

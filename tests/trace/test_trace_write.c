@@ -51,7 +51,8 @@ START_TEST(what_was_read_is_written_and_read_again)
 }
 END_TEST
 
-/* ---- random traces ---------------------------------------------------------------------------- */
+/* ---- random traces ----------------------------------------------------------------------------
+ * */
 
 static const char *random_word(void)
 {
@@ -133,7 +134,8 @@ START_TEST(random_traces_are_the_same_after_writing_and_reading)
 }
 END_TEST
 
-/* ---- SWF and Batsim ---------------------------------------------------------------------------- */
+/* ---- SWF and Batsim ----------------------------------------------------------------------------
+ * */
 
 START_TEST(swf_is_written_with_all_it_tells)
 {

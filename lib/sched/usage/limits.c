@@ -66,7 +66,7 @@ bool gang__user_limits(gang_sched *s, const struct gang__gang *u, const int64_t 
                                   factor,
                                   user->weight};
     gang__user_limit(&in, limit);
-    return !gang__subset(user->used, gang, limit, kinds);
+    return !gang__keeps_limit(user->used, gang, limit, kinds);
 }
 
 static bool beyond_user_limit(gang_sched *s, const struct gang__gang *u,
