@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small random clusters against an exhaustive search: a gang that any assignment could hold is placed, on
- * (nearly) as few racks and nodes as there can be.
+/* Small random clusters against an exhaustive search: a gang that any assignment could hold is
+ * placed, on (nearly) as few racks and nodes as there can be.
  *
  * The oracle knows nothing of the library: it tries every node for every task, and every device for
  * every part of one. Tasks of a group are alike, so they go in rising order. */

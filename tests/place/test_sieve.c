@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The match cache (lib/place/search/match_cache.c): searches find the same nodes as without it, read few
- * others, and see every change. */
+/* The match cache (lib/place/search/match_cache.c): searches find the same nodes as without it,
+ * read few others, and see every change. */
 #include <gangsched/gangsched.h>
 
 #include "place/search/match_cache.h"

@@ -41,10 +41,8 @@ static bool list_own(struct gang__plan *p)
     size_t at = gang__plan_words(p, 2 * (size_t)a->tasks), count = 0;
     if (p->out.failed)
         return false;
-    for (const uint64_t *task = a->data; task < a->data + a->used;
-         task += GANG__TASK_HEAD + gang__task_deltas(task))
-        if (!gang__task_is_holder(task))
-            p->word[at + count++] = task[0];
+    for (const uint64_t *task = gang__task_first(a); task; task = gang__task_next(a, task))
+        p->word[at + count++] = task[0];
     o->own = at;
     o->own_tasks = at + count;
     gang__sort_keys(p->word + at, count);
@@ -415,10 +413,7 @@ void gang__affinity_release(gang_worker *w, const struct gang__alloc *a, const u
 
 bool gang__affinity_count(gang_cluster *c, const struct gang__alloc *a)
 {
-    for (const uint64_t *task = a->data; task < a->data + a->used;
-         task += GANG__TASK_HEAD + gang__task_deltas(task)) {
-        if (gang__task_is_holder(task))
-            continue;
+    for (const uint64_t *task = gang__task_first(a); task; task = gang__task_next(a, task)) {
         if (!reserve(a->q, &c->mem, (uint32_t)task[0]))
             return false;
         if (!gang__node_of(c, task[0])) /* it will be given back, but does not count */
@@ -469,8 +464,7 @@ static size_t words_of_job(const gang_request *q)
 static void audit_add(struct audit *t, const struct gang__alloc *a)
 {
     const gang_request *q = a->q;
-    for (const uint64_t *task = a->data; task < a->data + a->used;
-         task += GANG__TASK_HEAD + gang__task_deltas(task)) {
+    for (const uint64_t *task = gang__entry_first(a); task; task = gang__entry_next(a, task)) {
         /* On a node that is no more they hold nothing, and do not count. */
         if (gang__task_is_holder(task) || !gang__node_of(t->c, task[0]))
             continue;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A tree has 32 children a level, four levels over all slots; at its leaves a word a slot:
- * {generation of the node:32 | tasks:32}. The generation tells tasks that hold nothing, on a node that
- * was removed under them, from those on the node that has the slot now. */
+ * {generation of the node:32 | tasks:32}. The generation tells tasks that hold nothing, on a node
+ * that was removed under them, from those on the node that has the slot now. */
 #include "place/request/label_count.h"
 
 #include <string.h>

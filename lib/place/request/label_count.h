@@ -16,8 +16,8 @@
 enum {
     GANG__ROLE_HELD = 0,    /* tasks of running jobs with the label */
     GANG__ROLE_PENDING = 1, /* tasks of such jobs that are about to be committed */
-    /* Tasks, running or about to be, of jobs that keep those with the label out of the domain of this
-     * level (+ level). */
+    /* Tasks, running or about to be, of jobs that keep those with the label out of the domain of
+     * this level (+ level). */
     GANG__ROLE_EXCLUDE = 2,
     GANG__ROLES = GANG__ROLE_EXCLUDE + GANG__LEVEL_NODE + 1
 };
