@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One look over nodes for one group: how far they go, and what stops the rest. For messages. */
-#ifndef GANG__PLACE_SURVEY_H
-#define GANG__PLACE_SURVEY_H
+#ifndef GANG__PLACE_NODE_CENSUS_H
+#define GANG__PLACE_NODE_CENSUS_H
 
 #include "place/fit/plan.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Affinity between jobs: the nodes that rules bar, also while other gangs are being placed. */
-#ifndef GANG__PLACE_PEERS_H
-#define GANG__PLACE_PEERS_H
+#ifndef GANG__PLACE_AFFINITY_H
+#define GANG__PLACE_AFFINITY_H
 
 #include "place/fit/plan.h"
 #include "place/state/records.h"

@@ -6,8 +6,8 @@
  * Requests refer to label counts; an unreferenced one is freed when new ones come. It counts tasks
  * per node in several *roles*. Each role is a tree over the slots that only grows, so counting is
  * lock-free. */
-#ifndef GANG__PLACE_BADGE_H
-#define GANG__PLACE_BADGE_H
+#ifndef GANG__PLACE_LABEL_COUNT_H
+#define GANG__PLACE_LABEL_COUNT_H
 
 #include "base/hash_table.h"
 #include "place/request/request.h"

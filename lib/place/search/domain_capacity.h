@@ -2,8 +2,8 @@
 /* The capacity of a domain for a group before anything is planned there: it decides which domains
  * are tried, in which order. By the index, 32 nodes a word, or node by node where that is cheap or
  * the index does not count (a snapshot, an imagined empty cluster). */
-#ifndef GANG__PLACE_ROOM_H
-#define GANG__PLACE_ROOM_H
+#ifndef GANG__PLACE_DOMAIN_CAPACITY_H
+#define GANG__PLACE_DOMAIN_CAPACITY_H
 
 #include "place/fit/plan.h"
 

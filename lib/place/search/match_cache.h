@@ -3,8 +3,8 @@
  * rare label skips all other nodes. The bits are hints that never hide a matching node. The cache
  * is made only after searches rejected many nodes; a request that matches most nodes never has one.
  * Takes 9/64 byte a node and more. Lock-free. Inside a read section. */
-#ifndef GANG__PLACE_SIEVE_H
-#define GANG__PLACE_SIEVE_H
+#ifndef GANG__PLACE_MATCH_CACHE_H
+#define GANG__PLACE_MATCH_CACHE_H
 
 #include "place/fit/plan.h"
 

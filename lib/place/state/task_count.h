@@ -5,8 +5,8 @@
  *
  * A word has four counters of 16 bits: a node holds at most 64,000 shares. A task is counted after
  * its commit and removed before its release, so a counter never exceeds the tasks held. */
-#ifndef GANG__PLACE_TALLY_H
-#define GANG__PLACE_TALLY_H
+#ifndef GANG__PLACE_TASK_COUNT_H
+#define GANG__PLACE_TASK_COUNT_H
 
 #include "core/nodes/nodes.h"
 #include "place/request/request.h"

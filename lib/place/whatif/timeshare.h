@@ -4,8 +4,8 @@
  * a release does not return them, and snapshots do not show them. The caller holds them in an
  * allocation of its own and sees to it that two allocations with the same parts never run at the
  * same time. */
-#ifndef GANG__PLACE_LEND_H
-#define GANG__PLACE_LEND_H
+#ifndef GANG__PLACE_TIMESHARE_H
+#define GANG__PLACE_TIMESHARE_H
 
 #include "place/whatif/whatif.h"
 
