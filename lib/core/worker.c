@@ -34,8 +34,8 @@ gang_result gang_worker_new(gang_cluster *cluster, gang_worker **worker)
         while (end < i + 1 &&
                !atomic_compare_exchange_weak(&cluster->commit.worker_end, &end, i + 1))
             continue;
-        /* seq_cst; pairs with the gang__store of gang_worker_free(): the next owner sees all that the
-         * last one did. */
+        /* seq_cst; pairs with the gang__store of gang_worker_free(): the next owner sees all
+         * that the last one did. */
         uint32_t unused = 0;
         if (gang__load(&w->in_use) == 0 &&
             atomic_compare_exchange_strong(&w->in_use, &unused, 1u)) {

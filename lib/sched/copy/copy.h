@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies a scheduler: the same queues, jobs and allocations, under the same ids, on a copy of
- * its cluster (core/cluster_copy.h). Both decide the same on the same events.
+ * its cluster (core/cluster.h). Both decide the same on the same events.
  *
  *   copy.c         the scheduler, its jobs and their gangs
  *   copy_stop.c   stops, and the handovers that wait for them

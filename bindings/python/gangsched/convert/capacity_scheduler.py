@@ -35,14 +35,14 @@ Hadoop                                          scenario
 ``P acl_submit_applications``,                  ``submit_acl``, ``admin_acl``
 ``acl_administer_queue``                        ``no_preemption`` of the leaves below
 ``P disable_preemption``                        ``child``, ``max_children``
-``P auto-create-child-queue.*``,
-``leaf-queue-template.*``,                      ``rules``
+``P auto-create-child-queue.*``,                ``rules``
+``leaf-queue-template.*``,
 ``auto-queue-creation-v2.*``                    ``default_queue``
-``queue-mappings``, ``mapping-rule-json``,
+``queue-mappings``, ``mapping-rule-json``,      not true: ``reclaim: never`` and ``within: never``
 ``...queue-placement-rules.app-name`` a leaf
-``root.default``                                not true: ``reclaim: never`` and ``within: never``
-``yarn.resourcemanager.scheduler.monitor.enable``
-``...preemption.max_wait_before_kill`` (15 s)   ``grace_s`` of the root
+``root.default``
+``yarn.resourcemanager.scheduler.monitor.enable``  ``grace_s`` of the root
+``...preemption.max_wait_before_kill`` (15 s)
 ``...preemption.intra-queue-preemption.enabled``  ``within: lower``
 ==============================================  ====================================================
 

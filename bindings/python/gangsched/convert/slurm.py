@@ -44,159 +44,17 @@ warning.
 from __future__ import annotations
 
 import re
-from fractions import Fraction
 from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
-from ._base import (MAX_AMOUNT, MAX_CPUS, MAX_GPUS, MAX_MIB, MAX_NODES, MAX_SECONDS, ConvertError, Json, Part, Report,
+from ._base import (MAX_AMOUNT, MAX_CPUS, MAX_GPUS, MAX_NODES, MAX_SECONDS, ConvertError, Json, Part, Report,
                     Source, add_kind, boolean, integer, kind_name, name, number, quote, seconds)
 from ._hostlist import expand, indices
+from ._slurm_lines import COUNT_UNITS, Line, Node, gres, megabytes, minutes, read_lines
+from ._slurm_topology import Topology
 from ._yarn import acl
 
 #: The file of a line, by its first key.
 _OF_FILE = {"switchname": "topology", "blockname": "topology", "blocksizes": "topology"}
-
-_WORD = re.compile(r'([A-Za-z][A-Za-z0-9_]*)\s*=\s*("[^"]*"|[^\s"]*(?:"[^"]*"[^\s"]*)*)')
-
-
-class Line:
-    """A line of a file: its keys in lower case, with their values."""
-
-    def __init__(self, file: str, number_: int, keys: Dict[str, str], spelled: Dict[str, str]) -> None:
-        self.file = file
-        self.number = number_
-        self.keys = keys
-        self.spelled = spelled
-
-    def place(self, key: str = "") -> str:
-        where = "%s:%d" % (self.file, self.number)
-        return "%s: %s" % (where, self.spelled.get(key, key)) if key else where
-
-    def get(self, key: str, default: Optional[str] = None) -> Optional[str]:
-        return self.keys.get(key, default)
-
-
-def read_lines(source: Source, report: Report) -> List[Line]:
-    """Lines of ``Key=Value``: # begins a comment, a backslash at the end continues, quotes enclose
-    blanks.
-    """
-    out: List[Line] = []
-    text, first = "", 0
-    for count, raw in enumerate(source.text.split("\n"), 1):
-        first = first or count
-        piece = _uncommented(raw.rstrip("\r"))
-        if piece.rstrip().endswith("\\"):
-            text += piece.rstrip()[:-1]
-            continue
-        text += piece
-        if text.strip():
-            line = _line(source.name, first, text.strip(), report)
-            if line:
-                out.append(line)
-        text, first = "", 0
-    if text.strip():
-        line = _line(source.name, first, text.strip(), report)
-        if line:
-            out.append(line)
-    return out
-
-
-def _uncommented(text: str) -> str:
-    for at, letter in enumerate(text):
-        if letter == "#" and (at == 0 or text[at - 1] != "\\"):
-            return text[:at]
-    return text
-
-
-def _line(file: str, count: int, text: str, report: Report) -> Optional[Line]:
-    place = "%s:%d" % (file, count)
-    if re.match(r"(?i)include\s", text):
-        report.warn(place, "the file %s is not read: give it, too" % quote(text[7:].strip()))
-        return None
-    keys: Dict[str, str] = {}
-    spelled: Dict[str, str] = {}
-    at = 0
-    while at < len(text):
-        match = _WORD.match(text, at)
-        if not match:
-            raise ConvertError(place, "not Key=Value: %s" % quote(text[at:]))
-        key = match.group(1).lower()
-        if key in keys:
-            raise ConvertError("%s: %s" % (place, match.group(1)), "is there twice")
-        keys[key] = match.group(2).replace('"', "")
-        spelled[key] = match.group(1)
-        at = match.end()
-        while at < len(text) and text[at].isspace():
-            at += 1
-    return Line(file, count, keys, spelled)
-
-
-def minutes(place: str, text: str) -> Optional[Fraction]:
-    """A time of a partition in seconds: minutes, m:s, h:m:s, d-h, d-h:m, d-h:m:s; None: unlimited."""
-    if text.upper() in ("INFINITE", "UNLIMITED", "NONE", "-1"):
-        return None
-    days, dash, rest = text.rpartition("-")
-    words = rest.split(":")
-    numbers = words + ([days] if dash else [])
-    if len(words) > 3 or not all(re.fullmatch(r"[0-9]{1,9}", word, re.ASCII) for word in numbers):
-        raise ConvertError(place, "not a time: %s" % quote(text))
-    values = [int(word) for word in words]
-    if dash:
-        hours = values + [0] * (3 - len(values))
-        total = ((int(days) * 24 + hours[0]) * 60 + hours[1]) * 60 + hours[2]
-    elif len(values) == 3:
-        total = (values[0] * 60 + values[1]) * 60 + values[2]
-    else:
-        total = values[0] * 60 + (values[1] if len(values) == 2 else 0)
-    if total > MAX_SECONDS:
-        raise ConvertError(place, "a time of more than %d seconds" % MAX_SECONDS)
-    return Fraction(total)
-
-
-def _megabytes(place: str, text: str) -> int:
-    match = re.fullmatch(r"([0-9]{1,18})([KMGTkmgt]?)", text, re.ASCII)
-    if not match:
-        raise ConvertError(place, "not an amount of memory: %s" % quote(text))
-    value = int(match.group(1)) * {"": 1024, "k": 1, "m": 1024, "g": 1024 ** 2, "t": 1024 ** 3}[match.group(2).lower()]
-    if value // 1024 > MAX_MIB:
-        raise ConvertError(place, "more memory than any machine has")
-    return value // 1024
-
-
-_COUNT_UNITS = {"": 1, "k": 1024, "m": 1024 ** 2, "g": 1024 ** 3, "t": 1024 ** 4}
-
-
-def gres(place: str, text: str) -> List[Tuple[str, str, int]]:
-    """``gpu:a100:4(S:0),fpga:2`` as (name, type, count)."""
-    out = []
-    for word in re.sub(r"\([^()]*\)", "", text).split(","):
-        words = word.strip().split(":")
-        if words == [""]:
-            continue
-        if words[-1:] and words[-1] == "no_consume":
-            words.pop()
-        match = re.fullmatch(r"([0-9]{1,12})([KMGTkmgt]?)", words[-1], re.ASCII) if len(words) > 1 else None
-        if match:
-            count = int(match.group(1)) * _COUNT_UNITS[match.group(2).lower()]
-            words.pop()
-        else:
-            count = 1
-        if not 1 <= len(words) <= 2 or not all(words) or count > MAX_AMOUNT:
-            raise ConvertError(place, "not name:type:count: %s" % quote(word))
-        out.append((name(place, words[0]).lower(), name(place, words[1], "type") if len(words) == 2 else "", count))
-    return out
-
-
-class _Node:
-    def __init__(self, line: Line, json: Json, gres_: List[Tuple[str, str, int]], sockets: int, cores: int) -> None:
-        self.line = line
-        self.json = json
-        self.gres = gres_
-        self.sockets = sockets
-        self.cores = cores  #: of a socket; 0: unknown
-        #: for each device: place, Links, Cores
-        self.links: List[Tuple[str, List[int], List[int]]] = []
-        self.types: List[str] = []  #: types of these devices
-
 
 _NODE_KEYS = {"nodename", "cpus", "procs", "boards", "sockets", "socketsperboard", "corespersocket", "threadspercore",
               "realmemory", "memspeclimit", "corespeccount", "gres", "feature", "features", "state", "weight"}
@@ -216,7 +74,7 @@ class _Converter:
     def __init__(self, sources: Sequence[Source], report: Report) -> None:
         self.report = report
         self.file = sources[0].name
-        self.nodes: Dict[str, _Node] = {}
+        self.nodes: Dict[str, Node] = {}
         self.scenario: Json = {}
         self.globals: Dict[str, Line] = {}
         self.partitions: List[Tuple[Line, Dict[str, Tuple[str, Line]]]] = []
@@ -295,7 +153,7 @@ class _Converter:
             json: Json = {"name": node, **plan}
             if "labels" in json:
                 json["labels"] = dict(json["labels"])
-            self.nodes[node] = _Node(line, json, resources, sockets, cores)
+            self.nodes[node] = Node(line, json, resources, sockets, cores)
 
     def _number(self, keys: Dict[str, Tuple[str, Line]], key: str, default: int, least: int = 1) -> int:
         if key not in keys:
@@ -322,9 +180,9 @@ class _Converter:
         out["cpus"] = count - spared
         memory = 1  # Slurm's default
         if "realmemory" in keys:
-            memory = _megabytes(keys["realmemory"][1].place("realmemory"), keys["realmemory"][0])
+            memory = megabytes(keys["realmemory"][1].place("realmemory"), keys["realmemory"][0])
         if "memspeclimit" in keys:
-            kept = _megabytes(keys["memspeclimit"][1].place("memspeclimit"), keys["memspeclimit"][0])
+            kept = megabytes(keys["memspeclimit"][1].place("memspeclimit"), keys["memspeclimit"][0])
             if kept > memory:
                 raise ConvertError(keys["memspeclimit"][1].place("memspeclimit"), "more than RealMemory")
             memory -= kept
@@ -389,7 +247,7 @@ class _Converter:
             match = re.fullmatch(r"([0-9]{1,12})([KMGTkmgt]?)", keys["count"], re.ASCII)
             if not match:
                 raise ConvertError(line.place("count"), "not a number: %s" % quote(keys["count"]))
-            count = int(match.group(1)) * _COUNT_UNITS[match.group(2).lower()]
+            count = int(match.group(1)) * COUNT_UNITS[match.group(2).lower()]
         else:
             count = len(files) or 1
         if kind != "gpu":
@@ -409,7 +267,7 @@ class _Converter:
                 if self.node_lines:
                     self.report.warn(line.place("nodename"), "no node %s in slurm.conf" % quote(node))
                     continue
-                at = self.nodes[node] = _Node(line, {"name": node}, [], 1, 0)
+                at = self.nodes[node] = Node(line, {"name": node}, [], 1, 0)
                 if len(self.nodes) > MAX_NODES:
                     raise ConvertError(line.place("nodename"), "more than %d nodes" % MAX_NODES)
             if "nodename" not in keys and self.node_lines and not any(g[0] == "gpu" for g in at.gres):
@@ -419,7 +277,7 @@ class _Converter:
             if len(at.links) > MAX_GPUS:
                 raise ConvertError(line.place("file"), "node %s has more than %d GPUs" % (quote(node), MAX_GPUS))
 
-    def _put_gres(self, node: _Node) -> None:
+    def _put_gres(self, node: Node) -> None:
         place = node.line.place("gres" if "gres" in node.line.keys else "")
         models: List[str] = []
         for kind, type_, count in node.gres:
@@ -454,7 +312,7 @@ class _Converter:
                                  % quote(node.json["name"]))
         self._put_devices(node, models)
 
-    def _put_devices(self, node: _Node, models: List[str]) -> None:
+    def _put_devices(self, node: Node, models: List[str]) -> None:
         numas = [self._socket(node, cores) for _, _, cores in node.links]
         if len(set(models)) == 1 and not any(n is not None for n in numas):
             node.json["gpus"] = len(models)
@@ -482,7 +340,7 @@ class _Converter:
         if links:
             node.json["links"] = links
 
-    def _socket(self, node: _Node, cores: List[int]) -> Optional[int]:
+    def _socket(self, node: Node, cores: List[int]) -> Optional[int]:
         """The socket of all cores of a device."""
         if not cores or not node.cores or node.sockets < 2 or node.sockets > 256:
             return None
@@ -491,110 +349,6 @@ class _Converter:
             return None
         socket = found.pop()
         return socket if socket < node.sockets else None
-
-    # -- topology.conf --
-
-    def _read_topology(self) -> None:
-        switches: Dict[str, Line] = {}
-        blocks: List[Tuple[str, Line]] = []
-        sizes: Optional[Line] = None
-        for line in self.switch_lines:
-            first = next(iter(line.keys))
-            if first == "blocksizes":
-                sizes = line
-                continue
-            names = expand(line.place(first), line.keys[first])
-            if len(names) != 1:
-                raise ConvertError(line.place(first), "not one name: %s" % quote(line.keys[first]))
-            if names[0] in switches or any(names[0] == b for b, _ in blocks):
-                raise ConvertError(line.place(first), "%s is there twice" % quote(names[0]))
-            if first == "switchname":
-                switches[names[0]] = line
-            else:
-                blocks.append((names[0], line))
-            for key in set(line.keys) - {first, "nodes", "switches"}:
-                self.report.warn(line.place(key), "no counterpart")
-        if switches and blocks:
-            raise ConvertError(self.switch_lines[0].place(), "both switches and blocks")
-        if switches:
-            self._put_switches(switches)
-        elif blocks:
-            self._put_blocks(blocks, sizes)
-
-    def _node_at(self, line: Line, node: str) -> Optional[Json]:
-        if node in self.nodes:
-            return self.nodes[node].json
-        if self.node_lines:
-            self.report.warn(line.place("nodes"), "no node %s in slurm.conf" % quote(node))
-            return None
-        if len(self.nodes) >= MAX_NODES:
-            raise ConvertError(line.place("nodes"), "more than %d nodes" % MAX_NODES)
-        self.nodes[node] = _Node(line, {"name": node}, [], 1, 0)
-        return self.nodes[node].json
-
-    def _put_switches(self, switches: Dict[str, Line]) -> None:
-        parent: Dict[str, str] = {}
-        for switch, line in switches.items():
-            for below in expand(line.place("switches"), line.get("switches") or ""):
-                if below not in switches:
-                    raise ConvertError(line.place("switches"), "no switch %s" % quote(below))
-                if below in parent:
-                    raise ConvertError(line.place("switches"),
-                                       "%s is below %s, too" % (quote(below), quote(parent[below])))
-                parent[below] = switch
-        height = self._heights(switches, parent)
-        depth = max(height.values())
-        if depth > 16:
-            raise ConvertError(self.switch_lines[0].place(), "more than 16 levels of switches")
-        self.scenario["levels"] = ["switch%d" % level for level in range(depth, 0, -1)]
-        for switch, line in switches.items():
-            path = {}
-            at: Optional[str] = switch
-            while at is not None:
-                path["switch%d" % height[at]] = at
-                at = parent.get(at)
-            for node in expand(line.place("nodes"), line.get("nodes") or ""):
-                json = self._node_at(line, node)
-                if json is None:
-                    continue
-                if "topology" in json:
-                    self.report.warn(line.place("nodes"),
-                                     "node %s is on another switch, too, which is used instead" % quote(node))
-                else:
-                    json["topology"] = dict(path)
-
-    def _heights(self, switches: Dict[str, Line], parent: Dict[str, str]) -> Dict[str, int]:
-        height = {switch: 1 for switch in switches}
-        for switch, line in switches.items():
-            at, level = switch, height[switch]
-            while at in parent:
-                at, level = parent[at], level + 1
-                if level > len(switches):
-                    raise ConvertError(line.place("switches"), "%s is below itself" % quote(switch))
-                if height[at] >= level:
-                    break
-                height[at] = level
-        return height
-
-    def _put_blocks(self, blocks: List[Tuple[str, Line]], sizes: Optional[Line]) -> None:
-        words = sizes.keys["blocksizes"].split(",") if sizes else []
-        numbers = [integer(sizes.place("blocksizes"), word, 1, MAX_NODES) for word in words if sizes]
-        for small, large in zip(numbers, numbers[1:]):
-            if sizes and (large <= small or large % small):
-                raise ConvertError(sizes.place("blocksizes"), "%d is no multiple of %d" % (large, small))
-        if len(numbers) > 16:
-            raise ConvertError(self.switch_lines[0].place(), "more than 16 sizes of blocks")
-        wider = [(size, size // numbers[0]) for size in reversed(numbers[1:])]
-        self.scenario["levels"] = ["block%d" % size for size, _ in wider] + ["block"]
-        for index, (block, line) in enumerate(blocks):
-            for node in expand(line.place("nodes"), line.get("nodes") or ""):
-                json = self._node_at(line, node)
-                if json is None:
-                    continue
-                if "topology" in json:
-                    raise ConvertError(line.place("nodes"), "node %s is in two blocks" % quote(node))
-                around = {"block%d" % size: "%d" % (index // count) for size, count in wider}
-                json["topology"] = {**around, "block": block}
 
     # -- partitions --
 
@@ -803,7 +557,7 @@ class _Converter:
 
     def convert(self) -> Part:
         self._read_gres()
-        self._read_topology()
+        Topology(self.switch_lines, self.nodes, bool(self.node_lines), self.scenario, self.report).convert()
         for node in self.nodes.values():
             self._put_gres(node)
         self._put_partitions()
