@@ -16,7 +16,7 @@
  * may end right after.
  *
  * A refusal stays true as long as the stamp stands still (core/commit/commit.c), so it is raised
- * after all that can let a job in: tasks that run and are taken out of the badges, or withdrew;
+ * after all that can let a job in: tasks that run and are taken out of the label counts, or withdrew;
  * those that came, which others may want to be near. Until then they count as before. */
 #include "place/fit/affinity.h"
 
@@ -106,7 +106,7 @@ static bool is_guard(const struct gang__affinity *peer)
     return !peer->near && !peer->wish;
 }
 
-/* How many of the job's own rules guard a level against a badge. */
+/* How many of the job's own rules guard a level against a label count. */
 static uint64_t own_guards(const gang_request *q, const struct gang__label_count *badge,
                            int32_t level)
 {
@@ -162,7 +162,7 @@ static void mark_domain(gang_node_id id, uint32_t tasks, void *user)
         p->word[m->set + domain / 64] |= UINT64_C(1) << (domain % 64);
 }
 
-/* Note the domains of a level in which a badge counts tasks of others. */
+/* Note the domains of a level in which a label count counts tasks of others. */
 static void mark_domains(struct gang__plan *p, struct gang__label_count *badge, unsigned role,
                          uint64_t times, int32_t level, size_t set)
 {
@@ -296,7 +296,7 @@ bool gang__affinity_admits(struct gang__plan *p, const struct gang__node *node)
 
 /* ---- entering and leaving -------------------------------------------------------------------- */
 
-/* The planned tasks of one node, in all badges of the job. */
+/* The planned tasks of one node, in all label counts of the job. */
 static bool reserve(const gang_request *q, const struct gang_mem *mem, uint32_t slot)
 {
     for (uint32_t i = 0; i < 2 * q->label_count; i++)
@@ -426,7 +426,7 @@ bool gang__affinity_count(gang_cluster *c, const struct gang__alloc *a)
 
 /* ---- audit ----------------------------------------------------------------------------------- */
 
-/* What the live allocations say that the badges should count, in a table of open addressing. */
+/* What the live allocations say that the label counts should count, in a table of open addressing. */
 struct entry {
     const struct gang__label_count *badge; /* NULL: free */
     gang_node_id node;
@@ -488,7 +488,7 @@ static void audit_node(gang_node_id node, uint32_t tasks, void *user)
     e->tasks = 0;
 }
 
-/* Compare all badges with the table, and take from it what was met. */
+/* Compare all label counts with the table, and take from it what was met. */
 static bool audit_badges(struct audit *t, const struct gang__label_counts *badges)
 {
     t->same = true;
@@ -505,7 +505,7 @@ static bool audit_badges(struct audit *t, const struct gang__label_counts *badge
     return t->same;
 }
 
-/* Entries that the badges and the allocations can need. */
+/* Entries that the label counts and the allocations can need. */
 static void count_node(gang_node_id node, uint32_t tasks, void *user)
 {
     (void)node;

@@ -289,7 +289,7 @@ int64_t gang__plan_capacity(struct gang__plan *p, uint32_t group, uint32_t slot)
 uint32_t gang__plan_short(struct gang__plan *p, uint32_t group, uint32_t slot, bool when_empty);
 
 /* Could one more task of a group go to a node, which matches? Then slot, gpus and share of the
- * seat. */
+ * candidate. */
 bool gang__plan_probe(struct gang__plan *p, uint32_t group, uint32_t slot,
                       struct gang__scored_node *seat);
 

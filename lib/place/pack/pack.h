@@ -93,7 +93,7 @@ bool gang__next_demand(const struct gang__pack *k, uint32_t group, struct gang__
 /* Back to where the plan was when it had so many picks and binds. */
 void gang__undo(struct gang__plan *p, size_t picks, size_t binds);
 
-/* ---- choose.c ---- */
+/* ---- choose_domain.c ---- */
 
 /* Place a member in one scope of a level inside `scope`: the best first. */
 bool gang__choose_in_level(struct gang__pack *k, struct gang__member m, int32_t level,
@@ -110,7 +110,7 @@ typedef bool (*gang__take_fn)(void *user, const struct gang__scope *s);
 bool gang__choose_each(struct gang__pack *k, struct gang__member m, int32_t level,
                        const struct gang__scope *scope, gang__take_fn take, void *user);
 
-/* ---- compact.c ---- */
+/* ---- few_nodes.c ---- */
 
 /* Up to `want` tasks of a group in as few domains and nodes of a scope as do, equally many on
  * each. */
@@ -123,7 +123,7 @@ int64_t gang__fill_few_nodes(struct gang__pack *k, uint32_t group, int64_t want,
 int64_t gang__spread(struct gang__pack *k, uint32_t group, int64_t want,
                      const struct gang__scope *scope);
 
-/* ---- exhaust.c ---- */
+/* ---- backtrack.c ---- */
 
 /* Try everything that a bounded number of steps allows, for a set or a request that the above did
  * not place. The plan is empty. */

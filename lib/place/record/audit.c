@@ -76,7 +76,7 @@ static gang_result audit_pool(gang_cluster *c, const struct audit *t, struct gan
     return GANG_OK;
 }
 
-/* The counters of tally.h are those of the tasks that are held. */
+/* The counters of task_count.h are those of the tasks that are held. */
 static gang_result audit_tally(gang_cluster *c, uint32_t slots, struct gang_error *error)
 {
     bool there = false;

@@ -39,7 +39,7 @@ struct gang__match_cache {
     struct gang__match_cache *older;
 };
 
-/* Where a group keeps its sieve, see place/search/match_cache.h: the only thing in it that
+/* Where a group keeps its match cache, see place/search/match_cache.h: the only thing in it that
  * changes. */
 struct gang__match_cache_ref {
     _Atomic(struct gang__match_cache *) now; /* NULL: none was worth it so far */

@@ -57,7 +57,7 @@ static inline int64_t gang__gpu_free(const struct gang__node_copy *v, const uint
     return sum;
 }
 
-/* milli-GPUs that the task of a seat takes. */
+/* milli-GPUs that the task of a candidate takes. */
 static inline int64_t gang__gpu_asked(const struct gang__scored_node *seat)
 {
     return (int64_t)gang__popcount(seat->gpus) * seat->share;

@@ -521,7 +521,7 @@ static void mark_slots(struct search *s, uint32_t end)
     }
 }
 
-/* All nodes that can take a task, as seats of the plan. */
+/* All nodes that can take a task, as candidates of the plan. */
 static void fill_seats(struct search *s, uint32_t end)
 {
     struct gang__plan *p = s->p;
