@@ -104,7 +104,7 @@ json_lines() {
     [[ $(json_get "$scratch/one" why.groups.0.domain.holds) -eq 4 ]]
     [[ $(json_get "$scratch/one" why.groups.0.refused.state) -eq 1 ]]
     [[ $(json_get "$scratch/one" why.because.group) == w ]]
-    [[ $(json_get "$scratch/one" wait.reasons.0.reason) == room ]]
+    [[ $(json_get "$scratch/one" wait.reasons.0.reason) == capacity ]]
     sed -n 4p "$scratch/out" >"$scratch/one"
     [[ $(json_get "$scratch/one" wait.reasons.0.queue) == q ]]
     ! grep -q '"why"' "$scratch/one"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The sequential specification of a small cluster, for linear.h: what is free on each node and of
- * one cluster-wide kind, what each allocation holds, and the possible answers of each call.
- * It shares no code with the library.
+ * one cluster-wide kind, what each allocation holds, and the possible answers of each call. It
+ * shares no code with the library.
  *
  * One call may be several operations where its promise is of several steps:
  *   reading a node       the capacity that is reported, then the record
@@ -9,7 +9,8 @@
  *                        "could ever fit"
  *   removing, adding     the record; then what counts for "could ever fit"
  *   a refused gang       that it does not fit now; and that it could, or could not, ever
- * A search that is under way may place on a device that is marked unhealthy meanwhile: so refusals are checked for health, grants are not. */
+ * A search that is under way may place on a device that is marked unhealthy meanwhile: so refusals
+ * are checked for health, grants are not. */
 #ifndef GANG_TESTS_PLACE_LINEAR_CLUSTER_H
 #define GANG_TESTS_PLACE_LINEAR_CLUSTER_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Racks used by gangs on a cluster in churn, against the fewest there could be at that moment.
  *
- * Whole-node jobs of 1, 2, 4 and 8 nodes (one half, a fifth, and twice 15 percent) on 1,024 nodes in racks
- * of 32, cancelled at random: what other schedulers were measured with. */
+ * Whole-node jobs of 1, 2, 4 and 8 nodes (one half, a fifth, and twice 15 percent) on 1,024 nodes
+ * in racks of 32, cancelled at random: what other schedulers were measured with. */
 #include <gangsched/gangsched.h>
 
 #include "support.h"

@@ -20,8 +20,8 @@ static void close_stage(void)
     stage_close(&s);
 }
 
-/* A node in a rack of block "b" (NULL: in none) with so many GPUs and named cores, dealt out to two NUMA
- * domains on a package each. GPUs 2i and 2i + 1 are linked. */
+/* A node in a rack of block "b" (NULL: in none) with so many GPUs and named cores, dealt out to two
+ * NUMA domains on a package each. GPUs 2i and 2i + 1 are linked. */
 static int add_machine(const char *rack, size_t gpus, size_t cores, const char *label)
 {
     static struct gang_gpu_spec gpu[GANG_MAX_GPUS];
@@ -521,7 +521,7 @@ START_TEST(a_job_with_a_group_without_gpus_has_no_island)
     set.same = "pcie";
     g[1].group_set = 0;
     ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL);
-    ck_assert_str_eq(error.path, "sets[0].same");
+    ck_assert_str_eq(error.path, "group_sets[0].same");
     g[0].group_set = 0;
     g[1].group_set = -1;
     MUST(gang_request_new(s.c, &spec, &q, &error));

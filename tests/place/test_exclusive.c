@@ -8,8 +8,8 @@ static struct stage s;
 static gang_node_id node[4];
 static const char *const levels[] = {"rack"};
 
-/* Four machines of 8 cores, 2 GPUs and 4 network cards, two in each of two racks; the cores of the first
- * have names. */
+/* Four machines of 8 cores, 2 GPUs and 4 network cards, two in each of two racks; the cores of the
+ * first have names. */
 static void open_stage(void)
 {
     static const char *const names[] = {"n0", "n1", "n2", "n3"}, *const racks[] = {"r0", "r1"};

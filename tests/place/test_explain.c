@@ -1294,9 +1294,9 @@ static void keep_one(struct gang_group_spec *g, int64_t which)
     g->max_per_node = g->max_per_domain = 0;
 }
 
-/* Where lifting one constraint, and no other, lets the gang in, that one is the reason: one of those of
- * the request, or the states of the nodes. The tasks are so small that no kind is in the way, but for GPUs
- * where there are none. */
+/* Where lifting one constraint, and no other, lets the gang in, that one is the reason: one of
+ * those of the request, or the states of the nodes. The tasks are so small that no kind is in the
+ * way, but for GPUs where there are none. */
 START_TEST(the_reason_is_what_is_in_the_way)
 {
     random_state = test_seed() + (uint64_t)_i;

@@ -67,7 +67,8 @@ START_TEST(a_gang_over_several_nodes_is_placed_whole)
 }
 END_TEST
 
-/* Eleven of twelve tasks find room: in turn a core, memory, a GPU, a card is missing for the last. */
+/* Eleven of twelve tasks find room: in turn a core, memory, a GPU, a card is missing for the
+ * last. */
 START_TEST(alloc_refuses_when_one_node_lacks_something)
 {
     struct box box = {.name = "n", .cpu = 4000, .memory = 4 * GIB, .gpus = 4};

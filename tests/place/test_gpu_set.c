@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The best set of GPUs of a node, compared with trying all sets: links first, then network cards, then
- * what is left for others, then the lowest numbers; with devices that are alike, and with random ones.
+/* The best set of GPUs of a node, compared with trying all sets: links first, then network cards,
+ * then what is left for others, then the lowest numbers; with devices that are alike, and with
+ * random ones.
  *   GANG_SEED   of the random matrices */
 #include "place/fit/gpu_set.h"
 

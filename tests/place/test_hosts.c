@@ -8,8 +8,8 @@ static struct stage s;
 static gang_node_id node[8];
 static const char *const levels[] = {"zone", "rack"};
 
-/* Eight nodes of four cores; added so that neighbours in number are not in one rack: zones z0, z1; racks
- * r0, r1 in z0 and r2, r3 in z1; node i is in rack i % 4. */
+/* Eight nodes of four cores; added so that neighbours in number are not in one rack: zones z0, z1;
+ * racks r0, r1 in z0 and r2, r3 in z1; node i is in rack i % 4. */
 static void open_stage(void)
 {
     static const char *const names[] = {"n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7"};

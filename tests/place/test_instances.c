@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Devices cut into slices: which slices the instances of a profile get, and that they are found whenever
- * there are enough. */
+/* Devices cut into slices: which slices the instances of a profile get, and that they are found
+ * whenever there are enough. */
 #include <gangsched/gangsched.h>
 
 #include "core/nodes/nodes.h"
@@ -180,7 +180,8 @@ END_TEST
 
 /* ---- which slices ---- */
 
-/* Each instance where it leaves the most to others: from the end, which only "3g" and "7g" would need. */
+/* Each instance where it leaves the most to others: from the end, which only "3g" and "7g" would
+ * need. */
 START_TEST(small_instances_leave_room_for_large_ones)
 {
     add_a100("n", 0, 1);

@@ -3,9 +3,10 @@
  * linearizable: an order of the calls exists, inside their intervals, in which the specification of
  * linear_cluster.h gives the same answers. A refusal is an answer like any other.
  *
- * Half of them run freely, with delays at the steps of the commit. In the other half only the thread
- * with the baton runs, and at every step it may pass the baton on. The seed alone decides the order, so
- * that a history repeats by its seed, and a thread may stand at a step for any length of time.
+ * Half of them run freely, with delays at the steps of the commit. In the other half only the
+ * thread with the baton runs, and at every step it may pass the baton on. The seed alone decides
+ * the order, so that a history repeats by its seed, and a thread may stand at a step for any length
+ * of time.
  *
  * GANG_TEST_SECONDS runs so long instead of so many histories. */
 #include <check.h>

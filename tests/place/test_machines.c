@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Real machines, and two that Slurm is known to serve badly: successive jobs get the GPUs that an expert
- * for the machine would give them. */
+/* Real machines, and two that Slurm is known to serve badly: successive jobs get the GPUs that an
+ * expert for the machine would give them. */
 #include <gangsched/gangsched.h>
 
 #include "machine_file.h"
@@ -44,14 +44,14 @@ static const struct day {
     const char *file;
     struct job job[JOBS];
 } days[] = {
-    /* Eight MI50 without bridges, four below each processor. One GPU breaks into the first processor;
-     * the pair goes beside it, so that the four get the other one whole. */
+    /* Eight MI50 without bridges, four below each processor. One GPU breaks into the first
+     * processor; the pair goes beside it, so that the four get the other one whole. */
     {"flux-core_corona.xml",
      {JOB(1, "0"), JOB(2, "1,2"), JOB(4, "4,5,6,7"), JOB(2, NULL), JOB(1, "3")}},
     {"flux-core_corona.xml", {JOB(4, "0,1,2,3"), JOB(4, "4,5,6,7")}},
     {"flux-core_corona.xml", {JOB(8, "0,1,2,3,4,5,6,7")}},
-    /* Three fill a processor as far as they can; the next three find one GPU there: they go to the other
-     * processor, and the two single ones are left for two jobs of one GPU. */
+    /* Three fill a processor as far as they can; the next three find one GPU there: they go to the
+     * other processor, and the two single ones are left for two jobs of one GPU. */
     {"flux-core_corona.xml", {JOB(3, "0,1,2"), JOB(3, "4,5,6"), JOB(1, "3"), JOB(1, "7")}},
     /* The InfiniBand card is below the second processor. Four do not share a processor
      * with earlier jobs, card or not: closeness of the GPUs comes first. */
@@ -61,15 +61,16 @@ static const struct day {
      {WITH_CORES(1, "0", 12), WITH_CORES(1, "1", 12), WITH_CORES(1, "4", 12),
       WITH_CORES(1, "5", 12)}},
 
-    /* Four H100, all joined alike by NVLink; two below each processor, each in a domain of its own. A
-     * pair stays below one processor: so does its traffic to memory and cards. */
+    /* Four H100, all joined alike by NVLink; two below each processor, each in a domain of its own.
+     * A pair stays below one processor: so does its traffic to memory and cards. */
     {"flux-core_ipa20.xml", {JOB(1, "0"), JOB(2, "2,3"), JOB(1, "1")}},
     {"flux-core_ipa20.xml", {JOB(2, "0,1"), JOB(2, "2,3")}},
     {"flux-core_ipa20.xml", {JOB(4, "0,1,2,3"), JOB(1, NULL)}},
     /* GPU 2 has no card in its domain; the others have. */
     {"flux-core_ipa20.xml", {NEAR_CARD(1, "0"), NEAR_CARD(1, "1"), NEAR_CARD(1, "3")}},
 
-    /* Two V100 below each POWER9, joined by NVLink that hwloc 1 did not know: the same domain tells. */
+    /* Two V100 below each POWER9, joined by NVLink that hwloc 1 did not know: the same domain
+     * tells. */
     {"flux-core_sierra.xml", {JOB(1, "0"), JOB(2, "2,3"), JOB(1, "1")}},
     {"flux-core_sierra.xml", {JOB(2, "0,1"), JOB(2, "2,3")}},
     {"flux-core_sierra.xml", {JOB(4, "0,1,2,3"), JOB(1, NULL)}},
@@ -80,8 +81,9 @@ static const struct day {
      {WITH_CORES(1, "0", 12), WITH_CORES(1, "2", 12), WITH_CORES(1, "1", 8),
       WITH_CORES(1, "3", 8)}},
 
-    /* Four MI300A in six parts each, all joined alike by Infinity Fabric; parts of one share its memory.
-     * Jobs of up to six stay in one, and begin where one is begun already if they fit in the rest. */
+    /* Four MI300A in six parts each, all joined alike by Infinity Fabric; parts of one share its
+     * memory. Jobs of up to six stay in one, and begin where one is begun already if they fit in
+     * the rest. */
     {"flux-core_tuo.CPX.xml",
      {JOB(1, "0"), JOB(2, "1,2"), JOB(4, "6,7,8,9"), JOB(8, "10,11,12,13,14,15,16,17"),
       JOB(3, "3,4,5")}},

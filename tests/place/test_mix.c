@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gang_mix_set(): the expected mix of task shapes for GANG_POLICY_FGD. test_score.c has its effect on
- * the choice of nodes. */
+/* gang_mix_set(): the expected mix of task shapes for GANG_POLICY_FGD. test_score.c has its effect
+ * on the choice of nodes. */
 #include <gangsched/gangsched.h>
 
+#include "place/request/shared.h"
 #include "place/state/records.h"
 #include "support.h"
-#include "place/request/shared.h"
 
 static struct stage s;
 static gang_node_id node[2];
@@ -78,7 +78,7 @@ START_TEST(faults_are_refused_with_their_path)
     for (int i = 0; i < 7; i++) {
         static const char *const path[] = {"shapes[2].gpu_milli",    "shapes[2].count",
                                            "shapes[2].cpu_milli",    "shapes[2].size",
-                                           "shapes[2].set",          "shapes[2].amounts[0].kind",
+                                           "shapes[2].group_set",    "shapes[2].amounts[0].kind",
                                            "shapes[2].gpu_models[0]"};
         static const gang_result code[] = {GANG_EINVAL, GANG_ERANGE, GANG_ERANGE, GANG_EINVAL,
                                            GANG_EINVAL, GANG_ENOENT, GANG_EINVAL};

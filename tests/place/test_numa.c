@@ -366,7 +366,8 @@ START_TEST(instances_of_profiles_are_not_moved)
 }
 END_TEST
 
-/* The second model has a link, the first is liked better: first one domain with it, then the other. */
+/* The second model has a link, the first is liked better: first one domain with it, then the
+ * other. */
 START_TEST(ranked_models_go_before_links_strictly_too)
 {
     static const char *const models[] = {"H100", "A100"};

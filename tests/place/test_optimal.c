@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small random clusters against an exhaustive search: a gang that any assignment could hold is placed, on
- * (nearly) as few racks and nodes as there can be.
+/* Small random clusters against an exhaustive search: a gang that any assignment could hold is
+ * placed, on (nearly) as few racks and nodes as there can be.
  *
  * The oracle knows nothing of the library: it tries every node for every task, and every device for
  * every part of one. Tasks of a group are alike, so they go in rising order. */
 #include <gangsched/gangsched.h>
 
+#include "chance.h"
 #include "support.h"
 
 enum { NODES = 6, GPUS = 4, RACKS = 3, GROUPS = 3, TASKS = 6 };
@@ -33,15 +34,9 @@ struct world {
     int32_t policy;
 };
 
-static uint64_t random_state;
-
 static int rnd(int n)
 {
-    random_state += UINT64_C(0x9e3779b97f4a7c15);
-    uint64_t z = random_state;
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return (int)((z ^ z >> 31) % (uint64_t)n);
+    return (int)below(n);
 }
 
 static void make_world(struct world *w)
@@ -278,7 +273,7 @@ START_TEST(no_gang_is_refused_that_fits_and_few_nodes_are_used)
     struct tally t = {0};
     for (int i = 0; i < worlds; i++) {
         struct world w;
-        random_state = seed + (uint64_t)i;
+        chance_state = seed + (uint64_t)i;
         make_world(&w);
         play(&w, &t);
     }

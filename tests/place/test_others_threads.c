@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads place jobs with rules on each other and jobs that want nodes alone, grow and shrink and free
- * them. Now and then all stop: no two jobs that exclude each other are placed,
- * exclusive nodes have one owner, and the audit passes. */
+/* Threads place jobs with rules on each other and jobs that want nodes alone, grow and shrink and
+ * free them. Now and then all stop: no two jobs that exclude each other are placed, exclusive nodes
+ * have one owner, and the audit passes. */
 #include <gangsched/gangsched.h>
 
 #include <pthread.h>

@@ -326,8 +326,8 @@ static bool is_untouched(const struct machine *m, const struct room *r)
     return whole;
 }
 
-/* Tasks of a group of an order that fit in all, now (EVERYBODY), or if all nodes were up and others were
- * gone. `self`: what the order has already; NULL: nothing. */
+/* Tasks of a group of an order that fit in all, now (EVERYBODY), or if all nodes were up and others
+ * were gone. `self`: what the order has already; NULL: nothing. */
 static int64_t fit_all(const struct order *o, const struct wish *w, const struct grant *self,
                        const struct grant *whose)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A refusal is true at an instant. Movers hop from node to node, so that the free places change all the
- * time but always suffice for the seeker's gang. They hop in the midst of its search, at random steps. A
- * search that only adds up what was free when it read each node answers "does not fit" here. Some
- * movers allocate and free, others mark a device unhealthy and let another one heal.
+/* A refusal is true at an instant. Movers hop from node to node, so that the free places change all
+ * the time but always suffice for the seeker's gang. They hop in the midst of its search, at random
+ * steps. A search that only adds up what was free when it read each node answers "does not fit"
+ * here. Some movers allocate and free, others mark a device unhealthy and let another one heal.
  *
- * One thread does it all: the hook at a step of the seeker's call makes calls with other workers, as if
- * their threads had run just then. So nothing blocks, and the seed repeats the whole run. */
+ * One thread does it all: the hook at a step of the seeker's call makes calls with other workers,
+ * as if their threads had run just then. So nothing blocks, and the seed repeats the whole run. */
 #include <check.h>
 #include <gangsched/gangsched.h>
 #include <string.h>

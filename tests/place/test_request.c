@@ -141,7 +141,8 @@ static const struct fault faults[] = {
     {GANG_EINVAL, "groups[1].spread_soft", .narrow = &G.spread_soft, .number = 1},
     {GANG_EINVAL, "groups[1].profile", .text = &G.profile, .word = "1g.5gb"}, /* of half a GPU */
     {GANG_ERANGE, "groups[1].subgroup_size", .wide = &G.subgroup_size, .number = -1},
-    {GANG_EINVAL, "groups[1].subgroup_size", .wide = &G.subgroup_size, .number = 1}, /* of no level */
+    {GANG_EINVAL, "groups[1].subgroup_size", .wide = &G.subgroup_size,
+     .number = 1}, /* of no level */
     {GANG_EINVAL, "groups[1].subgroup_size", .text = &G.subgroup_same, .word = "rack"},
     {GANG_ERANGE, "groups[1].max_skew", .wide = &G.max_skew, .number = -1},
     {GANG_EINVAL, "groups[1].max_skew", .wide = &G.max_skew, .number = 1},
@@ -533,8 +534,8 @@ START_TEST(an_allocation_keeps_its_request_alive)
 }
 END_TEST
 
-/* An allocator that keeps freed memory, overwritten by zeros: a late reader finds a reference count of
- * zero and frees it a second time. */
+/* An allocator that keeps freed memory, overwritten by zeros: a late reader finds a reference count
+ * of zero and frees it a second time. */
 struct kept {
     struct kept *next;
     size_t bytes;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The policies that score: small cases whose outcome can be told by hand, and random ones against scores
- * computed directly from their definition, without any of the caches. */
+/* The policies that score: small cases whose outcome can be told by hand, and random ones against
+ * scores computed directly from their definition, without any of the caches. */
 #include <gangsched/gangsched.h>
 #include <math.h>
 

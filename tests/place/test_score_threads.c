@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads that score: some plan by every scoring policy, one declares mixes, one makes requests that are
- * learned, one adds and removes nodes. In the end the records agree and all is free again. */
+/* Threads that score: some plan by every scoring policy, one declares mixes, one makes requests
+ * that are learned, one adds and removes nodes. In the end the records agree and all is free
+ * again. */
 #include <gangsched/gangsched.h>
 
 #include <pthread.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The match cache (lib/place/search/match_cache.c): searches find the same nodes as without it, read few
- * others, and see every change. */
+/* The match cache (lib/place/search/match_cache.c): searches find the same nodes as without it,
+ * read few others, and see every change. */
 #include <gangsched/gangsched.h>
 
+#include "chance.h"
 #include "place/search/match_cache.h"
 #include "support.h"
 
@@ -240,14 +241,9 @@ END_TEST
 
 /* ---- the same nodes ---- */
 
-static uint64_t state;
-
-static uint32_t below(uint32_t n) /* splitmix64 */
+static uint32_t number_below(uint32_t n)
 {
-    uint64_t z = state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return (uint32_t)((z ^ z >> 31) % n);
+    return (uint32_t)below(n);
 }
 
 enum { REQUESTS = 24 };
@@ -260,19 +256,19 @@ static void make_requests(void)
     static const int32_t policy[] = {GANG_POLICY_PACK, GANG_POLICY_SPREAD, GANG_POLICY_FIRST,
                                      GANG_POLICY_FGD};
     for (uint32_t i = 0; i < REQUESTS; i++) {
-        struct gang_group_spec g = group_of(1 + below(4), 500 + 500 * below(3), 0);
+        struct gang_group_spec g = group_of(1 + number_below(4), 500 + 500 * number_below(3), 0);
         struct gang_request_spec spec = request_of(&g, 1);
-        if (below(2))
+        if (number_below(2))
             g.gpu_milli = 500;
-        if (g.gpu_milli && below(2)) {
+        if (g.gpu_milli && number_below(2)) {
             g.gpu_models = model;
             g.gpu_model_count = 1;
         }
-        g.where = where[below(3)];
-        g.partition = partition[below(3)];
+        g.where = where[number_below(3)];
+        g.partition = partition[number_below(3)];
         g.labels = &rare_rule;
-        g.label_count = below(2);
-        spec.policy = policy[below(4)];
+        g.label_count = number_below(2);
+        spec.policy = policy[number_below(4)];
         request[i] = stage_request(&s, &spec);
     }
 }
@@ -306,17 +302,17 @@ static void step(int *count)
 {
     static const char *const names[] = {"p", "q"};
     static struct box_room room;
-    int i = (int)below((uint32_t)*count);
-    struct gang_label label = {"rare", below(20) ? "n" : "y"};
+    int i = (int)number_below((uint32_t)*count);
+    struct gang_label label = {"rare", number_below(20) ? "n" : "y"};
     gang_alloc_id id;
     struct gang_node_info info;
     struct box box = box_of(i, &label);
-    box.partitions = names + below(2);
-    box.partition_count = below(2);
+    box.partitions = names + number_below(2);
+    box.partition_count = number_below(2);
     struct gang_node_spec spec = box_spec(&box, &room);
-    switch (below(8)) {
+    switch (number_below(8)) {
     case 0:
-        (void)!gang_alloc(s.w, request[below(REQUESTS)], &id, NULL);
+        (void)!gang_alloc(s.w, request[number_below(REQUESTS)], &id, NULL);
         break;
     case 1:
         id = gang_alloc_next(s.c, GANG_ID_NONE);
@@ -330,30 +326,30 @@ static void step(int *count)
             MUST(gang_node_change(s.w, node[i], &spec, NULL));
         break;
     case 3:
-        if (gang_node_remove(s.w, node[i]) == GANG_OK && below(2))
+        if (gang_node_remove(s.w, node[i]) == GANG_OK && number_below(2))
             MUST(gang_cluster_recycle(s.c));
         break;
     case 4:
         (void)!gang_node_add(s.w, &spec, &node[i], NULL);
         break;
     case 5:
-        if (below(10) == 0)
-            MUST(gang_partition_set(s.w, names[below(2)], (int32_t)below(3)));
+        if (number_below(10) == 0)
+            MUST(gang_partition_set(s.w, names[number_below(2)], (int32_t)number_below(3)));
         break;
     case 6:
         if (*count + 3 < NODES)
             for (int k = 0; k < 3; k++, ++*count)
-                add(*count, below(20) ? "n" : "y");
+                add(*count, number_below(20) ? "n" : "y");
         break;
     default:
-        compare(request[below(REQUESTS)]);
+        compare(request[number_below(REQUESTS)]);
     }
 }
 
 START_TEST(the_same_nodes_are_found_as_without)
 {
     int steps = getenv("GANG_TEST_QUICK") ? 2000 : 20000, count = 1000;
-    uint64_t seed = state = test_seed();
+    uint64_t seed = chance_state = test_seed();
     stage_open(&s, NULL, 0);
     for (int i = 0; i < count; i++)
         add(i, i % 50 ? "n" : "y");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Labels wander over the nodes, nodes come and go in the same slots, and modes of partitions change, while
- * other threads look for rare nodes. One of them always has room: nothing is refused. Under
- * ThreadSanitizer, too. */
+/* Labels wander over the nodes, nodes come and go in the same slots, and modes of partitions
+ * change, while other threads look for rare nodes. One of them always has room: nothing is refused.
+ * Under ThreadSanitizer, too. */
 #include <gangsched/gangsched.h>
 
 #include <pthread.h>
@@ -57,8 +57,8 @@ static void await(int64_t more)
         sched_yield();
 }
 
-/* The next node gets the label before the last one loses it. A node that this thread adds it finds at
- * once, and no more when it is gone. */
+/* The next node gets the label before the last one loses it. A node that this thread adds it finds
+ * at once, and no more when it is gone. */
 static void *wander(void *user)
 {
     gang_worker *w = user;

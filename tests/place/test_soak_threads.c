@@ -3,10 +3,10 @@
  * one of them is stopped for good in the midst of a commit.
  *
  * The run is cut into windows of equally many calls. At the end of each one all threads wait, what
- * they hold is freed, all nodes are made what they were at first, what was removed is reclaimed, and
- * two numbers are noted: the bytes that the cluster's allocator gave and did not get back, and the
- * resident size of the process. The first third of the windows is the warm-up: tables double, caches
- * of workers fill. The rule is about the other two thirds:
+ * they hold is freed, all nodes are made what they were at first, what was removed is reclaimed,
+ * and two numbers are noted: the bytes that the cluster's allocator gave and did not get back, and
+ * the resident size of the process. The first third of the windows is the warm-up: tables double,
+ * caches of workers fill. The rule is about the other two thirds:
  *
  *     least bytes of the last third    <= least bytes of the middle third + 4 KiB for each thread
  *     least resident of the last third <= least resident of the middle third + 1 MiB + 2 percent
@@ -14,9 +14,9 @@
  * (a buffer may be cached that was not before, hence not exactly flat; a leak of one byte in each
  * call is far beyond that in a run of seconds already, where a window has thousands of calls).
  *
- * While a thread is stopped *inside* the library, what gang_cluster_recycle() gives back has to wait
- * for it: removed nodes, and descriptions that were replaced. Nothing else does. So in that part of
- * the run nodes change their state but do not come and go.
+ * While a thread is stopped *inside* the library, what gang_cluster_recycle() gives back has to
+ * wait for it: removed nodes, and descriptions that were replaced. Nothing else does. So in that
+ * part of the run nodes change their state but do not come and go.
  *
  * GANG_TEST_SECONDS runs so long instead; tests/soak.sh does. */
 #include <pthread.h>
@@ -52,7 +52,8 @@ static struct sample {
     int64_t bytes, resident;
 } sample[MOST_SAMPLES];
 
-/* ---- what is held ---------------------------------------------------------------------------------- */
+/* ---- what is held
+ * ---------------------------------------------------------------------------------- */
 
 static int64_t resident_bytes(void)
 {
@@ -117,7 +118,8 @@ static void check_flat(void)
         ck_assert_int_le(last.resident, middle.resident + (1 << 20) + middle.resident / 50);
 }
 
-/* ---- threads ----------------------------------------------------------------------------------------- */
+/* ---- threads
+ * ----------------------------------------------------------------------------------------- */
 
 struct thread {
     pthread_t thread;
@@ -215,7 +217,8 @@ START_TEST(memory_is_flat_while_nodes_come_and_go)
 }
 END_TEST
 
-/* ---- a thread that is stopped for good ------------------------------------------------------------------ */
+/* ---- a thread that is stopped for good
+ * ------------------------------------------------------------------ */
 
 static _Thread_local bool is_victim;
 static sem_t stopped, go_on;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads call everything on one cluster (stress.h): as many as there are processors, and many more. Now and then all stop and the cluster is audited; in the end all is free again. */
+/* Threads call everything on one cluster (stress.h): as many as there are processors, and many
+ * more. Now and then all stop and the cluster is audited; in the end all is free again. */
 #include <pthread.h>
 #include <sched.h>
 

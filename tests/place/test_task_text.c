@@ -20,7 +20,8 @@ static void close_stage(void)
     stage_close(&s);
 }
 
-/* Eight cores of two threads in domains 8 and 0 as the system numbers them, four GPUs, three cards. */
+/* Eight cores of two threads in domains 8 and 0 as the system numbers them, four GPUs, three
+ * cards. */
 static struct gang_node_spec machine(void)
 {
     static const struct box box = {

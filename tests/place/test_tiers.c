@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* place.h: nodes that are taken when no other has room, or not at all: partitions of other modes than
- * shared, nodes with GPUs for work without, GPU models in the order of preference. */
+/* place.h: nodes that are taken when no other has room, or not at all: partitions of other modes
+ * than shared, nodes with GPUs for work without, GPU models in the order of preference. */
 #include <gangsched/gangsched.h>
 
 #include "base/atomic.h"
@@ -434,8 +434,8 @@ START_TEST(a_node_with_several_models_gives_the_liked_ones_first)
 }
 END_TEST
 
-/* Shares of two devices each: an order that takes pairs of one model first would find room for two of
- * the three tasks. */
+/* Shares of two devices each: an order that takes pairs of one model first would find room for two
+ * of the three tasks. */
 START_TEST(ranked_parts_of_several_devices_find_all_room)
 {
     static const char *const mixed[] = {"H100", "H100", "A100"};
@@ -467,8 +467,8 @@ static gang_alloc_id taken[ROOMS];
 static int moves, steps_left[MOVES]; /* those made; steps until the next */
 static bool moving;
 
-/* There is always room for the seeker: in one partition, then also in the next, then there alone. Nothing
- * is given back, so that only the modes can tell. */
+/* There is always room for the seeker: in one partition, then also in the next, then there alone.
+ * Nothing is given back, so that only the modes can tell. */
 static void move_room(enum gang__step step)
 {
     if (moving || (step != GANG__STEP_FIND && step != GANG__STEP_SUM) || moves == MOVES ||

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What if, as a planner of preemption asks: copies of snapshots, some tasks given back and taken again, the
- * places told, and those places taken for real. The oracle is the cluster itself. */
+/* What if, as a planner of preemption asks: copies of snapshots, some tasks given back and taken
+ * again, the places told, and those places taken for real. The oracle is the cluster itself. */
 #include <gangsched/gangsched.h>
 
 #include "core/nodes/nodes.h"
-#include "place/whatif/whatif.h"
-#include "support.h"
 #include "place/alloc/alloc.h"
 #include "place/record/places.h"
+#include "place/whatif/whatif.h"
+#include "support.h"
 
 enum { NODES = 12, HELD = 48 };
 
@@ -418,7 +418,8 @@ START_TEST(what_was_planned_is_what_can_be_taken)
 }
 END_TEST
 
-/* The first worker begins its searches where the planner on a snapshot does: the same, to the device. */
+/* The first worker begins its searches where the planner on a snapshot does: the same, to the
+ * device. */
 START_TEST(places_are_told_in_the_order_of_ranks)
 {
     random_state = test_seed() + (uint64_t)_i;
@@ -518,8 +519,8 @@ static void describe_anew(int i, const char *rack)
     gang_node_spec_free(old);
 }
 
-/* Descriptions live as long as any copy shows them, whichever came first; the allocator's tools see it if
- * not. */
+/* Descriptions live as long as any copy shows them, whichever came first; the allocator's tools see
+ * it if not. */
 START_TEST(a_copy_keeps_the_nodes_that_it_shows)
 {
     struct gang_node_info info = {.size = sizeof(info)};

@@ -34,7 +34,7 @@ static uint64_t below(struct world *w, uint64_t n)
 
 /* ---- the naive one ------------------------------------------------------------------------- */
 
-/* What is free of a node at an instant; returns whether nothing of it is taken. */
+/* The free amounts of a node at an instant; returns whether it is wholly free. */
 static bool free_of(const struct world *w, uint32_t node, int64_t at, int64_t *unused)
 {
     bool whole = true;
@@ -73,7 +73,7 @@ static int64_t last_instant(int64_t start, int64_t duration)
     return duration > 3 * HORIZON ? start + 3 * HORIZON : start + duration;
 }
 
-/* What is free of a node all the time; returns whether nothing of it is taken. */
+/* The amounts of a node that are free all the time; returns whether it is wholly free. */
 static bool free_during(const struct world *w, uint32_t node, int64_t start, int64_t duration,
                         int64_t *unused)
 {
@@ -454,7 +454,7 @@ static void compare_latest_sum(struct world *w)
     test_assert(gang__timeline_latest_sum(w->t, need, from, to, duration) == must);
 }
 
-/* As on a timeline of which nothing is taken. */
+/* As on an empty timeline. */
 static void compare_holds(struct world *w)
 {
     struct question q;

@@ -2,7 +2,7 @@
 /* Guarantees and limits in force, given the capacity. */
 #include "tree.h"
 
-/* A tree whose amounts were resolved. */
+/* A tree with its resolved amounts. */
 static struct gang__queues *tree;
 static int64_t total[GANG__DIMS], guarantees[64 * GANG__DIMS], limits[64 * GANG__DIMS];
 

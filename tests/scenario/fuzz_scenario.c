@@ -16,6 +16,7 @@
 #include <time.h>
 
 #include "base/json/json.h"
+#include "chance.h"
 #include "scenario/scenario_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -178,20 +179,9 @@ static const char *const words[] = {"null",
                                     "\"above-min\"",
                                     ","};
 
-static uint64_t state;
-
-/* splitmix64 */
-static uint64_t next(void)
+static size_t pick(size_t bound)
 {
-    uint64_t z = state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
-
-static size_t below(size_t bound)
-{
-    return bound ? (size_t)(next() % bound) : 0;
+    return bound ? (size_t)(chance() % bound) : 0;
 }
 
 /* Put `length` bytes in place of the `gone` bytes at `at`. */
@@ -211,7 +201,7 @@ static size_t find_value(const struct text *text, size_t *at)
 {
     size_t depth = 0;
     size_t end;
-    *at = below(text->length);
+    *at = pick(text->length);
     while (*at < text->length && !strchr("[{\"-0123456789tfn", text->bytes[*at]))
         ++*at;
     for (end = *at; end < text->length; end++) {
@@ -230,12 +220,12 @@ static void mutate(struct text *text, const struct text *other)
 {
     if (text->length == 0)
         return;
-    size_t at = below(text->length + 1);
-    size_t span = below(text->length - at + 1);
-    const char *word = words[below(sizeof(words) / sizeof(words[0]))];
-    size_t from = below(other->length);
-    char byte = (char)next();
-    switch (below(8)) {
+    size_t at = pick(text->length + 1);
+    size_t span = pick(text->length - at + 1);
+    const char *word = words[pick(sizeof(words) / sizeof(words[0]))];
+    size_t from = pick(other->length);
+    char byte = (char)chance();
+    switch (pick(8)) {
     case 0:
         if (at < text->length)
             text->bytes[at] = byte;
@@ -247,14 +237,14 @@ static void mutate(struct text *text, const struct text *other)
         replace(text, at, 0, word, strlen(word));
         break;
     case 3:
-        replace(text, at, 0, other->bytes + from, below(other->length - from) % 64);
+        replace(text, at, 0, other->bytes + from, pick(other->length - from) % 64);
         break;
     case 4:
         text->length = at > 0 ? at : text->length;
         break;
     default: /* the syntax stays good: these get furthest */
         span = find_value(text, &at);
-        if (next() % 4) {
+        if (chance() % 4) {
             replace(text, at, span, word, strlen(word));
         } else {
             struct text piece = {NULL, 0, 0};
@@ -300,14 +290,14 @@ int main(int argc, char **argv)
         append(built_in[i], strlen(built_in[i]), &seeds[i]);
     for (size_t i = 0; i < files; i++)
         seeds[built_in_count + i] = load(argv[3 + i]);
-    state = seed;
+    chance_state = seed;
     timespec_get(&begin, TIME_UTC);
     do {
         struct text text = {NULL, 0, 0};
-        const struct text *first = &seeds[below(files + built_in_count)];
+        const struct text *first = &seeds[pick(files + built_in_count)];
         append(first->bytes, first->length, &text);
-        for (size_t n = below(6); n-- > 0;)
-            mutate(&text, &seeds[below(files + built_in_count)]);
+        for (size_t n = pick(6); n-- > 0;)
+            mutate(&text, &seeds[pick(files + built_in_count)]);
         /* a block of its own size, so that a sanitizer sees reads past its end */
         uint8_t *exact = must(malloc(text.length ? text.length : 1));
         if (text.length > 0)

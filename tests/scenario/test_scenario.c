@@ -1508,7 +1508,7 @@ START_TEST(a_kind_called_tasks_keeps_its_meaning)
 }
 END_TEST
 
-/* A host whose headers are newer than the library has longer structs. */
+/* A host with newer headers than the library has longer structs. */
 START_TEST(longer_structs_are_written)
 {
     struct {

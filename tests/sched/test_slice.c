@@ -882,7 +882,7 @@ START_TEST(what_does_not_go_together_is_refused)
     refused(q, 2, GANG_EINVAL, "queues[1].preempt_mode");
     q[1].preempt_mode = 0;
     q[1].quantum_rows = -1;
-    refused(q, 2, GANG_ERANGE, "queues[1].slice_rows");
+    refused(q, 2, GANG_ERANGE, "queues[1].quantum_rows");
     q[1].quantum_rows = 1;
     q[1].quantum_gpus = 2;
     refused(q, 2, GANG_EINVAL, "queues[1].quantum_gpus");
@@ -892,7 +892,7 @@ START_TEST(what_does_not_go_together_is_refused)
     refused(q, 2, GANG_ERANGE, "queues[1].quantum_ns");
     q[1].quantum_ns = 0;
     q[1].quantum_rows = 3;
-    refused(q, 2, GANG_EINVAL, "queues[1].slice_rows");
+    refused(q, 2, GANG_EINVAL, "queues[1].quantum_rows");
     q[1].quantum_rows = 0;
     q[1].quantum_gpus = 1;
     refused(q, 2, GANG_EINVAL, "queues[1].quantum_gpus");

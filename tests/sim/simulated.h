@@ -47,7 +47,7 @@ static inline void sim_close(struct simulated *s)
     stage_close(&s->stage);
 }
 
-/* A job of `count` tasks with one GPU each, of which `min` must run. */
+/* A job of `count` tasks with one GPU each; at least `min` must run. */
 static inline void sim_job_of(struct simulated *s, const char *queue, int64_t submit_s,
                               int64_t run_s, int64_t count, int64_t min, int64_t limit_s,
                               const char *user)

@@ -213,7 +213,7 @@ START_TEST(at_the_beginning_and_at_the_end)
 }
 END_TEST
 
-/* What is changed in the cluster itself, and in the tree, is in the fork. */
+/* Changes of the cluster and of the tree of queues are in the fork. */
 START_TEST(changes_made_directly_are_in_it)
 {
     struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;

@@ -315,7 +315,7 @@ static void check_stale(void)
     free(t.bytes);
 }
 
-/* Tables whose rows are written as they are complete, and the summary. */
+/* Tables that are written while the simulation runs, and the summary. */
 struct streamed {
     struct text table[GANG_SIM_BATSIM_CSV + 1], summary;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Jobs whose groups start after one another: data, training, serving. Each gang has work of its
+/* Jobs with groups that start after one another: data, training, serving. Each gang has work of its
  * own. */
 #include <stddef.h>
 

@@ -25,7 +25,7 @@ static void close_all(void)
     free(line.bytes);
 }
 
-/* One simulation whose tables are written from the beginning. */
+/* One simulation that writes its tables from the beginning. */
 static void make_streamed(void)
 {
     struct gang_sched_opts sched = GANG_SCHED_OPTS_INIT;

@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "base/json/json.h"
+#include "chance.h"
 #include "trace/trace_same.h"
 #include "trace/trace_texts.h"
 
@@ -120,20 +121,9 @@ static const char *const words[] = {"",
                                     "99999999999999999999",
                                     "2017-10-07 01:13:30"};
 
-static uint64_t state;
-
-/* splitmix64 */
-static uint64_t next(void)
+static size_t pick(size_t bound)
 {
-    uint64_t z = state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
-
-static size_t below(size_t bound)
-{
-    return bound ? (size_t)(next() % bound) : 0;
+    return bound ? (size_t)(chance() % bound) : 0;
 }
 
 /* Put `length` bytes in place of the `gone` bytes at `at`. */
@@ -150,18 +140,18 @@ static void replace(struct trace_output *text, size_t at, size_t gone, const cha
 
 static void mutate(struct trace_output *text)
 {
-    size_t at = below(text->length + 1);
-    size_t gone = below(2) ? 0 : below(text->length - at < 12 ? text->length - at + 1 : 12);
-    size_t from = below(text->length + 1);
-    char byte = (char)next();
-    const char *word = words[below(sizeof(words) / sizeof(words[0]))];
-    switch (below(4)) {
+    size_t at = pick(text->length + 1);
+    size_t gone = pick(2) ? 0 : pick(text->length - at < 12 ? text->length - at + 1 : 12);
+    size_t from = pick(text->length + 1);
+    char byte = (char)chance();
+    const char *word = words[pick(sizeof(words) / sizeof(words[0]))];
+    switch (pick(4)) {
     case 0:
         replace(text, at, gone, &byte, 1);
         break;
     case 1: {
         struct trace_output piece = {NULL, 0, 0};
-        trace_append(text->bytes + from, below(text->length - from + 1), &piece);
+        trace_append(text->bytes + from, pick(text->length - from + 1), &piece);
         replace(text, at, gone, piece.bytes, piece.length);
         free(piece.bytes);
         break;
@@ -174,8 +164,8 @@ static void mutate(struct trace_output *text)
 int main(int argc, char **argv)
 {
     double seconds = argc > 1 ? strtod(argv[1], NULL) : 3;
-    state = argc > 2 ? strtoull(argv[2], NULL, 0) : (uint64_t)time(NULL);
-    printf("fuzz_trace: seed %llu\n", (unsigned long long)state);
+    chance_state = argc > 2 ? strtoull(argv[2], NULL, 0) : (uint64_t)time(NULL);
+    printf("fuzz_trace: seed %llu\n", (unsigned long long)chance_state);
     fflush(stdout);
     struct timespec begin, now;
     unsigned long long rounds = 0;
@@ -184,7 +174,7 @@ int main(int argc, char **argv)
         struct trace_output text = {NULL, 0, 0};
         const char *first = trace_texts[rounds % TRACE_TEXTS].text;
         trace_append(first, strlen(first), &text);
-        for (size_t n = below(6); n-- > 0;)
+        for (size_t n = pick(6); n-- > 0;)
             mutate(&text);
         /* a block of its own size, so that a sanitizer sees reads past its end */
         uint8_t *exact = malloc(text.length ? text.length : 1);

@@ -71,7 +71,7 @@ static gang_result add(size_t i)
     return r;
 }
 
-/* What there is of each job. */
+/* The members of each job. */
 static void check_jobs(size_t count)
 {
     ck_assert_uint_eq(gang_trace_count(trace), count);

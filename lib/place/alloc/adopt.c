@@ -80,10 +80,9 @@ static gang_result plan_place(gang_worker *w, gang_request *q, const struct gang
 static void count_running(struct gang__plan *p)
 {
     const struct gang__alloc *a = p->others.running;
-    for (const uint64_t *task = a ? a->data : NULL; task && task < a->data + a->used;
-         task += GANG__TASK_HEAD + gang__task_deltas(task))
-        if (!gang__task_is_holder(task))
-            p->tasks.in_group[gang__task_group(task)]++;
+    for (const uint64_t *task = a ? gang__task_first(a) : NULL; task;
+         task = gang__task_next(a, task))
+        p->tasks.in_group[gang__task_group(task)]++;
 }
 
 /* `healthy`: of the devices that the library picks none is unhealthy. */

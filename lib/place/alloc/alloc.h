@@ -27,7 +27,8 @@ gang_result gang__alloc_if(gang_worker *w, gang_request *q, struct gang__places 
 /* What gang_alloc_test() says: GANG_OK, GANG_ENOFIT, GANG_ENEVER or an error. */
 gang_result gang__request_verdict(gang_worker *w, gang_request *q);
 
-/* Is it a group of the allocation that has fewer tasks than its `count`? GANG_EINVAL, GANG_ERANGE. */
+/* Is it a group of the allocation that has fewer tasks than its `count`? GANG_EINVAL,
+ * GANG_ERANGE. */
 gang_result gang__growth_check(const struct gang__alloc *a, int32_t group,
                                struct gang_error *error);
 
@@ -37,28 +38,29 @@ gang_result gang__growth_check(const struct gang__alloc *a, int32_t group,
 gang_result gang__growth_plan(gang_worker *w, const struct gang__alloc *a, int32_t group,
                               int64_t tasks);
 
-/* Would gang_alloc_grow() add a task of a group? GANG_OK, GANG_ENOFIT, GANG_ENEVER or an error. The record
- * is only read. */
+/* Would gang_alloc_grow() add a task of a group? GANG_OK, GANG_ENOFIT, GANG_ENEVER or an error. The
+ * record is only read. */
 gang_result gang__growth_verdict(gang_worker *w, const struct gang__alloc *a, uint32_t group);
 
-/* Tasks of a group that ended and do not come again count as if they were held, against `count` and `min` of the
- * group, in the growths of this worker (gang_alloc_grow(), gang__snapshot_grow_where()) from now on; NULL: none did.
- * ended  one a group of the request that is to grow, borrowed until the next call
- * GANG_OK; GANG_ENOMEM: a worker's first call. Owner of the worker. */
+/* Tasks of a group that ended and do not come again count as if they were held, against `count` and
+ * `min` of the group, in the growths of this worker (gang_alloc_grow(),
+ * gang__snapshot_grow_where()) from now on; NULL: none did. ended  one a group of the request that
+ * is to grow, borrowed until the next call GANG_OK; GANG_ENOMEM: a worker's first call. Owner of
+ * the worker. */
 gang_result gang__growth_ended(gang_worker *w, const int64_t *ended);
 
-/* As gang_alloc_adopt(), for more tasks of an allocation that runs: exactly these places, all or none. The
- * new tasks come after those there are, in this order. Of an exclusive allocation a node that it has
- * already gives what is held there beside its tasks.
- * Returns GANG_OK; GANG_ENOFIT (taken already); GANG_ESTALE (allocation, node); GANG_EBUSY (another thread
- * is changing it); GANG_EINVAL; GANG_ERANGE (more tasks of a group than `count`); GANG_ENOMEM.
- * Owner of the worker. Lock-free. */
+/* As gang_alloc_adopt(), for more tasks of an allocation that runs: exactly these places, all or
+ * none. The new tasks come after those there are, in this order. Of an exclusive allocation a node
+ * that it has already gives what is held there beside its tasks. Returns GANG_OK; GANG_ENOFIT
+ * (taken already); GANG_ESTALE (allocation, node); GANG_EBUSY (another thread is changing it);
+ * GANG_EINVAL; GANG_ERANGE (more tasks of a group than `count`); GANG_ENOMEM. Owner of the worker.
+ * Lock-free. */
 gang_result gang__alloc_adopt_more(gang_worker *w, gang_alloc_id id,
                                    const struct gang_placement *places, int64_t count);
 
-/* Give back named tasks whatever minima say: as gang_alloc_shrink() otherwise. With the last one the allocation
- * does not end: it holds nothing then, and may grow again; gang_alloc_free() ends it.
- * Owner of the worker. Lock-free. */
+/* Give back named tasks whatever minima say: as gang_alloc_shrink() otherwise. With the last one
+ * the allocation does not end: it holds nothing then, and may grow again; gang_alloc_free() ends
+ * it. Owner of the worker. Lock-free. */
 gang_result gang__alloc_remove_tasks(gang_worker *w, gang_alloc_id id, const int64_t *tasks,
                                      size_t count);
 

@@ -59,8 +59,8 @@ static void give_words(gang_worker *w, uint32_t slot, uint64_t *sum)
     }
 }
 
-/* Give back the tasks whose keys {slot, offset in data} stand in placer->order, in one commit; of the
- * `kept` ones after them only what they have of the pool. */
+/* Give back, in one commit, the tasks with keys {slot, offset in data} in placer->order. The `kept`
+ * tasks after them give back their share of the pool only. */
 static gang_result give_tasks(gang_worker *w, const struct gang__alloc *a, size_t count,
                               size_t kept)
 {
@@ -120,8 +120,7 @@ gang_result gang_alloc_free(gang_worker *worker, gang_alloc_id id)
         size_t count = 0;
         if (!gang__order_reserve(worker, gang__alloc_entries(a)))
             r = GANG_ENOMEM;
-        for (uint32_t at = 0; r == GANG_OK && at < a->used;
-             at += GANG__TASK_HEAD + gang__task_deltas(a->data + at))
+        for (uint32_t at = 0; r == GANG_OK && at < a->used; at += gang__task_words(a->data + at))
             placer->order[count++] = a->data[at] << 32 | at;
         if (r == GANG_OK)
             r = give_tasks(worker, a, count, 0);
@@ -181,24 +180,24 @@ static gang_result find_tasks(gang_worker *w, const struct gang__alloc *a, const
     for (int64_t i = 0; i < count; i++) {
         while (at < a->used && (gang__task_is_holder(a->data + at) ||
                                 gang__task_number(a->data + at) < placer->order[i]))
-            at += GANG__TASK_HEAD + gang__task_deltas(a->data + at);
+            at += gang__task_words(a->data + at);
         if (at >= a->used || gang__task_number(a->data + at) != placer->order[i])
             return gang__error(error, GANG_ENOENT, "tasks", "no task %lld, or named twice",
                                (long long)placer->order[i]);
         left[gang__task_group(a->data + at)]--;
         placer->order[i] = a->data[at] << 32 | at;
-        at += GANG__TASK_HEAD + gang__task_deltas(a->data + at);
+        at += gang__task_words(a->data + at);
     }
     return GANG_OK;
 }
 
-/* The nodes on which an allocation has tasks without those of placer->order, which are by offset; sorted,
- * in `ids`. Returns how many. */
+/* The nodes on which an allocation has tasks without those of placer->order, which are by offset;
+ * sorted, in `ids`. Returns how many. */
 static size_t nodes_left(const struct gang__placer *placer, const struct gang__alloc *a,
                          size_t count, uint64_t *ids)
 {
     size_t next = 0, left = 0;
-    for (uint32_t at = 0; at < a->used; at += GANG__TASK_HEAD + gang__task_deltas(a->data + at)) {
+    for (uint32_t at = 0; at < a->used; at += gang__task_words(a->data + at)) {
         if (next < count && (uint32_t)placer->order[next] == at)
             next++;
         else if (!gang__task_is_holder(a->data + at))
@@ -208,9 +207,9 @@ static size_t nodes_left(const struct gang__placer *placer, const struct gang__a
     return left;
 }
 
-/* Of an exclusive allocation: a node goes back as a whole, holders and all, with the last task there;
- * what a task leaves before that, holders keep. Puts the entries that go into placer->order, and after
- * them the tasks that become holders. False: out of memory. */
+/* Of an exclusive allocation: a node goes back as a whole, holders and all, with the last task
+ * there; what a task leaves before that, holders keep. Puts the entries that go into placer->order,
+ * and after them the tasks that become holders. False: out of memory. */
 static bool part_exclusive(gang_worker *w, const struct gang__alloc *a, size_t *count, size_t *kept)
 {
     struct gang__placer *placer = w->place;
@@ -229,8 +228,7 @@ static bool part_exclusive(gang_worker *w, const struct gang__alloc *a, size_t *
         else
             placer->order[gone++] = key;
     }
-    for (uint32_t from = 0; from < a->used;
-         from += GANG__TASK_HEAD + gang__task_deltas(a->data + from))
+    for (uint32_t from = 0; from < a->used; from += gang__task_words(a->data + from))
         if (gang__task_is_holder(a->data + from) && !gang__keys_have(ids, left, a->data[from]))
             placer->order[gone++] = a->data[from] << 32 | from;
     memcpy(placer->order + gone, keep, *kept * sizeof(*keep));
@@ -261,7 +259,7 @@ static void data_remove(gang_worker *w, struct gang__alloc *a, size_t count, siz
     uint32_t to = 0, from = 0;
     size_t next = 0;
     while (from < a->used) {
-        uint32_t size = GANG__TASK_HEAD + gang__task_deltas(a->data + from);
+        uint32_t size = gang__task_words(a->data + from);
         if (next == count + kept || placer->order[next] >> 32 != from) {
             memmove(a->data + to, a->data + from, size * sizeof(*a->data));
             to += size;
@@ -287,10 +285,8 @@ static gang_result shrink(gang_worker *w, struct gang__alloc *a, const int64_t *
     if (p->out.failed)
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     int64_t *held = p->tasks.in_group, *left = (int64_t *)&p->word[at];
-    for (const uint64_t *task = a->data; task < a->data + a->used;
-         task += GANG__TASK_HEAD + gang__task_deltas(task))
-        if (!gang__task_is_holder(task))
-            held[gang__task_group(task)]++;
+    for (const uint64_t *task = gang__task_first(a); task; task = gang__task_next(a, task))
+        held[gang__task_group(task)]++;
     memcpy(left, held, q->group_count * sizeof(*left));
     gang_result r = find_tasks(w, a, tasks, count, left, error);
     if (r != GANG_OK)
@@ -370,7 +366,7 @@ gang_result gang__alloc_find(gang_cluster *c, gang_alloc_id id, const int64_t *t
     size_t next = 0;
     const uint64_t *end = a->data + a->used;
     for (const uint64_t *task = a->data; task < end && r == GANG_OK;
-         task += GANG__TASK_HEAD + gang__task_deltas(task)) {
+         task += gang__task_words(task)) {
         if (gang__task_is_holder(task))
             continue;
         while (tasks && next < count && tasks[next] < (int64_t)gang__task_number(task))

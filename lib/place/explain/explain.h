@@ -44,12 +44,13 @@ struct gang__reason {
     int64_t lack_amount;
 };
 
-/* Tasks of a group that must start with the request: of the only one also what the request demands. */
+/* Tasks of a group that must start with the request: of the only one also what the request
+ * demands. */
 int64_t gang__tasks_needed(const gang_request *q, uint32_t group);
 
-/* A group by itself, as things are or (`empty`) as if all nodes were up and empty. With a domain, if one
- * is demanded, also where it is not what fails (`whole`). GANG_OK or GANG_ENOMEM. Inside a read section,
- * as all here. O(nodes + tasks). */
+/* A group by itself, as things are or (`empty`) as if all nodes were up and empty. With a domain,
+ * if one is demanded, also where it is not what fails (`whole`). GANG_OK or GANG_ENOMEM. Inside a
+ * read section, as all here. O(nodes + tasks). */
 gang_result gang__reason_of_group(const struct gang__question *a, uint32_t group, int64_t want,
                                   bool empty, bool whole, struct gang__reason *f);
 
@@ -78,7 +79,8 @@ size_t gang__reason_text(const struct gang__question *a, const struct gang__reas
 /* The name of a level. Valid while the cluster lives. */
 const char *gang__level_word(const gang_cluster *c, int32_t level);
 
-/* Where a scope is: "block=b1/rack=r2", or without the keys. Cut off at `room`. Inside a read section. */
+/* Where a scope is: "block=b1/rack=r2", or without the keys. Cut off at `room`. Inside a read
+ * section. */
 enum { GANG__PATH_ROOM = (GANG_MAX_LEVELS + 2) * 2 * (GANG_MAX_NAME + 1) };
 void gang__scope_path(const struct gang__plan *p, const struct gang__scope *s, bool keys,
                       char *text, size_t room);

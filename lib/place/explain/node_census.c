@@ -42,7 +42,7 @@ uint32_t gang__kinds_asked(const struct gang__group *g)
     return kinds;
 }
 
-/* What is free of a kind on one node, as far as the group can use it. */
+/* The free amount of a kind on one node, as far as the group can use it. */
 static int64_t amount_free(const struct gang__group *g, const struct gang__node_copy *v,
                            const uint64_t *now, int32_t kind)
 {
@@ -108,8 +108,8 @@ static bool lies_well(const struct looking *l, const struct gang__node *node,
     return !g->bounded || gang__plan_allowance(l->p, l->group, node) > 0;
 }
 
-/* A node that other jobs keep counts as such only if it would do otherwise: as it is now, or to have it
- * alone, when it is empty. */
+/* A node that other jobs keep counts as such only if it would do otherwise: as it is now, or to
+ * have it alone, when it is empty. */
 static void refine(const struct looking *l, uint32_t slot, uint32_t state,
                    struct gang__misfit *misfit)
 {
@@ -328,8 +328,8 @@ void gang__node_census_take(struct gang__plan *p, uint32_t group, int64_t want,
 
 /* ---- the reason ------------------------------------------------------------------------------ */
 
-/* The kind of a scope that stops most nodes, GPUs before others; of the nodes that could take a task
- * when empty, if there are any. */
+/* The kind of a scope that stops most nodes, GPUs before others; of the nodes that could take a
+ * task when empty, if there are any. */
 static int32_t kind_of(const gang_cluster *c, const struct gang__node_census *s, int32_t scope)
 {
     for (int look = 0; look < 2; look++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The reason of a refusal. Constraints are looked at in this order, each beside those before it, and the
- * first that fails is named: nodes for the tasks, wherever they lie; bounds, spreading and slices; one
- * domain; all groups of a set, and of the request, together. */
+/* The reason of a refusal. Constraints are looked at in this order, each beside those before it,
+ * and the first that fails is named: nodes for the tasks, wherever they lie; bounds, spreading and
+ * slices; one domain; all groups of a set, and of the request, together. */
 #include "place/explain/explain.h"
 
 #include <string.h>
@@ -226,8 +226,8 @@ static bool try_node(struct each *e, uint32_t slot, int32_t level)
     return false;
 }
 
-/* Domains of the site. What there is room for in each is known without planning there; of a group that is
- * the most that go. */
+/* Domains of the site. What there is room for in each is known without planning there; of a group
+ * that is the most that go. */
 static void find_best_domain(struct each *e, uint32_t level)
 {
     struct gang__plan *p = e->k->p;
@@ -271,8 +271,8 @@ static bool is_bent(const struct gang__group *g)
     return g->bounded || g->spread >= 0 || g->slice > 0;
 }
 
-/* The level of which the group's tasks demand a domain, if they are not bound to one already: then
- * *bound is it. */
+/* The level at which the tasks of the group require a domain that is not chosen yet. If it is
+ * chosen, *bound is that domain. */
 static int32_t level_open(struct gang__pack *k, uint32_t group, struct gang__scope *bound)
 {
     struct gang__member m;
@@ -288,7 +288,8 @@ static int32_t level_open(struct gang__pack *k, uint32_t group, struct gang__sco
     return open ? level : GANG__NO_LEVEL;
 }
 
-/* How far bounds, spreading and slices let the tasks go anywhere. Returns with how many all of them do. */
+/* How far bounds, spreading and slices let the tasks go anywhere. Returns with how many all of them
+ * do. */
 static int64_t find_bent(struct each *e, uint32_t group)
 {
     struct gang__reason *f = e->f;
@@ -307,7 +308,8 @@ static int64_t find_bent(struct each *e, uint32_t group)
     return all;
 }
 
-/* The domain that holds most, or what is bound already. `anywhere`: tasks that go without the demand. */
+/* The domain that holds most, or what is bound already. `anywhere`: tasks that go without the
+ * demand. */
 static void find_domain(struct each *e, uint32_t group, int64_t anywhere)
 {
     struct gang__reason *f = e->f;
@@ -357,8 +359,8 @@ static void note_amounts(struct gang__reason *f, const struct gang__group *g)
     }
     if (kind < 0)
         return;
-    /* One task does not fit anywhere: what it asks, and the most that one node has. Else what all of them
-     * ask, and what those that fit would take. */
+    /* One task does not fit anywhere: what it asks, and the most that one node has. Else what all
+     * of them ask, and what those that fit would take. */
     f->requested = gang__amount_asked(g, kind);
     f->available = f->survey.kind[kind].most;
     if (there > 0 || f->inside) {

@@ -16,7 +16,7 @@
  * may end right after.
  *
  * A refusal stays true as long as the stamp stands still (core/commit/commit.c), so it is raised
- * after all that can let a job in: tasks that run and are taken out of the badges, or withdrew;
+ * after all that can let a job in: tasks that run and are taken out of the label counts, or withdrew;
  * those that came, which others may want to be near. Until then they count as before. */
 #include "place/fit/affinity.h"
 
@@ -41,10 +41,8 @@ static bool list_own(struct gang__plan *p)
     size_t at = gang__plan_words(p, 2 * (size_t)a->tasks), count = 0;
     if (p->out.failed)
         return false;
-    for (const uint64_t *task = a->data; task < a->data + a->used;
-         task += GANG__TASK_HEAD + gang__task_deltas(task))
-        if (!gang__task_is_holder(task))
-            p->word[at + count++] = task[0];
+    for (const uint64_t *task = gang__task_first(a); task; task = gang__task_next(a, task))
+        p->word[at + count++] = task[0];
     o->own = at;
     o->own_tasks = at + count;
     gang__sort_keys(p->word + at, count);
@@ -108,7 +106,7 @@ static bool is_guard(const struct gang__affinity *peer)
     return !peer->near && !peer->wish;
 }
 
-/* How many of the job's own rules guard a level against a badge. */
+/* How many of the job's own rules guard a level against a label count. */
 static uint64_t own_guards(const gang_request *q, const struct gang__label_count *badge,
                            int32_t level)
 {
@@ -164,7 +162,7 @@ static void mark_domain(gang_node_id id, uint32_t tasks, void *user)
         p->word[m->set + domain / 64] |= UINT64_C(1) << (domain % 64);
 }
 
-/* Note the domains of a level in which a badge counts tasks of others. */
+/* Note the domains of a level in which a label count counts tasks of others. */
 static void mark_domains(struct gang__plan *p, struct gang__label_count *badge, unsigned role,
                          uint64_t times, int32_t level, size_t set)
 {
@@ -298,7 +296,7 @@ bool gang__affinity_admits(struct gang__plan *p, const struct gang__node *node)
 
 /* ---- entering and leaving -------------------------------------------------------------------- */
 
-/* The planned tasks of one node, in all badges of the job. */
+/* The planned tasks of one node, in all label counts of the job. */
 static bool reserve(const gang_request *q, const struct gang_mem *mem, uint32_t slot)
 {
     for (uint32_t i = 0; i < 2 * q->label_count; i++)
@@ -415,10 +413,7 @@ void gang__affinity_release(gang_worker *w, const struct gang__alloc *a, const u
 
 bool gang__affinity_count(gang_cluster *c, const struct gang__alloc *a)
 {
-    for (const uint64_t *task = a->data; task < a->data + a->used;
-         task += GANG__TASK_HEAD + gang__task_deltas(task)) {
-        if (gang__task_is_holder(task))
-            continue;
+    for (const uint64_t *task = gang__task_first(a); task; task = gang__task_next(a, task)) {
         if (!reserve(a->q, &c->mem, (uint32_t)task[0]))
             return false;
         if (!gang__node_of(c, task[0])) /* it will be given back, but does not count */
@@ -431,7 +426,7 @@ bool gang__affinity_count(gang_cluster *c, const struct gang__alloc *a)
 
 /* ---- audit ----------------------------------------------------------------------------------- */
 
-/* What the live allocations say that the badges should count, in a table of open addressing. */
+/* What the live allocations say that the label counts should count, in a table of open addressing. */
 struct entry {
     const struct gang__label_count *badge; /* NULL: free */
     gang_node_id node;
@@ -469,8 +464,7 @@ static size_t words_of_job(const gang_request *q)
 static void audit_add(struct audit *t, const struct gang__alloc *a)
 {
     const gang_request *q = a->q;
-    for (const uint64_t *task = a->data; task < a->data + a->used;
-         task += GANG__TASK_HEAD + gang__task_deltas(task)) {
+    for (const uint64_t *task = gang__entry_first(a); task; task = gang__entry_next(a, task)) {
         /* On a node that is no more they hold nothing, and do not count. */
         if (gang__task_is_holder(task) || !gang__node_of(t->c, task[0]))
             continue;
@@ -494,7 +488,7 @@ static void audit_node(gang_node_id node, uint32_t tasks, void *user)
     e->tasks = 0;
 }
 
-/* Compare all badges with the table, and take from it what was met. */
+/* Compare all label counts with the table, and take from it what was met. */
 static bool audit_badges(struct audit *t, const struct gang__label_counts *badges)
 {
     t->same = true;
@@ -511,7 +505,7 @@ static bool audit_badges(struct audit *t, const struct gang__label_counts *badge
     return t->same;
 }
 
-/* Entries that the badges and the allocations can need. */
+/* Entries that the label counts and the allocations can need. */
 static void count_node(gang_node_id node, uint32_t tasks, void *user)
 {
     (void)node;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Affinity between jobs: the nodes that rules bar, also while other gangs are being placed. */
-#ifndef GANG__PLACE_PEERS_H
-#define GANG__PLACE_PEERS_H
+#ifndef GANG__PLACE_AFFINITY_H
+#define GANG__PLACE_AFFINITY_H
 
 #include "place/fit/plan.h"
 #include "place/state/records.h"
@@ -24,7 +24,8 @@ void gang__affinity_withdraw(gang_worker *w, struct gang__plan *p);
 void gang__affinity_release(gang_worker *w, const struct gang__alloc *a, const uint64_t *keys,
                             size_t count);
 
-/* Count the tasks of a record that was not made by a plan. False: out of memory, some are counted. */
+/* Count the tasks of a record that was not made by a plan. False: out of memory, some are
+ * counted. */
 bool gang__affinity_count(gang_cluster *c, const struct gang__alloc *a);
 
 /* Do the label counts agree with the live allocations? While no thread changes the cluster. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which devices of a node a task gets: whole ones, parts, instances of a profile; by rank of models. */
+/* Which devices of a node a task gets: whole ones, parts, instances of a profile; by rank of
+ * models. */
 #include "place/fit/choose_devices.h"
 
 #include "place/fit/device.h"
@@ -97,8 +98,8 @@ static uint64_t pick_among(struct gang__plan *p, const struct gang__group *g,
     return gang__choose_gpus(p, v->shape, g, takeable_devices(v, free), among);
 }
 
-/* Of ranked models the first so many that have enough: then the least liked device is as well liked as
- * can be. */
+/* Add ranked models one by one until the devices suffice: the least liked device of the task is
+ * then as well liked as possible. */
 static uint64_t pick_ranked(struct gang__plan *p, const struct gang__group *g,
                             const struct gang__node_copy *v, const uint64_t *now, uint64_t all,
                             uint64_t allowed, uint32_t *share)
@@ -116,7 +117,8 @@ static uint64_t pick_ranked(struct gang__plan *p, const struct gang__group *g,
     return before == all ? 0 : pick_among(p, g, v, now, all, allowed, share);
 }
 
-/* Of ranked models the first so many that these devices are of; else all. */
+/* The number of ranked models, the most liked first, that includes all these devices; SIZE_MAX
+ * where models have no rank. */
 size_t gang__liked_models(const struct gang__group *g, const struct gang__node_copy *v,
                           uint64_t gpus)
 {

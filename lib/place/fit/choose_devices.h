@@ -31,13 +31,13 @@ uint64_t gang__choose_devices(struct gang__plan *p, const struct gang__group *g,
                               const struct gang__node_copy *v, const uint64_t *now, uint64_t wanted,
                               uint64_t allowed, uint32_t *share);
 
-/* The number of ranked models, the most liked first, that includes all these devices; SIZE_MAX where the
- * models have no rank. */
+/* The number of ranked models, the most liked first, that includes all these devices; SIZE_MAX
+ * where the models have no rank. */
 size_t gang__liked_models(const struct gang__group *g, const struct gang__node_copy *v,
                           uint64_t gpus);
 
-/* Devices of the node that the group's tasks may use: of its models; slices if it names a profile, else
- * only what is none; and none that is unhealthy. */
+/* Devices of the node that the group's tasks may use: of its models; slices if it names a profile,
+ * else only what is none; and none that is unhealthy. */
 uint64_t gang__usable_devices(const struct gang__group *g, const struct gang__node_copy *v);
 
 /* The devices of a view that a task of the group may take now, free or not. */

@@ -5,13 +5,14 @@
 
 #include "place/fit/plan.h"
 
-/* The best g->devices of `among`, of which there are so many, when all `free` ones are free: see
- * struct gang__gpu_set. 0: out of memory (p->out.failed). */
+/* The best g->devices of `among` when all `free` ones are free: see struct gang__gpu_set. 0: out of
+ * memory (p->out.failed). */
 uint64_t gang__choose_gpus(struct gang__plan *p, const struct gang__node_type *shape,
                            const struct gang__group *g, uint64_t free, uint64_t among);
 
-/* Of the sets that are joined as well as that one, and as many of them near a network card, the best
- * that lies in one NUMA domain with so many free cores. 0: none does, or out of memory (p->out.failed). */
+/* Among the sets as well linked as the best, and as near to a network card: the best set that lies
+ * in one NUMA domain with `count` free cores. 0: there is none, or out of memory
+ * (p->out.failed). */
 uint64_t gang__choose_gpus_together(struct gang__plan *p, const struct gang__node_type *shape,
                                     const struct gang__group *g, uint64_t free, uint64_t among,
                                     const uint64_t *cores, uint32_t count);

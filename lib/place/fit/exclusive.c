@@ -12,7 +12,8 @@ struct gang__node_copy *gang__exclusive_view(const struct gang__plan *p, gang_no
     return v && v->own && v->node->id == id ? v : NULL;
 }
 
-/* In a snapshot the running allocation may have been released: then the node is not its own there. */
+/* In a snapshot the running allocation may have been released: then the node is not its own
+ * there. */
 static bool is_left(struct gang__plan *p, const struct gang__node_copy *v)
 {
     const uint64_t *was = gang__words_was(p, v);
@@ -38,8 +39,7 @@ gang_result gang__exclusive_begin(struct gang__plan *p)
     }
     /* In an empty cluster the holders are not there at all. */
     for (const uint64_t *task = a ? a->data : NULL;
-         task && !p->mode.empty && task < a->data + a->used;
-         task += GANG__TASK_HEAD + gang__task_deltas(task)) {
+         task && !p->mode.empty && task < a->data + a->used; task += gang__task_words(task)) {
         const struct gang__node_copy *v =
             gang__task_is_holder(task) ? gang__exclusive_view(p, task[0]) : NULL;
         for (unsigned i = 0; v && i < gang__task_deltas(task); i++) {

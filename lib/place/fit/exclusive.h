@@ -2,18 +2,19 @@
 /* Nodes for one allocation alone: wholly free before, and wholly taken while it has a task there.
  *
  * A *holder* in the record of the allocation takes what the tasks leave of such a node, in the same
- * commit (place/record/holders.h). So one predicate, that of the commit, says that no other allocation
- * has anything of the node. */
+ * commit (place/record/holders.h). So one predicate, that of the commit, says that no other
+ * allocation has anything of the node. */
 #ifndef GANG__PLACE_EXCLUSIVE_H
 #define GANG__PLACE_EXCLUSIVE_H
 
 #include "place/fit/plan.h"
 
-/* Part of gang__plan_begin(). Nodes in use are excluded. On the nodes of the running allocation, the
- * plan sees as free what the holders have. GANG_ENOMEM. */
+/* Part of gang__plan_begin(). Nodes in use are excluded. On the nodes of the running allocation,
+ * the plan sees as free what the holders have. GANG_ENOMEM. */
 gang_result gang__exclusive_begin(struct gang__plan *p);
 
-/* Is the node wholly free, by the words that were read of it, or does the allocation have it already? */
+/* Is the node wholly free, by the words that were read of it, or does the allocation have it
+ * already? */
 bool gang__exclusive_admits(const struct gang__node_copy *v, const uint64_t *was);
 
 /* The view of a node that the running allocation has for itself; NULL: it has not. */

@@ -45,14 +45,14 @@ static inline uint32_t gang__tier_count(struct gang__tiers t)
     return t.lends ? 2 * t.inner : t.inner;
 }
 
-/* Is a node that matches to be tried in a tier? A node with several ranked models is tried in that of
- * each; if only the `best` counts, in the first of them alone. */
+/* Is a node that matches to be tried in a tier? A node with several ranked models is tried in that
+ * of each; if only the `best` counts, in the first of them alone. */
 bool gang__node_in_tier(const struct gang__plan *p, const struct gang__group *g,
                         const struct gang__node *node, struct gang__tiers t, uint32_t tier,
                         bool best);
 
-/* Can nodes of this class hold the group's devices; and in a tier? Each node is still to be asked the
- * above if it may be lent, or has GPUs of several models. */
+/* Can nodes of this class hold the group's devices; and in a tier? Each node is still to be asked
+ * the above if it may be lent, or has GPUs of several models. */
 bool gang__class_has_model(gang_cluster *c, const struct gang__group *g, uint32_t class_id);
 static inline bool gang__class_matches(gang_cluster *c, const struct gang__group *g,
                                        uint32_t class_id)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A task whose GPUs, named cores and memory lie in one NUMA domain. */
+/* One task in one NUMA domain: its GPUs, its named cores and its memory. */
 #include "place/fit/choose_devices.h"
 #include "place/fit/device.h"
 #include "place/fit/fit_task.h"
@@ -57,8 +57,8 @@ static struct gang__gpu_set worth_of(struct gang__plan *p, const struct gang__gr
     return set;
 }
 
-/* The domain that a task goes to. Its tasks alike each use up one domain's share of things, so which
- * one is taken first makes no difference to how many fit. */
+/* The domain that a task goes to. Its tasks alike each use up one domain's share of things, so
+ * which one is taken first makes no difference to how many fit. */
 static bool find_corner(struct gang__plan *p, const struct gang__group *g,
                         const struct gang__node_copy *v, uint64_t wanted, const uint64_t *free,
                         uint32_t cores, struct corner *best)

@@ -6,7 +6,8 @@
 #include "core/nodes/node_type.h"
 #include "place/fit/plan.h"
 
-/* Must a task's cores lie in a part of the node? Those of a task with GPUs need not: its GPUs do. */
+/* Must a task's cores lie in a part of the node? Those of a task with GPUs need not: its GPUs
+ * do. */
 static inline bool binds_cores(const struct gang__plan *p, const struct gang__group *g)
 {
     return p->subset.on && p->subset.cores && g->devices == 0 && g->cpu;

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The heaviest set of k devices, with ties broken in a fixed order (see struct gang__gpu_set).
  *
- * Branch and bound. A first set is grown greedily from each device and improved by exchange. Then sets
- * are tried in the order of their sorted numbers, {0,1,2} before {0,1,3} before {0,2,3}, so that the
- * first of equal ones is the one of the lowest numbers. Two things keep it short:
+ * Branch and bound. A first set is grown greedily from each device and improved by exchange. Then
+ * sets are tried in the order of their sorted numbers, {0,1,2} before {0,1,3} before {0,2,3}, so
+ * that the first of equal ones is the one of the lowest numbers. Two things keep it short:
  *
- * Bound. Let S be chosen, r devices missing, A those that may still be chosen. Any set R of r of them
- * has 2 * links(S + R) = 2 * links(S) + sum over x in R of (2 * w(x, S) + w(x, R - x)), and the last
- * term is at most the sum of the r - 1 heaviest weights of x. So the r greatest of these, over A, bound
- * it. All that is summed stays below 2^64: core/nodes/node_type.h.
+ * Bound. Let S be chosen, r devices missing, A those that may still be chosen. Any set R of r of
+ * them has 2 * links(S + R) = 2 * links(S) + sum over x in R of (2 * w(x, S) + w(x, R - x)), and
+ * the last term is at most the sum of the r - 1 heaviest weights of x. So the r greatest of these,
+ * over A, bound it. All that is summed stays below 2^64: core/nodes/node_type.h.
  *
- * Twins. Two devices are twins if exchanging them changes nothing: the same weight to each other free
- * device, both or neither preferred. It is an equivalence. Of a class of twins only the lowest are
- * chosen: passing one by passes all its twins by. So 64 devices that are all alike are one step, and
- * the sixteen of a DGX-2, two classes, are nine.
+ * Twins. Two devices are twins if exchanging them changes nothing: the same weight to each other
+ * free device, both or neither preferred. It is an equivalence. Of a class of twins only the lowest
+ * are chosen: passing one by passes all its twins by. So 64 devices that are all alike are one
+ * step, and the sixteen of a DGX-2, two classes, are nine.
  *
- * Without twins and with a useless bound there is a step for each set of less than k devices, at most
- * 2^16 for 16 devices. */
+ * Without twins and with a useless bound there is a step for each set of less than k devices, at
+ * most 2^16 for 16 devices. */
 #include "place/fit/gpu_set.h"
 
 #include <string.h>
@@ -104,7 +104,7 @@ static void find_twins(struct hunt *h)
     }
 }
 
-/* Insert into the `have` greatest numbers, in descending order, of which at most `most` are kept. */
+/* Insert a number into the `have` greatest, kept in descending order, at most `most`. */
 static uint32_t keep_greatest(uint64_t *kept, uint32_t have, uint32_t most, uint64_t number)
 {
     uint32_t at = have;
@@ -210,7 +210,8 @@ static void find_first(struct hunt *h)
 
 /* ---- all sets -------------------------------------------------------------------------------- */
 
-/* Can a set with these chosen, and `left` more of `open`, be better than the best, or come before it? */
+/* Can a set with these chosen, and `left` more of `open`, be better than the best, or come before
+ * it? */
 static bool may_win(const struct hunt *h, const struct gang__gpu_set *set, uint64_t open,
                     uint32_t left)
 {

@@ -11,8 +11,8 @@ void gang__sort_keys(uint64_t *key, size_t count);
 /* Is a number among sorted ones? */
 bool gang__keys_have(const uint64_t *key, size_t count, uint64_t number);
 
-/* Keys on a stack of the plan: reserve at the end, and return down to where it was. NULL: out of memory
- * (p->out.failed). */
+/* Keys on a stack of the plan: reserve at the end, and return down to where it was. NULL: out of
+ * memory (p->out.failed). */
 uint64_t *gang__keys_push(struct gang__plan *p, size_t count, size_t *at);
 static inline void gang__keys_pop(struct gang__plan *p, size_t at)
 {

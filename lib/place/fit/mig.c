@@ -158,8 +158,8 @@ uint32_t gang__fresh_parents(const struct gang__node_type *shape, uint64_t free,
     return count;
 }
 
-/* The lowest of the slices begins an instance: so there is one way to read them. Returns the number of
- * instances, 0 if something is left over. */
+/* The lowest of the slices begins an instance: so there is one way to read them. Returns the number
+ * of instances, 0 if something is left over. */
 static uint32_t count_instances(const struct gang_profile_spec *profile, uint64_t slices)
 {
     uint32_t count = 0;

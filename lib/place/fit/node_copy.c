@@ -64,8 +64,8 @@ uint64_t gang__node_unhealthy(const struct gang__plan *p, const struct gang__nod
     return gang__health_read(p->c, v->slot, l, help || p->mode.exact_reads);
 }
 
-/* The words of a node, or of the pool, as the plan is to see them. Returns true if they were read from a
- * claimed cell. */
+/* The words of a node, or of the pool, as the plan is to see them. Returns true if they were read
+ * from a claimed cell. */
 bool gang__node_words_read(const struct gang__plan *p, const struct gang__node_copy *v,
                            uint64_t *was, bool help)
 {

@@ -101,7 +101,8 @@ struct gang__plan_mode {
     bool check_health; /* some device may be unhealthy: look at the health of each node */
     bool exact_reads;  /* read cells at one instant, helping commits under way: refusals are true */
     bool
-        worst_fit; /* parts of several devices: the emptiest ones, which finds room if there is any */
+        /* parts of several devices: the emptiest ones, which finds room if there is any */
+        worst_fit;
     bool skip_claimed; /* skip a node that another commit claims, rather than help that commit */
     /* GANG__TIMESHARE_*: not taken by the commit (timeshare.h). Survives gang__plan_begin(). */
     uint32_t timeshare;
@@ -134,7 +135,8 @@ struct gang__plan_nodes {
     size_t count, cap;
     size_t pool; /* number of the pool's copy, once it is there */
     uint32_t *
-        table; /* slot -> copy + 1, open addressing; an entry counts if its copy names it as its place */
+        /* slot -> copy + 1, open addressing; an entry counts if its copy names it as its place */
+        table;
     size_t table_cap;
 };
 
@@ -220,8 +222,8 @@ bool gang__plan_reserve(struct gang__plan *p, const struct gang_mem *mem, size_t
                         size_t words);
 
 /* The view of a slot, read now if it is not there yet. NULL: no node there, or out of memory
- * (p->out.failed). Inside a read section; `node` NULL for the pool. The pointer is good until the next
- * call. */
+ * (p->out.failed). Inside a read section; `node` NULL for the pool. The pointer is good until the
+ * next call. */
 struct gang__node_copy *gang__node_copy_at(struct gang__plan *p, uint32_t slot);
 
 /* The view of a slot, if there is one already. */
@@ -272,25 +274,27 @@ bool gang__plan_admits(struct gang__plan *p, uint32_t slot, struct gang__misfit 
 bool gang__plan_task(struct gang__plan *p, uint32_t group, uint32_t slot, uint64_t gpus,
                      struct gang__misfit *misfit);
 
-/* The same for up to `most` tasks. Returns how many were planned; the misfit is that of the next. */
+/* The same for up to `most` tasks. Returns how many were planned; the misfit is that of the
+ * next. */
 int64_t gang__plan_tasks(struct gang__plan *p, uint32_t group, uint32_t slot, int64_t most,
                          uint64_t gpus, struct gang__misfit *misfit);
 
-/* At most so many more tasks of a group fit on a node (or the part p->subset of it), by its words as they
- * are planned so far: never fewer than do. 0 if there is no node, it is not up or does not match. Makes
- * no view. */
+/* At most so many more tasks of a group fit on a node (or the part p->subset of it), by its words
+ * as they are planned so far: never fewer than do. 0 if there is no node, it is not up or does not
+ * match. Makes no view. */
 int64_t gang__plan_capacity(struct gang__plan *p, uint32_t group, uint32_t slot);
 
 /* The kinds, as bits, that are too short on a node for one more task of a group: now, or even on
  * the empty node. For messages. */
 uint32_t gang__plan_short(struct gang__plan *p, uint32_t group, uint32_t slot, bool when_empty);
 
-/* Could one more task of a group go to a node, which matches? Then slot, gpus and share of the seat. */
+/* Could one more task of a group go to a node, which matches? Then slot, gpus and share of the
+ * candidate. */
 bool gang__plan_probe(struct gang__plan *p, uint32_t group, uint32_t slot,
                       struct gang__scored_node *seat);
 
-/* milli-GPUs that are asked of a device: a share, or if that is 0, by memory. 0: it has not so much, or
- * it is not known. */
+/* milli-GPUs that are asked of a device: a share, or if that is 0, by memory. 0: it has not so
+ * much, or it is not known. */
 static inline uint32_t gang__share_asked(uint32_t share, int64_t gpu_memory,
                                          const struct gang_gpu_spec *gpu)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A scope: where to look. The whole cluster, a domain of a level of the site, one node, or a part of
- * one node (a package, a NUMA domain, the GPUs below a switch, an island). By value; good as long as
- * the read section it was made in. */
+/* A scope: where to look. The whole cluster, a domain of a level of the site, one node, or a part
+ * of one node (a package, a NUMA domain, the GPUs below a switch, an island). By value; good as
+ * long as the read section it was made in. */
 #ifndef GANG__PLACE_SCOPE_H
 #define GANG__PLACE_SCOPE_H
 

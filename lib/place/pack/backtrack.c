@@ -247,8 +247,8 @@ static bool are_alike(struct gang__plan *p, uint32_t a, uint32_t b)
            memcmp(gang__words_now(p, v), gang__words_now(p, w), v->words * sizeof(uint64_t)) == 0;
 }
 
-/* `left` tasks on the nodes from the i-th on. `most`: on this one, since one like it before it got as
- * many. */
+/* `left` tasks on the nodes from the i-th on. `most`: on this one, since one like it before it got
+ * as many. */
 static bool share_out(struct exhaust *x, const struct filling *f, size_t i, int64_t left,
                       int64_t most)
 {
@@ -284,7 +284,8 @@ static bool is_known(struct gang__plan *p, const struct filling *f, size_t from,
     return false;
 }
 
-/* Is as much free of a device as of one before it, from the `from`-th on? Or can it not be used at all? */
+/* Is as much free of a device as of one before it, from the `from`-th on? Or can it not be used at
+ * all? */
 static bool is_like_before(struct gang__plan *p, const struct gang__group *g, uint32_t slot,
                            unsigned from, unsigned device)
 {
@@ -407,8 +408,8 @@ static bool make_up_here(void *user, const struct gang__scope *s)
     return false;
 }
 
-/* `want` tasks of one group, in the domains it demands: those that are chosen, or chosen now, from the
- * outside in. The rest is of the groups after it. */
+/* `want` tasks of one group, in the domains it demands: those that are chosen, or chosen now, from
+ * the outside in. The rest is of the groups after it. */
 static bool make_up_with(struct exhaust *x, const struct next *n, uint32_t group, int64_t want)
 {
     const gang_request *q = x->k->q;

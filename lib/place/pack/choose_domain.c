@@ -254,7 +254,7 @@ bool gang__choose_each(struct gang__pack *k, struct gang__member m, int32_t leve
 struct placing {
     struct gang__pack *k;
     struct gang__member m;
-    /* Of several groups the fewest nodes are found by trying. */
+    /* With several groups, trials find the domain that needs the fewest nodes. */
     uint32_t trials;
     int64_t best_nodes;
     struct gang__scope best;

@@ -400,9 +400,9 @@ static bool place_well(struct gang__pack *k, bool few)
     return place_all(k) && (!few || gang__improve(k) || (!k->p->out.failed && place_all(k)));
 }
 
-/* The highest tier of any group. Each search goes through the tiers by itself; but where domains are
- * chosen, too, one without the nodes of high tiers comes before one with them. Not where all that
- * matters is whether there is room. */
+/* The highest tier of any group. Each search goes through the tiers by itself; but where domains
+ * are chosen, too, one without the nodes of high tiers comes before one with them. Not where all
+ * that matters is whether there is room. */
 static uint32_t highest_tier(const struct gang__plan *p, bool proof)
 {
     const gang_request *q = p->q;

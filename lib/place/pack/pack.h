@@ -48,8 +48,8 @@ bool gang__pack_request(struct gang__plan *p, bool proof);
 int64_t gang__pack_more(struct gang__plan *p, uint32_t group, int64_t least, int64_t want,
                         bool proof);
 
-/* The narrowest level whose domains are demanded of a group: by itself, its sets and the request;
- * and of what is in a set (-1: the request) by that and those around it. -1: none. */
+/* The narrowest level that a group requires: by itself, its sets and the request. And the narrowest
+ * level that a set (-1: the request) and the sets around it require. -1: none. */
 int32_t gang__demanded_level(const gang_request *q, int32_t group);
 int32_t gang__demanded_around(const gang_request *q, int32_t set);
 
@@ -83,7 +83,8 @@ int64_t gang__add_tasks(struct gang__pack *k, uint32_t group, int64_t want);
 /* Place a set, or the request, alone in the empty plan, as hard as can be tried. For messages. */
 bool gang__pack_member(struct gang__plan *p, struct gang__member m);
 
-/* What binds a member of a set from outside: the scope of that or an enclosing set, or the request's. */
+/* What binds a member of a set from outside: the scope of that or an enclosing set, or the
+ * request's. */
 struct gang__scope gang__scope_around(const struct gang__pack *k, int32_t set);
 
 /* The outermost of a group, its sets and the request that demands a domain and has none yet. */
@@ -92,25 +93,27 @@ bool gang__next_demand(const struct gang__pack *k, uint32_t group, struct gang__
 /* Back to where the plan was when it had so many picks and binds. */
 void gang__undo(struct gang__plan *p, size_t picks, size_t binds);
 
-/* ---- choose.c ---- */
+/* ---- choose_domain.c ---- */
 
 /* Place a member in one scope of a level inside `scope`: the best first. */
 bool gang__choose_in_level(struct gang__pack *k, struct gang__member m, int32_t level,
                            const struct gang__scope *scope);
 
-/* Does the index show that no domain of the level that is demanded of all tasks of the (empty) plan's
- * request has room for them? As true as a search through all. Only for requests of one group. */
+/* Does the index show that no domain of the level that is demanded of all tasks of the (empty)
+ * plan's request has room for them? As true as a search through all. Only for requests of one
+ * group. */
 bool gang__choose_cannot_fit(struct gang__plan *p);
 
-/* Each scope of a level inside `scope` that may hold a member, the best first, until `take` is true of
- * one. Returns whether it was. */
+/* Each scope of a level inside `scope` that may hold a member, the best first, until `take` is true
+ * of one. Returns whether it was. */
 typedef bool (*gang__take_fn)(void *user, const struct gang__scope *s);
 bool gang__choose_each(struct gang__pack *k, struct gang__member m, int32_t level,
                        const struct gang__scope *scope, gang__take_fn take, void *user);
 
-/* ---- compact.c ---- */
+/* ---- few_nodes.c ---- */
 
-/* Up to `want` tasks of a group in as few domains and nodes of a scope as do, equally many on each. */
+/* Up to `want` tasks of a group in as few domains and nodes of a scope as do, equally many on
+ * each. */
 int64_t gang__fill_few_nodes(struct gang__pack *k, uint32_t group, int64_t want,
                              const struct gang__scope *scope);
 
@@ -120,14 +123,15 @@ int64_t gang__fill_few_nodes(struct gang__pack *k, uint32_t group, int64_t want,
 int64_t gang__spread(struct gang__pack *k, uint32_t group, int64_t want,
                      const struct gang__scope *scope);
 
-/* ---- exhaust.c ---- */
+/* ---- backtrack.c ---- */
 
-/* Try everything that a bounded number of steps allows, for a set or a request that the above did not
- * place. The plan is empty. */
+/* Try everything that a bounded number of steps allows, for a set or a request that the above did
+ * not place. The plan is empty. */
 bool gang__backtrack(struct gang__pack *k, struct gang__member m);
 
-/* The plan holds the whole request: is there one on fewer domains (of the narrowest level of the site) or
- * nodes? Tried where there are few nodes at all. False: the plan is lost, make it again as before. */
+/* The plan holds the whole request: is there one on fewer domains (of the narrowest level of the
+ * site) or nodes? Tried where there are few nodes at all. False: the plan is lost, make it again as
+ * before. */
 bool gang__improve(struct gang__pack *k);
 
 struct gang__cost {

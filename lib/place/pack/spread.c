@@ -75,7 +75,8 @@ static bool list(struct spreading *x)
     return x->count > 0 && !p->out.failed;
 }
 
-/* One task in the domain with the fewest that has room. Which one; SIZE_MAX: none within the skew. */
+/* One task in the domain with the fewest that has room. Which one; SIZE_MAX: none within the
+ * skew. */
 static size_t place_one(struct spreading *x, int64_t skew)
 {
     struct gang__plan *p = x->k->p;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gang_cluster_check(): what live allocations hold, and what is free, is the capacity of every node. */
+/* gang_cluster_check(): what live allocations hold, and what is free, is the capacity of every
+ * node. */
 #include "base/error.h"
 #include "core/commit/commit.h"
 #include "core/nodes/nodes.h"
@@ -24,8 +25,7 @@ static void audit_add(struct audit *t, uint32_t slot, uint64_t delta)
 
 static void audit_alloc(struct audit *t, const struct gang__alloc *a)
 {
-    for (const uint64_t *task = a->data; task < a->data + a->used;
-         task += GANG__TASK_HEAD + gang__task_deltas(task)) {
+    for (const uint64_t *task = gang__entry_first(a); task; task = gang__entry_next(a, task)) {
         uint32_t slot = (uint32_t)task[0];
         for (unsigned i = 0; i < gang__task_deltas(task); i++) {
             uint64_t delta = task[GANG__TASK_HEAD + i];
@@ -76,7 +76,7 @@ static gang_result audit_pool(gang_cluster *c, const struct audit *t, struct gan
     return GANG_OK;
 }
 
-/* The counters of tally.h are those of the tasks that are held. */
+/* The counters of task_count.h are those of the tasks that are held. */
 static gang_result audit_tally(gang_cluster *c, uint32_t slots, struct gang_error *error)
 {
     bool there = false;
@@ -90,10 +90,7 @@ static gang_result audit_tally(gang_cluster *c, uint32_t slots, struct gang_erro
     for (uint32_t i = 0; (a = gang__alloc_at(c, i)) != NULL; i++) {
         if (!a->data || a->q->policy != GANG_POLICY_GPU_CLUSTERING)
             continue;
-        for (const uint64_t *task = a->data; task < a->data + a->used;
-             task += GANG__TASK_HEAD + gang__task_deltas(task)) {
-            if (gang__task_is_holder(task))
-                continue;
+        for (const uint64_t *task = gang__task_first(a); task; task = gang__task_next(a, task)) {
             const struct gang__group *g = &a->q->group[gang__task_group(task)];
             if (g->devices && (uint32_t)task[0] < slots)
                 held[(uint32_t)task[0] * GANG__SIZE_CLASSES + gang__size_class(g)]++;

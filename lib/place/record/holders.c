@@ -59,7 +59,7 @@ void gang__exclusive_drop(struct gang__alloc *a, const struct gang__plan *p)
     uint32_t to = 0;
     for (uint32_t from = 0; from < a->used;) {
         const uint64_t *task = a->data + from;
-        uint32_t size = GANG__TASK_HEAD + gang__task_deltas(task);
+        uint32_t size = gang__task_words(task);
         const struct gang__node_copy *v =
             gang__task_is_holder(task) ? gang__exclusive_view(p, task[0]) : NULL;
         if (!v || !is_used(v)) {

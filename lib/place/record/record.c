@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From plan to commit, and the record of what was taken. Everything that can fail for want of memory
- * happens before the commit; after it nothing can. */
+/* From plan to commit, and the record of what was taken. Everything that can fail for want of
+ * memory happens before the commit; after it nothing can. */
 #include <string.h>
 
 #include "core/commit/commit.h"

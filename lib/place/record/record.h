@@ -11,17 +11,17 @@ enum { GANG__SEARCHES = 64 };
 /* Room for so many keys in the placer's `order`. */
 bool gang__order_reserve(gang_worker *w, size_t keys);
 
-/* Complete a plan whose tasks are all found: their order, and what is held beside them. False: out of
+/* Complete a plan that has all its tasks: order the tasks, plan the holders. False: out of
  * memory. */
 bool gang__plan_complete(struct gang__plan *p);
 
 /* Commit a plan, and note its tasks in a record: a new one (*a NULL; then *a is BUSY and holds the
- * request), or one that the caller has BUSY, which grows. Everything that can fail for want of memory
- * comes before the commit; nothing can fail after it.
- *   may  called when all is prepared; a result other than GANG_OK is returned, and nothing is taken.
- *        NULL: no such call
- * GANG_OK; GANG_ENOFIT: something changed meanwhile, plan again; GANG_ENOMEM; GANG_ELIMIT. After an error
- * a new record is dropped (*a NULL), and a record that grows is as before. */
+ * request), or one that the caller has BUSY, which grows. Everything that can fail for want of
+ * memory comes before the commit; nothing can fail after it.
+ *   may  called when all is prepared; a result other than GANG_OK is returned, and nothing is
+ *        taken. NULL: no such call
+ * GANG_OK; GANG_ENOFIT: something changed meanwhile, plan again; GANG_ENOMEM; GANG_ELIMIT. After an
+ * error a new record is dropped (*a NULL), and a record that grows is as before. */
 typedef gang_result gang__plan_may(const struct gang__plan *p, void *user);
 gang_result gang__plan_commit_record(gang_worker *w, gang_request *q, struct gang__alloc **a,
                                      gang__plan_may *may, void *user);

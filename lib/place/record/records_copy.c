@@ -15,7 +15,7 @@ static bool count_in(gang_cluster *c, const struct gang__alloc *a)
         return false;
     for (const uint64_t *task = a->data;
          a->q->policy == GANG_POLICY_GPU_CLUSTERING && task < a->data + a->used;
-         task += GANG__TASK_HEAD + gang__task_deltas(task)) {
+         task += gang__task_words(task)) {
         if (gang__task_is_holder(task))
             continue;
         if (!gang__task_count_reserve(c, (uint32_t)task[0]))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a plan has to know of the tasks that run already, when it plans more for their allocation. */
+/* The running tasks of an allocation, in a plan for more of its tasks. */
 #include "place/record/running.h"
 
 #include "core/cluster.h"
@@ -58,7 +58,7 @@ static void note_scope(struct gang__scope *s, const struct gang__plan *p, const 
         *s = scope_of_task(p, task, level);
 }
 
-/* A group whose tasks count on their nodes. */
+/* Note a running task that the bounds of its group count. */
 static void note_held(struct gang__plan *p, uint32_t slot, uint32_t group)
 {
     if (!gang__grow(&p->c->mem, (void **)&p->tasks.held, &p->tasks.held_cap,
@@ -72,8 +72,7 @@ static void note_held(struct gang__plan *p, uint32_t slot, uint32_t group)
 void gang__plan_running(struct gang__plan *p, const struct gang__alloc *a)
 {
     const gang_request *q = a->q;
-    for (const uint64_t *task = a->data; task < a->data + a->used;
-         task += GANG__TASK_HEAD + gang__task_deltas(task)) {
+    for (const uint64_t *task = gang__entry_first(a); task; task = gang__entry_next(a, task)) {
         uint32_t group = gang__task_group(task);
         if (gang__task_is_holder(task))
             continue;
@@ -101,8 +100,7 @@ void gang__plan_running(struct gang__plan *p, const struct gang__alloc *a)
 int64_t gang__tasks_held(const struct gang__alloc *a, int32_t group)
 {
     int64_t held = 0;
-    for (const uint64_t *task = a->data; task < a->data + a->used;
-         task += GANG__TASK_HEAD + gang__task_deltas(task))
+    for (const uint64_t *task = gang__entry_first(a); task; task = gang__entry_next(a, task))
         held +=
             !gang__task_is_holder(task) && (group < 0 || gang__task_group(task) == (uint32_t)group);
     return held;
@@ -119,8 +117,7 @@ static void take_own(uint64_t *now, enum gang__code code, uint64_t arg)
 
 void gang__plan_own_tasks(struct gang__plan *p, const struct gang__alloc *a)
 {
-    for (const uint64_t *task = a->data; task < a->data + a->used;
-         task += GANG__TASK_HEAD + gang__task_deltas(task)) {
+    for (const uint64_t *task = gang__entry_first(a); task; task = gang__entry_next(a, task)) {
         /* The holders' parts are available to its tasks. */
         unsigned deltas = gang__task_is_holder(task) ? 0 : gang__task_deltas(task);
         for (unsigned i = 0; i < deltas; i++) {

@@ -70,8 +70,8 @@ static inline uint64_t key_of(const struct gang__plan *p, const struct fields *f
     return from == 0 ? key << f->slot | v->slot : key;
 }
 
-/* Sort runs, which begin at these picks. As many fields at a time as go into a key beside the place in
- * the list, which keeps the order of the times before. */
+/* Sort runs, which begin at these picks. As many fields at a time as go into a key beside the place
+ * in the list, which keeps the order of the times before. */
 static void sort_runs(const struct gang__plan *p, uint64_t *run, uint64_t *key, size_t count)
 {
     struct fields f = {.levels = p->c->nodes.level_count,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The order of a gang's tasks: neighbours in number are neighbours in the network. */
-#ifndef GANG__PLACE_RANK_H
-#define GANG__PLACE_RANK_H
+#ifndef GANG__PLACE_TASK_ORDER_H
+#define GANG__PLACE_TASK_ORDER_H
 
 #include "place/fit/plan.h"
 

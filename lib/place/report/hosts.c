@@ -106,13 +106,13 @@ static uint32_t next_task(const struct gang__alloc *a, uint32_t at, int32_t grou
 {
     while (at < a->used && (gang__task_is_holder(a->data + at) ||
                             (group >= 0 && gang__task_group(a->data + at) != (uint32_t)group)))
-        at += GANG__TASK_HEAD + gang__task_deltas(a->data + at);
+        at += gang__task_words(a->data + at);
     return at;
 }
 
 static uint32_t task_after(const struct gang__alloc *a, uint32_t at, int32_t group)
 {
-    return next_task(a, at + GANG__TASK_HEAD + gang__task_deltas(a->data + at), group);
+    return next_task(a, at + gang__task_words(a->data + at), group);
 }
 
 static void put_tasks(struct out *o, int32_t format, const struct host *host, uint64_t tasks,

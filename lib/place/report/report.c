@@ -73,11 +73,9 @@ gang_result gang_alloc_each(gang_cluster *cluster, gang_alloc_id id, gang_task_f
     gang_result r = gang__alloc_read(cluster, id, &a);
     if (r != GANG_OK)
         return r;
-    for (const uint64_t *task = a->data; task < a->data + a->used && r == GANG_OK;
-         task += GANG__TASK_HEAD + gang__task_deltas(task)) {
+    for (const uint64_t *task = gang__task_first(a); task && r == GANG_OK;
+         task = gang__task_next(a, task)) {
         struct gang_task out;
-        if (gang__task_is_holder(task))
-            continue;
         gang__task_decode(cluster, task, &out);
         r = visit(&out, user);
     }
@@ -189,7 +187,7 @@ static bool add_text(json_t *o, const char *key, struct writer *w, const struct 
     return ok;
 }
 
-/* Data for a launcher. A removed node of which the task takes nothing is gone. */
+/* Data for a launcher. A removed node is gone if the task takes nothing of it. */
 static bool add_inside(json_t *o, struct writer *w, const struct gang_task *task)
 {
     struct gang__task_location in;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where in its node a task is: the parts of the machine that its GPUs and cores name. */
-#ifndef GANG__PLACE_TASK_INSIDE_H
-#define GANG__PLACE_TASK_INSIDE_H
+#ifndef GANG__PLACE_TASK_LOCATION_H
+#define GANG__PLACE_TASK_LOCATION_H
 
 #include <gangsched/place.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the structs of the caller to a request of one cluster: names become numbers. Runs twice, see struct
- * block. */
+/* From the structs of the caller to a request of one cluster: names become numbers. Runs twice, see
+ * struct block. */
 #include "place/request/compile.h"
 
 #include <string.h>

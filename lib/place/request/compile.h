@@ -34,8 +34,9 @@ gang_result gang__check_spec(const struct gang__request_job *j);
 
 /* ---- compile.c ---- */
 
-/* A request lies in one block of memory. Compiling runs the same code twice: first with `base` NULL, to
- * learn the size, then to fill the block. gang__compile_alloc() is the only way to get memory. */
+/* A request lies in one block of memory. Compiling runs the same code twice: first with `base`
+ * NULL, to learn the size, then to fill the block. gang__compile_alloc() is the only way to get
+ * memory. */
 struct gang__compile_block {
     char *base;
     size_t used;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A tree has 32 children a level, four levels over all slots; at its leaves a word a slot:
- * {generation of the node:32 | tasks:32}. The generation tells tasks that hold nothing, on a node that
- * was removed under them, from those on the node that has the slot now. */
+ * {generation of the node:32 | tasks:32}. The generation tells tasks that hold nothing, on a node
+ * that was removed under them, from those on the node that has the slot now. */
 #include "place/request/label_count.h"
 
 #include <string.h>
@@ -131,7 +131,7 @@ void gang__label_count_each(struct gang__label_count *badge, unsigned role,
         each_below(root, DEPTH - 1, 0, visit, user);
 }
 
-/* ---- finding badges -------------------------------------------------------------------------- */
+/* ---- finding label counts -------------------------------------------------------------------------- */
 
 static void tree_free(void *at, unsigned below, const struct gang_mem *mem)
 {
@@ -192,7 +192,7 @@ static void sweep(struct gang__label_counts *badges, const struct gang_mem *mem)
     badges->swept = badges->names.count;
 }
 
-/* The badge of a label, counted for the caller. Under the structure mutex. NULL: out of memory. */
+/* The label count of a label, counted for the caller. Under the structure mutex. NULL: out of memory. */
 static struct gang__label_count *badge_get(struct gang__label_counts *badges,
                                            const struct gang_mem *mem, const char *key,
                                            const char *value)

@@ -6,18 +6,18 @@
  * Requests refer to label counts; an unreferenced one is freed when new ones come. It counts tasks
  * per node in several *roles*. Each role is a tree over the slots that only grows, so counting is
  * lock-free. */
-#ifndef GANG__PLACE_BADGE_H
-#define GANG__PLACE_BADGE_H
+#ifndef GANG__PLACE_LABEL_COUNT_H
+#define GANG__PLACE_LABEL_COUNT_H
 
 #include "base/hash_table.h"
 #include "place/request/request.h"
 
-/* What a badge counts. */
+/* What a label count counts. */
 enum {
     GANG__ROLE_HELD = 0,    /* tasks of running jobs with the label */
     GANG__ROLE_PENDING = 1, /* tasks of such jobs that are about to be committed */
-    /* Tasks, running or about to be, of jobs that keep those with the label out of the domain of this
-     * level (+ level). */
+    /* Tasks, running or about to be, of jobs that keep those with the label out of the domain of
+     * this level (+ level). */
     GANG__ROLE_EXCLUDE = 2,
     GANG__ROLES = GANG__ROLE_EXCLUDE + GANG__LEVEL_NODE + 1
 };
@@ -31,10 +31,10 @@ struct gang__label_count {
     _Atomic(void *) root[GANG__ROLES];
 };
 
-/* All badges of a cluster. */
+/* All label counts of a cluster. */
 struct gang__label_counts {
     struct gang__hash_table names; /* under the structure mutex */
-    size_t swept;                  /* badges that were left when those without use were freed */
+    size_t swept; /* label counts that were left when those without use were freed */
 };
 
 /* Finds or makes the label counts of a request's labels and rules. GANG_ENOMEM: nothing is bound.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The mix of shapes that work is expected to have, for GANG_POLICY_FGD: declared by the host, or learned
- * from the requests made so far. */
+/* The mix of shapes that work is expected to have, for GANG_POLICY_FGD: declared by the host, or
+ * learned from the requests made so far. */
 #ifndef GANG__PLACE_MIX_H
 #define GANG__PLACE_MIX_H
 

@@ -8,8 +8,8 @@
 #include "core/nodes/nodes.h"
 #include "model/label_expr.h"
 
-/* Levels: those of the site by number, widest first, then the built-in ones (model.h). A larger number
- * is narrower, but an island need not lie in one NUMA domain: see gang__level_wider(). */
+/* Levels: those of the site by number, widest first, then the built-in ones (model.h). A larger
+ * number is narrower, but an island need not lie in one NUMA domain: see gang__level_wider(). */
 enum {
     GANG__NO_LEVEL = -1,
     GANG__LEVEL_NODE = GANG_MAX_LEVELS,
@@ -33,12 +33,14 @@ struct gang__need {
     int64_t amount;
 };
 
-/* The head of a match cache, see place/search/match_cache.h: all of a group are freed with the request. */
+/* The head of a match cache, see place/search/match_cache.h: all of a group are freed with the
+ * request. */
 struct gang__match_cache {
     struct gang__match_cache *older;
 };
 
-/* Where a group keeps its sieve, see place/search/match_cache.h: the only thing in it that changes. */
+/* Where a group keeps its match cache, see place/search/match_cache.h: the only thing in it that
+ * changes. */
 struct gang__match_cache_ref {
     _Atomic(struct gang__match_cache *) now; /* NULL: none was worth it so far */
     gang__a64

@@ -6,7 +6,8 @@
 #include "place/request/label_count.h"
 #include "place/request/mix.h"
 
-/* ---- a cluster with requests alone: the functions that core/ calls ------------------------------ */
+/* ---- a cluster with requests alone: the functions that core/ calls
+ * ------------------------------ */
 
 static void no_worker(gang_worker *w)
 {

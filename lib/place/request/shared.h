@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the folders of place/ keep in a cluster, in one block: made by the first request, ended with the
- * cluster. The records of allocations are the business of place/state/; they are embedded here so that
- * one pointer of the cluster leads to everything. */
+/* What the folders of place/ keep in a cluster, in one block: made by the first request, ended with
+ * the cluster. The records of allocations are the business of place/state/; they are embedded here
+ * so that one pointer of the cluster leads to everything. */
 #ifndef GANG__PLACE_SHARED_H
 #define GANG__PLACE_SHARED_H
 

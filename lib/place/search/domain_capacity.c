@@ -45,8 +45,8 @@ void gang__capacity_query_init(struct gang__capacity_query *e, struct gang__plan
     unsigned first = g->gpu_level ? gang__gpu_row(g->gpu_level) : gang__cpu_row(g->cpu_level);
     unsigned end = g->gpu_level ? (unsigned)GANG__GPU_BUCKETS : (unsigned)GANG__INDEX_ROWS;
     bool met[GANG__GPU_CLASSES] = {false};
-    /* From the emptiest down, as nodes go that are taken from: of a class that has nodes in one bucket, those
-     * below, too, empty as they may be now. */
+    /* From the emptiest down, as nodes go that are taken from: of a class that has nodes in one
+     * bucket, those below, too, empty as they may be now. */
     for (unsigned bucket = end; bucket-- > first;) {
         for (uint32_t k = 0; k < classes; k++) {
             if (!gang__class_within_limit(p, g, k) ||

@@ -2,13 +2,13 @@
 /* The capacity of a domain for a group before anything is planned there: it decides which domains
  * are tried, in which order. By the index, 32 nodes a word, or node by node where that is cheap or
  * the index does not count (a snapshot, an imagined empty cluster). */
-#ifndef GANG__PLACE_ROOM_H
-#define GANG__PLACE_ROOM_H
+#ifndef GANG__PLACE_DOMAIN_CAPACITY_H
+#define GANG__PLACE_DOMAIN_CAPACITY_H
 
 #include "place/fit/plan.h"
 
 enum { GANG__FEW_NODES = 128 };    /* are looked at one by one */
-enum { GANG__CAPACITY_MAX = 128 }; /* tasks a node that are told apart */
+enum { GANG__CAPACITY_MAX = 128 }; /* larger capacities of a node count as one class */
 
 /* Nodes by the tasks of a group each can take: never fewer than it can. */
 struct gang__capacity {
@@ -33,8 +33,8 @@ struct gang__capacity_query {
 void gang__capacity_query_init(struct gang__capacity_query *e, struct gang__plan *p, uint32_t group,
                                int64_t nodes);
 
-/* The first of the domains [from, end) of a level that may have room for `want` and does not surely lie
- * beside a scope; `end`: none. Where the index tells, a few loads a domain. */
+/* The first of the domains [from, end) of a level that may have room for `want` and does not surely
+ * lie beside a scope; `end`: none. Where the index tells, a few loads a domain. */
 uint32_t gang__domain_capacity_next(struct gang__capacity_query *e, const struct gang__scope *scope,
                                     uint32_t level, uint32_t from, uint32_t end, int64_t want);
 

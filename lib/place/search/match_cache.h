@@ -3,13 +3,13 @@
  * rare label skips all other nodes. The bits are hints that never hide a matching node. The cache
  * is made only after searches rejected many nodes; a request that matches most nodes never has one.
  * Takes 9/64 byte a node and more. Lock-free. Inside a read section. */
-#ifndef GANG__PLACE_SIEVE_H
-#define GANG__PLACE_SIEVE_H
+#ifndef GANG__PLACE_MATCH_CACHE_H
+#define GANG__PLACE_MATCH_CACHE_H
 
 #include "place/fit/plan.h"
 
-/* The sieve of a group for a plan on the cluster as it is; NULL: none, and no reason or no memory to make
- * one. Good as long as the request. */
+/* The match cache of a group for a plan on the cluster as it is; NULL: none, and no reason or no memory
+ * to make one. Good as long as the request. */
 struct gang__match_cache *gang__match_cache_of(const struct gang__plan *p,
                                                const struct gang__group *g);
 
@@ -17,7 +17,8 @@ struct gang__match_cache *gang__match_cache_of(const struct gang__plan *p,
 void gang__match_cache_missed(const struct gang__group *g, uint64_t nodes);
 
 /* The first slot in [from, end) that is in a bucket of a class and may match, or GANG__NO_SLOT.
- * *bits: it and those after it in its word of the index, by their places in that; also past `end`. */
+ * *bits: it and those after it in its word of the index, by their places in that; also past
+ * `end`. */
 uint32_t gang__match_cache_next(struct gang__match_cache *sieve, const struct gang__plan *p,
                                 const struct gang__group *g, uint32_t class_id, unsigned bucket,
                                 uint32_t from, uint32_t end, uint32_t *bits);

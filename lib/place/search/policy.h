@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Policies: how a node is chosen among those that can take a task. A policy either names an order in
- * which the search walks over the index (search.c), or scores every node that can take the task
+/* Policies: how a node is chosen among those that can take a task. A policy either names an order
+ * in which the search walks over the index (search.c), or scores every node that can take the task
  * (score.c). A new one is a file policy_NAME.c, and its line in policy.c. */
 #ifndef GANG__PLACE_POLICY_H
 #define GANG__PLACE_POLICY_H
@@ -23,11 +23,11 @@ struct gang__policy {
     /* Of those that score, called inside a read section: */
     /* Once a search, before the scores; NULL: nothing to prepare. False: p->out.failed. */
     bool (*begin)(struct gang__plan *p);
-    /* Of one node that takes the task on seat->gpus; may choose other devices of the group's for a part
-     * of one. */
+    /* Of one node that takes the task on seat->gpus; may choose other devices of the group's for a
+     * part of one. */
     int64_t (*score)(struct gang__plan *p, const struct gang__group *g,
                      const struct gang__node_copy *v, struct gang__scored_node *seat);
-    /* Of all seats at once, instead of `score`; anew for each task. False: p->out.failed. */
+    /* Scores all candidates at once, in place of `score`, for each task. False: p->out.failed. */
     bool (*score_all)(struct gang__plan *p, uint32_t group, struct gang__scored_node *seat,
                       size_t seats);
     /* The rank of a score, given the lowest and highest of all nodes; NULL: the score itself. */
@@ -57,7 +57,7 @@ static inline int64_t gang__gpu_free(const struct gang__node_copy *v, const uint
     return sum;
 }
 
-/* milli-GPUs that the task of a seat takes. */
+/* milli-GPUs that the task of a candidate takes. */
 static inline int64_t gang__gpu_asked(const struct gang__scored_node *seat)
 {
     return (int64_t)gang__popcount(seat->gpus) * seat->share;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Best fit over cpu and GPUs together: the node with least of both left after the task.
  *
- * Source: Weng et al., "Beware of Fragmentation: Scheduling GPU-Sharing Workloads with Fragmentation
- * Gradient Descent", USENIX ATC 2023, section 6; its artifact (kubernetes-scheduler-simulator), plugin
- * BestFit. What is left counts as a share of the largest machine there, 128 cores and 8 GPUs; the
- * score is truncated, then stretched over all nodes to 0..100, truncated again. Kept as it is, so that
- * results compare: on larger machines scores are negative, and compare as well. */
+ * Source: Weng et al., "Beware of Fragmentation: Scheduling GPU-Sharing Workloads with
+ * Fragmentation Gradient Descent", USENIX ATC 2023, section 6; its artifact
+ * (kubernetes-scheduler-simulator), plugin BestFit. What is left counts as a share of the largest
+ * machine there, 128 cores and 8 GPUs; the score is truncated, then stretched over all nodes to
+ * 0..100, truncated again. Kept as it is, so that results compare: on larger machines scores are
+ * negative, and compare as well. */
 #include "place/fit/plan.h"
 #include "place/search/policy.h"
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The node whose free cpu and GPUs have the smallest dot product with what the task asks.
  *
- * Source: the artifact of Weng et al., USENIX ATC 2023 (see policy_best_fit.c), plugin DotProductScore;
- * after Grandl et al., "Multi-resource packing for cluster schedulers" (Tetris), SIGCOMM 2014, which
- * takes the largest. Amounts count as shares of 128 cores and 8 GPUs; truncated. */
+ * Source: the artifact of Weng et al., USENIX ATC 2023 (see policy_best_fit.c), plugin
+ * DotProductScore; after Grandl et al., "Multi-resource packing for cluster schedulers" (Tetris),
+ * SIGCOMM 2014, which takes the largest. Amounts count as shares of 128 cores and 8 GPUs;
+ * truncated. */
 #include "place/fit/plan.h"
 #include "place/search/policy.h"
 

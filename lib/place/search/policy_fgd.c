@@ -184,8 +184,8 @@ struct state {
     uint16_t part[GANG_MAX_GPUS]; /* what is free of each device */
 };
 
-/* Why a shape cannot use what is free, and (USED) what it can use, when `count` devices with so much
- * free have room for it. */
+/* Why a shape cannot use what is free, and (USED) what it can use, when `count` devices with so
+ * much free have room for it. */
 static enum reason reason_of(const struct gang__shape_demand *a, bool access, uint64_t cpu,
                              uint32_t count)
 {

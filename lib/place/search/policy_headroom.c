@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Headroom: the node, and for a part of a device the device, that keeps most of its free GPUs usable for
- * the mix of shapes that is expected (mix.h).
+/* Headroom: the node, and for a part of a device the device, that keeps most of its free GPUs
+ * usable for the mix of shapes that is expected (mix.h).
  *
  * Each shape t that asks for GPUs values what is free on a node. With D the milli-GPUs of one task,
  *
- *     A  milli-GPUs that tasks of t could take there: whole free devices, or whole parts of each, but no more
- *        than free cpu and memory go round for
- *     L  milli-GPUs on the devices that have room for a task, as fragmentation gradient descent counts them
+ *     A  milli-GPUs that tasks of t could take there: whole free devices, or whole parts of each,
+ *        but no more than free cpu and memory go round for
+ *     L  milli-GPUs on the devices that have room for a task, as fragmentation gradient descent
+ *          counts them
  *     value = weight x D^(1/4) x (10 x A^(2/3) + L)
  *
- * and nothing if not even one task fits. A task goes where the sum of values falls least; of equals where
- * fewest milli-GPUs stay free, then least cpu, then the first. The value is concave in A: the last usable
- * piece is the dearest, so that crumbs are left on the nodes that have crumbs. The fourth root lets
- * tasks of many devices count for more than their number, but not for all of their size.
+ * and nothing if not even one task fits. A task goes where the sum of values falls least; of equals
+ * where fewest milli-GPUs stay free, then least cpu, then the first. The value is concave in A: the
+ * last usable piece is the dearest, so that crumbs are left on the nodes that have crumbs. The
+ * fourth root lets tasks of many devices count for more than their number, but not for all of their
+ * size.
  *
- * Found by experiment on the workloads of Weng et al., "Beware of Fragmentation", USENIX ATC 2023, where it
- * allocates at least as much as the paper's policy on each of them (bench/openb.py shows both); the two
- * exponents and the equal weight of the terms are empirical. Weighting by larger roots, or L by less, was
- * worse: tasks of eight devices are then refused early.
+ * Found by experiment on the workloads of Weng et al., "Beware of Fragmentation", USENIX ATC 2023,
+ * where it allocates at least as much as the paper's policy on each of them (bench/openb.py shows
+ * both); the two exponents and the equal weight of the terms are empirical. Weighting by larger
+ * roots, or L by less, was worse: tasks of eight devices are then refused early.
  *
- * Whole numbers only. The value depends on the class of the node, on free cpu and memory, and on the free
- * parts of the devices in any order; it is remembered in a table of the worker's. */
+ * Whole numbers only. The value depends on the class of the node, on free cpu and memory, and on
+ * the free parts of the devices in any order; it is remembered in a table of the worker's. */
 #include <string.h>
 
 #include "core/nodes/nodes.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The host scores. Its function is called outside of the read section of the call, so that it may take
- * its time and wait for what it likes; what was found before is then good only if no node went or was
- * described anew meanwhile (gang_cluster.epoch). Else the plan begins anew, with p->out.replan; somebody's
- * change of the nodes has been finished then. */
+/* The host scores. Its function is called outside the read section of the call, so that it may
+ * block. The plan is then good only if no node was removed or described again meanwhile
+ * (gang_cluster.epoch). Otherwise planning starts again, with p->out.replan, after that change of
+ * the nodes is complete. */
 #include "base/rcu.h"
 #include "place/fit/plan.h"
 #include "place/search/policy.h"

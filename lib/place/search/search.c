@@ -111,8 +111,8 @@ static void fetch_ahead(gang_cluster *c, uint32_t base, uint32_t bits)
     }
 }
 
-/* The first candidate from `slot` on and before `end`, or GANG__NO_SLOT. *bits: it and those after it in
- * its index word, by their places in that. */
+/* The first candidate from `slot` on and before `end`, or GANG__NO_SLOT. *bits: it and those after
+ * it in its index word, by their places in that. */
 static inline uint32_t next_of(struct search *s, uint32_t class_id, unsigned bucket, uint32_t slot,
                                uint32_t end, uint32_t *bits)
 {
@@ -198,7 +198,8 @@ static void buckets_of(const struct search *s, unsigned *first, unsigned *end)
     }
 }
 
-/* The lowest bucket, of those that count for the group, in which a wholly free node of a class stands. */
+/* The lowest bucket, of those that count for the group, in which a wholly free node of a class
+ * stands. */
 static uint8_t lowest_whole(const struct search *s, uint32_t class_id)
 {
     unsigned first, end;
@@ -266,8 +267,8 @@ static int64_t index_first(struct search *s)
 
 /* ---- over lists ------------------------------------------------------------------------------ */
 
-/* Where the search over the index would meet a node: see index_up() and its siblings. The lower bits
- * are its slot, counted round from p->start.slot. */
+/* Where the search over the index would meet a node: see index_up() and its siblings. The lower
+ * bits are its slot, counted round from p->start.slot. */
 enum { SLOT_BITS = 21 };
 #define NOWHERE UINT64_MAX /* the index would not show it */
 static uint64_t place_in_order(struct search *s, const struct gang__node *node, int32_t policy)
@@ -315,9 +316,9 @@ static void list_nodes(struct search *s, int32_t policy)
         gang__sort_keys(p->keys.key + s->at, s->count);
 }
 
-/* All nodes, when the index does not count: on a snapshot; and for the question whether it could ever
- * fit, in the order in which they would be met if they were all empty; there, with one group, the
- * order does not matter. */
+/* All nodes, when the index does not count: on a snapshot; and for the question whether it could
+ * ever fit, in the order in which they would be met if they were all empty; there, with one group,
+ * the order does not matter. */
 static int64_t all_nodes(struct search *s, int32_t policy)
 {
     struct gang__plan *p = s->p;
@@ -520,7 +521,7 @@ static void mark_slots(struct search *s, uint32_t end)
     }
 }
 
-/* All nodes that can take a task, as seats of the plan. */
+/* All nodes that can take a task, as candidates of the plan. */
 static void fill_seats(struct search *s, uint32_t end)
 {
     struct gang__plan *p = s->p;
@@ -586,8 +587,8 @@ static int64_t search_tier(struct search *s)
     return done;
 }
 
-/* Tier by tier. On the way to a proof, too, each node has its tier and is filled as far as it goes, so
- * that room is found whenever there is any; but a node with several models is then one node. */
+/* Tier by tier. On the way to a proof, too, each node has its tier and is filled as far as it goes,
+ * so that room is found whenever there is any; but a node with several models is then one node. */
 static int64_t search_tiers(struct search *s)
 {
     struct gang__plan *p = s->p;

@@ -18,7 +18,8 @@ struct gang__walk {
 
 /* Plan up to `want` more tasks of a group on the nodes of a scope. Returns how many were planned.
  *   policy  GANG_POLICY_*, or GANG__ORDER_PROOF: from the emptiest node down, each filled as far as
- *           it goes; finds room whenever there is any (see core/commit/commit.c, "A refusal is true"). */
+ *           it goes; finds room whenever there is any (see core/commit/commit.c, "A refusal is
+ *           true"). */
 enum { GANG__ORDER_PROOF = -1 };
 int64_t gang__search(struct gang__plan *p, uint32_t group, int64_t want,
                      const struct gang__scope *scope, int32_t policy);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records lie in chunks of 1024, 2048, 4096, ... that are never moved or freed before the cluster
- * ends. A worker keeps free ones; beyond that they are in one list, a stack whose head carries a tag, so
- * that a late compare-and-swap fails. */
+/* Records lie in chunks of 1024, 2048, 4096, ... that never move and are freed with the cluster
+ * only. A worker keeps free records; the others are in one list, a stack. Its head carries a tag,
+ * so that a late compare-and-swap fails. */
 #include "place/state/records.h"
 
 #include <string.h>
@@ -105,7 +105,8 @@ static void request_drop(gang_worker *w, gang_request *q)
 
 /* ---- records ------------------------------------------------------------------------------ */
 
-/* Chunk k holds 2^(k + GANG__FIRST_RECORDS_LOG) records, from that number less 2^GANG__FIRST_RECORDS_LOG on. */
+/* Chunk k holds 2^(k + GANG__FIRST_RECORDS_LOG) records, from that number less
+ * 2^GANG__FIRST_RECORDS_LOG on. */
 static unsigned chunk_of(uint32_t index, uint64_t *offset)
 {
     uint64_t n = (uint64_t)index + (1u << GANG__FIRST_RECORDS_LOG);

@@ -7,15 +7,14 @@
 #include "place/request/request.h"
 #include "place/request/shared.h"
 
-/* ---- one task ----
- * What one task holds, as kept in gang__alloc.data:
+/* ---- one task ---- What one task holds, as kept in gang__alloc.data:
  *   word 0   id of its node
  *   word 1   number of the task | deltas << 32 | group << 48
  *   then     deltas: payload of the operation | word of the cell << 40 | GANG__DELTA_POOL
- * A delta of capacity shared in time (place/whatif/timeshare.h) is marked GANG__DELTA_SHARED: the task
- * has it, but the cell of the node does not count it.
- * An exclusive allocation also has *holders*: what it holds of a node beside its tasks there. A holder
- * is an entry of group GANG__HOLDER and number GANG__NO_NUMBER; no public call shows it. */
+ * A delta of capacity shared in time (place/whatif/timeshare.h) is marked GANG__DELTA_SHARED: the
+ * task has it, but the cell of the node does not count it. An exclusive allocation also has
+ * *holders*: what it holds of a node beside its tasks there. A holder is an entry of group
+ * GANG__HOLDER and number GANG__NO_NUMBER; no public call shows it. */
 enum { GANG__TASK_HEAD = 2, GANG__SMALL_CLASS = 3, GANG__HOLDER = 0xffff };
 #define GANG__NO_NUMBER UINT32_MAX
 #define GANG__DELTA_POOL (UINT64_C(1) << 48)
@@ -48,9 +47,9 @@ static inline unsigned gang__delta_word(uint64_t delta)
 
 /* ---- one allocation ---- */
 
-/* `state` is {generation:32 | phase:2 | readers:30}. The other members belong to the thread that holds
- * the record BUSY; a thread counted in `readers` of a LIVE record may read them. Records are never
- * freed before the cluster. */
+/* `state` is {generation:32 | phase:2 | readers:30}. The other members belong to the thread that
+ * holds the record BUSY; a thread counted in `readers` of a LIVE record may read them. Records are
+ * never freed before the cluster. */
 struct gang__alloc {
     gang__a64 state;
     gang_request *q;
@@ -115,8 +114,8 @@ struct gang__record_cache {
     uint32_t buffer_count[32];
     uint32_t free_alloc[256]; /* free records by index */
     uint32_t free_alloc_count;
-    /* References to the request used last, taken in advance, so that workers with the same request do
-     * not contend for its counter. NULL: none are left. */
+    /* References to the request used last, taken in advance, so that workers with the same request
+     * do not contend for its counter. NULL: none are left. */
     gang_request *ref_cache;
     uint32_t ref_cache_count;
 };
@@ -133,8 +132,8 @@ void gang__request_hold(gang_worker *w, gang_request *q);
 
 /* ---- records ---- */
 
-/* Give a record at least `words` words of data; what it holds is kept. False: out of memory, nothing
- * changed. */
+/* Give a record at least `words` words of data; what it holds is kept. False: out of memory,
+ * nothing changed. */
 bool gang__alloc_reserve(gang_worker *w, struct gang__alloc *a, size_t words);
 
 /* A free record, BUSY, and back. */
@@ -153,8 +152,8 @@ void gang__alloc_read_end(struct gang__alloc *a);
 struct gang__alloc *gang__alloc_at(gang_cluster *c, uint32_t index);
 
 /* For the copy of a cluster: give record `index` of an unused table the generation of a record of
- * another cluster; GANG_EBUSY if a thread changes that one. *live: it lives; *to is then filled by the
- * caller, who ends with gang__alloc_copy_end(). Indexes ascend. */
+ * another cluster; GANG_EBUSY if a thread changes that one. *live: it lives; the caller then
+ * fills *to and ends with gang__alloc_copy_end(). Indexes ascend. */
 gang_result gang__alloc_copy(gang_cluster *c, uint32_t index, const struct gang__alloc *from,
                              struct gang__alloc **to, bool *live);
 void gang__alloc_copy_end(struct gang__alloc *to, const struct gang__alloc *from);

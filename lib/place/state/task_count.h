@@ -5,8 +5,8 @@
  *
  * A word has four counters of 16 bits: a node holds at most 64,000 shares. A task is counted after
  * its commit and removed before its release, so a counter never exceeds the tasks held. */
-#ifndef GANG__PLACE_TALLY_H
-#define GANG__PLACE_TALLY_H
+#ifndef GANG__PLACE_TASK_COUNT_H
+#define GANG__PLACE_TASK_COUNT_H
 
 #include "core/nodes/nodes.h"
 #include "place/request/request.h"
@@ -29,7 +29,7 @@ static inline unsigned gang__size_class(const struct gang__group *g)
 bool gang__task_count_reserve(gang_cluster *c, uint32_t slot);
 /* Count a task of a group on a node, or strike it out; those without devices do not count. */
 void gang__task_count_add(gang_cluster *c, uint32_t slot, const struct gang__group *g, bool out);
-/* The classes of which a node holds tasks, as bits. */
+/* The size classes of the tasks on a node, as bits. */
 uint64_t gang__size_classes_on(gang_cluster *c, uint32_t slot);
 /* One counter. For the audit. */
 uint32_t gang__task_count_read(gang_cluster *c, uint32_t slot, unsigned class_id);

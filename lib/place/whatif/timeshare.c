@@ -87,8 +87,8 @@ gang_result gang__timeshare_each(gang_cluster *c, gang_alloc_id id, gang__timesh
     gang_result r = gang__alloc_read(c, id, &a);
     if (r != GANG_OK)
         return r;
-    for (const uint64_t *task = a->data; r == GANG_OK && task < a->data + a->used;
-         task += GANG__TASK_HEAD + gang__task_deltas(task))
+    for (const uint64_t *task = gang__entry_first(a); r == GANG_OK && task;
+         task = gang__entry_next(a, task))
         for (unsigned i = 0; r == GANG_OK && i < gang__task_deltas(task); i++) {
             uint64_t delta = task[GANG__TASK_HEAD + i];
             if (delta & GANG__DELTA_SHARED)

@@ -4,8 +4,8 @@
  * a release does not return them, and snapshots do not show them. The caller holds them in an
  * allocation of its own and sees to it that two allocations with the same parts never run at the
  * same time. */
-#ifndef GANG__PLACE_LEND_H
-#define GANG__PLACE_LEND_H
+#ifndef GANG__PLACE_TIMESHARE_H
+#define GANG__PLACE_TIMESHARE_H
 
 #include "place/whatif/whatif.h"
 
@@ -27,13 +27,13 @@ gang_result gang__timeshare_alloc(gang_worker *w, gang_snapshot *s, gang_request
 gang_result gang__timeshare_grow(gang_worker *w, gang_snapshot *s, gang_alloc_id id, int32_t group,
                                  int64_t tasks, uint32_t lent, int64_t *granted);
 
-/* Take in a snapshot what is lent to an allocation. Returns as gang__snapshot_retake(). */
+/* Take the shared capacity of an allocation in a snapshot. Returns as gang__snapshot_retake(). */
 gang_result gang__timeshare_snapshot(gang_snapshot *s, gang_alloc_id id);
 
-/* What is lent to the tasks of an allocation, task by task in the order of their numbers.
+/* The shared capacity of an allocation, task by task in the order of their numbers.
  *   word, payload  of the node's cell (core/commit/word.h)
- * A visitor that returns anything but 0 ends it. Returns GANG_OK; GANG_ESTALE; GANG_EBUSY; the visitor's
- * result. Any thread. */
+ * A result of the visitor other than 0 ends the visit. Returns GANG_OK; GANG_ESTALE; GANG_EBUSY;
+ * the visitor's result. Any thread. */
 typedef int32_t (*gang__timeshare_fn)(gang_node_id node, unsigned word, uint64_t payload,
                                       int64_t task, void *user);
 gang_result gang__timeshare_each(gang_cluster *c, gang_alloc_id id, gang__timeshare_fn visit,

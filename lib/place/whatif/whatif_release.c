@@ -108,8 +108,7 @@ static gang_result turn(gang_snapshot *s, const struct part *part, bool back, ui
     bool spread = a->q->exclusive;
     *done = 0;
     *at = GANG_ID_NONE;
-    for (const uint64_t *task = a->data; task < a->data + a->used;
-         task += GANG__TASK_HEAD + gang__task_deltas(task)) {
+    for (const uint64_t *task = gang__entry_first(a); task; task = gang__entry_next(a, task)) {
         bool named = is_named(part, task, &next), whole = goes(part, task, named);
         const struct gang__node *node = gang__snapshot_node_of(s, task[0]);
         if ((named || whole) && !node)
@@ -149,8 +148,7 @@ static gang_result look_up(struct part *part, const struct gang_mem *mem)
         if (!part->stay)
             return GANG_ENOMEM;
     }
-    for (const uint64_t *task = a->data; task < a->data + a->used;
-         task += GANG__TASK_HEAD + gang__task_deltas(task))
+    for (const uint64_t *task = gang__entry_first(a); task; task = gang__entry_next(a, task))
         if (!is_named(part, task, &next) && part->stay && !gang__task_is_holder(task))
             part->stay[part->stays++] = task[0];
     gang__sort_keys(part->stay, part->stays);

@@ -4,8 +4,8 @@
 
 #include "sched/record/state.h"
 
-/* Before gangs are tried: the calendar follows the cluster, reservations do what is due, and gangs that this may help
- * are tried again. */
+/* Before gangs are tried: the calendar follows the cluster, reservations do what is due, and gangs
+ * that this may help are tried again. */
 void gang__backfill_refresh(gang_sched *s);
 
 gang_result gang__backfill_check(gang_sched *s, struct gang_error *error);

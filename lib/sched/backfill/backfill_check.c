@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Audit of planned starts: the timeline against what is held (ahead.h). */
+/* Audit of planned starts, and of the calendar against what gangs hold. */
 #include "sched/backfill/backfill.h"
 #include "sched/calendar/calendar.h"
 #include "sched/reserve/reserve_in.h"
 #include "sched/slice/slice.h"
 
-/* ---- audit ------------------------------------------------------------------------------------- */
+/* ---- audit -------------------------------------------------------------------------------------
+ */
 
 struct leftover {
     const gang_sched *s;
     int64_t *left;
 };
 
-/* Not one on a node that was removed meanwhile, which counts no more. */
+/* A task on a node that was removed does not count. */
 static int32_t subtract_task(const struct gang_task *task, void *user)
 {
     struct leftover *sum = user;
@@ -26,7 +27,7 @@ static int32_t subtract_task(const struct gang_task *task, void *user)
     return 0;
 }
 
-/* What is free at this moment, by the timeline and by what is held. */
+/* Compare what is free now by the timeline with what gangs leave. */
 static gang_result check_free(gang_sched *s, struct gang_error *error)
 {
     static const char *const word[] = {"cpu", "memory", "gpu"};
@@ -43,7 +44,7 @@ static gang_result check_free(gang_sched *s, struct gang_error *error)
         for (uint32_t i = 0; i < job->gang_count; i++) {
             const struct gang__gang *u = &job->gang[i];
             gang_alloc_id held = gang__gang_holds(u);
-            /* One that is past its end, in a run that was cut short, may be counted or not. */
+            /* A gang past its end may be counted or not, if a run was cut short. */
             if (held == GANG_ID_NONE ||
                 gang__calendar_end(s, u) == gang__add_sat(s->now_ns, GANG__OVERRUN_NS))
                 continue;
@@ -100,7 +101,8 @@ gang_result gang__backfill_check(gang_sched *s, struct gang_error *error)
     }
     if (planned != 0)
         return gang__error(error, GANG_EINVAL, "plan", "a planned start is of no queue");
-    bool upset = s->reserve.all && s->reserve.all->upset; /* what is reserved is not there yet */
+    bool upset =
+        s->reserve.all && s->reserve.all->upset; /* pieces are not in the new timeline yet */
     bool asked = cal->when && !s->wake.holdings && gang__slice_occupied(s) && cal->plain &&
                  !whole && !undone && !upset && gang__calendar_current(s);
     return asked ? check_free(s, error) : GANG_OK;

@@ -5,24 +5,28 @@
 
 #include "sched/record/state.h"
 
-/* ---- plan_start.c ---- */
+/* ---- plan_start.c ---------------------------------------------------------------------------- */
 
-/* The gang cannot start now: it gets a planned start if it may have one (*why says). GANG_ENOFIT; GANG_ENOMEM. */
+/* The gang cannot start now: it gets a planned start if it may have one (*why says). GANG_ENOFIT;
+ * GANG_ENOMEM. */
 gang_result gang__backfill_plan(gang_sched *s, struct gang__gang *u, int32_t *why);
-/* What gang__calendar_earliest() found becomes its planned start. GANG_OK; errors of gang__timeline_add(). */
+/* What gang__calendar_earliest() found becomes its planned start. GANG_OK; errors of
+ * gang__timeline_add(). */
 gang_result gang__backfill_put(gang_sched *s, struct gang__gang *u);
-/* The plans that do not bind this gang while it is tried, taken out; and planned again. False: out of memory. */
+/* The plans that do not bind this gang while it is tried, taken out; and planned again. False: out
+ * of memory. */
 struct gang__gang *gang__backfill_unplan_behind(gang_sched *s, const struct gang__gang *u);
 bool gang__backfill_plan_again(gang_sched *s, struct gang__gang *list);
 
-/* ---- look_again.c ---- */
+/* ---- look_again.c ---------------------------------------------------------------------------- */
 
 /* Can the gang neither start now nor get a plan, by sums? Then trying it is of no use. */
 bool gang__backfill_hopeless(const gang_sched *s, const struct gang__gang *u);
 
-/* ---- backfill_order.c ---- */
+/* ---- backfill_order.c ------------------------------------------------------------------------ */
 
-/* In the smallest-area order: the longest run time that comes no later than a gang that runs `lasts_ns`. */
+/* In the smallest-area order: the longest run time that comes no later than a gang that runs
+ * `lasts_ns`. */
 int64_t gang__backfill_alike_ns(const gang_sched *s, const struct gang__gang *u, int64_t lasts_ns);
 
 #endif

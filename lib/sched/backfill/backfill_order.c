@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* In which order an EASY leaf tries the gangs behind its plans: as its own order has them, or the shortest, the
- * widest, or the smallest area first. */
+/* In which order an EASY leaf tries the gangs behind its plans: as its own order has them, or the
+ * shortest, the widest, or the smallest area first. */
 #include "sched/backfill/backfill.h"
 #include "sched/backfill/backfill_in.h"
 #include "sched/calendar/calendar.h"

@@ -7,7 +7,7 @@
 #include "sched/order/wait_order.h"
 #include "sched/wake/wake.h"
 
-/* ---- the tree of those that wait ----------------------------------------------------------------- */
+/* ---- the tree of waiting classes ------------------------------------------------------------- */
 
 static struct gang__wait_class *bin_at(const struct gang__set_link *n)
 {
@@ -34,7 +34,7 @@ static bool refresh(struct gang__set_link *n)
     return changed;
 }
 
-/* The first in turn that runs for so long at most; NULL: none. */
+/* The first in the order of the leaf that runs no longer; NULL: none. */
 static struct gang__wait_class *first_within(const struct gang__candidates *kin, int64_t most_ns)
 {
     struct gang__set_link *n = kin->waiting.root;
@@ -50,7 +50,7 @@ static struct gang__wait_class *first_within(const struct gang__candidates *kin,
     }
 }
 
-/* ---- kins ---------------------------------------------------------------------------------------- */
+/* ---- making and finding candidates ----------------------------------------------------------- */
 
 static bool is_of(const struct gang__candidates *kin, const struct gang__wait_class *bin)
 {
@@ -82,7 +82,7 @@ static struct gang__candidates *new_kin(gang_sched *s, const struct gang__wait_c
     return kin;
 }
 
-/* That of a bin, which refers to it from now on. NULL: out of memory. */
+/* The candidates of a class, which refers to them from now on. NULL: out of memory. */
 static struct gang__candidates *kin_of(gang_sched *s, struct gang__wait_class *bin)
 {
     if (bin->backfill.candidates)
@@ -133,9 +133,9 @@ void gang__candidates_forget(gang_sched *s, struct gang__wait_class *bin)
     gang__release(&s->mem, kin);
 }
 
-/* ---- keeping ------------------------------------------------------------------------------------- */
+/* ---- keeping --------------------------------------------------------------------------------- */
 
-/* Is what is known of its kin all that decides whether it starts? */
+/* Do the bounds of its candidates decide alone whether the class starts? */
 static bool may_keep(const gang_sched *s, const struct gang__wait_class *bin)
 {
     const struct gang__queue *q = bin->leaf->q;
@@ -212,9 +212,10 @@ void gang__candidates_late(struct gang__wait_class *bin)
         gang__candidates_done(bin);
 }
 
-/* ---- who has his turn ---------------------------------------------------------------------------- */
+/* ---- which class is tried next --------------------------------------------------------------- */
 
-/* There may be more room: who has his turn has it, but perhaps one before him has, too. */
+/* There may be more room: the class that is READY stays so, and one before it may be made READY,
+ * too. */
 static void think_again(struct gang__candidates *kin)
 {
     kin->most_ns = GANG__NEVER;
@@ -222,7 +223,7 @@ static void think_again(struct gang__candidates *kin)
     due(kin);
 }
 
-/* Something happened: all that were tried wait again. */
+/* Something happened that may help: all classes that were tried wait again. */
 static void begin_again(struct gang__candidates *kin)
 {
     while (kin->tried) {
@@ -233,8 +234,8 @@ static void begin_again(struct gang__candidates *kin)
     think_again(kin);
 }
 
-/* Of those that wait, in an order of backfill that goes by how long they run: the longest that comes as early as the
- * shortest does. */
+/* In a backfill order by run time: the longest run time that comes as early as the shortest one
+ * that waits. */
 static int64_t first_in_order(const gang_sched *s, const struct gang__candidates *kin)
 {
     int64_t least = bin_at(kin->waiting.root)->backfill.shortest_ns;
@@ -244,12 +245,12 @@ static int64_t first_in_order(const gang_sched *s, const struct gang__candidates
         return least;
     case GANG_BACKFILL_ORDER_SMALLEST:
         return gang__backfill_alike_ns(s, u, least);
-    default: /* all come as they do in the leaf */
+    default: /* the order of the leaf decides */
         return GANG__NEVER;
     }
 }
 
-/* Who is to have his turn next; NULL: nobody can start. */
+/* The class to be tried next; NULL: none can start. */
 static struct gang__wait_class *next_of(gang_sched *s, const struct gang__candidates *kin)
 {
     const struct gang__calendar *cal = s->calendar;
@@ -267,8 +268,8 @@ static struct gang__wait_class *next_of(gang_sched *s, const struct gang__candid
     return first_within(kin, gang__least(most, first_in_order(s, kin)));
 }
 
-/* Is it the turn of one with a plan, in this leaf? Who comes behind all plans is looked for after it, when it is known
- * what it leaves. */
+/* Has the next gang of the leaf a plan? Candidates behind all plans are chosen after it, when it is
+ * known what it leaves. */
 static bool is_planned_next(const struct gang__queue_state *leaf)
 {
     struct gang__set_link *n = gang__set_first(&leaf->order.ready);
@@ -276,7 +277,7 @@ static bool is_planned_next(const struct gang__queue_state *leaf)
            gang__wait_class_head(GANG__OF(struct gang__wait_class, ready_link, n))->calendar.plan != 0;
 }
 
-/* Does it wait for that? */
+/* Are all candidates behind the plans? */
 static bool comes_later(const struct gang__candidates *kin)
 {
     struct gang__set_link *n = gang__set_first(&kin->waiting);
@@ -348,7 +349,7 @@ bool gang__candidates_some(const gang_sched *s)
     return false;
 }
 
-/* ---- in a copy ----------------------------------------------------------------------------------- */
+/* ---- in a copy ------------------------------------------------------------------------------- */
 
 void gang__candidates_copy(gang_sched *s, struct gang__wait_class *to,
                            const struct gang__wait_class *from)
@@ -374,7 +375,7 @@ void gang__candidates_copy_leaf(gang_sched *s, struct gang__queue_state *to,
     to->wake.stirred = from->wake.stirred;
 }
 
-/* ---- audit --------------------------------------------------------------------------------------- */
+/* ---- audit ----------------------------------------------------------------------------------- */
 
 static bool is_right(const gang_sched *s, const struct gang__wait_class *bin, uint8_t kept)
 {
@@ -404,7 +405,8 @@ gang_result gang__candidates_check(gang_sched *s, struct gang_error *error)
     for (uint32_t i = 0; i < s->queues->count; i++)
         for (const struct gang__candidates *kin = s->qs[i]->backfill.all; kin; kin = kin->next)
             if (!check_kin(s, kin))
-                return gang__error(error, GANG_EINVAL, s->qs[i]->q->name,
-                                   "who is kept for backfill is not what is known of him");
+                return gang__error(
+                    error, GANG_EINVAL, s->qs[i]->q->name,
+                    "a backfill candidate is not in the state that its leaf has noted");
     return GANG_OK;
 }

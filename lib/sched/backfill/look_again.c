@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Before gangs are tried: the calendar follows the cluster, reservations do what is due, and gangs that wait because of
- * plans, or may get a plan, are tried again if something happened that may help them. */
+/* Before gangs are tried: the calendar follows the cluster, reservations do what is due, and gangs
+ * that wait because of plans, or may get a plan, are tried again if something happened that may
+ * help them. */
 #include "sched/backfill/backfill.h"
 #include "sched/backfill/backfill_in.h"
 #include "sched/backfill/candidates.h"
@@ -18,8 +19,8 @@ bool gang__backfill_hopeless(const gang_sched *s, const struct gang__gang *u)
            !gang__calendar_fits_sums(s, u);
 }
 
-/* May trying the head of the class help? In an EASY leaf a gang behind the plans is tried in any case, as when a gang
- * leaves (candidates.h): the plans before it may move. */
+/* May trying the head of the class help? In an EASY leaf a gang behind the plans is tried in any
+ * case, as when a gang leaves (candidates.h): the plans before it may move. */
 static bool may_look(const gang_sched *s, const struct gang__wait_class *bin)
 {
     const struct gang__gang *head = gang__wait_class_head(bin);

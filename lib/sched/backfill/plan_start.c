@@ -1,27 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* When does a blocked gang get a planned start?
  *
- * When     A gang of a leaf that backfills was tried, and cannot start now. start_between.c calls gang__backfill_plan()
- *          then, so a gang is planned in the same order in which it is tried.
- * Depth    The leaf plans for the first `plan_depth` gangs of its order, 1 in an EASY leaf by default. A gang behind
- *          them gets no plan and is a candidate (candidates.h). If a gang is tried that comes before a planned one of an
- *          EASY leaf, the plans behind it are taken out first (gang__backfill_unplan_behind()), and made again after it
+ * When     A gang of a leaf that backfills was tried, and cannot start now. start_between.c calls
+ *          gang__backfill_plan() then, so a gang is planned in the same order in which it is tried.
+ * Depth    The leaf plans for the first `plan_depth` gangs of its order, 1 in an EASY leaf by
+ *          default. A gang behind them gets no plan and is a candidate (candidates.h). If a gang is
+ *          tried that comes before a planned one of an EASY leaf, the plans behind it are taken out
+ *          first (gang__backfill_unplan_behind()), and made again after it
  *          (gang__backfill_plan_again()): those that no longer fit the depth have no plan then.
  * Where    At the earliest time at which it fits beside all that runs, is reserved and is planned
- *          (calendar/earliest.c), on the nodes that this query found. If the sums allow a start now, place
- *          has refused what amounts allow, and the next instant at which something comes free is taken.
- *          From then on no gang of any leaf starts that would not leave room for the plan (start_between.c).
- * Goes     A plan is taken out when its gang starts, leaves its wait class, or is stopped by a limit of its queues
- *          (gang__calendar_unplan()); when its nodes go, with the whole timeline (gang__calendar_ready()); and
- *          while its gang is tried. It moves to other nodes at the same time if that lets another gang start
- *          (move_plans() in start_between.c).
- * Improves When a gang ends early, or a plan comes to nothing, the plans are looked at again (look_again.c): each
- *          gang with a plan is tried in turn order, and its plan may only become earlier, since all other plans
- *          stay where they are meanwhile. So a plan becomes later only when nodes go, a gang runs longer than
- *          expected, preemption starts a gang that no plan knew of, or place refuses what amounts allow.
+ *          (calendar/earliest.c), on the nodes that this query found. If the sums allow a start
+ *          now, place has refused what amounts allow, and the next instant at which something comes
+ *          free is taken. From then on no gang of any leaf starts that would not leave room for the
+ *          plan (start_between.c).
+ * Goes     A plan is taken out when its gang starts, leaves its wait class, or is stopped by a
+ *          limit of its queues (gang__calendar_unplan()); when its nodes go, with the whole
+ *          timeline (gang__calendar_ready()); and while its gang is tried. It moves to other nodes
+ *          at the same time if that lets another gang start (move_plans() in start_between.c).
+ * Moves    When a gang ends early, or a plan comes to nothing, the plans are looked at again
+ *          (look_again.c): each gang with a plan is tried in the order of its leaf, and its plan can
+ *          only become earlier, since all other plans stay where they are. So a plan becomes later
+ *          only when nodes go, a gang runs longer than expected, preemption starts a gang that no
+ *          plan knew of, or place refuses what amounts allow.
  *
- * The order of planning is that of Lifka, "The ANL/IBM SP Scheduling System", 1995 (EASY: the first gang alone has a
- * plan), and Mu'alem and Feitelson, IEEE TPDS 12(6), 2001 (conservative: each gang has one). */
+ * The order of planning is that of Lifka, "The ANL/IBM SP Scheduling System", 1995 (EASY: the first
+ * gang alone has a plan), and Mu'alem and Feitelson, IEEE TPDS 12(6), 2001 (conservative: each gang
+ * has one). */
 #include <string.h>
 
 #include "sched/backfill/backfill_in.h"
@@ -30,9 +34,10 @@
 #include "sched/reserve/reserve.h"
 #include "sched/wake/wake.h"
 
-/* ---- a plan is made ------------------------------------------------------------------------------ */
+/* ---- a plan is made -------------------------------------------------------------------------- */
 
-/* A gang that cannot start now gets the earliest start there is, if the depth of its leaf leaves one for it. */
+/* A gang that cannot start now gets the earliest start there is, if the depth of its leaf leaves
+ * one for it. */
 gang_result gang__backfill_plan(gang_sched *s, struct gang__gang *u, int32_t *why)
 {
     struct gang__calendar *cal = s->calendar;
@@ -104,10 +109,11 @@ gang_result gang__backfill_put(gang_sched *s, struct gang__gang *u)
     return GANG_OK;
 }
 
-/* ---- plans behind the gang that is tried --------------------------------------------------------- */
+/* ---- plans behind the gang that is tried ----------------------------------------------------- */
 
-/* Takes out the plans of the EASY leaf behind this gang, and lists them in the order of the leaf. Those before it, and
- * those of leaves that plan for more than the first gangs, bind it and stay. */
+/* Takes out the plans of the EASY leaf behind this gang, and lists them in the order of the leaf.
+ * Those before it, and those of leaves that plan for more than the first gangs, bind it and stay.
+ */
 struct gang__gang *gang__backfill_unplan_behind(gang_sched *s, const struct gang__gang *u)
 {
     struct gang__gang *list = NULL, *next;
@@ -126,8 +132,8 @@ struct gang__gang *gang__backfill_unplan_behind(gang_sched *s, const struct gang
     return list;
 }
 
-/* Plans them again, before any other gang is tried. A gang that gets no plan is tried again itself. False: out of
- * memory. */
+/* Plans them again, before any other gang is tried. A gang that gets no plan is tried again itself.
+ * False: out of memory. */
 bool gang__backfill_plan_again(gang_sched *s, struct gang__gang *list)
 {
     bool done = true;

@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who may start now, beside all that is planned (ahead.h). */
+/* What may start before planned starts?
+ *
+ * A gang that is tried while starts are planned, or something is reserved, starts if
+ *   1. free totals leave enough from now until it ends;
+ *   2. the calendar has the gang start now (earliest);
+ *   3. the places that place likes best leave room for all plans; or places on the nodes that the
+ *      calendar gave do; or the very places that the calendar gave.
+ * Else the gang gets a plan of its own (plan_start.c). If it still could start were other plans
+ * elsewhere, up to MAX_MOVED plans move to other nodes at the same times. */
 #include <string.h>
 
 #include "place/alloc/alloc.h"
@@ -18,7 +26,7 @@
 #include "sched/wake/wake.h"
 #include "sched/where/where.h"
 
-/* ---- starting between plans -------------------------------------------------------------------- */
+/* ---- moving plans ---------------------------------------------------------------------------- */
 
 /* The nodes that the timeline gives, as bits in cal->domain. */
 static void mark_given(struct gang__calendar *cal)
@@ -39,16 +47,16 @@ static gang_result leaves_plans(gang_sched *s, const struct gang__gang *u,
     return gang__timeline_fits(gang__calendar_when(s, u), &o) ? GANG_OK : GANG_ENOFIT;
 }
 
-enum { MOST_MOVED = 16 }; /* plans that move to other nodes for one who starts */
+enum { MAX_MOVED = 16 }; /* so many plans at most move for a gang that starts */
 
-/* A plan is found another place beside what was `added`, at its time; if there is none, that is taken out (GANG_ENOFIT,
- * or GANG_ENOMEM), and the plan is made again. */
+/* Find the plan other nodes beside what was `added`, at its time. If there are none, `added` is
+ * removed (GANG_ENOFIT or GANG_ENOMEM), and the plan is made again. */
 static gang_result move_plan(gang_sched *s, struct gang__gang *w, uint32_t added)
 {
     struct gang__calendar *cal = s->calendar;
     int64_t was_ns = w->calendar.planned_ns;
     gang__calendar_drop(s, w);
-    gang__reserve_show_for(s, w); /* else a member of a flexible one finds no place again */
+    gang__reserve_show_for(s, w); /* as the planned gang sees flexible reservations */
     gang_result r = gang__calendar_earliest(s, w, was_ns);
     bool moved =
         r == GANG_OK && cal->fit.start_ns == was_ns && (r = gang__backfill_put(s, w)) == GANG_OK;
@@ -63,7 +71,7 @@ static gang_result move_plan(gang_sched *s, struct gang__gang *w, uint32_t added
     return moved ? GANG_OK : r == GANG_ENOMEM ? r : GANG_ENOFIT;
 }
 
-/* Do the reservations leave room for it, whatever is planned? */
+/* Would it fit without the plans? */
 static bool fits_but_for(gang_sched *s, const struct gang__gang *u,
                          const struct gang__occupation *o)
 {
@@ -77,18 +85,18 @@ static bool fits_but_for(gang_sched *s, const struct gang__gang *u,
     return fits;
 }
 
-/* Could the plans go elsewhere, at the same times? The gang is added where it would be; each plan in turn sees it,
- * and the other plans. */
+/* Could the plans lie elsewhere at the same times? The gang is added at its places; then each plan
+ * in turn is made again beside it and the other plans. */
 static gang_result move_plans(gang_sched *s, const struct gang__gang *u,
                               const struct gang_placement *place, size_t count)
 {
     struct gang__calendar *cal = s->calendar;
-    struct gang__gang *list[MOST_MOVED];
+    struct gang__gang *list[MAX_MOVED];
     struct gang__occupation o;
     int64_t end_ns = gang__add_sat(s->now_ns, gang__calendar_estimate(s, u));
     uint32_t added;
     size_t n = 0;
-    if (cal->planned > MOST_MOVED)
+    if (cal->planned > MAX_MOVED)
         return GANG_ENOFIT;
     if (!gang__calendar_lay_out(s, u, place, count, end_ns, &o))
         return GANG_ENOMEM;
@@ -115,8 +123,8 @@ static gang_result adopt_told(gang_sched *s, const struct gang__gang *u, gang_al
     return gang_alloc_adopt(s->worker, u->request_class->q, s->placement.place, (int64_t)s->placement.count, id, NULL);
 }
 
-/* Where it likes best now, whatever is planned (sched.told); or, `picky`, on the nodes that the
- * timeline gave. */
+/* The places that place likes best now (sched.told); `picky`: on the nodes that the calendar gave.
+ */
 static gang_result place_now(gang_sched *s, struct gang__gang *u, bool picky)
 {
     struct gang__where w = {.s = s, .u = u, .on = s->scratch};
@@ -130,7 +138,8 @@ static gang_result place_now(gang_sched *s, struct gang__gang *u, bool picky)
     return gang__where_place(&w, &s->placement);
 }
 
-/* Task by task where the timeline has it, where nothing but amounts and nodes matters. */
+/* Each task where the calendar has it. Only for gangs of which amounts and nodes decide everything.
+ */
 static gang_result adopt_exactly(gang_sched *s, struct gang__gang *u, gang_alloc_id *id)
 {
     struct gang__where w = {.s = s, .u = u, .on = s->scratch};
@@ -171,7 +180,7 @@ static gang_result agree(const struct gang__places *places, void *user)
     return a->may(a->s, a->u, places->place, places->count);
 }
 
-/* Where it likes best, if `may` agrees. */
+/* Where place likes it best, if `may` agrees. */
 static gang_result alloc_if(gang_sched *s, struct gang__gang *u, plans_allow *may,
                             gang_alloc_id *id)
 {
@@ -185,7 +194,8 @@ static gang_result alloc_if(gang_sched *s, struct gang__gang *u, plans_allow *ma
     return r == GANG_OK ? adopt_told(s, u, id) : r;
 }
 
-/* Where it likes best, if that leaves room for the plans; else on the nodes that the timeline gave. */
+/* Where place likes it best, if that leaves room for the plans; else on the nodes that the calendar
+ * gave. */
 static gang_result alloc_between(gang_sched *s, struct gang__gang *u, gang_alloc_id *id)
 {
     gang_result r = alloc_if(s, u, leaves_plans, id);
@@ -199,22 +209,23 @@ static gang_result alloc_between(gang_sched *s, struct gang__gang *u, gang_alloc
     return r == GANG_ENOFIT ? adopt_exactly(s, u, id) : r;
 }
 
-/* The plans, as they lie, leave no room for it: perhaps they do elsewhere. */
+/* It starts if the plans can move out of its way. */
 static gang_result alloc_moving(gang_sched *s, struct gang__gang *u, gang_alloc_id *id)
 {
-    if (s->calendar->planned > MOST_MOVED || !gang__calendar_fits_sums(s, u))
+    if (s->calendar->planned > MAX_MOVED || !gang__calendar_fits_sums(s, u))
         return GANG_ENOFIT;
     return alloc_if(s, u, move_plans, id);
 }
 
-/* Is it only for plans that it does not start? */
+/* Are there places for it now, without regard to plans? */
 static bool has_room(gang_sched *s, const struct gang__gang *u)
 {
     return gang_snapshot_take(s->worker, s->scratch) == GANG_OK &&
            gang__snapshot_fits(s->worker, s->scratch, u->request_class->q) == GANG_OK;
 }
 
-/* Of one that does not start: does it, or may it, wait for plans? In a leaf without them: if there is room. */
+/* Does a gang that was refused wait because of plans? In a leaf without plans: only if there are
+ * places for it. */
 static bool is_for_plans(gang_sched *s, const struct gang__gang *u)
 {
     return s->calendar->planned > 0 && (gang__calendar_plans(u) || has_room(s, u));
@@ -231,7 +242,8 @@ static gang_result alloc_now(gang_sched *s, struct gang__gang *u, gang_alloc_id 
     *why = GANG_WAIT_CAPACITY;
     if (u->places)
         return gang__where_resume(s, u, id, why);
-    /* A gang that had a plan waits for what is taken now: mostly the sums say so, which is sooner. */
+    /* A gang with a plan waits for what is taken now. Free totals mostly say so at less cost than
+     * place. */
     if (s->calendar->again == u && !gang__calendar_fits_sums(s, u))
         return GANG_ENOFIT;
     return gang__where_alloc(s, u, id, why);
@@ -254,7 +266,7 @@ static gang_result start_now(gang_sched *s, struct gang__gang *u, gang_alloc_id 
     return r == GANG_ENOMEM ? r : GANG_ENOFIT;
 }
 
-/* ---- who was planned and is not among the first any more ---------------------------------------- */
+/* ---- one try --------------------------------------------------------------------------------- */
 
 static gang_result fail(gang_sched *s)
 {
@@ -262,7 +274,7 @@ static gang_result fail(gang_sched *s)
     return GANG_ENOMEM;
 }
 
-/* What it got is in the timeline before anybody else looks there. */
+/* The new allocation is put into the timeline before another gang asks there. */
 static gang_result enter(gang_sched *s, struct gang__gang *u, gang_alloc_id id)
 {
     s->wake.starting = u;
@@ -274,8 +286,8 @@ static gang_result enter(gang_sched *s, struct gang__gang *u, gang_alloc_id id)
     return GANG_ENOMEM;
 }
 
-/* It does not start, as the plans lie: it gets one itself, if it may, and with that in its place looks whether others
- * could make room. */
+/* It cannot start as the plans lie: it gets a plan, if it may, and beside that it is tried whether
+ * other plans can move. */
 static gang_result wait_or_move(gang_sched *s, struct gang__gang *u, gang_alloc_id *id,
                                 int32_t *why)
 {
@@ -284,7 +296,7 @@ static gang_result wait_or_move(gang_sched *s, struct gang__gang *u, gang_alloc_
     if (r == GANG_ENOFIT && s->calendar->planned > (u->calendar.plan != 0))
         r = alloc_moving(s, u, id);
     if (r == GANG_ENOFIT && bound && s->calendar->planned == 0 &&
-        !gang__reserve_binds(s, u)) /* nothing is in its way any more */
+        !gang__reserve_binds(s, u)) /* nothing is planned any more */
         r = alloc_now(s, u, id, why);
     if (r == GANG_OK)
         gang__calendar_drop(s, u);
@@ -293,7 +305,7 @@ static gang_result wait_or_move(gang_sched *s, struct gang__gang *u, gang_alloc_
     return r;
 }
 
-/* In the timeline in which it is placed now. */
+/* One try in the timeline of gang__calendar_when(). */
 static gang_result attempt(gang_sched *s, struct gang__gang *u, gang_alloc_id *id, int32_t *why)
 {
     gang_result r = start_now(s, u, id, why);
@@ -302,7 +314,8 @@ static gang_result attempt(gang_sched *s, struct gang__gang *u, gang_alloc_id *i
     return r == GANG_OK ? enter(s, u, *id) : r;
 }
 
-/* It was refused: where there is room on the nodes as they are, it is reserved. */
+/* It was refused. If there are places for it on the nodes as they are, reservations are the reason.
+ */
 static gang_result blame_reservations(gang_sched *s, struct gang__gang *u, gang_result r,
                                       int32_t *why)
 {
@@ -347,9 +360,9 @@ gang_result gang__backfill_alloc(gang_sched *s, struct gang__gang *u, gang_alloc
         r = GANG_ENOMEM;
     if (planned && u->calendar.plan && u->calendar.planned_ns == planned_ns &&
         cal->moves == moves + 1)
-        cal->moves = moves; /* it was taken out, and lies again where it lay */
+        cal->moves = moves; /* the plan was taken out, and is back at its time */
     cal->kept = planned && r == GANG_OK;
-    if (cal->planned + cal->kept < before) /* a plan comes to nothing */
+    if (cal->planned + cal->kept < before) /* a plan was given up */
         gang__wake_plans(s, GANG__PLANS_EARLIER);
     if (r == GANG_ENOFIT && !u->calendar.plan && gang__bypass_concerns(s, u))
         *why = GANG_WAIT_STARVED;

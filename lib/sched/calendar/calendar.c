@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is in the timeline: the nodes as they are, what runs, what sources put there, and planned starts. */
+/* What is in the timeline: the nodes as they are, what runs, what sources put there, and planned
+ * starts. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +14,7 @@ struct gang__timeline *gang__calendar_when(const gang_sched *s, const struct gan
     return u->reserve.inside_of ? s->source[GANG__SOURCE_RESERVE]->inside(u) : s->calendar->when;
 }
 
-/* ---- planned starts ------------------------------------------------------------------------------ */
+/* ---- planned starts -------------------------------------------------------------------------- */
 
 void gang__calendar_drop(gang_sched *s, struct gang__gang *u)
 {
@@ -66,7 +67,7 @@ bool gang__calendar_may_plan(const struct gang__gang *u)
     return false;
 }
 
-/* ---- what gangs hold ----------------------------------------------------------------------------- */
+/* ---- what gangs hold ------------------------------------------------------------------------- */
 
 void gang__calendar_vacate(gang_sched *s, struct gang__gang *u)
 {
@@ -138,7 +139,7 @@ bool gang__calendar_sync(gang_sched *s)
     return done;
 }
 
-/* ---- making it ----------------------------------------------------------------------------------- */
+/* ---- making it ------------------------------------------------------------------------------- */
 
 /* Puts what every gang holds into the timeline, and lets all plans be looked at again. */
 static void touch_all(gang_sched *s)

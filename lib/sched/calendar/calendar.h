@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The calendar: what runs, is reserved and is planned, over time. README.md draws it.
  *
- * It exists while a leaf backfills, or something is reserved. Its timeline (plan/timeline/timeline.h) has the nodes of the
- * cluster as slots; a node that is not up has no capacity there. Three kinds of occupation lie in it:
+ * It exists while a leaf backfills, or something is reserved. Its timeline
+ * (plan/timeline/timeline.h) has the nodes of the cluster as slots; a node that is not up has no
+ * capacity there. Three kinds of occupation lie in it:
  *   - what each gang holds, until its expected end (occupation.c, expected_end.c);
  *   - what sources put there: nodes that gangs share in time (slice), and reservations (reserve);
  *   - planned starts (backfill/plan_start.c).
- * What a gang holds changes in many places. Those places only note the gang (wake.h), which cannot fail;
- * gang__calendar_sync() puts it into the timeline before the timeline is asked again. If memory is short then, no
- * gang that has to ask starts in this run.
+ * What a gang holds changes in many places. Those places only note the gang (wake.h), which cannot
+ * fail; gang__calendar_sync() puts it into the timeline before the timeline is asked again. If
+ * memory is short then, no gang that has to ask starts in this run.
  *
- * The queries: gang__calendar_earliest(), bounds by sums, and whatever plan/timeline/timeline.h answers. What-ifs: trial.h. */
+ * The queries: gang__calendar_earliest(), bounds by sums, and whatever plan/timeline/timeline.h
+ * answers. What-ifs: trial.h. */
 #ifndef GANG__SCHED_CALENDAR_H
 #define GANG__SCHED_CALENDAR_H
 
@@ -50,7 +52,8 @@ struct gang__calendar {
     size_t kinds, variant_cap, kind_cap;
 };
 
-/* ---- sources of occupation -------------------------------------------------------------------- */
+/* ---- sources of occupation --------------------------------------------------------------------
+ */
 
 /* A higher floor that puts occupations of its own into the timeline. Any member may be NULL. */
 struct gang__calendar_source {
@@ -60,16 +63,19 @@ struct gang__calendar_source {
     void (*withdrawn)(gang_sched *s);
     /* A new timeline was made: what was withdrawn is to be put again. */
     void (*renewed)(gang_sched *s);
-    /* What of an allocation lies in occupations of the source instead (GANG__LEND_*); 0: nothing. */
+    /* What of an allocation lies in occupations of the source instead (GANG__LEND_*); 0: nothing.
+     */
     uint32_t (*shares)(const gang_sched *s, gang_alloc_id alloc);
-    /* Of a gang that is placed inside an occupation of the source: the timeline inside; until when the inside lasts;
-     * whether what the gang holds still fits there, or the gang is outside from now on (false: out of memory). */
+    /* Of a gang that is placed inside an occupation of the source: the timeline inside; until when
+     * the inside lasts; whether what the gang holds still fits there, or the gang is outside from
+     * now on (false: out of memory). */
     struct gang__timeline *(*inside)(const struct gang__gang *u);
     int64_t (*until)(const struct gang__gang *u);
     bool (*keeps)(gang_sched *s, struct gang__gang *u, struct gang__occupation *o);
 };
 
-/* ---- calendar.c: what lies in the timeline ----------------------------------------------------- */
+/* ---- calendar.c: what lies in the timeline -----------------------------------------------------
+ */
 
 /* Does a leaf plan, or is something reserved? Else there is no calendar. */
 static inline bool gang__calendar_on(const gang_sched *s)
@@ -86,18 +92,20 @@ static inline bool gang__calendar_by_limit(const gang_sched *s)
 /* The timeline in which the gang is placed: that of its reservation, or the one of all. */
 struct gang__timeline *gang__calendar_when(const gang_sched *s, const struct gang__gang *u);
 
-/* The timeline is made, if it is not that of the nodes as they are, and all that was noted is put there. False: out of
- * memory. */
+/* The timeline is made, if it is not that of the nodes as they are, and all that was noted is put
+ * there. False: out of memory. */
 bool gang__calendar_ready(gang_sched *s);
 bool gang__calendar_current(const gang_sched *s);
-/* All that was noted is put there. False: out of memory; gangs that have to ask do not start in this run. */
+/* All that was noted is put there. False: out of memory; gangs that have to ask do not start in
+ * this run. */
 bool gang__calendar_sync(gang_sched *s);
 /* Were causes noted to look at plans again, and is there memory to do so? */
 bool gang__calendar_waits(const gang_sched *s);
 bool gang__calendar_reserve_slots(gang_sched *s, uint32_t end);
 void gang__calendar_free(gang_sched *s);
 
-/* What the gang holds leaves the timeline, and is put there again until `end_ns`. False: out of memory. */
+/* Put what the gang holds into the timeline, until `end_ns`, in place of what it held before.
+ * False: out of memory. */
 bool gang__calendar_occupy(gang_sched *s, struct gang__gang *u, gang_alloc_id alloc,
                            int64_t end_ns);
 void gang__calendar_vacate(gang_sched *s, struct gang__gang *u);
@@ -121,7 +129,8 @@ void gang__calendar_unplan(gang_sched *s, struct gang__gang *u);
 /* Is a planned start of the job due? Then plans are looked at again. */
 void gang__calendar_due(gang_sched *s, const struct gang__job *job);
 
-/* ---- expected_end.c: until when ---------------------------------------------------------------- */
+/* ---- expected_end.c: until when ----------------------------------------------------------------
+ */
 
 enum { GANG__OVERRUN_NS = 1000000000 }; /* a gang past its end is looked for again after this */
 
@@ -132,18 +141,21 @@ int64_t gang__calendar_end_from(const gang_sched *s, const struct gang__gang *u,
 /* When what it holds comes free at the latest. */
 int64_t gang__calendar_end(const gang_sched *s, const struct gang__gang *u);
 
-/* ---- occupation.c: what tasks take ------------------------------------------------------------- */
+/* ---- occupation.c: what tasks take -------------------------------------------------------------
+ */
 
 /* Set calendar.group to what the timeline counts of a task of each group. False: out of memory. */
 bool gang__calendar_needs(gang_sched *s, const gang_request *q);
-/* Append a task to calendar.place; then merge it: in order, one entry for all tasks of a group on a node. */
+/* Append a task to calendar.place; then merge it: in order, one entry for all tasks of a group on a
+ * node. */
 bool gang__calendar_place(gang_sched *s, gang_node_id node, uint32_t group);
 void gang__calendar_merge(struct gang__calendar *cal);
 /* calendar.group and .place as an occupation from now on. */
 struct gang__occupation gang__calendar_occupation(const struct gang__calendar *cal,
                                                   const gang_request *q, int64_t end_ns,
                                                   int64_t now_ns);
-/* What the gang would take at these places from now on. The arrays of *o are scratch. False: out of memory. */
+/* What the gang would take at these places from now on. The arrays of *o are scratch. False: out of
+ * memory. */
 bool gang__calendar_lay_out(gang_sched *s, const struct gang__gang *u,
                             const struct gang_placement *place, size_t count, int64_t end_ns,
                             struct gang__occupation *o);
@@ -151,23 +163,26 @@ bool gang__calendar_lay_out(gang_sched *s, const struct gang__gang *u,
 bool gang__calendar_hold(gang_sched *s, const struct gang__gang *u, gang_alloc_id alloc,
                          int64_t end_ns, struct gang__occupation *o);
 
-/* ---- memory_amounts.c: GPUs by memory ---------------------------------------------------------- */
+/* ---- memory_amounts.c: GPUs by memory ----------------------------------------------------------
+ */
 
-/* The group of calendar.group[0...*count - 1] that needs just that, or one more. False: out of memory. */
+/* The group of calendar.group[0...*count - 1] that needs just that, or one more. False: out of
+ * memory. */
 bool gang__calendar_like(gang_sched *s, const int64_t need[GANG__FREE_KINDS], size_t *count,
                          uint32_t *group);
-/* Append the most that tasks at these places take, after gang__calendar_needs(); *groups are needed. False: out of
- * memory. */
+/* Append the most that tasks at these places take, after gang__calendar_needs(); *groups are
+ * needed. False: out of memory. */
 bool gang__calendar_lay_out_memory(gang_sched *s, const struct gang__gang *u,
                                    const struct gang_placement *place, size_t count,
                                    size_t *groups);
-/* The most that the groups asked for need on each node (calendar.kind, .variant), and in calendar.group the least.
- * False: out of memory. O(nodes). */
+/* The most that the groups asked for need on each node (calendar.kind, .variant), and in
+ * calendar.group the least. False: out of memory. O(nodes). */
 bool gang__calendar_kinds(gang_sched *s, const gang_request *q);
 /* What was found by that (calendar.fit) gets these groups. */
 void gang__calendar_by_kind(struct gang__calendar *cal, struct gang__occupation *o);
 
-/* ---- sums.c: bounds over all nodes ------------------------------------------------------------- */
+/* ---- sums.c: bounds over all nodes -------------------------------------------------------------
+ */
 
 /* Is enough free for the gang from now until it ends, beside all plans? */
 bool gang__calendar_fits_sums(const gang_sched *s, const struct gang__gang *u);
@@ -176,10 +191,11 @@ int64_t gang__calendar_free_ns(const gang_sched *s, const struct gang__gang *u);
 /* Has the gang a plan that cannot be earlier, because just before it too little is free? */
 bool gang__calendar_is_settled(const gang_sched *s, const struct gang__gang *u);
 
-/* ---- earliest.c -------------------------------------------------------------------------------- */
+/* ---- earliest.c --------------------------------------------------------------------------------
+ */
 
-/* When the gang fits, and where (calendar.fit), beside all that lies in its timeline. GANG_OK; GANG_ENEVER: not even
- * when all that has an end has ended; GANG_ENOMEM. */
+/* When the gang fits, and where (calendar.fit), beside all that lies in its timeline. GANG_OK;
+ * GANG_ENEVER: not even when all that has an end has ended; GANG_ENOMEM. */
 gang_result gang__calendar_earliest(gang_sched *s, const struct gang__gang *u, int64_t from_ns);
 /* Would it start at once? */
 bool gang__calendar_fits_now(gang_sched *s, const struct gang__gang *u);

@@ -77,7 +77,7 @@ gang_result gang__calendar_earliest(gang_sched *s, const struct gang__gang *u, i
     if (choosy)
         make_mask(s, q);
     ask.nodes = choosy ? cal->mask : NULL;          /* those that are not up have nothing */
-    for (uint32_t g = 0; g < q->group_count; g++) { /* those of which none must start come later */
+    for (uint32_t g = 0; g < q->group_count; g++) { /* groups that may start empty are left out */
         cal->group[ask.group_count] = cal->group[g];
         cal->group[ask.group_count].count = u->request_class->gang_tasks[g];
         cal->group_of[ask.group_count] = g;

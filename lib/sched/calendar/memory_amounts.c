@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GPUs by memory in the timeline (ahead.h): what a task takes depends on the devices that it lands on.
+/* GPUs by memory in the timeline (ahead.h): what a task takes depends on the devices that it lands
+ * on.
  *
- * What runs takes there what it holds. What is planned takes on each node what it may need at most of the devices of
- * that node that it may have; a node that has none of these takes none of it. Tasks of one group that take different
- * amounts are different groups of the occupation. */
+ * What runs takes there what it holds. What is planned takes on each node what it may need at most
+ * of the devices of that node that it may have; a node that has none of these takes none of it.
+ * Tasks of one group that take different amounts are different groups of the occupation. */
 #include <string.h>
 
 #include "base/rcu.h"
@@ -46,7 +47,8 @@ static int64_t most_of(const struct gang__group *g, const struct gang__node_type
     return most;
 }
 
-/* Of a task there. Where it is said which devices, of these. Whole ones: the node is another by now. */
+/* Of a task there. Where it is said which devices, of these. Whole ones: the node is another by
+ * now. */
 static int64_t gpus_at(const gang_sched *s, const struct gang__group *g,
                        const struct gang_placement *place)
 {
@@ -80,10 +82,11 @@ bool gang__calendar_lay_out_memory(gang_sched *s, const struct gang__gang *u,
     return true;
 }
 
-/* ---- planning --------------------------------------------------------------------------------- */
+/* ---- planning ---------------------------------------------------------------------------------
+ */
 
-/* What tasks of each group need on a node, behind all kinds that are known. False: of the same make as the last one,
- * or there is none. */
+/* What tasks of each group need on a node, behind all kinds that are known. False: of the same make
+ * as the last one, or there is none. */
 static bool read_kind(gang_sched *s, const gang_request *q, uint32_t slot, uint64_t *serial)
 {
     struct gang__calendar *cal = s->calendar;

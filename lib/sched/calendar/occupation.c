@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Occupations: what tasks at given places take of the timeline, and what an allocation takes of it.
  *
- * The timeline counts processors, memory and GPUs. Kinds of the site and MIG profiles are left to place, which
- * decides when the gang starts. Of GPUs that are asked for by memory memory_amounts.c knows more. */
+ * The timeline counts processors, memory and GPUs. Kinds of the site and MIG profiles are left to
+ * place, which decides when the gang starts. Of GPUs that are asked for by memory memory_amounts.c
+ * knows more. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "place/whatif/timeshare.h"
 #include "sched/calendar/calendar.h"
 
-/* ---- places and groups --------------------------------------------------------------------------- */
+/* ---- places and groups ----------------------------------------------------------------------- */
 
 static bool reserve_groups(gang_sched *s, size_t count)
 {
@@ -98,7 +99,7 @@ bool gang__calendar_lay_out(gang_sched *s, const struct gang__gang *u,
     return true;
 }
 
-/* ---- what an allocation holds -------------------------------------------------------------------- */
+/* ---- what an allocation holds ---------------------------------------------------------------- */
 
 struct holding {
     gang_sched *s;

@@ -6,7 +6,8 @@
 #include "sched/calendar/calendar.h"
 #include "sched/usage/usage.h"
 
-/* ---- the journal ------------------------------------------------------------------------------- */
+/* ---- the journal -------------------------------------------------------------------------------
+ */
 
 void gang__trial_begin(struct gang__trial *t, gang_sched *s, struct gang__timeline *when)
 {
@@ -55,7 +56,8 @@ void gang__trial_free(gang_sched *s)
     s->journal = (struct gang__trial_journal){NULL, 0, 0, 0};
 }
 
-/* ---- the calendar ------------------------------------------------------------------------------ */
+/* ---- the calendar ------------------------------------------------------------------------------
+ */
 
 void gang__trial_withdraw(struct gang__trial *t, uint32_t id)
 {
@@ -91,7 +93,8 @@ gang_result gang__trial_put(struct gang__trial *t, const struct gang__occupation
     return r;
 }
 
-/* ---- the usage of queues, and live counters ---------------------------------------------------- */
+/* ---- the usage of queues, and live counters ----------------------------------------------------
+ */
 
 static void undo_use(gang_sched *s, const struct gang__trial_record *r)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A trial: a what-if on the cluster, the usage of the queues and the calendar, committed or dropped as one.
+/* A trial: a what-if on the cluster, the usage of the queues and the calendar, committed or dropped
+ * as one.
  *
  *     struct gang__trial t;
  *     gang__trial_begin(&t, s, s->calendar->when);
@@ -11,19 +12,20 @@
  *     else
  *         gang__trial_drop(&t);                    // all is as it was when the trial began
  *
- * The trial keeps a journal. A change of the usage, of a counter or of a flag, and each occupation that is put, leaves
- * an undo record there; gang__trial_drop() plays the records back, the last one first, gang__trial_commit() forgets
- * them. Withdrawn occupations need no record: the timeline keeps their times (plan/timeline/timeline.h). The snapshot is a copy,
- * and the next trial takes a new one.
+ * The trial keeps a journal. A change of the usage, of a counter or of a flag, and each occupation
+ * that is put, leaves an undo record there; gang__trial_drop() plays the records back, the last one
+ * first, gang__trial_commit() forgets them. Withdrawn occupations need no record: the timeline
+ * keeps their times (plan/timeline/timeline.h). The snapshot is a copy, and the next trial takes a
+ * new one.
  *
- *   Errors   A change that finds no memory for its record is not made, and returns false or GANG_ENOMEM.
- *            Withdrawing, commit and drop cannot fail.
- *   Nesting  Trials nest. An inner trial ends before the outer one. Committing an inner trial hands its records to the
- *            outer one, which may still drop them.
- *   Cost     begin and commit O(1); drop O(changes); each change what the change itself costs.
- *   Threads  The owner of the scheduler alone.
+ *   Errors   A change that finds no memory for its record is not made, and returns false or
+ *   GANG_ENOMEM. Withdrawing, commit and drop cannot fail. Nesting  Trials nest. An inner trial
+ *   ends before the outer one. Committing an inner trial hands its records to the outer one, which
+ *   may still drop them. Cost     begin and commit O(1); drop O(changes); each change what the
+ *   change itself costs. Threads  The owner of the scheduler alone.
  *
- * What the trial does not see is what it did not change: a callback of the host, or a wake, must not happen in it. */
+ * What the trial does not see is what it did not change: a callback of the host, or a wake, must
+ * not happen in it. */
 #ifndef GANG__SCHED_TRIAL_H
 #define GANG__SCHED_TRIAL_H
 
@@ -42,17 +44,17 @@ void gang__trial_begin(struct gang__trial *t, gang_sched *s, struct gang__timeli
 void gang__trial_commit(struct gang__trial *t);
 void gang__trial_drop(struct gang__trial *t);
 
-/* ---- the calendar ---- */
+/* ---- the calendar ---------------------------------------------------------------------------- */
 
-/* An occupation takes nothing until the trial ends. On commit, too, it comes back: a withdrawal is only ever a
- * question. */
+/* An occupation takes nothing until the trial ends. On commit, too, it comes back: a withdrawal is
+ * only ever a question. */
 void gang__trial_withdraw(struct gang__trial *t, uint32_t id);
 /* The planned starts in this reservation, or (NULL) outside of all, are withdrawn. */
 void gang__trial_withdraw_plans(struct gang__trial *t, const struct gang__reserve *in);
 /* Put an occupation; *id may be NULL. As gang__timeline_add(). */
 gang_result gang__trial_put(struct gang__trial *t, const struct gang__occupation *o, uint32_t *id);
 
-/* ---- the usage of queues, and live counters ---- */
+/* ---- the usage of queues, and live counters -------------------------------------------------- */
 
 /* Add `times` what a task of a group takes to what the leaf and all queues above it use. */
 bool gang__trial_use(struct gang__trial *t, struct gang__queue_state *leaf,
@@ -63,7 +65,7 @@ bool gang__trial_charge(struct gang__trial *t, struct gang__queue_state *leaf,
 bool gang__trial_count(struct gang__trial *t, int64_t *counter, int64_t more);
 bool gang__trial_flag(struct gang__trial *t, bool *flag, bool value);
 
-/* ---- changes of any other kind ---- */
+/* ---- changes of any other kind --------------------------------------------------------------- */
 
 /* The caller reserves a record, makes the change, and notes what undoes it. Noting cannot fail. */
 bool gang__trial_reserve(struct gang__trial *t, size_t records);

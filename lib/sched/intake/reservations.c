@@ -34,8 +34,8 @@ static gang_result out_of_memory(struct gang_error *error)
     return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
 }
 
-/* The record, and all that placing it needs; nothing is placed yet. `before`: the reservation
- * that it replaces. */
+/* The record, and all that placing it needs; nothing is placed yet. `before`: the reservation that
+ * it replaces. */
 static gang_result prepare(gang_sched *s, const struct gang_reservation_spec *spec,
                            const struct gang__reserve *before, struct gang__reserve **r,
                            struct gang_error *error)
@@ -136,7 +136,7 @@ gang_result gang_reservation_add(gang_sched *sched, const struct gang_reservatio
 
 /* ---- changing -------------------------------------------------------------------------------- */
 
-/* What the owner has of it does not count while its successor is placed. */
+/* The bookings of its owner do not count while its successor is placed. */
 static void book_away(struct gang__reserve *r, bool away)
 {
     const int64_t far = INT64_C(1) << 61;
@@ -237,7 +237,7 @@ gang_result gang_reservation_change(gang_sched *sched, gang_reservation_id id,
     hand_over(sched, old, r);
     r->before_ns = before_ns;
     if (gang__calendar_sync(
-            sched)) /* who does not lie inside any more is outside now, until then */
+            sched)) /* members that do not fit inside any more are outside from now on */
         r->before_ns = GANG__NEVER;
     gang__reserve_view_set(sched, tickets);
     gang__reserve_record_free(sched, old);

@@ -12,7 +12,8 @@
 /* Is it for want of room alone that it does not run? One whose turn has not come yet counts. */
 static bool bars(const struct gang__gang *w)
 {
-    return w->order.wait_class && (w->order.wait_class->state != GANG__CLASS_BLOCKED || gang__waits_for_room(w->order.wait_class->why));
+    return w->order.wait_class && (w->order.wait_class->state != GANG__CLASS_BLOCKED ||
+                                   gang__waits_for_room(w->order.wait_class->why));
 }
 
 const struct gang__gang *gang__bypass_before(const gang_sched *s, const struct gang__gang *u,
@@ -40,7 +41,8 @@ const struct gang__gang *gang__bypass_concerns(const gang_sched *s, const struct
 static bool make_mask(gang_sched *s, const struct gang__gang *u, uint32_t end)
 {
     size_t words = end / 64 + 1;
-    if (!gang__grow(&s->mem, (void **)&s->bypass.mask, &s->bypass.mask_cap, words, sizeof(*s->bypass.mask)))
+    if (!gang__grow(&s->mem, (void **)&s->bypass.mask, &s->bypass.mask_cap, words,
+                    sizeof(*s->bypass.mask)))
         return false;
     memset(s->bypass.mask, 0, words * sizeof(*s->bypass.mask));
     for (const struct gang__gang *w = s->bypass.starved; w; w = w->bypass.next)
@@ -143,8 +145,8 @@ int64_t gang__bypass_next(const struct gang__job *job)
     int64_t wait = job->leaf->q->max_wait_ns;
     bool some = false;
     for (uint32_t i = 0; i < job->gang_count; i++)
-        some = some ||
-               (job->gang[i].order.wait_class && !job->gang[i].bypass.starved && job->gang[i].alloc == GANG_ID_NONE);
+        some = some || (job->gang[i].order.wait_class && !job->gang[i].bypass.starved &&
+                        job->gang[i].alloc == GANG_ID_NONE);
     return wait > 0 && some && job->ready_ns >= 0 ? gang__add_sat(job->ready_ns, wait) : INT64_MAX;
 }
 

@@ -61,9 +61,7 @@ void gang__order_users_as(gang_sched *s, struct gang__queue_state *leaf,
 void gang__order_init(struct gang__queue_state *q);
 void gang__order_free_class(gang_sched *s, struct gang__gang *u);
 
-/* What a unit asks for when it is its turn: its gang, or a task of the first group that lacks
- * some. */
-const struct gang__take *gang__gang_asks(const struct gang__gang *u, uint32_t *count);
+gang__set_compare gang__order_compare_gangs; /* in the order of the leaf, which is its context */
 int gang__gang_before(const struct gang__gang *a, const struct gang__gang *b, int32_t order);
 
 /* What may help those who wait for room has happened: let them try again. */

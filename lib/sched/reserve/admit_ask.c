@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The stages of a reservation as plan/admit/admit.h asks for them, and what was found as pieces of the reservation. */
+/* The stages of a reservation as plan/admit/admit.h asks for them, and what was found as pieces of
+ * the reservation. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +13,7 @@
 #include "sched/reserve/reserve.h"
 #include "sched/reserve/reserve_in.h"
 
-/* ---- the question -------------------------------------------------------------------------------- */
+/* ---- the question ---------------------------------------------------------------------------- */
 
 void gang__reserve_ask_free(gang_sched *s, struct gang__reserve_ask *k)
 {
@@ -109,7 +110,7 @@ bool gang__reserve_ask_make(gang_sched *s, const struct gang__reserve *r,
     return done;
 }
 
-/* ---- the answer ---------------------------------------------------------------------------------- */
+/* ---- the answer ------------------------------------------------------------------------------ */
 
 /* Neighbours with as many tasks of a group each become one run. `run` may be NULL. */
 static size_t count_runs(const struct gang__time_place *place, size_t count,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The timeline inside a reservation: its nodes have what is reserved of them, and all of that is taken before the
- * reservation begins, between its stages and after its end. */
+/* The timeline inside a reservation: its nodes have what is reserved of them, and all of that is
+ * taken before the reservation begins, between its stages and after its end. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "sched/reserve/reserve_in.h"
 #include "sched/wake/wake.h"
 
-/* ---- making it ----------------------------------------------------------------------------------- */
+/* ---- making it ------------------------------------------------------------------------------- */
 
 /* What is reserved of each node at a time, of the current instance. */
 static bool amounts_at(gang_sched *s, const struct gang__reserve *r, int64_t at_ns, int64_t *amount)
@@ -67,7 +67,8 @@ static int by_time(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The instants at which something of it begins or ends, each once. Without `time` only counted, with repeats. */
+/* The instants at which something of it begins or ends, each once. Without `time` only counted,
+ * with repeats. */
 static size_t list_times(const struct gang__reserve *r, int64_t *time)
 {
     size_t n = 0, kept = 0;
@@ -88,7 +89,8 @@ static size_t list_times(const struct gang__reserve *r, int64_t *time)
     return kept;
 }
 
-/* Its nodes have the most that is reserved of them at any time; the rest is taken, all of it before and after. */
+/* Its nodes have the most that is reserved of them at any time; the rest is taken, all of it before
+ * and after. */
 static bool make_inside(gang_sched *s, struct gang__reserve *r, int64_t *time, int64_t *most,
                         int64_t *amount)
 {
@@ -133,7 +135,7 @@ bool gang__reserve_open_inside(gang_sched *s, struct gang__reserve *r)
     return done;
 }
 
-/* ---- closing it ---------------------------------------------------------------------------------- */
+/* ---- closing it ------------------------------------------------------------------------------ */
 
 /* The occupations of members leave the timeline. `out`: the members are outside from now on. */
 static void clear(gang_sched *s, struct gang__reserve *r, bool out)
@@ -184,7 +186,7 @@ void gang__reserve_renew(gang_sched *s, struct gang__reserve *r)
     }
 }
 
-/* ---- a source of the calendar -------------------------------------------------------------------- */
+/* ---- a source of the calendar ---------------------------------------------------------------- */
 
 /* Does it fit beside the other members that run there? Plans make way, and are made again. */
 bool gang__reserve_fits_inside(gang_sched *s, const struct gang__gang *u,

@@ -9,7 +9,7 @@
 #include "sched/reserve/reserve_in.h"
 #include "sched/wake/wake.h"
 
-/* ---- membership ---------------------------------------------------------------------------------- */
+/* ---- membership ------------------------------------------------------------------------------ */
 
 bool gang__reserve_allows(const gang_sched *s, const struct gang__reserve *r,
                           const struct gang__job *job)
@@ -132,7 +132,7 @@ void gang__reserve_wake(gang_sched *s, struct gang__reserve *r)
     gang__wake_calendar(s);
 }
 
-/* ---- until when a member runs -------------------------------------------------------------------- */
+/* ---- until when a member runs ---------------------------------------------------------------- */
 
 int64_t gang__reserve_until(const struct gang__gang *u)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What owners of reservations may have, and why a reservation finds no place. */
+/* Limits of owners, and the error if a reservation finds no place. */
 #include <string.h>
 
 #include "sched/calendar/calendar.h"
@@ -7,7 +7,7 @@
 #include "sched/reserve/reserve.h"
 #include "sched/reserve/reserve_in.h"
 
-/* ---- limits of owners ---------------------------------------------------------------------------- */
+/* ---- limits of owners ------------------------------------------------------------------------ */
 
 static struct gang__reserve_owner *owner_of(const gang_sched *s, const char *name)
 {
@@ -17,7 +17,7 @@ static struct gang__reserve_owner *owner_of(const gang_sched *s, const char *nam
     return o;
 }
 
-/* What the owner has is counted from its first reservation on, whatever its limits are then. */
+/* Bookings of an owner are counted from its first reservation on, with or without limits. */
 struct gang__reserve_owner *gang__reserve_owner_get(gang_sched *s, const char *name)
 {
     const struct gang__bookings_limit none = GANG__BOOKINGS_NO_LIMIT;
@@ -27,7 +27,7 @@ struct gang__reserve_owner *gang__reserve_owner_get(gang_sched *s, const char *n
         return o;
     memcpy(o->name, name, length);
     if (gang__bookings_new(&s->mem, s->reserve.all->limited ? &s->reserve.all->limit : &none,
-                        &o->usage) != GANG_OK) {
+                           &o->usage) != GANG_OK) {
         gang__release(&s->mem, o);
         return NULL;
     }
@@ -82,9 +82,9 @@ gang_result gang_reservation_set_limit(gang_sched *sched, const char *owner,
     if (o) {
         o->own = limit != NULL;
         return gang__bookings_set_limit(o->usage, limit ? &to
-                                               : sched->reserve.all->limited
-                                                   ? &sched->reserve.all->limit
-                                                   : &to);
+                                                  : sched->reserve.all->limited
+                                                      ? &sched->reserve.all->limit
+                                                      : &to);
     }
     sched->reserve.all->limited = limit != NULL;
     sched->reserve.all->limit = to;
@@ -94,7 +94,7 @@ gang_result gang_reservation_set_limit(gang_sched *sched, const char *owner,
     return r;
 }
 
-/* ---- why not ------------------------------------------------------------------------------------- */
+/* ---- why not --------------------------------------------------------------------------------- */
 
 gang_result gang__reserve_say_why(const struct gang__admitted *got, const struct gang__reserve *r,
                                   gang_result w, struct gang_error *error)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Placing a reservation in the calendar: for the first time, and its instances and lost pieces again. */
+/* Placing a reservation in the calendar: for the first time, and its instances and lost pieces
+ * again. */
 #include <string.h>
 
 #include "base/rcu.h"
@@ -11,7 +12,7 @@
 #include "sched/reserve/reserve_in.h"
 #include "sched/wake/wake.h"
 
-/* ---- what makes way ------------------------------------------------------------------------------ */
+/* ---- what makes way -------------------------------------------------------------------------- */
 
 /* The running jobs that it may ignore. */
 static void withdraw_jobs(struct gang__trial *t, const struct gang__reserve *r)
@@ -51,9 +52,10 @@ bool gang__reserve_fits(gang_sched *s, const struct gang__reserve *r,
     return fits;
 }
 
-/* ---- whole domains ------------------------------------------------------------------------------- */
+/* ---- whole domains --------------------------------------------------------------------------- */
 
-/* The first so many domains of the level that are free at a time; their nodes are left in `node`, sorted. */
+/* The first so many domains of the level that are free at a time; their nodes are left in `node`,
+ * sorted. */
 static size_t domains_at(gang_sched *s, const struct gang__reserve_stage *stage, int64_t start_ns,
                          uint32_t *node)
 {
@@ -93,7 +95,8 @@ static int64_t next_step(gang_sched *s, int64_t at_ns)
     return gang__timeline_sum_at(s->calendar->when, at_ns, unused);
 }
 
-/* So many domains at the earliest time at which so many are free: then a stage of named nodes, at a fixed start. */
+/* So many domains at the earliest time at which so many are free: then a stage of named nodes, at a
+ * fixed start. */
 static gang_result pick_domains(gang_sched *s, struct gang__reserve *r, struct gang__reserve_ask *k)
 {
     struct gang__calendar *cal = s->calendar;
@@ -186,7 +189,7 @@ static gang_result ask_whole(gang_sched *s, struct gang__reserve *r, struct gang
     return gang__admit(s->calendar->when, &k->a, got);
 }
 
-/* ---- the first instances ------------------------------------------------------------------------- */
+/* ---- the first instances --------------------------------------------------------------------- */
 
 /* From the begin of the first instance to its end. */
 static int64_t first_span(const struct gang__admitted *got, int64_t *end_ns)
@@ -203,8 +206,8 @@ static int64_t first_span(const struct gang__admitted *got, int64_t *end_ns)
     return *end_ns - begin_ns;
 }
 
-/* One instance has ended when the next one begins. If pieces of the first are further apart than the period, it is asked
- * for later, as late as the last of its pieces demands. */
+/* One instance has ended when the next one begins. If pieces of the first are further apart than
+ * the period, it is asked for later, as late as the last of its pieces demands. */
 static gang_result ask_apart(gang_sched *s, struct gang__reserve *r, struct gang__reserve_ask *k)
 {
     enum { TRIES = 64 };
@@ -281,9 +284,10 @@ gang_result gang__reserve_place_first(gang_sched *s, struct gang__reserve *r, in
     return GANG_OK;
 }
 
-/* ---- again --------------------------------------------------------------------------------------- */
+/* ---- again ----------------------------------------------------------------------------------- */
 
-/* The groups of the answer get their numbers in the request: groups with no count were left out of the question. */
+/* The groups of the answer get their numbers in the request: groups with no count were left out of
+ * the question. */
 static void name_groups(struct gang__admitted *got, const int64_t *count)
 {
     for (size_t i = 0; i < got->place_count; i++) {
@@ -295,8 +299,8 @@ static void name_groups(struct gang__admitted *got, const int64_t *count)
     }
 }
 
-/* Beside all others; else over those that it may overlap and, with `jobs`, over jobs that it may ignore. Planned starts
- * make way. */
+/* Beside all others; else over those that it may overlap and, with `jobs`, over jobs that it may
+ * ignore. Planned starts make way. */
 static gang_result admit_more(gang_sched *s, const struct gang__reserve *r,
                               const struct gang__admit_ask *a, bool jobs)
 {
@@ -326,7 +330,7 @@ static gang_result place_part(gang_sched *s, struct gang__reserve *r, uint32_t s
         struct gang__time_group *group = k.group;
         for (uint32_t i = 0; i < stage; i++)
             group += r->stage[i].q ? r->stage[i].q->group_count : 0;
-        uint32_t groups = 0; /* of which something is wanted */
+        uint32_t groups = 0; /* groups with a count */
         for (size_t g = 0; g < one->group_count; g++)
             if (count[g] > 0) {
                 group[groups] = group[g];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Placing reservations: what place.c, admit_ask.c and owners.c share, and intake/reservations.c asks of them. */
+/* Placing reservations: what place.c, admit_ask.c and owners.c share, and intake/reservations.c
+ * asks of them. */
 #ifndef GANG__SCHED_RESERVE_PLACE_H
 #define GANG__SCHED_RESERVE_PLACE_H
 
@@ -14,27 +15,28 @@ struct gang__reserve_ask {
     uint32_t *node;
 };
 
-/* ---- admit_ask.c ---- */
+/* ---- admit_ask.c ----------------------------------------------------------------------------- */
 
 bool gang__reserve_ask_make(gang_sched *s, const struct gang__reserve *r,
                             struct gang__reserve_ask *k);
 void gang__reserve_ask_free(gang_sched *s, struct gang__reserve_ask *k);
 /* Nodes of a domain, ascending, without those that were removed. Returns how many. */
 size_t gang__reserve_domain_nodes(gang_sched *s, int32_t level, uint32_t index, uint32_t *node);
-/* What was found (reserve.all->got) becomes pieces of the reservation. `only`: the one stage that was asked for; UINT32_MAX:
- * all were. False: out of memory, and what was found is taken back. */
+/* What was found (reserve.all->got) becomes pieces of the reservation. `only`: the one stage that
+ * was asked for; UINT32_MAX: all were. False: out of memory, and what was found is taken back. */
 bool gang__reserve_keep_pieces(gang_sched *s, struct gang__reserve *r, int64_t instance,
                                uint32_t only);
 /* Later instances are placed as the first one was. False: out of memory. */
 bool gang__reserve_keep_parts(gang_sched *s, struct gang__reserve *r);
 
-/* ---- place.c ---- */
+/* ---- place.c --------------------------------------------------------------------------------- */
 
-/* Place its first instances; those after `until_ns` (0: no bound) are not wanted. On an error nothing is placed. */
+/* Place its first instances; those after `until_ns` (0: no bound) are not wanted. On an error
+ * nothing is placed. */
 gang_result gang__reserve_place_first(gang_sched *s, struct gang__reserve *r, int64_t until_ns,
                                       struct gang_error *error);
 
-/* ---- owners.c ---- */
+/* ---- owners.c -------------------------------------------------------------------------------- */
 
 /* False, NULL: out of memory. */
 bool gang__reserve_make_table(gang_sched *s);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Capacity on its way to a gang for which others stop: while reservations are placed, it is as good as taken. */
+/* Capacity on its way to a gang for which others stop: while reservations are placed, it is as good
+ * as taken. */
 #include <stdlib.h>
 
 #include "sched/calendar/calendar.h"

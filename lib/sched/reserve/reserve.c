@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of reservations; their pieces; what submitters see of them (reserve.h). */
+/* The table of reservations, their pieces, and the view that submitting threads have of them. */
 #include <string.h>
 
 #include "base/rcu.h"
@@ -175,7 +175,7 @@ static void lay_out_ticket(struct gang__block *b, const struct gang__reserve *r,
     }
 }
 
-/* In one block: measured, then made. */
+/* In one block: measured first, then made. */
 static struct gang__reserve_view *lay_out_tickets(const gang_sched *s,
                                                   const struct gang__reserve *more,
                                                   const struct gang__reserve *less,
@@ -209,7 +209,7 @@ bool gang__reserve_view_make(gang_sched *s, const struct gang__reserve *more,
     return true;
 }
 
-/* Waits until nobody reads the old ones. */
+/* Frees the old view when no thread reads it any more. */
 void gang__reserve_view_set(gang_sched *s, struct gang__reserve_view *tickets)
 {
     struct gang__reserve_view *before = gang__load_relaxed(&s->reserve.view);
@@ -257,7 +257,8 @@ gang_result gang__reserve_view_find(gang_sched *s, const struct gang__submit_vie
                        j->reservation);
 }
 
-/* ---- the end of one ---------------------------------------------------------------------------- */
+/* ---- the end of one ----------------------------------------------------------------------------
+ */
 
 void gang__reserve_record_free(gang_sched *s, struct gang__reserve *r)
 {
@@ -303,7 +304,8 @@ void gang__reserve_end(gang_sched *s, struct gang__reserve *r)
     unlink_it(s, r);
     let_go_of(s, r);
     if (gang__reserve_view_make(s, NULL, r, &tickets))
-        gang__reserve_view_set(s, tickets); /* else its jobs are refused when they are taken in */
+        gang__reserve_view_set(
+            s, tickets); /* else jobs that name it are refused when they are taken in */
     gang__reserve_record_free(s, r);
     gang__reserve_schedule(s);
 }

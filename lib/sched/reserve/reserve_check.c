@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Audit of reservations: pieces in order, who lies inside, and that what is reserved is there (reserve.h). */
+/* Audit of reservations: pieces are in order and in the calendar, members lie inside one that
+ * exists. */
 #include "sched/reserve/reserve.h"
 #include "sched/reserve/reserve_in.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What happens to reservations as time passes (reserve.h). */
+/* What happens to reservations as time passes: notice, begin, end, purge, and the next instances.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,9 +11,9 @@
 #include "sched/reserve/reserve_in.h"
 #include "sched/wake/wake.h"
 
-/* ---- when ---------------------------------------------------------------------------------------- */
+/* ---- when ------------------------------------------------------------------------------------ */
 
-/* Pieces of it may end one after the other. */
+/* When something of it is due. Its pieces may end one after the other. */
 static int64_t due_of(const struct gang__reserve *r)
 {
     int64_t due = INT64_MAX;
@@ -62,7 +63,7 @@ int64_t gang__reserve_endless(const gang_sched *s)
     return s->reserve.count ? last : INT64_MAX;
 }
 
-/* ---- telling ------------------------------------------------------------------------------------- */
+/* ---- telling --------------------------------------------------------------------------------- */
 
 struct listing {
     gang_sched *s;
@@ -88,7 +89,7 @@ static int by_slot(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Its nodes, this time, each once. */
+/* List the nodes of the current instance, each once. */
 static size_t list_nodes(gang_sched *s, const struct gang__reserve *r)
 {
     struct gang__reserves *all = s->reserve.all;
@@ -120,7 +121,7 @@ static int32_t is_there(const struct gang_task *task, void *user)
     return w->there;
 }
 
-/* Who holds some of its nodes and is none of its members. */
+/* List the jobs that hold some of its nodes and are no members. */
 static size_t list_jobs(gang_sched *s, const struct gang__reserve *r, size_t nodes)
 {
     struct gang__reserves *all = s->reserve.all;
@@ -167,9 +168,9 @@ void gang__reserve_tell(gang_sched *s, const struct gang__reserve *r, int32_t wh
     (void)s->ops.reservation(&e, s->user);
 }
 
-/* ---- one ----------------------------------------------------------------------------------------- */
+/* ---- one ------------------------------------------------------------------------------------- */
 
-/* This time of it is over: the next one comes. */
+/* The current instance is over: go to the next one. */
 static void go_to_next(gang_sched *s, struct gang__reserve *r)
 {
     gang__reserve_empty(s, r);
@@ -179,13 +180,13 @@ static void go_to_next(gang_sched *s, struct gang__reserve *r)
     gang__reserve_wake(s, r);
 }
 
-/* As many times ahead as there are to be. False: out of memory. */
+/* Place instances until GANG__RESERVE_AHEAD have pieces. False: out of memory. */
 static bool place_more(gang_sched *s, struct gang__reserve *r)
 {
     while (r->next_instance < r->instances && r->next_instance < r->current + GANG__RESERVE_AHEAD) {
         int64_t instance = r->next_instance;
         if (r->first_ns > (INT64_C(1) << 61) - (instance + 1) * r->period_ns)
-            r->instances = instance; /* the end of time */
+            r->instances = instance; /* later times cannot be represented */
         gang_result w = gang__reserve_place_again(s, r, instance);
         if (w == GANG_ENOMEM)
             return false;
@@ -211,7 +212,7 @@ static void end_pieces(gang_sched *s, struct gang__reserve *r, int64_t instance)
     }
 }
 
-/* Does a member run or wait? */
+/* Note since when no member runs or waits. */
 static void look_idle(gang_sched *s, struct gang__reserve *r)
 {
     if (!r->purge_ns || !r->begun)
@@ -223,7 +224,7 @@ static void look_idle(gang_sched *s, struct gang__reserve *r)
         r->idle_since_ns = s->now_ns;
 }
 
-/* Those who wait for it, or for its next stage, have their turn. */
+/* Members that wait for it, or for its next stage, may start. */
 static void wake(gang_sched *s, struct gang__reserve *r)
 {
     bool some = false;
@@ -235,7 +236,8 @@ static void wake(gang_sched *s, struct gang__reserve *r)
         gang__reserve_wake(s, r);
 }
 
-/* Between two stages, or when all is lost that was on, its members wait for it again, and for nothing else. */
+/* Between two stages, or when its current pieces are lost, its members wait for the reservation
+ * again. */
 static void look_open(gang_sched *s, struct gang__reserve *r)
 {
     bool open = gang__reserve_active(s, r);
@@ -258,7 +260,7 @@ static void finish_time(gang_sched *s, struct gang__reserve *r, int32_t what, co
     go_to_next(s, r);
 }
 
-/* What is due of it. False: out of memory. */
+/* Do what is due of it. False: out of memory. */
 static bool tend(gang_sched *s, struct gang__reserve *r)
 {
     for (;;) {
@@ -290,9 +292,10 @@ static bool tend(gang_sched *s, struct gang__reserve *r)
     return !r->period_ns || place_more(s, r);
 }
 
-/* ---- all of them ----------------------------------------------------------------------------------- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
-/* Those who wait are in bins with others for whom reservations do not mean the same. */
+/* Reservations changed, and with them the salts of wait classes: gangs enter their classes again.
+ */
 static void rebin(gang_sched *s)
 {
     s->reserve.all->rebin = false;
@@ -312,7 +315,7 @@ static void rebin(gang_sched *s)
     }
 }
 
-/* False: out of memory. */
+/* Do what is due of all. False: out of memory. */
 static bool tend_all(gang_sched *s)
 {
     struct gang__reserves *all = s->reserve.all;
@@ -343,7 +346,7 @@ bool gang__reserve_due(gang_sched *s)
         rebin(s);
     if (s->reserve.count > 0 && all->due_ns <= s->now_ns && !tend_all(s))
         return false;
-    if (all->gaps == 0 || !s->wake.plans) /* nothing has come free */
+    if (all->gaps == 0 || !s->wake.plans) /* nothing came free */
         return true;
     return gang__reserve_grow_again(s) && gang__calendar_sync(s);
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What was reduced grows again (reserve.h): a *gap* is what a piece lost, at the same time. It is placed when that fits, on
- * nodes that are up again or have come free, as what was lost is moved to others: whoever holds room keeps it, planned
- * starts make way. All of it, or as many tasks of each group as fit. Slurm swaps lost nodes of a reservation for
- * others whenever there are some, too (REPLACE_DOWN). */
+/* A reduced reservation grows again. What a piece lost is kept as a *gap* of the same time. When
+ * nodes are up again or come free, the gap is placed: all of it, or as many tasks of each group as
+ * fit. Running jobs and other reservations keep what they have; planned starts make way. Slurm
+ * replaces lost nodes of a reservation in the same way (REPLACE_DOWN). */
 #include <string.h>
 
 #include "sched/reserve/reserve.h"
 #include "sched/reserve/reserve_in.h"
 
-/* ---- what is missing ----------------------------------------------------------------------------- */
+/* ---- what is missing ------------------------------------------------------------------------- */
 
 struct gang__reserve_gap *gang__reserve_gap_new(gang_sched *s, const struct gang__reserve *r,
                                                 const struct gang__reserve_piece *p)
@@ -60,7 +60,7 @@ static bool is_empty(const struct gang__reserve_gap *gap)
     return left == 0;
 }
 
-/* Of a time that is over, or of which nothing is left that could grow. */
+/* Is the gap filled, past, or its instance gone? */
 static bool is_over(const gang_sched *s, const struct gang__reserve *r,
                     const struct gang__reserve_gap *gap)
 {
@@ -70,9 +70,9 @@ static bool is_over(const gang_sched *s, const struct gang__reserve *r,
     return !p || gap->end_ns <= s->now_ns || is_empty(gap);
 }
 
-/* ---- growing ------------------------------------------------------------------------------------- */
+/* ---- growing --------------------------------------------------------------------------------- */
 
-/* What is left of the piece may have its booking still, as large as it was. */
+/* Does a piece of the same stage still hold the full booking? */
 static bool is_booked(const struct gang__reserve *r, const struct gang__reserve_gap *gap)
 {
     bool some = false;
@@ -94,11 +94,12 @@ static gang_result place(gang_sched *s, struct gang__reserve *r,
     return w;
 }
 
-/* As many tasks of a group as there is room for: so many at a time, then half as many. */
+/* Place as many tasks of a group as fit: all at once, else half as many, and so on. */
 static gang_result fill_group(gang_sched *s, struct gang__reserve *r, struct gang__reserve_gap *gap,
                               uint32_t group, int64_t *count, bool *some)
 {
-    int64_t n = gap->groups > 1 ? gap->count[group] : gap->count[group] / 2; /* all did not fit */
+    int64_t n = gap->groups > 1 ? gap->count[group]
+                                : gap->count[group] / 2; /* not all of them: that was tried */
     gang_result w = GANG_OK;
     while (n > 0 && w != GANG_ENOMEM) {
         count[group] = n;
@@ -111,7 +112,7 @@ static gang_result fill_group(gang_sched *s, struct gang__reserve *r, struct gan
     return w == GANG_ENOMEM ? w : GANG_OK;
 }
 
-/* GANG_OK; GANG_ENOMEM, of which some may have been placed. */
+/* Fill the gap. GANG_OK; GANG_ENOMEM, after some tasks may have been placed. */
 static gang_result fill(gang_sched *s, struct gang__reserve *r, struct gang__reserve_gap *gap,
                         bool *some)
 {
@@ -130,7 +131,7 @@ static gang_result fill(gang_sched *s, struct gang__reserve *r, struct gang__res
     return w;
 }
 
-/* Is anything still missing of this time? */
+/* Is anything still missing of this instance? */
 static bool lacks(const struct gang__reserve *r, int64_t instance)
 {
     bool some = false;

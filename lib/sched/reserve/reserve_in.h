@@ -1,33 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reservations.
+/* Reservations, from inside. README.md explains them.
  *
- *   reserve.c        the table of them; pieces come and go; what submitters see
- *   reserve_spec.c   what makes one wrong; its record
- *   reserve_admit.c  placing one in the plan, changing it
- *   reserve_due.c    what happens as time passes: notice, begin, end, purge, the next time
- *   reserve_lost.c   nodes are others: what is put back, moved, reduced, dropped
- *   reserve_grow.c   what was reduced gets again what it lost
- *   reserve_in.c     jobs inside and outside: who may start where
- *   reserve_check.c  audit
- *   copy_reserve.c   all of it once more, for forecasts (copy.h)
+ * A reservation is a list of *pieces*. Each is an occupation of the calendar from its start to its
+ * end, so every query of the calendar leaves room for it. For a gang outside, a piece is taken as a
+ * whole: nothing of it changes while members start and end inside.
  *
- * A reservation is a list of *pieces*, each an occupation of the timeline (ahead.h) from its start to its end, for as
- * long as it is not over. So all that asks the timeline leaves room for it, and nothing of it changes while
- * members come and go: for who is outside, a piece is taken as a whole.
+ * Members do not lie in that timeline. A reservation in which members start has a timeline of its
+ * own (*inside*): its nodes have what is reserved of them. What a member holds and plans lies
+ * there, and gang.reserve.inside_of names the reservation. If what a member holds does not fit
+ * inside any more (the reservation was changed, lost the node, or has ended), the member is outside
+ * from then on; gang__reserve_keeps() finds that out when it is put.
  *
- * Who is inside is not in that timeline. While members start in it, a reservation has a timeline of its own
- * (*inside*): its nodes are those of the cluster by number, what they have is what is reserved, and before and
- * after its pieces it is taken as a whole. What members hold and plan lies there; `gang__gang.in` says so. A unit
- * of which what it holds does not lie inside any more (the reservation was changed, lost the node, or is over) is
- * outside from then on, which is found out whenever what it holds is entered (gang__reserve_keeps()).
+ * gang__reserve_try() tries a gang inside each reservation that it may use, then outside, by the
+ * same code (backfill/start_between.c), which asks gang__calendar_when(). Members of a flexible
+ * reservation lie outside; its pieces are withdrawn while such a member is tried.
  *
- * Who tries to start does so first in the reservations that draw him in, then outside (gang__reserve_try()), each time
- * by the same code (ahead_start.c), which asks the timeline of `u->in`.
- *
- * Members of a flexible one are outside like all others, but what is reserved is taken out while they are tried.
- *
- * The next GANG__RESERVE_AHEAD times of one that is repeated have their pieces; when one is over the next one
- * is placed as the first was (*parts*). */
+ * Of a repeated reservation the next GANG__RESERVE_AHEAD instances have pieces. When an instance
+ * ends, one more is placed like the first (*parts*). */
 #ifndef GANG__SCHED_RESERVES_H
 #define GANG__SCHED_RESERVES_H
 
@@ -53,12 +42,12 @@ struct gang__reserve_piece {
     uint32_t booking; /* of its owner, and 1; 0: none */
     uint32_t run_count;
     bool was_in; /* it was in the timeline before it was tried elsewhere */
-    bool tight;  /* it lies there beside more than there is: an overrun, or by its flags */
-    bool hurt;   /* some of its nodes are not up, which was told: see reserve_lost.c */
+    bool tight;  /* it overlaps what its nodes have: by an overrun, or by its flags */
+    bool hurt;   /* some of its nodes are not up, and the host knows: reserve_lost.c */
     struct gang__reserve_run run[];
 };
 
-/* What is missing of a time of it: see reserve_grow.c. */
+/* What an instance lost and does not have back: reserve_grow.c. */
 struct gang__reserve_gap {
     struct gang__reserve_gap *next;
     int64_t instance, start_ns, end_ns;
@@ -67,7 +56,7 @@ struct gang__reserve_gap {
 };
 
 struct gang__reserve_stage {
-    struct gang__request_text *wanted; /* its groups, as they were asked for; NULL: it has none */
+    struct gang__request_text *wanted; /* its groups, as the host gave them; NULL: it has none */
     gang_request *q;                   /* the same; NULL: nodes by name, or domains */
     int64_t duration_ns;
     int64_t gang;
@@ -81,7 +70,7 @@ struct gang__reserve_stage {
     size_t node_count;
 };
 
-/* As the first time was placed: so many gangs of a stage, so long after its begin. */
+/* How the first instance was placed: so many gangs of a stage, so long after its begin. */
 struct gang__reserve_part {
     uint32_t stage;
     int64_t gangs, offset_ns;
@@ -109,9 +98,9 @@ struct gang__reserve {
     bool noticed, begun;   /* that one */
     int64_t woken_ns;      /* its members had their turn last */
     bool open;             /* its members could start inside it when that was looked at last */
-    int64_t before_ns;     /* it was changed, and lasted until then before; GANG__NEVER */
+    int64_t before_ns;     /* while it is being changed: its end before that; else GANG__NEVER */
     bool over;             /* the job that it was made for has ended */
-    bool aside;            /* makes way for one that lost nodes: see reserve_lost.c */
+    bool aside;            /* makes way for an older one that lost nodes: reserve_lost.c */
     int64_t idle_since_ns; /* no member runs or waits; INT64_MAX: one does */
     struct gang__reserve_piece *piece;
     struct gang__reserve_gap *gap;
@@ -120,7 +109,7 @@ struct gang__reserve {
     void *block; /* texts, stages and parts lie there */
 };
 
-/* What a user may have. */
+/* The bookings of an owner, and whether it has a limit of its own. */
 struct gang__reserve_owner {
     struct gang__reserve_owner *next;
     struct gang__bookings *usage;
@@ -132,13 +121,13 @@ struct gang__reserves {
     struct gang__reserve *first; /* count: sched.reserve.count */
     uint64_t last_id, accepted;
     int64_t due_ns;
-    bool rebin;                  /* those who wait are to be sorted into bins anew */
-    bool upset;                  /* nodes are others */
+    bool rebin;                  /* waiting gangs are to enter their wait classes again */
+    bool upset;                  /* the timeline was made again: pieces are to be put */
     uint32_t magnetic;           /* of them */
     size_t gaps;                 /* in all */
     struct gang__reserve *tried; /* flexible: a member of it is being placed; NULL: none is */
     struct gang__reserve_owner *owners;
-    struct gang__bookings_limit limit; /* of those who have none of their own, if `limited` */
+    struct gang__bookings_limit limit; /* of owners without one of their own, if `limited` */
     bool limited;
     gang_node_id *node; /* scratch: of an event */
     size_t node_room;
@@ -149,7 +138,7 @@ struct gang__reserves {
     size_t mask_room;
 };
 
-/* ---- reserve.c ---- */
+/* ---- reserve.c ------------------------------------------------------------------------------- */
 
 struct gang__reserve *gang__reserve_of(const gang_sched *s, gang_reservation_id id);
 /* Its first piece, and of the same time until when it lasts. NULL: there is none. */
@@ -160,44 +149,44 @@ static inline bool gang__reserve_active(const gang_sched *s, const struct gang__
 {
     return r->begun && r->piece && r->piece->start_ns <= s->now_ns;
 }
-/* A piece as an occupation, its arrays being scratch of the timeline's (ahead.group, ahead.place). False: out of
- * memory. */
+/* A piece as an occupation, its arrays being scratch of the timeline's (ahead.group, ahead.place).
+ * False: out of memory. */
 bool gang__reserve_lay_out(gang_sched *s, const struct gang__reserve *r,
                            const struct gang__reserve_piece *p, struct gang__occupation *o);
-/* It goes into the timeline; out of it, without being given up. */
+/* Put it into the timeline; take it out, and keep it. */
 bool gang__reserve_enter(gang_sched *s, const struct gang__reserve *r,
                          struct gang__reserve_piece *p);
 void gang__reserve_take_out(gang_sched *s, struct gang__reserve_piece *p);
 void gang__reserve_insert(struct gang__reserve *r, struct gang__reserve_piece *p);
-/* It is no more: out of the timeline, and of what its owner has. */
+/* Drop a piece: it leaves the timeline and the bookings of its owner. */
 void gang__reserve_drop(gang_sched *s, struct gang__reserve *r, struct gang__reserve_piece *p);
-/* All is over: who was inside is outside, who waited waits on. */
+/* It ends: its members are outside, jobs that waited for it wait on. */
 void gang__reserve_end(gang_sched *s, struct gang__reserve *r);
 void gang__reserve_record_free(gang_sched *s, struct gang__reserve *r);
-/* Submitters see all but those that are over. False: out of memory, nothing changed. */
+/* Submitters see all but `less`, and `more`. False: out of memory, and nothing changed. */
 bool gang__reserve_view_make(gang_sched *s, const struct gang__reserve *more,
                              const struct gang__reserve *less, struct gang__reserve_view **out);
 void gang__reserve_view_set(gang_sched *s, struct gang__reserve_view *tickets);
-/* Something changed that is looked for by time. */
+/* Times of it changed: make out when the next is due. */
 void gang__reserve_schedule(gang_sched *s);
 /* Nodes of a piece, each once; `each` returns false to end it. */
 void gang__reserve_each_node(const struct gang__reserve_piece *p,
                              bool (*each)(uint32_t slot, void *user), void *user);
 
-/* ---- reserve_spec.c ---- */
+/* ---- reserve_spec.c -------------------------------------------------------------------------- */
 
 /* A record without pieces. */
 gang_result gang__reserve_new(gang_sched *s, const struct gang_reservation_spec *spec,
                               struct gang__reserve **r, struct gang_error *error);
 
-/* ---- place.c ---- */
+/* ---- place.c --------------------------------------------------------------------------------- */
 
 /* Is there room for it beside all others, or over those that it may overlap? */
 bool gang__reserve_fits(gang_sched *s, const struct gang__reserve *r,
                         const struct gang__occupation *o);
 
-/* Place one time of it again, or what is lost of a piece, at its time: all or nothing. Planned starts make way.
- * GANG_OK; GANG_ENOFIT; GANG_ENOMEM. */
+/* Place one time of it again, or what is lost of a piece, at its time: all or nothing. Planned
+ * starts make way. GANG_OK; GANG_ENOFIT; GANG_ENOMEM. */
 gang_result gang__reserve_place_again(gang_sched *s, struct gang__reserve *r, int64_t instance);
 gang_result gang__reserve_place_lost(gang_sched *s, struct gang__reserve *r, uint32_t stage,
                                      const int64_t *count, int64_t instance, int64_t start_ns,
@@ -205,30 +194,31 @@ gang_result gang__reserve_place_lost(gang_sched *s, struct gang__reserve *r, uin
 /* Anywhere in its window, from now on. */
 gang_result gang__reserve_place_later(gang_sched *s, struct gang__reserve *r);
 
-/* ---- reserve_due.c ---- */
+/* ---- reserve_due.c --------------------------------------------------------------------------- */
 
 void gang__reserve_tell(gang_sched *s, const struct gang__reserve *r, int32_t what, int32_t outcome,
                         const char *text);
 
-/* ---- reserve_lost.c ---- */
+/* ---- reserve_lost.c -------------------------------------------------------------------------- */
 
-/* Both false: out of memory. All is in the timeline where it was; what has lost nodes gets others, and the host is
- * told. */
+/* Put all pieces where they were; then give pieces that lost nodes other nodes, and report to the
+ * host. False: out of memory. */
 bool gang__reserve_put_back(gang_sched *s);
 bool gang__reserve_restore(gang_sched *s);
 
-/* ---- reserve_grow.c ---- */
+/* ---- reserve_grow.c -------------------------------------------------------------------------- */
 
-/* All of a piece, as a gap that is not noted yet; NULL: out of memory. It is: all but `rest` (NULL: all) is missing. */
+/* A gap as large as the piece; NULL: out of memory. Keeping it subtracts `rest` (NULL: nothing),
+ * which is still there. */
 struct gang__reserve_gap *gang__reserve_gap_new(gang_sched *s, const struct gang__reserve *r,
                                                 const struct gang__reserve_piece *p);
 void gang__reserve_gap_keep(gang_sched *s, struct gang__reserve *r, struct gang__reserve_gap *gap,
                             const struct gang__reserve_piece *rest);
 void gang__reserve_gaps_drop(gang_sched *s, struct gang__reserve *r);
-/* What is missing is placed as far as there is room. False: out of memory. */
+/* Place what is missing, as far as there is room. False: out of memory. */
 bool gang__reserve_grow_again(gang_sched *s);
 
-/* ---- members.c, inside_timeline.c ---- */
+/* ---- members.c, inside_timeline.c ------------------------------------------------------------ */
 
 /* Does a magnetic reservation match the job? */
 bool gang__reserve_draws(const gang_sched *s, const struct gang__reserve *r,
@@ -239,29 +229,31 @@ bool gang__reserve_open_inside(gang_sched *s, struct gang__reserve *r);
 bool gang__reserve_fits_inside(gang_sched *s, const struct gang__gang *u,
                                const struct gang__occupation *o);
 
-/* Members that run, and jobs that wait for it. */
+/* How many members run, and how many jobs wait for it. */
 int64_t gang__reserve_running(const gang_sched *s, const struct gang__reserve *r);
 int64_t gang__reserve_waiting(const gang_sched *s, const struct gang__reserve *r);
-/* Who lies inside is outside now; its timeline goes. */
+/* Its members are outside from now on; the timeline inside is freed. */
 void gang__reserve_empty(gang_sched *s, struct gang__reserve *r);
-/* It leaves what it runs in. One without a limit keeps the end that it had: others may count on it. */
+/* A member leaves the inside. If it has no time limit, it keeps the end of the reservation: other
+ * gangs may count on it. */
 void gang__reserve_keep_end(gang_sched *s, struct gang__gang *u);
-/* Its pieces are others: who lies inside is looked at again. */
+/* Its pieces changed: members are put into the timeline inside again. */
 void gang__reserve_renew(gang_sched *s, struct gang__reserve *r);
-/* Those who wait for it, or may now, have their turn. */
+/* Jobs that named it are settled: they may start now, or wait for it again. */
 void gang__reserve_wake(gang_sched *s, struct gang__reserve *r);
 bool gang__reserve_allows(const gang_sched *s, const struct gang__reserve *r,
                           const struct gang__job *job);
 
-/* ---- for the calendar ---- */
+/* ---- for the calendar ------------------------------------------------------------------------ */
 
-/* Until when what it is placed in lasts; GANG__NEVER: it is outside. */
+/* The end of the reservation inside which the gang is placed; GANG__NEVER: it is outside. */
 int64_t gang__reserve_until(const struct gang__gang *u);
-/* What it holds lies inside still, or it is outside from now on. False: out of memory. */
+/* Does what it holds still fit inside? Else the gang is outside from now on. False: out of memory.
+ */
 bool gang__reserve_keeps(gang_sched *s, struct gang__gang *u, struct gang__occupation *o);
-/* The timeline is about to be made anew. */
+/* The timeline is about to be freed. */
 void gang__reserve_withdraw(gang_sched *s);
-/* It was: what is reserved is to be put there, as far as nodes allow (gang__reserve_due()). */
+/* A new one was made: gang__reserve_due() puts pieces there, as far as nodes allow. */
 void gang__reserve_upset(gang_sched *s);
 
 /* In the trial nothing of the reservation is in the calendar. */

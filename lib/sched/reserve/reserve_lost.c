@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nodes are others than they were: what is reserved is put back into the timeline, which was made anew, where it can be.
+/* Nodes changed, and the timeline was made again: reservations are put back, and those that lost
+ * nodes are repaired.
  *
- * All that is as it was goes back first. Then each that has lost nodes, in the order of acceptance, gets others for
- * what lay there, at the same time; if there are none, those that were accepted later make way, the newest
- * first, and each of them that does not fit any more where it was is in the same case. As with the re-planner of
- * YARN, who came first is served first; unlike there, what still has room somewhere is moved, not deleted. */
+ * First all pieces go back where they were. Then each reservation that lost nodes, in the order of
+ * acceptance, gets other nodes for what lay there, at the same time. If there are none,
+ * reservations that were accepted later make way, the newest first; each of them that does not fit
+ * any more where it was is repaired in the same way. The re-planner of YARN also serves the oldest
+ * first, but deletes the others; here a reservation that fits elsewhere is moved. */
 #include <string.h>
 
 #include "sched/reserve/reserve.h"
@@ -15,7 +17,7 @@ void gang__reserve_withdraw(gang_sched *s)
     for (struct gang__reserve *r = s->reserve.all ? s->reserve.all->first : NULL; r; r = r->next) {
         for (struct gang__reserve_piece *p = r->piece; p; p = p->next)
             p->id = 0;
-        gang__timeline_free(r->inside); /* nobody lies there any more */
+        gang__timeline_free(r->inside); /* no member lies there any more */
         r->inside = NULL;
     }
 }
@@ -26,9 +28,9 @@ void gang__reserve_upset(gang_sched *s)
         s->reserve.all->upset = s->reserve.count > 0;
 }
 
-/* ---- what is lost --------------------------------------------------------------------------------- */
+/* ---- what is lost ---------------------------------------------------------------------------- */
 
-/* Has this node what so many tasks of a group take? */
+/* Has the node enough for the tasks of this place? */
 static bool is_whole(const gang_sched *s, const struct gang__occupation *o, size_t place)
 {
     const struct gang__calendar *cal = s->calendar;
@@ -42,7 +44,7 @@ static bool is_whole(const gang_sched *s, const struct gang__occupation *o, size
     return up && enough;
 }
 
-/* What lies on nodes that have it still. Its places are scratch. */
+/* Keep the places if their nodes still have enough. They are scratch. */
 static void keep_whole(const gang_sched *s, struct gang__occupation *o)
 {
     size_t n = 0;
@@ -52,7 +54,7 @@ static void keep_whole(const gang_sched *s, struct gang__occupation *o)
     o->place_count = n;
 }
 
-/* Of each group, so many tasks are lost. Returns how many in all; -1: out of memory. */
+/* Count the lost tasks of each group. Returns their sum; -1: out of memory. */
 static int64_t count_lost(gang_sched *s, const struct gang__reserve *r,
                           const struct gang__reserve_piece *p, int64_t *lost)
 {
@@ -69,7 +71,7 @@ static int64_t count_lost(gang_sched *s, const struct gang__reserve *r,
             if (lost)
                 lost[o.place[i].group] += o.place[i].tasks;
         }
-    return sum + (int64_t)(length - o.place_count); /* nodes that are not even there */
+    return sum + (int64_t)(length - o.place_count); /* nodes that were removed */
 }
 
 static void tell_of(gang_sched *s, struct gang__reserve *r, int64_t instance, int32_t outcome,
@@ -84,17 +86,17 @@ static void tell_of(gang_sched *s, struct gang__reserve *r, int64_t instance, in
 bool gang__reserve_put_back(gang_sched *s)
 {
     for (struct gang__reserve *r = s->reserve.all->first; r; r = r->next) {
-        if (r->aside) /* of a time when memory was short */
+        if (r->aside) /* memory was short in an earlier repair */
             r->aside = false;
         for (struct gang__reserve_piece *p = r->piece; p; p = p->next)
             if (!p->id &&
-                !gang__reserve_enter(s, r, p)) /* the lost nodes, too: they have nothing */
+                !gang__reserve_enter(s, r, p)) /* on lost nodes, too, which have no capacity */
                 return false;
     }
     return true;
 }
 
-/* Which pieces are hurt. One that stays on its nodes, whatever they are, is told of, once. */
+/* Note whether the piece is hurt. If its stage stays on its nodes, the host hears of it once. */
 static bool look_at(gang_sched *s, struct gang__reserve *r, struct gang__reserve_piece *p)
 {
     bool told = p->hurt;
@@ -105,9 +107,9 @@ static bool look_at(gang_sched *s, struct gang__reserve *r, struct gang__reserve
     return lost >= 0;
 }
 
-/* ---- one piece ------------------------------------------------------------------------------------ */
+/* ---- one piece ------------------------------------------------------------------------------- */
 
-/* The part of it that is there still; NULL: out of memory. It is not in the timeline yet. */
+/* The part of the piece whose nodes are there, not in the timeline yet. NULL: out of memory. */
 static struct gang__reserve_piece *rest_of(gang_sched *s, const struct gang__reserve *r,
                                            const struct gang__reserve_piece *p)
 {
@@ -141,7 +143,7 @@ static struct gang__reserve_piece *rest_of(gang_sched *s, const struct gang__res
 static void replace(gang_sched *s, struct gang__reserve *r, struct gang__reserve_piece *p,
                     struct gang__reserve_piece *rest)
 {
-    p->booking = 0; /* the rest has it */
+    p->booking = 0; /* `rest` keeps the booking */
     gang__reserve_drop(s, r, p);
     if (rest->run_count > 0) {
         gang__reserve_insert(r, rest);
@@ -152,7 +154,7 @@ static void replace(gang_sched *s, struct gang__reserve *r, struct gang__reserve
     gang__release(&s->mem, rest);
 }
 
-/* Other nodes for what is lost, at the same time, beside the rest. */
+/* Find other nodes for what is lost, at the same time, beside the rest. */
 static gang_result move_lost(gang_sched *s, struct gang__reserve *r, struct gang__reserve_piece *p,
                              const struct gang__reserve_piece *rest)
 {
@@ -167,7 +169,7 @@ static gang_result move_lost(gang_sched *s, struct gang__reserve *r, struct gang
     for (uint32_t i = 0; lost && rest->run_count == 0 && i < p->run_count; i++, some = true)
         lost[p->run[i].group] += (int64_t)p->run[i].tasks * p->run[i].nodes;
     if (some) {
-        r->usage = NULL; /* it is booked as it is */
+        r->usage = NULL; /* its booking does not change */
         w = p->end_ns > start_ns
                 ? gang__reserve_place_lost(s, r, p->stage, lost, p->instance, start_ns, p->end_ns)
                 : GANG_ENOFIT;
@@ -177,9 +179,9 @@ static gang_result move_lost(gang_sched *s, struct gang__reserve *r, struct gang
     return w;
 }
 
-/* ---- who makes way ---------------------------------------------------------------------------------- */
+/* ---- making way ------------------------------------------------------------------------------ */
 
-/* One inside which somebody runs stays where it is. */
+/* The newest that was accepted after r. A reservation with running members stays where it is. */
 static struct gang__reserve *newest_after(const gang_sched *s, const struct gang__reserve *r)
 {
     struct gang__reserve *newest = NULL;
@@ -206,7 +208,7 @@ static void set_aside(gang_sched *s, struct gang__reserve *r)
     }
 }
 
-/* Where it was, as far as that is free; what is not has to be mended. */
+/* Put its pieces back where they were, if that is free. The others are repaired next. */
 static bool come_back(gang_sched *s, struct gang__reserve *r)
 {
     struct gang__occupation o;
@@ -233,7 +235,7 @@ static bool all_back(gang_sched *s)
     return true;
 }
 
-/* ---- one reservation ------------------------------------------------------------------------------- */
+/* ---- one reservation ------------------------------------------------------------------------- */
 
 static void drop_time(gang_sched *s, struct gang__reserve *r, int64_t instance)
 {
@@ -244,7 +246,8 @@ static void drop_time(gang_sched *s, struct gang__reserve *r, int64_t instance)
     }
 }
 
-/* All of it at another time: one that has not begun, is not repeated, and need not begin at its time. */
+/* Place all of it at another time. Only a reservation that has not begun, does not repeat and has
+ * no fixed start. */
 static gang_result move_all(gang_sched *s, struct gang__reserve *r)
 {
     struct gang__reserve_piece *old = r->piece;
@@ -275,7 +278,7 @@ static gang_result move_all(gang_sched *s, struct gang__reserve *r)
     return w;
 }
 
-/* It is left with what is there: a part of a piece, or nothing. False: out of memory. */
+/* Leave it with the part of the piece that is there, which may be nothing. False: out of memory. */
 static bool reduce(gang_sched *s, struct gang__reserve *r, struct gang__reserve_piece *p, bool had)
 {
     int64_t instance = p->instance;
@@ -288,7 +291,7 @@ static bool reduce(gang_sched *s, struct gang__reserve *r, struct gang__reserve_
         return false;
     }
     gang__reserve_take_out(s, p);
-    if (!had && !gang__reserve_fits(s, r, &o)) /* others lie there now */
+    if (!had && !gang__reserve_fits(s, r, &o)) /* other reservations took it */
         rest->run_count = 0;
     bool some = rest->run_count > 0;
     if (some && !gang__reserve_enter(s, r, rest)) {
@@ -305,7 +308,8 @@ static bool reduce(gang_sched *s, struct gang__reserve *r, struct gang__reserve_
     return true;
 }
 
-/* Other nodes, others making way if need be. GANG_OK; GANG_ENOFIT; GANG_ENOMEM. */
+/* Find other nodes; newer reservations make way if there are none. GANG_OK; GANG_ENOFIT;
+ * GANG_ENOMEM. */
 static gang_result find_others(gang_sched *s, struct gang__reserve *r,
                                struct gang__reserve_piece *p, bool had)
 {
@@ -313,7 +317,7 @@ static gang_result find_others(gang_sched *s, struct gang__reserve *r,
     gang_result w = GANG_ENOMEM;
     if (!rest)
         return w;
-    rest->run_count = p->hurt ? rest->run_count : 0; /* else others have all of it */
+    rest->run_count = p->hurt ? rest->run_count : 0; /* else other reservations have all of it */
     gang__reserve_take_out(s, p);
     if (rest->run_count > 0) {
         struct gang__occupation o;
@@ -339,12 +343,12 @@ out:
     return w;
 }
 
-/* A piece that is not in the timeline: hurt, or its nodes were given to an older one. */
-static bool mend(gang_sched *s, struct gang__reserve *r, struct gang__reserve_piece *p)
+/* Repair a piece that is hurt, or that lost its nodes to an older reservation. False: out of memory. */
+static bool repair(gang_sched *s, struct gang__reserve *r, struct gang__reserve_piece *p)
 {
     int64_t instance = p->instance;
-    bool given = !p->hurt; /* its nodes are there, and others' now */
-    bool had = p->id != 0; /* what is left of it lies there still */
+    bool given = !p->hurt; /* its nodes are there, and an older reservation has them */
+    bool had = p->id != 0; /* what is left of it is in the timeline */
     gang_result w = find_others(s, r, p, had);
     if (w == GANG_ENOMEM || !all_back(s))
         return false;
@@ -357,7 +361,7 @@ static bool mend(gang_sched *s, struct gang__reserve *r, struct gang__reserve_pi
         tell_of(s, r, instance, GANG_RESERVATION_LATER, "another time");
     if (w != GANG_ENOFIT)
         return w == GANG_OK;
-    if (r->period_ns && given && !r->begun) { /* this time falls out */
+    if (r->period_ns && given && !r->begun) { /* this instance is dropped */
         tell_of(s, r, instance, GANG_RESERVATION_DROPPED, "there is no room for it this time");
         drop_time(s, r, instance);
         return true;
@@ -365,8 +369,8 @@ static bool mend(gang_sched *s, struct gang__reserve *r, struct gang__reserve_pi
     return reduce(s, r, p, had);
 }
 
-/* A piece that is to be mended. */
-static struct gang__reserve_piece *broken(const struct gang__reserve *r)
+/* A piece that needs repair; NULL: none. */
+static struct gang__reserve_piece *needs_repair(const struct gang__reserve *r)
 {
     struct gang__reserve_piece *p = r->piece;
     while (p && (p->run_count == 0 || r->stage[p->stage].stays || (p->id && !p->hurt)))
@@ -374,28 +378,28 @@ static struct gang__reserve_piece *broken(const struct gang__reserve *r)
     return p;
 }
 
-/* Who was accepted first is mended first. */
-static struct gang__reserve *first_broken(const gang_sched *s)
+/* The oldest reservation that needs repair; NULL: none. */
+static struct gang__reserve *first_to_repair(const gang_sched *s)
 {
     struct gang__reserve *first = NULL;
     for (struct gang__reserve *r = s->reserve.all->first; r; r = r->next)
-        if ((!first || r->accepted < first->accepted) && broken(r))
+        if ((!first || r->accepted < first->accepted) && needs_repair(r))
             first = r;
     return first;
 }
 
-static bool mend_all(gang_sched *s)
+static bool repair_all(gang_sched *s)
 {
     struct gang__reserve *r;
     for (r = s->reserve.all->first; r; r = r->next)
         for (struct gang__reserve_piece *p = r->piece; p; p = p->next)
             if (!look_at(s, r, p))
                 return false;
-    while ((r = first_broken(s)) != NULL) {
-        struct gang__reserve_piece *p = broken(r);
+    while ((r = first_to_repair(s)) != NULL) {
+        struct gang__reserve_piece *p = needs_repair(r);
         if (p->end_ns <= s->now_ns)
             gang__reserve_drop(s, r, p);
-        else if (!mend(s, r, p))
+        else if (!repair(s, r, p))
             return false;
     }
     return true;
@@ -406,12 +410,12 @@ bool gang__reserve_restore(gang_sched *s)
     struct gang__trial t;
     gang__trial_begin(&t, s, s->calendar->when);
     bool done =
-        gang__reserve_put_back(s) && gang__reserve_put_handovers(&t) == GANG_OK && mend_all(s);
+        gang__reserve_put_back(s) && gang__reserve_put_handovers(&t) == GANG_OK && repair_all(s);
     gang__trial_drop(&t);
     if (!done)
         return false;
     for (struct gang__reserve *r = s->reserve.all->first; r; r = r->next)
         gang__reserve_renew(s, r);
-    s->reserve.all->due_ns = s->now_ns; /* one of which nothing is left is over */
+    s->reserve.all->due_ns = s->now_ns; /* a reservation without pieces ends now */
     return true;
 }

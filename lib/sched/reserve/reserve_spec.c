@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What makes a reservation wrong; its record (reserve.h). */
+/* Checks what a host asks for, and makes the record of a reservation. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -84,7 +84,7 @@ static gang_result check_words(const struct gang_reservation_spec *t, struct gan
     return GANG_OK;
 }
 
-/* ---- for whom -------------------------------------------------------------------------------- */
+/* ---- members --------------------------------------------------------------------------------- */
 
 static gang_result check_members(gang_sched *s, const struct gang_reservation_spec *t,
                                  gang_queue_id *queue, struct gang_error *error)
@@ -109,7 +109,7 @@ static gang_result check_members(gang_sched *s, const struct gang_reservation_sp
 
 /* ---- what: groups ---------------------------------------------------------------------------- */
 
-/* What the timeline does not know cannot be promised. */
+/* A reservation can promise only what the timeline counts. */
 static gang_result check_group(const struct gang_group_spec *g, bool same, struct gang_error *error)
 {
     const char *path = g->amount_count       ? "amounts"
@@ -126,7 +126,7 @@ static gang_result check_group(const struct gang_group_spec *g, bool same, struc
     return GANG_OK;
 }
 
-/* With all that it is made of: a copy of the scheduler compiles it anew. */
+/* The text is kept: a copy of the scheduler compiles the request from it. */
 static gang_result compile(gang_sched *s, const struct gang_request_spec *spec,
                            struct gang__request_text **wanted, struct gang_error *error)
 {
@@ -144,7 +144,7 @@ static gang_result compile(gang_sched *s, const struct gang_request_spec *spec,
     return bad(error, GANG_ENOMEM, NULL, "out of memory");
 }
 
-/* Groups as a request: all that they ask for at once. */
+/* The groups of the stage as one request. */
 static gang_result make_request(gang_sched *s, const struct gang_reservation_stage *from, bool same,
                                 struct gang__request_text **wanted, struct gang_error *error)
 {
@@ -214,7 +214,7 @@ static gang_result take_nodes(gang_sched *s, const struct gang_reservation_stage
     return GANG_OK;
 }
 
-/* Is this the domain of the path "z1/r3"? From its end upwards. */
+/* Is this the domain with the path "z1/r3"? Compared from its end upwards. */
 static bool is_domain(gang_cluster *c, const struct gang__domain *d, const char *path)
 {
     size_t length = strlen(path);
@@ -285,7 +285,7 @@ static gang_result take_stage(gang_sched *s, const struct gang_reservation_spec 
     return take_domain(s, from, to, error);
 }
 
-/* The record and all that has a fixed size, in one block. */
+/* The record and its parts of fixed size lie in one block. */
 static void lay_out(struct gang__reserve *r, const struct gang_reservation_spec *spec,
                     struct gang__block *b)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Why a job waits, as far as reservations are the reason (reserve.h). */
+/* Explains how reservations keep a job waiting. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -28,7 +28,7 @@ static int64_t needs(const struct gang__job *job)
                                   : GANG__NEVER;
 }
 
-/* The longest piece of it there is. */
+/* The duration of its longest piece. */
 static int64_t longest(const struct gang__reserve *r)
 {
     int64_t most = 0;
@@ -64,7 +64,8 @@ static void tell_member(const gang_sched *s, const struct gang__job *job,
     }
 }
 
-/* The one without which it could start; else the first that begins before it would have ended. */
+/* The reservation without which the gang could start; else the first that begins before the gang
+ * would end. */
 static const struct gang__reserve *in_the_way(gang_sched *s, struct gang__gang *u)
 {
     const struct gang__reserve *first = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nodes that reservations keep from others: closed where places are looked for (a node veto of where.h), looked up for
- * a job that overruns, and kept while a gang grows. */
+/* Nodes that reservations keep from others: closed where places are looked for (a node veto of
+ * where.h), looked up for a job that overruns, and kept while a gang grows. */
 #include <string.h>
 
 #include "base/rcu.h"
@@ -10,7 +10,7 @@
 #include "sched/reserve/reserve_in.h"
 #include "sched/where/where.h"
 
-/* ---- a veto -------------------------------------------------------------------------------------- */
+/* ---- a veto ---------------------------------------------------------------------------------- */
 
 bool gang__reserve_binds(const gang_sched *s, const struct gang__gang *u)
 {
@@ -106,7 +106,7 @@ static gang_result reserved_apply(const struct gang__where *w)
 const struct gang__veto gang__reserve_veto = {"nodes that are reserved", GANG_WAIT_CAPACITY, false,
                                               reserved_concerns, reserved_apply};
 
-/* ---- may a job stay where it is ------------------------------------------------------------------ */
+/* ---- may a job stay where it is -------------------------------------------------------------- */
 
 struct stopping {
     uint32_t slot;
@@ -138,7 +138,8 @@ static int32_t stays_at(const struct gang_task *task, void *user)
     return at.found;
 }
 
-/* Could a member that runs inside stay where it is until then? Of several stages, each ends at its time. */
+/* Could a member that runs inside stay where it is until then? Of several stages, each ends at its
+ * time. */
 static bool could_stay(gang_sched *s, const struct gang__gang *u, int64_t until_ns)
 {
     struct gang__timeline *inside = u->reserve.inside_of->inside;
@@ -174,7 +175,7 @@ bool gang__reserve_stops(gang_sched *s, const struct gang__job *job, int64_t unt
     return w.barred;
 }
 
-/* ---- growing ------------------------------------------------------------------------------------- */
+/* ---- growing --------------------------------------------------------------------------------- */
 
 /* Do these places leave room until the gang ends? */
 static gang_result leaves_room(gang_sched *s, const struct gang__gang *u,

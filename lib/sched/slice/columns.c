@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Columns: the nodes of a matrix, what gangs use of them, and whether gangs fit beside each other there. */
+/* Columns: the nodes of a matrix, what gangs use of them, and whether gangs fit beside each other
+ * there. */
 #include <string.h>
 
 #include "base/rcu.h"
@@ -12,7 +13,7 @@
 #include "sched/stop/stop.h"
 #include "sched/wake/wake.h"
 
-/* ---- a column comes and goes --------------------------------------------------------------------- */
+/* ---- a column comes and goes ----------------------------------------------------------------- */
 
 struct gang__column *gang__column_at(const struct gang__matrix *m, gang_node_id node)
 {
@@ -138,7 +139,7 @@ void gang__columns_sweep(gang_sched *s, struct gang__matrix *m)
         }
 }
 
-/* ---- who fits ------------------------------------------------------------------------------------ */
+/* ---- which gangs fit ------------------------------------------------------------------------- */
 
 void gang__columns_reset(struct gang__matrix *m, bool busy)
 {
@@ -160,7 +161,7 @@ void gang__columns_put(const struct gang__sliced *x, bool busy)
         uint64_t *word = word_of(&x->use[i], busy);
         if (gang__op_fits((enum gang__code)x->use[i].code, x->use[i].payload, *word))
             *word = gang__op_apply((enum gang__code)x->use[i].code, x->use[i].payload, *word);
-        else /* two that should not be there together: nobody is to be the third */
+        else /* two gangs overlap, by a detached one: no third may come */
             *word = 0;
     }
 }
@@ -183,7 +184,7 @@ bool gang__columns_fit(const struct gang__sliced *x, bool busy)
     return fits;
 }
 
-/* ---- what a gang uses ---------------------------------------------------------------------------- */
+/* ---- what a gang uses ------------------------------------------------------------------------ */
 
 struct collect {
     gang_sched *s;

@@ -65,7 +65,7 @@ struct gang__matrix *gang__matrix_get(gang_sched *s, const struct gang__queue_st
     return m;
 }
 
-/* ---- gangs in it --------------------------------------------------------------------------------- */
+/* ---- gangs in it ----------------------------------------------------------------------------- */
 
 static uint64_t hash_of(gang_alloc_id alloc)
 {
@@ -133,7 +133,7 @@ void gang__sliced_bury(gang_sched *s, struct gang__matrix *m)
     }
 }
 
-/* ---- its end ------------------------------------------------------------------------------------- */
+/* ---- its end --------------------------------------------------------------------------------- */
 
 /* Columns that could not be released stay held; no record of them is left. */
 static void free_columns(gang_sched *s, struct gang__matrix *m)

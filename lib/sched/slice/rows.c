@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows: into which row a gang is put, and what becomes of its row when it grows, detaches or is released. */
+/* Rows: into which row a gang is put, and what becomes of its row when it grows, detaches or is
+ * released. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +27,7 @@ bool gang__rows_sweep(struct gang__matrix *m)
         for (struct gang__sliced *x = m->first; x; x = x->next)
             x->row -= x->row > row;
         m->rows--;
-        if (row == m->active) { /* the turn is that of the next one */
+        if (row == m->active) { /* the next row is active */
             m->begun = false;
             m->until_ns = INT64_MAX;
             m->fresh = true;
@@ -38,7 +39,7 @@ bool gang__rows_sweep(struct gang__matrix *m)
     return m->rows < before;
 }
 
-/* ---- a view of a row ----------------------------------------------------------------------------- */
+/* ---- a view of a row ------------------------------------------------------------------------- */
 
 static void close_node(gang_snapshot *v, uint32_t slot)
 {
@@ -47,7 +48,7 @@ static void close_node(gang_snapshot *v, uint32_t slot)
         *head = gang__head(GANG__STATE_DRAINING, gang__head_cpu(*head));
 }
 
-/* Does nobody hold what takes turns there? */
+/* Is all that gangs would share of the node free? */
 static bool is_untouched(const struct gang__matrix *m, const struct gang__node *node,
                          const uint64_t *word)
 {
@@ -79,7 +80,8 @@ static void open_columns(struct gang__matrix *m)
     }
 }
 
-/* What is seen is still so, but for what other threads do, unless something was given back. */
+/* Does the view of this run still hold? Nothing was released since; other threads may have taken
+ * something. */
 static bool is_fresh(const gang_sched *s, const struct gang__matrix *m)
 {
     return m->viewed_in == s->runs && m->viewed_stamp == gang__capacity_stamp(s->cluster);
@@ -90,14 +92,15 @@ static struct gang__where where(gang_sched *s, const struct gang__matrix *m, str
     return (struct gang__where){.s = s, .u = u, .on = m->view, .parts = true, .plans = true};
 }
 
-/* Are there nodes that this gang alone must avoid, or that may be others for the next one? */
+/* Has the gang a view of its own, because it must avoid nodes that other gangs need not avoid? */
 static bool has_own_view(gang_sched *s, const struct gang__matrix *m, struct gang__gang *u)
 {
     struct gang__where w = where(s, m, u);
     return gang__where_concerned(&w);
 }
 
-/* The cluster with all columns empty, and open no other nodes than those a gang may come to. */
+/* Make the view: the cluster with all columns empty, and closed nodes where no gang of the matrix
+ * may go. */
 static gang_result look(gang_sched *s, struct gang__matrix *m, struct gang__gang *u, bool soft)
 {
     bool own = has_own_view(s, m, u);
@@ -108,12 +111,12 @@ static gang_result look(gang_sched *s, struct gang__matrix *m, struct gang__gang
     if (gang_snapshot_take(s->worker, m->view) != GANG_OK)
         return GANG_ENOMEM;
     open_columns(m);
-    m->viewed_in = own ? 0 : s->runs; /* others may come to the nodes that it is to avoid */
+    m->viewed_in = own ? 0 : s->runs; /* other gangs may use the nodes that it avoids */
     struct gang__where w = where(s, m, u);
     return gang__where_close(&w, soft);
 }
 
-/* Show what a row leaves; `all`: and those who run beside it. */
+/* Show what a row leaves; `all`: what it and all running gangs leave. */
 static gang_result show_row(gang_sched *s, const struct gang__matrix *m, uint32_t row, bool all)
 {
     gang_result r = gang__snapshot_copy(s->scratch, m->view);
@@ -123,7 +126,7 @@ static gang_result show_row(gang_sched *s, const struct gang__matrix *m, uint32_
     return r;
 }
 
-/* Millicores that its gang needs at least. */
+/* The least millicores that the gang needs. */
 static int64_t least_cpu(const gang_request *q)
 {
     int64_t sum = 0;
@@ -139,7 +142,7 @@ static bool suffices(const struct gang__matrix *m, uint32_t row, int64_t cpu)
     return cpu <= m->open_cpu;
 }
 
-/* GANG_EBUSY: a node was taken meanwhile that is shown as free. */
+/* GANG_EBUSY: another thread took a node that the view shows as free. */
 static gang_result try_row(gang_sched *s, struct gang__sliced *x, const struct gang__gang *u,
                            uint32_t row, bool all)
 {
@@ -154,12 +157,12 @@ static gang_result try_row(gang_sched *s, struct gang__sliced *x, const struct g
     if (r != GANG_OK)
         gang__give_surely(s, NULL, x->alloc, NULL, 0);
     if (r != GANG_OK || gang__snapshot_retake(m->view, x->alloc) != GANG_OK)
-        m->viewed_in = 0; /* it shows nothing any more that is so */
+        m->viewed_in = 0; /* the view is out of date */
     x->row = row;
     return r == GANG_ENOFIT ? GANG_EBUSY : r;
 }
 
-/* The turn of a new row comes last, so that it takes nothing of those that wait already. */
+/* A new row is active last, so that gangs that wait already lose nothing by it. */
 static void open_row(struct gang__matrix *m, struct gang__sliced *to)
 {
     for (struct gang__sliced *x = m->first; x; x = x->next)
@@ -193,7 +196,7 @@ static gang_result try_rows(gang_sched *s, struct gang__sliced *x, const struct 
     return r;
 }
 
-/* What was seen before is good enough to find a place, and not to say that there is none. */
+/* An old view may find a place. Only a new one may say that there is none. */
 static gang_result find_row(gang_sched *s, struct gang__sliced *x, struct gang__gang *u)
 {
     struct gang__matrix *m = x->matrix;
@@ -273,7 +276,7 @@ void gang__slice_forsake(gang_sched *s, struct gang__gang *u)
     x->left = 0;
     for (size_t i = 0; i < x->uses; i++)
         x->use[i].column->leaving++;
-    x->matrix->viewed_in = 0; /* nobody is to come there */
+    x->matrix->viewed_in = 0; /* no gang may come to its columns */
     s->wake.slices = true;
 }
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Turns in a matrix (Ousterhout 1982). A pass over it
- *   1. kills who was to have stopped by now, and notes who has;
- *   2. goes to the next row, if the slice is over, and lets gangs move to rows that come before theirs;
- *   3. decides who is to run: the active row, and who fits beside it (alternates);
- *   4. suspends those who run and are not to, and lets run who is to and whose places are free.
- * It is made again when something came of it, until nothing does. */
+/* Quanta in a matrix (Ousterhout 1982). A pass over it
+ *   1. kills gangs whose grace to suspend has passed, and notes gangs that have suspended;
+ *   2. activates the next row, if the quantum is over, and moves gangs to rows that are active
+ *      sooner;
+ *   3. decides which gangs are to run: the active row, and gangs that fit beside it (alternates);
+ *   4. suspends running gangs that are not to run, and starts or resumes gangs that are, if their
+ *      places are free.
+ * Passes are repeated until a pass changes nothing. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,10 +32,10 @@ static void is_out(gang_sched *s, struct gang__sliced *x)
 {
     x->state = GANG__SLICED_OUT;
     gang__heartbeat_forget_part(s, x->gang->job, x->gang->index); /* of late reports */
-    tell(s, x->gang, "its slice is over");
+    tell(s, x->gang, "its quantum is over");
 }
 
-/* Its tasks, but for those that were asked to stop on their own. False: not now. */
+/* List its tasks, without those that stop anyway. False: not now. */
 static bool list_tasks(gang_sched *s, struct gang__sliced *x)
 {
     struct gang__found *f = &s->found;
@@ -61,7 +63,7 @@ static struct gang_event event_of(const gang_sched *s, const struct gang__sliced
     return e;
 }
 
-/* The host did not suspend it: it is preempted, as it is where it is displaced. */
+/* The host did not suspend it: it is preempted like a victim. */
 static void preempt(gang_sched *s, struct gang__sliced *x)
 {
     struct gang__gang *u = x->gang;
@@ -85,7 +87,7 @@ static void suspend(gang_sched *s, struct gang__sliced *x)
     x->state = GANG__SLICED_STOPS;
     x->deadline_ns = gang__add_sat(s->now_ns, grace);
     gang__heartbeat_forget_part(s, x->gang->job, x->gang->index);
-    struct gang_event e = event_of(s, x, "its slice is over");
+    struct gang_event e = event_of(s, x, "its quantum is over");
     if (s->ops.suspend && x->left > 0 && s->ops.suspend(&e, s->user) != 0) {
         preempt(s, x);
         return;
@@ -108,7 +110,7 @@ static void resume(gang_sched *s, struct gang__sliced *x)
 {
     struct gang__gang *u = x->gang;
     x->state = GANG__SLICED_RUNS;
-    struct gang_event e = event_of(s, x, "it has its turn");
+    struct gang_event e = event_of(s, x, "its quantum begins");
     e.state = GANG_JOB_RUNNING;
     if (s->ops.resume && s->ops.resume(&e, s->user) != 0) {
         gang__log(s, 0, "the host refused to resume job %llu", (unsigned long long)u->job->id);
@@ -116,7 +118,7 @@ static void resume(gang_sched *s, struct gang__sliced *x)
         x->refused = true;
         return;
     }
-    tell(s, u, "it has its turn");
+    tell(s, u, "its quantum begins");
 }
 
 static int32_t is_up(gang_node_id node, unsigned word, uint64_t payload, int64_t task, void *user)
@@ -126,7 +128,7 @@ static int32_t is_up(gang_node_id node, unsigned word, uint64_t payload, int64_t
     return gang_node_get(user, node, &info) == GANG_OK && info.state == GANG_NODE_UP ? 0 : 1;
 }
 
-/* Its first turn. Who cannot start any more where it is waits again. */
+/* Its first quantum. If its places are gone, it waits again. */
 static void start(gang_sched *s, struct gang__sliced *x)
 {
     struct gang__gang *u = x->gang;
@@ -157,11 +159,12 @@ void gang__slice_gone(gang_sched *s, struct gang__sliced *x, const int64_t *task
     s->wake.slices = s->wake.slices || kept == 0;
 }
 
-/* ---- who is to run --------------------------------------------------------------------------- */
+/* ---- which gangs run ---------------------------------------------------------------------------
+ */
 
 typedef void (*each_fn)(gang_sched *s, struct gang__sliced *x);
 
-/* What is done may end gangs, but brings none. */
+/* `act` may end gangs, but adds none. */
 static void each(gang_sched *s, struct gang__matrix *m, each_fn act)
 {
     m->walkers++;
@@ -179,8 +182,8 @@ static void note_out(gang_sched *s, struct gang__sliced *x)
         is_out(s, x);
 }
 
-/* In the order of turns: gangs of another row that fit beside those chosen so far. `run`: of those that run, or of the
- * others, or (< 0) of all. */
+/* Choose gangs of other rows that fit beside those chosen so far, rows that are active sooner
+ * first. `run`: among the running ones, the others, or (< 0) all. */
 static void choose_alternates(struct gang__matrix *m, int run)
 {
     for (uint32_t d = 1; d < m->rows; d++)
@@ -194,7 +197,7 @@ static void choose_alternates(struct gang__matrix *m, int run)
         }
 }
 
-/* In the middle of a slice nobody is suspended for another alternate. */
+/* Within a quantum no alternate is suspended for another alternate. */
 static void choose(struct gang__matrix *m)
 {
     gang__columns_reset(m, false);
@@ -245,9 +248,9 @@ static void note_busy(struct gang__matrix *m)
             gang__columns_put(x, true);
 }
 
-/* ---- the turn -------------------------------------------------------------------------------- */
+/* ---- rows and quanta ------------------------------------------------------------------------- */
 
-/* Gangs move to rows that have their turn before theirs does. */
+/* Move gangs to rows that are active sooner. */
 static bool merge_rows(struct gang__matrix *m)
 {
     for (uint32_t d = 0; d + 1 < m->rows; d++) {
@@ -267,7 +270,7 @@ static bool merge_rows(struct gang__matrix *m)
     return gang__rows_sweep(m);
 }
 
-/* Has it gangs that are not just leaving? */
+/* Has the row gangs that are not detached? */
 static bool is_alive(const struct gang__matrix *m, uint32_t row)
 {
     for (const struct gang__sliced *x = m->first; x; x = x->next)
@@ -291,7 +294,7 @@ static void next_turn(gang_sched *s, struct gang__matrix *m)
         gang__wake_room_any(s); /* there may be another row */
 }
 
-/* Who of the active row waits to grow may try now. */
+/* Gangs of the active row that wait to grow may try now. */
 static void wake_growers(gang_sched *s, const struct gang__matrix *m)
 {
     for (const struct gang__sliced *x = m->first; x; x = x->next)
@@ -299,8 +302,8 @@ static void wake_growers(gang_sched *s, const struct gang__matrix *m)
             gang__order_unblock(s, x->gang->order.wait_class);
 }
 
-/* The slice is counted from when all of its row run. Where there is one row it has no end, unless somebody was refused
- * and is to be tried again. */
+/* The quantum is counted from when all gangs of its row run. A single row has no end of its
+ * quantum, unless the host refused a gang, which is then tried again. */
 static void count_slice(gang_sched *s, struct gang__matrix *m)
 {
     bool all = true, refused = false;
@@ -342,7 +345,7 @@ static void pass(gang_sched *s, struct gang__matrix *m)
     gang__columns_sweep(s, m);
 }
 
-/* Those who wait for their first turn are told so. */
+/* Tell the host of gangs that wait for their first quantum. */
 static void tell_waiting(gang_sched *s, struct gang__sliced *x)
 {
     if (x->gang && x->state == GANG__SLICED_WAITS)
@@ -381,7 +384,7 @@ int64_t gang__slice_next(const gang_sched *s)
     return next;
 }
 
-/* Also where turns let go of a row or a node after all had looked for room. */
+/* Also if a pass freed a row or a node after all gangs had looked for capacity. */
 bool gang__slice_waits(const gang_sched *s)
 {
     return s->wake.slices || (s->slice.matrices && s->wake.room && s->order.blocked_requests);

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Time slicing, from inside: Ousterhout's matrix, its columns, and the gangs in it. The rules are at gang_sched_run().
+/* Time slicing, from inside: the matrix (Ousterhout 1982), its columns, and the gangs in its rows.
  *
- *   slice.c        turns: who is suspended, who runs, when the slice ends
- *   slice_rows.c   coming and going: rows, columns, what a gang has of them
- *   slice_view.c   what others ask of it: explaining, reading, the audit, the copy of the cluster
+ *   slice.c       passes: which row is active, which gangs run, when the quantum ends
+ *   rows.c        into which row a gang goes; growing and leaving
+ *   columns.c     the nodes of a matrix, and which gangs fit beside each other there
+ *   matrix.c      the matrix of a queue, and its list of gangs
+ *   slice_view.c  what other folders ask: dry run, calendar, explanations, audit
  *
- * What takes turns, cores and perhaps GPUs, is held once for each node, by an allocation of the scheduler's own: of a
- * *column* nobody else can take any, whoever runs there. A gang has its share of it lent (place/whatif/timeshare.h): suspending
- * and resuming change nothing in the cluster, cannot be refused there, and leave nothing to anybody in between.
- * What does not take turns the gang's own allocation holds, as ever. */
+ * What gangs share in time (cores, optionally GPUs) is held once for each node by an allocation of
+ * the scheduler: its *column*. So no other allocation can take any of it, whichever gang runs. A
+ * gang has its share lent (place/whatif/timeshare.h): suspending and resuming change nothing in the
+ * cluster and cannot be refused. What gangs do not share (memory) the gang's own allocation holds.
+ */
 #ifndef GANG__SCHED_SLICE_IN_H
 #define GANG__SCHED_SLICE_IN_H
 
@@ -22,16 +25,17 @@ struct gang__column {
     gang_node_id node;
     gang_alloc_id held; /* what takes turns on it */
     uint32_t uses;      /* of gangs in the matrix, in any row */
-    uint32_t leaving;   /* of these, by such as let go: nobody new comes before they have */
-    uint32_t doomed;    /* of these, by victims in the plan that is being made */
+    uint32_t
+        leaving; /* of these, by detached gangs: no gang comes to the column before they are released */
+    uint32_t doomed;   /* of these, by tentative victims of the dry run */
     uint32_t occupies; /* in the timeline of planned starts: the number there and 1; 0: it is not */
     uint32_t words;
-    /* Of each word of its cell: what there is, what a row leaves, what those that run leave. Only what takes turns
-     * counts. */
+    /* Of each word of its cell: what there is, what a row leaves, what those that run leave. Only
+     * what takes turns counts. */
     uint64_t *full, *row, *busy;
 };
 
-/* What a task has lent. */
+/* What a task uses of a word of a column. */
 struct gang__use {
     struct gang__column *column;
     uint64_t payload;
@@ -45,16 +49,16 @@ struct gang__matrix {
     struct gang__matrix *next;
     gang_queue_id queue;
     int64_t quantum_ns, most;
-    uint32_t lent; /* GANG__LEND_*: what takes turns */
+    uint32_t lent; /* GANG__LEND_*: what gangs share in time */
     struct gang__hash_table columns;
-    bool came; /* some of them are not in the timeline yet */
+    bool came; /* some columns are not in the calendar yet */
     struct gang__sliced *first, **last, *gone;
     uint32_t rows, active;
     uint32_t walkers;
-    bool begun;       /* all of the active row run, or were refused: the slice is counted */
-    bool fresh;       /* its turn has just come: alternates are chosen anew */
-    int64_t until_ns; /* the end of the slice; INT64_MAX: it is not counted, or there is one row */
-    int64_t due_ns;   /* when it is to be looked at, if nothing happens before */
+    bool begun;       /* all gangs of the active row run, or were refused: the quantum is counted */
+    bool fresh;       /* the active row has just changed: alternates may change, too */
+    int64_t until_ns; /* end of the quantum; INT64_MAX: it is not counted, or there is one row */
+    int64_t due_ns;   /* when the next pass is due, if nothing happens before */
 
     /* The cluster with all columns empty, as it was when a gang was last placed. */
     gang_snapshot *view;
@@ -62,22 +66,23 @@ struct gang__matrix {
     int64_t open_cpu;                 /* millicores on nodes that are open there */
 };
 
-/* ---- slice.c ---- */
+/* ---- slice.c --------------------------------------------------------------------------------- */
 
 /* Does it use its cores now? */
 static inline bool gang__sliced_is_busy(const struct gang__sliced *x)
 {
     return gang__sliced_runs(x) && !x->quiet;
 }
-/* How long until its row has its turn: 0: it has it; in rows. */
+/* In how many quanta its row is active; 0: it is. */
 static inline uint32_t gang__row_distance(const struct gang__matrix *m, uint32_t row)
 {
     return row >= m->active ? row - m->active : row + m->rows - m->active;
 }
 
-/* ---- columns.c ---- */
+/* ---- columns.c ------------------------------------------------------------------------------- */
 
-/* The column of a node, made if the matrix has none. GANG_ENOFIT: some of what gangs share there is taken; GANG_ENOMEM. */
+/* The column of a node, made if the matrix has none. GANG_ENOFIT: some of what gangs share there is
+ * taken; GANG_ENOMEM. */
 gang_result gang__column_get(gang_sched *s, struct gang__matrix *m, gang_node_id node,
                              struct gang__column **column);
 bool gang__column_drop(gang_sched *s, struct gang__matrix *m, struct gang__column *c);
@@ -85,32 +90,34 @@ bool gang__column_drop(gang_sched *s, struct gang__matrix *m, struct gang__colum
 gang_result gang__uses_collect(gang_sched *s, struct gang__sliced *x, int64_t first);
 void gang__use_forget(gang_sched *s, struct gang__sliced *x, size_t i);
 
-/* ---- matrix.c, rows.c ---- */
+/* ---- matrix.c, rows.c ------------------------------------------------------------------------ */
 
 /* The matrix of a leaf that slices, made if there is none. NULL: out of memory. */
 struct gang__matrix *gang__matrix_get(gang_sched *s, const struct gang__queue_state *leaf);
 void gang__sliced_leave(gang_sched *s, struct gang__sliced *x);
 void gang__sliced_free(gang_sched *s, struct gang__sliced *x);
 
-/* NULL: the node is not in the matrix. And where its words are, in its block. */
+/* The column of a node; NULL: it has none. Set the pointers of a new column to its words. */
 struct gang__column *gang__column_at(const struct gang__matrix *m, gang_node_id node);
 void gang__column_lay(struct gang__column *c);
-/* By its allocation; NULL: it is in no matrix. */
+/* The gang with this allocation; NULL: it is in no matrix. */
 struct gang__sliced *gang__sliced_of(const gang_sched *s, gang_alloc_id alloc);
-/* The last of its matrix; there is room in sched.sliced. */
+/* It becomes the last of its matrix. slice.gangs has room for it. */
 void gang__sliced_enter(gang_sched *s, struct gang__sliced *x);
-/* The words of all columns as if nobody were there. */
+/* Set the words of all columns to what the node has. */
 void gang__columns_reset(struct gang__matrix *m, bool busy);
-/* Would it fit beside those that were put there? And put it there, which nothing may exceed but what is leaving. */
+/* Does it fit beside the gangs that were put? Put it. Only detached gangs may exceed what is there.
+ */
 bool gang__columns_fit(const struct gang__sliced *x, bool busy);
 void gang__columns_put(const struct gang__sliced *x, bool busy);
-/* Columns that nobody uses go. */
+/* Drop the columns that no gang uses. */
 void gang__columns_sweep(gang_sched *s, struct gang__matrix *m);
-/* Rows without gangs go; the turn goes to the next one if it was theirs. True: some went. */
+/* Remove rows without gangs; if the active one is removed, the next one is active. True: some were.
+ */
 bool gang__rows_sweep(struct gang__matrix *m);
-/* Nobody is in it any more: it goes by what its queue says now, or goes with it. */
+/* The matrix is empty: it takes the settings of its queue, or is freed with it. */
 void gang__matrix_empty(gang_sched *s, struct gang__matrix *m);
-/* Those who left while somebody walked the gangs are freed. */
+/* Free the gangs that left during a walk. */
 void gang__sliced_bury(gang_sched *s, struct gang__matrix *m);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What others ask of a matrix: who makes room on a copy of the cluster, who explains, who reads, who audits. */
+/* What other folders ask of matrices: the dry run of preemption, the calendar, explanations, hosts,
+ * the audit. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -7,7 +8,7 @@
 #include "sched/slice/slice.h"
 #include "sched/slice/slice_in.h"
 
-/* ---- making room ----------------------------------------------------------------------------- */
+/* ---- the dry run of preemption --------------------------------------------------------------- */
 
 void gang__slice_copy_begin(gang_sched *s)
 {
@@ -17,7 +18,8 @@ void gang__slice_copy_begin(gang_sched *s)
                 x->use[i].column->doomed = 0;
 }
 
-/* One use less, or more, of a column by those who stay: with the last one it is given back. */
+/* A user of a column becomes a tentative victim, or (back) stays. Without users the column is
+ * released on the snapshot. */
 static gang_result doom(gang_sched *s, struct gang__column *c, bool back)
 {
     gang_result r = GANG_OK;
@@ -42,7 +44,7 @@ gang_result gang__slice_copy_turn(gang_sched *s, const struct gang__gang *u, boo
     return r;
 }
 
-/* ---- planned starts -------------------------------------------------------------------------- */
+/* ---- the calendar ---------------------------------------------------------------------------- */
 
 uint32_t gang__slice_lent(const gang_sched *s, gang_alloc_id alloc)
 {
@@ -58,7 +60,7 @@ bool gang__slice_has_node(const gang_sched *s, gang_node_id node)
     return m != NULL;
 }
 
-/* Whoever runs there, all of it is theirs, and nobody knows until when. */
+/* The column takes its whole node without end: gangs in a matrix have no expected end. */
 static bool occupy(gang_sched *s, struct gang__column *c)
 {
     struct gang__calendar *cal = s->calendar;
@@ -120,7 +122,7 @@ uint32_t gang__slice_when(const gang_sched *s, const struct gang__gang *u, int64
     uint32_t distance = gang__row_distance(m, x->row);
     bool counted = m->until_ns != INT64_MAX;
     int64_t at = counted ? m->until_ns : s->now_ns;
-    if (distance == 0 && x->refused) /* the next one but all others */
+    if (distance == 0 && x->refused) /* after all other rows */
         distance = m->rows;
     for (uint32_t d = counted ? 1 : 0; d < distance; d++)
         at = gang__add_sat(at, m->quantum_ns);
@@ -128,7 +130,7 @@ uint32_t gang__slice_when(const gang_sched *s, const struct gang__gang *u, int64
     return m->rows;
 }
 
-/* How long until then; all of it matters, for two matrices may take turns of different lengths. */
+/* Hash how long it is until then, in full: quanta of two matrices may differ. */
 static uint64_t print_until(const gang_sched *s, uint64_t print, int64_t until_ns)
 {
     return gang__hash_number(print, until_ns == INT64_MAX ? 0 : (uint64_t)(until_ns - s->now_ns));
@@ -209,7 +211,7 @@ static gang_result check_gang(const gang_sched *s, const struct gang__sliced *x,
     return GANG_OK;
 }
 
-/* What is together fits. */
+/* The gangs of a row, and those that run, fit beside each other. */
 static gang_result check_row(struct gang__matrix *m, uint32_t row, bool busy,
                              struct gang_error *error)
 {
@@ -228,7 +230,7 @@ static gang_result check_row(struct gang__matrix *m, uint32_t row, bool busy,
     return any || busy ? GANG_OK : BAD("row %" PRIu32 " is empty", row + 1);
 }
 
-/* `doomed` was made to count the uses anew. */
+/* check_gang() counted the uses of each column in `doomed`. */
 static gang_result check_columns(const gang_sched *s, struct gang__matrix *m,
                                  struct gang_error *error)
 {

@@ -85,4 +85,14 @@ void gang__move_failed(gang_sched *s, struct gang__gang *u);
 /* What runs of the gang leaves usage and the orders; its allocation is for the caller to free. */
 void gang__gang_clear(gang_sched *s, struct gang__gang *u);
 
+/* ---- between the files of this folder ---- */
+
+/* The gang of the stop is asked to go elsewhere: its new places are kept, and its queues count it. */
+void gang__move_begin(gang_sched *s, struct gang__stop *l);
+
+/* Memory for the numbers of `tasks` tasks, and for those that have not stopped. False: none. */
+bool gang__stop_alloc_tasks(gang_sched *s, struct gang__stop *l, size_t tasks);
+/* The stop is of these tasks alone. False: out of memory. */
+bool gang__stop_name_tasks(gang_sched *s, struct gang__stop *l, const int64_t *tasks, size_t count);
+
 #endif

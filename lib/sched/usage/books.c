@@ -255,3 +255,14 @@ void gang__handover_charge(struct gang__handover *c, int64_t sign)
 {
     gang__usage_promise(c->taker, c->grow_group, c->grow_group < 0 ? sign : sign * c->place_count);
 }
+
+const struct gang__take *gang__gang_asks(const struct gang__gang *u, uint32_t *count)
+{
+    if (u->alloc == GANG_ID_NONE)
+        return gang__class_takes(u->request_class, -1, count);
+    const gang_request *q = gang__gang_request(u);
+    uint32_t g = 0;
+    while (g + 1 < q->group_count && gang__gang_lacks(u, g) == 0)
+        g++;
+    return gang__class_takes(u->request_class, (int32_t)g, count);
+}

@@ -143,4 +143,7 @@ void gang__victims_settle_elastic(struct gang__gang *u);
 /* What it is about to get enters (or, -1, leaves) the books of its queues. */
 void gang__handover_charge(struct gang__handover *claim, int64_t sign);
 
+/* What a gang asks for when it is tried: its gang, or a task of the first group that lacks some. */
+const struct gang__take *gang__gang_asks(const struct gang__gang *u, uint32_t *count);
+
 #endif

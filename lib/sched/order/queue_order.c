@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* In which order do queues, wait classes and gangs go?
+ *
+ * gang__order_next() walks from the root to the first active child, down to a leaf, takes the first
+ * READY wait class of the leaf, and of this class the first gang. Three orders decide:
+ *   siblings   by the child order of their parent (table child_orders)
+ *   classes    starved ones first, deferred ones last, then by user (fair leaves), then by gang
+ *   gangs      by the order of their leaf (table gang_orders)
+ * Each order is total: the last criterion is an id.
+ *
+ * A queue is *active* while something below it may be tried. Its place among its siblings depends
+ * on use, share and head; a part that changes one of them calls gang__wake_queue(). The noted
+ * queues get new keys when the order is read. A queue without active siblings needs no key.
+ *
+ * A new order of gangs: its number in gangsched/queue.h, a line of gang_orders, its name in
+ * queue/names.c. A new child order: the same with child_orders. */
+#include "place/request/request.h"
+#include "sched/order/wait_order.h"
+#include "sched/record/record.h"
+#include "sched/usage/usage.h"
+
+static int by_number(int64_t a, int64_t b)
+{
+    return a < b ? -1 : a > b;
+}
+
+/* ---- gangs of a leaf --------------------------------------------------------------------------- */
+
+static int shortest_first(const struct gang__job *x, const struct gang__job *y)
+{
+    return by_number(gang__time_limit_run(x), gang__time_limit_run(y));
+}
+
+/* A deadline of 0 is none, and comes last: as an unsigned number, 0 - 1 is the largest. */
+static int deadline_first(const struct gang__job *x, const struct gang__job *y)
+{
+    uint64_t left = (uint64_t)x->deadline_ns - 1, right = (uint64_t)y->deadline_ns - 1;
+    return left < right ? -1 : left > right;
+}
+
+/* Service in ranges that double, so that jobs of similar service keep their order. */
+static int service_range(const struct gang__job *job)
+{
+    int range = 0;
+    for (int64_t left = job->attained; left > 0; left >>= 1)
+        range++;
+    return range;
+}
+
+static int least_served_first(const struct gang__job *x, const struct gang__job *y)
+{
+    return service_range(x) - service_range(y);
+}
+
+/* The first criterion of an order, if it has one of its own; then priority, unless `by_age`. */
+static const struct {
+    int (*first)(const struct gang__job *x, const struct gang__job *y);
+    bool by_age;
+} gang_orders[] = {
+    [GANG_ORDER_PRIORITY] = {NULL, false},
+    [GANG_ORDER_FIFO] = {NULL, true},
+    [GANG_ORDER_FAIR] = {NULL, false}, /* users come first: compare_classes() */
+    [GANG_ORDER_SHORTEST] = {shortest_first, false},
+    [GANG_ORDER_LEAST_SERVED] = {least_served_first, false},
+    [GANG_ORDER_DEADLINE] = {deadline_first, false},
+};
+
+static bool lacks_minimum(const struct gang__gang *u)
+{
+    return u->tasks + u->ended < gang__gang_request(u)->min;
+}
+
+int gang__gang_before(const struct gang__gang *a, const struct gang__gang *b, int32_t order)
+{
+    const struct gang__job *x = a->job, *y = b->job;
+    int c = b->bypass.starved - a->bypass.starved;
+    if (c == 0 && gang_orders[order].first)
+        c = gang_orders[order].first(x, y);
+    if (c == 0 && !gang_orders[order].by_age)
+        c = by_number(y->priority, x->priority);
+    if (c == 0 && !gang_orders[order].by_age)
+        c = lacks_minimum(b) - lacks_minimum(a);
+    if (c == 0)
+        c = by_number(x->age, y->age);
+    if (c == 0)
+        c = by_number((int64_t)x->id, (int64_t)y->id);
+    return c ? c : by_number(a->index, b->index);
+}
+
+int gang__order_compare_gangs(const struct gang__set_link *a, const struct gang__set_link *b,
+                              const void *ctx)
+{
+    const struct gang__queue_state *leaf = ctx;
+    return gang__gang_before(GANG__OF(struct gang__gang, order.link, a),
+                             GANG__OF(struct gang__gang, order.link, b), leaf->q->order);
+}
+
+/* ---- wait classes of a leaf -------------------------------------------------------------------- */
+
+/* The user that uses least for its weight, of all capacity, is the first. */
+static int compare_users(const struct gang__user *a, const struct gang__user *b)
+{
+    if (!a || !b || a == b)
+        return 0;
+    return gang__ratio_compare(a->key, b->key);
+}
+
+static int compare_classes(const struct gang__set_link *a, const struct gang__set_link *b,
+                           const void *ctx)
+{
+    const struct gang__queue_state *leaf = ctx;
+    const struct gang__wait_class *x = GANG__OF(struct gang__wait_class, ready_link, a);
+    const struct gang__wait_class *y = GANG__OF(struct gang__wait_class, ready_link, b);
+    const struct gang__gang *first = gang__wait_class_head(x), *other = gang__wait_class_head(y);
+    int c = other->bypass.starved - first->bypass.starved;
+    if (c == 0)
+        c = x->deferred - y->deferred;
+    else
+        return c;
+    if (c == 0 && x->deferred)
+        c = by_number(x->deferred_key, y->deferred_key);
+    if (c == 0 && leaf->q->order == GANG_ORDER_FAIR)
+        c = compare_users(x->user, y->user);
+    return c ? c : gang__gang_before(first, other, leaf->q->order);
+}
+
+/* In strict order, or while a starved gang is blocked, a blocked class bars those behind it. There
+ * may be several such classes: one that comes later may be blocked before the others. */
+const struct gang__wait_class *gang__order_bars(const struct gang__queue_state *leaf,
+                                                const struct gang__wait_class *class)
+{
+    const struct gang__wait_class *first = NULL;
+    if (!leaf->order.holds_classes)
+        return NULL;
+    for (const struct gang__wait_class *b = leaf->order.barring; b; b = b->next_barring)
+        if (b != class && b->gangs.count > 0 &&
+            (leaf->q->block == GANG_BLOCK_STRICT || gang__wait_class_head(b)->bypass.starved) &&
+            compare_classes(&b->ready_link, first ? &first->ready_link : &class->ready_link, leaf) <
+                0)
+            first = b;
+    return first;
+}
+
+/* ---- siblings ---------------------------------------------------------------------------------- */
+
+/* The first gang below an active queue. */
+static struct gang__gang *head_below(const struct gang__queue_state *q)
+{
+    while (!q->order.holds_classes)
+        q = GANG__OF(struct gang__queue_state, order.link, gang__set_first(&q->order.ready));
+    return gang__wait_class_head(
+        GANG__OF(struct gang__wait_class, ready_link, gang__set_first(&q->order.ready)));
+}
+
+static void key_fair(gang_sched *s, struct gang__queue_state *q)
+{
+    uint32_t count;
+    const struct gang__take *take = gang__gang_asks(head_below(q), &count);
+    struct gang__child_key *k = &q->order.key;
+    k->over_share = gang__over(s, q, q->share, take, count);
+    k->over_guarantee = !gang__stays(q, q->guarantee, q->used, take, count);
+    k->priority = q->q->priority;
+    k->with = gang__fair_ratio(s, q, q->share, take, count);
+    k->used = gang__fair_ratio(s, q, q->share, NULL, 0);
+    k->whole = gang__fair_ratio(s, q, s->total, take, count);
+}
+
+static int compare_fair(const struct gang__child_key *x, const struct gang__child_key *y)
+{
+    int c = x->over_share - y->over_share;
+    if (c == 0)
+        c = x->over_guarantee - y->over_guarantee;
+    if (c == 0)
+        c = by_number(y->priority, x->priority);
+    if (c == 0)
+        c = gang__ratio_compare(x->with, y->with);
+    if (c == 0)
+        c = gang__ratio_compare(x->used, y->used);
+    return c ? c : gang__ratio_compare(x->whole, y->whole);
+}
+
+static void key_yarn(gang_sched *s, struct gang__queue_state *q)
+{
+    struct gang__sibling *k = &q->order.key.yarn;
+    k->used = gang__fair_ratio(s, q, q->guarantee, NULL, 0);
+    k->absolute = gang__fair_ratio(s, q, s->total, NULL, 0);
+    k->capacity = gang__fair_capacity(s, q);
+    k->priority = q->q->priority;
+}
+
+static int compare_utilization(const struct gang__child_key *x, const struct gang__child_key *y)
+{
+    return gang__order_utilization(&x->yarn, &y->yarn);
+}
+
+static int compare_priority_utilization(const struct gang__child_key *x,
+                                        const struct gang__child_key *y)
+{
+    return gang__order_priority_utilization(&x->yarn, &y->yarn);
+}
+
+/* How the children of a queue are ordered: the key that is made, and how two keys compare. */
+static const struct child_order {
+    void (*make_key)(gang_sched *s, struct gang__queue_state *q);
+    int (*compare)(const struct gang__child_key *x, const struct gang__child_key *y);
+} child_orders[] = {
+    [GANG_CHILD_ORDER_FAIR] = {key_fair, compare_fair},
+    [GANG_CHILD_ORDER_UTILIZATION] = {key_yarn, compare_utilization},
+    [GANG_CHILD_ORDER_PRIORITY_UTILIZATION] = {key_yarn, compare_priority_utilization},
+};
+
+/* The root has no specification: its children are ordered by fair shares. */
+static const struct child_order *order_below(const struct gang__queue_state *parent)
+{
+    return &child_orders[parent->q ? parent->q->turn : (int32_t)GANG_CHILD_ORDER_FAIR];
+}
+
+static int compare_queues(const struct gang__set_link *a, const struct gang__set_link *b,
+                          const void *parent)
+{
+    const struct gang__queue_state *p = GANG__OF(struct gang__queue_state, order.link, a),
+                                   *q = GANG__OF(struct gang__queue_state, order.link, b);
+    int c = order_below(parent)->compare(&p->order.key, &q->order.key);
+    return c ? c : by_number((int64_t)p->q->id, (int64_t)q->q->id);
+}
+
+void gang__order_init(struct gang__queue_state *q)
+{
+    q->order.holds_classes = q->q && q->q->leaf;
+    gang__set_init(&q->order.ready, q->order.holds_classes ? compare_classes : compare_queues, q);
+    gang__victims_init(q);
+}
+
+/* ---- the first of all -------------------------------------------------------------------------- */
+
+static bool is_barred(const struct gang__queue_state *leaf)
+{
+    return leaf->order.holds_classes &&
+           gang__order_bars(leaf, GANG__OF(struct gang__wait_class, ready_link,
+                                           gang__set_first(&leaf->order.ready)));
+}
+
+static void leave_siblings(struct gang__queue_state *q)
+{
+    if (q->order.active)
+        gang__set_remove(&q->parent->order.ready, &q->order.link);
+    q->order.active = false;
+}
+
+static void ensure_key(gang_sched *s, struct gang__queue_state *q)
+{
+    if (!q->order.has_key)
+        order_below(q->parent)->make_key(s, q);
+    q->order.has_key = true;
+}
+
+static void enter_siblings(gang_sched *s, struct gang__queue_state *q)
+{
+    struct gang__ordered_set *ready = &q->parent->order.ready;
+    q->order.active = q->order.ready.count > 0 && !is_barred(q);
+    if (!q->order.active)
+        return;
+    q->order.has_key = false;
+    if (ready->count > 0) {
+        ensure_key(s, q);
+        ensure_key(s, GANG__OF(struct gang__queue_state, order.link, gang__set_first(ready)));
+    }
+    gang__set_insert_end(ready, &q->order.link, 1); /* a queue that was served mostly goes last */
+}
+
+/* All noted queues leave first: a key is made from the head below, which each queue then has. */
+static void rekey_noted(gang_sched *s)
+{
+    for (struct gang__queue_state *q = s->wake.queues; q; q = q->wake.next)
+        for (struct gang__queue_state *at = q; at->parent; at = at->parent)
+            leave_siblings(at);
+    while (s->wake.queues) {
+        struct gang__queue_state *q = s->wake.queues;
+        s->wake.queues = q->wake.next;
+        q->wake.noted = false;
+        for (; q->parent; q = q->parent) {
+            leave_siblings(q);
+            enter_siblings(s, q);
+        }
+    }
+}
+
+void gang__order_forget(gang_sched *s)
+{
+    for (; s->wake.queues; s->wake.queues = s->wake.queues->wake.next)
+        s->wake.queues->wake.noted = false;
+    for (uint32_t i = s->queues ? s->queues->count : 0; i-- > 0;)
+        leave_siblings(s->qs[i]);
+}
+
+/* From the leaves up: in s->qs parents lie before their children. */
+void gang__order_rekey_all(gang_sched *s)
+{
+    gang__order_forget(s);
+    for (uint32_t i = s->queues->count; i-- > 0;)
+        enter_siblings(s, s->qs[i]);
+}
+
+struct gang__gang *gang__order_next(gang_sched *s)
+{
+    s->order.hooks->look(s);
+    rekey_noted(s);
+    return s->root.order.ready.count > 0 ? head_below(&s->root) : NULL;
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Users of a leaf: what each uses of all capacity for its weight, and where its wait classes go in a
+ * fair leaf. */
+#include <string.h>
+
+#include "queue/dominant.h"
+#include "sched/order/wait_order.h"
+#include "sched/usage/usage.h"
+#include "sched/wake/wake.h"
+
+bool gang__asks_users(const struct gang__queue *q)
+{
+    return q->order == GANG_ORDER_FAIR || q->user_limit_percent || q->user_limit_factor_milli ||
+           q->max_running_per_user != GANG__NO_BOUND;
+}
+
+static int64_t weight_of(const struct gang__queue *q, const char *name)
+{
+    for (size_t i = 0; i < q->user_count; i++)
+        if (strcmp(q->users[i].user, name) == 0)
+            return q->users[i].weight;
+    return GANG_WHOLE;
+}
+
+static struct gang__user *user_in(const struct gang__queue_state *leaf, const char *name,
+                                  uint64_t hash)
+{
+    for (struct gang__hash_link *n = gang__hash_first(&leaf->users, hash); n; n = n->next) {
+        struct gang__user *user = GANG__OF(struct gang__user, link, n);
+        if (n->hash == hash && strcmp(user->name, name) == 0)
+            return user;
+    }
+    return NULL;
+}
+
+struct gang__user *gang__user_of(gang_sched *s, struct gang__queue_state *leaf, const char *name)
+{
+    size_t length = strlen(name);
+    uint64_t hash = gang__hash(GANG__HASH_SEED, name, length);
+    struct gang__user *there = user_in(leaf, name, hash);
+    if (there)
+        return there;
+    size_t amounts = GANG__DIMS * sizeof(int64_t);
+    struct gang__user *user = gang__zalloc(&s->mem, 1, sizeof(*user) + amounts + length + 1);
+    if (!user || gang__hash_reserve(&leaf->users, &s->mem) != GANG_OK) {
+        gang__release(&s->mem, user);
+        return NULL;
+    }
+    user->used = (int64_t *)(void *)(user + 1);
+    user->name = (char *)user->used + amounts;
+    memcpy(user->name, name, length + 1);
+    user->weight = weight_of(leaf->q, name);
+    user->key = (struct gang__ratio){0, 1};
+    gang__hash_insert(&leaf->users, &user->link, hash);
+    return user;
+}
+
+/* ---- users change ---------------------------------------------------------------------------- */
+
+static void make_user_key(const gang_sched *s, struct gang__user *user)
+{
+    user->key = (struct gang__ratio){0, 1};
+    for (uint32_t d = 0; d < s->dims; d++) {
+        int64_t of = gang__mul_div(s->total[d], user->weight, GANG_WHOLE);
+        struct gang__ratio r = {user->used[d], of};
+        if (user->used[d] > 0 && !s->excluded[s->queues->dim[d].kind] &&
+            gang__ratio_compare(r, user->key) > 0)
+            user->key = r;
+    }
+}
+
+/* All bins of the leaf go where they belong; `as`: by the keys that its users have there. */
+static void order_users(gang_sched *s, struct gang__queue_state *leaf,
+                        const struct gang__queue_state *as)
+{
+    struct gang__wait_class *all = NULL;
+    struct gang__set_link *n;
+    if (!leaf->q->leaf || !gang__asks_users(leaf->q))
+        return;
+    while ((n = gang__set_first(&leaf->order.ready)) != NULL) {
+        struct gang__wait_class *class = GANG__OF(struct gang__wait_class, ready_link, n);
+        gang__set_remove(&leaf->order.ready, n);
+        class->next_moved = all;
+        all = class;
+    }
+    for (size_t b = 0; b < leaf->users.cap; b++)
+        for (struct gang__hash_link *at = leaf->users.bucket[b]; at; at = at->next) {
+            struct gang__user *user = GANG__OF(struct gang__user, link, at);
+            user->weight = weight_of(leaf->q, user->name);
+            const struct gang__user *other = as ? user_in(as, user->name, user->link.hash) : NULL;
+            if (other)
+                user->key = other->key;
+            else
+                make_user_key(s, user);
+        }
+    for (; all; all = all->next_moved)
+        gang__set_insert(&leaf->order.ready, &all->ready_link);
+    gang__wake_queue(s, leaf);
+}
+
+void gang__order_users(gang_sched *s, struct gang__queue_state *leaf)
+{
+    order_users(s, leaf, NULL);
+}
+
+void gang__order_users_as(gang_sched *s, struct gang__queue_state *leaf,
+                          const struct gang__queue_state *from)
+{
+    order_users(s, leaf, from);
+}
+
+/* The limit of each user follows what all of them use, and how many of them want more. */
+static void limits_moved(gang_sched *s, struct gang__queue_state *leaf)
+{
+    if (!leaf->q->user_limit_percent && !leaf->q->user_limit_factor_milli)
+        return;
+    for (struct gang__wait_class *class = leaf->order.blocked, *next; class; class = next) {
+        next = class->next;
+        if (class->why == GANG_WAIT_USER_LIMIT)
+            gang__order_unblock(s, class);
+    }
+}
+
+/* What a user uses changed, or whether he wants more: his bins of the leaf go where they belong. */
+void gang__order_user(gang_sched *s, struct gang__queue_state *leaf, struct gang__user *user)
+{
+    limits_moved(s, leaf);
+    if (leaf->q->order != GANG_ORDER_FAIR)
+        return;
+    struct gang__wait_class *moved = NULL;
+    struct gang__set_link *n = gang__set_first(&leaf->order.ready);
+    while (n) {
+        struct gang__wait_class *class = GANG__OF(struct gang__wait_class, ready_link, n);
+        n = gang__set_next(n);
+        if (class->user == user) {
+            gang__set_remove(&leaf->order.ready, &class->ready_link);
+            class->next_moved = moved;
+            moved = class;
+        }
+    }
+    make_user_key(s, user);
+    while (moved) {
+        struct gang__wait_class *class = moved;
+        moved = class->next_moved;
+        gang__set_insert(&leaf->order.ready, &class->ready_link);
+    }
+    gang__wake_queue(s, leaf);
+}

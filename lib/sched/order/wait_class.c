@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Wait classes: which gangs wait, in which class, and what blocks the class.
+ *
+ * The gangs of a leaf that wait for the same thing form one class, in the order of the leaf; its
+ * first gang stands for all. A class that may be tried is READY and lies in the leaf's order. A
+ * class whose first gang cannot start is BLOCKED and hangs in the list of what blocks it: a request
+ * class without capacity, a queue at its limit, the root (lending). When that changes, the class is
+ * READY again. So a run tries no gang for which nothing changed. */
+#include <string.h>
+
+#include "place/alloc/alloc.h"
+#include "place/request/request.h"
+#include "sched/order/bypass.h"
+#include "sched/order/wait_order.h"
+#include "sched/record/record.h"
+#include "sched/usage/usage.h"
+#include "sched/wake/wake.h"
+
+/* ---- lists ----------------------------------------------------------------------------------- */
+
+static void insert(struct gang__wait_class **list, struct gang__wait_class *class)
+{
+    class->next = *list;
+    class->at = list;
+    if (*list)
+        (*list)->at = &class->next;
+    *list = class;
+}
+
+static void remove_from_list(struct gang__wait_class *class)
+{
+    *class->at = class->next;
+    if (class->next)
+        class->next->at = class->at;
+    class->at = NULL;
+}
+
+static void enter_blocked(gang_sched *s, struct gang__wait_class *class)
+{
+    class->next_blocked = s->order.blocked;
+    class->at_blocked = &s->order.blocked;
+    if (s->order.blocked)
+        s->order.blocked->at_blocked = &class->next_blocked;
+    s->order.blocked = class;
+}
+
+static void leave_blocked(struct gang__wait_class *class)
+{
+    *class->at_blocked = class->next_blocked;
+    if (class->next_blocked)
+        class->next_blocked->at_blocked = class->at_blocked;
+}
+
+static void note_request_blocked(gang_sched *s, struct gang__request_class *ask)
+{
+    if (ask->blocked_at)
+        return;
+    ask->next_blocked = s->order.blocked_requests;
+    ask->blocked_at = &s->order.blocked_requests;
+    if (s->order.blocked_requests)
+        s->order.blocked_requests->blocked_at = &ask->next_blocked;
+    s->order.blocked_requests = ask;
+}
+
+static void forget_request_blocked(struct gang__request_class *ask)
+{
+    if (!ask->blocked_at)
+        return;
+    *ask->blocked_at = ask->next_blocked;
+    if (ask->next_blocked)
+        ask->next_blocked->blocked_at = ask->blocked_at;
+    ask->blocked_at = NULL;
+}
+
+void gang__order_set_bar(struct gang__wait_class *class, bool bars)
+{
+    struct gang__wait_class **list = &class->leaf->order.barring;
+    if (bars == (class->at_barring != NULL))
+        return;
+    if (bars) {
+        class->next_barring = *list;
+        class->at_barring = list;
+        if (*list)
+            (*list)->at_barring = &class->next_barring;
+        *list = class;
+        return;
+    }
+    *class->at_barring = class->next_barring;
+    if (class->next_barring)
+        class->next_barring->at_barring = class->at_barring;
+    class->at_barring = NULL;
+}
+
+static void done(gang_sched *s, struct gang__wait_class *class)
+{
+    if (class->backfill.candidates)
+        s->order.hooks->done(class);
+}
+
+/* Out of whatever it hangs in. */
+static void take_out(gang_sched *s, struct gang__wait_class *class)
+{
+    if (class->state == GANG__CLASS_READY) {
+        gang__set_remove(&class->leaf->order.ready, &class->ready_link);
+        remove_from_list(class);
+    }
+    if (class->backfill.kept != GANG__KEPT_NOT) {
+        s->order.hooks->let_go(class);
+    } else if (class->state == GANG__CLASS_BLOCKED) {
+        remove_from_list(class);
+        leave_blocked(class);
+        if (!class->request_class->blocked)
+            forget_request_blocked(class->request_class);
+    }
+    done(s, class);
+    gang__order_set_bar(class, false);
+    class->state = GANG__CLASS_EMPTY;
+    class->deferred = false;
+}
+
+static void make_ready(gang_sched *s, struct gang__wait_class *class)
+{
+    take_out(s, class);
+    if (class->gangs.count > 0) {
+        gang__set_insert(&class->leaf->order.ready, &class->ready_link);
+        insert(&class->request_class->ready, class);
+        class->state = GANG__CLASS_READY;
+    }
+}
+
+/* In the list of what blocks it. */
+static void hang_blocked(gang_sched *s, struct gang__wait_class *class)
+{
+    if (class->why == GANG_WAIT_CAPACITY || class->why == GANG_WAIT_CELLS) {
+        insert(&class->request_class->blocked, class);
+        note_request_blocked(s, class->request_class);
+    } else if (class->why == GANG_WAIT_LENDING) { /* whoever gives back leaves more to be lent */
+        insert(&s->root.order.blocked, class);
+    } else {
+        insert(&(class->blocked_by ? class->blocked_by : class->leaf)->order.blocked, class);
+    }
+    enter_blocked(s, class);
+}
+
+/* Its head is about to be another; how it was kept is to be told when that has come. */
+static uint8_t let_go(gang_sched *s, struct gang__wait_class *class)
+{
+    uint8_t kept = class->backfill.kept;
+    if (kept != GANG__KEPT_NOT)
+        s->order.hooks->let_go(class);
+    return kept;
+}
+
+static void hang_again(gang_sched *s, struct gang__wait_class *class, uint8_t kept)
+{
+    if (kept == GANG__KEPT_NOT)
+        return;
+    if (class->gangs.count == 0)
+        class->state = GANG__CLASS_EMPTY;
+    else if (!s->order.hooks->keep_again(s, class, kept))
+        hang_blocked(s, class);
+}
+
+void gang__order_block(gang_sched *s, struct gang__wait_class *class, int32_t why,
+                       struct gang__queue_state *by, uint32_t dim)
+{
+    struct gang__queue_state *leaf = class->leaf;
+    take_out(s, class);
+    if (class->gangs.count == 0) {
+        gang__wake_queue(s, leaf);
+        return;
+    }
+    class->state = GANG__CLASS_BLOCKED;
+    class->why = why;
+    class->blocked_by = by;
+    class->dim = dim;
+    if (why == GANG_WAIT_PLANNED && s->order.hooks->keep(s, class)) {
+        gang__wake_queue(s, leaf);
+        return;
+    }
+    s->preempt.untried = s->preempt.untried || class->tried != s->wake.changes + 1;
+    hang_blocked(s, class);
+    bool starved = gang__wait_class_head(class)->bypass.starved;
+    bool bars = starved ? gang__waits_for_room(why) : leaf->q->block == GANG_BLOCK_STRICT;
+    if (starved && !bars)
+        gang__bypass_ease(s);
+    gang__order_set_bar(class, bars && !class->grower);
+    gang__wake_queue(s, leaf);
+}
+
+void gang__order_block_alike(gang_sched *s, struct gang__request_class *ask)
+{
+    for (struct gang__wait_class *class = ask->ready, *next; class; class = next) {
+        next = class->next;
+        if (!class->grower)
+            gang__order_block(s, class, GANG_WAIT_CAPACITY, NULL, 0);
+    }
+}
+
+void gang__order_unblock(gang_sched *s, struct gang__wait_class *class)
+{
+    if (class->state != GANG__CLASS_BLOCKED)
+        return;
+    make_ready(s, class);
+    gang__wake_queue(s, class->leaf);
+}
+
+void gang__order_defer(gang_sched *s, struct gang__wait_class *class, int64_t key)
+{
+    gang__set_remove(&class->leaf->order.ready, &class->ready_link);
+    class->deferred = true;
+    class->deferred_key = key;
+    gang__set_insert(&class->leaf->order.ready, &class->ready_link);
+    s->order.hooks->deferred(class);
+    gang__wake_queue(s, class->leaf);
+}
+
+void gang__order_unblock_all(gang_sched *s, struct gang__wait_class **list)
+{
+    while (*list)
+        gang__order_unblock(s, *list);
+}
+
+static bool may_help(const gang_sched *s, const struct gang__request_class *ask)
+{
+    return ask->min_cpu <= s->wake.room_cpu && ask->min_pages <= s->wake.room_pages &&
+           ask->min_gpu <= s->wake.room_gpu;
+}
+
+/* What came free by our own doing is known; if others freed something, or nodes came, anybody
+ * may try. */
+void gang__order_room(gang_sched *s)
+{
+    uint64_t stamp = gang__capacity_stamp(s->cluster), own = gang__worker_stamp(s->worker);
+    bool others = stamp - s->order.room_stamp != own - s->order.own_stamp;
+    s->order.room_stamp = stamp;
+    s->order.own_stamp = own;
+    if (!others && !s->wake.room)
+        return;
+    s->external_events += others;
+    for (struct gang__request_class *ask = s->order.blocked_requests, *next; ask; ask = next) {
+        next = ask->next_blocked;
+        if (others || may_help(s, ask))
+            gang__order_unblock_all(s, &ask->blocked);
+    }
+    if (s->bypass.starved) /* room that those leave alone */
+        gang__bypass_ease(s);
+    s->wake.room = false;
+    s->wake.room_cpu = s->wake.room_pages = s->wake.room_gpu = 0;
+    s->wake.changes++;
+}
+
+/* ---- waiting --------------------------------------------------------------------------------- */
+
+static struct gang__wait_class *new_class(gang_sched *s, struct gang__gang *u, bool grows)
+{
+    struct gang__wait_class *class = gang__zalloc(&s->mem, 1, sizeof(*class));
+    if (!class)
+        return NULL;
+    class->leaf = u->job->leaf;
+    class->request_class = u->request_class;
+    class->user = u->job->leaf_user;
+    class->fixed = gang__gang_is_fixed(u, grows);
+    class->grower = grows || u->places ? u : NULL;
+    gang__set_init(&class->gangs, gang__order_compare_gangs, class->leaf);
+    return class;
+}
+
+/* In a copy, as it is where it was copied from: there those who wait may not have been sorted anew yet. */
+static const struct gang__wait_class *class_in_original(const gang_sched *s,
+                                                        const struct gang__gang *u)
+{
+    const struct gang__job *job = s->like ? gang__job_of(s->like, u->job->id) : NULL;
+    return job ? job->gang[u->index].order.wait_class : NULL;
+}
+
+/* Where starts are planned, who runs for less may start when another may not; and where several may have a plan, so may
+ * several that are alike. */
+static uint64_t salt_of(const gang_sched *s, const struct gang__gang *u)
+{
+    const struct gang__queue *q = u->job->leaf->q;
+    const struct gang__wait_class *there = class_in_original(s, u);
+    if (there)
+        return there->class_salt;
+    if (u->job->gang_count > 1 &&
+        u->job->counted_running) /* how many jobs may run does not bind it */
+        return gang__hash_number(u->index, u->job->id) | 1;
+    uint64_t reserved = s->reserve.count > 0 ? s->order.hooks->class_salt(s, u) : 0;
+    if (reserved || q->backfill == GANG_BACKFILL_NONE)
+        return reserved;
+    return q->plan_depth > 1 ? gang__hash_number(u->index, u->job->id) | 1
+                             : (uint64_t)gang__time_limit_run(u->job) << 1;
+}
+
+/* The class of those that wait to start; made if it is not there. */
+static struct gang__wait_class *class_of(gang_sched *s, struct gang__gang *u)
+{
+    struct gang__queue_state *leaf = u->job->leaf;
+    bool fixed = gang__gang_is_fixed(u, false);
+    uint64_t apart = salt_of(s, u);
+    uint64_t hash = gang__hash_number(gang__hash_number(fixed, (uintptr_t)u->request_class),
+                                      (uintptr_t)u->job->leaf_user);
+    if (apart)
+        hash = gang__hash_number(hash, apart);
+    for (struct gang__hash_link *n = gang__hash_first(&leaf->order.classes, hash); n; n = n->next) {
+        struct gang__wait_class *class = GANG__OF(struct gang__wait_class, link, n);
+        if (n->hash == hash && class->request_class == u->request_class &&
+            class->user == u->job->leaf_user && class->fixed == fixed && class->class_salt == apart)
+            return class;
+    }
+    if (gang__hash_reserve(&leaf->order.classes, &s->mem) != GANG_OK)
+        return NULL;
+    struct gang__wait_class *class = new_class(s, u, false);
+    if (class) {
+        class->class_salt = apart;
+        gang__hash_insert(&leaf->order.classes, &class->link, hash);
+    }
+    return class;
+}
+
+bool gang__order_enter(gang_sched *s, struct gang__gang *u)
+{
+    bool grows = u->alloc != GANG_ID_NONE;
+    struct gang__wait_class *class;
+    if (u->order.wait_class)
+        return true;
+    if (grows || u->places) { /* what it waits for is its own affair */
+        if (!u->order.grow_class)
+            u->order.grow_class = new_class(s, u, grows);
+        class = u->order.grow_class;
+        if (class) {
+            class->fixed = gang__gang_is_fixed(u, grows);
+            class->user = u->job->leaf_user; /* its leaf may ask since who that is */
+        }
+    } else {
+        class = class_of(s, u);
+    }
+    if (!class)
+        return false;
+    bool was_ready = class->state == GANG__CLASS_READY;
+    uint8_t kept = let_go(s, class);
+    if (was_ready) /* its head may become another */
+        gang__set_remove(&class->leaf->order.ready, &class->ready_link);
+    gang__set_insert_end(&class->gangs, &u->order.link, 1);
+    u->order.wait_class = class;
+    hang_again(s, class, kept);
+    if (was_ready) {
+        gang__set_insert(&class->leaf->order.ready, &class->ready_link);
+    } else if (class->state == GANG__CLASS_EMPTY) {
+        class->state = GANG__CLASS_READY;
+        gang__set_insert(&class->leaf->order.ready, &class->ready_link);
+        insert(&class->request_class->ready, class);
+    } else if (gang__wait_class_head(class) == u) { /* making room may be worth it for this one */
+        class->tried = 0;
+        s->wake.changes++;
+    }
+    gang__wake_queue(s, class->leaf);
+    return true;
+}
+
+/* It is soon its turn: what is looked at of it then is on its way. */
+static void fetch(const struct gang__gang *u)
+{
+    for (size_t at = 0; at < offsetof(struct gang__gang, calendar); at += 64)
+        __builtin_prefetch((const char *)u + at, 1);
+    for (size_t at = 0; at < offsetof(struct gang__job, timer); at += 64)
+        __builtin_prefetch((const char *)u->job + at, 1);
+}
+
+void gang__order_first(gang_sched *s, struct gang__gang *u)
+{
+    struct gang__wait_class *class = u->order.wait_class;
+    bool was_ready = class->state == GANG__CLASS_READY;
+    uint8_t kept = let_go(s, class);
+    if (was_ready)
+        gang__set_remove(&class->leaf->order.ready, &class->ready_link);
+    gang__set_remove(&class->gangs, &u->order.link);
+    u->bypass.starved = true;
+    gang__set_insert(&class->gangs, &u->order.link);
+    hang_again(s, class, kept);
+    if (was_ready)
+        gang__set_insert(&class->leaf->order.ready, &class->ready_link);
+    gang__wake_queue(s, class->leaf);
+}
+
+void gang__order_leave(gang_sched *s, struct gang__gang *u)
+{
+    struct gang__wait_class *class = u->order.wait_class;
+    if (!class)
+        return;
+    struct gang__queue_state *leaf = class->leaf;
+    bool was_ready = class->state == GANG__CLASS_READY;
+    if (u->calendar.plan)
+        s->order.hooks->unplan(s, u);
+    uint8_t kept = let_go(s, class);
+    if (was_ready)
+        gang__set_remove(&leaf->order.ready, &class->ready_link);
+    gang__set_remove(&class->gangs, &u->order.link);
+    u->order.wait_class = NULL;
+    hang_again(s, class, kept);
+    if (class->gangs.count > 0)
+        fetch(gang__wait_class_head(class));
+    if (was_ready && class->gangs.count > 0) {
+        gang__set_insert(&leaf->order.ready, &class->ready_link);
+        done(s, class); /* others may come before who is its head now */
+    } else if (class->gangs.count == 0) {
+        if (was_ready) {
+            class->state = GANG__CLASS_EMPTY;
+            remove_from_list(class);
+        }
+        take_out(s, class);
+        if (!class->grower) {
+            gang__hash_remove(&leaf->order.classes, &class->link);
+            s->order.hooks->forget(s, class);
+            gang__release(&s->mem, class);
+        }
+    }
+    gang__wake_queue(s, leaf);
+    if (u->bypass.starved)
+        gang__bypass_ease(s);
+}
+
+void gang__order_free_class(gang_sched *s, struct gang__gang *u)
+{
+    gang__order_leave(s, u);
+    gang__release(&s->mem, u->order.grow_class);
+    u->order.grow_class = NULL;
+}
+
+/* ---- bounds change --------------------------------------------------------------------------- */
+
+void gang__order_bounds(gang_sched *s)
+{
+    if (!s->wake.bounds)
+        return;
+    s->wake.bounds = false;
+    while (s->order.blocked)
+        gang__order_unblock(s, s->order.blocked);
+    s->order.hooks->dissolve(s);
+    for (uint32_t i = 0; i < s->queues->count; i++)
+        gang__order_users(s, s->qs[i]);
+    gang__order_rekey_all(s);
+}
+
+void gang__order_refresh(gang_sched *s)
+{
+    gang__fair_refresh(s);
+    gang__order_bounds(s);
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Giving back what stopped tasks held.
+ *
+ * An allocation that another thread reads at this moment is busy. After some patience the release is
+ * *deferred*: it is listed in sched.stop.deferred and tried again at the start of each run. */
+#include "place/alloc/alloc.h"
+#include "place/record/places.h"
+#include "place/request/request.h"
+#include "sched/calendar/calendar.h"
+#include "sched/order/wait_order.h"
+#include "sched/record/record.h"
+#include "sched/record/state.h"
+#include "sched/stop/stop.h"
+#include "sched/usage/usage.h"
+#include "sched/wake/wake.h"
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* It holds nothing any more. */
+static void count_given(struct gang__stop *l)
+{
+    if (l->gang && l->counted)
+        l->gang->stop.unreleased--;
+    l->counted = false;
+}
+
+/* What it could not give back yet stays owed. */
+void gang__stop_free(gang_sched *s, struct gang__stop *l)
+{
+    if (l->deferred) {
+        gang__release(&s->mem, l->to);
+        l->to = NULL;
+        l->handover = NULL;
+        l->next_of_handover = s->stop.deferred;
+        s->stop.deferred = l;
+        s->wake.retry = true;
+        return;
+    }
+    count_given(l);
+    gang__release(&s->mem, l->own);
+    gang__release(&s->mem, l->to);
+    gang__release(&s->mem, l);
+}
+
+enum { PATIENCE = 1000 }; /* yields to threads that read an allocation */
+
+gang_result gang__give_tasks(gang_sched *s, gang_alloc_id alloc, const int64_t *tasks, size_t count)
+{
+    gang_result r = gang__alloc_remove_tasks(s->worker, alloc, tasks, count);
+    for (int i = 0; i < PATIENCE && r == GANG_EBUSY; i++) {
+        sched_yield();
+        r = gang__alloc_remove_tasks(s->worker, alloc, tasks, count);
+    }
+    if (r == GANG_OK)
+        s->stop.hooks->released(s, alloc, tasks, count);
+    return r;
+}
+
+gang_result gang__give_all(gang_sched *s, gang_alloc_id alloc)
+{
+    gang_result r = gang_alloc_free(s->worker, alloc);
+    for (int i = 0; i < PATIENCE && r == GANG_EBUSY; i++) {
+        sched_yield();
+        r = gang_alloc_free(s->worker, alloc);
+    }
+    if (r == GANG_OK)
+        s->stop.hooks->released(s, alloc, NULL, 0);
+    return r;
+}
+
+/* Does somebody else hold something of its allocation: tasks that were asked to stop on their own,
+ * before the rest was? */
+static bool is_shared(const gang_sched *s, const struct gang__stop *l)
+{
+    if (l->gang && l->gang->stop.unreleased <= l->counted)
+        return false;
+    for (const struct gang__stop *o = l->gang ? l->gang->stop.first : NULL; o; o = o->next)
+        if (o != l && o->alloc == l->alloc && !o->released)
+            return true;
+    for (const struct gang__handover *c = s->stop.handovers; c; c = c->next)
+        for (const struct gang__stop *o = c->stops; o; o = o->next_of_handover)
+            if (o != l && o->alloc == l->alloc && !o->released)
+                return true;
+    for (const struct gang__stop *o = s->stop.deferred; o; o = o->next_of_handover)
+        if (o != l && o->alloc == l->alloc)
+            return true;
+    return false;
+}
+
+/* Give back what it held; who is last ends the allocation. While another thread reads that it is owed. */
+void gang__stop_release(gang_sched *s, struct gang__stop *l)
+{
+    bool runs = l->gang && l->gang->alloc == l->alloc, last = !runs && !is_shared(s, l);
+    gang_result r = last           ? gang__give_all(s, l->alloc)
+                    : l->own_count ? gang__give_tasks(s, l->alloc, l->own, l->own_count)
+                                   : GANG_OK;
+    l->deferred = r == GANG_EBUSY || r == GANG_ENOMEM;
+    l->released = !l->deferred;
+    if (l->released)
+        count_given(l);
+    if (l->gang)
+        gang__wake_holding(s, l->gang);
+    if (r == GANG_ENOMEM)
+        s->no_memory = true;
+    gang__wake_room_any(s);
+}
+
+int gang__by_number(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+void gang__deferred_releases_run(gang_sched *s)
+{
+    struct gang__stop *l = s->stop.deferred, *next;
+    for (s->stop.deferred = NULL; l; l = next) {
+        next = l->next_of_handover;
+        gang__stop_release(s, l);
+        gang__stop_free(s, l);
+    }
+}
+
+void gang__deferred_releases_free(gang_sched *s)
+{
+    gang__deferred_releases_run(s);
+    while (s->stop.deferred) {
+        struct gang__stop *l = s->stop.deferred;
+        s->stop.deferred = l->next_of_handover;
+        l->deferred = false;
+        gang__stop_free(s, l);
+    }
+}
+
+/* Does it hold the task's place still? */
+static bool holds_still(const struct gang__stop *l, gang_alloc_id alloc, int64_t task)
+{
+    return l->alloc == alloc && !l->released &&
+           bsearch(&task, l->own, l->own_count, sizeof(task), gang__by_number);
+}
+
+/* Is the task one that has stopped, and whose place is kept for somebody? */
+static bool is_kept(const gang_sched *s, gang_alloc_id alloc, int64_t task)
+{
+    for (const struct gang__handover *c = s->stop.handovers; c; c = c->next)
+        for (const struct gang__stop *l = c->stops; l; l = l->next_of_handover)
+            if (holds_still(l, alloc, task))
+                return true;
+    return false;
+}
+
+static bool keeps_some(const gang_sched *s, gang_alloc_id alloc)
+{
+    for (const struct gang__handover *c = s->stop.handovers; c; c = c->next)
+        for (const struct gang__stop *l = c->stops; l; l = l->next_of_handover)
+            if (l->alloc == alloc && !l->released)
+                return true;
+    return false;
+}
+
+void gang__give_rest(gang_sched *s, gang_alloc_id alloc)
+{
+    struct gang__found f = {NULL, 0, 0};
+    size_t count = 0;
+    if (!keeps_some(s, alloc)) {
+        gang__give_surely(s, NULL, alloc, NULL, 0);
+        return;
+    }
+    gang_result r = gang__alloc_find(s->cluster, alloc, NULL, 0, &f);
+    int64_t *tasks = r == GANG_OK ? gang__zalloc(&s->mem, f.count + 1, sizeof(*tasks)) : NULL;
+    for (size_t i = 0; tasks && i < f.count; i++)
+        if (!is_kept(s, alloc, f.task[i].task))
+            tasks[count++] = f.task[i].task;
+    gang__found_free(&f, &s->cluster->mem);
+    r = !tasks ? GANG_ENOMEM : count ? gang__give_tasks(s, alloc, tasks, count) : GANG_OK;
+    if (r == GANG_EBUSY)
+        gang__give_surely(s, NULL, alloc, tasks, count);
+    else if (r != GANG_OK) /* then nothing can be kept */
+        gang__give_surely(s, NULL, alloc, NULL, 0);
+    gang__release(&s->mem, tasks);
+}
+
+/* Was it asked to stop before? Also if it has, and what it held is kept for somebody. */
+bool gang__stop_asked(const gang_sched *s, const struct gang__gang *u, int64_t task)
+{
+    if (u->stop.unreleased == 0)
+        return false;
+    for (const struct gang__stop *l = u->stop.first; l; l = l->next)
+        if (bsearch(&task, l->own, l->own_count, sizeof(task), gang__by_number))
+            return true;
+    for (const struct gang__stop *l = s->stop.deferred; l; l = l->next_of_handover)
+        if (holds_still(l, u->alloc, task))
+            return true;
+    return is_kept(s, u->alloc, task);
+}
+
+/* Room for its own tasks, and as much for those of them that are still there. */
+bool gang__stop_alloc_tasks(gang_sched *s, struct gang__stop *l, size_t tasks)
+{
+    l->own = gang__zalloc(&s->mem, 2 * tasks + 1, sizeof(*l->own));
+    l->still = l->own ? l->own + tasks : NULL;
+    return l->own != NULL;
+}
+
+bool gang__stop_name_tasks(gang_sched *s, struct gang__stop *l, const int64_t *tasks, size_t count)
+{
+    if (!gang__stop_alloc_tasks(s, l, count))
+        return false;
+    memcpy(l->own, tasks, count * sizeof(*tasks));
+    l->tasks = l->own;
+    l->own_count = l->task_count = count;
+    return true;
+}
+
+/* Without memory for the record it is waited for here. */
+void gang__give_surely(gang_sched *s, struct gang__gang *u, gang_alloc_id alloc,
+                       const int64_t *tasks, size_t count)
+{
+    for (;;) {
+        gang_result r = tasks ? gang__give_tasks(s, alloc, tasks, count) : gang__give_all(s, alloc);
+        if (r != GANG_EBUSY && r != GANG_ENOMEM)
+            return;
+        struct gang__stop *l = gang__zalloc(&s->mem, 1, sizeof(*l));
+        if (l &&
+            (tasks ? gang__stop_name_tasks(s, l, tasks, count) : gang__stop_alloc_tasks(s, l, 0))) {
+            l->alloc = alloc;
+            l->stopped = l->deferred = true;
+            l->gang = u;
+            l->counted = u != NULL;
+            if (u)
+                u->stop.unreleased++;
+            gang__stop_free(s, l);
+            return;
+        }
+        gang__release(&s->mem, l);
+        s->no_memory = true;
+        if (r == GANG_ENOMEM) /* a part of what a job holds: it goes with the rest at the latest */
+            return;
+    }
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Handovers: capacity that is being freed for one gang, the taker.
+ *
+ * A handover keeps what its victims held and what was free already at the places of the taker, so
+ * that no other gang takes it meanwhile. When all victims have stopped, grant/handover_finish.c
+ * gives all of it back and starts the taker at once. If the taker gives up, it is given back. A gang
+ * that is moved is a victim whose new places are kept in the same way. */
+#include "place/alloc/alloc.h"
+#include "place/record/places.h"
+#include "place/request/request.h"
+#include "sched/calendar/calendar.h"
+#include "sched/order/wait_order.h"
+#include "sched/record/record.h"
+#include "sched/record/state.h"
+#include "sched/stop/stop.h"
+#include "sched/usage/usage.h"
+#include "sched/wake/wake.h"
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- keeping what is free already ------------------------------------------------------------ */
+
+/* What the claim's tasks take of one node, and what of that is free now. */
+struct piece {
+    int64_t cpu, memory;
+    uint64_t gpus; /* whole devices */
+};
+
+static void add_need(const struct gang_placement *p, const gang_request *q, struct piece *need)
+{
+    const struct gang__group *g = &q->group[p->group];
+    need->cpu += (int64_t)g->cpu;
+    need->memory += (int64_t)g->pages * GANG_PAGE_BYTES;
+    if (g->share == 1000 && !g->profile)
+        need->gpus |= p->gpus;
+}
+
+static bool hold_piece(gang_sched *s, struct gang__handover *c, gang_node_id node,
+                       struct piece need)
+{
+    struct gang_node_info info = {.size = sizeof(info)};
+    if (gang_node_get(s->cluster, node, &info) != GANG_OK)
+        return true;
+    uint64_t gpus = need.gpus & info.gpu_mask;
+    struct gang_group_spec g = GANG_GROUP_SPEC_INIT;
+    struct gang_request_spec spec = GANG_REQUEST_SPEC_INIT;
+    g.count = g.min = 1;
+    g.cpu_milli = gang__least(need.cpu, info.cpu_free);
+    g.memory_bytes = gang__least(need.memory, info.memory_free);
+    g.gpu_milli = 1000 * (int64_t)__builtin_popcountll(gpus);
+    spec.groups = &g;
+    spec.group_count = 1;
+    if (g.cpu_milli == 0 && g.memory_bytes == 0 && gpus == 0)
+        return true;
+    struct gang_placement place = GANG_PLACEMENT_INIT;
+    gang_request *q;
+    place.node = node;
+    place.gpus = gpus;
+    place.any_devices = gpus == 0;
+    if (!gang__grow(&s->mem, (void **)&c->holds, &c->hold_cap, c->hold_count + 1,
+                    sizeof(*c->holds)) ||
+        gang_request_new(s->cluster, &spec, &q, NULL) != GANG_OK)
+        return false;
+    if (gang_alloc_adopt(s->worker, q, &place, 1, &c->holds[c->hold_count], NULL) == GANG_OK)
+        c->hold_count++;
+    gang_request_free(q);
+    return true;
+}
+
+void gang__handover_release_holds(gang_sched *s, struct gang__handover *c)
+{
+    for (size_t i = 0; i < c->hold_count; i++)
+        gang__give_surely(s, NULL, c->holds[i], NULL, 0);
+    c->hold_count = 0;
+}
+
+/* Of the places that one of `u` is to get. Anew after each that has gone would be more; what others
+ * could take meanwhile is what was free before. */
+static void hold(gang_sched *s, struct gang__handover *c, const struct gang__gang *u,
+                 const struct gang_placement *places, int64_t place_count)
+{
+    const gang_request *q = gang__gang_request(u);
+    size_t count = (size_t)place_count;
+    if (!gang__grow(&s->mem, (void **)&s->numbers, &s->number_cap, count, sizeof(*s->numbers))) {
+        s->no_memory = true;
+        return;
+    }
+    for (size_t i = 0; i < count; i++) /* places of a node one after the other */
+        s->numbers[i] = (int64_t)((places[i].node & (UINT32_MAX >> 1)) << 32 | i);
+    qsort(s->numbers, count, sizeof(*s->numbers), gang__by_number);
+    for (size_t i = 0; i < count;) {
+        gang_node_id node = places[(uint32_t)s->numbers[i]].node;
+        struct piece need = {0, 0, 0};
+        for (; i < count && places[(uint32_t)s->numbers[i]].node == node; i++)
+            add_need(&places[(uint32_t)s->numbers[i]], q, &need);
+        if (!hold_piece(s, c, node, need))
+            s->no_memory = true;
+    }
+}
+
+/* ---- claims ---------------------------------------------------------------------------------- */
+
+struct gang__handover *gang__handover_new(gang_sched *s, struct gang__gang *taker,
+                                          const struct gang__places *told, int32_t grow_group,
+                                          int32_t reason)
+{
+    struct gang__handover *c = gang__zalloc(&s->mem, 1, sizeof(*c));
+    if (!c)
+        return NULL;
+    c->places = gang__zalloc(&s->mem, told->count, sizeof(*c->places));
+    if (!c->places) {
+        gang__release(&s->mem, c);
+        return NULL;
+    }
+    memcpy(c->places, told->place, told->count * sizeof(*c->places));
+    c->place_count = (int64_t)told->count;
+    c->grow_group = grow_group;
+    c->reason = reason;
+    c->taker = taker;
+    c->next = s->stop.handovers;
+    s->stop.handovers = c;
+    return c;
+}
+
+void gang__handover_comes(struct gang__handover *c, bool comes)
+{
+    struct gang__job *job = c->taker->job;
+    int64_t more = comes - c->counted_promised;
+    for (struct gang__queue_state *q = job->leaf; q; q = q->parent)
+        q->promised += more;
+    if (job->leaf_user)
+        job->leaf_user->promised += more;
+    c->counted_promised = comes;
+}
+
+/* Its queues count what it is about to get, so that nobody else counts on it. */
+void gang__handover_count(gang_sched *s, struct gang__handover *c, int64_t sign)
+{
+    if (c->charged == (sign > 0))
+        return;
+    gang__handover_charge(c, sign);
+    c->charged = sign > 0;
+    gang__handover_comes(c, sign > 0 && !c->taker->job->counted_running);
+    if (c->taker->job->leaf_user)
+        gang__order_user(s, c->taker->job->leaf, c->taker->job->leaf_user);
+    gang__wake_queue(s, c->taker->job->leaf);
+}
+
+void gang__handover_begin(gang_sched *s, struct gang__handover *c)
+{
+    gang__order_leave(s, c->taker);
+    c->taker->stop.handover = c;
+    gang__handover_count(s, c, 1);
+    hold(s, c, c->taker, c->places, c->place_count);
+}
+
+/* ---- moving ---------------------------------------------------------------------------------- */
+
+/* Who is asked to go elsewhere is not lost meanwhile: what is free there is kept for him, too, and his
+ * queues count it. */
+void gang__move_begin(gang_sched *s, struct gang__stop *l)
+{
+    l->gang->stop.moving = l;
+    gang__usage_promise(l->gang, -1, 1);
+    hold(s, l->handover, l->gang, l->to, l->to_count);
+}
+
+void gang__move_end(gang_sched *s, struct gang__gang *u)
+{
+    if (!u->stop.moving)
+        return;
+    u->stop.moving = NULL;
+    gang__usage_promise(u, -1, -1);
+    gang__wake_queue(s, u->job->leaf);
+    gang__eased(s, u->job->leaf);
+}
+
+/* He is not moved after all, or did not get there: he waits like others. */
+void gang__move_failed(gang_sched *s, struct gang__gang *u)
+{
+    gang__job_count(s, u->job);
+    gang__job_state(s, u->job, GANG_REASON_NONE, "waits again");
+    gang__wake_job(s, u->job, GANG__WAKE_SETTLE);
+}
+
+bool gang__stop_is_moving(const struct gang__stop *l)
+{
+    return l->gang && l->gang->stop.moving == l;
+}
+
+void gang__handover_free(gang_sched *s, struct gang__handover *c)
+{
+    struct gang__handover **at = &s->stop.handovers;
+    while (*at != c)
+        at = &(*at)->next;
+    *at = c->next;
+    gang__handover_release_holds(s, c);
+    gang__release(&s->mem, c->holds);
+    gang__release(&s->mem, c->places);
+    gang__release(&s->mem, c);
+}
+
+void gang__handover_give_up(gang_sched *s, struct gang__handover *c)
+{
+    if (!c->taker)
+        return;
+    gang__handover_count(s, c, -1);
+    gang__eased(s, c->taker->job->leaf);
+    c->taker->stop.handover = NULL;
+    c->taker = NULL;
+    gang__handover_release_holds(s, c);
+    while (c->stops) { /* what is given up is seen by nobody who walks the claims */
+        struct gang__stop *l = c->stops;
+        c->stops = l->next_of_handover;
+        l->handover = NULL;
+        if (gang__stop_is_moving(l)) {
+            gang__move_end(s, l->gang);
+            gang__move_failed(s, l->gang);
+        }
+        if (l->stopped) {
+            gang__stop_release(s, l);
+            gang__stop_free(s, l);
+        }
+    }
+    gang__handover_free(s, c);
+    gang__wake_room_any(s);
+}
