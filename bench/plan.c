@@ -15,7 +15,8 @@
 
 enum kind {
     START, /* many jobs run, all with ends of their own; when would a gang start? */
-    BACKLOG /* all nodes are taken; many gangs of 1 to `gang` nodes get a planned start each, in order */
+    /* all nodes are taken; many gangs of 1 to `gang` nodes get a planned start each, in order */
+    BACKLOG
 };
 
 struct plan_case {

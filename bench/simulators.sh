@@ -3,9 +3,11 @@
 # Other people's simulators beside ours: what they got of the same workloads, and what we do.
 #   bench/simulators.sh [--quick] [DATA]
 # DATA is ../shared/data beside the repository unless told. Compared are
-#   - workload logs under FCFS, EASY, EASY with the shortest first (both also with exact run times) and
+#   - workload logs under FCFS, EASY, EASY with the shortest first (both also with exact run times)
+#   and
 #     conservative backfilling (pyss and its descendants): average wait, and the start of every job;
-#   - Philly's virtual clusters under FIFO, SJF, SRTF (Helios' simulator) and Tiresias (Lucid's): average
+#   - Philly's virtual clusters under FIFO, SJF, SRTF (Helios' simulator) and Tiresias (Lucid's):
+#   average
 #     completion and queueing time, displacements, and under FIFO and SJF the start of every job;
 #   - the trace of 60 jobs of Tiresias' simulator: the same averages.
 # Starts and the averages of what does not displace are to be equal; averages of SRTF and Tiresias

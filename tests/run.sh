@@ -256,12 +256,12 @@ for program in "${programs[@]}"; do
     fi
 done
 
-# helgrind and drd cannot follow the lock-free part: a C11 load with acquire is a plain load to them,
-# so that all that atomics put in order looks like a race (hundreds of reports, from the commit to
-# the records of allocations), and a list of what to leave out would be a list of everything. Races
-# are ThreadSanitizer's business. What helgrind can follow is the structure mutex and the threads
-# around it: unlocking what is not locked, wrong order, destroying what is in use. drd tells the same
-# and no more.
+# helgrind and drd cannot follow the lock-free part: a C11 load with acquire is a plain load to
+# them, so that all that atomics put in order looks like a race (hundreds of reports, from the
+# commit to the records of allocations), and a list of what to leave out would be a list of
+# everything. Races are ThreadSanitizer's business. What helgrind can follow is the structure mutex
+# and the threads around it: unlocking what is not locked, wrong order, destroying what is in use.
+# drd tells the same and no more.
 program=core/test_protocol_threads
 if command -v valgrind >/dev/null; then
     add "helgrind/$program" once "${in_dev[@]}" "${slowly[@]}" valgrind --quiet \

@@ -14,7 +14,8 @@ static size_t gangsched_py_put(const char *text, char *buffer, size_t size, size
     return used + length;
 }
 
-static gang_result gangsched_py_sim_names(const gang_sim *sim, size_t count, char *buffer, size_t size, int64_t *ends)
+static gang_result gangsched_py_sim_names(const gang_sim *sim, size_t count, char *buffer,
+                                          size_t size, int64_t *ends)
 {
     size_t used = 0;
     for (size_t i = 0; i < count; i++) {
@@ -31,8 +32,8 @@ static gang_result gangsched_py_sim_names(const gang_sim *sim, size_t count, cha
     return used <= size ? GANG_OK : GANG_ELIMIT;
 }
 
-static gang_result gangsched_py_trace_words(gang_trace *trace, int32_t which, size_t count, char *buffer, size_t size,
-                                            int64_t *ends)
+static gang_result gangsched_py_trace_words(gang_trace *trace, int32_t which, size_t count,
+                                            char *buffer, size_t size, int64_t *ends)
 {
     size_t used = 0;
     for (size_t i = 0; i < count; i++) {
@@ -62,7 +63,8 @@ static gang_result gangsched_py_allocations(const gang_sim *sim, size_t first, s
     return GANG_OK;
 }
 
-static gang_result gangsched_py_samples(const gang_sim *sim, size_t first, size_t count, struct gang_sim_sample *rows)
+static gang_result gangsched_py_samples(const gang_sim *sim, size_t first, size_t count,
+                                        struct gang_sim_sample *rows)
 {
     for (size_t i = 0; i < count; i++) {
         rows[i].size = sizeof(rows[i]);

@@ -155,8 +155,8 @@ GANG_API gang_result gang_scenarios_get(const gang_scenarios *scenarios, size_t 
                                         struct gang_scenario *scenario) GANG_MUST_CHECK;
 
 /**
- * Write a case in the same format, as one JSON object. Reading it again gives the same case. Files have no
- * ids, no gang_job_spec.cookie, and each group_after in the order of the groups.
+ * Write a case in the same format, as one JSON object. Reading it again gives the same case. Files
+ * have no ids, no gang_job_spec.cookie, and each group_after in the order of the groups.
  * @param indent  spaces a level, 0: one line
  * @return GANG_OK; GANG_EINVAL (the case cannot be expressed); GANG_EIO (the writer refused);
  *   GANG_ENOMEM. Any thread. May allocate.

@@ -674,7 +674,8 @@ struct gang_sim_stats {
             GANG_SIM_DISTRIBUTION_INIT, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                      \
     }
 
-/** @return GANG_OK; GANG_EINVAL; GANG_ENOENT (queue, user); GANG_ENOMEM. Owner. O(jobs log jobs). */
+/** @return GANG_OK; GANG_EINVAL; GANG_ENOENT (queue, user); GANG_ENOMEM. Owner. O(jobs log
+ * jobs). */
 GANG_API gang_result gang_sim_get_stats(const gang_sim *sim, const struct gang_sim_stats_opts *opts,
                                         struct gang_sim_stats *stats) GANG_MUST_CHECK;
 

@@ -169,7 +169,8 @@ struct gang__sim_node {
     uint32_t failures; /* draws taken */
     bool up, seen;
     uint64_t
-        lost_in; /* the runs of the cycle when it was lost, + 1: the scheduler hears of it in the next one */
+        /* the runs of the cycle when it was lost, + 1: the scheduler hears of it in the next one */
+        lost_in;
 };
 
 /* Amounts times time, in double: exact for all that matters, and it does not overflow. */

@@ -18,7 +18,8 @@ struct gang__trace_format {
     size_t name;     /* column of the name of a job */
     bool is_strict;  /* other columns are errors */
     bool
-        has_no_header; /* the columns are these, in this order; a line that names them is passed over */
+        /* the columns are these, in this order; a line that names them is passed over */
+        has_no_header;
     /* One record. GANG_OK, GANG__TRACE_PASS, or what is wrong with it. */
     gang_result (*row)(struct gang__trace_table *table);
     /* After the last one; NULL: nothing to do. */

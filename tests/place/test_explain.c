@@ -75,7 +75,8 @@ static void compare_with_error(gang_request *q)
     ck_assert_int_eq(r, whole->e.answer);
     gang_result ever = gang_request_fits_ever(s.w, q, NULL);
     if (r ==
-        GANG_OK) /* of several groups the search on the empty cluster may miss what this one found */
+        /* of several groups the search on the empty cluster may miss what this one found */
+        GANG_OK)
         return;
     ck_assert((ever == GANG_ENEVER) == (r == GANG_ENEVER));
     ck_assert_int_eq(error.constraint, whole->e.constraint);

@@ -3,10 +3,10 @@
  * them. */
 #include <gangsched/gangsched.h>
 
+#include "place/alloc/alloc.h"
 #include "place/whatif/timeshare.h"
 #include "suite.h"
 #include "support.h"
-#include "place/alloc/alloc.h"
 
 static struct stage s;
 static gang_node_id node[2];

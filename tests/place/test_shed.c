@@ -2,10 +2,10 @@
 /* Tasks of a gang that end one by one: given back below its minimum, and told where they are. */
 #include <gangsched/gangsched.h>
 
+#include "place/alloc/alloc.h"
 #include "place/whatif/whatif.h"
 #include "suite.h"
 #include "support.h"
-#include "place/alloc/alloc.h"
 
 static struct stage s;
 static gang_node_id node[2];

@@ -215,8 +215,8 @@ static int64_t used_in(int queue, int kind)
     return sum;
 }
 
-/* The part of that used by work that no job may preempt: all of a non-preemptible job, and the minimum
- * of a semi-preemptible one. */
+/* The part of that used by work that no job may preempt: all of a non-preemptible job, and the
+ * minimum of a semi-preemptible one. */
 static int64_t fixed_in(int queue, int kind)
 {
     int64_t sum = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The host of test_events.c as the scheduler sees it: it does what callbacks ask, refuses now and then,
- * and checks that the scheduler may ask for it. */
+/* The host of test_events.c as the scheduler sees it: it does what callbacks ask, refuses now and
+ * then, and checks that the scheduler may ask for it. */
 #ifndef GANG_TESTS_EVENTS_HOST_H
 #define GANG_TESTS_EVENTS_HOST_H
 
@@ -236,7 +236,8 @@ static int32_t on_shrink(const struct gang_event *e, void *user)
     return e->deadline_ns > now_ns && at_once;
 }
 
-/* The whole job is to stop. Returns whether it is gone at once, which a suspended job cannot say. */
+/* The whole job is to stop. Returns whether it is gone at once, which a suspended job cannot
+ * say. */
 static bool stop_whole(struct work *w, const struct gang_event *e, bool may_refuse)
 {
     struct part *p = &w->part[e->gang];

@@ -422,8 +422,8 @@ static inline gang_node_id host_node_of(struct host *h, gang_job_id id, int64_t 
     return GANG_ID_NONE;
 }
 
-/* A queue "default" that backfills, and "owner", which is guaranteed all GPUs and so preempts the jobs
- * of "default". */
+/* A queue "default" that backfills, and "owner", which is guaranteed all GPUs and so preempts the
+ * jobs of "default". */
 static inline void host_with_owner(struct host *h, size_t nodes, size_t gpus)
 {
     struct gang_queue_spec q[2] = {GANG_QUEUE_SPEC_INIT, GANG_QUEUE_SPEC_INIT};

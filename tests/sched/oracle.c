@@ -287,8 +287,8 @@ static bool stays_inside(const struct oracle *o, int queue, const struct oracle_
     return true;
 }
 
-/* The largest part of its share, or of all there is, that a queue uses, with the job if there is one.
- * The numbers are small, so doubles are exact enough. */
+/* The largest part of its share, or of all there is, that a queue uses, with the job if there is
+ * one. The numbers are small, so doubles are exact enough. */
 static double dominant_part(const struct oracle *o, int queue, const struct oracle_job *job,
                             bool of_all)
 {
@@ -500,8 +500,8 @@ static bool is_beyond(const struct oracle *o, int queue, const struct oracle_job
     return false;
 }
 
-/* With the preemptor: is it entitled to what the victims held, in its own queue and where the branches
- * part? */
+/* With the preemptor: is it entitled to what the victims held, in its own queue and where the
+ * branches part? */
 static bool still_entitled(const struct oracle *o, int taker, const struct victim *victim,
                            int victims)
 {
@@ -579,8 +579,8 @@ static bool make_room(struct oracle *o, int taker, int first, int then)
     return false;
 }
 
-/* For each job that waits or could grow, in order: take from other queues, else from its own, else from
- * both. Returns whether any job got something. */
+/* For each job that waits or could grow, in order: take from other queues, else from its own, else
+ * from both. Returns whether any job got something. */
 static bool displace(struct oracle *o)
 {
     int j;

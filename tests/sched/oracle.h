@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A small, slow scheduler that follows the rules word by word and knows nothing of the library. It
- * computes which jobs run with how many tasks once nothing changes any more. Amounts are whole units:
- * cores, GiB, GPUs. A node has a number of each; devices have no identity. All sums are computed from
- * scratch whenever they are needed.
+ * computes which jobs run with how many tasks once nothing changes any more. Amounts are whole
+ * units: cores, GiB, GPUs. A node has a number of each; devices have no identity. All sums are
+ * computed from scratch whenever they are needed.
  *
- * Where the rules leave something open it follows the library's documentation (lib/sched/README.md). */
+ * Where the rules leave something open it follows the library's documentation
+ * (lib/sched/README.md). */
 #ifndef GANG_TESTS_ORACLE_H
 #define GANG_TESTS_ORACLE_H
 

@@ -247,8 +247,8 @@ START_TEST(other_queues_leave_room_for_plans_too)
 }
 END_TEST
 
-/* An allocation outside the scheduler took a GPU: the plan fails when it is due. A job that was tried
- * before and waited for the plan is tried again. */
+/* An allocation outside the scheduler took a GPU: the plan fails when it is due. A job that was
+ * tried before and waited for the plan is tried again. */
 START_TEST(a_plan_that_comes_to_nothing_is_in_nobodys_way)
 {
     struct gang_queue_spec q[] = {GANG_QUEUE_SPEC_INIT, GANG_QUEUE_SPEC_INIT};
@@ -542,8 +542,8 @@ static void note_starts(uint64_t *seed, size_t count)
             jobs[i].ends_ns = h.now_ns + (int64_t)(next_random(seed) % 250) * SECOND + 1;
 }
 
-/* A node is lost with all that ran there, or comes back. All plans are rebuilt, so the recorded starts
- * no longer hold. */
+/* A node is lost with all that ran there, or comes back. All plans are rebuilt, so the recorded
+ * starts no longer hold. */
 static bool change_nodes(uint64_t *seed, gang_node_id *down, size_t count)
 {
     if (next_random(seed) % 30)
@@ -571,8 +571,8 @@ static int64_t rows_of_turns(void)
     return info.rows;
 }
 
-/* With EASY the first plan, otherwise each plan, does not move later. A planned job stays planned until
- * it starts. */
+/* With EASY the first plan, otherwise each plan, does not move later. A planned job stays planned
+ * until it starts. */
 static void check_plans(bool all, size_t count)
 {
     for (size_t i = 0; i < count; i++) {

@@ -705,8 +705,8 @@ static void compare_work(struct work *w)
     }
 }
 
-/* A job is preempted only for a gang that then starts or grows, or that waits for victims in their grace
- * or for ends that the scheduler has not seen yet. */
+/* A job is preempted only for a gang that then starts or grows, or that waits for victims in their
+ * grace or for ends that the scheduler has not seen yet. */
 static void check_evictions(void)
 {
     if (settled < runs) /* cut short: the rest comes in the next run */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Worked numbers of YARN, Mesos, Peloton, Spark, Hops and TonY, driven through the scheduler. Where a
- * row differs on purpose, the row says why; tests/sched/README.md has the list. */
+/* Worked numbers of YARN, Mesos, Peloton, Spark, Hops and TonY, driven through the scheduler. Where
+ * a row differs on purpose, the row says why; tests/sched/README.md has the list. */
 #include <gangsched/gangsched.h>
 
 #include <string.h>
@@ -538,8 +538,8 @@ START_TEST(no_dead_zone_strands_a_gang)
 }
 END_TEST
 
-/* As testPerQueueDisablePreemption with B fixed, where A wants its 10 at once: what C has above its share does not suffice, and no
- * victim is counted twice. */
+/* As testPerQueueDisablePreemption with B fixed, where A wants its 10 at once: what C has above its
+ * share does not suffice, and no victim is counted twice. */
 START_TEST(a_gang_takes_from_above_shares_and_then_from_above_guarantees)
 {
     static const struct line lines[] = {{"a", NULL, 55, .after = 0},
@@ -690,7 +690,8 @@ START_TEST(five_of_two_kinds_come_from_who_is_above)
 }
 END_TEST
 
-/* There with a factor of 0.2, which we do not have: one, as memory is free and one core is missing. */
+/* There with a factor of 0.2, which we do not have: one, as memory is free and one core is
+ * missing. */
 START_TEST(no_more_than_the_short_kind_asks_for)
 {
     static const struct client clients[] = {{"a", NULL, {25, 50, 0}, 1, {0}},
@@ -1139,8 +1140,8 @@ static void set_user_limits(int64_t guarantee, int64_t percent, int64_t factor_m
     set_queues(&q, 1);
 }
 
-/* testUserLimits: u0 wants 3 twice, u1 1 twice. YARN gives u0 3, u1 1, u0 3, because it compares what
- * u0 has before the start. Here the gang counts: u0's second waits until u1 has no less. */
+/* testUserLimits: u0 wants 3 twice, u1 1 twice. YARN gives u0 3, u1 1, u0 3, because it compares
+ * what u0 has before the start. Here the gang counts: u0's second waits until u1 has no less. */
 START_TEST(users_take_turns)
 {
     static const char *const order[] = {"u0", "u1", "u1", "u0"};
@@ -1208,8 +1209,8 @@ START_TEST(a_minimum_for_users_has_its_shape)
 }
 END_TEST
 
-/* ...IntraQueueUserLimit: in YARN 30 of u0 go for u1. Here a user's limit keeps jobs from starting and
- * preempts nothing: inside a queue only priority preempts. */
+/* ...IntraQueueUserLimit: in YARN 30 of u0 go for u1. Here a user's limit keeps jobs from starting
+ * and preempts nothing: inside a queue only priority preempts. */
 START_TEST(a_user_limit_displaces_nobody)
 {
     add_node("n", 100, 1, 0);
@@ -1225,7 +1226,8 @@ START_TEST(a_user_limit_displaces_nobody)
 END_TEST
 
 /* testActiveApplicationLimits: 16 for the leaders of a queue and 8 for those of a user, of 4 each
- * (of 8 for the last two). We count jobs: 4, and 2 of a user. maximum-applications is max_pending. */
+ * (of 8 for the last two). We count jobs: 4, and 2 of a user. maximum-applications is
+ * max_pending. */
 START_TEST(jobs_wait_for_their_user_and_for_the_queue)
 {
     struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
@@ -1332,8 +1334,9 @@ static const struct share_row share_rows[] = {
      64,
      3,
      {{"a", NULL, 16, 24, 1, 60, 24}, {"b", NULL, 16, 0, 1, 0, 0}, {"c", NULL, 8, 0, 2, 20, 20}}},
-    /* TestEntitlement: Peloton has r11 33, r12 13; 30/10/30; 26/26/26, because it hands out idle capacity
-     * in advance. Here a share is an entitlement against others, and idle capacity is free. */
+    /* TestEntitlement: Peloton has r11 33, r12 13; 30/10/30; 26/26/26, because it hands out idle
+     * capacity in advance. Here a share is an entitlement against others, and idle capacity is
+     * free. */
     {"Peloton: 20 at r11",
      100,
      7,
@@ -1403,8 +1406,8 @@ static gang_result refusal_of(const struct gang_group_spec *groups, size_t n)
     return try_job(&job, &id);
 }
 
-/* BarrierStageOnSubmittedSuite, TaskSchedulerImpl, SPARK-47458. There 5 on 4 slots are tried for ten
- * minutes, as a cluster may be growing; here the host submits again when nodes were added. */
+/* BarrierStageOnSubmittedSuite, TaskSchedulerImpl, SPARK-47458. There 5 on 4 slots are tried for
+ * ten minutes, as a cluster may be growing; here the host submits again when nodes were added. */
 START_TEST(a_barrier_stage_starts_whole_or_not_at_all)
 {
     static const struct line q[] = {{"q", NULL, 0, .weight = 1, .after = 0}};

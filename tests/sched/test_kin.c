@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Candidates of backfill by class (sched/backfill/candidates.h) against a scheduler that tries every one of them: the same random
- * life, and the same calls of the host in the same order. */
+/* Candidates of backfill by class (sched/backfill/candidates.h) against a scheduler that tries
+ * every one of them: the same random life, and the same calls of the host in the same order. */
 #include "sched/host.h"
 #include "sched/record/state.h"
 

@@ -332,8 +332,8 @@ START_TEST(a_restart_waits_and_avoids_the_node_where_it_failed)
 }
 END_TEST
 
-/* With least attained service, use before a failure counts: the job restarts behind one that had nothing
- * yet. The use of ended and released tasks counts, too. */
+/* With least attained service, use before a failure counts: the job restarts behind one that had
+ * nothing yet. The use of ended and released tasks counts, too. */
 START_TEST(what_was_used_before_a_failure_counts)
 {
     struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bounded bypass: no gang passes one that was passed too often or waited too long, and it does start.
+/* Bounded bypass: no gang passes one that was passed too often or waited too long, and it does
+ * start.
  *   GANG_SEED   of the random jobs */
 #include "chance.h"
 #include "sched/host.h"

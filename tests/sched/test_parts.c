@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Jobs of several gangs: what is under way for a gang (a handover, its old places, its first slice) when
- * its target changes. */
+/* Jobs of several gangs: what is under way for a gang (a handover, its old places, its first slice)
+ * when its target changes. */
 #include "sched/host.h"
 
 enum { GRACE = 60 };
@@ -244,8 +244,8 @@ START_TEST(a_second_gang_does_not_begin_the_time_of_the_job_anew)
 }
 END_TEST
 
-/* With least attained service, the use of a preempted gang moves the other gangs of its job back, also
- * those that wait already. */
+/* With least attained service, the use of a preempted gang moves the other gangs of its job back,
+ * also those that wait already. */
 START_TEST(service_of_one_gang_counts_for_the_others_that_wait)
 {
     struct gang_queue_spec q[2] = {host_default_queue(GRACE), host_default_queue(GRACE)};

@@ -568,8 +568,8 @@ START_TEST(who_was_drawn_in_ends_sooner_when_it_does)
 }
 END_TEST
 
-/* A magnetic member without a limit ends when its reservation was to end, even if that was cancelled.
- * Restarted outside, the job has no limit again. */
+/* A magnetic member without a limit ends when its reservation was to end, even if that was
+ * cancelled. Restarted outside, the job has no limit again. */
 START_TEST(who_starts_anew_outside_has_no_limit_again)
 {
     struct gang_reservation_spec spec;
@@ -631,8 +631,8 @@ START_TEST(a_user_may_have_so_much)
 }
 END_TEST
 
-/* Other jobs count on the end that the member had: that of the reservation before the change. Seed 106
- * of test_reserve_random.c. */
+/* Other jobs count on the end that the member had: that of the reservation before the change. Seed
+ * 106 of test_reserve_random.c. */
 START_TEST(who_is_left_out_by_a_change_ends_as_before)
 {
     host_open_queue(&h, 2, GANG_BACKFILL_NONE);
@@ -949,8 +949,8 @@ START_TEST(a_gang_in_one_domain_is_reserved)
 }
 END_TEST
 
-/* Like YARN's greedy agent: around a full segment [30,32), stages of 10, 20, 10 and 10 begin at 0, 10,
- * 32 and 42. */
+/* Like YARN's greedy agent: around a full segment [30,32), stages of 10, 20, 10 and 10 begin at 0,
+ * 10, 32 and 42. */
 START_TEST(stages_follow_one_another)
 {
     struct gang_reservation_stage stage[4];
@@ -996,8 +996,8 @@ static void call_back(struct host *host, const struct host_event *e)
     ck_assert_int_eq(gang_reservation_cancel(host->s, 1), GANG_EBUSY);
 }
 
-/* A stage on one node, then one on both, repeated: the first stage does not begin so early that the next
- * repetition would begin between the two. A member belongs to one repetition only. */
+/* A stage on one node, then one on both, repeated: the first stage does not begin so early that the
+ * next repetition would begin between the two. A member belongs to one repetition only. */
 START_TEST(a_time_is_over_when_the_next_one_begins)
 {
     struct gang_group_spec group[2];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random reservations, jobs, ends and lost nodes. An accepted reservation is honoured: at every instant
- * from its begin to its end, its capacity is free or held by its members. Only lost nodes may reduce it,
- * and a callback announces that. */
+/* Random reservations, jobs, ends and lost nodes. An accepted reservation is honoured: at every
+ * instant from its begin to its end, its capacity is free or held by its members. Only lost nodes
+ * may reduce it, and a callback announces that. */
 #include "chance.h"
 #include "sched/host.h"
 
@@ -16,7 +16,9 @@ static struct {
     int64_t gpus;  /* that it asks for; 0: whole nodes, */
     int64_t nodes; /* so many */
     bool
-        spared; /* its nodes may be used by others: changed while it was on, FLEX, accepted in spite of jobs */
+        /* its nodes may be used by others: changed while it was on, FLEX, accepted in spite of
+         * jobs */
+        spared;
 } made[RESERVATIONS];
 static size_t made_count, honoured, whole, members;
 
@@ -296,8 +298,8 @@ static int32_t check_piece(const struct gang_plan_item *item, void *user)
     return 0;
 }
 
-/* Has an active reservation lost something? Its members there are outside now. While they run or stop,
- * they may take nodes of another reservation when members of the first start in its rest. */
+/* Has an active reservation lost something? Its members there are outside now. While they run or
+ * stop, they may take nodes of another reservation when members of the first start in its rest. */
 static bool some_lost(void)
 {
     for (size_t i = 0; i < made_count; i++) {

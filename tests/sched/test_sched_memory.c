@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Out of memory: every allocation of a busy life fails in turn, alone or with all later ones of the call.
- * The call reports it or does without; nothing is half done, nothing leaks, and a second call leads to
- * the same end. */
+/* Out of memory: every allocation of a busy life fails in turn, alone or with all later ones of the
+ * call. The call reports it or does without; nothing is half done, nothing leaks, and a second call
+ * leads to the same end. */
 #include "sched/host.h"
 
 static struct host h;
@@ -228,8 +228,8 @@ static void live(void)
     MUST(gang_node_set_state(h.stage.w, gang_node_next(h.stage.c, GANG_ID_NONE), GANG_NODE_UP));
 }
 
-/* All running jobs succeed until none is left. Their order depends on when memory was short; the end of
- * each job does not. */
+/* All running jobs succeed until none is left. Their order depends on when memory was short; the
+ * end of each job does not. */
 static void finish(void)
 {
     h.lingers = false;

@@ -8,8 +8,8 @@ limit=0 # seconds for a search; 0: as long as it takes
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# Searches all interleavings (safety), or all and their cycles (cycles: lock-freedom). Leaves what pan
-# says in $scratch/log and a short account in $account.
+# Searches all interleavings (safety), or all and their cycles (cycles: lock-freedom). Leaves what
+# pan says in $scratch/log and a short account in $account.
 search() { # safety|cycles MODEL COMPILER-OPTIONS PAN-OPTIONS -D...
     local how=$1 model=$here/$2 compile=$3 options=$4 status=0 start=${EPOCHREALTIME/[.,]/}
     shift 4

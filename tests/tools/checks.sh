@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2034,SC2154
-# How shell tests say what they found. To be sourced; needs `scratch`, an empty folder; sets `failed`.
+# How shell tests say what they found. To be sourced; needs `scratch`, an empty folder; sets
+# `failed`.
 failed=0
 
 # Run a test and print its line; its output only if it failed.

@@ -16,8 +16,8 @@
  * may end right after.
  *
  * A refusal stays true as long as the stamp stands still (core/commit/commit.c), so it is raised
- * after all that can let a job in: tasks that run and are taken out of the label counts, or withdrew;
- * those that came, which others may want to be near. Until then they count as before. */
+ * after all that can let a job in: tasks that run and are taken out of the label counts, or
+ * withdrew; those that came, which others may want to be near. Until then they count as before. */
 #include "place/fit/affinity.h"
 
 #include <string.h>
@@ -426,7 +426,8 @@ bool gang__affinity_count(gang_cluster *c, const struct gang__alloc *a)
 
 /* ---- audit ----------------------------------------------------------------------------------- */
 
-/* What the live allocations say that the label counts should count, in a table of open addressing. */
+/* What the live allocations say that the label counts should count, in a table of open
+ * addressing. */
 struct entry {
     const struct gang__label_count *badge; /* NULL: free */
     gang_node_id node;

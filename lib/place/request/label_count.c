@@ -131,7 +131,7 @@ void gang__label_count_each(struct gang__label_count *badge, unsigned role,
         each_below(root, DEPTH - 1, 0, visit, user);
 }
 
-/* ---- finding label counts -------------------------------------------------------------------------- */
+/* ---- finding label counts -------------------------------------------------------------------- */
 
 static void tree_free(void *at, unsigned below, const struct gang_mem *mem)
 {
@@ -192,7 +192,8 @@ static void sweep(struct gang__label_counts *badges, const struct gang_mem *mem)
     badges->swept = badges->names.count;
 }
 
-/* The label count of a label, counted for the caller. Under the structure mutex. NULL: out of memory. */
+/* The label count of a label, counted for the caller. Under the structure mutex. NULL: out of
+ * memory. */
 static struct gang__label_count *badge_get(struct gang__label_counts *badges,
                                            const struct gang_mem *mem, const char *key,
                                            const char *value)

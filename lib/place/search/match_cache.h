@@ -8,8 +8,8 @@
 
 #include "place/fit/plan.h"
 
-/* The match cache of a group for a plan on the cluster as it is; NULL: none, and no reason or no memory
- * to make one. Good as long as the request. */
+/* The match cache of a group for a plan on the cluster as it is; NULL: none, and no reason or no
+ * memory to make one. Good as long as the request. */
 struct gang__match_cache *gang__match_cache_of(const struct gang__plan *p,
                                                const struct gang__group *g);
 

@@ -149,7 +149,8 @@ enum {
     /* The same, as the average over a window. */
     GANG__ADMIT_AVERAGE,
     /* The ask is wrong: */
-    GANG__ADMIT_BAD_WINDOW, /* arrival not before deadline; in the past, out of range; start outside */
+    /* arrival not before deadline; in the past, out of range; start outside */
+    GANG__ADMIT_BAD_WINDOW,
     GANG__ADMIT_BAD_STAGES,   /* none, too many; no such combine or prefer */
     GANG__ADMIT_BAD_STAGE,    /* none or several of groups, pool, nodes; node number `item` */
     GANG__ADMIT_BAD_DURATION, /* ns, and the most */

@@ -120,7 +120,8 @@ static gang_result move_plans(gang_sched *s, const struct gang__gang *u,
 
 static gang_result adopt_told(gang_sched *s, const struct gang__gang *u, gang_alloc_id *id)
 {
-    return gang_alloc_adopt(s->worker, u->request_class->q, s->placement.place, (int64_t)s->placement.count, id, NULL);
+    return gang_alloc_adopt(s->worker, u->request_class->q, s->placement.place,
+                            (int64_t)s->placement.count, id, NULL);
 }
 
 /* The places that place likes best now (sched.told); `picky`: on the nodes that the calendar gave.

@@ -869,7 +869,8 @@ static bool lose_silent(gang_sched *s, struct gang__job *job)
 
 static int64_t stale_at(const struct gang__gang *u)
 {
-    return u->reports.below_min ? gang__add_sat(u->reports.below_min_ns, u->job->leaf->q->stale_ns) : INT64_MAX;
+    return u->reports.below_min ? gang__add_sat(u->reports.below_min_ns, u->job->leaf->q->stale_ns)
+                                : INT64_MAX;
 }
 
 void gang__reports_due(gang_sched *s, struct gang__job *job)

@@ -51,8 +51,8 @@ int64_t gang__job_paused(const gang_sched *s, const struct gang__job *job)
 
 int64_t gang__time_limit_run(const struct gang__job *job)
 {
-    bool limited =
-        job->time_limit_ns > 0 && !job->reserve.limit_kept; /* else others of it would be out of order */
+    bool limited = job->time_limit_ns > 0 &&
+                   !job->reserve.limit_kept; /* else others of it would be out of order */
     int64_t limit = limited ? job->time_limit_ns : INT64_MAX;
     return job->predicted_ns > 0 ? gang__least(job->predicted_ns, limit) : limit;
 }

@@ -209,7 +209,8 @@ gang_result gang__reserve_grow(gang_sched *s, struct gang__gang *u, uint32_t gro
         r = leaves_room(s, u, &s->placement);
     gang__trial_drop(&t);
     if (r == GANG_OK)
-        r = gang__alloc_adopt_more(s->worker, u->alloc, s->placement.place, (int64_t)s->placement.count);
+        r = gang__alloc_adopt_more(s->worker, u->alloc, s->placement.place,
+                                   (int64_t)s->placement.count);
     *granted = r == GANG_OK ? (int64_t)s->placement.count : 0;
     return r;
 }

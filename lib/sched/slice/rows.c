@@ -251,7 +251,7 @@ gang_result gang__slice_grow(gang_sched *s, struct gang__gang *u, uint32_t group
         r = show_row(s, m, x->row, true);
     if (r == GANG_OK)
         r = gang__timeshare_grow(s->worker, s->scratch, x->alloc, (int32_t)group, step, m->lent,
-                                  granted);
+                                 granted);
     m->viewed_in = 0;
     if (r != GANG_OK)
         return r;

@@ -343,7 +343,7 @@ static struct gang__request_class *find(gang_sched *s, const struct gang__reques
     for (; n; n = n->next) {
         struct gang__request_class *ask = GANG__OF(struct gang__request_class, link, n);
         if (ask->text == w || (n->hash == w->hash && ask->text->bytes == w->bytes &&
-                             memcmp(ask->text->key, w->key, w->bytes) == 0))
+                               memcmp(ask->text->key, w->key, w->bytes) == 0))
             return ask;
     }
     return NULL;

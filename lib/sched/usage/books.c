@@ -157,7 +157,8 @@ static int64_t dominant_part(const gang_sched *s, const struct gang__gang *u)
     int64_t most = 0;
     for (uint32_t g = 0; g < gang__gang_request(u)->group_count; g++)
         for (uint32_t i = 0; i < u->request_class->group[g].count; i++) {
-            const struct gang__take *t = &u->request_class->take[u->request_class->group[g].from + i];
+            const struct gang__take *t =
+                &u->request_class->take[u->request_class->group[g].from + i];
             int64_t part = s->total[t->dim] > 0
                                ? gang__mul_div(t->amount * u->has[g], GANG_WHOLE, s->total[t->dim])
                                : 0;

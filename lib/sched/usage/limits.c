@@ -126,8 +126,8 @@ bool gang__limits_allow(gang_sched *s, struct gang__gang *u, int32_t grow_group,
     int32_t why = 0;
     struct gang__take take[GANG__DIMS];
     bool fixed = gang__gang_is_fixed(u, grow_group >= 0);
-    uint32_t count =
-        u->places ? gang__gang_resumes_with(s, u, take)
-                  : gang__class_takes_times(u->request_class, grow_group, grow_group < 0 ? 1 : times, take);
+    uint32_t count = u->places ? gang__gang_resumes_with(s, u, take)
+                               : gang__class_takes_times(u->request_class, grow_group,
+                                                         grow_group < 0 ? 1 : times, take);
     return !gang__limits_refuse(s, u, take, count, fixed, &dim, &why);
 }

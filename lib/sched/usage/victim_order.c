@@ -28,14 +28,16 @@ static int compare_falls(const struct gang__set_link *a, const struct gang__set_
                          const void *ctx)
 {
     (void)ctx;
-    return falls_before(GANG__OF(struct gang__gang, victim.link, a), GANG__OF(struct gang__gang, victim.link, b));
+    return falls_before(GANG__OF(struct gang__gang, victim.link, a),
+                        GANG__OF(struct gang__gang, victim.link, b));
 }
 
 static int compare_sheds(const struct gang__set_link *a, const struct gang__set_link *b,
                          const void *ctx)
 {
     (void)ctx;
-    return falls_before(GANG__OF(struct gang__gang, victim.elastic_link, a), GANG__OF(struct gang__gang, victim.elastic_link, b));
+    return falls_before(GANG__OF(struct gang__gang, victim.elastic_link, a),
+                        GANG__OF(struct gang__gang, victim.elastic_link, b));
 }
 
 void gang__victims_init(struct gang__queue_state *q)
@@ -98,7 +100,8 @@ void gang__victims_settle_elastic(struct gang__gang *u)
 void gang__victims_sort(gang_sched *s)
 {
     struct gang__gang *oldest = NULL;
-    while (s->usage.unsorted_victims) { /* turned round: the newest comes last, and before all others */
+    while (s->usage
+               .unsorted_victims) { /* turned round: the newest comes last, and before all others */
         struct gang__gang *u = s->usage.unsorted_victims;
         s->usage.unsorted_victims = u->victim.in_unsorted.next;
         u->victim.in_unsorted.next = oldest;

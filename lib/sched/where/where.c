@@ -90,7 +90,7 @@ static gang_result answer(const struct gang__where *w, const struct question *q)
     gang_result r = gang__growth_ended(w->s->worker, w->u->done);
     if (r == GANG_OK)
         r = gang__snapshot_grow_where(w->s->worker, w->on, w->u->alloc, q->group, q->step,
-                                     q->places);
+                                      q->places);
     (void)!gang__growth_ended(w->s->worker, NULL);
     return r;
 }
