@@ -277,7 +277,7 @@ static void soak(uint64_t seed, bool nodes)
     run.samples = 0;
     run.over = false;
     run.windows = seconds ? 0 : quick ? 12 : 24;
-    run.acts = seconds ? 20000 : quick ? 400 : 4000;
+    run.acts = seconds && atoi(seconds) >= 60 ? 20000 : quick ? 400 : 4000;
     run.end = time(NULL) + (seconds ? atoi(seconds) / 2 : 0);
     pthread_barrier_init(&run.barrier, NULL, THREADS);
     for (int i = 0; i < THREADS; i++) {
