@@ -8,6 +8,7 @@
 #include "core/nodes/nodes.h"
 #include "model/node_spec.h"
 #include "queue/access.h"
+#include "queue/names.h"
 #include "queue/queue_spec.h"
 
 gang_result gang__quota_refuse(struct gang_error *error, gang_result code, const char *list,
@@ -207,9 +208,9 @@ static gang_result words_check(const struct gang_queue_spec *s, struct gang_erro
         {"within", s->within, GANG_PREEMPT_DEFAULT, GANG_PREEMPT_LOWER_OR_NEWER},
         {"reclaim", s->reclaim, GANG_PREEMPT_DEFAULT, GANG_PREEMPT_ANY},
         {"state", s->state, GANG_QUEUE_OPEN, GANG_QUEUE_CLOSED},
-        {"order", s->order, GANG_ORDER_PRIORITY, GANG_ORDER_DEADLINE},
+        {"order", s->order, GANG_ORDER_PRIORITY, GANG__NAME_COUNT(GANG__ORDER_NAMES) - 1},
         {"child_order", s->child_order, GANG_CHILD_ORDER_FAIR,
-         GANG_CHILD_ORDER_PRIORITY_UTILIZATION},
+         GANG__NAME_COUNT(GANG__CHILD_ORDER_NAMES) - 1},
         {"block", s->block, GANG_BLOCK_NONE, GANG_BLOCK_STRICT},
         {"preempt_mode", s->preempt_mode, GANG_PREEMPT_MODE_REQUEUE, GANG_PREEMPT_MODE_CANCEL},
         {"no_preemption", s->no_preemption, 0, 1},

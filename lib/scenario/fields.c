@@ -4,15 +4,16 @@
 
 #include <string.h>
 
+#include "queue/names.h"
+
 #define SECOND ((int64_t)1000000000)
 
 static const char *const state_names[] = {"open", "draining", "closed"};
 static const struct gang__words state_words = GANG__WORDS(state_names, 0);
-static const char *const order_names[] = {"priority", "fifo",         "fair",
-                                          "shortest", "least-served", "deadline"};
+static const char *const order_names[] = {GANG__ORDER_NAMES};
 static const struct gang__words order_words = GANG__WORDS(order_names, 0);
-static const char *const turn_names[] = {"fair", "utilization", "priority-utilization"};
-static const struct gang__words turn_words = GANG__WORDS(turn_names, 0);
+static const char *const child_order_names[] = {GANG__CHILD_ORDER_NAMES};
+static const struct gang__words child_order_words = GANG__WORDS(child_order_names, 0);
 static const char *const block_names[] = {"none", "strict"};
 static const struct gang__words block_words = GANG__WORDS(block_names, 0);
 static const char *const preempt_names[] = {"requeue", "suspend", "cancel"};
@@ -55,7 +56,7 @@ static const struct gang__field queue_list[] = {
     NUMBER("priority", QUEUE(priority), INT64_MIN, INT64_MAX, 100),
     WORD("state", QUEUE(state), state_words),
     WORD("order", QUEUE(order), order_words),
-    WORD("child_order", QUEUE(child_order), turn_words),
+    WORD("child_order", QUEUE(child_order), child_order_words),
     WORD("block", QUEUE(block), block_words),
     WORD("preempt_mode", QUEUE(preempt_mode), preempt_words),
     WORD("backfill", QUEUE(backfill), backfill_words),

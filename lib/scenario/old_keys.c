@@ -18,8 +18,6 @@ struct old_key {
 static const struct old_value gpu_nodes_values[] = {
     {"prefer", "avoid"}, {"off", "allow"}, {"strict", "exclude"}, {NULL, NULL}};
 
-#define OLD(a, b) #a #b
-
 static const struct old_key old_keys[] = {
     {GANG__OBJECT_NODE, "near", "gpu_locality", NULL},
     {GANG__OBJECT_DEVICE, "slice", "mig_index", NULL},
@@ -27,22 +25,22 @@ static const struct old_key old_keys[] = {
     {GANG__OBJECT_QUEUE, "turn", "child_order", NULL},
     {GANG__OBJECT_QUEUE, "preempt", "preempt_mode", NULL},
     {GANG__OBJECT_QUEUE, "fixed", "no_preemption", NULL},
-    {GANG__OBJECT_QUEUE, OLD(max_, overtakes), "max_bypasses", NULL},
-    {GANG__OBJECT_QUEUE, OLD(slice_, s), "quantum_s", NULL},
-    {GANG__OBJECT_QUEUE, OLD(slice_, rows), "quantum_rows", NULL},
-    {GANG__OBJECT_QUEUE, OLD(slice_, gpus), "quantum_gpus", NULL},
+    {GANG__OBJECT_QUEUE, "max_overtakes", "max_bypasses", NULL},
+    {GANG__OBJECT_QUEUE, "slice_s", "quantum_s", NULL},
+    {GANG__OBJECT_QUEUE, "slice_rows", "quantum_rows", NULL},
+    {GANG__OBJECT_QUEUE, "slice_gpus", "quantum_gpus", NULL},
     {GANG__OBJECT_QUOTA, "part", "fraction", NULL},
-    {GANG__OBJECT_JOB, OLD(sca, rce), "gpu_nodes", gpu_nodes_values},
+    {GANG__OBJECT_JOB, "scarce", "gpu_nodes", gpu_nodes_values},
     {GANG__OBJECT_JOB, "peers", "affinity", NULL},
     {GANG__OBJECT_AFFINITY, "near", "colocate", NULL},
     {GANG__OBJECT_AFFINITY, "wish", "soft", NULL},
     {GANG__OBJECT_TASK, "slice", "subgroup_size", NULL},
-    {GANG__OBJECT_TASK, OLD(slice_, same), "subgroup_same", NULL},
-    {GANG__OBJECT_TASK, OLD(slice_, prefer), "subgroup_prefer", NULL},
-    {GANG__OBJECT_TASK, OLD(spread_, wish), "spread_soft", NULL},
-    {GANG__OBJECT_TASK, OLD(most_, per_node), "max_per_node", NULL},
-    {GANG__OBJECT_TASK, OLD(most_, per_domain), "max_per_domain", NULL},
-    {GANG__OBJECT_TASK, OLD(most_, level), "domain_level", NULL},
+    {GANG__OBJECT_TASK, "slice_same", "subgroup_same", NULL},
+    {GANG__OBJECT_TASK, "slice_prefer", "subgroup_prefer", NULL},
+    {GANG__OBJECT_TASK, "spread_wish", "spread_soft", NULL},
+    {GANG__OBJECT_TASK, "most_per_node", "max_per_node", NULL},
+    {GANG__OBJECT_TASK, "most_per_domain", "max_per_domain", NULL},
+    {GANG__OBJECT_TASK, "most_level", "domain_level", NULL},
     {GANG__OBJECT_RESERVATION, "prefer", "objective", NULL},
     {GANG__OBJECT_STAGE, "gang", "gang_size", NULL},
 };

@@ -9,7 +9,6 @@
 #include "place/record/placer.h"
 #include "place/record/record.h"
 #include "place/state/records.h"
-#include "place/whatif/whatif.h"
 
 static gang_result adopt_refused(gang_worker *w, const struct gang_placement *place, int64_t i,
                                  struct gang__misfit m, struct gang_error *error)

@@ -12,7 +12,6 @@
 #include "place/record/record.h"
 #include "place/search/search.h"
 #include "place/state/records.h"
-#include "place/whatif/whatif.h"
 
 /* ---- planning a gang ------------------------------------------------------------------------- */
 

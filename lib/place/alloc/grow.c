@@ -15,7 +15,6 @@
 #include "place/record/running.h"
 #include "place/search/search.h"
 #include "place/state/records.h"
-#include "place/whatif/whatif.h"
 
 /* One look for more tasks of a group. Returns how many were planned. */
 static int64_t plan_more_once(gang_worker *w, const struct gang__alloc *a, int32_t group,

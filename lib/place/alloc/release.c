@@ -13,7 +13,6 @@
 #include "place/record/record.h"
 #include "place/state/records.h"
 #include "place/state/task_count.h"
-#include "place/whatif/whatif.h"
 
 /* Add what one task holds to the sums of the words of its cell, or of the pool's. Bits of different
  * tasks never meet, so that adding is joining. */

@@ -94,6 +94,12 @@ struct gang__affinity_state {
     uint32_t levels;  /* bit L: the first set has domains of level L */
 };
 
+/* What a plan takes without committing it, because it is shared in time (place/whatif). */
+enum {
+    GANG__TIMESHARE_CPU = 1, /* millicores and cores */
+    GANG__TIMESHARE_GPU = 2  /* devices, and parts of them */
+};
+
 /* How the plan reads nodes and fills them. */
 struct gang__plan_mode {
     bool empty;        /* pretend that all nodes are up and nothing is taken */

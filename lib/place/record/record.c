@@ -14,7 +14,6 @@
 #include "place/record/task_order.h"
 #include "place/state/records.h"
 #include "place/state/task_count.h"
-#include "place/whatif/timeshare.h"
 
 /* ---- from plan to commit --------------------------------------------------------------------- */
 

@@ -10,7 +10,6 @@
 #include "place/fit/keys.h"
 #include "place/fit/plan.h"
 #include "place/fit/scope.h"
-#include "place/pack/pack.h"
 #include "place/search/match_cache.h"
 #include "place/search/policy.h"
 #include "place/search/score.h"

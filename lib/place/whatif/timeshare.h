@@ -9,13 +9,8 @@
 
 #include "place/whatif/whatif.h"
 
-enum {
-    GANG__TIMESHARE_CPU = 1, /* millicores and cores */
-    GANG__TIMESHARE_GPU = 2  /* devices, and parts of them */
-};
-
 /* Places a gang on a snapshot, where the time-shared parts are free, and commits the other parts.
- *   lent  GANG__LEND_*
+ *   lent  GANG__TIMESHARE_* (place/fit/plan.h)
  * Returns GANG_OK; GANG_ENOFIT: not on the snapshot as it is, or what it shows was taken meanwhile;
  * GANG_EBUSY; GANG_EINVAL (no such snapshot, or the request is exclusive); GANG_ENOMEM; with
  * GANG_POLICY_HOST the result of its function. The snapshot stays as it is. Owner of the worker,

@@ -87,8 +87,8 @@ static struct gang__candidates *kin_of(gang_sched *s, struct gang__wait_class *b
 {
     if (bin->backfill.candidates)
         return bin->backfill.candidates;
-    uint64_t hash =
-        gang__hash_number(gang__hash_number(bin->fixed, (uintptr_t)bin->request_class), (uintptr_t)bin->user);
+    uint64_t hash = gang__hash_number(gang__hash_number(bin->fixed, (uintptr_t)bin->request_class),
+                                      (uintptr_t)bin->user);
     struct gang__hash_link *n = gang__hash_first(&bin->leaf->backfill.by_key, hash);
     while (n && !is_of(GANG__OF(struct gang__candidates, link, n), bin))
         n = n->next;
@@ -214,7 +214,7 @@ void gang__candidates_late(struct gang__wait_class *bin)
 
 /* ---- which class is tried next --------------------------------------------------------------- */
 
-/* There may be more room: the class that is READY stays so, and one before it may be made READY,
+/* More capacity may be free. The READY class stays READY, and one before it may become READY,
  * too. */
 static void think_again(struct gang__candidates *kin)
 {
@@ -274,7 +274,8 @@ static bool is_planned_next(const struct gang__queue_state *leaf)
 {
     struct gang__set_link *n = gang__set_first(&leaf->order.ready);
     return n &&
-           gang__wait_class_head(GANG__OF(struct gang__wait_class, ready_link, n))->calendar.plan != 0;
+           gang__wait_class_head(GANG__OF(struct gang__wait_class, ready_link, n))->calendar.plan !=
+               0;
 }
 
 /* Are all candidates behind the plans? */

@@ -18,7 +18,9 @@ static void sums_of(const gang_sched *s, const struct gang__gang *u, int64_t nee
                 : d->kind == GANG_KIND_GPU    ? GANG__FREE_GPU
                                               : -1;
         if (k >= 0)
-            need[k] = k == GANG__FREE_GPU && u->request_class->by_memory ? u->request_class->gang_gpu : t->amount;
+            need[k] = k == GANG__FREE_GPU && u->request_class->by_memory
+                          ? u->request_class->gang_gpu
+                          : t->amount;
     }
 }
 

@@ -128,8 +128,7 @@ bool gang__preempt_settle(struct gang__preemption *p)
 
 /* ---- 4. one attempt -------------------------------------------------------------------------- */
 
-/* Undoes all that the tentative victims of the attempt changed; those that move are back
- * already. */
+/* Undoes what the tentative victims of the attempt changed; victims that move are back already. */
 static void undo_victims(gang_sched *s, const struct gang__trial_record *r)
 {
     struct gang__victims *v = s->preempt.victims;
@@ -297,18 +296,4 @@ bool gang__preempt_for(gang_sched *s, struct gang__gang *u)
         s->preempt.min_runtime_due_ns = s->now_ns;
     s->no_memory = s->no_memory || s->preempt.victims->failed;
     return done;
-}
-
-void gang__preempt_free(gang_sched *s)
-{
-    struct gang__victims *v = s->preempt.victims;
-    if (!v)
-        return;
-    gang__victims_close(s);
-    gang__release(&s->mem, v->list);
-    gang__release(&s->mem, v->tasks);
-    gang__release(&s->mem, v->kept);
-    gang__release(&s->mem, v->theirs);
-    gang__release(&s->mem, v->cursor);
-    gang__release(&s->mem, v);
 }

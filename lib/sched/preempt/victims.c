@@ -328,3 +328,17 @@ void gang__victims_pass(gang_sched *s)
 {
     s->preempt.victims->passed = true;
 }
+
+void gang__preempt_free(gang_sched *s)
+{
+    struct gang__victims *v = s->preempt.victims;
+    if (!v)
+        return;
+    gang__victims_close(s);
+    gang__release(&s->mem, v->list);
+    gang__release(&s->mem, v->tasks);
+    gang__release(&s->mem, v->kept);
+    gang__release(&s->mem, v->theirs);
+    gang__release(&s->mem, v->cursor);
+    gang__release(&s->mem, v);
+}

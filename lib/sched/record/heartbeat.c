@@ -134,7 +134,8 @@ size_t gang__heartbeat_late(const gang_sched *s, const struct gang__job *job, ui
 bool gang__heartbeat_copy(gang_sched *s, struct gang__job *to, const struct gang__job *from)
 {
     to->heartbeat_ns = from->heartbeat_ns;
-    for (const struct beat *b = from->heartbeats ? from->heartbeats->oldest : NULL; b; b = b->after) {
+    for (const struct beat *b = from->heartbeats ? from->heartbeats->oldest : NULL; b;
+         b = b->after) {
         struct beat *copy = make(s, to, b->part, b->task);
         if (!copy)
             return false;
