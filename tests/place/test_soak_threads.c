@@ -30,6 +30,7 @@
  * GANG_TEST_SECONDS runs so long instead; tests/soak.sh does. */
 #include <pthread.h>
 #include <semaphore.h>
+#include <stddef.h>
 
 #include "base/atomic.h"
 #include "core/nodes/state.h"
@@ -257,6 +258,8 @@ static void fill_caches(struct stress *s, gang_worker *w)
         gang_request_free(q);
     }
 }
+
+_Static_assert(offsetof(struct gang__label_count, link) == 0, "see fill_label_counts()");
 
 /* The first use of a label on a node makes a part of a tree; let all parts be there. */
 static void fill_label_counts(struct stress *s)
