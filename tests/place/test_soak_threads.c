@@ -197,6 +197,7 @@ static void check_flat(void)
            (long long)one->blocks, (long long)one->bytes, (long long)last->blocks,
            (long long)last->bytes, (long long)last->buffers, (long long)last->sieves,
            (long long)one->resident / 1024, (long long)last->resident / 1024);
+    fflush(stdout); /* a failed check ends the process */
     for (int size = 0; size < STRESS_SIZES; size++)
         check_size(n / 3, n, size);
     for (size_t i = n / 3; i < n; i++)
