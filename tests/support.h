@@ -87,6 +87,16 @@ static inline void fail_mem_init(struct fail_mem *fail, long fail_at)
         ck_assert_msg(must_ == GANG_OK, "%s: %s", #call, gang_result_name(must_)); \
     } while (0)
 
+/* A call must end with a result; a failure shows what the call wrote to *error. */
+#define EXPECT_RESULT(call, expected, error)                                                      \
+    do {                                                                                          \
+        gang_result got_ = (call), want_ = (expected);                                            \
+        const struct gang_error *error_ = (error);                                                \
+        ck_assert_msg(got_ == want_, "%s: %s, not %s (code %s, path \"%s\", text \"%s\")", #call, \
+                      gang_result_name(got_), gang_result_name(want_),                            \
+                      gang_result_name(error_->code), error_->path, error_->text);                \
+    } while (0)
+
 /* A machine in few words; what is 0 or NULL is not there. */
 struct box {
     const char *name;

@@ -34,12 +34,20 @@ static inline uint64_t stress_one_of(uint64_t *seed, uint64_t n)
     return stress_random(seed) % n;
 }
 
-/* ---- an allocator that knows how many bytes it gave ------------------------------------------ */
+/* ---- an allocator that knows what it gave ---------------------------------------------------- */
+
+enum { STRESS_SIZES = 48 };
 
 struct stress_mem {
     struct gang_mem mem;
     _Atomic(int64_t) bytes, blocks;
+    _Atomic(int64_t) of_size[STRESS_SIZES]; /* blocks of 2^(i-1) < bytes <= 2^i */
 };
+
+static inline size_t stress_size_of(size_t bytes)
+{
+    return bytes <= 1 ? 0 : 64 - (size_t)__builtin_clzll(bytes - 1);
+}
 
 /* The size stands before the block, which stays aligned for any type. */
 enum { STRESS_MEM_HEAD = 16 };
@@ -53,6 +61,7 @@ static inline void *stress_mem_alloc(size_t bytes, void *user)
     memcpy(block, &bytes, sizeof(bytes));
     atomic_fetch_add(&m->bytes, (int64_t)bytes);
     atomic_fetch_add(&m->blocks, 1);
+    atomic_fetch_add(&m->of_size[stress_size_of(bytes)], 1);
     return block + STRESS_MEM_HEAD;
 }
 
@@ -64,6 +73,7 @@ static inline void stress_mem_release(void *memory, void *user)
     memcpy(&bytes, block, sizeof(bytes));
     atomic_fetch_sub(&m->bytes, (int64_t)bytes);
     atomic_fetch_sub(&m->blocks, 1);
+    atomic_fetch_sub(&m->of_size[stress_size_of(bytes)], 1);
     free(block);
 }
 

@@ -72,8 +72,7 @@ START_TEST(a_request_that_uses_everything_is_compiled)
 {
     gang_request *q = NULL;
     struct gang_error error = GANG_ERROR_INIT;
-    gang_result r = gang_request_new(s.c, &spec, &q, &error);
-    ck_assert_msg(r == GANG_OK, "%s: %s", error.path, error.text);
+    EXPECT_RESULT(gang_request_new(s.c, &spec, &q, &error), GANG_OK, &error);
     ck_assert_ptr_nonnull(q);
     gang_request_free(q);
     gang_request_free(NULL);
@@ -212,7 +211,7 @@ START_TEST(a_fault_is_refused_with_its_path)
         *fault->size = (size_t)fault->number;
     if (fault->text)
         *fault->text = fault->word;
-    ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), fault->code);
+    EXPECT_RESULT(gang_request_new(s.c, &spec, &q, &error), fault->code, &error);
     ck_assert_ptr_null(q);
     ck_assert_int_eq(error.code, fault->code);
     ck_assert_str_eq(error.path, fault->path);
@@ -295,7 +294,7 @@ START_TEST(too_many_tasks_over_all_groups_are_refused)
     group[0] = group_of(1 << 24, 1, 0);
     group[1] = group_of(1, 1, 0);
     spec = request_of(group, 2);
-    ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_ELIMIT);
+    EXPECT_RESULT(gang_request_new(s.c, &spec, &q, &error), GANG_ELIMIT, &error);
     ck_assert_str_eq(error.path, "groups");
     group[0].count = group[0].min = (1 << 24) - 1;
     gang_request_free(stage_request(&s, &spec));
@@ -309,7 +308,7 @@ START_TEST(something_must_have_to_run)
     gang_request *q;
     g.min = 0;
     spec = request_of(&g, 1);
-    ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL);
+    EXPECT_RESULT(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL, &error);
     ck_assert_str_eq(error.path, "min");
     ck_assert_ptr_null(q);
     spec.min = 1;
@@ -319,7 +318,7 @@ START_TEST(something_must_have_to_run)
     spec.min = 0;
     spec.group_sets = &one;
     spec.group_set_count = 1;
-    ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL);
+    EXPECT_RESULT(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL, &error);
     one.min = 2;
     gang_request_free(stage_request(&s, &spec));
 }
@@ -330,7 +329,7 @@ START_TEST(a_label_expression_is_refused_with_its_column)
     struct gang_error error = GANG_ERROR_INIT;
     gang_request *q;
     group[1].where = "os = linux or (zone = 1";
-    ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_EPARSE);
+    EXPECT_RESULT(gang_request_new(s.c, &spec, &q, &error), GANG_EPARSE, &error);
     ck_assert_str_eq(error.path, "groups[1].where");
     ck_assert_str_eq(error.text, "column 24: expected ')', 'and' or 'or'");
     ck_assert_int_eq(error.column, 24);
@@ -346,7 +345,7 @@ START_TEST(ranked_models_are_64_at_most)
         many[i] = "T4";
     group[1].gpu_models = many;
     group[1].gpu_model_count = 65;
-    ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_ELIMIT);
+    EXPECT_RESULT(gang_request_new(s.c, &spec, &q, &error), GANG_ELIMIT, &error);
     ck_assert_str_eq(error.path, "groups[1].gpu_models");
     group[1].gpu_model_count = 64;
     gang_request_free(stage_request(&s, &spec));
@@ -365,7 +364,7 @@ START_TEST(too_many_amounts_are_refused)
         many[i] = (struct gang_amount){"nic", 1};
     group[1].amounts = many;
     group[1].amount_count = GANG_MAX_KINDS + 1;
-    ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_ELIMIT);
+    EXPECT_RESULT(gang_request_new(s.c, &spec, &q, &error), GANG_ELIMIT, &error);
     ck_assert_str_eq(error.path, "groups[1].amounts");
 }
 END_TEST
@@ -374,7 +373,7 @@ START_TEST(arguments_must_be_there)
 {
     struct gang_error error = GANG_ERROR_INIT;
     gang_request *q = (gang_request *)&error;
-    ck_assert_int_eq(gang_request_new(NULL, &spec, &q, &error), GANG_EINVAL);
+    EXPECT_RESULT(gang_request_new(NULL, &spec, &q, &error), GANG_EINVAL, &error);
     ck_assert_ptr_null(q);
     ck_assert_int_eq(error.code, GANG_EINVAL);
     q = (gang_request *)&error;
@@ -399,11 +398,11 @@ START_TEST(the_request_follows_the_size_rule)
     longer.known.size = sizeof(longer);
     gang_request_free(stage_request(&s, &longer.known));
     longer.more[15] = 1;
-    ck_assert_int_eq(gang_request_new(s.c, &longer.known, &q, &error), GANG_E2BIG);
+    EXPECT_RESULT(gang_request_new(s.c, &longer.known, &q, &error), GANG_E2BIG, &error);
     const size_t bad[] = {0, sizeof(spec) - 1, SIZE_MAX};
     for (size_t i = 0; i < 3; i++) {
         spec.size = bad[i];
-        ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL);
+        EXPECT_RESULT(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL, &error);
         ck_assert_str_eq(error.path, "size");
         ck_assert_ptr_null(q);
     }
@@ -436,34 +435,34 @@ START_TEST(elements_follow_the_size_rule)
     spec.group_set_size = sizeof(sets[0]);
     gang_request_free(stage_request(&s, &spec));
     groups[1].known.count = 0; /* the second one is read where it is */
-    ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_ERANGE);
+    EXPECT_RESULT(gang_request_new(s.c, &spec, &q, &error), GANG_ERANGE, &error);
     ck_assert_str_eq(error.path, "groups[1].count");
     groups[1].known.count = 4;
     groups[1].more[1] = 1;
-    ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_E2BIG);
+    EXPECT_RESULT(gang_request_new(s.c, &spec, &q, &error), GANG_E2BIG, &error);
     ck_assert_int_eq(strncmp(error.path, "groups[1]", 9), 0);
     groups[1].more[1] = 0;
     sets[1].more[0] = 1;
-    ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_E2BIG);
+    EXPECT_RESULT(gang_request_new(s.c, &spec, &q, &error), GANG_E2BIG, &error);
     ck_assert_int_eq(strncmp(error.path, "group_sets[1]", 13), 0);
     sets[1].more[0] = 0;
     groups[0].known.size = 0;
-    ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL);
+    EXPECT_RESULT(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL, &error);
     ck_assert_int_eq(strncmp(error.path, "groups[0]", 9), 0);
     groups[0].known.size = sizeof(groups[0]);
     sets[0].known.size = sizeof(sets[0].known) - 1;
-    ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL);
+    EXPECT_RESULT(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL, &error);
     ck_assert_int_eq(strncmp(error.path, "group_sets[0]", 13), 0);
     sets[0].known.size = sizeof(sets[0]);
     spec.group_size = sizeof(group[0]) - 8;
-    ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL);
+    EXPECT_RESULT(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL, &error);
     spec.group_size = SIZE_MAX;
-    ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL);
+    EXPECT_RESULT(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL, &error);
     spec.group_size = sizeof(groups[0]);
     spec.group_set_size = 0;
-    ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL);
+    EXPECT_RESULT(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL, &error);
     spec.group_set_size = SIZE_MAX;
-    ck_assert_int_eq(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL);
+    EXPECT_RESULT(gang_request_new(s.c, &spec, &q, &error), GANG_EINVAL, &error);
     ck_assert_ptr_null(q);
 }
 END_TEST
@@ -634,7 +633,7 @@ START_TEST(a_request_belongs_to_its_cluster)
     gang_alloc_id id = 1;
     stage_open(&other, NULL, 0);
     gang_request *q = stage_request(&other, &one);
-    ck_assert_int_eq(gang_alloc(s.w, q, &id, &error), GANG_EINVAL);
+    EXPECT_RESULT(gang_alloc(s.w, q, &id, &error), GANG_EINVAL, &error);
     ck_assert_uint_eq(id, GANG_ID_NONE);
     ck_assert_int_eq(error.code, GANG_EINVAL);
     ck_assert_int_eq(gang_alloc_test(s.w, q, NULL), GANG_EINVAL);

@@ -3,16 +3,25 @@
  * one of them is stopped for good in the midst of a commit.
  *
  * The run is cut into windows of equally many calls. At the end of each one all threads wait, what
- * they hold is freed, all nodes are made what they were at first, what was removed is reclaimed,
- * and two numbers are noted: the bytes that the cluster's allocator gave and did not get back, and
- * the resident size of the process. The first third of the windows is the warm-up: tables double,
- * caches of workers fill. The rule is about the other two thirds:
+ * they hold is freed, all nodes are made what they were at first, what was removed is reclaimed.
+ * What the cluster's allocator gave and did not get back is then a matter of objects, whatever the
+ * load of the machine and the order of the calls:
  *
- *     least bytes of the last third    <= least bytes of the middle third + 4 KiB for each thread
- *     least resident of the last third <= least resident of the middle third + 1 MiB + 2 percent
+ *     base      what there was before the first window: the cluster, nodes, requests, workers,
+ *               trees of label counts
+ *     buffers   free data buffers in the caches of workers, which the test reads:
+ *               GANG__KEEP_BUFFERS of a class at most, none larger than the largest request needs
+ *     scratch   arrays of each worker: SCRATCH_BLOCKS at most; they double, up to SCRATCH_BYTES in
+ *               all
+ *     sieves    bits of nodes that match, made when a group has missed often enough: SIEVES at most
  *
- * (a buffer may be cached that was not before, hence not exactly flat; a leak of one byte in each
- * call is far beyond that in a run of seconds already, where a window has thousands of calls).
+ * The first third of the windows is the warm-up. At the end of each window of the other two
+ *
+ *     blocks and bytes, less buffers    <= base + scratch of all workers + sieves
+ *
+ * and the blocks of a size (in powers of two; less buffers and new sieves) may not rise by more
+ * than one for each window without ever falling. The second rule finds a leak early, the first one
+ * whatever grows at last. The resident size is only printed: it depends on the C library.
  *
  * While a thread is stopped *inside* the library, what gang_cluster_recycle() gives back has to
  * wait for it: removed nodes, and descriptions that were replaced. Nothing else does. So in that
@@ -21,22 +30,29 @@
  * GANG_TEST_SECONDS runs so long instead; tests/soak.sh does. */
 #include <pthread.h>
 #include <semaphore.h>
+#include <stddef.h>
 
 #include "base/atomic.h"
+#include "core/nodes/state.h"
+#include "place/request/request.h"
+#include "place/request/shared.h"
+#include "place/search/match_cache.h"
+#include "place/state/records.h"
 #include "stress.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define RESIDENT_COUNTS 0
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
-#define RESIDENT_COUNTS 0 /* they keep what is freed */
-#endif
-#endif
-#ifndef RESIDENT_COUNTS
-#define RESIDENT_COUNTS 1
-#endif
-
-enum { THREADS = 3, MOST_SAMPLES = 1 << 16, KEPT = 80 };
+enum {
+    THREADS = 3,
+    MOST_SAMPLES = 1 << 14,
+    LEAST_WINDOWS = 6,
+    KEPT = 80, /* more than GANG__KEEP_BUFFERS */
+    MOST_TASKS = 256,
+    NODE_WORDS = 8,   /* of a node (stress.h): a record reserves as many for each task */
+    MOST_SLOTS = 256, /* of nodes, with those that wait to be reclaimed */
+    SCRATCH_BLOCKS = 16,
+    SCRATCH_BYTES = 64 << 10,
+    SIEVES = STRESS_REQUESTS * STRESS_GROUPS,
+    SIEVE_BYTES = 1024
+};
 
 static struct run {
     struct stress s;
@@ -46,11 +62,16 @@ static struct run {
     time_t end;
     bool over;
     size_t samples;
+    int64_t workers;
 } run;
 
-static struct sample {
-    int64_t bytes, resident;
-} sample[MOST_SAMPLES];
+/* What is held, less the free buffers of workers. */
+struct sample {
+    int64_t bytes, blocks, resident;
+    int64_t of_size[STRESS_SIZES];
+    int64_t buffers, sieves;
+};
+static struct sample base, sample[MOST_SAMPLES];
 
 /* ---- what is held
  * ---------------------------------------------------------------------------------- */
@@ -91,31 +112,96 @@ static void make_as_new(struct stress *s, bool reclaim)
         stress_must(gang_cluster_recycle(s->c));
 }
 
-static struct sample least_of(size_t from, size_t end)
+/* The class of the largest record that some request makes. */
+static unsigned largest_class(void)
 {
-    struct sample least = sample[from];
-    for (size_t i = from; i < end; i++) {
-        if (sample[i].bytes < least.bytes)
-            least.bytes = sample[i].bytes;
-        if (sample[i].resident < least.resident)
-            least.resident = sample[i].resident;
+    unsigned k = 0;
+    while (1 << k < MOST_TASKS * (GANG__TASK_HEAD + NODE_WORDS))
+        k++;
+    return k;
+}
+
+/* While no other thread does anything. */
+static void take_out_buffers(struct sample *s, gang_worker *w)
+{
+    const struct gang__record_cache *cache = gang__record_cache_of(w);
+    for (unsigned k = 0; cache && k < 32; k++) {
+        int64_t n = cache->buffer_count[k];
+        size_t bytes = sizeof(uint64_t) << k;
+        ck_assert_msg(n <= (k <= largest_class() ? GANG__KEEP_BUFFERS : 0),
+                      "%lld free buffers of class %u", (long long)n, k);
+        s->buffers += n;
+        s->blocks -= n;
+        s->bytes -= n * (int64_t)bytes;
+        s->of_size[stress_size_of(bytes)] -= n;
     }
-    return least;
+}
+
+static int64_t sieves_of(const gang_request *q)
+{
+    int64_t n = 0;
+    for (uint32_t i = 0; i < q->group_count; i++)
+        for (const struct gang__match_cache *m = gang__load(&q->group[i].sieve->now); m;
+             m = m->older)
+            n++;
+    return n;
+}
+
+static struct sample look(struct stress *s)
+{
+    struct sample now = {.bytes = atomic_load(&s->mem.bytes),
+                         .blocks = atomic_load(&s->mem.blocks),
+                         .resident = resident_bytes()};
+    for (int i = 0; i < STRESS_SIZES; i++)
+        now.of_size[i] = atomic_load(&s->mem.of_size[i]);
+    for (int i = 0; i < STRESS_REQUESTS; i++)
+        now.sieves += sieves_of(s->request[i]);
+    run.workers = gang__load(&s->c->commit.worker_end);
+    for (int64_t i = 0; i < run.workers; i++)
+        take_out_buffers(&now, gang__worker_of(gang__load(&s->c->commit.worker[i])));
+    return now;
+}
+
+/* No more than all objects that there may be. */
+static void check_bound(size_t i)
+{
+    int64_t blocks = base.blocks + run.workers * SCRATCH_BLOCKS + SIEVES;
+    int64_t bytes = base.bytes + run.workers * SCRATCH_BYTES + SIEVES * SIEVE_BYTES;
+    ck_assert_msg(sample[i].blocks <= blocks && sample[i].bytes <= bytes,
+                  "window %zu: %lld blocks, %lld bytes; at most %lld and %lld", i,
+                  (long long)sample[i].blocks, (long long)sample[i].bytes, (long long)blocks,
+                  (long long)bytes);
+}
+
+/* A size that rises from window to window. */
+static void check_size(size_t from, size_t end, int size)
+{
+    for (size_t i = from + 1; i < end; i++)
+        if (sample[i].of_size[size] < sample[i - 1].of_size[size])
+            return;
+    int64_t more = sample[end - 1].of_size[size] - sample[from].of_size[size] -
+                   (sample[end - 1].sieves - sample[from].sieves);
+    ck_assert_msg(more <= (int64_t)(end - from),
+                  "%lld more blocks of at most 2^%d bytes in %zu windows, and never fewer",
+                  (long long)more, size, end - from);
 }
 
 static void check_flat(void)
 {
     size_t n = run.samples;
-    ck_assert_uint_ge(n, 6);
-    struct sample middle = least_of(n / 3, 2 * n / 3), last = least_of(2 * n / 3, n);
-    printf(
-        "%zu windows of %lld calls: least bytes held %lld in the middle third, %lld in the last; "
-        "least resident %lld and %lld KiB\n",
-        n, (long long)(run.acts * THREADS), (long long)middle.bytes, (long long)last.bytes,
-        (long long)middle.resident / 1024, (long long)last.resident / 1024);
-    ck_assert_int_le(last.bytes, middle.bytes + THREADS * 4096);
-    if (RESIDENT_COUNTS)
-        ck_assert_int_le(last.resident, middle.resident + (1 << 20) + middle.resident / 50);
+    ck_assert_uint_ge(n, LEAST_WINDOWS);
+    const struct sample *one = &sample[n / 3], *last = &sample[n - 1];
+    printf("%zu windows of %lld calls: %lld blocks, %lld bytes at first; %lld, %lld after a third; "
+           "%lld, %lld at last; %lld free buffers, %lld sieves; resident %lld and %lld KiB\n",
+           n, (long long)(run.acts * THREADS), (long long)base.blocks, (long long)base.bytes,
+           (long long)one->blocks, (long long)one->bytes, (long long)last->blocks,
+           (long long)last->bytes, (long long)last->buffers, (long long)last->sieves,
+           (long long)one->resident / 1024, (long long)last->resident / 1024);
+    fflush(stdout); /* a failed check ends the process */
+    for (int size = 0; size < STRESS_SIZES; size++)
+        check_size(n / 3, n, size);
+    for (size_t i = n / 3; i < n; i++)
+        check_bound(i);
 }
 
 /* ---- threads
@@ -133,9 +219,9 @@ static void end_window(const struct thread *t)
 {
     make_as_new(t->actor.s, t->reclaims);
     if (run.samples < MOST_SAMPLES)
-        sample[run.samples++] =
-            (struct sample){atomic_load(&t->actor.s->mem.bytes), resident_bytes()};
-    run.over = run.windows ? run.samples == (size_t)run.windows : time(NULL) >= run.end;
+        sample[run.samples++] = look(t->actor.s);
+    run.over = run.windows ? run.samples == (size_t)run.windows
+                           : run.samples >= LEAST_WINDOWS && time(NULL) >= run.end;
 }
 
 static void *act(void *user)
@@ -158,7 +244,7 @@ static void fill_caches(struct stress *s, gang_worker *w)
 {
     static gang_alloc_id id[KEPT];
     stress_must(gang_worker_preallocate(w, 512));
-    for (int64_t tasks = 4; tasks <= 256; tasks *= 2) {
+    for (int64_t tasks = 4; tasks <= MOST_TASKS; tasks *= 2) {
         struct gang_group_spec group = GANG_GROUP_SPEC_INIT;
         struct gang_request_spec spec = GANG_REQUEST_SPEC_INIT;
         gang_request *q;
@@ -174,6 +260,19 @@ static void fill_caches(struct stress *s, gang_worker *w)
     }
 }
 
+_Static_assert(offsetof(struct gang__label_count, link) == 0, "see fill_label_counts()");
+
+/* The first use of a label on a node makes a part of a tree; let all parts be there. */
+static void fill_label_counts(struct stress *s)
+{
+    const struct gang__hash_table *names = &gang__shared_at(s->c)->label_counts.names;
+    for (size_t i = 0; i < names->cap; i++)
+        for (struct gang__hash_link *n = names->bucket[i]; n; n = n->next)
+            for (uint32_t at = 0; at < GANG__ROLES * MOST_SLOTS; at++)
+                ck_assert(gang__label_count_reserve((struct gang__label_count *)n, &s->mem.mem,
+                                                    at / MOST_SLOTS, at % MOST_SLOTS));
+}
+
 static void soak(uint64_t seed, bool nodes)
 {
     struct thread thread[THREADS];
@@ -182,10 +281,8 @@ static void soak(uint64_t seed, bool nodes)
     run.samples = 0;
     run.over = false;
     run.windows = seconds ? 0 : quick ? 12 : 24;
-    run.acts = seconds ? 20000 : quick ? 400 : 4000;
+    run.acts = seconds && atoi(seconds) >= 60 ? 20000 : quick ? 400 : 4000;
     run.end = time(NULL) + (seconds ? atoi(seconds) / 2 : 0);
-    for (size_t i = 0; i < MOST_SAMPLES; i++) /* resident from now on */
-        sample[i].bytes = sample[i].resident = -1;
     pthread_barrier_init(&run.barrier, NULL, THREADS);
     for (int i = 0; i < THREADS; i++) {
         thread[i] = (struct thread){.is_first = i == 0, .reclaims = nodes};
@@ -196,6 +293,9 @@ static void soak(uint64_t seed, bool nodes)
     for (int i = 0; i < THREADS; i++)
         fill_caches(&run.s, thread[i].actor.w);
     fill_caches(&run.s, run.s.w);
+    fill_label_counts(&run.s);
+    make_as_new(&run.s, nodes);
+    base = look(&run.s);
     for (int i = 0; i < THREADS; i++)
         ck_assert_int_eq(pthread_create(&thread[i].thread, NULL, act, &thread[i]), 0);
     for (int i = 0; i < THREADS; i++) {

@@ -554,13 +554,13 @@ static size_t plant_file(const char *path)
     struct gang_error error = GANG_ERROR_INIT;
     gang_scenarios *scenarios;
     size_t queues = 0;
-    MUST(gang_scenarios_read_file(path, &scenarios, &error));
+    EXPECT_RESULT(gang_scenarios_read_file(path, &scenarios, &error), GANG_OK, &error);
     for (size_t i = 0; i < gang_scenarios_count(scenarios); i++) {
         struct gang_scenario s = GANG_SCENARIO_INIT;
         struct gang__queues *qs;
         gang_cluster *c;
         MUST(gang_scenarios_get(scenarios, i, &s));
-        MUST(gang_cluster_build(&s, NULL, &c, &error));
+        EXPECT_RESULT(gang_cluster_build(&s, NULL, &c, &error), GANG_OK, &error);
         const struct gang__queues_source from = {s.queues, s.queue_count, NULL, NULL};
         gang_result r = gang__queues_new(c, &stage.mem.mem, &from, &tree_next_id, &qs, &error);
         ck_assert_msg(r == GANG_OK, "%s, case %zu: %s: %s", path, i, error.path, error.text);

@@ -55,8 +55,8 @@ static inline struct gang__queues *tree_after(const struct gang__queues *old,
     struct gang_error error = GANG_ERROR_INIT;
     struct gang__queues *qs;
     const struct gang__queues_source from = {specs, count, made, old};
-    gang_result r = gang__queues_new(stage.c, &stage.mem.mem, &from, &tree_next_id, &qs, &error);
-    ck_assert_msg(r == GANG_OK, "%s: %s: %s", gang_result_name(r), error.path, error.text);
+    EXPECT_RESULT(gang__queues_new(stage.c, &stage.mem.mem, &from, &tree_next_id, &qs, &error),
+                  GANG_OK, &error);
     return qs;
 }
 
@@ -86,8 +86,8 @@ static inline void tree_refused(const struct gang_queue_spec *specs, size_t coun
     gang_queue_id before = tree_next_id;
     long live = stage.mem.live;
     const struct gang__queues_source from = {specs, count, NULL, NULL};
-    gang_result r = gang__queues_new(stage.c, &stage.mem.mem, &from, &tree_next_id, &qs, &error);
-    ck_assert_msg(r == code, "%s: %s: %s", gang_result_name(r), error.path, error.text);
+    EXPECT_RESULT(gang__queues_new(stage.c, &stage.mem.mem, &from, &tree_next_id, &qs, &error),
+                  code, &error);
     ck_assert_ptr_null(qs);
     ck_assert_int_eq(error.code, code);
     ck_assert_str_eq(error.path, path);

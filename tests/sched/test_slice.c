@@ -615,6 +615,45 @@ START_TEST(a_queue_takes_back_what_it_is_guaranteed_from_all_rows)
 }
 END_TEST
 
+/* The other task of the gang succeeded, and counts for its minimum. */
+START_TEST(a_gang_that_loses_its_last_task_while_it_suspends_is_resumed_without_tasks)
+{
+    struct gang_queue_spec q[2] = {slicing(), GANG_QUEUE_SPEC_INIT};
+    const struct gang_quota all[] = {{"gpu", 4000, NULL, 0, 0}};
+    struct gang_group_spec g = group_of(2, 4000, 2000);
+    struct gang_job_spec job = host_job(&g, 1);
+    host_open(&h, 1, 4);
+    q[0].grace_ns = 3 * SECOND;
+    q[1].name = "owner";
+    q[1].guaranteed = all;
+    q[1].guaranteed_count = 1;
+    host_queues(&h, q, 2);
+    g.min = 1;
+    job.queue = "q";
+    gang_job_id a = host_submit(&h, &job);
+    host_run(&h, 0);
+    ck_assert_int_eq(host_tasks(&h, a), 2);
+    gang_job_id b = put_nodes(1);
+    host_report(&h, a, 0, GANG_TASK_SUCCEEDED);
+    host_run(&h, 0);
+    until_next();
+    ck_assert_int_eq(host_ops(&h, a, "suspend"), 1);
+    test_assert(runs(a) && waits_for_turn(b)); /* within its grace */
+    g = group_of(1, 0, 4000);
+    job.queue = "owner";
+    gang_job_id p = host_submit(&h, &job);
+    host_run(&h, 0);
+    host_run(&h, 0);
+    test_assert(runs(p) && runs(b)); /* the last task went at once: nobody waits for it */
+    ck_assert_int_eq(host_ops(&h, a, "shrink"), 1);
+    ck_assert_int_eq(host_ops(&h, a, "kill"), 0);
+    ck_assert_int_eq(host_ops(&h, a, "resume"), 1); /* beside b, whose row is active */
+    ck_assert_int_eq(host_tasks(&h, a), 0);
+    test_assert(runs(a));
+    host_close(&h);
+}
+END_TEST
+
 START_TEST(who_takes_turns_displaces_nobody)
 {
     struct gang_queue_spec q[2] = {slicing(), GANG_QUEUE_SPEC_INIT};
@@ -949,6 +988,7 @@ int main(void)
     tcase_add_test(t, tasks_that_end_while_suspended_are_counted);
     tcase_add_test(t, no_heartbeat_is_expected_of_the_suspended);
     tcase_add_test(t, a_queue_takes_back_what_it_is_guaranteed_from_all_rows);
+    tcase_add_test(t, a_gang_that_loses_its_last_task_while_it_suspends_is_resumed_without_tasks);
     tcase_add_test(t, who_takes_turns_displaces_nobody);
     tcase_add_test(t, elastic_gangs_grow_in_their_own_turns);
     tcase_add_test(t, a_limit_bounds_all_rows_together);

@@ -127,6 +127,8 @@ static void drop_tasks(struct seen_job *j, const int64_t *tasks, size_t count)
         for (size_t k = 0; k < j->tasks; k++)
             if (j->task[k].number == tasks[i])
                 j->task[k--] = j->task[--j->tasks];
+    if (j->tasks == 0) /* none of it runs, and none will report that it has stopped */
+        j->since_ns = -1;
 }
 
 /* One is refused now and then: nothing of it happened then. */
@@ -299,8 +301,6 @@ static void end_some(void)
         int64_t task = j->task[0].number;
         host_report(&h, j->id, task, one_in(2) ? GANG_TASK_SUCCEEDED : GANG_TASK_FAILED);
         drop_tasks(j, &task, 1);
-        if (j->tasks == 0)
-            j->since_ns = -1;
     } else if (j->begun && !j->stops) {
         stop_all(j);
         j->tasks = 0;

@@ -11,8 +11,6 @@
 #include "place/request/shared.h"
 
 enum {
-    KEEP_BUFFERS = 64,      /* a class of data buffers, per worker */
-    KEEP_BUFFER_CLASS = 16, /* larger buffers are not kept */
     SMALLEST_CLASS = 4,
     NO_RECORD = 0 /* indexes in the free list are stored plus one */
 };
@@ -36,7 +34,7 @@ static void buffer_put(gang_worker *w, const struct gang__alloc *a, uint64_t *bu
     struct gang__record_cache *cache = gang__record_cache_of(w);
     if (!buffer || buffer == a->small)
         return;
-    if (k <= KEEP_BUFFER_CLASS && cache->buffer_count[k] < KEEP_BUFFERS) {
+    if (k <= GANG__KEEP_BUFFER_CLASS && cache->buffer_count[k] < GANG__KEEP_BUFFERS) {
         buffer[0] = (uint64_t)(uintptr_t)cache->buffer[k];
         cache->buffer[k] = buffer;
         cache->buffer_count[k]++;

@@ -108,6 +108,11 @@ static inline size_t gang__alloc_entries(const struct gang__alloc *a)
 
 /* ---- what a worker keeps of records ---- */
 
+enum {
+    GANG__KEEP_BUFFERS = 64,     /* a class of data buffers */
+    GANG__KEEP_BUFFER_CLASS = 16 /* larger buffers are not kept */
+};
+
 /* The first member of struct gang__placer, so that gang_worker.place leads to it. */
 struct gang__record_cache {
     uint64_t *buffer[32]; /* free data buffers by class, linked by their first word */

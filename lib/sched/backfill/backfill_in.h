@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of this folder share. */
+/* Shared by the files of this folder. */
 #ifndef GANG__SCHED_BACKFILL_IN_H
 #define GANG__SCHED_BACKFILL_IN_H
 
@@ -10,8 +10,8 @@
 /* The gang cannot start now: it gets a planned start if it may have one (*why says). GANG_ENOFIT;
  * GANG_ENOMEM. */
 gang_result gang__backfill_plan(gang_sched *s, struct gang__gang *u, int32_t *why);
-/* What gang__calendar_earliest() found becomes its planned start. GANG_OK; errors of
- * gang__timeline_add(). */
+/* The result of gang__calendar_earliest() becomes the planned start of the gang. GANG_OK; errors
+ * of gang__timeline_add(). */
 gang_result gang__backfill_put(gang_sched *s, struct gang__gang *u);
 /* The plans that do not bind this gang while it is tried, taken out; and planned again. False: out
  * of memory. */

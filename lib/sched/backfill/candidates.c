@@ -214,7 +214,7 @@ void gang__candidates_late(struct gang__wait_class *bin)
 
 /* ---- which class is tried next --------------------------------------------------------------- */
 
-/* There may be more room: the class that is READY stays so, and one before it may be made READY,
+/* More capacity may be free. The READY class stays READY, and one before it may become READY,
  * too. */
 static void think_again(struct gang__candidates *kin)
 {

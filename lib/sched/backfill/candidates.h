@@ -12,16 +12,16 @@
  *     (gang__calendar_free_ns()).
  *   - a shorter candidate's failure: if a gang could not start, no gang that runs as long or longer
  *     can.
- * Both bounds are forgotten when a plan goes or changes, since there may be more room then.
- *
- * The first is the first of the leaf, or, if the leaf has a backfill order, the first in that. So
- * gangs start as if each had been tried, and a round costs what it tries, and a look at each entry.
+ * Both bounds are forgotten when a plan goes or changes, since more capacity may be free then.
+ * "First" means first in the backfill order of the leaf, if it has one, else in its wait order. So
+ * gangs start as if each had been tried. A round costs its tries, and a look at each entry.
  *
  * A kept class is BLOCKED and in no other list. It is KEPT_TRIED until something happens that may
  * help it (the leaf is noted: gang__wake_candidates()), and KEPT_WAITING from then on: in a tree in
- * the order of the leaf, whose nodes tell the shortest run time below. Not kept, because more
- * decides about them: classes whose head has a plan, a deadline, or places to return to, or is
- * starved; leaves that are strict or bound bypasses; and all classes while something is reserved.
+ * the order of the leaf. Each node of the tree has the shortest run time below it. Some classes are
+ * not kept, because more decides about them: a class with a planned, deadline-bound or starved
+ * head, or with a head that has places to return to; classes of strict leaves and of leaves that
+ * bound bypasses; and all classes while something is reserved.
  */
 #ifndef GANG__SCHED_CANDIDATES_H
 #define GANG__SCHED_CANDIDATES_H
@@ -50,11 +50,11 @@ struct gang__candidates {
 bool gang__candidates_keep(gang_sched *s, struct gang__wait_class *bin);
 /* Keep it again, in this way (GANG__KEPT_*), after its head changed. False: as above. */
 bool gang__candidates_keep_again(gang_sched *s, struct gang__wait_class *bin, uint8_t kept);
-/* Take it out. */
+/* Take the class out of its candidates. */
 void gang__candidates_let_go(struct gang__wait_class *bin);
-/* It is READY no more, or has another head: the next candidate may be made READY. */
+/* The class is READY no more, or has another head: the next candidate may be made READY. */
 void gang__candidates_done(struct gang__wait_class *bin);
-/* It was deferred behind others of its leaf: a shorter candidate may come before it. */
+/* The class was deferred behind others of its leaf: a shorter candidate may come before it. */
 void gang__candidates_late(struct gang__wait_class *bin);
 /* The class is about to be freed. */
 void gang__candidates_forget(gang_sched *s, struct gang__wait_class *bin);

@@ -11,17 +11,17 @@
  * Where    At the earliest time at which it fits beside all that runs, is reserved and is planned
  *          (calendar/earliest.c), on the nodes that this query found. If the sums allow a start
  *          now, place has refused what amounts allow, and the next instant at which something comes
- *          free is taken. From then on no gang of any leaf starts that would not leave room for the
+ *          free is taken. From then on each start in any leaf must leave capacity for the
  *          plan (start_between.c).
  * Goes     A plan is taken out when its gang starts, leaves its wait class, or is stopped by a
  *          limit of its queues (gang__calendar_unplan()); when its nodes go, with the whole
  *          timeline (gang__calendar_ready()); and while its gang is tried. It moves to other nodes
  *          at the same time if that lets another gang start (move_plans() in start_between.c).
  * Moves    When a gang ends early, or a plan comes to nothing, the plans are looked at again
- *          (look_again.c): each gang with a plan is tried in the order of its leaf, and its plan can
- *          only become earlier, since all other plans stay where they are. So a plan becomes later
- *          only when nodes go, a gang runs longer than expected, preemption starts a gang that no
- *          plan knew of, or place refuses what amounts allow.
+ *          (look_again.c): each gang with a plan is tried in the order of its leaf, and its plan
+ *          can only become earlier, since all other plans stay where they are. So a plan becomes
+ *          later only when nodes go, a gang runs longer than expected, preemption starts an
+ *          unplanned gang, or place refuses what amounts allow.
  *
  * The order of planning is that of Lifka, "The ANL/IBM SP Scheduling System", 1995 (EASY: the first
  * gang alone has a plan), and Mu'alem and Feitelson, IEEE TPDS 12(6), 2001 (conservative: each gang

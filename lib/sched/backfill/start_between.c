@@ -4,10 +4,10 @@
  * A gang that is tried while starts are planned, or something is reserved, starts if
  *   1. free totals leave enough from now until it ends;
  *   2. the calendar has the gang start now (earliest);
- *   3. the places that place likes best leave room for all plans; or places on the nodes that the
- *      calendar gave do; or the very places that the calendar gave.
- * Else the gang gets a plan of its own (plan_start.c). If it still could start were other plans
- * elsewhere, up to MAX_MOVED plans move to other nodes at the same times. */
+ *   3. the places that place likes best leave capacity for all plans; or places on the nodes that
+ *      the calendar gave do; or the very places that the calendar gave.
+ * Otherwise the gang gets a plan of its own (plan_start.c). If other plans block its start, up to
+ * MAX_MOVED of them move to other nodes at the same times. */
 #include <string.h>
 
 #include "place/alloc/alloc.h"
@@ -36,7 +36,7 @@ static void mark_given(struct gang__calendar *cal)
         gang__mask_put(cal->domain, cal->fit.place[i].node);
 }
 
-/* Do these places leave room for all plans? GANG_OK; GANG_ENOFIT; GANG_ENOMEM. */
+/* Do these places leave capacity for all plans? GANG_OK; GANG_ENOFIT; GANG_ENOMEM. */
 static gang_result leaves_plans(gang_sched *s, const struct gang__gang *u,
                                 const struct gang_placement *place, size_t count)
 {
@@ -71,7 +71,7 @@ static gang_result move_plan(gang_sched *s, struct gang__gang *w, uint32_t added
     return moved ? GANG_OK : r == GANG_ENOMEM ? r : GANG_ENOFIT;
 }
 
-/* Would it fit without the plans? */
+/* Would the gang fit without the plans? */
 static bool fits_but_for(gang_sched *s, const struct gang__gang *u,
                          const struct gang__occupation *o)
 {
@@ -139,8 +139,8 @@ static gang_result place_now(gang_sched *s, struct gang__gang *u, bool picky)
     return gang__where_place(&w, &s->placement);
 }
 
-/* Each task where the calendar has it. Only for gangs of which amounts and nodes decide everything.
- */
+/* Adopt the places of the calendar, task by task. Only for a plain gang without affinity,
+ * exclusive nodes, MIG or device models: amounts and nodes alone decide its fit. */
 static gang_result adopt_exactly(gang_sched *s, struct gang__gang *u, gang_alloc_id *id)
 {
     struct gang__where w = {.s = s, .u = u, .on = s->scratch};
@@ -181,7 +181,7 @@ static gang_result agree(const struct gang__places *places, void *user)
     return a->may(a->s, a->u, places->place, places->count);
 }
 
-/* Where place likes it best, if `may` agrees. */
+/* Grant the places that place likes best, if `may` agrees. */
 static gang_result alloc_if(gang_sched *s, struct gang__gang *u, plans_allow *may,
                             gang_alloc_id *id)
 {
@@ -195,8 +195,8 @@ static gang_result alloc_if(gang_sched *s, struct gang__gang *u, plans_allow *ma
     return r == GANG_OK ? adopt_told(s, u, id) : r;
 }
 
-/* Where place likes it best, if that leaves room for the plans; else on the nodes that the calendar
- * gave. */
+/* Grant the places that place likes best, if they leave capacity for the plans; otherwise places
+ * on the nodes that the calendar gave. */
 static gang_result alloc_between(gang_sched *s, struct gang__gang *u, gang_alloc_id *id)
 {
     gang_result r = alloc_if(s, u, leaves_plans, id);
@@ -210,7 +210,7 @@ static gang_result alloc_between(gang_sched *s, struct gang__gang *u, gang_alloc
     return r == GANG_ENOFIT ? adopt_exactly(s, u, id) : r;
 }
 
-/* It starts if the plans can move out of its way. */
+/* The gang starts if the plans can move out of its way. */
 static gang_result alloc_moving(gang_sched *s, struct gang__gang *u, gang_alloc_id *id)
 {
     if (s->calendar->planned > MAX_MOVED || !gang__calendar_fits_sums(s, u))
@@ -218,7 +218,7 @@ static gang_result alloc_moving(gang_sched *s, struct gang__gang *u, gang_alloc_
     return alloc_if(s, u, move_plans, id);
 }
 
-/* Are there places for it now, without regard to plans? */
+/* Are there places for the gang now, without regard to plans? */
 static bool has_room(gang_sched *s, const struct gang__gang *u)
 {
     return gang_snapshot_take(s->worker, s->scratch) == GANG_OK &&
@@ -287,8 +287,8 @@ static gang_result enter(gang_sched *s, struct gang__gang *u, gang_alloc_id id)
     return GANG_ENOMEM;
 }
 
-/* It cannot start as the plans lie: it gets a plan, if it may, and beside that it is tried whether
- * other plans can move. */
+/* The gang cannot start as the plans lie. It gets a plan, if it may. Beside that plan, try to
+ * move other plans. */
 static gang_result wait_or_move(gang_sched *s, struct gang__gang *u, gang_alloc_id *id,
                                 int32_t *why)
 {
@@ -315,8 +315,8 @@ static gang_result attempt(gang_sched *s, struct gang__gang *u, gang_alloc_id *i
     return r == GANG_OK ? enter(s, u, *id) : r;
 }
 
-/* It was refused. If there are places for it on the nodes as they are, reservations are the reason.
- */
+/* The gang was refused. If the nodes as they are have places for it, reservations are the
+ * reason. */
 static gang_result blame_reservations(gang_sched *s, struct gang__gang *u, gang_result r,
                                       int32_t *why)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is in the timeline: the nodes as they are, what runs, what sources put there, and planned
+/* The contents of the timeline: nodes as they are, running gangs, occupations of sources, planned
  * starts. */
 #include <stdlib.h>
 #include <string.h>
@@ -141,14 +141,14 @@ bool gang__calendar_sync(gang_sched *s)
 
 /* ---- making it ------------------------------------------------------------------------------- */
 
-/* Puts what every gang holds into the timeline, and lets all plans be looked at again. */
+/* Puts what each gang holds into the timeline; all plans are looked at again. */
 static void touch_all(gang_sched *s)
 {
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
         struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
         for (uint32_t i = 0; i < job->gang_count; i++)
             gang__wake_holding(s, &job->gang[i]);
-        gang__wake_job(s, job, GANG__WAKE_TIMER); /* what was expected of it matters from now on */
+        gang__wake_job(s, job, GANG__WAKE_TIMER); /* from now on predictions count */
     }
     gang__wake_calendar(s);
 }
@@ -250,7 +250,7 @@ bool gang__calendar_ready(gang_sched *s)
         return false;
     gang__timeline_advance(cal->when, s->now_ns);
     if (cal->config != s->config_count || cal->by_limit != gang__calendar_by_limit(s))
-        touch_all(s); /* graces may be others, or predictions count no more */
+        touch_all(s); /* graces may have changed, or predictions may count no more */
     cal->config = s->config_count;
     cal->by_limit = gang__calendar_by_limit(s);
     return gang__calendar_sync(s);

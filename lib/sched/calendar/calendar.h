@@ -27,7 +27,7 @@ struct gang__calendar {
     int64_t planned;                /* gangs that have a planned start */
     uint64_t failed_in;             /* the run in which memory was short */
     const struct gang__gang *again; /* had a plan, and is being tried; NULL */
-    uint64_t moves; /* rises when a plan or a holding goes or changes: there may be more room now */
+    uint64_t moves; /* rises when a plan or a holding goes or changes: more may be free now */
     bool by_limit;  /* its ends are the latest ones, not those predicted */
     bool kept;      /* a plan has become a start: gangs that waited for it may look again */
     bool plain;     /* all nodes are up: gang__backfill_check() can compare sums */
@@ -57,18 +57,17 @@ struct gang__calendar {
 
 /* A higher floor that puts occupations of its own into the timeline. Any member may be NULL. */
 struct gang__calendar_source {
-    /* Put those that came since. False: out of memory. */
+    /* Put the occupations that came since the last call. False: out of memory. */
     bool (*put)(gang_sched *s);
-    /* The timeline is about to be freed: nothing of the source lies there any more. */
+    /* The timeline is about to be freed: no occupation of the source lies there any more. */
     void (*withdrawn)(gang_sched *s);
-    /* A new timeline was made: what was withdrawn is to be put again. */
+    /* A new timeline was made: the source puts its occupations again. */
     void (*renewed)(gang_sched *s);
-    /* What of an allocation lies in occupations of the source instead (GANG__LEND_*); 0: nothing.
-     */
+    /* The parts of an allocation that occupations of the source cover (GANG__LEND_*); 0: none. */
     uint32_t (*shares)(const gang_sched *s, gang_alloc_id alloc);
-    /* Of a gang that is placed inside an occupation of the source: the timeline inside; until when
-     * the inside lasts; whether what the gang holds still fits there, or the gang is outside from
-     * now on (false: out of memory). */
+    /* For a gang inside an occupation of the source: the timeline inside; when the inside ends;
+     * whether what the gang holds still fits inside. If not, the gang is outside from now on
+     * (false: out of memory). */
     struct gang__timeline *(*inside)(const struct gang__gang *u);
     int64_t (*until)(const struct gang__gang *u);
     bool (*keeps)(gang_sched *s, struct gang__gang *u, struct gang__occupation *o);
@@ -92,12 +91,11 @@ static inline bool gang__calendar_by_limit(const gang_sched *s)
 /* The timeline in which the gang is placed: that of its reservation, or the one of all. */
 struct gang__timeline *gang__calendar_when(const gang_sched *s, const struct gang__gang *u);
 
-/* The timeline is made, if it is not that of the nodes as they are, and all that was noted is put
- * there. False: out of memory. */
+/* Build the timeline if the nodes changed, and put all noted gangs there. False: out of memory. */
 bool gang__calendar_ready(gang_sched *s);
 bool gang__calendar_current(const gang_sched *s);
-/* All that was noted is put there. False: out of memory; gangs that have to ask do not start in
- * this run. */
+/* Put all noted gangs into the timeline. False: out of memory; then no gang that asks the
+ * calendar starts in this run. */
 bool gang__calendar_sync(gang_sched *s);
 /* Were causes noted to look at plans again, and is there memory to do so? */
 bool gang__calendar_waits(const gang_sched *s);
@@ -178,7 +176,7 @@ bool gang__calendar_lay_out_memory(gang_sched *s, const struct gang__gang *u,
 /* The most that the groups asked for need on each node (calendar.kind, .variant), and in
  * calendar.group the least. False: out of memory. O(nodes). */
 bool gang__calendar_kinds(gang_sched *s, const gang_request *q);
-/* What was found by that (calendar.fit) gets these groups. */
+/* The result of that search (calendar.fit) gets these groups. */
 void gang__calendar_by_kind(struct gang__calendar *cal, struct gang__occupation *o);
 
 /* ---- sums.c: bounds over all nodes -------------------------------------------------------------
@@ -197,7 +195,7 @@ bool gang__calendar_is_settled(const gang_sched *s, const struct gang__gang *u);
 /* When the gang fits, and where (calendar.fit), beside all that lies in its timeline. GANG_OK;
  * GANG_ENEVER: not even when all that has an end has ended; GANG_ENOMEM. */
 gang_result gang__calendar_earliest(gang_sched *s, const struct gang__gang *u, int64_t from_ns);
-/* Would it start at once? */
+/* Would the gang start at once? */
 bool gang__calendar_fits_now(gang_sched *s, const struct gang__gang *u);
 /* Of calendar.mask, the nodes in a domain (calendar.domain). */
 void gang__calendar_domain(gang_sched *s, int32_t level, uint32_t index);

@@ -3,9 +3,8 @@
 #include "sched/calendar/calendar.h"
 #include "sched/record/record.h"
 
-/* When a gang that starts at `start_ns` has gone: at its expected end its grace has passed, too.
- * With reservations the latest end counts: a prediction that does not come true must not be in
- * their way. */
+/* When a gang that starts at `start_ns` has stopped: its expected end includes its grace. With
+ * reservations the latest end counts, so that a wrong prediction cannot delay them. */
 static int64_t gone_at(const gang_sched *s, const struct gang__gang *u, int64_t start_ns)
 {
     const struct gang__job *job = u->job;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GPUs by memory in the timeline (ahead.h): what a task takes depends on the devices that it lands
- * on.
+/* GPUs by memory in the timeline: what a task takes depends on the devices that it lands on.
  *
  * What runs takes there what it holds. What is planned takes on each node what it may need at most
  * of the devices of that node that it may have; a node that has none of these takes none of it.
@@ -47,8 +46,8 @@ static int64_t most_of(const struct gang__group *g, const struct gang__node_type
     return most;
 }
 
-/* Of a task there. Where it is said which devices, of these. Whole ones: the node is another by
- * now. */
+/* The milli-GPUs of a task on this node; only the devices that the place names, if it names any.
+ * If the node changed, whole devices. */
 static int64_t gpus_at(const gang_sched *s, const struct gang__group *g,
                        const struct gang_placement *place)
 {
@@ -85,8 +84,8 @@ bool gang__calendar_lay_out_memory(gang_sched *s, const struct gang__gang *u,
 /* ---- planning ---------------------------------------------------------------------------------
  */
 
-/* What tasks of each group need on a node, behind all kinds that are known. False: of the same make
- * as the last one, or there is none. */
+/* Append what a task of each group needs on this node, behind all known kinds. False: no such
+ * node, or its type is that of the last node. */
 static bool read_kind(gang_sched *s, const gang_request *q, uint32_t slot, uint64_t *serial)
 {
     struct gang__calendar *cal = s->calendar;
@@ -119,7 +118,7 @@ static uint32_t kind_of(struct gang__calendar *cal)
     return (uint32_t)kind;
 }
 
-/* A bound for all nodes: what is needed where it is least. */
+/* A bound for all nodes: the need on the node where it is least. */
 static void lower(struct gang__calendar *cal)
 {
     for (size_t i = 0; i < cal->groups && cal->kinds > 0; i++)
@@ -140,7 +139,7 @@ bool gang__calendar_kinds(gang_sched *s, const gang_request *q)
                     sizeof(*cal->kind)))
         return false;
     for (uint32_t slot = 0; slot <= cal->end;
-         slot++) { /* one more: so that there is room if there is none */
+         slot++) { /* one more: the array exists even without nodes */
         if (!gang__grow(&s->mem, (void **)&cal->variant, &cal->variant_cap,
                         (cal->kinds + 1) * cal->groups, sizeof(*cal->variant)))
             return false;

@@ -19,13 +19,14 @@
  * new one.
  *
  *   Errors   A change that finds no memory for its record is not made, and returns false or
- *   GANG_ENOMEM. Withdrawing, commit and drop cannot fail. Nesting  Trials nest. An inner trial
- *   ends before the outer one. Committing an inner trial hands its records to the outer one, which
- *   may still drop them. Cost     begin and commit O(1); drop O(changes); each change what the
- *   change itself costs. Threads  The owner of the scheduler alone.
+ *            GANG_ENOMEM. Withdrawing, commit and drop cannot fail.
+ *   Nesting  Trials nest. An inner trial ends before the outer one. Committing an inner trial hands
+ *            its records to the outer one, which may still drop them.
+ *   Cost     begin and commit O(1); drop O(changes); each change what the change itself costs.
+ *   Threads  The owner of the scheduler alone.
  *
- * What the trial does not see is what it did not change: a callback of the host, or a wake, must
- * not happen in it. */
+ * The trial undoes only changes that it recorded. So no host callback and no wake may happen
+ * in it. */
 #ifndef GANG__SCHED_TRIAL_H
 #define GANG__SCHED_TRIAL_H
 

@@ -103,8 +103,8 @@ bool gang__grant_growth(gang_sched *s, struct gang__gang *u, const int64_t *task
     s->wake.shares = s->wake.shares || !gang__gang_is_steady(u);
     note_user(s, u->job);
     s->wake.changes++;
-    /* The first groups have more: fewer tasks of the others are protected, for which gangs may
-     * wait. */
+    /* The first groups have more tasks now, so fewer tasks of the other groups are protected.
+     * Gangs may wait for those. */
     if (groups > 1 && u->job->preemptible == GANG_SEMI_PREEMPTIBLE)
         gang__eased(s, u->job->leaf);
     struct gang_event e = gang__event_of(s, u, GANG_REASON_NONE, "more tasks");

@@ -10,7 +10,7 @@
  * instead. */
 bool gang__grant_start(gang_sched *s, struct gang__gang *u, gang_alloc_id alloc, int32_t reason);
 
-/* The rest of it: the host starts or resumes the gang. */
+/* The second half of a grant: the host starts or resumes the gang. */
 bool gang__grant_tell(gang_sched *s, struct gang__gang *u, int32_t reason);
 
 /* More tasks were granted: `count` numbers, so many of each group. False: the host refused, all is

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of jobs, what they wait for before their turn can come, and their states. */
+/* Jobs: their dependencies, when their gangs may wait in an order, their stops and their states. */
 #include <string.h>
 
 #include "place/request/request.h"
@@ -15,7 +15,7 @@
 #include "sched/usage/usage.h"
 #include "sched/wake/wake.h"
 
-/* ---- the table ------------------------------------------------------------------------------- */
+/* ---- freeing --------------------------------------------------------------------------------- */
 
 void gang__job_free(gang_sched *s, struct gang__job *job)
 {
@@ -39,9 +39,7 @@ void gang__job_free(gang_sched *s, struct gang__job *job)
     gang__release(&s->mem, job);
 }
 
-/* ---- counting -------------------------------------------------------------------------------- */
-
-/* ---- waiting for others ---------------------------------------------------------------------- */
+/* ---- dependencies ---------------------------------------------------------------------------- */
 
 static bool has_started(const struct gang__job *job)
 {
@@ -51,7 +49,7 @@ static bool has_started(const struct gang__job *job)
     return false;
 }
 
-/* 1: it holds; 0: not yet; -1: it never will. */
+/* 1: the condition holds; 0: not yet; -1: it never will. */
 static int after_job(const gang_sched *s, const struct gang__after *after)
 {
     const struct gang__job *job = gang__job_of(s, after->job);
@@ -84,7 +82,7 @@ static int after_group(const struct gang__job *job, const struct gang_group_afte
     uint32_t g = 0;
     const struct gang__gang *u = unit_with(job, after->after, &g);
     int64_t count = gang__gang_request(u)->group[g].count;
-    bool over = u->over || u->done[g] >= count; /* or all that a lowered target left of it */
+    bool over = u->over || u->done[g] >= count; /* u->over: a lowered target was met */
     switch (after->when) {
     case GANG_AFTER_START:
         return over || (u->begun && u->has[g] + u->done[g] >= count);
@@ -95,7 +93,7 @@ static int after_group(const struct gang__job *job, const struct gang_group_afte
     }
 }
 
-/* As after_job(), of all that a unit waits for. */
+/* Like after_job(), for all dependencies of a gang. */
 static int unit_may(const gang_sched *s, const struct gang__gang *u)
 {
     const struct gang__job *job = u->job;
@@ -108,7 +106,7 @@ static int unit_may(const gang_sched *s, const struct gang__gang *u)
     return may;
 }
 
-/* The job that is waited for, if any; for explaining. */
+/* The first job that this one waits for, if any; for explanations. */
 gang_job_id gang__job_waits_for(const gang_sched *s, const struct gang__job *job)
 {
     for (size_t i = 0; i < job->after_count; i++)
@@ -143,7 +141,7 @@ void gang__job_wake(gang_sched *s, struct gang__job *job)
     }
 }
 
-/* ---- where its units belong ------------------------------------------------------------------ */
+/* ---- where its gangs belong ------------------------------------------------------------------ */
 
 static bool may_start(const gang_sched *s, const struct gang__job *job, int32_t *why)
 {
@@ -175,7 +173,7 @@ static void set_wanted(gang_sched *s, struct gang__gang *u, bool wanted)
         gang__order_user(s, u->job->leaf, user);
 }
 
-/* Does it wait for its turn? */
+/* Is the gang to wait in an order, to start or to grow? */
 static bool waits(gang_sched *s, struct gang__gang *u, int *may)
 {
     struct gang__job *job = u->job;
@@ -183,13 +181,12 @@ static bool waits(gang_sched *s, struct gang__gang *u, int *may)
     *may = 1;
     if (u->over || u->stop.handover || u->stop.moving || job->ending)
         return false;
-    if (u->alloc != GANG_ID_NONE) /* it grows, unless it is stopping */
+    if (u->alloc != GANG_ID_NONE) /* the gang grows, unless it is stopping */
         return may_start(s, job, &why) && gang__gang_lacks_all(u) > 0 &&
                job->state == GANG_JOB_RUNNING;
-    if (u->stop.first) /* still stops: it cannot run twice */
+    if (u->stop.first) /* still stopping: cannot run twice */
         return false;
-    *may = unit_may(
-        s, u); /* also of one that is held: those it waits for are forgotten when they end */
+    *may = unit_may(s, u); /* for held jobs, too: jobs that end are forgotten, with their result */
     return *may > 0 && may_start(s, job, &why);
 }
 
@@ -199,15 +196,16 @@ bool gang__job_waits(gang_sched *s, struct gang__gang *u)
     return waits(s, u, &may);
 }
 
-/* Others leave for it, and meanwhile it is not to start yet, for what it starts after does not run any more; or it
- * is to have fewer tasks than it would grow to. */
+/* Victims stop for the gang, but its handover has no use any more. Either a dependency of the
+ * gang does not hold any more, or its target was lowered and the group lacks no task. */
 static bool claims_in_vain(const gang_sched *s, const struct gang__gang *u)
 {
     int32_t group = u->stop.handover->grow_group;
     return group >= 0 ? gang__gang_lacks(u, (uint32_t)group) == 0 : unit_may(s, u) <= 0;
 }
 
-/* What it used moves it back among those who wait: nobody lies in order while that changes. */
+/* Served time moves the job back in the order. No gang of the job may lie in the order while its
+ * key changes. */
 static void count_service(gang_sched *s, struct gang__job *job)
 {
     bool ordered = job->leaf->q->order == GANG_ORDER_LEAST_SERVED;
@@ -217,7 +215,7 @@ static void count_service(gang_sched *s, struct gang__job *job)
     job->served = 0;
 }
 
-/* Who is held on his way to another place does not start there. */
+/* If a job is held while its gang moves, the gang does not start at the new places. */
 static void end_moves(gang_sched *s, struct gang__job *job)
 {
     for (uint32_t i = 0; i < job->gang_count; i++)
@@ -228,7 +226,7 @@ static void end_moves(gang_sched *s, struct gang__job *job)
         }
 }
 
-/* Nor does who takes turns and waits for his first one. */
+/* If a job is held, a time-sliced gang that waits for its first quantum does not start either. */
 static void end_grants(gang_sched *s, struct gang__job *job)
 {
     for (uint32_t i = 0; i < job->gang_count; i++)
@@ -241,7 +239,7 @@ void gang__job_settle(gang_sched *s, struct gang__job *job)
     bool never = false, some = false;
     if (job->state == GANG_JOB_ENDED)
         return;
-    if (job->served > 0 && !s->like) /* in a copy when it is in the other one */
+    if (job->served > 0 && !s->like) /* a copy follows its original */
         count_service(s, job);
     job->undone = job->undone && job->ending;
     if (job->held)
@@ -288,7 +286,7 @@ void gang__job_end(gang_sched *s, struct gang__job *job, int32_t end, const char
     if (job->state == GANG_JOB_ENDED)
         return;
     job->ending = true;
-    job->end = end; /* its units that stop now need not ask what becomes of it */
+    job->end = end; /* stops that finish now find the job ended */
     for (uint32_t i = 0; i < job->gang_count; i++) {
         struct gang__gang *u = &job->gang[i];
         gang__order_free_class(s, u);
@@ -322,7 +320,7 @@ void gang__job_end(gang_sched *s, struct gang__job *job, int32_t end, const char
     gang__job_wake(s, job);
 }
 
-/* Claims may still keep what units of it held. */
+/* Handovers and deferred releases may still keep what gangs of the job held. */
 static void forget_in_claims(gang_sched *s, const struct gang__job *job)
 {
     for (struct gang__handover *c = s->stop.handovers; c; c = c->next)
@@ -347,7 +345,7 @@ void gang__jobs_forget(gang_sched *s)
     }
 }
 
-/* What becomes of it now that nothing of it runs or stops. */
+/* No gang of the job runs or stops any more: the job ends, or waits again. */
 static void all_stopped(gang_sched *s, struct gang__job *job)
 {
     static const char *const text[] = {"",
@@ -364,7 +362,7 @@ static void all_stopped(gang_sched *s, struct gang__job *job)
         return;
     }
     job->ending = false;
-    job->extended_ns = 0; /* what it was given more was for that run */
+    job->extended_ns = 0; /* the extension was for that run */
     job->expected_ns = job->predicted_ns;
     for (uint32_t i = 0; i < job->gang_count; i++)
         if (!job->gang[i].places)
@@ -394,7 +392,7 @@ void gang__job_stop(gang_sched *s, struct gang__job *job, int32_t reason, int32_
     for (uint32_t i = 0; i < job->gang_count && job->state != GANG_JOB_ENDED; i++) {
         struct gang__gang *u = &job->gang[i];
         gang__order_leave(s, u);
-        gang__move_end(s, u); /* else it would start once more where it was to go */
+        gang__move_end(s, u); /* otherwise it would start at its new places */
         set_wanted(s, u, false);
         if (u->stop.handover)
             gang__handover_give_up(s, u->stop.handover);
@@ -408,18 +406,18 @@ void gang__job_stop(gang_sched *s, struct gang__job *job, int32_t reason, int32_
         all_stopped(s, job);
         return;
     }
-    gang__job_state(s, job, reason, "stopping"); /* also if all that is left was asked before */
+    gang__job_state(s, job, reason, "stopping"); /* also if all stops began earlier */
     gang__timer_set(s, job);
 }
 
 /* ---- draining -------------------------------------------------------------------------------- */
 
-/* Some of its gangs, or tasks of them, have stopped. */
+/* Some gangs of the job, or some of their tasks, have stopped. */
 static void go_on(gang_sched *s, struct gang__job *job)
 {
     if (job->end != GANG_END_NONE)
         return;
-    if (job->ending && !is_idle(job)) { /* tasks that were asked before the rest may still stop */
+    if (job->ending && !is_idle(job)) { /* earlier stops may not be done */
         gang__job_state(s, job, job->stop_reason, "stopping");
         return;
     }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The life of running jobs: what the host reports of tasks and nodes, and what becomes of a job then.
+/* Reports of the host about tasks, jobs and nodes, and what a job does then.
  *
- * What a task held is given back as soon as it has ended, however many run on: it counts as done, and for the
- * minimum of the gang as if it still ran. A task that was lost and is to come again just is not there. Tasks
- * that were asked to stop have left the books already: whatever is reported of them, they are gone.
+ * When a task has ended, what it held is released at once, however many other tasks run on. The
+ * task counts as done, and for the minimum of its gang as if it still ran. A lost task that is to
+ * be refilled counts neither way. Tasks that were asked to stop have left usage already: after any
+ * report about them, they are gone.
  *
- * A report is taken whole or, when memory is short or somebody reads the allocation at this moment, not at
- * all; then these functions return false, and the report is to be given again. */
+ * A report takes effect as a whole, or not at all: if memory is short, or another thread reads the
+ * allocation. Then these functions return false, and the caller repeats the report. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,13 +24,13 @@
 #include "sched/usage/usage.h"
 #include "sched/wake/wake.h"
 
-/* ---- the tasks that a report names ------------------------------------------------------------ */
+/* ---- the tasks that a report names ----------------------------------------------------------- */
 
 struct report {
     struct gang__job *job;
     struct gang__gang *unit;
-    struct gang__found run;    /* those that run */
-    struct gang__found leaves; /* those that were asked to stop, and have not yet */
+    struct gang__found run;    /* tasks that run */
+    struct gang__found leaves; /* tasks that are still stopping */
 };
 
 static void report_free(gang_sched *s, struct report *r)
@@ -46,15 +47,15 @@ static bool is_leaving(const struct gang__gang *u, int64_t task)
     return false;
 }
 
-/* Not of an allocation that it had before, whose tasks have the same numbers. */
+/* Skips stops of an earlier allocation of the gang: its tasks have the same numbers. */
 static bool is_own(const struct gang__stop *l, const struct gang__gang *u, int64_t task)
 {
     return l->gang == u && !l->released && l->alloc == gang__gang_holds(u) &&
            bsearch(&task, l->own, l->own_count, sizeof(task), gang__by_number) != NULL;
 }
 
-/* It was asked to stop and has, but what it held goes back with others, or is kept for whom it went: it is no
- * task any more. */
+/* The task has stopped after it was asked to, so it is no task any more. What it held is released
+ * with other tasks, or kept for a handover. */
 static bool is_gone(const gang_sched *s, const struct gang__gang *u, int64_t task)
 {
     if (u->stop.unreleased == 0)
@@ -72,7 +73,7 @@ static bool is_gone(const gang_sched *s, const struct gang__gang *u, int64_t tas
     return false;
 }
 
-/* Part the tasks that were found. False: out of memory. */
+/* Separate running from stopping tasks; drop those that are gone. False: out of memory. */
 static bool part(gang_sched *s, struct report *r)
 {
     size_t kept = 0;
@@ -93,7 +94,7 @@ static bool part(gang_sched *s, struct report *r)
     return true;
 }
 
-/* Look up the tasks of these numbers; NULL: all. False: not now. */
+/* Look up the tasks of these numbers; NULL: all. False: try again later. */
 static bool look_up(gang_sched *s, struct report *r, const int64_t *tasks, size_t count)
 {
     gang_alloc_id alloc = gang__gang_holds(r->unit);
@@ -118,7 +119,7 @@ static bool look_up(gang_sched *s, struct report *r, const int64_t *tasks, size_
     return part(s, r);
 }
 
-/* The numbers of tasks, to be given up with gang__release(). NULL: out of memory. */
+/* The numbers of the tasks. The caller frees them with gang__release(). NULL: out of memory. */
 static int64_t *numbers_of(gang_sched *s, const struct gang__found *f)
 {
     int64_t *tasks = gang__zalloc(&s->mem, f->count ? f->count : 1, sizeof(*tasks));
@@ -127,10 +128,11 @@ static int64_t *numbers_of(gang_sched *s, const struct gang__found *f)
     return tasks;
 }
 
-/* ---- giving back ------------------------------------------------------------------------------ */
+/* ---- giving back ----------------------------------------------------------------------------- */
 
-/* Something came free on a node: those whose tasks could fit there may try. Amounts of the whole cluster, nodes
- * that others keep free of somebody, may help anywhere. */
+/* Capacity came free on a node: wake each wait class that could use it. If the gang
+ * used cluster-wide amounts, or has labels or affinity rules, wake all classes: its end may help
+ * on any node. */
 static void note_freed(gang_sched *s, const struct gang__gang *u, gang_node_id node)
 {
     const gang_request *q = gang__gang_request(u);
@@ -140,7 +142,7 @@ static void note_freed(gang_sched *s, const struct gang__gang *u, gang_node_id n
         gang__wake_room_any(s);
         return;
     }
-    if (!s->order.blocked_requests) { /* how much it is matters to nobody */
+    if (!s->order.blocked_requests) { /* no class waits for capacity */
         gang__wake_room(s, INT64_MAX, INT64_MAX, INT64_MAX);
         return;
     }
@@ -149,7 +151,7 @@ static void note_freed(gang_sched *s, const struct gang__gang *u, gang_node_id n
     gang__wake_room(s, n.cpu_free, n.memory_free / GANG_PAGE_BYTES, n.gpu_free);
 }
 
-/* Tasks hold nothing any more. */
+/* The tasks hold nothing any more: forget their heartbeats, wake what waits for capacity. */
 static void note_given(gang_sched *s, struct gang__gang *u, const struct gang__found *f)
 {
     for (size_t i = 0; i < f->count; i++) {
@@ -159,7 +161,7 @@ static void note_given(gang_sched *s, struct gang__gang *u, const struct gang__f
     }
 }
 
-/* Give back what running tasks hold. False: not now, nothing was given back. */
+/* Release what running tasks hold. False: try again later, nothing was released. */
 static bool give_back(gang_sched *s, struct gang__gang *u, const struct gang__found *f)
 {
     if (f->count == 0)
@@ -172,7 +174,7 @@ static bool give_back(gang_sched *s, struct gang__gang *u, const struct gang__fo
     return r == GANG_OK;
 }
 
-/* What became of tasks. */
+/* How tasks left. */
 enum fate { GOES, ENDS_WELL, ENDS_BADLY };
 
 static void count_one(struct gang__gang *u, uint32_t group, bool ran, enum fate fate)
@@ -184,7 +186,7 @@ static void count_one(struct gang__gang *u, uint32_t group, bool ran, enum fate 
     u->failed[group] += fate == ENDS_BADLY;
 }
 
-/* Demand changed, and there may be room inside the limits. */
+/* Demand changed, and the limits may allow more now. */
 static void note_change(gang_sched *s, struct gang__gang *u)
 {
     s->wake.shares = true;
@@ -194,8 +196,8 @@ static void note_change(gang_sched *s, struct gang__gang *u)
     gang__wake_queue(s, u->job->leaf);
 }
 
-/* It waits for more in an order that depends on what it has: it is out of turn during the change, and
- * gang__job_settle() puts it back. */
+/* A gang that waits to grow lies in an order that depends on what it has. It leaves the order for
+ * the change; gang__job_settle() puts it back. */
 static void count_out(gang_sched *s, struct gang__gang *u, const struct gang__found *f, bool ran,
                       enum fate fate)
 {
@@ -209,7 +211,7 @@ static void count_out(gang_sched *s, struct gang__gang *u, const struct gang__fo
     note_change(s, u);
 }
 
-/* Tasks that had been asked to stop. */
+/* Tasks that had been asked to stop have stopped. */
 static void tell_gone(gang_sched *s, struct gang__gang *u, const struct gang__found *f)
 {
     int64_t *tasks = f->count ? numbers_of(s, f) : NULL;
@@ -221,7 +223,7 @@ static void tell_gone(gang_sched *s, struct gang__gang *u, const struct gang__fo
     gang__release(&s->mem, tasks);
 }
 
-/* ---- is it over? ------------------------------------------------------------------------------ */
+/* ---- is it over? ----------------------------------------------------------------------------- */
 
 static int32_t role_of(const struct gang__gang *u, uint32_t group)
 {
@@ -231,7 +233,7 @@ static int32_t role_of(const struct gang__gang *u, uint32_t group)
     return job->roles[u->group_of ? u->group_of[group] : (int32_t)group];
 }
 
-/* Its tasks have all ended, and none is to come. */
+/* Have all tasks of the group ended, with none to come? */
 static bool group_over(const struct gang__gang *u, uint32_t group)
 {
     if (u->over)
@@ -240,7 +242,7 @@ static bool group_over(const struct gang__gang *u, uint32_t group)
            gang__gang_lacks(u, group) == 0;
 }
 
-/* How the groups of a role stand, over all units. */
+/* The results of all groups of a role, over all gangs. */
 struct tally {
     bool any, over;
     int64_t done, failed;
@@ -270,8 +272,8 @@ static bool waits_in_vain(const struct gang__job *job)
     return vain;
 }
 
-/* How the job ended; GANG_END_NONE: it has not. Chiefs that fail end it before this is asked, as do critical and
- * untracked tasks. */
+/* How the job ended; GANG_END_NONE: it has not. Failed chiefs, critical and untracked tasks have
+ * ended the job before this is called. */
 static int32_t result_of(const struct gang__job *job)
 {
     struct tally chiefs = {.over = true}, members = {.over = true}, all = {.over = true};
@@ -285,7 +287,7 @@ static int32_t result_of(const struct gang__job *job)
             if (role == GANG_ROLE_MEMBER || role == GANG_ROLE_CRITICAL)
                 tally_up(&members, u, g);
         }
-    /* A target below all that it wants may leave nothing to groups that have not run yet. */
+    /* If the target is low, groups that have not run yet may get no task. */
     if (chiefs.any && chiefs.over && chiefs.done > 0)
         return GANG_END_SUCCESS;
     if (waits_in_vain(job))
@@ -296,7 +298,7 @@ static int32_t result_of(const struct gang__job *job)
     return members.done > 0 && members.failed == members.done ? GANG_END_FAILED : GANG_END_SUCCESS;
 }
 
-/* An allocation that holds nothing any more. */
+/* The allocation holds nothing any more: free it. */
 static void let_go(gang_sched *s, struct gang__gang *u)
 {
     gang_alloc_id alloc = u->alloc;
@@ -310,7 +312,7 @@ static bool holds_nothing(const struct gang__gang *u)
     return u->alloc != GANG_ID_NONE && u->tasks == 0 && !u->stop.first;
 }
 
-/* Units that hold nothing and want nothing are over. */
+/* Gangs that hold nothing and want nothing are over. */
 static void close_units(gang_sched *s, struct gang__job *job)
 {
     for (uint32_t i = 0; i < job->gang_count; i++) {
@@ -322,7 +324,7 @@ static void close_units(gang_sched *s, struct gang__job *job)
     }
 }
 
-/* All of a job is to stop: nobody is asked to stop what holds nothing. */
+/* Stop the whole job. For a gang that holds nothing, the host is not asked. */
 static void stop(gang_sched *s, struct gang__job *job, int32_t reason, int32_t end)
 {
     for (uint32_t i = 0; i < job->gang_count; i++)
@@ -344,7 +346,7 @@ void gang__reports_again(gang_sched *s, struct gang__gang *u)
     s->wake.shares = true;
 }
 
-/* After tasks ended: the job has, or the rest goes on. */
+/* Tasks ended: end the job if it is over; otherwise the rest runs on. */
 static void go_on(gang_sched *s, struct gang__job *job)
 {
     if (job->state == GANG_JOB_ENDED || job->ending)
@@ -362,7 +364,7 @@ static void go_on(gang_sched *s, struct gang__job *job)
     gang__job_settle(s, job);
 }
 
-/* ---- below the minimum ------------------------------------------------------------------------ */
+/* ---- below the minimum ----------------------------------------------------------------------- */
 
 static bool is_inside(const gang_request *q, int32_t set, uint32_t of)
 {
@@ -371,7 +373,7 @@ static bool is_inside(const gang_request *q, int32_t set, uint32_t of)
     return set >= 0;
 }
 
-/* Is a group, a set or the unit below its minimum? */
+/* Is a group, a set or the gang below its minimum? */
 static bool below_minimum(const struct gang__gang *u)
 {
     const gang_request *q = gang__gang_request(u);
@@ -410,9 +412,10 @@ void gang__reports_started(gang_sched *s, struct gang__gang *u)
     gang__reports_short(s, u);
 }
 
-/* ---- losses ----------------------------------------------------------------------------------- */
+/* ---- losses ---------------------------------------------------------------------------------- */
 
-/* Nodes where it failed are avoided when it is placed again. Without memory for that they are not. */
+/* The job avoids the nodes where it failed when it is placed again. Without memory for the list
+ * it does not. */
 static void avoid(gang_sched *s, struct gang__job *job, const struct gang__found *f)
 {
     gang_node_id *bad = gang__zalloc(&s->mem, job->failed_node_count + f->count + 1, sizeof(*bad));
@@ -454,7 +457,7 @@ static bool is_decisive(int32_t role)
     return role == GANG_ROLE_CHIEF || role == GANG_ROLE_CRITICAL || role == GANG_ROLE_UNTRACKED;
 }
 
-/* Lost tasks leave the books. Returns the strictest role among them. */
+/* Lost tasks leave usage. Returns the strictest role among them. */
 static int32_t count_lost(gang_sched *s, struct gang__gang *u, const struct gang__found *f)
 {
     int32_t strictest = GANG_ROLE_SIDECAR;
@@ -472,7 +475,7 @@ static int32_t count_lost(gang_sched *s, struct gang__gang *u, const struct gang
     return strictest;
 }
 
-/* Members were lost: what the job has said is done. */
+/* Members were lost: apply the loss policy of the job. */
 static void lose_members(gang_sched *s, struct gang__gang *u, const struct gang__found *f)
 {
     struct gang__job *job = u->job;
@@ -487,7 +490,7 @@ static void lose_members(gang_sched *s, struct gang__gang *u, const struct gang_
         if (!u->reports.refill)
             u->reports.refill_ns =
                 job->refill_ns > 0 ? gang__add_sat(s->now_ns, job->refill_ns) : INT64_MAX;
-        u->reports.refill = true; /* gang__reports_short() takes it back if the minimum runs */
+        u->reports.refill = true; /* cleared by gang__reports_short() if the minimum runs */
         break;
     case GANG_LOSS_SHRINK:
         if (below_minimum(u))
@@ -498,7 +501,7 @@ static void lose_members(gang_sched *s, struct gang__gang *u, const struct gang_
     }
 }
 
-/* The role of a group decides first. */
+/* Tasks failed: the role of their groups decides first, then the loss policy. */
 static bool take_failed(gang_sched *s, struct report *r)
 {
     struct gang__gang *u = r->unit;
@@ -516,7 +519,7 @@ static bool take_failed(gang_sched *s, struct report *r)
     return true;
 }
 
-/* ---- reports about tasks ---------------------------------------------------------------------- */
+/* ---- reports about tasks --------------------------------------------------------------------- */
 
 /* Tasks that ended well while they were to be suspended do not resume. */
 static void forget_places(gang_sched *s, struct gang__gang *u, const struct gang__found *f)
@@ -535,8 +538,8 @@ static void forget_places(gang_sched *s, struct gang__gang *u, const struct gang
     u->over = u->over || (u->alloc == GANG_ID_NONE && gang__gang_lacks_all(u) == 0);
 }
 
-/* Also of tasks that were asked to stop, which ended well all the same: if the job is over by that,
- * it has succeeded, and does not wait again. */
+/* Tasks succeeded. This counts also for tasks that were asked to stop: if the job is over by
+ * that, it has succeeded, and does not wait again. */
 static bool take_succeeded(gang_sched *s, struct report *r)
 {
     struct gang__job *job = r->job;
@@ -547,14 +550,14 @@ static bool take_succeeded(gang_sched *s, struct report *r)
     if (r->leaves.count > 0)
         forget_places(s, r->unit, &r->leaves);
     int32_t result = r->unit->alloc == GANG_ID_NONE ? result_of(job) : (int32_t)GANG_END_NONE;
-    if (result != GANG_END_NONE) /* before it is told that it has stopped, and waits again */
+    if (result != GANG_END_NONE) /* first: a stopped job waits again */
         gang__job_stop(s, job, GANG_REASON_END, result);
     tell_gone(s, r->unit, &r->leaves);
     go_on(s, job);
     return true;
 }
 
-/* Of these tasks keep those that it can do without, above all minima. */
+/* Keep in `f` only the tasks that the gang can spare: all minima hold without them. */
 static void keep_idle(struct gang__gang *u, struct gang__found *f)
 {
     size_t kept = 0;
@@ -570,8 +573,9 @@ static void keep_idle(struct gang__gang *u, struct gang__found *f)
         u->has[f->task[i].group]++;
 }
 
-/* It has no work for more tasks than are left: it gets none again until its target is set anew. If all are idle that is so
- * at its minimum, too. */
+/* The gang has no work for the idle tasks: they go, and its target drops to the tasks that are
+ * left. It grows again when the host sets a new target. If all tasks are idle, the target drops
+ * even if none can go. */
 static bool take_idle(gang_sched *s, struct report *r, bool all)
 {
     struct gang__gang *u = r->unit;
@@ -589,7 +593,7 @@ static bool take_idle(gang_sched *s, struct report *r, bool all)
     return true;
 }
 
-/* Heartbeats. Nobody is asked where the task is while it is known. */
+/* Heartbeats. A task that is known already needs no look-up. */
 static bool take_alive(gang_sched *s, struct report *r, const int64_t *tasks, size_t count)
 {
     struct gang__job *job = r->job;
@@ -625,7 +629,7 @@ static bool take(gang_sched *s, struct report *r, const int64_t *tasks, size_t c
                                        : take_idle(s, r, tasks == NULL);
 }
 
-/* The unit that a report is about. NULL: it has nothing, or something else by now. */
+/* The gang that a report is about. NULL: it holds nothing, or another allocation by now. */
 static struct gang__gang *unit_of(struct gang__job *job, uint32_t part, gang_alloc_id alloc)
 {
     struct gang__gang *u = part < job->gang_count ? &job->gang[part] : NULL;
@@ -660,16 +664,16 @@ bool gang__reports_tasks(gang_sched *s, struct gang__job *job, uint32_t part, ga
     return ok;
 }
 
-/* ---- a whole job, a node ---------------------------------------------------------------------- */
+/* ---- a whole job, a node --------------------------------------------------------------------- */
 
-/* Nothing that it holds is asked to stop, is kept for others, or takes turns with others: its allocation ends with its
- * tasks. */
+/* No task of the gang stops or is kept for a handover, and the gang is not time-sliced: its
+ * allocation is freed as a whole. */
 static bool ends_at_once(const struct gang__gang *u)
 {
     return u->alloc != GANG_ID_NONE && u->stop.unreleased == 0 && !u->stop.first && !u->sliced;
 }
 
-/* All that a unit has. False: not now. */
+/* End all tasks of a gang. False: try again later. */
 static bool end_unit(gang_sched *s, struct gang__gang *u, bool success)
 {
     struct report r = {u->job, u, {NULL, 0, 0}, {NULL, 0, 0}};
@@ -689,7 +693,7 @@ static bool end_unit(gang_sched *s, struct gang__gang *u, bool success)
     return ok;
 }
 
-/* All is lost: does that only make it wait again? The role of a group decides first. */
+/* All tasks failed: does the job start again? The roles of its groups decide first. */
 static bool starts_again(const struct gang__job *job)
 {
     for (uint32_t g = 0; job->roles && g < job->group_count; g++)
@@ -748,8 +752,8 @@ static bool lose_on(gang_sched *s, struct gang__gang *u, gang_node_id node)
     return ok;
 }
 
-/* Only who holds something has a task there. One that fails may end others of its job, but none goes before the
- * end of the run. */
+/* Only gangs that hold an allocation can have tasks on the node. A failed task may end other
+ * gangs of its job; the records of ended jobs stay until the run ends. */
 bool gang__reports_node_lost(gang_sched *s, gang_node_id node)
 {
     gang_result r = gang_node_set_state(s->worker, node, GANG_NODE_DOWN);
@@ -769,10 +773,10 @@ bool gang__reports_node_lost(gang_sched *s, gang_node_id node)
     return true;
 }
 
-/* ---- the target ------------------------------------------------------------------------------- */
+/* ---- the target ------------------------------------------------------------------------------ */
 
-/* Of the tasks that run choose as many to be stopped, the last groups first, in a group the newest; they are
- * marked by having no node. Returns how many. */
+/* Choose `surplus` running tasks to stop: the last groups first, in a group the newest first. A
+ * chosen task is marked: its node is GANG_ID_NONE. Returns how many were chosen. */
 static size_t choose(struct gang__gang *u, struct gang__found *f, int64_t surplus)
 {
     size_t chosen = 0;
@@ -783,7 +787,7 @@ static size_t choose(struct gang__gang *u, struct gang__found *f, int64_t surplu
             u->has[g]--;
             if (below_minimum(u)) {
                 u->has[g]++;
-                break; /* nor can an older one of this group be missed */
+                break; /* the gang cannot spare an older task of the group either */
             }
             f->task[i].node = GANG_ID_NONE;
             chosen++;
@@ -793,7 +797,7 @@ static size_t choose(struct gang__gang *u, struct gang__found *f, int64_t surplu
     return chosen;
 }
 
-/* More run than are wanted. False: not now. */
+/* Stop tasks beyond the target. False: try again later. */
 static bool stop_surplus(gang_sched *s, struct gang__gang *u)
 {
     struct report r = {u->job, u, {NULL, 0, 0}, {NULL, 0, 0}};
@@ -818,7 +822,7 @@ void gang__reports_trim(gang_sched *s, struct gang__gang *u)
         s->no_memory = true;
 }
 
-/* What is wanted beyond the minima goes to the first units first. */
+/* Each gang gets its minimum; the rest of the target goes to the first gangs first. */
 bool gang__reports_target(gang_sched *s, struct gang__job *job, int64_t target)
 {
     int64_t min = 0, count = 0;
@@ -849,9 +853,9 @@ bool gang__reports_target(gang_sched *s, struct gang__job *job, int64_t target)
     return true;
 }
 
-/* ---- what is due ------------------------------------------------------------------------------ */
+/* ---- what is due ----------------------------------------------------------------------------- */
 
-/* Tasks that are silent for too long are lost. False: not now. */
+/* Tasks that are silent for too long are lost. False: try again later. */
 static bool lose_silent(gang_sched *s, struct gang__job *job)
 {
     int64_t tasks[64];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long a job may run, and how long it is expected to: time limit, deadline, what it is given more when it
- * overruns, prediction. */
+/* How long a job may run, and is expected to run: time limit, deadline, extension after an
+ * overrun, prediction. */
 #include "sched/backfill/candidates.h"
 #include "sched/calendar/calendar.h"
 #include "sched/lifecycle/lifecycle.h"
@@ -10,7 +10,7 @@
 #include "sched/slice/slice.h"
 #include "sched/wake/wake.h"
 
-/* The last moment at which it can start and still has all its time. */
+/* The latest start at which the whole time limit fits before the deadline. */
 static int64_t latest_start(const struct gang__job *job)
 {
     if (job->deadline_ns <= 0)
@@ -18,7 +18,7 @@ static int64_t latest_start(const struct gang__job *job)
     return job->time_limit_ns > 0 ? job->deadline_ns - job->time_limit_ns : job->deadline_ns - 1;
 }
 
-/* It ran, and waits for its next turn: it has no start to come. */
+/* A time-sliced job waits for its next quantum: it has started already, and is suspended. */
 static bool is_between_turns(const struct gang__job *job)
 {
     bool some = false;
@@ -29,8 +29,7 @@ static bool is_between_turns(const struct gang__job *job)
 
 static bool waits_to_run(const struct gang__job *job)
 {
-    return job->state != GANG_JOB_RUNNING &&
-           !job->ending && /* also one that is displaced, or moved */
+    return job->state != GANG_JOB_RUNNING && !job->ending && /* also a preempted or moved job */
            !is_between_turns(job);
 }
 
@@ -51,7 +50,7 @@ int64_t gang__time_limit_next(const gang_sched *s, const struct gang__job *job)
     return next;
 }
 
-/* Does anybody wait for room? */
+/* Does any gang wait for capacity? */
 static bool somebody_waits(const gang_sched *s)
 {
     for (const struct gang__wait_class *bin = s->order.blocked; bin; bin = bin->next_blocked)
@@ -60,7 +59,7 @@ static bool somebody_waits(const gang_sched *s)
     return gang__candidates_some(s);
 }
 
-/* How much longer it may run, beyond its limit, which has come. */
+/* How much longer the job may run, now that its time limit is over. */
 static int64_t more_for(gang_sched *s, struct gang__job *job)
 {
     const struct gang__queue *q = job->leaf->q;
@@ -73,7 +72,7 @@ static int64_t more_for(gang_sched *s, struct gang__job *job)
     return s->ops.overrun(&e, s->user);
 }
 
-/* Than the plans count on. */
+/* The job runs longer than the planned starts assume: the calendar is updated. */
 static void lasts_longer(gang_sched *s, struct gang__job *job)
 {
     for (uint32_t i = 0; i < job->gang_count; i++)
@@ -81,7 +80,7 @@ static void lasts_longer(gang_sched *s, struct gang__job *job)
     gang__wake_calendar(s);
 }
 
-/* Past its limit: it has more time now, or is stopped. */
+/* The time limit is over: the job gets an extension, or stops. */
 static void overrun(gang_sched *s, struct gang__job *job)
 {
     int64_t more = job->deadline_ns > 0 && s->now_ns >= job->deadline_ns ? 0 : more_for(s, job);
@@ -94,7 +93,7 @@ static void overrun(gang_sched *s, struct gang__job *job)
     lasts_longer(s, job);
 }
 
-/* It runs longer than was expected. */
+/* The job runs longer than expected: double the expected time until it lies ahead. */
 static void expect_more(gang_sched *s, struct gang__job *job)
 {
     while (gang__add_sat(gang__time_limit_from(s, job), job->expected_ns) <= s->now_ns)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is due when: one timer a job, for whatever comes first. */
+/* Timers: each job has one, set to its earliest due time. */
 #include "sched/calendar/calendar.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/order/bypass.h"
@@ -12,7 +12,7 @@ int64_t gang__timer_due(const gang_sched *s, const struct gang__job *job)
     int64_t due = INT64_MAX;
     if (job->state == GANG_JOB_ENDED)
         return due;
-    if (job->undone && s->now_ns < INT64_MAX - 1) /* not in this run: memory is still short */
+    if (job->undone && s->now_ns < INT64_MAX - 1) /* next run: memory is short */
         due = s->now_ns + 1;
     if (job->not_before_ns > s->now_ns)
         due = gang__least(due, job->not_before_ns);
@@ -49,7 +49,7 @@ void gang__timer_clear(gang_sched *s, struct gang__job *job)
     job->due_ns = INT64_MAX;
 }
 
-/* What has come is done before anything else is waited for: it may be known by its time alone. */
+/* A timer that is due stays until it fires. For some events the due time is the only record. */
 void gang__timer_set(gang_sched *s, struct gang__job *job)
 {
     if (job->due_ns <= s->now_ns)
@@ -63,7 +63,7 @@ void gang__timer_set(gang_sched *s, struct gang__job *job)
         gang__set_insert(&s->timers, &job->timer);
 }
 
-/* It waited too long: it steps aside, or is given up. */
+/* The job could start for `start_within_ns`, and did not: it backs off, or ends. */
 static void unstarted(gang_sched *s, struct gang__job *job)
 {
     if (job->back_off_ns <= 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A gang holds its places, but does not run after all: it gives them back and waits again. */
+/* Undoing a start: a gang that holds its places but does not run releases them and waits again. */
 #include <string.h>
 
 #include "place/request/request.h"
@@ -15,7 +15,7 @@
 void gang__start_undo(gang_sched *s, struct gang__gang *u, int64_t not_before_ns)
 {
     struct gang__job *job = u->job;
-    gang__order_leave(s, u); /* it may wait to grow already: another gang of the job runs */
+    gang__order_leave(s, u); /* it may wait to grow: another gang of the job runs */
     gang__usage_out(s, u);
     memset(u->has, 0, gang__gang_request(u)->group_count * sizeof(*u->has));
     u->tasks = 0;

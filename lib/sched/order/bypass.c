@@ -7,9 +7,9 @@
 #include "sched/record/record.h"
 #include "sched/usage/usage.h"
 
-/* ---- who bars whom ----------------------------------------------------------------------------- */
+/* ---- barring other gangs --------------------------------------------------------------------- */
 
-/* Is it for want of room alone that it does not run? One whose turn has not come yet counts. */
+/* Does the gang wait for capacity alone? A gang that was not tried yet counts too. */
 static bool bars(const struct gang__gang *w)
 {
     return w->order.wait_class && (w->order.wait_class->state != GANG__CLASS_BLOCKED ||
@@ -23,7 +23,7 @@ const struct gang__gang *gang__bypass_before(const gang_sched *s, const struct g
     const struct gang__gang *w = s->bypass.starved;
     if (!w || u->bypass.starved || gang__stays(leaf, leaf->guarantee, leaf->used, take, count))
         return NULL;
-    while (w && (w->job->leaf == leaf || !bars(w))) /* in its own leaf turn sees to it */
+    while (w && (w->job->leaf == leaf || !bars(w))) /* in its own leaf, the order sees to it */
         w = w->bypass.next;
     return w;
 }
@@ -37,7 +37,7 @@ const struct gang__gang *gang__bypass_concerns(const gang_sched *s, const struct
     return gang__bypass_before(s, u, take, count);
 }
 
-/* The nodes that any of them could use, as bits in s->mask. */
+/* Marks the nodes that a barring starved gang could use, as bits in s->bypass.mask. */
 static bool make_mask(gang_sched *s, const struct gang__gang *u, uint32_t end)
 {
     size_t words = end / 64 + 1;
@@ -76,10 +76,10 @@ bool gang__bypass_on(gang_sched *s, const struct gang__gang *u)
         return false;
     for (int64_t i = 0; i < u->place_count; i++)
         end = (uint32_t)u->places[i].node >= end ? (uint32_t)u->places[i].node + 1 : end;
-    bool on = !make_mask(s, u, end); /* who cannot know does not pass */
+    bool on = !make_mask(s, u, end); /* out of memory: assume yes */
     for (int64_t i = 0; i < u->place_count && !on; i++) {
         gang_node_id n = u->places[i].node;
-        /* Of one that was removed the record stays for a while, longer or shorter: nobody could use that. */
+        /* The record of a removed node stays for a while, but no gang could use that node. */
         on = has_bit(s, n, end) && gang__node_id_at(s->cluster, (uint32_t)n) == n;
     }
     return on;
@@ -95,12 +95,13 @@ void gang__bypass_ease(gang_sched *s)
     }
 }
 
-/* ---- who becomes starved ------------------------------------------------------------------------ */
+/* ---- becoming starved ------------------------------------------------------------------------ */
 
 static void become(gang_sched *s, struct gang__gang *u)
 {
     gang__order_first(s, u);
-    struct gang__gang **at = &s->bypass.starved; /* the first that became so first */
+    /* the list begins with the gang that starved first */
+    struct gang__gang **at = &s->bypass.starved;
     while (*at)
         at = &(*at)->bypass.next;
     u->bypass.next = NULL;

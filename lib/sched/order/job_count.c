@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Jobs that run and jobs that wait, counted in their queues and for their users; and what becomes
- * possible when a count or the use of a queue goes down. */
+/* Counts running and waiting jobs, in their queues and for their users. Unblocks wait classes
+ * when a count or the usage of a queue goes down. */
 #include "base/atomic.h"
 #include "sched/order/wait_order.h"
 #include "sched/wake/wake.h"
@@ -13,7 +13,8 @@ void gang__eased(gang_sched *s, struct gang__queue_state *leaf)
     s->wake.changes++;
 }
 
-/* One that stops runs until it has stopped, and one that moves until it runs there. */
+/* A gang that stops counts as running until it has stopped; a gang that moves, until it runs at
+ * its new place. */
 void gang__job_count(gang_sched *s, struct gang__job *job)
 {
     bool runs = false, ended = job->state == GANG_JOB_ENDED;
@@ -25,13 +26,14 @@ void gang__job_count(gang_sched *s, struct gang__job *job)
     for (struct gang__queue_state *q = job->leaf; q; q = q->parent) {
         q->running += runs - job->counted_running;
         q->pending += waits - job->counted_pending;
-        gang__store_relaxed(&q->waiting, (uint64_t)q->pending); /* nobody else writes it */
+        gang__store_relaxed(&q->waiting, (uint64_t)q->pending); /* the owner alone writes it */
     }
     if (job->leaf_user)
         job->leaf_user->running += runs - job->counted_running;
     bool starts = runs && !job->counted_running;
     for (uint32_t i = 0; job->gang_count > 1 && starts && i < job->gang_count; i++)
-        gang__order_leave(s, &job->gang[i]); /* waits apart now, see gang__job_settle() */
+        /* each gang waits by itself now, see gang__job_settle() */
+        gang__order_leave(s, &job->gang[i]);
     bool fewer = job->counted_running && !runs;
     job->counted_running = runs;
     job->counted_pending = waits;

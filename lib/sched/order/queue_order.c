@@ -24,7 +24,7 @@ static int by_number(int64_t a, int64_t b)
     return a < b ? -1 : a > b;
 }
 
-/* ---- gangs of a leaf --------------------------------------------------------------------------- */
+/* ---- gangs of a leaf ------------------------------------------------------------------------- */
 
 static int shortest_first(const struct gang__job *x, const struct gang__job *y)
 {
@@ -95,7 +95,7 @@ int gang__order_compare_gangs(const struct gang__set_link *a, const struct gang_
                              GANG__OF(struct gang__gang, order.link, b), leaf->q->order);
 }
 
-/* ---- wait classes of a leaf -------------------------------------------------------------------- */
+/* ---- wait classes of a leaf ------------------------------------------------------------------ */
 
 /* The user that uses least for its weight, of all capacity, is the first. */
 static int compare_users(const struct gang__user *a, const struct gang__user *b)
@@ -141,7 +141,7 @@ const struct gang__wait_class *gang__order_bars(const struct gang__queue_state *
     return first;
 }
 
-/* ---- siblings ---------------------------------------------------------------------------------- */
+/* ---- siblings -------------------------------------------------------------------------------- */
 
 /* The first gang below an active queue. */
 static struct gang__gang *head_below(const struct gang__queue_state *q)
@@ -231,7 +231,7 @@ void gang__order_init(struct gang__queue_state *q)
     gang__victims_init(q);
 }
 
-/* ---- the first of all -------------------------------------------------------------------------- */
+/* ---- the first of all ------------------------------------------------------------------------ */
 
 static bool is_barred(const struct gang__queue_state *leaf)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Users of a leaf: what each uses of all capacity for its weight, and where its wait classes go in a
- * fair leaf. */
+/* Users of a leaf: the usage of each, of all capacity and for its weight; and the place of its
+ * wait classes in a fair leaf. */
 #include <string.h>
 
 #include "queue/dominant.h"
@@ -69,7 +69,7 @@ static void make_user_key(const gang_sched *s, struct gang__user *user)
     }
 }
 
-/* All bins of the leaf go where they belong; `as`: by the keys that its users have there. */
+/* Sorts all wait classes of the leaf again; `as`: by the keys that the users have in that leaf. */
 static void order_users(gang_sched *s, struct gang__queue_state *leaf,
                         const struct gang__queue_state *as)
 {
@@ -109,7 +109,8 @@ void gang__order_users_as(gang_sched *s, struct gang__queue_state *leaf,
     order_users(s, leaf, from);
 }
 
-/* The limit of each user follows what all of them use, and how many of them want more. */
+/* The user limit depends on the usage of all users, and on how many of them have demand: unblocks
+ * the wait classes that it blocked. */
 static void limits_moved(gang_sched *s, struct gang__queue_state *leaf)
 {
     if (!leaf->q->user_limit_percent && !leaf->q->user_limit_factor_milli)
@@ -121,7 +122,7 @@ static void limits_moved(gang_sched *s, struct gang__queue_state *leaf)
     }
 }
 
-/* What a user uses changed, or whether he wants more: his bins of the leaf go where they belong. */
+/* The user's usage changed, or whether it has demand: sorts its wait classes of the leaf again. */
 void gang__order_user(gang_sched *s, struct gang__queue_state *leaf, struct gang__user *user)
 {
     limits_moved(s, leaf);

@@ -2,10 +2,10 @@
 /* Wait classes: which gangs wait, in which class, and what blocks the class.
  *
  * The gangs of a leaf that wait for the same thing form one class, in the order of the leaf; its
- * first gang stands for all. A class that may be tried is READY and lies in the leaf's order. A
- * class whose first gang cannot start is BLOCKED and hangs in the list of what blocks it: a request
- * class without capacity, a queue at its limit, the root (lending). When that changes, the class is
- * READY again. So a run tries no gang for which nothing changed. */
+ * first gang stands for all. A class that may be tried is READY and lies in the leaf's order. If
+ * the first gang of a class cannot start, the class is BLOCKED and hangs in the list of what blocks
+ * it: a request class without capacity, a queue at its limit, the root (lending). When that
+ * changes, the class is READY again. So a run tries no gang for which nothing changed. */
 #include <string.h>
 
 #include "place/alloc/alloc.h"
@@ -97,7 +97,7 @@ static void done(gang_sched *s, struct gang__wait_class *class)
         s->order.hooks->done(class);
 }
 
-/* Out of whatever it hangs in. */
+/* Takes the class out of all lists, and makes it EMPTY. */
 static void take_out(gang_sched *s, struct gang__wait_class *class)
 {
     if (class->state == GANG__CLASS_READY) {
@@ -128,13 +128,14 @@ static void make_ready(gang_sched *s, struct gang__wait_class *class)
     }
 }
 
-/* In the list of what blocks it. */
+/* Enters the class into the list of what blocks it. */
 static void hang_blocked(gang_sched *s, struct gang__wait_class *class)
 {
     if (class->why == GANG_WAIT_CAPACITY || class->why == GANG_WAIT_CELLS) {
         insert(&class->request_class->blocked, class);
         note_request_blocked(s, class->request_class);
-    } else if (class->why == GANG_WAIT_LENDING) { /* whoever gives back leaves more to be lent */
+    } else if (class->why == GANG_WAIT_LENDING) {
+        /* any queue that gives back leaves more to lend */
         insert(&s->root.order.blocked, class);
     } else {
         insert(&(class->blocked_by ? class->blocked_by : class->leaf)->order.blocked, class);
@@ -142,7 +143,8 @@ static void hang_blocked(gang_sched *s, struct gang__wait_class *class)
     enter_blocked(s, class);
 }
 
-/* Its head is about to be another; how it was kept is to be told when that has come. */
+/* The head of the class is about to change. Returns how backfill kept the class, for
+ * hang_again(). */
 static uint8_t let_go(gang_sched *s, struct gang__wait_class *class)
 {
     uint8_t kept = class->backfill.kept;
@@ -227,8 +229,8 @@ static bool may_help(const gang_sched *s, const struct gang__request_class *ask)
            ask->min_gpu <= s->wake.room_gpu;
 }
 
-/* What came free by our own doing is known; if others freed something, or nodes came, anybody
- * may try. */
+/* The scheduler knows how much capacity it freed itself, and unblocks the classes that this may
+ * help. If others freed capacity, or nodes came, all classes blocked for capacity may be tried. */
 void gang__order_room(gang_sched *s)
 {
     uint64_t stamp = gang__capacity_stamp(s->cluster), own = gang__worker_stamp(s->worker);
@@ -243,7 +245,7 @@ void gang__order_room(gang_sched *s)
         if (others || may_help(s, ask))
             gang__order_unblock_all(s, &ask->blocked);
     }
-    if (s->bypass.starved) /* room that those leave alone */
+    if (s->bypass.starved) /* the starved gangs may leave this capacity to others */
         gang__bypass_ease(s);
     s->wake.room = false;
     s->wake.room_cpu = s->wake.room_pages = s->wake.room_gpu = 0;
@@ -266,7 +268,8 @@ static struct gang__wait_class *new_class(gang_sched *s, struct gang__gang *u, b
     return class;
 }
 
-/* In a copy, as it is where it was copied from: there those who wait may not have been sorted anew yet. */
+/* While jobs of a copy enter it: the gang's wait class in the original, else NULL. The copy keeps
+ * its salt, because the original may not have sorted its waiting gangs again yet. */
 static const struct gang__wait_class *class_in_original(const gang_sched *s,
                                                         const struct gang__gang *u)
 {
@@ -274,16 +277,16 @@ static const struct gang__wait_class *class_in_original(const gang_sched *s,
     return job ? job->gang[u->index].order.wait_class : NULL;
 }
 
-/* Where starts are planned, who runs for less may start when another may not; and where several may have a plan, so may
- * several that are alike. */
+/* With backfill, a shorter gang may start when a longer gang may not: the run time is the salt.
+ * If plan_depth allows several planned starts, equal gangs may each have one: each gang has its
+ * own salt. */
 static uint64_t salt_of(const gang_sched *s, const struct gang__gang *u)
 {
     const struct gang__queue *q = u->job->leaf->q;
     const struct gang__wait_class *there = class_in_original(s, u);
     if (there)
         return there->class_salt;
-    if (u->job->gang_count > 1 &&
-        u->job->counted_running) /* how many jobs may run does not bind it */
+    if (u->job->gang_count > 1 && u->job->counted_running) /* no limit of running jobs binds it */
         return gang__hash_number(u->index, u->job->id) | 1;
     uint64_t reserved = s->reserve.count > 0 ? s->order.hooks->class_salt(s, u) : 0;
     if (reserved || q->backfill == GANG_BACKFILL_NONE)
@@ -292,7 +295,7 @@ static uint64_t salt_of(const gang_sched *s, const struct gang__gang *u)
                              : (uint64_t)gang__time_limit_run(u->job) << 1;
 }
 
-/* The class of those that wait to start; made if it is not there. */
+/* Finds or makes the wait class of a gang that waits to start. */
 static struct gang__wait_class *class_of(gang_sched *s, struct gang__gang *u)
 {
     struct gang__queue_state *leaf = u->job->leaf;
@@ -324,13 +327,13 @@ bool gang__order_enter(gang_sched *s, struct gang__gang *u)
     struct gang__wait_class *class;
     if (u->order.wait_class)
         return true;
-    if (grows || u->places) { /* what it waits for is its own affair */
+    if (grows || u->places) { /* no other gang waits for the same thing */
         if (!u->order.grow_class)
             u->order.grow_class = new_class(s, u, grows);
         class = u->order.grow_class;
         if (class) {
             class->fixed = gang__gang_is_fixed(u, grows);
-            class->user = u->job->leaf_user; /* its leaf may ask since who that is */
+            class->user = u->job->leaf_user; /* the leaf may have begun to count users */
         }
     } else {
         class = class_of(s, u);
@@ -339,7 +342,7 @@ bool gang__order_enter(gang_sched *s, struct gang__gang *u)
         return false;
     bool was_ready = class->state == GANG__CLASS_READY;
     uint8_t kept = let_go(s, class);
-    if (was_ready) /* its head may become another */
+    if (was_ready) /* its head may change */
         gang__set_remove(&class->leaf->order.ready, &class->ready_link);
     gang__set_insert_end(&class->gangs, &u->order.link, 1);
     u->order.wait_class = class;
@@ -350,7 +353,7 @@ bool gang__order_enter(gang_sched *s, struct gang__gang *u)
         class->state = GANG__CLASS_READY;
         gang__set_insert(&class->leaf->order.ready, &class->ready_link);
         insert(&class->request_class->ready, class);
-    } else if (gang__wait_class_head(class) == u) { /* making room may be worth it for this one */
+    } else if (gang__wait_class_head(class) == u) { /* preemption may help this gang */
         class->tried = 0;
         s->wake.changes++;
     }
@@ -358,7 +361,7 @@ bool gang__order_enter(gang_sched *s, struct gang__gang *u)
     return true;
 }
 
-/* It is soon its turn: what is looked at of it then is on its way. */
+/* The gang is tried soon: prefetches the members that this reads. */
 static void fetch(const struct gang__gang *u)
 {
     for (size_t at = 0; at < offsetof(struct gang__gang, calendar); at += 64)
@@ -402,7 +405,7 @@ void gang__order_leave(gang_sched *s, struct gang__gang *u)
         fetch(gang__wait_class_head(class));
     if (was_ready && class->gangs.count > 0) {
         gang__set_insert(&leaf->order.ready, &class->ready_link);
-        done(s, class); /* others may come before who is its head now */
+        done(s, class); /* others may come before its new head */
     } else if (class->gangs.count == 0) {
         if (was_ready) {
             class->state = GANG__CLASS_EMPTY;

@@ -6,7 +6,8 @@
 
 #include "sched/record/types.h"
 
-/* In the calendar; all 0 without one. An occupation is its number in the timeline, and 1; 0: none. */
+/* A gang in the calendar; all 0 without one. An occupation is its number in the timeline plus 1;
+ * 0: none. */
 struct gang__calendar_gang {
     uint32_t occupies; /* what it holds */
     uint32_t plan;     /* its planned start, */
@@ -40,9 +41,9 @@ struct gang__sliced {
     uint32_t row;
     uint8_t state; /* GANG__SLICED_* */
     bool wanted;   /* it is to run now */
-    bool refused;  /* the host did not resume it, in this turn */
+    bool refused;  /* the host did not resume it, in this quantum */
     bool quiet;    /* without a gang: it does not run any more */
-    bool gone;     /* not in the matrix any more; freed when nobody walks there */
+    bool gone;     /* not in the matrix any more; freed when no walk is under way */
     int64_t deadline_ns;
     int64_t *still; /* STOPS: tasks that have not stopped yet, ascending: */
     size_t left, still_room;

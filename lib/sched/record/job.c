@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of jobs, and what is read of one job: its state, its pauses, until when it may run. */
+/* The table of jobs, and queries about one job: its state, its pauses, its time limit. */
 #include "base/wide.h"
 #include "sched/record/record.h"
 
@@ -22,7 +22,7 @@ struct gang__job *gang__job_of(const gang_sched *s, gang_job_id id)
     return NULL;
 }
 
-/* ---- states ----------------------------------------------------------------------------------- */
+/* ---- states ---------------------------------------------------------------------------------- */
 
 int32_t gang__job_state_now(const struct gang__job *job)
 {
@@ -47,12 +47,12 @@ int64_t gang__job_paused(const gang_sched *s, const struct gang__job *job)
     return gang__add_sat(job->paused_ns, now);
 }
 
-/* ---- until when ------------------------------------------------------------------------------- */
+/* ---- time limits ----------------------------------------------------------------------------- */
 
 int64_t gang__time_limit_run(const struct gang__job *job)
 {
-    bool limited = job->time_limit_ns > 0 &&
-                   !job->reserve.limit_kept; /* else others of it would be out of order */
+    /* a kept limit does not count: the other gangs of the job would be out of order */
+    bool limited = job->time_limit_ns > 0 && !job->reserve.limit_kept;
     int64_t limit = limited ? job->time_limit_ns : INT64_MAX;
     return job->predicted_ns > 0 ? gang__least(job->predicted_ns, limit) : limit;
 }

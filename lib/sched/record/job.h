@@ -24,7 +24,7 @@ struct gang__reserve_job {
     bool limit_kept; /* it asked for no limit: time_limit_ns is what was left of its reservation */
 };
 
-/* What is touched when a job is taken in and started stands before what is not. */
+/* Members that intake and a start touch stand before the others. */
 struct gang__job {
     struct gang__message submit; /* jobs that are submitted together: the first lies in the inbox,
                                   * the others follow by `next` */

@@ -9,13 +9,13 @@
 #include "queue/queues.h"
 #include "sched/record/types.h"
 
-/* What a user has in a leaf. */
+/* A user of a leaf: usage and counts. */
 struct gang__user {
     struct gang__hash_link link;
     char *name;
     int64_t weight;         /* millionths */
     int64_t running;        /* jobs */
-    int64_t promised;       /* jobs for whose start others are stopping */
+    int64_t promised;       /* jobs about to start: gangs are stopping for them */
     int64_t waiting;        /* jobs that could run */
     int64_t *used;          /* dims */
     struct gang__ratio key; /* dominant share for the user's weight: the place in order */
@@ -63,12 +63,12 @@ struct gang__queue_state {
     /* Amounts, dims each, in one block. */
     int64_t *guarantee, *limit, *share, *used, *fixed, *demand;
     int64_t *block;
-    uint64_t dims_changed; /* of the root: dimensions whose use or demand changed since shares were
-                            * divided */
+    /* of the root: dimensions with a change of usage or demand since shares were divided */
+    uint64_t dims_changed;
     struct gang__decay *past_use; /* dims; NULL: past use does not count */
     int64_t jobs;                 /* in it and below, of any state */
     int64_t running, pending;     /* jobs, in it and below */
-    int64_t promised;             /* jobs for whose start others are stopping */
+    int64_t promised;             /* jobs about to start: gangs are stopping for them */
     int64_t tasks;
     gang__a64 waiting; /* `pending`, as submitters read it: see gang__submit_view */
     int64_t

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is read of jobs, gangs and queues without deciding anything, and the calls to the host that
- * every floor makes. */
+/* Queries about jobs, gangs and queues that decide nothing, and the calls to the host that every
+ * floor makes. */
 #ifndef GANG__SCHED_RECORD_H
 #define GANG__SCHED_RECORD_H
 
@@ -58,22 +58,22 @@ gang__set_compare gang__job_order; /* by id */
 
 struct gang__job *gang__job_of(const gang_sched *s, gang_job_id id);
 
-/* How long it waited for turns since it started. */
+/* How long the job has waited for quanta since it started. */
 int64_t gang__job_paused(const gang_sched *s, const struct gang__job *job);
 
-/* GANG_JOB_*, as its units have it. */
+/* GANG_JOB_*, derived from the state of its gangs. */
 int32_t gang__job_state_now(const struct gang__job *job);
 
-/* How long it is expected to run once it starts; INT64_MAX: no bound. */
+/* How long the job is expected to run once it starts; INT64_MAX: no bound. */
 int64_t gang__time_limit_run(const struct gang__job *job);
 
-/* When it is stopped, and when it is expected to end, if it started at `from_ns`; INT64_MAX: never.
- * A grace comes on top. */
+/* When the job is stopped, and when it is expected to end, if it started at `from_ns`; INT64_MAX:
+ * never. A grace comes on top. */
 int64_t gang__time_limit_end(const struct gang__job *job, int64_t from_ns);
 
 int64_t gang__time_limit_expected(const struct gang__job *job, int64_t from_ns);
 
-/* When it would have started if it had had no pauses between its turns. */
+/* When the job would have started without the pauses between its quanta. */
 int64_t gang__time_limit_from(const gang_sched *s, const struct gang__job *job);
 
 #endif

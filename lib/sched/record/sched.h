@@ -16,7 +16,7 @@
 /* Why a job was noted: what is to be done with it, as bits. */
 enum {
     GANG__WAKE_SETTLE = 1,  /* put its gangs where they belong: gang__job_settle() */
-    GANG__WAKE_TIMER = 2,   /* make out anew when something of it is due: gang__timer_set() */
+    GANG__WAKE_TIMER = 2,   /* compute again when it is due: gang__timer_set() */
     GANG__WAKE_STOPPED = 8, /* a gang of it has stopped: it waits again, goes on, or ends */
     GANG__WAKE_STATE = 4    /* tell the host its state, if that is another */
 };
@@ -27,19 +27,19 @@ enum {
     GANG__PLANS_MISFIT = 2   /* something was taken that no plan knew of: do they still fit? */
 };
 
-/* What changed since the last drain. Notes are intrusive lists, bits and sums: noting cannot fail. */
+/* The notes of changes since the last drain: intrusive lists, bits and sums. Noting cannot fail. */
 struct gang__wake {
     struct gang__job *jobs, **jobs_end;     /* by job->wake.next, first noted first */
-    struct gang__queue_state *queues;       /* to be put into order anew: by q->wake.next */
+    struct gang__queue_state *queues;       /* to be ordered again: by q->wake.next */
     bool all_queues;                        /* so are all queues */
     struct gang__gang *holdings;            /* what they hold changed: by u->wake.next; */
     const struct gang__gang *starting;      /* but not of this one, which is in the timeline */
     gang_alloc_id started;                  /* already with this allocation */
-    struct gang__queue_state *candidates;   /* leaves whose candidates of backfill look again */
-    bool room;                              /* capacity came free by our own doing: */
+    struct gang__queue_state *candidates;   /* leaves that try backfill candidates again */
+    bool room;                              /* the scheduler itself freed capacity: */
     int64_t room_cpu, room_pages, room_gpu; /* at most so much on one of the nodes that gave */
-    bool bounds;                            /* guarantees or limits are others: order all anew */
-    bool shares;                            /* use or demand changed: divide shares anew */
+    bool bounds;                            /* guarantees or limits changed: order all again */
+    bool shares;                            /* usage or demand changed: divide shares again */
     bool slices;                            /* some gang of a matrix may run, or has stopped */
     bool retry;                             /* classes are blocked until the next run alone */
     bool run;                               /* the next run is due now */
@@ -100,7 +100,7 @@ struct gang__where_state {
     size_t state_cap;
 };
 
-/* What there is, and what queues use (usage/usage.h). */
+/* The totals, and the usage of queues (usage/usage.h). */
 struct gang__usage_sched {
     uint64_t total_epoch;        /* cluster epoch and 1 when total[] was summed, */
     uint64_t total_stamp;        /* and the stamp of node states; see gang__fair_refresh() */

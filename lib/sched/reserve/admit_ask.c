@@ -170,7 +170,7 @@ bool gang__reserve_keep_pieces(gang_sched *s, struct gang__reserve *r, int64_t i
             gang__release(&s->mem, p);
     }
     if (done)
-        got->count = got->place_count = 0; /* they are not its any more */
+        got->count = got->place_count = 0; /* `got` does not own them now */
     return done;
 }
 

@@ -11,7 +11,7 @@
 
 /* ---- making it ------------------------------------------------------------------------------- */
 
-/* What is reserved of each node at a time, of the current instance. */
+/* The reserved capacity of each node at a time, for the current instance. */
 static bool amounts_at(gang_sched *s, const struct gang__reserve *r, int64_t at_ns, int64_t *amount)
 {
     const struct gang__calendar *cal = s->calendar;
@@ -34,7 +34,7 @@ static bool amounts_at(gang_sched *s, const struct gang__reserve *r, int64_t at_
     return true;
 }
 
-/* From one time to another all of its nodes but `amount` is taken. */
+/* From one time to another, all capacity of its nodes except `amount` is taken. */
 static bool bar(gang_sched *s, struct gang__timeline *inside, const int64_t *most,
                 const int64_t *amount, int64_t from_ns, int64_t to_ns)
 {
@@ -67,7 +67,7 @@ static int by_time(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The instants at which something of it begins or ends, each once. Without `time` only counted,
+/* List the instants at which a piece begins or ends, each once. Without `time`, only count them,
  * with repeats. */
 static size_t list_times(const struct gang__reserve *r, int64_t *time)
 {
@@ -188,7 +188,8 @@ void gang__reserve_renew(gang_sched *s, struct gang__reserve *r)
 
 /* ---- a source of the calendar ---------------------------------------------------------------- */
 
-/* Does it fit beside the other members that run there? Plans make way, and are made again. */
+/* Does the occupation fit beside the other members that run there? Plans make way, and are made
+ * again. */
 bool gang__reserve_fits_inside(gang_sched *s, const struct gang__gang *u,
                                const struct gang__occupation *o)
 {

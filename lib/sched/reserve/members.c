@@ -92,7 +92,7 @@ void gang__reserve_leave(gang_sched *s, const struct gang__job *job)
             continue;
         s->reserve.all->due_ns = s->now_ns;
         if (r->idle_since_ns != INT64_MAX)
-            r->idle_since_ns = s->now_ns; /* until now it was not */
+            r->idle_since_ns = s->now_ns; /* idle since this member left */
     }
 }
 

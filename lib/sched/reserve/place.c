@@ -14,7 +14,7 @@
 
 /* ---- what makes way -------------------------------------------------------------------------- */
 
-/* The running jobs that it may ignore. */
+/* The running jobs that the reservation may ignore. */
 static void withdraw_jobs(struct gang__trial *t, const struct gang__reserve *r)
 {
     struct gang__set_link *n = NULL;
@@ -28,7 +28,7 @@ static void withdraw_jobs(struct gang__trial *t, const struct gang__reserve *r)
     }
 }
 
-/* The reservations that it may overlap: those that were accepted before it. */
+/* The reservations that this one may overlap: those that were accepted before it. */
 static void withdraw_older(struct gang__trial *t, const struct gang__reserve *r)
 {
     if (!(r->flags & GANG_RESERVATION_OVERLAP))
@@ -95,8 +95,8 @@ static int64_t next_step(gang_sched *s, int64_t at_ns)
     return gang__timeline_sum_at(s->calendar->when, at_ns, unused);
 }
 
-/* So many domains at the earliest time at which so many are free: then a stage of named nodes, at a
- * fixed start. */
+/* Find the earliest time at which enough domains are free. The stage then names their nodes, with
+ * a fixed start. */
 static gang_result pick_domains(gang_sched *s, struct gang__reserve *r, struct gang__reserve_ask *k)
 {
     struct gang__calendar *cal = s->calendar;
@@ -126,7 +126,7 @@ static gang_result pick_domains(gang_sched *s, struct gang__reserve *r, struct g
     return at > r->deadline_ns - stage->duration_ns ? GANG_ENOFIT : GANG_OK;
 }
 
-/* All tasks of the only group in one domain: the one in which they can begin first. */
+/* All tasks of the only group go into one domain: the domain in which they can begin first. */
 static gang_result pick_same(gang_sched *s, struct gang__reserve *r, struct gang__reserve_ask *k)
 {
     struct gang__calendar *cal = s->calendar;
@@ -299,8 +299,8 @@ static void name_groups(struct gang__admitted *got, const int64_t *count)
     }
 }
 
-/* Beside all others; else over those that it may overlap and, with `jobs`, over jobs that it may
- * ignore. Planned starts make way. */
+/* Place the reservation beside all others; otherwise over those that it may overlap and, with
+ * `jobs`, over jobs that it may ignore. Planned starts make way. */
 static gang_result admit_more(gang_sched *s, const struct gang__reserve *r,
                               const struct gang__admit_ask *a, bool jobs)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Capacity on its way to a gang for which others stop: while reservations are placed, it is as good
- * as taken. */
+/* Capacity that a handover keeps for its taker counts as taken while reservations are placed. */
 #include <stdlib.h>
 
 #include "sched/calendar/calendar.h"
@@ -13,7 +12,8 @@ static int64_t last_grace(const gang_sched *s)
     return gang__add_sat(s->now_ns, gang__longest_grace(s));
 }
 
-/* Capacity on its way to a gang is taken until the gang ends, if it starts as late as it can. */
+/* The capacity of a handover is taken until the taker ends, if the taker starts as late as it
+ * can. */
 static gang_result put_places(struct gang__trial *t, const struct gang__gang *u,
                               const struct gang_placement *place, int64_t count)
 {
@@ -52,7 +52,7 @@ static int32_t keep_task(const struct gang_task *task, void *user)
     return k->failed;
 }
 
-/* Tasks that have stopped are kept until all tasks have that stop for the same handover. */
+/* A handover keeps what stopped tasks held until all its victims have stopped. */
 static gang_result put_kept(struct gang__trial *t, const struct gang__stop *l)
 {
     gang_sched *s = t->s;

@@ -17,8 +17,7 @@ int64_t gang__reserve_endless(const gang_sched *s);
  * none needed. */
 uint64_t gang__reserve_apart(const gang_sched *s, const struct gang__gang *u);
 
-/* In the trial, capacity that is on its way to a gang for which others stop is taken. GANG_OK;
- * GANG_ENOMEM. */
+/* In the trial, capacity that handovers keep is taken. GANG_OK; GANG_ENOMEM. */
 gang_result gang__reserve_put_handovers(struct gang__trial *t);
 
 /* Do what is due: notices, begins, ends, instances, lost nodes. False: out of memory. */
@@ -32,8 +31,8 @@ gang_result gang__reserve_try(gang_sched *s, struct gang__gang *u, gang_alloc_id
 /* The calendar shows the flexible reservations as this gang sees them: without those that it may
  * use. NULL: as the gang sees them that gang__reserve_try() tries, if it tries one. */
 void gang__reserve_show_for(gang_sched *s, const struct gang__gang *u);
-/* There is room on the nodes, but not beside what is planned: does the gang wait for reservations,
- * or for planned starts (GANG_WAIT_*)? */
+/* The nodes have free capacity, but plans or reservations keep it: which does the gang wait for
+ * (GANG_WAIT_*)? */
 int32_t gang__reserve_why(gang_sched *s, struct gang__gang *u);
 
 /* May the gang start inside a reservation: one that it named, or a magnetic one that matches it? */
@@ -42,10 +41,10 @@ bool gang__reserve_drawn(const gang_sched *s, const struct gang__gang *u);
 /* May a job that named a reservation be tried now? */
 bool gang__reserve_holds(const gang_sched *s, const struct gang__job *job);
 
-/* May it start only inside one reservation? Preemption cannot help it then. */
+/* May the gang start only inside one reservation? Then preemption cannot help it. */
 bool gang__reserve_confines(const struct gang__gang *u);
 
-/* A job was taken in: look its reservation up. False: that has ended. */
+/* A job was taken in: look up its reservation. False: the reservation has ended. */
 bool gang__reserve_join(gang_sched *s, struct gang__job *job);
 
 /* A job ended. A reservation that was made for it is over. */
@@ -67,7 +66,7 @@ bool gang__reserve_binds(const gang_sched *s, const struct gang__gang *u);
 /* Nodes that are reserved for others while the gang runs: sched/where. */
 extern const struct gang__veto gang__reserve_veto;
 
-/* Grow the gang where reservations leave room: as gang_alloc_grow(). */
+/* Grow the gang where reservations leave capacity. Like gang_alloc_grow(). */
 gang_result gang__reserve_grow(gang_sched *s, struct gang__gang *u, uint32_t group, int64_t step,
                                int64_t *granted);
 

@@ -13,7 +13,7 @@
 
 /* ---- when ------------------------------------------------------------------------------------ */
 
-/* When something of it is due. Its pieces may end one after the other. */
+/* When the next event of the reservation is due. Its pieces may end one after the other. */
 static int64_t due_of(const struct gang__reserve *r)
 {
     int64_t due = INT64_MAX;
@@ -212,7 +212,7 @@ static void end_pieces(gang_sched *s, struct gang__reserve *r, int64_t instance)
     }
 }
 
-/* Note since when no member runs or waits. */
+/* Record since when no member runs or waits. */
 static void look_idle(gang_sched *s, struct gang__reserve *r)
 {
     if (!r->purge_ns || !r->begun)
@@ -260,7 +260,7 @@ static void finish_time(gang_sched *s, struct gang__reserve *r, int32_t what, co
     go_to_next(s, r);
 }
 
-/* Do what is due of it. False: out of memory. */
+/* Do what is due for one reservation. False: out of memory. */
 static bool tend(gang_sched *s, struct gang__reserve *r)
 {
     for (;;) {
@@ -315,7 +315,7 @@ static void rebin(gang_sched *s)
     }
 }
 
-/* Do what is due of all. False: out of memory. */
+/* Do what is due for all reservations. False: out of memory. */
 static bool tend_all(gang_sched *s)
 {
     struct gang__reserves *all = s->reserve.all;

@@ -2,8 +2,8 @@
 /* Reservations, from inside. README.md explains them.
  *
  * A reservation is a list of *pieces*. Each is an occupation of the calendar from its start to its
- * end, so every query of the calendar leaves room for it. For a gang outside, a piece is taken as a
- * whole: nothing of it changes while members start and end inside.
+ * end, so every query of the calendar leaves its capacity free. For a gang outside, a piece is
+ * taken as a whole: nothing of it changes while members start and end inside.
  *
  * Members do not lie in that timeline. A reservation in which members start has a timeline of its
  * own (*inside*): its nodes have what is reserved of them. What a member holds and plans lies
@@ -47,7 +47,7 @@ struct gang__reserve_piece {
     struct gang__reserve_run run[];
 };
 
-/* What an instance lost and does not have back: reserve_grow.c. */
+/* Capacity that an instance lost and has not got back: reserve_grow.c. */
 struct gang__reserve_gap {
     struct gang__reserve_gap *next;
     int64_t instance, start_ns, end_ns;
@@ -96,7 +96,7 @@ struct gang__reserve {
     int64_t next_instance; /* the next that is to be placed */
     int64_t current;       /* that is on, or comes next */
     bool noticed, begun;   /* that one */
-    int64_t woken_ns;      /* its members had their turn last */
+    int64_t woken_ns;      /* its members were last woken */
     bool open;             /* its members could start inside it when that was looked at last */
     int64_t before_ns;     /* while it is being changed: its end before that; else GANG__NEVER */
     bool over;             /* the job that it was made for has ended */
@@ -141,7 +141,7 @@ struct gang__reserves {
 /* ---- reserve.c ------------------------------------------------------------------------------- */
 
 struct gang__reserve *gang__reserve_of(const gang_sched *s, gang_reservation_id id);
-/* Its first piece, and of the same time until when it lasts. NULL: there is none. */
+/* The first piece of the current instance (NULL: none); when an instance begins and ends. */
 struct gang__reserve_piece *gang__reserve_now(const struct gang__reserve *r);
 int64_t gang__reserve_begin_of(const struct gang__reserve *r, int64_t instance);
 int64_t gang__reserve_end_of(const struct gang__reserve *r, int64_t instance);
@@ -167,7 +167,7 @@ void gang__reserve_record_free(gang_sched *s, struct gang__reserve *r);
 bool gang__reserve_view_make(gang_sched *s, const struct gang__reserve *more,
                              const struct gang__reserve *less, struct gang__reserve_view **out);
 void gang__reserve_view_set(gang_sched *s, struct gang__reserve_view *tickets);
-/* Times of it changed: make out when the next is due. */
+/* Its times changed: find when the next event is due. */
 void gang__reserve_schedule(gang_sched *s);
 /* Nodes of a piece, each once; `each` returns false to end it. */
 void gang__reserve_each_node(const struct gang__reserve_piece *p,
@@ -181,7 +181,7 @@ gang_result gang__reserve_new(gang_sched *s, const struct gang_reservation_spec 
 
 /* ---- place.c --------------------------------------------------------------------------------- */
 
-/* Is there room for it beside all others, or over those that it may overlap? */
+/* Does the reservation fit beside all others, or over those that it may overlap? */
 bool gang__reserve_fits(gang_sched *s, const struct gang__reserve *r,
                         const struct gang__occupation *o);
 
@@ -215,7 +215,7 @@ struct gang__reserve_gap *gang__reserve_gap_new(gang_sched *s, const struct gang
 void gang__reserve_gap_keep(gang_sched *s, struct gang__reserve *r, struct gang__reserve_gap *gap,
                             const struct gang__reserve_piece *rest);
 void gang__reserve_gaps_drop(gang_sched *s, struct gang__reserve *r);
-/* Place what is missing, as far as there is room. False: out of memory. */
+/* Place what is missing, as far as capacity allows. False: out of memory. */
 bool gang__reserve_grow_again(gang_sched *s);
 
 /* ---- members.c, inside_timeline.c ------------------------------------------------------------ */
@@ -248,8 +248,8 @@ bool gang__reserve_allows(const gang_sched *s, const struct gang__reserve *r,
 
 /* The end of the reservation inside which the gang is placed; GANG__NEVER: it is outside. */
 int64_t gang__reserve_until(const struct gang__gang *u);
-/* Does what it holds still fit inside? Else the gang is outside from now on. False: out of memory.
- */
+/* Does what the gang holds still fit inside? Otherwise it is outside from now on. False: out of
+ * memory. */
 bool gang__reserve_keeps(gang_sched *s, struct gang__gang *u, struct gang__occupation *o);
 /* The timeline is about to be freed. */
 void gang__reserve_withdraw(gang_sched *s);

@@ -109,7 +109,8 @@ static bool look_at(gang_sched *s, struct gang__reserve *r, struct gang__reserve
 
 /* ---- one piece ------------------------------------------------------------------------------- */
 
-/* The part of the piece whose nodes are there, not in the timeline yet. NULL: out of memory. */
+/* A copy of the piece with only the nodes that exist, not in the timeline yet. NULL: out of
+ * memory. */
 static struct gang__reserve_piece *rest_of(gang_sched *s, const struct gang__reserve *r,
                                            const struct gang__reserve_piece *p)
 {
@@ -246,8 +247,8 @@ static void drop_time(gang_sched *s, struct gang__reserve *r, int64_t instance)
     }
 }
 
-/* Place all of it at another time. Only a reservation that has not begun, does not repeat and has
- * no fixed start. */
+/* Place the whole reservation at another time. Only for one that has not begun, does not repeat
+ * and has no fixed start. */
 static gang_result move_all(gang_sched *s, struct gang__reserve *r)
 {
     struct gang__reserve_piece *old = r->piece;
@@ -343,7 +344,7 @@ out:
     return w;
 }
 
-/* Repair a piece that is hurt, or that lost its nodes to an older reservation. False: out of memory. */
+/* Repair a piece that is hurt, or lost its nodes to an older reservation. False: out of memory. */
 static bool repair(gang_sched *s, struct gang__reserve *r, struct gang__reserve_piece *p)
 {
     int64_t instance = p->instance;

@@ -62,8 +62,8 @@ static bool mark_nodes(gang_sched *s, const struct gang__gang *u, int64_t end_ns
     return true;
 }
 
-/* When the gang ends if it starts, or grows, on the places that are looked for. A gang that is to
- * start anew has its whole time limit again. */
+/* When the gang would end if it starts, or grows, on the places of this query. A gang that starts
+ * again has its whole time limit. */
 static int64_t end_of(const struct gang__where *w)
 {
     const gang_sched *s = w->s;
@@ -177,7 +177,7 @@ bool gang__reserve_stops(gang_sched *s, const struct gang__job *job, int64_t unt
 
 /* ---- growing --------------------------------------------------------------------------------- */
 
-/* Do these places leave room until the gang ends? */
+/* Do these places avoid reserved capacity until the gang ends? */
 static gang_result leaves_room(gang_sched *s, const struct gang__gang *u,
                                const struct gang__places *told)
 {

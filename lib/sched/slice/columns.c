@@ -112,7 +112,7 @@ gang_result gang__column_get(gang_sched *s, struct gang__matrix *m, gang_node_id
     return GANG_OK;
 }
 
-/* False: another thread reads what it holds, or memory is short. */
+/* Release a column. False: another thread reads its allocation, or memory is short. */
 bool gang__column_drop(gang_sched *s, struct gang__matrix *m, struct gang__column *c)
 {
     gang_result r = gang__give_all(s, c->held);

@@ -48,7 +48,7 @@ static void close_node(gang_snapshot *v, uint32_t slot)
         *head = gang__head(GANG__STATE_DRAINING, gang__head_cpu(*head));
 }
 
-/* Is all that gangs would share of the node free? */
+/* Is the whole shared part of the node free? */
 static bool is_untouched(const struct gang__matrix *m, const struct gang__node *node,
                          const uint64_t *word)
 {
@@ -80,8 +80,8 @@ static void open_columns(struct gang__matrix *m)
     }
 }
 
-/* Does the view of this run still hold? Nothing was released since; other threads may have taken
- * something. */
+/* Is the view of this run still valid? It is if nothing was released since; other threads may
+ * have taken capacity. */
 static bool is_fresh(const gang_sched *s, const struct gang__matrix *m)
 {
     return m->viewed_in == s->runs && m->viewed_stamp == gang__capacity_stamp(s->cluster);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Quanta in a matrix (Ousterhout 1982). A pass over it
- *   1. kills gangs whose grace to suspend has passed, and notes gangs that have suspended;
+ *   1. kills gangs that did not suspend within their grace, and notes gangs that have suspended;
  *   2. activates the next row, if the quantum is over, and moves gangs to rows that are active
  *      sooner;
  *   3. decides which gangs are to run: the active row, and gangs that fit beside it (alternates);

@@ -14,7 +14,7 @@ struct gang__first_quantum {
     void (*undo)(gang_sched *s, struct gang__gang *u, int64_t not_before_ns);
 };
 
-/* Is the gang in a matrix, or will it be when it starts? */
+/* Is the gang in a matrix, or will the gang be in one when it starts? */
 bool gang__slice_concerns(const struct gang__gang *u);
 
 /* Put the gang into a row, or more of its tasks into its row: as gang_alloc() and
@@ -42,7 +42,7 @@ void gang__slice_run(gang_sched *s);
 bool gang__slice_waits(const gang_sched *s);
 int64_t gang__slice_next(const gang_sched *s);
 
-/* The queues changed. */
+/* The queues changed: matrices take their settings. */
 void gang__slice_configure(gang_sched *s);
 
 /* Dry run on s->scratch: a gang of a matrix becomes a victim, or (back) stays. Its columns are

@@ -10,7 +10,7 @@
  * What gangs share in time (cores, optionally GPUs) is held once for each node by an allocation of
  * the scheduler: its *column*. So no other allocation can take any of it, whichever gang runs. A
  * gang has its share lent (place/whatif/timeshare.h): suspending and resuming change nothing in the
- * cluster and cannot be refused. What gangs do not share (memory) the gang's own allocation holds.
+ * cluster and cannot be refused. The gang's own allocation holds what gangs do not share (memory).
  */
 #ifndef GANG__SCHED_SLICE_IN_H
 #define GANG__SCHED_SLICE_IN_H
@@ -23,15 +23,15 @@
 struct gang__column {
     struct gang__hash_link link; /* in the matrix, by the node */
     gang_node_id node;
-    gang_alloc_id held; /* what takes turns on it */
+    gang_alloc_id held; /* the time-sliced share */
     uint32_t uses;      /* of gangs in the matrix, in any row */
-    uint32_t
-        leaving; /* of these, by detached gangs: no gang comes to the column before they are released */
+    /* Of these, by detached gangs: they block the column for new gangs until released. */
+    uint32_t leaving;
     uint32_t doomed;   /* of these, by tentative victims of the dry run */
     uint32_t occupies; /* in the timeline of planned starts: the number there and 1; 0: it is not */
     uint32_t words;
-    /* Of each word of its cell: what there is, what a row leaves, what those that run leave. Only
-     * what takes turns counts. */
+    /* For each word of its cell: all capacity, the part that a row leaves free, the part that
+     * running gangs leave free. Only time-sliced capacity counts. */
     uint64_t *full, *row, *busy;
 };
 
@@ -62,13 +62,13 @@ struct gang__matrix {
 
     /* The cluster with all columns empty, as it was when a gang was last placed. */
     gang_snapshot *view;
-    uint64_t viewed_in, viewed_stamp; /* in this run, and the stamp of room then; 0: not */
+    uint64_t viewed_in, viewed_stamp; /* in this run, and the capacity stamp then; 0: not */
     int64_t open_cpu;                 /* millicores on nodes that are open there */
 };
 
 /* ---- slice.c --------------------------------------------------------------------------------- */
 
-/* Does it use its cores now? */
+/* Does the gang use its cores now? */
 static inline bool gang__sliced_is_busy(const struct gang__sliced *x)
 {
     return gang__sliced_runs(x) && !x->quiet;
@@ -102,12 +102,12 @@ struct gang__column *gang__column_at(const struct gang__matrix *m, gang_node_id 
 void gang__column_lay(struct gang__column *c);
 /* The gang with this allocation; NULL: it is in no matrix. */
 struct gang__sliced *gang__sliced_of(const gang_sched *s, gang_alloc_id alloc);
-/* It becomes the last of its matrix. slice.gangs has room for it. */
+/* The gang becomes the last of its matrix. slice.gangs has a free entry for it. */
 void gang__sliced_enter(gang_sched *s, struct gang__sliced *x);
 /* Set the words of all columns to what the node has. */
 void gang__columns_reset(struct gang__matrix *m, bool busy);
-/* Does it fit beside the gangs that were put? Put it. Only detached gangs may exceed what is there.
- */
+/* Put the gang if it fits beside the gangs that were put. Only detached gangs may exceed the
+ * capacity. */
 bool gang__columns_fit(const struct gang__sliced *x, bool busy);
 void gang__columns_put(const struct gang__sliced *x, bool busy);
 /* Drop the columns that no gang uses. */

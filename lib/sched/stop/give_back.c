@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Giving back what stopped tasks held.
+/* Releasing what stopped tasks held.
  *
- * An allocation that another thread reads at this moment is busy. After some patience the release is
- * *deferred*: it is listed in sched.stop.deferred and tried again at the start of each run. */
+ * An allocation that another thread reads is busy. After PATIENCE retries the release is
+ * *deferred*: sched.stop.deferred lists it, and each run begins with another try. */
 #include "place/alloc/alloc.h"
 #include "place/record/places.h"
 #include "place/request/request.h"
@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* It holds nothing any more. */
+/* The stop holds nothing any more. */
 static void count_given(struct gang__stop *l)
 {
     if (l->gang && l->counted)
@@ -25,7 +25,7 @@ static void count_given(struct gang__stop *l)
     l->counted = false;
 }
 
-/* What it could not give back yet stays owed. */
+/* A stop that could not release its capacity yet becomes a deferred release. */
 void gang__stop_free(gang_sched *s, struct gang__stop *l)
 {
     if (l->deferred) {
@@ -69,8 +69,8 @@ gang_result gang__give_all(gang_sched *s, gang_alloc_id alloc)
     return r;
 }
 
-/* Does somebody else hold something of its allocation: tasks that were asked to stop on their own,
- * before the rest was? */
+/* Do other stops hold a part of the same allocation? These are tasks that were asked to stop
+ * before the rest of their gang. */
 static bool is_shared(const gang_sched *s, const struct gang__stop *l)
 {
     if (l->gang && l->gang->stop.unreleased <= l->counted)
@@ -88,7 +88,8 @@ static bool is_shared(const gang_sched *s, const struct gang__stop *l)
     return false;
 }
 
-/* Give back what it held; who is last ends the allocation. While another thread reads that it is owed. */
+/* Release what the stop held; the last stop of an allocation frees the allocation. If another
+ * thread reads it, the release is deferred. */
 void gang__stop_release(gang_sched *s, struct gang__stop *l)
 {
     bool runs = l->gang && l->gang->alloc == l->alloc, last = !runs && !is_shared(s, l);
@@ -133,14 +134,14 @@ void gang__deferred_releases_free(gang_sched *s)
     }
 }
 
-/* Does it hold the task's place still? */
+/* Does the stop still hold the place of the task? */
 static bool holds_still(const struct gang__stop *l, gang_alloc_id alloc, int64_t task)
 {
     return l->alloc == alloc && !l->released &&
            bsearch(&task, l->own, l->own_count, sizeof(task), gang__by_number);
 }
 
-/* Is the task one that has stopped, and whose place is kept for somebody? */
+/* Does a handover keep the place of this task? */
 static bool is_kept(const gang_sched *s, gang_alloc_id alloc, int64_t task)
 {
     for (const struct gang__handover *c = s->stop.handovers; c; c = c->next)
@@ -176,12 +177,12 @@ void gang__give_rest(gang_sched *s, gang_alloc_id alloc)
     r = !tasks ? GANG_ENOMEM : count ? gang__give_tasks(s, alloc, tasks, count) : GANG_OK;
     if (r == GANG_EBUSY)
         gang__give_surely(s, NULL, alloc, tasks, count);
-    else if (r != GANG_OK) /* then nothing can be kept */
+    else if (r != GANG_OK) /* then the handover keeps nothing of it */
         gang__give_surely(s, NULL, alloc, NULL, 0);
     gang__release(&s->mem, tasks);
 }
 
-/* Was it asked to stop before? Also if it has, and what it held is kept for somebody. */
+/* True also for a stopped task if a handover or a deferred release still holds its place. */
 bool gang__stop_asked(const gang_sched *s, const struct gang__gang *u, int64_t task)
 {
     if (u->stop.unreleased == 0)
@@ -195,7 +196,7 @@ bool gang__stop_asked(const gang_sched *s, const struct gang__gang *u, int64_t t
     return is_kept(s, u->alloc, task);
 }
 
-/* Room for its own tasks, and as much for those of them that are still there. */
+/* One block: the tasks of the stop, then those of them that have not stopped yet. */
 bool gang__stop_alloc_tasks(gang_sched *s, struct gang__stop *l, size_t tasks)
 {
     l->own = gang__zalloc(&s->mem, 2 * tasks + 1, sizeof(*l->own));
@@ -213,7 +214,8 @@ bool gang__stop_name_tasks(gang_sched *s, struct gang__stop *l, const int64_t *t
     return true;
 }
 
-/* Without memory for the record it is waited for here. */
+/* Without memory for the record of a deferred release, the loop retries until the release
+ * succeeds. */
 void gang__give_surely(gang_sched *s, struct gang__gang *u, gang_alloc_id alloc,
                        const int64_t *tasks, size_t count)
 {
@@ -235,7 +237,7 @@ void gang__give_surely(gang_sched *s, struct gang__gang *u, gang_alloc_id alloc,
         }
         gang__release(&s->mem, l);
         s->no_memory = true;
-        if (r == GANG_ENOMEM) /* a part of what a job holds: it goes with the rest at the latest */
+        if (r == GANG_ENOMEM) /* tasks of a job: the end of the job releases them */
             return;
     }
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Handovers: capacity that is being freed for one gang, the taker.
+/* Handovers: victims free capacity for one gang, the taker.
  *
- * A handover keeps what its victims held and what was free already at the places of the taker, so
- * that no other gang takes it meanwhile. When all victims have stopped, grant/handover_finish.c
- * gives all of it back and starts the taker at once. If the taker gives up, it is given back. A gang
- * that is moved is a victim whose new places are kept in the same way. */
+ * A handover keeps what its victims held, and what was free already at the places of the taker.
+ * So no other gang takes it meanwhile. When all victims have stopped, grant/handover_finish.c
+ * releases it and starts the taker at once. If the taker gives up, the handover releases it.
+ * A gang that moves is a victim, and its new places are kept in the same way. */
 #include "place/alloc/alloc.h"
 #include "place/record/places.h"
 #include "place/request/request.h"
@@ -21,7 +21,7 @@
 
 /* ---- keeping what is free already ------------------------------------------------------------ */
 
-/* What the claim's tasks take of one node, and what of that is free now. */
+/* What the tasks of the taker use of one node. */
 struct piece {
     int64_t cpu, memory;
     uint64_t gpus; /* whole devices */
@@ -75,8 +75,8 @@ void gang__handover_release_holds(gang_sched *s, struct gang__handover *c)
     c->hold_count = 0;
 }
 
-/* Of the places that one of `u` is to get. Anew after each that has gone would be more; what others
- * could take meanwhile is what was free before. */
+/* Keep what is free now of the places that the gang `u` is to get. Once is enough: until the
+ * victims have stopped, other gangs could take only what was free before. */
 static void hold(gang_sched *s, struct gang__handover *c, const struct gang__gang *u,
                  const struct gang_placement *places, int64_t place_count)
 {
@@ -86,7 +86,7 @@ static void hold(gang_sched *s, struct gang__handover *c, const struct gang__gan
         s->no_memory = true;
         return;
     }
-    for (size_t i = 0; i < count; i++) /* places of a node one after the other */
+    for (size_t i = 0; i < count; i++) /* sorts the places by node */
         s->numbers[i] = (int64_t)((places[i].node & (UINT32_MAX >> 1)) << 32 | i);
     qsort(s->numbers, count, sizeof(*s->numbers), gang__by_number);
     for (size_t i = 0; i < count;) {
@@ -99,7 +99,7 @@ static void hold(gang_sched *s, struct gang__handover *c, const struct gang__gan
     }
 }
 
-/* ---- claims ---------------------------------------------------------------------------------- */
+/* ---- handovers ------------------------------------------------------------------------------- */
 
 struct gang__handover *gang__handover_new(gang_sched *s, struct gang__gang *taker,
                                           const struct gang__places *told, int32_t grow_group,
@@ -134,7 +134,7 @@ void gang__handover_comes(struct gang__handover *c, bool comes)
     c->counted_promised = comes;
 }
 
-/* Its queues count what it is about to get, so that nobody else counts on it. */
+/* The queues count what the taker is about to get, so that no other gang relies on it. */
 void gang__handover_count(gang_sched *s, struct gang__handover *c, int64_t sign)
 {
     if (c->charged == (sign > 0))
@@ -157,8 +157,8 @@ void gang__handover_begin(gang_sched *s, struct gang__handover *c)
 
 /* ---- moving ---------------------------------------------------------------------------------- */
 
-/* Who is asked to go elsewhere is not lost meanwhile: what is free there is kept for him, too, and his
- * queues count it. */
+/* A gang that moves is sure to start again: the handover also keeps what is free at the new
+ * places, and the queues of the gang count it. */
 void gang__move_begin(gang_sched *s, struct gang__stop *l)
 {
     l->gang->stop.moving = l;
@@ -176,7 +176,7 @@ void gang__move_end(gang_sched *s, struct gang__gang *u)
     gang__eased(s, u->job->leaf);
 }
 
-/* He is not moved after all, or did not get there: he waits like others. */
+/* The move was cancelled, or the start at the new places failed: the gang waits like others. */
 void gang__move_failed(gang_sched *s, struct gang__gang *u)
 {
     gang__job_count(s, u->job);
@@ -210,7 +210,7 @@ void gang__handover_give_up(gang_sched *s, struct gang__handover *c)
     c->taker->stop.handover = NULL;
     c->taker = NULL;
     gang__handover_release_holds(s, c);
-    while (c->stops) { /* what is given up is seen by nobody who walks the claims */
+    while (c->stops) { /* unlinked first: no walk over the handovers sees a released stop */
         struct gang__stop *l = c->stops;
         c->stops = l->next_of_handover;
         l->handover = NULL;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stopping: tasks, or a whole gang, are asked to stop.
+/* Stops: the scheduler asks the host to stop tasks, or a whole gang.
  *
- * They leave usage at once, but what they hold stays allocated until they have stopped: the host
- * reports it, or the grace of their queue has passed. Then it is given back (give_back.c), or kept
- * for the gang for which they were preempted (handover.c). */
+ * The tasks leave usage at once, but stay allocated until they have stopped: the host reports it,
+ * or the grace of their queue has passed. Then what they held is released (give_back.c), or kept
+ * for the gang that preempted them (handover.c). */
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static void unlink_stop(struct gang__stop *l)
     *at = l->next;
 }
 
-/* It has stopped: what it held is given back, or kept for whom it was asked to go. */
+/* All tasks of the stop have stopped: what they held is released, or kept for the handover. */
 static void stopped_all(gang_sched *s, struct gang__stop *l)
 {
     struct gang__gang *u = l->gang;
@@ -44,7 +44,7 @@ static void stopped_all(gang_sched *s, struct gang__stop *l)
     gang__wake_job(s, u->job, GANG__WAKE_STOPPED);
 }
 
-/* One that is reported twice is gone once. */
+/* A task that is reported twice counts once. */
 static void one_stopped(struct gang__stop *l, int64_t task)
 {
     int64_t *at = l->left ? bsearch(&task, l->still, l->left, sizeof(task), gang__by_number) : NULL;
@@ -65,7 +65,7 @@ void gang__stop_tasks_gone(gang_sched *s, struct gang__gang *u, const int64_t *t
             l->left = 0;
         if (l->left == 0) {
             stopped_all(s, l);
-            next = u->stop.first; /* the list may be another one */
+            next = u->stop.first; /* the list may have changed */
         }
     }
 }
@@ -80,7 +80,7 @@ static void kill_now(gang_sched *s, struct gang__stop *l)
         (void)s->ops.kill(&e, s->user);
     if (l->tasks)
         stopped_all(s, l);
-    else /* with it those that were asked before the rest was */
+    else /* also ends earlier stops of single tasks */
         gang__stop_tasks_gone(s, l->gang, NULL, 0);
 }
 
@@ -105,7 +105,7 @@ struct noting {
     const struct gang__stop *leave;
 };
 
-/* Not those that were asked to stop on their own before: they do not come back. */
+/* Skips tasks that were asked to stop earlier on their own: they do not resume. */
 static int32_t add_place(const struct gang_task *task, void *user)
 {
     const struct noting *n = user;
@@ -122,7 +122,7 @@ static int32_t add_place(const struct gang_task *task, void *user)
     return 0;
 }
 
-/* Suspended work comes back to the very same places: note them. False: out of memory. */
+/* A suspended gang resumes on the same places: record them. False: out of memory. */
 static bool note_places(gang_sched *s, struct gang__gang *u, const struct gang__stop *l)
 {
     struct noting n = {u, l};
@@ -145,7 +145,8 @@ static bool is_for_others(int32_t reason)
     return reason == GANG_REASON_PREEMPT || reason == GANG_REASON_RECLAIM;
 }
 
-/* The op to ask with, and what becomes of it, as the queue has it. */
+/* The host's op for this stop: shrink for single tasks; otherwise suspend or preempt, as the
+ * queue says. */
 static int32_t (*op_for(gang_sched *s, struct gang__gang *u, bool all,
                         int32_t reason))(const struct gang_event *, void *)
 {
@@ -156,7 +157,7 @@ static int32_t (*op_for(gang_sched *s, struct gang__gang *u, bool all,
     return s->ops.preempt;
 }
 
-/* The tasks of a unit that is to stop whole, without those that were asked before. */
+/* List the tasks of a gang that stops as a whole, without those that were asked earlier. */
 static bool name_all(gang_sched *s, struct gang__stop *l)
 {
     struct gang__found *f = &s->found;
@@ -204,7 +205,7 @@ static int32_t tally_task(const struct gang_task *task, void *user)
     return 0;
 }
 
-/* They leave the books, and whoever waits for that may try. */
+/* The tasks leave usage; gangs that wait for usage to go down are woken. */
 static void leave_usage(gang_sched *s, struct gang__gang *u, const struct gang__stop *l)
 {
     uint32_t groups = gang__gang_request(u)->group_count;
@@ -308,10 +309,10 @@ int32_t gang__stop_begin(gang_sched *s, struct gang__stop *l, gang_job_id becaus
     e.state = gang__job_state_now(job);
     e.end = end;
     int32_t (*op)(const struct gang_event *, void *) = op_for(s, u, all, reason);
-    /* All of it was asked to stop before, one after the other: nothing is left to be asked. Nor is one asked of
-     * whose start nobody was told. */
+    /* The host is not asked if all tasks were asked earlier, one by one, or if the host has not
+     * heard of the start. */
     bool some = l->left > 0 && told, stops = some && op && op(&e, s->user) == 0;
-    if (some && l->suspends && !stops && u->places) { /* refused: it is preempted instead */
+    if (some && l->suspends && !stops && u->places) { /* the host refused: preempt */
         gang__release(&s->mem, u->places);
         u->places = NULL;
         stops = s->ops.preempt && s->ops.preempt(&e, s->user) == 0;
@@ -319,7 +320,7 @@ int32_t gang__stop_begin(gang_sched *s, struct gang__stop *l, gang_job_id becaus
     if (!stops) {
         if (!some || !all)
             stopped_all(s, l);
-        else /* and with it those that were asked before */
+        else /* also ends earlier stops of single tasks */
             gang__stop_tasks_gone(s, u, NULL, 0);
         return GANG_OK;
     }
@@ -332,7 +333,7 @@ int32_t gang__stop_begin(gang_sched *s, struct gang__stop *l, gang_job_id becaus
     return 1;
 }
 
-/* What runs of it leaves the books; its allocation is for others to free. */
+/* The running tasks of the gang leave usage. The caller frees the allocation. */
 void gang__gang_clear(gang_sched *s, struct gang__gang *u)
 {
     gang__usage_out(s, u);

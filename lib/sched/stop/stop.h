@@ -4,65 +4,70 @@
 
 #include "sched/record/state.h"
 
-/* What a higher floor does when a gang stops or an allocation is given back. Set once, by
- * gang_sched_new(). */
+/* Hooks of a higher floor: called when a gang stops or an allocation is released.
+ * gang_sched_new() sets them once. */
 struct gang__stop_hooks {
-    void (*detached)(gang_sched *s, struct gang__gang *u); /* it lets go of its allocation */
-    void (*stopped)(gang_sched *s, gang_alloc_id alloc);   /* what held it has stopped */
+    void (*detached)(gang_sched *s, struct gang__gang *u); /* the gang left its allocation */
+    void (*stopped)(gang_sched *s, gang_alloc_id alloc);   /* the holder has stopped */
     void (*released)(gang_sched *s, gang_alloc_id alloc, const int64_t *tasks,
                      size_t count); /* tasks (NULL: all) were given back */
 };
 
-/* Asking tasks (NULL: all) of a unit to stop, in two steps: all that needs memory (NULL: there
- * is none), and then the asking, which cannot fail. Whose asking is not come to is dropped. */
+/* Stop tasks (NULL: all) of a gang in two steps. gang__stop_new() allocates all memory (NULL: out
+ * of memory). gang__stop_begin() asks the host and cannot fail. gang__stop_drop() frees a stop
+ * that did not begin. */
 struct gang__stop *gang__stop_new(gang_sched *s, struct gang__gang *u, const int64_t *tasks,
                                   size_t count, int32_t reason);
 void gang__stop_drop(gang_sched *s, struct gang__stop *leave);
 int32_t gang__stop_begin(gang_sched *s, struct gang__stop *leave, gang_job_id because,
                          struct gang__handover *claim, int32_t end);
 
-/* Both, for nobody. Ask tasks (NULL: all) of a unit to stop. What they hold leaves the books
- * now. end: what becomes of the job when all of it has stopped (GANG_END_NONE: it waits again).
- * GANG_OK: gone at once; 1: they are stopping; GANG_ENOMEM: nothing happened. */
+/* Both steps without a handover: ask tasks (NULL: all) of a gang to stop. What the tasks hold
+ * leaves usage now. end: how the job ends when all its tasks have stopped (GANG_END_NONE: the job
+ * waits again). GANG_OK: the tasks stopped at once; 1: they are stopping; GANG_ENOMEM: nothing
+ * happened. */
 int32_t gang__stop_ask(gang_sched *s, struct gang__gang *u, const int64_t *tasks, size_t count,
                        int32_t reason, gang_job_id because, int32_t end);
 
-/* Give back tasks of an allocation whatever minima say, and all of it: as gang__alloc_remove_tasks() and
- * gang_alloc_free(), but with some patience for threads that read it just now. */
+/* Release tasks of an allocation, regardless of minima, or all of it. Like
+ * gang__alloc_remove_tasks() and gang_alloc_free(), but both retry for a while if another thread
+ * reads the allocation. */
 gang_result gang__give_tasks(gang_sched *s, gang_alloc_id alloc, const int64_t *tasks,
                              size_t count);
 gang_result gang__give_all(gang_sched *s, gang_alloc_id alloc);
 
-/* Give it back in any case: tasks (of a unit that runs on, or NULL), or all (NULL) of an allocation that is no
- * unit's. What cannot be given now, as somebody still reads it, is owed: it is given at the beginning of a later
- * run, or with the scheduler. */
+/* Release tasks of a gang that runs on (u; NULL: of no gang), or all (tasks NULL) of an
+ * allocation without a gang. Cannot fail. If another thread still reads the allocation, the
+ * release is deferred: a later run does it when it begins, or gang_sched_free(). */
 void gang__give_surely(gang_sched *s, struct gang__gang *u, gang_alloc_id alloc,
                        const int64_t *tasks, size_t count);
 void gang__deferred_releases_run(gang_sched *s);
 void gang__deferred_releases_free(gang_sched *s);
 
-/* All of it but what has stopped and is kept for somebody; that is given back with the claim. */
+/* Release all of an allocation except what a handover keeps. The handover releases the rest. */
 void gang__give_rest(gang_sched *s, gang_alloc_id alloc);
 
-/* Was this task of its allocation asked to stop? Also if it has, and what it held is kept for
- * somebody. */
+/* Was this task of the gang's allocation asked to stop? True also for a stopped task if a
+ * handover keeps what it held. */
 bool gang__stop_asked(const gang_sched *s, const struct gang__gang *u, int64_t task);
 
-/* These tasks (NULL: all) of a unit that was asked to stop have. */
+/* These tasks (NULL: all) of a gang have stopped, after they were asked to. */
 void gang__stop_tasks_gone(gang_sched *s, struct gang__gang *u, const int64_t *tasks, size_t count);
-void gang__stop_due(gang_sched *s, struct gang__job *job); /* deadlines that have passed */
+void gang__stop_due(gang_sched *s, struct gang__job *job); /* kills after the grace */
 void gang__handover_give_up(gang_sched *s, struct gang__handover *claim);
 
-/* It is not on its way to another place any more, if it was. */
+/* End the move of the gang to other places, if it has one. */
 void gang__move_end(gang_sched *s, struct gang__gang *u);
 
-/* Its job is to run, and does not yet: those that may run at once are only so many. */
+/* Count the taker's job as about to run (true), or no more (false): queues and users limit how
+ * many jobs run at once. */
 void gang__handover_comes(struct gang__handover *claim, bool comes);
 
-/* Order of numbers of tasks, for bsearch() and qsort(). */
+/* Compares task numbers, for bsearch() and qsort(). */
 int gang__by_number(const void *a, const void *b);
 
-/* Begin to wait: the taker is out of turn, and what is free already of its places is kept. */
+/* Begin a handover: the taker leaves the wait order, and the free capacity of its places is
+ * kept. */
 void gang__handover_begin(gang_sched *s, struct gang__handover *claim);
 struct gang__handover *gang__handover_new(gang_sched *s, struct gang__gang *taker,
                                           const struct gang__places *told, int32_t grow_group,
@@ -70,29 +75,31 @@ struct gang__handover *gang__handover_new(gang_sched *s, struct gang__gang *take
 
 /* For grant/handover_finish.c: */
 
-/* Count what the taker is about to get in the usage of its queues (1), or no more (-1). */
+/* Add what the taker is about to get to the usage of its queues (1), or subtract it (-1). */
 void gang__handover_count(gang_sched *s, struct gang__handover *c, int64_t sign);
-/* Release what is kept free for the taker; and the record. */
+/* Release the free capacity that is kept for the taker; free the record. */
 void gang__handover_release_holds(gang_sched *s, struct gang__handover *c);
 void gang__handover_free(gang_sched *s, struct gang__handover *c);
-/* Release what a stopped gang or task held; and the record. */
+/* Release what the stopped tasks held; free the record. */
 void gang__stop_release(gang_sched *s, struct gang__stop *l);
 void gang__stop_free(gang_sched *s, struct gang__stop *l);
-/* Is its gang to start again elsewhere? It could not: it waits like others. */
+/* Does the gang of the stop move to other places? The move failed: the gang waits like others. */
 bool gang__stop_is_moving(const struct gang__stop *l);
 void gang__move_failed(gang_sched *s, struct gang__gang *u);
 
-/* What runs of the gang leaves usage and the orders; its allocation is for the caller to free. */
+/* Take the running tasks of the gang out of usage and of the victim orders. The caller frees the
+ * allocation. */
 void gang__gang_clear(gang_sched *s, struct gang__gang *u);
 
 /* ---- between the files of this folder ---- */
 
-/* The gang of the stop is asked to go elsewhere: its new places are kept, and its queues count it. */
+/* The gang of the stop moves: its new places are kept, and its queues count it as about to run. */
 void gang__move_begin(gang_sched *s, struct gang__stop *l);
 
-/* Memory for the numbers of `tasks` tasks, and for those that have not stopped. False: none. */
+/* Allocate the numbers of `tasks` tasks, and of those that have not stopped. False: out of
+ * memory. */
 bool gang__stop_alloc_tasks(gang_sched *s, struct gang__stop *l, size_t tasks);
-/* The stop is of these tasks alone. False: out of memory. */
+/* The stop covers these tasks alone. False: out of memory. */
 bool gang__stop_name_tasks(gang_sched *s, struct gang__stop *l, const int64_t *tasks, size_t count);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests that are alike are one: what did not fit for one job does not fit for the others. And
- * what a request takes of each dimension of the queues. */
+/* Request classes: equal requests share one class, because a request that did not fit for one job
+ * does not fit for the others. This file also computes the amounts that a request takes in each
+ * dimension of the queues. */
 #include <string.h>
 
 #include "place/request/request.h"
@@ -8,7 +9,7 @@
 #include "sched/record/state.h"
 #include "sched/usage/usage.h"
 
-/* ---- the key: everything that a request is made of, as bytes, which copy_ask.c reads ----------- */
+/* ---- the key: all members of a request, as bytes, which copy_request.c reads ----------------- */
 
 static bool make_room(struct gang__key *k, size_t need)
 {
@@ -37,7 +38,7 @@ static void put_int(struct gang__key *k, int64_t value)
     put(k, &value, sizeof(value));
 }
 
-/* With its length, so that no two lists of texts are the same bytes. */
+/* Puts the length first, so that no two lists of texts have the same bytes. */
 static void put_text(struct gang__key *k, const char *text)
 {
     int64_t length = text ? (int64_t)strlen(text) : -1;
@@ -63,7 +64,7 @@ static void put_labels(struct gang__key *k, const struct gang_label_rule *rules,
     }
 }
 
-/* Most have no text at all, which one number tells. */
+/* Most groups have no text at all: the number `any` says so. */
 static void put_group(struct gang__key *k, const struct gang_group_spec *g)
 {
     const char *const texts[] = {g->name,   g->partition,   g->same,          g->prefer,
@@ -138,8 +139,8 @@ static void put_rest(struct gang__key *k, const struct gang_request_spec *q)
     put(k, &q->score, sizeof(q->score));
 }
 
-/* Eight bytes at a time, for every submission has a key, and as few steps for each as rustc's FxHash takes: keys of the
- * same hash are compared. */
+/* Reads eight bytes at a time, because every submission makes a key. Each step is as short as in
+ * rustc's FxHash: keys with the same hash are compared byte by byte anyway. */
 static uint64_t hash_of(const void *key, size_t bytes)
 {
     const uint64_t odd = UINT64_C(0x9e3779b97f4a7c15);
@@ -156,8 +157,8 @@ static uint64_t hash_of(const void *key, size_t bytes)
     return hash ^ hash >> 32;
 }
 
-/* Elements of the caller's size are read as the library knows them: what his headers do not have
- * is zero. */
+/* Reads elements of the caller's size as elements of the library's size: a member that the
+ * caller's headers lack is zero. */
 void gang__key_make(struct gang__key *k, const struct gang_mem *mem,
                     const struct gang_request_spec *spec)
 {
@@ -197,7 +198,7 @@ void gang__key_free(struct gang__key *k)
     k->bytes = k->own;
 }
 
-/* ---- what is wanted -------------------------------------------------------------------------- */
+/* ---- request texts --------------------------------------------------------------------------- */
 
 struct gang__request_text *gang__request_text_new(const struct gang__key *k, gang_request *q)
 {
@@ -214,14 +215,14 @@ struct gang__request_text *gang__request_text_new(const struct gang__key *k, gan
 
 void gang__request_text_unref(const struct gang_mem *mem, struct gang__request_text *w)
 {
-    /* release: what was read of it was read before; acquire: by all who had it, when it is freed */
+    /* release: reads come before the decrement; acquire: the free comes after all reads */
     if (!w || atomic_fetch_sub_explicit(&w->refs, 1, memory_order_acq_rel) > 1)
         return;
     gang_request_free(w->q);
     gang__release(mem, w);
 }
 
-/* ---- what it takes --------------------------------------------------------------------------- */
+/* ---- amounts that a class takes -------------------------------------------------------------- */
 
 static bool add_take(gang_sched *s, struct gang__request_class *ask, uint32_t dim, int64_t amount)
 {
@@ -253,7 +254,8 @@ static bool is_by_memory(const struct gang__group *g)
     return g->devices > 0 && g->share == 0;
 }
 
-/* Of one task: at most, or at least. The same where it does not ask by memory. */
+/* Milli-GPUs of one task: at most, or at least. Both are equal if the group does not ask by
+ * memory. */
 static int64_t gpus_of(const gang_sched *s, const struct gang__group *g, bool most)
 {
     if (g->devices == 0)
@@ -287,8 +289,8 @@ static bool take_of_group(gang_sched *s, struct gang__request_class *ask, uint32
     return ok;
 }
 
-/* How many tasks of each group start together: their minima; what the request wants beyond, of
- * the groups in order. Which groups it will be is known once they are placed. */
+/* Computes how many tasks of each group start together. Each group gives its minimum; the first
+ * groups give the rest of the request's minimum. Placing decides which groups really give it. */
 static void gang_of(struct gang__request_class *ask)
 {
     const gang_request *q = ask->q;
@@ -302,7 +304,7 @@ static void gang_of(struct gang__request_class *ask)
         ask->gang_tasks[g] += more;
         sum += more;
     }
-    /* Sets with minima of their own are met by tasks that nobody can name yet. */
+    /* A set with a minimum of its own is met by tasks that are not known before placing. */
     for (uint32_t i = 0; i < q->group_set_count; i++)
         ask->exact = ask->exact && q->set[i].min <= q->set[i].inside;
     ask->exact = ask->exact || q->group_count == 1;

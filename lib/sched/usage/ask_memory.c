@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What GPUs that are asked for by memory come to, before it is known which they are.
+/* Milli-GPUs of requests by GPU memory, before a placement chooses the devices.
  *
- * So much memory is a smaller share of a device that has more, so a task takes more or fewer milli-GPUs, depending on
- * where it lands. Queues count what it takes at most, that is of the least device in the cluster that has so much,
- * whatever its state and wherever the task runs: so what a queue uses, and whether somebody may start, depends
- * on the request and the devices alone. The books keep to one list of devices at a time. It is looked up anew at the
- * beginning of a run, and where it has changed, all that asks by memory leaves the books, and enters them anew. Where
- * a bound must not be too high (what came free, sums of the timeline) the largest device counts. */
+ * The same amount of memory is a smaller share of a larger device. So a task takes more or fewer
+ * milli-GPUs, depending on its device. Queues count the maximum: the share of the smallest device
+ * in the cluster that has so much, whatever its state and wherever the task runs. So the usage of
+ * a queue, and whether a gang may start, depend on the request and the devices alone.
+ *
+ * Usage is counted by one list of devices at a time. Each run begins by checking it. If it
+ * changed, all gangs that ask by memory leave the usage and enter it by the new list. If a bound
+ * must not be too high (capacity that came free, sums of the timeline), the largest device
+ * counts. */
 #include <string.h>
 
 #include "base/rcu.h"
@@ -15,7 +18,7 @@
 #include "sched/record/state.h"
 #include "sched/usage/usage.h"
 
-/* ---- devices ---------------------------------------------------------------------------------- */
+/* ---- devices --------------------------------------------------------------------------------- */
 
 static int64_t share_of(int64_t asked, int64_t has)
 {
@@ -57,7 +60,7 @@ static bool note(gang_sched *s, struct gang__memories *m, int64_t bytes)
     return true;
 }
 
-/* Those of a node, if it is of another make than the last one. */
+/* Reads the devices of a node, if its node type is not that of the node before. */
 static size_t read_node(const gang_sched *s, uint32_t slot, uint64_t *serial,
                         int64_t bytes[GANG_MAX_GPUS])
 {
@@ -73,7 +76,7 @@ static size_t read_node(const gang_sched *s, uint32_t slot, uint64_t *serial,
     return count;
 }
 
-/* Of the nodes as they are, into the scratch. */
+/* Reads the devices of all nodes, as they are now, into the scratch list. */
 static bool look_up(gang_sched *s)
 {
     int64_t bytes[GANG_MAX_GPUS];
@@ -114,9 +117,9 @@ bool gang__memories_begin(gang_sched *s)
     return true;
 }
 
-/* ---- counting anew ---------------------------------------------------------------------------- */
+/* ---- counting by another list ---------------------------------------------------------------- */
 
-/* All that the books have of a unit. */
+/* Adds (or, with sign -1, takes) all that usage has of a gang. */
 static void book(gang_sched *s, struct gang__gang *u, int64_t sign)
 {
     if (sign > 0)
@@ -158,16 +161,17 @@ void gang__memories_refresh(gang_sched *s)
             struct gang__request_class *ask = GANG__OF(struct gang__request_class, link, n);
             if (!ask->by_memory)
                 continue;
-            /* Also what queues that changed made old: it is in the books now. */
+            /* Also renews amounts that changed queues made old: usage counts the class now. */
             ask->config_of = s->config_count - 1;
-            (void)!gang__class_refresh(s, ask); /* as many amounts as before: there is room */
+            /* cannot fail: it needs no more amounts than before */
+            (void)!gang__class_refresh(s, ask);
         }
     book_all(s, 1);
-    s->usage.total_epoch = 0; /* who was refused may not be now */
+    s->usage.total_epoch = 0; /* limits may allow more gangs now */
     gang__fair_refresh(s);
 }
 
-/* ---- copies ----------------------------------------------------------------------------------- */
+/* ---- copies ---------------------------------------------------------------------------------- */
 
 bool gang__memories_copy(gang_sched *s, const gang_sched *from)
 {

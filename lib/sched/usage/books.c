@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What each queue uses and wants: kept up to date at every change, so that nobody ever has to
- * add it up.
+/* Usage and demand of each queue, updated at every change, so that no part ever sums them up.
  *
- * A unit counts in its leaf and in every queue above: what it *uses* is what its running tasks
- * take (tasks that were asked to stop no longer count, tasks that are about to start do); what
- * it *wants* is what it lacks, while it may be tried. The part of its use that is never taken
- * from it is also *fixed*. */
+ * A gang counts in its leaf and in every queue above. Its *usage* is what its running tasks take:
+ * tasks that were asked to stop no longer count, tasks that are about to start do. Its *demand* is
+ * what it lacks, while it may be tried. The part of its usage that preemption never takes is also
+ * *fixed*. */
 #include "place/request/request.h"
 #include "sched/record/record.h"
 #include "sched/record/state.h"
@@ -18,7 +17,7 @@ int64_t gang__gang_lacks_all(const struct gang__gang *u)
     return lacks > 0 && !u->over ? lacks : 0;
 }
 
-/* Of what it lacks in all, the first groups come first. */
+/* The total that the gang lacks counts for the first groups first. */
 int64_t gang__gang_lacks(const struct gang__gang *u, uint32_t group)
 {
     const gang_request *q = gang__gang_request(u);
@@ -33,7 +32,7 @@ int64_t gang__gang_lacks(const struct gang__gang *u, uint32_t group)
     return 0;
 }
 
-/* A target below all tasks of several groups is wanted of the first ones, whatever runs of the
+/* A target below the sum of all groups is demanded of the first groups, whatever runs of the
  * others. */
 bool gang__gang_is_steady(const struct gang__gang *u)
 {
@@ -49,7 +48,7 @@ int64_t gang__gang_counts(const struct gang__gang *u, uint32_t group)
     return u->done[group] - (u->job->loss == GANG_LOSS_SHRINK ? u->failed[group] : 0);
 }
 
-/* Of a group alone, whatever the unit as a whole needs beyond it. */
+/* Counts a group alone, whatever the gang as a whole needs beyond it. */
 static int64_t fixed_of_group(const struct gang__gang *u, uint32_t group)
 {
     int64_t min = gang__gang_request(u)->group[group].min - gang__gang_counts(u, group);
@@ -151,7 +150,7 @@ static void book(gang_sched *s, struct gang__gang *u, int64_t sign)
         at->tasks += sign * u->tasks;
 }
 
-/* What it takes of the cluster, in millionths, of the kind of which it takes most. */
+/* The gang's dominant share of the cluster, in millionths: that of the kind where it takes most. */
 static int64_t dominant_part(const gang_sched *s, const struct gang__gang *u)
 {
     int64_t most = 0;
@@ -167,7 +166,8 @@ static int64_t dominant_part(const gang_sched *s, const struct gang__gang *u)
     return most;
 }
 
-/* What it used until now, for those who order by it: told whenever what it has is about to change. */
+/* Adds the gang's service since the last call to job->served, for orders by service. The caller
+ * calls it before each change of what the gang has. */
 static void note_service(const gang_sched *s, struct gang__gang *u)
 {
     int64_t ran = s->now_ns - u->started_ns - gang__job_paused(s, u->job), since = u->served_ns;
@@ -192,10 +192,10 @@ void gang__usage_in(gang_sched *s, struct gang__gang *u)
     gang__wake_holding(s, u);
 }
 
-/* ---- may it be more? ------------------------------------------------------------------------- */
+/* ---- may a queue use more? ------------------------------------------------------------------- */
 
-/* What is kept of a dimension for a queue and those below, which are not on the path of who
- * asks: the part of their idle guarantees that is not lent. */
+/* The amount of a dimension that a queue and the queues below it keep for themselves: the part of
+ * their idle guarantees that they do not lend. The asking leaf is not below this queue. */
 static int64_t kept_for(const gang_sched *s, const struct gang__queue_state *q, uint32_t dim)
 {
     const struct gang__quota *lends = &q->q->lending[dim];
@@ -210,7 +210,7 @@ static int64_t kept_for(const gang_sched *s, const struct gang__queue_state *q, 
     return own > below ? own : below;
 }
 
-/* At each level: is what the others do not lend still there? */
+/* Does the amount leave free, at each level, what the other queues do not lend? */
 static bool lends(const gang_sched *s, const struct gang__queue_state *leaf, uint32_t dim,
                   int64_t amount, struct gang__queue_state **by)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Guarantees with a shape. Before work that cannot be taken back is placed, the domains that
- * other queues are guaranteed and do not use yet are picked and closed to it: those that are
- * intact (nothing in them that cannot be taken back) and, of these, the ones that lie where most
- * is broken already, so that larger domains stay whole. Zhao et al., "HiveD", OSDI 2020, has the
- * buddy rule that this follows. */
+/* Cells: guarantees of whole domains. Before a gang that may not be preempted is placed, this file
+ * picks the domains that are guaranteed to other queues and unused, and closes them to the gang.
+ * It picks intact domains: they hold no gang that may not be preempted. Among intact domains it
+ * prefers those with the most broken neighbours, so that larger domains stay whole. This is the
+ * buddy rule of Zhao et al., "HiveD", OSDI 2020. */
 #include "sched/usage/cells.h"
 
 #include <string.h>
@@ -16,7 +16,7 @@ struct mark {
     gang_sched *s;
     const struct gang__queue_state *leaf;
     uint8_t
-        *by_slot; /* 1: work that cannot be taken back, of another queue; 2: of the queue itself */
+        *by_slot; /* holds a gang that may not be preempted: 1: of another queue, 2: of the queue */
     uint32_t end;
     uint8_t value;
 };
@@ -30,7 +30,7 @@ static int32_t mark_task(const struct gang_task *task, void *user)
     return 0;
 }
 
-/* Which nodes hold work that cannot be taken back: of the queue, of others. */
+/* Marks the nodes that hold gangs that may not be preempted: of the queue, of others. */
 static void mark_nodes(struct mark *m)
 {
     gang_sched *s = m->s;
@@ -49,9 +49,9 @@ static void mark_nodes(struct mark *m)
 }
 
 struct domain_state {
-    bool intact;    /* nothing of others in it, all its nodes are up */
-    bool own;       /* the queue has something in it already */
-    int32_t broken; /* nodes around it that others broke: prefer those */
+    bool intact;    /* it holds no marked gang of others, and all its nodes are up */
+    bool own;       /* it holds a marked gang of the queue */
+    int32_t broken; /* broken nodes around it: prefer domains with many */
 };
 
 /* Nodes of a domain; at level node: the slot itself. */
@@ -98,7 +98,7 @@ static struct domain_state look(gang_snapshot *snapshot, const struct members *m
     return d;
 }
 
-/* How many neighbours, in the next wider domain, are broken already. */
+/* Counts the nodes of the next wider domain that are broken already. */
 static int32_t broken_around(gang_snapshot *snapshot, const gang_sched *s, const struct members *m,
                              const struct mark *mark, int32_t level)
 {
@@ -152,7 +152,7 @@ static gang_result keep_some(gang_sched *s, gang_snapshot *snapshot, const struc
             }
         }
         if (best == UINT32_MAX)
-            return GANG_OK; /* it is broken already: nothing to keep */
+            return GANG_OK; /* the guarantee is broken already: no domain is left to keep */
         struct members m = members_of(snapshot, s, level, best);
         close_domain(snapshot, &m);
     }

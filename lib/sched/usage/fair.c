@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fair shares: what there is, divided down the tree among those who use and want it. The
- * division of one kind among siblings stands in queue/share.c; here it is asked for each queue
- * and dimension. */
+/* Fair shares: divides the totals down the tree among the queues with usage or demand.
+ * queue/share.c divides one kind among siblings; this file calls it for each queue and
+ * dimension. */
 #include <string.h>
 
 #include "base/rcu.h"
@@ -12,7 +12,7 @@
 #include "sched/usage/usage.h"
 #include "sched/wake/wake.h"
 
-/* ---- what there is --------------------------------------------------------------------------- */
+/* ---- totals ---------------------------------------------------------------------------------- */
 
 static bool in_partition(const struct gang__node *node, const struct gang__partition *p)
 {
@@ -47,7 +47,7 @@ static void add_node(gang_sched *s, const struct gang__node *node)
     }
 }
 
-/* Nodes that are up; those that are draining or down are promised to nobody. */
+/* Counts nodes that are up: shares do not promise draining or down nodes to any queue. */
 static void sum_up(gang_sched *s)
 {
     memset(s->total, 0, sizeof(s->total));
@@ -83,7 +83,7 @@ static void set_current(gang_sched *s)
     s->usage.total_stamp = gang__load(&s->cluster->nodes.states);
 }
 
-/* ---- dividing it ----------------------------------------------------------------------------- */
+/* ---- dividing totals into shares ------------------------------------------------------------- */
 
 static int64_t unit_of(const gang_sched *s, uint32_t dim)
 {
@@ -104,7 +104,7 @@ static int64_t demand_of(const struct gang__queue_state *q, uint32_t dim)
     return demand < q->limit[dim] ? demand : q->limit[dim];
 }
 
-/* The weight of a queue, lowered by what it used of late; `sum`: that of all siblings. */
+/* The weight of a queue, lowered by its past use; `sum`: the weights of all siblings. */
 static int64_t weight_of(const gang_sched *s, const struct gang__queue_state *q, uint32_t dim,
                          int64_t sum)
 {
@@ -124,9 +124,9 @@ static void set_share(gang_sched *s, struct gang__queue_state *q, uint32_t dim, 
     gang__wake_queue(s, q);
 }
 
-/* Do the demands of these siblings fit, and has everybody a weight who wants more than his
- * guarantee? Then each gets what it wants, by share.h. Weights that follow use of late are not
- * looked at here. */
+/* Do the demands of these siblings fit, and has each sibling with demand above its guarantee a
+ * weight? Then share.h gives each sibling its demand. If the weight of such a sibling follows past
+ * use, the answer is no. */
 static bool all_fit(const gang_sched *s, uint32_t first, uint32_t dim, int64_t total)
 {
     int64_t left = total;
@@ -140,7 +140,7 @@ static bool all_fit(const gang_sched *s, uint32_t first, uint32_t dim, int64_t t
     return true;
 }
 
-/* Among the children of a queue that has `total`. */
+/* Divides `total` of a queue among its children. */
 static void divide(gang_sched *s, uint32_t first, uint32_t dim, int64_t total)
 {
     size_t n = 0;
@@ -165,7 +165,7 @@ static void divide(gang_sched *s, uint32_t first, uint32_t dim, int64_t total)
         set_share(s, s->qs[c], dim, sharer[n++].share);
 }
 
-/* Guarantees and limits in force, by what there is. All wait classes may be tried again. */
+/* Resolves guarantees and limits in force by the totals. All wait classes may be tried again. */
 void gang__bounds_resolve(gang_sched *s)
 {
     size_t n = s->queues->count, dims = s->dims;

@@ -45,7 +45,7 @@ bool gang__user_limits(gang_sched *s, const struct gang__gang *u, const int64_t 
             for (uint32_t k = 0; k < count; k++)
                 active[k] += other->used[k];
         }
-    /* Each has an nth of the queue in any case, whatever the others have taken of theirs. */
+    /* Each user has its weighted part of the queue, whatever the other users use of theirs. */
     for (uint32_t k = 0; k < count && weights > 0; k++) {
         int64_t nth = leaf->guarantee[k] - gang__mul_div(gang[k], weights, user->weight);
         if (leaf->guarantee[k] != GANG__NO_BOUND && nth > active[k])
@@ -79,7 +79,7 @@ static bool beyond_user_limit(gang_sched *s, const struct gang__gang *u,
     return gang__user_limits(s, u, gang, limit);
 }
 
-/* What so many tasks of each group take together. */
+/* Sums the amounts that these tasks of each group take. */
 uint32_t gang__takes_sum(const gang_sched *s, const struct gang__gang *u, const int64_t *tasks,
                          struct gang__take take[GANG__DIMS])
 {
@@ -105,7 +105,7 @@ uint32_t gang__gang_resumes_with(gang_sched *s, const struct gang__gang *u,
     return gang__takes_sum(s, u, s->by_group, take);
 }
 
-/* Which queue forbids it; NULL: none. */
+/* The queue that refuses these amounts; NULL: none. */
 struct gang__queue_state *gang__limits_refuse(gang_sched *s, struct gang__gang *u,
                                               const struct gang__take *take, uint32_t count,
                                               bool fixed, uint32_t *dim, int32_t *why)

@@ -2,8 +2,8 @@
 /* The order of victims in each leaf: the gangs that run, lowest priority first, of equals the
  * newest; and those of them that have tasks above their minimum (elastic victims).
  *
- * A gang that starts is only listed in sched.fresh: it is sorted into its leaf when the order is
- * read the next time (gang__victims_sort()), because most gangs end before that. */
+ * A gang that starts is only listed in s->usage.unsorted_victims. gang__victims_sort() sorts it
+ * into its leaf before the order is read the next time, because most gangs end before that. */
 #include "place/request/request.h"
 #include "sched/record/state.h"
 #include "sched/usage/usage.h"
@@ -64,7 +64,7 @@ static void fresh_take(struct gang__gang *u)
     u->victim.unsorted = false;
 }
 
-/* While room is made somebody may look at any moment. */
+/* While preemption runs, it may read the order at any moment, so the gang is sorted in at once. */
 void gang__victims_enter(gang_sched *s, struct gang__gang *u)
 {
     if (u->victim.listed)
@@ -100,8 +100,7 @@ void gang__victims_settle_elastic(struct gang__gang *u)
 void gang__victims_sort(gang_sched *s)
 {
     struct gang__gang *oldest = NULL;
-    while (s->usage
-               .unsorted_victims) { /* turned round: the newest comes last, and before all others */
+    while (s->usage.unsorted_victims) { /* reverse: the newest goes in last, before all others */
         struct gang__gang *u = s->usage.unsorted_victims;
         s->usage.unsorted_victims = u->victim.in_unsorted.next;
         u->victim.in_unsorted.next = oldest;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job has another state: in a run the host hears of it now, between runs it is noted. */
+/* The state of a job changed: in a run the host hears of it now, between runs it is noted. */
 #include "base/wide.h"
 #include "sched/record/record.h"
 #include "sched/wake/wake.h"
 
-/* Time in which it waits for its turns is not counted, from its start on. */
+/* From the start of a job on, its time between quanta is not counted as run time. */
 static void note_pause(const gang_sched *s, struct gang__job *job, int32_t state)
 {
     bool pauses = state == GANG_JOB_SUSPENDED;

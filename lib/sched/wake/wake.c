@@ -57,7 +57,7 @@ void gang__wake_all_candidates(gang_sched *s)
         gang__wake_candidates(s, s->qs[i]);
 }
 
-/* The gang that is being started lies in the timeline already, as its plan or as it was tried. */
+/* A gang that is starting lies in the timeline already: as its plan, or as it was tried. */
 void gang__wake_holding(gang_sched *s, struct gang__gang *u)
 {
     if (!s->calendar ||

@@ -31,10 +31,11 @@ struct gang__job *gang__wake_next_job(gang_sched *s, uint32_t *causes);
 /* The job is about to be freed. */
 void gang__wake_forget_job(gang_sched *s, struct gang__job *job);
 
-/* The state of a job may be another: tell the host in a run, note it between runs. */
+/* The state of a job may have changed: report it to the host in a run, note it between runs. */
 void gang__job_state(gang_sched *s, struct gang__job *job, int32_t reason, const char *text);
 
-/* Use, share or head of a queue changed: its key is made anew, and those of all queues above. */
+/* Usage, share or head of a queue changed: its key and those of all queues above are computed
+ * again. */
 static inline void gang__wake_queue(gang_sched *s, struct gang__queue_state *q)
 {
     if (q->wake.noted || !q->parent)
@@ -53,24 +54,25 @@ static inline void gang__wake_room(gang_sched *s, int64_t cpu, int64_t pages, in
     s->wake.room_gpu = gpu > s->wake.room_gpu ? gpu : s->wake.room_gpu;
 }
 
-/* Something happened after which preemption may help a gang that it did not help before. */
+/* An event happened after which preemption may help a gang that it could not help before. */
 static inline void gang__wake_preemption(gang_sched *s)
 {
     s->wake.changes++;
 }
 
-/* Capacity came free; how much of it on one node is not known, so that all may try. */
+/* Capacity came free. How much of it lies on one node is unknown, so all classes may try. */
 static inline void gang__wake_room_any(gang_sched *s)
 {
     gang__wake_room(s, INT64_MAX, INT64_MAX, INT64_MAX);
     gang__wake_preemption(s);
 }
 
-/* Use of the leaf went down, or something left: its candidates of backfill look again. */
+/* Usage of the leaf went down, or a gang left: the backfill candidates of the leaf are tried
+ * again. */
 void gang__wake_candidates(gang_sched *s, struct gang__queue_state *leaf);
 void gang__wake_all_candidates(gang_sched *s);
 
-/* What a gang holds, or for how long, changed: the timeline is to follow. */
+/* A gang holds more, less, or for another time: the calendar is to follow. */
 void gang__wake_holding(gang_sched *s, struct gang__gang *u);
 void gang__wake_forget_holding(struct gang__gang *u);
 
@@ -81,13 +83,13 @@ static inline void gang__wake_plans(gang_sched *s, uint32_t causes)
         s->wake.plans |= causes;
 }
 
-/* Something was granted, or lasts longer, that no plan knew of. */
+/* An unplanned gang was granted, or a gang lasts longer than planned. */
 static inline void gang__wake_calendar(gang_sched *s)
 {
     gang__wake_plans(s, GANG__PLANS_EARLIER | GANG__PLANS_MISFIT);
 }
 
-/* Use, demand or weights changed. */
+/* Usage, demand or weights changed. */
 static inline void gang__wake_shares(gang_sched *s)
 {
     s->wake.shares = true;
