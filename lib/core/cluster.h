@@ -4,7 +4,7 @@
 #ifndef GANG__CORE_CLUSTER_H
 #define GANG__CORE_CLUSTER_H
 
-#include "core/nodes/state.h"
+#include "core/nodes/cluster_state.h"
 
 struct gang__place_ops {
     void (*free_table)(gang_cluster *cluster);

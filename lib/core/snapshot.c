@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/rcu.h"
-#include "core/snapshot.h"
+#include "core/snapshot_take.h"
 
 /* ---- life ------------------------------------------------------------------------------------ */
 

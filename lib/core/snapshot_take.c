@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Taking a snapshot: a walk over all cells, while commits go on. core/commit/snapshot_save.c says
  * which commits it shows, and why. */
+#include "core/snapshot_take.h"
 #include "base/fork.h"
 #include "core/commit/commit.h"
-#include "core/snapshot.h"
 
 /* ---- memory of the snapshot ------------------------------------------------------------------ */
 

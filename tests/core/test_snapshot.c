@@ -3,7 +3,7 @@
  * taken, wrong input, no memory. */
 #include <gangsched/gangsched.h>
 
-#include "core/snapshot.h"
+#include "core/snapshot_take.h"
 #include "support.h"
 
 static struct stage s;

@@ -39,7 +39,7 @@ by_compiler clang c c99 c11
 by_compiler g++ cc c++11 c++20
 by_compiler clang++ cc c++11 c++20
 
-duplicates=$(find include lib -type f ! -name CMakeLists.txt -printf '%f\n' | sort | uniq -d)
+duplicates=$(find include lib -type f ! -name CMakeLists.txt ! -name README.md -printf '%f\n' | sort | uniq -d)
 if [[ -z $duplicates ]]; then echo "ok file_names_are_unique"; else
     echo "not ok file_names_are_unique"
     echo "$duplicates"

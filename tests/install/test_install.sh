@@ -135,7 +135,7 @@ cmake_args=(-DSTATIC=OFF -DCMAKE_DISABLE_FIND_PACKAGE_PkgConfig=ON)
 check find_package_shared_without_dependencies by_cmake shared c_shared cxx_shared
 
 wrong_version_is_refused() {
-    sed 's/gangsched 0.1/gangsched 0.99/' "$here/consumer/CMakeLists.txt" >newer/CMakeLists.txt
+    sed 's/gangsched 0.2/gangsched 0.99/' "$here/consumer/CMakeLists.txt" >newer/CMakeLists.txt
     ! cmake -G Ninja -S newer -B newer/build -DCMAKE_PREFIX_PATH="$prefix" >newer/log 2>&1 &&
         grep -q 'compatible with requested version' newer/log
 }

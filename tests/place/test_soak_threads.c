@@ -33,7 +33,7 @@
 #include <stddef.h>
 
 #include "base/atomic.h"
-#include "core/nodes/state.h"
+#include "core/nodes/cluster_state.h"
 #include "place/request/request.h"
 #include "place/request/shared.h"
 #include "place/search/match_cache.h"

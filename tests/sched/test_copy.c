@@ -14,7 +14,7 @@
 #include "chance.h"
 #include "sched/copy/copy.h"
 #include "sched/lifecycle/lifecycle.h"
-#include "sched/record/record.h"
+#include "sched/record/job_record.h"
 #include "sched/slice/slice_in.h"
 #include "suite.h"
 #include "support.h"

@@ -2,7 +2,7 @@
 #ifndef GANG__CORE_KIND_H
 #define GANG__CORE_KIND_H
 
-#include "core/nodes/state.h"
+#include "core/nodes/cluster_state.h"
 
 /* Sets up the built-in kinds of a new cluster. */
 void gang__kinds_init(gang_cluster *c);

@@ -4,7 +4,7 @@
 #ifndef GANG__CORE_NODE_H
 #define GANG__CORE_NODE_H
 
-#include "core/nodes/state.h"
+#include "core/nodes/cluster_state.h"
 
 /* What the site says about one node, except name and topology; in one block. */
 struct gang__tags {

@@ -5,8 +5,8 @@
 #ifndef GANG__CORE_NODE_TYPE_H
 #define GANG__CORE_NODE_TYPE_H
 
+#include "core/nodes/cluster_state.h"
 #include "core/nodes/parent.h"
-#include "core/nodes/state.h"
 
 /* The domains of one level inside a machine (packages, NUMA domains, PCIe switches, islands). */
 enum { GANG__INNER_LEVELS = 4 };

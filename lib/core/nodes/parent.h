@@ -4,7 +4,7 @@
 #ifndef GANG__CORE_PARENT_H
 #define GANG__CORE_PARENT_H
 
-#include "core/nodes/state.h"
+#include "core/nodes/cluster_state.h"
 
 /* Slices are numbered from 0 in each parent, so a mask of positions is a set of them. */
 struct gang__parent {

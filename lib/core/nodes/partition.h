@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-#include "core/nodes/state.h"
+#include "core/nodes/cluster_state.h"
 
 struct gang__partition {
     struct gang__partition *next; /* in its hash bucket */

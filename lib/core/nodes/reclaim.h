@@ -3,7 +3,7 @@
 #ifndef GANG__CORE_RECLAIM_H
 #define GANG__CORE_RECLAIM_H
 
-#include "core/nodes/state.h"
+#include "core/nodes/cluster_state.h"
 
 /* Takes removed nodes that are wholly free out of the node table. */
 void gang__drain_removed(gang_cluster *c);

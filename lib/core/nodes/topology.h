@@ -3,7 +3,7 @@
 #ifndef GANG__CORE_TOPOLOGY_H
 #define GANG__CORE_TOPOLOGY_H
 
-#include "core/nodes/state.h"
+#include "core/nodes/cluster_state.h"
 
 #define GANG__NO_DOMAIN UINT32_MAX
 

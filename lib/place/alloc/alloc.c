@@ -5,7 +5,7 @@
 #include "base/rcu.h"
 #include "core/commit/commit.h"
 #include "place/explain/explain.h"
-#include "place/fit/plan.h"
+#include "place/fit/fit_plan.h"
 #include "place/pack/pack.h"
 #include "place/record/placer.h"
 #include "place/record/places.h"

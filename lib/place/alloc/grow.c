@@ -8,7 +8,7 @@
 #include "core/nodes/nodes.h"
 #include "place/alloc/alloc.h"
 #include "place/explain/explain.h"
-#include "place/fit/plan.h"
+#include "place/fit/fit_plan.h"
 #include "place/pack/pack.h"
 #include "place/record/placer.h"
 #include "place/record/record.h"

@@ -7,7 +7,7 @@
 #include "place/fit/bounds.h"
 #include "place/fit/choose_devices.h"
 #include "place/fit/filter.h"
-#include "place/fit/plan.h"
+#include "place/fit/fit_plan.h"
 #include "place/fit/scope.h"
 #include "place/search/domain_capacity.h"
 #include "place/search/search.h"

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "core/nodes/nodes.h"
 #include "place/explain/node_census.h"
-#include "place/fit/plan.h"
+#include "place/fit/fit_plan.h"
 #include "place/fit/scope.h"
 #include "place/pack/pack.h"
 #include "place/record/running.h"

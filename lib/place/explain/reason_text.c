@@ -9,7 +9,7 @@
 #include "core/nodes/nodes.h"
 #include "place/explain/explain.h"
 #include "place/explain/node_census.h"
-#include "place/fit/plan.h"
+#include "place/fit/fit_plan.h"
 #include "place/fit/scope.h"
 
 enum { GROUP_CHARS = 64, PATH_CHARS = 64 }; /* of names inside a line */

@@ -3,7 +3,7 @@
 #ifndef GANG__PLACE_AFFINITY_H
 #define GANG__PLACE_AFFINITY_H
 
-#include "place/fit/plan.h"
+#include "place/fit/fit_plan.h"
 #include "place/state/records.h"
 
 /* Reads the other jobs for a request with labels or rules, or for one that wants its nodes alone:

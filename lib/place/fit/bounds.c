@@ -3,7 +3,7 @@
 #include "place/fit/bounds.h"
 
 #include "core/nodes/nodes.h"
-#include "place/fit/plan.h"
+#include "place/fit/fit_plan.h"
 
 /* Does a node lie in the same domain of a level (or is it the same) as another? */
 static bool is_beside(const struct gang__node *a, const struct gang__node *b, int32_t level)

@@ -3,7 +3,7 @@
 #ifndef GANG__PLACE_BOUNDS_H
 #define GANG__PLACE_BOUNDS_H
 
-#include "place/fit/plan.h"
+#include "place/fit/fit_plan.h"
 
 /* How many more tasks of a group its bounds allow on a node. O(tasks). */
 int64_t gang__plan_allowance(const struct gang__plan *p, uint32_t group,

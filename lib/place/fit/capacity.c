@@ -7,10 +7,10 @@
 #include "place/fit/device.h"
 #include "place/fit/exclusive.h"
 #include "place/fit/filter.h"
+#include "place/fit/fit_plan.h"
 #include "place/fit/fit_task.h"
 #include "place/fit/mig.h"
 #include "place/fit/node_copy.h"
-#include "place/fit/plan.h"
 
 static int64_t least(int64_t a, int64_t b)
 {

@@ -4,7 +4,7 @@
 #define GANG__PLACE_CHOOSE_DEVICES_H
 
 #include "core/nodes/node_type.h"
-#include "place/fit/plan.h"
+#include "place/fit/fit_plan.h"
 
 /* Milli-GPUs a task of the group takes of a device: its share, or its memory's. 0: unknown. */
 static inline uint32_t share_on(const struct gang__group *g, const struct gang_gpu_spec *gpu)

@@ -3,7 +3,7 @@
 #ifndef GANG__PLACE_DEVICE_H
 #define GANG__PLACE_DEVICE_H
 
-#include "place/fit/plan.h"
+#include "place/fit/fit_plan.h"
 
 /* The best g->devices of `among` when all `free` ones are free: see struct gang__gpu_set. 0: out of
  * memory (p->out.failed). */

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "place/fit/plan.h"
+#include "place/fit/fit_plan.h"
 #include "place/state/records.h"
 
 struct gang__node_copy *gang__exclusive_view(const struct gang__plan *p, gang_node_id id)

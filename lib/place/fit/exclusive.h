@@ -7,7 +7,7 @@
 #ifndef GANG__PLACE_EXCLUSIVE_H
 #define GANG__PLACE_EXCLUSIVE_H
 
-#include "place/fit/plan.h"
+#include "place/fit/fit_plan.h"
 
 /* Part of gang__plan_begin(). Nodes in use are excluded. On the nodes of the running allocation,
  * the plan sees as free what the holders have. GANG_ENOMEM. */

@@ -9,7 +9,7 @@
 #define GANG__PLACE_FILTER_H
 
 #include "core/nodes/nodes.h"
-#include "place/fit/plan.h"
+#include "place/fit/fit_plan.h"
 
 /* Does the node satisfy what the group demands of any node of its kind, free or not? */
 bool gang__node_matches(const struct gang__plan *p, const struct gang__group *g,

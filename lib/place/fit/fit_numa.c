@@ -2,10 +2,10 @@
 /* One task in one NUMA domain: its GPUs, its named cores and its memory. */
 #include "place/fit/choose_devices.h"
 #include "place/fit/device.h"
+#include "place/fit/fit_plan.h"
 #include "place/fit/fit_task.h"
 #include "place/fit/gpu_set.h"
 #include "place/fit/mig.h"
-#include "place/fit/plan.h"
 
 /* Devices of a task and the domain they would be in, and how good that is. */
 struct corner {

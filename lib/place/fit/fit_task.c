@@ -9,8 +9,8 @@
 #include "place/fit/device.h"
 #include "place/fit/exclusive.h"
 #include "place/fit/filter.h"
+#include "place/fit/fit_plan.h"
 #include "place/fit/node_copy.h"
-#include "place/fit/plan.h"
 
 bool gang__plan_admits(struct gang__plan *p, uint32_t slot, struct gang__misfit *misfit)
 {

@@ -4,7 +4,7 @@
 #define GANG__PLACE_FIT_TASK_H
 
 #include "core/nodes/node_type.h"
-#include "place/fit/plan.h"
+#include "place/fit/fit_plan.h"
 
 /* Must a task's cores lie in a part of the node? Those of a task with GPUs need not: its GPUs
  * do. */

@@ -3,7 +3,7 @@
 #ifndef GANG__PLACE_KEYS_H
 #define GANG__PLACE_KEYS_H
 
-#include "place/fit/plan.h"
+#include "place/fit/fit_plan.h"
 
 /* Sort numbers, smallest first; cheap if they are in order. */
 void gang__sort_keys(uint64_t *key, size_t count);

@@ -8,7 +8,7 @@
 #include "core/nodes/health.h"
 #include "core/nodes/kind.h"
 #include "core/nodes/nodes.h"
-#include "place/fit/plan.h"
+#include "place/fit/fit_plan.h"
 
 static uint32_t place_in_table(const struct gang__plan *p, uint32_t slot)
 {

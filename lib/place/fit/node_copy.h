@@ -3,7 +3,7 @@
 #ifndef GANG__PLACE_NODE_COPY_H
 #define GANG__PLACE_NODE_COPY_H
 
-#include "place/fit/plan.h"
+#include "place/fit/fit_plan.h"
 
 /* Make the table of copies large enough for `views` copies. False: out of memory. */
 bool gang__node_copies_reserve(struct gang__plan *p, const struct gang_mem *mem, size_t views);

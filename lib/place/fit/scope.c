@@ -3,7 +3,7 @@
 
 #include "core/commit/commit.h"
 #include "core/nodes/nodes.h"
-#include "place/fit/plan.h"
+#include "place/fit/fit_plan.h"
 
 struct gang__scope gang__scope_all(void)
 {

@@ -10,8 +10,8 @@
 #include "place/pack/pack.h"
 
 #include "core/nodes/nodes.h"
+#include "place/fit/fit_plan.h"
 #include "place/fit/keys.h"
-#include "place/fit/plan.h"
 #include "place/fit/scope.h"
 #include "place/search/domain_capacity.h"
 #include "place/search/search.h"

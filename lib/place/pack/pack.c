@@ -12,7 +12,7 @@
 
 #include "core/nodes/nodes.h"
 #include "place/fit/filter.h"
-#include "place/fit/plan.h"
+#include "place/fit/fit_plan.h"
 #include "place/fit/scope.h"
 #include "place/request/request.h"
 #include "place/search/policy.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "place/fit/exclusive.h"
-#include "place/fit/plan.h"
+#include "place/fit/fit_plan.h"
 #include "place/state/records.h"
 
 static bool is_used(const struct gang__node_copy *v)

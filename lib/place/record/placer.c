@@ -4,7 +4,7 @@
 #include "place/record/placer.h"
 
 #include "core/cluster.h"
-#include "place/fit/plan.h"
+#include "place/fit/fit_plan.h"
 #include "place/record/record.h"
 #include "place/request/shared.h"
 #include "place/search/policy.h"

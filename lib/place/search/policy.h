@@ -5,7 +5,7 @@
 #ifndef GANG__PLACE_POLICY_H
 #define GANG__PLACE_POLICY_H
 
-#include "place/fit/plan.h"
+#include "place/fit/fit_plan.h"
 #include "place/search/search.h"
 
 enum gang__way {

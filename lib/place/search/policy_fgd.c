@@ -21,7 +21,7 @@
 #include <string.h>
 
 #include "place/fit/choose_devices.h"
-#include "place/fit/plan.h"
+#include "place/fit/fit_plan.h"
 #include "place/request/mix.h"
 #include "place/request/shared.h"
 #include "place/search/policy.h"

@@ -6,7 +6,7 @@
  * The tasks on a node are known for allocations whose request has this policy (task_count.h), as
  * they are at the moment, also when the plan is on a snapshot; and of the tasks of the plan
  * itself. */
-#include "place/fit/plan.h"
+#include "place/fit/fit_plan.h"
 #include "place/search/policy.h"
 #include "place/state/task_count.h"
 

@@ -27,7 +27,7 @@
 
 #include "core/nodes/nodes.h"
 #include "place/fit/choose_devices.h"
-#include "place/fit/plan.h"
+#include "place/fit/fit_plan.h"
 #include "place/request/mix.h"
 #include "place/request/shared.h"
 #include "place/search/policy.h"

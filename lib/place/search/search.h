@@ -3,7 +3,7 @@
 #ifndef GANG__PLACE_SEARCH_H
 #define GANG__PLACE_SEARCH_H
 
-#include "place/fit/plan.h"
+#include "place/fit/fit_plan.h"
 
 /* How to go over the nodes of a scope. */
 struct gang__walk {

@@ -10,7 +10,7 @@
 #include "place/whatif/whatif.h"
 
 /* Places a gang on a snapshot, where the time-shared parts are free, and commits the other parts.
- *   lent  GANG__TIMESHARE_* (place/fit/plan.h)
+ *   lent  GANG__TIMESHARE_* (place/fit/fit_plan.h)
  * Returns GANG_OK; GANG_ENOFIT: not on the snapshot as it is, or what it shows was taken meanwhile;
  * GANG_EBUSY; GANG_EINVAL (no such snapshot, or the request is exclusive); GANG_ENOMEM; with
  * GANG_POLICY_HOST the result of its function. The snapshot stays as it is. Owner of the worker,

@@ -6,7 +6,7 @@
 #include "base/rcu.h"
 #include "place/alloc/alloc.h"
 #include "place/explain/explain.h"
-#include "place/fit/plan.h"
+#include "place/fit/fit_plan.h"
 #include "place/pack/pack.h"
 #include "place/record/holders.h"
 #include "place/record/placer.h"

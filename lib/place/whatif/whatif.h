@@ -28,7 +28,7 @@
 
 #include <gangsched/place.h>
 
-#include "core/snapshot.h"
+#include "core/snapshot_take.h"
 #include "place/alloc/alloc.h"
 
 /* ---- some tasks of an allocation ---- */

@@ -6,7 +6,7 @@
 
 #include "sched/calendar/calendar.h"
 #include "sched/order/wait_order.h"
-#include "sched/record/record.h"
+#include "sched/record/job_record.h"
 #include "sched/wake/wake.h"
 
 struct gang__timeline *gang__calendar_when(const gang_sched *s, const struct gang__gang *u)

@@ -8,7 +8,7 @@
 
 #include "base/rcu.h"
 #include "place/fit/filter.h"
-#include "place/fit/plan.h"
+#include "place/fit/fit_plan.h"
 #include "place/request/request.h"
 #include "sched/calendar/calendar.h"
 

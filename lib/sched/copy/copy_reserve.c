@@ -6,7 +6,7 @@
 #include "base/two_pass_block.h"
 #include "sched/copy/copy.h"
 #include "sched/lifecycle/lifecycle.h"
-#include "sched/record/record.h"
+#include "sched/record/job_record.h"
 #include "sched/reserve/reserve_in.h"
 
 /* ---- what owners have ------------------------------------------------------------------------ */

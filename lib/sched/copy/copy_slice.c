@@ -7,7 +7,7 @@
 
 #include "sched/copy/copy.h"
 #include "sched/lifecycle/lifecycle.h"
-#include "sched/record/record.h"
+#include "sched/record/job_record.h"
 #include "sched/slice/slice.h"
 #include "sched/slice/slice_in.h"
 

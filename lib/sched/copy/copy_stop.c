@@ -4,7 +4,7 @@
 
 #include "sched/copy/copy.h"
 #include "sched/lifecycle/lifecycle.h"
-#include "sched/record/record.h"
+#include "sched/record/job_record.h"
 
 /* What stands for what. */
 struct pair {

@@ -11,7 +11,7 @@
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/order/wait_order.h"
 #include "sched/preempt/preempt.h"
-#include "sched/record/record.h"
+#include "sched/record/job_record.h"
 #include "sched/reserve/reserve.h"
 #include "sched/slice/slice.h"
 #include "sched/stop/stop.h"

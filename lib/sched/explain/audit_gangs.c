@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sched/explain/explain.h"
+#include "sched/explain/explain_job.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/order/bypass.h"
-#include "sched/record/record.h"
+#include "sched/record/job_record.h"
 #include "sched/reserve/reserve_in.h"
 
 static gang_result wrong(struct gang_error *error, const struct gang__gang *u, const char *text)

@@ -6,7 +6,7 @@
 #include "sched/explain/explain_in.h"
 #include "sched/order/bypass.h"
 #include "sched/order/wait_order.h"
-#include "sched/record/record.h"
+#include "sched/record/job_record.h"
 #include "sched/usage/usage.h"
 
 static int64_t held_by(const struct gang__gang *u, uint32_t dim)

@@ -6,7 +6,7 @@
 #include "sched/intake/intake.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/order/wait_order.h"
-#include "sched/record/record.h"
+#include "sched/record/job_record.h"
 #include "sched/usage/usage.h"
 #include "sched/wake/wake.h"
 

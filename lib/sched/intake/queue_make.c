@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "sched/backfill/candidates.h"
-#include "sched/intake/queues_in.h"
+#include "sched/intake/queues_change.h"
 #include "sched/order/wait_order.h"
 
 enum { AMOUNTS = 6 }; /* arrays of a queue */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Queues that are made on demand below a parent, and removed when they were idle long enough. */
-#include "sched/intake/queues_in.h"
+#include "sched/intake/queues_change.h"
 
 gang_result gang__config_make(gang_sched *s, gang_queue_id parent, const char *name,
                               struct gang__queue_state **leaf)

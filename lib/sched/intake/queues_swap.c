@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "sched/backfill/candidates.h"
-#include "sched/intake/queues_in.h"
+#include "sched/intake/queues_change.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/order/wait_order.h"
-#include "sched/record/record.h"
+#include "sched/record/job_record.h"
 #include "sched/slice/slice.h"
 #include "sched/stop/stop.h"
 #include "sched/usage/usage.h"

@@ -5,10 +5,10 @@
 #include "sched/backfill/candidates.h"
 #include "sched/calendar/calendar.h"
 #include "sched/lifecycle/lifecycle.h"
-#include "sched/record/record.h"
-#include "sched/reserve/place.h"
+#include "sched/record/job_record.h"
 #include "sched/reserve/reserve.h"
 #include "sched/reserve/reserve_in.h"
+#include "sched/reserve/reserve_place.h"
 #include "sched/wake/wake.h"
 
 /* ---- adding ---------------------------------------------------------------------------------- */

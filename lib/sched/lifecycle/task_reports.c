@@ -17,7 +17,7 @@
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/order/wait_order.h"
 #include "sched/record/heartbeat.h"
-#include "sched/record/record.h"
+#include "sched/record/job_record.h"
 #include "sched/record/state.h"
 #include "sched/slice/slice.h"
 #include "sched/stop/stop.h"

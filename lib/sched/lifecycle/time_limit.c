@@ -5,7 +5,7 @@
 #include "sched/calendar/calendar.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/order/bypass.h"
-#include "sched/record/record.h"
+#include "sched/record/job_record.h"
 #include "sched/reserve/reserve.h"
 #include "sched/slice/slice.h"
 #include "sched/wake/wake.h"

@@ -6,7 +6,7 @@
 #include "sched/calendar/calendar.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/order/wait_order.h"
-#include "sched/record/record.h"
+#include "sched/record/job_record.h"
 #include "sched/slice/slice.h"
 #include "sched/stop/stop.h"
 #include "sched/usage/usage.h"

@@ -4,7 +4,7 @@
 #include "core/nodes/nodes.h"
 #include "place/fit/filter.h"
 #include "sched/order/wait_order.h"
-#include "sched/record/record.h"
+#include "sched/record/job_record.h"
 #include "sched/usage/usage.h"
 
 /* ---- barring other gangs --------------------------------------------------------------------- */

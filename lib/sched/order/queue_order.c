@@ -16,7 +16,7 @@
  * queue/names.c. A new child order: the same with child_orders. */
 #include "place/request/request.h"
 #include "sched/order/wait_order.h"
-#include "sched/record/record.h"
+#include "sched/record/job_record.h"
 #include "sched/usage/usage.h"
 
 static int by_number(int64_t a, int64_t b)

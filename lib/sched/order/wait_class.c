@@ -12,7 +12,7 @@
 #include "place/request/request.h"
 #include "sched/order/bypass.h"
 #include "sched/order/wait_order.h"
-#include "sched/record/record.h"
+#include "sched/record/job_record.h"
 #include "sched/usage/usage.h"
 #include "sched/wake/wake.h"
 

@@ -18,7 +18,7 @@
 #include "place/record/places.h"
 #include "sched/order/wait_order.h"
 #include "sched/preempt/preempt_in.h"
-#include "sched/record/record.h"
+#include "sched/record/job_record.h"
 #include "sched/reserve/reserve.h"
 #include "sched/slice/slice.h"
 #include "sched/usage/usage.h"

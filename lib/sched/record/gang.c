@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "place/request/request.h"
-#include "sched/record/record.h"
+#include "sched/record/job_record.h"
 
 int32_t gang__count_task(const struct gang_task *task, void *by_group)
 {

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sched/record/record.h"
+#include "sched/record/job_record.h"
 
 void gang__log(gang_sched *s, int32_t level, const char *fmt, ...)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of jobs, and queries about one job: its state, its pauses, its time limit. */
 #include "base/wide.h"
-#include "sched/record/record.h"
+#include "sched/record/job_record.h"
 
 int gang__job_order(const struct gang__set_link *a, const struct gang__set_link *b, const void *ctx)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Queues by id, and their order. */
-#include "sched/record/record.h"
+#include "sched/record/job_record.h"
 
 struct gang__queue_state *gang__queue_state_of(const gang_sched *s, gang_queue_id id)
 {

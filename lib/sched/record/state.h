@@ -3,6 +3,6 @@
 #ifndef GANG__SCHED_STATE_H
 #define GANG__SCHED_STATE_H
 
-#include "sched/record/sched.h"
+#include "sched/record/sched_state.h"
 
 #endif

@@ -8,7 +8,7 @@
 #include "core/nodes/nodes.h"
 #include "place/alloc/alloc.h"
 #include "place/record/places.h"
-#include "sched/record/record.h"
+#include "sched/record/job_record.h"
 #include "sched/slice/slice.h"
 #include "sched/slice/slice_in.h"
 #include "sched/stop/stop.h"

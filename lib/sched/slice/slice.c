@@ -13,7 +13,7 @@
 #include "place/alloc/alloc.h"
 #include "sched/order/wait_order.h"
 #include "sched/record/heartbeat.h"
-#include "sched/record/record.h"
+#include "sched/record/job_record.h"
 #include "sched/slice/slice.h"
 #include "sched/slice/slice_in.h"
 #include "sched/stop/stop.h"

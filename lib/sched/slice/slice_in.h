@@ -16,7 +16,7 @@
 #define GANG__SCHED_SLICE_IN_H
 
 #include "place/whatif/timeshare.h"
-#include "sched/record/record.h"
+#include "sched/record/job_record.h"
 #include "sched/record/state.h"
 
 /* A node that is in a matrix. */

@@ -13,7 +13,7 @@
 #include "place/request/request.h"
 #include "sched/calendar/calendar.h"
 #include "sched/order/wait_order.h"
-#include "sched/record/record.h"
+#include "sched/record/job_record.h"
 #include "sched/record/state.h"
 #include "sched/stop/stop.h"
 #include "sched/usage/usage.h"

@@ -14,7 +14,7 @@
 
 #include "base/rcu.h"
 #include "place/request/request.h"
-#include "sched/record/record.h"
+#include "sched/record/job_record.h"
 #include "sched/record/state.h"
 #include "sched/usage/usage.h"
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "place/request/request.h"
-#include "sched/record/record.h"
+#include "sched/record/job_record.h"
 #include "sched/usage/usage.h"
 
 struct mark {

@@ -5,7 +5,7 @@
 
 #include "place/request/request.h"
 #include "queue/user_limit.h"
-#include "sched/record/record.h"
+#include "sched/record/job_record.h"
 #include "sched/usage/usage.h"
 
 static struct gang__queue_state *too_many_run(struct gang__gang *u, int32_t *why)

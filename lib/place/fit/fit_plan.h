@@ -8,7 +8,7 @@
 #define GANG__PLACE_PLAN_H
 
 #include "core/nodes/nodes.h"
-#include "core/snapshot.h"
+#include "core/snapshot_take.h"
 #include "place/fit/gpu_set.h"
 #include "place/fit/scope.h"
 #include "place/request/request.h"

@@ -7,7 +7,7 @@
 #include "place/whatif/whatif.h"
 #include "queue/share.h"
 #include "sched/record/gang.h"
-#include "sched/record/job.h"
+#include "sched/record/job_state.h"
 #include "sched/record/queue_state.h"
 #include "sched/record/request_class.h"
 #include "sched/record/stop_state.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A plan: begin, end, scratch words, undo. */
-#include "place/fit/plan.h"
+#include "place/fit/fit_plan.h"
 
 #include <string.h>
 
