@@ -311,7 +311,7 @@ static gang_result check_ready(struct audit *a, const struct gang__queue_state *
     }
     return gang__set_is_sorted(&leaf->order.ready)
                ? GANG_OK
-               : BAD(a, name_of(leaf), "whose turn it is is out of order");
+               : BAD(a, name_of(leaf), "its wait classes are out of order");
 }
 
 static gang_result check_queue(struct audit *a, struct gang__queue_state *q)

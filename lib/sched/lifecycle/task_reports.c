@@ -338,6 +338,7 @@ void gang__reports_again(gang_sched *s, struct gang__gang *u)
     size_t bytes = gang__gang_request(u)->group_count * sizeof(*u->done);
     if (u->over || u->ended == 0)
         return;
+    gang__order_leave(s, u); /* ended tasks count for its place; gang__job_settle() puts it back */
     gang__usage_out(s, u);
     memset(u->done, 0, bytes);
     memset(u->failed, 0, bytes);
