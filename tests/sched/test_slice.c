@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Time slicing: which gangs share nodes and for how long, what they hold meanwhile, and what follows
- * when a gang is lost, cancelled, refused or preempted. */
+/* Time slicing: which gangs share nodes and for how long, what they hold meanwhile, and what
+ * follows when a gang is lost, cancelled, refused or preempted. */
 #include "place/state/records.h"
 #include "sched/host.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Time slicing under random gangs, ends, losses and refusals. The host knows its callbacks only: running
- * gangs fit beside each other at every moment; a gang runs whole or not at all; the memory of all rows
- * fits; each gang has a whole slice in each round; nothing is left behind. In one more life each
- * allocation fails in turn. */
+/* Time slicing under random gangs, ends, losses and refusals. The host knows its callbacks only:
+ * running gangs fit beside each other at every moment; a gang runs whole or not at all; the memory
+ * of all rows fits; each gang has a whole slice in each round; nothing is left behind. In one more
+ * life each allocation fails in turn. */
 #include "chance.h"
 #include "sched/host.h"
 
@@ -503,7 +503,8 @@ static void cancel_again(gang_job_id id)
     }
 }
 
-/* Three rows of gangs, and a job of another queue that reclaims one of them; all run for a while. */
+/* Three rows of gangs, and a job of another queue that reclaims one of them; all run for a
+ * while. */
 static void live_short(void)
 {
     static const int64_t tasks[] = {6, 4, 2, 6, 3};
