@@ -127,7 +127,7 @@ bool gang__may_stay(const struct gang__preemption *p, const struct gang__victim 
 /* A victim of the taker's branch is back: is the taker still entitled to what others gave? */
 bool gang__still_entitled(const struct gang__preemption *p);
 
-/* ---- victims.c: lowest priority first; tasks above a minimum before whole gangs; newest first --- */
+/* ---- victims.c: lowest priority, tasks above a minimum, newest first ------------------------- */
 
 /* Look through the leaf `mine` (own) and all others (others), from the first on. False: out of
  * memory. */
