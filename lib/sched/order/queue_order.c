@@ -13,7 +13,7 @@
  * queues get new keys when the order is read. A queue without active siblings needs no key.
  *
  * A new order of gangs: its number in gangsched/queue.h, a line of gang_orders, its name in
- * queue/names.c. A new child order: the same with child_orders. */
+ * queue/names.h. A new child order: the same with child_orders. */
 #include "place/request/request.h"
 #include "sched/order/wait_order.h"
 #include "sched/record/job_record.h"
@@ -80,10 +80,8 @@ int gang__gang_before(const struct gang__gang *a, const struct gang__gang *b, in
         c = by_number(y->priority, x->priority);
     if (c == 0 && !gang_orders[order].by_age)
         c = lacks_minimum(b) - lacks_minimum(a);
-    if (c == 0)
-        c = by_number(x->age, y->age);
-    if (c == 0)
-        c = by_number((int64_t)x->id, (int64_t)y->id);
+    c = c ? c : by_number(x->age, y->age);
+    c = c ? c : by_number((int64_t)x->id, (int64_t)y->id);
     return c ? c : by_number(a->index, b->index);
 }
 
@@ -100,9 +98,7 @@ int gang__order_compare_gangs(const struct gang__set_link *a, const struct gang_
 /* The user that uses least for its weight, of all capacity, is the first. */
 static int compare_users(const struct gang__user *a, const struct gang__user *b)
 {
-    if (!a || !b || a == b)
-        return 0;
-    return gang__ratio_compare(a->key, b->key);
+    return !a || !b || a == b ? 0 : gang__ratio_compare(a->key, b->key);
 }
 
 static int compare_classes(const struct gang__set_link *a, const struct gang__set_link *b,
@@ -113,10 +109,9 @@ static int compare_classes(const struct gang__set_link *a, const struct gang__se
     const struct gang__wait_class *y = GANG__OF(struct gang__wait_class, ready_link, b);
     const struct gang__gang *first = gang__wait_class_head(x), *other = gang__wait_class_head(y);
     int c = other->bypass.starved - first->bypass.starved;
-    if (c == 0)
-        c = x->deferred - y->deferred;
-    else
+    if (c != 0)
         return c;
+    c = x->deferred - y->deferred;
     if (c == 0 && x->deferred)
         c = by_number(x->deferred_key, y->deferred_key);
     if (c == 0 && leaf->q->order == GANG_ORDER_FAIR)
@@ -168,14 +163,10 @@ static void key_fair(gang_sched *s, struct gang__queue_state *q)
 static int compare_fair(const struct gang__child_key *x, const struct gang__child_key *y)
 {
     int c = x->over_share - y->over_share;
-    if (c == 0)
-        c = x->over_guarantee - y->over_guarantee;
-    if (c == 0)
-        c = by_number(y->priority, x->priority);
-    if (c == 0)
-        c = gang__ratio_compare(x->with, y->with);
-    if (c == 0)
-        c = gang__ratio_compare(x->used, y->used);
+    c = c ? c : x->over_guarantee - y->over_guarantee;
+    c = c ? c : by_number(y->priority, x->priority);
+    c = c ? c : gang__ratio_compare(x->with, y->with);
+    c = c ? c : gang__ratio_compare(x->used, y->used);
     return c ? c : gang__ratio_compare(x->whole, y->whole);
 }
 
