@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Forecasts: expected starts of waiting jobs, and what-if. test_copy.c shows that a copy decides
  * like its original. */
-#include "sched/foretold.h"
+#include "sched/forecast_host.h"
 
 #define S INT64_C(1000000000)
 

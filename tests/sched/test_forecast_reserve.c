@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Forecasts beside reservations. test_copy.c shows that a copy decides like its original. */
 #include "chance.h"
-#include "sched/foretold.h"
+#include "sched/forecast_host.h"
 
 #define S INT64_C(1000000000)
 

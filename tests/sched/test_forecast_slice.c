@@ -3,7 +3,7 @@
  * for a row or a slice gets its start, and endless rotation is recognised. Forecasts come true.
  * test_copy.c shows that a copy rotates like its original. */
 #include "chance.h"
-#include "sched/foretold.h"
+#include "sched/forecast_host.h"
 
 #define S INT64_C(1000000000)
 

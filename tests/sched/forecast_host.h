@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by the tests of forecasts. Each function is for one host or one forecast. */
-#ifndef SCHED_FORETOLD_H
-#define SCHED_FORETOLD_H
+#ifndef SCHED_FORECAST_HOST_H
+#define SCHED_FORECAST_HOST_H
 
 #include <gangsched/forecast.h>
 
