@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A user's bookings inside.
  *
- *   usage.c      bookings come, move and go; their sum, step by step
- *   usage_fit.c  what limits say of more of them */
+ *   bookings.c      bookings come, move and go; their sum, step by step
+ *   bookings_fit.c  what limits say of more of them */
 #ifndef GANG__PLAN_BOOKINGS_IN_H
 #define GANG__PLAN_BOOKINGS_IN_H
 
