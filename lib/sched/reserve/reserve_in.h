@@ -179,7 +179,7 @@ void gang__reserve_each_node(const struct gang__reserve_piece *p,
 gang_result gang__reserve_new(gang_sched *s, const struct gang_reservation_spec *spec,
                               struct gang__reserve **r, struct gang_error *error);
 
-/* ---- reserve_place.c --------------------------------------------------------------------------------- */
+/* ---- reserve_place.c ---------------------------------------------------------------------- */
 
 /* Does the reservation fit beside all others, or over those that it may overlap? */
 bool gang__reserve_fits(gang_sched *s, const struct gang__reserve *r,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Placing reservations: what reserve_place.c, admit_ask.c and owners.c share, and intake/reservations.c
- * asks of them. */
+/* Placing reservations: what reserve_place.c, admit_ask.c and owners.c share, and
+ * intake/reservations.c asks of them. */
 #ifndef GANG__SCHED_RESERVE_PLACE_H
 #define GANG__SCHED_RESERVE_PLACE_H
 
@@ -29,7 +29,7 @@ bool gang__reserve_keep_pieces(gang_sched *s, struct gang__reserve *r, int64_t i
 /* Later instances are placed as the first one was. False: out of memory. */
 bool gang__reserve_keep_parts(gang_sched *s, struct gang__reserve *r);
 
-/* ---- reserve_place.c --------------------------------------------------------------------------------- */
+/* ---- reserve_place.c ---------------------------------------------------------------------- */
 
 /* Place its first instances; those after `until_ns` (0: no bound) are not wanted. On an error
  * nothing is placed. */
