@@ -31,7 +31,6 @@ enum {
 struct gang__wake {
     struct gang__job *jobs, **jobs_end;     /* by job->wake.next, first noted first */
     struct gang__queue_state *queues;       /* to be ordered again: by q->wake.next */
-    bool all_queues;                        /* so are all queues */
     struct gang__gang *holdings;            /* what they hold changed: by u->wake.next; */
     const struct gang__gang *starting;      /* but not of this one, which is in the timeline */
     gang_alloc_id started;                  /* already with this allocation */
