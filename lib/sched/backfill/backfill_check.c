@@ -42,11 +42,11 @@ static gang_result check_free(gang_sched *s, struct gang_error *error)
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
         const struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
         for (uint32_t i = 0; i < job->gang_count; i++) {
-            const struct gang__gang *u = &job->gang[i];
-            gang_alloc_id held = gang__gang_holds(u);
+            const struct gang__gang *g = &job->gang[i];
+            gang_alloc_id held = gang__gang_holds(g);
             /* A gang past its end may be counted or not, if a run was cut short. */
             if (held == GANG_ID_NONE ||
-                gang__calendar_end(s, u) == gang__add_sat(s->now_ns, GANG__OVERRUN_NS))
+                gang__calendar_end(s, g) == gang__add_sat(s->now_ns, GANG__OVERRUN_NS))
                 continue;
             gang_result r = gang_alloc_each(s->cluster, held, subtract_task, &sum);
             if (r != GANG_OK)
@@ -72,19 +72,19 @@ gang_result gang__backfill_check(gang_sched *s, struct gang_error *error)
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
         const struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
         for (uint32_t i = 0; i < job->gang_count; i++) {
-            const struct gang__gang *u = &job->gang[i];
-            bool holds = gang__gang_holds(u) != GANG_ID_NONE;
-            whole = whole || gang__gang_request(u)->exclusive;
-            planned += u->calendar.plan != 0;
+            const struct gang__gang *g = &job->gang[i];
+            bool holds = gang__gang_holds(g) != GANG_ID_NONE;
+            whole = whole || gang__gang_request(g)->exclusive;
+            planned += g->calendar.plan != 0;
             undone = undone || job->undone;
-            if (u->calendar.plan && (!u->order.wait_class || !gang__calendar_plans(u) || holds))
+            if (g->calendar.plan && (!g->order.wait_class || !gang__calendar_plans(g) || holds))
                 return gang__error(error, GANG_EINVAL, "plan",
                                    "job %llu has a planned start and does not wait for one",
                                    (unsigned long long)job->id);
-            if (!u->wake.at && u->calendar.occupies && !holds)
+            if (!g->wake.at && g->calendar.occupies && !holds)
                 return gang__error(error, GANG_EINVAL, "plan", "job %llu holds nothing of its part",
                                    (unsigned long long)job->id);
-            if (!u->wake.at && !u->calendar.occupies && u->alloc != GANG_ID_NONE && u->tasks > 0)
+            if (!g->wake.at && !g->calendar.occupies && g->alloc != GANG_ID_NONE && g->tasks > 0)
                 return gang__error(error, GANG_EINVAL, "plan", "job %llu runs and has no part",
                                    (unsigned long long)job->id);
         }
@@ -92,7 +92,7 @@ gang_result gang__backfill_check(gang_sched *s, struct gang_error *error)
     for (uint32_t i = 0; i < s->queues->count; i++) {
         const struct gang__queue_state *q = s->qs[i];
         int64_t count = 0;
-        for (const struct gang__gang *u = q->calendar.planned; u; u = u->calendar.next_planned)
+        for (const struct gang__gang *g = q->calendar.planned; g; g = g->calendar.next_planned)
             count++;
         planned -= count;
         if (count != q->calendar.planned_count || count > q->q->plan_depth)

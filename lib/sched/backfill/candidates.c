@@ -239,12 +239,12 @@ static void begin_again(struct gang__candidates *kin)
 static int64_t first_in_order(const gang_sched *s, const struct gang__candidates *kin)
 {
     int64_t least = bin_at(kin->waiting.root)->backfill.shortest_ns;
-    const struct gang__gang *u = gang__wait_class_head(bin_at(kin->waiting.root));
+    const struct gang__gang *g = gang__wait_class_head(bin_at(kin->waiting.root));
     switch (kin->leaf->q->backfill_order) {
     case GANG_BACKFILL_ORDER_SHORTEST:
         return least;
     case GANG_BACKFILL_ORDER_SMALLEST:
-        return gang__backfill_alike_ns(s, u, least);
+        return gang__backfill_alike_ns(s, g, least);
     default: /* the order of the leaf decides */
         return GANG__NEVER;
     }

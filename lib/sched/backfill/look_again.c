@@ -11,12 +11,12 @@
 #include "sched/slice/slice.h"
 #include "sched/wake/wake.h"
 
-bool gang__backfill_hopeless(const gang_sched *s, const struct gang__gang *u)
+bool gang__backfill_hopeless(const gang_sched *s, const struct gang__gang *g)
 {
     /* As long as nothing is planned or reserved place decides, which knows more than sums. */
-    return (s->calendar->planned > 0 || s->reserve.count > 0) && !u->calendar.plan && !u->places &&
-           !gang__calendar_may_plan(u) && !gang__reserve_drawn(s, u) &&
-           !gang__calendar_fits_sums(s, u);
+    return (s->calendar->planned > 0 || s->reserve.count > 0) && !g->calendar.plan && !g->places &&
+           !gang__calendar_may_plan(g) && !gang__reserve_drawn(s, g) &&
+           !gang__calendar_fits_sums(s, g);
 }
 
 /* May trying the head of the class help? In an EASY leaf a gang behind the plans is tried in any

@@ -38,46 +38,46 @@
 
 /* A gang that cannot start now gets the earliest start there is, if the depth of its leaf leaves
  * one for it. */
-gang_result gang__backfill_plan(gang_sched *s, struct gang__gang *u, int32_t *why)
+gang_result gang__backfill_plan(gang_sched *s, struct gang__gang *g, int32_t *why)
 {
     struct gang__calendar *cal = s->calendar;
-    const struct gang__queue_state *leaf = u->job->leaf;
+    const struct gang__queue_state *leaf = g->job->leaf;
     int64_t unused[GANG__FREE_DIMS];
-    *why = cal->planned > 0 && gang__calendar_plans(u) ? GANG_WAIT_PLANNED : GANG_WAIT_CAPACITY;
-    if (!gang__calendar_plans(u) || leaf->calendar.planned_count >= leaf->q->plan_depth)
+    *why = cal->planned > 0 && gang__calendar_plans(g) ? GANG_WAIT_PLANNED : GANG_WAIT_CAPACITY;
+    if (!gang__calendar_plans(g) || leaf->calendar.planned_count >= leaf->q->plan_depth)
         return GANG_ENOFIT;
-    gang_result r = gang__calendar_earliest(s, u, s->now_ns);
+    gang_result r = gang__calendar_earliest(s, g, s->now_ns);
     if (r == GANG_OK && cal->fit.start_ns == s->now_ns) { /* place refuses what amounts allow */
-        int64_t next_ns = gang__timeline_sum_at(gang__calendar_when(s, u), s->now_ns, unused);
-        r = next_ns == GANG__NEVER ? GANG_ENEVER : gang__calendar_earliest(s, u, next_ns);
+        int64_t next_ns = gang__timeline_sum_at(gang__calendar_when(s, g), s->now_ns, unused);
+        r = next_ns == GANG__NEVER ? GANG_ENEVER : gang__calendar_earliest(s, g, next_ns);
     }
     if (r == GANG_OK)
-        r = gang__backfill_put(s, u);
+        r = gang__backfill_put(s, g);
     if (r == GANG_OK)
         *why = GANG_WAIT_PLANNED;
     return r == GANG_ENOMEM ? r : GANG_ENOFIT;
 }
 
 /* The nodes that the plan counts on, for the host and for explanations. */
-static bool note_slots(gang_sched *s, struct gang__gang *u)
+static bool note_slots(gang_sched *s, struct gang__gang *g)
 {
     const struct gang__time_fit *fit = &s->calendar->fit;
-    u->calendar.node = gang__zalloc(&s->mem, fit->count + 1, sizeof(*u->calendar.node));
-    if (!u->calendar.node)
+    g->calendar.node = gang__zalloc(&s->mem, fit->count + 1, sizeof(*g->calendar.node));
+    if (!g->calendar.node)
         return false;
     for (size_t i = 0; i < fit->count; i++)
         if (i == 0 || fit->place[i].node != fit->place[i - 1].node)
-            u->calendar.node[u->calendar.node_count++] = fit->place[i].node;
+            g->calendar.node[g->calendar.node_count++] = fit->place[i].node;
     return true;
 }
 
-gang_result gang__backfill_put(gang_sched *s, struct gang__gang *u)
+gang_result gang__backfill_put(gang_sched *s, struct gang__gang *g)
 {
     struct gang__calendar *cal = s->calendar;
-    const gang_request *q = gang__gang_request(u);
-    struct gang__queue_state *leaf = u->job->leaf;
+    const gang_request *q = gang__gang_request(g);
+    struct gang__queue_state *leaf = g->job->leaf;
     struct gang__occupation o = {cal->fit.start_ns,
-                                 gang__add_sat(cal->fit.start_ns, gang__calendar_estimate(s, u)),
+                                 gang__add_sat(cal->fit.start_ns, gang__calendar_estimate(s, g)),
                                  cal->group,
                                  cal->groups,
                                  cal->fit.place,
@@ -85,27 +85,27 @@ gang_result gang__backfill_put(gang_sched *s, struct gang__gang *u)
                                  0,
                                  q->exclusive};
     uint32_t id;
-    if (!note_slots(s, u))
+    if (!note_slots(s, g))
         return GANG_ENOMEM;
-    if (u->request_class->by_memory)
+    if (g->request_class->by_memory)
         gang__calendar_by_kind(cal, &o);
-    gang_result r = gang__timeline_add(gang__calendar_when(s, u), &o, &id);
+    gang_result r = gang__timeline_add(gang__calendar_when(s, g), &o, &id);
     if (r != GANG_OK) {
-        gang__release(&s->mem, u->calendar.node);
-        u->calendar.node = NULL;
-        u->calendar.node_count = 0;
+        gang__release(&s->mem, g->calendar.node);
+        g->calendar.node = NULL;
+        g->calendar.node_count = 0;
         return r;
     }
-    u->calendar.plan = id + 1;
-    u->calendar.planned_ns = cal->fit.start_ns;
-    u->calendar.next_planned = leaf->calendar.planned;
-    u->calendar.planned_at = &leaf->calendar.planned;
+    g->calendar.plan = id + 1;
+    g->calendar.planned_ns = cal->fit.start_ns;
+    g->calendar.next_planned = leaf->calendar.planned;
+    g->calendar.planned_at = &leaf->calendar.planned;
     if (leaf->calendar.planned)
-        leaf->calendar.planned->calendar.planned_at = &u->calendar.next_planned;
-    leaf->calendar.planned = u;
+        leaf->calendar.planned->calendar.planned_at = &g->calendar.next_planned;
+    leaf->calendar.planned = g;
     leaf->calendar.planned_count++;
     cal->planned++;
-    gang__wake_job(s, u->job, GANG__WAKE_TIMER);
+    gang__wake_job(s, g->job, GANG__WAKE_TIMER);
     return GANG_OK;
 }
 
@@ -114,13 +114,13 @@ gang_result gang__backfill_put(gang_sched *s, struct gang__gang *u)
 /* Takes out the plans of the EASY leaf behind this gang, and lists them in the order of the leaf.
  * Those before it, and those of leaves that plan for more than the first gangs, bind it and stay.
  */
-struct gang__gang *gang__backfill_unplan_behind(gang_sched *s, const struct gang__gang *u)
+struct gang__gang *gang__backfill_unplan_behind(gang_sched *s, const struct gang__gang *g)
 {
     struct gang__gang *list = NULL, *next;
-    const struct gang__queue *q = u->job->leaf->q;
-    for (struct gang__gang *w = u->job->leaf->calendar.planned; w; w = next) {
+    const struct gang__queue *q = g->job->leaf->q;
+    for (struct gang__gang *w = g->job->leaf->calendar.planned; w; w = next) {
         next = w->calendar.next_planned;
-        if (q->backfill != GANG_BACKFILL_EASY || gang__gang_before(u, w, q->order) >= 0)
+        if (q->backfill != GANG_BACKFILL_EASY || gang__gang_before(g, w, q->order) >= 0)
             continue;
         gang__calendar_drop(s, w);
         struct gang__gang **at = &list;

@@ -37,14 +37,14 @@ static void mark_given(struct gang__calendar *cal)
 }
 
 /* Do these places leave capacity for all plans? GANG_OK; GANG_ENOFIT; GANG_ENOMEM. */
-static gang_result leaves_plans(gang_sched *s, const struct gang__gang *u,
+static gang_result leaves_plans(gang_sched *s, const struct gang__gang *g,
                                 const struct gang_placement *place, size_t count)
 {
     struct gang__occupation o;
-    int64_t end_ns = gang__add_sat(s->now_ns, gang__calendar_estimate(s, u));
-    if (!gang__calendar_lay_out(s, u, place, count, end_ns, &o))
+    int64_t end_ns = gang__add_sat(s->now_ns, gang__calendar_estimate(s, g));
+    if (!gang__calendar_lay_out(s, g, place, count, end_ns, &o))
         return GANG_ENOMEM;
-    return gang__timeline_fits(gang__calendar_when(s, u), &o) ? GANG_OK : GANG_ENOFIT;
+    return gang__timeline_fits(gang__calendar_when(s, g), &o) ? GANG_OK : GANG_ENOFIT;
 }
 
 enum { MAX_MOVED = 16 }; /* so many plans at most move for a gang that starts */
@@ -72,14 +72,14 @@ static gang_result move_plan(gang_sched *s, struct gang__gang *w, uint32_t added
 }
 
 /* Would the gang fit without the plans? */
-static bool fits_but_for(gang_sched *s, const struct gang__gang *u,
+static bool fits_but_for(gang_sched *s, const struct gang__gang *g,
                          const struct gang__occupation *o)
 {
-    if (!gang__reserve_binds(s, u))
+    if (!gang__reserve_binds(s, g))
         return true;
     struct gang__trial t;
-    gang__trial_begin(&t, s, gang__calendar_when(s, u));
-    gang__trial_withdraw_plans(&t, u->reserve.inside_of);
+    gang__trial_begin(&t, s, gang__calendar_when(s, g));
+    gang__trial_withdraw_plans(&t, g->reserve.inside_of);
     bool fits = gang__timeline_fits(t.when, o);
     gang__trial_drop(&t);
     return fits;
@@ -87,26 +87,26 @@ static bool fits_but_for(gang_sched *s, const struct gang__gang *u,
 
 /* Could the plans lie elsewhere at the same times? The gang is added at its places; then each plan
  * in turn is made again beside it and the other plans. */
-static gang_result move_plans(gang_sched *s, const struct gang__gang *u,
+static gang_result move_plans(gang_sched *s, const struct gang__gang *g,
                               const struct gang_placement *place, size_t count)
 {
     struct gang__calendar *cal = s->calendar;
     struct gang__gang *list[MAX_MOVED];
     struct gang__occupation o;
-    int64_t end_ns = gang__add_sat(s->now_ns, gang__calendar_estimate(s, u));
+    int64_t end_ns = gang__add_sat(s->now_ns, gang__calendar_estimate(s, g));
     uint32_t added;
     size_t n = 0;
     if (cal->planned > MAX_MOVED)
         return GANG_ENOFIT;
-    if (!gang__calendar_lay_out(s, u, place, count, end_ns, &o))
+    if (!gang__calendar_lay_out(s, g, place, count, end_ns, &o))
         return GANG_ENOMEM;
     for (uint32_t i = 0; i < s->queues->count; i++)
         for (struct gang__gang *w = s->qs[i]->calendar.planned; w; w = w->calendar.next_planned)
-            if (w != u && w->reserve.inside_of == u->reserve.inside_of)
+            if (w != g && w->reserve.inside_of == g->reserve.inside_of)
                 list[n++] = w;
-    if (!fits_but_for(s, u, &o))
+    if (!fits_but_for(s, g, &o))
         return GANG_ENOFIT;
-    if (gang__timeline_add(gang__calendar_when(s, u), &o, &added) != GANG_OK)
+    if (gang__timeline_add(gang__calendar_when(s, g), &o, &added) != GANG_OK)
         return GANG_ENOMEM;
     for (size_t i = 0; i < n; i++) {
         gang_result r =
@@ -114,21 +114,21 @@ static gang_result move_plans(gang_sched *s, const struct gang__gang *u,
         if (r != GANG_OK)
             return r;
     }
-    gang__timeline_remove(gang__calendar_when(s, u), added);
+    gang__timeline_remove(gang__calendar_when(s, g), added);
     return GANG_OK;
 }
 
-static gang_result adopt_told(gang_sched *s, const struct gang__gang *u, gang_alloc_id *id)
+static gang_result adopt_told(gang_sched *s, const struct gang__gang *g, gang_alloc_id *id)
 {
-    return gang_alloc_adopt(s->worker, u->request_class->q, s->placement.place,
+    return gang_alloc_adopt(s->worker, g->request_class->q, s->placement.place,
                             (int64_t)s->placement.count, id, NULL);
 }
 
 /* The places that place likes best now (sched.told); `picky`: on the nodes that the calendar gave.
  */
-static gang_result place_now(gang_sched *s, struct gang__gang *u, bool picky)
+static gang_result place_now(gang_sched *s, struct gang__gang *g, bool picky)
 {
-    struct gang__where w = {.s = s, .u = u, .on = s->scratch};
+    struct gang__where w = {.s = s, .g = g, .on = s->scratch};
     if (gang_snapshot_take(s->worker, s->scratch) != GANG_OK)
         return GANG_ENOMEM;
     if (picky) {
@@ -141,11 +141,11 @@ static gang_result place_now(gang_sched *s, struct gang__gang *u, bool picky)
 
 /* Adopt the places of the calendar, task by task. Only for a plain gang without affinity,
  * exclusive nodes, MIG or device models: amounts and nodes alone decide its fit. */
-static gang_result adopt_exactly(gang_sched *s, struct gang__gang *u, gang_alloc_id *id)
+static gang_result adopt_exactly(gang_sched *s, struct gang__gang *g, gang_alloc_id *id)
 {
-    struct gang__where w = {.s = s, .u = u, .on = s->scratch};
+    struct gang__where w = {.s = s, .g = g, .on = s->scratch};
     struct gang__calendar *cal = s->calendar;
-    const gang_request *q = gang__gang_request(u);
+    const gang_request *q = gang__gang_request(g);
     int64_t count = 0;
     if (!q->plain || q->social || q->exclusive || q->group[0].profile || q->group[0].model_count ||
         gang__where_why(&w) != GANG_WAIT_CAPACITY)
@@ -162,108 +162,108 @@ static gang_result adopt_exactly(gang_sched *s, struct gang__gang *u, gang_alloc
             p->node = node->id;
             p->any_devices = 1;
         }
-    return gang_alloc_adopt(s->worker, u->request_class->q, cal->exact, count, id, NULL);
+    return gang_alloc_adopt(s->worker, g->request_class->q, cal->exact, count, id, NULL);
 }
 
 /* Do the plans allow these places? GANG_OK; GANG_ENOFIT; GANG_ENOMEM. */
-typedef gang_result plans_allow(gang_sched *s, const struct gang__gang *u,
+typedef gang_result plans_allow(gang_sched *s, const struct gang__gang *g,
                                 const struct gang_placement *place, size_t count);
 
 struct agreeing {
     gang_sched *s;
-    const struct gang__gang *u;
+    const struct gang__gang *g;
     plans_allow *may;
 };
 
 static gang_result agree(const struct gang__places *places, void *user)
 {
     const struct agreeing *a = user;
-    return a->may(a->s, a->u, places->place, places->count);
+    return a->may(a->s, a->g, places->place, places->count);
 }
 
 /* Grant the places that place likes best, if `may` agrees. */
-static gang_result alloc_if(gang_sched *s, struct gang__gang *u, plans_allow *may,
+static gang_result alloc_if(gang_sched *s, struct gang__gang *g, plans_allow *may,
                             gang_alloc_id *id)
 {
-    struct agreeing a = {s, u, may};
-    struct gang__where w = {.s = s, .u = u, .on = s->scratch};
+    struct agreeing a = {s, g, may};
+    struct gang__where w = {.s = s, .g = g, .on = s->scratch};
     if (!gang__where_concerned(&w)) /* then no snapshot is needed */
-        return gang__alloc_if(s->worker, u->request_class->q, &s->placement, agree, &a, id);
-    gang_result r = place_now(s, u, false);
+        return gang__alloc_if(s->worker, g->request_class->q, &s->placement, agree, &a, id);
+    gang_result r = place_now(s, g, false);
     if (r == GANG_OK)
-        r = may(s, u, s->placement.place, s->placement.count);
-    return r == GANG_OK ? adopt_told(s, u, id) : r;
+        r = may(s, g, s->placement.place, s->placement.count);
+    return r == GANG_OK ? adopt_told(s, g, id) : r;
 }
 
 /* Grant the places that place likes best, if they leave capacity for the plans; otherwise places
  * on the nodes that the calendar gave. */
-static gang_result alloc_between(gang_sched *s, struct gang__gang *u, gang_alloc_id *id)
+static gang_result alloc_between(gang_sched *s, struct gang__gang *g, gang_alloc_id *id)
 {
-    gang_result r = alloc_if(s, u, leaves_plans, id);
+    gang_result r = alloc_if(s, g, leaves_plans, id);
     if (r != GANG_ENOFIT)
         return r;
-    r = place_now(s, u, true);
+    r = place_now(s, g, true);
     if (r == GANG_OK)
-        r = leaves_plans(s, u, s->placement.place, s->placement.count);
+        r = leaves_plans(s, g, s->placement.place, s->placement.count);
     if (r == GANG_OK)
-        return adopt_told(s, u, id);
-    return r == GANG_ENOFIT ? adopt_exactly(s, u, id) : r;
+        return adopt_told(s, g, id);
+    return r == GANG_ENOFIT ? adopt_exactly(s, g, id) : r;
 }
 
 /* The gang starts if the plans can move out of its way. */
-static gang_result alloc_moving(gang_sched *s, struct gang__gang *u, gang_alloc_id *id)
+static gang_result alloc_moving(gang_sched *s, struct gang__gang *g, gang_alloc_id *id)
 {
-    if (s->calendar->planned > MAX_MOVED || !gang__calendar_fits_sums(s, u))
+    if (s->calendar->planned > MAX_MOVED || !gang__calendar_fits_sums(s, g))
         return GANG_ENOFIT;
-    return alloc_if(s, u, move_plans, id);
+    return alloc_if(s, g, move_plans, id);
 }
 
 /* Are there places for the gang now, without regard to plans? */
-static bool has_room(gang_sched *s, const struct gang__gang *u)
+static bool has_room(gang_sched *s, const struct gang__gang *g)
 {
     return gang_snapshot_take(s->worker, s->scratch) == GANG_OK &&
-           gang__snapshot_fits(s->worker, s->scratch, u->request_class->q) == GANG_OK;
+           gang__snapshot_fits(s->worker, s->scratch, g->request_class->q) == GANG_OK;
 }
 
 /* Does a gang that was refused wait because of plans? In a leaf without plans: only if there are
  * places for it. */
-static bool is_for_plans(gang_sched *s, const struct gang__gang *u)
+static bool is_for_plans(gang_sched *s, const struct gang__gang *g)
 {
-    return s->calendar->planned > 0 && (gang__calendar_plans(u) || has_room(s, u));
+    return s->calendar->planned > 0 && (gang__calendar_plans(g) || has_room(s, g));
 }
 
-bool gang__backfill_lacks_room(gang_sched *s, const struct gang__gang *u)
+bool gang__backfill_lacks_room(gang_sched *s, const struct gang__gang *g)
 {
-    return u->calendar.plan && !u->places && !has_room(s, u);
+    return g->calendar.plan && !g->places && !has_room(s, g);
 }
 
 /* Without regard to plans: a suspended gang on its places, any other where place likes it best. */
-static gang_result alloc_now(gang_sched *s, struct gang__gang *u, gang_alloc_id *id, int32_t *why)
+static gang_result alloc_now(gang_sched *s, struct gang__gang *g, gang_alloc_id *id, int32_t *why)
 {
     *why = GANG_WAIT_CAPACITY;
-    if (u->places)
-        return gang__where_resume(s, u, id, why);
+    if (g->places)
+        return gang__where_resume(s, g, id, why);
     /* A gang with a plan waits for what is taken now. Free totals mostly say so at less cost than
      * place. */
-    if (s->calendar->again == u && !gang__calendar_fits_sums(s, u))
+    if (s->calendar->again == g && !gang__calendar_fits_sums(s, g))
         return GANG_ENOFIT;
-    return gang__where_alloc(s, u, id, why);
+    return gang__where_alloc(s, g, id, why);
 }
 
-static gang_result start_now(gang_sched *s, struct gang__gang *u, gang_alloc_id *id, int32_t *why)
+static gang_result start_now(gang_sched *s, struct gang__gang *g, gang_alloc_id *id, int32_t *why)
 {
-    if (s->calendar->planned == 0 && !gang__reserve_binds(s, u))
-        return alloc_now(s, u, id, why);
-    if (u->places) {
-        gang_result r = leaves_plans(s, u, u->places, (size_t)u->place_count);
+    if (s->calendar->planned == 0 && !gang__reserve_binds(s, g))
+        return alloc_now(s, g, id, why);
+    if (g->places) {
+        gang_result r = leaves_plans(s, g, g->places, (size_t)g->place_count);
         *why = GANG_WAIT_PLANNED;
-        return r == GANG_OK ? gang__where_resume(s, u, id, why) : r;
+        return r == GANG_OK ? gang__where_resume(s, g, id, why) : r;
     }
-    if (!gang__calendar_fits_sums(s, u))
+    if (!gang__calendar_fits_sums(s, g))
         return GANG_ENOFIT;
-    gang_result r = gang__calendar_earliest(s, u, s->now_ns);
+    gang_result r = gang__calendar_earliest(s, g, s->now_ns);
     if (r == GANG_OK && s->calendar->fit.start_ns == s->now_ns)
-        return alloc_between(s, u, id);
+        return alloc_between(s, g, id);
     return r == GANG_ENOMEM ? r : GANG_ENOFIT;
 }
 
@@ -276,110 +276,110 @@ static gang_result fail(gang_sched *s)
 }
 
 /* The new allocation is put into the timeline before another gang asks there. */
-static gang_result enter(gang_sched *s, struct gang__gang *u, gang_alloc_id id)
+static gang_result enter(gang_sched *s, struct gang__gang *g, gang_alloc_id id)
 {
-    s->wake.starting = u;
+    s->wake.starting = g;
     s->wake.started = id;
-    if (gang__calendar_occupy(s, u, id, gang__add_sat(s->now_ns, gang__calendar_estimate(s, u))))
+    if (gang__calendar_occupy(s, g, id, gang__add_sat(s->now_ns, gang__calendar_estimate(s, g))))
         return GANG_OK;
-    gang__calendar_vacate(s, u);
+    gang__calendar_vacate(s, g);
     gang__give_surely(s, NULL, id, NULL, 0);
     return GANG_ENOMEM;
 }
 
 /* The gang cannot start as the plans lie. It gets a plan, if it may. Beside that plan, try to
  * move other plans. */
-static gang_result wait_or_move(gang_sched *s, struct gang__gang *u, gang_alloc_id *id,
+static gang_result wait_or_move(gang_sched *s, struct gang__gang *g, gang_alloc_id *id,
                                 int32_t *why)
 {
     bool bound = s->calendar->planned > 0;
-    gang_result r = gang__backfill_plan(s, u, why);
-    if (r == GANG_ENOFIT && s->calendar->planned > (u->calendar.plan != 0))
-        r = alloc_moving(s, u, id);
+    gang_result r = gang__backfill_plan(s, g, why);
+    if (r == GANG_ENOFIT && s->calendar->planned > (g->calendar.plan != 0))
+        r = alloc_moving(s, g, id);
     if (r == GANG_ENOFIT && bound && s->calendar->planned == 0 &&
-        !gang__reserve_binds(s, u)) /* nothing is planned any more */
-        r = alloc_now(s, u, id, why);
+        !gang__reserve_binds(s, g)) /* nothing is planned any more */
+        r = alloc_now(s, g, id, why);
     if (r == GANG_OK)
-        gang__calendar_drop(s, u);
-    else if (r == GANG_ENOFIT && !gang__calendar_plans(u) && is_for_plans(s, u))
+        gang__calendar_drop(s, g);
+    else if (r == GANG_ENOFIT && !gang__calendar_plans(g) && is_for_plans(s, g))
         *why = GANG_WAIT_PLANNED;
     return r;
 }
 
 /* One try in the timeline of gang__calendar_when(). */
-static gang_result attempt(gang_sched *s, struct gang__gang *u, gang_alloc_id *id, int32_t *why)
+static gang_result attempt(gang_sched *s, struct gang__gang *g, gang_alloc_id *id, int32_t *why)
 {
-    gang_result r = start_now(s, u, id, why);
-    if ((r == GANG_ENOFIT || r == GANG_ENEVER) && !u->places && *why != GANG_WAIT_CELLS)
-        r = wait_or_move(s, u, id, why);
-    return r == GANG_OK ? enter(s, u, *id) : r;
+    gang_result r = start_now(s, g, id, why);
+    if ((r == GANG_ENOFIT || r == GANG_ENEVER) && !g->places && *why != GANG_WAIT_CELLS)
+        r = wait_or_move(s, g, id, why);
+    return r == GANG_OK ? enter(s, g, *id) : r;
 }
 
 /* The gang was refused. If the nodes as they are have places for it, reservations are the
  * reason. */
-static gang_result blame_reservations(gang_sched *s, struct gang__gang *u, gang_result r,
+static gang_result blame_reservations(gang_sched *s, struct gang__gang *g, gang_result r,
                                       int32_t *why)
 {
-    if (*why == GANG_WAIT_RESERVATION || *why == GANG_WAIT_CELLS || !gang__reserve_binds(s, u))
+    if (*why == GANG_WAIT_RESERVATION || *why == GANG_WAIT_CELLS || !gang__reserve_binds(s, g))
         return r;
     gang_result room = gang_snapshot_take(s->worker, s->scratch);
     if (room == GANG_OK)
-        room = gang__snapshot_fits(s->worker, s->scratch, u->request_class->q);
+        room = gang__snapshot_fits(s->worker, s->scratch, g->request_class->q);
     if (room == GANG_OK)
-        *why = gang__reserve_why(s, u);
+        *why = gang__reserve_why(s, g);
     return room == GANG_ENOMEM ? room : r; /* then it is tried again */
 }
 
-gang_result gang__backfill_alloc(gang_sched *s, struct gang__gang *u, gang_alloc_id *id,
+gang_result gang__backfill_alloc(gang_sched *s, struct gang__gang *g, gang_alloc_id *id,
                                  int32_t *why)
 {
     struct gang__calendar *cal = s->calendar; /* NULL: there was no memory for it */
     *why = GANG_WAIT_CAPACITY;
     if (!cal || cal->failed_in == s->runs || !cal->when || !gang__calendar_sync(s))
         return GANG_ENOMEM;
-    bool planned = u->calendar.plan != 0;
-    int64_t before = cal->planned, planned_ns = u->calendar.planned_ns;
+    bool planned = g->calendar.plan != 0;
+    int64_t before = cal->planned, planned_ns = g->calendar.planned_ns;
     uint64_t moves = cal->moves;
-    if (gang__backfill_hopeless(s, u)) {
-        *why = is_for_plans(s, u) ? GANG_WAIT_PLANNED : GANG_WAIT_CAPACITY;
-        gang_result w = blame_reservations(s, u, GANG_ENOFIT, why);
+    if (gang__backfill_hopeless(s, g)) {
+        *why = is_for_plans(s, g) ? GANG_WAIT_PLANNED : GANG_WAIT_CAPACITY;
+        gang_result w = blame_reservations(s, g, GANG_ENOFIT, why);
         return w == GANG_ENOMEM ? fail(s) : w;
     }
-    gang__calendar_drop(s, u);
-    cal->again = planned ? u : NULL;
-    struct gang__gang *aside = gang__backfill_unplan_behind(s, u);
+    gang__calendar_drop(s, g);
+    cal->again = planned ? g : NULL;
+    struct gang__gang *aside = gang__backfill_unplan_behind(s, g);
     struct gang__trial t;
     gang__trial_begin(&t, s, cal->when);
     gang_result r = s->reserve.count > 0 ? gang__reserve_put_handovers(&t) : GANG_OK;
     if (r == GANG_OK)
-        r = gang__reserve_try(s, u, id, why, attempt);
+        r = gang__reserve_try(s, g, id, why, attempt);
     gang__trial_drop(&t);
     cal->again = NULL;
-    if ((r == GANG_ENOFIT || r == GANG_ENEVER) && !u->calendar.plan)
-        r = blame_reservations(s, u, r, why);
+    if ((r == GANG_ENOFIT || r == GANG_ENEVER) && !g->calendar.plan)
+        r = blame_reservations(s, g, r, why);
     if (!gang__backfill_plan_again(s, aside) && r != GANG_OK)
         r = GANG_ENOMEM;
-    if (planned && u->calendar.plan && u->calendar.planned_ns == planned_ns &&
+    if (planned && g->calendar.plan && g->calendar.planned_ns == planned_ns &&
         cal->moves == moves + 1)
         cal->moves = moves; /* the plan was taken out, and is back at its time */
     cal->kept = planned && r == GANG_OK;
     if (cal->planned + cal->kept < before) /* a plan was given up */
         gang__wake_plans(s, GANG__PLANS_EARLIER);
-    if (r == GANG_ENOFIT && !u->calendar.plan && gang__bypass_concerns(s, u))
+    if (r == GANG_ENOFIT && !g->calendar.plan && gang__bypass_concerns(s, g))
         *why = GANG_WAIT_STARVED;
     return r == GANG_ENOMEM ? fail(s) : r;
 }
 
-bool gang__backfill_may_grow(gang_sched *s, const struct gang__gang *u)
+bool gang__backfill_may_grow(gang_sched *s, const struct gang__gang *g)
 {
     const struct gang__calendar *cal = s->calendar;
     if (!cal || cal->planned == 0)
         return true;
-    int64_t end_ns = gang__calendar_end(s, u);
+    int64_t end_ns = gang__calendar_end(s, g);
     for (uint32_t i = 0; i < s->queues->count; i++)
         for (const struct gang__gang *w = s->qs[i]->calendar.planned; w;
              w = w->calendar.next_planned)
-            if (w->calendar.planned_ns < end_ns && w->reserve.inside_of == u->reserve.inside_of)
+            if (w->calendar.planned_ns < end_ns && w->reserve.inside_of == g->reserve.inside_of)
                 return false;
     return true;
 }

@@ -9,39 +9,39 @@
 #include "sched/record/job_record.h"
 #include "sched/wake/wake.h"
 
-struct gang__timeline *gang__calendar_when(const gang_sched *s, const struct gang__gang *u)
+struct gang__timeline *gang__calendar_when(const gang_sched *s, const struct gang__gang *g)
 {
-    return u->reserve.inside_of ? s->source[GANG__SOURCE_RESERVE]->inside(u) : s->calendar->when;
+    return g->reserve.inside_of ? s->source[GANG__SOURCE_RESERVE]->inside(g) : s->calendar->when;
 }
 
 /* ---- planned starts -------------------------------------------------------------------------- */
 
-void gang__calendar_drop(gang_sched *s, struct gang__gang *u)
+void gang__calendar_drop(gang_sched *s, struct gang__gang *g)
 {
     struct gang__calendar *cal = s->calendar;
-    if (!u->calendar.plan)
+    if (!g->calendar.plan)
         return;
-    gang__timeline_remove(gang__calendar_when(s, u), u->calendar.plan - 1);
-    u->calendar.plan = 0;
-    u->calendar.planned_ns = 0;
-    gang__release(&s->mem, u->calendar.node);
-    u->calendar.node = NULL;
-    u->calendar.node_count = 0;
-    *u->calendar.planned_at = u->calendar.next_planned;
-    if (u->calendar.next_planned)
-        u->calendar.next_planned->calendar.planned_at = u->calendar.planned_at;
-    u->job->leaf->calendar.planned_count--;
+    gang__timeline_remove(gang__calendar_when(s, g), g->calendar.plan - 1);
+    g->calendar.plan = 0;
+    g->calendar.planned_ns = 0;
+    gang__release(&s->mem, g->calendar.node);
+    g->calendar.node = NULL;
+    g->calendar.node_count = 0;
+    *g->calendar.planned_at = g->calendar.next_planned;
+    if (g->calendar.next_planned)
+        g->calendar.next_planned->calendar.planned_at = g->calendar.planned_at;
+    g->job->leaf->calendar.planned_count--;
     cal->planned--;
     cal->moves++;
 }
 
-void gang__calendar_unplan(gang_sched *s, struct gang__gang *u)
+void gang__calendar_unplan(gang_sched *s, struct gang__gang *g)
 {
-    if (!u->calendar.plan)
+    if (!g->calendar.plan)
         return;
-    gang__calendar_drop(s, u);
+    gang__calendar_drop(s, g);
     gang__wake_plans(s, GANG__PLANS_EARLIER);
-    gang__wake_job(s, u->job, GANG__WAKE_TIMER);
+    gang__wake_job(s, g->job, GANG__WAKE_TIMER);
 }
 
 bool gang__calendar_binds(const gang_sched *s)
@@ -56,36 +56,36 @@ void gang__calendar_due(gang_sched *s, const struct gang__job *job)
             gang__wake_plans(s, GANG__PLANS_EARLIER);
 }
 
-bool gang__calendar_may_plan(const struct gang__gang *u)
+bool gang__calendar_may_plan(const struct gang__gang *g)
 {
-    const struct gang__queue_state *leaf = u->job->leaf;
-    if (!gang__calendar_plans(u) || leaf->calendar.planned_count < leaf->q->plan_depth)
-        return gang__calendar_plans(u);
+    const struct gang__queue_state *leaf = g->job->leaf;
+    if (!gang__calendar_plans(g) || leaf->calendar.planned_count < leaf->q->plan_depth)
+        return gang__calendar_plans(g);
     for (const struct gang__gang *w = leaf->calendar.planned; w; w = w->calendar.next_planned)
-        if (gang__gang_before(u, w, leaf->q->order) < 0)
+        if (gang__gang_before(g, w, leaf->q->order) < 0)
             return true;
     return false;
 }
 
 /* ---- what gangs hold ------------------------------------------------------------------------- */
 
-void gang__calendar_vacate(gang_sched *s, struct gang__gang *u)
+void gang__calendar_vacate(gang_sched *s, struct gang__gang *g)
 {
-    if (u->calendar.occupies) {
-        gang__timeline_remove(gang__calendar_when(s, u), u->calendar.occupies - 1);
+    if (g->calendar.occupies) {
+        gang__timeline_remove(gang__calendar_when(s, g), g->calendar.occupies - 1);
         s->calendar->moves++;
     }
-    u->calendar.occupies = 0;
+    g->calendar.occupies = 0;
 }
 
-void gang__calendar_forget(gang_sched *s, struct gang__gang *u)
+void gang__calendar_forget(gang_sched *s, struct gang__gang *g)
 {
     if (!s->calendar)
         return;
-    gang__wake_forget_holding(u);
-    gang__calendar_drop(s, u);
-    gang__calendar_vacate(s, u);
-    if (s->wake.starting == u)
+    gang__wake_forget_holding(g);
+    gang__calendar_drop(s, g);
+    gang__calendar_vacate(s, g);
+    if (s->wake.starting == g)
         s->wake.starting = NULL;
 }
 
@@ -98,20 +98,20 @@ void gang__calendar_vacated(gang_sched *s, uint32_t occupies)
     gang__wake_plans(s, GANG__PLANS_EARLIER);
 }
 
-bool gang__calendar_occupy(gang_sched *s, struct gang__gang *u, gang_alloc_id alloc, int64_t end_ns)
+bool gang__calendar_occupy(gang_sched *s, struct gang__gang *g, gang_alloc_id alloc, int64_t end_ns)
 {
     struct gang__occupation o;
     uint32_t id;
-    gang__calendar_vacate(s, u);
-    if (!gang__calendar_hold(s, u, alloc, end_ns, &o))
+    gang__calendar_vacate(s, g);
+    if (!gang__calendar_hold(s, g, alloc, end_ns, &o))
         return false;
     if (o.place_count == 0)
         return true;
-    if (u->reserve.inside_of && !s->source[GANG__SOURCE_RESERVE]->keeps(s, u, &o))
+    if (g->reserve.inside_of && !s->source[GANG__SOURCE_RESERVE]->keeps(s, g, &o))
         return false;
-    if (gang__timeline_add(gang__calendar_when(s, u), &o, &id) != GANG_OK)
+    if (gang__timeline_add(gang__calendar_when(s, g), &o, &id) != GANG_OK)
         return false;
-    u->calendar.occupies = id + 1;
+    g->calendar.occupies = id + 1;
     return true;
 }
 
@@ -128,10 +128,10 @@ bool gang__calendar_sync(gang_sched *s)
 {
     bool done = true;
     while (s->wake.holdings && done) {
-        struct gang__gang *u = s->wake.holdings;
-        done = gang__calendar_occupy(s, u, gang__gang_holds(u), gang__calendar_end(s, u));
+        struct gang__gang *g = s->wake.holdings;
+        done = gang__calendar_occupy(s, g, gang__gang_holds(g), gang__calendar_end(s, g));
         if (done)
-            gang__wake_forget_holding(u);
+            gang__wake_forget_holding(g);
     }
     done = done && put_sources(s);
     if (!done)

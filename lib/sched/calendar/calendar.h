@@ -68,9 +68,9 @@ struct gang__calendar_source {
     /* For a gang inside an occupation of the source: the timeline inside; when the inside ends;
      * whether what the gang holds still fits inside. If not, the gang is outside from now on
      * (false: out of memory). */
-    struct gang__timeline *(*inside)(const struct gang__gang *u);
-    int64_t (*until)(const struct gang__gang *u);
-    bool (*keeps)(gang_sched *s, struct gang__gang *u, struct gang__occupation *o);
+    struct gang__timeline *(*inside)(const struct gang__gang *g);
+    int64_t (*until)(const struct gang__gang *g);
+    bool (*keeps)(gang_sched *s, struct gang__gang *g, struct gang__occupation *o);
 };
 
 /* ---- calendar.c: what lies in the timeline -----------------------------------------------------
@@ -89,7 +89,7 @@ static inline bool gang__calendar_by_limit(const gang_sched *s)
 }
 
 /* The timeline in which the gang is placed: that of its reservation, or the one of all. */
-struct gang__timeline *gang__calendar_when(const gang_sched *s, const struct gang__gang *u);
+struct gang__timeline *gang__calendar_when(const gang_sched *s, const struct gang__gang *g);
 
 /* Build the timeline if the nodes changed, and put all noted gangs there. False: out of memory. */
 bool gang__calendar_ready(gang_sched *s);
@@ -104,26 +104,26 @@ void gang__calendar_free(gang_sched *s);
 
 /* Put what the gang holds into the timeline, until `end_ns`, in place of what it held before.
  * False: out of memory. */
-bool gang__calendar_occupy(gang_sched *s, struct gang__gang *u, gang_alloc_id alloc,
+bool gang__calendar_occupy(gang_sched *s, struct gang__gang *g, gang_alloc_id alloc,
                            int64_t end_ns);
-void gang__calendar_vacate(gang_sched *s, struct gang__gang *u);
+void gang__calendar_vacate(gang_sched *s, struct gang__gang *g);
 /* An occupation of a source leaves the timeline: its number and 1, or 0. */
 void gang__calendar_vacated(gang_sched *s, uint32_t occupies);
 /* The gang is about to be freed. */
-void gang__calendar_forget(gang_sched *s, struct gang__gang *u);
+void gang__calendar_forget(gang_sched *s, struct gang__gang *g);
 
 /* Does the leaf of the gang plan starts? */
-static inline bool gang__calendar_plans(const struct gang__gang *u)
+static inline bool gang__calendar_plans(const struct gang__gang *g)
 {
-    return u->job->leaf->q->backfill != GANG_BACKFILL_NONE;
+    return g->job->leaf->q->backfill != GANG_BACKFILL_NONE;
 }
 /* Is any start planned? */
 bool gang__calendar_binds(const gang_sched *s);
 /* May the gang have a plan beside those of its leaf, or in place of one behind it? */
-bool gang__calendar_may_plan(const struct gang__gang *u);
+bool gang__calendar_may_plan(const struct gang__gang *g);
 /* The plan of the gang is taken out; _unplan() also lets the plans of others be looked at again. */
-void gang__calendar_drop(gang_sched *s, struct gang__gang *u);
-void gang__calendar_unplan(gang_sched *s, struct gang__gang *u);
+void gang__calendar_drop(gang_sched *s, struct gang__gang *g);
+void gang__calendar_unplan(gang_sched *s, struct gang__gang *g);
 /* Is a planned start of the job due? Then plans are looked at again. */
 void gang__calendar_due(gang_sched *s, const struct gang__job *job);
 
@@ -133,11 +133,11 @@ void gang__calendar_due(gang_sched *s, const struct gang__job *job);
 enum { GANG__OVERRUN_NS = 1000000000 }; /* a gang past its end is looked for again after this */
 
 /* How long the gang runs if it starts now: its time limit, and the grace in which it then stops. */
-int64_t gang__calendar_estimate(const gang_sched *s, const struct gang__gang *u);
+int64_t gang__calendar_estimate(const gang_sched *s, const struct gang__gang *g);
 /* When it ends at the latest if it starts then; GANG__NEVER: it has no limit. */
-int64_t gang__calendar_end_from(const gang_sched *s, const struct gang__gang *u, int64_t start_ns);
+int64_t gang__calendar_end_from(const gang_sched *s, const struct gang__gang *g, int64_t start_ns);
 /* When what it holds comes free at the latest. */
-int64_t gang__calendar_end(const gang_sched *s, const struct gang__gang *u);
+int64_t gang__calendar_end(const gang_sched *s, const struct gang__gang *g);
 
 /* ---- occupation.c: what tasks take -------------------------------------------------------------
  */
@@ -154,11 +154,11 @@ struct gang__occupation gang__calendar_occupation(const struct gang__calendar *c
                                                   int64_t now_ns);
 /* What the gang would take at these places from now on. The arrays of *o are scratch. False: out of
  * memory. */
-bool gang__calendar_lay_out(gang_sched *s, const struct gang__gang *u,
+bool gang__calendar_lay_out(gang_sched *s, const struct gang__gang *g,
                             const struct gang_placement *place, size_t count, int64_t end_ns,
                             struct gang__occupation *o);
 /* The same of what its allocation holds. No places: it holds nothing that the timeline counts. */
-bool gang__calendar_hold(gang_sched *s, const struct gang__gang *u, gang_alloc_id alloc,
+bool gang__calendar_hold(gang_sched *s, const struct gang__gang *g, gang_alloc_id alloc,
                          int64_t end_ns, struct gang__occupation *o);
 
 /* ---- memory_amounts.c: GPUs by memory ----------------------------------------------------------
@@ -170,7 +170,7 @@ bool gang__calendar_like(gang_sched *s, const int64_t need[GANG__FREE_KINDS], si
                          uint32_t *group);
 /* Append the most that tasks at these places take, after gang__calendar_needs(); *groups are
  * needed. False: out of memory. */
-bool gang__calendar_lay_out_memory(gang_sched *s, const struct gang__gang *u,
+bool gang__calendar_lay_out_memory(gang_sched *s, const struct gang__gang *g,
                                    const struct gang_placement *place, size_t count,
                                    size_t *groups);
 /* The most that the groups asked for need on each node (calendar.kind, .variant), and in
@@ -183,20 +183,20 @@ void gang__calendar_by_kind(struct gang__calendar *cal, struct gang__occupation 
  */
 
 /* Is enough free for the gang from now until it ends, beside all plans? */
-bool gang__calendar_fits_sums(const gang_sched *s, const struct gang__gang *u);
+bool gang__calendar_fits_sums(const gang_sched *s, const struct gang__gang *g);
 /* For how long from now on is enough free? A gang that runs longer does not fit. */
-int64_t gang__calendar_free_ns(const gang_sched *s, const struct gang__gang *u);
+int64_t gang__calendar_free_ns(const gang_sched *s, const struct gang__gang *g);
 /* Has the gang a plan that cannot be earlier, because just before it too little is free? */
-bool gang__calendar_is_settled(const gang_sched *s, const struct gang__gang *u);
+bool gang__calendar_is_settled(const gang_sched *s, const struct gang__gang *g);
 
 /* ---- earliest.c --------------------------------------------------------------------------------
  */
 
 /* When the gang fits, and where (calendar.fit), beside all that lies in its timeline. GANG_OK;
  * GANG_ENEVER: not even when all that has an end has ended; GANG_ENOMEM. */
-gang_result gang__calendar_earliest(gang_sched *s, const struct gang__gang *u, int64_t from_ns);
+gang_result gang__calendar_earliest(gang_sched *s, const struct gang__gang *g, int64_t from_ns);
 /* Would the gang start at once? */
-bool gang__calendar_fits_now(gang_sched *s, const struct gang__gang *u);
+bool gang__calendar_fits_now(gang_sched *s, const struct gang__gang *g);
 /* Of calendar.mask, the nodes in a domain (calendar.domain). */
 void gang__calendar_domain(gang_sched *s, int32_t level, uint32_t index);
 

@@ -11,8 +11,8 @@
 static bool is_choosy(const gang_sched *s, const gang_request *q)
 {
     bool some = gang__modes_now(s->cluster) != NULL;
-    for (uint32_t g = 0; g < q->group_count; g++)
-        some = some || q->group[g].filters || q->group[g].same >= 0;
+    for (uint32_t group = 0; group < q->group_count; group++)
+        some = some || q->group[group].filters || q->group[group].same >= 0;
     return some || q->same >= 0;
 }
 
@@ -39,7 +39,7 @@ void gang__calendar_domain(gang_sched *s, int32_t level, uint32_t index)
 }
 
 /* The earliest start in any domain of the level. */
-static gang_result earliest_in(gang_sched *s, const struct gang__gang *u,
+static gang_result earliest_in(gang_sched *s, const struct gang__gang *g,
                                struct gang__time_ask *ask, int32_t level, int64_t from_ns)
 {
     struct gang__calendar *cal = s->calendar;
@@ -49,7 +49,7 @@ static gang_result earliest_in(gang_sched *s, const struct gang__gang *u,
     for (uint32_t i = 0; i < count; i++) {
         gang__calendar_domain(s, level, gang__domain_at(s->cluster, (uint32_t)level, i)->index);
         gang_result r =
-            gang__timeline_earliest(gang__calendar_when(s, u), ask, from_ns, &cal->other);
+            gang__timeline_earliest(gang__calendar_when(s, g), ask, from_ns, &cal->other);
         if (r != GANG_OK && r != GANG_ENEVER)
             return r;
         if (r == GANG_OK && (best != GANG_OK || cal->other.start_ns < cal->fit.start_ns)) {
@@ -62,11 +62,11 @@ static gang_result earliest_in(gang_sched *s, const struct gang__gang *u,
     return best;
 }
 
-gang_result gang__calendar_earliest(gang_sched *s, const struct gang__gang *u, int64_t from_ns)
+gang_result gang__calendar_earliest(gang_sched *s, const struct gang__gang *g, int64_t from_ns)
 {
     struct gang__calendar *cal = s->calendar;
-    const gang_request *q = gang__gang_request(u);
-    struct gang__time_ask ask = {NULL, 0,   gang__calendar_estimate(s, u), NULL, q->exclusive,
+    const gang_request *q = gang__gang_request(g);
+    struct gang__time_ask ask = {NULL, 0,   gang__calendar_estimate(s, g), NULL, q->exclusive,
                                  NULL, NULL};
     bool choosy = is_choosy(s, q);
     if (!gang__calendar_needs(s, q) ||
@@ -76,30 +76,31 @@ gang_result gang__calendar_earliest(gang_sched *s, const struct gang__gang *u, i
     ask.group = cal->group; /* it may have grown */
     if (choosy)
         make_mask(s, q);
-    ask.nodes = choosy ? cal->mask : NULL;          /* those that are not up have nothing */
-    for (uint32_t g = 0; g < q->group_count; g++) { /* groups that may start empty are left out */
-        cal->group[ask.group_count] = cal->group[g];
-        cal->group[ask.group_count].count = u->request_class->gang_tasks[g];
-        cal->group_of[ask.group_count] = g;
-        ask.group_count += u->request_class->gang_tasks[g] > 0;
+    ask.nodes = choosy ? cal->mask : NULL; /* those that are not up have nothing */
+    /* Groups that may start empty are left out. */
+    for (uint32_t group = 0; group < q->group_count; group++) {
+        cal->group[ask.group_count] = cal->group[group];
+        cal->group[ask.group_count].count = g->request_class->gang_tasks[group];
+        cal->group_of[ask.group_count] = group;
+        ask.group_count += g->request_class->gang_tasks[group] > 0;
     }
     if (ask.group_count == 0) /* the last one, for whatever comes first */
         cal->group[ask.group_count++].count = 1;
     cal->groups = ask.group_count;
-    if (u->request_class->by_memory && !gang__calendar_kinds(s, q))
+    if (g->request_class->by_memory && !gang__calendar_kinds(s, q))
         return GANG_ENOMEM;
-    ask.variant = u->request_class->by_memory ? cal->variant : NULL;
+    ask.variant = g->request_class->by_memory ? cal->variant : NULL;
     ask.kind = cal->kind;
     int32_t same = q->same != GANG__NO_LEVEL ? q->same
                    : q->group_count == 1     ? q->group[0].same
                                              : (int32_t)GANG__NO_LEVEL;
     if (same >= 0 && same < GANG_MAX_LEVELS)
-        return earliest_in(s, u, &ask, same, from_ns);
-    return gang__timeline_earliest(gang__calendar_when(s, u), &ask, from_ns, &cal->fit);
+        return earliest_in(s, g, &ask, same, from_ns);
+    return gang__timeline_earliest(gang__calendar_when(s, g), &ask, from_ns, &cal->fit);
 }
 
-bool gang__calendar_fits_now(gang_sched *s, const struct gang__gang *u)
+bool gang__calendar_fits_now(gang_sched *s, const struct gang__gang *g)
 {
-    return gang__calendar_earliest(s, u, s->now_ns) == GANG_OK &&
+    return gang__calendar_earliest(s, g, s->now_ns) == GANG_OK &&
            s->calendar->fit.start_ns == s->now_ns;
 }

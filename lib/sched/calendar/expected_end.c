@@ -5,42 +5,42 @@
 
 /* When a gang that starts at `start_ns` has stopped: its expected end includes its grace. With
  * reservations the latest end counts, so that a wrong prediction cannot delay them. */
-static int64_t gone_at(const gang_sched *s, const struct gang__gang *u, int64_t start_ns)
+static int64_t gone_at(const gang_sched *s, const struct gang__gang *g, int64_t start_ns)
 {
-    const struct gang__job *job = u->job;
+    const struct gang__job *job = g->job;
     int64_t from = job->state == GANG_JOB_RUNNING ? job->started_ns : start_ns;
     int64_t end = gang__calendar_by_limit(s) ? gang__time_limit_end(job, from)
                                              : gang__time_limit_expected(job, from);
     int64_t until = GANG__NEVER;
-    if (job->time_limit_ns <= 0 && u->reserve.inside_of)
-        until = s->source[GANG__SOURCE_RESERVE]->until(u);
+    if (job->time_limit_ns <= 0 && g->reserve.inside_of)
+        until = s->source[GANG__SOURCE_RESERVE]->until(g);
     end = gang__add_sat(end, job->leaf->q->grace_ns);
     return end < until ? end : until;
 }
 
-int64_t gang__calendar_estimate(const gang_sched *s, const struct gang__gang *u)
+int64_t gang__calendar_estimate(const gang_sched *s, const struct gang__gang *g)
 {
-    int64_t end = gone_at(s, u, s->now_ns);
+    int64_t end = gone_at(s, g, s->now_ns);
     if (end == INT64_MAX)
         return GANG__NEVER;
-    if (u->reserve.inside_of && u->job->time_limit_ns <= 0 &&
-        end - s->now_ns <= u->job->leaf->q->grace_ns)
+    if (g->reserve.inside_of && g->job->time_limit_ns <= 0 &&
+        end - s->now_ns <= g->job->leaf->q->grace_ns)
         return GANG__NEVER; /* not even time to stop */
     return end > s->now_ns ? end - s->now_ns : 1;
 }
 
-int64_t gang__calendar_end_from(const gang_sched *s, const struct gang__gang *u, int64_t start_ns)
+int64_t gang__calendar_end_from(const gang_sched *s, const struct gang__gang *g, int64_t start_ns)
 {
-    return gone_at(s, u, start_ns);
+    return gone_at(s, g, start_ns);
 }
 
-int64_t gang__calendar_end(const gang_sched *s, const struct gang__gang *u)
+int64_t gang__calendar_end(const gang_sched *s, const struct gang__gang *g)
 {
     int64_t end = INT64_MIN;
-    if (u->alloc != GANG_ID_NONE) {
-        end = gone_at(s, u, u->started_ns);
+    if (g->alloc != GANG_ID_NONE) {
+        end = gone_at(s, g, g->started_ns);
     } else {
-        for (const struct gang__stop *l = u->stop.first; l; l = l->next)
+        for (const struct gang__stop *l = g->stop.first; l; l = l->next)
             end = l->deadline_ns > end ? l->deadline_ns : end;
     }
     return end > s->now_ns ? end : gang__add_sat(s->now_ns, GANG__OVERRUN_NS);

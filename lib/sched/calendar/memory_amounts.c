@@ -62,10 +62,10 @@ static int64_t gpus_at(const gang_sched *s, const struct gang__group *g,
     return (int64_t)g->devices * (share == NO_SHARE ? 1000 : share);
 }
 
-bool gang__calendar_lay_out_memory(gang_sched *s, const struct gang__gang *u,
+bool gang__calendar_lay_out_memory(gang_sched *s, const struct gang__gang *gang,
                                    const struct gang_placement *place, size_t count, size_t *groups)
 {
-    const gang_request *q = gang__gang_request(u);
+    const gang_request *q = gang__gang_request(gang);
     *groups = q->group_count;
     for (size_t i = 0; i < count; i++) {
         int64_t need[GANG__FREE_KINDS];

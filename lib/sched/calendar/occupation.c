@@ -23,9 +23,9 @@ bool gang__calendar_needs(gang_sched *s, const gang_request *q)
     struct gang__calendar *cal = s->calendar;
     if (!reserve_groups(s, q->group_count))
         return false;
-    for (uint32_t g = 0; g < q->group_count; g++) {
-        const struct gang__group *from = &q->group[g];
-        struct gang__time_group *to = &cal->group[g];
+    for (uint32_t group = 0; group < q->group_count; group++) {
+        const struct gang__group *from = &q->group[group];
+        struct gang__time_group *to = &cal->group[group];
         int64_t share = from->share ? from->share : 1;
         *to = (struct gang__time_group){1, {0, 0, 0}, 0};
         to->need[GANG__FREE_CPU] = (int64_t)from->cpu;
@@ -78,20 +78,20 @@ struct gang__occupation gang__calendar_occupation(const struct gang__calendar *c
                                      cal->place, cal->places, 0,          q->exclusive};
 }
 
-bool gang__calendar_lay_out(gang_sched *s, const struct gang__gang *u,
+bool gang__calendar_lay_out(gang_sched *s, const struct gang__gang *g,
                             const struct gang_placement *place, size_t count, int64_t end_ns,
                             struct gang__occupation *o)
 {
     struct gang__calendar *cal = s->calendar;
-    const gang_request *q = gang__gang_request(u);
+    const gang_request *q = gang__gang_request(g);
     if (!gang__calendar_needs(s, q))
         return false;
     size_t groups = q->group_count;
     cal->places = 0;
-    for (size_t i = 0; i < count && !u->request_class->by_memory; i++)
+    for (size_t i = 0; i < count && !g->request_class->by_memory; i++)
         if (!gang__calendar_place(s, place[i].node, (uint32_t)place[i].group))
             return false;
-    if (u->request_class->by_memory && !gang__calendar_lay_out_memory(s, u, place, count, &groups))
+    if (g->request_class->by_memory && !gang__calendar_lay_out_memory(s, g, place, count, &groups))
         return false;
     gang__calendar_merge(cal);
     *o = gang__calendar_occupation(cal, q, end_ns, s->now_ns);
@@ -134,12 +134,12 @@ static int32_t hold_task(const struct gang_task *task, void *user)
     return h->failed;
 }
 
-bool gang__calendar_hold(gang_sched *s, const struct gang__gang *u, gang_alloc_id alloc,
+bool gang__calendar_hold(gang_sched *s, const struct gang__gang *g, gang_alloc_id alloc,
                          int64_t end_ns, struct gang__occupation *o)
 {
     struct gang__calendar *cal = s->calendar;
-    const gang_request *q = gang__gang_request(u);
-    struct holding h = {s, 0, false, u->request_class->by_memory, q->group_count};
+    const gang_request *q = gang__gang_request(g);
+    struct holding h = {s, 0, false, g->request_class->by_memory, q->group_count};
     cal->places = 0;
     memset(o, 0, sizeof(*o));
     if (alloc == GANG_ID_NONE)

@@ -6,11 +6,11 @@
 #include "sched/order/wait_order.h"
 
 /* The least that a gang takes of all nodes together. */
-static void sums_of(const gang_sched *s, const struct gang__gang *u, int64_t need[GANG__FREE_DIMS])
+static void sums_of(const gang_sched *s, const struct gang__gang *g, int64_t need[GANG__FREE_DIMS])
 {
     memset(need, 0, GANG__FREE_DIMS * sizeof(*need));
-    for (uint32_t i = 0; u->request_class->exact && i < u->request_class->gang_take_count; i++) {
-        const struct gang__take *t = &u->request_class->gang_take[i];
+    for (uint32_t i = 0; g->request_class->exact && i < g->request_class->gang_take_count; i++) {
+        const struct gang__take *t = &g->request_class->gang_take[i];
         const struct gang__dim *d = &s->queues->dim[t->dim];
         int k = d->partition                  ? -1
                 : d->kind == GANG_KIND_CPU    ? GANG__FREE_CPU
@@ -18,39 +18,39 @@ static void sums_of(const gang_sched *s, const struct gang__gang *u, int64_t nee
                 : d->kind == GANG_KIND_GPU    ? GANG__FREE_GPU
                                               : -1;
         if (k >= 0)
-            need[k] = k == GANG__FREE_GPU && u->request_class->by_memory
-                          ? u->request_class->gang_gpu
+            need[k] = k == GANG__FREE_GPU && g->request_class->by_memory
+                          ? g->request_class->gang_gpu
                           : t->amount;
     }
 }
 
-bool gang__calendar_fits_sums(const gang_sched *s, const struct gang__gang *u)
+bool gang__calendar_fits_sums(const gang_sched *s, const struct gang__gang *g)
 {
-    int64_t need[GANG__FREE_DIMS], end = gang__add_sat(s->now_ns, gang__calendar_estimate(s, u));
-    sums_of(s, u, need);
-    return gang__timeline_fits_sum(gang__calendar_when(s, u), need, s->now_ns, end);
+    int64_t need[GANG__FREE_DIMS], end = gang__add_sat(s->now_ns, gang__calendar_estimate(s, g));
+    sums_of(s, g, need);
+    return gang__timeline_fits_sum(gang__calendar_when(s, g), need, s->now_ns, end);
 }
 
-int64_t gang__calendar_free_ns(const gang_sched *s, const struct gang__gang *u)
+int64_t gang__calendar_free_ns(const gang_sched *s, const struct gang__gang *g)
 {
     int64_t need[GANG__FREE_DIMS];
-    sums_of(s, u, need);
-    int64_t until = gang__timeline_until_sum(gang__calendar_when(s, u), need, s->now_ns);
+    sums_of(s, g, need);
+    int64_t until = gang__timeline_until_sum(gang__calendar_when(s, g), need, s->now_ns);
     uint64_t free_ns = (uint64_t)until - (uint64_t)s->now_ns;
     return until == GANG__NEVER || free_ns > INT64_MAX ? GANG__NEVER : (int64_t)free_ns;
 }
 
-bool gang__calendar_is_settled(const gang_sched *s, const struct gang__gang *u)
+bool gang__calendar_is_settled(const gang_sched *s, const struct gang__gang *g)
 {
     int64_t need[GANG__FREE_DIMS], unused[GANG__FREE_DIMS];
-    const struct gang__queue_state *leaf = u->job->leaf;
-    if (!u->calendar.plan || u->calendar.planned_ns <= s->now_ns ||
+    const struct gang__queue_state *leaf = g->job->leaf;
+    if (!g->calendar.plan || g->calendar.planned_ns <= s->now_ns ||
         (s->wake.plans & GANG__PLANS_MISFIT))
         return false;
     if (leaf->q->backfill == GANG_BACKFILL_EASY && leaf->calendar.planned_count > 1)
         return false; /* plans of those behind it do not bind it */
-    sums_of(s, u, need);
-    (void)gang__timeline_sum_at(gang__calendar_when(s, u), u->calendar.planned_ns - 1, unused);
+    sums_of(s, g, need);
+    (void)gang__timeline_sum_at(gang__calendar_when(s, g), g->calendar.planned_ns - 1, unused);
     for (int k = 0; k < GANG__FREE_KINDS; k++)
         if (need[k] > unused[k])
             return true;

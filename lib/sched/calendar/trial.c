@@ -68,10 +68,10 @@ void gang__trial_withdraw_plans(struct gang__trial *t, const struct gang__reserv
 {
     gang_sched *s = t->s;
     for (uint32_t i = 0; i < s->queues->count; i++)
-        for (const struct gang__gang *u = s->qs[i]->calendar.planned; u;
-             u = u->calendar.next_planned)
-            if (u->reserve.inside_of == in)
-                gang__timeline_withdraw(t->when, u->calendar.plan - 1);
+        for (const struct gang__gang *g = s->qs[i]->calendar.planned; g;
+             g = g->calendar.next_planned)
+            if (g->reserve.inside_of == in)
+                gang__timeline_withdraw(t->when, g->calendar.plan - 1);
 }
 
 static void undo_put(gang_sched *s, const struct gang__trial_record *r)

@@ -66,16 +66,16 @@ static struct gang__job *lay_job(struct gang__block *b, const struct gang__job *
         memset(job->request_text, 0, from->gang_count * sizeof(*job->request_text));
     }
     for (uint32_t i = 0; i < from->gang_count; i++) {
-        const struct gang__gang *u = &from->gang[i];
+        const struct gang__gang *g = &from->gang[i];
         size_t own = groups_of(from, i);
         int64_t *counts = gang__block_alloc(b, 4 * own * sizeof(*counts));
-        int32_t *group_of = copy_bytes(b, u->group_of, own * sizeof(*group_of));
+        int32_t *group_of = copy_bytes(b, g->group_of, own * sizeof(*group_of));
         if (!b->base)
             continue;
         memset(counts, 0, 4 * own * sizeof(*counts));
-        job->gang[i].has = memcpy(counts, u->has, own * sizeof(*counts));
-        job->gang[i].done = memcpy(counts + own, u->done, own * sizeof(*counts));
-        job->gang[i].failed = memcpy(counts + 2 * own, u->failed, own * sizeof(*counts));
+        job->gang[i].has = memcpy(counts, g->has, own * sizeof(*counts));
+        job->gang[i].done = memcpy(counts + own, g->done, own * sizeof(*counts));
+        job->gang[i].failed = memcpy(counts + 2 * own, g->failed, own * sizeof(*counts));
         job->gang[i].victim.tentative_tasks = counts + 3 * own;
         job->gang[i].group_of = group_of;
     }
@@ -172,15 +172,15 @@ static bool copy_lists(gang_sched *s, struct gang__job *to, const struct gang__j
         to->failed_node_count = from->failed_node_count;
     }
     for (uint32_t i = 0; i < from->gang_count; i++) {
-        const struct gang__gang *u = &from->gang[i];
-        size_t count = (size_t)u->place_count;
-        if (!u->places)
+        const struct gang__gang *g = &from->gang[i];
+        size_t count = (size_t)g->place_count;
+        if (!g->places)
             continue;
-        to->gang[i].places = gang__zalloc(&s->mem, count + 1, sizeof(*u->places));
+        to->gang[i].places = gang__zalloc(&s->mem, count + 1, sizeof(*g->places));
         if (!to->gang[i].places)
             return false;
-        memcpy(to->gang[i].places, u->places, count * sizeof(*u->places));
-        to->gang[i].place_count = u->place_count;
+        memcpy(to->gang[i].places, g->places, count * sizeof(*g->places));
+        to->gang[i].place_count = g->place_count;
     }
     return true;
 }
@@ -237,8 +237,8 @@ static bool copy_job(struct gang__requests_copy *c, const struct gang__job *from
 static void copy_overdue(gang_sched *s, const gang_sched *from)
 {
     struct gang__gang **at = &s->bypass.starved;
-    for (const struct gang__gang *u = from->bypass.starved; u; u = u->bypass.next) {
-        *at = &gang__job_of(s, u->job->id)->gang[u->index];
+    for (const struct gang__gang *g = from->bypass.starved; g; g = g->bypass.next) {
+        *at = &gang__job_of(s, g->job->id)->gang[g->index];
         (*at)->bypass.at = at;
         at = &(*at)->bypass.next;
     }

@@ -10,22 +10,22 @@
 #include "sched/reserve/reserve_in.h"
 
 /* The record of a plan; the timeline holds it under the same number. */
-static bool copy_plan(gang_sched *s, struct gang__gang *u, const struct gang__gang *from,
+static bool copy_plan(gang_sched *s, struct gang__gang *g, const struct gang__gang *from,
                       struct gang__gang **at)
 {
-    u->calendar.node =
-        gang__zalloc(&s->mem, from->calendar.node_count + 1, sizeof(*u->calendar.node));
-    if (!u->calendar.node)
+    g->calendar.node =
+        gang__zalloc(&s->mem, from->calendar.node_count + 1, sizeof(*g->calendar.node));
+    if (!g->calendar.node)
         return false;
-    memcpy(u->calendar.node, from->calendar.node,
-           from->calendar.node_count * sizeof(*u->calendar.node));
-    u->calendar.node_count = from->calendar.node_count;
-    u->calendar.plan = from->calendar.plan;
-    u->calendar.planned_ns = from->calendar.planned_ns;
-    u->calendar.planned_at = at;
-    u->calendar.next_planned = NULL;
-    *at = u;
-    u->job->leaf->calendar.planned_count++;
+    memcpy(g->calendar.node, from->calendar.node,
+           from->calendar.node_count * sizeof(*g->calendar.node));
+    g->calendar.node_count = from->calendar.node_count;
+    g->calendar.plan = from->calendar.plan;
+    g->calendar.planned_ns = from->calendar.planned_ns;
+    g->calendar.planned_at = at;
+    g->calendar.next_planned = NULL;
+    *at = g;
+    g->job->leaf->calendar.planned_count++;
     s->calendar->planned++;
     return true;
 }
@@ -41,10 +41,10 @@ static bool copy_plans(gang_sched *s, const struct gang__queue_state *from)
     struct gang__gang **at = &gang__queue_state_of(s, from->q->id)->calendar.planned;
     for (const struct gang__gang *old = from->calendar.planned; old;
          old = old->calendar.next_planned) {
-        struct gang__gang *u = unit_as(s, old);
-        if (!copy_plan(s, u, old, at))
+        struct gang__gang *g = unit_as(s, old);
+        if (!copy_plan(s, g, old, at))
             return false;
-        at = &u->calendar.next_planned;
+        at = &g->calendar.next_planned;
     }
     return true;
 }
@@ -57,15 +57,15 @@ static void copy_stays(gang_sched *s, const gang_sched *from)
     for (struct gang__set_link *n = gang__set_first(&from->by_id); n; n = gang__set_next(n)) {
         const struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
         for (uint32_t i = 0; i < job->gang_count; i++) {
-            struct gang__gang *u = unit_as(s, &job->gang[i]);
-            u->calendar.occupies = job->gang[i].calendar.occupies;
+            struct gang__gang *g = unit_as(s, &job->gang[i]);
+            g->calendar.occupies = job->gang[i].calendar.occupies;
         }
     }
     for (const struct gang__gang *old = from->wake.holdings; old; old = old->wake.next) {
-        struct gang__gang *u = unit_as(s, old);
-        u->wake.at = at;
-        *at = u;
-        at = &u->wake.next;
+        struct gang__gang *g = unit_as(s, old);
+        g->wake.at = at;
+        *at = g;
+        at = &g->wake.next;
     }
 }
 

@@ -43,9 +43,9 @@ static void copy_timer(gang_sched *s, struct gang__job *to, const struct gang__j
         gang__set_insert(&s->timers, &to->timer);
 }
 
-static bool is_head(const struct gang__gang *u)
+static bool is_head(const struct gang__gang *g)
 {
-    return u->order.wait_class && gang__set_first(&u->order.wait_class->gangs) == &u->order.link;
+    return g->order.wait_class && gang__set_first(&g->order.wait_class->gangs) == &g->order.link;
 }
 
 /* The capacity freed since classes were last looked at. */

@@ -107,9 +107,9 @@ static bool copy_claim(struct pairs *p, const struct gang__handover *from,
 }
 
 /* The stops of a gang that go on, in their order; some belong to a handover. */
-static bool copy_unit(struct pairs *p, struct gang__gang *u, const struct gang__gang *from)
+static bool copy_unit(struct pairs *p, struct gang__gang *g, const struct gang__gang *from)
 {
-    struct gang__stop **last = &u->stop.first;
+    struct gang__stop **last = &g->stop.first;
     for (const struct gang__stop *l = from->stop.first; l; l = l->next) {
         struct gang__stop *copy = pair_of(p, l);
         if (!copy && !(copy = copy_leave(p, l)))
@@ -117,7 +117,7 @@ static bool copy_unit(struct pairs *p, struct gang__gang *u, const struct gang__
         *last = copy;
         last = &copy->next;
     }
-    u->stop.moving = from->stop.moving ? pair_of(p, from->stop.moving) : NULL;
+    g->stop.moving = from->stop.moving ? pair_of(p, from->stop.moving) : NULL;
     return true;
 }
 

@@ -15,15 +15,15 @@ gang_result gang__sched_take_in(gang_sched *s, int64_t now_ns);
 /* ---- schedule_one.c, grow_one.c -------------------------------------------------------------- */
 
 /* Try the gang that is the first in order. True: something was granted. */
-bool gang__schedule_one(gang_sched *s, struct gang__gang *u);
-bool gang__grow_one(gang_sched *s, struct gang__gang *u);
+bool gang__schedule_one(gang_sched *s, struct gang__gang *g);
+bool gang__grow_one(gang_sched *s, struct gang__gang *g);
 
 /* Do queues and users allow these amounts to the gang? If not, its wait class is blocked. */
-bool gang__within_limits(gang_sched *s, struct gang__gang *u, const struct gang__take *take,
+bool gang__within_limits(gang_sched *s, struct gang__gang *g, const struct gang__take *take,
                          uint32_t count);
 
 /* Nothing is known about the room there is: the next run tries the gang again. */
-void gang__block_for_this_run(gang_sched *s, struct gang__gang *u, bool no_memory);
+void gang__block_for_this_run(gang_sched *s, struct gang__gang *g, bool no_memory);
 
 /* ---- preempt_for_entitled.c ------------------------------------------------------------------ */
 

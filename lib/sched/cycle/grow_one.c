@@ -15,80 +15,80 @@
 #include "sched/where/where.h"
 
 /* Tasks that ended count for the gang: they do not come again. */
-static gang_result place_in_row(gang_sched *s, struct gang__gang *u, uint32_t group, int64_t step,
+static gang_result place_in_row(gang_sched *s, struct gang__gang *g, uint32_t group, int64_t step,
                                 int64_t *granted)
 {
-    gang_result r = gang__growth_ended(s->worker, u->done);
+    gang_result r = gang__growth_ended(s->worker, g->done);
     if (r == GANG_OK)
-        r = gang__slice_grow(s, u, group, step, granted);
+        r = gang__slice_grow(s, g, group, step, granted);
     (void)!gang__growth_ended(s->worker, NULL);
     return r;
 }
 
 /* Allocate `step` more tasks of the group; s->numbers has room for their numbers. */
-static gang_result place(gang_sched *s, struct gang__gang *u, uint32_t group, int64_t step,
+static gang_result place(gang_sched *s, struct gang__gang *g, uint32_t group, int64_t step,
                          int64_t *granted)
 {
     *granted = 0;
     if (!gang__grow(&s->mem, (void **)&s->numbers, &s->number_cap, (size_t)step,
                     sizeof(*s->numbers)))
         return GANG_ENOMEM;
-    if (u->sliced)
-        return place_in_row(s, u, group, step, granted);
-    return gang__reserve_binds(s, u) ? gang__reserve_grow(s, u, group, step, granted)
-                                     : gang__where_alloc_more(s, u, group, step, granted);
+    if (g->sliced)
+        return place_in_row(s, g, group, step, granted);
+    return gang__reserve_binds(s, g) ? gang__reserve_grow(s, g, group, step, granted)
+                                     : gang__where_alloc_more(s, g, group, step, granted);
 }
 
-static bool commit(gang_sched *s, struct gang__gang *u, uint32_t group, uint32_t first,
+static bool commit(gang_sched *s, struct gang__gang *g, uint32_t group, uint32_t first,
                    int64_t granted)
 {
-    memset(s->by_group, 0, gang__gang_request(u)->group_count * sizeof(*s->by_group));
+    memset(s->by_group, 0, gang__gang_request(g)->group_count * sizeof(*s->by_group));
     s->by_group[group] = granted;
     for (int64_t i = 0; i < granted; i++)
         s->numbers[i] = (int64_t)first + i;
-    return gang__grant_growth(s, u, s->numbers, (size_t)granted, s->by_group);
+    return gang__grant_growth(s, g, s->numbers, (size_t)granted, s->by_group);
 }
 
 /* *last: the gang is blocked, and its other groups are not tried. */
-static bool grow_group(gang_sched *s, struct gang__gang *u, uint32_t group, bool *last)
+static bool grow_group(gang_sched *s, struct gang__gang *g, uint32_t group, bool *last)
 {
-    int64_t step = gang__gang_step(u, group), granted;
+    int64_t step = gang__gang_step(g, group), granted;
     struct gang__take take[GANG__DIMS];
-    uint32_t count = gang__class_takes_times(u->request_class, (int32_t)group, step, take);
+    uint32_t count = gang__class_takes_times(g->request_class, (int32_t)group, step, take);
     *last = true;
-    if (!gang__within_limits(s, u, take, count))
+    if (!gang__within_limits(s, g, take, count))
         return false;
-    if (gang__bypass_before(s, u, take, count)) {
-        gang__order_block(s, u->order.wait_class, GANG_WAIT_STARVED, NULL, 0);
+    if (gang__bypass_before(s, g, take, count)) {
+        gang__order_block(s, g->order.wait_class, GANG_WAIT_STARVED, NULL, 0);
         return false;
     }
-    uint32_t first = gang__next_number(s, u->alloc);
-    gang_result r = place(s, u, group, step, &granted);
+    uint32_t first = gang__next_number(s, g->alloc);
+    gang_result r = place(s, g, group, step, &granted);
     if (r == GANG_OK)
-        return commit(s, u, group, first, granted);
+        return commit(s, g, group, first, granted);
     /* Out of range: tasks that were asked to stop still hold their places. */
     *last = r != GANG_ENOFIT && r != GANG_ENEVER && r != GANG_ERANGE;
     if (*last)
-        gang__block_for_this_run(s, u, r == GANG_ENOMEM);
+        gang__block_for_this_run(s, g, r == GANG_ENOMEM);
     return false;
 }
 
-bool gang__grow_one(gang_sched *s, struct gang__gang *u)
+bool gang__grow_one(gang_sched *s, struct gang__gang *g)
 {
-    if (!u->sliced && !gang__backfill_may_grow(s, u)) {
-        gang__order_block(s, u->order.wait_class, GANG_WAIT_PLANNED, NULL, 0);
+    if (!g->sliced && !gang__backfill_may_grow(s, g)) {
+        gang__order_block(s, g->order.wait_class, GANG_WAIT_PLANNED, NULL, 0);
         return false;
     }
-    for (uint32_t g = 0; g < gang__gang_request(u)->group_count; g++) {
+    for (uint32_t group = 0; group < gang__gang_request(g)->group_count; group++) {
         bool last = false;
-        if (gang__gang_lacks(u, g) == 0)
+        if (gang__gang_lacks(g, group) == 0)
             continue;
-        if (grow_group(s, u, g, &last))
+        if (grow_group(s, g, group, &last))
             return true;
         if (last)
             return false;
     }
-    if (u->order.wait_class)
-        gang__order_block(s, u->order.wait_class, GANG_WAIT_CAPACITY, NULL, 0);
+    if (g->order.wait_class)
+        gang__order_block(s, g->order.wait_class, GANG_WAIT_CAPACITY, NULL, 0);
     return false;
 }

@@ -38,28 +38,28 @@ static bool unblock_some(gang_sched *s)
 
 /* Was the class blocked for a reason that preemption can remove? */
 static bool may_help(gang_sched *s, const struct gang__wait_class *wait_class,
-                     const struct gang__gang *u)
+                     const struct gang__gang *g)
 {
     return wait_class->state == GANG__CLASS_BLOCKED &&
            (gang__preempt_helps(wait_class->why) ||
-            (wait_class->why == GANG_WAIT_PLANNED && gang__backfill_lacks_room(s, u)));
+            (wait_class->why == GANG_WAIT_PLANNED && gang__backfill_lacks_room(s, g)));
 }
 
-static bool try_one(gang_sched *s, struct gang__gang *u)
+static bool try_one(gang_sched *s, struct gang__gang *g)
 {
-    struct gang__wait_class *wait_class = u->order.wait_class;
-    bool done = gang__schedule_one(s, u); /* what was done for one before may help it */
-    if (!done && u->order.wait_class == wait_class && wait_class && may_help(s, wait_class, u))
-        done = gang__preempt_for(s, u);
+    struct gang__wait_class *wait_class = g->order.wait_class;
+    bool done = gang__schedule_one(s, g); /* what was done for one before may help it */
+    if (!done && g->order.wait_class == wait_class && wait_class && may_help(s, wait_class, g))
+        done = gang__preempt_for(s, g);
     gang__jobs_drain(s);
-    if (!done && u->order.wait_class == wait_class && wait_class)
+    if (!done && g->order.wait_class == wait_class && wait_class)
         wait_class->tried = s->wake.changes + 1;
     return done;
 }
 
 bool gang__preempt_for_entitled(gang_sched *s)
 {
-    struct gang__gang *u;
+    struct gang__gang *g;
     bool done = false;
     if ((s->wake.changes == s->wake.changes_done && !s->preempt.untried) || s->opts.no_preemption ||
         !s->order.blocked)
@@ -69,8 +69,8 @@ bool gang__preempt_for_entitled(gang_sched *s)
     if (!unblock_some(s))
         return false;
     s->preempt.running = true;
-    while (!done && (u = gang__order_next(s)) != NULL && gang__step(s))
-        done = try_one(s, u);
+    while (!done && (g = gang__order_next(s)) != NULL && gang__step(s))
+        done = try_one(s, g);
     s->preempt.running = false;
     if (!done && gang__order_next(s)) /* cut short: the next run tries the rest */
         s->wake.changes_done--;

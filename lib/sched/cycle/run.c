@@ -39,14 +39,14 @@ static void take_in(gang_sched *s)
 /* Gangs in their order, until none can start or no steps are left. */
 static void schedule_all(gang_sched *s)
 {
-    struct gang__gang *u;
+    struct gang__gang *g;
     gang__backfill_refresh(s);
     gang__jobs_drain(s); /* the calendar may give plans up, or move gangs to other classes */
     gang__order_room(s);
     gang__order_refresh(s);
-    while ((u = gang__order_next(s)) != NULL && gang__step(s)) {
+    while ((g = gang__order_next(s)) != NULL && gang__step(s)) {
         s->info.jobs_tried++;
-        gang__schedule_one(s, u);
+        gang__schedule_one(s, g);
         gang__jobs_drain(s);
         if (s->wake.shares)
             gang__order_refresh(s);

@@ -17,9 +17,9 @@
 #include "sched/stop/stop.h"
 #include "sched/where/where.h"
 
-static void start_first_quantum(gang_sched *s, struct gang__gang *u)
+static void start_first_quantum(gang_sched *s, struct gang__gang *g)
 {
-    (void)gang__grant_tell(s, u, GANG_REASON_NONE);
+    (void)gang__grant_tell(s, g, GANG_REASON_NONE);
 }
 
 static const struct gang__first_quantum first_quantum = {start_first_quantum, gang__start_undo};

@@ -27,141 +27,141 @@
 
 /* ---- limits ---------------------------------------------------------------------------------- */
 
-bool gang__within_limits(gang_sched *s, struct gang__gang *u, const struct gang__take *take,
+bool gang__within_limits(gang_sched *s, struct gang__gang *g, const struct gang__take *take,
                          uint32_t count)
 {
     uint32_t dim = 0;
     int32_t why = 0;
     struct gang__queue_state *by =
-        gang__limits_refuse(s, u, take, count, u->order.wait_class->fixed, &dim, &why);
+        gang__limits_refuse(s, g, take, count, g->order.wait_class->fixed, &dim, &why);
     if (by)
-        gang__order_block(s, u->order.wait_class, why, by, dim);
+        gang__order_block(s, g->order.wait_class, why, by, dim);
     return !by;
 }
 
 /* Does the allocation keep to the limits? Asked if the amounts depend on the place. If not, the
  * allocation is released. */
-static bool is_within_limits(gang_sched *s, struct gang__gang *u, gang_alloc_id alloc)
+static bool is_within_limits(gang_sched *s, struct gang__gang *g, gang_alloc_id alloc)
 {
-    uint32_t groups = gang__gang_request(u)->group_count, dim;
+    uint32_t groups = gang__gang_request(g)->group_count, dim;
     struct gang__take take[GANG__DIMS];
     int32_t why;
     memset(s->by_group, 0, groups * sizeof(*s->by_group));
     if (gang_alloc_each(s->cluster, alloc, gang__count_task, s->by_group) != GANG_OK)
         return false;
-    uint32_t n = gang__takes_sum(s, u, s->by_group, take);
+    uint32_t n = gang__takes_sum(s, g, s->by_group, take);
     struct gang__queue_state *by =
-        gang__usage_refuse(s, u->job->leaf, take, n, u->order.wait_class->fixed, &dim, &why);
+        gang__usage_refuse(s, g->job->leaf, take, n, g->order.wait_class->fixed, &dim, &why);
     if (by) {
         gang__give_surely(s, NULL, alloc, NULL, 0);
-        gang__wake_holding(s, u);
-        gang__order_block(s, u->order.wait_class, why, by, dim);
+        gang__wake_holding(s, g);
+        gang__order_block(s, g->order.wait_class, why, by, dim);
     }
     return !by;
 }
 
 /* ---- place ----------------------------------------------------------------------------------- */
 
-static gang_result place_in_row(gang_sched *s, struct gang__gang *u, gang_alloc_id *id,
+static gang_result place_in_row(gang_sched *s, struct gang__gang *g, gang_alloc_id *id,
                                 int32_t *why)
 {
-    struct gang__where w = {.s = s, .u = u, .on = s->scratch, .parts = true, .plans = true};
+    struct gang__where w = {.s = s, .g = g, .on = s->scratch, .parts = true, .plans = true};
     *why = gang__where_why(&w);
-    return gang__slice_alloc(s, u, id);
+    return gang__slice_alloc(s, g, id);
 }
 
 /* Allocate the gang: in a row of time slices; beside the calendar; or wherever place likes it best.
  * *why: GANG_WAIT_*, if there is no place. */
-static gang_result place(gang_sched *s, struct gang__gang *u, gang_alloc_id *id, int32_t *why)
+static gang_result place(gang_sched *s, struct gang__gang *g, gang_alloc_id *id, int32_t *why)
 {
-    if (gang__slice_concerns(u))
-        return place_in_row(s, u, id, why);
+    if (gang__slice_concerns(g))
+        return place_in_row(s, g, id, why);
     if (gang__calendar_on(s))
-        return gang__backfill_alloc(s, u, id, why);
-    return u->places ? gang__where_resume(s, u, id, why) : gang__where_alloc(s, u, id, why);
+        return gang__backfill_alloc(s, g, id, why);
+    return g->places ? gang__where_resume(s, g, id, why) : gang__where_alloc(s, g, id, why);
 }
 
 /* The nodes on which a suspended gang lay are gone: it starts as if for the first time. */
-static void forget_places(gang_sched *s, struct gang__gang *u)
+static void forget_places(gang_sched *s, struct gang__gang *g)
 {
     gang__log(s, 0, "the places where job %llu was suspended are gone: it starts elsewhere",
-              (unsigned long long)u->job->id);
-    gang__order_leave(s, u);
-    gang__release(&s->mem, u->places);
-    u->places = NULL;
-    gang__reports_again(s, u);
-    gang__job_state(s, u->job, GANG_REASON_NONE, "its places are gone");
-    gang__job_settle(s, u->job);
+              (unsigned long long)g->job->id);
+    gang__order_leave(s, g);
+    gang__release(&s->mem, g->places);
+    g->places = NULL;
+    gang__reports_again(s, g);
+    gang__job_state(s, g->job, GANG_REASON_NONE, "its places are gone");
+    gang__job_settle(s, g->job);
 }
 
 /* ---- commit, or block ------------------------------------------------------------------------ */
 
-static bool commit(gang_sched *s, struct gang__gang *u, gang_alloc_id id)
+static bool commit(gang_sched *s, struct gang__gang *g, gang_alloc_id id)
 {
-    bool sure = u->request_class->exact || u->places;
+    bool sure = g->request_class->exact || g->places;
     bool done =
-        (sure || is_within_limits(s, u, id)) && gang__grant_start(s, u, id, GANG_REASON_NONE);
+        (sure || is_within_limits(s, g, id)) && gang__grant_start(s, g, id, GANG_REASON_NONE);
     gang__backfill_over(s);
     return done;
 }
 
 /* Does the lack of room hold for all gangs of the request class? Not where a queue has cells, where
  * the host scores nodes and may refuse them, or while each is tried with preemption. */
-static bool holds_for_class(const gang_sched *s, const struct gang__gang *u)
+static bool holds_for_class(const gang_sched *s, const struct gang__gang *g)
 {
-    return !s->preempt.running && !gang__calendar_on(s) && !s->queues->slices && !u->places &&
-           !s->queues->cells && u->request_class->q->policy != GANG_POLICY_HOST &&
+    return !s->preempt.running && !gang__calendar_on(s) && !s->queues->slices && !g->places &&
+           !s->queues->cells && g->request_class->q->policy != GANG_POLICY_HOST &&
            !s->bypass.starved;
 }
 
-static void block_for_room(gang_sched *s, struct gang__gang *u, int32_t why)
+static void block_for_room(gang_sched *s, struct gang__gang *g, int32_t why)
 {
-    bool all = holds_for_class(s, u);
-    gang__order_block(s, u->order.wait_class, why, NULL, 0);
+    bool all = holds_for_class(s, g);
+    gang__order_block(s, g->order.wait_class, why, NULL, 0);
     if (all)
-        gang__order_block_alike(s, u->request_class);
+        gang__order_block_alike(s, g->request_class);
 }
 
-void gang__block_for_this_run(gang_sched *s, struct gang__gang *u, bool no_memory)
+void gang__block_for_this_run(gang_sched *s, struct gang__gang *g, bool no_memory)
 {
     s->no_memory = s->no_memory || no_memory;
     gang__wake_next_run(s);
-    gang__order_block(s, u->order.wait_class, GANG_WAIT_NOT_TRIED, NULL, 0);
+    gang__order_block(s, g->order.wait_class, GANG_WAIT_NOT_TRIED, NULL, 0);
 }
 
 /* ---- one gang -------------------------------------------------------------------------------- */
 
-static bool start_one(gang_sched *s, struct gang__gang *u)
+static bool start_one(gang_sched *s, struct gang__gang *g)
 {
     gang_alloc_id id;
     int32_t why;
-    bool resumes = u->places != NULL;
+    bool resumes = g->places != NULL;
     struct gang__take had[GANG__DIMS];
     uint32_t count =
-        resumes ? gang__gang_resumes_with(s, u, had) : u->request_class->gang_take_count;
-    if (gang__backfill_defer(s, u))
+        resumes ? gang__gang_resumes_with(s, g, had) : g->request_class->gang_take_count;
+    if (gang__backfill_defer(s, g))
         return false;
-    if (!gang__within_limits(s, u, resumes ? had : u->request_class->gang_take, count)) {
-        gang__calendar_unplan(s, u);
+    if (!gang__within_limits(s, g, resumes ? had : g->request_class->gang_take, count)) {
+        gang__calendar_unplan(s, g);
         return false;
     }
-    gang_result r = place(s, u, &id, &why);
+    gang_result r = place(s, g, &id, &why);
     if (r == GANG_OK)
-        return commit(s, u, id);
+        return commit(s, g, id);
     if (r == GANG_ENOFIT || r == GANG_ENEVER)
-        block_for_room(s, u, why);
+        block_for_room(s, g, why);
     else if (resumes && r == GANG_ESTALE)
-        forget_places(s, u);
+        forget_places(s, g);
     else
-        gang__block_for_this_run(s, u, r == GANG_ENOMEM);
+        gang__block_for_this_run(s, g, r == GANG_ENOMEM);
     return false;
 }
 
-bool gang__schedule_one(gang_sched *s, struct gang__gang *u)
+bool gang__schedule_one(gang_sched *s, struct gang__gang *g)
 {
-    if (!gang__class_refresh(s, u->request_class)) {
-        gang__block_for_this_run(s, u, true);
+    if (!gang__class_refresh(s, g->request_class)) {
+        gang__block_for_this_run(s, g, true);
         return false;
     }
-    return u->alloc == GANG_ID_NONE ? start_one(s, u) : gang__grow_one(s, u);
+    return g->alloc == GANG_ID_NONE ? start_one(s, g) : gang__grow_one(s, g);
 }

@@ -49,7 +49,7 @@ static const char *name_of(const struct gang__queue_state *q)
 
 struct count {
     const struct audit *a;
-    const struct gang__gang *u;
+    const struct gang__gang *g;
 };
 
 static bool names(const struct gang__stop *l, int64_t task)
@@ -64,15 +64,15 @@ static bool names(const struct gang__stop *l, int64_t task)
  * released yet. */
 static bool leaves(const struct count *c, int64_t task)
 {
-    for (const struct gang__stop *l = c->u->stop.first; l; l = l->next)
-        if (l->alloc == c->u->alloc && names(l, task))
+    for (const struct gang__stop *l = c->g->stop.first; l; l = l->next)
+        if (l->alloc == c->g->alloc && names(l, task))
             return true;
     for (const struct gang__handover *claim = c->a->s->stop.handovers; claim; claim = claim->next)
         for (const struct gang__stop *l = claim->stops; l; l = l->next_of_handover)
-            if (l->stopped && l->gang == c->u && l->alloc == c->u->alloc && names(l, task))
+            if (l->stopped && l->gang == c->g && l->alloc == c->g->alloc && names(l, task))
                 return true;
     for (const struct gang__stop *l = c->a->s->stop.deferred; l; l = l->next_of_handover)
-        if (l->gang == c->u && l->alloc == c->u->alloc && names(l, task))
+        if (l->gang == c->g && l->alloc == c->g->alloc && names(l, task))
             return true;
     return false;
 }
@@ -84,90 +84,90 @@ static int32_t count_task(const struct gang_task *task, void *user)
     return 0;
 }
 
-static gang_result check_counts(struct audit *a, const struct gang__gang *u, const char *path)
+static gang_result check_counts(struct audit *a, const struct gang__gang *g, const char *path)
 {
-    const gang_request *q = gang__gang_request(u);
-    struct count c = {a, u};
+    const gang_request *q = gang__gang_request(g);
+    struct count c = {a, g};
     int64_t tasks = 0, ended = 0;
     if (!gang__grow(&a->s->mem, (void **)&a->by_group, &a->group_room, q->group_count,
                     sizeof(*a->by_group)))
         return gang__error(a->error, GANG_ENOMEM, NULL, "out of memory");
     memset(a->by_group, 0, q->group_count * sizeof(*a->by_group));
-    if (u->alloc != GANG_ID_NONE) {
-        gang_result r = gang_alloc_each(a->s->cluster, u->alloc, count_task, &c);
+    if (g->alloc != GANG_ID_NONE) {
+        gang_result r = gang_alloc_each(a->s->cluster, g->alloc, count_task, &c);
         if (r != GANG_OK)
             return BAD(a, path, "its allocation: %s", gang_strerror(r));
     }
-    for (uint32_t g = 0; g < q->group_count; g++) {
-        tasks += u->has[g];
-        ended += u->done[g];
-        if (u->has[g] != a->by_group[g])
-            return BAD(a, path, "group %u is said to have %" PRId64 " tasks, and has %" PRId64, g,
-                       u->has[g], a->by_group[g]);
-        if (u->done[g] < 0 || u->failed[g] < 0 || u->failed[g] > u->done[g])
-            return BAD(a, path, "group %u: %" PRId64 " ended, %" PRId64 " badly", g, u->done[g],
-                       u->failed[g]);
+    for (uint32_t group = 0; group < q->group_count; group++) {
+        tasks += g->has[group];
+        ended += g->done[group];
+        if (g->has[group] != a->by_group[group])
+            return BAD(a, path, "group %u is said to have %" PRId64 " tasks, and has %" PRId64,
+                       group, g->has[group], a->by_group[group]);
+        if (g->done[group] < 0 || g->failed[group] < 0 || g->failed[group] > g->done[group])
+            return BAD(a, path, "group %u: %" PRId64 " ended, %" PRId64 " badly", group,
+                       g->done[group], g->failed[group]);
     }
-    if (tasks != u->tasks || ended != u->ended)
+    if (tasks != g->tasks || ended != g->ended)
         return BAD(a, path,
                    "%" PRId64 " tasks and %" PRId64 " that ended, not %" PRId64 ", %" PRId64, tasks,
-                   ended, u->tasks, u->ended);
+                   ended, g->tasks, g->ended);
     return GANG_OK;
 }
 
 /* Where it waits. */
-static gang_result check_bin(struct audit *a, const struct gang__gang *u, const char *path)
+static gang_result check_bin(struct audit *a, const struct gang__gang *g, const char *path)
 {
-    const struct gang__wait_class *wait_class = u->order.wait_class;
+    const struct gang__wait_class *wait_class = g->order.wait_class;
     if (!wait_class)
         return GANG_OK;
-    if (u->stop.handover || u->stop.moving || u->over || u->job->state == GANG_JOB_ENDED)
+    if (g->stop.handover || g->stop.moving || g->over || g->job->state == GANG_JOB_ENDED)
         return BAD(a, path, "it waits, but is not to");
-    if (wait_class->leaf != u->job->leaf || wait_class->request_class != u->request_class ||
-        wait_class->user != u->job->leaf_user)
+    if (wait_class->leaf != g->job->leaf || wait_class->request_class != g->request_class ||
+        wait_class->user != g->job->leaf_user)
         return BAD(a, path, "it lies in a wait class of other gangs");
-    if ((wait_class->grower != NULL) != (u->alloc != GANG_ID_NONE || u->places) ||
-        (wait_class->grower && wait_class->grower != u))
+    if ((wait_class->grower != NULL) != (g->alloc != GANG_ID_NONE || g->places) ||
+        (wait_class->grower && wait_class->grower != g))
         return BAD(a, path, "it waits to start where one grows or resumes, or the reverse");
     if (wait_class->state == GANG__CLASS_EMPTY || wait_class->gangs.count == 0)
         return BAD(a, path, "it lies in a wait class that is marked empty");
     for (const struct gang__set_link *n = gang__set_first(&wait_class->gangs); n;
          n = gang__set_next(n))
-        if (n == &u->order.link)
+        if (n == &g->order.link)
             return GANG_OK;
     return BAD(a, path, "it is not in the wait class that it names");
 }
 
 /* Its part in what its queues should count. */
-static void add_unit(struct audit *a, const struct gang__gang *u, struct sums *sum)
+static void add_unit(struct audit *a, const struct gang__gang *g, struct sums *sum)
 {
-    const gang_request *q = gang__gang_request(u);
-    int64_t rest = gang__gang_fixed_rest(u), left = u->demands ? gang__gang_lacks_all(u) : 0;
-    for (uint32_t g = 0; g < q->group_count; g++) {
-        int64_t kept = gang__gang_fixed(u, g, &rest);
-        int64_t lacks = q->group[g].count - u->has[g] - u->done[g];
+    const gang_request *q = gang__gang_request(g);
+    int64_t rest = gang__gang_fixed_rest(g), left = g->demands ? gang__gang_lacks_all(g) : 0;
+    for (uint32_t group = 0; group < q->group_count; group++) {
+        int64_t kept = gang__gang_fixed(g, group, &rest);
+        int64_t lacks = q->group[group].count - g->has[group] - g->done[group];
         lacks = lacks < 0 ? 0 : lacks < left ? lacks : left;
         left -= lacks;
-        for (uint32_t i = 0; i < u->request_class->group[g].count; i++) {
+        for (uint32_t i = 0; i < g->request_class->group[group].count; i++) {
             const struct gang__take *t =
-                &u->request_class->take[u->request_class->group[g].from + i];
-            sum->used[t->dim] += t->amount * u->has[g];
+                &g->request_class->take[g->request_class->group[group].from + i];
+            sum->used[t->dim] += t->amount * g->has[group];
             sum->fixed[t->dim] += t->amount * kept;
             sum->want[t->dim] += t->amount * lacks;
         }
     }
-    sum->tasks += u->tasks;
+    sum->tasks += g->tasks;
     (void)a;
 }
 
 /* The queues count a gang that waits for a handover, or moves, already. */
-static void add_claim(const struct gang__gang *u, struct sums *sum)
+static void add_claim(const struct gang__gang *g, struct sums *sum)
 {
-    const struct gang__handover *c = u->stop.handover;
-    if (!u->stop.moving && (!c || !c->charged))
+    const struct gang__handover *c = g->stop.handover;
+    if (!g->stop.moving && (!c || !c->charged))
         return;
-    bool gang = u->stop.moving || c->grow_group < 0, fixed = gang__gang_is_fixed(u, !gang);
-    const struct gang__request_class *ask = u->request_class;
+    bool gang = g->stop.moving || c->grow_group < 0, fixed = gang__gang_is_fixed(g, !gang);
+    const struct gang__request_class *ask = g->request_class;
     uint32_t count;
     const struct gang__take *t = gang__class_takes(ask, gang ? -1 : c->grow_group, &count);
     for (uint32_t i = 0; i < count; i++) {
@@ -177,19 +177,19 @@ static void add_claim(const struct gang__gang *u, struct sums *sum)
     }
 }
 
-static gang_result check_unit(struct audit *a, struct gang__gang *u)
+static gang_result check_unit(struct audit *a, struct gang__gang *g)
 {
     char path[64];
-    snprintf(path, sizeof(path), "jobs[%" PRIu64 "].units[%" PRIu32 "]", u->job->id, u->index);
-    if (u->job->state == GANG_JOB_ENDED && (u->alloc != GANG_ID_NONE || u->stop.first))
+    snprintf(path, sizeof(path), "jobs[%" PRIu64 "].units[%" PRIu32 "]", g->job->id, g->index);
+    if (g->job->state == GANG_JOB_ENDED && (g->alloc != GANG_ID_NONE || g->stop.first))
         return BAD(a, path, "the job has ended and holds something");
-    if (u->victim.listed != (u->alloc != GANG_ID_NONE))
+    if (g->victim.listed != (g->alloc != GANG_ID_NONE))
         return BAD(a, path, "who would fall first is not kept of it as it runs");
-    a->falls += u->victim.listed;
-    if (u->victim.elastic != (u->victim.listed && u->tasks + u->ended > gang__gang_request(u)->min))
+    a->falls += g->victim.listed;
+    if (g->victim.elastic != (g->victim.listed && g->tasks + g->ended > gang__gang_request(g)->min))
         return BAD(a, path, "what it could give up task by task is not kept of it as it runs");
-    gang_result r = check_counts(a, u, path);
-    return r == GANG_OK ? check_bin(a, u, path) : r;
+    gang_result r = check_counts(a, g, path);
+    return r == GANG_OK ? check_bin(a, g, path) : r;
 }
 
 /* ---- a job ----------------------------------------------------------------------------------- */
@@ -341,15 +341,15 @@ static gang_result check_queue(struct audit *a, struct gang__queue_state *q)
  * its share itself, capacity is short instead, and comes back at the same time. */
 static bool is_refused(gang_sched *s, const struct gang__wait_class *wait_class)
 {
-    struct gang__gang *u = gang__wait_class_head(wait_class);
+    struct gang__gang *g = gang__wait_class_head(wait_class);
     if (wait_class->why != GANG_WAIT_LIMIT && wait_class->why != GANG_WAIT_GUARANTEE &&
         wait_class->why != GANG_WAIT_MAX_RUNNING)
         return true;
-    if (u->alloc == GANG_ID_NONE) /* amounts may depend on the place */
-        return !u->request_class->exact || !gang__limits_allow(s, u, -1, 1);
-    for (uint32_t g = 0; g < gang__gang_request(u)->group_count; g++)
-        if (gang__gang_lacks(u, g) > 0 &&
-            !gang__limits_allow(s, u, (int32_t)g, gang__gang_step(u, g)))
+    if (g->alloc == GANG_ID_NONE) /* amounts may depend on the place */
+        return !g->request_class->exact || !gang__limits_allow(s, g, -1, 1);
+    for (uint32_t group = 0; group < gang__gang_request(g)->group_count; group++)
+        if (gang__gang_lacks(g, group) > 0 &&
+            !gang__limits_allow(s, g, (int32_t)group, gang__gang_step(g, group)))
             return true;
     return false;
 }

@@ -10,10 +10,10 @@
 #include "sched/record/job_record.h"
 #include "sched/reserve/reserve_in.h"
 
-static gang_result wrong(struct gang_error *error, const struct gang__gang *u, const char *text)
+static gang_result wrong(struct gang_error *error, const struct gang__gang *g, const char *text)
 {
     char path[64];
-    snprintf(path, sizeof(path), "jobs[%" PRIu64 "].units[%" PRIu32 "]", u->job->id, u->index);
+    snprintf(path, sizeof(path), "jobs[%" PRIu64 "].units[%" PRIu32 "]", g->job->id, g->index);
     return gang__error(error, GANG_EINVAL, path, "%s", text);
 }
 
@@ -28,18 +28,18 @@ static bool resorts(const gang_sched *s)
 
 /* A gang that may be tried is in a wait class, unless memory was short, or its time came and no run
  * has been since. */
-static const char *wait_fault(gang_sched *s, struct gang__gang *u)
+static const char *wait_fault(gang_sched *s, struct gang__gang *g)
 {
-    struct gang__job *job = u->job;
+    struct gang__job *job = g->job;
     bool settled = !s->wake.jobs && !s->unfinished && !s->no_memory && !job->undone &&
                    job->due_ns > s->now_ns && !resorts(s);
-    if (u->demands != (u->order.wait_class || u->stop.handover || u->stop.moving) && settled)
+    if (g->demands != (g->order.wait_class || g->stop.handover || g->stop.moving) && settled)
         return "it is said to want more, and does not wait for it, or the reverse";
-    if (settled && gang__job_waits(s, u) != (u->order.wait_class != NULL))
+    if (settled && gang__job_waits(s, g) != (g->order.wait_class != NULL))
         return "it is to wait for its turn, and does not, or the reverse";
-    if (job->ending && u->alloc != GANG_ID_NONE && !job->undone)
+    if (job->ending && g->alloc != GANG_ID_NONE && !job->undone)
         return "the job is to end, and nobody asked it to stop";
-    if (u->bypass.starved && u->alloc != GANG_ID_NONE)
+    if (g->bypass.starved && g->alloc != GANG_ID_NONE)
         return "it is starved, and runs";
     return NULL;
 }
@@ -83,44 +83,44 @@ static const char *leave_fault(const gang_sched *s, const struct gang__stop *l)
     return NULL;
 }
 
-static const char *stop_fault(const gang_sched *s, const struct gang__gang *u)
+static const char *stop_fault(const gang_sched *s, const struct gang__gang *g)
 {
     uint32_t ungiven = 0;
     bool moves = false;
-    for (const struct gang__stop *l = u->stop.first; l; l = l->next) {
-        const char *fault = l->gang == u ? leave_fault(s, l) : "what stops of it is another's";
+    for (const struct gang__stop *l = g->stop.first; l; l = l->next) {
+        const char *fault = l->gang == g ? leave_fault(s, l) : "what stops of it is another's";
         if (fault)
             return fault;
         ungiven++;
     }
     for (const struct gang__handover *c = s->stop.handovers; c; c = c->next)
         for (const struct gang__stop *l = c->stops; l; l = l->next_of_handover)
-            if (l->gang == u) {
+            if (l->gang == g) {
                 ungiven += l->stopped && !l->released;
-                moves = moves || (u->stop.moving == l && l->to && l->handover == c);
+                moves = moves || (g->stop.moving == l && l->to && l->handover == c);
             }
     for (const struct gang__stop *l = s->stop.deferred; l; l = l->next_of_handover)
-        ungiven += l->gang == u && l->counted;
-    if (ungiven != u->stop.unreleased)
+        ungiven += l->gang == g && l->counted;
+    if (ungiven != g->stop.unreleased)
         return "what stops of it and is not given back was counted wrongly";
-    if (u->stop.moving && (!moves || u->alloc != GANG_ID_NONE || u->job->ending))
+    if (g->stop.moving && (!moves || g->alloc != GANG_ID_NONE || g->job->ending))
         return "it is said to move, and does not";
-    if (u->stop.handover &&
-        (!is_there(s, u->stop.handover) || u->stop.handover->taker != u || u->job->ending))
+    if (g->stop.handover &&
+        (!is_there(s, g->stop.handover) || g->stop.handover->taker != g || g->job->ending))
         return "it waits for others to stop who do not stop for it";
-    if (u->stop.handover && (u->stop.handover->grow_group >= 0) != (u->alloc != GANG_ID_NONE))
+    if (g->stop.handover && (g->stop.handover->grow_group >= 0) != (g->alloc != GANG_ID_NONE))
         return "it waits for others to stop so that it may grow, and does not run, or the reverse";
     return NULL;
 }
 
 /* ---- jobs ------------------------------------------------------------------------------------ */
 
-static gang_result check_unit(gang_sched *s, struct gang__gang *u, struct gang_error *error)
+static gang_result check_unit(gang_sched *s, struct gang__gang *g, struct gang_error *error)
 {
-    const char *fault = wait_fault(s, u);
+    const char *fault = wait_fault(s, g);
     if (!fault)
-        fault = stop_fault(s, u);
-    return fault ? wrong(error, u, fault) : GANG_OK;
+        fault = stop_fault(s, g);
+    return fault ? wrong(error, g, fault) : GANG_OK;
 }
 
 static gang_result check_job(gang_sched *s, struct gang__job *job, struct gang_error *error)

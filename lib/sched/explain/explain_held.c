@@ -5,9 +5,9 @@
 #include "sched/explain/explain_in.h"
 #include "sched/lifecycle/lifecycle.h"
 
-int32_t gang__group_in_job(const struct gang__gang *u, uint32_t group)
+int32_t gang__group_in_job(const struct gang__gang *g, uint32_t group)
 {
-    return u->group_of ? u->group_of[group] : (int32_t)group;
+    return g->group_of ? g->group_of[group] : (int32_t)group;
 }
 
 static const char *gang__name_of_group(const struct gang__job *job, int32_t group)
@@ -27,12 +27,12 @@ static const char *until_when(int32_t when)
 /* Groups of the gang that wait for other groups of the job. */
 void gang__explain_group_after(struct gang__reasons *l)
 {
-    const struct gang__gang *u = l->gang;
-    const struct gang__job *job = u->job;
+    const struct gang__gang *g = l->gang;
+    const struct gang__job *job = g->job;
     for (size_t i = 0; i < job->group_after_count; i++)
-        for (uint32_t g = 0; g < gang__gang_request(u)->group_count; g++) {
+        for (uint32_t group = 0; group < gang__gang_request(g)->group_count; group++) {
             const struct gang_group_after *after = &job->group_after[i];
-            if (after->group != gang__group_in_job(u, g))
+            if (after->group != gang__group_in_job(g, group))
                 continue;
             struct gang__reason *r = gang__reason_add_held(l, GANG_WAIT_AFTER);
             if (!r)

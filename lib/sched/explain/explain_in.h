@@ -38,7 +38,7 @@ bool gang__reasons_have(const struct gang__reasons *l, int32_t why);
 
 struct gang__reason *gang__reason_add_held(struct gang__reasons *l, int32_t why);
 
-bool gang__explain_waits(const struct gang__gang *u);
+bool gang__explain_waits(const struct gang__gang *g);
 
 gang_result gang__reasons_collect(gang_sched *s, struct gang__job *job, struct gang__reasons *l);
 
@@ -62,7 +62,7 @@ void gang__text_amount(const gang_sched *s, int32_t kind, int64_t amount, char *
 
 /* ---- explain_held.c -------------------------------------------------------------------------- */
 
-int32_t gang__group_in_job(const struct gang__gang *u, uint32_t group);
+int32_t gang__group_in_job(const struct gang__gang *g, uint32_t group);
 
 /* Groups of the gang that wait for other groups of the job. */
 void gang__explain_group_after(struct gang__reasons *l);

@@ -58,14 +58,14 @@ struct gang__reason *gang__reason_add_held(struct gang__reasons *l, int32_t why)
     return r;
 }
 
-bool gang__explain_waits(const struct gang__gang *u)
+bool gang__explain_waits(const struct gang__gang *g)
 {
-    const struct gang__job *job = u->job;
-    if (job->state == GANG_JOB_ENDED || job->ending || u->over)
+    const struct gang__job *job = g->job;
+    if (job->state == GANG_JOB_ENDED || job->ending || g->over)
         return false;
-    if (u->alloc != GANG_ID_NONE)
-        return u->stop.handover || u->order.wait_class || gang__slice_is_out(u);
-    return !u->stop.first || u->stop.moving;
+    if (g->alloc != GANG_ID_NONE)
+        return g->stop.handover || g->order.wait_class || gang__slice_is_out(g);
+    return !g->stop.first || g->stop.moving;
 }
 
 /* The gates of a gang that may be tried, in the order in which the cycle asks them; capacity is
@@ -78,26 +78,26 @@ static explain_gate *const gates[] = {gang__explain_bounds,     gang__explain_le
 
 static gang_result explain_gang(struct gang__reasons *l)
 {
-    const struct gang__gang *u = l->gang;
+    const struct gang__gang *g = l->gang;
     uint32_t count;
-    if (u->job->wait_why && l->count == 0)
+    if (g->job->wait_why && l->count == 0)
         gang__explain_held(l);
-    else if (!u->job->wait_why && !u->order.wait_class && !u->stop.handover && !u->stop.moving)
+    else if (!g->job->wait_why && !g->order.wait_class && !g->stop.handover && !g->stop.moving)
         gang__explain_group_after(l);
-    if (u->stop.handover || u->stop.moving) {
-        gang__explain_handover(l, u->stop.handover ? u->stop.handover : u->stop.moving->handover);
+    if (g->stop.handover || g->stop.moving) {
+        gang__explain_handover(l, g->stop.handover ? g->stop.handover : g->stop.moving->handover);
         return GANG_OK;
     }
-    if (gang__slice_is_out(u)) {
+    if (gang__slice_is_out(g)) {
         gang__explain_slice(l);
         return GANG_OK;
     }
     struct gang__take of_places[GANG__DIMS];
     const struct gang__take *take = of_places;
-    if (u->places)
-        count = gang__gang_resumes_with(l->s, u, of_places);
+    if (g->places)
+        count = gang__gang_resumes_with(l->s, g, of_places);
     else
-        take = gang__gang_asks(u, &count);
+        take = gang__gang_asks(g, &count);
     for (size_t i = 0; i < sizeof(gates) / sizeof(gates[0]); i++)
         gates[i](l, take, count);
     gang_result r = gang__explain_room(l);

@@ -74,14 +74,14 @@ static gang_result write_all(gang_sched *s, const struct gang__job *job,
                              const struct gang__reasons *l, const char *text, gang_write_fn write,
                              void *user)
 {
-    struct gang__gang *u = gang_without_place(job, l);
+    struct gang__gang *g = gang_without_place(job, l);
     size_t length = strlen(text);
-    if (!u)
+    if (!g)
         return write(text, length, user) == 0 ? GANG_OK : GANG_EIO;
     static const char member[] = ",\"placement\":";
     if (write(text, length - 1, user) != 0 || write(member, sizeof(member) - 1, user) != 0)
         return GANG_EIO;
-    gang_result r = gang_request_write_explanation(s->worker, gang__gang_request(u), write, user);
+    gang_result r = gang_request_write_explanation(s->worker, gang__gang_request(g), write, user);
     if (r != GANG_OK)
         return r;
     return write("}", 1, user) == 0 ? GANG_OK : GANG_EIO;

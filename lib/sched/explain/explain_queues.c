@@ -9,14 +9,14 @@
 #include "sched/record/job_record.h"
 #include "sched/usage/usage.h"
 
-static int64_t held_by(const struct gang__gang *u, uint32_t dim)
+static int64_t held_by(const struct gang__gang *g, uint32_t dim)
 {
     int64_t sum = 0;
-    for (uint32_t g = 0; g < gang__gang_request(u)->group_count; g++)
-        for (uint32_t i = 0; i < u->request_class->group[g].count; i++) {
+    for (uint32_t group = 0; group < gang__gang_request(g)->group_count; group++)
+        for (uint32_t i = 0; i < g->request_class->group[group].count; i++) {
             const struct gang__take *t =
-                &u->request_class->take[u->request_class->group[g].from + i];
-            sum += t->dim == dim ? t->amount * u->has[g] : 0;
+                &g->request_class->take[g->request_class->group[group].from + i];
+            sum += t->dim == dim ? t->amount * g->has[group] : 0;
         }
     return sum;
 }
@@ -34,10 +34,10 @@ gang_job_id gang__explain_holder(gang_sched *s, const struct gang__queue_state *
             continue;
         struct gang__set_link *n = gang__set_first(&q->victims);
         for (; n && looked < 256; n = gang__set_next(n), looked++) {
-            const struct gang__gang *u = GANG__OF(struct gang__gang, victim.link, n);
-            if (held_by(u, dim) > most) {
-                most = held_by(u, dim);
-                id = u->job->id;
+            const struct gang__gang *g = GANG__OF(struct gang__gang, victim.link, n);
+            if (held_by(g, dim) > most) {
+                most = held_by(g, dim);
+                id = g->job->id;
             }
         }
     }
@@ -75,12 +75,12 @@ static void explain_bound(struct gang__reasons *l, int32_t why, const struct gan
                      gang__text_number(of->kind, asked).s);
 }
 
-static bool is_fixed(const struct gang__gang *u)
+static bool is_fixed(const struct gang__gang *g)
 {
-    if (u->order.wait_class)
-        return u->order.wait_class->fixed;
-    return u->job->preemptible == GANG_NOT_PREEMPTIBLE ||
-           (u->job->preemptible == GANG_SEMI_PREEMPTIBLE && u->alloc == GANG_ID_NONE);
+    if (g->order.wait_class)
+        return g->order.wait_class->fixed;
+    return g->job->preemptible == GANG_NOT_PREEMPTIBLE ||
+           (g->job->preemptible == GANG_SEMI_PREEMPTIBLE && g->alloc == GANG_ID_NONE);
 }
 
 /* Limits and guarantees of the leaf and all above. */
@@ -124,20 +124,20 @@ void gang__explain_lending(struct gang__reasons *l, const struct gang__take *tak
 
 void gang__explain_user(struct gang__reasons *l, const struct gang__take *take, uint32_t count)
 {
-    const struct gang__gang *u = l->gang;
-    const struct gang__user *user = u->job->leaf_user;
+    const struct gang__gang *g = l->gang;
+    const struct gang__user *user = g->job->leaf_user;
     int64_t gang[GANG_MAX_KINDS] = {0}, limit[GANG_MAX_KINDS] = {0};
     if (!user)
         return;
     for (uint32_t i = 0; i < count; i++)
         if (take[i].dim < GANG_MAX_KINDS && !l->s->queues->dim[take[i].dim].partition)
             gang[take[i].dim] = take[i].amount;
-    if (!gang__user_limits(l->s, u, gang, limit))
+    if (!gang__user_limits(l->s, g, gang, limit))
         return;
     for (uint32_t k = 0; k < GANG_MAX_KINDS; k++)
-        if (gang[k] > 0 && u->job->leaf->guarantee[k] != GANG__NO_BOUND && !l->s->excluded[k] &&
+        if (gang[k] > 0 && g->job->leaf->guarantee[k] != GANG__NO_BOUND && !l->s->excluded[k] &&
             user->used[k] + gang[k] > limit[k])
-            explain_bound(l, GANG_WAIT_USER_LIMIT, u->job->leaf, k, gang[k], user->used[k],
+            explain_bound(l, GANG_WAIT_USER_LIMIT, g->job->leaf, k, gang[k], user->used[k],
                           limit[k]);
 }
 
@@ -176,8 +176,8 @@ void gang__explain_max_running(struct gang__reasons *l, const struct gang__take 
 static void explain_barred(struct gang__reasons *l, const struct gang__queue_state *leaf,
                            const struct gang__wait_class *bars)
 {
-    const struct gang__gang *u = l->gang, *head = gang__wait_class_head(bars);
-    if (head->job == u->job)
+    const struct gang__gang *g = l->gang, *head = gang__wait_class_head(bars);
+    if (head->job == g->job)
         return;
     struct gang__reason *r =
         gang__reason_add(l, head->bypass.starved ? GANG_WAIT_STARVED : GANG_WAIT_BEHIND,
@@ -197,19 +197,19 @@ static void explain_barred(struct gang__reasons *l, const struct gang__queue_sta
 void gang__explain_behind(struct gang__reasons *l, const struct gang__take *take, uint32_t count)
 {
     (void)take, (void)count;
-    const struct gang__gang *u = l->gang;
-    const struct gang__queue_state *leaf = u->job->leaf;
-    if (!u->order.wait_class)
+    const struct gang__gang *g = l->gang;
+    const struct gang__queue_state *leaf = g->job->leaf;
+    if (!g->order.wait_class)
         return;
-    const struct gang__wait_class *bars = gang__order_bars(leaf, u->order.wait_class);
+    const struct gang__wait_class *bars = gang__order_bars(leaf, g->order.wait_class);
     if (bars) {
         explain_barred(l, leaf, bars);
         return;
     }
-    if (u->order.wait_class->state != GANG__CLASS_BLOCKED ||
-        u->order.wait_class->why != GANG_WAIT_STARVED)
+    if (g->order.wait_class->state != GANG__CLASS_BLOCKED ||
+        g->order.wait_class->why != GANG_WAIT_STARVED)
         return;
-    const struct gang__gang *first = gang__bypass_concerns(l->s, u);
+    const struct gang__gang *first = gang__bypass_concerns(l->s, g);
     struct gang__reason *r =
         first ? gang__reason_add(l, GANG_WAIT_STARVED, GANG_WAIT_CATEGORY_POLICY, first->job->leaf)
               : NULL;

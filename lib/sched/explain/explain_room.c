@@ -55,14 +55,14 @@ static bool node_name(const gang_sched *s, uint32_t slot, char *name)
 }
 
 /* "n0, n1 and 3 more" */
-static void nodes_of(const gang_sched *s, const struct gang__gang *u, char *text, size_t room)
+static void nodes_of(const gang_sched *s, const struct gang__gang *g, char *text, size_t room)
 {
     enum { NAMED = 4 };
     size_t named = 0, used = 0;
     text[0] = 0;
-    for (size_t i = 0; i < u->calendar.node_count && named < NAMED; i++) {
+    for (size_t i = 0; i < g->calendar.node_count && named < NAMED; i++) {
         char name[GANG_MAX_NAME + 1];
-        if (!node_name(s, u->calendar.node[i], name))
+        if (!node_name(s, g->calendar.node[i], name))
             continue;
         int n = snprintf(text + used, room - used, "%s%s", named ? ", " : "", name);
         if (n < 0 || (size_t)n >= room - used)
@@ -70,8 +70,8 @@ static void nodes_of(const gang_sched *s, const struct gang__gang *u, char *text
         used += (size_t)n;
         named++;
     }
-    if (named < u->calendar.node_count)
-        snprintf(text + used, room - used, " and %zu more", u->calendar.node_count - named);
+    if (named < g->calendar.node_count)
+        snprintf(text + used, room - used, " and %zu more", g->calendar.node_count - named);
 }
 
 static int64_t seconds_until(const struct gang__reasons *l, int64_t at_ns)
@@ -85,12 +85,12 @@ static const struct gang__gang *first_planned(const gang_sched *s,
 {
     const struct gang__gang *first = NULL;
     for (uint32_t i = 0; i < s->queues->count; i++)
-        for (const struct gang__gang *u = s->qs[i]->calendar.planned; u;
-             u = u->calendar.next_planned) {
+        for (const struct gang__gang *g = s->qs[i]->calendar.planned; g;
+             g = g->calendar.next_planned) {
             bool own = s->qs[i] == leaf, had = first && first->job->leaf == leaf;
             if (!first || (own && !had) ||
-                (own == had && u->calendar.planned_ns < first->calendar.planned_ns))
-                first = u;
+                (own == had && g->calendar.planned_ns < first->calendar.planned_ns))
+                first = g;
         }
     return first;
 }
@@ -98,22 +98,22 @@ static const struct gang__gang *first_planned(const gang_sched *s,
 void gang__explain_planned(struct gang__reasons *l, const struct gang__take *take, uint32_t count)
 {
     (void)take, (void)count;
-    const struct gang__gang *u = l->gang, *first;
-    const struct gang__wait_class *wait_class = u->order.wait_class;
+    const struct gang__gang *g = l->gang, *first;
+    const struct gang__wait_class *wait_class = g->order.wait_class;
     bool behind = wait_class && wait_class->state == GANG__CLASS_BLOCKED &&
                   wait_class->why == GANG_WAIT_PLANNED;
-    if (u->calendar.plan) {
+    if (g->calendar.plan) {
         char nodes[160];
         struct gang__reason *r =
-            gang__reason_add(l, GANG_WAIT_PLANNED, GANG_WAIT_CATEGORY_NOT_NOW, u->job->leaf);
+            gang__reason_add(l, GANG_WAIT_PLANNED, GANG_WAIT_CATEGORY_NOT_NOW, g->job->leaf);
         if (!r)
             return;
         r->rank = RANK_LAST;
-        r->wait.until_ns = u->calendar.planned_ns;
-        nodes_of(l->s, u, nodes, sizeof(nodes));
+        r->wait.until_ns = g->calendar.planned_ns;
+        nodes_of(l->s, g, nodes, sizeof(nodes));
         gang__reason_say(r, "it is planned to start in %s seconds, on %s",
-                         gang__text_milli(seconds_until(l, u->calendar.planned_ns), "").s, nodes);
-    } else if (behind && (first = first_planned(l->s, u->job->leaf)) != NULL) {
+                         gang__text_milli(seconds_until(l, g->calendar.planned_ns), "").s, nodes);
+    } else if (behind && (first = first_planned(l->s, g->job->leaf)) != NULL) {
         struct gang__reason *r =
             gang__reason_add(l, GANG_WAIT_PLANNED, GANG_WAIT_CATEGORY_POLICY, first->job->leaf);
         if (!r)
@@ -176,11 +176,11 @@ static void explain_cells(struct gang__reasons *l)
 /* The gang has its places, and waits for its quantum. */
 void gang__explain_slice(struct gang__reasons *l)
 {
-    const struct gang__gang *u = l->gang;
+    const struct gang__gang *g = l->gang;
     int64_t until = 0;
-    uint32_t rows = gang__slice_when(l->s, u, &until);
+    uint32_t rows = gang__slice_when(l->s, g, &until);
     struct gang__reason *r =
-        gang__reason_add(l, GANG_WAIT_SLICE, GANG_WAIT_CATEGORY_POLICY, u->job->leaf);
+        gang__reason_add(l, GANG_WAIT_SLICE, GANG_WAIT_CATEGORY_POLICY, g->job->leaf);
     if (!r)
         return;
     r->wait.until_ns = until;
@@ -188,10 +188,10 @@ void gang__explain_slice(struct gang__reasons *l)
         gang__reason_say(r,
                          "it is the turn of its row, %" PRIu32 " of %" PRIu32
                          ", and others have not stopped yet",
-                         gang__slice_row(u), rows);
+                         gang__slice_row(g), rows);
     else
         gang__reason_say(r, "its row, %" PRIu32 " of %" PRIu32 ", has its turn in %s seconds",
-                         gang__slice_row(u), rows, gang__text_milli(seconds_until(l, until), "").s);
+                         gang__slice_row(g), rows, gang__text_milli(seconds_until(l, until), "").s);
 }
 
 /* No row of time slices has capacity beside the other gangs. */
@@ -217,21 +217,21 @@ static bool explain_rows(struct gang__reasons *l)
 gang_result gang__explain_room(struct gang__reasons *l)
 {
     struct room room = {l, true};
-    struct gang__gang *u = l->gang;
-    if (u->places) {
+    struct gang__gang *g = l->gang;
+    if (g->places) {
         explain_suspended(l);
         return GANG_OK;
     }
     if (explain_rows(l))
         return GANG_OK;
     gang_result r = GANG_OK;
-    if (u->alloc == GANG_ID_NONE) {
-        r = gang_request_explain(l->s->worker, gang__gang_request(u), take_room, &room);
+    if (g->alloc == GANG_ID_NONE) {
+        r = gang_request_explain(l->s->worker, gang__gang_request(g), take_room, &room);
     } else {
         int32_t group = 0;
-        while (gang__gang_lacks(u, (uint32_t)group) == 0)
+        while (gang__gang_lacks(g, (uint32_t)group) == 0)
             group++;
-        r = gang_alloc_explain(l->s->worker, u->alloc, group, take_room, &room);
+        r = gang_alloc_explain(l->s->worker, g->alloc, group, take_room, &room);
         r = r == GANG_ERANGE ? GANG_OK : r;
     }
     explain_cells(l);

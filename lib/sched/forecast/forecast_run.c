@@ -240,17 +240,17 @@ static gang_result report_ends(struct gang__calendar_run *run, int64_t now_ns)
 static int32_t wait_of(const gang_sched *s, gang_job_id id)
 {
     const struct gang__job *job = gang__job_of(s, id);
-    const struct gang__gang *u = job ? &job->gang[0] : NULL;
-    if (!u)
+    const struct gang__gang *g = job ? &job->gang[0] : NULL;
+    if (!g)
         return 0;
     if (job->wait_why)
         return job->wait_why;
-    if (u->stop.handover)
+    if (g->stop.handover)
         return GANG_WAIT_VICTIMS;
-    if (gang__slice_is_out(u))
+    if (gang__slice_is_out(g))
         return GANG_WAIT_SLICE;
-    return u->order.wait_class && u->order.wait_class->state == GANG__CLASS_BLOCKED
-               ? u->order.wait_class->why
+    return g->order.wait_class && g->order.wait_class->state == GANG__CLASS_BLOCKED
+               ? g->order.wait_class->why
                : 0;
 }
 

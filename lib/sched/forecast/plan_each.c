@@ -46,17 +46,17 @@ static int32_t note_task(const struct gang_task *task, void *user)
     return !note_node(user, task->node);
 }
 
-static struct gang_plan_item item_of(const struct gang__gang *u, int32_t kind)
+static struct gang_plan_item item_of(const struct gang__gang *g, int32_t kind)
 {
     struct gang_plan_item item;
     memset(&item, 0, sizeof(item));
     item.size = sizeof(item);
     item.what = kind;
-    item.gang = (int32_t)u->index;
-    item.id = u->job->id;
-    item.cookie = u->job->cookie;
-    item.name = u->job->name;
-    item.reservation = u->reserve.inside_of ? u->reserve.inside_of->id : GANG_ID_NONE;
+    item.gang = (int32_t)g->index;
+    item.id = g->job->id;
+    item.cookie = g->job->cookie;
+    item.name = g->job->name;
+    item.reservation = g->reserve.inside_of ? g->reserve.inside_of->id : GANG_ID_NONE;
     return item;
 }
 
@@ -70,14 +70,14 @@ static int32_t tell(struct telling *t, struct gang_plan_item *item)
     return t->visit(item, t->user);
 }
 
-static int32_t tell_running(struct telling *t, const struct gang__gang *u)
+static int32_t tell_running(struct telling *t, const struct gang__gang *g)
 {
-    gang_alloc_id held = gang__gang_holds(u);
-    struct gang_plan_item item = item_of(u, GANG_PLAN_RUNNING);
+    gang_alloc_id held = gang__gang_holds(g);
+    struct gang_plan_item item = item_of(g, GANG_PLAN_RUNNING);
     if (held == GANG_ID_NONE)
         return 0;
-    item.start_ns = u->started_ns;
-    item.end_ns = gang__calendar_end(t->s, u);
+    item.start_ns = g->started_ns;
+    item.end_ns = gang__calendar_end(t->s, g);
     t->count = 0;
     gang_result r = gang_alloc_each(t->s->cluster, held, note_task, t);
     if (r == GANG_EBUSY || r == GANG_ENOMEM)
@@ -85,16 +85,16 @@ static int32_t tell_running(struct telling *t, const struct gang__gang *u)
     return tell(t, &item);
 }
 
-static int32_t tell_planned(struct telling *t, const struct gang__gang *u)
+static int32_t tell_planned(struct telling *t, const struct gang__gang *g)
 {
-    struct gang_plan_item item = item_of(u, GANG_PLAN_START);
-    if (!u->calendar.plan)
+    struct gang_plan_item item = item_of(g, GANG_PLAN_START);
+    if (!g->calendar.plan)
         return 0;
-    item.start_ns = u->calendar.planned_ns;
-    item.end_ns = gang__calendar_end_from(t->s, u, u->calendar.planned_ns);
+    item.start_ns = g->calendar.planned_ns;
+    item.end_ns = gang__calendar_end_from(t->s, g, g->calendar.planned_ns);
     t->count = 0;
-    for (size_t i = 0; i < u->calendar.node_count; i++) {
-        gang_node_id node = gang__node_id_at(t->s->cluster, u->calendar.node[i]);
+    for (size_t i = 0; i < g->calendar.node_count; i++) {
+        gang_node_id node = gang__node_id_at(t->s->cluster, g->calendar.node[i]);
         if (node != GANG_ID_NONE && !note_node(t, node))
             break;
     }

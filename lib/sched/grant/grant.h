@@ -8,14 +8,14 @@
 /* The gang has got this allocation: usage and orders count it, and the host starts it. False: the
  * host refused, all is undone. A gang in a matrix of time slices is started by its first quantum
  * instead. */
-bool gang__grant_start(gang_sched *s, struct gang__gang *u, gang_alloc_id alloc, int32_t reason);
+bool gang__grant_start(gang_sched *s, struct gang__gang *g, gang_alloc_id alloc, int32_t reason);
 
 /* The second half of a grant: the host starts or resumes the gang. */
-bool gang__grant_tell(gang_sched *s, struct gang__gang *u, int32_t reason);
+bool gang__grant_tell(gang_sched *s, struct gang__gang *g, int32_t reason);
 
 /* More tasks were granted: `count` numbers, so many of each group. False: the host refused, all is
  * undone. */
-bool gang__grant_growth(gang_sched *s, struct gang__gang *u, const int64_t *tasks, size_t count,
+bool gang__grant_growth(gang_sched *s, struct gang__gang *g, const int64_t *tasks, size_t count,
                         const int64_t *by_group);
 
 /* Finish handovers after their last victim has stopped: their takers start. */

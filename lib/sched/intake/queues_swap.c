@@ -157,23 +157,23 @@ static void enter_books(gang_sched *s, struct gang__job *job)
     job->leaf_user = gang__asks_users(leaf->q) ? gang__user_of(s, leaf, job->user) : NULL;
     job->counted_pending = job->counted_running = false;
     for (uint32_t i = 0; i < job->gang_count; i++) {
-        struct gang__gang *u = &job->gang[i];
-        (void)gang__class_refresh(s, u->request_class);
+        struct gang__gang *g = &job->gang[i];
+        (void)gang__class_refresh(s, g->request_class);
         if (job->state == GANG_JOB_ENDED)
             continue;
         if (job->leaf_user)
-            job->leaf_user->waiting += u->demands;
-        gang__usage_in(s, u);
-        if (u->stop.handover && u->stop.handover->charged)
-            gang__handover_charge(u->stop.handover, 1);
-        if (u->stop.moving)
-            gang__usage_promise(u, -1, 1);
-        if (u->stop.handover && u->stop.handover->counted_promised) {
-            u->stop.handover->counted_promised = false; /* the queues count from zero */
-            gang__handover_comes(u->stop.handover, true);
+            job->leaf_user->waiting += g->demands;
+        gang__usage_in(s, g);
+        if (g->stop.handover && g->stop.handover->charged)
+            gang__handover_charge(g->stop.handover, 1);
+        if (g->stop.moving)
+            gang__usage_promise(g, -1, 1);
+        if (g->stop.handover && g->stop.handover->counted_promised) {
+            g->stop.handover->counted_promised = false; /* the queues count from zero */
+            gang__handover_comes(g->stop.handover, true);
         }
-        if (u->alloc != GANG_ID_NONE)
-            gang__victims_enter(s, u);
+        if (g->alloc != GANG_ID_NONE)
+            gang__victims_enter(s, g);
     }
     if (job->state == GANG_JOB_ENDED)
         return;

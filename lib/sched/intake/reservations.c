@@ -168,16 +168,16 @@ static void hand_over(gang_sched *s, struct gang__reserve *old, struct gang__res
              inside = false;
         bool stays = may && !(r->flags & GANG_RESERVATION_FLEX);
         for (uint32_t i = 0; i < job->gang_count; i++) {
-            struct gang__gang *u = &job->gang[i];
-            if (u->reserve.inside_of != old)
+            struct gang__gang *g = &job->gang[i];
+            if (g->reserve.inside_of != old)
                 continue;
-            gang__calendar_drop(s, u);
-            gang__calendar_vacate(s, u);
+            gang__calendar_drop(s, g);
+            gang__calendar_vacate(s, g);
             if (!stays)
-                gang__reserve_keep_end(s, u);
-            u->reserve.inside_of = stays ? r : NULL;
-            u->reserve.until_ns = gang__reserve_end_of(r, r->current);
-            gang__wake_holding(s, u);
+                gang__reserve_keep_end(s, g);
+            g->reserve.inside_of = stays ? r : NULL;
+            g->reserve.until_ns = gang__reserve_end_of(r, r->current);
+            gang__wake_holding(s, g);
             inside = true;
         }
         if (inside && job->state != GANG_JOB_ENDED)

@@ -93,12 +93,12 @@ static uint64_t waits_of(const struct gang_job_spec *j, size_t group)
 uint32_t gang__submit_number_gangs(const struct gang_job_spec *j, uint32_t *part)
 {
     uint32_t parts = 0;
-    for (size_t g = 0; g < j->request.group_count; g++) {
-        part[g] = parts;
-        for (size_t k = 0; k < g && part[g] == parts; k++)
-            if (waits_of(j, k) == waits_of(j, g))
-                part[g] = part[k];
-        parts += part[g] == parts;
+    for (size_t group = 0; group < j->request.group_count; group++) {
+        part[group] = parts;
+        for (size_t k = 0; k < group && part[group] == parts; k++)
+            if (waits_of(j, k) == waits_of(j, group))
+                part[group] = part[k];
+        parts += part[group] == parts;
     }
     return parts;
 }
@@ -137,9 +137,9 @@ gang_result gang__submit_check_gangs(const struct gang_job_spec *j, const uint32
     if (j->request.group_size != sizeof(struct gang_group_spec))
         return gang__submit_error(error, GANG_EINVAL, "request.group_size",
                                   "is not that of struct gang_group_spec");
-    for (size_t g = 0; g < j->request.group_count; g++) {
-        sum += gang__submit_group(&j->request, g)->min;
-        if (gang__submit_group(&j->request, g)->group_set >= 0)
+    for (size_t group = 0; group < j->request.group_count; group++) {
+        sum += gang__submit_group(&j->request, group)->min;
+        if (gang__submit_group(&j->request, group)->group_set >= 0)
             return gang__submit_error(error, GANG_ENOTSUP, "request.sets",
                                       "groups that wait for each other cannot be in sets");
     }
@@ -160,9 +160,9 @@ void gang__submit_gang_request(const struct gang_job_spec *j, const uint32_t *pa
     size_t count = 0;
     int64_t sum = 0;
     *q = j->request;
-    for (size_t g = 0; g < j->request.group_count; g++)
-        if (part[g] == which) {
-            groups[count] = *gang__submit_group(&j->request, g);
+    for (size_t group = 0; group < j->request.group_count; group++)
+        if (part[group] == which) {
+            groups[count] = *gang__submit_group(&j->request, group);
             sum += groups[count++].min;
         }
     q->groups = groups;

@@ -45,23 +45,23 @@ static struct gang__job *lay_out(const struct gang__submit *m, struct gang__bloc
     job->gang_count = m->parts;
     job->group_count = (uint32_t)groups;
     for (uint32_t p = 0; p < m->parts; p++) {
-        struct gang__gang *u = &job->gang[p];
+        struct gang__gang *g = &job->gang[p];
         size_t n = 0;
-        u->job = job;
-        u->index = p;
-        u->has = counts;
-        for (size_t g = 0; g < groups; g++)
-            if (m->part[g] == p) {
-                u->target += gang__submit_group(&j->request, g)->count;
+        g->job = job;
+        g->index = p;
+        g->has = counts;
+        for (size_t group = 0; group < groups; group++)
+            if (m->part[group] == p) {
+                g->target += gang__submit_group(&j->request, group)->count;
                 if (group_of)
-                    group_of[n] = (int32_t)g;
+                    group_of[n] = (int32_t)group;
                 n++;
             }
-        u->done = u->has + n;
-        u->failed = u->done + n;
-        u->victim.tentative_tasks = u->failed + n;
+        g->done = g->has + n;
+        g->failed = g->done + n;
+        g->victim.tentative_tasks = g->failed + n;
         counts += 4 * n;
-        u->group_of = group_of;
+        g->group_of = group_of;
         group_of = group_of ? group_of + n : NULL;
     }
     for (size_t i = 0; i < j->after_count; i++)

@@ -14,15 +14,15 @@
 static bool make_asks(gang_sched *s, struct gang__job *job)
 {
     for (uint32_t i = 0; i < job->gang_count; i++) {
-        struct gang__gang *u = &job->gang[i];
+        struct gang__gang *g = &job->gang[i];
         struct gang__request_text *w = job->request_text[i];
-        if (u->request_class)
+        if (g->request_class)
             continue;
         if (!gang__grow(&s->mem, (void **)&s->by_group, &s->group_cap, w->q->group_count,
                         sizeof(*s->by_group)))
             return false;
-        u->request_class = gang__class_ref(s, w);
-        if (!u->request_class)
+        g->request_class = gang__class_ref(s, w);
+        if (!g->request_class)
             return false;
         job->request_text[i] = NULL;
     }
@@ -40,22 +40,22 @@ static void set_age(gang_sched *s, struct gang__job *job)
 /* The job runs already, on its places. Such a job has one gang. */
 static void adopt(gang_sched *s, struct gang__job *job, gang_alloc_id alloc)
 {
-    struct gang__gang *u = &job->gang[0];
-    gang__usage_out(s, u);
-    u->alloc = alloc;
-    gang__gang_count(s, u);
-    u->started_ns = job->started_ns = s->now_ns;
-    u->served_ns = 0;
+    struct gang__gang *g = &job->gang[0];
+    gang__usage_out(s, g);
+    g->alloc = alloc;
+    gang__gang_count(s, g);
+    g->started_ns = job->started_ns = s->now_ns;
+    g->served_ns = 0;
     gang__wake_calendar(s);
-    gang__usage_in(s, u);
-    gang__victims_enter(s, u);
+    gang__usage_in(s, g);
+    gang__victims_enter(s, g);
     if (job->leaf_user)
         gang__order_user(s, job->leaf, job->leaf_user);
-    u->begun = true;
-    gang__reports_started(s, u);
-    gang__reports_short(s, u);
+    g->begun = true;
+    gang__reports_started(s, g);
+    gang__reports_short(s, g);
     if (job->stale)
-        u->reports.below_min_ns = INT64_MIN / 2;
+        g->reports.below_min_ns = INT64_MIN / 2;
 }
 
 /* The leaf of the job; NULL: it was removed. False: out of memory. */

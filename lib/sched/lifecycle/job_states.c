@@ -26,13 +26,13 @@ void gang__job_free(gang_sched *s, struct gang__job *job)
     }
     gang__wake_forget_job(s, job);
     for (uint32_t i = 0; i < job->gang_count; i++) {
-        struct gang__gang *u = &job->gang[i];
-        gang__calendar_forget(s, u);
-        if (u->request_class)
-            gang__class_unref(s, u->request_class);
+        struct gang__gang *g = &job->gang[i];
+        gang__calendar_forget(s, g);
+        if (g->request_class)
+            gang__class_unref(s, g->request_class);
         gang__request_text_unref(&s->mem, job->request_text[i]);
-        gang__release(&s->mem, u->order.grow_class);
-        gang__release(&s->mem, u->places);
+        gang__release(&s->mem, g->order.grow_class);
+        gang__release(&s->mem, g->places);
     }
     gang__reports_free(s, job);
     gang__release(&s->mem, job->failed_nodes);
@@ -71,37 +71,37 @@ static const struct gang__gang *unit_with(const struct gang__job *job, int32_t g
     return NULL;
 }
 
-static bool has_group(const struct gang__gang *u, int32_t group)
+static bool has_group(const struct gang__gang *g, int32_t group)
 {
     uint32_t at;
-    return unit_with(u->job, group, &at) == u;
+    return unit_with(g->job, group, &at) == g;
 }
 
 static int after_group(const struct gang__job *job, const struct gang_group_after *after)
 {
-    uint32_t g = 0;
-    const struct gang__gang *u = unit_with(job, after->after, &g);
-    int64_t count = gang__gang_request(u)->group[g].count;
-    bool over = u->over || u->done[g] >= count; /* u->over: a lowered target was met */
+    uint32_t group = 0;
+    const struct gang__gang *g = unit_with(job, after->after, &group);
+    int64_t count = gang__gang_request(g)->group[group].count;
+    bool over = g->over || g->done[group] >= count; /* g->over: a lowered target was met */
     switch (after->when) {
     case GANG_AFTER_START:
-        return over || (u->begun && u->has[g] + u->done[g] >= count);
+        return over || (g->begun && g->has[group] + g->done[group] >= count);
     case GANG_AFTER_END:
         return over;
     default:
-        return !over ? 0 : u->failed[g] == 0 ? 1 : -1;
+        return !over ? 0 : g->failed[group] == 0 ? 1 : -1;
     }
 }
 
 /* Like after_job(), for all dependencies of a gang. */
-static int unit_may(const gang_sched *s, const struct gang__gang *u)
+static int unit_may(const gang_sched *s, const struct gang__gang *g)
 {
-    const struct gang__job *job = u->job;
+    const struct gang__job *job = g->job;
     int may = 1;
     for (size_t i = 0; i < job->after_count && may > 0; i++)
         may = after_job(s, &job->after[i]);
     for (size_t i = 0; i < job->group_after_count && may > 0; i++)
-        if (has_group(u, job->group_after[i].group))
+        if (has_group(g, job->group_after[i].group))
             may = after_group(job, &job->group_after[i]);
     return may;
 }
@@ -154,54 +154,54 @@ static bool may_start(const gang_sched *s, const struct gang__job *job, int32_t 
     return *why == 0;
 }
 
-static void set_wanted(gang_sched *s, struct gang__gang *u, bool wanted)
+static void set_wanted(gang_sched *s, struct gang__gang *g, bool wanted)
 {
-    if (u->demands == wanted)
+    if (g->demands == wanted)
         return;
-    bool lacks = gang__gang_lacks_all(u) > 0;
+    bool lacks = gang__gang_lacks_all(g) > 0;
     if (lacks)
-        gang__usage_out(s, u);
-    u->demands = wanted;
+        gang__usage_out(s, g);
+    g->demands = wanted;
     if (lacks)
-        gang__usage_in(s, u);
+        gang__usage_in(s, g);
     s->wake.shares = s->wake.shares || lacks;
-    struct gang__user *user = u->job->leaf_user;
+    struct gang__user *user = g->job->leaf_user;
     if (!user)
         return;
     user->waiting += wanted ? 1 : -1;
     if (user->waiting == 0)
-        gang__order_user(s, u->job->leaf, user);
+        gang__order_user(s, g->job->leaf, user);
 }
 
 /* Is the gang to wait in an order, to start or to grow? */
-static bool waits(gang_sched *s, struct gang__gang *u, int *may)
+static bool waits(gang_sched *s, struct gang__gang *g, int *may)
 {
-    struct gang__job *job = u->job;
+    struct gang__job *job = g->job;
     int32_t why;
     *may = 1;
-    if (u->over || u->stop.handover || u->stop.moving || job->ending)
+    if (g->over || g->stop.handover || g->stop.moving || job->ending)
         return false;
-    if (u->alloc != GANG_ID_NONE) /* the gang grows, unless it is stopping */
-        return may_start(s, job, &why) && gang__gang_lacks_all(u) > 0 &&
+    if (g->alloc != GANG_ID_NONE) /* the gang grows, unless it is stopping */
+        return may_start(s, job, &why) && gang__gang_lacks_all(g) > 0 &&
                job->state == GANG_JOB_RUNNING;
-    if (u->stop.first) /* still stopping: cannot run twice */
+    if (g->stop.first) /* still stopping: cannot run twice */
         return false;
-    *may = unit_may(s, u); /* for held jobs, too: jobs that end are forgotten, with their result */
+    *may = unit_may(s, g); /* for held jobs, too: jobs that end are forgotten, with their result */
     return *may > 0 && may_start(s, job, &why);
 }
 
-bool gang__job_waits(gang_sched *s, struct gang__gang *u)
+bool gang__job_waits(gang_sched *s, struct gang__gang *g)
 {
     int may;
-    return waits(s, u, &may);
+    return waits(s, g, &may);
 }
 
 /* Victims stop for the gang, but its handover has no use any more. Either a dependency of the
  * gang does not hold any more, or its target was lowered and the group lacks no task. */
-static bool claims_in_vain(const gang_sched *s, const struct gang__gang *u)
+static bool claims_in_vain(const gang_sched *s, const struct gang__gang *g)
 {
-    int32_t group = u->stop.handover->grow_group;
-    return group >= 0 ? gang__gang_lacks(u, (uint32_t)group) == 0 : unit_may(s, u) <= 0;
+    int32_t group = g->stop.handover->grow_group;
+    return group >= 0 ? gang__gang_lacks(g, (uint32_t)group) == 0 : unit_may(s, g) <= 0;
 }
 
 /* Served time moves the job back in the order. No gang of the job may lie in the order while its
@@ -253,20 +253,20 @@ void gang__job_settle(gang_sched *s, struct gang__job *job)
     else
         job->wait_why = 0;
     for (uint32_t i = 0; i < job->gang_count; i++) {
-        struct gang__gang *u = &job->gang[i];
+        struct gang__gang *g = &job->gang[i];
         int may = 1;
         int32_t why;
-        if (u->stop.handover && (!may_start(s, job, &why) || claims_in_vain(s, u)))
-            gang__handover_give_up(s, u->stop.handover);
-        bool now = waits(s, u, &may);
+        if (g->stop.handover && (!may_start(s, job, &why) || claims_in_vain(s, g)))
+            gang__handover_give_up(s, g->stop.handover);
+        bool now = waits(s, g, &may);
         never = never || may < 0;
         if (may == 0 && job->counted_pending && !job->wait_why)
             job->wait_why = GANG_WAIT_AFTER;
-        some = some || (now && u->alloc == GANG_ID_NONE);
-        set_wanted(s, u, now || u->stop.handover || u->stop.moving);
+        some = some || (now && g->alloc == GANG_ID_NONE);
+        set_wanted(s, g, now || g->stop.handover || g->stop.moving);
         if (!now)
-            gang__order_leave(s, u);
-        else if (!gang__order_enter(s, u))
+            gang__order_leave(s, g);
+        else if (!gang__order_enter(s, g))
             s->no_memory = job->undone = true;
     }
     if (some && job->counted_pending && job->ready_ns < 0)
@@ -288,21 +288,21 @@ void gang__job_end(gang_sched *s, struct gang__job *job, int32_t end, const char
     job->ending = true;
     job->end = end; /* stops that finish now find the job ended */
     for (uint32_t i = 0; i < job->gang_count; i++) {
-        struct gang__gang *u = &job->gang[i];
-        gang__order_free_class(s, u);
-        gang__bypass_over(u);
-        if (u->stop.handover)
-            gang__handover_give_up(s, u->stop.handover);
-        gang__move_end(s, u);
-        gang__stop_tasks_gone(s, u, NULL, 0);
-        set_wanted(s, u, false);
-        gang_alloc_id alloc = u->alloc;
+        struct gang__gang *g = &job->gang[i];
+        gang__order_free_class(s, g);
+        gang__bypass_over(g);
+        if (g->stop.handover)
+            gang__handover_give_up(s, g->stop.handover);
+        gang__move_end(s, g);
+        gang__stop_tasks_gone(s, g, NULL, 0);
+        set_wanted(s, g, false);
+        gang_alloc_id alloc = g->alloc;
         if (alloc != GANG_ID_NONE) {
-            gang__gang_clear(s, u);
+            gang__gang_clear(s, g);
             gang__give_rest(s, alloc);
             gang__wake_room_any(s);
         }
-        u->over = true;
+        g->over = true;
     }
     gang__job_state(s, job, GANG_REASON_END, text);
     gang__timer_clear(s, job);
@@ -390,14 +390,14 @@ void gang__job_stop(gang_sched *s, struct gang__job *job, int32_t reason, int32_
     job->undone = false;
     job->stop_reason = reason;
     for (uint32_t i = 0; i < job->gang_count && job->state != GANG_JOB_ENDED; i++) {
-        struct gang__gang *u = &job->gang[i];
-        gang__order_leave(s, u);
-        gang__move_end(s, u); /* otherwise it would start at its new places */
-        set_wanted(s, u, false);
-        if (u->stop.handover)
-            gang__handover_give_up(s, u->stop.handover);
-        if (u->alloc != GANG_ID_NONE &&
-            gang__stop_ask(s, u, NULL, 0, reason, GANG_ID_NONE, end) == GANG_ENOMEM)
+        struct gang__gang *g = &job->gang[i];
+        gang__order_leave(s, g);
+        gang__move_end(s, g); /* otherwise it would start at its new places */
+        set_wanted(s, g, false);
+        if (g->stop.handover)
+            gang__handover_give_up(s, g->stop.handover);
+        if (g->alloc != GANG_ID_NONE &&
+            gang__stop_ask(s, g, NULL, 0, reason, GANG_ID_NONE, end) == GANG_ENOMEM)
             s->no_memory = job->undone = true;
     }
     if (job->state == GANG_JOB_ENDED)
@@ -426,9 +426,9 @@ static void go_on(gang_sched *s, struct gang__job *job)
         return;
     }
     for (uint32_t i = 0; i < job->gang_count; i++) {
-        struct gang__gang *u = &job->gang[i];
-        if (u->alloc == GANG_ID_NONE && !u->stop.first && !u->places)
-            gang__reports_again(s, u);
+        struct gang__gang *g = &job->gang[i];
+        if (g->alloc == GANG_ID_NONE && !g->stop.first && !g->places)
+            gang__reports_again(s, g);
     }
     gang__job_state(s, job, GANG_REASON_NONE, "");
     gang__job_settle(s, job);
@@ -497,9 +497,9 @@ gang_result gang_job_get(gang_sched *sched, gang_job_id id, struct gang_job_info
     out.ends_ns = ends == INT64_MAX ? 0 : ends;
     out.predicted_ns = job->predicted_ns;
     for (uint32_t i = 0; i < job->gang_count; i++) {
-        const struct gang__gang *u = &job->gang[i];
-        out.starved = out.starved || u->bypass.starved;
-        out.bypassed = u->bypass.bypassed > out.bypassed ? u->bypass.bypassed : out.bypassed;
+        const struct gang__gang *g = &job->gang[i];
+        out.starved = out.starved || g->bypass.starved;
+        out.bypassed = g->bypass.bypassed > out.bypassed ? g->bypass.bypassed : out.bypassed;
     }
     return gang__struct_out(info, info->size, offsetof(struct gang_job_info, user), &out,
                             sizeof(out));

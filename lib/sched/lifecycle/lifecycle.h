@@ -30,11 +30,11 @@ gang_job_id gang__job_waits_for(const gang_sched *s, const struct gang__job *job
 
 /* A gang that holds its places but does not run releases them. It waits again, and does not start
  * before `not_before_ns`. */
-void gang__start_undo(gang_sched *s, struct gang__gang *u, int64_t not_before_ns);
+void gang__start_undo(gang_sched *s, struct gang__gang *g, int64_t not_before_ns);
 gang__set_compare gang__timer_order;
 
 /* Is the gang to wait in an order, to start or to grow? */
-bool gang__job_waits(gang_sched *s, struct gang__gang *u);
+bool gang__job_waits(gang_sched *s, struct gang__gang *g);
 void gang__jobs_forget(gang_sched *s); /* frees jobs that ended in this run */
 
 /* Apply what the host reported. False: out of memory, or another thread reads the allocation.
@@ -46,17 +46,17 @@ bool gang__reports_node_lost(gang_sched *s, gang_node_id node);
 bool gang__reports_target(gang_sched *s, struct gang__job *job, int64_t target);
 void gang__reports_due(gang_sched *s, struct gang__job *job); /* heartbeats, stale, refill */
 int64_t gang__reports_next(const gang_sched *s, const struct gang__job *job);
-void gang__reports_started(gang_sched *s, struct gang__gang *u);
+void gang__reports_started(gang_sched *s, struct gang__gang *g);
 
 /* The gang resumed on its old places. If its target is lower by now, the surplus tasks stop. */
-void gang__reports_trim(gang_sched *s, struct gang__gang *u);
+void gang__reports_trim(gang_sched *s, struct gang__gang *g);
 
 /* The gang is to start again as a whole: tasks that ended before do not count. */
-void gang__reports_again(gang_sched *s, struct gang__gang *u);
+void gang__reports_again(gang_sched *s, struct gang__gang *g);
 void gang__reports_free(gang_sched *s, struct gang__job *job);
 
 /* A gang began to run, got tasks or lost some: note whether it is below its minimum. */
-void gang__reports_short(gang_sched *s, struct gang__gang *u);
+void gang__reports_short(gang_sched *s, struct gang__gang *g);
 
 /* When the next limit of the job is due; apply the limits that are due. */
 int64_t gang__time_limit_next(const gang_sched *s, const struct gang__job *job);

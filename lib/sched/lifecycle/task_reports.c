@@ -39,36 +39,36 @@ static void report_free(gang_sched *s, struct report *r)
     gang__found_free(&r->leaves, &s->cluster->mem);
 }
 
-static bool is_leaving(const struct gang__gang *u, int64_t task)
+static bool is_leaving(const struct gang__gang *g, int64_t task)
 {
-    for (const struct gang__stop *l = u->stop.first; l; l = l->next)
+    for (const struct gang__stop *l = g->stop.first; l; l = l->next)
         if (bsearch(&task, l->still, l->left, sizeof(task), gang__by_number))
             return true;
     return false;
 }
 
 /* Skips stops of an earlier allocation of the gang: its tasks have the same numbers. */
-static bool is_own(const struct gang__stop *l, const struct gang__gang *u, int64_t task)
+static bool is_own(const struct gang__stop *l, const struct gang__gang *g, int64_t task)
 {
-    return l->gang == u && !l->released && l->alloc == gang__gang_holds(u) &&
+    return l->gang == g && !l->released && l->alloc == gang__gang_holds(g) &&
            bsearch(&task, l->own, l->own_count, sizeof(task), gang__by_number) != NULL;
 }
 
 /* The task has stopped after it was asked to, so it is no task any more. What it held is released
  * with other tasks, or kept for a handover. */
-static bool is_gone(const gang_sched *s, const struct gang__gang *u, int64_t task)
+static bool is_gone(const gang_sched *s, const struct gang__gang *g, int64_t task)
 {
-    if (u->stop.unreleased == 0)
+    if (g->stop.unreleased == 0)
         return false;
-    for (const struct gang__stop *l = u->stop.first; l; l = l->next)
-        if (is_own(l, u, task))
+    for (const struct gang__stop *l = g->stop.first; l; l = l->next)
+        if (is_own(l, g, task))
             return !bsearch(&task, l->still, l->left, sizeof(task), gang__by_number);
     for (const struct gang__handover *c = s->stop.handovers; c; c = c->next)
         for (const struct gang__stop *l = c->stops; l; l = l->next_of_handover)
-            if (l->stopped && is_own(l, u, task))
+            if (l->stopped && is_own(l, g, task))
                 return true;
     for (const struct gang__stop *l = s->stop.deferred; l; l = l->next_of_handover)
-        if (is_own(l, u, task))
+        if (is_own(l, g, task))
             return true;
     return false;
 }
@@ -133,9 +133,9 @@ static int64_t *numbers_of(gang_sched *s, const struct gang__found *f)
 /* Capacity came free on a node: wake each wait class that could use it. If the gang
  * used cluster-wide amounts, or has labels or affinity rules, wake all classes: its end may help
  * on any node. */
-static void note_freed(gang_sched *s, const struct gang__gang *u, gang_node_id node)
+static void note_freed(gang_sched *s, const struct gang__gang *g, gang_node_id node)
 {
-    const gang_request *q = gang__gang_request(u);
+    const gang_request *q = gang__gang_request(g);
     struct gang_node_info n;
     n.size = sizeof(n);
     if (q->uses_pool || q->social) {
@@ -152,94 +152,94 @@ static void note_freed(gang_sched *s, const struct gang__gang *u, gang_node_id n
 }
 
 /* The tasks hold nothing any more: forget their heartbeats, wake what waits for capacity. */
-static void note_given(gang_sched *s, struct gang__gang *u, const struct gang__found *f)
+static void note_given(gang_sched *s, struct gang__gang *g, const struct gang__found *f)
 {
     for (size_t i = 0; i < f->count; i++) {
-        gang__heartbeat_forget(s, u->job, u->index, f->task[i].task);
+        gang__heartbeat_forget(s, g->job, g->index, f->task[i].task);
         if (i == 0 || f->task[i].node != f->task[i - 1].node)
-            note_freed(s, u, f->task[i].node);
+            note_freed(s, g, f->task[i].node);
     }
 }
 
 /* Release what running tasks hold. False: try again later, nothing was released. */
-static bool give_back(gang_sched *s, struct gang__gang *u, const struct gang__found *f)
+static bool give_back(gang_sched *s, struct gang__gang *g, const struct gang__found *f)
 {
     if (f->count == 0)
         return true;
     int64_t *tasks = numbers_of(s, f);
-    gang_result r = tasks ? gang__give_tasks(s, u->alloc, tasks, f->count) : GANG_ENOMEM;
+    gang_result r = tasks ? gang__give_tasks(s, g->alloc, tasks, f->count) : GANG_ENOMEM;
     gang__release(&s->mem, tasks);
     if (r == GANG_OK)
-        note_given(s, u, f);
+        note_given(s, g, f);
     return r == GANG_OK;
 }
 
 /* How tasks left. */
 enum fate { GOES, ENDS_WELL, ENDS_BADLY };
 
-static void count_one(struct gang__gang *u, uint32_t group, bool ran, enum fate fate)
+static void count_one(struct gang__gang *g, uint32_t group, bool ran, enum fate fate)
 {
-    u->has[group] -= ran;
-    u->tasks -= ran;
-    u->done[group] += fate != GOES;
-    u->ended += fate != GOES;
-    u->failed[group] += fate == ENDS_BADLY;
+    g->has[group] -= ran;
+    g->tasks -= ran;
+    g->done[group] += fate != GOES;
+    g->ended += fate != GOES;
+    g->failed[group] += fate == ENDS_BADLY;
 }
 
 /* Demand changed, and the limits may allow more now. */
-static void note_change(gang_sched *s, struct gang__gang *u)
+static void note_change(gang_sched *s, struct gang__gang *g)
 {
     s->wake.shares = true;
-    gang__eased(s, u->job->leaf);
-    if (u->job->leaf_user)
-        gang__order_user(s, u->job->leaf, u->job->leaf_user);
-    gang__wake_queue(s, u->job->leaf);
+    gang__eased(s, g->job->leaf);
+    if (g->job->leaf_user)
+        gang__order_user(s, g->job->leaf, g->job->leaf_user);
+    gang__wake_queue(s, g->job->leaf);
 }
 
 /* A gang that waits to grow lies in an order that depends on what it has. It leaves the order for
  * the change; gang__job_settle() puts it back. */
-static void count_out(gang_sched *s, struct gang__gang *u, const struct gang__found *f, bool ran,
+static void count_out(gang_sched *s, struct gang__gang *g, const struct gang__found *f, bool ran,
                       enum fate fate)
 {
     if (f->count == 0)
         return;
-    gang__order_leave(s, u);
-    gang__usage_out(s, u);
+    gang__order_leave(s, g);
+    gang__usage_out(s, g);
     for (size_t i = 0; i < f->count; i++)
-        count_one(u, f->task[i].group, ran, fate);
-    gang__usage_in(s, u);
-    note_change(s, u);
+        count_one(g, f->task[i].group, ran, fate);
+    gang__usage_in(s, g);
+    note_change(s, g);
 }
 
 /* Tasks that had been asked to stop have stopped. */
-static void tell_gone(gang_sched *s, struct gang__gang *u, const struct gang__found *f)
+static void tell_gone(gang_sched *s, struct gang__gang *g, const struct gang__found *f)
 {
     int64_t *tasks = f->count ? numbers_of(s, f) : NULL;
     if (tasks)
-        gang__stop_tasks_gone(s, u, tasks, f->count);
+        gang__stop_tasks_gone(s, g, tasks, f->count);
     else if (f->count) /* one by one needs no memory */
         for (size_t i = 0; i < f->count; i++)
-            gang__stop_tasks_gone(s, u, &f->task[i].task, 1);
+            gang__stop_tasks_gone(s, g, &f->task[i].task, 1);
     gang__release(&s->mem, tasks);
 }
 
 /* ---- is it over? ----------------------------------------------------------------------------- */
 
-static int32_t role_of(const struct gang__gang *u, uint32_t group)
+static int32_t role_of(const struct gang__gang *g, uint32_t group)
 {
-    const struct gang__job *job = u->job;
+    const struct gang__job *job = g->job;
     if (!job->roles)
         return GANG_ROLE_MEMBER;
-    return job->roles[u->group_of ? u->group_of[group] : (int32_t)group];
+    return job->roles[g->group_of ? g->group_of[group] : (int32_t)group];
 }
 
 /* Have all tasks of the group ended, with none to come? */
-static bool group_over(const struct gang__gang *u, uint32_t group)
+static bool group_over(const struct gang__gang *g, uint32_t group)
 {
-    if (u->over)
+    if (g->over)
         return true;
-    return gang__gang_holds(u) != GANG_ID_NONE && u->has[group] == 0 &&
-           gang__gang_lacks(u, group) == 0;
+    return gang__gang_holds(g) != GANG_ID_NONE && g->has[group] == 0 &&
+           gang__gang_lacks(g, group) == 0;
 }
 
 /* The results of all groups of a role, over all gangs. */
@@ -248,12 +248,12 @@ struct tally {
     int64_t done, failed;
 };
 
-static void tally_up(struct tally *t, const struct gang__gang *u, uint32_t group)
+static void tally_up(struct tally *t, const struct gang__gang *g, uint32_t group)
 {
-    t->over = t->over && group_over(u, group);
+    t->over = t->over && group_over(g, group);
     t->any = true;
-    t->done += u->done[group];
-    t->failed += u->failed[group];
+    t->done += g->done[group];
+    t->failed += g->failed[group];
 }
 
 /* A group waits for the success of one that is over and had failures. */
@@ -263,11 +263,11 @@ static bool waits_in_vain(const struct gang__job *job)
     for (size_t i = 0; i < job->group_after_count; i++)
         for (uint32_t k = 0; k < job->gang_count; k++)
             for (uint32_t g = 0; g < gang__gang_request(&job->gang[k])->group_count; g++) {
-                const struct gang__gang *u = &job->gang[k];
-                int32_t group = u->group_of ? u->group_of[g] : (int32_t)g;
+                const struct gang__gang *gang = &job->gang[k];
+                int32_t group = gang->group_of ? gang->group_of[g] : (int32_t)g;
                 vain = vain || (job->group_after[i].after == group &&
                                 job->group_after[i].when == GANG_AFTER_SUCCESS &&
-                                u->failed[g] > 0 && group_over(u, g));
+                                gang->failed[g] > 0 && group_over(gang, g));
             }
     return vain;
 }
@@ -278,14 +278,14 @@ static int32_t result_of(const struct gang__job *job)
 {
     struct tally chiefs = {.over = true}, members = {.over = true}, all = {.over = true};
     for (uint32_t i = 0; i < job->gang_count; i++)
-        for (uint32_t g = 0; g < gang__gang_request(&job->gang[i])->group_count; g++) {
-            const struct gang__gang *u = &job->gang[i];
-            int32_t role = role_of(u, g);
-            tally_up(&all, u, g);
+        for (uint32_t group = 0; group < gang__gang_request(&job->gang[i])->group_count; group++) {
+            const struct gang__gang *g = &job->gang[i];
+            int32_t role = role_of(g, group);
+            tally_up(&all, g, group);
             if (role == GANG_ROLE_CHIEF)
-                tally_up(&chiefs, u, g);
+                tally_up(&chiefs, g, group);
             if (role == GANG_ROLE_MEMBER || role == GANG_ROLE_CRITICAL)
-                tally_up(&members, u, g);
+                tally_up(&members, g, group);
         }
     /* If the target is low, groups that have not run yet may get no task. */
     if (chiefs.any && chiefs.over && chiefs.done > 0)
@@ -299,27 +299,27 @@ static int32_t result_of(const struct gang__job *job)
 }
 
 /* The allocation holds nothing any more: free it. */
-static void let_go(gang_sched *s, struct gang__gang *u)
+static void let_go(gang_sched *s, struct gang__gang *g)
 {
-    gang_alloc_id alloc = u->alloc;
-    gang__order_leave(s, u);
-    gang__gang_clear(s, u);
+    gang_alloc_id alloc = g->alloc;
+    gang__order_leave(s, g);
+    gang__gang_clear(s, g);
     gang__give_rest(s, alloc);
 }
 
-static bool holds_nothing(const struct gang__gang *u)
+static bool holds_nothing(const struct gang__gang *g)
 {
-    return u->alloc != GANG_ID_NONE && u->tasks == 0 && !u->stop.first;
+    return g->alloc != GANG_ID_NONE && g->tasks == 0 && !g->stop.first;
 }
 
 /* Gangs that hold nothing and want nothing are over. */
 static void close_units(gang_sched *s, struct gang__job *job)
 {
     for (uint32_t i = 0; i < job->gang_count; i++) {
-        struct gang__gang *u = &job->gang[i];
-        if (holds_nothing(u) && u->ended > 0 && gang__gang_lacks_all(u) == 0) {
-            let_go(s, u);
-            u->over = true;
+        struct gang__gang *g = &job->gang[i];
+        if (holds_nothing(g) && g->ended > 0 && gang__gang_lacks_all(g) == 0) {
+            let_go(s, g);
+            g->over = true;
         }
     }
 }
@@ -333,17 +333,17 @@ static void stop(gang_sched *s, struct gang__job *job, int32_t reason, int32_t e
     gang__job_stop(s, job, reason, end);
 }
 
-void gang__reports_again(gang_sched *s, struct gang__gang *u)
+void gang__reports_again(gang_sched *s, struct gang__gang *g)
 {
-    size_t bytes = gang__gang_request(u)->group_count * sizeof(*u->done);
-    if (u->over || u->ended == 0)
+    size_t bytes = gang__gang_request(g)->group_count * sizeof(*g->done);
+    if (g->over || g->ended == 0)
         return;
-    gang__order_leave(s, u); /* ended tasks count for its place; gang__job_settle() puts it back */
-    gang__usage_out(s, u);
-    memset(u->done, 0, bytes);
-    memset(u->failed, 0, bytes);
-    u->ended = 0;
-    gang__usage_in(s, u);
+    gang__order_leave(s, g); /* ended tasks count for its place; gang__job_settle() puts it back */
+    gang__usage_out(s, g);
+    memset(g->done, 0, bytes);
+    memset(g->failed, 0, bytes);
+    g->ended = 0;
+    gang__usage_in(s, g);
     s->wake.shares = true;
 }
 
@@ -375,42 +375,42 @@ static bool is_inside(const gang_request *q, int32_t set, uint32_t of)
 }
 
 /* Is a group, a set or the gang below its minimum? */
-static bool below_minimum(const struct gang__gang *u)
+static bool below_minimum(const struct gang__gang *g)
 {
-    const gang_request *q = gang__gang_request(u);
+    const gang_request *q = gang__gang_request(g);
     int64_t all = 0;
-    for (uint32_t g = 0; g < q->group_count; g++) {
-        int64_t there = u->has[g] + gang__gang_counts(u, g);
-        if (there < q->group[g].min)
+    for (uint32_t group = 0; group < q->group_count; group++) {
+        int64_t there = g->has[group] + gang__gang_counts(g, group);
+        if (there < q->group[group].min)
             return true;
         all += there;
     }
     for (uint32_t i = 0; i < q->group_set_count; i++) {
         int64_t in_set = 0;
-        for (uint32_t g = 0; g < q->group_count; g++)
-            if (is_inside(q, q->group[g].set, i))
-                in_set += u->has[g] + gang__gang_counts(u, g);
+        for (uint32_t group = 0; group < q->group_count; group++)
+            if (is_inside(q, q->group[group].set, i))
+                in_set += g->has[group] + gang__gang_counts(g, group);
         if (in_set < q->set[i].min)
             return true;
     }
     return all < q->min;
 }
 
-void gang__reports_short(gang_sched *s, struct gang__gang *u)
+void gang__reports_short(gang_sched *s, struct gang__gang *g)
 {
-    bool is_short = u->alloc != GANG_ID_NONE && !u->over && below_minimum(u);
-    if (is_short && !u->reports.below_min)
-        u->reports.below_min_ns = s->now_ns;
+    bool is_short = g->alloc != GANG_ID_NONE && !g->over && below_minimum(g);
+    if (is_short && !g->reports.below_min)
+        g->reports.below_min_ns = s->now_ns;
     if (!is_short)
-        u->reports.refill = false;
-    u->reports.below_min = is_short;
+        g->reports.refill = false;
+    g->reports.below_min = is_short;
 }
 
-void gang__reports_started(gang_sched *s, struct gang__gang *u)
+void gang__reports_started(gang_sched *s, struct gang__gang *g)
 {
-    gang__heartbeat_forget_part(s, u->job, u->index);
-    u->reports.refill = u->reports.below_min = false;
-    gang__reports_short(s, u);
+    gang__heartbeat_forget_part(s, g->job, g->index);
+    g->reports.refill = g->reports.below_min = false;
+    gang__reports_short(s, g);
 }
 
 /* ---- losses ---------------------------------------------------------------------------------- */
@@ -459,27 +459,27 @@ static bool is_decisive(int32_t role)
 }
 
 /* Lost tasks leave usage. Returns the strictest role among them. */
-static int32_t count_lost(gang_sched *s, struct gang__gang *u, const struct gang__found *f)
+static int32_t count_lost(gang_sched *s, struct gang__gang *g, const struct gang__found *f)
 {
     int32_t strictest = GANG_ROLE_SIDECAR;
-    gang__order_leave(s, u);
-    gang__usage_out(s, u);
+    gang__order_leave(s, g);
+    gang__usage_out(s, g);
     for (size_t i = 0; i < f->count; i++) {
-        int32_t role = role_of(u, f->task[i].group);
-        bool again = role == GANG_ROLE_MEMBER && u->job->loss == GANG_LOSS_REFILL;
-        count_one(u, f->task[i].group, true, again ? GOES : ENDS_BADLY);
+        int32_t role = role_of(g, f->task[i].group);
+        bool again = role == GANG_ROLE_MEMBER && g->job->loss == GANG_LOSS_REFILL;
+        count_one(g, f->task[i].group, true, again ? GOES : ENDS_BADLY);
         if (is_decisive(role) || (role == GANG_ROLE_MEMBER && !is_decisive(strictest)))
             strictest = role;
     }
-    gang__usage_in(s, u);
-    note_change(s, u);
+    gang__usage_in(s, g);
+    note_change(s, g);
     return strictest;
 }
 
 /* Members were lost: apply the loss policy of the job. */
-static void lose_members(gang_sched *s, struct gang__gang *u, const struct gang__found *f)
+static void lose_members(gang_sched *s, struct gang__gang *g, const struct gang__found *f)
 {
-    struct gang__job *job = u->job;
+    struct gang__job *job = g->job;
     switch (job->loss) {
     case GANG_LOSS_FAIL:
         stop(s, job, GANG_REASON_LOSS, GANG_END_FAILED);
@@ -488,13 +488,13 @@ static void lose_members(gang_sched *s, struct gang__gang *u, const struct gang_
         restart(s, job, f);
         break;
     case GANG_LOSS_REFILL:
-        if (!u->reports.refill)
-            u->reports.refill_ns =
+        if (!g->reports.refill)
+            g->reports.refill_ns =
                 job->refill_ns > 0 ? gang__add_sat(s->now_ns, job->refill_ns) : INT64_MAX;
-        u->reports.refill = true; /* cleared by gang__reports_short() if the minimum runs */
+        g->reports.refill = true; /* cleared by gang__reports_short() if the minimum runs */
         break;
     case GANG_LOSS_SHRINK:
-        if (below_minimum(u))
+        if (below_minimum(g))
             restart(s, job, f);
         break;
     default:
@@ -505,17 +505,17 @@ static void lose_members(gang_sched *s, struct gang__gang *u, const struct gang_
 /* Tasks failed: the role of their groups decides first, then the loss policy. */
 static bool take_failed(gang_sched *s, struct report *r)
 {
-    struct gang__gang *u = r->unit;
-    if (!give_back(s, u, &r->run))
+    struct gang__gang *g = r->unit;
+    if (!give_back(s, g, &r->run))
         return false;
-    tell_gone(s, u, &r->leaves);
+    tell_gone(s, g, &r->leaves);
     if (r->run.count == 0 || r->job->state == GANG_JOB_ENDED)
         return true;
-    int32_t role = count_lost(s, u, &r->run);
+    int32_t role = count_lost(s, g, &r->run);
     if (is_decisive(role))
         stop(s, r->job, GANG_REASON_END, GANG_END_FAILED);
     else if (role == GANG_ROLE_MEMBER)
-        lose_members(s, u, &r->run);
+        lose_members(s, g, &r->run);
     go_on(s, r->job);
     return true;
 }
@@ -523,20 +523,20 @@ static bool take_failed(gang_sched *s, struct report *r)
 /* ---- reports about tasks --------------------------------------------------------------------- */
 
 /* Tasks that ended well while they were to be suspended do not resume. */
-static void forget_places(gang_sched *s, struct gang__gang *u, const struct gang__found *f)
+static void forget_places(gang_sched *s, struct gang__gang *g, const struct gang__found *f)
 {
-    for (size_t i = 0; u->places && i < f->count; i++)
-        for (int64_t k = 0; k < u->place_count; k++)
-            if (u->places[k].node == f->task[i].node &&
-                u->places[k].group == (int32_t)f->task[i].group) {
-                u->places[k] = u->places[--u->place_count];
+    for (size_t i = 0; g->places && i < f->count; i++)
+        for (int64_t k = 0; k < g->place_count; k++)
+            if (g->places[k].node == f->task[i].node &&
+                g->places[k].group == (int32_t)f->task[i].group) {
+                g->places[k] = g->places[--g->place_count];
                 break;
             }
-    if (u->places && u->place_count == 0) {
-        gang__release(&s->mem, u->places);
-        u->places = NULL;
+    if (g->places && g->place_count == 0) {
+        gang__release(&s->mem, g->places);
+        g->places = NULL;
     }
-    u->over = u->over || (u->alloc == GANG_ID_NONE && gang__gang_lacks_all(u) == 0);
+    g->over = g->over || (g->alloc == GANG_ID_NONE && gang__gang_lacks_all(g) == 0);
 }
 
 /* Tasks succeeded. This counts also for tasks that were asked to stop: if the job is over by
@@ -559,19 +559,19 @@ static bool take_succeeded(gang_sched *s, struct report *r)
 }
 
 /* Keep in `f` only the tasks that the gang can spare: all minima hold without them. */
-static void keep_idle(struct gang__gang *u, struct gang__found *f)
+static void keep_idle(struct gang__gang *g, struct gang__found *f)
 {
     size_t kept = 0;
     for (size_t i = 0; i < f->count; i++) {
-        u->has[f->task[i].group]--;
-        if (below_minimum(u))
-            u->has[f->task[i].group]++;
+        g->has[f->task[i].group]--;
+        if (below_minimum(g))
+            g->has[f->task[i].group]++;
         else
             f->task[kept++] = f->task[i];
     }
     f->count = kept;
     for (size_t i = 0; i < kept; i++)
-        u->has[f->task[i].group]++;
+        g->has[f->task[i].group]++;
 }
 
 /* The gang has no work for the idle tasks: they go, and its target drops to the tasks that are
@@ -579,17 +579,17 @@ static void keep_idle(struct gang__gang *u, struct gang__found *f)
  * even if none can go. */
 static bool take_idle(gang_sched *s, struct report *r, bool all)
 {
-    struct gang__gang *u = r->unit;
-    keep_idle(u, &r->run);
-    if (r->run.count == 0 && (!all || u->alloc == GANG_ID_NONE))
+    struct gang__gang *g = r->unit;
+    keep_idle(g, &r->run);
+    if (r->run.count == 0 && (!all || g->alloc == GANG_ID_NONE))
         return true;
-    if (!give_back(s, u, &r->run))
+    if (!give_back(s, g, &r->run))
         return false;
-    gang__order_leave(s, u);
-    count_out(s, u, &r->run, true, GOES);
-    gang__usage_out(s, u);
-    u->target = u->tasks + u->ended;
-    gang__usage_in(s, u);
+    gang__order_leave(s, g);
+    count_out(s, g, &r->run, true, GOES);
+    gang__usage_out(s, g);
+    g->target = g->tasks + g->ended;
+    gang__usage_in(s, g);
     go_on(s, r->job);
     return true;
 }
@@ -633,14 +633,14 @@ static bool take(gang_sched *s, struct report *r, const int64_t *tasks, size_t c
 /* The gang that a report is about. NULL: it holds nothing, or another allocation by now. */
 static struct gang__gang *unit_of(struct gang__job *job, uint32_t part, gang_alloc_id alloc)
 {
-    struct gang__gang *u = part < job->gang_count ? &job->gang[part] : NULL;
-    if (!u || job->state == GANG_JOB_ENDED || gang__gang_holds(u) == GANG_ID_NONE)
+    struct gang__gang *g = part < job->gang_count ? &job->gang[part] : NULL;
+    if (!g || job->state == GANG_JOB_ENDED || gang__gang_holds(g) == GANG_ID_NONE)
         return NULL;
-    if (alloc == GANG_ID_NONE || alloc == u->alloc)
-        return u;
-    for (const struct gang__stop *l = u->stop.first; l; l = l->next)
+    if (alloc == GANG_ID_NONE || alloc == g->alloc)
+        return g;
+    for (const struct gang__stop *l = g->stop.first; l; l = l->next)
         if (l->alloc == alloc)
-            return u;
+            return g;
     return NULL;
 }
 
@@ -669,26 +669,26 @@ bool gang__reports_tasks(gang_sched *s, struct gang__job *job, uint32_t part, ga
 
 /* No task of the gang stops or is kept for a handover, and the gang is not time-sliced: its
  * allocation is freed as a whole. */
-static bool ends_at_once(const struct gang__gang *u)
+static bool ends_at_once(const struct gang__gang *g)
 {
-    return u->alloc != GANG_ID_NONE && u->stop.unreleased == 0 && !u->stop.first && !u->sliced;
+    return g->alloc != GANG_ID_NONE && g->stop.unreleased == 0 && !g->stop.first && !g->sliced;
 }
 
 /* End all tasks of a gang. False: try again later. */
-static bool end_unit(gang_sched *s, struct gang__gang *u, bool success)
+static bool end_unit(gang_sched *s, struct gang__gang *g, bool success)
 {
-    struct report r = {u->job, u, {NULL, 0, 0}, {NULL, 0, 0}};
-    bool at_once = ends_at_once(u);
+    struct report r = {g->job, g, {NULL, 0, 0}, {NULL, 0, 0}};
+    bool at_once = ends_at_once(g);
     bool ok = look_up(s, &r, NULL, 0) &&
-              (at_once ? gang__give_all(s, u->alloc) == GANG_OK : give_back(s, u, &r.run));
+              (at_once ? gang__give_all(s, g->alloc) == GANG_OK : give_back(s, g, &r.run));
     if (ok && at_once) {
-        note_given(s, u, &r.run);
-        gang__order_leave(s, u);
-        gang__gang_clear(s, u);
+        note_given(s, g, &r.run);
+        gang__order_leave(s, g);
+        gang__gang_clear(s, g);
     }
     if (ok) {
-        count_out(s, u, &r.run, !at_once, success ? ENDS_WELL : ENDS_BADLY);
-        tell_gone(s, u, &r.leaves);
+        count_out(s, g, &r.run, !at_once, success ? ENDS_WELL : ENDS_BADLY);
+        tell_gone(s, g, &r.leaves);
     }
     report_free(s, &r);
     return ok;
@@ -697,8 +697,8 @@ static bool end_unit(gang_sched *s, struct gang__gang *u, bool success)
 /* All tasks failed: does the job start again? The roles of its groups decide first. */
 static bool starts_again(const struct gang__job *job)
 {
-    for (uint32_t g = 0; job->roles && g < job->group_count; g++)
-        if (is_decisive(job->roles[g]))
+    for (uint32_t group = 0; job->roles && group < job->group_count; group++)
+        if (is_decisive(job->roles[group]))
             return false;
     return (job->loss == GANG_LOSS_RESTART || job->loss == GANG_LOSS_SHRINK) &&
            job->restarts < job->max_restarts;
@@ -739,14 +739,14 @@ static void keep_on(struct gang__found *f, gang_node_id node)
     f->count = kept;
 }
 
-static bool lose_on(gang_sched *s, struct gang__gang *u, gang_node_id node)
+static bool lose_on(gang_sched *s, struct gang__gang *g, gang_node_id node)
 {
-    struct report r = {u->job, u, {NULL, 0, 0}, {NULL, 0, 0}};
+    struct report r = {g->job, g, {NULL, 0, 0}, {NULL, 0, 0}};
     bool ok = look_up(s, &r, NULL, 0);
     keep_on(&r.run, node);
     keep_on(&r.leaves, node);
-    if (ok && r.run.count + r.leaves.count > 0 && !gang__slice_is_begun(u))
-        gang__slice_ungrant(s, u);
+    if (ok && r.run.count + r.leaves.count > 0 && !gang__slice_is_begun(g))
+        gang__slice_ungrant(s, g);
     else if (ok && r.run.count + r.leaves.count > 0)
         ok = take_failed(s, &r);
     report_free(s, &r);
@@ -778,38 +778,39 @@ bool gang__reports_node_lost(gang_sched *s, gang_node_id node)
 
 /* Choose `surplus` running tasks to stop: the last groups first, in a group the newest first. A
  * chosen task is marked: its node is GANG_ID_NONE. Returns how many were chosen. */
-static size_t choose(struct gang__gang *u, struct gang__found *f, int64_t surplus)
+static size_t choose(struct gang__gang *g, struct gang__found *f, int64_t surplus)
 {
     size_t chosen = 0;
-    for (uint32_t g = gang__gang_request(u)->group_count; g-- > 0 && (int64_t)chosen < surplus;)
+    for (uint32_t group = gang__gang_request(g)->group_count;
+         group-- > 0 && (int64_t)chosen < surplus;)
         for (size_t i = f->count; i-- > 0 && (int64_t)chosen < surplus;) {
-            if (f->task[i].group != g)
+            if (f->task[i].group != group)
                 continue;
-            u->has[g]--;
-            if (below_minimum(u)) {
-                u->has[g]++;
+            g->has[group]--;
+            if (below_minimum(g)) {
+                g->has[group]++;
                 break; /* the gang cannot spare an older task of the group either */
             }
             f->task[i].node = GANG_ID_NONE;
             chosen++;
         }
     for (size_t i = 0; i < f->count; i++)
-        u->has[f->task[i].group] += f->task[i].node == GANG_ID_NONE;
+        g->has[f->task[i].group] += f->task[i].node == GANG_ID_NONE;
     return chosen;
 }
 
 /* Stop tasks beyond the target. False: try again later. */
-static bool stop_surplus(gang_sched *s, struct gang__gang *u)
+static bool stop_surplus(gang_sched *s, struct gang__gang *g)
 {
-    struct report r = {u->job, u, {NULL, 0, 0}, {NULL, 0, 0}};
-    int64_t surplus = u->tasks + u->ended - u->target;
-    if (u->alloc == GANG_ID_NONE || surplus <= 0)
+    struct report r = {g->job, g, {NULL, 0, 0}, {NULL, 0, 0}};
+    int64_t surplus = g->tasks + g->ended - g->target;
+    if (g->alloc == GANG_ID_NONE || surplus <= 0)
         return true;
     bool ok = look_up(s, &r, NULL, 0);
-    if (ok && choose(u, &r.run, surplus) > 0) {
+    if (ok && choose(g, &r.run, surplus) > 0) {
         keep_on(&r.run, GANG_ID_NONE);
         int64_t *tasks = numbers_of(s, &r.run);
-        ok = tasks && gang__stop_ask(s, u, tasks, r.run.count, GANG_REASON_TARGET, GANG_ID_NONE,
+        ok = tasks && gang__stop_ask(s, g, tasks, r.run.count, GANG_REASON_TARGET, GANG_ID_NONE,
                                      GANG_END_NONE) != GANG_ENOMEM;
         gang__release(&s->mem, tasks);
     }
@@ -817,9 +818,9 @@ static bool stop_surplus(gang_sched *s, struct gang__gang *u)
     return ok;
 }
 
-void gang__reports_trim(gang_sched *s, struct gang__gang *u)
+void gang__reports_trim(gang_sched *s, struct gang__gang *g)
 {
-    if (!stop_surplus(s, u))
+    if (!stop_surplus(s, g))
         s->no_memory = true;
 }
 
@@ -836,16 +837,16 @@ bool gang__reports_target(gang_sched *s, struct gang__job *job, int64_t target)
     target = target < 0 || target > count ? count : target < min ? min : target;
     int64_t rest = target - min;
     for (uint32_t i = 0; i < job->gang_count; i++) {
-        struct gang__gang *u = &job->gang[i];
-        const gang_request *q = gang__gang_request(u);
+        struct gang__gang *g = &job->gang[i];
+        const gang_request *q = gang__gang_request(g);
         int64_t more = q->count - q->min < rest ? q->count - q->min : rest;
-        gang__order_leave(s, u);
-        gang__usage_out(s, u);
-        u->target = q->min + more;
-        gang__usage_in(s, u);
+        gang__order_leave(s, g);
+        gang__usage_out(s, g);
+        g->target = q->min + more;
+        gang__usage_in(s, g);
         rest -= more;
-        note_change(s, u);
-        if (!stop_surplus(s, u)) {
+        note_change(s, g);
+        if (!stop_surplus(s, g)) {
             gang__job_settle(s, job);
             return false;
         }
@@ -872,9 +873,9 @@ static bool lose_silent(gang_sched *s, struct gang__job *job)
     return true;
 }
 
-static int64_t stale_at(const struct gang__gang *u)
+static int64_t stale_at(const struct gang__gang *g)
 {
-    return u->reports.below_min ? gang__add_sat(u->reports.below_min_ns, u->job->leaf->q->stale_ns)
+    return g->reports.below_min ? gang__add_sat(g->reports.below_min_ns, g->job->leaf->q->stale_ns)
                                 : INT64_MAX;
 }
 
@@ -883,12 +884,12 @@ void gang__reports_due(gang_sched *s, struct gang__job *job)
     if (!lose_silent(s, job))
         s->no_memory = true;
     for (uint32_t i = 0; i < job->gang_count; i++) {
-        const struct gang__gang *u = &job->gang[i];
+        const struct gang__gang *g = &job->gang[i];
         if (job->state != GANG_JOB_RUNNING || job->ending)
             return;
-        if (u->reports.refill && u->reports.refill_ns <= s->now_ns)
+        if (g->reports.refill && g->reports.refill_ns <= s->now_ns)
             stop(s, job, GANG_REASON_LOSS, GANG_END_FAILED);
-        else if (stale_at(u) <= s->now_ns)
+        else if (stale_at(g) <= s->now_ns)
             stop(s, job, GANG_REASON_STALE, GANG_END_NONE);
     }
 }
@@ -899,11 +900,11 @@ int64_t gang__reports_next(const gang_sched *s, const struct gang__job *job)
     if (job->state != GANG_JOB_RUNNING || job->ending)
         return next;
     for (uint32_t i = 0; i < job->gang_count; i++) {
-        const struct gang__gang *u = &job->gang[i];
-        if (u->reports.refill && u->reports.refill_ns < next)
-            next = u->reports.refill_ns;
-        if (stale_at(u) < next)
-            next = stale_at(u);
+        const struct gang__gang *g = &job->gang[i];
+        if (g->reports.refill && g->reports.refill_ns < next)
+            next = g->reports.refill_ns;
+        if (stale_at(g) < next)
+            next = stale_at(g);
     }
     (void)s;
     return next;

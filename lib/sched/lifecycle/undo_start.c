@@ -12,20 +12,20 @@
 #include "sched/usage/usage.h"
 #include "sched/wake/wake.h"
 
-void gang__start_undo(gang_sched *s, struct gang__gang *u, int64_t not_before_ns)
+void gang__start_undo(gang_sched *s, struct gang__gang *g, int64_t not_before_ns)
 {
-    struct gang__job *job = u->job;
-    gang__order_leave(s, u); /* it may wait to grow: another gang of the job runs */
-    gang__usage_out(s, u);
-    memset(u->has, 0, gang__gang_request(u)->group_count * sizeof(*u->has));
-    u->tasks = 0;
-    gang__usage_in(s, u);
-    gang__victims_leave(u);
-    gang__slice_forsake(s, u);
-    gang__slice_quiet(s, u->alloc);
-    gang__give_surely(s, NULL, u->alloc, NULL, 0);
-    u->alloc = GANG_ID_NONE;
-    gang__wake_holding(s, u);
+    struct gang__job *job = g->job;
+    gang__order_leave(s, g); /* it may wait to grow: another gang of the job runs */
+    gang__usage_out(s, g);
+    memset(g->has, 0, gang__gang_request(g)->group_count * sizeof(*g->has));
+    g->tasks = 0;
+    gang__usage_in(s, g);
+    gang__victims_leave(g);
+    gang__slice_forsake(s, g);
+    gang__slice_quiet(s, g->alloc);
+    gang__give_surely(s, NULL, g->alloc, NULL, 0);
+    g->alloc = GANG_ID_NONE;
+    gang__wake_holding(s, g);
     job->not_before_ns = not_before_ns;
     gang__job_count(s, job);
     gang__job_state(s, job, GANG_REASON_NONE, "waits again");

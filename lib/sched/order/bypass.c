@@ -16,29 +16,29 @@ static bool bars(const struct gang__gang *w)
                                    gang__waits_for_room(w->order.wait_class->why));
 }
 
-const struct gang__gang *gang__bypass_before(const gang_sched *s, const struct gang__gang *u,
+const struct gang__gang *gang__bypass_before(const gang_sched *s, const struct gang__gang *g,
                                              const struct gang__take *take, uint32_t count)
 {
-    const struct gang__queue_state *leaf = u->job->leaf;
+    const struct gang__queue_state *leaf = g->job->leaf;
     const struct gang__gang *w = s->bypass.starved;
-    if (!w || u->bypass.starved || gang__stays(leaf, leaf->guarantee, leaf->used, take, count))
+    if (!w || g->bypass.starved || gang__stays(leaf, leaf->guarantee, leaf->used, take, count))
         return NULL;
     while (w && (w->job->leaf == leaf || !bars(w))) /* in its own leaf, the order sees to it */
         w = w->bypass.next;
     return w;
 }
 
-const struct gang__gang *gang__bypass_concerns(const gang_sched *s, const struct gang__gang *u)
+const struct gang__gang *gang__bypass_concerns(const gang_sched *s, const struct gang__gang *g)
 {
     if (!s->bypass.starved)
         return NULL;
     uint32_t count;
-    const struct gang__take *take = gang__gang_asks(u, &count);
-    return gang__bypass_before(s, u, take, count);
+    const struct gang__take *take = gang__gang_asks(g, &count);
+    return gang__bypass_before(s, g, take, count);
 }
 
 /* Marks the nodes that a barring starved gang could use, as bits in s->bypass.mask. */
-static bool make_mask(gang_sched *s, const struct gang__gang *u, uint32_t end)
+static bool make_mask(gang_sched *s, const struct gang__gang *g, uint32_t end)
 {
     size_t words = end / 64 + 1;
     if (!gang__grow(&s->mem, (void **)&s->bypass.mask, &s->bypass.mask_cap, words,
@@ -46,7 +46,7 @@ static bool make_mask(gang_sched *s, const struct gang__gang *u, uint32_t end)
         return false;
     memset(s->bypass.mask, 0, words * sizeof(*s->bypass.mask));
     for (const struct gang__gang *w = s->bypass.starved; w; w = w->bypass.next)
-        if (w->job->leaf != u->job->leaf && bars(w))
+        if (w->job->leaf != g->job->leaf && bars(w))
             gang__filter_mask(s->cluster, gang__gang_request(w), end, s->bypass.mask);
     return true;
 }
@@ -57,10 +57,10 @@ static bool has_bit(const gang_sched *s, gang_node_id n, uint32_t end)
     return slot < end && s->bypass.mask[slot / 64] >> (slot % 64) & 1;
 }
 
-gang_result gang__bypass_keep(gang_sched *s, const struct gang__gang *u, gang_snapshot *snapshot)
+gang_result gang__bypass_keep(gang_sched *s, const struct gang__gang *g, gang_snapshot *snapshot)
 {
     uint32_t end = snapshot->end;
-    if (!make_mask(s, u, end))
+    if (!make_mask(s, g, end))
         return GANG_ENOMEM;
     for (gang_node_id n = gang_snapshot_node_next(snapshot, GANG_ID_NONE); n != GANG_ID_NONE;
          n = gang_snapshot_node_next(snapshot, n))
@@ -69,16 +69,16 @@ gang_result gang__bypass_keep(gang_sched *s, const struct gang__gang *u, gang_sn
     return GANG_OK;
 }
 
-bool gang__bypass_on(gang_sched *s, const struct gang__gang *u)
+bool gang__bypass_on(gang_sched *s, const struct gang__gang *g)
 {
     uint32_t end = 0;
-    if (!gang__bypass_concerns(s, u))
+    if (!gang__bypass_concerns(s, g))
         return false;
-    for (int64_t i = 0; i < u->place_count; i++)
-        end = (uint32_t)u->places[i].node >= end ? (uint32_t)u->places[i].node + 1 : end;
-    bool on = !make_mask(s, u, end); /* out of memory: assume yes */
-    for (int64_t i = 0; i < u->place_count && !on; i++) {
-        gang_node_id n = u->places[i].node;
+    for (int64_t i = 0; i < g->place_count; i++)
+        end = (uint32_t)g->places[i].node >= end ? (uint32_t)g->places[i].node + 1 : end;
+    bool on = !make_mask(s, g, end); /* out of memory: assume yes */
+    for (int64_t i = 0; i < g->place_count && !on; i++) {
+        gang_node_id n = g->places[i].node;
         /* The record of a removed node stays for a while, but no gang could use that node. */
         on = has_bit(s, n, end) && gang__node_id_at(s->cluster, (uint32_t)n) == n;
     }
@@ -97,44 +97,44 @@ void gang__bypass_ease(gang_sched *s)
 
 /* ---- becoming starved ------------------------------------------------------------------------ */
 
-static void become(gang_sched *s, struct gang__gang *u)
+static void become(gang_sched *s, struct gang__gang *g)
 {
-    gang__order_first(s, u);
+    gang__order_first(s, g);
     /* the list begins with the gang that starved first */
     struct gang__gang **at = &s->bypass.starved;
     while (*at)
         at = &(*at)->bypass.next;
-    u->bypass.next = NULL;
-    u->bypass.at = at;
-    *at = u;
-    gang__order_unblock(s, u->order.wait_class);
+    g->bypass.next = NULL;
+    g->bypass.at = at;
+    *at = g;
+    gang__order_unblock(s, g->order.wait_class);
     gang__log(s, 1, "job %llu is starved: nothing passes it any more",
-              (unsigned long long)u->job->id);
+              (unsigned long long)g->job->id);
 }
 
-void gang__bypass_over(struct gang__gang *u)
+void gang__bypass_over(struct gang__gang *g)
 {
-    u->bypass.bypassed = 0;
-    if (!u->bypass.starved)
+    g->bypass.bypassed = 0;
+    if (!g->bypass.starved)
         return;
-    u->bypass.starved = false;
-    *u->bypass.at = u->bypass.next;
-    if (u->bypass.next)
-        u->bypass.next->bypass.at = u->bypass.at;
+    g->bypass.starved = false;
+    *g->bypass.at = g->bypass.next;
+    if (g->bypass.next)
+        g->bypass.next->bypass.at = g->bypass.at;
 }
 
-void gang__bypass_passed(gang_sched *s, const struct gang__gang *u)
+void gang__bypass_passed(gang_sched *s, const struct gang__gang *g)
 {
-    const struct gang__queue *q = u->job->leaf->q;
+    const struct gang__queue *q = g->job->leaf->q;
     if (q->max_bypasses == 0)
         return;
     struct gang__wait_class *next;
     for (struct gang__wait_class *bin = s->order.blocked; bin; bin = next) {
         next = bin->next_blocked;
-        if (bin->leaf != u->job->leaf || bin->grower || !gang__waits_for_room(bin->why))
+        if (bin->leaf != g->job->leaf || bin->grower || !gang__waits_for_room(bin->why))
             continue;
         struct gang__gang *head = gang__wait_class_head(bin);
-        if (head->bypass.starved || gang__gang_before(head, u, q->order) >= 0)
+        if (head->bypass.starved || gang__gang_before(head, g, q->order) >= 0)
             continue;
         if (++head->bypass.bypassed >= q->max_bypasses)
             become(s, head);
@@ -156,8 +156,8 @@ void gang__bypass_due(gang_sched *s, struct gang__job *job)
     if (gang__bypass_next(job) > s->now_ns)
         return;
     for (uint32_t i = 0; i < job->gang_count; i++) {
-        struct gang__gang *u = &job->gang[i];
-        if (u->order.wait_class && !u->bypass.starved && u->alloc == GANG_ID_NONE)
-            become(s, u);
+        struct gang__gang *g = &job->gang[i];
+        if (g->order.wait_class && !g->bypass.starved && g->alloc == GANG_ID_NONE)
+            become(s, g);
     }
 }

@@ -65,9 +65,9 @@ static const struct {
     [GANG_ORDER_DEADLINE] = {deadline_first, false},
 };
 
-static bool lacks_minimum(const struct gang__gang *u)
+static bool lacks_minimum(const struct gang__gang *g)
 {
-    return u->tasks + u->ended < gang__gang_request(u)->min;
+    return g->tasks + g->ended < gang__gang_request(g)->min;
 }
 
 int gang__gang_before(const struct gang__gang *a, const struct gang__gang *b, int32_t order)

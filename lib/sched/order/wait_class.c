@@ -254,16 +254,16 @@ void gang__order_room(gang_sched *s)
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
-static struct gang__wait_class *new_class(gang_sched *s, struct gang__gang *u, bool grows)
+static struct gang__wait_class *new_class(gang_sched *s, struct gang__gang *g, bool grows)
 {
     struct gang__wait_class *class = gang__zalloc(&s->mem, 1, sizeof(*class));
     if (!class)
         return NULL;
-    class->leaf = u->job->leaf;
-    class->request_class = u->request_class;
-    class->user = u->job->leaf_user;
-    class->fixed = gang__gang_is_fixed(u, grows);
-    class->grower = grows || u->places ? u : NULL;
+    class->leaf = g->job->leaf;
+    class->request_class = g->request_class;
+    class->user = g->job->leaf_user;
+    class->fixed = gang__gang_is_fixed(g, grows);
+    class->grower = grows || g->places ? g : NULL;
     gang__set_init(&class->gangs, gang__order_compare_gangs, class->leaf);
     return class;
 }
@@ -271,49 +271,49 @@ static struct gang__wait_class *new_class(gang_sched *s, struct gang__gang *u, b
 /* While jobs of a copy enter it: the gang's wait class in the original, else NULL. The copy keeps
  * its salt, because the original may not have sorted its waiting gangs again yet. */
 static const struct gang__wait_class *class_in_original(const gang_sched *s,
-                                                        const struct gang__gang *u)
+                                                        const struct gang__gang *g)
 {
-    const struct gang__job *job = s->like ? gang__job_of(s->like, u->job->id) : NULL;
-    return job ? job->gang[u->index].order.wait_class : NULL;
+    const struct gang__job *job = s->like ? gang__job_of(s->like, g->job->id) : NULL;
+    return job ? job->gang[g->index].order.wait_class : NULL;
 }
 
 /* With backfill, a shorter gang may start when a longer gang may not: the run time is the salt.
  * If plan_depth allows several planned starts, equal gangs may each have one: each gang has its
  * own salt. */
-static uint64_t salt_of(const gang_sched *s, const struct gang__gang *u)
+static uint64_t salt_of(const gang_sched *s, const struct gang__gang *g)
 {
-    const struct gang__queue *q = u->job->leaf->q;
-    const struct gang__wait_class *there = class_in_original(s, u);
+    const struct gang__queue *q = g->job->leaf->q;
+    const struct gang__wait_class *there = class_in_original(s, g);
     if (there)
         return there->class_salt;
-    if (u->job->gang_count > 1 && u->job->counted_running) /* no limit of running jobs binds it */
-        return gang__hash_number(u->index, u->job->id) | 1;
-    uint64_t reserved = s->reserve.count > 0 ? s->order.hooks->class_salt(s, u) : 0;
+    if (g->job->gang_count > 1 && g->job->counted_running) /* no limit of running jobs binds it */
+        return gang__hash_number(g->index, g->job->id) | 1;
+    uint64_t reserved = s->reserve.count > 0 ? s->order.hooks->class_salt(s, g) : 0;
     if (reserved || q->backfill == GANG_BACKFILL_NONE)
         return reserved;
-    return q->plan_depth > 1 ? gang__hash_number(u->index, u->job->id) | 1
-                             : (uint64_t)gang__time_limit_run(u->job) << 1;
+    return q->plan_depth > 1 ? gang__hash_number(g->index, g->job->id) | 1
+                             : (uint64_t)gang__time_limit_run(g->job) << 1;
 }
 
 /* Finds or makes the wait class of a gang that waits to start. */
-static struct gang__wait_class *class_of(gang_sched *s, struct gang__gang *u)
+static struct gang__wait_class *class_of(gang_sched *s, struct gang__gang *g)
 {
-    struct gang__queue_state *leaf = u->job->leaf;
-    bool fixed = gang__gang_is_fixed(u, false);
-    uint64_t apart = salt_of(s, u);
-    uint64_t hash = gang__hash_number(gang__hash_number(fixed, (uintptr_t)u->request_class),
-                                      (uintptr_t)u->job->leaf_user);
+    struct gang__queue_state *leaf = g->job->leaf;
+    bool fixed = gang__gang_is_fixed(g, false);
+    uint64_t apart = salt_of(s, g);
+    uint64_t hash = gang__hash_number(gang__hash_number(fixed, (uintptr_t)g->request_class),
+                                      (uintptr_t)g->job->leaf_user);
     if (apart)
         hash = gang__hash_number(hash, apart);
     for (struct gang__hash_link *n = gang__hash_first(&leaf->order.classes, hash); n; n = n->next) {
         struct gang__wait_class *class = GANG__OF(struct gang__wait_class, link, n);
-        if (n->hash == hash && class->request_class == u->request_class &&
-            class->user == u->job->leaf_user && class->fixed == fixed && class->class_salt == apart)
+        if (n->hash == hash && class->request_class == g->request_class &&
+            class->user == g->job->leaf_user && class->fixed == fixed && class->class_salt == apart)
             return class;
     }
     if (gang__hash_reserve(&leaf->order.classes, &s->mem) != GANG_OK)
         return NULL;
-    struct gang__wait_class *class = new_class(s, u, false);
+    struct gang__wait_class *class = new_class(s, g, false);
     if (class) {
         class->class_salt = apart;
         gang__hash_insert(&leaf->order.classes, &class->link, hash);
@@ -321,22 +321,22 @@ static struct gang__wait_class *class_of(gang_sched *s, struct gang__gang *u)
     return class;
 }
 
-bool gang__order_enter(gang_sched *s, struct gang__gang *u)
+bool gang__order_enter(gang_sched *s, struct gang__gang *g)
 {
-    bool grows = u->alloc != GANG_ID_NONE;
+    bool grows = g->alloc != GANG_ID_NONE;
     struct gang__wait_class *class;
-    if (u->order.wait_class)
+    if (g->order.wait_class)
         return true;
-    if (grows || u->places) { /* no other gang waits for the same thing */
-        if (!u->order.grow_class)
-            u->order.grow_class = new_class(s, u, grows);
-        class = u->order.grow_class;
+    if (grows || g->places) { /* no other gang waits for the same thing */
+        if (!g->order.grow_class)
+            g->order.grow_class = new_class(s, g, grows);
+        class = g->order.grow_class;
         if (class) {
-            class->fixed = gang__gang_is_fixed(u, grows);
-            class->user = u->job->leaf_user; /* the leaf may have begun to count users */
+            class->fixed = gang__gang_is_fixed(g, grows);
+            class->user = g->job->leaf_user; /* the leaf may have begun to count users */
         }
     } else {
-        class = class_of(s, u);
+        class = class_of(s, g);
     }
     if (!class)
         return false;
@@ -344,8 +344,8 @@ bool gang__order_enter(gang_sched *s, struct gang__gang *u)
     uint8_t kept = let_go(s, class);
     if (was_ready) /* its head may change */
         gang__set_remove(&class->leaf->order.ready, &class->ready_link);
-    gang__set_insert_end(&class->gangs, &u->order.link, 1);
-    u->order.wait_class = class;
+    gang__set_insert_end(&class->gangs, &g->order.link, 1);
+    g->order.wait_class = class;
     hang_again(s, class, kept);
     if (was_ready) {
         gang__set_insert(&class->leaf->order.ready, &class->ready_link);
@@ -353,7 +353,7 @@ bool gang__order_enter(gang_sched *s, struct gang__gang *u)
         class->state = GANG__CLASS_READY;
         gang__set_insert(&class->leaf->order.ready, &class->ready_link);
         insert(&class->request_class->ready, class);
-    } else if (gang__wait_class_head(class) == u) { /* preemption may help this gang */
+    } else if (gang__wait_class_head(class) == g) { /* preemption may help this gang */
         class->tried = 0;
         s->wake.changes++;
     }
@@ -362,44 +362,44 @@ bool gang__order_enter(gang_sched *s, struct gang__gang *u)
 }
 
 /* The gang is tried soon: prefetches the members that this reads. */
-static void fetch(const struct gang__gang *u)
+static void fetch(const struct gang__gang *g)
 {
     for (size_t at = 0; at < offsetof(struct gang__gang, calendar); at += 64)
-        __builtin_prefetch((const char *)u + at, 1);
+        __builtin_prefetch((const char *)g + at, 1);
     for (size_t at = 0; at < offsetof(struct gang__job, timer); at += 64)
-        __builtin_prefetch((const char *)u->job + at, 1);
+        __builtin_prefetch((const char *)g->job + at, 1);
 }
 
-void gang__order_first(gang_sched *s, struct gang__gang *u)
+void gang__order_first(gang_sched *s, struct gang__gang *g)
 {
-    struct gang__wait_class *class = u->order.wait_class;
+    struct gang__wait_class *class = g->order.wait_class;
     bool was_ready = class->state == GANG__CLASS_READY;
     uint8_t kept = let_go(s, class);
     if (was_ready)
         gang__set_remove(&class->leaf->order.ready, &class->ready_link);
-    gang__set_remove(&class->gangs, &u->order.link);
-    u->bypass.starved = true;
-    gang__set_insert(&class->gangs, &u->order.link);
+    gang__set_remove(&class->gangs, &g->order.link);
+    g->bypass.starved = true;
+    gang__set_insert(&class->gangs, &g->order.link);
     hang_again(s, class, kept);
     if (was_ready)
         gang__set_insert(&class->leaf->order.ready, &class->ready_link);
     gang__wake_queue(s, class->leaf);
 }
 
-void gang__order_leave(gang_sched *s, struct gang__gang *u)
+void gang__order_leave(gang_sched *s, struct gang__gang *g)
 {
-    struct gang__wait_class *class = u->order.wait_class;
+    struct gang__wait_class *class = g->order.wait_class;
     if (!class)
         return;
     struct gang__queue_state *leaf = class->leaf;
     bool was_ready = class->state == GANG__CLASS_READY;
-    if (u->calendar.plan)
-        s->order.hooks->unplan(s, u);
+    if (g->calendar.plan)
+        s->order.hooks->unplan(s, g);
     uint8_t kept = let_go(s, class);
     if (was_ready)
         gang__set_remove(&leaf->order.ready, &class->ready_link);
-    gang__set_remove(&class->gangs, &u->order.link);
-    u->order.wait_class = NULL;
+    gang__set_remove(&class->gangs, &g->order.link);
+    g->order.wait_class = NULL;
     hang_again(s, class, kept);
     if (class->gangs.count > 0)
         fetch(gang__wait_class_head(class));
@@ -419,15 +419,15 @@ void gang__order_leave(gang_sched *s, struct gang__gang *u)
         }
     }
     gang__wake_queue(s, leaf);
-    if (u->bypass.starved)
+    if (g->bypass.starved)
         gang__bypass_ease(s);
 }
 
-void gang__order_free_class(gang_sched *s, struct gang__gang *u)
+void gang__order_free_class(gang_sched *s, struct gang__gang *g)
 {
-    gang__order_leave(s, u);
-    gang__release(&s->mem, u->order.grow_class);
-    u->order.grow_class = NULL;
+    gang__order_leave(s, g);
+    gang__release(&s->mem, g->order.grow_class);
+    g->order.grow_class = NULL;
 }
 
 /* ---- bounds change --------------------------------------------------------------------------- */

@@ -9,9 +9,9 @@
  * is BLOCKED and in no list of this floor: only few classes that wait for planned starts are
  * tried again. */
 struct gang__order_hooks {
-    void (*unplan)(gang_sched *s, struct gang__gang *u); /* the gang has a planned start */
+    void (*unplan)(gang_sched *s, struct gang__gang *g); /* the gang has a planned start */
     /* A number that parts the gang from others of its request class; 0: nothing parts it. */
-    uint64_t (*class_salt)(const gang_sched *s, const struct gang__gang *u);
+    uint64_t (*class_salt)(const gang_sched *s, const struct gang__gang *g);
     bool (*keep)(gang_sched *s, struct gang__wait_class *bin); /* false: it is not kept */
     bool (*keep_again)(gang_sched *s, struct gang__wait_class *bin, uint8_t kept);
     void (*let_go)(struct gang__wait_class *bin);
@@ -24,11 +24,11 @@ struct gang__order_hooks {
 };
 
 /* begin to wait; false: out of memory */
-bool gang__order_enter(gang_sched *s, struct gang__gang *u);
-void gang__order_leave(gang_sched *s, struct gang__gang *u); /* stop waiting */
+bool gang__order_enter(gang_sched *s, struct gang__gang *g);
+void gang__order_leave(gang_sched *s, struct gang__gang *g); /* stop waiting */
 
 /* The gang waits, and is now starved: it goes before all gangs of its leaf that are not starved. */
-void gang__order_first(gang_sched *s, struct gang__gang *u);
+void gang__order_first(gang_sched *s, struct gang__gang *g);
 
 /* The first blocked wait class of the leaf that bars this one: in strict order, or because its
  * head is starved. NULL: none. */
@@ -65,7 +65,7 @@ void gang__order_users(gang_sched *s, struct gang__queue_state *leaf);
 void gang__order_users_as(gang_sched *s, struct gang__queue_state *leaf,
                           const struct gang__queue_state *from);
 void gang__order_init(struct gang__queue_state *q);
-void gang__order_free_class(gang_sched *s, struct gang__gang *u);
+void gang__order_free_class(gang_sched *s, struct gang__gang *g);
 
 gang__set_compare gang__order_compare_gangs; /* in the order of the leaf, which is its context */
 int gang__gang_before(const struct gang__gang *a, const struct gang__gang *b, int32_t order);

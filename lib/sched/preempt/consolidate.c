@@ -32,7 +32,7 @@ static bool place_on_theirs(struct gang__preemption *p)
     }
     memset(v->theirs, 0, words * sizeof(*v->theirs));
     for (size_t i = 0; i < v->count; i++)
-        (void)!gang_alloc_each(s->cluster, v->list[i].u->alloc, mark_node, s);
+        (void)!gang_alloc_each(s->cluster, v->list[i].g->alloc, mark_node, s);
     w.only = v->theirs;
     w.only_end = w.on->end;
     return gang__preempt_place_in(p, &w);
@@ -47,8 +47,8 @@ static bool take_first(struct gang__preemption *p, size_t count)
         s->preempt.victims->failed = true;
     while (s->preempt.victims->count < count && gang__victims_next(s, &v)) {
         s->steps++;
-        if (v.whole && v.u->preempt.preempted_others_run != s->runs &&
-            gang__may_take(p, v.u) == GANG__MAY)
+        if (v.whole && v.g->preempt.preempted_others_run != s->runs &&
+            gang__may_take(p, v.g) == GANG__MAY)
             (void)!gang__preempt_take(p, &v);
     }
     gang__victims_close(s);

@@ -13,41 +13,41 @@
 
 void gang__victim_shift(struct gang__preemption *p, const struct gang__victim *v, int64_t sign)
 {
-    struct gang__gang *u = v->u;
-    const struct gang__request_class *ask = u->request_class;
-    p->tasks -= sign * (v->whole ? u->tasks - u->victim.tentative_count : 1);
+    struct gang__gang *g = v->g;
+    const struct gang__request_class *ask = g->request_class;
+    p->tasks -= sign * (v->whole ? g->tasks - g->victim.tentative_count : 1);
     if (!v->whole)
-        gang__usage_shift(u->job->leaf, ask, v->group, sign);
+        gang__usage_shift(g->job->leaf, ask, v->group, sign);
     else if (ask->q->group_count == 1) /* most gangs have one group: spare them two cache misses */
-        gang__usage_shift(u->job->leaf, ask, 0, sign * (u->tasks - u->victim.tentative_count));
+        gang__usage_shift(g->job->leaf, ask, 0, sign * (g->tasks - g->victim.tentative_count));
     else
-        for (uint32_t g = 0; g < ask->q->group_count; g++)
-            gang__usage_shift(u->job->leaf, ask, g,
-                              sign * (u->has[g] - u->victim.tentative_tasks[g]));
+        for (uint32_t group = 0; group < ask->q->group_count; group++)
+            gang__usage_shift(g->job->leaf, ask, group,
+                              sign * (g->has[group] - g->victim.tentative_tasks[group]));
 }
 
 void gang__victim_count(const struct gang__victim *v, int64_t sign)
 {
     if (v->whole) {
-        v->u->victim.tentative = sign > 0;
+        v->g->victim.tentative = sign > 0;
     } else {
-        v->u->victim.tentative_tasks[v->group] += sign;
-        v->u->victim.tentative_count += sign;
+        v->g->victim.tentative_tasks[v->group] += sign;
+        v->g->victim.tentative_count += sign;
     }
 }
 
 struct rest {
     gang_sched *s;
-    const struct gang__gang *u;
+    const struct gang__gang *g;
     size_t count;
     bool failed;
 };
 
-bool gang__preempt_has_task(const gang_sched *s, const struct gang__gang *u, int64_t task)
+bool gang__preempt_has_task(const gang_sched *s, const struct gang__gang *g, int64_t task)
 {
     const struct gang__victims *v = s->preempt.victims;
     for (size_t i = 0; i < v->count; i++)
-        if (v->list[i].u == u && !v->list[i].whole && !v->list[i].stays && v->list[i].task == task)
+        if (v->list[i].g == g && !v->list[i].whole && !v->list[i].stays && v->list[i].task == task)
             return true;
     return false;
 }
@@ -56,7 +56,7 @@ static int32_t rest_task(const struct gang_task *task, void *user)
 {
     struct rest *r = user;
     struct gang__victims *v = r->s->preempt.victims;
-    if (gang__preempt_has_task(r->s, r->u, task->task) || gang__stop_asked(r->s, r->u, task->task))
+    if (gang__preempt_has_task(r->s, r->g, task->task) || gang__stop_asked(r->s, r->g, task->task))
         return 0;
     if (!gang__grow(&r->s->mem, (void **)&v->tasks, &v->task_room, r->count + 1,
                     sizeof(*v->tasks))) {
@@ -71,12 +71,12 @@ static int32_t rest_task(const struct gang_task *task, void *user)
 static gang_result release_own(struct gang__preemption *p, struct gang__victim *v, bool back)
 {
     gang_sched *s = p->s;
-    gang_alloc_id id = v->u->alloc;
-    struct rest r = {s, v->u, 0, false};
+    gang_alloc_id id = v->g->alloc;
+    struct rest r = {s, v->g, 0, false};
     if (!v->whole)
         return back ? gang__snapshot_retake_tasks(s->scratch, id, &v->task, 1)
                     : gang__snapshot_release_where(s->scratch, id, &v->task, 1, &v->node);
-    if (v->u->victim.tentative_count == 0 && v->u->stop.unreleased == 0)
+    if (v->g->victim.tentative_count == 0 && v->g->stop.unreleased == 0)
         return back ? gang__snapshot_retake(s->scratch, id)
                     : gang__snapshot_release_where(s->scratch, id, NULL, 0, &v->node);
     (void)!gang_alloc_each(s->cluster, id, rest_task, &r);
@@ -91,14 +91,14 @@ static gang_result release_own(struct gang__preemption *p, struct gang__victim *
 
 gang_result gang__victim_release(struct gang__preemption *p, struct gang__victim *v, bool back)
 {
-    bool shares = v->whole && v->u->sliced;
-    gang_result r = shares && back ? gang__slice_copy_turn(p->s, v->u, true) : GANG_OK;
+    bool shares = v->whole && v->g->sliced;
+    gang_result r = shares && back ? gang__slice_copy_turn(p->s, v->g, true) : GANG_OK;
     if (r == GANG_OK)
         r = release_own(p, v, back);
     else
         return r;
     if (shares && (r == GANG_OK) != back)
-        (void)!gang__slice_copy_turn(p->s, v->u, false);
+        (void)!gang__slice_copy_turn(p->s, v->g, false);
     if (shares)
         v->node = GANG_ID_NONE;
     return r;
@@ -125,7 +125,7 @@ struct gang__where gang__preempt_where(const struct gang__preemption *p)
 {
     gang_sched *s = p->s;
     return (struct gang__where){.s = s,
-                                .u = p->taker,
+                                .g = p->taker,
                                 .on = s->scratch,
                                 .later_ns = gang__longest_grace(s),
                                 .parts = true,

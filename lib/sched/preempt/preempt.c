@@ -37,15 +37,15 @@ enum choice { TAKE, SKIP, REFUSED, DEFER };
 
 static enum choice choose(struct gang__preemption *p, const struct gang__victim *v)
 {
-    enum gang__may may = gang__may_take(p, v->u);
+    enum gang__may may = gang__may_take(p, v->g);
     if (may == GANG__MAY_NONE)
         gang__victims_pass(p->s);
-    if (may == GANG__MAY && v->u->preempt.preempted_others_run == p->s->runs)
+    if (may == GANG__MAY && v->g->preempt.preempted_others_run == p->s->runs)
         return DEFER;
-    if (may == GANG__MAY_NOT && !v->u->victim.tentative)
+    if (may == GANG__MAY_NOT && !v->g->victim.tentative)
         return REFUSED;
-    bool is_victim = p->again && !v->whole && v->u->victim.tentative_tasks[v->group] &&
-                     gang__preempt_has_task(p->s, v->u, v->task);
+    bool is_victim = p->again && !v->whole && v->g->victim.tentative_tasks[v->group] &&
+                     gang__preempt_has_task(p->s, v->g, v->task);
     return may != GANG__MAY || is_victim ? SKIP : TAKE;
 }
 
@@ -65,7 +65,7 @@ static bool take_some(struct gang__preemption *p, bool own, bool others)
         refused = refused || choice == REFUSED;
         if (choice != TAKE || !gang__preempt_take(p, &v))
             continue;
-        if (refused && gang__preempt_same_branch(p, v.u)) { /* from the first again */
+        if (refused && gang__preempt_same_branch(p, v.g)) { /* from the first again */
             gang__victims_close(s);
             open_victims(p, own, others);
             p->again = true;
@@ -116,10 +116,10 @@ bool gang__preempt_settle(struct gang__preemption *p)
         ok = p->mode != GANG__PREEMPT_MOVE;
     for (size_t i = 0; ok && p->mode != GANG__PREEMPT_MOVE && i < s->preempt.victims->count; i++) {
         const struct gang__victim *x = &s->preempt.victims->list[i];
-        if (x->to.count > 0 || x->u->job->leaf == asked)
+        if (x->to.count > 0 || x->g->job->leaf == asked)
             continue;
-        asked = x->u->job->leaf;
-        ok = !gang__overshoots(p, x->u);
+        asked = x->g->job->leaf;
+        ok = !gang__overshoots(p, x->g);
     }
     gang__trial_drop(&charge);
     p->charged = false;
@@ -135,7 +135,7 @@ static void undo_victims(gang_sched *s, const struct gang__trial_record *r)
     for (size_t i = v->count; i-- > 0;) {
         struct gang__victim *x = &v->list[i];
         if (x->to.count > 0) {
-            x->u->victim.tentative = false;
+            x->g->victim.tentative = false;
             continue;
         }
         gang__victim_count(x, -1);
@@ -210,34 +210,34 @@ static bool attempt(struct gang__preemption *p, enum gang__preempt_mode mode)
 
 /* ---- which taker, which attempts ------------------------------------------------------------- */
 
-static void set_up(struct gang__preemption *p, gang_sched *s, struct gang__gang *u)
+static void set_up(struct gang__preemption *p, gang_sched *s, struct gang__gang *g)
 {
     memset(p, 0, sizeof(*p));
     p->s = s;
-    p->taker = u;
-    p->take = gang__gang_asks(u, &p->count);
+    p->taker = g;
+    p->take = gang__gang_asks(g, &p->count);
     p->grow_group = -1;
-    if (u->alloc != GANG_ID_NONE) {
+    if (g->alloc != GANG_ID_NONE) {
         p->grow_group = 0;
-        while (gang__gang_lacks(u, (uint32_t)p->grow_group) == 0)
+        while (gang__gang_lacks(g, (uint32_t)p->grow_group) == 0)
             p->grow_group++;
-        p->step = gang__gang_step(u, (uint32_t)p->grow_group);
-        p->count = gang__class_takes_times(u->request_class, p->grow_group, p->step, p->of_step);
+        p->step = gang__gang_step(g, (uint32_t)p->grow_group);
+        p->count = gang__class_takes_times(g->request_class, p->grow_group, p->step, p->of_step);
         p->take = p->of_step;
     }
 }
 
 bool gang__preempt_may(gang_sched *s, struct gang__wait_class *wait_class)
 {
-    struct gang__gang *u = gang__wait_class_head(wait_class);
+    struct gang__gang *g = gang__wait_class_head(wait_class);
     struct gang__preemption p;
-    if (s->opts.no_preemption || u->job->never_preempts ||
-        wait_class->tried == s->wake.changes + 1 || u->places || gang__slice_concerns(u) ||
-        gang__reserve_confines(u) || u->preempt.handover_failed_at == s->external_events + 1 ||
+    if (s->opts.no_preemption || g->job->never_preempts ||
+        wait_class->tried == s->wake.changes + 1 || g->places || gang__slice_concerns(g) ||
+        gang__reserve_confines(g) || g->preempt.handover_failed_at == s->external_events + 1 ||
         !(gang__preempt_helps(wait_class->why) ||
-          (wait_class->why == GANG_WAIT_PLANNED && u->calendar.plan)))
+          (wait_class->why == GANG_WAIT_PLANNED && g->calendar.plan)))
         return false;
-    set_up(&p, s, u);
+    set_up(&p, s, g);
     if (s->opts.max_moves > 0 && wait_class->why == GANG_WAIT_CAPACITY && gang__amounts_suffice(&p))
         return true;
     struct gang__set_link *first = gang__set_first(&wait_class->leaf->victims);
@@ -268,21 +268,21 @@ static bool try_attempts(struct gang__preemption *p)
  * preempted so often preempts none before a message comes or a job ends. */
 enum { MOST_FALLS = 3 };
 
-static bool may_ask(gang_sched *s, const struct gang__gang *u)
+static bool may_ask(gang_sched *s, const struct gang__gang *g)
 {
-    if (u->places || u->reserve.inside_of || gang__slice_concerns(u) || u->job->never_preempts ||
-        (u->preempt.preempted_event == s->external_events &&
-         u->preempt.preempted_times >= MOST_FALLS))
+    if (g->places || g->reserve.inside_of || gang__slice_concerns(g) || g->job->never_preempts ||
+        (g->preempt.preempted_event == s->external_events &&
+         g->preempt.preempted_times >= MOST_FALLS))
         return false;
-    if (u->preempt.preempted_run == s->runs)
+    if (g->preempt.preempted_run == s->runs)
         s->preempt.min_runtime_due_ns = s->now_ns; /* the next run may look again */
-    return u->preempt.preempted_run != s->runs;
+    return g->preempt.preempted_run != s->runs;
 }
 
-bool gang__preempt_for(gang_sched *s, struct gang__gang *u)
+bool gang__preempt_for(gang_sched *s, struct gang__gang *g)
 {
     struct gang__preemption p;
-    if (!may_ask(s, u))
+    if (!may_ask(s, g))
         return false;
     if (!s->preempt.victims &&
         !(s->preempt.victims = gang__zalloc(&s->mem, 1, sizeof(*s->preempt.victims)))) {
@@ -290,7 +290,7 @@ bool gang__preempt_for(gang_sched *s, struct gang__gang *u)
         return false;
     }
     s->preempt.victims->failed = false;
-    set_up(&p, s, u);
+    set_up(&p, s, g);
     bool done = try_attempts(&p);
     if (p.deferred)
         s->preempt.min_runtime_due_ns = s->now_ns;

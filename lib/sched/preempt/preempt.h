@@ -6,7 +6,7 @@
 
 /* Preempt others for the gang, if the rules allow it and it then starts. True: it started, or its
  * victims are stopping. */
-bool gang__preempt_for(gang_sched *s, struct gang__gang *u);
+bool gang__preempt_for(gang_sched *s, struct gang__gang *g);
 
 /* Can preemption help a gang that waits for this reason? Where capacity is reserved, gangs
  * elsewhere may be in the way. */

@@ -11,12 +11,12 @@
 #include "sched/stop/stop.h"
 
 /* Numbers of the tasks of a gang that stop on their own, ascending. 0: out of memory. */
-static size_t single_tasks(gang_sched *s, const struct gang__gang *u)
+static size_t single_tasks(gang_sched *s, const struct gang__gang *g)
 {
     struct gang__victims *v = s->preempt.victims;
     size_t count = 0;
     for (size_t i = 0; i < v->count; i++)
-        if (v->list[i].u == u && !v->list[i].whole) {
+        if (v->list[i].g == g && !v->list[i].whole) {
             if (!gang__grow(&s->mem, (void **)&v->tasks, &v->task_room, count + 1,
                             sizeof(*v->tasks)))
                 return 0;
@@ -31,7 +31,7 @@ static int32_t reason_of(const struct gang__preemption *p, const struct gang__vi
 {
     if (x->to.count > 0)
         return GANG_REASON_MOVE;
-    return x->u->job->leaf == p->taker->job->leaf ? GANG_REASON_PREEMPT : GANG_REASON_RECLAIM;
+    return x->g->job->leaf == p->taker->job->leaf ? GANG_REASON_PREEMPT : GANG_REASON_RECLAIM;
 }
 
 static bool note_target(gang_sched *s, struct gang__stop *l, const struct gang__places *to)
@@ -51,11 +51,11 @@ static bool make_stop(struct gang__preemption *p, struct gang__victim *x)
 {
     gang_sched *s = p->s;
     size_t count = 0;
-    if (x->named || (!x->whole && x->u->victim.tentative))
+    if (x->named || (!x->whole && x->g->victim.tentative))
         return true;
-    if (!x->whole && (count = single_tasks(s, x->u)) == 0)
+    if (!x->whole && (count = single_tasks(s, x->g)) == 0)
         return false;
-    x->stop = gang__stop_new(s, x->u, x->whole ? NULL : s->preempt.victims->tasks, count,
+    x->stop = gang__stop_new(s, x->g, x->whole ? NULL : s->preempt.victims->tasks, count,
                              reason_of(p, x));
     return x->stop && note_target(s, x->stop, &x->to);
 }
@@ -98,7 +98,7 @@ static void stop_rest(struct gang__preemption *p)
 {
     struct gang__victims *v = p->s->preempt.victims;
     for (size_t i = 0; i < v->count; i++) {
-        struct gang__job *job = v->list[i].u->job;
+        struct gang__job *job = v->list[i].g->job;
         if (job->ending && job->end_wanted == GANG_END_PREEMPTED)
             gang__job_stop(p->s, job, GANG_REASON_END, GANG_END_PREEMPTED);
     }

@@ -25,7 +25,7 @@ enum gang__preempt_mode {
 };
 
 struct gang__victim {
-    struct gang__gang *u;
+    struct gang__gang *g;
     bool whole;
     bool stays; /* it is spared: forgotten when all are looked through */
     bool named; /* a task alone: it is among those of a stop */
@@ -138,14 +138,14 @@ bool gang__victims_next(gang_sched *s, struct gang__victim *out);
 void gang__victims_pass(gang_sched *s);
 void gang__victims_close(gang_sched *s);
 
-bool gang__may_fall_whole(const struct gang__gang *u);
+bool gang__may_fall_whole(const struct gang__gang *g);
 
 /* ---- dry_run.c ------------------------------------------------------------------------------- */
 
 /* Make it a tentative victim (which is copied). False: it is none. */
 bool gang__preempt_take(struct gang__preemption *p, struct gang__victim *v);
 /* Is the task a tentative victim on its own? */
-bool gang__preempt_has_task(const gang_sched *s, const struct gang__gang *u, int64_t task);
+bool gang__preempt_has_task(const gang_sched *s, const struct gang__gang *g, int64_t task);
 /* Its usage leaves (-1) its queues, or comes back (1); it is a tentative victim, or no more. */
 void gang__victim_shift(struct gang__preemption *p, const struct gang__victim *v, int64_t sign);
 void gang__victim_count(const struct gang__victim *v, int64_t sign);

@@ -154,7 +154,7 @@ bool gang__is_entitled(const struct gang__preemption *p)
 
 bool gang__may_stay(const struct gang__preemption *p, const struct gang__victim *v)
 {
-    for (const struct gang__queue_state *q = v->u->job->leaf; q->parent; q = q->parent)
+    for (const struct gang__queue_state *q = v->g->job->leaf; q->parent; q = q->parent)
         for (uint32_t d = 0; d < p->s->dims; d++)
             if (q->used[d] > q->limit[d])
                 return false;
@@ -180,9 +180,9 @@ bool gang__still_entitled(const struct gang__preemption *p)
     for (const struct gang__queue_state *q = leaf; q->parent; q = q->parent)
         some = some || is_beyond(p, q);
     for (size_t i = 0; some && i < v->count; i++) {
-        if (v->list[i].stays || v->list[i].u->job->leaf == leaf)
+        if (v->list[i].stays || v->list[i].g->job->leaf == leaf)
             continue;
-        part(leaf, v->list[i].u->job->leaf, &a, &b);
+        part(leaf, v->list[i].g->job->leaf, &a, &b);
         if (is_beyond(p, a) || is_beyond(p, leaf))
             return false;
     }

@@ -30,7 +30,7 @@ static bool put_back_others(gang_sched *s)
         v->kept[(uint32_t)s->placement.place[i].node] = true;
     for (size_t i = 0; i < v->count; i++)
         if (v->list[i].node == GANG_ID_NONE)
-            (void)!gang_alloc_each(s->cluster, v->list[i].u->alloc, keep_node, s);
+            (void)!gang_alloc_each(s->cluster, v->list[i].g->alloc, keep_node, s);
     gang__snapshot_restore(s->scratch, s->preempt.base, v->kept);
     return true;
 }
@@ -39,22 +39,22 @@ enum { AHEAD = 16 }; /* so many victims ahead are prefetched */
 
 static void expect(const struct gang__victim *v)
 {
-    __builtin_prefetch(v->u, 1);
-    __builtin_prefetch(&v->u->victim.tentative, 1);
+    __builtin_prefetch(v->g, 1);
+    __builtin_prefetch(&v->g->victim.tentative, 1);
 }
 
 /* The taker is charged, and the victim is back in the usage: do the rules let the victim run, here
  * or elsewhere? A victim in the branch of the taker counts against what the taker may reclaim. */
 static bool may_keep(struct gang__preemption *p, const struct gang__victim *x)
 {
-    return gang__may_stay(p, x) && (!gang__preempt_same_branch(p, x->u) || gang__still_entitled(p));
+    return gang__may_stay(p, x) && (!gang__preempt_same_branch(p, x->g) || gang__still_entitled(p));
 }
 
 /* The victim stays, if it can. */
 static bool stays(struct gang__preemption *p, struct gang__victim *x, bool is_back)
 {
     struct gang__victims *v = p->s->preempt.victims;
-    if (!x->whole && x->u->victim.tentative) /* the whole gang is a victim, too */
+    if (!x->whole && x->g->victim.tentative) /* the whole gang is a victim, too */
         return false;
     gang__victim_shift(p, x, 1);
     gang_result r = GANG_ENOFIT;
@@ -144,14 +144,14 @@ static bool fits_elsewhere(struct gang__preemption *p, struct gang__victim *x,
                            const struct gang__request_class **full)
 {
     gang_sched *s = p->s;
-    const struct gang__request_class *ask = x->u->request_class;
+    const struct gang__request_class *ask = x->g->request_class;
     if (ask == *full)
         return false;
     struct gang__where w = {.s = s,
-                            .u = x->u,
+                            .g = x->g,
                             .on = s->scratch,
                             .later_ns =
-                                gang__add_sat(gang__longest_grace(s), x->u->job->leaf->q->grace_ns),
+                                gang__add_sat(gang__longest_grace(s), x->g->job->leaf->q->grace_ns),
                             .parts = true,
                             .anew = true};
     gang_result r = gang__where_place(&w, &x->to);
@@ -163,12 +163,13 @@ static bool fits_elsewhere(struct gang__preemption *p, struct gang__victim *x,
 
 /* Does the gang run exactly what it starts with? A moved gang starts from the beginning: tasks that
  * ended would run again, and tasks above its minimum would be lost. */
-static bool is_as_started(const struct gang__gang *u)
+static bool is_as_started(const struct gang__gang *g)
 {
-    if (u->ended > 0 || u->victim.tentative_count > 0 || u->tasks != gang__gang_request(u)->min)
+    if (g->ended > 0 || g->victim.tentative_count > 0 || g->tasks != gang__gang_request(g)->min)
         return false;
-    for (uint32_t g = 0; u->request_class->exact && g < gang__gang_request(u)->group_count; g++)
-        if (u->has[g] != u->request_class->gang_tasks[g])
+    for (uint32_t group = 0; g->request_class->exact && group < gang__gang_request(g)->group_count;
+         group++)
+        if (g->has[group] != g->request_class->gang_tasks[group])
             return false;
     return true;
 }
@@ -187,9 +188,9 @@ bool gang__preempt_move(struct gang__preemption *p)
         struct gang__victim *x = &v->list[i];
         if (i + AHEAD < v->count)
             expect(&v->list[i + AHEAD]);
-        bool could = x->whole && !x->u->sliced && is_as_started(x->u) &&
+        bool could = x->whole && !x->g->sliced && is_as_started(x->g) &&
                      moved < s->opts.max_moves &&
-                     x->u->job->leaf->q->preempt != GANG_PREEMPT_MODE_CANCEL;
+                     x->g->job->leaf->q->preempt != GANG_PREEMPT_MODE_CANCEL;
         if (could)
             gang__victim_shift(p, x, 1);
         if (could && may_keep(p, x) && fits_elsewhere(p, x, &full)) {

@@ -9,14 +9,14 @@
 
 /* ---- may it be displaced at all? ------------------------------------------------------------- */
 
-static bool is_sacred(gang_sched *s, const struct gang__gang *u)
+static bool is_sacred(gang_sched *s, const struct gang__gang *g)
 {
-    const struct gang__queue *q = u->job->leaf->q;
-    if (u->job->preemptible == GANG_NOT_PREEMPTIBLE || q->fixed || u->stop.first ||
-        u->stop.handover || u->alloc == GANG_ID_NONE || u->job->ending ||
-        u->tasks == 0) /* none of its tasks runs: preempting it frees nothing */
+    const struct gang__queue *q = g->job->leaf->q;
+    if (g->job->preemptible == GANG_NOT_PREEMPTIBLE || q->fixed || g->stop.first ||
+        g->stop.handover || g->alloc == GANG_ID_NONE || g->job->ending ||
+        g->tasks == 0) /* none of its tasks runs: preempting it frees nothing */
         return true;
-    int64_t until = gang__add_sat(u->started_ns, q->min_runtime_ns);
+    int64_t until = gang__add_sat(g->started_ns, q->min_runtime_ns);
     if (q->min_runtime_ns <= 0 || until <= s->now_ns)
         return false;
     s->preempt.min_runtime_due_ns =
@@ -24,26 +24,26 @@ static bool is_sacred(gang_sched *s, const struct gang__gang *u)
     return true;
 }
 
-static bool group_is_protected(const struct gang__gang *u, uint32_t group)
+static bool group_is_protected(const struct gang__gang *g, uint32_t group)
 {
-    const int32_t *protected_groups = u->job->protected_groups;
-    return protected_groups && protected_groups[u->group_of ? u->group_of[group] : (int32_t)group];
+    const int32_t *protected_groups = g->job->protected_groups;
+    return protected_groups && protected_groups[g->group_of ? g->group_of[group] : (int32_t)group];
 }
 
-static int64_t group_rank(const struct gang__gang *u, uint32_t group)
+static int64_t group_rank(const struct gang__gang *g, uint32_t group)
 {
-    const int64_t *order = u->job->group_order;
-    return order ? order[u->group_of ? u->group_of[group] : (int32_t)group] : 0;
+    const int64_t *order = g->job->group_order;
+    return order ? order[g->group_of ? g->group_of[group] : (int32_t)group] : 0;
 }
 
-bool gang__may_fall_whole(const struct gang__gang *u)
+bool gang__may_fall_whole(const struct gang__gang *g)
 {
-    if (u->job->preemptible != GANG_PREEMPTIBLE)
+    if (g->job->preemptible != GANG_PREEMPTIBLE)
         return false;
-    if (!u->job->protected_groups)
+    if (!g->job->protected_groups)
         return true;
-    for (uint32_t g = 0; g < gang__gang_request(u)->group_count; g++)
-        if (u->has[g] > 0 && group_is_protected(u, g))
+    for (uint32_t group = 0; group < gang__gang_request(g)->group_count; group++)
+        if (g->has[group] > 0 && group_is_protected(g, group))
             return false;
     return true;
 }
@@ -53,14 +53,14 @@ bool gang__may_fall_whole(const struct gang__gang *u)
 struct gather {
     struct gang__cursor *c;
     gang_sched *s;
-    const struct gang__gang *u;
+    const struct gang__gang *g;
     bool failed;
 };
 
 static int32_t gather_task(const struct gang_task *task, void *user)
 {
     struct gather *g = user;
-    if (gang__stop_asked(g->s, g->u, task->task))
+    if (gang__stop_asked(g->s, g->g, task->task))
         return 0;
     if (!gang__grow(&g->s->mem, (void **)&g->c->spare, &g->c->spare_room, g->c->spares + 1,
                     sizeof(*g->c->spare)) ||
@@ -76,13 +76,14 @@ static int32_t gather_task(const struct gang_task *task, void *user)
 
 /* May one task of the group stop without the group, a group set or the gang falling below its
  * minimum? */
-static bool can_spare(const struct gang__gang *u, const int64_t *left, int64_t all, uint32_t group)
+static bool can_spare(const struct gang__gang *gang, const int64_t *left, int64_t all,
+                      uint32_t group)
 {
-    const gang_request *q = gang__gang_request(u);
+    const gang_request *q = gang__gang_request(gang);
     for (uint32_t g = 0; g < q->group_count; g++)
-        all += gang__gang_counts(u, g);
-    if (all <= q->min || left[group] + gang__gang_counts(u, group) <= q->group[group].min ||
-        group_is_protected(u, group))
+        all += gang__gang_counts(gang, g);
+    if (all <= q->min || left[group] + gang__gang_counts(gang, group) <= q->group[group].min ||
+        group_is_protected(gang, group))
         return false;
     for (int32_t at = q->group[group].set; at >= 0; at = q->set[at].parent) {
         int64_t in_set = 0;
@@ -90,7 +91,7 @@ static bool can_spare(const struct gang__gang *u, const int64_t *left, int64_t a
             int32_t k = q->group[g].set;
             while (k >= 0 && k != at)
                 k = q->set[k].parent;
-            in_set += k == at ? left[g] + gang__gang_counts(u, g) : 0;
+            in_set += k == at ? left[g] + gang__gang_counts(gang, g) : 0;
         }
         if (in_set <= q->set[at].min)
             return false;
@@ -99,18 +100,18 @@ static bool can_spare(const struct gang__gang *u, const int64_t *left, int64_t a
 }
 
 /* Order the tasks that may stop: groups by their order, in a group the newest task first. */
-static size_t order_spares(struct gang__gang *u, struct gang__cursor *c, int64_t *left)
+static size_t order_spares(struct gang__gang *g, struct gang__cursor *c, int64_t *left)
 {
     size_t kept = 0;
-    int64_t all = u->tasks;
-    memcpy(left, u->has, gang__gang_request(u)->group_count * sizeof(*left));
+    int64_t all = g->tasks;
+    memcpy(left, g->has, gang__gang_request(g)->group_count * sizeof(*left));
     for (;;) {
         size_t best = SIZE_MAX;
         for (size_t i = kept; i < c->spares; i++) {
-            if (!can_spare(u, left, all, c->spare_group[i]))
+            if (!can_spare(g, left, all, c->spare_group[i]))
                 continue;
-            int64_t rank = group_rank(u, c->spare_group[i]);
-            int64_t other = best == SIZE_MAX ? 0 : group_rank(u, c->spare_group[best]);
+            int64_t rank = group_rank(g, c->spare_group[i]);
+            int64_t other = best == SIZE_MAX ? 0 : group_rank(g, c->spare_group[best]);
             if (best == SIZE_MAX || rank < other || (rank == other && c->spare[i] > c->spare[best]))
                 best = i;
         }
@@ -127,18 +128,18 @@ static size_t order_spares(struct gang__gang *u, struct gang__cursor *c, int64_t
     }
 }
 
-static void load_spares(gang_sched *s, struct gang__cursor *c, struct gang__gang *u)
+static void load_spares(gang_sched *s, struct gang__cursor *c, struct gang__gang *gang)
 {
-    struct gather g = {c, s, u, false};
+    struct gather g = {c, s, gang, false};
     c->spares = c->next = 0;
-    if (is_sacred(s, u) || u->tasks + u->ended <= gang__gang_request(u)->min)
+    if (is_sacred(s, gang) || gang->tasks + gang->ended <= gang__gang_request(gang)->min)
         return;
-    if (gang_alloc_each(s->cluster, u->alloc, gather_task, &g) != GANG_OK) {
+    if (gang_alloc_each(s->cluster, gang->alloc, gather_task, &g) != GANG_OK) {
         s->preempt.victims->failed = s->preempt.victims->failed || g.failed;
         c->spares = 0;
         return;
     }
-    c->spares = order_spares(u, c, s->by_group);
+    c->spares = order_spares(gang, c, s->by_group);
 }
 
 /* ---- cursors --------------------------------------------------------------------------------- */
@@ -169,12 +170,12 @@ static void look_ahead(gang_sched *s, struct gang__cursor *c)
         c->last = gang__set_next(c->last);
         if (!c->last)
             return;
-        const struct gang__gang *u = unit_of(c, c->last);
+        const struct gang__gang *g = unit_of(c, c->last);
         gang__set_prefetch(c->last);
         c->coming[(c->first + c->known++) % GANG__VICTIMS_AHEAD] = c->last;
-        __builtin_prefetch(&u->stop.first);
-        __builtin_prefetch(&u->victim.tentative);
-        __builtin_prefetch(u->job);
+        __builtin_prefetch(&g->stop.first);
+        __builtin_prefetch(&g->victim.tentative);
+        __builtin_prefetch(g->job);
     }
     if (c->known > FAR)
         gang__alloc_expect(s->cluster, coming(c, FAR)->alloc);
@@ -198,11 +199,11 @@ static struct gang__set_link *next_of(gang_sched *s, struct gang__cursor *c)
 static bool settle_cursor(gang_sched *s, struct gang__cursor *c)
 {
     for (; c->at; c->at = next_of(s, c)) {
-        struct gang__gang *u = unit_at(c);
-        if (c->whole && !is_sacred(s, u) && gang__may_fall_whole(u))
+        struct gang__gang *g = unit_at(c);
+        if (c->whole && !is_sacred(s, g) && gang__may_fall_whole(g))
             return true;
         if (!c->whole)
-            load_spares(s, c, u);
+            load_spares(s, c, g);
         if (c->next < c->spares)
             return true;
     }
@@ -314,7 +315,7 @@ bool gang__victims_next(gang_sched *s, struct gang__victim *out)
         return false;
     const struct gang__cursor *c = &v->cursor[0];
     memset(out, 0, sizeof(*out));
-    out->u = unit_at(c);
+    out->g = unit_at(c);
     out->whole = c->whole;
     if (!c->whole) {
         out->task = c->spare[c->next];

@@ -12,15 +12,15 @@ int32_t gang__count_task(const struct gang_task *task, void *by_group)
     return 0;
 }
 
-bool gang__gang_count(gang_sched *s, struct gang__gang *u)
+bool gang__gang_count(gang_sched *s, struct gang__gang *g)
 {
-    uint32_t groups = gang__gang_request(u)->group_count;
-    memset(u->has, 0, groups * sizeof(*u->has));
-    u->tasks = 0;
-    if (gang_alloc_each(s->cluster, u->alloc, gang__count_task, u->has) != GANG_OK)
+    uint32_t groups = gang__gang_request(g)->group_count;
+    memset(g->has, 0, groups * sizeof(*g->has));
+    g->tasks = 0;
+    if (gang_alloc_each(s->cluster, g->alloc, gang__count_task, g->has) != GANG_OK)
         return false;
-    for (uint32_t g = 0; g < groups; g++)
-        u->tasks += u->has[g];
+    for (uint32_t group = 0; group < groups; group++)
+        g->tasks += g->has[group];
     return true;
 }
 
@@ -48,21 +48,21 @@ uint32_t gang__next_number(gang_sched *s, gang_alloc_id id)
     return number;
 }
 
-int64_t gang__gang_step(const struct gang__gang *u, uint32_t group)
+int64_t gang__gang_step(const struct gang__gang *gang, uint32_t group)
 {
-    const struct gang__group *g = &gang__gang_request(u)->group[group];
-    int64_t below = g->min - u->has[group] - u->done[group], step = below > 1 ? below : 1;
+    const struct gang__group *g = &gang__gang_request(gang)->group[group];
+    int64_t below = g->min - gang->has[group] - gang->done[group], step = below > 1 ? below : 1;
     if (g->slice)
         step = (step + g->slice - 1) / g->slice * g->slice;
     return step;
 }
 
-bool gang__slice_is_out(const struct gang__gang *u)
+bool gang__slice_is_out(const struct gang__gang *g)
 {
-    return u->sliced && !gang__sliced_runs(u->sliced);
+    return g->sliced && !gang__sliced_runs(g->sliced);
 }
 
-bool gang__slice_is_begun(const struct gang__gang *u)
+bool gang__slice_is_begun(const struct gang__gang *g)
 {
-    return !u->sliced || u->sliced->state != GANG__SLICED_WAITS;
+    return !g->sliced || g->sliced->state != GANG__SLICED_WAITS;
 }

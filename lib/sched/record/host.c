@@ -18,17 +18,17 @@ void gang__log(gang_sched *s, int32_t level, const char *fmt, ...)
     (void)s->ops.log(level, text, s->user);
 }
 
-struct gang_event gang__event_of(const gang_sched *s, const struct gang__gang *u, int32_t reason,
+struct gang_event gang__event_of(const gang_sched *s, const struct gang__gang *g, int32_t reason,
                                  const char *text)
 {
-    const struct gang__job *job = u->job;
+    const struct gang__job *job = g->job;
     struct gang_event e;
     memset(&e, 0, sizeof(e));
     e.size = sizeof(e);
     e.job = job->id;
     e.cookie = job->cookie;
-    e.alloc = u->alloc;
-    e.gang = (int32_t)u->index;
+    e.alloc = g->alloc;
+    e.gang = (int32_t)g->index;
     e.state = job->state;
     e.end = job->end;
     e.reason = reason;

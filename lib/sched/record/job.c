@@ -28,11 +28,11 @@ int32_t gang__job_state_now(const struct gang__job *job)
 {
     bool runs = false, stops = false, suspended = false;
     for (uint32_t i = 0; i < job->gang_count; i++) {
-        const struct gang__gang *u = &job->gang[i];
-        bool out = gang__slice_is_out(u);
-        runs = runs || (u->alloc != GANG_ID_NONE && !out);
-        suspended = suspended || u->places || out;
-        stops = stops || u->stop.first || u->stop.moving;
+        const struct gang__gang *g = &job->gang[i];
+        bool out = gang__slice_is_out(g);
+        runs = runs || (g->alloc != GANG_ID_NONE && !out);
+        suspended = suspended || g->places || out;
+        stops = stops || g->stop.first || g->stop.moving;
     }
     return job->end != GANG_END_NONE ? GANG_JOB_ENDED
            : runs                    ? GANG_JOB_RUNNING

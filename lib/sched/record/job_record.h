@@ -12,7 +12,7 @@
 void gang__log(gang_sched *s, int32_t level, const char *fmt, ...) GANG__PRINTF(3, 4);
 
 /* The members that every event about a gang has. */
-struct gang_event gang__event_of(const gang_sched *s, const struct gang__gang *u, int32_t reason,
+struct gang_event gang__event_of(const gang_sched *s, const struct gang__gang *g, int32_t reason,
                                  const char *text);
 
 /* ---- gang.c ---- */
@@ -20,8 +20,8 @@ struct gang_event gang__event_of(const gang_sched *s, const struct gang__gang *u
 /* For gang_alloc_each(): counts tasks in an array of int64_t, one number for each group. */
 int32_t gang__count_task(const struct gang_task *task, void *by_group);
 
-/* Set u->has and u->tasks from the gang's allocation. False: the allocation is gone. */
-bool gang__gang_count(gang_sched *s, struct gang__gang *u);
+/* Set g->has and g->tasks from the gang's allocation. False: the allocation is gone. */
+bool gang__gang_count(gang_sched *s, struct gang__gang *g);
 
 /* Are the nodes of these places up? GANG_OK; GANG_ENOFIT: not now; GANG_ESTALE: one was removed. */
 gang_result gang__places_up(gang_sched *s, const struct gang_placement *place, int64_t count);
@@ -31,13 +31,13 @@ uint32_t gang__next_number(gang_sched *s, gang_alloc_id id);
 
 /* How many tasks of a group are granted together when the gang grows: one, a subgroup, or what the
  * group lacks of its minimum. */
-int64_t gang__gang_step(const struct gang__gang *u, uint32_t group);
+int64_t gang__gang_step(const struct gang__gang *g, uint32_t group);
 
 /* In a matrix of time slices, the gang of a job waits between two quanta, or for its first one. */
-bool gang__slice_is_out(const struct gang__gang *u);
+bool gang__slice_is_out(const struct gang__gang *g);
 
 /* It is in no matrix, or has had its first quantum. */
-bool gang__slice_is_begun(const struct gang__gang *u);
+bool gang__slice_is_begun(const struct gang__gang *g);
 
 /* Does it run in its matrix, or stop there? */
 static inline bool gang__sliced_runs(const struct gang__sliced *x)

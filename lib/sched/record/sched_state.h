@@ -31,7 +31,7 @@ enum {
 struct gang__wake {
     struct gang__job *jobs, **jobs_end;     /* by job->wake.next, first noted first */
     struct gang__queue_state *queues;       /* to be ordered again: by q->wake.next */
-    struct gang__gang *holdings;            /* what they hold changed: by u->wake.next; */
+    struct gang__gang *holdings;            /* what they hold changed: by g->wake.next; */
     const struct gang__gang *starting;      /* but not of this one, which is in the timeline */
     gang_alloc_id started;                  /* already with this allocation */
     struct gang__queue_state *candidates;   /* leaves that try backfill candidates again */
@@ -243,16 +243,16 @@ static inline bool gang__step(gang_sched *s)
 }
 
 /* The request of a gang. */
-static inline gang_request *gang__gang_request(const struct gang__gang *u)
+static inline gang_request *gang__gang_request(const struct gang__gang *g)
 {
-    return u->request_class->q;
+    return g->request_class->q;
 }
 
 /* The allocation of what the gang holds: also while all of it stops. */
-static inline gang_alloc_id gang__gang_holds(const struct gang__gang *u)
+static inline gang_alloc_id gang__gang_holds(const struct gang__gang *g)
 {
-    return u->alloc != GANG_ID_NONE ? u->alloc
-           : u->stop.first          ? u->stop.first->alloc
+    return g->alloc != GANG_ID_NONE ? g->alloc
+           : g->stop.first          ? g->stop.first->alloc
                                     : GANG_ID_NONE;
 }
 

@@ -144,15 +144,15 @@ static void clear(gang_sched *s, struct gang__reserve *r, bool out)
         struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
         bool some = false;
         for (uint32_t i = 0; i < job->gang_count; i++) {
-            struct gang__gang *u = &job->gang[i];
-            if (u->reserve.inside_of != r)
+            struct gang__gang *g = &job->gang[i];
+            if (g->reserve.inside_of != r)
                 continue;
-            gang__calendar_drop(s, u);
-            gang__calendar_vacate(s, u);
+            gang__calendar_drop(s, g);
+            gang__calendar_vacate(s, g);
             if (out)
-                gang__reserve_keep_end(s, u);
-            u->reserve.inside_of = out ? NULL : r;
-            gang__wake_holding(s, u);
+                gang__reserve_keep_end(s, g);
+            g->reserve.inside_of = out ? NULL : r;
+            gang__wake_holding(s, g);
             some = true;
         }
         if (some && out && job->state != GANG_JOB_ENDED)
@@ -190,34 +190,34 @@ void gang__reserve_renew(gang_sched *s, struct gang__reserve *r)
 
 /* Does the occupation fit beside the other members that run there? Plans make way, and are made
  * again. */
-bool gang__reserve_fits_inside(gang_sched *s, const struct gang__gang *u,
+bool gang__reserve_fits_inside(gang_sched *s, const struct gang__gang *g,
                                const struct gang__occupation *o)
 {
-    bool fits = gang__timeline_fits(u->reserve.inside_of->inside, o);
+    bool fits = gang__timeline_fits(g->reserve.inside_of->inside, o);
     if (fits || s->calendar->planned == 0)
         return fits;
     struct gang__trial t;
-    gang__trial_begin(&t, s, u->reserve.inside_of->inside);
-    gang__trial_withdraw_plans(&t, u->reserve.inside_of);
-    fits = gang__timeline_fits(u->reserve.inside_of->inside, o);
+    gang__trial_begin(&t, s, g->reserve.inside_of->inside);
+    gang__trial_withdraw_plans(&t, g->reserve.inside_of);
+    fits = gang__timeline_fits(g->reserve.inside_of->inside, o);
     gang__trial_drop(&t);
     return fits;
 }
 
-bool gang__reserve_keeps(gang_sched *s, struct gang__gang *u, struct gang__occupation *o)
+bool gang__reserve_keeps(gang_sched *s, struct gang__gang *g, struct gang__occupation *o)
 {
     struct gang__calendar *cal = s->calendar;
-    if (!u->reserve.inside_of)
+    if (!g->reserve.inside_of)
         return true;
     size_t bytes = o->group_count * sizeof(*cal->group), places = cal->places;
-    if (!u->reserve.inside_of->inside) { /* making it takes the same arrays */
+    if (!g->reserve.inside_of->inside) { /* making it takes the same arrays */
         struct gang__time_group *group = gang__zalloc(&s->mem, o->group_count, sizeof(*group));
         struct gang__time_place *place = gang__zalloc(&s->mem, places + 1, sizeof(*place));
         bool done = group && place;
         if (done) {
             memcpy(group, cal->group, bytes);
             memcpy(place, cal->place, places * sizeof(*place));
-            done = gang__reserve_open_inside(s, u->reserve.inside_of);
+            done = gang__reserve_open_inside(s, g->reserve.inside_of);
         }
         if (done && !gang__grow(&s->mem, (void **)&cal->place, &cal->place_cap, places + 1,
                                 sizeof(*cal->place)))
@@ -234,16 +234,16 @@ bool gang__reserve_keeps(gang_sched *s, struct gang__gang *u, struct gang__occup
         if (!done)
             return false;
     }
-    if (gang__reserve_fits_inside(s, u, o))
+    if (gang__reserve_fits_inside(s, g, o))
         return true;
-    gang__reserve_keep_end(s, u);
-    u->reserve.inside_of = NULL;
+    gang__reserve_keep_end(s, g);
+    g->reserve.inside_of = NULL;
     return true;
 }
 
-static struct gang__timeline *inside(const struct gang__gang *u)
+static struct gang__timeline *inside(const struct gang__gang *g)
 {
-    return u->reserve.inside_of->inside;
+    return g->reserve.inside_of->inside;
 }
 
 const struct gang__calendar_source gang__reserve_source = {.withdrawn = gang__reserve_withdraw,

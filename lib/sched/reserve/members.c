@@ -32,24 +32,24 @@ bool gang__reserve_draws(const gang_sched *s, const struct gang__reserve *r,
     return r->flags & GANG_RESERVATION_MAGNETIC && gang__reserve_allows(s, r, job);
 }
 
-bool gang__reserve_drawn(const gang_sched *s, const struct gang__gang *u)
+bool gang__reserve_drawn(const gang_sched *s, const struct gang__gang *g)
 {
-    bool drawn = u->job->reserve.named != NULL;
+    bool drawn = g->job->reserve.named != NULL;
     for (const struct gang__reserve *r = s->reserve.count ? s->reserve.all->first : NULL;
          r && s->reserve.all->magnetic && !drawn; r = r->next)
-        drawn = gang__reserve_draws(s, r, u->job);
+        drawn = gang__reserve_draws(s, r, g->job);
     return drawn;
 }
 
-uint64_t gang__reserve_apart(const gang_sched *s, const struct gang__gang *u)
+uint64_t gang__reserve_apart(const gang_sched *s, const struct gang__gang *g)
 {
-    const struct gang__job *job = u->job;
+    const struct gang__job *job = g->job;
     bool drawn = false;
     for (const struct gang__reserve *r = s->reserve.all->first;
          r && s->reserve.all->magnetic && !drawn; r = r->next)
         drawn = gang__reserve_draws(s, r, job);
     if (drawn || (job->leaf->q->backfill != GANG_BACKFILL_NONE && job->leaf->q->plan_depth > 1))
-        return gang__hash_number(u->index, job->id) | 1;
+        return gang__hash_number(g->index, job->id) | 1;
     return gang__hash_number((uint64_t)job->time_limit_ns,
                              job->reserve.named ? job->reserve.named->id : 0) |
            1;
@@ -66,10 +66,10 @@ bool gang__reserve_holds(const gang_sched *s, const struct gang__job *job)
     return gang__reserve_active(s, r);
 }
 
-bool gang__reserve_confines(const struct gang__gang *u)
+bool gang__reserve_confines(const struct gang__gang *g)
 {
-    const struct gang__reserve *r = u->job->reserve.named;
-    return u->reserve.inside_of || (r && !(r->flags & GANG_RESERVATION_FLEX));
+    const struct gang__reserve *r = g->job->reserve.named;
+    return g->reserve.inside_of || (r && !(r->flags & GANG_RESERVATION_FLEX));
 }
 
 bool gang__reserve_join(gang_sched *s, struct gang__job *job)
@@ -134,35 +134,35 @@ void gang__reserve_wake(gang_sched *s, struct gang__reserve *r)
 
 /* ---- until when a member runs ---------------------------------------------------------------- */
 
-int64_t gang__reserve_until(const struct gang__gang *u)
+int64_t gang__reserve_until(const struct gang__gang *g)
 {
-    if (!u->reserve.inside_of)
+    if (!g->reserve.inside_of)
         return GANG__NEVER;
-    int64_t end_ns = gang__reserve_end_of(u->reserve.inside_of, u->reserve.inside_of->current);
+    int64_t end_ns = gang__reserve_end_of(g->reserve.inside_of, g->reserve.inside_of->current);
     if (end_ns == INT64_MIN) /* it lost all there was */
-        return u->reserve.until_ns;
-    return gang__least(end_ns, u->reserve.until_ns); /* it may have got more elsewhere */
+        return g->reserve.until_ns;
+    return gang__least(end_ns, g->reserve.until_ns); /* it may have got more elsewhere */
 }
 
 int64_t gang__reserve_stop_ns(const struct gang__job *job)
 {
     int64_t stop = INT64_MAX;
     for (uint32_t i = 0; i < job->gang_count && job->time_limit_ns <= 0; i++) {
-        const struct gang__gang *u = &job->gang[i];
-        int64_t end = u->alloc != GANG_ID_NONE ? gang__reserve_until(u) : GANG__NEVER;
+        const struct gang__gang *g = &job->gang[i];
+        int64_t end = g->alloc != GANG_ID_NONE ? gang__reserve_until(g) : GANG__NEVER;
         if (end != GANG__NEVER && end - job->leaf->q->grace_ns < stop)
             stop = end - job->leaf->q->grace_ns;
     }
     return stop;
 }
 
-void gang__reserve_keep_end(gang_sched *s, struct gang__gang *u)
+void gang__reserve_keep_end(gang_sched *s, struct gang__gang *g)
 {
-    struct gang__job *job = u->job;
-    int64_t end_ns = gang__reserve_until(u);
-    if (u->reserve.inside_of)
-        end_ns = gang__least(end_ns, u->reserve.inside_of->before_ns);
-    if (job->time_limit_ns > 0 || u->alloc == GANG_ID_NONE || end_ns == GANG__NEVER)
+    struct gang__job *job = g->job;
+    int64_t end_ns = gang__reserve_until(g);
+    if (g->reserve.inside_of)
+        end_ns = gang__least(end_ns, g->reserve.inside_of->before_ns);
+    if (job->time_limit_ns > 0 || g->alloc == GANG_ID_NONE || end_ns == GANG__NEVER)
         return;
     job->time_limit_ns = end_ns - job->leaf->q->grace_ns - job->started_ns;
     if (job->time_limit_ns < 1)
@@ -174,8 +174,8 @@ void gang__reserve_keep_end(gang_sched *s, struct gang__gang *u)
 void gang__reserve_forget_end(gang_sched *s, struct gang__job *job)
 {
     for (uint32_t i = 0; i < job->gang_count; i++) {
-        const struct gang__gang *u = &job->gang[i];
-        if (u->alloc != GANG_ID_NONE || u->stop.first || u->stop.moving)
+        const struct gang__gang *g = &job->gang[i];
+        if (g->alloc != GANG_ID_NONE || g->stop.first || g->stop.moving)
             return;
     }
     for (uint32_t i = 0; i < job->gang_count; i++)

@@ -14,13 +14,13 @@ static int64_t last_grace(const gang_sched *s)
 
 /* The capacity of a handover is taken until the taker ends, if the taker starts as late as it
  * can. */
-static gang_result put_places(struct gang__trial *t, const struct gang__gang *u,
+static gang_result put_places(struct gang__trial *t, const struct gang__gang *g,
                               const struct gang_placement *place, int64_t count)
 {
     gang_sched *s = t->s;
     struct gang__occupation o;
-    int64_t end_ns = gang__add_sat(last_grace(s), gang__calendar_estimate(s, u));
-    if (!gang__calendar_lay_out(s, u, place, (size_t)count, end_ns, &o))
+    int64_t end_ns = gang__add_sat(last_grace(s), gang__calendar_estimate(s, g));
+    if (!gang__calendar_lay_out(s, g, place, (size_t)count, end_ns, &o))
         return GANG_ENOMEM;
     return o.place_count ? gang__trial_put(t, &o, NULL) : GANG_OK;
 }

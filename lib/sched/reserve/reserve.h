@@ -15,7 +15,7 @@ int64_t gang__reserve_endless(const gang_sched *s);
 
 /* The salt of the gang's wait class: gangs for which reservations differ do not share a class. 0:
  * none needed. */
-uint64_t gang__reserve_apart(const gang_sched *s, const struct gang__gang *u);
+uint64_t gang__reserve_apart(const gang_sched *s, const struct gang__gang *g);
 
 /* In the trial, capacity that handovers keep is taken. GANG_OK; GANG_ENOMEM. */
 gang_result gang__reserve_put_handovers(struct gang__trial *t);
@@ -25,24 +25,24 @@ bool gang__reserve_due(gang_sched *s);
 
 /* Tries a gang in each timeline in which it may be placed, one after the other: inside the
  * reservations that it may use, then outside. `attempt` asks gang__calendar_when(). */
-gang_result gang__reserve_try(gang_sched *s, struct gang__gang *u, gang_alloc_id *id, int32_t *why,
+gang_result gang__reserve_try(gang_sched *s, struct gang__gang *g, gang_alloc_id *id, int32_t *why,
                               gang_result (*attempt)(gang_sched *, struct gang__gang *,
                                                      gang_alloc_id *, int32_t *));
 /* The calendar shows the flexible reservations as this gang sees them: without those that it may
  * use. NULL: as the gang sees them that gang__reserve_try() tries, if it tries one. */
-void gang__reserve_show_for(gang_sched *s, const struct gang__gang *u);
+void gang__reserve_show_for(gang_sched *s, const struct gang__gang *g);
 /* The nodes have free capacity, but plans or reservations keep it: which does the gang wait for
  * (GANG_WAIT_*)? */
-int32_t gang__reserve_why(gang_sched *s, struct gang__gang *u);
+int32_t gang__reserve_why(gang_sched *s, struct gang__gang *g);
 
 /* May the gang start inside a reservation: one that it named, or a magnetic one that matches it? */
-bool gang__reserve_drawn(const gang_sched *s, const struct gang__gang *u);
+bool gang__reserve_drawn(const gang_sched *s, const struct gang__gang *g);
 
 /* May a job that named a reservation be tried now? */
 bool gang__reserve_holds(const gang_sched *s, const struct gang__job *job);
 
 /* May the gang start only inside one reservation? Then preemption cannot help it. */
-bool gang__reserve_confines(const struct gang__gang *u);
+bool gang__reserve_confines(const struct gang__gang *g);
 
 /* A job was taken in: look up its reservation. False: the reservation has ended. */
 bool gang__reserve_join(gang_sched *s, struct gang__job *job);
@@ -61,13 +61,13 @@ bool gang__reserve_stops(gang_sched *s, const struct gang__job *job, int64_t unt
 void gang__reserve_forget_end(gang_sched *s, struct gang__job *job);
 
 /* Does a piece begin before the gang would have ended, or is it inside? */
-bool gang__reserve_binds(const gang_sched *s, const struct gang__gang *u);
+bool gang__reserve_binds(const gang_sched *s, const struct gang__gang *g);
 
 /* Nodes that are reserved for others while the gang runs: sched/where. */
 extern const struct gang__veto gang__reserve_veto;
 
 /* Grow the gang where reservations leave capacity. Like gang_alloc_grow(). */
-gang_result gang__reserve_grow(gang_sched *s, struct gang__gang *u, uint32_t group, int64_t step,
+gang_result gang__reserve_grow(gang_sched *s, struct gang__gang *g, uint32_t group, int64_t step,
                                int64_t *granted);
 
 /* Any thread, inside a read section: may the submitted job start inside the reservation of this
@@ -75,7 +75,7 @@ gang_result gang__reserve_grow(gang_sched *s, struct gang__gang *u, uint32_t gro
 gang_result gang__reserve_view_find(gang_sched *s, const struct gang__submit_view *submit_view,
                                     const struct gang__queue *q, const struct gang_job_spec *j,
                                     gang_reservation_id *id, struct gang_error *error);
-bool gang__reserve_explain(gang_sched *s, struct gang__gang *u, struct gang__reserve_reason *why);
+bool gang__reserve_explain(gang_sched *s, struct gang__gang *g, struct gang__reserve_reason *why);
 void gang__reserve_free(gang_sched *s);
 extern const struct gang__calendar_source gang__reserve_source;
 gang_result gang__reserve_check(gang_sched *s, struct gang_error *error);

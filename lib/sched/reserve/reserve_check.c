@@ -26,8 +26,8 @@ static gang_result check_one(const gang_sched *s, const struct gang__reserve *r,
         last = p->start_ns;
     }
     for (const struct gang__reserve_gap *gap = r->gap; gap; gap = gap->next)
-        for (uint32_t g = 0; g < gap->groups; g++)
-            if (gap->stage >= r->stage_count || gap->count[g] < 0)
+        for (uint32_t group = 0; group < gap->groups; group++)
+            if (gap->stage >= r->stage_count || gap->count[group] < 0)
                 return wrong(error, r, "less than nothing is missing of it");
     return GANG_OK;
 }
@@ -42,15 +42,15 @@ static gang_result check_members(const gang_sched *s, struct gang_error *error)
                                "job %llu waits for one that is not there",
                                (unsigned long long)job->id);
         for (uint32_t i = 0; i < job->gang_count; i++) {
-            const struct gang__gang *u = &job->gang[i];
-            if (u->reserve.inside_of &&
-                gang__reserve_of(s, u->reserve.inside_of->id) != u->reserve.inside_of)
+            const struct gang__gang *g = &job->gang[i];
+            if (g->reserve.inside_of &&
+                gang__reserve_of(s, g->reserve.inside_of->id) != g->reserve.inside_of)
                 return gang__error(error, GANG_EINVAL, "reservations",
                                    "job %llu lies in one that is not there",
                                    (unsigned long long)job->id);
-            if (u->reserve.inside_of && !u->reserve.inside_of->inside &&
-                (u->calendar.occupies || u->calendar.plan))
-                return wrong(error, u->reserve.inside_of, "who lies inside has no place there");
+            if (g->reserve.inside_of && !g->reserve.inside_of->inside &&
+                (g->calendar.occupies || g->calendar.plan))
+                return wrong(error, g->reserve.inside_of, "who lies inside has no place there");
         }
     }
     return GANG_OK;

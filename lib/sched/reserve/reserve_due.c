@@ -304,10 +304,10 @@ static void rebin(gang_sched *s)
         bool some = false;
         next = gang__set_next(n);
         for (uint32_t i = 0; i < job->gang_count; i++) {
-            struct gang__gang *u = &job->gang[i];
-            if (!u->order.wait_class || u->order.wait_class->grower)
+            struct gang__gang *g = &job->gang[i];
+            if (!g->order.wait_class || g->order.wait_class->grower)
                 continue;
-            gang__order_leave(s, u);
+            gang__order_leave(s, g);
             some = true;
         }
         if (some && job->state != GANG_JOB_ENDED)

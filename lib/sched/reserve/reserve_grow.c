@@ -55,8 +55,8 @@ void gang__reserve_gaps_drop(gang_sched *s, struct gang__reserve *r)
 static bool is_empty(const struct gang__reserve_gap *gap)
 {
     int64_t left = 0;
-    for (uint32_t g = 0; g < gap->groups; g++)
-        left += gap->count[g];
+    for (uint32_t group = 0; group < gap->groups; group++)
+        left += gap->count[group];
     return left == 0;
 }
 
@@ -125,8 +125,8 @@ static gang_result fill(gang_sched *s, struct gang__reserve *r, struct gang__res
         return w;
     int64_t *count = gang__zalloc(&s->mem, 1, bytes);
     w = count ? GANG_OK : GANG_ENOMEM;
-    for (uint32_t g = 0; g < gap->groups && w == GANG_OK; g++)
-        w = fill_group(s, r, gap, g, count, some);
+    for (uint32_t group = 0; group < gap->groups && w == GANG_OK; group++)
+        w = fill_group(s, r, gap, group, count, some);
     gang__release(&s->mem, count);
     return w;
 }

@@ -226,7 +226,7 @@ bool gang__reserve_draws(const gang_sched *s, const struct gang__reserve *r,
 /* The timeline inside is ready for members. False: out of memory. */
 bool gang__reserve_open_inside(gang_sched *s, struct gang__reserve *r);
 /* Does the occupation fit inside, beside the other members that run there? */
-bool gang__reserve_fits_inside(gang_sched *s, const struct gang__gang *u,
+bool gang__reserve_fits_inside(gang_sched *s, const struct gang__gang *g,
                                const struct gang__occupation *o);
 
 /* How many members run, and how many jobs wait for it. */
@@ -236,7 +236,7 @@ int64_t gang__reserve_waiting(const gang_sched *s, const struct gang__reserve *r
 void gang__reserve_empty(gang_sched *s, struct gang__reserve *r);
 /* A member leaves the inside. If it has no time limit, it keeps the end of the reservation: other
  * gangs may count on it. */
-void gang__reserve_keep_end(gang_sched *s, struct gang__gang *u);
+void gang__reserve_keep_end(gang_sched *s, struct gang__gang *g);
 /* Its pieces changed: members are put into the timeline inside again. */
 void gang__reserve_renew(gang_sched *s, struct gang__reserve *r);
 /* Jobs that named it are settled: they may start now, or wait for it again. */
@@ -247,10 +247,10 @@ bool gang__reserve_allows(const gang_sched *s, const struct gang__reserve *r,
 /* ---- for the calendar ------------------------------------------------------------------------ */
 
 /* The end of the reservation inside which the gang is placed; GANG__NEVER: it is outside. */
-int64_t gang__reserve_until(const struct gang__gang *u);
+int64_t gang__reserve_until(const struct gang__gang *g);
 /* Does what the gang holds still fit inside? Otherwise it is outside from now on. False: out of
  * memory. */
-bool gang__reserve_keeps(gang_sched *s, struct gang__gang *u, struct gang__occupation *o);
+bool gang__reserve_keeps(gang_sched *s, struct gang__gang *g, struct gang__occupation *o);
 /* The timeline is about to be freed. */
 void gang__reserve_withdraw(gang_sched *s);
 /* A new one was made: gang__reserve_due() puts pieces there, as far as nodes allow. */

@@ -291,11 +291,11 @@ gang_result gang__reserve_place_first(gang_sched *s, struct gang__reserve *r, in
 static void name_groups(struct gang__admitted *got, const int64_t *count)
 {
     for (size_t i = 0; i < got->place_count; i++) {
-        uint32_t g = 0;
-        for (uint32_t left = got->place[i].group;; g++)
-            if (count[g] > 0 && left-- == 0)
+        uint32_t group = 0;
+        for (uint32_t left = got->place[i].group;; group++)
+            if (count[group] > 0 && left-- == 0)
                 break;
-        got->place[i].group = g;
+        got->place[i].group = group;
     }
 }
 
@@ -377,9 +377,9 @@ static void drop_instance(gang_sched *s, struct gang__reserve *r, int64_t instan
 /* The counts of each group for so many gangs of a stage. */
 static void scale(const struct gang__reserve_stage *stage, int64_t gangs, int64_t *count)
 {
-    for (uint32_t g = 0; stage->q && g < stage->q->group_count; g++)
-        count[g] = stage->gang ? stage->count[g] / (stage->count[0] / stage->gang) * gangs
-                               : stage->count[g];
+    for (uint32_t group = 0; stage->q && group < stage->q->group_count; group++)
+        count[group] = stage->gang ? stage->count[group] / (stage->count[0] / stage->gang) * gangs
+                                   : stage->count[group];
 }
 
 gang_result gang__reserve_place_again(gang_sched *s, struct gang__reserve *r, int64_t instance)

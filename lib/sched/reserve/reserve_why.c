@@ -66,20 +66,20 @@ static void tell_member(const gang_sched *s, const struct gang__job *job,
 
 /* The reservation without which the gang could start; else the first that begins before the gang
  * would end. */
-static const struct gang__reserve *in_the_way(gang_sched *s, struct gang__gang *u)
+static const struct gang__reserve *in_the_way(gang_sched *s, struct gang__gang *g)
 {
     const struct gang__reserve *first = NULL;
-    int64_t first_ns = INT64_MAX, end_ns = gang__add_sat(s->now_ns, gang__calendar_estimate(s, u));
+    int64_t first_ns = INT64_MAX, end_ns = gang__add_sat(s->now_ns, gang__calendar_estimate(s, g));
     bool ready = gang__calendar_ready(s);
     for (const struct gang__reserve *r = s->reserve.all->first; r; r = r->next) {
         int64_t begin_ns = r->piece ? r->piece->start_ns : INT64_MAX;
-        if (begin_ns >= end_ns || r == u->job->reserve.named)
+        if (begin_ns >= end_ns || r == g->job->reserve.named)
             continue;
         if (ready) {
             struct gang__trial t;
             gang__trial_begin(&t, s, s->calendar->when);
             gang__reserve_withdraw_from(&t, r);
-            bool fits = gang__calendar_fits_now(s, u);
+            bool fits = gang__calendar_fits_now(s, g);
             gang__trial_drop(&t);
             if (fits)
                 return r;
@@ -92,20 +92,20 @@ static const struct gang__reserve *in_the_way(gang_sched *s, struct gang__gang *
     return first;
 }
 
-bool gang__reserve_explain(gang_sched *s, struct gang__gang *u, struct gang__reserve_reason *why)
+bool gang__reserve_explain(gang_sched *s, struct gang__gang *g, struct gang__reserve_reason *why)
 {
-    const struct gang__wait_class *bin = u->order.wait_class;
+    const struct gang__wait_class *bin = g->order.wait_class;
     bool blocked = bin && bin->state == GANG__CLASS_BLOCKED && bin->why == GANG_WAIT_RESERVATION;
     why->until_ns = 0;
     why->never = false;
     why->text[0] = 0;
-    if (s->reserve.count == 0 || u->calendar.plan || (!blocked && !u->job->reserve.named))
+    if (s->reserve.count == 0 || g->calendar.plan || (!blocked && !g->job->reserve.named))
         return false;
-    if (u->job->reserve.named && !(u->job->reserve.named->flags & GANG_RESERVATION_FLEX)) {
-        tell_member(s, u->job, why);
+    if (g->job->reserve.named && !(g->job->reserve.named->flags & GANG_RESERVATION_FLEX)) {
+        tell_member(s, g->job, why);
         return true;
     }
-    const struct gang__reserve *r = blocked ? in_the_way(s, u) : NULL;
+    const struct gang__reserve *r = blocked ? in_the_way(s, g) : NULL;
     if (!r)
         return false;
     why->until_ns = r->piece->start_ns;

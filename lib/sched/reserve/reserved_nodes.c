@@ -12,15 +12,15 @@
 
 /* ---- a veto ---------------------------------------------------------------------------------- */
 
-bool gang__reserve_binds(const gang_sched *s, const struct gang__gang *u)
+bool gang__reserve_binds(const gang_sched *s, const struct gang__gang *g)
 {
     int64_t end_ns = INT64_MIN;
     if (s->reserve.count == 0)
         return false;
-    if (u->reserve.inside_of)
+    if (g->reserve.inside_of)
         return true;
-    end_ns = u->alloc != GANG_ID_NONE ? gang__calendar_end(s, u)
-                                      : gang__add_sat(s->now_ns, gang__calendar_estimate(s, u));
+    end_ns = g->alloc != GANG_ID_NONE ? gang__calendar_end(s, g)
+                                      : gang__add_sat(s->now_ns, gang__calendar_estimate(s, g));
     for (const struct gang__reserve *r = s->reserve.all->first; r; r = r->next)
         if (r->piece && r->piece->start_ns < end_ns)
             return true;
@@ -41,7 +41,7 @@ static bool mark(uint32_t slot, void *user)
 }
 
 /* Marks the nodes that the gang may not touch until then; inside: those that it may. */
-static bool mark_nodes(gang_sched *s, const struct gang__gang *u, int64_t end_ns, bool parts,
+static bool mark_nodes(gang_sched *s, const struct gang__gang *g, int64_t end_ns, bool parts,
                        uint32_t end, bool *inside)
 {
     struct gang__reserves *all = s->reserve.all;
@@ -50,11 +50,11 @@ static bool mark_nodes(gang_sched *s, const struct gang__gang *u, int64_t end_ns
         return false;
     memset(all->mask, 0, words * sizeof(*all->mask));
     struct marks m = {all->mask, end};
-    *inside = u->reserve.inside_of != NULL;
+    *inside = g->reserve.inside_of != NULL;
     for (const struct gang__reserve *r = all->first; r; r = r->next)
         for (const struct gang__reserve_piece *p = r->piece; p; p = p->next) {
-            bool now = u->reserve.inside_of ? r == u->reserve.inside_of && p->instance == r->current
-                                            : p->start_ns < end_ns && r != u->job->reserve.named &&
+            bool now = g->reserve.inside_of ? r == g->reserve.inside_of && p->instance == r->current
+                                            : p->start_ns < end_ns && r != g->job->reserve.named &&
                                                   (parts || r->stage[p->stage].whole);
             if (now)
                 gang__reserve_each_node(p, mark, &m);
@@ -67,21 +67,21 @@ static bool mark_nodes(gang_sched *s, const struct gang__gang *u, int64_t end_ns
 static int64_t end_of(const struct gang__where *w)
 {
     const gang_sched *s = w->s;
-    const struct gang__job *job = w->u->job;
+    const struct gang__job *job = w->g->job;
     int64_t from_ns = gang__add_sat(s->now_ns, w->later_ns);
     if (w->anew)
         return job->time_limit_ns > 0 ? gang__add_sat(from_ns, job->time_limit_ns) : GANG__NEVER;
-    if (w->u->alloc != GANG_ID_NONE)
-        return gang__add_sat(gang__calendar_end(s, w->u), w->later_ns);
-    return gang__add_sat(from_ns, gang__calendar_estimate(s, w->u));
+    if (w->g->alloc != GANG_ID_NONE)
+        return gang__add_sat(gang__calendar_end(s, w->g), w->later_ns);
+    return gang__add_sat(from_ns, gang__calendar_estimate(s, w->g));
 }
 
 static bool reserved_concerns(const struct gang__where *w)
 {
     if (w->s->reserve.count == 0)
         return false;
-    int64_t end_ns = w->u->reserve.inside_of ? INT64_MAX : end_of(w);
-    bool some = w->u->reserve.inside_of != NULL;
+    int64_t end_ns = w->g->reserve.inside_of ? INT64_MAX : end_of(w);
+    bool some = w->g->reserve.inside_of != NULL;
     for (const struct gang__reserve *r = w->s->reserve.all->first; r && !some; r = r->next)
         some = r->piece && r->piece->start_ns < end_ns;
     return some;
@@ -91,7 +91,7 @@ static gang_result reserved_apply(const struct gang__where *w)
 {
     gang_sched *s = w->s;
     bool inside;
-    if (!mark_nodes(s, w->u, end_of(w), w->parts, w->on->end, &inside))
+    if (!mark_nodes(s, w->g, end_of(w), w->parts, w->on->end, &inside))
         return GANG_ENOMEM;
     for (gang_node_id n = gang_snapshot_node_next(w->on, GANG_ID_NONE); n != GANG_ID_NONE;
          n = gang_snapshot_node_next(w->on, n)) {
@@ -140,20 +140,20 @@ static int32_t stays_at(const struct gang_task *task, void *user)
 
 /* Could a member that runs inside stay where it is until then? Of several stages, each ends at its
  * time. */
-static bool could_stay(gang_sched *s, const struct gang__gang *u, int64_t until_ns)
+static bool could_stay(gang_sched *s, const struct gang__gang *g, int64_t until_ns)
 {
-    struct gang__timeline *inside = u->reserve.inside_of->inside;
+    struct gang__timeline *inside = g->reserve.inside_of->inside;
     struct gang__occupation o;
-    if (gang__reserve_until(u) < until_ns)
+    if (gang__reserve_until(g) < until_ns)
         return false;
-    if (!inside || !u->calendar.occupies)
+    if (!inside || !g->calendar.occupies)
         return true;
-    if (!gang__calendar_hold(s, u, gang__gang_holds(u), until_ns, &o))
+    if (!gang__calendar_hold(s, g, gang__gang_holds(g), until_ns, &o))
         return false;
     struct gang__trial t;
     gang__trial_begin(&t, s, inside);
-    gang__trial_withdraw(&t, u->calendar.occupies - 1);
-    bool fits = gang__reserve_fits_inside(s, u, &o);
+    gang__trial_withdraw(&t, g->calendar.occupies - 1);
+    bool fits = gang__reserve_fits_inside(s, g, &o);
     gang__trial_drop(&t);
     return fits;
 }
@@ -164,13 +164,13 @@ bool gang__reserve_stops(gang_sched *s, const struct gang__job *job, int64_t unt
     if (s->reserve.count == 0)
         return false;
     for (uint32_t i = 0; i < job->gang_count && !w.barred; i++) {
-        const struct gang__gang *u = &job->gang[i];
-        if (u->alloc == GANG_ID_NONE)
+        const struct gang__gang *g = &job->gang[i];
+        if (g->alloc == GANG_ID_NONE)
             continue;
-        if (u->reserve.inside_of)
-            w.barred = !could_stay(s, u, w.until_ns);
+        if (g->reserve.inside_of)
+            w.barred = !could_stay(s, g, w.until_ns);
         else
-            (void)!gang_alloc_each(s->cluster, u->alloc, stays_at, &w);
+            (void)!gang_alloc_each(s->cluster, g->alloc, stays_at, &w);
     }
     return w.barred;
 }
@@ -178,38 +178,38 @@ bool gang__reserve_stops(gang_sched *s, const struct gang__job *job, int64_t unt
 /* ---- growing --------------------------------------------------------------------------------- */
 
 /* Do these places avoid reserved capacity until the gang ends? */
-static gang_result leaves_room(gang_sched *s, const struct gang__gang *u,
+static gang_result leaves_room(gang_sched *s, const struct gang__gang *g,
                                const struct gang__places *told)
 {
     struct gang__occupation o;
-    if (!gang__calendar_lay_out(s, u, told->place, told->count, gang__calendar_end(s, u), &o))
+    if (!gang__calendar_lay_out(s, g, told->place, told->count, gang__calendar_end(s, g), &o))
         return GANG_ENOMEM;
-    return gang__timeline_fits(gang__calendar_when(s, u), &o) ? GANG_OK : GANG_ENOFIT;
+    return gang__timeline_fits(gang__calendar_when(s, g), &o) ? GANG_OK : GANG_ENOFIT;
 }
 
-gang_result gang__reserve_grow(gang_sched *s, struct gang__gang *u, uint32_t group, int64_t step,
+gang_result gang__reserve_grow(gang_sched *s, struct gang__gang *g, uint32_t group, int64_t step,
                                int64_t *granted)
 {
     *granted = 0;
     if (!s->calendar || s->calendar->failed_in == s->runs || !s->calendar->when ||
         !gang__calendar_sync(s))
         return GANG_ENOMEM;
-    if (u->reserve.inside_of && !gang__reserve_open_inside(s, u->reserve.inside_of))
+    if (g->reserve.inside_of && !gang__reserve_open_inside(s, g->reserve.inside_of))
         return GANG_ENOMEM;
     gang_result r = gang_snapshot_take(s->worker, s->scratch);
     if (r != GANG_OK)
         return GANG_ENOMEM;
-    struct gang__where w = {.s = s, .u = u, .on = s->scratch};
+    struct gang__where w = {.s = s, .g = g, .on = s->scratch};
     r = gang__where_grow(&w, group, step, &s->placement);
     struct gang__trial t;
     gang__trial_begin(&t, s, s->calendar->when);
     if (r == GANG_OK)
         r = gang__reserve_put_handovers(&t);
     if (r == GANG_OK)
-        r = leaves_room(s, u, &s->placement);
+        r = leaves_room(s, g, &s->placement);
     gang__trial_drop(&t);
     if (r == GANG_OK)
-        r = gang__alloc_adopt_more(s->worker, u->alloc, s->placement.place,
+        r = gang__alloc_adopt_more(s->worker, g->alloc, s->placement.place,
                                    (int64_t)s->placement.count);
     *granted = r == GANG_OK ? (int64_t)s->placement.count : 0;
     return r;

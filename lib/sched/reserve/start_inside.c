@@ -6,7 +6,7 @@
 #include "sched/wake/wake.h"
 
 /* Inside it; of a flexible one, as if it were not there. GANG_ENOFIT: it is not active. */
-static gang_result try_in(gang_sched *s, struct gang__reserve *r, struct gang__gang *u,
+static gang_result try_in(gang_sched *s, struct gang__reserve *r, struct gang__gang *g,
                           gang_alloc_id *id, int32_t *why,
                           gang_result (*attempt)(gang_sched *, struct gang__gang *, gang_alloc_id *,
                                                  int32_t *))
@@ -16,7 +16,7 @@ static gang_result try_in(gang_sched *s, struct gang__reserve *r, struct gang__g
         gang__trial_begin(&t, s, s->calendar->when);
         gang__reserve_withdraw_from(&t, r);
         s->reserve.all->tried = r;
-        gang_result w = attempt(s, u, id, why);
+        gang_result w = attempt(s, g, id, why);
         s->reserve.all->tried = NULL;
         gang__trial_drop(&t);
         return w;
@@ -25,29 +25,29 @@ static gang_result try_in(gang_sched *s, struct gang__reserve *r, struct gang__g
         return GANG_ENOFIT;
     if (!gang__reserve_open_inside(s, r))
         return GANG_ENOMEM;
-    u->reserve.inside_of = r;
-    u->reserve.until_ns = gang__reserve_end_of(r, r->current);
-    gang_result w = attempt(s, u, id, why);
-    if (w != GANG_OK && !u->calendar.plan)
-        u->reserve.inside_of = NULL;
+    g->reserve.inside_of = r;
+    g->reserve.until_ns = gang__reserve_end_of(r, r->current);
+    gang_result w = attempt(s, g, id, why);
+    if (w != GANG_OK && !g->calendar.plan)
+        g->reserve.inside_of = NULL;
     return w;
 }
 
 static bool uses_flexible(const gang_sched *s, const struct gang__reserve *r,
-                          const struct gang__gang *u)
+                          const struct gang__gang *g)
 {
-    if (!u)
+    if (!g)
         return r == s->reserve.all->tried;
-    return u->job->reserve.named ? r == u->job->reserve.named : gang__reserve_draws(s, r, u->job);
+    return g->job->reserve.named ? r == g->job->reserve.named : gang__reserve_draws(s, r, g->job);
 }
 
-void gang__reserve_show_for(gang_sched *s, const struct gang__gang *u)
+void gang__reserve_show_for(gang_sched *s, const struct gang__gang *g)
 {
     for (struct gang__reserve *r = s->reserve.count ? s->reserve.all->first : NULL; r;
          r = r->next) {
         if (!(r->flags & GANG_RESERVATION_FLEX))
             continue;
-        bool uses = uses_flexible(s, r, u);
+        bool uses = uses_flexible(s, r, g);
         for (const struct gang__reserve_piece *p = r->piece; p; p = p->next)
             if (p->id && uses)
                 gang__timeline_withdraw(s->calendar->when, p->id - 1);
@@ -61,27 +61,27 @@ static bool refused(gang_result w)
     return w == GANG_ENOFIT || w == GANG_ENEVER;
 }
 
-gang_result gang__reserve_try(gang_sched *s, struct gang__gang *u, gang_alloc_id *id, int32_t *why,
+gang_result gang__reserve_try(gang_sched *s, struct gang__gang *g, gang_alloc_id *id, int32_t *why,
                               gang_result (*attempt)(gang_sched *, struct gang__gang *,
                                                      gang_alloc_id *, int32_t *))
 {
-    struct gang__reserve *named = u->job->reserve.named;
+    struct gang__reserve *named = g->job->reserve.named;
     gang_result w = GANG_ENOFIT;
-    u->reserve.inside_of = NULL;
+    g->reserve.inside_of = NULL;
     for (struct gang__reserve *r = s->reserve.all ? s->reserve.all->first : NULL; r; r = r->next) {
-        if (named ? r != named : !gang__reserve_draws(s, r, u->job))
+        if (named ? r != named : !gang__reserve_draws(s, r, g->job))
             continue;
-        w = try_in(s, r, u, id, why, attempt);
-        if (!refused(w) || u->calendar.plan)
+        w = try_in(s, r, g, id, why, attempt);
+        if (!refused(w) || g->calendar.plan)
             return w;
     }
     if (!named)
-        return attempt(s, u, id, why);
+        return attempt(s, g, id, why);
     *why = *why == GANG_WAIT_CELLS ? *why : GANG_WAIT_RESERVATION;
     return w;
 }
 
-int32_t gang__reserve_why(gang_sched *s, struct gang__gang *u)
+int32_t gang__reserve_why(gang_sched *s, struct gang__gang *g)
 {
     if (s->calendar->planned == 0)
         return GANG_WAIT_RESERVATION;
@@ -89,7 +89,7 @@ int32_t gang__reserve_why(gang_sched *s, struct gang__gang *u)
     gang__trial_begin(&t, s, s->calendar->when);
     for (struct gang__reserve *r = s->reserve.all->first; r; r = r->next)
         gang__reserve_withdraw_from(&t, r);
-    bool fits = gang__calendar_fits_now(s, u);
+    bool fits = gang__calendar_fits_now(s, g);
     gang__trial_drop(&t);
     return fits ? GANG_WAIT_RESERVATION : GANG_WAIT_PLANNED;
 }

@@ -13,10 +13,10 @@ static const struct gang__queue *slicer_of(const gang_sched *s,
     return leaf->q->slicer == GANG__NO_QUEUE ? NULL : &s->queues->queue[leaf->q->slicer];
 }
 
-bool gang__slice_concerns(const struct gang__gang *u)
+bool gang__slice_concerns(const struct gang__gang *g)
 {
-    bool slices = u->job->leaf->q->slicer != GANG__NO_QUEUE;
-    return u->sliced || (slices && !u->places && !gang__gang_request(u)->exclusive);
+    bool slices = g->job->leaf->q->slicer != GANG__NO_QUEUE;
+    return g->sliced || (slices && !g->places && !gang__gang_request(g)->exclusive);
 }
 
 struct gang__matrix *gang__slice_matrix(const gang_sched *s, const struct gang__queue_state *leaf)

@@ -87,23 +87,23 @@ static bool is_fresh(const gang_sched *s, const struct gang__matrix *m)
     return m->viewed_in == s->runs && m->viewed_stamp == gang__capacity_stamp(s->cluster);
 }
 
-static struct gang__where where(gang_sched *s, const struct gang__matrix *m, struct gang__gang *u)
+static struct gang__where where(gang_sched *s, const struct gang__matrix *m, struct gang__gang *g)
 {
-    return (struct gang__where){.s = s, .u = u, .on = m->view, .parts = true, .plans = true};
+    return (struct gang__where){.s = s, .g = g, .on = m->view, .parts = true, .plans = true};
 }
 
 /* Has the gang a view of its own, because it must avoid nodes that other gangs need not avoid? */
-static bool has_own_view(gang_sched *s, const struct gang__matrix *m, struct gang__gang *u)
+static bool has_own_view(gang_sched *s, const struct gang__matrix *m, struct gang__gang *g)
 {
-    struct gang__where w = where(s, m, u);
+    struct gang__where w = where(s, m, g);
     return gang__where_concerned(&w);
 }
 
 /* Make the view: the cluster with all columns empty, and closed nodes where no gang of the matrix
  * may go. */
-static gang_result look(gang_sched *s, struct gang__matrix *m, struct gang__gang *u, bool soft)
+static gang_result look(gang_sched *s, struct gang__matrix *m, struct gang__gang *g, bool soft)
 {
-    bool own = has_own_view(s, m, u);
+    bool own = has_own_view(s, m, g);
     if (!m->view && gang_snapshot_new(s->cluster, &m->view) != GANG_OK)
         return GANG_ENOMEM;
     m->viewed_in = 0;
@@ -112,7 +112,7 @@ static gang_result look(gang_sched *s, struct gang__matrix *m, struct gang__gang
         return GANG_ENOMEM;
     open_columns(m);
     m->viewed_in = own ? 0 : s->runs; /* other gangs may use the nodes that it avoids */
-    struct gang__where w = where(s, m, u);
+    struct gang__where w = where(s, m, g);
     return gang__where_close(&w, soft);
 }
 
@@ -130,8 +130,8 @@ static gang_result show_row(gang_sched *s, const struct gang__matrix *m, uint32_
 static int64_t least_cpu(const gang_request *q)
 {
     int64_t sum = 0;
-    for (uint32_t g = 0; g < q->group_count; g++)
-        sum += q->group[g].min * (int64_t)q->group[g].cpu;
+    for (uint32_t group = 0; group < q->group_count; group++)
+        sum += q->group[group].min * (int64_t)q->group[group].cpu;
     return sum;
 }
 
@@ -143,11 +143,11 @@ static bool suffices(const struct gang__matrix *m, uint32_t row, int64_t cpu)
 }
 
 /* GANG_EBUSY: another thread took a node that the view shows as free. */
-static gang_result try_row(gang_sched *s, struct gang__sliced *x, const struct gang__gang *u,
+static gang_result try_row(gang_sched *s, struct gang__sliced *x, const struct gang__gang *g,
                            uint32_t row, bool all)
 {
     struct gang__matrix *m = x->matrix;
-    gang_request *q = gang__gang_request(u);
+    gang_request *q = gang__gang_request(g);
     gang_result r = suffices(m, row, least_cpu(q)) ? show_row(s, m, row, all) : GANG_ENOFIT;
     if (r == GANG_OK)
         r = gang__timeshare_alloc(s->worker, s->scratch, q, m->lent, &x->alloc);
@@ -180,16 +180,16 @@ static bool has_alternates(const struct gang__matrix *m)
     return false;
 }
 
-static gang_result try_rows(gang_sched *s, struct gang__sliced *x, const struct gang__gang *u)
+static gang_result try_rows(gang_sched *s, struct gang__sliced *x, const struct gang__gang *g)
 {
     struct gang__matrix *m = x->matrix;
     gang_result r = GANG_ENOFIT;
     if (m->rows > 0 && has_alternates(m))
-        r = try_row(s, x, u, m->active, true);
+        r = try_row(s, x, g, m->active, true);
     for (uint32_t d = 0; r == GANG_ENOFIT && d < m->rows; d++)
-        r = try_row(s, x, u, (m->active + d) % m->rows, false);
+        r = try_row(s, x, g, (m->active + d) % m->rows, false);
     if (r == GANG_ENOFIT && m->rows < m->most) {
-        r = try_row(s, x, u, m->rows, false);
+        r = try_row(s, x, g, m->rows, false);
         if (r == GANG_OK)
             open_row(m, x);
     }
@@ -197,56 +197,56 @@ static gang_result try_rows(gang_sched *s, struct gang__sliced *x, const struct 
 }
 
 /* An old view may find a place. Only a new one may say that there is none. */
-static gang_result find_row(gang_sched *s, struct gang__sliced *x, struct gang__gang *u)
+static gang_result find_row(gang_sched *s, struct gang__sliced *x, struct gang__gang *g)
 {
     struct gang__matrix *m = x->matrix;
     gang_result r = GANG_ENOFIT;
-    if (is_fresh(s, m) && !has_own_view(s, m, u))
-        r = try_rows(s, x, u);
+    if (is_fresh(s, m) && !has_own_view(s, m, g))
+        r = try_rows(s, x, g);
     if (r != GANG_ENOFIT && r != GANG_EBUSY)
         return r;
-    r = look(s, m, u, true);
+    r = look(s, m, g, true);
     if (r == GANG_OK)
-        r = try_rows(s, x, u);
-    struct gang__where w = where(s, m, u);
+        r = try_rows(s, x, g);
+    struct gang__where w = where(s, m, g);
     if (r != GANG_ENOFIT || !gang__where_is_soft(&w))
         return r;
-    r = look(s, m, u, false);
-    return r == GANG_OK ? try_rows(s, x, u) : r;
+    r = look(s, m, g, false);
+    return r == GANG_OK ? try_rows(s, x, g) : r;
 }
 
-gang_result gang__slice_alloc(gang_sched *s, struct gang__gang *u, gang_alloc_id *id)
+gang_result gang__slice_alloc(gang_sched *s, struct gang__gang *g, gang_alloc_id *id)
 {
-    struct gang__matrix *m = gang__matrix_get(s, u->job->leaf);
+    struct gang__matrix *m = gang__matrix_get(s, g->job->leaf);
     struct gang__sliced *x = m ? gang__zalloc(&s->mem, 1, sizeof(*x)) : NULL;
     if (!x)
         return GANG_ENOMEM;
     x->matrix = m;
     gang_result r = gang__hash_reserve(&s->slice.gangs, &s->mem);
     if (r == GANG_OK)
-        r = find_row(s, x, u);
+        r = find_row(s, x, g);
     if (r != GANG_OK) {
         gang__sliced_free(s, x);
         return r;
     }
-    x->gang = u;
-    u->sliced = x;
+    x->gang = g;
+    g->sliced = x;
     gang__sliced_enter(s, x);
     *id = x->alloc;
     s->wake.slices = true;
     return GANG_OK;
 }
 
-gang_result gang__slice_grow(gang_sched *s, struct gang__gang *u, uint32_t group, int64_t step,
+gang_result gang__slice_grow(gang_sched *s, struct gang__gang *g, uint32_t group, int64_t step,
                              int64_t *granted)
 {
-    struct gang__sliced *x = u->sliced;
+    struct gang__sliced *x = g->sliced;
     struct gang__matrix *m = x->matrix;
     *granted = 0;
     if (x->row != m->active || x->state != GANG__SLICED_RUNS)
         return GANG_ENOFIT;
     int64_t first = gang__next_number(s, x->alloc);
-    gang_result r = look(s, m, u, true);
+    gang_result r = look(s, m, g, true);
     if (r == GANG_OK)
         r = show_row(s, m, x->row, true);
     if (r == GANG_OK)
@@ -260,18 +260,18 @@ gang_result gang__slice_grow(gang_sched *s, struct gang__gang *u, uint32_t group
         return r;
     for (int64_t i = 0; i < *granted; i++) {
         int64_t task = first + i;
-        gang__give_surely(s, u, x->alloc, &task, 1);
+        gang__give_surely(s, g, x->alloc, &task, 1);
     }
     *granted = 0;
     return r;
 }
 
-void gang__slice_forsake(gang_sched *s, struct gang__gang *u)
+void gang__slice_forsake(gang_sched *s, struct gang__gang *g)
 {
-    struct gang__sliced *x = u->sliced;
+    struct gang__sliced *x = g->sliced;
     if (!x)
         return;
-    u->sliced = NULL;
+    g->sliced = NULL;
     x->gang = NULL;
     x->left = 0;
     for (size_t i = 0; i < x->uses; i++)

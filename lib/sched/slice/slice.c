@@ -21,10 +21,10 @@
 
 /* ---- one gang -------------------------------------------------------------------------------- */
 
-static void tell(gang_sched *s, struct gang__gang *u, const char *text)
+static void tell(gang_sched *s, struct gang__gang *g, const char *text)
 {
-    gang__job_state(s, u->job, GANG_REASON_SLICE, text);
-    gang__wake_job(s, u->job, GANG__WAKE_SETTLE);
+    gang__job_state(s, g->job, GANG_REASON_SLICE, text);
+    gang__wake_job(s, g->job, GANG__WAKE_SETTLE);
 }
 
 /* All of its tasks have stopped. */
@@ -66,13 +66,13 @@ static struct gang_event event_of(const gang_sched *s, const struct gang__sliced
 /* The host did not suspend it: it is preempted like a victim. */
 static void preempt(gang_sched *s, struct gang__sliced *x)
 {
-    struct gang__gang *u = x->gang;
+    struct gang__gang *g = x->gang;
     x->state = GANG__SLICED_RUNS;
     x->left = 0;
     gang__log(s, 0, "the host refused to suspend job %llu: it is preempted",
-              (unsigned long long)u->job->id);
-    u->job->not_before_ns = gang__add_sat(s->now_ns, s->opts.refused_ns);
-    if (gang__stop_ask(s, u, NULL, 0, GANG_REASON_SLICE, GANG_ID_NONE, GANG_END_NONE) ==
+              (unsigned long long)g->job->id);
+    g->job->not_before_ns = gang__add_sat(s->now_ns, s->opts.refused_ns);
+    if (gang__stop_ask(s, g, NULL, 0, GANG_REASON_SLICE, GANG_ID_NONE, GANG_END_NONE) ==
         GANG_ENOMEM)
         s->no_memory = true;
     else
@@ -108,17 +108,17 @@ static void kill_late(gang_sched *s, struct gang__sliced *x)
 
 static void resume(gang_sched *s, struct gang__sliced *x)
 {
-    struct gang__gang *u = x->gang;
+    struct gang__gang *g = x->gang;
     x->state = GANG__SLICED_RUNS;
     struct gang_event e = event_of(s, x, "its quantum begins");
     e.state = GANG_JOB_RUNNING;
     if (s->ops.resume && s->ops.resume(&e, s->user) != 0) {
-        gang__log(s, 0, "the host refused to resume job %llu", (unsigned long long)u->job->id);
+        gang__log(s, 0, "the host refused to resume job %llu", (unsigned long long)g->job->id);
         x->state = GANG__SLICED_OUT;
         x->refused = true;
         return;
     }
-    tell(s, u, "its quantum begins");
+    tell(s, g, "its quantum begins");
 }
 
 static int32_t is_up(gang_node_id node, unsigned word, uint64_t payload, int64_t task, void *user)
@@ -131,20 +131,20 @@ static int32_t is_up(gang_node_id node, unsigned word, uint64_t payload, int64_t
 /* Its first quantum. If its places are gone, it waits again. */
 static void start(gang_sched *s, struct gang__sliced *x)
 {
-    struct gang__gang *u = x->gang;
+    struct gang__gang *g = x->gang;
     if (gang__timeshare_each(s->cluster, x->alloc, is_up, s->cluster) > 0) {
-        gang__slice_ungrant(s, u);
+        gang__slice_ungrant(s, g);
         return;
     }
     x->state = GANG__SLICED_RUNS;
-    s->first_quantum->start(s, u);
+    s->first_quantum->start(s, g);
 }
 
-void gang__slice_ungrant(gang_sched *s, struct gang__gang *u)
+void gang__slice_ungrant(gang_sched *s, struct gang__gang *g)
 {
     gang__log(s, 1, "the places of job %llu went before its first turn: it waits again",
-              (unsigned long long)u->job->id);
-    s->first_quantum->undo(s, u, s->now_ns);
+              (unsigned long long)g->job->id);
+    s->first_quantum->undo(s, g, s->now_ns);
 }
 
 void gang__slice_gone(gang_sched *s, struct gang__sliced *x, const int64_t *tasks, size_t count)
@@ -390,10 +390,10 @@ bool gang__slice_waits(const gang_sched *s)
     return s->wake.slices || (s->slice.matrices && s->wake.room && s->order.blocked_requests);
 }
 
-bool gang__slice_report(gang_sched *s, struct gang__gang *u, const int64_t *tasks, size_t count)
+bool gang__slice_report(gang_sched *s, struct gang__gang *g, const int64_t *tasks, size_t count)
 {
-    bool asked = u->sliced && u->sliced->state == GANG__SLICED_STOPS;
+    bool asked = g->sliced && g->sliced->state == GANG__SLICED_STOPS;
     if (asked)
-        gang__slice_gone(s, u->sliced, tasks, count);
+        gang__slice_gone(s, g->sliced, tasks, count);
     return asked;
 }

@@ -32,9 +32,9 @@ static gang_result doom(gang_sched *s, struct gang__column *c, bool back)
     return r;
 }
 
-gang_result gang__slice_copy_turn(gang_sched *s, const struct gang__gang *u, bool back)
+gang_result gang__slice_copy_turn(gang_sched *s, const struct gang__gang *g, bool back)
 {
-    const struct gang__sliced *x = u->sliced;
+    const struct gang__sliced *x = g->sliced;
     gang_result r = GANG_OK;
     size_t done = 0;
     for (; x && r == GANG_OK && done < x->uses; done += r == GANG_OK)
@@ -110,14 +110,14 @@ const struct gang__calendar_source gang__slice_source = {
 
 /* ---- explaining and reading ------------------------------------------------------------------ */
 
-uint32_t gang__slice_row(const struct gang__gang *u)
+uint32_t gang__slice_row(const struct gang__gang *g)
 {
-    return u->sliced ? u->sliced->row + 1 : 0;
+    return g->sliced ? g->sliced->row + 1 : 0;
 }
 
-uint32_t gang__slice_when(const gang_sched *s, const struct gang__gang *u, int64_t *until_ns)
+uint32_t gang__slice_when(const gang_sched *s, const struct gang__gang *g, int64_t *until_ns)
 {
-    const struct gang__sliced *x = u->sliced;
+    const struct gang__sliced *x = g->sliced;
     const struct gang__matrix *m = x->matrix;
     uint32_t distance = gang__row_distance(m, x->row);
     bool counted = m->until_ns != INT64_MAX;
@@ -193,13 +193,13 @@ static gang_result check_gang(const gang_sched *s, const struct gang__sliced *x,
                               struct gang_error *error)
 {
     struct count c = {x, 0, true};
-    const struct gang__gang *u = x->gang;
-    unsigned long long id = u ? (unsigned long long)u->job->id : 0;
+    const struct gang__gang *g = x->gang;
+    unsigned long long id = g ? (unsigned long long)g->job->id : 0;
     if (x->row >= x->matrix->rows)
         return BAD("job %llu is in a row that is not there", id);
-    if (u && (u->sliced != x || u->alloc != x->alloc))
+    if (g && (g->sliced != x || g->alloc != x->alloc))
         return BAD("job %llu is not what the matrix takes it for", id);
-    if (!u && !x->quiet && x->state == GANG__SLICED_RUNS && x->left > 0)
+    if (!g && !x->quiet && x->state == GANG__SLICED_RUNS && x->left > 0)
         return BAD("one that let go is expected to stop");
     gang_result r = gang__timeshare_each(s->cluster, x->alloc, same_use, &c);
     if (r != GANG_OK)

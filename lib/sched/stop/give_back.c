@@ -183,17 +183,17 @@ void gang__give_rest(gang_sched *s, gang_alloc_id alloc)
 }
 
 /* True also for a stopped task if a handover or a deferred release still holds its place. */
-bool gang__stop_asked(const gang_sched *s, const struct gang__gang *u, int64_t task)
+bool gang__stop_asked(const gang_sched *s, const struct gang__gang *g, int64_t task)
 {
-    if (u->stop.unreleased == 0)
+    if (g->stop.unreleased == 0)
         return false;
-    for (const struct gang__stop *l = u->stop.first; l; l = l->next)
+    for (const struct gang__stop *l = g->stop.first; l; l = l->next)
         if (bsearch(&task, l->own, l->own_count, sizeof(task), gang__by_number))
             return true;
     for (const struct gang__stop *l = s->stop.deferred; l; l = l->next_of_handover)
-        if (holds_still(l, u->alloc, task))
+        if (holds_still(l, g->alloc, task))
             return true;
-    return is_kept(s, u->alloc, task);
+    return is_kept(s, g->alloc, task);
 }
 
 /* One block: the tasks of the stop, then those of them that have not stopped yet. */
@@ -216,7 +216,7 @@ bool gang__stop_name_tasks(gang_sched *s, struct gang__stop *l, const int64_t *t
 
 /* Without memory for the record of a deferred release, the loop retries until the release
  * succeeds. */
-void gang__give_surely(gang_sched *s, struct gang__gang *u, gang_alloc_id alloc,
+void gang__give_surely(gang_sched *s, struct gang__gang *g, gang_alloc_id alloc,
                        const int64_t *tasks, size_t count)
 {
     for (;;) {
@@ -228,10 +228,10 @@ void gang__give_surely(gang_sched *s, struct gang__gang *u, gang_alloc_id alloc,
             (tasks ? gang__stop_name_tasks(s, l, tasks, count) : gang__stop_alloc_tasks(s, l, 0))) {
             l->alloc = alloc;
             l->stopped = l->deferred = true;
-            l->gang = u;
-            l->counted = u != NULL;
-            if (u)
-                u->stop.unreleased++;
+            l->gang = g;
+            l->counted = g != NULL;
+            if (g)
+                g->stop.unreleased++;
             gang__stop_free(s, l);
             return;
         }

@@ -75,12 +75,12 @@ void gang__handover_release_holds(gang_sched *s, struct gang__handover *c)
     c->hold_count = 0;
 }
 
-/* Keep what is free now of the places that the gang `u` is to get. Once is enough: until the
+/* Keep what is free now of the places that the gang `g` is to get. Once is enough: until the
  * victims have stopped, other gangs could take only what was free before. */
-static void hold(gang_sched *s, struct gang__handover *c, const struct gang__gang *u,
+static void hold(gang_sched *s, struct gang__handover *c, const struct gang__gang *g,
                  const struct gang_placement *places, int64_t place_count)
 {
-    const gang_request *q = gang__gang_request(u);
+    const gang_request *q = gang__gang_request(g);
     size_t count = (size_t)place_count;
     if (!gang__grow(&s->mem, (void **)&s->numbers, &s->number_cap, count, sizeof(*s->numbers))) {
         s->no_memory = true;
@@ -166,22 +166,22 @@ void gang__move_begin(gang_sched *s, struct gang__stop *l)
     hold(s, l->handover, l->gang, l->to, l->to_count);
 }
 
-void gang__move_end(gang_sched *s, struct gang__gang *u)
+void gang__move_end(gang_sched *s, struct gang__gang *g)
 {
-    if (!u->stop.moving)
+    if (!g->stop.moving)
         return;
-    u->stop.moving = NULL;
-    gang__usage_promise(u, -1, -1);
-    gang__wake_queue(s, u->job->leaf);
-    gang__eased(s, u->job->leaf);
+    g->stop.moving = NULL;
+    gang__usage_promise(g, -1, -1);
+    gang__wake_queue(s, g->job->leaf);
+    gang__eased(s, g->job->leaf);
 }
 
 /* The move was cancelled, or the start at the new places failed: the gang waits like others. */
-void gang__move_failed(gang_sched *s, struct gang__gang *u)
+void gang__move_failed(gang_sched *s, struct gang__gang *g)
 {
-    gang__job_count(s, u->job);
-    gang__job_state(s, u->job, GANG_REASON_NONE, "waits again");
-    gang__wake_job(s, u->job, GANG__WAKE_SETTLE);
+    gang__job_count(s, g->job);
+    gang__job_state(s, g->job, GANG_REASON_NONE, "waits again");
+    gang__wake_job(s, g->job, GANG__WAKE_SETTLE);
 }
 
 bool gang__stop_is_moving(const struct gang__stop *l)

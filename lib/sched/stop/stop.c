@@ -32,16 +32,16 @@ static void unlink_stop(struct gang__stop *l)
 /* All tasks of the stop have stopped: what they held is released, or kept for the handover. */
 static void stopped_all(gang_sched *s, struct gang__stop *l)
 {
-    struct gang__gang *u = l->gang;
+    struct gang__gang *g = l->gang;
     l->stopped = true;
     unlink_stop(l);
-    gang__wake_holding(s, u);
+    gang__wake_holding(s, g);
     s->stop.hooks->stopped(s, l->alloc);
     if (!l->handover) {
         gang__stop_release(s, l);
         gang__stop_free(s, l);
     }
-    gang__wake_job(s, u->job, GANG__WAKE_STOPPED);
+    gang__wake_job(s, g->job, GANG__WAKE_STOPPED);
 }
 
 /* A task that is reported twice counts once. */
@@ -54,10 +54,10 @@ static void one_stopped(struct gang__stop *l, int64_t task)
     memmove(at, at + 1, (l->left - (size_t)(at - l->still)) * sizeof(*at));
 }
 
-void gang__stop_tasks_gone(gang_sched *s, struct gang__gang *u, const int64_t *tasks, size_t count)
+void gang__stop_tasks_gone(gang_sched *s, struct gang__gang *g, const int64_t *tasks, size_t count)
 {
     struct gang__stop *next;
-    for (struct gang__stop *l = u->stop.first; l; l = next) {
+    for (struct gang__stop *l = g->stop.first; l; l = next) {
         next = l->next;
         for (size_t i = 0; tasks && i < count; i++)
             one_stopped(l, tasks[i]);
@@ -65,7 +65,7 @@ void gang__stop_tasks_gone(gang_sched *s, struct gang__gang *u, const int64_t *t
             l->left = 0;
         if (l->left == 0) {
             stopped_all(s, l);
-            next = u->stop.first; /* the list may have changed */
+            next = g->stop.first; /* the list may have changed */
         }
     }
 }
@@ -109,11 +109,11 @@ struct noting {
 static int32_t add_place(const struct gang_task *task, void *user)
 {
     const struct noting *n = user;
-    struct gang__gang *u = n->unit;
+    struct gang__gang *g = n->unit;
     if (!bsearch(&task->task, n->leave->own, n->leave->own_count, sizeof(task->task),
                  gang__by_number))
         return 0;
-    struct gang_placement *p = &u->places[u->place_count++];
+    struct gang_placement *p = &g->places[g->place_count++];
     *p = (struct gang_placement)GANG_PLACEMENT_INIT;
     p->group = task->group;
     p->node = task->node;
@@ -123,19 +123,19 @@ static int32_t add_place(const struct gang_task *task, void *user)
 }
 
 /* A suspended gang resumes on the same places: record them. False: out of memory. */
-static bool note_places(gang_sched *s, struct gang__gang *u, const struct gang__stop *l)
+static bool note_places(gang_sched *s, struct gang__gang *g, const struct gang__stop *l)
 {
-    struct noting n = {u, l};
+    struct noting n = {g, l};
     struct gang_alloc_info info = GANG_ALLOC_INFO_INIT;
-    u->place_count = 0;
-    if (gang_alloc_get(s->cluster, u->alloc, &info) != GANG_OK || info.tasks == 0)
+    g->place_count = 0;
+    if (gang_alloc_get(s->cluster, g->alloc, &info) != GANG_OK || info.tasks == 0)
         return true;
-    u->places = gang__zalloc(&s->mem, (size_t)info.tasks, sizeof(*u->places));
-    if (!u->places)
+    g->places = gang__zalloc(&s->mem, (size_t)info.tasks, sizeof(*g->places));
+    if (!g->places)
         return false;
-    if (gang_alloc_each(s->cluster, u->alloc, add_place, &n) != GANG_OK || u->place_count == 0) {
-        gang__release(&s->mem, u->places);
-        u->places = NULL;
+    if (gang_alloc_each(s->cluster, g->alloc, add_place, &n) != GANG_OK || g->place_count == 0) {
+        gang__release(&s->mem, g->places);
+        g->places = NULL;
     }
     return true;
 }
@@ -147,12 +147,12 @@ static bool is_for_others(int32_t reason)
 
 /* The host's op for this stop: shrink for single tasks; otherwise suspend or preempt, as the
  * queue says. */
-static int32_t (*op_for(gang_sched *s, struct gang__gang *u, bool all,
+static int32_t (*op_for(gang_sched *s, struct gang__gang *g, bool all,
                         int32_t reason))(const struct gang_event *, void *)
 {
     if (!all)
         return s->ops.shrink;
-    if (is_for_others(reason) && u->job->leaf->q->preempt == GANG_PREEMPT_MODE_SUSPEND)
+    if (is_for_others(reason) && g->job->leaf->q->preempt == GANG_PREEMPT_MODE_SUSPEND)
         return s->ops.suspend;
     return s->ops.preempt;
 }
@@ -170,14 +170,14 @@ static bool name_all(gang_sched *s, struct gang__stop *l)
     return true;
 }
 
-static struct gang__stop *new_stop(gang_sched *s, struct gang__gang *u, const int64_t *tasks,
+static struct gang__stop *new_stop(gang_sched *s, struct gang__gang *g, const int64_t *tasks,
                                    size_t count)
 {
     struct gang__stop *l = gang__zalloc(&s->mem, 1, sizeof(*l));
     if (!l)
         return NULL;
-    l->gang = u;
-    l->alloc = u->alloc;
+    l->gang = g;
+    l->alloc = g->alloc;
     if (!(tasks ? gang__stop_name_tasks(s, l, tasks, count) : name_all(s, l))) {
         gang__stop_free(s, l);
         return NULL;
@@ -185,7 +185,7 @@ static struct gang__stop *new_stop(gang_sched *s, struct gang__gang *u, const in
     memcpy(l->still, l->own, l->own_count * sizeof(*l->still));
     l->left = l->own_count;
     l->counted = true;
-    u->stop.unreleased++;
+    g->stop.unreleased++;
     return l;
 }
 
@@ -206,38 +206,38 @@ static int32_t tally_task(const struct gang_task *task, void *user)
 }
 
 /* The tasks leave usage; gangs that wait for usage to go down are woken. */
-static void leave_usage(gang_sched *s, struct gang__gang *u, const struct gang__stop *l)
+static void leave_usage(gang_sched *s, struct gang__gang *g, const struct gang__stop *l)
 {
-    uint32_t groups = gang__gang_request(u)->group_count;
-    gang__eased(s, u->job->leaf);
+    uint32_t groups = gang__gang_request(g)->group_count;
+    gang__eased(s, g->job->leaf);
     if (!l->tasks) {
-        gang__gang_clear(s, u);
+        gang__gang_clear(s, g);
         return;
     }
     struct tally t = {l, s->by_group, 0};
     memset(s->by_group, 0, groups * sizeof(*s->by_group));
-    (void)!gang_alloc_each(s->cluster, u->alloc, tally_task, &t);
-    gang__usage_out(s, u);
-    for (uint32_t g = 0; g < groups; g++) {
-        u->has[g] -= s->by_group[g];
-        u->tasks -= s->by_group[g];
+    (void)!gang_alloc_each(s->cluster, g->alloc, tally_task, &t);
+    gang__usage_out(s, g);
+    for (uint32_t group = 0; group < groups; group++) {
+        g->has[group] -= s->by_group[group];
+        g->tasks -= s->by_group[group];
     }
-    gang__usage_in(s, u);
+    gang__usage_in(s, g);
     s->wake.shares = true;
-    if (u->job->leaf_user)
-        gang__order_user(s, u->job->leaf, u->job->leaf_user);
+    if (g->job->leaf_user)
+        gang__order_user(s, g->job->leaf, g->job->leaf_user);
 }
 
-struct gang__stop *gang__stop_new(gang_sched *s, struct gang__gang *u, const int64_t *tasks,
+struct gang__stop *gang__stop_new(gang_sched *s, struct gang__gang *g, const int64_t *tasks,
                                   size_t count, int32_t reason)
 {
-    struct gang__stop *l = new_stop(s, u, tasks, count);
+    struct gang__stop *l = new_stop(s, g, tasks, count);
     if (!l)
         return NULL;
     l->reason = reason;
     l->suspends =
-        !tasks && is_for_others(reason) && u->job->leaf->q->preempt == GANG_PREEMPT_MODE_SUSPEND;
-    if (l->suspends && s->ops.suspend && !note_places(s, u, l)) {
+        !tasks && is_for_others(reason) && g->job->leaf->q->preempt == GANG_PREEMPT_MODE_SUSPEND;
+    if (l->suspends && s->ops.suspend && !note_places(s, g, l)) {
         gang__stop_free(s, l);
         return NULL;
     }
@@ -253,39 +253,39 @@ void gang__stop_drop(gang_sched *s, struct gang__stop *l)
     gang__stop_free(s, l);
 }
 
-int32_t gang__stop_ask(gang_sched *s, struct gang__gang *u, const int64_t *tasks, size_t count,
+int32_t gang__stop_ask(gang_sched *s, struct gang__gang *g, const int64_t *tasks, size_t count,
                        int32_t reason, gang_job_id because, int32_t end)
 {
-    struct gang__stop *l = gang__stop_new(s, u, tasks, count, reason);
+    struct gang__stop *l = gang__stop_new(s, g, tasks, count, reason);
     return l ? gang__stop_begin(s, l, because, NULL, end) : (int32_t)GANG_ENOMEM;
 }
 
-static void note_preempted(const gang_sched *s, struct gang__gang *u)
+static void note_preempted(const gang_sched *s, struct gang__gang *g)
 {
-    u->preempt.preempted_times =
-        u->preempt.preempted_event == s->external_events ? u->preempt.preempted_times + 1 : 1;
-    u->preempt.preempted_event = s->external_events;
-    u->preempt.preempted_run = s->runs;
+    g->preempt.preempted_times =
+        g->preempt.preempted_event == s->external_events ? g->preempt.preempted_times + 1 : 1;
+    g->preempt.preempted_event = s->external_events;
+    g->preempt.preempted_run = s->runs;
 }
 
 int32_t gang__stop_begin(gang_sched *s, struct gang__stop *l, gang_job_id because,
                          struct gang__handover *claim, int32_t end)
 {
-    struct gang__gang *u = l->gang;
-    struct gang__job *job = u->job;
+    struct gang__gang *g = l->gang;
+    struct gang__job *job = g->job;
     const struct gang__queue *q = job->leaf->q;
     int32_t reason = l->reason;
-    bool all = !l->tasks, told = gang__slice_is_begun(u);
+    bool all = !l->tasks, told = gang__slice_is_begun(g);
     l->deadline_ns = gang__add_sat(s->now_ns, q->grace_ns);
     l->handover = claim;
     if (claim) {
         l->next_of_handover = claim->stops;
         claim->stops = l;
     }
-    l->next = u->stop.first;
-    u->stop.first = l;
-    gang__order_leave(s, u);
-    leave_usage(s, u, l);
+    l->next = g->stop.first;
+    g->stop.first = l;
+    gang__order_leave(s, g);
+    leave_usage(s, g, l);
     if (l->to && claim)
         gang__move_begin(s, l);
     if (is_for_others(reason) || reason == GANG_REASON_STALE || reason == GANG_REASON_MOVE ||
@@ -294,13 +294,13 @@ int32_t gang__stop_begin(gang_sched *s, struct gang__stop *l, gang_job_id becaus
         if (all)
             job->preemptions++;
         if (is_for_others(reason))
-            note_preempted(s, u);
+            note_preempted(s, g);
         if (all && is_for_others(reason) && q->preempt == GANG_PREEMPT_MODE_CANCEL) {
             job->ending = true;
             job->end_wanted = GANG_END_PREEMPTED;
         }
     }
-    struct gang_event e = gang__event_of(s, u, reason, "asked to stop");
+    struct gang_event e = gang__event_of(s, g, reason, "asked to stop");
     e.alloc = l->alloc;
     e.tasks = l->tasks;
     e.task_count = l->task_count;
@@ -308,20 +308,20 @@ int32_t gang__stop_begin(gang_sched *s, struct gang__stop *l, gang_job_id becaus
     e.preemptor = because;
     e.state = gang__job_state_now(job);
     e.end = end;
-    int32_t (*op)(const struct gang_event *, void *) = op_for(s, u, all, reason);
+    int32_t (*op)(const struct gang_event *, void *) = op_for(s, g, all, reason);
     /* The host is not asked if all tasks were asked earlier, one by one, or if the host has not
      * heard of the start. */
     bool some = l->left > 0 && told, stops = some && op && op(&e, s->user) == 0;
-    if (some && l->suspends && !stops && u->places) { /* the host refused: preempt */
-        gang__release(&s->mem, u->places);
-        u->places = NULL;
+    if (some && l->suspends && !stops && g->places) { /* the host refused: preempt */
+        gang__release(&s->mem, g->places);
+        g->places = NULL;
         stops = s->ops.preempt && s->ops.preempt(&e, s->user) == 0;
     }
     if (!stops) {
         if (!some || !all)
             stopped_all(s, l);
         else /* also ends earlier stops of single tasks */
-            gang__stop_tasks_gone(s, u, NULL, 0);
+            gang__stop_tasks_gone(s, g, NULL, 0);
         return GANG_OK;
     }
     if (q->grace_ns <= 0) {
@@ -334,18 +334,18 @@ int32_t gang__stop_begin(gang_sched *s, struct gang__stop *l, gang_job_id becaus
 }
 
 /* The running tasks of the gang leave usage. The caller frees the allocation. */
-void gang__gang_clear(gang_sched *s, struct gang__gang *u)
+void gang__gang_clear(gang_sched *s, struct gang__gang *g)
 {
-    gang__usage_out(s, u);
-    memset(u->has, 0, gang__gang_request(u)->group_count * sizeof(*u->has));
-    u->tasks = 0;
-    u->alloc = GANG_ID_NONE;
-    u->reports.below_min = u->reports.refill = false;
-    gang__usage_in(s, u);
-    gang__victims_leave(u);
-    if (u->sliced)
-        s->stop.hooks->detached(s, u);
+    gang__usage_out(s, g);
+    memset(g->has, 0, gang__gang_request(g)->group_count * sizeof(*g->has));
+    g->tasks = 0;
+    g->alloc = GANG_ID_NONE;
+    g->reports.below_min = g->reports.refill = false;
+    gang__usage_in(s, g);
+    gang__victims_leave(g);
+    if (g->sliced)
+        s->stop.hooks->detached(s, g);
     s->wake.shares = true;
-    if (u->job->leaf_user)
-        gang__order_user(s, u->job->leaf, u->job->leaf_user);
+    if (g->job->leaf_user)
+        gang__order_user(s, g->job->leaf, g->job->leaf_user);
 }

@@ -7,7 +7,7 @@
 /* Hooks of a higher floor: called when a gang stops or an allocation is released.
  * gang_sched_new() sets them once. */
 struct gang__stop_hooks {
-    void (*detached)(gang_sched *s, struct gang__gang *u); /* the gang left its allocation */
+    void (*detached)(gang_sched *s, struct gang__gang *g); /* the gang left its allocation */
     void (*stopped)(gang_sched *s, gang_alloc_id alloc);   /* the holder has stopped */
     void (*released)(gang_sched *s, gang_alloc_id alloc, const int64_t *tasks,
                      size_t count); /* tasks (NULL: all) were given back */
@@ -16,7 +16,7 @@ struct gang__stop_hooks {
 /* Stop tasks (NULL: all) of a gang in two steps. gang__stop_new() allocates all memory (NULL: out
  * of memory). gang__stop_begin() asks the host and cannot fail. gang__stop_drop() frees a stop
  * that did not begin. */
-struct gang__stop *gang__stop_new(gang_sched *s, struct gang__gang *u, const int64_t *tasks,
+struct gang__stop *gang__stop_new(gang_sched *s, struct gang__gang *g, const int64_t *tasks,
                                   size_t count, int32_t reason);
 void gang__stop_drop(gang_sched *s, struct gang__stop *leave);
 int32_t gang__stop_begin(gang_sched *s, struct gang__stop *leave, gang_job_id because,
@@ -26,7 +26,7 @@ int32_t gang__stop_begin(gang_sched *s, struct gang__stop *leave, gang_job_id be
  * leaves usage now. end: how the job ends when all its tasks have stopped (GANG_END_NONE: the job
  * waits again). GANG_OK: the tasks stopped at once; 1: they are stopping; GANG_ENOMEM: nothing
  * happened. */
-int32_t gang__stop_ask(gang_sched *s, struct gang__gang *u, const int64_t *tasks, size_t count,
+int32_t gang__stop_ask(gang_sched *s, struct gang__gang *g, const int64_t *tasks, size_t count,
                        int32_t reason, gang_job_id because, int32_t end);
 
 /* Release tasks of an allocation, regardless of minima, or all of it. Like
@@ -36,10 +36,10 @@ gang_result gang__give_tasks(gang_sched *s, gang_alloc_id alloc, const int64_t *
                              size_t count);
 gang_result gang__give_all(gang_sched *s, gang_alloc_id alloc);
 
-/* Release tasks of a gang that runs on (u; NULL: of no gang), or all (tasks NULL) of an
+/* Release tasks of a gang that runs on (g; NULL: of no gang), or all (tasks NULL) of an
  * allocation without a gang. Cannot fail. If another thread still reads the allocation, the
  * release is deferred: a later run does it when it begins, or gang_sched_free(). */
-void gang__give_surely(gang_sched *s, struct gang__gang *u, gang_alloc_id alloc,
+void gang__give_surely(gang_sched *s, struct gang__gang *g, gang_alloc_id alloc,
                        const int64_t *tasks, size_t count);
 void gang__deferred_releases_run(gang_sched *s);
 void gang__deferred_releases_free(gang_sched *s);
@@ -49,15 +49,15 @@ void gang__give_rest(gang_sched *s, gang_alloc_id alloc);
 
 /* Was this task of the gang's allocation asked to stop? True also for a stopped task if a
  * handover keeps what it held. */
-bool gang__stop_asked(const gang_sched *s, const struct gang__gang *u, int64_t task);
+bool gang__stop_asked(const gang_sched *s, const struct gang__gang *g, int64_t task);
 
 /* These tasks (NULL: all) of a gang have stopped, after they were asked to. */
-void gang__stop_tasks_gone(gang_sched *s, struct gang__gang *u, const int64_t *tasks, size_t count);
+void gang__stop_tasks_gone(gang_sched *s, struct gang__gang *g, const int64_t *tasks, size_t count);
 void gang__stop_due(gang_sched *s, struct gang__job *job); /* kills after the grace */
 void gang__handover_give_up(gang_sched *s, struct gang__handover *claim);
 
 /* End the move of the gang to other places, if it has one. */
-void gang__move_end(gang_sched *s, struct gang__gang *u);
+void gang__move_end(gang_sched *s, struct gang__gang *g);
 
 /* Count the taker's job as about to run (true), or no more (false): queues and users limit how
  * many jobs run at once. */
@@ -85,11 +85,11 @@ void gang__stop_release(gang_sched *s, struct gang__stop *l);
 void gang__stop_free(gang_sched *s, struct gang__stop *l);
 /* Does the gang of the stop move to other places? The move failed: the gang waits like others. */
 bool gang__stop_is_moving(const struct gang__stop *l);
-void gang__move_failed(gang_sched *s, struct gang__gang *u);
+void gang__move_failed(gang_sched *s, struct gang__gang *g);
 
 /* Take the running tasks of the gang out of usage and of the victim orders. The caller frees the
  * allocation. */
-void gang__gang_clear(gang_sched *s, struct gang__gang *u);
+void gang__gang_clear(gang_sched *s, struct gang__gang *g);
 
 /* ---- between the files of this folder ---- */
 

@@ -295,13 +295,13 @@ static void gang_of(struct gang__request_class *ask)
 {
     const gang_request *q = ask->q;
     int64_t sum = 0;
-    for (uint32_t g = 0; g < q->group_count; g++)
-        sum += ask->gang_tasks[g] = q->group[g].min;
+    for (uint32_t group = 0; group < q->group_count; group++)
+        sum += ask->gang_tasks[group] = q->group[group].min;
     ask->exact = sum >= q->min;
-    for (uint32_t g = 0; g < q->group_count && sum < q->min; g++) {
-        int64_t more = q->group[g].count - ask->gang_tasks[g];
+    for (uint32_t group = 0; group < q->group_count && sum < q->min; group++) {
+        int64_t more = q->group[group].count - ask->gang_tasks[group];
         more = more < q->min - sum ? more : q->min - sum;
-        ask->gang_tasks[g] += more;
+        ask->gang_tasks[group] += more;
         sum += more;
     }
     /* A set with a minimum of its own is met by tasks that are not known before placing. */
@@ -316,19 +316,19 @@ bool gang__class_refresh(gang_sched *s, struct gang__request_class *ask)
     if (ask->config_of == s->config_count)
         return true;
     ask->take_count = 0;
-    for (uint32_t g = 0; g < q->group_count; g++)
-        if (!take_of_group(s, ask, g))
+    for (uint32_t group = 0; group < q->group_count; group++)
+        if (!take_of_group(s, ask, group))
             return false;
     gang_of(ask);
     int64_t sum[GANG__DIMS] = {0};
-    for (uint32_t g = 0; g < q->group_count; g++)
-        for (uint32_t i = 0; i < ask->group[g].count; i++) {
-            const struct gang__take *t = &ask->take[ask->group[g].from + i];
-            sum[t->dim] += t->amount * ask->gang_tasks[g];
+    for (uint32_t group = 0; group < q->group_count; group++)
+        for (uint32_t i = 0; i < ask->group[group].count; i++) {
+            const struct gang__take *t = &ask->take[ask->group[group].from + i];
+            sum[t->dim] += t->amount * ask->gang_tasks[group];
         }
     ask->gang_gpu = 0;
-    for (uint32_t g = 0; ask->by_memory && g < q->group_count; g++)
-        ask->gang_gpu += ask->gang_tasks[g] * gpus_of(s, &q->group[g], false);
+    for (uint32_t group = 0; ask->by_memory && group < q->group_count; group++)
+        ask->gang_gpu += ask->gang_tasks[group] * gpus_of(s, &q->group[group], false);
     ask->gang_take_count = 0;
     for (uint32_t d = 0; d < s->dims; d++)
         if (sum[d])
@@ -369,8 +369,8 @@ struct gang__request_class *gang__class_ref(gang_sched *s, struct gang__request_
     ask->gang_tasks = (int64_t *)(void *)(ask->gang_take + GANG__DIMS);
     ask->group = (struct gang__span *)(void *)(ask->gang_tasks + groups);
     ask->q = w->q;
-    for (size_t g = 0; g < groups; g++)
-        ask->by_memory = ask->by_memory || is_by_memory(&w->q->group[g]);
+    for (size_t group = 0; group < groups; group++)
+        ask->by_memory = ask->by_memory || is_by_memory(&w->q->group[group]);
     if ((ask->by_memory && !gang__memories_begin(s)) || !gang__class_refresh(s, ask) ||
         gang__hash_reserve(&s->classes, &s->mem) != GANG_OK) {
         gang__release(&s->mem, ask->take);

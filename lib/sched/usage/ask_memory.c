@@ -120,16 +120,16 @@ bool gang__memories_begin(gang_sched *s)
 /* ---- counting by another list ---------------------------------------------------------------- */
 
 /* Adds (or, with sign -1, takes) all that usage has of a gang. */
-static void book(gang_sched *s, struct gang__gang *u, int64_t sign)
+static void book(gang_sched *s, struct gang__gang *g, int64_t sign)
 {
     if (sign > 0)
-        gang__usage_in(s, u);
+        gang__usage_in(s, g);
     else
-        gang__usage_out(s, u);
-    if (u->stop.handover && u->stop.handover->charged)
-        gang__handover_charge(u->stop.handover, sign);
-    if (u->stop.moving)
-        gang__usage_promise(u, -1, sign);
+        gang__usage_out(s, g);
+    if (g->stop.handover && g->stop.handover->charged)
+        gang__handover_charge(g->stop.handover, sign);
+    if (g->stop.moving)
+        gang__usage_promise(g, -1, sign);
 }
 
 static void book_all(gang_sched *s, int64_t sign)

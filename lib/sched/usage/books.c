@@ -11,19 +11,19 @@
 #include "sched/usage/usage.h"
 #include "sched/wake/wake.h"
 
-int64_t gang__gang_lacks_all(const struct gang__gang *u)
+int64_t gang__gang_lacks_all(const struct gang__gang *g)
 {
-    int64_t lacks = u->target - u->tasks - u->ended;
-    return lacks > 0 && !u->over ? lacks : 0;
+    int64_t lacks = g->target - g->tasks - g->ended;
+    return lacks > 0 && !g->over ? lacks : 0;
 }
 
 /* The total that the gang lacks counts for the first groups first. */
-int64_t gang__gang_lacks(const struct gang__gang *u, uint32_t group)
+int64_t gang__gang_lacks(const struct gang__gang *gang, uint32_t group)
 {
-    const gang_request *q = gang__gang_request(u);
-    int64_t left = gang__gang_lacks_all(u);
+    const gang_request *q = gang__gang_request(gang);
+    int64_t left = gang__gang_lacks_all(gang);
     for (uint32_t g = 0; g <= group; g++) {
-        int64_t lacks = q->group[g].count - u->has[g] - u->done[g];
+        int64_t lacks = q->group[g].count - gang->has[g] - gang->done[g];
         lacks = lacks < left ? lacks : left;
         if (g == group)
             return lacks > 0 ? lacks : 0;
@@ -34,55 +34,55 @@ int64_t gang__gang_lacks(const struct gang__gang *u, uint32_t group)
 
 /* A target below the sum of all groups is demanded of the first groups, whatever runs of the
  * others. */
-bool gang__gang_is_steady(const struct gang__gang *u)
+bool gang__gang_is_steady(const struct gang__gang *g)
 {
-    const gang_request *q = gang__gang_request(u);
+    const gang_request *q = gang__gang_request(g);
     int64_t count = 0;
-    for (uint32_t g = 0; g < q->group_count; g++)
-        count += q->group[g].count;
-    return q->group_count == 1 || count == u->target;
+    for (uint32_t group = 0; group < q->group_count; group++)
+        count += q->group[group].count;
+    return q->group_count == 1 || count == g->target;
 }
 
-int64_t gang__gang_counts(const struct gang__gang *u, uint32_t group)
+int64_t gang__gang_counts(const struct gang__gang *g, uint32_t group)
 {
-    return u->done[group] - (u->job->loss == GANG_LOSS_SHRINK ? u->failed[group] : 0);
+    return g->done[group] - (g->job->loss == GANG_LOSS_SHRINK ? g->failed[group] : 0);
 }
 
 /* Counts a group alone, whatever the gang as a whole needs beyond it. */
-static int64_t fixed_of_group(const struct gang__gang *u, uint32_t group)
+static int64_t fixed_of_group(const struct gang__gang *g, uint32_t group)
 {
-    int64_t min = gang__gang_request(u)->group[group].min - gang__gang_counts(u, group);
+    int64_t min = gang__gang_request(g)->group[group].min - gang__gang_counts(g, group);
     min = min > 0 ? min : 0;
-    return u->has[group] < min ? u->has[group] : min;
+    return g->has[group] < min ? g->has[group] : min;
 }
 
-int64_t gang__gang_fixed_rest(const struct gang__gang *u)
+int64_t gang__gang_fixed_rest(const struct gang__gang *g)
 {
-    const gang_request *q = gang__gang_request(u);
+    const gang_request *q = gang__gang_request(g);
     int64_t rest = q->min;
-    if (u->job->preemptible != GANG_SEMI_PREEMPTIBLE)
+    if (g->job->preemptible != GANG_SEMI_PREEMPTIBLE)
         return 0;
-    for (uint32_t g = 0; g < q->group_count; g++)
-        rest -= gang__gang_counts(u, g) + fixed_of_group(u, g);
+    for (uint32_t group = 0; group < q->group_count; group++)
+        rest -= gang__gang_counts(g, group) + fixed_of_group(g, group);
     return rest > 0 ? rest : 0;
 }
 
-int64_t gang__gang_fixed(const struct gang__gang *u, uint32_t group, int64_t *rest)
+int64_t gang__gang_fixed(const struct gang__gang *g, uint32_t group, int64_t *rest)
 {
-    if (u->job->preemptible == GANG_PREEMPTIBLE)
+    if (g->job->preemptible == GANG_PREEMPTIBLE)
         return 0;
-    if (u->job->preemptible == GANG_NOT_PREEMPTIBLE)
-        return u->has[group];
-    int64_t fixed = fixed_of_group(u, group), more = u->has[group] - fixed;
+    if (g->job->preemptible == GANG_NOT_PREEMPTIBLE)
+        return g->has[group];
+    int64_t fixed = fixed_of_group(g, group), more = g->has[group] - fixed;
     more = more < *rest ? more : *rest;
     *rest -= more;
     return fixed + more;
 }
 
-bool gang__gang_is_fixed(const struct gang__gang *u, bool grows)
+bool gang__gang_is_fixed(const struct gang__gang *g, bool grows)
 {
-    return u->job->preemptible == GANG_NOT_PREEMPTIBLE ||
-           (u->job->preemptible == GANG_SEMI_PREEMPTIBLE && !grows);
+    return g->job->preemptible == GANG_NOT_PREEMPTIBLE ||
+           (g->job->preemptible == GANG_SEMI_PREEMPTIBLE && !grows);
 }
 
 static void add(struct gang__queue_state *leaf, size_t which, const struct gang__request_class *ask,
@@ -106,61 +106,61 @@ void gang__usage_shift(struct gang__queue_state *leaf, const struct gang__reques
     add(leaf, 0, ask, group, times);
 }
 
-void gang__usage_promise(struct gang__gang *u, int32_t grow_group, int64_t times)
+void gang__usage_promise(struct gang__gang *g, int32_t grow_group, int64_t times)
 {
-    const struct gang__request_class *ask = u->request_class;
-    bool fixed = gang__gang_is_fixed(u, grow_group >= 0);
+    const struct gang__request_class *ask = g->request_class;
+    bool fixed = gang__gang_is_fixed(g, grow_group >= 0);
     uint32_t count;
     const struct gang__take *take = gang__class_takes(ask, grow_group, &count);
     for (uint32_t i = 0; i < count; i++) {
-        for (struct gang__queue_state *q = u->job->leaf; q; q = q->parent) {
+        for (struct gang__queue_state *q = g->job->leaf; q; q = q->parent) {
             q->used[take[i].dim] += take[i].amount * times;
             q->fixed[take[i].dim] += fixed ? take[i].amount * times : 0;
             q->dims_changed |= UINT64_C(1) << take[i].dim;
         }
-        if (u->job->leaf_user)
-            u->job->leaf_user->used[take[i].dim] += take[i].amount * times;
+        if (g->job->leaf_user)
+            g->job->leaf_user->used[take[i].dim] += take[i].amount * times;
     }
 }
 
-static void book(gang_sched *s, struct gang__gang *u, int64_t sign)
+static void book(gang_sched *s, struct gang__gang *g, int64_t sign)
 {
-    struct gang__queue_state *leaf = u->job->leaf;
-    const struct gang__request_class *ask = u->request_class;
+    struct gang__queue_state *leaf = g->job->leaf;
+    const struct gang__request_class *ask = g->request_class;
     const gang_request *q = ask->q;
-    int64_t rest = gang__gang_fixed_rest(u), left = u->demands ? gang__gang_lacks_all(u) : 0;
+    int64_t rest = gang__gang_fixed_rest(g), left = g->demands ? gang__gang_lacks_all(g) : 0;
     gang__wake_queue(s, leaf);
-    if (u->tasks == 0 && left == 0) /* nothing of it counts */
+    if (g->tasks == 0 && left == 0) /* nothing of it counts */
         return;
-    for (uint32_t g = 0; g < q->group_count; g++) {
-        int64_t kept = gang__gang_fixed(u, g, &rest);
-        int64_t lacks = q->group[g].count - u->has[g] - u->done[g];
+    for (uint32_t group = 0; group < q->group_count; group++) {
+        int64_t kept = gang__gang_fixed(g, group, &rest);
+        int64_t lacks = q->group[group].count - g->has[group] - g->done[group];
         lacks = lacks < left ? lacks : left;
         lacks = lacks > 0 ? lacks : 0;
         left -= lacks;
-        add(leaf, 0, ask, g, sign * u->has[g]);
-        add(leaf, 1, ask, g, sign * kept);
-        add(leaf, 2, ask, g, sign * lacks);
-        struct gang__user *user = u->job->leaf_user;
-        for (uint32_t i = 0; user && u->has[g] && i < ask->group[g].count; i++)
-            user->used[ask->take[ask->group[g].from + i].dim] +=
-                sign * u->has[g] * ask->take[ask->group[g].from + i].amount;
+        add(leaf, 0, ask, group, sign * g->has[group]);
+        add(leaf, 1, ask, group, sign * kept);
+        add(leaf, 2, ask, group, sign * lacks);
+        struct gang__user *user = g->job->leaf_user;
+        for (uint32_t i = 0; user && g->has[group] && i < ask->group[group].count; i++)
+            user->used[ask->take[ask->group[group].from + i].dim] +=
+                sign * g->has[group] * ask->take[ask->group[group].from + i].amount;
     }
     for (struct gang__queue_state *at = leaf; at; at = at->parent)
-        at->tasks += sign * u->tasks;
+        at->tasks += sign * g->tasks;
 }
 
 /* The gang's dominant share of the cluster, in millionths: that of the kind where it takes most. */
-static int64_t dominant_part(const gang_sched *s, const struct gang__gang *u)
+static int64_t dominant_part(const gang_sched *s, const struct gang__gang *g)
 {
     int64_t most = 0;
-    for (uint32_t g = 0; g < gang__gang_request(u)->group_count; g++)
-        for (uint32_t i = 0; i < u->request_class->group[g].count; i++) {
+    for (uint32_t group = 0; group < gang__gang_request(g)->group_count; group++)
+        for (uint32_t i = 0; i < g->request_class->group[group].count; i++) {
             const struct gang__take *t =
-                &u->request_class->take[u->request_class->group[g].from + i];
-            int64_t part = s->total[t->dim] > 0
-                               ? gang__mul_div(t->amount * u->has[g], GANG_WHOLE, s->total[t->dim])
-                               : 0;
+                &g->request_class->take[g->request_class->group[group].from + i];
+            int64_t part = s->total[t->dim] > 0 ? gang__mul_div(t->amount * g->has[group],
+                                                                GANG_WHOLE, s->total[t->dim])
+                                                : 0;
             most = part > most ? part : most;
         }
     return most;
@@ -168,28 +168,28 @@ static int64_t dominant_part(const gang_sched *s, const struct gang__gang *u)
 
 /* Adds the gang's service since the last call to job->served, for orders by service. The caller
  * calls it before each change of what the gang has. */
-static void note_service(const gang_sched *s, struct gang__gang *u)
+static void note_service(const gang_sched *s, struct gang__gang *g)
 {
-    int64_t ran = s->now_ns - u->started_ns - gang__job_paused(s, u->job), since = u->served_ns;
-    if (ran <= since || !gang__slice_is_begun(u))
+    int64_t ran = s->now_ns - g->started_ns - gang__job_paused(s, g->job), since = g->served_ns;
+    if (ran <= since || !gang__slice_is_begun(g))
         return;
-    u->served_ns = ran;
-    u->job->served =
-        gang__add_sat(u->job->served, gang__mul_div(dominant_part(s, u), ran - since, 1));
+    g->served_ns = ran;
+    g->job->served =
+        gang__add_sat(g->job->served, gang__mul_div(dominant_part(s, g), ran - since, 1));
 }
 
-void gang__usage_out(gang_sched *s, struct gang__gang *u)
+void gang__usage_out(gang_sched *s, struct gang__gang *g)
 {
-    if (u->tasks > 0)
-        note_service(s, u);
-    book(s, u, -1);
+    if (g->tasks > 0)
+        note_service(s, g);
+    book(s, g, -1);
 }
 
-void gang__usage_in(gang_sched *s, struct gang__gang *u)
+void gang__usage_in(gang_sched *s, struct gang__gang *g)
 {
-    book(s, u, 1);
-    gang__victims_settle_elastic(u);
-    gang__wake_holding(s, u);
+    book(s, g, 1);
+    gang__victims_settle_elastic(g);
+    gang__wake_holding(s, g);
 }
 
 /* ---- may a queue use more? ------------------------------------------------------------------- */
@@ -257,13 +257,13 @@ void gang__handover_charge(struct gang__handover *c, int64_t sign)
     gang__usage_promise(c->taker, c->grow_group, c->grow_group < 0 ? sign : sign * c->place_count);
 }
 
-const struct gang__take *gang__gang_asks(const struct gang__gang *u, uint32_t *count)
+const struct gang__take *gang__gang_asks(const struct gang__gang *g, uint32_t *count)
 {
-    if (u->alloc == GANG_ID_NONE)
-        return gang__class_takes(u->request_class, -1, count);
-    const gang_request *q = gang__gang_request(u);
-    uint32_t g = 0;
-    while (g + 1 < q->group_count && gang__gang_lacks(u, g) == 0)
-        g++;
-    return gang__class_takes(u->request_class, (int32_t)g, count);
+    if (g->alloc == GANG_ID_NONE)
+        return gang__class_takes(g->request_class, -1, count);
+    const gang_request *q = gang__gang_request(g);
+    uint32_t group = 0;
+    while (group + 1 < q->group_count && gang__gang_lacks(g, group) == 0)
+        group++;
+    return gang__class_takes(g->request_class, (int32_t)group, count);
 }

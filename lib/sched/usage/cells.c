@@ -39,11 +39,11 @@ static void mark_nodes(struct mark *m)
     for (uint32_t i = 0; i < s->queues->count; i++) {
         struct gang__set_link *n = gang__set_first(&s->qs[i]->victims);
         for (; n; n = gang__set_next(n)) {
-            struct gang__gang *u = GANG__OF(struct gang__gang, victim.link, n);
-            if (u->job->preemptible == GANG_PREEMPTIBLE)
+            struct gang__gang *g = GANG__OF(struct gang__gang, victim.link, n);
+            if (g->job->preemptible == GANG_PREEMPTIBLE)
                 continue;
             m->value = gang__queue_is_below(s->qs[i], m->leaf) ? 2 : 1;
-            (void)!gang_alloc_each(s->cluster, u->alloc, mark_task, m);
+            (void)!gang_alloc_each(s->cluster, g->alloc, mark_task, m);
         }
     }
 }
@@ -159,7 +159,7 @@ static gang_result keep_some(gang_sched *s, gang_snapshot *snapshot, const struc
     return GANG_OK;
 }
 
-gang_result gang__cells_keep(gang_sched *s, const struct gang__gang *u, gang_snapshot *snapshot)
+gang_result gang__cells_keep(gang_sched *s, const struct gang__gang *g, gang_snapshot *snapshot)
 {
     struct mark m = {s, NULL, NULL, snapshot->end, 0};
     m.by_slot = gang__zalloc(&s->mem, snapshot->end + 1, 1);
@@ -167,7 +167,7 @@ gang_result gang__cells_keep(gang_sched *s, const struct gang__gang *u, gang_sna
         return GANG_ENOMEM;
     for (uint32_t i = 0; i < s->queues->count; i++) {
         const struct gang__queue_state *q = s->qs[i];
-        if (q->q->cell_count == 0 || gang__queue_is_below(u->job->leaf, q))
+        if (q->q->cell_count == 0 || gang__queue_is_below(g->job->leaf, q))
             continue;
         m.leaf = q;
         mark_nodes(&m);

@@ -8,26 +8,26 @@
 #include "sched/record/job_record.h"
 #include "sched/usage/usage.h"
 
-static struct gang__queue_state *too_many_run(struct gang__gang *u, int32_t *why)
+static struct gang__queue_state *too_many_run(struct gang__gang *g, int32_t *why)
 {
     *why = GANG_WAIT_MAX_RUNNING;
-    if (u->job->counted_running)
+    if (g->job->counted_running)
         return NULL;
-    for (struct gang__queue_state *q = u->job->leaf; q->parent; q = q->parent)
+    for (struct gang__queue_state *q = g->job->leaf; q->parent; q = q->parent)
         if (q->running + q->promised >= q->q->max_running)
             return q;
-    const struct gang__user *user = u->job->leaf_user;
-    if (user && user->running + user->promised >= u->job->leaf->q->max_running_per_user)
-        return u->job->leaf;
+    const struct gang__user *user = g->job->leaf_user;
+    if (user && user->running + user->promised >= g->job->leaf->q->max_running_per_user)
+        return g->job->leaf;
     return NULL;
 }
 
 /* YARN's user limit, over all kinds, with the whole gang. */
-bool gang__user_limits(gang_sched *s, const struct gang__gang *u, const int64_t *gang,
+bool gang__user_limits(gang_sched *s, const struct gang__gang *g, const int64_t *gang,
                        int64_t *limit)
 {
-    const struct gang__queue_state *leaf = u->job->leaf;
-    const struct gang__user *user = u->job->leaf_user;
+    const struct gang__queue_state *leaf = g->job->leaf;
+    const struct gang__user *user = g->job->leaf_user;
     int64_t dominant[GANG_MAX_KINDS] = {0}, active[GANG_MAX_KINDS] = {0}, weights = 0;
     uint32_t kinds = 0;
     if (!user || (!leaf->q->user_limit_percent && !leaf->q->user_limit_factor_milli))
@@ -69,26 +69,26 @@ bool gang__user_limits(gang_sched *s, const struct gang__gang *u, const int64_t 
     return !gang__keeps_limit(user->used, gang, limit, kinds);
 }
 
-static bool beyond_user_limit(gang_sched *s, const struct gang__gang *u,
+static bool beyond_user_limit(gang_sched *s, const struct gang__gang *g,
                               const struct gang__take *take, uint32_t count)
 {
     int64_t gang[GANG_MAX_KINDS] = {0}, limit[GANG_MAX_KINDS];
     for (uint32_t i = 0; i < count; i++)
         if (take[i].dim < GANG_MAX_KINDS && !s->queues->dim[take[i].dim].partition)
             gang[take[i].dim] = take[i].amount;
-    return gang__user_limits(s, u, gang, limit);
+    return gang__user_limits(s, g, gang, limit);
 }
 
 /* Sums the amounts that these tasks of each group take. */
-uint32_t gang__takes_sum(const gang_sched *s, const struct gang__gang *u, const int64_t *tasks,
+uint32_t gang__takes_sum(const gang_sched *s, const struct gang__gang *g, const int64_t *tasks,
                          struct gang__take take[GANG__DIMS])
 {
     int64_t sum[GANG__DIMS] = {0};
     uint32_t n = 0;
-    for (uint32_t g = 0; g < gang__gang_request(u)->group_count; g++) {
-        const struct gang__take *t = u->request_class->take + u->request_class->group[g].from;
-        for (uint32_t i = 0; i < u->request_class->group[g].count; i++)
-            sum[t[i].dim] += t[i].amount * tasks[g];
+    for (uint32_t group = 0; group < gang__gang_request(g)->group_count; group++) {
+        const struct gang__take *t = g->request_class->take + g->request_class->group[group].from;
+        for (uint32_t i = 0; i < g->request_class->group[group].count; i++)
+            sum[t[i].dim] += t[i].amount * tasks[group];
     }
     for (uint32_t d = 0; d < s->dims; d++)
         if (sum[d])
@@ -96,38 +96,38 @@ uint32_t gang__takes_sum(const gang_sched *s, const struct gang__gang *u, const 
     return n;
 }
 
-uint32_t gang__gang_resumes_with(gang_sched *s, const struct gang__gang *u,
+uint32_t gang__gang_resumes_with(gang_sched *s, const struct gang__gang *g,
                                  struct gang__take take[GANG__DIMS])
 {
-    memset(s->by_group, 0, gang__gang_request(u)->group_count * sizeof(*s->by_group));
-    for (int64_t i = 0; i < u->place_count; i++)
-        s->by_group[u->places[i].group]++;
-    return gang__takes_sum(s, u, s->by_group, take);
+    memset(s->by_group, 0, gang__gang_request(g)->group_count * sizeof(*s->by_group));
+    for (int64_t i = 0; i < g->place_count; i++)
+        s->by_group[g->places[i].group]++;
+    return gang__takes_sum(s, g, s->by_group, take);
 }
 
 /* The queue that refuses these amounts; NULL: none. */
-struct gang__queue_state *gang__limits_refuse(gang_sched *s, struct gang__gang *u,
+struct gang__queue_state *gang__limits_refuse(gang_sched *s, struct gang__gang *g,
                                               const struct gang__take *take, uint32_t count,
                                               bool fixed, uint32_t *dim, int32_t *why)
 {
-    struct gang__queue_state *by = too_many_run(u, why);
+    struct gang__queue_state *by = too_many_run(g, why);
     if (!by)
-        by = gang__usage_refuse(s, u->job->leaf, take, count, fixed, dim, why);
-    if (!by && u->job->leaf_user && beyond_user_limit(s, u, take, count)) {
+        by = gang__usage_refuse(s, g->job->leaf, take, count, fixed, dim, why);
+    if (!by && g->job->leaf_user && beyond_user_limit(s, g, take, count)) {
         *why = GANG_WAIT_USER_LIMIT;
-        by = u->job->leaf;
+        by = g->job->leaf;
     }
     return by;
 }
 
-bool gang__limits_allow(gang_sched *s, struct gang__gang *u, int32_t grow_group, int64_t times)
+bool gang__limits_allow(gang_sched *s, struct gang__gang *g, int32_t grow_group, int64_t times)
 {
     uint32_t dim = 0;
     int32_t why = 0;
     struct gang__take take[GANG__DIMS];
-    bool fixed = gang__gang_is_fixed(u, grow_group >= 0);
-    uint32_t count = u->places ? gang__gang_resumes_with(s, u, take)
-                               : gang__class_takes_times(u->request_class, grow_group,
+    bool fixed = gang__gang_is_fixed(g, grow_group >= 0);
+    uint32_t count = g->places ? gang__gang_resumes_with(s, g, take)
+                               : gang__class_takes_times(g->request_class, grow_group,
                                                          grow_group < 0 ? 1 : times, take);
-    return !gang__limits_refuse(s, u, take, count, fixed, &dim, &why);
+    return !gang__limits_refuse(s, g, take, count, fixed, &dim, &why);
 }

@@ -42,8 +42,8 @@ void gang__memories_settle(gang_sched *s, const gang_sched *from);
 /* What a gang holds and lacks leaves the usage and demand of its queues, and enters them. Callers
  * put both calls around each change of has, done, target, demands, the job's preemptible, the
  * leaf. */
-void gang__usage_out(gang_sched *s, struct gang__gang *u);
-void gang__usage_in(gang_sched *s, struct gang__gang *u);
+void gang__usage_out(gang_sched *s, struct gang__gang *g);
+void gang__usage_in(gang_sched *s, struct gang__gang *g);
 
 /* Adds `times` the amounts of a group's task to the usage of the leaf and of all queues above; a
  * negative `times` subtracts. */
@@ -53,10 +53,10 @@ void gang__usage_shift(struct gang__queue_state *leaf, const struct gang__reques
 /* Adds `times` what is promised to a gang and not held yet: all of the gang (grow_group < 0), or
  * a task of that group. A negative `times` subtracts. It counts as usage of the gang's queues and
  * user, and as fixed usage of the queues if preemption may never take it. */
-void gang__usage_promise(struct gang__gang *u, int32_t grow_group, int64_t times);
+void gang__usage_promise(struct gang__gang *g, int32_t grow_group, int64_t times);
 
 /* Does preemption never take what the gang gets: at its start, or (grows) with one more task? */
-bool gang__gang_is_fixed(const struct gang__gang *u, bool grows);
+bool gang__gang_is_fixed(const struct gang__gang *g, bool grows);
 
 /* Would the amounts exceed a limit, or (fixed) a guarantee, of the leaf or a queue above? NULL:
  * no. Otherwise the queue, with *dim and *why (GANG_WAIT_LIMIT, _GUARANTEE, _LENDING). */
@@ -65,20 +65,20 @@ struct gang__queue_state *gang__usage_refuse(gang_sched *s, struct gang__queue_s
                                              bool fixed, uint32_t *dim, int32_t *why);
 
 /* Tasks of a group that a gang still lacks. */
-int64_t gang__gang_lacks(const struct gang__gang *u, uint32_t group);
-int64_t gang__gang_lacks_all(const struct gang__gang *u);
+int64_t gang__gang_lacks(const struct gang__gang *g, uint32_t group);
+int64_t gang__gang_lacks_all(const struct gang__gang *g);
 
 /* Is the sum of the gang's usage and demand the same, however many of its tasks run? */
-bool gang__gang_is_steady(const struct gang__gang *u);
+bool gang__gang_is_steady(const struct gang__gang *g);
 
 /* Tasks of a group that ended, and count for its minimum as if they ran. */
-int64_t gang__gang_counts(const struct gang__gang *u, uint32_t group);
+int64_t gang__gang_counts(const struct gang__gang *g, uint32_t group);
 
 /* How many running tasks of a group are protected (not preemptible). `rest`: what the gang needs
  * beyond the minima of its groups; the first groups give it. gang__gang_fixed_rest() begins it;
  * the caller then asks for all groups, in order. */
-int64_t gang__gang_fixed(const struct gang__gang *u, uint32_t group, int64_t *rest);
-int64_t gang__gang_fixed_rest(const struct gang__gang *u);
+int64_t gang__gang_fixed(const struct gang__gang *g, uint32_t group, int64_t *rest);
+int64_t gang__gang_fixed_rest(const struct gang__gang *g);
 
 /* Resolves guarantees and limits in force by the totals. */
 void gang__bounds_resolve(gang_sched *s);
@@ -111,26 +111,26 @@ bool gang__stays(const struct gang__queue_state *q, const int64_t *bound, const 
 /* ---- limits.c ---- */
 
 /* Sums the amounts that these tasks of each group take. Returns the number of dimensions. */
-uint32_t gang__takes_sum(const gang_sched *s, const struct gang__gang *u, const int64_t *tasks,
+uint32_t gang__takes_sum(const gang_sched *s, const struct gang__gang *g, const int64_t *tasks,
                          struct gang__take take[GANG__DIMS]);
 
 /* The amounts that a suspended gang takes when it resumes: all that it had. Returns the number of
  * dimensions. */
-uint32_t gang__gang_resumes_with(gang_sched *s, const struct gang__gang *u,
+uint32_t gang__gang_resumes_with(gang_sched *s, const struct gang__gang *g,
                                  struct gang__take take[GANG__DIMS]);
 
 /* The queue that refuses these amounts to the gang: by the number of running jobs, by its limits
  * or guarantee, or by the user limit (GANG_WAIT_* in *why). NULL: none. */
-struct gang__queue_state *gang__limits_refuse(gang_sched *s, struct gang__gang *u,
+struct gang__queue_state *gang__limits_refuse(gang_sched *s, struct gang__gang *g,
                                               const struct gang__take *take, uint32_t count,
                                               bool fixed, uint32_t *dim, int32_t *why);
 
 /* Do queues and users allow the whole gang (grow_group < 0), or `times` tasks of a group? */
-bool gang__limits_allow(gang_sched *s, struct gang__gang *u, int32_t grow_group, int64_t times);
+bool gang__limits_allow(gang_sched *s, struct gang__gang *g, int32_t grow_group, int64_t times);
 
 /* YARN's user limit for the gang's user, by kind; `gang`: the amounts that the gang asks for.
  * True: they exceed the limit. False, with `limit` unset, also if the leaf has no user limit. */
-bool gang__user_limits(gang_sched *s, const struct gang__gang *u, const int64_t *gang,
+bool gang__user_limits(gang_sched *s, const struct gang__gang *g, const int64_t *gang,
                        int64_t *limit);
 
 /* ---- victim_order.c ---- */
@@ -139,12 +139,12 @@ void gang__victims_init(struct gang__queue_state *q);
 
 /* The gang runs, and may be a victim. gang__victims_sort() puts it into leaf->victims; each
  * reader of that order calls it first. */
-void gang__victims_enter(gang_sched *s, struct gang__gang *u);
-void gang__victims_leave(struct gang__gang *u);
+void gang__victims_enter(gang_sched *s, struct gang__gang *g);
+void gang__victims_leave(struct gang__gang *g);
 void gang__victims_sort(gang_sched *s);
 
 /* The number of the gang's tasks changed: enters it into the elastic victims, or takes it out. */
-void gang__victims_settle_elastic(struct gang__gang *u);
+void gang__victims_settle_elastic(struct gang__gang *g);
 
 /* The capacity that a handover's taker is about to get enters (or, with sign -1, leaves) the
  * usage of its queues. */
@@ -152,6 +152,6 @@ void gang__handover_charge(struct gang__handover *claim, int64_t sign);
 
 /* The amounts that a gang asks for when it is tried: the whole gang, or a task of the first group
  * that lacks tasks. */
-const struct gang__take *gang__gang_asks(const struct gang__gang *u, uint32_t *count);
+const struct gang__take *gang__gang_asks(const struct gang__gang *g, uint32_t *count);
 
 #endif

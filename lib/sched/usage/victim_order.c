@@ -46,70 +46,70 @@ void gang__victims_init(struct gang__queue_state *q)
     gang__set_init(&q->elastic_victims, compare_sheds, q);
 }
 
-static void fresh_put(gang_sched *s, struct gang__gang *u)
+static void fresh_put(gang_sched *s, struct gang__gang *g)
 {
-    u->victim.in_unsorted.next = s->usage.unsorted_victims;
-    u->victim.in_unsorted.at = &s->usage.unsorted_victims;
+    g->victim.in_unsorted.next = s->usage.unsorted_victims;
+    g->victim.in_unsorted.at = &s->usage.unsorted_victims;
     if (s->usage.unsorted_victims)
-        s->usage.unsorted_victims->victim.in_unsorted.at = &u->victim.in_unsorted.next;
-    s->usage.unsorted_victims = u;
-    u->victim.unsorted = true;
+        s->usage.unsorted_victims->victim.in_unsorted.at = &g->victim.in_unsorted.next;
+    s->usage.unsorted_victims = g;
+    g->victim.unsorted = true;
 }
 
-static void fresh_take(struct gang__gang *u)
+static void fresh_take(struct gang__gang *g)
 {
-    *u->victim.in_unsorted.at = u->victim.in_unsorted.next;
-    if (u->victim.in_unsorted.next)
-        u->victim.in_unsorted.next->victim.in_unsorted.at = u->victim.in_unsorted.at;
-    u->victim.unsorted = false;
+    *g->victim.in_unsorted.at = g->victim.in_unsorted.next;
+    if (g->victim.in_unsorted.next)
+        g->victim.in_unsorted.next->victim.in_unsorted.at = g->victim.in_unsorted.at;
+    g->victim.unsorted = false;
 }
 
 /* While preemption runs, it may read the order at any moment, so the gang is sorted in at once. */
-void gang__victims_enter(gang_sched *s, struct gang__gang *u)
+void gang__victims_enter(gang_sched *s, struct gang__gang *g)
 {
-    if (u->victim.listed)
+    if (g->victim.listed)
         return;
-    u->victim.listed = true;
+    g->victim.listed = true;
     if (s->preempt.running)
-        gang__set_insert_end(&u->job->leaf->victims, &u->victim.link, 0);
+        gang__set_insert_end(&g->job->leaf->victims, &g->victim.link, 0);
     else
-        fresh_put(s, u);
-    gang__victims_settle_elastic(u);
+        fresh_put(s, g);
+    gang__victims_settle_elastic(g);
 }
 
-void gang__victims_leave(struct gang__gang *u)
+void gang__victims_leave(struct gang__gang *g)
 {
-    if (u->victim.listed && u->victim.unsorted)
-        fresh_take(u);
-    else if (u->victim.listed)
-        gang__set_remove(&u->job->leaf->victims, &u->victim.link);
-    u->victim.listed = false;
-    gang__victims_settle_elastic(u);
+    if (g->victim.listed && g->victim.unsorted)
+        fresh_take(g);
+    else if (g->victim.listed)
+        gang__set_remove(&g->job->leaf->victims, &g->victim.link);
+    g->victim.listed = false;
+    gang__victims_settle_elastic(g);
 }
 
-void gang__victims_settle_elastic(struct gang__gang *u)
+void gang__victims_settle_elastic(struct gang__gang *g)
 {
-    bool sheds = u->victim.listed && u->tasks + u->ended > gang__gang_request(u)->min;
-    if (sheds && !u->victim.elastic)
-        gang__set_insert(&u->job->leaf->elastic_victims, &u->victim.elastic_link);
-    else if (!sheds && u->victim.elastic)
-        gang__set_remove(&u->job->leaf->elastic_victims, &u->victim.elastic_link);
-    u->victim.elastic = sheds;
+    bool sheds = g->victim.listed && g->tasks + g->ended > gang__gang_request(g)->min;
+    if (sheds && !g->victim.elastic)
+        gang__set_insert(&g->job->leaf->elastic_victims, &g->victim.elastic_link);
+    else if (!sheds && g->victim.elastic)
+        gang__set_remove(&g->job->leaf->elastic_victims, &g->victim.elastic_link);
+    g->victim.elastic = sheds;
 }
 
 void gang__victims_sort(gang_sched *s)
 {
     struct gang__gang *oldest = NULL;
     while (s->usage.unsorted_victims) { /* reverse: the newest goes in last, before all others */
-        struct gang__gang *u = s->usage.unsorted_victims;
-        s->usage.unsorted_victims = u->victim.in_unsorted.next;
-        u->victim.in_unsorted.next = oldest;
-        oldest = u;
+        struct gang__gang *g = s->usage.unsorted_victims;
+        s->usage.unsorted_victims = g->victim.in_unsorted.next;
+        g->victim.in_unsorted.next = oldest;
+        oldest = g;
     }
     while (oldest) {
-        struct gang__gang *u = oldest;
-        oldest = u->victim.in_unsorted.next;
-        u->victim.unsorted = false;
-        gang__set_insert_end(&u->job->leaf->victims, &u->victim.link, 0);
+        struct gang__gang *g = oldest;
+        oldest = g->victim.in_unsorted.next;
+        g->victim.unsorted = false;
+        gang__set_insert_end(&g->job->leaf->victims, &g->victim.link, 0);
     }
 }

@@ -58,30 +58,30 @@ void gang__wake_all_candidates(gang_sched *s)
 }
 
 /* A gang that is starting lies in the timeline already: as its plan, or as it was tried. */
-void gang__wake_holding(gang_sched *s, struct gang__gang *u)
+void gang__wake_holding(gang_sched *s, struct gang__gang *g)
 {
     if (!s->calendar ||
-        (u->alloc == GANG_ID_NONE && !u->stop.first && !u->calendar.occupies && !u->wake.at))
+        (g->alloc == GANG_ID_NONE && !g->stop.first && !g->calendar.occupies && !g->wake.at))
         return;
-    if (u == s->wake.starting && u->alloc == s->wake.started)
+    if (g == s->wake.starting && g->alloc == s->wake.started)
         return;
-    if (u->calendar.occupies || u->wake.at)
+    if (g->calendar.occupies || g->wake.at)
         s->wake.plans |= GANG__PLANS_EARLIER;
-    if (u->wake.at)
+    if (g->wake.at)
         return;
-    u->wake.next = s->wake.holdings;
-    u->wake.at = &s->wake.holdings;
+    g->wake.next = s->wake.holdings;
+    g->wake.at = &s->wake.holdings;
     if (s->wake.holdings)
-        s->wake.holdings->wake.at = &u->wake.next;
-    s->wake.holdings = u;
+        s->wake.holdings->wake.at = &g->wake.next;
+    s->wake.holdings = g;
 }
 
-void gang__wake_forget_holding(struct gang__gang *u)
+void gang__wake_forget_holding(struct gang__gang *g)
 {
-    if (!u->wake.at)
+    if (!g->wake.at)
         return;
-    *u->wake.at = u->wake.next;
-    if (u->wake.next)
-        u->wake.next->wake.at = u->wake.at;
-    u->wake.at = NULL;
+    *g->wake.at = g->wake.next;
+    if (g->wake.next)
+        g->wake.next->wake.at = g->wake.at;
+    g->wake.at = NULL;
 }

@@ -73,8 +73,8 @@ void gang__wake_candidates(gang_sched *s, struct gang__queue_state *leaf);
 void gang__wake_all_candidates(gang_sched *s);
 
 /* A gang holds more, less, or for another time: the calendar is to follow. */
-void gang__wake_holding(gang_sched *s, struct gang__gang *u);
-void gang__wake_forget_holding(struct gang__gang *u);
+void gang__wake_holding(gang_sched *s, struct gang__gang *g);
+void gang__wake_forget_holding(struct gang__gang *g);
 
 /* The plans are to be looked at again, for this cause (GANG__PLANS_*). */
 static inline void gang__wake_plans(gang_sched *s, uint32_t causes)

@@ -12,13 +12,13 @@
 
 static bool failed_concerns(const struct gang__where *w)
 {
-    return w->u->job->failed_node_count > 0;
+    return w->g->job->failed_node_count > 0;
 }
 
 static gang_result failed_apply(const struct gang__where *w)
 {
-    for (size_t i = 0; i < w->u->job->failed_node_count; i++)
-        (void)!gang_snapshot_set_state(w->on, w->u->job->failed_nodes[i], GANG_NODE_DOWN);
+    for (size_t i = 0; i < w->g->job->failed_node_count; i++)
+        (void)!gang_snapshot_set_state(w->on, w->g->job->failed_nodes[i], GANG_NODE_DOWN);
     return GANG_OK;
 }
 
@@ -50,29 +50,29 @@ static bool starved_concerns(const struct gang__where *w)
     uint32_t count;
     if (!w->s->bypass.starved || w->anew)
         return false;
-    const struct gang__take *asks = gang__gang_asks(w->u, &count);
+    const struct gang__take *asks = gang__gang_asks(w->g, &count);
     struct gang__take none[GANG__DIMS];
     for (uint32_t i = 0; w->charged && i < count; i++)
         none[i] = (struct gang__take){asks[i].dim, 0};
-    return gang__bypass_before(w->s, w->u, w->charged ? none : asks, count) != NULL;
+    return gang__bypass_before(w->s, w->g, w->charged ? none : asks, count) != NULL;
 }
 
 static gang_result starved_apply(const struct gang__where *w)
 {
-    return gang__bypass_keep(w->s, w->u, w->on);
+    return gang__bypass_keep(w->s, w->g, w->on);
 }
 
 /* ---- nodes of intact cells of other queues --------------------------------------------------- */
 
 static bool cells_concern(const struct gang__where *w)
 {
-    bool grows = w->u->alloc != GANG_ID_NONE && !w->anew;
-    return w->s->queues->cells && gang__gang_is_fixed(w->u, grows);
+    bool grows = w->g->alloc != GANG_ID_NONE && !w->anew;
+    return w->s->queues->cells && gang__gang_is_fixed(w->g, grows);
 }
 
 static gang_result cells_apply(const struct gang__where *w)
 {
-    return gang__cells_keep(w->s, w->u, w->on);
+    return gang__cells_keep(w->s, w->g, w->on);
 }
 
 static const struct gang__veto failed = {"nodes where the job failed before", GANG_WAIT_CAPACITY,

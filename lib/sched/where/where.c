@@ -82,14 +82,14 @@ struct question {
 
 static gang_result answer(const struct gang__where *w, const struct question *q)
 {
-    gang_request *request = gang__gang_request(w->u);
+    gang_request *request = gang__gang_request(w->g);
     if (!q->places)
         return gang__snapshot_fits(w->s->worker, w->on, request);
     if (q->group < 0)
         return gang__snapshot_place_where(w->s->worker, w->on, request, q->places);
-    gang_result r = gang__growth_ended(w->s->worker, w->u->done);
+    gang_result r = gang__growth_ended(w->s->worker, w->g->done);
     if (r == GANG_OK)
-        r = gang__snapshot_grow_where(w->s->worker, w->on, w->u->alloc, q->group, q->step,
+        r = gang__snapshot_grow_where(w->s->worker, w->on, w->g->alloc, q->group, q->step,
                                       q->places);
     (void)!gang__growth_ended(w->s->worker, NULL);
     return r;
@@ -153,45 +153,45 @@ gang_result gang__where_grow(const struct gang__where *w, uint32_t group, int64_
 
 /* ---- on the cluster itself ------------------------------------------------------------------- */
 
-gang_result gang__where_alloc(gang_sched *s, struct gang__gang *u, gang_alloc_id *id, int32_t *why)
+gang_result gang__where_alloc(gang_sched *s, struct gang__gang *g, gang_alloc_id *id, int32_t *why)
 {
-    struct gang__where w = {.s = s, .u = u, .on = s->scratch};
+    struct gang__where w = {.s = s, .g = g, .on = s->scratch};
     *why = GANG_WAIT_CAPACITY;
     if (!gang__where_concerned(&w))
-        return gang_alloc(s->worker, u->request_class->q, id, NULL);
+        return gang_alloc(s->worker, g->request_class->q, id, NULL);
     *why = gang__where_why(&w);
     if (gang_snapshot_take(s->worker, s->scratch) != GANG_OK)
         return GANG_ENOMEM;
     gang_result r = gang__where_place(&w, &s->placement);
     if (r == GANG_OK)
-        r = gang_alloc_adopt(s->worker, u->request_class->q, s->placement.place,
+        r = gang_alloc_adopt(s->worker, g->request_class->q, s->placement.place,
                              (int64_t)s->placement.count, id, NULL);
     return r;
 }
 
-gang_result gang__where_resume(gang_sched *s, struct gang__gang *u, gang_alloc_id *id, int32_t *why)
+gang_result gang__where_resume(gang_sched *s, struct gang__gang *g, gang_alloc_id *id, int32_t *why)
 {
-    bool on = gang__bypass_on(s, u);
+    bool on = gang__bypass_on(s, g);
     *why = on ? GANG_WAIT_STARVED : GANG_WAIT_CAPACITY;
     if (on)
         return GANG_ENOFIT;
-    gang_result r = gang__places_up(s, u->places, u->place_count);
+    gang_result r = gang__places_up(s, g->places, g->place_count);
     if (r == GANG_OK)
-        r = gang_alloc_adopt(s->worker, u->request_class->q, u->places, u->place_count, id, NULL);
+        r = gang_alloc_adopt(s->worker, g->request_class->q, g->places, g->place_count, id, NULL);
     bool later = r == GANG_ENOFIT || r == GANG_ENOMEM || r == GANG_EBUSY;
     return r == GANG_OK || later ? r : GANG_ESTALE;
 }
 
-gang_result gang__where_alloc_more(gang_sched *s, struct gang__gang *u, uint32_t group,
+gang_result gang__where_alloc_more(gang_sched *s, struct gang__gang *g, uint32_t group,
                                    int64_t step, int64_t *granted)
 {
-    struct gang__where w = {.s = s, .u = u, .on = s->scratch};
+    struct gang__where w = {.s = s, .g = g, .on = s->scratch};
     gang_result r = GANG_OK;
     *granted = 0;
     if (!gang__where_concerned(&w)) { /* tasks that ended count: those do not come again */
-        r = gang__growth_ended(s->worker, u->done);
+        r = gang__growth_ended(s->worker, g->done);
         if (r == GANG_OK)
-            r = gang_alloc_grow(s->worker, u->alloc, (int32_t)group, step, granted, NULL);
+            r = gang_alloc_grow(s->worker, g->alloc, (int32_t)group, step, granted, NULL);
         (void)!gang__growth_ended(s->worker, NULL);
         return r;
     }
@@ -199,7 +199,7 @@ gang_result gang__where_alloc_more(gang_sched *s, struct gang__gang *u, uint32_t
         return GANG_ENOMEM;
     r = gang__where_grow(&w, group, step, &s->placement);
     if (r == GANG_OK)
-        r = gang__alloc_adopt_more(s->worker, u->alloc, s->placement.place,
+        r = gang__alloc_adopt_more(s->worker, g->alloc, s->placement.place,
                                    (int64_t)s->placement.count);
     *granted = r == GANG_OK ? (int64_t)s->placement.count : 0;
     return r;

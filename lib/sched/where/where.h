@@ -16,7 +16,7 @@
 /* A gang that is to be placed, and under which circumstances. */
 struct gang__where {
     gang_sched *s;
-    struct gang__gang *u;
+    struct gang__gang *g;
     gang_snapshot *on;    /* the cluster, as it is or as it would be */
     const uint64_t *only; /* slots, as bits: all other nodes are closed; NULL: any node */
     uint32_t only_end;
@@ -62,14 +62,14 @@ gang_result gang__where_grow(const struct gang__where *w, uint32_t group, int64_
                              struct gang__places *places);
 
 /* Allocate the gang now where place likes it best. *why: GANG_WAIT_*, if there is no place. */
-gang_result gang__where_alloc(gang_sched *s, struct gang__gang *u, gang_alloc_id *id, int32_t *why);
+gang_result gang__where_alloc(gang_sched *s, struct gang__gang *g, gang_alloc_id *id, int32_t *why);
 
 /* The same of a suspended gang, on its old places alone. GANG_ESTALE: these are gone for good. */
-gang_result gang__where_resume(gang_sched *s, struct gang__gang *u, gang_alloc_id *id,
+gang_result gang__where_resume(gang_sched *s, struct gang__gang *g, gang_alloc_id *id,
                                int32_t *why);
 
 /* Allocate `step` more tasks of a group: as gang_alloc_grow(). */
-gang_result gang__where_alloc_more(gang_sched *s, struct gang__gang *u, uint32_t group,
+gang_result gang__where_alloc_more(gang_sched *s, struct gang__gang *g, uint32_t group,
                                    int64_t step, int64_t *granted);
 
 /* ---- vetoes.c -------------------------------------------------------------------------------- */
