@@ -2,6 +2,7 @@
 /* The ordered set: against a sorted array, with its heights and links checked after every step. */
 #include "base/ordered_set.h"
 
+#include "chance.h"
 #include "suite.h"
 
 #include <stdbool.h>
@@ -83,12 +84,6 @@ static void check_tree(const struct gang__ordered_set *t, struct item *const *so
     test_assert(gang__set_last(t) == last);
 }
 
-static uint64_t next_random(uint64_t *seed)
-{
-    *seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return *seed >> 33;
-}
-
 START_TEST(an_empty_tree_has_no_ends)
 {
     struct gang__ordered_set t;
@@ -162,8 +157,8 @@ START_TEST(a_tree_is_what_a_sorted_array_is)
         item[i].key = i * 2;
     for (int step = 0; step < STEPS; step++) {
         /* Mostly growth, then mostly shrinking, and so on. */
-        bool grow = next_random(&seed) % 8 < ((step / 2000) % 2 ? 3u : 5u);
-        size_t i = next_random(&seed) % N, at = 0;
+        bool grow = chance_of(&seed) % 8 < ((step / 2000) % 2 ? 3u : 5u);
+        size_t i = chance_of(&seed) % N, at = 0;
         if (grow == in[i])
             continue;
         while (at < count && sorted[at]->key < item[i].key)
@@ -186,7 +181,7 @@ START_TEST(a_tree_is_what_a_sorted_array_is)
         }
         in[i] = grow;
         check_tree(&t, sorted, count);
-        int64_t key = (int64_t)(next_random(&seed) % (2 * N + 2)) - 1;
+        int64_t key = (int64_t)(chance_of(&seed) % (2 * N + 2)) - 1;
         for (at = 0; at < count && sorted[at]->key < key;)
             at++;
         test_assert(gang__set_lower_bound(&t, at_key, &key) ==
@@ -286,9 +281,9 @@ START_TEST(what_is_told_of_all_below_follows_every_change)
     for (int64_t i = 0; i < N; i++)
         item[i].key = i;
     for (int step = 0; step < STEPS; step++) {
-        struct item *one = &item[next_random(&seed) % N];
-        bool weigh = next_random(&seed) % 3 == 0;
-        one->weight = weigh || !in[one->key] ? (int64_t)(next_random(&seed) % 5) : one->weight;
+        struct item *one = &item[chance_of(&seed) % N];
+        bool weigh = chance_of(&seed) % 3 == 0;
+        one->weight = weigh || !in[one->key] ? (int64_t)(chance_of(&seed) % 5) : one->weight;
         if (weigh && in[one->key])
             gang__set_refresh_node(&t, &one->link);
         else if (in[one->key])

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "base/atomic.h"
+#include "chance.h"
 #include "suite.h"
 
 enum { MAX_THREADS = 8, LIVE = 24, NODES = 12, ROUNDS = 25, OPS = 250 };
@@ -34,20 +35,9 @@ struct actor {
     int number;
 };
 
-static uint64_t next_random(uint64_t *seed)
-{
-    *seed ^= *seed << 13;
-    *seed ^= *seed >> 7;
-    *seed ^= *seed << 17;
-    return *seed;
-}
-
 static void yield_now_and_then(enum gang__step step)
 {
-    static _Thread_local uint64_t seed;
-    if (!seed)
-        seed = 0x9e3779b97f4a7c15u ^ (uint64_t)(uintptr_t)&seed;
-    if (next_random(&seed) % 61 == (uint64_t)step)
+    if (chance_of_thread() % 61 == (uint64_t)step)
         sched_yield();
 }
 
@@ -210,7 +200,7 @@ static void *act(void *user)
     struct actor *a = user;
     for (int round = 0; round < ROUNDS; round++) {
         for (int op = 0; op < OPS; op++) {
-            uint64_t dice = next_random(&a->seed);
+            uint64_t dice = chance_of(&a->seed);
             size_t i = (size_t)(dice >> 40) % LIVE;
             if (a->number == 0 && dice % 7 == 0) {
                 act_on_nodes(a, dice >> 3);
@@ -258,7 +248,7 @@ static void run_with(int threads)
     for (int i = 0; i < threads; i++) {
         actor[i].s = &s;
         actor[i].number = i;
-        actor[i].seed = seed + (uint64_t)i * 0x9e3779b97f4a7c15u;
+        actor[i].seed = seed + (uint64_t)i;
         ck_assert_int_eq(gang_worker_new(s.c, &actor[i].w), GANG_OK);
     }
     for (int i = 0; i < threads; i++)

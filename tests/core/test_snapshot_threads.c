@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/atomic.h"
+#include "chance.h"
 #include "suite.h"
 
 enum { NODES = 4, AREAS = 16 };
@@ -732,8 +733,7 @@ static void *take_and_free(void *user)
     gang_alloc_id id[4] = {0};
     ck_assert_int_eq(gang_worker_new(cluster, &w), GANG_OK);
     while (!atomic_load(&stop_all)) {
-        random = random * UINT64_C(6364136223846793005) + 1;
-        unsigned k = (unsigned)(random >> 60) % 4;
+        unsigned k = (unsigned)(chance_of(&random) % 4);
         if (id[k]) {
             ck_assert_int_eq(gang_alloc_free(w, id[k]), GANG_OK);
             id[k] = GANG_ID_NONE;

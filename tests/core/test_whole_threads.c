@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "base/atomic.h"
+#include "chance.h"
 #include "suite.h"
 
 enum { NODES = 6, WRITERS = 2, READERS = 2, AMOUNTS = 512, PLACES = NODES + 1 };
@@ -42,14 +43,8 @@ static void must(gang_result r)
 /* Most where a commit is decided and not yet written. */
 static void yield_now_and_then(enum gang__step step)
 {
-    static _Thread_local uint64_t seed;
-    if (!seed)
-        seed = UINT64_C(0x9e3779b97f4a7c15) ^ (uint64_t)(uintptr_t)&seed;
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
     bool is_half_written = step == GANG__STEP_WRITE || step == GANG__STEP_RELEASE;
-    if ((seed >> 20) % (is_half_written ? 16 : 200) == 0)
+    if (chance_of_thread() % (is_half_written ? 16 : 200) == 0)
         sched_yield();
 }
 
@@ -119,8 +114,7 @@ static void *read_nodes(void *user)
                         (r->moved < world.sweeps / 20 && n < 100 * world.sweeps * PLACES);
          n++) {
         int64_t taken[WRITERS];
-        r->seed = r->seed * UINT64_C(6364136223846793005) + 1;
-        int place = (int)((r->seed >> 33) % PLACES);
+        int place = (int)(chance_of(&r->seed) % PLACES);
         read_place(place, taken);
         for (int i = 0; i < WRITERS; i++) {
             int64_t at = place_of(taken[i], least[i]);

@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "base/json/json.h"
+#include "chance.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -66,22 +67,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 #ifndef GANG_LIBFUZZER
 
-static uint64_t state;
-
-/* splitmix64 */
-static uint64_t next(void)
-{
-    uint64_t z = state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
-
-static size_t below(size_t bound)
-{
-    return (size_t)(next() % bound);
-}
-
 /* ---- a tree, its text, its truth ---- */
 
 enum { ROOM = 4 * GANG_MAX_WHERE, KEYS = 4, VALUES = 8 };
@@ -114,16 +99,16 @@ static void space(void)
 
 static size_t number(void)
 {
-    size_t v = below(VALUES);
+    size_t v = index_below(VALUES);
     while (!is_number[v])
-        v = below(VALUES);
+        v = index_below(VALUES);
     return v;
 }
 
 static bool condition(void)
 {
     static const char *const signs[] = {"<", "<=", ">", ">="};
-    size_t key = below(KEYS), v = below(VALUES);
+    size_t key = index_below(KEYS), v = index_below(VALUES);
     int value = held[key];
     bool found = false;
     switch (below(6)) {
@@ -142,7 +127,7 @@ static bool condition(void)
         say(value_texts[v]);
         return value != (int)v;
     case 3: {
-        size_t sign = below(4);
+        size_t sign = index_below(4);
         v = number();
         say(key_texts[key]);
         space();
@@ -158,8 +143,8 @@ static bool condition(void)
         bool negative = below(2);
         say(key_texts[key]);
         say(negative ? " not in (" : " in (");
-        for (size_t n = below(4) + 1; n > 0; n--) {
-            v = below(VALUES);
+        for (size_t n = index_below(4) + 1; n > 0; n--) {
+            v = index_below(VALUES);
             found = found || value == (int)v;
             say(value_texts[v]);
             say(n > 1 ? ", " : ")");
@@ -173,7 +158,7 @@ static bool condition(void)
  * alone. Returns whether it is true. */
 static bool tree(unsigned depth, int binding)
 {
-    size_t kind = depth ? below(6) : 0;
+    size_t kind = depth ? index_below(6) : 0;
     bool parentheses = (kind == 1 && binding > 0) || (kind == 2 && binding > 1) || below(10) == 0;
     bool truth;
     if (parentheses && depth)
@@ -230,11 +215,11 @@ static void check_tree(void)
 static void damage(void)
 {
     static const char bytes[] = "()\"\\=!<>,- aonti01.\x01\xc3";
-    for (size_t n = below(4) + 1; n > 0 && length > 0; n--) {
-        size_t at = below(length);
+    for (size_t n = index_below(4) + 1; n > 0 && length > 0; n--) {
+        size_t at = index_below(length);
         switch (below(3)) {
         case 0:
-            text[at] = bytes[below(sizeof(bytes) - 1)];
+            text[at] = bytes[index_below(sizeof(bytes) - 1)];
             break;
         case 1:
             memmove(text + at, text + at + 1, length - at);
@@ -256,7 +241,7 @@ int main(int argc, char **argv)
     uint64_t rounds = 0;
     printf("fuzz_label_expr: seed %llu\n", (unsigned long long)seed);
     fflush(stdout);
-    state = seed;
+    chance_state = seed;
     timespec_get(&begin, TIME_UTC);
     do {
         check_tree();

@@ -14,6 +14,7 @@
 
 #include <hwloc.h>
 
+#include "chance.h"
 #include "support.h"
 
 /* hwloc loses a little memory with a file that it refuses, and its plugins do. They stay loaded so
@@ -932,36 +933,27 @@ START_TEST(cut_files_are_refused)
 }
 END_TEST
 
-static uint64_t next_random(uint64_t *state)
-{
-    *state += UINT64_C(0x9e3779b97f4a7c15); /* SplitMix64 */
-    uint64_t z = *state;
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
-
 /* Change a value, a byte, or take a piece out. */
-static void damage(char *text, uint64_t *state)
+static void damage(char *text)
 {
     static const char bytes[] = "0123456789abcdefx,\"<>/ -";
     size_t length = strlen(text);
-    size_t at = next_random(state) % length;
+    size_t at = index_below(length);
     char *value = strstr(text + at, "=\"");
-    switch (next_random(state) % 4) {
+    switch (below(4)) {
     case 0:
-        text[at] = bytes[next_random(state) % (sizeof(bytes) - 1)];
+        text[at] = bytes[below(sizeof(bytes) - 1)];
         break;
     case 1:
         if (value)
-            value[2] = bytes[next_random(state) % 18];
+            value[2] = bytes[below(18)];
         break;
     case 2:
         if (value && strlen(value) > 8)
-            memset(value + 2, '0' + (int)(next_random(state) % 10), strcspn(value + 2, "\""));
+            memset(value + 2, '0' + (int)below(10), strcspn(value + 2, "\""));
         break;
     default: {
-        size_t gone = 1 + next_random(state) % 30;
+        size_t gone = 1 + index_below(30);
         gone = gone < length - at ? gone : length - at;
         memmove(text + at, text + at + gone, length - at - gone + 1);
     }
@@ -979,15 +971,15 @@ START_TEST(damaged_files_are_refused_or_read)
         free(text);
         return;
     }
-    uint64_t state = test_seed() + (uint64_t)_i;
+    chance_state = test_seed() + (uint64_t)_i;
     char *copy = malloc(length + 1);
     ck_assert_ptr_nonnull(copy);
     for (int round = getenv("GANG_TEST_QUICK") ? 30 : 200; round > 0; round--) {
         struct gang_node_spec *spec = NULL;
         struct gang_error error;
         memcpy(copy, text, length + 1);
-        for (uint64_t n = 1 + next_random(&state) % 3; n > 0; n--)
-            damage(copy, &state);
+        for (int64_t n = 1 + below(3); n > 0; n--)
+            damage(copy);
         gang_result r = read_text(copy, &spec, &error);
         ck_assert_msg(r == GANG_OK || r == GANG_EPARSE || r == GANG_ELIMIT, "%s: %s",
                       gang_result_name(r), error.text);

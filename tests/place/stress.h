@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "chance.h"
 #include "suite.h"
 
 enum {
@@ -21,17 +22,9 @@ enum {
     STRESS_GROUPS = 3
 };
 
-static inline uint64_t stress_random(uint64_t *seed)
-{
-    *seed ^= *seed << 13;
-    *seed ^= *seed >> 7;
-    *seed ^= *seed << 17;
-    return *seed * UINT64_C(0x2545f4914f6cdd1d) >> 11;
-}
-
 static inline uint64_t stress_one_of(uint64_t *seed, uint64_t n)
 {
-    return stress_random(seed) % n;
+    return chance_of(seed) % n;
 }
 
 /* ---- an allocator that knows what it gave ---------------------------------------------------- */
@@ -242,7 +235,7 @@ static inline void stress_open(struct stress *s, uint64_t seed, bool manual_recy
     memset(s, 0, sizeof(*s));
     s->mem.mem =
         (struct gang_mem){sizeof(struct gang_mem), stress_mem_alloc, stress_mem_release, &s->mem};
-    s->shape = stress_random(&seed);
+    s->shape = chance_of(&seed);
     opts.levels = levels;
     opts.level_count = 2;
     opts.mem = &s->mem.mem;
@@ -253,8 +246,7 @@ static inline void stress_open(struct stress *s, uint64_t seed, bool manual_recy
     stress_must(
         gang_kind_add(s->w, "licence", NULL, GANG_SCOPE_CLUSTER, STRESS_LICENCES, &s->licence));
     for (int i = 0; i < STRESS_NODES; i++)
-        stress_must(
-            gang_node_add(s->w, stress_node_spec(s, i, stress_random(&seed), &n), NULL, NULL));
+        stress_must(gang_node_add(s->w, stress_node_spec(s, i, chance_of(&seed), &n), NULL, NULL));
     for (int i = 0; i < STRESS_REQUESTS; i++)
         s->request[i] = stress_request(s, &seed, &s->count[i]);
 }
@@ -282,7 +274,7 @@ static inline void stress_alloc(struct stress_actor *a, size_t at)
 {
     struct gang_error error = GANG_ERROR_INIT;
     gang_alloc_id id;
-    uint64_t dice = stress_random(&a->seed);
+    uint64_t dice = chance_of(&a->seed);
     gang_request *q = a->s->request[dice % STRESS_REQUESTS];
     gang_result r = gang_alloc(a->w, q, &id, dice >> 8 & 1 ? &error : NULL);
     test_assert(r == GANG_OK || r == GANG_ENOFIT || r == GANG_ENEVER);
@@ -346,7 +338,7 @@ static inline void stress_use(struct stress_actor *a, size_t at, gang_alloc_id i
 {
     struct gang_alloc_info info = GANG_ALLOC_INFO_INIT;
     struct stress_pick pick = {.seed = a->seed, .task = -1};
-    uint64_t dice = stress_random(&a->seed);
+    uint64_t dice = chance_of(&a->seed);
     gang_result r;
     switch (dice % 8) {
     case 0:
@@ -400,7 +392,7 @@ static inline void stress_state(struct stress_actor *a)
     gang_node_id id = stress_any_node(a, &number);
     int32_t to = state[stress_one_of(&a->seed, 5)];
     gang_result r;
-    if (stress_random(&a->seed) >> 8 & 1)
+    if (chance_of(&a->seed) >> 8 & 1)
         r = gang_node_set_state(a->w, id, to);
     else /* the first device, more often well than not */
         r = gang_gpu_set_state(a->w, id, 0, to == GANG_NODE_UP ? GANG_GPU_OK : GANG_GPU_UNHEALTHY);
@@ -413,7 +405,7 @@ static inline void stress_structure(struct stress_actor *a)
     struct stress_node n;
     int number;
     gang_node_id id = stress_any_node(a, &number);
-    uint64_t dice = stress_random(&a->seed);
+    uint64_t dice = chance_of(&a->seed);
     gang_result r;
     if (dice % 4 == 0) {
         r = gang_kind_resize(a->w, a->s->licence,
@@ -436,7 +428,7 @@ static inline void stress_structure(struct stress_actor *a)
 /* One thing at random. */
 static inline void stress_act(struct stress_actor *a)
 {
-    uint64_t dice = stress_random(&a->seed);
+    uint64_t dice = chance_of(&a->seed);
     size_t at = (size_t)(dice >> 8) % STRESS_LIVE;
     gang_alloc_id id = atomic_load(&a->s->live[at]);
     if (dice % 16 == 0)

@@ -5,6 +5,7 @@
  * in racks of 32, cancelled at random: what other schedulers were measured with. */
 #include <gangsched/gangsched.h>
 
+#include "chance.h"
 #include "support.h"
 
 enum { NODES = 1024, RACK = 32, RACKS = NODES / RACK, JOBS = NODES, SIZES = 4 };
@@ -12,19 +13,12 @@ enum { NODES = 1024, RACK = 32, RACKS = NODES / RACK, JOBS = NODES, SIZES = 4 };
 static struct stage s;
 static gang_node_id node[NODES];
 static gang_request *request[SIZES];
-static uint64_t random_state;
 
 static struct job {
     gang_alloc_id id;
     int nodes;
 } job[JOBS];
 static int jobs, used;
-
-static int rnd(int n)
-{
-    random_state = random_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (int)((random_state >> 33) % (uint64_t)n);
-}
 
 static void open_stage(const char *prefer, int32_t policy)
 {
@@ -57,7 +51,7 @@ static void close_stage(void)
 
 static void cancel_one(void)
 {
-    int i = rnd(jobs);
+    int i = (int)below(jobs);
     MUST(gang_alloc_free(s.w, job[i].id));
     used -= job[i].nodes;
     job[i] = job[--jobs];
@@ -103,7 +97,7 @@ static double churn(int fill, int steps)
 {
     int racks = 0, fewest = 0;
     while (steps > 0) {
-        int size = rnd(20);
+        int size = (int)below(20);
         size = size < 10 ? 0 : size < 14 ? 1 : size < 17 ? 2 : 3;
         while (used + (1 << size) > NODES * fill / 100)
             cancel_one();
@@ -123,7 +117,7 @@ static double churn(int fill, int steps)
 
 static void measure(const char *prefer, int32_t policy)
 {
-    random_state = test_seed();
+    chance_state = test_seed();
     int steps = getenv("GANG_TEST_QUICK") ? 60 : 400;
     for (int fill = 60; fill <= 97; fill += fill < 85 ? 25 : 10) {
         open_stage(prefer, policy);

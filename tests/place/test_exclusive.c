@@ -2,6 +2,7 @@
 /* Nodes for one allocation alone: wholly free before, wholly taken while it has a task there. */
 #include <gangsched/gangsched.h>
 
+#include "chance.h"
 #include "support.h"
 
 static struct stage s;
@@ -283,17 +284,16 @@ END_TEST
 START_TEST(growing_and_shrinking_for_long)
 {
     gang_alloc_id id = alone(24, 1, 1000);
-    uint64_t seed = 7;
+    chance_state = 7;
     for (int i = 0; i < 400; i++) {
-        seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
-        if (seed >> 60 & 1) {
-            gang_result r = gang_alloc_grow(s.w, id, 0, 1 + (int64_t)(seed >> 33) % 9, NULL, NULL);
+        if (one_in(2)) {
+            gang_result r = gang_alloc_grow(s.w, id, 0, 1 + below(9), NULL, NULL);
             ck_assert(r == GANG_OK || r == GANG_ERANGE);
         } else {
             const struct task_list *list = stage_tasks(&s, id);
             if (list->count < 2)
                 continue;
-            const int64_t task = list->task[(seed >> 33) % list->count].task;
+            const int64_t task = list->task[below((int64_t)list->count)].task;
             MUST(gang_alloc_shrink(s.w, id, &task, 1, NULL));
         }
         stage_check(&s);

@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 
+#include "chance.h"
 #include "support.h"
 
 static struct stage s;
@@ -1062,14 +1063,6 @@ END_TEST
 
 /* ---- random clusters ---- */
 
-static uint64_t random_state;
-
-static int64_t below(int64_t n)
-{
-    random_state = random_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (int64_t)((random_state >> 33) % (uint64_t)n);
-}
-
 enum { NODES = 7 };
 static gang_node_id node[NODES];
 static int32_t state[NODES];
@@ -1085,7 +1078,7 @@ static void random_cluster(bool used)
         const char *batch = "batch";
         snprintf(name, sizeof(name), "n%d", i);
         struct box box = {.name = name, .cpu = 1000 * (1 + below(6)), .memory = GIB};
-        box.gpus = (size_t)below(4);
+        box.gpus = index_below(4);
         box.model = models[below(2)];
         box.labels = &label;
         box.label_count = below(4) > 0;
@@ -1169,7 +1162,7 @@ static void random_request(struct random_spec *r, int64_t groups)
 /* keep() checks that the nodes add up, explain() that error and answer agree. */
 START_TEST(what_is_told_hangs_together)
 {
-    random_state = test_seed() + (uint64_t)_i;
+    chance_state = test_seed() + (uint64_t)_i;
     random_cluster(true);
     for (int i = 0; i < 60; i++) {
         struct random_spec r;
@@ -1210,7 +1203,7 @@ END_TEST
 /* A group by itself fits if and only if a request of it alone does. */
 START_TEST(alone_means_alone)
 {
-    random_state = test_seed() + (uint64_t)_i;
+    chance_state = test_seed() + (uint64_t)_i;
     random_cluster(true);
     for (int i = 0; i < 60; i++) {
         struct random_spec r;
@@ -1300,7 +1293,7 @@ static void keep_one(struct gang_group_spec *g, int64_t which)
  * way, but for GPUs where there are none. */
 START_TEST(the_reason_is_what_is_in_the_way)
 {
-    random_state = test_seed() + (uint64_t)_i;
+    chance_state = test_seed() + (uint64_t)_i;
     random_cluster(false);
     int told = 0;
     for (int i = 0; i < 300; i++) {

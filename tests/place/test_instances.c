@@ -3,6 +3,7 @@
  * whenever there are enough. */
 #include <gangsched/gangsched.h>
 
+#include "chance.h"
 #include "core/nodes/nodes.h"
 #include "support.h"
 
@@ -744,16 +745,6 @@ END_TEST
 
 enum { MOST_PARENTS = 3, MOST_SLICES = 8, MOST_PROFILES = 6, MOST_HELD = 24 };
 
-static uint64_t seed;
-
-static uint64_t below(uint64_t n)
-{
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return (seed >> 11) % n;
-}
-
 /* The most instances that can be made of free slices, by trying all. */
 static int most_of(const struct gang_profile_spec *p, uint64_t free, int from)
 {
@@ -804,8 +795,8 @@ static int most_on(const struct sliced *n, const struct gang_profile_spec *p, ui
 static void random_machine(struct sliced *n, struct gang_profile_spec *profiles)
 {
     static const char *const names[MOST_PROFILES] = {"p0", "p1", "p2", "p3", "p4", "p5"};
-    sliced_init(n, "n", below(3), 1 + below(MOST_PARENTS));
-    size_t slices = 4 + below(5), to = 0;
+    sliced_init(n, "n", index_below(3), 1 + index_below(MOST_PARENTS));
+    size_t slices = 4 + index_below(5), to = 0;
     bool few = below(2); /* many narrow ones that would have one wide one give way */
     for (size_t i = 0; i < n->spec.gpu_count; i++) { /* fewer slices, some holes */
         bool whole = !n->gpu[i].parent;
@@ -814,23 +805,23 @@ static void random_machine(struct sliced *n, struct gang_profile_spec *profiles)
     }
     n->spec.gpu_count = to;
     n->spec.profiles = profiles;
-    n->spec.profile_count = 1 + below(MOST_PROFILES);
+    n->spec.profile_count = 1 + index_below(MOST_PROFILES);
     for (size_t i = 0; i < n->spec.profile_count; i++) {
-        uint64_t width = 1 + below(few && i ? 1 : below(2) ? 3 : MOST_SLICES);
+        uint64_t width = 1 + index_below(few && i ? 1 : below(2) ? 3 : MOST_SLICES);
         uint64_t room = (UINT64_C(1) << (MOST_SLICES - width + 1)) - 1;
         profiles[i] = (struct gang_profile_spec){names[i], NULL, (int64_t)width, 0};
         while (!profiles[i].starts)
-            profiles[i].starts = (few && !i ? 255 : below(256)) & room;
+            profiles[i].starts = (few && !i ? 255 : index_below(256)) & room;
     }
 }
 
 static void one_random_call(const struct sliced *n, gang_node_id node, gang_alloc_id *held,
                             int *holds)
 {
-    const struct gang_profile_spec *p = &n->spec.profiles[below(n->spec.profile_count)];
-    int64_t tasks = 1 + (int64_t)below(3), each = 1 + (int64_t)below(3);
+    const struct gang_profile_spec *p = &n->spec.profiles[index_below(n->spec.profile_count)];
+    int64_t tasks = 1 + below(3), each = 1 + below(3);
     if (*holds == MOST_HELD || (*holds && below(5) < 2)) {
-        int at = (int)below((uint64_t)*holds);
+        int at = (int)below(*holds);
         MUST(gang_alloc_free(s.w, held[at]));
         held[at] = held[--*holds];
         return;
@@ -862,7 +853,7 @@ static void one_random_call(const struct sliced *n, gang_node_id node, gang_allo
 START_TEST(they_are_found_whenever_there_are_enough)
 {
     int rounds = getenv("GANG_TEST_QUICK") ? 150 : 1500;
-    seed = test_seed();
+    chance_state = test_seed();
     for (int round = 0; round < rounds; round++) {
         struct sliced n;
         struct gang_profile_spec profiles[MOST_PROFILES];
@@ -872,7 +863,7 @@ START_TEST(they_are_found_whenever_there_are_enough)
         gang_node_id id = sliced_add(&n);
         for (int call = 0; call < 60; call++) {
             if (below(10) == 0 && n.spec.gpu_count)
-                MUST(gang_gpu_set_state(s.w, id, (int32_t)below(n.spec.gpu_count),
+                MUST(gang_gpu_set_state(s.w, id, (int32_t)index_below(n.spec.gpu_count),
                                         below(3) ? GANG_GPU_OK : GANG_GPU_UNHEALTHY));
             one_random_call(&n, id, held, &holds);
         }

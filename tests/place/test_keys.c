@@ -3,20 +3,11 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "chance.h"
 #include "place/fit/keys.h"
 #include "suite.h"
 
 enum { MOST = 3000 };
-
-static uint64_t random_state;
-
-static uint64_t next_random(void)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return random_state;
-}
 
 static int ascending(const void *x, const void *y)
 {
@@ -36,12 +27,12 @@ static void compare_with_qsort(uint64_t *key, size_t count)
 START_TEST(keys_of_any_kind_are_sorted)
 {
     static uint64_t key[MOST];
-    random_state = test_seed();
+    chance_state = test_seed();
     for (int round = 0; round < 2000; round++) {
-        size_t count = (size_t)(next_random() % (round % 50 ? 60 : MOST));
-        unsigned bits = (unsigned)(next_random() % 64); /* few: many alike */
+        size_t count = (size_t)(chance() % (round % 50 ? 60 : MOST));
+        unsigned bits = (unsigned)(chance() % 64); /* few: many alike */
         for (size_t i = 0; i < count; i++)
-            key[i] = next_random() >> bits;
+            key[i] = chance() >> bits;
         compare_with_qsort(key, count);
     }
 }

@@ -15,6 +15,8 @@
 #include <semaphore.h>
 
 #include "base/atomic.h"
+#include "base/draw.h"
+#include "chance.h"
 #include "linear_cluster.h"
 #include "suite.h"
 
@@ -26,14 +28,6 @@ enum {
     SPARE = NODES, /* the node that is added, if any */
     REUSE = 40     /* histories on one cluster */
 };
-
-static uint64_t next_random(uint64_t *seed)
-{
-    *seed ^= *seed << 13;
-    *seed ^= *seed >> 7;
-    *seed ^= *seed << 17;
-    return *seed;
-}
 
 /* ---- the baton ------------------------------------------------------------------------------- */
 
@@ -54,19 +48,19 @@ static void baton_shuffle(void)
 {
     for (int i = 0; i < baton.players; i++)
         if (baton.weight[i])
-            baton.weight[i] = next_random(&baton.seed) >> 20 & 1 ? 1 : 12;
+            baton.weight[i] = chance_of(&baton.seed) >> 20 & 1 ? 1 : 12;
 }
 
 static int baton_choose(void)
 {
     unsigned sum = 0;
-    if ((next_random(&baton.seed) >> 20) % 16 == 0)
+    if ((chance_of(&baton.seed) >> 20) % 16 == 0)
         baton_shuffle();
     for (int i = 0; i < baton.players; i++)
         sum += baton.weight[i];
     if (!sum)
         return -1;
-    unsigned at = (unsigned)((next_random(&baton.seed) >> 20) % sum);
+    unsigned at = (unsigned)((chance_of(&baton.seed) >> 20) % sum);
     int i = 0;
     while (at >= baton.weight[i])
         at -= baton.weight[i++];
@@ -111,13 +105,6 @@ static void let_others_run(void)
         sched_yield();
 }
 
-static uint64_t mix(uint64_t x)
-{
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return (x ^ x >> 31) | 1;
-}
-
 /* ---- time and delays ------------------------------------------------------------------------- */
 
 static gang__a64 the_clock;
@@ -141,13 +128,13 @@ static int step_of(uint64_t dice)
 static void delay(enum gang__step step)
 {
     if (baton.on && my_number >= 0) {
-        if ((next_random(&baton.seed) >> 20) % baton.one_in == 0)
+        if ((chance_of(&baton.seed) >> 20) % baton.one_in == 0)
             baton_pass();
         return;
     }
-    if (!delay_seed || next_random(&delay_seed) % ((int)step == delay_often_at ? 2 : delay_one_in))
+    if (!delay_seed || chance_of(&delay_seed) % ((int)step == delay_often_at ? 2 : delay_one_in))
         return;
-    uint64_t dice = next_random(&delay_seed);
+    uint64_t dice = chance_of(&delay_seed);
     uint64_t until = atomic_load(&the_clock) + 1 + (dice >> 8) % 8;
     unsigned turns = dice & 1 ? 1 : 1 + (unsigned)(dice >> 16) % 100;
     while (turns-- && atomic_load(&the_clock) < until)
@@ -243,7 +230,7 @@ static void must(gang_result r)
 static void cluster_open(uint64_t *seed)
 {
     struct gang_cluster_opts opts = GANG_CLUSTER_OPTS_INIT;
-    uint64_t dice = next_random(seed);
+    uint64_t dice = chance_of(seed);
     g.manual_recycle = dice & 1;
     g.tight = (dice >> 4 & 3) == 0;
     opts.manual_recycle = g.manual_recycle;
@@ -253,7 +240,7 @@ static void cluster_open(uint64_t *seed)
     g.nodes = 1 + (int)((dice >> 8) % NODES);
     lc_begin(&g.begin);
     for (int i = 0; i <= SPARE; i++) {
-        dice = next_random(seed);
+        dice = chance_of(seed);
         lc_put_node(&g.begin, i, 1000 + 500 * (int)((dice >> 8) % 5), 1 + (int)((dice >> 16) % 4),
                     (int)((dice >> 24) % (LC_GPUS + 1)), dice >> 32 & 1 ? (1 << LC_CORES) - 1 : 0,
                     i < g.nodes);
@@ -566,7 +553,7 @@ static gang_result call_health(struct player *p, uint64_t dice)
  * according to what lies between two steps. */
 static void move_or_seek(struct player *p)
 {
-    uint64_t dice = next_random(&p->seed) >> 8;
+    uint64_t dice = chance_of(&p->seed) >> 8;
     struct hold *last = p->holds ? &p->hold[p->holds - 1] : NULL;
     bool held = last && p->note[p->notes - 1].c.kind != LC_FREE;
     if (held && (p->number == 0 || dice & 1))
@@ -579,11 +566,11 @@ static void move_or_seek(struct player *p)
 
 static void call_something(struct player *p)
 {
-    if (g.tight && next_random(&p->seed) >> 20 & 7) {
+    if (g.tight && chance_of(&p->seed) >> 20 & 7) {
         move_or_seek(p);
         return;
     }
-    uint64_t dice = next_random(&p->seed), more = next_random(&p->seed) >> 8;
+    uint64_t dice = chance_of(&p->seed), more = chance_of(&p->seed) >> 8;
     struct hold *own = p->holds ? &p->hold[more % (unsigned)p->holds] : NULL;
     struct hold *any = &g.shared[(more >> 8) % SHARED];
     gang_result r = GANG_OK;
@@ -664,8 +651,8 @@ static void *play(void *user)
                 sched_yield();
             my_number = p->number;
             delay_one_in = p->delay_one_in;
-            delay_often_at = step_of(next_random(&p->seed));
-            delay_seed = next_random(&p->seed);
+            delay_often_at = step_of(chance_of(&p->seed));
+            delay_seed = chance_of(&p->seed) | 1;
             for (int i = 0; i < p->calls; i++)
                 call_something(p);
             delay_seed = 0;
@@ -753,7 +740,7 @@ static struct totals {
 
 static void history_begin(uint64_t *seed)
 {
-    uint64_t dice = next_random(seed);
+    uint64_t dice = chance_of(seed);
     g.players = 2 + (int)((dice >> 8) % (PLAYERS - 1));
     int calls = 1 + (int)((dice >> 16) % (unsigned)(14 / g.players - 1));
     static const unsigned one_in[4] = {4, 12, 40, 200};
@@ -771,7 +758,7 @@ static void history_begin(uint64_t *seed)
     for (int i = 0; i < PLAYERS; i++) {
         struct player *p = &g.player[i];
         p->number = i;
-        p->seed = mix(next_random(seed));
+        p->seed = chance_of(seed);
         p->delay_one_in = one_in[(dice >> (40 + 2 * i)) & 3];
         p->notes = p->holds = 0;
         p->calls = i < g.players ? calls : 0;
@@ -779,7 +766,7 @@ static void history_begin(uint64_t *seed)
     /* Each initial allocation belongs to one player and is recorded as its own. */
     for (int i = 0; i < SHARED && (dice >> (50 + i) & 1); i++) {
         struct player *p = &g.player[i];
-        if (call_alloc(p, next_random(seed) >> 8) == GANG_OK)
+        if (call_alloc(p, chance_of(seed) >> 8) == GANG_OK)
             g.shared[i] = p->hold[0];
     }
 }
@@ -874,7 +861,7 @@ static void play_history(struct linear *l, uint64_t number, uint64_t seed)
     baton.on = g.manual_recycle; /* else one might wait for another one in a read section */
     pthread_barrier_wait(&g.barrier);
     if (baton.on)
-        baton_begin(mix(seed), g.players);
+        baton_begin(gang__mix(seed), g.players);
     pthread_barrier_wait(&g.barrier);
     judge(l, number);
     history_undo();
@@ -906,10 +893,10 @@ START_TEST(histories_are_linearizable)
         ck_assert_int_eq(pthread_create(&g.player[i].thread, NULL, play, &g.player[i]), 0);
     }
     for (uint64_t n = 0; n < most && (!seconds || time(NULL) < end);) {
-        uint64_t dice = mix(seed + n * UINT64_C(0x9e3779b97f4a7c15));
+        uint64_t dice = gang__mix(seed + n * UINT64_C(0x9e3779b97f4a7c15));
         cluster_open(&dice);
         for (int k = 0; k < REUSE && n < most; k++, n++)
-            play_history(&l, n, mix(dice + n));
+            play_history(&l, n, gang__mix(dice + n));
         note_helps();
         cluster_close();
     }

@@ -3,6 +3,7 @@
  *   GANG_SEED   of the random machines */
 #include <gangsched/gangsched.h>
 
+#include "chance.h"
 #include "support.h"
 
 static struct stage s;
@@ -604,27 +605,19 @@ END_TEST
 
 /* ---- as many as there is room for ---- */
 
-static uint64_t state;
-
-static int below(int n)
-{
-    state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (int)((state >> 33) % (uint64_t)n);
-}
-
 /* Random machines, some things taken: exactly as many strict tasks go there as the domains hold. */
 START_TEST(as_many_strict_tasks_as_the_domains_hold)
 {
-    state = test_seed();
+    chance_state = test_seed();
     for (int round = 0; round < 300; round++) {
         struct box box = {.name = "n1", .cpu = 64000, .cores = 64, .numas = (size_t)(1 + below(6))};
-        box.gpus = (size_t)below(17);
+        box.gpus = index_below(17);
         struct gang_node_spec spec = box_spec(&box, &room);
         struct gang_link_spec link[16];
         for (size_t i = 0; i < box.gpus; i++)
-            room.gpu[i].numa = below((int)box.numas + 1) - 1;
+            room.gpu[i].numa = (int32_t)below((int64_t)box.numas + 1) - 1;
         for (size_t i = 0; i < 64; i++)
-            room.core[i].numa = below((int)box.numas + 1) - 1;
+            room.core[i].numa = (int32_t)below((int64_t)box.numas + 1) - 1;
         for (size_t i = 0; i + 1 < box.gpus; i += 2)
             link[i / 2] = (struct gang_link_spec){(int32_t)i, (int32_t)i + 1, GANG_LINK_NVLINK, 1,
                                                   1000 * below(3)};
@@ -645,7 +638,7 @@ START_TEST(as_many_strict_tasks_as_the_domains_hold)
             for (size_t i = 0; i < list->count; i++)
                 cores &= ~list->task[i].cores[0];
         }
-        int cpu = below(6), gpus = below(4);
+        int cpu = (int)below(6), gpus = (int)below(4);
         cpu = cpu || gpus ? cpu : 1;
         int64_t holds = 0;
         for (int d = 0; d < (int)box.numas; d++) {

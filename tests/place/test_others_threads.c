@@ -8,6 +8,7 @@
 #include <sched.h>
 
 #include "base/atomic.h"
+#include "chance.h"
 #include "support.h"
 
 enum { NODES = 12, THREADS = 6, ROUNDS = 10, KEEP = 4 };
@@ -42,21 +43,10 @@ static void open_stage(void)
     }
 }
 
-static uint64_t dice(uint64_t *seed)
-{
-    *seed ^= *seed << 13;
-    *seed ^= *seed >> 7;
-    *seed ^= *seed << 17;
-    return *seed * UINT64_C(0x2545f4914f6cdd1d) >> 24;
-}
-
 static void yield_now_and_then(enum gang__step step)
 {
-    static _Thread_local uint64_t seed;
-    if (!seed)
-        seed = UINT64_C(0x9e3779b97f4a7c15) ^ (uint64_t)(uintptr_t)&seed;
     bool peers = step == GANG__STEP_ENTER || step == GANG__STEP_SETTLE;
-    if (dice(&seed) % (peers ? 2 : 64) == 0)
+    if (chance_of_thread() % (peers ? 2 : 64) == 0)
         sched_yield();
 }
 
@@ -158,7 +148,7 @@ static void check_all(void)
 
 static void act(struct thread *t)
 {
-    uint64_t d = dice(&t->seed);
+    uint64_t d = chance_of(&t->seed);
     struct held *h = &t->held[d % KEEP];
     gang_result r;
     if (!h->id) {

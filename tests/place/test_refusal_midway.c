@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/atomic.h"
+#include "chance.h"
 #include "suite.h"
 
 enum { MOST_MOVERS = 2, MOST_ROOMS = 8, MOST_HOPS = 12 };
@@ -65,14 +66,6 @@ static struct stage {
     uint64_t hops; /* in all */
 } st;
 
-static uint64_t next_random(uint64_t *seed)
-{
-    *seed ^= *seed << 13;
-    *seed ^= *seed >> 7;
-    *seed ^= *seed << 17;
-    return *seed;
-}
-
 static void must(gang_result r)
 {
     if (r != GANG_OK)
@@ -86,7 +79,7 @@ static gang_alloc_id move_somewhere(struct mover *m)
     struct gang_placement place = GANG_PLACEMENT_INIT;
     gang_alloc_id id = GANG_ID_NONE;
     for (int tries = 0; tries < 20 && !id; tries++) {
-        place.node = st.node[(next_random(&st.seed) >> 8) % (unsigned)st.scene->rooms];
+        place.node = st.node[(chance_of(&st.seed) >> 8) % (unsigned)st.scene->rooms];
         gang_result r = gang_alloc_adopt(m->w, st.one, &place, 1, &id, NULL);
         test_assert(r == GANG_OK || r == GANG_ENOFIT);
     }
@@ -96,7 +89,7 @@ static gang_alloc_id move_somewhere(struct mover *m)
 static int mark_somewhere(void)
 {
     for (int tries = 0; tries < 20; tries++) {
-        int room = (int)((next_random(&st.seed) >> 8) % (unsigned)st.scene->rooms) + 1;
+        int room = (int)((chance_of(&st.seed) >> 8) % (unsigned)st.scene->rooms) + 1;
         bool other = true;
         for (int i = 0; i < st.scene->movers; i++)
             other = other && st.mover[i].sick != room;
@@ -150,10 +143,10 @@ static void hop(struct mover *m)
 static void hop_now_and_then(enum gang__step step)
 {
     (void)step;
-    if (st.hopping || st.hops_left == 0 || (next_random(&st.seed) >> 8) % 4)
+    if (st.hopping || st.hops_left == 0 || (chance_of(&st.seed) >> 8) % 4)
         return;
     st.hopping = true;
-    uint64_t dice = next_random(&st.seed) >> 8;
+    uint64_t dice = chance_of(&st.seed) >> 8;
     for (uint64_t i = 0; i <= dice % 3 && st.hops_left; i++, st.hops_left--)
         hop(&st.mover[(dice >> 2) % (unsigned)st.scene->movers]);
     st.hopping = false;

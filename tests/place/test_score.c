@@ -4,6 +4,7 @@
 #include <gangsched/gangsched.h>
 #include <math.h>
 
+#include "chance.h"
 #include "support.h"
 
 static struct stage s;
@@ -412,15 +413,6 @@ static struct machine m[NODES];
 static struct want mix[SHAPES];
 static int mixes;
 static double p_of[SHAPES];
-static uint64_t seed;
-
-static int64_t dice(int64_t sides)
-{
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return (int64_t)((seed >> 8) % (uint64_t)sides);
-}
 
 static bool suits(const struct want *w, int model)
 {
@@ -617,14 +609,14 @@ static void random_node(int i)
     char name[20];
     snprintf(name, sizeof(name), "n%d", i);
     struct box box = {.name = name,
-                      .cpu = 1000 * (1 + dice(128)) + 500,
-                      .gpus = (size_t)(dice(4) ? dice(9) : dice(MOST + 1))};
-    int model = (int)dice(3); /* 2: of both */
+                      .cpu = 1000 * (1 + below(128)) + 500,
+                      .gpus = (size_t)(below(4) ? below(9) : below(MOST + 1))};
+    int model = (int)below(3); /* 2: of both */
     struct gang_node_spec spec = box_spec(&box, &room);
     m[i] = (struct machine){.cpu = box.cpu, .gpus = (int)box.gpus};
     for (int k = 0; k < m[i].gpus; k++) {
         m[i].free[k] = 1000;
-        m[i].model[k] = model == 2 ? (int)dice(2) : model;
+        m[i].model[k] = model == 2 ? (int)below(2) : model;
         room.gpu[k].model = model_name[m[i].model[k]];
     }
     MUST(gang_node_add(s.w, &spec, &node[i], NULL));
@@ -632,11 +624,11 @@ static void random_node(int i)
 
 static struct want random_want(void)
 {
-    struct want w = {.cpu = 500 * dice(40), .model = (int)dice(4), .weight = 1 + dice(1000)};
-    int sort = (int)dice(5);
+    struct want w = {.cpu = 500 * below(40), .model = (int)below(4), .weight = 1 + below(1000)};
+    int sort = (int)below(5);
     w.model = w.model < 2 ? w.model : 2;
-    w.gpus = sort == 0 ? 0 : sort < 3 ? 1 : 1 + (int)dice(8);
-    w.milli = !w.gpus ? 0 : sort < 3 ? 50 * (1 + dice(19)) : 1000;
+    w.gpus = sort == 0 ? 0 : sort < 3 ? 1 : 1 + (int)below(8);
+    w.milli = !w.gpus ? 0 : sort < 3 ? 50 * (1 + below(19)) : 1000;
     if (!w.gpus)
         w.model = 2;
     return w;
@@ -657,10 +649,10 @@ static void random_mix(void)
 {
     struct gang_group_spec shape[SHAPES + 1];
     int64_t all = 0, sum = 0;
-    mixes = 1 + (int)dice(SHAPES);
+    mixes = 1 + (int)below(SHAPES);
     for (int i = 0; i < mixes; i++) {
         mix[i] = random_want();
-        mix[i].weight = 1000 - i * 10 - dice(10); /* descending */
+        mix[i].weight = 1000 - i * 10 - below(10); /* descending */
         shape[i] = group_for(&mix[i]);
         shape[i].count = mix[i].weight;
         sum += mix[i].weight;
@@ -722,14 +714,14 @@ START_TEST(scores_are_those_of_the_definition)
 {
     static struct running running[RUNNING];
     int rounds = getenv("GANG_TEST_QUICK") ? 4 : 60, placed = 0;
-    seed = test_seed();
+    chance_state = test_seed();
     for (int round = 0; round < rounds; round++) {
         stage_open(&s, levels, 1);
         memset(running, 0, sizeof(running));
         for (int i = 0; i < NODES; i++)
             random_node(i);
         for (int step = 0; step < 150; step++) {
-            struct running *r = &running[dice(RUNNING)];
+            struct running *r = &running[below(RUNNING)];
             if (step % 50 == 0)
                 random_mix();
             if (r->id) {
@@ -739,7 +731,7 @@ START_TEST(scores_are_those_of_the_definition)
                 r->id = GANG_ID_NONE;
             } else {
                 r->want = random_want();
-                r->count = 1 + (int)dice(3);
+                r->count = 1 + (int)below(3);
                 place(scored[_i], r);
                 placed += r->id != GANG_ID_NONE;
             }

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "chance.h"
 #include "suite.h"
 
 enum { NODES = 12, PLANNERS = 3, HELD = 8 };
@@ -21,14 +22,6 @@ static void must(gang_result r)
 {
     if (r != GANG_OK)
         ck_abort_msg("%s", gang_result_name(r));
-}
-
-static uint64_t dice(uint64_t *seed)
-{
-    *seed ^= *seed << 13;
-    *seed ^= *seed >> 7;
-    *seed ^= *seed << 17;
-    return *seed >> 8;
 }
 
 static gang_result add_node(gang_worker *w, const char *name, gang_node_id *id)
@@ -49,7 +42,7 @@ static gang_result add_node(gang_worker *w, const char *name, gang_node_id *id)
 static struct gang_group_spec random_group(uint64_t *seed)
 {
     struct gang_group_spec g = GANG_GROUP_SPEC_INIT;
-    uint64_t d = dice(seed);
+    uint64_t d = chance_of(seed);
     g.count = g.min = 1 + (int64_t)(d % 3);
     g.cpu_milli = 500 * (int64_t)(d / 3 % 8);
     g.gpu_milli = d / 32 % 3 == 0 ? 0 : d / 32 % 3 == 1 ? 250 : 1000 * (int64_t)(1 + d / 128 % 3);
@@ -83,7 +76,7 @@ static void *plan(void *user)
         static const int32_t policies[] = {
             GANG_POLICY_FGD,         GANG_POLICY_BEST_FIT,       GANG_POLICY_DOT_PRODUCT,
             GANG_POLICY_GPU_PACKING, GANG_POLICY_GPU_CLUSTERING, GANG_POLICY_HOST};
-        gang_alloc_id *id = &held[dice(&seed) % HELD];
+        gang_alloc_id *id = &held[chance_of(&seed) % HELD];
         struct gang_group_spec g = random_group(&seed);
         struct gang_request_spec spec = GANG_REQUEST_SPEC_INIT;
         gang_request *q;
@@ -94,7 +87,7 @@ static void *plan(void *user)
         }
         spec.groups = &g;
         spec.group_count = 1;
-        spec.policy = policies[dice(&seed) % 6];
+        spec.policy = policies[chance_of(&seed) % 6];
         spec.score = spec.policy == GANG_POLICY_HOST ? score : NULL;
         must(gang_request_new(cluster, &spec, &q, NULL));
         gang_result r = gang_alloc(w, q, id, NULL);
@@ -117,7 +110,7 @@ static void *declare(void *user)
         struct gang_group_spec g[3];
         for (int i = 0; i < 3; i++)
             g[i] = random_group(&seed);
-        must(gang_mix_set(w, g, sizeof(g[0]), dice(&seed) % 4, NULL));
+        must(gang_mix_set(w, g, sizeof(g[0]), chance_of(&seed) % 4, NULL));
     }
     gang_worker_free(w);
     return NULL;

@@ -20,10 +20,7 @@ struct thread {
 
 static void yield_now_and_then(enum gang__step step)
 {
-    static _Thread_local uint64_t seed;
-    if (!seed)
-        seed = UINT64_C(0x9e3779b97f4a7c15) ^ (uint64_t)(uintptr_t)&seed;
-    if (stress_one_of(&seed, 128) == (uint64_t)step)
+    if (chance_of_thread() % 128 == (uint64_t)step)
         sched_yield();
 }
 

@@ -4,6 +4,7 @@
 #include <gangsched/gangsched.h>
 
 #include "base/atomic.h"
+#include "chance.h"
 #include "support.h"
 
 static struct stage s;
@@ -81,14 +82,6 @@ static gang_result place_group(const struct gang_group_spec *g)
 
 /* ---- against the cluster --------------------------------------------------------------------- */
 
-static uint64_t random_state;
-
-static int64_t below(int64_t n)
-{
-    random_state = random_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (int64_t)((random_state >> 33) % (uint64_t)n);
-}
-
 struct random_request {
     struct gang_request_spec spec;
     struct gang_group_spec group[2];
@@ -128,7 +121,7 @@ START_TEST(does_to_the_snapshot_what_it_would_do_to_the_cluster)
 {
     gang_alloc_id held[64];
     int count = 0, placed = 0, refused = 0;
-    random_state = test_seed() + (uint64_t)_i;
+    chance_state = test_seed() + (uint64_t)_i;
     MUST(gang_snapshot_take(s.w, snap));
     for (int i = 0; i < 600; i++) {
         struct random_request r;

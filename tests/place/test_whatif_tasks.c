@@ -3,6 +3,7 @@
  * again, the places told, and those places taken for real. The oracle is the cluster itself. */
 #include <gangsched/gangsched.h>
 
+#include "chance.h"
 #include "core/nodes/nodes.h"
 #include "place/alloc/alloc.h"
 #include "place/record/places.h"
@@ -157,14 +158,6 @@ static void is_as_told(gang_alloc_id id)
 }
 
 /* ---- at random ------------------------------------------------------------------------------- */
-
-static uint64_t random_state;
-
-static int64_t below(int64_t n)
-{
-    random_state = random_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (int64_t)((random_state >> 33) % (uint64_t)n);
-}
 
 struct random_request {
     struct gang_request_spec spec;
@@ -369,7 +362,7 @@ static void grow(void)
 {
     if (!held_count)
         return;
-    size_t at = (size_t)below((int64_t)held_count);
+    size_t at = index_below(held_count);
     int32_t group = (int32_t)below((int64_t)spec_of[at].spec.group_count + 1) - 1;
     int64_t tasks = 1 + below(4), granted;
     take();
@@ -391,7 +384,7 @@ static void grow(void)
 
 START_TEST(what_was_planned_is_what_can_be_taken)
 {
-    random_state = test_seed() + (uint64_t)_i;
+    chance_state = test_seed() + (uint64_t)_i;
     held_count = 0;
     preempted = reprieved = refused = grown = 0;
     for (int i = 0; i < 300; i++) {
@@ -422,7 +415,7 @@ END_TEST
  * device. */
 START_TEST(places_are_told_in_the_order_of_ranks)
 {
-    random_state = test_seed() + (uint64_t)_i;
+    chance_state = test_seed() + (uint64_t)_i;
     for (int i = 0; i < 60; i++) {
         struct random_request r;
         draw(&r, 12);

@@ -336,7 +336,7 @@ static void some_question(struct world *w, struct question *q)
     int64_t sum = 0;
     memset(q, 0, sizeof(*q));
     a->stage = q->stage;
-    a->stage_count = one_in(2) ? 1 : 1 + (size_t)below(STAGES);
+    a->stage_count = one_in(2) ? 1 : 1 + index_below(STAGES);
     for (size_t i = 0; i < a->stage_count; i++) {
         some_stage(w, q, i);
         sum += q->stage[i].duration_ns;
@@ -768,14 +768,14 @@ static void some_plan(const struct world *w, struct plan *p)
     for (size_t i = 0; i < ITEMS; i++)
         p->order[i] = i;
     for (size_t i = ITEMS; i-- > 1;) {
-        size_t j = (size_t)below((int64_t)i + 1), was = p->order[i];
+        size_t j = index_below(i + 1), was = p->order[i];
         p->order[i] = p->order[j];
         p->order[j] = was;
     }
     for (size_t i = 0; i < ITEMS; i++) {
         p->item[p->order[i]].accepted = 10 * i;
         p->item[i].piece = p->piece[i];
-        p->item[i].piece_count = 1 + (size_t)below(PIECES);
+        p->item[i].piece_count = 1 + index_below(PIECES);
         for (int j = 0; j < PIECES; j++) {
             struct gang__occupation *o = &p->piece[i][j];
             o->start_ns = 20 * j + below(15);

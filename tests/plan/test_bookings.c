@@ -386,7 +386,7 @@ static void some_change(struct world *w, struct gang__bookings *u)
 static void some_pieces(struct world *w)
 {
     int64_t offset = below(4);
-    w->pieces = 1 + (size_t)below(PIECES);
+    w->pieces = 1 + index_below(PIECES);
     for (size_t i = 0; i < w->pieces; i++) {
         w->piece[i] = (struct gang__bookings_piece){offset, 1 + below(12), {0}};
         for (int k = 0; k < KINDS; k++)

@@ -3,6 +3,7 @@
  * and then. */
 #include "plan/timeline/timeline.h"
 
+#include "chance.h"
 #include "support.h"
 
 enum { NODES = 6, OCCUPATIONS = 40, HORIZON = 60, PLACES = 12, GROUPS = 3 };
@@ -18,19 +19,12 @@ struct rival {
 struct world {
     struct fail_mem mem;
     struct gang__timeline *t;
-    uint64_t seed;
     int64_t now, pool;
     uint32_t nodes, first; /* those below `first` are none */
     int64_t capacity[NODES][GANG__FREE_KINDS];
     struct rival rival[OCCUPATIONS];
     struct gang__time_fit fit;
 };
-
-static uint64_t below(struct world *w, uint64_t n)
-{
-    w->seed = w->seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (w->seed >> 33) % n;
-}
 
 /* ---- the naive one ------------------------------------------------------------------------- */
 
@@ -139,39 +133,39 @@ static int64_t earliest(const struct world *w, const struct gang__time_ask *ask,
 /* Fails soon, or not. */
 static void tempt(struct world *w)
 {
-    w->mem.fail_at = below(w, 4) ? 0 : w->mem.calls + 1 + (long)below(w, 4);
+    w->mem.fail_at = below(4) ? 0 : w->mem.calls + 1 + (long)below(4);
 }
 
-static int64_t some_end(struct world *w, int64_t start)
+static int64_t some_end(int64_t start)
 {
-    return below(w, 12) ? start + 1 + (int64_t)below(w, 20) : GANG__NEVER;
+    return below(12) ? start + 1 + below(20) : GANG__NEVER;
 }
 
-static void some_group(struct world *w, struct gang__time_group *g)
+static void some_group(struct gang__time_group *g)
 {
-    *g = (struct gang__time_group){.count = 1 + (int64_t)below(w, 9)};
+    *g = (struct gang__time_group){.count = 1 + below(9)};
     for (int k = 0; k < GANG__FREE_KINDS; k++)
-        g->need[k] = (int64_t)below(w, 4);
-    g->most = below(w, 3) ? 0 : 1 + (int64_t)below(w, 3);
+        g->need[k] = below(4);
+    g->most = below(3) ? 0 : 1 + below(3);
 }
 
 static struct gang__occupation some_occupation(struct world *w, struct gang__time_group *group,
                                                struct gang__time_place *place)
 {
-    struct gang__occupation o = {.start_ns = (int64_t)below(w, HORIZON)};
-    o.end_ns = some_end(w, o.start_ns);
-    o.pool = (int64_t)below(w, 3);
-    o.whole = below(w, 4) == 0;
+    struct gang__occupation o = {.start_ns = below(HORIZON)};
+    o.end_ns = some_end(o.start_ns);
+    o.pool = below(3);
+    o.whole = below(4) == 0;
     o.group = group;
-    o.group_count = 1 + below(w, GROUPS);
+    o.group_count = 1 + index_below(GROUPS);
     for (size_t i = 0; i < o.group_count; i++)
-        some_group(w, &group[i]);
+        some_group(&group[i]);
     o.place = place;
     for (uint32_t n = w->first; n < w->nodes; n++)
         for (uint32_t again = 0; again < 2; again++)
-            if (below(w, 3) == 0)
-                place[o.place_count++] = (struct gang__time_place){
-                    n, (uint32_t)below(w, o.group_count), (int64_t)below(w, 3)};
+            if (below(3) == 0)
+                place[o.place_count++] =
+                    (struct gang__time_place){n, (uint32_t)index_below(o.group_count), below(3)};
     return o;
 }
 
@@ -206,15 +200,15 @@ static void add(struct world *w, struct rival *r)
 
 static void change(struct world *w)
 {
-    struct rival *r = &w->rival[below(w, OCCUPATIONS)];
+    struct rival *r = &w->rival[below(OCCUPATIONS)];
     if (!r->in) {
         add(w, r);
-    } else if (below(w, 2)) {
+    } else if (below(2)) {
         gang__timeline_remove(w->t, r->id);
         r->in = false;
     } else {
-        r->start = (int64_t)below(w, HORIZON);
-        r->end = some_end(w, r->start);
+        r->start = below(HORIZON);
+        r->end = some_end(r->start);
         gang__timeline_move(w->t, r->id, r->start, r->end);
     }
 }
@@ -223,13 +217,13 @@ static void change(struct world *w)
 
 static void compare_steps(struct world *w)
 {
-    int64_t at = (int64_t)below(w, HORIZON) - 3, until, is[GANG__FREE_DIMS], must[GANG__FREE_DIMS];
+    int64_t at = below(HORIZON) - 3, until, is[GANG__FREE_DIMS], must[GANG__FREE_DIMS];
     until = gang__timeline_sum_at(w->t, at, is);
     for (int64_t t = at; t < until && t < 2 * HORIZON; t++) {
         free_in_all(w, t, must);
         test_assert(memcmp(is, must, sizeof(is)) == 0);
     }
-    uint32_t n = w->first + (uint32_t)below(w, w->nodes - w->first);
+    uint32_t n = w->first + (uint32_t)below(w->nodes - w->first);
     until = gang__timeline_node_at(w->t, n, at, is);
     for (int64_t t = at; t < until && t < 2 * HORIZON; t++) {
         (void)free_of(w, n, t, must);
@@ -248,9 +242,9 @@ static bool is_enough(const int64_t *need, const int64_t *unused)
 static void compare_sums(struct world *w)
 {
     int64_t need[GANG__FREE_DIMS], unused[GANG__FREE_DIMS], must = GANG__NEVER;
-    int64_t from = (int64_t)below(w, HORIZON), duration = some_end(w, 0);
+    int64_t from = below(HORIZON), duration = some_end(0);
     for (int k = 0; k < GANG__FREE_DIMS; k++)
-        need[k] = below(w, 3) ? 0 : (int64_t)below(w, k == GANG__FREE_NODES ? 4 : 14);
+        need[k] = below(3) ? 0 : below(k == GANG__FREE_NODES ? 4 : 14);
     for (int64_t at = from < w->now ? w->now : from; at <= 2 * HORIZON && must == GANG__NEVER;
          at++) {
         bool enough = true;
@@ -332,15 +326,15 @@ struct question {
     int64_t from;
 };
 
-static void some_question(struct world *w, struct question *q)
+static void some_question(struct question *q)
 {
-    *q = (struct question){.nodes = below(w, 1 << NODES), .from = (int64_t)below(w, HORIZON)};
-    q->ask = (struct gang__time_ask){.group = q->group, .group_count = 1 + below(w, GROUPS)};
+    *q = (struct question){.nodes = index_below(1 << NODES), .from = below(HORIZON)};
+    q->ask = (struct gang__time_ask){.group = q->group, .group_count = 1 + index_below(GROUPS)};
     for (size_t i = 0; i < q->ask.group_count; i++)
-        some_group(w, &q->group[i]);
-    q->ask.duration_ns = some_end(w, 0);
-    q->ask.nodes = below(w, 3) ? NULL : &q->nodes;
-    q->ask.whole = below(w, 2);
+        some_group(&q->group[i]);
+    q->ask.duration_ns = some_end(0);
+    q->ask.nodes = below(3) ? NULL : &q->nodes;
+    q->ask.whole = below(2);
 }
 
 /* False: out of memory. */
@@ -360,7 +354,7 @@ static void chat(struct world *w)
     struct question q;
     gang_result result;
     for (int i = 0; i < 4; i++) {
-        some_question(w, &q);
+        some_question(&q);
         (void)answer(w, &q, &result);
     }
 }
@@ -369,7 +363,7 @@ static void compare_earliest(struct world *w)
 {
     struct question q;
     gang_result result;
-    some_question(w, &q);
+    some_question(&q);
     if (!answer(w, &q, &result))
         return;
     if (q.ask.group_count == 1) {
@@ -393,7 +387,7 @@ static void compare_at(struct world *w)
 {
     struct question q;
     struct gang__time_place place[PLACES * GROUPS];
-    some_question(w, &q);
+    some_question(&q);
     tempt(w);
     gang_result result = gang__timeline_at(w->t, &q.ask, q.from, &w->fit);
     bool failed = w->mem.fail_at > 0 && w->mem.calls >= w->mem.fail_at;
@@ -414,8 +408,8 @@ static void compare_latest(struct world *w)
     struct question q;
     struct gang__time_place place[PLACES * GROUPS];
     int64_t must = GANG__NEVER;
-    some_question(w, &q);
-    int64_t to = q.from + (int64_t)below(w, HORIZON);
+    some_question(&q);
+    int64_t to = q.from + below(HORIZON);
     tempt(w);
     gang_result result = gang__timeline_latest(w->t, &q.ask, q.from, to, &w->fit);
     bool failed = w->mem.fail_at > 0 && w->mem.calls >= w->mem.fail_at;
@@ -439,10 +433,10 @@ static void compare_latest(struct world *w)
 static void compare_latest_sum(struct world *w)
 {
     int64_t need[GANG__FREE_DIMS], unused[GANG__FREE_DIMS], must = GANG__NEVER;
-    int64_t from = (int64_t)below(w, HORIZON), to = from + (int64_t)below(w, HORIZON);
-    int64_t duration = 1 + (int64_t)below(w, 20);
+    int64_t from = below(HORIZON), to = from + below(HORIZON);
+    int64_t duration = 1 + below(20);
     for (int k = 0; k < GANG__FREE_DIMS; k++)
-        need[k] = below(w, 3) ? 0 : (int64_t)below(w, k == GANG__FREE_NODES ? 4 : 14);
+        need[k] = below(3) ? 0 : below(k == GANG__FREE_NODES ? 4 : 14);
     for (int64_t at = to; at >= from && at >= w->now && must == GANG__NEVER; at--) {
         bool enough = true;
         for (int64_t t = at; t < at + duration && enough; t++) {
@@ -459,7 +453,7 @@ static void compare_holds(struct world *w)
 {
     struct question q;
     struct gang__timeline *empty;
-    some_question(w, &q);
+    some_question(&q);
     MUST(gang__timeline_new(&w->mem.mem, w->capacity[0], w->nodes, 0, w->now, &empty));
     gang__timeline_skip(empty, w->first);
     gang_result must = gang__timeline_earliest(empty, &q.ask, w->now, &w->fit);
@@ -488,13 +482,14 @@ static void copy(struct world *w)
 static void live(uint64_t seed, bool flat)
 {
     enum { STEPS = 120 };
-    struct world w = {.seed = seed, .pool = 6};
+    struct world w = {.pool = 6};
+    chance_state = seed;
     fail_mem_init(&w.mem, 0);
-    w.nodes = 1 + (uint32_t)below(&w, NODES);
-    w.first = flat ? w.nodes - 1 : below(&w, 3) ? 0 : (uint32_t)below(&w, w.nodes);
+    w.nodes = 1 + (uint32_t)below(NODES);
+    w.first = flat ? w.nodes - 1 : below(3) ? 0 : (uint32_t)below(w.nodes);
     for (uint32_t n = w.first; n < w.nodes; n++)
         for (int k = 0; k < GANG__FREE_KINDS; k++)
-            w.capacity[n][k] = (int64_t)below(&w, 8);
+            w.capacity[n][k] = below(8);
     for (bool made = false; !made;) {
         tempt(&w);
         made = gang__timeline_new(&w.mem.mem, w.capacity[0], w.nodes, w.pool, 0, &w.t) == GANG_OK;
@@ -504,10 +499,10 @@ static void live(uint64_t seed, bool flat)
     gang__timeline_skip(w.t, w.first);
     for (int step = 0; step < STEPS; step++) {
         change(&w);
-        if (below(&w, 40) == 0)
+        if (below(40) == 0)
             copy(&w);
-        if (below(&w, 10) == 0) {
-            w.now += (int64_t)below(&w, 8);
+        if (below(10) == 0) {
+            w.now += below(8);
             gang__timeline_advance(w.t, w.now);
         }
         compare_steps(&w);
@@ -523,7 +518,7 @@ static void live(uint64_t seed, bool flat)
         }
     }
     for (int i = 0; i < OCCUPATIONS; i++)
-        if (w.rival[i].in && below(&w, 2))
+        if (w.rival[i].in && below(2))
             gang__timeline_remove(w.t, w.rival[i].id);
     gang__timeline_free(w.t);
     gang__time_fit_free(&w.fit, &w.mem.mem);

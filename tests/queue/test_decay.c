@@ -4,6 +4,7 @@
 #include "queue/decay.h"
 #include "queue/share.h"
 
+#include "chance.h"
 #include "suite.h"
 
 #include <math.h>
@@ -12,12 +13,6 @@
 
 static const int64_t M = 1000000;
 static const int64_t HOUR = INT64_C(3600000000000);
-
-static uint64_t next_random(uint64_t *seed)
-{
-    *seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return *seed >> 20;
-}
 
 START_TEST(factors_of_whole_half_lives_are_exact)
 {
@@ -45,8 +40,8 @@ START_TEST(factors_have_the_error_that_is_promised)
         return;
     }
     for (int i = 0; i < 200000; i++) {
-        int64_t half_life = 1 + (int64_t)(next_random(&seed) << (i % 19));
-        int64_t elapsed = (int64_t)((next_random(&seed) << (i % 19)) % (uint64_t)half_life);
+        int64_t half_life = 1 + (int64_t)((chance_of(&seed) >> 20) << (i % 19));
+        int64_t elapsed = (int64_t)(((chance_of(&seed) >> 20) << (i % 19)) % (uint64_t)half_life);
         if (i % 3 == 0)
             elapsed >>= i % 40;
         long double exact = exp2l(-(long double)elapsed / (long double)half_life);
@@ -79,12 +74,12 @@ START_TEST(the_steps_in_which_use_is_told_do_not_matter)
     uint64_t seed = test_seed();
     for (int round = 0; round < 2000; round++) {
         struct gang__decay once = {0, 0}, steps = {0, 0};
-        int64_t half_life = 1 + (int64_t)(next_random(&seed) % (100 * (uint64_t)HOUR));
+        int64_t half_life = 1 + (int64_t)((chance_of(&seed) >> 20) % (100 * (uint64_t)HOUR));
         int64_t now = 0;
         for (int phase = 0; phase < 4; phase++) {
-            int64_t used = (int64_t)(next_random(&seed) % 1000000);
+            int64_t used = (int64_t)((chance_of(&seed) >> 20) % 1000000);
             for (int i = 0; i < 8; i++) {
-                now += (int64_t)(next_random(&seed) % (uint64_t)HOUR);
+                now += (int64_t)((chance_of(&seed) >> 20) % (uint64_t)HOUR);
                 gang__decay_advance(&steps, now, used, half_life);
             }
             gang__decay_advance(&once, now, used, half_life);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Guarantees and limits in force, given the capacity. */
+#include "chance.h"
 #include "tree.h"
 
 /* A tree with its resolved amounts. */
@@ -340,14 +341,13 @@ END_TEST
 /* For any weights, the whole is divided, and no queue is a unit away from its part. */
 START_TEST(a_division_by_weight_is_exact)
 {
-    uint64_t seed = test_seed();
+    chance_state = test_seed();
     for (int round = 0; round < 300; round++) {
         char weights[8] = "";
-        int64_t sum = 0, given = 0, gpus = (int64_t)(seed >> 33) % 1000;
-        size_t n = 1 + (seed >> 20) % 7;
+        int64_t sum = 0, given = 0, gpus = below(1000);
+        size_t n = 1 + index_below(7);
         for (size_t i = 0; i < n; i++) {
-            seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-            weights[i] = (char)('1' + (seed >> 40) % 9);
+            weights[i] = (char)('1' + below(9));
             sum += weights[i] - '0';
         }
         weigh(weights, gpus);

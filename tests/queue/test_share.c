@@ -3,6 +3,7 @@
  * scheduler, then properties on random siblings. */
 #include "queue/share.h"
 
+#include "chance.h"
 #include "suite.h"
 
 #include <stdbool.h>
@@ -11,12 +12,6 @@
 enum { MOST = 64 };
 static const int64_t M = GANG__MILLION;
 static const int64_t ALL = INT64_MAX;
-
-static uint64_t next_random(uint64_t *seed)
-{
-    *seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return *seed >> 33;
-}
 
 /* Divides; returns what is left. */
 static int64_t divide(struct gang__sharer *q, size_t n, int64_t total, int64_t unit)
@@ -260,7 +255,7 @@ END_TEST
 
 static int64_t some(uint64_t *seed, int64_t below)
 {
-    return (int64_t)(next_random(seed) % (uint64_t)below);
+    return (int64_t)(chance_of(seed) % (uint64_t)below);
 }
 
 /* n siblings; whole: all amounts are whole units. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Planned starts: which jobs have one, which may start before it, and what changes it. A plan never
  * moves later, and memory may run out at any moment. */
+#include "chance.h"
 #include "sched/host.h"
 
 static struct host h;
@@ -489,14 +490,6 @@ END_TEST
 
 enum { JOBS = 120, NODES = 5 };
 
-static uint64_t next_random(uint64_t *state)
-{
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return *state;
-}
-
 struct one {
     gang_job_id id;
     int64_t planned_ns, ends_ns; /* 0: not; when it ends by itself */
@@ -507,53 +500,52 @@ static struct one jobs[JOBS];
 static bool constrained; /* some may use two nodes alone, and nodes are lost and come back */
 static bool sliced;      /* gangs of another queue take turns on whole nodes */
 
-static void submit_some(uint64_t *seed, size_t i)
+static void submit_some(size_t i)
 {
     struct gang_group_spec g = group_of(1, 1000, 1000);
-    int64_t wide = (int64_t)(next_random(seed) % 4) + 1;
+    int64_t wide = below(4) + 1;
     g.name = "worker";
     g.gpu_milli = wide * 1000;
     int64_t nodes = NODES;
-    if (constrained && next_random(seed) % 3 == 0) { /* on two of the nodes alone */
+    if (constrained && below(3) == 0) { /* on two of the nodes alone */
         static const char *const where[] = {"node in (n0, n1)", "node in (n1, n4)",
                                             "not node in (n0, n1, n3)"};
-        g.where = where[next_random(seed) % 3];
+        g.where = where[below(3)];
         nodes = 2;
     }
-    g.count = g.min = (int64_t)(next_random(seed) % (uint64_t)(4 / wide * nodes)) + 1;
-    bool turns = sliced && next_random(seed) % 2;
+    g.count = g.min = below(4 / wide * nodes) + 1;
+    bool turns = sliced && below(2);
     if (turns)
-        g = group_of((int64_t)(next_random(seed) % 3) + 1,
-                     4000 + (int64_t)(next_random(seed) % 4000), 0);
+        g = group_of(below(3) + 1, 4000 + below(4000), 0);
     struct gang_job_spec job = host_job(&g, 1);
     job.queue = turns ? "turns" : "q";
     job.loss = GANG_LOSS_FAIL;
-    job.time_limit_ns = ((int64_t)(next_random(seed) % 200) + 1) * SECOND;
+    job.time_limit_ns = (below(200) + 1) * SECOND;
     jobs[i] = (struct one){host_submit(&h, &job), 0, 0, turns};
 }
 
 /* One that starts may end at any moment of its time. */
-static void note_starts(uint64_t *seed, size_t count)
+static void note_starts(size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (jobs[i].id && !host_has(&h, jobs[i].id))
             jobs[i].id = GANG_ID_NONE;
         else if (jobs[i].id && !jobs[i].ends_ns && runs(jobs[i].id))
-            jobs[i].ends_ns = h.now_ns + (int64_t)(next_random(seed) % 250) * SECOND + 1;
+            jobs[i].ends_ns = h.now_ns + below(250) * SECOND + 1;
 }
 
 /* A node is lost with all that ran there, or comes back. All plans are rebuilt, so the recorded
  * starts no longer hold. */
-static bool change_nodes(uint64_t *seed, gang_node_id *down, size_t count)
+static bool change_nodes(gang_node_id *down, size_t count)
 {
-    if (next_random(seed) % 30)
+    if (below(30))
         return false;
     if (*down != GANG_ID_NONE) {
         MUST(gang_node_set_state(h.stage.w, *down, GANG_NODE_UP));
         *down = GANG_ID_NONE;
     } else {
         char name[8];
-        snprintf(name, sizeof(name), "n%d", (int)(next_random(seed) % NODES));
+        snprintf(name, sizeof(name), "n%d", (int)below(NODES));
         MUST(gang_node_find(h.stage.c, name, down));
         MUST(gang_report_node_lost(h.s, *down));
     }
@@ -608,7 +600,7 @@ static void let_slice(int32_t backfill, int64_t depth)
  * time-sliced gangs */
 START_TEST(a_plan_never_moves_later)
 {
-    uint64_t seed = test_seed();
+    chance_state = test_seed();
     int policy = _i % 3, changes = 0, shared = 0;
     constrained = _i >= 3 && _i < 6;
     sliced = _i >= 6;
@@ -623,22 +615,21 @@ START_TEST(a_plan_never_moves_later)
         gang_node_id down = GANG_ID_NONE;
         for (int step = 0; left > 0; step++) {
             test_assert(step < 20000);
-            for (int n = (int)(next_random(&seed) % 3); n > 0 && count < JOBS; n--)
-                submit_some(&seed, count++);
+            for (int n = (int)below(3); n > 0 && count < JOBS; n--)
+                submit_some(count++);
             for (size_t i = 0; i < count; i++)
                 if (jobs[i].id && jobs[i].ends_ns && jobs[i].ends_ns <= h.now_ns)
                     MUST(gang_report_end(h.s, jobs[i].id, 1));
-            changes += constrained && change_nodes(&seed, &down, count);
+            changes += constrained && change_nodes(&down, count);
             h.count = 0;
             host_run(&h, 0);
-            note_starts(&seed, count);
+            note_starts(count);
             check_plans(policy == 2 && down == GANG_ID_NONE, count);
             shared += sliced && gang_sched_next(h.s) < INT64_MAX && rows_of_turns() > 1;
             left = count < JOBS;
             for (size_t i = 0; i < count; i++)
                 left += jobs[i].id != GANG_ID_NONE;
-            int64_t next = gang_sched_next(h.s),
-                    pause = (int64_t)(next_random(&seed) % 20) * SECOND;
+            int64_t next = gang_sched_next(h.s), pause = below(20) * SECOND;
             h.now_ns += next > h.now_ns && next < h.now_ns + pause ? next - h.now_ns : pause;
         }
         host_close(&h);

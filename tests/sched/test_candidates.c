@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Candidates of backfill by class (sched/backfill/candidates.h) against a scheduler that tries
  * every one of them: the same random life, and the same calls of the host in the same order. */
+#include "chance.h"
 #include "sched/host.h"
 #include "sched/record/state.h"
 
@@ -9,22 +10,8 @@ enum { JOBS = 60, SHAPES = 5 };
 static struct host one, all; /* `all` tries every candidate */
 static const int64_t SECOND = HOST_SECOND;
 
-static uint64_t next_random(uint64_t *state)
-{
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return *state;
-}
-
-static uint64_t below(uint64_t *seed, uint64_t n)
-{
-    return next_random(seed) % n;
-}
-
 /* Shared by both worlds. */
 struct life {
-    uint64_t seed;
     size_t nodes, queues;
     gang_job_id job[JOBS];
     int64_t ends_ns[JOBS]; /* when it ends by itself, once it runs */
@@ -33,7 +20,7 @@ struct life {
     gang_node_id down;
 };
 
-static void some_queue(uint64_t *seed, struct gang_queue_spec *q, const char *name)
+static void some_queue(struct gang_queue_spec *q, const char *name)
 {
     static const int32_t order[] = {GANG_ORDER_FIFO, GANG_ORDER_PRIORITY, GANG_ORDER_SHORTEST,
                                     GANG_ORDER_LEAST_SERVED};
@@ -42,20 +29,20 @@ static void some_queue(uint64_t *seed, struct gang_queue_spec *q, const char *na
     *q = (struct gang_queue_spec)GANG_QUEUE_SPEC_INIT;
     q->name = name;
     q->backfill = GANG_BACKFILL_EASY;
-    q->backfill_order = behind[below(seed, 4)];
-    q->order = order[below(seed, 4)];
-    q->plan_depth = below(seed, 3) ? 0 : 1 + (int64_t)below(seed, 3);
-    q->grace_ns = below(seed, 3) ? 0 : 5 * SECOND;
-    q->max_running = below(seed, 4) ? 0 : 6;
-    q->max_wait_ns = below(seed, 6) ? 0 : 400 * SECOND;
-    q->max_bypasses = below(seed, 6) ? 0 : 5;
+    q->backfill_order = behind[below(4)];
+    q->order = order[below(4)];
+    q->plan_depth = below(3) ? 0 : 1 + below(3);
+    q->grace_ns = below(3) ? 0 : 5 * SECOND;
+    q->max_running = below(4) ? 0 : 6;
+    q->max_wait_ns = below(6) ? 0 : 400 * SECOND;
+    q->max_bypasses = below(6) ? 0 : 5;
 }
 
 static void set_queues(struct life *l)
 {
     struct gang_queue_spec q[2];
-    some_queue(&l->seed, &q[0], "q");
-    some_queue(&l->seed, &q[1], "r");
+    some_queue(&q[0], "q");
+    some_queue(&q[1], "r");
     if (l->queues > 1)
         q[1].max_wait_ns = q[1].max_bypasses = q[0].max_wait_ns = q[0].max_bypasses = 0;
     host_queues(&one, q, l->queues);
@@ -66,7 +53,7 @@ static void open_both(struct life *l)
 {
     struct gang_sched_opts opts = GANG_SCHED_OPTS_INIT;
     struct gang_host_ops ops = host_table();
-    opts.no_preemption = below(&l->seed, 2) != 0;
+    opts.no_preemption = below(2) != 0;
     host_open_with(&one, l->nodes, 4, &opts, &ops);
     host_open_with(&all, l->nodes, 4, &opts, &ops);
     all.s->backfill.try_all = true;
@@ -78,20 +65,19 @@ static void submit_some(struct life *l)
     static const int64_t gpus[SHAPES] = {1, 2, 4, 1, 2}, tasks[SHAPES] = {1, 1, 1, 6, 3};
     if (l->count == JOBS)
         return;
-    size_t shape = below(&l->seed, SHAPES);
+    size_t shape = index_below(SHAPES);
     struct gang_group_spec g = group_of(1, 1000, 1000);
     g.gpu_milli = gpus[shape] * 1000;
     g.count = g.min = tasks[shape] < (int64_t)l->nodes * 4 / gpus[shape]
                           ? tasks[shape]
                           : (int64_t)l->nodes * 4 / gpus[shape];
     struct gang_job_spec job = host_job(&g, 1);
-    job.queue = l->queues > 1 && below(&l->seed, 2) ? "r" : "q";
+    job.queue = l->queues > 1 && below(2) ? "r" : "q";
     job.loss = GANG_LOSS_RESTART;
-    job.priority = below(&l->seed, 4) ? 0 : 5;
-    job.time_limit_ns = below(&l->seed, 12) ? (int64_t)below(&l->seed, 3000) * SECOND / 10 + 1 : 0;
-    if (below(&l->seed, 12) == 0)
-        job.deadline_ns =
-            one.now_ns + job.time_limit_ns + (int64_t)below(&l->seed, 900) * SECOND + 1;
+    job.priority = below(4) ? 0 : 5;
+    job.time_limit_ns = below(12) ? below(3000) * SECOND / 10 + 1 : 0;
+    if (below(12) == 0)
+        job.deadline_ns = one.now_ns + job.time_limit_ns + below(900) * SECOND + 1;
     l->job[l->count] = host_submit(&one, &job);
     test_assert(host_submit(&all, &job) == l->job[l->count]);
     l->ends_ns[l->count++] = 0;
@@ -100,11 +86,11 @@ static void submit_some(struct life *l)
 /* An order to both, about one that may be over. */
 static void command(struct life *l)
 {
-    gang_job_id id = l->count ? l->job[below(&l->seed, l->count)] : GANG_ID_NONE;
-    int64_t value = (int64_t)below(&l->seed, 200) * SECOND + 1;
+    gang_job_id id = l->count ? l->job[index_below(l->count)] : GANG_ID_NONE;
+    int64_t value = below(200) * SECOND + 1;
     if (id == GANG_ID_NONE)
         return;
-    switch (below(&l->seed, 4)) {
+    switch (below(4)) {
     case 0:
         test_assert(gang_job_set_priority(one.s, id, value % 7) ==
                     gang_job_set_priority(all.s, id, value % 7));
@@ -132,7 +118,7 @@ static void change_nodes(struct life *l)
         return;
     }
     char name[8];
-    snprintf(name, sizeof(name), "n%d", (int)below(&l->seed, l->nodes));
+    snprintf(name, sizeof(name), "n%d", (int)index_below(l->nodes));
     MUST(gang_node_find(one.stage.c, name, &l->down));
     MUST(gang_report_node_lost(one.s, l->down));
     MUST(gang_report_node_lost(all.s, l->down));
@@ -154,7 +140,7 @@ static void note_starts(struct life *l)
         bool runs =
             host_has(&one, l->job[i]) && host_job_state(&one, l->job[i]) == GANG_JOB_RUNNING;
         if (runs && !l->ends_ns[i])
-            l->ends_ns[i] = one.now_ns + (int64_t)below(&l->seed, 300) * SECOND + 1;
+            l->ends_ns[i] = one.now_ns + below(300) * SECOND + 1;
     }
 }
 
@@ -201,18 +187,18 @@ static void run_both(struct life *l)
 
 static void step(struct life *l)
 {
-    for (uint64_t n = below(&l->seed, 4); n > 0; n--)
+    for (int64_t n = below(4); n > 0; n--)
         submit_some(l);
     report_ends(l);
-    if (below(&l->seed, 6) == 0)
+    if (below(6) == 0)
         command(l);
-    if (below(&l->seed, 40) == 0)
+    if (below(40) == 0)
         change_nodes(l);
-    if (below(&l->seed, 60) == 0)
+    if (below(60) == 0)
         set_queues(l);
     run_both(l);
     note_starts(l);
-    int64_t next = gang_sched_next(one.s), pause = (int64_t)below(&l->seed, 40) * SECOND;
+    int64_t next = gang_sched_next(one.s), pause = below(40) * SECOND;
     one.now_ns += next > one.now_ns && next < one.now_ns + pause ? next - one.now_ns : pause;
     all.now_ns = one.now_ns;
 }
@@ -234,10 +220,8 @@ START_TEST(the_same_start_at_the_same_time_as_if_all_were_tried)
     uint64_t seed = test_seed();
     int64_t tried = 0, tried_all = 0;
     for (uint64_t i = 0; i < LIVES; i++) {
-        struct life l = {.seed = (seed + i) * UINT64_C(0x9e3779b97f4a7c15) | 1,
-                         .nodes = _i ? 1 + (size_t)i % 4 : 1,
-                         .queues = 1,
-                         .down = GANG_ID_NONE};
+        chance_state = seed + i;
+        struct life l = {.nodes = _i ? 1 + (size_t)i % 4 : 1, .queues = 1, .down = GANG_ID_NONE};
         live(&l);
         tried += l.tried;
         tried_all += l.tried_all;

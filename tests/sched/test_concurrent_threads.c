@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "chance.h"
 #include "support.h"
 
 enum {
@@ -52,14 +53,6 @@ static int64_t runs, callbacks;
 static uint64_t base_seed;
 static bool host_may_refuse;
 
-static uint64_t dice(uint64_t *seed)
-{
-    *seed ^= *seed << 13;
-    *seed ^= *seed >> 7;
-    *seed ^= *seed << 17;
-    return *seed * UINT64_C(0x2545f4914f6cdd1d) >> 24;
-}
-
 static void *count_alloc(size_t bytes, void *user)
 {
     struct counted_mem *m = user;
@@ -90,7 +83,7 @@ static int32_t on_start(const struct gang_event *e, void *user)
     uint64_t *seed = user;
     struct job *job = job_of(e);
     test_assert(e->alloc != GANG_ID_NONE && e->state == GANG_JOB_RUNNING);
-    if (host_may_refuse && dice(seed) % 16 == 0)
+    if (host_may_refuse && chance_of(seed) % 16 == 0)
         return 1;
     atomic_fetch_add(&job->starts, 1);
     atomic_store(&job->alloc, e->alloc);
@@ -102,7 +95,7 @@ static int32_t on_stop(const struct gang_event *e, void *user)
 {
     uint64_t *seed = user;
     (void)job_of(e);
-    uint64_t what = dice(seed) % 3;
+    uint64_t what = chance_of(seed) % 3;
     if (what == 0) /* a report from within */
         test_assert(gang_report_tasks(sched, e->job, e->gang, e->alloc, e->tasks, e->task_count,
                                       GANG_TASK_STOPPED) == GANG_OK);
@@ -135,7 +128,7 @@ struct thread {
 /* A submitted job of any thread, or NULL. */
 static struct job *some_job(struct thread *t)
 {
-    struct job *job = &jobs[dice(&t->seed) % (THREADS * JOBS)];
+    struct job *job = &jobs[chance_of(&t->seed) % (THREADS * JOBS)];
     return atomic_load_explicit(&job->id, memory_order_acquire) ? job : NULL;
 }
 
@@ -146,22 +139,23 @@ static void submit(struct thread *t)
         return;
     int index = t->number * JOBS + t->next;
     struct job *job = &jobs[index];
-    int64_t count = 1 + (int64_t)(dice(&t->seed) % 5);
-    struct gang_group_spec group = group_of(count, 1000, dice(&t->seed) % 2 ? 1000 : 0);
+    int64_t count = 1 + (int64_t)(chance_of(&t->seed) % 5);
+    struct gang_group_spec group = group_of(count, 1000, chance_of(&t->seed) % 2 ? 1000 : 0);
     struct gang_job_spec spec = GANG_JOB_SPEC_INIT;
     gang_job_id id = GANG_ID_NONE;
-    group.min = 1 + (int64_t)(dice(&t->seed) % (uint64_t)count);
+    group.min = 1 + (int64_t)(chance_of(&t->seed) % (uint64_t)count);
     spec.request = request_of(&group, 1);
-    spec.queue = queue[dice(&t->seed) % LEAVES];
-    spec.priority = (int64_t)(dice(&t->seed) % 3);
+    spec.queue = queue[chance_of(&t->seed) % LEAVES];
+    spec.priority = (int64_t)(chance_of(&t->seed) % 3);
     /* Where nothing is guaranteed, what is protected would never start. */
     bool guaranteed = strcmp(spec.queue, "a2") == 0;
-    spec.preemptible = dice(&t->seed) % 3 || !guaranteed ? GANG_PREEMPTIBLE : GANG_SEMI_PREEMPTIBLE;
-    spec.hold = dice(&t->seed) % 8 == 0;
+    spec.preemptible =
+        chance_of(&t->seed) % 3 || !guaranteed ? GANG_PREEMPTIBLE : GANG_SEMI_PREEMPTIBLE;
+    spec.hold = chance_of(&t->seed) % 8 == 0;
     spec.loss = GANG_LOSS_RESTART;
     spec.max_restarts = 1;
     spec.cookie = (uint64_t)index + 1;
-    bool array = dice(&t->seed) % 8 == 0;
+    bool array = chance_of(&t->seed) % 8 == 0;
     gang_result r = array ? gang_job_submit_array(sched, &spec, ARRAY, &id, NULL)
                           : gang_job_submit(sched, &spec, &id, NULL);
     test_assert(r == GANG_OK && id != GANG_ID_NONE);
@@ -176,9 +170,10 @@ static void command(struct thread *t)
     struct job *job = some_job(t);
     if (!job)
         return;
-    gang_job_id id = atomic_load(&job->id) + dice(&t->seed) % (uint64_t)atomic_load(&job->part_of);
+    gang_job_id id =
+        atomic_load(&job->id) + chance_of(&t->seed) % (uint64_t)atomic_load(&job->part_of);
     gang_result r = GANG_OK;
-    switch (dice(&t->seed) % 6) {
+    switch (chance_of(&t->seed) % 6) {
     case 0:
         atomic_store(&job->cancelled, true);
         r = gang_job_cancel(sched, id);
@@ -191,10 +186,10 @@ static void command(struct thread *t)
         r = gang_job_release(sched, id);
         break;
     case 4:
-        r = gang_job_set_priority(sched, id, (int64_t)(dice(&t->seed) % 4));
+        r = gang_job_set_priority(sched, id, (int64_t)(chance_of(&t->seed) % 4));
         break;
     default:
-        r = gang_job_set_target(sched, id, (int64_t)(dice(&t->seed) % 4));
+        r = gang_job_set_target(sched, id, (int64_t)(chance_of(&t->seed) % 4));
         break;
     }
     test_assert(r == GANG_OK);
@@ -206,13 +201,14 @@ static void report(struct thread *t)
     if (!job || atomic_load(&job->alloc) == GANG_ID_NONE)
         return;
     gang_job_id id = atomic_load(&job->id);
-    int64_t task = (int64_t)(dice(&t->seed) % 5);
+    int64_t task = (int64_t)(chance_of(&t->seed) % 5);
     /* The allocation may be one that ended, or another job's of the array: such a report is
      * dropped. */
     gang_alloc_id alloc = atomic_load(&job->alloc);
-    int32_t what = (int32_t)(dice(&t->seed) % 6);
-    gang_result r = dice(&t->seed) % 3 ? gang_report_end(sched, id, dice(&t->seed) % 4 != 0)
-                                       : gang_report_tasks(sched, id, 0, alloc, &task, 1, what);
+    int32_t what = (int32_t)(chance_of(&t->seed) % 6);
+    gang_result r = chance_of(&t->seed) % 3
+                        ? gang_report_end(sched, id, chance_of(&t->seed) % 4 != 0)
+                        : gang_report_tasks(sched, id, 0, alloc, &task, 1, what);
     test_assert(r == GANG_OK);
 }
 
@@ -220,7 +216,7 @@ static void *work(void *user)
 {
     struct thread *t = user;
     while (t->next < JOBS) {
-        uint64_t what = dice(&t->seed) % 8;
+        uint64_t what = chance_of(&t->seed) % 8;
         if (what < 3)
             submit(t);
         else if (what < 5)
@@ -358,7 +354,7 @@ static void live(uint64_t seed)
     }
     for (; atomic_load(&working) > 0; runs++) {
         struct gang_run_opts opts = GANG_RUN_OPTS_INIT;
-        opts.max_steps = dice(&host_seed) % 4 ? 0 : 50;
+        opts.max_steps = chance_of(&host_seed) % 4 ? 0 : 50;
         now += SECOND / 4;
         MUST(gang_sched_run(sched, now, &opts, NULL));
         if (runs % 16 == 0)

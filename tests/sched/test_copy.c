@@ -202,7 +202,7 @@ static void add_node(void)
     struct gang_node_spec spec = GANG_NODE_SPEC_INIT;
     const struct gang_label place = {"rack", rack};
     const char *const in[] = {part};
-    size_t gpus = (size_t)below(5);
+    size_t gpus = index_below(5);
     const char *model = one_in(2) ? "h" : "v";
     int64_t bytes = (one_in(3) ? 16 : 40) * GIB;
     for (size_t i = 0; i < gpus; i++) {
@@ -307,7 +307,7 @@ static void submit(void)
     struct gang_job_after after = {some_job(-1), (int32_t)below(3), 0};
     struct gang_group_after then[2] = {{1, 0, (int32_t)below(3), 0},
                                        {2, (int32_t)below(2), (int32_t)below(3), 0}};
-    size_t groups = one_in(3) ? 2 + (size_t)below(2) : 1;
+    size_t groups = one_in(3) ? 2 + index_below(2) : 1;
     for (size_t i = 0; i < groups; i++) {
         group[i].min = one_in(2) ? group[i].count : 1;
         group[i].cpu_milli = slicing && !one_in(4) ? 1000 * (2 + below(7)) : group[i].cpu_milli;
@@ -320,7 +320,7 @@ static void submit(void)
         group[0].gpu_milli = 0;
         group[0].gpu_memory_bytes = (4 + below(20)) * GIB;
     }
-    group[0].gpu_model_count = group[0].gpu_models && group[0].gpu_milli ? 1 + (size_t)below(2) : 0;
+    group[0].gpu_model_count = group[0].gpu_models && group[0].gpu_milli ? 1 + index_below(2) : 0;
     group[0].partition = one_in(8) ? "p0" : NULL;
     group[0].where = one_in(10) ? "node != n3" : NULL;
     group[0].memory_bytes = one_in(3) ? GIB : 0;
@@ -504,7 +504,7 @@ static void draw_stage(struct gang_reservation_stage *stage, struct stage_room *
             room->nodes[i] = room->node[i];
         }
         stage->nodes = room->nodes;
-        stage->node_count = 1 + (size_t)below(2);
+        stage->node_count = 1 + index_below(2);
         return;
     }
     if (kind == 2) {

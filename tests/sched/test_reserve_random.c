@@ -175,7 +175,7 @@ static void change(void)
     struct gang_error error = GANG_ERROR_INIT;
     if (made_count == 0)
         return;
-    size_t at = (size_t)below((int64_t)made_count);
+    size_t at = index_below(made_count);
     struct gang_reservation_info info = {.size = sizeof(info)};
     if (gang_reservation_get(h.s, made[at].id, &info) != GANG_OK)
         return;
@@ -204,7 +204,7 @@ static void end_job(void)
 
 static void change_node(void)
 {
-    size_t at = (size_t)below((int64_t)node_count);
+    size_t at = index_below(node_count);
     if (!down[at])
         MUST(gang_report_node_lost(h.s, node[at]));
     else
