@@ -30,9 +30,14 @@ static inline int64_t gang__mul_div_up(int64_t a, int64_t b, int64_t c)
     return q > INT64_MAX ? INT64_MAX : (int64_t)q;
 }
 
-static inline int64_t gang__least(int64_t a, int64_t b)
+static inline int64_t gang__min(int64_t a, int64_t b)
 {
     return a < b ? a : b;
+}
+
+static inline int64_t gang__max(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
 }
 
 /* a + b of any a and b >= 0; INT64_MAX if it is more. */

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Access lists: may a user submit to a queue, or administer it? */
-#include "queue/access.h"
-
 #include <string.h>
 
 #include "base/error.h"
-#include "queue/queue_spec.h"
+#include "queue/queue_spec_in.h"
 #include "queue/queues.h"
 
 /* An access list names users, then groups, with a blank between the two. */

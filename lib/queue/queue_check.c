@@ -7,9 +7,8 @@
 #include "base/error.h"
 #include "core/nodes/nodes.h"
 #include "model/node_spec.h"
-#include "queue/access.h"
-#include "queue/names.h"
-#include "queue/queue_spec.h"
+#include "queue/queue_spec_in.h"
+#include "queue/queues.h"
 
 gang_result gang__quota_refuse(struct gang_error *error, gang_result code, const char *list,
                                const char *kind, const char *partition, const char *text)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Taking in and copying the specification of a queue. */
-#include "queue/queue_spec.h"
+#include "queue/queue_spec_in.h"
 
 #include <assert.h>
 #include <math.h>
@@ -70,7 +70,7 @@ gang_result gang__queue_spec_in(const struct gang_queue_spec *from, struct gang_
 {
     if (!from)
         return gang__error(error, GANG_EINVAL, NULL, "no specification");
-    gang_result r = gang__struct_in(s, sizeof(*s), GANG__QUEUE_SPEC_LEAST, from, from->size);
+    gang_result r = gang__struct_in(s, sizeof(*s), GANG__QUEUE_SPEC_MIN_SIZE, from, from->size);
     if (r == GANG_E2BIG)
         return gang__error(error, r, NULL, "an unknown member is not zero");
     if (r != GANG_OK)

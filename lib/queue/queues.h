@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tree of queues as it was configured: checked, compiled, immutable. A change makes a new one
- * and swaps it in; readers on other threads (submitters) hold the old one under RCU until they are
- * done.
+/* The tree of queues as it was configured: checked, compiled, immutable. A change has_made a new
+ * one and swaps it in; readers on other threads (submitters) hold the old one under RCU until they
+ * are done.
  *
  * Amounts are counted by *dimension*: first the kinds of the cluster by number, then a dimension
  * for each pair of kind and partition that some quota names, of a template too. What a job takes of
@@ -19,13 +19,23 @@ enum { GANG__DIMS = GANG_MAX_QUEUE_DIMENSIONS };
 #define GANG__NO_QUEUE UINT32_MAX
 #define GANG__NO_BOUND INT64_MAX /* an amount that is unlimited, or not managed */
 
+/* The names of GANG_ORDER_*, the orders of the jobs of a leaf, by number. The check of a queue
+ * accepts as many numbers as there are names; scenario files use the names;
+ * sched/order/queue_order.c has the functions. */
+#define GANG__ORDER_NAMES "priority", "fifo", "fair", "shortest", "least-served", "deadline"
+/* The names of GANG_CHILD_ORDER_*, the orders of the children of a queue, likewise. */
+#define GANG__CHILD_ORDER_NAMES "fair", "utilization", "priority-utilization"
+
+#define GANG__NAME_COUNT(...) \
+    ((int64_t)(sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *)))
+
 struct gang__dim {
     int32_t kind;
     const struct gang__partition *partition; /* NULL: wherever it lies */
 };
 
 /* How a guarantee or limit was given. */
-enum gang__quota_how {
+enum gang__quota_form {
     /* Limit: none. Guarantee of a pair: not managed; of a kind: not managed if the queue guarantees
      * anything else, else 0. */
     GANG__QUOTA_NONE = 0,
@@ -35,7 +45,7 @@ enum gang__quota_how {
 };
 struct gang__quota {
     int64_t amount;
-    enum gang__quota_how how;
+    enum gang__quota_form form;
 };
 
 struct gang__cell_share {
@@ -62,9 +72,9 @@ struct gang__queue {
     int32_t within, reclaim; /* never DEFAULT */
     const struct gang__cell_share *cells;
     size_t cell_count;
-    int32_t state;                               /* its own */
-    int32_t open_state;                          /* the strictest of its own and its ancestors' */
-    int32_t order, turn, block, preempt, policy; /* policy: inherited; 0: the cluster's */
+    int32_t state;      /* its own */
+    int32_t open_state; /* the strictest of its own and its ancestors' */
+    int32_t order, child_order, block, preempt, policy; /* policy: inherited; 0: the cluster's */
     int64_t max_running, max_pending, max_running_per_user; /* GANG__NO_BOUND: none */
     int64_t default_time_limit_ns, max_time_limit_ns;       /* inherited; 0: none */
     int32_t backfill, backfill_order;                       /* inherited; never DEFAULT */
@@ -94,7 +104,7 @@ struct gang__queues {
     bool cells;                   /* some cells are guaranteed */
     bool backfills;               /* some leaf plans starts */
     bool slices;                  /* some leaf shares its nodes in time */
-    bool makes;                   /* some queue was made on demand */
+    bool has_made;                /* some queue was made on demand */
     struct gang__queues *retired; /* the next one that waits for readers to leave */
 };
 
@@ -177,16 +187,16 @@ gang_result gang__rules_copy(const struct gang_mem *mem, const struct gang__rule
 void gang__rules_free(struct gang__rules *rules, const struct gang_mem *mem);
 
 /**
- * The leaf that a job goes to. Without a queue in `who`: by rules, where one that
- * leads to a queue that is not open leads to none. If the leaf is yet to be made, *queue is its
+ * The leaf that a job goes to. Without a queue in `submitter`: by rules; a rule that
+ * leads to a queue that is not open is skipped. If the leaf is yet to be made, *queue is its
  * parent and `made` (GANG_MAX_NAME + 1 bytes) its whole name, "parent.name"; else made[0] is 0.
  * The state of a named or default queue, and its access list, are not checked.
  * GANG_OK; GANG_ENOENT (no such queue, no rule leads to one); GANG_EINVAL (not a leaf); GANG_ELIMIT
  * (max_children, GANG_MAX_QUEUES); GANG_EPERM (a rule rejects).
  */
 gang_result gang__queue_for(const struct gang__queues *qs, const struct gang__rules *rules,
-                            const struct gang__submitter *who, const struct gang__queue **queue,
-                            char *made, struct gang_error *error);
+                            const struct gang__submitter *submitter,
+                            const struct gang__queue **queue, char *made, struct gang_error *error);
 
 /* A deep copy of a specification in one block. */
 gang_result gang__queue_spec_copy(const struct gang_mem *mem, const struct gang_queue_spec *spec,

@@ -9,7 +9,7 @@
 
 /* How the siblings before gave their guarantee in one dimension. */
 struct siblings {
-    enum gang__quota_how how; /* GANG__QUOTA_NONE: none of them so far */
+    enum gang__quota_form form; /* GANG__QUOTA_NONE: none of them so far */
     int64_t parts;
 };
 
@@ -28,13 +28,13 @@ static gang_result refuse_dim(const struct gang__queue_drafts *t, const struct g
  * down with them: a job that names one is not to be refused for it. */
 static const char *sibling_fault(struct siblings *before, struct gang__quota q, bool made)
 {
-    if (q.how == GANG__QUOTA_NONE)
+    if (q.form == GANG__QUOTA_NONE)
         return NULL;
-    if (before->how != GANG__QUOTA_NONE &&
-        (before->how == GANG__QUOTA_WEIGHT) != (q.how == GANG__QUOTA_WEIGHT))
+    if (before->form != GANG__QUOTA_NONE &&
+        (before->form == GANG__QUOTA_WEIGHT) != (q.form == GANG__QUOTA_WEIGHT))
         return "some siblings by weight, some not";
-    before->how = q.how;
-    if (q.how == GANG__QUOTA_FRACTION && !made)
+    before->form = q.form;
+    if (q.form == GANG__QUOTA_FRACTION && !made)
         before->parts += q.amount; /* of 2^16 queues at most */
     return before->parts > GANG_WHOLE ? "the parts of the siblings are more than the whole" : NULL;
 }

@@ -135,7 +135,7 @@ static void set_own(struct gang__queue *q)
     q->reclaim = s->reclaim ? s->reclaim : GANG_PREEMPT_ANY;
     q->state = s->state;
     q->order = s->order;
-    q->turn = s->child_order;
+    q->child_order = s->child_order;
     q->block = s->block;
     q->preempt = s->preempt_mode;
     q->max_running = bound_of(s->max_running);
@@ -211,7 +211,7 @@ static void link_queues(const struct gang__queue_drafts *t, struct gang__queues 
         qs->lends = qs->lends || q->spec->lending_limit_count > 0;
         qs->cells = qs->cells || q->cell_count > 0;
         qs->backfills = qs->backfills || (q->leaf && q->backfill != GANG_BACKFILL_NONE);
-        qs->makes = qs->makes || q->made;
+        qs->has_made = qs->has_made || q->made;
         qs->slices = qs->slices || (q->leaf && q->slicer != GANG__NO_QUEUE);
     }
     uint32_t first_top = GANG__NO_QUEUE;

@@ -5,7 +5,7 @@
 #define GANG__QUEUE_QUEUES_IN_H
 
 #include "base/error.h"
-#include "queue/queue_spec.h"
+#include "queue/queue_spec_in.h"
 #include "queue/queues.h"
 
 /* A queue while it is compiled, by its index among the specifications. */

@@ -8,7 +8,7 @@
 #include <assert.h>
 
 #include "base/wide.h"
-#include "queue/queue_spec.h"
+#include "queue/queue_spec_in.h"
 #include "queue/queues.h"
 
 /* a * b / c rounded down, for c > 0 and a result that an amount can hold. */
@@ -16,11 +16,6 @@ static int64_t scale(int64_t a, int64_t b, gang__u128 c)
 {
     assert(a >= 0 && b >= 0);
     return (int64_t)((gang__u128)(uint64_t)a * (uint64_t)b / c);
-}
-
-static int64_t least_of(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
 }
 
 /* One dimension of a tree. */
@@ -42,8 +37,8 @@ static const struct gang__quota *quota_of(const struct column *c, uint32_t i)
     return &c->qs->queue[i].guarantee[c->d];
 }
 
-/* What a queue, and all above that bound nothing, leave to divide. */
-static int64_t room_of(const struct column *c, uint32_t i)
+/* The capacity that the children of a queue divide: see the head of this file. */
+static int64_t capacity_of(const struct column *c, uint32_t i)
 {
     while (i != GANG__NO_QUEUE && *guarantee_of(c, i) == GANG__NO_BOUND)
         i = c->qs->queue[i].parent;
@@ -57,18 +52,18 @@ static int64_t room_of(const struct column *c, uint32_t i)
 struct division {
     const struct column *c;
     uint32_t first;
-    int64_t room;
+    int64_t capacity;
     int64_t weights; /* their sum, > 0: of 2^16 queues at most 2^40 each */
 };
 
 static bool takes_part(const struct division *v, uint32_t i)
 {
-    return quota_of(v->c, i)->how == GANG__QUOTA_WEIGHT;
+    return quota_of(v->c, i)->form == GANG__QUOTA_WEIGHT;
 }
 
 static int64_t remainder_of(const struct division *v, uint32_t i)
 {
-    gang__u128 product = (gang__u128)(uint64_t)v->room * (uint64_t)quota_of(v->c, i)->amount;
+    gang__u128 product = (gang__u128)(uint64_t)v->capacity * (uint64_t)quota_of(v->c, i)->amount;
     return (int64_t)(product % (uint64_t)v->weights);
 }
 
@@ -80,8 +75,8 @@ static int64_t count_above(const struct division *v, int64_t remainder)
     return n;
 }
 
-/* Give `units` one each to the largest remainders; of equal ones, to the oldest. */
-static void hand_out(const struct division *v, int64_t units)
+/* Gives `units` one each to the largest remainders; of equal ones, to the oldest. */
+static void give_remainders(const struct division *v, int64_t units)
 {
     int64_t low = -1, high = v->weights; /* more than `units` are above low, not above high */
     while (high - low > 1) {
@@ -102,33 +97,34 @@ static void hand_out(const struct division *v, int64_t units)
 /* The guarantees by weight of the queues from `first` on, children of `parent`. */
 static void divide_by_weight(const struct column *c, uint32_t first, uint32_t parent)
 {
-    struct division v = {c, first, room_of(c, parent), 0};
+    struct division v = {c, first, capacity_of(c, parent), 0};
     for (uint32_t i = first; i != GANG__NO_QUEUE; i = c->qs->queue[i].next_sibling)
         if (takes_part(&v, i))
             v.weights += quota_of(c, i)->amount;
     if (v.weights == 0)
         return;
-    int64_t rest = v.room;
+    int64_t rest = v.capacity;
     for (uint32_t i = first; i != GANG__NO_QUEUE; i = c->qs->queue[i].next_sibling) {
         if (!takes_part(&v, i))
             continue;
         *guarantee_of(c, i) =
-            scale(v.room, quota_of(c, i)->amount, (gang__u128)(uint64_t)v.weights);
+            scale(v.capacity, quota_of(c, i)->amount, (gang__u128)(uint64_t)v.weights);
         rest -= *guarantee_of(c, i);
     }
     if (rest > 0)
-        hand_out(&v, rest);
+        give_remainders(&v, rest);
 }
 
 /* ---- amounts and parts --------------------------------------------------------------------- */
 
-/* Before what all siblings state is scaled to what there is. */
-static int64_t claim(const struct column *c, const struct gang__queue *q, int64_t room)
+/* What a queue states, before it is scaled with its siblings to what there is. */
+static int64_t stated_guarantee(const struct column *c, const struct gang__queue *q,
+                                int64_t capacity)
 {
     const struct gang__quota *g = &q->guarantee[c->d];
-    switch (g->how) {
+    switch (g->form) {
     case GANG__QUOTA_FRACTION:
-        return scale(room, g->amount, GANG_WHOLE);
+        return scale(capacity, g->amount, GANG_WHOLE);
     case GANG__QUOTA_AMOUNT:
         if (g->amount != GANG__NO_BOUND)
             return g->amount;
@@ -139,15 +135,15 @@ static int64_t claim(const struct column *c, const struct gang__queue *q, int64_
     }
 }
 
-/* Is the claim scaled with those of the siblings? */
+/* Is it scaled together with what the siblings state? */
 static bool is_scaled(const struct column *c, const struct gang__quota *g)
 {
-    return g->how == GANG__QUOTA_FRACTION ||
-           (c->scale && g->how == GANG__QUOTA_AMOUNT && g->amount != GANG__NO_BOUND);
+    return g->form == GANG__QUOTA_FRACTION ||
+           (c->scale && g->form == GANG__QUOTA_AMOUNT && g->amount != GANG__NO_BOUND);
 }
 
-/* Scale all claims by over / under, if that is less than 1; tells their sum. */
-static gang__u128 scale_claims(const struct column *c, uint32_t first, int64_t over,
+/* Scales what the siblings state by over / under, if that is less than 1; returns the sum. */
+static gang__u128 scale_stated(const struct column *c, uint32_t first, int64_t over,
                                gang__u128 under)
 {
     gang__u128 sum = 0;
@@ -164,31 +160,32 @@ static gang__u128 scale_claims(const struct column *c, uint32_t first, int64_t o
 
 /* Children that state more than their parent does are not held to its number, but scaled as far as
  * the parent itself is: sites write such trees (KAI, Volcano), and mean a floor for the parent as a
- * whole. Tells what there is for all claims, and adapts their sum. */
-static int64_t room_for_claims(const struct column *c, uint32_t first, uint32_t parent,
-                               gang__u128 *claims)
+ * whole. Returns the capacity that the children divide, and adapts the sum of what they state. */
+static int64_t capacity_for_stated(const struct column *c, uint32_t first, uint32_t parent,
+                                   gang__u128 *stated_sum)
 {
     if (parent == GANG__NO_QUEUE || *guarantee_of(c, parent) == GANG__NO_BOUND)
-        return room_of(c, parent);
+        return capacity_of(c, parent);
     const struct gang__quota *p = quota_of(c, parent);
-    int64_t stated = p->how == GANG__QUOTA_NONE ? 0 : p->amount;
-    if (p->how == GANG__QUOTA_FRACTION || p->how == GANG__QUOTA_WEIGHT ||
-        *claims <= (gang__u128)(uint64_t)stated)
+    int64_t stated = p->form == GANG__QUOTA_NONE ? 0 : p->amount;
+    if (p->form == GANG__QUOTA_FRACTION || p->form == GANG__QUOTA_WEIGHT ||
+        *stated_sum <= (gang__u128)(uint64_t)stated)
         return *guarantee_of(c, parent);
     if (stated > 0)
-        *claims = scale_claims(c, first, *guarantee_of(c, parent), (gang__u128)(uint64_t)stated);
-    return room_of(c, c->qs->queue[parent].parent);
+        *stated_sum =
+            scale_stated(c, first, *guarantee_of(c, parent), (gang__u128)(uint64_t)stated);
+    return capacity_of(c, c->qs->queue[parent].parent);
 }
 
 /* The guarantees of the queues from `first` on, children of `parent`. */
 static void divide(const struct column *c, uint32_t first, uint32_t parent)
 {
-    int64_t room = room_of(c, parent);
+    int64_t capacity = capacity_of(c, parent);
     for (uint32_t i = first; i != GANG__NO_QUEUE; i = c->qs->queue[i].next_sibling)
-        *guarantee_of(c, i) = claim(c, &c->qs->queue[i], room);
-    gang__u128 claims = scale_claims(c, first, 1, 1);
-    room = room_for_claims(c, first, parent, &claims);
-    (void)scale_claims(c, first, room, claims);
+        *guarantee_of(c, i) = stated_guarantee(c, &c->qs->queue[i], capacity);
+    gang__u128 stated_sum = scale_stated(c, first, 1, 1);
+    capacity = capacity_for_stated(c, first, parent, &stated_sum);
+    (void)scale_stated(c, first, capacity, stated_sum);
     divide_by_weight(c, first, parent);
 }
 
@@ -201,11 +198,11 @@ static void resolve_limit(const struct column *c, uint32_t i)
     int64_t above = GANG__NO_BOUND, bound = GANG__NO_BOUND;
     if (q->parent != GANG__NO_QUEUE)
         above = c->limit[(size_t)q->parent * c->qs->dims];
-    if (own->how == GANG__QUOTA_AMOUNT)
+    if (own->form == GANG__QUOTA_AMOUNT)
         bound = own->amount;
-    else if (own->how == GANG__QUOTA_FRACTION)
+    else if (own->form == GANG__QUOTA_FRACTION)
         bound = scale(above == GANG__NO_BOUND ? c->total : above, own->amount, GANG_WHOLE);
-    c->limit[(size_t)i * c->qs->dims] = least_of(bound, above);
+    c->limit[(size_t)i * c->qs->dims] = gang__min(bound, above);
 }
 
 void gang__queues_resolve(const struct gang__queues *qs, const int64_t *total, bool scale,

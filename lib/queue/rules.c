@@ -77,26 +77,27 @@ static bool name_is_sound(const char *name)
     return true;
 }
 
-static const char *label_of(const struct gang__submitter *who, const char *key, size_t length)
+static const char *label_of(const struct gang__submitter *submitter, const char *key, size_t length)
 {
-    for (size_t i = 0; i < who->label_count; i++)
-        if (strncmp(who->labels[i].key, key, length) == 0 && !who->labels[i].key[length])
-            return who->labels[i].value;
+    for (size_t i = 0; i < submitter->label_count; i++)
+        if (strncmp(submitter->labels[i].key, key, length) == 0 &&
+            !submitter->labels[i].key[length])
+            return submitter->labels[i].value;
     return NULL;
 }
 
 /* The value that replaces a piece; NULL or "": the job has none. */
-static const char *value_of(const struct piece *p, const struct gang__submitter *who)
+static const char *value_of(const struct piece *p, const struct gang__submitter *submitter)
 {
     switch (p->word) {
     case WORD_USER:
-        return who->user;
+        return submitter->user;
     case WORD_GROUP:
-        return who->group_count ? who->groups[0] : NULL;
+        return submitter->group_count ? submitter->groups[0] : NULL;
     case WORD_NAME:
-        return who->name;
+        return submitter->name;
     case WORD_LABEL:
-        return label_of(who, p->text, p->length);
+        return label_of(submitter, p->text, p->length);
     default:
         return NULL;
     }
@@ -104,7 +105,7 @@ static const char *value_of(const struct piece *p, const struct gang__submitter 
 
 /* Write a name with its words replaced into GANG_MAX_NAME + 1 bytes. False: too long, or the job
  * has no such thing. */
-static bool expand(const char *name, const struct gang__submitter *who, char *to)
+static bool expand(const char *name, const struct gang__submitter *submitter, char *to)
 {
     size_t used = 0;
     while (*name) {
@@ -112,7 +113,7 @@ static bool expand(const char *name, const struct gang__submitter *who, char *to
         const char *text = p.text;
         size_t length = p.length;
         if (p.word != WORD_TEXT) {
-            text = value_of(&p, who);
+            text = value_of(&p, submitter);
             length = text ? strlen(text) : 0;
             if (length == 0)
                 return false;
@@ -152,21 +153,22 @@ static bool label_matches(const char *pattern, const struct gang_label *label)
            matches(pattern + length + 1, label->value);
 }
 
-static bool rule_matches(const struct gang_queue_rule *rule, const struct gang__submitter *who)
+static bool rule_matches(const struct gang_queue_rule *rule,
+                         const struct gang__submitter *submitter)
 {
     switch (rule->match) {
     case GANG_MATCH_USER:
-        return matches(rule->pattern, who->user);
+        return matches(rule->pattern, submitter->user);
     case GANG_MATCH_NAME:
-        return matches(rule->pattern, who->name);
+        return matches(rule->pattern, submitter->name);
     case GANG_MATCH_GROUP:
-        for (size_t i = 0; i < who->group_count; i++)
-            if (matches(rule->pattern, who->groups[i]))
+        for (size_t i = 0; i < submitter->group_count; i++)
+            if (matches(rule->pattern, submitter->groups[i]))
                 return true;
         return false;
     case GANG_MATCH_LABEL:
-        for (size_t i = 0; i < who->label_count; i++)
-            if (label_matches(rule->pattern, &who->labels[i]))
+        for (size_t i = 0; i < submitter->label_count; i++)
+            if (label_matches(rule->pattern, &submitter->labels[i]))
                 return true;
         return false;
     default:
@@ -299,7 +301,7 @@ static const struct gang__queue *parent_of(const struct gang__queues *qs, const 
     return NULL;
 }
 
-static struct found look(const struct gang__queues *qs, const char *name)
+static struct found find_queue(const struct gang__queues *qs, const char *name)
 {
     struct found f = {gang__queue_by_name(qs, name), false, GANG_OK, NULL};
     if (f.queue) {
@@ -320,9 +322,10 @@ static struct found look(const struct gang__queues *qs, const char *name)
     return (struct found){parent, true, GANG_OK, NULL};
 }
 
-/* Hand over what was found for a name. */
-static gang_result hand_over(const struct found *f, const char *name,
-                             const struct gang__queue **queue, char *made, struct gang_error *error)
+/* Passes what was found for a name to the caller. */
+static gang_result report_found(const struct found *f, const char *name,
+                                const struct gang__queue **queue, char *made,
+                                struct gang_error *error)
 {
     if (f->result != GANG_OK)
         return gang__error(error, f->result, "queue", "'%s' %s", name, f->text);
@@ -335,8 +338,8 @@ static gang_result hand_over(const struct found *f, const char *name,
 static gang_result by_name(const struct gang__queues *qs, const char *name,
                            const struct gang__queue **queue, char *made, struct gang_error *error)
 {
-    struct found f = look(qs, name);
-    return hand_over(&f, name, queue, made, error);
+    struct found f = find_queue(qs, name);
+    return report_found(&f, name, queue, made, error);
 }
 
 static gang_result by_default(const struct gang__queues *qs, const struct gang__rules *rules,
@@ -348,29 +351,29 @@ static gang_result by_default(const struct gang__queues *qs, const struct gang__
     return by_name(qs, rules->default_queue, queue, made, error);
 }
 
-/* A queue takes jobs while it and all above are open. */
-static bool takes(const struct found *f)
+/* A queue takes jobs while it and all its ancestors are open. */
+static bool is_open(const struct found *f)
 {
     return f->result == GANG_OK && f->queue->open_state == GANG_QUEUE_OPEN;
 }
 
 gang_result gang__queue_for(const struct gang__queues *qs, const struct gang__rules *rules,
-                            const struct gang__submitter *who, const struct gang__queue **queue,
-                            char *made, struct gang_error *error)
+                            const struct gang__submitter *submitter,
+                            const struct gang__queue **queue, char *made, struct gang_error *error)
 {
     *queue = NULL;
     made[0] = '\0';
-    if (who->queue && who->queue[0])
-        return by_name(qs, who->queue, queue, made, error);
+    if (submitter->queue && submitter->queue[0])
+        return by_name(qs, submitter->queue, queue, made, error);
     for (size_t i = 0; rules && i < rules->count; i++) {
         const struct gang_queue_rule *rule = &rules->rule[i];
         char name[GANG_MAX_NAME + 1];
-        if (!rule_matches(rule, who))
+        if (!rule_matches(rule, submitter))
             continue;
-        if (expand(rule->queue, who, name)) {
-            struct found f = look(qs, name);
-            if (takes(&f))
-                return hand_over(&f, name, queue, made, error);
+        if (expand(rule->queue, submitter, name)) {
+            struct found f = find_queue(qs, name);
+            if (is_open(&f))
+                return report_found(&f, name, queue, made, error);
         }
         if (rule->fallback == GANG_FALLBACK_REJECT)
             return gang__error(error, GANG_EPERM, "queue", "refused by rule %zu", i);

@@ -4,29 +4,29 @@
 
 #include <string.h>
 
-#include "queue/names.h"
+#include "queue/queues.h"
 
 #define SECOND ((int64_t)1000000000)
 
 static const char *const state_names[] = {"open", "draining", "closed"};
-static const struct gang__words state_words = GANG__WORDS(state_names, 0);
+static const struct gang__word_list state_words = GANG__WORD_LIST(state_names, 0);
 static const char *const order_names[] = {GANG__ORDER_NAMES};
-static const struct gang__words order_words = GANG__WORDS(order_names, 0);
+static const struct gang__word_list order_words = GANG__WORD_LIST(order_names, 0);
 static const char *const child_order_names[] = {GANG__CHILD_ORDER_NAMES};
-static const struct gang__words child_order_words = GANG__WORDS(child_order_names, 0);
+static const struct gang__word_list child_order_words = GANG__WORD_LIST(child_order_names, 0);
 static const char *const block_names[] = {"none", "strict"};
-static const struct gang__words block_words = GANG__WORDS(block_names, 0);
+static const struct gang__word_list block_words = GANG__WORD_LIST(block_names, 0);
 static const char *const preempt_names[] = {"requeue", "suspend", "cancel"};
-static const struct gang__words preempt_words = GANG__WORDS(preempt_names, 0);
+static const struct gang__word_list preempt_words = GANG__WORD_LIST(preempt_names, 0);
 static const char *const backfill_names[] = {"default", "none", "easy", "conservative"};
-static const struct gang__words backfill_words = GANG__WORDS(backfill_names, 0);
+static const struct gang__word_list backfill_words = GANG__WORD_LIST(backfill_names, 0);
 static const char *const backfill_order_names[] = {"default", "leaf", "shortest", "widest",
                                                    "smallest"};
-static const struct gang__words backfill_order_words = GANG__WORDS(backfill_order_names, 0);
+static const struct gang__word_list backfill_order_words = GANG__WORD_LIST(backfill_order_names, 0);
 static const char *const overrun_names[] = {"default", "kill", "extend", "ask"};
-static const struct gang__words overrun_words = GANG__WORDS(overrun_names, 0);
+static const struct gang__word_list overrun_words = GANG__WORD_LIST(overrun_names, 0);
 static const char *const loss_names[] = {"count", "fail", "restart", "refill", "shrink"};
-static const struct gang__words loss_words = GANG__WORDS(loss_names, 0);
+static const struct gang__word_list loss_words = GANG__WORD_LIST(loss_names, 0);
 
 #define QUEUE(member) offsetof(struct gang_queue_spec, member)
 #define JOB(member) offsetof(struct gang_job_spec, member)
@@ -104,9 +104,9 @@ static const struct gang__field job_list[] = {FLAG("stale", JOB(stale)),
 #define RESERVE(member) offsetof(struct gang_reservation_spec, member)
 #define STAGE(member) offsetof(struct gang_reservation_stage, member)
 static const char *const prefer_names[] = {"earliest", "latest", "cheapest"};
-static const struct gang__words prefer_words = GANG__WORDS(prefer_names, 0);
+static const struct gang__word_list prefer_words = GANG__WORD_LIST(prefer_names, 0);
 static const char *const combine_names[] = {"all", "any", "order", "order-no-gap"};
-static const struct gang__words combine_words = GANG__WORDS(combine_names, 0);
+static const struct gang__word_list combine_words = GANG__WORD_LIST(combine_names, 0);
 const char *const gang__reserve_flag_words[gang__reserve_flag_count] = {
     "maintenance", "overlap", "ignore-jobs", "flex", "magnetic"};
 

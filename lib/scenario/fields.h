@@ -26,7 +26,7 @@ struct gang__field {
     const char *key;
     enum gang__field_type type;
     size_t offset;
-    const struct gang__words *words;
+    const struct gang__word_list *words;
     int64_t least;
     int64_t most;
     int64_t absent; /* what it is if the key is not there */

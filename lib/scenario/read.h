@@ -70,7 +70,7 @@ struct gang__reader {
 /* The constant of an optional member that is one of `words`; *number stays as it is if the member
  * is absent. */
 gang_result gang__read_word(const struct gang__json *object, const char *key,
-                            const struct gang__words *words, int32_t *number);
+                            const struct gang__word_list *words, int32_t *number);
 /* Memory and text that stay. NULL: out of memory, and the error says so at `at`. */
 void *gang__keep(struct gang__reader *r, const struct gang__json *at, size_t count, size_t bytes);
 /* `count` elements for the pointer `list`, or return from the function. */

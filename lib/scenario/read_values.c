@@ -172,7 +172,7 @@ gang_result gang__read_amounts(struct gang__reader *r, const struct gang__json *
 }
 
 gang_result gang__read_word(const struct gang__json *object, const char *key,
-                            const struct gang__words *words, int32_t *number)
+                            const struct gang__word_list *words, int32_t *number)
 {
     struct gang__json at;
     size_t index = 0;

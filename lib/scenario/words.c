@@ -4,45 +4,47 @@
 #include "model/policy_words.h"
 
 static const char *const scope_list[] = {"node", "cluster"};
-const struct gang__words gang__scope_words = GANG__WORDS(scope_list, GANG_SCOPE_NODE);
+const struct gang__word_list gang__scope_words = GANG__WORD_LIST(scope_list, GANG_SCOPE_NODE);
 
 static const char *const link_list[] = {"nvlink", "xgmi", "other"};
-const struct gang__words gang__link_words = GANG__WORDS(link_list, GANG_LINK_NVLINK);
+const struct gang__word_list gang__link_words = GANG__WORD_LIST(link_list, GANG_LINK_NVLINK);
 
 static const char *const state_list[] = {"up", "draining", "down"};
-const struct gang__words gang__state_words = GANG__WORDS(state_list, GANG_NODE_UP);
+const struct gang__word_list gang__state_words = GANG__WORD_LIST(state_list, GANG_NODE_UP);
 
 static const char *const op_list[] = {"in", "not_in", "exists", "not_exists",
                                       "lt", "le",     "gt",     "ge"};
-const struct gang__words gang__op_words = GANG__WORDS(op_list, GANG_LABEL_IN);
+const struct gang__word_list gang__op_words = GANG__WORD_LIST(op_list, GANG_LABEL_IN);
 
 static const char *const numa_list[] = {"prefer", "none", "strict"};
-const struct gang__words gang__numa_words = GANG__WORDS(numa_list, GANG_NUMA_PREFER);
+const struct gang__word_list gang__numa_words = GANG__WORD_LIST(numa_list, GANG_NUMA_PREFER);
 
 static const char *const scarce_list[] = {"avoid", "allow", "exclude"};
-const struct gang__words gang__gpu_nodes_words = GANG__WORDS(scarce_list, GANG_GPU_NODES_AVOID);
+const struct gang__word_list gang__gpu_nodes_words =
+    GANG__WORD_LIST(scarce_list, GANG_GPU_NODES_AVOID);
 
 static const char *const mode_list[] = {"shared", "exclusive", "lending"};
-const struct gang__words gang__mode_words = GANG__WORDS(mode_list, GANG_PARTITION_SHARED);
+const struct gang__word_list gang__mode_words = GANG__WORD_LIST(mode_list, GANG_PARTITION_SHARED);
 
 static const char *const within_list[] = {"never", "lower", "lower-or-newer"};
-const struct gang__words gang__within_words = GANG__WORDS(within_list, GANG_PREEMPT_NEVER);
+const struct gang__word_list gang__within_words = GANG__WORD_LIST(within_list, GANG_PREEMPT_NEVER);
 
 static const char *const when_list[] = {"start", "end", "success"};
-const struct gang__words gang__when_words = GANG__WORDS(when_list, GANG_AFTER_START);
+const struct gang__word_list gang__when_words = GANG__WORD_LIST(when_list, GANG_AFTER_START);
 
 static const char *const role_list[] = {"member", "chief", "critical", "untracked", "sidecar"};
-const struct gang__words gang__role_words = GANG__WORDS(role_list, GANG_ROLE_MEMBER);
+const struct gang__word_list gang__role_words = GANG__WORD_LIST(role_list, GANG_ROLE_MEMBER);
 
 static const char *const match_list[] = {"all", "user", "group", "name", "label"};
-const struct gang__words gang__match_words = GANG__WORDS(match_list, GANG_MATCH_ALL);
+const struct gang__word_list gang__match_words = GANG__WORD_LIST(match_list, GANG_MATCH_ALL);
 
 static const char *const fallback_list[] = {"skip", "reject", "default"};
-const struct gang__words gang__fallback_words = GANG__WORDS(fallback_list, GANG_FALLBACK_SKIP);
+const struct gang__word_list gang__fallback_words =
+    GANG__WORD_LIST(fallback_list, GANG_FALLBACK_SKIP);
 
 /* A scenario has no function for GANG_POLICY_HOST, which comes last. */
-const struct gang__words gang__place_policy_words = {gang__policy_words, GANG_POLICY_HOST,
-                                                     GANG_POLICY_DEFAULT};
+const struct gang__word_list gang__place_policy_words = {gang__policy_words, GANG_POLICY_HOST,
+                                                         GANG_POLICY_DEFAULT};
 
 const char *const gang__reclaim_words[3] = {"never", "lower", "any"};
 const int32_t gang__reclaim_numbers[3] = {GANG_PREEMPT_NEVER, GANG_PREEMPT_LOWER, GANG_PREEMPT_ANY};

@@ -8,30 +8,30 @@
 #include <gangsched/scenario.h>
 
 /* The word of the constant `number` is list[number - first]. */
-struct gang__words {
+struct gang__word_list {
     const char *const *list;
     size_t count;
     int32_t first;
 };
 /* Of an array of words. */
-#define GANG__WORDS(list, first)                        \
+#define GANG__WORD_LIST(list, first)                    \
     {                                                   \
         list, sizeof(list) / sizeof((list)[0]), (first) \
     }
 
-extern const struct gang__words gang__scope_words;        /* GANG_SCOPE_NODE ... */
-extern const struct gang__words gang__link_words;         /* GANG_LINK_NVLINK ... */
-extern const struct gang__words gang__state_words;        /* GANG_NODE_UP ... */
-extern const struct gang__words gang__op_words;           /* GANG_LABEL_IN ... */
-extern const struct gang__words gang__numa_words;         /* GANG_NUMA_PREFER ... */
-extern const struct gang__words gang__gpu_nodes_words;    /* GANG_GPU_NODES_AVOID ... */
-extern const struct gang__words gang__mode_words;         /* GANG_PARTITION_SHARED ... */
-extern const struct gang__words gang__within_words;       /* GANG_PREEMPT_NEVER ... */
-extern const struct gang__words gang__when_words;         /* GANG_AFTER_START ... */
-extern const struct gang__words gang__role_words;         /* GANG_ROLE_MEMBER ... */
-extern const struct gang__words gang__match_words;        /* GANG_MATCH_ALL ... */
-extern const struct gang__words gang__fallback_words;     /* GANG_FALLBACK_SKIP ... */
-extern const struct gang__words gang__place_policy_words; /* GANG_POLICY_DEFAULT ... */
+extern const struct gang__word_list gang__scope_words;        /* GANG_SCOPE_NODE ... */
+extern const struct gang__word_list gang__link_words;         /* GANG_LINK_NVLINK ... */
+extern const struct gang__word_list gang__state_words;        /* GANG_NODE_UP ... */
+extern const struct gang__word_list gang__op_words;           /* GANG_LABEL_IN ... */
+extern const struct gang__word_list gang__numa_words;         /* GANG_NUMA_PREFER ... */
+extern const struct gang__word_list gang__gpu_nodes_words;    /* GANG_GPU_NODES_AVOID ... */
+extern const struct gang__word_list gang__mode_words;         /* GANG_PARTITION_SHARED ... */
+extern const struct gang__word_list gang__within_words;       /* GANG_PREEMPT_NEVER ... */
+extern const struct gang__word_list gang__when_words;         /* GANG_AFTER_START ... */
+extern const struct gang__word_list gang__role_words;         /* GANG_ROLE_MEMBER ... */
+extern const struct gang__word_list gang__match_words;        /* GANG_MATCH_ALL ... */
+extern const struct gang__word_list gang__fallback_words;     /* GANG_FALLBACK_SKIP ... */
+extern const struct gang__word_list gang__place_policy_words; /* GANG_POLICY_DEFAULT ... */
 
 /* The constants of `reclaim` are not consecutive: word i stands for gang__reclaim_numbers[i]. */
 extern const char *const gang__reclaim_words[3];

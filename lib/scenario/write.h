@@ -57,7 +57,7 @@ void gang__write_value(struct gang__writer *w, json_t *object, const char *key, 
 void gang__write_int(struct gang__writer *w, json_t *object, const char *key, int64_t number);
 void gang__write_text(struct gang__writer *w, json_t *object, const char *key, const char *text);
 void gang__write_word(struct gang__writer *w, json_t *object, const char *key,
-                      const struct gang__words *words, int32_t number);
+                      const struct gang__word_list *words, int32_t number);
 /* A whole number of MiB under `mib_key`, any other amount under `bytes_key`. */
 void gang__write_memory(struct gang__writer *w, json_t *object, const char *mib_key,
                         const char *bytes_key, int64_t bytes);

@@ -50,7 +50,7 @@ void gang__write_memory(struct gang__writer *w, json_t *object, const char *mib_
 }
 
 void gang__write_word(struct gang__writer *w, json_t *object, const char *key,
-                      const struct gang__words *words, int32_t number)
+                      const struct gang__word_list *words, int32_t number)
 {
     if (number < words->first || (size_t)(number - words->first) >= words->count)
         gang__json_note(&w->maker, GANG_EINVAL);

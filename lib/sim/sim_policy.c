@@ -65,7 +65,7 @@ static bool are_served(gang_sim *sim, const struct gang__sim_job *j, int64_t spl
     if (served > until)
         return true;
     int64_t ns = rate > 0 ? (until - served) / rate + 1 : INT64_MAX;
-    sim->decide_ns = gang__least(sim->decide_ns, gang__add_sat(sim->now_ns, ns));
+    sim->decide_ns = gang__min(sim->decide_ns, gang__add_sat(sim->now_ns, ns));
     return false;
 }
 
@@ -82,7 +82,7 @@ static bool is_served(gang_sim *sim, const struct gang__sim_job *j)
     if (j->ran_ns >= until)
         return true;
     if (j->state == GANG_JOB_RUNNING && sim->now_ns < INT64_MAX - (until - j->ran_ns))
-        sim->decide_ns = gang__least(sim->decide_ns, sim->now_ns + (until - j->ran_ns));
+        sim->decide_ns = gang__min(sim->decide_ns, sim->now_ns + (until - j->ran_ns));
     return false;
 }
 
@@ -187,7 +187,7 @@ static int64_t budget_of(const gang_sim *sim, int32_t queue, bool gpus)
     if (gang_queue_find(sim->sched, sim->queues.list[queue]->text, &id) != GANG_OK ||
         gang_queue_get(sim->sched, id, &info) != GANG_OK || info.limit[kind] == GANG_UNLIMITED)
         return all;
-    return gang__least(all, info.limit[kind]);
+    return gang__min(all, info.limit[kind]);
 }
 
 static gang_result choose(gang_sim *sim, struct gang__sim_job *j, bool chosen)

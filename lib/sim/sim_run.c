@@ -33,7 +33,7 @@ static int64_t next_arrival(const gang_sim *sim)
 static int64_t next_run(const gang_sim *sim)
 {
     int64_t due = sim->dirty ? sim->now_ns : gang_sched_next(sim->sched);
-    due = sim->actives ? gang__least(due, sim->decide_ns) : due;
+    due = sim->actives ? gang__min(due, sim->decide_ns) : due;
     due = due > sim->now_ns ? due : sim->now_ns;
     return due == INT64_MAX ? due : gang__sim_round_up(due, sim->opts.pass_ns);
 }
@@ -196,9 +196,8 @@ int64_t gang__sim_now(const gang_sim *sim)
 {
     if (sim->began || sim->arrival == sim->orders)
         return sim->now_ns;
-    return gang__least(
-        sim->now_ns,
-        gang__sim_round_up(sim->brief[sim->order[sim->arrival]].submit_ns, sim->opts.tick_ns));
+    return gang__min(sim->now_ns, gang__sim_round_up(sim->brief[sim->order[sim->arrival]].submit_ns,
+                                                     sim->opts.tick_ns));
 }
 
 void gang__sim_start_clock(gang_sim *sim)
@@ -221,9 +220,9 @@ static gang_result begin(gang_sim *sim)
 /* One instant. *why: GANG_SIM_*, or -1: on. */
 static gang_result step(gang_sim *sim, struct bounds *b, int32_t *why)
 {
-    int64_t run = next_run(sim), next = gang__least(run, gang__sim_event_time(sim));
+    int64_t run = next_run(sim), next = gang__min(run, gang__sim_event_time(sim));
     *why = -1;
-    next = gang__least(next, next_arrival(sim));
+    next = gang__min(next, next_arrival(sim));
     bool on =
         b->of.has_until && next <= b->of.until_ns; /* nodes and reservations go on until then */
     if (next == INT64_MAX || (!on && is_over(sim, run))) {

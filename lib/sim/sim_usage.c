@@ -44,7 +44,7 @@ void gang__sim_note_submit(gang_sim *sim, size_t index)
     int64_t at = sim->brief[index].submit_ns;
     gang__sim_spend(sim);
     sim->at_submit[index] = sim->area;
-    sim->first_submit_ns = gang__least(sim->first_submit_ns, at);
+    sim->first_submit_ns = gang__min(sim->first_submit_ns, at);
     sim->last_submit_ns = at > sim->last_submit_ns ? at : sim->last_submit_ns;
 }
 

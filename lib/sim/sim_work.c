@@ -11,10 +11,10 @@ enum { FULL = 1000000 }; /* millionths of the full speed */
 
 void gang__sim_work(const gang_sim *sim, struct gang__sim_work *w, int64_t ns)
 {
-    int64_t restart = gang__least(ns, w->ahead_ns);
+    int64_t restart = gang__min(ns, w->ahead_ns);
     w->ahead_ns -= restart;
     w->lost_ns += restart;
-    int64_t done = gang__least(gang__mul_div(ns - restart, w->speed_ppm, FULL), w->left_ns);
+    int64_t done = gang__min(gang__mul_div(ns - restart, w->speed_ppm, FULL), w->left_ns);
     int64_t every = sim->opts.checkpoint_ns;
     w->left_ns -= done;
     if (every != 0)
@@ -128,7 +128,7 @@ int32_t gang__sim_speed(const gang_sim *sim, size_t index, int64_t held_tasks, i
     int64_t most = (int64_t)FULL * 1000;
     if (sim->ops.speed_milli) {
         int64_t s = sim->ops.speed_milli(index, held_tasks, tasks, sim->user);
-        return s <= 0 ? 0 : (int32_t)(gang__least(s, most / 1000) * (FULL / 1000));
+        return s <= 0 ? 0 : (int32_t)(gang__min(s, most / 1000) * (FULL / 1000));
     }
     if (held_tasks >= tasks || sim->opts.elastic_milli < 0)
         return FULL;

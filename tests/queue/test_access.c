@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Access lists: their syntax, and the users they admit. */
-#include "queue/access.h"
+#include "queue/queue_spec_in.h"
 #include "tree.h"
 
 /* ---- what is a list ------------------------------------------------------------------------ */

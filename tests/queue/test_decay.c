@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Decayed use, and the weights that follow it. Floating point is the test's judge, never the
  * library's. */
-#include "queue/decay.h"
-#include "queue/share.h"
+#include "queue/fairness/fairness.h"
 
 #include "chance.h"
 #include "suite.h"
@@ -99,7 +98,7 @@ START_TEST(weights_follow_past_use)
     ck_assert_int_eq(gang__decay_weight(1, 2, little, M), whole * 7 / 10);
     ck_assert_int_eq(gang__decay_weight(1, 2, none, M), whole);
     ck_assert_int_eq(gang__decay_weight(1, 2, all, 2 * M), 0);
-    ck_assert_int_eq(gang__decay_weight(1, 1, none, 1000 * M), GANG__WEIGHT_MAX);
+    ck_assert_int_eq(gang__decay_weight(1, 1, none, 1000 * M), GANG__MAX_MILLIONTHS);
     ck_assert_int_eq(gang__decay_weight(1, 2, (struct gang__ratio){1, 0}, 1), 0);
     ck_assert_int_eq(gang__decay_weight(0, 0, none, M), 0);
 }

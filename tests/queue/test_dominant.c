@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ratios, dominant kinds, and the orders of siblings: worked numbers of YARN. */
-#include "queue/dominant.h"
-#include "queue/order.h"
+#include "queue/fairness/fairness.h"
 
 #include <gangsched/model.h>
 

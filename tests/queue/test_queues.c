@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "queue/queue_spec.h"
+#include "queue/queue_spec_in.h"
 #include "tree.h"
 
 /* ---- what is refused ----------------------------------------------------------------------- */
@@ -440,14 +440,14 @@ START_TEST(quotas_are_written_by_dimension)
     uint32_t fast = dim_in(qs, GANG_KIND_GPU, "fast");
     const struct gang__queue *a = queue_in(qs, "a"), *b = queue_in(qs, "b");
     ck_assert_int_eq(a->guarantee[GANG_KIND_GPU].amount, 4000);
-    ck_assert_int_eq(a->guarantee[GANG_KIND_GPU].how, GANG__QUOTA_AMOUNT);
-    ck_assert_int_eq(a->guarantee[GANG_KIND_CPU].how, GANG__QUOTA_NONE);
+    ck_assert_int_eq(a->guarantee[GANG_KIND_GPU].form, GANG__QUOTA_AMOUNT);
+    ck_assert_int_eq(a->guarantee[GANG_KIND_CPU].form, GANG__QUOTA_NONE);
     ck_assert_int_eq(a->guarantee[fast].amount, 2000);
-    ck_assert_int_eq(a->limit[GANG_KIND_CPU].how, GANG__QUOTA_FRACTION);
+    ck_assert_int_eq(a->limit[GANG_KIND_CPU].form, GANG__QUOTA_FRACTION);
     ck_assert_int_eq(a->limit[GANG_KIND_CPU].amount, 500000);
     ck_assert_int_eq(a->limit[GANG_KIND_SITE].amount, GANG__NO_BOUND);
     ck_assert_int_eq(a->lending[GANG_KIND_GPU].amount, 1000);
-    ck_assert_int_eq(b->lending[GANG_KIND_GPU].how, GANG__QUOTA_NONE);
+    ck_assert_int_eq(b->lending[GANG_KIND_GPU].form, GANG__QUOTA_NONE);
     (void)dim_in(qs, GANG_KIND_MEMORY, "slow");
     ck_assert(qs->lends && !qs->cells);
     tree_free(qs);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fair shares of one kind: worked numbers of YARN, Peloton and the fair
  * scheduler, then properties on random siblings. */
-#include "queue/share.h"
+#include "queue/fairness/fairness.h"
 
 #include "chance.h"
 #include "suite.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum { MOST = 64 };
-static const int64_t M = GANG__MILLION;
+static const int64_t M = GANG_WHOLE;
 static const int64_t ALL = INT64_MAX;
 
 /* Divides; returns what is left. */
@@ -88,7 +88,8 @@ static const struct row rows[] = {
      ALL,
      1,
      2,
-     {{0, ALL, 0, GANG__WEIGHT_MAX, 1, ALL / 2}, {0, ALL, 0, GANG__WEIGHT_MAX, 0, ALL / 2 + 1}}},
+     {{0, ALL, 0, GANG__MAX_MILLIONTHS, 1, ALL / 2},
+      {0, ALL, 0, GANG__MAX_MILLIONTHS, 0, ALL / 2 + 1}}},
 
     /* YARN's FairScheduler: sum of clamp(weight * R, min, max); a minimum is our guarantee. */
     {"fair scheduler: equal",

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Limits of users: the worked numbers of YARN. */
-#include "queue/dominant.h"
-#include "queue/user_limit.h"
+#include "queue/fairness/fairness.h"
 
 #include <gangsched/model.h>
 

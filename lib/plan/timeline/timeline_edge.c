@@ -44,9 +44,9 @@ static inline bool refresh_sums(struct gang__edge *e, const struct gang__edge *a
 {
     int64_t here = (a ? a->sum[k] : 0) + e->change[k];
     int64_t sum = here + (b ? b->sum[k] : 0);
-    int64_t low = b ? gang__least(here, here + b->low[k]) : here;
+    int64_t low = b ? gang__min(here, here + b->low[k]) : here;
     int64_t high = b ? greatest(here, here + b->high[k]) : here;
-    low = a ? gang__least(a->low[k], low) : low;
+    low = a ? gang__min(a->low[k], low) : low;
     high = a ? greatest(a->high[k], high) : high;
     bool changed = sum != e->sum[k] || low != e->low[k] || high != e->high[k];
     e->sum[k] = sum;

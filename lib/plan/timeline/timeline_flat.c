@@ -50,7 +50,7 @@ int64_t gang__flat_past(const struct gang__timeline *t, int64_t at_ns,
         if (!o || o->withdrawn || o->end_ns <= at_ns)
             continue;
         bool begun = o->start_ns <= at_ns;
-        until_ns = gang__least(until_ns, begun ? o->end_ns : o->start_ns);
+        until_ns = gang__min(until_ns, begun ? o->end_ns : o->start_ns);
         gang__flat_change(t, o, change);
         for (int k = 0; k < GANG__FREE_DIMS && begun; k++)
             unused[k] += change[GANG__STARTS][k];
@@ -62,7 +62,7 @@ bool gang__flat_was_free(const struct gang__timeline *t, const int64_t need[GANG
                          int64_t start_ns, int64_t end_ns)
 {
     int64_t unused[GANG__FREE_DIMS];
-    end_ns = gang__least(end_ns, t->now_ns);
+    end_ns = gang__min(end_ns, t->now_ns);
     for (int64_t at = start_ns; at < end_ns;) {
         at = gang__flat_past(t, at, unused);
         for (int k = 0; k < GANG__FREE_DIMS; k++)

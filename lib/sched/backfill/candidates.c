@@ -28,7 +28,7 @@ static bool refresh(struct gang__set_link *n)
     int64_t least = bin->backfill.run_ns;
     for (int side = 0; side < 2; side++)
         if (n->child[side])
-            least = gang__least(least, bin_at(n->child[side])->backfill.shortest_ns);
+            least = gang__min(least, bin_at(n->child[side])->backfill.shortest_ns);
     bool changed = least != bin->backfill.shortest_ns;
     bin->backfill.shortest_ns = least;
     return changed;
@@ -177,7 +177,7 @@ bool gang__candidates_keep(gang_sched *s, struct gang__wait_class *bin)
     if (!gang__candidates_keep_again(s, bin, GANG__KEPT_TRIED))
         return false;
     bin->backfill.candidates->most_ns =
-        gang__least(bin->backfill.candidates->most_ns, bin->backfill.run_ns - 1);
+        gang__min(bin->backfill.candidates->most_ns, bin->backfill.run_ns - 1);
     return true;
 }
 
@@ -261,11 +261,10 @@ static struct gang__wait_class *next_of(gang_sched *s, const struct gang__candid
     if (!cal || !cal->when || cal->failed_in == s->runs || !gang__calendar_sync(s) ||
         gang__calendar_may_plan(gang__wait_class_head(first)))
         return first;
-    int64_t most =
-        gang__least(kin->most_ns, gang__calendar_free_ns(s, gang__wait_class_head(first)));
+    int64_t most = gang__min(kin->most_ns, gang__calendar_free_ns(s, gang__wait_class_head(first)));
     if (bin_at(kin->waiting.root)->backfill.shortest_ns > most)
         return NULL;
-    return first_within(kin, gang__least(most, first_in_order(s, kin)));
+    return first_within(kin, gang__min(most, first_in_order(s, kin)));
 }
 
 /* Has the next gang of the leaf a plan? Candidates behind all plans are chosen after it, when it is

@@ -182,11 +182,11 @@ int64_t gang__sched_due(gang_sched *s)
     if (gang__inbox_waits(s) || s->unfinished || s->wake.retry || s->wake.run || s->wake.jobs ||
         gang__order_next(s))
         return INT64_MIN;
-    int64_t next = gang__least(gang__timers_next(s), gang__config_next(s));
-    return gang__least(gang__least(next, gang__reserve_next(s)), s->preempt.min_runtime_due_ns);
+    int64_t next = gang__min(gang__timers_next(s), gang__config_next(s));
+    return gang__min(gang__min(next, gang__reserve_next(s)), s->preempt.min_runtime_due_ns);
 }
 
 int64_t gang_sched_next(gang_sched *sched)
 {
-    return sched ? gang__least(gang__sched_due(sched), gang__slice_next(sched)) : INT64_MAX;
+    return sched ? gang__min(gang__sched_due(sched), gang__slice_next(sched)) : INT64_MAX;
 }

@@ -92,7 +92,7 @@ void gang__explain_bounds(struct gang__reasons *l, const struct gang__take *take
             uint32_t d = take[i].dim;
             int64_t asked = take[i].amount;
             /* a limit inherited from a queue above is reported there */
-            if (q->q->limit[d].how != GANG__QUOTA_NONE && asked > q->limit[d] - q->used[d])
+            if (q->q->limit[d].form != GANG__QUOTA_NONE && asked > q->limit[d] - q->used[d])
                 explain_bound(l, GANG_WAIT_LIMIT, q, d, asked, q->used[d], q->limit[d]);
             if (fixed && q->guarantee[d] != GANG__NO_BOUND && q->fixed[d] + asked > q->guarantee[d])
                 explain_bound(l, GANG_WAIT_GUARANTEE, q, d, asked, q->fixed[d], q->guarantee[d]);

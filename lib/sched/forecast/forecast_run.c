@@ -327,7 +327,7 @@ gang_result gang__forecast_ahead(struct gang__calendar_run *run)
             r = gang_sched_run(run->s, now, NULL, NULL);
         if (r == GANG_OK && run->no_memory)
             r = GANG_ENOMEM;
-        int64_t next = gang__least(gang_sched_next(run->s), next_end(run));
+        int64_t next = gang__min(gang_sched_next(run->s), next_end(run));
         if (next == INT64_MAX || goes_round(run, &round) || repeats_in_vain(run))
             break;
         cut = next > end || ++events >= o->max_events;

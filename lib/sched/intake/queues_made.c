@@ -41,7 +41,7 @@ static int64_t idle_until(const struct gang__queue_state *q)
 int64_t gang__config_next(const gang_sched *s)
 {
     int64_t next = INT64_MAX;
-    for (uint32_t i = 0; s->queues->makes && i < s->queues->count; i++) {
+    for (uint32_t i = 0; s->queues->has_made && i < s->queues->count; i++) {
         int64_t until = s->queues->queue[i].made ? idle_until(s->qs[i]) : INT64_MAX;
         next = until < next ? until : next;
     }
@@ -50,7 +50,7 @@ int64_t gang__config_next(const gang_sched *s)
 
 void gang__config_idle(gang_sched *s)
 {
-    for (uint32_t i = 0; s->queues->makes && i < s->queues->count; i++)
+    for (uint32_t i = 0; s->queues->has_made && i < s->queues->count; i++)
         if (s->queues->queue[i].made && idle_until(s->qs[i]) <= s->now_ns &&
             gang__queues_without(s, &s->queues->queue[i], NULL) == GANG_OK)
             i = UINT32_MAX; /* another tree */

@@ -39,7 +39,7 @@ static gang_result check_limits(gang_sched *s, const struct gang__submit_view *s
         for (uint32_t k = 0; k < GANG_KIND_SITE; k++) {
             int64_t limit = (int64_t)gang__load(&submit_view->limit[at * qs->dims + k]);
             /* a limit inherited from a queue above is reported there */
-            if (sum[k] <= limit || qs->queue[at].limit[k].how == GANG__QUOTA_NONE)
+            if (sum[k] <= limit || qs->queue[at].limit[k].form == GANG__QUOTA_NONE)
                 continue;
             gang__error(error, GANG_ENEVER, "queue",
                         "the gang is above the limit of queue \"%s\" (%s)", qs->queue[at].name,

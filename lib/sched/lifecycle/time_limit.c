@@ -39,13 +39,13 @@ int64_t gang__time_limit_next(const gang_sched *s, const struct gang__job *job)
     if (job->begin_ns > s->now_ns)
         next = job->begin_ns;
     if (job->state == GANG_JOB_RUNNING) {
-        next = gang__least(next, gang__time_limit_end(job, gang__time_limit_from(s, job)));
+        next = gang__min(next, gang__time_limit_end(job, gang__time_limit_from(s, job)));
         if (s->calendar && job->predicted_ns > 0)
-            next = gang__least(next, gang__time_limit_expected(job, gang__time_limit_from(s, job)));
+            next = gang__min(next, gang__time_limit_expected(job, gang__time_limit_from(s, job)));
     } else if (job->deadline_ns > 0 && waits_to_run(job)) {
-        next = gang__least(next, gang__add_sat(latest_start(job), 1));
+        next = gang__min(next, gang__add_sat(latest_start(job), 1));
     } else if (job->deadline_ns > 0 && !job->ending && is_between_turns(job)) {
-        next = gang__least(next, job->deadline_ns);
+        next = gang__min(next, job->deadline_ns);
     }
     return next;
 }

@@ -15,20 +15,20 @@ int64_t gang__timer_due(const gang_sched *s, const struct gang__job *job)
     if (job->undone && s->now_ns < INT64_MAX - 1) /* next run: memory is short */
         due = s->now_ns + 1;
     if (job->not_before_ns > s->now_ns)
-        due = gang__least(due, job->not_before_ns);
+        due = gang__min(due, job->not_before_ns);
     if (job->start_within_ns > 0 && job->ready_ns >= 0)
-        due = gang__least(due, gang__add_sat(job->ready_ns, job->start_within_ns));
+        due = gang__min(due, gang__add_sat(job->ready_ns, job->start_within_ns));
     if (job->state == GANG_JOB_RUNNING && !job->ending)
-        due = gang__least(due, gang__reserve_stop_ns(job));
-    due = gang__least(due, gang__time_limit_next(s, job));
-    due = gang__least(due, gang__bypass_next(job));
+        due = gang__min(due, gang__reserve_stop_ns(job));
+    due = gang__min(due, gang__time_limit_next(s, job));
+    due = gang__min(due, gang__bypass_next(job));
     for (uint32_t i = 0; i < job->gang_count; i++)
         if (job->gang[i].calendar.plan && job->gang[i].calendar.planned_ns > s->now_ns)
-            due = gang__least(due, job->gang[i].calendar.planned_ns);
+            due = gang__min(due, job->gang[i].calendar.planned_ns);
     for (uint32_t i = 0; i < job->gang_count; i++)
         for (const struct gang__stop *l = job->gang[i].stop.first; l; l = l->next)
-            due = l->stopped ? due : gang__least(due, l->deadline_ns);
-    return gang__least(due, gang__reports_next(s, job));
+            due = l->stopped ? due : gang__min(due, l->deadline_ns);
+    return gang__min(due, gang__reports_next(s, job));
 }
 
 int gang__timer_order(const struct gang__set_link *a, const struct gang__set_link *b,

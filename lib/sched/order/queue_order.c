@@ -13,7 +13,7 @@
  * queues get new keys when the order is read. A queue without active siblings needs no key.
  *
  * A new order of gangs: its number in gangsched/queue.h, a line of gang_orders, its name in
- * queue/names.h. A new child order: the same with child_orders. */
+ * queue/queues.h. A new child order: the same with child_orders. */
 #include "place/request/request.h"
 #include "sched/order/wait_order.h"
 #include "sched/record/job_record.h"
@@ -203,7 +203,7 @@ static const struct child_order {
 /* The root has no specification: its children are ordered by fair shares. */
 static const struct child_order *order_below(const struct gang__queue_state *parent)
 {
-    return &child_orders[parent->q ? parent->q->turn : (int32_t)GANG_CHILD_ORDER_FAIR];
+    return &child_orders[parent->q ? parent->q->child_order : (int32_t)GANG_CHILD_ORDER_FAIR];
 }
 
 static int compare_queues(const struct gang__set_link *a, const struct gang__set_link *b,

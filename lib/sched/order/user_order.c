@@ -3,7 +3,7 @@
  * wait classes in a fair leaf. */
 #include <string.h>
 
-#include "queue/dominant.h"
+#include "queue/fairness/fairness.h"
 #include "sched/order/wait_order.h"
 #include "sched/usage/usage.h"
 #include "sched/wake/wake.h"

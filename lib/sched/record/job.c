@@ -54,14 +54,14 @@ int64_t gang__time_limit_run(const struct gang__job *job)
     /* a kept limit does not count: the other gangs of the job would be out of order */
     bool limited = job->time_limit_ns > 0 && !job->reserve.limit_kept;
     int64_t limit = limited ? job->time_limit_ns : INT64_MAX;
-    return job->predicted_ns > 0 ? gang__least(job->predicted_ns, limit) : limit;
+    return job->predicted_ns > 0 ? gang__min(job->predicted_ns, limit) : limit;
 }
 
 int64_t gang__time_limit_end(const struct gang__job *job, int64_t from_ns)
 {
     int64_t end = job->deadline_ns > 0 ? job->deadline_ns : INT64_MAX;
     if (job->time_limit_ns > 0)
-        end = gang__least(
+        end = gang__min(
             end, gang__add_sat(gang__add_sat(from_ns, job->time_limit_ns), job->extended_ns));
     return end;
 }
@@ -69,7 +69,7 @@ int64_t gang__time_limit_end(const struct gang__job *job, int64_t from_ns)
 int64_t gang__time_limit_expected(const struct gang__job *job, int64_t from_ns)
 {
     int64_t end = gang__time_limit_end(job, from_ns);
-    return job->expected_ns > 0 ? gang__least(end, gang__add_sat(from_ns, job->expected_ns)) : end;
+    return job->expected_ns > 0 ? gang__min(end, gang__add_sat(from_ns, job->expected_ns)) : end;
 }
 
 int64_t gang__time_limit_from(const gang_sched *s, const struct gang__job *job)

@@ -3,9 +3,7 @@
 #ifndef GANG__SCHED_QUEUE_STATE_H
 #define GANG__SCHED_QUEUE_STATE_H
 
-#include "queue/decay.h"
-#include "queue/dominant.h"
-#include "queue/order.h"
+#include "queue/fairness/fairness.h"
 #include "queue/queues.h"
 #include "sched/record/types.h"
 

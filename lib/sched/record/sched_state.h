@@ -5,7 +5,7 @@
 #define GANG__SCHED_SCHED_H
 
 #include "place/whatif/whatif.h"
-#include "queue/share.h"
+#include "queue/fairness/fairness.h"
 #include "sched/record/gang.h"
 #include "sched/record/job_state.h"
 #include "sched/record/queue_state.h"

@@ -141,7 +141,7 @@ int64_t gang__reserve_until(const struct gang__gang *g)
     int64_t end_ns = gang__reserve_end_of(g->reserve.inside_of, g->reserve.inside_of->current);
     if (end_ns == INT64_MIN) /* it lost all there was */
         return g->reserve.until_ns;
-    return gang__least(end_ns, g->reserve.until_ns); /* it may have got more elsewhere */
+    return gang__min(end_ns, g->reserve.until_ns); /* it may have got more elsewhere */
 }
 
 int64_t gang__reserve_stop_ns(const struct gang__job *job)
@@ -161,7 +161,7 @@ void gang__reserve_keep_end(gang_sched *s, struct gang__gang *g)
     struct gang__job *job = g->job;
     int64_t end_ns = gang__reserve_until(g);
     if (g->reserve.inside_of)
-        end_ns = gang__least(end_ns, g->reserve.inside_of->before_ns);
+        end_ns = gang__min(end_ns, g->reserve.inside_of->before_ns);
     if (job->time_limit_ns > 0 || g->alloc == GANG_ID_NONE || end_ns == GANG__NEVER)
         return;
     job->time_limit_ns = end_ns - job->leaf->q->grace_ns - job->started_ns;

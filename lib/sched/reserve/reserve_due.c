@@ -21,16 +21,16 @@ static int64_t due_of(const struct gang__reserve *r)
     if (r->over || !r->piece)
         return INT64_MIN;
     for (const struct gang__reserve_piece *p = r->piece; p; p = p->next)
-        due = gang__least(due, p->end_ns);
+        due = gang__min(due, p->end_ns);
     if (!r->begun)
-        due = gang__least(due, begin);
+        due = gang__min(due, begin);
     if (!r->begun && !r->noticed && r->notice_ns)
-        due = gang__least(due, begin - r->notice_ns);
+        due = gang__min(due, begin - r->notice_ns);
     for (const struct gang__reserve_piece *p = r->piece; p && r->begun; p = p->next)
         if (p->instance == r->current && p->start_ns > r->woken_ns)
-            due = gang__least(due, p->start_ns);
+            due = gang__min(due, p->start_ns);
     if (r->begun && r->purge_ns && r->idle_since_ns != INT64_MAX)
-        due = gang__least(due, gang__add_sat(r->idle_since_ns, r->purge_ns));
+        due = gang__min(due, gang__add_sat(r->idle_since_ns, r->purge_ns));
     return due;
 }
 
@@ -38,7 +38,7 @@ void gang__reserve_schedule(gang_sched *s)
 {
     s->reserve.all->due_ns = INT64_MAX;
     for (const struct gang__reserve *r = s->reserve.all->first; r; r = r->next)
-        s->reserve.all->due_ns = gang__least(s->reserve.all->due_ns, due_of(r));
+        s->reserve.all->due_ns = gang__min(s->reserve.all->due_ns, due_of(r));
 }
 
 int64_t gang__reserve_next(const gang_sched *s)

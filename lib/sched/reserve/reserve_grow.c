@@ -106,7 +106,7 @@ static gang_result fill_group(gang_sched *s, struct gang__reserve *r, struct gan
         w = place(s, r, gap, count);
         gap->count[group] -= w == GANG_OK ? n : 0;
         *some = *some || w == GANG_OK;
-        n = w == GANG_OK ? gang__least(n, gap->count[group]) : n / 2;
+        n = w == GANG_OK ? gang__min(n, gap->count[group]) : n / 2;
     }
     count[group] = 0;
     return w == GANG_ENOMEM ? w : GANG_OK;

@@ -200,7 +200,7 @@ static int64_t first_span(const struct gang__admitted *got, int64_t *end_ns)
         const struct gang__admit_piece *p = &got->piece[i];
         if (p->instance > 0)
             continue;
-        begin_ns = gang__least(begin_ns, p->start_ns);
+        begin_ns = gang__min(begin_ns, p->start_ns);
         *end_ns = p->end_ns > *end_ns ? p->end_ns : *end_ns;
     }
     return *end_ns - begin_ns;
@@ -214,7 +214,7 @@ static gang_result ask_apart(gang_sched *s, struct gang__reserve *r, struct gang
     struct gang__admitted *got = &s->reserve.all->got;
     int64_t end_ns;
     if (r->period_ns && r->start_ns >= 0)
-        k->a.deadline_ns = gang__least(k->a.deadline_ns, gang__add_sat(r->start_ns, r->period_ns));
+        k->a.deadline_ns = gang__min(k->a.deadline_ns, gang__add_sat(r->start_ns, r->period_ns));
     gang_result w = ask_whole(s, r, k);
     for (int i = 0; w == GANG_OK && r->period_ns; i++) {
         if (first_span(got, &end_ns) <= r->period_ns)

@@ -357,7 +357,7 @@ static void note_due(struct gang__matrix *m)
     m->due_ns = m->until_ns;
     for (const struct gang__sliced *x = m->first; x; x = x->next)
         if (x->state == GANG__SLICED_STOPS && x->gang && x->left > 0)
-            m->due_ns = gang__least(m->due_ns, x->deadline_ns);
+            m->due_ns = gang__min(m->due_ns, x->deadline_ns);
 }
 
 void gang__slice_run(gang_sched *s)
@@ -380,7 +380,7 @@ int64_t gang__slice_next(const gang_sched *s)
 {
     int64_t next = s->wake.slices ? INT64_MIN : INT64_MAX;
     for (const struct gang__matrix *m = s->slice.matrices; m; m = m->next)
-        next = gang__least(next, m->due_ns);
+        next = gang__min(next, m->due_ns);
     return next;
 }
 

@@ -46,8 +46,8 @@ static bool hold_piece(gang_sched *s, struct gang__handover *c, gang_node_id nod
     struct gang_group_spec g = GANG_GROUP_SPEC_INIT;
     struct gang_request_spec spec = GANG_REQUEST_SPEC_INIT;
     g.count = g.min = 1;
-    g.cpu_milli = gang__least(need.cpu, info.cpu_free);
-    g.memory_bytes = gang__least(need.memory, info.memory_free);
+    g.cpu_milli = gang__min(need.cpu, info.cpu_free);
+    g.memory_bytes = gang__min(need.memory, info.memory_free);
     g.gpu_milli = 1000 * (int64_t)__builtin_popcountll(gpus);
     spec.groups = &g;
     spec.group_count = 1;

@@ -200,7 +200,7 @@ static int64_t kept_for(const gang_sched *s, const struct gang__queue_state *q, 
 {
     const struct gang__quota *lends = &q->q->lending[dim];
     int64_t own = 0, below = 0;
-    if (lends->how == GANG__QUOTA_AMOUNT && lends->amount != GANG__NO_BOUND &&
+    if (lends->form == GANG__QUOTA_AMOUNT && lends->amount != GANG__NO_BOUND &&
         q->guarantee[dim] != GANG__NO_BOUND) {
         own = q->guarantee[dim] - lends->amount - q->used[dim];
         own = own > 0 ? own : 0;

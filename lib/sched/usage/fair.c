@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fair shares: divides the totals down the tree among the queues with usage or demand.
- * queue/share.c divides one kind among siblings; this file calls it for each queue and
+ * queue/fairness/share.c divides one kind among siblings; this file calls it for each queue and
  * dimension. */
 #include <string.h>
 
 #include "base/rcu.h"
 #include "core/commit/commit.h"
 #include "core/nodes/nodes.h"
-#include "queue/dominant.h"
+#include "queue/fairness/fairness.h"
 #include "sched/record/state.h"
 #include "sched/usage/usage.h"
 #include "sched/wake/wake.h"

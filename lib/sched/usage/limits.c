@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "place/request/request.h"
-#include "queue/user_limit.h"
+#include "queue/fairness/fairness.h"
 #include "sched/record/job_record.h"
 #include "sched/usage/usage.h"
 

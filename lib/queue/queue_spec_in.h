@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Specifications of queues by value: taking them in, checking one alone, and copying. Errors name
  * the member: "limit.gpu", "child.users[3].weight". */
-#ifndef GANG__QUEUE_QUEUE_SPEC_H
-#define GANG__QUEUE_QUEUE_SPEC_H
+#ifndef GANG__QUEUE_QUEUE_SPEC_IN_H
+#define GANG__QUEUE_QUEUE_SPEC_IN_H
 
 #include <stdbool.h>
 
@@ -10,16 +10,15 @@
 
 #include "base/two_pass_block.h"
 #include "core/nodes/nodes.h"
+#include "queue/fairness/fairness.h"
 
-/* The greatest weight, in millionths: a million. */
-#define GANG__MAX_MILLIONTHS (GANG_WHOLE * GANG_WHOLE)
 /* The greatest amount of a quota, so that sums over all queues stay below 2^79. */
 #define GANG__MAX_QUOTA_AMOUNT ((int64_t)1 << 62)
 
 enum { GANG__MAX_QUEUE_USERS = 65536, GANG__MAX_ACL = 65536 };
 
 /* The size that a specification had when it was first released. */
-enum { GANG__QUEUE_SPEC_LEAST = offsetof(struct gang_queue_spec, reserved0) + sizeof(int32_t) };
+enum { GANG__QUEUE_SPEC_MIN_SIZE = offsetof(struct gang_queue_spec, reserved0) + sizeof(int32_t) };
 
 /* Take a specification in, in the library's struct size; its arrays and `child` are still the
  * caller's. Sizes are checked, and that what has a count is there. */
@@ -38,6 +37,10 @@ gang_result gang__queue_spec_check(const gang_cluster *c, const struct gang_queu
  * `code`. */
 gang_result gang__quota_refuse(struct gang_error *error, gang_result code, const char *list,
                                const char *kind, const char *partition, const char *text);
+
+/* Checks an access list as YARN writes it: "user1,user2 group1,group2". `path` names it in the
+ * error. NULL is a valid list: it allows no user. GANG_EINVAL, GANG_ELIMIT. */
+gang_result gang__acl_check(const char *acl, const char *path, struct gang_error *error);
 
 /* Lay out a deep copy of one that was taken in, in the library's sizes. NULL while measuring. */
 struct gang_queue_spec *gang__queue_spec_lay(struct gang__block *b,

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "queue/decay.h"
-
-#include "queue/share.h"
+/* Past usage in fixed point, and the weight that follows from it. */
+#include "queue/fairness/fairness.h"
 
 #define ONE (UINT64_C(1) << 63)
-#define LN_2 UINT64_C(0x58b90bfbe8e7bcd5)        /* in 2^-63 */
-#define ONE_BY_LN_2 UINT64_C(0x5c551d94ae0bf85d) /* in 2^-62 */
+#define LN_2 UINT64_C(0x58b90bfbe8e7bcd5) /* in 2^-63 */
 
 /* 2^(-2^-k) for k = 1...32, in 2^-63, rounded down. */
 static const uint64_t root[32] = {
@@ -78,13 +76,12 @@ int64_t gang__decay_mean(const struct gang__decay *d)
 int64_t gang__decay_weight(int64_t weight, int64_t weights, struct gang__ratio used,
                            int64_t k_millionths)
 {
-    const int64_t billion = 1000 * GANG__MILLION;
+    const int64_t billion = 1000 * GANG_WHOLE;
     int64_t n = weights > 0 ? gang__mul_div(weight, billion, weights) : 0, u = 0;
     if (used.num > 0)
         u = used.den > 0 ? gang__mul_div(used.num, billion, used.den) : INT64_MAX;
-    gang__i128 w =
-        ((gang__i128)n * GANG__MILLION + (gang__i128)k_millionths * (n - u)) / GANG__MILLION;
+    gang__i128 w = ((gang__i128)n * GANG_WHOLE + (gang__i128)k_millionths * (n - u)) / GANG_WHOLE;
     if (w < 0)
         return 0;
-    return w > GANG__WEIGHT_MAX ? GANG__WEIGHT_MAX : (int64_t)w;
+    return w > GANG__MAX_MILLIONTHS ? GANG__MAX_MILLIONTHS : (int64_t)w;
 }

@@ -1,21 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "queue/user_limit.h"
-
-#include <gangsched/model.h>
-
-#include "base/wide.h"
-#include "queue/dominant.h"
-#include "queue/share.h"
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
+/* How much of a queue one user may hold, as YARN computes it. */
+#include "queue/fairness/fairness.h"
 
 void gang__user_limit_add(int64_t *dominant_used, const int64_t *used, const int64_t *total,
                           uint32_t kinds)
@@ -48,18 +33,18 @@ static int64_t consumed_of(const struct gang__user_limit *u, int j)
 
 static int64_t limit_of(const struct gang__user_limit *u, int k)
 {
-    int64_t required = u->required[k], queue = most(u->guarantee[k], required);
+    int64_t required = u->required[k], queue = gang__max(u->guarantee[k], required);
     int64_t consumed = consumed_of(u, k);
     int64_t current = consumed < queue ? queue : gang__add_sat(consumed, required);
-    int64_t weight = u->active_weight > 0 ? u->active_weight : GANG__MILLION;
+    int64_t weight = u->active_weight > 0 ? u->active_weight : GANG_WHOLE;
     int64_t by_active =
-        gang__add_sat(gang__mul_div_up(u->active_used[k], GANG__MILLION, weight),
-                      u->weight > 0 ? gang__mul_div_up(required, GANG__MILLION, u->weight) : 0);
-    int64_t by_minimum = gang__mul_div_up(current, u->minimum, GANG__MILLION);
+        gang__add_sat(gang__mul_div_up(u->active_used[k], GANG_WHOLE, weight),
+                      u->weight > 0 ? gang__mul_div_up(required, GANG_WHOLE, u->weight) : 0);
+    int64_t by_minimum = gang__mul_div_up(current, u->minimum, GANG_WHOLE);
     int64_t bound = u->limit[k];
     if (u->factor >= 0 && u->guarantee[k] > 0)
-        bound = gang__mul_div(queue, u->factor, GANG__MILLION);
-    return gang__mul_div(least(most(by_active, by_minimum), bound), u->weight, GANG__MILLION);
+        bound = gang__mul_div(queue, u->factor, GANG_WHOLE);
+    return gang__mul_div(gang__min(gang__max(by_active, by_minimum), bound), u->weight, GANG_WHOLE);
 }
 
 void gang__user_limit(const struct gang__user_limit *u, int64_t *result)

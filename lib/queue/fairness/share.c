@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shares of one kind among siblings: rounds as in KAI, with one rule of rounding that conserves
  * sums. */
-#include "queue/share.h"
+#include "queue/fairness/fairness.h"
 
 #include <assert.h>
-#include <stdbool.h>
 
 /* Negative: a goes before b. */
 typedef int slot_order(const struct gang__share_slot *a, const struct gang__share_slot *b);
@@ -62,18 +61,13 @@ static void sort(struct gang__share_slot *s, size_t n, slot_order *order)
     }
 }
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Gives the units that rounding left, one each, to the sharers that lost most in the last round. */
 static int64_t give_rest(struct gang__share_slot *s, size_t n, int64_t left, int64_t unit)
 {
     sort(s, n, by_rest);
     for (size_t i = 0; i < n && left > 0; i++) {
-        int64_t give = least(least(unit, s[i].want), left);
-        s[i].want -= give;
+        int64_t give = gang__min(gang__min(unit, s[i].unmet), left);
+        s[i].unmet -= give;
         s[i].of->share += give;
         left -= give;
     }
@@ -93,12 +87,12 @@ static int64_t give_round(struct gang__share_slot *s, size_t *n, int64_t left, i
     for (size_t i = 0; i < *n; i++) {
         gang__u128 part = (gang__u128)left * (gang__u128)s[i].weight;
         int64_t whole = (int64_t)(part / sum) / unit * unit;
-        int64_t give = least(whole, s[i].want);
+        int64_t give = gang__min(whole, s[i].unmet);
         s[i].rest = part - (gang__u128)whole * sum;
-        s[i].want -= give;
+        s[i].unmet -= give;
         s[i].of->share += give;
         given += give;
-        if (s[i].want > 0)
+        if (s[i].unmet > 0)
             s[kept++] = s[i];
     }
     *n = kept;
@@ -109,7 +103,7 @@ static int64_t give_round(struct gang__share_slot *s, size_t *n, int64_t left, i
 static int64_t give_class(struct gang__share_slot *s, size_t n, int64_t total, int64_t unit)
 {
     if (n == 1) { /* nothing to divide */
-        int64_t give = least(s->want, total);
+        int64_t give = gang__min(s->unmet, total);
         s->of->share += give;
         return total - give;
     }
@@ -119,11 +113,11 @@ static int64_t give_class(struct gang__share_slot *s, size_t n, int64_t total, i
         before = n;
         total -= give_round(s, &n, total, unit);
     }
-    while (n > 0 && total > 0) { /* again only where a want was less than a unit */
+    while (n > 0 && total > 0) { /* again only where a unmet was less than a unit */
         int64_t left = give_rest(s, n, total, unit);
         size_t kept = 0;
         for (size_t i = 0; i < n; i++)
-            if (s[i].want > 0)
+            if (s[i].unmet > 0)
                 s[kept++] = s[i];
         n = kept;
         total = left;
@@ -138,8 +132,8 @@ static int64_t give_guarantees(struct gang__sharer *sharer, size_t n, int64_t to
     for (size_t i = 0; i < n; i++) {
         struct gang__sharer *q = &sharer[i];
         assert(q->guarantee >= 0 && q->demand >= 0);
-        assert(q->weight >= 0 && q->weight <= GANG__WEIGHT_MAX);
-        q->share = least(q->guarantee, q->demand);
+        assert(q->weight >= 0 && q->weight <= GANG__MAX_MILLIONTHS);
+        q->share = gang__min(q->guarantee, q->demand);
         sum += gang__wide(q->share);
     }
     return sum < (gang__u128)total ? total - (int64_t)sum : 0;

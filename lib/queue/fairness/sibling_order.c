@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "queue/order.h"
-
-#include <stdbool.h>
+/* Which of two sibling queues is served first, as YARN's capacity scheduler orders them. */
+#include "queue/fairness/fairness.h"
 
 int gang__order_utilization(const struct gang__sibling *a, const struct gang__sibling *b)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "queue/dominant.h"
-
-#include <gangsched/model.h>
+/* Dominant shares: the kind of which a user or queue holds the greatest part; limits by kind. */
+#include "queue/fairness/fairness.h"
 
 struct gang__ratio gang__dominant(const int64_t *used, const int64_t *of, uint32_t kinds,
                                   int *which)
