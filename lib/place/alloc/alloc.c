@@ -51,17 +51,17 @@ static bool is_vain(gang_worker *w, const gang_request *q)
     return gang__plan_begin(p, w->cluster, q, false) == GANG_OK && gang__choose_cannot_fit(p);
 }
 
-/* A plan that keeps as many wishes on other jobs as it can: the last one goes first. */
-static gang_result plan_wishes(gang_worker *w, const gang_request *q)
+/* A plan that keeps as many soft affinity rules as it can: the last one gives way first. */
+static gang_result plan_with_soft_rules(gang_worker *w, const gang_request *q)
 {
     struct gang__plan *p = gang__plan_of(w);
     gang_result r;
-    uint32_t wishes = q->wishes;
+    uint32_t soft_count = q->soft_count;
     do {
-        p->others.wishes = wishes;
+        p->others.soft_count = soft_count;
         r = plan_once(w, q, false, false);
-    } while (r == GANG_ENOFIT && !p->out.host && wishes-- > 0);
-    p->others.wishes = 0;
+    } while (r == GANG_ENOFIT && !p->out.host && soft_count-- > 0);
+    p->others.soft_count = 0;
     return r;
 }
 
@@ -78,9 +78,9 @@ static gang_result plan_gang(gang_worker *w, gang_request *q)
         return GANG_ENOFIT;
     const struct gang__plan *p = gang__plan_of(w);
     bool proved = glance && is_vain(w, q) && gang__stamp_read(&w->cluster->commit) == stamp;
-    gang_result r = proved      ? GANG_ENOFIT
-                    : q->wishes ? plan_wishes(w, q)
-                                : plan_once(w, q, false, false);
+    gang_result r = proved          ? GANG_ENOFIT
+                    : q->soft_count ? plan_with_soft_rules(w, q)
+                                    : plan_once(w, q, false, false);
     for (int i = 0; i < GANG__SEARCHES && r == GANG_ENOFIT && !p->out.host && !proved; i++) {
         /* Only a refusal looks at the stamps, which other threads write all the time. */
         stamp = gang__stamp_read(&w->cluster->commit);

@@ -64,12 +64,12 @@ gang_result gang__growth_plan(gang_worker *w, const struct gang__alloc *a, int32
 {
     struct gang__plan *p = gang__plan_of(w);
     bool some = false;
-    uint32_t wishes = a->q->wishes;
-    do { /* the last wish on other jobs goes first */
-        p->others.wishes = wishes;
+    uint32_t soft_count = a->q->soft_count;
+    do { /* the last soft affinity rule gives way first */
+        p->others.soft_count = soft_count;
         some = plan_more(w, a, group, tasks, false) > 0;
-    } while (!some && !p->out.failed && wishes-- > 0);
-    p->others.wishes = 0;
+    } while (!some && !p->out.failed && soft_count-- > 0);
+    p->others.soft_count = 0;
     some = some || (!p->out.failed && plan_more(w, a, group, tasks, true) > 0);
     return gang__plan_result(p, some);
 }

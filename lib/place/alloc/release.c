@@ -100,7 +100,7 @@ static gang_result give_tasks(gang_worker *w, const struct gang__alloc *a, size_
     }
     gang__commit_run(&w->commit, true, NULL); /* nothing in it can be refused */
     gang__index_update(&w->cluster->commit, placer->order, count);
-    if (a->q->social)
+    if (a->q->has_affinity)
         gang__affinity_release(w, a, placer->order, count + kept);
     return GANG_OK;
 }

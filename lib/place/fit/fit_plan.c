@@ -46,7 +46,7 @@ gang_result gang__plan_begin(struct gang__plan *p, gang_cluster *c, const gang_r
         p->bound.set[i] = gang__scope_unbound();
     p->bound.request = gang__scope_unbound();
     p->others.bars = false;
-    return q->social || q->exclusive ? gang__affinity_begin(p) : GANG_OK;
+    return q->has_affinity || q->exclusive ? gang__affinity_begin(p) : GANG_OK;
 }
 
 void gang__plan_free(struct gang__plan *p, const struct gang_mem *mem)

@@ -82,7 +82,7 @@ struct gang__alloc;
  * members survive gang__plan_begin(). */
 struct gang__affinity_state {
     const struct gang__alloc *running; /* the tasks are more of this one's; NULL: it is a new one */
-    uint32_t wishes;                   /* wishes that are kept: the first so many */
+    uint32_t soft_count;               /* soft rules that are kept: the first so many */
     uint32_t clashes;                  /* plans that were lost to another gang about to be placed */
     bool bars;        /* some node may be barred: gang__plan_admits() has to be asked */
     bool registered;  /* the planned tasks are counted as pending */
@@ -90,7 +90,7 @@ struct gang__affinity_state {
     size_t own, owns; /* in plan.word: ids of the nodes it runs on, ascending; how many */
     size_t own_tasks; /* in plan.word: its tasks on each */
     size_t set;       /* in plan.word, sets of domains, one bit each: those to stay out of; then */
-    size_t set_words; /* for each active rule of nearness at a level of the site those to be in */
+    size_t set_words; /* for each active colocate rule at a level of the site those to be in */
     uint32_t levels;  /* bit L: the first set has domains of level L */
 };
 

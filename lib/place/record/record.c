@@ -234,7 +234,7 @@ static gang_result record_extend(gang_worker *w, struct gang__alloc *a)
 /* Take what the plan takes. GANG_ENOFIT: something changed meanwhile. */
 static gang_result commit_plan(gang_worker *w, struct gang__plan *p)
 {
-    if (!p->q->social)
+    if (!p->q->has_affinity)
         return commit(w, p);
     gang_result r = gang__affinity_register(w, p);
     if (r != GANG_OK)

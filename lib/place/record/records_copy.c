@@ -11,7 +11,7 @@
 /* Counts a record: the label counts of its labels, and the classes of its tasks by node. */
 static bool count_in(gang_cluster *c, const struct gang__alloc *a)
 {
-    if (a->q->social && !gang__affinity_count(c, a))
+    if (a->q->has_affinity && !gang__affinity_count(c, a))
         return false;
     for (const uint64_t *task = a->data;
          a->q->policy == GANG_POLICY_GPU_CLUSTERING && task < a->data + a->used;

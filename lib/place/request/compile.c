@@ -191,14 +191,14 @@ static gang_result compile_labels(const struct gang__request_job *j, struct gang
             labels[i] = label;
     }
     q->labels = labels;
-    q->badges = gang__compile_alloc(b, 2 * s->label_count, sizeof(*q->badges));
+    q->own_counts = gang__compile_alloc(b, 2 * s->label_count, sizeof(*q->own_counts));
     q->label_count = (uint32_t)s->label_count;
     return GANG_OK;
 }
 
 /* "node" is one machine, unless the site has a level of that name. */
-static gang_result find_peer_level(const struct gang__request_job *j, const char *name,
-                                   int32_t *level)
+static gang_result find_affinity_level(const struct gang__request_job *j, const char *name,
+                                       int32_t *level)
 {
     *level = GANG__LEVEL_NODE;
     if (strcmp(name, GANG_LEVEL_NODE) == 0 && gang__level_find(j->c, name) < 0)
@@ -206,8 +206,10 @@ static gang_result find_peer_level(const struct gang__request_job *j, const char
     return find_wide_level(j, name, "level", level);
 }
 
-static gang_result compile_peer(const struct gang__request_job *j, struct gang__compile_block *b,
-                                const struct gang_affinity_rule *s, struct gang__affinity *peer)
+static gang_result compile_affinity_rule(const struct gang__request_job *j,
+                                         struct gang__compile_block *b,
+                                         const struct gang_affinity_rule *s,
+                                         struct gang__affinity *rule)
 {
     gang_result r = gang__check_text(j, s->key, false, "key");
     if (r == GANG_OK && s->value)
@@ -217,15 +219,15 @@ static gang_result compile_peer(const struct gang__request_job *j, struct gang__
     if (r == GANG_OK)
         r = gang__check_flag(j, s->soft, "soft");
     if (r == GANG_OK)
-        r = find_peer_level(j, s->level ? s->level : GANG_LEVEL_NODE, &peer->level);
+        r = find_affinity_level(j, s->level ? s->level : GANG_LEVEL_NODE, &rule->level);
     if (r != GANG_OK)
         return r;
-    peer->key = take_text(b, s->key);
-    peer->value = s->value ? take_text(b, s->value) : NULL;
-    peer->near = s->colocate;
-    peer->wish = s->soft;
-    peer->own = false; /* gang__label_counts_bind() knows */
-    peer->badge = NULL;
+    rule->key = take_text(b, s->key);
+    rule->value = s->value ? take_text(b, s->value) : NULL;
+    rule->colocate = s->colocate;
+    rule->soft = s->soft;
+    rule->own = false; /* gang__label_counts_bind() knows */
+    rule->counts = NULL;
     return GANG_OK;
 }
 
@@ -233,7 +235,7 @@ static gang_result compile_peers(const struct gang__request_job *j, struct gang_
                                  gang_request *q)
 {
     const struct gang_request_spec *s = j->spec;
-    struct gang__affinity *peers = gang__compile_alloc(b, s->affinity_count, sizeof(*peers));
+    struct gang__affinity *affinity = gang__compile_alloc(b, s->affinity_count, sizeof(*affinity));
     for (size_t i = 0; i < s->affinity_count; i++) {
         const char *at = (const char *)s->affinity + i * s->affinity_size;
         struct gang_affinity_rule in;
@@ -242,12 +244,12 @@ static gang_result compile_peers(const struct gang__request_job *j, struct gang_
         if (r != GANG_OK)
             gang__request_error(j, r, NULL, "struct gang_affinity_rule of an unknown size");
         else
-            r = compile_peer(j, b, &in, peers ? &peers[i] : &scratch);
+            r = compile_affinity_rule(j, b, &in, affinity ? &affinity[i] : &scratch);
         if (r != GANG_OK)
             return gang__error_at(j->error, r, "affinity[%zu]", i);
-        q->wishes += peers && peers[i].wish;
+        q->soft_count += affinity && affinity[i].soft;
     }
-    q->peers = peers;
+    q->affinity = affinity;
     q->affinity_count = (uint32_t)s->affinity_count;
     return GANG_OK;
 }

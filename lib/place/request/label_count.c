@@ -32,9 +32,9 @@ static unsigned turn_at(uint32_t slot, unsigned below)
 }
 
 /* The word of a slot, or NULL if nothing was ever counted there. */
-static gang__a64 *word_of(struct gang__label_count *badge, unsigned role, uint32_t slot)
+static gang__a64 *word_of(struct gang__label_count *counts, unsigned role, uint32_t slot)
 {
-    void *at = gang__load_seq(&badge->root[role]);
+    void *at = gang__load_seq(&counts->root[role]);
     for (unsigned below = DEPTH - 1; at && below > 0; below--)
         at = gang__load_seq(&((struct branch *)at)->child[turn_at(slot, below)]);
     return at ? &((struct leaf *)at)->word[turn_at(slot, 0)] : NULL;
@@ -55,10 +55,10 @@ static void *child_make(_Atomic(void *) *where, const struct gang_mem *mem, size
     return there;
 }
 
-bool gang__label_count_reserve(struct gang__label_count *badge, const struct gang_mem *mem,
+bool gang__label_count_reserve(struct gang__label_count *counts, const struct gang_mem *mem,
                                unsigned role, uint32_t slot)
 {
-    _Atomic(void *) *where = &badge->root[role];
+    _Atomic(void *) *where = &counts->root[role];
     for (unsigned below = DEPTH - 1; below > 0; below--) {
         struct branch *b = child_make(where, mem, sizeof(*b));
         if (!b)
@@ -68,14 +68,14 @@ bool gang__label_count_reserve(struct gang__label_count *badge, const struct gan
     return child_make(where, mem, sizeof(struct leaf)) != NULL;
 }
 
-void gang__label_count_add(struct gang__label_count *badge, unsigned role, gang_node_id node,
+void gang__label_count_add(struct gang__label_count *counts, unsigned role, gang_node_id node,
                            uint32_t tasks)
 {
-    gang__a64 *word = word_of(badge, role, (uint32_t)node);
+    gang__a64 *word = word_of(counts, role, (uint32_t)node);
     uint32_t generation = generation_of(node);
     uint64_t was, now;
     if (role >= GANG__ROLE_EXCLUDE)
-        atomic_fetch_or(&badge->guarded, UINT32_C(1) << (role - GANG__ROLE_EXCLUDE));
+        atomic_fetch_or(&counts->excluded, UINT32_C(1) << (role - GANG__ROLE_EXCLUDE));
     do {
         was = gang__load(word);
         if ((int32_t)(generation_of(was) - generation) > 0)
@@ -84,10 +84,10 @@ void gang__label_count_add(struct gang__label_count *badge, unsigned role, gang_
     } while (!gang__cas(word, was, now));
 }
 
-void gang__label_count_sub(struct gang__label_count *badge, unsigned role, gang_node_id node,
+void gang__label_count_sub(struct gang__label_count *counts, unsigned role, gang_node_id node,
                            uint32_t tasks)
 {
-    gang__a64 *word = word_of(badge, role, (uint32_t)node);
+    gang__a64 *word = word_of(counts, role, (uint32_t)node);
     uint64_t was;
     do {
         was = gang__load(word);
@@ -96,9 +96,9 @@ void gang__label_count_sub(struct gang__label_count *badge, unsigned role, gang_
     } while (!gang__cas(word, was, was - tasks));
 }
 
-uint32_t gang__label_count_read(struct gang__label_count *badge, unsigned role, gang_node_id node)
+uint32_t gang__label_count_read(struct gang__label_count *counts, unsigned role, gang_node_id node)
 {
-    gang__a64 *word = word_of(badge, role, (uint32_t)node);
+    gang__a64 *word = word_of(counts, role, (uint32_t)node);
     uint64_t now = word ? gang__load_seq(word) : 0;
     return generation_of(now) == generation_of(node) ? (uint32_t)now : 0;
 }
@@ -123,10 +123,10 @@ static void each_below(void *at, unsigned below, uint32_t slot, gang__label_coun
     }
 }
 
-void gang__label_count_each(struct gang__label_count *badge, unsigned role,
+void gang__label_count_each(struct gang__label_count *counts, unsigned role,
                             gang__label_count_fn visit, void *user)
 {
-    void *root = gang__load_seq(&badge->root[role]);
+    void *root = gang__load_seq(&counts->root[role]);
     if (root)
         each_below(root, DEPTH - 1, 0, visit, user);
 }
@@ -141,29 +141,29 @@ static void tree_free(void *at, unsigned below, const struct gang_mem *mem)
     gang__release(mem, at);
 }
 
-static struct gang__label_count *badge_of_link(struct gang__hash_link *n)
+static struct gang__label_count *counts_of_link(struct gang__hash_link *n)
 {
     return (struct gang__label_count *)((char *)n - offsetof(struct gang__label_count, link));
 }
 
-static void badge_free(struct gang__label_count *badge, const struct gang_mem *mem)
+static void counts_free(struct gang__label_count *counts, const struct gang_mem *mem)
 {
     for (unsigned role = 0; role < GANG__ROLES; role++)
-        tree_free(gang__load(&badge->root[role]), DEPTH - 1, mem);
-    gang__release(mem, badge);
+        tree_free(gang__load(&counts->root[role]), DEPTH - 1, mem);
+    gang__release(mem, counts);
 }
 
-static struct gang__label_count *badge_new(const struct gang_mem *mem, const char *key,
-                                           const char *value)
+static struct gang__label_count *counts_new(const struct gang_mem *mem, const char *key,
+                                            const char *value)
 {
     size_t bytes = strlen(key) + 1, more = value ? strlen(value) + 1 : 0;
-    struct gang__label_count *badge = gang__zalloc(mem, 1, sizeof(*badge) + bytes + more);
-    if (!badge)
+    struct gang__label_count *counts = gang__zalloc(mem, 1, sizeof(*counts) + bytes + more);
+    if (!counts)
         return NULL;
-    char *text = (char *)(badge + 1);
-    badge->key = memcpy(text, key, bytes);
-    badge->value = value ? memcpy(text + bytes, value, more) : NULL;
-    return badge;
+    char *text = (char *)(counts + 1);
+    counts->key = memcpy(text, key, bytes);
+    counts->value = value ? memcpy(text + bytes, value, more) : NULL;
+    return counts;
 }
 
 static bool same_value(const char *a, const char *b)
@@ -173,72 +173,72 @@ static bool same_value(const char *a, const char *b)
 
 /* Frees unused counts when there are twice as many as after the last sweep. Under the structure
  * mutex, without which no request starts to use one. */
-static void sweep(struct gang__label_counts *badges, const struct gang_mem *mem)
+static void sweep(struct gang__label_counts *table, const struct gang_mem *mem)
 {
     enum { FEW = 64 };
-    if (badges->names.count < 2 * badges->swept + FEW)
+    if (table->names.count < 2 * table->swept + FEW)
         return;
-    for (size_t i = 0; i < badges->names.cap; i++) {
+    for (size_t i = 0; i < table->names.cap; i++) {
         struct gang__hash_link *next;
-        for (struct gang__hash_link *n = badges->names.bucket[i]; n; n = next) {
-            struct gang__label_count *badge = badge_of_link(n);
+        for (struct gang__hash_link *n = table->names.bucket[i]; n; n = next) {
+            struct gang__label_count *counts = counts_of_link(n);
             next = n->next;
-            if (gang__load(&badge->refs))
+            if (gang__load(&counts->refs))
                 continue;
-            gang__hash_remove(&badges->names, n);
-            badge_free(badge, mem);
+            gang__hash_remove(&table->names, n);
+            counts_free(counts, mem);
         }
     }
-    badges->swept = badges->names.count;
+    table->swept = table->names.count;
 }
 
 /* The label count of a label, counted for the caller. Under the structure mutex. NULL: out of
  * memory. */
-static struct gang__label_count *badge_get(struct gang__label_counts *badges,
-                                           const struct gang_mem *mem, const char *key,
-                                           const char *value)
+static struct gang__label_count *counts_get(struct gang__label_counts *table,
+                                            const struct gang_mem *mem, const char *key,
+                                            const char *value)
 {
     uint64_t hash = gang__hash(GANG__HASH_SEED, key, strlen(key) + 1);
     hash = value ? gang__hash(hash, value, strlen(value) + 1) : hash;
-    for (struct gang__hash_link *n = gang__hash_first(&badges->names, hash); n; n = n->next) {
-        struct gang__label_count *badge = badge_of_link(n);
-        if (n->hash == hash && strcmp(badge->key, key) == 0 && same_value(badge->value, value)) {
-            atomic_fetch_add(&badge->refs, 1u);
-            return badge;
+    for (struct gang__hash_link *n = gang__hash_first(&table->names, hash); n; n = n->next) {
+        struct gang__label_count *counts = counts_of_link(n);
+        if (n->hash == hash && strcmp(counts->key, key) == 0 && same_value(counts->value, value)) {
+            atomic_fetch_add(&counts->refs, 1u);
+            return counts;
         }
     }
-    sweep(badges, mem);
-    if (gang__hash_reserve(&badges->names, mem) != GANG_OK)
+    sweep(table, mem);
+    if (gang__hash_reserve(&table->names, mem) != GANG_OK)
         return NULL;
-    struct gang__label_count *badge = badge_new(mem, key, value);
-    if (!badge)
+    struct gang__label_count *counts = counts_new(mem, key, value);
+    if (!counts)
         return NULL;
-    gang__store(&badge->refs, 1u);
-    gang__hash_insert(&badges->names, &badge->link, hash);
-    return badge;
+    gang__store(&counts->refs, 1u);
+    gang__hash_insert(&table->names, &counts->link, hash);
+    return counts;
 }
 
 gang_result gang__label_counts_bind(gang_request *q)
 {
     gang_cluster *c = q->cluster;
-    struct gang__shared *shared = q->social ? gang__shared_of(c) : NULL;
-    struct gang__label_counts *badges = shared ? &shared->label_counts : NULL;
-    bool bound = !q->social || badges;
-    if (!badges)
+    struct gang__shared *shared = q->has_affinity ? gang__shared_of(c) : NULL;
+    struct gang__label_counts *table = shared ? &shared->label_counts : NULL;
+    bool bound = !q->has_affinity || table;
+    if (!table)
         return bound ? GANG_OK : GANG_ENOMEM;
     gang__structure_lock(c);
     for (uint32_t i = 0; i < q->label_count && bound; i++) {
         const struct gang_label *label = &q->labels[i];
-        q->badges[2 * i] = badge_get(badges, &c->mem, label->key, label->value);
-        q->badges[2 * i + 1] = badge_get(badges, &c->mem, label->key, NULL);
-        bound = q->badges[2 * i] && q->badges[2 * i + 1];
+        q->own_counts[2 * i] = counts_get(table, &c->mem, label->key, label->value);
+        q->own_counts[2 * i + 1] = counts_get(table, &c->mem, label->key, NULL);
+        bound = q->own_counts[2 * i] && q->own_counts[2 * i + 1];
     }
     for (uint32_t i = 0; i < q->affinity_count && bound; i++) {
-        struct gang__affinity *peer = &q->peers[i];
-        peer->badge = badge_get(badges, &c->mem, peer->key, peer->value);
-        bound = peer->badge != NULL;
+        struct gang__affinity *rule = &q->affinity[i];
+        rule->counts = counts_get(table, &c->mem, rule->key, rule->value);
+        bound = rule->counts != NULL;
         for (uint32_t k = 0; k < 2 * q->label_count; k++)
-            peer->own = peer->own || q->badges[k] == peer->badge;
+            rule->own = rule->own || q->own_counts[k] == rule->counts;
     }
     gang__structure_unlock(c);
     if (bound)
@@ -247,28 +247,28 @@ gang_result gang__label_counts_bind(gang_request *q)
     return GANG_ENOMEM;
 }
 
-static void badge_put(struct gang__label_count *badge)
+static void counts_put(struct gang__label_count *counts)
 {
-    if (badge)
-        atomic_fetch_sub(&badge->refs, 1u);
+    if (counts)
+        atomic_fetch_sub(&counts->refs, 1u);
 }
 
 void gang__label_counts_unbind(gang_request *q)
 {
     for (uint32_t i = 0; i < 2 * q->label_count; i++)
-        badge_put(q->badges[i]);
+        counts_put(q->own_counts[i]);
     for (uint32_t i = 0; i < q->affinity_count; i++)
-        badge_put(q->peers[i].badge);
+        counts_put(q->affinity[i].counts);
 }
 
-void gang__label_counts_free(struct gang__label_counts *badges, const struct gang_mem *mem)
+void gang__label_counts_free(struct gang__label_counts *table, const struct gang_mem *mem)
 {
-    for (size_t i = 0; i < badges->names.cap; i++) {
+    for (size_t i = 0; i < table->names.cap; i++) {
         struct gang__hash_link *next;
-        for (struct gang__hash_link *n = badges->names.bucket[i]; n; n = next) {
+        for (struct gang__hash_link *n = table->names.bucket[i]; n; n = next) {
             next = n->next;
-            badge_free(badge_of_link(n), mem);
+            counts_free(counts_of_link(n), mem);
         }
     }
-    gang__hash_free(&badges->names, mem);
+    gang__hash_free(&table->names, mem);
 }

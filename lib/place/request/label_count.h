@@ -25,7 +25,7 @@ enum {
 struct gang__label_count {
     struct gang__hash_link link; /* under the structure mutex */
     gang__a32 refs;              /* of requests; raised under the structure mutex */
-    gang__a32 guarded;           /* bit L: something was ever counted as guard at level L */
+    gang__a32 excluded; /* bit L: tasks that exclude the label at level L were ever counted */
     const char *key;
     const char *value; /* NULL: any */
     _Atomic(void *) root[GANG__ROLES];
@@ -42,24 +42,24 @@ struct gang__label_counts {
 gang_result gang__label_counts_bind(gang_request *q);
 void gang__label_counts_unbind(gang_request *q);
 
-void gang__label_counts_free(struct gang__label_counts *badges, const struct gang_mem *mem);
+void gang__label_counts_free(struct gang__label_counts *table, const struct gang_mem *mem);
 
 /* Make room to count on a slot, so that gang__label_count_add() cannot fail. */
-bool gang__label_count_reserve(struct gang__label_count *badge, const struct gang_mem *mem,
+bool gang__label_count_reserve(struct gang__label_count *counts, const struct gang_mem *mem,
                                unsigned role, uint32_t slot);
 
 /* Count tasks on a node. Both are sequentially consistent, as are the reads below: of
  * two threads that each add and then read, at least one sees the other. Tasks of a removed node do
  * not count. */
-void gang__label_count_add(struct gang__label_count *badge, unsigned role, gang_node_id node,
+void gang__label_count_add(struct gang__label_count *counts, unsigned role, gang_node_id node,
                            uint32_t tasks);
-void gang__label_count_sub(struct gang__label_count *badge, unsigned role, gang_node_id node,
+void gang__label_count_sub(struct gang__label_count *counts, unsigned role, gang_node_id node,
                            uint32_t tasks);
 
 /* Tasks counted on a node; and all nodes that have some. */
-uint32_t gang__label_count_read(struct gang__label_count *badge, unsigned role, gang_node_id node);
+uint32_t gang__label_count_read(struct gang__label_count *counts, unsigned role, gang_node_id node);
 typedef void (*gang__label_count_fn)(gang_node_id node, uint32_t tasks, void *user);
-void gang__label_count_each(struct gang__label_count *badge, unsigned role,
+void gang__label_count_each(struct gang__label_count *counts, unsigned role,
                             gang__label_count_fn visit, void *user);
 
 #endif

@@ -90,14 +90,15 @@ struct gang__group {
     bool bounded;         /* one of the two */
 };
 
-/* What the job says of other jobs. */
+/* A rule of the job on other jobs. */
 struct gang__affinity {
     const char *key;
     const char *value; /* NULL: any */
     int32_t level;     /* GANG__LEVEL_NODE or a level of the site */
-    bool near, wish;
-    bool own; /* holds of jobs like this one itself */
-    struct gang__label_count *badge;
+    bool colocate;     /* near matching jobs; else away from them */
+    bool soft;         /* gives way where it cannot be kept */
+    bool own;          /* the job itself matches */
+    struct gang__label_count *counts;
 };
 
 struct gang__set {
@@ -124,11 +125,11 @@ struct gang_request {
     const struct gang_label *labels; /* of the job */
     uint32_t label_count;
     struct gang__label_count *
-        *badges; /* of each label: of its value, and of any value of its key */
-    struct gang__affinity *peers;
+        *own_counts; /* of each label: of its value, and of any value of its key */
+    struct gang__affinity *affinity;
     uint32_t affinity_count;
-    uint32_t wishes; /* rules among them that give way */
-    bool social;     /* labels or rules: others see it, or it looks at others */
+    uint32_t soft_count; /* soft rules among them */
+    bool has_affinity;   /* labels or affinity rules: other jobs see it, or it looks at others */
     gang_score_fn score;
     void *score_user;
     struct gang__group *group;

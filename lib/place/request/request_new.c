@@ -197,7 +197,7 @@ static gang_result request_make(const struct gang__request_job *job, gang_reques
         gang__release(&cluster->mem, q);
         return r;
     }
-    q->social = q->label_count || q->affinity_count;
+    q->has_affinity = q->label_count || q->affinity_count;
     if (gang__label_counts_bind(q) != GANG_OK) {
         gang__release(&cluster->mem, q);
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");

@@ -34,12 +34,12 @@ gang_result gang__whatif_plan(gang_worker *w, const gang_request *q, bool empty)
 {
     struct gang__plan *p = gang__plan_of(w);
     gang_result r;
-    uint32_t wishes = empty ? 0 : q->wishes;
-    do { /* the last wish on other jobs goes first */
-        p->others.wishes = wishes;
+    uint32_t soft_count = empty ? 0 : q->soft_count;
+    do { /* the last soft affinity rule gives way first */
+        p->others.soft_count = soft_count;
         r = plan_once(w, q, false, empty);
-    } while (r == GANG_ENOFIT && !p->out.host && wishes-- > 0);
-    p->others.wishes = 0;
+    } while (r == GANG_ENOFIT && !p->out.host && soft_count-- > 0);
+    p->others.soft_count = 0;
     if (r == GANG_ENOFIT && !p->out.host && (!empty || q->group_count > 1))
         r = plan_once(w, q, true, empty);
     return r;

@@ -147,8 +147,8 @@ static gang_result adopt_exactly(gang_sched *s, struct gang__gang *g, gang_alloc
     struct gang__calendar *cal = s->calendar;
     const gang_request *q = gang__gang_request(g);
     int64_t count = 0;
-    if (!q->plain || q->social || q->exclusive || q->group[0].profile || q->group[0].model_count ||
-        gang__where_why(&w) != GANG_WAIT_CAPACITY)
+    if (!q->plain || q->has_affinity || q->exclusive || q->group[0].profile ||
+        q->group[0].model_count || gang__where_why(&w) != GANG_WAIT_CAPACITY)
         return GANG_ENOFIT;
     for (size_t i = 0; i < cal->fit.count; i++)
         for (int64_t t = 0; t < cal->fit.place[i].tasks; t++) {

@@ -142,7 +142,7 @@ static const struct gang_label *get_labels(struct reader *r, size_t *count)
 static const struct gang_affinity_rule *get_peers(struct reader *r, size_t *count)
 {
     *count = (size_t)get_int(r);
-    struct gang_affinity_rule *peers = gang__block_alloc(r->b, *count * sizeof(*peers));
+    struct gang_affinity_rule *affinity = gang__block_alloc(r->b, *count * sizeof(*affinity));
     for (size_t i = 0; i < *count; i++) {
         struct gang_affinity_rule p = {NULL, NULL, NULL, 0, 0};
         p.key = get_text(r);
@@ -150,10 +150,10 @@ static const struct gang_affinity_rule *get_peers(struct reader *r, size_t *coun
         p.level = get_text(r);
         p.colocate = (int32_t)get_int(r);
         p.soft = (int32_t)get_int(r);
-        if (peers)
-            peers[i] = p;
+        if (affinity)
+            affinity[i] = p;
     }
-    return peers;
+    return affinity;
 }
 
 static struct gang_request_spec get_request(struct reader *r)
@@ -243,16 +243,17 @@ static struct gang_request_spec held_request(struct gang__block *b, const gang_r
 {
     struct gang_request_spec spec = GANG_REQUEST_SPEC_INIT;
     struct gang_group_spec *groups = gang__block_alloc(b, q->group_count * sizeof(*groups));
-    struct gang_affinity_rule *peers = gang__block_alloc(b, q->affinity_count * sizeof(*peers));
+    struct gang_affinity_rule *affinity =
+        gang__block_alloc(b, q->affinity_count * sizeof(*affinity));
     for (uint32_t i = 0; i < q->group_count; i++) {
         struct gang_group_spec g = held_group(b, q, i);
         if (groups)
             groups[i] = g;
     }
-    for (uint32_t i = 0; peers && i < q->affinity_count; i++)
-        peers[i] = (struct gang_affinity_rule){q->peers[i].key, q->peers[i].value,
-                                               level_name(q->cluster, q->peers[i].level),
-                                               q->peers[i].near, q->peers[i].wish};
+    for (uint32_t i = 0; affinity && i < q->affinity_count; i++)
+        affinity[i] = (struct gang_affinity_rule){q->affinity[i].key, q->affinity[i].value,
+                                                  level_name(q->cluster, q->affinity[i].level),
+                                                  q->affinity[i].colocate, q->affinity[i].soft};
     spec.groups = groups;
     spec.group_count = q->group_count;
     spec.min = q->min;
@@ -261,7 +262,7 @@ static struct gang_request_spec held_request(struct gang__block *b, const gang_r
     spec.exclusive = q->exclusive;
     spec.labels = q->labels;
     spec.label_count = q->label_count;
-    spec.affinity = peers;
+    spec.affinity = affinity;
     spec.affinity_count = q->affinity_count;
     return spec;
 }

@@ -138,7 +138,7 @@ static void note_freed(gang_sched *s, const struct gang__gang *g, gang_node_id n
     const gang_request *q = gang__gang_request(g);
     struct gang_node_info n;
     n.size = sizeof(n);
-    if (q->uses_pool || q->social) {
+    if (q->uses_pool || q->has_affinity) {
         gang__wake_room_any(s);
         return;
     }

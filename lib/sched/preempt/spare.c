@@ -156,7 +156,7 @@ static bool fits_elsewhere(struct gang__preemption *p, struct gang__victim *x,
                             .anew = true};
     gang_result r = gang__where_place(&w, &x->to);
     s->preempt.victims->failed = s->preempt.victims->failed || r == GANG_ENOMEM;
-    if (r == GANG_ENOFIT && !ask->q->social && !gang__where_concerned(&w))
+    if (r == GANG_ENOFIT && !ask->q->has_affinity && !gang__where_concerned(&w))
         *full = ask;
     return r == GANG_OK;
 }
