@@ -15,13 +15,13 @@ gang_result gang__backfill_check(gang_sched *s, struct gang_error *error);
  * run. */
 gang_result gang__backfill_alloc(gang_sched *s, struct gang__gang *g, gang_alloc_id *id,
                                  int32_t *why);
-void gang__backfill_over(gang_sched *s); /* the grant was reported, or undone */
+void gang__backfill_end_alloc(gang_sched *s); /* the grant was reported, or undone */
 
 /* Is the gang to be tried after others of its leaf? If so, it is deferred now. */
 bool gang__backfill_defer(gang_sched *s, struct gang__gang *g);
 
 /* Has the gang a plan, and does it lack free capacity, not only capacity that plans keep? */
-bool gang__backfill_lacks_room(gang_sched *s, const struct gang__gang *g);
+bool gang__backfill_lacks_capacity(gang_sched *s, const struct gang__gang *g);
 
 /* If the gang grows, is capacity left for all plans? */
 bool gang__backfill_may_grow(gang_sched *s, const struct gang__gang *g);

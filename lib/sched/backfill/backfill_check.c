@@ -53,7 +53,7 @@ static gang_result check_free(gang_sched *s, struct gang_error *error)
                 return gang__error(error, r, "plan", "%s", gang_strerror(r));
         }
     }
-    (void)gang__timeline_sum_at(cal->when, s->now_ns, unused);
+    (void)gang__timeline_sum_at(cal->timeline, s->now_ns, unused);
     for (int k = 0; k < GANG__FREE_KINDS; k++)
         if (unused[k] > left[k])
             return gang__error(error, GANG_EINVAL, "plan",
@@ -77,7 +77,8 @@ gang_result gang__backfill_check(gang_sched *s, struct gang_error *error)
             whole = whole || gang__gang_request(g)->exclusive;
             planned += g->calendar.plan != 0;
             undone = undone || job->undone;
-            if (g->calendar.plan && (!g->order.wait_class || !gang__calendar_plans(g) || holds))
+            if (g->calendar.plan &&
+                (!g->order.wait_class || !gang__calendar_leaf_plans(g) || holds))
                 return gang__error(error, GANG_EINVAL, "plan",
                                    "job %llu has a planned start and does not wait for one",
                                    (unsigned long long)job->id);
@@ -102,8 +103,8 @@ gang_result gang__backfill_check(gang_sched *s, struct gang_error *error)
     if (planned != 0)
         return gang__error(error, GANG_EINVAL, "plan", "a planned start is of no queue");
     bool upset =
-        s->reserve.all && s->reserve.all->upset; /* pieces are not in the new timeline yet */
-    bool asked = cal->when && !s->wake.holdings && gang__slice_occupied(s) && cal->plain &&
+        s->reserve.all && s->reserve.all->new_timeline; /* pieces are not in the new timeline yet */
+    bool asked = cal->timeline && !s->wake.holdings && gang__slice_occupied(s) && cal->plain &&
                  !whole && !undone && !upset && gang__calendar_current(s);
     return asked ? check_free(s, error) : GANG_OK;
 }

@@ -12,21 +12,22 @@
 gang_result gang__backfill_plan(gang_sched *s, struct gang__gang *g, int32_t *why);
 /* The result of gang__calendar_earliest() becomes the planned start of the gang. GANG_OK; errors
  * of gang__timeline_add(). */
-gang_result gang__backfill_put(gang_sched *s, struct gang__gang *g);
+gang_result gang__backfill_add_plan(gang_sched *s, struct gang__gang *g);
 /* The plans that do not bind this gang while it is tried, taken out; and planned again. False: out
  * of memory. */
 struct gang__gang *gang__backfill_unplan_behind(gang_sched *s, const struct gang__gang *g);
 bool gang__backfill_plan_again(gang_sched *s, struct gang__gang *list);
 
-/* ---- look_again.c ---------------------------------------------------------------------------- */
+/* ---- backfill_refresh.c ---------------------------------------------------------------------- */
 
 /* Can the gang neither start now nor get a plan, by sums? Then trying it is of no use. */
-bool gang__backfill_hopeless(const gang_sched *s, const struct gang__gang *g);
+bool gang__backfill_is_ruled_out(const gang_sched *s, const struct gang__gang *g);
 
 /* ---- backfill_order.c ------------------------------------------------------------------------ */
 
 /* In the smallest-area order: the longest run time that comes no later than a gang that runs
  * `lasts_ns`. */
-int64_t gang__backfill_alike_ns(const gang_sched *s, const struct gang__gang *g, int64_t lasts_ns);
+int64_t gang__backfill_longest_tied_ns(const gang_sched *s, const struct gang__gang *g,
+                                       int64_t lasts_ns);
 
 #endif

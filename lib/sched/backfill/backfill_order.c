@@ -19,7 +19,8 @@ static int64_t dominant_share(const gang_sched *s, const struct gang__gang *g)
     return most;
 }
 
-int64_t gang__backfill_alike_ns(const gang_sched *s, const struct gang__gang *g, int64_t lasts_ns)
+int64_t gang__backfill_longest_tied_ns(const gang_sched *s, const struct gang__gang *g,
+                                       int64_t lasts_ns)
 {
     int64_t part = dominant_share(s, g);
     int64_t key = gang__mul_div(part, lasts_ns, GANG_WHOLE);

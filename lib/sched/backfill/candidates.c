@@ -9,42 +9,43 @@
 
 /* ---- the tree of waiting classes ------------------------------------------------------------- */
 
-static struct gang__wait_class *bin_at(const struct gang__set_link *n)
+static struct gang__wait_class *class_at(const struct gang__set_link *n)
 {
     return (struct gang__wait_class *)((char *)(uintptr_t)n -
                                        offsetof(struct gang__wait_class, backfill.link));
 }
 
-static int by_turn(const struct gang__set_link *a, const struct gang__set_link *b, const void *ctx)
+static int by_order(const struct gang__set_link *a, const struct gang__set_link *b, const void *ctx)
 {
     const struct gang__queue_state *leaf = ctx;
-    return gang__gang_before(gang__wait_class_head(bin_at(a)), gang__wait_class_head(bin_at(b)),
+    return gang__gang_before(gang__wait_class_head(class_at(a)), gang__wait_class_head(class_at(b)),
                              leaf->q->order);
 }
 
 static bool refresh(struct gang__set_link *n)
 {
-    struct gang__wait_class *bin = bin_at(n);
-    int64_t least = bin->backfill.run_ns;
+    struct gang__wait_class *class = class_at(n);
+    int64_t least = class->backfill.run_ns;
     for (int side = 0; side < 2; side++)
         if (n->child[side])
-            least = gang__min(least, bin_at(n->child[side])->backfill.shortest_ns);
-    bool changed = least != bin->backfill.shortest_ns;
-    bin->backfill.shortest_ns = least;
+            least = gang__min(least, class_at(n->child[side])->backfill.shortest_ns);
+    bool changed = least != class->backfill.shortest_ns;
+    class->backfill.shortest_ns = least;
     return changed;
 }
 
 /* The first in the order of the leaf that runs no longer; NULL: none. */
-static struct gang__wait_class *first_within(const struct gang__candidates *kin, int64_t most_ns)
+static struct gang__wait_class *first_within(const struct gang__candidates *candidates,
+                                             int64_t most_ns)
 {
-    struct gang__set_link *n = kin->waiting.root;
-    if (!n || bin_at(n)->backfill.shortest_ns > most_ns)
+    struct gang__set_link *n = candidates->waiting.root;
+    if (!n || class_at(n)->backfill.shortest_ns > most_ns)
         return NULL;
     for (;;) {
-        if (n->child[0] && bin_at(n->child[0])->backfill.shortest_ns <= most_ns)
+        if (n->child[0] && class_at(n->child[0])->backfill.shortest_ns <= most_ns)
             n = n->child[0];
-        else if (bin_at(n)->backfill.run_ns <= most_ns)
-            return bin_at(n);
+        else if (class_at(n)->backfill.run_ns <= most_ns)
+            return class_at(n);
         else
             n = n->child[1];
     }
@@ -52,219 +53,221 @@ static struct gang__wait_class *first_within(const struct gang__candidates *kin,
 
 /* ---- making and finding candidates ----------------------------------------------------------- */
 
-static bool is_of(const struct gang__candidates *kin, const struct gang__wait_class *bin)
+static bool is_of(const struct gang__candidates *candidates, const struct gang__wait_class *class)
 {
-    return kin->ask == bin->request_class && kin->user == bin->user && kin->fixed == bin->fixed;
+    return candidates->request_class == class->request_class && candidates->user == class->user &&
+           candidates->fixed == class->fixed;
 }
 
-static struct gang__candidates *new_kin(gang_sched *s, const struct gang__wait_class *bin,
-                                        uint64_t hash)
+static struct gang__candidates *new_candidates(gang_sched *s, const struct gang__wait_class *class,
+                                               uint64_t hash)
 {
-    struct gang__queue_state *leaf = bin->leaf;
+    struct gang__queue_state *leaf = class->leaf;
     if (gang__hash_reserve(&leaf->backfill.by_key, &s->mem) != GANG_OK)
         return NULL;
-    struct gang__candidates *kin = gang__zalloc(&s->mem, 1, sizeof(*kin));
-    if (!kin)
+    struct gang__candidates *candidates = gang__zalloc(&s->mem, 1, sizeof(*candidates));
+    if (!candidates)
         return NULL;
-    kin->leaf = leaf;
-    kin->ask = bin->request_class;
-    kin->user = bin->user;
-    kin->fixed = bin->fixed;
-    kin->most_ns = GANG__NEVER;
-    gang__set_init(&kin->waiting, by_turn, leaf);
-    kin->waiting.refresh = refresh;
-    gang__hash_insert(&leaf->backfill.by_key, &kin->link, hash);
-    kin->next = leaf->backfill.all;
-    kin->at = &leaf->backfill.all;
+    candidates->leaf = leaf;
+    candidates->request_class = class->request_class;
+    candidates->user = class->user;
+    candidates->fixed = class->fixed;
+    candidates->most_ns = GANG__NEVER;
+    gang__set_init(&candidates->waiting, by_order, leaf);
+    candidates->waiting.refresh = refresh;
+    gang__hash_insert(&leaf->backfill.by_key, &candidates->link, hash);
+    candidates->next = leaf->backfill.all;
+    candidates->at = &leaf->backfill.all;
     if (leaf->backfill.all)
-        leaf->backfill.all->at = &kin->next;
-    leaf->backfill.all = kin;
-    return kin;
+        leaf->backfill.all->at = &candidates->next;
+    leaf->backfill.all = candidates;
+    return candidates;
 }
 
 /* The candidates of a class, which refers to them from now on. NULL: out of memory. */
-static struct gang__candidates *kin_of(gang_sched *s, struct gang__wait_class *bin)
+static struct gang__candidates *candidates_of(gang_sched *s, struct gang__wait_class *class)
 {
-    if (bin->backfill.candidates)
-        return bin->backfill.candidates;
-    uint64_t hash = gang__hash_number(gang__hash_number(bin->fixed, (uintptr_t)bin->request_class),
-                                      (uintptr_t)bin->user);
-    struct gang__hash_link *n = gang__hash_first(&bin->leaf->backfill.by_key, hash);
-    while (n && !is_of(GANG__OF(struct gang__candidates, link, n), bin))
+    if (class->backfill.candidates)
+        return class->backfill.candidates;
+    uint64_t hash = gang__hash_number(
+        gang__hash_number(class->fixed, (uintptr_t) class->request_class), (uintptr_t) class->user);
+    struct gang__hash_link *n = gang__hash_first(&class->leaf->backfill.by_key, hash);
+    while (n && !is_of(GANG__OF(struct gang__candidates, link, n), class))
         n = n->next;
-    bin->backfill.candidates =
-        n ? GANG__OF(struct gang__candidates, link, n) : new_kin(s, bin, hash);
-    if (bin->backfill.candidates)
-        bin->backfill.candidates->bins++;
-    return bin->backfill.candidates;
+    class->backfill.candidates =
+        n ? GANG__OF(struct gang__candidates, link, n) : new_candidates(s, class, hash);
+    if (class->backfill.candidates)
+        class->backfill.candidates->refs++;
+    return class->backfill.candidates;
 }
 
-static void due(struct gang__candidates *kin)
+static void due(struct gang__candidates *candidates)
 {
-    if (kin->due)
+    if (candidates->due)
         return;
-    kin->due = true;
-    kin->next_due = kin->leaf->backfill.due;
-    kin->leaf->backfill.due = kin;
+    candidates->due = true;
+    candidates->next_due = candidates->leaf->backfill.due;
+    candidates->leaf->backfill.due = candidates;
 }
 
-static void not_due(struct gang__candidates *kin)
+static void not_due(struct gang__candidates *candidates)
 {
-    struct gang__candidates **at = &kin->leaf->backfill.due;
-    if (!kin->due)
+    struct gang__candidates **at = &candidates->leaf->backfill.due;
+    if (!candidates->due)
         return;
-    while (*at != kin)
+    while (*at != candidates)
         at = &(*at)->next_due;
-    *at = kin->next_due;
-    kin->due = false;
+    *at = candidates->next_due;
+    candidates->due = false;
 }
 
-void gang__candidates_forget(gang_sched *s, struct gang__wait_class *bin)
+void gang__candidates_forget(gang_sched *s, struct gang__wait_class *class)
 {
-    struct gang__candidates *kin = bin->backfill.candidates;
-    bin->backfill.candidates = NULL;
-    if (!kin || --kin->bins > 0)
+    struct gang__candidates *candidates = class->backfill.candidates;
+    class->backfill.candidates = NULL;
+    if (!candidates || --candidates->refs > 0)
         return;
-    not_due(kin);
-    *kin->at = kin->next;
-    if (kin->next)
-        kin->next->at = kin->at;
-    gang__hash_remove(&kin->leaf->backfill.by_key, &kin->link);
-    gang__release(&s->mem, kin);
+    not_due(candidates);
+    *candidates->at = candidates->next;
+    if (candidates->next)
+        candidates->next->at = candidates->at;
+    gang__hash_remove(&candidates->leaf->backfill.by_key, &candidates->link);
+    gang__release(&s->mem, candidates);
 }
 
 /* ---- keeping --------------------------------------------------------------------------------- */
 
 /* Do the bounds of its candidates decide alone whether the class starts? */
-static bool may_keep(const gang_sched *s, const struct gang__wait_class *bin)
+static bool may_keep(const gang_sched *s, const struct gang__wait_class *class)
 {
-    const struct gang__queue *q = bin->leaf->q;
-    const struct gang__gang *head = gang__wait_class_head(bin);
+    const struct gang__queue *q = class->leaf->q;
+    const struct gang__gang *head = gang__wait_class_head(class);
     const struct gang__job *job = head->job;
-    return bin->why == GANG_WAIT_PLANNED && q->backfill == GANG_BACKFILL_EASY &&
-           q->block != GANG_BLOCK_STRICT && q->max_bypasses == 0 && !bin->grower &&
+    return class->why == GANG_WAIT_PLANNED && q->backfill == GANG_BACKFILL_EASY &&
+           q->block != GANG_BLOCK_STRICT && q->max_bypasses == 0 && !class->grower &&
            s->reserve.count == 0 && !s->backfill.try_all && !head->calendar.plan &&
            !head->bypass.starved && !head->places && job->deadline_ns <= 0 &&
            job->state != GANG_JOB_RUNNING;
 }
 
-static void put(struct gang__wait_class *bin, uint8_t where)
+static void put(struct gang__wait_class *class, uint8_t where)
 {
-    struct gang__candidates *kin = bin->backfill.candidates;
-    bin->backfill.kept = where;
+    struct gang__candidates *candidates = class->backfill.candidates;
+    class->backfill.kept = where;
     if (where == GANG__KEPT_WAITING) {
-        gang__set_insert(&kin->waiting, &bin->backfill.link);
+        gang__set_insert(&candidates->waiting, &class->backfill.link);
         return;
     }
-    bin->next = kin->tried;
-    bin->at = &kin->tried;
-    if (kin->tried)
-        kin->tried->at = &bin->next;
-    kin->tried = bin;
+    class->next = candidates->tried;
+    class->at = &candidates->tried;
+    if (candidates->tried)
+        candidates->tried->at = &class->next;
+    candidates->tried = class;
 }
 
-bool gang__candidates_keep_again(gang_sched *s, struct gang__wait_class *bin, uint8_t kept)
+bool gang__candidates_keep_again(gang_sched *s, struct gang__wait_class *class, uint8_t kept)
 {
-    if (!may_keep(s, bin) || !kin_of(s, bin))
+    if (!may_keep(s, class) || !candidates_of(s, class))
         return false;
-    bin->backfill.run_ns = gang__calendar_estimate(s, gang__wait_class_head(bin));
-    put(bin, kept);
+    class->backfill.run_ns = gang__calendar_estimate(s, gang__wait_class_head(class));
+    put(class, kept);
     return true;
 }
 
-bool gang__candidates_keep(gang_sched *s, struct gang__wait_class *bin)
+bool gang__candidates_keep(gang_sched *s, struct gang__wait_class *class)
 {
-    if (!gang__candidates_keep_again(s, bin, GANG__KEPT_TRIED))
+    if (!gang__candidates_keep_again(s, class, GANG__KEPT_TRIED))
         return false;
-    bin->backfill.candidates->most_ns =
-        gang__min(bin->backfill.candidates->most_ns, bin->backfill.run_ns - 1);
+    class->backfill.candidates->most_ns =
+        gang__min(class->backfill.candidates->most_ns, class->backfill.run_ns - 1);
     return true;
 }
 
-void gang__candidates_let_go(struct gang__wait_class *bin)
+void gang__candidates_unkeep(struct gang__wait_class *class)
 {
-    if (bin->backfill.kept == GANG__KEPT_WAITING) {
-        gang__set_remove(&bin->backfill.candidates->waiting, &bin->backfill.link);
+    if (class->backfill.kept == GANG__KEPT_WAITING) {
+        gang__set_remove(&class->backfill.candidates->waiting, &class->backfill.link);
     } else {
-        *bin->at = bin->next;
-        if (bin->next)
-            bin->next->at = bin->at;
-        bin->at = NULL;
+        *class->at = class->next;
+        if (class->next)
+            class->next->at = class->at;
+        class->at = NULL;
     }
-    bin->backfill.kept = GANG__KEPT_NOT;
+    class->backfill.kept = GANG__KEPT_NOT;
 }
 
-void gang__candidates_done(struct gang__wait_class *bin)
+void gang__candidates_left_ready(struct gang__wait_class *class)
 {
-    struct gang__candidates *kin = bin->backfill.candidates;
-    if (!kin || kin->ready != bin)
+    struct gang__candidates *candidates = class->backfill.candidates;
+    if (!candidates || candidates->ready != class)
         return;
-    kin->ready = NULL;
-    due(kin);
+    candidates->ready = NULL;
+    due(candidates);
 }
 
-void gang__candidates_late(struct gang__wait_class *bin)
+void gang__candidates_deferred(struct gang__wait_class *class)
 {
-    struct gang__candidates *kin = bin->backfill.candidates;
-    if (kin && kin->ready == bin && kin->waiting.root &&
-        kin->leaf->q->backfill_order != GANG_BACKFILL_ORDER_WIDEST &&
-        bin_at(kin->waiting.root)->backfill.shortest_ns < bin->backfill.run_ns)
-        gang__candidates_done(bin);
+    struct gang__candidates *candidates = class->backfill.candidates;
+    if (candidates && candidates->ready == class && candidates->waiting.root &&
+        candidates->leaf->q->backfill_order != GANG_BACKFILL_ORDER_WIDEST &&
+        class_at(candidates->waiting.root)->backfill.shortest_ns < class->backfill.run_ns)
+        gang__candidates_left_ready(class);
 }
 
 /* ---- which class is tried next --------------------------------------------------------------- */
 
 /* More capacity may be free. The READY class stays READY, and one before it may become READY,
  * too. */
-static void think_again(struct gang__candidates *kin)
+static void think_again(struct gang__candidates *candidates)
 {
-    kin->most_ns = GANG__NEVER;
-    kin->ready = NULL;
-    due(kin);
+    candidates->most_ns = GANG__NEVER;
+    candidates->ready = NULL;
+    due(candidates);
 }
 
 /* Something happened that may help: all classes that were tried wait again. */
-static void begin_again(struct gang__candidates *kin)
+static void begin_again(struct gang__candidates *candidates)
 {
-    while (kin->tried) {
-        struct gang__wait_class *bin = kin->tried;
-        gang__candidates_let_go(bin);
-        put(bin, GANG__KEPT_WAITING);
+    while (candidates->tried) {
+        struct gang__wait_class *class = candidates->tried;
+        gang__candidates_unkeep(class);
+        put(class, GANG__KEPT_WAITING);
     }
-    think_again(kin);
+    think_again(candidates);
 }
 
 /* In a backfill order by run time: the longest run time that comes as early as the shortest one
  * that waits. */
-static int64_t first_in_order(const gang_sched *s, const struct gang__candidates *kin)
+static int64_t first_in_order(const gang_sched *s, const struct gang__candidates *candidates)
 {
-    int64_t least = bin_at(kin->waiting.root)->backfill.shortest_ns;
-    const struct gang__gang *g = gang__wait_class_head(bin_at(kin->waiting.root));
-    switch (kin->leaf->q->backfill_order) {
+    int64_t least = class_at(candidates->waiting.root)->backfill.shortest_ns;
+    const struct gang__gang *g = gang__wait_class_head(class_at(candidates->waiting.root));
+    switch (candidates->leaf->q->backfill_order) {
     case GANG_BACKFILL_ORDER_SHORTEST:
         return least;
     case GANG_BACKFILL_ORDER_SMALLEST:
-        return gang__backfill_alike_ns(s, g, least);
+        return gang__backfill_longest_tied_ns(s, g, least);
     default: /* the order of the leaf decides */
         return GANG__NEVER;
     }
 }
 
 /* The class to be tried next; NULL: none can start. */
-static struct gang__wait_class *next_of(gang_sched *s, const struct gang__candidates *kin)
+static struct gang__wait_class *next_of(gang_sched *s, const struct gang__candidates *candidates)
 {
     const struct gang__calendar *cal = s->calendar;
-    struct gang__set_link *n = gang__set_first(&kin->waiting);
+    struct gang__set_link *n = gang__set_first(&candidates->waiting);
     if (!n)
         return NULL;
-    struct gang__wait_class *first = bin_at(n);
-    if (!cal || !cal->when || cal->failed_in == s->runs || !gang__calendar_sync(s) ||
+    struct gang__wait_class *first = class_at(n);
+    if (!cal || !cal->timeline || cal->failed_in == s->runs || !gang__calendar_sync(s) ||
         gang__calendar_may_plan(gang__wait_class_head(first)))
         return first;
-    int64_t most = gang__min(kin->most_ns, gang__calendar_free_ns(s, gang__wait_class_head(first)));
-    if (bin_at(kin->waiting.root)->backfill.shortest_ns > most)
+    int64_t most =
+        gang__min(candidates->most_ns, gang__calendar_free_ns(s, gang__wait_class_head(first)));
+    if (class_at(candidates->waiting.root)->backfill.shortest_ns > most)
         return NULL;
-    return first_within(kin, gang__min(most, first_in_order(s, kin)));
+    return first_within(candidates, gang__min(most, first_in_order(s, candidates)));
 }
 
 /* Has the next gang of the leaf a plan? Candidates behind all plans are chosen after it, when it is
@@ -278,46 +281,47 @@ static bool is_planned_next(const struct gang__queue_state *leaf)
 }
 
 /* Are all candidates behind the plans? */
-static bool comes_later(const struct gang__candidates *kin)
+static bool comes_later(const struct gang__candidates *candidates)
 {
-    struct gang__set_link *n = gang__set_first(&kin->waiting);
-    return n && !gang__calendar_may_plan(gang__wait_class_head(bin_at(n)));
+    struct gang__set_link *n = gang__set_first(&candidates->waiting);
+    return n && !gang__calendar_may_plan(gang__wait_class_head(class_at(n)));
 }
 
 static void look_at(gang_sched *s, struct gang__queue_state *leaf)
 {
     bool planned = is_planned_next(leaf);
-    struct gang__candidates *kin, *later = NULL;
-    while ((kin = leaf->backfill.due) != NULL) {
-        leaf->backfill.due = kin->next_due;
-        if (planned && comes_later(kin)) {
-            kin->next_due = later;
-            later = kin;
+    struct gang__candidates *candidates, *later = NULL;
+    while ((candidates = leaf->backfill.due) != NULL) {
+        leaf->backfill.due = candidates->next_due;
+        if (planned && comes_later(candidates)) {
+            candidates->next_due = later;
+            later = candidates;
             continue;
         }
-        kin->due = false;
-        struct gang__wait_class *bin = kin->ready ? NULL : next_of(s, kin);
-        if (!bin)
+        candidates->due = false;
+        struct gang__wait_class *class = candidates->ready ? NULL : next_of(s, candidates);
+        if (!class)
             continue;
-        gang__order_unblock(s, bin);
-        kin->ready = bin;
+        gang__order_unblock(s, class);
+        candidates->ready = class;
     }
     leaf->backfill.due = later;
 }
 
-void gang__candidates_look(gang_sched *s)
+void gang__candidates_make_ready(gang_sched *s)
 {
     uint64_t moves = s->calendar ? s->calendar->moves : 0;
     for (struct gang__queue_state **at = &s->wake.candidates, *leaf; (leaf = *at) != NULL;) {
-        for (struct gang__candidates *kin = leaf->backfill.all; kin; kin = kin->next) {
-            if (leaf->wake.stirred)
-                begin_again(kin);
+        for (struct gang__candidates *candidates = leaf->backfill.all; candidates;
+             candidates = candidates->next) {
+            if (leaf->wake.retry_candidates)
+                begin_again(candidates);
             else if (moves != s->backfill.moves_seen)
-                think_again(kin);
+                think_again(candidates);
             else
                 break;
         }
-        leaf->wake.stirred = false;
+        leaf->wake.retry_candidates = false;
         look_at(s, leaf);
         leaf->wake.candidates = leaf->order.ready.count > 0;
         if (leaf->wake.candidates)
@@ -328,23 +332,25 @@ void gang__candidates_look(gang_sched *s)
     s->backfill.moves_seen = moves;
 }
 
-void gang__candidates_dissolve(gang_sched *s)
+void gang__candidates_unkeep_all(gang_sched *s)
 {
     for (uint32_t i = 0; i < s->queues->count; i++)
-        for (struct gang__candidates *kin = s->qs[i]->backfill.all; kin; kin = kin->next) {
-            begin_again(kin);
-            while (kin->waiting.count > 0)
-                gang__order_unblock(s, bin_at(gang__set_first(&kin->waiting)));
+        for (struct gang__candidates *candidates = s->qs[i]->backfill.all; candidates;
+             candidates = candidates->next) {
+            begin_again(candidates);
+            while (candidates->waiting.count > 0)
+                gang__order_unblock(s, class_at(gang__set_first(&candidates->waiting)));
         }
     for (; s->wake.candidates; s->wake.candidates = s->wake.candidates->wake.next_candidates)
-        s->wake.candidates->wake.candidates = s->wake.candidates->wake.stirred = false;
+        s->wake.candidates->wake.candidates = s->wake.candidates->wake.retry_candidates = false;
 }
 
-bool gang__candidates_some(const gang_sched *s)
+bool gang__candidates_any_kept(const gang_sched *s)
 {
     for (uint32_t i = 0; i < s->queues->count; i++)
-        for (const struct gang__candidates *kin = s->qs[i]->backfill.all; kin; kin = kin->next)
-            if (kin->tried || kin->waiting.count > 0)
+        for (const struct gang__candidates *candidates = s->qs[i]->backfill.all; candidates;
+             candidates = candidates->next)
+            if (candidates->tried || candidates->waiting.count > 0)
                 return true;
     return false;
 }
@@ -354,7 +360,7 @@ bool gang__candidates_some(const gang_sched *s)
 void gang__candidates_copy(gang_sched *s, struct gang__wait_class *to,
                            const struct gang__wait_class *from)
 {
-    if (!from->backfill.candidates || !kin_of(s, to))
+    if (!from->backfill.candidates || !candidates_of(s, to))
         return;
     to->backfill.candidates->most_ns = from->backfill.candidates->most_ns;
     if (from->backfill.candidates->ready == from)
@@ -362,7 +368,7 @@ void gang__candidates_copy(gang_sched *s, struct gang__wait_class *to,
     if (from->backfill.candidates->due)
         due(to->backfill.candidates);
     if (from->backfill.kept == GANG__KEPT_WAITING && to->backfill.kept == GANG__KEPT_TRIED) {
-        gang__candidates_let_go(to);
+        gang__candidates_unkeep(to);
         put(to, GANG__KEPT_WAITING);
     }
 }
@@ -372,39 +378,43 @@ void gang__candidates_copy_leaf(gang_sched *s, struct gang__queue_state *to,
 {
     if (from->wake.candidates)
         gang__wake_candidates(s, to);
-    to->wake.stirred = from->wake.stirred;
+    to->wake.retry_candidates = from->wake.retry_candidates;
 }
 
 /* ---- audit ----------------------------------------------------------------------------------- */
 
-static bool is_right(const gang_sched *s, const struct gang__wait_class *bin, uint8_t kept)
+static bool is_right(const gang_sched *s, const struct gang__wait_class *class, uint8_t kept)
 {
-    return bin->state == GANG__CLASS_BLOCKED && bin->backfill.kept == kept &&
-           bin->gangs.count > 0 && may_keep(s, bin) &&
-           bin->backfill.run_ns == gang__calendar_estimate(s, gang__wait_class_head(bin));
+    return class->state == GANG__CLASS_BLOCKED && class->backfill.kept == kept &&
+           class->gangs.count > 0 && may_keep(s, class) &&
+           class->backfill.run_ns == gang__calendar_estimate(s, gang__wait_class_head(class));
 }
 
-static bool check_kin(const gang_sched *s, const struct gang__candidates *kin)
+static bool check_candidates(const gang_sched *s, const struct gang__candidates *candidates)
 {
     const struct gang__wait_class *before = NULL;
     bool right = true;
-    for (const struct gang__wait_class *bin = kin->tried; bin && right; bin = bin->next)
-        right = is_right(s, bin, GANG__KEPT_TRIED) && bin->backfill.candidates == kin;
-    for (struct gang__set_link *n = gang__set_first(&kin->waiting); n && right;
+    for (const struct gang__wait_class *class = candidates->tried; class && right;
+         class = class->next)
+        right = is_right(s, class, GANG__KEPT_TRIED) && class->backfill.candidates == candidates;
+    for (struct gang__set_link *n = gang__set_first(&candidates->waiting); n && right;
          n = gang__set_next(n)) {
-        const struct gang__wait_class *bin = bin_at(n);
-        right = is_right(s, bin, GANG__KEPT_WAITING) && bin->backfill.candidates == kin &&
-                (!before || by_turn(&before->backfill.link, &bin->backfill.link, kin->leaf) < 0);
-        before = bin;
+        const struct gang__wait_class *class = class_at(n);
+        right = is_right(s, class, GANG__KEPT_WAITING) &&
+                class->backfill.candidates == candidates &&
+                (!before ||
+                 by_order(&before->backfill.link, &class->backfill.link, candidates->leaf) < 0);
+        before = class;
     }
-    return right && (!kin->ready || kin->ready->state == GANG__CLASS_READY);
+    return right && (!candidates->ready || candidates->ready->state == GANG__CLASS_READY);
 }
 
 gang_result gang__candidates_check(gang_sched *s, struct gang_error *error)
 {
     for (uint32_t i = 0; i < s->queues->count; i++)
-        for (const struct gang__candidates *kin = s->qs[i]->backfill.all; kin; kin = kin->next)
-            if (!check_kin(s, kin))
+        for (const struct gang__candidates *candidates = s->qs[i]->backfill.all; candidates;
+             candidates = candidates->next)
+            if (!check_candidates(s, candidates))
                 return gang__error(
                     error, GANG_EINVAL, s->qs[i]->q->name,
                     "a backfill candidate is not in the state that its leaf has noted");

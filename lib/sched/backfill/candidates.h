@@ -33,11 +33,11 @@ struct gang__candidates {
     struct gang__candidates *next, **at; /* in leaf->backfill.all */
     struct gang__candidates *next_due;   /* in leaf->backfill.due, while `due` */
     struct gang__queue_state *leaf;
-    struct gang__request_class *ask;
+    struct gang__request_class *request_class;
     struct gang__user *user;
     bool fixed;
     bool due;                         /* one of its classes may be made READY */
-    uint32_t bins;                    /* that refer to it */
+    uint32_t refs;                    /* of its classes */
     struct gang__ordered_set waiting; /* by the order of the leaf */
     struct gang__wait_class *tried;
     struct gang__wait_class *ready; /* READY for all of them; NULL: none */
@@ -47,25 +47,25 @@ struct gang__candidates {
 /* A class was tried and is BLOCKED: keep it; classes that run as long are not tried before
  * something changes. False: it cannot be kept, or memory is short; the caller puts it into its
  * lists. */
-bool gang__candidates_keep(gang_sched *s, struct gang__wait_class *bin);
+bool gang__candidates_keep(gang_sched *s, struct gang__wait_class *class);
 /* Keep it again, in this way (GANG__KEPT_*), after its head changed. False: as above. */
-bool gang__candidates_keep_again(gang_sched *s, struct gang__wait_class *bin, uint8_t kept);
+bool gang__candidates_keep_again(gang_sched *s, struct gang__wait_class *class, uint8_t kept);
 /* Take the class out of its candidates. */
-void gang__candidates_let_go(struct gang__wait_class *bin);
+void gang__candidates_unkeep(struct gang__wait_class *class);
 /* The class is READY no more, or has another head: the next candidate may be made READY. */
-void gang__candidates_done(struct gang__wait_class *bin);
+void gang__candidates_left_ready(struct gang__wait_class *class);
 /* The class was deferred behind others of its leaf: a shorter candidate may come before it. */
-void gang__candidates_late(struct gang__wait_class *bin);
+void gang__candidates_deferred(struct gang__wait_class *class);
 /* The class is about to be freed. */
-void gang__candidates_forget(gang_sched *s, struct gang__wait_class *bin);
+void gang__candidates_forget(gang_sched *s, struct gang__wait_class *class);
 
 /* Make the next candidates READY, before the next gang of the order is chosen. */
-void gang__candidates_look(gang_sched *s);
+void gang__candidates_make_ready(gang_sched *s);
 /* Make all kept classes READY, and drop all notes: queues are about to change, or something is
  * reserved. */
-void gang__candidates_dissolve(gang_sched *s);
+void gang__candidates_unkeep_all(gang_sched *s);
 /* Is any class kept? */
-bool gang__candidates_some(const gang_sched *s);
+bool gang__candidates_any_kept(const gang_sched *s);
 /* In a copy of the scheduler: keep a class, or note a leaf, as the original does. */
 void gang__candidates_copy(gang_sched *s, struct gang__wait_class *to,
                            const struct gang__wait_class *from);

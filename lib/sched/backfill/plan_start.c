@@ -18,7 +18,8 @@
  *          timeline (gang__calendar_ready()); and while its gang is tried. It moves to other nodes
  *          at the same time if that lets another gang start (move_plans() in start_between.c).
  * Moves    When a gang ends early, or a plan comes to nothing, the plans are looked at again
- *          (look_again.c): each gang with a plan is tried in the order of its leaf, and its plan
+ *          (backfill_refresh.c): each gang with a plan is tried in the order of its leaf, and its
+ *          plan
  *          can only become earlier, since all other plans stay where they are. So a plan becomes
  *          later only when nodes go, a gang runs longer than expected, preemption starts an
  *          unplanned gang, or place refuses what amounts allow.
@@ -43,16 +44,18 @@ gang_result gang__backfill_plan(gang_sched *s, struct gang__gang *g, int32_t *wh
     struct gang__calendar *cal = s->calendar;
     const struct gang__queue_state *leaf = g->job->leaf;
     int64_t unused[GANG__FREE_DIMS];
-    *why = cal->planned > 0 && gang__calendar_plans(g) ? GANG_WAIT_PLANNED : GANG_WAIT_CAPACITY;
-    if (!gang__calendar_plans(g) || leaf->calendar.planned_count >= leaf->q->plan_depth)
+    *why =
+        cal->planned > 0 && gang__calendar_leaf_plans(g) ? GANG_WAIT_PLANNED : GANG_WAIT_CAPACITY;
+    if (!gang__calendar_leaf_plans(g) || leaf->calendar.planned_count >= leaf->q->plan_depth)
         return GANG_ENOFIT;
     gang_result r = gang__calendar_earliest(s, g, s->now_ns);
     if (r == GANG_OK && cal->fit.start_ns == s->now_ns) { /* place refuses what amounts allow */
-        int64_t next_ns = gang__timeline_sum_at(gang__calendar_when(s, g), s->now_ns, unused);
+        int64_t next_ns =
+            gang__timeline_sum_at(gang__calendar_timeline_of(s, g), s->now_ns, unused);
         r = next_ns == GANG__NEVER ? GANG_ENEVER : gang__calendar_earliest(s, g, next_ns);
     }
     if (r == GANG_OK)
-        r = gang__backfill_put(s, g);
+        r = gang__backfill_add_plan(s, g);
     if (r == GANG_OK)
         *why = GANG_WAIT_PLANNED;
     return r == GANG_ENOMEM ? r : GANG_ENOFIT;
@@ -71,7 +74,7 @@ static bool note_slots(gang_sched *s, struct gang__gang *g)
     return true;
 }
 
-gang_result gang__backfill_put(gang_sched *s, struct gang__gang *g)
+gang_result gang__backfill_add_plan(gang_sched *s, struct gang__gang *g)
 {
     struct gang__calendar *cal = s->calendar;
     const gang_request *q = gang__gang_request(g);
@@ -88,8 +91,8 @@ gang_result gang__backfill_put(gang_sched *s, struct gang__gang *g)
     if (!note_slots(s, g))
         return GANG_ENOMEM;
     if (g->request_class->by_memory)
-        gang__calendar_by_kind(cal, &o);
-    gang_result r = gang__timeline_add(gang__calendar_when(s, g), &o, &id);
+        gang__calendar_use_variants(cal, &o);
+    gang_result r = gang__timeline_add(gang__calendar_timeline_of(s, g), &o, &id);
     if (r != GANG_OK) {
         gang__release(&s->mem, g->calendar.node);
         g->calendar.node = NULL;

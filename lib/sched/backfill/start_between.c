@@ -44,7 +44,7 @@ static gang_result leaves_plans(gang_sched *s, const struct gang__gang *g,
     int64_t end_ns = gang__add_sat(s->now_ns, gang__calendar_estimate(s, g));
     if (!gang__calendar_lay_out(s, g, place, count, end_ns, &o))
         return GANG_ENOMEM;
-    return gang__timeline_fits(gang__calendar_when(s, g), &o) ? GANG_OK : GANG_ENOFIT;
+    return gang__timeline_fits(gang__calendar_timeline_of(s, g), &o) ? GANG_OK : GANG_ENOFIT;
 }
 
 enum { MAX_MOVED = 16 }; /* so many plans at most move for a gang that starts */
@@ -58,14 +58,14 @@ static gang_result move_plan(gang_sched *s, struct gang__gang *w, uint32_t added
     gang__calendar_drop(s, w);
     gang__reserve_show_for(s, w); /* as the planned gang sees flexible reservations */
     gang_result r = gang__calendar_earliest(s, w, was_ns);
-    bool moved =
-        r == GANG_OK && cal->fit.start_ns == was_ns && (r = gang__backfill_put(s, w)) == GANG_OK;
+    bool moved = r == GANG_OK && cal->fit.start_ns == was_ns &&
+                 (r = gang__backfill_add_plan(s, w)) == GANG_OK;
     if (!moved) {
-        gang__timeline_remove(gang__calendar_when(s, w), added);
+        gang__timeline_remove(gang__calendar_timeline_of(s, w), added);
         if (r != GANG_ENOMEM)
             r = gang__calendar_earliest(s, w, was_ns);
         if (r == GANG_OK)
-            r = gang__backfill_put(s, w);
+            r = gang__backfill_add_plan(s, w);
     }
     gang__reserve_show_for(s, NULL);
     return moved ? GANG_OK : r == GANG_ENOMEM ? r : GANG_ENOFIT;
@@ -78,9 +78,9 @@ static bool fits_but_for(gang_sched *s, const struct gang__gang *g,
     if (!gang__reserve_binds(s, g))
         return true;
     struct gang__trial t;
-    gang__trial_begin(&t, s, gang__calendar_when(s, g));
+    gang__trial_begin(&t, s, gang__calendar_timeline_of(s, g));
     gang__trial_withdraw_plans(&t, g->reserve.inside_of);
-    bool fits = gang__timeline_fits(t.when, o);
+    bool fits = gang__timeline_fits(t.timeline, o);
     gang__trial_drop(&t);
     return fits;
 }
@@ -106,7 +106,7 @@ static gang_result move_plans(gang_sched *s, const struct gang__gang *g,
                 list[n++] = w;
     if (!fits_but_for(s, g, &o))
         return GANG_ENOFIT;
-    if (gang__timeline_add(gang__calendar_when(s, g), &o, &added) != GANG_OK)
+    if (gang__timeline_add(gang__calendar_timeline_of(s, g), &o, &added) != GANG_OK)
         return GANG_ENOMEM;
     for (size_t i = 0; i < n; i++) {
         gang_result r =
@@ -114,7 +114,7 @@ static gang_result move_plans(gang_sched *s, const struct gang__gang *g,
         if (r != GANG_OK)
             return r;
     }
-    gang__timeline_remove(gang__calendar_when(s, g), added);
+    gang__timeline_remove(gang__calendar_timeline_of(s, g), added);
     return GANG_OK;
 }
 
@@ -124,7 +124,8 @@ static gang_result adopt_told(gang_sched *s, const struct gang__gang *g, gang_al
                             (int64_t)s->placement.count, id, NULL);
 }
 
-/* The places that place likes best now (sched.told); `picky`: on the nodes that the calendar gave.
+/* The places that place likes best now (sched.placement); `picky`: on the nodes that the calendar
+ * gave.
  */
 static gang_result place_now(gang_sched *s, struct gang__gang *g, bool picky)
 {
@@ -229,10 +230,10 @@ static bool has_room(gang_sched *s, const struct gang__gang *g)
  * places for it. */
 static bool is_for_plans(gang_sched *s, const struct gang__gang *g)
 {
-    return s->calendar->planned > 0 && (gang__calendar_plans(g) || has_room(s, g));
+    return s->calendar->planned > 0 && (gang__calendar_leaf_plans(g) || has_room(s, g));
 }
 
-bool gang__backfill_lacks_room(gang_sched *s, const struct gang__gang *g)
+bool gang__backfill_lacks_capacity(gang_sched *s, const struct gang__gang *g)
 {
     return g->calendar.plan && !g->places && !has_room(s, g);
 }
@@ -283,7 +284,7 @@ static gang_result enter(gang_sched *s, struct gang__gang *g, gang_alloc_id id)
     if (gang__calendar_occupy(s, g, id, gang__add_sat(s->now_ns, gang__calendar_estimate(s, g))))
         return GANG_OK;
     gang__calendar_vacate(s, g);
-    gang__give_surely(s, NULL, id, NULL, 0);
+    gang__give_back_or_defer(s, NULL, id, NULL, 0);
     return GANG_ENOMEM;
 }
 
@@ -301,12 +302,12 @@ static gang_result wait_or_move(gang_sched *s, struct gang__gang *g, gang_alloc_
         r = alloc_now(s, g, id, why);
     if (r == GANG_OK)
         gang__calendar_drop(s, g);
-    else if (r == GANG_ENOFIT && !gang__calendar_plans(g) && is_for_plans(s, g))
+    else if (r == GANG_ENOFIT && !gang__calendar_leaf_plans(g) && is_for_plans(s, g))
         *why = GANG_WAIT_PLANNED;
     return r;
 }
 
-/* One try in the timeline of gang__calendar_when(). */
+/* One try in the timeline of gang__calendar_timeline_of(). */
 static gang_result attempt(gang_sched *s, struct gang__gang *g, gang_alloc_id *id, int32_t *why)
 {
     gang_result r = start_now(s, g, id, why);
@@ -322,12 +323,12 @@ static gang_result blame_reservations(gang_sched *s, struct gang__gang *g, gang_
 {
     if (*why == GANG_WAIT_RESERVATION || *why == GANG_WAIT_CELLS || !gang__reserve_binds(s, g))
         return r;
-    gang_result room = gang_snapshot_take(s->worker, s->scratch);
-    if (room == GANG_OK)
-        room = gang__snapshot_fits(s->worker, s->scratch, g->request_class->q);
-    if (room == GANG_OK)
+    gang_result fits = gang_snapshot_take(s->worker, s->scratch);
+    if (fits == GANG_OK)
+        fits = gang__snapshot_fits(s->worker, s->scratch, g->request_class->q);
+    if (fits == GANG_OK)
         *why = gang__reserve_why(s, g);
-    return room == GANG_ENOMEM ? room : r; /* then it is tried again */
+    return fits == GANG_ENOMEM ? fits : r; /* then it is tried again */
 }
 
 gang_result gang__backfill_alloc(gang_sched *s, struct gang__gang *g, gang_alloc_id *id,
@@ -335,12 +336,12 @@ gang_result gang__backfill_alloc(gang_sched *s, struct gang__gang *g, gang_alloc
 {
     struct gang__calendar *cal = s->calendar; /* NULL: there was no memory for it */
     *why = GANG_WAIT_CAPACITY;
-    if (!cal || cal->failed_in == s->runs || !cal->when || !gang__calendar_sync(s))
+    if (!cal || cal->failed_in == s->runs || !cal->timeline || !gang__calendar_sync(s))
         return GANG_ENOMEM;
     bool planned = g->calendar.plan != 0;
     int64_t before = cal->planned, planned_ns = g->calendar.planned_ns;
     uint64_t moves = cal->moves;
-    if (gang__backfill_hopeless(s, g)) {
+    if (gang__backfill_is_ruled_out(s, g)) {
         *why = is_for_plans(s, g) ? GANG_WAIT_PLANNED : GANG_WAIT_CAPACITY;
         gang_result w = blame_reservations(s, g, GANG_ENOFIT, why);
         return w == GANG_ENOMEM ? fail(s) : w;
@@ -349,7 +350,7 @@ gang_result gang__backfill_alloc(gang_sched *s, struct gang__gang *g, gang_alloc
     cal->again = planned ? g : NULL;
     struct gang__gang *aside = gang__backfill_unplan_behind(s, g);
     struct gang__trial t;
-    gang__trial_begin(&t, s, cal->when);
+    gang__trial_begin(&t, s, cal->timeline);
     gang_result r = s->reserve.count > 0 ? gang__reserve_put_handovers(&t) : GANG_OK;
     if (r == GANG_OK)
         r = gang__reserve_try(s, g, id, why, attempt);
@@ -384,17 +385,18 @@ bool gang__backfill_may_grow(gang_sched *s, const struct gang__gang *g)
     return true;
 }
 
-void gang__backfill_over(gang_sched *s)
+void gang__backfill_end_alloc(gang_sched *s)
 {
     struct gang__calendar *cal = s->calendar;
     struct gang__wait_class *next;
     if (!cal)
         return;
     s->wake.starting = NULL;
-    for (struct gang__wait_class *bin = cal->kept ? s->order.blocked : NULL; bin; bin = next) {
-        next = bin->next_blocked;
-        if (bin->why == GANG_WAIT_PLANNED && !gang__wait_class_head(bin)->calendar.plan)
-            gang__order_unblock(s, bin);
+    for (struct gang__wait_class *class = cal->kept ? s->order.blocked : NULL; class;
+         class = next) {
+        next = class->next_blocked;
+        if (class->why == GANG_WAIT_PLANNED && !gang__wait_class_head(class)->calendar.plan)
+            gang__order_unblock(s, class);
     }
     if (cal->kept)
         gang__wake_all_candidates(s);

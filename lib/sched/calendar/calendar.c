@@ -9,9 +9,10 @@
 #include "sched/record/job_record.h"
 #include "sched/wake/wake.h"
 
-struct gang__timeline *gang__calendar_when(const gang_sched *s, const struct gang__gang *g)
+struct gang__timeline *gang__calendar_timeline_of(const gang_sched *s, const struct gang__gang *g)
 {
-    return g->reserve.inside_of ? s->source[GANG__SOURCE_RESERVE]->inside(g) : s->calendar->when;
+    return g->reserve.inside_of ? s->source[GANG__SOURCE_RESERVE]->inside(g)
+                                : s->calendar->timeline;
 }
 
 /* ---- planned starts -------------------------------------------------------------------------- */
@@ -21,7 +22,7 @@ void gang__calendar_drop(gang_sched *s, struct gang__gang *g)
     struct gang__calendar *cal = s->calendar;
     if (!g->calendar.plan)
         return;
-    gang__timeline_remove(gang__calendar_when(s, g), g->calendar.plan - 1);
+    gang__timeline_remove(gang__calendar_timeline_of(s, g), g->calendar.plan - 1);
     g->calendar.plan = 0;
     g->calendar.planned_ns = 0;
     gang__release(&s->mem, g->calendar.node);
@@ -44,12 +45,12 @@ void gang__calendar_unplan(gang_sched *s, struct gang__gang *g)
     gang__wake_job(s, g->job, GANG__WAKE_TIMER);
 }
 
-bool gang__calendar_binds(const gang_sched *s)
+bool gang__calendar_has_plans(const gang_sched *s)
 {
     return s->calendar && s->calendar->planned > 0;
 }
 
-void gang__calendar_due(gang_sched *s, const struct gang__job *job)
+void gang__calendar_note_due_plan(gang_sched *s, const struct gang__job *job)
 {
     for (uint32_t i = 0; s->calendar && i < job->gang_count; i++)
         if (job->gang[i].calendar.plan && job->gang[i].calendar.planned_ns <= s->now_ns)
@@ -59,8 +60,8 @@ void gang__calendar_due(gang_sched *s, const struct gang__job *job)
 bool gang__calendar_may_plan(const struct gang__gang *g)
 {
     const struct gang__queue_state *leaf = g->job->leaf;
-    if (!gang__calendar_plans(g) || leaf->calendar.planned_count < leaf->q->plan_depth)
-        return gang__calendar_plans(g);
+    if (!gang__calendar_leaf_plans(g) || leaf->calendar.planned_count < leaf->q->plan_depth)
+        return gang__calendar_leaf_plans(g);
     for (const struct gang__gang *w = leaf->calendar.planned; w; w = w->calendar.next_planned)
         if (gang__gang_before(g, w, leaf->q->order) < 0)
             return true;
@@ -72,7 +73,7 @@ bool gang__calendar_may_plan(const struct gang__gang *g)
 void gang__calendar_vacate(gang_sched *s, struct gang__gang *g)
 {
     if (g->calendar.occupies) {
-        gang__timeline_remove(gang__calendar_when(s, g), g->calendar.occupies - 1);
+        gang__timeline_remove(gang__calendar_timeline_of(s, g), g->calendar.occupies - 1);
         s->calendar->moves++;
     }
     g->calendar.occupies = 0;
@@ -93,7 +94,7 @@ void gang__calendar_vacated(gang_sched *s, uint32_t occupies)
 {
     if (!s->calendar || !occupies)
         return;
-    gang__timeline_remove(s->calendar->when, occupies - 1);
+    gang__timeline_remove(s->calendar->timeline, occupies - 1);
     s->calendar->moves++;
     gang__wake_plans(s, GANG__PLANS_EARLIER);
 }
@@ -103,13 +104,13 @@ bool gang__calendar_occupy(gang_sched *s, struct gang__gang *g, gang_alloc_id al
     struct gang__occupation o;
     uint32_t id;
     gang__calendar_vacate(s, g);
-    if (!gang__calendar_hold(s, g, alloc, end_ns, &o))
+    if (!gang__calendar_lay_out_alloc(s, g, alloc, end_ns, &o))
         return false;
     if (o.place_count == 0)
         return true;
     if (g->reserve.inside_of && !s->source[GANG__SOURCE_RESERVE]->keeps(s, g, &o))
         return false;
-    if (gang__timeline_add(gang__calendar_when(s, g), &o, &id) != GANG_OK)
+    if (gang__timeline_add(gang__calendar_timeline_of(s, g), &o, &id) != GANG_OK)
         return false;
     g->calendar.occupies = id + 1;
     return true;
@@ -166,8 +167,8 @@ static void clear_all(gang_sched *s)
     for (int i = 0; i < GANG__SOURCES; i++)
         if (s->source[i]->withdrawn)
             s->source[i]->withdrawn(s);
-    gang__timeline_free(s->calendar->when);
-    s->calendar->when = NULL;
+    gang__timeline_free(s->calendar->timeline);
+    s->calendar->timeline = NULL;
 }
 
 static void take_capacity(struct gang__calendar *cal, const gang_snapshot *snapshot)
@@ -207,7 +208,7 @@ enum { FIRST_SLOT = GANG__POOL + 1 }; /* no node ever has one below */
 static bool make_anew(gang_sched *s)
 {
     struct gang__calendar *cal = s->calendar;
-    struct gang__timeline *when;
+    struct gang__timeline *timeline;
     uint64_t epoch = gang__load(&s->cluster->nodes.epoch) + 1,
              states = gang__load(&s->cluster->nodes.states);
     if (gang_snapshot_take(s->worker, s->scratch) != GANG_OK)
@@ -218,13 +219,13 @@ static bool make_anew(gang_sched *s)
     uint32_t was = cal->end;
     cal->end = end;
     take_capacity(cal, s->scratch);
-    if (gang__timeline_new(&s->mem, cal->capacity, end, 0, s->now_ns, &when) != GANG_OK) {
+    if (gang__timeline_new(&s->mem, cal->capacity, end, 0, s->now_ns, &timeline) != GANG_OK) {
         cal->end = was;
         return false;
     }
-    gang__timeline_skip(when, FIRST_SLOT);
+    gang__timeline_skip(timeline, FIRST_SLOT);
     clear_all(s);
-    cal->when = when;
+    cal->timeline = timeline;
     cal->epoch = epoch;
     cal->states = states;
     touch_all(s);
@@ -237,7 +238,7 @@ static bool make_anew(gang_sched *s)
 bool gang__calendar_current(const gang_sched *s)
 {
     const struct gang__calendar *cal = s->calendar;
-    return cal->when && cal->epoch == gang__load(&s->cluster->nodes.epoch) + 1 &&
+    return cal->timeline && cal->epoch == gang__load(&s->cluster->nodes.epoch) + 1 &&
            cal->states == gang__load(&s->cluster->nodes.states);
 }
 
@@ -248,7 +249,7 @@ bool gang__calendar_ready(gang_sched *s)
     struct gang__calendar *cal = s->calendar;
     if (!cal || (!gang__calendar_current(s) && !make_anew(s)))
         return false;
-    gang__timeline_advance(cal->when, s->now_ns);
+    gang__timeline_advance(cal->timeline, s->now_ns);
     if (cal->config != s->config_count || cal->by_limit != gang__calendar_by_limit(s))
         touch_all(s); /* graces may have changed, or predictions may count no more */
     cal->config = s->config_count;
@@ -256,7 +257,7 @@ bool gang__calendar_ready(gang_sched *s)
     return gang__calendar_sync(s);
 }
 
-bool gang__calendar_waits(const gang_sched *s)
+bool gang__calendar_has_work(const gang_sched *s)
 {
     return s->wake.plans && s->calendar && s->calendar->failed_in != s->runs;
 }

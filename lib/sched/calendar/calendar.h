@@ -20,13 +20,13 @@
 #include "sched/record/state.h"
 
 struct gang__calendar {
-    struct gang__timeline *when;    /* NULL: it could not be made */
-    uint32_t end;                   /* slots below are in it */
-    uint64_t epoch, states;         /* of the cluster when it was made */
-    uint64_t config;                /* sched.config_count that it follows */
-    int64_t planned;                /* gangs that have a planned start */
-    uint64_t failed_in;             /* the run in which memory was short */
-    const struct gang__gang *again; /* had a plan, and is being tried; NULL */
+    struct gang__timeline *timeline; /* NULL: it could not be made */
+    uint32_t end;                    /* slots below are in it */
+    uint64_t epoch, states;          /* of the cluster when it was made */
+    uint64_t config;                 /* sched.config_count that it follows */
+    int64_t planned;                 /* gangs that have a planned start */
+    uint64_t failed_in;              /* the run in which memory was short */
+    const struct gang__gang *again;  /* had a plan, and is being tried; NULL */
     uint64_t moves; /* rises when a plan or a holding goes or changes: more may be free now */
     bool by_limit;  /* its ends are the latest ones, not those predicted */
     bool kept;      /* a plan has become a start: gangs that waited for it may look again */
@@ -89,7 +89,7 @@ static inline bool gang__calendar_by_limit(const gang_sched *s)
 }
 
 /* The timeline in which the gang is placed: that of its reservation, or the one of all. */
-struct gang__timeline *gang__calendar_when(const gang_sched *s, const struct gang__gang *g);
+struct gang__timeline *gang__calendar_timeline_of(const gang_sched *s, const struct gang__gang *g);
 
 /* Build the timeline if the nodes changed, and put all noted gangs there. False: out of memory. */
 bool gang__calendar_ready(gang_sched *s);
@@ -98,7 +98,7 @@ bool gang__calendar_current(const gang_sched *s);
  * calendar starts in this run. */
 bool gang__calendar_sync(gang_sched *s);
 /* Were causes noted to look at plans again, and is there memory to do so? */
-bool gang__calendar_waits(const gang_sched *s);
+bool gang__calendar_has_work(const gang_sched *s);
 bool gang__calendar_reserve_slots(gang_sched *s, uint32_t end);
 void gang__calendar_free(gang_sched *s);
 
@@ -113,19 +113,19 @@ void gang__calendar_vacated(gang_sched *s, uint32_t occupies);
 void gang__calendar_forget(gang_sched *s, struct gang__gang *g);
 
 /* Does the leaf of the gang plan starts? */
-static inline bool gang__calendar_plans(const struct gang__gang *g)
+static inline bool gang__calendar_leaf_plans(const struct gang__gang *g)
 {
     return g->job->leaf->q->backfill != GANG_BACKFILL_NONE;
 }
 /* Is any start planned? */
-bool gang__calendar_binds(const gang_sched *s);
+bool gang__calendar_has_plans(const gang_sched *s);
 /* May the gang have a plan beside those of its leaf, or in place of one behind it? */
 bool gang__calendar_may_plan(const struct gang__gang *g);
 /* The plan of the gang is taken out; _unplan() also lets the plans of others be looked at again. */
 void gang__calendar_drop(gang_sched *s, struct gang__gang *g);
 void gang__calendar_unplan(gang_sched *s, struct gang__gang *g);
 /* Is a planned start of the job due? Then plans are looked at again. */
-void gang__calendar_due(gang_sched *s, const struct gang__job *job);
+void gang__calendar_note_due_plan(gang_sched *s, const struct gang__job *job);
 
 /* ---- expected_end.c: until when ----------------------------------------------------------------
  */
@@ -143,11 +143,11 @@ int64_t gang__calendar_end(const gang_sched *s, const struct gang__gang *g);
  */
 
 /* Set calendar.group to what the timeline counts of a task of each group. False: out of memory. */
-bool gang__calendar_needs(gang_sched *s, const gang_request *q);
+bool gang__calendar_set_groups(gang_sched *s, const gang_request *q);
 /* Append a task to calendar.place; then merge it: in order, one entry for all tasks of a group on a
  * node. */
-bool gang__calendar_place(gang_sched *s, gang_node_id node, uint32_t group);
-void gang__calendar_merge(struct gang__calendar *cal);
+bool gang__calendar_add_place(gang_sched *s, gang_node_id node, uint32_t group);
+void gang__calendar_merge_places(struct gang__calendar *cal);
 /* calendar.group and .place as an occupation from now on. */
 struct gang__occupation gang__calendar_occupation(const struct gang__calendar *cal,
                                                   const gang_request *q, int64_t end_ns,
@@ -158,26 +158,26 @@ bool gang__calendar_lay_out(gang_sched *s, const struct gang__gang *g,
                             const struct gang_placement *place, size_t count, int64_t end_ns,
                             struct gang__occupation *o);
 /* The same of what its allocation holds. No places: it holds nothing that the timeline counts. */
-bool gang__calendar_hold(gang_sched *s, const struct gang__gang *g, gang_alloc_id alloc,
-                         int64_t end_ns, struct gang__occupation *o);
+bool gang__calendar_lay_out_alloc(gang_sched *s, const struct gang__gang *g, gang_alloc_id alloc,
+                                  int64_t end_ns, struct gang__occupation *o);
 
 /* ---- memory_amounts.c: GPUs by memory ----------------------------------------------------------
  */
 
 /* The group of calendar.group[0...*count - 1] that needs just that, or one more. False: out of
  * memory. */
-bool gang__calendar_like(gang_sched *s, const int64_t need[GANG__FREE_KINDS], size_t *count,
-                         uint32_t *group);
-/* Append the most that tasks at these places take, after gang__calendar_needs(); *groups are
+bool gang__calendar_group_like(gang_sched *s, const int64_t need[GANG__FREE_KINDS], size_t *count,
+                               uint32_t *group);
+/* Append the most that tasks at these places take, after gang__calendar_set_groups(); *groups are
  * needed. False: out of memory. */
 bool gang__calendar_lay_out_memory(gang_sched *s, const struct gang__gang *g,
                                    const struct gang_placement *place, size_t count,
                                    size_t *groups);
 /* The most that the groups asked for need on each node (calendar.kind, .variant), and in
  * calendar.group the least. False: out of memory. O(nodes). */
-bool gang__calendar_kinds(gang_sched *s, const gang_request *q);
+bool gang__calendar_memory_variants(gang_sched *s, const gang_request *q);
 /* The result of that search (calendar.fit) gets these groups. */
-void gang__calendar_by_kind(struct gang__calendar *cal, struct gang__occupation *o);
+void gang__calendar_use_variants(struct gang__calendar *cal, struct gang__occupation *o);
 
 /* ---- sums.c: bounds over all nodes -------------------------------------------------------------
  */
@@ -187,7 +187,7 @@ bool gang__calendar_fits_sums(const gang_sched *s, const struct gang__gang *g);
 /* For how long from now on is enough free? A gang that runs longer does not fit. */
 int64_t gang__calendar_free_ns(const gang_sched *s, const struct gang__gang *g);
 /* Has the gang a plan that cannot be earlier, because just before it too little is free? */
-bool gang__calendar_is_settled(const gang_sched *s, const struct gang__gang *g);
+bool gang__calendar_is_earliest(const gang_sched *s, const struct gang__gang *g);
 
 /* ---- earliest.c --------------------------------------------------------------------------------
  */
@@ -198,7 +198,7 @@ gang_result gang__calendar_earliest(gang_sched *s, const struct gang__gang *g, i
 /* Would the gang start at once? */
 bool gang__calendar_fits_now(gang_sched *s, const struct gang__gang *g);
 /* Of calendar.mask, the nodes in a domain (calendar.domain). */
-void gang__calendar_domain(gang_sched *s, int32_t level, uint32_t index);
+void gang__calendar_mask_domain(gang_sched *s, int32_t level, uint32_t index);
 
 static inline void gang__mask_put(uint64_t *mask, uint32_t slot)
 {

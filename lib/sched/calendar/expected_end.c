@@ -40,8 +40,8 @@ int64_t gang__calendar_end(const gang_sched *s, const struct gang__gang *g)
     if (g->alloc != GANG_ID_NONE) {
         end = gone_at(s, g, g->started_ns);
     } else {
-        for (const struct gang__stop *l = g->stop.first; l; l = l->next)
-            end = l->deadline_ns > end ? l->deadline_ns : end;
+        for (const struct gang__stop *stop = g->stop.first; stop; stop = stop->next)
+            end = stop->deadline_ns > end ? stop->deadline_ns : end;
     }
     return end > s->now_ns ? end : gang__add_sat(s->now_ns, GANG__OVERRUN_NS);
 }

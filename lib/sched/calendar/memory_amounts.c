@@ -15,8 +15,8 @@
 enum { NO_SHARE = 0 };
 #define MORE_THAN_ANY (INT64_C(1) << 40) /* milli-GPUs: no node has so many */
 
-bool gang__calendar_like(gang_sched *s, const int64_t need[GANG__FREE_KINDS], size_t *count,
-                         uint32_t *group)
+bool gang__calendar_group_like(gang_sched *s, const int64_t need[GANG__FREE_KINDS], size_t *count,
+                               uint32_t *group)
 {
     struct gang__calendar *cal = s->calendar;
     size_t bytes = GANG__FREE_KINDS * sizeof(*need), g = *count;
@@ -74,8 +74,8 @@ bool gang__calendar_lay_out_memory(gang_sched *s, const struct gang__gang *gang,
         memcpy(need, s->calendar->group[group].need, sizeof(need));
         if (g->devices > 0 && g->share == 0)
             need[GANG__FREE_GPU] = gpus_at(s, g, &place[i]);
-        if (!gang__calendar_like(s, need, groups, &group) ||
-            !gang__calendar_place(s, place[i].node, group))
+        if (!gang__calendar_group_like(s, need, groups, &group) ||
+            !gang__calendar_add_place(s, place[i].node, group))
             return false;
     }
     return true;
@@ -129,7 +129,7 @@ static void lower(struct gang__calendar *cal)
         }
 }
 
-bool gang__calendar_kinds(gang_sched *s, const gang_request *q)
+bool gang__calendar_memory_variants(gang_sched *s, const gang_request *q)
 {
     struct gang__calendar *cal = s->calendar;
     uint64_t serial = 0;
@@ -153,7 +153,7 @@ bool gang__calendar_kinds(gang_sched *s, const gang_request *q)
     return true;
 }
 
-void gang__calendar_by_kind(struct gang__calendar *cal, struct gang__occupation *o)
+void gang__calendar_use_variants(struct gang__calendar *cal, struct gang__occupation *o)
 {
     for (size_t i = 0; i < cal->fit.count; i++)
         cal->fit.place[i].group += cal->kind[cal->fit.place[i].node] * (uint32_t)cal->groups;

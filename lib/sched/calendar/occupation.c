@@ -18,7 +18,7 @@ static bool reserve_groups(gang_sched *s, size_t count)
     return gang__grow(&s->mem, (void **)&cal->group, &cal->group_cap, count, sizeof(*cal->group));
 }
 
-bool gang__calendar_needs(gang_sched *s, const gang_request *q)
+bool gang__calendar_set_groups(gang_sched *s, const gang_request *q)
 {
     struct gang__calendar *cal = s->calendar;
     if (!reserve_groups(s, q->group_count))
@@ -36,7 +36,7 @@ bool gang__calendar_needs(gang_sched *s, const gang_request *q)
     return true;
 }
 
-bool gang__calendar_place(gang_sched *s, gang_node_id node, uint32_t group)
+bool gang__calendar_add_place(gang_sched *s, gang_node_id node, uint32_t group)
 {
     struct gang__calendar *cal = s->calendar;
     if ((uint32_t)node >= cal->end)
@@ -56,7 +56,7 @@ static int by_node(const void *a, const void *b)
     return (x->group > y->group) - (x->group < y->group);
 }
 
-void gang__calendar_merge(struct gang__calendar *cal)
+void gang__calendar_merge_places(struct gang__calendar *cal)
 {
     size_t n = 0;
     if (cal->places > 1)
@@ -84,16 +84,16 @@ bool gang__calendar_lay_out(gang_sched *s, const struct gang__gang *g,
 {
     struct gang__calendar *cal = s->calendar;
     const gang_request *q = gang__gang_request(g);
-    if (!gang__calendar_needs(s, q))
+    if (!gang__calendar_set_groups(s, q))
         return false;
     size_t groups = q->group_count;
     cal->places = 0;
     for (size_t i = 0; i < count && !g->request_class->by_memory; i++)
-        if (!gang__calendar_place(s, place[i].node, (uint32_t)place[i].group))
+        if (!gang__calendar_add_place(s, place[i].node, (uint32_t)place[i].group))
             return false;
     if (g->request_class->by_memory && !gang__calendar_lay_out_memory(s, g, place, count, &groups))
         return false;
-    gang__calendar_merge(cal);
+    gang__calendar_merge_places(cal);
     *o = gang__calendar_occupation(cal, q, end_ns, s->now_ns);
     o->group_count = groups;
     return true;
@@ -114,8 +114,8 @@ static int32_t hold_share(struct holding *h, const struct gang_task *task,
                           const int64_t need[GANG__FREE_KINDS])
 {
     uint32_t group;
-    h->failed = h->failed || !gang__calendar_like(h->s, need, &h->groups, &group) ||
-                !gang__calendar_place(h->s, task->node, group);
+    h->failed = h->failed || !gang__calendar_group_like(h->s, need, &h->groups, &group) ||
+                !gang__calendar_add_place(h->s, task->node, group);
     return h->failed;
 }
 
@@ -130,12 +130,12 @@ static int32_t hold_task(const struct gang_task *task, void *user)
     if (h->by_memory)
         return hold_share(h, task, need);
     memcpy(h->s->calendar->group[task->group].need, need, sizeof(need));
-    h->failed = h->failed || !gang__calendar_place(h->s, task->node, (uint32_t)task->group);
+    h->failed = h->failed || !gang__calendar_add_place(h->s, task->node, (uint32_t)task->group);
     return h->failed;
 }
 
-bool gang__calendar_hold(gang_sched *s, const struct gang__gang *g, gang_alloc_id alloc,
-                         int64_t end_ns, struct gang__occupation *o)
+bool gang__calendar_lay_out_alloc(gang_sched *s, const struct gang__gang *g, gang_alloc_id alloc,
+                                  int64_t end_ns, struct gang__occupation *o)
 {
     struct gang__calendar *cal = s->calendar;
     const gang_request *q = gang__gang_request(g);
@@ -146,14 +146,14 @@ bool gang__calendar_hold(gang_sched *s, const struct gang__gang *g, gang_alloc_i
         return true;
     h.lent = s->source[GANG__SOURCE_SLICE]->shares(s, alloc);
     end_ns = h.lent ? GANG__NEVER : end_ns;
-    if (!gang__calendar_needs(s, q))
+    if (!gang__calendar_set_groups(s, q))
         return false;
     gang_result r = gang_alloc_each(s->cluster, alloc, hold_task, &h);
     if (h.failed || r == GANG_EBUSY || r == GANG_ENOMEM)
         return false;
     if (r != GANG_OK || cal->places == 0)
         return true;
-    gang__calendar_merge(cal);
+    gang__calendar_merge_places(cal);
     *o = gang__calendar_occupation(cal, q, end_ns, s->now_ns);
     o->group_count = h.groups;
     return true;

@@ -28,19 +28,19 @@ bool gang__calendar_fits_sums(const gang_sched *s, const struct gang__gang *g)
 {
     int64_t need[GANG__FREE_DIMS], end = gang__add_sat(s->now_ns, gang__calendar_estimate(s, g));
     sums_of(s, g, need);
-    return gang__timeline_fits_sum(gang__calendar_when(s, g), need, s->now_ns, end);
+    return gang__timeline_fits_sum(gang__calendar_timeline_of(s, g), need, s->now_ns, end);
 }
 
 int64_t gang__calendar_free_ns(const gang_sched *s, const struct gang__gang *g)
 {
     int64_t need[GANG__FREE_DIMS];
     sums_of(s, g, need);
-    int64_t until = gang__timeline_until_sum(gang__calendar_when(s, g), need, s->now_ns);
+    int64_t until = gang__timeline_until_sum(gang__calendar_timeline_of(s, g), need, s->now_ns);
     uint64_t free_ns = (uint64_t)until - (uint64_t)s->now_ns;
     return until == GANG__NEVER || free_ns > INT64_MAX ? GANG__NEVER : (int64_t)free_ns;
 }
 
-bool gang__calendar_is_settled(const gang_sched *s, const struct gang__gang *g)
+bool gang__calendar_is_earliest(const gang_sched *s, const struct gang__gang *g)
 {
     int64_t need[GANG__FREE_DIMS], unused[GANG__FREE_DIMS];
     const struct gang__queue_state *leaf = g->job->leaf;
@@ -50,7 +50,8 @@ bool gang__calendar_is_settled(const gang_sched *s, const struct gang__gang *g)
     if (leaf->q->backfill == GANG_BACKFILL_EASY && leaf->calendar.planned_count > 1)
         return false; /* plans of those behind it do not bind it */
     sums_of(s, g, need);
-    (void)gang__timeline_sum_at(gang__calendar_when(s, g), g->calendar.planned_ns - 1, unused);
+    (void)gang__timeline_sum_at(gang__calendar_timeline_of(s, g), g->calendar.planned_ns - 1,
+                                unused);
     for (int k = 0; k < GANG__FREE_KINDS; k++)
         if (need[k] > unused[k])
             return true;

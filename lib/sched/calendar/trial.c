@@ -9,16 +9,17 @@
 /* ---- the journal -------------------------------------------------------------------------------
  */
 
-void gang__trial_begin(struct gang__trial *t, gang_sched *s, struct gang__timeline *when)
+void gang__trial_begin(struct gang__trial *t, gang_sched *s, struct gang__timeline *timeline)
 {
-    *t = (struct gang__trial){s, when, when ? gang__timeline_mark(when) : 0, s->journal.count};
+    *t = (struct gang__trial){s, timeline, timeline ? gang__timeline_mark(timeline) : 0,
+                              s->journal.count};
     s->journal.open++;
 }
 
 void gang__trial_commit(struct gang__trial *t)
 {
-    if (t->when)
-        gang__timeline_restore_to(t->when, t->mark);
+    if (t->timeline)
+        gang__timeline_restore_to(t->timeline, t->mark);
     if (--t->s->journal.open == 0)
         t->s->journal.count = 0;
 }
@@ -26,8 +27,8 @@ void gang__trial_commit(struct gang__trial *t)
 void gang__trial_drop(struct gang__trial *t)
 {
     struct gang__trial_journal *j = &t->s->journal;
-    if (t->when)
-        gang__timeline_restore_to(t->when, t->mark);
+    if (t->timeline)
+        gang__timeline_restore_to(t->timeline, t->mark);
     while (j->count > t->first) {
         const struct gang__trial_record *r = &j->record[--j->count];
         r->undo(t->s, r);
@@ -61,7 +62,7 @@ void gang__trial_free(gang_sched *s)
 
 void gang__trial_withdraw(struct gang__trial *t, uint32_t id)
 {
-    gang__timeline_withdraw(t->when, id);
+    gang__timeline_withdraw(t->timeline, id);
 }
 
 void gang__trial_withdraw_plans(struct gang__trial *t, const struct gang__reserve *in)
@@ -71,7 +72,7 @@ void gang__trial_withdraw_plans(struct gang__trial *t, const struct gang__reserv
         for (const struct gang__gang *g = s->qs[i]->calendar.planned; g;
              g = g->calendar.next_planned)
             if (g->reserve.inside_of == in)
-                gang__timeline_withdraw(t->when, g->calendar.plan - 1);
+                gang__timeline_withdraw(t->timeline, g->calendar.plan - 1);
 }
 
 static void undo_put(gang_sched *s, const struct gang__trial_record *r)
@@ -85,9 +86,9 @@ gang_result gang__trial_put(struct gang__trial *t, const struct gang__occupation
     uint32_t put;
     if (!gang__trial_reserve(t, 1))
         return GANG_ENOMEM;
-    gang_result r = gang__timeline_add(t->when, o, &put);
+    gang_result r = gang__timeline_add(t->timeline, o, &put);
     if (r == GANG_OK)
-        gang__trial_note(t, undo_put, t->when, NULL, put, 0);
+        gang__trial_note(t, undo_put, t->timeline, NULL, put, 0);
     if (r == GANG_OK && id)
         *id = put;
     return r;
@@ -103,12 +104,12 @@ static void undo_use(gang_sched *s, const struct gang__trial_record *r)
 }
 
 bool gang__trial_use(struct gang__trial *t, struct gang__queue_state *leaf,
-                     const struct gang__request_class *ask, uint32_t group, int64_t times)
+                     const struct gang__request_class *request_class, uint32_t group, int64_t times)
 {
     if (!gang__trial_reserve(t, 1))
         return false;
-    gang__usage_shift(leaf, ask, group, times);
-    gang__trial_note(t, undo_use, leaf, ask, group, times);
+    gang__usage_shift(leaf, request_class, group, times);
+    gang__trial_note(t, undo_use, leaf, request_class, group, times);
     return true;
 }
 

@@ -3,7 +3,7 @@
  * as one.
  *
  *     struct gang__trial t;
- *     gang__trial_begin(&t, s, s->calendar->when);
+ *     gang__trial_begin(&t, s, s->calendar->timeline);
  *     gang__trial_withdraw_plans(&t, NULL);        // change the calendar,
  *     if (gang__trial_use(&t, leaf, ask, 0, -2))   // the usage,
  *         ...                                      // and s->scratch, a snapshot of the cluster
@@ -35,13 +35,13 @@
 
 struct gang__trial {
     gang_sched *s;
-    struct gang__timeline *when; /* NULL: the calendar is not part of it */
-    uint64_t mark;               /* later withdrawals from it are this trial's */
-    size_t first;                /* records of the journal from here on are this trial's */
+    struct gang__timeline *timeline; /* NULL: the calendar is not part of it */
+    uint64_t mark;                   /* later withdrawals from it are this trial's */
+    size_t first;                    /* records of the journal from here on are this trial's */
 };
 
-/* `when`: the timeline that the trial may change; NULL: none. */
-void gang__trial_begin(struct gang__trial *t, gang_sched *s, struct gang__timeline *when);
+/* `timeline`: the timeline that the trial may change; NULL: none. */
+void gang__trial_begin(struct gang__trial *t, gang_sched *s, struct gang__timeline *timeline);
 void gang__trial_commit(struct gang__trial *t);
 void gang__trial_drop(struct gang__trial *t);
 
@@ -59,7 +59,8 @@ gang_result gang__trial_put(struct gang__trial *t, const struct gang__occupation
 
 /* Add `times` what a task of a group takes to what the leaf and all queues above it use. */
 bool gang__trial_use(struct gang__trial *t, struct gang__queue_state *leaf,
-                     const struct gang__request_class *ask, uint32_t group, int64_t times);
+                     const struct gang__request_class *request_class, uint32_t group,
+                     int64_t times);
 /* The same of amounts; `take` lives as long as the trial. */
 bool gang__trial_charge(struct gang__trial *t, struct gang__queue_state *leaf,
                         const struct gang__take *take, uint32_t count, int64_t sign);

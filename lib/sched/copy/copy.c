@@ -31,8 +31,8 @@ static void *copy_bytes(struct gang__block *b, const void *from, size_t bytes)
 /* Also for a job that no run has accepted yet. */
 static size_t groups_of(const struct gang__job *job, uint32_t part)
 {
-    const struct gang__request_class *ask = job->gang[part].request_class;
-    return (ask ? ask->q : job->request_text[part]->q)->group_count;
+    const struct gang__request_class *request_class = job->gang[part].request_class;
+    return (request_class ? request_class->q : job->request_text[part]->q)->group_count;
 }
 
 /* The parts that a job needs until a run accepts it. */
@@ -230,7 +230,7 @@ static bool copy_job(struct gang__requests_copy *c, const struct gang__job *from
     gang__set_insert_end(&s->by_id, &job->by_id, 1);
     s->job_count++;
     return copy_lists(s, job, from) && copy_asks(c, job, from) &&
-           (!gang__asks_users(job->leaf->q) || gang__user_of(s, job->leaf, job->user));
+           (!gang__queue_counts_users(job->leaf->q) || gang__user_of(s, job->leaf, job->user));
 }
 
 /* Those that nothing passes, in their order. */
@@ -253,7 +253,7 @@ static bool copy_jobs(struct gang__requests_copy *c, const gang_sched *from)
         if (!copy_job(c, GANG__OF(struct gang__job, by_id, n)))
             return false;
     for (n = gang__set_first(&s->by_id); n; n = gang__set_next(n))
-        if (!gang__job_waiters(s, GANG__OF(struct gang__job, by_id, n)))
+        if (!gang__job_register_waiter(s, GANG__OF(struct gang__job, by_id, n)))
             return false;
     copy_overdue(s, from);
     return gang__slices_copy(s, from) && gang__stops_copy(s, from);
@@ -322,7 +322,7 @@ static void settle(gang_sched *s, const gang_sched *from)
     copy_notes(s, from);
     s->wake.retry = s->wake.retry || from->wake.retry;
     s->unfinished = from->unfinished;
-    gang__memories_settle(s, from);
+    gang__gpu_memory_copy_end(s, from);
 }
 
 /* A copy for a host also has the watched tasks. False: out of memory. */
@@ -341,11 +341,11 @@ static bool copy_beats(gang_sched *s, const gang_sched *from)
 static gang_result fill(gang_sched *s, gang_sched *from, bool whole, struct gang_error *error)
 {
     struct gang__requests_copy c = {s, {NULL, 0, 0}};
-    gang_result r = gang__config_copy(s, from, error);
+    gang_result r = gang__queues_copy_tree(s, from, error);
     if (r == GANG_OK && (!gang__mixes_copy(s->cluster, from->cluster) ||
                          !gang__placer_copy(s->worker, from->worker)))
         r = GANG_ENOMEM;
-    if (r == GANG_OK && !gang__memories_copy(s, from))
+    if (r == GANG_OK && !gang__gpu_memory_copy(s, from))
         r = GANG_ENOMEM;
     if (r == GANG_OK)
         r = gang__requests_copy(&c, from);
@@ -365,11 +365,11 @@ static gang_result fill(gang_sched *s, gang_sched *from, bool whole, struct gang
     if (r != GANG_OK)
         return gang__error(error, r, NULL, "%s", gang_strerror(r));
     gang__reserve_members_copy(s, from);
-    s->like = from;
-    gang__config_enter(s);
-    s->like = NULL;
+    s->original = from;
+    gang__queues_enter_jobs(s);
+    s->original = NULL;
     gang__fair_copy(s, from);
-    gang__order_bounds(s);
+    gang__order_apply_bounds(s);
     if (s->no_memory || (whole && !copy_beats(s, from)) || !gang__calendar_copy(s, from))
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     gang__order_copy(s, from);

@@ -72,13 +72,13 @@ static void copy_stays(gang_sched *s, const gang_sched *from)
 bool gang__calendar_copy(gang_sched *s, const gang_sched *from)
 {
     const struct gang__calendar *old = from->calendar;
-    if (!old || !old->when)
+    if (!old || !old->timeline)
         return true; /* there, too, it will be made */
     bool current = gang__calendar_current(from);
     struct gang__calendar *cal = s->calendar = gang__zalloc(&s->mem, 1, sizeof(*s->calendar));
     size_t numbers = (size_t)old->end * GANG__FREE_KINDS;
     if (!cal || !gang__calendar_reserve_slots(s, old->end) ||
-        gang__timeline_copy(&s->mem, old->when, &cal->when) != GANG_OK)
+        gang__timeline_copy(&s->mem, old->timeline, &cal->timeline) != GANG_OK)
         return false;
     memcpy(cal->capacity, old->capacity, numbers * sizeof(*cal->capacity));
     cal->end = old->end;

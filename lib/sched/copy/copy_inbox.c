@@ -31,9 +31,10 @@ static struct gang__job *copy_submitted(struct gang__requests_copy *c, const gan
     job->heartbeat_ns = old->heartbeat_ns;
     job->reserve.id = old->reserve.id;
     for (uint32_t i = 0; i < job->gang_count; i++) {
-        const struct gang__request_class *ask =
+        const struct gang__request_class *request_class =
             old->gang[i].request_class; /* memory was short when it was taken in */
-        job->request_text[i] = gang__requests_copy_text(c, ask ? ask->text : old->request_text[i]);
+        job->request_text[i] =
+            gang__requests_copy_text(c, request_class ? request_class->text : old->request_text[i]);
         if (!job->request_text[i]) {
             gang__job_free(s, job);
             return NULL;
@@ -80,7 +81,7 @@ bool gang__backlog_copy(struct gang__requests_copy *c, const gang_sched *from)
     struct gang__message **at = &c->to->backlog;
     bool ok = true;
     for (struct gang__message *m = from->backlog; m && ok; m = m->next) {
-        ok = m->what == GANG__MESSAGE_SUBMIT ? copy_arrivals(c, from, gang__submitted(m), at)
+        ok = m->what == GANG__MESSAGE_SUBMIT ? copy_arrivals(c, from, gang__message_job(m), at)
                                              : copy_order(c->to, gang__command_of(m), at);
         at = *at ? &(*at)->next : at;
     }

@@ -51,14 +51,14 @@ static bool is_head(const struct gang__gang *g)
 /* The capacity freed since classes were last looked at. */
 static void copy_freed(gang_sched *s, const gang_sched *from)
 {
-    bool others = gang__capacity_stamp(from->cluster) - from->order.room_stamp !=
+    bool others = gang__capacity_stamp(from->cluster) - from->order.capacity_stamp !=
                   gang__worker_stamp(from->worker) - from->order.own_stamp;
     s->order.own_stamp = gang__worker_stamp(s->worker);
-    s->order.room_stamp = gang__capacity_stamp(s->cluster) - others;
-    s->wake.room = from->wake.room;
-    s->wake.room_cpu = from->wake.room_cpu;
-    s->wake.room_pages = from->wake.room_pages;
-    s->wake.room_gpu = from->wake.room_gpu;
+    s->order.capacity_stamp = gang__capacity_stamp(s->cluster) - others;
+    s->wake.capacity = from->wake.capacity;
+    s->wake.capacity_cpu = from->wake.capacity_cpu;
+    s->wake.capacity_pages = from->wake.capacity_pages;
+    s->wake.capacity_gpu = from->wake.capacity_gpu;
 }
 
 /* Of the first gangs, the starved ones, or the others. */
@@ -77,7 +77,7 @@ static void copy_heads(gang_sched *s, const gang_sched *from, bool starved)
 void gang__order_copy(gang_sched *s, const gang_sched *from)
 {
     for (uint32_t i = 0; i < from->queues->count; i++)
-        gang__order_users_as(s, queue_as(s, from->qs[i]), from->qs[i]);
+        gang__order_copy_users(s, queue_as(s, from->qs[i]), from->qs[i]);
     copy_heads(s, from, true); /* first: a class that bars no other one now wakes those it barred */
     copy_heads(s, from, false);
     for (struct gang__set_link *n = gang__set_first(&from->by_id); n; n = gang__set_next(n)) {

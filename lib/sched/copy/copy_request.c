@@ -9,7 +9,7 @@
 #include "sched/intake/intake.h"
 #include "sched/usage/usage.h"
 
-/* ---- reading what ask.c wrote ---------------------------------------------------------------- */
+/* ---- reading what usage/request_text.c wrote ------------------------------------------------- */
 
 /* All of it lies in one block, measured first. */
 struct reader {
@@ -188,15 +188,15 @@ static struct gang_request_spec get_request(struct reader *r)
     return q;
 }
 
-static gang_result compile(gang_sched *s, const struct gang__request_text *w, gang_request **q)
+static gang_result compile(gang_sched *s, const struct gang__request_text *text, gang_request **q)
 {
     struct gang__block b = {NULL, 0};
-    struct reader r = {w->key, &b};
+    struct reader r = {text->key, &b};
     (void)get_request(&r);
     b = (struct gang__block){gang__alloc(&s->mem, b.used), 0};
     if (!b.base)
         return GANG_ENOMEM;
-    r.at = w->key;
+    r.at = text->key;
     struct gang_request_spec spec = get_request(&r);
     gang_result made = gang__request_compile(s->cluster, &spec, q, NULL);
     gang__release(&s->mem, b.base);
@@ -318,13 +318,13 @@ static struct entry *make(struct gang__requests_copy *c, const gang_request *fro
 static struct gang__request_text *text_of(gang_sched *s, const struct gang__request_text *from,
                                           gang_request *q)
 {
-    struct gang__key k;
-    k.mem = &s->mem;
-    k.bytes = (unsigned char *)(uintptr_t)from->key; /* read alone */
-    k.used = from->bytes;
-    k.failed = false;
-    k.hash = from->hash;
-    return gang__request_text_new(&k, q);
+    struct gang__request_key key;
+    key.mem = &s->mem;
+    key.bytes = (unsigned char *)(uintptr_t)from->key; /* read alone */
+    key.used = from->bytes;
+    key.failed = false;
+    key.hash = from->hash;
+    return gang__request_text_new(&key, q);
 }
 
 struct gang__request_text *gang__request_text_copy(gang_sched *s,
@@ -333,10 +333,10 @@ struct gang__request_text *gang__request_text_copy(gang_sched *s,
     gang_request *q;
     if (compile(s, from, &q) != GANG_OK)
         return NULL;
-    struct gang__request_text *w = text_of(s, from, q);
-    if (!w)
+    struct gang__request_text *text = text_of(s, from, q);
+    if (!text)
         gang_request_free(q);
-    return w;
+    return text;
 }
 
 static gang_result copy_text(struct gang__requests_copy *c, const struct gang__request_text *from)
@@ -379,22 +379,22 @@ struct gang__request_text *gang__requests_copy_text(struct gang__requests_copy *
     struct entry *e = find(c, from->q);
     if (!e && copy_text(c, from) == GANG_OK)
         e = find(c, from->q);
-    struct gang__request_text *w = e ? e->text : NULL;
-    if (w)
-        (void)atomic_fetch_add_explicit(&w->refs, 1, memory_order_relaxed);
-    return w;
+    struct gang__request_text *text = e ? e->text : NULL;
+    if (text)
+        (void)atomic_fetch_add_explicit(&text->refs, 1, memory_order_relaxed);
+    return text;
 }
 
 struct gang__request_class *gang__requests_copy_class(struct gang__requests_copy *c,
                                                       const struct gang__request_class *from)
 {
-    struct gang__request_text *w = gang__requests_copy_text(c, from->text);
-    if (!w)
+    struct gang__request_text *text = gang__requests_copy_text(c, from->text);
+    if (!text)
         return NULL;
-    struct gang__request_class *ask = gang__class_ref(c->to, w);
-    if (!ask)
-        gang__request_text_unref(&c->to->mem, w);
-    return ask;
+    struct gang__request_class *request_class = gang__request_class_ref(c->to, text);
+    if (!request_class)
+        gang__request_text_unref(&c->to->mem, text);
+    return request_class;
 }
 
 void gang__requests_copy_end(struct gang__requests_copy *c)

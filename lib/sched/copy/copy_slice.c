@@ -37,7 +37,7 @@ static bool copy_columns(gang_sched *s, struct gang__matrix *m, const struct gan
 
 static bool copy_use(gang_sched *s, struct gang__sliced *x, const struct gang__sliced *from)
 {
-    if (!gang__grow(&s->mem, (void **)&x->use, &x->use_room, from->uses, sizeof(*x->use)))
+    if (!gang__grow(&s->mem, (void **)&x->use, &x->use_cap, from->uses, sizeof(*x->use)))
         return false;
     for (; x->uses < from->uses; x->uses++) {
         x->use[x->uses] = from->use[x->uses];
@@ -48,7 +48,7 @@ static bool copy_use(gang_sched *s, struct gang__sliced *x, const struct gang__s
 
 static bool copy_still(gang_sched *s, struct gang__sliced *x, const struct gang__sliced *from)
 {
-    if (!gang__grow(&s->mem, (void **)&x->still, &x->still_room, from->left, sizeof(*x->still)))
+    if (!gang__grow(&s->mem, (void **)&x->still, &x->still_cap, from->left, sizeof(*x->still)))
         return false;
     if (from->left)
         memcpy(x->still, from->still, from->left * sizeof(*x->still));
@@ -70,7 +70,7 @@ static bool copy_gang(gang_sched *s, struct gang__matrix *m, const struct gang__
     x->state = from->state;
     x->wanted = from->wanted;
     x->refused = from->refused;
-    x->quiet = from->quiet;
+    x->stopped = from->stopped;
     x->deadline_ns = from->deadline_ns;
     x->cpu = from->cpu;
     gang__sliced_enter(s, x);
@@ -134,5 +134,5 @@ void gang__slices_drop(gang_sched *s)
     for (struct gang__matrix *m = s->slice.matrices; m; m = m->next)
         for (struct gang__sliced *x = m->first; x; x = x->next)
             if (x->gang)
-                gang__slice_forsake(s, x->gang);
+                gang__slice_detached(s, x->gang);
 }

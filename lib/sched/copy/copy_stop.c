@@ -14,12 +14,12 @@ struct pair {
 struct pairs {
     gang_sched *s;
     struct pair *pair;
-    size_t count, room;
+    size_t count, cap;
 };
 
 static bool pair_put(struct pairs *p, const void *from, void *to)
 {
-    if (!gang__grow(&p->s->mem, (void **)&p->pair, &p->room, p->count + 1, sizeof(*p->pair)))
+    if (!gang__grow(&p->s->mem, (void **)&p->pair, &p->cap, p->count + 1, sizeof(*p->pair)))
         return false;
     p->pair[p->count++] = (struct pair){from, to};
     return true;
@@ -47,59 +47,60 @@ static struct gang__gang *unit_as(const gang_sched *s, const struct gang__gang *
     return job ? &job->gang[from->index] : NULL;
 }
 
-static void drop_leave(gang_sched *s, struct gang__stop *l)
+static void drop_leave(gang_sched *s, struct gang__stop *stop)
 {
-    gang__release(&s->mem, l->own);
-    gang__release(&s->mem, l->to);
-    gang__release(&s->mem, l);
+    gang__release(&s->mem, stop->own);
+    gang__release(&s->mem, stop->to);
+    gang__release(&s->mem, stop);
 }
 
-/* `still` lies behind `own`, with room for as many. */
+/* `still` lies behind `own` and has as many entries. */
 static struct gang__stop *copy_leave(struct pairs *p, const struct gang__stop *from)
 {
     gang_sched *s = p->s;
-    struct gang__stop *l = gang__zalloc(&s->mem, 1, sizeof(*l));
-    if (!l)
+    struct gang__stop *stop = gang__zalloc(&s->mem, 1, sizeof(*stop));
+    if (!stop)
         return NULL;
-    *l = *from;
-    size_t room = (size_t)(from->still - from->own);
-    l->next = l->next_of_handover = NULL;
-    l->handover = from->handover ? pair_of(p, from->handover) : NULL;
-    l->gang = unit_as(s, from->gang);
-    l->own = gang__zalloc(&s->mem, 2 * room + 1, sizeof(*l->own));
-    l->to = from->to ? copy_array(s, from->to, (size_t)from->to_count, sizeof(*l->to)) : NULL;
-    if (!l->own || (from->to && !l->to) || !pair_put(p, from, l)) {
-        drop_leave(s, l);
+    *stop = *from;
+    size_t cap = (size_t)(from->still - from->own);
+    stop->next = stop->next_of_handover = NULL;
+    stop->handover = from->handover ? pair_of(p, from->handover) : NULL;
+    stop->gang = unit_as(s, from->gang);
+    stop->own = gang__zalloc(&s->mem, 2 * cap + 1, sizeof(*stop->own));
+    stop->to = from->to ? copy_array(s, from->to, (size_t)from->to_count, sizeof(*stop->to)) : NULL;
+    if (!stop->own || (from->to && !stop->to) || !pair_put(p, from, stop)) {
+        drop_leave(s, stop);
         return NULL;
     }
-    memcpy(l->own, from->own, from->own_count * sizeof(*l->own));
-    l->still = l->own + room;
-    memcpy(l->still, from->still, from->left * sizeof(*l->still));
-    l->tasks = from->tasks ? l->own : NULL;
-    return l;
+    memcpy(stop->own, from->own, from->own_count * sizeof(*stop->own));
+    stop->still = stop->own + cap;
+    memcpy(stop->still, from->still, from->left * sizeof(*stop->still));
+    stop->tasks = from->tasks ? stop->own : NULL;
+    return stop;
 }
 
 static bool copy_claim(struct pairs *p, const struct gang__handover *from,
                        struct gang__handover **at)
 {
     gang_sched *s = p->s;
-    struct gang__handover *c = gang__zalloc(&s->mem, 1, sizeof(*c));
-    if (!c)
+    struct gang__handover *handover = gang__zalloc(&s->mem, 1, sizeof(*handover));
+    if (!handover)
         return false;
-    *at = c;
-    *c = *from;
-    c->next = NULL;
-    c->stops = NULL;
-    c->hold_cap = from->hold_count + 1;
-    c->taker = unit_as(s, from->taker);
-    c->places = copy_array(s, from->places, (size_t)from->place_count, sizeof(*c->places));
-    c->holds = copy_array(s, from->holds, from->hold_count, sizeof(*c->holds));
-    if (c->taker)
-        c->taker->stop.handover = c;
-    bool ok = c->places && c->holds && pair_put(p, from, c);
-    struct gang__stop **last = &c->stops;
-    for (const struct gang__stop *l = from->stops; ok && l; l = l->next_of_handover) {
-        *last = copy_leave(p, l);
+    *at = handover;
+    *handover = *from;
+    handover->next = NULL;
+    handover->stops = NULL;
+    handover->hold_cap = from->hold_count + 1;
+    handover->taker = unit_as(s, from->taker);
+    handover->places =
+        copy_array(s, from->places, (size_t)from->place_count, sizeof(*handover->places));
+    handover->holds = copy_array(s, from->holds, from->hold_count, sizeof(*handover->holds));
+    if (handover->taker)
+        handover->taker->stop.handover = handover;
+    bool ok = handover->places && handover->holds && pair_put(p, from, handover);
+    struct gang__stop **last = &handover->stops;
+    for (const struct gang__stop *stop = from->stops; ok && stop; stop = stop->next_of_handover) {
+        *last = copy_leave(p, stop);
         ok = *last != NULL;
         last = ok ? &(*last)->next_of_handover : last;
     }
@@ -110,9 +111,9 @@ static bool copy_claim(struct pairs *p, const struct gang__handover *from,
 static bool copy_unit(struct pairs *p, struct gang__gang *g, const struct gang__gang *from)
 {
     struct gang__stop **last = &g->stop.first;
-    for (const struct gang__stop *l = from->stop.first; l; l = l->next) {
-        struct gang__stop *copy = pair_of(p, l);
-        if (!copy && !(copy = copy_leave(p, l)))
+    for (const struct gang__stop *stop = from->stop.first; stop; stop = stop->next) {
+        struct gang__stop *copy = pair_of(p, stop);
+        if (!copy && !(copy = copy_leave(p, stop)))
             return false;
         *last = copy;
         last = &copy->next;
@@ -133,14 +134,14 @@ static void drop_all(gang_sched *s, const struct pairs *p)
     }
     s->stop.deferred = NULL;
     while (s->stop.handovers) {
-        struct gang__handover *c = s->stop.handovers;
-        s->stop.handovers = c->next;
-        gang__release(&s->mem, c->places);
-        gang__release(&s->mem, c->holds);
+        struct gang__handover *handover = s->stop.handovers;
+        s->stop.handovers = handover->next;
+        gang__release(&s->mem, handover->places);
+        gang__release(&s->mem, handover->holds);
         for (size_t i = 0; i < p->count; i++)
-            if (p->pair[i].to == c)
+            if (p->pair[i].to == handover)
                 p->pair[i].to = NULL;
-        gang__release(&s->mem, c);
+        gang__release(&s->mem, handover);
     }
     for (size_t i = 0; i < p->count; i++)
         if (p->pair[i].to)
@@ -153,8 +154,9 @@ bool gang__stops_copy(gang_sched *to, const gang_sched *from)
     struct gang__handover **last = &to->stop.handovers;
     struct gang__stop **last_owed;
     bool ok = true;
-    for (const struct gang__handover *c = from->stop.handovers; ok && c; c = c->next) {
-        ok = copy_claim(&p, c, last);
+    for (const struct gang__handover *handover = from->stop.handovers; ok && handover;
+         handover = handover->next) {
+        ok = copy_claim(&p, handover, last);
         last = ok ? &(*last)->next : last;
     }
     for (struct gang__set_link *n = gang__set_first(&from->by_id); ok && n; n = gang__set_next(n)) {
@@ -164,8 +166,9 @@ bool gang__stops_copy(gang_sched *to, const gang_sched *from)
                 ok = copy_unit(&p, unit_as(to, &job->gang[i]), &job->gang[i]);
     }
     last_owed = &to->stop.deferred;
-    for (const struct gang__stop *l = from->stop.deferred; ok && l; l = l->next_of_handover) {
-        *last_owed = copy_leave(&p, l);
+    for (const struct gang__stop *stop = from->stop.deferred; ok && stop;
+         stop = stop->next_of_handover) {
+        *last_owed = copy_leave(&p, stop);
         ok = *last_owed != NULL;
         last_owed = ok ? &(*last_owed)->next_of_handover : last_owed;
     }

@@ -7,10 +7,10 @@
 #include "sched/record/state.h"
 
 /* As gang_sched_next(), without the quanta of time slices. */
-int64_t gang__sched_due(gang_sched *s);
+int64_t gang__cycle_due(gang_sched *s);
 
 /* Take messages in, at this time, and do nothing more: the beginning of a run. */
-gang_result gang__sched_take_in(gang_sched *s, int64_t now_ns);
+gang_result gang__cycle_take_in(gang_sched *s, int64_t now_ns);
 
 /* ---- schedule_one.c, grow_one.c -------------------------------------------------------------- */
 
@@ -22,7 +22,7 @@ bool gang__grow_one(gang_sched *s, struct gang__gang *g);
 bool gang__within_limits(gang_sched *s, struct gang__gang *g, const struct gang__take *take,
                          uint32_t count);
 
-/* Nothing is known about the room there is: the next run tries the gang again. */
+/* It is unknown how much capacity is free: the next run tries the gang again. */
 void gang__block_for_this_run(gang_sched *s, struct gang__gang *g, bool no_memory);
 
 /* ---- preempt_for_entitled.c ------------------------------------------------------------------ */

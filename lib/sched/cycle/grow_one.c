@@ -25,7 +25,7 @@ static gang_result place_in_row(gang_sched *s, struct gang__gang *g, uint32_t gr
     return r;
 }
 
-/* Allocate `step` more tasks of the group; s->numbers has room for their numbers. */
+/* Allocate `step` more tasks of the group; s->numbers is large enough for their numbers. */
 static gang_result place(gang_sched *s, struct gang__gang *g, uint32_t group, int64_t step,
                          int64_t *granted)
 {
@@ -54,15 +54,15 @@ static bool grow_group(gang_sched *s, struct gang__gang *g, uint32_t group, bool
 {
     int64_t step = gang__gang_step(g, group), granted;
     struct gang__take take[GANG__DIMS];
-    uint32_t count = gang__class_takes_times(g->request_class, (int32_t)group, step, take);
+    uint32_t count = gang__request_class_takes_times(g->request_class, (int32_t)group, step, take);
     *last = true;
     if (!gang__within_limits(s, g, take, count))
         return false;
-    if (gang__bypass_before(s, g, take, count)) {
+    if (gang__bypass_first_starved(s, g, take, count)) {
         gang__order_block(s, g->order.wait_class, GANG_WAIT_STARVED, NULL, 0);
         return false;
     }
-    uint32_t first = gang__next_number(s, g->alloc);
+    uint32_t first = gang__next_task_number(s, g->alloc);
     gang_result r = place(s, g, group, step, &granted);
     if (r == GANG_OK)
         return commit(s, g, group, first, granted);

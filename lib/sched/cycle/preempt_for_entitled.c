@@ -28,7 +28,7 @@ static bool unblock_some(gang_sched *s)
     gang__victims_sort(s);
     for (struct gang__wait_class *wait_class = s->order.blocked; wait_class; wait_class = next) {
         next = wait_class->next_blocked;
-        if (gang__preempt_may(s, wait_class)) {
+        if (gang__preempt_is_worthwhile(s, wait_class)) {
             gang__order_unblock(s, wait_class);
             chosen = wait_class;
         }
@@ -42,7 +42,7 @@ static bool may_help(gang_sched *s, const struct gang__wait_class *wait_class,
 {
     return wait_class->state == GANG__CLASS_BLOCKED &&
            (gang__preempt_helps(wait_class->why) ||
-            (wait_class->why == GANG_WAIT_PLANNED && gang__backfill_lacks_room(s, g)));
+            (wait_class->why == GANG_WAIT_PLANNED && gang__backfill_lacks_capacity(s, g)));
 }
 
 static bool try_one(gang_sched *s, struct gang__gang *g)
@@ -69,7 +69,7 @@ bool gang__preempt_for_entitled(gang_sched *s)
     if (!unblock_some(s))
         return false;
     s->preempt.running = true;
-    while (!done && (g = gang__order_next(s)) != NULL && gang__step(s))
+    while (!done && (g = gang__order_next(s)) != NULL && gang__run_step(s))
         done = try_one(s, g);
     s->preempt.running = false;
     if (!done && gang__order_next(s)) /* cut short: the next run tries the rest */

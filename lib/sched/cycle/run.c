@@ -42,22 +42,22 @@ static void schedule_all(gang_sched *s)
     struct gang__gang *g;
     gang__backfill_refresh(s);
     gang__jobs_drain(s); /* the calendar may give plans up, or move gangs to other classes */
-    gang__order_room(s);
+    gang__order_unblock_for_capacity(s);
     gang__order_refresh(s);
-    while ((g = gang__order_next(s)) != NULL && gang__step(s)) {
+    while ((g = gang__order_next(s)) != NULL && gang__run_step(s)) {
         s->info.jobs_tried++;
         gang__schedule_one(s, g);
         gang__jobs_drain(s);
         if (s->wake.shares)
             gang__order_refresh(s);
-        if (s->wake.room) /* what other threads free is seen when the next round begins */
-            gang__order_room(s);
+        if (s->wake.capacity) /* what other threads free is seen when the next round begins */
+            gang__order_unblock_for_capacity(s);
     }
 }
 
 static bool work_left(gang_sched *s)
 {
-    return gang__order_next(s) || gang__calendar_waits(s) || gang__slice_waits(s);
+    return gang__order_next(s) || gang__calendar_has_work(s) || gang__slice_has_work(s);
 }
 
 static void cycle(gang_sched *s)
@@ -66,7 +66,7 @@ static void cycle(gang_sched *s)
     gang__timers_run(s);
     gang__handovers_finish(s);
     gang__jobs_drain(s);
-    gang__config_idle(s);
+    gang__queues_remove_idle(s);
     do {
         schedule_all(s);
         gang__slice_run(s);
@@ -131,7 +131,7 @@ static void note_min_runtime(gang_sched *s)
     gang__wake_preemption(s);
 }
 
-gang_result gang__sched_take_in(gang_sched *s, int64_t now_ns)
+gang_result gang__cycle_take_in(gang_sched *s, int64_t now_ns)
 {
     begin(s, now_ns, 0);
     gang__inbox_run(s);
@@ -158,7 +158,7 @@ gang_result gang_sched_run(gang_sched *sched, int64_t now_ns, const struct gang_
     begin(s, now_ns, o.max_steps);
     unblock_deferred(s);
     gang__deferred_releases_run(s);
-    gang__memories_refresh(s);
+    gang__gpu_memory_refresh(s);
     note_min_runtime(s);
     gang__jobs_drain(s);
     cycle(s);
@@ -177,16 +177,16 @@ gang_result gang_sched_run(gang_sched *sched, int64_t now_ns, const struct gang_
     return s->no_memory ? GANG_ENOMEM : GANG_OK;
 }
 
-int64_t gang__sched_due(gang_sched *s)
+int64_t gang__cycle_due(gang_sched *s)
 {
     if (gang__inbox_waits(s) || s->unfinished || s->wake.retry || s->wake.run || s->wake.jobs ||
         gang__order_next(s))
         return INT64_MIN;
-    int64_t next = gang__min(gang__timers_next(s), gang__config_next(s));
+    int64_t next = gang__min(gang__timers_next(s), gang__queues_next_idle(s));
     return gang__min(gang__min(next, gang__reserve_next(s)), s->preempt.min_runtime_due_ns);
 }
 
 int64_t gang_sched_next(gang_sched *sched)
 {
-    return sched ? gang__min(gang__sched_due(sched), gang__slice_next(sched)) : INT64_MAX;
+    return sched ? gang__min(gang__cycle_due(sched), gang__slice_next(sched)) : INT64_MAX;
 }

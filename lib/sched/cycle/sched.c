@@ -19,7 +19,7 @@
 
 static void start_first_quantum(gang_sched *s, struct gang__gang *g)
 {
-    (void)gang__grant_tell(s, g, GANG_REASON_NONE);
+    (void)gang__grant_report(s, g, GANG_REASON_NONE);
 }
 
 static const struct gang__first_quantum first_quantum = {start_first_quantum, gang__start_undo};
@@ -27,22 +27,22 @@ static const struct gang__first_quantum first_quantum = {start_first_quantum, ga
 /* What the order of classes asks of backfill, calendar and reservations. */
 static const struct gang__order_hooks order_hooks = {
     .unplan = gang__calendar_unplan,
-    .class_salt = gang__reserve_apart,
+    .class_salt = gang__reserve_class_salt,
     .keep = gang__candidates_keep,
     .keep_again = gang__candidates_keep_again,
-    .let_go = gang__candidates_let_go,
-    .done = gang__candidates_done,
-    .deferred = gang__candidates_late,
+    .let_go = gang__candidates_unkeep,
+    .done = gang__candidates_left_ready,
+    .deferred = gang__candidates_deferred,
     .forget = gang__candidates_forget,
-    .look = gang__candidates_look,
-    .dissolve = gang__candidates_dissolve,
+    .look = gang__candidates_make_ready,
+    .dissolve = gang__candidates_unkeep_all,
 };
 
 /* What stopping asks of time slices. */
 static const struct gang__stop_hooks stop_hooks = {
-    .detached = gang__slice_forsake,
-    .stopped = gang__slice_quiet,
-    .released = gang__slice_gave,
+    .detached = gang__slice_detached,
+    .stopped = gang__slice_stopped,
+    .released = gang__slice_released,
 };
 
 static gang_result take_opts(gang_sched *s, const struct gang_sched_opts *from,
@@ -96,11 +96,11 @@ static gang_result open_parts(gang_sched *s, struct gang_error *error)
     }
     if (r == GANG_OK)
         r = gang_snapshot_new(s->cluster, &s->preempt.base);
-    if (r == GANG_OK && !gang__config_root(s))
+    if (r == GANG_OK && !gang__queues_make_root(s))
         r = GANG_ENOMEM;
     if (r != GANG_OK)
         return gang__error(error, r, NULL, "%s", gang_strerror(r));
-    return gang__config_default(s, error);
+    return gang__queues_make_default(s, error);
 }
 
 gang_result gang_sched_new(gang_cluster *cluster, const struct gang_sched_opts *opts,
@@ -180,14 +180,14 @@ void gang_sched_free(gang_sched *sched)
     gang__trial_free(s);
     gang__slice_free(s);
     gang__reserve_free(s);
-    gang__config_free(s);
+    gang__queues_free_all(s);
     gang__preempt_free(s);
     gang__recent_free(s);
     gang__rules_free(s->rules, &mem);
     gang__hash_free(&s->jobs, &mem);
     gang__hash_free(&s->classes, &mem);
-    gang__release(&mem, s->usage.memories.bytes);
-    gang__release(&mem, s->usage.memories_next.bytes);
+    gang__release(&mem, s->usage.gpu_memory.bytes);
+    gang__release(&mem, s->usage.gpu_memory_next.bytes);
     gang__places_free(&s->placement, &s->cluster->mem);
     gang__found_free(&s->found, &s->cluster->mem);
     gang__release(&mem, s->numbers);

@@ -53,7 +53,7 @@ static bool is_within_limits(gang_sched *s, struct gang__gang *g, gang_alloc_id 
     struct gang__queue_state *by =
         gang__usage_refuse(s, g->job->leaf, take, n, g->order.wait_class->fixed, &dim, &why);
     if (by) {
-        gang__give_surely(s, NULL, alloc, NULL, 0);
+        gang__give_back_or_defer(s, NULL, alloc, NULL, 0);
         gang__wake_holding(s, g);
         gang__order_block(s, g->order.wait_class, why, by, dim);
     }
@@ -89,7 +89,7 @@ static void forget_places(gang_sched *s, struct gang__gang *g)
     gang__order_leave(s, g);
     gang__release(&s->mem, g->places);
     g->places = NULL;
-    gang__reports_again(s, g);
+    gang__reports_reset(s, g);
     gang__job_state(s, g->job, GANG_REASON_NONE, "its places are gone");
     gang__job_settle(s, g->job);
 }
@@ -101,12 +101,12 @@ static bool commit(gang_sched *s, struct gang__gang *g, gang_alloc_id id)
     bool sure = g->request_class->exact || g->places;
     bool done =
         (sure || is_within_limits(s, g, id)) && gang__grant_start(s, g, id, GANG_REASON_NONE);
-    gang__backfill_over(s);
+    gang__backfill_end_alloc(s);
     return done;
 }
 
-/* Does the lack of room hold for all gangs of the request class? Not where a queue has cells, where
- * the host scores nodes and may refuse them, or while each is tried with preemption. */
+/* Does the lack of capacity hold for all gangs of the request class? Not where a queue has cells,
+ * where the host scores nodes and may refuse them, or while each is tried with preemption. */
 static bool holds_for_class(const gang_sched *s, const struct gang__gang *g)
 {
     return !s->preempt.running && !gang__calendar_on(s) && !s->queues->slices && !g->places &&
@@ -119,7 +119,7 @@ static void block_for_room(gang_sched *s, struct gang__gang *g, int32_t why)
     bool all = holds_for_class(s, g);
     gang__order_block(s, g->order.wait_class, why, NULL, 0);
     if (all)
-        gang__order_block_alike(s, g->request_class);
+        gang__order_block_request_class(s, g->request_class);
 }
 
 void gang__block_for_this_run(gang_sched *s, struct gang__gang *g, bool no_memory)
@@ -138,7 +138,7 @@ static bool start_one(gang_sched *s, struct gang__gang *g)
     bool resumes = g->places != NULL;
     struct gang__take had[GANG__DIMS];
     uint32_t count =
-        resumes ? gang__gang_resumes_with(s, g, had) : g->request_class->gang_take_count;
+        resumes ? gang__gang_resume_demand(s, g, had) : g->request_class->gang_take_count;
     if (gang__backfill_defer(s, g))
         return false;
     if (!gang__within_limits(s, g, resumes ? had : g->request_class->gang_take, count)) {
@@ -159,7 +159,7 @@ static bool start_one(gang_sched *s, struct gang__gang *g)
 
 bool gang__schedule_one(gang_sched *s, struct gang__gang *g)
 {
-    if (!gang__class_refresh(s, g->request_class)) {
+    if (!gang__request_class_refresh(s, g->request_class)) {
         gang__block_for_this_run(s, g, true);
         return false;
     }

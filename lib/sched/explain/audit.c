@@ -29,7 +29,7 @@ struct audit {
     struct gang_error *error;
     struct sums *sum;  /* of each queue; that of the root is last */
     int64_t *by_group; /* of the gang at hand */
-    size_t group_room;
+    size_t group_cap;
     size_t falls; /* units that are in the order of falling */
 };
 
@@ -52,10 +52,10 @@ struct count {
     const struct gang__gang *g;
 };
 
-static bool names(const struct gang__stop *l, int64_t task)
+static bool names(const struct gang__stop *stop, int64_t task)
 {
-    for (size_t i = 0; l->tasks && i < l->task_count; i++)
-        if (l->tasks[i] == task)
+    for (size_t i = 0; stop->tasks && i < stop->task_count; i++)
+        if (stop->tasks[i] == task)
             return true;
     return false;
 }
@@ -64,15 +64,18 @@ static bool names(const struct gang__stop *l, int64_t task)
  * released yet. */
 static bool leaves(const struct count *c, int64_t task)
 {
-    for (const struct gang__stop *l = c->g->stop.first; l; l = l->next)
-        if (l->alloc == c->g->alloc && names(l, task))
+    for (const struct gang__stop *stop = c->g->stop.first; stop; stop = stop->next)
+        if (stop->alloc == c->g->alloc && names(stop, task))
             return true;
-    for (const struct gang__handover *claim = c->a->s->stop.handovers; claim; claim = claim->next)
-        for (const struct gang__stop *l = claim->stops; l; l = l->next_of_handover)
-            if (l->stopped && l->gang == c->g && l->alloc == c->g->alloc && names(l, task))
+    for (const struct gang__handover *handover = c->a->s->stop.handovers; handover;
+         handover = handover->next)
+        for (const struct gang__stop *stop = handover->stops; stop; stop = stop->next_of_handover)
+            if (stop->stopped && stop->gang == c->g && stop->alloc == c->g->alloc &&
+                names(stop, task))
                 return true;
-    for (const struct gang__stop *l = c->a->s->stop.deferred; l; l = l->next_of_handover)
-        if (l->gang == c->g && l->alloc == c->g->alloc && names(l, task))
+    for (const struct gang__stop *stop = c->a->s->stop.deferred; stop;
+         stop = stop->next_of_handover)
+        if (stop->gang == c->g && stop->alloc == c->g->alloc && names(stop, task))
             return true;
     return false;
 }
@@ -89,7 +92,7 @@ static gang_result check_counts(struct audit *a, const struct gang__gang *g, con
     const gang_request *q = gang__gang_request(g);
     struct count c = {a, g};
     int64_t tasks = 0, ended = 0;
-    if (!gang__grow(&a->s->mem, (void **)&a->by_group, &a->group_room, q->group_count,
+    if (!gang__grow(&a->s->mem, (void **)&a->by_group, &a->group_cap, q->group_count,
                     sizeof(*a->by_group)))
         return gang__error(a->error, GANG_ENOMEM, NULL, "out of memory");
     memset(a->by_group, 0, q->group_count * sizeof(*a->by_group));
@@ -163,15 +166,16 @@ static void add_unit(struct audit *a, const struct gang__gang *g, struct sums *s
 /* The queues count a gang that waits for a handover, or moves, already. */
 static void add_claim(const struct gang__gang *g, struct sums *sum)
 {
-    const struct gang__handover *c = g->stop.handover;
-    if (!g->stop.moving && (!c || !c->charged))
+    const struct gang__handover *handover = g->stop.handover;
+    if (!g->stop.moving && (!handover || !handover->charged))
         return;
-    bool gang = g->stop.moving || c->grow_group < 0, fixed = gang__gang_is_fixed(g, !gang);
-    const struct gang__request_class *ask = g->request_class;
+    bool gang = g->stop.moving || handover->grow_group < 0, fixed = gang__gang_is_fixed(g, !gang);
+    const struct gang__request_class *request_class = g->request_class;
     uint32_t count;
-    const struct gang__take *t = gang__class_takes(ask, gang ? -1 : c->grow_group, &count);
+    const struct gang__take *t =
+        gang__request_class_takes(request_class, gang ? -1 : handover->grow_group, &count);
     for (uint32_t i = 0; i < count; i++) {
-        int64_t amount = t[i].amount * (gang ? 1 : c->place_count);
+        int64_t amount = t[i].amount * (gang ? 1 : handover->place_count);
         sum->used[t[i].dim] += amount;
         sum->fixed[t[i].dim] += fixed ? amount : 0;
     }

@@ -23,7 +23,7 @@ static gang_result wrong(struct gang_error *error, const struct gang__gang *g, c
 static bool resorts(const gang_sched *s)
 {
     return s->reserve.all && s->reserve.count > 0 &&
-           (s->reserve.all->rebin || s->reserve.all->upset);
+           (s->reserve.all->reclass || s->reserve.all->new_timeline);
 }
 
 /* A gang that may be tried is in a wait class, unless memory was short, or its time came and no run
@@ -35,7 +35,7 @@ static const char *wait_fault(gang_sched *s, struct gang__gang *g)
                    job->due_ns > s->now_ns && !resorts(s);
     if (g->demands != (g->order.wait_class || g->stop.handover || g->stop.moving) && settled)
         return "it is said to want more, and does not wait for it, or the reverse";
-    if (settled && gang__job_waits(s, g) != (g->order.wait_class != NULL))
+    if (settled && gang__job_may_wait(s, g) != (g->order.wait_class != NULL))
         return "it is to wait for its turn, and does not, or the reverse";
     if (job->ending && g->alloc != GANG_ID_NONE && !job->undone)
         return "the job is to end, and nobody asked it to stop";
@@ -46,20 +46,20 @@ static const char *wait_fault(gang_sched *s, struct gang__gang *g)
 
 /* ---- stopping -------------------------------------------------------------------------------- */
 
-static bool is_of(const struct gang__handover *c, const struct gang__stop *leave)
+static bool is_of(const struct gang__handover *handover, const struct gang__stop *stop)
 {
-    const struct gang__stop *l = c->stops;
-    while (l && l != leave)
-        l = l->next_of_handover;
-    return l != NULL;
+    const struct gang__stop *listed = handover->stops;
+    while (listed && listed != stop)
+        listed = listed->next_of_handover;
+    return listed != NULL;
 }
 
-static bool is_there(const gang_sched *s, const struct gang__handover *claim)
+static bool is_there(const gang_sched *s, const struct gang__handover *handover)
 {
-    const struct gang__handover *c = s->stop.handovers;
-    while (c && c != claim)
-        c = c->next;
-    return c != NULL;
+    const struct gang__handover *listed = s->stop.handovers;
+    while (listed && listed != handover)
+        listed = listed->next;
+    return listed != NULL;
 }
 
 static bool ascends(const int64_t *task, size_t count)
@@ -70,15 +70,15 @@ static bool ascends(const int64_t *task, size_t count)
     return true;
 }
 
-static const char *leave_fault(const gang_sched *s, const struct gang__stop *l)
+static const char *leave_fault(const gang_sched *s, const struct gang__stop *stop)
 {
-    if (l->stopped || l->released || !l->counted)
+    if (stop->stopped || stop->released || !stop->counted)
         return "it stops, and is said to have stopped";
-    if (l->left == 0 || l->left > l->own_count)
+    if (stop->left == 0 || stop->left > stop->own_count)
         return "nothing of what stops is left";
-    if (!ascends(l->own, l->own_count) || !ascends(l->still, l->left))
+    if (!ascends(stop->own, stop->own_count) || !ascends(stop->still, stop->left))
         return "the tasks that stop are out of order";
-    if (l->handover && (!is_there(s, l->handover) || !is_of(l->handover, l)))
+    if (stop->handover && (!is_there(s, stop->handover) || !is_of(stop->handover, stop)))
         return "it stops for somebody who does not know of it";
     return NULL;
 }
@@ -87,20 +87,22 @@ static const char *stop_fault(const gang_sched *s, const struct gang__gang *g)
 {
     uint32_t ungiven = 0;
     bool moves = false;
-    for (const struct gang__stop *l = g->stop.first; l; l = l->next) {
-        const char *fault = l->gang == g ? leave_fault(s, l) : "what stops of it is another's";
+    for (const struct gang__stop *stop = g->stop.first; stop; stop = stop->next) {
+        const char *fault =
+            stop->gang == g ? leave_fault(s, stop) : "what stops of it is another's";
         if (fault)
             return fault;
         ungiven++;
     }
-    for (const struct gang__handover *c = s->stop.handovers; c; c = c->next)
-        for (const struct gang__stop *l = c->stops; l; l = l->next_of_handover)
-            if (l->gang == g) {
-                ungiven += l->stopped && !l->released;
-                moves = moves || (g->stop.moving == l && l->to && l->handover == c);
+    for (const struct gang__handover *handover = s->stop.handovers; handover;
+         handover = handover->next)
+        for (const struct gang__stop *stop = handover->stops; stop; stop = stop->next_of_handover)
+            if (stop->gang == g) {
+                ungiven += stop->stopped && !stop->released;
+                moves = moves || (g->stop.moving == stop && stop->to && stop->handover == handover);
             }
-    for (const struct gang__stop *l = s->stop.deferred; l; l = l->next_of_handover)
-        ungiven += l->gang == g && l->counted;
+    for (const struct gang__stop *stop = s->stop.deferred; stop; stop = stop->next_of_handover)
+        ungiven += stop->gang == g && stop->counted;
     if (ungiven != g->stop.unreleased)
         return "what stops of it and is not given back was counted wrongly";
     if (g->stop.moving && (!moves || g->alloc != GANG_ID_NONE || g->job->ending))
@@ -150,19 +152,21 @@ static gang_result check_job(gang_sched *s, struct gang__job *job, struct gang_e
 static gang_result check_claims(gang_sched *s, struct gang_error *error)
 {
     int64_t coming = 0;
-    for (const struct gang__handover *c = s->stop.handovers; c; c = c->next) {
-        coming += c->counted_promised;
-        if (!c->taker || c->taker->stop.handover != c || !c->charged || c->place_count <= 0)
+    for (const struct gang__handover *handover = s->stop.handovers; handover;
+         handover = handover->next) {
+        coming += handover->counted_promised;
+        if (!handover->taker || handover->taker->stop.handover != handover || !handover->charged ||
+            handover->place_count <= 0)
             return gang__error(error, GANG_EINVAL, "claims", "one is nobody's");
-        if (c->counted_promised && c->taker->job->counted_running)
+        if (handover->counted_promised && handover->taker->job->counted_running)
             return gang__error(error, GANG_EINVAL, "claims", "one that runs is said to come");
-        for (size_t i = 0; i < c->hold_count; i++) {
+        for (size_t i = 0; i < handover->hold_count; i++) {
             struct gang_alloc_info info = GANG_ALLOC_INFO_INIT;
-            if (gang_alloc_get(s->cluster, c->holds[i], &info) != GANG_OK)
+            if (gang_alloc_get(s->cluster, handover->holds[i], &info) != GANG_OK)
                 return gang__error(error, GANG_EINVAL, "claims", "what is kept is not held");
         }
-        for (const struct gang__stop *l = c->stops; l; l = l->next_of_handover)
-            if (l->handover != c)
+        for (const struct gang__stop *stop = handover->stops; stop; stop = stop->next_of_handover)
+            if (stop->handover != handover)
                 return gang__error(error, GANG_EINVAL, "claims", "one has what is another's");
     }
     if (coming != s->root.promised)

@@ -39,8 +39,9 @@ void gang__explain_group_after(struct gang__reasons *l)
                 return;
             r->wait.group = after->group;
             r->group = gang__name_of_group(job, after->group);
-            gang__reason_say(r, "group \"%s\" waits for the tasks of group \"%s\" to %s", r->group,
-                             gang__name_of_group(job, after->after), until_when(after->when));
+            gang__reason_set_text(r, "group \"%s\" waits for the tasks of group \"%s\" to %s",
+                                  r->group, gang__name_of_group(job, after->after),
+                                  until_when(after->when));
         }
 }
 
@@ -60,7 +61,7 @@ static void explain_after(struct gang__reasons *l)
     if (!r)
         return;
     r->wait.blocker = first;
-    gang__reason_say(r, "it waits for job %" PRIu64 " to %s", first, until_when(when));
+    gang__reason_set_text(r, "it waits for job %" PRIu64 " to %s", first, until_when(when));
 }
 
 void gang__explain_held(struct gang__reasons *l)
@@ -70,7 +71,7 @@ void gang__explain_held(struct gang__reasons *l)
     switch (job->wait_why) {
     case GANG_WAIT_HOLD:
         if ((r = gang__reason_add_held(l, GANG_WAIT_HOLD)) != NULL)
-            gang__reason_say(r, "it is held until it is released");
+            gang__reason_set_text(r, "it is held until it is released");
         break;
     case GANG_WAIT_AFTER:
         explain_after(l);
@@ -79,13 +80,13 @@ void gang__explain_held(struct gang__reasons *l)
         if ((r = gang__reason_add_held(l, GANG_WAIT_QUEUE)) != NULL) {
             r->queue = job->leaf;
             r->wait.queue = job->leaf->q->id;
-            gang__reason_say(r, "queue \"%s\" is closed", job->leaf->q->name);
+            gang__reason_set_text(r, "queue \"%s\" is closed", job->leaf->q->name);
         }
         break;
     case GANG_WAIT_BEGIN:
         if ((r = gang__reason_add_held(l, GANG_WAIT_BEGIN)) != NULL) {
             r->wait.until_ns = job->begin_ns;
-            gang__reason_say(
+            gang__reason_set_text(
                 r, "it is not to start for %s seconds",
                 gang__text_milli((job->begin_ns - l->s->now_ns + 999999) / 1000000, "").s);
         }
@@ -93,7 +94,7 @@ void gang__explain_held(struct gang__reasons *l)
     case GANG_WAIT_BACK_OFF:
         if ((r = gang__reason_add_held(l, GANG_WAIT_BACK_OFF)) != NULL) {
             r->wait.until_ns = job->not_before_ns;
-            gang__reason_say(
+            gang__reason_set_text(
                 r, "it steps aside for %s seconds",
                 gang__text_milli((job->not_before_ns - l->s->now_ns + 999999) / 1000000, "").s);
         }
@@ -104,11 +105,11 @@ void gang__explain_held(struct gang__reasons *l)
 }
 
 /* The victims that stop for the gang, or that it waits for before it starts elsewhere. */
-void gang__explain_handover(struct gang__reasons *l, const struct gang__handover *claim)
+void gang__explain_handover(struct gang__reasons *l, const struct gang__handover *handover)
 {
     int64_t tasks = 0, until = 0;
     gang_job_id blocker = GANG_ID_NONE;
-    for (const struct gang__stop *v = claim->stops; v; v = v->next_of_handover) {
+    for (const struct gang__stop *v = handover->stops; v; v = v->next_of_handover) {
         if (v->stopped)
             continue;
         tasks += (int64_t)v->left;
@@ -123,7 +124,7 @@ void gang__explain_handover(struct gang__reasons *l, const struct gang__handover
     r->wait.blocker = blocker;
     r->wait.until_ns = until;
     r->wait.requested = tasks;
-    gang__reason_say(r, "%" PRId64 " task%s displaced %s ha%s not stopped yet", tasks,
-                     tasks == 1 ? "" : "s", l->gang->stop.handover ? "for it" : "as it moves",
-                     tasks == 1 ? "s" : "ve");
+    gang__reason_set_text(r, "%" PRId64 " task%s displaced %s ha%s not stopped yet", tasks,
+                          tasks == 1 ? "" : "s", l->gang->stop.handover ? "for it" : "as it moves",
+                          tasks == 1 ? "s" : "ve");
 }

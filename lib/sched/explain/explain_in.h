@@ -19,7 +19,7 @@ struct gang__reasons {
     gang_sched *s;
     struct gang__gang *gang; /* the gang that is explained */
     struct gang__reason *reason;
-    size_t count, room;
+    size_t count, cap;
     bool failed;
 };
 
@@ -32,7 +32,7 @@ struct gang__amount_text {
 struct gang__reason *gang__reason_add(struct gang__reasons *l, int32_t why, int32_t cls,
                                       const struct gang__queue_state *queue);
 
-void gang__reason_say(struct gang__reason *r, const char *fmt, ...) GANG__PRINTF(2, 3);
+void gang__reason_set_text(struct gang__reason *r, const char *fmt, ...) GANG__PRINTF(2, 3);
 
 bool gang__reasons_have(const struct gang__reasons *l, int32_t why);
 
@@ -44,11 +44,11 @@ gang_result gang__reasons_collect(gang_sched *s, struct gang__job *job, struct g
 
 /* ---- explain_text.c -------------------------------------------------------------------------- */
 
-const char *gang__word_of_class(int32_t cls);
+const char *gang__wait_kind_word(int32_t cls);
 
-const char *gang__word_of_reason(int32_t reason);
+const char *gang__wait_reason_word(int32_t reason);
 
-const char *gang__word_of_state(int32_t state);
+const char *gang__job_state_word(int32_t state);
 
 /* A number of thousandths, without trailing zeros. */
 struct gang__amount_text gang__text_milli(int64_t amount, const char *gang);
@@ -58,7 +58,7 @@ struct gang__amount_text gang__text_number(int32_t kind, int64_t amount);
 bool gang__text_is_one(int32_t kind, int64_t amount);
 
 /* "8 GPUs", "0.5 cores", "12 GiB of memory", "3 licences" */
-void gang__text_amount(const gang_sched *s, int32_t kind, int64_t amount, char *text, size_t room);
+void gang__text_amount(const gang_sched *s, int32_t kind, int64_t amount, char *text, size_t cap);
 
 /* ---- explain_held.c -------------------------------------------------------------------------- */
 
@@ -70,7 +70,7 @@ void gang__explain_group_after(struct gang__reasons *l);
 void gang__explain_held(struct gang__reasons *l);
 
 /* The victims that stop for the gang, or that it waits for before it starts elsewhere. */
-void gang__explain_handover(struct gang__reasons *l, const struct gang__handover *claim);
+void gang__explain_handover(struct gang__reasons *l, const struct gang__handover *handover);
 
 /* ---- explain_queues.c ------------------------------------------------------------------------ */
 
@@ -88,9 +88,9 @@ void gang__explain_user(struct gang__reasons *l, const struct gang__take *take, 
 void gang__explain_max_running(struct gang__reasons *l, const struct gang__take *take,
                                uint32_t count);
 
-void gang__explain_behind(struct gang__reasons *l, const struct gang__take *take, uint32_t count);
+void gang__explain_order(struct gang__reasons *l, const struct gang__take *take, uint32_t count);
 
-/* ---- explain_room.c -------------------------------------------------------------------------- */
+/* ---- explain_capacity.c ---------------------------------------------------------------------- */
 
 void gang__explain_planned(struct gang__reasons *l, const struct gang__take *take, uint32_t count);
 
@@ -101,6 +101,6 @@ void gang__explain_reservation(struct gang__reasons *l, const struct gang__take 
 /* The gang has its places, and waits for its quantum. */
 void gang__explain_slice(struct gang__reasons *l);
 
-gang_result gang__explain_room(struct gang__reasons *l);
+gang_result gang__explain_capacity(struct gang__reasons *l);
 
 #endif

@@ -14,7 +14,7 @@
 struct gang__reason *gang__reason_add(struct gang__reasons *l, int32_t why, int32_t cls,
                                       const struct gang__queue_state *queue)
 {
-    if (!gang__grow(&l->s->mem, (void **)&l->reason, &l->room, l->count + 1, sizeof(*l->reason))) {
+    if (!gang__grow(&l->s->mem, (void **)&l->reason, &l->cap, l->count + 1, sizeof(*l->reason))) {
         l->failed = true;
         return NULL;
     }
@@ -34,7 +34,7 @@ struct gang__reason *gang__reason_add(struct gang__reasons *l, int32_t why, int3
     return r;
 }
 
-void gang__reason_say(struct gang__reason *r, const char *fmt, ...)
+void gang__reason_set_text(struct gang__reason *r, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
@@ -64,7 +64,7 @@ bool gang__explain_waits(const struct gang__gang *g)
     if (job->state == GANG_JOB_ENDED || job->ending || g->over)
         return false;
     if (g->alloc != GANG_ID_NONE)
-        return g->stop.handover || g->order.wait_class || gang__slice_is_out(g);
+        return g->stop.handover || g->order.wait_class || gang__slice_is_suspended(g);
     return !g->stop.first || g->stop.moving;
 }
 
@@ -73,7 +73,7 @@ bool gang__explain_waits(const struct gang__gang *g)
 typedef void explain_gate(struct gang__reasons *l, const struct gang__take *take, uint32_t count);
 static explain_gate *const gates[] = {gang__explain_bounds,     gang__explain_lending,
                                       gang__explain_user,       gang__explain_max_running,
-                                      gang__explain_behind,     gang__explain_planned,
+                                      gang__explain_order,      gang__explain_planned,
                                       gang__explain_reservation};
 
 static gang_result explain_gang(struct gang__reasons *l)
@@ -88,26 +88,27 @@ static gang_result explain_gang(struct gang__reasons *l)
         gang__explain_handover(l, g->stop.handover ? g->stop.handover : g->stop.moving->handover);
         return GANG_OK;
     }
-    if (gang__slice_is_out(g)) {
+    if (gang__slice_is_suspended(g)) {
         gang__explain_slice(l);
         return GANG_OK;
     }
     struct gang__take of_places[GANG__DIMS];
     const struct gang__take *take = of_places;
     if (g->places)
-        count = gang__gang_resumes_with(l->s, g, of_places);
+        count = gang__gang_resume_demand(l->s, g, of_places);
     else
-        take = gang__gang_asks(g, &count);
+        take = gang__gang_next_demand(g, &count);
     for (size_t i = 0; i < sizeof(gates) / sizeof(gates[0]); i++)
         gates[i](l, take, count);
-    gang_result r = gang__explain_room(l);
+    gang_result r = gang__explain_capacity(l);
     if (r != GANG_OK || l->count > 0)
         return r;
     struct gang__reason *turn =
         gang__reason_add(l, GANG_WAIT_NOT_TRIED, GANG_WAIT_CATEGORY_NOT_NOW, NULL);
     if (turn) {
         turn->rank = RANK_TURN;
-        gang__reason_say(turn, "nothing is in its way: it is its turn in one of the next runs");
+        gang__reason_set_text(turn,
+                              "nothing is in its way: it is its turn in one of the next runs");
     }
     return GANG_OK;
 }

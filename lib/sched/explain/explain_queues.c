@@ -69,10 +69,10 @@ static void explain_bound(struct gang__reasons *l, int32_t why, const struct gan
     const char *whom = why == GANG_WAIT_USER_LIMIT  ? " a user"
                        : why == GANG_WAIT_GUARANTEE ? " to what is not preemptible"
                                                     : "";
-    gang__reason_say(r, "queue \"%s\" %s%s %s%s, %s %s used, %s needs %s", q->q->name, does, whom,
-                     whole, place, gang__text_number(of->kind, used).s,
-                     gang__text_is_one(of->kind, used) ? "is" : "are", who,
-                     gang__text_number(of->kind, asked).s);
+    gang__reason_set_text(r, "queue \"%s\" %s%s %s%s, %s %s used, %s needs %s", q->q->name, does,
+                          whom, whole, place, gang__text_number(of->kind, used).s,
+                          gang__text_is_one(of->kind, used) ? "is" : "are", who,
+                          gang__text_number(of->kind, asked).s);
 }
 
 static bool is_fixed(const struct gang__gang *g)
@@ -118,8 +118,8 @@ void gang__explain_lending(struct gang__reasons *l, const struct gang__take *tak
     r->wait.used = l->s->root.used[dim];
     r->wait.limit = l->s->total[dim];
     gang__text_amount(l->s, r->wait.kind, r->wait.requested, asked, sizeof(asked));
-    gang__reason_say(r, "what queue \"%s\" leaves idle it does not lend: %s are asked for",
-                     by->q->name, asked);
+    gang__reason_set_text(r, "what queue \"%s\" leaves idle it does not lend: %s are asked for",
+                          by->q->name, asked);
 }
 
 void gang__explain_user(struct gang__reasons *l, const struct gang__take *take, uint32_t count)
@@ -151,9 +151,9 @@ static void explain_running(struct gang__reasons *l, const struct gang__queue_st
     r->wait.requested = 1;
     r->wait.used = running;
     r->wait.limit = most;
-    gang__reason_say(r, "queue \"%s\" lets %" PRId64 " job%s%s run at a time, %" PRId64 " do%s",
-                     q->q->name, most, most == 1 ? "" : "s", whose, running,
-                     running == 1 ? "es" : "");
+    gang__reason_set_text(
+        r, "queue \"%s\" lets %" PRId64 " job%s%s run at a time, %" PRId64 " do%s", q->q->name,
+        most, most == 1 ? "" : "s", whose, running, running == 1 ? "es" : "");
 }
 
 void gang__explain_max_running(struct gang__reasons *l, const struct gang__take *take,
@@ -187,21 +187,23 @@ static void explain_barred(struct gang__reasons *l, const struct gang__queue_sta
     r->rank = RANK_LAST;
     r->wait.blocker = head->job->id;
     if (head->bypass.starved)
-        gang__reason_say(r, "job %" PRIu64 " is starved, and nothing in queue \"%s\" passes it",
-                         head->job->id, leaf->q->name);
+        gang__reason_set_text(r,
+                              "job %" PRIu64 " is starved, and nothing in queue \"%s\" passes it",
+                              head->job->id, leaf->q->name);
     else
-        gang__reason_say(r, "queue \"%s\" keeps to its order, and job %" PRIu64 " is before it",
-                         leaf->q->name, head->job->id);
+        gang__reason_set_text(r,
+                              "queue \"%s\" keeps to its order, and job %" PRIu64 " is before it",
+                              leaf->q->name, head->job->id);
 }
 
-void gang__explain_behind(struct gang__reasons *l, const struct gang__take *take, uint32_t count)
+void gang__explain_order(struct gang__reasons *l, const struct gang__take *take, uint32_t count)
 {
     (void)take, (void)count;
     const struct gang__gang *g = l->gang;
     const struct gang__queue_state *leaf = g->job->leaf;
     if (!g->order.wait_class)
         return;
-    const struct gang__wait_class *bars = gang__order_bars(leaf, g->order.wait_class);
+    const struct gang__wait_class *bars = gang__order_barred_by(leaf, g->order.wait_class);
     if (bars) {
         explain_barred(l, leaf, bars);
         return;
@@ -217,6 +219,6 @@ void gang__explain_behind(struct gang__reasons *l, const struct gang__take *take
         return;
     r->rank = RANK_LAST;
     r->wait.blocker = first->job->id;
-    gang__reason_say(r, "job %" PRIu64 " of queue \"%s\" is starved, and nothing passes it",
-                     first->job->id, first->job->leaf->q->name);
+    gang__reason_set_text(r, "job %" PRIu64 " of queue \"%s\" is starved, and nothing passes it",
+                          first->job->id, first->job->leaf->q->name);
 }

@@ -5,13 +5,13 @@
 
 #include "sched/explain/explain_in.h"
 
-const char *gang__word_of_class(int32_t cls)
+const char *gang__wait_kind_word(int32_t cls)
 {
     static const char *const word[] = {"not now", "never", "held", "policy"};
     return word[cls];
 }
 
-const char *gang__word_of_reason(int32_t reason)
+const char *gang__wait_reason_word(int32_t reason)
 {
     static const char *const word[] = {
         "",          "capacity", "limit",  "guarantee", "user-limit", "max-running", "hold",
@@ -20,7 +20,7 @@ const char *gang__word_of_reason(int32_t reason)
     return word[reason];
 }
 
-const char *gang__word_of_state(int32_t state)
+const char *gang__job_state_word(int32_t state)
 {
     static const char *const word[] = {"pending", "running", "stopping", "suspended", "ended"};
     return word[state];
@@ -61,11 +61,11 @@ bool gang__text_is_one(int32_t kind, int64_t amount)
 }
 
 /* "8 GPUs", "0.5 cores", "12 GiB of memory", "3 licences" */
-void gang__text_amount(const gang_sched *s, int32_t kind, int64_t amount, char *text, size_t room)
+void gang__text_amount(const gang_sched *s, int32_t kind, int64_t amount, char *text, size_t cap)
 {
     const char *noun = kind == GANG_KIND_CPU      ? amount == 1000 ? "core" : "cores"
                        : kind == GANG_KIND_GPU    ? amount == 1000 ? "GPU" : "GPUs"
                        : kind == GANG_KIND_MEMORY ? "of memory"
                                                   : s->cluster->nodes.kind[kind].name;
-    snprintf(text, room, "%s %s", gang__text_number(kind, amount).s, noun);
+    snprintf(text, cap, "%s %s", gang__text_number(kind, amount).s, noun);
 }

@@ -114,13 +114,13 @@ static bool list_waiting(gang_forecast *f)
         const struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
         if (!is_waiting(job))
             continue;
-        if (!gang__grow(&f->mem, (void **)&f->expected, &f->room, f->count + 1,
+        if (!gang__grow(&f->mem, (void **)&f->expected, &f->cap, f->count + 1,
                         sizeof(*f->expected)))
             return false;
         f->expected[f->count++] = (struct gang__expected){job->id, job->cookie, 0, 0};
     }
     size_t need = f->count * (size_t)f->opts.samples;
-    if (!gang__grow(&f->mem, (void **)&f->start_ns, &f->start_room, need + 1, sizeof(*f->start_ns)))
+    if (!gang__grow(&f->mem, (void **)&f->start_ns, &f->start_cap, need + 1, sizeof(*f->start_ns)))
         return false;
     for (size_t i = 0; i < need; i++)
         f->start_ns[i] = INT64_MAX;
@@ -131,7 +131,7 @@ static bool list_waiting(gang_forecast *f)
 static gang_result run_sample(gang_forecast *f, int32_t sample, bool consume,
                               struct gang_error *error)
 {
-    struct gang__calendar_run copy = {.s = NULL}, *run = consume ? &f->own : &copy;
+    struct gang__forecast_run_state copy = {.s = NULL}, *run = consume ? &f->own : &copy;
     gang_result r = GANG_OK;
     if (!consume) {
         r = gang__sched_copy(f->own.s, &gang__forecast_ops, &copy, &copy.s, error);
@@ -145,7 +145,7 @@ static gang_result run_sample(gang_forecast *f, int32_t sample, bool consume,
     run->sample = sample;
     run->no_memory = false;
     run->start_ns = f->start_ns + (size_t)sample * f->count;
-    r = gang__forecast_ahead(run);
+    r = gang__forecast_run(run);
     run->f = NULL;
     if (!consume)
         free_copy(run->s);
@@ -174,7 +174,7 @@ static bool sort_starts(gang_forecast *f)
     }
     gang__release(&f->mem, f->start_ns);
     f->start_ns = sorted;
-    f->start_room = samples * f->count;
+    f->start_cap = samples * f->count;
     return true;
 }
 
@@ -183,7 +183,7 @@ static gang_result run(gang_forecast *f, bool consume, struct gang_error *error)
     gang_sched *s = f->own.s;
     int64_t now = f->opts.now_ns > s->now_ns ? f->opts.now_ns : s->now_ns;
     f->count = 0;
-    gang_result r = gang__sched_take_in(s, now);
+    gang_result r = gang__cycle_take_in(s, now);
     if (r == GANG_OK && !list_waiting(f))
         r = GANG_ENOMEM;
     if (r != GANG_OK)

@@ -16,7 +16,7 @@ struct gang__expected {
 };
 
 /* A scheduler on its way: what the ops are called with. */
-struct gang__calendar_run {
+struct gang__forecast_run_state {
     gang_sched *s;
     struct gang_forecast *f; /* NULL: it is not run now, but changed by the host */
     int32_t sample;
@@ -32,19 +32,19 @@ struct gang__calendar_run {
 
 struct gang_forecast {
     struct gang_mem mem;
-    struct gang_forecast_opts opts; /* with its defaults */
-    struct gang__calendar_run own;  /* of the private scheduler */
+    struct gang_forecast_opts opts;      /* with its defaults */
+    struct gang__forecast_run_state own; /* of the private scheduler */
     bool running;
     struct gang__expected *expected; /* by job */
-    size_t count, room;
+    size_t count, cap;
     int64_t
         *start_ns; /* of each sample those of all, then sorted, of each job those of all samples */
-    size_t start_room;
+    size_t start_cap;
 };
 
 extern const struct gang_host_ops gang__forecast_ops;
 
 /* Run run->s ahead, for run->sample; run->start_ns and the others' reasons are noted. */
-gang_result gang__forecast_ahead(struct gang__calendar_run *run);
+gang_result gang__forecast_run(struct gang__forecast_run_state *run);
 
 #endif

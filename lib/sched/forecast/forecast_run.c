@@ -36,7 +36,7 @@ static int by_end(const struct gang__set_link *a, const struct gang__set_link *b
                                 : (x->job > y->job) - (x->job < y->job);
 }
 
-static struct stay *stay_of(const struct gang__calendar_run *run, gang_job_id job)
+static struct stay *stay_of(const struct gang__forecast_run_state *run, gang_job_id job)
 {
     struct gang__hash_link *n = gang__hash_first(&run->stays, job);
     while (n && GANG__OF(struct stay, link, n)->job != job)
@@ -45,7 +45,7 @@ static struct stay *stay_of(const struct gang__calendar_run *run, gang_job_id jo
 }
 
 /* NULL: out of memory. */
-static struct stay *stay_make(struct gang__calendar_run *run, gang_job_id job)
+static struct stay *stay_make(struct gang__forecast_run_state *run, gang_job_id job)
 {
     const struct gang_mem *mem = &run->f->mem;
     struct stay *x =
@@ -60,28 +60,28 @@ static struct stay *stay_make(struct gang__calendar_run *run, gang_job_id job)
 }
 
 /* It runs until then; or not any more. */
-static void ends_at(struct gang__calendar_run *run, struct stay *x, int64_t at_ns)
+static void ends_at(struct gang__forecast_run_state *run, struct stay *x, int64_t at_ns)
 {
     x->at_ns = at_ns;
     x->ends = true;
     gang__set_insert(&run->ends, &x->turn);
 }
 
-static void ends_not(struct gang__calendar_run *run, struct stay *x)
+static void ends_not(struct gang__forecast_run_state *run, struct stay *x)
 {
     if (x->ends)
         gang__set_remove(&run->ends, &x->turn);
     x->ends = false;
 }
 
-static void stay_free(struct gang__calendar_run *run, struct stay *x)
+static void stay_free(struct gang__forecast_run_state *run, struct stay *x)
 {
     ends_not(run, x);
     gang__hash_remove(&run->stays, &x->link);
     gang__release(&run->f->mem, x);
 }
 
-static void stays_free(struct gang__calendar_run *run)
+static void stays_free(struct gang__forecast_run_state *run)
 {
     for (size_t i = 0; i < run->stays.cap; i++)
         while (run->stays.bucket[i])
@@ -90,7 +90,7 @@ static void stays_free(struct gang__calendar_run *run)
 }
 
 /* When the next one ends; INT64_MAX: none is known to. */
-static int64_t next_end(const struct gang__calendar_run *run)
+static int64_t next_end(const struct gang__forecast_run_state *run)
 {
     struct gang__set_link *n = gang__set_first(&run->ends);
     return n ? GANG__OF(struct stay, turn, n)->at_ns : INT64_MAX;
@@ -98,13 +98,14 @@ static int64_t next_end(const struct gang__calendar_run *run)
 
 /* ---- how long it runs ------------------------------------------------------------------------ */
 
-static uint64_t draw_of(const struct gang__calendar_run *run, gang_job_id job, uint64_t attempt)
+static uint64_t draw_of(const struct gang__forecast_run_state *run, gang_job_id job,
+                        uint64_t attempt)
 {
     return gang__draw(run->f->opts.seed, (uint64_t)run->sample + 1, job, attempt);
 }
 
 /* The run time of a job that has run for `ran_ns`. 0: unknown. -1: it should have ended. */
-static int64_t predict(const struct gang__calendar_run *run, const struct gang__job *job,
+static int64_t predict(const struct gang__forecast_run_state *run, const struct gang__job *job,
                        int64_t ran_ns)
 {
     enum { ATTEMPTS = 16 };
@@ -119,7 +120,7 @@ static int64_t predict(const struct gang__calendar_run *run, const struct gang__
 }
 
 /* Counted from its start, with what it ran already in turns of its own. 0: not known. */
-static int64_t run_of(const struct gang__calendar_run *run, const struct gang__job *job,
+static int64_t run_of(const struct gang__forecast_run_state *run, const struct gang__job *job,
                       const struct stay *x)
 {
     int64_t ran = run->s->now_ns - gang__time_limit_from(run->s, job);
@@ -137,7 +138,7 @@ static int64_t run_of(const struct gang__calendar_run *run, const struct gang__j
 
 /* The job runs now: note its end. The scheduler itself handles limit, deadline and the end of a
  * reservation. */
-static void expect_end(struct gang__calendar_run *run, const struct gang__job *job)
+static void expect_end(struct gang__forecast_run_state *run, const struct gang__job *job)
 {
     struct stay *x = stay_of(run, job->id);
     int64_t all = run_of(run, job, x);
@@ -152,7 +153,7 @@ static void expect_end(struct gang__calendar_run *run, const struct gang__job *j
 
 /* The job no longer runs. Only a suspended job, or one between its slices, goes on where it
  * stopped. */
-static void expect_no_end(struct gang__calendar_run *run, gang_job_id job, int32_t state)
+static void expect_no_end(struct gang__forecast_run_state *run, gang_job_id job, int32_t state)
 {
     struct stay *x = stay_of(run, job);
     if (!x)
@@ -164,7 +165,7 @@ static void expect_no_end(struct gang__calendar_run *run, gang_job_id job, int32
 
 /* ---- the host -------------------------------------------------------------------------------- */
 
-static struct gang__expected *entry_of(const struct gang__calendar_run *run, gang_job_id job)
+static struct gang__expected *entry_of(const struct gang__forecast_run_state *run, gang_job_id job)
 {
     size_t low = 0, high = run->f->count;
     while (low < high) {
@@ -179,7 +180,7 @@ static struct gang__expected *entry_of(const struct gang__calendar_run *run, gan
 
 static int32_t on_state(const struct gang_event *e, void *user)
 {
-    struct gang__calendar_run *run = user;
+    struct gang__forecast_run_state *run = user;
     struct gang__expected *x = run->f ? entry_of(run, e->job) : NULL;
     bool runs = e->state == GANG_JOB_RUNNING, ended = e->state == GANG_JOB_ENDED;
     if (x && (runs || ended) && run->start_ns[x - run->f->expected] == INT64_MAX &&
@@ -201,7 +202,7 @@ static int32_t on_state(const struct gang_event *e, void *user)
 /* It stops at once, and has the rest to run when it resumes. */
 static int32_t on_suspend(const struct gang_event *e, void *user)
 {
-    struct gang__calendar_run *run = user;
+    struct gang__forecast_run_state *run = user;
     struct stay *x = run->f ? stay_of(run, e->job) : NULL;
     if (x && x->ends)
         x->rest_ns = x->at_ns > e->now_ns ? x->at_ns - e->now_ns : 1;
@@ -214,7 +215,7 @@ const struct gang_host_ops gang__forecast_ops = {
 /* ---- running --------------------------------------------------------------------------------- */
 
 /* Those that run already. */
-static void expect_ends(struct gang__calendar_run *run)
+static void expect_ends(struct gang__forecast_run_state *run)
 {
     gang_sched *s = run->s;
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
@@ -225,7 +226,7 @@ static void expect_ends(struct gang__calendar_run *run)
 }
 
 /* Ends the jobs that are due. */
-static gang_result report_ends(struct gang__calendar_run *run, int64_t now_ns)
+static gang_result report_ends(struct gang__forecast_run_state *run, int64_t now_ns)
 {
     gang_result r = GANG_OK;
     while (r == GANG_OK && next_end(run) <= now_ns) {
@@ -247,14 +248,14 @@ static int32_t wait_of(const gang_sched *s, gang_job_id id)
         return job->wait_why;
     if (g->stop.handover)
         return GANG_WAIT_VICTIMS;
-    if (gang__slice_is_out(g))
+    if (gang__slice_is_suspended(g))
         return GANG_WAIT_SLICE;
     return g->order.wait_class && g->order.wait_class->state == GANG__CLASS_BLOCKED
                ? g->order.wait_class->why
                : 0;
 }
 
-static void note_rest(struct gang__calendar_run *run, bool cut)
+static void note_rest(struct gang__forecast_run_state *run, bool cut)
 {
     for (size_t i = 0; i < run->f->count; i++) {
         struct gang__expected *x = &run->f->expected[i];
@@ -273,13 +274,13 @@ struct round {
 
 /* Is all as it was before? Then the slices rotate for ever, and nothing else will happen. Brent
  * (1980): the moment compared with now moves up after 1, 2, 4, ... rotations. */
-static bool goes_round(const struct gang__calendar_run *run, struct round *round)
+static bool goes_round(const struct gang__forecast_run_state *run, struct round *round)
 {
-    if (next_end(run) != INT64_MAX || gang__sched_due(run->s) != INT64_MAX) {
+    if (next_end(run) != INT64_MAX || gang__cycle_due(run->s) != INT64_MAX) {
         round->most = 0;
         return false;
     }
-    uint64_t now = gang__slice_print(run->s, run->left);
+    uint64_t now = gang__slice_fingerprint(run->s, run->left);
     if (round->most > 0 && now == round->seen)
         return true;
     if (round->since++ >= round->most) {
@@ -292,12 +293,12 @@ static bool goes_round(const struct gang__calendar_run *run, struct round *round
 
 /* Endlessly repeated reservations never finish. When nothing else is due, and all their planned
  * times have passed without a start or stop, nothing will change later. */
-static bool repeats_in_vain(struct gang__calendar_run *run)
+static bool repeats_in_vain(struct gang__forecast_run_state *run)
 {
     gang_sched *s = run->s;
-    int64_t last = gang__reserve_endless(s);
+    int64_t last = gang__reserve_endless_until(s);
     if (run->moved || next_end(run) != INT64_MAX || last == INT64_MAX ||
-        gang__timers_next(s) != INT64_MAX || gang__config_next(s) != INT64_MAX ||
+        gang__timers_next(s) != INT64_MAX || gang__queues_next_idle(s) != INT64_MAX ||
         s->preempt.min_runtime_due_ns != INT64_MAX)
         run->round_ns = INT64_MAX;
     else if (run->round_ns == INT64_MAX)
@@ -306,7 +307,7 @@ static bool repeats_in_vain(struct gang__calendar_run *run)
     return s->now_ns >= run->round_ns;
 }
 
-gang_result gang__forecast_ahead(struct gang__calendar_run *run)
+gang_result gang__forecast_run(struct gang__forecast_run_state *run)
 {
     const struct gang_forecast_opts *o = &run->f->opts;
     int64_t now = o->now_ns > run->s->now_ns ? o->now_ns : run->s->now_ns;

@@ -10,13 +10,13 @@ struct telling {
     gang_plan_fn visit;
     void *user;
     gang_node_id *node; /* of the reported entry */
-    size_t count, room;
+    size_t count, cap;
     bool failed;
 };
 
 static bool note_node(struct telling *t, gang_node_id node)
 {
-    if (!gang__grow(&t->s->mem, (void **)&t->node, &t->room, t->count + 1, sizeof(*t->node)))
+    if (!gang__grow(&t->s->mem, (void **)&t->node, &t->cap, t->count + 1, sizeof(*t->node)))
         t->failed = true;
     else
         t->node[t->count++] = node;

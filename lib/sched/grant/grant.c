@@ -16,7 +16,7 @@
 static void note_user(gang_sched *s, const struct gang__job *job)
 {
     if (job->leaf_user)
-        gang__order_user(s, job->leaf, job->leaf_user);
+        gang__order_rekey_user(s, job->leaf, job->leaf_user);
 }
 
 bool gang__grant_start(gang_sched *s, struct gang__gang *g, gang_alloc_id alloc, int32_t reason)
@@ -24,7 +24,7 @@ bool gang__grant_start(gang_sched *s, struct gang__gang *g, gang_alloc_id alloc,
     struct gang__job *job = g->job;
     bool resumes = g->places != NULL;
     gang__order_leave(s, g);
-    gang__bypass_over(g);
+    gang__bypass_end(g);
     gang__usage_out(s, g);
     g->alloc = alloc;
     if (g->request_class->exact) {
@@ -45,14 +45,14 @@ bool gang__grant_start(gang_sched *s, struct gang__gang *g, gang_alloc_id alloc,
     note_user(s, job);
     s->wake.changes++;
     if (!g->sliced)
-        return gang__grant_tell(s, g, reason);
+        return gang__grant_report(s, g, reason);
     job->ready_ns = -1;
-    gang__bypass_passed(s, g);
+    gang__bypass_count(s, g);
     gang__job_settle(s, job);
     return true;
 }
 
-bool gang__grant_tell(gang_sched *s, struct gang__gang *g, int32_t reason)
+bool gang__grant_report(gang_sched *s, struct gang__gang *g, int32_t reason)
 {
     struct gang__job *job = g->job;
     bool resumes = g->places != NULL;
@@ -79,11 +79,11 @@ bool gang__grant_tell(gang_sched *s, struct gang__gang *g, int32_t reason)
     s->info.started++;
     s->info.tasks_granted += g->tasks;
     if (!g->sliced)
-        gang__bypass_passed(s, g);
+        gang__bypass_count(s, g);
     gang__reports_started(s, g);
     gang__job_state(s, job, reason, "started");
     gang__job_settle(s, job);
-    gang__job_wake(s, job);
+    gang__job_wake_waiters(s, job);
     if (resumes)
         gang__reports_trim(s, g);
     return true;
@@ -106,7 +106,7 @@ bool gang__grant_growth(gang_sched *s, struct gang__gang *g, const int64_t *task
     /* The first groups have more tasks now, so fewer tasks of the other groups are protected.
      * Gangs may wait for those. */
     if (groups > 1 && g->job->preemptible == GANG_SEMI_PREEMPTIBLE)
-        gang__eased(s, g->job->leaf);
+        gang__order_unblock_queues(s, g->job->leaf);
     struct gang_event e = gang__event_of(s, g, GANG_REASON_NONE, "more tasks");
     e.tasks = tasks;
     e.task_count = count;
@@ -118,16 +118,16 @@ bool gang__grant_growth(gang_sched *s, struct gang__gang *g, const int64_t *task
         }
         gang__usage_in(s, g);
         note_user(s, g->job);
-        gang__give_surely(s, g, g->alloc, tasks, count);
+        gang__give_back_or_defer(s, g, g->alloc, tasks, count);
         gang__log(s, 0, "the host refused more tasks of job %llu", (unsigned long long)g->job->id);
         g->job->not_before_ns = s->now_ns + s->opts.refused_ns;
-        gang__wake_room_any(s);
-        gang__eased(s, g->job->leaf);
+        gang__wake_capacity_any(s);
+        gang__order_unblock_queues(s, g->job->leaf);
         gang__job_settle(s, g->job);
         return false;
     }
     s->info.tasks_granted += (int64_t)count;
-    gang__reports_short(s, g);
+    gang__reports_note_minimum(s, g);
     gang__job_settle(s, g->job);
     return true;
 }

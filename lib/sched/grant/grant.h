@@ -11,7 +11,7 @@
 bool gang__grant_start(gang_sched *s, struct gang__gang *g, gang_alloc_id alloc, int32_t reason);
 
 /* The second half of a grant: the host starts or resumes the gang. */
-bool gang__grant_tell(gang_sched *s, struct gang__gang *g, int32_t reason);
+bool gang__grant_report(gang_sched *s, struct gang__gang *g, int32_t reason);
 
 /* More tasks were granted: `count` numbers, so many of each group. False: the host refused, all is
  * undone. */

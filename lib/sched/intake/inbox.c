@@ -146,7 +146,7 @@ static bool take_first(gang_sched *s)
 {
     struct gang__message *m = s->backlog;
     if (m->what == GANG__MESSAGE_SUBMIT)
-        return take_jobs(s, gang__submitted(m));
+        return take_jobs(s, gang__message_job(m));
     if (!carry_out(s, gang__command_of(m)))
         return false;
     s->backlog = m->next;
@@ -165,14 +165,14 @@ static void fetch_next(const struct gang__message *m)
     for (size_t at = 64; next->what == GANG__MESSAGE_SUBMIT &&
                          at < sizeof(struct gang__job) + sizeof(struct gang__gang);
          at += 64)
-        __builtin_prefetch((const char *)gang__submitted(next) + at, 1);
+        __builtin_prefetch((const char *)gang__message_job(next) + at, 1);
 }
 
 void gang__inbox_run(gang_sched *s)
 {
     if (gang__load(&s->inbox))
         gang__inbox_take_out(s);
-    while (s->backlog && gang__step(s)) {
+    while (s->backlog && gang__run_step(s)) {
         const struct gang__message *m = s->backlog;
         bool answers = m->what == GANG__MESSAGE_TASKS && m->how == GANG_TASK_STOPPED;
         fetch_next(m);
@@ -196,7 +196,7 @@ void gang__inbox_free(gang_sched *s)
             gang__release(&s->mem, m);
             continue;
         }
-        for (struct gang__job *next, *job = gang__submitted(m); job; job = next) {
+        for (struct gang__job *next, *job = gang__message_job(m); job; job = next) {
             next = job->next;
             gang__job_free(s, job);
         }

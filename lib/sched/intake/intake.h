@@ -26,20 +26,20 @@ void gang__inbox_free(gang_sched *s);
 /* False: another thread has it; nothing waits for the lock. Unlock: store 0. */
 bool gang__recent_lock(struct gang__recent *at);
 void gang__recent_free(gang_sched *s);
-gang_result gang__config_default(gang_sched *s, struct gang_error *error);
-bool gang__config_root(gang_sched *s); /* false: out of memory */
-void gang__config_free(gang_sched *s);
+gang_result gang__queues_make_default(gang_sched *s, struct gang_error *error);
+bool gang__queues_make_root(gang_sched *s); /* false: out of memory */
+void gang__queues_free_all(gang_sched *s);
 
 /* Make a queue on demand, if it is not there. GANG_OK; GANG_ENOMEM; other errors: it cannot be
  * made. */
-gang_result gang__config_make(gang_sched *s, gang_queue_id parent, const char *name,
-                              struct gang__queue_state **leaf);
+gang_result gang__queues_make_on_demand(gang_sched *s, gang_queue_id parent, const char *name,
+                                        struct gang__queue_state **leaf);
 
 /* Copy the tree of another scheduler, with the same ids. Then each job in the table enters usage
  * and orders; its leaf is set. */
-gang_result gang__config_copy(gang_sched *s, gang_sched *from, struct gang_error *error);
-void gang__config_enter(gang_sched *s);
-void gang__config_idle(gang_sched *s); /* remove made queues that were idle long enough */
-int64_t gang__config_next(const gang_sched *s);
+gang_result gang__queues_copy_tree(gang_sched *s, gang_sched *from, struct gang_error *error);
+void gang__queues_enter_jobs(gang_sched *s);
+void gang__queues_remove_idle(gang_sched *s); /* remove made queues that were idle long enough */
+int64_t gang__queues_next_idle(const gang_sched *s);
 
 #endif

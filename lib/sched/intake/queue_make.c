@@ -23,7 +23,7 @@ bool gang__queue_make_amounts(gang_sched *s, struct gang__queue_state *q)
     return true;
 }
 
-bool gang__config_root(gang_sched *s)
+bool gang__queues_make_root(gang_sched *s)
 {
     gang__order_init(&s->root);
     return gang__queue_make_amounts(s, &s->root);
@@ -80,7 +80,7 @@ void gang__queue_reset(struct gang__queue_state *q)
         }
 }
 
-void gang__config_free(gang_sched *s)
+void gang__queues_free_all(gang_sched *s)
 {
     struct gang__submit_view *submit_view = gang__load_relaxed(&s->submit_view);
     for (uint32_t i = 0; s->queues && i < s->queues->count; i++)

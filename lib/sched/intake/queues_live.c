@@ -89,8 +89,8 @@ gang_result gang_sched_set_queues(gang_sched *sched, const struct gang_queue_spe
     if (sched->running)
         return gang__error(error, GANG_EBUSY, NULL, "called from a callback");
     struct gang__queue_list l = {NULL, NULL, 0};
-    gang_result r =
-        count > 0 ? with_made(sched, queues, count, &l, error) : gang__config_default(sched, error);
+    gang_result r = count > 0 ? with_made(sched, queues, count, &l, error)
+                              : gang__queues_make_default(sched, error);
     if (r == GANG_OK && count > 0)
         r = gang__queues_apply(sched, l.spec, l.count, l.made, error);
     gang__queue_list_free(sched, &l);
@@ -98,7 +98,7 @@ gang_result gang_sched_set_queues(gang_sched *sched, const struct gang_queue_spe
     return r;
 }
 
-gang_result gang__config_default(gang_sched *s, struct gang_error *error)
+gang_result gang__queues_make_default(gang_sched *s, struct gang_error *error)
 {
     static const struct gang_quota all[] = {{"cpu", GANG_UNLIMITED, NULL, 0, 0}};
     struct gang_queue_spec spec = GANG_QUEUE_SPEC_INIT;
@@ -236,7 +236,7 @@ static void copy_past(struct gang__queue_state *to, const struct gang__queue_sta
         memcpy(to->past_use, from->past_use, GANG__DIMS * sizeof(*to->past_use));
 }
 
-gang_result gang__config_copy(gang_sched *s, gang_sched *from, struct gang_error *error)
+gang_result gang__queues_copy_tree(gang_sched *s, gang_sched *from, struct gang_error *error)
 {
     struct gang__queues *queues = NULL;
     gang_queue_id next = from->next_queue;

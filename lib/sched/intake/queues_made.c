@@ -2,8 +2,8 @@
 /* Queues that are made on demand below a parent, and removed when they were idle long enough. */
 #include "sched/intake/queues_change.h"
 
-gang_result gang__config_make(gang_sched *s, gang_queue_id parent, const char *name,
-                              struct gang__queue_state **leaf)
+gang_result gang__queues_make_on_demand(gang_sched *s, gang_queue_id parent, const char *name,
+                                        struct gang__queue_state **leaf)
 {
     const struct gang__queue *q = gang__queue_by_name(s->queues, name);
     const struct gang__queue *up = gang__queue_by_id(s->queues, parent);
@@ -38,7 +38,7 @@ static int64_t idle_until(const struct gang__queue_state *q)
     return gang__add_sat(q->idle_since_ns, after);
 }
 
-int64_t gang__config_next(const gang_sched *s)
+int64_t gang__queues_next_idle(const gang_sched *s)
 {
     int64_t next = INT64_MAX;
     for (uint32_t i = 0; s->queues->has_made && i < s->queues->count; i++) {
@@ -48,7 +48,7 @@ int64_t gang__config_next(const gang_sched *s)
     return next;
 }
 
-void gang__config_idle(gang_sched *s)
+void gang__queues_remove_idle(gang_sched *s)
 {
     for (uint32_t i = 0; s->queues->has_made && i < s->queues->count; i++)
         if (s->queues->queue[i].made && idle_until(s->qs[i]) <= s->now_ns &&

@@ -64,7 +64,7 @@ static bool needs_rebuild(const gang_sched *s, const struct gang__queues *queues
         if (a != b || old->order != now->order || old->leaf != now->leaf ||
             old->backfill != now->backfill || old->plan_depth != now->plan_depth ||
             old->backfill_order != now->backfill_order ||
-            gang__asks_users(old) != gang__asks_users(now))
+            gang__queue_counts_users(old) != gang__queue_counts_users(now))
             return true;
     }
     return false;
@@ -112,15 +112,17 @@ static bool make_room(struct swap *w)
     gang_sched *s = w->s;
     for (size_t b = 0; b < s->classes.cap; b++)
         for (struct gang__hash_link *n = s->classes.bucket[b]; n; n = n->next) {
-            struct gang__request_class *ask = GANG__OF(struct gang__request_class, link, n);
-            if (!gang__grow(&s->mem, (void **)&ask->take, &ask->take_cap,
-                            (size_t)ask->q->group_count * w->queues->dims, sizeof(*ask->take)))
+            struct gang__request_class *request_class =
+                GANG__OF(struct gang__request_class, link, n);
+            if (!gang__grow(&s->mem, (void **)&request_class->take, &request_class->take_cap,
+                            (size_t)request_class->q->group_count * w->queues->dims,
+                            sizeof(*request_class->take)))
                 return false;
         }
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
         struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
         const struct gang__queue *q = gang__queue_by_id(w->queues, job->leaf->q->id);
-        if (q && gang__asks_users(q) && !gang__user_of(s, job->leaf, job->user))
+        if (q && gang__queue_counts_users(q) && !gang__user_of(s, job->leaf, job->user))
             return false;
     }
     return true;
@@ -154,23 +156,23 @@ static void all_leave(gang_sched *s)
 static void enter_books(gang_sched *s, struct gang__job *job)
 {
     struct gang__queue_state *leaf = job->leaf;
-    job->leaf_user = gang__asks_users(leaf->q) ? gang__user_of(s, leaf, job->user) : NULL;
+    job->leaf_user = gang__queue_counts_users(leaf->q) ? gang__user_of(s, leaf, job->user) : NULL;
     job->counted_pending = job->counted_running = false;
     for (uint32_t i = 0; i < job->gang_count; i++) {
         struct gang__gang *g = &job->gang[i];
-        (void)gang__class_refresh(s, g->request_class);
+        (void)gang__request_class_refresh(s, g->request_class);
         if (job->state == GANG_JOB_ENDED)
             continue;
         if (job->leaf_user)
             job->leaf_user->waiting += g->demands;
         gang__usage_in(s, g);
         if (g->stop.handover && g->stop.handover->charged)
-            gang__handover_charge(g->stop.handover, 1);
+            gang__usage_charge_handover(g->stop.handover, 1);
         if (g->stop.moving)
             gang__usage_promise(g, -1, 1);
         if (g->stop.handover && g->stop.handover->counted_promised) {
             g->stop.handover->counted_promised = false; /* the queues count from zero */
-            gang__handover_comes(g->stop.handover, true);
+            gang__handover_promise_job(g->stop.handover, true);
         }
         if (g->alloc != GANG_ID_NONE)
             gang__victims_enter(s, g);
@@ -205,7 +207,7 @@ static void link_queues(gang_sched *s)
     }
 }
 
-void gang__config_enter(gang_sched *s)
+void gang__queues_enter_jobs(gang_sched *s)
 {
     for (uint32_t i = 0; i < s->queues->count; i++)
         gang__queue_reset(s->qs[i]);
@@ -223,10 +225,10 @@ static void commit(struct swap *w)
     uint32_t count = s->queues ? s->queues->count : 0;
     s->external_events++;
     if (s->queues)
-        gang__candidates_dissolve(s);
+        gang__candidates_unkeep_all(s);
     if (w->rebuild && s->queues)
         all_leave(s);
-    gang__order_forget(s);
+    gang__order_remove_queues(s);
     for (uint32_t i = 0; i < count; i++)
         if (!gang__queue_by_id(w->queues, old[i]->q->id)) {
             old[i]->next_gone = before->gone;
@@ -270,7 +272,7 @@ gang_result gang__queues_swap(gang_sched *s, struct gang__queues *queues, struct
     }
     commit(&w);
     if (w.rebuild) {
-        gang__config_enter(s);
+        gang__queues_enter_jobs(s);
     } else {
         for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n))
             gang__job_settle(s, GANG__OF(struct gang__job, by_id, n));

@@ -49,7 +49,7 @@ static gang_result prepare(gang_sched *s, const struct gang_reservation_spec *sp
             w = gang__error(error, GANG_EEXIST, "name", "there is one of this name");
     struct gang__reserve_owner *owner =
         w == GANG_OK ? gang__reserve_owner_get(s, (*r)->owner) : NULL;
-    if (w == GANG_OK && (!owner || !gang__calendar_ready(s) || !gang__reserve_put_back(s)))
+    if (w == GANG_OK && (!owner || !gang__calendar_ready(s) || !gang__reserve_put_pieces(s)))
         w = out_of_memory(error);
     if (w == GANG_OK) {
         (*r)->usage = owner->usage;
@@ -80,9 +80,9 @@ static void link_last(gang_sched *s, struct gang__reserve *r)
         at = &(*at)->next;
     *at = r;
     if (s->reserve.count++ == 0)
-        gang__candidates_dissolve(s);
+        gang__candidates_unkeep_all(s);
     s->reserve.all->magnetic += (r->flags & GANG_RESERVATION_MAGNETIC) != 0;
-    s->reserve.all->rebin = true;
+    s->reserve.all->reclass = true;
     gang__wake_calendar(s);
     gang__reserve_schedule(s);
 }
@@ -159,7 +159,7 @@ static void go_on(gang_sched *s, const struct gang__reserve *old, struct gang__r
 }
 
 /* Jobs of the old one belong to the new one. What runs inside is looked at again:
- * gang__reserve_keeps() has the last word. No gang lies inside a flexible one. */
+ * gang__reserve_still_fits_inside() has the last word. No gang lies inside a flexible one. */
 static void hand_over(gang_sched *s, struct gang__reserve *old, struct gang__reserve *r)
 {
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
@@ -187,7 +187,7 @@ static void hand_over(gang_sched *s, struct gang__reserve *old, struct gang__res
         if (named)
             gang__job_settle(s, job);
     }
-    gang__reserve_empty(s, old);
+    gang__reserve_close_inside(s, old);
     struct gang__reserve **at = &s->reserve.all->first;
     while (*at != old)
         at = &(*at)->next;
@@ -195,7 +195,7 @@ static void hand_over(gang_sched *s, struct gang__reserve *old, struct gang__res
     *at = r;
     s->reserve.all->magnetic += (r->flags & GANG_RESERVATION_MAGNETIC) != 0;
     s->reserve.all->magnetic -= (old->flags & GANG_RESERVATION_MAGNETIC) != 0;
-    s->reserve.all->rebin = true;
+    s->reserve.all->reclass = true;
 }
 
 gang_result gang_reservation_change(gang_sched *sched, gang_reservation_id id,
@@ -222,7 +222,7 @@ gang_result gang_reservation_change(gang_sched *sched, gang_reservation_id id,
     go_on(sched, old, r);
     r->id = old->id;
     struct gang__trial without;
-    gang__trial_begin(&without, sched, sched->calendar->when);
+    gang__trial_begin(&without, sched, sched->calendar->timeline);
     gang__reserve_withdraw_from(&without, old);
     book_away(old, true);
     w = gang__reserve_place_first(sched, r, t.until_ns, error);

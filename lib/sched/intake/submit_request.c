@@ -84,34 +84,34 @@ static struct gang__recent *recent_lock(gang_sched *s, uint64_t hash)
 }
 
 /* relaxed: the caller holds a reference already */
-static struct gang__request_text *ref_text(struct gang__request_text *w)
+static struct gang__request_text *ref_text(struct gang__request_text *text)
 {
-    (void)atomic_fetch_add_explicit(&w->refs, 1, memory_order_relaxed);
-    return w;
+    (void)atomic_fetch_add_explicit(&text->refs, 1, memory_order_relaxed);
+    return text;
 }
 
-static struct gang__request_text *recent_get(gang_sched *s, const struct gang__key *k)
+static struct gang__request_text *recent_get(gang_sched *s, const struct gang__request_key *key)
 {
-    struct gang__recent *at = recent_lock(s, k->hash);
+    struct gang__recent *at = recent_lock(s, key->hash);
     if (!at)
         return NULL;
-    struct gang__request_text *w = at->text;
-    bool same = w && w->hash == k->hash && w->bytes == k->used &&
+    struct gang__request_text *text = at->text;
+    bool same = text && text->hash == key->hash && text->bytes == key->used &&
                 at->epoch == gang__load(&s->cluster->nodes.epoch) &&
-                memcmp(w->key, k->bytes, k->used) == 0;
-    w = same ? ref_text(w) : NULL;
+                memcmp(text->key, key->bytes, key->used) == 0;
+    text = same ? ref_text(text) : NULL;
     gang__store(&at->lock, 0);
-    return w;
+    return text;
 }
 
 /* Replaces the older one in its slot. */
-static void recent_set(gang_sched *s, struct gang__request_text *w, uint64_t epoch)
+static void recent_set(gang_sched *s, struct gang__request_text *text, uint64_t epoch)
 {
-    struct gang__recent *at = recent_lock(s, w->hash);
+    struct gang__recent *at = recent_lock(s, text->hash);
     if (!at)
         return;
     struct gang__request_text *before = at->text;
-    at->text = ref_text(w);
+    at->text = ref_text(text);
     at->epoch = epoch;
     gang__store(&at->lock, 0);
     gang__request_text_unref(&s->mem, before);
@@ -124,13 +124,13 @@ void gang__recent_free(gang_sched *s)
 }
 
 static gang_result make_text(gang_sched *s, const struct gang_request_spec *spec,
-                             struct gang__key *k, struct gang__request_text **wanted,
+                             struct gang__request_key *key, struct gang__request_text **wanted,
                              struct gang_error *error)
 {
     bool plain = is_plain(spec);
     if (plain) {
-        gang__key_make(k, &s->mem, spec);
-        if (!k->failed && (*wanted = recent_get(s, k)) != NULL)
+        gang__request_key_make(key, &s->mem, spec);
+        if (!key->failed && (*wanted = recent_get(s, key)) != NULL)
             return GANG_OK;
     }
     uint64_t epoch = gang__load(&s->cluster->nodes.epoch);
@@ -139,8 +139,8 @@ static gang_result make_text(gang_sched *s, const struct gang_request_spec *spec
     if (r != GANG_OK)
         return gang__error_at(error, r, "request");
     if (!plain)
-        gang__key_make(k, &s->mem, spec);
-    *wanted = gang__request_text_new(k, q);
+        gang__request_key_make(key, &s->mem, spec);
+    *wanted = gang__request_text_new(key, q);
     if (!*wanted) {
         gang_request_free(q);
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
@@ -155,12 +155,12 @@ static gang_result make_request(gang_sched *s, const struct gang__queue *q,
                                 struct gang__request_text **wanted, struct gang_error *error)
 {
     struct gang_request_spec with = *spec;
-    struct gang__key k;
+    struct gang__request_key key;
     if (with.policy == GANG_POLICY_DEFAULT && with.size == sizeof(with))
         with.policy = q->policy;
-    k.bytes = k.own;
-    gang_result r = make_text(s, &with, &k, wanted, error);
-    gang__key_free(&k);
+    key.bytes = key.own;
+    gang_result r = make_text(s, &with, &key, wanted, error);
+    gang__request_key_free(&key);
     return r;
 }
 

@@ -15,13 +15,13 @@ static bool make_asks(gang_sched *s, struct gang__job *job)
 {
     for (uint32_t i = 0; i < job->gang_count; i++) {
         struct gang__gang *g = &job->gang[i];
-        struct gang__request_text *w = job->request_text[i];
+        struct gang__request_text *text = job->request_text[i];
         if (g->request_class)
             continue;
-        if (!gang__grow(&s->mem, (void **)&s->by_group, &s->group_cap, w->q->group_count,
+        if (!gang__grow(&s->mem, (void **)&s->by_group, &s->group_cap, text->q->group_count,
                         sizeof(*s->by_group)))
             return false;
-        g->request_class = gang__class_ref(s, w);
+        g->request_class = gang__request_class_ref(s, text);
         if (!g->request_class)
             return false;
         job->request_text[i] = NULL;
@@ -50,10 +50,10 @@ static void adopt(gang_sched *s, struct gang__job *job, gang_alloc_id alloc)
     gang__usage_in(s, g);
     gang__victims_enter(s, g);
     if (job->leaf_user)
-        gang__order_user(s, job->leaf, job->leaf_user);
+        gang__order_rekey_user(s, job->leaf, job->leaf_user);
     g->begun = true;
     gang__reports_started(s, g);
-    gang__reports_short(s, g);
+    gang__reports_note_minimum(s, g);
     if (job->stale)
         g->reports.below_min_ns = INT64_MIN / 2;
 }
@@ -64,7 +64,7 @@ static bool leaf_of(gang_sched *s, const struct gang__job *job, struct gang__que
     gang_result r = GANG_OK;
     *leaf = gang__queue_state_of(s, job->queue_id);
     if (*leaf && job->made_queue)
-        r = gang__config_make(s, job->queue_id, job->made_queue, leaf);
+        r = gang__queues_make_on_demand(s, job->queue_id, job->made_queue, leaf);
     if (*leaf && !(*leaf)->q->leaf)
         *leaf = NULL;
     return r != GANG_ENOMEM;
@@ -75,9 +75,9 @@ static bool make_ready(gang_sched *s, struct gang__job *job, struct gang__queue_
 {
     if (!make_asks(s, job) || gang__hash_reserve(&s->jobs, &s->mem) != GANG_OK)
         return false;
-    if (gang__asks_users(leaf->q) && !(job->leaf_user = gang__user_of(s, leaf, job->user)))
+    if (gang__queue_counts_users(leaf->q) && !(job->leaf_user = gang__user_of(s, leaf, job->user)))
         return false;
-    return gang__job_waiters(s, job);
+    return gang__job_register_waiter(s, job);
 }
 
 bool gang__job_take(gang_sched *s, struct gang__job *job)

@@ -29,7 +29,7 @@ void gang__job_free(gang_sched *s, struct gang__job *job)
         struct gang__gang *g = &job->gang[i];
         gang__calendar_forget(s, g);
         if (g->request_class)
-            gang__class_unref(s, g->request_class);
+            gang__request_class_unref(s, g->request_class);
         gang__request_text_unref(&s->mem, job->request_text[i]);
         gang__release(&s->mem, g->order.grow_class);
         gang__release(&s->mem, g->places);
@@ -115,7 +115,7 @@ gang_job_id gang__job_waits_for(const gang_sched *s, const struct gang__job *job
     return GANG_ID_NONE;
 }
 
-bool gang__job_waiters(gang_sched *s, struct gang__job *job)
+bool gang__job_register_waiter(gang_sched *s, struct gang__job *job)
 {
     for (size_t i = 0; i < job->after_count; i++) {
         struct gang__job *first = gang__job_of(s, job->after[i].job);
@@ -132,7 +132,7 @@ bool gang__job_waiters(gang_sched *s, struct gang__job *job)
     return true;
 }
 
-void gang__job_wake(gang_sched *s, struct gang__job *job)
+void gang__job_wake_waiters(gang_sched *s, struct gang__job *job)
 {
     for (struct gang__waiter *w = job->waiters; w; w = w->next) {
         struct gang__job *waiting = gang__job_of(s, w->job);
@@ -149,7 +149,7 @@ static bool may_start(const gang_sched *s, const struct gang__job *job, int32_t 
            : job->leaf->q->open_state == GANG_QUEUE_CLOSED ? GANG_WAIT_QUEUE
            : job->begin_ns > s->now_ns                     ? GANG_WAIT_BEGIN
            : job->not_before_ns > s->now_ns                ? GANG_WAIT_BACK_OFF
-           : !gang__reserve_holds(s, job)                  ? GANG_WAIT_RESERVATION
+           : !gang__reserve_may_try(s, job)                ? GANG_WAIT_RESERVATION
                                                            : 0;
     return *why == 0;
 }
@@ -170,7 +170,7 @@ static void set_wanted(gang_sched *s, struct gang__gang *g, bool wanted)
         return;
     user->waiting += wanted ? 1 : -1;
     if (user->waiting == 0)
-        gang__order_user(s, g->job->leaf, user);
+        gang__order_rekey_user(s, g->job->leaf, user);
 }
 
 /* Is the gang to wait in an order, to start or to grow? */
@@ -190,7 +190,7 @@ static bool waits(gang_sched *s, struct gang__gang *g, int *may)
     return *may > 0 && may_start(s, job, &why);
 }
 
-bool gang__job_waits(gang_sched *s, struct gang__gang *g)
+bool gang__job_may_wait(gang_sched *s, struct gang__gang *g)
 {
     int may;
     return waits(s, g, &may);
@@ -230,7 +230,7 @@ static void end_moves(gang_sched *s, struct gang__job *job)
 static void end_grants(gang_sched *s, struct gang__job *job)
 {
     for (uint32_t i = 0; i < job->gang_count; i++)
-        if (!gang__slice_is_begun(&job->gang[i]))
+        if (!gang__slice_has_run(&job->gang[i]))
             gang__start_undo(s, &job->gang[i], job->not_before_ns);
 }
 
@@ -239,7 +239,7 @@ void gang__job_settle(gang_sched *s, struct gang__job *job)
     bool never = false, some = false;
     if (job->state == GANG_JOB_ENDED)
         return;
-    if (job->served > 0 && !s->like) /* a copy follows its original */
+    if (job->served > 0 && !s->original) /* a copy follows its original */
         count_service(s, job);
     job->undone = job->undone && job->ending;
     if (job->held)
@@ -290,7 +290,7 @@ void gang__job_end(gang_sched *s, struct gang__job *job, int32_t end, const char
     for (uint32_t i = 0; i < job->gang_count; i++) {
         struct gang__gang *g = &job->gang[i];
         gang__order_free_class(s, g);
-        gang__bypass_over(g);
+        gang__bypass_end(g);
         if (g->stop.handover)
             gang__handover_give_up(s, g->stop.handover);
         gang__move_end(s, g);
@@ -299,15 +299,15 @@ void gang__job_end(gang_sched *s, struct gang__job *job, int32_t end, const char
         gang_alloc_id alloc = g->alloc;
         if (alloc != GANG_ID_NONE) {
             gang__gang_clear(s, g);
-            gang__give_rest(s, alloc);
-            gang__wake_room_any(s);
+            gang__give_back_unheld(s, alloc);
+            gang__wake_capacity_any(s);
         }
         g->over = true;
     }
     gang__job_state(s, job, GANG_REASON_END, text);
     gang__timer_clear(s, job);
     gang__job_count(s, job);
-    gang__eased(s, job->leaf);
+    gang__order_unblock_queues(s, job->leaf);
     for (struct gang__queue_state *q = job->leaf; q; q = q->parent)
         q->jobs--;
     job->leaf->idle_since_ns = job->leaf->jobs == 0 ? s->now_ns : INT64_MAX;
@@ -317,19 +317,19 @@ void gang__job_end(gang_sched *s, struct gang__job *job, int32_t end, const char
     job->next = s->ended;
     s->ended = job;
     gang__reserve_leave(s, job);
-    gang__job_wake(s, job);
+    gang__job_wake_waiters(s, job);
 }
 
 /* Handovers and deferred releases may still keep what gangs of the job held. */
 static void forget_in_claims(gang_sched *s, const struct gang__job *job)
 {
-    for (struct gang__handover *c = s->stop.handovers; c; c = c->next)
-        for (struct gang__stop *l = c->stops; l; l = l->next_of_handover)
-            if (l->gang && l->gang->job == job)
-                l->gang = NULL;
-    for (struct gang__stop *l = s->stop.deferred; l; l = l->next_of_handover)
-        if (l->gang && l->gang->job == job)
-            l->gang = NULL;
+    for (struct gang__handover *handover = s->stop.handovers; handover; handover = handover->next)
+        for (struct gang__stop *stop = handover->stops; stop; stop = stop->next_of_handover)
+            if (stop->gang && stop->gang->job == job)
+                stop->gang = NULL;
+    for (struct gang__stop *stop = s->stop.deferred; stop; stop = stop->next_of_handover)
+        if (stop->gang && stop->gang->job == job)
+            stop->gang = NULL;
 }
 
 void gang__jobs_forget(gang_sched *s)
@@ -366,7 +366,7 @@ static void all_stopped(gang_sched *s, struct gang__job *job)
     job->expected_ns = job->predicted_ns;
     for (uint32_t i = 0; i < job->gang_count; i++)
         if (!job->gang[i].places)
-            gang__reports_again(s, &job->gang[i]);
+            gang__reports_reset(s, &job->gang[i]);
     gang__job_count(s, job);
     gang__job_state(s, job, GANG_REASON_NONE, "waits again");
     gang__job_settle(s, job);
@@ -397,7 +397,7 @@ void gang__job_stop(gang_sched *s, struct gang__job *job, int32_t reason, int32_
         if (g->stop.handover)
             gang__handover_give_up(s, g->stop.handover);
         if (g->alloc != GANG_ID_NONE &&
-            gang__stop_ask(s, g, NULL, 0, reason, GANG_ID_NONE, end) == GANG_ENOMEM)
+            gang__stop_tasks(s, g, NULL, 0, reason, GANG_ID_NONE, end) == GANG_ENOMEM)
             s->no_memory = job->undone = true;
     }
     if (job->state == GANG_JOB_ENDED)
@@ -428,7 +428,7 @@ static void go_on(gang_sched *s, struct gang__job *job)
     for (uint32_t i = 0; i < job->gang_count; i++) {
         struct gang__gang *g = &job->gang[i];
         if (g->alloc == GANG_ID_NONE && !g->stop.first && !g->places)
-            gang__reports_again(s, g);
+            gang__reports_reset(s, g);
     }
     gang__job_state(s, job, GANG_REASON_NONE, "");
     gang__job_settle(s, job);

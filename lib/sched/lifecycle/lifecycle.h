@@ -5,7 +5,7 @@
 #include "sched/record/state.h"
 
 /* Register the job with each job that it waits for, to be woken by it. False: out of memory. */
-bool gang__job_waiters(gang_sched *s, struct gang__job *job);
+bool gang__job_register_waiter(gang_sched *s, struct gang__job *job);
 
 /* Decide for each gang of the job whether it may be tried; put it into its wait class, or out of
  * it. */
@@ -23,7 +23,8 @@ static inline void gang__jobs_drain(gang_sched *s)
     if (s->wake.jobs)
         gang__jobs_drain_all(s);
 }
-void gang__job_wake(gang_sched *s, struct gang__job *job); /* settles the jobs that wait for it */
+void gang__job_wake_waiters(gang_sched *s,
+                            struct gang__job *job); /* settles the jobs that wait for it */
 
 void gang__job_free(gang_sched *s, struct gang__job *job);
 gang_job_id gang__job_waits_for(const gang_sched *s, const struct gang__job *job);
@@ -34,7 +35,7 @@ void gang__start_undo(gang_sched *s, struct gang__gang *g, int64_t not_before_ns
 gang__set_compare gang__timer_order;
 
 /* Is the gang to wait in an order, to start or to grow? */
-bool gang__job_waits(gang_sched *s, struct gang__gang *g);
+bool gang__job_may_wait(gang_sched *s, struct gang__gang *g);
 void gang__jobs_forget(gang_sched *s); /* frees jobs that ended in this run */
 
 /* Apply what the host reported. False: out of memory, or another thread reads the allocation.
@@ -52,11 +53,11 @@ void gang__reports_started(gang_sched *s, struct gang__gang *g);
 void gang__reports_trim(gang_sched *s, struct gang__gang *g);
 
 /* The gang is to start again as a whole: tasks that ended before do not count. */
-void gang__reports_again(gang_sched *s, struct gang__gang *g);
+void gang__reports_reset(gang_sched *s, struct gang__gang *g);
 void gang__reports_free(gang_sched *s, struct gang__job *job);
 
 /* A gang began to run, got tasks or lost some: note whether it is below its minimum. */
-void gang__reports_short(gang_sched *s, struct gang__gang *g);
+void gang__reports_note_minimum(gang_sched *s, struct gang__gang *g);
 
 /* When the next limit of the job is due; apply the limits that are due. */
 int64_t gang__time_limit_next(const gang_sched *s, const struct gang__job *job);

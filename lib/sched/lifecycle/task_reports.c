@@ -41,17 +41,17 @@ static void report_free(gang_sched *s, struct report *r)
 
 static bool is_leaving(const struct gang__gang *g, int64_t task)
 {
-    for (const struct gang__stop *l = g->stop.first; l; l = l->next)
-        if (bsearch(&task, l->still, l->left, sizeof(task), gang__by_number))
+    for (const struct gang__stop *stop = g->stop.first; stop; stop = stop->next)
+        if (bsearch(&task, stop->still, stop->left, sizeof(task), gang__by_number))
             return true;
     return false;
 }
 
 /* Skips stops of an earlier allocation of the gang: its tasks have the same numbers. */
-static bool is_own(const struct gang__stop *l, const struct gang__gang *g, int64_t task)
+static bool is_own(const struct gang__stop *stop, const struct gang__gang *g, int64_t task)
 {
-    return l->gang == g && !l->released && l->alloc == gang__gang_holds(g) &&
-           bsearch(&task, l->own, l->own_count, sizeof(task), gang__by_number) != NULL;
+    return stop->gang == g && !stop->released && stop->alloc == gang__gang_holds(g) &&
+           bsearch(&task, stop->own, stop->own_count, sizeof(task), gang__by_number) != NULL;
 }
 
 /* The task has stopped after it was asked to, so it is no task any more. What it held is released
@@ -60,15 +60,16 @@ static bool is_gone(const gang_sched *s, const struct gang__gang *g, int64_t tas
 {
     if (g->stop.unreleased == 0)
         return false;
-    for (const struct gang__stop *l = g->stop.first; l; l = l->next)
-        if (is_own(l, g, task))
-            return !bsearch(&task, l->still, l->left, sizeof(task), gang__by_number);
-    for (const struct gang__handover *c = s->stop.handovers; c; c = c->next)
-        for (const struct gang__stop *l = c->stops; l; l = l->next_of_handover)
-            if (l->stopped && is_own(l, g, task))
+    for (const struct gang__stop *stop = g->stop.first; stop; stop = stop->next)
+        if (is_own(stop, g, task))
+            return !bsearch(&task, stop->still, stop->left, sizeof(task), gang__by_number);
+    for (const struct gang__handover *handover = s->stop.handovers; handover;
+         handover = handover->next)
+        for (const struct gang__stop *stop = handover->stops; stop; stop = stop->next_of_handover)
+            if (stop->stopped && is_own(stop, g, task))
                 return true;
-    for (const struct gang__stop *l = s->stop.deferred; l; l = l->next_of_handover)
-        if (is_own(l, g, task))
+    for (const struct gang__stop *stop = s->stop.deferred; stop; stop = stop->next_of_handover)
+        if (is_own(stop, g, task))
             return true;
     return false;
 }
@@ -139,16 +140,16 @@ static void note_freed(gang_sched *s, const struct gang__gang *g, gang_node_id n
     struct gang_node_info n;
     n.size = sizeof(n);
     if (q->uses_pool || q->has_affinity) {
-        gang__wake_room_any(s);
+        gang__wake_capacity_any(s);
         return;
     }
     if (!s->order.blocked_requests) { /* no class waits for capacity */
-        gang__wake_room(s, INT64_MAX, INT64_MAX, INT64_MAX);
+        gang__wake_capacity(s, INT64_MAX, INT64_MAX, INT64_MAX);
         return;
     }
     if (gang_node_get(s->cluster, node, &n) != GANG_OK)
         return;
-    gang__wake_room(s, n.cpu_free, n.memory_free / GANG_PAGE_BYTES, n.gpu_free);
+    gang__wake_capacity(s, n.cpu_free, n.memory_free / GANG_PAGE_BYTES, n.gpu_free);
 }
 
 /* The tasks hold nothing any more: forget their heartbeats, wake what waits for capacity. */
@@ -167,7 +168,7 @@ static bool give_back(gang_sched *s, struct gang__gang *g, const struct gang__fo
     if (f->count == 0)
         return true;
     int64_t *tasks = numbers_of(s, f);
-    gang_result r = tasks ? gang__give_tasks(s, g->alloc, tasks, f->count) : GANG_ENOMEM;
+    gang_result r = tasks ? gang__give_back_tasks(s, g->alloc, tasks, f->count) : GANG_ENOMEM;
     gang__release(&s->mem, tasks);
     if (r == GANG_OK)
         note_given(s, g, f);
@@ -190,9 +191,9 @@ static void count_one(struct gang__gang *g, uint32_t group, bool ran, enum fate 
 static void note_change(gang_sched *s, struct gang__gang *g)
 {
     s->wake.shares = true;
-    gang__eased(s, g->job->leaf);
+    gang__order_unblock_queues(s, g->job->leaf);
     if (g->job->leaf_user)
-        gang__order_user(s, g->job->leaf, g->job->leaf_user);
+        gang__order_rekey_user(s, g->job->leaf, g->job->leaf_user);
     gang__wake_queue(s, g->job->leaf);
 }
 
@@ -304,7 +305,7 @@ static void let_go(gang_sched *s, struct gang__gang *g)
     gang_alloc_id alloc = g->alloc;
     gang__order_leave(s, g);
     gang__gang_clear(s, g);
-    gang__give_rest(s, alloc);
+    gang__give_back_unheld(s, alloc);
 }
 
 static bool holds_nothing(const struct gang__gang *g)
@@ -333,7 +334,7 @@ static void stop(gang_sched *s, struct gang__job *job, int32_t reason, int32_t e
     gang__job_stop(s, job, reason, end);
 }
 
-void gang__reports_again(gang_sched *s, struct gang__gang *g)
+void gang__reports_reset(gang_sched *s, struct gang__gang *g)
 {
     size_t bytes = gang__gang_request(g)->group_count * sizeof(*g->done);
     if (g->over || g->ended == 0)
@@ -359,7 +360,7 @@ static void go_on(gang_sched *s, struct gang__job *job)
         return;
     }
     for (uint32_t i = 0; i < job->gang_count; i++)
-        gang__reports_short(s, &job->gang[i]);
+        gang__reports_note_minimum(s, &job->gang[i]);
     gang__job_count(s, job);
     gang__job_state(s, job, GANG_REASON_NONE, "tasks ended");
     gang__job_settle(s, job);
@@ -380,7 +381,7 @@ static bool below_minimum(const struct gang__gang *g)
     const gang_request *q = gang__gang_request(g);
     int64_t all = 0;
     for (uint32_t group = 0; group < q->group_count; group++) {
-        int64_t there = g->has[group] + gang__gang_counts(g, group);
+        int64_t there = g->has[group] + gang__gang_ended_for_min(g, group);
         if (there < q->group[group].min)
             return true;
         all += there;
@@ -389,14 +390,14 @@ static bool below_minimum(const struct gang__gang *g)
         int64_t in_set = 0;
         for (uint32_t group = 0; group < q->group_count; group++)
             if (is_inside(q, q->group[group].set, i))
-                in_set += g->has[group] + gang__gang_counts(g, group);
+                in_set += g->has[group] + gang__gang_ended_for_min(g, group);
         if (in_set < q->set[i].min)
             return true;
     }
     return all < q->min;
 }
 
-void gang__reports_short(gang_sched *s, struct gang__gang *g)
+void gang__reports_note_minimum(gang_sched *s, struct gang__gang *g)
 {
     bool is_short = g->alloc != GANG_ID_NONE && !g->over && below_minimum(g);
     if (is_short && !g->reports.below_min)
@@ -410,7 +411,7 @@ void gang__reports_started(gang_sched *s, struct gang__gang *g)
 {
     gang__heartbeat_forget_part(s, g->job, g->index);
     g->reports.refill = g->reports.below_min = false;
-    gang__reports_short(s, g);
+    gang__reports_note_minimum(s, g);
 }
 
 /* ---- losses ---------------------------------------------------------------------------------- */
@@ -491,7 +492,7 @@ static void lose_members(gang_sched *s, struct gang__gang *g, const struct gang_
         if (!g->reports.refill)
             g->reports.refill_ns =
                 job->refill_ns > 0 ? gang__add_sat(s->now_ns, job->refill_ns) : INT64_MAX;
-        g->reports.refill = true; /* cleared by gang__reports_short() if the minimum runs */
+        g->reports.refill = true; /* cleared by gang__reports_note_minimum() if the minimum runs */
         break;
     case GANG_LOSS_SHRINK:
         if (below_minimum(g))
@@ -598,7 +599,7 @@ static bool take_idle(gang_sched *s, struct report *r, bool all)
 static bool take_alive(gang_sched *s, struct report *r, const int64_t *tasks, size_t count)
 {
     struct gang__job *job = r->job;
-    if (job->heartbeat_ns <= 0 || gang__slice_is_out(r->unit))
+    if (job->heartbeat_ns <= 0 || gang__slice_is_suspended(r->unit))
         return true;
     if (tasks && count == 1 && gang__heartbeat_known(job, r->unit->index, tasks[0]))
         return gang__heartbeat_heard(s, job, r->unit->index, tasks[0]);
@@ -638,8 +639,8 @@ static struct gang__gang *unit_of(struct gang__job *job, uint32_t part, gang_all
         return NULL;
     if (alloc == GANG_ID_NONE || alloc == g->alloc)
         return g;
-    for (const struct gang__stop *l = g->stop.first; l; l = l->next)
-        if (l->alloc == alloc)
+    for (const struct gang__stop *stop = g->stop.first; stop; stop = stop->next)
+        if (stop->alloc == alloc)
             return g;
     return NULL;
 }
@@ -680,7 +681,7 @@ static bool end_unit(gang_sched *s, struct gang__gang *g, bool success)
     struct report r = {g->job, g, {NULL, 0, 0}, {NULL, 0, 0}};
     bool at_once = ends_at_once(g);
     bool ok = look_up(s, &r, NULL, 0) &&
-              (at_once ? gang__give_all(s, g->alloc) == GANG_OK : give_back(s, g, &r.run));
+              (at_once ? gang__give_back_all(s, g->alloc) == GANG_OK : give_back(s, g, &r.run));
     if (ok && at_once) {
         note_given(s, g, &r.run);
         gang__order_leave(s, g);
@@ -745,8 +746,8 @@ static bool lose_on(gang_sched *s, struct gang__gang *g, gang_node_id node)
     bool ok = look_up(s, &r, NULL, 0);
     keep_on(&r.run, node);
     keep_on(&r.leaves, node);
-    if (ok && r.run.count + r.leaves.count > 0 && !gang__slice_is_begun(g))
-        gang__slice_ungrant(s, g);
+    if (ok && r.run.count + r.leaves.count > 0 && !gang__slice_has_run(g))
+        gang__slice_undo_grant(s, g);
     else if (ok && r.run.count + r.leaves.count > 0)
         ok = take_failed(s, &r);
     report_free(s, &r);
@@ -810,8 +811,8 @@ static bool stop_surplus(gang_sched *s, struct gang__gang *g)
     if (ok && choose(g, &r.run, surplus) > 0) {
         keep_on(&r.run, GANG_ID_NONE);
         int64_t *tasks = numbers_of(s, &r.run);
-        ok = tasks && gang__stop_ask(s, g, tasks, r.run.count, GANG_REASON_TARGET, GANG_ID_NONE,
-                                     GANG_END_NONE) != GANG_ENOMEM;
+        ok = tasks && gang__stop_tasks(s, g, tasks, r.run.count, GANG_REASON_TARGET, GANG_ID_NONE,
+                                       GANG_END_NONE) != GANG_ENOMEM;
         gang__release(&s->mem, tasks);
     }
     report_free(s, &r);

@@ -23,7 +23,8 @@ static bool is_between_turns(const struct gang__job *job)
 {
     bool some = false;
     for (uint32_t i = 0; i < job->gang_count; i++)
-        some = some || (gang__slice_is_out(&job->gang[i]) && gang__slice_is_begun(&job->gang[i]));
+        some =
+            some || (gang__slice_is_suspended(&job->gang[i]) && gang__slice_has_run(&job->gang[i]));
     return some && job->state != GANG_JOB_RUNNING;
 }
 
@@ -53,10 +54,11 @@ int64_t gang__time_limit_next(const gang_sched *s, const struct gang__job *job)
 /* Does any gang wait for capacity? */
 static bool somebody_waits(const gang_sched *s)
 {
-    for (const struct gang__wait_class *bin = s->order.blocked; bin; bin = bin->next_blocked)
-        if (!bin->grower && gang__waits_for_room(bin->why))
+    for (const struct gang__wait_class *class = s->order.blocked; class;
+         class = class->next_blocked)
+        if (!class->grower && gang__waits_for_capacity(class->why))
             return true;
-    return gang__candidates_some(s);
+    return gang__candidates_any_kept(s);
 }
 
 /* How much longer the job may run, now that its time limit is over. */
@@ -84,7 +86,7 @@ static void lasts_longer(gang_sched *s, struct gang__job *job)
 static void overrun(gang_sched *s, struct gang__job *job)
 {
     int64_t more = job->deadline_ns > 0 && s->now_ns >= job->deadline_ns ? 0 : more_for(s, job);
-    if (more <= 0 || gang__reserve_stops(s, job, gang__add_sat(s->now_ns, more))) {
+    if (more <= 0 || gang__reserve_is_reserved_until(s, job, gang__add_sat(s->now_ns, more))) {
         gang__job_stop(s, job, GANG_REASON_TIMEOUT, GANG_END_TIMEOUT);
         return;
     }

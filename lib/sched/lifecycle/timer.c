@@ -26,8 +26,8 @@ int64_t gang__timer_due(const gang_sched *s, const struct gang__job *job)
         if (job->gang[i].calendar.plan && job->gang[i].calendar.planned_ns > s->now_ns)
             due = gang__min(due, job->gang[i].calendar.planned_ns);
     for (uint32_t i = 0; i < job->gang_count; i++)
-        for (const struct gang__stop *l = job->gang[i].stop.first; l; l = l->next)
-            due = l->stopped ? due : gang__min(due, l->deadline_ns);
+        for (const struct gang__stop *stop = job->gang[i].stop.first; stop; stop = stop->next)
+            due = stop->stopped ? due : gang__min(due, stop->deadline_ns);
     return gang__min(due, gang__reports_next(s, job));
 }
 
@@ -87,7 +87,7 @@ static void fire(gang_sched *s, struct gang__job *job)
     if (job->undone && job->ending)
         gang__job_stop(s, job, job->stop_reason, job->end_wanted);
     gang__stop_due(s, job);
-    gang__calendar_due(s, job);
+    gang__calendar_note_due_plan(s, job);
     if (job->state != GANG_JOB_ENDED)
         gang__reports_due(s, job);
     if (job->state != GANG_JOB_ENDED)
@@ -101,7 +101,7 @@ void gang__timers_run(gang_sched *s)
     struct gang__set_link *n;
     while ((n = gang__set_first(&s->timers)) != NULL) {
         struct gang__job *job = GANG__OF(struct gang__job, timer, n);
-        if (job->due_ns > s->now_ns || !gang__step(s))
+        if (job->due_ns > s->now_ns || !gang__run_step(s))
             return;
         gang__timer_clear(s, job);
         fire(s, job);

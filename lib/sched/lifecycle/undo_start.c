@@ -21,17 +21,17 @@ void gang__start_undo(gang_sched *s, struct gang__gang *g, int64_t not_before_ns
     g->tasks = 0;
     gang__usage_in(s, g);
     gang__victims_leave(g);
-    gang__slice_forsake(s, g);
-    gang__slice_quiet(s, g->alloc);
-    gang__give_surely(s, NULL, g->alloc, NULL, 0);
+    gang__slice_detached(s, g);
+    gang__slice_stopped(s, g->alloc);
+    gang__give_back_or_defer(s, NULL, g->alloc, NULL, 0);
     g->alloc = GANG_ID_NONE;
     gang__wake_holding(s, g);
     job->not_before_ns = not_before_ns;
     gang__job_count(s, job);
     gang__job_state(s, job, GANG_REASON_NONE, "waits again");
     if (job->leaf_user)
-        gang__order_user(s, job->leaf, job->leaf_user);
-    gang__wake_room_any(s);
-    gang__eased(s, job->leaf);
+        gang__order_rekey_user(s, job->leaf, job->leaf_user);
+    gang__wake_capacity_any(s);
+    gang__order_unblock_queues(s, job->leaf);
     gang__job_settle(s, job);
 }

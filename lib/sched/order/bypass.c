@@ -13,15 +13,16 @@
 static bool bars(const struct gang__gang *w)
 {
     return w->order.wait_class && (w->order.wait_class->state != GANG__CLASS_BLOCKED ||
-                                   gang__waits_for_room(w->order.wait_class->why));
+                                   gang__waits_for_capacity(w->order.wait_class->why));
 }
 
-const struct gang__gang *gang__bypass_before(const gang_sched *s, const struct gang__gang *g,
-                                             const struct gang__take *take, uint32_t count)
+const struct gang__gang *gang__bypass_first_starved(const gang_sched *s, const struct gang__gang *g,
+                                                    const struct gang__take *take, uint32_t count)
 {
     const struct gang__queue_state *leaf = g->job->leaf;
     const struct gang__gang *w = s->bypass.starved;
-    if (!w || g->bypass.starved || gang__stays(leaf, leaf->guarantee, leaf->used, take, count))
+    if (!w || g->bypass.starved ||
+        gang__usage_stays_within(leaf, leaf->guarantee, leaf->used, take, count))
         return NULL;
     while (w && (w->job->leaf == leaf || !bars(w))) /* in its own leaf, the order sees to it */
         w = w->bypass.next;
@@ -33,8 +34,8 @@ const struct gang__gang *gang__bypass_concerns(const gang_sched *s, const struct
     if (!s->bypass.starved)
         return NULL;
     uint32_t count;
-    const struct gang__take *take = gang__gang_asks(g, &count);
-    return gang__bypass_before(s, g, take, count);
+    const struct gang__take *take = gang__gang_next_demand(g, &count);
+    return gang__bypass_first_starved(s, g, take, count);
 }
 
 /* Marks the nodes that a barring starved gang could use, as bits in s->bypass.mask. */
@@ -57,7 +58,8 @@ static bool has_bit(const gang_sched *s, gang_node_id n, uint32_t end)
     return slot < end && s->bypass.mask[slot / 64] >> (slot % 64) & 1;
 }
 
-gang_result gang__bypass_keep(gang_sched *s, const struct gang__gang *g, gang_snapshot *snapshot)
+gang_result gang__bypass_close_nodes(gang_sched *s, const struct gang__gang *g,
+                                     gang_snapshot *snapshot)
 {
     uint32_t end = snapshot->end;
     if (!make_mask(s, g, end))
@@ -69,7 +71,7 @@ gang_result gang__bypass_keep(gang_sched *s, const struct gang__gang *g, gang_sn
     return GANG_OK;
 }
 
-bool gang__bypass_on(gang_sched *s, const struct gang__gang *g)
+bool gang__bypass_returns_to_closed(gang_sched *s, const struct gang__gang *g)
 {
     uint32_t end = 0;
     if (!gang__bypass_concerns(s, g))
@@ -85,13 +87,13 @@ bool gang__bypass_on(gang_sched *s, const struct gang__gang *g)
     return on;
 }
 
-void gang__bypass_ease(gang_sched *s)
+void gang__bypass_unblock(gang_sched *s)
 {
     struct gang__wait_class *next;
-    for (struct gang__wait_class *bin = s->order.blocked; bin; bin = next) {
-        next = bin->next_blocked;
-        if (bin->why == GANG_WAIT_STARVED)
-            gang__order_unblock(s, bin);
+    for (struct gang__wait_class *class = s->order.blocked; class; class = next) {
+        next = class->next_blocked;
+        if (class->why == GANG_WAIT_STARVED)
+            gang__order_unblock(s, class);
     }
 }
 
@@ -99,7 +101,7 @@ void gang__bypass_ease(gang_sched *s)
 
 static void become(gang_sched *s, struct gang__gang *g)
 {
-    gang__order_first(s, g);
+    gang__order_make_first(s, g);
     /* the list begins with the gang that starved first */
     struct gang__gang **at = &s->bypass.starved;
     while (*at)
@@ -112,7 +114,7 @@ static void become(gang_sched *s, struct gang__gang *g)
               (unsigned long long)g->job->id);
 }
 
-void gang__bypass_over(struct gang__gang *g)
+void gang__bypass_end(struct gang__gang *g)
 {
     g->bypass.bypassed = 0;
     if (!g->bypass.starved)
@@ -123,17 +125,17 @@ void gang__bypass_over(struct gang__gang *g)
         g->bypass.next->bypass.at = g->bypass.at;
 }
 
-void gang__bypass_passed(gang_sched *s, const struct gang__gang *g)
+void gang__bypass_count(gang_sched *s, const struct gang__gang *g)
 {
     const struct gang__queue *q = g->job->leaf->q;
     if (q->max_bypasses == 0)
         return;
     struct gang__wait_class *next;
-    for (struct gang__wait_class *bin = s->order.blocked; bin; bin = next) {
-        next = bin->next_blocked;
-        if (bin->leaf != g->job->leaf || bin->grower || !gang__waits_for_room(bin->why))
+    for (struct gang__wait_class *class = s->order.blocked; class; class = next) {
+        next = class->next_blocked;
+        if (class->leaf != g->job->leaf || class->grower || !gang__waits_for_capacity(class->why))
             continue;
-        struct gang__gang *head = gang__wait_class_head(bin);
+        struct gang__gang *head = gang__wait_class_head(class);
         if (head->bypass.starved || gang__gang_before(head, g, q->order) >= 0)
             continue;
         if (++head->bypass.bypassed >= q->max_bypasses)

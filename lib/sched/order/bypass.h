@@ -13,7 +13,7 @@
 #include "sched/record/state.h"
 
 /* Does this reason to wait mean that the gang waits for capacity? */
-static inline bool gang__waits_for_room(int32_t why)
+static inline bool gang__waits_for_capacity(int32_t why)
 {
     return why == GANG_WAIT_CAPACITY || why == GANG_WAIT_PLANNED || why == GANG_WAIT_CELLS ||
            why == GANG_WAIT_STARVED;
@@ -21,26 +21,27 @@ static inline bool gang__waits_for_room(int32_t why)
 
 /* If this gang takes `take`, it must leave the nodes of starved gangs in other leaves alone: the
  * first such starved gang. NULL: none. */
-const struct gang__gang *gang__bypass_before(const gang_sched *s, const struct gang__gang *g,
-                                             const struct gang__take *take, uint32_t count);
+const struct gang__gang *gang__bypass_first_starved(const gang_sched *s, const struct gang__gang *g,
+                                                    const struct gang__take *take, uint32_t count);
 /* The same, with the amounts that the gang asks for. */
 const struct gang__gang *gang__bypass_concerns(const gang_sched *s, const struct gang__gang *g);
 /* Closes the nodes that starved gangs of other leaves could use, in a snapshot. GANG_OK;
  * GANG_ENOMEM. */
-gang_result gang__bypass_keep(gang_sched *s, const struct gang__gang *g, gang_snapshot *snapshot);
+gang_result gang__bypass_close_nodes(gang_sched *s, const struct gang__gang *g,
+                                     gang_snapshot *snapshot);
 /* Is a place to which the suspended gang would return on such a node? */
-bool gang__bypass_on(gang_sched *s, const struct gang__gang *g);
+bool gang__bypass_returns_to_closed(gang_sched *s, const struct gang__gang *g);
 
 /* The gang has started: counts a bypass for the head of each wait class of its leaf that goes
  * before it and waits for capacity. */
-void gang__bypass_passed(gang_sched *s, const struct gang__gang *g);
+void gang__bypass_count(gang_sched *s, const struct gang__gang *g);
 /* The time when a gang of the job becomes starved by waiting; INT64_MAX: never.
  * gang__bypass_due() makes its waiting gangs starved if that time has come. */
 int64_t gang__bypass_next(const struct gang__job *job);
 void gang__bypass_due(gang_sched *s, struct gang__job *job);
 /* The gang starts or ends, and has left its wait class: it is no longer starved. */
-void gang__bypass_over(struct gang__gang *g);
+void gang__bypass_end(struct gang__gang *g);
 /* A starved gang no longer bars others: unblocks the wait classes that were blocked for it. */
-void gang__bypass_ease(gang_sched *s);
+void gang__bypass_unblock(gang_sched *s);
 
 #endif

@@ -5,7 +5,7 @@
 #include "sched/order/wait_order.h"
 #include "sched/wake/wake.h"
 
-void gang__eased(gang_sched *s, struct gang__queue_state *leaf)
+void gang__order_unblock_queues(gang_sched *s, struct gang__queue_state *leaf)
 {
     for (struct gang__queue_state *q = leaf; q; q = q->parent)
         gang__order_unblock_all(s, &q->order.blocked);
@@ -38,5 +38,5 @@ void gang__job_count(gang_sched *s, struct gang__job *job)
     job->counted_running = runs;
     job->counted_pending = waits;
     if (fewer)
-        gang__eased(s, job->leaf);
+        gang__order_unblock_queues(s, job->leaf);
 }

@@ -121,8 +121,8 @@ static int compare_classes(const struct gang__set_link *a, const struct gang__se
 
 /* In strict order, or while a starved gang is blocked, a blocked class bars those behind it. There
  * may be several such classes: one that comes later may be blocked before the others. */
-const struct gang__wait_class *gang__order_bars(const struct gang__queue_state *leaf,
-                                                const struct gang__wait_class *class)
+const struct gang__wait_class *gang__order_barred_by(const struct gang__queue_state *leaf,
+                                                     const struct gang__wait_class *class)
 {
     const struct gang__wait_class *first = NULL;
     if (!leaf->order.holds_classes)
@@ -150,10 +150,10 @@ static struct gang__gang *head_below(const struct gang__queue_state *q)
 static void key_fair(gang_sched *s, struct gang__queue_state *q)
 {
     uint32_t count;
-    const struct gang__take *take = gang__gang_asks(head_below(q), &count);
+    const struct gang__take *take = gang__gang_next_demand(head_below(q), &count);
     struct gang__child_key *k = &q->order.key;
-    k->over_share = gang__over(s, q, q->share, take, count);
-    k->over_guarantee = !gang__stays(q, q->guarantee, q->used, take, count);
+    k->over_share = gang__usage_exceeds(s, q, q->share, take, count);
+    k->over_guarantee = !gang__usage_stays_within(q, q->guarantee, q->used, take, count);
     k->priority = q->q->priority;
     k->with = gang__fair_ratio(s, q, q->share, take, count);
     k->used = gang__fair_ratio(s, q, q->share, NULL, 0);
@@ -227,8 +227,8 @@ void gang__order_init(struct gang__queue_state *q)
 static bool is_barred(const struct gang__queue_state *leaf)
 {
     return leaf->order.holds_classes &&
-           gang__order_bars(leaf, GANG__OF(struct gang__wait_class, ready_link,
-                                           gang__set_first(&leaf->order.ready)));
+           gang__order_barred_by(leaf, GANG__OF(struct gang__wait_class, ready_link,
+                                                gang__set_first(&leaf->order.ready)));
 }
 
 static void leave_siblings(struct gang__queue_state *q)
@@ -276,7 +276,7 @@ static void rekey_noted(gang_sched *s)
     }
 }
 
-void gang__order_forget(gang_sched *s)
+void gang__order_remove_queues(gang_sched *s)
 {
     for (; s->wake.queues; s->wake.queues = s->wake.queues->wake.next)
         s->wake.queues->wake.noted = false;
@@ -287,7 +287,7 @@ void gang__order_forget(gang_sched *s)
 /* From the leaves up: in s->qs parents lie before their children. */
 void gang__order_rekey_all(gang_sched *s)
 {
-    gang__order_forget(s);
+    gang__order_remove_queues(s);
     for (uint32_t i = s->queues->count; i-- > 0;)
         enter_siblings(s, s->qs[i]);
 }

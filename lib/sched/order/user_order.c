@@ -8,7 +8,7 @@
 #include "sched/usage/usage.h"
 #include "sched/wake/wake.h"
 
-bool gang__asks_users(const struct gang__queue *q)
+bool gang__queue_counts_users(const struct gang__queue *q)
 {
     return q->order == GANG_ORDER_FAIR || q->user_limit_percent || q->user_limit_factor_milli ||
            q->max_running_per_user != GANG__NO_BOUND;
@@ -75,7 +75,7 @@ static void order_users(gang_sched *s, struct gang__queue_state *leaf,
 {
     struct gang__wait_class *all = NULL;
     struct gang__set_link *n;
-    if (!leaf->q->leaf || !gang__asks_users(leaf->q))
+    if (!leaf->q->leaf || !gang__queue_counts_users(leaf->q))
         return;
     while ((n = gang__set_first(&leaf->order.ready)) != NULL) {
         struct gang__wait_class *class = GANG__OF(struct gang__wait_class, ready_link, n);
@@ -98,13 +98,13 @@ static void order_users(gang_sched *s, struct gang__queue_state *leaf,
     gang__wake_queue(s, leaf);
 }
 
-void gang__order_users(gang_sched *s, struct gang__queue_state *leaf)
+void gang__order_rekey_users(gang_sched *s, struct gang__queue_state *leaf)
 {
     order_users(s, leaf, NULL);
 }
 
-void gang__order_users_as(gang_sched *s, struct gang__queue_state *leaf,
-                          const struct gang__queue_state *from)
+void gang__order_copy_users(gang_sched *s, struct gang__queue_state *leaf,
+                            const struct gang__queue_state *from)
 {
     order_users(s, leaf, from);
 }
@@ -123,7 +123,7 @@ static void limits_moved(gang_sched *s, struct gang__queue_state *leaf)
 }
 
 /* The user's usage changed, or whether it has demand: sorts its wait classes of the leaf again. */
-void gang__order_user(gang_sched *s, struct gang__queue_state *leaf, struct gang__user *user)
+void gang__order_rekey_user(gang_sched *s, struct gang__queue_state *leaf, struct gang__user *user)
 {
     limits_moved(s, leaf);
     if (leaf->q->order != GANG_ORDER_FAIR)

@@ -51,25 +51,25 @@ static void leave_blocked(struct gang__wait_class *class)
         class->next_blocked->at_blocked = class->at_blocked;
 }
 
-static void note_request_blocked(gang_sched *s, struct gang__request_class *ask)
+static void note_request_blocked(gang_sched *s, struct gang__request_class *request_class)
 {
-    if (ask->blocked_at)
+    if (request_class->blocked_at)
         return;
-    ask->next_blocked = s->order.blocked_requests;
-    ask->blocked_at = &s->order.blocked_requests;
+    request_class->next_blocked = s->order.blocked_requests;
+    request_class->blocked_at = &s->order.blocked_requests;
     if (s->order.blocked_requests)
-        s->order.blocked_requests->blocked_at = &ask->next_blocked;
-    s->order.blocked_requests = ask;
+        s->order.blocked_requests->blocked_at = &request_class->next_blocked;
+    s->order.blocked_requests = request_class;
 }
 
-static void forget_request_blocked(struct gang__request_class *ask)
+static void forget_request_blocked(struct gang__request_class *request_class)
 {
-    if (!ask->blocked_at)
+    if (!request_class->blocked_at)
         return;
-    *ask->blocked_at = ask->next_blocked;
-    if (ask->next_blocked)
-        ask->next_blocked->blocked_at = ask->blocked_at;
-    ask->blocked_at = NULL;
+    *request_class->blocked_at = request_class->next_blocked;
+    if (request_class->next_blocked)
+        request_class->next_blocked->blocked_at = request_class->blocked_at;
+    request_class->blocked_at = NULL;
 }
 
 void gang__order_set_bar(struct gang__wait_class *class, bool bars)
@@ -183,16 +183,16 @@ void gang__order_block(gang_sched *s, struct gang__wait_class *class, int32_t wh
     s->preempt.untried = s->preempt.untried || class->tried != s->wake.changes + 1;
     hang_blocked(s, class);
     bool starved = gang__wait_class_head(class)->bypass.starved;
-    bool bars = starved ? gang__waits_for_room(why) : leaf->q->block == GANG_BLOCK_STRICT;
+    bool bars = starved ? gang__waits_for_capacity(why) : leaf->q->block == GANG_BLOCK_STRICT;
     if (starved && !bars)
-        gang__bypass_ease(s);
+        gang__bypass_unblock(s);
     gang__order_set_bar(class, bars && !class->grower);
     gang__wake_queue(s, leaf);
 }
 
-void gang__order_block_alike(gang_sched *s, struct gang__request_class *ask)
+void gang__order_block_request_class(gang_sched *s, struct gang__request_class *request_class)
 {
-    for (struct gang__wait_class *class = ask->ready, *next; class; class = next) {
+    for (struct gang__wait_class *class = request_class->ready, *next; class; class = next) {
         next = class->next;
         if (!class->grower)
             gang__order_block(s, class, GANG_WAIT_CAPACITY, NULL, 0);
@@ -223,32 +223,34 @@ void gang__order_unblock_all(gang_sched *s, struct gang__wait_class **list)
         gang__order_unblock(s, *list);
 }
 
-static bool may_help(const gang_sched *s, const struct gang__request_class *ask)
+static bool may_help(const gang_sched *s, const struct gang__request_class *request_class)
 {
-    return ask->min_cpu <= s->wake.room_cpu && ask->min_pages <= s->wake.room_pages &&
-           ask->min_gpu <= s->wake.room_gpu;
+    return request_class->min_cpu <= s->wake.capacity_cpu &&
+           request_class->min_pages <= s->wake.capacity_pages &&
+           request_class->min_gpu <= s->wake.capacity_gpu;
 }
 
 /* The scheduler knows how much capacity it freed itself, and unblocks the classes that this may
  * help. If others freed capacity, or nodes came, all classes blocked for capacity may be tried. */
-void gang__order_room(gang_sched *s)
+void gang__order_unblock_for_capacity(gang_sched *s)
 {
     uint64_t stamp = gang__capacity_stamp(s->cluster), own = gang__worker_stamp(s->worker);
-    bool others = stamp - s->order.room_stamp != own - s->order.own_stamp;
-    s->order.room_stamp = stamp;
+    bool others = stamp - s->order.capacity_stamp != own - s->order.own_stamp;
+    s->order.capacity_stamp = stamp;
     s->order.own_stamp = own;
-    if (!others && !s->wake.room)
+    if (!others && !s->wake.capacity)
         return;
     s->external_events += others;
-    for (struct gang__request_class *ask = s->order.blocked_requests, *next; ask; ask = next) {
-        next = ask->next_blocked;
-        if (others || may_help(s, ask))
-            gang__order_unblock_all(s, &ask->blocked);
+    for (struct gang__request_class *request_class = s->order.blocked_requests, *next;
+         request_class; request_class = next) {
+        next = request_class->next_blocked;
+        if (others || may_help(s, request_class))
+            gang__order_unblock_all(s, &request_class->blocked);
     }
     if (s->bypass.starved) /* the starved gangs may leave this capacity to others */
-        gang__bypass_ease(s);
-    s->wake.room = false;
-    s->wake.room_cpu = s->wake.room_pages = s->wake.room_gpu = 0;
+        gang__bypass_unblock(s);
+    s->wake.capacity = false;
+    s->wake.capacity_cpu = s->wake.capacity_pages = s->wake.capacity_gpu = 0;
     s->wake.changes++;
 }
 
@@ -273,7 +275,7 @@ static struct gang__wait_class *new_class(gang_sched *s, struct gang__gang *g, b
 static const struct gang__wait_class *class_in_original(const gang_sched *s,
                                                         const struct gang__gang *g)
 {
-    const struct gang__job *job = s->like ? gang__job_of(s->like, g->job->id) : NULL;
+    const struct gang__job *job = s->original ? gang__job_of(s->original, g->job->id) : NULL;
     return job ? job->gang[g->index].order.wait_class : NULL;
 }
 
@@ -370,7 +372,7 @@ static void fetch(const struct gang__gang *g)
         __builtin_prefetch((const char *)g->job + at, 1);
 }
 
-void gang__order_first(gang_sched *s, struct gang__gang *g)
+void gang__order_make_first(gang_sched *s, struct gang__gang *g)
 {
     struct gang__wait_class *class = g->order.wait_class;
     bool was_ready = class->state == GANG__CLASS_READY;
@@ -420,7 +422,7 @@ void gang__order_leave(gang_sched *s, struct gang__gang *g)
     }
     gang__wake_queue(s, leaf);
     if (g->bypass.starved)
-        gang__bypass_ease(s);
+        gang__bypass_unblock(s);
 }
 
 void gang__order_free_class(gang_sched *s, struct gang__gang *g)
@@ -432,7 +434,7 @@ void gang__order_free_class(gang_sched *s, struct gang__gang *g)
 
 /* ---- bounds change --------------------------------------------------------------------------- */
 
-void gang__order_bounds(gang_sched *s)
+void gang__order_apply_bounds(gang_sched *s)
 {
     if (!s->wake.bounds)
         return;
@@ -441,12 +443,12 @@ void gang__order_bounds(gang_sched *s)
         gang__order_unblock(s, s->order.blocked);
     s->order.hooks->dissolve(s);
     for (uint32_t i = 0; i < s->queues->count; i++)
-        gang__order_users(s, s->qs[i]);
+        gang__order_rekey_users(s, s->qs[i]);
     gang__order_rekey_all(s);
 }
 
 void gang__order_refresh(gang_sched *s)
 {
     gang__fair_refresh(s);
-    gang__order_bounds(s);
+    gang__order_apply_bounds(s);
 }

@@ -12,13 +12,13 @@ struct gang__order_hooks {
     void (*unplan)(gang_sched *s, struct gang__gang *g); /* the gang has a planned start */
     /* A number that parts the gang from others of its request class; 0: nothing parts it. */
     uint64_t (*class_salt)(const gang_sched *s, const struct gang__gang *g);
-    bool (*keep)(gang_sched *s, struct gang__wait_class *bin); /* false: it is not kept */
-    bool (*keep_again)(gang_sched *s, struct gang__wait_class *bin, uint8_t kept);
-    void (*let_go)(struct gang__wait_class *bin);
-    void (*done)(struct gang__wait_class *bin); /* READY no more, or it has another head */
-    void (*deferred)(struct gang__wait_class *bin);
+    bool (*keep)(gang_sched *s, struct gang__wait_class *class); /* false: it is not kept */
+    bool (*keep_again)(gang_sched *s, struct gang__wait_class *class, uint8_t kept);
+    void (*let_go)(struct gang__wait_class *class);
+    void (*done)(struct gang__wait_class *class); /* READY no more, or it has another head */
+    void (*deferred)(struct gang__wait_class *class);
     /* the class is about to be freed */
-    void (*forget)(gang_sched *s, struct gang__wait_class *bin);
+    void (*forget)(gang_sched *s, struct gang__wait_class *class);
     void (*look)(gang_sched *s);     /* before the order is read */
     void (*dissolve)(gang_sched *s); /* nothing is kept any more */
 };
@@ -28,42 +28,42 @@ bool gang__order_enter(gang_sched *s, struct gang__gang *g);
 void gang__order_leave(gang_sched *s, struct gang__gang *g); /* stop waiting */
 
 /* The gang waits, and is now starved: it goes before all gangs of its leaf that are not starved. */
-void gang__order_first(gang_sched *s, struct gang__gang *g);
+void gang__order_make_first(gang_sched *s, struct gang__gang *g);
 
 /* The first blocked wait class of the leaf that bars this one: in strict order, or because its
  * head is starved. NULL: none. */
-const struct gang__wait_class *gang__order_bars(const struct gang__queue_state *leaf,
-                                                const struct gang__wait_class *bin);
+const struct gang__wait_class *gang__order_barred_by(const struct gang__queue_state *leaf,
+                                                     const struct gang__wait_class *class);
 
 /* The class is BLOCKED: sets whether it bars the classes behind it. */
-void gang__order_set_bar(struct gang__wait_class *bin, bool bars);
+void gang__order_set_bar(struct gang__wait_class *class, bool bars);
 
 /* The first gang in order; NULL: none. */
 struct gang__gang *gang__order_next(gang_sched *s);
 
 /* The class cannot start now, for this reason: makes it BLOCKED. */
-void gang__order_block(gang_sched *s, struct gang__wait_class *bin, int32_t why,
+void gang__order_block(gang_sched *s, struct gang__wait_class *class, int32_t why,
                        struct gang__queue_state *by, uint32_t dim);
 
 /* The cluster has no capacity for this request class: blocks its READY classes that wait to
  * start. */
-void gang__order_block_alike(gang_sched *s, struct gang__request_class *ask);
-void gang__order_unblock(gang_sched *s, struct gang__wait_class *bin);
+void gang__order_block_request_class(gang_sched *s, struct gang__request_class *request_class);
+void gang__order_unblock(gang_sched *s, struct gang__wait_class *class);
 
 /* The class is READY: it is tried after all classes of its leaf that are not deferred. The key
  * orders the deferred classes. */
-void gang__order_defer(gang_sched *s, struct gang__wait_class *bin, int64_t key);
+void gang__order_defer(gang_sched *s, struct gang__wait_class *class, int64_t key);
 void gang__order_unblock_all(gang_sched *s, struct gang__wait_class **list);
 
 /* Does what gang__wake_queue() of all queues does, but at once. */
 void gang__order_rekey_all(gang_sched *s);
 
 /* Take all queues out of order, for their tree changes; gang__order_rekey_all() puts them back. */
-void gang__order_forget(gang_sched *s);
-void gang__order_user(gang_sched *s, struct gang__queue_state *leaf, struct gang__user *user);
-void gang__order_users(gang_sched *s, struct gang__queue_state *leaf);
-void gang__order_users_as(gang_sched *s, struct gang__queue_state *leaf,
-                          const struct gang__queue_state *from);
+void gang__order_remove_queues(gang_sched *s);
+void gang__order_rekey_user(gang_sched *s, struct gang__queue_state *leaf, struct gang__user *user);
+void gang__order_rekey_users(gang_sched *s, struct gang__queue_state *leaf);
+void gang__order_copy_users(gang_sched *s, struct gang__queue_state *leaf,
+                            const struct gang__queue_state *from);
 void gang__order_init(struct gang__queue_state *q);
 void gang__order_free_class(gang_sched *s, struct gang__gang *g);
 
@@ -71,15 +71,15 @@ gang__set_compare gang__order_compare_gangs; /* in the order of the leaf, which 
 int gang__gang_before(const struct gang__gang *a, const struct gang__gang *b, int32_t order);
 
 /* Unblocks wait classes that wait for capacity, if capacity came free or nodes came. */
-void gang__order_room(gang_sched *s);
+void gang__order_unblock_for_capacity(gang_sched *s);
 struct gang__user *gang__user_of(gang_sched *s, struct gang__queue_state *leaf, const char *name);
 
 /* Does the queue count usage or jobs by user? */
-bool gang__asks_users(const struct gang__queue *q);
+bool gang__queue_counts_users(const struct gang__queue *q);
 
 /* If guarantees or limits changed (gang__fair_refresh() notes that): unblocks all classes, and
  * orders users and queues by the new amounts. */
-void gang__order_bounds(gang_sched *s);
+void gang__order_apply_bounds(gang_sched *s);
 
 /* Divides shares, if something changed, and orders by them. */
 void gang__order_refresh(gang_sched *s);
@@ -88,7 +88,7 @@ void gang__order_refresh(gang_sched *s);
 
 /* The usage of the leaf and of the queues above went down, or the number of jobs that run there:
  * unblocks all classes that these queues block. */
-void gang__eased(gang_sched *s, struct gang__queue_state *leaf);
+void gang__order_unblock_queues(gang_sched *s, struct gang__queue_state *leaf);
 
 /* The job may have begun or stopped to run or to wait: its queues and its user count it again. */
 void gang__job_count(gang_sched *s, struct gang__job *job);

@@ -14,15 +14,17 @@
 void gang__victim_shift(struct gang__preemption *p, const struct gang__victim *v, int64_t sign)
 {
     struct gang__gang *g = v->g;
-    const struct gang__request_class *ask = g->request_class;
+    const struct gang__request_class *request_class = g->request_class;
     p->tasks -= sign * (v->whole ? g->tasks - g->victim.tentative_count : 1);
     if (!v->whole)
-        gang__usage_shift(g->job->leaf, ask, v->group, sign);
-    else if (ask->q->group_count == 1) /* most gangs have one group: spare them two cache misses */
-        gang__usage_shift(g->job->leaf, ask, 0, sign * (g->tasks - g->victim.tentative_count));
+        gang__usage_shift(g->job->leaf, request_class, v->group, sign);
+    else if (request_class->q->group_count ==
+             1) /* most gangs have one group: spare them two cache misses */
+        gang__usage_shift(g->job->leaf, request_class, 0,
+                          sign * (g->tasks - g->victim.tentative_count));
     else
-        for (uint32_t group = 0; group < ask->q->group_count; group++)
-            gang__usage_shift(g->job->leaf, ask, group,
+        for (uint32_t group = 0; group < request_class->q->group_count; group++)
+            gang__usage_shift(g->job->leaf, request_class, group,
                               sign * (g->has[group] - g->victim.tentative_tasks[group]));
 }
 
@@ -58,7 +60,7 @@ static int32_t rest_task(const struct gang_task *task, void *user)
     struct gang__victims *v = r->s->preempt.victims;
     if (gang__preempt_has_task(r->s, r->g, task->task) || gang__stop_asked(r->s, r->g, task->task))
         return 0;
-    if (!gang__grow(&r->s->mem, (void **)&v->tasks, &v->task_room, r->count + 1,
+    if (!gang__grow(&r->s->mem, (void **)&v->tasks, &v->task_cap, r->count + 1,
                     sizeof(*v->tasks))) {
         r->failed = true;
         return 1;
@@ -92,13 +94,13 @@ static gang_result release_own(struct gang__preemption *p, struct gang__victim *
 gang_result gang__victim_release(struct gang__preemption *p, struct gang__victim *v, bool back)
 {
     bool shares = v->whole && v->g->sliced;
-    gang_result r = shares && back ? gang__slice_copy_turn(p->s, v->g, true) : GANG_OK;
+    gang_result r = shares && back ? gang__slice_dry_run_victim(p->s, v->g, true) : GANG_OK;
     if (r == GANG_OK)
         r = release_own(p, v, back);
     else
         return r;
     if (shares && (r == GANG_OK) != back)
-        (void)!gang__slice_copy_turn(p->s, v->g, false);
+        (void)!gang__slice_dry_run_victim(p->s, v->g, false);
     if (shares)
         v->node = GANG_ID_NONE;
     return r;
@@ -108,7 +110,7 @@ bool gang__preempt_take(struct gang__preemption *p, struct gang__victim *v)
 {
     struct gang__victims *vs = p->s->preempt.victims;
     gang_result r = GANG_ENOMEM;
-    if (gang__grow(&p->s->mem, (void **)&vs->list, &vs->room, vs->count + 1, sizeof(*vs->list)))
+    if (gang__grow(&p->s->mem, (void **)&vs->list, &vs->cap, vs->count + 1, sizeof(*vs->list)))
         r = gang__victim_release(p, v, false);
     vs->failed = vs->failed || r == GANG_ENOMEM;
     if (r != GANG_OK)
@@ -135,7 +137,7 @@ struct gang__where gang__preempt_where(const struct gang__preemption *p)
 bool gang__preempt_place_in(struct gang__preemption *p, const struct gang__where *w)
 {
     gang_sched *s = p->s;
-    if (!gang__amounts_suffice(p) || !gang__quota_suffices(p))
+    if (!gang__preempt_amounts_suffice(p) || !gang__preempt_quota_suffices(p))
         return false;
     gang_result r = p->grow_group >= 0
                         ? gang__where_grow(w, (uint32_t)p->grow_group, p->step, &s->placement)

@@ -37,9 +37,9 @@ enum choice { TAKE, SKIP, REFUSED, DEFER };
 
 static enum choice choose(struct gang__preemption *p, const struct gang__victim *v)
 {
-    enum gang__may may = gang__may_take(p, v->g);
+    enum gang__may may = gang__preempt_may_take(p, v->g);
     if (may == GANG__MAY_NONE)
-        gang__victims_pass(p->s);
+        gang__victims_skip_leaf(p->s);
     if (may == GANG__MAY && v->g->preempt.preempted_others_run == p->s->runs)
         return DEFER;
     if (may == GANG__MAY_NOT && !v->g->victim.tentative)
@@ -71,8 +71,8 @@ static bool take_some(struct gang__preemption *p, bool own, bool others)
             p->again = true;
             refused = false;
         }
-        if (s->preempt.victims->count < next || !gang__amounts_suffice(p) ||
-            !gang__quota_suffices(p))
+        if (s->preempt.victims->count < next || !gang__preempt_amounts_suffice(p) ||
+            !gang__preempt_quota_suffices(p))
             continue;
         found = gang__preempt_place(p);
         tested = s->preempt.victims->count;
@@ -119,7 +119,7 @@ bool gang__preempt_settle(struct gang__preemption *p)
         if (x->to.count > 0 || x->g->job->leaf == asked)
             continue;
         asked = x->g->job->leaf;
-        ok = !gang__overshoots(p, x->g);
+        ok = !gang__preempt_overshoots(p, x->g);
     }
     gang__trial_drop(&charge);
     p->charged = false;
@@ -155,7 +155,7 @@ bool gang__preempt_begin(struct gang__preemption *p, enum gang__preempt_mode mod
     p->looked = true;
     if (!s->preempt.victims->failed && gang__snapshot_copy(s->scratch, s->preempt.base) != GANG_OK)
         s->preempt.victims->failed = true;
-    gang__slice_copy_begin(s);
+    gang__slice_dry_run_begin(s);
     gang__trial_begin(&p->trial, s, NULL);
     if (!gang__trial_reserve(&p->trial, 1))
         s->preempt.victims->failed = true;
@@ -203,7 +203,7 @@ static bool attempt(struct gang__preemption *p, enum gang__preempt_mode mode)
         return false;
     bool own = mode == GANG__PREEMPT_WITHIN || mode == GANG__PREEMPT_BOTH;
     bool found = take_until_placed(p, own, mode == GANG__PREEMPT_RECLAIM);
-    if (!found && mode == GANG__PREEMPT_BOTH && !p->deferred && gang__is_entitled(p))
+    if (!found && mode == GANG__PREEMPT_BOTH && !p->deferred && gang__preempt_is_entitled(p))
         found = take_until_placed(p, false, true);
     return gang__preempt_end(p, found && gang__preempt_settle(p));
 }
@@ -215,19 +215,20 @@ static void set_up(struct gang__preemption *p, gang_sched *s, struct gang__gang 
     memset(p, 0, sizeof(*p));
     p->s = s;
     p->taker = g;
-    p->take = gang__gang_asks(g, &p->count);
+    p->take = gang__gang_next_demand(g, &p->count);
     p->grow_group = -1;
     if (g->alloc != GANG_ID_NONE) {
         p->grow_group = 0;
         while (gang__gang_lacks(g, (uint32_t)p->grow_group) == 0)
             p->grow_group++;
         p->step = gang__gang_step(g, (uint32_t)p->grow_group);
-        p->count = gang__class_takes_times(g->request_class, p->grow_group, p->step, p->of_step);
+        p->count =
+            gang__request_class_takes_times(g->request_class, p->grow_group, p->step, p->of_step);
         p->take = p->of_step;
     }
 }
 
-bool gang__preempt_may(gang_sched *s, struct gang__wait_class *wait_class)
+bool gang__preempt_is_worthwhile(gang_sched *s, struct gang__wait_class *wait_class)
 {
     struct gang__gang *g = gang__wait_class_head(wait_class);
     struct gang__preemption p;
@@ -238,13 +239,15 @@ bool gang__preempt_may(gang_sched *s, struct gang__wait_class *wait_class)
           (wait_class->why == GANG_WAIT_PLANNED && g->calendar.plan)))
         return false;
     set_up(&p, s, g);
-    if (s->opts.max_moves > 0 && wait_class->why == GANG_WAIT_CAPACITY && gang__amounts_suffice(&p))
+    if (s->opts.max_moves > 0 && wait_class->why == GANG_WAIT_CAPACITY &&
+        gang__preempt_amounts_suffice(&p))
         return true;
     struct gang__set_link *first = gang__set_first(&wait_class->leaf->victims);
-    if (first && gang__may_preempt(&p, GANG__OF(struct gang__gang, victim.link, first)))
+    if (first &&
+        gang__preempt_may_take_in_leaf(&p, GANG__OF(struct gang__gang, victim.link, first)))
         return true;
     return wait_class->leaf->q->reclaim != GANG_PREEMPT_NEVER && s->preempt.some_over &&
-           gang__is_entitled(&p);
+           gang__preempt_is_entitled(&p);
 }
 
 static bool try_attempts(struct gang__preemption *p)
@@ -253,10 +256,10 @@ static bool try_attempts(struct gang__preemption *p)
     const struct gang__queue *q = p->taker->job->leaf->q;
     bool reclaims = q->reclaim != GANG_PREEMPT_NEVER, preempts = q->within != GANG_PREEMPT_NEVER;
     bool planned = p->taker->calendar.plan != 0; /* it has its time, and the others have theirs */
-    if (s->opts.max_moves > 0 && !planned && gang__amounts_suffice(p) && gang__quota_suffices(p) &&
-        gang__preempt_consolidate(p))
+    if (s->opts.max_moves > 0 && !planned && gang__preempt_amounts_suffice(p) &&
+        gang__preempt_quota_suffices(p) && gang__preempt_consolidate(p))
         return true;
-    if (reclaims && gang__is_entitled(p) && attempt(p, GANG__PREEMPT_RECLAIM))
+    if (reclaims && gang__preempt_is_entitled(p) && attempt(p, GANG__PREEMPT_RECLAIM))
         return true;
     if (preempts && !p->deferred && attempt(p, GANG__PREEMPT_WITHIN))
         return true;

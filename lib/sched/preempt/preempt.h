@@ -17,7 +17,7 @@ static inline bool gang__preempt_helps(int32_t why)
 }
 
 /* Is an attempt worth while for the head of the wait class? Cheap. */
-bool gang__preempt_may(gang_sched *s, struct gang__wait_class *wait_class);
+bool gang__preempt_is_worthwhile(gang_sched *s, struct gang__wait_class *wait_class);
 void gang__preempt_free(gang_sched *s);
 
 #endif

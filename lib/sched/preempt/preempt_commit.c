@@ -17,7 +17,7 @@ static size_t single_tasks(gang_sched *s, const struct gang__gang *g)
     size_t count = 0;
     for (size_t i = 0; i < v->count; i++)
         if (v->list[i].g == g && !v->list[i].whole) {
-            if (!gang__grow(&s->mem, (void **)&v->tasks, &v->task_room, count + 1,
+            if (!gang__grow(&s->mem, (void **)&v->tasks, &v->task_cap, count + 1,
                             sizeof(*v->tasks)))
                 return 0;
             v->tasks[count++] = v->list[i].task;
@@ -34,15 +34,15 @@ static int32_t reason_of(const struct gang__preemption *p, const struct gang__vi
     return x->g->job->leaf == p->taker->job->leaf ? GANG_REASON_PREEMPT : GANG_REASON_RECLAIM;
 }
 
-static bool note_target(gang_sched *s, struct gang__stop *l, const struct gang__places *to)
+static bool note_target(gang_sched *s, struct gang__stop *stop, const struct gang__places *to)
 {
     if (to->count == 0)
         return true;
-    l->to = gang__zalloc(&s->mem, to->count, sizeof(*l->to));
-    if (!l->to)
+    stop->to = gang__zalloc(&s->mem, to->count, sizeof(*stop->to));
+    if (!stop->to)
         return false;
-    memcpy(l->to, to->place, to->count * sizeof(*l->to));
-    l->to_count = (int64_t)to->count;
+    memcpy(stop->to, to->place, to->count * sizeof(*stop->to));
+    stop->to_count = (int64_t)to->count;
     return true;
 }
 
@@ -74,21 +74,21 @@ static void drop_stops(struct gang__preemption *p)
     struct gang__victims *v = p->s->preempt.victims;
     for (size_t i = 0; i < v->count; i++)
         if (v->list[i].stop)
-            gang__stop_drop(p->s, v->list[i].stop);
+            gang__stop_discard(p->s, v->list[i].stop);
     v->failed = true;
 }
 
 /* A callback may have stopped a victim meanwhile. */
-static void ask_to_stop(struct gang__preemption *p, struct gang__handover *c)
+static void ask_to_stop(struct gang__preemption *p, struct gang__handover *handover)
 {
     gang_sched *s = p->s;
     struct gang__victims *v = s->preempt.victims;
     for (size_t i = 0; i < v->count; i++) {
-        struct gang__stop *l = v->list[i].stop;
-        if (l && l->gang->alloc == l->alloc)
-            (void)!gang__stop_begin(s, l, p->taker->job->id, c, GANG_END_NONE);
-        else if (l)
-            gang__stop_drop(s, l);
+        struct gang__stop *stop = v->list[i].stop;
+        if (stop && stop->gang->alloc == stop->alloc)
+            (void)!gang__stop_begin(s, stop, p->taker->job->id, handover, GANG_END_NONE);
+        else if (stop)
+            gang__stop_discard(s, stop);
     }
 }
 
@@ -110,18 +110,18 @@ bool gang__preempt_commit(struct gang__preemption *p)
     struct gang__victims *v = s->preempt.victims;
     struct gang__gang *taker = p->taker;
     int32_t reason = v->count ? reason_of(p, &v->list[v->count - 1]) : GANG_REASON_NONE;
-    struct gang__handover *c = NULL;
+    struct gang__handover *handover = NULL;
     if (make_stops(p))
-        c = gang__handover_new(s, taker, &s->placement, p->grow_group, reason);
-    if (!c) {
+        handover = gang__handover_new(s, taker, &s->placement, p->grow_group, reason);
+    if (!handover) {
         drop_stops(p);
         return false;
     }
     s->preempt.evicted_tasks += p->tasks;
     gang__trial_drop(&p->trial); /* each victim leaves the usage when it is asked to stop */
-    gang__handover_begin(s, c);
+    gang__handover_begin(s, handover);
     taker->preempt.preempted_others_run = s->runs;
-    ask_to_stop(p, c);
+    ask_to_stop(p, handover);
     stop_rest(p);
     gang__handovers_finish(s);
     gang__job_settle(s, taker->job);

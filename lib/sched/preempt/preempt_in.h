@@ -39,15 +39,15 @@ struct gang__victim {
 /* State of preemption, made with the first attempt. */
 struct gang__victims {
     struct gang__victim *list; /* tentative victims of the attempt */
-    size_t count, room;
+    size_t count, cap;
     int64_t *tasks; /* scratch: numbers of a gang's tasks */
-    size_t task_room;
+    size_t task_cap;
     bool *kept; /* scratch: of each slot, is it left as it is when the other nodes are put back? */
-    size_t kept_room;
+    size_t kept_cap;
     uint64_t *theirs; /* scratch: nodes of the victims, as bits */
     size_t theirs_cap;
     struct gang__cursor *cursor; /* a heap by what comes next */
-    size_t cursors, cursor_room;
+    size_t cursors, cursor_cap;
     bool given;  /* the first cursor's victim was returned: step it before the next one, */
     bool passed; /* or drop it */
     bool failed; /* memory was short: the attempt is given up */
@@ -66,7 +66,7 @@ struct gang__cursor {
     /* Tasks of the gang that may go one by one, in this order. */
     int64_t *spare;
     uint32_t *spare_group;
-    size_t spares, spare_room, group_room, next;
+    size_t spares, spare_cap, group_cap, next;
 };
 
 struct gang__preemption {
@@ -106,14 +106,16 @@ enum gang__may {
 };
 
 /* May the taker take from this gang? */
-enum gang__may gang__may_take(const struct gang__preemption *p, const struct gang__gang *victim);
+enum gang__may gang__preempt_may_take(const struct gang__preemption *p,
+                                      const struct gang__gang *victim);
 /* The same of a gang of its own leaf. */
-bool gang__may_preempt(const struct gang__preemption *p, const struct gang__gang *victim);
+bool gang__preempt_may_take_in_leaf(const struct gang__preemption *p,
+                                    const struct gang__gang *victim);
 /* Is there as much as the taker asks for, wherever it is; and may its queues have it? */
-bool gang__amounts_suffice(const struct gang__preemption *p);
-bool gang__quota_suffices(const struct gang__preemption *p);
+bool gang__preempt_amounts_suffice(const struct gang__preemption *p);
+bool gang__preempt_quota_suffices(const struct gang__preemption *p);
 /* Does the leaf stay inside its share, or inside its guarantee, with what the taker asks for? */
-bool gang__is_entitled(const struct gang__preemption *p);
+bool gang__preempt_is_entitled(const struct gang__preemption *p);
 /* Are both below the same top queue? Then the branch of the taker gets emptier without the victim,
  * and the taker may be allowed more of other branches. */
 bool gang__preempt_same_branch(const struct gang__preemption *p, const struct gang__gang *victim);
@@ -121,11 +123,11 @@ bool gang__preempt_same_branch(const struct gang__preemption *p, const struct ga
 /* With the taker charged: */
 
 /* Would it end relatively fuller than the giver, compared where their branches part? */
-bool gang__overshoots(const struct gang__preemption *p, const struct gang__gang *victim);
+bool gang__preempt_overshoots(const struct gang__preemption *p, const struct gang__gang *victim);
 /* The victim is back: do its queues keep to their limits? */
-bool gang__may_stay(const struct gang__preemption *p, const struct gang__victim *v);
+bool gang__preempt_may_stay(const struct gang__preemption *p, const struct gang__victim *v);
 /* A victim of the taker's branch is back: is the taker still entitled to what others gave? */
-bool gang__still_entitled(const struct gang__preemption *p);
+bool gang__preempt_still_entitled(const struct gang__preemption *p);
 
 /* ---- victims.c: lowest priority, tasks above a minimum, newest first ------------------------- */
 
@@ -135,10 +137,10 @@ bool gang__victims_open(gang_sched *s, const struct gang__queue_state *mine, boo
 /* The next victim of all leaves; false: there is none. */
 bool gang__victims_next(gang_sched *s, struct gang__victim *out);
 /* The leaf of the last victim has no more that may be taken, whole or task by task. */
-void gang__victims_pass(gang_sched *s);
+void gang__victims_skip_leaf(gang_sched *s);
 void gang__victims_close(gang_sched *s);
 
-bool gang__may_fall_whole(const struct gang__gang *g);
+bool gang__may_preempt_whole(const struct gang__gang *g);
 
 /* ---- dry_run.c ------------------------------------------------------------------------------- */
 
@@ -151,7 +153,7 @@ void gang__victim_shift(struct gang__preemption *p, const struct gang__victim *v
 void gang__victim_count(const struct gang__victim *v, int64_t sign);
 /* What it holds leaves the snapshot, or comes back. */
 gang_result gang__victim_release(struct gang__preemption *p, struct gang__victim *v, bool back);
-/* Place the taker on the snapshot (sched.told); under these circumstances. False: no place. */
+/* Place the taker on the snapshot (sched.placement); under these circumstances. False: no place. */
 bool gang__preempt_place(struct gang__preemption *p);
 struct gang__where gang__preempt_where(const struct gang__preemption *p);
 bool gang__preempt_place_in(struct gang__preemption *p, const struct gang__where *w);
@@ -165,8 +167,8 @@ bool gang__preempt_move(struct gang__preemption *p);
 
 /* ---- preempt_commit.c ------------------------------------------------------------------------ */
 
-/* Ask the victims to stop, for the taker and its place in sched.told. False: out of memory, and no
- * victim was asked. */
+/* Ask the victims to stop, for the taker and its place in sched.placement. False: out of memory,
+ * and no victim was asked. */
 bool gang__preempt_commit(struct gang__preemption *p);
 
 /* ---- consolidate.c --------------------------------------------------------------------------- */

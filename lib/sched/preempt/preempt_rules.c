@@ -27,7 +27,7 @@ static bool is_inside_guarantee(const struct gang__preemption *p, const struct g
     bool managed = false;
     for (uint32_t i = 0; i < p->count; i++)
         managed = managed || q->guarantee[p->take[i].dim] != GANG__NO_BOUND;
-    return managed && !gang__over(p->s, q, q->guarantee, p->take, p->count);
+    return managed && !gang__usage_exceeds(p->s, q, q->guarantee, p->take, p->count);
 }
 
 /* A queue below the giver that keeps to its guarantee does not pay for a sibling above its own. In
@@ -37,7 +37,7 @@ static bool may_give(const struct gang__preemption *p, const struct gang__queue_
 {
     for (const struct gang__queue_state *q = leaf; q != giver; q = q->parent)
         if (is_inside_guarantee(p, q) ||
-            (p->fair && !gang__over(p->s, q, q->share, p->take, p->count)))
+            (p->fair && !gang__usage_exceeds(p->s, q, q->share, p->take, p->count)))
             return false;
     return true;
 }
@@ -55,18 +55,19 @@ static enum gang__may may_reclaim(const struct gang__preemption *p, const struct
     part(leaf, victim->job->leaf, &a, &b);
     if (!may_give(p, victim->job->leaf, b))
         return GANG__MAY_NONE;
-    bool over_share = gang__over(p->s, b, b->share, p->take, p->count);
-    bool over_guarantee = gang__over(p->s, b, b->guarantee, p->take, p->count);
+    bool over_share = gang__usage_exceeds(p->s, b, b->share, p->take, p->count);
+    bool over_guarantee = gang__usage_exceeds(p->s, b, b->guarantee, p->take, p->count);
     if (!over_share && (p->fair || !over_guarantee))
         return GANG__MAY_NONE;
-    if (over_share && gang__stays(a, a->share, a->used, p->take, p->count))
+    if (over_share && gang__usage_stays_within(a, a->share, a->used, p->take, p->count))
         return GANG__MAY;
-    return over_guarantee && gang__stays(a, a->guarantee, a->used, p->take, p->count)
+    return over_guarantee && gang__usage_stays_within(a, a->guarantee, a->used, p->take, p->count)
                ? GANG__MAY
                : GANG__MAY_NOT;
 }
 
-bool gang__may_preempt(const struct gang__preemption *p, const struct gang__gang *victim)
+bool gang__preempt_may_take_in_leaf(const struct gang__preemption *p,
+                                    const struct gang__gang *victim)
 {
     const struct gang__job *x = p->taker->job, *y = victim->job;
     switch (x->leaf->q->within) {
@@ -79,16 +80,17 @@ bool gang__may_preempt(const struct gang__preemption *p, const struct gang__gang
     }
 }
 
-enum gang__may gang__may_take(const struct gang__preemption *p, const struct gang__gang *victim)
+enum gang__may gang__preempt_may_take(const struct gang__preemption *p,
+                                      const struct gang__gang *victim)
 {
     if (victim == p->taker || victim->job == p->taker->job || victim->victim.tentative ||
         victim->reserve.inside_of) /* a reservation is kept for its members */
         return GANG__MAY_NOT;
     if (p->mode == GANG__PREEMPT_MOVE)
-        return gang__may_fall_whole(victim) ? GANG__MAY : GANG__MAY_NOT;
+        return gang__may_preempt_whole(victim) ? GANG__MAY : GANG__MAY_NOT;
     if (victim->job->leaf != p->taker->job->leaf)
         return may_reclaim(p, victim);
-    return gang__may_preempt(p, victim) ? GANG__MAY : GANG__MAY_NONE;
+    return gang__preempt_may_take_in_leaf(p, victim) ? GANG__MAY : GANG__MAY_NONE;
 }
 
 /* Does the taker's branch, which is charged, keep to its guarantee? */
@@ -101,7 +103,7 @@ static bool is_inside(const struct gang__queue_state *a, const struct gang__pree
 }
 
 /* Compared where the branches of taker and giver part, when all victims are taken. */
-bool gang__overshoots(const struct gang__preemption *p, const struct gang__gang *victim)
+bool gang__preempt_overshoots(const struct gang__preemption *p, const struct gang__gang *victim)
 {
     struct gang__queue_state *a, *b;
     struct gang__ratio taker, giver;
@@ -120,7 +122,7 @@ bool gang__overshoots(const struct gang__preemption *p, const struct gang__gang 
 
 /* ---- does it suffice? ------------------------------------------------------------------------ */
 
-bool gang__amounts_suffice(const struct gang__preemption *p)
+bool gang__preempt_amounts_suffice(const struct gang__preemption *p)
 {
     for (uint32_t i = 0; i < p->count; i++) {
         uint32_t d = p->take[i].dim;
@@ -135,7 +137,7 @@ bool gang__amounts_suffice(const struct gang__preemption *p)
     return true;
 }
 
-bool gang__quota_suffices(const struct gang__preemption *p)
+bool gang__preempt_quota_suffices(const struct gang__preemption *p)
 {
     uint32_t dim;
     int32_t why;
@@ -143,16 +145,16 @@ bool gang__quota_suffices(const struct gang__preemption *p)
                               p->taker->order.wait_class->fixed, &dim, &why) == NULL;
 }
 
-bool gang__is_entitled(const struct gang__preemption *p)
+bool gang__preempt_is_entitled(const struct gang__preemption *p)
 {
     const struct gang__queue_state *leaf = p->taker->job->leaf;
-    return gang__stays(leaf, leaf->share, leaf->used, p->take, p->count) ||
-           gang__stays(leaf, leaf->guarantee, leaf->used, p->take, p->count);
+    return gang__usage_stays_within(leaf, leaf->share, leaf->used, p->take, p->count) ||
+           gang__usage_stays_within(leaf, leaf->guarantee, leaf->used, p->take, p->count);
 }
 
 /* ---- may one stay after all? ----------------------------------------------------------------- */
 
-bool gang__may_stay(const struct gang__preemption *p, const struct gang__victim *v)
+bool gang__preempt_may_stay(const struct gang__preemption *p, const struct gang__victim *v)
 {
     for (const struct gang__queue_state *q = v->g->job->leaf; q->parent; q = q->parent)
         for (uint32_t d = 0; d < p->s->dims; d++)
@@ -172,7 +174,7 @@ static bool is_beyond(const struct gang__preemption *p, const struct gang__queue
     return false;
 }
 
-bool gang__still_entitled(const struct gang__preemption *p)
+bool gang__preempt_still_entitled(const struct gang__preemption *p)
 {
     const struct gang__victims *v = p->s->preempt.victims;
     struct gang__queue_state *a, *b, *leaf = p->taker->job->leaf;

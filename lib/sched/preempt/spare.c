@@ -23,7 +23,7 @@ static int32_t keep_node(const struct gang_task *task, void *user)
 static bool put_back_others(gang_sched *s)
 {
     struct gang__victims *v = s->preempt.victims;
-    if (!gang__grow(&s->mem, (void **)&v->kept, &v->kept_room, s->scratch->end, sizeof(*v->kept)))
+    if (!gang__grow(&s->mem, (void **)&v->kept, &v->kept_cap, s->scratch->end, sizeof(*v->kept)))
         return false;
     memset(v->kept, 0, s->scratch->end * sizeof(*v->kept));
     for (size_t i = 0; i < s->placement.count; i++)
@@ -47,7 +47,8 @@ static void expect(const struct gang__victim *v)
  * or elsewhere? A victim in the branch of the taker counts against what the taker may reclaim. */
 static bool may_keep(struct gang__preemption *p, const struct gang__victim *x)
 {
-    return gang__may_stay(p, x) && (!gang__preempt_same_branch(p, x->g) || gang__still_entitled(p));
+    return gang__preempt_may_stay(p, x) &&
+           (!gang__preempt_same_branch(p, x->g) || gang__preempt_still_entitled(p));
 }
 
 /* The victim stays, if it can. */
@@ -106,7 +107,7 @@ static void spare_few(struct gang__preemption *p)
     struct gang__victims *v = s->preempt.victims;
     struct gang__where w = gang__preempt_where(p);
     bool ok = gang__snapshot_copy(s->scratch, s->preempt.base) == GANG_OK;
-    gang__slice_copy_begin(s);
+    gang__slice_dry_run_begin(s);
     for (size_t i = 0; ok && i < v->count; i++)
         ok = gang__victim_release(p, &v->list[i], false) == GANG_OK;
     for (size_t i = v->count; ok && i-- > 0;) {
@@ -144,8 +145,8 @@ static bool fits_elsewhere(struct gang__preemption *p, struct gang__victim *x,
                            const struct gang__request_class **full)
 {
     gang_sched *s = p->s;
-    const struct gang__request_class *ask = x->g->request_class;
-    if (ask == *full)
+    const struct gang__request_class *request_class = x->g->request_class;
+    if (request_class == *full)
         return false;
     struct gang__where w = {.s = s,
                             .g = x->g,
@@ -156,8 +157,8 @@ static bool fits_elsewhere(struct gang__preemption *p, struct gang__victim *x,
                             .anew = true};
     gang_result r = gang__where_place(&w, &x->to);
     s->preempt.victims->failed = s->preempt.victims->failed || r == GANG_ENOMEM;
-    if (r == GANG_ENOFIT && !ask->q->has_affinity && !gang__where_concerned(&w))
-        *full = ask;
+    if (r == GANG_ENOFIT && !request_class->q->has_affinity && !gang__where_concerned(&w))
+        *full = request_class;
     return r == GANG_OK;
 }
 

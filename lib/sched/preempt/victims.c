@@ -36,7 +36,7 @@ static int64_t group_rank(const struct gang__gang *g, uint32_t group)
     return order ? order[g->group_of ? g->group_of[group] : (int32_t)group] : 0;
 }
 
-bool gang__may_fall_whole(const struct gang__gang *g)
+bool gang__may_preempt_whole(const struct gang__gang *g)
 {
     if (g->job->preemptible != GANG_PREEMPTIBLE)
         return false;
@@ -62,9 +62,9 @@ static int32_t gather_task(const struct gang_task *task, void *user)
     struct gather *g = user;
     if (gang__stop_asked(g->s, g->g, task->task))
         return 0;
-    if (!gang__grow(&g->s->mem, (void **)&g->c->spare, &g->c->spare_room, g->c->spares + 1,
+    if (!gang__grow(&g->s->mem, (void **)&g->c->spare, &g->c->spare_cap, g->c->spares + 1,
                     sizeof(*g->c->spare)) ||
-        !gang__grow(&g->s->mem, (void **)&g->c->spare_group, &g->c->group_room, g->c->spares + 1,
+        !gang__grow(&g->s->mem, (void **)&g->c->spare_group, &g->c->group_cap, g->c->spares + 1,
                     sizeof(*g->c->spare_group)))
         g->failed = true;
     if (g->failed)
@@ -81,8 +81,9 @@ static bool can_spare(const struct gang__gang *gang, const int64_t *left, int64_
 {
     const gang_request *q = gang__gang_request(gang);
     for (uint32_t g = 0; g < q->group_count; g++)
-        all += gang__gang_counts(gang, g);
-    if (all <= q->min || left[group] + gang__gang_counts(gang, group) <= q->group[group].min ||
+        all += gang__gang_ended_for_min(gang, g);
+    if (all <= q->min ||
+        left[group] + gang__gang_ended_for_min(gang, group) <= q->group[group].min ||
         group_is_protected(gang, group))
         return false;
     for (int32_t at = q->group[group].set; at >= 0; at = q->set[at].parent) {
@@ -91,7 +92,7 @@ static bool can_spare(const struct gang__gang *gang, const int64_t *left, int64_
             int32_t k = q->group[g].set;
             while (k >= 0 && k != at)
                 k = q->set[k].parent;
-            in_set += k == at ? left[g] + gang__gang_counts(gang, g) : 0;
+            in_set += k == at ? left[g] + gang__gang_ended_for_min(gang, g) : 0;
         }
         if (in_set <= q->set[at].min)
             return false;
@@ -200,7 +201,7 @@ static bool settle_cursor(gang_sched *s, struct gang__cursor *c)
 {
     for (; c->at; c->at = next_of(s, c)) {
         struct gang__gang *g = unit_at(c);
-        if (c->whole && !is_sacred(s, g) && gang__may_fall_whole(g))
+        if (c->whole && !is_sacred(s, g) && gang__may_preempt_whole(g))
             return true;
         if (!c->whole)
             load_spares(s, c, g);
@@ -257,7 +258,7 @@ static bool add_cursor(gang_sched *s, const struct gang__ordered_set *gangs, boo
     struct gang__victims *v = s->preempt.victims;
     if (gangs->count == 0)
         return true;
-    if (!gang__grow(&s->mem, (void **)&v->cursor, &v->cursor_room, v->cursors + 1,
+    if (!gang__grow(&s->mem, (void **)&v->cursor, &v->cursor_cap, v->cursors + 1,
                     sizeof(*v->cursor)))
         return false;
     struct gang__cursor *c = &v->cursor[v->cursors];
@@ -325,7 +326,7 @@ bool gang__victims_next(gang_sched *s, struct gang__victim *out)
     return true;
 }
 
-void gang__victims_pass(gang_sched *s)
+void gang__victims_skip_leaf(gang_sched *s)
 {
     s->preempt.victims->passed = true;
 }

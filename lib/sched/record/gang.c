@@ -37,7 +37,7 @@ gang_result gang__places_up(gang_sched *s, const struct gang_placement *place, i
     return r;
 }
 
-uint32_t gang__next_number(gang_sched *s, gang_alloc_id id)
+uint32_t gang__next_task_number(gang_sched *s, gang_alloc_id id)
 {
     struct gang__alloc *a;
     uint32_t number = 0;
@@ -57,12 +57,12 @@ int64_t gang__gang_step(const struct gang__gang *gang, uint32_t group)
     return step;
 }
 
-bool gang__slice_is_out(const struct gang__gang *g)
+bool gang__slice_is_suspended(const struct gang__gang *g)
 {
     return g->sliced && !gang__sliced_runs(g->sliced);
 }
 
-bool gang__slice_is_begun(const struct gang__gang *g)
+bool gang__slice_has_run(const struct gang__gang *g)
 {
     return !g->sliced || g->sliced->state != GANG__SLICED_WAITS;
 }

@@ -42,13 +42,13 @@ struct gang__sliced {
     uint8_t state; /* GANG__SLICED_* */
     bool wanted;   /* it is to run now */
     bool refused;  /* the host did not resume it, in this quantum */
-    bool quiet;    /* without a gang: it does not run any more */
+    bool stopped;  /* without a gang: it does not run any more */
     bool gone;     /* not in the matrix any more; freed when no walk is under way */
     int64_t deadline_ns;
     int64_t *still; /* STOPS: tasks that have not stopped yet, ascending: */
-    size_t left, still_room;
+    size_t left, still_cap;
     struct gang__use *use; /* by task, ascending */
-    size_t uses, use_room;
+    size_t uses, use_cap;
     int64_t cpu; /* millicores of them */
 };
 

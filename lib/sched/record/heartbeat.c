@@ -112,14 +112,14 @@ int64_t gang__heartbeat_next(const struct gang__job *job)
 }
 
 size_t gang__heartbeat_late(const gang_sched *s, const struct gang__job *job, uint32_t *part,
-                            int64_t *tasks, size_t room)
+                            int64_t *tasks, size_t cap)
 {
     size_t count = 0;
     if (gang__heartbeat_next(job) > s->now_ns)
         return 0;
     const struct beat *b = job->heartbeats->oldest;
     *part = b->part;
-    for (; b && count < room && gang__add_sat(b->heard_ns, job->heartbeat_ns) <= s->now_ns;
+    for (; b && count < cap && gang__add_sat(b->heard_ns, job->heartbeat_ns) <= s->now_ns;
          b = b->after) {
         if (b->part != *part)
             continue;

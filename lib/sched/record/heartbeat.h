@@ -15,9 +15,9 @@ void gang__heartbeat_forget(gang_sched *s, struct gang__job *job, uint32_t part,
 void gang__heartbeat_forget_part(gang_sched *s, struct gang__job *job, uint32_t part);
 /* The time when the next task is late; INT64_MAX: never. */
 int64_t gang__heartbeat_next(const struct gang__job *job);
-/* The late tasks of one gang, ascending; at most `room` of them. 0: no task is late. */
+/* The late tasks of one gang, ascending; at most `cap` of them. 0: no task is late. */
 size_t gang__heartbeat_late(const gang_sched *s, const struct gang__job *job, uint32_t *part,
-                            int64_t *tasks, size_t room);
+                            int64_t *tasks, size_t cap);
 /* Copies the heartbeats to a copy of the job. False: out of memory. */
 bool gang__heartbeat_copy(gang_sched *s, struct gang__job *to, const struct gang__job *from);
 void gang__heartbeat_free(gang_sched *s, struct gang__job *job);

@@ -27,17 +27,17 @@ bool gang__gang_count(gang_sched *s, struct gang__gang *g);
 gang_result gang__places_up(gang_sched *s, const struct gang_placement *place, int64_t count);
 
 /* The number that the next task of an allocation gets. */
-uint32_t gang__next_number(gang_sched *s, gang_alloc_id id);
+uint32_t gang__next_task_number(gang_sched *s, gang_alloc_id id);
 
 /* How many tasks of a group are granted together when the gang grows: one, a subgroup, or what the
  * group lacks of its minimum. */
 int64_t gang__gang_step(const struct gang__gang *g, uint32_t group);
 
 /* In a matrix of time slices, the gang of a job waits between two quanta, or for its first one. */
-bool gang__slice_is_out(const struct gang__gang *g);
+bool gang__slice_is_suspended(const struct gang__gang *g);
 
 /* It is in no matrix, or has had its first quantum. */
-bool gang__slice_is_begun(const struct gang__gang *g);
+bool gang__slice_has_run(const struct gang__gang *g);
 
 /* Does it run in its matrix, or stop there? */
 static inline bool gang__sliced_runs(const struct gang__sliced *x)

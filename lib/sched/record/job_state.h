@@ -73,7 +73,7 @@ struct gang__job {
     struct gang_placement *places; /* of a job that runs already, by gang */
 
     struct gang__set_link timer; /* in sched.timers, while due_ns is not INT64_MAX */
-    struct gang__job_wake {
+    struct gang__job_wake_waiters {
         struct gang__job *next, **at; /* in sched.wake.jobs; at is NULL: it is not in it */
         uint32_t causes;              /* GANG__WAKE_*, as bits */
     } wake;
@@ -94,7 +94,7 @@ struct gang__job {
 };
 
 /* The first of the jobs that a message brings. */
-static inline struct gang__job *gang__submitted(const struct gang__message *m)
+static inline struct gang__job *gang__message_job(const struct gang__message *m)
 {
     return GANG__OF(struct gang__job, submit, m);
 }

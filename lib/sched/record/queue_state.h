@@ -80,7 +80,7 @@ struct gang__queue_state {
         bool noted;                                /* as it is in it */
         struct gang__queue_state *next_candidates; /* in sched.wake.candidates, */
         bool candidates;                           /* as it is in it */
-        bool stirred;                              /* and all its candidates look again */
+        bool retry_candidates;                     /* and all its candidates look again */
     } wake;
     /* Gangs that run, in the order in which they are preempted (owner: usage/victim_order.c), and
      * those of them that have tasks above their minimum. Some may still be unsorted. */

@@ -22,11 +22,11 @@ struct gang__request_text {
 };
 
 /* The text of a request while it is made. Begins with the memory that it may use; what it needs
- * beyond `own` is freed by gang__key_free(). */
-struct gang__key {
+ * beyond `own` is freed by gang__request_key_free(). */
+struct gang__request_key {
     const struct gang_mem *mem;
     unsigned char *bytes; /* `own`, or of `mem` */
-    size_t used, room;
+    size_t used, cap;
     bool failed; /* out of memory, or too long */
     uint64_t hash;
     unsigned char own[768];

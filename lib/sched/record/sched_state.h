@@ -29,20 +29,21 @@ enum {
 
 /* The notes of changes since the last drain: intrusive lists, bits and sums. Noting cannot fail. */
 struct gang__wake {
-    struct gang__job *jobs, **jobs_end;     /* by job->wake.next, first noted first */
-    struct gang__queue_state *queues;       /* to be ordered again: by q->wake.next */
-    struct gang__gang *holdings;            /* what they hold changed: by g->wake.next; */
-    const struct gang__gang *starting;      /* but not of this one, which is in the timeline */
-    gang_alloc_id started;                  /* already with this allocation */
-    struct gang__queue_state *candidates;   /* leaves that try backfill candidates again */
-    bool room;                              /* the scheduler itself freed capacity: */
-    int64_t room_cpu, room_pages, room_gpu; /* at most so much on one of the nodes that gave */
-    bool bounds;                            /* guarantees or limits changed: order all again */
-    bool shares;                            /* usage or demand changed: divide shares again */
-    bool slices;                            /* some gang of a matrix may run, or has stopped */
-    bool retry;                             /* classes are blocked until the next run alone */
-    bool run;                               /* the next run is due now */
-    uint32_t plans;                         /* GANG__PLANS_*; 0 while there is no calendar */
+    struct gang__job *jobs, **jobs_end;   /* by job->wake.next, first noted first */
+    struct gang__queue_state *queues;     /* to be ordered again: by q->wake.next */
+    struct gang__gang *holdings;          /* what they hold changed: by g->wake.next; */
+    const struct gang__gang *starting;    /* but not of this one, which is in the timeline */
+    gang_alloc_id started;                /* already with this allocation */
+    struct gang__queue_state *candidates; /* leaves that try backfill candidates again */
+    bool capacity;                        /* the scheduler itself freed capacity: */
+    int64_t capacity_cpu, capacity_pages,
+        capacity_gpu;      /* at most so much on one of the nodes that gave */
+    bool bounds;           /* guarantees or limits changed: order all again */
+    bool shares;           /* usage or demand changed: divide shares again */
+    bool slices;           /* some gang of a matrix may run, or has stopped */
+    bool retry;            /* classes are blocked until the next run alone */
+    bool run;              /* the next run is due now */
+    uint32_t plans;        /* GANG__PLANS_*; 0 while there is no calendar */
     uint64_t changes;      /* rises with each event after which preemption may help */
     uint64_t changes_done; /* those for which preemption was tried */
 };
@@ -107,12 +108,12 @@ struct gang__usage_sched {
     struct gang__sharer *sharer; /* scratch of fair.c, one a queue */
     struct gang__share_slot *share_slot;
     size_t by_memory; /* request classes that ask for GPUs by memory */
-    /* How much memory GPUs have, each amount once, ascending (ask_memory.c). */
-    struct gang__memories {
+    /* How much memory GPUs have, each amount once, ascending (gpu_memory.c). */
+    struct gang__gpu_memory {
         int64_t *bytes;
-        size_t count, room;
-    } memories, memories_next;           /* the other: scratch */
-    uint64_t memories_epoch;             /* cluster epoch and 1; 0: it is to be looked up */
+        size_t count, cap;
+    } gpu_memory, gpu_memory_next;       /* the other: scratch */
+    uint64_t gpu_memory_epoch;           /* cluster epoch and 1; 0: it is to be looked up */
     struct gang__gang *unsorted_victims; /* they run, and are in no order of victims yet; the last
                                           * that started is the first */
 };
@@ -122,7 +123,7 @@ struct gang__order_sched {
     const struct gang__order_hooks *hooks;        /* what backfill does when classes move */
     struct gang__wait_class *blocked;             /* all classes that are BLOCKED and not kept */
     struct gang__request_class *blocked_requests; /* with classes blocked for want of capacity */
-    uint64_t room_stamp, own_stamp; /* of the cluster and of our worker, when capacity that came
+    uint64_t capacity_stamp, own_stamp; /* of the cluster and of our worker, when capacity that came
                                      * free was looked at last */
 };
 
@@ -214,7 +215,7 @@ struct gang_sched {
     struct gang__backfill_sched backfill;
     struct gang__preempt_sched preempt;
     struct gang__where_state where;
-    const gang_sched *like; /* while jobs of a copy enter it: the original; else NULL */
+    const gang_sched *original; /* while jobs of a copy enter it: the original; else NULL */
 
     /* Scratch */
     gang_snapshot *scratch;
@@ -234,7 +235,7 @@ struct gang__reserve_reason {
 };
 
 /* Counts a step of the run. False: it has none left. */
-static inline bool gang__step(gang_sched *s)
+static inline bool gang__run_step(gang_sched *s)
 {
     if (s->max_steps > 0 && s->steps >= s->max_steps)
         return false;
@@ -257,20 +258,22 @@ static inline gang_alloc_id gang__gang_holds(const struct gang__gang *g)
 }
 
 /* What its gang takes (group < 0), or a tclass of a group: `count` kinds. */
-static inline const struct gang__take *gang__class_takes(const struct gang__request_class *class,
-                                                         int32_t group, uint32_t *count)
+static inline const struct gang__take *
+gang__request_class_takes(const struct gang__request_class *request_class, int32_t group,
+                          uint32_t *count)
 {
-    *count = group < 0 ? class->gang_take_count : class->group[group].count;
-    return group < 0 ? class->gang_take : class->take + class->group[group].from;
+    *count = group < 0 ? request_class->gang_take_count : request_class->group[group].count;
+    return group < 0 ? request_class->gang_take
+                     : request_class->take + request_class->group[group].from;
 }
 
 /* What so many tasks of a group take. Returns in how many dimensions. */
-static inline uint32_t gang__class_takes_times(const struct gang__request_class *class,
-                                               int32_t group, int64_t times,
-                                               struct gang__take take[GANG__DIMS])
+static inline uint32_t
+gang__request_class_takes_times(const struct gang__request_class *request_class, int32_t group,
+                                int64_t times, struct gang__take take[GANG__DIMS])
 {
     uint32_t count;
-    const struct gang__take *one = gang__class_takes(class, group, &count);
+    const struct gang__take *one = gang__request_class_takes(request_class, group, &count);
     for (uint32_t i = 0; i < count; i++)
         take[i] = (struct gang__take){one[i].dim, one[i].amount * times};
     return count;

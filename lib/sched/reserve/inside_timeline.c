@@ -167,12 +167,12 @@ static void close_inside(gang_sched *s, struct gang__reserve *r, bool out)
     r->inside = NULL;
 }
 
-void gang__reserve_empty(gang_sched *s, struct gang__reserve *r)
+void gang__reserve_close_inside(gang_sched *s, struct gang__reserve *r)
 {
     close_inside(s, r, true);
 }
 
-void gang__reserve_renew(gang_sched *s, struct gang__reserve *r)
+void gang__reserve_refill_inside(gang_sched *s, struct gang__reserve *r)
 {
     if (r->inside)
         close_inside(s, r, false);
@@ -204,7 +204,8 @@ bool gang__reserve_fits_inside(gang_sched *s, const struct gang__gang *g,
     return fits;
 }
 
-bool gang__reserve_keeps(gang_sched *s, struct gang__gang *g, struct gang__occupation *o)
+bool gang__reserve_still_fits_inside(gang_sched *s, struct gang__gang *g,
+                                     struct gang__occupation *o)
 {
     struct gang__calendar *cal = s->calendar;
     if (!g->reserve.inside_of)
@@ -246,8 +247,9 @@ static struct gang__timeline *inside(const struct gang__gang *g)
     return g->reserve.inside_of->inside;
 }
 
-const struct gang__calendar_source gang__reserve_source = {.withdrawn = gang__reserve_withdraw,
-                                                           .renewed = gang__reserve_upset,
-                                                           .inside = inside,
-                                                           .until = gang__reserve_until,
-                                                           .keeps = gang__reserve_keeps};
+const struct gang__calendar_source gang__reserve_source = {
+    .withdrawn = gang__reserve_leave_timeline,
+    .renewed = gang__reserve_note_new_timeline,
+    .inside = inside,
+    .until = gang__reserve_inside_end,
+    .keeps = gang__reserve_still_fits_inside};

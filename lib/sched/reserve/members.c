@@ -26,28 +26,28 @@ bool gang__reserve_allows(const gang_sched *s, const struct gang__reserve *r,
 }
 
 /* Does a magnetic reservation match the job? */
-bool gang__reserve_draws(const gang_sched *s, const struct gang__reserve *r,
-                         const struct gang__job *job)
+bool gang__reserve_matches(const gang_sched *s, const struct gang__reserve *r,
+                           const struct gang__job *job)
 {
     return r->flags & GANG_RESERVATION_MAGNETIC && gang__reserve_allows(s, r, job);
 }
 
-bool gang__reserve_drawn(const gang_sched *s, const struct gang__gang *g)
+bool gang__reserve_has_match(const gang_sched *s, const struct gang__gang *g)
 {
     bool drawn = g->job->reserve.named != NULL;
     for (const struct gang__reserve *r = s->reserve.count ? s->reserve.all->first : NULL;
          r && s->reserve.all->magnetic && !drawn; r = r->next)
-        drawn = gang__reserve_draws(s, r, g->job);
+        drawn = gang__reserve_matches(s, r, g->job);
     return drawn;
 }
 
-uint64_t gang__reserve_apart(const gang_sched *s, const struct gang__gang *g)
+uint64_t gang__reserve_class_salt(const gang_sched *s, const struct gang__gang *g)
 {
     const struct gang__job *job = g->job;
     bool drawn = false;
     for (const struct gang__reserve *r = s->reserve.all->first;
          r && s->reserve.all->magnetic && !drawn; r = r->next)
-        drawn = gang__reserve_draws(s, r, job);
+        drawn = gang__reserve_matches(s, r, job);
     if (drawn || (job->leaf->q->backfill != GANG_BACKFILL_NONE && job->leaf->q->plan_depth > 1))
         return gang__hash_number(g->index, job->id) | 1;
     return gang__hash_number((uint64_t)job->time_limit_ns,
@@ -55,7 +55,7 @@ uint64_t gang__reserve_apart(const gang_sched *s, const struct gang__gang *g)
            1;
 }
 
-bool gang__reserve_holds(const gang_sched *s, const struct gang__job *job)
+bool gang__reserve_may_try(const gang_sched *s, const struct gang__job *job)
 {
     const struct gang__reserve *r = job->reserve.named;
     if (!r || r->flags & GANG_RESERVATION_FLEX)
@@ -134,7 +134,7 @@ void gang__reserve_wake(gang_sched *s, struct gang__reserve *r)
 
 /* ---- until when a member runs ---------------------------------------------------------------- */
 
-int64_t gang__reserve_until(const struct gang__gang *g)
+int64_t gang__reserve_inside_end(const struct gang__gang *g)
 {
     if (!g->reserve.inside_of)
         return GANG__NEVER;
@@ -149,7 +149,7 @@ int64_t gang__reserve_stop_ns(const struct gang__job *job)
     int64_t stop = INT64_MAX;
     for (uint32_t i = 0; i < job->gang_count && job->time_limit_ns <= 0; i++) {
         const struct gang__gang *g = &job->gang[i];
-        int64_t end = g->alloc != GANG_ID_NONE ? gang__reserve_until(g) : GANG__NEVER;
+        int64_t end = g->alloc != GANG_ID_NONE ? gang__reserve_inside_end(g) : GANG__NEVER;
         if (end != GANG__NEVER && end - job->leaf->q->grace_ns < stop)
             stop = end - job->leaf->q->grace_ns;
     }
@@ -159,7 +159,7 @@ int64_t gang__reserve_stop_ns(const struct gang__job *job)
 void gang__reserve_keep_end(gang_sched *s, struct gang__gang *g)
 {
     struct gang__job *job = g->job;
-    int64_t end_ns = gang__reserve_until(g);
+    int64_t end_ns = gang__reserve_inside_end(g);
     if (g->reserve.inside_of)
         end_ns = gang__min(end_ns, g->reserve.inside_of->before_ns);
     if (job->time_limit_ns > 0 || g->alloc == GANG_ID_NONE || end_ns == GANG__NEVER)

@@ -96,8 +96,9 @@ gang_result gang_reservation_set_limit(gang_sched *sched, const char *owner,
 
 /* ---- why not --------------------------------------------------------------------------------- */
 
-gang_result gang__reserve_say_why(const struct gang__admitted *got, const struct gang__reserve *r,
-                                  gang_result w, struct gang_error *error)
+gang_result gang__reserve_refusal_text(const struct gang__admitted *got,
+                                       const struct gang__reserve *r, gang_result w,
+                                       struct gang_error *error)
 {
     static const char *const kind[] = {"cpu", "memory", "gpu", "nodes", "pool"};
     const char *what = got->item >= 0 && got->item < GANG__FREE_DIMS ? kind[got->item] : "";

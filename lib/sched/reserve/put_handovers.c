@@ -36,14 +36,14 @@ static int32_t keep_task(const struct gang_task *task, void *user)
 {
     struct keeping *k = user;
     struct gang__calendar *cal = k->s->calendar;
-    const struct gang__stop *l = k->leave;
+    const struct gang__stop *stop = k->leave;
     int64_t number = task->task;
-    if (!bsearch(&number, l->own, l->own_count, sizeof(number), gang__by_number))
+    if (!bsearch(&number, stop->own, stop->own_count, sizeof(number), gang__by_number))
         return 0;
     uint32_t n = (uint32_t)cal->places;
     k->failed = !gang__grow(&k->s->mem, (void **)&cal->group, &cal->group_cap, (size_t)n + 1,
                             sizeof(*cal->group)) ||
-                !gang__calendar_place(k->s, task->node, n);
+                !gang__calendar_add_place(k->s, task->node, n);
     if (!k->failed)
         cal->group[n] = (struct gang__time_group){
             1,
@@ -53,19 +53,19 @@ static int32_t keep_task(const struct gang_task *task, void *user)
 }
 
 /* A handover keeps what stopped tasks held until all its victims have stopped. */
-static gang_result put_kept(struct gang__trial *t, const struct gang__stop *l)
+static gang_result put_kept(struct gang__trial *t, const struct gang__stop *stop)
 {
     gang_sched *s = t->s;
     struct gang__calendar *cal = s->calendar;
-    struct keeping k = {s, l, false};
+    struct keeping k = {s, stop, false};
     cal->places = 0;
-    gang_result r = gang_alloc_each(s->cluster, l->alloc, keep_task, &k);
+    gang_result r = gang_alloc_each(s->cluster, stop->alloc, keep_task, &k);
     if (k.failed || r == GANG_EBUSY || r == GANG_ENOMEM)
         return GANG_ENOMEM;
     if (cal->places == 0)
         return GANG_OK;
     size_t groups = cal->places;
-    gang__calendar_merge(cal);
+    gang__calendar_merge_places(cal);
     struct gang__occupation o = {
         s->now_ns, gang__add_sat(last_grace(s), 1), cal->group, groups, cal->place, cal->places, 0,
         false};
@@ -75,14 +75,16 @@ static gang_result put_kept(struct gang__trial *t, const struct gang__stop *l)
 gang_result gang__reserve_put_handovers(struct gang__trial *t)
 {
     gang_result r = GANG_OK;
-    for (const struct gang__handover *c = t->s->stop.handovers; c && r == GANG_OK; c = c->next) {
-        if (c->taker)
-            r = put_places(t, c->taker, c->places, c->place_count);
-        for (const struct gang__stop *l = c->stops; l && r == GANG_OK; l = l->next_of_handover) {
-            if (l->to && l->gang)
-                r = put_places(t, l->gang, l->to, l->to_count);
-            if (r == GANG_OK && l->stopped && !l->released && l->own_count > 0)
-                r = put_kept(t, l);
+    for (const struct gang__handover *handover = t->s->stop.handovers; handover && r == GANG_OK;
+         handover = handover->next) {
+        if (handover->taker)
+            r = put_places(t, handover->taker, handover->places, handover->place_count);
+        for (const struct gang__stop *stop = handover->stops; stop && r == GANG_OK;
+             stop = stop->next_of_handover) {
+            if (stop->to && stop->gang)
+                r = put_places(t, stop->gang, stop->to, stop->to_count);
+            if (r == GANG_OK && stop->stopped && !stop->released && stop->own_count > 0)
+                r = put_kept(t, stop);
         }
     }
     return r;

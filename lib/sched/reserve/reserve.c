@@ -21,7 +21,7 @@ struct gang__reserve *gang__reserve_of(const gang_sched *s, gang_reservation_id 
     return r;
 }
 
-struct gang__reserve_piece *gang__reserve_now(const struct gang__reserve *r)
+struct gang__reserve_piece *gang__reserve_current_piece(const struct gang__reserve *r)
 {
     struct gang__reserve_piece *p = r->piece;
     while (p && p->instance != r->current)
@@ -55,7 +55,7 @@ bool gang__reserve_lay_out(gang_sched *s, const struct gang__reserve *r,
     struct gang__calendar *cal = s->calendar;
     const struct gang__reserve_stage *stage = &r->stage[p->stage];
     size_t groups = stage->q ? stage->q->group_count : 1;
-    if (stage->q && !gang__calendar_needs(s, stage->q))
+    if (stage->q && !gang__calendar_set_groups(s, stage->q))
         return false;
     if (!gang__grow(&s->mem, (void **)&cal->group, &cal->group_cap, 1, sizeof(*cal->group)))
         return false;
@@ -84,7 +84,7 @@ bool gang__reserve_enter(gang_sched *s, const struct gang__reserve *r,
     if (!gang__reserve_lay_out(s, r, p, &o))
         return false;
     if (o.place_count > 0) {
-        if (gang__timeline_add(s->calendar->when, &o, &id) != GANG_OK)
+        if (gang__timeline_add(s->calendar->timeline, &o, &id) != GANG_OK)
             return false;
         p->id = id + 1;
     }
@@ -93,8 +93,8 @@ bool gang__reserve_enter(gang_sched *s, const struct gang__reserve *r,
 
 void gang__reserve_take_out(gang_sched *s, struct gang__reserve_piece *p)
 {
-    if (p->id && s->calendar && s->calendar->when)
-        gang__timeline_remove(s->calendar->when, p->id - 1);
+    if (p->id && s->calendar && s->calendar->timeline)
+        gang__timeline_remove(s->calendar->timeline, p->id - 1);
     p->id = 0;
 }
 
@@ -283,7 +283,7 @@ static void unlink_it(gang_sched *s, struct gang__reserve *r)
     *at = r->next;
     s->reserve.count--;
     s->reserve.all->magnetic -= (r->flags & GANG_RESERVATION_MAGNETIC) != 0;
-    s->reserve.all->rebin = true;
+    s->reserve.all->reclass = true;
 }
 
 static void let_go_of(gang_sched *s, const struct gang__reserve *r)
@@ -300,7 +300,7 @@ static void let_go_of(gang_sched *s, const struct gang__reserve *r)
 void gang__reserve_end(gang_sched *s, struct gang__reserve *r)
 {
     struct gang__reserve_view *tickets;
-    gang__reserve_empty(s, r);
+    gang__reserve_close_inside(s, r);
     unlink_it(s, r);
     let_go_of(s, r);
     if (gang__reserve_view_make(s, NULL, r, &tickets))

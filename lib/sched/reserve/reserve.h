@@ -11,11 +11,11 @@
 int64_t gang__reserve_next(const gang_sched *s);
 
 /* If every reservation repeats without end: the end of all pieces placed so far. Else INT64_MAX. */
-int64_t gang__reserve_endless(const gang_sched *s);
+int64_t gang__reserve_endless_until(const gang_sched *s);
 
 /* The salt of the gang's wait class: gangs for which reservations differ do not share a class. 0:
  * none needed. */
-uint64_t gang__reserve_apart(const gang_sched *s, const struct gang__gang *g);
+uint64_t gang__reserve_class_salt(const gang_sched *s, const struct gang__gang *g);
 
 /* In the trial, capacity that handovers keep is taken. GANG_OK; GANG_ENOMEM. */
 gang_result gang__reserve_put_handovers(struct gang__trial *t);
@@ -24,7 +24,7 @@ gang_result gang__reserve_put_handovers(struct gang__trial *t);
 bool gang__reserve_due(gang_sched *s);
 
 /* Tries a gang in each timeline in which it may be placed, one after the other: inside the
- * reservations that it may use, then outside. `attempt` asks gang__calendar_when(). */
+ * reservations that it may use, then outside. `attempt` asks gang__calendar_timeline_of(). */
 gang_result gang__reserve_try(gang_sched *s, struct gang__gang *g, gang_alloc_id *id, int32_t *why,
                               gang_result (*attempt)(gang_sched *, struct gang__gang *,
                                                      gang_alloc_id *, int32_t *));
@@ -36,10 +36,10 @@ void gang__reserve_show_for(gang_sched *s, const struct gang__gang *g);
 int32_t gang__reserve_why(gang_sched *s, struct gang__gang *g);
 
 /* May the gang start inside a reservation: one that it named, or a magnetic one that matches it? */
-bool gang__reserve_drawn(const gang_sched *s, const struct gang__gang *g);
+bool gang__reserve_has_match(const gang_sched *s, const struct gang__gang *g);
 
 /* May a job that named a reservation be tried now? */
-bool gang__reserve_holds(const gang_sched *s, const struct gang__job *job);
+bool gang__reserve_may_try(const gang_sched *s, const struct gang__job *job);
 
 /* May the gang start only inside one reservation? Then preemption cannot help it. */
 bool gang__reserve_confines(const struct gang__gang *g);
@@ -54,7 +54,7 @@ void gang__reserve_leave(gang_sched *s, const struct gang__job *job);
 int64_t gang__reserve_stop_ns(const struct gang__job *job);
 
 /* Would the job occupy reserved nodes if it ran until then? */
-bool gang__reserve_stops(gang_sched *s, const struct gang__job *job, int64_t until_ns);
+bool gang__reserve_is_reserved_until(gang_sched *s, const struct gang__job *job, int64_t until_ns);
 
 /* When no gang of the job runs, it drops the time limit that it kept from its reservation. Not
  * while a gang is moving: its new places were found with that limit. */

@@ -13,7 +13,7 @@ static gang_result check_one(const gang_sched *s, const struct gang__reserve *r,
                              struct gang_error *error)
 {
     int64_t last = INT64_MIN;
-    bool settled = s->calendar && s->calendar->when && !s->reserve.all->upset;
+    bool settled = s->calendar && s->calendar->timeline && !s->reserve.all->new_timeline;
     if (!r->piece && !r->over && s->reserve.all->due_ns > s->now_ns)
         return wrong(error, r, "nothing of it is planned, and it is there");
     if (r->aside)

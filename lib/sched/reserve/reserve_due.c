@@ -45,12 +45,12 @@ int64_t gang__reserve_next(const gang_sched *s)
 {
     if (!s->reserve.all)
         return INT64_MAX;
-    return s->reserve.all->rebin || s->reserve.all->upset ? INT64_MIN
-           : s->reserve.count                             ? s->reserve.all->due_ns
-                                                          : INT64_MAX;
+    return s->reserve.all->reclass || s->reserve.all->new_timeline ? INT64_MIN
+           : s->reserve.count                                      ? s->reserve.all->due_ns
+                                                                   : INT64_MAX;
 }
 
-int64_t gang__reserve_endless(const gang_sched *s)
+int64_t gang__reserve_endless_until(const gang_sched *s)
 {
     int64_t last = INT64_MIN;
     for (const struct gang__reserve *r = s->reserve.count ? s->reserve.all->first : NULL; r;
@@ -75,7 +75,7 @@ static bool list_node(uint32_t slot, void *user)
     struct listing *l = user;
     struct gang__reserves *all = l->s->reserve.all;
     gang_node_id node = gang__node_id_at(l->s->cluster, slot);
-    if (!gang__grow(&l->s->mem, (void **)&all->node, &all->node_room, l->count + 1,
+    if (!gang__grow(&l->s->mem, (void **)&all->node, &all->node_cap, l->count + 1,
                     sizeof(*all->node)))
         return false;
     if (node != GANG_ID_NONE)
@@ -135,14 +135,14 @@ static size_t list_jobs(gang_sched *s, const struct gang__reserve *r, size_t nod
                 (void)!gang_alloc_each(s->cluster, held, is_there, &w);
         }
         if (w.there &&
-            gang__grow(&s->mem, (void **)&all->jobs, &all->job_room, count + 1, sizeof(*all->jobs)))
+            gang__grow(&s->mem, (void **)&all->jobs, &all->job_cap, count + 1, sizeof(*all->jobs)))
             all->jobs[count++] = job->id;
     }
     return count;
 }
 
-void gang__reserve_tell(gang_sched *s, const struct gang__reserve *r, int32_t what, int32_t outcome,
-                        const char *text)
+void gang__reserve_report(gang_sched *s, const struct gang__reserve *r, int32_t what,
+                          int32_t outcome, const char *text)
 {
     struct gang_reservation_event e;
     if (!s->ops.reservation || !s->running)
@@ -173,7 +173,7 @@ void gang__reserve_tell(gang_sched *s, const struct gang__reserve *r, int32_t wh
 /* The current instance is over: go to the next one. */
 static void go_to_next(gang_sched *s, struct gang__reserve *r)
 {
-    gang__reserve_empty(s, r);
+    gang__reserve_close_inside(s, r);
     r->begun = r->noticed = false;
     r->idle_since_ns = INT64_MAX;
     r->current = r->piece ? r->piece->instance : r->next_instance;
@@ -187,7 +187,7 @@ static bool place_more(gang_sched *s, struct gang__reserve *r)
         int64_t instance = r->next_instance;
         if (r->first_ns > (INT64_C(1) << 61) - (instance + 1) * r->period_ns)
             r->instances = instance; /* later times cannot be represented */
-        gang_result w = gang__reserve_place_again(s, r, instance);
+        gang_result w = gang__reserve_place_instance(s, r, instance);
         if (w == GANG_ENOMEM)
             return false;
         r->next_instance++;
@@ -195,10 +195,11 @@ static bool place_more(gang_sched *s, struct gang__reserve *r)
             continue;
         int64_t current = r->current;
         r->current = instance;
-        gang__reserve_tell(s, r, GANG_RESERVATION_SKIPPED, 0, "there is no room for it this time");
+        gang__reserve_report(s, r, GANG_RESERVATION_SKIPPED, 0,
+                             "there is no room for it this time");
         r->current = current;
     }
-    if (r->period_ns && !gang__reserve_now(r) && !r->begun)
+    if (r->period_ns && !gang__reserve_current_piece(r) && !r->begun)
         r->current = r->piece ? r->piece->instance : r->next_instance;
     return true;
 }
@@ -250,12 +251,12 @@ static void begin(gang_sched *s, struct gang__reserve *r)
 {
     r->begun = r->noticed = true;
     r->woken_ns = INT64_MIN;
-    gang__reserve_tell(s, r, GANG_RESERVATION_BEGIN, 0, "it begins");
+    gang__reserve_report(s, r, GANG_RESERVATION_BEGIN, 0, "it begins");
 }
 
 static void finish_time(gang_sched *s, struct gang__reserve *r, int32_t what, const char *text)
 {
-    gang__reserve_tell(s, r, what, 0, text);
+    gang__reserve_report(s, r, what, 0, text);
     end_pieces(s, r, r->current);
     go_to_next(s, r);
 }
@@ -264,13 +265,13 @@ static void finish_time(gang_sched *s, struct gang__reserve *r, int32_t what, co
 static bool tend(gang_sched *s, struct gang__reserve *r)
 {
     for (;;) {
-        const struct gang__reserve_piece *now = gang__reserve_now(r);
+        const struct gang__reserve_piece *now = gang__reserve_current_piece(r);
         if (!now)
             break;
         int64_t start_ns = gang__reserve_begin_of(r, r->current);
         if (!r->noticed && r->notice_ns && s->now_ns >= start_ns - r->notice_ns) {
             r->noticed = true;
-            gang__reserve_tell(s, r, GANG_RESERVATION_NOTICE, 0, "it begins soon");
+            gang__reserve_report(s, r, GANG_RESERVATION_NOTICE, 0, "it begins soon");
         }
         if (!r->begun && s->now_ns >= start_ns)
             begin(s, r);
@@ -286,7 +287,7 @@ static bool tend(gang_sched *s, struct gang__reserve *r)
             break;
     }
     end_pieces(s, r, -1);
-    if (!gang__reserve_now(r) && (r->begun || r->piece))
+    if (!gang__reserve_current_piece(r) && (r->begun || r->piece))
         go_to_next(s, r);
     look_open(s, r);
     return !r->period_ns || place_more(s, r);
@@ -296,9 +297,9 @@ static bool tend(gang_sched *s, struct gang__reserve *r)
 
 /* Reservations changed, and with them the salts of wait classes: gangs enter their classes again.
  */
-static void rebin(gang_sched *s)
+static void reclass(gang_sched *s)
 {
-    s->reserve.all->rebin = false;
+    s->reserve.all->reclass = false;
     for (struct gang__set_link *n = gang__set_first(&s->by_id), *next; n; n = next) {
         struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
         bool some = false;
@@ -326,7 +327,8 @@ static bool tend_all(gang_sched *s)
             return false;
         }
         if (r->over && r->piece)
-            gang__reserve_tell(s, r, GANG_RESERVATION_END, 0, "the job that it was for has ended");
+            gang__reserve_report(s, r, GANG_RESERVATION_END, 0,
+                                 "the job that it was for has ended");
         if (r->over || !r->piece)
             gang__reserve_end(s, r);
     }
@@ -339,14 +341,14 @@ bool gang__reserve_due(gang_sched *s)
     struct gang__reserves *all = s->reserve.all;
     if (!all)
         return true;
-    if (all->upset && s->reserve.count > 0 && !gang__reserve_restore(s))
+    if (all->new_timeline && s->reserve.count > 0 && !gang__reserve_replace_lost(s))
         return false;
-    all->upset = false;
-    if (all->rebin)
-        rebin(s);
+    all->new_timeline = false;
+    if (all->reclass)
+        reclass(s);
     if (s->reserve.count > 0 && all->due_ns <= s->now_ns && !tend_all(s))
         return false;
     if (all->gaps == 0 || !s->wake.plans) /* nothing came free */
         return true;
-    return gang__reserve_grow_again(s) && gang__calendar_sync(s);
+    return gang__reserve_place_gaps(s) && gang__calendar_sync(s);
 }

@@ -145,7 +145,7 @@ static void tell(gang_sched *s, struct gang__reserve *r, int64_t instance)
     bool all = !lacks(r, instance);
     int64_t current = r->current;
     r->current = instance;
-    gang__reserve_tell(
+    gang__reserve_report(
         s, r, GANG_RESERVATION_RESTORED, all ? GANG_RESERVATION_KEPT : GANG_RESERVATION_REDUCED,
         all ? "it has again what it had lost" : "it has again some of what it had lost");
     r->current = current;
@@ -171,16 +171,16 @@ static gang_result grow_one(gang_sched *s, struct gang__reserve *r)
     }
     if (!grown)
         return w;
-    gang__reserve_renew(s, r);
+    gang__reserve_refill_inside(s, r);
     gang__reserve_wake(s, r);
     gang__reserve_schedule(s);
     return w;
 }
 
-bool gang__reserve_grow_again(gang_sched *s)
+bool gang__reserve_place_gaps(gang_sched *s)
 {
     struct gang__trial t;
-    gang__trial_begin(&t, s, s->calendar->when);
+    gang__trial_begin(&t, s, s->calendar->timeline);
     gang_result w = gang__reserve_put_handovers(&t);
     for (struct gang__reserve *r = s->reserve.all->first; r && w == GANG_OK; r = r->next)
         if (!r->over)

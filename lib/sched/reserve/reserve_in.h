@@ -9,11 +9,11 @@
  * own (*inside*): its nodes have what is reserved of them. What a member holds and plans lies
  * there, and gang.reserve.inside_of names the reservation. If what a member holds does not fit
  * inside any more (the reservation was changed, lost the node, or has ended), the member is outside
- * from then on; gang__reserve_keeps() finds that out when it is put.
+ * from then on; gang__reserve_still_fits_inside() finds that out when it is put.
  *
  * gang__reserve_try() tries a gang inside each reservation that it may use, then outside, by the
- * same code (backfill/start_between.c), which asks gang__calendar_when(). Members of a flexible
- * reservation lie outside; its pieces are withdrawn while such a member is tried.
+ * same code (backfill/start_between.c), which asks gang__calendar_timeline_of(). Members of a
+ * flexible reservation lie outside; its pieces are withdrawn while such a member is tried.
  *
  * Of a repeated reservation the next GANG__RESERVE_AHEAD instances have pieces. When an instance
  * ends, one more is placed like the first (*parts*). */
@@ -121,8 +121,8 @@ struct gang__reserves {
     struct gang__reserve *first; /* count: sched.reserve.count */
     uint64_t last_id, accepted;
     int64_t due_ns;
-    bool rebin;                  /* waiting gangs are to enter their wait classes again */
-    bool upset;                  /* the timeline was made again: pieces are to be put */
+    bool reclass;                /* waiting gangs are to enter their wait classes again */
+    bool new_timeline;           /* the timeline was made again: pieces are to be put */
     uint32_t magnetic;           /* of them */
     size_t gaps;                 /* in all */
     struct gang__reserve *tried; /* flexible: a member of it is being placed; NULL: none is */
@@ -130,19 +130,19 @@ struct gang__reserves {
     struct gang__bookings_limit limit; /* of owners without one of their own, if `limited` */
     bool limited;
     gang_node_id *node; /* scratch: of an event */
-    size_t node_room;
+    size_t node_cap;
     gang_job_id *jobs;
-    size_t job_room;
+    size_t job_cap;
     struct gang__admitted got;
     uint64_t *mask;
-    size_t mask_room;
+    size_t mask_cap;
 };
 
 /* ---- reserve.c ------------------------------------------------------------------------------- */
 
 struct gang__reserve *gang__reserve_of(const gang_sched *s, gang_reservation_id id);
 /* The first piece of the current instance (NULL: none); when an instance begins and ends. */
-struct gang__reserve_piece *gang__reserve_now(const struct gang__reserve *r);
+struct gang__reserve_piece *gang__reserve_current_piece(const struct gang__reserve *r);
 int64_t gang__reserve_begin_of(const struct gang__reserve *r, int64_t instance);
 int64_t gang__reserve_end_of(const struct gang__reserve *r, int64_t instance);
 static inline bool gang__reserve_active(const gang_sched *s, const struct gang__reserve *r)
@@ -187,7 +187,7 @@ bool gang__reserve_fits(gang_sched *s, const struct gang__reserve *r,
 
 /* Place one time of it again, or what is lost of a piece, at its time: all or nothing. Planned
  * starts make way. GANG_OK; GANG_ENOFIT; GANG_ENOMEM. */
-gang_result gang__reserve_place_again(gang_sched *s, struct gang__reserve *r, int64_t instance);
+gang_result gang__reserve_place_instance(gang_sched *s, struct gang__reserve *r, int64_t instance);
 gang_result gang__reserve_place_lost(gang_sched *s, struct gang__reserve *r, uint32_t stage,
                                      const int64_t *count, int64_t instance, int64_t start_ns,
                                      int64_t end_ns);
@@ -196,15 +196,15 @@ gang_result gang__reserve_place_later(gang_sched *s, struct gang__reserve *r);
 
 /* ---- reserve_due.c --------------------------------------------------------------------------- */
 
-void gang__reserve_tell(gang_sched *s, const struct gang__reserve *r, int32_t what, int32_t outcome,
-                        const char *text);
+void gang__reserve_report(gang_sched *s, const struct gang__reserve *r, int32_t what,
+                          int32_t outcome, const char *text);
 
 /* ---- reserve_lost.c -------------------------------------------------------------------------- */
 
 /* Put all pieces where they were; then give pieces that lost nodes other nodes, and report to the
  * host. False: out of memory. */
-bool gang__reserve_put_back(gang_sched *s);
-bool gang__reserve_restore(gang_sched *s);
+bool gang__reserve_put_pieces(gang_sched *s);
+bool gang__reserve_replace_lost(gang_sched *s);
 
 /* ---- reserve_grow.c -------------------------------------------------------------------------- */
 
@@ -216,13 +216,13 @@ void gang__reserve_gap_keep(gang_sched *s, struct gang__reserve *r, struct gang_
                             const struct gang__reserve_piece *rest);
 void gang__reserve_gaps_drop(gang_sched *s, struct gang__reserve *r);
 /* Place what is missing, as far as capacity allows. False: out of memory. */
-bool gang__reserve_grow_again(gang_sched *s);
+bool gang__reserve_place_gaps(gang_sched *s);
 
 /* ---- members.c, inside_timeline.c ------------------------------------------------------------ */
 
 /* Does a magnetic reservation match the job? */
-bool gang__reserve_draws(const gang_sched *s, const struct gang__reserve *r,
-                         const struct gang__job *job);
+bool gang__reserve_matches(const gang_sched *s, const struct gang__reserve *r,
+                           const struct gang__job *job);
 /* The timeline inside is ready for members. False: out of memory. */
 bool gang__reserve_open_inside(gang_sched *s, struct gang__reserve *r);
 /* Does the occupation fit inside, beside the other members that run there? */
@@ -233,12 +233,12 @@ bool gang__reserve_fits_inside(gang_sched *s, const struct gang__gang *g,
 int64_t gang__reserve_running(const gang_sched *s, const struct gang__reserve *r);
 int64_t gang__reserve_waiting(const gang_sched *s, const struct gang__reserve *r);
 /* Its members are outside from now on; the timeline inside is freed. */
-void gang__reserve_empty(gang_sched *s, struct gang__reserve *r);
+void gang__reserve_close_inside(gang_sched *s, struct gang__reserve *r);
 /* A member leaves the inside. If it has no time limit, it keeps the end of the reservation: other
  * gangs may count on it. */
 void gang__reserve_keep_end(gang_sched *s, struct gang__gang *g);
 /* Its pieces changed: members are put into the timeline inside again. */
-void gang__reserve_renew(gang_sched *s, struct gang__reserve *r);
+void gang__reserve_refill_inside(gang_sched *s, struct gang__reserve *r);
 /* Jobs that named it are settled: they may start now, or wait for it again. */
 void gang__reserve_wake(gang_sched *s, struct gang__reserve *r);
 bool gang__reserve_allows(const gang_sched *s, const struct gang__reserve *r,
@@ -247,14 +247,15 @@ bool gang__reserve_allows(const gang_sched *s, const struct gang__reserve *r,
 /* ---- for the calendar ------------------------------------------------------------------------ */
 
 /* The end of the reservation inside which the gang is placed; GANG__NEVER: it is outside. */
-int64_t gang__reserve_until(const struct gang__gang *g);
+int64_t gang__reserve_inside_end(const struct gang__gang *g);
 /* Does what the gang holds still fit inside? Otherwise it is outside from now on. False: out of
  * memory. */
-bool gang__reserve_keeps(gang_sched *s, struct gang__gang *g, struct gang__occupation *o);
+bool gang__reserve_still_fits_inside(gang_sched *s, struct gang__gang *g,
+                                     struct gang__occupation *o);
 /* The timeline is about to be freed. */
-void gang__reserve_withdraw(gang_sched *s);
+void gang__reserve_leave_timeline(gang_sched *s);
 /* A new one was made: gang__reserve_due() puts pieces there, as far as nodes allow. */
-void gang__reserve_upset(gang_sched *s);
+void gang__reserve_note_new_timeline(gang_sched *s);
 
 /* In the trial nothing of the reservation is in the calendar. */
 void gang__reserve_withdraw_from(struct gang__trial *t, const struct gang__reserve *r);

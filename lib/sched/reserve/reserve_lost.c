@@ -12,7 +12,7 @@
 #include "sched/reserve/reserve.h"
 #include "sched/reserve/reserve_in.h"
 
-void gang__reserve_withdraw(gang_sched *s)
+void gang__reserve_leave_timeline(gang_sched *s)
 {
     for (struct gang__reserve *r = s->reserve.all ? s->reserve.all->first : NULL; r; r = r->next) {
         for (struct gang__reserve_piece *p = r->piece; p; p = p->next)
@@ -22,10 +22,10 @@ void gang__reserve_withdraw(gang_sched *s)
     }
 }
 
-void gang__reserve_upset(gang_sched *s)
+void gang__reserve_note_new_timeline(gang_sched *s)
 {
     if (s->reserve.all)
-        s->reserve.all->upset = s->reserve.count > 0;
+        s->reserve.all->new_timeline = s->reserve.count > 0;
 }
 
 /* ---- what is lost ---------------------------------------------------------------------------- */
@@ -79,11 +79,11 @@ static void tell_of(gang_sched *s, struct gang__reserve *r, int64_t instance, in
 {
     int64_t current = r->current;
     r->current = instance;
-    gang__reserve_tell(s, r, GANG_RESERVATION_LOST, outcome, text);
+    gang__reserve_report(s, r, GANG_RESERVATION_LOST, outcome, text);
     r->current = current;
 }
 
-bool gang__reserve_put_back(gang_sched *s)
+bool gang__reserve_put_pieces(gang_sched *s)
 {
     for (struct gang__reserve *r = s->reserve.all->first; r; r = r->next) {
         if (r->aside) /* memory was short in an earlier repair */
@@ -99,10 +99,11 @@ bool gang__reserve_put_back(gang_sched *s)
 /* Note whether the piece is hurt. If its stage stays on its nodes, the host hears of it once. */
 static bool look_at(gang_sched *s, struct gang__reserve *r, struct gang__reserve_piece *p)
 {
-    bool told = p->hurt;
+    bool reported = p->hurt;
     int64_t lost = count_lost(s, r, p, NULL);
     p->hurt = lost > 0;
-    if (r->stage[p->stage].stays && p->hurt && !told && !(r->flags & GANG_RESERVATION_MAINTENANCE))
+    if (r->stage[p->stage].stays && p->hurt && !reported &&
+        !(r->flags & GANG_RESERVATION_MAINTENANCE))
         tell_of(s, r, p->instance, GANG_RESERVATION_REDUCED, "some of its nodes are not up");
     return lost >= 0;
 }
@@ -406,17 +407,17 @@ static bool repair_all(gang_sched *s)
     return true;
 }
 
-bool gang__reserve_restore(gang_sched *s)
+bool gang__reserve_replace_lost(gang_sched *s)
 {
     struct gang__trial t;
-    gang__trial_begin(&t, s, s->calendar->when);
+    gang__trial_begin(&t, s, s->calendar->timeline);
     bool done =
-        gang__reserve_put_back(s) && gang__reserve_put_handovers(&t) == GANG_OK && repair_all(s);
+        gang__reserve_put_pieces(s) && gang__reserve_put_handovers(&t) == GANG_OK && repair_all(s);
     gang__trial_drop(&t);
     if (!done)
         return false;
     for (struct gang__reserve *r = s->reserve.all->first; r; r = r->next)
-        gang__reserve_renew(s, r);
+        gang__reserve_refill_inside(s, r);
     s->reserve.all->due_ns = s->now_ns; /* a reservation without pieces ends now */
     return true;
 }

@@ -41,13 +41,13 @@ static void withdraw_older(struct gang__trial *t, const struct gang__reserve *r)
 bool gang__reserve_fits(gang_sched *s, const struct gang__reserve *r,
                         const struct gang__occupation *o)
 {
-    bool fits = gang__timeline_fits(s->calendar->when, o);
+    bool fits = gang__timeline_fits(s->calendar->timeline, o);
     if (fits || !(r->flags & GANG_RESERVATION_OVERLAP))
         return fits;
     struct gang__trial t;
-    gang__trial_begin(&t, s, s->calendar->when);
+    gang__trial_begin(&t, s, s->calendar->timeline);
     withdraw_older(&t, r);
-    fits = gang__timeline_fits(s->calendar->when, o);
+    fits = gang__timeline_fits(s->calendar->timeline, o);
     gang__trial_drop(&t);
     return fits;
 }
@@ -75,7 +75,7 @@ static size_t domains_at(gang_sched *s, const struct gang__reserve_stage *stage,
         struct gang__occupation o = {
             start_ns, gang__add_sat(start_ns, stage->duration_ns), cal->group, 1, cal->place, n, 0,
             true};
-        if (!up || !gang__timeline_fits(cal->when, &o))
+        if (!up || !gang__timeline_fits(cal->timeline, &o))
             continue;
         found++;
         for (size_t k = 0; k < n; k++)
@@ -92,12 +92,13 @@ static size_t domains_at(gang_sched *s, const struct gang__reserve_stage *stage,
 static int64_t next_step(gang_sched *s, int64_t at_ns)
 {
     int64_t unused[GANG__FREE_DIMS];
-    return gang__timeline_sum_at(s->calendar->when, at_ns, unused);
+    return gang__timeline_sum_at(s->calendar->timeline, at_ns, unused);
 }
 
 /* Find the earliest time at which enough domains are free. The stage then names their nodes, with
  * a fixed start. */
-static gang_result pick_domains(gang_sched *s, struct gang__reserve *r, struct gang__reserve_ask *k)
+static gang_result pick_domains(gang_sched *s, struct gang__reserve *r,
+                                struct gang__reserve_question *question)
 {
     struct gang__calendar *cal = s->calendar;
     const struct gang__reserve_stage *stage = &r->stage[0];
@@ -113,21 +114,23 @@ static gang_result pick_domains(gang_sched *s, struct gang__reserve *r, struct g
     if (r->start_ns >= 0 && r->start_ns < s->now_ns)
         return GANG_ENOFIT;
     gang__rcu_enter();
-    while ((n = domains_at(s, stage, at, k->node)) == 0 && r->start_ns < 0 && at != GANG__NEVER)
+    while ((n = domains_at(s, stage, at, question->node)) == 0 && r->start_ns < 0 &&
+           at != GANG__NEVER)
         at = next_step(s, at);
     gang__rcu_leave();
     if (n == 0)
         return at == GANG__NEVER ? GANG_ENEVER : GANG_ENOFIT;
-    k->stage[0].node = k->node;
-    k->stage[0].node_count = n;
-    k->a.fixed = true;
-    k->a.start_ns = at;
+    question->stage[0].node = question->node;
+    question->stage[0].node_count = n;
+    question->a.fixed = true;
+    question->a.start_ns = at;
     s->reserve.all->got.next_ns = at;
     return at > r->deadline_ns - stage->duration_ns ? GANG_ENOFIT : GANG_OK;
 }
 
 /* All tasks of the only group go into one domain: the domain in which they can begin first. */
-static gang_result pick_same(gang_sched *s, struct gang__reserve *r, struct gang__reserve_ask *k)
+static gang_result pick_same(gang_sched *s, struct gang__reserve *r,
+                             struct gang__reserve_question *question)
 {
     struct gang__calendar *cal = s->calendar;
     struct gang__admitted *got = &s->reserve.all->got;
@@ -139,15 +142,16 @@ static gang_result pick_same(gang_sched *s, struct gang__reserve *r, struct gang
     uint64_t *all = gang__zalloc(&s->mem, words, sizeof(*all));
     if (!all)
         return GANG_ENOMEM;
-    memcpy(all, k->mask, words * sizeof(*all));
+    memcpy(all, question->mask, words * sizeof(*all));
     for (uint32_t i = 0; i <= count; i++) { /* and at last in the best one again, to stay */
         uint32_t at = i < count ? i : best;
         if (at == UINT32_MAX)
             break;
         memcpy(cal->mask, all, words * sizeof(*all));
-        gang__calendar_domain(s, level, gang__domain_at(s->cluster, (uint32_t)level, at)->index);
-        memcpy(k->mask, cal->domain, words * sizeof(*all));
-        gang_result w = gang__admit(cal->when, &k->a, got);
+        gang__calendar_mask_domain(s, level,
+                                   gang__domain_at(s->cluster, (uint32_t)level, at)->index);
+        memcpy(question->mask, cal->domain, words * sizeof(*all));
+        gang_result w = gang__admit(cal->timeline, &question->a, got);
         if (w == GANG_OK && i == count) {
             last = w;
             break;
@@ -163,7 +167,7 @@ static gang_result pick_same(gang_sched *s, struct gang__reserve *r, struct gang
             best = i;
         }
         if (w == GANG_OK)
-            gang__admitted_undo(cal->when, got);
+            gang__admitted_undo(cal->timeline, got);
     }
     gang__release(&s->mem, all);
     if (last != GANG_OK)
@@ -171,7 +175,8 @@ static gang_result pick_same(gang_sched *s, struct gang__reserve *r, struct gang
     return last == GANG_OK && got->count == 0 ? GANG_ENOFIT : last;
 }
 
-static gang_result ask_whole(gang_sched *s, struct gang__reserve *r, struct gang__reserve_ask *k)
+static gang_result ask_whole(gang_sched *s, struct gang__reserve *r,
+                             struct gang__reserve_question *question)
 {
     struct gang__admitted *got = &s->reserve.all->got;
     const struct gang__reserve_stage *first = &r->stage[0];
@@ -180,13 +185,13 @@ static gang_result ask_whole(gang_sched *s, struct gang__reserve *r, struct gang
     got->next_ns = GANG__NEVER;
     if (first->q && first->q->group_count == 1 && first->q->group[0].same >= 0 &&
         first->q->group[0].same < GANG_MAX_LEVELS)
-        return pick_same(s, r, k);
+        return pick_same(s, r, question);
     if (first->level != GANG__NO_LEVEL && first->domains > 0) {
-        gang_result w = pick_domains(s, r, k);
+        gang_result w = pick_domains(s, r, question);
         if (w != GANG_OK)
             return w;
     }
-    return gang__admit(s->calendar->when, &k->a, got);
+    return gang__admit(s->calendar->timeline, &question->a, got);
 }
 
 /* ---- the first instances --------------------------------------------------------------------- */
@@ -208,21 +213,23 @@ static int64_t first_span(const struct gang__admitted *got, int64_t *end_ns)
 
 /* One instance has ended when the next one begins. If pieces of the first are further apart than
  * the period, it is asked for later, as late as the last of its pieces demands. */
-static gang_result ask_apart(gang_sched *s, struct gang__reserve *r, struct gang__reserve_ask *k)
+static gang_result ask_apart(gang_sched *s, struct gang__reserve *r,
+                             struct gang__reserve_question *question)
 {
     enum { TRIES = 64 };
     struct gang__admitted *got = &s->reserve.all->got;
     int64_t end_ns;
     if (r->period_ns && r->start_ns >= 0)
-        k->a.deadline_ns = gang__min(k->a.deadline_ns, gang__add_sat(r->start_ns, r->period_ns));
-    gang_result w = ask_whole(s, r, k);
+        question->a.deadline_ns =
+            gang__min(question->a.deadline_ns, gang__add_sat(r->start_ns, r->period_ns));
+    gang_result w = ask_whole(s, r, question);
     for (int i = 0; w == GANG_OK && r->period_ns; i++) {
         if (first_span(got, &end_ns) <= r->period_ns)
             return w;
-        gang__admitted_undo(s->calendar->when, got);
-        k->a.arrival_ns = end_ns - r->period_ns;
+        gang__admitted_undo(s->calendar->timeline, got);
+        question->a.arrival_ns = end_ns - r->period_ns;
         got->why = GANG__ADMIT_BAD_PERIOD;
-        w = i < TRIES ? ask_whole(s, r, k) : GANG_ENOFIT;
+        w = i < TRIES ? ask_whole(s, r, question) : GANG_ENOFIT;
     }
     return w;
 }
@@ -230,44 +237,44 @@ static gang_result ask_apart(gang_sched *s, struct gang__reserve *r, struct gang
 gang_result gang__reserve_place_first(gang_sched *s, struct gang__reserve *r, int64_t until_ns,
                                       struct gang_error *error)
 {
-    struct gang__reserve_ask k;
+    struct gang__reserve_question question;
     struct gang__trial t;
     int64_t ahead = r->instances < GANG__RESERVE_AHEAD ? r->instances : GANG__RESERVE_AHEAD;
-    gang__trial_begin(&t, s, s->calendar->when);
-    gang_result w =
-        gang__reserve_ask_make(s, r, &k) ? gang__reserve_put_handovers(&t) : GANG_ENOMEM;
-    k.a.period_ns = r->period_ns;
-    k.a.instances = ahead;
+    gang__trial_begin(&t, s, s->calendar->timeline);
+    gang_result w = gang__reserve_question_make(s, r, &question) ? gang__reserve_put_handovers(&t)
+                                                                 : GANG_ENOMEM;
+    question.a.period_ns = r->period_ns;
+    question.a.instances = ahead;
     s->reserve.all->got.why = GANG__ADMIT_FITS;
     s->reserve.all->got.next_ns = GANG__NEVER;
     if (until_ns && r->period_ns && r->start_ns >= 0 &&
         w == GANG_OK) { /* not more than there are */
         int64_t times = (until_ns - r->start_ns + r->period_ns - 1) / r->period_ns;
         r->instances = times < r->instances ? times : r->instances;
-        k.a.instances = times < ahead ? times : ahead;
+        question.a.instances = times < ahead ? times : ahead;
     }
-    if (w == GANG_OK && r->period_ns && k.a.instances < 1) {
+    if (w == GANG_OK && r->period_ns && question.a.instances < 1) {
         gang__trial_drop(&t);
-        gang__reserve_ask_free(s, &k);
+        gang__reserve_question_free(s, &question);
         return gang__error(error, GANG_EINVAL, "until_ns", "before the first time");
     }
     if (w == GANG_OK) {
         gang__trial_withdraw_plans(&t, NULL);
         withdraw_jobs(&t, r);
         withdraw_older(&t, r);
-        w = ask_apart(s, r, &k);
+        w = ask_apart(s, r, &question);
     }
     gang__trial_drop(&t);
-    gang__reserve_ask_free(s, &k);
+    gang__reserve_question_free(s, &question);
     if (w != GANG_OK)
-        return gang__reserve_say_why(&s->reserve.all->got, r, w, error);
-    if (!gang__reserve_keep_parts(s, r)) {
-        gang__admitted_undo(s->calendar->when, &s->reserve.all->got);
+        return gang__reserve_refusal_text(&s->reserve.all->got, r, w, error);
+    if (!gang__reserve_note_parts(s, r)) {
+        gang__admitted_undo(s->calendar->timeline, &s->reserve.all->got);
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     }
-    if (!gang__reserve_keep_pieces(s, r, 0, UINT32_MAX))
+    if (!gang__reserve_accept_pieces(s, r, 0, UINT32_MAX))
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
-    r->next_instance = r->period_ns ? k.a.instances : 1;
+    r->next_instance = r->period_ns ? question.a.instances : 1;
     if (until_ns && r->period_ns && r->start_ns < 0) {
         int64_t times = until_ns <= r->first_ns
                             ? 0
@@ -306,14 +313,14 @@ static gang_result admit_more(gang_sched *s, const struct gang__reserve *r,
 {
     int32_t over = GANG_RESERVATION_OVERLAP | (jobs ? GANG_RESERVATION_IGNORE_JOBS : 0);
     struct gang__trial t;
-    gang__trial_begin(&t, s, s->calendar->when);
+    gang__trial_begin(&t, s, s->calendar->timeline);
     gang__trial_withdraw_plans(&t, NULL);
-    gang_result w = gang__admit(s->calendar->when, a, &s->reserve.all->got);
+    gang_result w = gang__admit(s->calendar->timeline, a, &s->reserve.all->got);
     if (w != GANG_OK && w != GANG_ENOMEM && r->flags & over) {
         withdraw_older(&t, r);
         if (jobs)
             withdraw_jobs(&t, r);
-        w = gang__admit(s->calendar->when, a, &s->reserve.all->got);
+        w = gang__admit(s->calendar->timeline, a, &s->reserve.all->got);
     }
     gang__trial_drop(&t);
     return w;
@@ -323,11 +330,11 @@ static gang_result place_part(gang_sched *s, struct gang__reserve *r, uint32_t s
                               const int64_t *count, int64_t instance, int64_t start_ns,
                               int64_t end_ns, bool jobs)
 {
-    struct gang__reserve_ask k;
+    struct gang__reserve_question question;
     gang_result w = GANG_ENOMEM;
-    if (gang__reserve_ask_make(s, r, &k)) {
-        struct gang__admit_stage *one = &k.stage[stage];
-        struct gang__time_group *group = k.group;
+    if (gang__reserve_question_make(s, r, &question)) {
+        struct gang__admit_stage *one = &question.stage[stage];
+        struct gang__time_group *group = question.group;
         for (uint32_t i = 0; i < stage; i++)
             group += r->stage[i].q ? r->stage[i].q->group_count : 0;
         uint32_t groups = 0; /* groups with a count */
@@ -340,20 +347,20 @@ static gang_result place_part(gang_sched *s, struct gang__reserve *r, uint32_t s
         one->group_count = groups;
         one->duration_ns = end_ns - start_ns;
         one->gang = 0;
-        k.a.stage = one;
-        k.a.stage_count = 1;
-        k.a.combine = GANG__ADMIT_ALL;
-        k.a.prefer = GANG__ADMIT_EARLIEST;
-        k.a.arrival_ns = start_ns;
-        k.a.deadline_ns = end_ns;
-        k.a.fixed = true;
-        k.a.start_ns = start_ns;
-        w = admit_more(s, r, &k.a, jobs);
+        question.a.stage = one;
+        question.a.stage_count = 1;
+        question.a.combine = GANG__ADMIT_ALL;
+        question.a.prefer = GANG__ADMIT_EARLIEST;
+        question.a.arrival_ns = start_ns;
+        question.a.deadline_ns = end_ns;
+        question.a.fixed = true;
+        question.a.start_ns = start_ns;
+        w = admit_more(s, r, &question.a, jobs);
         if (w == GANG_OK && r->stage[stage].q)
             name_groups(&s->reserve.all->got, count);
     }
-    gang__reserve_ask_free(s, &k);
-    if (w == GANG_OK && !gang__reserve_keep_pieces(s, r, instance, stage))
+    gang__reserve_question_free(s, &question);
+    if (w == GANG_OK && !gang__reserve_accept_pieces(s, r, instance, stage))
         w = GANG_ENOMEM;
     return w == GANG_OK || w == GANG_ENOMEM ? w : GANG_ENOFIT;
 }
@@ -382,10 +389,10 @@ static void scale(const struct gang__reserve_stage *stage, int64_t gangs, int64_
                                    : stage->count[group];
 }
 
-gang_result gang__reserve_place_again(gang_sched *s, struct gang__reserve *r, int64_t instance)
+gang_result gang__reserve_place_instance(gang_sched *s, struct gang__reserve *r, int64_t instance)
 {
     struct gang__trial t;
-    gang__trial_begin(&t, s, s->calendar->when);
+    gang__trial_begin(&t, s, s->calendar->timeline);
     gang_result w = gang__reserve_put_handovers(&t);
     for (size_t i = 0; i < r->part_count && w == GANG_OK; i++) {
         const struct gang__reserve_part *part = &r->part[i];
@@ -411,16 +418,16 @@ gang_result gang__reserve_place_again(gang_sched *s, struct gang__reserve *r, in
 
 gang_result gang__reserve_place_later(gang_sched *s, struct gang__reserve *r)
 {
-    struct gang__reserve_ask k;
-    gang_result w = gang__reserve_ask_make(s, r, &k) ? GANG_OK : GANG_ENOMEM;
+    struct gang__reserve_question question;
+    gang_result w = gang__reserve_question_make(s, r, &question) ? GANG_OK : GANG_ENOMEM;
     struct gang__trial t;
-    gang__trial_begin(&t, s, s->calendar->when);
+    gang__trial_begin(&t, s, s->calendar->timeline);
     withdraw_older(&t, r);
     if (w == GANG_OK)
-        w = ask_whole(s, r, &k);
+        w = ask_whole(s, r, &question);
     gang__trial_drop(&t);
-    gang__reserve_ask_free(s, &k);
-    if (w == GANG_OK && !gang__reserve_keep_pieces(s, r, r->current, UINT32_MAX))
+    gang__reserve_question_free(s, &question);
+    if (w == GANG_OK && !gang__reserve_accept_pieces(s, r, r->current, UINT32_MAX))
         w = GANG_ENOMEM;
     return w == GANG_OK || w == GANG_ENOMEM ? w : GANG_ENOFIT;
 }

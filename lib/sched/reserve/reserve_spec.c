@@ -130,14 +130,14 @@ static gang_result check_group(const struct gang_group_spec *g, bool same, struc
 static gang_result compile(gang_sched *s, const struct gang_request_spec *spec,
                            struct gang__request_text **wanted, struct gang_error *error)
 {
-    struct gang__key k;
+    struct gang__request_key key;
     gang_request *q;
     gang_result r = gang_request_new(s->cluster, spec, &q, error);
     if (r != GANG_OK)
         return r;
-    gang__key_make(&k, &s->mem, spec);
-    *wanted = gang__request_text_new(&k, q);
-    gang__key_free(&k);
+    gang__request_key_make(&key, &s->mem, spec);
+    *wanted = gang__request_text_new(&key, q);
+    gang__request_key_free(&key);
     if (*wanted)
         return GANG_OK;
     gang_request_free(q);

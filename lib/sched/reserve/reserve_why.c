@@ -77,7 +77,7 @@ static const struct gang__reserve *in_the_way(gang_sched *s, struct gang__gang *
             continue;
         if (ready) {
             struct gang__trial t;
-            gang__trial_begin(&t, s, s->calendar->when);
+            gang__trial_begin(&t, s, s->calendar->timeline);
             gang__reserve_withdraw_from(&t, r);
             bool fits = gang__calendar_fits_now(s, g);
             gang__trial_drop(&t);
@@ -94,8 +94,9 @@ static const struct gang__reserve *in_the_way(gang_sched *s, struct gang__gang *
 
 bool gang__reserve_explain(gang_sched *s, struct gang__gang *g, struct gang__reserve_reason *why)
 {
-    const struct gang__wait_class *bin = g->order.wait_class;
-    bool blocked = bin && bin->state == GANG__CLASS_BLOCKED && bin->why == GANG_WAIT_RESERVATION;
+    const struct gang__wait_class *class = g->order.wait_class;
+    bool blocked =
+        class && class->state == GANG__CLASS_BLOCKED && class->why == GANG_WAIT_RESERVATION;
     why->until_ns = 0;
     why->never = false;
     why->text[0] = 0;

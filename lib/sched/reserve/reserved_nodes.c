@@ -46,7 +46,7 @@ static bool mark_nodes(gang_sched *s, const struct gang__gang *g, int64_t end_ns
 {
     struct gang__reserves *all = s->reserve.all;
     size_t words = end / 64 + 1;
-    if (!gang__grow(&s->mem, (void **)&all->mask, &all->mask_room, words, sizeof(*all->mask)))
+    if (!gang__grow(&s->mem, (void **)&all->mask, &all->mask_cap, words, sizeof(*all->mask)))
         return false;
     memset(all->mask, 0, words * sizeof(*all->mask));
     struct marks m = {all->mask, end};
@@ -144,11 +144,11 @@ static bool could_stay(gang_sched *s, const struct gang__gang *g, int64_t until_
 {
     struct gang__timeline *inside = g->reserve.inside_of->inside;
     struct gang__occupation o;
-    if (gang__reserve_until(g) < until_ns)
+    if (gang__reserve_inside_end(g) < until_ns)
         return false;
     if (!inside || !g->calendar.occupies)
         return true;
-    if (!gang__calendar_hold(s, g, gang__gang_holds(g), until_ns, &o))
+    if (!gang__calendar_lay_out_alloc(s, g, gang__gang_holds(g), until_ns, &o))
         return false;
     struct gang__trial t;
     gang__trial_begin(&t, s, inside);
@@ -158,7 +158,7 @@ static bool could_stay(gang_sched *s, const struct gang__gang *g, int64_t until_
     return fits;
 }
 
-bool gang__reserve_stops(gang_sched *s, const struct gang__job *job, int64_t until_ns)
+bool gang__reserve_is_reserved_until(gang_sched *s, const struct gang__job *job, int64_t until_ns)
 {
     struct staying w = {s, gang__add_sat(until_ns, job->leaf->q->grace_ns), false};
     if (s->reserve.count == 0)
@@ -178,20 +178,20 @@ bool gang__reserve_stops(gang_sched *s, const struct gang__job *job, int64_t unt
 /* ---- growing --------------------------------------------------------------------------------- */
 
 /* Do these places avoid reserved capacity until the gang ends? */
-static gang_result leaves_room(gang_sched *s, const struct gang__gang *g,
-                               const struct gang__places *told)
+static gang_result avoids_reserved(gang_sched *s, const struct gang__gang *g,
+                                   const struct gang__places *places)
 {
     struct gang__occupation o;
-    if (!gang__calendar_lay_out(s, g, told->place, told->count, gang__calendar_end(s, g), &o))
+    if (!gang__calendar_lay_out(s, g, places->place, places->count, gang__calendar_end(s, g), &o))
         return GANG_ENOMEM;
-    return gang__timeline_fits(gang__calendar_when(s, g), &o) ? GANG_OK : GANG_ENOFIT;
+    return gang__timeline_fits(gang__calendar_timeline_of(s, g), &o) ? GANG_OK : GANG_ENOFIT;
 }
 
 gang_result gang__reserve_grow(gang_sched *s, struct gang__gang *g, uint32_t group, int64_t step,
                                int64_t *granted)
 {
     *granted = 0;
-    if (!s->calendar || s->calendar->failed_in == s->runs || !s->calendar->when ||
+    if (!s->calendar || s->calendar->failed_in == s->runs || !s->calendar->timeline ||
         !gang__calendar_sync(s))
         return GANG_ENOMEM;
     if (g->reserve.inside_of && !gang__reserve_open_inside(s, g->reserve.inside_of))
@@ -202,11 +202,11 @@ gang_result gang__reserve_grow(gang_sched *s, struct gang__gang *g, uint32_t gro
     struct gang__where w = {.s = s, .g = g, .on = s->scratch};
     r = gang__where_grow(&w, group, step, &s->placement);
     struct gang__trial t;
-    gang__trial_begin(&t, s, s->calendar->when);
+    gang__trial_begin(&t, s, s->calendar->timeline);
     if (r == GANG_OK)
         r = gang__reserve_put_handovers(&t);
     if (r == GANG_OK)
-        r = leaves_room(s, g, &s->placement);
+        r = avoids_reserved(s, g, &s->placement);
     gang__trial_drop(&t);
     if (r == GANG_OK)
         r = gang__alloc_adopt_more(s->worker, g->alloc, s->placement.place,

@@ -13,7 +13,7 @@ static gang_result try_in(gang_sched *s, struct gang__reserve *r, struct gang__g
 {
     if (r->flags & GANG_RESERVATION_FLEX) {
         struct gang__trial t;
-        gang__trial_begin(&t, s, s->calendar->when);
+        gang__trial_begin(&t, s, s->calendar->timeline);
         gang__reserve_withdraw_from(&t, r);
         s->reserve.all->tried = r;
         gang_result w = attempt(s, g, id, why);
@@ -38,7 +38,7 @@ static bool uses_flexible(const gang_sched *s, const struct gang__reserve *r,
 {
     if (!g)
         return r == s->reserve.all->tried;
-    return g->job->reserve.named ? r == g->job->reserve.named : gang__reserve_draws(s, r, g->job);
+    return g->job->reserve.named ? r == g->job->reserve.named : gang__reserve_matches(s, r, g->job);
 }
 
 void gang__reserve_show_for(gang_sched *s, const struct gang__gang *g)
@@ -50,9 +50,9 @@ void gang__reserve_show_for(gang_sched *s, const struct gang__gang *g)
         bool uses = uses_flexible(s, r, g);
         for (const struct gang__reserve_piece *p = r->piece; p; p = p->next)
             if (p->id && uses)
-                gang__timeline_withdraw(s->calendar->when, p->id - 1);
+                gang__timeline_withdraw(s->calendar->timeline, p->id - 1);
             else if (p->id)
-                gang__timeline_restore(s->calendar->when, p->id - 1);
+                gang__timeline_restore(s->calendar->timeline, p->id - 1);
     }
 }
 
@@ -69,7 +69,7 @@ gang_result gang__reserve_try(gang_sched *s, struct gang__gang *g, gang_alloc_id
     gang_result w = GANG_ENOFIT;
     g->reserve.inside_of = NULL;
     for (struct gang__reserve *r = s->reserve.all ? s->reserve.all->first : NULL; r; r = r->next) {
-        if (named ? r != named : !gang__reserve_draws(s, r, g->job))
+        if (named ? r != named : !gang__reserve_matches(s, r, g->job))
             continue;
         w = try_in(s, r, g, id, why, attempt);
         if (!refused(w) || g->calendar.plan)
@@ -86,7 +86,7 @@ int32_t gang__reserve_why(gang_sched *s, struct gang__gang *g)
     if (s->calendar->planned == 0)
         return GANG_WAIT_RESERVATION;
     struct gang__trial t;
-    gang__trial_begin(&t, s, s->calendar->when);
+    gang__trial_begin(&t, s, s->calendar->timeline);
     for (struct gang__reserve *r = s->reserve.all->first; r; r = r->next)
         gang__reserve_withdraw_from(&t, r);
     bool fits = gang__calendar_fits_now(s, g);

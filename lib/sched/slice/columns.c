@@ -115,7 +115,7 @@ gang_result gang__column_get(gang_sched *s, struct gang__matrix *m, gang_node_id
 /* Release a column. False: another thread reads its allocation, or memory is short. */
 bool gang__column_drop(gang_sched *s, struct gang__matrix *m, struct gang__column *c)
 {
-    gang_result r = gang__give_all(s, c->held);
+    gang_result r = gang__give_back_all(s, c->held);
     if (r != GANG_OK && r != GANG_ESTALE) {
         s->no_memory = s->no_memory || r == GANG_ENOMEM;
         s->wake.retry = true; /* the next run looks again */
@@ -124,7 +124,7 @@ bool gang__column_drop(gang_sched *s, struct gang__matrix *m, struct gang__colum
     gang__hash_remove(&m->columns, &c->link);
     gang__calendar_vacated(s, c->occupies);
     gang__release(&s->mem, c);
-    gang__wake_room_any(s);
+    gang__wake_capacity_any(s);
     return true;
 }
 
@@ -202,7 +202,7 @@ static int32_t collect_use(gang_node_id node, unsigned word, uint64_t payload, i
     struct gang__column *column = NULL;
     if (task < c->first)
         return 0;
-    if (!gang__grow(&c->s->mem, (void **)&x->use, &x->use_room, x->uses + 1, sizeof(*x->use)))
+    if (!gang__grow(&c->s->mem, (void **)&x->use, &x->use_cap, x->uses + 1, sizeof(*x->use)))
         c->r = GANG_ENOMEM;
     else
         c->r = gang__column_get(c->s, c->m, node, &column);

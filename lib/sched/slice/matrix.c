@@ -124,7 +124,7 @@ void gang__sliced_leave(gang_sched *s, struct gang__sliced *x)
     }
 }
 
-void gang__sliced_bury(gang_sched *s, struct gang__matrix *m)
+void gang__sliced_free_gone(gang_sched *s, struct gang__matrix *m)
 {
     while (m->gone) {
         struct gang__sliced *x = m->gone;

@@ -155,7 +155,7 @@ static gang_result try_row(gang_sched *s, struct gang__sliced *x, const struct g
         return r;
     r = gang__uses_collect(s, x, 0);
     if (r != GANG_OK)
-        gang__give_surely(s, NULL, x->alloc, NULL, 0);
+        gang__give_back_or_defer(s, NULL, x->alloc, NULL, 0);
     if (r != GANG_OK || gang__snapshot_retake(m->view, x->alloc) != GANG_OK)
         m->viewed_in = 0; /* the view is out of date */
     x->row = row;
@@ -245,7 +245,7 @@ gang_result gang__slice_grow(gang_sched *s, struct gang__gang *g, uint32_t group
     *granted = 0;
     if (x->row != m->active || x->state != GANG__SLICED_RUNS)
         return GANG_ENOFIT;
-    int64_t first = gang__next_number(s, x->alloc);
+    int64_t first = gang__next_task_number(s, x->alloc);
     gang_result r = look(s, m, g, true);
     if (r == GANG_OK)
         r = show_row(s, m, x->row, true);
@@ -260,13 +260,13 @@ gang_result gang__slice_grow(gang_sched *s, struct gang__gang *g, uint32_t group
         return r;
     for (int64_t i = 0; i < *granted; i++) {
         int64_t task = first + i;
-        gang__give_surely(s, g, x->alloc, &task, 1);
+        gang__give_back_or_defer(s, g, x->alloc, &task, 1);
     }
     *granted = 0;
     return r;
 }
 
-void gang__slice_forsake(gang_sched *s, struct gang__gang *g)
+void gang__slice_detached(gang_sched *s, struct gang__gang *g)
 {
     struct gang__sliced *x = g->sliced;
     if (!x)
@@ -280,11 +280,11 @@ void gang__slice_forsake(gang_sched *s, struct gang__gang *g)
     s->wake.slices = true;
 }
 
-void gang__slice_quiet(gang_sched *s, gang_alloc_id alloc)
+void gang__slice_stopped(gang_sched *s, gang_alloc_id alloc)
 {
     struct gang__sliced *x = s->slice.matrices ? gang__sliced_of(s, alloc) : NULL;
     if (x && !x->gang)
-        x->quiet = true;
+        x->stopped = true;
     s->wake.slices = s->wake.slices || x;
 }
 
@@ -293,7 +293,7 @@ static bool is_among(const int64_t *tasks, size_t count, int64_t task)
     return bsearch(&task, tasks, count, sizeof(task), gang__by_number) != NULL;
 }
 
-void gang__slice_gave(gang_sched *s, gang_alloc_id alloc, const int64_t *tasks, size_t count)
+void gang__slice_released(gang_sched *s, gang_alloc_id alloc, const int64_t *tasks, size_t count)
 {
     struct gang__sliced *x = s->slice.matrices ? gang__sliced_of(s, alloc) : NULL;
     if (!x)
@@ -306,10 +306,10 @@ void gang__slice_gave(gang_sched *s, gang_alloc_id alloc, const int64_t *tasks, 
             x->use[kept++] = x->use[i];
     if (tasks) {
         x->uses = kept;
-        gang__slice_gone(s, x, tasks, count);
+        gang__slice_tasks_gone(s, x, tasks, count);
     }
     if (!tasks || (!x->gang && x->uses == 0))
         gang__sliced_leave(s, x);
     s->wake.slices = true;
-    gang__wake_room_any(s);
+    gang__wake_capacity_any(s);
 }

@@ -41,7 +41,7 @@ static bool list_tasks(gang_sched *s, struct gang__sliced *x)
     struct gang__found *f = &s->found;
     gang_result r = gang__alloc_find(s->cluster, x->alloc, NULL, 0, f);
     if (r == GANG_OK &&
-        !gang__grow(&s->mem, (void **)&x->still, &x->still_room, f->count + 1, sizeof(*x->still)))
+        !gang__grow(&s->mem, (void **)&x->still, &x->still_cap, f->count + 1, sizeof(*x->still)))
         r = GANG_ENOMEM;
     if (r != GANG_OK) { /* the next run tries again */
         s->no_memory = s->no_memory || r == GANG_ENOMEM;
@@ -72,7 +72,7 @@ static void preempt(gang_sched *s, struct gang__sliced *x)
     gang__log(s, 0, "the host refused to suspend job %llu: it is preempted",
               (unsigned long long)g->job->id);
     g->job->not_before_ns = gang__add_sat(s->now_ns, s->opts.refused_ns);
-    if (gang__stop_ask(s, g, NULL, 0, GANG_REASON_SLICE, GANG_ID_NONE, GANG_END_NONE) ==
+    if (gang__stop_tasks(s, g, NULL, 0, GANG_REASON_SLICE, GANG_ID_NONE, GANG_END_NONE) ==
         GANG_ENOMEM)
         s->no_memory = true;
     else
@@ -133,21 +133,22 @@ static void start(gang_sched *s, struct gang__sliced *x)
 {
     struct gang__gang *g = x->gang;
     if (gang__timeshare_each(s->cluster, x->alloc, is_up, s->cluster) > 0) {
-        gang__slice_ungrant(s, g);
+        gang__slice_undo_grant(s, g);
         return;
     }
     x->state = GANG__SLICED_RUNS;
     s->first_quantum->start(s, g);
 }
 
-void gang__slice_ungrant(gang_sched *s, struct gang__gang *g)
+void gang__slice_undo_grant(gang_sched *s, struct gang__gang *g)
 {
     gang__log(s, 1, "the places of job %llu went before its first turn: it waits again",
               (unsigned long long)g->job->id);
     s->first_quantum->undo(s, g, s->now_ns);
 }
 
-void gang__slice_gone(gang_sched *s, struct gang__sliced *x, const int64_t *tasks, size_t count)
+void gang__slice_tasks_gone(gang_sched *s, struct gang__sliced *x, const int64_t *tasks,
+                            size_t count)
 {
     if (x->state != GANG__SLICED_STOPS)
         return;
@@ -173,7 +174,7 @@ static void each(gang_sched *s, struct gang__matrix *m, each_fn act)
             act(s, x);
     m->walkers--;
     if (m->walkers == 0)
-        gang__sliced_bury(s, m);
+        gang__sliced_free_gone(s, m);
 }
 
 static void note_out(gang_sched *s, struct gang__sliced *x)
@@ -291,7 +292,7 @@ static void next_turn(gang_sched *s, struct gang__matrix *m)
     for (struct gang__sliced *x = m->first; x; x = x->next)
         x->refused = false;
     if (merge_rows(m))
-        gang__wake_room_any(s); /* there may be another row */
+        gang__wake_capacity_any(s); /* there may be another row */
 }
 
 /* Gangs of the active row that wait to grow may try now. */
@@ -331,7 +332,7 @@ static void pass(gang_sched *s, struct gang__matrix *m)
             x->refused = false;
         if (m->fresh && m->rows > 0)
             (void)merge_rows(m);
-        gang__wake_room_any(s);
+        gang__wake_capacity_any(s);
     }
     if (m->until_ns <= s->now_ns || (m->rows > 1 && !is_alive(m, m->active)))
         next_turn(s, m);
@@ -385,15 +386,15 @@ int64_t gang__slice_next(const gang_sched *s)
 }
 
 /* Also if a pass freed a row or a node after all gangs had looked for capacity. */
-bool gang__slice_waits(const gang_sched *s)
+bool gang__slice_has_work(const gang_sched *s)
 {
-    return s->wake.slices || (s->slice.matrices && s->wake.room && s->order.blocked_requests);
+    return s->wake.slices || (s->slice.matrices && s->wake.capacity && s->order.blocked_requests);
 }
 
 bool gang__slice_report(gang_sched *s, struct gang__gang *g, const int64_t *tasks, size_t count)
 {
     bool asked = g->sliced && g->sliced->state == GANG__SLICED_STOPS;
     if (asked)
-        gang__slice_gone(s, g->sliced, tasks, count);
+        gang__slice_tasks_gone(s, g->sliced, tasks, count);
     return asked;
 }

@@ -71,7 +71,7 @@ struct gang__matrix {
 /* Does the gang use its cores now? */
 static inline bool gang__sliced_is_busy(const struct gang__sliced *x)
 {
-    return gang__sliced_runs(x) && !x->quiet;
+    return gang__sliced_runs(x) && !x->stopped;
 }
 /* In how many quanta its row is active; 0: it is. */
 static inline uint32_t gang__row_distance(const struct gang__matrix *m, uint32_t row)
@@ -118,6 +118,6 @@ bool gang__rows_sweep(struct gang__matrix *m);
 /* The matrix is empty: it takes the settings of its queue, or is freed with it. */
 void gang__matrix_empty(gang_sched *s, struct gang__matrix *m);
 /* Free the gangs that left during a walk. */
-void gang__sliced_bury(gang_sched *s, struct gang__matrix *m);
+void gang__sliced_free_gone(gang_sched *s, struct gang__matrix *m);
 
 #endif

@@ -10,7 +10,7 @@
 
 /* ---- the dry run of preemption --------------------------------------------------------------- */
 
-void gang__slice_copy_begin(gang_sched *s)
+void gang__slice_dry_run_begin(gang_sched *s)
 {
     for (struct gang__matrix *m = s->slice.matrices; m; m = m->next)
         for (struct gang__sliced *x = m->first; x; x = x->next)
@@ -32,7 +32,7 @@ static gang_result doom(gang_sched *s, struct gang__column *c, bool back)
     return r;
 }
 
-gang_result gang__slice_copy_turn(gang_sched *s, const struct gang__gang *g, bool back)
+gang_result gang__slice_dry_run_victim(gang_sched *s, const struct gang__gang *g, bool back)
 {
     const struct gang__sliced *x = g->sliced;
     gang_result r = GANG_OK;
@@ -46,7 +46,7 @@ gang_result gang__slice_copy_turn(gang_sched *s, const struct gang__gang *g, boo
 
 /* ---- the calendar ---------------------------------------------------------------------------- */
 
-uint32_t gang__slice_lent(const gang_sched *s, gang_alloc_id alloc)
+uint32_t gang__slice_shared_parts(const gang_sched *s, gang_alloc_id alloc)
 {
     const struct gang__sliced *x = s->slice.matrices ? gang__sliced_of(s, alloc) : NULL;
     return x ? x->matrix->lent : 0;
@@ -69,7 +69,7 @@ static bool occupy(gang_sched *s, struct gang__column *c)
     uint32_t id;
     if (c->occupies || place.node >= cal->end)
         return true;
-    if (gang__timeline_add(cal->when, &o, &id) != GANG_OK)
+    if (gang__timeline_add(cal->timeline, &o, &id) != GANG_OK)
         return false;
     c->occupies = id + 1;
     return true;
@@ -106,7 +106,7 @@ void gang__slice_vacate(gang_sched *s)
 }
 
 const struct gang__calendar_source gang__slice_source = {
-    .put = gang__slice_occupy, .withdrawn = gang__slice_vacate, .shares = gang__slice_lent};
+    .put = gang__slice_occupy, .withdrawn = gang__slice_vacate, .shares = gang__slice_shared_parts};
 
 /* ---- explaining and reading ------------------------------------------------------------------ */
 
@@ -115,7 +115,7 @@ uint32_t gang__slice_row(const struct gang__gang *g)
     return g->sliced ? g->sliced->row + 1 : 0;
 }
 
-uint32_t gang__slice_when(const gang_sched *s, const struct gang__gang *g, int64_t *until_ns)
+uint32_t gang__slice_row_turn(const gang_sched *s, const struct gang__gang *g, int64_t *until_ns)
 {
     const struct gang__sliced *x = g->sliced;
     const struct gang__matrix *m = x->matrix;
@@ -136,7 +136,7 @@ static uint64_t print_until(const gang_sched *s, uint64_t print, int64_t until_n
     return gang__hash_number(print, until_ns == INT64_MAX ? 0 : (uint64_t)(until_ns - s->now_ns));
 }
 
-uint64_t gang__slice_print(const gang_sched *s, uint64_t seed)
+uint64_t gang__slice_fingerprint(const gang_sched *s, uint64_t seed)
 {
     uint64_t print = gang__hash_number(GANG__HASH_SEED, seed);
     for (const struct gang__matrix *m = s->slice.matrices; m; m = m->next) {
@@ -199,7 +199,7 @@ static gang_result check_gang(const gang_sched *s, const struct gang__sliced *x,
         return BAD("job %llu is in a row that is not there", id);
     if (g && (g->sliced != x || g->alloc != x->alloc))
         return BAD("job %llu is not what the matrix takes it for", id);
-    if (!g && !x->quiet && x->state == GANG__SLICED_RUNS && x->left > 0)
+    if (!g && !x->stopped && x->state == GANG__SLICED_RUNS && x->left > 0)
         return BAD("one that let go is expected to stop");
     gang_result r = gang__timeshare_each(s->cluster, x->alloc, same_use, &c);
     if (r != GANG_OK)
@@ -255,7 +255,7 @@ static gang_result check_matrix(const gang_sched *s, struct gang__matrix *m,
     gang_result r = GANG_OK;
     if (m->rows > 0 ? m->active >= m->rows : m->first != NULL)
         return BAD("row %" PRIu32 " of %" PRIu32 " has its turn", m->active + 1, m->rows);
-    gang__slice_copy_begin((gang_sched *)s);
+    gang__slice_dry_run_begin((gang_sched *)s);
     for (const struct gang__sliced *x = m->first; x && r == GANG_OK; x = x->next)
         r = check_gang(s, x, error);
     if (r == GANG_OK)

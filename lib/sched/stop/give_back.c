@@ -18,34 +18,35 @@
 #include <string.h>
 
 /* The stop holds nothing any more. */
-static void count_given(struct gang__stop *l)
+static void count_given(struct gang__stop *stop)
 {
-    if (l->gang && l->counted)
-        l->gang->stop.unreleased--;
-    l->counted = false;
+    if (stop->gang && stop->counted)
+        stop->gang->stop.unreleased--;
+    stop->counted = false;
 }
 
 /* A stop that could not release its capacity yet becomes a deferred release. */
-void gang__stop_free(gang_sched *s, struct gang__stop *l)
+void gang__stop_free(gang_sched *s, struct gang__stop *stop)
 {
-    if (l->deferred) {
-        gang__release(&s->mem, l->to);
-        l->to = NULL;
-        l->handover = NULL;
-        l->next_of_handover = s->stop.deferred;
-        s->stop.deferred = l;
+    if (stop->deferred) {
+        gang__release(&s->mem, stop->to);
+        stop->to = NULL;
+        stop->handover = NULL;
+        stop->next_of_handover = s->stop.deferred;
+        s->stop.deferred = stop;
         s->wake.retry = true;
         return;
     }
-    count_given(l);
-    gang__release(&s->mem, l->own);
-    gang__release(&s->mem, l->to);
-    gang__release(&s->mem, l);
+    count_given(stop);
+    gang__release(&s->mem, stop->own);
+    gang__release(&s->mem, stop->to);
+    gang__release(&s->mem, stop);
 }
 
 enum { PATIENCE = 1000 }; /* yields to threads that read an allocation */
 
-gang_result gang__give_tasks(gang_sched *s, gang_alloc_id alloc, const int64_t *tasks, size_t count)
+gang_result gang__give_back_tasks(gang_sched *s, gang_alloc_id alloc, const int64_t *tasks,
+                                  size_t count)
 {
     gang_result r = gang__alloc_remove_tasks(s->worker, alloc, tasks, count);
     for (int i = 0; i < PATIENCE && r == GANG_EBUSY; i++) {
@@ -57,7 +58,7 @@ gang_result gang__give_tasks(gang_sched *s, gang_alloc_id alloc, const int64_t *
     return r;
 }
 
-gang_result gang__give_all(gang_sched *s, gang_alloc_id alloc)
+gang_result gang__give_back_all(gang_sched *s, gang_alloc_id alloc)
 {
     gang_result r = gang_alloc_free(s->worker, alloc);
     for (int i = 0; i < PATIENCE && r == GANG_EBUSY; i++) {
@@ -71,40 +72,42 @@ gang_result gang__give_all(gang_sched *s, gang_alloc_id alloc)
 
 /* Do other stops hold a part of the same allocation? These are tasks that were asked to stop
  * before the rest of their gang. */
-static bool is_shared(const gang_sched *s, const struct gang__stop *l)
+static bool is_shared(const gang_sched *s, const struct gang__stop *stop)
 {
-    if (l->gang && l->gang->stop.unreleased <= l->counted)
+    if (stop->gang && stop->gang->stop.unreleased <= stop->counted)
         return false;
-    for (const struct gang__stop *o = l->gang ? l->gang->stop.first : NULL; o; o = o->next)
-        if (o != l && o->alloc == l->alloc && !o->released)
+    for (const struct gang__stop *o = stop->gang ? stop->gang->stop.first : NULL; o; o = o->next)
+        if (o != stop && o->alloc == stop->alloc && !o->released)
             return true;
-    for (const struct gang__handover *c = s->stop.handovers; c; c = c->next)
-        for (const struct gang__stop *o = c->stops; o; o = o->next_of_handover)
-            if (o != l && o->alloc == l->alloc && !o->released)
+    for (const struct gang__handover *handover = s->stop.handovers; handover;
+         handover = handover->next)
+        for (const struct gang__stop *o = handover->stops; o; o = o->next_of_handover)
+            if (o != stop && o->alloc == stop->alloc && !o->released)
                 return true;
     for (const struct gang__stop *o = s->stop.deferred; o; o = o->next_of_handover)
-        if (o != l && o->alloc == l->alloc)
+        if (o != stop && o->alloc == stop->alloc)
             return true;
     return false;
 }
 
 /* Release what the stop held; the last stop of an allocation frees the allocation. If another
  * thread reads it, the release is deferred. */
-void gang__stop_release(gang_sched *s, struct gang__stop *l)
+void gang__stop_release(gang_sched *s, struct gang__stop *stop)
 {
-    bool runs = l->gang && l->gang->alloc == l->alloc, last = !runs && !is_shared(s, l);
-    gang_result r = last           ? gang__give_all(s, l->alloc)
-                    : l->own_count ? gang__give_tasks(s, l->alloc, l->own, l->own_count)
-                                   : GANG_OK;
-    l->deferred = r == GANG_EBUSY || r == GANG_ENOMEM;
-    l->released = !l->deferred;
-    if (l->released)
-        count_given(l);
-    if (l->gang)
-        gang__wake_holding(s, l->gang);
+    bool runs = stop->gang && stop->gang->alloc == stop->alloc, last = !runs && !is_shared(s, stop);
+    gang_result r = last ? gang__give_back_all(s, stop->alloc)
+                    : stop->own_count
+                        ? gang__give_back_tasks(s, stop->alloc, stop->own, stop->own_count)
+                        : GANG_OK;
+    stop->deferred = r == GANG_EBUSY || r == GANG_ENOMEM;
+    stop->released = !stop->deferred;
+    if (stop->released)
+        count_given(stop);
+    if (stop->gang)
+        gang__wake_holding(s, stop->gang);
     if (r == GANG_ENOMEM)
         s->no_memory = true;
-    gang__wake_room_any(s);
+    gang__wake_capacity_any(s);
 }
 
 int gang__by_number(const void *a, const void *b)
@@ -115,11 +118,11 @@ int gang__by_number(const void *a, const void *b)
 
 void gang__deferred_releases_run(gang_sched *s)
 {
-    struct gang__stop *l = s->stop.deferred, *next;
-    for (s->stop.deferred = NULL; l; l = next) {
-        next = l->next_of_handover;
-        gang__stop_release(s, l);
-        gang__stop_free(s, l);
+    struct gang__stop *stop = s->stop.deferred, *next;
+    for (s->stop.deferred = NULL; stop; stop = next) {
+        next = stop->next_of_handover;
+        gang__stop_release(s, stop);
+        gang__stop_free(s, stop);
     }
 }
 
@@ -127,45 +130,47 @@ void gang__deferred_releases_free(gang_sched *s)
 {
     gang__deferred_releases_run(s);
     while (s->stop.deferred) {
-        struct gang__stop *l = s->stop.deferred;
-        s->stop.deferred = l->next_of_handover;
-        l->deferred = false;
-        gang__stop_free(s, l);
+        struct gang__stop *stop = s->stop.deferred;
+        s->stop.deferred = stop->next_of_handover;
+        stop->deferred = false;
+        gang__stop_free(s, stop);
     }
 }
 
 /* Does the stop still hold the place of the task? */
-static bool holds_still(const struct gang__stop *l, gang_alloc_id alloc, int64_t task)
+static bool holds_still(const struct gang__stop *stop, gang_alloc_id alloc, int64_t task)
 {
-    return l->alloc == alloc && !l->released &&
-           bsearch(&task, l->own, l->own_count, sizeof(task), gang__by_number);
+    return stop->alloc == alloc && !stop->released &&
+           bsearch(&task, stop->own, stop->own_count, sizeof(task), gang__by_number);
 }
 
 /* Does a handover keep the place of this task? */
 static bool is_kept(const gang_sched *s, gang_alloc_id alloc, int64_t task)
 {
-    for (const struct gang__handover *c = s->stop.handovers; c; c = c->next)
-        for (const struct gang__stop *l = c->stops; l; l = l->next_of_handover)
-            if (holds_still(l, alloc, task))
+    for (const struct gang__handover *handover = s->stop.handovers; handover;
+         handover = handover->next)
+        for (const struct gang__stop *stop = handover->stops; stop; stop = stop->next_of_handover)
+            if (holds_still(stop, alloc, task))
                 return true;
     return false;
 }
 
 static bool keeps_some(const gang_sched *s, gang_alloc_id alloc)
 {
-    for (const struct gang__handover *c = s->stop.handovers; c; c = c->next)
-        for (const struct gang__stop *l = c->stops; l; l = l->next_of_handover)
-            if (l->alloc == alloc && !l->released)
+    for (const struct gang__handover *handover = s->stop.handovers; handover;
+         handover = handover->next)
+        for (const struct gang__stop *stop = handover->stops; stop; stop = stop->next_of_handover)
+            if (stop->alloc == alloc && !stop->released)
                 return true;
     return false;
 }
 
-void gang__give_rest(gang_sched *s, gang_alloc_id alloc)
+void gang__give_back_unheld(gang_sched *s, gang_alloc_id alloc)
 {
     struct gang__found f = {NULL, 0, 0};
     size_t count = 0;
     if (!keeps_some(s, alloc)) {
-        gang__give_surely(s, NULL, alloc, NULL, 0);
+        gang__give_back_or_defer(s, NULL, alloc, NULL, 0);
         return;
     }
     gang_result r = gang__alloc_find(s->cluster, alloc, NULL, 0, &f);
@@ -174,11 +179,11 @@ void gang__give_rest(gang_sched *s, gang_alloc_id alloc)
         if (!is_kept(s, alloc, f.task[i].task))
             tasks[count++] = f.task[i].task;
     gang__found_free(&f, &s->cluster->mem);
-    r = !tasks ? GANG_ENOMEM : count ? gang__give_tasks(s, alloc, tasks, count) : GANG_OK;
+    r = !tasks ? GANG_ENOMEM : count ? gang__give_back_tasks(s, alloc, tasks, count) : GANG_OK;
     if (r == GANG_EBUSY)
-        gang__give_surely(s, NULL, alloc, tasks, count);
+        gang__give_back_or_defer(s, NULL, alloc, tasks, count);
     else if (r != GANG_OK) /* then the handover keeps nothing of it */
-        gang__give_surely(s, NULL, alloc, NULL, 0);
+        gang__give_back_or_defer(s, NULL, alloc, NULL, 0);
     gang__release(&s->mem, tasks);
 }
 
@@ -187,55 +192,57 @@ bool gang__stop_asked(const gang_sched *s, const struct gang__gang *g, int64_t t
 {
     if (g->stop.unreleased == 0)
         return false;
-    for (const struct gang__stop *l = g->stop.first; l; l = l->next)
-        if (bsearch(&task, l->own, l->own_count, sizeof(task), gang__by_number))
+    for (const struct gang__stop *stop = g->stop.first; stop; stop = stop->next)
+        if (bsearch(&task, stop->own, stop->own_count, sizeof(task), gang__by_number))
             return true;
-    for (const struct gang__stop *l = s->stop.deferred; l; l = l->next_of_handover)
-        if (holds_still(l, g->alloc, task))
+    for (const struct gang__stop *stop = s->stop.deferred; stop; stop = stop->next_of_handover)
+        if (holds_still(stop, g->alloc, task))
             return true;
     return is_kept(s, g->alloc, task);
 }
 
 /* One block: the tasks of the stop, then those of them that have not stopped yet. */
-bool gang__stop_alloc_tasks(gang_sched *s, struct gang__stop *l, size_t tasks)
+bool gang__stop_alloc_tasks(gang_sched *s, struct gang__stop *stop, size_t tasks)
 {
-    l->own = gang__zalloc(&s->mem, 2 * tasks + 1, sizeof(*l->own));
-    l->still = l->own ? l->own + tasks : NULL;
-    return l->own != NULL;
+    stop->own = gang__zalloc(&s->mem, 2 * tasks + 1, sizeof(*stop->own));
+    stop->still = stop->own ? stop->own + tasks : NULL;
+    return stop->own != NULL;
 }
 
-bool gang__stop_name_tasks(gang_sched *s, struct gang__stop *l, const int64_t *tasks, size_t count)
+bool gang__stop_name_tasks(gang_sched *s, struct gang__stop *stop, const int64_t *tasks,
+                           size_t count)
 {
-    if (!gang__stop_alloc_tasks(s, l, count))
+    if (!gang__stop_alloc_tasks(s, stop, count))
         return false;
-    memcpy(l->own, tasks, count * sizeof(*tasks));
-    l->tasks = l->own;
-    l->own_count = l->task_count = count;
+    memcpy(stop->own, tasks, count * sizeof(*tasks));
+    stop->tasks = stop->own;
+    stop->own_count = stop->task_count = count;
     return true;
 }
 
 /* Without memory for the record of a deferred release, the loop retries until the release
  * succeeds. */
-void gang__give_surely(gang_sched *s, struct gang__gang *g, gang_alloc_id alloc,
-                       const int64_t *tasks, size_t count)
+void gang__give_back_or_defer(gang_sched *s, struct gang__gang *g, gang_alloc_id alloc,
+                              const int64_t *tasks, size_t count)
 {
     for (;;) {
-        gang_result r = tasks ? gang__give_tasks(s, alloc, tasks, count) : gang__give_all(s, alloc);
+        gang_result r =
+            tasks ? gang__give_back_tasks(s, alloc, tasks, count) : gang__give_back_all(s, alloc);
         if (r != GANG_EBUSY && r != GANG_ENOMEM)
             return;
-        struct gang__stop *l = gang__zalloc(&s->mem, 1, sizeof(*l));
-        if (l &&
-            (tasks ? gang__stop_name_tasks(s, l, tasks, count) : gang__stop_alloc_tasks(s, l, 0))) {
-            l->alloc = alloc;
-            l->stopped = l->deferred = true;
-            l->gang = g;
-            l->counted = g != NULL;
+        struct gang__stop *stop = gang__zalloc(&s->mem, 1, sizeof(*stop));
+        if (stop && (tasks ? gang__stop_name_tasks(s, stop, tasks, count)
+                           : gang__stop_alloc_tasks(s, stop, 0))) {
+            stop->alloc = alloc;
+            stop->stopped = stop->deferred = true;
+            stop->gang = g;
+            stop->counted = g != NULL;
             if (g)
                 g->stop.unreleased++;
-            gang__stop_free(s, l);
+            gang__stop_free(s, stop);
             return;
         }
-        gang__release(&s->mem, l);
+        gang__release(&s->mem, stop);
         s->no_memory = true;
         if (r == GANG_ENOMEM) /* tasks of a job: the end of the job releases them */
             return;

@@ -36,7 +36,7 @@ static void add_need(const struct gang_placement *p, const gang_request *q, stru
         need->gpus |= p->gpus;
 }
 
-static bool hold_piece(gang_sched *s, struct gang__handover *c, gang_node_id node,
+static bool hold_piece(gang_sched *s, struct gang__handover *handover, gang_node_id node,
                        struct piece need)
 {
     struct gang_node_info info = {.size = sizeof(info)};
@@ -58,26 +58,27 @@ static bool hold_piece(gang_sched *s, struct gang__handover *c, gang_node_id nod
     place.node = node;
     place.gpus = gpus;
     place.any_devices = gpus == 0;
-    if (!gang__grow(&s->mem, (void **)&c->holds, &c->hold_cap, c->hold_count + 1,
-                    sizeof(*c->holds)) ||
+    if (!gang__grow(&s->mem, (void **)&handover->holds, &handover->hold_cap,
+                    handover->hold_count + 1, sizeof(*handover->holds)) ||
         gang_request_new(s->cluster, &spec, &q, NULL) != GANG_OK)
         return false;
-    if (gang_alloc_adopt(s->worker, q, &place, 1, &c->holds[c->hold_count], NULL) == GANG_OK)
-        c->hold_count++;
+    if (gang_alloc_adopt(s->worker, q, &place, 1, &handover->holds[handover->hold_count], NULL) ==
+        GANG_OK)
+        handover->hold_count++;
     gang_request_free(q);
     return true;
 }
 
-void gang__handover_release_holds(gang_sched *s, struct gang__handover *c)
+void gang__handover_release_holds(gang_sched *s, struct gang__handover *handover)
 {
-    for (size_t i = 0; i < c->hold_count; i++)
-        gang__give_surely(s, NULL, c->holds[i], NULL, 0);
-    c->hold_count = 0;
+    for (size_t i = 0; i < handover->hold_count; i++)
+        gang__give_back_or_defer(s, NULL, handover->holds[i], NULL, 0);
+    handover->hold_count = 0;
 }
 
 /* Keep what is free now of the places that the gang `g` is to get. Once is enough: until the
  * victims have stopped, other gangs could take only what was free before. */
-static void hold(gang_sched *s, struct gang__handover *c, const struct gang__gang *g,
+static void hold(gang_sched *s, struct gang__handover *handover, const struct gang__gang *g,
                  const struct gang_placement *places, int64_t place_count)
 {
     const gang_request *q = gang__gang_request(g);
@@ -94,7 +95,7 @@ static void hold(gang_sched *s, struct gang__handover *c, const struct gang__gan
         struct piece need = {0, 0, 0};
         for (; i < count && places[(uint32_t)s->numbers[i]].node == node; i++)
             add_need(&places[(uint32_t)s->numbers[i]], q, &need);
-        if (!hold_piece(s, c, node, need))
+        if (!hold_piece(s, handover, node, need))
             s->no_memory = true;
     }
 }
@@ -102,68 +103,68 @@ static void hold(gang_sched *s, struct gang__handover *c, const struct gang__gan
 /* ---- handovers ------------------------------------------------------------------------------- */
 
 struct gang__handover *gang__handover_new(gang_sched *s, struct gang__gang *taker,
-                                          const struct gang__places *told, int32_t grow_group,
+                                          const struct gang__places *places, int32_t grow_group,
                                           int32_t reason)
 {
-    struct gang__handover *c = gang__zalloc(&s->mem, 1, sizeof(*c));
-    if (!c)
+    struct gang__handover *handover = gang__zalloc(&s->mem, 1, sizeof(*handover));
+    if (!handover)
         return NULL;
-    c->places = gang__zalloc(&s->mem, told->count, sizeof(*c->places));
-    if (!c->places) {
-        gang__release(&s->mem, c);
+    handover->places = gang__zalloc(&s->mem, places->count, sizeof(*handover->places));
+    if (!handover->places) {
+        gang__release(&s->mem, handover);
         return NULL;
     }
-    memcpy(c->places, told->place, told->count * sizeof(*c->places));
-    c->place_count = (int64_t)told->count;
-    c->grow_group = grow_group;
-    c->reason = reason;
-    c->taker = taker;
-    c->next = s->stop.handovers;
-    s->stop.handovers = c;
-    return c;
+    memcpy(handover->places, places->place, places->count * sizeof(*handover->places));
+    handover->place_count = (int64_t)places->count;
+    handover->grow_group = grow_group;
+    handover->reason = reason;
+    handover->taker = taker;
+    handover->next = s->stop.handovers;
+    s->stop.handovers = handover;
+    return handover;
 }
 
-void gang__handover_comes(struct gang__handover *c, bool comes)
+void gang__handover_promise_job(struct gang__handover *handover, bool comes)
 {
-    struct gang__job *job = c->taker->job;
-    int64_t more = comes - c->counted_promised;
+    struct gang__job *job = handover->taker->job;
+    int64_t more = comes - handover->counted_promised;
     for (struct gang__queue_state *q = job->leaf; q; q = q->parent)
         q->promised += more;
     if (job->leaf_user)
         job->leaf_user->promised += more;
-    c->counted_promised = comes;
+    handover->counted_promised = comes;
 }
 
 /* The queues count what the taker is about to get, so that no other gang relies on it. */
-void gang__handover_count(gang_sched *s, struct gang__handover *c, int64_t sign)
+void gang__handover_count_usage(gang_sched *s, struct gang__handover *handover, int64_t sign)
 {
-    if (c->charged == (sign > 0))
+    if (handover->charged == (sign > 0))
         return;
-    gang__handover_charge(c, sign);
-    c->charged = sign > 0;
-    gang__handover_comes(c, sign > 0 && !c->taker->job->counted_running);
-    if (c->taker->job->leaf_user)
-        gang__order_user(s, c->taker->job->leaf, c->taker->job->leaf_user);
-    gang__wake_queue(s, c->taker->job->leaf);
+    gang__usage_charge_handover(handover, sign);
+    handover->charged = sign > 0;
+    gang__handover_promise_job(handover, sign > 0 && !handover->taker->job->counted_running);
+    if (handover->taker->job->leaf_user)
+        gang__order_rekey_user(s, handover->taker->job->leaf, handover->taker->job->leaf_user);
+    gang__wake_queue(s, handover->taker->job->leaf);
 }
 
-void gang__handover_begin(gang_sched *s, struct gang__handover *c)
+void gang__handover_begin(gang_sched *s, struct gang__handover *handover)
 {
-    gang__order_leave(s, c->taker);
-    c->taker->stop.handover = c;
-    gang__handover_count(s, c, 1);
-    hold(s, c, c->taker, c->places, c->place_count);
+    gang__order_leave(s, handover->taker);
+    handover->taker->stop.handover = handover;
+    gang__handover_count_usage(s, handover, 1);
+    hold(s, handover, handover->taker, handover->places, handover->place_count);
 }
 
 /* ---- moving ---------------------------------------------------------------------------------- */
 
 /* A gang that moves is sure to start again: the handover also keeps what is free at the new
  * places, and the queues of the gang count it. */
-void gang__move_begin(gang_sched *s, struct gang__stop *l)
+void gang__move_begin(gang_sched *s, struct gang__stop *stop)
 {
-    l->gang->stop.moving = l;
-    gang__usage_promise(l->gang, -1, 1);
-    hold(s, l->handover, l->gang, l->to, l->to_count);
+    stop->gang->stop.moving = stop;
+    gang__usage_promise(stop->gang, -1, 1);
+    hold(s, stop->handover, stop->gang, stop->to, stop->to_count);
 }
 
 void gang__move_end(gang_sched *s, struct gang__gang *g)
@@ -173,7 +174,7 @@ void gang__move_end(gang_sched *s, struct gang__gang *g)
     g->stop.moving = NULL;
     gang__usage_promise(g, -1, -1);
     gang__wake_queue(s, g->job->leaf);
-    gang__eased(s, g->job->leaf);
+    gang__order_unblock_queues(s, g->job->leaf);
 }
 
 /* The move was cancelled, or the start at the new places failed: the gang waits like others. */
@@ -184,45 +185,45 @@ void gang__move_failed(gang_sched *s, struct gang__gang *g)
     gang__wake_job(s, g->job, GANG__WAKE_SETTLE);
 }
 
-bool gang__stop_is_moving(const struct gang__stop *l)
+bool gang__stop_is_moving(const struct gang__stop *stop)
 {
-    return l->gang && l->gang->stop.moving == l;
+    return stop->gang && stop->gang->stop.moving == stop;
 }
 
-void gang__handover_free(gang_sched *s, struct gang__handover *c)
+void gang__handover_free(gang_sched *s, struct gang__handover *handover)
 {
     struct gang__handover **at = &s->stop.handovers;
-    while (*at != c)
+    while (*at != handover)
         at = &(*at)->next;
-    *at = c->next;
-    gang__handover_release_holds(s, c);
-    gang__release(&s->mem, c->holds);
-    gang__release(&s->mem, c->places);
-    gang__release(&s->mem, c);
+    *at = handover->next;
+    gang__handover_release_holds(s, handover);
+    gang__release(&s->mem, handover->holds);
+    gang__release(&s->mem, handover->places);
+    gang__release(&s->mem, handover);
 }
 
-void gang__handover_give_up(gang_sched *s, struct gang__handover *c)
+void gang__handover_give_up(gang_sched *s, struct gang__handover *handover)
 {
-    if (!c->taker)
+    if (!handover->taker)
         return;
-    gang__handover_count(s, c, -1);
-    gang__eased(s, c->taker->job->leaf);
-    c->taker->stop.handover = NULL;
-    c->taker = NULL;
-    gang__handover_release_holds(s, c);
-    while (c->stops) { /* unlinked first: no walk over the handovers sees a released stop */
-        struct gang__stop *l = c->stops;
-        c->stops = l->next_of_handover;
-        l->handover = NULL;
-        if (gang__stop_is_moving(l)) {
-            gang__move_end(s, l->gang);
-            gang__move_failed(s, l->gang);
+    gang__handover_count_usage(s, handover, -1);
+    gang__order_unblock_queues(s, handover->taker->job->leaf);
+    handover->taker->stop.handover = NULL;
+    handover->taker = NULL;
+    gang__handover_release_holds(s, handover);
+    while (handover->stops) { /* unlinked first: no walk over the handovers sees a released stop */
+        struct gang__stop *stop = handover->stops;
+        handover->stops = stop->next_of_handover;
+        stop->handover = NULL;
+        if (gang__stop_is_moving(stop)) {
+            gang__move_end(s, stop->gang);
+            gang__move_failed(s, stop->gang);
         }
-        if (l->stopped) {
-            gang__stop_release(s, l);
-            gang__stop_free(s, l);
+        if (stop->stopped) {
+            gang__stop_release(s, stop);
+            gang__stop_free(s, stop);
         }
     }
-    gang__handover_free(s, c);
-    gang__wake_room_any(s);
+    gang__handover_free(s, handover);
+    gang__wake_capacity_any(s);
 }

@@ -21,81 +21,82 @@
 
 /* ---- stopping -------------------------------------------------------------------------------- */
 
-static void unlink_stop(struct gang__stop *l)
+static void unlink_stop(struct gang__stop *stop)
 {
-    struct gang__stop **at = &l->gang->stop.first;
-    while (*at != l)
+    struct gang__stop **at = &stop->gang->stop.first;
+    while (*at != stop)
         at = &(*at)->next;
-    *at = l->next;
+    *at = stop->next;
 }
 
 /* All tasks of the stop have stopped: what they held is released, or kept for the handover. */
-static void stopped_all(gang_sched *s, struct gang__stop *l)
+static void stopped_all(gang_sched *s, struct gang__stop *stop)
 {
-    struct gang__gang *g = l->gang;
-    l->stopped = true;
-    unlink_stop(l);
+    struct gang__gang *g = stop->gang;
+    stop->stopped = true;
+    unlink_stop(stop);
     gang__wake_holding(s, g);
-    s->stop.hooks->stopped(s, l->alloc);
-    if (!l->handover) {
-        gang__stop_release(s, l);
-        gang__stop_free(s, l);
+    s->stop.hooks->stopped(s, stop->alloc);
+    if (!stop->handover) {
+        gang__stop_release(s, stop);
+        gang__stop_free(s, stop);
     }
     gang__wake_job(s, g->job, GANG__WAKE_STOPPED);
 }
 
 /* A task that is reported twice counts once. */
-static void one_stopped(struct gang__stop *l, int64_t task)
+static void one_stopped(struct gang__stop *stop, int64_t task)
 {
-    int64_t *at = l->left ? bsearch(&task, l->still, l->left, sizeof(task), gang__by_number) : NULL;
+    int64_t *at =
+        stop->left ? bsearch(&task, stop->still, stop->left, sizeof(task), gang__by_number) : NULL;
     if (!at)
         return;
-    l->left--;
-    memmove(at, at + 1, (l->left - (size_t)(at - l->still)) * sizeof(*at));
+    stop->left--;
+    memmove(at, at + 1, (stop->left - (size_t)(at - stop->still)) * sizeof(*at));
 }
 
 void gang__stop_tasks_gone(gang_sched *s, struct gang__gang *g, const int64_t *tasks, size_t count)
 {
     struct gang__stop *next;
-    for (struct gang__stop *l = g->stop.first; l; l = next) {
-        next = l->next;
+    for (struct gang__stop *stop = g->stop.first; stop; stop = next) {
+        next = stop->next;
         for (size_t i = 0; tasks && i < count; i++)
-            one_stopped(l, tasks[i]);
+            one_stopped(stop, tasks[i]);
         if (!tasks)
-            l->left = 0;
-        if (l->left == 0) {
-            stopped_all(s, l);
+            stop->left = 0;
+        if (stop->left == 0) {
+            stopped_all(s, stop);
             next = g->stop.first; /* the list may have changed */
         }
     }
 }
 
-static void kill_now(gang_sched *s, struct gang__stop *l)
+static void kill_now(gang_sched *s, struct gang__stop *stop)
 {
-    struct gang_event e = gang__event_of(s, l->gang, l->reason, "the grace has passed");
-    e.alloc = l->alloc;
-    e.tasks = l->tasks;
-    e.task_count = l->task_count;
+    struct gang_event e = gang__event_of(s, stop->gang, stop->reason, "the grace has passed");
+    e.alloc = stop->alloc;
+    e.tasks = stop->tasks;
+    e.task_count = stop->task_count;
     if (s->ops.kill)
         (void)s->ops.kill(&e, s->user);
-    if (l->tasks)
-        stopped_all(s, l);
+    if (stop->tasks)
+        stopped_all(s, stop);
     else /* also ends earlier stops of single tasks */
-        gang__stop_tasks_gone(s, l->gang, NULL, 0);
+        gang__stop_tasks_gone(s, stop->gang, NULL, 0);
 }
 
 void gang__stop_due(gang_sched *s, struct gang__job *job)
 {
     for (uint32_t i = 0; i < job->gang_count; i++) {
-        struct gang__stop *l = job->gang[i].stop.first;
-        while (l) {
-            bool due = l->deadline_ns <= s->now_ns;
-            struct gang__stop *next = due ? NULL : l->next;
+        struct gang__stop *stop = job->gang[i].stop.first;
+        while (stop) {
+            bool due = stop->deadline_ns <= s->now_ns;
+            struct gang__stop *next = due ? NULL : stop->next;
             if (due) {
-                kill_now(s, l);
+                kill_now(s, stop);
                 next = job->state == GANG_JOB_ENDED ? NULL : job->gang[i].stop.first;
             }
-            l = next;
+            stop = next;
         }
     }
 }
@@ -123,9 +124,9 @@ static int32_t add_place(const struct gang_task *task, void *user)
 }
 
 /* A suspended gang resumes on the same places: record them. False: out of memory. */
-static bool note_places(gang_sched *s, struct gang__gang *g, const struct gang__stop *l)
+static bool note_places(gang_sched *s, struct gang__gang *g, const struct gang__stop *stop)
 {
-    struct noting n = {g, l};
+    struct noting n = {g, stop};
     struct gang_alloc_info info = GANG_ALLOC_INFO_INIT;
     g->place_count = 0;
     if (gang_alloc_get(s->cluster, g->alloc, &info) != GANG_OK || info.tasks == 0)
@@ -158,35 +159,35 @@ static int32_t (*op_for(gang_sched *s, struct gang__gang *g, bool all,
 }
 
 /* List the tasks of a gang that stops as a whole, without those that were asked earlier. */
-static bool name_all(gang_sched *s, struct gang__stop *l)
+static bool name_all(gang_sched *s, struct gang__stop *stop)
 {
     struct gang__found *f = &s->found;
-    if (gang__alloc_find(s->cluster, l->alloc, NULL, 0, f) != GANG_OK ||
-        !gang__stop_alloc_tasks(s, l, f->count))
+    if (gang__alloc_find(s->cluster, stop->alloc, NULL, 0, f) != GANG_OK ||
+        !gang__stop_alloc_tasks(s, stop, f->count))
         return false;
     for (size_t i = 0; i < f->count; i++)
-        if (!gang__stop_asked(s, l->gang, f->task[i].task))
-            l->own[l->own_count++] = f->task[i].task;
+        if (!gang__stop_asked(s, stop->gang, f->task[i].task))
+            stop->own[stop->own_count++] = f->task[i].task;
     return true;
 }
 
 static struct gang__stop *new_stop(gang_sched *s, struct gang__gang *g, const int64_t *tasks,
                                    size_t count)
 {
-    struct gang__stop *l = gang__zalloc(&s->mem, 1, sizeof(*l));
-    if (!l)
+    struct gang__stop *stop = gang__zalloc(&s->mem, 1, sizeof(*stop));
+    if (!stop)
         return NULL;
-    l->gang = g;
-    l->alloc = g->alloc;
-    if (!(tasks ? gang__stop_name_tasks(s, l, tasks, count) : name_all(s, l))) {
-        gang__stop_free(s, l);
+    stop->gang = g;
+    stop->alloc = g->alloc;
+    if (!(tasks ? gang__stop_name_tasks(s, stop, tasks, count) : name_all(s, stop))) {
+        gang__stop_free(s, stop);
         return NULL;
     }
-    memcpy(l->still, l->own, l->own_count * sizeof(*l->still));
-    l->left = l->own_count;
-    l->counted = true;
+    memcpy(stop->still, stop->own, stop->own_count * sizeof(*stop->still));
+    stop->left = stop->own_count;
+    stop->counted = true;
     g->stop.unreleased++;
-    return l;
+    return stop;
 }
 
 struct tally {
@@ -206,15 +207,15 @@ static int32_t tally_task(const struct gang_task *task, void *user)
 }
 
 /* The tasks leave usage; gangs that wait for usage to go down are woken. */
-static void leave_usage(gang_sched *s, struct gang__gang *g, const struct gang__stop *l)
+static void leave_usage(gang_sched *s, struct gang__gang *g, const struct gang__stop *stop)
 {
     uint32_t groups = gang__gang_request(g)->group_count;
-    gang__eased(s, g->job->leaf);
-    if (!l->tasks) {
+    gang__order_unblock_queues(s, g->job->leaf);
+    if (!stop->tasks) {
         gang__gang_clear(s, g);
         return;
     }
-    struct tally t = {l, s->by_group, 0};
+    struct tally t = {stop, s->by_group, 0};
     memset(s->by_group, 0, groups * sizeof(*s->by_group));
     (void)!gang_alloc_each(s->cluster, g->alloc, tally_task, &t);
     gang__usage_out(s, g);
@@ -225,39 +226,39 @@ static void leave_usage(gang_sched *s, struct gang__gang *g, const struct gang__
     gang__usage_in(s, g);
     s->wake.shares = true;
     if (g->job->leaf_user)
-        gang__order_user(s, g->job->leaf, g->job->leaf_user);
+        gang__order_rekey_user(s, g->job->leaf, g->job->leaf_user);
 }
 
 struct gang__stop *gang__stop_new(gang_sched *s, struct gang__gang *g, const int64_t *tasks,
                                   size_t count, int32_t reason)
 {
-    struct gang__stop *l = new_stop(s, g, tasks, count);
-    if (!l)
+    struct gang__stop *stop = new_stop(s, g, tasks, count);
+    if (!stop)
         return NULL;
-    l->reason = reason;
-    l->suspends =
+    stop->reason = reason;
+    stop->suspends =
         !tasks && is_for_others(reason) && g->job->leaf->q->preempt == GANG_PREEMPT_MODE_SUSPEND;
-    if (l->suspends && s->ops.suspend && !note_places(s, g, l)) {
-        gang__stop_free(s, l);
+    if (stop->suspends && s->ops.suspend && !note_places(s, g, stop)) {
+        gang__stop_free(s, stop);
         return NULL;
     }
-    return l;
+    return stop;
 }
 
-void gang__stop_drop(gang_sched *s, struct gang__stop *l)
+void gang__stop_discard(gang_sched *s, struct gang__stop *stop)
 {
-    if (l->suspends && l->gang->alloc == l->alloc) {
-        gang__release(&s->mem, l->gang->places);
-        l->gang->places = NULL;
+    if (stop->suspends && stop->gang->alloc == stop->alloc) {
+        gang__release(&s->mem, stop->gang->places);
+        stop->gang->places = NULL;
     }
-    gang__stop_free(s, l);
+    gang__stop_free(s, stop);
 }
 
-int32_t gang__stop_ask(gang_sched *s, struct gang__gang *g, const int64_t *tasks, size_t count,
-                       int32_t reason, gang_job_id because, int32_t end)
+int32_t gang__stop_tasks(gang_sched *s, struct gang__gang *g, const int64_t *tasks, size_t count,
+                         int32_t reason, gang_job_id because, int32_t end)
 {
-    struct gang__stop *l = gang__stop_new(s, g, tasks, count, reason);
-    return l ? gang__stop_begin(s, l, because, NULL, end) : (int32_t)GANG_ENOMEM;
+    struct gang__stop *stop = gang__stop_new(s, g, tasks, count, reason);
+    return stop ? gang__stop_begin(s, stop, because, NULL, end) : (int32_t)GANG_ENOMEM;
 }
 
 static void note_preempted(const gang_sched *s, struct gang__gang *g)
@@ -268,29 +269,29 @@ static void note_preempted(const gang_sched *s, struct gang__gang *g)
     g->preempt.preempted_run = s->runs;
 }
 
-int32_t gang__stop_begin(gang_sched *s, struct gang__stop *l, gang_job_id because,
-                         struct gang__handover *claim, int32_t end)
+int32_t gang__stop_begin(gang_sched *s, struct gang__stop *stop, gang_job_id because,
+                         struct gang__handover *handover, int32_t end)
 {
-    struct gang__gang *g = l->gang;
+    struct gang__gang *g = stop->gang;
     struct gang__job *job = g->job;
     const struct gang__queue *q = job->leaf->q;
-    int32_t reason = l->reason;
-    bool all = !l->tasks, told = gang__slice_is_begun(g);
-    l->deadline_ns = gang__add_sat(s->now_ns, q->grace_ns);
-    l->handover = claim;
-    if (claim) {
-        l->next_of_handover = claim->stops;
-        claim->stops = l;
+    int32_t reason = stop->reason;
+    bool all = !stop->tasks, has_run = gang__slice_has_run(g);
+    stop->deadline_ns = gang__add_sat(s->now_ns, q->grace_ns);
+    stop->handover = handover;
+    if (handover) {
+        stop->next_of_handover = handover->stops;
+        handover->stops = stop;
     }
-    l->next = g->stop.first;
-    g->stop.first = l;
+    stop->next = g->stop.first;
+    g->stop.first = stop;
     gang__order_leave(s, g);
-    leave_usage(s, g, l);
-    if (l->to && claim)
-        gang__move_begin(s, l);
+    leave_usage(s, g, stop);
+    if (stop->to && handover)
+        gang__move_begin(s, stop);
     if (is_for_others(reason) || reason == GANG_REASON_STALE || reason == GANG_REASON_MOVE ||
         reason == GANG_REASON_SLICE || reason == GANG_REASON_REQUEUE) {
-        s->info.tasks_preempted += (int64_t)l->left;
+        s->info.tasks_preempted += (int64_t)stop->left;
         if (all)
             job->preemptions++;
         if (is_for_others(reason))
@@ -301,31 +302,31 @@ int32_t gang__stop_begin(gang_sched *s, struct gang__stop *l, gang_job_id becaus
         }
     }
     struct gang_event e = gang__event_of(s, g, reason, "asked to stop");
-    e.alloc = l->alloc;
-    e.tasks = l->tasks;
-    e.task_count = l->task_count;
-    e.deadline_ns = l->deadline_ns;
+    e.alloc = stop->alloc;
+    e.tasks = stop->tasks;
+    e.task_count = stop->task_count;
+    e.deadline_ns = stop->deadline_ns;
     e.preemptor = because;
     e.state = gang__job_state_now(job);
     e.end = end;
     int32_t (*op)(const struct gang_event *, void *) = op_for(s, g, all, reason);
     /* The host is not asked if all tasks were asked earlier, one by one, or if the host has not
      * heard of the start. */
-    bool some = l->left > 0 && told, stops = some && op && op(&e, s->user) == 0;
-    if (some && l->suspends && !stops && g->places) { /* the host refused: preempt */
+    bool some = stop->left > 0 && has_run, stops = some && op && op(&e, s->user) == 0;
+    if (some && stop->suspends && !stops && g->places) { /* the host refused: preempt */
         gang__release(&s->mem, g->places);
         g->places = NULL;
         stops = s->ops.preempt && s->ops.preempt(&e, s->user) == 0;
     }
     if (!stops) {
         if (!some || !all)
-            stopped_all(s, l);
+            stopped_all(s, stop);
         else /* also ends earlier stops of single tasks */
             gang__stop_tasks_gone(s, g, NULL, 0);
         return GANG_OK;
     }
     if (q->grace_ns <= 0) {
-        kill_now(s, l);
+        kill_now(s, stop);
         return GANG_OK;
     }
     gang__job_state(s, job, reason, "stopping");
@@ -347,5 +348,5 @@ void gang__gang_clear(gang_sched *s, struct gang__gang *g)
         s->stop.hooks->detached(s, g);
     s->wake.shares = true;
     if (g->job->leaf_user)
-        gang__order_user(s, g->job->leaf, g->job->leaf_user);
+        gang__order_rekey_user(s, g->job->leaf, g->job->leaf_user);
 }

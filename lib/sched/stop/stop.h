@@ -14,38 +14,38 @@ struct gang__stop_hooks {
 };
 
 /* Stop tasks (NULL: all) of a gang in two steps. gang__stop_new() allocates all memory (NULL: out
- * of memory). gang__stop_begin() asks the host and cannot fail. gang__stop_drop() frees a stop
+ * of memory). gang__stop_begin() asks the host and cannot fail. gang__stop_discard() frees a stop
  * that did not begin. */
 struct gang__stop *gang__stop_new(gang_sched *s, struct gang__gang *g, const int64_t *tasks,
                                   size_t count, int32_t reason);
-void gang__stop_drop(gang_sched *s, struct gang__stop *leave);
-int32_t gang__stop_begin(gang_sched *s, struct gang__stop *leave, gang_job_id because,
-                         struct gang__handover *claim, int32_t end);
+void gang__stop_discard(gang_sched *s, struct gang__stop *stop);
+int32_t gang__stop_begin(gang_sched *s, struct gang__stop *stop, gang_job_id because,
+                         struct gang__handover *handover, int32_t end);
 
 /* Both steps without a handover: ask tasks (NULL: all) of a gang to stop. What the tasks hold
  * leaves usage now. end: how the job ends when all its tasks have stopped (GANG_END_NONE: the job
  * waits again). GANG_OK: the tasks stopped at once; 1: they are stopping; GANG_ENOMEM: nothing
  * happened. */
-int32_t gang__stop_ask(gang_sched *s, struct gang__gang *g, const int64_t *tasks, size_t count,
-                       int32_t reason, gang_job_id because, int32_t end);
+int32_t gang__stop_tasks(gang_sched *s, struct gang__gang *g, const int64_t *tasks, size_t count,
+                         int32_t reason, gang_job_id because, int32_t end);
 
 /* Release tasks of an allocation, regardless of minima, or all of it. Like
  * gang__alloc_remove_tasks() and gang_alloc_free(), but both retry for a while if another thread
  * reads the allocation. */
-gang_result gang__give_tasks(gang_sched *s, gang_alloc_id alloc, const int64_t *tasks,
-                             size_t count);
-gang_result gang__give_all(gang_sched *s, gang_alloc_id alloc);
+gang_result gang__give_back_tasks(gang_sched *s, gang_alloc_id alloc, const int64_t *tasks,
+                                  size_t count);
+gang_result gang__give_back_all(gang_sched *s, gang_alloc_id alloc);
 
 /* Release tasks of a gang that runs on (g; NULL: of no gang), or all (tasks NULL) of an
  * allocation without a gang. Cannot fail. If another thread still reads the allocation, the
  * release is deferred: a later run does it when it begins, or gang_sched_free(). */
-void gang__give_surely(gang_sched *s, struct gang__gang *g, gang_alloc_id alloc,
-                       const int64_t *tasks, size_t count);
+void gang__give_back_or_defer(gang_sched *s, struct gang__gang *g, gang_alloc_id alloc,
+                              const int64_t *tasks, size_t count);
 void gang__deferred_releases_run(gang_sched *s);
 void gang__deferred_releases_free(gang_sched *s);
 
 /* Release all of an allocation except what a handover keeps. The handover releases the rest. */
-void gang__give_rest(gang_sched *s, gang_alloc_id alloc);
+void gang__give_back_unheld(gang_sched *s, gang_alloc_id alloc);
 
 /* Was this task of the gang's allocation asked to stop? True also for a stopped task if a
  * handover keeps what it held. */
@@ -54,37 +54,37 @@ bool gang__stop_asked(const gang_sched *s, const struct gang__gang *g, int64_t t
 /* These tasks (NULL: all) of a gang have stopped, after they were asked to. */
 void gang__stop_tasks_gone(gang_sched *s, struct gang__gang *g, const int64_t *tasks, size_t count);
 void gang__stop_due(gang_sched *s, struct gang__job *job); /* kills after the grace */
-void gang__handover_give_up(gang_sched *s, struct gang__handover *claim);
+void gang__handover_give_up(gang_sched *s, struct gang__handover *handover);
 
 /* End the move of the gang to other places, if it has one. */
 void gang__move_end(gang_sched *s, struct gang__gang *g);
 
 /* Count the taker's job as about to run (true), or no more (false): queues and users limit how
  * many jobs run at once. */
-void gang__handover_comes(struct gang__handover *claim, bool comes);
+void gang__handover_promise_job(struct gang__handover *handover, bool comes);
 
 /* Compares task numbers, for bsearch() and qsort(). */
 int gang__by_number(const void *a, const void *b);
 
 /* Begin a handover: the taker leaves the wait order, and the free capacity of its places is
  * kept. */
-void gang__handover_begin(gang_sched *s, struct gang__handover *claim);
+void gang__handover_begin(gang_sched *s, struct gang__handover *handover);
 struct gang__handover *gang__handover_new(gang_sched *s, struct gang__gang *taker,
-                                          const struct gang__places *told, int32_t grow_group,
+                                          const struct gang__places *places, int32_t grow_group,
                                           int32_t reason);
 
 /* For grant/handover_finish.c: */
 
 /* Add what the taker is about to get to the usage of its queues (1), or subtract it (-1). */
-void gang__handover_count(gang_sched *s, struct gang__handover *c, int64_t sign);
+void gang__handover_count_usage(gang_sched *s, struct gang__handover *handover, int64_t sign);
 /* Release the free capacity that is kept for the taker; free the record. */
-void gang__handover_release_holds(gang_sched *s, struct gang__handover *c);
-void gang__handover_free(gang_sched *s, struct gang__handover *c);
+void gang__handover_release_holds(gang_sched *s, struct gang__handover *handover);
+void gang__handover_free(gang_sched *s, struct gang__handover *handover);
 /* Release what the stopped tasks held; free the record. */
-void gang__stop_release(gang_sched *s, struct gang__stop *l);
-void gang__stop_free(gang_sched *s, struct gang__stop *l);
+void gang__stop_release(gang_sched *s, struct gang__stop *stop);
+void gang__stop_free(gang_sched *s, struct gang__stop *stop);
 /* Does the gang of the stop move to other places? The move failed: the gang waits like others. */
-bool gang__stop_is_moving(const struct gang__stop *l);
+bool gang__stop_is_moving(const struct gang__stop *stop);
 void gang__move_failed(gang_sched *s, struct gang__gang *g);
 
 /* Take the running tasks of the gang out of usage and of the victim orders. The caller frees the
@@ -94,12 +94,13 @@ void gang__gang_clear(gang_sched *s, struct gang__gang *g);
 /* ---- between the files of this folder ---- */
 
 /* The gang of the stop moves: its new places are kept, and its queues count it as about to run. */
-void gang__move_begin(gang_sched *s, struct gang__stop *l);
+void gang__move_begin(gang_sched *s, struct gang__stop *stop);
 
 /* Allocate the numbers of `tasks` tasks, and of those that have not stopped. False: out of
  * memory. */
-bool gang__stop_alloc_tasks(gang_sched *s, struct gang__stop *l, size_t tasks);
+bool gang__stop_alloc_tasks(gang_sched *s, struct gang__stop *stop, size_t tasks);
 /* The stop covers these tasks alone. False: out of memory. */
-bool gang__stop_name_tasks(gang_sched *s, struct gang__stop *l, const int64_t *tasks, size_t count);
+bool gang__stop_name_tasks(gang_sched *s, struct gang__stop *stop, const int64_t *tasks,
+                           size_t count);
 
 #endif

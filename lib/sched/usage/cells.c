@@ -159,7 +159,8 @@ static gang_result keep_some(gang_sched *s, gang_snapshot *snapshot, const struc
     return GANG_OK;
 }
 
-gang_result gang__cells_keep(gang_sched *s, const struct gang__gang *g, gang_snapshot *snapshot)
+gang_result gang__cells_close_nodes(gang_sched *s, const struct gang__gang *g,
+                                    gang_snapshot *snapshot)
 {
     struct mark m = {s, NULL, NULL, snapshot->end, 0};
     m.by_slot = gang__zalloc(&s->mem, snapshot->end + 1, 1);

@@ -8,6 +8,7 @@
 
 /* In a snapshot, close the nodes of the domains that other queues must keep whole. GANG_OK;
  * GANG_ENOFIT: the domains cannot be kept, whatever the gang does; GANG_ENOMEM. */
-gang_result gang__cells_keep(gang_sched *s, const struct gang__gang *g, gang_snapshot *snapshot);
+gang_result gang__cells_close_nodes(gang_sched *s, const struct gang__gang *g,
+                                    gang_snapshot *snapshot);
 
 #endif

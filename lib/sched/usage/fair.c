@@ -262,8 +262,8 @@ struct gang__ratio gang__fair_capacity(const gang_sched *s, const struct gang__q
     return managed ? most : (struct gang__ratio){1, 0};
 }
 
-bool gang__over(const gang_sched *s, const struct gang__queue_state *q, const int64_t *bound,
-                const struct gang__take *take, uint32_t count)
+bool gang__usage_exceeds(const gang_sched *s, const struct gang__queue_state *q,
+                         const int64_t *bound, const struct gang__take *take, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         uint32_t d = take[i].dim;
@@ -273,8 +273,8 @@ bool gang__over(const gang_sched *s, const struct gang__queue_state *q, const in
     return false;
 }
 
-bool gang__stays(const struct gang__queue_state *q, const int64_t *bound, const int64_t *used,
-                 const struct gang__take *take, uint32_t count)
+bool gang__usage_stays_within(const struct gang__queue_state *q, const int64_t *bound,
+                              const int64_t *used, const struct gang__take *take, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         uint32_t d = take[i].dim;

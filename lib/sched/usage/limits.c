@@ -96,8 +96,8 @@ uint32_t gang__takes_sum(const gang_sched *s, const struct gang__gang *g, const 
     return n;
 }
 
-uint32_t gang__gang_resumes_with(gang_sched *s, const struct gang__gang *g,
-                                 struct gang__take take[GANG__DIMS])
+uint32_t gang__gang_resume_demand(gang_sched *s, const struct gang__gang *g,
+                                  struct gang__take take[GANG__DIMS])
 {
     memset(s->by_group, 0, gang__gang_request(g)->group_count * sizeof(*s->by_group));
     for (int64_t i = 0; i < g->place_count; i++)
@@ -126,8 +126,8 @@ bool gang__limits_allow(gang_sched *s, struct gang__gang *g, int32_t grow_group,
     int32_t why = 0;
     struct gang__take take[GANG__DIMS];
     bool fixed = gang__gang_is_fixed(g, grow_group >= 0);
-    uint32_t count = g->places ? gang__gang_resumes_with(s, g, take)
-                               : gang__class_takes_times(g->request_class, grow_group,
-                                                         grow_group < 0 ? 1 : times, take);
+    uint32_t count = g->places ? gang__gang_resume_demand(s, g, take)
+                               : gang__request_class_takes_times(g->request_class, grow_group,
+                                                                 grow_group < 0 ? 1 : times, take);
     return !gang__limits_refuse(s, g, take, count, fixed, &dim, &why);
 }

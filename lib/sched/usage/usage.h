@@ -6,38 +6,39 @@
 
 /* The request class of a request text. Takes over the caller's reference to the text. NULL: out
  * of memory; the caller keeps its reference. */
-struct gang__request_class *gang__class_ref(gang_sched *s, struct gang__request_text *w);
-void gang__class_unref(gang_sched *s, struct gang__request_class *ask);
+struct gang__request_class *gang__request_class_ref(gang_sched *s, struct gang__request_text *text);
+void gang__request_class_unref(gang_sched *s, struct gang__request_class *request_class);
 
 /* Computes the amounts that the class takes, in the dimensions in force. False: out of memory. */
-bool gang__class_refresh(gang_sched *s, struct gang__request_class *ask);
-void gang__key_make(struct gang__key *k, const struct gang_mem *mem,
-                    const struct gang_request_spec *spec);
-void gang__key_free(struct gang__key *k);
+bool gang__request_class_refresh(gang_sched *s, struct gang__request_class *request_class);
+void gang__request_key_make(struct gang__request_key *key, const struct gang_mem *mem,
+                            const struct gang_request_spec *spec);
+void gang__request_key_free(struct gang__request_key *key);
 
 /* Takes over the reference to the request. NULL: out of memory; the caller keeps it. Any thread. */
-struct gang__request_text *gang__request_text_new(const struct gang__key *k, gang_request *q);
-void gang__request_text_unref(const struct gang_mem *mem, struct gang__request_text *w);
+struct gang__request_text *gang__request_text_new(const struct gang__request_key *key,
+                                                  gang_request *q);
+void gang__request_text_unref(const struct gang_mem *mem, struct gang__request_text *text);
 
 /* Milli-GPUs that the asked memory of one device comes to. `most`: on the smallest device that
  * has so much; `least`: on the largest device. 1000: no device has so much. */
-int64_t gang__memory_most(const gang_sched *s, int64_t asked);
-int64_t gang__memory_least(const gang_sched *s, int64_t asked);
+int64_t gang__gpu_memory_max_share(const gang_sched *s, int64_t asked);
+int64_t gang__gpu_memory_min_share(const gang_sched *s, int64_t asked);
 
 /* Called before the amounts of a request class by memory are computed. If it is the only such
  * class, reads the devices of the nodes as they are. False: out of memory. */
-bool gang__memories_begin(gang_sched *s);
+bool gang__gpu_memory_begin(gang_sched *s);
 
 /* Called at the beginning of a run. If the devices changed, computes the amounts of request
  * classes by memory again, and the usage of queues with them. Out of memory: the next run does
  * it. */
-void gang__memories_refresh(gang_sched *s);
+void gang__gpu_memory_refresh(gang_sched *s);
 
-/* gang__memories_copy() gives a copy the original's list of devices, before the copy has request
- * classes. False: out of memory. gang__memories_settle() makes the copy read the devices again if
- * the original will. */
-bool gang__memories_copy(gang_sched *s, const gang_sched *from);
-void gang__memories_settle(gang_sched *s, const gang_sched *from);
+/* gang__gpu_memory_copy() gives a copy the original's list of devices, before the copy has request
+ * classes. False: out of memory. gang__gpu_memory_copy_end() makes the copy read the devices again
+ * if the original will. */
+bool gang__gpu_memory_copy(gang_sched *s, const gang_sched *from);
+void gang__gpu_memory_copy_end(gang_sched *s, const gang_sched *from);
 
 /* What a gang holds and lacks leaves the usage and demand of its queues, and enters them. Callers
  * put both calls around each change of has, done, target, demands, the job's preemptible, the
@@ -47,8 +48,9 @@ void gang__usage_in(gang_sched *s, struct gang__gang *g);
 
 /* Adds `times` the amounts of a group's task to the usage of the leaf and of all queues above; a
  * negative `times` subtracts. */
-void gang__usage_shift(struct gang__queue_state *leaf, const struct gang__request_class *ask,
-                       uint32_t group, int64_t times);
+void gang__usage_shift(struct gang__queue_state *leaf,
+                       const struct gang__request_class *request_class, uint32_t group,
+                       int64_t times);
 
 /* Adds `times` what is promised to a gang and not held yet: all of the gang (grow_group < 0), or
  * a task of that group. A negative `times` subtracts. It counts as usage of the gang's queues and
@@ -72,7 +74,7 @@ int64_t gang__gang_lacks_all(const struct gang__gang *g);
 bool gang__gang_is_steady(const struct gang__gang *g);
 
 /* Tasks of a group that ended, and count for its minimum as if they ran. */
-int64_t gang__gang_counts(const struct gang__gang *g, uint32_t group);
+int64_t gang__gang_ended_for_min(const struct gang__gang *g, uint32_t group);
 
 /* How many running tasks of a group are protected (not preemptible). `rest`: what the gang needs
  * beyond the minima of its groups; the first groups give it. gang__gang_fixed_rest() begins it;
@@ -101,12 +103,12 @@ struct gang__ratio gang__fair_ratio(const gang_sched *s, const struct gang__queu
 struct gang__ratio gang__fair_capacity(const gang_sched *s, const struct gang__queue_state *q);
 
 /* Is the queue above its share (or guarantee) in a dimension of `take` that counts? */
-bool gang__over(const gang_sched *s, const struct gang__queue_state *q, const int64_t *bound,
-                const struct gang__take *take, uint32_t count);
+bool gang__usage_exceeds(const gang_sched *s, const struct gang__queue_state *q,
+                         const int64_t *bound, const struct gang__take *take, uint32_t count);
 
 /* Does the queue stay inside `bound` with these amounts more, in the dimensions of `take`? */
-bool gang__stays(const struct gang__queue_state *q, const int64_t *bound, const int64_t *used,
-                 const struct gang__take *take, uint32_t count);
+bool gang__usage_stays_within(const struct gang__queue_state *q, const int64_t *bound,
+                              const int64_t *used, const struct gang__take *take, uint32_t count);
 
 /* ---- limits.c ---- */
 
@@ -116,8 +118,8 @@ uint32_t gang__takes_sum(const gang_sched *s, const struct gang__gang *g, const 
 
 /* The amounts that a suspended gang takes when it resumes: all that it had. Returns the number of
  * dimensions. */
-uint32_t gang__gang_resumes_with(gang_sched *s, const struct gang__gang *g,
-                                 struct gang__take take[GANG__DIMS]);
+uint32_t gang__gang_resume_demand(gang_sched *s, const struct gang__gang *g,
+                                  struct gang__take take[GANG__DIMS]);
 
 /* The queue that refuses these amounts to the gang: by the number of running jobs, by its limits
  * or guarantee, or by the user limit (GANG_WAIT_* in *why). NULL: none. */
@@ -148,10 +150,10 @@ void gang__victims_settle_elastic(struct gang__gang *g);
 
 /* The capacity that a handover's taker is about to get enters (or, with sign -1, leaves) the
  * usage of its queues. */
-void gang__handover_charge(struct gang__handover *claim, int64_t sign);
+void gang__usage_charge_handover(struct gang__handover *handover, int64_t sign);
 
 /* The amounts that a gang asks for when it is tried: the whole gang, or a task of the first group
  * that lacks tasks. */
-const struct gang__take *gang__gang_asks(const struct gang__gang *g, uint32_t *count);
+const struct gang__take *gang__gang_next_demand(const struct gang__gang *g, uint32_t *count);
 
 #endif

@@ -43,7 +43,7 @@ void gang__wake_candidates(gang_sched *s, struct gang__queue_state *leaf)
 {
     if (!leaf->backfill.all)
         return;
-    leaf->wake.stirred = true;
+    leaf->wake.retry_candidates = true;
     if (leaf->wake.candidates)
         return;
     leaf->wake.candidates = true;

@@ -10,8 +10,9 @@
  *   gang__wake_job()          lifecycle, gang__jobs_drain(): settles, sets timers, reports states
  *                             (called by the cycle between two steps of a run)
  *   gang__wake_queue()        order, gang__order_next(): puts queues into the order of siblings
- *   gang__wake_room()         order, gang__order_room(): unblocks classes that wait for capacity
- *   gang__wake_candidates()   backfill, gang__candidates_look()
+ *   gang__wake_capacity()         order, gang__order_unblock_for_capacity(): unblocks classes that
+ *   wait for capacity
+ *   gang__wake_candidates()   backfill, gang__candidates_make_ready()
  *   gang__wake_holding()      calendar, gang__calendar_sync(): into the timeline
  *   gang__wake_plans()        calendar, gang__backfill_refresh(): plans are looked at again
  *   gang__wake_shares()       usage, gang__fair_refresh()
@@ -46,12 +47,12 @@ static inline void gang__wake_queue(gang_sched *s, struct gang__queue_state *q)
 }
 
 /* Capacity came free on a node, at most so much of each kind. */
-static inline void gang__wake_room(gang_sched *s, int64_t cpu, int64_t pages, int64_t gpu)
+static inline void gang__wake_capacity(gang_sched *s, int64_t cpu, int64_t pages, int64_t gpu)
 {
-    s->wake.room = true;
-    s->wake.room_cpu = cpu > s->wake.room_cpu ? cpu : s->wake.room_cpu;
-    s->wake.room_pages = pages > s->wake.room_pages ? pages : s->wake.room_pages;
-    s->wake.room_gpu = gpu > s->wake.room_gpu ? gpu : s->wake.room_gpu;
+    s->wake.capacity = true;
+    s->wake.capacity_cpu = cpu > s->wake.capacity_cpu ? cpu : s->wake.capacity_cpu;
+    s->wake.capacity_pages = pages > s->wake.capacity_pages ? pages : s->wake.capacity_pages;
+    s->wake.capacity_gpu = gpu > s->wake.capacity_gpu ? gpu : s->wake.capacity_gpu;
 }
 
 /* An event happened after which preemption may help a gang that it could not help before. */
@@ -61,9 +62,9 @@ static inline void gang__wake_preemption(gang_sched *s)
 }
 
 /* Capacity came free. How much of it lies on one node is unknown, so all classes may try. */
-static inline void gang__wake_room_any(gang_sched *s)
+static inline void gang__wake_capacity_any(gang_sched *s)
 {
-    gang__wake_room(s, INT64_MAX, INT64_MAX, INT64_MAX);
+    gang__wake_capacity(s, INT64_MAX, INT64_MAX, INT64_MAX);
     gang__wake_preemption(s);
 }
 

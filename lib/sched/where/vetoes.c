@@ -26,7 +26,7 @@ static gang_result failed_apply(const struct gang__where *w)
 
 static bool planned_concerns(const struct gang__where *w)
 {
-    return w->plans && gang__calendar_binds(w->s);
+    return w->plans && gang__calendar_has_plans(w->s);
 }
 
 static gang_result planned_apply(const struct gang__where *w)
@@ -50,16 +50,16 @@ static bool starved_concerns(const struct gang__where *w)
     uint32_t count;
     if (!w->s->bypass.starved || w->anew)
         return false;
-    const struct gang__take *asks = gang__gang_asks(w->g, &count);
+    const struct gang__take *asks = gang__gang_next_demand(w->g, &count);
     struct gang__take none[GANG__DIMS];
     for (uint32_t i = 0; w->charged && i < count; i++)
         none[i] = (struct gang__take){asks[i].dim, 0};
-    return gang__bypass_before(w->s, w->g, w->charged ? none : asks, count) != NULL;
+    return gang__bypass_first_starved(w->s, w->g, w->charged ? none : asks, count) != NULL;
 }
 
 static gang_result starved_apply(const struct gang__where *w)
 {
-    return gang__bypass_keep(w->s, w->g, w->on);
+    return gang__bypass_close_nodes(w->s, w->g, w->on);
 }
 
 /* ---- nodes of intact cells of other queues --------------------------------------------------- */
@@ -72,7 +72,7 @@ static bool cells_concern(const struct gang__where *w)
 
 static gang_result cells_apply(const struct gang__where *w)
 {
-    return gang__cells_keep(w->s, w->g, w->on);
+    return gang__cells_close_nodes(w->s, w->g, w->on);
 }
 
 static const struct gang__veto failed = {"nodes where the job failed before", GANG_WAIT_CAPACITY,

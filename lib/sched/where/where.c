@@ -171,7 +171,7 @@ gang_result gang__where_alloc(gang_sched *s, struct gang__gang *g, gang_alloc_id
 
 gang_result gang__where_resume(gang_sched *s, struct gang__gang *g, gang_alloc_id *id, int32_t *why)
 {
-    bool on = gang__bypass_on(s, g);
+    bool on = gang__bypass_returns_to_closed(s, g);
     *why = on ? GANG_WAIT_STARVED : GANG_WAIT_CAPACITY;
     if (on)
         return GANG_ENOFIT;

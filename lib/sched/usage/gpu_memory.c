@@ -25,38 +25,39 @@ static int64_t share_of(int64_t asked, int64_t has)
     return has < asked ? 1000 : gang__mul_div_up(asked, 1000, has);
 }
 
-int64_t gang__memory_most(const gang_sched *s, int64_t asked)
+int64_t gang__gpu_memory_max_share(const gang_sched *s, int64_t asked)
 {
-    const struct gang__memories *m = &s->usage.memories;
-    size_t low = 0, high = m->count;
+    const struct gang__gpu_memory *sizes = &s->usage.gpu_memory;
+    size_t low = 0, high = sizes->count;
     while (low < high) {
         size_t middle = (low + high) / 2;
-        if (m->bytes[middle] < asked)
+        if (sizes->bytes[middle] < asked)
             low = middle + 1;
         else
             high = middle;
     }
-    return low < m->count ? share_of(asked, m->bytes[low]) : 1000;
+    return low < sizes->count ? share_of(asked, sizes->bytes[low]) : 1000;
 }
 
-int64_t gang__memory_least(const gang_sched *s, int64_t asked)
+int64_t gang__gpu_memory_min_share(const gang_sched *s, int64_t asked)
 {
-    const struct gang__memories *m = &s->usage.memories;
-    return m->count ? share_of(asked, m->bytes[m->count - 1]) : 1000;
+    const struct gang__gpu_memory *sizes = &s->usage.gpu_memory;
+    return sizes->count ? share_of(asked, sizes->bytes[sizes->count - 1]) : 1000;
 }
 
-static bool note(gang_sched *s, struct gang__memories *m, int64_t bytes)
+static bool note(gang_sched *s, struct gang__gpu_memory *sizes, int64_t bytes)
 {
-    size_t at = m->count;
-    while (at > 0 && m->bytes[at - 1] > bytes)
+    size_t at = sizes->count;
+    while (at > 0 && sizes->bytes[at - 1] > bytes)
         at--;
-    if (bytes <= 0 || (at > 0 && m->bytes[at - 1] == bytes))
+    if (bytes <= 0 || (at > 0 && sizes->bytes[at - 1] == bytes))
         return true;
-    if (!gang__grow(&s->mem, (void **)&m->bytes, &m->room, m->count + 1, sizeof(*m->bytes)))
+    if (!gang__grow(&s->mem, (void **)&sizes->bytes, &sizes->cap, sizes->count + 1,
+                    sizeof(*sizes->bytes)))
         return false;
-    memmove(m->bytes + at + 1, m->bytes + at, (m->count - at) * sizeof(*m->bytes));
-    m->bytes[at] = bytes;
-    m->count++;
+    memmove(sizes->bytes + at + 1, sizes->bytes + at, (sizes->count - at) * sizeof(*sizes->bytes));
+    sizes->bytes[at] = bytes;
+    sizes->count++;
     return true;
 }
 
@@ -82,11 +83,11 @@ static bool look_up(gang_sched *s)
     int64_t bytes[GANG_MAX_GPUS];
     uint64_t serial = 0;
     uint32_t end = gang__load(&s->cluster->commit.slot_end);
-    s->usage.memories_next.count = 0;
+    s->usage.gpu_memory_next.count = 0;
     for (uint32_t slot = 1; slot < end; slot++) {
         size_t count = read_node(s, slot, &serial, bytes);
         for (size_t i = 0; i < count; i++)
-            if (!note(s, &s->usage.memories_next, bytes[i]))
+            if (!note(s, &s->usage.gpu_memory_next, bytes[i]))
                 return false;
     }
     return true;
@@ -94,26 +95,26 @@ static bool look_up(gang_sched *s)
 
 static void take_up(gang_sched *s)
 {
-    struct gang__memories was = s->usage.memories;
-    s->usage.memories = s->usage.memories_next;
-    s->usage.memories_next = was;
+    struct gang__gpu_memory was = s->usage.gpu_memory;
+    s->usage.gpu_memory = s->usage.gpu_memory_next;
+    s->usage.gpu_memory_next = was;
 }
 
-static bool is_other(const struct gang__memories *a, const struct gang__memories *b)
+static bool is_other(const struct gang__gpu_memory *a, const struct gang__gpu_memory *b)
 {
     return a->count != b->count ||
            (a->count > 0 && memcmp(a->bytes, b->bytes, a->count * sizeof(*a->bytes)) != 0);
 }
 
-bool gang__memories_begin(gang_sched *s)
+bool gang__gpu_memory_begin(gang_sched *s)
 {
     uint64_t epoch = gang__load(&s->cluster->nodes.epoch) + 1;
-    if (s->usage.by_memory > 0 || s->usage.memories_epoch == epoch)
+    if (s->usage.by_memory > 0 || s->usage.gpu_memory_epoch == epoch)
         return true;
     if (!look_up(s))
         return false;
     take_up(s);
-    s->usage.memories_epoch = epoch;
+    s->usage.gpu_memory_epoch = epoch;
     return true;
 }
 
@@ -127,7 +128,7 @@ static void book(gang_sched *s, struct gang__gang *g, int64_t sign)
     else
         gang__usage_out(s, g);
     if (g->stop.handover && g->stop.handover->charged)
-        gang__handover_charge(g->stop.handover, sign);
+        gang__usage_charge_handover(g->stop.handover, sign);
     if (g->stop.moving)
         gang__usage_promise(g, -1, sign);
 }
@@ -142,29 +143,30 @@ static void book_all(gang_sched *s, int64_t sign)
     }
 }
 
-void gang__memories_refresh(gang_sched *s)
+void gang__gpu_memory_refresh(gang_sched *s)
 {
     uint64_t epoch = gang__load(&s->cluster->nodes.epoch) + 1;
-    if (s->usage.by_memory == 0 || s->usage.memories_epoch == epoch)
+    if (s->usage.by_memory == 0 || s->usage.gpu_memory_epoch == epoch)
         return;
     if (!look_up(s)) {
         s->no_memory = s->wake.retry = true;
         return;
     }
-    s->usage.memories_epoch = epoch;
-    if (!is_other(&s->usage.memories, &s->usage.memories_next))
+    s->usage.gpu_memory_epoch = epoch;
+    if (!is_other(&s->usage.gpu_memory, &s->usage.gpu_memory_next))
         return;
     book_all(s, -1);
     take_up(s);
     for (size_t b = 0; b < s->classes.cap; b++)
         for (struct gang__hash_link *n = s->classes.bucket[b]; n; n = n->next) {
-            struct gang__request_class *ask = GANG__OF(struct gang__request_class, link, n);
-            if (!ask->by_memory)
+            struct gang__request_class *request_class =
+                GANG__OF(struct gang__request_class, link, n);
+            if (!request_class->by_memory)
                 continue;
             /* Also renews amounts that changed queues made old: usage counts the class now. */
-            ask->config_of = s->config_count - 1;
+            request_class->config_of = s->config_count - 1;
             /* cannot fail: it needs no more amounts than before */
-            (void)!gang__class_refresh(s, ask);
+            (void)!gang__request_class_refresh(s, request_class);
         }
     book_all(s, 1);
     s->usage.total_epoch = 0; /* limits may allow more gangs now */
@@ -173,17 +175,17 @@ void gang__memories_refresh(gang_sched *s)
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 
-bool gang__memories_copy(gang_sched *s, const gang_sched *from)
+bool gang__gpu_memory_copy(gang_sched *s, const gang_sched *from)
 {
-    for (size_t i = 0; i < from->usage.memories.count; i++)
-        if (!note(s, &s->usage.memories, from->usage.memories.bytes[i]))
+    for (size_t i = 0; i < from->usage.gpu_memory.count; i++)
+        if (!note(s, &s->usage.gpu_memory, from->usage.gpu_memory.bytes[i]))
             return false;
-    s->usage.memories_epoch = gang__load(&s->cluster->nodes.epoch) + 1;
+    s->usage.gpu_memory_epoch = gang__load(&s->cluster->nodes.epoch) + 1;
     return true;
 }
 
-void gang__memories_settle(gang_sched *s, const gang_sched *from)
+void gang__gpu_memory_copy_end(gang_sched *s, const gang_sched *from)
 {
-    if (from->usage.memories_epoch != gang__load(&from->cluster->nodes.epoch) + 1)
-        s->usage.memories_epoch = 0;
+    if (from->usage.gpu_memory_epoch != gang__load(&from->cluster->nodes.epoch) + 1)
+        s->usage.gpu_memory_epoch = 0;
 }

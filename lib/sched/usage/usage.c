@@ -5,10 +5,10 @@
  * tasks that were asked to stop no longer count, tasks that are about to start do. Its *demand* is
  * what it lacks, while it may be tried. The part of its usage that preemption never takes is also
  * *fixed*. */
+#include "sched/usage/usage.h"
 #include "place/request/request.h"
 #include "sched/record/job_record.h"
 #include "sched/record/state.h"
-#include "sched/usage/usage.h"
 #include "sched/wake/wake.h"
 
 int64_t gang__gang_lacks_all(const struct gang__gang *g)
@@ -43,7 +43,7 @@ bool gang__gang_is_steady(const struct gang__gang *g)
     return q->group_count == 1 || count == g->target;
 }
 
-int64_t gang__gang_counts(const struct gang__gang *g, uint32_t group)
+int64_t gang__gang_ended_for_min(const struct gang__gang *g, uint32_t group)
 {
     return g->done[group] - (g->job->loss == GANG_LOSS_SHRINK ? g->failed[group] : 0);
 }
@@ -51,7 +51,7 @@ int64_t gang__gang_counts(const struct gang__gang *g, uint32_t group)
 /* Counts a group alone, whatever the gang as a whole needs beyond it. */
 static int64_t fixed_of_group(const struct gang__gang *g, uint32_t group)
 {
-    int64_t min = gang__gang_request(g)->group[group].min - gang__gang_counts(g, group);
+    int64_t min = gang__gang_request(g)->group[group].min - gang__gang_ended_for_min(g, group);
     min = min > 0 ? min : 0;
     return g->has[group] < min ? g->has[group] : min;
 }
@@ -63,7 +63,7 @@ int64_t gang__gang_fixed_rest(const struct gang__gang *g)
     if (g->job->preemptible != GANG_SEMI_PREEMPTIBLE)
         return 0;
     for (uint32_t group = 0; group < q->group_count; group++)
-        rest -= gang__gang_counts(g, group) + fixed_of_group(g, group);
+        rest -= gang__gang_ended_for_min(g, group) + fixed_of_group(g, group);
     return rest > 0 ? rest : 0;
 }
 
@@ -85,33 +85,34 @@ bool gang__gang_is_fixed(const struct gang__gang *g, bool grows)
            (g->job->preemptible == GANG_SEMI_PREEMPTIBLE && !grows);
 }
 
-static void add(struct gang__queue_state *leaf, size_t which, const struct gang__request_class *ask,
-                uint32_t group, int64_t times)
+static void add(struct gang__queue_state *leaf, size_t which,
+                const struct gang__request_class *request_class, uint32_t group, int64_t times)
 {
-    const struct gang__take *take = ask->take + ask->group[group].from;
+    const struct gang__take *take = request_class->take + request_class->group[group].from;
     if (times == 0)
         return;
     for (struct gang__queue_state *q = leaf; q; q = q->parent) {
         int64_t *amount = which == 0 ? q->used : which == 1 ? q->fixed : q->demand;
-        for (uint32_t i = 0; i < ask->group[group].count; i++) {
+        for (uint32_t i = 0; i < request_class->group[group].count; i++) {
             amount[take[i].dim] += take[i].amount * times;
             q->dims_changed |= UINT64_C(1) << take[i].dim;
         }
     }
 }
 
-void gang__usage_shift(struct gang__queue_state *leaf, const struct gang__request_class *ask,
-                       uint32_t group, int64_t times)
+void gang__usage_shift(struct gang__queue_state *leaf,
+                       const struct gang__request_class *request_class, uint32_t group,
+                       int64_t times)
 {
-    add(leaf, 0, ask, group, times);
+    add(leaf, 0, request_class, group, times);
 }
 
 void gang__usage_promise(struct gang__gang *g, int32_t grow_group, int64_t times)
 {
-    const struct gang__request_class *ask = g->request_class;
+    const struct gang__request_class *request_class = g->request_class;
     bool fixed = gang__gang_is_fixed(g, grow_group >= 0);
     uint32_t count;
-    const struct gang__take *take = gang__class_takes(ask, grow_group, &count);
+    const struct gang__take *take = gang__request_class_takes(request_class, grow_group, &count);
     for (uint32_t i = 0; i < count; i++) {
         for (struct gang__queue_state *q = g->job->leaf; q; q = q->parent) {
             q->used[take[i].dim] += take[i].amount * times;
@@ -126,8 +127,8 @@ void gang__usage_promise(struct gang__gang *g, int32_t grow_group, int64_t times
 static void book(gang_sched *s, struct gang__gang *g, int64_t sign)
 {
     struct gang__queue_state *leaf = g->job->leaf;
-    const struct gang__request_class *ask = g->request_class;
-    const gang_request *q = ask->q;
+    const struct gang__request_class *request_class = g->request_class;
+    const gang_request *q = request_class->q;
     int64_t rest = gang__gang_fixed_rest(g), left = g->demands ? gang__gang_lacks_all(g) : 0;
     gang__wake_queue(s, leaf);
     if (g->tasks == 0 && left == 0) /* nothing of it counts */
@@ -138,13 +139,14 @@ static void book(gang_sched *s, struct gang__gang *g, int64_t sign)
         lacks = lacks < left ? lacks : left;
         lacks = lacks > 0 ? lacks : 0;
         left -= lacks;
-        add(leaf, 0, ask, group, sign * g->has[group]);
-        add(leaf, 1, ask, group, sign * kept);
-        add(leaf, 2, ask, group, sign * lacks);
+        add(leaf, 0, request_class, group, sign * g->has[group]);
+        add(leaf, 1, request_class, group, sign * kept);
+        add(leaf, 2, request_class, group, sign * lacks);
         struct gang__user *user = g->job->leaf_user;
-        for (uint32_t i = 0; user && g->has[group] && i < ask->group[group].count; i++)
-            user->used[ask->take[ask->group[group].from + i].dim] +=
-                sign * g->has[group] * ask->take[ask->group[group].from + i].amount;
+        for (uint32_t i = 0; user && g->has[group] && i < request_class->group[group].count; i++)
+            user->used[request_class->take[request_class->group[group].from + i].dim] +=
+                sign * g->has[group] *
+                request_class->take[request_class->group[group].from + i].amount;
     }
     for (struct gang__queue_state *at = leaf; at; at = at->parent)
         at->tasks += sign * g->tasks;
@@ -171,7 +173,7 @@ static int64_t dominant_part(const gang_sched *s, const struct gang__gang *g)
 static void note_service(const gang_sched *s, struct gang__gang *g)
 {
     int64_t ran = s->now_ns - g->started_ns - gang__job_paused(s, g->job), since = g->served_ns;
-    if (ran <= since || !gang__slice_is_begun(g))
+    if (ran <= since || !gang__slice_has_run(g))
         return;
     g->served_ns = ran;
     g->job->served =
@@ -252,18 +254,19 @@ struct gang__queue_state *gang__usage_refuse(gang_sched *s, struct gang__queue_s
     return NULL;
 }
 
-void gang__handover_charge(struct gang__handover *c, int64_t sign)
+void gang__usage_charge_handover(struct gang__handover *handover, int64_t sign)
 {
-    gang__usage_promise(c->taker, c->grow_group, c->grow_group < 0 ? sign : sign * c->place_count);
+    gang__usage_promise(handover->taker, handover->grow_group,
+                        handover->grow_group < 0 ? sign : sign * handover->place_count);
 }
 
-const struct gang__take *gang__gang_asks(const struct gang__gang *g, uint32_t *count)
+const struct gang__take *gang__gang_next_demand(const struct gang__gang *g, uint32_t *count)
 {
     if (g->alloc == GANG_ID_NONE)
-        return gang__class_takes(g->request_class, -1, count);
+        return gang__request_class_takes(g->request_class, -1, count);
     const gang_request *q = gang__gang_request(g);
     uint32_t group = 0;
     while (group + 1 < q->group_count && gang__gang_lacks(g, group) == 0)
         group++;
-    return gang__class_takes(g->request_class, (int32_t)group, count);
+    return gang__request_class_takes(g->request_class, (int32_t)group, count);
 }

@@ -15,12 +15,12 @@
 
 /* ---- the question ---------------------------------------------------------------------------- */
 
-void gang__reserve_ask_free(gang_sched *s, struct gang__reserve_ask *k)
+void gang__reserve_question_free(gang_sched *s, struct gang__reserve_question *question)
 {
-    gang__release(&s->mem, k->stage);
-    gang__release(&s->mem, k->group);
-    gang__release(&s->mem, k->mask);
-    gang__release(&s->mem, k->node);
+    gang__release(&s->mem, question->stage);
+    gang__release(&s->mem, question->group);
+    gang__release(&s->mem, question->mask);
+    gang__release(&s->mem, question->node);
 }
 
 size_t gang__reserve_domain_nodes(gang_sched *s, int32_t level, uint32_t index, uint32_t *node)
@@ -54,7 +54,7 @@ static bool ask_stage(gang_sched *s, const struct gang__reserve_stage *from,
 {
     *to = (struct gang__admit_stage){.duration_ns = from->duration_ns, .whole = from->whole};
     if (from->q) {
-        if (!gang__calendar_needs(s, from->q))
+        if (!gang__calendar_set_groups(s, from->q))
             return false;
         memcpy(group, s->calendar->group, from->q->group_count * sizeof(*group));
         for (uint32_t g = 0; g < from->q->group_count; g++)
@@ -75,38 +75,39 @@ static bool ask_stage(gang_sched *s, const struct gang__reserve_stage *from,
     return true;
 }
 
-bool gang__reserve_ask_make(gang_sched *s, const struct gang__reserve *r,
-                            struct gang__reserve_ask *k)
+bool gang__reserve_question_make(gang_sched *s, const struct gang__reserve *r,
+                                 struct gang__reserve_question *question)
 {
     size_t groups = 0, words = s->calendar->end / 64 + 1;
-    memset(k, 0, sizeof(*k));
+    memset(question, 0, sizeof(*question));
     for (size_t i = 0; i < r->stage_count; i++)
         groups += r->stage[i].q ? r->stage[i].q->group_count : 0;
-    k->stage = gang__zalloc(&s->mem, r->stage_count, sizeof(*k->stage));
-    k->group = gang__zalloc(&s->mem, groups + 1, sizeof(*k->group));
-    k->mask = gang__zalloc(&s->mem, r->stage_count * words, sizeof(*k->mask));
-    k->node = gang__zalloc(&s->mem, r->stage_count * s->calendar->end + 1, sizeof(*k->node));
-    bool done = k->stage && k->group && k->mask && k->node;
+    question->stage = gang__zalloc(&s->mem, r->stage_count, sizeof(*question->stage));
+    question->group = gang__zalloc(&s->mem, groups + 1, sizeof(*question->group));
+    question->mask = gang__zalloc(&s->mem, r->stage_count * words, sizeof(*question->mask));
+    question->node =
+        gang__zalloc(&s->mem, r->stage_count * s->calendar->end + 1, sizeof(*question->node));
+    bool done = question->stage && question->group && question->mask && question->node;
     groups = 0;
     for (size_t i = 0; i < r->stage_count && done; i++) {
-        done = ask_stage(s, &r->stage[i], &k->stage[i], k->group + groups, k->mask + i * words,
-                         k->node + i * s->calendar->end);
+        done = ask_stage(s, &r->stage[i], &question->stage[i], question->group + groups,
+                         question->mask + i * words, question->node + i * s->calendar->end);
         groups += r->stage[i].q ? r->stage[i].q->group_count : 0;
     }
-    k->a = (struct gang__admit_ask){.arrival_ns = r->arrival_ns,
-                                    .deadline_ns = r->deadline_ns,
-                                    .fixed = r->start_ns >= 0,
-                                    .start_ns = r->start_ns,
-                                    .stage = k->stage,
-                                    .stage_count = r->stage_count,
-                                    .combine = r->combine,
-                                    .prefer = r->prefer,
-                                    .usage = r->usage};
+    question->a = (struct gang__admit_ask){.arrival_ns = r->arrival_ns,
+                                           .deadline_ns = r->deadline_ns,
+                                           .fixed = r->start_ns >= 0,
+                                           .start_ns = r->start_ns,
+                                           .stage = question->stage,
+                                           .stage_count = r->stage_count,
+                                           .combine = r->combine,
+                                           .prefer = r->prefer,
+                                           .usage = r->usage};
     static const int combine[] = {GANG__ADMIT_ALL, GANG__ADMIT_ANY, GANG__ADMIT_ORDER,
                                   GANG__ADMIT_ORDER_NO_GAP};
     static const int prefer[] = {GANG__ADMIT_EARLIEST, GANG__ADMIT_LATEST, GANG__ADMIT_CHEAPEST};
-    k->a.combine = combine[r->combine];
-    k->a.prefer = prefer[r->prefer];
+    question->a.combine = combine[r->combine];
+    question->a.prefer = prefer[r->prefer];
     return done;
 }
 
@@ -134,8 +135,8 @@ static size_t count_runs(const struct gang__time_place *place, size_t count,
     return n;
 }
 
-bool gang__reserve_keep_pieces(gang_sched *s, struct gang__reserve *r, int64_t instance,
-                               uint32_t only)
+bool gang__reserve_accept_pieces(gang_sched *s, struct gang__reserve *r, int64_t instance,
+                                 uint32_t only)
 {
     struct gang__admitted *got = &s->reserve.all->got;
     struct gang__reserve_piece *list = NULL;
@@ -160,7 +161,7 @@ bool gang__reserve_keep_pieces(gang_sched *s, struct gang__reserve *r, int64_t i
         list = p;
     }
     if (!done)
-        gang__admitted_undo(s->calendar->when, got);
+        gang__admitted_undo(s->calendar->timeline, got);
     while (list) {
         struct gang__reserve_piece *p = list;
         list = p->next;
@@ -174,7 +175,7 @@ bool gang__reserve_keep_pieces(gang_sched *s, struct gang__reserve *r, int64_t i
     return done;
 }
 
-bool gang__reserve_keep_parts(gang_sched *s, struct gang__reserve *r)
+bool gang__reserve_note_parts(gang_sched *s, struct gang__reserve *r)
 {
     const struct gang__admitted *got = &s->reserve.all->got;
     size_t n = 0;

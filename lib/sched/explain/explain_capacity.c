@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gates of capacity: room on nodes, planned starts, reservations, cells, rows of time slices. */
+/* Gates of capacity: free capacity on nodes, planned starts, reservations, cells, rows of time
+ * slices. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,20 +11,20 @@
 #include "sched/slice/slice.h"
 #include "sched/usage/usage.h"
 
-struct room {
+struct fit_answer {
     struct gang__reasons *list;
     bool fits;
 };
 
-static int32_t take_room(const struct gang_explanation *e, void *user)
+static int32_t take_answer(const struct gang_explanation *e, void *user)
 {
-    struct room *room = user;
-    struct gang__reasons *l = room->list;
+    struct fit_answer *answer = user;
+    struct gang__reasons *l = answer->list;
     bool grows = l->gang->alloc != GANG_ID_NONE;
     if (!grows && (e->group >= 0 || e->group_set >= 0))
         return 0; /* reasons of single groups: the last one is about the whole gang */
-    room->fits = e->result == GANG_OK;
-    if (room->fits)
+    answer->fits = e->result == GANG_OK;
+    if (answer->fits)
         return 0;
     bool never = e->result == GANG_ENEVER;
     struct gang__reason *r = gang__reason_add(
@@ -40,7 +41,7 @@ static int32_t take_room(const struct gang_explanation *e, void *user)
     r->wait.limit = e->available;
     if (e->kind >= 0 && !never)
         r->wait.blocker = gang__explain_holder(l->s, &l->s->root, (uint32_t)e->kind);
-    gang__reason_say(r, "%s", e->text);
+    gang__reason_set_text(r, "%s", e->text);
     return 0;
 }
 
@@ -55,7 +56,7 @@ static bool node_name(const gang_sched *s, uint32_t slot, char *name)
 }
 
 /* "n0, n1 and 3 more" */
-static void nodes_of(const gang_sched *s, const struct gang__gang *g, char *text, size_t room)
+static void nodes_of(const gang_sched *s, const struct gang__gang *g, char *text, size_t cap)
 {
     enum { NAMED = 4 };
     size_t named = 0, used = 0;
@@ -64,14 +65,14 @@ static void nodes_of(const gang_sched *s, const struct gang__gang *g, char *text
         char name[GANG_MAX_NAME + 1];
         if (!node_name(s, g->calendar.node[i], name))
             continue;
-        int n = snprintf(text + used, room - used, "%s%s", named ? ", " : "", name);
-        if (n < 0 || (size_t)n >= room - used)
+        int n = snprintf(text + used, cap - used, "%s%s", named ? ", " : "", name);
+        if (n < 0 || (size_t)n >= cap - used)
             break;
         used += (size_t)n;
         named++;
     }
     if (named < g->calendar.node_count)
-        snprintf(text + used, room - used, " and %zu more", g->calendar.node_count - named);
+        snprintf(text + used, cap - used, " and %zu more", g->calendar.node_count - named);
 }
 
 static int64_t seconds_until(const struct gang__reasons *l, int64_t at_ns)
@@ -111,15 +112,16 @@ void gang__explain_planned(struct gang__reasons *l, const struct gang__take *tak
         r->rank = RANK_LAST;
         r->wait.until_ns = g->calendar.planned_ns;
         nodes_of(l->s, g, nodes, sizeof(nodes));
-        gang__reason_say(r, "it is planned to start in %s seconds, on %s",
-                         gang__text_milli(seconds_until(l, g->calendar.planned_ns), "").s, nodes);
+        gang__reason_set_text(r, "it is planned to start in %s seconds, on %s",
+                              gang__text_milli(seconds_until(l, g->calendar.planned_ns), "").s,
+                              nodes);
     } else if (behind && (first = first_planned(l->s, g->job->leaf)) != NULL) {
         struct gang__reason *r =
             gang__reason_add(l, GANG_WAIT_PLANNED, GANG_WAIT_CATEGORY_POLICY, first->job->leaf);
         if (!r)
             return;
         r->wait.blocker = first->job->id;
-        gang__reason_say(
+        gang__reason_set_text(
             r, "it would delay planned starts: job %" PRIu64 " is to start in %s seconds",
             first->job->id, gang__text_milli(seconds_until(l, first->calendar.planned_ns), "").s);
     }
@@ -143,7 +145,7 @@ void gang__explain_reservation(struct gang__reasons *l, const struct gang__take 
         return;
     r->rank = why.never ? RANK_NEVER : held ? RANK_HELD : RANK_LAST;
     r->wait.until_ns = why.until_ns;
-    gang__reason_say(r, "%s", why.text);
+    gang__reason_set_text(r, "%s", why.text);
 }
 
 /* A suspended gang resumes on its old places only. */
@@ -156,7 +158,7 @@ static void explain_suspended(struct gang__reasons *l)
     struct gang__reason *r =
         gang__reason_add(l, GANG_WAIT_CAPACITY, GANG_WAIT_CATEGORY_NOT_NOW, NULL);
     if (r)
-        gang__reason_say(r, "the places where it was suspended are taken");
+        gang__reason_set_text(r, "the places where it was suspended are taken");
 }
 
 static void explain_cells(struct gang__reasons *l)
@@ -168,9 +170,9 @@ static void explain_cells(struct gang__reasons *l)
     struct gang__reason *r =
         gang__reason_add(l, GANG_WAIT_CELLS, GANG_WAIT_CATEGORY_POLICY, wait_class->blocked_by);
     if (r)
-        gang__reason_say(r, "its place would break the cells guaranteed to %s%s",
-                         wait_class->blocked_by ? "queue " : "others",
-                         wait_class->blocked_by ? wait_class->blocked_by->q->name : "");
+        gang__reason_set_text(r, "its place would break the cells guaranteed to %s%s",
+                              wait_class->blocked_by ? "queue " : "others",
+                              wait_class->blocked_by ? wait_class->blocked_by->q->name : "");
 }
 
 /* The gang has its places, and waits for its quantum. */
@@ -178,20 +180,21 @@ void gang__explain_slice(struct gang__reasons *l)
 {
     const struct gang__gang *g = l->gang;
     int64_t until = 0;
-    uint32_t rows = gang__slice_when(l->s, g, &until);
+    uint32_t rows = gang__slice_row_turn(l->s, g, &until);
     struct gang__reason *r =
         gang__reason_add(l, GANG_WAIT_SLICE, GANG_WAIT_CATEGORY_POLICY, g->job->leaf);
     if (!r)
         return;
     r->wait.until_ns = until;
     if (until == 0)
-        gang__reason_say(r,
-                         "it is the turn of its row, %" PRIu32 " of %" PRIu32
-                         ", and others have not stopped yet",
-                         gang__slice_row(g), rows);
+        gang__reason_set_text(r,
+                              "it is the turn of its row, %" PRIu32 " of %" PRIu32
+                              ", and others have not stopped yet",
+                              gang__slice_row(g), rows);
     else
-        gang__reason_say(r, "its row, %" PRIu32 " of %" PRIu32 ", has its turn in %s seconds",
-                         gang__slice_row(g), rows, gang__text_milli(seconds_until(l, until), "").s);
+        gang__reason_set_text(r, "its row, %" PRIu32 " of %" PRIu32 ", has its turn in %s seconds",
+                              gang__slice_row(g), rows,
+                              gang__text_milli(seconds_until(l, until), "").s);
 }
 
 /* No row of time slices has capacity beside the other gangs. */
@@ -207,16 +210,16 @@ static bool explain_rows(struct gang__reasons *l)
     struct gang__reason *r =
         gang__reason_add(l, GANG_WAIT_CAPACITY, GANG_WAIT_CATEGORY_NOT_NOW, NULL);
     if (r)
-        gang__reason_say(r,
-                         "none of %" PRId64 " rows that take turns, of %" PRId64
-                         " that there may be, has room for it",
-                         info.rows, info.quantum_rows);
+        gang__reason_set_text(r,
+                              "none of %" PRId64 " rows that take turns, of %" PRId64
+                              " that there may be, has room for it",
+                              info.rows, info.quantum_rows);
     return true;
 }
 
-gang_result gang__explain_room(struct gang__reasons *l)
+gang_result gang__explain_capacity(struct gang__reasons *l)
 {
-    struct room room = {l, true};
+    struct fit_answer answer = {l, true};
     struct gang__gang *g = l->gang;
     if (g->places) {
         explain_suspended(l);
@@ -226,12 +229,12 @@ gang_result gang__explain_room(struct gang__reasons *l)
         return GANG_OK;
     gang_result r = GANG_OK;
     if (g->alloc == GANG_ID_NONE) {
-        r = gang_request_explain(l->s->worker, gang__gang_request(g), take_room, &room);
+        r = gang_request_explain(l->s->worker, gang__gang_request(g), take_answer, &answer);
     } else {
         int32_t group = 0;
         while (gang__gang_lacks(g, (uint32_t)group) == 0)
             group++;
-        r = gang_alloc_explain(l->s->worker, g->alloc, group, take_room, &room);
+        r = gang_alloc_explain(l->s->worker, g->alloc, group, take_answer, &answer);
         r = r == GANG_ERANGE ? GANG_OK : r;
     }
     explain_cells(l);

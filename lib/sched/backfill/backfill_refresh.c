@@ -11,41 +11,41 @@
 #include "sched/slice/slice.h"
 #include "sched/wake/wake.h"
 
-bool gang__backfill_hopeless(const gang_sched *s, const struct gang__gang *g)
+bool gang__backfill_is_ruled_out(const gang_sched *s, const struct gang__gang *g)
 {
     /* As long as nothing is planned or reserved place decides, which knows more than sums. */
     return (s->calendar->planned > 0 || s->reserve.count > 0) && !g->calendar.plan && !g->places &&
-           !gang__calendar_may_plan(g) && !gang__reserve_drawn(s, g) &&
+           !gang__calendar_may_plan(g) && !gang__reserve_has_match(s, g) &&
            !gang__calendar_fits_sums(s, g);
 }
 
 /* May trying the head of the class help? In an EASY leaf a gang behind the plans is tried in any
  * case, as when a gang leaves (candidates.h): the plans before it may move. */
-static bool may_look(const gang_sched *s, const struct gang__wait_class *bin)
+static bool may_look(const gang_sched *s, const struct gang__wait_class *class)
 {
-    const struct gang__gang *head = gang__wait_class_head(bin);
-    if (bin->grower || gang__slice_concerns(head))
+    const struct gang__gang *head = gang__wait_class_head(class);
+    if (class->grower || gang__slice_concerns(head))
         return true;
     if (head->calendar.plan)
-        return !gang__calendar_is_settled(s, head);
-    return (bin->why == GANG_WAIT_PLANNED && bin->leaf->q->backfill == GANG_BACKFILL_EASY) ||
-           !gang__backfill_hopeless(s, head);
+        return !gang__calendar_is_earliest(s, head);
+    return (class->why == GANG_WAIT_PLANNED && class->leaf->q->backfill == GANG_BACKFILL_EASY) ||
+           !gang__backfill_is_ruled_out(s, head);
 }
 
 /* Unblocks the classes that wait because of plans, or may get a plan. */
 static void let_look(gang_sched *s)
 {
     struct gang__wait_class *next;
-    for (struct gang__wait_class *bin = s->order.blocked; bin; bin = next) {
-        next = bin->next_blocked;
-        if (bin->why != GANG_WAIT_PLANNED && bin->why != GANG_WAIT_RESERVATION &&
-            (bin->leaf->q->backfill == GANG_BACKFILL_NONE || bin->why != GANG_WAIT_CAPACITY))
+    for (struct gang__wait_class *class = s->order.blocked; class; class = next) {
+        next = class->next_blocked;
+        if (class->why != GANG_WAIT_PLANNED && class->why != GANG_WAIT_RESERVATION &&
+            (class->leaf->q->backfill == GANG_BACKFILL_NONE || class->why != GANG_WAIT_CAPACITY))
             continue;
-        if (may_look(s, bin))
-            gang__order_unblock(s, bin);
+        if (may_look(s, class))
+            gang__order_unblock(s, class);
     }
     if (s->reserve.count > 0)
-        gang__candidates_dissolve(s);
+        gang__candidates_unkeep_all(s);
     else
         gang__wake_all_candidates(s);
 }

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Request classes: equal requests share one class, because a request that did not fit for one job
+ * does not fit for the others. This file also computes the amounts that a request takes in each
+ * dimension of the queues. request_text.c decides which requests are equal. */
+#include <string.h>
+
+#include "place/request/request.h"
+#include "sched/record/job_record.h"
+#include "sched/record/state.h"
+#include "sched/usage/usage.h"
+
+/* ---- amounts that a class takes -------------------------------------------------------------- */
+
+static bool add_take(gang_sched *s, struct gang__request_class *request_class, uint32_t dim,
+                     int64_t amount)
+{
+    if (amount == 0)
+        return true;
+    if (!gang__grow(&s->mem, (void **)&request_class->take, &request_class->take_cap,
+                    request_class->take_count + 1, sizeof(*request_class->take)))
+        return false;
+    request_class->take[request_class->take_count++] = (struct gang__take){dim, amount};
+    return true;
+}
+
+/* An amount of a kind counts in its dimension, and in that of the partition that the group
+ * names. */
+static bool add_amount(gang_sched *s, struct gang__request_class *request_class,
+                       const struct gang__group *g, int32_t kind, int64_t amount)
+{
+    for (uint32_t d = 0; d < s->dims; d++) {
+        const struct gang__dim *dim = &s->queues->dim[d];
+        if (dim->kind == kind && (!dim->partition || dim->partition == g->partition) &&
+            !add_take(s, request_class, d, amount))
+            return false;
+    }
+    return true;
+}
+
+static bool is_by_memory(const struct gang__group *g)
+{
+    return g->devices > 0 && g->share == 0;
+}
+
+/* Milli-GPUs of one task: at most, or at least. Both are equal if the group does not ask by
+ * memory. */
+static int64_t gpus_of(const gang_sched *s, const struct gang__group *g, bool most)
+{
+    if (g->devices == 0)
+        return 0;
+    int64_t share = g->share ? (int64_t)g->share
+                    : most   ? gang__gpu_memory_max_share(s, g->gpu_memory)
+                             : gang__gpu_memory_min_share(s, g->gpu_memory);
+    return (int64_t)g->devices * share * (int64_t)(g->profile ? g->width : 1);
+}
+
+static bool take_of_group(gang_sched *s, struct gang__request_class *request_class, uint32_t group)
+{
+    const struct gang__group *g = &request_class->q->group[group];
+    int64_t gpu = gpus_of(s, g, true), pages = (int64_t)g->pages, cpu = (int64_t)g->cpu;
+    request_class->group[group].from = request_class->take_count;
+    bool ok = add_amount(s, request_class, g, GANG_KIND_CPU, cpu) &&
+              add_amount(s, request_class, g, GANG_KIND_MEMORY, pages * GANG_PAGE_BYTES) &&
+              add_amount(s, request_class, g, GANG_KIND_GPU, gpu);
+    for (size_t i = 0; ok && i < g->node_need_count; i++)
+        ok = add_amount(s, request_class, g, g->node_needs[i].kind, g->node_needs[i].amount);
+    for (size_t i = 0; ok && i < g->pool_need_count; i++)
+        ok = add_amount(s, request_class, g, g->pool_needs[i].kind, g->pool_needs[i].amount);
+    request_class->group[group].count =
+        request_class->take_count - request_class->group[group].from;
+    if (group == 0 || cpu < request_class->min_cpu)
+        request_class->min_cpu = cpu;
+    if (group == 0 || pages < request_class->min_pages)
+        request_class->min_pages = pages;
+    gpu = is_by_memory(g) ? gpus_of(s, g, false) : gpu;
+    if (group == 0 || gpu < request_class->min_gpu)
+        request_class->min_gpu = gpu;
+    return ok;
+}
+
+/* Computes how many tasks of each group start together. Each group gives its minimum; the first
+ * groups give the rest of the request's minimum. Placing decides which groups really give it. */
+static void gang_of(struct gang__request_class *request_class)
+{
+    const gang_request *q = request_class->q;
+    int64_t sum = 0;
+    for (uint32_t group = 0; group < q->group_count; group++)
+        sum += request_class->gang_tasks[group] = q->group[group].min;
+    request_class->exact = sum >= q->min;
+    for (uint32_t group = 0; group < q->group_count && sum < q->min; group++) {
+        int64_t more = q->group[group].count - request_class->gang_tasks[group];
+        more = more < q->min - sum ? more : q->min - sum;
+        request_class->gang_tasks[group] += more;
+        sum += more;
+    }
+    /* A set with a minimum of its own is met by tasks that are not known before placing. */
+    for (uint32_t i = 0; i < q->group_set_count; i++)
+        request_class->exact = request_class->exact && q->set[i].min <= q->set[i].inside;
+    request_class->exact = request_class->exact || q->group_count == 1;
+}
+
+bool gang__request_class_refresh(gang_sched *s, struct gang__request_class *request_class)
+{
+    const gang_request *q = request_class->q;
+    if (request_class->config_of == s->config_count)
+        return true;
+    request_class->take_count = 0;
+    for (uint32_t group = 0; group < q->group_count; group++)
+        if (!take_of_group(s, request_class, group))
+            return false;
+    gang_of(request_class);
+    int64_t sum[GANG__DIMS] = {0};
+    for (uint32_t group = 0; group < q->group_count; group++)
+        for (uint32_t i = 0; i < request_class->group[group].count; i++) {
+            const struct gang__take *t = &request_class->take[request_class->group[group].from + i];
+            sum[t->dim] += t->amount * request_class->gang_tasks[group];
+        }
+    request_class->gang_gpu = 0;
+    for (uint32_t group = 0; request_class->by_memory && group < q->group_count; group++)
+        request_class->gang_gpu +=
+            request_class->gang_tasks[group] * gpus_of(s, &q->group[group], false);
+    request_class->gang_take_count = 0;
+    for (uint32_t d = 0; d < s->dims; d++)
+        if (sum[d])
+            request_class->gang_take[request_class->gang_take_count++] =
+                (struct gang__take){d, sum[d]};
+    request_class->config_of = s->config_count;
+    return true;
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+static struct gang__request_class *find(gang_sched *s, const struct gang__request_text *text)
+{
+    struct gang__hash_link *n = gang__hash_first(&s->classes, text->hash);
+    for (; n; n = n->next) {
+        struct gang__request_class *request_class = GANG__OF(struct gang__request_class, link, n);
+        if (request_class->text == text ||
+            (n->hash == text->hash && request_class->text->bytes == text->bytes &&
+             memcmp(request_class->text->key, text->key, text->bytes) == 0))
+            return request_class;
+    }
+    return NULL;
+}
+
+struct gang__request_class *gang__request_class_ref(gang_sched *s, struct gang__request_text *text)
+{
+    struct gang__request_class *request_class = find(s, text);
+    if (request_class) {
+        request_class->refs++;
+        gang__request_text_unref(&s->mem, text);
+        return request_class;
+    }
+    size_t groups = text->q->group_count;
+    request_class = gang__zalloc(
+        &s->mem, 1,
+        sizeof(*request_class) +
+            groups * (sizeof(*request_class->group) + sizeof(*request_class->gang_tasks)) +
+            GANG__DIMS * sizeof(*request_class->gang_take));
+    if (!request_class)
+        return NULL;
+    request_class->gang_take = (struct gang__take *)(void *)(request_class + 1);
+    request_class->gang_tasks = (int64_t *)(void *)(request_class->gang_take + GANG__DIMS);
+    request_class->group = (struct gang__span *)(void *)(request_class->gang_tasks + groups);
+    request_class->q = text->q;
+    for (size_t group = 0; group < groups; group++)
+        request_class->by_memory = request_class->by_memory || is_by_memory(&text->q->group[group]);
+    if ((request_class->by_memory && !gang__gpu_memory_begin(s)) ||
+        !gang__request_class_refresh(s, request_class) ||
+        gang__hash_reserve(&s->classes, &s->mem) != GANG_OK) {
+        gang__release(&s->mem, request_class->take);
+        gang__release(&s->mem, request_class);
+        return NULL;
+    }
+    request_class->text = text;
+    request_class->refs = 1;
+    s->usage.by_memory += request_class->by_memory;
+    gang__hash_insert(&s->classes, &request_class->link, text->hash);
+    return request_class;
+}
+
+void gang__request_class_unref(gang_sched *s, struct gang__request_class *request_class)
+{
+    if (--request_class->refs > 0)
+        return;
+    gang__hash_remove(&s->classes, &request_class->link);
+    s->usage.by_memory -= request_class->by_memory;
+    gang__request_text_unref(&s->mem, request_class->text);
+    gang__release(&s->mem, request_class->take);
+    gang__release(&s->mem, request_class);
+}
