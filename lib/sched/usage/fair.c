@@ -116,27 +116,35 @@ static int64_t weight_of(const gang_sched *s, const struct gang__queue_state *q,
     return gang__decay_weight(weight, sum, used, s->opts.usage_weight_milli * 1000);
 }
 
-static void set_share(gang_sched *s, struct gang__queue_state *q, uint32_t dim, int64_t share)
+/* True: the share changes. */
+static bool set_share(gang_sched *s, struct gang__queue_state *q, uint32_t dim, int64_t share)
 {
     if (q->share[dim] == share)
-        return;
+        return false;
     q->share[dim] = share;
     gang__wake_queue(s, q);
+    return true;
 }
 
-/* Do the demands of these siblings fit, and has each sibling with demand above its guarantee a
- * weight? Then share.h gives each sibling its demand. If the weight of such a sibling follows past
- * use, the answer is no. */
-static bool all_fit(const gang_sched *s, uint32_t first, uint32_t dim, int64_t total)
+/* Gives each sibling its demand, if the demands fit into `total` and each sibling with demand above
+ * its guarantee has a weight that does not follow past use: share.h divides so, too. Nearly every
+ * division is of this kind and changes the share of one queue. */
+static bool all_fit(gang_sched *s, uint32_t first, uint32_t dim, int64_t total)
 {
     int64_t left = total;
+    uint32_t changed = GANG__NO_QUEUE; /* the first one, and how many */
+    size_t changes = 0;
     for (uint32_t c = first; c != GANG__NO_QUEUE; c = s->qs[c]->q->next_sibling) {
         const struct gang__queue_state *q = s->qs[c];
         int64_t demand = demand_of(q, dim);
         left -= demand;
         if (left < 0 || (demand > q->guarantee[dim] && (q->past_use || q->q->weight[dim] == 0)))
             return false;
+        if (demand != q->share[dim] && changes++ == 0)
+            changed = c;
     }
+    for (uint32_t c = changed; changes > 0; c = s->qs[c]->q->next_sibling)
+        changes -= set_share(s, s->qs[c], dim, demand_of(s->qs[c], dim));
     return true;
 }
 
@@ -146,11 +154,8 @@ static void divide(gang_sched *s, uint32_t first, uint32_t dim, int64_t total)
     size_t n = 0;
     int64_t weights = 0;
     struct gang__sharer *sharer = s->usage.sharer;
-    if (all_fit(s, first, dim, total)) {
-        for (uint32_t c = first; c != GANG__NO_QUEUE; c = s->qs[c]->q->next_sibling)
-            set_share(s, s->qs[c], dim, demand_of(s->qs[c], dim));
+    if (all_fit(s, first, dim, total))
         return;
-    }
     for (uint32_t c = first; c != GANG__NO_QUEUE; c = s->qs[c]->q->next_sibling)
         weights += s->qs[c]->q->weight[dim];
     for (uint32_t c = first; c != GANG__NO_QUEUE; c = s->qs[c]->q->next_sibling) {
@@ -163,6 +168,14 @@ static void divide(gang_sched *s, uint32_t first, uint32_t dim, int64_t total)
     n = 0;
     for (uint32_t c = first; c != GANG__NO_QUEUE; c = s->qs[c]->q->next_sibling)
         set_share(s, s->qs[c], dim, sharer[n++].share);
+}
+
+/* The dimensions in the mask `moved`. */
+static void divide_moved(gang_sched *s, uint32_t first, uint64_t moved, const int64_t *total)
+{
+    for (uint32_t d = 0; d < s->dims; d++)
+        if (moved >> d & 1)
+            divide(s, first, d, total[d]);
 }
 
 /* Resolves guarantees and limits in force by the totals. All wait classes may be tried again. */
@@ -201,14 +214,10 @@ void gang__fair_refresh(gang_sched *s)
     uint64_t moved = all ? UINT64_MAX : s->root.dims_changed;
     s->wake.shares = false;
     s->root.dims_changed = 0;
-    for (uint32_t d = 0; d < s->dims; d++) {
-        if (!(moved >> d & 1))
-            continue;
-        divide(s, 0, d, s->total[d]);
-        for (uint32_t i = 0; i < s->queues->count; i++)
-            if (s->qs[i]->q->first_child != GANG__NO_QUEUE)
-                divide(s, s->qs[i]->q->first_child, d, s->qs[i]->share[d]);
-    }
+    divide_moved(s, 0, moved, s->total);
+    for (uint32_t i = 0; i < s->queues->count; i++) /* parents stand before their children */
+        if (s->qs[i]->q->first_child != GANG__NO_QUEUE)
+            divide_moved(s, s->qs[i]->q->first_child, moved, s->qs[i]->share);
 }
 
 void gang__fair_copy(gang_sched *s, const gang_sched *from)
