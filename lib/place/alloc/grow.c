@@ -38,8 +38,8 @@ static int64_t plan_more_once(gang_worker *w, const struct gang__alloc *a, int32
         int64_t want = tasks - done < room ? tasks - done : room;
         if (want < below)
             want = below;
-        if (q->group[g].slice) /* which divides the count, the minimum, and what is there */
-            want = (want + q->group[g].slice - 1) / q->group[g].slice * q->group[g].slice;
+        if (q->group[g].subgroup_size) /* which divides the count, the minimum, and what is there */
+            want = (want + q->group[g].subgroup_size - 1) / q->group[g].subgroup_size * q->group[g].subgroup_size;
         if (want > room)
             continue;
         done += gang__pack_more(p, g, below, want, proof);
@@ -97,7 +97,7 @@ static gang_result one_more_fits(gang_worker *w, const struct gang__alloc *a, ui
         return GANG_ENOMEM;
     gang__plan_running(p, a);
     gang__plan_own_tasks(p, a);
-    int64_t least = a->q->group[group].slice ? a->q->group[group].slice : 1;
+    int64_t least = a->q->group[group].subgroup_size ? a->q->group[group].subgroup_size : 1;
     int64_t fits = p->out.failed ? 0 : gang__pack_more(p, group, least, least, false);
     if (p->out.failed)
         return GANG_ENOMEM;

@@ -24,7 +24,7 @@ struct gang__reason {
     bool more;        /* tasks more of a group that runs */
     int64_t want;
     int64_t fit;    /* of a group: tasks that would go somewhere, wherever they lie */
-    int64_t bent;   /* of these, within bounds and slices, and spread, unless in a domain */
+    int64_t bent;   /* of these, within bounds and subgroups, and spread, unless in a domain */
     int64_t placed; /* of these, in the domain that is demanded */
     struct gang__node_census survey; /* of a group; of others only the nodes */
 
@@ -33,7 +33,7 @@ struct gang__reason {
     int64_t requested, available;
 
     int32_t level;           /* the level of the required domain; GANG__NO_LEVEL: none */
-    bool slices;             /* by the slices */
+    bool subgroups;          /* by the subgroups */
     bool inside;             /* it is in the domain that tasks do not fit: they would elsewhere */
     struct gang__scope best; /* the one that holds most; unbound: there is none */
     int64_t best_want, best_holds;

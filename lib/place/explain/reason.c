@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The reason of a refusal. Constraints are looked at in this order, each beside those before it,
  * and the first that fails is named: nodes for the tasks, wherever they lie; bounds, spreading and
- * slices; one domain; all groups of a set, and of the request, together. */
+ * subgroups; one domain; all groups of a set, and of the request, together. */
 #include "place/explain/explain.h"
 
 #include <string.h>
@@ -94,14 +94,14 @@ static struct gang__misfit bend_of(struct gang__pack *k, uint32_t group, int64_t
     *skew = false;
     if (g->bounded || g->spread >= 0)
         m.why = GANG_CONSTRAINT_SPREAD;
-    if (g->bounded && g->spread >= 0 && !g->slice) {
+    if (g->bounded && g->spread >= 0 && !g->subgroup_size) {
         size_t picks = k->p->tasks.count;
         *skew = gang__search(k->p, group, want, s, k->policy) == want;
         gang__plan_rollback(k->p, picks);
     } else {
         *skew = g->spread >= 0;
     }
-    if (g->slice && g->subgroup_same >= 0)
+    if (g->subgroup_size && g->subgroup_same >= 0)
         m.why = GANG_CONSTRAINT_SAME;
     return m;
 }
@@ -126,10 +126,7 @@ static void note_lack(struct each *e, uint32_t group, int64_t want, int64_t miss
 static bool is_in_member(const struct each *e, uint32_t group)
 {
     const gang_request *q = e->k->q;
-    int32_t set = q->group[group].set;
-    while (set >= 0 && set != e->m.set)
-        set = q->set[set].parent;
-    return set == e->m.set;
+    return gang__set_is_inside(q, q->group[group].set, e->m.set);
 }
 
 /* As many tasks of a set or the request as go in a scope: in the order of their size what each
@@ -182,8 +179,8 @@ static int64_t holds(struct each *e, const struct gang__scope *s, bool note)
     if (e->m.group < 0)
         done = hold_member(e, s, note);
     else if (lies_inside(e, s, false))
-        done = e->m.slice ? gang__fill_few_nodes(k, (uint32_t)e->m.group, e->m.want, s)
-                          : gang__place_group(k, (uint32_t)e->m.group, e->m.want, s);
+        done = e->m.subgroup ? gang__fill_few_nodes(k, (uint32_t)e->m.group, e->m.want, s)
+                             : gang__place_group(k, (uint32_t)e->m.group, e->m.want, s);
     gang__undo(p, picks, binds);
     if (p->nodes.count == views) /* else words of theirs are among those used since */
         p->words = words;
@@ -268,7 +265,7 @@ static void find_best(struct each *e, int32_t level)
 /* Does more than the nodes say how many tasks go somewhere? */
 static bool is_bent(const struct gang__group *g)
 {
-    return g->bounded || g->spread >= 0 || g->slice > 0;
+    return g->bounded || g->spread >= 0 || g->subgroup_size > 0;
 }
 
 /* The level at which the tasks of the group require a domain that is not chosen yet. If it is
@@ -288,7 +285,7 @@ static int32_t level_open(struct gang__pack *k, uint32_t group, struct gang__sco
     return open ? level : GANG__NO_LEVEL;
 }
 
-/* How far bounds, spreading and slices let the tasks go anywhere. Returns with how many all of them
+/* How far bounds, spreading and subgroups let the tasks go anywhere. Returns with how many all of them
  * do. */
 static int64_t find_bent(struct each *e, uint32_t group)
 {
@@ -336,14 +333,14 @@ static void find_domain(struct each *e, uint32_t group, int64_t anywhere)
     }
 }
 
-/* Slices do not find domains: which one holds most of a slice? */
-static void find_slice(struct each *e, uint32_t group)
+/* Subgroups do not find domains: which domain holds most of one? */
+static void find_subgroup(struct each *e, uint32_t group)
 {
     const struct gang__group *g = &e->k->q->group[group];
     struct gang__reason *f = e->f;
-    e->m.slice = true;
-    e->m.want = f->best_want = g->slice;
-    f->slices = f->inside = true;
+    e->m.subgroup = true;
+    e->m.want = f->best_want = g->subgroup_size;
+    f->subgroups = f->inside = true;
     find_best(e, g->subgroup_same);
     if (gang__scope_is_bound(&f->best) && f->best_holds < f->best_want && !e->k->p->out.failed)
         note_lack(e, group, f->best_want, f->best_want - f->best_holds, &f->best);
@@ -353,7 +350,7 @@ static void note_amounts(struct gang__reason *f, const struct gang__group *g)
 {
     int32_t kind = f->why.kind;
     int64_t there = f->fit;
-    if (f->inside && !f->slices) {
+    if (f->inside && !f->subgroups) {
         kind = f->lack.kind;
         there = f->best_holds;
     }
@@ -387,7 +384,7 @@ gang_result gang__reason_of_group(const struct gang__question *a, uint32_t group
     if (is_bent(g) && f->fit && !p->out.failed)
         anywhere = find_bent(&e, group);
     if (f->fit >= want && f->why.why == GANG_CONSTRAINT_SAME)
-        find_slice(&e, group);
+        find_subgroup(&e, group);
     else if (f->why.why == GANG_CONSTRAINT_NONE || whole)
         find_domain(&e, group, anywhere);
     if (f->why.why != GANG_CONSTRAINT_NONE)

@@ -167,7 +167,7 @@ static void add_domain(struct line *l, const struct gang__question *a, const str
         return;
     }
     gang__scope_path(a->p, &f->best, false, path, sizeof(path));
-    if (f->slices && f->best_holds >= f->best_want) {
+    if (f->subgroups && f->best_holds >= f->best_want) {
         const int64_t each = f->best_want;
         add(l, "only %lld of %lld slices of %lld tasks find a %s", (long long)(f->bent / each),
             (long long)(f->want / each), (long long)each, level);
@@ -180,7 +180,7 @@ static void add_domain(struct line *l, const struct gang__question *a, const str
         add_tasks(l, f, f->best_want);
     } else {
         add(l, "no %s %s ", level, never ? "could ever hold" : "holds");
-        if (f->slices)
+        if (f->subgroups)
             add(l, "a slice of ");
         add_tasks(l, f, f->best_want);
         add(l, ": the best, %.*s, %s %lld", clip(path, PATH_CHARS), path,

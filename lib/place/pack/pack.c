@@ -20,18 +20,11 @@
 
 /* ---- members --------------------------------------------------------------------------------- */
 
-static bool set_is_inside(const gang_request *q, int32_t set, int32_t outer)
-{
-    while (set >= 0 && set != outer)
-        set = q->set[set].parent;
-    return set == outer;
-}
-
 int64_t gang__member_need(const gang_request *q, struct gang__member m, uint32_t group)
 {
     if (m.group >= 0 || m.fill >= 0)
         return (int32_t)group == (m.fill >= 0 ? m.fill : m.group) ? m.want : 0;
-    return m.set < 0 || set_is_inside(q, q->group[group].set, m.set) ? q->group[group].min : 0;
+    return gang__set_is_inside(q, q->group[group].set, m.set) ? q->group[group].min : 0;
 }
 
 uint32_t gang__member_lead(const gang_request *q, struct gang__member m)
@@ -44,7 +37,7 @@ uint32_t gang__member_lead(const gang_request *q, struct gang__member m)
 
 int32_t gang__member_same(const gang_request *q, struct gang__member m)
 {
-    if (m.slice)
+    if (m.subgroup)
         return q->group[m.group].subgroup_same;
     return m.group >= 0 ? q->group[m.group].same : m.set >= 0 ? q->set[m.set].same : q->same;
 }
@@ -76,8 +69,8 @@ static int32_t spread_in(const gang_request *q, struct gang__member m)
     int32_t widest = INT32_MAX;
     for (uint32_t i = 0; i < q->group_count; i++) {
         const struct gang__group *g = &q->group[i];
-        bool inside = m.group >= 0 ? (int32_t)i == m.group && !m.slice
-                                   : m.set < 0 || set_is_inside(q, g->set, m.set);
+        bool inside = m.group >= 0 ? (int32_t)i == m.group && !m.subgroup
+                                   : gang__set_is_inside(q, g->set, m.set);
         if (inside && g->spread >= 0 && g->spread < widest)
             widest = g->spread;
     }
@@ -90,7 +83,7 @@ static int32_t spread_in(const gang_request *q, struct gang__member m)
 static int32_t prefer_of(const struct gang__pack *k, struct gang__member m, bool *unsaid)
 {
     const gang_request *q = k->q;
-    int32_t said = m.slice        ? q->group[m.group].subgroup_prefer
+    int32_t said = m.subgroup     ? q->group[m.group].subgroup_prefer
                    : m.group >= 0 ? q->group[m.group].prefer
                    : m.set >= 0   ? q->set[m.set].prefer
                                   : q->prefer;
@@ -111,7 +104,7 @@ bool gang__bind(struct gang__plan *p, struct gang__member m, const struct gang__
                                 : m.set >= 0 ? &p->bound.set[m.set]
                                              : &p->bound.request;
     struct gang__bind before = {where, *where};
-    if (m.slice)
+    if (m.subgroup)
         return true;
     if (!gang__grow(&p->c->mem, (void **)&p->bound.undo, &p->bound.undo_cap, p->bound.undos + 1,
                     sizeof(*p->bound.undo))) {
@@ -184,6 +177,13 @@ struct gang__scope gang__scope_around(const struct gang__pack *k, int32_t set)
     return gang__scope_is_bound(&k->p->bound.request) ? k->p->bound.request : gang__scope_all();
 }
 
+struct gang__scope gang__scope_outside(const struct gang__pack *k, struct gang__member m)
+{
+    return gang__scope_around(k, m.group >= 0 ? k->q->group[m.group].set
+                                 : m.set >= 0 ? k->q->set[m.set].parent
+                                              : GANG__NO_SET);
+}
+
 bool gang__next_demand(const struct gang__pack *k, uint32_t group, struct gang__member *m)
 {
     const gang_request *q = k->q;
@@ -208,11 +208,7 @@ bool gang__next_demand(const struct gang__pack *k, uint32_t group, struct gang__
 static int64_t add_in_demand(struct gang__pack *k, struct gang__member m, uint32_t group,
                              int64_t want)
 {
-    int32_t outer = m.group >= 0 ? k->q->group[group].set
-                    : m.set >= 0 ? k->q->set[m.set].parent
-                                 : GANG__NO_SET;
-    bool whole = m.group < 0 && m.set < 0;
-    struct gang__scope scope = whole ? gang__scope_all() : gang__scope_around(k, outer), around;
+    struct gang__scope scope = gang__scope_outside(k, m), around;
     int32_t same = gang__member_same(k->q, m);
     m.fill = (int32_t)group;
     for (m.want = want; m.want > 0 && !k->p->out.failed; m.want /= 2) {
@@ -274,7 +270,7 @@ static int64_t tasks_inside(const struct gang__pack *k, int32_t set)
 {
     int64_t sum = 0;
     for (uint32_t i = 0; i < k->q->group_count; i++)
-        if (set < 0 || set_is_inside(k->q, k->q->group[i].set, set))
+        if (gang__set_is_inside(k->q, k->q->group[i].set, set))
             sum += k->p->tasks.in_group[i];
     return sum;
 }
@@ -301,7 +297,7 @@ static bool place_members(struct gang__pack *k, int32_t set, const struct gang__
         int64_t most = q->group[g].count - k->p->tasks.in_group[g];
         if (missing <= 0)
             return true;
-        if (most > 0 && (set < 0 || set_is_inside(q, q->group[g].set, set)))
+        if (most > 0 && gang__set_is_inside(q, q->group[g].set, set))
             gang__add_tasks(k, g, missing < most ? missing : most);
     }
     return tasks_inside(k, set) >= min;
@@ -313,27 +309,27 @@ bool gang__place_inside(struct gang__pack *k, struct gang__member m, const struc
         return gang__add_tasks(k, (uint32_t)m.fill, m.want) == m.want;
     if (m.group < 0)
         return place_members(k, m.set, s);
-    if (m.slice)
+    if (m.subgroup)
         return gang__fill_few_nodes(k, (uint32_t)m.group, m.want, s) == m.want;
     return gang__place_group(k, (uint32_t)m.group, m.want, s) == m.want;
 }
 
 /* ---- the tasks of one group ------------------------------------------------------------------ */
 
-/* Slice by slice, each in a domain of its own level. */
-static int64_t place_slices(struct gang__pack *k, uint32_t group, int64_t want,
-                            const struct gang__scope *s)
+/* Subgroup by subgroup, each in a domain of its own level. */
+static int64_t place_subgroups(struct gang__pack *k, uint32_t group, int64_t want,
+                               const struct gang__scope *s)
 {
     const struct gang__group *g = &k->q->group[group];
-    struct gang__member m = gang__member_group(group, g->slice);
-    m.slice = true;
+    struct gang__member m = gang__member_group(group, g->subgroup_size);
+    m.subgroup = true;
     int64_t done = 0;
     size_t picks = k->p->tasks.count, binds = k->p->bound.undos;
-    for (; done + g->slice <= want && place(k, m, s); done += g->slice) {
+    for (; done + g->subgroup_size <= want && place(k, m, s); done += g->subgroup_size) {
         picks = k->p->tasks.count;
         binds = k->p->bound.undos;
     }
-    if (done + g->slice <= want) /* a part of the slice that failed */
+    if (done + g->subgroup_size <= want) /* a part of the subgroup that failed */
         gang__undo(k->p, picks, binds);
     return done;
 }
@@ -342,8 +338,8 @@ int64_t gang__place_group(struct gang__pack *k, uint32_t group, int64_t want,
                           const struct gang__scope *scope)
 {
     const struct gang__group *g = &k->q->group[group];
-    if (g->slice)
-        return place_slices(k, group, want, scope);
+    if (g->subgroup_size)
+        return place_subgroups(k, group, want, scope);
     if (g->spread >= 0)
         return gang__spread(k, group, want, scope);
     if (!wants_few(k, gang__member_group(group, want)))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by the files of packing: pack.c (the tree of sets and groups), choose_domain.c,
- * few_nodes.c (few domains, few nodes), spread.c (spreading), backtrack.c (when those fail). */
+ * few_nodes.c (few domains, few nodes), spread.c (spreading), backtrack.c (when those fail),
+ * improve.c (fewer nodes). */
 #ifndef GANG__PLACE_PACK_H
 #define GANG__PLACE_PACK_H
 
@@ -20,7 +21,7 @@ struct gang__member {
     int32_t set;   /* >= 0: this set; else the request */
     int64_t want;  /* of the group */
     int32_t fill;  /* >= 0: not the member whole, but `want` more tasks of this group in it */
-    bool slice;    /* not the group, but one slice of it: its own levels, bound to nothing */
+    bool subgroup; /* not the group, but one subgroup of it: its own levels, bound to nothing */
     bool unsaid;   /* its wish is the policy's: not worth a long search */
 };
 enum { GANG__NO_FILL = -1 };
@@ -53,6 +54,14 @@ int64_t gang__pack_more(struct gang__plan *p, uint32_t group, int64_t least, int
 int32_t gang__demanded_level(const gang_request *q, int32_t group);
 int32_t gang__demanded_around(const gang_request *q, int32_t set);
 
+/* Does a set lie in another, or is it the same? Each lies in GANG__NO_SET, the request. */
+static inline bool gang__set_is_inside(const gang_request *q, int32_t set, int32_t outer)
+{
+    while (set >= 0 && set != outer)
+        set = q->set[set].parent;
+    return set == outer;
+}
+
 /* Tasks of a group that a member needs at least; 0: the group is not in it. */
 int64_t gang__member_need(const gang_request *q, struct gang__member m, uint32_t group);
 
@@ -71,7 +80,7 @@ bool gang__bind(struct gang__plan *p, struct gang__member m, const struct gang__
 /* Place what is inside a member in a scope. */
 bool gang__place_inside(struct gang__pack *k, struct gang__member m, const struct gang__scope *s);
 
-/* Up to `want` tasks of a group in a scope, by its slices, spreading and policy. */
+/* Up to `want` tasks of a group in a scope, by its subgroups, spreading and policy. */
 int64_t gang__place_group(struct gang__pack *k, uint32_t group, int64_t want,
                           const struct gang__scope *scope);
 
@@ -84,8 +93,9 @@ int64_t gang__add_tasks(struct gang__pack *k, uint32_t group, int64_t want);
 bool gang__pack_member(struct gang__plan *p, struct gang__member m);
 
 /* What binds a member of a set from outside: the scope of that or an enclosing set, or the
- * request's. */
+ * request's. And what binds a member from outside. */
 struct gang__scope gang__scope_around(const struct gang__pack *k, int32_t set);
+struct gang__scope gang__scope_outside(const struct gang__pack *k, struct gang__member m);
 
 /* The outermost of a group, its sets and the request that demands a domain and has none yet. */
 bool gang__next_demand(const struct gang__pack *k, uint32_t group, struct gang__member *m);
@@ -129,14 +139,11 @@ int64_t gang__spread(struct gang__pack *k, uint32_t group, int64_t want,
  * not place. The plan is empty. */
 bool gang__backtrack(struct gang__pack *k, struct gang__member m);
 
+/* ---- improve.c ---- */
+
 /* The plan holds the whole request: is there one on fewer domains (of the narrowest level of the
  * site) or nodes? Tried where there are few nodes at all. False: the plan is lost, make it again as
  * before. */
 bool gang__improve(struct gang__pack *k);
-
-struct gang__cost {
-    int64_t domains, nodes;
-};
-struct gang__cost gang__plan_cost(const struct gang__plan *p);
 
 #endif

@@ -142,7 +142,7 @@ int64_t gang__growth_step(const struct gang__alloc *a, uint32_t group)
     const struct gang__group *g = &a->q->group[group];
     int64_t held = gang__tasks_held(a, (int32_t)group), room = g->count - held;
     int64_t want = g->min - held > 1 ? g->min - held : 1;
-    if (g->slice)
-        want = (want + g->slice - 1) / g->slice * g->slice;
+    if (g->subgroup_size)
+        want = (want + g->subgroup_size - 1) / g->subgroup_size * g->subgroup_size;
     return want < room ? want : room;
 }

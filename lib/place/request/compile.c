@@ -156,7 +156,7 @@ static gang_result compile_placing(const struct gang__request_job *j, struct gan
         r = check_inner_level(j, s, g->subgroup_same, "subgroup_same");
     if (r == GANG_OK)
         r = check_inner_level(j, s, g->subgroup_prefer, "subgroup_prefer");
-    g->slice = s->subgroup_size;
+    g->subgroup_size = s->subgroup_size;
     g->max_skew = s->max_skew ? s->max_skew : 1;
     g->spread_soft = s->spread_soft;
     g->max_per_node = s->max_per_node ? s->max_per_node : INT64_MAX;

@@ -79,7 +79,7 @@ struct gang__group {
     int32_t numa;         /* GANG_NUMA_* */
     int32_t same, prefer; /* levels, or GANG__NO_LEVEL */
     int32_t set;
-    int64_t slice; /* tasks of one; 0: none */
+    int64_t subgroup_size; /* 0: none */
     int32_t subgroup_same, subgroup_prefer;
     int32_t spread; /* level, or GANG__NO_LEVEL */
     int64_t max_skew;
@@ -120,7 +120,7 @@ struct gang_request {
     int32_t same, prefer;
     int32_t gpu_nodes; /* GANG_SCARCE_* */
     bool exclusive;
-    bool in_domains; /* `same`, `prefer` or slices somewhere */
+    bool in_domains; /* `same`, `prefer` or subgroups somewhere */
     uint32_t group_count, group_set_count;
     const struct gang_label *labels; /* of the job */
     uint32_t label_count;

@@ -52,8 +52,8 @@ int64_t gang__gang_step(const struct gang__gang *gang, uint32_t group)
 {
     const struct gang__group *g = &gang__gang_request(gang)->group[group];
     int64_t below = g->min - gang->has[group] - gang->done[group], step = below > 1 ? below : 1;
-    if (g->slice)
-        step = (step + g->slice - 1) / g->slice * g->slice;
+    if (g->subgroup_size)
+        step = (step + g->subgroup_size - 1) / g->subgroup_size * g->subgroup_size;
     return step;
 }
 
