@@ -703,6 +703,32 @@ START_TEST(a_victim_that_is_over_is_forgotten_before_its_room_is_taken)
 }
 END_TEST
 
+/* When the grace has passed, the timer of the job puts the gang back into its order before the stop
+ * is drained, and only the drain forgets the tasks that ended. */
+START_TEST(a_preempted_gang_is_ordered_without_its_ended_tasks)
+{
+    set_grace();
+    const struct gang_group_spec group[] = {gpus("worker", 3, 1), gpus("server", 1, 1)};
+    struct gang_job_spec job = host_job(group, 2);
+    gang_job_id older = host_submit(&h, &job);
+    host_run(&h, 1);
+    host_report(&h, older, 2, GANG_TASK_SUCCEEDED);
+    host_report(&h, older, 3, GANG_TASK_SUCCEEDED); /* as many as its minimum */
+    host_run(&h, 1);
+    gang_job_id high = host_gang(&h, NULL, 8, 5);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_job_state(&h, older), GANG_JOB_STOPPING);
+
+    struct box box = {.name = "n2", .cpu = 4000, .memory = GIB, .gpus = 2};
+    stage_add(&h.stage, &box);
+    gang_job_id newer = submit_gpus(2, 2, 0);
+    host_run(&h, 60 * (int64_t)HOST_SECOND);
+    ck_assert_int_eq(host_tasks(&h, high), 8);
+    ck_assert_int_eq(host_tasks(&h, older), 2);
+    ck_assert_int_eq(host_tasks(&h, newer), 0);
+}
+END_TEST
+
 /* ---- without memory ---- */
 
 /* One run in which the n-th allocation fails, then one with enough memory. True: no allocation
@@ -841,6 +867,7 @@ int main(void)
     tcase_add_test(t, a_task_that_is_reported_gone_twice_is_gone_once);
     tcase_add_test(t, what_stops_alone_is_not_given_away_with_the_rest);
     tcase_add_test(t, a_victim_that_is_over_is_forgotten_before_its_room_is_taken);
+    tcase_add_test(t, a_preempted_gang_is_ordered_without_its_ended_tasks);
     tcase_add_test(t, who_has_not_run_has_not_succeeded);
     tcase_add_test(t, no_report_is_lost_for_want_of_memory);
     tcase_add_test(t, reports_about_what_is_not_there_are_dropped);
