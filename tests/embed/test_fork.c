@@ -129,7 +129,7 @@ static _Noreturn void live_as_child(struct world *w, int lost, bool audit)
 
 /* ---- one thread -- */
 
-START_TEST(parent_and_child_go_on_with_copies_of_their_own)
+START_TEST(parent_and_child_continue_with_copies_of_their_own)
 {
     struct world w;
     gang_alloc_id before, after;
@@ -149,7 +149,7 @@ START_TEST(parent_and_child_go_on_with_copies_of_their_own)
 }
 END_TEST
 
-START_TEST(child_goes_on_with_the_worker_of_its_thread_and_forks_again)
+START_TEST(child_continues_with_the_worker_of_its_thread_and_forks_again)
 {
     struct world w;
     gang_alloc_id id;
@@ -263,7 +263,7 @@ static void fork_beside_a_victim(enum act act, enum gang__step step)
     world_end(&w);
 }
 
-START_TEST(child_ends_the_commits_of_threads_that_are_no_more)
+START_TEST(child_completes_commits_of_threads_that_are_gone)
 {
     for (int step = 0; step < GANG__STEP_COUNT; step++)
         fork_beside_a_victim((enum act)_i, (enum gang__step)step);
@@ -421,7 +421,7 @@ static void *ask_for_another(void *user)
 }
 
 /* A gang that a thread was freeing is not freed again when the child frees the cluster. */
-START_TEST(child_does_not_give_up_what_was_given_up)
+START_TEST(child_does_not_reclaim_what_the_parent_retired)
 {
     struct world w;
     struct gang_mem mem;
@@ -459,7 +459,7 @@ static void *reclaim(void *user)
 
 /* The thread that waits finds the gate shut after its grace period: the child inherits what it was
  * about to free, and needs it, for there is room for no more nodes. */
-START_TEST(child_inherits_what_waits_for_a_grace_period)
+START_TEST(child_inherits_blocks_that_wait_for_a_grace_period)
 {
     struct world w;
     struct gang_cluster_opts opts = GANG_CLUSTER_OPTS_INIT;
@@ -612,16 +612,16 @@ int main(void)
 {
     Suite *suite = suite_create("fork");
     TCase *one = tcase_create("one thread");
-    tcase_add_test(one, parent_and_child_go_on_with_copies_of_their_own);
-    tcase_add_test(one, child_goes_on_with_the_worker_of_its_thread_and_forks_again);
+    tcase_add_test(one, parent_and_child_continue_with_copies_of_their_own);
+    tcase_add_test(one, child_continues_with_the_worker_of_its_thread_and_forks_again);
     tcase_add_test(one, a_visitor_may_fork);
     suite_add_tcase(suite, one);
     TCase *many = tcase_create("many threads");
-    tcase_add_loop_test(many, child_ends_the_commits_of_threads_that_are_no_more, 0, ACT_COUNT);
+    tcase_add_loop_test(many, child_completes_commits_of_threads_that_are_gone, 0, ACT_COUNT);
     tcase_add_test(many, fork_waits_for_a_node_that_is_being_added);
     tcase_add_test(many, fork_in_an_allocator_does_not_hang);
-    tcase_add_test(many, child_does_not_give_up_what_was_given_up);
-    tcase_add_test(many, child_inherits_what_waits_for_a_grace_period);
+    tcase_add_test(many, child_does_not_reclaim_what_the_parent_retired);
+    tcase_add_test(many, child_inherits_blocks_that_wait_for_a_grace_period);
     tcase_add_test(many, fork_at_any_moment);
     tcase_add_test(many, many_threads_fork_and_exec);
     suite_add_tcase(suite, many);

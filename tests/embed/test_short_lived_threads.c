@@ -231,7 +231,7 @@ static void *leave_last_words(void *user)
     return NULL;
 }
 
-START_TEST(a_destructor_of_a_thread_may_call)
+START_TEST(a_thread_destructor_may_call_the_library)
 {
     struct world w;
     world_init(&w, 0);
@@ -276,7 +276,7 @@ static void *reclaim_until_cancelled(void *user)
 
 /* A thread that is cancelled while it waits for a grace period must not take liburcu's mutex, nor
  * what it was about to free, with it. */
-START_TEST(cancelled_while_it_waits_for_a_grace_period)
+START_TEST(a_thread_may_be_cancelled_while_it_waits_for_a_grace_period)
 {
     struct world w;
     pthread_t reader, waiter;
@@ -352,8 +352,8 @@ int main(void)
     tcase_add_test(threads, thousands_of_threads_come_and_go_beside_grace_periods);
     tcase_add_test(threads, a_worker_goes_from_thread_to_thread);
     tcase_add_test(threads, more_threads_than_workers_share_them);
-    tcase_add_test(threads, a_destructor_of_a_thread_may_call);
-    tcase_add_test(threads, cancelled_while_it_waits_for_a_grace_period);
+    tcase_add_test(threads, a_thread_destructor_may_call_the_library);
+    tcase_add_test(threads, a_thread_may_be_cancelled_while_it_waits_for_a_grace_period);
     tcase_add_test(threads, a_visitor_of_one_cluster_works_on_another);
     suite_add_tcase(suite, threads);
     return run_suite(suite);

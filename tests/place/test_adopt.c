@@ -85,7 +85,7 @@ START_TEST(exactly_these_places_are_taken)
 }
 END_TEST
 
-START_TEST(the_library_picks_devices_if_told)
+START_TEST(the_library_picks_devices_on_request)
 {
     struct gang_group_spec g = group_of(2, 1000, 1000);
     struct gang_placement places[] = {at(0, 1), at(0, 0)};
@@ -111,7 +111,7 @@ START_TEST(cores_are_picked_by_the_library)
 }
 END_TEST
 
-START_TEST(minimum_constraints_and_states_do_not_matter)
+START_TEST(adoption_ignores_minimum_constraints_and_states)
 {
     struct gang_label_rule rule = {"os", NULL, 0, GANG_LABEL_EXISTS, 0};
     const char *const model = "V100";
@@ -135,7 +135,7 @@ START_TEST(minimum_constraints_and_states_do_not_matter)
 }
 END_TEST
 
-START_TEST(named_devices_need_not_be_of_the_models)
+START_TEST(adoption_ignores_the_models_of_named_devices)
 {
     const char *const model = "T4";
     struct gang_group_spec g = group_of(1, 1000, 1000);
@@ -146,7 +146,7 @@ START_TEST(named_devices_need_not_be_of_the_models)
 }
 END_TEST
 
-START_TEST(capacity_always_matters)
+START_TEST(adoption_checks_capacity)
 {
     static const struct {
         int64_t cpu, memory, gpu, nics, lics;
@@ -173,7 +173,7 @@ START_TEST(capacity_always_matters)
 }
 END_TEST
 
-START_TEST(what_is_taken_is_refused_whole)
+START_TEST(adoption_of_taken_places_is_refused_whole)
 {
     struct gang_group_spec g = group_of(2, 1000, 1000);
     struct gang_placement taken = at(1, 4), places[] = {at(0, 4), at(1, 4)};
@@ -247,7 +247,7 @@ START_TEST(no_more_tasks_than_the_count)
 }
 END_TEST
 
-START_TEST(nodes_must_be_there)
+START_TEST(adoption_needs_existing_nodes)
 {
     struct gang_group_spec g = group_of(2, 1000, 0);
     struct gang_placement places[] = {at(0, 0), at(1, 0)};
@@ -278,7 +278,7 @@ START_TEST(a_removed_node_takes_nothing)
 }
 END_TEST
 
-START_TEST(arguments_must_be_there)
+START_TEST(missing_arguments_are_refused)
 {
     struct gang_error error = GANG_ERROR_INIT;
     struct gang_group_spec g = group_of(1, 1000, 0);
@@ -383,19 +383,19 @@ int main(void)
     TCase *tests = tcase_create("adopt");
     tcase_add_checked_fixture(tests, open_stage, close_stage);
     tcase_add_test(tests, exactly_these_places_are_taken);
-    tcase_add_test(tests, the_library_picks_devices_if_told);
+    tcase_add_test(tests, the_library_picks_devices_on_request);
     tcase_add_test(tests, cores_are_picked_by_the_library);
-    tcase_add_test(tests, minimum_constraints_and_states_do_not_matter);
-    tcase_add_test(tests, named_devices_need_not_be_of_the_models);
-    tcase_add_loop_test(tests, capacity_always_matters, 0, 5);
-    tcase_add_test(tests, what_is_taken_is_refused_whole);
+    tcase_add_test(tests, adoption_ignores_minimum_constraints_and_states);
+    tcase_add_test(tests, adoption_ignores_the_models_of_named_devices);
+    tcase_add_loop_test(tests, adoption_checks_capacity, 0, 5);
+    tcase_add_test(tests, adoption_of_taken_places_is_refused_whole);
     tcase_add_test(tests, a_device_is_not_adopted_twice);
     tcase_add_test(tests, bad_places_are_refused);
     tcase_add_test(tests, devices_that_are_not_there_are_refused);
     tcase_add_test(tests, no_more_tasks_than_the_count);
-    tcase_add_test(tests, nodes_must_be_there);
+    tcase_add_test(tests, adoption_needs_existing_nodes);
     tcase_add_test(tests, a_removed_node_takes_nothing);
-    tcase_add_test(tests, arguments_must_be_there);
+    tcase_add_test(tests, missing_arguments_are_refused);
     tcase_add_test(tests, places_follow_the_size_rule);
     tcase_add_test(tests, an_adopted_allocation_grows);
     tcase_add_test(tests, a_whole_state_is_restored);

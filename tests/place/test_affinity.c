@@ -148,7 +148,7 @@ START_TEST(a_rule_without_a_value_means_any)
 }
 END_TEST
 
-START_TEST(replicas_keep_apart_and_free_makes_room)
+START_TEST(replicas_keep_apart_until_one_is_freed)
 {
     const struct gang_affinity_rule apart = FAR("app", "web", "rack");
     gang_alloc_id id[3];
@@ -184,7 +184,7 @@ START_TEST(all_rules_must_hold)
 }
 END_TEST
 
-START_TEST(a_node_in_no_domain_is_far_from_all_and_near_none)
+START_TEST(a_node_in_no_domain_is_near_no_job)
 {
     const struct gang_affinity_rule far = FAR("app", "db", "zone"),
                                     near = NEAR("app", "db", "zone");
@@ -202,7 +202,7 @@ END_TEST
 
 /* ---- what others keep out ---- */
 
-START_TEST(a_running_job_keeps_out_those_it_stays_away_from)
+START_TEST(anti_affinity_of_a_running_job_keeps_others_away)
 {
     const struct gang_affinity_rule far = FAR("app", "web", "rack"), alone = FAR("app", NULL, NULL);
     gang_alloc_id a = place_job("db", 1, &far, 1);
@@ -217,7 +217,7 @@ START_TEST(a_running_job_keeps_out_those_it_stays_away_from)
 }
 END_TEST
 
-START_TEST(wishes_keep_nobody_out)
+START_TEST(soft_rules_keep_no_job_away)
 {
     const struct gang_affinity_rule wish = {"app", "web", "zone", 0, 1};
     ck_assert_uint_eq(nodes_of(place_job("db", 1, &wish, 1)), 1u);
@@ -225,7 +225,7 @@ START_TEST(wishes_keep_nobody_out)
 }
 END_TEST
 
-START_TEST(a_job_that_only_has_labels_is_refused_for_others_rules)
+START_TEST(a_job_with_labels_only_obeys_rules_of_other_jobs)
 {
     const struct gang_affinity_rule far = FAR("app", "web", "zone");
     place_job("db", 5, &far, 1);
@@ -237,7 +237,7 @@ END_TEST
 
 /* ---- nearness ---- */
 
-START_TEST(tasks_go_only_where_a_peer_is)
+START_TEST(affinity_places_tasks_only_near_a_matching_job)
 {
     const struct gang_affinity_rule near = NEAR("app", "db", NULL),
                                     rack = NEAR("app", "db", "rack");
@@ -249,7 +249,7 @@ START_TEST(tasks_go_only_where_a_peer_is)
 }
 END_TEST
 
-START_TEST(a_request_that_waits_sees_who_comes_and_goes)
+START_TEST(a_waiting_request_sees_matching_jobs_come_and_go)
 {
     const struct gang_affinity_rule rules[] = {NEAR("app", "db", NULL), FAR("app", "x", "rack")};
     struct gang_group_spec g;
@@ -270,7 +270,7 @@ START_TEST(a_request_that_waits_sees_who_comes_and_goes)
 }
 END_TEST
 
-START_TEST(the_first_of_its_kind_wishes)
+START_TEST(the_first_job_of_its_kind_starts_with_a_soft_rule)
 {
     const struct gang_affinity_rule near = NEAR("app", "web", "rack");
     const struct gang_affinity_rule wish = {"app", "web", "rack", 1, 1};
@@ -294,7 +294,7 @@ START_TEST(near_one_and_far_from_another)
 }
 END_TEST
 
-START_TEST(no_peer_is_no_reason_for_never)
+START_TEST(a_missing_matching_job_is_a_temporary_refusal)
 {
     const struct gang_affinity_rule near = NEAR("app", "db", NULL), far = FAR("app", NULL, "zone");
     struct gang_group_spec g;
@@ -312,7 +312,7 @@ END_TEST
 
 /* ---- wishes ---- */
 
-START_TEST(wishes_give_way_the_last_one_first)
+START_TEST(soft_rules_are_dropped_last_one_first)
 {
     const struct gang_affinity_rule rules[] = {
         {"app", "a", "zone", 0, 1}, {"app", "b", "rack", 1, 1}, {"app", "c", NULL, 0, 1}};
@@ -329,7 +329,7 @@ START_TEST(wishes_give_way_the_last_one_first)
 }
 END_TEST
 
-START_TEST(what_must_hold_does_not_give_way)
+START_TEST(hard_rules_are_never_dropped)
 {
     const struct gang_affinity_rule rules[] = {{"app", "a", NULL, 1, 1}, FAR("app", "b", "zone")};
     put_on("a", 0);
@@ -365,7 +365,7 @@ START_TEST(growth_keeps_the_rules)
 }
 END_TEST
 
-START_TEST(what_is_given_back_keeps_nobody_away)
+START_TEST(released_tasks_keep_no_job_away)
 {
     const struct gang_affinity_rule far = FAR("app", "web", NULL);
     struct gang_group_spec g;
@@ -685,7 +685,7 @@ static struct outcome place_beside(const struct gang_request_spec *spec,
     return o;
 }
 
-START_TEST(of_two_that_exclude_each_other_one_gives_way)
+START_TEST(of_two_jobs_that_exclude_each_other_one_is_refused)
 {
     static const enum gang__step steps[] = {GANG__STEP_HOLD, GANG__STEP_ENTER, GANG__STEP_CLAIM,
                                             GANG__STEP_SETTLE};
@@ -706,7 +706,7 @@ START_TEST(of_two_that_exclude_each_other_one_gives_way)
 }
 END_TEST
 
-START_TEST(who_was_seen_and_withdrew_keeps_nobody_out)
+START_TEST(a_withdrawn_commit_keeps_no_job_away)
 {
     const struct gang_affinity_rule far = FAR("app", "web", "zone");
     struct gang_group_spec g[2];
@@ -722,7 +722,7 @@ START_TEST(who_was_seen_and_withdrew_keeps_nobody_out)
 }
 END_TEST
 
-START_TEST(nearness_does_not_count_who_is_not_there_yet)
+START_TEST(affinity_does_not_count_uncommitted_jobs)
 {
     const struct gang_affinity_rule near = NEAR("app", "db", NULL);
     struct gang_group_spec g[2];
@@ -745,22 +745,22 @@ int main(void)
     tcase_add_test(t, distance_counts_whole_domains);
     tcase_add_test(t, other_values_and_keys_do_not_matter);
     tcase_add_test(t, a_rule_without_a_value_means_any);
-    tcase_add_test(t, replicas_keep_apart_and_free_makes_room);
+    tcase_add_test(t, replicas_keep_apart_until_one_is_freed);
     tcase_add_test(t, its_own_tasks_do_not_count);
     tcase_add_test(t, all_rules_must_hold);
-    tcase_add_test(t, a_node_in_no_domain_is_far_from_all_and_near_none);
-    tcase_add_test(t, a_running_job_keeps_out_those_it_stays_away_from);
-    tcase_add_test(t, wishes_keep_nobody_out);
-    tcase_add_test(t, a_job_that_only_has_labels_is_refused_for_others_rules);
-    tcase_add_test(t, tasks_go_only_where_a_peer_is);
-    tcase_add_test(t, a_request_that_waits_sees_who_comes_and_goes);
-    tcase_add_test(t, the_first_of_its_kind_wishes);
+    tcase_add_test(t, a_node_in_no_domain_is_near_no_job);
+    tcase_add_test(t, anti_affinity_of_a_running_job_keeps_others_away);
+    tcase_add_test(t, soft_rules_keep_no_job_away);
+    tcase_add_test(t, a_job_with_labels_only_obeys_rules_of_other_jobs);
+    tcase_add_test(t, affinity_places_tasks_only_near_a_matching_job);
+    tcase_add_test(t, a_waiting_request_sees_matching_jobs_come_and_go);
+    tcase_add_test(t, the_first_job_of_its_kind_starts_with_a_soft_rule);
     tcase_add_test(t, near_one_and_far_from_another);
-    tcase_add_test(t, no_peer_is_no_reason_for_never);
-    tcase_add_test(t, wishes_give_way_the_last_one_first);
-    tcase_add_test(t, what_must_hold_does_not_give_way);
+    tcase_add_test(t, a_missing_matching_job_is_a_temporary_refusal);
+    tcase_add_test(t, soft_rules_are_dropped_last_one_first);
+    tcase_add_test(t, hard_rules_are_never_dropped);
     tcase_add_test(t, growth_keeps_the_rules);
-    tcase_add_test(t, what_is_given_back_keeps_nobody_away);
+    tcase_add_test(t, released_tasks_keep_no_job_away);
     tcase_add_test(t, adopting_ignores_rules_but_counts);
     tcase_add_test(t, a_node_that_moves_takes_its_jobs_along);
     tcase_add_test(t, tasks_that_take_nothing_count_while_their_node_is_there);
@@ -770,9 +770,9 @@ int main(void)
     tcase_add_test(t, labels_are_checked);
     tcase_add_test(t, labels_of_jobs_that_are_over_take_no_memory);
     tcase_add_loop_test(t, each_allocation_may_fail, 0, 2);
-    tcase_add_loop_test(t, of_two_that_exclude_each_other_one_gives_way, 0, 4);
-    tcase_add_test(t, who_was_seen_and_withdrew_keeps_nobody_out);
-    tcase_add_test(t, nearness_does_not_count_who_is_not_there_yet);
+    tcase_add_loop_test(t, of_two_jobs_that_exclude_each_other_one_is_refused, 0, 4);
+    tcase_add_test(t, a_withdrawn_commit_keeps_no_job_away);
+    tcase_add_test(t, affinity_does_not_count_uncommitted_jobs);
     suite_add_tcase(suite, t);
     return run_suite(suite);
 }

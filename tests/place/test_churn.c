@@ -129,7 +129,7 @@ static void measure(const char *prefer, int32_t policy)
     }
 }
 
-START_TEST(a_wish_for_a_rack_gives_the_fewest_racks)
+START_TEST(soft_rack_preference_gives_the_fewest_racks)
 {
     measure("rack", GANG_POLICY_DEFAULT);
 }
@@ -146,7 +146,7 @@ int main(void)
     Suite *suite = suite_create("churn");
     TCase *tc = tcase_create("churn");
     tcase_set_timeout(tc, 300);
-    tcase_add_test(tc, a_wish_for_a_rack_gives_the_fewest_racks);
+    tcase_add_test(tc, soft_rack_preference_gives_the_fewest_racks);
     tcase_add_test(tc, the_policy_topology_gives_the_fewest_racks);
     suite_add_tcase(suite, tc);
     return run_suite(suite);

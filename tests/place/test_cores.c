@@ -85,7 +85,7 @@ START_TEST(a_task_without_cpu_has_no_cores)
 }
 END_TEST
 
-START_TEST(without_known_cores_nobody_owns_any)
+START_TEST(without_known_cores_no_task_owns_any)
 {
     struct gang_group_spec g = group_of(1, 2000, 0);
     add_box(8000, 0, 0, 0);
@@ -96,7 +96,7 @@ START_TEST(without_known_cores_nobody_owns_any)
 END_TEST
 
 /* More millicores than cores: owned cores would starve the tasks that share. */
-START_TEST(with_more_millicores_than_cores_nobody_owns_any)
+START_TEST(with_more_millicores_than_cores_no_task_owns_any)
 {
     struct gang_group_spec g = group_of(8, 2000, 0);
     gang_node_id id = add_box(16000, 8, 0, 0);
@@ -109,7 +109,7 @@ START_TEST(with_more_millicores_than_cores_nobody_owns_any)
 END_TEST
 
 /* In any order of allocations, the unowned cores carry the tasks that share. */
-START_TEST(shared_tasks_always_keep_room)
+START_TEST(shared_tasks_always_keep_capacity)
 {
     struct gang_group_spec own = group_of(1, 1000, 0), part = group_of(1, 300, 0);
     add_box(4000, 4, 0, 0);
@@ -301,9 +301,9 @@ int main(void)
     tcase_add_test(tests, whole_cores_are_owned);
     tcase_add_test(tests, other_amounts_run_in_the_shared_cores);
     tcase_add_test(tests, a_task_without_cpu_has_no_cores);
-    tcase_add_test(tests, without_known_cores_nobody_owns_any);
-    tcase_add_test(tests, with_more_millicores_than_cores_nobody_owns_any);
-    tcase_add_test(tests, shared_tasks_always_keep_room);
+    tcase_add_test(tests, without_known_cores_no_task_owns_any);
+    tcase_add_test(tests, with_more_millicores_than_cores_no_task_owns_any);
+    tcase_add_test(tests, shared_tasks_always_keep_capacity);
     tcase_add_test(tests, fewer_millicores_than_cores_limit_first);
     tcase_add_test(tests, freed_cores_are_owned_again);
     tcase_add_test(tests, cores_are_near_the_devices);

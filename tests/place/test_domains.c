@@ -214,7 +214,7 @@ START_TEST(the_gpus_of_a_gang_are_below_one_switch)
 }
 END_TEST
 
-START_TEST(a_wish_for_an_island_climbs_to_the_node)
+START_TEST(a_soft_island_preference_falls_back_to_the_node)
 {
     struct gang_group_spec g = group_of(3, 0, 1000);
     g.prefer = "island";
@@ -227,7 +227,7 @@ START_TEST(a_wish_for_an_island_climbs_to_the_node)
 }
 END_TEST
 
-START_TEST(more_tasks_come_to_the_domain_inside_the_machine)
+START_TEST(growth_stays_in_the_domain_inside_the_machine)
 {
     struct gang_group_spec g = group_of(2, 0, 1000);
     g.min = 1;
@@ -241,7 +241,7 @@ START_TEST(more_tasks_come_to_the_domain_inside_the_machine)
 }
 END_TEST
 
-START_TEST(a_level_of_the_site_hides_a_built_in_one)
+START_TEST(a_level_of_the_cluster_hides_a_built_in_one)
 {
     static const char *const own[] = {"node"};
     struct stage t;
@@ -260,7 +260,7 @@ END_TEST
 
 /* ---- slices ---- */
 
-START_TEST(slices_lie_each_on_an_island_of_one_rack)
+START_TEST(each_subgroup_lies_on_an_island_of_one_rack)
 {
     struct gang_group_spec g = group_of(6, 0, 1000);
     g.same = "rack";
@@ -282,7 +282,7 @@ START_TEST(slices_lie_each_on_an_island_of_one_rack)
 }
 END_TEST
 
-START_TEST(a_slice_is_not_split_where_its_tasks_would_fit)
+START_TEST(a_subgroup_is_not_split)
 {
     struct gang_group_spec g = group_of(4, 1000, 0);
     g.subgroup_size = 2;
@@ -295,7 +295,7 @@ START_TEST(a_slice_is_not_split_where_its_tasks_would_fit)
 }
 END_TEST
 
-START_TEST(a_sliced_group_grows_by_slices)
+START_TEST(a_group_of_subgroups_grows_by_subgroups)
 {
     struct gang_group_spec g = group_of(4, 1000, 0);
     g.min = 2;
@@ -473,7 +473,7 @@ END_TEST
 
 /* ---- slices that fail ---- */
 
-START_TEST(tasks_that_make_up_a_minimum_are_whole_slices)
+START_TEST(tasks_of_a_minimum_form_whole_subgroups)
 {
     struct gang_group_spec g[] = {group_of(6, 1000, 0), group_of(1, 1000, 0)};
     struct gang_request_spec spec = request_of(g, 2);
@@ -489,7 +489,7 @@ START_TEST(tasks_that_make_up_a_minimum_are_whole_slices)
 }
 END_TEST
 
-START_TEST(a_part_of_a_slice_is_not_kept)
+START_TEST(a_partial_subgroup_is_not_kept)
 {
     struct gang_group_spec g = group_of(6, 1000, 0);
     struct gang_request_spec spec = request_of(&g, 1);
@@ -578,7 +578,7 @@ START_TEST(a_gang_larger_than_a_rack_takes_the_fewest)
 }
 END_TEST
 
-START_TEST(more_tasks_come_near_to_those_that_run)
+START_TEST(growth_is_placed_near_running_tasks)
 {
     struct gang_group_spec g = group_of(4, 1000, 0);
     struct gang_request_spec spec = request_of(&g, 1);
@@ -597,7 +597,7 @@ END_TEST
 
 /* ---- what greedy placing misses ---- */
 
-START_TEST(two_unequal_domains_hold_two_unequal_groups)
+START_TEST(two_unequal_domains_take_two_unequal_groups)
 {
     /* The larger group would go to the rack that alone has GPUs for the other. */
     struct gang_group_spec g[] = {group_of(3, 2000, 0), group_of(2, 1000, 1000)};
@@ -643,12 +643,12 @@ int main(void)
     tcase_add_test(tc, the_cores_of_a_gang_lie_in_one_numa_domain);
     tcase_add_test(tc, the_gpus_of_a_gang_lie_on_one_island);
     tcase_add_test(tc, the_gpus_of_a_gang_are_below_one_switch);
-    tcase_add_test(tc, a_wish_for_an_island_climbs_to_the_node);
-    tcase_add_test(tc, more_tasks_come_to_the_domain_inside_the_machine);
-    tcase_add_test(tc, a_level_of_the_site_hides_a_built_in_one);
-    tcase_add_test(tc, slices_lie_each_on_an_island_of_one_rack);
-    tcase_add_test(tc, a_slice_is_not_split_where_its_tasks_would_fit);
-    tcase_add_test(tc, a_sliced_group_grows_by_slices);
+    tcase_add_test(tc, a_soft_island_preference_falls_back_to_the_node);
+    tcase_add_test(tc, growth_stays_in_the_domain_inside_the_machine);
+    tcase_add_test(tc, a_level_of_the_cluster_hides_a_built_in_one);
+    tcase_add_test(tc, each_subgroup_lies_on_an_island_of_one_rack);
+    tcase_add_test(tc, a_subgroup_is_not_split);
+    tcase_add_test(tc, a_group_of_subgroups_grows_by_subgroups);
     tcase_add_test(tc, tasks_are_spread_over_racks_within_the_skew);
     tcase_add_test(tc, only_domains_that_the_constraints_admit_count_for_the_skew);
     tcase_add_test(tc, more_tasks_are_spread_with_those_that_run);
@@ -659,14 +659,14 @@ int main(void)
     tcase_add_test(tc, the_bound_holds_for_parts_of_devices_beside_another_group);
     tcase_add_test(tc, no_more_tasks_than_the_bound_are_in_a_rack);
     tcase_add_test(tc, a_removed_node_takes_no_bounded_tasks);
-    tcase_add_test(tc, tasks_that_make_up_a_minimum_are_whole_slices);
-    tcase_add_test(tc, a_part_of_a_slice_is_not_kept);
+    tcase_add_test(tc, tasks_of_a_minimum_form_whole_subgroups);
+    tcase_add_test(tc, a_partial_subgroup_is_not_kept);
     tcase_add_test(tc, a_job_with_a_group_without_gpus_has_no_island);
     tcase_add_test(tc, as_few_nodes_as_do_take_the_same_number);
     tcase_add_test(tc, the_narrowest_domain_comes_first_then_the_fewest_nodes);
     tcase_add_test(tc, a_gang_larger_than_a_rack_takes_the_fewest);
-    tcase_add_test(tc, more_tasks_come_near_to_those_that_run);
-    tcase_add_test(tc, two_unequal_domains_hold_two_unequal_groups);
+    tcase_add_test(tc, growth_is_placed_near_running_tasks);
+    tcase_add_test(tc, two_unequal_domains_take_two_unequal_groups);
     tcase_add_test(tc, cores_are_left_for_the_work_that_needs_their_gpus);
     tcase_add_test(tc, parts_of_devices_go_together_the_one_way_they_fit);
     suite_add_tcase(suite, tc);

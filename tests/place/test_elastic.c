@@ -159,7 +159,7 @@ START_TEST(any_group_grows_that_can)
 END_TEST
 
 /* One group could never grow, another only has to wait: not now. */
-START_TEST(any_group_waits_if_one_of_them_may_grow)
+START_TEST(growth_of_any_group_waits_if_one_group_may_grow)
 {
     struct gang_group_spec g[] = {group_of(2, 1000, 1000), group_of(2, 1000, 0)};
     struct gang_request_spec spec = request_of(g, 2);
@@ -291,7 +291,7 @@ START_TEST(bad_growth_is_refused)
 }
 END_TEST
 
-START_TEST(a_refusal_to_grow_tells_the_reason)
+START_TEST(refused_growth_gives_the_reason)
 {
     struct gang_error error = GANG_ERROR_INIT;
     struct gang_group_spec g[] = {group_of(1, 1000, 0), group_of(3, 1000, 1000)};
@@ -593,14 +593,14 @@ int main(void)
     tcase_add_test(growing, growth_waits_for_others_or_is_for_ever_refused);
     tcase_add_test(growing, any_group_grows_in_order);
     tcase_add_test(growing, any_group_grows_that_can);
-    tcase_add_test(growing, any_group_waits_if_one_of_them_may_grow);
+    tcase_add_test(growing, growth_of_any_group_waits_if_one_group_may_grow);
     tcase_add_test(growing, an_allocation_does_not_inherit_answers);
     tcase_add_test(growing, never_counts_what_the_allocation_holds_itself);
     tcase_add_test(growing, an_answer_ends_when_tasks_change);
     tcase_add_test(growing, growth_obeys_constraints_and_states);
     tcase_add_test(growing, growth_takes_pools);
     tcase_add_test(growing, bad_growth_is_refused);
-    tcase_add_test(growing, a_refusal_to_grow_tells_the_reason);
+    tcase_add_test(growing, refused_growth_gives_the_reason);
     tcase_add_test(growing, growth_beyond_all_buffers);
     suite_add_tcase(suite, growing);
     TCase *shrinking = tcase_create("shrinking");

@@ -204,7 +204,7 @@ START_TEST(growth_uses_what_it_holds_then_fresh_nodes)
 }
 END_TEST
 
-START_TEST(growth_that_finds_nothing_says_why)
+START_TEST(refused_growth_gives_the_reason)
 {
     gang_alloc_id id = alone(40, 6, 1000);
     struct gang_error error = GANG_ERROR_INIT;
@@ -503,7 +503,7 @@ int main(void)
     tcase_add_test(t, its_groups_share_nodes);
     tcase_add_test(t, in_one_domain);
     tcase_add_test(t, growth_uses_what_it_holds_then_fresh_nodes);
-    tcase_add_test(t, growth_that_finds_nothing_says_why);
+    tcase_add_test(t, refused_growth_gives_the_reason);
     tcase_add_test(t, a_node_goes_back_with_its_last_task);
     tcase_add_test(t, licences_go_back_at_once);
     tcase_add_test(t, growing_and_shrinking_for_long);

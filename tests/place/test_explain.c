@@ -183,7 +183,7 @@ static gang_node_id add(const char *name, const char *rack)
 
 /* ---- groups: nodes and kinds ---- */
 
-START_TEST(what_fits_is_told_too)
+START_TEST(a_fit_is_explained)
 {
     struct gang_group_spec g = group_of(3, 1000, 1000);
     add("n1", "r1");
@@ -231,7 +231,7 @@ START_TEST(kinds_that_nodes_are_short_of)
 }
 END_TEST
 
-START_TEST(never_is_told_of_the_empty_cluster)
+START_TEST(never_refers_to_the_empty_cluster)
 {
     struct gang_group_spec some = group_of(1, 3000, 1000), g = group_of(2, 3000, 2000);
     gang_node_id n1 = add("n1", "r1");
@@ -319,7 +319,7 @@ START_TEST(filters_count_each_node_once)
 }
 END_TEST
 
-START_TEST(a_node_that_is_too_small_anyway_is_no_reason)
+START_TEST(a_node_too_small_even_if_empty_is_no_reason)
 {
     struct gang_label_rule rule = {"os", NULL, 0, GANG_LABEL_NOT_EXISTS, 0};
     struct gang_group_spec g = group_of(1, 4000, 0);
@@ -576,7 +576,7 @@ START_TEST(domains_of_nodes_and_their_insides)
 }
 END_TEST
 
-START_TEST(slices_and_their_level)
+START_TEST(subgroups_and_their_level_are_explained)
 {
     struct gang_group_spec g = group_of(6, 1000, 1000);
     add_racks();
@@ -852,7 +852,7 @@ static int write_nothing(const char *bytes, size_t length, void *user)
     return 1;
 }
 
-START_TEST(wrong_calls)
+START_TEST(wrong_arguments_are_refused)
 {
     struct gang_group_spec g = group_of(1, 1000, 0);
     struct gang_request_spec spec = request_of(&g, 1);
@@ -1160,7 +1160,7 @@ static void random_request(struct random_spec *r, int64_t groups)
 }
 
 /* keep() checks that the nodes add up, explain() that error and answer agree. */
-START_TEST(what_is_told_hangs_together)
+START_TEST(explanations_are_consistent)
 {
     chance_state = test_seed() + (uint64_t)_i;
     random_cluster(true);
@@ -1291,7 +1291,7 @@ static void keep_one(struct gang_group_spec *g, int64_t which)
 /* Where lifting one constraint, and no other, lets the gang in, that one is the reason: one of
  * those of the request, or the states of the nodes. The tasks are so small that no kind is in the
  * way, but for GPUs where there are none. */
-START_TEST(the_reason_is_what_is_in_the_way)
+START_TEST(the_given_reason_is_the_only_obstacle)
 {
     chance_state = test_seed() + (uint64_t)_i;
     random_cluster(false);
@@ -1329,12 +1329,12 @@ int main(void)
     TCase *tests = tcase_create("explain");
     tcase_add_checked_fixture(tests, open_stage, close_stage);
     tcase_set_timeout(tests, 120);
-    tcase_add_test(tests, what_fits_is_told_too);
+    tcase_add_test(tests, a_fit_is_explained);
     tcase_add_test(tests, kinds_that_nodes_are_short_of);
-    tcase_add_test(tests, never_is_told_of_the_empty_cluster);
+    tcase_add_test(tests, never_refers_to_the_empty_cluster);
     tcase_add_test(tests, pools_and_countables);
     tcase_add_test(tests, filters_count_each_node_once);
-    tcase_add_test(tests, a_node_that_is_too_small_anyway_is_no_reason);
+    tcase_add_test(tests, a_node_too_small_even_if_empty_is_no_reason);
     tcase_add_test(tests, numa_profile_and_health);
     tcase_add_test(tests, other_jobs);
     tcase_add_test(tests, nodes_with_gpus_and_expressions);
@@ -1344,7 +1344,7 @@ int main(void)
     tcase_add_test(tests, the_best_rack_and_what_it_lacks);
     tcase_add_test(tests, the_domain_may_lack_something_else);
     tcase_add_test(tests, domains_of_nodes_and_their_insides);
-    tcase_add_test(tests, slices_and_their_level);
+    tcase_add_test(tests, subgroups_and_their_level_are_explained);
     tcase_add_test(tests, bounds_and_spreading);
     tcase_add_test(tests, groups_that_fit_alone_but_not_together);
     tcase_add_test(tests, no_rack_for_all_groups);
@@ -1353,14 +1353,14 @@ int main(void)
     tcase_add_test(tests, growth_is_explained);
     tcase_add_test(tests, growth_within_bounds);
     tcase_add_test(tests, an_allocation_stays_while_it_is_explained);
-    tcase_add_test(tests, wrong_calls);
+    tcase_add_test(tests, wrong_arguments_are_refused);
     tcase_add_test(tests, constraints_have_names);
     tcase_add_test(tests, a_snapshot_is_explained);
     tcase_add_test(tests, as_json);
     tcase_add_loop_test(tests, out_of_memory_is_a_result, 0, 4);
-    tcase_add_loop_test(tests, what_is_told_hangs_together, 0, 20);
+    tcase_add_loop_test(tests, explanations_are_consistent, 0, 20);
     tcase_add_loop_test(tests, alone_means_alone, 0, 20);
-    tcase_add_loop_test(tests, the_reason_is_what_is_in_the_way, 0, 20);
+    tcase_add_loop_test(tests, the_given_reason_is_the_only_obstacle, 0, 20);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

@@ -172,7 +172,7 @@ START_TEST(a_gang_takes_its_minimum_and_no_more)
 }
 END_TEST
 
-START_TEST(a_gang_as_large_as_the_cluster_and_one_larger)
+START_TEST(a_gang_as_large_as_the_cluster_fits_and_one_larger_does_not)
 {
     add_nodes(4, 1000, GIB, 0);
     struct gang_group_spec g = group_of(5, 1000, 0);
@@ -333,7 +333,7 @@ START_TEST(a_dry_run_answers_and_takes_nothing)
 }
 END_TEST
 
-START_TEST(what_could_ever_fit_depends_on_the_nodes_alone)
+START_TEST(a_permanent_refusal_depends_on_the_nodes_alone)
 {
     struct gang_error error = GANG_ERROR_INIT;
     struct gang_group_spec g = group_of(4, 1000, 0);
@@ -355,7 +355,7 @@ END_TEST
 
 /* Greedy, and in the order of the nodes, the first group would take the only node that has memory
  * for the second. Another order finds a place, so "never" is wrong. */
-START_TEST(never_is_not_said_of_what_an_empty_cluster_would_take)
+START_TEST(a_gang_that_fits_the_empty_cluster_is_refused_for_now_only)
 {
     struct gang_group_spec g[] = {group_of(1, 4000, 0), group_of(1, 3000, 0)};
     struct gang_group_spec most = group_of(1, 6000, 0);
@@ -385,7 +385,7 @@ START_TEST(never_is_not_said_of_what_an_empty_cluster_would_take)
 }
 END_TEST
 
-START_TEST(a_refusal_for_ever_ends_when_a_node_comes)
+START_TEST(a_permanent_refusal_ends_when_a_node_is_added)
 {
     struct gang_group_spec g = group_of(3, 2000, 0);
     struct gang_request_spec spec = request_of(&g, 1);
@@ -409,7 +409,7 @@ START_TEST(a_refusal_for_ever_ends_when_a_node_comes)
 END_TEST
 
 /* A node that is removed but still held by another job will not come back. */
-START_TEST(a_removed_node_that_is_held_counts_no_more)
+START_TEST(a_removed_node_does_not_count_while_it_is_held)
 {
     struct gang_group_spec g = group_of(1, 2000, 0);
     struct gang_request_spec spec = request_of(&g, 1);
@@ -427,7 +427,7 @@ START_TEST(a_removed_node_that_is_held_counts_no_more)
 }
 END_TEST
 
-START_TEST(nodes_that_are_down_may_come_back)
+START_TEST(nodes_that_are_down_are_a_temporary_refusal)
 {
     struct gang_group_spec g = group_of(2, 2000, 0);
     add_nodes(2, 2000, GIB, 0);
@@ -489,7 +489,7 @@ END_TEST
 
 /* ---- handles ---- */
 
-START_TEST(arguments_must_be_there)
+START_TEST(missing_arguments_are_refused)
 {
     struct gang_error error = GANG_ERROR_INIT;
     struct gang_group_spec g = group_of(1, 0, 0);
@@ -655,7 +655,7 @@ START_TEST(a_worker_allocates_nothing_for_a_gang_it_had_before)
 }
 END_TEST
 
-START_TEST(room_in_advance_leaves_only_the_records_to_allocate)
+START_TEST(reserved_memory_leaves_only_the_records_to_allocate)
 {
     struct gang_group_spec g = group_of(512, 10, 0);
     struct gang_request_spec spec = request_of(&g, 1);
@@ -682,7 +682,7 @@ int main(void)
     tcase_add_test(whole, groups_that_are_hard_to_place_go_first);
     tcase_add_test(whole, groups_are_also_tried_in_their_own_order);
     tcase_add_test(whole, a_gang_takes_its_minimum_and_no_more);
-    tcase_add_test(whole, a_gang_as_large_as_the_cluster_and_one_larger);
+    tcase_add_test(whole, a_gang_as_large_as_the_cluster_fits_and_one_larger_does_not);
     suite_add_tcase(suite, whole);
     TCase *minima = tcase_create("minima");
     tcase_add_checked_fixture(minima, open_stage, close_stage);
@@ -695,11 +695,11 @@ int main(void)
     TCase *never = tcase_create("not now and never");
     tcase_add_checked_fixture(never, open_stage, close_stage);
     tcase_add_test(never, a_dry_run_answers_and_takes_nothing);
-    tcase_add_test(never, what_could_ever_fit_depends_on_the_nodes_alone);
-    tcase_add_loop_test(never, never_is_not_said_of_what_an_empty_cluster_would_take, 0, 2);
-    tcase_add_test(never, a_refusal_for_ever_ends_when_a_node_comes);
-    tcase_add_test(never, a_removed_node_that_is_held_counts_no_more);
-    tcase_add_test(never, nodes_that_are_down_may_come_back);
+    tcase_add_test(never, a_permanent_refusal_depends_on_the_nodes_alone);
+    tcase_add_loop_test(never, a_gang_that_fits_the_empty_cluster_is_refused_for_now_only, 0, 2);
+    tcase_add_test(never, a_permanent_refusal_ends_when_a_node_is_added);
+    tcase_add_test(never, a_removed_node_does_not_count_while_it_is_held);
+    tcase_add_test(never, nodes_that_are_down_are_a_temporary_refusal);
     suite_add_tcase(suite, never);
     TCase *little = tcase_create("little tasks");
     tcase_add_checked_fixture(little, open_stage, close_stage);
@@ -709,14 +709,14 @@ int main(void)
     suite_add_tcase(suite, little);
     TCase *handles = tcase_create("handles");
     tcase_add_checked_fixture(handles, open_stage, close_stage);
-    tcase_add_test(handles, arguments_must_be_there);
+    tcase_add_test(handles, missing_arguments_are_refused);
     tcase_add_test(handles, a_freed_allocation_is_stale);
     tcase_add_test(handles, walking_meets_each_allocation_once);
     tcase_add_test(handles, records_pass_from_worker_to_worker);
     tcase_add_test(handles, ids_are_never_used_again);
     tcase_add_test(handles, reserving_checks_its_range);
     tcase_add_test(handles, a_worker_allocates_nothing_for_a_gang_it_had_before);
-    tcase_add_test(handles, room_in_advance_leaves_only_the_records_to_allocate);
+    tcase_add_test(handles, reserved_memory_leaves_only_the_records_to_allocate);
     suite_add_tcase(suite, handles);
     return run_suite(suite);
 }

@@ -64,7 +64,7 @@ static struct gang__gpu_set best_of(const struct gang__gpu_question *wish)
 /* ---- by hand ---- */
 
 /* Two pairs of four links each: Slurm 26.05 gives 0 and 1, which have none. */
-START_TEST(a_linked_pair_goes_before_neighbours)
+START_TEST(a_linked_pair_is_preferred_to_neighbours)
 {
     struct gang__gpu_question wish = wish_of(4, 2);
     join(&wish, 0, 2, links(4));
@@ -149,7 +149,7 @@ START_TEST(the_rest_is_all_that_is_free)
 }
 END_TEST
 
-START_TEST(one_link_goes_before_all_that_is_near)
+START_TEST(one_link_is_preferred_to_locality)
 {
     struct gang__gpu_question wish = wish_of(8, 4);
     const uint64_t near = UINT64_C(1) << GANG__WEIGHT_PCI | UINT64_C(1) << GANG__WEIGHT_NUMA |
@@ -361,12 +361,12 @@ int main(void)
     Suite *suite = suite_create("gpu set");
     TCase *tests = tcase_create("gpu set");
     tcase_add_checked_fixture(tests, begin, end);
-    tcase_add_test(tests, a_linked_pair_goes_before_neighbours);
+    tcase_add_test(tests, a_linked_pair_is_preferred_to_neighbours);
     tcase_add_test(tests, the_mesh_of_a_dgx1_gives_all_its_links);
     tcase_add_test(tests, a_single_device_breaks_no_pair);
     tcase_add_test(tests, the_better_rest_is_left);
     tcase_add_test(tests, the_rest_is_all_that_is_free);
-    tcase_add_test(tests, one_link_goes_before_all_that_is_near);
+    tcase_add_test(tests, one_link_is_preferred_to_locality);
     tcase_add_test(tests, equal_links_give_way_to_a_network_card);
     tcase_add_loop_test(tests, boards_are_filled_one_after_the_other, 0, 6);
     tcase_add_test(tests, random_links_give_the_very_best_set);

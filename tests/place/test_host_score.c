@@ -134,7 +134,7 @@ START_TEST(candidates_are_described)
 }
 END_TEST
 
-START_TEST(groups_are_told_apart)
+START_TEST(groups_are_distinguished)
 {
     struct gang_group_spec g[] = {group_of(1, 1000, 0), group_of(1, 1000, 4000)};
     struct gang_request_spec spec = by_host(g);
@@ -165,7 +165,7 @@ START_TEST(a_node_can_be_left_out)
 END_TEST
 
 /* Whatever else is asked for: a node that is left out stays so. */
-START_TEST(a_node_is_left_out_in_every_way)
+START_TEST(a_vetoed_node_is_left_out_of_every_call)
 {
     enum { WAYS = 9 };
     script.score[0] = script.score[1] = INT64_MIN;
@@ -229,7 +229,7 @@ END_TEST
 /* ---- failing --------------------------------------------------------------------------------- */
 
 /* _i: the call that fails. */
-START_TEST(its_failure_is_that_of_the_call)
+START_TEST(a_failed_score_function_fails_the_call)
 {
     static const int32_t results[] = {GANG_EIO, GANG_ENOFIT, GANG_ENEVER, GANG_ENOMEM, 7};
     struct gang_group_spec g = group_of(3, 1000, 0);
@@ -300,7 +300,7 @@ static void query(void)
     }
 }
 
-START_TEST(it_may_query)
+START_TEST(the_score_function_may_query)
 {
     struct gang_group_spec g = group_of(5, 4000, 0);
     struct gang_request_spec spec = by_host(&g);
@@ -323,7 +323,7 @@ static void manage_another(void)
     stage_close(&other);
 }
 
-START_TEST(it_holds_nothing_of_the_library)
+START_TEST(the_score_function_runs_without_locks)
 {
     struct gang_group_spec g = group_of(2, 4000, 0);
     struct gang_request_spec spec = by_host(&g);
@@ -354,7 +354,7 @@ static void take_the_best(void)
     gang_request_free(q);
 }
 
-START_TEST(it_is_asked_again_when_another_was_faster)
+START_TEST(the_score_function_is_called_again_after_a_conflict)
 {
     struct gang_group_spec g = group_of(1, 1000, 0);
     struct gang_request_spec spec = by_host(&g);
@@ -389,7 +389,7 @@ static void remove_a_node(void)
     MUST(gang_cluster_recycle(s.c));
 }
 
-START_TEST(nodes_may_go_meanwhile)
+START_TEST(nodes_may_be_removed_during_a_score)
 {
     struct gang_group_spec g = group_of(2, 1000, 0);
     struct gang_request_spec spec = by_host(&g);
@@ -436,16 +436,16 @@ int main(void)
     tcase_add_checked_fixture(tests, open_stage, close_stage);
     tcase_add_test(tests, the_highest_score_wins);
     tcase_add_test(tests, candidates_are_described);
-    tcase_add_test(tests, groups_are_told_apart);
+    tcase_add_test(tests, groups_are_distinguished);
     tcase_add_test(tests, a_node_can_be_left_out);
-    tcase_add_test(tests, a_node_is_left_out_in_every_way);
+    tcase_add_test(tests, a_vetoed_node_is_left_out_of_every_call);
     tcase_add_test(tests, all_may_be_left_out);
-    tcase_add_loop_test(tests, its_failure_is_that_of_the_call, 0, 3);
+    tcase_add_loop_test(tests, a_failed_score_function_fails_the_call, 0, 3);
     tcase_add_test(tests, growth_and_snapshots_end_likewise);
-    tcase_add_test(tests, it_may_query);
-    tcase_add_test(tests, it_holds_nothing_of_the_library);
-    tcase_add_test(tests, it_is_asked_again_when_another_was_faster);
-    tcase_add_test(tests, nodes_may_go_meanwhile);
+    tcase_add_test(tests, the_score_function_may_query);
+    tcase_add_test(tests, the_score_function_runs_without_locks);
+    tcase_add_test(tests, the_score_function_is_called_again_after_a_conflict);
+    tcase_add_test(tests, nodes_may_be_removed_during_a_score);
     tcase_add_test(tests, the_function_and_its_policy_go_together);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

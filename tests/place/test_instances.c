@@ -152,7 +152,7 @@ START_TEST(work_with_a_profile_gets_slices_alone)
 }
 END_TEST
 
-START_TEST(nodes_of_one_sort_are_not_looked_at_for_the_other)
+START_TEST(jobs_with_and_without_profiles_search_their_own_nodes)
 {
     struct box box = {.name = "whole", .cpu = 64000, .gpus = 8, .model = "A100"};
     gang_node_id whole = stage_add(&s, &box), sliced = add_a100("sliced", 0, 2),
@@ -183,7 +183,7 @@ END_TEST
 
 /* Each instance where it leaves the most to others: from the end, which only "3g" and "7g" would
  * need. */
-START_TEST(small_instances_leave_room_for_large_ones)
+START_TEST(small_instances_leave_slices_for_large_ones)
 {
     add_a100("n", 0, 1);
     ck_assert_uint_eq(slices_of("1g.5gb"), 1 << 6);
@@ -194,7 +194,7 @@ START_TEST(small_instances_leave_room_for_large_ones)
 }
 END_TEST
 
-START_TEST(a_half_goes_where_nothing_else_can_begin)
+START_TEST(a_half_instance_goes_where_no_larger_one_can_start)
 {
     add_a100("n", 0, 1);
     ck_assert_uint_eq(slices_of("3g.20gb"), 0xf0);
@@ -424,7 +424,7 @@ END_TEST
 
 /* ---- refusals ---- */
 
-START_TEST(a_profile_that_no_node_has_is_never)
+START_TEST(a_profile_that_no_node_has_is_refused_for_ever)
 {
     add_a100("n", 1, 1);
     struct gang_group_spec g = group_of_profile(1, 1, "9g");
@@ -446,7 +446,7 @@ START_TEST(a_profile_that_no_node_has_is_never)
 }
 END_TEST
 
-START_TEST(a_profile_without_slices_is_never)
+START_TEST(a_profile_without_slices_is_refused_for_ever)
 {
     struct sliced n;
     sliced_init(&n, "n", 4, 0);
@@ -455,7 +455,7 @@ START_TEST(a_profile_without_slices_is_never)
 }
 END_TEST
 
-START_TEST(a_kind_that_is_short_is_told_first)
+START_TEST(a_kind_that_is_short_is_the_first_reason)
 {
     struct gang_group_spec g = group_of_profile(1, 1, "1g.5gb");
     add_a100("n", 0, 1);
@@ -467,7 +467,7 @@ START_TEST(a_kind_that_is_short_is_told_first)
 }
 END_TEST
 
-START_TEST(wrong_requests_are_told)
+START_TEST(wrong_requests_are_refused)
 {
     struct {
         int64_t milli, devices, memory;
@@ -595,7 +595,7 @@ START_TEST(a_snapshot_plans_with_instances)
 }
 END_TEST
 
-START_TEST(profiles_may_be_described_anew_but_slices_not)
+START_TEST(profiles_may_be_redefined_but_slices_may_not)
 {
     struct sliced n;
     const struct gang_profile_spec other = {"half", NULL, 4, 0x11};
@@ -623,7 +623,7 @@ START_TEST(profiles_may_be_described_anew_but_slices_not)
 }
 END_TEST
 
-START_TEST(nodes_alike_share_a_shape_and_others_do_not)
+START_TEST(equal_nodes_share_a_node_type)
 {
     struct sliced n;
     add_a100("n0", 0, 1);
@@ -850,7 +850,7 @@ static void one_random_call(const struct sliced *n, gang_node_id node, gang_allo
     }
 }
 
-START_TEST(they_are_found_whenever_there_are_enough)
+START_TEST(instances_are_found_whenever_there_are_enough)
 {
     int rounds = getenv("GANG_TEST_QUICK") ? 150 : 1500;
     chance_state = test_seed();
@@ -884,9 +884,9 @@ int main(void)
     tcase_add_checked_fixture(tests, open_stage, close_stage);
     tcase_add_test(tests, work_without_a_profile_gets_no_slice);
     tcase_add_test(tests, work_with_a_profile_gets_slices_alone);
-    tcase_add_test(tests, nodes_of_one_sort_are_not_looked_at_for_the_other);
-    tcase_add_test(tests, small_instances_leave_room_for_large_ones);
-    tcase_add_test(tests, a_half_goes_where_nothing_else_can_begin);
+    tcase_add_test(tests, jobs_with_and_without_profiles_search_their_own_nodes);
+    tcase_add_test(tests, small_instances_leave_slices_for_large_ones);
+    tcase_add_test(tests, a_half_instance_goes_where_no_larger_one_can_start);
     tcase_add_test(tests, a_fresh_device_is_not_cut_while_a_cut_one_serves);
     tcase_add_test(tests, the_cut_device_that_loses_least_is_taken);
     tcase_add_test(tests, an_instance_costs_but_one_of_its_own);
@@ -898,21 +898,21 @@ int main(void)
     tcase_add_test(tests, an_allocation_of_instances_grows_and_shrinks);
     tcase_add_test(tests, a_profile_holds_for_slices_of_its_model);
     tcase_add_test(tests, instances_that_exist_are_slices_of_width_one);
-    tcase_add_test(tests, a_profile_that_no_node_has_is_never);
-    tcase_add_test(tests, a_profile_without_slices_is_never);
-    tcase_add_test(tests, a_kind_that_is_short_is_told_first);
-    tcase_add_test(tests, wrong_requests_are_told);
+    tcase_add_test(tests, a_profile_that_no_node_has_is_refused_for_ever);
+    tcase_add_test(tests, a_profile_without_slices_is_refused_for_ever);
+    tcase_add_test(tests, a_kind_that_is_short_is_the_first_reason);
+    tcase_add_test(tests, wrong_requests_are_refused);
     tcase_add_test(tests, exact_slices_are_taken);
     tcase_add_test(tests, exact_slices_are_not_devices);
     tcase_add_test(tests, unhealthy_slices_are_left_out);
     tcase_add_test(tests, a_device_with_an_unhealthy_slice_is_cut_before_a_fresh_one);
     tcase_add_test(tests, a_snapshot_plans_with_instances);
-    tcase_add_test(tests, profiles_may_be_described_anew_but_slices_not);
-    tcase_add_test(tests, nodes_alike_share_a_shape_and_others_do_not);
+    tcase_add_test(tests, profiles_may_be_redefined_but_slices_may_not);
+    tcase_add_test(tests, equal_nodes_share_a_node_type);
     tcase_add_test(tests, a_domain_holds_instances);
     tcase_add_test(tests, instances_lie_in_one_numa_domain);
     tcase_add_test(tests, out_of_memory_adds_nothing);
-    tcase_add_test(tests, they_are_found_whenever_there_are_enough);
+    tcase_add_test(tests, instances_are_found_whenever_there_are_enough);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

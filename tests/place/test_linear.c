@@ -210,7 +210,7 @@ START_TEST(refusal_while_the_other_holds_it)
 }
 END_TEST
 
-START_TEST(refusal_though_there_was_room)
+START_TEST(refusal_though_there_was_capacity)
 {
     add_gang();
     add_free(10, 20, 0, GANG_OK);
@@ -220,7 +220,7 @@ START_TEST(refusal_though_there_was_room)
 END_TEST
 
 /* 0 and 1 hop from node to node so that one of both is free all the time. */
-START_TEST(refusal_of_what_always_had_room)
+START_TEST(refusal_though_there_always_was_capacity)
 {
     on_node(add_alloc(0, 1, 0, 0), 0);
     add_alloc(2, 20, 0, -1);
@@ -274,7 +274,7 @@ START_TEST(draining_node_takes_nothing)
 }
 END_TEST
 
-START_TEST(busy_needs_somebody_else)
+START_TEST(busy_needs_a_concurrent_call)
 {
     on_node(add_alloc(0, 1, 0, 0), 0);
     add_free(2, 10, 0, GANG_OK);
@@ -327,7 +327,7 @@ START_TEST(growth_and_its_refusal)
 }
 END_TEST
 
-START_TEST(capacity_is_not_taken_away_from_who_holds_it)
+START_TEST(held_capacity_is_not_taken_away)
 {
     struct lc_call *c;
     on_node(add_alloc(0, 1, 0, 0), 0);
@@ -431,14 +431,14 @@ int main(void)
     tcase_add_test(t, release_that_is_lost);
     tcase_add_test(t, node_that_is_given_twice);
     tcase_add_test(t, refusal_while_the_other_holds_it);
-    tcase_add_test(t, refusal_though_there_was_room);
-    tcase_add_test(t, refusal_of_what_always_had_room);
+    tcase_add_test(t, refusal_though_there_was_capacity);
+    tcase_add_test(t, refusal_though_there_always_was_capacity);
     tcase_add_test(t, refusal_for_ever_and_for_now);
     tcase_add_test(t, draining_node_takes_nothing);
-    tcase_add_test(t, busy_needs_somebody_else);
+    tcase_add_test(t, busy_needs_a_concurrent_call);
     tcase_add_test(t, stale_is_what_was_freed);
     tcase_add_test(t, growth_and_its_refusal);
-    tcase_add_test(t, capacity_is_not_taken_away_from_who_holds_it);
+    tcase_add_test(t, held_capacity_is_not_taken_away);
     tcase_add_test(t, steps_of_one_call_come_in_their_order);
     tcase_add_test(t, exact_places);
     tcase_add_test(t, node_that_comes_and_goes);

@@ -155,7 +155,7 @@ static gang_request *all_request(void)
     return stage_request(&s, &spec);
 }
 
-START_TEST(modes_of_partitions_are_seen)
+START_TEST(changed_modes_of_partitions_are_seen)
 {
     gang_request *all = all_request();
     ck_assert_int_eq(try_once(all), GANG_OK);
@@ -183,7 +183,7 @@ static void lend_now(enum gang__step step)
 
 /* Modes change while a chunk is read: nodes read later by the old modes must not count for the new
  * ones. */
-START_TEST(modes_that_change_midway_are_seen)
+START_TEST(modes_that_change_during_a_search_are_seen)
 {
     gang_request *all = all_request();
     MUST(gang_worker_new(s.c, &other));
@@ -376,8 +376,8 @@ int main(void)
     tcase_add_loop_test(tests, only_nodes_that_match_are_met, 0, 4);
     tcase_add_test(tests, a_refusal_meets_only_nodes_that_match);
     tcase_add_test(tests, a_node_that_comes_to_match_is_found);
-    tcase_add_test(tests, modes_of_partitions_are_seen);
-    tcase_add_test(tests, modes_that_change_midway_are_seen);
+    tcase_add_test(tests, changed_modes_of_partitions_are_seen);
+    tcase_add_test(tests, modes_that_change_during_a_search_are_seen);
     tcase_add_test(tests, nodes_past_its_end_are_found);
     tcase_add_test(tests, without_memory_it_goes_on_without);
     tcase_add_test(same, the_same_nodes_are_found_as_without);

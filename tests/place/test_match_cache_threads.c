@@ -111,7 +111,7 @@ static gang_request *request(const char *where)
     return stage_request(&s, &spec);
 }
 
-START_TEST(nothing_is_refused_while_labels_wander)
+START_TEST(nothing_is_refused_while_labels_move_between_nodes)
 {
     static struct box_room room;
     pthread_t thread[PLACERS + 1];
@@ -151,7 +151,7 @@ int main(void)
     Suite *suite = suite_create("sieve with threads");
     TCase *tests = tcase_create("sieve");
     tcase_set_timeout(tests, 200);
-    tcase_add_test(tests, nothing_is_refused_while_labels_wander);
+    tcase_add_test(tests, nothing_is_refused_while_labels_move_between_nodes);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

@@ -172,7 +172,7 @@ START_TEST(requests_are_learned_by_their_tasks)
 }
 END_TEST
 
-START_TEST(so_many_shapes_are_learned)
+START_TEST(learned_task_shapes_are_bounded)
 {
     for (int i = 0; i < 2 * GANG__MIX_LEARNED; i++) {
         struct gang_group_spec g = group_of(1, 1000 + i, 500);
@@ -228,7 +228,7 @@ int main(void)
     tcase_add_test(tests, faults_are_refused_with_their_path);
     tcase_add_test(tests, shapes_follow_the_size_rule);
     tcase_add_test(tests, requests_are_learned_by_their_tasks);
-    tcase_add_test(tests, so_many_shapes_are_learned);
+    tcase_add_test(tests, learned_task_shapes_are_bounded);
     tcase_add_test(tests, shapes_by_memory_count);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

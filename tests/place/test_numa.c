@@ -169,7 +169,7 @@ START_TEST(strict_memory_is_that_of_the_domain)
 }
 END_TEST
 
-START_TEST(unknown_memory_of_a_domain_is_not_asked)
+START_TEST(unknown_memory_of_a_domain_is_not_checked)
 {
     struct gang_node_spec spec = four_domains();
     room.numa[3].memory_bytes = 0;
@@ -389,7 +389,7 @@ START_TEST(ranked_models_go_before_links_strictly_too)
 END_TEST
 
 /* An unavailable device breaks no pair: no job will miss it. */
-START_TEST(what_nobody_can_take_is_not_spared)
+START_TEST(unusable_devices_are_not_spared)
 {
     struct gang_link_spec links[] = {{0, 7, GANG_LINK_NVLINK, 1, 0},
                                      {1, 2, GANG_LINK_NVLINK, 1, 0}};
@@ -692,7 +692,7 @@ int main(void)
     tcase_add_test(tests, strict_tasks_that_fit_no_domain_never_fit);
     tcase_add_test(tests, a_good_set_without_cores_hides_no_other);
     tcase_add_test(tests, strict_memory_is_that_of_the_domain);
-    tcase_add_test(tests, unknown_memory_of_a_domain_is_not_asked);
+    tcase_add_test(tests, unknown_memory_of_a_domain_is_not_checked);
     tcase_add_test(tests, a_machine_without_domains_is_one);
     tcase_add_test(tests, devices_and_cores_of_unknown_domain_are_in_none);
     tcase_add_test(tests, parts_of_cores_bind_only_the_devices);
@@ -704,7 +704,7 @@ int main(void)
     tcase_add_test(tests, instances_of_profiles_lie_in_one_domain);
     tcase_add_test(tests, instances_of_profiles_are_not_moved);
     tcase_add_test(tests, ranked_models_go_before_links_strictly_too);
-    tcase_add_test(tests, what_nobody_can_take_is_not_spared);
+    tcase_add_test(tests, unusable_devices_are_not_spared);
     tcase_add_test(tests, strict_tasks_leave_the_best_to_others);
     tcase_add_test(tests, equal_devices_go_where_the_cores_are);
     tcase_add_test(tests, better_links_go_before_cores);

@@ -203,7 +203,7 @@ static void run_threads(void *(*body)(void *))
     pthread_barrier_destroy(&barrier);
 }
 
-START_TEST(no_two_that_exclude_each_other_are_placed)
+START_TEST(no_two_jobs_that_exclude_each_other_are_placed)
 {
     int64_t placed = 0, refused = 0;
     open_stage();
@@ -259,7 +259,7 @@ static void *contend(void *user)
     return NULL;
 }
 
-START_TEST(of_those_that_exclude_each_other_one_is_placed)
+START_TEST(one_of_two_jobs_that_exclude_each_other_is_placed)
 {
     static const struct sort lone[] = {{"x", "x", "all", false, NULL}};
     struct gang_cluster_opts opts = GANG_CLUSTER_OPTS_INIT;
@@ -290,8 +290,8 @@ int main(void)
     Suite *suite = suite_create("others_threads");
     TCase *t = tcase_create("others");
     tcase_set_timeout(t, 300);
-    tcase_add_test(t, no_two_that_exclude_each_other_are_placed);
-    tcase_add_test(t, of_those_that_exclude_each_other_one_is_placed);
+    tcase_add_test(t, no_two_jobs_that_exclude_each_other_are_placed);
+    tcase_add_test(t, one_of_two_jobs_that_exclude_each_other_is_placed);
     suite_add_tcase(suite, t);
     return run_suite(suite);
 }

@@ -138,7 +138,7 @@ START_TEST(a_whole_device_counts_only_wholly_free_ones)
 END_TEST
 
 /* Some of the tasks have room: the whole need against what could be given. */
-START_TEST(a_part_of_the_gang_has_room)
+START_TEST(a_refusal_gives_requested_and_available_amounts)
 {
     struct gang_group_spec g = group_of(3, 3000, 0);
     add("n1");
@@ -203,7 +203,7 @@ START_TEST(nodes_that_are_not_up_are_the_reason)
 }
 END_TEST
 
-START_TEST(a_removed_node_is_not_looked_at)
+START_TEST(a_removed_node_is_not_counted)
 {
     struct gang_group_spec g = group_of(1, 1000, 0);
     gang_node_id a = add("n1");
@@ -421,11 +421,11 @@ int main(void)
     tcase_add_loop_test(tests, never_says_which_kind_a_node_has_too_little_of, 0, 4);
     tcase_add_loop_test(tests, not_now_says_which_kind_is_taken, 0, 4);
     tcase_add_test(tests, a_whole_device_counts_only_wholly_free_ones);
-    tcase_add_test(tests, a_part_of_the_gang_has_room);
+    tcase_add_test(tests, a_refusal_gives_requested_and_available_amounts);
     tcase_add_test(tests, a_pool_is_named_with_what_is_free_of_it);
     tcase_add_test(tests, a_pool_is_named_beside_other_shortages);
     tcase_add_test(tests, nodes_that_are_not_up_are_the_reason);
-    tcase_add_test(tests, a_removed_node_is_not_looked_at);
+    tcase_add_test(tests, a_removed_node_is_not_counted);
     tcase_add_test(tests, label_rules_are_the_reason);
     tcase_add_test(tests, the_partition_is_the_reason);
     tcase_add_test(tests, the_gpu_model_is_the_reason);

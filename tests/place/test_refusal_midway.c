@@ -237,7 +237,7 @@ static void scene_open(gang_worker **w)
         st.scene->gang ? request_of_tasks(st.scene->gang, st.scene->gang) : request_of_tasks(1, 2);
 }
 
-START_TEST(what_always_has_room_is_never_refused)
+START_TEST(a_gang_that_always_fits_is_never_refused)
 {
     struct gang_error error = GANG_ERROR_INIT;
     gang_worker *w;
@@ -274,7 +274,7 @@ int main(void)
     Suite *suite = suite_create("refusal_midway");
     TCase *t = tcase_create("refusals");
     tcase_set_timeout(t, 300);
-    tcase_add_loop_test(t, what_always_has_room_is_never_refused, 0,
+    tcase_add_loop_test(t, a_gang_that_always_fits_is_never_refused, 0,
                         (int)(sizeof(scenes) / sizeof(scenes[0])));
     suite_add_tcase(suite, t);
     return run_suite(suite);

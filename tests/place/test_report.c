@@ -119,7 +119,7 @@ START_TEST(any_other_answer_stops_the_walk_and_is_returned)
 }
 END_TEST
 
-START_TEST(a_task_tells_all_it_holds)
+START_TEST(a_visited_task_lists_all_it_holds)
 {
     gang_alloc_id id = mixed();
     const struct task_list *list = stage_tasks(&s, id);
@@ -388,7 +388,7 @@ int main(void)
     tcase_add_test(tests, totals_follow_the_size_rule);
     tcase_add_test(tests, each_task_is_visited_once_in_order);
     tcase_add_test(tests, any_other_answer_stops_the_walk_and_is_returned);
-    tcase_add_test(tests, a_task_tells_all_it_holds);
+    tcase_add_test(tests, a_visited_task_lists_all_it_holds);
     tcase_add_test(tests, the_visitor_may_query);
     tcase_add_test(tests, the_visitor_must_not_change_this_allocation);
     tcase_add_test(tests, walking_needs_its_arguments);

@@ -301,7 +301,7 @@ START_TEST(too_many_tasks_over_all_groups_are_refused)
 }
 END_TEST
 
-START_TEST(something_must_have_to_run)
+START_TEST(a_request_needs_a_minimum)
 {
     struct gang_error error = GANG_ERROR_INIT;
     struct gang_group_spec g = group_of(4, 1000, 0);
@@ -369,7 +369,7 @@ START_TEST(too_many_amounts_are_refused)
 }
 END_TEST
 
-START_TEST(arguments_must_be_there)
+START_TEST(missing_arguments_are_refused)
 {
     struct gang_error error = GANG_ERROR_INIT;
     gang_request *q = (gang_request *)&error;
@@ -677,11 +677,11 @@ int main(void)
     tcase_add_test(tests, the_limits_themselves_are_allowed);
     tcase_add_test(tests, there_may_be_4095_groups_and_sets);
     tcase_add_test(tests, too_many_tasks_over_all_groups_are_refused);
-    tcase_add_test(tests, something_must_have_to_run);
+    tcase_add_test(tests, a_request_needs_a_minimum);
     tcase_add_test(tests, a_label_expression_is_refused_with_its_column);
     tcase_add_test(tests, ranked_models_are_64_at_most);
     tcase_add_test(tests, too_many_amounts_are_refused);
-    tcase_add_test(tests, arguments_must_be_there);
+    tcase_add_test(tests, missing_arguments_are_refused);
     tcase_add_test(tests, the_request_follows_the_size_rule);
     tcase_add_test(tests, elements_follow_the_size_rule);
     tcase_add_test(tests, a_request_is_copied);

@@ -122,7 +122,7 @@ START_TEST(gpu_packing_shares_before_it_breaks)
 }
 END_TEST
 
-START_TEST(gpu_clustering_goes_where_its_like_is)
+START_TEST(gpu_clustering_prefers_nodes_with_equal_tasks)
 {
     add_node(0, 64, 8, "A");
     add_node(1, 64, 8, "A");
@@ -235,7 +235,7 @@ START_TEST(fgd_learns_the_mix)
 }
 END_TEST
 
-START_TEST(equals_go_by_the_cluster_s_order)
+START_TEST(equal_scores_follow_the_order_of_nodes)
 {
     for (int i = 0; i < 5; i++)
         add_node(i, 64, 4, "A");
@@ -750,13 +750,13 @@ int main(void)
     tcase_add_test(tests, best_fit_leaves_least);
     tcase_add_test(tests, dot_product_takes_the_smallest);
     tcase_add_test(tests, gpu_packing_shares_before_it_breaks);
-    tcase_add_test(tests, gpu_clustering_goes_where_its_like_is);
+    tcase_add_test(tests, gpu_clustering_prefers_nodes_with_equal_tasks);
     tcase_add_test(tests, gpu_clustering_counts_all_ways_to_take_and_give);
     tcase_add_test(tests, a_gang_clusters_with_itself);
     tcase_add_test(tests, fgd_goes_by_the_mix);
     tcase_add_test(tests, fgd_chooses_the_device);
     tcase_add_test(tests, fgd_learns_the_mix);
-    tcase_add_test(tests, equals_go_by_the_cluster_s_order);
+    tcase_add_test(tests, equal_scores_follow_the_order_of_nodes);
     tcase_add_test(tests, work_without_gpus_spares_them);
     tcase_add_test(tests, a_cluster_may_score_by_default);
     tcase_add_test(tests, scores_count_among_nodes_alike);

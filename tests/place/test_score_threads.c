@@ -131,7 +131,7 @@ static void *come_and_go(void *user)
     return NULL;
 }
 
-START_TEST(all_at_once)
+START_TEST(planners_score_while_mixes_and_nodes_change)
 {
     struct gang_error error = GANG_ERROR_INIT;
     pthread_t planner[PLANNERS], other[2];
@@ -175,7 +175,7 @@ int main(void)
     Suite *suite = suite_create("score_threads");
     TCase *t = tcase_create("threads");
     tcase_set_timeout(t, 300);
-    tcase_add_test(t, all_at_once);
+    tcase_add_test(t, planners_score_while_mixes_and_nodes_change);
     suite_add_tcase(suite, t);
     return run_suite(suite);
 }

@@ -97,7 +97,7 @@ static void assert_text(const struct gang_task *t, int32_t what, const char *wan
 
 /* ---- what it says ---- */
 
-START_TEST(a_task_tells_all_of_its_place)
+START_TEST(the_text_names_the_whole_place_of_a_task)
 {
     struct gang_node_spec spec = machine();
     add(&spec);
@@ -155,7 +155,7 @@ START_TEST(domains_next_to_each_other_are_joined)
 END_TEST
 
 /* Network cards go with the GPUs, memory with the cores. */
-START_TEST(without_cores_the_devices_tell_the_domain)
+START_TEST(without_cores_the_devices_give_the_domain)
 {
     struct gang_node_spec spec = machine();
     gang_node_id node = add(&spec);
@@ -169,7 +169,7 @@ START_TEST(without_cores_the_devices_tell_the_domain)
 }
 END_TEST
 
-START_TEST(a_task_without_anything_says_nothing)
+START_TEST(a_task_without_resources_has_an_empty_text)
 {
     struct gang_node_spec spec = machine();
     gang_node_id node = add(&spec);
@@ -252,7 +252,7 @@ START_TEST(all_threads_of_a_large_machine)
 END_TEST
 
 /* An instance of a profile is shown by its slices: that is what CUDA knows of MIG. */
-START_TEST(slices_are_told_like_devices)
+START_TEST(slices_are_written_like_devices)
 {
     static const struct gang_profile_spec profile = {"2g", NULL, 2, 0x5};
     static const char *const uuid[4] = {"MIG-a", "MIG-b", "MIG-c", "MIG-d"};
@@ -275,7 +275,7 @@ END_TEST
 
 /* ---- the contract of the buffer ---- */
 
-START_TEST(too_little_room_is_not_written_to)
+START_TEST(a_short_buffer_is_not_overrun)
 {
     struct gang_node_spec spec = machine();
     struct gang_task t = made_up(add(&spec), 3, 7);
@@ -485,17 +485,17 @@ int main(void)
     Suite *suite = suite_create("task text");
     TCase *tests = tcase_create("task text");
     tcase_add_checked_fixture(tests, open_stage, close_stage);
-    tcase_add_test(tests, a_task_tells_all_of_its_place);
+    tcase_add_test(tests, the_text_names_the_whole_place_of_a_task);
     tcase_add_test(tests, cores_are_joined_to_runs);
     tcase_add_test(tests, domains_next_to_each_other_are_joined);
-    tcase_add_test(tests, without_cores_the_devices_tell_the_domain);
-    tcase_add_test(tests, a_task_without_anything_says_nothing);
+    tcase_add_test(tests, without_cores_the_devices_give_the_domain);
+    tcase_add_test(tests, a_task_without_resources_has_an_empty_text);
     tcase_add_test(tests, a_machine_without_domains_has_all_its_cards_near);
     tcase_add_test(tests, unknown_names_give_way_to_numbers);
     tcase_add_test(tests, a_uuid_of_several_devices_names_none);
     tcase_add_test(tests, all_threads_of_a_large_machine);
-    tcase_add_test(tests, slices_are_told_like_devices);
-    tcase_add_test(tests, too_little_room_is_not_written_to);
+    tcase_add_test(tests, slices_are_written_like_devices);
+    tcase_add_test(tests, a_short_buffer_is_not_overrun);
     tcase_add_test(tests, wrong_arguments_are_refused);
     tcase_add_test(tests, a_removed_node_is_known_while_it_is_held);
     tcase_add_test(tests, sets_of_hwloc_say_the_same);

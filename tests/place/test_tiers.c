@@ -105,7 +105,7 @@ static gang_result result_of(const struct gang_group_spec *g, struct gang_error 
 
 /* ---- exclusive partitions ---- */
 
-START_TEST(an_exclusive_partition_is_for_those_who_name_it)
+START_TEST(an_exclusive_partition_takes_only_jobs_that_name_it)
 {
     gang_node_id node[2] = {add("own", 4000, 0, "own"), add("all", 4000, 0, NULL)};
     struct gang_group_spec g = group_of(3, 1000, 0), named = g;
@@ -139,7 +139,7 @@ START_TEST(a_refusal_by_an_exclusive_partition_says_so)
 }
 END_TEST
 
-START_TEST(a_node_in_several_is_for_those_who_name_an_exclusive_one)
+START_TEST(a_node_in_several_partitions_takes_jobs_that_name_an_exclusive_one)
 {
     struct box box = {
         .name = "n", .cpu = 4000, .partitions = LIST(const char *, "free", "x", "lent", "y")};
@@ -198,7 +198,7 @@ END_TEST
 
 /* ---- lending partitions ---- */
 
-START_TEST(lent_nodes_are_taken_when_no_other_has_room)
+START_TEST(lent_nodes_are_taken_when_no_other_node_has_capacity)
 {
     gang_node_id node[3] = {add("lent", 4000, 0, "own"), add("all", 2000, 0, NULL),
                             add("big", 8000, 0, NULL)};
@@ -217,7 +217,7 @@ START_TEST(lent_nodes_are_taken_when_no_other_has_room)
 END_TEST
 
 /* Of work that may use a node by another of its partitions, too, it is lent. */
-START_TEST(a_node_is_lent_to_those_who_name_another_of_its_partitions)
+START_TEST(a_node_is_lent_to_jobs_of_its_other_partitions)
 {
     struct box box = {.name = "both", .cpu = 2000, .partitions = LIST(const char *, "a", "b")};
     gang_node_id node[2] = {stage_add(&s, &box), add("b", 8000, 0, "b")};
@@ -279,7 +279,7 @@ START_TEST(work_without_gpus_takes_nodes_with_gpus_last)
 }
 END_TEST
 
-START_TEST(a_refusal_by_the_guard_says_so)
+START_TEST(a_refusal_to_spare_gpu_nodes_says_so)
 {
     struct gang_group_spec g = group_of(1, 1000, 0);
     struct gang_request_spec spec = request_of(&g, 1);
@@ -297,7 +297,7 @@ START_TEST(a_refusal_by_the_guard_says_so)
 }
 END_TEST
 
-START_TEST(each_group_is_guarded_by_itself)
+START_TEST(gpu_nodes_are_spared_group_by_group)
 {
     gang_node_id node[2] = {add("gpu", 4000, 4, NULL), add("cpu", 4000, 0, NULL)};
     struct gang_group_spec g[2] = {group_of(2, 1000, 0), group_of(2, 1000, 1000)};
@@ -335,7 +335,7 @@ START_TEST(a_domain_without_gpus_comes_before_a_tighter_one_with)
 END_TEST
 
 /* Lent nodes without GPUs come after own ones with. */
-START_TEST(lending_weighs_more_than_the_guard)
+START_TEST(avoiding_lent_nodes_outweighs_sparing_gpu_nodes)
 {
     gang_node_id node[4] = {add("lent-gpu", 1000, 1, "own"), add("lent-cpu", 1000, 0, "own"),
                             add("gpu", 1000, 1, NULL), add("cpu", 1000, 0, NULL)};
@@ -407,7 +407,7 @@ START_TEST(ranked_models_are_taken_in_their_order)
 END_TEST
 
 /* Nodes with several models: the device is what counts. */
-START_TEST(a_node_with_several_models_gives_the_liked_ones_first)
+START_TEST(a_node_with_several_models_gives_the_ranked_ones_first)
 {
     static const char *const mixed[] = {"T4", "H100", "T4"}, *const a100[] = {"A100"};
     gang_node_id node[2] = {add_models("mixed", mixed, 3), add_models("a", a100, 1)};
@@ -436,7 +436,7 @@ END_TEST
 
 /* Shares of two devices each: an order that takes pairs of one model first would find room for two
  * of the three tasks. */
-START_TEST(ranked_parts_of_several_devices_find_all_room)
+START_TEST(ranked_shares_of_several_devices_find_all_capacity)
 {
     static const char *const mixed[] = {"H100", "H100", "A100"};
     add_models("mixed", mixed, 3);
@@ -536,22 +536,22 @@ int main(void)
     Suite *suite = suite_create("tiers");
     TCase *tests = tcase_create("tiers");
     tcase_add_checked_fixture(tests, open_stage, close_stage);
-    tcase_add_test(tests, an_exclusive_partition_is_for_those_who_name_it);
+    tcase_add_test(tests, an_exclusive_partition_takes_only_jobs_that_name_it);
     tcase_add_test(tests, a_refusal_by_an_exclusive_partition_says_so);
-    tcase_add_test(tests, a_node_in_several_is_for_those_who_name_an_exclusive_one);
+    tcase_add_test(tests, a_node_in_several_partitions_takes_jobs_that_name_an_exclusive_one);
     tcase_add_test(tests, the_mode_may_change_while_work_runs);
     tcase_add_test(tests, an_adopted_task_may_be_anywhere);
-    tcase_add_test(tests, lent_nodes_are_taken_when_no_other_has_room);
-    tcase_add_test(tests, a_node_is_lent_to_those_who_name_another_of_its_partitions);
+    tcase_add_test(tests, lent_nodes_are_taken_when_no_other_node_has_capacity);
+    tcase_add_test(tests, a_node_is_lent_to_jobs_of_its_other_partitions);
     tcase_add_test(tests, growth_takes_lent_nodes_last);
     tcase_add_test(tests, work_without_gpus_takes_nodes_with_gpus_last);
-    tcase_add_test(tests, a_refusal_by_the_guard_says_so);
-    tcase_add_test(tests, each_group_is_guarded_by_itself);
+    tcase_add_test(tests, a_refusal_to_spare_gpu_nodes_says_so);
+    tcase_add_test(tests, gpu_nodes_are_spared_group_by_group);
     tcase_add_test(tests, a_domain_without_gpus_comes_before_a_tighter_one_with);
-    tcase_add_test(tests, lending_weighs_more_than_the_guard);
+    tcase_add_test(tests, avoiding_lent_nodes_outweighs_sparing_gpu_nodes);
     tcase_add_test(tests, ranked_models_are_taken_in_their_order);
-    tcase_add_test(tests, a_node_with_several_models_gives_the_liked_ones_first);
-    tcase_add_test(tests, ranked_parts_of_several_devices_find_all_room);
+    tcase_add_test(tests, a_node_with_several_models_gives_the_ranked_ones_first);
+    tcase_add_test(tests, ranked_shares_of_several_devices_find_all_capacity);
     tcase_add_test(tests, a_rank_without_models_or_gpus_says_nothing);
     suite_add_tcase(suite, tests);
     tests = tcase_create("refusals");

@@ -54,7 +54,7 @@ static int64_t in_view(int i)
     return info.cpu_free;
 }
 
-START_TEST(what_is_lent_is_not_taken_and_not_given_back)
+START_TEST(time_shared_places_are_neither_taken_nor_released)
 {
     gang_request *q = request(4, 4, 1000);
     gang_alloc_id id, other;
@@ -83,7 +83,7 @@ START_TEST(what_is_lent_is_not_taken_and_not_given_back)
 }
 END_TEST
 
-START_TEST(devices_are_lent_or_taken)
+START_TEST(devices_are_time_shared_or_taken)
 {
     gang_request *q = request(2, 2, 2000);
     gang_alloc_id id;
@@ -118,7 +118,7 @@ START_TEST(the_snapshot_says_where_and_the_cluster_whether)
 }
 END_TEST
 
-START_TEST(a_snapshot_takes_what_is_lent_when_it_is_told)
+START_TEST(a_snapshot_takes_time_shared_places_on_request)
 {
     gang_request *q = request(2, 2, 0);
     gang_alloc_id a, b;
@@ -164,7 +164,7 @@ static int32_t say_seven(gang_node_id n, unsigned word, uint64_t payload, int64_
     return 7;
 }
 
-START_TEST(it_grows_on_a_snapshot_too_and_tells_what_it_has)
+START_TEST(a_time_shared_allocation_grows_on_a_snapshot)
 {
     gang_request *q = request(4, 2, 0);
     struct sums sums = {0, 0, 0};
@@ -194,7 +194,7 @@ START_TEST(it_grows_on_a_snapshot_too_and_tells_what_it_has)
 }
 END_TEST
 
-START_TEST(nothing_is_lent_alone_or_without_a_snapshot)
+START_TEST(time_sharing_needs_a_snapshot_and_no_exclusive_nodes)
 {
     struct gang_group_spec g = group_of(1, 1000, 0);
     struct gang_request_spec spec = request_of(&g, 1);
@@ -214,7 +214,7 @@ START_TEST(nothing_is_lent_alone_or_without_a_snapshot)
 }
 END_TEST
 
-START_TEST(memory_may_run_out_at_any_moment)
+START_TEST(time_sharing_survives_each_failed_memory_allocation)
 {
     gang_request *q = request(4, 2, 0);
     bool done = false;
@@ -242,13 +242,13 @@ int main(void)
     Suite *suite = suite_create("lend");
     TCase *t = tcase_create("lend");
     tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, what_is_lent_is_not_taken_and_not_given_back);
-    tcase_add_test(t, devices_are_lent_or_taken);
+    tcase_add_test(t, time_shared_places_are_neither_taken_nor_released);
+    tcase_add_test(t, devices_are_time_shared_or_taken);
     tcase_add_test(t, the_snapshot_says_where_and_the_cluster_whether);
-    tcase_add_test(t, a_snapshot_takes_what_is_lent_when_it_is_told);
-    tcase_add_test(t, it_grows_on_a_snapshot_too_and_tells_what_it_has);
-    tcase_add_test(t, nothing_is_lent_alone_or_without_a_snapshot);
-    tcase_add_test(t, memory_may_run_out_at_any_moment);
+    tcase_add_test(t, a_snapshot_takes_time_shared_places_on_request);
+    tcase_add_test(t, a_time_shared_allocation_grows_on_a_snapshot);
+    tcase_add_test(t, time_sharing_needs_a_snapshot_and_no_exclusive_nodes);
+    tcase_add_test(t, time_sharing_survives_each_failed_memory_allocation);
     suite_add_tcase(suite, t);
     return run_suite(suite);
 }

@@ -156,7 +156,7 @@ START_TEST(a_rack_without_a_block_is_a_domain_too)
 }
 END_TEST
 
-START_TEST(without_any_node_no_domain_holds_it)
+START_TEST(without_nodes_no_domain_takes_a_gang)
 {
     struct gang_error error = GANG_ERROR_INIT;
     struct gang_group_spec g = group_of(1, 1000, 0);
@@ -259,7 +259,7 @@ START_TEST(sets_in_sets_nest_their_domains)
 END_TEST
 
 /* A domain at the level that encloses or equals the one demanded is no further bound. */
-START_TEST(a_wider_demand_inside_a_narrower_one_holds_by_itself)
+START_TEST(a_wider_hard_level_inside_a_narrower_one_holds_by_itself)
 {
     struct gang_group_spec g = group_of(3, 1000, 0);
     struct gang_request_spec spec = request_of(&g, 1);
@@ -271,7 +271,7 @@ START_TEST(a_wider_demand_inside_a_narrower_one_holds_by_itself)
 END_TEST
 
 /* The rack of the request lies in no block, so tasks in it are not in one block. */
-START_TEST(a_wider_demand_holds_only_where_there_is_such_a_domain)
+START_TEST(a_wider_hard_level_holds_only_where_there_is_such_a_domain)
 {
     struct gang_group_spec g = group_of(2, 1000, 0);
     struct gang_request_spec spec = request_of(&g, 1);
@@ -372,7 +372,7 @@ END_TEST
 
 /* ---- prefer ---- */
 
-START_TEST(a_wish_is_fulfilled_where_it_can_be)
+START_TEST(a_soft_level_is_satisfied_where_possible)
 {
     struct gang_group_spec g = group_of(3, 1000, 0);
     add_two_blocks();
@@ -381,7 +381,7 @@ START_TEST(a_wish_is_fulfilled_where_it_can_be)
 }
 END_TEST
 
-START_TEST(a_wish_falls_back_to_wider_domains)
+START_TEST(a_soft_level_falls_back_to_wider_domains)
 {
     struct gang_group_spec g = group_of(4, 1000, 0);
     add_two_blocks();
@@ -394,7 +394,7 @@ START_TEST(a_wish_falls_back_to_wider_domains)
 }
 END_TEST
 
-START_TEST(a_wish_inside_a_demand)
+START_TEST(a_soft_level_lies_inside_a_hard_level)
 {
     struct gang_group_spec g = group_of(3, 1000, 0);
     struct gang_request_spec spec = request_of(&g, 1);
@@ -414,7 +414,7 @@ START_TEST(a_wish_inside_a_demand)
 END_TEST
 
 /* The tightest rack is in no block, but a block is demanded. */
-START_TEST(a_wish_stays_inside_what_is_demanded)
+START_TEST(a_soft_level_that_fails_stays_inside_the_hard_level)
 {
     struct gang_group_spec g = group_of(1, 1000, 0);
     add(NULL, "r1", 1);
@@ -425,7 +425,7 @@ START_TEST(a_wish_stays_inside_what_is_demanded)
 }
 END_TEST
 
-START_TEST(a_set_may_wish_too)
+START_TEST(a_set_may_have_a_soft_level)
 {
     struct gang_group_spec g[] = {group_of(2, 1000, 0), group_of(1, 1000, 0)};
     struct gang_group_set_spec set = GANG_GROUP_SET_SPEC_INIT;
@@ -443,7 +443,7 @@ START_TEST(a_set_may_wish_too)
 END_TEST
 
 /* The group's minimum is in the rack it wished; the rest of the request's has no room there. */
-START_TEST(a_wish_does_not_keep_the_request_from_its_minimum)
+START_TEST(a_soft_level_does_not_keep_the_request_from_its_minimum)
 {
     struct gang_group_spec g = group_of(4, 1000, 0);
     struct gang_request_spec spec = request_of(&g, 1);
@@ -522,7 +522,7 @@ START_TEST(a_set_grows_in_its_domain)
 END_TEST
 
 /* The group's own demand is wider than that of the request (or its set) and must not widen it. */
-START_TEST(a_wider_demand_of_the_group_does_not_leave_the_domain)
+START_TEST(a_wider_hard_level_of_the_group_does_not_leave_the_domain)
 {
     struct gang_group_spec g = group_of(6, 1000, 0);
     struct gang_group_set_spec set = GANG_GROUP_SET_SPEC_INIT;
@@ -573,7 +573,7 @@ START_TEST(a_group_that_begins_to_grow_chooses_one_domain)
 }
 END_TEST
 
-START_TEST(a_wish_is_no_bound_for_growth)
+START_TEST(a_soft_level_does_not_bound_growth)
 {
     struct gang_group_spec g = group_of(6, 1000, 0);
     struct gang_request_spec spec = request_of(&g, 1);
@@ -590,7 +590,7 @@ START_TEST(a_wish_is_no_bound_for_growth)
 }
 END_TEST
 
-START_TEST(one_call_grows_beyond_the_wished_domain)
+START_TEST(one_call_grows_beyond_the_soft_domain)
 {
     struct gang_group_spec g = group_of(6, 1000, 0);
     add("b1", "r1", 3);
@@ -601,7 +601,7 @@ START_TEST(one_call_grows_beyond_the_wished_domain)
 }
 END_TEST
 
-START_TEST(growth_leaves_the_wished_domain_but_not_the_demanded_one)
+START_TEST(growth_leaves_the_soft_domain_but_not_the_hard_one)
 {
     struct gang_group_spec g = group_of(8, 1000, 0);
     add("b1", "r1", 2);
@@ -628,14 +628,14 @@ int main(void)
     tcase_add_test(same, nodes_of_one_rack_are_one_domain);
     tcase_add_test(same, a_node_without_a_rack_is_in_none);
     tcase_add_test(same, a_rack_without_a_block_is_a_domain_too);
-    tcase_add_test(same, without_any_node_no_domain_holds_it);
+    tcase_add_test(same, without_nodes_no_domain_takes_a_gang);
     tcase_add_test(same, groups_of_a_request_share_its_domain);
     tcase_add_test(same, groups_may_have_a_domain_each);
     tcase_add_test(same, domains_nest);
     tcase_add_test(same, a_set_has_a_domain_of_its_own);
     tcase_add_test(same, sets_in_sets_nest_their_domains);
-    tcase_add_test(same, a_wider_demand_inside_a_narrower_one_holds_by_itself);
-    tcase_add_test(same, a_wider_demand_holds_only_where_there_is_such_a_domain);
+    tcase_add_test(same, a_wider_hard_level_inside_a_narrower_one_holds_by_itself);
+    tcase_add_test(same, a_wider_hard_level_holds_only_where_there_is_such_a_domain);
     tcase_add_test(same, the_tightest_domain_that_holds_it_is_packed);
     tcase_add_test(same, tasks_that_fill_up_the_request_share_the_domain);
     tcase_add_test(same, tasks_that_fill_up_the_request_share_the_domain_of_their_set);
@@ -644,23 +644,23 @@ int main(void)
     suite_add_tcase(suite, same);
     TCase *prefer = tcase_create("prefer");
     tcase_add_checked_fixture(prefer, open_stage, close_stage);
-    tcase_add_test(prefer, a_wish_is_fulfilled_where_it_can_be);
-    tcase_add_test(prefer, a_wish_falls_back_to_wider_domains);
-    tcase_add_test(prefer, a_wish_inside_a_demand);
-    tcase_add_test(prefer, a_wish_stays_inside_what_is_demanded);
-    tcase_add_test(prefer, a_set_may_wish_too);
-    tcase_add_test(prefer, a_wish_does_not_keep_the_request_from_its_minimum);
+    tcase_add_test(prefer, a_soft_level_is_satisfied_where_possible);
+    tcase_add_test(prefer, a_soft_level_falls_back_to_wider_domains);
+    tcase_add_test(prefer, a_soft_level_lies_inside_a_hard_level);
+    tcase_add_test(prefer, a_soft_level_that_fails_stays_inside_the_hard_level);
+    tcase_add_test(prefer, a_set_may_have_a_soft_level);
+    tcase_add_test(prefer, a_soft_level_does_not_keep_the_request_from_its_minimum);
     suite_add_tcase(suite, prefer);
     TCase *growing = tcase_create("growing");
     tcase_add_checked_fixture(growing, open_stage, close_stage);
     tcase_add_test(growing, a_group_grows_in_its_domain);
     tcase_add_test(growing, a_request_grows_in_its_domain);
     tcase_add_test(growing, a_set_grows_in_its_domain);
-    tcase_add_loop_test(growing, a_wider_demand_of_the_group_does_not_leave_the_domain, 0, 4);
+    tcase_add_loop_test(growing, a_wider_hard_level_of_the_group_does_not_leave_the_domain, 0, 4);
     tcase_add_loop_test(growing, a_group_that_begins_to_grow_chooses_one_domain, 0, 2);
-    tcase_add_test(growing, a_wish_is_no_bound_for_growth);
-    tcase_add_test(growing, one_call_grows_beyond_the_wished_domain);
-    tcase_add_test(growing, growth_leaves_the_wished_domain_but_not_the_demanded_one);
+    tcase_add_test(growing, a_soft_level_does_not_bound_growth);
+    tcase_add_test(growing, one_call_grows_beyond_the_soft_domain);
+    tcase_add_test(growing, growth_leaves_the_soft_domain_but_not_the_hard_one);
     suite_add_tcase(suite, growing);
     return run_suite(suite);
 }

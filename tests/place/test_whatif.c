@@ -117,7 +117,7 @@ static void draw(struct random_request *r)
 
 /* The first worker begins its searches where the planner on a snapshot does: everything is the
  * same, to the device. */
-START_TEST(does_to_the_snapshot_what_it_would_do_to_the_cluster)
+START_TEST(placement_on_a_snapshot_equals_placement_on_the_cluster)
 {
     gang_alloc_id held[64];
     int count = 0, placed = 0, refused = 0;
@@ -172,7 +172,7 @@ END_TEST
 
 /* ---- one by one ------------------------------------------------------------------------------ */
 
-START_TEST(later_questions_see_what_was_placed)
+START_TEST(later_what_ifs_see_what_was_placed)
 {
     struct gang_group_spec g = group_of(12, 1000, 1000);
     struct gang_node_info before[NODES], now;
@@ -197,7 +197,7 @@ START_TEST(later_questions_see_what_was_placed)
 }
 END_TEST
 
-START_TEST(test_takes_nothing)
+START_TEST(a_what_if_test_takes_nothing)
 {
     struct gang_group_spec g = group_of(4, 1000, 4000);
     struct gang_request_spec spec = request_of(&g, 1);
@@ -210,7 +210,7 @@ START_TEST(test_takes_nothing)
 }
 END_TEST
 
-START_TEST(refusal_tells_why_and_takes_nothing)
+START_TEST(a_refused_what_if_gives_the_reason_and_takes_nothing)
 {
     struct gang_error error = GANG_ERROR_INIT;
     struct gang_amount many = {"licence", 3};
@@ -241,7 +241,7 @@ START_TEST(refusal_tells_why_and_takes_nothing)
 END_TEST
 
 /* Nodes that were removed since, or moved to another domain, are planned on as they were. */
-START_TEST(plans_on_the_nodes_of_its_time)
+START_TEST(a_snapshot_plans_on_the_nodes_of_its_instant)
 {
     struct gang_group_spec g = group_of(1, 400000, 0);
     struct gang_request_spec spec = request_of(&g, 1);
@@ -266,7 +266,7 @@ START_TEST(plans_on_the_nodes_of_its_time)
 }
 END_TEST
 
-START_TEST(state_in_the_snapshot_decides)
+START_TEST(node_states_of_the_snapshot_decide)
 {
     struct gang_group_spec g = group_of(1, 400000, 0); /* only the last one holds it */
     MUST(gang_node_set_state(s.w, node[11], GANG_NODE_DRAINING));
@@ -294,7 +294,7 @@ static gang_alloc_id shares_of_all(void)
     return stage_alloc(&s, &spec);
 }
 
-START_TEST(released_allocation_makes_room)
+START_TEST(a_released_allocation_frees_capacity)
 {
     struct gang_group_spec g = group_of(1, 400000, 0);
     gang_alloc_id a = stage_alloc_group(&s, &g), b = shares_of_all();
@@ -312,7 +312,7 @@ START_TEST(released_allocation_makes_room)
 }
 END_TEST
 
-START_TEST(what_was_not_taken_is_not_released)
+START_TEST(an_allocation_outside_the_snapshot_is_not_released)
 {
     MUST(gang_snapshot_take(s.w, snap));
     gang_alloc_id young = shares_of_all();
@@ -330,7 +330,7 @@ START_TEST(what_was_not_taken_is_not_released)
 END_TEST
 
 /* Whichever word is the one that does not fit, all before it are put back. */
-START_TEST(refused_release_changes_nothing)
+START_TEST(a_refused_release_changes_nothing)
 {
     gang_alloc_id young;
     struct gang_node_info before[NODES];
@@ -371,7 +371,7 @@ static gang_alloc_id on_node_1(struct gang_group_spec *g)
 
 /* One word alone would have more free than there is; the others fit, since older work took as
  * much. */
-START_TEST(each_word_is_held_to_its_capacity)
+START_TEST(each_word_of_a_snapshot_obeys_its_capacity)
 {
     struct gang_group_spec older = group_of(1, 8500, 0), young = group_of(1, 500, 0);
     struct gang_amount one = {_i == 4 ? "nic" : "licence", 1};
@@ -417,7 +417,7 @@ static void release_meanwhile(enum gang__step step)
         busy = gang_snapshot_release(snap, grown);
 }
 
-START_TEST(wrong_input_is_told)
+START_TEST(wrong_arguments_are_refused)
 {
     struct gang_group_spec g = group_of(2, 1000, 0);
     struct gang_request_spec spec = request_of(&g, 1);
@@ -484,17 +484,17 @@ int main(void)
     Suite *suite = suite_create("whatif");
     TCase *t = tcase_create("whatif");
     tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_loop_test(t, does_to_the_snapshot_what_it_would_do_to_the_cluster, 0, 5);
-    tcase_add_test(t, later_questions_see_what_was_placed);
-    tcase_add_test(t, test_takes_nothing);
-    tcase_add_test(t, refusal_tells_why_and_takes_nothing);
-    tcase_add_test(t, plans_on_the_nodes_of_its_time);
-    tcase_add_test(t, state_in_the_snapshot_decides);
-    tcase_add_test(t, released_allocation_makes_room);
-    tcase_add_test(t, what_was_not_taken_is_not_released);
-    tcase_add_test(t, refused_release_changes_nothing);
-    tcase_add_loop_test(t, each_word_is_held_to_its_capacity, 0, 6);
-    tcase_add_test(t, wrong_input_is_told);
+    tcase_add_loop_test(t, placement_on_a_snapshot_equals_placement_on_the_cluster, 0, 5);
+    tcase_add_test(t, later_what_ifs_see_what_was_placed);
+    tcase_add_test(t, a_what_if_test_takes_nothing);
+    tcase_add_test(t, a_refused_what_if_gives_the_reason_and_takes_nothing);
+    tcase_add_test(t, a_snapshot_plans_on_the_nodes_of_its_instant);
+    tcase_add_test(t, node_states_of_the_snapshot_decide);
+    tcase_add_test(t, a_released_allocation_frees_capacity);
+    tcase_add_test(t, an_allocation_outside_the_snapshot_is_not_released);
+    tcase_add_test(t, a_refused_release_changes_nothing);
+    tcase_add_loop_test(t, each_word_of_a_snapshot_obeys_its_capacity, 0, 6);
+    tcase_add_test(t, wrong_arguments_are_refused);
     tcase_add_test(t, out_of_memory_changes_nothing);
     suite_add_tcase(suite, t);
     return run_suite(suite);

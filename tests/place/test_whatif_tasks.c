@@ -382,7 +382,7 @@ static void grow(void)
     grown++;
 }
 
-START_TEST(what_was_planned_is_what_can_be_taken)
+START_TEST(planned_places_can_be_taken)
 {
     chance_state = test_seed() + (uint64_t)_i;
     held_count = 0;
@@ -413,7 +413,7 @@ END_TEST
 
 /* The first worker begins its searches where the planner on a snapshot does: the same, to the
  * device. */
-START_TEST(places_are_told_in_the_order_of_ranks)
+START_TEST(places_are_given_in_the_order_of_ranks)
 {
     chance_state = test_seed() + (uint64_t)_i;
     for (int i = 0; i < 60; i++) {
@@ -445,7 +445,7 @@ static struct gang__domain *some_domain(void) /* block=b0 */
     return gang__load(&gang__load(&s.c->nodes.domains)->entry[0]);
 }
 
-START_TEST(a_copy_answers_as_the_original)
+START_TEST(a_copy_answers_like_its_original)
 {
     struct gang_group_spec g = group_of(4, 4000, 250);
     struct gang_request_spec spec = request_of(&g, 1);
@@ -544,7 +544,7 @@ END_TEST
 
 /* ---- some tasks ------------------------------------------------------------------------------ */
 
-START_TEST(what_was_placed_over_is_not_retaken)
+START_TEST(places_taken_by_another_are_not_retaken)
 {
     struct gang_group_spec g = group_of(4, 64000, 0);
     gang_alloc_id id = stage_alloc_group(&s, &g);
@@ -643,7 +643,7 @@ START_TEST(a_released_node_is_as_free_as_any)
 }
 END_TEST
 
-START_TEST(growth_is_bound_to_where_its_tasks_were_then)
+START_TEST(growth_is_bound_to_the_domain_of_the_snapshot)
 {
     struct gang_group_spec g = group_of(2, 64000, 0);
     struct gang_request_spec spec = request_of(&g, 1);
@@ -713,7 +713,7 @@ static bool has_risen(void)
     return more;
 }
 
-START_TEST(the_stamp_tells_that_room_has_come)
+START_TEST(the_stamp_changes_when_capacity_is_freed)
 {
     gang_worker *w2;
     struct gang_group_spec g = group_of(2, 1000, 1000);
@@ -753,7 +753,7 @@ END_TEST
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 
-START_TEST(wrong_input_is_told)
+START_TEST(wrong_arguments_are_refused)
 {
     struct gang_group_spec g = group_of(3, 1000, 1000);
     struct gang_request_spec spec = request_of(&g, 1);
@@ -904,17 +904,17 @@ int main(void)
     Suite *suite = suite_create("whatif_tasks");
     TCase *t = tcase_create("whatif_tasks");
     tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_loop_test(t, what_was_planned_is_what_can_be_taken, 0, 8);
-    tcase_add_loop_test(t, places_are_told_in_the_order_of_ranks, 0, 4);
-    tcase_add_test(t, a_copy_answers_as_the_original);
+    tcase_add_loop_test(t, planned_places_can_be_taken, 0, 8);
+    tcase_add_loop_test(t, places_are_given_in_the_order_of_ranks, 0, 4);
+    tcase_add_test(t, a_copy_answers_like_its_original);
     tcase_add_test(t, a_copy_keeps_the_nodes_that_it_shows);
-    tcase_add_test(t, what_was_placed_over_is_not_retaken);
+    tcase_add_test(t, places_taken_by_another_are_not_retaken);
     tcase_add_test(t, an_exclusive_node_goes_back_with_its_last_task);
     tcase_add_test(t, a_released_node_is_as_free_as_any);
-    tcase_add_test(t, growth_is_bound_to_where_its_tasks_were_then);
+    tcase_add_test(t, growth_is_bound_to_the_domain_of_the_snapshot);
     tcase_add_test(t, adopting_more_is_all_or_nothing);
-    tcase_add_test(t, the_stamp_tells_that_room_has_come);
-    tcase_add_test(t, wrong_input_is_told);
+    tcase_add_test(t, the_stamp_changes_when_capacity_is_freed);
+    tcase_add_test(t, wrong_arguments_are_refused);
     tcase_add_test(t, out_of_memory_changes_nothing);
     suite_add_tcase(suite, t);
     return run_suite(suite);

@@ -55,7 +55,7 @@ static void sleep_until_next(void)
 }
 
 /* A run is cut short before it rebuilds the timeline: the next run does it. */
-START_TEST(a_begin_that_came_in_a_run_cut_short_is_not_missed)
+START_TEST(a_begin_time_that_passes_in_a_run_cut_short_is_not_missed)
 {
     struct gang_run_opts opts = GANG_RUN_OPTS_INIT;
     struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
@@ -81,7 +81,7 @@ END_TEST
 
 /* ---- planned and backfilled jobs ------------------------------------------------------------- */
 
-START_TEST(easy_plans_for_the_first_and_lets_pass_who_is_in_nobodys_way)
+START_TEST(easy_backfill_plans_the_first_gang_and_starts_gangs_that_do_not_delay_it)
 {
     open_queue(2, GANG_BACKFILL_EASY, 0);
     host_run(&h, SECOND);
@@ -100,7 +100,7 @@ START_TEST(easy_plans_for_the_first_and_lets_pass_who_is_in_nobodys_way)
 }
 END_TEST
 
-START_TEST(without_backfill_nothing_is_planned_and_all_pass)
+START_TEST(without_backfill_no_start_is_planned_and_every_gang_may_pass)
 {
     open_queue(2, GANG_BACKFILL_NONE, 0);
     gang_job_id a = put("q", 4, 100, 0), head = put("q", 8, 50, 0), longer = put("q", 4, 999, 0);
@@ -110,7 +110,7 @@ START_TEST(without_backfill_nothing_is_planned_and_all_pass)
 }
 END_TEST
 
-START_TEST(conservative_plans_for_all)
+START_TEST(conservative_backfill_plans_every_gang)
 {
     open_queue(2, GANG_BACKFILL_CONSERVATIVE, 0);
     (void)put("q", 4, 100, 0);
@@ -126,7 +126,7 @@ START_TEST(conservative_plans_for_all)
 }
 END_TEST
 
-START_TEST(the_depth_says_how_many_have_a_plan)
+START_TEST(plan_depth_is_the_number_of_planned_gangs)
 {
     open_queue(2, GANG_BACKFILL_EASY, 2);
     (void)put("q", 8, 100, 0);
@@ -139,7 +139,7 @@ START_TEST(the_depth_says_how_many_have_a_plan)
 END_TEST
 
 /* _i: shortest, widest, smallest: which of three goes into the hole of two. */
-START_TEST(those_behind_are_tried_in_the_order_of_the_queue)
+START_TEST(backfill_candidates_are_tried_in_the_order_of_the_queue)
 {
     static const int64_t tasks[3] = {1, 2, 2}, limit_s[3] = {50, 90, 20};
     static const bool starts[3][3] = {
@@ -165,7 +165,7 @@ START_TEST(those_behind_are_tried_in_the_order_of_the_queue)
 }
 END_TEST
 
-START_TEST(who_has_no_limit_passes_only_beside_the_plan)
+START_TEST(a_gang_without_a_time_limit_backfills_only_on_nodes_outside_the_plan)
 {
     open_queue(3, GANG_BACKFILL_EASY, 0);
     (void)put("q", 8, 100, 0);
@@ -179,7 +179,7 @@ START_TEST(who_has_no_limit_passes_only_beside_the_plan)
 }
 END_TEST
 
-START_TEST(where_no_end_is_known_nothing_is_planned)
+START_TEST(no_start_is_planned_behind_a_job_without_a_time_limit)
 {
     open_queue(2, GANG_BACKFILL_EASY, 0);
     (void)put("q", 4, 0, 0);
@@ -192,7 +192,7 @@ START_TEST(where_no_end_is_known_nothing_is_planned)
 }
 END_TEST
 
-START_TEST(the_grace_counts)
+START_TEST(a_planned_start_waits_for_the_grace_of_running_jobs)
 {
     struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
     host_open(&h, 1, 4);
@@ -212,7 +212,7 @@ START_TEST(the_grace_counts)
 }
 END_TEST
 
-START_TEST(a_limit_that_forbids_it_means_no_plan)
+START_TEST(a_gang_that_a_limit_forbids_has_no_planned_start)
 {
     struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
     host_open(&h, 2, 4);
@@ -228,7 +228,7 @@ START_TEST(a_limit_that_forbids_it_means_no_plan)
 }
 END_TEST
 
-START_TEST(other_queues_leave_room_for_plans_too)
+START_TEST(gangs_of_other_queues_do_not_delay_a_planned_start)
 {
     struct gang_queue_spec q[] = {GANG_QUEUE_SPEC_INIT, GANG_QUEUE_SPEC_INIT};
     host_open(&h, 2, 4);
@@ -250,7 +250,7 @@ END_TEST
 
 /* An allocation outside the scheduler took a GPU: the plan fails when it is due. A job that was
  * tried before and waited for the plan is tried again. */
-START_TEST(a_plan_that_comes_to_nothing_is_in_nobodys_way)
+START_TEST(a_plan_without_capacity_delays_no_gang)
 {
     struct gang_queue_spec q[] = {GANG_QUEUE_SPEC_INIT, GANG_QUEUE_SPEC_INIT};
     struct gang_request_spec spec = GANG_REQUEST_SPEC_INIT;
@@ -285,7 +285,7 @@ START_TEST(a_plan_that_comes_to_nothing_is_in_nobodys_way)
 }
 END_TEST
 
-START_TEST(growing_leaves_room_for_plans)
+START_TEST(growth_does_not_delay_a_planned_start)
 {
     open_queue(2, GANG_BACKFILL_EASY, 0);
     struct gang_job_spec *job = host_spec("q", 6, 2, 0);
@@ -308,7 +308,7 @@ END_TEST
 
 /* ---- changes of plans ------------------------------------------------------------------------ */
 
-START_TEST(who_ends_early_brings_plans_forward)
+START_TEST(an_early_end_moves_planned_starts_forward)
 {
     open_queue(2, GANG_BACKFILL_CONSERVATIVE, 0);
     gang_job_id a = put("q", 4, 100, 0), b = put("q", 4, 60, 0);
@@ -326,7 +326,7 @@ START_TEST(who_ends_early_brings_plans_forward)
 }
 END_TEST
 
-START_TEST(a_time_limit_that_changes_moves_plans)
+START_TEST(a_changed_time_limit_moves_planned_starts)
 {
     open_queue(1, GANG_BACKFILL_EASY, 0);
     gang_job_id a = put("q", 4, 100, 0), b = put("q", 4, 60, 0);
@@ -341,7 +341,7 @@ START_TEST(a_time_limit_that_changes_moves_plans)
 }
 END_TEST
 
-START_TEST(who_comes_before_it_takes_the_plan_of_the_first)
+START_TEST(a_gang_of_higher_priority_replaces_the_easy_plan)
 {
     open_queue(2, GANG_BACKFILL_EASY, 0);
     (void)put("q", 8, 100, 9);
@@ -357,7 +357,7 @@ START_TEST(who_comes_before_it_takes_the_plan_of_the_first)
 }
 END_TEST
 
-START_TEST(who_comes_before_it_does_not_move_a_conservative_plan)
+START_TEST(a_gang_of_higher_priority_does_not_move_a_conservative_plan)
 {
     open_queue(2, GANG_BACKFILL_CONSERVATIVE, 0);
     (void)put("q", 8, 100, 9);
@@ -368,7 +368,7 @@ START_TEST(who_comes_before_it_does_not_move_a_conservative_plan)
 }
 END_TEST
 
-START_TEST(who_gives_up_his_plan_leaves_room_for_others)
+START_TEST(a_held_or_cancelled_gang_drops_its_plan)
 {
     open_queue(2, GANG_BACKFILL_EASY, 0);
     (void)put("q", 4, 100, 0);
@@ -388,7 +388,7 @@ START_TEST(who_gives_up_his_plan_leaves_room_for_others)
 }
 END_TEST
 
-START_TEST(plans_follow_the_nodes)
+START_TEST(planned_starts_follow_changes_of_nodes)
 {
     open_queue(3, GANG_BACKFILL_EASY, 0);
     gang_job_id a = put("q", 4, 100, 0), b = put("q", 4, 300, 0), c = put("q", 4, 200, 0);
@@ -406,7 +406,7 @@ START_TEST(plans_follow_the_nodes)
 }
 END_TEST
 
-START_TEST(queues_may_begin_to_plan_and_stop)
+START_TEST(a_live_queue_change_turns_backfill_on_and_off)
 {
     struct gang_queue_spec q[] = {GANG_QUEUE_SPEC_INIT, GANG_QUEUE_SPEC_INIT};
     host_open(&h, 1, 4);
@@ -438,7 +438,7 @@ START_TEST(queues_may_begin_to_plan_and_stop)
 }
 END_TEST
 
-START_TEST(a_start_that_is_refused_leaves_nothing_behind)
+START_TEST(a_refused_start_leaves_no_plan_behind)
 {
     open_queue(2, GANG_BACKFILL_EASY, 0);
     (void)put("q", 4, 100, 0);
@@ -469,7 +469,7 @@ static int32_t see(const struct gang_wait *wait, void *user)
     return 0;
 }
 
-START_TEST(a_plan_is_told_with_its_time_and_nodes)
+START_TEST(a_planned_start_is_explained_with_its_time_and_nodes)
 {
     open_queue(2, GANG_BACKFILL_EASY, 0);
     (void)put("q", 4, 100, 0);
@@ -598,7 +598,7 @@ static void let_slice(int32_t backfill, int64_t depth)
 
 /* _i: EASY, EASY for three, conservative; then the same with constraints and lost nodes; then with
  * time-sliced gangs */
-START_TEST(a_plan_never_moves_later)
+START_TEST(a_planned_start_never_moves_later)
 {
     chance_state = test_seed();
     int policy = _i % 3, changes = 0, shared = 0;
@@ -661,7 +661,7 @@ static void run_again(void)
 }
 
 /* _i: whether the queue plans for all; 2: every other job takes turns instead. */
-START_TEST(each_allocation_of_a_plan_may_fail)
+START_TEST(planning_survives_each_failed_memory_allocation)
 {
     static const int64_t tasks[] = {8, 12, 4, 2, 6, 3}, limit_s[] = {100, 50, 60, 90, 30, 10};
     enum { COUNT = sizeof(tasks) / sizeof(tasks[0]) };
@@ -705,30 +705,30 @@ int main(void)
     Suite *suite = suite_create("backfill");
     TCase *t = tcase_create("backfill");
     tcase_set_timeout(t, 300);
-    tcase_add_loop_test(t, a_begin_that_came_in_a_run_cut_short_is_not_missed, 0, 3);
-    tcase_add_test(t, easy_plans_for_the_first_and_lets_pass_who_is_in_nobodys_way);
-    tcase_add_test(t, without_backfill_nothing_is_planned_and_all_pass);
-    tcase_add_test(t, conservative_plans_for_all);
-    tcase_add_test(t, the_depth_says_how_many_have_a_plan);
-    tcase_add_loop_test(t, those_behind_are_tried_in_the_order_of_the_queue, 0, 3);
-    tcase_add_test(t, who_has_no_limit_passes_only_beside_the_plan);
-    tcase_add_test(t, where_no_end_is_known_nothing_is_planned);
-    tcase_add_test(t, the_grace_counts);
-    tcase_add_test(t, a_limit_that_forbids_it_means_no_plan);
-    tcase_add_test(t, other_queues_leave_room_for_plans_too);
-    tcase_add_test(t, a_plan_that_comes_to_nothing_is_in_nobodys_way);
-    tcase_add_test(t, growing_leaves_room_for_plans);
-    tcase_add_test(t, who_ends_early_brings_plans_forward);
-    tcase_add_test(t, a_time_limit_that_changes_moves_plans);
-    tcase_add_test(t, who_comes_before_it_takes_the_plan_of_the_first);
-    tcase_add_test(t, who_comes_before_it_does_not_move_a_conservative_plan);
-    tcase_add_test(t, who_gives_up_his_plan_leaves_room_for_others);
-    tcase_add_test(t, plans_follow_the_nodes);
-    tcase_add_test(t, queues_may_begin_to_plan_and_stop);
-    tcase_add_test(t, a_start_that_is_refused_leaves_nothing_behind);
-    tcase_add_test(t, a_plan_is_told_with_its_time_and_nodes);
-    tcase_add_loop_test(t, a_plan_never_moves_later, 0, 9);
-    tcase_add_loop_test(t, each_allocation_of_a_plan_may_fail, 0, 3);
+    tcase_add_loop_test(t, a_begin_time_that_passes_in_a_run_cut_short_is_not_missed, 0, 3);
+    tcase_add_test(t, easy_backfill_plans_the_first_gang_and_starts_gangs_that_do_not_delay_it);
+    tcase_add_test(t, without_backfill_no_start_is_planned_and_every_gang_may_pass);
+    tcase_add_test(t, conservative_backfill_plans_every_gang);
+    tcase_add_test(t, plan_depth_is_the_number_of_planned_gangs);
+    tcase_add_loop_test(t, backfill_candidates_are_tried_in_the_order_of_the_queue, 0, 3);
+    tcase_add_test(t, a_gang_without_a_time_limit_backfills_only_on_nodes_outside_the_plan);
+    tcase_add_test(t, no_start_is_planned_behind_a_job_without_a_time_limit);
+    tcase_add_test(t, a_planned_start_waits_for_the_grace_of_running_jobs);
+    tcase_add_test(t, a_gang_that_a_limit_forbids_has_no_planned_start);
+    tcase_add_test(t, gangs_of_other_queues_do_not_delay_a_planned_start);
+    tcase_add_test(t, a_plan_without_capacity_delays_no_gang);
+    tcase_add_test(t, growth_does_not_delay_a_planned_start);
+    tcase_add_test(t, an_early_end_moves_planned_starts_forward);
+    tcase_add_test(t, a_changed_time_limit_moves_planned_starts);
+    tcase_add_test(t, a_gang_of_higher_priority_replaces_the_easy_plan);
+    tcase_add_test(t, a_gang_of_higher_priority_does_not_move_a_conservative_plan);
+    tcase_add_test(t, a_held_or_cancelled_gang_drops_its_plan);
+    tcase_add_test(t, planned_starts_follow_changes_of_nodes);
+    tcase_add_test(t, a_live_queue_change_turns_backfill_on_and_off);
+    tcase_add_test(t, a_refused_start_leaves_no_plan_behind);
+    tcase_add_test(t, a_planned_start_is_explained_with_its_time_and_nodes);
+    tcase_add_loop_test(t, a_planned_start_never_moves_later, 0, 9);
+    tcase_add_loop_test(t, planning_survives_each_failed_memory_allocation, 0, 3);
     suite_add_tcase(suite, t);
     return run_suite(suite);
 }

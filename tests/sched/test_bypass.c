@@ -68,7 +68,7 @@ static int32_t see(const struct gang_wait *wait, void *user)
     return 0;
 }
 
-START_TEST(so_many_pass_and_then_nobody)
+START_TEST(after_max_bypasses_no_gang_passes)
 {
     open_queue(2, 0, 0);
     gang_job_id a = put("q", 6, 0), head = put("q", 8, 0), b = put("q", 1, 0), c = put("q", 1, 0);
@@ -95,7 +95,7 @@ START_TEST(so_many_pass_and_then_nobody)
 }
 END_TEST
 
-START_TEST(who_waited_so_long_is_first_whatever_the_order)
+START_TEST(a_gang_is_first_after_max_wait_in_every_queue_order)
 {
     open_queue(0, 60, 0);
     gang_job_id a = put("q", 8, 0), low = put("q", 5, 0);
@@ -115,7 +115,7 @@ START_TEST(who_waited_so_long_is_first_whatever_the_order)
 }
 END_TEST
 
-START_TEST(growth_does_not_pass_either)
+START_TEST(growth_does_not_pass_a_starved_gang)
 {
     open_queue(1, 0, 0);
     gang_job_id a = put("q", 5, 0), head = put("q", 8, 0), b = put("q", 1, 0);
@@ -131,7 +131,7 @@ START_TEST(growth_does_not_pass_either)
 }
 END_TEST
 
-START_TEST(other_queues_stay_inside_their_guarantee)
+START_TEST(other_queues_pass_a_starved_gang_inside_their_guarantee_only)
 {
     open_queues(1, 2000);
     (void)put("q", 4, 0);
@@ -150,7 +150,7 @@ START_TEST(other_queues_stay_inside_their_guarantee)
 }
 END_TEST
 
-START_TEST(other_queues_may_use_nodes_that_it_could_not)
+START_TEST(other_queues_may_use_nodes_that_a_starved_gang_cannot)
 {
     open_queues(1, 0);
     struct gang_group_spec g = host_gpus(4, 4);
@@ -175,7 +175,7 @@ START_TEST(other_queues_may_use_nodes_that_it_could_not)
 }
 END_TEST
 
-START_TEST(who_is_kept_by_something_else_bars_nobody)
+START_TEST(a_starved_gang_on_hold_bars_no_gang)
 {
     open_queue(1, 0, 0);
     (void)put("q", 6, 0);
@@ -193,7 +193,7 @@ START_TEST(who_is_kept_by_something_else_bars_nobody)
 }
 END_TEST
 
-START_TEST(plans_do_not_let_anybody_pass_who_is_late)
+START_TEST(planned_gangs_do_not_pass_a_starved_gang)
 {
     open_queue(1, 0, GANG_BACKFILL_EASY);
     (void)put("q", 4, 100);
@@ -207,7 +207,7 @@ START_TEST(plans_do_not_let_anybody_pass_who_is_late)
 }
 END_TEST
 
-START_TEST(children_have_the_bounds_of_their_parent)
+START_TEST(child_queues_inherit_bypass_bounds)
 {
     struct gang_queue_spec q[] = {GANG_QUEUE_SPEC_INIT, GANG_QUEUE_SPEC_INIT};
     struct gang_error error = GANG_ERROR_INIT;
@@ -298,7 +298,7 @@ static void run_one(uint64_t seed)
     host_close(&h);
 }
 
-START_TEST(nobody_starves)
+START_TEST(no_gang_starves)
 {
     uint64_t seed = test_seed();
     for (uint64_t i = 0; i < 8; i++)
@@ -307,7 +307,7 @@ START_TEST(nobody_starves)
 END_TEST
 
 /* With a bound on the wait alone, no job passes the head once it has waited so long. */
-START_TEST(after_the_wait_nobody_passes)
+START_TEST(after_max_wait_no_gang_passes)
 {
     chance_state = test_seed();
     open_queue(0, 40, 0);
@@ -338,16 +338,16 @@ int main(void)
     Suite *suite = suite_create("starved");
     TCase *t = tcase_create("starved");
     tcase_set_timeout(t, 60);
-    tcase_add_test(t, so_many_pass_and_then_nobody);
-    tcase_add_test(t, who_waited_so_long_is_first_whatever_the_order);
-    tcase_add_test(t, growth_does_not_pass_either);
-    tcase_add_test(t, other_queues_stay_inside_their_guarantee);
-    tcase_add_test(t, other_queues_may_use_nodes_that_it_could_not);
-    tcase_add_test(t, who_is_kept_by_something_else_bars_nobody);
-    tcase_add_test(t, plans_do_not_let_anybody_pass_who_is_late);
-    tcase_add_test(t, children_have_the_bounds_of_their_parent);
-    tcase_add_test(t, nobody_starves);
-    tcase_add_test(t, after_the_wait_nobody_passes);
+    tcase_add_test(t, after_max_bypasses_no_gang_passes);
+    tcase_add_test(t, a_gang_is_first_after_max_wait_in_every_queue_order);
+    tcase_add_test(t, growth_does_not_pass_a_starved_gang);
+    tcase_add_test(t, other_queues_pass_a_starved_gang_inside_their_guarantee_only);
+    tcase_add_test(t, other_queues_may_use_nodes_that_a_starved_gang_cannot);
+    tcase_add_test(t, a_starved_gang_on_hold_bars_no_gang);
+    tcase_add_test(t, planned_gangs_do_not_pass_a_starved_gang);
+    tcase_add_test(t, child_queues_inherit_bypass_bounds);
+    tcase_add_test(t, no_gang_starves);
+    tcase_add_test(t, after_max_wait_no_gang_passes);
     suite_add_tcase(suite, t);
     return run_suite(suite);
 }

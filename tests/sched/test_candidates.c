@@ -214,7 +214,7 @@ static void live(struct life *l)
 }
 
 /* _i: nodes, at most. One alone is a case of its own in the timeline. */
-START_TEST(the_same_start_at_the_same_time_as_if_all_were_tried)
+START_TEST(the_same_gangs_start_at_the_same_time_as_if_every_candidate_were_tried)
 {
     enum { LIVES = 25 };
     uint64_t seed = test_seed();
@@ -236,7 +236,8 @@ int main(void)
     Suite *suite = suite_create("kin");
     TCase *tests = tcase_create("kin");
     tcase_set_timeout(tests, 240);
-    tcase_add_loop_test(tests, the_same_start_at_the_same_time_as_if_all_were_tried, 0, 2);
+    tcase_add_loop_test(
+        tests, the_same_gangs_start_at_the_same_time_as_if_every_candidate_were_tried, 0, 2);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

@@ -366,7 +366,7 @@ static void live(uint64_t seed)
     close_sched();
 }
 
-START_TEST(messages_of_many_threads_all_arrive)
+START_TEST(messages_from_many_threads_all_arrive)
 {
     const char *given = getenv("GANG_TEST_SECONDS");
     double seconds = given ? atof(given) : getenv("GANG_TEST_QUICK") ? 1 : 2;
@@ -389,7 +389,7 @@ int main(void)
     Suite *suite = suite_create("concurrent");
     TCase *tests = tcase_create("concurrent");
     tcase_set_timeout(tests, 0);
-    tcase_add_test(tests, messages_of_many_threads_all_arrive);
+    tcase_add_test(tests, messages_from_many_threads_all_arrive);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

@@ -929,21 +929,21 @@ static void live_on(void)
               (copies_reserved > 0 && begins_seen > 0 && inside_seen > 0));
 }
 
-START_TEST(a_copy_decides_as_the_original)
+START_TEST(a_copy_decides_like_its_original)
 {
     slicing = false;
     live_on();
 }
 END_TEST
 
-START_TEST(a_copy_takes_the_same_turns)
+START_TEST(a_copy_rotates_time_slices_like_its_original)
 {
     slicing = true;
     live_on();
 }
 END_TEST
 
-START_TEST(a_copy_without_memory_leaves_nothing)
+START_TEST(a_failed_copy_leaks_nothing)
 {
     starving = true;
     slicing = false;
@@ -959,9 +959,9 @@ int main(void)
     Suite *suite = suite_create("copy");
     TCase *tests = tcase_create("copy");
     tcase_set_timeout(tests, 0);
-    tcase_add_test(tests, a_copy_decides_as_the_original);
-    tcase_add_test(tests, a_copy_takes_the_same_turns);
-    tcase_add_test(tests, a_copy_without_memory_leaves_nothing);
+    tcase_add_test(tests, a_copy_decides_like_its_original);
+    tcase_add_test(tests, a_copy_rotates_time_slices_like_its_original);
+    tcase_add_test(tests, a_failed_copy_leaks_nothing);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

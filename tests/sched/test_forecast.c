@@ -34,7 +34,7 @@ static gang_job_id submit(gang_sched *s, int64_t nodes, int64_t limit_s)
 
 /* ---- when ---- */
 
-START_TEST(who_waits_starts_when_others_reach_their_limits)
+START_TEST(a_waiting_job_is_forecast_to_start_at_the_time_limit_of_another)
 {
     open_site(2, GANG_BACKFILL_NONE);
     submit(h.s, 1, 100);
@@ -56,7 +56,7 @@ START_TEST(who_waits_starts_when_others_reach_their_limits)
 }
 END_TEST
 
-START_TEST(jobs_end_when_the_host_expects_it)
+START_TEST(forecast_jobs_end_when_the_host_predicts)
 {
     struct gang_forecast_opts opts = GANG_FORECAST_OPTS_INIT;
     int asked = 0;
@@ -82,7 +82,7 @@ START_TEST(jobs_end_when_the_host_expects_it)
 }
 END_TEST
 
-START_TEST(who_waits_for_what_never_ends_has_no_start)
+START_TEST(a_job_behind_an_endless_job_has_no_forecast_start)
 {
     open_site(1, GANG_BACKFILL_NONE);
     submit(h.s, 1, 0);
@@ -101,7 +101,7 @@ START_TEST(who_waits_for_what_never_ends_has_no_start)
 }
 END_TEST
 
-START_TEST(nothing_is_told_beyond_the_horizon)
+START_TEST(nothing_is_forecast_beyond_the_horizon)
 {
     struct gang_forecast_opts opts = GANG_FORECAST_OPTS_INIT;
     open_site(1, GANG_BACKFILL_NONE);
@@ -125,7 +125,7 @@ START_TEST(nothing_is_told_beyond_the_horizon)
 }
 END_TEST
 
-START_TEST(one_that_ends_unstarted_is_told)
+START_TEST(a_job_that_ends_unstarted_is_reported)
 {
     open_site(1, GANG_BACKFILL_NONE);
     submit(h.s, 1, 100);
@@ -146,7 +146,7 @@ END_TEST
 
 /* ---- distributions ---- */
 
-START_TEST(samples_tell_an_interval_and_repeat)
+START_TEST(samples_give_an_interval_and_repeat)
 {
     struct gang_forecast_opts opts = GANG_FORECAST_OPTS_INIT;
     open_site(1, GANG_BACKFILL_NONE);
@@ -265,7 +265,7 @@ END_TEST
 
 /* ---- suspended, preempted ---- */
 
-START_TEST(who_is_displaced_goes_on_with_what_is_left)
+START_TEST(a_preempted_job_resumes_with_its_remaining_time)
 {
     struct gang_forecast_opts opts = GANG_FORECAST_OPTS_INIT;
     struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
@@ -339,7 +339,7 @@ static int32_t count_visits(const struct gang_expected *e, void *user)
     return ++*(int *)user == 2 ? 17 : 0;
 }
 
-START_TEST(all_at_once_and_a_visitor_that_stops)
+START_TEST(all_jobs_are_visited_until_the_visitor_stops)
 {
     int visits = 0;
     open_site(1, GANG_BACKFILL_NONE);
@@ -372,7 +372,7 @@ static int32_t see(const struct gang_plan_item *e, void *user)
     return 0;
 }
 
-START_TEST(the_plan_is_told)
+START_TEST(gang_plan_each_lists_what_runs_and_what_is_planned)
 {
     struct seen seen = {0};
     open_site(3, GANG_BACKFILL_EASY);
@@ -480,7 +480,7 @@ static void crowd(void)
     ck_assert_int_gt(host_ops(&h, 2, "preempt") + host_ops(&h, 1, "preempt"), 0);
 }
 
-START_TEST(out_of_memory_leaves_nothing)
+START_TEST(out_of_memory_leaks_nothing)
 {
     struct gang_forecast_opts opts = GANG_FORECAST_OPTS_INIT;
     opts.samples = 2;
@@ -514,21 +514,21 @@ int main(void)
     Suite *suite = suite_create("forecast");
     TCase *tests = tcase_create("forecast");
     tcase_set_timeout(tests, 120);
-    tcase_add_test(tests, who_waits_starts_when_others_reach_their_limits);
-    tcase_add_test(tests, jobs_end_when_the_host_expects_it);
-    tcase_add_test(tests, who_waits_for_what_never_ends_has_no_start);
-    tcase_add_test(tests, nothing_is_told_beyond_the_horizon);
-    tcase_add_test(tests, one_that_ends_unstarted_is_told);
-    tcase_add_test(tests, samples_tell_an_interval_and_repeat);
+    tcase_add_test(tests, a_waiting_job_is_forecast_to_start_at_the_time_limit_of_another);
+    tcase_add_test(tests, forecast_jobs_end_when_the_host_predicts);
+    tcase_add_test(tests, a_job_behind_an_endless_job_has_no_forecast_start);
+    tcase_add_test(tests, nothing_is_forecast_beyond_the_horizon);
+    tcase_add_test(tests, a_job_that_ends_unstarted_is_reported);
+    tcase_add_test(tests, samples_give_an_interval_and_repeat);
     tcase_add_test(tests, what_if_there_were_more_nodes_and_jobs);
     tcase_add_test(tests, what_if_a_node_is_drained_and_a_limit_raised);
     tcase_add_test(tests, a_forecast_outlives_what_it_was_made_from);
-    tcase_add_test(tests, who_is_displaced_goes_on_with_what_is_left);
+    tcase_add_test(tests, a_preempted_job_resumes_with_its_remaining_time);
     tcase_add_test(tests, the_live_scheduler_is_not_changed);
-    tcase_add_test(tests, all_at_once_and_a_visitor_that_stops);
-    tcase_add_test(tests, the_plan_is_told);
+    tcase_add_test(tests, all_jobs_are_visited_until_the_visitor_stops);
+    tcase_add_test(tests, gang_plan_each_lists_what_runs_and_what_is_planned);
     tcase_add_test(tests, wrong_options_are_refused);
-    tcase_add_test(tests, out_of_memory_leaves_nothing);
+    tcase_add_test(tests, out_of_memory_leaks_nothing);
     tcase_add_test(tests, a_run_without_memory_can_be_repeated);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

@@ -63,7 +63,7 @@ static gang_node_id node_at(int i)
 /* ---- members and others ---------------------------------------------------------------------- */
 
 /* _i: in queues that backfill, and that do not. */
-START_TEST(members_start_inside_and_others_around)
+START_TEST(members_start_inside_a_reservation_and_other_jobs_around_it)
 {
     host_open_queue(&h, 2, _i ? GANG_BACKFILL_EASY : GANG_BACKFILL_NONE);
     reserve(host_whole("demo", 2, 100, 60));
@@ -83,7 +83,7 @@ START_TEST(members_start_inside_and_others_around)
 }
 END_TEST
 
-START_TEST(nobody_starts_in_a_maintenance)
+START_TEST(no_job_starts_in_a_maintenance)
 {
     host_open_queue(&h, 2, GANG_BACKFILL_NONE);
     struct gang_reservation_spec *spec = host_whole("repair", 2, 50, 100);
@@ -105,7 +105,7 @@ START_TEST(nobody_starts_in_a_maintenance)
 }
 END_TEST
 
-START_TEST(while_it_is_on_its_members_are_copied_inside)
+START_TEST(members_of_an_active_reservation_are_copied_inside)
 {
     host_open_queue(&h, 2, GANG_BACKFILL_NONE);
     gang_reservation_id id = reserve(host_whole("demo", 1, 10, 100));
@@ -131,7 +131,7 @@ START_TEST(while_it_is_on_its_members_are_copied_inside)
 END_TEST
 
 /* A member without a limit is stopped so that its grace ends with the reservation. */
-START_TEST(members_without_a_limit_end_with_it)
+START_TEST(members_without_a_time_limit_end_with_the_reservation)
 {
     struct gang_forecast_opts opts = GANG_FORECAST_OPTS_INIT;
     host_open_queue(&h, 1, GANG_BACKFILL_NONE);
@@ -159,7 +159,7 @@ static int64_t ten_seconds(gang_job_id job, uint64_t cookie, int32_t sample, uin
 }
 
 /* Inside: at the end of it, not at once. */
-START_TEST(one_that_overran_its_prediction_has_until_the_end)
+START_TEST(a_member_that_overran_its_prediction_may_run_to_the_end)
 {
     struct gang_forecast_opts opts = GANG_FORECAST_OPTS_INIT;
     host_open_queue(&h, 1, GANG_BACKFILL_NONE);
@@ -178,7 +178,7 @@ END_TEST
 
 /* ---- again and again ------------------------------------------------------------------------- */
 
-START_TEST(members_of_a_repeated_one_wait_for_the_next_time)
+START_TEST(members_of_a_repeated_reservation_wait_for_the_next_window)
 {
     host_open_queue(&h, 1, GANG_BACKFILL_NONE);
     struct gang_reservation_spec *spec = host_whole("daily", 1, 100, 20);
@@ -200,7 +200,7 @@ START_TEST(members_of_a_repeated_one_wait_for_the_next_time)
 END_TEST
 
 /* It goes on for ever, the forecast does not. */
-START_TEST(one_that_is_repeated_without_end_does_not_hold_a_forecast_up)
+START_TEST(an_endlessly_repeated_reservation_does_not_prolong_a_forecast)
 {
     struct gang_forecast_opts opts = GANG_FORECAST_OPTS_INIT;
     host_open_queue(&h, 1, GANG_BACKFILL_NONE);
@@ -222,7 +222,7 @@ END_TEST
 
 /* ---- with fewer nodes ------------------------------------------------------------------------ */
 
-START_TEST(what_is_reduced_is_reduced_in_forecasts)
+START_TEST(a_reduced_reservation_is_reduced_in_forecasts)
 {
     host_open_queue(&h, 2, GANG_BACKFILL_NONE);
     gang_reservation_id id = reserve(host_whole("demo", 2, 100, 50));
@@ -246,7 +246,7 @@ START_TEST(what_is_reduced_is_reduced_in_forecasts)
 END_TEST
 
 /* A node goes in the forecast alone, and there is no other one for the reservation. */
-START_TEST(what_if_a_node_of_it_is_lost)
+START_TEST(what_if_a_reserved_node_is_lost)
 {
     host_open_queue(&h, 2, GANG_BACKFILL_NONE);
     reserve(host_whole("demo", 1, 100, 50));
@@ -272,7 +272,7 @@ START_TEST(what_if_a_node_of_it_is_lost)
 }
 END_TEST
 
-START_TEST(what_if_a_lost_node_of_it_is_up_again)
+START_TEST(what_if_a_lost_reserved_node_is_up_again)
 {
     host_open_queue(&h, 2, GANG_BACKFILL_NONE);
     reserve(host_whole("demo", 2, 100, 50));
@@ -293,7 +293,7 @@ END_TEST
 
 /* ---- what if --------------------------------------------------------------------------------- */
 
-START_TEST(what_if_it_is_cancelled_or_another_one_made)
+START_TEST(what_if_a_reservation_is_cancelled_or_made)
 {
     host_open_queue(&h, 1, GANG_BACKFILL_NONE);
     gang_reservation_id id = reserve(host_whole("demo", 1, 50, 50)), other;
@@ -323,7 +323,7 @@ START_TEST(what_if_it_is_cancelled_or_another_one_made)
 END_TEST
 
 /* Earlier reservations of an owner count in the copy. */
-START_TEST(limits_of_owners_hold_in_the_copy)
+START_TEST(limits_of_reservation_owners_hold_in_the_copy)
 {
     struct gang_reservation_limit limit = GANG_RESERVATION_LIMIT_INIT;
     gang_reservation_id id;
@@ -387,7 +387,7 @@ static void note_start(struct host *host, const struct host_event *e)
 }
 
 /* A forecast comes true when jobs end at their limits and nothing else happens. */
-START_TEST(what_is_foretold_comes_true)
+START_TEST(forecasts_come_true)
 {
     uint64_t seed = test_seed();
     int64_t foretold = 0;
@@ -486,7 +486,7 @@ static void crowd(void)
     ck_assert_uint_eq(h.reserve[h.reserve_count - 1].id, wide);
 }
 
-START_TEST(out_of_memory_leaves_nothing)
+START_TEST(out_of_memory_leaks_nothing)
 {
     struct gang_forecast_opts opts = GANG_FORECAST_OPTS_INIT;
     opts.samples = 2;
@@ -501,20 +501,20 @@ int main(void)
     Suite *suite = suite_create("forecast reserve");
     TCase *t = tcase_create("forecast reserve");
     tcase_set_timeout(t, 120);
-    tcase_add_loop_test(t, members_start_inside_and_others_around, 0, 2);
-    tcase_add_test(t, nobody_starts_in_a_maintenance);
-    tcase_add_test(t, while_it_is_on_its_members_are_copied_inside);
-    tcase_add_test(t, members_without_a_limit_end_with_it);
-    tcase_add_test(t, one_that_overran_its_prediction_has_until_the_end);
-    tcase_add_test(t, members_of_a_repeated_one_wait_for_the_next_time);
-    tcase_add_test(t, one_that_is_repeated_without_end_does_not_hold_a_forecast_up);
-    tcase_add_test(t, what_is_reduced_is_reduced_in_forecasts);
-    tcase_add_test(t, what_if_a_node_of_it_is_lost);
-    tcase_add_test(t, what_if_a_lost_node_of_it_is_up_again);
-    tcase_add_test(t, what_if_it_is_cancelled_or_another_one_made);
-    tcase_add_test(t, limits_of_owners_hold_in_the_copy);
-    tcase_add_test(t, what_is_foretold_comes_true);
-    tcase_add_test(t, out_of_memory_leaves_nothing);
+    tcase_add_loop_test(t, members_start_inside_a_reservation_and_other_jobs_around_it, 0, 2);
+    tcase_add_test(t, no_job_starts_in_a_maintenance);
+    tcase_add_test(t, members_of_an_active_reservation_are_copied_inside);
+    tcase_add_test(t, members_without_a_time_limit_end_with_the_reservation);
+    tcase_add_test(t, a_member_that_overran_its_prediction_may_run_to_the_end);
+    tcase_add_test(t, members_of_a_repeated_reservation_wait_for_the_next_window);
+    tcase_add_test(t, an_endlessly_repeated_reservation_does_not_prolong_a_forecast);
+    tcase_add_test(t, a_reduced_reservation_is_reduced_in_forecasts);
+    tcase_add_test(t, what_if_a_reserved_node_is_lost);
+    tcase_add_test(t, what_if_a_lost_reserved_node_is_up_again);
+    tcase_add_test(t, what_if_a_reservation_is_cancelled_or_made);
+    tcase_add_test(t, limits_of_reservation_owners_hold_in_the_copy);
+    tcase_add_test(t, forecasts_come_true);
+    tcase_add_test(t, out_of_memory_leaks_nothing);
     suite_add_tcase(suite, t);
     return run_suite(suite);
 }

@@ -48,7 +48,7 @@ static gang_job_id put(int64_t nodes, int64_t limit_s)
 
 /* ---- when ---- */
 
-START_TEST(limits_count_the_time_of_turns)
+START_TEST(time_limits_count_running_quanta_only)
 {
     open_site(1, 0);
     put(1, 25); /* 1-11, 21-31, 41-46 */
@@ -62,7 +62,7 @@ START_TEST(limits_count_the_time_of_turns)
 }
 END_TEST
 
-START_TEST(run_times_are_used_up_in_turns)
+START_TEST(predicted_run_times_are_used_up_in_quanta)
 {
     struct gang_forecast_opts opts = GANG_FORECAST_OPTS_INIT;
     int asked = 0;
@@ -88,7 +88,7 @@ START_TEST(run_times_are_used_up_in_turns)
 }
 END_TEST
 
-START_TEST(who_is_asked_to_suspend_has_the_rest_of_his_grace)
+START_TEST(a_gang_asked_to_suspend_has_the_rest_of_its_grace)
 {
     open_site(1, 4);
     h.lingers = true;
@@ -104,7 +104,7 @@ START_TEST(who_is_asked_to_suspend_has_the_rest_of_his_grace)
 }
 END_TEST
 
-START_TEST(draws_of_one_that_has_had_turns_go_beyond_what_it_ran)
+START_TEST(sampled_run_times_exceed_what_a_sliced_gang_already_ran)
 {
     struct gang_forecast_opts opts = GANG_FORECAST_OPTS_INIT;
     open_site(1, 0);
@@ -133,7 +133,7 @@ END_TEST
 
 /* ---- never ---- */
 
-START_TEST(turns_that_go_round_for_ever_are_no_hope)
+START_TEST(endless_rotation_does_not_prolong_a_forecast)
 {
     struct gang_forecast_opts opts = GANG_FORECAST_OPTS_INIT;
     open_site(1, 0);
@@ -156,7 +156,7 @@ START_TEST(turns_that_go_round_for_ever_are_no_hope)
 }
 END_TEST
 
-START_TEST(turns_of_one_matrix_do_not_hide_the_hope_in_another)
+START_TEST(endless_rotation_of_one_matrix_does_not_hide_starts_in_another)
 {
     open_site(2, 0);
     put(1, 0);              /* for ever; nothing is due in its turns but their end */
@@ -174,7 +174,7 @@ END_TEST
 
 /* ---- what if ---- */
 
-START_TEST(what_if_there_were_a_node_more_or_a_row)
+START_TEST(what_if_a_node_or_a_row_is_added)
 {
     open_site(1, 0);
     put(1, 25);
@@ -362,7 +362,7 @@ static void check_nothing_is_left(uint64_t seed)
     ck_abort_msg("world %" PRIu64 ": they displace each other without end", seed);
 }
 
-START_TEST(what_is_foretold_comes)
+START_TEST(sliced_forecasts_come_true)
 {
     struct gang_forecast_opts opts = GANG_FORECAST_OPTS_INIT;
     uint64_t seed = test_seed();
@@ -422,7 +422,7 @@ static void crowd(void)
         host_ops(&h, 1, "preempt") + host_ops(&h, 2, "preempt") + host_ops(&h, 3, "preempt"), 0);
 }
 
-START_TEST(out_of_memory_leaves_nothing)
+START_TEST(out_of_memory_leaks_nothing)
 {
     struct gang_forecast_opts opts = GANG_FORECAST_OPTS_INIT;
     int asked = 0;
@@ -440,15 +440,15 @@ int main(void)
     Suite *suite = suite_create("forecast_slice");
     TCase *tests = tcase_create("forecast_slice");
     tcase_set_timeout(tests, 120);
-    tcase_add_test(tests, limits_count_the_time_of_turns);
-    tcase_add_test(tests, run_times_are_used_up_in_turns);
-    tcase_add_test(tests, who_is_asked_to_suspend_has_the_rest_of_his_grace);
-    tcase_add_test(tests, draws_of_one_that_has_had_turns_go_beyond_what_it_ran);
-    tcase_add_test(tests, turns_that_go_round_for_ever_are_no_hope);
-    tcase_add_test(tests, turns_of_one_matrix_do_not_hide_the_hope_in_another);
-    tcase_add_test(tests, what_if_there_were_a_node_more_or_a_row);
-    tcase_add_test(tests, what_is_foretold_comes);
-    tcase_add_test(tests, out_of_memory_leaves_nothing);
+    tcase_add_test(tests, time_limits_count_running_quanta_only);
+    tcase_add_test(tests, predicted_run_times_are_used_up_in_quanta);
+    tcase_add_test(tests, a_gang_asked_to_suspend_has_the_rest_of_its_grace);
+    tcase_add_test(tests, sampled_run_times_exceed_what_a_sliced_gang_already_ran);
+    tcase_add_test(tests, endless_rotation_does_not_prolong_a_forecast);
+    tcase_add_test(tests, endless_rotation_of_one_matrix_does_not_hide_starts_in_another);
+    tcase_add_test(tests, what_if_a_node_or_a_row_is_added);
+    tcase_add_test(tests, sliced_forecasts_come_true);
+    tcase_add_test(tests, out_of_memory_leaks_nothing);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

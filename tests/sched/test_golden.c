@@ -524,7 +524,7 @@ static gang_job_id submit_elastic(const char *queue, int64_t count, const char *
 }
 
 /* Theirs comes to 69, a tenth above the guarantee, and stays there: a gang would never start. */
-START_TEST(no_dead_zone_strands_a_gang)
+START_TEST(preemption_leaves_no_dead_zone_that_strands_a_gang)
 {
     static const struct line lines[] = {{"a", NULL, 64, .after = 0}, {"b", NULL, 64, .after = 0}};
     add_gpus(16, 8);
@@ -540,7 +540,7 @@ END_TEST
 
 /* As testPerQueueDisablePreemption with B fixed, where A wants its 10 at once: what C has above its
  * share does not suffice, and no victim is counted twice. */
-START_TEST(a_gang_takes_from_above_shares_and_then_from_above_guarantees)
+START_TEST(preemption_takes_usage_above_shares_then_above_guarantees)
 {
     static const struct line lines[] = {{"a", NULL, 55, .after = 0},
                                         {"b", NULL, 25, .fixed = true, .after = 0},
@@ -561,7 +561,7 @@ START_TEST(a_gang_takes_from_above_shares_and_then_from_above_guarantees)
 END_TEST
 
 /* testSkipAMContainer: four applications of 25; the first container of each is spared. */
-START_TEST(minima_are_spared_while_there_is_more)
+START_TEST(elastic_tasks_are_preempted_before_minima)
 {
     static const struct line lines[] = {{"a", NULL, 50, .after = 0}, {"b", NULL, 50, .after = 0}};
     static const int64_t left[] = {25, 23, 1, 1};
@@ -582,7 +582,7 @@ START_TEST(minima_are_spared_while_there_is_more)
 END_TEST
 
 /* testExpireKill: told at once, told once, killed when the wait is over. */
-START_TEST(who_does_not_stop_is_killed_after_his_grace)
+START_TEST(a_victim_that_does_not_stop_is_killed_after_its_grace)
 {
     static const struct line lines[] = {{"a", NULL, 40, .after = 0},
                                         {"b", NULL, 40, .after = 0},
@@ -655,7 +655,7 @@ static void submit_tasks(const char *queue, int64_t jobs, int64_t cores, int64_t
 
 /* testInterQueuePreemption...DRF: only GPUs are short, and B is above its share of them, as the odd
  * one goes to the older of equals. The newer one does not matter. */
-START_TEST(the_kind_that_is_short_decides_who_gives)
+START_TEST(the_kind_that_is_short_decides_the_victims)
 {
     static const struct client clients[] = {{"a", NULL, {7, 10, 2}, 1, {0}},
                                             {"b", NULL, {6, 10, 2}, 1, {0}},
@@ -673,7 +673,7 @@ START_TEST(the_kind_that_is_short_decides_who_gives)
 }
 END_TEST
 
-START_TEST(five_of_two_kinds_come_from_who_is_above)
+START_TEST(victims_come_from_the_queue_above_its_share_of_two_kinds)
 {
     static const struct client clients[] = {{"a", NULL, {100, 50, 0}, 1, {0}},
                                             {"b", NULL, {100, 50, 0}, 1, {0}}};
@@ -692,7 +692,7 @@ END_TEST
 
 /* There with a factor of 0.2, which we do not have: one, as memory is free and one core is
  * missing. */
-START_TEST(no_more_than_the_short_kind_asks_for)
+START_TEST(no_more_is_preempted_than_the_short_kind_needs)
 {
     static const struct client clients[] = {{"a", NULL, {25, 50, 0}, 1, {0}},
                                             {"b", NULL, {25, 50, 0}, 1, {0}}};
@@ -706,7 +706,7 @@ START_TEST(no_more_than_the_short_kind_asks_for)
 END_TEST
 
 /* ...ForReservedContainers: a container of 9 needs 5 of 2, all on one node. */
-START_TEST(room_is_made_on_one_node)
+START_TEST(preemption_frees_capacity_on_one_node)
 {
     static const struct line lines[] = {{"a", NULL, 10, .after = 0}, {"b", NULL, 10, .after = 0}};
     gang_node_id n1 = add_node("n1", 10, 64, 0), n2 = add_node("n2", 10, 64, 0);
@@ -761,7 +761,7 @@ START_TEST(absolute_guarantees_are_scaled_on_demand)
 }
 END_TEST
 
-START_TEST(weights_are_of_what_there_is)
+START_TEST(weights_divide_the_capacity_there_is)
 {
     static const int64_t weight[4] = {3, 2, 5, 10};
     static const int64_t have[2][4] = {{30, 20, 50}, {15, 10, 25, 50}};
@@ -1077,7 +1077,7 @@ END_TEST
 
 /* QuotaAbsentFramework: there capacity is held for a role with no framework. Here what is idle is
  * lent, and comes back by reclaim; a lending limit of 0 holds it. */
-START_TEST(idle_guarantees_are_lent_unless_they_are_not_to_be)
+START_TEST(idle_guarantees_are_lent_unless_a_lending_limit_forbids_it)
 {
     const struct gang_quota quota = {"cpu", 6000, NULL, 0, 0}, none = {"cpu", 0, NULL, 0, 0};
     struct gang_queue_spec spec[2] = {GANG_QUEUE_SPEC_INIT, GANG_QUEUE_SPEC_INIT};
@@ -1159,7 +1159,7 @@ START_TEST(users_take_turns)
 END_TEST
 
 /* The factor bounds the sum with the gang: in YARN u0 would start a second 3 with 3 of 4 in use. */
-START_TEST(a_user_does_not_overshoot_his_factor)
+START_TEST(a_user_does_not_overshoot_the_user_factor)
 {
     add_node("n", 16, 1, 0);
     set_user_limits(4, 50, 1000, NULL, 0);
@@ -1175,7 +1175,7 @@ END_TEST
 
 /* testUserSpecificUserLimits: a weight of 1.5. In YARN u0 takes 4 twice before u1 gets 1.
  * Here the second 4 of u0 waits until u1 wants no more. */
-START_TEST(a_users_weight_multiplies_his_limit)
+START_TEST(a_user_weight_multiplies_the_user_limit)
 {
     const struct gang_user_weight weight = {"u0", GANG_WHOLE * 3 / 2};
     add_node("n", 16, 1, 0);
@@ -1193,7 +1193,7 @@ START_TEST(a_users_weight_multiplies_his_limit)
 END_TEST
 
 /* A minimum of 25 percent: all, halves, thirds, quarters, and the fifth user waits. */
-START_TEST(a_minimum_for_users_has_its_shape)
+START_TEST(a_user_minimum_shapes_the_limits)
 {
     static const char *const user[5] = {"u0", "u1", "u2", "u3", "u4"};
     static const int64_t have[5][5] = {
@@ -1211,7 +1211,7 @@ END_TEST
 
 /* ...IntraQueueUserLimit: in YARN 30 of u0 go for u1. Here a user's limit keeps jobs from starting
  * and preempts nothing: inside a queue only priority preempts. */
-START_TEST(a_user_limit_displaces_nobody)
+START_TEST(a_user_limit_preempts_no_job)
 {
     add_node("n", 100, 1, 0);
     set_user_limits(100, 50, 0, NULL, 0);
@@ -1228,7 +1228,7 @@ END_TEST
 /* testActiveApplicationLimits: 16 for the leaders of a queue and 8 for those of a user, of 4 each
  * (of 8 for the last two). We count jobs: 4, and 2 of a user. maximum-applications is
  * max_pending. */
-START_TEST(jobs_wait_for_their_user_and_for_the_queue)
+START_TEST(jobs_wait_for_user_limits_and_queue_limits)
 {
     struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
     gang_job_id of[6], more;
@@ -1370,7 +1370,7 @@ static const struct share_row share_rows[] = {
 };
 enum { SHARE_ROWS = sizeof(share_rows) / sizeof(share_rows[0]) };
 
-START_TEST(shares_are_guarantees_and_parts_of_the_rest)
+START_TEST(shares_are_guarantees_and_weighted_parts_of_the_rest)
 {
     const struct share_row *row = &share_rows[_i];
     struct line line[7] = {{0}};
@@ -1444,7 +1444,7 @@ START_TEST(gpu_work_waits_for_gpus)
 END_TEST
 
 /* Hops: a trial that ends gives its GPU to a waiting trial in the same run. */
-START_TEST(a_trial_that_ends_gives_its_gpu_at_once)
+START_TEST(a_trial_that_ends_releases_its_gpu_at_once)
 {
     static const struct line q[] = {{"q", NULL, 0, .weight = 1, .after = 0}};
     add_node("n", 4, 1, 4);
@@ -1490,28 +1490,28 @@ int main(void)
     tcase_add_test(rows_of, absolute_guarantees_are_scaled_on_demand);
     tcase_set_timeout(t, 120);
     tcase_add_checked_fixture(t, open_plain, close_all);
-    tcase_add_test(t, no_dead_zone_strands_a_gang);
-    tcase_add_loop_test(t, a_gang_takes_from_above_shares_and_then_from_above_guarantees, 0, 2);
-    tcase_add_test(t, minima_are_spared_while_there_is_more);
-    tcase_add_test(t, who_does_not_stop_is_killed_after_his_grace);
-    tcase_add_loop_test(t, the_kind_that_is_short_decides_who_gives, 0, 2);
-    tcase_add_test(t, five_of_two_kinds_come_from_who_is_above);
-    tcase_add_test(t, no_more_than_the_short_kind_asks_for);
-    tcase_add_loop_test(t, room_is_made_on_one_node, 0, 2);
-    tcase_add_test(t, weights_are_of_what_there_is);
+    tcase_add_test(t, preemption_leaves_no_dead_zone_that_strands_a_gang);
+    tcase_add_loop_test(t, preemption_takes_usage_above_shares_then_above_guarantees, 0, 2);
+    tcase_add_test(t, elastic_tasks_are_preempted_before_minima);
+    tcase_add_test(t, a_victim_that_does_not_stop_is_killed_after_its_grace);
+    tcase_add_loop_test(t, the_kind_that_is_short_decides_the_victims, 0, 2);
+    tcase_add_test(t, victims_come_from_the_queue_above_its_share_of_two_kinds);
+    tcase_add_test(t, no_more_is_preempted_than_the_short_kind_needs);
+    tcase_add_loop_test(t, preemption_frees_capacity_on_one_node, 0, 2);
+    tcase_add_test(t, weights_divide_the_capacity_there_is);
     tcase_add_loop_test(t, utilization_and_priority_order_queues, 0, TURN_ROWS);
     tcase_add_test(t, mesos_agents_go_to_the_least_share);
-    tcase_add_loop_test(t, idle_guarantees_are_lent_unless_they_are_not_to_be, 0, 2);
+    tcase_add_loop_test(t, idle_guarantees_are_lent_unless_a_lending_limit_forbids_it, 0, 2);
     tcase_add_test(t, users_take_turns);
-    tcase_add_test(t, a_user_does_not_overshoot_his_factor);
-    tcase_add_test(t, a_users_weight_multiplies_his_limit);
-    tcase_add_loop_test(t, a_minimum_for_users_has_its_shape, 0, 5);
-    tcase_add_test(t, a_user_limit_displaces_nobody);
-    tcase_add_test(t, jobs_wait_for_their_user_and_for_the_queue);
-    tcase_add_loop_test(t, shares_are_guarantees_and_parts_of_the_rest, 0, SHARE_ROWS);
+    tcase_add_test(t, a_user_does_not_overshoot_the_user_factor);
+    tcase_add_test(t, a_user_weight_multiplies_the_user_limit);
+    tcase_add_loop_test(t, a_user_minimum_shapes_the_limits, 0, 5);
+    tcase_add_test(t, a_user_limit_preempts_no_job);
+    tcase_add_test(t, jobs_wait_for_user_limits_and_queue_limits);
+    tcase_add_loop_test(t, shares_are_guarantees_and_weighted_parts_of_the_rest, 0, SHARE_ROWS);
     tcase_add_test(t, a_barrier_stage_starts_whole_or_not_at_all);
     tcase_add_test(t, gpu_work_waits_for_gpus);
-    tcase_add_test(t, a_trial_that_ends_gives_its_gpu_at_once);
+    tcase_add_test(t, a_trial_that_ends_releases_its_gpu_at_once);
     tcase_add_test(t, a_job_beyond_the_cap_is_refused);
     suite_add_tcase(suite, rows_of);
     suite_add_tcase(suite, t);

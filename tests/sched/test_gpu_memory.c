@@ -74,7 +74,7 @@ static int64_t used(void)
 /* ---- the timeline ---------------------------------------------------------------------------- */
 
 /* Whichever of the two comes last. */
-START_TEST(what_runs_has_on_each_node_what_it_holds_there)
+START_TEST(the_calendar_books_what_a_running_gang_holds_on_each_node)
 {
     open_queue(GANG_BACKFILL_CONSERVATIVE, 0);
     add("a", 4, _i ? 16 : 80, GANG_NODE_UP);
@@ -90,7 +90,7 @@ START_TEST(what_runs_has_on_each_node_what_it_holds_there)
 }
 END_TEST
 
-START_TEST(a_plan_takes_on_each_node_what_it_may_need_there)
+START_TEST(a_planned_start_books_the_most_it_may_need_on_each_node)
 {
     open_queue(GANG_BACKFILL_CONSERVATIVE, 0);
     add("small", 1, 16, GANG_NODE_UP);
@@ -141,7 +141,7 @@ START_TEST(a_device_of_another_model_does_not_count)
 END_TEST
 
 /* By sums it would take eight devices, if it took them all of the least ones. */
-START_TEST(it_passes_a_plan_where_it_takes_less_than_at_most)
+START_TEST(a_gang_backfills_on_nodes_where_it_needs_less_than_its_maximum)
 {
     struct gang_group_spec here = group_of(1, 0, 1000);
     open_queue(GANG_BACKFILL_EASY, 0);
@@ -159,7 +159,7 @@ END_TEST
 
 /* ---- queues ---------------------------------------------------------------------------------- */
 
-START_TEST(what_a_queue_uses_does_not_depend_on_who_asked_first)
+START_TEST(usage_of_a_queue_does_not_depend_on_the_order_of_submission)
 {
     open_queue(GANG_BACKFILL_NONE, 0);
     add("small", 1, 16, GANG_NODE_UP);
@@ -180,7 +180,7 @@ START_TEST(what_a_queue_uses_does_not_depend_on_who_asked_first)
 END_TEST
 
 /* Queues that change in nothing that is counted change nothing of that. */
-START_TEST(what_a_queue_uses_follows_the_devices_when_its_state_has_changed)
+START_TEST(usage_of_a_queue_follows_its_devices_after_a_node_change)
 {
     gang_queue_id q;
     open_queue(GANG_BACKFILL_NONE, 0);
@@ -203,7 +203,7 @@ START_TEST(what_a_queue_uses_follows_the_devices_when_its_state_has_changed)
 }
 END_TEST
 
-START_TEST(whom_a_limit_refused_starts_when_it_comes_to_less)
+START_TEST(a_gang_that_a_limit_refused_starts_once_it_needs_less)
 {
     open_queue(GANG_BACKFILL_NONE, 600);
     gang_node_id small = add("small", 1, 16, GANG_NODE_DRAINING);
@@ -272,13 +272,13 @@ int main(void)
     Suite *suite = suite_create("gpu_memory");
     TCase *t = tcase_create("gpu_memory");
     tcase_set_timeout(t, 60);
-    tcase_add_loop_test(t, what_runs_has_on_each_node_what_it_holds_there, 0, 2);
-    tcase_add_test(t, a_plan_takes_on_each_node_what_it_may_need_there);
+    tcase_add_loop_test(t, the_calendar_books_what_a_running_gang_holds_on_each_node, 0, 2);
+    tcase_add_test(t, a_planned_start_books_the_most_it_may_need_on_each_node);
     tcase_add_test(t, a_device_of_another_model_does_not_count);
-    tcase_add_test(t, it_passes_a_plan_where_it_takes_less_than_at_most);
-    tcase_add_loop_test(t, what_a_queue_uses_does_not_depend_on_who_asked_first, 0, 2);
-    tcase_add_test(t, what_a_queue_uses_follows_the_devices_when_its_state_has_changed);
-    tcase_add_test(t, whom_a_limit_refused_starts_when_it_comes_to_less);
+    tcase_add_test(t, a_gang_backfills_on_nodes_where_it_needs_less_than_its_maximum);
+    tcase_add_loop_test(t, usage_of_a_queue_does_not_depend_on_the_order_of_submission, 0, 2);
+    tcase_add_test(t, usage_of_a_queue_follows_its_devices_after_a_node_change);
+    tcase_add_test(t, a_gang_that_a_limit_refused_starts_once_it_needs_less);
     tcase_add_loop_test(t, each_allocation_may_fail, 0, 2);
     suite_add_tcase(suite, t);
     return run_suite(suite);

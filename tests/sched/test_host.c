@@ -71,7 +71,7 @@ START_TEST(a_start_that_is_refused_is_undone_and_tried_again_later)
 }
 END_TEST
 
-START_TEST(what_was_refused_goes_to_others_at_once)
+START_TEST(capacity_of_a_refused_start_goes_to_other_gangs_at_once)
 {
     h.refuse = "start";
     gang_job_id id = host_gang(&h, "", 8, 5);
@@ -136,7 +136,7 @@ static void read_no_more(void)
     gang__alloc_read_end(read_now);
 }
 
-START_TEST(a_start_that_is_refused_while_somebody_reads_it_is_given_back_later)
+START_TEST(a_refused_start_that_another_thread_reads_is_released_later)
 {
     read_during("start");
     h.refuse = "start";
@@ -161,7 +161,7 @@ START_TEST(a_start_that_is_refused_while_somebody_reads_it_is_given_back_later)
 }
 END_TEST
 
-START_TEST(a_copy_gives_back_at_once_what_somebody_reads_in_the_original)
+START_TEST(a_copy_releases_at_once_what_another_thread_reads_in_the_original)
 {
     gang_cluster *cluster;
     gang_sched *copy;
@@ -192,7 +192,7 @@ static gang_job_id refused_while_read(void)
     return id;
 }
 
-START_TEST(growth_that_is_refused_while_somebody_reads_it_is_given_back_later)
+START_TEST(refused_growth_that_another_thread_reads_is_released_later)
 {
     gang_job_id id = refused_while_read();
     ck_assert_int_eq(gpus_of(id), 4);
@@ -207,7 +207,7 @@ START_TEST(growth_that_is_refused_while_somebody_reads_it_is_given_back_later)
 }
 END_TEST
 
-START_TEST(a_job_ends_though_tasks_it_was_refused_are_still_to_be_given_back)
+START_TEST(a_job_ends_while_its_refused_tasks_are_not_yet_released)
 {
     gang_job_id id = refused_while_read();
     MUST(gang_job_cancel(h.s, id));
@@ -221,7 +221,7 @@ START_TEST(a_job_ends_though_tasks_it_was_refused_are_still_to_be_given_back)
 }
 END_TEST
 
-START_TEST(who_was_displaced_while_somebody_reads_it_gives_back_later)
+START_TEST(a_victim_that_another_thread_reads_is_released_later)
 {
     gang_job_id low = host_gang(&h, "", 8, 0);
     host_run(&h, 1);
@@ -240,7 +240,7 @@ START_TEST(who_was_displaced_while_somebody_reads_it_gives_back_later)
 }
 END_TEST
 
-START_TEST(without_ops_everything_is_accepted_and_gone_at_once)
+START_TEST(without_ops_every_start_is_accepted_and_every_stop_is_immediate)
 {
     struct gang_sched_opts opts = GANG_SCHED_OPTS_INIT;
     host_open_with(&h, 2, 4, &opts, NULL);
@@ -260,7 +260,7 @@ START_TEST(without_ops_everything_is_accepted_and_gone_at_once)
 }
 END_TEST
 
-START_TEST(who_refuses_to_be_preempted_is_gone_at_once)
+START_TEST(a_refused_preempt_op_means_stopped_at_once)
 {
     set_grace();
     gang_job_id low = host_gang(&h, "", 8, 0);
@@ -275,7 +275,7 @@ START_TEST(who_refuses_to_be_preempted_is_gone_at_once)
 }
 END_TEST
 
-START_TEST(who_refuses_to_shrink_has_shrunk_at_once)
+START_TEST(a_refused_shrink_op_means_stopped_at_once)
 {
     set_grace();
     gang_job_id low = host_submit(&h, host_spec("", 8, 2, 0));
@@ -307,7 +307,7 @@ START_TEST(without_a_grace_kill_follows_at_once)
 }
 END_TEST
 
-START_TEST(who_refuses_to_be_suspended_is_preempted)
+START_TEST(a_gang_whose_suspend_op_is_refused_is_preempted)
 {
     struct gang_queue_spec q = default_queue();
     q.preempt_mode = GANG_PREEMPT_MODE_SUSPEND;
@@ -370,7 +370,7 @@ static void displace(int64_t count)
     ck_assert_int_eq(host_job_state(&h, high), GANG_JOB_PENDING);
 }
 
-START_TEST(who_is_asked_to_stop_is_told_until_when_and_for_whom)
+START_TEST(the_preempt_op_gives_the_deadline_and_the_preemptor)
 {
     displace(4);
     const struct host_event *e = host_last(&h, low, "preempt");
@@ -383,7 +383,7 @@ START_TEST(who_is_asked_to_stop_is_told_until_when_and_for_whom)
 }
 END_TEST
 
-START_TEST(who_waits_starts_when_the_last_one_is_gone)
+START_TEST(the_preemptor_starts_when_the_last_victim_has_stopped)
 {
     const int64_t first[] = {3, 0, 7}, rest[] = {1, 2, 4, 5, 6};
     displace(4);
@@ -400,7 +400,7 @@ START_TEST(who_waits_starts_when_the_last_one_is_gone)
 }
 END_TEST
 
-START_TEST(who_is_late_is_killed_at_the_deadline_and_not_before)
+START_TEST(a_late_victim_is_killed_at_the_deadline_and_not_before)
 {
     const int64_t first[] = {0, 1};
     displace(8);
@@ -427,7 +427,7 @@ static void displace_half(void)
     ck_assert_int_eq(host_job_state(&h, low), GANG_JOB_STOPPING);
 }
 
-START_TEST(what_was_free_is_kept_for_who_waits)
+START_TEST(free_capacity_is_kept_for_a_handover)
 {
     displace_half();
     gang_job_id small = host_gang(&h, "", 1, 0);
@@ -440,7 +440,7 @@ START_TEST(what_was_free_is_kept_for_who_waits)
 }
 END_TEST
 
-START_TEST(what_came_free_is_kept_until_all_have_gone)
+START_TEST(freed_capacity_is_kept_until_all_victims_have_stopped)
 {
     gang_job_id a = host_gang(&h, "", 4, 0), b = host_gang(&h, "", 4, 0);
     host_run(&h, 1);
@@ -460,7 +460,7 @@ START_TEST(what_came_free_is_kept_until_all_have_gone)
 }
 END_TEST
 
-START_TEST(who_waits_and_is_cancelled_lets_go_of_everything)
+START_TEST(a_cancelled_preemptor_releases_its_handover)
 {
     gang_job_id a = host_gang(&h, "", 4, 0), b = host_gang(&h, "", 4, 0);
     host_run(&h, 1);
@@ -479,7 +479,7 @@ START_TEST(who_waits_and_is_cancelled_lets_go_of_everything)
 }
 END_TEST
 
-START_TEST(who_waits_and_is_held_lets_go)
+START_TEST(a_held_preemptor_releases_its_handover)
 {
     displace_half();
     MUST(gang_job_hold(h.s, high));
@@ -493,7 +493,7 @@ START_TEST(who_waits_and_is_held_lets_go)
 }
 END_TEST
 
-START_TEST(a_victim_that_is_cancelled_meanwhile_does_not_wait_again)
+START_TEST(a_victim_cancelled_during_its_grace_does_not_wait_again)
 {
     displace(8);
     MUST(gang_job_cancel(h.s, low));
@@ -507,7 +507,7 @@ START_TEST(a_victim_that_is_cancelled_meanwhile_does_not_wait_again)
 }
 END_TEST
 
-START_TEST(a_victim_that_ends_meanwhile_has_ended)
+START_TEST(a_victim_that_ends_during_its_grace_has_ended)
 {
     displace(8);
     MUST(gang_report_end(h.s, low, 1));
@@ -518,7 +518,7 @@ START_TEST(a_victim_that_ends_meanwhile_has_ended)
 END_TEST
 
 /* `low` of 8, at least 2, and `other` give room for `high`; `other` takes longer. */
-START_TEST(what_a_shrunk_victim_gave_stays_kept_when_its_job_ends)
+START_TEST(capacity_of_a_shrunk_victim_stays_kept_when_its_job_ends)
 {
     const int64_t tasks[] = {2, 3};
     low = host_submit(&h, host_spec("", 4, 2, 0));
@@ -542,7 +542,7 @@ START_TEST(what_a_shrunk_victim_gave_stays_kept_when_its_job_ends)
 }
 END_TEST
 
-START_TEST(who_shrinks_may_not_be_asked_twice_for_the_same)
+START_TEST(a_shrinking_victim_is_not_asked_twice_for_the_same_tasks)
 {
     low = host_submit(&h, host_spec("", 8, 2, 0));
     host_run(&h, 1);
@@ -559,7 +559,7 @@ START_TEST(who_shrinks_may_not_be_asked_twice_for_the_same)
 }
 END_TEST
 
-START_TEST(a_node_drained_during_the_grace_gives_no_place)
+START_TEST(a_handover_does_not_start_on_a_node_drained_during_the_grace)
 {
     displace(8);
     gang_node_id n = gang_node_next(h.stage.c, GANG_ID_NONE);
@@ -574,7 +574,7 @@ START_TEST(a_node_drained_during_the_grace_gives_no_place)
 }
 END_TEST
 
-START_TEST(a_node_lost_during_the_grace_frees_who_was_to_stop_there)
+START_TEST(tasks_on_a_node_lost_during_the_grace_count_as_stopped)
 {
     gang_job_id a = host_gang(&h, "", 4, 0);
     host_run(&h, 1);
@@ -598,7 +598,7 @@ START_TEST(a_node_lost_during_the_grace_frees_who_was_to_stop_there)
 }
 END_TEST
 
-START_TEST(queues_that_change_during_the_grace_change_nothing_of_it)
+START_TEST(a_queue_change_during_the_grace_keeps_the_handover)
 {
     displace_half();
     struct gang_queue_spec q[2] = {default_queue(), GANG_QUEUE_SPEC_INIT};
@@ -617,7 +617,7 @@ START_TEST(queues_that_change_during_the_grace_change_nothing_of_it)
 }
 END_TEST
 
-START_TEST(limits_lowered_during_the_grace_hold_for_who_waits)
+START_TEST(limits_lowered_during_the_grace_bind_the_preemptor)
 {
     struct gang_quota four = {"gpu", 4000, NULL, 0, 0};
     struct gang_queue_spec q = default_queue();
@@ -638,7 +638,7 @@ END_TEST
 
 /* A stopping job no longer counts in its queue: other jobs of the queue need not wait for its
  * end. */
-START_TEST(room_below_a_limit_is_there_as_soon_as_somebody_is_asked_to_stop)
+START_TEST(a_stopping_job_leaves_its_queue_limit_at_once)
 {
     struct gang_quota eight = {"cpu", 8000, NULL, 0, 0}, two = {"gpu", 2000, NULL, 0, 0};
     struct gang_queue_spec q[2] = {default_queue(), GANG_QUEUE_SPEC_INIT};
@@ -666,7 +666,7 @@ START_TEST(room_below_a_limit_is_there_as_soon_as_somebody_is_asked_to_stop)
 }
 END_TEST
 
-START_TEST(what_ended_while_it_was_to_be_suspended_does_not_resume)
+START_TEST(tasks_that_end_while_they_are_suspended_do_not_resume)
 {
     struct gang_queue_spec q = default_queue();
     int64_t two[2] = {0, 5}, rest[6] = {1, 2, 3, 4, 6, 7};
@@ -686,7 +686,7 @@ START_TEST(what_ended_while_it_was_to_be_suspended_does_not_resume)
 END_TEST
 
 /* A moved gang is not lost when other jobs arrive: its new places are kept for it. */
-START_TEST(a_place_that_one_is_moved_to_is_kept_for_him)
+START_TEST(the_new_places_of_a_moved_gang_are_kept)
 {
     struct gang_group_spec four = group_of(1, 4000, 4000);
     struct gang_job_spec job = host_job(&four, 1);
@@ -714,7 +714,7 @@ START_TEST(a_place_that_one_is_moved_to_is_kept_for_him)
 END_TEST
 
 /* If the preemptor gives up, the moved gang waits like others. */
-START_TEST(who_is_not_moved_after_all_waits_like_others)
+START_TEST(a_gang_whose_move_fails_waits_in_the_order)
 {
     struct gang_group_spec four = group_of(1, 4000, 4000);
     struct gang_job_spec job = host_job(&four, 1);
@@ -738,7 +738,7 @@ END_TEST
 
 /* A preemptor uses its part of the guarantee from the start of the handover. A job that arrives
  * meanwhile does not get that part, or the victims would have stopped for nothing. */
-START_TEST(a_guarantee_that_is_waited_for_is_not_given_away)
+START_TEST(a_guarantee_under_handover_is_not_lent)
 {
     struct gang_quota six = {"cpu", 6000, NULL, 0, 0}, eight = {"gpu", 8000, NULL, 0, 0};
     struct gang_quota promised[2] = {six, eight};
@@ -767,7 +767,7 @@ START_TEST(a_guarantee_that_is_waited_for_is_not_given_away)
 }
 END_TEST
 
-START_TEST(growth_that_waits_for_others_survives_a_change_of_queues)
+START_TEST(growth_that_waits_for_victims_survives_a_queue_change)
 {
     struct gang_queue_spec q = default_queue();
     low = host_gang(&h, "", 4, 0);
@@ -864,7 +864,7 @@ static void suspend(struct task_list *were)
     ck_assert_int_eq(gpus_of(high), 8);
 }
 
-START_TEST(who_was_suspended_resumes_on_the_very_same_places)
+START_TEST(a_suspended_gang_resumes_on_the_same_places)
 {
     static struct task_list were, are;
     suspend(&were);
@@ -882,7 +882,7 @@ START_TEST(who_was_suspended_resumes_on_the_very_same_places)
 }
 END_TEST
 
-START_TEST(who_was_suspended_waits_for_his_places_though_others_are_free)
+START_TEST(a_suspended_gang_waits_for_its_own_places)
 {
     static struct task_list were;
     suspend(&were);
@@ -897,7 +897,7 @@ START_TEST(who_was_suspended_waits_for_his_places_though_others_are_free)
 }
 END_TEST
 
-START_TEST(whose_places_are_gone_for_good_starts_anew)
+START_TEST(a_suspended_gang_whose_places_are_removed_starts_again)
 {
     static struct task_list were;
     suspend(&were);
@@ -924,7 +924,7 @@ START_TEST(a_suspended_job_may_be_cancelled)
 }
 END_TEST
 
-START_TEST(a_suspended_job_survives_a_change_of_queues)
+START_TEST(a_suspended_job_survives_a_queue_change)
 {
     static struct task_list were;
     struct gang_queue_spec q = default_queue();
@@ -937,7 +937,7 @@ START_TEST(a_suspended_job_survives_a_change_of_queues)
 }
 END_TEST
 
-START_TEST(of_a_queue_that_cancels_the_preempted_end)
+START_TEST(victims_of_a_queue_in_cancel_mode_end)
 {
     set_preempt(GANG_PREEMPT_MODE_CANCEL);
     h.lingers = true;
@@ -957,7 +957,7 @@ static void open_opts(const struct gang_sched_opts *opts)
     host_open_with(&h, 2, 4, opts, &ops);
 }
 
-START_TEST(observing_evicts_nobody_and_says_whom_it_would)
+START_TEST(observe_mode_stops_no_victim_and_logs_it)
 {
     struct gang_sched_opts opts = GANG_SCHED_OPTS_INIT;
     opts.observe_only = 1;
@@ -977,7 +977,7 @@ START_TEST(observing_evicts_nobody_and_says_whom_it_would)
 }
 END_TEST
 
-START_TEST(no_more_are_evicted_in_a_run_than_may_be)
+START_TEST(max_preempted_tasks_bounds_a_run)
 {
     struct gang_sched_opts opts = GANG_SCHED_OPTS_INIT;
     opts.max_preempted_tasks = 2;
@@ -1004,7 +1004,7 @@ START_TEST(no_more_are_evicted_in_a_run_than_may_be)
 }
 END_TEST
 
-START_TEST(who_has_just_started_is_not_displaced)
+START_TEST(min_runtime_protects_a_started_job)
 {
     struct gang_queue_spec q = default_queue();
     q.grace_ns = 0;
@@ -1021,7 +1021,7 @@ START_TEST(who_has_just_started_is_not_displaced)
 }
 END_TEST
 
-START_TEST(without_preemption_nobody_is_displaced)
+START_TEST(without_preemption_no_job_is_stopped)
 {
     struct gang_sched_opts opts = GANG_SCHED_OPTS_INIT;
     opts.no_preemption = 1;
@@ -1035,7 +1035,7 @@ START_TEST(without_preemption_nobody_is_displaced)
 }
 END_TEST
 
-START_TEST(who_never_preempts_waits)
+START_TEST(a_job_that_never_preempts_waits)
 {
     low = host_gang(&h, "", 8, 0);
     host_run(&h, 1);
@@ -1050,7 +1050,7 @@ START_TEST(who_never_preempts_waits)
 }
 END_TEST
 
-START_TEST(who_is_not_preemptible_stays)
+START_TEST(a_non_preemptible_job_is_no_victim)
 {
     struct gang_quota all = {"gpu", GANG_UNLIMITED, NULL, 0, 0};
     struct gang_queue_spec q = default_queue();
@@ -1080,60 +1080,60 @@ int main(void)
     Suite *s = suite_create("host");
     TCase *c = tcase_create("at once");
     tcase_add_checked_fixture(c, open_two, close_two);
-    tcase_add_test(c, what_was_refused_goes_to_others_at_once);
+    tcase_add_test(c, capacity_of_a_refused_start_goes_to_other_gangs_at_once);
     tcase_add_test(c, refused_growth_is_undone_and_tried_again_later);
-    tcase_add_test(c, who_refuses_to_be_preempted_is_gone_at_once);
-    tcase_add_test(c, who_refuses_to_shrink_has_shrunk_at_once);
+    tcase_add_test(c, a_refused_preempt_op_means_stopped_at_once);
+    tcase_add_test(c, a_refused_shrink_op_means_stopped_at_once);
     tcase_add_test(c, without_a_grace_kill_follows_at_once);
-    tcase_add_test(c, who_refuses_to_be_suspended_is_preempted);
+    tcase_add_test(c, a_gang_whose_suspend_op_is_refused_is_preempted);
     tcase_add_test(c, a_resumption_that_is_refused_is_tried_again_later);
-    tcase_add_test(c, who_was_suspended_resumes_on_the_very_same_places);
-    tcase_add_test(c, who_was_suspended_waits_for_his_places_though_others_are_free);
-    tcase_add_test(c, whose_places_are_gone_for_good_starts_anew);
+    tcase_add_test(c, a_suspended_gang_resumes_on_the_same_places);
+    tcase_add_test(c, a_suspended_gang_waits_for_its_own_places);
+    tcase_add_test(c, a_suspended_gang_whose_places_are_removed_starts_again);
     tcase_add_test(c, a_suspended_job_may_be_cancelled);
-    tcase_add_test(c, a_suspended_job_survives_a_change_of_queues);
-    tcase_add_test(c, of_a_queue_that_cancels_the_preempted_end);
-    tcase_add_test(c, who_has_just_started_is_not_displaced);
-    tcase_add_test(c, who_never_preempts_waits);
-    tcase_add_test(c, who_is_not_preemptible_stays);
-    tcase_add_test(c, a_start_that_is_refused_while_somebody_reads_it_is_given_back_later);
-    tcase_add_test(c, a_copy_gives_back_at_once_what_somebody_reads_in_the_original);
-    tcase_add_test(c, growth_that_is_refused_while_somebody_reads_it_is_given_back_later);
-    tcase_add_test(c, a_job_ends_though_tasks_it_was_refused_are_still_to_be_given_back);
-    tcase_add_test(c, who_was_displaced_while_somebody_reads_it_gives_back_later);
+    tcase_add_test(c, a_suspended_job_survives_a_queue_change);
+    tcase_add_test(c, victims_of_a_queue_in_cancel_mode_end);
+    tcase_add_test(c, min_runtime_protects_a_started_job);
+    tcase_add_test(c, a_job_that_never_preempts_waits);
+    tcase_add_test(c, a_non_preemptible_job_is_no_victim);
+    tcase_add_test(c, a_refused_start_that_another_thread_reads_is_released_later);
+    tcase_add_test(c, a_copy_releases_at_once_what_another_thread_reads_in_the_original);
+    tcase_add_test(c, refused_growth_that_another_thread_reads_is_released_later);
+    tcase_add_test(c, a_job_ends_while_its_refused_tasks_are_not_yet_released);
+    tcase_add_test(c, a_victim_that_another_thread_reads_is_released_later);
     suite_add_tcase(s, c);
     TCase *g = tcase_create("with a grace");
     tcase_add_checked_fixture(g, open_slow, close_two);
-    tcase_add_test(g, who_is_asked_to_stop_is_told_until_when_and_for_whom);
-    tcase_add_test(g, who_waits_starts_when_the_last_one_is_gone);
-    tcase_add_test(g, who_is_late_is_killed_at_the_deadline_and_not_before);
-    tcase_add_test(g, what_was_free_is_kept_for_who_waits);
-    tcase_add_test(g, what_came_free_is_kept_until_all_have_gone);
-    tcase_add_test(g, who_waits_and_is_cancelled_lets_go_of_everything);
-    tcase_add_test(g, who_waits_and_is_held_lets_go);
-    tcase_add_test(g, a_victim_that_is_cancelled_meanwhile_does_not_wait_again);
-    tcase_add_test(g, a_victim_that_ends_meanwhile_has_ended);
-    tcase_add_test(g, what_a_shrunk_victim_gave_stays_kept_when_its_job_ends);
-    tcase_add_test(g, who_shrinks_may_not_be_asked_twice_for_the_same);
-    tcase_add_test(g, a_node_drained_during_the_grace_gives_no_place);
-    tcase_add_test(g, a_node_lost_during_the_grace_frees_who_was_to_stop_there);
-    tcase_add_test(g, queues_that_change_during_the_grace_change_nothing_of_it);
-    tcase_add_test(g, limits_lowered_during_the_grace_hold_for_who_waits);
-    tcase_add_test(g, a_guarantee_that_is_waited_for_is_not_given_away);
-    tcase_add_test(g, what_ended_while_it_was_to_be_suspended_does_not_resume);
-    tcase_add_test(g, a_place_that_one_is_moved_to_is_kept_for_him);
-    tcase_add_test(g, who_is_not_moved_after_all_waits_like_others);
-    tcase_add_test(g, room_below_a_limit_is_there_as_soon_as_somebody_is_asked_to_stop);
-    tcase_add_test(g, growth_that_waits_for_others_survives_a_change_of_queues);
+    tcase_add_test(g, the_preempt_op_gives_the_deadline_and_the_preemptor);
+    tcase_add_test(g, the_preemptor_starts_when_the_last_victim_has_stopped);
+    tcase_add_test(g, a_late_victim_is_killed_at_the_deadline_and_not_before);
+    tcase_add_test(g, free_capacity_is_kept_for_a_handover);
+    tcase_add_test(g, freed_capacity_is_kept_until_all_victims_have_stopped);
+    tcase_add_test(g, a_cancelled_preemptor_releases_its_handover);
+    tcase_add_test(g, a_held_preemptor_releases_its_handover);
+    tcase_add_test(g, a_victim_cancelled_during_its_grace_does_not_wait_again);
+    tcase_add_test(g, a_victim_that_ends_during_its_grace_has_ended);
+    tcase_add_test(g, capacity_of_a_shrunk_victim_stays_kept_when_its_job_ends);
+    tcase_add_test(g, a_shrinking_victim_is_not_asked_twice_for_the_same_tasks);
+    tcase_add_test(g, a_handover_does_not_start_on_a_node_drained_during_the_grace);
+    tcase_add_test(g, tasks_on_a_node_lost_during_the_grace_count_as_stopped);
+    tcase_add_test(g, a_queue_change_during_the_grace_keeps_the_handover);
+    tcase_add_test(g, limits_lowered_during_the_grace_bind_the_preemptor);
+    tcase_add_test(g, a_guarantee_under_handover_is_not_lent);
+    tcase_add_test(g, tasks_that_end_while_they_are_suspended_do_not_resume);
+    tcase_add_test(g, the_new_places_of_a_moved_gang_are_kept);
+    tcase_add_test(g, a_gang_whose_move_fails_waits_in_the_order);
+    tcase_add_test(g, a_stopping_job_leaves_its_queue_limit_at_once);
+    tcase_add_test(g, growth_that_waits_for_victims_survives_a_queue_change);
     tcase_add_test(g, a_callback_may_report_submit_and_cancel);
     tcase_add_test(g, a_job_may_be_cancelled_in_its_own_callbacks);
     suite_add_tcase(s, g);
     TCase *o = tcase_create("options");
     tcase_add_test(o, a_start_that_is_refused_is_undone_and_tried_again_later);
-    tcase_add_test(o, without_ops_everything_is_accepted_and_gone_at_once);
-    tcase_add_test(o, observing_evicts_nobody_and_says_whom_it_would);
-    tcase_add_test(o, no_more_are_evicted_in_a_run_than_may_be);
-    tcase_add_test(o, without_preemption_nobody_is_displaced);
+    tcase_add_test(o, without_ops_every_start_is_accepted_and_every_stop_is_immediate);
+    tcase_add_test(o, observe_mode_stops_no_victim_and_logs_it);
+    tcase_add_test(o, max_preempted_tasks_bounds_a_run);
+    tcase_add_test(o, without_preemption_no_job_is_stopped);
     suite_add_tcase(s, o);
     return run_suite(s);
 }

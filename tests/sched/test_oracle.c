@@ -339,7 +339,7 @@ START_TEST(starts_are_those_of_the_rules)
 }
 END_TEST
 
-START_TEST(displacement_is_that_of_the_rules)
+START_TEST(preemption_is_that_of_the_rules)
 {
     live_long(true);
 }
@@ -351,7 +351,7 @@ int main(void)
     TCase *tests = tcase_create("oracle");
     tcase_set_timeout(tests, 0);
     tcase_add_test(tests, starts_are_those_of_the_rules);
-    tcase_add_test(tests, displacement_is_that_of_the_rules);
+    tcase_add_test(tests, preemption_is_that_of_the_rules);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

@@ -39,7 +39,7 @@ static bool holds(gang_job_id id, int32_t part)
 }
 
 /* In a queue that cancels preempted jobs, the whole job ends. */
-START_TEST(a_job_one_gang_of_which_is_preempted_ends_whole)
+START_TEST(a_job_ends_as_a_whole_when_one_gang_is_preempted)
 {
     host_preempts(&h, GRACE, GANG_PREEMPT_MODE_CANCEL);
     gang_job_id low = host_submit(&h, two_gangs(2, 2, GANG_AFTER_START));
@@ -60,7 +60,7 @@ END_TEST
 
 /* A job is cancelled while one of its gangs moves: the gang does not start at its new place, though
  * another gang of the job is still in its grace. */
-START_TEST(who_is_cancelled_on_the_way_does_not_start_there)
+START_TEST(a_gang_cancelled_while_it_moves_does_not_start)
 {
     const struct gang_group_spec four = group_of(1, 4000, 4000);
     struct gang_job_spec wide = host_job(&four, 1);
@@ -91,7 +91,7 @@ START_TEST(who_is_cancelled_on_the_way_does_not_start_there)
 END_TEST
 
 /* All that ran of a job has failed, and another gang of it is still stopping: so is the job. */
-START_TEST(a_job_whose_last_gang_that_runs_fails_stops_with_the_others)
+START_TEST(a_job_stops_when_its_last_running_gang_fails)
 {
     struct gang_job_spec *job = two_gangs(2, 2, GANG_AFTER_START);
     job->loss = GANG_LOSS_FAIL;
@@ -113,7 +113,7 @@ START_TEST(a_job_whose_last_gang_that_runs_fails_stops_with_the_others)
 END_TEST
 
 /* A gang of a running job waits for capacity only: max_running does not block it. */
-START_TEST(how_many_jobs_may_run_does_not_keep_a_gang_from_its_job)
+START_TEST(max_running_does_not_split_a_job)
 {
     struct gang_queue_spec q[2] = {host_default_queue(GRACE), host_default_queue(GRACE)};
     struct gang_quota four = {"gpu", 4000, NULL, 0, 0};
@@ -147,7 +147,7 @@ START_TEST(how_many_jobs_may_run_does_not_keep_a_gang_from_its_job)
 END_TEST
 
 /* Others leave so that it may grow; by then it wants no more. */
-START_TEST(who_wants_no_more_does_not_grow_when_others_have_left)
+START_TEST(a_gang_whose_target_fell_does_not_grow_by_its_handover)
 {
     gang_job_id low = host_gang(&h, "", 4, 0);
     host_run(&h, 1);
@@ -168,7 +168,7 @@ END_TEST
 
 /* Victims stop for the second gang of a job; meanwhile the first gang, its dependency, is
  * preempted. */
-START_TEST(who_is_to_start_after_a_gang_that_was_displaced_does_not_start_before_it)
+START_TEST(a_dependent_gang_does_not_start_before_a_preempted_gang)
 {
     host_gang(&h, "", 2, 9);
     host_run(&h, 1);
@@ -201,7 +201,7 @@ START_TEST(who_is_to_start_after_a_gang_that_was_displaced_does_not_start_before
 END_TEST
 
 /* A resumed gang has no more tasks than its current target. */
-START_TEST(who_is_to_have_less_when_he_resumes_gives_the_rest_back)
+START_TEST(a_gang_that_resumes_with_a_lower_target_releases_the_surplus)
 {
     host_preempts(&h, GRACE, GANG_PREEMPT_MODE_SUSPEND);
     gang_job_id low = host_submit(&h, host_spec("", 8, 2, 0));
@@ -224,7 +224,7 @@ START_TEST(who_is_to_have_less_when_he_resumes_gives_the_rest_back)
 END_TEST
 
 /* At the beginning of time as at any other: the time limit is of the job, from its start on. */
-START_TEST(a_second_gang_does_not_begin_the_time_of_the_job_anew)
+START_TEST(a_second_gang_does_not_restart_the_time_limit_of_its_job)
 {
     int64_t from = _i * 1000;
     h.now_ns = from;
@@ -246,7 +246,7 @@ END_TEST
 
 /* With least attained service, the use of a preempted gang moves the other gangs of its job back,
  * also those that wait already. */
-START_TEST(service_of_one_gang_counts_for_the_others_that_wait)
+START_TEST(service_of_one_gang_counts_for_the_waiting_gangs_of_its_job)
 {
     struct gang_queue_spec q[2] = {host_default_queue(GRACE), host_default_queue(GRACE)};
     struct gang_quota four = {"gpu", 4000, NULL, 0, 0};
@@ -287,7 +287,7 @@ START_TEST(service_of_one_gang_counts_for_the_others_that_wait)
 END_TEST
 
 /* A held gang does not start, though it has its places and waits for its first slice. */
-START_TEST(who_is_held_before_his_first_turn_does_not_start)
+START_TEST(a_gang_held_before_its_first_quantum_does_not_start)
 {
     struct gang_queue_spec q = host_default_queue(GRACE);
     q.quantum_ns = 100;
@@ -322,7 +322,7 @@ END_TEST
 
 /* A gang has its places and waits to grow, because another gang of its job runs. When it loses the
  * places before its first slice, it waits to start. */
-START_TEST(who_waits_to_grow_before_his_first_turn_lets_go_of_all)
+START_TEST(a_gang_that_waits_to_grow_before_its_first_quantum_releases_all)
 {
     struct gang_queue_spec q = host_default_queue(GRACE);
     struct gang_group_spec group[2] = {group_of(1, 1000, 0), group_of(8, 2000, 0)};
@@ -361,17 +361,17 @@ int main(void)
     Suite *suite = suite_create("parts");
     TCase *t = tcase_create("parts");
     tcase_add_checked_fixture(t, open_slow, close_it);
-    tcase_add_test(t, a_job_one_gang_of_which_is_preempted_ends_whole);
-    tcase_add_test(t, who_is_cancelled_on_the_way_does_not_start_there);
-    tcase_add_test(t, a_job_whose_last_gang_that_runs_fails_stops_with_the_others);
-    tcase_add_test(t, how_many_jobs_may_run_does_not_keep_a_gang_from_its_job);
-    tcase_add_test(t, who_wants_no_more_does_not_grow_when_others_have_left);
-    tcase_add_test(t, who_is_to_start_after_a_gang_that_was_displaced_does_not_start_before_it);
-    tcase_add_test(t, who_is_to_have_less_when_he_resumes_gives_the_rest_back);
-    tcase_add_loop_test(t, a_second_gang_does_not_begin_the_time_of_the_job_anew, 0, 2);
-    tcase_add_test(t, service_of_one_gang_counts_for_the_others_that_wait);
-    tcase_add_test(t, who_is_held_before_his_first_turn_does_not_start);
-    tcase_add_test(t, who_waits_to_grow_before_his_first_turn_lets_go_of_all);
+    tcase_add_test(t, a_job_ends_as_a_whole_when_one_gang_is_preempted);
+    tcase_add_test(t, a_gang_cancelled_while_it_moves_does_not_start);
+    tcase_add_test(t, a_job_stops_when_its_last_running_gang_fails);
+    tcase_add_test(t, max_running_does_not_split_a_job);
+    tcase_add_test(t, a_gang_whose_target_fell_does_not_grow_by_its_handover);
+    tcase_add_test(t, a_dependent_gang_does_not_start_before_a_preempted_gang);
+    tcase_add_test(t, a_gang_that_resumes_with_a_lower_target_releases_the_surplus);
+    tcase_add_loop_test(t, a_second_gang_does_not_restart_the_time_limit_of_its_job, 0, 2);
+    tcase_add_test(t, service_of_one_gang_counts_for_the_waiting_gangs_of_its_job);
+    tcase_add_test(t, a_gang_held_before_its_first_quantum_does_not_start);
+    tcase_add_test(t, a_gang_that_waits_to_grow_before_its_first_quantum_releases_all);
     suite_add_tcase(suite, t);
     return run_suite(suite);
 }

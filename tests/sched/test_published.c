@@ -69,7 +69,7 @@ static bool reads(const char *text, struct replay_log *log)
     return right;
 }
 
-START_TEST(what_is_no_log_is_refused_with_its_line)
+START_TEST(a_malformed_log_is_refused_with_its_line)
 {
     static const struct {
         const char *text, *error;
@@ -115,7 +115,7 @@ int main(void)
     TCase *t = tcase_create("schedules");
     tcase_set_timeout(t, 600);
     tcase_add_loop_test(t, every_job_waits_as_long_as_was_published, 0, 2 * POLICIES);
-    tcase_add_test(t, what_is_no_log_is_refused_with_its_line);
+    tcase_add_test(t, a_malformed_log_is_refused_with_its_line);
     tcase_add_test(t, a_wait_that_differs_is_seen);
     suite_add_tcase(suite, t);
     return run_suite(suite);

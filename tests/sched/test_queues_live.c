@@ -287,7 +287,7 @@ START_TEST(a_closed_queue_starts_none_until_it_is_open_again)
 }
 END_TEST
 
-START_TEST(a_limit_below_what_runs_stops_nobody_and_starts_nobody)
+START_TEST(a_limit_below_usage_stops_no_job_and_starts_none)
 {
     struct gang_quota two = gpus_amount(2);
     make_pair();
@@ -313,7 +313,7 @@ START_TEST(a_limit_below_what_runs_stops_nobody_and_starts_nobody)
 }
 END_TEST
 
-START_TEST(another_order_holds_for_those_that_wait_already)
+START_TEST(a_changed_order_sorts_jobs_that_wait_already)
 {
     make_pair();
     set_pair();
@@ -336,7 +336,7 @@ START_TEST(another_order_holds_for_those_that_wait_already)
 }
 END_TEST
 
-START_TEST(the_specification_in_force_can_be_had)
+START_TEST(the_specification_in_force_can_be_read)
 {
     struct gang_queue_spec *spec;
     set_with_jobs();
@@ -371,7 +371,7 @@ static void add_node(const char *name, const char *partition)
     stage_add(&h.stage, &box);
 }
 
-START_TEST(parts_and_weights_follow_the_nodes)
+START_TEST(relative_guarantees_and_weights_follow_the_nodes)
 {
     struct gang_quota part = {"gpu", 0, NULL, GANG_WHOLE / 4, 0};
     struct gang_quota weight[] = {{"cpu", 0, NULL, 0, 3}, {"cpu", 0, NULL, 0, 1}};
@@ -406,7 +406,7 @@ START_TEST(parts_and_weights_follow_the_nodes)
 }
 END_TEST
 
-START_TEST(more_nodes_let_those_start_who_waited_for_a_limit)
+START_TEST(added_nodes_start_jobs_that_waited_for_a_relative_limit)
 {
     struct gang_quota part = {"gpu", 0, NULL, GANG_WHOLE / 4, 0};
     make_pair();
@@ -424,7 +424,7 @@ START_TEST(more_nodes_let_those_start_who_waited_for_a_limit)
 }
 END_TEST
 
-START_TEST(quotas_of_a_partition_count_who_asks_for_it)
+START_TEST(quotas_of_a_partition_count_jobs_that_name_it)
 {
     add_node("f0", "fast");
     struct gang_quota limit = {"gpu", 1000, "fast", 0, 0};
@@ -455,7 +455,7 @@ END_TEST
 
 /* ---- how many run ---- */
 
-START_TEST(max_running_counts_jobs_in_it_and_below)
+START_TEST(max_running_counts_jobs_of_the_queue_and_its_children)
 {
     struct gang_queue_spec q[] = {queue_named("p", NULL), queue_named("a", "p"),
                                   queue_named("b", "p")};
@@ -474,7 +474,7 @@ START_TEST(max_running_counts_jobs_in_it_and_below)
 }
 END_TEST
 
-START_TEST(max_running_per_user_bounds_each)
+START_TEST(max_running_per_user_bounds_each_user)
 {
     make_pair();
     pair[0].max_running_per_user = 1;
@@ -527,7 +527,7 @@ static int64_t tasks_of(const char *user)
     return sum;
 }
 
-START_TEST(with_n_users_each_gets_an_nth_but_at_least_the_minimum)
+START_TEST(n_users_get_an_nth_each_but_at_least_the_minimum)
 {
     static const char *const user[] = {"u0", "u1", "u2", "u3", "u4"};
     static const int64_t most[] = {8, 4, 3, 2,
@@ -544,7 +544,7 @@ START_TEST(with_n_users_each_gets_an_nth_but_at_least_the_minimum)
 }
 END_TEST
 
-START_TEST(the_factor_bounds_a_user_who_is_alone)
+START_TEST(the_user_factor_bounds_a_single_user)
 {
     set_users(0, 500);
     for (int i = 0; i < 8; i++)
@@ -577,7 +577,7 @@ START_TEST(a_whole_gang_counts_against_the_limit_of_its_user)
 }
 END_TEST
 
-START_TEST(who_wants_nothing_more_is_not_at_work)
+START_TEST(a_user_without_demand_is_not_active)
 {
     set_users(50, 0);
     gang_job_id first = submit_as("u1", "a", 2, 0);
@@ -591,7 +591,7 @@ START_TEST(who_wants_nothing_more_is_not_at_work)
 }
 END_TEST
 
-START_TEST(a_user_of_more_weight_gets_more)
+START_TEST(a_user_of_higher_weight_gets_more)
 {
     static const struct gang_user_weight heavy[] = {{"u0", 3 * GANG_WHOLE}};
     make_pair();
@@ -627,7 +627,7 @@ START_TEST(weights_of_users_may_change_while_they_wait)
 }
 END_TEST
 
-START_TEST(fair_over_users_starts_who_has_least)
+START_TEST(fair_order_starts_the_user_with_the_least_usage)
 {
     make_pair();
     pair[0].order = GANG_ORDER_FAIR;
@@ -655,7 +655,7 @@ static void set_order(int32_t order, int32_t block)
     set_pair();
 }
 
-START_TEST(the_shortest_is_first_and_who_states_no_limit_last)
+START_TEST(shortest_order_puts_jobs_without_a_limit_last)
 {
     static const int64_t limit[] = {0, 500, 100, 300};
     gang_job_id id[4], block;
@@ -677,7 +677,7 @@ START_TEST(the_shortest_is_first_and_who_states_no_limit_last)
 }
 END_TEST
 
-START_TEST(who_was_served_least_is_first)
+START_TEST(least_served_order_starts_the_job_with_the_least_service)
 {
     make_pair();
     pair[0].order = GANG_ORDER_LEAST_SERVED;
@@ -696,7 +696,7 @@ START_TEST(who_was_served_least_is_first)
 }
 END_TEST
 
-START_TEST(in_strict_order_nobody_overtakes)
+START_TEST(in_strict_order_no_job_passes)
 {
     set_order(GANG_ORDER_FIFO, GANG_BLOCK_STRICT);
     gang_job_id block = host_gang(&h, "a", 4, 0);
@@ -720,7 +720,7 @@ END_TEST
 
 /* A more urgent job came, waited in front and started. The earlier job is not tried again,
  * because the capacity that came free is too little for it. */
-START_TEST(in_strict_order_the_one_behind_the_first_bars_when_the_first_has_started)
+START_TEST(in_strict_order_the_second_job_bars_once_the_first_has_started)
 {
     set_order(GANG_ORDER_PRIORITY, GANG_BLOCK_STRICT);
     gang_job_id half = host_gang(&h, "a", 2, 9), other = host_gang(&h, "a", 2, 9);
@@ -754,7 +754,7 @@ START_TEST(in_strict_order_the_one_behind_the_first_bars_when_the_first_has_star
 END_TEST
 
 /* The same where the other job becomes urgent later, by joining a wait class. */
-START_TEST(in_strict_order_who_comes_first_among_the_blocked_bars)
+START_TEST(in_strict_order_the_first_blocked_job_bars)
 {
     set_order(GANG_ORDER_PRIORITY, GANG_BLOCK_STRICT);
     gang_job_id half = host_gang(&h, "a", 2, 9);
@@ -785,7 +785,7 @@ START_TEST(in_strict_order_who_comes_first_among_the_blocked_bars)
 }
 END_TEST
 
-START_TEST(strict_order_waits_for_a_limit_as_for_room)
+START_TEST(strict_order_waits_for_a_limit_as_for_capacity)
 {
     struct gang_quota five = gpus_amount(5);
     set_order(GANG_ORDER_FIFO, GANG_BLOCK_STRICT);
@@ -853,7 +853,7 @@ START_TEST(by_priority_and_utilization_the_higher_gets_the_rest)
 }
 END_TEST
 
-START_TEST(in_fair_turns_the_rest_goes_to_the_higher_priority)
+START_TEST(in_fair_order_the_rest_goes_to_the_higher_priority)
 {
     set_turn(GANG_CHILD_ORDER_FAIR, 3, 1, 200);
     ck_assert_int_eq(tasks_in("a"), 3);
@@ -880,7 +880,7 @@ END_TEST
 
 /* ---- ownership ---- */
 
-START_TEST(what_is_owed_is_taken_back)
+START_TEST(usage_above_the_share_is_reclaimed)
 {
     struct gang_quota five = gpus_amount(5);
     make_pair();
@@ -899,7 +899,7 @@ START_TEST(what_is_owed_is_taken_back)
 }
 END_TEST
 
-START_TEST(nothing_is_taken_from_a_fixed_queue)
+START_TEST(nothing_is_reclaimed_from_a_queue_that_forbids_it)
 {
     struct gang_quota five = gpus_amount(5);
     make_pair();
@@ -922,7 +922,7 @@ START_TEST(nothing_is_taken_from_a_fixed_queue)
 }
 END_TEST
 
-START_TEST(what_is_not_lent_stays_idle)
+START_TEST(capacity_that_may_not_be_lent_stays_idle)
 {
     struct gang_quota six = gpus_amount(6), one = gpus_amount(1);
     make_pair();
@@ -945,7 +945,7 @@ START_TEST(what_is_not_lent_stays_idle)
 }
 END_TEST
 
-START_TEST(excluded_kinds_decide_nothing)
+START_TEST(excluded_kinds_do_not_count_for_shares)
 {
     static const char *const kinds[] = {"cpu"};
     struct gang_sched_opts opts = GANG_SCHED_OPTS_INIT;
@@ -974,7 +974,7 @@ START_TEST(excluded_kinds_decide_nothing)
 }
 END_TEST
 
-START_TEST(who_used_much_of_late_gets_less_for_a_while)
+START_TEST(a_queue_with_high_past_usage_gets_less_for_a_while)
 {
     struct gang_sched_opts opts = GANG_SCHED_OPTS_INIT;
     struct gang_host_ops ops = host_table();
@@ -1002,7 +1002,7 @@ START_TEST(who_used_much_of_late_gets_less_for_a_while)
 END_TEST
 
 /* Zhao et al., "HiveD": a cell is a whole node here. */
-START_TEST(what_cannot_be_taken_back_leaves_the_cells_of_others_whole)
+START_TEST(non_preemptible_jobs_leave_the_cells_of_other_queues_whole)
 {
     struct gang_quota four = gpus_amount(4);
     struct gang_cell_spec cell = {"node", 1};
@@ -1042,46 +1042,46 @@ int main(void)
     tcase_add_test(c, a_queue_that_moves_takes_its_jobs_with_it);
     tcase_add_test(c, a_draining_queue_starts_those_it_has);
     tcase_add_test(c, a_closed_queue_starts_none_until_it_is_open_again);
-    tcase_add_test(c, a_limit_below_what_runs_stops_nobody_and_starts_nobody);
-    tcase_add_test(c, another_order_holds_for_those_that_wait_already);
-    tcase_add_test(c, the_specification_in_force_can_be_had);
-    tcase_add_test(c, parts_and_weights_follow_the_nodes);
-    tcase_add_test(c, more_nodes_let_those_start_who_waited_for_a_limit);
-    tcase_add_test(c, quotas_of_a_partition_count_who_asks_for_it);
+    tcase_add_test(c, a_limit_below_usage_stops_no_job_and_starts_none);
+    tcase_add_test(c, a_changed_order_sorts_jobs_that_wait_already);
+    tcase_add_test(c, the_specification_in_force_can_be_read);
+    tcase_add_test(c, relative_guarantees_and_weights_follow_the_nodes);
+    tcase_add_test(c, added_nodes_start_jobs_that_waited_for_a_relative_limit);
+    tcase_add_test(c, quotas_of_a_partition_count_jobs_that_name_it);
     suite_add_tcase(s, c);
     TCase *u = tcase_create("users");
     tcase_add_checked_fixture(u, open_two, close_two);
-    tcase_add_test(u, max_running_counts_jobs_in_it_and_below);
-    tcase_add_test(u, max_running_per_user_bounds_each);
-    tcase_add_loop_test(u, with_n_users_each_gets_an_nth_but_at_least_the_minimum, 0, 5);
-    tcase_add_test(u, the_factor_bounds_a_user_who_is_alone);
+    tcase_add_test(u, max_running_counts_jobs_of_the_queue_and_its_children);
+    tcase_add_test(u, max_running_per_user_bounds_each_user);
+    tcase_add_loop_test(u, n_users_get_an_nth_each_but_at_least_the_minimum, 0, 5);
+    tcase_add_test(u, the_user_factor_bounds_a_single_user);
     tcase_add_test(u, a_whole_gang_counts_against_the_limit_of_its_user);
-    tcase_add_test(u, who_wants_nothing_more_is_not_at_work);
-    tcase_add_test(u, a_user_of_more_weight_gets_more);
+    tcase_add_test(u, a_user_without_demand_is_not_active);
+    tcase_add_test(u, a_user_of_higher_weight_gets_more);
     tcase_add_test(u, weights_of_users_may_change_while_they_wait);
-    tcase_add_test(u, fair_over_users_starts_who_has_least);
+    tcase_add_test(u, fair_order_starts_the_user_with_the_least_usage);
     suite_add_tcase(s, u);
     TCase *o = tcase_create("orders and turns");
     tcase_add_checked_fixture(o, open_two, close_two);
-    tcase_add_test(o, the_shortest_is_first_and_who_states_no_limit_last);
-    tcase_add_test(o, who_was_served_least_is_first);
-    tcase_add_test(o, in_strict_order_nobody_overtakes);
-    tcase_add_test(o, in_strict_order_the_one_behind_the_first_bars_when_the_first_has_started);
-    tcase_add_test(o, in_strict_order_who_comes_first_among_the_blocked_bars);
-    tcase_add_test(o, strict_order_waits_for_a_limit_as_for_room);
+    tcase_add_test(o, shortest_order_puts_jobs_without_a_limit_last);
+    tcase_add_test(o, least_served_order_starts_the_job_with_the_least_service);
+    tcase_add_test(o, in_strict_order_no_job_passes);
+    tcase_add_test(o, in_strict_order_the_second_job_bars_once_the_first_has_started);
+    tcase_add_test(o, in_strict_order_the_first_blocked_job_bars);
+    tcase_add_test(o, strict_order_waits_for_a_limit_as_for_capacity);
     tcase_add_test(o, by_utilization_queues_fill_up_evenly);
     tcase_add_test(o, by_utilization_the_rest_goes_by_guarantee_too);
     tcase_add_test(o, by_priority_and_utilization_the_higher_gets_the_rest);
-    tcase_add_test(o, in_fair_turns_the_rest_goes_to_the_higher_priority);
+    tcase_add_test(o, in_fair_order_the_rest_goes_to_the_higher_priority);
     tcase_add_test(o, the_rest_goes_by_weight);
-    tcase_add_test(o, what_is_owed_is_taken_back);
-    tcase_add_test(o, nothing_is_taken_from_a_fixed_queue);
-    tcase_add_test(o, what_is_not_lent_stays_idle);
-    tcase_add_test(o, what_cannot_be_taken_back_leaves_the_cells_of_others_whole);
+    tcase_add_test(o, usage_above_the_share_is_reclaimed);
+    tcase_add_test(o, nothing_is_reclaimed_from_a_queue_that_forbids_it);
+    tcase_add_test(o, capacity_that_may_not_be_lent_stays_idle);
+    tcase_add_test(o, non_preemptible_jobs_leave_the_cells_of_other_queues_whole);
     suite_add_tcase(s, o);
     TCase *p = tcase_create("options");
-    tcase_add_test(p, excluded_kinds_decide_nothing);
-    tcase_add_test(p, who_used_much_of_late_gets_less_for_a_while);
+    tcase_add_test(p, excluded_kinds_do_not_count_for_shares);
+    tcase_add_test(p, a_queue_with_high_past_usage_gets_less_for_a_while);
     suite_add_tcase(s, p);
     return run_suite(s);
 }

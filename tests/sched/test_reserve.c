@@ -5,7 +5,7 @@
 /* ---- what is kept free ----------------------------------------------------------------------- */
 
 /* _i: in queues that backfill, and that do not. */
-START_TEST(nobody_starts_who_might_be_in_the_way)
+START_TEST(no_job_starts_that_may_overlap_a_reservation)
 {
     host_open_queue(&h, 2, _i ? GANG_BACKFILL_EASY : GANG_BACKFILL_NONE);
     gang_reservation_id id = reserve(host_whole("demo", 2, 100, 50));
@@ -28,7 +28,7 @@ START_TEST(nobody_starts_who_might_be_in_the_way)
 END_TEST
 
 /* The timeline does not foretell turns. */
-START_TEST(slices_are_refused)
+START_TEST(time_sliced_queues_cannot_reserve)
 {
     struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
     struct gang_error error = GANG_ERROR_INIT;
@@ -45,7 +45,7 @@ START_TEST(slices_are_refused)
 }
 END_TEST
 
-START_TEST(what_is_not_reserved_is_for_all)
+START_TEST(unreserved_capacity_is_for_all_jobs)
 {
     host_open_queue(&h, 2, GANG_BACKFILL_NONE);
     (void)reserve(host_whole("demo", 1, 100, 50));
@@ -63,7 +63,7 @@ START_TEST(what_is_not_reserved_is_for_all)
 }
 END_TEST
 
-START_TEST(parts_of_nodes_are_reserved)
+START_TEST(a_reservation_may_cover_parts_of_nodes)
 {
     host_open_queue(&h, 1, GANG_BACKFILL_NONE);
     (void)reserve(gpus("demo", 3, 0, 100));
@@ -82,7 +82,7 @@ END_TEST
 
 /* ---- members --------------------------------------------------------------------------------- */
 
-START_TEST(who_names_it_waits_for_its_begin)
+START_TEST(a_member_waits_for_the_begin)
 {
     host_open_queue(&h, 2, GANG_BACKFILL_NONE);
     gang_reservation_id id = reserve(host_whole("demo", 1, 100, 50));
@@ -104,7 +104,7 @@ START_TEST(who_names_it_waits_for_its_begin)
 }
 END_TEST
 
-START_TEST(who_might_run_longer_than_it_does_not_start)
+START_TEST(a_member_that_may_outlast_the_reservation_does_not_start)
 {
     host_open_queue(&h, 2, GANG_BACKFILL_NONE);
     (void)reserve(host_whole("demo", 1, 0, 50));
@@ -126,7 +126,7 @@ START_TEST(who_might_run_longer_than_it_does_not_start)
 }
 END_TEST
 
-START_TEST(who_has_no_limit_ends_with_it)
+START_TEST(a_member_without_a_time_limit_ends_with_the_reservation)
 {
     struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
     host_open(&h, 1, 4);
@@ -150,7 +150,7 @@ START_TEST(who_has_no_limit_ends_with_it)
 }
 END_TEST
 
-START_TEST(it_is_for_whom_it_is_made)
+START_TEST(a_reservation_admits_its_users_and_queues_only)
 {
     struct gang_queue_spec q[2] = {GANG_QUEUE_SPEC_INIT, GANG_QUEUE_SPEC_INIT};
     struct gang_error error = GANG_ERROR_INIT;
@@ -185,7 +185,7 @@ START_TEST(it_is_for_whom_it_is_made)
 }
 END_TEST
 
-START_TEST(magnetic_ones_draw_jobs_in)
+START_TEST(a_magnetic_reservation_attracts_jobs)
 {
     host_open_queue(&h, 2, GANG_BACKFILL_NONE);
     struct gang_reservation_spec *spec = host_whole("demo", 1, 0, 50);
@@ -201,7 +201,7 @@ START_TEST(magnetic_ones_draw_jobs_in)
 }
 END_TEST
 
-START_TEST(flexible_ones_let_members_out)
+START_TEST(members_of_a_flexible_reservation_may_run_outside)
 {
     host_open_queue(&h, 2, GANG_BACKFILL_NONE);
     struct gang_reservation_spec *spec = host_whole("demo", 1, 100, 50);
@@ -214,7 +214,7 @@ START_TEST(flexible_ones_let_members_out)
 END_TEST
 
 /* Its plan lies inside its reservation and moves there to other nodes when a job starts. */
-START_TEST(plans_of_members_of_flexible_ones_move)
+START_TEST(planned_starts_of_flexible_members_move)
 {
     struct gang_queue_spec q[2] = {GANG_QUEUE_SPEC_INIT, GANG_QUEUE_SPEC_INIT};
     gang_job_id running[3];
@@ -248,7 +248,7 @@ END_TEST
 
 /* A reservation becomes flexible: all jobs, its members included, see members that started
  * earlier. */
-START_TEST(members_are_seen_when_it_becomes_flexible)
+START_TEST(waiting_members_are_tried_when_a_reservation_becomes_flexible)
 {
     host_open_queue(&h, 1, GANG_BACKFILL_NONE);
     struct gang_reservation_spec *spec = gpus("r", 2, 0, 100);
@@ -265,7 +265,7 @@ START_TEST(members_are_seen_when_it_becomes_flexible)
 }
 END_TEST
 
-START_TEST(limits_of_queues_hold_inside)
+START_TEST(queue_limits_hold_inside_a_reservation)
 {
     struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
     host_open(&h, 2, 4);
@@ -281,7 +281,7 @@ START_TEST(limits_of_queues_hold_inside)
 }
 END_TEST
 
-START_TEST(members_may_be_planned_inside)
+START_TEST(members_may_have_planned_starts_inside)
 {
     host_open_queue(&h, 2, GANG_BACKFILL_EASY);
     (void)reserve(host_whole("demo", 1, 0, 100));
@@ -297,7 +297,7 @@ END_TEST
 
 /* ---- time ------------------------------------------------------------------------------------ */
 
-START_TEST(the_host_has_notice)
+START_TEST(the_host_gets_notice_before_the_begin)
 {
     host_open_queue(&h, 1, GANG_BACKFILL_NONE);
     struct gang_reservation_spec *spec = host_whole("demo", 1, 100, 50);
@@ -318,7 +318,7 @@ START_TEST(the_host_has_notice)
 }
 END_TEST
 
-START_TEST(it_finds_a_window)
+START_TEST(a_reservation_with_a_window_finds_its_time)
 {
     struct gang_error error = GANG_ERROR_INIT;
     int64_t when;
@@ -344,7 +344,7 @@ START_TEST(it_finds_a_window)
 }
 END_TEST
 
-START_TEST(repeated_ones_come_again)
+START_TEST(a_repeated_reservation_begins_again)
 {
     host_open_queue(&h, 1, GANG_BACKFILL_NONE);
     struct gang_reservation_spec *spec = host_whole("demo", 1, 100, 50);
@@ -367,7 +367,7 @@ START_TEST(repeated_ones_come_again)
 }
 END_TEST
 
-START_TEST(one_that_is_not_used_is_given_up)
+START_TEST(an_unused_reservation_is_dropped)
 {
     host_open_queue(&h, 1, GANG_BACKFILL_NONE);
     struct gang_reservation_spec *spec = host_whole("demo", 1, 10, 100);
@@ -387,7 +387,7 @@ END_TEST
 
 /* ---- conflicts ---------------------------------------------------------------------------- */
 
-START_TEST(maintenance_keeps_everybody_out)
+START_TEST(no_job_starts_on_nodes_in_maintenance)
 {
     struct gang_reservation_stage stage = GANG_RESERVATION_STAGE_INIT;
     struct gang_reservation_spec spec = GANG_RESERVATION_SPEC_INIT;
@@ -418,7 +418,7 @@ START_TEST(maintenance_keeps_everybody_out)
 }
 END_TEST
 
-START_TEST(jobs_of_before_are_in_the_way_or_ignored)
+START_TEST(running_jobs_block_a_reservation_unless_it_ignores_jobs)
 {
     struct gang_error error = GANG_ERROR_INIT;
     int64_t when;
@@ -440,7 +440,7 @@ START_TEST(jobs_of_before_are_in_the_way_or_ignored)
 }
 END_TEST
 
-START_TEST(others_are_in_the_way_unless_they_overlap)
+START_TEST(other_reservations_block_unless_overlap_is_allowed)
 {
     struct gang_error error = GANG_ERROR_INIT;
     int64_t when;
@@ -458,7 +458,7 @@ START_TEST(others_are_in_the_way_unless_they_overlap)
 END_TEST
 
 /* A free but reserved node does not protect jobs on other nodes from preemption. */
-START_TEST(room_is_made_beside_what_is_reserved)
+START_TEST(preemption_frees_capacity_beside_a_reservation)
 {
     struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
     host_open(&h, 2, 4);
@@ -477,7 +477,7 @@ END_TEST
 
 /* ---- changing, cancelling -------------------------------------------------------------------- */
 
-START_TEST(what_is_cancelled_is_free_at_once)
+START_TEST(a_cancelled_reservation_frees_its_capacity_at_once)
 {
     host_open_queue(&h, 1, GANG_BACKFILL_NONE);
     gang_reservation_id id = reserve(host_whole("demo", 1, 10, 50));
@@ -516,7 +516,7 @@ START_TEST(a_change_that_does_not_fit_changes_nothing)
 }
 END_TEST
 
-START_TEST(one_that_has_begun_may_shrink)
+START_TEST(an_active_reservation_may_shrink)
 {
     struct gang_error error = GANG_ERROR_INIT;
     host_open_queue(&h, 2, GANG_BACKFILL_NONE);
@@ -551,7 +551,7 @@ static gang_job_id drawn_in(int64_t nodes, struct gang_reservation_spec *spec,
 }
 
 /* A magnetic member without a limit of its own ends with the reservation as it is now. */
-START_TEST(who_was_drawn_in_ends_sooner_when_it_does)
+START_TEST(a_magnetic_match_ends_sooner_with_its_reservation)
 {
     struct gang_error error = GANG_ERROR_INIT;
     struct gang_reservation_spec spec;
@@ -570,7 +570,7 @@ END_TEST
 
 /* A magnetic member without a limit ends when its reservation was to end, even if that was
  * cancelled. Restarted outside, the job has no limit again. */
-START_TEST(who_starts_anew_outside_has_no_limit_again)
+START_TEST(a_member_that_restarts_outside_has_no_limit_again)
 {
     struct gang_reservation_spec spec;
     gang_reservation_id id;
@@ -591,7 +591,7 @@ START_TEST(who_starts_anew_outside_has_no_limit_again)
 }
 END_TEST
 
-START_TEST(it_goes_with_the_job_that_it_was_made_for)
+START_TEST(a_reservation_ends_with_the_job_it_was_made_for)
 {
     host_open_queue(&h, 1, GANG_BACKFILL_NONE);
     gang_job_id block = put(4, 10, NULL), job = put(2, 20, NULL);
@@ -609,7 +609,7 @@ START_TEST(it_goes_with_the_job_that_it_was_made_for)
 }
 END_TEST
 
-START_TEST(a_user_may_have_so_much)
+START_TEST(a_user_reserves_at_most_the_user_limit)
 {
     struct gang_reservation_limit limit = GANG_RESERVATION_LIMIT_INIT;
     struct gang_error error = GANG_ERROR_INIT;
@@ -633,7 +633,7 @@ END_TEST
 
 /* Other jobs count on the end that the member had: that of the reservation before the change. Seed
  * 106 of test_reserve_random.c. */
-START_TEST(who_is_left_out_by_a_change_ends_as_before)
+START_TEST(a_member_excluded_by_a_change_ends_as_before)
 {
     host_open_queue(&h, 2, GANG_BACKFILL_NONE);
     gang_reservation_id id = reserve(host_whole("r", 2, 10, 20));
@@ -681,7 +681,7 @@ static int32_t see(const struct gang_plan_item *item, void *user)
     return 0;
 }
 
-START_TEST(all_that_is_in_the_plan_is_told)
+START_TEST(all_bookings_of_the_calendar_are_listed)
 {
     struct seen seen = {0};
     gang_reservation_id found;
@@ -707,7 +707,7 @@ START_TEST(all_that_is_in_the_plan_is_told)
 END_TEST
 
 /* Plans inside make way for a member that overruns, as plans outside do. */
-START_TEST(who_may_run_longer_inside_stays_inside)
+START_TEST(an_extended_member_stays_inside)
 {
     struct seen seen = {0};
     host_open_queue(&h, 1, GANG_BACKFILL_CONSERVATIVE);
@@ -769,7 +769,7 @@ static gang_job_id put_default(int64_t tasks, int64_t limit_s)
     return id;
 }
 
-START_TEST(whole_domains_are_reserved)
+START_TEST(a_reservation_may_cover_whole_domains)
 {
     struct gang_reservation_stage stage = GANG_RESERVATION_STAGE_INIT;
     struct gang_reservation_spec spec = GANG_RESERVATION_SPEC_INIT;
@@ -812,7 +812,7 @@ END_TEST
 
 /* A job that waits for the second stage blocks no other job, as it did before the first stage. */
 /* A member that overruns stays until its node's stage ends, which may be before the last stage. */
-START_TEST(who_overruns_inside_stops_when_its_stage_ends)
+START_TEST(a_member_that_overruns_stops_at_the_end_of_its_stage)
 {
     struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
     struct gang_reservation_stage stage[2];
@@ -844,7 +844,7 @@ START_TEST(who_overruns_inside_stops_when_its_stage_ends)
 }
 END_TEST
 
-START_TEST(between_stages_members_wait_as_before)
+START_TEST(members_wait_between_stages)
 {
     struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
     struct gang_reservation_stage stage[2];
@@ -872,7 +872,7 @@ START_TEST(between_stages_members_wait_as_before)
 END_TEST
 
 /* A removed node stays in the tables while a job runs on it; it has left its domain. */
-START_TEST(a_domain_is_what_is_there_of_it)
+START_TEST(a_domain_reservation_covers_the_nodes_there_are)
 {
     struct gang_reservation_stage stage = GANG_RESERVATION_STAGE_INIT;
     struct gang_reservation_spec spec = GANG_RESERVATION_SPEC_INIT;
@@ -900,7 +900,7 @@ static int32_t count_nodes(const struct gang_plan_item *item, void *user)
     return 0;
 }
 
-START_TEST(removed_nodes_are_not_told)
+START_TEST(removed_nodes_are_not_listed)
 {
     struct gang_reservation_stage stage = GANG_RESERVATION_STAGE_INIT;
     const char *const nodes[] = {"n0", "n1"};
@@ -998,7 +998,7 @@ static void call_back(struct host *host, const struct host_event *e)
 
 /* A stage on one node, then one on both, repeated: the first stage does not begin so early that the
  * next repetition would begin between the two. A member belongs to one repetition only. */
-START_TEST(a_time_is_over_when_the_next_one_begins)
+START_TEST(a_window_is_over_when_the_next_one_begins)
 {
     struct gang_group_spec group[2];
     struct gang_reservation_stage stage[2];
@@ -1047,7 +1047,7 @@ START_TEST(a_time_is_over_when_the_next_one_begins)
 }
 END_TEST
 
-START_TEST(what_is_wrong_is_said_with_its_path)
+START_TEST(a_wrong_specification_is_refused_with_its_path)
 {
     struct gang_error error = GANG_ERROR_INIT;
     host_open_queue(&h, 2, GANG_BACKFILL_NONE);
@@ -1147,47 +1147,47 @@ int main(void)
     Suite *suite = suite_create("reserve");
     TCase *t = tcase_create("reserve");
     tcase_set_timeout(t, 120);
-    tcase_add_loop_test(t, nobody_starts_who_might_be_in_the_way, 0, 2);
-    tcase_add_test(t, slices_are_refused);
-    tcase_add_test(t, what_is_not_reserved_is_for_all);
-    tcase_add_test(t, parts_of_nodes_are_reserved);
-    tcase_add_test(t, who_names_it_waits_for_its_begin);
-    tcase_add_test(t, who_might_run_longer_than_it_does_not_start);
-    tcase_add_test(t, who_has_no_limit_ends_with_it);
-    tcase_add_test(t, it_is_for_whom_it_is_made);
-    tcase_add_test(t, magnetic_ones_draw_jobs_in);
-    tcase_add_test(t, flexible_ones_let_members_out);
-    tcase_add_test(t, plans_of_members_of_flexible_ones_move);
-    tcase_add_test(t, members_are_seen_when_it_becomes_flexible);
-    tcase_add_test(t, limits_of_queues_hold_inside);
-    tcase_add_test(t, members_may_be_planned_inside);
-    tcase_add_test(t, the_host_has_notice);
-    tcase_add_test(t, it_finds_a_window);
-    tcase_add_test(t, repeated_ones_come_again);
-    tcase_add_test(t, one_that_is_not_used_is_given_up);
-    tcase_add_test(t, maintenance_keeps_everybody_out);
-    tcase_add_test(t, jobs_of_before_are_in_the_way_or_ignored);
-    tcase_add_test(t, others_are_in_the_way_unless_they_overlap);
-    tcase_add_test(t, room_is_made_beside_what_is_reserved);
-    tcase_add_test(t, what_is_cancelled_is_free_at_once);
+    tcase_add_loop_test(t, no_job_starts_that_may_overlap_a_reservation, 0, 2);
+    tcase_add_test(t, time_sliced_queues_cannot_reserve);
+    tcase_add_test(t, unreserved_capacity_is_for_all_jobs);
+    tcase_add_test(t, a_reservation_may_cover_parts_of_nodes);
+    tcase_add_test(t, a_member_waits_for_the_begin);
+    tcase_add_test(t, a_member_that_may_outlast_the_reservation_does_not_start);
+    tcase_add_test(t, a_member_without_a_time_limit_ends_with_the_reservation);
+    tcase_add_test(t, a_reservation_admits_its_users_and_queues_only);
+    tcase_add_test(t, a_magnetic_reservation_attracts_jobs);
+    tcase_add_test(t, members_of_a_flexible_reservation_may_run_outside);
+    tcase_add_test(t, planned_starts_of_flexible_members_move);
+    tcase_add_test(t, waiting_members_are_tried_when_a_reservation_becomes_flexible);
+    tcase_add_test(t, queue_limits_hold_inside_a_reservation);
+    tcase_add_test(t, members_may_have_planned_starts_inside);
+    tcase_add_test(t, the_host_gets_notice_before_the_begin);
+    tcase_add_test(t, a_reservation_with_a_window_finds_its_time);
+    tcase_add_test(t, a_repeated_reservation_begins_again);
+    tcase_add_test(t, an_unused_reservation_is_dropped);
+    tcase_add_test(t, no_job_starts_on_nodes_in_maintenance);
+    tcase_add_test(t, running_jobs_block_a_reservation_unless_it_ignores_jobs);
+    tcase_add_test(t, other_reservations_block_unless_overlap_is_allowed);
+    tcase_add_test(t, preemption_frees_capacity_beside_a_reservation);
+    tcase_add_test(t, a_cancelled_reservation_frees_its_capacity_at_once);
     tcase_add_test(t, a_change_that_does_not_fit_changes_nothing);
-    tcase_add_test(t, one_that_has_begun_may_shrink);
-    tcase_add_test(t, who_was_drawn_in_ends_sooner_when_it_does);
-    tcase_add_test(t, who_starts_anew_outside_has_no_limit_again);
-    tcase_add_test(t, it_goes_with_the_job_that_it_was_made_for);
-    tcase_add_test(t, a_user_may_have_so_much);
-    tcase_add_test(t, who_is_left_out_by_a_change_ends_as_before);
-    tcase_add_test(t, all_that_is_in_the_plan_is_told);
-    tcase_add_test(t, who_may_run_longer_inside_stays_inside);
-    tcase_add_test(t, whole_domains_are_reserved);
-    tcase_add_test(t, who_overruns_inside_stops_when_its_stage_ends);
-    tcase_add_test(t, between_stages_members_wait_as_before);
-    tcase_add_test(t, a_time_is_over_when_the_next_one_begins);
-    tcase_add_test(t, a_domain_is_what_is_there_of_it);
-    tcase_add_test(t, removed_nodes_are_not_told);
+    tcase_add_test(t, an_active_reservation_may_shrink);
+    tcase_add_test(t, a_magnetic_match_ends_sooner_with_its_reservation);
+    tcase_add_test(t, a_member_that_restarts_outside_has_no_limit_again);
+    tcase_add_test(t, a_reservation_ends_with_the_job_it_was_made_for);
+    tcase_add_test(t, a_user_reserves_at_most_the_user_limit);
+    tcase_add_test(t, a_member_excluded_by_a_change_ends_as_before);
+    tcase_add_test(t, all_bookings_of_the_calendar_are_listed);
+    tcase_add_test(t, an_extended_member_stays_inside);
+    tcase_add_test(t, a_reservation_may_cover_whole_domains);
+    tcase_add_test(t, a_member_that_overruns_stops_at_the_end_of_its_stage);
+    tcase_add_test(t, members_wait_between_stages);
+    tcase_add_test(t, a_window_is_over_when_the_next_one_begins);
+    tcase_add_test(t, a_domain_reservation_covers_the_nodes_there_are);
+    tcase_add_test(t, removed_nodes_are_not_listed);
     tcase_add_test(t, a_gang_in_one_domain_is_reserved);
     tcase_add_test(t, stages_follow_one_another);
-    tcase_add_test(t, what_is_wrong_is_said_with_its_path);
+    tcase_add_test(t, a_wrong_specification_is_refused_with_its_path);
     tcase_add_loop_test(t, each_allocation_may_fail, 0, 2);
     suite_add_tcase(suite, t);
     return run_suite(suite);

@@ -4,7 +4,7 @@
 
 /* ---- nodes are lost -------------------------------------------------------------------------- */
 
-START_TEST(other_nodes_take_the_place_of_lost_ones)
+START_TEST(other_nodes_replace_lost_reserved_nodes)
 {
     host_open_queue(&h, 4, GANG_BACKFILL_NONE);
     gang_reservation_id a = reserve(host_whole("a", 2, 100, 50)),
@@ -28,7 +28,7 @@ START_TEST(other_nodes_take_the_place_of_lost_ones)
 }
 END_TEST
 
-START_TEST(one_that_has_a_window_moves_in_it)
+START_TEST(a_reservation_with_a_window_moves_inside_it)
 {
     host_open_queue(&h, 2, GANG_BACKFILL_NONE);
     gang_reservation_id a = reserve(host_whole("a", 1, 100, 50)),
@@ -54,7 +54,7 @@ END_TEST
 
 /* ---- nodes are regained ---------------------------------------------------------------------- */
 
-START_TEST(what_is_reduced_has_its_node_again_when_it_is_up)
+START_TEST(a_reduced_reservation_gets_its_node_back_when_it_is_up)
 {
     host_open_queue(&h, 3, GANG_BACKFILL_NONE);
     gang_reservation_id id = reserve(host_whole("r", 3, 100, 50));
@@ -83,7 +83,7 @@ START_TEST(what_is_reduced_has_its_node_again_when_it_is_up)
 END_TEST
 
 /* During the reservation, with running and waiting members: it takes what a job releases. */
-START_TEST(what_is_reduced_grows_where_others_leave)
+START_TEST(a_reduced_reservation_grows_where_jobs_end)
 {
     host_open_queue(&h, 3, GANG_BACKFILL_NONE);
     gang_reservation_id id = reserve(host_whole("r", 2, 10, 90));
@@ -112,7 +112,7 @@ START_TEST(what_is_reduced_grows_where_others_leave)
 END_TEST
 
 /* It was promised first. */
-START_TEST(planned_starts_make_way_for_what_grows_again)
+START_TEST(planned_starts_give_way_to_a_growing_reservation)
 {
     host_open_queue(&h, 3, GANG_BACKFILL_EASY);
     gang_reservation_id id = reserve(host_whole("r", 2, 10, 290));
@@ -132,7 +132,7 @@ START_TEST(planned_starts_make_way_for_what_grows_again)
 END_TEST
 
 /* A finished, dropped or changed piece regains nothing. */
-START_TEST(only_what_is_there_still_grows)
+START_TEST(only_reservations_that_still_exist_grow)
 {
     host_open_queue(&h, 1, GANG_BACKFILL_NONE);
     gang_reservation_id dropped = reserve(host_whole("a", 1, 100, 50));
@@ -154,7 +154,7 @@ START_TEST(only_what_is_there_still_grows)
 END_TEST
 
 /* Time by time, and this time alone. */
-START_TEST(times_of_a_repeated_one_grow_again)
+START_TEST(windows_of_a_repeated_reservation_grow_again)
 {
     struct gang_reservation_limit limit = GANG_RESERVATION_LIMIT_INIT;
     struct gang_error error = GANG_ERROR_INIT;
@@ -186,7 +186,7 @@ END_TEST
 /* ---- overlaps ------------------------------------------------------------------------ */
 
 /* A later reservation did not agree to an overlap: regained nodes lie beside it. */
-START_TEST(one_that_overlaps_grows_beside_later_ones)
+START_TEST(an_overlapping_reservation_grows_beside_later_ones)
 {
     host_open_queue(&h, 3, GANG_BACKFILL_NONE);
     struct gang_reservation_spec *spec = gpus("over", 8, 100, 100);
@@ -208,7 +208,7 @@ START_TEST(one_that_overlaps_grows_beside_later_ones)
 END_TEST
 
 /* Earlier reservations may be overlapped whenever it is placed, but free capacity comes first. */
-START_TEST(one_that_overlaps_grows_over_earlier_ones)
+START_TEST(an_overlapping_reservation_grows_over_earlier_ones)
 {
     host_open_queue(&h, 3, GANG_BACKFILL_NONE);
     gang_reservation_id first = reserve(host_whole("first", 1, 100, 100));
@@ -229,7 +229,7 @@ START_TEST(one_that_overlaps_grows_over_earlier_ones)
 END_TEST
 
 /* Jobs of before its acceptance alone are ignored. */
-START_TEST(one_that_ignores_jobs_grows_beside_them)
+START_TEST(a_reservation_that_ignores_jobs_grows_beside_them)
 {
     host_open_queue(&h, 3, GANG_BACKFILL_NONE);
     struct gang_reservation_spec *spec = gpus("r", 8, 10, 90);
@@ -255,7 +255,7 @@ static int32_t find_longest(const struct gang_plan_item *item, void *user)
 }
 
 /* A member ends with the piece in which it started, not with a piece regained elsewhere. */
-START_TEST(who_has_no_limit_ends_with_what_it_started_in)
+START_TEST(a_member_without_a_limit_ends_with_the_window_it_started_in)
 {
     struct gang_reservation_stage stage[2];
     gang_node_id lost = GANG_ID_NONE;
@@ -288,7 +288,7 @@ END_TEST
 
 /* ---- later times ----------------------------------------------------------------------------- */
 
-START_TEST(later_times_of_one_that_overlaps_lie_over_earlier_ones)
+START_TEST(later_windows_of_an_overlapping_reservation_overlap_earlier_ones)
 {
     host_open_queue(&h, 1, GANG_BACKFILL_NONE);
     (void)reserve(host_whole("first", 1, 1010, 20)); /* in its tenth time, */
@@ -306,7 +306,7 @@ START_TEST(later_times_of_one_that_overlaps_lie_over_earlier_ones)
 }
 END_TEST
 
-START_TEST(later_times_of_one_that_ignores_jobs_ignore_them)
+START_TEST(later_windows_of_a_reservation_that_ignores_jobs_ignore_them)
 {
     host_open_queue(&h, 1, GANG_BACKFILL_NONE);
     gang_job_id endless = put(4, 0, NULL);
@@ -324,7 +324,7 @@ START_TEST(later_times_of_one_that_ignores_jobs_ignore_them)
 END_TEST
 
 /* A plan is no promise: one without a limit would leave out all that come. */
-START_TEST(planned_starts_make_way_for_later_times)
+START_TEST(planned_starts_give_way_to_later_windows)
 {
     host_open_queue(&h, 1, GANG_BACKFILL_CONSERVATIVE);
     struct gang_reservation_spec *spec = host_whole("r", 1, 10, 50);
@@ -344,7 +344,7 @@ START_TEST(planned_starts_make_way_for_later_times)
 END_TEST
 
 /* He was promised it before that time was planned. */
-START_TEST(room_that_is_made_is_taken_for_later_times)
+START_TEST(later_windows_take_capacity_that_preemption_freed)
 {
     struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
     host_open(&h, 2, 4);
@@ -384,7 +384,7 @@ static int32_t sum_nodes(const struct gang_plan_item *item, void *user)
     return 0;
 }
 
-START_TEST(growing_again_may_lack_memory)
+START_TEST(growing_a_reservation_again_survives_failed_memory_allocations)
 {
     long calls = 1000;
     for (long n = 1; n < calls; n++) {
@@ -425,22 +425,22 @@ int main(void)
     Suite *suite = suite_create("reserve lost");
     TCase *t = tcase_create("reserve lost");
     tcase_set_timeout(t, 120);
-    tcase_add_test(t, other_nodes_take_the_place_of_lost_ones);
-    tcase_add_test(t, one_that_has_a_window_moves_in_it);
-    tcase_add_test(t, what_is_reduced_has_its_node_again_when_it_is_up);
-    tcase_add_test(t, what_is_reduced_grows_where_others_leave);
-    tcase_add_test(t, planned_starts_make_way_for_what_grows_again);
-    tcase_add_test(t, only_what_is_there_still_grows);
-    tcase_add_test(t, times_of_a_repeated_one_grow_again);
-    tcase_add_test(t, one_that_overlaps_grows_beside_later_ones);
-    tcase_add_test(t, one_that_overlaps_grows_over_earlier_ones);
-    tcase_add_test(t, one_that_ignores_jobs_grows_beside_them);
-    tcase_add_test(t, who_has_no_limit_ends_with_what_it_started_in);
-    tcase_add_test(t, later_times_of_one_that_overlaps_lie_over_earlier_ones);
-    tcase_add_test(t, later_times_of_one_that_ignores_jobs_ignore_them);
-    tcase_add_test(t, planned_starts_make_way_for_later_times);
-    tcase_add_test(t, room_that_is_made_is_taken_for_later_times);
-    tcase_add_loop_test(t, growing_again_may_lack_memory, 0, 2);
+    tcase_add_test(t, other_nodes_replace_lost_reserved_nodes);
+    tcase_add_test(t, a_reservation_with_a_window_moves_inside_it);
+    tcase_add_test(t, a_reduced_reservation_gets_its_node_back_when_it_is_up);
+    tcase_add_test(t, a_reduced_reservation_grows_where_jobs_end);
+    tcase_add_test(t, planned_starts_give_way_to_a_growing_reservation);
+    tcase_add_test(t, only_reservations_that_still_exist_grow);
+    tcase_add_test(t, windows_of_a_repeated_reservation_grow_again);
+    tcase_add_test(t, an_overlapping_reservation_grows_beside_later_ones);
+    tcase_add_test(t, an_overlapping_reservation_grows_over_earlier_ones);
+    tcase_add_test(t, a_reservation_that_ignores_jobs_grows_beside_them);
+    tcase_add_test(t, a_member_without_a_limit_ends_with_the_window_it_started_in);
+    tcase_add_test(t, later_windows_of_an_overlapping_reservation_overlap_earlier_ones);
+    tcase_add_test(t, later_windows_of_a_reservation_that_ignores_jobs_ignore_them);
+    tcase_add_test(t, planned_starts_give_way_to_later_windows);
+    tcase_add_test(t, later_windows_take_capacity_that_preemption_freed);
+    tcase_add_loop_test(t, growing_a_reservation_again_survives_failed_memory_allocations, 0, 2);
     suite_add_tcase(suite, t);
     return run_suite(suite);
 }

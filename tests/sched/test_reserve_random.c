@@ -384,7 +384,7 @@ static void live(void)
     host_close(&h);
 }
 
-START_TEST(what_is_accepted_is_honoured)
+START_TEST(accepted_reservations_are_honoured)
 {
     uint64_t seed = test_seed();
     for (int world = 0; world < WORLDS; world++) {
@@ -402,7 +402,7 @@ int main(void)
     Suite *suite = suite_create("reserve random");
     TCase *t = tcase_create("reserve random");
     tcase_set_timeout(t, 300);
-    tcase_add_loop_test(t, what_is_accepted_is_honoured, 0, 4);
+    tcase_add_loop_test(t, accepted_reservations_are_honoured, 0, 4);
     suite_add_tcase(suite, t);
     return run_suite(suite);
 }

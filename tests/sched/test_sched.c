@@ -26,7 +26,7 @@ static gang_result try_new(const struct gang_sched_opts *opts, const struct gang
     return r;
 }
 
-START_TEST(defaults_do_for_everything)
+START_TEST(all_options_have_defaults)
 {
     gang_sched *s;
     MUST(gang_sched_new(h.stage.c, NULL, NULL, NULL, &s, NULL));
@@ -45,7 +45,7 @@ START_TEST(defaults_do_for_everything)
 }
 END_TEST
 
-START_TEST(what_is_missing_is_einval)
+START_TEST(missing_arguments_are_einval)
 {
     gang_sched *s;
     struct gang_error error = GANG_ERROR_INIT;
@@ -124,7 +124,7 @@ START_TEST(numbers_out_of_range_are_refused)
 }
 END_TEST
 
-START_TEST(an_excluded_kind_that_nobody_knows_is_enoent)
+START_TEST(an_unknown_excluded_kind_is_enoent)
 {
     const char *kinds[] = {"gpu", "unicorn"};
     struct gang_sched_opts opts = GANG_SCHED_OPTS_INIT;
@@ -138,7 +138,7 @@ START_TEST(an_excluded_kind_that_nobody_knows_is_enoent)
 }
 END_TEST
 
-START_TEST(rules_that_make_no_sense_are_refused)
+START_TEST(contradictory_rules_are_refused)
 {
     struct gang_queue_rule rule = GANG_QUEUE_RULE_INIT;
     struct gang_sched_opts opts = GANG_SCHED_OPTS_INIT;
@@ -154,7 +154,7 @@ START_TEST(rules_that_make_no_sense_are_refused)
 }
 END_TEST
 
-START_TEST(without_queues_there_is_one_without_bounds)
+START_TEST(without_queues_there_is_one_unlimited_queue)
 {
     struct gang_queue_info q = host_queue(&h, "default");
     ck_assert_uint_eq(q.parent, GANG_ID_NONE);
@@ -210,7 +210,7 @@ START_TEST(bounds_of_a_run_are_checked)
 }
 END_TEST
 
-START_TEST(what_a_run_did_is_told_in_a_struct_of_its_size)
+START_TEST(run_info_follows_the_size_rule)
 {
     struct {
         struct gang_run_info info;
@@ -253,7 +253,7 @@ static void reenter(struct host *host, const struct host_event *e)
     ck_assert_uint_eq(gang_job_alloc(host->s, e->job, 0), info.alloc);
 }
 
-START_TEST(callbacks_may_ask_but_not_run_nor_change_queues)
+START_TEST(callbacks_may_query_but_not_run_nor_change_queues)
 {
     gang_job_id id = host_gang(&h, "", 1, 0);
     h.during = reenter;
@@ -292,7 +292,7 @@ START_TEST(a_run_counts_what_it_did)
 }
 END_TEST
 
-START_TEST(nobody_is_looked_at_again_for_whom_nothing_changed)
+START_TEST(a_gang_is_not_tried_again_while_nothing_changed_for_it)
 {
     host_gang(&h, "", 8, 0);
     for (int i = 0; i < 50; i++)
@@ -359,7 +359,7 @@ static void end_state(char *text, size_t room, int64_t max_steps)
     close_two();
 }
 
-START_TEST(a_run_of_few_steps_goes_on_in_the_next)
+START_TEST(a_run_of_few_steps_continues_in_the_next_run)
 {
     open_two();
     submit_mixture();
@@ -373,7 +373,7 @@ END_TEST
 
 static const int64_t bounds[] = {1, 2, 3, 7, 20, 100};
 
-START_TEST(however_few_its_steps_the_end_is_the_same)
+START_TEST(the_schedule_does_not_depend_on_max_steps)
 {
     char whole[1024], parts[1024];
     end_state(whole, sizeof(whole), 0);
@@ -384,7 +384,7 @@ END_TEST
 
 /* ---- when is the next one? ---- */
 
-START_TEST(the_next_run_is_due_when_something_waits_for_it)
+START_TEST(the_next_run_is_due_at_the_earliest_timer)
 {
     ck_assert_int_eq(gang_sched_next(h.s), INT64_MAX);
     struct gang_job_spec *job = host_spec("", 8, 8, 0);
@@ -405,7 +405,7 @@ START_TEST(the_next_run_is_due_when_something_waits_for_it)
 }
 END_TEST
 
-START_TEST(a_change_of_queues_that_lets_somebody_start_is_due_now)
+START_TEST(a_queue_change_that_unblocks_a_job_makes_a_run_due_now)
 {
     struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
     gang_queue_id id;
@@ -438,7 +438,7 @@ static void submit_at_the_end(struct host *host, const struct host_event *e)
         left_behind = host_gang(host, "", 1, 0);
 }
 
-START_TEST(what_a_callback_submits_is_taken_in_and_started_by_the_same_run)
+START_TEST(a_job_submitted_in_a_callback_starts_in_the_same_run)
 {
     gang_job_id id = host_gang(&h, "", 8, 0);
     left_behind = GANG_ID_NONE;
@@ -476,29 +476,29 @@ int main(void)
     Suite *s = suite_create("sched");
     TCase *c = tcase_create("a scheduler");
     tcase_add_checked_fixture(c, open_two, close_two);
-    tcase_add_test(c, defaults_do_for_everything);
-    tcase_add_test(c, what_is_missing_is_einval);
+    tcase_add_test(c, all_options_have_defaults);
+    tcase_add_test(c, missing_arguments_are_einval);
     tcase_add_test(c, options_of_another_size_are_taken_or_refused);
     tcase_add_test(c, ops_of_another_size_are_taken_or_refused);
     tcase_add_test(c, numbers_out_of_range_are_refused);
-    tcase_add_test(c, an_excluded_kind_that_nobody_knows_is_enoent);
-    tcase_add_test(c, rules_that_make_no_sense_are_refused);
-    tcase_add_test(c, without_queues_there_is_one_without_bounds);
+    tcase_add_test(c, an_unknown_excluded_kind_is_enoent);
+    tcase_add_test(c, contradictory_rules_are_refused);
+    tcase_add_test(c, without_queues_there_is_one_unlimited_queue);
     tcase_add_test(c, more_schedulers_than_workers_is_elimit);
     tcase_add_test(c, time_does_not_go_back);
     tcase_add_test(c, bounds_of_a_run_are_checked);
-    tcase_add_test(c, what_a_run_did_is_told_in_a_struct_of_its_size);
-    tcase_add_test(c, callbacks_may_ask_but_not_run_nor_change_queues);
+    tcase_add_test(c, run_info_follows_the_size_rule);
+    tcase_add_test(c, callbacks_may_query_but_not_run_nor_change_queues);
     tcase_add_test(c, a_run_counts_what_it_did);
-    tcase_add_test(c, nobody_is_looked_at_again_for_whom_nothing_changed);
-    tcase_add_test(c, the_next_run_is_due_when_something_waits_for_it);
-    tcase_add_test(c, a_change_of_queues_that_lets_somebody_start_is_due_now);
-    tcase_add_test(c, what_a_callback_submits_is_taken_in_and_started_by_the_same_run);
+    tcase_add_test(c, a_gang_is_not_tried_again_while_nothing_changed_for_it);
+    tcase_add_test(c, the_next_run_is_due_at_the_earliest_timer);
+    tcase_add_test(c, a_queue_change_that_unblocks_a_job_makes_a_run_due_now);
+    tcase_add_test(c, a_job_submitted_in_a_callback_starts_in_the_same_run);
     tcase_add_test(c, jobs_are_walked_in_the_order_of_their_ids);
     suite_add_tcase(s, c);
     TCase *b = tcase_create("bounded runs");
-    tcase_add_test(b, a_run_of_few_steps_goes_on_in_the_next);
-    tcase_add_loop_test(b, however_few_its_steps_the_end_is_the_same, 0,
+    tcase_add_test(b, a_run_of_few_steps_continues_in_the_next_run);
+    tcase_add_loop_test(b, the_schedule_does_not_depend_on_max_steps, 0,
                         (int)(sizeof(bounds) / sizeof(bounds[0])));
     suite_add_tcase(s, b);
     return run_suite(s);

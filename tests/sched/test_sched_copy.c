@@ -97,7 +97,7 @@ static void leave_messages(struct host *h)
     submit(h, 2, 5);
 }
 
-START_TEST(both_are_told_the_same_with_messages_left_to_both)
+START_TEST(original_and_copy_both_process_pending_messages)
 {
     crowd();
     leave_messages(&here);
@@ -121,7 +121,7 @@ START_TEST(both_are_told_the_same_with_messages_left_to_both)
 }
 END_TEST
 
-START_TEST(what_happens_to_one_is_not_seen_by_the_other)
+START_TEST(original_and_copy_change_independently)
 {
     crowd();
     copy_to(&there, &here);
@@ -147,7 +147,7 @@ START_TEST(what_happens_to_one_is_not_seen_by_the_other)
 }
 END_TEST
 
-START_TEST(either_may_end_first)
+START_TEST(original_or_copy_may_be_freed_first)
 {
     crowd();
     leave_messages(&here);
@@ -168,7 +168,7 @@ START_TEST(either_may_end_first)
 }
 END_TEST
 
-START_TEST(tasks_that_are_watched_are_late_at_the_same_time)
+START_TEST(heartbeats_expire_at_the_same_time_in_both)
 {
     struct gang_group_spec g = group_of(2, 1000, 0);
     host_open(&here, 1, 4);
@@ -196,7 +196,7 @@ START_TEST(tasks_that_are_watched_are_late_at_the_same_time)
 END_TEST
 
 /* A queue that accepts two waiting jobs accepts as many in the copy; its messages count. */
-START_TEST(jobs_on_their_way_in_count_in_both)
+START_TEST(submitted_jobs_in_the_inbox_count_in_both)
 {
     struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
     struct gang_group_spec g = group_of(1, 0, 1000);
@@ -219,7 +219,7 @@ START_TEST(jobs_on_their_way_in_count_in_both)
 END_TEST
 
 /* Without ops no callback runs, not even one of the original. */
-START_TEST(ops_are_not_shared)
+START_TEST(ops_are_not_shared_with_the_copy)
 {
     crowd();
     gang_cluster *c;
@@ -237,7 +237,7 @@ START_TEST(ops_are_not_shared)
 END_TEST
 
 /* An allocation outside the scheduler is freed by its id. */
-START_TEST(what_others_hold_stays_taken)
+START_TEST(allocations_outside_the_scheduler_stay_taken)
 {
     struct gang_group_spec g = group_of(1, 0, 3000);
     struct gang_request_spec spec = request_of(&g, 1);
@@ -282,7 +282,7 @@ static void try_within(struct host *h, const struct host_event *e)
     ck_assert_int_eq(try_copy(h->s, NULL), GANG_EBUSY);
 }
 
-START_TEST(not_from_a_callback)
+START_TEST(a_copy_from_a_callback_is_refused)
 {
     host_open(&here, 1, 4);
     here.during = try_within;
@@ -294,7 +294,7 @@ START_TEST(not_from_a_callback)
 }
 END_TEST
 
-START_TEST(not_while_an_allocation_is_changed)
+START_TEST(a_copy_while_an_allocation_changes_is_busy)
 {
     struct gang__alloc *a;
     host_open(&here, 1, 4);
@@ -327,7 +327,7 @@ END_TEST
 
 /* Each allocation fails in turn, with messages and heartbeats. Afterwards the original goes on
  * like an earlier copy. */
-START_TEST(out_of_memory_leaves_nothing)
+START_TEST(out_of_memory_leaks_nothing)
 {
     gang_result r = GANG_ENOMEM;
     struct gang_host_ops ops = host_table();
@@ -372,17 +372,17 @@ int main(void)
     Suite *suite = suite_create("sched copy");
     TCase *tests = tcase_create("copy");
     tcase_set_timeout(tests, 120);
-    tcase_add_test(tests, both_are_told_the_same_with_messages_left_to_both);
-    tcase_add_test(tests, what_happens_to_one_is_not_seen_by_the_other);
-    tcase_add_test(tests, either_may_end_first);
-    tcase_add_test(tests, tasks_that_are_watched_are_late_at_the_same_time);
-    tcase_add_test(tests, jobs_on_their_way_in_count_in_both);
-    tcase_add_test(tests, ops_are_not_shared);
-    tcase_add_test(tests, what_others_hold_stays_taken);
-    tcase_add_test(tests, not_from_a_callback);
-    tcase_add_test(tests, not_while_an_allocation_is_changed);
+    tcase_add_test(tests, original_and_copy_both_process_pending_messages);
+    tcase_add_test(tests, original_and_copy_change_independently);
+    tcase_add_test(tests, original_or_copy_may_be_freed_first);
+    tcase_add_test(tests, heartbeats_expire_at_the_same_time_in_both);
+    tcase_add_test(tests, submitted_jobs_in_the_inbox_count_in_both);
+    tcase_add_test(tests, ops_are_not_shared_with_the_copy);
+    tcase_add_test(tests, allocations_outside_the_scheduler_stay_taken);
+    tcase_add_test(tests, a_copy_from_a_callback_is_refused);
+    tcase_add_test(tests, a_copy_while_an_allocation_changes_is_busy);
     tcase_add_test(tests, wrong_arguments_are_refused);
-    tcase_add_test(tests, out_of_memory_leaves_nothing);
+    tcase_add_test(tests, out_of_memory_leaks_nothing);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

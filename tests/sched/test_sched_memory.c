@@ -283,7 +283,7 @@ static long play(long fail_at, bool fail_on, char *text, size_t room)
     return calls;
 }
 
-START_TEST(the_life_is_a_busy_one)
+START_TEST(the_life_uses_every_part)
 {
     char text[2048];
     play(0, false, text, sizeof(text));
@@ -302,7 +302,7 @@ END_TEST
 static char reference[2048], text[2048];
 
 /* _i: whether all allocations of the call fail from then on. */
-START_TEST(each_allocation_may_fail_and_the_end_is_the_same)
+START_TEST(the_schedule_is_the_same_after_each_failed_memory_allocation)
 {
     long all = play(0, false, reference, sizeof(reference));
     ck_assert_int_gt(all, 300); /* else little was tried */
@@ -318,8 +318,8 @@ int main(void)
     Suite *s = suite_create("sched_memory");
     TCase *c = tcase_create("a life");
     tcase_set_timeout(c, 300);
-    tcase_add_test(c, the_life_is_a_busy_one);
-    tcase_add_loop_test(c, each_allocation_may_fail_and_the_end_is_the_same, 0, 2);
+    tcase_add_test(c, the_life_uses_every_part);
+    tcase_add_loop_test(c, the_schedule_is_the_same_after_each_failed_memory_allocation, 0, 2);
     suite_add_tcase(s, c);
     return run_suite(s);
 }

@@ -79,7 +79,7 @@ static void until_next(void)
 
 /* ---- turns ----------------------------------------------------------------------------------- */
 
-START_TEST(two_gangs_of_the_whole_cluster_take_turns)
+START_TEST(two_gangs_of_the_whole_cluster_alternate)
 {
     open_queue(2, 0, 0);
     gang_job_id a = put_nodes(2);
@@ -113,7 +113,7 @@ START_TEST(two_gangs_of_the_whole_cluster_take_turns)
 }
 END_TEST
 
-START_TEST(a_gang_keeps_its_places_and_its_memory_and_nobody_gets_its_cores)
+START_TEST(a_suspended_gang_keeps_places_memory_and_cores)
 {
     open_queue(1, 0, 0);
     gang_node_id node = gang_node_next(h.stage.c, GANG_ID_NONE);
@@ -140,7 +140,7 @@ START_TEST(a_gang_keeps_its_places_and_its_memory_and_nobody_gets_its_cores)
 }
 END_TEST
 
-START_TEST(there_are_only_so_many_rows)
+START_TEST(max_rows_bounds_the_rows)
 {
     open_queue(1, 2, 0);
     gang_job_id a = put_nodes(1), b = put_nodes(1), c = put_nodes(1);
@@ -152,7 +152,7 @@ START_TEST(there_are_only_so_many_rows)
 END_TEST
 
 /* Feitelson's picture: alternates fill the holes of a row that is not full, and yield. */
-START_TEST(alternates_run_beside_the_row_whose_turn_it_is)
+START_TEST(gangs_of_other_rows_run_on_idle_nodes_of_the_active_row)
 {
     open_queue(4, 0, 0);
     gang_job_id a = put_nodes(3), b = put_nodes(2), c = put_nodes(1);
@@ -170,7 +170,7 @@ START_TEST(alternates_run_beside_the_row_whose_turn_it_is)
 }
 END_TEST
 
-START_TEST(rows_are_packed_again_when_gangs_end)
+START_TEST(rows_are_packed_when_gangs_end)
 {
     open_queue(2, 0, 0);
     gang_job_id a = put_nodes(2), b = put_nodes(1), c = put_nodes(2), d = put_nodes(1);
@@ -211,7 +211,7 @@ START_TEST(the_next_row_waits_until_the_last_task_has_stopped)
 }
 END_TEST
 
-START_TEST(a_time_limit_counts_the_time_that_it_runs)
+START_TEST(a_time_limit_counts_running_time_only)
 {
     open_queue(1, 0, 0);
     struct gang_job_spec *job = cores_spec("q", 1, 8, 1);
@@ -231,7 +231,7 @@ START_TEST(a_time_limit_counts_the_time_that_it_runs)
 }
 END_TEST
 
-START_TEST(a_deadline_comes_between_turns_too)
+START_TEST(a_deadline_ends_a_suspended_gang)
 {
     open_queue(1, 0, 0);
     struct gang_job_spec *job = cores_spec("q", 1, 8, 1);
@@ -259,7 +259,7 @@ START_TEST(a_deadline_comes_between_turns_too)
 }
 END_TEST
 
-START_TEST(the_end_that_is_told_counts_the_pauses)
+START_TEST(the_expected_end_counts_pauses)
 {
     open_queue(1, 0, 0);
     struct gang_job_spec *job = cores_spec("q", 1, 8, 1);
@@ -276,7 +276,7 @@ START_TEST(the_end_that_is_told_counts_the_pauses)
 }
 END_TEST
 
-START_TEST(who_waits_for_a_row_becomes_overdue_and_gets_the_next)
+START_TEST(a_starved_gang_gets_the_next_row)
 {
     struct gang_queue_spec q = slicing();
     host_open(&h, 2, 4);
@@ -298,7 +298,7 @@ END_TEST
 
 /* ---- GPUs ------------------------------------------------------------------------------------ */
 
-START_TEST(gpus_take_turns_only_where_the_queue_says_so)
+START_TEST(gpus_are_sliced_only_if_the_queue_allows_it)
 {
     struct gang_queue_spec q = slicing();
     host_open(&h, 1, 4);
@@ -329,7 +329,7 @@ END_TEST
 
 /* ---- nodes of the matrix --------------------------------------------------------------------- */
 
-START_TEST(others_have_no_cores_of_their_nodes_and_they_none_of_others)
+START_TEST(sliced_and_unsliced_jobs_share_no_nodes)
 {
     struct gang_queue_spec q[2] = {slicing(), GANG_QUEUE_SPEC_INIT};
     host_open(&h, 2, 4);
@@ -349,7 +349,7 @@ START_TEST(others_have_no_cores_of_their_nodes_and_they_none_of_others)
 }
 END_TEST
 
-START_TEST(leaves_below_one_queue_share_and_those_of_another_do_not)
+START_TEST(leaves_below_one_queue_share_its_rows)
 {
     struct gang_queue_spec q[5] = {slicing(), slicing(), slicing(), slicing(), slicing()};
     const char *const names[] = {"top", "a", "b", "own", "none"};
@@ -373,7 +373,7 @@ START_TEST(leaves_below_one_queue_share_and_those_of_another_do_not)
 }
 END_TEST
 
-START_TEST(one_that_wants_its_nodes_alone_takes_no_turns)
+START_TEST(an_exclusive_job_is_not_sliced)
 {
     open_queue(2, 0, 0);
     struct gang_job_spec *job = cores_spec("q", 1, 1, 1);
@@ -389,7 +389,7 @@ END_TEST
 
 /* ---- failures ------------------------------------------------------------------------------ */
 
-START_TEST(who_is_cancelled_while_he_waits_for_his_turn_goes_at_once)
+START_TEST(a_gang_cancelled_before_its_first_quantum_ends_at_once)
 {
     open_queue(1, 0, 0);
     gang_job_id a = put_nodes(1), b = put_nodes(1), c = put_nodes(1);
@@ -406,7 +406,7 @@ START_TEST(who_is_cancelled_while_he_waits_for_his_turn_goes_at_once)
 }
 END_TEST
 
-START_TEST(one_cancelled_while_suspended_may_take_its_grace)
+START_TEST(a_gang_cancelled_while_suspended_has_its_grace)
 {
     open_queue(1, 0, 5);
     h.lingers = true;
@@ -428,7 +428,7 @@ START_TEST(one_cancelled_while_suspended_may_take_its_grace)
 }
 END_TEST
 
-START_TEST(a_suspension_refused_is_a_preemption)
+START_TEST(a_refused_suspension_preempts_the_gang)
 {
     open_queue(1, 0, 0);
     gang_job_id a = put_nodes(1), b = put_nodes(1);
@@ -445,7 +445,7 @@ START_TEST(a_suspension_refused_is_a_preemption)
 }
 END_TEST
 
-START_TEST(a_resumption_refused_waits_for_the_next_turn)
+START_TEST(a_refused_resumption_waits_for_the_next_quantum)
 {
     open_queue(1, 0, 0);
     gang_job_id a = put_nodes(1), b = put_nodes(1);
@@ -463,7 +463,7 @@ START_TEST(a_resumption_refused_waits_for_the_next_turn)
 }
 END_TEST
 
-START_TEST(a_first_start_refused_is_undone_whole)
+START_TEST(a_refused_first_quantum_is_undone_whole)
 {
     open_queue(1, 0, 0);
     gang_job_id a = put_nodes(1), b = put_nodes(1);
@@ -485,7 +485,7 @@ static void read_start(struct host *host, const struct host_event *e)
         MUST(gang__alloc_read(host->stage.c, e->alloc, &read_now));
 }
 
-START_TEST(a_first_start_refused_while_somebody_reads_it_is_given_back_later)
+START_TEST(a_refused_first_quantum_that_another_thread_reads_is_released_later)
 {
     open_queue(1, 0, 0);
     gang_job_id a = put_nodes(1), b = put_nodes(1);
@@ -511,7 +511,7 @@ START_TEST(a_first_start_refused_while_somebody_reads_it_is_given_back_later)
 }
 END_TEST
 
-START_TEST(a_node_lost_is_lost_to_who_is_suspended_and_to_who_never_ran)
+START_TEST(a_lost_node_fails_suspended_gangs_and_undoes_unstarted_ones)
 {
     open_queue(2, 0, 0);
     struct gang_job_spec *job = cores_spec("q", 2, 8, 1);
@@ -534,7 +534,7 @@ START_TEST(a_node_lost_is_lost_to_who_is_suspended_and_to_who_never_ran)
 }
 END_TEST
 
-START_TEST(nobody_has_his_first_turn_on_a_node_that_is_drained)
+START_TEST(no_gang_has_its_first_quantum_on_a_drained_node)
 {
     open_queue(2, 0, 0);
     gang_job_id a = put_nodes(2), b = put_nodes(2);
@@ -564,7 +564,7 @@ START_TEST(tasks_that_end_while_suspended_are_counted)
 }
 END_TEST
 
-START_TEST(no_heartbeat_is_expected_of_the_suspended)
+START_TEST(suspended_tasks_need_no_heartbeat)
 {
     open_queue(1, 0, 0);
     struct gang_job_spec *job = cores_spec("q", 1, 8, 1);
@@ -590,7 +590,7 @@ END_TEST
 
 /* ---- competing jobs ---------------------------------------------------------------------- */
 
-START_TEST(a_queue_takes_back_what_it_is_guaranteed_from_all_rows)
+START_TEST(reclaim_stops_all_rows_of_a_node)
 {
     struct gang_queue_spec q[2] = {slicing(), GANG_QUEUE_SPEC_INIT};
     const struct gang_quota half[] = {{"cpu", 8000, NULL, 0, 0}};
@@ -654,7 +654,7 @@ START_TEST(a_gang_that_loses_its_last_task_while_it_suspends_is_resumed_without_
 }
 END_TEST
 
-START_TEST(who_takes_turns_displaces_nobody)
+START_TEST(sliced_gangs_preempt_no_job)
 {
     struct gang_queue_spec q[2] = {slicing(), GANG_QUEUE_SPEC_INIT};
     const struct gang_quota all[] = {{"cpu", 16000, NULL, 0, 0}};
@@ -670,7 +670,7 @@ START_TEST(who_takes_turns_displaces_nobody)
 }
 END_TEST
 
-START_TEST(elastic_gangs_grow_in_their_own_turns)
+START_TEST(elastic_gangs_grow_in_their_own_quanta)
 {
     open_queue(4, 0, 0);
     struct gang_group_spec g = group_of(3, 8000, 0);
@@ -724,7 +724,7 @@ static int32_t note_wait(const struct gang_wait *wait, void *user)
     return 0;
 }
 
-START_TEST(it_is_told_what_is_waited_for)
+START_TEST(the_wait_for_a_quantum_is_explained)
 {
     struct gang_wait w;
     memset(&w, 0, sizeof(w));
@@ -778,7 +778,7 @@ static int32_t note_reason(const struct gang_wait *wait, void *user)
     return 1;
 }
 
-START_TEST(gangs_come_to_no_node_that_a_plan_counts_on)
+START_TEST(sliced_gangs_do_not_start_on_nodes_of_a_planned_start)
 {
     open_both(3);
     gang_job_id runs_now = put_timed("p", 1, 100), wide = put_timed("p", 2, 50);
@@ -801,7 +801,7 @@ START_TEST(gangs_come_to_no_node_that_a_plan_counts_on)
 }
 END_TEST
 
-START_TEST(a_plan_made_in_the_same_run_counts_too)
+START_TEST(sliced_gangs_see_a_planned_start_of_the_same_run)
 {
     open_both(4);
     struct gang_queue_spec *q;
@@ -827,7 +827,7 @@ START_TEST(a_plan_made_in_the_same_run_counts_too)
 }
 END_TEST
 
-START_TEST(who_waits_for_plans_to_go_looks_when_one_does)
+START_TEST(a_sliced_gang_is_tried_again_when_a_plan_is_dropped)
 {
     open_both(3);
     gang_job_id c = put_timed("q", 1, 0), x = put_timed("p", 1, 100);
@@ -849,7 +849,7 @@ START_TEST(who_waits_for_plans_to_go_looks_when_one_does)
 }
 END_TEST
 
-START_TEST(plans_count_on_no_node_while_gangs_share_it)
+START_TEST(no_start_is_planned_on_a_node_that_is_time_shared)
 {
     open_both(2);
     gang_job_id a = put_timed("q", 1, 0), b = put_timed("q", 1, 20);
@@ -877,7 +877,7 @@ START_TEST(plans_count_on_no_node_while_gangs_share_it)
 }
 END_TEST
 
-START_TEST(what_gangs_hold_on_nodes_that_they_do_not_share_is_in_the_plan)
+START_TEST(the_calendar_books_sliced_gangs_on_unshared_nodes)
 {
     open_both(1);
     struct gang_group_spec g = group_of(1, 0, 3000); /* no cores: it shares nothing */
@@ -909,7 +909,7 @@ static void refused(const struct gang_queue_spec *q, size_t count, gang_result r
     ck_assert_str_eq(error.path, path);
 }
 
-START_TEST(what_does_not_go_together_is_refused)
+START_TEST(contradictory_slice_options_are_refused)
 {
     struct gang_queue_spec q[2] = {GANG_QUEUE_SPEC_INIT, slicing()};
     host_open(&h, 1, 4);
@@ -939,7 +939,7 @@ START_TEST(what_does_not_go_together_is_refused)
 }
 END_TEST
 
-START_TEST(who_takes_turns_goes_on_when_the_queue_slices_no_more)
+START_TEST(sliced_gangs_continue_when_the_queue_stops_slicing)
 {
     open_queue(1, 0, 0);
     gang_job_id a = put_nodes(1), b = put_nodes(1);
@@ -963,43 +963,43 @@ int main(void)
 {
     Suite *suite = suite_create("slice");
     TCase *t = tcase_create("slice");
-    tcase_add_test(t, two_gangs_of_the_whole_cluster_take_turns);
-    tcase_add_test(t, a_gang_keeps_its_places_and_its_memory_and_nobody_gets_its_cores);
-    tcase_add_test(t, there_are_only_so_many_rows);
-    tcase_add_test(t, alternates_run_beside_the_row_whose_turn_it_is);
-    tcase_add_test(t, rows_are_packed_again_when_gangs_end);
+    tcase_add_test(t, two_gangs_of_the_whole_cluster_alternate);
+    tcase_add_test(t, a_suspended_gang_keeps_places_memory_and_cores);
+    tcase_add_test(t, max_rows_bounds_the_rows);
+    tcase_add_test(t, gangs_of_other_rows_run_on_idle_nodes_of_the_active_row);
+    tcase_add_test(t, rows_are_packed_when_gangs_end);
     tcase_add_test(t, the_next_row_waits_until_the_last_task_has_stopped);
-    tcase_add_test(t, a_time_limit_counts_the_time_that_it_runs);
-    tcase_add_test(t, a_deadline_comes_between_turns_too);
-    tcase_add_test(t, the_end_that_is_told_counts_the_pauses);
-    tcase_add_test(t, who_waits_for_a_row_becomes_overdue_and_gets_the_next);
-    tcase_add_test(t, gpus_take_turns_only_where_the_queue_says_so);
-    tcase_add_test(t, others_have_no_cores_of_their_nodes_and_they_none_of_others);
-    tcase_add_test(t, leaves_below_one_queue_share_and_those_of_another_do_not);
-    tcase_add_test(t, one_that_wants_its_nodes_alone_takes_no_turns);
-    tcase_add_test(t, who_is_cancelled_while_he_waits_for_his_turn_goes_at_once);
-    tcase_add_test(t, one_cancelled_while_suspended_may_take_its_grace);
-    tcase_add_test(t, a_suspension_refused_is_a_preemption);
-    tcase_add_test(t, a_resumption_refused_waits_for_the_next_turn);
-    tcase_add_test(t, a_first_start_refused_is_undone_whole);
-    tcase_add_test(t, a_first_start_refused_while_somebody_reads_it_is_given_back_later);
-    tcase_add_test(t, a_node_lost_is_lost_to_who_is_suspended_and_to_who_never_ran);
-    tcase_add_test(t, nobody_has_his_first_turn_on_a_node_that_is_drained);
+    tcase_add_test(t, a_time_limit_counts_running_time_only);
+    tcase_add_test(t, a_deadline_ends_a_suspended_gang);
+    tcase_add_test(t, the_expected_end_counts_pauses);
+    tcase_add_test(t, a_starved_gang_gets_the_next_row);
+    tcase_add_test(t, gpus_are_sliced_only_if_the_queue_allows_it);
+    tcase_add_test(t, sliced_and_unsliced_jobs_share_no_nodes);
+    tcase_add_test(t, leaves_below_one_queue_share_its_rows);
+    tcase_add_test(t, an_exclusive_job_is_not_sliced);
+    tcase_add_test(t, a_gang_cancelled_before_its_first_quantum_ends_at_once);
+    tcase_add_test(t, a_gang_cancelled_while_suspended_has_its_grace);
+    tcase_add_test(t, a_refused_suspension_preempts_the_gang);
+    tcase_add_test(t, a_refused_resumption_waits_for_the_next_quantum);
+    tcase_add_test(t, a_refused_first_quantum_is_undone_whole);
+    tcase_add_test(t, a_refused_first_quantum_that_another_thread_reads_is_released_later);
+    tcase_add_test(t, a_lost_node_fails_suspended_gangs_and_undoes_unstarted_ones);
+    tcase_add_test(t, no_gang_has_its_first_quantum_on_a_drained_node);
     tcase_add_test(t, tasks_that_end_while_suspended_are_counted);
-    tcase_add_test(t, no_heartbeat_is_expected_of_the_suspended);
-    tcase_add_test(t, a_queue_takes_back_what_it_is_guaranteed_from_all_rows);
+    tcase_add_test(t, suspended_tasks_need_no_heartbeat);
+    tcase_add_test(t, reclaim_stops_all_rows_of_a_node);
     tcase_add_test(t, a_gang_that_loses_its_last_task_while_it_suspends_is_resumed_without_tasks);
-    tcase_add_test(t, who_takes_turns_displaces_nobody);
-    tcase_add_test(t, elastic_gangs_grow_in_their_own_turns);
+    tcase_add_test(t, sliced_gangs_preempt_no_job);
+    tcase_add_test(t, elastic_gangs_grow_in_their_own_quanta);
     tcase_add_test(t, a_limit_bounds_all_rows_together);
-    tcase_add_test(t, it_is_told_what_is_waited_for);
-    tcase_add_test(t, gangs_come_to_no_node_that_a_plan_counts_on);
-    tcase_add_test(t, a_plan_made_in_the_same_run_counts_too);
-    tcase_add_test(t, who_waits_for_plans_to_go_looks_when_one_does);
-    tcase_add_test(t, plans_count_on_no_node_while_gangs_share_it);
-    tcase_add_test(t, what_gangs_hold_on_nodes_that_they_do_not_share_is_in_the_plan);
-    tcase_add_test(t, what_does_not_go_together_is_refused);
-    tcase_add_test(t, who_takes_turns_goes_on_when_the_queue_slices_no_more);
+    tcase_add_test(t, the_wait_for_a_quantum_is_explained);
+    tcase_add_test(t, sliced_gangs_do_not_start_on_nodes_of_a_planned_start);
+    tcase_add_test(t, sliced_gangs_see_a_planned_start_of_the_same_run);
+    tcase_add_test(t, a_sliced_gang_is_tried_again_when_a_plan_is_dropped);
+    tcase_add_test(t, no_start_is_planned_on_a_node_that_is_time_shared);
+    tcase_add_test(t, the_calendar_books_sliced_gangs_on_unshared_nodes);
+    tcase_add_test(t, contradictory_slice_options_are_refused);
+    tcase_add_test(t, sliced_gangs_continue_when_the_queue_stops_slicing);
     suite_add_tcase(suite, t);
     return run_suite(suite);
 }

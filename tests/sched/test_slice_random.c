@@ -444,7 +444,7 @@ static void end_world(void)
     host_close(&h);
 }
 
-START_TEST(gangs_take_turns_whole_and_each_in_each_round)
+START_TEST(each_gang_runs_whole_once_a_round)
 {
     chance_state = test_seed() + (uint64_t)_i;
     for (int world = 0; world < 12; world++) {
@@ -535,7 +535,7 @@ static void live_short(void)
     run_again();
 }
 
-START_TEST(each_allocation_of_it_may_fail)
+START_TEST(slicing_survives_each_failed_memory_allocation)
 {
     long calls = 1000;
     grace = most_rows = 0;
@@ -562,8 +562,8 @@ int main(void)
     Suite *suite = suite_create("slice_random");
     TCase *t = tcase_create("slice_random");
     tcase_set_timeout(t, 300);
-    tcase_add_loop_test(t, gangs_take_turns_whole_and_each_in_each_round, 0, 4);
-    tcase_add_test(t, each_allocation_of_it_may_fail);
+    tcase_add_loop_test(t, each_gang_runs_whole_once_a_round, 0, 4);
+    tcase_add_test(t, slicing_survives_each_failed_memory_allocation);
     suite_add_tcase(suite, t);
     return run_suite(suite);
 }

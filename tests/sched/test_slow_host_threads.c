@@ -77,7 +77,7 @@ static void *other(void *user)
     return NULL;
 }
 
-START_TEST(others_do_not_wait_for_a_callback_that_never_ends)
+START_TEST(submitters_do_not_wait_for_a_callback_that_never_returns)
 {
     struct slow slow = {.again = GANG_OK};
     struct gang_host_ops ops = GANG_HOST_OPS_INIT;
@@ -116,7 +116,7 @@ int main(void)
     Suite *suite = suite_create("slow host");
     TCase *tests = tcase_create("slow");
     tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, others_do_not_wait_for_a_callback_that_never_ends);
+    tcase_add_test(tests, submitters_do_not_wait_for_a_callback_that_never_returns);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

@@ -88,7 +88,7 @@ START_TEST(closed_and_draining_queues_take_none)
 }
 END_TEST
 
-START_TEST(access_is_had_by_whom_the_queue_or_one_above_names)
+START_TEST(users_named_by_the_queue_or_an_ancestor_may_submit)
 {
     static const char *const staff[] = {"other", "staff"};
     refused(job_of("eve", "a", 1), GANG_EPERM, "queue");
@@ -120,7 +120,7 @@ static int32_t only_odd(const char *queue, int32_t action, const char *user_name
     return strlen(user_name) % 2 == 0;
 }
 
-START_TEST(op_may_decides_instead_of_the_lists)
+START_TEST(the_may_op_overrides_the_lists)
 {
     struct gang_sched_opts opts = GANG_SCHED_OPTS_INIT;
     struct gang_host_ops ops = host_table();
@@ -134,7 +134,7 @@ START_TEST(op_may_decides_instead_of_the_lists)
 }
 END_TEST
 
-START_TEST(no_more_wait_than_may)
+START_TEST(max_pending_bounds_waiting_jobs)
 {
     gang_job_id first, running = host_submit(&h, job_of("boss", "b", 6));
     host_run(&h, 1);
@@ -155,7 +155,7 @@ START_TEST(no_more_wait_than_may)
 END_TEST
 
 /* Also before a run has looked at them; and what was refused does not count. */
-START_TEST(no_more_wait_than_may_between_runs)
+START_TEST(max_pending_holds_between_runs)
 {
     gang_job_id first;
     for (int i = 0; i < 3; i++) {
@@ -194,7 +194,7 @@ END_TEST
 
 /* ---- never ---- */
 
-START_TEST(what_could_never_run_is_refused_with_the_numbers)
+START_TEST(a_job_that_can_never_run_is_refused_with_the_numbers)
 {
     struct gang_error error = GANG_ERROR_INIT;
     gang_job_id id;
@@ -217,7 +217,7 @@ START_TEST(what_could_never_run_is_refused_with_the_numbers)
 }
 END_TEST
 
-START_TEST(nodes_that_are_busy_or_down_do_not_make_it_never)
+START_TEST(busy_or_down_nodes_do_not_make_a_job_impossible)
 {
     gang_node_id n = gang_node_next(h.stage.c, GANG_ID_NONE);
     host_submit(&h, job_of("boss", "b", 6));
@@ -235,7 +235,7 @@ static struct gang_job_spec *plain(void)
     return job_of("boss", "b", 1);
 }
 
-START_TEST(sizes_are_those_of_the_library)
+START_TEST(structs_follow_the_size_rule)
 {
     struct gang_job_spec *job = plain();
     job->size = 8;
@@ -283,7 +283,7 @@ START_TEST(times_are_not_negative)
 }
 END_TEST
 
-START_TEST(values_that_are_none_are_refused)
+START_TEST(values_outside_an_enumeration_are_refused)
 {
     static char name[GANG_MAX_NAME + 2];
     memset(name, 'x', sizeof(name) - 1);
@@ -316,7 +316,7 @@ START_TEST(errors_of_the_request_name_their_place)
 }
 END_TEST
 
-START_TEST(roles_and_those_that_come_first_are_checked)
+START_TEST(roles_and_dependencies_are_checked)
 {
     static const int32_t roles[] = {GANG_ROLE_SIDECAR + 1};
     struct gang_job_after after = {GANG_ID_NONE, 0, 0};
@@ -351,7 +351,7 @@ static struct gang_job_spec three(const struct gang_group_after *after, size_t c
     return job;
 }
 
-START_TEST(groups_that_come_first_exist_and_are_others)
+START_TEST(group_dependencies_name_other_existing_groups)
 {
     static const struct gang_group_after bad[] = {
         {3, 0, 0, 0}, {-1, 0, 0, 0}, {0, 3, 0, 0}, {0, 0, 0, 0}, {0, 1, 3, 0}};
@@ -366,7 +366,7 @@ START_TEST(groups_that_come_first_exist_and_are_others)
 }
 END_TEST
 
-START_TEST(groups_do_not_wait_in_a_circle)
+START_TEST(circular_group_dependencies_are_refused)
 {
     static const struct gang_group_after circle[] = {{0, 1, 0, 0}, {1, 2, 0, 0}, {2, 0, 1, 0}};
     struct gang_job_spec job = three(circle, 3);
@@ -377,7 +377,7 @@ START_TEST(groups_do_not_wait_in_a_circle)
 }
 END_TEST
 
-START_TEST(what_binds_groups_that_do_not_start_together_is_refused)
+START_TEST(constraints_across_dependent_groups_are_refused)
 {
     static const struct gang_group_after after = {1, 0, GANG_AFTER_START, 0};
     struct gang_running_spec place = {"n0", NULL, 0};
@@ -506,7 +506,7 @@ START_TEST(queues_are_made_on_demand_and_removed_when_idle)
 }
 END_TEST
 
-START_TEST(no_more_queues_are_made_than_may_be_even_at_once)
+START_TEST(max_queues_bounds_queues_made_on_demand)
 {
     gang_job_id id[3];
     const char *const name[] = {"team.x", "team.y", "team.z"};
@@ -520,7 +520,7 @@ START_TEST(no_more_queues_are_made_than_may_be_even_at_once)
 }
 END_TEST
 
-START_TEST(who_names_a_place_for_made_queues_alone_is_refused)
+START_TEST(a_parent_of_queues_made_on_demand_takes_no_jobs)
 {
     refused(job_of("u", "team", 1), GANG_EINVAL, "queue");
     refused(job_of("u", "b.x", 1), GANG_ENOENT, "queue");
@@ -545,7 +545,7 @@ START_TEST(an_array_has_consecutive_ids_and_one_specification)
 }
 END_TEST
 
-START_TEST(an_array_that_cannot_be_taken_leaves_nothing)
+START_TEST(a_refused_array_leaks_nothing)
 {
     gang_job_id first = 7;
     struct gang_error error = GANG_ERROR_INIT;
@@ -576,7 +576,7 @@ static struct gang_job_spec *running(int64_t count, size_t places)
     return job;
 }
 
-START_TEST(a_job_that_runs_already_has_the_places_that_are_told)
+START_TEST(an_adopted_job_has_the_given_places)
 {
     struct gang_job_spec *job = running(4, 4);
     job->submit = 3;
@@ -608,7 +608,7 @@ START_TEST(tasks_without_a_node_do_not_run)
 }
 END_TEST
 
-START_TEST(places_that_make_no_sense_are_refused)
+START_TEST(contradictory_places_are_refused)
 {
     struct gang_job_spec *job = running(4, 4);
     place[2].node = "n9";
@@ -624,7 +624,7 @@ START_TEST(places_that_make_no_sense_are_refused)
 }
 END_TEST
 
-START_TEST(places_that_are_taken_end_the_job)
+START_TEST(an_adopted_job_whose_places_are_taken_ends)
 {
     gang_job_id first = host_submit(&h, running(2, 2)), second = host_submit(&h, running(2, 2));
     gang_job_id wrong = host_submit(&h, running(4, 4));
@@ -641,7 +641,7 @@ START_TEST(places_that_are_taken_end_the_job)
 }
 END_TEST
 
-START_TEST(what_runs_already_is_taken_by_closed_queues_and_beyond_limits)
+START_TEST(adopted_jobs_enter_closed_queues_and_exceed_limits)
 {
     struct gang_job_spec *job = running(4, 4);
     job->queue = "closed";
@@ -653,7 +653,7 @@ END_TEST
 
 /* ---- commands ---- */
 
-START_TEST(ids_that_were_never_given_are_stale)
+START_TEST(unknown_ids_are_stale)
 {
     gang_job_id id = host_submit(&h, plain());
     struct gang_job_info info = {.size = sizeof(info)};
@@ -684,7 +684,7 @@ START_TEST(ids_that_were_never_given_are_stale)
 }
 END_TEST
 
-START_TEST(commands_about_what_has_ended_do_nothing)
+START_TEST(commands_about_ended_jobs_do_nothing)
 {
     gang_job_id id = host_submit(&h, plain());
     host_run(&h, 1);
@@ -719,7 +719,7 @@ START_TEST(a_held_job_waits_until_it_is_released)
 }
 END_TEST
 
-START_TEST(priority_decides_who_is_next_also_of_those_that_wait)
+START_TEST(a_changed_priority_sorts_jobs_that_wait_already)
 {
     gang_job_id block = host_submit(&h, job_of("boss", "b", 6));
     host_run(&h, 1);
@@ -740,7 +740,7 @@ START_TEST(priority_decides_who_is_next_also_of_those_that_wait)
 }
 END_TEST
 
-START_TEST(a_time_limit_may_be_set_while_it_runs)
+START_TEST(a_time_limit_may_be_set_while_the_job_runs)
 {
     struct gang_job_spec *job = plain();
     gang_job_id id = host_submit(&h, job);
@@ -758,7 +758,7 @@ START_TEST(a_time_limit_may_be_set_while_it_runs)
 }
 END_TEST
 
-START_TEST(who_is_requeued_stops_and_waits_at_his_old_age)
+START_TEST(a_requeued_job_stops_and_keeps_its_age)
 {
     gang_job_id first = host_submit(&h, plain()), second = host_submit(&h, plain());
     host_run(&h, 1);
@@ -776,7 +776,7 @@ START_TEST(who_is_requeued_stops_and_waits_at_his_old_age)
 }
 END_TEST
 
-START_TEST(who_is_held_and_requeued_waits_until_he_is_released)
+START_TEST(a_held_and_requeued_job_waits_until_it_is_released)
 {
     gang_job_id id = host_submit(&h, plain());
     MUST(gang_job_requeue(h.s, id)); /* nothing, as it does not run */
@@ -795,7 +795,7 @@ START_TEST(who_is_held_and_requeued_waits_until_he_is_released)
 }
 END_TEST
 
-START_TEST(the_target_is_between_minimum_and_count)
+START_TEST(the_target_is_clamped_between_minimum_and_count)
 {
     struct gang_job_spec *job = host_spec("b", 5, 2, 0);
     job->user = "boss";
@@ -825,45 +825,45 @@ int main(void)
     tcase_add_test(c, a_queue_that_is_not_there_is_enoent);
     tcase_add_test(c, only_leaves_take_jobs);
     tcase_add_test(c, closed_and_draining_queues_take_none);
-    tcase_add_test(c, access_is_had_by_whom_the_queue_or_one_above_names);
-    tcase_add_test(c, no_more_wait_than_may);
-    tcase_add_test(c, no_more_wait_than_may_between_runs);
+    tcase_add_test(c, users_named_by_the_queue_or_an_ancestor_may_submit);
+    tcase_add_test(c, max_pending_bounds_waiting_jobs);
+    tcase_add_test(c, max_pending_holds_between_runs);
     tcase_add_test(c, time_limits_are_bounded_and_defaulted);
-    tcase_add_test(c, what_could_never_run_is_refused_with_the_numbers);
-    tcase_add_test(c, nodes_that_are_busy_or_down_do_not_make_it_never);
-    tcase_add_test(c, sizes_are_those_of_the_library);
+    tcase_add_test(c, a_job_that_can_never_run_is_refused_with_the_numbers);
+    tcase_add_test(c, busy_or_down_nodes_do_not_make_a_job_impossible);
+    tcase_add_test(c, structs_follow_the_size_rule);
     tcase_add_test(c, times_are_not_negative);
-    tcase_add_test(c, values_that_are_none_are_refused);
+    tcase_add_test(c, values_outside_an_enumeration_are_refused);
     tcase_add_test(c, errors_of_the_request_name_their_place);
-    tcase_add_test(c, roles_and_those_that_come_first_are_checked);
-    tcase_add_test(c, groups_that_come_first_exist_and_are_others);
-    tcase_add_test(c, groups_do_not_wait_in_a_circle);
-    tcase_add_test(c, what_binds_groups_that_do_not_start_together_is_refused);
+    tcase_add_test(c, roles_and_dependencies_are_checked);
+    tcase_add_test(c, group_dependencies_name_other_existing_groups);
+    tcase_add_test(c, circular_group_dependencies_are_refused);
+    tcase_add_test(c, constraints_across_dependent_groups_are_refused);
     tcase_add_test(c, an_array_has_consecutive_ids_and_one_specification);
-    tcase_add_test(c, an_array_that_cannot_be_taken_leaves_nothing);
-    tcase_add_test(c, a_job_that_runs_already_has_the_places_that_are_told);
+    tcase_add_test(c, a_refused_array_leaks_nothing);
+    tcase_add_test(c, an_adopted_job_has_the_given_places);
     tcase_add_test(c, tasks_without_a_node_do_not_run);
-    tcase_add_test(c, places_that_make_no_sense_are_refused);
-    tcase_add_test(c, places_that_are_taken_end_the_job);
-    tcase_add_test(c, what_runs_already_is_taken_by_closed_queues_and_beyond_limits);
-    tcase_add_test(c, ids_that_were_never_given_are_stale);
-    tcase_add_test(c, commands_about_what_has_ended_do_nothing);
+    tcase_add_test(c, contradictory_places_are_refused);
+    tcase_add_test(c, an_adopted_job_whose_places_are_taken_ends);
+    tcase_add_test(c, adopted_jobs_enter_closed_queues_and_exceed_limits);
+    tcase_add_test(c, unknown_ids_are_stale);
+    tcase_add_test(c, commands_about_ended_jobs_do_nothing);
     tcase_add_test(c, a_held_job_waits_until_it_is_released);
-    tcase_add_test(c, priority_decides_who_is_next_also_of_those_that_wait);
-    tcase_add_test(c, a_time_limit_may_be_set_while_it_runs);
-    tcase_add_test(c, who_is_requeued_stops_and_waits_at_his_old_age);
-    tcase_add_test(c, who_is_held_and_requeued_waits_until_he_is_released);
-    tcase_add_test(c, the_target_is_between_minimum_and_count);
+    tcase_add_test(c, a_changed_priority_sorts_jobs_that_wait_already);
+    tcase_add_test(c, a_time_limit_may_be_set_while_the_job_runs);
+    tcase_add_test(c, a_requeued_job_stops_and_keeps_its_age);
+    tcase_add_test(c, a_held_and_requeued_job_waits_until_it_is_released);
+    tcase_add_test(c, the_target_is_clamped_between_minimum_and_count);
     suite_add_tcase(s, c);
     TCase *r = tcase_create("rules");
     tcase_add_checked_fixture(r, open_rules, close_tree);
     tcase_add_test(r, the_first_rule_that_leads_to_a_queue_wins);
     tcase_add_test(r, queues_are_made_on_demand_and_removed_when_idle);
-    tcase_add_test(r, no_more_queues_are_made_than_may_be_even_at_once);
-    tcase_add_test(r, who_names_a_place_for_made_queues_alone_is_refused);
+    tcase_add_test(r, max_queues_bounds_queues_made_on_demand);
+    tcase_add_test(r, a_parent_of_queues_made_on_demand_takes_no_jobs);
     suite_add_tcase(s, r);
     TCase *m = tcase_create("op may");
-    tcase_add_test(m, op_may_decides_instead_of_the_lists);
+    tcase_add_test(m, the_may_op_overrides_the_lists);
     suite_add_tcase(s, m);
     return run_suite(s);
 }

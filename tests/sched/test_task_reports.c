@@ -68,7 +68,7 @@ START_TEST(a_job_has_succeeded_when_its_last_task_has)
 }
 END_TEST
 
-START_TEST(what_a_task_held_is_placed_again_in_the_same_run)
+START_TEST(capacity_of_an_ended_task_is_used_in_the_same_run)
 {
     gang_job_id first = submit_gpus(8, 8, GANG_LOSS_COUNT), next = submit_gpus(2, 2, 0);
     host_run(&h, 1);
@@ -97,7 +97,7 @@ START_TEST(a_job_fails_if_all_its_tasks_did_and_not_before)
 }
 END_TEST
 
-START_TEST(the_end_of_a_whole_job_is_that_of_all_its_tasks)
+START_TEST(the_reported_end_of_a_job_ends_all_its_tasks)
 {
     gang_job_id well = submit_gpus(2, 2, 0), badly = submit_gpus(2, 2, 0);
     host_run(&h, 1);
@@ -111,7 +111,7 @@ START_TEST(the_end_of_a_whole_job_is_that_of_all_its_tasks)
 }
 END_TEST
 
-START_TEST(who_succeeds_while_he_is_stopped_has_succeeded)
+START_TEST(tasks_that_succeed_while_they_stop_have_succeeded)
 {
     struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
     q.name = "default";
@@ -171,7 +171,7 @@ START_TEST(a_critical_task_that_fails_ends_the_job)
 }
 END_TEST
 
-START_TEST(nobody_waits_for_untracked_tasks_but_they_may_not_fail)
+START_TEST(a_job_ends_without_untracked_tasks_but_fails_if_one_fails)
 {
     const struct gang_group_spec g[] = {gpus("ps", 2, 2), gpus("worker", 2, 2)};
     const int32_t roles[] = {GANG_ROLE_UNTRACKED, GANG_ROLE_MEMBER};
@@ -187,7 +187,7 @@ START_TEST(nobody_waits_for_untracked_tasks_but_they_may_not_fail)
 }
 END_TEST
 
-START_TEST(a_sidecar_matters_to_nobody)
+START_TEST(a_sidecar_neither_ends_nor_fails_the_job)
 {
     const struct gang_group_spec g[] = {gpus("worker", 1, 1), gpus("tensorboard", 1, 1)};
     const int32_t roles[] = {GANG_ROLE_MEMBER, GANG_ROLE_SIDECAR};
@@ -243,7 +243,7 @@ START_TEST(a_group_is_requested_at_the_last_completion_before_it)
 END_TEST
 
 /* After a lowered target all remaining tasks of a group succeeded: the next group need not wait. */
-START_TEST(a_group_is_over_at_its_target)
+START_TEST(a_group_ends_at_a_lowered_target)
 {
     const struct gang_group_spec g[] = {gpus("prepare", 4, 2), gpus("worker", 2, 2)};
     const struct gang_group_after after[] = {{1, 0, GANG_AFTER_SUCCESS, 0}};
@@ -267,7 +267,7 @@ START_TEST(a_group_is_over_at_its_target)
 }
 END_TEST
 
-START_TEST(a_job_fails_whose_group_waits_for_a_success_that_is_no_more)
+START_TEST(a_job_fails_if_a_group_depends_on_the_success_of_a_failed_group)
 {
     const struct gang_group_spec g[] = {gpus("prepare", 2, 2), gpus("worker", 2, 2)};
     const struct gang_group_after after[] = {{1, 0, GANG_AFTER_SUCCESS, 0}};
@@ -334,7 +334,7 @@ END_TEST
 
 /* With least attained service, use before a failure counts: the job restarts behind one that had
  * nothing yet. The use of ended and released tasks counts, too. */
-START_TEST(what_was_used_before_a_failure_counts)
+START_TEST(time_before_a_restart_counts_as_service)
 {
     struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
     struct gang_group_spec g = gpus("worker", 8, 8);
@@ -367,7 +367,7 @@ START_TEST(what_was_used_before_a_failure_counts)
 }
 END_TEST
 
-START_TEST(a_restart_waits_for_those_who_are_slow_to_stop)
+START_TEST(a_restart_waits_for_slow_tasks_to_stop)
 {
     struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
     q.name = "default";
@@ -425,7 +425,7 @@ START_TEST(a_gang_that_is_not_refilled_in_time_fails)
 }
 END_TEST
 
-START_TEST(a_gang_below_its_minimum_is_evicted_when_it_is_stale)
+START_TEST(a_stale_gang_below_its_minimum_is_preempted)
 {
     struct gang_group_spec g = gpus("worker", 8, 8);
     struct gang_job_spec job = host_job(&g, 1);
@@ -446,7 +446,7 @@ START_TEST(a_gang_below_its_minimum_is_evicted_when_it_is_stale)
 }
 END_TEST
 
-START_TEST(a_gang_goes_on_with_fewer_down_to_its_minimum)
+START_TEST(a_gang_runs_on_with_fewer_tasks_down_to_its_minimum)
 {
     gang_job_id id = submit_gpus(4, 2, GANG_LOSS_SHRINK);
     host_run(&h, 1);
@@ -526,7 +526,7 @@ END_TEST
 /* ---- fewer and more ---- */
 
 /* HopsML: an idle trial's GPU serves another job at once. */
-START_TEST(an_idle_task_is_given_back_and_placed_again_in_the_same_run)
+START_TEST(an_idle_task_is_released_and_placed_again_in_the_same_run)
 {
     gang_job_id trials = submit_gpus(8, 2, 0);
     host_run(&h, 1);
@@ -557,7 +557,7 @@ END_TEST
 
 /* All tasks, at the minimum: no task is released and none comes, so the end need not wait for the
  * rest. */
-START_TEST(a_gang_that_is_idle_at_its_minimum_grows_no_more)
+START_TEST(a_gang_idle_at_its_minimum_grows_no_more)
 {
     gang_job_id other = submit_gpus(5, 5, 0);
     gang_job_id id = submit_gpus(4, 3, 0);
@@ -573,7 +573,7 @@ START_TEST(a_gang_that_is_idle_at_its_minimum_grows_no_more)
 }
 END_TEST
 
-START_TEST(the_last_groups_and_the_newest_tasks_go_above_the_target)
+START_TEST(tasks_above_the_target_stop_last_groups_and_newest_first)
 {
     const struct gang_group_spec g[] = {gpus("a", 4, 1), gpus("b", 4, 1)};
     struct gang_job_spec job = host_job(g, 2);
@@ -612,7 +612,7 @@ static void set_grace(void)
     h.lingers = true;
 }
 
-START_TEST(a_task_that_is_reported_gone_twice_is_gone_once)
+START_TEST(a_task_reported_stopped_twice_counts_once)
 {
     set_grace();
     gang_job_id id = submit_gpus(4, 4, 0);
@@ -633,7 +633,7 @@ START_TEST(a_task_that_is_reported_gone_twice_is_gone_once)
 }
 END_TEST
 
-START_TEST(what_stops_alone_is_not_given_away_with_the_rest)
+START_TEST(a_task_that_stops_alone_is_not_released_with_the_rest)
 {
     set_grace();
     gang_job_id id = submit_gpus(8, 2, 0);
@@ -657,7 +657,7 @@ START_TEST(what_stops_alone_is_not_given_away_with_the_rest)
 END_TEST
 
 /* A lower target leaves the stopping chief nothing to do; the chief has not ended by that. */
-START_TEST(who_has_not_run_has_not_succeeded)
+START_TEST(a_gang_that_has_not_run_has_not_succeeded)
 {
     set_grace();
     const struct gang_group_spec g[] = {gpus("worker", 6, 3), gpus("chief", 2, 2)};
@@ -681,7 +681,7 @@ START_TEST(who_has_not_run_has_not_succeeded)
 }
 END_TEST
 
-START_TEST(a_victim_that_is_over_is_forgotten_before_its_room_is_taken)
+START_TEST(an_ended_victim_leaves_its_handover_intact)
 {
     set_grace();
     gang_job_id a = submit_gpus(4, 4, 0), b = submit_gpus(4, 4, 0);
@@ -748,7 +748,7 @@ static bool run_short(long n)
     return !reached;
 }
 
-START_TEST(no_report_is_lost_for_want_of_memory)
+START_TEST(no_report_is_lost_when_memory_is_short)
 {
     const int64_t tasks[] = {3, 1, 0};
     bool done = false;
@@ -783,7 +783,7 @@ END_TEST
 
 /* ---- reports about nothing ---- */
 
-START_TEST(reports_about_what_is_not_there_are_dropped)
+START_TEST(reports_about_unknown_jobs_and_tasks_are_dropped)
 {
     gang_job_id id = submit_gpus(2, 2, 0), waits = submit_gpus(8, 8, 0);
     host_report(&h, id, 0, GANG_TASK_HEARTBEAT); /* not taken in yet, but will be by then */
@@ -825,29 +825,29 @@ END_TEST
 static void add_ends(TCase *t)
 {
     tcase_add_test(t, a_job_has_succeeded_when_its_last_task_has);
-    tcase_add_test(t, what_a_task_held_is_placed_again_in_the_same_run);
+    tcase_add_test(t, capacity_of_an_ended_task_is_used_in_the_same_run);
     tcase_add_test(t, a_job_fails_if_all_its_tasks_did_and_not_before);
-    tcase_add_test(t, the_end_of_a_whole_job_is_that_of_all_its_tasks);
-    tcase_add_test(t, who_succeeds_while_he_is_stopped_has_succeeded);
+    tcase_add_test(t, the_reported_end_of_a_job_ends_all_its_tasks);
+    tcase_add_test(t, tasks_that_succeed_while_they_stop_have_succeeded);
     tcase_add_test(t, the_chief_ends_the_job);
     tcase_add_test(t, a_critical_task_that_fails_ends_the_job);
-    tcase_add_test(t, nobody_waits_for_untracked_tasks_but_they_may_not_fail);
-    tcase_add_test(t, a_sidecar_matters_to_nobody);
+    tcase_add_test(t, a_job_ends_without_untracked_tasks_but_fails_if_one_fails);
+    tcase_add_test(t, a_sidecar_neither_ends_nor_fails_the_job);
     tcase_add_test(t, a_group_is_requested_at_the_last_completion_before_it);
-    tcase_add_test(t, a_job_fails_whose_group_waits_for_a_success_that_is_no_more);
-    tcase_add_test(t, a_group_is_over_at_its_target);
+    tcase_add_test(t, a_job_fails_if_a_group_depends_on_the_success_of_a_failed_group);
+    tcase_add_test(t, a_group_ends_at_a_lowered_target);
 }
 
 static void add_losses(TCase *t)
 {
     tcase_add_test(t, a_loss_can_fail_the_job);
     tcase_add_test(t, a_restart_waits_and_avoids_the_node_where_it_failed);
-    tcase_add_test(t, what_was_used_before_a_failure_counts);
-    tcase_add_test(t, a_restart_waits_for_those_who_are_slow_to_stop);
+    tcase_add_test(t, time_before_a_restart_counts_as_service);
+    tcase_add_test(t, a_restart_waits_for_slow_tasks_to_stop);
     tcase_add_test(t, lost_tasks_are_placed_again);
     tcase_add_test(t, a_gang_that_is_not_refilled_in_time_fails);
-    tcase_add_test(t, a_gang_below_its_minimum_is_evicted_when_it_is_stale);
-    tcase_add_test(t, a_gang_goes_on_with_fewer_down_to_its_minimum);
+    tcase_add_test(t, a_stale_gang_below_its_minimum_is_preempted);
+    tcase_add_test(t, a_gang_runs_on_with_fewer_tasks_down_to_its_minimum);
     tcase_add_test(t, the_tasks_of_a_lost_node_fail);
     tcase_add_test(t, a_silent_task_is_lost);
     tcase_add_test(t, heartbeats_end_with_the_task);
@@ -860,17 +860,17 @@ int main(void)
     tcase_add_checked_fixture(t, open_small, close_small);
     add_ends(t);
     add_losses(t);
-    tcase_add_test(t, an_idle_task_is_given_back_and_placed_again_in_the_same_run);
+    tcase_add_test(t, an_idle_task_is_released_and_placed_again_in_the_same_run);
     tcase_add_test(t, an_idle_task_of_the_minimum_is_kept);
-    tcase_add_test(t, a_gang_that_is_idle_at_its_minimum_grows_no_more);
-    tcase_add_test(t, the_last_groups_and_the_newest_tasks_go_above_the_target);
-    tcase_add_test(t, a_task_that_is_reported_gone_twice_is_gone_once);
-    tcase_add_test(t, what_stops_alone_is_not_given_away_with_the_rest);
-    tcase_add_test(t, a_victim_that_is_over_is_forgotten_before_its_room_is_taken);
+    tcase_add_test(t, a_gang_idle_at_its_minimum_grows_no_more);
+    tcase_add_test(t, tasks_above_the_target_stop_last_groups_and_newest_first);
+    tcase_add_test(t, a_task_reported_stopped_twice_counts_once);
+    tcase_add_test(t, a_task_that_stops_alone_is_not_released_with_the_rest);
+    tcase_add_test(t, an_ended_victim_leaves_its_handover_intact);
     tcase_add_test(t, a_preempted_gang_is_ordered_without_its_ended_tasks);
-    tcase_add_test(t, who_has_not_run_has_not_succeeded);
-    tcase_add_test(t, no_report_is_lost_for_want_of_memory);
-    tcase_add_test(t, reports_about_what_is_not_there_are_dropped);
+    tcase_add_test(t, a_gang_that_has_not_run_has_not_succeeded);
+    tcase_add_test(t, no_report_is_lost_when_memory_is_short);
+    tcase_add_test(t, reports_about_unknown_jobs_and_tasks_are_dropped);
     tcase_add_test(t, a_report_that_repeats_a_task_counts_it_once);
     suite_add_tcase(suite, t);
     return run_suite(suite);

@@ -124,7 +124,7 @@ START_TEST(a_job_is_stopped_at_its_deadline)
 }
 END_TEST
 
-START_TEST(who_cannot_end_by_his_deadline_ends_at_once)
+START_TEST(a_job_that_cannot_end_by_its_deadline_ends_at_once)
 {
     struct gang_queue_spec q = plain();
     open_queue(&q, false);
@@ -182,7 +182,7 @@ END_TEST
 
 /* ---- overrun --------------------------------------------------------------------------------- */
 
-START_TEST(the_host_says_how_much_longer)
+START_TEST(the_host_extends_a_time_limit)
 {
     struct gang_queue_spec q = plain();
     q.overrun = GANG_OVERRUN_ASK;
@@ -202,7 +202,7 @@ START_TEST(the_host_says_how_much_longer)
 }
 END_TEST
 
-START_TEST(extended_while_nobody_waits)
+START_TEST(a_job_is_extended_while_no_job_waits)
 {
     struct gang_queue_spec q = plain();
     q.overrun = GANG_OVERRUN_EXTEND;
@@ -222,7 +222,7 @@ START_TEST(extended_while_nobody_waits)
 }
 END_TEST
 
-START_TEST(what_was_given_more_is_for_one_run)
+START_TEST(an_extension_is_for_one_run)
 {
     struct gang_queue_spec q = plain();
     q.overrun = GANG_OVERRUN_ASK;
@@ -244,7 +244,7 @@ START_TEST(what_was_given_more_is_for_one_run)
 }
 END_TEST
 
-START_TEST(a_plan_moves_with_whom_it_waits_for)
+START_TEST(an_extension_moves_planned_starts)
 {
     struct gang_queue_spec q = plain();
     q.overrun = GANG_OVERRUN_ASK;
@@ -265,7 +265,7 @@ END_TEST
 
 /* ---- prediction ------------------------------------------------------------------------------ */
 
-START_TEST(plans_go_by_what_is_predicted)
+START_TEST(planned_starts_use_predictions)
 {
     struct gang_queue_spec q = plain();
     q.backfill = GANG_BACKFILL_EASY;
@@ -307,7 +307,7 @@ START_TEST(a_prediction_above_the_limit_is_the_limit)
 }
 END_TEST
 
-START_TEST(the_shortest_is_whose_prediction_is)
+START_TEST(shortest_order_uses_predictions)
 {
     struct gang_queue_spec q = plain();
     q.order = GANG_ORDER_SHORTEST;
@@ -329,16 +329,16 @@ int main(void)
     TCase *t = tcase_create("term");
     tcase_add_test(t, a_job_waits_for_its_begin);
     tcase_add_test(t, a_job_is_stopped_at_its_deadline);
-    tcase_add_test(t, who_cannot_end_by_his_deadline_ends_at_once);
+    tcase_add_test(t, a_job_that_cannot_end_by_its_deadline_ends_at_once);
     tcase_add_test(t, wrong_times_are_refused);
     tcase_add_test(t, the_earliest_deadline_is_first);
-    tcase_add_test(t, the_host_says_how_much_longer);
-    tcase_add_test(t, extended_while_nobody_waits);
-    tcase_add_test(t, what_was_given_more_is_for_one_run);
-    tcase_add_test(t, a_plan_moves_with_whom_it_waits_for);
-    tcase_add_test(t, plans_go_by_what_is_predicted);
+    tcase_add_test(t, the_host_extends_a_time_limit);
+    tcase_add_test(t, a_job_is_extended_while_no_job_waits);
+    tcase_add_test(t, an_extension_is_for_one_run);
+    tcase_add_test(t, an_extension_moves_planned_starts);
+    tcase_add_test(t, planned_starts_use_predictions);
     tcase_add_test(t, a_prediction_above_the_limit_is_the_limit);
-    tcase_add_test(t, the_shortest_is_whose_prediction_is);
+    tcase_add_test(t, shortest_order_uses_predictions);
     suite_add_tcase(suite, t);
     return run_suite(suite);
 }

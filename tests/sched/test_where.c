@@ -103,7 +103,7 @@ static gang_job_id submit_fixed(const char *name, int64_t priority)
     return id;
 }
 
-START_TEST(preemption_for_what_cannot_be_taken_back_leaves_the_cells_of_others_whole)
+START_TEST(preemption_for_a_non_preemptible_job_keeps_other_cells_whole)
 {
     open_cells(_i ? GANG_BACKFILL_EASY : GANG_BACKFILL_NONE);
     fill_to_the_limit();
@@ -154,7 +154,7 @@ START_TEST(preemption_avoids_the_node_where_the_gang_failed)
 END_TEST
 
 /* More tasks that cannot be taken back go where the cell of the other queue stays whole. */
-START_TEST(growth_leaves_the_cells_of_others_whole)
+START_TEST(growth_keeps_cells_of_other_queues_whole)
 {
     open_cells(GANG_BACKFILL_NONE);
     gang_job_id blocker = host_gang(&h, "a", 3, 0);
@@ -181,10 +181,9 @@ int main(void)
     TCase *c = tcase_create("where");
     tcase_add_loop_test(c, a_gang_that_restarts_beside_a_plan_avoids_the_node_where_it_failed, 0,
                         2);
-    tcase_add_loop_test(
-        c, preemption_for_what_cannot_be_taken_back_leaves_the_cells_of_others_whole, 0, 2);
+    tcase_add_loop_test(c, preemption_for_a_non_preemptible_job_keeps_other_cells_whole, 0, 2);
     tcase_add_test(c, preemption_avoids_the_node_where_the_gang_failed);
-    tcase_add_test(c, growth_leaves_the_cells_of_others_whole);
+    tcase_add_test(c, growth_keeps_cells_of_other_queues_whole);
     suite_add_tcase(s, c);
     return run_suite(s);
 }

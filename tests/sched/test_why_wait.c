@@ -107,7 +107,7 @@ START_TEST(a_job_that_does_not_wait_has_no_reasons)
 }
 END_TEST
 
-START_TEST(no_room_says_what_placement_says)
+START_TEST(lack_of_capacity_is_explained_as_placement_explains_it)
 {
     gang_job_id runs = submit("default", 6), id = submit("default", 4);
     host_run(&h, 1);
@@ -120,7 +120,7 @@ START_TEST(no_room_says_what_placement_says)
 }
 END_TEST
 
-START_TEST(what_no_node_could_hold_never_starts)
+START_TEST(a_task_that_no_node_can_hold_never_starts)
 {
     gang_job_id runs = submit("default", 8), id = submit("default", 8);
     host_run(&h, 1);
@@ -133,7 +133,7 @@ START_TEST(what_no_node_could_hold_never_starts)
 }
 END_TEST
 
-START_TEST(a_limit_tells_what_is_allowed_used_and_needed)
+START_TEST(a_limit_is_explained_with_allowed_used_and_needed)
 {
     struct gang_queue_spec q[] = {queue("top"), queue("a"), queue("b")};
     q[0].limit = (struct gang_quota[]){{.kind = "gpu", .amount = 6000}};
@@ -159,7 +159,7 @@ START_TEST(a_limit_tells_what_is_allowed_used_and_needed)
 }
 END_TEST
 
-START_TEST(other_kinds_have_words_of_their_own)
+START_TEST(other_limits_are_explained_with_their_kind)
 {
     struct gang_queue_spec q = queue("a");
     q.limit = (struct gang_quota[]){{.kind = "cpu", .amount = 2500},
@@ -181,7 +181,7 @@ START_TEST(other_kinds_have_words_of_their_own)
 }
 END_TEST
 
-START_TEST(what_is_not_preemptible_stays_inside_the_guarantee)
+START_TEST(a_non_preemptible_job_stays_inside_the_guarantee)
 {
     struct gang_queue_spec q = queue("a");
     q.guaranteed = (struct gang_quota[]){{.kind = "gpu", .amount = 3000}};
@@ -201,7 +201,7 @@ START_TEST(what_is_not_preemptible_stays_inside_the_guarantee)
 }
 END_TEST
 
-START_TEST(what_is_not_lent_is_said)
+START_TEST(a_lending_limit_is_explained)
 {
     struct gang_queue_spec q[] = {queue("a"), queue("b")};
     q[0].guaranteed = (struct gang_quota[]){{.kind = "gpu", .amount = 4000}};
@@ -218,7 +218,7 @@ START_TEST(what_is_not_lent_is_said)
 }
 END_TEST
 
-START_TEST(what_a_third_queue_gives_back_lets_who_may_not_borrow_start)
+START_TEST(a_release_of_a_third_queue_starts_a_job_that_lending_blocked)
 {
     struct gang_queue_spec q[] = {queue("a"), queue("b"), queue("c")};
     q[0].guaranteed = (struct gang_quota[]){{.kind = "gpu", .amount = 4000}};
@@ -238,7 +238,7 @@ START_TEST(what_a_third_queue_gives_back_lets_who_may_not_borrow_start)
 }
 END_TEST
 
-START_TEST(a_user_has_his_limit)
+START_TEST(a_user_limit_is_explained)
 {
     struct gang_queue_spec q = queue("a");
     q.guaranteed = (struct gang_quota[]){{.kind = "gpu", .amount = 8000}};
@@ -259,7 +259,7 @@ START_TEST(a_user_has_his_limit)
 }
 END_TEST
 
-START_TEST(so_many_jobs_run_at_a_time)
+START_TEST(max_running_is_explained)
 {
     struct gang_queue_spec q = queue("a");
     q.max_running = 1;
@@ -275,7 +275,7 @@ START_TEST(so_many_jobs_run_at_a_time)
 }
 END_TEST
 
-START_TEST(who_is_held_is_told_by_whom)
+START_TEST(a_hold_is_explained_also_to_dependent_jobs)
 {
     struct gang_job_spec job = gpu_job("default", 1);
     job.hold = 1;
@@ -295,7 +295,7 @@ START_TEST(who_is_held_is_told_by_whom)
 }
 END_TEST
 
-START_TEST(a_group_waits_for_another)
+START_TEST(a_group_dependency_is_explained)
 {
     struct gang_group_spec g[] = {group_of(1, 1000, 0), group_of(1, 1000, 0)};
     g[0].name = "prepare";
@@ -312,7 +312,7 @@ START_TEST(a_group_waits_for_another)
 }
 END_TEST
 
-START_TEST(who_steps_aside_is_told_until_when)
+START_TEST(a_back_off_is_explained_with_its_end)
 {
     h.refuses = true;
     gang_job_id id = submit("default", 1);
@@ -334,7 +334,7 @@ START_TEST(a_closed_queue_starts_nothing)
 }
 END_TEST
 
-START_TEST(strict_order_names_who_is_before)
+START_TEST(strict_order_names_the_barring_job)
 {
     struct gang_queue_spec q = queue("a");
     q.block = GANG_BLOCK_STRICT;
@@ -349,7 +349,7 @@ START_TEST(strict_order_names_who_is_before)
 }
 END_TEST
 
-START_TEST(those_displaced_are_waited_for)
+START_TEST(a_handover_names_its_victims)
 {
     struct gang_queue_spec q = queue("a");
     q.grace_ns = 30 * (int64_t)HOST_SECOND;
@@ -369,7 +369,7 @@ START_TEST(those_displaced_are_waited_for)
 }
 END_TEST
 
-START_TEST(nothing_in_the_way_is_a_matter_of_turns)
+START_TEST(an_unblocked_job_waits_for_its_turn_in_the_order)
 {
     gang_job_id one = submit("default", 1);
     gang_job_id two = submit("default", 2);
@@ -383,7 +383,7 @@ START_TEST(nothing_in_the_way_is_a_matter_of_turns)
 }
 END_TEST
 
-START_TEST(all_reasons_are_told)
+START_TEST(all_reasons_are_listed)
 {
     struct gang_queue_spec q = queue("a");
     q.limit = (struct gang_quota[]){{.kind = "gpu", .amount = 7000}};
@@ -444,7 +444,7 @@ static int64_t number_of(json_t *o, const char *key)
     return json_integer_value(json_object_get(o, key));
 }
 
-START_TEST(the_same_as_json)
+START_TEST(the_json_says_the_same)
 {
     struct gang_queue_spec q = queue("a");
     q.limit = (struct gang_quota[]){{.kind = "gpu", .amount = 7000}};
@@ -515,7 +515,7 @@ START_TEST(a_visitor_may_stop)
 }
 END_TEST
 
-START_TEST(explaining_without_memory_says_so)
+START_TEST(explaining_without_memory_is_refused)
 {
     submit("default", 6);
     gang_job_id id = submit("default", 4);
@@ -543,27 +543,27 @@ int main(void)
     TCase *t = tcase_create("why_wait");
     tcase_add_checked_fixture(t, open_small, close_small);
     tcase_add_test(t, a_job_that_does_not_wait_has_no_reasons);
-    tcase_add_test(t, no_room_says_what_placement_says);
-    tcase_add_test(t, what_no_node_could_hold_never_starts);
-    tcase_add_test(t, a_limit_tells_what_is_allowed_used_and_needed);
-    tcase_add_test(t, other_kinds_have_words_of_their_own);
-    tcase_add_test(t, what_is_not_preemptible_stays_inside_the_guarantee);
-    tcase_add_test(t, what_is_not_lent_is_said);
-    tcase_add_test(t, what_a_third_queue_gives_back_lets_who_may_not_borrow_start);
-    tcase_add_test(t, a_user_has_his_limit);
-    tcase_add_test(t, so_many_jobs_run_at_a_time);
-    tcase_add_test(t, who_is_held_is_told_by_whom);
-    tcase_add_test(t, a_group_waits_for_another);
-    tcase_add_test(t, who_steps_aside_is_told_until_when);
+    tcase_add_test(t, lack_of_capacity_is_explained_as_placement_explains_it);
+    tcase_add_test(t, a_task_that_no_node_can_hold_never_starts);
+    tcase_add_test(t, a_limit_is_explained_with_allowed_used_and_needed);
+    tcase_add_test(t, other_limits_are_explained_with_their_kind);
+    tcase_add_test(t, a_non_preemptible_job_stays_inside_the_guarantee);
+    tcase_add_test(t, a_lending_limit_is_explained);
+    tcase_add_test(t, a_release_of_a_third_queue_starts_a_job_that_lending_blocked);
+    tcase_add_test(t, a_user_limit_is_explained);
+    tcase_add_test(t, max_running_is_explained);
+    tcase_add_test(t, a_hold_is_explained_also_to_dependent_jobs);
+    tcase_add_test(t, a_group_dependency_is_explained);
+    tcase_add_test(t, a_back_off_is_explained_with_its_end);
     tcase_add_test(t, a_closed_queue_starts_nothing);
-    tcase_add_test(t, strict_order_names_who_is_before);
-    tcase_add_test(t, those_displaced_are_waited_for);
-    tcase_add_test(t, nothing_in_the_way_is_a_matter_of_turns);
-    tcase_add_test(t, all_reasons_are_told);
-    tcase_add_test(t, the_same_as_json);
+    tcase_add_test(t, strict_order_names_the_barring_job);
+    tcase_add_test(t, a_handover_names_its_victims);
+    tcase_add_test(t, an_unblocked_job_waits_for_its_turn_in_the_order);
+    tcase_add_test(t, all_reasons_are_listed);
+    tcase_add_test(t, the_json_says_the_same);
     tcase_add_test(t, a_writer_may_refuse);
     tcase_add_test(t, a_visitor_may_stop);
-    tcase_add_test(t, explaining_without_memory_says_so);
+    tcase_add_test(t, explaining_without_memory_is_refused);
     suite_add_tcase(suite, t);
     return run_suite(suite);
 }
