@@ -39,7 +39,8 @@ static int64_t plan_more_once(gang_worker *w, const struct gang__alloc *a, int32
         if (want < below)
             want = below;
         if (q->group[g].subgroup_size) /* which divides the count, the minimum, and what is there */
-            want = (want + q->group[g].subgroup_size - 1) / q->group[g].subgroup_size * q->group[g].subgroup_size;
+            want = (want + q->group[g].subgroup_size - 1) / q->group[g].subgroup_size *
+                   q->group[g].subgroup_size;
         if (want > room)
             continue;
         done += gang__pack_more(p, g, below, want, proof);

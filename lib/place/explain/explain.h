@@ -23,10 +23,10 @@ struct gang__reason {
     int32_t set;      /* >= 0: this set; else the request */
     bool more;        /* tasks more of a group that runs */
     int64_t want;
-    int64_t fit;    /* of a group: tasks that would go somewhere, wherever they lie */
-    int64_t bent;   /* of these, within bounds and subgroups, and spread, unless in a domain */
-    int64_t placed; /* of these, in the domain that is demanded */
-    struct gang__node_census survey; /* of a group; of others only the nodes */
+    int64_t fit;     /* of a group: tasks that would go somewhere, wherever they lie */
+    int64_t allowed; /* of these, within bounds and subgroups, and spread, unless in a domain */
+    int64_t placed;  /* of these, in the domain that is demanded */
+    struct gang__node_census census; /* of a group; of others only the nodes */
 
     struct gang__misfit why;
     bool skew; /* GANG_CONSTRAINT_SPREAD: by the numbers in the domains, not by the most of one */

@@ -28,9 +28,10 @@ struct gang__node_census {
 };
 
 /* Look at the nodes of a scope, beside what is planned; nothing of it stays planned. Rules on where
- * the tasks lie beside each other (domains, subgroups, spreading, bounds) are left out, but for nodes
- * that they rule out for every task. Unless `whole`, no more than that they fit is found out if
- * they do. O(nodes + tasks); with bounds times the tasks that run. p->out.failed: out of memory. */
+ * the tasks lie beside each other (domains, subgroups, spreading, bounds) are left out, but for
+ * nodes that they rule out for every task. Unless `whole`, no more than that they fit is found out
+ * if they do. O(nodes + tasks); with bounds times the tasks that run. p->out.failed: out of
+ * memory. */
 void gang__node_census_take(struct gang__plan *p, uint32_t group, int64_t want,
                             const struct gang__scope *scope, bool whole,
                             struct gang__node_census *s);

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "core/nodes/nodes.h"
+#include "place/explain/best_domain.h"
 #include "place/explain/node_census.h"
 #include "place/fit/fit_plan.h"
 #include "place/fit/scope.h"
@@ -36,8 +37,8 @@ static gang_result begin(const struct gang__question *a, bool empty)
     return p->out.failed ? GANG_ENOMEM : GANG_OK;
 }
 
-static struct gang__reason new_finding(const struct gang__question *a, int32_t group, int32_t set,
-                                       int64_t want)
+static struct gang__reason new_reason(const struct gang__question *a, int32_t group, int32_t set,
+                                      int64_t want)
 {
     struct gang__reason f;
     memset(&f, 0, sizeof(f));
@@ -52,218 +53,10 @@ static struct gang__reason new_finding(const struct gang__question *a, int32_t g
     return f;
 }
 
-/* ---- each domain ----------------------------------------------------------------------------- */
-
-struct each {
-    struct gang__pack *k;
-    struct gang__member m;
-    struct gang__reason *f;
-    struct gang__scope around; /* domains inside of this one */
-    bool whole;                /* some scope holds the whole member, not only as many tasks */
-};
-
-/* Does each level that is required around a member have a domain around this one, equal to the
- * bound one if there is any? Binds them if `bind`. */
-static bool lies_inside(struct each *e, const struct gang__scope *s, bool bind)
-{
-    struct gang__plan *p = e->k->p;
-    const gang_request *q = e->k->q;
-    struct gang__scope at;
-    int32_t set = e->m.group >= 0 ? q->group[e->m.group].set : e->m.set;
-    int32_t own = e->m.group >= 0 ? q->group[e->m.group].same : GANG__NO_LEVEL;
-    if (own >= 0 && s->level >= own && !gang__scope_at(p, s, own, &at))
-        return false;
-    for (;; set = q->set[set].parent) {
-        struct gang__member m = set < 0 ? gang__member_all() : gang__member_set(set);
-        int32_t same = gang__member_same(q, m);
-        /* A wider domain than is demanded here was looked at: what is inside chooses. */
-        if (same >= 0 && s->level >= same &&
-            (!gang__scope_at(p, s, same, &at) || (bind && !gang__bind(p, m, &at))))
-            return false;
-        if (set < 0)
-            return true;
-    }
-}
-
-/* The rule of a group that keeps tasks from where there is room for them. */
-static struct gang__misfit bend_of(struct gang__pack *k, uint32_t group, int64_t want,
-                                   const struct gang__scope *s, bool *skew)
-{
-    const struct gang__group *g = &k->q->group[group];
-    struct gang__misfit m = {GANG_CONSTRAINT_NONE, -1};
-    *skew = false;
-    if (g->bounded || g->spread >= 0)
-        m.why = GANG_CONSTRAINT_SPREAD;
-    if (g->bounded && g->spread >= 0 && !g->subgroup_size) {
-        size_t picks = k->p->tasks.count;
-        *skew = gang__search(k->p, group, want, s, k->policy) == want;
-        gang__plan_rollback(k->p, picks);
-    } else {
-        *skew = g->spread >= 0;
-    }
-    if (g->subgroup_size && g->subgroup_same >= 0)
-        m.why = GANG_CONSTRAINT_SAME;
-    return m;
-}
-
-/* So many of the `want` tasks of a group do not go in a scope, beside what is planned: why? */
-static void note_lack(struct each *e, uint32_t group, int64_t want, int64_t missing,
-                      const struct gang__scope *s)
-{
-    struct gang__reason *f = e->f;
-    struct gang__node_census survey;
-    bool skew;
-    f->lack_group = (int32_t)group;
-    gang__node_census_take(e->k->p, group, want, s, true, &survey);
-    f->lack = survey.fit < want ? gang__node_census_reason(e->k->p->c, &survey)
-                                : bend_of(e->k, group, want, s, &skew);
-    if (f->lack.why == GANG_CONSTRAINT_NONE && gang__demanded_level(e->k->q, (int32_t)group) >= 0)
-        f->lack.why = GANG_CONSTRAINT_SAME;
-    if (f->lack.kind >= 0)
-        f->lack_amount = missing * gang__amount_asked(&e->k->q->group[group], f->lack.kind);
-}
-
-static bool is_in_member(const struct each *e, uint32_t group)
-{
-    const gang_request *q = e->k->q;
-    return gang__set_is_inside(q, q->group[group].set, e->m.set);
-}
-
-/* As many tasks of a set or the request as go in a scope: in the order of their size what each
- * group needs, then what the minimum lacks. `note`: record what the first short
- * group lacks. */
-static int64_t hold(struct each *e, const struct gang__scope *s, bool note)
-{
-    struct gang__pack *k = e->k;
-    const gang_request *q = k->q;
-    int64_t done = 0;
-    for (uint32_t i = 0; i < 2 * q->group_count && !k->p->out.failed; i++) {
-        bool make_up = i >= q->group_count;
-        uint32_t g = q->by_size[i % q->group_count];
-        int64_t want = q->group[g].min, missing = e->f->want - done;
-        if (make_up) {
-            want = q->group[g].count - k->p->tasks.in_group[g];
-            want = want < missing ? want : missing;
-        }
-        if (!is_in_member(e, g) || want <= 0)
-            continue;
-        int64_t here = gang__add_tasks(k, g, want);
-        done += here;
-        if (here < want && note && e->f->lack_group < 0 && !k->p->out.failed)
-            note_lack(e, g, want - here, want - here, s);
-    }
-    return done;
-}
-
-static int64_t hold_member(struct each *e, const struct gang__scope *s, bool note)
-{
-    struct gang__plan *p = e->k->p;
-    size_t picks = p->tasks.count, binds = p->bound.undos;
-    if (!lies_inside(e, s, true))
-        return -1;
-    if (gang__place_inside(e->k, e->m, s)) {
-        e->whole = true;
-        return e->f->want;
-    }
-    gang__undo(p, picks, binds);
-    return lies_inside(e, s, true) ? hold(e, s, note) : -1;
-}
-
-/* Tasks of a member that go in a scope; -1: it may not lie there at all. Nothing stays planned. */
-static int64_t holds(struct each *e, const struct gang__scope *s, bool note)
-{
-    struct gang__pack *k = e->k;
-    struct gang__plan *p = k->p;
-    size_t picks = p->tasks.count, binds = p->bound.undos, views = p->nodes.count, words = p->words;
-    int64_t done = -1;
-    if (e->m.group < 0)
-        done = hold_member(e, s, note);
-    else if (lies_inside(e, s, false))
-        done = e->m.subgroup ? gang__fill_few_nodes(k, (uint32_t)e->m.group, e->m.want, s)
-                             : gang__place_group(k, (uint32_t)e->m.group, e->m.want, s);
-    gang__undo(p, picks, binds);
-    if (p->nodes.count == views) /* else words of theirs are among those used since */
-        p->words = words;
-    return done;
-}
-
-/* Returns true when the search is over. */
-static bool try_scope(struct each *e, const struct gang__scope *s)
-{
-    struct gang__reason *f = e->f;
-    struct gang__plan *p = e->k->p;
-    if (e->around.level >= 0 && !gang__scope_is_inside(p, s, &e->around))
-        return false;
-    /* No more fit than what is free has room for. */
-    if (e->m.group >= 0 && s->level >= GANG__LEVEL_NODE && gang__scope_is_bound(&f->best) &&
-        gang__plan_capacity(p, (uint32_t)e->m.group, s->slot) <= f->best_holds)
-        return false;
-    int64_t tasks = holds(e, s, false);
-    if (tasks < 0 || (gang__scope_is_bound(&f->best) && tasks <= f->best_holds))
-        return p->out.failed;
-    f->best = *s;
-    f->best_holds = tasks;
-    return p->out.failed || tasks >= f->best_want;
-}
-
-static bool try_node(struct each *e, uint32_t slot, int32_t level)
-{
-    const struct gang__node *node = gang__plan_node(e->k->p, slot);
-    if (!node)
-        return false;
-    struct gang__scope s = gang__scope_node(slot);
-    if (level == GANG__LEVEL_NODE)
-        return try_scope(e, &s);
-    uint32_t parts = gang__inner_domains_of(node->type, level - GANG__LEVEL_PACKAGE)->count;
-    for (uint32_t i = 0; i < parts; i++) {
-        s = gang__scope_part(slot, level, i);
-        if (try_scope(e, &s))
-            return true;
-    }
-    return false;
-}
-
-/* Domains of the site. What there is room for in each is known without planning there; of a group
- * that is the most that go. */
-static void find_best_domain(struct each *e, uint32_t level)
-{
-    struct gang__plan *p = e->k->p;
-    struct gang__capacity_query eyes;
-    struct gang__capacity room;
-    bool group = e->m.group >= 0;
-    uint32_t count = gang__domain_count(p->c, level);
-    if (group)
-        gang__capacity_query_init(&eyes, p, (uint32_t)e->m.group, gang__scope_nodes(p, &e->around));
-    for (uint32_t i = 0; i < count && !p->out.failed; i++) {
-        struct gang__scope s = gang__scope_domain(gang__domain_at(p->c, level, i));
-        if (group && gang__scope_is_bound(&e->f->best)) {
-            gang__domain_capacity(&eyes, level, i, &room);
-            if (room.tasks <= e->f->best_holds)
-                continue;
-        }
-        if (try_scope(e, &s))
-            return;
-    }
-}
-
-/* The domain of the level in which most tasks go; the first of several. */
-static void find_best(struct each *e, int32_t level)
-{
-    e->f->level = level;
-    if (level < GANG__LEVEL_NODE) {
-        find_best_domain(e, (uint32_t)level);
-        return;
-    }
-    uint32_t end = gang__plan_end(e->k->p);
-    for (uint32_t slot = 1; slot < end; slot++)
-        if (try_node(e, slot, level))
-            return;
-}
-
 /* ---- a group --------------------------------------------------------------------------------- */
 
-/* Does more than the nodes say how many tasks go somewhere? */
-static bool is_bent(const struct gang__group *g)
+/* Do bounds, spreading or subgroups limit the tasks, and not the nodes alone? */
+static bool has_spread_rules(const struct gang__group *g)
 {
     return g->bounded || g->spread >= 0 || g->subgroup_size > 0;
 }
@@ -279,44 +72,44 @@ static int32_t level_open(struct gang__pack *k, uint32_t group, struct gang__sco
     *bound = k->p->bound.group[group];
     if (!gang__scope_is_bound(bound) || open)
         *bound = gang__scope_around(k, k->q->group[group].set);
-    /* A wish binds, too, but gives way. */
+    /* A preferred domain binds, too, but gives way. */
     if (!open && gang__scope_at(k->p, bound, level, &around))
         *bound = around;
     return open ? level : GANG__NO_LEVEL;
 }
 
-/* How far bounds, spreading and subgroups let the tasks go anywhere. Returns with how many all of them
- * do. */
-static int64_t find_bent(struct each *e, uint32_t group)
+/* Counts the tasks that bounds, spreading and subgroups allow anywhere. Returns how many all three
+ * together allow. */
+static int64_t find_allowed(struct gang__domain_search *e, uint32_t group)
 {
     struct gang__reason *f = e->f;
     const struct gang__group *g = &e->k->q->group[group];
     struct gang__plan *p = e->k->p;
-    int64_t all = gang__place_group(e->k, group, f->want, &e->around), bent = all;
+    int64_t all = gang__place_group(e->k, group, f->want, &e->around), allowed = all;
     gang__undo(p, 0, 0);
     /* Spreading is a matter inside the domain, if one is demanded: there it may be easier. */
     if (g->spread >= 0 && gang__demanded_level(e->k->q, (int32_t)group) >= 0) {
-        bent = g->bounded ? gang__search(p, group, f->want, &e->around, e->k->policy) : f->fit;
+        allowed = g->bounded ? gang__search(p, group, f->want, &e->around, e->k->policy) : f->fit;
         gang__undo(p, 0, 0);
     }
-    f->bent = f->placed = bent < f->fit ? bent : f->fit;
-    if (f->bent < f->want && f->why.why == GANG_CONSTRAINT_NONE)
-        f->why = bend_of(e->k, group, f->want, &e->around, &f->skew);
+    f->allowed = f->placed = allowed < f->fit ? allowed : f->fit;
+    if (f->allowed < f->want && f->why.why == GANG_CONSTRAINT_NONE)
+        f->why = gang__limiting_rule(e->k, group, f->want, &e->around, &f->skew);
     return all;
 }
 
-/* The domain that holds most, or what is bound already. `anywhere`: tasks that go without the
- * demand. */
-static void find_domain(struct each *e, uint32_t group, int64_t anywhere)
+/* Finds the domain that holds most, or takes the one that is bound already. `anywhere`: tasks that
+ * go somewhere if no domain is required. */
+static void find_domain(struct gang__domain_search *e, uint32_t group, int64_t anywhere)
 {
     struct gang__reason *f = e->f;
     int32_t level = level_open(e->k, group, &e->around);
     if (level >= 0) {
-        find_best(e, level);
+        gang__best_domain(e, level);
     } else if (e->around.level >= 0) {
         f->level = e->around.level;
         f->best = e->around;
-        f->best_holds = holds(e, &e->around, false);
+        f->best_holds = gang__scope_holds(e, &e->around, false);
     }
     if (f->level < 0)
         return;
@@ -324,26 +117,26 @@ static void find_domain(struct each *e, uint32_t group, int64_t anywhere)
     if (f->best_holds >= f->best_want || e->k->p->out.failed)
         return;
     if (gang__scope_is_bound(&f->best))
-        note_lack(e, group, f->best_want, f->best_want - f->best_holds, &f->best);
-    /* Neither in a domain, nor, without one, anywhere: then it is not for the domain. */
-    bool bends = f->lack.why == GANG_CONSTRAINT_SPREAD && anywhere < f->want;
+        gang__note_lack(e, group, f->best_want, f->best_want - f->best_holds, &f->best);
+    /* Tasks that go nowhere, in no domain either, do not fail because of the domain. */
+    bool limits = f->lack.why == GANG_CONSTRAINT_SPREAD && anywhere < f->want;
     if (f->why.why == GANG_CONSTRAINT_NONE) {
-        f->why.why = bends ? GANG_CONSTRAINT_SPREAD : GANG_CONSTRAINT_SAME;
+        f->why.why = limits ? GANG_CONSTRAINT_SPREAD : GANG_CONSTRAINT_SAME;
         f->inside = true;
     }
 }
 
 /* Subgroups do not find domains: which domain holds most of one? */
-static void find_subgroup(struct each *e, uint32_t group)
+static void find_subgroup(struct gang__domain_search *e, uint32_t group)
 {
     const struct gang__group *g = &e->k->q->group[group];
     struct gang__reason *f = e->f;
     e->m.subgroup = true;
     e->m.want = f->best_want = g->subgroup_size;
     f->subgroups = f->inside = true;
-    find_best(e, g->subgroup_same);
+    gang__best_domain(e, g->subgroup_same);
     if (gang__scope_is_bound(&f->best) && f->best_holds < f->best_want && !e->k->p->out.failed)
-        note_lack(e, group, f->best_want, f->best_want - f->best_holds, &f->best);
+        gang__note_lack(e, group, f->best_want, f->best_want - f->best_holds, &f->best);
 }
 
 static void note_amounts(struct gang__reason *f, const struct gang__group *g)
@@ -359,7 +152,7 @@ static void note_amounts(struct gang__reason *f, const struct gang__group *g)
     /* One task does not fit anywhere: what it asks, and the most that one node has. Else what all
      * of them ask, and what those that fit would take. */
     f->requested = gang__amount_asked(g, kind);
-    f->available = f->survey.kind[kind].most;
+    f->available = f->census.kind[kind].most;
     if (there > 0 || f->inside) {
         f->available = f->requested * there;
         f->requested *= f->want;
@@ -372,17 +165,18 @@ gang_result gang__reason_of_group(const struct gang__question *a, uint32_t group
     const struct gang__group *g = &a->q->group[group];
     struct gang__plan *p = a->p;
     struct gang__pack k = {p, a->q, a->q->by_size, GANG__ORDER_PROOF};
-    *f = new_finding(a, (int32_t)group, GANG__NO_SET, want);
-    struct each e = {&k, gang__member_group(group, want), f, gang__scope_all(), false};
+    *f = new_reason(a, (int32_t)group, GANG__NO_SET, want);
+    struct gang__domain_search e = {&k, gang__member_group(group, want), f, gang__scope_all(),
+                                    false};
     if (begin(a, empty) != GANG_OK)
         return GANG_ENOMEM;
-    gang__node_census_take(p, group, want, &e.around, whole, &f->survey);
-    f->fit = f->bent = f->placed = f->survey.fit;
+    gang__node_census_take(p, group, want, &e.around, whole, &f->census);
+    f->fit = f->allowed = f->placed = f->census.fit;
     if (f->fit < want)
-        f->why = gang__node_census_reason(a->c, &f->survey);
+        f->why = gang__node_census_reason(a->c, &f->census);
     int64_t anywhere = f->fit;
-    if (is_bent(g) && f->fit && !p->out.failed)
-        anywhere = find_bent(&e, group);
+    if (has_spread_rules(g) && f->fit && !p->out.failed)
+        anywhere = find_allowed(&e, group);
     if (f->fit >= want && f->why.why == GANG_CONSTRAINT_SAME)
         find_subgroup(&e, group);
     else if (f->why.why == GANG_CONSTRAINT_NONE || whole)
@@ -395,7 +189,7 @@ gang_result gang__reason_of_group(const struct gang__question *a, uint32_t group
 
 /* ---- a set, the request ---------------------------------------------------------------------- */
 
-/* Is a domain demanded of a group or set inside? */
+/* Does the request, a group or a set in it require a domain? */
 static bool has_demands(const gang_request *q)
 {
     bool some = q->same >= 0;
@@ -406,18 +200,18 @@ static bool has_demands(const gang_request *q)
     return some;
 }
 
-/* How far a member gets: in the best domain, or, if none is demanded, anywhere. */
-static void find_room(struct each *e, int32_t level)
+/* Counts the tasks of a member that go in the best domain, or, if none is demanded, anywhere. */
+static void find_placed(struct gang__domain_search *e, int32_t level)
 {
     struct gang__reason *f = e->f;
     const gang_request *q = e->k->q;
     if (level >= 0) {
-        find_best(e, level);
+        gang__best_domain(e, level);
         f->placed = f->best_holds;
         if (gang__scope_is_bound(&f->best) && !e->whole && !e->k->p->out.failed)
-            holds(e, &f->best, true);
+            gang__scope_holds(e, &f->best, true);
     } else {
-        f->placed = holds(e, &e->around, true);
+        f->placed = gang__scope_holds(e, &e->around, true);
     }
     if (level >= 0)
         f->why.why = GANG_CONSTRAINT_SAME;
@@ -430,7 +224,7 @@ static void find_room(struct each *e, int32_t level)
 }
 
 /* A set that requires a domain of its own beyond those around it; or the request, if it fits. */
-static bool find_plan(struct each *e, int32_t level)
+static bool find_plan(struct gang__domain_search *e, int32_t level)
 {
     struct gang__plan *p = e->k->p;
     struct gang__reason *f = e->f;
@@ -450,16 +244,16 @@ gang_result gang__reason_of_member(const struct gang__question *a, int32_t set, 
     struct gang__plan *p = a->p;
     struct gang__member m = set < 0 ? gang__member_all() : gang__member_set(set);
     struct gang__pack k = {p, q, q->by_size, GANG__ORDER_PROOF};
-    *f = new_finding(a, -1, set, set < 0 ? q->min : q->set[set].min);
-    struct each e = {&k, m, f, gang__scope_all(), false};
+    *f = new_reason(a, -1, set, set < 0 ? q->min : q->set[set].min);
+    struct gang__domain_search e = {&k, m, f, gang__scope_all(), false};
     if (begin(a, empty) != GANG_OK)
         return GANG_ENOMEM;
-    f->survey.nodes = gang__scope_nodes(p, &e.around);
+    f->census.nodes = gang__scope_nodes(p, &e.around);
     f->level = gang__demanded_around(q, set);
     bool all = (set >= 0 || fits) && find_plan(&e, f->level);
     gang__undo(p, 0, 0);
     if (!all && !fits && !p->out.failed) {
-        find_room(&e, f->level);
+        find_placed(&e, f->level);
         all = set >= 0 && e.whole;
     }
     if (all || fits) {
@@ -498,8 +292,8 @@ gang_result gang__reason_find(const struct gang__question *a, gang_result code,
     return gang__reason_of_member(a, GANG__NO_SET, false, empty, f);
 }
 
-static gang_result tell(const struct gang__question *a, const struct gang__reason *f,
-                        gang_result code, struct gang_error *error)
+static gang_result fill_error(const struct gang__question *a, const struct gang__reason *f,
+                              gang_result code, struct gang_error *error)
 {
     struct gang_error out = GANG_ERROR_INIT;
     out.code = code;
@@ -508,7 +302,7 @@ static gang_result tell(const struct gang__question *a, const struct gang__reaso
     out.kind = f->why.why == GANG_CONSTRAINT_SAME ? f->lack.kind : f->why.kind;
     out.requested = f->requested;
     out.available = f->available;
-    out.nodes = f->survey.nodes;
+    out.nodes = f->census.nodes;
     gang__reason_text(a, f, out.text, sizeof(out.text));
     size_t size = error->size;
     memcpy(error, &out, sizeof(out));
@@ -523,7 +317,7 @@ gang_result gang__explain(struct gang__plan *p, gang_cluster *c, const gang_requ
     struct gang__reason f;
     if (!error || error->size < sizeof(*error) || gang__reason_find(&a, code, &f) != GANG_OK)
         return gang__error(error, code, NULL, "%s", gang_strerror(code));
-    return tell(&a, &f, code, error);
+    return fill_error(&a, &f, code, error);
 }
 
 gang_result gang__explain_growth(struct gang__plan *p, const struct gang__alloc *a, uint32_t group,
@@ -536,5 +330,5 @@ gang_result gang__explain_growth(struct gang__plan *p, const struct gang__alloc 
                               &f) != GANG_OK)
         return gang__error(error, code, NULL, "%s", gang_strerror(code));
     f.code = code;
-    return tell(&ask, &f, code, error);
+    return fill_error(&ask, &f, code, error);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Findings in words. */
+/* A reason as one English line. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -169,7 +169,7 @@ static void add_domain(struct line *l, const struct gang__question *a, const str
     gang__scope_path(a->p, &f->best, false, path, sizeof(path));
     if (f->subgroups && f->best_holds >= f->best_want) {
         const int64_t each = f->best_want;
-        add(l, "only %lld of %lld slices of %lld tasks find a %s", (long long)(f->bent / each),
+        add(l, "only %lld of %lld slices of %lld tasks find a %s", (long long)(f->allowed / each),
             (long long)(f->want / each), (long long)each, level);
         return;
     }
@@ -205,7 +205,7 @@ static void add_group(struct line *l, const struct gang__question *a, const stru
         add_domain(l, a, f);
         return;
     }
-    int64_t tasks = m.why == GANG_CONSTRAINT_SPREAD ? f->bent : f->fit;
+    int64_t tasks = m.why == GANG_CONSTRAINT_SPREAD ? f->allowed : f->fit;
     add(l, "%lld of ", (long long)tasks);
     add_tasks(l, f, f->want);
     add(l, " %s", fit);

@@ -19,8 +19,8 @@ static inline bool gang__affinity_excludes(const struct gang__affinity *rule)
  * now. Part of gang__plan_begin(). GANG_ENOMEM. */
 gang_result gang__affinity_begin(struct gang__plan *p);
 
-/* Reads what the rules that must hold, the first `soft_count` soft ones, and the rules of other jobs
- * say now. False: out of memory. */
+/* Reads what the rules that must hold, the first `soft_count` soft ones, and the rules of other
+ * jobs say now. False: out of memory. */
 bool gang__affinity_read(struct gang__plan *p, uint32_t soft_count);
 
 /* Do the rules of the job, and those of other jobs, admit the job to a node? */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Backtracking, when greedy placing fails: goes through every choice of domains, until one holds or a
- * bounded number of steps is spent.
+/* Backtracking, when greedy placing fails: goes through every choice of domains, until one holds or
+ * a bounded number of steps is spent.
  *
  * Greedy placing misses a gang when a choice made early takes what a later one needs: two domains
  * of unlike size for two groups, nodes rich in cores for work that would fit elsewhere, parts of

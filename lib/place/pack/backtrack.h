@@ -55,15 +55,15 @@ static inline bool gang__backtrack_spent(struct gang__backtracking *x)
 
 /* ---- backtrack.c ---- */
 
-/* Goes through all choices for a set (-1: the request) in the empty plan, until one holds that costs
- * at most `max_cost`. Without such a plan it is empty again. */
+/* Goes through all choices for a set (-1: the request) in the empty plan, until one holds that
+ * costs at most `max_cost`. Without such a plan it is empty again. */
 bool gang__backtrack_all(struct gang__pack *k, int32_t set, struct gang__cost max_cost,
                          int64_t steps);
 
 /* ---- distribute.c ---- */
 
-/* `m.want` tasks of a group, or of one subgroup of it, in a scope: as usual, then, where few nodes can
- * take part, in every distribution. True: with one of them `next` holds, too. */
+/* `m.want` tasks of a group, or of one subgroup of it, in a scope: as usual, then, where few nodes
+ * can take part, in every distribution. True: with one of them `next` holds, too. */
 bool gang__distribute(struct gang__backtracking *x, struct gang__member m,
                       const struct gang__scope *scope, const struct gang__continuation *next);
 

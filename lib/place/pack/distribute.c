@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tasks of one group over the nodes of a scope, in every distribution: first as usual, then, where
- * few nodes can take part, all that differ. Tasks of a group are alike, and so are nodes with the same
- * words and devices with as much free. Part of backtracking (backtrack.c). */
+/* The tasks of one group over the nodes of a scope, in every distribution: first as usual, then,
+ * where few nodes can take part, all that differ. Tasks of a group are alike, and so are nodes with
+ * the same words and devices with as much free. Part of backtracking (backtrack.c). */
 #include <string.h>
 
 #include "core/commit/commit.h"
@@ -76,8 +76,8 @@ static bool are_alike(struct gang__plan *p, uint32_t a, uint32_t b)
            memcmp(gang__words_now(p, v), gang__words_now(p, w), v->words * sizeof(uint64_t)) == 0;
 }
 
-/* `left` tasks on the nodes from the i-th on; at most `most` on the i-th, since the node before it is
- * alike and got as many. */
+/* `left` tasks on the nodes from the i-th on; at most `most` on the i-th, since the node before it
+ * is alike and got as many. */
 static bool distribute_tasks(struct gang__backtracking *x, const struct distribution *d, size_t i,
                              int64_t left, int64_t most)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Is there a plan on fewer domains (of the narrowest level of the site) or nodes than the one found?
- * Backtracks for one of lower cost until there is none. */
+/* Is there a plan on fewer domains (of the narrowest level of the site) or nodes than the one
+ * found? Backtracks for one of lower cost until there is none. */
 #include "core/nodes/nodes.h"
 #include "place/fit/fit_plan.h"
 #include "place/fit/scope.h"

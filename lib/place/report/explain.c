@@ -40,16 +40,16 @@ static void tell_kinds(struct telling *t, const struct gang__reason *f)
     struct gang_explanation *e = &t->told->e;
     for (uint32_t kinds = gang__kinds_asked(g); kinds; kinds &= kinds - 1) {
         int32_t kind = __builtin_ctz(kinds);
-        const struct gang__shortage *s = &f->survey.kind[kind];
+        const struct gang__shortage *s = &f->census.kind[kind];
         struct gang_explanation_kind *k = &t->told->kind[e->kind_count++];
         *k = (struct gang_explanation_kind){
             kind, 0, gang__amount_asked(g, kind), s->most, s->nodes, s->could, s->full};
     }
     e->kinds = t->told->kind;
-    memcpy(t->told->refused, f->survey.refused, sizeof(t->told->refused));
+    memcpy(t->told->refused, f->census.refused, sizeof(t->told->refused));
     e->refused = t->told->refused;
     e->refused_count = GANG__WHY_COUNT;
-    e->nodes_fit = f->survey.fit_nodes;
+    e->nodes_fit = f->census.fit_nodes;
 }
 
 /* The reason; of a request it may be that of a part of it. */
@@ -77,7 +77,7 @@ static void tell(struct telling *t, const struct gang__reason *f)
     e->want = f->want;
     e->fit = f->fit;
     e->placed = f->placed;
-    e->nodes = f->survey.nodes;
+    e->nodes = f->census.nodes;
     e->kind_size = sizeof(struct gang_explanation_kind);
     if (f->group >= 0)
         tell_kinds(t, f);

@@ -82,7 +82,8 @@ static bool is_bound(const gang_request *q)
 {
     bool bound = q->same >= 0 || q->prefer >= 0 || q->policy == GANG_POLICY_TOPOLOGY;
     for (uint32_t i = 0; i < q->group_count; i++)
-        bound = bound || q->group[i].same >= 0 || q->group[i].prefer >= 0 || q->group[i].subgroup_size;
+        bound =
+            bound || q->group[i].same >= 0 || q->group[i].prefer >= 0 || q->group[i].subgroup_size;
     for (uint32_t i = 0; i < q->group_set_count; i++)
         bound = bound || q->set[i].same >= 0 || q->set[i].prefer >= 0;
     return bound;
@@ -111,7 +112,8 @@ static bool has_domains(const gang_request *q)
 {
     bool some = q->same >= 0 || q->prefer >= 0;
     for (uint32_t i = 0; i < q->group_count; i++)
-        some = some || q->group[i].same >= 0 || q->group[i].prefer >= 0 || q->group[i].subgroup_size;
+        some =
+            some || q->group[i].same >= 0 || q->group[i].prefer >= 0 || q->group[i].subgroup_size;
     for (uint32_t i = 0; i < q->group_set_count; i++)
         some = some || q->set[i].same >= 0 || q->set[i].prefer >= 0;
     return some;
@@ -208,9 +210,9 @@ static gang_result request_make(const struct gang__request_job *job, gang_reques
     q->bound = is_bound(q);
     const struct gang__group *g = &q->group[0];
     q->plain = q->group_count == 1 && q->group_set_count == 0 && q->min == g->min && q->same < 0 &&
-               q->prefer < 0 && g->same < 0 && g->prefer < 0 && !g->subgroup_size && g->spread < 0 &&
-               g->max_per_node == INT64_MAX && g->domain_level < 0 && q->affinity_count == 0 &&
-               !q->exclusive && q->policy != GANG_POLICY_TOPOLOGY;
+               q->prefer < 0 && g->same < 0 && g->prefer < 0 && !g->subgroup_size &&
+               g->spread < 0 && g->max_per_node == INT64_MAX && g->domain_level < 0 &&
+               q->affinity_count == 0 && !q->exclusive && q->policy != GANG_POLICY_TOPOLOGY;
     q->in_domains = has_domains(q);
     q->glance = q->plain ? q->min > 1 : is_in_one_domain(q);
     q->large = q->plain && q->min > MANY;

@@ -82,10 +82,10 @@ gang_result gang__snapshot_fits(gang_worker *w, gang_snapshot *s, gang_request *
 
 /* Where up to `tasks` (>= 1) more tasks of a running allocation would go, by the rules of
  * gang_alloc_grow(): at least one; more than `tasks` where a group below its minimum comes back
- * whole, and to make whole subgroups. Its own tasks are those it holds now; an earlier growth in the
- * snapshot is not seen as its own, nor is a release: so put the snapshot back, or commit the growth
- * and renew the snapshot, before its next one. Of an exclusive allocation, what it holds beside its
- * tasks is there for the new ones, unless its nodes were released in the snapshot.
+ * whole, and to make whole subgroups. Its own tasks are those it holds now; an earlier growth in
+ * the snapshot is not seen as its own, nor is a release: so put the snapshot back, or commit the
+ * growth and renew the snapshot, before its next one. Of an exclusive allocation, what it holds
+ * beside its tasks is there for the new ones, unless its nodes were released in the snapshot.
  *   group  index of the group; -1: any group, in order
  * Returns GANG_OK; GANG_ENOFIT: not one, on the snapshot as it is; GANG_ERANGE: the group has its
  * `count` already, or `tasks` < 1; GANG_EINVAL; GANG_ESTALE; GANG_EBUSY (another thread is changing
