@@ -163,7 +163,7 @@ static void pack(struct table *b)
 static int64_t find(struct table *b, int64_t tasks, int64_t duration)
 {
     struct gang__time_group g = group_of(tasks, NODE_GPUS);
-    struct gang__time_ask ask = {&g, 1, duration, NULL, b->c->whole, NULL, NULL};
+    struct gang__time_request ask = {&g, 1, duration, NULL, b->c->whole, NULL, NULL};
     check(gang__timeline_earliest(b->t, &ask, 0, &b->fit), "gang__timeline_earliest");
     if (b->fit.count != (size_t)tasks || b->fit.start_ns <= 0)
         bench_die("%s: %zu nodes at %" PRId64, b->c->row.op, b->fit.count, b->fit.start_ns);

@@ -35,7 +35,7 @@ struct world {
 };
 
 struct question {
-    struct gang__admit_ask ask;
+    struct gang__admit_request request;
     struct gang__admit_stage stage[STAGES];
     struct gang__time_group group[STAGES][GROUPS];
     uint64_t mask[STAGES];
@@ -86,7 +86,7 @@ static bool free_during(const struct world *w, uint32_t node, int64_t start, int
 static int64_t go_in(const struct gang__time_group *g, int64_t count, const int64_t *unused)
 {
     int64_t tasks = 0;
-    for (; tasks < count && (!g->most || tasks < g->most); tasks++)
+    for (; tasks < count && (!g->max_per_node || tasks < g->max_per_node); tasks++)
         for (int k = 0; k < GANG__FREE_KINDS; k++)
             if ((tasks + 1) * g->need[k] > unused[k])
                 return tasks;
@@ -112,7 +112,7 @@ static bool lay_out(const struct world *w, const struct gang__admit_stage *s, in
                     int64_t start, struct rival *r)
 {
     int64_t end = start + s->duration_ns, unused[GANG__FREE_KINDS], left;
-    struct gang__time_group node = {.count = (int64_t)s->node_count, .most = 1};
+    struct gang__time_group node = {.count = (int64_t)s->node_count, .max_per_node = 1};
     const struct gang__time_group *g = s->node_count ? &node : s->group;
     *r = (struct rival){.start = start, .end = end, .whole = s->whole || s->node_count};
     if (s->pool) {
@@ -175,13 +175,13 @@ static bool is_within(const struct world *w)
 {
     for (int k = 0; k < GANG__FREE_DIMS && w->usage; k++) {
         int64_t window = w->limit.average[k] == GANG__NO_LIMIT ? 0 : w->limit.window_ns;
-        if (window == 0 && w->limit.most[k] == GANG__NO_LIMIT)
+        if (window == 0 && w->limit.peak[k] == GANG__NO_LIMIT)
             continue;
         for (int64_t at = -20; at < END; at++) {
             int64_t sum = 0;
-            for (size_t i = 0; i < w->bookings && w->limit.most[k] != GANG__NO_LIMIT; i++)
+            for (size_t i = 0; i < w->bookings && w->limit.peak[k] != GANG__NO_LIMIT; i++)
                 if (w->booking[i].new && w->booking[i].amount[k] > 0 && w->booking[i].start <= at &&
-                    at < w->booking[i].end &&booked_at(w, k, at) > w->limit.most[k])
+                    at < w->booking[i].end &&booked_at(w, k, at) > w->limit.peak[k])
                     return false;
             for (int64_t t = at; t < at + window; t++)
                 sum += booked_at(w, k, t);
@@ -204,12 +204,12 @@ static void book(struct world *w, const struct rival *r)
 static bool would_do(struct world *w, const struct question *q, const struct gang__admit_stage *s,
                      int64_t start)
 {
-    int64_t instances = q->ask.period_ns ? q->ask.instances : 1;
+    int64_t instances = q->request.period_ns ? q->request.instances : 1;
     size_t bookings = w->bookings;
     bool fits = true;
     for (int64_t i = 0; i < instances && fits; i++) {
         struct rival r;
-        fits = lay_out(w, s, gangs_of(s), start + i * q->ask.period_ns, &r);
+        fits = lay_out(w, s, gangs_of(s), start + i * q->request.period_ns, &r);
         if (fits && w->usage)
             book(w, &r);
     }
@@ -250,7 +250,7 @@ static void some_limit(struct world *w)
     w->limit = none;
     w->limit.window_ns = one_in(3) ? 0 : 1 + below(20);
     for (int i = 0; i < 3; i++) {
-        w->limit.most[kind[i]] = one_in(3) ? 2 + below(8) : GANG__NO_LIMIT;
+        w->limit.peak[kind[i]] = one_in(3) ? 2 + below(8) : GANG__NO_LIMIT;
         w->limit.average[kind[i]] = one_in(3) ? 1 + below(5) : GANG__NO_LIMIT;
     }
     MUST(gang__bookings_new(&w->mem.mem, &w->limit, &w->usage));
@@ -303,7 +303,7 @@ static void some_groups(struct question *q, size_t i)
         /* What needs nothing may also be where a node was taken whole before, but not the reverse.
          * */
         q->group[i][g].need[below(GANG__FREE_KINDS)] = 1 + below(2);
-        q->group[i][g].most = one_in(4) ? 1 + below(2) : 0;
+        q->group[i][g].max_per_node = one_in(4) ? 1 + below(2) : 0;
     }
     s->gang = gang;
     s->whole = one_in(4);
@@ -332,7 +332,7 @@ static void some_stage(const struct world *w, struct question *q, size_t i)
 
 static void some_question(struct world *w, struct question *q)
 {
-    struct gang__admit_ask *a = &q->ask;
+    struct gang__admit_request *a = &q->request;
     int64_t sum = 0;
     memset(q, 0, sizeof(*q));
     a->stage = q->stage;
@@ -409,7 +409,7 @@ static struct rival rival_of(const struct world *w, const struct question *q,
     for (size_t g = 0; g < s->group_count; g++) {
         test_assert(tasks[g] == s->group[g].count / gangs_of(s) * p->gangs);
         for (uint32_t n = 0; n < w->nodes; n++)
-            test_assert(!s->group[g].most || on[n][g] <= s->group[g].most);
+            test_assert(!s->group[g].max_per_node || on[n][g] <= s->group[g].max_per_node);
     }
     return r;
 }
@@ -462,7 +462,7 @@ static bool extent(const struct world *w, uint32_t stage, int64_t *from, int64_t
 /* All gangs, as often as asked for, in the window, and in order. */
 static void expect_times(const struct world *w, const struct question *q)
 {
-    const struct gang__admit_ask *a = &q->ask;
+    const struct gang__admit_request *a = &q->request;
     int64_t from, to, last = a->arrival_ns, instances = a->period_ns ? a->instances : 1;
     int placed = 0;
     bool gap = a->combine != GANG__ADMIT_ORDER_NO_GAP;
@@ -536,10 +536,10 @@ static int64_t load_at(const struct world *w, int64_t at)
 
 static int64_t cost_of(const struct world *w, const struct question *q, int64_t start)
 {
-    int64_t cost = 0, instances = q->ask.period_ns ? q->ask.instances : 1;
+    int64_t cost = 0, instances = q->request.period_ns ? q->request.instances : 1;
     for (int64_t i = 0; i < instances; i++)
         for (int64_t t = 0; t < q->stage[0].duration_ns; t++)
-            cost += load_at(w, start + i * q->ask.period_ns + t);
+            cost += load_at(w, start + i * q->request.period_ns + t);
     return cost;
 }
 
@@ -548,20 +548,21 @@ static bool is_simple(const struct world *w, const struct question *q)
 {
     const struct gang__admit_stage *s = &q->stage[0];
     bool whole = s->whole || s->node_count;
-    return q->ask.stage_count == 1 && s->group_count <= 1 && !q->ask.fixed && gangs_of(s) == 1 &&
-           (!whole || !w->usage || (w->alike && q->ask.prefer != GANG__ADMIT_CHEAPEST));
+    return q->request.stage_count == 1 && s->group_count <= 1 && !q->request.fixed &&
+           gangs_of(s) == 1 &&
+           (!whole || !w->usage || (w->alike && q->request.prefer != GANG__ADMIT_CHEAPEST));
 }
 
 static int64_t best_start(struct world *w, const struct question *q)
 {
     const struct gang__admit_stage *s = &q->stage[0];
-    int64_t best = GANG__NEVER, last = q->ask.deadline_ns - s->duration_ns, least = INT64_MAX;
-    last = q->ask.deadline_ns == GANG__NEVER ? END / 2 : last;
-    for (int64_t at = q->ask.arrival_ns; at <= last; at++) {
-        if ((best != GANG__NEVER && q->ask.prefer == GANG__ADMIT_EARLIEST) ||
+    int64_t best = GANG__NEVER, last = q->request.deadline_ns - s->duration_ns, least = INT64_MAX;
+    last = q->request.deadline_ns == GANG__NEVER ? END / 2 : last;
+    for (int64_t at = q->request.arrival_ns; at <= last; at++) {
+        if ((best != GANG__NEVER && q->request.prefer == GANG__ADMIT_EARLIEST) ||
             !would_do(w, q, s, at))
             continue;
-        int64_t cost = q->ask.prefer == GANG__ADMIT_CHEAPEST ? cost_of(w, q, at) : -at;
+        int64_t cost = q->request.prefer == GANG__ADMIT_CHEAPEST ? cost_of(w, q, at) : -at;
         best = cost < least ? at : best;
         least = cost < least ? cost : least;
     }
@@ -577,8 +578,8 @@ static void expect_start(struct world *w, const struct question *q, gang_result 
         return;
     }
     struct question open = *q;
-    open.ask.prefer = GANG__ADMIT_EARLIEST;
-    open.ask.deadline_ns = GANG__NEVER;
+    open.request.prefer = GANG__ADMIT_EARLIEST;
+    open.request.deadline_ns = GANG__NEVER;
     int64_t next = best_start(w, &open);
     test_assert(w->got.next_ns == next);
 }
@@ -589,7 +590,7 @@ static void expect_start(struct world *w, const struct question *q, gang_result 
  * all. */
 static bool place_naively(struct world *w, const struct question *q, int64_t (*gangs)[END])
 {
-    const struct gang__admit_ask *a = &q->ask;
+    const struct gang__admit_request *a = &q->request;
     bool late = a->prefer == GANG__ADMIT_LATEST, order = a->combine == GANG__ADMIT_ORDER;
     int64_t from = a->arrival_ns, to = a->deadline_ns, others = 0;
     for (size_t i = 0; i < a->stage_count && order; i++)
@@ -621,13 +622,13 @@ static bool place_naively(struct world *w, const struct question *q, int64_t (*g
 
 static bool is_greedy(const struct world *w, const struct question *q)
 {
-    const struct gang__admit_ask *a = &q->ask;
+    const struct gang__admit_request *a = &q->request;
     bool simple = !w->usage && !a->period_ns && !a->fixed && a->deadline_ns != GANG__NEVER &&
                   a->prefer == GANG__ADMIT_EARLIEST &&
                   (a->combine == GANG__ADMIT_ALL || a->combine == GANG__ADMIT_ORDER);
     for (size_t i = 0; i < a->stage_count; i++)
         simple = simple && q->stage[i].group_count <= 1 && !q->stage[i].whole &&
-                 (!q->stage[i].group_count || q->stage[i].group[0].most == 0);
+                 (!q->stage[i].group_count || q->stage[i].group[0].max_per_node == 0);
     return simple;
 }
 
@@ -639,7 +640,7 @@ static void expect_greedy(struct world *w, struct question *q, gang_result r)
     bool placed = place_naively(w, q, gangs);
     w->rivals = rivals;
     test_assert((r == GANG_OK) == placed);
-    for (uint32_t s = 0; s < q->ask.stage_count && placed; s++)
+    for (uint32_t s = 0; s < q->request.stage_count && placed; s++)
         for (int64_t at = 0; at < END; at++)
             test_assert(gangs_at(w, s, 0, at) == gangs[s][at]);
 }
@@ -651,7 +652,7 @@ static void expect_late(struct world *w, struct question *q)
     size_t rivals = w->rivals;
     bool placed = place_naively(w, q, gangs);
     w->rivals = rivals;
-    for (uint32_t s = 0; s < q->ask.stage_count && placed; s++)
+    for (uint32_t s = 0; s < q->request.stage_count && placed; s++)
         for (int64_t at = 0; at < END; at++)
             test_assert(gangs_at(w, s, 0, at) == gangs[s][at]);
 }
@@ -667,27 +668,27 @@ static void expect_refused(struct world *w, const struct question *q, gang_resul
     struct gang__timeline *empty;
     int why = w->got.why;
     int64_t next = w->got.next_ns,
-            way = next - (q->ask.fixed ? q->ask.start_ns : q->ask.arrival_ns);
+            way = next - (q->request.fixed ? q->request.start_ns : q->request.arrival_ns);
     test_assert(r == (next == GANG__NEVER ? GANG_ENEVER : GANG_ENOFIT));
     test_assert(next == GANG__NEVER || way > 0);
-    other.ask.stage = other.stage;
+    other.request.stage = other.stage;
     if (next != GANG__NEVER) {
-        other.ask.arrival_ns += q->ask.fixed ? 0 : way;
-        other.ask.start_ns += way;
-        other.ask.deadline_ns += q->ask.deadline_ns == GANG__NEVER ? 0 : way;
-        test_assert(gang__admit(w->t, &other.ask, &got) == GANG_OK);
+        other.request.arrival_ns += q->request.fixed ? 0 : way;
+        other.request.start_ns += way;
+        other.request.deadline_ns += q->request.deadline_ns == GANG__NEVER ? 0 : way;
+        test_assert(gang__admit(w->t, &other.request, &got) == GANG_OK);
         gang__admitted_undo(w->t, &got);
-        other.ask = q->ask;
+        other.request = q->request;
     }
-    if (why == GANG__ADMIT_MOST || why == GANG__ADMIT_AVERAGE) {
+    if (why == GANG__ADMIT_PEAK || why == GANG__ADMIT_AVERAGE) {
         test_assert(w->got.wanted > w->got.has);
-        other.ask.usage = NULL;
-        test_assert(gang__admit(w->t, &other.ask, &got) == GANG_OK);
+        other.request.usage = NULL;
+        test_assert(gang__admit(w->t, &other.request, &got) == GANG_OK);
         gang__admitted_undo(w->t, &got);
     }
     if (why == GANG__ADMIT_LARGER) {
         MUST(gang__timeline_new(&w->mem.mem, w->capacity[0], w->nodes, w->pool, 0, &empty));
-        test_assert(gang__admit(empty, &q->ask, &got) == GANG_ENEVER);
+        test_assert(gang__admit(empty, &q->request, &got) == GANG_ENEVER);
         test_assert(got.why == GANG__ADMIT_LARGER);
         gang__timeline_free(empty);
     }
@@ -701,7 +702,7 @@ static void ask_one(struct world *w, const struct state *before)
     struct question q;
     some_question(w, &q);
     w->mem.fail_at = one_in(4) ? w->mem.calls + 1 + below(12) : 0;
-    gang_result r = gang__admit(w->t, &q.ask, &w->got);
+    gang_result r = gang__admit(w->t, &q.request, &w->got);
     bool failed = w->mem.fail_at > 0 && w->mem.calls >= w->mem.fail_at;
     w->mem.fail_at = 0;
     test_assert((r == GANG_ENOMEM) == failed);
@@ -712,8 +713,8 @@ static void ask_one(struct world *w, const struct state *before)
         if (is_greedy(w, &q))
             expect_greedy(w, &q, r);
         struct question late = q;
-        late.ask.prefer = GANG__ADMIT_EARLIEST;
-        if (q.ask.prefer == GANG__ADMIT_LATEST && is_greedy(w, &late))
+        late.request.prefer = GANG__ADMIT_EARLIEST;
+        if (q.request.prefer == GANG__ADMIT_LATEST && is_greedy(w, &late))
             expect_late(w, &q);
         gang__admitted_undo(w->t, &w->got);
     } else if (!failed && w->got.why < GANG__ADMIT_BAD_WINDOW && w->got.why != GANG__ADMIT_SHORT) {

@@ -17,10 +17,10 @@ struct desk {
     struct gang__bookings *u;
 };
 
-static void desk_open(struct desk *d, int64_t most, int64_t average, int64_t window)
+static void desk_open(struct desk *d, int64_t peak, int64_t average, int64_t window)
 {
     struct gang__bookings_limit limit = NO_LIMIT;
-    limit.most[GANG__FREE_POOL] = most;
+    limit.peak[GANG__FREE_POOL] = peak;
     limit.average[GANG__FREE_POOL] = average;
     limit.window_ns = window;
     fail_mem_init(&d->mem, 0);
@@ -108,7 +108,7 @@ START_TEST(what_is_over_a_limit_already_stays_and_gets_no_more)
     struct gang__bookings_limit lower = NO_LIMIT;
     desk_open(&d, GANG__NO_LIMIT, GANG__NO_LIMIT, 0);
     book(&d, 100, 200, 10);
-    lower.most[GANG__FREE_POOL] = 5;
+    lower.peak[GANG__FREE_POOL] = 5;
     lower.average[GANG__FREE_POOL] = 5;
     lower.window_ns = 50;
     MUST(gang__bookings_set_limit(d.u, &lower));
@@ -210,7 +210,7 @@ START_TEST(wrong_bookings_and_limits_are_refused)
     MUST(gang__bookings_add(d.u, 0, INT64_C(1) << 61, huge, &id));
     MUST(gang__bookings_add(d.u, 0, INT64_C(1) << 61, huge, &id));
     ck_assert_int_eq(gang__bookings_add(d.u, 0, INT64_C(1) << 60, huge, &id), GANG_ERANGE);
-    limit.most[0] = -2;
+    limit.peak[0] = -2;
     ck_assert_int_eq(gang__bookings_new(&d.mem.mem, &limit, &u), GANG_ERANGE);
     ck_assert_ptr_null(u);
     limit = NO_LIMIT;
@@ -336,8 +336,8 @@ static bool is_within(const struct world *w, int64_t start)
         int64_t window = w->limit.average[k] == GANG__NO_LIMIT ? 0 : w->limit.window_ns;
         for (int64_t at = -BEFORE; at < 3 * HORIZON; at++) {
             int64_t more = piece_at(w, k, start, at), sum = 0;
-            if (w->limit.most[k] != GANG__NO_LIMIT && more > 0 &&
-                booked_at(w, k, at) + more > w->limit.most[k])
+            if (w->limit.peak[k] != GANG__NO_LIMIT && more > 0 &&
+                booked_at(w, k, at) + more > w->limit.peak[k])
                 return false;
             for (int64_t t = at; t < at + window; t++)
                 sum += booked_at(w, k, t) + piece_at(w, k, start, t);
@@ -353,7 +353,7 @@ static void some_limit(struct gang__bookings_limit *limit)
     *limit = NO_LIMIT;
     limit->window_ns = one_in(6) ? 0 : 1 + below(14);
     for (int k = 0; k < KINDS; k++) {
-        limit->most[k] = one_in(3) ? GANG__NO_LIMIT : below(14);
+        limit->peak[k] = one_in(3) ? GANG__NO_LIMIT : below(14);
         limit->average[k] = one_in(4) ? GANG__NO_LIMIT : below(8);
     }
 }

@@ -62,8 +62,8 @@ static int64_t start_of(struct desk *d, int64_t tasks, int64_t gpus, int64_t fro
                         const uint64_t *nodes)
 {
     struct gang__time_group one = {tasks, {8 * gpus, 64 * gpus, gpus}, 0};
-    struct gang__time_ask ask = {&one, 1, duration, nodes, gpus == GPUS, NULL, NULL};
-    gang_result r = gang__timeline_earliest(d->t, &ask, from, &d->fit);
+    struct gang__time_request request = {&one, 1, duration, nodes, gpus == GPUS, NULL, NULL};
+    gang_result r = gang__timeline_earliest(d->t, &request, from, &d->fit);
     ck_assert(r == GANG_OK || r == GANG_ENEVER);
     ck_assert(r == GANG_OK || d->fit.count == 0);
     return r == GANG_OK ? d->fit.start_ns : -1;
@@ -156,14 +156,14 @@ START_TEST(a_bound_on_tasks_a_node_spreads_them)
 {
     struct desk *d = desk_new(3, 0);
     struct gang__time_group one = {4, {0, 0, 1}, 2};
-    struct gang__time_ask ask = {&one, 1, 10, NULL, false, NULL, NULL};
-    MUST(gang__timeline_earliest(d->t, &ask, 0, &d->fit));
+    struct gang__time_request request = {&one, 1, 10, NULL, false, NULL, NULL};
+    MUST(gang__timeline_earliest(d->t, &request, 0, &d->fit));
     expect_nodes(d, 2, (uint32_t[]){0, 1});
     occupy(d, 0, 2, GPUS, 0, 20);
-    MUST(gang__timeline_earliest(d->t, &ask, 0, &d->fit));
+    MUST(gang__timeline_earliest(d->t, &request, 0, &d->fit));
     ck_assert_int_eq(d->fit.start_ns, 20);
     one.count = 7;
-    ck_assert_int_eq(gang__timeline_earliest(d->t, &ask, 0, &d->fit), GANG_ENEVER);
+    ck_assert_int_eq(gang__timeline_earliest(d->t, &request, 0, &d->fit), GANG_ENEVER);
     desk_free(d);
 }
 END_TEST
@@ -172,15 +172,15 @@ START_TEST(groups_of_a_gang_start_together)
 {
     struct desk *d = desk_new(2, 0);
     struct gang__time_group group[2] = {{1, {0, 0, GPUS}, 0}, {3, {8, 0, 2}, 0}};
-    struct gang__time_ask ask = {group, 2, 10, NULL, false, NULL, NULL};
+    struct gang__time_request request = {group, 2, 10, NULL, false, NULL, NULL};
     occupy(d, 0, 1, 4, 0, 30);
-    MUST(gang__timeline_earliest(d->t, &ask, 0, &d->fit));
+    MUST(gang__timeline_earliest(d->t, &request, 0, &d->fit));
     ck_assert_int_eq(d->fit.start_ns, 30);
     ck_assert_uint_eq(d->fit.count, 2);
     ck_assert_int_eq(d->fit.place[0].tasks, 1);
     ck_assert_int_eq(d->fit.place[1].tasks, 3);
     group[1].count = 2;
-    MUST(gang__timeline_earliest(d->t, &ask, 0, &d->fit));
+    MUST(gang__timeline_earliest(d->t, &request, 0, &d->fit));
     ck_assert_int_eq(d->fit.start_ns, 0);
     expect_nodes(d, 2, (uint32_t[]){0, 1});
     ck_assert_uint_eq(d->fit.place[0].group, 1);
@@ -390,19 +390,19 @@ START_TEST(wrong_asks_are_refused)
 {
     struct desk *d = desk_new(2, 0);
     struct gang__time_group one = {1, {0, 0, 1}, 0};
-    struct gang__time_ask ask = {&one, 0, 10, NULL, false, NULL, NULL};
-    ck_assert_int_eq(gang__timeline_earliest(d->t, &ask, 0, &d->fit), GANG_EINVAL);
-    ask.group_count = 1;
-    ask.duration_ns = 0;
-    ck_assert_int_eq(gang__timeline_earliest(d->t, &ask, 0, &d->fit), GANG_EINVAL);
-    ask.duration_ns = 10;
+    struct gang__time_request request = {&one, 0, 10, NULL, false, NULL, NULL};
+    ck_assert_int_eq(gang__timeline_earliest(d->t, &request, 0, &d->fit), GANG_EINVAL);
+    request.group_count = 1;
+    request.duration_ns = 0;
+    ck_assert_int_eq(gang__timeline_earliest(d->t, &request, 0, &d->fit), GANG_EINVAL);
+    request.duration_ns = 10;
     one.count = 0;
-    ck_assert_int_eq(gang__timeline_earliest(d->t, &ask, 0, &d->fit), GANG_ERANGE);
+    ck_assert_int_eq(gang__timeline_earliest(d->t, &request, 0, &d->fit), GANG_ERANGE);
     one.count = 1;
     one.need[0] = -1;
-    ck_assert_int_eq(gang__timeline_earliest(d->t, &ask, 0, &d->fit), GANG_ERANGE);
+    ck_assert_int_eq(gang__timeline_earliest(d->t, &request, 0, &d->fit), GANG_ERANGE);
     one.need[0] = 65;
-    ck_assert_int_eq(gang__timeline_earliest(d->t, &ask, 0, &d->fit), GANG_ENEVER);
+    ck_assert_int_eq(gang__timeline_earliest(d->t, &request, 0, &d->fit), GANG_ENEVER);
     desk_free(d);
 }
 END_TEST
@@ -416,7 +416,7 @@ START_TEST(each_allocation_may_fail)
             {2, {1, 1, 1}, 0}, {2, {1, 1, 2}, 0}, {1, {9, 9, 4}, 0}};
         struct gang__time_place place[3] = {{0, 0, 1}, {0, 1, 2}, {1, 2, 1}};
         struct gang__occupation o = {0, 10, group, 3, place, 3, 0, false};
-        struct gang__time_ask ask = {group, 3, 5, NULL, false, NULL, NULL};
+        struct gang__time_request request = {group, 3, 5, NULL, false, NULL, NULL};
         uint32_t id[100];
         int added = 0;
         fail_mem_init(&d.mem, n);
@@ -427,7 +427,7 @@ START_TEST(each_allocation_may_fail)
             r = gang__timeline_add(d.t, &o, &id[added]);
         }
         if (r == GANG_OK)
-            r = gang__timeline_earliest(d.t, &ask, 0, &d.fit);
+            r = gang__timeline_earliest(d.t, &request, 0, &d.fit);
         bool failed = d.mem.calls >= n;
         ck_assert_int_eq(r, failed ? GANG_ENOMEM : GANG_OK);
         ck_assert(!failed || d.fit.count == 0);

@@ -84,7 +84,7 @@ static bool free_during(const struct world *w, uint32_t node, int64_t start, int
 static int64_t go_in(const struct gang__time_group *g, const int64_t *unused)
 {
     int64_t tasks = 0;
-    for (; tasks < g->count && (!g->most || tasks < g->most); tasks++)
+    for (; tasks < g->count && (!g->max_per_node || tasks < g->max_per_node); tasks++)
         for (int k = 0; k < GANG__FREE_KINDS; k++)
             if ((tasks + 1) * g->need[k] > unused[k])
                 return tasks;
@@ -92,38 +92,39 @@ static int64_t go_in(const struct gang__time_group *g, const int64_t *unused)
 }
 
 /* First fit at one instant. Returns how many places; 0: it does not fit. */
-static size_t lay_out(const struct world *w, const struct gang__time_ask *ask, int64_t start,
-                      struct gang__time_place *place)
+static size_t lay_out(const struct world *w, const struct gang__time_request *request,
+                      int64_t start, struct gang__time_place *place)
 {
     int64_t left[GROUPS], short_of = 0;
     size_t count = 0;
-    for (size_t g = 0; g < ask->group_count; g++)
-        left[g] = ask->group[g].count;
+    for (size_t g = 0; g < request->group_count; g++)
+        left[g] = request->group[g].count;
     for (uint32_t n = w->first; n < w->nodes; n++) {
         int64_t unused[GANG__FREE_KINDS];
-        bool whole = free_during(w, n, start, ask->duration_ns, unused);
-        if ((ask->nodes && !(ask->nodes[0] >> n & 1)) || (ask->whole && !whole))
+        bool whole = free_during(w, n, start, request->duration_ns, unused);
+        if ((request->nodes && !(request->nodes[0] >> n & 1)) || (request->whole && !whole))
             continue;
-        for (uint32_t g = 0; g < ask->group_count; g++) {
-            int64_t tasks = go_in(&ask->group[g], unused);
+        for (uint32_t g = 0; g < request->group_count; g++) {
+            int64_t tasks = go_in(&request->group[g], unused);
             tasks = tasks < left[g] ? tasks : left[g];
             for (int k = 0; k < GANG__FREE_KINDS; k++)
-                unused[k] -= tasks * ask->group[g].need[k];
+                unused[k] -= tasks * request->group[g].need[k];
             left[g] -= tasks;
             if (tasks > 0)
                 place[count++] = (struct gang__time_place){n, g, tasks};
         }
     }
-    for (size_t g = 0; g < ask->group_count; g++)
+    for (size_t g = 0; g < request->group_count; g++)
         short_of += left[g];
     return short_of ? 0 : count;
 }
 
-static int64_t earliest(const struct world *w, const struct gang__time_ask *ask, int64_t from)
+static int64_t earliest(const struct world *w, const struct gang__time_request *request,
+                        int64_t from)
 {
     struct gang__time_place place[PLACES * GROUPS];
     for (int64_t at = from < w->now ? w->now : from; at <= 2 * HORIZON; at++)
-        if (lay_out(w, ask, at, place))
+        if (lay_out(w, request, at, place))
             return at;
     return GANG__NEVER;
 }
@@ -146,7 +147,7 @@ static void some_group(struct gang__time_group *g)
     *g = (struct gang__time_group){.count = 1 + below(9)};
     for (int k = 0; k < GANG__FREE_KINDS; k++)
         g->need[k] = below(4);
-    g->most = below(3) ? 0 : 1 + below(3);
+    g->max_per_node = below(3) ? 0 : 1 + below(3);
 }
 
 static struct gang__occupation some_occupation(struct world *w, struct gang__time_group *group,
@@ -284,32 +285,34 @@ static void compare_fits(struct world *w)
     test_assert(gang__timeline_fits(w->t, &o) == fits);
 }
 
-static void compare_fit(struct world *w, const struct gang__time_ask *ask, gang_result result)
+static void compare_fit(struct world *w, const struct gang__time_request *request,
+                        gang_result result)
 {
     struct gang__time_place place[PLACES * GROUPS];
-    size_t count = lay_out(w, ask, w->fit.start_ns, place);
+    size_t count = lay_out(w, request, w->fit.start_ns, place);
     test_assert(result == GANG_OK && count > 0);
     struct gang__occupation o = {.start_ns = w->fit.start_ns,
-                                 .end_ns = ask->duration_ns == GANG__NEVER
+                                 .end_ns = request->duration_ns == GANG__NEVER
                                                ? GANG__NEVER
-                                               : w->fit.start_ns + ask->duration_ns,
-                                 .group = ask->group,
-                                 .group_count = ask->group_count,
+                                               : w->fit.start_ns + request->duration_ns,
+                                 .group = request->group,
+                                 .group_count = request->group_count,
                                  .place = w->fit.place,
                                  .place_count = w->fit.count,
-                                 .whole = ask->whole};
+                                 .whole = request->whole};
     test_assert(gang__timeline_fits(w->t, &o));
     int64_t tasks[GROUPS] = {0};
     for (size_t i = 0; i < w->fit.count; i++) {
         const struct gang__time_place *p = &w->fit.place[i];
-        test_assert(p->group < ask->group_count && p->tasks > 0);
-        test_assert(!ask->nodes || (ask->nodes[0] >> p->node & 1));
-        test_assert(!ask->group[p->group].most || p->tasks <= ask->group[p->group].most);
+        test_assert(p->group < request->group_count && p->tasks > 0);
+        test_assert(!request->nodes || (request->nodes[0] >> p->node & 1));
+        test_assert(!request->group[p->group].max_per_node ||
+                    p->tasks <= request->group[p->group].max_per_node);
         tasks[p->group] += p->tasks;
     }
-    for (size_t g = 0; g < ask->group_count; g++)
-        test_assert(tasks[g] == ask->group[g].count);
-    if (ask->group_count == 1)
+    for (size_t g = 0; g < request->group_count; g++)
+        test_assert(tasks[g] == request->group[g].count);
+    if (request->group_count == 1)
         return; /* any of the nodes will do */
     test_assert(w->fit.count == count);
     for (size_t i = 0; i < count; i++)
@@ -320,7 +323,7 @@ static void compare_fit(struct world *w, const struct gang__time_ask *ask, gang_
 
 /* With as much as it points to. */
 struct question {
-    struct gang__time_ask ask;
+    struct gang__time_request request;
     struct gang__time_group group[GROUPS];
     uint64_t nodes;
     int64_t from;
@@ -329,19 +332,20 @@ struct question {
 static void some_question(struct question *q)
 {
     *q = (struct question){.nodes = index_below(1 << NODES), .from = below(HORIZON)};
-    q->ask = (struct gang__time_ask){.group = q->group, .group_count = 1 + index_below(GROUPS)};
-    for (size_t i = 0; i < q->ask.group_count; i++)
+    q->request =
+        (struct gang__time_request){.group = q->group, .group_count = 1 + index_below(GROUPS)};
+    for (size_t i = 0; i < q->request.group_count; i++)
         some_group(&q->group[i]);
-    q->ask.duration_ns = some_end(0);
-    q->ask.nodes = below(3) ? NULL : &q->nodes;
-    q->ask.whole = below(2);
+    q->request.duration_ns = some_end(0);
+    q->request.nodes = below(3) ? NULL : &q->nodes;
+    q->request.whole = below(2);
 }
 
 /* False: out of memory. */
 static bool answer(struct world *w, const struct question *q, gang_result *result)
 {
     tempt(w);
-    *result = gang__timeline_earliest(w->t, &q->ask, q->from, &w->fit);
+    *result = gang__timeline_earliest(w->t, &q->request, q->from, &w->fit);
     bool failed = w->mem.fail_at > 0 && w->mem.calls >= w->mem.fail_at;
     w->mem.fail_at = 0;
     test_assert((*result == GANG_ENOMEM) == failed);
@@ -366,16 +370,16 @@ static void compare_earliest(struct world *w)
     some_question(&q);
     if (!answer(w, &q, &result))
         return;
-    if (q.ask.group_count == 1) {
-        int64_t must = earliest(w, &q.ask, q.from);
+    if (q.request.group_count == 1) {
+        int64_t must = earliest(w, &q.request, q.from);
         test_assert(result == (must == GANG__NEVER ? GANG_ENEVER : GANG_OK));
         test_assert(result != GANG_OK || w->fit.start_ns == must);
     }
     if (result == GANG_OK)
-        compare_fit(w, &q.ask, result);
+        compare_fit(w, &q.request, result);
     /* All at once is never before each alone. */
-    for (size_t i = 0; i < q.ask.group_count && result == GANG_OK; i++) {
-        struct gang__time_ask one = q.ask;
+    for (size_t i = 0; i < q.request.group_count && result == GANG_OK; i++) {
+        struct gang__time_request one = q.request;
         one.group = &q.group[i];
         one.group_count = 1;
         test_assert(earliest(w, &one, q.from) <= w->fit.start_ns);
@@ -389,16 +393,16 @@ static void compare_at(struct world *w)
     struct gang__time_place place[PLACES * GROUPS];
     some_question(&q);
     tempt(w);
-    gang_result result = gang__timeline_at(w->t, &q.ask, q.from, &w->fit);
+    gang_result result = gang__timeline_at(w->t, &q.request, q.from, &w->fit);
     bool failed = w->mem.fail_at > 0 && w->mem.calls >= w->mem.fail_at;
     w->mem.fail_at = 0;
     test_assert((result == GANG_ENOMEM) == failed);
     if (failed)
         return;
-    bool must = q.from >= w->now && lay_out(w, &q.ask, q.from, place) > 0;
+    bool must = q.from >= w->now && lay_out(w, &q.request, q.from, place) > 0;
     test_assert(result == (must ? GANG_OK : GANG_ENOFIT));
     if (result == GANG_OK)
-        compare_fit(w, &q.ask, result);
+        compare_fit(w, &q.request, result);
     else
         test_assert(w->fit.count == 0);
 }
@@ -411,23 +415,23 @@ static void compare_latest(struct world *w)
     some_question(&q);
     int64_t to = q.from + below(HORIZON);
     tempt(w);
-    gang_result result = gang__timeline_latest(w->t, &q.ask, q.from, to, &w->fit);
+    gang_result result = gang__timeline_latest(w->t, &q.request, q.from, to, &w->fit);
     bool failed = w->mem.fail_at > 0 && w->mem.calls >= w->mem.fail_at;
     w->mem.fail_at = 0;
-    if (q.ask.duration_ns == GANG__NEVER)
+    if (q.request.duration_ns == GANG__NEVER)
         test_assert(result == GANG_EINVAL || result == GANG_ENOFIT || failed);
-    if (failed || q.ask.duration_ns == GANG__NEVER)
+    if (failed || q.request.duration_ns == GANG__NEVER)
         return;
     for (int64_t at = to; at >= q.from && at >= w->now && must == GANG__NEVER; at--)
-        must = lay_out(w, &q.ask, at, place) ? at : must;
-    if (q.ask.group_count == 1) {
+        must = lay_out(w, &q.request, at, place) ? at : must;
+    if (q.request.group_count == 1) {
         test_assert(result == (must == GANG__NEVER ? GANG_ENOFIT : GANG_OK));
         test_assert(result != GANG_OK || w->fit.start_ns == must);
     }
     if (result != GANG_OK)
         return;
     test_assert(must != GANG__NEVER && w->fit.start_ns <= must && w->fit.start_ns >= q.from);
-    compare_fit(w, &q.ask, result);
+    compare_fit(w, &q.request, result);
 }
 
 static void compare_latest_sum(struct world *w)
@@ -456,8 +460,8 @@ static void compare_holds(struct world *w)
     some_question(&q);
     MUST(gang__timeline_new(&w->mem.mem, w->capacity[0], w->nodes, 0, w->now, &empty));
     gang__timeline_skip(empty, w->first);
-    gang_result must = gang__timeline_earliest(empty, &q.ask, w->now, &w->fit);
-    test_assert(gang__timeline_holds(w->t, &q.ask, &w->fit) == must);
+    gang_result must = gang__timeline_earliest(empty, &q.request, w->now, &w->fit);
+    test_assert(gang__timeline_fits_empty(w->t, &q.request, &w->fit) == must);
     gang__timeline_free(empty);
 }
 

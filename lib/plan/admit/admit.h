@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* When: may this be reserved, and when?
  *
- * An *ask* has a window and stages. It is laid out on a timeline, in which all that is taken
+ * A *request* has a window and stages. It is placed on a timeline, in which all that is taken
  * already is an occupation (jobs, maintenance, reservations that were accepted), and beside what
  * its user has booked. All of it is placed or nothing. What is placed are *pieces*: some gangs of
  * one stage at one time, on nodes or of the pool.
@@ -9,10 +9,10 @@
  * Gangs of a stage may run at different times, unless combine is ORDER_NO_GAP or the start is
  * fixed. As YARN's GreedyReservationAgent does it: the first instant (or the last) at which a gang
  * fits for its duration gets as many whole gangs as fit there; what is left goes on from there. A
- * piece is never taken back: an ask of several stages or gangs may be refused that a search
+ * piece is never taken back: a request of several stages or gangs may be refused that a search
  * through all combinations would place. But one stage of one gang is refused only if there is no
  * such start, and so are stages in order, one gang each, that have no period and no user's limit.
- * (Tasks of several groups are laid out first fit, as gang__timeline_earliest() does it. Where
+ * (Tasks of several groups are placed first fit, as gang__timeline_earliest() does it. Where
  * nodes that are taken whole differ and their user has limits, some starts may be passed over.)
  *
  * EARLIEST  each piece as early as it can be; stages from the first to the last.
@@ -21,20 +21,20 @@
  * start is the
  *           integral of the load over the times of the piece (all its repetitions and, without
  *           gaps, all stages). The load is the used part of what there is in all, taken for the
- *           most used kind, in 2^-20, floored; what has been placed of the ask before counts.
+ *           most used kind, in 2^-20, floored; what has been placed of the request before counts.
  *           Between steps the cost is linear, so it is least at an end of the window, where an end
  *           of the piece is at a step of the timeline, or where a limit of the user's begins or
  *           ends to be in the way: these starts are looked at, by cost. At most GANG__ADMIT_STEPS
  *           steps, from the beginning of the window, and 16 starts for each are looked at, and at
- *           most GANG__ADMIT_TRIES starts are laid out; if none of them will do, the piece is as
+ *           most GANG__ADMIT_TRIES starts are tried; if none of them will do, the piece is as
  *           with EARLIEST. In an order, a stage's window ends where the later ones still have room
  *           for their durations.
- * An ask that cannot be placed LATEST or CHEAPEST is placed EARLIEST if it can be.
+ * A request that cannot be placed LATEST or CHEAPEST is placed EARLIEST if it can be.
  *
  * Repetitions: with a period P every piece is placed `instances` times, P apart, on nodes of its
  * own each time. The window is that of the first instance.
  *
- * The user's limits (bookings.h) count what tasks ask for, units of the pool, and of nodes that
+ * The user's limits (bookings.h) count what tasks need, units of the pool, and of nodes that
  * are taken whole all that they have and the nodes themselves.
  *
  * Times are ns in -2^60...2^62; durations and (instances x period) come to at most 2^60, but a
@@ -47,13 +47,13 @@
  *     struct gang__time_group eight = {.count = 16, .need = {8000, 64 << 20, 8000}};
  *     struct gang__admit_stage stage = {
  *         .duration_ns = hour, .group = &eight, .group_count = 1, .gang = 8};
- *     struct gang__admit_ask ask = {
+ *     struct gang__admit_request request = {
  *         .arrival_ns = now, .deadline_ns = now + day, .stage = &stage, .stage_count = 1};
- *     struct gang__admitted got = {0};
- *     gang_result r = gang__admit(timeline, &ask, &got);
+ *     struct gang__admitted answer = {0};
+ *     gang_result r = gang__admit(timeline, &request, &answer);
  *     if (r == GANG_ENOFIT)
- *         tell(got.why, got.next_ns);
- *     gang__admitted_free(&got, mem);
+ *         report(answer.why, answer.next_ns);
+ *     gang__admitted_free(&answer, mem);
  */
 #ifndef GANG__PLAN_ADMIT_H
 #define GANG__PLAN_ADMIT_H
@@ -80,10 +80,11 @@ enum { GANG__ADMIT_EARLIEST, GANG__ADMIT_LATEST, GANG__ADMIT_CHEAPEST };
 /* Exactly one of: groups, pool, named nodes. */
 struct gang__admit_stage {
     int64_t duration_ns; /* >= 1 */
-    /* Tasks: `count` of each group in all. `most` bounds those of a piece on one node. */
+    /* Tasks: `count` of each group in all. `max_per_node` bounds those of a piece on one node. */
     const struct gang__time_group *group;
     size_t group_count;
-    /* On nodes that are taken whole. For n nodes: a group of count n, most 1, that needs nothing.
+    /* On nodes that are taken whole. For n nodes: a group of count n, max_per_node 1, that needs
+     * nothing.
      * */
     bool whole;
     const uint64_t *nodes; /* bit i % 64 of word i / 64: node i may be used; NULL: all may */
@@ -99,7 +100,7 @@ struct gang__admit_stage {
 
 struct gang__admitted;
 
-struct gang__admit_ask {
+struct gang__admit_request {
     /* All is within. arrival < deadline; GANG__NEVER: no deadline. */
     int64_t arrival_ns, deadline_ns;
     /* The first stage (ALL, ANY: each) begins at start_ns, all its gangs, or nothing is placed. */
@@ -114,9 +115,9 @@ struct gang__admit_ask {
     int64_t instances;            /* with a period: 1...GANG__ADMIT_INSTANCES */
     struct gang__bookings *usage; /* of its user; NULL: no limits */
     /* One that was accepted on the same timeline and of the same user (usage) and is to be
-     * changed: it counts as gone. If the ask is accepted it is, and is empty then; otherwise all
-     * is as it was. NULL: none. */
-    struct gang__admitted *instead;
+     * changed: it counts as gone. If the request is accepted it is, and is empty then; otherwise
+     * all is as it was. NULL: none. */
+    struct gang__admitted *replaced;
 };
 
 /* Gangs of a stage that are together at a time. */
@@ -129,13 +130,13 @@ struct gang__admit_piece {
     int64_t pool;              /* units */
     bool whole;
     uint32_t id;       /* of the occupation in the timeline */
-    uint32_t usage_id; /* of the booking, where the ask has a usage */
+    uint32_t usage_id; /* of the booking, where the request has a usage */
 };
 
 /* Why not: what `wanted`, `has` and `item` say. */
 enum {
     GANG__ADMIT_FITS,
-    /* The ask is refused: */
+    /* The request is refused: */
     /* A gang is larger than all there is, were it empty: tasks of the group `item` (has: for so
      * many there would be room, if it were alone), or units. */
     GANG__ADMIT_LARGER,
@@ -145,28 +146,28 @@ enum {
     GANG__ADMIT_FULL,
     /* There is room, but at the first time that there is, the user would have so much of the kind
      * `item` at an instant, and may have that. */
-    GANG__ADMIT_MOST,
+    GANG__ADMIT_PEAK,
     /* The same, as the average over a window. */
     GANG__ADMIT_AVERAGE,
-    /* The ask is wrong: */
+    /* The request is wrong: */
     /* arrival not before deadline; in the past, out of range; start outside */
     GANG__ADMIT_BAD_WINDOW,
     GANG__ADMIT_BAD_STAGES,   /* none, too many; no such combine or prefer */
     GANG__ADMIT_BAD_STAGE,    /* none or several of groups, pool, nodes; node number `item` */
-    GANG__ADMIT_BAD_DURATION, /* ns, and the most */
+    GANG__ADMIT_BAD_DURATION, /* ns, and the limit */
     GANG__ADMIT_BAD_GROUP,    /* number `item` of the stage: a number out of range */
     GANG__ADMIT_BAD_GANG,     /* does not divide the count: the gang, and the count */
-    GANG__ADMIT_BAD_PERIOD,   /* shorter than the durations: ns of these; instances, and the most */
-    GANG__ADMIT_BAD_AMOUNT    /* more than can be counted */
+    GANG__ADMIT_BAD_PERIOD, /* shorter than the durations: ns of these; instances, and the limit */
+    GANG__ADMIT_BAD_AMOUNT  /* more than can be counted */
 };
 
 /* The answer. A buffer that is used again; begin with all zero. */
 struct gang__admitted {
     struct gang__admit_piece *piece; /* by start, then stage, then instance */
     size_t count;                    /* 0 if refused */
-    size_t room;
+    size_t cap;
     struct gang__time_place *place;
-    size_t place_count, place_room;
+    size_t place_count, place_cap;
     /* If refused: */
     int why;
     uint32_t stage; /* what the reason concerns */
@@ -181,32 +182,33 @@ struct gang__admitted {
     struct gang__bookings *usage; /* where it is booked; NULL: nowhere */
 };
 
-/* Place an ask. If it is accepted, the pieces are in the timeline and booked, and stay there until
- * gang__admitted_undo(), or until their ids are removed; if not, both are as before. (Another
+/* Place a request. If it is accepted, the pieces are in the timeline and booked, and stay there
+ * until gang__admitted_undo(), or until their ids are removed; if not, both are as before. (Another
  * timeline gives other ids: write them into the pieces, see gang__admitted_occupation().)
- *   got  filled; what is said of `instead` holds: it may not be `got` itself
+ *   answer  filled; must not be request->replaced
  * Returns GANG_OK; GANG_ENOFIT: not in this window (FULL, MOST, AVERAGE), see next_ns;
  * GANG_ENEVER: refused whatever the window (LARGER), or for a reason that does not lie in the plan
- * (SHORT), or next_ns is GANG__NEVER; GANG_EINVAL, GANG_ERANGE: a wrong ask, and `why` says what
- * is wrong with it; GANG_ELIMIT: a node has too many occupations; GANG_ENOMEM.
+ * (SHORT), or next_ns is GANG__NEVER; GANG_EINVAL, GANG_ERANGE: a wrong request, and `why` says
+ * what is wrong with it; GANG_ELIMIT: a node has too many occupations; GANG_ENOMEM.
  *
  * With E the occupations that begin or end in the window, I instances, F = O(nodes (p + log
- * nodes)) for laying out at one time (timeline.h), and U for a question about the user's limits
+ * nodes)) for placing at one time (timeline.h), and U for a question about the user's limits
  * (bookings.h), a piece takes EARLIEST: I searches of the timeline, again each time that an
  * instance or a limit moves the start; LATEST: up to E I (log P + F), F only where the sums leave
  * room; CHEAPEST: E I log E, and up to GANG__ADMIT_TRIES times I F + U. Gangs that start together
  * are counted in O(log gangs) layings out. A refusal takes some three times as long, and up to 64
  * placings for next_ns. */
-gang_result gang__admit(struct gang__timeline *t, const struct gang__admit_ask *ask,
-                        struct gang__admitted *got) GANG_MUST_CHECK;
+gang_result gang__admit(struct gang__timeline *t, const struct gang__admit_request *request,
+                        struct gang__admitted *answer) GANG_MUST_CHECK;
 
-/* Take all pieces out of the timeline and of the bookings; `got` is empty then. Cannot fail. */
-void gang__admitted_undo(struct gang__timeline *t, struct gang__admitted *got);
-void gang__admitted_free(struct gang__admitted *got, const struct gang_mem *mem);
+/* Take all pieces out of the timeline and of the bookings; `answer` is empty then. Cannot fail. */
+void gang__admitted_undo(struct gang__timeline *t, struct gang__admitted *answer);
+void gang__admitted_free(struct gang__admitted *answer, const struct gang_mem *mem);
 
-/* A piece as an occupation, for a new timeline. It points into `ask` and `got`. */
-void gang__admitted_occupation(const struct gang__admit_ask *ask, const struct gang__admitted *got,
-                               size_t piece, struct gang__occupation *o);
+/* A piece as an occupation, for a new timeline. It points into `request` and `answer`. */
+void gang__admitted_occupation(const struct gang__admit_request *request,
+                               const struct gang__admitted *answer, size_t piece,
+                               struct gang__occupation *o);
 
 /* A reservation that was accepted once, when less is there than then. */
 struct gang__replan_item {

@@ -1,54 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Placing an ask in one window: a stage's gangs, several stages. */
+/* Placing a request in one window: a stage's gangs, several stages. */
 #include "plan/admit/admit_in.h"
 
 /* ---- one stage ----------------------------------------------------------------------------- */
 
-gang_result gang__admit_find(struct gang__admission *a, const struct gang__figure *f, int prefer,
+gang_result gang__admit_find(struct gang__admission *a, const struct gang__chain *c, int prefer,
                              int64_t from_ns, int64_t end_ns, int64_t *start_ns)
 {
-    int64_t to_ns = end_ns - gang__figure_span(a, f);
+    int64_t to_ns = end_ns - gang__chain_span(a, c);
     if (prefer == GANG__ADMIT_LATEST)
-        return gang__figure_latest(a, f, from_ns, to_ns, start_ns);
+        return gang__chain_latest(a, c, from_ns, to_ns, start_ns);
     if (prefer == GANG__ADMIT_CHEAPEST)
-        return gang__figure_cheapest(a, f, from_ns, to_ns, start_ns);
-    return gang__figure_earliest(a, f, from_ns, to_ns, start_ns);
+        return gang__chain_cheapest(a, c, from_ns, to_ns, start_ns);
+    return gang__chain_earliest(a, c, from_ns, to_ns, start_ns);
 }
 
 /* `has` gangs of the stage found room. */
-static gang_result short_of(struct gang__admission *a, uint32_t stage, int64_t has)
+static gang_result refuse_full(struct gang__admission *a, uint32_t stage, int64_t has)
 {
-    a->got->why = GANG__ADMIT_FULL;
-    a->got->stage = stage;
-    a->got->wanted = a->demand[stage].gangs;
-    a->got->has = has;
+    a->answer->why = GANG__ADMIT_FULL;
+    a->answer->stage = stage;
+    a->answer->wanted = a->demand[stage].gangs;
+    a->answer->has = has;
     return GANG_ENOFIT;
 }
 
 /* All gangs of some stages, at once, one stage directly after the other. */
-static gang_result place_together(struct gang__admission *a, const struct gang__figure *f,
+static gang_result place_together(struct gang__admission *a, const struct gang__chain *c,
                                   int prefer, int64_t from_ns, int64_t end_ns)
 {
     int64_t start_ns;
-    for (uint32_t i = 0; i < f->count; i++)
-        gang__demand_set(&a->demand[f->first + i], a->demand[f->first + i].gangs);
-    gang_result r = gang__admit_find(a, f, prefer, from_ns, end_ns, &start_ns);
+    for (uint32_t i = 0; i < c->count; i++)
+        gang__demand_set(&a->demand[c->first + i], a->demand[c->first + i].gangs);
+    gang_result r = gang__admit_find(a, c, prefer, from_ns, end_ns, &start_ns);
     if (r == GANG_OK)
-        r = gang__figure_put(a, f, start_ns, 0);
-    return r == GANG_ENOFIT ? short_of(a, f->first, 0) : r;
+        r = gang__chain_place(a, c, start_ns, 0);
+    return r == GANG_ENOFIT ? refuse_full(a, c->first, 0) : r;
 }
 
 /* How many gangs fit at a start at which one fits: at most `left`; *gangs receives it, and the
  * demand then asks for that many. */
-static gang_result count_gangs(struct gang__admission *a, const struct gang__figure *f,
+static gang_result count_gangs(struct gang__admission *a, const struct gang__chain *c,
                                int64_t start_ns, int64_t left, int64_t *gangs)
 {
-    struct gang__demand *d = &a->demand[f->first];
+    struct gang__demand *d = &a->demand[c->first];
     int64_t fit = 1, too_many = left + 1, next = left;
     bool full;
     while (fit + 1 < too_many) {
         gang__demand_set(d, next);
-        gang_result r = gang__figure_fits(a, f, start_ns, &full);
+        gang_result r = gang__chain_fits(a, c, start_ns, &full);
         if (r != GANG_OK && r != GANG_ENOFIT)
             return r;
         if (r == GANG_OK)
@@ -67,18 +67,18 @@ static gang_result count_gangs(struct gang__admission *a, const struct gang__fig
 static gang_result place_stage(struct gang__admission *a, uint32_t stage, int prefer,
                                int64_t from_ns, int64_t end_ns)
 {
-    struct gang__figure f = {stage, 1};
+    struct gang__chain c = {stage, 1};
     struct gang__demand *d = &a->demand[stage];
     int64_t start_ns, gangs;
     for (int64_t left = d->gangs; left > 0; left -= gangs) {
         gang__demand_set(d, 1);
-        gang_result r = gang__admit_find(a, &f, prefer, from_ns, end_ns, &start_ns);
+        gang_result r = gang__admit_find(a, &c, prefer, from_ns, end_ns, &start_ns);
         if (r == GANG_OK)
-            r = count_gangs(a, &f, start_ns, left, &gangs);
+            r = count_gangs(a, &c, start_ns, left, &gangs);
         if (r == GANG_OK)
-            r = gang__figure_put(a, &f, start_ns, gangs);
+            r = gang__chain_place(a, &c, start_ns, gangs);
         if (r != GANG_OK)
-            return r == GANG_ENOFIT ? short_of(a, stage, d->gangs - left) : r;
+            return r == GANG_ENOFIT ? refuse_full(a, stage, d->gangs - left) : r;
         /* What did not fit before, or behind, does not now. */
         if (prefer == GANG__ADMIT_EARLIEST)
             from_ns = start_ns;
@@ -93,19 +93,19 @@ static gang_result place_stage(struct gang__admission *a, uint32_t stage, int pr
 static gang_result place_fixed(struct gang__admission *a, const struct gang__attempt *t,
                                uint32_t stage, uint32_t count)
 {
-    struct gang__figure f = {stage, count};
+    struct gang__chain c = {stage, count};
     int64_t end_ns = t->start_ns;
     for (uint32_t i = 0; i < count; i++)
         end_ns += a->demand[stage + i].stage->duration_ns;
-    return end_ns <= t->end_ns ? place_together(a, &f, GANG__ADMIT_EARLIEST, t->start_ns, end_ns)
-                               : short_of(a, stage, 0);
+    return end_ns <= t->end_ns ? place_together(a, &c, GANG__ADMIT_EARLIEST, t->start_ns, end_ns)
+                               : refuse_full(a, stage, 0);
 }
 
-int64_t gang__admit_border(const struct gang__admitted *got, size_t first, bool end)
+int64_t gang__admit_border(const struct gang__admitted *answer, size_t first, bool end)
 {
     int64_t at = end ? INT64_MIN : INT64_MAX;
-    for (size_t i = first; i < got->count; i++) {
-        const struct gang__admit_piece *p = &got->piece[i];
+    for (size_t i = first; i < answer->count; i++) {
+        const struct gang__admit_piece *p = &answer->piece[i];
         if (p->instance > 0)
             continue;
         if (end)
@@ -132,14 +132,14 @@ static gang_result place_order(struct gang__admission *a, const struct gang__att
         others += a->demand[t->first + j].stage->duration_ns;
     for (uint32_t left = t->count - i; left > 0 && r == GANG_OK; left--) {
         uint32_t stage = t->first + (late ? i + left - 1 : t->count - left);
-        size_t before = a->got->count;
+        size_t before = a->answer->count;
         others -= a->demand[stage].stage->duration_ns;
         r = place_stage(a, stage, t->prefer, from_ns + (late ? others : 0),
                         end_ns - (late ? 0 : others));
         if (r == GANG_OK && late)
-            end_ns = gang__admit_border(a->got, before, false);
+            end_ns = gang__admit_border(a->answer, before, false);
         else if (r == GANG_OK)
-            from_ns = gang__admit_border(a->got, before, true);
+            from_ns = gang__admit_border(a->answer, before, true);
     }
     return r;
 }
@@ -162,16 +162,16 @@ static gang_result place_any(struct gang__admission *a, const struct gang__attem
         one.count = 1;
         r = place_all(a, &one);
         if (r != GANG_OK)
-            gang__admit_take_back(a->t, a->got, 0);
+            gang__admit_undo_to(a->t, a->answer, 0);
     }
     return r;
 }
 
 gang_result gang__admit_place(struct gang__admission *a, const struct gang__attempt *t)
 {
-    struct gang__figure all = {t->first, t->count};
+    struct gang__chain all = {t->first, t->count};
     gang_result r;
-    a->got->usage = a->bookings;
+    a->answer->usage = a->bookings;
     if (t->combine == GANG__ADMIT_ANY)
         r = place_any(a, t);
     else if (t->combine == GANG__ADMIT_ALL)
@@ -183,7 +183,7 @@ gang_result gang__admit_place(struct gang__admission *a, const struct gang__atte
     else
         r = place_together(a, &all, t->prefer, t->from_ns, t->end_ns);
     if (r != GANG_OK)
-        gang__admit_take_back(a->t, a->got, 0);
+        gang__admit_undo_to(a->t, a->answer, 0);
     return r;
 }
 

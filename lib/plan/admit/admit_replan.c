@@ -18,12 +18,13 @@ static int by_acceptance(const void *a, const void *b)
 /* The occupations that were added during the computation. */
 struct replan {
     struct gang__timeline *t;
+    const struct gang_mem *mem;
     int64_t from_ns, to_ns;
     uint32_t *id;
-    size_t count, room;
+    size_t count, cap;
 };
 
-static void take_back(struct replan *p, size_t keep)
+static void remove_to(struct replan *p, size_t keep)
 {
     while (p->count > keep)
         gang__timeline_remove(p->t, p->id[--p->count]);
@@ -37,7 +38,7 @@ static gang_result add(struct replan *p, const struct gang__occupation *piece)
         return GANG_OK;
     o.start_ns = o.start_ns > p->from_ns ? o.start_ns : p->from_ns;
     o.end_ns = o.end_ns < p->to_ns ? o.end_ns : p->to_ns;
-    if (!gang__grow(&p->t->mem, (void **)&p->id, &p->room, p->count + 1, sizeof(p->id[0])))
+    if (!gang__grow(p->mem, (void **)&p->id, &p->cap, p->count + 1, sizeof(p->id[0])))
         return GANG_ENOMEM;
     /* Only an addition checks what it is given. */
     gang_result r = gang__timeline_add(p->t, &o, &p->id[p->count]);
@@ -58,7 +59,7 @@ static gang_result keep_or_drop(struct replan *p, struct gang__replan_item *item
     for (size_t i = 0; i < item->piece_count && r == GANG_OK; i++)
         r = add(p, &item->piece[i]);
     if (r != GANG_OK)
-        take_back(p, before);
+        remove_to(p, before);
     item->dropped = r == GANG_ENOFIT;
     return r == GANG_ENOFIT ? GANG_OK : r;
 }
@@ -66,8 +67,10 @@ static gang_result keep_or_drop(struct replan *p, struct gang__replan_item *item
 gang_result gang__replan(struct gang__timeline *t, struct gang__replan_item *item, size_t count,
                          int64_t now_ns, int64_t window_ns)
 {
-    struct replan p = {.t = t, .from_ns = now_ns, .to_ns = gang__add_sat(now_ns, window_ns)};
-    struct row *row = gang__zalloc(&t->mem, count + 1, sizeof(row[0]));
+    const struct gang_mem *mem = gang__timeline_machine(t).mem;
+    struct replan p = {
+        .t = t, .mem = mem, .from_ns = now_ns, .to_ns = gang__add_sat(now_ns, window_ns)};
+    struct row *row = gang__zalloc(mem, count + 1, sizeof(row[0]));
     gang_result r = row ? GANG_OK : GANG_ENOMEM;
     for (size_t i = 0; i < count; i++) {
         item[i].dropped = false;
@@ -80,8 +83,8 @@ gang_result gang__replan(struct gang__timeline *t, struct gang__replan_item *ite
         r = keep_or_drop(&p, &item[row[i].item]);
     for (size_t i = 0; i < count && r != GANG_OK; i++)
         item[i].dropped = false;
-    take_back(&p, 0);
-    gang__release(&t->mem, p.id);
-    gang__release(&t->mem, row);
+    remove_to(&p, 0);
+    gang__release(mem, p.id);
+    gang__release(mem, row);
     return r;
 }

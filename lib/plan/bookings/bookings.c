@@ -17,7 +17,7 @@ static bool is_limit(const struct gang__bookings_limit *limit)
 {
     bool sane = limit->window_ns >= 0 && limit->window_ns <= LONGEST;
     for (int k = 0; k < GANG__FREE_DIMS; k++)
-        sane = sane && limit->most[k] >= GANG__NO_LIMIT && limit->most[k] <= AMOUNT_MAX &&
+        sane = sane && limit->peak[k] >= GANG__NO_LIMIT && limit->peak[k] <= AMOUNT_MAX &&
                limit->average[k] >= GANG__NO_LIMIT && limit->average[k] <= AMOUNT_MAX;
     return sane;
 }
@@ -80,12 +80,12 @@ static gang_result check_booking(const struct gang__bookings *u, const struct ga
 static bool reserve(struct gang__bookings *u)
 {
     size_t steps = 2 * (u->count + 1);
-    return gang__grow(&u->mem, (void **)&u->booking, &u->room, u->end + 1, sizeof(u->booking[0])) &&
-           gang__grow(&u->mem, (void **)&u->free_id, &u->free_id_room, u->end + 1,
+    return gang__grow(&u->mem, (void **)&u->booking, &u->cap, u->end + 1, sizeof(u->booking[0])) &&
+           gang__grow(&u->mem, (void **)&u->free_id, &u->free_id_cap, u->end + 1,
                       sizeof(u->free_id[0])) &&
-           gang__grow(&u->mem, (void **)&u->step[0], &u->step_room[0], steps,
+           gang__grow(&u->mem, (void **)&u->step[0], &u->step_cap[0], steps,
                       sizeof(struct gang__bookings_step)) &&
-           gang__grow(&u->mem, (void **)&u->step[1], &u->step_room[1], steps,
+           gang__grow(&u->mem, (void **)&u->step[1], &u->step_cap[1], steps,
                       sizeof(struct gang__bookings_step));
 }
 

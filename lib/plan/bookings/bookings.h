@@ -3,7 +3,7 @@
  *
  * The reservations of the user are *bookings*: an amount of each kind from a start to an end (not
  * included). Their sum is a step function of time. Two limits a kind bound it:
- *   most     at each instant
+ *   peak     at each instant
  *   average  over any window of `window_ns`: the integral is at most average x window_ns
  * The integral over a sliding window is continuous and piecewise linear in where the window
  * begins, so its maximum is where one edge of the window is at a step. It is computed there,
@@ -25,7 +25,7 @@
 
 /* GANG__NO_LIMIT: none. */
 struct gang__bookings_limit {
-    int64_t most[GANG__FREE_DIMS];
+    int64_t peak[GANG__FREE_DIMS];
     int64_t average[GANG__FREE_DIMS];
     int64_t window_ns; /* 0: averages are not looked at */
 };

@@ -4,7 +4,7 @@
  * A booking that is to begin at s is within a limit if no *vertex* is above it. For an instant
  * these are the steps in it. For windows of length W: the integral over [x, x + W), as x goes on,
  * bends only where x or x + W is at a step (vertices that stay where they are when s changes) or
- * at the start or the end of a new piece (these go with s). Each vertex by itself tells exactly
+ * at the start or the end of a new piece (these go with s). Each vertex by itself gives exactly
  * the first later s at which it is not above: one that stays, as pieces leave its window; one that
  * goes along, as the window leaves what is booked. The earliest start is found by going from
  * vertex to vertex until none of them moves it: what is skipped is known not to fit. The latest is
@@ -22,7 +22,7 @@ struct question {
     const struct gang__bookings_limit *limit;
     const struct gang__bookings_piece *piece;
     size_t pieces;
-    struct gang__bookings_excess *excess; /* not NULL: tell the first, and leave it at that */
+    struct gang__bookings_excess *excess; /* not NULL: describe the first, and stop */
     int kind;                             /* that is looked at */
 };
 
@@ -78,8 +78,8 @@ static gang__i128 divide_up(gang__i128 a, gang__i128 b)
 }
 
 /* What stands against it. Returns GANG__NEVER. */
-static int64_t tell(const struct question *q, bool average, int64_t at, gang__i128 wanted,
-                    int64_t limit)
+static int64_t excess_at(const struct question *q, bool average, int64_t at, gang__i128 wanted,
+                         int64_t limit)
 {
     int64_t n = wanted > INT64_MAX ? INT64_MAX : (int64_t)wanted;
     *q->excess = (struct gang__bookings_excess){q->kind, average, at, n, limit};
@@ -89,26 +89,26 @@ static int64_t tell(const struct question *q, bool average, int64_t at, gang__i1
 /* ---- instants ------------------------------------------------------------------------------ */
 
 /* After so many steps it is too much. */
-static int64_t tell_most(const struct question *q, size_t i, size_t steps, int64_t at)
+static int64_t peak_excess(const struct question *q, size_t i, size_t steps, int64_t at)
 {
     int64_t from = starts(q, i, at);
     bool before = !steps || q->step[steps - 1].at_ns < from;
-    return tell(q, false, before ? from : q->step[steps - 1].at_ns,
-                amount_after(q, steps) + q->piece[i].amount[q->kind], q->limit->most[q->kind]);
+    return excess_at(q, false, before ? from : q->step[steps - 1].at_ns,
+                     amount_after(q, steps) + q->piece[i].amount[q->kind], q->limit->peak[q->kind]);
 }
 
 /* The first start >= at at which this piece exceeds no limit of an instant; GANG__NEVER: none. */
-static int64_t past_most(const struct question *q, size_t i, int64_t at)
+static int64_t past_peak(const struct question *q, size_t i, int64_t at)
 {
-    int64_t most = q->limit->most[q->kind], amount = q->piece[i].amount[q->kind];
-    if (most == GANG__NO_LIMIT || amount == 0)
+    int64_t peak = q->limit->peak[q->kind], amount = q->piece[i].amount[q->kind];
+    if (peak == GANG__NO_LIMIT || amount == 0)
         return at;
     size_t n = gang__bookings_steps_until(q->step, q->steps, starts(q, i, at));
     for (;; n++) {
         bool more = n < q->steps;
-        if (amount_after(q, n) + amount > most) {
+        if (amount_after(q, n) + amount > peak) {
             if (q->excess)
-                return tell_most(q, i, n, at);
+                return peak_excess(q, i, n, at);
             if (!more)
                 return GANG__NEVER;
             at += q->step[n].at_ns - starts(q, i, at);
@@ -121,13 +121,13 @@ static int64_t past_most(const struct question *q, size_t i, int64_t at)
 /* ---- windows ------------------------------------------------------------------------------- */
 
 /* How far a window with that capacity must move until it suffices. -1: for ever. */
-static int64_t way_on(const struct question *q, int64_t x, gang__i128 room)
+static int64_t way_on(const struct question *q, int64_t x, gang__i128 capacity)
 {
     int64_t begin = x, window = q->limit->window_ns;
-    gang__i128 over = booked(q, x) - room;
+    gang__i128 over = booked(q, x) - capacity;
     if (over <= 0)
         return 0;
-    if (room < 0)
+    if (capacity < 0)
         return -1;
     size_t a = gang__bookings_steps_until(q->step, q->steps, x),
            b = gang__bookings_steps_until(q->step, q->steps, x + window);
@@ -194,8 +194,8 @@ static int64_t past_window(const struct question *q, int64_t x, gang__i128 limit
         if (!s.touches || (over = here + brought(q, x, at) - limit) <= 0)
             return at;
         if (q->excess)
-            return tell(q, true, x, divide_up(over + limit, q->limit->window_ns),
-                        q->limit->average[q->kind]);
+            return excess_at(q, true, x, divide_up(over + limit, q->limit->window_ns),
+                             q->limit->average[q->kind]);
         if (s.slope < 0 && divide_up(over, -s.slope) <= s.way)
             at += (int64_t)divide_up(over, -s.slope);
         else
@@ -209,13 +209,14 @@ static int64_t past_edges(const struct question *q, size_t i, gang__i128 limit, 
     for (int edge = 0; edge < 4; edge++) {
         int64_t x =
             (edge & 1 ? ends(q, i, at) : starts(q, i, at)) - (edge & 2 ? q->limit->window_ns : 0);
-        gang__i128 room = limit - brought(q, x, at);
-        int64_t way = way_on(q, x, room);
+        gang__i128 capacity = limit - brought(q, x, at);
+        int64_t way = way_on(q, x, capacity);
         if (way == 0)
             continue;
         if (q->excess)
-            return tell(q, true, x, divide_up(booked(q, x) + limit - room, q->limit->window_ns),
-                        q->limit->average[q->kind]);
+            return excess_at(q, true, x,
+                             divide_up(booked(q, x) + limit - capacity, q->limit->window_ns),
+                             q->limit->average[q->kind]);
         if (way < 0)
             return GANG__NEVER;
         at += way;
@@ -224,16 +225,16 @@ static int64_t past_edges(const struct question *q, size_t i, gang__i128 limit, 
 }
 
 /* What the pieces bring into a window, at most. It does not depend on when they begin. */
-static gang__i128 most_brought(const struct question *q)
+static gang__i128 max_brought(const struct question *q)
 {
-    gang__i128 most = 0;
+    gang__i128 max = 0;
     for (size_t i = 0; i < q->pieces; i++) {
         gang__i128 first = brought(q, starts(q, i, 0), 0);
         gang__i128 last = brought(q, ends(q, i, 0) - q->limit->window_ns, 0);
-        most = first > most ? first : most;
-        most = last > most ? last : most;
+        max = first > max ? first : max;
+        max = last > max ? last : max;
     }
-    return most;
+    return max;
 }
 
 static int64_t past_average(const struct question *q, int64_t at, int64_t to)
@@ -241,27 +242,27 @@ static int64_t past_average(const struct question *q, int64_t at, int64_t to)
     if (q->limit->average[q->kind] == GANG__NO_LIMIT || q->limit->window_ns == 0)
         return at;
     gang__i128 limit = (gang__i128)q->limit->average[q->kind] * q->limit->window_ns;
-    gang__i128 most = most_brought(q);
-    if (most == 0)
+    gang__i128 max = max_brought(q);
+    if (max == 0)
         return at;
     for (size_t i = 0; i < q->pieces && at <= to; i++)
         if (q->piece[i].amount[q->kind] > 0)
             at = past_edges(q, i, limit, at);
     for (size_t i = 0; i < 2 * q->steps && at <= to; i++) {
         int64_t x = q->step[i / 2].at_ns - (i & 1 ? q->limit->window_ns : 0);
-        if (booked(q, x) > limit - most)
+        if (booked(q, x) > limit - max)
             at = past_window(q, x, limit, at);
     }
     return at;
 }
 
-/* ---- asking -------------------------------------------------------------------------------- */
+/* ---- questions ----------------------------------------------------------------------------- */
 
 static int64_t past_all(struct question *q, int64_t at, int64_t to)
 {
     for (q->kind = 0; q->kind < GANG__FREE_DIMS && at <= to; q->kind++) {
         for (size_t i = 0; i < q->pieces && at <= to; i++)
-            at = past_most(q, i, at);
+            at = past_peak(q, i, at);
         if (at <= to)
             at = past_average(q, at, to);
     }
@@ -279,8 +280,9 @@ static int64_t search(struct question *q, int64_t at, int64_t to)
     return GANG__NEVER;
 }
 
-static struct question ask(struct gang__bookings *u, const struct gang__bookings_piece *piece,
-                           size_t pieces, bool back)
+static struct question question_of(struct gang__bookings *u,
+                                   const struct gang__bookings_piece *piece, size_t pieces,
+                                   bool back)
 {
     gang__bookings_refresh(u);
     return (struct question){.step = u->step[back],
@@ -295,7 +297,7 @@ bool gang__bookings_fit(struct gang__bookings *u, const struct gang__bookings_pi
                         size_t count, int64_t start_ns, struct gang__bookings_excess *excess)
 {
     struct gang__bookings_excess none = {.kind = -1};
-    struct question q = ask(u, piece, count, false);
+    struct question q = question_of(u, piece, count, false);
     q.excess = excess ? excess : &none;
     *q.excess = (struct gang__bookings_excess){.kind = -1};
     return search(&q, start_ns, start_ns) == start_ns;
@@ -304,14 +306,14 @@ bool gang__bookings_fit(struct gang__bookings *u, const struct gang__bookings_pi
 int64_t gang__bookings_earliest(struct gang__bookings *u, const struct gang__bookings_piece *piece,
                                 size_t count, int64_t from_ns, int64_t to_ns)
 {
-    struct question q = ask(u, piece, count, false);
+    struct question q = question_of(u, piece, count, false);
     return search(&q, from_ns, to_ns);
 }
 
 int64_t gang__bookings_latest(struct gang__bookings *u, const struct gang__bookings_piece *piece,
                               size_t count, int64_t from_ns, int64_t to_ns)
 {
-    struct question q = ask(u, piece, count, true);
+    struct question q = question_of(u, piece, count, true);
     int64_t at = search(&q, -to_ns, -from_ns);
     return at == GANG__NEVER ? GANG__NEVER : -at;
 }

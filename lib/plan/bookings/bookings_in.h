@@ -27,12 +27,12 @@ struct gang__bookings {
     struct gang_mem mem;
     struct gang__bookings_limit limit;
     struct gang__booking *booking; /* by id */
-    size_t room, end, count;
+    size_t cap, end, count;
     uint32_t *free_id;
-    size_t free_id_room, free_id_count;
+    size_t free_id_cap, free_id_count;
     gang__i128 sum[GANG__FREE_DIMS];     /* of all integrals */
     struct gang__bookings_step *step[2]; /* [1]: with time reversed */
-    size_t step_room[2], step_count;
+    size_t step_cap[2], step_count;
     bool stale; /* the steps are not those of the bookings */
 };
 

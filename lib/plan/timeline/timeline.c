@@ -18,11 +18,11 @@ static gang_result sum_capacity(struct gang__timeline *t, const int64_t *capacit
             capacity[i] > INT64_MAX - t->total[k])
             return GANG_ERANGE;
         t->total[k] += capacity[i];
-        t->most[k] = capacity[i] > t->most[k] ? capacity[i] : t->most[k];
+        t->max_amount[k] = capacity[i] > t->max_amount[k] ? capacity[i] : t->max_amount[k];
     }
-    t->main_kind = t->most[GANG__FREE_GPU] > 0 ? GANG__FREE_GPU : GANG__FREE_CPU;
+    t->main_kind = t->max_amount[GANG__FREE_GPU] > 0 ? GANG__FREE_GPU : GANG__FREE_CPU;
     for (int i = GANG__LEVEL_WHOLE + 1; i < GANG__LEVELS; i++)
-        t->level[i] = t->most[t->main_kind] >> (GANG__LEVELS - 1 - i);
+        t->level[i] = t->max_amount[t->main_kind] >> (GANG__LEVELS - 1 - i);
     t->total[GANG__FREE_POOL] = pool;
     t->nodes = (uint32_t)node_count;
     t->leaves = 1;
@@ -119,16 +119,22 @@ void gang__time_fit_free(struct gang__time_fit *fit, const struct gang_mem *mem)
     *fit = (struct gang__time_fit){0};
 }
 
+struct gang__time_machine gang__timeline_machine(const struct gang__timeline *t)
+{
+    return (struct gang__time_machine){&t->mem, (const int64_t(*)[GANG__FREE_KINDS])t->capacity,
+                                       t->nodes, t->total, t->now_ns};
+}
+
 /* ---- occupations -------------------------------------------------------------------------- */
 
 static bool reserve(struct gang__timeline *t, const struct gang__occupation *o)
 {
-    size_t most = 0;
+    size_t max = 0;
     for (size_t i = 0; i < o->place_count; i++) {
         size_t count = t->node[o->place[i].node].count;
-        most = count > most ? count : most;
+        max = count > max ? count : max;
     }
-    return gang__timeline_reserve(t, 1, most);
+    return gang__timeline_reserve(t, 1, max);
 }
 
 gang_result gang__timeline_add(struct gang__timeline *t, const struct gang__occupation *spec,

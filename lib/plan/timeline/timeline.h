@@ -4,7 +4,7 @@
  * A timeline holds *occupations*: what running jobs take until their expected ends, reservations,
  * maintenance, and gangs that are planned. Each takes amounts of some nodes, or whole nodes, from
  * its start to its end (not included). Free is what is left of a node's capacity; where
- * occupations ask for more than there is (maintenance beside a job that runs on), nothing is free,
+ * occupations take more than there is (maintenance beside a job that runs on), nothing is free,
  * and not less. A timeline knows amounts, not devices: which GPUs a task gets is seen when it
  * starts.
  *
@@ -50,8 +50,19 @@ struct gang__timeline;
 struct gang__time_group {
     int64_t count;                  /* 1...INT32_MAX */
     int64_t need[GANG__FREE_KINDS]; /* of one task, >= 0 */
-    int64_t most;                   /* on one node; 0: no bound */
+    int64_t max_per_node;           /* 0: no bound */
 };
+
+/* The greatest amount of a node; sums over all that a node has at a time stay below INT64_MAX. */
+#define GANG__AMOUNT_MAX (INT64_C(1) << 47)
+
+static inline bool gang__time_group_is_valid(const struct gang__time_group *g)
+{
+    bool valid = g->count >= 1 && g->count <= INT32_MAX && g->max_per_node >= 0;
+    for (int k = 0; k < GANG__FREE_KINDS; k++)
+        valid = valid && g->need[k] >= 0 && g->need[k] <= GANG__AMOUNT_MAX;
+    return valid;
+}
 
 /* Tasks of a group that a node has. */
 struct gang__time_place {
@@ -71,7 +82,7 @@ struct gang__occupation {
 };
 
 /* A gang that is to be planned. */
-struct gang__time_ask {
+struct gang__time_request {
     const struct gang__time_group *group;
     size_t group_count;    /* >= 1 */
     int64_t duration_ns;   /* > 0; GANG__NEVER: without end */
@@ -89,7 +100,7 @@ struct gang__time_fit {
     int64_t start_ns;
     struct gang__time_place *place; /* by node, then group */
     size_t count;                   /* 0 after any error */
-    size_t room;
+    size_t cap;
 };
 
 /* Make a timeline without occupations.
@@ -105,6 +116,15 @@ gang_result gang__timeline_new(const struct gang_mem *mem, const int64_t *capaci
 /* Excludes the nodes below `first`, which have no capacity, from a timeline just made. With at most
  * one node left sums answer all questions, and everything is faster. */
 void gang__timeline_skip(struct gang__timeline *t, uint32_t first);
+/* What a timeline was made with. The arrays are the timeline's. */
+struct gang__time_machine {
+    const struct gang_mem *mem;
+    const int64_t (*capacity)[GANG__FREE_KINDS]; /* of each node */
+    uint32_t nodes;
+    const int64_t *total; /* GANG__FREE_DIMS: of all nodes, and the pool */
+    int64_t now_ns;
+};
+struct gang__time_machine gang__timeline_machine(const struct gang__timeline *t);
 /* Copies a timeline: same ids, same answers. GANG_OK; GANG_ENOMEM: *copy is NULL. Costs as adding
  * each occupation. */
 gang_result gang__timeline_copy(const struct gang_mem *mem, const struct gang__timeline *from,
@@ -142,26 +162,27 @@ void gang__timeline_advance(struct gang__timeline *t, int64_t now_ns);
 
 /* The earliest start at which a gang fits for its whole duration, and where.
  *
- * With one group it is the earliest there is. With several, tasks are laid out first fit, group
+ * With one group it is the earliest there is. With several, tasks are placed first fit, group
  * after group as given, over the nodes in order, at `from_ns` and at each instant at which
  * something comes free; so it may be later than the very best packing's, and large tasks should
  * come first.
  *   from_ns  not before; what lies before the present counts as the present
  *   fit      filled; see gang__occupation for making it an occupation
  * Returns GANG_OK; GANG_ENEVER: not even when all that ends has ended; GANG_EINVAL, GANG_ERANGE: a
- * wrong ask; GANG_ENOMEM.
+ * wrong request; GANG_ENOMEM.
  * O((v + k) (p + log P + log nodes)), k nodes that it gets, v those that come free before and are
  * seen to be of no use (free for long enough, but too few at a time; or free for too short a time,
  * where a task takes less than an eighth of the GPUs of a node, or less than its level of it:
  * timeline_in.h). Bounds of what an occupation leaves behind are made exact when a search meets
  * it, so that the first search after many changes takes longer. */
-gang_result gang__timeline_earliest(struct gang__timeline *t, const struct gang__time_ask *ask,
-                                    int64_t from_ns, struct gang__time_fit *fit) GANG_MUST_CHECK;
+gang_result gang__timeline_earliest(struct gang__timeline *t,
+                                    const struct gang__time_request *request, int64_t from_ns,
+                                    struct gang__time_fit *fit) GANG_MUST_CHECK;
 
 /* Does the gang fit from start_ns on, and where? GANG_OK; GANG_ENOFIT: no, or start_ns is before
- * the present; errors as above, but GANG_ENEVER. Several groups are laid out first fit. O(nodes (p
+ * the present; errors as above, but GANG_ENEVER. Several groups are placed first fit. O(nodes (p
  * + log nodes)). */
-gang_result gang__timeline_at(struct gang__timeline *t, const struct gang__time_ask *ask,
+gang_result gang__timeline_at(struct gang__timeline *t, const struct gang__time_request *request,
                               int64_t start_ns, struct gang__time_fit *fit) GANG_MUST_CHECK;
 
 /* The latest start in from_ns...to_ns, not before the present. With one group it is the latest
@@ -169,21 +190,22 @@ gang_result gang__timeline_at(struct gang__timeline *t, const struct gang__time_
  * begins. The duration has an end. GANG_OK; GANG_ENOFIT: there is none; errors as with _at(). O(E
  * (log P + nodes (p + log nodes))) with E beginnings in between; the second factor only where the
  * sums leave room. */
-gang_result gang__timeline_latest(struct gang__timeline *t, const struct gang__time_ask *ask,
-                                  int64_t from_ns, int64_t to_ns, struct gang__time_fit *fit)
-    GANG_MUST_CHECK;
+gang_result gang__timeline_latest(struct gang__timeline *t,
+                                  const struct gang__time_request *request, int64_t from_ns,
+                                  int64_t to_ns, struct gang__time_fit *fit) GANG_MUST_CHECK;
 
 /* Would the gang fit if there were no occupations? GANG_OK, GANG_ENEVER, errors as above. O(nodes
  * log nodes). */
-gang_result gang__timeline_holds(struct gang__timeline *t, const struct gang__time_ask *ask,
-                                 struct gang__time_fit *fit) GANG_MUST_CHECK;
+gang_result gang__timeline_fits_empty(struct gang__timeline *t,
+                                      const struct gang__time_request *request,
+                                      struct gang__time_fit *fit) GANG_MUST_CHECK;
 
-/* How many tasks of one group of the ask would fit then, each node having no more than its bound?
- * O(nodes). */
-int64_t gang__timeline_room(const struct gang__timeline *t, const struct gang__time_ask *ask,
-                            size_t group);
+/* How many tasks of one group of the request would fit then, each node having no more than its
+ * bound? O(nodes). */
+int64_t gang__timeline_capacity(const struct gang__timeline *t,
+                                const struct gang__time_request *request, size_t group);
 
-/* Does what an occupation asks for fit, all the time from its start to its end? Its arrays are as
+/* Does an occupation fit, all the time from its start to its end? Its arrays are as
  * gang__timeline_add() wants them. O(n p + log P). */
 bool gang__timeline_fits(struct gang__timeline *t, const struct gang__occupation *o);
 

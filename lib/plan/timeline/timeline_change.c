@@ -97,7 +97,7 @@ static struct gang__after_end anything(const struct gang__timeline *t)
     struct gang__after_end after;
     for (int i = 0; i < GANG__LEVELS; i++)
         after.reach_ns[i] = GANG__NEVER;
-    memcpy(after.best, t->most, sizeof(after.best));
+    memcpy(after.best, t->max_amount, sizeof(after.best));
     return after;
 }
 
@@ -138,7 +138,7 @@ void gang__occupant_enter(struct gang__timeline *t, struct gang__occupant *o)
     for (uint32_t i = 0; i < o->stay_count && o->end_ns != GANG__NEVER; i++) {
         struct gang__after_end one =
             gang__node_after(t, o->stay[i].node, o->end_ns, GANG__LEVEL_ALL);
-        gang__after_lift(&o->after, &one);
+        gang__after_max(&o->after, &one);
     }
     gang__edges_enter(t, o, change);
     for (uint32_t i = 0; i < o->stay_count; i++) {

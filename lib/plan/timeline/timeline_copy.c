@@ -52,7 +52,7 @@ static bool copy_all(struct gang__timeline *t, const struct gang__timeline *from
 gang_result gang__timeline_copy(const struct gang_mem *mem, const struct gang__timeline *from,
                                 struct gang__timeline **copy)
 {
-    size_t most = 0, end = from->occupant_end;
+    size_t max = 0, end = from->occupant_end;
     gang_result r = gang__timeline_new(mem, &from->capacity[0][0], from->nodes,
                                        from->total[GANG__FREE_POOL], from->now_ns, copy);
     if (r != GANG_OK)
@@ -61,8 +61,8 @@ gang_result gang__timeline_copy(const struct gang_mem *mem, const struct gang__t
     gang__timeline_skip(t, from->first);
     const struct gang__occupant **order = gang__zalloc(mem, end + 1, sizeof(*order));
     for (uint32_t i = 0; i < from->nodes; i++)
-        most = from->node[i].count > most ? from->node[i].count : most;
-    bool ok = order && gang__timeline_reserve(t, end, most);
+        max = from->node[i].count > max ? from->node[i].count : max;
+    bool ok = order && gang__timeline_reserve(t, end, max);
     if (ok) {
         for (size_t i = 0; i < end; i++)
             t->occupant[i] = NULL;

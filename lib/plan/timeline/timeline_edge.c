@@ -30,9 +30,9 @@ static bool refresh_after(struct gang__edge *e, const struct gang__edge *a,
 {
     struct gang__after_end after = e->after;
     if (a)
-        gang__after_lift(&after, &a->after_below);
+        gang__after_max(&after, &a->after_below);
     if (b)
-        gang__after_lift(&after, &b->after_below);
+        gang__after_max(&after, &b->after_below);
     bool changed = memcmp(&after, &e->after_below, sizeof(after)) != 0;
     e->after_below = after;
     return changed;
@@ -117,7 +117,7 @@ static void bound(struct gang__timeline *t, struct gang__edge *e)
 {
     e->after = (struct gang__after_end)GANG__AFTER_NOTHING;
     for (const struct gang__occupant *o = e->first[GANG__ENDS]; o; o = o->next[GANG__ENDS])
-        gang__after_lift(&e->after, &o->after);
+        gang__after_max(&e->after, &o->after);
     gang__edge_refresh(t, e);
 }
 
@@ -137,7 +137,7 @@ static void enter(struct gang__timeline *t, struct gang__occupant *o, int side, 
     }
     add(e->change, change);
     if (side == GANG__ENDS && !t->flat)
-        gang__after_lift(&e->after, &o->after);
+        gang__after_max(&e->after, &o->after);
     o->edge[side] = e;
     o->prev[side] = NULL;
     o->next[side] = e->first[side];

@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A timeline inside.
+/* Internals of a timeline.
  *
- *   timeline.c           makes it; adds, moves and removes occupations
- *   timeline_occupant.c  an occupant from the specification of an occupation
- *   timeline_change.c    enters an occupant into lists and sums, and takes it out
- *   timeline_copy.c      copies it
- *   timeline_edge.c  the instants at which something begins or ends: a tree that tells sums and
- *   bounds timeline_node.c  one node: its occupations one after the other; what is free of all
- *   nodes now timeline_fit.c   searching
- *   timeline_flat.c  a machine of one node, or of none but a pool: sums tell all
+ *   timeline.c             makes it; adds, moves and removes occupations
+ *   timeline_occupant.c    an occupant from the specification of an occupation
+ *   timeline_change.c      enters an occupant into lists and sums, and removes it from them
+ *   timeline_copy.c        copies it
+ *   timeline_edge.c        the instants at which something begins or ends: a tree with sums and
+ *   bounds
+ *   timeline_node.c        one node: its occupations in order; what is free of all nodes now
+ *   timeline_candidates.c  the nodes that can take something at a start (timeline_search_in.h)
+ *   timeline_fit.c         searches for a start
+ *   timeline_flat.c        a machine of one node, or of none but a pool: sums are enough
  *
  * Two structures answer all questions. Neither holds anything for each node of each occupation but
  * a link of 16 bytes, and neither divides time into slots.
- *   1. Instants, in an AVL tree. Each tells by how much what is free in all changes there;
- *   subtrees tell the
- *      sum of their changes and the least and greatest prefix of it, so that the first instant at
- *      which enough is free, or is not any more, is found by one descent (a tree augmented with
- *      sums of prefixes: Cormen, Leiserson, Rivest, Stein, "Introduction to Algorithms", chapter
- *      on augmenting data structures; Fluxion's planner has a tree of scheduled points and one of
+ *   1. Instants, in an AVL tree. Each holds the change of the free amounts at that instant; a
+ *      subtree holds the sum of its changes and the least and greatest prefix of it. So one descent
+ *      finds the first instant at which enough is free, or is not any more (a tree augmented with
+ *      sums of prefixes: Cormen, Leiserson, Rivest, Stein, "Introduction to Algorithms", chapter on
+ *      augmenting data structures; Fluxion's planner has a tree of scheduled points and one of
  *      minimum times for each vertex).
  *   2. Each node's occupations in a list by start.
  * A gang's start is where enough nodes have come free, each by the end of an occupation, so the
- * search goes from end to end. Most ends are of no use (others follow at once, or too little came
- * free), so occupations tell bounds of what is free after their end and for how long it lasts, and
- * subtrees the greatest of these; those ends that cannot help are skipped in subtrees (McCreight,
+ * search goes from end to end. Most ends are of no use: others follow at once, or too little came
+ * free. So an occupation holds bounds of what is free after its end and for how long that lasts,
+ * and a subtree the greatest of these; a search skips subtrees whose ends cannot help (McCreight,
  * "Priority search trees", 1985: a tree by one coordinate with the greatest of another). The
- * bounds are never too low. They are made exact when a search meets them, and are lifted where
- * something is removed. */
+ * bounds are never too low. A search makes a bound exact when it meets it; a removal raises it. */
 #ifndef GANG__PLAN_TIMELINE_IN_H
 #define GANG__PLAN_TIMELINE_IN_H
 
@@ -40,8 +40,6 @@
 #define GANG__NONE UINT32_MAX
 #define GANG__AS_WHOLE UINT32_MAX /* in place of an amount */
 
-/* Sums over all that a node has at a time stay below INT64_MAX. */
-#define GANG__AMOUNT_MAX (INT64_C(1) << 47)
 enum { GANG__STAYS_MAX = 1 << 16 };
 
 /* Levels for which a bound says how long they last: the whole node is free; at least an eighth, a
@@ -120,7 +118,7 @@ struct gang__timeline {
     uint32_t nodes, leaves; /* leaves: the next power of 2 */
     uint32_t first;         /* nodes below are none */
     int64_t (*capacity)[GANG__FREE_KINDS];
-    int64_t most[GANG__FREE_KINDS]; /* that any node has */
+    int64_t max_amount[GANG__FREE_KINDS]; /* of any node */
     int main_kind;
     int64_t level[GANG__LEVELS];     /* how much of the main kind it takes */
     int64_t total[GANG__FREE_DIMS];  /* without any occupation */
@@ -141,27 +139,27 @@ struct gang__timeline {
     struct gang__edge_chunk *chunks;
     size_t edge_count;
     struct gang__occupant **occupant; /* by id; NULL: none */
-    size_t occupant_room, occupant_end, occupant_count;
+    size_t occupant_cap, occupant_end, occupant_count;
     struct gang__occupant *vacant; /* small ones that are kept for others, by next[0] */
     uint32_t vacant_count;
     struct gang__occupant *withdrawn; /* the last one first */
     uint64_t withdrawals;
     uint64_t serials;
     uint32_t *free_id;
-    size_t free_id_room, free_id_count;
+    size_t free_id_cap, free_id_count;
     struct gang__active {
         int64_t end_ns;
         const int64_t *amount;
         struct gang__edge *end;
     } * active; /* of the walk under way */
-    size_t active_room;
+    size_t active_cap;
     /* Of a search: */
     struct gang__candidate *candidate; /* nodes of them */
     uint32_t candidate_count;
     uint32_t *candidate_of; /* of each node; GANG__NONE */
     uint64_t *is_candidate; /* a bit a node */
     int64_t *tasks;         /* of each group that the candidates can take */
-    size_t tasks_room;
+    size_t tasks_cap;
 };
 
 static inline struct gang__edge *gang__edge_of(const struct gang__set_link *link)
@@ -183,8 +181,8 @@ struct gang__occupant *gang__occupant_new(struct gang__timeline *t,
                                           const struct gang__occupation *spec, size_t stays,
                                           size_t amounts);
 void gang__occupant_free(struct gang__timeline *t, struct gang__occupant *o);
-/* Allocates for `count` more occupations; at most `most` of them are on one node. */
-bool gang__timeline_reserve(struct gang__timeline *t, size_t count, size_t most);
+/* Allocates for `count` more occupations; no node has more than `max_on_node`. */
+bool gang__timeline_reserve(struct gang__timeline *t, size_t count, size_t max_on_node);
 
 /* ---- timeline_change.c ---- */
 
@@ -267,11 +265,11 @@ void gang__node_during(struct gang__timeline *t, uint32_t node, int64_t start_ns
                        int64_t unused[GANG__FREE_KINDS], int64_t *until_ns);
 /* Is nothing of it taken from start to end? */
 bool gang__node_whole(struct gang__timeline *t, uint32_t node, int64_t start_ns, int64_t end_ns);
-/* gang__node_stale() marks a node whose present state may have changed. gang__nodes_settle()
+/* gang__node_stale() marks a node whose present state may have changed. gang__nodes_update()
  * computes all marked nodes before gang__node_next() is called: several changes of a node between
  * two searches cost one computation. */
 void gang__node_stale(struct gang__timeline *t, uint32_t node);
-void gang__nodes_settle(struct gang__timeline *t);
+void gang__nodes_update(struct gang__timeline *t);
 /* The first node >= `from` for which `may` is true; `nodes`: none. `may` is asked of bounds of
  * many, too. */
 typedef bool gang__after_may(const struct gang__after_end *after, const void *ctx);
@@ -285,7 +283,7 @@ static inline const int64_t *gang__stay_amount(const struct gang__timeline *t,
     return s->amount == GANG__AS_WHOLE ? t->capacity[s->node] : o->amount[s->amount];
 }
 
-static inline void gang__after_lift(struct gang__after_end *to, const struct gang__after_end *by)
+static inline void gang__after_max(struct gang__after_end *to, const struct gang__after_end *by)
 {
     for (int k = 0; k < GANG__FREE_KINDS; k++)
         to->best[k] = by->best[k] > to->best[k] ? by->best[k] : to->best[k];

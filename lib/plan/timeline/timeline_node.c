@@ -207,12 +207,12 @@ static void make_out(struct gang__timeline *t, uint32_t node)
         if (i == 1)
             return;
         now = t->now[i];
-        gang__after_lift(&now, &t->now[i ^ 1]);
+        gang__after_max(&now, &t->now[i ^ 1]);
         i /= 2;
     }
 }
 
-void gang__nodes_settle(struct gang__timeline *t)
+void gang__nodes_update(struct gang__timeline *t)
 {
     for (size_t i = 0; i < t->stale_count; i++) {
         t->is_stale[t->stale[i] / 64] = 0;

@@ -114,13 +114,13 @@ struct gang__occupant *gang__occupant_new(struct gang__timeline *t,
 }
 
 /* Grows all arrays for `count` more occupations, of which at most `most` are on one node. */
-bool gang__timeline_reserve(struct gang__timeline *t, size_t count, size_t most)
+bool gang__timeline_reserve(struct gang__timeline *t, size_t count, size_t max_on_node)
 {
-    return gang__grow(&t->mem, (void **)&t->active, &t->active_room, most + 1,
+    return gang__grow(&t->mem, (void **)&t->active, &t->active_cap, max_on_node + 1,
                       sizeof(t->active[0])) &&
-           gang__grow(&t->mem, (void **)&t->occupant, &t->occupant_room, t->occupant_end + count,
+           gang__grow(&t->mem, (void **)&t->occupant, &t->occupant_cap, t->occupant_end + count,
                       sizeof(t->occupant[0])) &&
-           gang__grow(&t->mem, (void **)&t->free_id, &t->free_id_room, t->occupant_end + count,
+           gang__grow(&t->mem, (void **)&t->free_id, &t->free_id_cap, t->occupant_end + count,
                       sizeof(t->free_id[0])) &&
            gang__edges_reserve(t, t->occupant_count + count);
 }

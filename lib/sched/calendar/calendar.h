@@ -46,7 +46,7 @@ struct gang__calendar {
     size_t mask_cap, domain_cap;
     int64_t *capacity; /* GANG__FREE_KINDS of each slot */
     size_t capacity_cap;
-    /* GPUs by memory, as gang__calendar_earliest() left it: see gang__time_ask. */
+    /* GPUs by memory, as gang__calendar_earliest() left it: see gang__time_request. */
     struct gang__time_group *variant;
     uint32_t *kind;
     size_t kinds, variant_cap, kind_cap;

@@ -40,7 +40,7 @@ void gang__calendar_mask_domain(gang_sched *s, int32_t level, uint32_t index)
 
 /* The earliest start in any domain of the level. */
 static gang_result earliest_in(gang_sched *s, const struct gang__gang *g,
-                               struct gang__time_ask *demand, int32_t level, int64_t from_ns)
+                               struct gang__time_request *demand, int32_t level, int64_t from_ns)
 {
     struct gang__calendar *cal = s->calendar;
     gang_result best = GANG_ENEVER;
@@ -67,7 +67,7 @@ gang_result gang__calendar_earliest(gang_sched *s, const struct gang__gang *g, i
 {
     struct gang__calendar *cal = s->calendar;
     const gang_request *q = gang__gang_request(g);
-    struct gang__time_ask demand = {NULL, 0,   gang__calendar_estimate(s, g), NULL, q->exclusive,
+    struct gang__time_request demand = {NULL, 0,   gang__calendar_estimate(s, g), NULL, q->exclusive,
                                     NULL, NULL};
     bool choosy = is_choosy(s, q);
     if (!gang__calendar_set_groups(s, q) ||

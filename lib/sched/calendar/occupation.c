@@ -31,7 +31,7 @@ bool gang__calendar_set_groups(gang_sched *s, const gang_request *q)
         to->need[GANG__FREE_CPU] = (int64_t)from->cpu;
         to->need[GANG__FREE_MEMORY] = (int64_t)from->pages * GANG_PAGE_BYTES;
         to->need[GANG__FREE_GPU] = from->profile ? 0 : share * (int64_t)from->devices;
-        to->most = from->max_per_node < INT32_MAX ? from->max_per_node : 0;
+        to->max_per_node = from->max_per_node < INT32_MAX ? from->max_per_node : 0;
     }
     return true;
 }

@@ -48,9 +48,9 @@ bool gang__reserve_make_table(gang_sched *s)
 static void take_limit(const struct gang_reservation_limit *l, struct gang__bookings_limit *to)
 {
     *to = (struct gang__bookings_limit)GANG__BOOKINGS_NO_LIMIT;
-    to->most[GANG__FREE_CPU] = l->max_cpu_milli;
-    to->most[GANG__FREE_MEMORY] = l->max_memory_bytes;
-    to->most[GANG__FREE_GPU] = l->max_gpu_milli;
+    to->peak[GANG__FREE_CPU] = l->max_cpu_milli;
+    to->peak[GANG__FREE_MEMORY] = l->max_memory_bytes;
+    to->peak[GANG__FREE_GPU] = l->max_gpu_milli;
     to->average[GANG__FREE_CPU] = l->average_cpu_milli;
     to->average[GANG__FREE_MEMORY] = l->average_memory_bytes;
     to->average[GANG__FREE_GPU] = l->average_gpu_milli;
@@ -114,7 +114,7 @@ gang_result gang__reserve_refusal_text(const struct gang__admitted *got,
                         "too little is free in the window: %lld of %lld gangs find room",
                         (long long)got->has, (long long)got->wanted);
         break;
-    case GANG__ADMIT_MOST:
+    case GANG__ADMIT_PEAK:
         return gang__error(error, GANG_ELIMIT, "owner",
                            "\"%s\" would have %lld of %s at a time, and may have %lld", r->owner,
                            (long long)got->wanted, what, (long long)got->has);

@@ -309,7 +309,7 @@ static void name_groups(struct gang__admitted *got, const int64_t *count)
 /* Place the reservation beside all others; otherwise over those that it may overlap and, with
  * `jobs`, over jobs that it may ignore. Planned starts make way. */
 static gang_result admit_more(gang_sched *s, const struct gang__reserve *r,
-                              const struct gang__admit_ask *a, bool jobs)
+                              const struct gang__admit_request *a, bool jobs)
 {
     int32_t over = GANG_RESERVATION_OVERLAP | (jobs ? GANG_RESERVATION_IGNORE_JOBS : 0);
     struct gang__trial t;

@@ -8,7 +8,7 @@
 
 /* The stages of a reservation as plan/admit/admit.h asks for them. */
 struct gang__reserve_question {
-    struct gang__admit_ask a;
+    struct gang__admit_request a;
     struct gang__admit_stage *stage;
     struct gang__time_group *group;
     uint64_t *mask;

@@ -94,7 +94,7 @@ bool gang__reserve_question_make(gang_sched *s, const struct gang__reserve *r,
                          question->mask + i * words, question->node + i * s->calendar->end);
         groups += r->stage[i].q ? r->stage[i].q->group_count : 0;
     }
-    question->a = (struct gang__admit_ask){.arrival_ns = r->arrival_ns,
+    question->a = (struct gang__admit_request){.arrival_ns = r->arrival_ns,
                                            .deadline_ns = r->deadline_ns,
                                            .fixed = r->start_ns >= 0,
                                            .start_ns = r->start_ns,
