@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "scenario/arena.h"
+#include "scenario/arena_in.h"
 
 #include <stddef.h>
 #include <stdlib.h>

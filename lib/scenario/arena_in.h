@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory of the reader that is freed all at once, and sorted names in it. */
-#ifndef GANG__SCENARIO_ARENA_H
-#define GANG__SCENARIO_ARENA_H
+#ifndef GANG__SCENARIO_ARENA_IN_H
+#define GANG__SCENARIO_ARENA_IN_H
 
 #include <stdbool.h>
 #include <stddef.h>

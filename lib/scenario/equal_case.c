@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Comparing two cases. What means the same is equal: NULL and "" for what may be unknown, no list
  * and one of zeros, 0 rounds and 1. `expect` is text in the form that the reader gives it. */
-#include "scenario/scenario_file.h"
+#include "scenario/scenario_in.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "model/node_spec.h"
-#include "scenario/equal.h"
-#include "scenario/fields.h"
+#include "scenario/equal_in.h"
+#include "scenario/fields_in.h"
 
 bool gang__same_names(const char *const *a, size_t a_count, const char *const *b, size_t b_count)
 {

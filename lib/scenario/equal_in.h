@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files that compare two cases share. */
-#ifndef GANG__SCENARIO_EQUAL_H
-#define GANG__SCENARIO_EQUAL_H
+#ifndef GANG__SCENARIO_EQUAL_IN_H
+#define GANG__SCENARIO_EQUAL_IN_H
 
 #include <stdbool.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compares two queues. */
 #include "model/node_spec.h"
-#include "scenario/equal.h"
-#include "scenario/fields.h"
+#include "scenario/equal_in.h"
+#include "scenario/fields_in.h"
 
 static bool same_real(double a, double b)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Members that are one number or one word: tables say how each is read, written and compared. */
-#include "scenario/read.h"
+#include "scenario/read_in.h"
 
 #include <string.h>
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Members of the specifications that a table describes: how each is read, written and compared. */
-#ifndef GANG__SCENARIO_FIELDS_H
-#define GANG__SCENARIO_FIELDS_H
+#ifndef GANG__SCENARIO_FIELDS_IN_H
+#define GANG__SCENARIO_FIELDS_IN_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/json/json.h"
-#include "scenario/words.h"
+#include "scenario/words_in.h"
 
 struct gang__reader;
 

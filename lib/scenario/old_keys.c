@@ -3,7 +3,7 @@
  * warning; so the other files know the new keys only. */
 #include <string.h>
 
-#include "scenario/read.h"
+#include "scenario/read_in.h"
 
 struct old_value {
     const char *old, *value;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading what waits for what: groups of a job, and jobs of a case. */
-#include "scenario/read.h"
+#include "scenario/read_in.h"
 
 #include <string.h>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads one case, and the public functions that read texts and files of cases. */
-#include "scenario/read.h"
+#include "scenario/read_in.h"
 
 #include <string.h>
 
-#include "scenario/scenario_file.h"
+#include "scenario/scenario_in.h"
 
 const struct gang__json_limits gang__scenario_limits = {GANG_JSON_MAX_BYTES, GANG_JSON_MAX_DEPTH,
                                                         1 << 24};

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "model/label_expr.h"
-#include "scenario/read.h"
+#include "scenario/read_in.h"
 
 /* ---- labels of nodes --------------------------------------------------------------------- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checking the `expect` member of a case. The library hands it on as text. */
-#include "scenario/read.h"
+#include "scenario/read_in.h"
 
 #include <string.h>
 

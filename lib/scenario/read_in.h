@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The reader of scenarios: one case from a tree of JSON values, checked. Each object of the format
  * has a read_*.c. The format: examples/man/gangsched-scenario.1. */
-#ifndef GANG__SCENARIO_READ_H
-#define GANG__SCENARIO_READ_H
+#ifndef GANG__SCENARIO_READ_IN_H
+#define GANG__SCENARIO_READ_IN_H
 
 #include <gangsched/scenario.h>
 
 #include "base/json/json.h"
 #include "model/node_spec.h"
-#include "scenario/arena.h"
-#include "scenario/fields.h"
-#include "scenario/words.h"
+#include "scenario/arena_in.h"
+#include "scenario/fields_in.h"
+#include "scenario/words_in.h"
 
 /* Largest amount of memory of a task, in bytes; it is rounded up to pages. */
 #define GANG__MAX_TASK_MEMORY (GANG_MAX_AMOUNT * GANG_PAGE_BYTES)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads which queue a job goes to: the queue it names, the rules, and the default queue. */
-#include "scenario/read.h"
+#include "scenario/read_in.h"
 
 #include <string.h>
 

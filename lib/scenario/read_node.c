@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading one node of a scenario. */
-#include "scenario/read.h"
+#include "scenario/read_in.h"
 
 #include <string.h>
 

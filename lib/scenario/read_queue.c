@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading one queue of a scenario, and the tree of queues. */
-#include "scenario/read.h"
+#include "scenario/read_in.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading reservations. */
-#include "scenario/read.h"
+#include "scenario/read_in.h"
 
 #include <string.h>
 

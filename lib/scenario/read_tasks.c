@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads the groups of tasks of a job, and its sets: the gangs inside the gang. */
-#include "scenario/read.h"
+#include "scenario/read_in.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading what is known of the times of jobs: how long they have run, and are going to. */
-#include "scenario/read.h"
+#include "scenario/read_in.h"
 
 #include <stdlib.h>
 

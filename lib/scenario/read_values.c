@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads the values that several objects of a scenario have: names, levels, amounts, memory. */
-#include "scenario/read.h"
+#include "scenario/read_in.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What tests use of this folder besides the public header <gangsched/scenario.h>. */
-#ifndef GANG__SCENARIO_FILE_H
-#define GANG__SCENARIO_FILE_H
+#ifndef GANG__SCENARIO_SCENARIO_IN_H
+#define GANG__SCENARIO_SCENARIO_IN_H
 
 #include <stdbool.h>
 

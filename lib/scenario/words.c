@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "scenario/words.h"
+#include "scenario/words_in.h"
 
 #include "model/policy_words.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The words of the format that stand for constants of the public headers. */
-#ifndef GANG__SCENARIO_WORDS_H
-#define GANG__SCENARIO_WORDS_H
+#ifndef GANG__SCENARIO_WORDS_IN_H
+#define GANG__SCENARIO_WORDS_IN_H
 
 #include <stddef.h>
 

@@ -2,13 +2,13 @@
 /* Writes one case. The tree of JSON values that is made of the case is read back and compared with
  * the case before any text is written. So a text reads back as the case; a case that the format
  * cannot express is an error and not a loss. */
-#include "scenario/write.h"
+#include "scenario/write_in.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "scenario/read.h"
-#include "scenario/scenario_file.h"
+#include "scenario/read_in.h"
+#include "scenario/scenario_in.h"
 
 /* ---- max_tasks ------------------------------------------------------------------------- */
 

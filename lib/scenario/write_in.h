@@ -2,15 +2,15 @@
 /* The writer of scenarios: one case into a tree of JSON values. Each object of the format has a
  * write_*.c. A function that fails notes it in the writer; the rest of the tree then does not
  * matter. */
-#ifndef GANG__SCENARIO_WRITE_H
-#define GANG__SCENARIO_WRITE_H
+#ifndef GANG__SCENARIO_WRITE_IN_H
+#define GANG__SCENARIO_WRITE_IN_H
 
 #include <gangsched/scenario.h>
 
 #include "base/json/json.h"
 #include "model/spec_array.h"
-#include "scenario/scenario_file.h"
-#include "scenario/words.h"
+#include "scenario/scenario_in.h"
+#include "scenario/words_in.h"
 
 struct gang__writer {
     struct gang__json_maker maker;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes one job. */
-#include "scenario/write.h"
+#include "scenario/write_in.h"
 
-#include "scenario/fields.h"
+#include "scenario/fields_in.h"
 
 static void write_places(struct gang__writer *w, json_t *object, const struct gang_job_spec *job)
 {

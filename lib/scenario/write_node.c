@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes one node. */
-#include "scenario/write.h"
+#include "scenario/write_in.h"
 
 #include <string.h>
 

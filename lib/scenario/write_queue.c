@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes one queue, and the rules that map jobs to queues. */
-#include "scenario/write.h"
+#include "scenario/write_in.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "scenario/fields.h"
+#include "scenario/fields_in.h"
 
 static bool is_kind(const char *kind, const char *name)
 {

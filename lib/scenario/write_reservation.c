@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes the reservations of a case. */
-#include "scenario/write.h"
+#include "scenario/write_in.h"
 
-#include "scenario/fields.h"
+#include "scenario/fields_in.h"
 
 static json_t *make_stage(struct gang__writer *w, const struct gang_reservation_stage *stage)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes the groups of tasks of a job, and its sets. */
-#include "scenario/write.h"
+#include "scenario/write_in.h"
 
 #include <string.h>
 

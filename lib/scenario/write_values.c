@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes the values that several objects of a scenario have. */
-#include "scenario/write.h"
+#include "scenario/write_in.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "sim/simulation.h"
+#include "sim/sim_in.h"
 
 static const int64_t LONGEST_NS = INT64_C(1) << 60;
 

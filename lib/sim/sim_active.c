@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "sim/simulation.h"
+#include "sim/sim_in.h"
 
 enum { INDEX, SUBMIT, RUN, LIMIT, LEFT, SERVED, GPU, CPU, TASKS, QUEUE, RUNNING, USER, COLUMNS };
 

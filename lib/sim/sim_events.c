@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The events to come: a binary heap by time, class and order. An event of a job that does not count
  * any more stays in the heap and is skipped. */
-#include "sim/simulation.h"
+#include "sim/sim_in.h"
 
 static bool is_before(const struct gang__sim_entry *a, const struct gang__sim_entry *b)
 {

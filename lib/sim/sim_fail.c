@@ -5,7 +5,7 @@
 
 #include "base/draw.h"
 #include "base/wide.h"
-#include "sim/simulation.h"
+#include "sim/sim_in.h"
 
 enum { OF_NODE = 1, OF_TASKS = 2, OF_VICTIM = 3 };
 

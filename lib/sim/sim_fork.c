@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "sim/simulation.h"
+#include "sim/sim_in.h"
 
 /* ---- functions of the caller ----------------------------------------------------------------- */
 

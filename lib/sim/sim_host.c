@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Callbacks of the scheduler and what they change in the row of a job. Nothing is allocated
  * here. */
-#include "sim/simulation.h"
+#include "sim/sim_in.h"
 
 static void call(gang_sim *sim, const struct gang_sim_event *e)
 {

@@ -4,8 +4,8 @@
  * The callbacks of the scheduler change the rows of jobs at once and allocate nothing. What needs
  * memory (events, placements) is updated after the run, job by job, in gang__sim_settle(). If
  * memory is short there, the job stays listed, and nothing is lost. */
-#ifndef GANG__SIM_SIMULATION_H
-#define GANG__SIM_SIMULATION_H
+#ifndef GANG__SIM_SIM_IN_H
+#define GANG__SIM_SIM_IN_H
 
 #include <gangsched/gangsched.h>
 #include <gangsched/sim.h>

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/wide.h"
-#include "sim/simulation.h"
+#include "sim/sim_in.h"
 
 enum { MOST_JOBS = INT32_MAX };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where jobs of traces are placed. */
-#include "sim/simulation.h"
+#include "sim/sim_in.h"
 
 /* The first group where least is free, the others where most is. */
 static int32_t consolidated(int32_t group, const struct gang_candidate *candidates,

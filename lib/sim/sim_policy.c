@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/wide.h"
-#include "sim/simulation.h"
+#include "sim/sim_in.h"
 
 static bool is_las(const gang_sim *sim)
 {

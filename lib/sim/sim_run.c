@@ -2,7 +2,7 @@
 /* The loop: to the next instant in which something happens, all of it, and the cycle. */
 #include "base/error.h"
 #include "base/wide.h"
-#include "sim/simulation.h"
+#include "sim/sim_in.h"
 
 struct bounds {
     struct gang_sim_bounds of;

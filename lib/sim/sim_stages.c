@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/wide.h"
-#include "sim/simulation.h"
+#include "sim/sim_in.h"
 
 /* ---- making ---------------------------------------------------------------------------------- */
 

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/json/json.h"
-#include "sim/simulation.h"
+#include "sim/sim_in.h"
 
 enum { WAIT, QUEUE, JCT, SLOWDOWN, BOUNDED, SPREADS };
 

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "sim/sim_text.h"
-#include "sim/simulation.h"
+#include "sim/sim_in.h"
+#include "sim/sim_text_in.h"
 
 struct gang__sim_stream {
     struct gang__sim_out out;

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sim/sim_text.h"
+#include "sim/sim_text_in.h"
 
 static void flush(struct gang__sim_out *o)
 {

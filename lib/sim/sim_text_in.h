@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows of tables as text. */
-#ifndef GANG__SIM_TEXT_H
-#define GANG__SIM_TEXT_H
+#ifndef GANG__SIM_SIM_TEXT_IN_H
+#define GANG__SIM_SIM_TEXT_IN_H
 
-#include "sim/simulation.h"
+#include "sim/sim_in.h"
 
 /* A buffer of text: writing line by line would be slow for the receiver. */
 struct gang__sim_out {

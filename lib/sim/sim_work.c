@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "base/wide.h"
-#include "sim/simulation.h"
+#include "sim/sim_in.h"
 
 enum { FULL = 1000000 }; /* millionths of the full speed */
 

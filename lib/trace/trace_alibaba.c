@@ -2,7 +2,7 @@
 /* Alibaba's traces: pods of openb (cluster-trace-gpu-v2023) and the tasks of PAI (v2020). */
 #include <gangsched/sched.h>
 
-#include "trace/trace_table.h"
+#include "trace/trace_table_in.h"
 
 /* ---- openb: a pod is a job of one task ----------------------------------------------------- */
 

@@ -3,7 +3,7 @@
  * of profile types are those of versions before 5 and of version 5. */
 #include <math.h>
 
-#include "trace/trace_json.h"
+#include "trace/trace_json_in.h"
 
 /* Seconds of a computation. */
 static gang_result flops_time(const struct gang__trace_reader *r, const struct gang__json *profile,

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "trace/trace_table.h"
+#include "trace/trace_table_in.h"
 
 const char *const gang__trace_ends[9] = {"",          "success",   "failed",
                                          "cancelled", "preempted", "timeout",

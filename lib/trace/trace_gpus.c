@@ -3,7 +3,7 @@
  * Tiresias. */
 #include <gangsched/sched.h>
 
-#include "trace/trace_table.h"
+#include "trace/trace_table_in.h"
 
 gang_result gang__trace_cut(struct gang__trace_reader *r, int64_t gpus, int64_t cpu_milli,
                             struct gang__trace_group groups[2], size_t *count)

@@ -4,8 +4,8 @@
  * A row is 64 bytes. Words (names of queues, users, groups, models) and mixes (the groups of a job)
  * are kept once and referred to by number, for a trace has few of them. Names of jobs are kept one
  * by one and found through a table of 8 bytes a slot. */
-#ifndef GANG__TRACE_IN_H
-#define GANG__TRACE_IN_H
+#ifndef GANG__TRACE_TRACE_IN_H
+#define GANG__TRACE_TRACE_IN_H
 
 #include <gangsched/trace.h>
 

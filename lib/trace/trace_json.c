@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "trace/trace_json.h"
+#include "trace/trace_json_in.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What readers of JSON share. */
-#ifndef GANG__TRACE_JSON_H
-#define GANG__TRACE_JSON_H
+#ifndef GANG__TRACE_TRACE_JSON_IN_H
+#define GANG__TRACE_TRACE_JSON_IN_H
 
 #include "trace/trace_in.h"
 

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "trace/trace_json.h"
+#include "trace/trace_json_in.h"
 
 #define GROUP_KEYS "group", "tasks", "min", "cpu", "mem_mib", "gpus", "gpu_milli", "gpu_models"
 static const char *const group_keys[] = {GROUP_KEYS};

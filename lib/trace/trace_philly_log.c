@@ -4,7 +4,7 @@
  * a large tree. */
 #include <gangsched/sched.h>
 
-#include "trace/trace_json.h"
+#include "trace/trace_json_in.h"
 
 /* ---- one job ------------------------------------------------------------------------------- */
 

@@ -2,7 +2,7 @@
 /* Reading: which format it is, options, and what becomes of rows that are wrong. */
 #include <string.h>
 
-#include "trace/trace_table.h"
+#include "trace/trace_table_in.h"
 
 /* ---- which format -------------------------------------------------------------------------- */
 

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "trace/trace_table.h"
+#include "trace/trace_table_in.h"
 
 /* A field of a line, in the order of the standard. */
 enum swf {

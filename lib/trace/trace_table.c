@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Comma-separated values: lines, fields, columns. */
-#include "trace/trace_table.h"
+#include "trace/trace_table_in.h"
 
 #include <stdarg.h>
 #include <stdio.h>

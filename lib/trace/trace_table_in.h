@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Comma-separated values (RFC 4180, but that no field holds a line feed) with columns that are
  * found by name. */
-#ifndef GANG__TRACE_TABLE_H
-#define GANG__TRACE_TABLE_H
+#ifndef GANG__TRACE_TRACE_TABLE_IN_H
+#define GANG__TRACE_TRACE_TABLE_IN_H
 
 #include "trace/trace_in.h"
 

@@ -17,7 +17,7 @@
 
 #include "base/json/json.h"
 #include "chance.h"
-#include "scenario/scenario_file.h"
+#include "scenario/scenario_in.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

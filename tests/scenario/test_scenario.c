@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "scenario/scenario_file.h"
+#include "scenario/scenario_in.h"
 #include "support.h"
 
 static gang_scenarios *read_good(const char *text)
