@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Candidates of backfill by class (sched/backfill/candidates.h) against a scheduler that tries
+/* Candidates of backfill by class (sched/backfill/candidates.c) against a scheduler that tries
  * every one of them: the same random life, and the same calls of the host in the same order. */
 #include "chance.h"
 #include "sched/host.h"

@@ -15,7 +15,7 @@
 #include "sched/copy/copy.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/record/job_record.h"
-#include "sched/slice/slice_in.h"
+#include "sched/slice/slice.h"
 #include "suite.h"
 #include "support.h"
 

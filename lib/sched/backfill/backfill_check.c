@@ -2,7 +2,7 @@
 /* Audit of planned starts, and of the calendar against what gangs hold. */
 #include "sched/backfill/backfill.h"
 #include "sched/calendar/calendar.h"
-#include "sched/reserve/reserve_in.h"
+#include "sched/reserve/reserve.h"
 #include "sched/slice/slice.h"
 
 /* ---- audit -------------------------------------------------------------------------------------

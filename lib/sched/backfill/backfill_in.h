@@ -3,7 +3,7 @@
 #ifndef GANG__SCHED_BACKFILL_IN_H
 #define GANG__SCHED_BACKFILL_IN_H
 
-#include "sched/record/state.h"
+#include "sched/backfill/backfill.h"
 
 /* ---- plan_start.c ---------------------------------------------------------------------------- */
 

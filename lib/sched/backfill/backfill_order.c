@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* In which order an EASY leaf tries the gangs behind its plans: as its own order has them, or the
  * shortest, the widest, or the smallest area first. */
-#include "sched/backfill/backfill.h"
 #include "sched/backfill/backfill_in.h"
 #include "sched/calendar/calendar.h"
-#include "sched/order/wait_order.h"
+#include "sched/order/order.h"
 
 /* The dominant share of the gang in the cluster, in millionths. */
 static int64_t dominant_share(const gang_sched *s, const struct gang__gang *g)

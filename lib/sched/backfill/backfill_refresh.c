@@ -2,11 +2,9 @@
 /* Before gangs are tried: the calendar follows the cluster, reservations do what is due, and gangs
  * that wait because of plans, or may get a plan, are tried again if something happened that may
  * help them. */
-#include "sched/backfill/backfill.h"
 #include "sched/backfill/backfill_in.h"
-#include "sched/backfill/candidates.h"
 #include "sched/calendar/calendar.h"
-#include "sched/order/wait_order.h"
+#include "sched/order/order.h"
 #include "sched/reserve/reserve.h"
 #include "sched/slice/slice.h"
 #include "sched/wake/wake.h"
@@ -20,7 +18,7 @@ bool gang__backfill_is_ruled_out(const gang_sched *s, const struct gang__gang *g
 }
 
 /* May trying the head of the class help? In an EASY leaf a gang behind the plans is tried in any
- * case, as when a gang leaves (candidates.h): the plans before it may move. */
+ * case, as when a gang leaves (candidates.c): the plans before it may move. */
 static bool may_look(const gang_sched *s, const struct gang__wait_class *class)
 {
     const struct gang__gang *head = gang__wait_class_head(class);

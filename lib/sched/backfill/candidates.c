@@ -1,11 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sched/backfill/candidates.h"
-#include "sched/backfill/backfill.h"
-#include "sched/backfill/backfill_in.h"
+/* Backfill candidates: gangs of an EASY leaf without a plan of their own, which may start between
+ * the plans.
+ *
+ * They are tried again whenever a gang leaves, since they may fit before the plans now. If each has
+ * a time limit of its own, each is a wait class of its own, and few of them fit. So blocked classes
+ * that wait because of plans are kept by *candidates*: those of the leaf with the same request
+ * class, user and guarantee. From each, one class at a time is made READY: the first that is not
+ * ruled out by
+ *   - free totals: over all nodes, enough is free for the gang from now on up to an instant, which
+ *     is the same for all of them. A gang that runs beyond it does not fit
+ *     (gang__calendar_free_ns()).
+ *   - a shorter candidate's failure: if a gang could not start, no gang that runs as long or longer
+ *     can.
+ * Both bounds are forgotten when a plan goes or changes, since more capacity may be free then.
+ * "First" means first in the backfill order of the leaf, if it has one, else in its wait order. So
+ * gangs start as if each had been tried. A round costs its tries, and a look at each entry.
+ *
+ * A kept class is BLOCKED and in no other list. It is KEPT_TRIED until something happens that may
+ * help it (the leaf is noted: gang__wake_candidates()), and KEPT_WAITING from then on: in a tree in
+ * the order of the leaf. Each node of the tree has the shortest run time below it. Some classes are
+ * not kept, because more decides about them: a class with a planned, deadline-bound or starved
+ * head, or with a head that has places to return to; classes of strict leaves and of leaves that
+ * bound bypasses; and all classes while something is reserved.
+ */
+#include <stddef.h>
 
+#include "sched/backfill/backfill_in.h"
 #include "sched/calendar/calendar.h"
-#include "sched/order/wait_order.h"
+#include "sched/order/order.h"
 #include "sched/wake/wake.h"
+
+struct gang__candidates {
+    struct gang__hash_link link;         /* in leaf->backfill.by_key */
+    struct gang__candidates *next, **at; /* in leaf->backfill.all */
+    struct gang__candidates *next_due;   /* in leaf->backfill.due, while `due` */
+    struct gang__queue_state *leaf;
+    struct gang__request_class *request_class;
+    struct gang__user *user;
+    bool fixed;
+    bool due;                         /* one of its classes may be made READY */
+    uint32_t refs;                    /* of its classes */
+    struct gang__ordered_set waiting; /* by the order of the leaf */
+    struct gang__wait_class *tried;
+    struct gang__wait_class *ready; /* READY for all of them; NULL: none */
+    int64_t most_ns;                /* a gang that runs longer cannot start, as a try has shown */
+};
 
 /* ---- the tree of waiting classes ------------------------------------------------------------- */
 
@@ -101,7 +140,7 @@ static struct gang__candidates *candidates_of(gang_sched *s, struct gang__wait_c
     return class->backfill.candidates;
 }
 
-static void due(struct gang__candidates *candidates)
+static void mark_due(struct gang__candidates *candidates)
 {
     if (candidates->due)
         return;
@@ -110,7 +149,7 @@ static void due(struct gang__candidates *candidates)
     candidates->leaf->backfill.due = candidates;
 }
 
-static void not_due(struct gang__candidates *candidates)
+static void unmark_due(struct gang__candidates *candidates)
 {
     struct gang__candidates **at = &candidates->leaf->backfill.due;
     if (!candidates->due)
@@ -127,7 +166,7 @@ void gang__candidates_forget(gang_sched *s, struct gang__wait_class *class)
     class->backfill.candidates = NULL;
     if (!candidates || --candidates->refs > 0)
         return;
-    not_due(candidates);
+    unmark_due(candidates);
     *candidates->at = candidates->next;
     if (candidates->next)
         candidates->next->at = candidates->at;
@@ -150,7 +189,7 @@ static bool may_keep(const gang_sched *s, const struct gang__wait_class *class)
            job->state != GANG_JOB_RUNNING;
 }
 
-static void put(struct gang__wait_class *class, uint8_t where)
+static void keep_in(struct gang__wait_class *class, uint8_t where)
 {
     struct gang__candidates *candidates = class->backfill.candidates;
     class->backfill.kept = where;
@@ -170,7 +209,7 @@ bool gang__candidates_keep_again(gang_sched *s, struct gang__wait_class *class, 
     if (!may_keep(s, class) || !candidates_of(s, class))
         return false;
     class->backfill.run_ns = gang__calendar_estimate(s, gang__wait_class_head(class));
-    put(class, kept);
+    keep_in(class, kept);
     return true;
 }
 
@@ -202,7 +241,7 @@ void gang__candidates_left_ready(struct gang__wait_class *class)
     if (!candidates || candidates->ready != class)
         return;
     candidates->ready = NULL;
-    due(candidates);
+    mark_due(candidates);
 }
 
 void gang__candidates_deferred(struct gang__wait_class *class)
@@ -218,22 +257,22 @@ void gang__candidates_deferred(struct gang__wait_class *class)
 
 /* More capacity may be free. The READY class stays READY, and one before it may become READY,
  * too. */
-static void think_again(struct gang__candidates *candidates)
+static void reset_bounds(struct gang__candidates *candidates)
 {
     candidates->most_ns = GANG__NEVER;
     candidates->ready = NULL;
-    due(candidates);
+    mark_due(candidates);
 }
 
 /* Something happened that may help: all classes that were tried wait again. */
-static void begin_again(struct gang__candidates *candidates)
+static void retry_all(struct gang__candidates *candidates)
 {
     while (candidates->tried) {
         struct gang__wait_class *class = candidates->tried;
         gang__candidates_unkeep(class);
-        put(class, GANG__KEPT_WAITING);
+        keep_in(class, GANG__KEPT_WAITING);
     }
-    think_again(candidates);
+    reset_bounds(candidates);
 }
 
 /* In a backfill order by run time: the longest run time that comes as early as the shortest one
@@ -281,19 +320,19 @@ static bool is_planned_next(const struct gang__queue_state *leaf)
 }
 
 /* Are all candidates behind the plans? */
-static bool comes_later(const struct gang__candidates *candidates)
+static bool are_behind_plans(const struct gang__candidates *candidates)
 {
     struct gang__set_link *n = gang__set_first(&candidates->waiting);
     return n && !gang__calendar_may_plan(gang__wait_class_head(class_at(n)));
 }
 
-static void look_at(gang_sched *s, struct gang__queue_state *leaf)
+static void make_ready_in(gang_sched *s, struct gang__queue_state *leaf)
 {
     bool planned = is_planned_next(leaf);
     struct gang__candidates *candidates, *later = NULL;
     while ((candidates = leaf->backfill.due) != NULL) {
         leaf->backfill.due = candidates->next_due;
-        if (planned && comes_later(candidates)) {
+        if (planned && are_behind_plans(candidates)) {
             candidates->next_due = later;
             later = candidates;
             continue;
@@ -315,14 +354,14 @@ void gang__candidates_make_ready(gang_sched *s)
         for (struct gang__candidates *candidates = leaf->backfill.all; candidates;
              candidates = candidates->next) {
             if (leaf->wake.retry_candidates)
-                begin_again(candidates);
+                retry_all(candidates);
             else if (moves != s->backfill.moves_seen)
-                think_again(candidates);
+                reset_bounds(candidates);
             else
                 break;
         }
         leaf->wake.retry_candidates = false;
-        look_at(s, leaf);
+        make_ready_in(s, leaf);
         leaf->wake.candidates = leaf->order.ready.count > 0;
         if (leaf->wake.candidates)
             at = &leaf->wake.next_candidates;
@@ -337,7 +376,7 @@ void gang__candidates_unkeep_all(gang_sched *s)
     for (uint32_t i = 0; i < s->queues->count; i++)
         for (struct gang__candidates *candidates = s->qs[i]->backfill.all; candidates;
              candidates = candidates->next) {
-            begin_again(candidates);
+            retry_all(candidates);
             while (candidates->waiting.count > 0)
                 gang__order_unblock(s, class_at(gang__set_first(&candidates->waiting)));
         }
@@ -366,10 +405,10 @@ void gang__candidates_copy(gang_sched *s, struct gang__wait_class *to,
     if (from->backfill.candidates->ready == from)
         to->backfill.candidates->ready = to;
     if (from->backfill.candidates->due)
-        due(to->backfill.candidates);
+        mark_due(to->backfill.candidates);
     if (from->backfill.kept == GANG__KEPT_WAITING && to->backfill.kept == GANG__KEPT_TRIED) {
         gang__candidates_unkeep(to);
-        put(to, GANG__KEPT_WAITING);
+        keep_in(to, GANG__KEPT_WAITING);
     }
 }
 

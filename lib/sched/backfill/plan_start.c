@@ -4,7 +4,7 @@
  * When     A gang of a leaf that backfills was tried, and cannot start now. start_between.c calls
  *          gang__backfill_plan() then, so a gang is planned in the same order in which it is tried.
  * Depth    The leaf plans for the first `plan_depth` gangs of its order, 1 in an EASY leaf by
- *          default. A gang behind them gets no plan and is a candidate (candidates.h). If a gang is
+ *          default. A gang behind them gets no plan and is a candidate (candidates.c). If a gang is
  *          tried that comes before a planned one of an EASY leaf, the plans behind it are taken out
  *          first (gang__backfill_unplan_behind()), and made again after it
  *          (gang__backfill_plan_again()): those that no longer fit the depth have no plan then.
@@ -31,7 +31,7 @@
 
 #include "sched/backfill/backfill_in.h"
 #include "sched/calendar/calendar.h"
-#include "sched/order/wait_order.h"
+#include "sched/order/order.h"
 #include "sched/reserve/reserve.h"
 #include "sched/wake/wake.h"
 

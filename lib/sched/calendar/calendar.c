@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sched/calendar/calendar.h"
-#include "sched/order/wait_order.h"
+#include "sched/calendar/calendar_in.h"
+#include "sched/order/order.h"
 #include "sched/record/job_record.h"
 #include "sched/wake/wake.h"
 

@@ -82,12 +82,6 @@ static inline bool gang__calendar_on(const gang_sched *s)
     return s->queues->backfills || s->reserve.count > 0;
 }
 
-/* Do only time limits count, and no predictions? */
-static inline bool gang__calendar_by_limit(const gang_sched *s)
-{
-    return s->reserve.count > 0 || s->reserve.placing;
-}
-
 /* The timeline in which the gang is placed: that of its reservation, or the one of all. */
 struct gang__timeline *gang__calendar_timeline_of(const gang_sched *s, const struct gang__gang *g);
 
@@ -148,10 +142,7 @@ bool gang__calendar_set_groups(gang_sched *s, const gang_request *q);
  * node. */
 bool gang__calendar_add_place(gang_sched *s, gang_node_id node, uint32_t group);
 void gang__calendar_merge_places(struct gang__calendar *cal);
-/* calendar.group and .place as an occupation from now on. */
-struct gang__occupation gang__calendar_occupation(const struct gang__calendar *cal,
-                                                  const gang_request *q, int64_t end_ns,
-                                                  int64_t now_ns);
+
 /* What the gang would take at these places from now on. The arrays of *o are scratch. False: out of
  * memory. */
 bool gang__calendar_lay_out(gang_sched *s, const struct gang__gang *g,
@@ -164,18 +155,6 @@ bool gang__calendar_lay_out_alloc(gang_sched *s, const struct gang__gang *g, gan
 /* ---- memory_amounts.c: GPUs by memory ----------------------------------------------------------
  */
 
-/* The group of calendar.group[0...*count - 1] that needs just that, or one more. False: out of
- * memory. */
-bool gang__calendar_group_like(gang_sched *s, const int64_t need[GANG__FREE_KINDS], size_t *count,
-                               uint32_t *group);
-/* Append the most that tasks at these places take, after gang__calendar_set_groups(); *groups are
- * needed. False: out of memory. */
-bool gang__calendar_lay_out_memory(gang_sched *s, const struct gang__gang *g,
-                                   const struct gang_placement *place, size_t count,
-                                   size_t *groups);
-/* The most that the groups asked for need on each node (calendar.kind, .variant), and in
- * calendar.group the least. False: out of memory. O(nodes). */
-bool gang__calendar_memory_variants(gang_sched *s, const gang_request *q);
 /* The result of that search (calendar.fit) gets these groups. */
 void gang__calendar_use_variants(struct gang__calendar *cal, struct gang__occupation *o);
 

@@ -5,7 +5,7 @@
 #include "base/rcu.h"
 #include "place/fit/filter.h"
 #include "place/request/request.h"
-#include "sched/calendar/calendar.h"
+#include "sched/calendar/calendar_in.h"
 
 /* Does it matter to a group on which nodes it lies? */
 static bool is_choosy(const gang_sched *s, const gang_request *q)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How long a gang runs, and when what it holds comes free. */
-#include "sched/calendar/calendar.h"
+#include "sched/calendar/calendar_in.h"
 #include "sched/record/job_record.h"
 
 /* When a gang that starts at `start_ns` has stopped: its expected end includes its grace. With

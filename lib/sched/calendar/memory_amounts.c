@@ -10,7 +10,7 @@
 #include "place/fit/filter.h"
 #include "place/fit/fit_plan.h"
 #include "place/request/request.h"
-#include "sched/calendar/calendar.h"
+#include "sched/calendar/calendar_in.h"
 
 enum { NO_SHARE = 0 };
 #define MORE_THAN_ANY (INT64_C(1) << 40) /* milli-GPUs: no node has so many */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "place/whatif/timeshare.h"
-#include "sched/calendar/calendar.h"
+#include "sched/calendar/calendar_in.h"
 
 /* ---- places and groups ----------------------------------------------------------------------- */
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "sched/calendar/calendar.h"
-#include "sched/order/wait_order.h"
+#include "sched/order/order.h"
 
 /* The least that a gang takes of all nodes together. */
 static void sums_of(const gang_sched *s, const struct gang__gang *g, int64_t need[GANG__FREE_DIMS])

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sched/copy/copy.h"
+#include "sched/copy/copy_in.h"
 
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #include "sched/calendar/calendar.h"
 #include "sched/intake/intake.h"
 #include "sched/lifecycle/lifecycle.h"
-#include "sched/order/wait_order.h"
+#include "sched/order/order.h"
 #include "sched/record/heartbeat.h"
 #include "sched/record/job_record.h"
 #include "sched/usage/usage.h"

@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "sched/calendar/calendar.h"
-#include "sched/copy/copy.h"
+#include "sched/copy/copy_in.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/record/job_record.h"
-#include "sched/reserve/reserve_in.h"
+#include "sched/reserve/reserve.h"
 
 /* The record of a plan; the timeline holds it under the same number. */
 static bool copy_plan(gang_sched *s, struct gang__gang *g, const struct gang__gang *from,

@@ -2,7 +2,7 @@
 /* Messages that no run has processed, for a copy (copy.h): submitted jobs, commands, reports. */
 #include <string.h>
 
-#include "sched/copy/copy.h"
+#include "sched/copy/copy_in.h"
 #include "sched/intake/intake.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/record/job_record.h"

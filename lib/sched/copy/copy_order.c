@@ -4,11 +4,11 @@
  * once, and a gang that the original does not try could start here. */
 #include "core/commit/commit.h"
 #include "place/alloc/alloc.h"
-#include "sched/backfill/candidates.h"
-#include "sched/copy/copy.h"
+#include "sched/backfill/backfill.h"
+#include "sched/copy/copy_in.h"
 #include "sched/intake/intake.h"
 #include "sched/lifecycle/lifecycle.h"
-#include "sched/order/wait_order.h"
+#include "sched/order/order.h"
 #include "sched/record/job_record.h"
 #include "sched/wake/wake.h"
 

@@ -5,7 +5,7 @@
 
 #include "base/two_pass_block.h"
 #include "place/request/request.h"
-#include "sched/copy/copy.h"
+#include "sched/copy/copy_in.h"
 #include "sched/intake/intake.h"
 #include "sched/usage/usage.h"
 

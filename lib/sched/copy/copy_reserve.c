@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "base/two_pass_block.h"
-#include "sched/copy/copy.h"
+#include "sched/copy/copy_in.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/record/job_record.h"
-#include "sched/reserve/reserve_in.h"
+#include "sched/reserve/reserve.h"
 
 /* ---- what owners have ------------------------------------------------------------------------ */
 
@@ -166,7 +166,7 @@ static bool copy_one(gang_sched *s, const struct gang__reserves *all,
 bool gang__reserves_copy(gang_sched *s, const gang_sched *from)
 {
     const struct gang__reserves *old = from->reserve.all;
-    struct gang__reserve_view *tickets;
+    struct gang__reserve_view *view;
     if (!old)
         return true;
     struct gang__reserves *all = s->reserve.all = gang__zalloc(&s->mem, 1, sizeof(*all));
@@ -189,9 +189,9 @@ bool gang__reserves_copy(gang_sched *s, const gang_sched *from)
         s->reserve.count++;
         at = &(*at)->next;
     }
-    if (!gang__reserve_view_make(s, NULL, NULL, &tickets))
+    if (!gang__reserve_view_make(s, NULL, NULL, &view))
         return false;
-    gang__reserve_view_set(s, tickets);
+    gang__reserve_view_set(s, view);
     return true;
 }
 

@@ -5,11 +5,10 @@
  * it serves one run. */
 #include <string.h>
 
-#include "sched/copy/copy.h"
+#include "sched/copy/copy_in.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/record/job_record.h"
 #include "sched/slice/slice.h"
-#include "sched/slice/slice_in.h"
 
 static bool copy_column(gang_sched *s, struct gang__matrix *m, const struct gang__column *from)
 {

@@ -2,7 +2,7 @@
 /* Stops and handovers in a copy (copy.h). What they hold lies in records with the same ids. */
 #include <string.h>
 
-#include "sched/copy/copy.h"
+#include "sched/copy/copy_in.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/record/job_record.h"
 

@@ -4,10 +4,9 @@
 #include <string.h>
 
 #include "sched/backfill/backfill.h"
-#include "sched/cycle/cycle.h"
+#include "sched/cycle/cycle_in.h"
 #include "sched/grant/grant.h"
-#include "sched/order/bypass.h"
-#include "sched/order/wait_order.h"
+#include "sched/order/order.h"
 #include "sched/record/job_record.h"
 #include "sched/reserve/reserve.h"
 #include "sched/slice/slice.h"

@@ -2,9 +2,9 @@
 /* Preemption in the cycle: blocked gangs that are entitled to more are tried in their order, each
  * first without and then with preemption (sched/preempt), until one preempts. */
 #include "sched/backfill/backfill.h"
-#include "sched/cycle/cycle.h"
+#include "sched/cycle/cycle_in.h"
 #include "sched/lifecycle/lifecycle.h"
-#include "sched/order/wait_order.h"
+#include "sched/order/order.h"
 #include "sched/preempt/preempt.h"
 #include "sched/usage/usage.h"
 

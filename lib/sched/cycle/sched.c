@@ -3,13 +3,13 @@
  * folder gets its state, and what a lower folder calls in a higher one is set. */
 #include <string.h>
 
-#include "sched/backfill/candidates.h"
+#include "sched/backfill/backfill.h"
 #include "sched/calendar/calendar.h"
 #include "sched/calendar/trial.h"
 #include "sched/grant/grant.h"
 #include "sched/intake/intake.h"
 #include "sched/lifecycle/lifecycle.h"
-#include "sched/order/wait_order.h"
+#include "sched/order/order.h"
 #include "sched/preempt/preempt.h"
 #include "sched/record/job_record.h"
 #include "sched/reserve/reserve.h"
@@ -30,12 +30,12 @@ static const struct gang__order_hooks order_hooks = {
     .class_salt = gang__reserve_class_salt,
     .keep = gang__candidates_keep,
     .keep_again = gang__candidates_keep_again,
-    .let_go = gang__candidates_unkeep,
-    .done = gang__candidates_left_ready,
+    .unkeep = gang__candidates_unkeep,
+    .left_ready = gang__candidates_left_ready,
     .deferred = gang__candidates_deferred,
     .forget = gang__candidates_forget,
-    .look = gang__candidates_make_ready,
-    .dissolve = gang__candidates_unkeep_all,
+    .make_ready = gang__candidates_make_ready,
+    .unkeep_all = gang__candidates_unkeep_all,
 };
 
 /* What stopping asks of time slices. */

@@ -103,4 +103,9 @@ void gang__explain_slice(struct gang__reasons *l);
 
 gang_result gang__explain_capacity(struct gang__reasons *l);
 
+/* ---- audit_gangs.c --------------------------------------------------------------------------- */
+
+/* Audit of each gang: state, stops, handovers, time slices. */
+gang_result gang__gangs_check(gang_sched *s, struct gang_error *error);
+
 #endif

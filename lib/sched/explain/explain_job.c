@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "sched/explain/explain_in.h"
-#include "sched/order/wait_order.h"
+#include "sched/order/order.h"
 #include "sched/record/job_record.h"
 #include "sched/usage/usage.h"
 

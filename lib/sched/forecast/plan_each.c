@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sched/reserve/reserve_in.h"
+#include "sched/reserve/reserve.h"
 
 struct telling {
     gang_sched *s;

@@ -8,7 +8,7 @@
 #include "sched/calendar/calendar.h"
 #include "sched/grant/grant.h"
 #include "sched/lifecycle/lifecycle.h"
-#include "sched/order/wait_order.h"
+#include "sched/order/order.h"
 #include "sched/record/job_record.h"
 #include "sched/reserve/reserve.h"
 #include "sched/stop/stop.h"

@@ -3,9 +3,9 @@
  * stopped while it submits holds up no other thread. */
 #include <string.h>
 
-#include "sched/intake/intake.h"
+#include "sched/intake/intake_in.h"
 #include "sched/lifecycle/lifecycle.h"
-#include "sched/order/wait_order.h"
+#include "sched/order/order.h"
 #include "sched/record/job_record.h"
 #include "sched/usage/usage.h"
 #include "sched/wake/wake.h"

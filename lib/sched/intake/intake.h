@@ -4,17 +4,8 @@
 
 #include "sched/record/state.h"
 
-/* The job is taken in, or refused: submitters count it no more among those on their way in. */
-void gang__job_arrived(gang_sched *s, struct gang__job *job);
-
 /* The job is on its way in, below the queue of this index. */
 void gang__job_arrives(gang_sched *s, struct gang__job *job, uint32_t at);
-/* A submitted job enters, or is refused. False: out of memory, it is to be taken in again. */
-bool gang__job_take(gang_sched *s, struct gang__job *job);
-
-/* Refuse a submitted job: the host gets the event, and the record is freed. */
-void gang__job_refuse(gang_sched *s, struct gang__job *job, const char *text);
-void gang__inbox_put(gang_sched *s, struct gang__message *m);
 
 /* Move all messages to the backlog, in the order in which they came. */
 void gang__inbox_take_out(gang_sched *s);
@@ -29,11 +20,6 @@ void gang__recent_free(gang_sched *s);
 gang_result gang__queues_make_default(gang_sched *s, struct gang_error *error);
 bool gang__queues_make_root(gang_sched *s); /* false: out of memory */
 void gang__queues_free_all(gang_sched *s);
-
-/* Make a queue on demand, if it is not there. GANG_OK; GANG_ENOMEM; other errors: it cannot be
- * made. */
-gang_result gang__queues_make_on_demand(gang_sched *s, gang_queue_id parent, const char *name,
-                                        struct gang__queue_state **leaf);
 
 /* Copy the tree of another scheduler, with the same ids. Then each job in the table enters usage
  * and orders; its leaf is set. */

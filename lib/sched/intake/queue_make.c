@@ -2,9 +2,9 @@
 /* The state of one queue: making it, counting from zero, freeing it. */
 #include <string.h>
 
-#include "sched/backfill/candidates.h"
-#include "sched/intake/queues_change.h"
-#include "sched/order/wait_order.h"
+#include "sched/backfill/backfill.h"
+#include "sched/intake/queues_in.h"
+#include "sched/order/order.h"
 
 enum { AMOUNTS = 6 }; /* arrays of a queue */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Queues that are made on demand below a parent, and removed when they were idle long enough. */
-#include "sched/intake/queues_change.h"
+#include "sched/intake/intake_in.h"
+#include "sched/intake/queues_in.h"
 
 gang_result gang__queues_make_on_demand(gang_sched *s, gang_queue_id parent, const char *name,
                                         struct gang__queue_state **leaf)

@@ -2,7 +2,7 @@
 /* Reading queues: specifications and current figures. */
 #include <string.h>
 
-#include "sched/order/wait_order.h"
+#include "sched/order/order.h"
 #include "sched/record/job_record.h"
 #include "sched/slice/slice.h"
 

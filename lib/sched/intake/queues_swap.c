@@ -3,10 +3,10 @@
  * memory that the change needs, and then swapped in at once. Jobs keep their queues by id. */
 #include <string.h>
 
-#include "sched/backfill/candidates.h"
-#include "sched/intake/queues_change.h"
+#include "sched/backfill/backfill.h"
+#include "sched/intake/queues_in.h"
 #include "sched/lifecycle/lifecycle.h"
-#include "sched/order/wait_order.h"
+#include "sched/order/order.h"
 #include "sched/record/job_record.h"
 #include "sched/slice/slice.h"
 #include "sched/stop/stop.h"

@@ -2,13 +2,11 @@
 /* Reservations as the host asks for them: added, changed, cancelled. */
 #include <string.h>
 
-#include "sched/backfill/candidates.h"
+#include "sched/backfill/backfill.h"
 #include "sched/calendar/calendar.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/record/job_record.h"
 #include "sched/reserve/reserve.h"
-#include "sched/reserve/reserve_in.h"
-#include "sched/reserve/reserve_place.h"
 #include "sched/wake/wake.h"
 
 /* ---- adding ---------------------------------------------------------------------------------- */
@@ -103,7 +101,7 @@ gang_result gang_reservation_add(gang_sched *sched, const struct gang_reservatio
 {
     struct gang_reservation_spec t;
     struct gang__reserve *r = NULL;
-    struct gang__reserve_view *tickets = NULL;
+    struct gang__reserve_view *view = NULL;
     if (id)
         *id = GANG_ID_NONE;
     if (when_ns)
@@ -119,7 +117,7 @@ gang_result gang_reservation_add(gang_sched *sched, const struct gang_reservatio
         w = gang__reserve_place_first(sched, r, t.until_ns, error);
     if (w == GANG_OK) {
         r->id = sched->reserve.all->last_id + 1;
-        w = gang__reserve_view_make(sched, r, NULL, &tickets) ? GANG_OK : out_of_memory(error);
+        w = gang__reserve_view_make(sched, r, NULL, &view) ? GANG_OK : out_of_memory(error);
     }
     if (w != GANG_OK)
         return refuse(sched, r, w, when_ns);
@@ -127,7 +125,7 @@ gang_result gang_reservation_add(gang_sched *sched, const struct gang_reservatio
     r->accepted = ++sched->reserve.all->accepted;
     link_last(sched, r);
     sched->reserve.placing = false;
-    gang__reserve_view_set(sched, tickets);
+    gang__reserve_view_set(sched, view);
     bind_job(sched, r);
     if (when_ns)
         *when_ns = r->piece->start_ns;
@@ -204,7 +202,7 @@ gang_result gang_reservation_change(gang_sched *sched, gang_reservation_id id,
 {
     struct gang_reservation_spec t;
     struct gang__reserve *r = NULL;
-    struct gang__reserve_view *tickets = NULL;
+    struct gang__reserve_view *view = NULL;
     if (when_ns)
         *when_ns = INT64_MAX;
     gang_result w = take_in(sched, spec, &t, error);
@@ -229,7 +227,7 @@ gang_result gang_reservation_change(gang_sched *sched, gang_reservation_id id,
     gang__trial_drop(&without);
     book_away(old, false);
     if (w == GANG_OK)
-        w = gang__reserve_view_make(sched, r, old, &tickets) ? GANG_OK : out_of_memory(error);
+        w = gang__reserve_view_make(sched, r, old, &view) ? GANG_OK : out_of_memory(error);
     if (w != GANG_OK)
         return refuse(sched, r, w, when_ns);
     r->accepted = ++sched->reserve.all->accepted;
@@ -239,7 +237,7 @@ gang_result gang_reservation_change(gang_sched *sched, gang_reservation_id id,
     if (gang__calendar_sync(
             sched)) /* members that do not fit inside any more are outside from now on */
         r->before_ns = GANG__NEVER;
-    gang__reserve_view_set(sched, tickets);
+    gang__reserve_view_set(sched, view);
     gang__reserve_record_free(sched, old);
     bind_job(sched, r);
     gang__wake_calendar(sched);

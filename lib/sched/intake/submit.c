@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/rcu.h"
-#include "sched/intake/intake.h"
+#include "sched/intake/intake_in.h"
 #include "sched/intake/submit_in.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/reserve/reserve.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How many jobs wait, or are on their way in, as submitters on all threads count them. */
+#include "sched/intake/intake_in.h"
 #include "sched/usage/usage.h"
 
 /* Count so many jobs on their way in, below this queue and up to `end`. */

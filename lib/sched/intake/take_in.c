@@ -3,9 +3,9 @@
  * order; or refuses it. */
 #include <string.h>
 
-#include "sched/intake/intake.h"
+#include "sched/intake/intake_in.h"
 #include "sched/lifecycle/lifecycle.h"
-#include "sched/order/wait_order.h"
+#include "sched/order/order.h"
 #include "sched/record/job_record.h"
 #include "sched/reserve/reserve.h"
 #include "sched/usage/usage.h"

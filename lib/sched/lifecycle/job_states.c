@@ -3,11 +3,10 @@
 #include <string.h>
 
 #include "place/request/request.h"
-#include "sched/backfill/candidates.h"
+#include "sched/backfill/backfill.h"
 #include "sched/calendar/calendar.h"
-#include "sched/lifecycle/lifecycle.h"
-#include "sched/order/bypass.h"
-#include "sched/order/wait_order.h"
+#include "sched/lifecycle/lifecycle_in.h"
+#include "sched/order/order.h"
 #include "sched/record/job_record.h"
 #include "sched/reserve/reserve.h"
 #include "sched/slice/slice.h"

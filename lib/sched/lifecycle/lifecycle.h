@@ -45,8 +45,7 @@ bool gang__reports_tasks(gang_sched *s, struct gang__job *job, uint32_t part, ga
 bool gang__reports_end(gang_sched *s, struct gang__job *job, bool success);
 bool gang__reports_node_lost(gang_sched *s, gang_node_id node);
 bool gang__reports_target(gang_sched *s, struct gang__job *job, int64_t target);
-void gang__reports_due(gang_sched *s, struct gang__job *job); /* heartbeats, stale, refill */
-int64_t gang__reports_next(const gang_sched *s, const struct gang__job *job);
+
 void gang__reports_started(gang_sched *s, struct gang__gang *g);
 
 /* The gang resumed on its old places. If its target is lower by now, the surplus tasks stop. */
@@ -54,15 +53,10 @@ void gang__reports_trim(gang_sched *s, struct gang__gang *g);
 
 /* The gang is to start again as a whole: tasks that ended before do not count. */
 void gang__reports_reset(gang_sched *s, struct gang__gang *g);
-void gang__reports_free(gang_sched *s, struct gang__job *job);
 
 /* A gang began to run, got tasks or lost some: note whether it is below its minimum. */
 void gang__reports_note_minimum(gang_sched *s, struct gang__gang *g);
 
-/* When the next limit of the job is due; apply the limits that are due. */
-int64_t gang__time_limit_next(const gang_sched *s, const struct gang__job *job);
-
-void gang__time_limit_due(gang_sched *s, struct gang__job *job);
 void gang__time_limit_begin(gang_sched *s, struct gang__job *job);   /* the job starts now */
 void gang__time_limit_predict(gang_sched *s, struct gang__job *job); /* asks the host */
 void gang__timer_set(gang_sched *s, struct gang__job *job);          /* to gang__timer_due() */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How long a job may run, and is expected to run: time limit, deadline, extension after an
  * overrun, prediction. */
-#include "sched/backfill/candidates.h"
+#include "sched/backfill/backfill.h"
 #include "sched/calendar/calendar.h"
-#include "sched/lifecycle/lifecycle.h"
-#include "sched/order/bypass.h"
+#include "sched/lifecycle/lifecycle_in.h"
+#include "sched/order/order.h"
 #include "sched/record/job_record.h"
 #include "sched/reserve/reserve.h"
 #include "sched/slice/slice.h"

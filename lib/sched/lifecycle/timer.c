@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Timers: each job has one, set to its earliest due time. */
 #include "sched/calendar/calendar.h"
-#include "sched/lifecycle/lifecycle.h"
-#include "sched/order/bypass.h"
+#include "sched/lifecycle/lifecycle_in.h"
+#include "sched/order/order.h"
 #include "sched/record/state.h"
 #include "sched/reserve/reserve.h"
 #include "sched/stop/stop.h"

@@ -5,7 +5,7 @@
 #include "place/request/request.h"
 #include "sched/calendar/calendar.h"
 #include "sched/lifecycle/lifecycle.h"
-#include "sched/order/wait_order.h"
+#include "sched/order/order.h"
 #include "sched/record/job_record.h"
 #include "sched/slice/slice.h"
 #include "sched/stop/stop.h"

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sched/order/bypass.h"
+#include "sched/order/order_in.h"
 
 #include "core/nodes/nodes.h"
 #include "place/fit/filter.h"
-#include "sched/order/wait_order.h"
 #include "sched/record/job_record.h"
 #include "sched/usage/usage.h"
 

@@ -2,7 +2,7 @@
 /* Counts running and waiting jobs, in their queues and for their users. Unblocks wait classes
  * when a count or the usage of a queue goes down. */
 #include "base/atomic.h"
-#include "sched/order/wait_order.h"
+#include "sched/order/order_in.h"
 #include "sched/wake/wake.h"
 
 void gang__order_unblock_queues(gang_sched *s, struct gang__queue_state *leaf)

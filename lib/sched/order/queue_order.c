@@ -15,7 +15,7 @@
  * A new order of gangs: its number in gangsched/queue.h, a line of gang_orders, its name in
  * queue/queues.h. A new child order: the same with child_orders. */
 #include "place/request/request.h"
-#include "sched/order/wait_order.h"
+#include "sched/order/order_in.h"
 #include "sched/record/job_record.h"
 #include "sched/usage/usage.h"
 
@@ -294,7 +294,7 @@ void gang__order_rekey_all(gang_sched *s)
 
 struct gang__gang *gang__order_next(gang_sched *s)
 {
-    s->order.hooks->look(s);
+    s->order.hooks->make_ready(s);
     rekey_noted(s);
     return s->root.order.ready.count > 0 ? head_below(&s->root) : NULL;
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "queue/fairness/fairness.h"
-#include "sched/order/wait_order.h"
+#include "sched/order/order_in.h"
 #include "sched/usage/usage.h"
 #include "sched/wake/wake.h"
 

@@ -10,8 +10,7 @@
 
 #include "place/alloc/alloc.h"
 #include "place/request/request.h"
-#include "sched/order/bypass.h"
-#include "sched/order/wait_order.h"
+#include "sched/order/order_in.h"
 #include "sched/record/job_record.h"
 #include "sched/usage/usage.h"
 #include "sched/wake/wake.h"
@@ -91,10 +90,10 @@ void gang__order_set_bar(struct gang__wait_class *class, bool bars)
     class->at_barring = NULL;
 }
 
-static void done(gang_sched *s, struct gang__wait_class *class)
+static void left_ready(gang_sched *s, struct gang__wait_class *class)
 {
     if (class->backfill.candidates)
-        s->order.hooks->done(class);
+        s->order.hooks->left_ready(class);
 }
 
 /* Takes the class out of all lists, and makes it EMPTY. */
@@ -105,14 +104,14 @@ static void take_out(gang_sched *s, struct gang__wait_class *class)
         remove_from_list(class);
     }
     if (class->backfill.kept != GANG__KEPT_NOT) {
-        s->order.hooks->let_go(class);
+        s->order.hooks->unkeep(class);
     } else if (class->state == GANG__CLASS_BLOCKED) {
         remove_from_list(class);
         leave_blocked(class);
         if (!class->request_class->blocked)
             forget_request_blocked(class->request_class);
     }
-    done(s, class);
+    left_ready(s, class);
     gang__order_set_bar(class, false);
     class->state = GANG__CLASS_EMPTY;
     class->deferred = false;
@@ -129,7 +128,7 @@ static void make_ready(gang_sched *s, struct gang__wait_class *class)
 }
 
 /* Enters the class into the list of what blocks it. */
-static void hang_blocked(gang_sched *s, struct gang__wait_class *class)
+static void insert_blocked(gang_sched *s, struct gang__wait_class *class)
 {
     if (class->why == GANG_WAIT_CAPACITY || class->why == GANG_WAIT_CELLS) {
         insert(&class->request_class->blocked, class);
@@ -144,23 +143,23 @@ static void hang_blocked(gang_sched *s, struct gang__wait_class *class)
 }
 
 /* The head of the class is about to change. Returns how backfill kept the class, for
- * hang_again(). */
-static uint8_t let_go(gang_sched *s, struct gang__wait_class *class)
+ * keep_again(). */
+static uint8_t unkeep(gang_sched *s, struct gang__wait_class *class)
 {
     uint8_t kept = class->backfill.kept;
     if (kept != GANG__KEPT_NOT)
-        s->order.hooks->let_go(class);
+        s->order.hooks->unkeep(class);
     return kept;
 }
 
-static void hang_again(gang_sched *s, struct gang__wait_class *class, uint8_t kept)
+static void keep_again(gang_sched *s, struct gang__wait_class *class, uint8_t kept)
 {
     if (kept == GANG__KEPT_NOT)
         return;
     if (class->gangs.count == 0)
         class->state = GANG__CLASS_EMPTY;
     else if (!s->order.hooks->keep_again(s, class, kept))
-        hang_blocked(s, class);
+        insert_blocked(s, class);
 }
 
 void gang__order_block(gang_sched *s, struct gang__wait_class *class, int32_t why,
@@ -181,7 +180,7 @@ void gang__order_block(gang_sched *s, struct gang__wait_class *class, int32_t wh
         return;
     }
     s->preempt.untried = s->preempt.untried || class->tried != s->wake.changes + 1;
-    hang_blocked(s, class);
+    insert_blocked(s, class);
     bool starved = gang__wait_class_head(class)->bypass.starved;
     bool bars = starved ? gang__waits_for_capacity(why) : leaf->q->block == GANG_BLOCK_STRICT;
     if (starved && !bars)
@@ -302,22 +301,22 @@ static struct gang__wait_class *class_of(gang_sched *s, struct gang__gang *g)
 {
     struct gang__queue_state *leaf = g->job->leaf;
     bool fixed = gang__gang_is_fixed(g, false);
-    uint64_t apart = salt_of(s, g);
+    uint64_t salt = salt_of(s, g);
     uint64_t hash = gang__hash_number(gang__hash_number(fixed, (uintptr_t)g->request_class),
                                       (uintptr_t)g->job->leaf_user);
-    if (apart)
-        hash = gang__hash_number(hash, apart);
+    if (salt)
+        hash = gang__hash_number(hash, salt);
     for (struct gang__hash_link *n = gang__hash_first(&leaf->order.classes, hash); n; n = n->next) {
         struct gang__wait_class *class = GANG__OF(struct gang__wait_class, link, n);
         if (n->hash == hash && class->request_class == g->request_class &&
-            class->user == g->job->leaf_user && class->fixed == fixed && class->class_salt == apart)
+            class->user == g->job->leaf_user && class->fixed == fixed && class->class_salt == salt)
             return class;
     }
     if (gang__hash_reserve(&leaf->order.classes, &s->mem) != GANG_OK)
         return NULL;
     struct gang__wait_class *class = new_class(s, g, false);
     if (class) {
-        class->class_salt = apart;
+        class->class_salt = salt;
         gang__hash_insert(&leaf->order.classes, &class->link, hash);
     }
     return class;
@@ -343,12 +342,12 @@ bool gang__order_enter(gang_sched *s, struct gang__gang *g)
     if (!class)
         return false;
     bool was_ready = class->state == GANG__CLASS_READY;
-    uint8_t kept = let_go(s, class);
+    uint8_t kept = unkeep(s, class);
     if (was_ready) /* its head may change */
         gang__set_remove(&class->leaf->order.ready, &class->ready_link);
     gang__set_insert_end(&class->gangs, &g->order.link, 1);
     g->order.wait_class = class;
-    hang_again(s, class, kept);
+    keep_again(s, class, kept);
     if (was_ready) {
         gang__set_insert(&class->leaf->order.ready, &class->ready_link);
     } else if (class->state == GANG__CLASS_EMPTY) {
@@ -376,13 +375,13 @@ void gang__order_make_first(gang_sched *s, struct gang__gang *g)
 {
     struct gang__wait_class *class = g->order.wait_class;
     bool was_ready = class->state == GANG__CLASS_READY;
-    uint8_t kept = let_go(s, class);
+    uint8_t kept = unkeep(s, class);
     if (was_ready)
         gang__set_remove(&class->leaf->order.ready, &class->ready_link);
     gang__set_remove(&class->gangs, &g->order.link);
     g->bypass.starved = true;
     gang__set_insert(&class->gangs, &g->order.link);
-    hang_again(s, class, kept);
+    keep_again(s, class, kept);
     if (was_ready)
         gang__set_insert(&class->leaf->order.ready, &class->ready_link);
     gang__wake_queue(s, class->leaf);
@@ -397,17 +396,17 @@ void gang__order_leave(gang_sched *s, struct gang__gang *g)
     bool was_ready = class->state == GANG__CLASS_READY;
     if (g->calendar.plan)
         s->order.hooks->unplan(s, g);
-    uint8_t kept = let_go(s, class);
+    uint8_t kept = unkeep(s, class);
     if (was_ready)
         gang__set_remove(&leaf->order.ready, &class->ready_link);
     gang__set_remove(&class->gangs, &g->order.link);
     g->order.wait_class = NULL;
-    hang_again(s, class, kept);
+    keep_again(s, class, kept);
     if (class->gangs.count > 0)
         fetch(gang__wait_class_head(class));
     if (was_ready && class->gangs.count > 0) {
         gang__set_insert(&leaf->order.ready, &class->ready_link);
-        done(s, class); /* others may come before its new head */
+        left_ready(s, class); /* others may come before its new head */
     } else if (class->gangs.count == 0) {
         if (was_ready) {
             class->state = GANG__CLASS_EMPTY;
@@ -441,7 +440,7 @@ void gang__order_apply_bounds(gang_sched *s)
     s->wake.bounds = false;
     while (s->order.blocked)
         gang__order_unblock(s, s->order.blocked);
-    s->order.hooks->dissolve(s);
+    s->order.hooks->unkeep_all(s);
     for (uint32_t i = 0; i < s->queues->count; i++)
         gang__order_rekey_users(s, s->qs[i]);
     gang__order_rekey_all(s);

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "place/record/places.h"
-#include "sched/order/wait_order.h"
+#include "sched/order/order.h"
 #include "sched/preempt/preempt_in.h"
 #include "sched/record/job_record.h"
 #include "sched/reserve/reserve.h"

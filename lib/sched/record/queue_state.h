@@ -35,7 +35,7 @@ struct gang__calendar_leaf {
     int64_t planned_count;
 };
 
-/* The backfill candidates of a leaf (backfill/candidates.h). */
+/* The backfill candidates of a leaf (backfill/candidates.c). */
 struct gang__backfill_leaf {
     struct gang__hash_table by_key;
     struct gang__candidates *all;

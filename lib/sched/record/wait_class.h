@@ -11,7 +11,7 @@ enum { GANG__CLASS_EMPTY = 0, GANG__CLASS_READY, GANG__CLASS_BLOCKED };
 /* A class that is kept by its candidates of backfill (owner: backfill). */
 enum { GANG__KEPT_NOT = 0, GANG__KEPT_TRIED, GANG__KEPT_WAITING };
 
-/* A wait class among backfill candidates (backfill/candidates.h). */
+/* A wait class among backfill candidates (backfill/candidates.c). */
 struct gang__backfill_class {
     struct gang__candidates *candidates; /* NULL: it was never kept */
     struct gang__set_link link;          /* in candidates->waiting, */

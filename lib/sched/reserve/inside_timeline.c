@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "sched/calendar/calendar.h"
-#include "sched/reserve/reserve.h"
 #include "sched/reserve/reserve_in.h"
 #include "sched/wake/wake.h"
 

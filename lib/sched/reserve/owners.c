@@ -3,9 +3,7 @@
 #include <string.h>
 
 #include "sched/calendar/calendar.h"
-#include "sched/reserve/reserve.h"
 #include "sched/reserve/reserve_in.h"
-#include "sched/reserve/reserve_place.h"
 
 /* ---- limits of owners ------------------------------------------------------------------------ */
 

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "sched/calendar/calendar.h"
-#include "sched/reserve/reserve.h"
 #include "sched/reserve/reserve_in.h"
 #include "sched/stop/stop.h"
 

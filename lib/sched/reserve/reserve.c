@@ -6,7 +6,6 @@
 #include "base/two_pass_block.h"
 #include "sched/calendar/calendar.h"
 #include "sched/record/job_record.h"
-#include "sched/reserve/reserve.h"
 #include "sched/reserve/reserve_in.h"
 #include "sched/usage/usage.h"
 #include "sched/wake/wake.h"
@@ -176,10 +175,10 @@ static void lay_out_ticket(struct gang__block *b, const struct gang__reserve *r,
 }
 
 /* In one block: measured first, then made. */
-static struct gang__reserve_view *lay_out_tickets(const gang_sched *s,
-                                                  const struct gang__reserve *more,
-                                                  const struct gang__reserve *less,
-                                                  struct gang__block *b)
+static struct gang__reserve_view *lay_out_view(const gang_sched *s,
+                                               const struct gang__reserve *more,
+                                               const struct gang__reserve *less,
+                                               struct gang__block *b)
 {
     struct gang__reserve_view *all = gang__block_alloc(b, sizeof(*all));
     struct ticket *of = gang__block_alloc(b, (s->reserve.count + 1) * sizeof(*of));
@@ -199,21 +198,21 @@ bool gang__reserve_view_make(gang_sched *s, const struct gang__reserve *more,
                              const struct gang__reserve *less, struct gang__reserve_view **out)
 {
     struct gang__block b = {NULL, 0};
-    (void)lay_out_tickets(s, more, less, &b);
+    (void)lay_out_view(s, more, less, &b);
     b.base = gang__zalloc(&s->mem, 1, b.used);
     *out = NULL;
     if (!b.base)
         return false;
     b.used = 0;
-    *out = lay_out_tickets(s, more, less, &b);
+    *out = lay_out_view(s, more, less, &b);
     return true;
 }
 
 /* Frees the old view when no thread reads it any more. */
-void gang__reserve_view_set(gang_sched *s, struct gang__reserve_view *tickets)
+void gang__reserve_view_set(gang_sched *s, struct gang__reserve_view *view)
 {
     struct gang__reserve_view *before = gang__load_relaxed(&s->reserve.view);
-    gang__store(&s->reserve.view, tickets);
+    gang__store(&s->reserve.view, view);
     if (before)
         gang__rcu_wait();
     gang__release(&s->mem, before);
@@ -299,13 +298,13 @@ static void let_go_of(gang_sched *s, const struct gang__reserve *r)
 
 void gang__reserve_end(gang_sched *s, struct gang__reserve *r)
 {
-    struct gang__reserve_view *tickets;
+    struct gang__reserve_view *view;
     gang__reserve_close_inside(s, r);
     unlink_it(s, r);
     let_go_of(s, r);
-    if (gang__reserve_view_make(s, NULL, r, &tickets))
+    if (gang__reserve_view_make(s, NULL, r, &view))
         gang__reserve_view_set(
-            s, tickets); /* else jobs that name it are refused when they are taken in */
+            s, view); /* else jobs that name it are refused when they are taken in */
     gang__reserve_record_free(s, r);
     gang__reserve_schedule(s);
 }

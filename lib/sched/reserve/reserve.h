@@ -1,11 +1,146 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reservations: capacity kept for jobs, owners or maintenance. README.md explains them. */
+/* Reservations: capacity kept for jobs, owners or maintenance. README.md explains them.
+ *
+ * A reservation is a list of *pieces*. Each is an occupation of the calendar from its start to its
+ * end, so every query of the calendar leaves its capacity free. For a gang outside, a piece is
+ * taken as a whole: nothing of it changes while members start and end inside.
+ *
+ * Members do not lie in that timeline. A reservation in which members start has a timeline of its
+ * own (*inside*): its nodes have what is reserved of them. What a member holds and plans lies
+ * there, and gang.reserve.inside_of names the reservation. If what a member holds does not fit
+ * inside any more (the reservation was changed, lost the node, or has ended), the member is outside
+ * from then on; gang__reserve_still_fits_inside() finds that out when it is put.
+ *
+ * gang__reserve_try() tries a gang inside each reservation that it may use, then outside, by the
+ * same code (backfill/start_between.c), which asks gang__calendar_timeline_of(). Members of a
+ * flexible reservation lie outside; its pieces are withdrawn while such a member is tried.
+ *
+ * Of a repeated reservation the next GANG__RESERVE_AHEAD instances have pieces. When an instance
+ * ends, one more is placed like the first (*parts*). */
 #ifndef GANG__SCHED_RESERVE_H
 #define GANG__SCHED_RESERVE_H
 
+#include <gangsched/plan.h>
+
+#include "plan/admit/admit.h"
 #include "sched/calendar/calendar.h"
 #include "sched/calendar/trial.h"
-#include "sched/record/state.h"
+
+/* ---- what is stored -------------------------------------------------------------------------- */
+
+enum { GANG__RESERVE_AHEAD = 8 };
+
+/* So many neighbours with as many tasks of a group each. */
+struct gang__reserve_run {
+    uint32_t node, nodes, group, tasks;
+};
+
+struct gang__reserve_piece {
+    struct gang__reserve_piece *next; /* by start */
+    int64_t start_ns, end_ns;
+    int64_t instance;
+    uint32_t stage;
+    uint32_t id;      /* in the timeline, and 1; 0: not there */
+    uint32_t booking; /* of its owner, and 1; 0: none */
+    uint32_t run_count;
+    bool was_in; /* it was in the timeline before it was tried elsewhere */
+    bool tight;  /* it overlaps what its nodes have: by an overrun, or by its flags */
+    bool hurt;   /* some of its nodes are not up, and the host knows: reserve_lost.c */
+    struct gang__reserve_run run[];
+};
+
+/* Capacity that an instance lost and has not got back: reserve_grow.c. */
+struct gang__reserve_gap {
+    struct gang__reserve_gap *next;
+    int64_t instance, start_ns, end_ns;
+    uint32_t stage, groups;
+    int64_t count[]; /* tasks of each group */
+};
+
+struct gang__reserve_stage {
+    struct gang__request_text *wanted; /* its groups, as the host gave them; NULL: it has none */
+    gang_request *q;                   /* the same; NULL: nodes by name, or domains */
+    int64_t duration_ns;
+    int64_t gang;
+    int64_t *count; /* of each group */
+    bool whole;
+    bool stays;      /* nodes of it are not replaced by others */
+    int32_t level;   /* whole domains of it; GANG__NO_LEVEL */
+    int64_t domains; /* so many; 0: the one of this index: */
+    uint32_t domain;
+    gang_node_id *node;
+    size_t node_count;
+};
+
+/* How the first instance was placed: so many gangs of a stage, so long after its begin. */
+struct gang__reserve_part {
+    uint32_t stage;
+    int64_t gangs, offset_ns;
+};
+
+struct gang__reserve {
+    struct gang__reserve *next; /* in the order of acceptance */
+    gang_reservation_id id;
+    uint64_t accepted; /* the later, the greater */
+    const char *name, *owner;
+    gang_queue_id queue;
+    const char **user;
+    size_t user_count;
+    gang_job_id job;
+    int32_t flags, prefer, combine;
+    int64_t arrival_ns, deadline_ns, start_ns, period_ns, purge_ns, notice_ns;
+    struct gang__reserve_stage *stage;
+    size_t stage_count;
+    struct gang__reserve_part *part;
+    size_t part_count;
+    int64_t first_ns;      /* begin of the first time */
+    int64_t instances;     /* that there are to be; INT64_MAX: without end */
+    int64_t next_instance; /* the next that is to be placed */
+    int64_t current;       /* that is on, or comes next */
+    bool noticed, begun;   /* that one */
+    int64_t woken_ns;      /* its members were last woken */
+    bool open;             /* its members could start inside it when that was looked at last */
+    int64_t before_ns;     /* while it is being changed: its end before that; else GANG__NEVER */
+    bool over;             /* the job that it was made for has ended */
+    bool aside;            /* makes way for an older one that lost nodes: reserve_lost.c */
+    int64_t idle_since_ns; /* no member runs or waits; INT64_MAX: one does */
+    struct gang__reserve_piece *piece;
+    struct gang__reserve_gap *gap;
+    struct gang__bookings *usage; /* its owner's; NULL: no limits */
+    struct gang__timeline *inside;
+    void *block; /* texts, stages and parts lie there */
+};
+
+/* The bookings of an owner, and whether it has a limit of its own. */
+struct gang__reserve_owner {
+    struct gang__reserve_owner *next;
+    struct gang__bookings *usage;
+    bool own; /* else: by the limit of all */
+    char name[];
+};
+
+struct gang__reserves {
+    struct gang__reserve *first; /* count: sched.reserve.count */
+    uint64_t last_id, accepted;
+    int64_t due_ns;
+    bool reclass;                /* waiting gangs are to enter their wait classes again */
+    bool new_timeline;           /* the timeline was made again: pieces are to be put */
+    uint32_t magnetic;           /* of them */
+    size_t gaps;                 /* in all */
+    struct gang__reserve *tried; /* flexible: a member of it is being placed; NULL: none is */
+    struct gang__reserve_owner *owners;
+    struct gang__bookings_limit limit; /* of owners without one of their own, if `limited` */
+    bool limited;
+    gang_node_id *node; /* scratch: of an event */
+    size_t node_cap;
+    gang_job_id *jobs;
+    size_t job_cap;
+    struct gang__admitted got;
+    uint64_t *mask;
+    size_t mask_cap;
+};
+
+/* ---- while a run schedules ------------------------------------------------------------------- */
 
 /* When the next thing is due: notice, begin, end, purge. */
 int64_t gang__reserve_next(const gang_sched *s);
@@ -79,5 +214,62 @@ bool gang__reserve_explain(gang_sched *s, struct gang__gang *g, struct gang__res
 void gang__reserve_free(gang_sched *s);
 extern const struct gang__calendar_source gang__reserve_source;
 gang_result gang__reserve_check(gang_sched *s, struct gang_error *error);
+
+/* ---- changes by the host, copies and queries ------------------------------------------------- */
+
+/* The reservation of this id; NULL: it is over. */
+struct gang__reserve *gang__reserve_of(const gang_sched *s, gang_reservation_id id);
+
+/* When an instance begins and ends. */
+int64_t gang__reserve_begin_of(const struct gang__reserve *r, int64_t instance);
+int64_t gang__reserve_end_of(const struct gang__reserve *r, int64_t instance);
+
+/* Nodes of a piece, each once; `each` returns false to end it. */
+void gang__reserve_each_node(const struct gang__reserve_piece *p,
+                             bool (*each)(uint32_t slot, void *user), void *user);
+
+/* The table of reservations exists from now on. False: out of memory. */
+bool gang__reserve_make_table(gang_sched *s);
+/* The record of an owner, made if there is none. NULL: out of memory. */
+struct gang__reserve_owner *gang__reserve_owner_get(gang_sched *s, const char *name);
+
+/* A record without pieces. */
+gang_result gang__reserve_new(gang_sched *s, const struct gang_reservation_spec *spec,
+                              struct gang__reserve **r, struct gang_error *error);
+void gang__reserve_record_free(gang_sched *s, struct gang__reserve *r);
+
+/* Place its first instances; those after `until_ns` (0: no bound) are not wanted. On an error
+ * nothing is placed. */
+gang_result gang__reserve_place_first(gang_sched *s, struct gang__reserve *r, int64_t until_ns,
+                                      struct gang_error *error);
+
+/* In the trial nothing of the reservation is in the calendar. */
+void gang__reserve_withdraw_from(struct gang__trial *t, const struct gang__reserve *r);
+
+/* All pieces are put into the timeline where they were. False: out of memory. */
+bool gang__reserve_put_pieces(gang_sched *s);
+
+/* Its times changed: find when the next event is due. */
+void gang__reserve_schedule(gang_sched *s);
+
+/* It ends: its members are outside, jobs that waited for it wait on. */
+void gang__reserve_end(gang_sched *s, struct gang__reserve *r);
+
+/* Its members are outside from now on; the timeline inside is freed. */
+void gang__reserve_close_inside(gang_sched *s, struct gang__reserve *r);
+
+/* A member leaves the inside. If it has no time limit, it keeps the end of the reservation: other
+ * gangs may count on it. */
+void gang__reserve_keep_end(gang_sched *s, struct gang__gang *g);
+
+/* May the job use the reservation, by its user, queue and id? */
+bool gang__reserve_allows(const gang_sched *s, const struct gang__reserve *r,
+                          const struct gang__job *job);
+
+/* What submitters see: all reservations but `less`, and `more`. False: out of memory, and nothing
+ * changed. */
+bool gang__reserve_view_make(gang_sched *s, const struct gang__reserve *more,
+                             const struct gang__reserve *less, struct gang__reserve_view **out);
+void gang__reserve_view_set(gang_sched *s, struct gang__reserve_view *view);
 
 #endif

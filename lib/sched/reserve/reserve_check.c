@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Audit of reservations: pieces are in order and in the calendar, members lie inside one that
  * exists. */
-#include "sched/reserve/reserve.h"
 #include "sched/reserve/reserve_in.h"
 
 static gang_result wrong(struct gang_error *error, const struct gang__reserve *r, const char *text)

@@ -5,9 +5,8 @@
 #include <string.h>
 
 #include "core/nodes/nodes.h"
-#include "sched/order/wait_order.h"
+#include "sched/order/order.h"
 #include "sched/record/job_record.h"
-#include "sched/reserve/reserve.h"
 #include "sched/reserve/reserve_in.h"
 #include "sched/wake/wake.h"
 

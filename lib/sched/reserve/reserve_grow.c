@@ -5,7 +5,6 @@
  * replaces lost nodes of a reservation in the same way (REPLACE_DOWN). */
 #include <string.h>
 
-#include "sched/reserve/reserve.h"
 #include "sched/reserve/reserve_in.h"
 
 /* ---- what is missing ------------------------------------------------------------------------- */

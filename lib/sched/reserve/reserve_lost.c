@@ -9,7 +9,6 @@
  * first, but deletes the others; here a reservation that fits elsewhere is moved. */
 #include <string.h>
 
-#include "sched/reserve/reserve.h"
 #include "sched/reserve/reserve_in.h"
 
 void gang__reserve_leave_timeline(gang_sched *s)

@@ -7,9 +7,7 @@
 #include "core/nodes/node.h"
 #include "place/request/request.h"
 #include "sched/calendar/calendar.h"
-#include "sched/reserve/reserve.h"
 #include "sched/reserve/reserve_in.h"
-#include "sched/reserve/reserve_place.h"
 #include "sched/wake/wake.h"
 
 /* ---- what makes way -------------------------------------------------------------------------- */

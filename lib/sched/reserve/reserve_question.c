@@ -9,9 +9,7 @@
 #include "place/fit/filter.h"
 #include "place/request/request.h"
 #include "sched/calendar/calendar.h"
-#include "sched/reserve/reserve.h"
 #include "sched/reserve/reserve_in.h"
-#include "sched/reserve/reserve_place.h"
 
 /* ---- the question ---------------------------------------------------------------------------- */
 

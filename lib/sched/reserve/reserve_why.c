@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "sched/reserve/reserve.h"
 #include "sched/reserve/reserve_in.h"
 
 /* Seconds, rounded up to thousandths. */

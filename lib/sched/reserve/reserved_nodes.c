@@ -6,7 +6,6 @@
 #include "base/rcu.h"
 #include "core/nodes/nodes.h"
 #include "sched/calendar/calendar.h"
-#include "sched/reserve/reserve.h"
 #include "sched/reserve/reserve_in.h"
 #include "sched/where/where.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Trying a gang: inside each reservation that it may use, then outside. */
 #include "sched/calendar/calendar.h"
-#include "sched/reserve/reserve.h"
 #include "sched/reserve/reserve_in.h"
 #include "sched/wake/wake.h"
 

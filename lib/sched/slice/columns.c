@@ -8,7 +8,6 @@
 #include "place/request/request.h"
 #include "sched/calendar/calendar.h"
 #include "sched/record/job_record.h"
-#include "sched/slice/slice.h"
 #include "sched/slice/slice_in.h"
 #include "sched/stop/stop.h"
 #include "sched/wake/wake.h"

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "sched/record/job_record.h"
-#include "sched/slice/slice.h"
 #include "sched/slice/slice_in.h"
 #include "sched/wake/wake.h"
 

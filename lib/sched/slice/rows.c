@@ -9,7 +9,6 @@
 #include "place/alloc/alloc.h"
 #include "place/record/places.h"
 #include "sched/record/job_record.h"
-#include "sched/slice/slice.h"
 #include "sched/slice/slice_in.h"
 #include "sched/stop/stop.h"
 #include "sched/wake/wake.h"

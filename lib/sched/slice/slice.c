@@ -11,10 +11,9 @@
 #include <string.h>
 
 #include "place/alloc/alloc.h"
-#include "sched/order/wait_order.h"
+#include "sched/order/order.h"
 #include "sched/record/heartbeat.h"
 #include "sched/record/job_record.h"
-#include "sched/slice/slice.h"
 #include "sched/slice/slice_in.h"
 #include "sched/stop/stop.h"
 #include "sched/wake/wake.h"

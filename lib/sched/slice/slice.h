@@ -4,8 +4,60 @@
 #ifndef GANG__SCHED_SLICE_H
 #define GANG__SCHED_SLICE_H
 
+#include "place/whatif/timeshare.h"
 #include "sched/calendar/calendar.h"
-#include "sched/record/state.h"
+#include "sched/record/job_record.h"
+
+/* ---- what is stored -------------------------------------------------------------------------- */
+
+/* A node that is in a matrix. */
+struct gang__column {
+    struct gang__hash_link link; /* in the matrix, by the node */
+    gang_node_id node;
+    gang_alloc_id held; /* the time-sliced share */
+    uint32_t uses;      /* of gangs in the matrix, in any row */
+    /* Of these, by detached gangs: they block the column for new gangs until released. */
+    uint32_t leaving;
+    uint32_t doomed;   /* of these, by tentative victims of the dry run */
+    uint32_t occupies; /* in the timeline of planned starts: the number there and 1; 0: it is not */
+    uint32_t words;
+    /* For each word of its cell: all capacity, the part that a row leaves free, the part that
+     * running gangs leave free. Only time-sliced capacity counts. */
+    uint64_t *full, *row, *busy;
+};
+
+/* What a task uses of a word of a column. */
+struct gang__use {
+    struct gang__column *column;
+    uint64_t payload;
+    int64_t task;
+    uint8_t word;
+    uint8_t code; /* enum gang__code that takes it */
+};
+
+/* The gangs of the leaves below a queue that slices. */
+struct gang__matrix {
+    struct gang__matrix *next;
+    gang_queue_id queue;
+    int64_t quantum_ns, most;
+    uint32_t lent; /* GANG__LEND_*: what gangs share in time */
+    struct gang__hash_table columns;
+    bool came; /* some columns are not in the calendar yet */
+    struct gang__sliced *first, **last, *gone;
+    uint32_t rows, active;
+    uint32_t walkers;
+    bool begun;       /* all gangs of the active row run, or were refused: the quantum is counted */
+    bool fresh;       /* the active row has just changed: alternates may change, too */
+    int64_t until_ns; /* end of the quantum; INT64_MAX: it is not counted, or there is one row */
+    int64_t due_ns;   /* when the next pass is due, if nothing happens before */
+
+    /* The cluster with all columns empty, as it was when a gang was last placed. */
+    gang_snapshot *view;
+    uint64_t viewed_in, viewed_stamp; /* in this run, and the capacity stamp then; 0: not */
+    int64_t open_cpu;                 /* millicores on nodes that are open there */
+};
+
+/* ---- what other folders ask and tell --------------------------------------------------------- */
 
 /* What grant and lifecycle do at the first quantum of a gang: start it; or undo the grant, because
  * its places are gone. */
@@ -32,8 +84,6 @@ void gang__slice_stopped(gang_sched *s, gang_alloc_id alloc);
 
 /* Tasks (NULL: all) have stopped. False: it was not suspending. */
 bool gang__slice_report(gang_sched *s, struct gang__gang *g, const int64_t *tasks, size_t count);
-void gang__slice_tasks_gone(gang_sched *s, struct gang__sliced *x, const int64_t *tasks,
-                            size_t count);
 
 /* It had no quantum yet, and its places are gone: it waits again. */
 void gang__slice_undo_grant(gang_sched *s, struct gang__gang *g);
@@ -52,21 +102,15 @@ void gang__slice_configure(gang_sched *s);
 void gang__slice_dry_run_begin(gang_sched *s);
 gang_result gang__slice_dry_run_victim(gang_sched *s, const struct gang__gang *g, bool back);
 
-/* The calendar: each column takes its node there, whole and without end; what gangs share of it is
- * not counted again. Put the columns that came since (false: out of memory); the timeline was
- * freed, and none is in it. */
-bool gang__slice_occupy(gang_sched *s);
-void gang__slice_vacate(gang_sched *s);
-bool gang__slice_occupied(const gang_sched *s); /* are all columns there? */
-uint32_t gang__slice_shared_parts(const gang_sched *s,
-                                  gang_alloc_id alloc); /* GANG__LEND_*; 0: nothing */
+/* Are all columns in the calendar? */
+bool gang__slice_occupied(const gang_sched *s);
+/* Is the node in a matrix? */
 bool gang__slice_has_node(const gang_sched *s, gang_node_id node);
 
 /* Its row, from 1, or 0; how many rows there are, and when its row is active, if nothing changes
  * (0: now). */
 uint32_t gang__slice_row(const struct gang__gang *g);
 uint32_t gang__slice_row_turn(const gang_sched *s, const struct gang__gang *g, int64_t *until_ns);
-struct gang__matrix *gang__slice_matrix(const gang_sched *s, const struct gang__queue_state *leaf);
 
 /* A hash of the seed and all that decides the next passes: rows, states, and times until then. */
 uint64_t gang__slice_fingerprint(const gang_sched *s, uint64_t seed);
@@ -75,5 +119,14 @@ void gang__slice_info(const gang_sched *s, const struct gang__queue_state *q,
 gang_result gang__slice_check(gang_sched *s, struct gang_error *error);
 void gang__slice_free(gang_sched *s);
 extern const struct gang__calendar_source gang__slice_source;
+
+/* ---- for copies ------------------------------------------------------------------------------ */
+
+/* The column of a node; NULL: it has none. */
+struct gang__column *gang__column_at(const struct gang__matrix *m, gang_node_id node);
+/* Set the pointers of a new column to its words. */
+void gang__column_lay(struct gang__column *c);
+/* The gang becomes the last of its matrix. slice.gangs has a free entry for it. */
+void gang__sliced_enter(gang_sched *s, struct gang__sliced *x);
 
 #endif

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "sched/calendar/calendar.h"
-#include "sched/slice/slice.h"
 #include "sched/slice/slice_in.h"
 
 /* ---- the dry run of preemption --------------------------------------------------------------- */

@@ -12,10 +12,10 @@
 #include "place/record/places.h"
 #include "place/request/request.h"
 #include "sched/calendar/calendar.h"
-#include "sched/order/wait_order.h"
+#include "sched/order/order.h"
 #include "sched/record/job_record.h"
 #include "sched/record/state.h"
-#include "sched/stop/stop.h"
+#include "sched/stop/stop_in.h"
 #include "sched/usage/usage.h"
 #include "sched/wake/wake.h"
 

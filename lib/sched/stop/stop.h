@@ -91,16 +91,4 @@ void gang__move_failed(gang_sched *s, struct gang__gang *g);
  * allocation. */
 void gang__gang_clear(gang_sched *s, struct gang__gang *g);
 
-/* ---- between the files of this folder ---- */
-
-/* The gang of the stop moves: its new places are kept, and its queues count it as about to run. */
-void gang__move_begin(gang_sched *s, struct gang__stop *stop);
-
-/* Allocate the numbers of `tasks` tasks, and of those that have not stopped. False: out of
- * memory. */
-bool gang__stop_alloc_tasks(gang_sched *s, struct gang__stop *stop, size_t tasks);
-/* The stop covers these tasks alone. False: out of memory. */
-bool gang__stop_name_tasks(gang_sched *s, struct gang__stop *stop, const int64_t *tasks,
-                           size_t count);
-
 #endif

@@ -4,13 +4,12 @@
  * It picks intact domains: they hold no gang that may not be preempted. Among intact domains it
  * prefers those with the most broken neighbours, so that larger domains stay whole. This is the
  * buddy rule of Zhao et al., "HiveD", OSDI 2020. */
-#include "sched/usage/cells.h"
+#include "sched/usage/usage.h"
 
 #include <string.h>
 
 #include "place/request/request.h"
 #include "sched/record/job_record.h"
-#include "sched/usage/usage.h"
 
 struct mark {
     gang_sched *s;

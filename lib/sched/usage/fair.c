@@ -9,7 +9,7 @@
 #include "core/nodes/nodes.h"
 #include "queue/fairness/fairness.h"
 #include "sched/record/state.h"
-#include "sched/usage/usage.h"
+#include "sched/usage/usage_in.h"
 #include "sched/wake/wake.h"
 
 /* ---- totals ---------------------------------------------------------------------------------- */

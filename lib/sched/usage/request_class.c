@@ -7,7 +7,7 @@
 #include "place/request/request.h"
 #include "sched/record/job_record.h"
 #include "sched/record/state.h"
-#include "sched/usage/usage.h"
+#include "sched/usage/usage_in.h"
 
 /* ---- amounts that a class takes -------------------------------------------------------------- */
 

@@ -5,10 +5,10 @@
  * tasks that were asked to stop no longer count, tasks that are about to start do. Its *demand* is
  * what it lacks, while it may be tried. The part of its usage that preemption never takes is also
  * *fixed*. */
-#include "sched/usage/usage.h"
 #include "place/request/request.h"
 #include "sched/record/job_record.h"
 #include "sched/record/state.h"
+#include "sched/usage/usage_in.h"
 #include "sched/wake/wake.h"
 
 int64_t gang__gang_lacks_all(const struct gang__gang *g)

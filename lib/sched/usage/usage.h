@@ -20,15 +20,6 @@ struct gang__request_text *gang__request_text_new(const struct gang__request_key
                                                   gang_request *q);
 void gang__request_text_unref(const struct gang_mem *mem, struct gang__request_text *text);
 
-/* Milli-GPUs that the asked memory of one device comes to. `most`: on the smallest device that
- * has so much; `least`: on the largest device. 1000: no device has so much. */
-int64_t gang__gpu_memory_max_share(const gang_sched *s, int64_t asked);
-int64_t gang__gpu_memory_min_share(const gang_sched *s, int64_t asked);
-
-/* Called before the amounts of a request class by memory are computed. If it is the only such
- * class, reads the devices of the nodes as they are. False: out of memory. */
-bool gang__gpu_memory_begin(gang_sched *s);
-
 /* Called at the beginning of a run. If the devices changed, computes the amounts of request
  * classes by memory again, and the usage of queues with them. Out of memory: the next run does
  * it. */
@@ -81,9 +72,6 @@ int64_t gang__gang_ended_for_min(const struct gang__gang *g, uint32_t group);
  * the caller then asks for all groups, in order. */
 int64_t gang__gang_fixed(const struct gang__gang *g, uint32_t group, int64_t *rest);
 int64_t gang__gang_fixed_rest(const struct gang__gang *g);
-
-/* Resolves guarantees and limits in force by the totals. */
-void gang__bounds_resolve(gang_sched *s);
 
 /* Sums up the totals, and divides them into shares, if something changed. */
 void gang__fair_refresh(gang_sched *s);
@@ -145,9 +133,6 @@ void gang__victims_enter(gang_sched *s, struct gang__gang *g);
 void gang__victims_leave(struct gang__gang *g);
 void gang__victims_sort(gang_sched *s);
 
-/* The number of the gang's tasks changed: enters it into the elastic victims, or takes it out. */
-void gang__victims_settle_elastic(struct gang__gang *g);
-
 /* The capacity that a handover's taker is about to get enters (or, with sign -1, leaves) the
  * usage of its queues. */
 void gang__usage_charge_handover(struct gang__handover *handover, int64_t sign);
@@ -155,5 +140,12 @@ void gang__usage_charge_handover(struct gang__handover *handover, int64_t sign);
 /* The amounts that a gang asks for when it is tried: the whole gang, or a task of the first group
  * that lacks tasks. */
 const struct gang__take *gang__gang_next_demand(const struct gang__gang *g, uint32_t *count);
+
+/* ---- cells.c ---- */
+
+/* In a snapshot, close the nodes of the domains that other queues must keep whole. GANG_OK;
+ * GANG_ENOFIT: the domains cannot be kept, whatever the gang does; GANG_ENOMEM. */
+gang_result gang__cells_close_nodes(gang_sched *s, const struct gang__gang *g,
+                                    gang_snapshot *snapshot);
 
 #endif

@@ -6,7 +6,7 @@
  * into its leaf before the order is read the next time, because most gangs end before that. */
 #include "place/request/request.h"
 #include "sched/record/state.h"
-#include "sched/usage/usage.h"
+#include "sched/usage/usage_in.h"
 
 static int by_number(int64_t a, int64_t b)
 {

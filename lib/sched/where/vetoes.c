@@ -2,9 +2,7 @@
 /* The table of vetoes. Cells come last: they are chosen among the nodes that the others leave
  * open. */
 #include "sched/calendar/calendar.h"
-#include "sched/order/bypass.h"
-#include "sched/order/wait_order.h"
-#include "sched/usage/cells.h"
+#include "sched/order/order.h"
 #include "sched/usage/usage.h"
 #include "sched/where/where.h"
 

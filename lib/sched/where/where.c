@@ -6,7 +6,7 @@
 
 #include "place/alloc/alloc.h"
 #include "place/request/request.h"
-#include "sched/order/bypass.h"
+#include "sched/order/order.h"
 #include "sched/record/job_record.h"
 
 void gang__where_register(gang_sched *s, const struct gang__veto *veto)

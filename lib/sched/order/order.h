@@ -1,34 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef GANG__SCHED_WAIT_ORDER_H
-#define GANG__SCHED_WAIT_ORDER_H
+/* Which gang is next: wait classes, the order of queues and users, and bounded bypass. README.md
+ * explains them. */
+#ifndef GANG__SCHED_ORDER_H
+#define GANG__SCHED_ORDER_H
 
 #include "sched/record/state.h"
 
-/* The functions that higher floors call when a gang or a wait class moves. gang_sched_new() sets
- * them once. A gang that leaves the order loses its planned start. A class that backfill *keeps*
+/* ---- wait_class.c, queue_order.c, user_order.c ----------------------------------------------- */
+
+/* Hooks of higher folders, called when a gang or a wait class moves; gang_sched_new() sets them
+ * once. A gang that leaves the order loses its planned start. A class that backfill *keeps*
  * is BLOCKED and in no list of this floor: only few classes that wait for planned starts are
  * tried again. */
 struct gang__order_hooks {
     void (*unplan)(gang_sched *s, struct gang__gang *g); /* the gang has a planned start */
-    /* A number that parts the gang from others of its request class; 0: nothing parts it. */
+    /* A number that separates the gang from others of its request class; 0: none does. */
     uint64_t (*class_salt)(const gang_sched *s, const struct gang__gang *g);
     bool (*keep)(gang_sched *s, struct gang__wait_class *class); /* false: it is not kept */
     bool (*keep_again)(gang_sched *s, struct gang__wait_class *class, uint8_t kept);
-    void (*let_go)(struct gang__wait_class *class);
-    void (*done)(struct gang__wait_class *class); /* READY no more, or it has another head */
+    void (*unkeep)(struct gang__wait_class *class);
+    void (*left_ready)(struct gang__wait_class *class); /* READY no more, or it has another head */
     void (*deferred)(struct gang__wait_class *class);
     /* the class is about to be freed */
     void (*forget)(gang_sched *s, struct gang__wait_class *class);
-    void (*look)(gang_sched *s);     /* before the order is read */
-    void (*dissolve)(gang_sched *s); /* nothing is kept any more */
+    void (*make_ready)(gang_sched *s); /* before the order is read */
+    void (*unkeep_all)(gang_sched *s); /* nothing is kept any more */
 };
 
 /* begin to wait; false: out of memory */
 bool gang__order_enter(gang_sched *s, struct gang__gang *g);
 void gang__order_leave(gang_sched *s, struct gang__gang *g); /* stop waiting */
-
-/* The gang waits, and is now starved: it goes before all gangs of its leaf that are not starved. */
-void gang__order_make_first(gang_sched *s, struct gang__gang *g);
 
 /* The first blocked wait class of the leaf that bars this one: in strict order, or because its
  * head is starved. NULL: none. */
@@ -53,15 +54,11 @@ void gang__order_unblock(gang_sched *s, struct gang__wait_class *class);
 /* The class is READY: it is tried after all classes of its leaf that are not deferred. The key
  * orders the deferred classes. */
 void gang__order_defer(gang_sched *s, struct gang__wait_class *class, int64_t key);
-void gang__order_unblock_all(gang_sched *s, struct gang__wait_class **list);
-
-/* Does what gang__wake_queue() of all queues does, but at once. */
-void gang__order_rekey_all(gang_sched *s);
 
 /* Take all queues out of order, for their tree changes; gang__order_rekey_all() puts them back. */
 void gang__order_remove_queues(gang_sched *s);
 void gang__order_rekey_user(gang_sched *s, struct gang__queue_state *leaf, struct gang__user *user);
-void gang__order_rekey_users(gang_sched *s, struct gang__queue_state *leaf);
+
 void gang__order_copy_users(gang_sched *s, struct gang__queue_state *leaf,
                             const struct gang__queue_state *from);
 void gang__order_init(struct gang__queue_state *q);
@@ -84,7 +81,7 @@ void gang__order_apply_bounds(gang_sched *s);
 /* Divides shares, if something changed, and orders by them. */
 void gang__order_refresh(gang_sched *s);
 
-/* ---- job_count.c ---- */
+/* ---- job_count.c ----------------------------------------------------------------------------- */
 
 /* The usage of the leaf and of the queues above went down, or the number of jobs that run there:
  * unblocks all classes that these queues block. */
@@ -92,5 +89,46 @@ void gang__order_unblock_queues(gang_sched *s, struct gang__queue_state *leaf);
 
 /* The job may have begun or stopped to run or to wait: its queues and its user count it again. */
 void gang__job_count(gang_sched *s, struct gang__job *job);
+
+/* ---- bypass.c -------------------------------------------------------------------------------- */
+
+/* Bounded bypass: a gang that waited for capacity for too long, or was bypassed too often, is
+ * *starved*. From then on no gang passes it (gang_queue_spec.max_bypasses, max_wait_ns).
+ *
+ * In its leaf a starved gang is the first, whatever the order. While it is blocked for want of
+ * capacity, it bars the leaf like the head of a strict leaf. A gang of another leaf that does not
+ * stay inside its guarantee is placed as if the nodes that the starved gang could use were down.
+ * A starved gang bars no gang if it is in no wait class, or if something else than capacity keeps
+ * it from starting. */
+
+/* Does this reason to wait mean that the gang waits for capacity? */
+static inline bool gang__waits_for_capacity(int32_t why)
+{
+    return why == GANG_WAIT_CAPACITY || why == GANG_WAIT_PLANNED || why == GANG_WAIT_CELLS ||
+           why == GANG_WAIT_STARVED;
+}
+
+/* If this gang takes `take`, it must leave the nodes of starved gangs in other leaves alone: the
+ * first such starved gang. NULL: none. */
+const struct gang__gang *gang__bypass_first_starved(const gang_sched *s, const struct gang__gang *g,
+                                                    const struct gang__take *take, uint32_t count);
+/* The same, with the amounts that the gang asks for. */
+const struct gang__gang *gang__bypass_concerns(const gang_sched *s, const struct gang__gang *g);
+/* Closes the nodes that starved gangs of other leaves could use, in a snapshot. GANG_OK;
+ * GANG_ENOMEM. */
+gang_result gang__bypass_close_nodes(gang_sched *s, const struct gang__gang *g,
+                                     gang_snapshot *snapshot);
+/* Is a place to which the suspended gang would return on such a node? */
+bool gang__bypass_returns_to_closed(gang_sched *s, const struct gang__gang *g);
+
+/* The gang has started: counts a bypass for the head of each wait class of its leaf that goes
+ * before it and waits for capacity. */
+void gang__bypass_count(gang_sched *s, const struct gang__gang *g);
+/* The time when a gang of the job becomes starved by waiting; INT64_MAX: never.
+ * gang__bypass_due() makes its waiting gangs starved if that time has come. */
+int64_t gang__bypass_next(const struct gang__job *job);
+void gang__bypass_due(gang_sched *s, struct gang__job *job);
+/* The gang starts or ends, and has left its wait class: it is no longer starved. */
+void gang__bypass_end(struct gang__gang *g);
 
 #endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Between the files of this folder: what an occupation takes, with GPUs by memory. */
+#ifndef GANG__SCHED_CALENDAR_IN_H
+#define GANG__SCHED_CALENDAR_IN_H
+
+#include "sched/calendar/calendar.h"
+
+/* Do only time limits count, and no predictions? */
+static inline bool gang__calendar_by_limit(const gang_sched *s)
+{
+    return s->reserve.count > 0 || s->reserve.placing;
+}
+
+/* calendar.group and .place as an occupation from now on. */
+struct gang__occupation gang__calendar_occupation(const struct gang__calendar *cal,
+                                                  const gang_request *q, int64_t end_ns,
+                                                  int64_t now_ns);
+
+/* The group of calendar.group[0...*count - 1] that needs just that, or one more. False: out of
+ * memory. */
+bool gang__calendar_group_like(gang_sched *s, const int64_t need[GANG__FREE_KINDS], size_t *count,
+                               uint32_t *group);
+
+/* Append the most that tasks at these places take, after gang__calendar_set_groups(); *groups are
+ * needed. False: out of memory. */
+bool gang__calendar_lay_out_memory(gang_sched *s, const struct gang__gang *g,
+                                   const struct gang_placement *place, size_t count,
+                                   size_t *groups);
+
+/* The most that the groups asked for need on each node (calendar.kind, .variant), and in
+ * calendar.group the least. False: out of memory. O(nodes). */
+bool gang__calendar_memory_variants(gang_sched *s, const gang_request *q);
+
+#endif

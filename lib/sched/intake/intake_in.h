@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How a submitted job comes in: between the inbox, take_in.c and the submit view. */
+#ifndef GANG__SCHED_INTAKE_IN_H
+#define GANG__SCHED_INTAKE_IN_H
+
+#include "sched/intake/intake.h"
+
+/* The job is taken in, or refused: submitters count it no more among those on their way in. */
+void gang__job_arrived(gang_sched *s, struct gang__job *job);
+
+/* A submitted job enters, or is refused. False: out of memory, it is to be taken in again. */
+bool gang__job_take(gang_sched *s, struct gang__job *job);
+
+/* Refuse a submitted job: the host gets the event, and the record is freed. */
+void gang__job_refuse(gang_sched *s, struct gang__job *job, const char *text);
+
+/* Any thread: the message becomes the last of the inbox. */
+void gang__inbox_put(gang_sched *s, struct gang__message *m);
+
+/* Make a queue on demand, if it is not there. GANG_OK; GANG_ENOMEM; other errors: it cannot be
+ * made. */
+gang_result gang__queues_make_on_demand(gang_sched *s, gang_queue_id parent, const char *name,
+                                        struct gang__queue_state **leaf);
+
+#endif
