@@ -40,17 +40,17 @@ void gang__calendar_mask_domain(gang_sched *s, int32_t level, uint32_t index)
 
 /* The earliest start in any domain of the level. */
 static gang_result earliest_in(gang_sched *s, const struct gang__gang *g,
-                               struct gang__time_request *demand, int32_t level, int64_t from_ns)
+                               struct gang__time_request *request, int32_t level, int64_t from_ns)
 {
     struct gang__calendar *cal = s->calendar;
     gang_result best = GANG_ENEVER;
     uint32_t count = gang__domain_count(s->cluster, (uint32_t)level);
-    demand->nodes = cal->domain;
+    request->nodes = cal->domain;
     for (uint32_t i = 0; i < count; i++) {
         gang__calendar_mask_domain(s, level,
                                    gang__domain_at(s->cluster, (uint32_t)level, i)->index);
-        gang_result r =
-            gang__timeline_earliest(gang__calendar_timeline_of(s, g), demand, from_ns, &cal->other);
+        gang_result r = gang__timeline_earliest(gang__calendar_timeline_of(s, g), request, from_ns,
+                                                &cal->other);
         if (r != GANG_OK && r != GANG_ENEVER)
             return r;
         if (r == GANG_OK && (best != GANG_OK || cal->other.start_ns < cal->fit.start_ns)) {
@@ -67,37 +67,37 @@ gang_result gang__calendar_earliest(gang_sched *s, const struct gang__gang *g, i
 {
     struct gang__calendar *cal = s->calendar;
     const gang_request *q = gang__gang_request(g);
-    struct gang__time_request demand = {NULL, 0,   gang__calendar_estimate(s, g), NULL, q->exclusive,
-                                    NULL, NULL};
+    struct gang__time_request request = {
+        NULL, 0, gang__calendar_estimate(s, g), NULL, q->exclusive, NULL, NULL};
     bool choosy = is_choosy(s, q);
     if (!gang__calendar_set_groups(s, q) ||
         !gang__grow(&s->mem, (void **)&cal->group_of, &cal->group_of_cap, q->group_count,
                     sizeof(*cal->group_of)))
         return GANG_ENOMEM;
-    demand.group = cal->group; /* it may have grown */
+    request.group = cal->group; /* it may have grown */
     if (choosy)
         make_mask(s, q);
-    demand.nodes = choosy ? cal->mask : NULL; /* those that are not up have nothing */
+    request.nodes = choosy ? cal->mask : NULL; /* those that are not up have nothing */
     /* Groups that may start empty are left out. */
     for (uint32_t group = 0; group < q->group_count; group++) {
-        cal->group[demand.group_count] = cal->group[group];
-        cal->group[demand.group_count].count = g->request_class->gang_tasks[group];
-        cal->group_of[demand.group_count] = group;
-        demand.group_count += g->request_class->gang_tasks[group] > 0;
+        cal->group[request.group_count] = cal->group[group];
+        cal->group[request.group_count].count = g->request_class->gang_tasks[group];
+        cal->group_of[request.group_count] = group;
+        request.group_count += g->request_class->gang_tasks[group] > 0;
     }
-    if (demand.group_count == 0) /* the last one, for whatever comes first */
-        cal->group[demand.group_count++].count = 1;
-    cal->groups = demand.group_count;
+    if (request.group_count == 0) /* the last one, for whatever comes first */
+        cal->group[request.group_count++].count = 1;
+    cal->groups = request.group_count;
     if (g->request_class->by_memory && !gang__calendar_memory_variants(s, q))
         return GANG_ENOMEM;
-    demand.variant = g->request_class->by_memory ? cal->variant : NULL;
-    demand.kind = cal->kind;
+    request.variant = g->request_class->by_memory ? cal->variant : NULL;
+    request.kind = cal->kind;
     int32_t same = q->same != GANG__NO_LEVEL ? q->same
                    : q->group_count == 1     ? q->group[0].same
                                              : (int32_t)GANG__NO_LEVEL;
     if (same >= 0 && same < GANG_MAX_LEVELS)
-        return earliest_in(s, g, &demand, same, from_ns);
-    return gang__timeline_earliest(gang__calendar_timeline_of(s, g), &demand, from_ns, &cal->fit);
+        return earliest_in(s, g, &request, same, from_ns);
+    return gang__timeline_earliest(gang__calendar_timeline_of(s, g), &request, from_ns, &cal->fit);
 }
 
 bool gang__calendar_fits_now(gang_sched *s, const struct gang__gang *g)

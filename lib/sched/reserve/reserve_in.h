@@ -99,10 +99,10 @@ void gang__reserve_leave_timeline(gang_sched *s);
 /* A new one was made: gang__reserve_due() puts pieces there, as far as nodes allow. */
 void gang__reserve_note_new_timeline(gang_sched *s);
 
-/* ---- placing: reserve_question.c, reserve_place.c, owners.c ---------------------------------- */
+/* ---- placing: reserve_request.c, reserve_place.c, owners.c ----------------------------------- */
 
 /* The stages of a reservation as plan/admit/admit.h asks for them. */
-struct gang__reserve_question {
+struct gang__reserve_request {
     struct gang__admit_request a;
     struct gang__admit_stage *stage;
     struct gang__time_group *group;
@@ -110,9 +110,9 @@ struct gang__reserve_question {
     uint32_t *node;
 };
 
-bool gang__reserve_question_make(gang_sched *s, const struct gang__reserve *r,
-                                 struct gang__reserve_question *question);
-void gang__reserve_question_free(gang_sched *s, struct gang__reserve_question *question);
+bool gang__reserve_request_make(gang_sched *s, const struct gang__reserve *r,
+                                struct gang__reserve_request *request);
+void gang__reserve_request_free(gang_sched *s, struct gang__reserve_request *request);
 /* Nodes of a domain, ascending, without those that were removed. Returns how many. */
 size_t gang__reserve_domain_nodes(gang_sched *s, int32_t level, uint32_t index, uint32_t *node);
 /* What was found (reserve.all->got) becomes pieces of the reservation. `only`: the one stage that

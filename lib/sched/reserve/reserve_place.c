@@ -96,7 +96,7 @@ static int64_t next_step(gang_sched *s, int64_t at_ns)
 /* Find the earliest time at which enough domains are free. The stage then names their nodes, with
  * a fixed start. */
 static gang_result pick_domains(gang_sched *s, struct gang__reserve *r,
-                                struct gang__reserve_question *question)
+                                struct gang__reserve_request *request)
 {
     struct gang__calendar *cal = s->calendar;
     const struct gang__reserve_stage *stage = &r->stage[0];
@@ -112,23 +112,23 @@ static gang_result pick_domains(gang_sched *s, struct gang__reserve *r,
     if (r->start_ns >= 0 && r->start_ns < s->now_ns)
         return GANG_ENOFIT;
     gang__rcu_enter();
-    while ((n = domains_at(s, stage, at, question->node)) == 0 && r->start_ns < 0 &&
+    while ((n = domains_at(s, stage, at, request->node)) == 0 && r->start_ns < 0 &&
            at != GANG__NEVER)
         at = next_step(s, at);
     gang__rcu_leave();
     if (n == 0)
         return at == GANG__NEVER ? GANG_ENEVER : GANG_ENOFIT;
-    question->stage[0].node = question->node;
-    question->stage[0].node_count = n;
-    question->a.fixed = true;
-    question->a.start_ns = at;
+    request->stage[0].node = request->node;
+    request->stage[0].node_count = n;
+    request->a.fixed = true;
+    request->a.start_ns = at;
     s->reserve.all->got.next_ns = at;
     return at > r->deadline_ns - stage->duration_ns ? GANG_ENOFIT : GANG_OK;
 }
 
 /* All tasks of the only group go into one domain: the domain in which they can begin first. */
 static gang_result pick_same(gang_sched *s, struct gang__reserve *r,
-                             struct gang__reserve_question *question)
+                             struct gang__reserve_request *request)
 {
     struct gang__calendar *cal = s->calendar;
     struct gang__admitted *got = &s->reserve.all->got;
@@ -140,7 +140,7 @@ static gang_result pick_same(gang_sched *s, struct gang__reserve *r,
     uint64_t *all = gang__zalloc(&s->mem, words, sizeof(*all));
     if (!all)
         return GANG_ENOMEM;
-    memcpy(all, question->mask, words * sizeof(*all));
+    memcpy(all, request->mask, words * sizeof(*all));
     for (uint32_t i = 0; i <= count; i++) { /* and at last in the best one again, to stay */
         uint32_t at = i < count ? i : best;
         if (at == UINT32_MAX)
@@ -148,8 +148,8 @@ static gang_result pick_same(gang_sched *s, struct gang__reserve *r,
         memcpy(cal->mask, all, words * sizeof(*all));
         gang__calendar_mask_domain(s, level,
                                    gang__domain_at(s->cluster, (uint32_t)level, at)->index);
-        memcpy(question->mask, cal->domain, words * sizeof(*all));
-        gang_result w = gang__admit(cal->timeline, &question->a, got);
+        memcpy(request->mask, cal->domain, words * sizeof(*all));
+        gang_result w = gang__admit(cal->timeline, &request->a, got);
         if (w == GANG_OK && i == count) {
             last = w;
             break;
@@ -174,7 +174,7 @@ static gang_result pick_same(gang_sched *s, struct gang__reserve *r,
 }
 
 static gang_result ask_whole(gang_sched *s, struct gang__reserve *r,
-                             struct gang__reserve_question *question)
+                             struct gang__reserve_request *request)
 {
     struct gang__admitted *got = &s->reserve.all->got;
     const struct gang__reserve_stage *first = &r->stage[0];
@@ -183,13 +183,13 @@ static gang_result ask_whole(gang_sched *s, struct gang__reserve *r,
     got->next_ns = GANG__NEVER;
     if (first->q && first->q->group_count == 1 && first->q->group[0].same >= 0 &&
         first->q->group[0].same < GANG_MAX_LEVELS)
-        return pick_same(s, r, question);
+        return pick_same(s, r, request);
     if (first->level != GANG__NO_LEVEL && first->domains > 0) {
-        gang_result w = pick_domains(s, r, question);
+        gang_result w = pick_domains(s, r, request);
         if (w != GANG_OK)
             return w;
     }
-    return gang__admit(s->calendar->timeline, &question->a, got);
+    return gang__admit(s->calendar->timeline, &request->a, got);
 }
 
 /* ---- the first instances --------------------------------------------------------------------- */
@@ -212,22 +212,22 @@ static int64_t first_span(const struct gang__admitted *got, int64_t *end_ns)
 /* One instance has ended when the next one begins. If pieces of the first are further apart than
  * the period, it is asked for later, as late as the last of its pieces demands. */
 static gang_result ask_apart(gang_sched *s, struct gang__reserve *r,
-                             struct gang__reserve_question *question)
+                             struct gang__reserve_request *request)
 {
     enum { TRIES = 64 };
     struct gang__admitted *got = &s->reserve.all->got;
     int64_t end_ns;
     if (r->period_ns && r->start_ns >= 0)
-        question->a.deadline_ns =
-            gang__min(question->a.deadline_ns, gang__add_sat(r->start_ns, r->period_ns));
-    gang_result w = ask_whole(s, r, question);
+        request->a.deadline_ns =
+            gang__min(request->a.deadline_ns, gang__add_sat(r->start_ns, r->period_ns));
+    gang_result w = ask_whole(s, r, request);
     for (int i = 0; w == GANG_OK && r->period_ns; i++) {
         if (first_span(got, &end_ns) <= r->period_ns)
             return w;
         gang__admitted_undo(s->calendar->timeline, got);
-        question->a.arrival_ns = end_ns - r->period_ns;
+        request->a.arrival_ns = end_ns - r->period_ns;
         got->why = GANG__ADMIT_BAD_PERIOD;
-        w = i < TRIES ? ask_whole(s, r, question) : GANG_ENOFIT;
+        w = i < TRIES ? ask_whole(s, r, request) : GANG_ENOFIT;
     }
     return w;
 }
@@ -235,35 +235,35 @@ static gang_result ask_apart(gang_sched *s, struct gang__reserve *r,
 gang_result gang__reserve_place_first(gang_sched *s, struct gang__reserve *r, int64_t until_ns,
                                       struct gang_error *error)
 {
-    struct gang__reserve_question question;
+    struct gang__reserve_request request;
     struct gang__trial t;
     int64_t ahead = r->instances < GANG__RESERVE_AHEAD ? r->instances : GANG__RESERVE_AHEAD;
     gang__trial_begin(&t, s, s->calendar->timeline);
-    gang_result w = gang__reserve_question_make(s, r, &question) ? gang__reserve_put_handovers(&t)
-                                                                 : GANG_ENOMEM;
-    question.a.period_ns = r->period_ns;
-    question.a.instances = ahead;
+    gang_result w =
+        gang__reserve_request_make(s, r, &request) ? gang__reserve_put_handovers(&t) : GANG_ENOMEM;
+    request.a.period_ns = r->period_ns;
+    request.a.instances = ahead;
     s->reserve.all->got.why = GANG__ADMIT_FITS;
     s->reserve.all->got.next_ns = GANG__NEVER;
     if (until_ns && r->period_ns && r->start_ns >= 0 &&
         w == GANG_OK) { /* not more than there are */
         int64_t times = (until_ns - r->start_ns + r->period_ns - 1) / r->period_ns;
         r->instances = times < r->instances ? times : r->instances;
-        question.a.instances = times < ahead ? times : ahead;
+        request.a.instances = times < ahead ? times : ahead;
     }
-    if (w == GANG_OK && r->period_ns && question.a.instances < 1) {
+    if (w == GANG_OK && r->period_ns && request.a.instances < 1) {
         gang__trial_drop(&t);
-        gang__reserve_question_free(s, &question);
+        gang__reserve_request_free(s, &request);
         return gang__error(error, GANG_EINVAL, "until_ns", "before the first time");
     }
     if (w == GANG_OK) {
         gang__trial_withdraw_plans(&t, NULL);
         withdraw_jobs(&t, r);
         withdraw_older(&t, r);
-        w = ask_apart(s, r, &question);
+        w = ask_apart(s, r, &request);
     }
     gang__trial_drop(&t);
-    gang__reserve_question_free(s, &question);
+    gang__reserve_request_free(s, &request);
     if (w != GANG_OK)
         return gang__reserve_refusal_text(&s->reserve.all->got, r, w, error);
     if (!gang__reserve_note_parts(s, r)) {
@@ -272,7 +272,7 @@ gang_result gang__reserve_place_first(gang_sched *s, struct gang__reserve *r, in
     }
     if (!gang__reserve_accept_pieces(s, r, 0, UINT32_MAX))
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
-    r->next_instance = r->period_ns ? question.a.instances : 1;
+    r->next_instance = r->period_ns ? request.a.instances : 1;
     if (until_ns && r->period_ns && r->start_ns < 0) {
         int64_t times = until_ns <= r->first_ns
                             ? 0
@@ -328,11 +328,11 @@ static gang_result place_part(gang_sched *s, struct gang__reserve *r, uint32_t s
                               const int64_t *count, int64_t instance, int64_t start_ns,
                               int64_t end_ns, bool jobs)
 {
-    struct gang__reserve_question question;
+    struct gang__reserve_request request;
     gang_result w = GANG_ENOMEM;
-    if (gang__reserve_question_make(s, r, &question)) {
-        struct gang__admit_stage *one = &question.stage[stage];
-        struct gang__time_group *group = question.group;
+    if (gang__reserve_request_make(s, r, &request)) {
+        struct gang__admit_stage *one = &request.stage[stage];
+        struct gang__time_group *group = request.group;
         for (uint32_t i = 0; i < stage; i++)
             group += r->stage[i].q ? r->stage[i].q->group_count : 0;
         uint32_t groups = 0; /* groups with a count */
@@ -345,19 +345,19 @@ static gang_result place_part(gang_sched *s, struct gang__reserve *r, uint32_t s
         one->group_count = groups;
         one->duration_ns = end_ns - start_ns;
         one->gang = 0;
-        question.a.stage = one;
-        question.a.stage_count = 1;
-        question.a.combine = GANG__ADMIT_ALL;
-        question.a.prefer = GANG__ADMIT_EARLIEST;
-        question.a.arrival_ns = start_ns;
-        question.a.deadline_ns = end_ns;
-        question.a.fixed = true;
-        question.a.start_ns = start_ns;
-        w = admit_more(s, r, &question.a, jobs);
+        request.a.stage = one;
+        request.a.stage_count = 1;
+        request.a.combine = GANG__ADMIT_ALL;
+        request.a.prefer = GANG__ADMIT_EARLIEST;
+        request.a.arrival_ns = start_ns;
+        request.a.deadline_ns = end_ns;
+        request.a.fixed = true;
+        request.a.start_ns = start_ns;
+        w = admit_more(s, r, &request.a, jobs);
         if (w == GANG_OK && r->stage[stage].q)
             name_groups(&s->reserve.all->got, count);
     }
-    gang__reserve_question_free(s, &question);
+    gang__reserve_request_free(s, &request);
     if (w == GANG_OK && !gang__reserve_accept_pieces(s, r, instance, stage))
         w = GANG_ENOMEM;
     return w == GANG_OK || w == GANG_ENOMEM ? w : GANG_ENOFIT;
@@ -416,15 +416,15 @@ gang_result gang__reserve_place_instance(gang_sched *s, struct gang__reserve *r,
 
 gang_result gang__reserve_place_later(gang_sched *s, struct gang__reserve *r)
 {
-    struct gang__reserve_question question;
-    gang_result w = gang__reserve_question_make(s, r, &question) ? GANG_OK : GANG_ENOMEM;
+    struct gang__reserve_request request;
+    gang_result w = gang__reserve_request_make(s, r, &request) ? GANG_OK : GANG_ENOMEM;
     struct gang__trial t;
     gang__trial_begin(&t, s, s->calendar->timeline);
     withdraw_older(&t, r);
     if (w == GANG_OK)
-        w = ask_whole(s, r, &question);
+        w = ask_whole(s, r, &request);
     gang__trial_drop(&t);
-    gang__reserve_question_free(s, &question);
+    gang__reserve_request_free(s, &request);
     if (w == GANG_OK && !gang__reserve_accept_pieces(s, r, r->current, UINT32_MAX))
         w = GANG_ENOMEM;
     return w == GANG_OK || w == GANG_ENOMEM ? w : GANG_ENOFIT;

@@ -13,12 +13,12 @@
 
 /* ---- the question ---------------------------------------------------------------------------- */
 
-void gang__reserve_question_free(gang_sched *s, struct gang__reserve_question *question)
+void gang__reserve_request_free(gang_sched *s, struct gang__reserve_request *request)
 {
-    gang__release(&s->mem, question->stage);
-    gang__release(&s->mem, question->group);
-    gang__release(&s->mem, question->mask);
-    gang__release(&s->mem, question->node);
+    gang__release(&s->mem, request->stage);
+    gang__release(&s->mem, request->group);
+    gang__release(&s->mem, request->mask);
+    gang__release(&s->mem, request->node);
 }
 
 size_t gang__reserve_domain_nodes(gang_sched *s, int32_t level, uint32_t index, uint32_t *node)
@@ -73,39 +73,39 @@ static bool ask_stage(gang_sched *s, const struct gang__reserve_stage *from,
     return true;
 }
 
-bool gang__reserve_question_make(gang_sched *s, const struct gang__reserve *r,
-                                 struct gang__reserve_question *question)
+bool gang__reserve_request_make(gang_sched *s, const struct gang__reserve *r,
+                                struct gang__reserve_request *request)
 {
     size_t groups = 0, words = s->calendar->end / 64 + 1;
-    memset(question, 0, sizeof(*question));
+    memset(request, 0, sizeof(*request));
     for (size_t i = 0; i < r->stage_count; i++)
         groups += r->stage[i].q ? r->stage[i].q->group_count : 0;
-    question->stage = gang__zalloc(&s->mem, r->stage_count, sizeof(*question->stage));
-    question->group = gang__zalloc(&s->mem, groups + 1, sizeof(*question->group));
-    question->mask = gang__zalloc(&s->mem, r->stage_count * words, sizeof(*question->mask));
-    question->node =
-        gang__zalloc(&s->mem, r->stage_count * s->calendar->end + 1, sizeof(*question->node));
-    bool done = question->stage && question->group && question->mask && question->node;
+    request->stage = gang__zalloc(&s->mem, r->stage_count, sizeof(*request->stage));
+    request->group = gang__zalloc(&s->mem, groups + 1, sizeof(*request->group));
+    request->mask = gang__zalloc(&s->mem, r->stage_count * words, sizeof(*request->mask));
+    request->node =
+        gang__zalloc(&s->mem, r->stage_count * s->calendar->end + 1, sizeof(*request->node));
+    bool done = request->stage && request->group && request->mask && request->node;
     groups = 0;
     for (size_t i = 0; i < r->stage_count && done; i++) {
-        done = ask_stage(s, &r->stage[i], &question->stage[i], question->group + groups,
-                         question->mask + i * words, question->node + i * s->calendar->end);
+        done = ask_stage(s, &r->stage[i], &request->stage[i], request->group + groups,
+                         request->mask + i * words, request->node + i * s->calendar->end);
         groups += r->stage[i].q ? r->stage[i].q->group_count : 0;
     }
-    question->a = (struct gang__admit_request){.arrival_ns = r->arrival_ns,
-                                           .deadline_ns = r->deadline_ns,
-                                           .fixed = r->start_ns >= 0,
-                                           .start_ns = r->start_ns,
-                                           .stage = question->stage,
-                                           .stage_count = r->stage_count,
-                                           .combine = r->combine,
-                                           .prefer = r->prefer,
-                                           .usage = r->usage};
+    request->a = (struct gang__admit_request){.arrival_ns = r->arrival_ns,
+                                              .deadline_ns = r->deadline_ns,
+                                              .fixed = r->start_ns >= 0,
+                                              .start_ns = r->start_ns,
+                                              .stage = request->stage,
+                                              .stage_count = r->stage_count,
+                                              .combine = r->combine,
+                                              .prefer = r->prefer,
+                                              .usage = r->usage};
     static const int combine[] = {GANG__ADMIT_ALL, GANG__ADMIT_ANY, GANG__ADMIT_ORDER,
                                   GANG__ADMIT_ORDER_NO_GAP};
     static const int prefer[] = {GANG__ADMIT_EARLIEST, GANG__ADMIT_LATEST, GANG__ADMIT_CHEAPEST};
-    question->a.combine = combine[r->combine];
-    question->a.prefer = prefer[r->prefer];
+    request->a.combine = combine[r->combine];
+    request->a.prefer = prefer[r->prefer];
     return done;
 }
 
