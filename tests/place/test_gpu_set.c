@@ -158,7 +158,7 @@ START_TEST(one_link_is_preferred_to_locality)
         for (unsigned j = 0; j < i; j++)
             join(&wish, i, j, near);
     ck_assert_uint_eq(best_of(&wish).gpus, 0x0f);
-    wish.shape = ++serial;
+    wish.type = ++serial;
     join(&wish, 6, 7, links(1));
     ck_assert_uint_eq(best_of(&wish).gpus, 0xc3);
 }
@@ -173,7 +173,7 @@ START_TEST(equal_links_give_way_to_a_network_card)
     ck_assert_uint_eq(best_of(&wish).gpus, 1 << 2 | 1 << 3);
     wish.near = 1 << 1 | 1 << 2;
     ck_assert_uint_eq(best_of(&wish).gpus, 1 << 0 | 1 << 1);
-    wish.shape = ++serial;
+    wish.type = ++serial;
     join(&wish, 0, 1, links(2));
     wish.near = 1 << 2 | 1 << 3;
     ck_assert_uint_eq(best_of(&wish).gpus, 1 << 0 | 1 << 1);
@@ -273,7 +273,7 @@ START_TEST(random_links_give_the_very_best_set)
         for (wish.count = 1; wish.count <= gang__popcount(wish.among); wish.count++) {
             struct gang__gpu_set is = best_of(&wish), best = best_of_all(&wish);
             ck_assert_uint_eq(is.links, best.links);
-            ck_assert_uint_eq(is.nears, best.nears);
+            ck_assert_uint_eq(is.near_count, best.near_count);
             ck_assert_uint_eq(is.broken, best.broken);
             ck_assert_uint_eq(is.gpus, best.gpus);
             /* Least broken is the most that stays among the others. */

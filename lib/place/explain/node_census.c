@@ -43,7 +43,7 @@ uint32_t gang__kinds_asked(const struct gang__group *g)
 }
 
 /* The free amount of a kind on one node, as far as the group can use it. */
-static int64_t amount_free(const struct gang__group *g, const struct gang__node_copy *v,
+static int64_t amount_free(const struct gang__group *g, const struct gang__node_copy *copy,
                            const uint64_t *now, int32_t kind)
 {
     if (kind == GANG_KIND_CPU)
@@ -51,10 +51,10 @@ static int64_t amount_free(const struct gang__group *g, const struct gang__node_
     if (kind == GANG_KIND_MEMORY)
         return (int64_t)now[GANG__WORD_MEMORY] * GANG_PAGE_BYTES;
     if (kind != GANG_KIND_GPU)
-        return v->shape->kind_word[kind] ? (int64_t)now[v->shape->kind_word[kind]] : 0;
+        return copy->type->kind_word[kind] ? (int64_t)now[copy->type->kind_word[kind]] : 0;
     int64_t sum = 0;
-    uint64_t usable = gang__usable_devices(g, v);
-    for (unsigned i = 0; i < v->layout.gpus; i++) {
+    uint64_t usable = gang__usable_devices(g, copy);
+    for (unsigned i = 0; i < copy->layout.gpus; i++) {
         if (!(usable >> i & 1))
             continue;
         uint32_t share = gang__share(now[GANG__WORD_SHARES + i / GANG__SHARES_PER_WORD],
@@ -207,10 +207,10 @@ static bool look_at(const struct looking *l, uint32_t slot)
     if (!node || !gang__scope_has(l->scope, node))
         return false;
     struct gang__misfit misfit = {GANG_CONSTRAINT_NONE, -1};
-    struct gang__node_copy *v = gang__node_copy_at(p, slot);
-    if (!v)
+    struct gang__node_copy *copy = gang__node_copy_at(p, slot);
+    if (!copy)
         return false;
-    const uint64_t *now = gang__words_now(p, v);
+    const uint64_t *now = gang__words_now(p, copy);
     uint32_t state = gang__head_state(now[GANG__WORD_HEAD]);
     if (state == GANG__STATE_GONE) /* removed, but still held */
         return false;
@@ -221,7 +221,7 @@ static bool look_at(const struct looking *l, uint32_t slot)
     }
     for (uint32_t kinds = state == GANG__STATE_UP ? l->kinds : 0; kinds; kinds &= kinds - 1) {
         int32_t kind = __builtin_ctz(kinds);
-        int64_t free = amount_free(l->g, v, now, kind);
+        int64_t free = amount_free(l->g, copy, now, kind);
         if (p->c->nodes.kind[kind].scope == GANG_SCOPE_NODE && free > l->s->kind[kind].most)
             l->s->kind[kind].most = free;
     }
@@ -246,9 +246,9 @@ static void fill(const struct looking *l, uint32_t slot, int64_t want)
     l->s->fit += here;
     if (here == want || l->p->out.failed)
         return;
-    struct gang__node_copy *v = gang__node_copy_at(l->p, slot);
-    if (v)
-        refine(l, slot, gang__head_state(gang__words_now(l->p, v)[GANG__WORD_HEAD]), &misfit);
+    struct gang__node_copy *copy = gang__node_copy_at(l->p, slot);
+    if (copy)
+        refine(l, slot, gang__head_state(gang__words_now(l->p, copy)[GANG__WORD_HEAD]), &misfit);
     note_stop(l, slot, misfit);
 }
 

@@ -62,9 +62,9 @@ static uint64_t own_on(const struct gang__plan *p, gang_node_id id)
 /* Tasks planned on a node, if they are counted as pending. */
 static uint64_t pending_on(const struct gang__plan *p, gang_node_id id)
 {
-    const struct gang__node_copy *v =
+    const struct gang__node_copy *copy =
         p->others.registered ? gang__node_copy_find(p, (uint32_t)id) : NULL;
-    return v && v->node && v->node->id == id ? v->used : 0;
+    return copy && copy->node && copy->node->id == id ? copy->used : 0;
 }
 
 /* The tasks of other jobs that a label count has on a node. `times`: how often it counts each own

@@ -54,9 +54,9 @@ static void count_exclusions(const gang_request *q, count_fn add_or_sub, gang_no
                        id, tasks);
 }
 
-static bool is_used(const struct gang__node_copy *v)
+static bool is_used(const struct gang__node_copy *copy)
 {
-    return v->node && v->used > 0;
+    return copy->node && copy->used > 0;
 }
 
 /* Does the whole plan still keep the rules that must hold? *failed: out of memory. */

@@ -19,7 +19,7 @@ int64_t gang__plan_beside(const struct gang__plan *p, uint32_t group, const stru
     int64_t tasks = 0;
     for (size_t i = 0; i < p->tasks.count; i++)
         tasks += p->tasks.plan[i].group == group &&
-                 is_beside(p->nodes.copy[p->tasks.plan[i].view].node, node, level);
+                 is_beside(p->nodes.copy[p->tasks.plan[i].copy].node, node, level);
     for (size_t i = 0; i < p->tasks.held_count; i++) {
         const struct gang__node *held = gang__plan_node(p, p->tasks.held[i].slot);
         tasks += p->tasks.held[i].group == group && held && is_beside(held, node, level);

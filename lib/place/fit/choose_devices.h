@@ -20,28 +20,28 @@ static inline uint32_t share_free(const uint64_t *now, unsigned i)
 
 /* The whole devices that any task may take, in any domain and of any model: a good choice leaves
  * these useful. */
-static inline uint64_t takeable_devices(const struct gang__node_copy *v, uint64_t whole)
+static inline uint64_t takeable_devices(const struct gang__node_copy *copy, uint64_t whole)
 {
-    return whole & v->shape->gpus & ~v->unhealthy;
+    return whole & copy->type->gpus & ~copy->unhealthy;
 }
 
 /* Devices for a task, of those allowed; `wanted`: exactly these. 0: there are not enough, or out of
  * memory (p->out.failed). *share: milli-GPUs of each. */
 uint64_t gang__choose_devices(struct gang__plan *p, const struct gang__group *g,
-                              const struct gang__node_copy *v, const uint64_t *now, uint64_t wanted,
-                              uint64_t allowed, uint32_t *share);
+                              const struct gang__node_copy *copy, const uint64_t *now,
+                              uint64_t wanted, uint64_t allowed, uint32_t *share);
 
 /* The number of ranked models, the most liked first, that includes all these devices; SIZE_MAX
  * where the models have no rank. */
-size_t gang__liked_models(const struct gang__group *g, const struct gang__node_copy *v,
+size_t gang__liked_models(const struct gang__group *g, const struct gang__node_copy *copy,
                           uint64_t gpus);
 
 /* Devices of the node that the group's tasks may use: of its models; slices if it names a profile,
  * else only what is none; and none that is unhealthy. */
-uint64_t gang__usable_devices(const struct gang__group *g, const struct gang__node_copy *v);
+uint64_t gang__usable_devices(const struct gang__group *g, const struct gang__node_copy *copy);
 
-/* The devices of a view that a task of the group may take now, free or not. */
+/* The devices of a node that a task of the group may take now, free or not. */
 uint64_t gang__plan_devices(const struct gang__plan *p, const struct gang__group *g,
-                            const struct gang__node_copy *v);
+                            const struct gang__node_copy *copy);
 
 #endif

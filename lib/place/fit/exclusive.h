@@ -15,9 +15,9 @@ gang_result gang__exclusive_begin(struct gang__plan *p);
 
 /* Is the node wholly free, by the words that were read of it, or does the allocation have it
  * already? */
-bool gang__exclusive_admits(const struct gang__node_copy *v, const uint64_t *was);
+bool gang__exclusive_admits(const struct gang__node_copy *copy, const uint64_t *was);
 
-/* The view of a node that the running allocation has for itself; NULL: it has not. */
-struct gang__node_copy *gang__exclusive_view(const struct gang__plan *p, gang_node_id id);
+/* The copy of a node that the running allocation has exclusively; NULL: it has not. */
+struct gang__node_copy *gang__exclusive_copy(const struct gang__plan *p, gang_node_id id);
 
 #endif

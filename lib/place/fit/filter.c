@@ -18,15 +18,15 @@ static size_t rank_of(const struct gang__group *g, const struct gang_gpu_spec *g
     return rank;
 }
 
-uint64_t gang__devices_of_models(const struct gang__group *g, const struct gang__node_type *shape,
+uint64_t gang__devices_of_models(const struct gang__group *g, const struct gang__node_type *type,
                                  size_t models)
 {
-    uint64_t mask = 0, left = g->profile ? shape->slices : shape->gpus;
+    uint64_t mask = 0, left = g->profile ? type->slices : type->gpus;
     if (g->model_count == 0)
         return left;
     for (; left; left &= left - 1) {
         unsigned i = (unsigned)__builtin_ctzll(left);
-        size_t rank = rank_of(g, &shape->spec->gpus[i]);
+        size_t rank = rank_of(g, &type->spec->gpus[i]);
         if (rank < g->model_count && rank < models)
             mask |= UINT64_C(1) << i;
     }
@@ -36,11 +36,11 @@ uint64_t gang__devices_of_models(const struct gang__group *g, const struct gang_
 /* The first of the group's models that a node has, from `rank` on. */
 static size_t first_model(const struct gang__group *g, const struct gang__node *node, size_t rank)
 {
-    const struct gang__node_type *shape = node->type;
+    const struct gang__node_type *type = node->type;
     size_t first = g->model_count;
-    uint64_t left = g->profile ? shape->slices : shape->gpus;
+    uint64_t left = g->profile ? type->slices : type->gpus;
     for (; left && first > rank; left &= left - 1) {
-        size_t here = rank_of(g, &shape->spec->gpus[__builtin_ctzll(left)]);
+        size_t here = rank_of(g, &type->spec->gpus[__builtin_ctzll(left)]);
         if (here >= rank && here < first)
             first = here;
     }

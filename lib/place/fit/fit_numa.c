@@ -8,7 +8,7 @@
 #include "place/fit/mig.h"
 
 /* Devices of a task and the domain they would be in, and how good that is. */
-struct corner {
+struct numa_choice {
     uint32_t domain;
     uint32_t share;
     uint32_t cores_free;
@@ -19,7 +19,7 @@ struct corner {
 /* Prefers better-ranked models, then better links, nearer network cards, less breakage. For shares:
  * the fullest devices, or the emptiest (as in best_device()). For instances: the domain with the
  * fewest free slices. Then the domain with fewer free cores. */
-static bool is_better(const struct corner *a, const struct corner *b)
+static bool is_better(const struct numa_choice *a, const struct numa_choice *b)
 {
     if (a->models != b->models)
         return a->models < b->models;
@@ -29,27 +29,28 @@ static bool is_better(const struct corner *a, const struct corner *b)
 }
 
 static struct gang__gpu_set worth_of(struct gang__plan *p, const struct gang__group *g,
-                                     const struct gang__node_copy *v, uint32_t domain,
+                                     const struct gang__node_copy *copy, uint32_t domain,
                                      uint64_t gpus)
 {
-    const uint64_t *now = gang__words_now(p, v);
-    const struct gang__node_type *shape = v->shape;
-    struct gang__gpu_question wish = {shape->serial,
-                                      shape->weight,
-                                      gpus,
-                                      takeable_devices(v, gang__whole_devices(v->layout, now)),
-                                      g->near_nic ? shape->nic_gpus : 0,
-                                      shape->layout.gpus,
-                                      g->devices};
+    const uint64_t *now = gang__words_now(p, copy);
+    const struct gang__node_type *type = copy->type;
+    struct gang__gpu_question question = {
+        type->serial,
+        type->weight,
+        gpus,
+        takeable_devices(copy, gang__whole_devices(copy->layout, now)),
+        g->near_nic ? type->nic_gpus : 0,
+        type->layout.gpus,
+        g->devices};
     struct gang__gpu_set set = {gpus, 0, 0, 0};
     if (g->profile) {
-        uint64_t slices = gang__whole_devices(v->layout, now) & shape->slices & ~v->unhealthy;
-        set.broken = (uint64_t)gang__fresh_parents(shape, slices, gpus) << 8 |
-                     gang__popcount(slices & shape->numa_gpus[domain]);
+        uint64_t slices = gang__whole_devices(copy->layout, now) & type->slices & ~copy->unhealthy;
+        set.broken = (uint64_t)gang__fresh_parents(type, slices, gpus) << 8 |
+                     gang__popcount(slices & type->numa_gpus[domain]);
         return set;
     }
     if (g->share == 1000)
-        return gang__gpu_set_of(&wish, gpus);
+        return gang__gpu_set_of(&question, gpus);
     for (uint64_t left = gpus; left; left &= left - 1) {
         uint32_t free = share_free(now, (unsigned)__builtin_ctzll(left));
         set.broken += p->mode.worst_fit && g->devices > 1 ? 1000 - free : free;
@@ -59,24 +60,24 @@ static struct gang__gpu_set worth_of(struct gang__plan *p, const struct gang__gr
 
 /* The domain that a task goes to. Its tasks alike each use up one domain's share of things, so
  * which one is taken first makes no difference to how many fit. */
-static bool find_corner(struct gang__plan *p, const struct gang__group *g,
-                        const struct gang__node_copy *v, uint64_t wanted, const uint64_t *free,
-                        uint32_t cores, struct corner *best)
+static bool find_numa(struct gang__plan *p, const struct gang__group *g,
+                      const struct gang__node_copy *copy, uint64_t wanted, const uint64_t *free,
+                      uint32_t cores, struct numa_choice *best)
 {
-    const uint64_t *now = gang__words_now(p, v);
+    const uint64_t *now = gang__words_now(p, copy);
     bool found = false;
-    for (uint32_t d = 0; d < v->shape->numas && !(found && p->mode.empty); d++) {
-        struct corner here = {d, 0, 0, 0, {0, 0, 0, 0}};
-        here.cores_free = cores ? gang__cores_in(v->shape, d, free) : 0;
-        if (here.cores_free < cores || !gang__numa_holds(g, v, d))
+    for (uint32_t d = 0; d < copy->type->numas && !(found && p->mode.empty); d++) {
+        struct numa_choice here = {d, 0, 0, 0, {0, 0, 0, 0}};
+        here.cores_free = cores ? gang__cores_in(copy->type, d, free) : 0;
+        if (here.cores_free < cores || !gang__numa_holds(g, copy, d))
             continue;
         if (g->devices) {
             uint64_t gpus = gang__choose_devices(
-                p, g, v, now, wanted, v->shape->numa_gpus[d] & ~v->unhealthy, &here.share);
+                p, g, copy, now, wanted, copy->type->numa_gpus[d] & ~copy->unhealthy, &here.share);
             if (!gpus)
                 continue;
-            here.models = gang__liked_models(g, v, gpus);
-            here.set = worth_of(p, g, v, d, gpus);
+            here.models = gang__liked_models(g, copy, gpus);
+            here.set = worth_of(p, g, copy, d, gpus);
         }
         if (!found || is_better(&here, best))
             *best = here;
@@ -87,24 +88,25 @@ static bool find_corner(struct gang__plan *p, const struct gang__group *g,
 
 /* A task that takes its GPUs, its named cores (of the `free` ones) and its memory of one domain. */
 bool gang__fits_in_numa(struct gang__plan *p, const struct gang__group *g,
-                        const struct gang__node_copy *v, uint64_t wanted, const uint64_t *free,
-                        struct gang__task_plan *pick, uint64_t *cores, struct gang__misfit *misfit)
+                        const struct gang__node_copy *copy, uint64_t wanted, const uint64_t *free,
+                        struct gang__task_plan *task, uint64_t *cores, struct gang__misfit *misfit)
 {
-    const uint64_t *now = gang__words_now(p, v);
-    struct corner best = {0, 0, 0, 0, {0, 0, 0, 0}};
-    if (find_corner(p, g, v, wanted, free, pick->cores, &best)) {
-        pick->gpus = best.set.gpus;
-        pick->share = best.share;
-        if (pick->cores)
-            gang__choose_cores_in(v->shape, free, best.domain, pick->cores, cores);
+    const uint64_t *now = gang__words_now(p, copy);
+    struct numa_choice best = {0, 0, 0, 0, {0, 0, 0, 0}};
+    if (find_numa(p, g, copy, wanted, free, task->cores, &best)) {
+        task->gpus = best.set.gpus;
+        task->share = best.share;
+        if (task->cores)
+            gang__choose_cores_in(copy->type, free, best.domain, task->cores, cores);
         return true;
     }
-    *misfit = gang__no_devices(p, g, v);
-    if (g->devices && !gang__choose_devices(p, g, v, now, wanted, ~v->unhealthy, &pick->share))
+    *misfit = gang__no_devices(p, g, copy);
+    if (g->devices &&
+        !gang__choose_devices(p, g, copy, now, wanted, ~copy->unhealthy, &task->share))
         return false;
     misfit->why = GANG_CONSTRAINT_KIND;
     misfit->kind = GANG_KIND_CPU;
-    if (pick->cores && !gang__choose_cores(v->shape, free, 0, pick->cores, GANG_NUMA_NONE, cores))
+    if (task->cores && !gang__choose_cores(copy->type, free, 0, task->cores, GANG_NUMA_NONE, cores))
         return false;
     misfit->why = GANG_CONSTRAINT_NUMA;
     misfit->kind = -1;

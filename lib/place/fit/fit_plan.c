@@ -91,14 +91,14 @@ size_t gang__plan_words(struct gang__plan *p, size_t count)
     return at;
 }
 
-void gang__plan_rollback(struct gang__plan *p, size_t picks)
+void gang__plan_rollback(struct gang__plan *p, size_t tasks)
 {
-    while (p->tasks.count > picks) {
-        const struct gang__task_plan *pick = &p->tasks.plan[--p->tasks.count];
-        gang__task_plan_apply(p, pick, true);
-        p->tasks.in_group[pick->group]--;
-        size_t cores = pick->cores ? p->nodes.copy[pick->view].layout.core_words : 0;
-        if (cores && pick->core_at + cores == p->words) /* so that a long search does not pile up */
-            p->words = pick->core_at;
+    while (p->tasks.count > tasks) {
+        const struct gang__task_plan *task = &p->tasks.plan[--p->tasks.count];
+        gang__task_plan_apply(p, task, true);
+        p->tasks.in_group[task->group]--;
+        size_t cores = task->cores ? p->nodes.copy[task->copy].layout.core_words : 0;
+        if (cores && task->core_at + cores == p->words) /* so that a long search does not pile up */
+            p->words = task->core_at;
     }
 }

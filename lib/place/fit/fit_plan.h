@@ -2,8 +2,8 @@
 /* A plan: where the tasks of one call would go, before anything is taken. Scratch of one worker,
  * reused from call to call; nothing in it is shared.
  *
- * A *view* is a node as the plan sees it: the words as they were read, and as they would be with
- * the tasks planned so far. A *pick* is one planned task. The commit takes the difference. */
+ * A *node copy* is a node as the plan sees it: the words as they were read, and as they would be
+ * with the tasks planned so far. The commit takes the difference. */
 #ifndef GANG__PLACE_PLAN_H
 #define GANG__PLACE_PLAN_H
 
@@ -22,14 +22,14 @@ struct gang__node_copy {
     bool own;          /* the running allocation, an exclusive one, has the node */
     struct gang__layout layout;
     struct gang__node *node; /* NULL: the pool */
-    const struct gang__node_type *shape;
+    const struct gang__node_type *type;
     uint64_t unhealthy; /* devices that take nothing new */
     size_t at;          /* in plan.word: first the words read, then those planned */
     size_t rest; /* in plan.word: what is held beside the tasks; see gang__exclusive_hold() */
 };
 
 struct gang__task_plan {
-    uint32_t view;
+    uint32_t copy; /* of its node, in plan.nodes */
     uint32_t group;
     uint32_t share; /* milli-GPUs of each device */
     uint32_t cores; /* number of own cores */
@@ -68,11 +68,11 @@ struct gang__subset {
     const uint64_t *cores; /* core words; NULL: all */
 };
 
-static inline struct gang__subset gang__subset_of(const struct gang__node_type *shape,
+static inline struct gang__subset gang__subset_of(const struct gang__node_type *type,
                                                   const struct gang__inner_domains *parts,
                                                   uint32_t i)
 {
-    const uint64_t *cores = parts->cores ? parts->cores + i * shape->layout.core_words : NULL;
+    const uint64_t *cores = parts->cores ? parts->cores + i * type->layout.core_words : NULL;
     return (struct gang__subset){true, parts->gpus[i], cores};
 }
 
@@ -227,21 +227,21 @@ void gang__plan_free(struct gang__plan *p, const struct gang_mem *mem);
 bool gang__plan_reserve(struct gang__plan *p, const struct gang_mem *mem, size_t tasks,
                         size_t words);
 
-/* The view of a slot, read now if it is not there yet. NULL: no node there, or out of memory
- * (p->out.failed). Inside a read section; `node` NULL for the pool. The pointer is good until the
- * next call. */
+/* The copy of the node in a slot, read now if it is not there yet. NULL: no node there, or out of
+ * memory (p->out.failed). Inside a read section; `node` NULL for the pool. The pointer is good
+ * until the next call. */
 struct gang__node_copy *gang__node_copy_at(struct gang__plan *p, uint32_t slot);
 
-/* The view of a slot, if there is one already. */
+/* The copy of the node in a slot, if there is one already. */
 struct gang__node_copy *gang__node_copy_find(const struct gang__plan *p, uint32_t slot);
 
-static inline uint64_t *gang__words_was(struct gang__plan *p, const struct gang__node_copy *v)
+static inline uint64_t *gang__words_was(struct gang__plan *p, const struct gang__node_copy *copy)
 {
-    return p->word + v->at;
+    return p->word + copy->at;
 }
-static inline uint64_t *gang__words_now(struct gang__plan *p, const struct gang__node_copy *v)
+static inline uint64_t *gang__words_now(struct gang__plan *p, const struct gang__node_copy *copy)
 {
-    return p->word + v->at + v->words;
+    return p->word + copy->at + copy->words;
 }
 
 /* The node of a slot that is planned on, the end of the slots, the nodes of a domain. */
@@ -271,10 +271,10 @@ struct gang__misfit {
 };
 
 /* Do other jobs allow tasks of the request on the node of a slot: affinity rules and exclusive
- * nodes? May read the node's view. Only asked if p->others.bars. */
+ * nodes? May copy the node. Only asked if p->others.bars. */
 bool gang__plan_admits(struct gang__plan *p, uint32_t slot, struct gang__misfit *misfit);
 
-/* Plan one more task of a group on a view (which matches). The one fit predicate of placement.
+/* Plan one more task of a group on a node (which matches). The one fit predicate of placement.
  *   gpus  0: choose the devices; else exactly these
  * Returns false, with the reason, if it does not fit; nothing changed then. */
 bool gang__plan_task(struct gang__plan *p, uint32_t group, uint32_t slot, uint64_t gpus,
@@ -287,7 +287,7 @@ int64_t gang__plan_tasks(struct gang__plan *p, uint32_t group, uint32_t slot, in
 
 /* At most so many more tasks of a group fit on a node (or the part p->subset of it), by its words
  * as they are planned so far: never fewer than do. 0 if there is no node, it is not up or does not
- * match. Makes no view. */
+ * match. Makes no copy. */
 int64_t gang__plan_capacity(struct gang__plan *p, uint32_t group, uint32_t slot);
 
 /* The kinds, as bits, that are too short on a node for one more task of a group: now, or even on
@@ -297,7 +297,7 @@ uint32_t gang__plan_short(struct gang__plan *p, uint32_t group, uint32_t slot, b
 /* Could one more task of a group go to a node, which matches? Then slot, gpus and share of the
  * candidate. */
 bool gang__plan_probe(struct gang__plan *p, uint32_t group, uint32_t slot,
-                      struct gang__scored_node *seat);
+                      struct gang__scored_node *candidate);
 
 /* milli-GPUs that are asked of a device: a share, or if that is 0, by memory. 0: it has not so
  * much, or it is not known. */
@@ -314,7 +314,7 @@ static inline uint32_t gang__share_asked(uint32_t share, int64_t gpu_memory,
 /* Room for `count` words in plan.word, at the returned place; SIZE_MAX if out of memory. */
 size_t gang__plan_words(struct gang__plan *p, size_t count);
 
-/* Take back the last planned tasks until `picks` are left. */
-void gang__plan_rollback(struct gang__plan *p, size_t picks);
+/* Take back the last planned tasks until `tasks` are left. */
+void gang__plan_rollback(struct gang__plan *p, size_t tasks);
 
 #endif

@@ -25,11 +25,11 @@ bool gang__plan_admits(struct gang__plan *p, uint32_t slot, struct gang__misfit 
     if (!p->q->exclusive)
         return true;
     misfit->why = GANG_CONSTRAINT_EXCLUSIVE;
-    const struct gang__node_copy *v = gang__node_copy_at(p, slot);
-    return v && gang__exclusive_admits(v, gang__words_was(p, v));
+    const struct gang__node_copy *copy = gang__node_copy_at(p, slot);
+    return copy && gang__exclusive_admits(copy, gang__words_was(p, copy));
 }
 
-static bool counts_fit(const struct gang__group *g, const struct gang__node_copy *v,
+static bool counts_fit(const struct gang__group *g, const struct gang__node_copy *copy,
                        const uint64_t *now, struct gang__misfit *misfit)
 {
     misfit->why = GANG_CONSTRAINT_KIND;
@@ -40,7 +40,7 @@ static bool counts_fit(const struct gang__group *g, const struct gang__node_copy
     if (!gang__op_fits(GANG__OP_TAKE, g->pages, now[GANG__WORD_MEMORY]))
         return false;
     for (size_t i = 0; i < g->node_need_count; i++) {
-        unsigned word = v->shape->kind_word[g->node_needs[i].kind];
+        unsigned word = copy->type->kind_word[g->node_needs[i].kind];
         misfit->kind = g->node_needs[i].kind;
         if (!word || !gang__op_fits(GANG__OP_TAKE, (uint64_t)g->node_needs[i].amount, now[word]))
             return false;
@@ -48,7 +48,7 @@ static bool counts_fit(const struct gang__group *g, const struct gang__node_copy
     return true;
 }
 
-/* The pool's view, and whether a task's cluster-wide kinds fit it. */
+/* Do a task's cluster-wide kinds fit in the pool? */
 static bool pool_fits(struct gang__plan *p, const struct gang__group *g,
                       struct gang__misfit *misfit)
 {
@@ -74,26 +74,26 @@ static bool pool_fits(struct gang__plan *p, const struct gang__group *g,
     return false;
 }
 
-/* Take (or give back) what a pick says. */
-void gang__task_plan_apply(struct gang__plan *p, const struct gang__task_plan *pick, bool give)
+/* Take (or give back) what a planned task has. */
+void gang__task_plan_apply(struct gang__plan *p, const struct gang__task_plan *task, bool give)
 {
-    const struct gang__group *g = &p->q->group[pick->group];
-    struct gang__node_copy *v = &p->nodes.copy[pick->view];
-    uint64_t *now = gang__words_now(p, v);
-    v->used = give ? v->used - 1 : v->used + 1;
+    const struct gang__group *g = &p->q->group[task->group];
+    struct gang__node_copy *copy = &p->nodes.copy[task->copy];
+    uint64_t *now = gang__words_now(p, copy);
+    copy->used = give ? copy->used - 1 : copy->used + 1;
     now[GANG__WORD_HEAD] =
         gang__op_apply(GANG__OP_HEAD, g->cpu | (give ? GANG__HEAD_GIVE : 0), now[GANG__WORD_HEAD]);
     now[GANG__WORD_MEMORY] =
         give ? now[GANG__WORD_MEMORY] + g->pages : now[GANG__WORD_MEMORY] - g->pages;
     uint64_t *shares = now + GANG__WORD_SHARES;
-    for (uint64_t left = pick->gpus; left; left >>= GANG__SHARES_PER_WORD, shares++) {
-        uint64_t part = gang__shares_of((uint32_t)left & 15, pick->share);
+    for (uint64_t left = task->gpus; left; left >>= GANG__SHARES_PER_WORD, shares++) {
+        uint64_t part = gang__shares_of((uint32_t)left & 15, task->share);
         *shares = give ? *shares + part : *shares - part;
     }
-    for (unsigned i = 0; pick->cores && i < v->layout.core_words; i++)
-        now[gang__first_core(v->layout) + i] ^= p->word[pick->core_at + i];
+    for (unsigned i = 0; task->cores && i < copy->layout.core_words; i++)
+        now[gang__first_core(copy->layout) + i] ^= p->word[task->core_at + i];
     for (size_t i = 0; i < g->node_need_count; i++) {
-        uint64_t *word = &now[v->shape->kind_word[g->node_needs[i].kind]];
+        uint64_t *word = &now[copy->type->kind_word[g->node_needs[i].kind]];
         uint64_t amount = (uint64_t)g->node_needs[i].amount;
         *word = give ? *word + amount : *word - amount;
     }
@@ -110,20 +110,20 @@ void gang__task_plan_apply(struct gang__plan *p, const struct gang__task_plan *p
 uint32_t gang__plan_short(struct gang__plan *p, uint32_t group, uint32_t slot, bool when_empty)
 {
     const struct gang__group *g = &p->q->group[group];
-    struct gang__node_copy *v = gang__node_copy_at(p, slot);
-    if (!v)
+    struct gang__node_copy *copy = gang__node_copy_at(p, slot);
+    if (!copy)
         return 0;
-    const uint64_t *now = when_empty ? v->shape->capacity : gang__words_now(p, v);
+    const uint64_t *now = when_empty ? copy->type->capacity : gang__words_now(p, copy);
     uint32_t kinds = 0, share;
     if (gang__head_cpu(now[GANG__WORD_HEAD]) < g->cpu)
         kinds |= 1u << GANG_KIND_CPU;
     if (now[GANG__WORD_MEMORY] < g->pages)
         kinds |= 1u << GANG_KIND_MEMORY;
-    uint64_t allowed = when_empty ? UINT64_MAX : ~v->unhealthy;
-    if (g->devices && !gang__choose_devices(p, g, v, now, 0, allowed, &share))
+    uint64_t allowed = when_empty ? UINT64_MAX : ~copy->unhealthy;
+    if (g->devices && !gang__choose_devices(p, g, copy, now, 0, allowed, &share))
         kinds |= 1u << GANG_KIND_GPU;
     for (size_t i = 0; i < g->node_need_count; i++) {
-        unsigned word = v->shape->kind_word[g->node_needs[i].kind];
+        unsigned word = copy->type->kind_word[g->node_needs[i].kind];
         if (!word || now[word] < (uint64_t)g->node_needs[i].amount)
             kinds |= 1u << g->node_needs[i].kind;
     }
@@ -132,10 +132,11 @@ uint32_t gang__plan_short(struct gang__plan *p, uint32_t group, uint32_t slot, b
 
 /* Why no devices were found. */
 struct gang__misfit gang__no_devices(struct gang__plan *p, const struct gang__group *g,
-                                     const struct gang__node_copy *v)
+                                     const struct gang__node_copy *copy)
 {
     uint32_t share;
-    if (v->unhealthy && gang__choose_devices(p, g, v, gang__words_now(p, v), 0, UINT64_MAX, &share))
+    if (copy->unhealthy &&
+        gang__choose_devices(p, g, copy, gang__words_now(p, copy), 0, UINT64_MAX, &share))
         return (struct gang__misfit){GANG_CONSTRAINT_DEVICE, -1};
     if (g->profile)
         return (struct gang__misfit){GANG_CONSTRAINT_PROFILE, -1};
@@ -144,145 +145,145 @@ struct gang__misfit gang__no_devices(struct gang__plan *p, const struct gang__gr
 
 /* Devices that a task may have, free or not, of models as well liked as the ones it has. */
 static uint64_t others_as_good(const struct gang__plan *p, const struct gang__group *g,
-                               const struct gang__node_copy *v, uint64_t gpus)
+                               const struct gang__node_copy *copy, uint64_t gpus)
 {
-    size_t models = gang__liked_models(g, v, gpus);
-    uint64_t among = gang__devices_of_models(g, v->shape, models) & ~v->unhealthy;
+    size_t models = gang__liked_models(g, copy, gpus);
+    uint64_t among = gang__devices_of_models(g, copy->type, models) & ~copy->unhealthy;
     return p->subset.on ? among & p->subset.gpus : among;
 }
 
 /* The cores are not beside the GPUs: other GPUs, as good, may have cores beside them. */
 static void move_together(struct gang__plan *p, const struct gang__group *g,
-                          const struct gang__node_copy *v, struct gang__task_plan *pick,
+                          const struct gang__node_copy *copy, struct gang__task_plan *task,
                           uint64_t *cores)
 {
-    const uint64_t *now = gang__words_now(p, v), *free = now + gang__first_core(v->layout);
-    uint64_t whole = takeable_devices(v, gang__whole_devices(v->layout, now));
-    uint64_t among = whole & others_as_good(p, g, v, pick->gpus);
-    uint64_t gpus = gang__choose_gpus_together(p, v->shape, g, whole, among, free, pick->cores);
+    const uint64_t *now = gang__words_now(p, copy), *free = now + gang__first_core(copy->layout);
+    uint64_t whole = takeable_devices(copy, gang__whole_devices(copy->layout, now));
+    uint64_t among = whole & others_as_good(p, g, copy, task->gpus);
+    uint64_t gpus = gang__choose_gpus_together(p, copy->type, g, whole, among, free, task->cores);
     if (!gpus)
         return;
-    pick->gpus = gpus;
-    gang__choose_cores(v->shape, free, gpus, pick->cores, GANG_NUMA_PREFER, cores);
+    task->gpus = gpus;
+    gang__choose_cores(copy->type, free, gpus, task->cores, GANG_NUMA_PREFER, cores);
 }
 
 /* Does the distance of its cores from its GPUs matter to the task? Instances of a profile stay
  * where they cost least. */
 static bool may_move(const struct gang__plan *p, const struct gang__group *g,
-                     const struct gang__node_copy *v, uint64_t wanted)
+                     const struct gang__node_copy *copy, uint64_t wanted)
 {
-    return g->share == 1000 && g->devices <= v->shape->max_numa_gpus && !v->shape->flat &&
+    return g->share == 1000 && g->devices <= copy->type->max_numa_gpus && !copy->type->flat &&
            g->numa != GANG_NUMA_NONE && !g->profile && !wanted && !p->mode.empty;
 }
 
-/* What a task of the group would take of the view, without taking it. */
+/* What a task of the group would take of the node, without taking it. */
 static bool task_fits(struct gang__plan *p, const struct gang__group *g,
-                      const struct gang__node_copy *v, uint64_t wanted,
-                      struct gang__task_plan *pick, uint64_t *cores, struct gang__misfit *misfit)
+                      const struct gang__node_copy *copy, uint64_t wanted,
+                      struct gang__task_plan *task, uint64_t *cores, struct gang__misfit *misfit)
 {
-    const uint64_t *now = gang__words_now(p, v), *free = now + gang__first_core(v->layout);
+    const uint64_t *now = gang__words_now(p, copy), *free = now + gang__first_core(copy->layout);
     uint64_t inside[GANG__MAX_WORDS];
-    if (!counts_fit(g, v, now, misfit))
+    if (!counts_fit(g, copy, now, misfit))
         return false;
-    pick->gpus = 0;
-    pick->share = 0;
-    pick->cores = v->layout.core_words ? g->cores : 0;
+    task->gpus = 0;
+    task->share = 0;
+    task->cores = copy->layout.core_words ? g->cores : 0;
     if (binds_cores(p, g)) {
         misfit->why = GANG_CONSTRAINT_SAME; /* millicores belong to no part of the node */
         misfit->kind = -1;
-        if (!pick->cores)
+        if (!task->cores)
             return false;
         misfit->why = GANG_CONSTRAINT_KIND;
-        for (unsigned i = 0; i < v->layout.core_words; i++)
+        for (unsigned i = 0; i < copy->layout.core_words; i++)
             inside[i] = free[i] & p->subset.cores[i];
         free = inside;
     }
     if (g->numa == GANG_NUMA_STRICT && !p->mode.adopting)
-        return gang__fits_in_numa(p, g, v, wanted, free, pick, cores, misfit) && !p->out.failed;
+        return gang__fits_in_numa(p, g, copy, wanted, free, task, cores, misfit) && !p->out.failed;
     if (g->devices) {
-        pick->gpus = gang__choose_devices(p, g, v, now, wanted, ~v->unhealthy, &pick->share);
-        if (!pick->gpus) {
-            *misfit = gang__no_devices(p, g, v);
+        task->gpus = gang__choose_devices(p, g, copy, now, wanted, ~copy->unhealthy, &task->share);
+        if (!task->gpus) {
+            *misfit = gang__no_devices(p, g, copy);
             return false;
         }
     }
-    if (pick->cores) {
+    if (task->cores) {
         misfit->kind = GANG_KIND_CPU;
-        if (!gang__choose_cores(v->shape, free, pick->gpus, pick->cores, g->numa, cores))
+        if (!gang__choose_cores(copy->type, free, task->gpus, task->cores, g->numa, cores))
             return false;
-        if (may_move(p, g, v, wanted) && !gang__is_together(v->shape, pick->gpus, cores))
-            move_together(p, g, v, pick, cores);
+        if (may_move(p, g, copy, wanted) && !gang__is_together(copy->type, task->gpus, cores))
+            move_together(p, g, copy, task, cores);
     }
     return !p->out.failed;
 }
 
 /* Note a task that fits, and take what it takes. */
-static bool add_pick(struct gang__plan *p, struct gang__task_plan *pick, const uint64_t *cores)
+static bool add_task(struct gang__plan *p, struct gang__task_plan *task, const uint64_t *cores)
 {
     const struct gang_mem *mem = &p->c->mem;
-    const struct gang__node_copy *v = &p->nodes.copy[pick->view];
-    size_t core_words = pick->cores ? v->layout.core_words : 0;
-    pick->core_at = gang__plan_words(p, core_words);
+    const struct gang__node_copy *copy = &p->nodes.copy[task->copy];
+    size_t core_words = task->cores ? copy->layout.core_words : 0;
+    task->core_at = gang__plan_words(p, core_words);
     if (!gang__grow(mem, (void **)&p->tasks.plan, &p->tasks.cap, p->tasks.count + 1,
                     sizeof(*p->tasks.plan)))
         p->out.failed = true;
     if (p->out.failed)
         return false;
     for (size_t i = 0; i < core_words; i++)
-        p->word[pick->core_at + i] = cores[i];
-    p->tasks.plan[p->tasks.count++] = *pick;
-    p->tasks.in_group[pick->group]++;
-    gang__task_plan_apply(p, pick, false);
+        p->word[task->core_at + i] = cores[i];
+    p->tasks.plan[p->tasks.count++] = *task;
+    p->tasks.in_group[task->group]++;
+    gang__task_plan_apply(p, task, false);
     return true;
 }
 
-/* Where on a view one task would go; the pool is not asked. */
-static bool find_on(struct gang__plan *p, const struct gang__group *g, struct gang__node_copy *v,
-                    uint64_t gpus, struct gang__task_plan *pick, uint64_t *cores,
+/* What of a node one task would take. Does not ask the pool. */
+static bool find_on(struct gang__plan *p, const struct gang__group *g, struct gang__node_copy *copy,
+                    uint64_t gpus, struct gang__task_plan *task, uint64_t *cores,
                     struct gang__misfit *misfit)
 {
     for (;;) {
-        uint32_t state = gang__head_state(gang__words_now(p, v)[GANG__WORD_HEAD]);
+        uint32_t state = gang__head_state(gang__words_now(p, copy)[GANG__WORD_HEAD]);
         misfit->why = GANG_CONSTRAINT_STATE;
         misfit->kind = -1;
         bool usable = p->mode.adopting ? state != GANG__STATE_GONE : state == GANG__STATE_UP;
-        if (usable && task_fits(p, g, v, gpus, pick, cores, misfit))
+        if (usable && task_fits(p, g, copy, gpus, task, cores, misfit))
             return true;
-        if (!gang__node_copy_refresh(p, v))
+        if (!gang__node_copy_refresh(p, copy))
             return false;
     }
 }
 
 bool gang__plan_probe(struct gang__plan *p, uint32_t group, uint32_t slot,
-                      struct gang__scored_node *seat)
+                      struct gang__scored_node *candidate)
 {
     uint64_t cores[GANG__MAX_WORDS];
-    struct gang__task_plan pick;
+    struct gang__task_plan task;
     struct gang__misfit misfit;
     if (p->others.bars && !gang__plan_admits(p, slot, &misfit))
         return false;
-    struct gang__node_copy *v = gang__node_copy_at(p, slot);
-    if (!v || !find_on(p, &p->q->group[group], v, 0, &pick, cores, &misfit))
+    struct gang__node_copy *copy = gang__node_copy_at(p, slot);
+    if (!copy || !find_on(p, &p->q->group[group], copy, 0, &task, cores, &misfit))
         return false;
-    seat->slot = slot;
-    seat->wanted = 0;
-    seat->gpus = pick.gpus;
-    seat->share = pick.share;
+    candidate->slot = slot;
+    candidate->wanted = 0;
+    candidate->gpus = task.gpus;
+    candidate->share = task.share;
     return true;
 }
 
-/* One task; the pool, if it is asked for, has room. */
-static bool plan_on(struct gang__plan *p, uint32_t group, struct gang__node_copy *v, uint64_t gpus,
-                    struct gang__misfit *misfit)
+/* Plans one task. The pool, if the group uses it, has enough. */
+static bool plan_on(struct gang__plan *p, uint32_t group, struct gang__node_copy *copy,
+                    uint64_t gpus, struct gang__misfit *misfit)
 {
     uint64_t cores[GANG__MAX_WORDS];
-    struct gang__task_plan pick = {(uint32_t)(v - p->nodes.copy), group, 0, 0, 0, 0};
-    if (p->mode.skip_claimed && v->claimed && !v->used) {
+    struct gang__task_plan task = {(uint32_t)(copy - p->nodes.copy), group, 0, 0, 0, 0};
+    if (p->mode.skip_claimed && copy->claimed && !copy->used) {
         p->out.met_claimed = p->out.skipped = true;
         return false;
     }
-    return find_on(p, &p->q->group[group], v, gpus, &pick, cores, misfit) &&
-           add_pick(p, &pick, cores);
+    return find_on(p, &p->q->group[group], copy, gpus, &task, cores, misfit) &&
+           add_task(p, &task, cores);
 }
 
 int64_t gang__plan_tasks(struct gang__plan *p, uint32_t group, uint32_t slot, int64_t most,
@@ -292,21 +293,21 @@ int64_t gang__plan_tasks(struct gang__plan *p, uint32_t group, uint32_t slot, in
     int64_t done = 0;
     if (p->others.bars && !gang__plan_admits(p, slot, misfit))
         return 0;
-    /* The pool's view first: making it may move the others. */
+    /* The copy of the pool first: making it may move the others. */
     while (done < most && pool_fits(p, g, misfit)) {
-        struct gang__node_copy *v = gang__node_copy_at(p, slot);
+        struct gang__node_copy *copy = gang__node_copy_at(p, slot);
         misfit->why = GANG_CONSTRAINT_STATE;
         misfit->kind = -1;
-        if (!v)
+        if (!copy)
             break;
         do {
-            if (!plan_on(p, group, v, gpus, misfit))
+            if (!plan_on(p, group, copy, gpus, misfit))
                 return done;
             done++;
             /* A node that was filled is the usual end of it. */
             misfit->why = GANG_CONSTRAINT_KIND;
             misfit->kind = GANG_KIND_CPU;
-            if (gang__head_cpu(gang__words_now(p, v)[GANG__WORD_HEAD]) < g->cpu)
+            if (gang__head_cpu(gang__words_now(p, copy)[GANG__WORD_HEAD]) < g->cpu)
                 return done;
         } while (!g->pool_need_count && done < most);
     }

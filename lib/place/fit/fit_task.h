@@ -14,26 +14,26 @@ static inline bool binds_cores(const struct gang__plan *p, const struct gang__gr
 }
 
 /* Take (or, `give`, return) what a planned task has. */
-void gang__task_plan_apply(struct gang__plan *p, const struct gang__task_plan *pick, bool give);
+void gang__task_plan_apply(struct gang__plan *p, const struct gang__task_plan *task, bool give);
 
 /* Why no devices were found. */
 struct gang__misfit gang__no_devices(struct gang__plan *p, const struct gang__group *g,
-                                     const struct gang__node_copy *v);
+                                     const struct gang__node_copy *copy);
 
 /* ---- fit_numa.c ---- */
 
 /* Has a NUMA domain the memory for a task? */
-static inline bool gang__numa_holds(const struct gang__group *g, const struct gang__node_copy *v,
+static inline bool gang__numa_holds(const struct gang__group *g, const struct gang__node_copy *copy,
                                     uint32_t domain)
 {
-    const struct gang_node_spec *spec = v->shape->spec;
+    const struct gang_node_spec *spec = copy->type->spec;
     uint64_t memory = spec->numa_count ? (uint64_t)spec->numas[domain].memory_bytes : 0;
     return memory == 0 || g->pages <= memory / GANG_PAGE_BYTES;
 }
 
 /* A task that takes its GPUs, its named cores (of the `free` ones) and its memory of one domain. */
 bool gang__fits_in_numa(struct gang__plan *p, const struct gang__group *g,
-                        const struct gang__node_copy *v, uint64_t wanted, const uint64_t *free,
-                        struct gang__task_plan *pick, uint64_t *cores, struct gang__misfit *misfit);
+                        const struct gang__node_copy *copy, uint64_t wanted, const uint64_t *free,
+                        struct gang__task_plan *task, uint64_t *cores, struct gang__misfit *misfit);
 
 #endif

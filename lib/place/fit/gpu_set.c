@@ -21,8 +21,8 @@
 
 #include <string.h>
 
-struct hunt {
-    const struct gang__gpu_question *wish;
+struct search {
+    const struct gang__gpu_question *question;
     const uint64_t *heaviest; /* of device x the sum of its j heaviest weights at [x * count + j] */
     uint64_t degree[GANG_MAX_GPUS]; /* sum of its weights to all free devices */
     uint64_t twins[GANG_MAX_GPUS];  /* itself and those like it */
@@ -42,65 +42,67 @@ static unsigned lowest(uint64_t set)
     return (unsigned)__builtin_ctzll(set);
 }
 
-static uint64_t weight(const struct hunt *h, unsigned i, unsigned j)
+static uint64_t weight(const struct search *s, unsigned i, unsigned j)
 {
-    return h->wish->weight[i * h->wish->gpus + j];
+    return s->question->weight[i * s->question->gpus + j];
 }
 
-static struct gang__gpu_set with(const struct hunt *h, const struct gang__gpu_set *set, unsigned x)
+static struct gang__gpu_set with(const struct search *s, const struct gang__gpu_set *set,
+                                 unsigned x)
 {
-    struct gang__gpu_set more = {set->gpus | bit(x), set->links + h->gain[x],
-                                 set->broken + h->degree[x], set->nears + (h->wish->near >> x & 1)};
+    struct gang__gpu_set more = {set->gpus | bit(x), set->links + s->gain[x],
+                                 set->broken + s->degree[x],
+                                 set->near_count + (s->question->near >> x & 1)};
     return more;
 }
 
 /* The gains of these devices, with one more chosen, or less. */
-static void gain_add(struct hunt *h, uint64_t of, unsigned chosen)
+static void gain_add(struct search *s, uint64_t of, unsigned chosen)
 {
     for (; of; of &= of - 1)
-        h->gain[lowest(of)] += weight(h, lowest(of), chosen);
+        s->gain[lowest(of)] += weight(s, lowest(of), chosen);
 }
 
-static void gain_drop(struct hunt *h, uint64_t of, unsigned chosen)
+static void gain_drop(struct search *s, uint64_t of, unsigned chosen)
 {
     for (; of; of &= of - 1)
-        h->gain[lowest(of)] -= weight(h, lowest(of), chosen);
+        s->gain[lowest(of)] -= weight(s, lowest(of), chosen);
 }
 
 /* ---- what is known beforehand ---------------------------------------------------------------- */
 
-static bool are_twins(const struct hunt *h, unsigned i, unsigned j)
+static bool are_twins(const struct search *s, unsigned i, unsigned j)
 {
-    if (h->degree[i] != h->degree[j] || ((h->wish->near >> i ^ h->wish->near >> j) & 1))
+    if (s->degree[i] != s->degree[j] || ((s->question->near >> i ^ s->question->near >> j) & 1))
         return false;
-    for (uint64_t left = h->wish->free & ~bit(i) & ~bit(j); left; left &= left - 1)
-        if (weight(h, i, lowest(left)) != weight(h, j, lowest(left)))
+    for (uint64_t left = s->question->free & ~bit(i) & ~bit(j); left; left &= left - 1)
+        if (weight(s, i, lowest(left)) != weight(s, j, lowest(left)))
             return false;
     return true;
 }
 
-static void find_degrees(struct hunt *h)
+static void find_degrees(struct search *s)
 {
-    for (uint64_t left = h->wish->among; left; left &= left - 1) {
+    for (uint64_t left = s->question->among; left; left &= left - 1) {
         unsigned x = lowest(left);
-        h->degree[x] = h->gain[x] = 0;
-        for (uint64_t all = h->wish->free; all; all &= all - 1)
-            h->degree[x] += weight(h, x, lowest(all));
+        s->degree[x] = s->gain[x] = 0;
+        for (uint64_t all = s->question->free; all; all &= all - 1)
+            s->degree[x] += weight(s, x, lowest(all));
     }
 }
 
-static void find_twins(struct hunt *h)
+static void find_twins(struct search *s)
 {
-    uint64_t left = h->wish->among;
+    uint64_t left = s->question->among;
     while (left) {
         unsigned first = lowest(left);
         uint64_t class = bit(first);
         for (uint64_t rest = left & (left - 1); rest; rest &= rest - 1)
-            if (are_twins(h, first, lowest(rest)))
+            if (are_twins(s, first, lowest(rest)))
                 class |= bit(lowest(rest));
         left &= ~class;
         for (uint64_t in = class; in; in &= in - 1)
-            h->twins[lowest(in)] = class;
+            s->twins[lowest(in)] = class;
     }
 }
 
@@ -118,57 +120,57 @@ static uint32_t keep_greatest(uint64_t *kept, uint32_t have, uint32_t most, uint
     return have < most ? have + 1 : have;
 }
 
-static void find_heaviest(struct hunt *h, uint64_t *heaviest)
+static void find_heaviest(struct search *s, uint64_t *heaviest)
 {
-    uint32_t count = h->wish->count;
-    for (uint64_t left = h->wish->among; left; left &= left - 1) {
+    uint32_t count = s->question->count;
+    for (uint64_t left = s->question->among; left; left &= left - 1) {
         unsigned x = lowest(left);
         uint64_t *sum = heaviest + (size_t)x * count;
         uint32_t have = 0;
-        for (uint64_t other = h->wish->among & ~bit(x); other; other &= other - 1)
-            have = keep_greatest(sum + 1, have, count - 1, weight(h, x, lowest(other)));
+        for (uint64_t other = s->question->among & ~bit(x); other; other &= other - 1)
+            have = keep_greatest(sum + 1, have, count - 1, weight(s, x, lowest(other)));
         sum[0] = 0;
         for (uint32_t j = 1; j < count; j++)
             sum[j] += sum[j - 1];
     }
-    h->heaviest = heaviest;
+    s->heaviest = heaviest;
 }
 
 /* ---- greedy choice and exchange -------------------------------------------------------------- */
 
-static struct gang__gpu_set greedy(struct hunt *h, unsigned seed)
+static struct gang__gpu_set greedy(struct search *s, unsigned seed)
 {
     const struct gang__gpu_set none = {0, 0, 0, 0};
-    uint64_t among = h->wish->among;
-    struct gang__gpu_set set = with(h, &none, seed);
-    gain_add(h, among, seed);
-    for (uint32_t n = 1; n < h->wish->count; n++) {
+    uint64_t among = s->question->among;
+    struct gang__gpu_set set = with(s, &none, seed);
+    gain_add(s, among, seed);
+    for (uint32_t n = 1; n < s->question->count; n++) {
         struct gang__gpu_set next = none;
         for (uint64_t left = among & ~set.gpus; left; left &= left - 1) {
-            struct gang__gpu_set one = with(h, &set, lowest(left));
+            struct gang__gpu_set one = with(s, &set, lowest(left));
             if (!next.gpus || gang__gpu_set_wins(&one, &next))
                 next = one;
         }
-        gain_add(h, among, lowest(next.gpus & ~set.gpus));
+        gain_add(s, among, lowest(next.gpus & ~set.gpus));
         set = next;
     }
     for (uint64_t in = set.gpus; in; in &= in - 1)
-        gain_drop(h, among, lowest(in));
+        gain_drop(s, among, lowest(in));
     return set;
 }
 
 /* The best that comes of exchanging one device of the best set for another. */
-static struct gang__gpu_set exchange(struct hunt *h)
+static struct gang__gpu_set exchange(struct search *s)
 {
-    struct gang__gpu_set best = h->best;
-    for (uint64_t out = h->best.gpus; out; out &= out - 1) {
+    struct gang__gpu_set best = s->best;
+    for (uint64_t out = s->best.gpus; out; out &= out - 1) {
         unsigned x = lowest(out);
-        struct gang__gpu_set less = {h->best.gpus & ~bit(x), h->best.links - h->gain[x],
-                                     h->best.broken - h->degree[x],
-                                     h->best.nears - (h->wish->near >> x & 1)};
-        for (uint64_t in = h->wish->among & ~h->best.gpus; in; in &= in - 1) {
-            struct gang__gpu_set other = with(h, &less, lowest(in));
-            other.links -= weight(h, lowest(in), x);
+        struct gang__gpu_set less = {s->best.gpus & ~bit(x), s->best.links - s->gain[x],
+                                     s->best.broken - s->degree[x],
+                                     s->best.near_count - (s->question->near >> x & 1)};
+        for (uint64_t in = s->question->among & ~s->best.gpus; in; in &= in - 1) {
+            struct gang__gpu_set other = with(s, &less, lowest(in));
+            other.links -= weight(s, lowest(in), x);
             if (gang__gpu_set_wins(&other, &best))
                 best = other;
         }
@@ -177,107 +179,107 @@ static struct gang__gpu_set exchange(struct hunt *h)
 }
 
 /* Exchange as long as it helps. */
-static void improve(struct hunt *h)
+static void improve(struct search *s)
 {
-    uint64_t among = h->wish->among;
+    uint64_t among = s->question->among;
     for (uint32_t round = 0; round < GANG__GPU_ROUNDS; round++) {
-        for (uint64_t in = h->best.gpus; in; in &= in - 1)
-            gain_add(h, among, lowest(in));
-        struct gang__gpu_set better = exchange(h);
-        for (uint64_t in = h->best.gpus; in; in &= in - 1)
-            gain_drop(h, among, lowest(in));
-        if (better.gpus == h->best.gpus)
+        for (uint64_t in = s->best.gpus; in; in &= in - 1)
+            gain_add(s, among, lowest(in));
+        struct gang__gpu_set better = exchange(s);
+        for (uint64_t in = s->best.gpus; in; in &= in - 1)
+            gain_drop(s, among, lowest(in));
+        if (better.gpus == s->best.gpus)
             break;
-        h->best = better;
+        s->best = better;
     }
 }
 
-static void find_first(struct hunt *h)
+static void find_first(struct search *s)
 {
-    uint64_t among = h->wish->among;
-    h->best.gpus = 0;
+    uint64_t among = s->question->among;
+    s->best.gpus = 0;
     for (uint64_t left = among; left; left &= left - 1) {
         unsigned seed = lowest(left);
         struct gang__gpu_set set;
-        if (lowest(h->twins[seed]) != seed)
+        if (lowest(s->twins[seed]) != seed)
             continue;
-        set = greedy(h, seed);
-        if (!h->best.gpus || gang__gpu_set_wins(&set, &h->best))
-            h->best = set;
+        set = greedy(s, seed);
+        if (!s->best.gpus || gang__gpu_set_wins(&set, &s->best))
+            s->best = set;
     }
-    improve(h);
+    improve(s);
 }
 
 /* ---- all sets -------------------------------------------------------------------------------- */
 
 /* Can a set with these chosen, and `left` more of `open`, be better than the best, or come before
  * it? */
-static bool may_win(const struct hunt *h, const struct gang__gpu_set *set, uint64_t open,
+static bool may_win(const struct search *s, const struct gang__gpu_set *set, uint64_t open,
                     uint32_t left)
 {
     uint64_t kept[GANG_MAX_GPUS], bound = 2 * set->links;
     uint32_t have = 0;
     for (uint64_t in = open; in; in &= in - 1) {
         unsigned x = lowest(in);
-        uint64_t most = 2 * h->gain[x] + h->heaviest[(size_t)x * h->wish->count + left - 1];
+        uint64_t most = 2 * s->gain[x] + s->heaviest[(size_t)x * s->question->count + left - 1];
         have = keep_greatest(kept, have, left, most);
     }
     for (uint32_t i = 0; i < have; i++)
         bound += kept[i];
-    if (bound / 2 != h->best.links)
-        return bound / 2 > h->best.links;
-    uint64_t nears = gang__popcount(open & h->wish->near);
-    nears = set->nears + (nears < left ? nears : left);
-    if (nears != h->best.nears)
-        return nears > h->best.nears;
+    if (bound / 2 != s->best.links)
+        return bound / 2 > s->best.links;
+    uint64_t near_count = gang__popcount(open & s->question->near);
+    near_count = set->near_count + (near_count < left ? near_count : left);
+    if (near_count != s->best.near_count)
+        return near_count > s->best.near_count;
     uint64_t broken = set->broken;
     have = 0;
     for (uint64_t in = open; in; in &= in - 1)
-        have = keep_greatest(kept, have, left, UINT64_MAX - h->degree[lowest(in)]);
+        have = keep_greatest(kept, have, left, UINT64_MAX - s->degree[lowest(in)]);
     for (uint32_t i = 0; i < have; i++)
         broken += UINT64_MAX - kept[i];
-    return h->found ? broken < h->best.broken : broken <= h->best.broken;
+    return s->found ? broken < s->best.broken : broken <= s->best.broken;
 }
 
-static void try_last(struct hunt *h, const struct gang__gpu_set *set, uint64_t open)
+static void try_last(struct search *s, const struct gang__gpu_set *set, uint64_t open)
 {
     for (; open; open &= open - 1) {
-        struct gang__gpu_set all = with(h, set, lowest(open));
-        if (gang__gpu_set_wins(&all, &h->best) ||
-            (!h->found && !gang__gpu_set_wins(&h->best, &all))) {
-            h->best = all;
-            h->found = true;
+        struct gang__gpu_set all = with(s, set, lowest(open));
+        if (gang__gpu_set_wins(&all, &s->best) ||
+            (!s->found && !gang__gpu_set_wins(&s->best, &all))) {
+            s->best = all;
+            s->found = true;
         }
     }
 }
 
 /* All sets that hold `set` and `left` more of `open`. Recurses at most 63 deep. */
-static void try_all(struct hunt *h, const struct gang__gpu_set *set, uint64_t open, uint32_t left)
+static void try_all(struct search *s, const struct gang__gpu_set *set, uint64_t open, uint32_t left)
 {
     if (left == 1) {
-        try_last(h, set, open);
+        try_last(s, set, open);
         return;
     }
-    while (gang__popcount(open) >= left && h->steps && may_win(h, set, open, left)) {
+    while (gang__popcount(open) >= left && s->steps && may_win(s, set, open, left)) {
         unsigned x = lowest(open);
-        struct gang__gpu_set more = with(h, set, x);
-        h->steps--;
+        struct gang__gpu_set more = with(s, set, x);
+        s->steps--;
         open &= open - 1;
-        gain_add(h, open, x);
-        try_all(h, &more, open, left - 1);
-        gain_drop(h, open, x);
-        open &= ~h->twins[x];
+        gain_add(s, open, x);
+        try_all(s, &more, open, left - 1);
+        gain_drop(s, open, x);
+        open &= ~s->twins[x];
     }
 }
 
 /* ---- the answer ------------------------------------------------------------------------------ */
 
-struct gang__gpu_set gang__gpu_set_of(const struct gang__gpu_question *wish, uint64_t gpus)
+struct gang__gpu_set gang__gpu_set_of(const struct gang__gpu_question *question, uint64_t gpus)
 {
-    struct gang__gpu_set set = {gpus, 0, 0, gang__popcount(gpus & wish->near)};
+    struct gang__gpu_set set = {gpus, 0, 0, gang__popcount(gpus & question->near)};
     for (uint64_t in = gpus; in; in &= in - 1) {
-        const uint64_t *row = wish->weight + (size_t)lowest(in) * wish->gpus;
-        for (uint64_t to = wish->free; to; to &= to - 1) {
+        const uint64_t *row = question->weight + (size_t)lowest(in) * question->gpus;
+        for (uint64_t to = question->free; to; to &= to - 1) {
             set.broken += row[lowest(to)];
             if (to & (~to + 1) & (in & (in - 1)))
                 set.links += row[lowest(to)];
@@ -286,41 +288,42 @@ struct gang__gpu_set gang__gpu_set_of(const struct gang__gpu_question *wish, uin
     return set;
 }
 
-const struct gang__gpu_set *gang__gpu_set_solve(struct gang__gpu_solver *hunter,
+const struct gang__gpu_set *gang__gpu_set_solve(struct gang__gpu_solver *solver,
                                                 const struct gang_mem *mem,
-                                                const struct gang__gpu_question *wish)
+                                                const struct gang__gpu_question *question)
 {
     const struct gang__gpu_set none = {0, 0, 0, 0};
-    struct gang__gpu_cached *memo = gang__gpu_cached_at(hunter, wish);
-    struct hunt h;
-    h.wish = wish;
-    h.found = false;
-    h.steps =
-        gang__popcount(wish->among) <= GANG__GPU_EXACT ? GANG__GPU_STEPS : GANG__GPU_STEPS_MORE;
-    h.best = none;
-    if (gang__popcount(wish->among) == wish->count) {
-        h.best = gang__gpu_set_of(wish, wish->among);
-    } else if (wish->count == 1) {
-        find_degrees(&h);
-        h.best.broken = UINT64_MAX;
-        try_last(&h, &none, wish->among);
+    struct gang__gpu_cached *cached = gang__gpu_cached_at(solver, question);
+    struct search s;
+    s.question = question;
+    s.found = false;
+    s.steps =
+        gang__popcount(question->among) <= GANG__GPU_EXACT ? GANG__GPU_STEPS : GANG__GPU_STEPS_MORE;
+    s.best = none;
+    if (gang__popcount(question->among) == question->count) {
+        s.best = gang__gpu_set_of(question, question->among);
+    } else if (question->count == 1) {
+        find_degrees(&s);
+        s.best.broken = UINT64_MAX;
+        try_last(&s, &none, question->among);
     } else {
-        if (!gang__grow(mem, (void **)&hunter->heaviest, &hunter->heaviest_room,
-                        (size_t)wish->gpus * wish->count, sizeof(uint64_t)))
+        if (!gang__grow(mem, (void **)&solver->heaviest, &solver->heaviest_cap,
+                        (size_t)question->gpus * question->count, sizeof(uint64_t)))
             return NULL;
-        find_degrees(&h);
-        find_twins(&h);
-        find_heaviest(&h, hunter->heaviest);
-        find_first(&h);
-        try_all(&h, &none, wish->among, wish->count);
-        if (!h.steps)
-            improve(&h);
+        find_degrees(&s);
+        find_twins(&s);
+        find_heaviest(&s, solver->heaviest);
+        find_first(&s);
+        try_all(&s, &none, question->among, question->count);
+        if (!s.steps)
+            improve(&s);
     }
-    *memo = (struct gang__gpu_cached){wish->shape, wish->among, wish->free, wish->near, h.best};
-    return &memo->set;
+    *cached = (struct gang__gpu_cached){question->type, question->among, question->free,
+                                        question->near, s.best};
+    return &cached->set;
 }
 
-void gang__gpu_solver_free(struct gang__gpu_solver *h, const struct gang_mem *mem)
+void gang__gpu_solver_free(struct gang__gpu_solver *s, const struct gang_mem *mem)
 {
-    gang__release(mem, h->heaviest);
+    gang__release(mem, s->heaviest);
 }

@@ -9,7 +9,7 @@
 
 /* The question: `count` of the devices in `among`, 1 <= count <= their number. */
 struct gang__gpu_question {
-    uint64_t shape;         /* serial number of their node type */
+    uint64_t type;          /* serial number of their node type */
     const uint64_t *weight; /* of devices i, j at [i * gpus + j], symmetric, 0 if i == j */
     uint64_t among;
     uint64_t free; /* the rest of these is left to others; `among` and possibly more */
@@ -18,15 +18,15 @@ struct gang__gpu_question {
     uint32_t count;
 };
 
-/* A set, and how good it is: in this order, the greatest `links`, the greatest `nears`, the least
- * `broken`, the lowest numbers. */
+/* A set, and how good it is: in this order, the greatest `links`, the greatest `near_count`, the
+ * least `broken`, the lowest numbers. */
 struct gang__gpu_set {
     uint64_t gpus;
     uint64_t links; /* sum of the weights of its pairs */
     uint64_t
         broken; /* sum over its devices of their weights to all free ones. Of equal links the least
                       * leaves the greatest sum over the pairs that stay free */
-    uint64_t nears; /* how many of it are in `near` */
+    uint64_t near_count; /* how many of it are in `near` */
 };
 
 /* Is a better than b, but for the numbers? */
@@ -34,32 +34,33 @@ static inline bool gang__gpu_set_wins(const struct gang__gpu_set *a, const struc
 {
     if (a->links != b->links)
         return a->links > b->links;
-    return a->nears != b->nears ? a->nears > b->nears : a->broken < b->broken;
+    return a->near_count != b->near_count ? a->near_count > b->near_count : a->broken < b->broken;
 }
 
 /* How good the set is. O(count * free). */
-struct gang__gpu_set gang__gpu_set_of(const struct gang__gpu_question *wish, uint64_t gpus);
+struct gang__gpu_set gang__gpu_set_of(const struct gang__gpu_question *question, uint64_t gpus);
 
 /* Cached answers by question; a colliding question replaces the older one. */
 enum { GANG__GPU_CACHE = 128 };
 struct gang__gpu_cached {
-    uint64_t shape, among, free, near; /* shape 0: empty */
+    uint64_t type, among, free, near; /* type 0: empty */
     struct gang__gpu_set set;
 };
-_Static_assert(sizeof(struct gang__gpu_cached) == 64, "a memo is one cache line");
+_Static_assert(sizeof(struct gang__gpu_cached) == 64, "one cache line each");
 
 /* Scratch of one worker. */
 struct gang__gpu_solver {
     uint64_t *heaviest;
-    size_t heaviest_room;
-    struct gang__gpu_cached memo[GANG__GPU_CACHE];
+    size_t heaviest_cap;
+    struct gang__gpu_cached cached[GANG__GPU_CACHE];
 };
 
-static inline struct gang__gpu_cached *gang__gpu_cached_at(struct gang__gpu_solver *h,
-                                                           const struct gang__gpu_question *wish)
+static inline struct gang__gpu_cached *
+gang__gpu_cached_at(struct gang__gpu_solver *h, const struct gang__gpu_question *question)
 {
-    uint64_t key = wish->among * UINT64_C(0x9e3779b97f4a7c15) + wish->count + wish->shape * 11;
-    return &h->memo[(key ^ key >> 32 ^ key >> 52) % GANG__GPU_CACHE];
+    uint64_t key =
+        question->among * UINT64_C(0x9e3779b97f4a7c15) + question->count + question->type * 11;
+    return &h->cached[(key ^ key >> 32 ^ key >> 52) % GANG__GPU_CACHE];
 }
 
 /* The best set, good until the next call. Exact for up to 16 devices to choose from; for more,
@@ -75,18 +76,18 @@ enum {
 };
 const struct gang__gpu_set *gang__gpu_set_solve(struct gang__gpu_solver *h,
                                                 const struct gang_mem *mem,
-                                                const struct gang__gpu_question *wish);
+                                                const struct gang__gpu_question *question);
 
-/* The same, remembered. */
-static inline const struct gang__gpu_set *gang__gpu_set_best(struct gang__gpu_solver *h,
-                                                             const struct gang_mem *mem,
-                                                             const struct gang__gpu_question *wish)
+/* The same, from the cache if it was asked before. */
+static inline const struct gang__gpu_set *
+gang__gpu_set_best(struct gang__gpu_solver *h, const struct gang_mem *mem,
+                   const struct gang__gpu_question *question)
 {
-    const struct gang__gpu_cached *m = gang__gpu_cached_at(h, wish);
-    if (m->shape == wish->shape && m->among == wish->among && m->free == wish->free &&
-        m->near == wish->near && gang__popcount(m->set.gpus) == wish->count)
+    const struct gang__gpu_cached *m = gang__gpu_cached_at(h, question);
+    if (m->type == question->type && m->among == question->among && m->free == question->free &&
+        m->near == question->near && gang__popcount(m->set.gpus) == question->count)
         return &m->set;
-    return gang__gpu_set_solve(h, mem, wish);
+    return gang__gpu_set_solve(h, mem, question);
 }
 
 void gang__gpu_solver_free(struct gang__gpu_solver *h, const struct gang_mem *mem);

@@ -45,12 +45,12 @@ static uint32_t most_at(uint64_t starts, int64_t width)
 
 /* The value of free slices of a parent: the instances of each profile that they could form,
  * weighted by width; then the places where these could begin. */
-static uint64_t worth_of(const struct gang__node_type *shape, uint32_t parent, uint64_t free)
+static uint64_t worth_of(const struct gang__node_type *type, uint32_t parent, uint64_t free)
 {
-    const struct gang__parents *p = shape->parents;
+    const struct gang__parents *p = type->parents;
     uint64_t instances = 0, places = 0;
     for (uint32_t k = 0; k < p->profiles; k++) {
-        const struct gang_profile_spec *profile = &shape->spec->profiles[k];
+        const struct gang_profile_spec *profile = &type->spec->profiles[k];
         uint64_t starts = starts_in(profile, free & p->fits[(size_t)k * p->count + parent]);
         instances += (uint64_t)profile->width * most_at(starts, profile->width);
         places += (uint64_t)profile->width * gang__popcount(starts);
@@ -68,22 +68,22 @@ struct choice {
 
 /* The best start of a profile in a parent. `free`: all free slices; `mine`: the ones
  * that the task may use. */
-static void try_starts(const struct gang__node_type *shape, uint32_t k, uint32_t parent,
+static void try_starts(const struct gang__node_type *type, uint32_t k, uint32_t parent,
                        uint64_t free, uint64_t mine, struct choice *best)
 {
-    const struct gang__parents *p = shape->parents;
-    const struct gang_profile_spec *profile = &shape->spec->profiles[k];
+    const struct gang__parents *p = type->parents;
+    const struct gang_profile_spec *profile = &type->spec->profiles[k];
     uint64_t usable = gang__positions_of(p, parent, mine) & p->fits[(size_t)k * p->count + parent];
     uint64_t starts = starts_in(profile, usable);
     uint32_t most = most_at(starts, profile->width), slices = gang__popcount(free);
     if (!most)
         return;
-    uint64_t worth = worth_of(shape, parent, free);
+    uint64_t worth = worth_of(type, parent, free);
     for (; starts; starts &= starts - 1) {
         uint64_t taken = slices_from((unsigned)__builtin_ctzll(starts), profile->width);
         if (most_at(starts_in(profile, usable & ~taken), profile->width) + 1 != most)
             continue;
-        uint64_t cost = worth - worth_of(shape, parent, free & ~taken);
+        uint64_t cost = worth - worth_of(type, parent, free & ~taken);
         if (best->devices && (cost > best->cost || (cost == best->cost && slices >= best->slices)))
             continue;
         best->devices = gang__devices_at(&p->parent[parent], taken);
@@ -94,21 +94,21 @@ static void try_starts(const struct gang__node_type *shape, uint32_t k, uint32_t
 
 /* ---- all of a task --------------------------------------------------------------------------- */
 
-bool gang__profile_is_here(const struct gang__group *g, const struct gang__node_type *shape)
+bool gang__profile_is_here(const struct gang__group *g, const struct gang__node_type *type)
 {
-    for (size_t k = 0; shape->slices && k < shape->spec->profile_count; k++)
-        if (strcmp(shape->spec->profiles[k].name, g->profile) == 0)
+    for (size_t k = 0; type->slices && k < type->spec->profile_count; k++)
+        if (strcmp(type->spec->profiles[k].name, g->profile) == 0)
             return true;
     return false;
 }
 
-uint32_t gang__max_instances(const struct gang__group *g, const struct gang__node_type *shape,
+uint32_t gang__max_instances(const struct gang__group *g, const struct gang__node_type *type,
                              uint64_t mine)
 {
-    const struct gang__parents *p = shape->parents;
+    const struct gang__parents *p = type->parents;
     uint32_t count = 0;
     for (uint32_t k = 0; p && k < p->profiles; k++) {
-        const struct gang_profile_spec *profile = &shape->spec->profiles[k];
+        const struct gang_profile_spec *profile = &type->spec->profiles[k];
         if (strcmp(profile->name, g->profile) != 0)
             continue;
         for (uint32_t i = 0; i < p->count; i++) {
@@ -120,10 +120,10 @@ uint32_t gang__max_instances(const struct gang__group *g, const struct gang__nod
     return count;
 }
 
-static uint64_t one_instance(const struct gang__group *g, const struct gang__node_type *shape,
+static uint64_t one_instance(const struct gang__group *g, const struct gang__node_type *type,
                              uint64_t free, uint64_t mine)
 {
-    const struct gang__parents *p = shape->parents;
+    const struct gang__parents *p = type->parents;
     struct choice best = {0, 0, 0};
     for (int fresh = 0; fresh < 2 && !best.devices; fresh++) {
         for (uint32_t i = 0; i < p->count; i++) {
@@ -131,27 +131,27 @@ static uint64_t one_instance(const struct gang__group *g, const struct gang__nod
             if ((there == p->parent[i].positions) != fresh)
                 continue;
             for (uint32_t k = 0; k < p->profiles; k++)
-                if (strcmp(shape->spec->profiles[k].name, g->profile) == 0)
-                    try_starts(shape, k, i, there, mine, &best);
+                if (strcmp(type->spec->profiles[k].name, g->profile) == 0)
+                    try_starts(type, k, i, there, mine, &best);
         }
     }
     return best.devices;
 }
 
-uint64_t gang__choose_instances(const struct gang__group *g, const struct gang__node_type *shape,
+uint64_t gang__choose_instances(const struct gang__group *g, const struct gang__node_type *type,
                                 uint64_t free, uint64_t mine)
 {
     uint64_t chosen = 0;
-    if (gang__max_instances(g, shape, mine) < g->devices)
+    if (gang__max_instances(g, type, mine) < g->devices)
         return 0;
     for (uint32_t i = 0; i < g->devices; i++)
-        chosen |= one_instance(g, shape, free & ~chosen, mine & ~chosen);
+        chosen |= one_instance(g, type, free & ~chosen, mine & ~chosen);
     return chosen;
 }
 
-uint32_t gang__fresh_parents(const struct gang__node_type *shape, uint64_t free, uint64_t devices)
+uint32_t gang__fresh_parents(const struct gang__node_type *type, uint64_t free, uint64_t devices)
 {
-    const struct gang__parents *p = shape->parents;
+    const struct gang__parents *p = type->parents;
     uint32_t count = 0;
     for (uint32_t i = 0; p && i < p->count; i++)
         count += (p->parent[i].devices & ~free) == 0 && (p->parent[i].devices & devices);
@@ -173,14 +173,14 @@ static uint32_t count_instances(const struct gang_profile_spec *profile, uint64_
     return count;
 }
 
-bool gang__are_instances(const struct gang__group *g, const struct gang__node_type *shape,
+bool gang__are_instances(const struct gang__group *g, const struct gang__node_type *type,
                          uint64_t devices)
 {
-    const struct gang__parents *p = shape->parents;
+    const struct gang__parents *p = type->parents;
     uint32_t count = 0;
     uint64_t left = devices;
     for (uint32_t k = 0; p && k < p->profiles; k++) {
-        const struct gang_profile_spec *profile = &shape->spec->profiles[k];
+        const struct gang_profile_spec *profile = &type->spec->profiles[k];
         if (strcmp(profile->name, g->profile) != 0)
             continue;
         for (uint32_t i = 0; i < p->count; i++) {

@@ -9,21 +9,21 @@
 /* Chooses devices for g->devices instances of the group's profile; 0 if the node has fewer.
  *   free  all free slices
  *   mine  those of them that the task may use */
-uint64_t gang__choose_instances(const struct gang__group *g, const struct gang__node_type *shape,
+uint64_t gang__choose_instances(const struct gang__group *g, const struct gang__node_type *type,
                                 uint64_t free, uint64_t mine);
 
 /* The most instances of the profile that can be made of these devices. O(profiles * parents). */
-uint32_t gang__max_instances(const struct gang__group *g, const struct gang__node_type *shape,
+uint32_t gang__max_instances(const struct gang__group *g, const struct gang__node_type *type,
                              uint64_t mine);
 
 /* Are these devices just so many instances of the profile? */
-bool gang__are_instances(const struct gang__group *g, const struct gang__node_type *shape,
+bool gang__are_instances(const struct gang__group *g, const struct gang__node_type *type,
                          uint64_t devices);
 
 /* The number of wholly free parents that are cut when these devices are taken. */
-uint32_t gang__fresh_parents(const struct gang__node_type *shape, uint64_t free, uint64_t devices);
+uint32_t gang__fresh_parents(const struct gang__node_type *type, uint64_t free, uint64_t devices);
 
 /* Does the node know the group's profile at all? */
-bool gang__profile_is_here(const struct gang__group *g, const struct gang__node_type *shape);
+bool gang__profile_is_here(const struct gang__group *g, const struct gang__node_type *type);
 
 #endif

@@ -22,26 +22,26 @@ static uint32_t place_in_table(const struct gang__plan *p, uint32_t slot)
     }
 }
 
-static bool is_view(const struct gang__plan *p, uint32_t at)
+static bool is_copy(const struct gang__plan *p, uint32_t at)
 {
     uint32_t e = p->nodes.table[at];
     return e != 0 && e <= p->nodes.count && p->nodes.copy[e - 1].table_at == at;
 }
 
 /* Make the table large enough to stay at most half full. */
-bool gang__node_copies_reserve(struct gang__plan *p, const struct gang_mem *mem, size_t views)
+bool gang__node_copies_reserve(struct gang__plan *p, const struct gang_mem *mem, size_t copies)
 {
-    size_t room = p->nodes.table_cap ? p->nodes.table_cap : 64;
-    while (room < 2 * views)
-        room *= 2;
-    if (p->nodes.table && room == p->nodes.table_cap)
+    size_t cap = p->nodes.table_cap ? p->nodes.table_cap : 64;
+    while (cap < 2 * copies)
+        cap *= 2;
+    if (p->nodes.table && cap == p->nodes.table_cap)
         return true;
-    uint32_t *bigger = gang__zalloc(mem, room, sizeof(*bigger));
+    uint32_t *bigger = gang__zalloc(mem, cap, sizeof(*bigger));
     if (!bigger)
         return false;
     gang__release(mem, p->nodes.table);
     p->nodes.table = bigger;
-    p->nodes.table_cap = room;
+    p->nodes.table_cap = cap;
     size_t there = p->nodes.count;
     p->nodes.count = 0;
     for (size_t i = 0; i < there; i++) {
@@ -53,33 +53,34 @@ bool gang__node_copies_reserve(struct gang__plan *p, const struct gang_mem *mem,
     return true;
 }
 
-uint64_t gang__node_unhealthy(const struct gang__plan *p, const struct gang__node_copy *v,
+uint64_t gang__node_unhealthy(const struct gang__plan *p, const struct gang__node_copy *copy,
                               bool help)
 {
-    struct gang__layout l = v->layout;
-    if (!v->node)
+    struct gang__layout l = copy->layout;
+    if (!copy->node)
         return 0;
     if (p->snap)
-        return gang__health_mask(l, gang__snapshot_words(p->snap, v->slot) + gang__word_count(l));
-    return gang__health_read(p->c, v->slot, l, help || p->mode.exact_reads);
+        return gang__health_mask(l,
+                                 gang__snapshot_words(p->snap, copy->slot) + gang__word_count(l));
+    return gang__health_read(p->c, copy->slot, l, help || p->mode.exact_reads);
 }
 
 /* The words of a node, or of the pool, as the plan is to see them. Returns true if they were read
  * from a claimed cell. */
-bool gang__node_words_read(const struct gang__plan *p, const struct gang__node_copy *v,
+bool gang__node_words_read(const struct gang__plan *p, const struct gang__node_copy *copy,
                            uint64_t *was, bool help)
 {
     if (p->mode.empty) {
-        memset(was, 0, v->words * sizeof(*was));
-        if (v->node) {
+        memset(was, 0, copy->words * sizeof(*was));
+        if (copy->node) {
             /* A node that is removed but still held does not come back. */
             uint64_t head;
             if (p->snap)
-                head = gang__snapshot_words(p->snap, v->slot)[GANG__WORD_HEAD];
+                head = gang__snapshot_words(p->snap, copy->slot)[GANG__WORD_HEAD];
             else
-                gang__cell_read(&p->c->commit, v->slot, &head, 1);
+                gang__cell_read(&p->c->commit, copy->slot, &head, 1);
             bool gone = gang__head_state(head) == GANG__STATE_GONE;
-            memcpy(was, v->shape->capacity, v->words * sizeof(*was));
+            memcpy(was, copy->type->capacity, copy->words * sizeof(*was));
             was[GANG__WORD_HEAD] =
                 gang__head(gone ? GANG__STATE_GONE : GANG__STATE_UP, was[GANG__WORD_HEAD]);
         } else {
@@ -89,22 +90,22 @@ bool gang__node_words_read(const struct gang__plan *p, const struct gang__node_c
                     p->snap ? p->snap->pool[k] : gang__load(&p->c->nodes.kind[k].capacity);
         }
     } else if (p->snap) {
-        memcpy(was, gang__snapshot_words(p->snap, v->slot), v->words * sizeof(*was));
+        memcpy(was, gang__snapshot_words(p->snap, copy->slot), copy->words * sizeof(*was));
     } else if (help || p->mode.exact_reads) {
-        gang__cell_read(&p->c->commit, v->slot, was, v->words);
+        gang__cell_read(&p->c->commit, copy->slot, was, copy->words);
     } else {
-        return gang__cell_peek(&p->c->commit, v->slot, was, v->words);
+        return gang__cell_peek(&p->c->commit, copy->slot, was, copy->words);
     }
     return false;
 }
 
-static void view_read(struct gang__plan *p, struct gang__node_copy *v, bool help)
+static void copy_read(struct gang__plan *p, struct gang__node_copy *copy, bool help)
 {
-    uint64_t *was = gang__words_was(p, v), *now = gang__words_now(p, v);
-    v->claimed = gang__node_words_read(p, v, was, help);
-    for (unsigned i = 0; i < v->words; i++)
+    uint64_t *was = gang__words_was(p, copy), *now = gang__words_now(p, copy);
+    copy->claimed = gang__node_words_read(p, copy, was, help);
+    for (unsigned i = 0; i < copy->words; i++)
         now[i] = was[i];
-    v->unhealthy = p->mode.check_health ? gang__node_unhealthy(p, v, help) : 0;
+    copy->unhealthy = p->mode.check_health ? gang__node_unhealthy(p, copy, help) : 0;
 }
 
 struct gang__node_copy *gang__node_copy_find(const struct gang__plan *p, uint32_t slot)
@@ -112,7 +113,7 @@ struct gang__node_copy *gang__node_copy_find(const struct gang__plan *p, uint32_
     if (!p->nodes.count)
         return NULL;
     uint32_t at = place_in_table(p, slot);
-    return is_view(p, at) ? &p->nodes.copy[p->nodes.table[at] - 1] : NULL;
+    return is_copy(p, at) ? &p->nodes.copy[p->nodes.table[at] - 1] : NULL;
 }
 
 struct gang__node_copy *gang__node_copy_at(struct gang__plan *p, uint32_t slot)
@@ -124,42 +125,41 @@ struct gang__node_copy *gang__node_copy_at(struct gang__plan *p, uint32_t slot)
         return NULL;
     }
     uint32_t at = place_in_table(p, slot);
-    if (is_view(p, at))
+    if (is_copy(p, at))
         return &p->nodes.copy[p->nodes.table[at] - 1];
     struct gang__node *node = slot == GANG__POOL ? NULL : gang__plan_node(p, slot);
     if (slot != GANG__POOL && !node)
         return NULL;
-    const struct gang__node_type *shape = NULL;
+    const struct gang__node_type *type = NULL;
     if (node)
-        shape =
-            p->snap ? node->type : gang__node_type_at(gang__chunk_of(&p->c->commit, slot), slot);
-    unsigned words = shape ? gang__word_count(shape->layout) : (unsigned)GANG__POOL_WORDS;
+        type = p->snap ? node->type : gang__node_type_at(gang__chunk_of(&p->c->commit, slot), slot);
+    unsigned words = type ? gang__word_count(type->layout) : (unsigned)GANG__POOL_WORDS;
     if (!gang__grow(mem, (void **)&p->nodes.copy, &p->nodes.cap, p->nodes.count + 1,
                     sizeof(*p->nodes.copy)) ||
         !gang__grow(mem, (void **)&p->word, &p->word_cap, p->words + 2 * words, sizeof(*p->word))) {
         p->out.failed = true;
         return NULL;
     }
-    struct gang__node_copy *v = &p->nodes.copy[p->nodes.count];
-    v->slot = slot;
-    v->words = words;
-    v->node = node;
-    v->shape = shape;
-    memset(&v->layout, 0, sizeof(v->layout));
-    if (shape)
-        v->layout = shape->layout;
-    v->at = p->words;
-    v->table_at = at;
-    v->used = 0;
-    v->own = false;
+    struct gang__node_copy *copy = &p->nodes.copy[p->nodes.count];
+    copy->slot = slot;
+    copy->words = words;
+    copy->node = node;
+    copy->type = type;
+    memset(&copy->layout, 0, sizeof(copy->layout));
+    if (type)
+        copy->layout = type->layout;
+    copy->at = p->words;
+    copy->table_at = at;
+    copy->used = 0;
+    copy->own = false;
     if (!node)
         p->nodes.pool = p->nodes.count;
     p->words += 2 * words;
     p->nodes.count++;
     p->nodes.table[at] = (uint32_t)p->nodes.count;
     gang__hook(GANG__STEP_FIND);
-    view_read(p, v, false);
-    return v;
+    copy_read(p, copy, false);
+    return copy;
 }
 
 struct gang__node_list gang__plan_members(struct gang__plan *p, struct gang__domain *d)
@@ -175,14 +175,13 @@ struct gang__node_list gang__plan_members(struct gang__plan *p, struct gang__dom
     return m;
 }
 
-/* Read a view again that was read from a claimed cell, if nothing is planned on it. Returns false
- * if there is nothing new to be learned. */
-bool gang__node_copy_refresh(struct gang__plan *p, struct gang__node_copy *v)
+bool gang__node_copy_refresh(struct gang__plan *p, struct gang__node_copy *copy)
 {
-    size_t bytes = v->words * sizeof(uint64_t);
-    bool planned = v->used || memcmp(gang__words_was(p, v), gang__words_now(p, v), bytes) != 0;
-    if (p->mode.empty || !v->claimed || planned)
+    size_t bytes = copy->words * sizeof(uint64_t);
+    bool planned =
+        copy->used || memcmp(gang__words_was(p, copy), gang__words_now(p, copy), bytes) != 0;
+    if (p->mode.empty || !copy->claimed || planned)
         return false;
-    view_read(p, v, true);
+    copy_read(p, copy, true);
     return true;
 }

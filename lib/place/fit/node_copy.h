@@ -5,20 +5,20 @@
 
 #include "place/fit/fit_plan.h"
 
-/* Make the table of copies large enough for `views` copies. False: out of memory. */
-bool gang__node_copies_reserve(struct gang__plan *p, const struct gang_mem *mem, size_t views);
+/* Make the table of copies large enough for so many copies. False: out of memory. */
+bool gang__node_copies_reserve(struct gang__plan *p, const struct gang_mem *mem, size_t copies);
 
 /* The words of a node, or of the pool, as the plan is to see them. `help`: finish commits under way
  * that claim the node. True: they were read from a claimed cell. */
-bool gang__node_words_read(const struct gang__plan *p, const struct gang__node_copy *v,
+bool gang__node_words_read(const struct gang__plan *p, const struct gang__node_copy *copy,
                            uint64_t *was, bool help);
 
 /* The devices of a node that take nothing new. */
-uint64_t gang__node_unhealthy(const struct gang__plan *p, const struct gang__node_copy *v,
+uint64_t gang__node_unhealthy(const struct gang__plan *p, const struct gang__node_copy *copy,
                               bool help);
 
-/* Read a view again if it was read from a claimed cell and nothing is planned on it. False: there
+/* Read a copy again if it was read from a claimed cell and nothing is planned on it. False: there
  * is nothing new to be learned. */
-bool gang__node_copy_refresh(struct gang__plan *p, struct gang__node_copy *v);
+bool gang__node_copy_refresh(struct gang__plan *p, struct gang__node_copy *copy);
 
 #endif

@@ -42,12 +42,12 @@ static bool part_around(const struct gang__plan *p, const struct gang__scope *s,
     const struct gang__node *node = gang__plan_node(p, s->slot);
     if (!node)
         return false;
-    const struct gang__node_type *shape = node->type;
+    const struct gang__node_type *type = node->type;
     const struct gang__inner_domains *in =
-        gang__inner_domains_of(shape, s->level - GANG__LEVEL_PACKAGE);
+        gang__inner_domains_of(type, s->level - GANG__LEVEL_PACKAGE);
     const struct gang__inner_domains *out =
-        gang__inner_domains_of(shape, level - GANG__LEVEL_PACKAGE);
-    unsigned words = shape->layout.core_words;
+        gang__inner_domains_of(type, level - GANG__LEVEL_PACKAGE);
+    unsigned words = type->layout.core_words;
     for (uint32_t i = 0; i < out->count; i++) {
         bool whole = (in->gpus[s->part] & ~out->gpus[i]) == 0;
         for (unsigned w = 0; w < words && whole && in->cores && out->cores; w++)

@@ -16,7 +16,7 @@ enum {
 struct gang__scope {
     int32_t level; /* GANG__NO_LEVEL: the cluster; of the site; GANG__LEVEL_NODE or below */
     uint32_t slot; /* from GANG__LEVEL_NODE down: the node; else GANG__NO_SLOT */
-    uint32_t part; /* below it: which one of its shape's parts of the level; else 0 */
+    uint32_t part; /* below it: which part of the level; else 0 */
     struct gang__domain *domain; /* of a level of the site; else NULL */
 };
 
@@ -39,11 +39,11 @@ bool gang__scope_at(const struct gang__plan *p, const struct gang__scope *s, int
 bool gang__scope_is_inside(const struct gang__plan *p, const struct gang__scope *s,
                            const struct gang__scope *outer);
 
-/* The parts of a level of a node's shape; and its devices and core words. */
+/* The parts of a level of a node type; and its devices and core words. */
 static inline const struct gang__inner_domains *
-gang__inner_domains_of(const struct gang__node_type *shape, int32_t inner_level)
+gang__inner_domains_of(const struct gang__node_type *type, int32_t inner_level)
 {
-    return &shape->inner[inner_level];
+    return &type->inner[inner_level];
 }
 
 /* Is a node in a scope? */

@@ -272,7 +272,7 @@ static bool place_here(void *user, const struct gang__scope *s)
 {
     struct placing *x = user;
     struct gang__plan *p = x->k->p;
-    size_t picks = p->tasks.count, binds = p->bound.undos;
+    size_t tasks = p->tasks.count, binds = p->bound.undos;
     if (!gang__place_bound(x->k, x->m, s))
         return false;
     if (x->trials == 0)
@@ -282,7 +282,7 @@ static bool place_here(void *user, const struct gang__scope *s)
         x->best_nodes = nodes;
         x->best = *s;
     }
-    gang__undo(p, picks, binds);
+    gang__undo(p, tasks, binds);
     return --x->trials == 0;
 }
 

@@ -63,17 +63,18 @@ static bool list_nodes(struct gang__backtracking *x, struct distribution *d)
 /* Is it all the same which of two nodes a task takes? */
 static bool are_alike(struct gang__plan *p, uint32_t a, uint32_t b)
 {
-    struct gang__node_copy *v = gang__node_copy_at(p, a);
-    size_t at = v ? (size_t)(v - p->nodes.copy) : 0;
+    struct gang__node_copy *copy = gang__node_copy_at(p, a);
+    size_t at = copy ? (size_t)(copy - p->nodes.copy) : 0;
     struct gang__node_copy *w = gang__node_copy_at(p, b);
-    if (!v || !w || p->out.failed)
+    if (!copy || !w || p->out.failed)
         return false;
-    v = &p->nodes.copy[at];
-    return v->shape == w->shape && v->unhealthy == w->unhealthy && !v->node->tags &&
+    copy = &p->nodes.copy[at];
+    return copy->type == w->type && copy->unhealthy == w->unhealthy && !copy->node->tags &&
            !w->node->tags &&
-           memcmp(v->node->domain, w->node->domain, p->c->nodes.level_count * sizeof(uint32_t)) ==
-               0 &&
-           memcmp(gang__words_now(p, v), gang__words_now(p, w), v->words * sizeof(uint64_t)) == 0;
+           memcmp(copy->node->domain, w->node->domain,
+                  p->c->nodes.level_count * sizeof(uint32_t)) == 0 &&
+           memcmp(gang__words_now(p, copy), gang__words_now(p, w),
+                  copy->words * sizeof(uint64_t)) == 0;
 }
 
 /* `left` tasks on the nodes from the i-th on; at most `most` on the i-th, since the node before it
@@ -120,9 +121,9 @@ static bool is_like_earlier(struct gang__plan *p, const struct distribution *d, 
 static bool is_device_like_earlier(struct gang__plan *p, const struct gang__group *g, uint32_t slot,
                                    unsigned from, unsigned device)
 {
-    const struct gang__node_copy *v = gang__node_copy_at(p, slot);
-    const uint64_t *now = v ? gang__words_now(p, v) + GANG__WORD_SHARES : NULL;
-    uint64_t usable = v ? gang__usable_devices(g, v) : 0;
+    const struct gang__node_copy *copy = gang__node_copy_at(p, slot);
+    const uint64_t *now = copy ? gang__words_now(p, copy) + GANG__WORD_SHARES : NULL;
+    uint64_t usable = copy ? gang__usable_devices(g, copy) : 0;
     uint32_t free[2] = {0, 0};
     if (!(usable >> device & 1))
         return true;

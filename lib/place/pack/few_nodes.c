@@ -24,8 +24,8 @@ static int64_t fill_used(struct gang__pack *k, uint32_t group, int64_t want,
 {
     struct gang__plan *p = k->p;
     int64_t done = 0;
-    size_t views = p->tasks.count ? p->nodes.count : 0;
-    for (size_t i = 0; i < views && done < want; i++) {
+    size_t copies = p->tasks.count ? p->nodes.count : 0;
+    for (size_t i = 0; i < copies && done < want; i++) {
         if (!p->nodes.copy[i].node || !p->nodes.copy[i].used ||
             !gang__scope_has(scope, p->nodes.copy[i].node))
             continue;
@@ -146,13 +146,13 @@ static int64_t fill_equally(struct gang__pack *k, uint32_t group, int64_t want,
     if (there < nodes || each >= GANG__CAPACITY_MAX)
         return 0;
     int64_t full = want - nodes * (each - 1); /* nodes with `each`; the others have one less */
-    size_t picks = k->p->tasks.count;
+    size_t tasks = k->p->tasks.count;
     int64_t done = walk_up(k, group, full * each, scope, each, full, each);
     if (done == full * each && full < nodes)
         done += walk_up(k, group, want - done, scope, each - 1, nodes - full, each - 1);
     if (done == want)
         return done;
-    gang__plan_rollback(k->p, picks);
+    gang__plan_rollback(k->p, tasks);
     return 0;
 }
 

@@ -21,11 +21,11 @@ static struct gang__cost plan_cost(const struct gang__plan *p)
     uint32_t seen[GANG__MAX_NODES_TRIED];
     int32_t level = (int32_t)p->c->nodes.level_count - 1;
     for (size_t i = 0; i < p->nodes.count; i++) {
-        const struct gang__node_copy *v = &p->nodes.copy[i];
-        if (!v->node || !v->used)
+        const struct gang__node_copy *copy = &p->nodes.copy[i];
+        if (!copy->node || !copy->used)
             continue;
         cost.nodes++;
-        uint32_t domain = level < 0 ? 0 : v->node->domain[level];
+        uint32_t domain = level < 0 ? 0 : copy->node->domain[level];
         int64_t k = 0;
         while (k < cost.domains && seen[k] != domain)
             k++;

@@ -116,9 +116,9 @@ bool gang__bind(struct gang__plan *p, struct gang__member m, const struct gang__
     return true;
 }
 
-void gang__undo(struct gang__plan *p, size_t picks, size_t binds)
+void gang__undo(struct gang__plan *p, size_t tasks, size_t binds)
 {
-    gang__plan_rollback(p, picks);
+    gang__plan_rollback(p, tasks);
     while (p->bound.undos > binds) {
         const struct gang__bind *b = &p->bound.undo[--p->bound.undos];
         *b->where = b->was;
@@ -127,10 +127,10 @@ void gang__undo(struct gang__plan *p, size_t picks, size_t binds)
 
 bool gang__place_bound(struct gang__pack *k, struct gang__member m, const struct gang__scope *s)
 {
-    size_t picks = k->p->tasks.count, binds = k->p->bound.undos;
+    size_t tasks = k->p->tasks.count, binds = k->p->bound.undos;
     if (gang__bind(k->p, m, s) && gang__place_inside(k, m, s))
         return true;
-    gang__undo(k->p, picks, binds);
+    gang__undo(k->p, tasks, binds);
     return false;
 }
 
@@ -324,13 +324,13 @@ static int64_t place_subgroups(struct gang__pack *k, uint32_t group, int64_t wan
     struct gang__member m = gang__member_group(group, g->subgroup_size);
     m.subgroup = true;
     int64_t done = 0;
-    size_t picks = k->p->tasks.count, binds = k->p->bound.undos;
+    size_t tasks = k->p->tasks.count, binds = k->p->bound.undos;
     for (; done + g->subgroup_size <= want && place(k, m, s); done += g->subgroup_size) {
-        picks = k->p->tasks.count;
+        tasks = k->p->tasks.count;
         binds = k->p->bound.undos;
     }
     if (done + g->subgroup_size <= want) /* a part of the subgroup that failed */
-        gang__undo(k->p, picks, binds);
+        gang__undo(k->p, tasks, binds);
     return done;
 }
 
@@ -458,7 +458,7 @@ int64_t gang__pack_more(struct gang__plan *p, uint32_t group, int64_t least, int
                         bool proof)
 {
     struct gang__pack k = {p, p->q, p->q->by_size, gang__policy_order(p, proof)};
-    size_t picks = p->tasks.count, binds = p->bound.undos;
+    size_t tasks = p->tasks.count, binds = p->bound.undos;
     p->mode.worst_fit = proof || p->mode.empty;
     p->mode.exact_reads = proof;
     uint32_t most = highest_tier(p, proof);
@@ -470,6 +470,6 @@ int64_t gang__pack_more(struct gang__plan *p, uint32_t group, int64_t least, int
         done += gang__add_tasks(&k, group, want - done);
     if (done >= least)
         return done;
-    gang__undo(p, picks, binds);
+    gang__undo(p, tasks, binds);
     return 0;
 }

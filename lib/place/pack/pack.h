@@ -100,8 +100,8 @@ struct gang__scope gang__scope_outside(const struct gang__pack *k, struct gang__
 /* The outermost of a group, its sets and the request that demands a domain and has none yet. */
 bool gang__next_demand(const struct gang__pack *k, uint32_t group, struct gang__member *m);
 
-/* Back to where the plan was when it had so many picks and binds. */
-void gang__undo(struct gang__plan *p, size_t picks, size_t binds);
+/* Back to where the plan was when it had so many tasks and binds. */
+void gang__undo(struct gang__plan *p, size_t tasks, size_t binds);
 
 /* ---- choose_domain.c ---- */
 

@@ -61,7 +61,7 @@ void gang__exclusive_drop(struct gang__alloc *a, const struct gang__plan *p)
         const uint64_t *task = a->data + from;
         uint32_t size = gang__task_words(task);
         const struct gang__node_copy *v =
-            gang__task_is_holder(task) ? gang__exclusive_view(p, task[0]) : NULL;
+            gang__task_is_holder(task) ? gang__exclusive_copy(p, task[0]) : NULL;
         if (!v || !is_used(v)) {
             memmove(a->data + to, task, size * sizeof(*task));
             to += size;

@@ -19,7 +19,7 @@ gang_result gang__places_of_plan(const struct gang__plan *p, struct gang__places
             .size = sizeof(struct gang_placement),
             .group = (int32_t)pick->group,
             .any_devices = pick->gpus == 0,
-            .node = p->nodes.copy[pick->view].node->id,
+            .node = p->nodes.copy[pick->copy].node->id,
             .gpus = pick->gpus,
         };
     }

@@ -103,7 +103,7 @@ static unsigned deltas_of(const struct gang__plan *p, const struct gang__task_pl
                           uint64_t *out)
 {
     const struct gang__group *g = &p->q->group[pick->group];
-    const struct gang__node_copy *v = &p->nodes.copy[pick->view];
+    const struct gang__node_copy *v = &p->nodes.copy[pick->copy];
     unsigned n = 0, word = GANG__WORD_SHARES;
     uint64_t cpu = p->mode.timeshare & GANG__TIMESHARE_CPU ? GANG__DELTA_SHARED : 0;
     uint64_t gpu = p->mode.timeshare & GANG__TIMESHARE_GPU ? GANG__DELTA_SHARED : 0;
@@ -114,7 +114,7 @@ static unsigned deltas_of(const struct gang__plan *p, const struct gang__task_pl
     for (unsigned i = 0; pick->cores && i < v->layout.core_words; i++)
         put(out, &n, gang__first_core(v->layout) + i, p->word[pick->core_at + i], cpu);
     for (size_t i = 0; i < g->node_need_count; i++)
-        put(out, &n, v->shape->kind_word[g->node_needs[i].kind], (uint64_t)g->node_needs[i].amount,
+        put(out, &n, v->type->kind_word[g->node_needs[i].kind], (uint64_t)g->node_needs[i].amount,
             0);
     for (size_t i = 0; i < g->pool_need_count; i++)
         put(out, &n, gang__pool_word(g->pool_needs[i].kind), (uint64_t)g->pool_needs[i].amount,
@@ -134,7 +134,7 @@ static size_t data_size(const struct gang__plan *p)
         words += GANG__TASK_HEAD;
         words += p->tasks.count <= FEW
                      ? deltas_of(p, pick, scratch)
-                     : p->nodes.copy[pick->view].words + p->q->group[pick->group].pool_need_count;
+                     : p->nodes.copy[pick->copy].words + p->q->group[pick->group].pool_need_count;
     }
     return words;
 }
@@ -143,7 +143,7 @@ static size_t data_size(const struct gang__plan *p)
 static bool tally_reserve(const struct gang__plan *p)
 {
     for (size_t i = 0; p->q->policy == GANG_POLICY_GPU_CLUSTERING && i < p->tasks.count; i++)
-        if (!gang__task_count_reserve(p->c, p->nodes.copy[p->tasks.plan[i].view].slot))
+        if (!gang__task_count_reserve(p->c, p->nodes.copy[p->tasks.plan[i].copy].slot))
             return false;
     return true;
 }
@@ -152,7 +152,7 @@ static void tally_add(const struct gang__plan *p)
 {
     for (size_t i = 0; i < p->tasks.count; i++) {
         const struct gang__task_plan *pick = &p->tasks.plan[i];
-        gang__task_count_add(p->c, p->nodes.copy[pick->view].slot, &p->q->group[pick->group],
+        gang__task_count_add(p->c, p->nodes.copy[pick->copy].slot, &p->q->group[pick->group],
                              false);
     }
 }
@@ -167,7 +167,7 @@ static void append(struct gang__alloc *a, const struct gang__plan *p)
         const struct gang__task_plan *pick = &p->tasks.plan[i];
         uint64_t *task = a->data + a->used;
         unsigned n = deltas_of(p, pick, task + GANG__TASK_HEAD);
-        task[0] = p->nodes.copy[pick->view].node->id;
+        task[0] = p->nodes.copy[pick->copy].node->id;
         task[1] = (uint64_t)a->next_number++ | (uint64_t)n << 32 | (uint64_t)pick->group << 48;
         a->used += GANG__TASK_HEAD + n;
     }

@@ -18,7 +18,7 @@ static bool is_before(const struct gang__plan *p, uint32_t a, uint32_t b)
 
 static inline bool is_one_run(const struct gang__task_plan *a, const struct gang__task_plan *b)
 {
-    return a->view == b->view && a->group == b->group;
+    return a->copy == b->copy && a->group == b->group;
 }
 
 /* How many runs there are; 0: they are in order. */
@@ -32,7 +32,7 @@ static size_t count_runs(const struct gang__plan *p)
             continue;
         runs++;
         if (in_order)
-            in_order = a->group != b->group ? a->group < b->group : is_before(p, a->view, b->view);
+            in_order = a->group != b->group ? a->group < b->group : is_before(p, a->copy, b->copy);
     }
     return in_order ? 0 : runs;
 }
@@ -59,7 +59,7 @@ static unsigned width_of(const struct fields *f, uint32_t field)
 static inline uint64_t key_of(const struct gang__plan *p, const struct fields *f, uint32_t from,
                               uint32_t to, const struct gang__task_plan *pick)
 {
-    const struct gang__node_copy *v = &p->nodes.copy[pick->view];
+    const struct gang__node_copy *v = &p->nodes.copy[pick->copy];
     uint64_t key = 0;
     if (to > f->levels + 1)
         key = pick->group;

@@ -219,7 +219,7 @@ static double all_of(const double *sum)
 /* Device by device: of nodes of several models, of many devices, or for shapes by memory. */
 static double fragment_of_any(const struct gang__fgd *f, const struct state *s)
 {
-    const struct gang_gpu_spec *gpu = s->v->shape->spec->gpus;
+    const struct gang_gpu_spec *gpu = s->v->type->spec->gpus;
     double sum[REASONS] = {0};
     for (size_t i = 0; i < f->typicals; i++) {
         const struct gang__shape_demand *a = f->typical[i];

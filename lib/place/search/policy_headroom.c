@@ -200,7 +200,7 @@ static int64_t worth_to(gang_cluster *c, const struct gang__headroom *h, struct 
                         const struct state *s)
 {
     const struct gang__shape_demand *a = w->ask;
-    const struct gang_gpu_spec *gpu = s->v->shape->spec->gpus;
+    const struct gang_gpu_spec *gpu = s->v->type->spec->gpus;
     uint64_t usable = 0, on_devices = 0;
     uint32_t fit = 0;
     uint8_t all = suits(c, w, s->v->layout.class_id);
