@@ -17,6 +17,14 @@
             ck_abort_msg("Assertion '%s' failed", #condition); \
     } while (0)
 
+/* A call that must succeed; also for threads, and for what is called a million times. */
+#define test_must(call)                                             \
+    do {                                                            \
+        gang_result must_ = (call);                                 \
+        if (must_ != GANG_OK)                                       \
+            ck_abort_msg("%s: %s", #call, gang_result_name(must_)); \
+    } while (0)
+
 /* Runs a suite, prints libcheck's closing line, returns the exit status. */
 static inline int run_suite(Suite *suite)
 {

@@ -314,6 +314,14 @@ static inline const struct task_list *stage_tasks(struct stage *s, gang_alloc_id
     return &list;
 }
 
+/* The task of an allocation of one task. */
+static inline struct gang_task stage_only_task(struct stage *s, gang_alloc_id id)
+{
+    const struct task_list *list = stage_tasks(s, id);
+    ck_assert_uint_eq(list->count, 1);
+    return list->task[0];
+}
+
 /* How many tasks of an allocation are on a node; GANG_ID_NONE: in all. */
 static inline size_t stage_tasks_on(struct stage *s, gang_alloc_id id, gang_node_id node)
 {

@@ -74,12 +74,6 @@ enum act {
     ACT_COUNT
 };
 
-static void must(gang_result r)
-{
-    if (r != GANG_OK)
-        ck_abort_msg("%s", gang_result_name(r));
-}
-
 static gang_result put_node(gang_worker *w, int number, int64_t cpu_milli, gang_node_id *id)
 {
     struct gang_gpu_spec gpu[8];
@@ -112,7 +106,7 @@ static gang_request *request(gang_cluster *c, int64_t min, int64_t count, int64_
     spec.groups = &g;
     spec.group_count = 1;
     spec.policy = GANG_POLICY_SPREAD;
-    must(gang_request_new(c, &spec, &q, NULL));
+    test_must(gang_request_new(c, &spec, &q, NULL));
     return q;
 }
 
@@ -120,16 +114,16 @@ static void world_init(struct world *w)
 {
     struct gang_cluster_opts opts = GANG_CLUSTER_OPTS_INIT;
     opts.manual_recycle = 1; /* reclaiming waits for the stopped thread: core.h */
-    must(gang_cluster_new(&opts, &w->c, NULL));
-    must(gang_worker_new(w->c, &w->victim));
-    must(gang_kind_add(w->victim, "licence", NULL, GANG_SCOPE_CLUSTER, 1000, &w->licence));
+    test_must(gang_cluster_new(&opts, &w->c, NULL));
+    test_must(gang_worker_new(w->c, &w->victim));
+    test_must(gang_kind_add(w->victim, "licence", NULL, GANG_SCOPE_CLUSTER, 1000, &w->licence));
     for (int i = 0; i < NODES; i++)
-        must(put_node(w->victim, i, 64000, &w->node[i]));
+        test_must(put_node(w->victim, i, 64000, &w->node[i]));
     w->gang = request(w->c, GANG, 2 * GANG, 1000);
     w->large = request(w->c, NODES, NODES, 8000);
-    must(gang_alloc(w->victim, w->gang, &w->base, NULL));
-    must(gang_alloc(w->victim, w->gang, &w->held, NULL));
-    must(gang_alloc_grow(w->victim, w->held, 0, 1, NULL, NULL));
+    test_must(gang_alloc(w->victim, w->gang, &w->base, NULL));
+    test_must(gang_alloc(w->victim, w->gang, &w->held, NULL));
+    test_must(gang_alloc_grow(w->victim, w->held, 0, 1, NULL, NULL));
 }
 
 /* ---- the victim ------------------------------------------------------------------------------ */
@@ -142,32 +136,32 @@ static void act_on_allocation(struct world *w)
     int64_t last = GANG;
     switch (w->act) {
     case ALLOC:
-        must(gang_alloc(w->victim, w->gang, &id, NULL));
-        must(gang_alloc_free(w->victim, id));
+        test_must(gang_alloc(w->victim, w->gang, &id, NULL));
+        test_must(gang_alloc_free(w->victim, id));
         break;
     case REFUSED:
         ck_assert_int_eq(gang_alloc(w->victim, w->large, &id, NULL), GANG_ENOFIT);
         break;
     case FREE:
-        must(gang_alloc_free(w->victim, w->held));
+        test_must(gang_alloc_free(w->victim, w->held));
         break;
     case GROW:
-        must(gang_alloc_grow(w->victim, w->held, 0, 2, NULL, NULL));
+        test_must(gang_alloc_grow(w->victim, w->held, 0, 2, NULL, NULL));
         break;
     case SHRINK:
-        must(gang_alloc_shrink(w->victim, w->held, &last, 1, NULL));
+        test_must(gang_alloc_shrink(w->victim, w->held, &last, 1, NULL));
         break;
     case ADOPT:
         place[0].node = w->node[0];
         place[1].node = w->node[2];
-        must(gang_alloc_adopt(w->victim, w->gang, place, 2, &id, NULL));
-        must(gang_alloc_free(w->victim, id));
+        test_must(gang_alloc_adopt(w->victim, w->gang, place, 2, &id, NULL));
+        test_must(gang_alloc_free(w->victim, id));
         break;
     case TEST:
-        must(gang_alloc_test(w->victim, w->gang, NULL));
+        test_must(gang_alloc_test(w->victim, w->gang, NULL));
         break;
     default:
-        must(gang_alloc_get(w->c, w->held, &info));
+        test_must(gang_alloc_get(w->c, w->held, &info));
         break;
     }
 }
@@ -178,29 +172,29 @@ static void act_on_node(struct world *w)
     gang_node_id id = GANG_ID_NONE;
     switch (w->act) {
     case READ:
-        must(gang_node_get(w->c, w->node[0], &info));
+        test_must(gang_node_get(w->c, w->node[0], &info));
         break;
     case STATE:
-        must(gang_node_set_state(w->victim, w->node[1], GANG_NODE_DRAINING));
-        must(gang_node_set_state(w->victim, w->node[1], GANG_NODE_UP));
+        test_must(gang_node_set_state(w->victim, w->node[1], GANG_NODE_DRAINING));
+        test_must(gang_node_set_state(w->victim, w->node[1], GANG_NODE_UP));
         break;
     case HEALTH:
-        must(gang_gpu_set_state(w->victim, w->node[1], 0, GANG_GPU_UNHEALTHY));
-        must(gang_gpu_set_state(w->victim, w->node[1], 0, GANG_GPU_OK));
+        test_must(gang_gpu_set_state(w->victim, w->node[1], 0, GANG_GPU_UNHEALTHY));
+        test_must(gang_gpu_set_state(w->victim, w->node[1], 0, GANG_GPU_OK));
         break;
     case CHANGE:
-        must(put_node(w->victim, 1, 62000, &w->node[1]));
-        must(put_node(w->victim, 1, 64000, &w->node[1]));
+        test_must(put_node(w->victim, 1, 62000, &w->node[1]));
+        test_must(put_node(w->victim, 1, 64000, &w->node[1]));
         break;
     case RESIZE:
-        must(gang_kind_resize(w->victim, w->licence, 900));
-        must(gang_kind_resize(w->victim, w->licence, 1000));
+        test_must(gang_kind_resize(w->victim, w->licence, 900));
+        test_must(gang_kind_resize(w->victim, w->licence, 1000));
         break;
     case ADD:
-        must(put_node(w->victim, NODES, 64000, &id));
+        test_must(put_node(w->victim, NODES, 64000, &id));
         break;
     default: /* others may hold parts of it */
-        must(gang_node_remove(w->victim, w->node[0]));
+        test_must(gang_node_remove(w->victim, w->node[0]));
         break;
     }
 }
@@ -226,16 +220,16 @@ static void *be_taker(void *user)
     struct world *w = user;
     gang_worker *worker;
     gang_snapshot *before, *s;
-    must(gang_worker_new(w->c, &worker));
-    must(gang_snapshot_new(w->c, &before));
-    must(gang_snapshot_new(w->c, &s));
-    must(gang_snapshot_take(worker, before)); /* nothing goes on yet */
-    is_taker = 2;                             /* the pool is behind it, the nodes before it */
-    must(gang_snapshot_take(worker, s));
+    test_must(gang_worker_new(w->c, &worker));
+    test_must(gang_snapshot_new(w->c, &before));
+    test_must(gang_snapshot_new(w->c, &s));
+    test_must(gang_snapshot_take(worker, before)); /* nothing goes on yet */
+    is_taker = 2;                                  /* the pool is behind it, the nodes before it */
+    test_must(gang_snapshot_take(worker, s));
     for (int i = 0; i < NODES; i++) {
         struct gang_node_info was = {.size = sizeof(was)}, is = {.size = sizeof(is)};
-        must(gang_snapshot_node_get(before, w->node[i], &was));
-        must(gang_snapshot_node_get(s, w->node[i], &is));
+        test_must(gang_snapshot_node_get(before, w->node[i], &was));
+        test_must(gang_snapshot_node_get(s, w->node[i], &is));
         ck_assert_mem_eq(&was, &is, sizeof(was));
     }
     gang_snapshot_free(before);
@@ -261,14 +255,14 @@ static int64_t use_gang(struct world *w, gang_worker *worker)
     struct gang_alloc_info info = GANG_ALLOC_INFO_INIT;
     gang_alloc_id id;
     int64_t task = GANG, tasks = 0, granted;
-    must(gang_alloc(worker, w->gang, &id, NULL));
-    must(gang_alloc_grow(worker, id, 0, 1, &granted, NULL));
-    must(gang_alloc_get(w->c, id, &info));
+    test_must(gang_alloc(worker, w->gang, &id, NULL));
+    test_must(gang_alloc_grow(worker, id, 0, 1, &granted, NULL));
+    test_must(gang_alloc_get(w->c, id, &info));
     test_assert(info.tasks == GANG + 1);
-    must(gang_alloc_shrink(worker, id, &task, 1, NULL));
-    must(gang_alloc_each(w->c, id, count_task, &tasks));
+    test_must(gang_alloc_shrink(worker, id, &task, 1, NULL));
+    test_must(gang_alloc_each(w->c, id, count_task, &tasks));
     test_assert(tasks == GANG);
-    must(gang_alloc_free(worker, id));
+    test_must(gang_alloc_free(worker, id));
     return 6;
 }
 
@@ -279,26 +273,26 @@ static void *be_other(void *user)
     static _Atomic(int) number;
     int mine = atomic_fetch_add(&number, 1) % OTHERS;
     int64_t calls = 0;
-    must(gang_worker_new(w->c, &worker));
+    test_must(gang_worker_new(w->c, &worker));
     while (calls < w->calls) {
         struct gang_node_info info = {.size = sizeof(info)};
         struct gang_placement place = GANG_PLACEMENT_INIT;
         struct gang_kind_info pool = GANG_KIND_INFO_INIT;
         gang_alloc_id id;
         calls += use_gang(w, worker);
-        must(gang_node_get(w->c, w->node[calls % NODES], &info));
+        test_must(gang_node_get(w->c, w->node[calls % NODES], &info));
         gang_result r = gang_alloc(worker, w->large, &id, NULL);
         test_assert(r == GANG_ENOFIT || (w->act == REMOVE && r == GANG_ENEVER));
-        must(gang_kind_get(w->c, w->licence, &pool));
+        test_must(gang_kind_get(w->c, w->licence, &pool));
         place.node = w->node[2 + calls % 2];
-        must(gang_alloc_adopt(worker, w->gang, &place, 1, &id, NULL));
-        must(gang_alloc_free(worker, id));
+        test_must(gang_alloc_adopt(worker, w->gang, &place, 1, &id, NULL));
+        test_must(gang_alloc_free(worker, id));
         calls += 5;
         if (mine == 0) {
-            must(gang_node_set_state(worker, w->node[4], GANG_NODE_DRAINING));
-            must(gang_gpu_set_state(worker, w->node[4], 0, GANG_GPU_UNHEALTHY));
-            must(gang_node_set_state(worker, w->node[4], GANG_NODE_UP));
-            must(gang_gpu_set_state(worker, w->node[4], 0, GANG_GPU_OK));
+            test_must(gang_node_set_state(worker, w->node[4], GANG_NODE_DRAINING));
+            test_must(gang_gpu_set_state(worker, w->node[4], 0, GANG_GPU_UNHEALTHY));
+            test_must(gang_node_set_state(worker, w->node[4], GANG_NODE_UP));
+            test_must(gang_gpu_set_state(worker, w->node[4], 0, GANG_GPU_OK));
             calls += 4;
         }
         r = gang_alloc_get(w->c, w->held, &(struct gang_alloc_info)GANG_ALLOC_INFO_INIT);

@@ -52,13 +52,6 @@ static uint64_t unhealthy(gang_node_id node)
     return stage_node(&s, node).gpu_unhealthy;
 }
 
-static struct gang_task task_of(gang_alloc_id id)
-{
-    const struct task_list *list = stage_tasks(&s, id);
-    ck_assert_uint_eq(list->count, 1);
-    return list->task[0];
-}
-
 static struct outcome try_gpus(int64_t tasks, int64_t milli, int64_t devices)
 {
     struct gang_group_spec g = group_of(tasks, 0, milli);
@@ -108,7 +101,8 @@ START_TEST(each_of_sixty_four_devices_has_its_own)
     ck_assert_int_eq(try_gpus(1, 1, 0).result, GANG_ENOFIT);
     for (size_t i = sizeof(some) / sizeof(some[0]); i-- > 0;) {
         set_health(id, some[i], GANG_GPU_OK);
-        ck_assert_uint_eq(task_of(try_gpus(1, 1000, 0).id).gpus, UINT64_C(1) << some[i]);
+        ck_assert_uint_eq(stage_only_task(&s, try_gpus(1, 1000, 0).id).gpus, UINT64_C(1)
+                                                                                 << some[i]);
     }
 }
 END_TEST
@@ -142,7 +136,7 @@ START_TEST(a_new_description_sets_it_anew)
     gang_node_id id = add_sick("a", 4, 5);
     struct gang_node_spec spec = sick_spec("a", 4, 12);
     gang_alloc_id one = try_gpus(1, 1000, 0).id;
-    ck_assert_uint_eq(task_of(one).gpus, 2);
+    ck_assert_uint_eq(stage_only_task(&s, one).gpus, 2);
     set_health(id, 1, GANG_GPU_UNHEALTHY);
     MUST(gang_node_change(s.w, id, &spec, NULL));
     ck_assert_uint_eq(unhealthy(id), 12);
@@ -235,11 +229,11 @@ START_TEST(an_unhealthy_device_keeps_what_runs_and_takes_nothing_new)
 {
     gang_node_id id = add_box("a", 2);
     gang_alloc_id whole = try_gpus(1, 1000, 0).id, half = try_gpus(1, 500, 0).id;
-    ck_assert_uint_eq(task_of(whole).gpus, 1);
-    ck_assert_uint_eq(task_of(half).gpus, 2);
+    ck_assert_uint_eq(stage_only_task(&s, whole).gpus, 1);
+    ck_assert_uint_eq(stage_only_task(&s, half).gpus, 2);
     set_health(id, 0, GANG_GPU_UNHEALTHY);
     set_health(id, 1, GANG_GPU_UNHEALTHY);
-    ck_assert_uint_eq(task_of(whole).gpus, 1);
+    ck_assert_uint_eq(stage_only_task(&s, whole).gpus, 1);
     struct outcome o = try_gpus(1, 500, 0);
     ck_assert_int_eq(o.result, GANG_ENOFIT);
     ck_assert_int_eq(o.error.constraint, GANG_CONSTRAINT_DEVICE);
@@ -249,9 +243,9 @@ START_TEST(an_unhealthy_device_keeps_what_runs_and_takes_nothing_new)
     ck_assert_int_eq(try_gpus(1, 1, 0).result, GANG_ENOFIT); /* what is freed there stays free */
     ck_assert_int_eq(stage_node(&s, id).gpus_free, 1);
     set_health(id, 0, GANG_GPU_OK);
-    ck_assert_uint_eq(task_of(try_gpus(1, 1, 0).id).gpus, 1);
+    ck_assert_uint_eq(stage_only_task(&s, try_gpus(1, 1, 0).id).gpus, 1);
     set_health(id, 1, GANG_GPU_OK);
-    ck_assert_uint_eq(task_of(try_gpus(1, 500, 0).id).gpus, 2);
+    ck_assert_uint_eq(stage_only_task(&s, try_gpus(1, 500, 0).id).gpus, 2);
 }
 END_TEST
 
@@ -319,18 +313,18 @@ START_TEST(nodes_and_devices_that_are_well_are_taken)
         set_health(b, 0, GANG_GPU_UNHEALTHY);
         set_health(b, 2, GANG_GPU_UNHEALTHY);
         gang_alloc_id one = stage_alloc(&s, &spec);
-        ck_assert_uint_eq(task_of(one).node, b);
-        ck_assert_uint_eq(task_of(one).gpus, 2);
+        ck_assert_uint_eq(stage_only_task(&s, one).node, b);
+        ck_assert_uint_eq(stage_only_task(&s, one).gpus, 2);
         g = group_of(1, 0, 500);
         gang_alloc_id two = stage_alloc(&s, &spec);
-        ck_assert_uint_eq(task_of(two).gpus, 8);
+        ck_assert_uint_eq(stage_only_task(&s, two).gpus, 8);
         ck_assert_int_eq(try_gpus(1, 501, 0).result, GANG_ENOFIT);
         g = group_of(1, 0, 100);
         g.gpu_devices = 2;
         ck_assert_int_eq(stage_try(&s, &spec).result, GANG_ENOFIT);
         set_health(b, 2, GANG_GPU_OK);
         gang_alloc_id three = stage_alloc(&s, &spec);
-        ck_assert_uint_eq(task_of(three).gpus, 12);
+        ck_assert_uint_eq(stage_only_task(&s, three).gpus, 12);
         MUST(gang_alloc_free(s.w, one));
         MUST(gang_alloc_free(s.w, two));
         MUST(gang_alloc_free(s.w, three));
@@ -350,7 +344,7 @@ START_TEST(exact_places_are_taken_all_the_same)
     set_health(id, 1, GANG_GPU_UNHEALTHY);
     place[0].node = place[1].node = id;
     MUST(gang_alloc_adopt(s.w, q, place, 1, &got, NULL)); /* any device: a healthy one */
-    ck_assert_uint_eq(task_of(got).gpus, 4);
+    ck_assert_uint_eq(stage_only_task(&s, got).gpus, 4);
     MUST(gang_alloc_free(s.w, got));
     MUST(gang_alloc_adopt(s.w, q, place, 2, &got, NULL)); /* there is but one */
     MUST(gang_alloc_free(s.w, got));

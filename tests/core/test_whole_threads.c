@@ -34,12 +34,6 @@ static struct world {
     int64_t sweeps; /* of each reader */
 } world;
 
-static void must(gang_result r)
-{
-    if (r != GANG_OK)
-        ck_abort_msg("%s", gang_result_name(r));
-}
-
 /* Most where a commit is decided and not yet written. */
 static void yield_now_and_then(enum gang__step step)
 {
@@ -54,16 +48,16 @@ static void write_gang(gang_worker *w, int writer)
 {
     gang_alloc_id id;
     int64_t number = (atomic_fetch_add(&world.line[writer], 1) + 2) / 2;
-    must(gang_alloc(w, world.gang[writer][number % AMOUNTS], &id, NULL));
+    test_must(gang_alloc(w, world.gang[writer][number % AMOUNTS], &id, NULL));
     atomic_fetch_add(&world.line[writer], 1);
-    must(gang_alloc_free(w, id));
+    test_must(gang_alloc_free(w, id));
 }
 
 static void *write_gangs(void *user)
 {
     int writer = *(int *)user;
     gang_worker *w;
-    must(gang_worker_new(world.c, &w));
+    test_must(gang_worker_new(world.c, &w));
     while (atomic_load(&world.readers_left))
         write_gang(w, writer);
     gang_worker_free(w);
@@ -87,13 +81,13 @@ static void read_place(int place, int64_t *taken)
 {
     struct gang_node_info info = {.size = sizeof(info)};
     if (place < NODES)
-        must(gang_node_get(world.c, world.node[place], &info));
+        test_must(gang_node_get(world.c, world.node[place], &info));
     for (int i = 0; i < WRITERS; i++) {
         struct gang_kind_info pool = GANG_KIND_INFO_INIT;
         if (place < NODES) {
             taken[i] = AMOUNTS - info.amount_free[world.kind[i]];
         } else {
-            must(gang_kind_get(world.c, world.pool[i], &pool));
+            test_must(gang_kind_get(world.c, world.pool[i], &pool));
             taken[i] = AMOUNTS - pool.available;
         }
     }
@@ -153,7 +147,7 @@ static gang_request *request(int writer, int64_t amount)
     spec.groups = group;
     spec.group_count = 2;
     spec.policy = GANG_POLICY_SPREAD;
-    must(gang_request_new(world.c, &spec, &q, NULL));
+    test_must(gang_request_new(world.c, &spec, &q, NULL));
     return q;
 }
 
@@ -161,18 +155,18 @@ static void world_open(void)
 {
     gang_worker *w;
     memset(&world, 0, sizeof(world));
-    must(gang_cluster_new(NULL, &world.c, NULL));
-    must(gang_worker_new(world.c, &w));
+    test_must(gang_cluster_new(NULL, &world.c, NULL));
+    test_must(gang_worker_new(world.c, &w));
     struct gang_amount amounts[2 * WRITERS] = {
         {"node0", AMOUNTS}, {"node1", AMOUNTS}, {"seat0", 1}, {"seat1", 1}};
     for (int i = 0; i < WRITERS; i++) {
         char name[16];
         snprintf(name, sizeof(name), "node%d", i);
-        must(gang_kind_add(w, name, NULL, GANG_SCOPE_NODE, 0, &world.kind[i]));
+        test_must(gang_kind_add(w, name, NULL, GANG_SCOPE_NODE, 0, &world.kind[i]));
         snprintf(name, sizeof(name), "seat%d", i);
-        must(gang_kind_add(w, name, NULL, GANG_SCOPE_NODE, 0, NULL));
+        test_must(gang_kind_add(w, name, NULL, GANG_SCOPE_NODE, 0, NULL));
         snprintf(name, sizeof(name), "pool%d", i);
-        must(gang_kind_add(w, name, NULL, GANG_SCOPE_CLUSTER, AMOUNTS, &world.pool[i]));
+        test_must(gang_kind_add(w, name, NULL, GANG_SCOPE_CLUSTER, AMOUNTS, &world.pool[i]));
     }
     for (int i = 0; i < NODES; i++) {
         struct gang_gpu_spec gpu[WRITERS];
@@ -187,7 +181,7 @@ static void world_open(void)
         spec.gpu_count = WRITERS;
         spec.amounts = amounts;
         spec.amount_count = 2 * WRITERS;
-        must(gang_node_add(w, &spec, &world.node[i], NULL));
+        test_must(gang_node_add(w, &spec, &world.node[i], NULL));
     }
     for (int i = 0; i < WRITERS; i++)
         for (int k = 0; k < AMOUNTS; k++)

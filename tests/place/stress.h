@@ -95,12 +95,6 @@ struct stress_actor {
     int64_t calls;
 };
 
-static inline void stress_must(gang_result r)
-{
-    if (r != GANG_OK)
-        ck_abort_msg("%s", gang_result_name(r));
-}
-
 struct stress_node {
     struct gang_node_spec spec;
     struct gang_gpu_spec gpu[8];
@@ -240,13 +234,13 @@ static inline void stress_open(struct stress *s, uint64_t seed, bool manual_recy
     opts.level_count = 2;
     opts.mem = &s->mem.mem;
     opts.manual_recycle = manual_recycle;
-    stress_must(gang_cluster_new(&opts, &s->c, NULL));
-    stress_must(gang_worker_new(s->c, &s->w));
-    stress_must(gang_kind_add(s->w, "nic", NULL, GANG_SCOPE_NODE, 0, NULL));
-    stress_must(
+    test_must(gang_cluster_new(&opts, &s->c, NULL));
+    test_must(gang_worker_new(s->c, &s->w));
+    test_must(gang_kind_add(s->w, "nic", NULL, GANG_SCOPE_NODE, 0, NULL));
+    test_must(
         gang_kind_add(s->w, "licence", NULL, GANG_SCOPE_CLUSTER, STRESS_LICENCES, &s->licence));
     for (int i = 0; i < STRESS_NODES; i++)
-        stress_must(gang_node_add(s->w, stress_node_spec(s, i, chance_of(&seed), &n), NULL, NULL));
+        test_must(gang_node_add(s->w, stress_node_spec(s, i, chance_of(&seed), &n), NULL, NULL));
     for (int i = 0; i < STRESS_REQUESTS; i++)
         s->request[i] = stress_request(s, &seed, &s->count[i]);
 }
@@ -266,7 +260,7 @@ static inline void stress_keep(struct stress_actor *a, size_t at, gang_alloc_id 
     if (atomic_compare_exchange_strong(&a->s->live[at], &none, id))
         return;
     gang_result r = gang_alloc_free(a->w, id);
-    stress_must(r);
+    test_must(r);
     stress_count(a, r);
 }
 
@@ -379,7 +373,7 @@ static inline void stress_read(struct stress_actor *a)
     gang_node_id id = stress_any_node(a, &number);
     gang_result r = gang_node_get(a->s->c, id, &info);
     test_assert(r == GANG_OK || r == GANG_ESTALE);
-    stress_must(gang_kind_get(a->s->c, a->s->licence, &pool));
+    test_must(gang_kind_get(a->s->c, a->s->licence, &pool));
     test_assert(pool.available >= 0);
     a->calls += 2;
 }
@@ -487,12 +481,12 @@ static inline void stress_check_free(struct stress *s)
     for (gang_node_id id = gang_node_next(s->c, GANG_ID_NONE); id; id = gang_node_next(s->c, id)) {
         memset(&info, 0, sizeof(info));
         info.size = sizeof(info);
-        stress_must(gang_node_get(s->c, id, &info));
+        test_must(gang_node_get(s->c, id, &info));
         ck_assert_msg(stress_is_whole(&info), "%s is not wholly free", info.name);
         nodes++;
     }
     ck_assert_int_eq(nodes, gang_node_count(s->c));
-    stress_must(gang_kind_get(s->c, s->licence, &pool));
+    test_must(gang_kind_get(s->c, s->licence, &pool));
     ck_assert_int_eq(pool.available, pool.capacity);
 }
 

@@ -36,13 +36,6 @@ static bool has_core(const struct gang_task *t, int core)
     return (t->cores[core / 64] >> (core % 64) & 1) != 0;
 }
 
-static struct gang_task only_task(gang_alloc_id id)
-{
-    const struct task_list *list = stage_tasks(&s, id);
-    ck_assert_uint_eq(list->count, 1);
-    return list->task[0];
-}
-
 START_TEST(whole_cores_are_owned)
 {
     struct gang_group_spec g = group_of(3, 2000, 0);
@@ -67,7 +60,7 @@ START_TEST(other_amounts_run_in_the_shared_cores)
     add_box(8000, 8, 0, 0);
     for (size_t i = 0; i < 4; i++) {
         struct gang_group_spec g = group_of(1, cpu[i], 0);
-        struct gang_task t = only_task(stage_alloc_group(&s, &g));
+        struct gang_task t = stage_only_task(&s, stage_alloc_group(&s, &g));
         ck_assert_int_eq(t.core_count, 0);
         ck_assert_int_eq(bits(&t), 0);
         ck_assert_int_eq(t.cpu_milli, cpu[i]);
@@ -79,7 +72,7 @@ START_TEST(a_task_without_cpu_has_no_cores)
 {
     struct gang_group_spec g = group_of(1, 0, 1000);
     add_box(8000, 8, 0, 1);
-    struct gang_task t = only_task(stage_alloc_group(&s, &g));
+    struct gang_task t = stage_only_task(&s, stage_alloc_group(&s, &g));
     ck_assert_int_eq(t.core_count, 0);
     ck_assert_int_eq(bits(&t), 0);
 }
@@ -89,7 +82,7 @@ START_TEST(without_known_cores_no_task_owns_any)
 {
     struct gang_group_spec g = group_of(1, 2000, 0);
     add_box(8000, 0, 0, 0);
-    struct gang_task t = only_task(stage_alloc_group(&s, &g));
+    struct gang_task t = stage_only_task(&s, stage_alloc_group(&s, &g));
     ck_assert_int_eq(t.core_count, 0);
     ck_assert_int_eq(bits(&t), 0);
 }
@@ -141,10 +134,10 @@ START_TEST(freed_cores_are_owned_again)
     for (int i = 0; i < 8; i++)
         id[i] = stage_alloc_group(&s, &g);
     for (int i = 0; i < 8; i++) {
-        struct gang_task before = only_task(id[i]);
+        struct gang_task before = stage_only_task(&s, id[i]);
         MUST(gang_alloc_free(s.w, id[i]));
         id[i] = stage_alloc_group(&s, &g);
-        struct gang_task after = only_task(id[i]);
+        struct gang_task after = stage_only_task(&s, id[i]);
         ck_assert_uint_eq(after.cores[0], before.cores[0]); /* the only one that was free */
     }
 }
@@ -171,7 +164,7 @@ START_TEST(cores_are_near_the_devices)
     struct gang_group_spec g = group_of(1, 2000, 1000);
     add_crossed();
     for (int i = 0; i < 4; i++) {
-        struct gang_task t = only_task(stage_alloc_group(&s, &g));
+        struct gang_task t = stage_only_task(&s, stage_alloc_group(&s, &g));
         ck_assert_int_eq(t.core_count, 2);
         ck_assert_uint_eq(t.cores[0] & ~cores_near(&t), 0);
     }
@@ -182,7 +175,7 @@ START_TEST(cores_farther_away_are_better_than_none)
 {
     struct gang_group_spec g = group_of(1, 6000, 1000);
     add_crossed();
-    struct gang_task t = only_task(stage_alloc_group(&s, &g));
+    struct gang_task t = stage_only_task(&s, stage_alloc_group(&s, &g));
     ck_assert_int_eq(t.core_count, 6);
     ck_assert_uint_eq(t.cores[0] & cores_near(&t), cores_near(&t));
 }
@@ -197,7 +190,7 @@ START_TEST(devices_in_two_domains_have_cores_in_both)
     struct gang_group_spec g = group_of(1, 8000, 2000);
     room.gpu[1].numa = 2;
     MUST(gang_node_add(s.w, &spec, NULL, NULL));
-    struct gang_task t = only_task(stage_alloc_group(&s, &g));
+    struct gang_task t = stage_only_task(&s, stage_alloc_group(&s, &g));
     ck_assert_uint_eq(t.cores[0], 0xf0f);
 }
 END_TEST
@@ -213,7 +206,7 @@ START_TEST(there_may_be_1024_cores)
     gang_request *q = stage_request(&s, &spec);
     for (int i = 0; i < CORES; i++) {
         MUST(gang_alloc(s.w, q, &id[i], NULL));
-        struct gang_task t = only_task(id[i]);
+        struct gang_task t = stage_only_task(&s, id[i]);
         int core = 0;
         while (!has_core(&t, core))
             core++;
@@ -227,7 +220,7 @@ START_TEST(there_may_be_1024_cores)
         MUST(gang_alloc_free(s.w, id[i]));
     gang_request_free(q);
     g.cpu_milli = 1000 * CORES;
-    struct gang_task t = only_task(stage_alloc_group(&s, &g));
+    struct gang_task t = stage_only_task(&s, stage_alloc_group(&s, &g));
     ck_assert_int_eq(t.core_count, CORES);
     for (int i = 0; i < CORES / 64; i++)
         ck_assert_uint_eq(t.cores[i], UINT64_MAX);
@@ -269,7 +262,7 @@ START_TEST(the_largest_node_is_used_whole)
         ck_assert_int_eq(info.amount[kind], GANG_MAX_AMOUNT);
         ck_assert_int_eq(info.amount_free[kind], 0);
     }
-    struct gang_task t = only_task(held);
+    struct gang_task t = stage_only_task(&s, held);
     ck_assert_int_eq(t.core_count, 1024);
     ck_assert_int_eq(t.gpu_count, 64);
     ck_assert_int_eq(t.memory_bytes, info.memory_bytes);

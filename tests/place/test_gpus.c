@@ -44,18 +44,11 @@ static gang_node_id add_described(size_t gpus, const struct gang_link_spec *link
     return id;
 }
 
-static struct gang_task only_task(gang_alloc_id id)
-{
-    const struct task_list *list = stage_tasks(&s, id);
-    ck_assert_uint_eq(list->count, 1);
-    return list->task[0];
-}
-
 static struct gang_task place_one(int64_t gpu_milli, int64_t devices)
 {
     struct gang_group_spec g = group_of(1, 0, gpu_milli);
     g.gpu_devices = devices;
-    return only_task(stage_alloc_group(&s, &g));
+    return stage_only_task(&s, stage_alloc_group(&s, &g));
 }
 
 static gang_result try_one(int64_t gpu_milli, int64_t devices)
@@ -117,7 +110,7 @@ START_TEST(a_task_without_gpus_gets_none)
 {
     struct gang_group_spec g = group_of(1, 1000, 0);
     add_box("n1", 2, 0);
-    struct gang_task task = only_task(stage_alloc_group(&s, &g));
+    struct gang_task task = stage_only_task(&s, stage_alloc_group(&s, &g));
     ck_assert_int_eq(task.gpu_count, 0);
     ck_assert_int_eq(task.gpu_share, 0);
     ck_assert_uint_eq(task.gpus, 0);
@@ -212,14 +205,14 @@ START_TEST(memory_is_rounded_up_to_a_thousandth)
 {
     gang_node_id id = add_box("n1", 1, 3 * GIB);
     struct gang_group_spec g = group_of_memory(1, GIB, 0);
-    struct gang_task task = only_task(stage_alloc_group(&s, &g));
+    struct gang_task task = stage_only_task(&s, stage_alloc_group(&s, &g));
     ck_assert_int_eq(task.gpu_share, 334);
     ck_assert_int_eq(task.gpu_count, 1);
     stage_alloc_group(&s, &g);
     ck_assert_int_eq(stage_node(&s, id).gpu_free, 332);
     ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENOFIT);
     g = group_of_memory(1, 1, 0);
-    ck_assert_int_eq(only_task(stage_alloc_group(&s, &g)).gpu_share, 1);
+    ck_assert_int_eq(stage_only_task(&s, stage_alloc_group(&s, &g)).gpu_share, 1);
 }
 END_TEST
 
@@ -227,7 +220,7 @@ START_TEST(all_memory_is_the_whole_device)
 {
     gang_node_id id = add_box("n1", 2, 16 * GIB);
     struct gang_group_spec g = group_of_memory(1, 16 * GIB, 2);
-    struct gang_task task = only_task(stage_alloc_group(&s, &g));
+    struct gang_task task = stage_only_task(&s, stage_alloc_group(&s, &g));
     ck_assert_int_eq(task.gpu_share, 1000);
     ck_assert_int_eq(task.gpu_count, 2);
     ck_assert_int_eq(stage_node(&s, id).gpus_free, 0);
@@ -242,7 +235,7 @@ START_TEST(devices_of_unknown_memory_give_none)
     add_box("n1", 4, 0);
     ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENEVER);
     gang_node_id known = add_box("n2", 1, GIB);
-    ck_assert_uint_eq(only_task(stage_alloc_group(&s, &g)).node, known);
+    ck_assert_uint_eq(stage_only_task(&s, stage_alloc_group(&s, &g)).node, known);
 }
 END_TEST
 
@@ -312,11 +305,11 @@ START_TEST(memory_and_shares_go_beside_each_other)
     gang_node_id id = add_box("n1", 2, 16 * GIB);
     struct gang_group_spec g = group_of_memory(1, 12 * GIB, 2);
     place_one(250, 0);
-    ck_assert_uint_eq(only_task(stage_alloc_group(&s, &g)).gpus, 3);
+    ck_assert_uint_eq(stage_only_task(&s, stage_alloc_group(&s, &g)).gpus, 3);
     ck_assert_int_eq(stage_node(&s, id).gpu_free, 250);
     ck_assert_int_eq(try_one(1000, 0), GANG_ENOFIT);
     g = group_of_memory(1, 4 * GIB, 0);
-    ck_assert_uint_eq(only_task(stage_alloc_group(&s, &g)).gpus, 2);
+    ck_assert_uint_eq(stage_only_task(&s, stage_alloc_group(&s, &g)).gpus, 2);
 }
 END_TEST
 
@@ -392,7 +385,7 @@ START_TEST(only_devices_of_the_models_are_given)
     ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENEVER);
     g.gpu_models = &t4;
     gang_alloc_id id = stage_alloc_group(&s, &g);
-    ck_assert_uint_eq(only_task(id).gpus, 1 | 8);
+    ck_assert_uint_eq(stage_only_task(&s, id).gpus, 1 | 8);
     ck_assert_int_eq(stage_try_group(&s, &g).result, GANG_ENOFIT);
     MUST(gang_alloc_free(s.w, id));
     g = group_of(4, 0, 500);
@@ -404,7 +397,7 @@ START_TEST(only_devices_of_the_models_are_given)
     g = group_of(1, 0, 2000);
     g.gpu_models = both;
     g.gpu_model_count = 2;
-    ck_assert_uint_eq(only_task(stage_alloc_group(&s, &g)).gpus, 2 | 16);
+    ck_assert_uint_eq(stage_only_task(&s, stage_alloc_group(&s, &g)).gpus, 2 | 16);
     g = group_of(2, 0, 1000);
     stage_alloc_group(&s, &g); /* any model, also an unknown one */
 }
@@ -499,7 +492,7 @@ START_TEST(tasks_of_many_devices_find_the_node_that_has_them)
             struct gang_group_spec g = group_of(1, 0, 1000 * (16 + 4 * i));
             struct gang_request_spec spec = request_of(&g, 1);
             spec.policy = policy;
-            ck_assert_uint_eq(only_task(stage_alloc(&s, &spec)).node, id[i]);
+            ck_assert_uint_eq(stage_only_task(&s, stage_alloc(&s, &spec)).node, id[i]);
         }
         ck_assert_int_eq(try_one(1000, 0), GANG_ENOFIT);
         for (gang_alloc_id at; (at = gang_alloc_next(s.c, GANG_ID_NONE)) != GANG_ID_NONE;)

@@ -82,13 +82,6 @@ static struct gang_group_spec group_of_profile(int64_t tasks, int64_t each, cons
     return g;
 }
 
-static struct gang_task only_task(gang_alloc_id id)
-{
-    const struct task_list *list = stage_tasks(&s, id);
-    ck_assert_uint_eq(list->count, 1);
-    return list->task[0];
-}
-
 static gang_alloc_id give(const char *profile)
 {
     struct gang_group_spec g = group_of_profile(1, 1, profile);
@@ -98,7 +91,7 @@ static gang_alloc_id give(const char *profile)
 /* Slices that one more instance gets. */
 static uint64_t slices_of(const char *profile)
 {
-    return only_task(give(profile)).gpus;
+    return stage_only_task(&s, give(profile)).gpus;
 }
 
 static gang_result try_profile(int64_t tasks, int64_t each, const char *profile)
@@ -123,10 +116,10 @@ START_TEST(work_without_a_profile_gets_no_slice)
     g = group_of(1, 0, 0);
     g.gpu_memory_bytes = 5 * GIB;
     gang_alloc_id id_of_memory = stage_alloc_group(&s, &g);
-    ck_assert_uint_eq(only_task(id_of_memory).gpus, 1);
-    ck_assert_int_eq(only_task(id_of_memory).gpu_share, 125);
+    ck_assert_uint_eq(stage_only_task(&s, id_of_memory).gpus, 1);
+    ck_assert_int_eq(stage_only_task(&s, id_of_memory).gpu_share, 125);
     g = group_of(1, 0, 500);
-    ck_assert_uint_eq(only_task(stage_alloc_group(&s, &g)).gpus, 1);
+    ck_assert_uint_eq(stage_only_task(&s, stage_alloc_group(&s, &g)).gpus, 1);
     ck_assert_int_eq(try_whole(500), GANG_ENOFIT); /* eight slices are free */
     ck_assert_int_eq(try_whole(1000), GANG_ENOFIT);
     g.gpu_devices = 2;
@@ -140,7 +133,7 @@ START_TEST(work_with_a_profile_gets_slices_alone)
     gang_node_id id = add_a100("n", 2, 1);
     ck_assert_int_eq(try_profile(8, 1, "1g.5gb"), GANG_ENEVER); /* begins at seven of them */
     gang_alloc_id all = give("7g.40gb");
-    struct gang_task task = only_task(all);
+    struct gang_task task = stage_only_task(&s, all);
     ck_assert_uint_eq(task.gpus, UINT64_C(0xff) << 2);
     ck_assert_int_eq(task.gpu_count, 8);
     ck_assert_int_eq(task.gpu_share, 1000);
@@ -163,15 +156,15 @@ START_TEST(jobs_with_and_without_profiles_search_their_own_nodes)
         struct gang_request_spec spec = request_of(&g, 1);
         spec.policy = policy;
         gang_alloc_id a = stage_alloc(&s, &spec);
-        ck_assert_uint_eq(only_task(a).node, whole);
+        ck_assert_uint_eq(stage_only_task(&s, a).node, whole);
         g = group_of(1, 0, 1000);
         gang_alloc_id b = stage_alloc(&s, &spec);
-        ck_assert_uint_eq(only_task(b).node, both);
+        ck_assert_uint_eq(stage_only_task(&s, b).node, both);
         g = group_of_profile(1, 3, "7g.40gb");
         ck_assert_int_eq(stage_try(&s, &spec).result, GANG_ENEVER);
         g = group_of_profile(1, 2, "7g.40gb");
         gang_alloc_id c = stage_alloc(&s, &spec);
-        ck_assert_uint_eq(only_task(c).node, sliced);
+        ck_assert_uint_eq(stage_only_task(&s, c).node, sliced);
         MUST(gang_alloc_free(s.w, a));
         MUST(gang_alloc_free(s.w, b));
         MUST(gang_alloc_free(s.w, c));
@@ -286,11 +279,11 @@ START_TEST(parents_may_lack_slices_and_have_many)
     }
     gang_node_id id = sliced_add(&n);
     gang_alloc_id a = give("all");
-    ck_assert_uint_eq(only_task(a).gpus, UINT64_MAX);
+    ck_assert_uint_eq(stage_only_task(&s, a).gpus, UINT64_MAX);
     MUST(gang_alloc_free(s.w, a));
     struct gang_group_spec g = group_of_profile(1, 32, "two");
     a = stage_alloc_group(&s, &g);
-    ck_assert_uint_eq(only_task(a).gpus, UINT64_MAX);
+    ck_assert_uint_eq(stage_only_task(&s, a).gpus, UINT64_MAX);
     MUST(gang_alloc_free(s.w, a));
     MUST(gang_node_remove(s.w, id));
     n.spec.gpu_count = 3; /* 0, 1 and 3 */
@@ -310,7 +303,7 @@ START_TEST(instances_of_a_task_may_lie_on_several_devices)
     gang_node_id id = add_a100("n", 0, 3);
     struct gang_group_spec g = group_of_profile(1, 5, "3g.20gb");
     gang_alloc_id five = stage_alloc_group(&s, &g);
-    struct gang_task task = only_task(five);
+    struct gang_task task = stage_only_task(&s, five);
     ck_assert_int_eq(task.gpu_count, 20);
     ck_assert_int_eq(try_profile(1, 2, "3g.20gb"), GANG_ENOFIT);
     ck_assert_int_eq(try_profile(1, 7, "3g.20gb"), GANG_ENEVER);
@@ -352,7 +345,7 @@ START_TEST(an_allocation_of_instances_grows_and_shrinks)
     int64_t granted;
     g.min = 1;
     gang_alloc_id held = stage_alloc_group(&s, &g);
-    ck_assert_uint_eq(only_task(held).gpus, 0x30);
+    ck_assert_uint_eq(stage_only_task(&s, held).gpus, 0x30);
     MUST(gang_alloc_grow(s.w, held, 0, 5, &granted, NULL));
     ck_assert_int_eq(granted, 2);
     ck_assert_uint_eq(stage_node(&s, id).gpu_mask, 0xc0);
@@ -383,7 +376,7 @@ START_TEST(a_profile_holds_for_slices_of_its_model)
     g.gpu_models = &h100;
     g.gpu_model_count = 1;
     gang_alloc_id four = stage_alloc_group(&s, &g);
-    ck_assert_uint_eq(only_task(four).gpus, 0xff00);
+    ck_assert_uint_eq(stage_only_task(&s, four).gpus, 0xff00);
     struct outcome o = stage_try_group(&s, &g);
     ck_assert_int_eq(o.result, GANG_ENOFIT);
     ck_assert_int_eq(o.error.constraint, GANG_CONSTRAINT_PROFILE);
@@ -394,7 +387,7 @@ START_TEST(a_profile_holds_for_slices_of_its_model)
     MUST(gang_alloc_free(s.w, four));
     g = group_of_profile(1, 12, "small"); /* eight of one, four of the other */
     four = stage_alloc_group(&s, &g);
-    ck_assert_int_eq(only_task(four).gpu_count, 16);
+    ck_assert_int_eq(stage_only_task(&s, four).gpu_count, 16);
     MUST(gang_alloc_free(s.w, four));
     ck_assert_int_eq(try_profile(1, 13, "small"), GANG_ENEVER);
     ck_assert_int_eq(try_profile(1, 4, "any"), GANG_OK);
@@ -418,7 +411,7 @@ START_TEST(instances_that_exist_are_slices_of_width_one)
     ck_assert_uint_eq(slices_of("3g"), 2);
     ck_assert_int_eq(try_profile(1, 1, "3g"), GANG_ENOFIT);
     struct gang_group_spec g = group_of_profile(1, 3, "1g");
-    ck_assert_uint_eq(only_task(stage_alloc_group(&s, &g)).gpus, 13);
+    ck_assert_uint_eq(stage_only_task(&s, stage_alloc_group(&s, &g)).gpus, 13);
 }
 END_TEST
 
@@ -511,14 +504,14 @@ START_TEST(exact_slices_are_taken)
     }
     place.gpus = 0xf00f << 1;
     MUST(gang_alloc_adopt(s.w, q, &place, 1, &id, NULL));
-    ck_assert_uint_eq(only_task(id).gpus, 0xf00f << 1);
+    ck_assert_uint_eq(stage_only_task(&s, id).gpus, 0xf00f << 1);
     place.gpus = 0xf0f << 1; /* half of it is taken */
     ck_assert_int_eq(gang_alloc_adopt(s.w, q, &place, 1, &id, &error), GANG_ENOFIT);
     ck_assert_int_eq(error.constraint, GANG_CONSTRAINT_PROFILE);
     ck_assert_uint_eq(error.id, place.node);
     place.any_devices = 1;
     MUST(gang_alloc_adopt(s.w, q, &place, 1, &id, NULL));
-    ck_assert_uint_eq(only_task(id).gpus, 0xff0 << 1);
+    ck_assert_uint_eq(stage_only_task(&s, id).gpus, 0xff0 << 1);
     ck_assert_int_eq(gang_alloc_adopt(s.w, q, &place, 1, &id, &error), GANG_ENOFIT);
     gang_request_free(q);
 }
@@ -691,7 +684,7 @@ START_TEST(instances_lie_in_one_numa_domain)
     struct gang_group_spec g = group_of_profile(1, 2, "1g.5gb");
     g.cpu_milli = 3000;
     g.numa = GANG_NUMA_STRICT;
-    struct gang_task task = only_task(stage_alloc_group(&s, &g));
+    struct gang_task task = stage_only_task(&s, stage_alloc_group(&s, &g));
     ck_assert_uint_eq(task.gpus & 0xff, 0);
     ck_assert_uint_eq(task.cores[0] & 0xff, 0);
     g = group_of_profile(2, 1, "3g.20gb");
@@ -708,7 +701,7 @@ START_TEST(instances_lie_in_one_numa_domain)
     ck_assert_int_eq(stage_try_group(&s, &g).error.constraint, GANG_CONSTRAINT_NUMA);
     g = group_of_profile(1, 1, "2g.10gb");
     g.cpu_milli = 1000; /* cores near it where they need not be */
-    task = only_task(stage_alloc_group(&s, &g));
+    task = stage_only_task(&s, stage_alloc_group(&s, &g));
     ck_assert_uint_eq(task.cores[0] & 0xff, 0);
 }
 END_TEST

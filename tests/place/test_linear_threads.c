@@ -221,12 +221,6 @@ static gang_result spec_of(int i, int cpu, gang_node_id *id, bool change, gang_w
     return change ? gang_node_change(w, *id, &spec, NULL) : gang_node_add(w, &spec, id, NULL);
 }
 
-static void must(gang_result r)
-{
-    if (r != GANG_OK)
-        ck_abort_msg("%s", gang_result_name(r));
-}
-
 static void cluster_open(uint64_t *seed)
 {
     struct gang_cluster_opts opts = GANG_CLUSTER_OPTS_INIT;
@@ -234,9 +228,9 @@ static void cluster_open(uint64_t *seed)
     g.manual_recycle = dice & 1;
     g.tight = (dice >> 4 & 3) == 0;
     opts.manual_recycle = g.manual_recycle;
-    must(gang_cluster_new(&opts, &g.c, NULL));
-    must(gang_worker_new(g.c, &g.w));
-    must(gang_kind_add(g.w, "licence", NULL, GANG_SCOPE_CLUSTER, LC_POOL, &g.licence));
+    test_must(gang_cluster_new(&opts, &g.c, NULL));
+    test_must(gang_worker_new(g.c, &g.w));
+    test_must(gang_kind_add(g.w, "licence", NULL, GANG_SCOPE_CLUSTER, LC_POOL, &g.licence));
     g.nodes = 1 + (int)((dice >> 8) % NODES);
     lc_begin(&g.begin);
     for (int i = 0; i <= SPARE; i++) {
@@ -247,7 +241,7 @@ static void cluster_open(uint64_t *seed)
         if (g.tight)
             lc_put_node(&g.begin, i, 1000, 1, 0, 0, i < g.nodes);
         if (i < g.nodes)
-            must(spec_of(i, g.begin.node[i].capacity, &g.id[i], false, g.w));
+            test_must(spec_of(i, g.begin.node[i].capacity, &g.id[i], false, g.w));
     }
     for (int i = 0; i < LC_SHAPES; i++) {
         const struct lc_shape *s = &lc_shape[i];
@@ -264,10 +258,10 @@ static void cluster_open(uint64_t *seed)
         spec.groups = &group;
         spec.group_count = 1;
         spec.policy = s->policy;
-        must(gang_request_new(g.c, &spec, &g.request[i], NULL));
+        test_must(gang_request_new(g.c, &spec, &g.request[i], NULL));
     }
     for (int i = 0; i < PLAYERS; i++)
-        must(gang_worker_new(g.c, &g.player[i].w));
+        test_must(gang_worker_new(g.c, &g.player[i].w));
 }
 
 static void cluster_close(void)
@@ -789,11 +783,11 @@ static void history_undo(void)
             r = gang_gpu_set_state(g.w, g.id[i], k, GANG_GPU_OK);
         if (r == GANG_ESTALE)
             r = spec_of(i, cpu, &g.id[i], false, g.w);
-        must(r);
+        test_must(r);
     }
     if (atomic_load(&g.spare))
-        must(gang_node_remove(g.w, atomic_load(&g.spare)));
-    must(gang_kind_resize(g.w, g.licence, LC_POOL));
+        test_must(gang_node_remove(g.w, atomic_load(&g.spare)));
+    test_must(gang_kind_resize(g.w, g.licence, LC_POOL));
 }
 
 /* All nodes as they are in the end, for the last word on the history. */
@@ -871,7 +865,7 @@ static void note_helps(void)
 {
     struct gang_worker_stats stats = {.size = sizeof(stats)};
     for (int i = 0; i < PLAYERS; i++) {
-        must(gang_worker_get_stats(g.player[i].w, &stats));
+        test_must(gang_worker_get_stats(g.player[i].w, &stats));
         totals.helps += (uint64_t)stats.helps;
     }
 }

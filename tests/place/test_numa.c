@@ -41,13 +41,6 @@ static gang_node_id add(const struct gang_node_spec *spec)
     return id;
 }
 
-static struct gang_task only_task(gang_alloc_id id)
-{
-    const struct task_list *list = stage_tasks(&s, id);
-    ck_assert_uint_eq(list->count, 1);
-    return list->task[0];
-}
-
 static struct gang_group_spec task_of(int64_t cpu_milli, int64_t gpu_milli, int32_t numa)
 {
     struct gang_group_spec g = group_of(1, cpu_milli, gpu_milli);
@@ -58,7 +51,7 @@ static struct gang_group_spec task_of(int64_t cpu_milli, int64_t gpu_milli, int3
 static struct gang_task place(int64_t cpu_milli, int64_t gpu_milli, int32_t numa)
 {
     struct gang_group_spec g = task_of(cpu_milli, gpu_milli, numa);
-    return only_task(stage_alloc_group(&s, &g));
+    return stage_only_task(&s, stage_alloc_group(&s, &g));
 }
 
 /* A task that takes exactly these GPUs and the cores that go with them. */
@@ -137,7 +130,7 @@ START_TEST(a_good_set_without_cores_hides_no_other)
     gang_node_id node = add(&spec);
     gang_alloc_id held =
         hold(node, 0, 2000); /* cores 0-1: without GPUs the first of equal domains */
-    ck_assert_uint_eq(only_task(held).cores[0], 0x03);
+    ck_assert_uint_eq(stage_only_task(&s, held).cores[0], 0x03);
     struct gang_group_spec g = task_of(3000, 2000, GANG_NUMA_STRICT);
     g.count = g.min = 3;
     const struct task_list *list = stage_tasks(&s, stage_alloc_group(&s, &g));
@@ -147,7 +140,7 @@ START_TEST(a_good_set_without_cores_hides_no_other)
     assert_refused(&g, GANG_ENOFIT, GANG_CONSTRAINT_NUMA);
     g.numa = GANG_NUMA_PREFER;
     g.cpu_milli = 0;
-    ck_assert_uint_eq(only_task(stage_alloc_group(&s, &g)).gpus, 3);
+    ck_assert_uint_eq(stage_only_task(&s, stage_alloc_group(&s, &g)).gpus, 3);
 }
 END_TEST
 
@@ -158,7 +151,7 @@ START_TEST(strict_memory_is_that_of_the_domain)
     add(&spec);
     struct gang_group_spec g = task_of(0, 1000, GANG_NUMA_STRICT);
     g.memory_bytes = 17 * GIB;
-    struct gang_task t = only_task(stage_alloc_group(&s, &g));
+    struct gang_task t = stage_only_task(&s, stage_alloc_group(&s, &g));
     ck_assert_uint_eq(t.gpus & ~UINT64_C(0x30), 0);
     g.memory_bytes = 33 * GIB;
     assert_refused(&g, GANG_ENEVER, GANG_CONSTRAINT_NUMA);
@@ -176,7 +169,7 @@ START_TEST(unknown_memory_of_a_domain_is_not_checked)
     add(&spec);
     struct gang_group_spec g = task_of(1000, 1000, GANG_NUMA_STRICT);
     g.memory_bytes = 64 * GIB;
-    struct gang_task t = only_task(stage_alloc_group(&s, &g));
+    struct gang_task t = stage_only_task(&s, stage_alloc_group(&s, &g));
     ck_assert_uint_eq(t.gpus & ~UINT64_C(0xc0), 0);
     ck_assert_uint_eq(t.cores[0] & ~UINT64_C(0xf000), 0);
 }
@@ -188,7 +181,7 @@ START_TEST(a_machine_without_domains_is_one)
     stage_add(&s, &box);
     struct gang_group_spec g = task_of(8000, 4000, GANG_NUMA_STRICT);
     g.memory_bytes = 8 * GIB;
-    struct gang_task t = only_task(stage_alloc_group(&s, &g));
+    struct gang_task t = stage_only_task(&s, stage_alloc_group(&s, &g));
     ck_assert_uint_eq(t.gpus, 15);
     ck_assert_uint_eq(t.cores[0], 255);
 }
@@ -287,7 +280,7 @@ START_TEST(adopted_tasks_may_lie_anywhere)
     at.any_devices = 0;
     at.gpus = 1 << 0 | 1 << 7;
     MUST(gang_alloc_adopt(s.w, q, &at, 1, &id, NULL));
-    struct gang_task t = only_task(id);
+    struct gang_task t = stage_only_task(&s, id);
     ck_assert_uint_eq(t.gpus, at.gpus);
     ck_assert_int_eq(t.core_count, 6);
     ck_assert_int_eq(__builtin_popcountll(t.cores[0] & 0xf00f), 6); /* three beside each */
@@ -361,7 +354,7 @@ START_TEST(instances_of_profiles_are_not_moved)
     hold(node, 0, 4000);
     struct gang_group_spec g = task_of(3000, 1000, GANG_NUMA_PREFER);
     g.profile = "both";
-    struct gang_task t = only_task(stage_alloc_group(&s, &g));
+    struct gang_task t = stage_only_task(&s, stage_alloc_group(&s, &g));
     ck_assert_uint_eq(t.gpus, 3);
     ck_assert_int_eq(t.core_count, 3);
 }
@@ -383,8 +376,8 @@ START_TEST(ranked_models_go_before_links_strictly_too)
     g.gpu_models = models;
     g.gpu_model_count = 2;
     g.models_ranked = 1;
-    ck_assert_uint_eq(only_task(stage_alloc_group(&s, &g)).gpus, 3 << 4);
-    ck_assert_uint_eq(only_task(stage_alloc_group(&s, &g)).gpus, 3 << 0);
+    ck_assert_uint_eq(stage_only_task(&s, stage_alloc_group(&s, &g)).gpus, 3 << 4);
+    ck_assert_uint_eq(stage_only_task(&s, stage_alloc_group(&s, &g)).gpus, 3 << 0);
 }
 END_TEST
 
@@ -459,10 +452,10 @@ START_TEST(cores_are_dealt_out_as_the_devices_are)
     struct gang_node_spec spec = four_domains();
     gang_node_id node = add(&spec);
     gang_alloc_id id = hold(node, 0x13, 6000); /* two of domain 0, one of domain 2 */
-    ck_assert_uint_eq(only_task(id).cores[0], 0x30f);
+    ck_assert_uint_eq(stage_only_task(&s, id).cores[0], 0x30f);
     MUST(gang_alloc_free(s.w, id));
     id = hold(node, 0x11, 7000);
-    ck_assert_int_eq(__builtin_popcountll(only_task(id).cores[0] & 0xf0f), 7);
+    ck_assert_int_eq(__builtin_popcountll(stage_only_task(&s, id).cores[0] & 0xf0f), 7);
 }
 END_TEST
 
@@ -512,17 +505,17 @@ START_TEST(of_equal_devices_those_near_a_card)
     struct gang_group_spec g = task_of(0, 1000, GANG_NUMA_PREFER);
     g.near_nic = 1;
     gang_alloc_id a = stage_alloc_group(&s, &g);
-    ck_assert_uint_eq(only_task(a).gpus, 1 << 4);
+    ck_assert_uint_eq(stage_only_task(&s, a).gpus, 1 << 4);
     MUST(gang_alloc_free(s.w, a));
     g.gpu_milli = 2000;
     a = stage_alloc_group(&s, &g);
-    ck_assert_uint_eq(only_task(a).gpus, 3 << 4);
+    ck_assert_uint_eq(stage_only_task(&s, a).gpus, 3 << 4);
     MUST(gang_alloc_free(s.w, a));
     g.gpu_milli = 3000; /* and two packages; one has the card */
-    ck_assert_uint_eq(only_task(stage_alloc_group(&s, &g)).gpus & ~UINT64_C(0xf0), 0);
+    ck_assert_uint_eq(stage_only_task(&s, stage_alloc_group(&s, &g)).gpus & ~UINT64_C(0xf0), 0);
     g.near_nic = 0;
     g.gpu_milli = 2000;
-    ck_assert_uint_eq(only_task(stage_alloc_group(&s, &g)).gpus, 3);
+    ck_assert_uint_eq(stage_only_task(&s, stage_alloc_group(&s, &g)).gpus, 3);
 }
 END_TEST
 
@@ -539,14 +532,14 @@ START_TEST(a_card_goes_behind_links_and_before_cores)
     gang_node_id node = add(&spec);
     struct gang_group_spec g = task_of(2000, 2000, GANG_NUMA_PREFER);
     g.near_nic = 1;
-    ck_assert_uint_eq(only_task(stage_alloc_group(&s, &g)).gpus, 3 << 6);
+    ck_assert_uint_eq(stage_only_task(&s, stage_alloc_group(&s, &g)).gpus, 3 << 6);
     hold(node, 0, 4000);
-    struct gang_task t = only_task(stage_alloc_group(&s, &g));
+    struct gang_task t = stage_only_task(&s, stage_alloc_group(&s, &g));
     ck_assert_uint_eq(t.gpus, 3);
     ck_assert_uint_eq(t.cores[0] & 0x0f, 0);
     struct gang_group_spec strict = g;
     strict.numa = GANG_NUMA_STRICT;
-    ck_assert_uint_eq(only_task(stage_alloc_group(&s, &strict)).gpus & 0x3c, 0x0c);
+    ck_assert_uint_eq(stage_only_task(&s, stage_alloc_group(&s, &strict)).gpus & 0x3c, 0x0c);
 }
 END_TEST
 
@@ -560,7 +553,7 @@ START_TEST(in_a_machine_without_domains_all_are_near_its_cards)
     add(&spec);
     struct gang_group_spec g = task_of(0, 2000, GANG_NUMA_STRICT);
     g.near_nic = 1;
-    ck_assert_uint_eq(only_task(stage_alloc_group(&s, &g)).gpus, 3);
+    ck_assert_uint_eq(stage_only_task(&s, stage_alloc_group(&s, &g)).gpus, 3);
 }
 END_TEST
 
@@ -595,7 +588,7 @@ START_TEST(machines_that_differ_in_links_are_told_apart)
         link.a = i;
         gang_node_id node = add(&spec);
         gang_alloc_id id = stage_alloc_group(&s, &g);
-        ck_assert_uint_eq(only_task(id).gpus, UINT64_C(1) << i | 1 << 7);
+        ck_assert_uint_eq(stage_only_task(&s, id).gpus, UINT64_C(1) << i | 1 << 7);
         MUST(gang_alloc_free(s.w, id));
         MUST(gang_node_remove(s.w, node));
         MUST(gang_cluster_recycle(s.c)); /* the next shape may lie where this one was */

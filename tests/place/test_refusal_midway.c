@@ -66,12 +66,6 @@ static struct stage {
     uint64_t hops; /* in all */
 } st;
 
-static void must(gang_result r)
-{
-    if (r != GANG_OK)
-        ck_abort_msg("%s", gang_result_name(r));
-}
-
 /* ---- movers ---------------------------------------------------------------------------------- */
 
 static gang_alloc_id move_somewhere(struct mover *m)
@@ -102,7 +96,7 @@ static int mark_somewhere(void)
 static void set_health(struct mover *m, int room, int32_t state)
 {
     if (room)
-        must(gang_gpu_set_state(m->w, st.node[room - 1], 0, state));
+        test_must(gang_gpu_set_state(m->w, st.node[room - 1], 0, state));
 }
 
 static void hop_by_health(struct mover *m)
@@ -128,12 +122,12 @@ static void hop(struct mover *m)
         return;
     }
     if (st.scene->free_first && m->held) {
-        must(gang_alloc_free(m->w, m->held));
+        test_must(gang_alloc_free(m->w, m->held));
         m->held = GANG_ID_NONE;
     }
     gang_alloc_id next = move_somewhere(m);
     if (next && m->held)
-        must(gang_alloc_free(m->w, m->held));
+        test_must(gang_alloc_free(m->w, m->held));
     if (next)
         m->held = next;
     st.hops++;
@@ -161,7 +155,7 @@ static void seek_gang(gang_worker *w)
     gang_result r = gang_alloc(w, st.gang, &id, NULL);
     if (r != GANG_OK)
         ck_abort_msg("a gang that always had room: %s", gang_result_name(r));
-    must(gang_alloc_free(w, id));
+    test_must(gang_alloc_free(w, id));
     st.hops_left = MOST_HOPS;
     r = gang_alloc_test(w, st.gang, NULL);
     if (r != GANG_OK)
@@ -174,7 +168,7 @@ static void seek_growth(gang_worker *w, gang_alloc_id id, int64_t task)
     gang_result r = gang_alloc_grow(w, id, 0, 1, NULL, NULL);
     if (r != GANG_OK)
         ck_abort_msg("a task that always had room: %s", gang_result_name(r));
-    must(gang_alloc_shrink(w, id, &task, 1, NULL));
+    test_must(gang_alloc_shrink(w, id, &task, 1, NULL));
 }
 
 /* ---- the scene ------------------------------------------------------------------------------- */
@@ -208,7 +202,7 @@ static gang_request *request_of_tasks(int64_t min, int64_t count)
     spec.group_count = 1;
     spec.policy = st.scene->policy;
     spec.score = spec.policy == GANG_POLICY_HOST ? score : NULL;
-    must(gang_request_new(st.c, &spec, &q, NULL));
+    test_must(gang_request_new(st.c, &spec, &q, NULL));
     return q;
 }
 
@@ -217,9 +211,9 @@ static void scene_open(gang_worker **w)
     struct gang_gpu_spec gpu;
     memset(&gpu, 0, sizeof(gpu));
     gpu.numa = -1;
-    must(gang_cluster_new(NULL, &st.c, NULL));
-    must(gang_worker_new(st.c, w));
-    must(gang_kind_add(*w, "licence", NULL, GANG_SCOPE_CLUSTER, st.scene->licences, NULL));
+    test_must(gang_cluster_new(NULL, &st.c, NULL));
+    test_must(gang_worker_new(st.c, w));
+    test_must(gang_kind_add(*w, "licence", NULL, GANG_SCOPE_CLUSTER, st.scene->licences, NULL));
     static const char *const models[] = {"one", "two", "three"};
     for (int i = 0; i < st.scene->rooms; i++) {
         struct gang_node_spec spec = GANG_NODE_SPEC_INIT;
@@ -230,7 +224,7 @@ static void scene_open(gang_worker **w)
         gpu.model = models[i % 3]; /* each in words of the index of its own */
         spec.gpus = &gpu;
         spec.gpu_count = 1;
-        must(gang_node_add(*w, &spec, &st.node[i], NULL));
+        test_must(gang_node_add(*w, &spec, &st.node[i], NULL));
     }
     st.one = request_of_tasks(1, 1);
     st.gang =
@@ -248,9 +242,9 @@ START_TEST(a_gang_that_always_fits_is_never_refused)
     st.seed = test_seed();
     scene_open(&w);
     if (!st.scene->gang)
-        must(gang_alloc(w, st.gang, &held, NULL));
+        test_must(gang_alloc(w, st.gang, &held, NULL));
     for (int i = 0; i < st.scene->movers; i++) {
-        must(gang_worker_new(st.c, &st.mover[i].w));
+        test_must(gang_worker_new(st.c, &st.mover[i].w));
         hop(&st.mover[i]);
     }
     atomic_store(&gang__hook_now, hop_now_and_then);

@@ -18,12 +18,6 @@ static gang_cluster *cluster;
 static atomic_bool over;
 static int rounds;
 
-static void must(gang_result r)
-{
-    if (r != GANG_OK)
-        ck_abort_msg("%s", gang_result_name(r));
-}
-
 static gang_result add_node(gang_worker *w, const char *name, gang_node_id *id)
 {
     struct gang_gpu_spec gpus[4];
@@ -71,7 +65,7 @@ static void *plan(void *user)
     uint64_t seed = *(const uint64_t *)user;
     gang_alloc_id held[HELD] = {0};
     gang_worker *w;
-    must(gang_worker_new(cluster, &w));
+    test_must(gang_worker_new(cluster, &w));
     for (int i = 0; i < rounds; i++) {
         static const int32_t policies[] = {
             GANG_POLICY_FGD,         GANG_POLICY_BEST_FIT,       GANG_POLICY_DOT_PRODUCT,
@@ -81,7 +75,7 @@ static void *plan(void *user)
         struct gang_request_spec spec = GANG_REQUEST_SPEC_INIT;
         gang_request *q;
         if (*id) {
-            must(gang_alloc_free(w, *id));
+            test_must(gang_alloc_free(w, *id));
             *id = GANG_ID_NONE;
             continue;
         }
@@ -89,14 +83,14 @@ static void *plan(void *user)
         spec.group_count = 1;
         spec.policy = policies[chance_of(&seed) % 6];
         spec.score = spec.policy == GANG_POLICY_HOST ? score : NULL;
-        must(gang_request_new(cluster, &spec, &q, NULL));
+        test_must(gang_request_new(cluster, &spec, &q, NULL));
         gang_result r = gang_alloc(w, q, id, NULL);
         test_assert(r == GANG_OK || r == GANG_ENOFIT || r == GANG_EBUSY);
         gang_request_free(q);
     }
     for (int i = 0; i < HELD; i++)
         if (held[i])
-            must(gang_alloc_free(w, held[i]));
+            test_must(gang_alloc_free(w, held[i]));
     gang_worker_free(w);
     return NULL;
 }
@@ -105,12 +99,12 @@ static void *declare(void *user)
 {
     uint64_t seed = *(const uint64_t *)user;
     gang_worker *w;
-    must(gang_worker_new(cluster, &w));
+    test_must(gang_worker_new(cluster, &w));
     while (!atomic_load(&over)) {
         struct gang_group_spec g[3];
         for (int i = 0; i < 3; i++)
             g[i] = random_group(&seed);
-        must(gang_mix_set(w, g, sizeof(g[0]), chance_of(&seed) % 4, NULL));
+        test_must(gang_mix_set(w, g, sizeof(g[0]), chance_of(&seed) % 4, NULL));
     }
     gang_worker_free(w);
     return NULL;
@@ -120,12 +114,12 @@ static void *come_and_go(void *user)
 {
     gang_worker *w;
     (void)user;
-    must(gang_worker_new(cluster, &w));
+    test_must(gang_worker_new(cluster, &w));
     while (!atomic_load(&over)) {
         gang_node_id id;
-        must(add_node(w, "comes and goes", &id));
-        must(gang_node_remove(w, id));
-        must(gang_cluster_recycle(cluster));
+        test_must(add_node(w, "comes and goes", &id));
+        test_must(gang_node_remove(w, id));
+        test_must(gang_cluster_recycle(cluster));
     }
     gang_worker_free(w);
     return NULL;
@@ -139,13 +133,13 @@ START_TEST(planners_score_while_mixes_and_nodes_change)
     gang_worker *w;
     rounds = getenv("GANG_TEST_QUICK") ? 300 : 40000;
     atomic_store(&over, false);
-    must(gang_cluster_new(NULL, &cluster, NULL));
-    must(gang_worker_new(cluster, &w));
+    test_must(gang_cluster_new(NULL, &cluster, NULL));
+    test_must(gang_worker_new(cluster, &w));
     for (int i = 0; i < NODES; i++) {
         char name[8];
         gang_node_id id;
         snprintf(name, sizeof(name), "n%d", i);
-        must(add_node(w, name, &id));
+        test_must(add_node(w, name, &id));
     }
     for (int i = 0; i < PLANNERS + 2; i++)
         seed[i] = first * 31 + (uint64_t)i * 2 + 1;
@@ -162,7 +156,7 @@ START_TEST(planners_score_while_mixes_and_nodes_change)
     for (gang_node_id id = gang_node_next(cluster, GANG_ID_NONE); id;
          id = gang_node_next(cluster, id)) {
         struct gang_node_info info = {.size = sizeof(info)};
-        must(gang_node_get(cluster, id, &info));
+        test_must(gang_node_get(cluster, id, &info));
         ck_assert_int_eq(info.cpu_free, 32000);
         ck_assert_int_eq(info.gpu_free, 4000);
     }

@@ -99,17 +99,17 @@ static void make_as_new(struct stress *s, bool reclaim)
         gang_node_id id;
         gang_result r = gang_node_find(s->c, spec->name, &id);
         if (!reclaim && spec->gpu_count)
-            stress_must(gang_gpu_set_state(s->w, id, 0, GANG_GPU_OK));
+            test_must(gang_gpu_set_state(s->w, id, 0, GANG_GPU_OK));
         if (!reclaim)
             r = gang_node_set_state(s->w, id, GANG_NODE_UP);
         else if (r == GANG_OK)
             r = gang_node_change(s->w, id, spec, NULL);
         else
             r = gang_node_add(s->w, spec, NULL, NULL);
-        stress_must(r);
+        test_must(r);
     }
     if (reclaim)
-        stress_must(gang_cluster_recycle(s->c));
+        test_must(gang_cluster_recycle(s->c));
 }
 
 /* The class of the largest record that some request makes. */
@@ -243,7 +243,7 @@ static void *act(void *user)
 static void fill_caches(struct stress *s, gang_worker *w)
 {
     static gang_alloc_id id[KEPT];
-    stress_must(gang_worker_preallocate(w, 512));
+    test_must(gang_worker_preallocate(w, 512));
     for (int64_t tasks = 4; tasks <= MOST_TASKS; tasks *= 2) {
         struct gang_group_spec group = GANG_GROUP_SPEC_INIT;
         struct gang_request_spec spec = GANG_REQUEST_SPEC_INIT;
@@ -251,11 +251,11 @@ static void fill_caches(struct stress *s, gang_worker *w)
         group.count = group.min = tasks;
         spec.groups = &group;
         spec.group_count = 1;
-        stress_must(gang_request_new(s->c, &spec, &q, NULL));
+        test_must(gang_request_new(s->c, &spec, &q, NULL));
         for (int i = 0; i < KEPT; i++)
-            stress_must(gang_alloc(s->w, q, &id[i], NULL));
+            test_must(gang_alloc(s->w, q, &id[i], NULL));
         for (int i = 0; i < KEPT; i++)
-            stress_must(gang_alloc_free(w, id[i]));
+            test_must(gang_alloc_free(w, id[i]));
         gang_request_free(q);
     }
 }
@@ -288,7 +288,7 @@ static void soak(uint64_t seed, bool nodes)
         thread[i] = (struct thread){.is_first = i == 0, .reclaims = nodes};
         thread[i].actor = (struct stress_actor){
             .s = &run.s, .seed = seed * 31 + (uint64_t)i * 2 + 1, .nodes = nodes && i < 2};
-        stress_must(gang_worker_new(run.s.c, &thread[i].actor.w));
+        test_must(gang_worker_new(run.s.c, &thread[i].actor.w));
     }
     for (int i = 0; i < THREADS; i++)
         fill_caches(&run.s, thread[i].actor.w);
@@ -345,11 +345,11 @@ static void *be_victim(void *user)
     spec.groups = &group;
     spec.group_count = 1;
     spec.policy = GANG_POLICY_SPREAD;
-    stress_must(gang_worker_new(s->c, &w));
-    stress_must(gang_request_new(s->c, &spec, &q, NULL));
+    test_must(gang_worker_new(s->c, &w));
+    test_must(gang_request_new(s->c, &spec, &q, NULL));
     is_victim = true;
-    stress_must(gang_alloc(w, q, &id, NULL));
-    stress_must(gang_alloc_free(w, id));
+    test_must(gang_alloc(w, q, &id, NULL));
+    test_must(gang_alloc_free(w, id));
     gang_worker_free(w);
     gang_request_free(q);
     return NULL;

@@ -42,7 +42,7 @@ static void *act(void *user)
 static void check_stats(const struct stress_actor *a)
 {
     struct gang_worker_stats stats = {.size = sizeof(stats)};
-    stress_must(gang_worker_get_stats(a->w, &stats));
+    test_must(gang_worker_get_stats(a->w, &stats));
     ck_assert_int_le(stats.commits, a->done);
     ck_assert_int_ge(stats.commits, a->done - a->resized);
     ck_assert_int_eq(stats.refusals, a->refused);
@@ -63,7 +63,7 @@ static void run_with(int threads, bool manual_recycle)
         *t = (struct thread){.is_first = i == 0};
         t->actor =
             (struct stress_actor){.s = &s, .seed = seed * 31 + (uint64_t)i * 2 + 1, .nodes = i < 3};
-        stress_must(gang_worker_new(s.c, &t->actor.w));
+        test_must(gang_worker_new(s.c, &t->actor.w));
     }
     for (int i = 0; i < threads; i++)
         ck_assert_int_eq(pthread_create(&thread[i].thread, NULL, act, &thread[i]), 0);
@@ -82,7 +82,7 @@ static void run_with(int threads, bool manual_recycle)
     stress_free_all(&s);
     stress_check(&s);
     stress_check_free(&s);
-    stress_must(gang_cluster_recycle(s.c));
+    test_must(gang_cluster_recycle(s.c));
     stress_check(&s);
     pthread_barrier_destroy(&barrier);
     stress_close(&s);

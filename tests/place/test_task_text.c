@@ -56,17 +56,10 @@ static gang_node_id add(const struct gang_node_spec *spec)
     return id;
 }
 
-static struct gang_task only_task(gang_alloc_id id)
-{
-    const struct task_list *list = stage_tasks(&s, id);
-    ck_assert_uint_eq(list->count, 1);
-    return list->task[0];
-}
-
 static struct gang_task place(int64_t cpu_milli, int64_t gpu_milli)
 {
     struct gang_group_spec g = group_of(1, cpu_milli, gpu_milli);
-    return only_task(stage_alloc_group(&s, &g));
+    return stage_only_task(&s, stage_alloc_group(&s, &g));
 }
 
 /* These GPUs and cores, for any holder. */
@@ -267,7 +260,7 @@ START_TEST(slices_are_written_like_devices)
     add(&spec);
     struct gang_group_spec g = group_of(1, 1000, 1000);
     g.profile = "2g";
-    struct gang_task t = only_task(stage_alloc_group(&s, &g));
+    struct gang_task t = stage_only_task(&s, stage_alloc_group(&s, &g));
     assert_text(&t, GANG_TASK_TEXT_GPUS, "0,1");
     assert_text(&t, GANG_TASK_TEXT_CUDA, "MIG-a,MIG-b");
 }
@@ -346,7 +339,7 @@ START_TEST(a_removed_node_is_known_while_it_is_held)
     gang_node_id node = add(&spec);
     struct gang_group_spec g = group_of(1, 3000, 2000);
     gang_alloc_id id = stage_alloc_group(&s, &g);
-    struct gang_task t = only_task(id);
+    struct gang_task t = stage_only_task(&s, id);
     char buffer[64];
     MUST(gang_node_remove(s.w, node));
     assert_text(&t, GANG_TASK_TEXT_CPUSET, "0-2,8-10");

@@ -69,14 +69,14 @@ struct place {
 };
 
 /* One gang of a job. */
-struct part {
+struct gang {
     gang_alloc_id alloc;
     int tasks;
     struct place place[MAX_TASKS];
     bool stopping; /* asked to stop whole */
     bool suspending;
     bool gone_at_once;            /* asked to stop without grace: op kill may follow, or not */
-    char displaced[MOST_NUMBERS]; /* by number: asked to stop, FOR_* */
+    char preempted[MOST_NUMBERS]; /* by number: asked to stop, FOR_* */
     bool may_be_gone;             /* would not be suspended: it is asked to stop, or gone */
     gang_job_id because;
     int64_t started_ns;
@@ -98,7 +98,7 @@ struct work {
     int after; /* a work, or -1 */
     int32_t after_when;
     /* what became of it */
-    bool taken, ended, cancelled, failed, ended_by_host, displaced;
+    bool taken, ended, cancelled, failed, ended_by_host, preempted;
     bool must_not_start; /* the job that it waited for did not succeed */
     int32_t state, end;
     bool held;
@@ -109,11 +109,11 @@ struct work {
     int64_t perhaps_lost[2];  /* it was idle: given back before its node was lost, or not */
     int64_t left;             /* messages about it were left after this run began */
     bool start_asked;         /* or to grow, in this run */
-    struct part part[MAX_PARTS];
+    struct gang gang[MAX_PARTS];
 };
 
 /* A preemption for another job in this run. */
-struct eviction {
+struct preemption {
     int victim, taker;
 };
 
@@ -123,8 +123,8 @@ static struct machine machine[MAX_NODES];
 static struct line line[MAX_QUEUES];
 static struct work work[MAX_WORKS];
 static int works;
-static struct eviction eviction[256];
-static int evictions;
+static struct preemption preemption[256];
+static int preemptions;
 static int64_t now_ns;
 static int64_t runs, settled; /* begun; the last one that was not cut short */
 static bool in_run, host_is_kind;
@@ -208,9 +208,9 @@ static int64_t used_in(int queue, int kind)
     for (int i = 0; i < works; i++) {
         const struct work *w = &work[i];
         for (int k = 0; !w->ended && k < MAX_PARTS && is_in(w->queue, queue); k++)
-            for (int t = 0; t < w->part[k].tasks; t++)
-                if (!w->part[k].place[t].stopping && !may_vanish(w, &w->part[k].place[t]))
-                    sum += w->part[k].place[t].amount[kind];
+            for (int t = 0; t < w->gang[k].tasks; t++)
+                if (!w->gang[k].place[t].stopping && !may_vanish(w, &w->gang[k].place[t]))
+                    sum += w->gang[k].place[t].amount[kind];
     }
     return sum;
 }
@@ -225,8 +225,8 @@ static int64_t fixed_in(int queue, int kind)
         if (w->ended || w->preemptible == GANG_PREEMPTIBLE || !is_in(w->queue, queue))
             continue;
         int64_t counted[2] = {0, 0};
-        for (int t = 0; t < w->part[0].tasks; t++) {
-            const struct place *p = &w->part[0].place[t];
+        for (int t = 0; t < w->gang[0].tasks; t++) {
+            const struct place *p = &w->gang[0].place[t];
             if (p->stopping) /* a stopping task leaves the books at once */
                 continue;
             bool core =
@@ -240,7 +240,7 @@ static int64_t fixed_in(int queue, int kind)
 
 /* ---- places ---- */
 
-static struct place *find_place(struct part *p, int64_t task)
+static struct place *find_place(struct gang *p, int64_t task)
 {
     for (int i = 0; i < p->tasks; i++)
         if (p->place[i].task == task)
@@ -248,7 +248,7 @@ static struct place *find_place(struct part *p, int64_t task)
     return NULL;
 }
 
-static void drop_place(struct part *p, struct place *place)
+static void drop_place(struct gang *p, struct place *place)
 {
     memmove(place, place + 1, (size_t)(&p->place[--p->tasks] - place) * sizeof(*place));
 }
@@ -291,7 +291,7 @@ static const struct place *find_read(const struct reader *r, int64_t task)
 }
 
 /* Forget tasks that the library gave up because their node is lost, or they were silent. */
-static void drop_vanished(struct work *w, struct part *p)
+static void drop_vanished(struct work *w, struct gang *p)
 {
     const struct reader *r = read_alloc(p->alloc);
     if (p->may_be_gone && r->tasks == 0)
@@ -310,8 +310,8 @@ static void drop_vanished(struct work *w, struct part *p)
 static int64_t running_of(const struct work *w, int group)
 {
     int64_t n = 0;
-    for (int t = 0; t < w->part[0].tasks; t++)
-        n += w->part[0].place[t].group == group && !w->part[0].place[t].stopping;
+    for (int t = 0; t < w->gang[0].tasks; t++)
+        n += w->gang[0].place[t].group == group && !w->gang[0].place[t].stopping;
     return n;
 }
 
@@ -326,21 +326,21 @@ static void check_minima(const struct work *w)
 }
 
 /* For the reader of the trace. */
-static void tell_queue(int queue)
+static void print_queue(int queue)
 {
     for (int i = 0; i < works; i++) {
         const struct work *w = &work[i];
         if (!w->ended && w->id && is_in(w->queue, queue))
             TRACE("  job %d in state %d, preemptible %d: %d tasks, %" PRId64 "+%" PRId64
                   " wanted, lost %" PRId64 "+%" PRId64 ", done %" PRId64 "+%" PRId64,
-                  i, w->state, w->preemptible, w->part[0].tasks, w->min[0], w->min[1], w->lost[0],
+                  i, w->state, w->preemptible, w->gang[0].tasks, w->min[0], w->min[1], w->lost[0],
                   w->lost[1], w->done[0], w->done[1]);
-        for (int t = 0; !w->ended && w->id && t < w->part[0].tasks; t++)
+        for (int t = 0; !w->ended && w->id && t < w->gang[0].tasks; t++)
             TRACE("    task %" PRId64 " of group %d on node %" PRIx64 "%s%s: %" PRId64 " %" PRId64,
-                  w->part[0].place[t].task, w->part[0].place[t].group, w->part[0].place[t].node,
-                  w->part[0].place[t].stopping ? " stopping" : "",
-                  may_vanish(w, &w->part[0].place[t]) ? " perhaps gone" : "",
-                  w->part[0].place[t].amount[0], w->part[0].place[t].amount[2]);
+                  w->gang[0].place[t].task, w->gang[0].place[t].group, w->gang[0].place[t].node,
+                  w->gang[0].place[t].stopping ? " stopping" : "",
+                  may_vanish(w, &w->gang[0].place[t]) ? " perhaps gone" : "",
+                  w->gang[0].place[t].amount[0], w->gang[0].place[t].amount[2]);
     }
 }
 
@@ -357,7 +357,7 @@ static void check_quotas(const struct work *w, const struct place *place, int ta
             int64_t used = used_in(q, kind), fixed = fixed_in(q, kind);
             int64_t limit = line[q].limit[kind], guarantee = line[q].guarantee[kind];
             if ((limit >= 0 && used > limit) || (is_fixed && guarantee >= 0 && fixed > guarantee))
-                tell_queue(q);
+                print_queue(q);
             CHECK(limit < 0 || used <= limit, "queue %s uses %" PRId64 " of %" PRId64 " kind %d",
                   line[q].name, used, limit, kind);
             if (!is_fixed || guarantee < 0)
@@ -373,18 +373,18 @@ static int64_t jobs_at_work(int queue)
     for (int i = 0; i < works; i++) {
         bool holds = false;
         for (int k = 0; k < MAX_PARTS; k++)
-            holds = holds || work[i].part[k].tasks > 0;
+            holds = holds || work[i].gang[k].tasks > 0;
         n += !work[i].ended && holds && !work[i].heartbeat && is_in(work[i].queue, queue);
     }
     return n;
 }
 
-/* Another part of it than the one that starts. */
+/* Another gang of it than the one that starts. */
 static bool works_already(const struct work *w)
 {
     int parts = 0;
     for (int k = 0; k < MAX_PARTS; k++)
-        parts += w->part[k].tasks > 0;
+        parts += w->gang[k].tasks > 0;
     return parts > 1;
 }
 

@@ -21,41 +21,41 @@ static struct work *begin_op(const struct gang_event *e, const char *name)
     CHECK(in_run, "%s outside of a run", name);
     CHECK(e->size >= sizeof(*e) && e->text, "%s", name);
     CHECK(e->now_ns == now_ns, "%s: %" PRId64 " is not the time", name, e->now_ns);
-    CHECK(e->gang >= 0 && e->gang < MAX_PARTS, "%s: part %d", name, e->gang);
+    CHECK(e->gang >= 0 && e->gang < MAX_PARTS, "%s: gang %d", name, e->gang);
     struct work *w = work_of(e->job);
     CHECK(w, "%s about a job that nobody submitted", name);
     CHECK(e->cookie == w->cookie, "%s: cookie %" PRIu64, name, e->cookie);
     CHECK(!w->ended, "%s about job %d, which has ended", name, index_of(w));
     ops_seen++;
-    TRACE("  op %s job %d part %d state %d end %d reason %d because %" PRIu64 " tasks %zu until "
+    TRACE("  op %s job %d gang %d state %d end %d reason %d because %" PRIu64 " tasks %zu until "
           "%" PRId64 " (%s)",
           name, index_of(w), e->gang, e->state, e->end, e->reason, e->preemptor, e->task_count,
           e->deadline_ns, e->text);
     for (int i = 0; i < works * MAX_PARTS; i++) /* the quotas are about all of them */
         if (!work[i / MAX_PARTS].ended)
-            drop_vanished(&work[i / MAX_PARTS], &work[i / MAX_PARTS].part[i % MAX_PARTS]);
+            drop_vanished(&work[i / MAX_PARTS], &work[i / MAX_PARTS].gang[i % MAX_PARTS]);
     if (!host_is_kind && one_in(6))
         mischief();
     return w;
 }
 
-static void read_part(struct part *p, gang_alloc_id alloc)
+static void read_part(struct gang *p, gang_alloc_id alloc)
 {
     const struct reader *r = read_alloc(alloc);
     p->alloc = alloc;
     p->tasks = r->tasks;
     memcpy(p->place, r->place, (size_t)r->tasks * sizeof(r->place[0]));
-    memset(p->displaced, 0, sizeof(p->displaced));
+    memset(p->preempted, 0, sizeof(p->preempted));
     p->stopping = p->suspending = p->gone_at_once = p->may_be_gone = false;
 }
 
 /* `again`: it resumes, and what it did before counts. */
-static void check_started(struct work *w, struct part *p, bool again, bool moved)
+static void check_started(struct work *w, struct gang *p, bool again, bool moved)
 {
     w->state = GANG_JOB_RUNNING;
     w->ever_started = true;
     w->started_ns = p->started_ns = now_ns;
-    if (!again && p == w->part) { /* a part that follows another goes on from there */
+    if (!again && p == w->gang) { /* a gang that follows another goes on from there */
         memset(w->lost, 0, sizeof(w->lost));
         memset(w->perhaps_lost, 0, sizeof(w->perhaps_lost));
         memset(w->done, 0, sizeof(w->done));
@@ -75,7 +75,7 @@ static int32_t on_start(const struct gang_event *e, void *user)
 {
     (void)user;
     struct work *w = begin_op(e, "start");
-    struct part *p = &w->part[e->gang];
+    struct gang *p = &w->gang[e->gang];
     w->start_asked = true;
     if (is_unsettled(w)) /* the job ended, but grew before the report */
         p->tasks = 0;
@@ -103,7 +103,7 @@ static int32_t on_resume(const struct gang_event *e, void *user)
 {
     (void)user;
     struct work *w = begin_op(e, "resume");
-    struct part *p = &w->part[e->gang];
+    struct gang *p = &w->gang[e->gang];
     w->start_asked = true;
     CHECK(p->tasks == 0 && (w->state == GANG_JOB_SUSPENDED || w->in_parts),
           "job %d resumes in state %d", index_of(w), w->state);
@@ -124,7 +124,7 @@ static int32_t on_grow(const struct gang_event *e, void *user)
 {
     (void)user;
     struct work *w = begin_op(e, "grow");
-    struct part *p = &w->part[e->gang];
+    struct gang *p = &w->gang[e->gang];
     CHECK(p->alloc == e->alloc && w->state == GANG_JOB_RUNNING && !p->stopping,
           "job %d grows in state %d", index_of(w), w->state);
     CHECK(e->task_count > 0 && e->tasks, "grows by nothing");
@@ -158,12 +158,12 @@ static bool is_for_others(int32_t reason)
            reason == GANG_REASON_MOVE;
 }
 
-/* May this one be displaced for that one? */
+/* May this one be preempted for that one? */
 static void check_victim(const struct work *w, const struct gang_event *e, bool whole)
 {
     const struct work *taker = work_of(e->preemptor);
-    CHECK(taker && !taker->ended, "displaced for job %" PRIu64, e->preemptor);
-    CHECK(taker != w, "job %d is displaced for itself", index_of(w));
+    CHECK(taker && !taker->ended, "preempted for job %" PRIu64, e->preemptor);
+    CHECK(taker != w, "job %d is preempted for itself", index_of(w));
     CHECK(!taker->never_preempts || e->reason == GANG_REASON_MOVE, "job %d never preempts",
           index_of(taker));
     CHECK(w->preemptible == GANG_PREEMPTIBLE || (w->preemptible == GANG_SEMI_PREEMPTIBLE && !whole),
@@ -173,7 +173,7 @@ static void check_victim(const struct work *w, const struct gang_event *e, bool 
     int64_t shortest = -1; /* as the nearest ancestor that says */
     for (int q = w->queue; q >= 0 && shortest < 0; q = line[q].parent)
         shortest = line[q].min_runtime;
-    int64_t ran = now_ns - w->part[e->gang].started_ns;
+    int64_t ran = now_ns - w->gang[e->gang].started_ns;
     CHECK(shortest <= 0 || ran >= shortest, "job %d ran for %" PRId64 " only", index_of(w), ran);
     const struct line *of = &line[taker->queue];
     bool is_newer = w->id > taker->id, unsure = is_unsettled(w) || is_unsettled(taker);
@@ -198,18 +198,18 @@ static void note_eviction(struct work *w, const struct gang_event *e, bool whole
     if (!is_for_others(e->reason))
         return;
     check_victim(w, e, whole);
-    w->displaced = true;
-    w->part[e->gang].because = e->preemptor;
+    w->preempted = true;
+    w->gang[e->gang].because = e->preemptor;
     evictions_done++;
-    CHECK(evictions < (int)(sizeof(eviction) / sizeof(eviction[0])), "so many evictions");
-    eviction[evictions++] = (struct eviction){index_of(w), index_of(work_of(e->preemptor))};
+    CHECK(preemptions < (int)(sizeof(preemption) / sizeof(preemption[0])), "so many preemptions");
+    preemption[preemptions++] = (struct preemption){index_of(w), index_of(work_of(e->preemptor))};
 }
 
 static int32_t on_shrink(const struct gang_event *e, void *user)
 {
     (void)user;
     struct work *w = begin_op(e, "shrink");
-    struct part *p = &w->part[e->gang];
+    struct gang *p = &w->gang[e->gang];
     bool lenient = is_unsettled(w), at_once = e->deadline_ns <= now_ns || refuses(8);
     CHECK(w->state == GANG_JOB_RUNNING && !p->stopping, "job %d shrinks in state %d", index_of(w),
           w->state);
@@ -218,7 +218,7 @@ static int32_t on_shrink(const struct gang_event *e, void *user)
         struct place *at = find_place(p, e->tasks[i]);
         CHECK(at || lenient, "task %" PRId64 " of job %d is not there", e->tasks[i], index_of(w));
         CHECK(e->tasks[i] < MOST_NUMBERS, "number %" PRId64, e->tasks[i]);
-        p->displaced[e->tasks[i]] = is_for_others(e->reason) ? FOR_OTHERS : FOR_ITSELF;
+        p->preempted[e->tasks[i]] = is_for_others(e->reason) ? FOR_OTHERS : FOR_ITSELF;
         CHECK(!at || !at->stopping, "task %" PRId64 " is stopped twice", e->tasks[i]);
         if (!at)
             continue;
@@ -240,7 +240,7 @@ static int32_t on_shrink(const struct gang_event *e, void *user)
  * say. */
 static bool stop_whole(struct work *w, const struct gang_event *e, bool may_refuse)
 {
-    struct part *p = &w->part[e->gang];
+    struct gang *p = &w->gang[e->gang];
     bool at_once = e->deadline_ns <= now_ns || (may_refuse && refuses(8));
     CHECK(!p->stopping, "job %d is stopped twice", index_of(w));
     CHECK(e->state == GANG_JOB_STOPPING || (w->in_parts && e->state == GANG_JOB_RUNNING),
@@ -274,7 +274,7 @@ static int32_t on_suspend(const struct gang_event *e, void *user)
 {
     (void)user;
     struct work *w = begin_op(e, "suspend");
-    struct part *p = &w->part[e->gang];
+    struct gang *p = &w->gang[e->gang];
     if (refuses(8)) {
         p->may_be_gone = true;
         return 1; /* it is preempted instead */
@@ -301,7 +301,7 @@ static int32_t on_kill(const struct gang_event *e, void *user)
 {
     (void)user;
     struct work *w = begin_op(e, "kill");
-    struct part *p = &w->part[e->gang];
+    struct gang *p = &w->gang[e->gang];
     bool any = p->gone_at_once || is_unsettled(w);
     for (int i = p->tasks - 1; i >= 0; i--) {
         if (!p->place[i].stopping || p->place[i].deadline > now_ns ||
@@ -342,7 +342,7 @@ static void check_end(const struct work *w, int32_t end)
           index_of(w));
     CHECK(end != GANG_END_DEADLINE || w->deadline, "job %d has no deadline", index_of(w));
     CHECK(end != GANG_END_UNSTARTED || w->start_within, "job %d may wait", index_of(w));
-    CHECK(end != GANG_END_PREEMPTED || w->displaced, "job %d was not displaced", index_of(w));
+    CHECK(end != GANG_END_PREEMPTED || w->preempted, "job %d was not preempted", index_of(w));
     CHECK(end != GANG_END_FAILED || w->failed || w->start_within, "job %d did not fail",
           index_of(w));
     CHECK(end != GANG_END_SUCCESS || w->ended_by_host || w->done[0] + w->done[1] > 0,
@@ -351,7 +351,7 @@ static void check_end(const struct work *w, int32_t end)
 
 /* Forgets stopping tasks of a lost node: they have stopped, though their places may be kept for a
  * handover. */
-static void drop_silent(struct work *w, struct part *p)
+static void drop_silent(struct work *w, struct gang *p)
 {
     for (int i = p->tasks - 1; i >= 0; i--)
         if (p->place[i].stopping && may_vanish(w, &p->place[i])) {
@@ -368,16 +368,16 @@ static int32_t on_state(const struct gang_event *e, void *user)
     if (is_over &&
         is_unsettled(
             w)) /* its end was reported, and it grew before the scheduler processed the report */
-        w->part[0].tasks = w->part[1].tasks = 0;
+        w->gang[0].tasks = w->gang[1].tasks = 0;
     for (int k = 0; is_over && k < MAX_PARTS; k++)
-        drop_silent(w, &w->part[k]);
-    int held = w->part[0].tasks + w->part[1].tasks;
+        drop_silent(w, &w->gang[k]);
+    int held = w->gang[0].tasks + w->gang[1].tasks;
     CHECK(e->state >= GANG_JOB_PENDING && e->state <= GANG_JOB_ENDED, "state %d", e->state);
     if (e->state == GANG_JOB_RUNNING)
         CHECK(w->ever_started, "job %d runs, but never started", index_of(w));
     else if (e->state != GANG_JOB_STOPPING && !w->in_parts) {
         if (held && !is_unsettled(w))
-            tell_queue(w->queue);
+            print_queue(w->queue);
         CHECK(held == 0 || is_unsettled(w), "job %d is in state %d, but runs %d tasks", index_of(w),
               e->state, held);
     }
@@ -386,7 +386,7 @@ static int32_t on_state(const struct gang_event *e, void *user)
     if (e->state == GANG_JOB_ENDED) {
         check_end(w, e->end);
         w->ended = true;
-        w->part[0].tasks = w->part[1].tasks = 0;
+        w->gang[0].tasks = w->gang[1].tasks = 0;
         for (int i = 0; i < works && e->end != GANG_END_SUCCESS; i++)
             if (work[i].taken && work[i].after == index_of(w) && !work[i].ever_started)
                 work[i].must_not_start = work[i].after_when == GANG_AFTER_SUCCESS;

@@ -411,6 +411,39 @@ static inline void host_report_all(struct host *h, gang_job_id id, int32_t part,
     MUST(gang_report_tasks(h->s, id, part, GANG_ID_NONE, NULL, 0, what));
 }
 
+/* The host reports that the job succeeded, and runs. */
+static inline void host_end_job(struct host *h, gang_job_id id)
+{
+    MUST(gang_report_end(h->s, id, 1));
+    host_run(h, 0);
+}
+
+/* Run when the scheduler asks for the next run. */
+static inline void host_run_next(struct host *h)
+{
+    int64_t next = gang_sched_next(h->s);
+    ck_assert_int_gt(next, h->now_ns);
+    ck_assert_int_lt(next, INT64_MAX);
+    host_run(h, next - h->now_ns);
+}
+
+static inline gang_queue_id host_queue_id(struct host *h, const char *name)
+{
+    gang_queue_id id;
+    MUST(gang_queue_find(h->s, name, &id));
+    return id;
+}
+
+/* The node "nI" of host_open_cluster(). */
+static inline gang_node_id host_node(struct host *h, int i)
+{
+    char name[16];
+    gang_node_id id;
+    snprintf(name, sizeof(name), "n%d", i);
+    MUST(gang_node_find(h->stage.c, name, &id));
+    return id;
+}
+
 /* The node of a task of a running job. */
 static inline gang_node_id host_node_of(struct host *h, gang_job_id id, int64_t task)
 {

@@ -334,7 +334,7 @@ static int next_job(const struct oracle *o, int parent)
 {
     int best = -1, best_queue = -1;
     for (int j = 0; j < o->jobs; j++)
-        if (o->job[j].queue == parent && !(o->makes_room ? o->job[j].asked : o->job[j].tried) &&
+        if (o->job[j].queue == parent && !(o->preempting ? o->job[j].asked : o->job[j].tried) &&
             wants_more(&o->job[j]) && (best < 0 || job_before(o, j, best)))
             best = j;
     for (int q = 0; q < o->queues; q++) {
@@ -529,14 +529,15 @@ static void put_back(struct oracle *o, int taker, struct victim *victim, int vic
     for (int i = victims - 1; i >= 0; i--) {
         struct oracle_job *job = &o->job[victim[i].job], was = *job;
         struct oracle_job without = o->job[taker];
-        bool kin = top_of(o, job->queue) == top_of(o, o->job[taker].queue);
+        bool same_branch = top_of(o, job->queue) == top_of(o, o->job[taker].queue);
         if (!victim[i].whole && !runs(job))
             continue; /* its gang fell */
         if (victim[i].whole)
             memcpy(job->on, victim[i].on, sizeof(job->on));
         else
             job->on[0][victim[i].node]++;
-        if ((kin && !still_entitled(o, taker, victim, victims)) || !start(o, &o->job[taker])) {
+        if ((same_branch && !still_entitled(o, taker, victim, victims)) ||
+            !start(o, &o->job[taker])) {
             *job = was;
         } else {
             o->job[taker] = without;
@@ -555,7 +556,7 @@ static void try_again_below(struct oracle *o, int queue)
 
 /* Takes one victim after the other until the preemptor can start: first from queues above their
  * shares, or from its own queue. */
-static bool make_room(struct oracle *o, int taker, int first, int then)
+static bool preempt_for(struct oracle *o, int taker, int first, int then)
 {
     struct victim victim[128];
     int victims = 0, next;
@@ -581,19 +582,19 @@ static bool make_room(struct oracle *o, int taker, int first, int then)
 
 /* For each job that waits or could grow, in order: take from other queues, else from its own, else
  * from both. Returns whether any job got something. */
-static bool displace(struct oracle *o)
+static bool preempt_any(struct oracle *o)
 {
     int j;
     bool any = false;
     for (j = 0; j < o->jobs; j++)
         o->job[j].asked = false;
-    o->makes_room = true;
+    o->preempting = true;
     while (!any && (j = next_job(o, -1)) >= 0) {
-        any = make_room(o, j, 0, BY_RECLAIM) || make_room(o, j, 0, BY_PREEMPTION) ||
-              make_room(o, j, BY_PREEMPTION, BY_RECLAIM);
+        any = preempt_for(o, j, 0, BY_RECLAIM) || preempt_for(o, j, 0, BY_PREEMPTION) ||
+              preempt_for(o, j, BY_PREEMPTION, BY_RECLAIM);
         o->job[j].asked = true;
     }
-    o->makes_room = false;
+    o->preempting = false;
     return any;
 }
 
@@ -603,7 +604,7 @@ bool oracle_settle(struct oracle *o)
     for (int i = 0; i < 100; i++) {
         bool any = allocate(o);
         if (o->preempts)
-            any = displace(o) || any;
+            any = preempt_any(o) || any;
         if (!any)
             return true;
     }

@@ -44,7 +44,7 @@ struct oracle_job {
 
 /* Queues and jobs are in the order of their age. */
 struct oracle {
-    bool preempts, makes_room;
+    bool preempts, preempting;
     int nodes, queues, jobs;
     int64_t capacity[ORACLE_NODES][ORACLE_KINDS];
     struct oracle_queue queue[ORACLE_QUEUES];

@@ -64,12 +64,6 @@ static inline bool runs(gang_job_id id)
     return host_has(&h, id) && host_job_state(&h, id) == GANG_JOB_RUNNING;
 }
 
-static inline void end(gang_job_id id)
-{
-    MUST(gang_report_end(h.s, id, 1));
-    host_run(&h, 0);
-}
-
 static inline void run_until(int64_t second)
 {
     host_run(&h, 0); /* then the next event lies ahead */
@@ -93,7 +87,7 @@ static inline bool is_there(gang_reservation_id id)
     return gang_reservation_get(h.s, id, &info) == GANG_OK;
 }
 
-static inline int told(gang_reservation_id id, int32_t what)
+static inline int reported(gang_reservation_id id, int32_t what)
 {
     int n = 0;
     for (size_t i = 0; i < h.reserve_count; i++)
@@ -101,44 +95,35 @@ static inline int told(gang_reservation_id id, int32_t what)
     return n;
 }
 
-static const struct host_reserve *last_told(gang_reservation_id id, int32_t what)
+static const struct host_reserve *last_reported(gang_reservation_id id, int32_t what)
 {
     for (size_t i = h.reserve_count; i-- > 0;)
         if (h.reserve[i].id == id && h.reserve[i].what == what)
             return &h.reserve[i];
-    ck_abort_msg("never told %d", what);
+    ck_abort_msg("never reported %d", what);
     return NULL;
-}
-
-static inline gang_node_id node_at(int i)
-{
-    char name[16];
-    gang_node_id id;
-    snprintf(name, sizeof(name), "n%d", i);
-    MUST(gang_node_find(h.stage.c, name, &id));
-    return id;
 }
 
 static inline void lose(int i)
 {
-    MUST(gang_report_node_lost(h.s, node_at(i)));
+    MUST(gang_report_node_lost(h.s, host_node(&h, i)));
     host_run(&h, 0);
 }
 
 static inline void bring_up(int i)
 {
-    MUST(gang_node_set_state(h.stage.w, node_at(i), GANG_NODE_UP));
+    MUST(gang_node_set_state(h.stage.w, host_node(&h, i), GANG_NODE_UP));
     host_run(&h, 0);
 }
 
-struct heard {
+struct explained {
     struct gang_wait wait;
     char text[512];
 };
 
-static inline int32_t hear(const struct gang_wait *wait, void *user)
+static inline int32_t note_explanation(const struct gang_wait *wait, void *user)
 {
-    struct heard *to = user;
+    struct explained *to = user;
     if (to->text[0])
         return 0;
     to->wait = *wait;
@@ -147,11 +132,11 @@ static inline int32_t hear(const struct gang_wait *wait, void *user)
 }
 
 /* The decisive reason. */
-static inline struct heard why(gang_job_id id)
+static inline struct explained why(gang_job_id id)
 {
-    struct heard to;
+    struct explained to;
     memset(&to, 0, sizeof(to));
-    MUST(gang_job_explain(h.s, id, hear, &to));
+    MUST(gang_job_explain(h.s, id, note_explanation, &to));
     return to;
 }
 

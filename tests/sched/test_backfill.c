@@ -39,21 +39,6 @@ static int64_t planned(gang_job_id id)
     return host_job_info(&h, id).planned_ns / SECOND;
 }
 
-static void end(gang_job_id id)
-{
-    MUST(gang_report_end(h.s, id, 1));
-    host_run(&h, 0);
-}
-
-/* Until the scheduler wants to run next. */
-static void sleep_until_next(void)
-{
-    int64_t next = gang_sched_next(h.s);
-    ck_assert_int_gt(next, h.now_ns);
-    ck_assert_int_lt(next, INT64_MAX);
-    host_run(&h, next - h.now_ns);
-}
-
 /* A run is cut short before it rebuilds the timeline: the next run does it. */
 START_TEST(a_begin_time_that_passes_in_a_run_cut_short_is_not_missed)
 {
@@ -93,7 +78,7 @@ START_TEST(easy_backfill_plans_the_first_gang_and_starts_gangs_that_do_not_delay
     test_assert(!runs(longer) && runs(fits));
     ck_assert_int_eq(planned(head), 101);
     ck_assert_int_eq(host_queue(&h, "q").planned, 1);
-    sleep_until_next();
+    host_run_next(&h);
     ck_assert_int_eq(h.now_ns, 101 * SECOND);
     test_assert(runs(head)); /* at the very time, since those before it were stopped */
     host_close(&h);
@@ -316,10 +301,10 @@ START_TEST(an_early_end_moves_planned_starts_forward)
     ck_assert_int_eq(planned(c), 100);
     ck_assert_int_eq(planned(d), 150);
     host_run(&h, 10 * SECOND);
-    end(a);
+    host_end_job(&h, a);
     ck_assert_int_eq(planned(c), 60);
     ck_assert_int_eq(planned(d), 110);
-    end(b);
+    host_end_job(&h, b);
     test_assert(runs(c));
     ck_assert_int_eq(planned(d), 60);
     host_close(&h);

@@ -145,7 +145,7 @@ static void note_starts(struct life *l)
 }
 
 /* What differs can be read. */
-static void tell(const char *name, const struct host *h)
+static void print_events(const char *name, const struct host *h)
 {
     printf("%s, at %" PRId64 " s\n", name, h->now_ns / SECOND);
     for (size_t i = 0; i < h->count; i++)
@@ -165,8 +165,8 @@ static void compare_calls(void)
     for (size_t i = 0; i < one.count && same; i++)
         same = is_same(&one.event[i], &all.event[i]);
     if (!same) {
-        tell("by kin", &one);
-        tell("all", &all);
+        print_events("by candidates", &one);
+        print_events("all", &all);
         fflush(stdout);
     }
     test_assert(same);
@@ -233,8 +233,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("kin");
-    TCase *tests = tcase_create("kin");
+    Suite *suite = suite_create("candidates");
+    TCase *tests = tcase_create("candidates");
     tcase_set_timeout(tests, 240);
     tcase_add_loop_test(
         tests, the_same_gangs_start_at_the_same_time_as_if_every_candidate_were_tried, 0, 2);

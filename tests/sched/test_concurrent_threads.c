@@ -281,7 +281,7 @@ static int32_t print_why(const struct gang_wait *wait, void *user)
     return 0;
 }
 
-static void tell_who_is_left(void)
+static void print_remaining_job(void)
 {
     struct gang_job_info info;
     gang_job_id id = gang_job_next(sched, GANG_ID_NONE);
@@ -303,7 +303,7 @@ static void drain(int64_t *now)
     host_may_refuse = false;
     for (int i = 0; atomic_load(&ended) < atomic_load(&submitted); i++) {
         if (i == DRAIN)
-            tell_who_is_left();
+            print_remaining_job();
         for (gang_job_id id = gang_job_next(sched, GANG_ID_NONE); id != GANG_ID_NONE;
              id = gang_job_next(sched, id)) {
             struct gang_job_info info;

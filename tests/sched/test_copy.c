@@ -43,7 +43,7 @@ static bool whole;    /* it is copied for a host */
 static bool memory;   /* devices are asked for by memory */
 static bool starving; /* copies are tried with too little memory */
 static struct fail_mem heap;
-static int64_t messages_copied, beats_copied, changes_copied;
+static int64_t messages_copied, heartbeats_copied, changes_copied;
 static int names_made;
 
 /* ---- the host ---- */
@@ -63,7 +63,7 @@ static int32_t say_task(const struct gang_task *t, void *user)
     return 0;
 }
 
-static int32_t tell(const char *op, const struct gang_event *e, void *user)
+static int32_t record_event(const char *op, const struct gang_event *e, void *user)
 {
     struct side *to = user;
     say(to, "%s %" PRIu64 ".%d state %d end %d reason %d because %" PRIu64 " until %" PRId64, op,
@@ -92,49 +92,49 @@ static int32_t refuse_any(const struct gang_event *e)
 static int32_t on_start(const struct gang_event *e, void *user)
 {
     starts_seen++;
-    (void)tell("start", e, user);
+    (void)record_event("start", e, user);
     return refuse(e);
 }
 
 static int32_t on_grow(const struct gang_event *e, void *user)
 {
-    (void)tell("grow", e, user);
+    (void)record_event("grow", e, user);
     return refuse_any(e);
 }
 
 static int32_t on_shrink(const struct gang_event *e, void *user)
 {
-    (void)tell("shrink", e, user);
+    (void)record_event("shrink", e, user);
     return refuse_any(e);
 }
 
 static int32_t on_preempt(const struct gang_event *e, void *user)
 {
     stops_seen++;
-    (void)tell("preempt", e, user);
+    (void)record_event("preempt", e, user);
     return refuse_any(e);
 }
 
 static int32_t on_kill(const struct gang_event *e, void *user)
 {
-    return tell("kill", e, user);
+    return record_event("kill", e, user);
 }
 
 static int32_t on_suspend(const struct gang_event *e, void *user)
 {
-    (void)tell("suspend", e, user);
+    (void)record_event("suspend", e, user);
     return refuse(e);
 }
 
 static int32_t on_resume(const struct gang_event *e, void *user)
 {
-    (void)tell("resume", e, user);
+    (void)record_event("resume", e, user);
     return refuse(e);
 }
 
 static int32_t on_state(const struct gang_event *e, void *user)
 {
-    return tell("state", e, user);
+    return record_event("state", e, user);
 }
 
 static int64_t on_predict(const struct gang_event *e, void *user)
@@ -145,7 +145,7 @@ static int64_t on_predict(const struct gang_event *e, void *user)
 
 static int64_t on_overrun(const struct gang_event *e, void *user)
 {
-    tell("overrun", e, user);
+    record_event("overrun", e, user);
     return e->job % 2 ? 0 : 4 * SECOND;
 }
 
@@ -396,7 +396,7 @@ static void task_lives(void)
                                GANG_TASK_HEARTBEAT));
 }
 
-static void gone(void)
+static void report_stopped(void)
 {
     gang_result result[2] = {0, 0};
     gang_job_id id = some_job(one_in(2) ? GANG_JOB_STOPPING : GANG_JOB_RUNNING);
@@ -488,22 +488,22 @@ static void set_queues(void)
 /* ---- what is reserved ---- */
 
 /* What a stage points to. */
-struct stage_room {
+struct stage_storage {
     struct gang_group_spec group[2];
     char node[2][32];
     const char *nodes[2];
 };
 
-static void draw_stage(struct gang_reservation_stage *stage, struct stage_room *room)
+static void draw_stage(struct gang_reservation_stage *stage, struct stage_storage *storage)
 {
     *stage = (struct gang_reservation_stage)GANG_RESERVATION_STAGE_INIT;
     int64_t kind = below(8);
     if (kind < 2) {
         for (int i = 0; i < 2; i++) {
-            snprintf(room->node[i], sizeof(room->node[i]), "n%d", (int)below(nodes_made));
-            room->nodes[i] = room->node[i];
+            snprintf(storage->node[i], sizeof(storage->node[i]), "n%d", (int)below(nodes_made));
+            storage->nodes[i] = storage->node[i];
         }
-        stage->nodes = room->nodes;
+        stage->nodes = storage->nodes;
         stage->node_count = 1 + index_below(2);
         return;
     }
@@ -514,27 +514,27 @@ static void draw_stage(struct gang_reservation_stage *stage, struct stage_room *
         return;
     }
     int64_t gang = 1 + below(3);
-    room->group[0] = group_of(gang * (1 + below(3)), 1000 * below(4), 1000 * below(3));
-    room->group[1] = group_of(gang, 1000, 0);
-    room->group[0].min = room->group[1].min = 0;
-    room->group[0].max_per_node = one_in(3);
-    room->group[0].partition = one_in(6) ? "p0" : NULL;
-    room->group[0].where = one_in(6) ? "node != n3" : NULL;
-    stage->groups = room->group;
+    storage->group[0] = group_of(gang * (1 + below(3)), 1000 * below(4), 1000 * below(3));
+    storage->group[1] = group_of(gang, 1000, 0);
+    storage->group[0].min = storage->group[1].min = 0;
+    storage->group[0].max_per_node = one_in(3);
+    storage->group[0].partition = one_in(6) ? "p0" : NULL;
+    storage->group[0].where = one_in(6) ? "node != n3" : NULL;
+    stage->groups = storage->group;
     stage->group_count = one_in(4) ? 2 : 1;
     stage->gang_size = one_in(2) ? gang : 0;
     stage->exclusive = one_in(3);
 }
 
 static struct gang_reservation_spec draw_reservation(struct gang_reservation_stage *stage,
-                                                     struct stage_room *room)
+                                                     struct stage_storage *storage)
 {
     static const char *const users[] = {"ann"};
     struct gang_reservation_spec spec = GANG_RESERVATION_SPEC_INIT;
     spec.stages = stage;
     spec.stage_count = one_in(4) ? 2 : 1;
     for (size_t i = 0; i < spec.stage_count; i++)
-        draw_stage(&stage[i], &room[i]);
+        draw_stage(&stage[i], &storage[i]);
     spec.owner = one_in(2) ? "ann" : "bob";
     spec.duration_ns = (2 + below(40)) * SECOND;
     spec.arrival_ns = now_ns + below(40) * SECOND;
@@ -561,11 +561,11 @@ static void reserve(void)
 {
     gang_result result[2] = {0, 0};
     struct gang_reservation_stage stage[2];
-    struct stage_room room[2];
+    struct stage_storage storage[2];
     int64_t when[2] = {0, 0};
     gang_reservation_id id[2] = {0, 0};
     char name[32];
-    struct gang_reservation_spec spec = draw_reservation(stage, room);
+    struct gang_reservation_spec spec = draw_reservation(stage, storage);
     snprintf(name, sizeof(name), "r%d", names_made++);
     spec.name = name;
     BOTH(gang_reservation_add(at->s, &spec, &id[k], &when[k], NULL));
@@ -576,7 +576,7 @@ static void change_reservation(void)
 {
     gang_result result[2] = {0, 0};
     struct gang_reservation_stage stage[2];
-    struct stage_room room[2];
+    struct stage_storage storage[2];
     int64_t when[2] = {0, 0};
     const char *name;
     char same[32];
@@ -588,7 +588,7 @@ static void change_reservation(void)
         return;
     }
     snprintf(same, sizeof(same), "%s", name);
-    struct gang_reservation_spec spec = draw_reservation(stage, room);
+    struct gang_reservation_spec spec = draw_reservation(stage, storage);
     spec.name = same;
     BOTH(gang_reservation_change(at->s, id, &spec, &when[k], NULL));
     ck_assert(sides < 2 || when[0] == when[1]);
@@ -641,7 +641,7 @@ static void happen(void)
     else if (what < 13)
         task_ends();
     else if (what < 14)
-        gone();
+        report_stopped();
     else if (what < 16)
         command();
     else if (what < 17)
@@ -674,7 +674,7 @@ static int32_t put_text(const char *text, size_t length, void *user)
 }
 
 /* When something differs: the reasons of the waiting jobs. */
-static void tell_why(void)
+static void print_explanations(void)
 {
     for (int k = 0; k < sides; k++)
         for (gang_job_id id = gang_job_next(side[k].s, GANG_ID_NONE); id != GANG_ID_NONE;
@@ -723,12 +723,12 @@ static void run_both(void)
         say_reservations(&side[k]);
     }
     if (sides > 1 && strcmp(side[0].log, side[1].log) != 0)
-        tell_why();
+        print_explanations();
     ck_assert_msg(sides < 2 || strcmp(side[0].log, side[1].log) == 0,
                   "world %" PRIu64 " step %d: the original\n%s\nthe copy\n%s", world, step,
                   side[0].log, side[1].log);
     if (sides > 1 && gang_sched_next(side[0].s) != gang_sched_next(side[1].s))
-        tell_why();
+        print_explanations();
     ck_assert_msg(sides < 2 || gang_sched_next(side[0].s) == gang_sched_next(side[1].s),
                   "world %" PRIu64 " step %d: next at %" PRId64 ", of the copy %" PRId64, world,
                   step, gang_sched_next(side[0].s), gang_sched_next(side[1].s));
@@ -838,7 +838,7 @@ static void count_messages(void)
     messages_copied += s->backlog != NULL;
     for (gang_job_id id = gang_job_next(side[0].s, GANG_ID_NONE); id != GANG_ID_NONE;
          id = gang_job_next(side[0].s, id))
-        beats_copied += gang__job_of(s, id)->heartbeats != NULL;
+        heartbeats_copied += gang__job_of(s, id)->heartbeats != NULL;
 }
 
 static gang_result make_copy(struct gang_error *error)
@@ -922,9 +922,9 @@ static void live_on(void)
            copies_reserved, begins_seen, losses_seen, restores_seen, inside_seen);
     printf("%" PRId64 " copies with messages, %" PRId64 " jobs with heartbeats, %" PRId64
            " copies with nodes that changed\n",
-           messages_copied, beats_copied, changes_copied);
+           messages_copied, heartbeats_copied, changes_copied);
     ck_assert_int_gt(starts_seen, 0);
-    ck_assert(worlds < 100 || (messages_copied > 0 && beats_copied > 0 && changes_copied > 0));
+    ck_assert(worlds < 100 || (messages_copied > 0 && heartbeats_copied > 0 && changes_copied > 0));
     ck_assert(worlds < 10 || slicing ||
               (copies_reserved > 0 && begins_seen > 0 && inside_seen > 0));
 }

@@ -30,14 +30,14 @@ static bool is_alive(const struct work *w)
 
 static bool is_running(const struct work *w)
 {
-    return w->state == GANG_JOB_RUNNING && w->part[0].tasks > 0;
+    return w->state == GANG_JOB_RUNNING && w->gang[0].tasks > 0;
 }
 
 static bool is_stopping(const struct work *w)
 {
     for (int k = 0; k < MAX_PARTS; k++)
-        for (int i = 0; i < w->part[k].tasks; i++)
-            if (w->part[k].place[i].stopping)
+        for (int i = 0; i < w->gang[k].tasks; i++)
+            if (w->gang[k].place[i].stopping)
                 return true;
     return false;
 }
@@ -47,8 +47,8 @@ static void must(gang_result r)
     CHECK(r == GANG_OK, "%s", gang_result_name(r));
 }
 
-/* Some tasks of a part: all that stop, or some that do not. Returns how many. */
-static size_t choose_tasks(const struct part *p, bool stopping, int64_t tasks[MAX_TASKS])
+/* Some tasks of a gang: all that stop, or some that do not. Returns how many. */
+static size_t choose_tasks(const struct gang *p, bool stopping, int64_t tasks[MAX_TASKS])
 {
     size_t n = 0;
     for (int i = 0; i < p->tasks; i++)
@@ -57,14 +57,14 @@ static size_t choose_tasks(const struct part *p, bool stopping, int64_t tasks[MA
     return n;
 }
 
-static void report_tasks(struct work *w, int part, const int64_t *tasks, size_t count, int32_t what)
+static void report_tasks(struct work *w, int gang, const int64_t *tasks, size_t count, int32_t what)
 {
-    struct part *p = &w->part[part];
+    struct gang *p = &w->gang[gang];
     /* Within a run the gang may restart before this report arrives; the report then concerns the
      * new start. */
     gang_alloc_id alloc = !in_run && one_in(4) ? GANG_ID_NONE : p->alloc;
     TRACE("report %zu tasks of job %d: %d", count, index_of(w), what);
-    must(gang_report_tasks(sched, w->id, part, alloc, tasks, count, what));
+    must(gang_report_tasks(sched, w->id, gang, alloc, tasks, count, what));
     w->left = runs;
     for (size_t i = 0; i < count && what >= GANG_TASK_SUCCEEDED; i++) {
         struct place *at = find_place(p, tasks[i]);
@@ -95,7 +95,7 @@ static void report_some(void)
     struct work *w = some_work(is_running);
     if (!w)
         return;
-    size_t count = choose_tasks(&w->part[0], false, tasks);
+    size_t count = choose_tasks(&w->gang[0], false, tasks);
     if (count)
         report_tasks(w, 0, tasks, count, what[below(6)]);
 }
@@ -106,7 +106,7 @@ static void report_idle(void)
     struct work *w = some_work(is_running);
     if (!w || w->left >= runs)
         return;
-    size_t count = choose_tasks(&w->part[0], false, tasks);
+    size_t count = choose_tasks(&w->gang[0], false, tasks);
     if (count)
         report_tasks(w, 0, tasks, count, GANG_TASK_IDLE);
 }
@@ -116,7 +116,7 @@ static void report_gone(void)
     int64_t tasks[MAX_TASKS];
     struct work *w = some_work(is_stopping);
     for (int k = 0; w && k < MAX_PARTS; k++) {
-        size_t count = choose_tasks(&w->part[k], true, tasks);
+        size_t count = choose_tasks(&w->gang[k], true, tasks);
         if (count > 1 && one_in(3))
             count--;
         if (count)
@@ -135,9 +135,9 @@ static void report_end(void)
     w->left = runs;
     w->ended_by_host = true;
     w->failed = w->failed || !success;
-    for (int i = 0; i < w->part[0].tasks; i++)
-        w->failed = w->failed || may_vanish(w, &w->part[0].place[i]);
-    w->part[0].tasks = w->part[1].tasks = 0;
+    for (int i = 0; i < w->gang[0].tasks; i++)
+        w->failed = w->failed || may_vanish(w, &w->gang[0].place[i]);
+    w->gang[0].tasks = w->gang[1].tasks = 0;
 }
 
 static void command(void)
@@ -180,7 +180,7 @@ static void nonsense(void)
     CHECK(gang_job_hold(sched, UINT64_MAX) == GANG_ESTALE, "held what never was");
     if (w)
         must(gang_report_tasks(sched, w->id, 0, GANG_ID_NONE, &task, 1, GANG_TASK_STOPPED));
-    if (w && w->part[0].alloc == GANG_ID_NONE)
+    if (w && w->gang[0].alloc == GANG_ID_NONE)
         must(gang_report_tasks(sched, w->id, 0, UINT64_MAX, NULL, 0, GANG_TASK_FAILED));
 }
 
@@ -396,7 +396,7 @@ static void lose_node(void)
     m->left = runs;
     m->state = GANG_NODE_DOWN;
     for (int k = 0; k < works * MAX_PARTS; k++) {
-        struct part *p = &work[k / MAX_PARTS].part[k % MAX_PARTS];
+        struct gang *p = &work[k / MAX_PARTS].gang[k % MAX_PARTS];
         for (int t = 0; t < p->tasks; t++)
             p->place[t].shaken = p->place[t].shaken || p->place[t].node == m->id;
     }
@@ -418,29 +418,29 @@ static void set_node_state(void)
 
 /* ---- queues ---- */
 
-struct queue_room {
+struct queue_quotas {
     struct gang_quota guarantee[KINDS], limit[KINDS];
 };
 
 static const char *const kind_name[KINDS] = {"cpu", "memory", "gpu"};
 
-static struct gang_queue_spec queue_spec(const struct line *l, struct queue_room *room)
+static struct gang_queue_spec queue_spec(const struct line *l, struct queue_quotas *quotas)
 {
     struct gang_queue_spec spec = GANG_QUEUE_SPEC_INIT;
     bool none = true; /* nothing is guaranteed */
     spec.name = l->name;
     spec.parent = l->parent < 0 ? NULL : line[l->parent].name;
-    spec.guaranteed = room->guarantee;
-    spec.limit = room->limit;
+    spec.guaranteed = quotas->guarantee;
+    spec.limit = quotas->limit;
     for (int kind = 0; kind < KINDS; kind++)
         none = none && l->guarantee[kind] == 0;
     for (int kind = 0; kind < KINDS; kind++) {
         struct gang_quota quota = {kind_name[kind], l->guarantee[kind], NULL, 0, 0};
         if (!none && l->guarantee[kind] >= 0)
-            room->guarantee[spec.guaranteed_count++] = quota;
+            quotas->guarantee[spec.guaranteed_count++] = quota;
         quota.amount = l->limit[kind];
         if (l->limit[kind] >= 0)
-            room->limit[spec.limit_count++] = quota;
+            quotas->limit[spec.limit_count++] = quota;
     }
     spec.priority = l->priority;
     spec.grace_ns = l->grace;
@@ -467,16 +467,16 @@ static struct gang_queue_spec queue_spec(const struct line *l, struct queue_room
 static void random_quotas(struct line *l)
 {
     bool none = one_in(3);
-    int64_t room = l->parent < 0 ? 3 : 1; /* children share what the parent has */
-    l->guarantee[CPU] = none ? 0 : 1000 * room * (1 + below(8));
+    int64_t scale = l->parent < 0 ? 3 : 1; /* children share what the parent has */
+    l->guarantee[CPU] = none ? 0 : 1000 * scale * (1 + below(8));
     l->guarantee[MEMORY] = none ? 0 : GANG_UNLIMITED;
-    l->guarantee[GPU] = none ? 0 : 1000 * room * below(4);
+    l->guarantee[GPU] = none ? 0 : 1000 * scale * below(4);
     for (int kind = 0; kind < KINDS; kind++)
         l->limit[kind] = GANG_UNLIMITED;
     if (one_in(3))
-        l->limit[CPU] = 1000 * room * (3 + below(12));
+        l->limit[CPU] = 1000 * scale * (3 + below(12));
     if (one_in(3))
-        l->limit[GPU] = 1000 * room * below(8);
+        l->limit[GPU] = 1000 * scale * below(8);
 }
 
 static void random_rules(struct line *l)
@@ -501,7 +501,7 @@ static void change_queue(void)
 {
     struct line *l = &line[below(MAX_QUEUES)];
     struct line before = *l;
-    struct queue_room room;
+    struct queue_quotas quotas;
     struct gang_error error = GANG_ERROR_INIT;
     if (!l->there)
         return;
@@ -509,7 +509,7 @@ static void change_queue(void)
         random_quotas(l);
     else
         random_rules(l);
-    struct gang_queue_spec spec = queue_spec(l, &room);
+    struct gang_queue_spec spec = queue_spec(l, &quotas);
     gang_result r = gang_queue_change(sched, &spec, &error);
     TRACE("queue %s changed: %s %s %s", l->name, gang_result_name(r), error.path, error.text);
     CHECK(r == GANG_OK || r == GANG_EINVAL, "%s: %s", gang_result_name(r), error.text);
@@ -533,12 +533,12 @@ static void set_queue_state(void)
 static gang_result set_queues(void)
 {
     struct gang_queue_spec spec[MAX_QUEUES];
-    static struct queue_room room[MAX_QUEUES];
+    static struct queue_quotas quotas[MAX_QUEUES];
     struct gang_error error = GANG_ERROR_INIT;
     size_t count = 0;
     for (int i = MAX_QUEUES - 1; i >= 0; i--) /* children first */
         if (line[i].there) {
-            spec[count] = queue_spec(&line[i], &room[count]);
+            spec[count] = queue_spec(&line[i], &quotas[count]);
             count++;
         }
     gang_result r = gang_sched_set_queues(sched, spec, count, &error);
@@ -563,7 +563,7 @@ static void change_queues(void)
 static void add_or_remove_queue(void)
 {
     struct line *l = &line[MAX_QUEUES - 1];
-    struct queue_room room;
+    struct queue_quotas quotas;
     gang_queue_id id = GANG_ID_NONE;
     bool has_jobs = false, unsure = false;
     for (int i = 0; i < works; i++) {
@@ -574,7 +574,7 @@ static void add_or_remove_queue(void)
     if (unsure)
         return;
     if (!l->there) {
-        struct gang_queue_spec spec = queue_spec(l, &room);
+        struct gang_queue_spec spec = queue_spec(l, &quotas);
         l->there = gang_queue_add(sched, &spec, &id, NULL) == GANG_OK;
         TRACE("queue %s added: %d", l->name, l->there);
         return;
@@ -610,12 +610,12 @@ static void plant_queues(void)
 /* What it holds, here and there. */
 static void compare_part(struct work *w, int k)
 {
-    struct part *p = &w->part[k];
+    struct gang *p = &w->gang[k];
     gang_alloc_id alloc = gang_job_alloc(sched, w->id, k);
     bool whole = p->stopping || w->state == GANG_JOB_STOPPING;
     drop_vanished(w, p);
     if (alloc == GANG_ID_NONE && w->state == GANG_JOB_STOPPING)
-        drop_silent(w, p); /* it moves, or others of it stop: no state tells that this part has */
+        drop_silent(w, p); /* it moves, or others of it stop: no state tells that this gang has */
     if (is_unsettled(w))
         return;
     const struct reader *r = read_alloc(alloc);
@@ -633,7 +633,7 @@ static void compare_part(struct work *w, int k)
     int kept = 0; /* until the others start, or those that were asked together have all stopped */
     for (int i = 0; i < r->tasks; i++)
         kept += r->place[i].task < MOST_NUMBERS &&
-                p->displaced[r->place[i].task] >= (is_stopping(w) ? FOR_ITSELF : FOR_OTHERS) &&
+                p->preempted[r->place[i].task] >= (is_stopping(w) ? FOR_ITSELF : FOR_OTHERS) &&
                 !find_place(p, r->place[i].task);
     CHECK(whole || r->tasks == p->tasks + kept, "job %d holds %d tasks, but runs %d", index_of(w),
           r->tasks, p->tasks);
@@ -643,7 +643,7 @@ static void compare_part(struct work *w, int k)
 static void check_gang(const struct work *w)
 {
     bool counts = w->loss == GANG_LOSS_COUNT || w->loss == GANG_LOSS_REFILL;
-    if (is_unsettled(w) || w->in_parts || w->has_roles || w->heartbeat || w->part[0].stopping)
+    if (is_unsettled(w) || w->in_parts || w->has_roles || w->heartbeat || w->gang[0].stopping)
         return;
     for (int g = 0; g < w->groups; g++) {
         int64_t running = running_of(w, g);
@@ -663,9 +663,9 @@ static void check_forgotten(const struct work *w)
     CHECK(gang_job_get(sched, w->id, &info) == GANG_ESTALE, "job %d ended, but is there",
           index_of(w));
     for (int k = 0; k < MAX_PARTS; k++)
-        if (w->part[k].alloc != GANG_ID_NONE &&
-            !w->part[k].because) /* it may be kept for that job */
-            CHECK(gang_alloc_get(stage.c, w->part[k].alloc, &alloc) == GANG_ESTALE,
+        if (w->gang[k].alloc != GANG_ID_NONE &&
+            !w->gang[k].because) /* it may be kept for that job */
+            CHECK(gang_alloc_get(stage.c, w->gang[k].alloc, &alloc) == GANG_ESTALE,
                   "job %d ended, but holds something", index_of(w));
 }
 
@@ -711,18 +711,18 @@ static void check_evictions(void)
 {
     if (settled < runs) /* cut short: the rest comes in the next run */
         return;
-    for (int i = 0; i < evictions; i++) {
-        const struct work *taker = &work[eviction[i].taker];
+    for (int i = 0; i < preemptions; i++) {
+        const struct work *taker = &work[preemption[i].taker];
         bool waits = false;
         for (int k = 0; k < works; k++)
             for (int p = 0; p < MAX_PARTS; p++)
                 waits =
                     waits ||
-                    (work[k].part[p].because == taker->id && !work[k].ended &&
-                     (work[k].part[p].stopping || is_stopping(&work[k]) || is_unsettled(&work[k])));
+                    (work[k].gang[p].because == taker->id && !work[k].ended &&
+                     (work[k].gang[p].stopping || is_stopping(&work[k]) || is_unsettled(&work[k])));
         CHECK(taker->start_asked || waits || is_unsettled(taker),
-              "job %d was displaced for job %d, which got nothing", eviction[i].victim,
-              eviction[i].taker);
+              "job %d was preempted for job %d, which got nothing", preemption[i].victim,
+              preemption[i].taker);
     }
 }
 
@@ -737,7 +737,7 @@ static void check_free(void)
         if (!machine[i].there)
             continue;
         for (int k = 0; k < works * MAX_PARTS; k++) {
-            const struct part *p = &work[k / MAX_PARTS].part[k % MAX_PARTS];
+            const struct gang *p = &work[k / MAX_PARTS].gang[k % MAX_PARTS];
             for (int t = 0; t < p->tasks; t++)
                 for (int kind = 0; kind < KINDS && p->place[t].node == machine[i].id; kind++)
                     taken[kind] += p->place[t].amount[kind];
@@ -777,8 +777,8 @@ static bool is_certain(void)
         const struct work *w = &work[i];
         if (!w->ended && (is_unsettled(w) || is_stopping(w) || w->heartbeat || w->in_parts))
             return false;
-        for (int t = 0; !w->ended && t < w->part[0].tasks; t++)
-            if (may_vanish(w, &w->part[0].place[t]))
+        for (int t = 0; !w->ended && t < w->gang[0].tasks; t++)
+            if (may_vanish(w, &w->gang[0].place[t]))
                 return false;
     }
     return true;
@@ -799,7 +799,7 @@ static void check_queue_books(void)
         for (int kind = 0; kind < KINDS; kind++) {
             int64_t used = used_in(q, kind), limit = limit_in_force(q, kind);
             if (info.used[kind] != used)
-                tell_queue(q);
+                print_queue(q);
             CHECK(info.used[kind] == used, "queue %s uses %" PRId64 ", not %" PRId64, info.name,
                   used, info.used[kind]);
             CHECK(info.limit[kind] == limit, "limit %" PRId64 " of queue %s", info.limit[kind],
@@ -857,7 +857,7 @@ static int64_t run_once(int64_t max_steps)
     struct gang_run_info info = GANG_RUN_INFO_INIT;
     int64_t before = ops_seen;
     opts.max_steps = max_steps;
-    evictions = 0;
+    preemptions = 0;
     runs++;
     for (int i = 0; i < works; i++)
         work[i].start_asked = false;
@@ -874,7 +874,7 @@ static int64_t run_once(int64_t max_steps)
     return ops_seen - before;
 }
 
-/* Does it wait for room that is there? Of one group alone. */
+/* Does it wait for capacity that is there? Of one group alone. */
 static bool has_room(const struct work *w)
 {
     int64_t fit = 0;
@@ -925,7 +925,7 @@ static void check_reasons(void)
         CHECK(r.all, "job %d waits for no reason", i);
         CHECK(r.first != GANG_WAIT_NOT_TRIED, "job %d was not tried", i);
         CHECK(w->failed || r.first != GANG_WAIT_CAPACITY || !has_room(w),
-              "job %d waits, but there is room", i);
+              "job %d waits, but there is capacity", i);
         CHECK(w->held == (r.all >> GANG_WAIT_HOLD & 1), "job %d is held: %d", i, w->held);
     }
 }
@@ -1078,7 +1078,7 @@ START_TEST(random_events_keep_the_rules)
         passed = (double)(now.tv_sec - from.tv_sec) + (double)(now.tv_nsec - from.tv_nsec) / 1e9;
     } while (passed < seconds);
     printf("%" PRId64 " worlds, %" PRId64 " events, %.0f a second, %" PRId64 " callbacks, %" PRId64
-           " starts, %" PRId64 " evictions, %" PRId64 " jobs submitted in callbacks\n",
+           " starts, %" PRId64 " preemptions, %" PRId64 " jobs submitted in callbacks\n",
            worlds, events_done, (double)events_done / passed, ops_seen, starts_done, evictions_done,
            submits_from_within);
 }

@@ -462,7 +462,7 @@ END_TEST
 
 /* A life with all that a copy holds: running, waiting, planned and stopping gangs, and
  * handovers. */
-static void crowd(void)
+static void open_busy_site(void)
 {
     host_with_owner(&h, 3, 8);
     submit(h.s, 1, 100);
@@ -484,7 +484,7 @@ START_TEST(out_of_memory_leaks_nothing)
 {
     struct gang_forecast_opts opts = GANG_FORECAST_OPTS_INIT;
     opts.samples = 2;
-    crowd();
+    open_busy_site();
     check_without_memory(&h, &opts);
     host_close(&h);
 }
@@ -492,7 +492,7 @@ END_TEST
 
 START_TEST(a_run_without_memory_can_be_repeated)
 {
-    crowd();
+    open_busy_site();
     gang_forecast *f = forecast_with(&h, NULL);
     gang_result r = GANG_ENOMEM;
     struct gang_expected e = GANG_EXPECTED_INIT;

@@ -51,15 +51,6 @@ static int64_t start_s_of(const gang_forecast *f, gang_job_id id)
     return ns == INT64_MAX ? -1 : ns / S;
 }
 
-static gang_node_id node_at(int i)
-{
-    char name[16];
-    gang_node_id id;
-    snprintf(name, sizeof(name), "n%d", i);
-    MUST(gang_node_find(h.stage.c, name, &id));
-    return id;
-}
-
 /* ---- members and others ---------------------------------------------------------------------- */
 
 /* _i: in queues that backfill, and that do not. */
@@ -231,7 +222,7 @@ START_TEST(a_reduced_reservation_is_reduced_in_forecasts)
     ck_assert_int_eq(start_s_of(f, wide), 100);
     ck_assert_int_eq(start_s_of(f, narrow), 120);
     gang_forecast_free(f);
-    MUST(gang_report_node_lost(h.s, node_at(0)));
+    MUST(gang_report_node_lost(h.s, host_node(&h, 0)));
     host_run(&h, S);
     ck_assert_int_eq(h.reserve[h.reserve_count - 1].outcome, GANG_RESERVATION_REDUCED);
     f = foretell(&h, NULL);
@@ -256,8 +247,9 @@ START_TEST(what_if_a_reserved_node_is_lost)
     gang_worker *w;
     MUST(gang_worker_new(gang_forecast_cluster(f), &w));
     for (int i = 0; i < 2; i++) { /* whichever of them it has */
-        int32_t state = host_node_of(&h, out, 0) == node_at(i) ? GANG_NODE_UP : GANG_NODE_DOWN;
-        MUST(gang_node_set_state(w, node_at(i), state));
+        int32_t state =
+            host_node_of(&h, out, 0) == host_node(&h, i) ? GANG_NODE_UP : GANG_NODE_DOWN;
+        MUST(gang_node_set_state(w, host_node(&h, i), state));
     }
     run_forecast(f);
     ck_assert_int_eq(start_s_of(f, member),
@@ -277,12 +269,12 @@ START_TEST(what_if_a_lost_reserved_node_is_up_again)
     host_open_queue(&h, 2, GANG_BACKFILL_NONE);
     reserve(host_whole("demo", 2, 100, 50));
     gang_job_id wide = put(8, 20, "demo"), out = put(4, 200, NULL);
-    MUST(gang_report_node_lost(h.s, node_at(0)));
+    MUST(gang_report_node_lost(h.s, host_node(&h, 0)));
     host_run(&h, S);
     gang_forecast *f = forecast_with(&h, NULL);
     gang_worker *w;
     MUST(gang_worker_new(gang_forecast_cluster(f), &w));
-    MUST(gang_node_set_state(w, node_at(0), GANG_NODE_UP));
+    MUST(gang_node_set_state(w, host_node(&h, 0), GANG_NODE_UP));
     run_forecast(f);
     ck_assert_int_eq(start_s_of(f, wide), 100);
     ck_assert_int_eq(start_s_of(f, out), 150);
@@ -439,7 +431,7 @@ END_TEST
 /* Reservations of all kinds: an active one with running and waiting members, a repeated one, one
  * of named nodes, one of several stages, a reduced one; owners with limits; notices that were
  * given. */
-static void crowd(void)
+static void open_busy_site(void)
 {
     struct gang_reservation_limit limit = GANG_RESERVATION_LIMIT_INIT;
     static const char *const users[] = {"ann", "bob"};
@@ -480,7 +472,7 @@ static void crowd(void)
     submit(h.s, 12, 60, NULL);
     submit(h.s, 1, 10, NULL);
     host_run(&h, 10 * S);
-    MUST(gang_report_node_lost(h.s, node_at(1))); /* some of the last one is missing */
+    MUST(gang_report_node_lost(h.s, host_node(&h, 1))); /* some of the last one is missing */
     host_run(&h, S);
     ck_assert_int_eq(h.reserve[h.reserve_count - 1].outcome, GANG_RESERVATION_REDUCED);
     ck_assert_uint_eq(h.reserve[h.reserve_count - 1].id, wide);
@@ -490,7 +482,7 @@ START_TEST(out_of_memory_leaks_nothing)
 {
     struct gang_forecast_opts opts = GANG_FORECAST_OPTS_INIT;
     opts.samples = 2;
-    crowd();
+    open_busy_site();
     check_without_memory(&h, &opts);
     host_close(&h);
 }

@@ -395,7 +395,7 @@ END_TEST
 /* ---- memory ---- */
 
 /* Two rows that run and suspend, one gang that waits for a row, one that waits for a handover. */
-static void crowd(void)
+static void open_busy_site(void)
 {
     struct gang_queue_spec q[2] = {GANG_QUEUE_SPEC_INIT, GANG_QUEUE_SPEC_INIT};
     struct gang_quota all = {"cpu", 24000, NULL, 0, 0};
@@ -429,7 +429,7 @@ START_TEST(out_of_memory_leaks_nothing)
     opts.samples = 2;
     opts.run_time = half_the_limit;
     opts.user = &asked;
-    crowd();
+    open_busy_site();
     check_without_memory(&h, &opts);
     host_close(&h);
 }

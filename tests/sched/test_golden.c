@@ -28,8 +28,8 @@ struct line {
 static struct stage stage;
 static gang_sched *sched;
 static int64_t now_ns;
-static int asked, killed; /* tasks told to stop, jobs killed */
-static bool lingers;      /* a stopping job uses its grace */
+static int stop_requests, killed; /* tasks asked to stop, jobs killed */
+static bool lingers;              /* a stopping job uses its grace */
 static size_t start_count;
 static struct start {
     char queue[GANG_MAX_NAME + 1], user[GANG_MAX_NAME + 1];
@@ -54,14 +54,14 @@ static int32_t on_preempt(const struct gang_event *e, void *user)
 {
     (void)e;
     (void)user;
-    asked++;
+    stop_requests++;
     return !lingers;
 }
 
 static int32_t on_shrink(const struct gang_event *e, void *user)
 {
     (void)user;
-    asked += (int)e->task_count;
+    stop_requests += (int)e->task_count;
     return !lingers;
 }
 
@@ -84,7 +84,7 @@ static void open_with(struct gang_sched_opts opts)
     opts.mem = &stage.mem.mem;
     MUST(gang_sched_new(stage.c, &opts, &ops, NULL, &sched, NULL));
     now_ns = 0;
-    asked = killed = 0;
+    stop_requests = killed = 0;
     lingers = false;
     start_count = 0;
 }
@@ -169,22 +169,22 @@ static gang_job_id submit(const char *queue, const struct gang_group_spec *g)
     return id;
 }
 
-static struct gang_group_spec units(int64_t count, const char *kind)
+static struct gang_group_spec tasks_of_kind(int64_t count, const char *kind)
 {
     bool gpu = strcmp(kind, "gpu") == 0;
     return group_of(count, gpu ? 0 : 1000, gpu ? 1000 : 0);
 }
 
-static gang_job_id submit_units(const char *queue, int64_t count, const char *kind)
+static gang_job_id submit_one_gang(const char *queue, int64_t count, const char *kind)
 {
-    struct gang_group_spec g = units(count, kind);
+    struct gang_group_spec g = tasks_of_kind(count, kind);
     return submit(queue, &g);
 }
 
 static void submit_many(const char *queue, int64_t jobs, const char *kind)
 {
     for (int64_t i = 0; i < jobs; i++)
-        submit_units(queue, 1, kind);
+        submit_one_gang(queue, 1, kind);
 }
 
 static struct gang_run_info run(int64_t ns)
@@ -195,15 +195,15 @@ static struct gang_run_info run(int64_t ns)
     return info;
 }
 
-/* Until nothing happens any more; tells how many tasks were evicted. */
+/* Run until nothing happens any more; returns how many tasks were preempted. */
 static int64_t settle(void)
 {
-    int64_t evicted = 0;
+    int64_t preempted = 0;
     for (int i = 0; i < 100; i++) {
         struct gang_run_info info = run(SECOND);
-        evicted += info.tasks_preempted;
+        preempted += info.tasks_preempted;
         if (info.started == 0 && info.tasks_preempted == 0)
-            return evicted;
+            return preempted;
     }
     ck_abort_msg("no fixed point");
     return -1;
@@ -479,7 +479,7 @@ enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
 /* The fixed point for either age order; no job is preempted that runs again in the end. */
 static void check_row(const struct row *row, bool backwards)
 {
-    int64_t lost = 0, evicted;
+    int64_t lost = 0, preempted;
     open_plain();
     add_node("n", row->total, 64, 0);
     set_lines(row->line, row->n, "cpu");
@@ -496,15 +496,15 @@ static void check_row(const struct row *row, bool backwards)
         submit_many(l->name, l->pending, "cpu");
         lost += l->after < l->used ? l->used - l->after : 0;
     }
-    evicted = settle();
+    preempted = settle();
     for (size_t i = 0; i < row->n; i++) {
         const struct line *l = &row->line[i];
         ck_assert_msg(l->after < 0 || running(l->name) == l->after,
                       "%s: %s has %" PRId64 ", not %" PRId64, row->what, l->name, running(l->name),
                       l->after);
     }
-    ck_assert_msg(evicted == lost, "%s: %" PRId64 " evicted, not %" PRId64, row->what, evicted,
-                  lost);
+    ck_assert_msg(preempted == lost, "%s: %" PRId64 " preempted, not %" PRId64, row->what,
+                  preempted, lost);
     close_all();
 }
 
@@ -518,7 +518,7 @@ END_TEST
 /* A job that keeps one task at least and can use `count`. */
 static gang_job_id submit_elastic(const char *queue, int64_t count, const char *kind)
 {
-    struct gang_group_spec g = units(count, kind);
+    struct gang_group_spec g = tasks_of_kind(count, kind);
     g.min = 1;
     return submit(queue, &g);
 }
@@ -531,7 +531,7 @@ START_TEST(preemption_leaves_no_dead_zone_that_strands_a_gang)
     set_lines(lines, 2, "gpu");
     submit_many("b", 128, "gpu");
     settle();
-    gang_job_id gang = submit_units("a", 64, "gpu");
+    gang_job_id gang = submit_one_gang("a", 64, "gpu");
     ck_assert_int_eq(settle(), 64);
     ck_assert_int_eq(state_of(gang), GANG_JOB_RUNNING);
     ck_assert_int_eq(running("b"), 64);
@@ -553,7 +553,7 @@ START_TEST(preemption_takes_usage_above_shares_then_above_guarantees)
     else
         submit_many("c", 46, "cpu");
     settle();
-    gang_job_id gang = submit_units("a", 10, "cpu");
+    gang_job_id gang = submit_one_gang("a", 10, "cpu");
     ck_assert_int_eq(settle(), 10);
     ck_assert_int_eq(state_of(gang), GANG_JOB_RUNNING);
     ck_assert_int_eq(running("c"), 36);
@@ -595,13 +595,13 @@ START_TEST(a_victim_that_does_not_stop_is_killed_after_its_grace)
     submit_many("a", 10, "cpu");
     lingers = true;
     run(SECOND);
-    ck_assert_int_eq(asked, 10);
+    ck_assert_int_eq(stop_requests, 10);
     run(5 * SECOND);
-    ck_assert_int_eq(asked, 10);
+    ck_assert_int_eq(stop_requests, 10);
     ck_assert_int_eq(killed, 0);
     ck_assert_int_eq(running("a"), 0);
     run(5 * SECOND);
-    ck_assert_int_eq(asked, 10);
+    ck_assert_int_eq(stop_requests, 10);
     ck_assert_int_eq(killed, 10);
     ck_assert_int_eq(running("a"), 10);
 }
@@ -1418,7 +1418,7 @@ START_TEST(a_barrier_stage_starts_whole_or_not_at_all)
     ck_assert_int_eq(refusal_of(&five, 1), GANG_ENEVER);
     ck_assert_int_eq(refusal_of(&wide, 1),
                      GANG_ENEVER); /* not a matter of sums: two cores a slot */
-    gang_job_id busy = submit_units("q", 1, "gpu"), stage_of = submit_units("q", 4, "gpu");
+    gang_job_id busy = submit_one_gang("q", 1, "gpu"), stage_of = submit_one_gang("q", 4, "gpu");
     settle();
     ck_assert_int_eq(state_of(stage_of), GANG_JOB_PENDING);
     ck_assert_int_eq(stage_node(&stage, n1).gpu_free + stage_node(&stage, n2).gpu_free, 3000);
@@ -1451,7 +1451,7 @@ START_TEST(a_trial_that_ends_releases_its_gpu_at_once)
     set_lines(q, 1, "gpu");
     gang_job_id search = submit_elastic("q", 4, "gpu");
     settle();
-    gang_job_id next = submit_units("q", 1, "gpu");
+    gang_job_id next = submit_one_gang("q", 1, "gpu");
     const int64_t trial = 2;
     run(SECOND);
     ck_assert_int_eq(state_of(next), GANG_JOB_PENDING);
@@ -1466,8 +1466,8 @@ START_TEST(a_job_beyond_the_cap_is_refused)
 {
     static const struct line five[] = {{"q", NULL, 0, .limit = 5, .weight = 1, .after = 0}};
     static const struct line ten[] = {{"q", NULL, 0, .limit = 10, .weight = 1, .after = 0}};
-    struct gang_group_spec gpus10 = units(10, "gpu"), gpus5 = units(5, "gpu");
-    const struct gang_group_spec three[] = {units(3, "gpu"), units(3, "gpu")};
+    struct gang_group_spec gpus10 = tasks_of_kind(10, "gpu"), gpus5 = tasks_of_kind(5, "gpu");
+    const struct gang_group_spec three[] = {tasks_of_kind(3, "gpu"), tasks_of_kind(3, "gpu")};
     set_lines(five, 1, "gpu");
     gang_node_id bare = add_node("bare", 64, 64, 0);
     ck_assert_int_eq(refusal_of(&gpus5, 1), GANG_ENEVER); /* no GPU anywhere */

@@ -39,7 +39,7 @@ static int64_t gpus_of(gang_job_id id)
     return host_has(&h, id) ? host_tasks(&h, id) : -1;
 }
 
-static void gone(gang_job_id id, const int64_t *tasks, size_t count)
+static void report_stopped(gang_job_id id, const int64_t *tasks, size_t count)
 {
     MUST(gang_report_tasks(h.s, id, 0, GANG_ID_NONE, tasks, count, GANG_TASK_STOPPED));
 }
@@ -320,7 +320,7 @@ START_TEST(a_gang_whose_suspend_op_is_refused_is_preempted)
     host_run(&h, 1);
     ck_assert_int_eq(host_ops(&h, low, "suspend"), 1);
     ck_assert_int_eq(host_ops(&h, low, "preempt"), 1);
-    gone(low, NULL, 0);
+    report_stopped(low, NULL, 0);
     host_run(&h, 1);
     ck_assert_int_eq(gpus_of(high), 8);
     ck_assert_int_eq(host_job_state(&h, low), GANG_JOB_PENDING); /* not suspended */
@@ -340,7 +340,7 @@ START_TEST(a_resumption_that_is_refused_is_tried_again_later)
     host_run(&h, 1);
     gang_job_id high = host_gang(&h, "", 8, 1);
     host_run(&h, 1);
-    gone(low, NULL, 0);
+    report_stopped(low, NULL, 0);
     host_run(&h, 1);
     ck_assert_int_eq(host_job_state(&h, low), GANG_JOB_SUSPENDED);
     h.refuse = "resume";
@@ -360,7 +360,7 @@ END_TEST
 static gang_job_id low, high;
 
 /* `low` of 8 is asked to stop for `high` of `count`. */
-static void displace(int64_t count)
+static void preempt_low(int64_t count)
 {
     low = host_gang(&h, "", 8, 0);
     host_run(&h, 1);
@@ -372,7 +372,7 @@ static void displace(int64_t count)
 
 START_TEST(the_preempt_op_gives_the_deadline_and_the_preemptor)
 {
-    displace(4);
+    preempt_low(4);
     const struct host_event *e = host_last(&h, low, "preempt");
     ck_assert_int_eq(e->deadline_ns, h.now_ns + GRACE);
     ck_assert_uint_eq(e->because, high);
@@ -386,13 +386,13 @@ END_TEST
 START_TEST(the_preemptor_starts_when_the_last_victim_has_stopped)
 {
     const int64_t first[] = {3, 0, 7}, rest[] = {1, 2, 4, 5, 6};
-    displace(4);
-    gone(low, first, 3);
+    preempt_low(4);
+    report_stopped(low, first, 3);
     host_run(&h, 1);
     ck_assert_int_eq(gpus_of(high), 0);
-    gone(low, first, 3); /* once is enough */
+    report_stopped(low, first, 3); /* once is enough */
     host_run(&h, 1);
-    gone(low, rest, 5);
+    report_stopped(low, rest, 5);
     host_run(&h, 1);
     ck_assert_int_eq(gpus_of(high), 4);
     ck_assert_int_eq(host_ops(&h, low, "kill"), 0);
@@ -403,14 +403,14 @@ END_TEST
 START_TEST(a_late_victim_is_killed_at_the_deadline_and_not_before)
 {
     const int64_t first[] = {0, 1};
-    displace(8);
-    gone(low, first, 2);
+    preempt_low(8);
+    report_stopped(low, first, 2);
     host_run(&h, GRACE - 1);
     ck_assert_int_eq(host_ops(&h, low, "kill"), 0);
     host_run(&h, 1);
     ck_assert_int_eq(host_ops(&h, low, "kill"), 1);
     ck_assert_int_eq(gpus_of(high), 8);
-    gone(low, NULL, 0); /* too late: nothing happens */
+    report_stopped(low, NULL, 0); /* too late: nothing happens */
     host_run(&h, 1);
     ck_assert_int_eq(gpus_of(high), 8);
     ck_assert_int_eq(host_job_state(&h, low), GANG_JOB_PENDING);
@@ -418,7 +418,7 @@ START_TEST(a_late_victim_is_killed_at_the_deadline_and_not_before)
 END_TEST
 
 /* n0 is free and n1 is held by the lower one: `high` wants both. */
-static void displace_half(void)
+static void preempt_half(void)
 {
     low = host_gang(&h, "", 4, 0);
     host_run(&h, 1);
@@ -429,11 +429,11 @@ static void displace_half(void)
 
 START_TEST(free_capacity_is_kept_for_a_handover)
 {
-    displace_half();
+    preempt_half();
     gang_job_id small = host_gang(&h, "", 1, 0);
     host_run(&h, 1);
     ck_assert_int_eq(gpus_of(small), 0);
-    gone(low, NULL, 0);
+    report_stopped(low, NULL, 0);
     host_run(&h, 1);
     ck_assert_int_eq(gpus_of(high), 8);
     ck_assert_int_eq(gpus_of(small), 0);
@@ -446,14 +446,14 @@ START_TEST(freed_capacity_is_kept_until_all_victims_have_stopped)
     host_run(&h, 1);
     high = host_gang(&h, "", 8, 1);
     host_run(&h, 1);
-    gone(a, NULL, 0);
+    report_stopped(a, NULL, 0);
     host_run(&h, 1);
     ck_assert_int_eq(host_job_state(&h, a), GANG_JOB_PENDING);
     ck_assert_int_eq(host_job_state(&h, b), GANG_JOB_STOPPING);
     gang_job_id small = host_gang(&h, "", 1, 0);
     host_run(&h, 1);
     ck_assert_int_eq(gpus_of(small), 0);
-    gone(b, NULL, 0);
+    report_stopped(b, NULL, 0);
     host_run(&h, 1);
     ck_assert_int_eq(gpus_of(high), 8);
     ck_assert_int_eq(gpus_of(small), 0);
@@ -466,13 +466,13 @@ START_TEST(a_cancelled_preemptor_releases_its_handover)
     host_run(&h, 1);
     high = host_gang(&h, "", 8, 1);
     host_run(&h, 1);
-    gone(a, NULL, 0);
+    report_stopped(a, NULL, 0);
     host_run(&h, 1);
     MUST(gang_job_cancel(h.s, high));
     host_run(&h, 1);
     ck_assert_int_eq(host_end(&h, high), GANG_END_CANCELLED);
     ck_assert_int_eq(gpus_of(a), 4); /* it is back already */
-    gone(b, NULL, 0);
+    report_stopped(b, NULL, 0);
     host_run(&h, 1);
     ck_assert_int_eq(gpus_of(b), 4);
     ck_assert_int_eq(host_queue(&h, "default").used[GANG_KIND_GPU], 8000);
@@ -481,12 +481,12 @@ END_TEST
 
 START_TEST(a_held_preemptor_releases_its_handover)
 {
-    displace_half();
+    preempt_half();
     MUST(gang_job_hold(h.s, high));
     gang_job_id small = host_gang(&h, "", 4, 0);
     host_run(&h, 1);
     ck_assert_int_eq(gpus_of(small), 4);
-    gone(low, NULL, 0);
+    report_stopped(low, NULL, 0);
     host_run(&h, 1);
     ck_assert_int_eq(gpus_of(low), 4);
     ck_assert_int_eq(gpus_of(high), 0);
@@ -495,12 +495,12 @@ END_TEST
 
 START_TEST(a_victim_cancelled_during_its_grace_does_not_wait_again)
 {
-    displace(8);
+    preempt_low(8);
     MUST(gang_job_cancel(h.s, low));
     host_run(&h, 1);
     ck_assert_int_eq(host_job_state(&h, low), GANG_JOB_STOPPING); /* it has its grace */
     ck_assert_int_eq(host_ops(&h, low, "preempt"), 1);
-    gone(low, NULL, 0);
+    report_stopped(low, NULL, 0);
     host_run(&h, 1);
     ck_assert_int_eq(host_end(&h, low), GANG_END_CANCELLED);
     ck_assert_int_eq(gpus_of(high), 8);
@@ -509,7 +509,7 @@ END_TEST
 
 START_TEST(a_victim_that_ends_during_its_grace_has_ended)
 {
-    displace(8);
+    preempt_low(8);
     MUST(gang_report_end(h.s, low, 1));
     host_run(&h, 1);
     ck_assert_int_eq(host_end(&h, low), GANG_END_SUCCESS);
@@ -528,7 +528,7 @@ START_TEST(capacity_of_a_shrunk_victim_stays_kept_when_its_job_ends)
     host_run(&h, 1);
     ck_assert_int_eq(host_ops(&h, low, "shrink"), 1);
     ck_assert_int_eq(host_job_state(&h, other), GANG_JOB_STOPPING);
-    gone(low, tasks, 2);
+    report_stopped(low, tasks, 2);
     host_run(&h, 1);
     MUST(gang_report_end(h.s, low, 1));
     gang_job_id small = host_gang(&h, "", 2, 0), wide = host_gang(&h, "", 3, 0);
@@ -536,7 +536,7 @@ START_TEST(capacity_of_a_shrunk_victim_stays_kept_when_its_job_ends)
     ck_assert_int_eq(host_end(&h, low), GANG_END_SUCCESS);
     ck_assert_int_eq(gpus_of(wide), 0);
     ck_assert_int_eq(gpus_of(small), 2); /* where those that it kept were */
-    gone(other, NULL, 0);
+    report_stopped(other, NULL, 0);
     host_run(&h, 1);
     ck_assert_int_eq(gpus_of(high), 6);
 }
@@ -561,10 +561,10 @@ END_TEST
 
 START_TEST(a_handover_does_not_start_on_a_node_drained_during_the_grace)
 {
-    displace(8);
+    preempt_low(8);
     gang_node_id n = gang_node_next(h.stage.c, GANG_ID_NONE);
     MUST(gang_node_set_state(h.stage.w, n, GANG_NODE_DRAINING));
-    gone(low, NULL, 0);
+    report_stopped(low, NULL, 0);
     host_run(&h, 1);
     ck_assert_int_eq(gpus_of(high), 0);
     ck_assert_int_eq(gpus_of(low), 0);
@@ -584,15 +584,15 @@ START_TEST(tasks_on_a_node_lost_during_the_grace_count_as_stopped)
     high = host_gang(&h, "", 8, 1);
     host_run(&h, 1);
     MUST(gang_report_node_lost(h.s, n));
-    gone(b, NULL, 0);
+    report_stopped(b, NULL, 0);
     host_run(&h, 1);
     ck_assert_int_ne(host_job_state(&h, a), GANG_JOB_STOPPING);
     ck_assert_int_eq(gpus_of(high), 0);
     ck_assert_int_eq(gpus_of(a), 4); /* what is left is too little for the other */
     MUST(gang_node_set_state(h.stage.w, n, GANG_NODE_UP));
     host_run(&h, 1);
-    gone(a, NULL, 0);
-    gone(b, NULL, 0); /* it was faster, and is asked again */
+    report_stopped(a, NULL, 0);
+    report_stopped(b, NULL, 0); /* it was faster, and is asked again */
     host_run(&h, 1);
     ck_assert_int_eq(gpus_of(high), 8);
 }
@@ -600,7 +600,7 @@ END_TEST
 
 START_TEST(a_queue_change_during_the_grace_keeps_the_handover)
 {
-    displace_half();
+    preempt_half();
     struct gang_queue_spec q[2] = {default_queue(), GANG_QUEUE_SPEC_INIT};
     q[0].order = GANG_ORDER_FIFO; /* the usage of all jobs is counted from scratch */
     q[1].name = "other";
@@ -610,7 +610,7 @@ START_TEST(a_queue_change_during_the_grace_keeps_the_handover)
     gang_job_id small = host_gang(&h, "other", 1, 0);
     host_run(&h, 1);
     ck_assert_int_eq(gpus_of(small), 0);
-    gone(low, NULL, 0);
+    report_stopped(low, NULL, 0);
     host_run(&h, 1);
     ck_assert_int_eq(gpus_of(high), 8);
     ck_assert_int_eq(host_queue(&h, "default").used[GANG_KIND_GPU], 8000);
@@ -621,11 +621,11 @@ START_TEST(limits_lowered_during_the_grace_bind_the_preemptor)
 {
     struct gang_quota four = {"gpu", 4000, NULL, 0, 0};
     struct gang_queue_spec q = default_queue();
-    displace(8);
+    preempt_low(8);
     q.limit = &four;
     q.limit_count = 1;
     host_queues(&h, &q, 1);
-    gone(low, NULL, 0);
+    report_stopped(low, NULL, 0);
     host_run(&h, 1);
     ck_assert_int_eq(gpus_of(high), 0);
     ck_assert_int_eq(host_queue(&h, "default").used[GANG_KIND_GPU], 0);
@@ -672,9 +672,9 @@ START_TEST(tasks_that_end_while_they_are_suspended_do_not_resume)
     int64_t two[2] = {0, 5}, rest[6] = {1, 2, 3, 4, 6, 7};
     q.preempt_mode = GANG_PREEMPT_MODE_SUSPEND;
     host_queues(&h, &q, 1);
-    displace(4);
+    preempt_low(4);
     MUST(gang_report_tasks(h.s, low, 0, GANG_ID_NONE, two, 2, GANG_TASK_SUCCEEDED));
-    gone(low, rest, 6);
+    report_stopped(low, rest, 6);
     host_run(&h, 1);
     ck_assert_int_eq(host_job_state(&h, low), GANG_JOB_SUSPENDED);
     ck_assert_int_eq(gpus_of(high), 4);
@@ -706,7 +706,7 @@ START_TEST(the_new_places_of_a_moved_gang_are_kept)
     gang_job_id late = host_gang(&h, "", 2, 5);
     host_run(&h, 1);
     ck_assert_int_eq(host_job_state(&h, late), GANG_JOB_PENDING);
-    gone(moves, NULL, 0);
+    report_stopped(moves, NULL, 0);
     host_run(&h, 1);
     ck_assert_int_eq(host_job_state(&h, high), GANG_JOB_RUNNING);
     ck_assert_int_eq(gpus_of(moves), 2);
@@ -730,7 +730,7 @@ START_TEST(a_gang_whose_move_fails_waits_in_the_order)
     MUST(gang_job_cancel(h.s, high));
     host_run(&h, 1);
     ck_assert(!host_has(&h, high));
-    gone(moves, NULL, 0);
+    report_stopped(moves, NULL, 0);
     host_run(&h, 1);
     ck_assert_int_eq(gpus_of(moves), 2);
 }
@@ -761,7 +761,7 @@ START_TEST(a_guarantee_under_handover_is_not_lent)
     gang_job_id late = host_submit(&h, &other); /* 4 and 3 cores are more than the 6 */
     host_run(&h, 1);
     ck_assert_int_eq(host_job_state(&h, late), GANG_JOB_PENDING);
-    gone(low, NULL, 0);
+    report_stopped(low, NULL, 0);
     host_run(&h, 1);
     ck_assert_int_eq(gpus_of(high), 4);
 }
@@ -778,7 +778,7 @@ START_TEST(growth_that_waits_for_victims_survives_a_queue_change)
     ck_assert_int_eq(host_job_state(&h, low), GANG_JOB_STOPPING);
     q.order = GANG_ORDER_FAIR;
     host_queues(&h, &q, 1);
-    gone(low, NULL, 0);
+    report_stopped(low, NULL, 0);
     for (int i = 0; i < 8; i++)
         host_run(&h, GRACE);
     ck_assert_int_eq(gpus_of(high), 8);
@@ -858,7 +858,7 @@ static void suspend(struct task_list *were)
     host_run(&h, 1);
     ck_assert_int_eq(host_ops(&h, low, "suspend"), 1);
     ck_assert_int_eq(host_job_state(&h, low), GANG_JOB_STOPPING);
-    gone(low, NULL, 0);
+    report_stopped(low, NULL, 0);
     host_run(&h, 1);
     ck_assert_int_eq(host_job_state(&h, low), GANG_JOB_SUSPENDED);
     ck_assert_int_eq(gpus_of(high), 8);
@@ -941,8 +941,8 @@ START_TEST(victims_of_a_queue_in_cancel_mode_end)
 {
     set_preempt(GANG_PREEMPT_MODE_CANCEL);
     h.lingers = true;
-    displace(8);
-    gone(low, NULL, 0);
+    preempt_low(8);
+    report_stopped(low, NULL, 0);
     host_run(&h, 1);
     ck_assert_int_eq(host_end(&h, low), GANG_END_PREEMPTED);
     ck_assert_int_eq(gpus_of(high), 8);

@@ -42,13 +42,6 @@ static void set_pair(void)
     host_queues(&h, pair, 2);
 }
 
-static gang_queue_id id_of(const char *name)
-{
-    gang_queue_id id;
-    MUST(gang_queue_find(h.s, name, &id));
-    return id;
-}
-
 static int64_t tasks_in(const char *name)
 {
     return host_queue(&h, name).tasks;
@@ -217,7 +210,7 @@ END_TEST
 
 START_TEST(the_last_queue_stays)
 {
-    ck_assert_int_eq(gang_queue_remove(h.s, id_of("default"), NULL), GANG_EBUSY);
+    ck_assert_int_eq(gang_queue_remove(h.s, host_queue_id(&h, "default"), NULL), GANG_EBUSY);
 }
 END_TEST
 
@@ -229,14 +222,14 @@ START_TEST(a_queue_that_moves_takes_its_jobs_with_it)
     q[1].limit = &four;
     q[1].limit_count = 1;
     host_queues(&h, q, 4);
-    gang_queue_id id = id_of("leaf");
+    gang_queue_id id = host_queue_id(&h, "leaf");
     gang_job_id first = host_gang(&h, "leaf", 4, 0), second = host_gang(&h, "leaf", 4, 0);
     host_run(&h, 1);
     ck_assert_int_eq(tasks_in("p"), 8);
     q[2].parent = "o";
     MUST(gang_queue_change(h.s, &q[2], NULL));
     host_check(&h);
-    ck_assert_uint_eq(id_of("leaf"), id);
+    ck_assert_uint_eq(host_queue_id(&h, "leaf"), id);
     ck_assert_int_eq(tasks_in("p"), 0);
     ck_assert_int_eq(tasks_in("o"), 8); /* above its limit: running jobs go on */
     ck_assert_int_eq(host_queue(&h, "o").used[GANG_KIND_GPU], 8000);
@@ -258,13 +251,13 @@ START_TEST(a_draining_queue_starts_those_it_has)
     set_pair();
     gang_job_id first = host_gang(&h, "a", 8, 0), second = host_gang(&h, "a", 8, 0), third;
     host_run(&h, 1);
-    MUST(gang_queue_set_state(h.s, id_of("a"), GANG_QUEUE_DRAINING));
+    MUST(gang_queue_set_state(h.s, host_queue_id(&h, "a"), GANG_QUEUE_DRAINING));
     ck_assert_int_eq(host_queue(&h, "a").state, GANG_QUEUE_DRAINING);
     ck_assert_int_eq(gang_job_submit(h.s, host_spec("a", 1, 1, 0), &third, NULL), GANG_ECLOSED);
     end_job(first);
     host_run(&h, 1);
     ck_assert_int_eq(host_job_state(&h, second), GANG_JOB_RUNNING);
-    ck_assert_int_eq(gang_queue_set_state(h.s, id_of("a"), 3), GANG_EINVAL);
+    ck_assert_int_eq(gang_queue_set_state(h.s, host_queue_id(&h, "a"), 3), GANG_EINVAL);
     ck_assert_int_eq(gang_queue_set_state(NULL, 0, 0), GANG_EINVAL);
 }
 END_TEST
@@ -275,13 +268,13 @@ START_TEST(a_closed_queue_starts_none_until_it_is_open_again)
     set_pair();
     gang_job_id first = host_gang(&h, "a", 8, 0), second = host_gang(&h, "a", 8, 0);
     host_run(&h, 1);
-    MUST(gang_queue_set_state(h.s, id_of("a"), GANG_QUEUE_CLOSED));
+    MUST(gang_queue_set_state(h.s, host_queue_id(&h, "a"), GANG_QUEUE_CLOSED));
     ck_assert_int_eq(host_job_state(&h, first), GANG_JOB_RUNNING);
     end_job(first);
     host_run(&h, 1);
     ck_assert_int_eq(host_job_state(&h, second), GANG_JOB_PENDING);
     ck_assert_int_eq(host_queue(&h, "a").demand[GANG_KIND_GPU], 0);
-    MUST(gang_queue_set_state(h.s, id_of("a"), GANG_QUEUE_OPEN));
+    MUST(gang_queue_set_state(h.s, host_queue_id(&h, "a"), GANG_QUEUE_OPEN));
     host_run(&h, 1);
     ck_assert_int_eq(host_job_state(&h, second), GANG_JOB_RUNNING);
 }
@@ -340,7 +333,7 @@ START_TEST(the_specification_in_force_can_be_read)
 {
     struct gang_queue_spec *spec;
     set_with_jobs();
-    MUST(gang_queue_get_spec(h.s, id_of("a"), &spec));
+    MUST(gang_queue_get_spec(h.s, host_queue_id(&h, "a"), &spec));
     ck_assert_str_eq(spec->name, "a");
     ck_assert_uint_eq(spec->limit_count, 1);
     ck_assert_int_eq(spec->limit[0].amount, 6000);
@@ -348,7 +341,7 @@ START_TEST(the_specification_in_force_can_be_read)
     MUST(gang_queue_change(h.s, spec, NULL));
     gang_queue_spec_free(spec);
     gang_queue_spec_free(NULL);
-    MUST(gang_queue_get_spec(h.s, id_of("a"), &spec));
+    MUST(gang_queue_get_spec(h.s, host_queue_id(&h, "a"), &spec));
     ck_assert_int_eq(spec->max_running, 5);
     gang_queue_spec_free(spec);
     ck_assert_int_eq(gang_queue_get_spec(h.s, 0, &spec), GANG_ESTALE);

@@ -16,13 +16,13 @@ START_TEST(no_job_starts_that_may_overlap_a_reservation)
     run_until(100);
     ck_assert_int_eq(host_gpus_free(&h), 8);
     ck_assert_int_eq(info_of(id).state, GANG_RESERVATION_ACTIVE);
-    ck_assert_uint_eq(last_told(id, GANG_RESERVATION_BEGIN)->jobs, 0);
+    ck_assert_uint_eq(last_reported(id, GANG_RESERVATION_BEGIN)->jobs, 0);
     run_until(149);
     test_assert(!runs(unlimited) && !runs(longer));
     run_until(150);
     test_assert(runs(unlimited) && runs(longer));
     test_assert(!is_there(id));
-    ck_assert_int_eq(told(id, GANG_RESERVATION_END), 1);
+    ck_assert_int_eq(reported(id, GANG_RESERVATION_END), 1);
     host_close(&h);
 }
 END_TEST
@@ -51,9 +51,9 @@ START_TEST(unreserved_capacity_is_for_all_jobs)
     (void)reserve(host_whole("demo", 1, 100, 50));
     gang_job_id a = put(4, 0, NULL), c = put(4, 100, NULL), b = put(1, 0, NULL);
     test_assert(runs(a) && !runs(b) && runs(c));
-    struct heard w = why(b);
+    struct explained w = why(b);
     ck_assert_int_eq(w.wait.reason, GANG_WAIT_CAPACITY); /* nothing at all is free */
-    end(c);
+    host_end_job(&h, c);
     w = why(b);
     ck_assert_int_eq(w.wait.reason, GANG_WAIT_RESERVATION);
     ck_assert_int_eq(w.wait.category, GANG_WAIT_CATEGORY_POLICY);
@@ -72,9 +72,9 @@ START_TEST(a_reservation_may_cover_parts_of_nodes)
     gang_job_id in = put(2, 50, "demo"), fits = put(1, 50, "demo"), none = put(1, 50, "demo");
     test_assert(runs(in) && runs(fits) && !runs(none));
     ck_assert_str_eq(why(none).text, "reservation \"demo\" has no room for it now");
-    end(out); /* what comes free outside is for those outside */
+    host_end_job(&h, out); /* what comes free outside is for those outside */
     test_assert(runs(more) && !runs(none));
-    end(in);
+    host_end_job(&h, in);
     test_assert(runs(none));
     host_close(&h);
 }
@@ -88,7 +88,7 @@ START_TEST(a_member_waits_for_the_begin)
     gang_reservation_id id = reserve(host_whole("demo", 1, 100, 50));
     gang_job_id job = put(4, 50, "demo");
     test_assert(!runs(job)); /* though all is free */
-    struct heard w = why(job);
+    struct explained w = why(job);
     ck_assert_int_eq(w.wait.reason, GANG_WAIT_RESERVATION);
     ck_assert_int_eq(w.wait.category, GANG_WAIT_CATEGORY_HELD);
     ck_assert_int_eq(w.wait.until_ns, 100 * SECOND);
@@ -110,7 +110,7 @@ START_TEST(a_member_that_may_outlast_the_reservation_does_not_start)
     (void)reserve(host_whole("demo", 1, 0, 50));
     gang_job_id longer = put(4, 51, "demo");
     test_assert(!runs(longer));
-    struct heard w = why(longer);
+    struct explained w = why(longer);
     ck_assert_int_eq(w.wait.category, GANG_WAIT_CATEGORY_NEVER);
     ck_assert_str_eq(w.text, "with its grace it may run for 51 seconds, and reservation \"demo\" "
                              "lasts for 50");
@@ -194,7 +194,7 @@ START_TEST(a_magnetic_reservation_attracts_jobs)
     gang_job_id in = put(4, 50, NULL), out = put(4, 50, NULL), none = put(1, 10, NULL);
     test_assert(runs(in) && runs(out) && !runs(none));
     ck_assert_int_eq(info_of(id).running, 1);
-    end(in);
+    host_end_job(&h, in);
     test_assert(runs(none));
     ck_assert_int_eq(info_of(id).running, 1);
     host_close(&h);
@@ -232,15 +232,15 @@ START_TEST(planned_starts_of_flexible_members_move)
         running[i] = put(4, 50, NULL);
     gang_job_id member = put(8, 60, "flex");
     ck_assert_int_eq(host_job_info(&h, member).planned_ns, 50 * SECOND);
-    end(running[0]);
+    host_end_job(&h, running[0]);
     struct gang_job_spec *job = host_spec("other", 4, 4, 0);
     job->time_limit_ns = 60 * SECOND;
     gang_job_id other = host_submit(&h, job);
     host_run(&h, 0);
     test_assert(runs(other));
     ck_assert_int_eq(host_job_info(&h, member).planned_ns, 50 * SECOND);
-    end(running[1]);
-    end(running[2]);
+    host_end_job(&h, running[1]);
+    host_end_job(&h, running[2]);
     test_assert(runs(member));
     host_close(&h);
 }
@@ -307,13 +307,13 @@ START_TEST(the_host_gets_notice_before_the_begin)
     host_run(&h, 0);
     ck_assert_int_eq(gang_sched_next(h.s), 70 * SECOND);
     run_until(70);
-    ck_assert_int_eq(told(id, GANG_RESERVATION_NOTICE), 1);
-    ck_assert_int_eq(last_told(id, GANG_RESERVATION_NOTICE)->start_ns, 100 * SECOND);
+    ck_assert_int_eq(reported(id, GANG_RESERVATION_NOTICE), 1);
+    ck_assert_int_eq(last_reported(id, GANG_RESERVATION_NOTICE)->start_ns, 100 * SECOND);
     run_until(150);
-    ck_assert_int_eq(told(id, GANG_RESERVATION_NOTICE), 1);
-    ck_assert_int_eq(told(id, GANG_RESERVATION_BEGIN), 1);
-    ck_assert_int_eq(last_told(id, GANG_RESERVATION_BEGIN)->now_ns, 100 * SECOND);
-    ck_assert_int_eq(last_told(id, GANG_RESERVATION_END)->now_ns, 150 * SECOND);
+    ck_assert_int_eq(reported(id, GANG_RESERVATION_NOTICE), 1);
+    ck_assert_int_eq(reported(id, GANG_RESERVATION_BEGIN), 1);
+    ck_assert_int_eq(last_reported(id, GANG_RESERVATION_BEGIN)->now_ns, 100 * SECOND);
+    ck_assert_int_eq(last_reported(id, GANG_RESERVATION_END)->now_ns, 150 * SECOND);
     host_close(&h);
 }
 END_TEST
@@ -358,7 +358,7 @@ START_TEST(a_repeated_reservation_begins_again)
         run_until(100 + 200 * i);
         ck_assert_int_eq(info_of(id).instance, i);
         ck_assert_int_eq(info_of(id).state, GANG_RESERVATION_ACTIVE);
-        ck_assert_int_eq(told(id, GANG_RESERVATION_BEGIN), i + 1);
+        ck_assert_int_eq(reported(id, GANG_RESERVATION_BEGIN), i + 1);
         ck_assert_int_eq(info_of(id).planned, i < 4 ? 8 : 12 - i);
         run_until(150 + 200 * i);
         ck_assert_int_eq(is_there(id), i < 11);
@@ -380,7 +380,7 @@ START_TEST(an_unused_reservation_is_dropped)
     test_assert(is_there(id));
     run_until(45);
     test_assert(!is_there(id));
-    ck_assert_int_eq(told(id, GANG_RESERVATION_PURGED), 1);
+    ck_assert_int_eq(reported(id, GANG_RESERVATION_PURGED), 1);
     host_close(&h);
 }
 END_TEST
@@ -410,9 +410,10 @@ START_TEST(no_job_starts_on_nodes_in_maintenance)
     gang_job_id all = put(8, 51, NULL), half = put(4, 51, NULL);
     test_assert(!runs(all) && runs(half));
     ck_assert_int_eq(gang_job_submit(h.s, spec_of(1, 1, "repair"), &id, &error), GANG_EPERM);
-    MUST(gang_report_node_lost(h.s, node_at(1))); /* it is switched off: no job depends on it */
+    MUST(gang_report_node_lost(h.s,
+                               host_node(&h, 1))); /* it is switched off: no job depends on it */
     run_until(60);
-    ck_assert_int_eq(told(m, GANG_RESERVATION_LOST), 0);
+    ck_assert_int_eq(reported(m, GANG_RESERVATION_LOST), 0);
     ck_assert_int_eq(info_of(m).state, GANG_RESERVATION_ACTIVE);
     host_close(&h);
 }
@@ -429,12 +430,12 @@ START_TEST(running_jobs_block_a_reservation_unless_it_ignores_jobs)
     spec->flags = GANG_RESERVATION_IGNORE_JOBS;
     gang_reservation_id id = reserve(spec);
     run_until(10);
-    ck_assert_uint_eq(last_told(id, GANG_RESERVATION_BEGIN)->jobs, 1);
-    ck_assert_uint_eq(last_told(id, GANG_RESERVATION_BEGIN)->job, job);
+    ck_assert_uint_eq(last_reported(id, GANG_RESERVATION_BEGIN)->jobs, 1);
+    ck_assert_uint_eq(last_reported(id, GANG_RESERVATION_BEGIN)->job, job);
     gang_job_id in = put(1, 20, "demo"), wide = put(4, 20, "demo"), out = put(1, 1, NULL);
     test_assert(runs(job) && runs(in) && !runs(wide) && !runs(out));
-    end(job);
-    end(in);
+    host_end_job(&h, job);
+    host_end_job(&h, in);
     test_assert(runs(wide));
     host_close(&h);
 }
@@ -488,7 +489,7 @@ START_TEST(a_cancelled_reservation_frees_its_capacity_at_once)
     ck_assert_int_eq(gang_sched_next(h.s), INT64_MIN);
     host_run(&h, 0);
     test_assert(runs(in) && !runs(out)); /* as any other, by age */
-    end(in);
+    host_end_job(&h, in);
     test_assert(runs(out));
     host_close(&h);
 }
@@ -598,12 +599,12 @@ START_TEST(a_reservation_ends_with_the_job_it_was_made_for)
     struct gang_reservation_spec *spec = host_whole("demo", 1, 10, 500);
     spec->job = job;
     gang_reservation_id id = reserve(spec);
-    end(block);
+    host_end_job(&h, block);
     test_assert(!runs(job));
     gang_job_id out = put(4, 0, NULL);
     run_until(10);
     test_assert(runs(job) && !runs(out));
-    end(job);
+    host_end_job(&h, job);
     test_assert(!is_there(id) && runs(out));
     host_close(&h);
 }
@@ -640,7 +641,7 @@ START_TEST(a_member_excluded_by_a_change_ends_as_before)
     run_until(10);
     gang_job_id member = put(4, 0, "r");
     test_assert(runs(member));
-    const char *const there[] = {host_node_of(&h, member, 0) == node_at(0) ? "n0" : "n1"};
+    const char *const there[] = {host_node_of(&h, member, 0) == host_node(&h, 0) ? "n0" : "n1"};
     struct gang_reservation_stage stage = GANG_RESERVATION_STAGE_INIT;
     struct gang_reservation_spec *spec = host_whole("next", 1, 30, 20);
     stage.nodes = there;
@@ -653,7 +654,7 @@ START_TEST(a_member_excluded_by_a_change_ends_as_before)
     test_assert(runs(member));
     run_until(30);
     test_assert(!runs(member));
-    ck_assert_uint_eq(last_told(next, GANG_RESERVATION_BEGIN)->jobs, 0);
+    ck_assert_uint_eq(last_reported(next, GANG_RESERVATION_BEGIN)->jobs, 0);
     ck_assert_int_eq(info_of(id).end_ns, 60 * SECOND);
     host_close(&h);
 }
@@ -726,7 +727,7 @@ START_TEST(an_extended_member_stays_inside)
     ck_assert_int_eq(host_job_info(&h, next).planned_ns, 50 * SECOND);
     gang_job_id outside = put(2, 20, NULL); /* beside all that is reserved */
     test_assert(runs(outside));
-    end(first);
+    host_end_job(&h, first);
     test_assert(runs(next));
     host_close(&h);
 }
@@ -917,7 +918,7 @@ START_TEST(removed_nodes_are_not_listed)
     put(4, 10, NULL);
     gang_job_id job = put(4, 10, NULL); /* all nodes are held */
     test_assert(runs(job));
-    MUST(gang_node_remove(h.stage.w, node_at(1)));
+    MUST(gang_node_remove(h.stage.w, host_node(&h, 1)));
     count = 0;
     MUST(gang_reservation_pieces(h.s, id, count_nodes, &count));
     ck_assert_uint_eq(count, 1);
@@ -1123,8 +1124,8 @@ START_TEST(each_allocation_may_fail)
         gang_result r = gang_reservation_change(h.s, b, spec, NULL, &error);
         if (r != GANG_OK)
             MUST(gang_reservation_change(h.s, b, spec, NULL, &error));
-        if (gang_report_node_lost(h.s, node_at(0)) != GANG_OK)
-            MUST(gang_report_node_lost(h.s, node_at(0)));
+        if (gang_report_node_lost(h.s, host_node(&h, 0)) != GANG_OK)
+            MUST(gang_report_node_lost(h.s, host_node(&h, 0)));
         run_again(SECOND);
         run_again(20 * SECOND);
         run_again(15 * SECOND);

@@ -9,20 +9,20 @@ START_TEST(other_nodes_replace_lost_reserved_nodes)
     host_open_queue(&h, 4, GANG_BACKFILL_NONE);
     gang_reservation_id a = reserve(host_whole("a", 2, 100, 50)),
                         b = reserve(host_whole("b", 1, 100, 50));
-    MUST(gang_report_node_lost(h.s, node_at(0)));
+    MUST(gang_report_node_lost(h.s, host_node(&h, 0)));
     host_run(&h, 0);
-    ck_assert_int_eq(last_told(a, GANG_RESERVATION_LOST)->outcome, GANG_RESERVATION_KEPT);
+    ck_assert_int_eq(last_reported(a, GANG_RESERVATION_LOST)->outcome, GANG_RESERVATION_KEPT);
     ck_assert_int_eq(info_of(a).nodes, 2);
-    ck_assert_int_eq(told(b, GANG_RESERVATION_LOST), 0);
-    MUST(gang_report_node_lost(h.s, node_at(1))); /* now the newest makes way */
+    ck_assert_int_eq(reported(b, GANG_RESERVATION_LOST), 0);
+    MUST(gang_report_node_lost(h.s, host_node(&h, 1))); /* now the newest makes way */
     host_run(&h, 0);
-    ck_assert_int_eq(last_told(a, GANG_RESERVATION_LOST)->outcome, GANG_RESERVATION_KEPT);
+    ck_assert_int_eq(last_reported(a, GANG_RESERVATION_LOST)->outcome, GANG_RESERVATION_KEPT);
     ck_assert_int_eq(info_of(a).nodes, 2);
-    ck_assert_int_eq(last_told(b, GANG_RESERVATION_LOST)->outcome, GANG_RESERVATION_DROPPED);
+    ck_assert_int_eq(last_reported(b, GANG_RESERVATION_LOST)->outcome, GANG_RESERVATION_DROPPED);
     test_assert(!is_there(b));
-    MUST(gang_report_node_lost(h.s, node_at(2)));
+    MUST(gang_report_node_lost(h.s, host_node(&h, 2)));
     host_run(&h, 0);
-    ck_assert_int_eq(last_told(a, GANG_RESERVATION_LOST)->outcome, GANG_RESERVATION_REDUCED);
+    ck_assert_int_eq(last_reported(a, GANG_RESERVATION_LOST)->outcome, GANG_RESERVATION_REDUCED);
     ck_assert_int_eq(info_of(a).nodes, 1);
     host_close(&h);
 }
@@ -42,10 +42,10 @@ START_TEST(a_reservation_with_a_window_moves_inside_it)
     spec->arrival_ns = 100 * SECOND;
     b = reserve(spec);
     ck_assert_int_eq(info_of(b).start_ns, 100 * SECOND);
-    MUST(gang_report_node_lost(h.s, node_at(0)));
+    MUST(gang_report_node_lost(h.s, host_node(&h, 0)));
     host_run(&h, 0);
-    ck_assert_int_eq(last_told(a, GANG_RESERVATION_LOST)->outcome, GANG_RESERVATION_KEPT);
-    ck_assert_int_eq(last_told(b, GANG_RESERVATION_LOST)->outcome, GANG_RESERVATION_LATER);
+    ck_assert_int_eq(last_reported(a, GANG_RESERVATION_LOST)->outcome, GANG_RESERVATION_KEPT);
+    ck_assert_int_eq(last_reported(b, GANG_RESERVATION_LOST)->outcome, GANG_RESERVATION_LATER);
     ck_assert_int_eq(info_of(a).start_ns, 100 * SECOND);
     ck_assert_int_eq(info_of(b).start_ns, 150 * SECOND);
     host_close(&h);
@@ -61,16 +61,17 @@ START_TEST(a_reduced_reservation_gets_its_node_back_when_it_is_up)
     gang_job_id member = put(12, 20, "r");
     lose(0);
     lose(1);
-    ck_assert_int_eq(last_told(id, GANG_RESERVATION_LOST)->outcome, GANG_RESERVATION_REDUCED);
+    ck_assert_int_eq(last_reported(id, GANG_RESERVATION_LOST)->outcome, GANG_RESERVATION_REDUCED);
     ck_assert_int_eq(info_of(id).nodes, 1);
     bring_up(1); /* some of it */
-    ck_assert_int_eq(told(id, GANG_RESERVATION_RESTORED), 1);
-    ck_assert_int_eq(last_told(id, GANG_RESERVATION_RESTORED)->outcome, GANG_RESERVATION_REDUCED);
+    ck_assert_int_eq(reported(id, GANG_RESERVATION_RESTORED), 1);
+    ck_assert_int_eq(last_reported(id, GANG_RESERVATION_RESTORED)->outcome,
+                     GANG_RESERVATION_REDUCED);
     ck_assert_int_eq(info_of(id).nodes, 2);
     bring_up(0);
-    ck_assert_int_eq(told(id, GANG_RESERVATION_RESTORED), 2);
-    ck_assert_int_eq(last_told(id, GANG_RESERVATION_RESTORED)->outcome, GANG_RESERVATION_KEPT);
-    ck_assert_uint_eq(last_told(id, GANG_RESERVATION_RESTORED)->nodes, 3);
+    ck_assert_int_eq(reported(id, GANG_RESERVATION_RESTORED), 2);
+    ck_assert_int_eq(last_reported(id, GANG_RESERVATION_RESTORED)->outcome, GANG_RESERVATION_KEPT);
+    ck_assert_uint_eq(last_reported(id, GANG_RESERVATION_RESTORED)->nodes, 3);
     ck_assert_int_eq(info_of(id).nodes, 3);
     gang_job_id long_one = put(4, 101, NULL);
     test_assert(!runs(long_one)); /* it is for the members again */
@@ -91,20 +92,20 @@ START_TEST(a_reduced_reservation_grows_where_jobs_end)
     run_until(10);
     test_assert(runs(wide) && runs(other));
     int free_node = 0; /* one of its own, on which the small one does not run then */
-    while (host_node_of(&h, other, 0) == node_at(free_node))
+    while (host_node_of(&h, other, 0) == host_node(&h, free_node))
         free_node++;
     run_until(30);
     test_assert(runs(small));
-    if (host_node_of(&h, small, 0) == node_at(free_node))
+    if (host_node_of(&h, small, 0) == host_node(&h, free_node))
         free_node = 3 - free_node - (int)((uint32_t)host_node_of(&h, other, 0) - 1);
     lose(free_node);
-    ck_assert_int_eq(last_told(id, GANG_RESERVATION_LOST)->outcome, GANG_RESERVATION_REDUCED);
+    ck_assert_int_eq(last_reported(id, GANG_RESERVATION_LOST)->outcome, GANG_RESERVATION_REDUCED);
     gang_job_id waits = put(6, 20, "r");
     test_assert(!runs(waits) && runs(small));
     run_until(40);
-    end(other);
-    ck_assert_int_eq(last_told(id, GANG_RESERVATION_RESTORED)->outcome, GANG_RESERVATION_KEPT);
-    ck_assert_int_eq(last_told(id, GANG_RESERVATION_RESTORED)->now_ns, 40 * SECOND);
+    host_end_job(&h, other);
+    ck_assert_int_eq(last_reported(id, GANG_RESERVATION_RESTORED)->outcome, GANG_RESERVATION_KEPT);
+    ck_assert_int_eq(last_reported(id, GANG_RESERVATION_RESTORED)->now_ns, 40 * SECOND);
     test_assert(runs(waits) && runs(small));
     ck_assert_int_eq(info_of(id).running, 2);
     host_close(&h);
@@ -118,14 +119,14 @@ START_TEST(planned_starts_give_way_to_a_growing_reservation)
     gang_reservation_id id = reserve(host_whole("r", 2, 10, 290));
     gang_job_id other = put(4, 200, NULL);
     test_assert(runs(other));
-    lose(host_node_of(&h, other, 0) == node_at(0) ? 1 : 0);
+    lose(host_node_of(&h, other, 0) == host_node(&h, 0) ? 1 : 0);
     ck_assert_int_eq(info_of(id).nodes, 1);
     gang_job_id next = put(4, 20, NULL);
     ck_assert_int_eq(host_job_info(&h, next).planned_ns, 200 * SECOND);
     run_until(40);
-    end(other);
+    host_end_job(&h, other);
     ck_assert_int_eq(info_of(id).nodes, 2);
-    ck_assert_int_eq(last_told(id, GANG_RESERVATION_RESTORED)->now_ns, 40 * SECOND);
+    ck_assert_int_eq(last_reported(id, GANG_RESERVATION_RESTORED)->now_ns, 40 * SECOND);
     ck_assert_int_eq(host_job_info(&h, next).planned_ns, 300 * SECOND);
     host_close(&h);
 }
@@ -139,7 +140,7 @@ START_TEST(only_reservations_that_still_exist_grow)
     lose(0);
     test_assert(!is_there(dropped));
     bring_up(0);
-    ck_assert_int_eq(told(dropped, GANG_RESERVATION_RESTORED), 0);
+    ck_assert_int_eq(reported(dropped, GANG_RESERVATION_RESTORED), 0);
     host_close(&h);
     host_open_queue(&h, 2, GANG_BACKFILL_NONE);
     gang_reservation_id id = reserve(host_whole("b", 2, 10, 20));
@@ -148,7 +149,7 @@ START_TEST(only_reservations_that_still_exist_grow)
     MUST(gang_reservation_change(h.s, id, host_whole("b", 1, 10, 20), NULL, NULL));
     bring_up(0);
     ck_assert_int_eq(info_of(id).nodes, 1);
-    ck_assert_int_eq(told(id, GANG_RESERVATION_RESTORED), 0);
+    ck_assert_int_eq(reported(id, GANG_RESERVATION_RESTORED), 0);
     host_close(&h);
 }
 END_TEST
@@ -168,10 +169,10 @@ START_TEST(windows_of_a_repeated_reservation_grow_again)
     gang_reservation_id id = reserve(spec);
     run_until(15);
     lose(1);
-    ck_assert_int_eq(told(id, GANG_RESERVATION_LOST), 3);
+    ck_assert_int_eq(reported(id, GANG_RESERVATION_LOST), 3);
     run_until(40); /* the first time is over */
     bring_up(1);
-    ck_assert_int_eq(told(id, GANG_RESERVATION_RESTORED), 2);
+    ck_assert_int_eq(reported(id, GANG_RESERVATION_RESTORED), 2);
     ck_assert_int_eq(info_of(id).instance, 1);
     ck_assert_int_eq(info_of(id).nodes, 2);
     spec = host_whole("more", 1, 60, 20);
@@ -193,13 +194,13 @@ START_TEST(an_overlapping_reservation_grows_beside_later_ones)
     spec->flags = GANG_RESERVATION_OVERLAP;
     gang_reservation_id id = reserve(spec);
     gang_job_id other = put(4, 150, NULL); /* on the third node */
-    int own = host_node_of(&h, other, 0) == node_at(0) ? 1 : 0;
+    int own = host_node_of(&h, other, 0) == host_node(&h, 0) ? 1 : 0;
     lose(own);
     ck_assert_int_eq(info_of(id).nodes, 1);
     gang_reservation_id later = reserve(host_whole("later", 1, 160, 20));
-    end(other);
+    host_end_job(&h, other);
     ck_assert_int_eq(info_of(id).nodes, 1);
-    ck_assert_int_eq(told(id, GANG_RESERVATION_RESTORED), 0);
+    ck_assert_int_eq(reported(id, GANG_RESERVATION_RESTORED), 0);
     MUST(gang_reservation_cancel(h.s, later));
     host_run(&h, 0);
     ck_assert_int_eq(info_of(id).nodes, 2);
@@ -236,13 +237,13 @@ START_TEST(a_reservation_that_ignores_jobs_grows_beside_them)
     spec->flags = GANG_RESERVATION_IGNORE_JOBS;
     gang_reservation_id id = reserve(spec);
     gang_job_id other = put(4, 200, NULL);
-    lose(host_node_of(&h, other, 0) == node_at(0) ? 1 : 0);
+    lose(host_node_of(&h, other, 0) == host_node(&h, 0) ? 1 : 0);
     ck_assert_int_eq(info_of(id).nodes, 1);
-    ck_assert_int_eq(told(id, GANG_RESERVATION_RESTORED), 0);
+    ck_assert_int_eq(reported(id, GANG_RESERVATION_RESTORED), 0);
     run_until(20);
-    end(other);
+    host_end_job(&h, other);
     ck_assert_int_eq(info_of(id).nodes, 2);
-    ck_assert_int_eq(last_told(id, GANG_RESERVATION_RESTORED)->now_ns, 20 * SECOND);
+    ck_assert_int_eq(last_reported(id, GANG_RESERVATION_RESTORED)->now_ns, 20 * SECOND);
     host_close(&h);
 }
 END_TEST
@@ -299,9 +300,9 @@ START_TEST(later_windows_of_an_overlapping_reservation_overlap_earlier_ones)
     gang_reservation_id id = reserve(spec);
     (void)reserve(host_whole("later", 1, 1110, 20)); /* in its eleventh */
     run_until(1200);
-    ck_assert_int_eq(told(id, GANG_RESERVATION_BEGIN), 11);
-    ck_assert_int_eq(told(id, GANG_RESERVATION_SKIPPED), 1);
-    ck_assert_int_eq(last_told(id, GANG_RESERVATION_SKIPPED)->instance, 11);
+    ck_assert_int_eq(reported(id, GANG_RESERVATION_BEGIN), 11);
+    ck_assert_int_eq(reported(id, GANG_RESERVATION_SKIPPED), 1);
+    ck_assert_int_eq(last_reported(id, GANG_RESERVATION_SKIPPED)->instance, 11);
     host_close(&h);
 }
 END_TEST
@@ -317,8 +318,8 @@ START_TEST(later_windows_of_a_reservation_that_ignores_jobs_ignore_them)
     gang_reservation_id id = reserve(spec);
     run_until(1200);
     test_assert(runs(endless));
-    ck_assert_int_eq(told(id, GANG_RESERVATION_BEGIN), 12);
-    ck_assert_int_eq(told(id, GANG_RESERVATION_SKIPPED), 0);
+    ck_assert_int_eq(reported(id, GANG_RESERVATION_BEGIN), 12);
+    ck_assert_int_eq(reported(id, GANG_RESERVATION_SKIPPED), 0);
     host_close(&h);
 }
 END_TEST
@@ -336,8 +337,8 @@ START_TEST(planned_starts_give_way_to_later_windows)
     run_until(60);
     ck_assert_int_eq(host_job_info(&h, endless).planned_ns, 860 * SECOND);
     run_until(1200);
-    ck_assert_int_eq(told(id, GANG_RESERVATION_BEGIN), 12);
-    ck_assert_int_eq(told(id, GANG_RESERVATION_SKIPPED), 0);
+    ck_assert_int_eq(reported(id, GANG_RESERVATION_BEGIN), 12);
+    ck_assert_int_eq(reported(id, GANG_RESERVATION_SKIPPED), 0);
     test_assert(runs(endless));
     host_close(&h);
 }
@@ -368,8 +369,8 @@ START_TEST(later_windows_take_capacity_that_preemption_freed)
     ck_assert_int_eq(host_job_state(&h, victim), GANG_JOB_STOPPING);
     run_until(20);
     test_assert(!runs(taker));
-    ck_assert_int_eq(told(id, GANG_RESERVATION_SKIPPED), 1);
-    ck_assert_int_eq(last_told(id, GANG_RESERVATION_SKIPPED)->instance, 8);
+    ck_assert_int_eq(reported(id, GANG_RESERVATION_SKIPPED), 1);
+    ck_assert_int_eq(last_reported(id, GANG_RESERVATION_SKIPPED)->instance, 8);
     run_until(26);
     test_assert(runs(taker));
     host_close(&h);
@@ -397,13 +398,13 @@ START_TEST(growing_a_reservation_again_survives_failed_memory_allocations)
         long before = h.stage.mem.calls;
         h.stage.mem.fail_at = before + n;
         for (int i = 0; i < 3; i++)
-            if (host_node_of(&h, in, 0) != node_at(i) &&
-                gang_report_node_lost(h.s, node_at(i)) != GANG_OK)
-                MUST(gang_report_node_lost(h.s, node_at(i)));
+            if (host_node_of(&h, in, 0) != host_node(&h, i) &&
+                gang_report_node_lost(h.s, host_node(&h, i)) != GANG_OK)
+                MUST(gang_report_node_lost(h.s, host_node(&h, i)));
         run_again(SECOND);
         for (int i = 0; i < 3; i++)
-            if (host_node_of(&h, in, 0) != node_at(i))
-                MUST(gang_node_set_state(h.stage.w, node_at(i), GANG_NODE_UP));
+            if (host_node_of(&h, in, 0) != host_node(&h, i))
+                MUST(gang_node_set_state(h.stage.w, host_node(&h, i), GANG_NODE_UP));
         run_again(SECOND);
         run_again(SECOND);
         calls = h.stage.mem.calls - before;

@@ -341,7 +341,7 @@ static int64_t run_bounded(int64_t max_steps)
 }
 
 /* The running jobs with their numbers of tasks, as one text. */
-static void end_state(char *text, size_t room, int64_t max_steps)
+static void end_state(char *text, size_t bytes, int64_t max_steps)
 {
     size_t n = 0;
     open_two();
@@ -353,7 +353,7 @@ static void end_state(char *text, size_t room, int64_t max_steps)
     run_bounded(max_steps);
     for (gang_job_id id = gang_job_next(h.s, GANG_ID_NONE); id; id = gang_job_next(h.s, id)) {
         struct gang_job_info info = host_job_info(&h, id);
-        n += (size_t)snprintf(text + n, room - n, "%" PRIu64 ":%d:%" PRId64 " ", id, info.state,
+        n += (size_t)snprintf(text + n, bytes - n, "%" PRIu64 ":%d:%" PRId64 " ", id, info.state,
                               info.tasks);
     }
     close_two();

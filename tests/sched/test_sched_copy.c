@@ -53,7 +53,7 @@ static void same_events(size_t from_here, size_t from_there)
 
 /* Four machines of four GPUs: one job runs, one is stopping for another, which waits for the
  * handover. */
-static void crowd(void)
+static void open_busy_site(void)
 {
     host_with_owner(&here, 4, 4);
     for (int i = 0; i < 4; i++)
@@ -71,7 +71,7 @@ static void crowd(void)
 }
 
 /* Of everything that may lie in the inbox. */
-static void leave_messages(struct host *h)
+static void post_messages(struct host *h)
 {
     struct gang_group_spec g[2] = {group_of(2, 1000, 1000), group_of(1, 1000, 0)};
     struct gang_job_spec job = host_job(g, 2);
@@ -99,8 +99,8 @@ static void leave_messages(struct host *h)
 
 START_TEST(original_and_copy_both_process_pending_messages)
 {
-    crowd();
-    leave_messages(&here);
+    open_busy_site();
+    post_messages(&here);
     copy_to(&there, &here);
     there.lingers = here.lingers;
     size_t before = here.count;
@@ -123,7 +123,7 @@ END_TEST
 
 START_TEST(original_and_copy_change_independently)
 {
-    crowd();
+    open_busy_site();
     copy_to(&there, &here);
     size_t before = here.count;
     struct gang_job_info a = host_job_info(&here, 1), b;
@@ -149,8 +149,8 @@ END_TEST
 
 START_TEST(original_or_copy_may_be_freed_first)
 {
-    crowd();
-    leave_messages(&here);
+    open_busy_site();
+    post_messages(&here);
     copy_to(&there, &here);
     gang_sched_free(here.s);
     gang_worker_free(here.stage.w);
@@ -221,7 +221,7 @@ END_TEST
 /* Without ops no callback runs, not even one of the original. */
 START_TEST(ops_are_not_shared_with_the_copy)
 {
-    crowd();
+    open_busy_site();
     gang_cluster *c;
     gang_sched *s;
     size_t before = here.count;
@@ -331,12 +331,12 @@ START_TEST(out_of_memory_leaks_nothing)
 {
     gang_result r = GANG_ENOMEM;
     struct gang_host_ops ops = host_table();
-    crowd();
+    open_busy_site();
     MUST(gang_report_end(here.s, 1, 1)); /* so that "owner" starts, and is watched */
     host_run(&here, 40 * S);
     MUST(gang_report_tasks(here.s, 6, 0, GANG_ID_NONE, NULL, 0, GANG_TASK_STARTED));
     host_run(&here, 0);
-    leave_messages(&here);
+    post_messages(&here);
     copy_to(&there, &here);
     there.lingers = true;
     for (long n = 1; r != GANG_OK; n++) {

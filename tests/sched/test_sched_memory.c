@@ -120,7 +120,7 @@ static void set_queues(int32_t order)
 }
 
 /* Preparation, and then training. */
-static gang_job_id submit_two_parts(void)
+static gang_job_id submit_two_gangs(void)
 {
     const struct gang_group_spec g[] = {host_gpus(1, 1), host_gpus(2, 1)};
     const struct gang_group_after after = {1, 0, GANG_AFTER_SUCCESS, 0};
@@ -158,7 +158,7 @@ static void explain(gang_job_id id)
     AGAIN(gang_sched_check(h.s, &error));
 }
 
-static void gone(gang_job_id id)
+static void report_stopped(gang_job_id id)
 {
     AGAIN(gang_report_tasks(h.s, id, 0, GANG_ID_NONE, NULL, 0, GANG_TASK_STOPPED));
 }
@@ -188,7 +188,7 @@ static void live(void)
     three->max_restarts = 9;
     AGAIN(gang_job_submit_array(h.s, three, 3, &first, NULL));
     run(1);
-    gang_job_id parts = submit_two_parts();
+    gang_job_id two_gangs = submit_two_gangs();
     run(1);
     gang_job_id high = gang_in("a", "ann", 3, 2, 5);
     run(1);
@@ -200,10 +200,10 @@ static void live(void)
     gang_job_id never = gang_in("b", "ann", 8, 8, 0);
     run(1);
     explain(never);
-    gone(elastic);
+    report_stopped(elastic);
     run(1);
     run(GRACE);
-    AGAIN(gang_report_tasks(h.s, parts, 0, GANG_ID_NONE, NULL, 0, GANG_TASK_SUCCEEDED));
+    AGAIN(gang_report_tasks(h.s, two_gangs, 0, GANG_ID_NONE, NULL, 0, GANG_TASK_SUCCEEDED));
     run(1);
     AGAIN(gang_job_set_target(h.s, high, 2));
     run(1);
@@ -241,7 +241,7 @@ static void finish(void)
                 AGAIN(gang_report_tasks(h.s, id, gang_job_alloc(h.s, id, 0) == GANG_ID_NONE,
                                         GANG_ID_NONE, NULL, 0, GANG_TASK_SUCCEEDED));
             else if (state == GANG_JOB_STOPPING)
-                gone(id);
+                report_stopped(id);
         }
         run(1);
         run(GRACE);
@@ -250,21 +250,21 @@ static void finish(void)
 }
 
 /* What came of it all, as a text. */
-static void tell(char *text, size_t room)
+static void write_state(char *text, size_t bytes)
 {
     size_t n = 0;
     for (gang_job_id id = 1; id < 12; id++)
-        n += (size_t)snprintf(text + n, room - n, "%d ", host_end(&h, id));
+        n += (size_t)snprintf(text + n, bytes - n, "%d ", host_end(&h, id));
     for (gang_queue_id id = gang_queue_next(h.s, GANG_ID_NONE); id; id = gang_queue_next(h.s, id)) {
         struct gang_queue_info q = {.size = sizeof(q)};
         MUST(gang_queue_get(h.s, id, &q));
-        n += (size_t)snprintf(text + n, room - n, "%s:%" PRId64 ":%" PRId64 " ", q.name,
+        n += (size_t)snprintf(text + n, bytes - n, "%s:%" PRId64 ":%" PRId64 " ", q.name,
                               q.used[GANG_KIND_GPU], q.demand[GANG_KIND_GPU]);
     }
 }
 
 /* Returns the number of allocations. */
-static long play(long fail_at, bool fail_on, char *text, size_t room)
+static long play(long fail_at, bool fail_on, char *text, size_t bytes)
 {
     host_open_cluster(&h, 2, 4);
     h.lingers = true;
@@ -278,7 +278,7 @@ static long play(long fail_at, bool fail_on, char *text, size_t room)
     finish();
     long calls = h.stage.mem.calls - before;
     h.stage.mem.fail_at = 0;
-    tell(text, room);
+    write_state(text, bytes);
     host_close(&h);
     return calls;
 }

@@ -63,20 +63,6 @@ static bool waits_for_turn(gang_job_id id)
            host_job_info(&h, id).slice_row > 0;
 }
 
-static void end(gang_job_id id)
-{
-    MUST(gang_report_end(h.s, id, 1));
-    host_run(&h, 0);
-}
-
-static void until_next(void)
-{
-    int64_t next = gang_sched_next(h.s);
-    ck_assert_int_gt(next, h.now_ns);
-    ck_assert_int_lt(next, INT64_MAX);
-    host_run(&h, next - h.now_ns);
-}
-
 /* ---- turns ----------------------------------------------------------------------------------- */
 
 START_TEST(two_gangs_of_the_whole_cluster_alternate)
@@ -93,21 +79,21 @@ START_TEST(two_gangs_of_the_whole_cluster_alternate)
     ck_assert_int_eq(q.rows, 2);
     ck_assert_int_eq(q.quantum_rows, 4);
     ck_assert_int_eq(q.quantum_end_ns, 13 * SECOND);
-    until_next();
+    host_run_next(&h);
     ck_assert_int_eq(h.now_ns, 13 * SECOND);
     test_assert(waits_for_turn(a) && runs(b));
     ck_assert_int_eq(host_ops(&h, a, "suspend"), 1);
     ck_assert_int_eq(host_last(&h, a, "suspend")->reason, GANG_REASON_SLICE);
     ck_assert_int_eq(host_ops(&h, b, "start"), 1);
-    until_next();
+    host_run_next(&h);
     ck_assert_int_eq(h.now_ns, 23 * SECOND);
     test_assert(runs(a) && waits_for_turn(b));
     ck_assert_int_eq(host_ops(&h, a, "resume"), 1);
     ck_assert_int_eq(host_job_info(&h, a).suspended_ns, 10 * SECOND);
-    end(a);
+    host_end_job(&h, a);
     test_assert(runs(b));
     ck_assert_int_eq(gang_sched_next(h.s), INT64_MAX);
-    end(b);
+    host_end_job(&h, b);
     ck_assert_int_eq(stage_node(&h.stage, gang_node_next(h.stage.c, GANG_ID_NONE)).cpu_free, 8000);
     host_close(&h);
 }
@@ -121,7 +107,7 @@ START_TEST(a_suspended_gang_keeps_places_memory_and_cores)
     ck_assert_int_eq(stage_node(&h.stage, node).memory_free, 24 * GIB);
     ck_assert_int_eq(stage_node(&h.stage, node).cpu_free, 0);
     gang_alloc_id alloc = gang_job_alloc(h.s, a, 0);
-    until_next();
+    host_run_next(&h);
     ck_assert_int_eq(stage_node(&h.stage, node).memory_free, 24 * GIB);
     ck_assert_int_eq(stage_node(&h.stage, node).cpu_free, 0);
     ck_assert_uint_eq(gang_job_alloc(h.s, a, 0),
@@ -131,9 +117,9 @@ START_TEST(a_suspended_gang_keeps_places_memory_and_cores)
     ck_assert_int_eq(host_job_state(&h, c), GANG_JOB_PENDING);
     gang_job_id d = put_cores("q", 1, 8, 24);
     test_assert(waits_for_turn(d));
-    end(a);
+    host_end_job(&h, a);
     ck_assert_int_eq(host_job_state(&h, c), GANG_JOB_PENDING);
-    end(b);
+    host_end_job(&h, b);
     test_assert(runs(c) && waits_for_turn(d)); /* in the place of b, for the rest of its slice */
     MUST(gang_cluster_check(h.stage.c, NULL));
     host_close(&h);
@@ -145,7 +131,7 @@ START_TEST(max_rows_bounds_the_rows)
     open_queue(1, 2, 0);
     gang_job_id a = put_nodes(1), b = put_nodes(1), c = put_nodes(1);
     ck_assert_int_eq(host_job_state(&h, c), GANG_JOB_PENDING);
-    end(b);
+    host_end_job(&h, b);
     test_assert(runs(a) && waits_for_turn(c));
     host_close(&h);
 }
@@ -159,12 +145,12 @@ START_TEST(gangs_of_other_rows_run_on_idle_nodes_of_the_active_row)
     /* rows: a and c; b. */
     test_assert(runs(a) && runs(c) && waits_for_turn(b));
     ck_assert_int_eq(host_job_info(&h, c).slice_row, host_job_info(&h, a).slice_row);
-    until_next();
+    host_run_next(&h);
     test_assert(runs(b) && !runs(a));
     gang_node_id of_b0 = host_node_of(&h, b, 0), of_b1 = host_node_of(&h, b, 1);
     gang_node_id of_c = host_node_of(&h, c, 0);
     test_assert(runs(c) == (of_c != of_b0 && of_c != of_b1)); /* where it is not in the way */
-    until_next();
+    host_run_next(&h);
     test_assert(runs(a) && runs(c) && !runs(b));
     host_close(&h);
 }
@@ -175,11 +161,11 @@ START_TEST(rows_are_packed_when_gangs_end)
     open_queue(2, 0, 0);
     gang_job_id a = put_nodes(2), b = put_nodes(1), c = put_nodes(2), d = put_nodes(1);
     ck_assert_int_eq(host_queue(&h, "q").rows, 3); /* a; b and d; c */
-    end(a);
+    host_end_job(&h, a);
     ck_assert_int_eq(host_queue(&h, "q").rows, 2);
-    end(b);
+    host_end_job(&h, b);
     ck_assert_int_eq(host_queue(&h, "q").rows, 2);
-    end(c);
+    host_end_job(&h, c);
     ck_assert_int_eq(host_queue(&h, "q").rows, 1);
     test_assert(runs(d));
     host_close(&h);
@@ -190,7 +176,7 @@ START_TEST(the_next_row_waits_until_the_last_task_has_stopped)
 {
     open_queue(2, 0, 5);
     gang_job_id a = put_nodes(2), b = put_nodes(2);
-    until_next();
+    host_run_next(&h);
     ck_assert_int_eq(host_ops(&h, a, "suspend"), 1);
     ck_assert_int_eq(host_last(&h, a, "suspend")->deadline_ns, 15 * SECOND);
     test_assert(runs(a) && !runs(b));
@@ -202,8 +188,8 @@ START_TEST(the_next_row_waits_until_the_last_task_has_stopped)
     test_assert(!runs(a) && runs(b));
     ck_assert_int_eq(host_ops(&h, a, "kill"), 0);
     ck_assert_int_eq(gang_sched_next(h.s), 22 * SECOND); /* counted from when it ran */
-    until_next();
-    until_next(); /* b says nothing: the grace passes */
+    host_run_next(&h);
+    host_run_next(&h); /* b says nothing: the grace passes */
     ck_assert_int_eq(h.now_ns, 27 * SECOND);
     ck_assert_int_eq(host_ops(&h, b, "kill"), 1);
     test_assert(runs(a) && waits_for_turn(b));
@@ -220,10 +206,10 @@ START_TEST(a_time_limit_counts_running_time_only)
     host_run(&h, 0);
     b = put_nodes(1);
     for (int i = 0; i < 4; i++)
-        until_next(); /* a: 0 to 10, 20 to 30, 40 to 45 */
+        host_run_next(&h); /* a: 0 to 10, 20 to 30, 40 to 45 */
     ck_assert_int_eq(h.now_ns, 40 * SECOND);
     test_assert(runs(a));
-    until_next();
+    host_run_next(&h);
     ck_assert_int_eq(h.now_ns, 45 * SECOND);
     test_assert(!host_has(&h, a) && runs(b));
     ck_assert_int_eq(host_end(&h, a), GANG_END_TIMEOUT);
@@ -245,13 +231,13 @@ START_TEST(a_deadline_ends_a_suspended_gang)
     c = host_submit(&h, job);
     host_run(&h, 0);
     test_assert(waits_for_turn(c));
-    until_next(); /* it had no turn yet, and can no longer run for so long */
+    host_run_next(&h); /* it had no turn yet, and can no longer run for so long */
     ck_assert_int_eq(h.now_ns, 5 * SECOND + 1);
     ck_assert_int_eq(host_end(&h, c), GANG_END_DEADLINE);
     ck_assert_int_eq(host_ops(&h, c, "start"), 0);
-    until_next();
+    host_run_next(&h);
     test_assert(waits_for_turn(a) && runs(b));
-    until_next();
+    host_run_next(&h);
     ck_assert_int_eq(h.now_ns, 15 * SECOND);
     ck_assert_int_eq(host_end(&h, a), GANG_END_TIMEOUT);
     test_assert(runs(b));
@@ -268,9 +254,9 @@ START_TEST(the_expected_end_counts_pauses)
     host_run(&h, 0);
     ck_assert_int_eq(host_job_info(&h, a).ends_ns, 30 * SECOND);
     (void)put_nodes(1);
-    until_next();
+    host_run_next(&h);
     ck_assert_int_eq(host_job_info(&h, a).ends_ns, 0); /* it does not run */
-    until_next();
+    host_run_next(&h);
     ck_assert_int_eq(host_job_info(&h, a).ends_ns, 40 * SECOND);
     host_close(&h);
 }
@@ -284,13 +270,13 @@ START_TEST(a_starved_gang_gets_the_next_row)
     q.max_bypasses = 2;
     host_queues(&h, &q, 1);
     gang_job_id a = put_nodes(1), wide = put_nodes(2), b = put_nodes(1);
-    end(b);
+    host_end_job(&h, b);
     gang_job_id c = put_nodes(1), d;
-    end(c);
+    host_end_job(&h, c);
     test_assert(host_job_info(&h, wide).starved);
     d = put_nodes(1);
     ck_assert_int_eq(host_job_state(&h, d), GANG_JOB_PENDING);
-    end(a);
+    host_end_job(&h, a);
     test_assert(runs(wide));
     host_close(&h);
 }
@@ -308,8 +294,8 @@ START_TEST(gpus_are_sliced_only_if_the_queue_allows_it)
     test_assert(runs(a));
     ck_assert_int_eq(host_job_state(&h, b), GANG_JOB_PENDING);
     ck_assert_int_eq(host_gpus_free(&h), 1);
-    end(a);
-    end(b);
+    host_end_job(&h, a);
+    host_end_job(&h, b);
     q.quantum_gpus = 1;
     host_queues(&h, &q, 1);
     a = host_gang(&h, "q", 3, 0);
@@ -317,11 +303,11 @@ START_TEST(gpus_are_sliced_only_if_the_queue_allows_it)
     host_run(&h, 0);
     test_assert(runs(a) && waits_for_turn(b));
     ck_assert_int_eq(host_gpus_free(&h), 0);
-    until_next();
+    host_run_next(&h);
     test_assert(!runs(a) && runs(b));
     ck_assert_int_eq(stage_tasks(&h.stage, gang_job_alloc(h.s, b, 0))->task[0].gpu_count, 1);
-    end(a);
-    end(b);
+    host_end_job(&h, a);
+    host_end_job(&h, b);
     ck_assert_int_eq(host_gpus_free(&h), 4);
     host_close(&h);
 }
@@ -341,9 +327,9 @@ START_TEST(sliced_and_unsliced_jobs_share_no_nodes)
     gang_job_id b = put_cores("q", 1, 8, 1), full = put_cores("plain", 1, 8, 1);
     test_assert(waits_for_turn(b)); /* not beside p, though there are 6 cores: beside a in time */
     ck_assert_int_eq(host_job_state(&h, full), GANG_JOB_PENDING);
-    end(a);
+    host_end_job(&h, a);
     test_assert(runs(b) && !runs(full));
-    end(b);
+    host_end_job(&h, b);
     test_assert(runs(full)); /* the node is for all again */
     host_close(&h);
 }
@@ -381,7 +367,7 @@ START_TEST(an_exclusive_job_is_not_sliced)
     gang_job_id a = host_submit(&h, job), b = put_nodes(1), c = put_nodes(1);
     test_assert(runs(a) && runs(b) && waits_for_turn(c));
     ck_assert_int_eq(host_job_info(&h, a).slice_row, 0);
-    until_next();
+    host_run_next(&h);
     test_assert(runs(a) && !runs(b) && runs(c));
     host_close(&h);
 }
@@ -393,7 +379,7 @@ START_TEST(a_gang_cancelled_before_its_first_quantum_ends_at_once)
 {
     open_queue(1, 0, 0);
     gang_job_id a = put_nodes(1), b = put_nodes(1), c = put_nodes(1);
-    until_next();
+    host_run_next(&h);
     MUST(gang_job_cancel(h.s, a)); /* suspended */
     MUST(gang_job_cancel(h.s, c)); /* never ran */
     host_run(&h, 0);
@@ -411,7 +397,7 @@ START_TEST(a_gang_cancelled_while_suspended_has_its_grace)
     open_queue(1, 0, 5);
     h.lingers = true;
     gang_job_id a = put_nodes(1), b = put_nodes(1);
-    until_next();
+    host_run_next(&h);
     host_report(&h, a, 0, GANG_TASK_STOPPED);
     host_run(&h, 0);
     test_assert(waits_for_turn(a) && runs(b));
@@ -433,13 +419,13 @@ START_TEST(a_refused_suspension_preempts_the_gang)
     open_queue(1, 0, 0);
     gang_job_id a = put_nodes(1), b = put_nodes(1);
     h.refuse = "suspend";
-    until_next();
+    host_run_next(&h);
     ck_assert_int_eq(host_ops(&h, a, "preempt"), 1);
     ck_assert_int_eq(host_last(&h, a, "preempt")->reason, GANG_REASON_SLICE);
     ck_assert_int_eq(host_job_state(&h, a), GANG_JOB_PENDING);
     test_assert(runs(b));
     h.refuse = NULL;
-    until_next(); /* it has stepped aside */
+    host_run_next(&h); /* it has stepped aside */
     test_assert(waits_for_turn(a));
     host_close(&h);
 }
@@ -449,15 +435,15 @@ START_TEST(a_refused_resumption_waits_for_the_next_quantum)
 {
     open_queue(1, 0, 0);
     gang_job_id a = put_nodes(1), b = put_nodes(1);
-    until_next();
+    host_run_next(&h);
     h.refuse = "resume";
-    until_next();
+    host_run_next(&h);
     test_assert(waits_for_turn(a) && !runs(b)); /* its turn all the same */
     ck_assert_int_eq(host_ops(&h, a, "resume"), 1);
     h.refuse = NULL;
-    until_next();
+    host_run_next(&h);
     test_assert(waits_for_turn(a) && runs(b));
-    until_next();
+    host_run_next(&h);
     test_assert(runs(a) && waits_for_turn(b));
     host_close(&h);
 }
@@ -468,7 +454,7 @@ START_TEST(a_refused_first_quantum_is_undone_whole)
     open_queue(1, 0, 0);
     gang_job_id a = put_nodes(1), b = put_nodes(1);
     h.refuses = true;
-    until_next();
+    host_run_next(&h);
     test_assert(runs(a));
     ck_assert_int_eq(host_job_state(&h, b), GANG_JOB_PENDING);
     ck_assert_int_eq(host_queue(&h, "q").rows, 1);
@@ -491,7 +477,7 @@ START_TEST(a_refused_first_quantum_that_another_thread_reads_is_released_later)
     gang_job_id a = put_nodes(1), b = put_nodes(1);
     h.refuses = true;
     h.during = read_start;
-    until_next();
+    host_run_next(&h);
     test_assert(!runs(b));
     ck_assert_int_eq(host_job_state(&h, b), GANG_JOB_PENDING);
     host_run(&h, 1);
@@ -502,10 +488,10 @@ START_TEST(a_refused_first_quantum_that_another_thread_reads_is_released_later)
     host_run(&h, 1);
     test_assert(runs(a));
     ck_assert_int_eq(host_queue(&h, "q").rows, 1);
-    end(a);
+    host_end_job(&h, a);
     host_run(&h, 20 * SECOND);
     test_assert(runs(b));
-    end(b);
+    host_end_job(&h, b);
     ck_assert_int_eq((int64_t)gang_alloc_next(h.stage.c, GANG_ID_NONE), (int64_t)GANG_ID_NONE);
     host_close(&h);
 }
@@ -519,7 +505,7 @@ START_TEST(a_lost_node_fails_suspended_gangs_and_undoes_unstarted_ones)
     gang_job_id a = host_submit(&h, job);
     host_run(&h, 0);
     gang_job_id b = put_nodes(2), c = put_nodes(2);
-    until_next();
+    host_run_next(&h);
     test_assert(waits_for_turn(a) && runs(b) && waits_for_turn(c));
     MUST(gang_report_node_lost(h.s, host_node_of(&h, a, 0)));
     host_run(&h, 0);
@@ -529,7 +515,7 @@ START_TEST(a_lost_node_fails_suspended_gangs_and_undoes_unstarted_ones)
     ck_assert_int_eq(host_tasks(&h, b), 1);
     ck_assert_int_eq(host_job_state(&h, c), GANG_JOB_PENDING); /* it never was there */
     ck_assert_int_eq(host_ops(&h, c, "start"), 0);
-    end(b);
+    host_end_job(&h, b);
     host_close(&h);
 }
 END_TEST
@@ -539,7 +525,7 @@ START_TEST(no_gang_has_its_first_quantum_on_a_drained_node)
     open_queue(2, 0, 0);
     gang_job_id a = put_nodes(2), b = put_nodes(2);
     MUST(gang_node_set_state(h.stage.w, host_node_of(&h, b, 0), GANG_NODE_DRAINING));
-    until_next();
+    host_run_next(&h);
     test_assert(runs(a)); /* and may go on there */
     ck_assert_int_eq(host_job_state(&h, b), GANG_JOB_PENDING);
     ck_assert_int_eq(host_ops(&h, b, "start"), 0);
@@ -551,7 +537,7 @@ START_TEST(tasks_that_end_while_suspended_are_counted)
 {
     open_queue(2, 0, 0);
     gang_job_id a = put_nodes(2), b = put_nodes(2);
-    until_next();
+    host_run_next(&h);
     test_assert(waits_for_turn(a));
     host_report(&h, a, 0, GANG_TASK_SUCCEEDED);
     host_run(&h, 0);
@@ -582,7 +568,7 @@ START_TEST(suspended_tasks_need_no_heartbeat)
     host_report(&h, a, 0, GANG_TASK_HEARTBEAT); /* late */
     host_run(&h, 7 * SECOND);
     test_assert(waits_for_turn(a));
-    until_next();
+    host_run_next(&h);
     test_assert(runs(a));
     host_close(&h);
 }
@@ -601,7 +587,7 @@ START_TEST(reclaim_stops_all_rows_of_a_node)
     host_queues(&h, q, 2);
     gang_job_id a = put_nodes(1), b = put_nodes(1), c = put_nodes(1), d = put_nodes(1);
     ck_assert_int_eq(host_queue(&h, "q").rows, 2);
-    until_next();
+    host_run_next(&h);
     gang_job_id p = put_cores("owner", 1, 8, 1);
     test_assert(runs(p)); /* both gangs of one node went */
     gang_job_id all[] = {a, b, c, d};
@@ -636,7 +622,7 @@ START_TEST(a_gang_that_loses_its_last_task_while_it_suspends_is_resumed_without_
     gang_job_id b = put_nodes(1);
     host_report(&h, a, 0, GANG_TASK_SUCCEEDED);
     host_run(&h, 0);
-    until_next();
+    host_run_next(&h);
     ck_assert_int_eq(host_ops(&h, a, "suspend"), 1);
     test_assert(runs(a) && waits_for_turn(b)); /* within its grace */
     g = group_of(1, 0, 4000);
@@ -684,12 +670,12 @@ START_TEST(elastic_gangs_grow_in_their_own_quanta)
     MUST(gang_job_set_target(h.s, a, 1));
     host_run(&h, 0);
     ck_assert_int_eq(host_tasks(&h, a), 1);
-    until_next();
+    host_run_next(&h);
     test_assert(runs(b) && waits_for_turn(a));
     MUST(gang_job_set_target(h.s, a, 3));
     host_run(&h, 0);
     ck_assert_int_eq(host_tasks(&h, a), 1);
-    until_next();
+    host_run_next(&h);
     test_assert(runs(a));
     ck_assert_int_eq(host_tasks(&h, a), 3);
     host_close(&h);
@@ -785,7 +771,7 @@ START_TEST(sliced_gangs_do_not_start_on_nodes_of_a_planned_start)
     test_assert(runs(runs_now) && runs(wide));
     gang_job_id next = put_timed("p", 3, 50);
     ck_assert_int_eq(planned(next), 100);
-    end(wide); /* two nodes are idle, and the plan counts on them */
+    host_end_job(&h, wide); /* two nodes are idle, and the plan counts on them */
     ck_assert_int_eq(planned(next), 100);
     gang_job_id a = put_timed("q", 1, 10), b = put_timed("q", 2, 10);
     int32_t why = 0;
@@ -863,9 +849,9 @@ START_TEST(no_start_is_planned_on_a_node_that_is_time_shared)
     test_assert(waits_for_turn(c));
     host_run(&h, 10 * SECOND);
     test_assert(runs(c) && !runs(a));
-    end(a);
+    host_end_job(&h, a);
     ck_assert_int_eq(planned(two), 0);
-    end(c);
+    host_end_job(&h, c);
     ck_assert_int_eq(planned(two), 50); /* both nodes can be counted on: when the other job ends */
     gang_job_id d = put_timed("q", 1, 10);
     test_assert(!runs(d));
@@ -948,11 +934,11 @@ START_TEST(sliced_gangs_continue_when_the_queue_stops_slicing)
     host_queues(&h, &q, 1);
     gang_job_id c = put_nodes(1);
     ck_assert_int_eq(host_job_state(&h, c), GANG_JOB_PENDING);
-    until_next();
+    host_run_next(&h);
     test_assert(!runs(a) && runs(b));
-    end(b);
+    host_end_job(&h, b);
     test_assert(runs(a));
-    end(a);
+    host_end_job(&h, a);
     test_assert(runs(c));
     ck_assert_int_eq(host_job_info(&h, c).slice_row, 0);
     host_close(&h);

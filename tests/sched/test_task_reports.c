@@ -855,8 +855,8 @@ static void add_losses(TCase *t)
 
 int main(void)
 {
-    Suite *suite = suite_create("life");
-    TCase *t = tcase_create("life");
+    Suite *suite = suite_create("task_reports");
+    TCase *t = tcase_create("task_reports");
     tcase_add_checked_fixture(t, open_small, close_small);
     add_ends(t);
     add_losses(t);

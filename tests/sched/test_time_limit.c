@@ -325,8 +325,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("term");
-    TCase *t = tcase_create("term");
+    Suite *suite = suite_create("time_limit");
+    TCase *t = tcase_create("time_limit");
     tcase_add_test(t, a_job_waits_for_its_begin);
     tcase_add_test(t, a_job_is_stopped_at_its_deadline);
     tcase_add_test(t, a_job_that_cannot_end_by_its_deadline_ends_at_once);

@@ -71,13 +71,6 @@ static void set_queues(const struct gang_queue_spec *q, size_t count)
     ck_assert_msg(r == GANG_OK, "%s: %s", error.path, error.text);
 }
 
-static gang_queue_id queue_id(const char *name)
-{
-    gang_queue_id id;
-    MUST(gang_queue_find(h.s, name, &id));
-    return id;
-}
-
 static struct gang_group_spec group;
 
 static struct gang_job_spec gpu_job(const char *in, int64_t count)
@@ -145,7 +138,7 @@ START_TEST(a_limit_is_explained_with_allowed_used_and_needed)
     explain(id);
     const struct gang_wait *w = first(GANG_WAIT_LIMIT, GANG_WAIT_CATEGORY_NOT_NOW);
     ck_assert_str_eq(why.text[0], "queue \"top\" allows 6 GPUs, 3 are used, the gang needs 4");
-    ck_assert_uint_eq(w->queue, queue_id("top"));
+    ck_assert_uint_eq(w->queue, host_queue_id(&h, "top"));
     ck_assert_int_eq(w->kind, GANG_KIND_GPU);
     ck_assert_int_eq(w->requested, 4000);
     ck_assert_int_eq(w->used, 3000);
@@ -213,7 +206,7 @@ START_TEST(a_lending_limit_is_explained)
     host_run(&h, 1);
     explain(id);
     const struct gang_wait *w = first(GANG_WAIT_LENDING, GANG_WAIT_CATEGORY_POLICY);
-    ck_assert_uint_eq(w->queue, queue_id("a"));
+    ck_assert_uint_eq(w->queue, host_queue_id(&h, "a"));
     ck_assert_int_eq(w->requested, 6000);
 }
 END_TEST
@@ -327,10 +320,11 @@ END_TEST
 START_TEST(a_closed_queue_starts_nothing)
 {
     gang_job_id id = submit("default", 1);
-    MUST(gang_queue_set_state(h.s, queue_id("default"), GANG_QUEUE_CLOSED));
+    MUST(gang_queue_set_state(h.s, host_queue_id(&h, "default"), GANG_QUEUE_CLOSED));
     host_run(&h, 1);
     explain(id);
-    ck_assert_uint_eq(first(GANG_WAIT_QUEUE, GANG_WAIT_CATEGORY_HELD)->queue, queue_id("default"));
+    ck_assert_uint_eq(first(GANG_WAIT_QUEUE, GANG_WAIT_CATEGORY_HELD)->queue,
+                      host_queue_id(&h, "default"));
 }
 END_TEST
 

@@ -358,8 +358,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("parts");
-    TCase *t = tcase_create("parts");
+    Suite *suite = suite_create("job_gangs");
+    TCase *t = tcase_create("job_gangs");
     tcase_add_checked_fixture(t, open_slow, close_it);
     tcase_add_test(t, a_job_ends_as_a_whole_when_one_gang_is_preempted);
     tcase_add_test(t, a_gang_cancelled_while_it_moves_does_not_start);
