@@ -76,10 +76,10 @@ static gang_result read_kinds(struct gang__reader *r, const struct gang__json *a
 {
     struct gang__json kinds;
     size_t count = 0;
-    size_t most = GANG_MAX_KINDS - GANG_KIND_SITE;
+    size_t max = GANG_MAX_KINDS - GANG_KIND_SITE;
     r->counts_tasks = has_max_tasks(at);
     if (gang__json_get(at, "kinds", &kinds))
-        GANG__TRY(gang__json_array(&kinds, r->counts_tasks ? most - 1 : most, &count));
+        GANG__TRY(gang__json_array(&kinds, r->counts_tasks ? max - 1 : max, &count));
     GANG__KEEP(r->kinds, r, &kinds, count + r->counts_tasks);
     r->out->kinds = r->kinds;
     for (size_t i = 0; i < count; i++) {
@@ -115,71 +115,95 @@ static gang_result index_names(struct gang__reader *r, const struct gang__json *
                            gang__word(json_string_value(name.value)).s);
 }
 
+static const char *const partition_keys[] = {"name", "mode"};
+
+static gang_result read_partition(struct gang__reader *r, const struct gang__json *at,
+                                  void *element, const void *owner)
+{
+    struct gang_partition_spec *partition = element;
+    struct gang__json member;
+    (void)owner;
+    GANG__TRY(gang__json_need(at, "name", &member));
+    GANG__TRY(gang__read_name(r, &member, &partition->name));
+    partition->size = sizeof(*partition);
+    partition->mode = GANG_PARTITION_SHARED;
+    return gang__read_word(at, "mode", &gang__mode_words, &partition->mode);
+}
+
+static gang_result read_node(struct gang__reader *r, const struct gang__json *at, void *element,
+                             const void *owner)
+{
+    (void)owner;
+    return gang__read_node(r, at, element);
+}
+
+static gang_result read_queue(struct gang__reader *r, const struct gang__json *at, void *element,
+                              const void *owner)
+{
+    (void)owner;
+    return gang__read_queue(r, at, element);
+}
+
+static gang_result read_job(struct gang__reader *r, const struct gang__json *at, void *element,
+                            const void *owner)
+{
+    (void)owner;
+    return gang__read_job(r, at, at->index, element);
+}
+
+static const struct gang__list partition_list = GANG__LIST(
+    GANG__MAX_LIST, struct gang_partition_spec, partition_keys, GANG__OBJECT_NONE, read_partition);
+static const struct gang__list node_list = {
+    GANG__MAX_NODES, sizeof(struct gang_node_spec), NULL, 0, GANG__OBJECT_NONE, read_node};
+static const struct gang__list queue_list = {
+    GANG_MAX_QUEUES, sizeof(struct gang_queue_spec), NULL, 0, GANG__OBJECT_NONE, read_queue};
+static const struct gang__list job_list = {
+    GANG__MAX_JOBS, sizeof(struct gang_job_spec), NULL, 0, GANG__OBJECT_NONE, read_job};
+
 static gang_result read_partitions(struct gang__reader *r, const struct gang__json *at)
 {
-    static const char *const keys[] = {"name", "mode"};
     struct gang__json partitions;
-    struct gang_partition_spec *list;
     struct gang__lookup names;
+    void *list;
     size_t count;
     if (!gang__json_get(at, "partitions", &partitions))
         return GANG_OK;
-    GANG__TRY(gang__json_array(&partitions, GANG__MAX_LIST, &count));
-    GANG__KEEP(list, r, &partitions, count);
-    for (size_t i = 0; i < count; i++) {
-        struct gang__json element = gang__json_element(&partitions, i);
-        struct gang__json member;
-        GANG__TRY(gang__json_object(&element, keys, GANG__COUNT(keys)));
-        GANG__TRY(gang__json_need(&element, "name", &member));
-        GANG__TRY(gang__read_name(r, &member, &list[i].name));
-        list[i].size = sizeof(list[i]);
-        list[i].mode = GANG_PARTITION_SHARED;
-        GANG__TRY(gang__read_word(&element, "mode", &gang__mode_words, &list[i].mode));
-    }
-    if (count > 0)
-        GANG__TRY(index_names(r, &partitions, &list[0].name, sizeof(*list), count, &names));
+    GANG__TRY(gang__read_list(r, &partitions, &partition_list, NULL, &list, &count));
     r->out->partitions = list;
     r->out->partition_count = count;
-    return GANG_OK;
+    return count > 0 ? index_names(r, &partitions, &r->out->partitions[0].name, partition_list.size,
+                                   count, &names)
+                     : GANG_OK;
 }
 
 static gang_result read_nodes(struct gang__reader *r, const struct gang__json *at)
 {
     struct gang__json nodes;
-    struct gang_node_spec *list;
+    void *list;
     size_t count;
     if (!gang__json_get(at, "nodes", &nodes))
         return GANG_OK;
-    GANG__TRY(gang__json_array(&nodes, GANG__MAX_NODES, &count));
-    GANG__KEEP(list, r, &nodes, count);
-    for (size_t i = 0; i < count; i++) {
-        struct gang__json element = gang__json_element(&nodes, i);
-        GANG__TRY(gang__read_node(r, &element, &list[i]));
-    }
-    if (count > 0)
-        GANG__TRY(index_names(r, &nodes, &list[0].name, sizeof(*list), count, &r->nodes));
+    GANG__TRY(gang__read_list(r, &nodes, &node_list, NULL, &list, &count));
     r->out->nodes = list;
     r->out->node_count = count;
-    return GANG_OK;
+    return count > 0
+               ? index_names(r, &nodes, &r->out->nodes[0].name, node_list.size, count, &r->nodes)
+               : GANG_OK;
 }
 
 static gang_result read_queues(struct gang__reader *r, const struct gang__json *at)
 {
     struct gang__json queues;
-    struct gang_queue_spec *list;
+    void *list;
     size_t count;
     if (!gang__json_get(at, "queues", &queues))
         return GANG_OK;
-    GANG__TRY(gang__json_array(&queues, GANG_MAX_QUEUES, &count));
-    GANG__KEEP(list, r, &queues, count);
-    for (size_t i = 0; i < count; i++) {
-        struct gang__json element = gang__json_element(&queues, i);
-        GANG__TRY(gang__read_queue(r, &element, &list[i]));
-    }
+    GANG__TRY(gang__read_list(r, &queues, &queue_list, NULL, &list, &count));
+    const struct gang_queue_spec *queue = list;
     if (count > 0)
-        GANG__TRY(index_names(r, &queues, &list[0].name, sizeof(*list), count, &r->queues));
-    GANG__TRY(gang__link_queues(r, &queues, list, count));
-    r->out->queues = list;
+        GANG__TRY(index_names(r, &queues, &queue[0].name, sizeof(*queue), count, &r->queues));
+    GANG__TRY(gang__link_queues(r, &queues, queue, count));
+    r->out->queues = queue;
     r->out->queue_count = count;
     return GANG_OK;
 }
@@ -187,27 +211,22 @@ static gang_result read_queues(struct gang__reader *r, const struct gang__json *
 static gang_result read_jobs(struct gang__reader *r, const struct gang__json *at)
 {
     struct gang__json jobs;
-    struct gang_job_spec *list;
+    void *list;
     size_t count;
     if (!gang__json_get(at, "jobs", &jobs))
         return GANG_OK;
-    GANG__TRY(gang__json_array(&jobs, GANG__MAX_JOBS, &count));
-    GANG__KEEP(list, r, &jobs, count);
-    for (size_t i = 0; i < count; i++) {
-        struct gang__json element = gang__json_element(&jobs, i);
-        GANG__TRY(gang__read_job(r, &element, i, &list[i]));
-    }
-    if (count > 0)
-        GANG__TRY(index_names(r, &jobs, &list[0].name, sizeof(*list), count, &r->jobs));
+    GANG__TRY(gang__read_list(r, &jobs, &job_list, NULL, &list, &count));
     r->out->jobs = list;
     r->out->job_count = count;
+    if (count > 0)
+        GANG__TRY(index_names(r, &jobs, &r->out->jobs[0].name, job_list.size, count, &r->jobs));
     GANG__TRY(gang__read_job_times(r, &jobs));
     return gang__read_job_after(r, &jobs);
 }
 
 /* ---- the case -------------------------------------------------------------------------- */
 
-static gang_result take_comment(struct gang__reader *r, const struct gang__json *object,
+static gang_result keep_comment(struct gang__reader *r, const struct gang__json *object,
                                 const char *key, const char **out)
 {
     struct gang__json at;
@@ -257,8 +276,8 @@ static gang_result read_members(struct gang__reader *r, const struct gang__json 
     struct gang__json member;
     struct gang_scenario *out = r->out;
     GANG__TRY(gang__json_object(at, case_keys, GANG__COUNT(case_keys)));
-    GANG__TRY(take_comment(r, at, "id", &out->id));
-    GANG__TRY(take_comment(r, at, "source", &out->source));
+    GANG__TRY(keep_comment(r, at, "id", &out->id));
+    GANG__TRY(keep_comment(r, at, "source", &out->source));
     if (gang__json_get(at, "needs", &member))
         GANG__TRY(gang__read_names(r, &member, GANG__MAX_LIST, &out->needs, &out->need_count));
     if (gang__json_get(at, "levels", &member))

@@ -216,43 +216,29 @@ gang_result gang__read_demands(struct gang__reader *r, const struct gang__json *
 
 /* ---- jobs ------------------------------------------------------------------------------------ */
 
-static gang_result read_peer(struct gang__reader *r, const struct gang__json *at,
-                             struct gang_affinity_rule *peer)
+static const char *const affinity_keys[] = {"key", "value", "level", "colocate", "soft"};
+
+static gang_result read_affinity_rule(struct gang__reader *r, const struct gang__json *at,
+                                      void *element, const void *owner)
 {
-    static const char *const keys[] = {"key", "value", "level", "colocate", "soft"};
+    struct gang_affinity_rule *rule = element;
+    (void)owner;
     struct gang__json member;
-    GANG__TRY(gang__rename_old_keys(r, at, GANG__OBJECT_AFFINITY));
-    GANG__TRY(gang__json_object(at, keys, GANG__COUNT(keys)));
     GANG__TRY(gang__json_need(at, "key", &member));
-    GANG__TRY(gang__read_name(r, &member, &peer->key));
+    GANG__TRY(gang__read_name(r, &member, &rule->key));
     if (gang__json_get_or_null(at, "value", &member)) {
         const char *value;
         GANG__TRY(gang__json_name(&member, 0, GANG_MAX_NAME, &value));
-        GANG__TRY(gang__keep_text(r, &member, value, &peer->value));
+        GANG__TRY(gang__keep_text(r, &member, value, &rule->value));
     }
-    GANG__TRY(gang__read_level(r, at, "level", GANG__LEVELS_WIDE, &peer->level));
-    GANG__TRY(gang__read_bool(at, "colocate", &peer->colocate));
-    return gang__read_bool(at, "soft", &peer->soft);
+    GANG__TRY(gang__read_level(r, at, "level", GANG__LEVELS_WIDE, &rule->level));
+    GANG__TRY(gang__read_bool(at, "colocate", &rule->colocate));
+    return gang__read_bool(at, "soft", &rule->soft);
 }
 
-static gang_result read_peers(struct gang__reader *r, const struct gang__json *job,
-                              struct gang_request_spec *request)
-{
-    struct gang__json at;
-    struct gang_affinity_rule *list;
-    size_t count;
-    if (!gang__json_get(job, "affinity", &at))
-        return GANG_OK;
-    GANG__TRY(gang__json_array(&at, GANG__MAX_JOB_LABELS, &count));
-    GANG__KEEP(list, r, &at, count);
-    for (size_t i = 0; i < count; i++) {
-        struct gang__json element = gang__json_element(&at, i);
-        GANG__TRY(read_peer(r, &element, &list[i]));
-    }
-    request->affinity = list;
-    request->affinity_count = count;
-    return GANG_OK;
-}
+static const struct gang__list affinity_list =
+    GANG__LIST(GANG__MAX_JOB_LABELS, struct gang_affinity_rule, affinity_keys,
+               GANG__OBJECT_AFFINITY, read_affinity_rule);
 
 gang_result gang__read_job_demands(struct gang__reader *r, const struct gang__json *job,
                                    struct gang_request_spec *request)
@@ -264,5 +250,9 @@ gang_result gang__read_job_demands(struct gang__reader *r, const struct gang__js
     GANG__TRY(gang__read_bool(job, "exclusive", &request->exclusive));
     GANG__TRY(gang__read_label_map(r, job, GANG__MAX_JOB_LABELS, &request->labels,
                                    &request->label_count));
-    return read_peers(r, job, request);
+    void *rules;
+    GANG__TRY(gang__read_list_member(r, job, "affinity", &affinity_list, NULL, &rules,
+                                     &request->affinity_count));
+    request->affinity = rules;
+    return GANG_OK;
 }

@@ -67,6 +67,21 @@ struct gang__reader {
     const struct gang_gpu_spec *alike[GANG_MAX_GPUS + 1];
 };
 
+/* The objects of the format that have keys with an older name. */
+enum gang__object {
+    GANG__OBJECT_NONE, /* has none */
+    GANG__OBJECT_NODE,
+    GANG__OBJECT_DEVICE,
+    GANG__OBJECT_LINK,
+    GANG__OBJECT_QUEUE,
+    GANG__OBJECT_QUOTA,
+    GANG__OBJECT_JOB,
+    GANG__OBJECT_AFFINITY,
+    GANG__OBJECT_TASK,
+    GANG__OBJECT_RESERVATION,
+    GANG__OBJECT_STAGE
+};
+
 /* The constant of an optional member that is one of `words`; *number stays as it is if the member
  * is absent. */
 gang_result gang__read_word(const struct gang__json *object, const char *key,
@@ -80,17 +95,40 @@ void *gang__keep(struct gang__reader *r, const struct gang__json *at, size_t cou
         if (!(list))                                              \
             return GANG_ENOMEM;                                   \
     } while (0)
+/* An array of objects of one sort. */
+struct gang__list {
+    size_t max;              /* elements */
+    size_t size;             /* of an element in memory */
+    const char *const *keys; /* that an element may have; NULL: `read` checks them */
+    size_t key_count;
+    enum gang__object old_keys; /* whose older names of keys an element may use */
+    /* Reads one element; it is all zero before. `owner` is what gang__read_list() was given. */
+    gang_result (*read)(struct gang__reader *r, const struct gang__json *at, void *element,
+                        const void *owner);
+};
+#define GANG__LIST(max, type, keys, old_keys, read)                \
+    {                                                              \
+        max, sizeof(type), keys, GANG__COUNT(keys), old_keys, read \
+    }
+/* Reads an array; *count is 0, and *elements NULL, after an error. */
+gang_result gang__read_list(struct gang__reader *r, const struct gang__json *at,
+                            const struct gang__list *list, const void *owner, void **elements,
+                            size_t *count);
+/* The same of an optional member of `object`; *elements is NULL if it is absent. */
+gang_result gang__read_list_member(struct gang__reader *r, const struct gang__json *object,
+                                   const char *key, const struct gang__list *list,
+                                   const void *owner, void **elements, size_t *count);
 gang_result gang__keep_text(struct gang__reader *r, const struct gang__json *at, const char *text,
                             const char **out);
 gang_result gang__read_name(struct gang__reader *r, const struct gang__json *at, const char **out);
 /* An optional member: *out stays as it is if it is absent. */
 gang_result gang__read_name_member(struct gang__reader *r, const struct gang__json *object,
                                    const char *key, const char **out);
-/* The optional member "labels", an object of at most 'most' texts: of a node, of a job. */
+/* The optional member "labels", an object of at most `max` texts: of a node, of a job. */
 gang_result gang__read_label_map(struct gang__reader *r, const struct gang__json *object,
-                                 size_t most, const struct gang_label **out, size_t *count);
+                                 size_t max, const struct gang_label **out, size_t *count);
 /* An array of names, each once. */
-gang_result gang__read_names(struct gang__reader *r, const struct gang__json *at, size_t most,
+gang_result gang__read_names(struct gang__reader *r, const struct gang__json *at, size_t max,
                              const char *const **out, size_t *count);
 /* An optional member that is null or names a level: of the case, or one of the first `which`
  * built-in ones. */
@@ -101,17 +139,17 @@ gang_result gang__read_level(struct gang__reader *r, const struct gang__json *ob
 bool gang__level_needs_gpus(const char *level);
 /* Optional amount of memory, under a key in MiB or one in bytes. */
 gang_result gang__read_memory(const struct gang__json *object, const char *mib_key,
-                              const char *bytes_key, int64_t most, int64_t *bytes);
-/* Optional member `amounts`; `on_node`: only kinds that a node has. `more` elements of room stay
- * free behind the last. */
+                              const char *bytes_key, int64_t max, int64_t *bytes);
+/* Optional member `amounts`; `on_node`: only kinds that a node has. The list has `more` unused
+ * elements behind the last. */
 gang_result gang__read_amounts(struct gang__reader *r, const struct gang__json *object,
                                bool on_node, size_t more, struct gang_amount **out, size_t *count);
 /* Optional true or false. */
 gang_result gang__read_bool(const struct gang__json *object, const char *key, int32_t *flag);
-gang_result gang__read_int(const struct gang__json *object, const char *key, int64_t least,
-                           int64_t most, int64_t *number);
-gang_result gang__read_int32(const struct gang__json *object, const char *key, int32_t least,
-                             int32_t most, int32_t *number);
+gang_result gang__read_int(const struct gang__json *object, const char *key, int64_t min,
+                           int64_t max, int64_t *number);
+gang_result gang__read_int32(const struct gang__json *object, const char *key, int32_t min,
+                             int32_t max, int32_t *number);
 
 const struct gang_kind_spec *gang__find_kind(const struct gang__reader *r, const char *name);
 
@@ -161,20 +199,6 @@ gang_result gang__read_case(struct gang__arena *keep, const struct gang__json *a
                             struct gang__warnings *warnings, struct gang_scenario *out);
 
 /* ---- old keys ---- */
-
-/* The objects of the format that have keys with an older name. */
-enum gang__object {
-    GANG__OBJECT_NODE,
-    GANG__OBJECT_DEVICE,
-    GANG__OBJECT_LINK,
-    GANG__OBJECT_QUEUE,
-    GANG__OBJECT_QUOTA,
-    GANG__OBJECT_JOB,
-    GANG__OBJECT_AFFINITY,
-    GANG__OBJECT_TASK,
-    GANG__OBJECT_RESERVATION,
-    GANG__OBJECT_STAGE
-};
 
 /* Gives the members of `at` their new keys, each with a warning. To be called before the keys are
  * checked. GANG_EINVAL (both keys are there), GANG_ENOMEM. */

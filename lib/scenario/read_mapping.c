@@ -36,13 +36,15 @@ gang_result gang__read_leaf(struct gang__reader *r, const struct gang__json *at,
     return GANG_OK;
 }
 
-static gang_result read_rule(struct gang__reader *r, const struct gang__json *at,
-                             struct gang_queue_rule *rule)
+static const char *const rule_keys[] = {"match", "pattern", "queue", "fallback"};
+
+static gang_result read_rule(struct gang__reader *r, const struct gang__json *at, void *element,
+                             const void *owner)
 {
-    static const char *const keys[] = {"match", "pattern", "queue", "fallback"};
+    struct gang_queue_rule *rule = element;
     struct gang__json member;
+    (void)owner;
     *rule = (struct gang_queue_rule)GANG_QUEUE_RULE_INIT;
-    GANG__TRY(gang__json_object(at, keys, GANG__COUNT(keys)));
     GANG__TRY(gang__read_word(at, "match", &gang__match_words, &rule->match));
     GANG__TRY(gang__read_word(at, "fallback", &gang__fallback_words, &rule->fallback));
     GANG__TRY(gang__read_name_member(r, at, "pattern", &rule->pattern));
@@ -50,22 +52,17 @@ static gang_result read_rule(struct gang__reader *r, const struct gang__json *at
     return gang__read_name(r, &member, &rule->queue);
 }
 
+static const struct gang__list rule_list =
+    GANG__LIST(GANG__MAX_RULES, struct gang_queue_rule, rule_keys, GANG__OBJECT_NONE, read_rule);
+
 gang_result gang__read_mapping(struct gang__reader *r, const struct gang__json *at)
 {
     struct gang__json member;
-    struct gang_queue_rule *list;
-    size_t count;
+    void *rules;
     if (gang__json_get(at, "default_queue", &member))
         GANG__TRY(gang__read_leaf(r, &member, &r->out->default_queue));
-    if (!gang__json_get(at, "rules", &member))
-        return GANG_OK;
-    GANG__TRY(gang__json_array(&member, GANG__MAX_RULES, &count));
-    GANG__KEEP(list, r, &member, count);
-    for (size_t i = 0; i < count; i++) {
-        struct gang__json element = gang__json_element(&member, i);
-        GANG__TRY(read_rule(r, &element, &list[i]));
-    }
-    r->out->rules = list;
-    r->out->rule_count = count;
+    GANG__TRY(
+        gang__read_list_member(r, at, "rules", &rule_list, NULL, &rules, &r->out->rule_count));
+    r->out->rules = rules;
     return GANG_OK;
 }

@@ -22,30 +22,22 @@ static gang_result read_numa_index(const struct gang__json *object,
     return gang__json_int32(&at, 0, (int32_t)node->numa_count - 1, numa);
 }
 
-static gang_result read_numas(struct gang__reader *r, const struct gang__json *object,
-                              struct gang_node_spec *node)
+static const char *const numa_keys[] = {"os_index", "package", "mem_mib", "mem_bytes"};
+
+static gang_result read_numa(struct gang__reader *r, const struct gang__json *at, void *element,
+                             const void *owner)
 {
-    static const char *const keys[] = {"os_index", "package", "mem_mib", "mem_bytes"};
-    struct gang__json at;
-    struct gang_numa_spec *list;
-    size_t count;
-    if (!gang__json_get(object, "numas", &at))
-        return GANG_OK;
-    GANG__TRY(gang__json_array(&at, GANG_MAX_NUMAS, &count));
-    GANG__KEEP(list, r, &at, count);
-    for (size_t i = 0; i < count; i++) {
-        struct gang__json element = gang__json_element(&at, i);
-        GANG__TRY(gang__json_object(&element, keys, GANG__COUNT(keys)));
-        list[i].os_index = list[i].package = -1;
-        GANG__TRY(gang__read_int32(&element, "os_index", 0, INT32_MAX, &list[i].os_index));
-        GANG__TRY(gang__read_int32(&element, "package", 0, INT32_MAX, &list[i].package));
-        GANG__TRY(gang__read_memory(&element, "mem_mib", "mem_bytes", GANG__MAX_MEMORY,
-                                    &list[i].memory_bytes));
-    }
-    node->numas = list;
-    node->numa_count = count;
-    return GANG_OK;
+    struct gang_numa_spec *numa = element;
+    (void)owner;
+    (void)r;
+    numa->os_index = numa->package = -1;
+    GANG__TRY(gang__read_int32(at, "os_index", 0, INT32_MAX, &numa->os_index));
+    GANG__TRY(gang__read_int32(at, "package", 0, INT32_MAX, &numa->package));
+    return gang__read_memory(at, "mem_mib", "mem_bytes", GANG__MAX_MEMORY, &numa->memory_bytes);
 }
+
+static const struct gang__list numa_list =
+    GANG__LIST(GANG_MAX_NUMAS, struct gang_numa_spec, numa_keys, GANG__OBJECT_NONE, read_numa);
 
 /* `parent` and `mig_index` of a MIG instance. */
 static gang_result read_mig_index(struct gang__reader *r, const struct gang__json *object,
@@ -60,35 +52,28 @@ static gang_result read_mig_index(struct gang__reader *r, const struct gang__jso
     return gang__json_int32(&at, 0, GANG__MAX_SLICES - 1, &gpu->mig_index);
 }
 
-static gang_result read_devices(struct gang__reader *r, const struct gang__json *at,
-                                struct gang_node_spec *node)
+static const char *const device_keys[] = {"model", "mem_mib", "mem_bytes", "numa",      "pci",
+                                          "uuid",  "healthy", "parent",    "mig_index", "pcie"};
+
+static gang_result read_device(struct gang__reader *r, const struct gang__json *at, void *element,
+                               const void *owner)
 {
-    static const char *const keys[] = {"model", "mem_mib", "mem_bytes", "numa",      "pci",
-                                       "uuid",  "healthy", "parent",    "mig_index", "pcie"};
-    struct gang_gpu_spec *list;
-    size_t count;
-    GANG__TRY(gang__json_array(at, GANG_MAX_GPUS, &count));
-    GANG__KEEP(list, r, at, count);
-    for (size_t i = 0; i < count; i++) {
-        struct gang__json element = gang__json_element(at, i);
-        GANG__TRY(gang__rename_old_keys(r, &element, GANG__OBJECT_DEVICE));
-        GANG__TRY(gang__json_object(&element, keys, GANG__COUNT(keys)));
-        GANG__TRY(gang__read_name_member(r, &element, "model", &list[i].model));
-        GANG__TRY(gang__read_name_member(r, &element, "pci", &list[i].pci));
-        GANG__TRY(gang__read_name_member(r, &element, "uuid", &list[i].uuid));
-        GANG__TRY(gang__read_memory(&element, "mem_mib", "mem_bytes", GANG__MAX_MEMORY,
-                                    &list[i].memory_bytes));
-        GANG__TRY(read_numa_index(&element, node, &list[i].numa));
-        int32_t healthy = 1;
-        GANG__TRY(gang__read_bool(&element, "healthy", &healthy));
-        list[i].state = healthy ? GANG_GPU_OK : GANG_GPU_UNHEALTHY;
-        GANG__TRY(read_mig_index(r, &element, &list[i]));
-        GANG__TRY(gang__read_int32(&element, "pcie", 1, INT32_MAX, &list[i].pcie));
-    }
-    node->gpus = list;
-    node->gpu_count = count;
-    return GANG_OK;
+    struct gang_gpu_spec *gpu = element;
+    const struct gang_node_spec *node = owner;
+    GANG__TRY(gang__read_name_member(r, at, "model", &gpu->model));
+    GANG__TRY(gang__read_name_member(r, at, "pci", &gpu->pci));
+    GANG__TRY(gang__read_name_member(r, at, "uuid", &gpu->uuid));
+    GANG__TRY(gang__read_memory(at, "mem_mib", "mem_bytes", GANG__MAX_MEMORY, &gpu->memory_bytes));
+    GANG__TRY(read_numa_index(at, node, &gpu->numa));
+    int32_t healthy = 1;
+    GANG__TRY(gang__read_bool(at, "healthy", &healthy));
+    gpu->state = healthy ? GANG_GPU_OK : GANG_GPU_UNHEALTHY;
+    GANG__TRY(read_mig_index(r, at, gpu));
+    return gang__read_int32(at, "pcie", 1, INT32_MAX, &gpu->pcie);
 }
+
+static const struct gang__list device_list =
+    GANG__LIST(GANG_MAX_GPUS, struct gang_gpu_spec, device_keys, GANG__OBJECT_DEVICE, read_device);
 
 static bool same_model(const char *a, const char *b)
 {
@@ -139,7 +124,10 @@ static gang_result read_gpus(struct gang__reader *r, const struct gang__json *ob
         for (size_t i = 0; i < GANG__COUNT(short_form); i++)
             if (gang__json_get(object, short_form[i], &at))
                 return gang__json_fail(&at, GANG_EINVAL, "given beside 'devices'");
-        return read_devices(r, &devices, node);
+        void *list;
+        GANG__TRY(gang__read_list(r, &devices, &device_list, node, &list, &node->gpu_count));
+        node->gpus = list;
+        return GANG_OK;
     }
     if (gang__json_get(object, "gpus", &at))
         return read_gpus_alike(r, object, &at, node);
@@ -159,36 +147,27 @@ static gang_result read_gpu_index(const struct gang__json *object, const char *k
     return gang__json_int32(&at, 0, (int32_t)node->gpu_count - 1, gpu);
 }
 
-static gang_result read_links(struct gang__reader *r, const struct gang__json *object,
-                              struct gang_node_spec *node)
+static const char *const link_keys[] = {"a", "b", "type", "hops", "bandwidth_mbps"};
+
+static gang_result read_link(struct gang__reader *r, const struct gang__json *at, void *element,
+                             const void *owner)
 {
-    static const char *const keys[] = {"a", "b", "type", "hops", "bandwidth_mbps"};
-    struct gang__json at;
+    struct gang_link_spec *link = element;
+    const struct gang_node_spec *node = owner;
     struct gang__json member;
-    struct gang_link_spec *list;
-    size_t count;
-    if (!gang__json_get(object, "links", &at))
-        return GANG_OK;
-    GANG__TRY(gang__json_array(&at, GANG__MAX_LIST, &count));
-    GANG__KEEP(list, r, &at, count);
-    for (size_t i = 0; i < count; i++) {
-        struct gang__json element = gang__json_element(&at, i);
-        GANG__TRY(gang__rename_old_keys(r, &element, GANG__OBJECT_LINK));
-        GANG__TRY(gang__json_object(&element, keys, GANG__COUNT(keys)));
-        GANG__TRY(read_gpu_index(&element, "a", node, &list[i].a));
-        GANG__TRY(read_gpu_index(&element, "b", node, &list[i].b));
-        if (list[i].a == list[i].b)
-            return gang__json_fail(&element, GANG_EINVAL, "links a GPU to itself");
-        GANG__TRY(gang__json_need(&element, "type", &member));
-        GANG__TRY(gang__read_word(&element, "type", &gang__link_words, &list[i].type));
-        GANG__TRY(gang__read_int32(&element, "hops", 0, INT32_MAX, &list[i].hops));
-        GANG__TRY(gang__read_int(&element, "bandwidth_mbps", 0, GANG_MAX_AMOUNT,
-                                 &list[i].bandwidth_mbps));
-    }
-    node->links = list;
-    node->link_count = count;
-    return GANG_OK;
+    (void)r;
+    GANG__TRY(read_gpu_index(at, "a", node, &link->a));
+    GANG__TRY(read_gpu_index(at, "b", node, &link->b));
+    if (link->a == link->b)
+        return gang__json_fail(at, GANG_EINVAL, "links a GPU to itself");
+    GANG__TRY(gang__json_need(at, "type", &member));
+    GANG__TRY(gang__read_word(at, "type", &gang__link_words, &link->type));
+    GANG__TRY(gang__read_int32(at, "hops", 0, INT32_MAX, &link->hops));
+    return gang__read_int(at, "bandwidth_mbps", 0, GANG_MAX_AMOUNT, &link->bandwidth_mbps);
 }
+
+static const struct gang__list link_list =
+    GANG__LIST(GANG__MAX_LIST, struct gang_link_spec, link_keys, GANG__OBJECT_LINK, read_link);
 
 /* One string of digits a GPU. */
 static gang_result read_gpu_locality(struct gang__reader *r, const struct gang__json *object,
@@ -196,14 +175,14 @@ static gang_result read_gpu_locality(struct gang__reader *r, const struct gang__
 {
     struct gang__json at;
     size_t rows;
-    uint8_t *near;
+    uint8_t *locality;
     if (!gang__json_get(object, "gpu_locality", &at))
         return GANG_OK;
     GANG__TRY(gang__json_array(&at, GANG_MAX_GPUS, &rows));
     if (rows == 0 || rows != node->gpu_count)
         return gang__json_fail(&at, GANG_EINVAL, "must have a row for each of %zu GPUs",
                                node->gpu_count);
-    GANG__KEEP(near, r, &at, rows * rows);
+    GANG__KEEP(locality, r, &at, rows * rows);
     for (size_t i = 0; i < rows; i++) {
         struct gang__json row = gang__json_element(&at, i);
         const char *digits;
@@ -211,66 +190,50 @@ static gang_result read_gpu_locality(struct gang__reader *r, const struct gang__
         if (strlen(digits) != rows || strspn(digits, "01234") != rows)
             return gang__json_fail(&row, GANG_EINVAL, "must be %zu digits from 0 to 4", rows);
         for (size_t j = 0; j < rows; j++)
-            near[i * rows + j] = (uint8_t)(digits[j] - '0');
+            locality[i * rows + j] = (uint8_t)(digits[j] - '0');
         for (size_t j = 0; j < i; j++)
-            if (near[i * rows + j] != near[j * rows + i])
+            if (locality[i * rows + j] != locality[j * rows + i])
                 return gang__json_fail(&row, GANG_EINVAL, "differs from column %zu", i);
     }
-    node->gpu_locality = near;
+    node->gpu_locality = locality;
     return GANG_OK;
 }
 
-static gang_result read_cores(struct gang__reader *r, const struct gang__json *object,
-                              struct gang_node_spec *node)
+static const char *const core_keys[] = {"os_index", "numa", "threads", "cpuset"};
+
+static gang_result read_core(struct gang__reader *r, const struct gang__json *at, void *element,
+                             const void *owner)
 {
-    static const char *const keys[] = {"os_index", "numa", "threads", "cpuset"};
-    struct gang__json at;
+    struct gang_core_spec *core = element;
+    const struct gang_node_spec *node = owner;
     struct gang__json member;
-    struct gang_core_spec *list;
-    size_t count;
-    if (!gang__json_get(object, "cores", &at))
-        return GANG_OK;
-    GANG__TRY(gang__json_array(&at, GANG_MAX_CORES, &count));
-    GANG__KEEP(list, r, &at, count);
-    for (size_t i = 0; i < count; i++) {
-        struct gang__json element = gang__json_element(&at, i);
-        GANG__TRY(gang__json_object(&element, keys, GANG__COUNT(keys)));
-        GANG__TRY(gang__json_need(&element, "os_index", &member));
-        GANG__TRY(gang__json_int32(&member, 0, INT32_MAX, &list[i].os_index));
-        GANG__TRY(read_numa_index(&element, node, &list[i].numa));
-        list[i].threads = 1;
-        GANG__TRY(gang__read_int32(&element, "threads", 1, INT32_MAX, &list[i].threads));
-        GANG__TRY(gang__read_name_member(r, &element, "cpuset", &list[i].cpuset));
-    }
-    node->cores = list;
-    node->core_count = count;
-    return GANG_OK;
+    GANG__TRY(gang__json_need(at, "os_index", &member));
+    GANG__TRY(gang__json_int32(&member, 0, INT32_MAX, &core->os_index));
+    GANG__TRY(read_numa_index(at, node, &core->numa));
+    core->threads = 1;
+    GANG__TRY(gang__read_int32(at, "threads", 1, INT32_MAX, &core->threads));
+    return gang__read_name_member(r, at, "cpuset", &core->cpuset);
 }
 
-static gang_result read_nics(struct gang__reader *r, const struct gang__json *object,
-                             struct gang_node_spec *node)
+static const struct gang__list core_list =
+    GANG__LIST(GANG_MAX_CORES, struct gang_core_spec, core_keys, GANG__OBJECT_NONE, read_core);
+
+static const char *const nic_keys[] = {"name", "pci", "numa"};
+
+static gang_result read_nic(struct gang__reader *r, const struct gang__json *at, void *element,
+                            const void *owner)
 {
-    static const char *const keys[] = {"name", "pci", "numa"};
-    struct gang__json at;
+    struct gang_nic_spec *nic = element;
+    const struct gang_node_spec *node = owner;
     struct gang__json member;
-    struct gang_nic_spec *list;
-    size_t count;
-    if (!gang__json_get(object, "nics", &at))
-        return GANG_OK;
-    GANG__TRY(gang__json_array(&at, GANG_MAX_ITEMS, &count));
-    GANG__KEEP(list, r, &at, count);
-    for (size_t i = 0; i < count; i++) {
-        struct gang__json element = gang__json_element(&at, i);
-        GANG__TRY(gang__json_object(&element, keys, GANG__COUNT(keys)));
-        GANG__TRY(gang__json_need(&element, "name", &member));
-        GANG__TRY(gang__read_name(r, &member, &list[i].name));
-        GANG__TRY(gang__read_name_member(r, &element, "pci", &list[i].pci));
-        GANG__TRY(read_numa_index(&element, node, &list[i].numa));
-    }
-    node->nics = list;
-    node->nic_count = count;
-    return GANG_OK;
+    GANG__TRY(gang__json_need(at, "name", &member));
+    GANG__TRY(gang__read_name(r, &member, &nic->name));
+    GANG__TRY(gang__read_name_member(r, at, "pci", &nic->pci));
+    return read_numa_index(at, node, &nic->numa);
 }
+
+static const struct gang__list nic_list =
+    GANG__LIST(GANG_MAX_ITEMS, struct gang_nic_spec, nic_keys, GANG__OBJECT_NONE, read_nic);
 
 static gang_result read_starts(const struct gang__json *object, struct gang_profile_spec *profile)
 {
@@ -289,32 +252,24 @@ static gang_result read_starts(const struct gang__json *object, struct gang_prof
     return GANG_OK;
 }
 
-static gang_result read_profiles(struct gang__reader *r, const struct gang__json *object,
-                                 struct gang_node_spec *node)
+static const char *const profile_keys[] = {"name", "model", "width", "starts"};
+
+static gang_result read_profile(struct gang__reader *r, const struct gang__json *at, void *element,
+                                const void *owner)
 {
-    static const char *const keys[] = {"name", "model", "width", "starts"};
-    struct gang__json at;
+    struct gang_profile_spec *profile = element;
+    (void)owner;
     struct gang__json member;
-    struct gang_profile_spec *list;
-    size_t count;
-    if (!gang__json_get(object, "profiles", &at))
-        return GANG_OK;
-    GANG__TRY(gang__json_array(&at, GANG_MAX_ITEMS, &count));
-    GANG__KEEP(list, r, &at, count);
-    for (size_t i = 0; i < count; i++) {
-        struct gang__json element = gang__json_element(&at, i);
-        GANG__TRY(gang__json_object(&element, keys, GANG__COUNT(keys)));
-        GANG__TRY(gang__json_need(&element, "name", &member));
-        GANG__TRY(gang__read_name(r, &member, &list[i].name));
-        GANG__TRY(gang__read_name_member(r, &element, "model", &list[i].model));
-        GANG__TRY(gang__json_need(&element, "width", &member));
-        GANG__TRY(gang__json_int(&member, 1, GANG__MAX_SLICES, &list[i].width));
-        GANG__TRY(read_starts(&element, &list[i]));
-    }
-    node->profiles = list;
-    node->profile_count = count;
-    return GANG_OK;
+    GANG__TRY(gang__json_need(at, "name", &member));
+    GANG__TRY(gang__read_name(r, &member, &profile->name));
+    GANG__TRY(gang__read_name_member(r, at, "model", &profile->model));
+    GANG__TRY(gang__json_need(at, "width", &member));
+    GANG__TRY(gang__json_int(&member, 1, GANG__MAX_SLICES, &profile->width));
+    return read_starts(at, profile);
 }
+
+static const struct gang__list profile_list = GANG__LIST(
+    GANG_MAX_ITEMS, struct gang_profile_spec, profile_keys, GANG__OBJECT_NONE, read_profile);
 
 static gang_result read_topology(struct gang__reader *r, const struct gang__json *object,
                                  struct gang_node_spec *node)
@@ -348,9 +303,9 @@ static gang_result read_amounts(struct gang__reader *r, const struct gang__json 
     size_t count;
     GANG__TRY(gang__read_amounts(r, object, true, r->counts_tasks, &list, &count));
     if (r->counts_tasks) {
-        int64_t most = GANG_MAX_AMOUNT;
-        GANG__TRY(gang__read_int(object, "max_tasks", 0, GANG_MAX_AMOUNT, &most));
-        list[count++] = (struct gang_amount){gang__find_kind(r, GANG__TASKS)->name, most};
+        int64_t max = GANG_MAX_AMOUNT;
+        GANG__TRY(gang__read_int(object, "max_tasks", 0, GANG_MAX_AMOUNT, &max));
+        list[count++] = (struct gang_amount){gang__find_kind(r, GANG__TASKS)->name, max};
     }
     node->amounts = list;
     node->amount_count = count;
@@ -374,6 +329,27 @@ static gang_result read_state(const struct gang__json *object, struct gang_node_
     return GANG_OK;
 }
 
+/* The optional lists of parts of a node. NUMA nodes come first: GPUs, cores and NICs name them. */
+static gang_result read_parts(struct gang__reader *r, const struct gang__json *at,
+                              struct gang_node_spec *node)
+{
+    void *list;
+    GANG__TRY(gang__read_list_member(r, at, "numas", &numa_list, node, &list, &node->numa_count));
+    node->numas = list;
+    GANG__TRY(read_gpus(r, at, node));
+    GANG__TRY(gang__read_list_member(r, at, "links", &link_list, node, &list, &node->link_count));
+    node->links = list;
+    GANG__TRY(read_gpu_locality(r, at, node));
+    GANG__TRY(gang__read_list_member(r, at, "cores", &core_list, node, &list, &node->core_count));
+    node->cores = list;
+    GANG__TRY(gang__read_list_member(r, at, "nics", &nic_list, node, &list, &node->nic_count));
+    node->nics = list;
+    GANG__TRY(gang__read_list_member(r, at, "profiles", &profile_list, node, &list,
+                                     &node->profile_count));
+    node->profiles = list;
+    return GANG_OK;
+}
+
 gang_result gang__read_node(struct gang__reader *r, const struct gang__json *at,
                             struct gang_node_spec *node)
 {
@@ -386,13 +362,7 @@ gang_result gang__read_node(struct gang__reader *r, const struct gang__json *at,
     if (gang__json_get(at, "cpus", &member))
         GANG__TRY(gang__json_milli(&member, 0, GANG_MAX_CPU_MILLI, &node->cpu_milli));
     GANG__TRY(gang__read_memory(at, "mem_mib", "mem_bytes", GANG__MAX_MEMORY, &node->memory_bytes));
-    GANG__TRY(read_numas(r, at, node));
-    GANG__TRY(read_gpus(r, at, node));
-    GANG__TRY(read_links(r, at, node));
-    GANG__TRY(read_gpu_locality(r, at, node));
-    GANG__TRY(read_cores(r, at, node));
-    GANG__TRY(read_nics(r, at, node));
-    GANG__TRY(read_profiles(r, at, node));
+    GANG__TRY(read_parts(r, at, node));
     GANG__TRY(read_amounts(r, at, node));
     GANG__TRY(gang__read_label_map(r, at, GANG_MAX_ITEMS, &node->labels, &node->label_count));
     GANG__TRY(read_topology(r, at, node));
@@ -400,7 +370,7 @@ gang_result gang__read_node(struct gang__reader *r, const struct gang__json *at,
         GANG__TRY(gang__read_names(r, &member, GANG_MAX_ITEMS, &node->partitions,
                                    &node->partition_count));
     GANG__TRY(read_state(at, node));
-    /* The same judge as for every other node: what it finds was not looked for above. */
+    /* Every node passes the same check; the rules it has are not repeated above. */
     char path[sizeof(at->error->path)];
     gang_result checked = gang_node_spec_check(node, at->error);
     if (checked == GANG_OK)

@@ -65,7 +65,7 @@ static const char *kind_of_key(const struct gang__reader *r, const char *key)
 }
 
 /* How many of "fraction" and "weight" a quota may be given by. */
-enum { IN_AMOUNTS = 0, IN_PARTS = 1, IN_WEIGHTS = 2 };
+enum { IN_AMOUNTS = 0, IN_FRACTIONS = 1, IN_WEIGHTS = 2 };
 
 /* A key of a quota: what stands for the kind, and behind an '@' the partition. */
 struct quota_key {
@@ -135,20 +135,20 @@ static gang_result read_relative(struct gang__reader *r, const struct gang__json
                                  struct gang_quota *quota)
 {
     static const char *const keys[] = {"fraction", "weight"};
-    struct gang__json part;
+    struct gang__json fraction;
     struct gang__json weight;
     GANG__TRY(gang__rename_old_keys(r, at, GANG__OBJECT_QUOTA));
     GANG__TRY(gang__json_object(at, keys, ways));
-    bool has_part = gang__json_get(at, "fraction", &part);
+    bool has_fraction = gang__json_get(at, "fraction", &fraction);
     if (gang__json_get(at, "weight", &weight)) {
-        if (has_part)
+        if (has_fraction)
             return gang__json_fail(&weight, GANG_EINVAL, "given beside 'fraction'");
         return gang__json_int(&weight, 1, GANG_MAX_AMOUNT, &quota->by_weight);
     }
-    if (!has_part)
+    if (!has_fraction)
         return gang__json_fail(at, GANG_EINVAL, "must have a member 'fraction'%s",
                                ways == IN_WEIGHTS ? " or 'weight'" : "");
-    return gang__json_scaled(&part, GANG_WHOLE, 1, GANG_WHOLE, &quota->fraction);
+    return gang__json_scaled(&fraction, GANG_WHOLE, 1, GANG_WHOLE, &quota->fraction);
 }
 
 static gang_result read_quota(struct gang__reader *r, const struct gang__json *at, size_t ways,
@@ -181,7 +181,7 @@ static gang_result read_quotas(struct gang__reader *r, const struct gang__json *
     if (gang__json_get(object, "guaranteed", &at))
         GANG__TRY(read_quota(r, &at, IN_WEIGHTS, &queue->guaranteed, &queue->guaranteed_count));
     if (gang__json_get_or_null(object, "limit", &at))
-        GANG__TRY(read_quota(r, &at, IN_PARTS, &queue->limit, &queue->limit_count));
+        GANG__TRY(read_quota(r, &at, IN_FRACTIONS, &queue->limit, &queue->limit_count));
     if (gang__json_get_or_null(object, "lending_limit", &at))
         GANG__TRY(
             read_quota(r, &at, IN_AMOUNTS, &queue->lending_limit, &queue->lending_limit_count));
@@ -229,39 +229,31 @@ static gang_result read_weight(struct gang__reader *r, const struct gang__json *
     return gang__json_real(&at, 0, GANG__MAX_WEIGHT, &queue->weight);
 }
 
-static gang_result read_cells(struct gang__reader *r, const struct gang__json *object,
-                              struct gang_queue_spec *queue)
+static const char *const cell_keys[] = {"level", "count"};
+
+static gang_result read_cell(struct gang__reader *r, const struct gang__json *at, void *element,
+                             const void *owner)
 {
-    static const char *const keys[] = {"level", "count"};
-    struct gang__json at;
+    struct gang_cell_spec *cell = element;
+    (void)owner;
     struct gang__json member;
-    struct gang_cell_spec *list;
-    size_t count;
-    if (!gang__json_get(object, "cells", &at))
-        return GANG_OK;
-    GANG__TRY(gang__json_array(&at, GANG__MAX_LIST, &count));
-    GANG__KEEP(list, r, &at, count);
-    for (size_t i = 0; i < count; i++) {
-        struct gang__json element = gang__json_element(&at, i);
-        GANG__TRY(gang__json_object(&element, keys, GANG__COUNT(keys)));
-        GANG__TRY(gang__json_need(&element, "level", &member));
-        if (json_is_string(member.value) &&
-            strcmp(json_string_value(member.value), GANG__NODE_LEVEL) == 0)
-            list[i].level = GANG__NODE_LEVEL;
-        else
-            GANG__TRY(gang__read_level(r, &element, "level", GANG__LEVELS_SITE, &list[i].level));
-        if (!list[i].level)
-            return gang__json_fail(&member, GANG_EINVAL, "must be a string, not null");
-        GANG__TRY(gang__json_need(&element, "count", &member));
-        GANG__TRY(gang__json_int(&member, 1, GANG_MAX_AMOUNT, &list[i].count));
-    }
-    queue->cells = list;
-    queue->cell_count = count;
-    return GANG_OK;
+    GANG__TRY(gang__json_need(at, "level", &member));
+    if (json_is_string(member.value) &&
+        strcmp(json_string_value(member.value), GANG__NODE_LEVEL) == 0)
+        cell->level = GANG__NODE_LEVEL;
+    else
+        GANG__TRY(gang__read_level(r, at, "level", GANG__LEVELS_SITE, &cell->level));
+    if (!cell->level)
+        return gang__json_fail(&member, GANG_EINVAL, "must be a string, not null");
+    GANG__TRY(gang__json_need(at, "count", &member));
+    return gang__json_int(&member, 1, GANG_MAX_AMOUNT, &cell->count);
 }
 
+static const struct gang__list cell_list =
+    GANG__LIST(GANG__MAX_LIST, struct gang_cell_spec, cell_keys, GANG__OBJECT_NONE, read_cell);
+
 /* Preemption by jobs of the queue: `within` and `reclaim`. */
-static gang_result read_displace(const struct gang__json *object, struct gang_queue_spec *queue)
+static gang_result read_preemption(const struct gang__json *object, struct gang_queue_spec *queue)
 {
     struct gang__json at;
     size_t index = 0;
@@ -302,10 +294,12 @@ static gang_result read_body(struct gang__reader *r, const struct gang__json *at
 {
     struct gang__json member;
     struct gang_queue_spec *child;
+    void *list;
     GANG__TRY(read_quotas(r, at, queue));
     GANG__TRY(read_weight(r, at, queue));
-    GANG__TRY(read_displace(at, queue));
-    GANG__TRY(read_cells(r, at, queue));
+    GANG__TRY(read_preemption(at, queue));
+    GANG__TRY(gang__read_list_member(r, at, "cells", &cell_list, NULL, &list, &queue->cell_count));
+    queue->cells = list;
     GANG__TRY(read_users(r, at, queue));
     GANG__TRY(gang__fields_read(r, at, &gang__queue_fields, queue));
     if (!gang__json_get(at, "child", &member))

@@ -27,23 +27,23 @@ static gang_result read_flags(const struct gang__json *at, int32_t *flags)
     return GANG_OK;
 }
 
-static gang_result read_tasks(struct gang__reader *r, const struct gang__json *at,
-                              struct gang_reservation_stage *stage)
+/* An array that is not empty. */
+static gang_result read_some(struct gang__reader *r, const struct gang__json *at,
+                             const struct gang__list *list, void **elements, size_t *count)
 {
-    struct gang_group_spec *list;
-    size_t count;
-    GANG__TRY(gang__json_array(at, GANG__MAX_GROUPS, &count));
-    if (count == 0)
-        return gang__json_fail(at, GANG_EINVAL, "must not be empty");
-    GANG__KEEP(list, r, at, count);
-    for (size_t i = 0; i < count; i++) {
-        struct gang__json element = gang__json_element(at, i);
-        GANG__TRY(gang__read_group(r, &element, &list[i]));
-    }
-    stage->groups = list;
-    stage->group_count = count;
-    return GANG_OK;
+    GANG__TRY(gang__read_list(r, at, list, NULL, elements, count));
+    return *count > 0 ? GANG_OK : gang__json_fail(at, GANG_EINVAL, "must not be empty");
 }
+
+static gang_result read_group(struct gang__reader *r, const struct gang__json *at, void *element,
+                              const void *owner)
+{
+    (void)owner;
+    return gang__read_group(r, at, element);
+}
+
+static const struct gang__list group_list = {
+    GANG__MAX_GROUPS, sizeof(struct gang_group_spec), NULL, 0, GANG__OBJECT_NONE, read_group};
 
 static gang_result read_nodes(struct gang__reader *r, const struct gang__json *at,
                               struct gang_reservation_stage *stage)
@@ -59,16 +59,19 @@ static gang_result read_nodes(struct gang__reader *r, const struct gang__json *a
     return GANG_OK;
 }
 
-static gang_result read_stage(struct gang__reader *r, const struct gang__json *at,
-                              struct gang_reservation_stage *stage)
+static gang_result read_stage(struct gang__reader *r, const struct gang__json *at, void *element,
+                              const void *owner)
 {
+    struct gang_reservation_stage *stage = element;
     struct gang__json member;
+    void *groups;
+    (void)owner;
     *stage = (struct gang_reservation_stage)GANG_RESERVATION_STAGE_INIT;
-    GANG__TRY(gang__rename_old_keys(r, at, GANG__OBJECT_STAGE));
-    GANG__TRY(gang__json_object(at, stage_keys, GANG__COUNT(stage_keys)));
     GANG__TRY(gang__fields_read(r, at, &gang__stage_fields, stage));
-    if (gang__json_get(at, "tasks", &member))
-        GANG__TRY(read_tasks(r, &member, stage));
+    if (gang__json_get(at, "tasks", &member)) {
+        GANG__TRY(read_some(r, &member, &group_list, &groups, &stage->group_count));
+        stage->groups = groups;
+    }
     GANG__TRY(gang__read_level(r, at, "level", GANG__LEVELS_SITE, &stage->level));
     GANG__TRY(gang__read_name_member(r, at, "domain", &stage->domain));
     if (gang__json_get(at, "nodes", &member))
@@ -78,30 +81,14 @@ static gang_result read_stage(struct gang__reader *r, const struct gang__json *a
     return GANG_OK;
 }
 
-static gang_result read_stages(struct gang__reader *r, const struct gang__json *at,
-                               struct gang_reservation_spec *out)
-{
-    struct gang__json stages;
-    struct gang_reservation_stage *list;
-    size_t count;
-    GANG__TRY(gang__json_need(at, "stages", &stages));
-    GANG__TRY(gang__json_array(&stages, 64, &count));
-    if (count == 0)
-        return gang__json_fail(&stages, GANG_EINVAL, "must not be empty");
-    GANG__KEEP(list, r, &stages, count);
-    for (size_t i = 0; i < count; i++) {
-        struct gang__json element = gang__json_element(&stages, i);
-        GANG__TRY(read_stage(r, &element, &list[i]));
-    }
-    out->stages = list;
-    out->stage_count = count;
-    return GANG_OK;
-}
+static const struct gang__list stage_list =
+    GANG__LIST(64, struct gang_reservation_stage, stage_keys, GANG__OBJECT_STAGE, read_stage);
 
 static gang_result read_one(struct gang__reader *r, const struct gang__json *at,
                             struct gang_reservation_spec *out)
 {
     struct gang__json member;
+    void *stages;
     size_t index;
     *out = (struct gang_reservation_spec)GANG_RESERVATION_SPEC_INIT;
     GANG__TRY(gang__rename_old_keys(r, at, GANG__OBJECT_RESERVATION));
@@ -119,7 +106,10 @@ static gang_result read_one(struct gang__reader *r, const struct gang__json *at,
     }
     if (gang__json_get(at, "users", &member))
         GANG__TRY(gang__read_names(r, &member, GANG__MAX_LIST, &out->users, &out->user_count));
-    return read_stages(r, at, out);
+    GANG__TRY(gang__json_need(at, "stages", &member));
+    GANG__TRY(read_some(r, &member, &stage_list, &stages, &out->stage_count));
+    out->stages = stages;
+    return GANG_OK;
 }
 
 static const struct gang_reservation_spec *find(const struct gang_scenario *c, const char *name)

@@ -23,6 +23,40 @@ gang_result gang__keep_text(struct gang__reader *r, const struct gang__json *at,
     return GANG_OK;
 }
 
+gang_result gang__read_list(struct gang__reader *r, const struct gang__json *at,
+                            const struct gang__list *list, const void *owner, void **elements,
+                            size_t *count)
+{
+    size_t total;
+    *elements = NULL;
+    *count = 0;
+    GANG__TRY(gang__json_array(at, list->max, &total));
+    char *memory = gang__keep(r, at, total, list->size);
+    if (!memory)
+        return GANG_ENOMEM;
+    for (size_t i = 0; i < total; i++) {
+        struct gang__json element = gang__json_element(at, i);
+        GANG__TRY(gang__rename_old_keys(r, &element, list->old_keys));
+        if (list->keys)
+            GANG__TRY(gang__json_object(&element, list->keys, list->key_count));
+        GANG__TRY(list->read(r, &element, memory + i * list->size, owner));
+    }
+    *elements = memory;
+    *count = total;
+    return GANG_OK;
+}
+
+gang_result gang__read_list_member(struct gang__reader *r, const struct gang__json *object,
+                                   const char *key, const struct gang__list *list,
+                                   const void *owner, void **elements, size_t *count)
+{
+    struct gang__json at;
+    *elements = NULL;
+    *count = 0;
+    return gang__json_get(object, key, &at) ? gang__read_list(r, &at, list, owner, elements, count)
+                                            : GANG_OK;
+}
+
 gang_result gang__read_name(struct gang__reader *r, const struct gang__json *at, const char **out)
 {
     const char *text;

@@ -27,8 +27,8 @@ gang_result gang__trace_cut(struct gang__trace_reader *r, int64_t gpus, int64_t 
     return gang__trace_word(r->trace, (struct gang__span){"rest", 4}, &groups[1].name);
 }
 
-/* So many GPUs at most: as many tasks as a group may have, of one. */
-enum { MOST_GPUS = GANG__TRACE_MAX_TASKS };
+/* As many tasks of one GPU as a group may have. */
+enum { MAX_GPUS = GANG__TRACE_MAX_TASKS };
 
 static gang_result add_cut(struct gang__trace_table *t, struct gang__trace_draft d, int64_t gpus,
                            int64_t cpu_milli)
@@ -39,11 +39,6 @@ static gang_result add_cut(struct gang__trace_table *t, struct gang__trace_draft
     return gang__table_add(t, &d);
 }
 
-/* ---- Philly -------------------------------------------------------------------------------- */
-
-enum philly { Y_JOB, Y_VC, Y_GPUS, Y_SUBMIT, Y_DURATION };
-static const char *const philly_columns[] = {"job_id", "vc", "gpu_num", "submit_time", "duration"};
-
 static gang_result time_needed(struct gang__trace_table *t, size_t column, int64_t *ns)
 {
     GANG__TRACE_TRY(gang__table_time(t, column, ns));
@@ -51,15 +46,28 @@ static gang_result time_needed(struct gang__trace_table *t, size_t column, int64
                                      : GANG_OK;
 }
 
-static gang_result philly_row(struct gang__trace_table *t)
+/* A job of a table that says no more than GPUs, times and, with `queue` >= 0, the queue. */
+static gang_result gpu_job(struct gang__trace_table *t, size_t gpus_column, size_t submit,
+                           size_t duration, int queue)
 {
     int64_t gpus;
     struct gang__trace_draft d = GANG__TRACE_DRAFT_INIT;
-    GANG__TRACE_TRY(gang__table_number(t, Y_GPUS, 1, 1, MOST_GPUS, &gpus));
-    GANG__TRACE_TRY(time_needed(t, Y_SUBMIT, &d.submit_ns));
-    GANG__TRACE_TRY(gang__table_run_time(t, Y_DURATION, &d.run_ns));
-    GANG__TRACE_TRY(gang__table_word(t, Y_VC, &d.queue));
+    GANG__TRACE_TRY(gang__table_number(t, gpus_column, 1, 1, MAX_GPUS, &gpus));
+    GANG__TRACE_TRY(time_needed(t, submit, &d.submit_ns));
+    GANG__TRACE_TRY(gang__table_run_time(t, duration, &d.run_ns));
+    if (queue >= 0)
+        GANG__TRACE_TRY(gang__table_word(t, (size_t)queue, &d.queue));
     return add_cut(t, d, gpus, 0);
+}
+
+/* ---- Philly -------------------------------------------------------------------------------- */
+
+enum philly { Y_JOB, Y_VC, Y_GPUS, Y_SUBMIT, Y_DURATION };
+static const char *const philly_columns[] = {"job_id", "vc", "gpu_num", "submit_time", "duration"};
+
+static gang_result philly_row(struct gang__trace_table *t)
+{
+    return gpu_job(t, Y_GPUS, Y_SUBMIT, Y_DURATION, Y_VC);
 }
 
 gang_result gang__trace_read_philly(struct gang__trace_reader *r)
@@ -115,8 +123,8 @@ static gang_result helios_end(struct gang__trace_table *t, int32_t *end)
 }
 
 /* Work without GPUs: a task a node, as many cores each. */
-static gang_result write_cores(struct gang__trace_table *t, struct gang__trace_draft d,
-                               int64_t cpu_milli)
+static gang_result add_cores(struct gang__trace_table *t, struct gang__trace_draft d,
+                             int64_t cpu_milli)
 {
     int64_t nodes = 1;
     GANG__TRACE_TRY(gang__table_optional(t, H_NODES, 1, 1, GANG__TRACE_MAX_TASKS, &nodes));
@@ -130,7 +138,7 @@ static gang_result helios_row(struct gang__trace_table *t)
 {
     int64_t gpus, cpu_milli = 0;
     struct gang__trace_draft d = GANG__TRACE_DRAFT_INIT;
-    GANG__TRACE_TRY(gang__table_number(t, H_GPUS, 1, 0, MOST_GPUS, &gpus));
+    GANG__TRACE_TRY(gang__table_number(t, H_GPUS, 1, 0, MAX_GPUS, &gpus));
     GANG__TRACE_TRY(gang__table_optional(t, H_CPUS, 1000, 0, GANG_MAX_CPU_MILLI, &cpu_milli));
     GANG__TRACE_TRY(helios_end(t, &d.end));
     GANG__TRACE_TRY(time_needed(t, H_SUBMIT, &d.submit_ns));
@@ -140,7 +148,7 @@ static gang_result helios_row(struct gang__trace_table *t)
     GANG__TRACE_TRY(gang__table_run_time(t, H_DURATION, &d.run_ns));
     GANG__TRACE_TRY(gang__table_word(t, H_USER, &d.user));
     GANG__TRACE_TRY(gang__table_word(t, H_VC, &d.queue));
-    return gpus ? add_cut(t, d, gpus, cpu_milli) : write_cores(t, d, cpu_milli);
+    return gpus ? add_cut(t, d, gpus, cpu_milli) : add_cores(t, d, cpu_milli);
 }
 
 gang_result gang__trace_read_helios(struct gang__trace_reader *r)
@@ -161,12 +169,7 @@ static const char *const tiresias_columns[] = {"job_id", "num_gpu", "submit_time
 
 static gang_result tiresias_row(struct gang__trace_table *t)
 {
-    int64_t gpus;
-    struct gang__trace_draft d = GANG__TRACE_DRAFT_INIT;
-    GANG__TRACE_TRY(gang__table_number(t, T_GPUS, 1, 1, MOST_GPUS, &gpus));
-    GANG__TRACE_TRY(time_needed(t, T_SUBMIT, &d.submit_ns));
-    GANG__TRACE_TRY(gang__table_run_time(t, T_DURATION, &d.run_ns));
-    return add_cut(t, d, gpus, 0);
+    return gpu_job(t, T_GPUS, T_SUBMIT, T_DURATION, -1);
 }
 
 gang_result gang__trace_read_tiresias(struct gang__trace_reader *r)
