@@ -30,7 +30,8 @@ bool gang__backfill_may_grow(gang_sched *s, const struct gang__gang *g);
 
 /* ---- candidates.c ---------------------------------------------------------------------------- */
 
-/* Blocked wait classes that wait because of plans are kept by their candidates: see candidates.c. */
+/* Blocked wait classes that wait because of plans are kept by their candidates: see
+ * candidates.c. */
 
 /* A class was tried and is BLOCKED: keep it; classes that run as long are not tried before
  * something changes. False: it cannot be kept, or memory is short; the caller puts it into its

@@ -30,12 +30,11 @@
 bool gang__within_limits(gang_sched *s, struct gang__gang *g, const struct gang__take *take,
                          uint32_t count)
 {
-    uint32_t dim = 0;
-    int32_t why = 0;
+    struct gang__refusal refusal = {0, 0};
     struct gang__queue_state *by =
-        gang__limits_refuse(s, g, take, count, g->order.wait_class->fixed, &dim, &why);
+        gang__limits_refuse(s, g, take, count, g->order.wait_class->fixed, &refusal);
     if (by)
-        gang__order_block(s, g->order.wait_class, why, by, dim);
+        gang__order_block(s, g->order.wait_class, refusal.why, by, refusal.dim);
     return !by;
 }
 
@@ -43,19 +42,19 @@ bool gang__within_limits(gang_sched *s, struct gang__gang *g, const struct gang_
  * allocation is released. */
 static bool is_within_limits(gang_sched *s, struct gang__gang *g, gang_alloc_id alloc)
 {
-    uint32_t groups = gang__gang_request(g)->group_count, dim;
+    uint32_t groups = gang__gang_request(g)->group_count;
     struct gang__take take[GANG__DIMS];
-    int32_t why;
+    struct gang__refusal refusal;
     memset(s->by_group, 0, groups * sizeof(*s->by_group));
     if (gang_alloc_each(s->cluster, alloc, gang__count_task, s->by_group) != GANG_OK)
         return false;
     uint32_t n = gang__takes_sum(s, g, s->by_group, take);
     struct gang__queue_state *by =
-        gang__usage_refuse(s, g->job->leaf, take, n, g->order.wait_class->fixed, &dim, &why);
+        gang__usage_refuse(s, g->job->leaf, take, n, g->order.wait_class->fixed, &refusal);
     if (by) {
         gang__give_back_or_defer(s, NULL, alloc, NULL, 0);
         gang__wake_holding(s, g);
-        gang__order_block(s, g->order.wait_class, why, by, dim);
+        gang__order_block(s, g->order.wait_class, refusal.why, by, refusal.dim);
     }
     return !by;
 }

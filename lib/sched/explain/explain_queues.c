@@ -43,11 +43,18 @@ gang_job_id gang__explain_holder(gang_sched *s, const struct gang__queue_state *
     return id;
 }
 
-/* An amount of a dimension is more than the queue has left. */
-static void explain_bound(struct gang__reasons *l, int32_t why, const struct gang__queue_state *q,
-                          uint32_t dim, int64_t asked, int64_t used, int64_t bound)
+/* The amount of a dimension that the gang asks for is more than the queue has left. */
+struct shortage {
+    const struct gang__queue_state *q;
+    uint32_t dim;
+    int64_t asked, used, bound;
+};
+
+static void explain_bound(struct gang__reasons *l, int32_t why, const struct shortage *of_queue)
 {
-    const struct gang__dim *of = &l->s->queues->dim[dim];
+    const struct gang__queue_state *q = of_queue->q;
+    const struct gang__dim *of = &l->s->queues->dim[of_queue->dim];
+    int64_t asked = of_queue->asked, used = of_queue->used, bound = of_queue->bound;
     bool never = asked > bound && why != GANG_WAIT_USER_LIMIT;
     struct gang__reason *r =
         gang__reason_add(l, why, never ? GANG_WAIT_CATEGORY_NEVER : GANG_WAIT_CATEGORY_NOT_NOW, q);
@@ -59,7 +66,7 @@ static void explain_bound(struct gang__reasons *l, int32_t why, const struct gan
     r->wait.used = used;
     r->wait.limit = bound;
     if (why != GANG_WAIT_USER_LIMIT && !never)
-        r->wait.blocker = gang__explain_holder(l->s, q, dim);
+        r->wait.blocker = gang__explain_holder(l->s, q, of_queue->dim);
     gang__text_amount(l->s, of->kind, bound, whole, sizeof(whole));
     if (of->partition)
         snprintf(place, sizeof(place), " of partition \"%s\"", of->partition->name);
@@ -92,30 +99,31 @@ void gang__explain_bounds(struct gang__reasons *l, const struct gang__take *take
             int64_t asked = take[i].amount;
             /* a limit inherited from a queue above is reported there */
             if (q->q->limit[d].form != GANG__QUOTA_NONE && asked > q->limit[d] - q->used[d])
-                explain_bound(l, GANG_WAIT_LIMIT, q, d, asked, q->used[d], q->limit[d]);
+                explain_bound(l, GANG_WAIT_LIMIT,
+                              &(struct shortage){q, d, asked, q->used[d], q->limit[d]});
             if (fixed && q->guarantee[d] != GANG__NO_BOUND && q->fixed[d] + asked > q->guarantee[d])
-                explain_bound(l, GANG_WAIT_GUARANTEE, q, d, asked, q->fixed[d], q->guarantee[d]);
+                explain_bound(l, GANG_WAIT_GUARANTEE,
+                              &(struct shortage){q, d, asked, q->fixed[d], q->guarantee[d]});
         }
 }
 
 /* Asked if no other gate of the queues blocks the gang. */
 void gang__explain_lending(struct gang__reasons *l, const struct gang__take *take, uint32_t count)
 {
-    uint32_t dim = 0;
-    int32_t why = 0;
+    struct gang__refusal refusal = {0, 0};
     const struct gang__queue_state *by =
-        gang__usage_refuse(l->s, l->gang->job->leaf, take, count, is_fixed(l->gang), &dim, &why);
-    if (!by || why != GANG_WAIT_LENDING)
+        gang__usage_refuse(l->s, l->gang->job->leaf, take, count, is_fixed(l->gang), &refusal);
+    if (!by || refusal.why != GANG_WAIT_LENDING)
         return;
     struct gang__reason *r = gang__reason_add(l, GANG_WAIT_LENDING, GANG_WAIT_CATEGORY_POLICY, by);
     char asked[160];
     if (!r)
         return;
     for (uint32_t i = 0; i < count; i++)
-        r->wait.requested = take[i].dim == dim ? take[i].amount : r->wait.requested;
-    r->wait.kind = l->s->queues->dim[dim].kind;
-    r->wait.used = l->s->root.used[dim];
-    r->wait.limit = l->s->total[dim];
+        r->wait.requested = take[i].dim == refusal.dim ? take[i].amount : r->wait.requested;
+    r->wait.kind = l->s->queues->dim[refusal.dim].kind;
+    r->wait.used = l->s->root.used[refusal.dim];
+    r->wait.limit = l->s->total[refusal.dim];
     gang__text_amount(l->s, r->wait.kind, r->wait.requested, asked, sizeof(asked));
     gang__reason_set_text(r, "what queue \"%s\" leaves idle it does not lend: %s are asked for",
                           by->q->name, asked);
@@ -136,8 +144,8 @@ void gang__explain_user(struct gang__reasons *l, const struct gang__take *take, 
     for (uint32_t k = 0; k < GANG_MAX_KINDS; k++)
         if (gang[k] > 0 && g->job->leaf->guarantee[k] != GANG__NO_BOUND && !l->s->excluded[k] &&
             user->used[k] + gang[k] > limit[k])
-            explain_bound(l, GANG_WAIT_USER_LIMIT, g->job->leaf, k, gang[k], user->used[k],
-                          limit[k]);
+            explain_bound(l, GANG_WAIT_USER_LIMIT,
+                          &(struct shortage){g->job->leaf, k, gang[k], user->used[k], limit[k]});
 }
 
 static void explain_running(struct gang__reasons *l, const struct gang__queue_state *q,

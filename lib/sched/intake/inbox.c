@@ -205,8 +205,10 @@ void gang__inbox_free(gang_sched *s)
 
 /* ---- commands and reports -------------------------------------------------------------------- */
 
-static gang_result post(gang_sched *s, enum gang__message_what what, gang_job_id job, int64_t value,
-                        const int64_t *tasks, size_t count, struct gang__command **out)
+/* A message about a job, with the numbers of tasks (NULL: all). The caller puts it into the
+ * inbox. */
+static gang_result make_command(gang_sched *s, enum gang__message_what what, gang_job_id job,
+                                const int64_t *tasks, size_t count, struct gang__command **out)
 {
     if (!s)
         return GANG_EINVAL;
@@ -220,54 +222,61 @@ static gang_result post(gang_sched *s, enum gang__message_what what, gang_job_id
         return GANG_ENOMEM;
     m->head.what = what;
     m->job = job;
-    m->value = value;
     m->count = tasks ? count : SIZE_MAX;
     if (tasks)
         memcpy(m->tasks, tasks, count * sizeof(*tasks));
-    if (out)
-        *out = m;
-    else
-        gang__inbox_put(s, &m->head);
+    *out = m;
+    return GANG_OK;
+}
+
+static gang_result post(gang_sched *s, enum gang__message_what what, gang_job_id job, int64_t value)
+{
+    struct gang__command *m;
+    gang_result r = make_command(s, what, job, NULL, 0, &m);
+    if (r != GANG_OK)
+        return r;
+    m->value = value;
+    gang__inbox_put(s, &m->head);
     return GANG_OK;
 }
 
 gang_result gang_job_hold(gang_sched *sched, gang_job_id id)
 {
-    return post(sched, GANG__MESSAGE_HOLD, id, 0, NULL, 0, NULL);
+    return post(sched, GANG__MESSAGE_HOLD, id, 0);
 }
 
 gang_result gang_job_release(gang_sched *sched, gang_job_id id)
 {
-    return post(sched, GANG__MESSAGE_RELEASE, id, 0, NULL, 0, NULL);
+    return post(sched, GANG__MESSAGE_RELEASE, id, 0);
 }
 
 gang_result gang_job_cancel(gang_sched *sched, gang_job_id id)
 {
-    return post(sched, GANG__MESSAGE_CANCEL, id, 0, NULL, 0, NULL);
+    return post(sched, GANG__MESSAGE_CANCEL, id, 0);
 }
 
 gang_result gang_job_requeue(gang_sched *sched, gang_job_id id)
 {
-    return post(sched, GANG__MESSAGE_REQUEUE, id, 0, NULL, 0, NULL);
+    return post(sched, GANG__MESSAGE_REQUEUE, id, 0);
 }
 
 gang_result gang_job_set_priority(gang_sched *sched, gang_job_id id, int64_t priority)
 {
-    return post(sched, GANG__MESSAGE_PRIORITY, id, priority, NULL, 0, NULL);
+    return post(sched, GANG__MESSAGE_PRIORITY, id, priority);
 }
 
 gang_result gang_job_set_target(gang_sched *sched, gang_job_id id, int64_t tasks)
 {
     if (tasks < -1)
         return GANG_ERANGE;
-    return post(sched, GANG__MESSAGE_TARGET, id, tasks, NULL, 0, NULL);
+    return post(sched, GANG__MESSAGE_TARGET, id, tasks);
 }
 
 gang_result gang_job_set_time_limit(gang_sched *sched, gang_job_id id, int64_t limit_ns)
 {
     if (limit_ns < 0)
         return GANG_ERANGE;
-    return post(sched, GANG__MESSAGE_TIME_LIMIT, id, limit_ns, NULL, 0, NULL);
+    return post(sched, GANG__MESSAGE_TIME_LIMIT, id, limit_ns);
 }
 
 gang_result gang_report_tasks(gang_sched *sched, gang_job_id job, int32_t part, gang_alloc_id alloc,
@@ -276,7 +285,7 @@ gang_result gang_report_tasks(gang_sched *sched, gang_job_id job, int32_t part, 
     struct gang__command *m;
     if (part < 0 || what < GANG_TASK_STARTED || what > GANG_TASK_IDLE || (tasks && count == 0))
         return GANG_EINVAL;
-    gang_result r = post(sched, GANG__MESSAGE_TASKS, job, 0, tasks, count, &m);
+    gang_result r = make_command(sched, GANG__MESSAGE_TASKS, job, tasks, count, &m);
     if (r != GANG_OK)
         return r;
     m->part = (uint32_t)part;
@@ -289,7 +298,7 @@ gang_result gang_report_tasks(gang_sched *sched, gang_job_id job, int32_t part, 
 gang_result gang_report_end(gang_sched *sched, gang_job_id job, int32_t success)
 {
     struct gang__command *m;
-    gang_result r = post(sched, GANG__MESSAGE_END, job, 0, NULL, 0, &m);
+    gang_result r = make_command(sched, GANG__MESSAGE_END, job, NULL, 0, &m);
     if (r != GANG_OK)
         return r;
     m->head.how = success != 0;
@@ -301,5 +310,5 @@ gang_result gang_report_node_lost(gang_sched *sched, gang_node_id node)
 {
     if (node == GANG_ID_NONE)
         return GANG_EINVAL;
-    return post(sched, GANG__MESSAGE_NODE_LOST, GANG_ID_NONE, (int64_t)node, NULL, 0, NULL);
+    return post(sched, GANG__MESSAGE_NODE_LOST, GANG_ID_NONE, (int64_t)node);
 }

@@ -22,27 +22,28 @@ static gang_result take_in(const struct gang_job_spec *from, struct gang_job_spe
     return GANG_OK;
 }
 
+/* May this user do this to the queue? The host decides if it has an op for that. */
 static gang_result may(gang_sched *s, const struct gang__queues *qs, const struct gang__queue *q,
-                       int32_t action, const char *user, const char *const *groups, size_t count)
+                       int32_t action, const struct gang__submitter *by)
 {
     if (s->ops.may)
-        return s->ops.may(q->name, action, user, groups, count, s->user) == 0 ? GANG_OK
-                                                                              : GANG_EPERM;
-    return gang__queue_allows(qs, q, action, user, groups, count) ? GANG_OK : GANG_EPERM;
+        return s->ops.may(q->name, action, by->user, by->groups, by->group_count, s->user) == 0
+                   ? GANG_OK
+                   : GANG_EPERM;
+    return gang__queue_allows(qs, q, action, by->user, by->groups, by->group_count) ? GANG_OK
+                                                                                    : GANG_EPERM;
 }
 
-static gang_result check_queue(gang_sched *s, const struct gang__submit_view *submit_view,
-                               const struct gang_job_spec *j, const struct gang__queue *q,
+static gang_result check_queue(const struct gang__submit *m, const struct gang__submitter *by,
                                struct gang_error *error)
 {
-    const char *user = j->user ? j->user : "";
-    if (may(s, submit_view->queues, q, GANG_MAY_SUBMIT, user, j->user_groups,
-            j->user_group_count) != GANG_OK)
-        return gang__error(error, GANG_EPERM, "queue", "user \"%s\" may not submit to \"%s\"", user,
-                           q->name);
-    if (q->open_state != GANG_QUEUE_OPEN && !j->running)
+    const struct gang__queue *q = m->q;
+    if (may(m->s, m->submit_view->queues, q, GANG_MAY_SUBMIT, by) != GANG_OK)
+        return gang__error(error, GANG_EPERM, "queue", "user \"%s\" may not submit to \"%s\"",
+                           by->user, q->name);
+    if (q->open_state != GANG_QUEUE_OPEN && !m->spec->running)
         return gang__error(error, GANG_ECLOSED, "queue", "\"%s\" takes no new jobs", q->name);
-    if (q->max_time_limit_ns && j->time_limit_ns > q->max_time_limit_ns)
+    if (q->max_time_limit_ns && m->spec->time_limit_ns > q->max_time_limit_ns)
         return gang__submit_error(error, GANG_ELIMIT, "time_limit_ns",
                                   "more than the queue allows");
     return GANG_OK;
@@ -65,68 +66,89 @@ static struct gang__job *give_ids(gang_sched *s, struct gang__job *jobs, int64_t
     return ordered;
 }
 
+/* Groups that start after others are gangs of their own. */
+static gang_result number_gangs(struct gang__submit *m, uint32_t *part, struct gang_error *error)
+{
+    m->parts = gang__submit_number_gangs(m->spec, part);
+    if (gang__submit_has_cycle(m->spec, part + m->spec->request.group_count))
+        return gang__error(error, GANG_ECYCLE, "group_after",
+                           "groups wait for each other in a circle");
+    return gang__submit_check_gangs(m->spec, part, m->parts, error);
+}
+
+/* Find the leaf and the reservation, and count the jobs as arriving there. */
+static gang_result choose_leaf(struct gang__submit *m, int64_t count, struct gang_error *error)
+{
+    const struct gang_job_spec *j = m->spec;
+    const struct gang__submitter submitter = {.queue = j->queue,
+                                              .user = j->user ? j->user : "",
+                                              .groups = j->user_groups,
+                                              .group_count = j->user_group_count,
+                                              .name = j->name ? j->name : "",
+                                              .labels = j->request.labels,
+                                              .label_count = j->request.label_count};
+    gang_result r =
+        gang__queue_for(m->submit_view->queues, m->s->rules, &submitter, &m->q, m->made, error);
+    if (r == GANG_OK)
+        r = check_queue(m, &submitter, error);
+    if (r == GANG_OK && j->reservation && j->reservation[0])
+        r = gang__reserve_view_find(m->s, m->submit_view, m->q, j, &m->reserved, error);
+    if (r == GANG_OK && !j->running) {
+        r = gang__submit_may_wait(m->submit_view, m->q, count, error);
+        m->counted = r == GANG_OK;
+    }
+    return r;
+}
+
+/* The records of so many jobs, linked last first. On an error *jobs are those made so far. */
+static gang_result make_jobs(struct gang__submit *m, int64_t count, struct gang__job **jobs,
+                             struct gang_error *error)
+{
+    gang_result r = GANG_OK;
+    for (int64_t i = 0; i < count && r == GANG_OK; i++) {
+        struct gang__job *job = NULL;
+        r = gang__submit_make_job(m, &job, error);
+        if (r == GANG_OK) {
+            job->submit_view = m->counted ? m->submit_view->number : 0;
+            job->at_view = m->q->index;
+            job->reserve.id = m->reserved;
+            job->next = *jobs;
+            *jobs = job;
+        }
+    }
+    return r;
+}
+
 static gang_result submit(gang_sched *s, const struct gang_job_spec *j, int64_t count,
                           gang_job_id *first, struct gang_error *error)
 {
     uint32_t small[2 * 64], *part = small;
     size_t groups = j->request.group_count;
     char made[GANG_MAX_NAME + 1] = "";
-    const struct gang__queue *q = NULL;
     struct gang__job *jobs = NULL;
     gang_result r = GANG_OK;
     if (groups > 64 && !(part = gang__zalloc(&s->mem, 2 * groups, sizeof(*part))))
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
-    struct gang__submit m = {s, j, part, 1, NULL, made};
+    struct gang__submit m = {
+        .s = s, .spec = j, .part = part, .parts = 1, .made = made, .reserved = GANG_ID_NONE};
     memset(part, 0, 2 * groups * sizeof(*part));
-    if (j->group_after_count) {
-        m.parts = gang__submit_number_gangs(j, part);
-        if (gang__submit_has_cycle(j, part + groups)) {
-            r = gang__error(error, GANG_ECYCLE, "group_after",
-                            "groups wait for each other in a circle");
-            goto out;
-        }
-        r = gang__submit_check_gangs(j, part, m.parts, error);
-        if (r != GANG_OK)
-            goto out;
-    }
+    if (j->group_after_count)
+        r = number_gangs(&m, part, error);
+    if (r != GANG_OK)
+        goto out;
     gang__rcu_enter();
-    const struct gang__submit_view *submit_view = gang__load(&s->submit_view);
-    const struct gang__submitter who = {.queue = j->queue,
-                                        .user = j->user ? j->user : "",
-                                        .groups = j->user_groups,
-                                        .group_count = j->user_group_count,
-                                        .name = j->name ? j->name : "",
-                                        .labels = j->request.labels,
-                                        .label_count = j->request.label_count};
-    r = gang__queue_for(submit_view->queues, s->rules, &who, &q, made, error);
+    m.submit_view = gang__load(&s->submit_view);
+    r = choose_leaf(&m, count, error);
     if (r == GANG_OK)
-        r = check_queue(s, submit_view, j, q, error);
-    gang_reservation_id reserved = GANG_ID_NONE;
-    if (r == GANG_OK && j->reservation && j->reservation[0])
-        r = gang__reserve_view_find(s, submit_view, q, j, &reserved, error);
-    bool counted = r == GANG_OK && !j->running;
-    if (counted)
-        r = gang__submit_may_wait(submit_view, q, count, error);
-    counted = counted && r == GANG_OK;
-    for (int64_t i = 0; i < count && r == GANG_OK; i++) {
-        struct gang__job *job = NULL;
-        r = gang__submit_make_job(&m, submit_view, q, &job, error);
-        if (r == GANG_OK) {
-            job->submit_view = counted ? submit_view->number : 0;
-            job->at_view = q->index;
-            job->reserve.id = reserved;
-            job->next = jobs;
-            jobs = job;
-        }
-    }
+        r = make_jobs(&m, count, &jobs, error);
     if (r == GANG_OK) {
         struct gang__job *ordered = give_ids(s, jobs, count, first);
         jobs = NULL;
         assert(ordered); /* count is at least 1 */
         ordered->submit.what = GANG__MESSAGE_SUBMIT;
         gang__inbox_put(s, &ordered->submit);
-    } else if (counted) {
-        gang__submit_arrive(submit_view, q->index, GANG__NO_QUEUE, -count);
+    } else if (m.counted) {
+        gang__submit_arrive(m.submit_view, m.q->index, GANG__NO_QUEUE, -count);
     }
     gang__rcu_leave();
 out:
@@ -174,8 +196,8 @@ gang_result gang_sched_may(gang_sched *sched, const char *queue, int32_t action,
     gang__rcu_enter();
     const struct gang__submit_view *submit_view = gang__load(&sched->submit_view);
     const struct gang__queue *q = gang__queue_by_name(submit_view->queues, queue);
-    gang_result r =
-        q ? may(sched, submit_view->queues, q, action, user, groups, group_count) : GANG_ENOENT;
+    const struct gang__submitter by = {.user = user, .groups = groups, .group_count = group_count};
+    gang_result r = q ? may(sched, submit_view->queues, q, action, &by) : GANG_ENOENT;
     gang__rcu_leave();
     return r;
 }

@@ -5,13 +5,17 @@
 
 #include "sched/record/state.h"
 
+/* One call of gang_job_submit_array(): what its jobs have in common. */
 struct gang__submit {
     gang_sched *s;
     const struct gang_job_spec *spec;
-    const uint32_t *part;
-    uint32_t parts;
-    const struct gang_queue_spec *unused;
-    const char *made;
+    const uint32_t *part; /* of each group: the gang that it belongs to */
+    uint32_t parts;       /* gangs of a job */
+    char *made;           /* the leaf is made under this name; "": it exists */
+    const struct gang__submit_view *submit_view;
+    const struct gang__queue *q;  /* the leaf, or the queue below which it is made */
+    gang_reservation_id reserved; /* that the jobs named */
+    bool counted;                 /* the submit view counts the jobs as arriving */
 };
 
 /* ---- submit_check.c -------------------------------------------------------------------------- */
@@ -39,18 +43,15 @@ void gang__submit_gang_request(const struct gang_job_spec *j, const uint32_t *pa
 
 /* ---- submit_record.c ------------------------------------------------------------------------- */
 
-gang_result gang__submit_make_job(struct gang__submit *m,
-                                  const struct gang__submit_view *submit_view,
-                                  const struct gang__queue *q, struct gang__job **out,
+gang_result gang__submit_make_job(struct gang__submit *m, struct gang__job **out,
                                   struct gang_error *error);
 
 /* ---- submit_request.c ------------------------------------------------------------------------ */
 
 gang_result gang__submit_make_requests(struct gang__submit *m, struct gang__job *job,
-                                       const struct gang__submit_view *submit_view,
-                                       const struct gang__queue *q, struct gang_error *error);
+                                       struct gang_error *error);
 
-/* ---- submit view.c --------------------------------------------------------------------------- */
+/* ---- submit_view.c --------------------------------------------------------------------------- */
 
 /* Count so many jobs on their way in, below this queue and up to `end`. */
 void gang__submit_arrive(const struct gang__submit_view *submit_view, uint32_t at, uint32_t end,

@@ -137,9 +137,7 @@ static gang_result set_places(gang_sched *s, struct gang__job *job, const struct
     return GANG_OK;
 }
 
-gang_result gang__submit_make_job(struct gang__submit *m,
-                                  const struct gang__submit_view *submit_view,
-                                  const struct gang__queue *q, struct gang__job **out,
+gang_result gang__submit_make_job(struct gang__submit *m, struct gang__job **out,
                                   struct gang_error *error)
 {
     struct gang__block b = {NULL, 0};
@@ -150,9 +148,9 @@ gang_result gang__submit_make_job(struct gang__submit *m,
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     b.used = 0;
     struct gang__job *job = lay_out(m, &b);
-    set_members(job, m->spec, q);
+    set_members(job, m->spec, m->q);
     job->bytes = b.used;
-    gang_result r = gang__submit_make_requests(m, job, submit_view, q, error);
+    gang_result r = gang__submit_make_requests(m, job, error);
     if (r == GANG_OK)
         r = m->spec->running ? set_places(s, job, m->spec, error) : GANG_OK;
     if (job->place_count == 0)

@@ -176,8 +176,7 @@ static gang_result fits_ever(gang_sched *s, gang_request *q, struct gang_error *
 }
 
 gang_result gang__submit_make_requests(struct gang__submit *m, struct gang__job *job,
-                                       const struct gang__submit_view *submit_view,
-                                       const struct gang__queue *q, struct gang_error *error)
+                                       struct gang_error *error)
 {
     const struct gang_job_spec *j = m->spec;
     gang_result r = GANG_OK;
@@ -189,9 +188,9 @@ gang_result gang__submit_make_requests(struct gang__submit *m, struct gang__job 
         struct gang_request_spec spec = j->request;
         if (m->parts > 1)
             gang__submit_gang_request(j, m->part, p, groups, &spec);
-        r = make_request(m->s, q, &spec, &job->request_text[p], error);
+        r = make_request(m->s, m->q, &spec, &job->request_text[p], error);
         if (r == GANG_OK && !j->running)
-            r = check_limits(m->s, submit_view, q, job->request_text[p]->q, error);
+            r = check_limits(m->s, m->submit_view, m->q, job->request_text[p]->q, error);
         if (r == GANG_OK && !j->running)
             r = fits_ever(m->s, job->request_text[p]->q, error);
     }

@@ -395,8 +395,7 @@ void gang__job_stop(gang_sched *s, struct gang__job *job, int32_t reason, int32_
         set_wanted(s, g, false);
         if (g->stop.handover)
             gang__handover_give_up(s, g->stop.handover);
-        if (g->alloc != GANG_ID_NONE &&
-            gang__stop_tasks(s, g, NULL, 0, reason, GANG_ID_NONE, end) == GANG_ENOMEM)
+        if (g->alloc != GANG_ID_NONE && gang__stop_tasks(s, g, NULL, 0, reason, end) == GANG_ENOMEM)
             s->no_memory = job->undone = true;
     }
     if (job->state == GANG_JOB_ENDED)

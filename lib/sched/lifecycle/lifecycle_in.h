@@ -5,8 +5,8 @@
 
 #include "sched/lifecycle/lifecycle.h"
 
-/* What is due by reports: late heartbeats, gangs below their minimum, lost tasks that come back. When
- * the next one is due. */
+/* What is due by reports: late heartbeats, gangs below their minimum, lost tasks that come back.
+ * When the next one is due. */
 void gang__reports_due(gang_sched *s, struct gang__job *job);
 int64_t gang__reports_next(const gang_sched *s, const struct gang__job *job);
 void gang__reports_free(gang_sched *s, struct gang__job *job);

@@ -811,7 +811,7 @@ static bool stop_surplus(gang_sched *s, struct gang__gang *g)
     if (ok && choose(g, &r.run, surplus) > 0) {
         keep_on(&r.run, GANG_ID_NONE);
         int64_t *tasks = numbers_of(s, &r.run);
-        ok = tasks && gang__stop_tasks(s, g, tasks, r.run.count, GANG_REASON_TARGET, GANG_ID_NONE,
+        ok = tasks && gang__stop_tasks(s, g, tasks, r.run.count, GANG_REASON_TARGET,
                                        GANG_END_NONE) != GANG_ENOMEM;
         gang__release(&s->mem, tasks);
     }

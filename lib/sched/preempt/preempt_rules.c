@@ -139,10 +139,9 @@ bool gang__preempt_amounts_suffice(const struct gang__preemption *p)
 
 bool gang__preempt_quota_suffices(const struct gang__preemption *p)
 {
-    uint32_t dim;
-    int32_t why;
+    struct gang__refusal refusal;
     return gang__usage_refuse(p->s, p->taker->job->leaf, p->take, p->count,
-                              p->taker->order.wait_class->fixed, &dim, &why) == NULL;
+                              p->taker->order.wait_class->fixed, &refusal) == NULL;
 }
 
 bool gang__preempt_is_entitled(const struct gang__preemption *p)

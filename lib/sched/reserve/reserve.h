@@ -158,11 +158,14 @@ gang_result gang__reserve_put_handovers(struct gang__trial *t);
 /* Do what is due: notices, begins, ends, instances, lost nodes. False: out of memory. */
 bool gang__reserve_due(gang_sched *s);
 
+/* Try the gang in the timeline of gang__calendar_timeline_of(): as gang__where_alloc(). */
+typedef gang_result gang__reserve_attempt(gang_sched *s, struct gang__gang *g, gang_alloc_id *id,
+                                          int32_t *why);
+
 /* Tries a gang in each timeline in which it may be placed, one after the other: inside the
- * reservations that it may use, then outside. `attempt` asks gang__calendar_timeline_of(). */
+ * reservations that it may use, then outside. */
 gang_result gang__reserve_try(gang_sched *s, struct gang__gang *g, gang_alloc_id *id, int32_t *why,
-                              gang_result (*attempt)(gang_sched *, struct gang__gang *,
-                                                     gang_alloc_id *, int32_t *));
+                              gang__reserve_attempt *attempt);
 /* The calendar shows the flexible reservations as this gang sees them: without those that it may
  * use. NULL: as the gang sees them that gang__reserve_try() tries, if it tries one. */
 void gang__reserve_show_for(gang_sched *s, const struct gang__gang *g);

@@ -87,8 +87,9 @@ static gang_result place(gang_sched *s, struct gang__reserve *r,
     int64_t start_ns = gap->start_ns > s->now_ns ? gap->start_ns : s->now_ns;
     if (is_booked(r, gap))
         r->usage = NULL;
-    gang_result w =
-        gang__reserve_place_lost(s, r, gap->stage, count, gap->instance, start_ns, gap->end_ns);
+    gang_result w = gang__reserve_place_lost(
+        s, r,
+        &(struct gang__reserve_portion){gap->stage, count, gap->instance, start_ns, gap->end_ns});
     r->usage = usage;
     return w;
 }

@@ -33,12 +33,18 @@ void gang__reserve_drop(gang_sched *s, struct gang__reserve *r, struct gang__res
 bool gang__reserve_fits(gang_sched *s, const struct gang__reserve *r,
                         const struct gang__occupation *o);
 
-/* Place one time of it again, or what is lost of a piece, at its time: all or nothing. Planned
+/* Tasks of a stage, in a window of time. */
+struct gang__reserve_portion {
+    uint32_t stage;
+    const int64_t *count; /* tasks of each group */
+    int64_t instance, start_ns, end_ns;
+};
+
+/* Place one instance of it again, or what is lost of a piece, at its time: all or nothing. Planned
  * starts make way. GANG_OK; GANG_ENOFIT; GANG_ENOMEM. */
 gang_result gang__reserve_place_instance(gang_sched *s, struct gang__reserve *r, int64_t instance);
-gang_result gang__reserve_place_lost(gang_sched *s, struct gang__reserve *r, uint32_t stage,
-                                     const int64_t *count, int64_t instance, int64_t start_ns,
-                                     int64_t end_ns);
+gang_result gang__reserve_place_lost(gang_sched *s, struct gang__reserve *r,
+                                     const struct gang__reserve_portion *portion);
 /* Anywhere in its window, from now on. */
 gang_result gang__reserve_place_later(gang_sched *s, struct gang__reserve *r);
 

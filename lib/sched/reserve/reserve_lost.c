@@ -162,7 +162,8 @@ static gang_result move_lost(gang_sched *s, struct gang__reserve *r, struct gang
     uint32_t groups = r->stage[p->stage].q->group_count;
     struct gang__bookings *usage = r->usage;
     int64_t *lost = gang__zalloc(&s->mem, groups, sizeof(*lost));
-    int64_t start_ns = p->start_ns > s->now_ns ? p->start_ns : s->now_ns;
+    struct gang__reserve_portion portion = {p->stage, lost, p->instance,
+                                            gang__max(p->start_ns, s->now_ns), p->end_ns};
     gang_result w = GANG_ENOMEM;
     bool some = false;
     if (lost && rest->run_count > 0 && count_lost(s, r, p, lost) >= 0)
@@ -171,9 +172,8 @@ static gang_result move_lost(gang_sched *s, struct gang__reserve *r, struct gang
         lost[p->run[i].group] += (int64_t)p->run[i].tasks * p->run[i].nodes;
     if (some) {
         r->usage = NULL; /* its booking does not change */
-        w = p->end_ns > start_ns
-                ? gang__reserve_place_lost(s, r, p->stage, lost, p->instance, start_ns, p->end_ns)
-                : GANG_ENOFIT;
+        w = portion.end_ns > portion.start_ns ? gang__reserve_place_lost(s, r, &portion)
+                                              : GANG_ENOFIT;
         r->usage = usage;
     }
     gang__release(&s->mem, lost);

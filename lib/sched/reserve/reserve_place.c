@@ -324,10 +324,12 @@ static gang_result admit_more(gang_sched *s, const struct gang__reserve *r,
     return w;
 }
 
-static gang_result place_part(gang_sched *s, struct gang__reserve *r, uint32_t stage,
-                              const int64_t *count, int64_t instance, int64_t start_ns,
-                              int64_t end_ns, bool jobs)
+/* `jobs`: over jobs, too, if the reservation may ignore them. */
+static gang_result place_portion(gang_sched *s, struct gang__reserve *r,
+                                 const struct gang__reserve_portion *portion, bool jobs)
 {
+    uint32_t stage = portion->stage;
+    const int64_t *count = portion->count;
     struct gang__reserve_request request;
     gang_result w = GANG_ENOMEM;
     if (gang__reserve_request_make(s, r, &request)) {
@@ -343,31 +345,30 @@ static gang_result place_part(gang_sched *s, struct gang__reserve *r, uint32_t s
                 groups++;
             }
         one->group_count = groups;
-        one->duration_ns = end_ns - start_ns;
+        one->duration_ns = portion->end_ns - portion->start_ns;
         one->gang = 0;
         request.a.stage = one;
         request.a.stage_count = 1;
         request.a.combine = GANG__ADMIT_ALL;
         request.a.prefer = GANG__ADMIT_EARLIEST;
-        request.a.arrival_ns = start_ns;
-        request.a.deadline_ns = end_ns;
+        request.a.arrival_ns = portion->start_ns;
+        request.a.deadline_ns = portion->end_ns;
         request.a.fixed = true;
-        request.a.start_ns = start_ns;
+        request.a.start_ns = portion->start_ns;
         w = admit_more(s, r, &request.a, jobs);
         if (w == GANG_OK && r->stage[stage].q)
             name_groups(&s->reserve.all->got, count);
     }
     gang__reserve_request_free(s, &request);
-    if (w == GANG_OK && !gang__reserve_accept_pieces(s, r, instance, stage))
+    if (w == GANG_OK && !gang__reserve_accept_pieces(s, r, portion->instance, stage))
         w = GANG_ENOMEM;
     return w == GANG_OK || w == GANG_ENOMEM ? w : GANG_ENOFIT;
 }
 
-gang_result gang__reserve_place_lost(gang_sched *s, struct gang__reserve *r, uint32_t stage,
-                                     const int64_t *count, int64_t instance, int64_t start_ns,
-                                     int64_t end_ns)
+gang_result gang__reserve_place_lost(gang_sched *s, struct gang__reserve *r,
+                                     const struct gang__reserve_portion *portion)
 {
-    return place_part(s, r, stage, count, instance, start_ns, end_ns, false);
+    return place_portion(s, r, portion, false);
 }
 
 static void drop_instance(gang_sched *s, struct gang__reserve *r, int64_t instance)
@@ -402,8 +403,11 @@ gang_result gang__reserve_place_instance(gang_sched *s, struct gang__reserve *r,
         if (count)
             scale(stage, part->gangs, count);
         if (w == GANG_OK)
-            w = place_part(s, r, part->stage, count, instance, start_ns,
-                           start_ns + stage->duration_ns, true);
+            w = place_portion(s, r,
+                              &(struct gang__reserve_portion){part->stage, count, instance,
+                                                              start_ns,
+                                                              start_ns + stage->duration_ns},
+                              true);
         gang__release(&s->mem, count);
     }
     gang__trial_drop(&t);

@@ -6,9 +6,7 @@
 
 /* Inside it; of a flexible one, as if it were not there. GANG_ENOFIT: it is not active. */
 static gang_result try_in(gang_sched *s, struct gang__reserve *r, struct gang__gang *g,
-                          gang_alloc_id *id, int32_t *why,
-                          gang_result (*attempt)(gang_sched *, struct gang__gang *, gang_alloc_id *,
-                                                 int32_t *))
+                          gang_alloc_id *id, int32_t *why, gang__reserve_attempt *attempt)
 {
     if (r->flags & GANG_RESERVATION_FLEX) {
         struct gang__trial t;
@@ -61,8 +59,7 @@ static bool refused(gang_result w)
 }
 
 gang_result gang__reserve_try(gang_sched *s, struct gang__gang *g, gang_alloc_id *id, int32_t *why,
-                              gang_result (*attempt)(gang_sched *, struct gang__gang *,
-                                                     gang_alloc_id *, int32_t *))
+                              gang__reserve_attempt *attempt)
 {
     struct gang__reserve *named = g->job->reserve.named;
     gang_result w = GANG_ENOFIT;

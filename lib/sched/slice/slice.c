@@ -71,8 +71,7 @@ static void preempt(gang_sched *s, struct gang__sliced *x)
     gang__log(s, 0, "the host refused to suspend job %llu: it is preempted",
               (unsigned long long)g->job->id);
     g->job->not_before_ns = gang__add_sat(s->now_ns, s->opts.refused_ns);
-    if (gang__stop_tasks(s, g, NULL, 0, GANG_REASON_SLICE, GANG_ID_NONE, GANG_END_NONE) ==
-        GANG_ENOMEM)
+    if (gang__stop_tasks(s, g, NULL, 0, GANG_REASON_SLICE, GANG_END_NONE) == GANG_ENOMEM)
         s->no_memory = true;
     else
         s->wake.slices = true;

@@ -43,7 +43,8 @@ void gang__use_forget(gang_sched *s, struct gang__sliced *x, size_t i);
 
 /* ---- matrix.c, rows.c ------------------------------------------------------------------------ */
 
-/* The matrix of a leaf that slices; NULL: there is none. The other makes it; NULL: out of memory. */
+/* The matrix of a leaf that slices; NULL: there is none. The other makes it; NULL: out of
+ * memory. */
 struct gang__matrix *gang__slice_matrix(const gang_sched *s, const struct gang__queue_state *leaf);
 struct gang__matrix *gang__matrix_get(gang_sched *s, const struct gang__queue_state *leaf);
 void gang__sliced_leave(gang_sched *s, struct gang__sliced *x);

@@ -255,10 +255,10 @@ void gang__stop_discard(gang_sched *s, struct gang__stop *stop)
 }
 
 int32_t gang__stop_tasks(gang_sched *s, struct gang__gang *g, const int64_t *tasks, size_t count,
-                         int32_t reason, gang_job_id because, int32_t end)
+                         int32_t reason, int32_t end)
 {
     struct gang__stop *stop = gang__stop_new(s, g, tasks, count, reason);
-    return stop ? gang__stop_begin(s, stop, because, NULL, end) : (int32_t)GANG_ENOMEM;
+    return stop ? gang__stop_begin(s, stop, GANG_ID_NONE, NULL, end) : (int32_t)GANG_ENOMEM;
 }
 
 static void note_preempted(const gang_sched *s, struct gang__gang *g)
@@ -267,6 +267,25 @@ static void note_preempted(const gang_sched *s, struct gang__gang *g)
         g->preempt.preempted_event == s->external_events ? g->preempt.preempted_times + 1 : 1;
     g->preempt.preempted_event = s->external_events;
     g->preempt.preempted_run = s->runs;
+}
+
+/* Count the tasks as preempted, unless the job itself is to end or to shrink. */
+static void count_preempted(gang_sched *s, const struct gang__stop *stop)
+{
+    struct gang__job *job = stop->gang->job;
+    bool all = !stop->tasks, for_others = is_for_others(stop->reason);
+    if (!for_others && stop->reason != GANG_REASON_STALE && stop->reason != GANG_REASON_MOVE &&
+        stop->reason != GANG_REASON_SLICE && stop->reason != GANG_REASON_REQUEUE)
+        return;
+    s->info.tasks_preempted += (int64_t)stop->left;
+    if (all)
+        job->preemptions++;
+    if (for_others)
+        note_preempted(s, stop->gang);
+    if (all && for_others && job->leaf->q->preempt == GANG_PREEMPT_MODE_CANCEL) {
+        job->ending = true;
+        job->end_wanted = GANG_END_PREEMPTED;
+    }
 }
 
 int32_t gang__stop_begin(gang_sched *s, struct gang__stop *stop, gang_job_id because,
@@ -289,18 +308,7 @@ int32_t gang__stop_begin(gang_sched *s, struct gang__stop *stop, gang_job_id bec
     leave_usage(s, g, stop);
     if (stop->to && handover)
         gang__move_begin(s, stop);
-    if (is_for_others(reason) || reason == GANG_REASON_STALE || reason == GANG_REASON_MOVE ||
-        reason == GANG_REASON_SLICE || reason == GANG_REASON_REQUEUE) {
-        s->info.tasks_preempted += (int64_t)stop->left;
-        if (all)
-            job->preemptions++;
-        if (is_for_others(reason))
-            note_preempted(s, g);
-        if (all && is_for_others(reason) && q->preempt == GANG_PREEMPT_MODE_CANCEL) {
-            job->ending = true;
-            job->end_wanted = GANG_END_PREEMPTED;
-        }
-    }
+    count_preempted(s, stop);
     struct gang_event e = gang__event_of(s, g, reason, "asked to stop");
     e.alloc = stop->alloc;
     e.tasks = stop->tasks;

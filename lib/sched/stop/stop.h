@@ -27,7 +27,7 @@ int32_t gang__stop_begin(gang_sched *s, struct gang__stop *stop, gang_job_id bec
  * waits again). GANG_OK: the tasks stopped at once; 1: they are stopping; GANG_ENOMEM: nothing
  * happened. */
 int32_t gang__stop_tasks(gang_sched *s, struct gang__gang *g, const int64_t *tasks, size_t count,
-                         int32_t reason, gang_job_id because, int32_t end);
+                         int32_t reason, int32_t end);
 
 /* Release tasks of an allocation, regardless of minima, or all of it. Like
  * gang__alloc_remove_tasks() and gang_alloc_free(), but both retry for a while if another thread

@@ -108,13 +108,13 @@ uint32_t gang__gang_resume_demand(gang_sched *s, const struct gang__gang *g,
 /* The queue that refuses these amounts; NULL: none. */
 struct gang__queue_state *gang__limits_refuse(gang_sched *s, struct gang__gang *g,
                                               const struct gang__take *take, uint32_t count,
-                                              bool fixed, uint32_t *dim, int32_t *why)
+                                              bool fixed, struct gang__refusal *refusal)
 {
-    struct gang__queue_state *by = too_many_run(g, why);
+    struct gang__queue_state *by = too_many_run(g, &refusal->why);
     if (!by)
-        by = gang__usage_refuse(s, g->job->leaf, take, count, fixed, dim, why);
+        by = gang__usage_refuse(s, g->job->leaf, take, count, fixed, refusal);
     if (!by && g->job->leaf_user && beyond_user_limit(s, g, take, count)) {
-        *why = GANG_WAIT_USER_LIMIT;
+        refusal->why = GANG_WAIT_USER_LIMIT;
         by = g->job->leaf;
     }
     return by;
@@ -122,12 +122,11 @@ struct gang__queue_state *gang__limits_refuse(gang_sched *s, struct gang__gang *
 
 bool gang__limits_allow(gang_sched *s, struct gang__gang *g, int32_t grow_group, int64_t times)
 {
-    uint32_t dim = 0;
-    int32_t why = 0;
+    struct gang__refusal refusal = {0, 0};
     struct gang__take take[GANG__DIMS];
     bool fixed = gang__gang_is_fixed(g, grow_group >= 0);
     uint32_t count = g->places ? gang__gang_resume_demand(s, g, take)
                                : gang__request_class_takes_times(g->request_class, grow_group,
                                                                  grow_group < 0 ? 1 : times, take);
-    return !gang__limits_refuse(s, g, take, count, fixed, &dim, &why);
+    return !gang__limits_refuse(s, g, take, count, fixed, &refusal);
 }

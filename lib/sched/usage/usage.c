@@ -231,24 +231,24 @@ static bool lends(const gang_sched *s, const struct gang__queue_state *leaf, uin
 
 struct gang__queue_state *gang__usage_refuse(gang_sched *s, struct gang__queue_state *leaf,
                                              const struct gang__take *take, uint32_t count,
-                                             bool fixed, uint32_t *dim, int32_t *why)
+                                             bool fixed, struct gang__refusal *refusal)
 {
     for (struct gang__queue_state *q = leaf; q->parent; q = q->parent)
         for (uint32_t i = 0; i < count; i++) {
-            *dim = take[i].dim;
-            *why = GANG_WAIT_LIMIT;
-            if (take[i].amount > q->limit[*dim] - q->used[*dim])
+            refusal->dim = take[i].dim;
+            refusal->why = GANG_WAIT_LIMIT;
+            if (take[i].amount > q->limit[refusal->dim] - q->used[refusal->dim])
                 return q;
-            *why = GANG_WAIT_GUARANTEE;
-            if (fixed && q->guarantee[*dim] != GANG__NO_BOUND &&
-                q->fixed[*dim] + take[i].amount > q->guarantee[*dim])
+            refusal->why = GANG_WAIT_GUARANTEE;
+            if (fixed && q->guarantee[refusal->dim] != GANG__NO_BOUND &&
+                q->fixed[refusal->dim] + take[i].amount > q->guarantee[refusal->dim])
                 return q;
         }
-    *why = GANG_WAIT_LENDING;
+    refusal->why = GANG_WAIT_LENDING;
     for (uint32_t i = 0; s->queues->lends && i < count; i++) {
         struct gang__queue_state *by = NULL;
-        *dim = take[i].dim;
-        if (!lends(s, leaf, *dim, take[i].amount, &by))
+        refusal->dim = take[i].dim;
+        if (!lends(s, leaf, refusal->dim, take[i].amount, &by))
             return by;
     }
     return NULL;

@@ -51,11 +51,17 @@ void gang__usage_promise(struct gang__gang *g, int32_t grow_group, int64_t times
 /* Does preemption never take what the gang gets: at its start, or (grows) with one more task? */
 bool gang__gang_is_fixed(const struct gang__gang *g, bool grows);
 
+/* Why a queue refuses amounts. */
+struct gang__refusal {
+    uint32_t dim; /* the dimension that exceeds a bound */
+    int32_t why;  /* GANG_WAIT_* */
+};
+
 /* Would the amounts exceed a limit, or (fixed) a guarantee, of the leaf or a queue above? NULL:
- * no. Otherwise the queue, with *dim and *why (GANG_WAIT_LIMIT, _GUARANTEE, _LENDING). */
+ * no. Otherwise the queue, with *refusal (GANG_WAIT_LIMIT, _GUARANTEE, _LENDING). */
 struct gang__queue_state *gang__usage_refuse(gang_sched *s, struct gang__queue_state *leaf,
                                              const struct gang__take *take, uint32_t count,
-                                             bool fixed, uint32_t *dim, int32_t *why);
+                                             bool fixed, struct gang__refusal *refusal);
 
 /* Tasks of a group that a gang still lacks. */
 int64_t gang__gang_lacks(const struct gang__gang *g, uint32_t group);
@@ -110,10 +116,10 @@ uint32_t gang__gang_resume_demand(gang_sched *s, const struct gang__gang *g,
                                   struct gang__take take[GANG__DIMS]);
 
 /* The queue that refuses these amounts to the gang: by the number of running jobs, by its limits
- * or guarantee, or by the user limit (GANG_WAIT_* in *why). NULL: none. */
+ * or guarantee, or by the user limit. NULL: none. */
 struct gang__queue_state *gang__limits_refuse(gang_sched *s, struct gang__gang *g,
                                               const struct gang__take *take, uint32_t count,
-                                              bool fixed, uint32_t *dim, int32_t *why);
+                                              bool fixed, struct gang__refusal *refusal);
 
 /* Do queues and users allow the whole gang (grow_group < 0), or `times` tasks of a group? */
 bool gang__limits_allow(gang_sched *s, struct gang__gang *g, int32_t grow_group, int64_t times);
