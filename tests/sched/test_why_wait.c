@@ -313,7 +313,7 @@ START_TEST(a_back_off_is_explained_with_its_end)
     explain(id);
     const struct gang_wait *w = first(GANG_WAIT_BACK_OFF, GANG_WAIT_CATEGORY_HELD);
     ck_assert_int_eq(w->until_ns, h.now_ns + 10 * (int64_t)HOST_SECOND);
-    ck_assert_str_eq(why.text[0], "it steps aside for 10 seconds");
+    ck_assert_str_eq(why.text[0], "it is in back-off for 10 seconds");
 }
 END_TEST
 

@@ -57,8 +57,8 @@ static gang_result check_free(gang_sched *s, struct gang_error *error)
     for (int k = 0; k < GANG__FREE_KINDS; k++)
         if (unused[k] > left[k])
             return gang__error(error, GANG_EINVAL, "plan",
-                               "%lld of %s is said to be free, and %lld is", (long long)unused[k],
-                               word[k], (long long)left[k]);
+                               "the calendar has %lld of %s free, and the nodes have %lld",
+                               (long long)unused[k], word[k], (long long)left[k]);
     return GANG_OK;
 }
 
@@ -80,13 +80,15 @@ gang_result gang__backfill_check(gang_sched *s, struct gang_error *error)
             if (g->calendar.plan &&
                 (!g->order.wait_class || !gang__calendar_leaf_plans(g) || holds))
                 return gang__error(error, GANG_EINVAL, "plan",
-                                   "job %llu has a planned start and does not wait for one",
+                                   "job %llu has a planned start, and does not wait",
                                    (unsigned long long)job->id);
             if (!g->wake.at && g->calendar.occupies && !holds)
-                return gang__error(error, GANG_EINVAL, "plan", "job %llu holds nothing of its part",
+                return gang__error(error, GANG_EINVAL, "plan",
+                                   "job %llu has an occupation, and holds no allocation",
                                    (unsigned long long)job->id);
             if (!g->wake.at && !g->calendar.occupies && g->alloc != GANG_ID_NONE && g->tasks > 0)
-                return gang__error(error, GANG_EINVAL, "plan", "job %llu runs and has no part",
+                return gang__error(error, GANG_EINVAL, "plan",
+                                   "job %llu runs, and has no occupation",
                                    (unsigned long long)job->id);
         }
     }
@@ -101,10 +103,11 @@ gang_result gang__backfill_check(gang_sched *s, struct gang_error *error)
                                (long long)count);
     }
     if (planned != 0)
-        return gang__error(error, GANG_EINVAL, "plan", "a planned start is of no queue");
-    bool upset =
+        return gang__error(error, GANG_EINVAL, "plan",
+                           "a planned start is in the list of no queue");
+    bool new_timeline =
         s->reserve.all && s->reserve.all->new_timeline; /* pieces are not in the new timeline yet */
     bool asked = cal->timeline && !s->wake.holdings && gang__slice_occupied(s) && cal->plain &&
-                 !whole && !undone && !upset && gang__calendar_current(s);
+                 !whole && !undone && !new_timeline && gang__calendar_current(s);
     return asked ? check_free(s, error) : GANG_OK;
 }

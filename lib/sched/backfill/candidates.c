@@ -456,6 +456,6 @@ gang_result gang__candidates_check(gang_sched *s, struct gang_error *error)
             if (!check_candidates(s, candidates))
                 return gang__error(
                     error, GANG_EINVAL, s->qs[i]->q->name,
-                    "a backfill candidate is not in the state that its leaf has noted");
+                    "a kept wait class is not in the state that its candidates need");
     return GANG_OK;
 }

@@ -29,7 +29,7 @@ struct audit {
     struct sums *sum;  /* of each queue; that of the root is last */
     int64_t *by_group; /* of the gang at hand */
     size_t group_cap;
-    size_t falls; /* units that are in the order of falling */
+    size_t listed_victims; /* gangs in the orders of victims */
 };
 
 #define BAD(a, path, ...) gang__error((a)->error, GANG_EINVAL, (path), __VA_ARGS__)
@@ -61,7 +61,7 @@ static bool names(const struct gang__stop *stop, int64_t task)
 
 /* Was the task asked to stop? True also if it has stopped, and its place is kept for a taker or not
  * released yet. */
-static bool leaves(const struct count *c, int64_t task)
+static bool is_asked_to_stop(const struct count *c, int64_t task)
 {
     for (const struct gang__stop *stop = c->g->stop.first; stop; stop = stop->next)
         if (stop->alloc == c->g->alloc && names(stop, task))
@@ -82,7 +82,7 @@ static bool leaves(const struct count *c, int64_t task)
 static int32_t count_task(const struct gang_task *task, void *user)
 {
     struct count *c = user;
-    c->a->by_group[task->group] += !leaves(c, task->task);
+    c->a->by_group[task->group] += !is_asked_to_stop(c, task->task);
     return 0;
 }
 
@@ -104,10 +104,10 @@ static gang_result check_counts(struct audit *a, const struct gang__gang *g, con
         tasks += g->has[group];
         ended += g->done[group];
         if (g->has[group] != a->by_group[group])
-            return BAD(a, path, "group %u is said to have %" PRId64 " tasks, and has %" PRId64,
-                       group, g->has[group], a->by_group[group]);
+            return BAD(a, path, "group %u counts %" PRId64 " tasks, and has %" PRId64, group,
+                       g->has[group], a->by_group[group]);
         if (g->done[group] < 0 || g->failed[group] < 0 || g->failed[group] > g->done[group])
-            return BAD(a, path, "group %u: %" PRId64 " ended, %" PRId64 " badly", group,
+            return BAD(a, path, "group %u: %" PRId64 " ended, %" PRId64 " of them failed", group,
                        g->done[group], g->failed[group]);
     }
     if (tasks != g->tasks || ended != g->ended)
@@ -118,30 +118,30 @@ static gang_result check_counts(struct audit *a, const struct gang__gang *g, con
 }
 
 /* Where it waits. */
-static gang_result check_bin(struct audit *a, const struct gang__gang *g, const char *path)
+static gang_result check_wait_class(struct audit *a, const struct gang__gang *g, const char *path)
 {
     const struct gang__wait_class *wait_class = g->order.wait_class;
     if (!wait_class)
         return GANG_OK;
     if (g->stop.handover || g->stop.moving || g->over || g->job->state == GANG_JOB_ENDED)
-        return BAD(a, path, "it waits, but is not to");
+        return BAD(a, path, "it is in a wait class, and must not wait");
     if (wait_class->leaf != g->job->leaf || wait_class->request_class != g->request_class ||
         wait_class->user != g->job->leaf_user)
-        return BAD(a, path, "it lies in a wait class of other gangs");
+        return BAD(a, path, "its wait class is for another leaf, request class or user");
     if ((wait_class->grower != NULL) != (g->alloc != GANG_ID_NONE || g->places) ||
         (wait_class->grower && wait_class->grower != g))
-        return BAD(a, path, "it waits to start where one grows or resumes, or the reverse");
+        return BAD(a, path, "it starts in a wait class for growth, or the reverse");
     if (wait_class->state == GANG__CLASS_EMPTY || wait_class->gangs.count == 0)
-        return BAD(a, path, "it lies in a wait class that is marked empty");
+        return BAD(a, path, "its wait class is marked as empty");
     for (const struct gang__set_link *n = gang__set_first(&wait_class->gangs); n;
          n = gang__set_next(n))
         if (n == &g->order.link)
             return GANG_OK;
-    return BAD(a, path, "it is not in the wait class that it names");
+    return BAD(a, path, "its wait class does not list it");
 }
 
 /* Its part in what its queues should count. */
-static void add_unit(struct audit *a, const struct gang__gang *g, struct sums *sum)
+static void add_gang(struct audit *a, const struct gang__gang *g, struct sums *sum)
 {
     const gang_request *q = gang__gang_request(g);
     int64_t rest = gang__gang_fixed_rest(g), left = g->demands ? gang__gang_lacks_all(g) : 0;
@@ -163,7 +163,7 @@ static void add_unit(struct audit *a, const struct gang__gang *g, struct sums *s
 }
 
 /* The queues count a gang that waits for a handover, or moves, already. */
-static void add_claim(const struct gang__gang *g, struct sums *sum)
+static void add_handover(const struct gang__gang *g, struct sums *sum)
 {
     const struct gang__handover *handover = g->stop.handover;
     if (!g->stop.moving && (!handover || !handover->charged))
@@ -180,19 +180,20 @@ static void add_claim(const struct gang__gang *g, struct sums *sum)
     }
 }
 
-static gang_result check_unit(struct audit *a, struct gang__gang *g)
+static gang_result check_gang(struct audit *a, struct gang__gang *g)
 {
     char path[64];
-    snprintf(path, sizeof(path), "jobs[%" PRIu64 "].units[%" PRIu32 "]", g->job->id, g->index);
+    snprintf(path, sizeof(path), "jobs[%" PRIu64 "].gangs[%" PRIu32 "]", g->job->id, g->index);
     if (g->job->state == GANG_JOB_ENDED && (g->alloc != GANG_ID_NONE || g->stop.first))
-        return BAD(a, path, "the job has ended and holds something");
+        return BAD(a, path, "the job has ended, and the gang holds an allocation");
     if (g->victim.listed != (g->alloc != GANG_ID_NONE))
-        return BAD(a, path, "who would fall first is not kept of it as it runs");
-    a->falls += g->victim.listed;
+        return BAD(a, path, "it runs, and is not listed as a victim; or the reverse");
+    a->listed_victims += g->victim.listed;
     if (g->victim.elastic != (g->victim.listed && g->tasks + g->ended > gang__gang_request(g)->min))
-        return BAD(a, path, "what it could give up task by task is not kept of it as it runs");
+        return BAD(a, path,
+                   "it has tasks above its minimum, and is not listed as elastic; or the reverse");
     gang_result r = check_counts(a, g, path);
-    return r == GANG_OK ? check_bin(a, g, path) : r;
+    return r == GANG_OK ? check_wait_class(a, g, path) : r;
 }
 
 /* ---- a job ----------------------------------------------------------------------------------- */
@@ -203,11 +204,11 @@ static gang_result check_job(struct audit *a, struct gang__job *job)
     struct sums own;
     memset(&own, 0, sizeof(own));
     for (uint32_t i = 0; i < job->gang_count; i++) {
-        gang_result r = check_unit(a, &job->gang[i]);
+        gang_result r = check_gang(a, &job->gang[i]);
         if (r != GANG_OK)
             return r;
-        add_unit(a, &job->gang[i], &own);
-        add_claim(&job->gang[i], &own);
+        add_gang(a, &job->gang[i], &own);
+        add_handover(&job->gang[i], &own);
         /* A job counts as running until it has stopped. */
         runs = runs || job->gang[i].alloc != GANG_ID_NONE || job->gang[i].stop.first ||
                job->gang[i].stop.moving;
@@ -282,8 +283,8 @@ static gang_result check_user(struct audit *a, const struct gang__queue_state *l
         struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
         for (uint32_t i = 0; job->leaf_user == user && i < job->gang_count; i++) {
             waiting += job->gang[i].demands;
-            add_unit(a, &job->gang[i], &sum);
-            add_claim(&job->gang[i], &sum);
+            add_gang(a, &job->gang[i], &sum);
+            add_handover(&job->gang[i], &sum);
         }
         running += job->leaf_user == user && job->counted_running;
     }
@@ -310,7 +311,7 @@ static gang_result check_ready(struct audit *a, const struct gang__queue_state *
             GANG__OF(struct gang__wait_class, ready_link, n);
         if (leaf->order.holds_classes &&
             (wait_class->state != GANG__CLASS_READY || wait_class->gangs.count == 0))
-            return BAD(a, name_of(leaf), "a wait class in order is not ready, or empty");
+            return BAD(a, name_of(leaf), "a READY wait class is empty, or not marked as READY");
     }
     return gang__set_is_sorted(&leaf->order.ready)
                ? GANG_OK
@@ -334,7 +335,7 @@ static gang_result check_queue(struct audit *a, struct gang__queue_state *q)
     for (size_t b = 0; r == GANG_OK && b < q->users.cap; b++)
         for (struct gang__hash_link *n = q->users.bucket[b]; n && r == GANG_OK; n = n->next)
             r = check_user(a, q, GANG__OF(struct gang__user, link, n));
-    a->falls -= q->victims.count;
+    a->listed_victims -= q->victims.count;
     return r;
 }
 
@@ -365,10 +366,11 @@ static gang_result check_blocked(struct audit *a)
             !wait_class->at || *wait_class->at != wait_class ||
             *wait_class->at_blocked != wait_class)
             return BAD(a, name_of(wait_class->leaf),
-                       "a wait class is listed as blocked and is not");
+                       "a wait class is listed as BLOCKED, and is not");
         if (!is_refused(a->s, wait_class))
             return BAD(a, name_of(wait_class->leaf),
-                       "it waits for reason %d, which no longer holds", wait_class->why);
+                       "a wait class is BLOCKED for reason %d, which no longer holds",
+                       wait_class->why);
     }
     return GANG_OK;
 }
@@ -402,8 +404,8 @@ gang_result gang_sched_check(gang_sched *sched, struct gang_error *error)
         r = check_queue(&a, sched->qs[i]);
     if (r == GANG_OK)
         r = check_queue(&a, &sched->root);
-    if (r == GANG_OK && a.falls != 0)
-        r = BAD(&a, "fall", "more or fewer would fall than run");
+    if (r == GANG_OK && a.listed_victims != 0)
+        r = BAD(&a, "victims", "more or fewer gangs are listed as victims than run");
     if (r == GANG_OK)
         r = check_blocked(&a);
     if (r == GANG_OK)

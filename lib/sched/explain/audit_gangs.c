@@ -13,7 +13,7 @@
 static gang_result wrong(struct gang_error *error, const struct gang__gang *g, const char *text)
 {
     char path[64];
-    snprintf(path, sizeof(path), "jobs[%" PRIu64 "].units[%" PRIu32 "]", g->job->id, g->index);
+    snprintf(path, sizeof(path), "jobs[%" PRIu64 "].gangs[%" PRIu32 "]", g->job->id, g->index);
     return gang__error(error, GANG_EINVAL, path, "%s", text);
 }
 
@@ -34,13 +34,13 @@ static const char *wait_fault(gang_sched *s, struct gang__gang *g)
     bool settled = !s->wake.jobs && !s->unfinished && !s->no_memory && !job->undone &&
                    job->due_ns > s->now_ns && !resorts(s);
     if (g->demands != (g->order.wait_class || g->stop.handover || g->stop.moving) && settled)
-        return "it is said to want more, and does not wait for it, or the reverse";
+        return "its demand is counted, and it does not wait; or the reverse";
     if (settled && gang__job_may_wait(s, g) != (g->order.wait_class != NULL))
-        return "it is to wait for its turn, and does not, or the reverse";
+        return "it may be tried, and is in no wait class; or the reverse";
     if (job->ending && g->alloc != GANG_ID_NONE && !job->undone)
-        return "the job is to end, and nobody asked it to stop";
+        return "the job is to end, and the gang was not asked to stop";
     if (g->bypass.starved && g->alloc != GANG_ID_NONE)
-        return "it is starved, and runs";
+        return "it runs, and is marked as starved";
     return NULL;
 }
 
@@ -70,54 +70,54 @@ static bool ascends(const int64_t *task, size_t count)
     return true;
 }
 
-static const char *leave_fault(const gang_sched *s, const struct gang__stop *stop)
+static const char *one_stop_fault(const gang_sched *s, const struct gang__stop *stop)
 {
     if (stop->stopped || stop->released || !stop->counted)
-        return "it stops, and is said to have stopped";
+        return "a stop that is under way is marked as finished";
     if (stop->left == 0 || stop->left > stop->own_count)
-        return "nothing of what stops is left";
+        return "a stop under way has no task left to stop, or too many";
     if (!ascends(stop->own, stop->own_count) || !ascends(stop->still, stop->left))
-        return "the tasks that stop are out of order";
+        return "the task numbers of a stop are not ascending";
     if (stop->handover && (!is_there(s, stop->handover) || !is_of(stop->handover, stop)))
-        return "it stops for somebody who does not know of it";
+        return "a stop names a handover that does not list it";
     return NULL;
 }
 
 static const char *stop_fault(const gang_sched *s, const struct gang__gang *g)
 {
-    uint32_t ungiven = 0;
+    uint32_t unreleased = 0;
     bool moves = false;
     for (const struct gang__stop *stop = g->stop.first; stop; stop = stop->next) {
         const char *fault =
-            stop->gang == g ? leave_fault(s, stop) : "what stops of it is another's";
+            stop->gang == g ? one_stop_fault(s, stop) : "a stop of it names another gang";
         if (fault)
             return fault;
-        ungiven++;
+        unreleased++;
     }
     for (const struct gang__handover *handover = s->stop.handovers; handover;
          handover = handover->next)
         for (const struct gang__stop *stop = handover->stops; stop; stop = stop->next_of_handover)
             if (stop->gang == g) {
-                ungiven += stop->stopped && !stop->released;
+                unreleased += stop->stopped && !stop->released;
                 moves = moves || (g->stop.moving == stop && stop->to && stop->handover == handover);
             }
     for (const struct gang__stop *stop = s->stop.deferred; stop; stop = stop->next_of_handover)
-        ungiven += stop->gang == g && stop->counted;
-    if (ungiven != g->stop.unreleased)
-        return "what stops of it and is not given back was counted wrongly";
+        unreleased += stop->gang == g && stop->counted;
+    if (unreleased != g->stop.unreleased)
+        return "its count of unreleased stops is wrong";
     if (g->stop.moving && (!moves || g->alloc != GANG_ID_NONE || g->job->ending))
-        return "it is said to move, and does not";
+        return "it is marked as moving, and no stop of it moves it";
     if (g->stop.handover &&
         (!is_there(s, g->stop.handover) || g->stop.handover->taker != g || g->job->ending))
-        return "it waits for others to stop who do not stop for it";
+        return "it waits for a handover of another gang";
     if (g->stop.handover && (g->stop.handover->grow_group >= 0) != (g->alloc != GANG_ID_NONE))
-        return "it waits for others to stop so that it may grow, and does not run, or the reverse";
+        return "its handover is for growth, and it does not run; or the reverse";
     return NULL;
 }
 
 /* ---- jobs ------------------------------------------------------------------------------------ */
 
-static gang_result check_unit(gang_sched *s, struct gang__gang *g, struct gang_error *error)
+static gang_result check_gang(gang_sched *s, struct gang__gang *g, struct gang_error *error)
 {
     const char *fault = wait_fault(s, g);
     if (!fault)
@@ -130,52 +130,58 @@ static gang_result check_job(gang_sched *s, struct gang__job *job, struct gang_e
     gang_result r = GANG_OK;
     bool waits = false;
     for (uint32_t i = 0; i < job->gang_count && r == GANG_OK; i++) {
-        r = check_unit(s, &job->gang[i], error);
+        r = check_gang(s, &job->gang[i], error);
         waits = waits || job->gang[i].order.wait_class || job->gang[i].stop.handover;
     }
     if (r != GANG_OK)
         return r;
     if (!s->wake.jobs && job->state != gang__job_state_now(job))
-        return wrong(error, job->gang, "its state is another one than was told");
+        return wrong(error, job->gang, "its state is not the one last reported to the host");
     if (!s->wake.jobs && job->paused != (job->state == GANG_JOB_SUSPENDED))
-        return wrong(error, job->gang, "its pause is not counted as it is");
+        return wrong(error, job->gang,
+                     "it is suspended, and its pause is not counted; or the reverse");
     if (job->ready_ns >= 0 && !waits && !job->undone)
-        return wrong(error, job->gang, "it could be granted, and does not wait");
+        return wrong(error, job->gang, "it may be granted, and no gang of it waits");
     int64_t due_ns = job->due_ns; /* what has come is kept, see gang__timer_set() */
     if (!s->unfinished && !job->wake.at && due_ns > s->now_ns && due_ns > gang__timer_due(s, job))
-        return wrong(error, job->gang, "something of it is due before its timer");
+        return wrong(error, job->gang, "an event of it is due before its timer");
     return GANG_OK;
 }
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
-static gang_result check_claims(gang_sched *s, struct gang_error *error)
+static gang_result check_handovers(gang_sched *s, struct gang_error *error)
 {
-    int64_t coming = 0;
+    int64_t promised = 0;
     for (const struct gang__handover *handover = s->stop.handovers; handover;
          handover = handover->next) {
-        coming += handover->counted_promised;
+        promised += handover->counted_promised;
         if (!handover->taker || handover->taker->stop.handover != handover || !handover->charged ||
             handover->place_count <= 0)
-            return gang__error(error, GANG_EINVAL, "claims", "one is nobody's");
+            return gang__error(error, GANG_EINVAL, "handovers",
+                               "a handover has no taker, no places, or is not counted");
         if (handover->counted_promised && handover->taker->job->counted_running)
-            return gang__error(error, GANG_EINVAL, "claims", "one that runs is said to come");
+            return gang__error(error, GANG_EINVAL, "handovers",
+                               "a taker that runs is counted as about to run");
         for (size_t i = 0; i < handover->hold_count; i++) {
             struct gang_alloc_info info = GANG_ALLOC_INFO_INIT;
             if (gang_alloc_get(s->cluster, handover->holds[i], &info) != GANG_OK)
-                return gang__error(error, GANG_EINVAL, "claims", "what is kept is not held");
+                return gang__error(error, GANG_EINVAL, "handovers",
+                                   "a kept place is not allocated");
         }
         for (const struct gang__stop *stop = handover->stops; stop; stop = stop->next_of_handover)
             if (stop->handover != handover)
-                return gang__error(error, GANG_EINVAL, "claims", "one has what is another's");
+                return gang__error(error, GANG_EINVAL, "handovers",
+                                   "a handover lists a stop of another one");
     }
-    if (coming != s->root.promised)
-        return gang__error(error, GANG_EINVAL, "claims", "%" PRId64 " come, not %" PRId64, coming,
+    if (promised != s->root.promised)
+        return gang__error(error, GANG_EINVAL, "handovers",
+                           "%" PRId64 " takers are about to run, not %" PRId64, promised,
                            s->root.promised);
     return GANG_OK;
 }
 
-static gang_result check_overdue(gang_sched *s, struct gang_error *error)
+static gang_result check_starved(gang_sched *s, struct gang_error *error)
 {
     size_t count = 0, listed = 0;
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
@@ -185,29 +191,30 @@ static gang_result check_overdue(gang_sched *s, struct gang_error *error)
     }
     for (struct gang__gang **at = &s->bypass.starved; *at; at = &(*at)->bypass.next, listed++)
         if (!(*at)->bypass.starved || (*at)->bypass.at != at)
-            return wrong(error, *at, "it is not starved as it is said to be");
+            return wrong(error, *at, "it is listed as starved, and is not");
     return count == listed
                ? GANG_OK
-               : gang__error(error, GANG_EINVAL, "starved", "%zu are, not %zu", count, listed);
+               : gang__error(error, GANG_EINVAL, "starved",
+                             "%zu gangs are starved, and %zu are listed", count, listed);
 }
 
 static gang_result check_leaf(const struct gang__queue_state *q, struct gang_error *error)
 {
     if (!gang__set_is_sorted(&q->victims) || !gang__set_is_sorted(&q->elastic_victims))
-        return gang__error(error, GANG_EINVAL, q->q->name, "who would fall first is out of order");
+        return gang__error(error, GANG_EINVAL, q->q->name, "the victims are out of order");
     for (size_t b = 0; b < q->order.classes.cap; b++)
         for (const struct gang__hash_link *n = q->order.classes.bucket[b]; n; n = n->next) {
             const struct gang__wait_class *wait_class = GANG__OF(struct gang__wait_class, link, n);
             if (!gang__set_is_sorted(&wait_class->gangs))
                 return gang__error(error, GANG_EINVAL, q->q->name,
-                                   "those who wait for the same are out of order");
+                                   "the gangs of a wait class are out of order");
         }
     return GANG_OK;
 }
 
 gang_result gang__gangs_check(gang_sched *s, struct gang_error *error)
 {
-    gang_result r = check_claims(s, error);
+    gang_result r = check_handovers(s, error);
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n && r == GANG_OK;
          n = gang__set_next(n)) {
         struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
@@ -216,5 +223,5 @@ gang_result gang__gangs_check(gang_sched *s, struct gang_error *error)
     }
     for (uint32_t i = 0; i < s->queues->count && r == GANG_OK; i++)
         r = check_leaf(s->qs[i], error);
-    return r == GANG_OK ? check_overdue(s, error) : r;
+    return r == GANG_OK ? check_starved(s, error) : r;
 }

@@ -210,10 +210,9 @@ static bool explain_rows(struct gang__reasons *l)
     struct gang__reason *r =
         gang__reason_add(l, GANG_WAIT_CAPACITY, GANG_WAIT_CATEGORY_NOT_NOW, NULL);
     if (r)
-        gang__reason_set_text(r,
-                              "none of %" PRId64 " rows that take turns, of %" PRId64
-                              " that there may be, has room for it",
-                              info.rows, info.quantum_rows);
+        gang__reason_set_text(
+            r, "none of %" PRId64 " rows of time slices (at most %" PRId64 ") has capacity for it",
+            info.rows, info.quantum_rows);
     return true;
 }
 

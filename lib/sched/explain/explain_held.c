@@ -87,7 +87,7 @@ void gang__explain_held(struct gang__reasons *l)
         if ((r = gang__reason_add_held(l, GANG_WAIT_BEGIN)) != NULL) {
             r->wait.until_ns = job->begin_ns;
             gang__reason_set_text(
-                r, "it is not to start for %s seconds",
+                r, "it begins in %s seconds at the earliest",
                 gang__text_milli((job->begin_ns - l->s->now_ns + 999999) / 1000000, "").s);
         }
         break;
@@ -95,7 +95,7 @@ void gang__explain_held(struct gang__reasons *l)
         if ((r = gang__reason_add_held(l, GANG_WAIT_BACK_OFF)) != NULL) {
             r->wait.until_ns = job->not_before_ns;
             gang__reason_set_text(
-                r, "it steps aside for %s seconds",
+                r, "it is in back-off for %s seconds",
                 gang__text_milli((job->not_before_ns - l->s->now_ns + 999999) / 1000000, "").s);
         }
         break;
@@ -120,7 +120,7 @@ void gang__explain_handover(struct gang__reasons *l, const struct gang__handover
         gang__reason_add(l, GANG_WAIT_VICTIMS, GANG_WAIT_CATEGORY_NOT_NOW, NULL);
     if (!r)
         return;
-    r->rank = RANK_CLAIM;
+    r->rank = RANK_HANDOVER;
     r->wait.blocker = blocker;
     r->wait.until_ns = until;
     r->wait.requested = tasks;

@@ -5,7 +5,7 @@
 
 #include "sched/record/state.h"
 
-enum rank { RANK_HELD, RANK_CLAIM, RANK_NEVER, RANK_LAST, RANK_OTHER, RANK_TURN };
+enum rank { RANK_HELD, RANK_HANDOVER, RANK_NEVER, RANK_LAST, RANK_OTHER, RANK_ORDER };
 
 struct gang__reason {
     struct gang_wait wait;

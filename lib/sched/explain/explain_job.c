@@ -106,7 +106,7 @@ static gang_result explain_gang(struct gang__reasons *l)
     struct gang__reason *turn =
         gang__reason_add(l, GANG_WAIT_NOT_TRIED, GANG_WAIT_CATEGORY_NOT_NOW, NULL);
     if (turn) {
-        turn->rank = RANK_TURN;
+        turn->rank = RANK_ORDER;
         gang__reason_set_text(turn,
                               "nothing is in its way: it is its turn in one of the next runs");
     }

@@ -137,7 +137,8 @@ static bool carry_out(gang_sched *s, const struct gang__command *m)
     if (job && job->state != GANG_JOB_ENDED)
         return command(s, job, m);
     if (what == GANG__MESSAGE_TASKS || what == GANG__MESSAGE_END)
-        gang__log(s, 0, "a report about job %llu, which is not there", (unsigned long long)m->job);
+        gang__log(s, 0, "a report about job %llu is ignored: it has ended, or does not exist",
+                  (unsigned long long)m->job);
     return true;
 }
 

@@ -109,7 +109,7 @@ static void become(gang_sched *s, struct gang__gang *g)
     g->bypass.at = at;
     *at = g;
     gang__order_unblock(s, g->order.wait_class);
-    gang__log(s, 1, "job %llu is starved: nothing passes it any more",
+    gang__log(s, 1, "job %llu is starved: no job bypasses it from now on",
               (unsigned long long)g->job->id);
 }
 

@@ -177,7 +177,7 @@ static bool count_allows(struct gang__preemption *p)
         return false;
     }
     if (s->opts.observe_only) {
-        gang__log(p->s, 1, "observe only: %lld tasks would be evicted for job %llu",
+        gang__log(p->s, 1, "observe only: %lld tasks would be preempted for job %llu",
                   (long long)p->tasks, (unsigned long long)p->taker->job->id);
         return false;
     }

@@ -14,20 +14,20 @@ static gang_result check_one(const gang_sched *s, const struct gang__reserve *r,
     int64_t last = INT64_MIN;
     bool settled = s->calendar && s->calendar->timeline && !s->reserve.all->new_timeline;
     if (!r->piece && !r->over && s->reserve.all->due_ns > s->now_ns)
-        return wrong(error, r, "nothing of it is planned, and it is there");
+        return wrong(error, r, "it has no pieces, and is not over");
     if (r->aside)
-        return wrong(error, r, "it made way, and did not come back");
+        return wrong(error, r, "it made way for an older one, and was not placed again");
     for (const struct gang__reserve_piece *p = r->piece; p; p = p->next) {
         if (p->start_ns < last || p->start_ns >= p->end_ns || p->stage >= r->stage_count)
             return wrong(error, r, "its pieces are out of order");
         if (settled && !p->id && p->run_count > 0)
-            return wrong(error, r, "a piece of it is not in the plan");
+            return wrong(error, r, "a piece of it is not in the calendar");
         last = p->start_ns;
     }
     for (const struct gang__reserve_gap *gap = r->gap; gap; gap = gap->next)
         for (uint32_t group = 0; group < gap->groups; group++)
             if (gap->stage >= r->stage_count || gap->count[group] < 0)
-                return wrong(error, r, "less than nothing is missing of it");
+                return wrong(error, r, "a gap of it has a negative count");
     return GANG_OK;
 }
 
@@ -38,18 +38,19 @@ static gang_result check_members(const gang_sched *s, struct gang_error *error)
         const struct gang__reserve *named = job->reserve.named;
         if (named && gang__reserve_of(s, named->id) != named)
             return gang__error(error, GANG_EINVAL, "reservations",
-                               "job %llu waits for one that is not there",
+                               "job %llu waits for a reservation that does not exist",
                                (unsigned long long)job->id);
         for (uint32_t i = 0; i < job->gang_count; i++) {
             const struct gang__gang *g = &job->gang[i];
             if (g->reserve.inside_of &&
                 gang__reserve_of(s, g->reserve.inside_of->id) != g->reserve.inside_of)
                 return gang__error(error, GANG_EINVAL, "reservations",
-                                   "job %llu lies in one that is not there",
+                                   "job %llu is inside a reservation that does not exist",
                                    (unsigned long long)job->id);
             if (g->reserve.inside_of && !g->reserve.inside_of->inside &&
                 (g->calendar.occupies || g->calendar.plan))
-                return wrong(error, g->reserve.inside_of, "who lies inside has no place there");
+                return wrong(error, g->reserve.inside_of,
+                             "a member lies inside, and there is no timeline inside");
         }
     }
     return GANG_OK;
@@ -69,9 +70,10 @@ gang_result gang__reserve_check(gang_sched *s, struct gang_error *error)
         r = check_one(s, v, error);
     }
     if (r == GANG_OK && s->reserve.all && gaps != s->reserve.all->gaps)
-        return gang__error(error, GANG_EINVAL, "reservations", "%zu things are missing", gaps);
+        return gang__error(error, GANG_EINVAL, "reservations", "%zu gaps, counted otherwise", gaps);
     if (r == GANG_OK &&
         (count != s->reserve.count || (count && magnetic != s->reserve.all->magnetic)))
-        return gang__error(error, GANG_EINVAL, "reservations", "they are %u", count);
+        return gang__error(error, GANG_EINVAL, "reservations", "%u reservations, counted otherwise",
+                           count);
     return r;
 }

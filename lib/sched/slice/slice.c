@@ -140,7 +140,7 @@ static void start(gang_sched *s, struct gang__sliced *x)
 
 void gang__slice_undo_grant(gang_sched *s, struct gang__gang *g)
 {
-    gang__log(s, 1, "the places of job %llu went before its first turn: it waits again",
+    gang__log(s, 1, "the places of job %llu are gone before its first quantum: it waits again",
               (unsigned long long)g->job->id);
     s->first_quantum->undo(s, g, s->now_ns);
 }

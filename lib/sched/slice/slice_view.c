@@ -195,16 +195,16 @@ static gang_result check_gang(const gang_sched *s, const struct gang__sliced *x,
     const struct gang__gang *g = x->gang;
     unsigned long long id = g ? (unsigned long long)g->job->id : 0;
     if (x->row >= x->matrix->rows)
-        return BAD("job %llu is in a row that is not there", id);
+        return BAD("job %llu is in a row that does not exist", id);
     if (g && (g->sliced != x || g->alloc != x->alloc))
-        return BAD("job %llu is not what the matrix takes it for", id);
+        return BAD("job %llu: gang and matrix name different allocations", id);
     if (!g && !x->stopped && x->state == GANG__SLICED_RUNS && x->left > 0)
-        return BAD("one that let go is expected to stop");
+        return BAD("a detached gang is still counted as running");
     gang_result r = gang__timeshare_each(s->cluster, x->alloc, same_use, &c);
     if (r != GANG_OK)
         return BAD("the allocation of job %llu: %s", id, gang_strerror(r));
     if (!c.same || c.at != x->uses)
-        return BAD("job %llu has other cores lent than the matrix says", id);
+        return BAD("the shares lent to job %llu differ from those in the matrix", id);
     for (size_t i = 0; i < x->uses; i++)
         x->use[i].column->doomed++;
     return GANG_OK;
@@ -221,7 +221,7 @@ static gang_result check_row(struct gang__matrix *m, uint32_t row, bool busy,
             continue;
         any = true;
         if (!gang__columns_fit(x, busy))
-            return BAD(busy ? "gangs run that do not fit beside each other"
+            return BAD(busy ? "the running gangs do not fit beside each other"
                             : "gangs of row %" PRIu32 " do not fit beside each other",
                        row + 1);
         gang__columns_put(x, busy);
@@ -240,10 +240,9 @@ static gang_result check_columns(const gang_sched *s, struct gang__matrix *m,
             uint32_t there = c->doomed;
             c->doomed = 0;
             if (there != c->uses || c->leaving > c->uses)
-                return BAD("a node is said to be used %" PRIu32 " times, not %" PRIu32, c->uses,
-                           there);
+                return BAD("a column counts %" PRIu32 " uses, and has %" PRIu32, c->uses, there);
             if (gang_alloc_get(s->cluster, c->held, &info) != GANG_OK)
-                return BAD("a node of the matrix is not held");
+                return BAD("the allocation of a column is gone");
         }
     return GANG_OK;
 }
@@ -253,7 +252,7 @@ static gang_result check_matrix(const gang_sched *s, struct gang__matrix *m,
 {
     gang_result r = GANG_OK;
     if (m->rows > 0 ? m->active >= m->rows : m->first != NULL)
-        return BAD("row %" PRIu32 " of %" PRIu32 " has its turn", m->active + 1, m->rows);
+        return BAD("row %" PRIu32 " of %" PRIu32 " is active", m->active + 1, m->rows);
     gang__slice_dry_run_begin((gang_sched *)s);
     for (const struct gang__sliced *x = m->first; x && r == GANG_OK; x = x->next)
         r = check_gang(s, x, error);
