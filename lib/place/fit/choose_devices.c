@@ -9,18 +9,18 @@
 
 /* Of the devices in `among` that can hold the group's part of one: the fullest; or the emptiest, if
  * a task takes several (p->mode.worst_fit). -1: none can. */
-static int best_device(const struct gang__plan *p, const struct gang__group *g,
-                       const struct gang__node_copy *copy, const uint64_t *now, uint64_t among)
+static int best_device(const struct gang__fit_ctx *f, const struct gang__group *g,
+                       const struct gang_gpu_spec *gpus, const uint64_t *now, uint64_t among)
 {
     int best = -1;
     uint32_t best_free = 0;
     for (; among; among &= among - 1) {
         unsigned i = (unsigned)__builtin_ctzll(among);
-        uint32_t need = share_on(g, &copy->type->spec->gpus[i]), free = share_free(now, i);
+        uint32_t need = share_on(g, &gpus[i]), free = share_free(now, i);
         if (need == 0 || free < need)
             continue;
         if (best < 0 ||
-            (p->mode.worst_fit && g->devices > 1 ? free > best_free : free < best_free)) {
+            (f->p->mode.worst_fit && g->devices > 1 ? free > best_free : free < best_free)) {
             best = (int)i;
             best_free = free;
         }
@@ -42,13 +42,13 @@ uint64_t gang__plan_devices(const struct gang__plan *p, const struct gang__group
 
 /* Parts of devices for a task. All of them give the same share: devices that differ in memory are
  * not mixed in one task, so try the sizes one after the other. */
-static uint64_t choose_shares(const struct gang__plan *p, const struct gang__group *g,
-                              const struct gang__node_copy *copy, const uint64_t *now,
-                              uint64_t among, uint32_t *share)
+static uint64_t choose_shares(const struct gang__fit_ctx *f, uint64_t among, uint32_t *share)
 {
-    const struct gang_gpu_spec *gpus = copy->type->spec->gpus;
+    const struct gang__group *g = f->g;
+    const struct gang_gpu_spec *gpus = f->copy->type->spec->gpus;
+    const uint64_t *now = f->now;
     int best;
-    while ((best = best_device(p, g, copy, now, among)) >= 0) {
+    while ((best = best_device(f, g, gpus, now, among)) >= 0) {
         *share = share_on(g, &gpus[best]);
         uint64_t chosen = UINT64_C(1) << best, alike = among;
         for (uint64_t left = g->share ? 0 : among; left; left &= left - 1)
@@ -56,7 +56,7 @@ static uint64_t choose_shares(const struct gang__plan *p, const struct gang__gro
                 alike &= ~(left & (~left + 1));
         uint32_t count = 1;
         for (; count < g->devices; count++) {
-            best = best_device(p, g, copy, now, alike & ~chosen);
+            best = best_device(f, g, gpus, now, alike & ~chosen);
             if (best < 0)
                 break;
             chosen |= UINT64_C(1) << best;
@@ -76,15 +76,16 @@ static uint64_t lowest_bits(uint64_t from, uint32_t count)
     return chosen;
 }
 
-/* Devices for a task, of those in `among`. For slices the other free and allowed ones matter,
- * too. */
-static uint64_t choose_among(struct gang__plan *p, const struct gang__group *g,
-                             const struct gang__node_copy *copy, const uint64_t *now,
-                             uint64_t among, uint64_t allowed, uint32_t *share)
+/* Devices for a task, of those in `among`. For MIG instances the other free and allowed ones
+ * matter, too. */
+static uint64_t choose_among(const struct gang__fit_ctx *f, uint64_t among, uint64_t allowed,
+                             uint32_t *share)
 {
+    const struct gang__group *g = f->g;
+    const struct gang__node_copy *copy = f->copy;
     if (g->share != 1000)
-        return choose_shares(p, g, copy, now, among, share);
-    uint64_t free = gang__whole_devices(copy->layout, now);
+        return choose_shares(f, among, share);
+    uint64_t free = gang__whole_devices(copy->layout, f->now);
     among &= free;
     *share = 1000;
     if (g->profile)
@@ -93,32 +94,30 @@ static uint64_t choose_among(struct gang__plan *p, const struct gang__group *g,
     if (count <= g->devices)
         return count == g->devices ? among : 0;
     /* On an imagined cluster it only matters that there are so many. */
-    if (copy->type->gpus_alike || p->mode.empty)
+    if (copy->type->gpus_alike || f->p->mode.empty)
         return lowest_bits(among, g->devices);
-    return gang__choose_gpus(p, copy->type, g, takeable_devices(copy, free), among);
+    return gang__choose_gpus(f->p, copy->type, g, takeable_devices(copy, free), among);
 }
 
 /* Add ranked models one by one until the devices suffice: the least liked device of the task is
  * then as well liked as possible. */
-static uint64_t choose_ranked(struct gang__plan *p, const struct gang__group *g,
-                              const struct gang__node_copy *copy, const uint64_t *now, uint64_t all,
-                              uint64_t allowed, uint32_t *share)
+static uint64_t choose_ranked(const struct gang__fit_ctx *f, uint64_t all, uint64_t allowed,
+                              uint32_t *share)
 {
+    const struct gang__group *g = f->g;
     uint64_t before = 0;
-    /* Parts of several devices: whatever finds room whenever there is any. */
-    bool any = p->mode.worst_fit && g->devices > 1 && g->share != 1000;
+    /* Parts of several devices: whatever fits whenever some do. */
+    bool any = f->p->mode.worst_fit && g->devices > 1 && g->share != 1000;
     for (size_t models = 1; !any && models < g->model_count && before != all; models++) {
-        uint64_t among = gang__devices_of_models(g, copy->type, models) & all;
-        uint64_t gpus = among != before ? choose_among(p, g, copy, now, among, allowed, share) : 0;
+        uint64_t among = gang__devices_of_models(g, f->copy->type, models) & all;
+        uint64_t gpus = among != before ? choose_among(f, among, allowed, share) : 0;
         if (gpus)
             return gpus;
         before = among;
     }
-    return before == all ? 0 : choose_among(p, g, copy, now, all, allowed, share);
+    return before == all ? 0 : choose_among(f, all, allowed, share);
 }
 
-/* The number of ranked models, the most liked first, that includes all these devices; SIZE_MAX
- * where models have no rank. */
 size_t gang__liked_models(const struct gang__group *g, const struct gang__node_copy *copy,
                           uint64_t gpus)
 {
@@ -128,30 +127,29 @@ size_t gang__liked_models(const struct gang__group *g, const struct gang__node_c
     return models;
 }
 
-/* Exactly these, if they are free: of a profile, instances of it. */
-static uint64_t choose_wanted(const struct gang__plan *p, const struct gang__group *g,
-                              const struct gang__node_copy *copy, const uint64_t *now,
-                              uint64_t wanted, uint64_t all, uint32_t *share)
+/* Exactly f->wanted, if they are free: of a profile, instances of it. */
+static uint64_t choose_wanted(const struct gang__fit_ctx *f, uint64_t all, uint32_t *share)
 {
+    const struct gang__node_type *type = f->copy->type;
     *share = 1000;
-    if (g->profile)
-        return wanted & ~(gang__whole_devices(copy->layout, now) & copy->type->slices) ? 0 : wanted;
-    return choose_shares(p, g, copy, now, wanted & (p->mode.adopting ? copy->type->gpus : all),
-                         share);
+    if (f->g->profile)
+        return f->wanted & ~(gang__whole_devices(f->copy->layout, f->now) & type->slices)
+                   ? 0
+                   : f->wanted;
+    return choose_shares(f, f->wanted & (f->p->mode.adopting ? type->gpus : all), share);
 }
 
-/* Devices for a task, of those allowed; `wanted`: exactly these. */
-uint64_t gang__choose_devices(struct gang__plan *p, const struct gang__group *g,
-                              const struct gang__node_copy *copy, const uint64_t *now,
-                              uint64_t wanted, uint64_t allowed, uint32_t *share)
+uint64_t gang__choose_devices(const struct gang__fit_ctx *f, uint64_t allowed, uint32_t *share)
 {
+    const struct gang__plan *p = f->p;
+    const struct gang__group *g = f->g;
     uint64_t all = allowed & (p->subset.on ? p->subset.gpus : UINT64_MAX);
     if (g->model_count || g->profile)
-        all &= gang__devices_of_models(g, copy->type, p->tier.models);
+        all &= gang__devices_of_models(g, f->copy->type, p->tier.models);
     else
-        all &= copy->type->gpus;
-    if (wanted)
-        return choose_wanted(p, g, copy, now, wanted, all, share);
-    return g->models_ranked ? choose_ranked(p, g, copy, now, all, allowed, share)
-                            : choose_among(p, g, copy, now, all, allowed, share);
+        all &= f->copy->type->gpus;
+    if (f->wanted)
+        return choose_wanted(f, all, share);
+    return g->models_ranked ? choose_ranked(f, all, allowed, share)
+                            : choose_among(f, all, allowed, share);
 }

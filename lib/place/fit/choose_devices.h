@@ -5,6 +5,7 @@
 
 #include "core/nodes/node_type.h"
 #include "place/fit/fit_plan.h"
+#include "place/fit/fit_task.h"
 
 /* Milli-GPUs a task of the group takes of a device: its share, or its memory's. 0: unknown. */
 static inline uint32_t share_on(const struct gang__group *g, const struct gang_gpu_spec *gpu)
@@ -25,11 +26,9 @@ static inline uint64_t takeable_devices(const struct gang__node_copy *copy, uint
     return whole & copy->type->gpus & ~copy->unhealthy;
 }
 
-/* Devices for a task, of those allowed; `wanted`: exactly these. 0: there are not enough, or out of
- * memory (p->out.failed). *share: milli-GPUs of each. */
-uint64_t gang__choose_devices(struct gang__plan *p, const struct gang__group *g,
-                              const struct gang__node_copy *copy, const uint64_t *now,
-                              uint64_t wanted, uint64_t allowed, uint32_t *share);
+/* Devices for a task, of those allowed. 0: there are not enough, or out of memory
+ * (p->out.failed). *share: milli-GPUs of each. */
+uint64_t gang__choose_devices(const struct gang__fit_ctx *f, uint64_t allowed, uint32_t *share);
 
 /* The number of ranked models, the most liked first, that includes all these devices; SIZE_MAX
  * where the models have no rank. */

@@ -25,11 +25,11 @@ uint64_t gang__choose_gpus(struct gang__plan *p, const struct gang__node_type *t
     return set ? set->gpus : 0;
 }
 
-uint64_t gang__choose_gpus_together(struct gang__plan *p, const struct gang__node_type *type,
-                                    const struct gang__group *g, uint64_t free, uint64_t among,
+uint64_t gang__choose_gpus_together(const struct gang__fit_ctx *f, uint64_t free, uint64_t among,
                                     const uint64_t *cores, uint32_t count)
 {
-    const struct gang__gpu_set *set = best_of(p, type, g, free, among);
+    const struct gang__node_type *type = f->copy->type;
+    const struct gang__gpu_set *set = best_of(f->p, type, f->g, free, among);
     struct gang__gpu_set best = {0, 0, UINT64_MAX, 0};
     if (!set)
         return 0;
@@ -37,9 +37,9 @@ uint64_t gang__choose_gpus_together(struct gang__plan *p, const struct gang__nod
     best.near_count = set->near_count;
     for (uint32_t d = 0; d < type->numas; d++) {
         uint64_t here = among & type->numa_gpus[d];
-        if (gang__popcount(here) < g->devices || gang__cores_in(type, d, cores) < count)
+        if (gang__popcount(here) < f->g->devices || gang__cores_in(type, d, cores) < count)
             continue;
-        set = best_of(p, type, g, free, here);
+        set = best_of(f->p, type, f->g, free, here);
         if (!set)
             return 0;
         if (gang__gpu_set_wins(set, &best))

@@ -4,6 +4,7 @@
 #define GANG__PLACE_DEVICE_H
 
 #include "place/fit/fit_plan.h"
+#include "place/fit/fit_task.h"
 
 /* The best g->devices of `among` when all `free` ones are free: see struct gang__gpu_set. 0: out of
  * memory (p->out.failed). */
@@ -13,8 +14,7 @@ uint64_t gang__choose_gpus(struct gang__plan *p, const struct gang__node_type *t
 /* Among the sets as well linked as the best, and as near to a network card: the best set that lies
  * in one NUMA domain with `count` free cores. 0: there is none, or out of memory
  * (p->out.failed). */
-uint64_t gang__choose_gpus_together(struct gang__plan *p, const struct gang__node_type *type,
-                                    const struct gang__group *g, uint64_t free, uint64_t among,
+uint64_t gang__choose_gpus_together(const struct gang__fit_ctx *f, uint64_t free, uint64_t among,
                                     const uint64_t *cores, uint32_t count);
 
 /* Choose `count` free cores; `taken` receives the bits. False if there are not so many.

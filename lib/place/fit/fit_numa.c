@@ -28,11 +28,11 @@ static bool is_better(const struct numa_choice *a, const struct numa_choice *b)
     return !gang__gpu_set_wins(&b->set, &a->set) && a->cores_free < b->cores_free;
 }
 
-static struct gang__gpu_set worth_of(struct gang__plan *p, const struct gang__group *g,
-                                     const struct gang__node_copy *copy, uint32_t domain,
-                                     uint64_t gpus)
+static struct gang__gpu_set worth_of(const struct gang__fit_ctx *f, uint32_t domain, uint64_t gpus)
 {
-    const uint64_t *now = gang__words_now(p, copy);
+    const struct gang__group *g = f->g;
+    const struct gang__node_copy *copy = f->copy;
+    const uint64_t *now = f->now;
     const struct gang__node_type *type = copy->type;
     struct gang__gpu_question question = {
         type->serial,
@@ -53,31 +53,31 @@ static struct gang__gpu_set worth_of(struct gang__plan *p, const struct gang__gr
         return gang__gpu_set_of(&question, gpus);
     for (uint64_t left = gpus; left; left &= left - 1) {
         uint32_t free = share_free(now, (unsigned)__builtin_ctzll(left));
-        set.broken += p->mode.worst_fit && g->devices > 1 ? 1000 - free : free;
+        set.broken += f->p->mode.worst_fit && g->devices > 1 ? 1000 - free : free;
     }
     return set;
 }
 
-/* The domain that a task goes to. Its tasks alike each use up one domain's share of things, so
- * which one is taken first makes no difference to how many fit. */
-static bool find_numa(struct gang__plan *p, const struct gang__group *g,
-                      const struct gang__node_copy *copy, uint64_t wanted, const uint64_t *free,
-                      uint32_t cores, struct numa_choice *best)
+/* The domain that a task goes to. Tasks are alike and each lies in one domain, so the order in
+ * which domains fill makes no difference to how many tasks fit. */
+static bool find_numa(const struct gang__fit_ctx *f, const uint64_t *free, uint32_t cores,
+                      struct numa_choice *best)
 {
-    const uint64_t *now = gang__words_now(p, copy);
+    const struct gang__group *g = f->g;
+    const struct gang__node_copy *copy = f->copy;
     bool found = false;
-    for (uint32_t d = 0; d < copy->type->numas && !(found && p->mode.empty); d++) {
+    for (uint32_t d = 0; d < copy->type->numas && !(found && f->p->mode.empty); d++) {
         struct numa_choice here = {d, 0, 0, 0, {0, 0, 0, 0}};
         here.cores_free = cores ? gang__cores_in(copy->type, d, free) : 0;
         if (here.cores_free < cores || !gang__numa_holds(g, copy, d))
             continue;
         if (g->devices) {
-            uint64_t gpus = gang__choose_devices(
-                p, g, copy, now, wanted, copy->type->numa_gpus[d] & ~copy->unhealthy, &here.share);
+            uint64_t gpus =
+                gang__choose_devices(f, copy->type->numa_gpus[d] & ~copy->unhealthy, &here.share);
             if (!gpus)
                 continue;
             here.models = gang__liked_models(g, copy, gpus);
-            here.set = worth_of(p, g, copy, d, gpus);
+            here.set = worth_of(f, d, gpus);
         }
         if (!found || is_better(&here, best))
             *best = here;
@@ -86,23 +86,20 @@ static bool find_numa(struct gang__plan *p, const struct gang__group *g,
     return found;
 }
 
-/* A task that takes its GPUs, its named cores (of the `free` ones) and its memory of one domain. */
-bool gang__fits_in_numa(struct gang__plan *p, const struct gang__group *g,
-                        const struct gang__node_copy *copy, uint64_t wanted, const uint64_t *free,
+bool gang__fits_in_numa(const struct gang__fit_ctx *f, const uint64_t *free,
                         struct gang__task_plan *task, uint64_t *cores, struct gang__misfit *misfit)
 {
-    const uint64_t *now = gang__words_now(p, copy);
+    const struct gang__node_copy *copy = f->copy;
     struct numa_choice best = {0, 0, 0, 0, {0, 0, 0, 0}};
-    if (find_numa(p, g, copy, wanted, free, task->cores, &best)) {
+    if (find_numa(f, free, task->cores, &best)) {
         task->gpus = best.set.gpus;
         task->share = best.share;
         if (task->cores)
             gang__choose_cores_in(copy->type, free, best.domain, task->cores, cores);
         return true;
     }
-    *misfit = gang__no_devices(p, g, copy);
-    if (g->devices &&
-        !gang__choose_devices(p, g, copy, now, wanted, ~copy->unhealthy, &task->share))
+    *misfit = gang__no_devices(f);
+    if (f->g->devices && !gang__choose_devices(f, ~copy->unhealthy, &task->share))
         return false;
     misfit->why = GANG_CONSTRAINT_KIND;
     misfit->kind = GANG_KIND_CPU;

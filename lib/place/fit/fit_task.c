@@ -120,7 +120,8 @@ uint32_t gang__plan_short(struct gang__plan *p, uint32_t group, uint32_t slot, b
     if (now[GANG__WORD_MEMORY] < g->pages)
         kinds |= 1u << GANG_KIND_MEMORY;
     uint64_t allowed = when_empty ? UINT64_MAX : ~copy->unhealthy;
-    if (g->devices && !gang__choose_devices(p, g, copy, now, 0, allowed, &share))
+    struct gang__fit_ctx f = {p, g, copy, now, 0};
+    if (g->devices && !gang__choose_devices(&f, allowed, &share))
         kinds |= 1u << GANG_KIND_GPU;
     for (size_t i = 0; i < g->node_need_count; i++) {
         unsigned word = copy->type->kind_word[g->node_needs[i].kind];
@@ -131,36 +132,36 @@ uint32_t gang__plan_short(struct gang__plan *p, uint32_t group, uint32_t slot, b
 }
 
 /* Why no devices were found. */
-struct gang__misfit gang__no_devices(struct gang__plan *p, const struct gang__group *g,
-                                     const struct gang__node_copy *copy)
+struct gang__misfit gang__no_devices(const struct gang__fit_ctx *f)
 {
+    struct gang__fit_ctx any = *f;
     uint32_t share;
-    if (copy->unhealthy &&
-        gang__choose_devices(p, g, copy, gang__words_now(p, copy), 0, UINT64_MAX, &share))
+    any.wanted = 0;
+    if (f->copy->unhealthy && gang__choose_devices(&any, UINT64_MAX, &share))
         return (struct gang__misfit){GANG_CONSTRAINT_DEVICE, -1};
-    if (g->profile)
+    if (f->g->profile)
         return (struct gang__misfit){GANG_CONSTRAINT_PROFILE, -1};
     return (struct gang__misfit){GANG_CONSTRAINT_KIND, GANG_KIND_GPU};
 }
 
 /* Devices that a task may have, free or not, of models as well liked as the ones it has. */
-static uint64_t others_as_good(const struct gang__plan *p, const struct gang__group *g,
-                               const struct gang__node_copy *copy, uint64_t gpus)
+static uint64_t others_as_good(const struct gang__fit_ctx *f, uint64_t gpus)
 {
-    size_t models = gang__liked_models(g, copy, gpus);
-    uint64_t among = gang__devices_of_models(g, copy->type, models) & ~copy->unhealthy;
-    return p->subset.on ? among & p->subset.gpus : among;
+    const struct gang__node_copy *copy = f->copy;
+    size_t models = gang__liked_models(f->g, copy, gpus);
+    uint64_t among = gang__devices_of_models(f->g, copy->type, models) & ~copy->unhealthy;
+    return f->p->subset.on ? among & f->p->subset.gpus : among;
 }
 
 /* The cores are not beside the GPUs: other GPUs, as good, may have cores beside them. */
-static void move_together(struct gang__plan *p, const struct gang__group *g,
-                          const struct gang__node_copy *copy, struct gang__task_plan *task,
+static void move_together(const struct gang__fit_ctx *f, struct gang__task_plan *task,
                           uint64_t *cores)
 {
-    const uint64_t *now = gang__words_now(p, copy), *free = now + gang__first_core(copy->layout);
-    uint64_t whole = takeable_devices(copy, gang__whole_devices(copy->layout, now));
-    uint64_t among = whole & others_as_good(p, g, copy, task->gpus);
-    uint64_t gpus = gang__choose_gpus_together(p, copy->type, g, whole, among, free, task->cores);
+    const struct gang__node_copy *copy = f->copy;
+    const uint64_t *free = f->now + gang__first_core(copy->layout);
+    uint64_t whole = takeable_devices(copy, gang__whole_devices(copy->layout, f->now));
+    uint64_t among = whole & others_as_good(f, task->gpus);
+    uint64_t gpus = gang__choose_gpus_together(f, whole, among, free, task->cores);
     if (!gpus)
         return;
     task->gpus = gpus;
@@ -169,21 +170,24 @@ static void move_together(struct gang__plan *p, const struct gang__group *g,
 
 /* Does the distance of its cores from its GPUs matter to the task? Instances of a profile stay
  * where they cost least. */
-static bool may_move(const struct gang__plan *p, const struct gang__group *g,
-                     const struct gang__node_copy *copy, uint64_t wanted)
+static bool may_move(const struct gang__fit_ctx *f)
 {
-    return g->share == 1000 && g->devices <= copy->type->max_numa_gpus && !copy->type->flat &&
-           g->numa != GANG_NUMA_NONE && !g->profile && !wanted && !p->mode.empty;
+    const struct gang__group *g = f->g;
+    const struct gang__node_type *type = f->copy->type;
+    return g->share == 1000 && g->devices <= type->max_numa_gpus && !type->flat &&
+           g->numa != GANG_NUMA_NONE && !g->profile && !f->wanted && !f->p->mode.empty;
 }
 
 /* What a task of the group would take of the node, without taking it. */
-static bool task_fits(struct gang__plan *p, const struct gang__group *g,
-                      const struct gang__node_copy *copy, uint64_t wanted,
-                      struct gang__task_plan *task, uint64_t *cores, struct gang__misfit *misfit)
+static bool task_fits(const struct gang__fit_ctx *f, struct gang__task_plan *task, uint64_t *cores,
+                      struct gang__misfit *misfit)
 {
-    const uint64_t *now = gang__words_now(p, copy), *free = now + gang__first_core(copy->layout);
+    const struct gang__plan *p = f->p;
+    const struct gang__group *g = f->g;
+    const struct gang__node_copy *copy = f->copy;
+    const uint64_t *free = f->now + gang__first_core(copy->layout);
     uint64_t inside[GANG__MAX_WORDS];
-    if (!counts_fit(g, copy, now, misfit))
+    if (!counts_fit(g, copy, f->now, misfit))
         return false;
     task->gpus = 0;
     task->share = 0;
@@ -199,11 +203,11 @@ static bool task_fits(struct gang__plan *p, const struct gang__group *g,
         free = inside;
     }
     if (g->numa == GANG_NUMA_STRICT && !p->mode.adopting)
-        return gang__fits_in_numa(p, g, copy, wanted, free, task, cores, misfit) && !p->out.failed;
+        return gang__fits_in_numa(f, free, task, cores, misfit) && !p->out.failed;
     if (g->devices) {
-        task->gpus = gang__choose_devices(p, g, copy, now, wanted, ~copy->unhealthy, &task->share);
+        task->gpus = gang__choose_devices(f, ~copy->unhealthy, &task->share);
         if (!task->gpus) {
-            *misfit = gang__no_devices(p, g, copy);
+            *misfit = gang__no_devices(f);
             return false;
         }
     }
@@ -211,8 +215,8 @@ static bool task_fits(struct gang__plan *p, const struct gang__group *g,
         misfit->kind = GANG_KIND_CPU;
         if (!gang__choose_cores(copy->type, free, task->gpus, task->cores, g->numa, cores))
             return false;
-        if (may_move(p, g, copy, wanted) && !gang__is_together(copy->type, task->gpus, cores))
-            move_together(p, g, copy, task, cores);
+        if (may_move(f) && !gang__is_together(copy->type, task->gpus, cores))
+            move_together(f, task, cores);
     }
     return !p->out.failed;
 }
@@ -238,18 +242,17 @@ static bool add_task(struct gang__plan *p, struct gang__task_plan *task, const u
 }
 
 /* What of a node one task would take. Does not ask the pool. */
-static bool find_on(struct gang__plan *p, const struct gang__group *g, struct gang__node_copy *copy,
-                    uint64_t gpus, struct gang__task_plan *task, uint64_t *cores,
+static bool find_on(const struct gang__fit_ctx *f, struct gang__task_plan *task, uint64_t *cores,
                     struct gang__misfit *misfit)
 {
     for (;;) {
-        uint32_t state = gang__head_state(gang__words_now(p, copy)[GANG__WORD_HEAD]);
+        uint32_t state = gang__head_state(f->now[GANG__WORD_HEAD]);
         misfit->why = GANG_CONSTRAINT_STATE;
         misfit->kind = -1;
-        bool usable = p->mode.adopting ? state != GANG__STATE_GONE : state == GANG__STATE_UP;
-        if (usable && task_fits(p, g, copy, gpus, task, cores, misfit))
+        bool usable = f->p->mode.adopting ? state != GANG__STATE_GONE : state == GANG__STATE_UP;
+        if (usable && task_fits(f, task, cores, misfit))
             return true;
-        if (!gang__node_copy_refresh(p, copy))
+        if (!gang__node_copy_refresh(f->p, f->copy))
             return false;
     }
 }
@@ -263,7 +266,10 @@ bool gang__plan_probe(struct gang__plan *p, uint32_t group, uint32_t slot,
     if (p->others.bars && !gang__plan_admits(p, slot, &misfit))
         return false;
     struct gang__node_copy *copy = gang__node_copy_at(p, slot);
-    if (!copy || !find_on(p, &p->q->group[group], copy, 0, &task, cores, &misfit))
+    if (!copy)
+        return false;
+    struct gang__fit_ctx f = {p, &p->q->group[group], copy, gang__words_now(p, copy), 0};
+    if (!find_on(&f, &task, cores, &misfit))
         return false;
     candidate->slot = slot;
     candidate->wanted = 0;
@@ -282,8 +288,8 @@ static bool plan_on(struct gang__plan *p, uint32_t group, struct gang__node_copy
         p->out.met_claimed = p->out.skipped = true;
         return false;
     }
-    return find_on(p, &p->q->group[group], copy, gpus, &task, cores, misfit) &&
-           add_task(p, &task, cores);
+    struct gang__fit_ctx f = {p, &p->q->group[group], copy, gang__words_now(p, copy), gpus};
+    return find_on(&f, &task, cores, misfit) && add_task(p, &task, cores);
 }
 
 int64_t gang__plan_tasks(struct gang__plan *p, uint32_t group, uint32_t slot, int64_t most,

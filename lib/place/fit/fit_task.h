@@ -6,6 +6,15 @@
 #include "core/nodes/node_type.h"
 #include "place/fit/fit_plan.h"
 
+/* One task of a group on one node: what the functions that fit it share. */
+struct gang__fit_ctx {
+    struct gang__plan *p;
+    const struct gang__group *g;
+    struct gang__node_copy *copy;
+    const uint64_t *now; /* the words that the task is to fit in */
+    uint64_t wanted;     /* exactly these devices; 0: choose them */
+};
+
 /* Must a task's cores lie in a part of the node? Those of a task with GPUs need not: its GPUs
  * do. */
 static inline bool binds_cores(const struct gang__plan *p, const struct gang__group *g)
@@ -17,8 +26,7 @@ static inline bool binds_cores(const struct gang__plan *p, const struct gang__gr
 void gang__task_plan_apply(struct gang__plan *p, const struct gang__task_plan *task, bool give);
 
 /* Why no devices were found. */
-struct gang__misfit gang__no_devices(struct gang__plan *p, const struct gang__group *g,
-                                     const struct gang__node_copy *copy);
+struct gang__misfit gang__no_devices(const struct gang__fit_ctx *f);
 
 /* ---- fit_numa.c ---- */
 
@@ -32,8 +40,7 @@ static inline bool gang__numa_holds(const struct gang__group *g, const struct ga
 }
 
 /* A task that takes its GPUs, its named cores (of the `free` ones) and its memory of one domain. */
-bool gang__fits_in_numa(struct gang__plan *p, const struct gang__group *g,
-                        const struct gang__node_copy *copy, uint64_t wanted, const uint64_t *free,
+bool gang__fits_in_numa(const struct gang__fit_ctx *f, const uint64_t *free,
                         struct gang__task_plan *task, uint64_t *cores, struct gang__misfit *misfit);
 
 #endif
