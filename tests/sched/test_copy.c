@@ -835,7 +835,7 @@ static void happen_before(void)
 static void count_messages(void)
 {
     const gang_sched *s = side[0].s;
-    messages_copied += s->backlog != NULL;
+    messages_copied += s->intake.backlog != NULL;
     for (gang_job_id id = gang_job_next(side[0].s, GANG_ID_NONE); id != GANG_ID_NONE;
          id = gang_job_next(side[0].s, id))
         heartbeats_copied += gang__job_of(s, id)->heartbeats != NULL;

@@ -11,7 +11,7 @@
 static void copy_door(gang_sched *s, struct gang__job *job, const gang_sched *from,
                       const struct gang__job *old)
 {
-    const struct gang__submit_view *submit_view = gang__load_relaxed(&from->submit_view);
+    const struct gang__submit_view *submit_view = gang__load_relaxed(&from->intake.submit_view);
     const struct gang__queue_state *q =
         old->submit_view == submit_view->number
             ? gang__queue_state_of(s, submit_view->queues->queue[old->at_view].id)
@@ -78,9 +78,9 @@ static bool copy_order(gang_sched *s, const struct gang__command *old, struct ga
 
 bool gang__backlog_copy(struct gang__requests_copy *c, const gang_sched *from)
 {
-    struct gang__message **at = &c->to->backlog;
+    struct gang__message **at = &c->to->intake.backlog;
     bool ok = true;
-    for (struct gang__message *m = from->backlog; m && ok; m = m->next) {
+    for (struct gang__message *m = from->intake.backlog; m && ok; m = m->next) {
         ok = m->what == GANG__MESSAGE_SUBMIT ? copy_arrivals(c, from, gang__message_job(m), at)
                                              : copy_order(c->to, gang__command_of(m), at);
         at = *at ? &(*at)->next : at;

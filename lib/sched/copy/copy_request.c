@@ -418,8 +418,9 @@ bool gang__recent_copy(struct gang__requests_copy *c, gang_sched *from)
 {
     uint64_t epoch = gang__load(&c->to->cluster->nodes.epoch);
     bool ok = true;
-    for (size_t i = 0; i < sizeof(from->recent) / sizeof(from->recent[0]) && ok; i++) {
-        struct gang__recent *at = &from->recent[i], *to = &c->to->recent[i];
+    for (size_t i = 0; i < sizeof(from->intake.recent) / sizeof(from->intake.recent[0]) && ok;
+         i++) {
+        struct gang__recent *at = &from->intake.recent[i], *to = &c->to->intake.recent[i];
         if (!gang__recent_lock(at))
             continue; /* a thread is about to put another one there */
         if (at->text && at->epoch == gang__load(&from->cluster->nodes.epoch)) {

@@ -130,7 +130,7 @@ gang_result gang_sched_new(gang_cluster *cluster, const struct gang_sched_opts *
     gang__where_register(s, &gang__reserve_veto);
     s->order.hooks = &order_hooks;
     s->stop.hooks = &stop_hooks;
-    s->next_queue = 1; /* 0 is GANG_ID_NONE */
+    s->intake.next_queue = 1; /* 0 is GANG_ID_NONE */
     s->now_ns = INT64_MIN / 4;
     s->preempt.min_runtime_due_ns = INT64_MAX;
     gang__set_init(&s->by_id, gang__job_order, NULL);
@@ -195,8 +195,9 @@ void gang_sched_free(gang_sched *sched)
     gang__release(&mem, s->by_group);
     gang_snapshot_free(s->scratch);
     gang_snapshot_free(s->preempt.base);
-    for (size_t i = 0; i < sizeof(s->submit_worker) / sizeof(s->submit_worker[0]); i++)
-        gang_worker_free(s->submit_worker[i]);
+    for (size_t i = 0; i < sizeof(s->intake.submit_worker) / sizeof(s->intake.submit_worker[0]);
+         i++)
+        gang_worker_free(s->intake.submit_worker[i]);
     gang_worker_free(s->worker);
     gang__release(&mem, s);
 }

@@ -12,28 +12,28 @@
 
 void gang__inbox_put(gang_sched *s, struct gang__message *m)
 {
-    struct gang__message *first = gang__load(&s->inbox);
+    struct gang__message *first = gang__load(&s->intake.inbox);
     do
         m->next = first;
-    while (!atomic_compare_exchange_weak_explicit(&s->inbox, &first, m, memory_order_release,
+    while (!atomic_compare_exchange_weak_explicit(&s->intake.inbox, &first, m, memory_order_release,
                                                   memory_order_relaxed));
 }
 
 bool gang__inbox_waits(const gang_sched *s)
 {
-    return s->backlog || gang__load(&s->inbox);
+    return s->intake.backlog || gang__load(&s->intake.inbox);
 }
 
 void gang__inbox_take_out(gang_sched *s)
 {
-    struct gang__message *m = gang__swap(&s->inbox, NULL), *ordered = NULL;
+    struct gang__message *m = gang__swap(&s->intake.inbox, NULL), *ordered = NULL;
     while (m) {
         struct gang__message *next = m->next;
         m->next = ordered;
         ordered = m;
         m = next;
     }
-    struct gang__message **end = &s->backlog;
+    struct gang__message **end = &s->intake.backlog;
     while (*end)
         end = &(*end)->next;
     *end = ordered;
@@ -43,19 +43,19 @@ void gang__inbox_take_out(gang_sched *s)
  * with it: the next job carries the rest. False: not now, the rest is left. */
 static bool take_jobs(gang_sched *s, struct gang__job *job)
 {
-    struct gang__message *after = s->backlog->next;
+    struct gang__message *after = s->intake.backlog->next;
     while (job) {
         struct gang__job *next = job->next;
         job->next = NULL;
         if (!gang__job_take(s, job)) {
             job->next = next;
             job->submit = (struct gang__message){after, GANG__MESSAGE_SUBMIT, 0};
-            s->backlog = &job->submit;
+            s->intake.backlog = &job->submit;
             return false;
         }
         job = next;
     }
-    s->backlog = after;
+    s->intake.backlog = after;
     return true;
 }
 
@@ -145,12 +145,12 @@ static bool carry_out(gang_sched *s, const struct gang__command *m)
 /* Take in the first message of the backlog; it leaves the backlog if it was taken in. */
 static bool take_first(gang_sched *s)
 {
-    struct gang__message *m = s->backlog;
+    struct gang__message *m = s->intake.backlog;
     if (m->what == GANG__MESSAGE_SUBMIT)
         return take_jobs(s, gang__message_job(m));
     if (!carry_out(s, gang__command_of(m)))
         return false;
-    s->backlog = m->next;
+    s->intake.backlog = m->next;
     gang__release(&s->mem, m);
     return true;
 }
@@ -171,10 +171,10 @@ static void fetch_next(const struct gang__message *m)
 
 void gang__inbox_run(gang_sched *s)
 {
-    if (gang__load(&s->inbox))
+    if (gang__load(&s->intake.inbox))
         gang__inbox_take_out(s);
-    while (s->backlog && gang__run_step(s)) {
-        const struct gang__message *m = s->backlog;
+    while (s->intake.backlog && gang__run_step(s)) {
+        const struct gang__message *m = s->intake.backlog;
         bool answers = m->what == GANG__MESSAGE_TASKS && m->how == GANG_TASK_STOPPED;
         fetch_next(m);
         if (!take_first(s)) { /* again in the next run, and before all that came after it */
@@ -190,9 +190,9 @@ void gang__inbox_run(gang_sched *s)
 void gang__inbox_free(gang_sched *s)
 {
     gang__inbox_take_out(s);
-    while (s->backlog) {
-        struct gang__message *m = s->backlog;
-        s->backlog = m->next;
+    while (s->intake.backlog) {
+        struct gang__message *m = s->intake.backlog;
+        s->intake.backlog = m->next;
         if (m->what != GANG__MESSAGE_SUBMIT) {
             gang__release(&s->mem, m);
             continue;
@@ -213,7 +213,8 @@ static gang_result make_command(gang_sched *s, enum gang__message_what what, gan
 {
     if (!s)
         return GANG_EINVAL;
-    if (what != GANG__MESSAGE_NODE_LOST && (job == GANG_ID_NONE || job > gang__load(&s->next_job)))
+    if (what != GANG__MESSAGE_NODE_LOST &&
+        (job == GANG_ID_NONE || job > gang__load(&s->intake.next_job)))
         return GANG_ESTALE;
     if (tasks && count > GANG_MAX_AMOUNT / (int64_t)sizeof(*tasks))
         return GANG_ERANGE;

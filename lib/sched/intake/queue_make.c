@@ -82,7 +82,7 @@ void gang__queue_reset(struct gang__queue_state *q)
 
 void gang__queues_free_all(gang_sched *s)
 {
-    struct gang__submit_view *submit_view = gang__load_relaxed(&s->submit_view);
+    struct gang__submit_view *submit_view = gang__load_relaxed(&s->intake.submit_view);
     for (uint32_t i = 0; s->queues && i < s->queues->count; i++)
         gang__queue_free(s, s->qs[i]);
     gang__queue_free(s, &s->root);

@@ -35,7 +35,8 @@ gang_result gang__queues_apply(gang_sched *s, const struct gang_queue_spec *spec
 {
     struct gang__queues *queues;
     const struct gang__queues_source from = {specs, count, made, s->queues};
-    gang_result r = gang__queues_new(s->cluster, &s->mem, &from, &s->next_queue, &queues, error);
+    gang_result r =
+        gang__queues_new(s->cluster, &s->mem, &from, &s->intake.next_queue, &queues, error);
     return r == GANG_OK ? gang__queues_swap(s, queues, error) : r;
 }
 
@@ -239,7 +240,7 @@ static void copy_past(struct gang__queue_state *to, const struct gang__queue_sta
 gang_result gang__queues_copy_tree(gang_sched *s, gang_sched *from, struct gang_error *error)
 {
     struct gang__queues *queues = NULL;
-    gang_queue_id next = from->next_queue;
+    gang_queue_id next = from->intake.next_queue;
     struct gang__queue_list l;
     if (!gang__queue_list_now(from, 0, &l))
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
@@ -249,7 +250,7 @@ gang_result gang__queues_copy_tree(gang_sched *s, gang_sched *from, struct gang_
     if (r == GANG_OK)
         r = gang__queues_swap(s, queues, error);
     gang__submit_view_free_retired(s);
-    s->next_queue = next;
+    s->intake.next_queue = next;
     for (uint32_t i = 0; r == GANG_OK && i < s->queues->count; i++)
         copy_past(s->qs[i], gang__queue_state_of(from, s->queues->queue[i].id));
     if (r == GANG_OK)

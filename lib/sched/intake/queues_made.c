@@ -22,7 +22,7 @@ gang_result gang__queues_make_on_demand(gang_sched *s, gang_queue_id parent, con
         l.made[l.count++] = true;
         r = gang__queues_apply(s, l.spec, l.count, l.made, NULL);
         gang__queue_list_free(s, &l);
-        if (s->retired_count > 64)
+        if (s->intake.retired_count > 64)
             gang__submit_view_free_retired(s);
         q = r == GANG_OK ? gang__queue_by_name(s->queues, name) : NULL;
     }

@@ -203,7 +203,7 @@ static void link_queues(gang_sched *s)
             gang__order_init(q);
             q->idle_since_ns = s->now_ns;
         }
-        gang__load_relaxed(&s->submit_view)->pending[i] = &q->waiting;
+        gang__load_relaxed(&s->intake.submit_view)->pending[i] = &q->waiting;
     }
 }
 
@@ -220,7 +220,7 @@ void gang__queues_enter_jobs(gang_sched *s)
 static void commit(struct swap *w)
 {
     gang_sched *s = w->s;
-    struct gang__submit_view *before = gang__load_relaxed(&s->submit_view);
+    struct gang__submit_view *before = gang__load_relaxed(&s->intake.submit_view);
     struct gang__queue_state **old = s->qs;
     uint32_t count = s->queues ? s->queues->count : 0;
     s->external_events++;
@@ -246,14 +246,14 @@ static void commit(struct swap *w)
     s->usage.share_slot = w->slot;
     s->usage.resolved = w->resolved;
     s->dims = w->queues->dims;
-    gang__store(&s->submit_view, w->submit_view);
+    gang__store(&s->intake.submit_view, w->submit_view);
     link_queues(s);
     s->config_count++;
     gang__slice_configure(s);
     if (before) {
-        before->retired = s->retired;
-        s->retired = before;
-        s->retired_count++;
+        before->retired = s->intake.retired;
+        s->intake.retired = before;
+        s->intake.retired_count++;
     }
     s->usage.total_epoch = 0;
 }

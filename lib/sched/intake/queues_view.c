@@ -25,7 +25,7 @@ struct gang__submit_view *gang__submit_view_new(gang_sched *s, struct gang__queu
         return NULL;
     }
     d->queues = queues;
-    d->number = ++s->view_count;
+    d->number = ++s->intake.view_count;
     return d;
 }
 
@@ -43,13 +43,13 @@ void gang__submit_view_free(gang_sched *s, struct gang__submit_view *d)
 /* Waits until no submitter reads an old view. */
 void gang__submit_view_free_retired(gang_sched *s)
 {
-    if (!s->retired)
+    if (!s->intake.retired)
         return;
     gang__rcu_wait();
-    while (s->retired) {
-        struct gang__submit_view *d = s->retired;
-        s->retired = d->retired;
+    while (s->intake.retired) {
+        struct gang__submit_view *d = s->intake.retired;
+        s->intake.retired = d->retired;
         gang__submit_view_free(s, d);
     }
-    s->retired_count = 0;
+    s->intake.retired_count = 0;
 }

@@ -53,7 +53,7 @@ static gang_result check_queue(const struct gang__submit *m, const struct gang__
 static struct gang__job *give_ids(gang_sched *s, struct gang__job *jobs, int64_t count,
                                   gang_job_id *first)
 {
-    gang_job_id id = atomic_fetch_add(&s->next_job, (uint64_t)count) + (uint64_t)count;
+    gang_job_id id = atomic_fetch_add(&s->intake.next_job, (uint64_t)count) + (uint64_t)count;
     struct gang__job *ordered = NULL;
     *first = id - (uint64_t)count + 1;
     while (jobs) {
@@ -137,7 +137,7 @@ static gang_result submit(gang_sched *s, const struct gang_job_spec *j, int64_t 
     if (r != GANG_OK)
         goto out;
     gang__rcu_enter();
-    m.submit_view = gang__load(&s->submit_view);
+    m.submit_view = gang__load(&s->intake.submit_view);
     r = choose_leaf(&m, count, error);
     if (r == GANG_OK)
         r = make_jobs(&m, count, &jobs, error);
@@ -194,7 +194,7 @@ gang_result gang_sched_may(gang_sched *sched, const char *queue, int32_t action,
     if (!sched || !queue || !user || action < GANG_MAY_SUBMIT || action > GANG_MAY_ADMINISTER)
         return GANG_EINVAL;
     gang__rcu_enter();
-    const struct gang__submit_view *submit_view = gang__load(&sched->submit_view);
+    const struct gang__submit_view *submit_view = gang__load(&sched->intake.submit_view);
     const struct gang__queue *q = gang__queue_by_name(submit_view->queues, queue);
     const struct gang__submitter by = {.user = user, .groups = groups, .group_count = group_count};
     gang_result r = q ? may(sched, submit_view->queues, q, action, &by) : GANG_ENOENT;
@@ -210,7 +210,7 @@ gang_result gang_queue_find(gang_sched *sched, const char *name, gang_queue_id *
         return GANG_EINVAL;
     gang__rcu_enter();
     const struct gang__queue *q =
-        gang__queue_by_name(gang__load(&sched->submit_view)->queues, name);
+        gang__queue_by_name(gang__load(&sched->intake.submit_view)->queues, name);
     if (q)
         *id = q->id;
     gang__rcu_leave();

@@ -10,13 +10,14 @@
  * left to later runs. */
 static gang_worker *borrow_worker(gang_sched *s, uint32_t *at)
 {
-    for (*at = 0; *at < sizeof(s->submit_lock) / sizeof(s->submit_lock[0]); ++*at) {
+    for (*at = 0; *at < sizeof(s->intake.submit_lock) / sizeof(s->intake.submit_lock[0]); ++*at) {
         uint32_t is_free = 0;
-        if (!atomic_compare_exchange_strong(&s->submit_lock[*at], &is_free, 1))
+        if (!atomic_compare_exchange_strong(&s->intake.submit_lock[*at], &is_free, 1))
             continue;
-        if (s->submit_worker[*at] || gang_worker_new(s->cluster, &s->submit_worker[*at]) == GANG_OK)
-            return s->submit_worker[*at];
-        gang__store(&s->submit_lock[*at], 0);
+        if (s->intake.submit_worker[*at] ||
+            gang_worker_new(s->cluster, &s->intake.submit_worker[*at]) == GANG_OK)
+            return s->intake.submit_worker[*at];
+        gang__store(&s->intake.submit_lock[*at], 0);
         return NULL;
     }
     return NULL;
@@ -79,7 +80,8 @@ bool gang__recent_lock(struct gang__recent *at)
 
 static struct gang__recent *recent_lock(gang_sched *s, uint64_t hash)
 {
-    struct gang__recent *at = &s->recent[hash % (sizeof(s->recent) / sizeof(s->recent[0]))];
+    struct gang__recent *at =
+        &s->intake.recent[hash % (sizeof(s->intake.recent) / sizeof(s->intake.recent[0]))];
     return gang__recent_lock(at) ? at : NULL;
 }
 
@@ -119,8 +121,8 @@ static void recent_set(gang_sched *s, struct gang__request_text *text, uint64_t 
 
 void gang__recent_free(gang_sched *s)
 {
-    for (size_t i = 0; i < sizeof(s->recent) / sizeof(s->recent[0]); i++)
-        gang__request_text_unref(&s->mem, s->recent[i].text);
+    for (size_t i = 0; i < sizeof(s->intake.recent) / sizeof(s->intake.recent[0]); i++)
+        gang__request_text_unref(&s->mem, s->intake.recent[i].text);
 }
 
 static gang_result make_text(gang_sched *s, const struct gang_request_spec *spec,
@@ -171,7 +173,7 @@ static gang_result fits_ever(gang_sched *s, gang_request *q, struct gang_error *
     if (!w)
         return GANG_OK;
     gang_result r = gang_request_fits_ever(w, q, error);
-    gang__store(&s->submit_lock[at], 0);
+    gang__store(&s->intake.submit_lock[at], 0);
     return r;
 }
 

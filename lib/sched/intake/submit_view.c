@@ -13,7 +13,7 @@ void gang__submit_arrive(const struct gang__submit_view *submit_view, uint32_t a
 
 void gang__job_arrives(gang_sched *s, struct gang__job *job, uint32_t at)
 {
-    const struct gang__submit_view *submit_view = gang__load_relaxed(&s->submit_view);
+    const struct gang__submit_view *submit_view = gang__load_relaxed(&s->intake.submit_view);
     gang__submit_arrive(submit_view, at, GANG__NO_QUEUE, 1);
     job->submit_view = submit_view->number;
     job->at_view = at;
@@ -21,7 +21,7 @@ void gang__job_arrives(gang_sched *s, struct gang__job *job, uint32_t at)
 
 void gang__job_arrived(gang_sched *s, struct gang__job *job)
 {
-    const struct gang__submit_view *submit_view = gang__load_relaxed(&s->submit_view);
+    const struct gang__submit_view *submit_view = gang__load_relaxed(&s->intake.submit_view);
     if (job->submit_view == submit_view->number) /* an older view is not counted any more */
         gang__submit_arrive(submit_view, job->at_view, GANG__NO_QUEUE, -1);
     job->submit_view = 0;

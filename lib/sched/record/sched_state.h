@@ -153,6 +153,21 @@ struct gang__preempt_sched {
     int64_t min_runtime_due_ns; /* when a gang may preempt, or be a victim, that may not yet */
 };
 
+/* Submissions and messages of other threads; the trees of queues that submitters read (intake/). */
+struct gang__intake_sched {
+    _Atomic(struct gang__message *) inbox; /* last first */
+    struct gang__message *backlog;         /* taken out, first first */
+    gang__a64 next_job;
+    _Atomic(struct gang__submit_view *) submit_view;
+    uint64_t view_count;       /* submit views so far */
+    gang__a32 submit_lock[16]; /* which of submit_worker are in use */
+    gang_worker *submit_worker[16];
+    struct gang__recent recent[64];
+    struct gang__submit_view *retired; /* readers may still use them */
+    uint32_t retired_count;
+    gang_queue_id next_queue;
+};
+
 struct gang_sched {
     struct gang__wake wake;
     struct gang_mem mem;
@@ -188,20 +203,8 @@ struct gang_sched {
     int64_t job_count, age_high;
     struct gang__job *ended; /* in this run, to be freed at its end */
 
-    /* Other threads (intake/) */
-    _Atomic(struct gang__message *) inbox; /* last first */
-    struct gang__message *backlog;         /* taken out, first first */
-    gang__a64 next_job;
-    _Atomic(struct gang__submit_view *) submit_view; /* the submit view */
-    uint64_t view_count;                             /* submit views so far */
-    gang__a32 submit_lock[16];                       /* which of submit_worker are in use */
-    gang_worker *submit_worker[16];
-    struct gang__recent recent[64];
-    struct gang__submit_view *retired; /* readers may still use them */
-    uint32_t retired_count;
-    gang_queue_id next_queue;
-
     /* The folders */
+    struct gang__intake_sched intake;
     struct gang__usage_sched usage;
     struct gang__order_sched order;
     struct gang__bypass_sched bypass;
@@ -257,7 +260,7 @@ static inline gang_alloc_id gang__gang_holds(const struct gang__gang *g)
                                     : GANG_ID_NONE;
 }
 
-/* What its gang takes (group < 0), or a tclass of a group: `count` kinds. */
+/* What its gang takes (group < 0), or a task of a group: `count` kinds. */
 static inline const struct gang__take *
 gang__request_class_takes(const struct gang__request_class *request_class, int32_t group,
                           uint32_t *count)

@@ -183,7 +183,7 @@ void gang__bounds_resolve(gang_sched *s)
 {
     size_t n = s->queues->count, dims = s->dims;
     int64_t *guarantee = s->usage.resolved, *limit = s->usage.resolved + n * dims;
-    struct gang__submit_view *submit_view = gang__load_relaxed(&s->submit_view);
+    struct gang__submit_view *submit_view = gang__load_relaxed(&s->intake.submit_view);
     gang__queues_resolve(s->queues, s->total, s->opts.scale_guarantees != 0, guarantee, limit);
     for (size_t i = 0; i < n; i++) {
         memcpy(s->qs[i]->guarantee, guarantee + i * dims, dims * sizeof(*guarantee));
