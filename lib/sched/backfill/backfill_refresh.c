@@ -19,7 +19,7 @@ bool gang__backfill_is_ruled_out(const gang_sched *s, const struct gang__gang *g
 
 /* May trying the head of the class help? In an EASY leaf a gang behind the plans is tried in any
  * case, as when a gang leaves (candidates.c): the plans before it may move. */
-static bool may_look(const gang_sched *s, const struct gang__wait_class *class)
+static bool may_help(const gang_sched *s, const struct gang__wait_class *class)
 {
     const struct gang__gang *head = gang__wait_class_head(class);
     if (class->grower || gang__slice_concerns(head))
@@ -31,7 +31,7 @@ static bool may_look(const gang_sched *s, const struct gang__wait_class *class)
 }
 
 /* Unblocks the classes that wait because of plans, or may get a plan. */
-static void let_look(gang_sched *s)
+static void unblock_planned(gang_sched *s)
 {
     struct gang__wait_class *next;
     for (struct gang__wait_class *class = s->order.blocked; class; class = next) {
@@ -39,7 +39,7 @@ static void let_look(gang_sched *s)
         if (class->why != GANG_WAIT_PLANNED && class->why != GANG_WAIT_RESERVATION &&
             (class->leaf->q->backfill == GANG_BACKFILL_NONE || class->why != GANG_WAIT_CAPACITY))
             continue;
-        if (may_look(s, class))
+        if (may_help(s, class))
             gang__order_unblock(s, class);
     }
     if (s->reserve.count > 0)
@@ -68,6 +68,6 @@ void gang__backfill_refresh(gang_sched *s)
     }
     cal = s->calendar;
     if (s->wake.plans)
-        let_look(s);
+        unblock_planned(s);
     s->wake.plans = 0;
 }

@@ -292,7 +292,8 @@ static int64_t first_in_order(const gang_sched *s, const struct gang__candidates
 }
 
 /* The class to be tried next; NULL: none can start. */
-static struct gang__wait_class *next_of(gang_sched *s, const struct gang__candidates *candidates)
+static struct gang__wait_class *next_candidate(gang_sched *s,
+                                               const struct gang__candidates *candidates)
 {
     const struct gang__calendar *cal = s->calendar;
     struct gang__set_link *n = gang__set_first(&candidates->waiting);
@@ -338,7 +339,7 @@ static void make_ready_in(gang_sched *s, struct gang__queue_state *leaf)
             continue;
         }
         candidates->due = false;
-        struct gang__wait_class *class = candidates->ready ? NULL : next_of(s, candidates);
+        struct gang__wait_class *class = candidates->ready ? NULL : next_candidate(s, candidates);
         if (!class)
             continue;
         gang__order_unblock(s, class);

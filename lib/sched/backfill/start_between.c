@@ -25,7 +25,7 @@
 /* ---- moving plans ---------------------------------------------------------------------------- */
 
 /* The nodes that the timeline gives, as bits in cal->domain. */
-static void mark_given(struct gang__calendar *cal)
+static void mark_fit_nodes(struct gang__calendar *cal)
 {
     memset(cal->domain, 0, (cal->end / 64 + 1) * sizeof(*cal->domain));
     for (size_t i = 0; i < cal->fit.count; i++)
@@ -68,8 +68,8 @@ static gang_result move_plan(gang_sched *s, struct gang__gang *w, uint32_t added
 }
 
 /* Would the gang fit without the plans? */
-static bool fits_but_for(gang_sched *s, const struct gang__gang *g,
-                         const struct gang__occupation *o)
+static bool fits_without_plans(gang_sched *s, const struct gang__gang *g,
+                               const struct gang__occupation *o)
 {
     if (!gang__reserve_binds(s, g))
         return true;
@@ -100,7 +100,7 @@ static gang_result move_plans(gang_sched *s, const struct gang__gang *g,
         for (struct gang__gang *w = s->qs[i]->calendar.planned; w; w = w->calendar.next_planned)
             if (w != g && w->reserve.inside_of == g->reserve.inside_of)
                 list[n++] = w;
-    if (!fits_but_for(s, g, &o))
+    if (!fits_without_plans(s, g, &o))
         return GANG_ENOFIT;
     if (gang__timeline_add(gang__calendar_timeline_of(s, g), &o, &added) != GANG_OK)
         return GANG_ENOMEM;
@@ -114,7 +114,7 @@ static gang_result move_plans(gang_sched *s, const struct gang__gang *g,
     return GANG_OK;
 }
 
-static gang_result adopt_told(gang_sched *s, const struct gang__gang *g, gang_alloc_id *id)
+static gang_result adopt_placement(gang_sched *s, const struct gang__gang *g, gang_alloc_id *id)
 {
     return gang_alloc_adopt(s->worker, g->request_class->q, s->placement.place,
                             (int64_t)s->placement.count, id, NULL);
@@ -129,7 +129,7 @@ static gang_result place_now(gang_sched *s, struct gang__gang *g, bool picky)
     if (gang_snapshot_take(s->worker, s->scratch) != GANG_OK)
         return GANG_ENOMEM;
     if (picky) {
-        mark_given(s->calendar);
+        mark_fit_nodes(s->calendar);
         w.only = s->calendar->domain;
         w.only_end = s->calendar->end;
     }
@@ -166,15 +166,15 @@ static gang_result adopt_exactly(gang_sched *s, struct gang__gang *g, gang_alloc
 typedef gang_result plans_allow(gang_sched *s, const struct gang__gang *g,
                                 const struct gang_placement *place, size_t count);
 
-struct agreeing {
+struct plan_check {
     gang_sched *s;
     const struct gang__gang *g;
     plans_allow *may;
 };
 
-static gang_result agree(const struct gang__places *places, void *user)
+static gang_result plans_agree(const struct gang__places *places, void *user)
 {
-    const struct agreeing *a = user;
+    const struct plan_check *a = user;
     return a->may(a->s, a->g, places->place, places->count);
 }
 
@@ -182,14 +182,14 @@ static gang_result agree(const struct gang__places *places, void *user)
 static gang_result alloc_if(gang_sched *s, struct gang__gang *g, plans_allow *may,
                             gang_alloc_id *id)
 {
-    struct agreeing a = {s, g, may};
+    struct plan_check a = {s, g, may};
     struct gang__where w = {.s = s, .g = g, .on = s->scratch};
     if (!gang__where_concerned(&w)) /* then no snapshot is needed */
-        return gang__alloc_if(s->worker, g->request_class->q, &s->placement, agree, &a, id);
+        return gang__alloc_if(s->worker, g->request_class->q, &s->placement, plans_agree, &a, id);
     gang_result r = place_now(s, g, false);
     if (r == GANG_OK)
         r = may(s, g, s->placement.place, s->placement.count);
-    return r == GANG_OK ? adopt_told(s, g, id) : r;
+    return r == GANG_OK ? adopt_placement(s, g, id) : r;
 }
 
 /* Grant the places that place likes best, if they leave capacity for the plans; otherwise places
@@ -203,7 +203,7 @@ static gang_result alloc_between(gang_sched *s, struct gang__gang *g, gang_alloc
     if (r == GANG_OK)
         r = leaves_plans(s, g, s->placement.place, s->placement.count);
     if (r == GANG_OK)
-        return adopt_told(s, g, id);
+        return adopt_placement(s, g, id);
     return r == GANG_ENOFIT ? adopt_exactly(s, g, id) : r;
 }
 
@@ -216,7 +216,7 @@ static gang_result alloc_moving(gang_sched *s, struct gang__gang *g, gang_alloc_
 }
 
 /* Are there places for the gang now, without regard to plans? */
-static bool has_room(gang_sched *s, const struct gang__gang *g)
+static bool has_capacity(gang_sched *s, const struct gang__gang *g)
 {
     return gang_snapshot_take(s->worker, s->scratch) == GANG_OK &&
            gang__snapshot_fits(s->worker, s->scratch, g->request_class->q) == GANG_OK;
@@ -226,12 +226,12 @@ static bool has_room(gang_sched *s, const struct gang__gang *g)
  * places for it. */
 static bool is_for_plans(gang_sched *s, const struct gang__gang *g)
 {
-    return s->calendar->planned > 0 && (gang__calendar_leaf_plans(g) || has_room(s, g));
+    return s->calendar->planned > 0 && (gang__calendar_leaf_plans(g) || has_capacity(s, g));
 }
 
 bool gang__backfill_lacks_capacity(gang_sched *s, const struct gang__gang *g)
 {
-    return g->calendar.plan && !g->places && !has_room(s, g);
+    return g->calendar.plan && !g->places && !has_capacity(s, g);
 }
 
 /* Without regard to plans: a suspended gang on its places, any other where place likes it best. */

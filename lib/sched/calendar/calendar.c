@@ -143,7 +143,7 @@ bool gang__calendar_sync(gang_sched *s)
 /* ---- making it ------------------------------------------------------------------------------- */
 
 /* Puts what each gang holds into the timeline; all plans are looked at again. */
-static void touch_all(gang_sched *s)
+static void note_all(gang_sched *s)
 {
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
         struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
@@ -205,7 +205,7 @@ bool gang__calendar_reserve_slots(gang_sched *s, uint32_t end)
 enum { FIRST_SLOT = GANG__POOL + 1 }; /* no node ever has one below */
 
 /* A timeline of the nodes as they are, with what runs. */
-static bool make_anew(gang_sched *s)
+static bool make_timeline(gang_sched *s)
 {
     struct gang__calendar *cal = s->calendar;
     struct gang__timeline *timeline;
@@ -228,7 +228,7 @@ static bool make_anew(gang_sched *s)
     cal->timeline = timeline;
     cal->epoch = epoch;
     cal->states = states;
-    touch_all(s);
+    note_all(s);
     for (int i = 0; i < GANG__SOURCES; i++)
         if (s->source[i]->renewed)
             s->source[i]->renewed(s);
@@ -247,11 +247,11 @@ bool gang__calendar_ready(gang_sched *s)
     if (!s->calendar)
         s->calendar = gang__zalloc(&s->mem, 1, sizeof(*s->calendar));
     struct gang__calendar *cal = s->calendar;
-    if (!cal || (!gang__calendar_current(s) && !make_anew(s)))
+    if (!cal || (!gang__calendar_current(s) && !make_timeline(s)))
         return false;
     gang__timeline_advance(cal->timeline, s->now_ns);
     if (cal->config != s->config_count || cal->by_limit != gang__calendar_by_limit(s))
-        touch_all(s); /* graces may have changed, or predictions may count no more */
+        note_all(s); /* graces may have changed, or predictions may count no more */
     cal->config = s->config_count;
     cal->by_limit = gang__calendar_by_limit(s);
     return gang__calendar_sync(s);

@@ -133,7 +133,8 @@ static void copy_members(struct gang__job *to, const struct gang__job *from)
 }
 
 /* What it holds, not where it waits. */
-static void copy_unit(struct gang__gang *to, const struct gang__gang *from, struct gang__job *job)
+static void copy_gang_state(struct gang__gang *to, const struct gang__gang *from,
+                            struct gang__job *job)
 {
     to->job = job;
     to->index = from->index;
@@ -185,8 +186,8 @@ static bool copy_lists(gang_sched *s, struct gang__job *to, const struct gang__j
     return true;
 }
 
-static bool copy_asks(struct gang__requests_copy *c, struct gang__job *to,
-                      const struct gang__job *from)
+static bool copy_requests(struct gang__requests_copy *c, struct gang__job *to,
+                          const struct gang__job *from)
 {
     gang_sched *s = c->to;
     for (uint32_t i = 0; i < from->gang_count; i++) {
@@ -213,7 +214,7 @@ struct gang__job *gang__job_copy(gang_sched *s, const struct gang__job *from)
     job->bytes = b.used;
     copy_members(job, from);
     for (uint32_t i = 0; i < from->gang_count; i++)
-        copy_unit(&job->gang[i], &from->gang[i], job);
+        copy_gang_state(&job->gang[i], &from->gang[i], job);
     return job;
 }
 
@@ -229,12 +230,12 @@ static bool copy_job(struct gang__requests_copy *c, const struct gang__job *from
     gang__hash_insert(&s->jobs, &job->link, job->id);
     gang__set_insert_end(&s->by_id, &job->by_id, 1);
     s->job_count++;
-    return copy_lists(s, job, from) && copy_asks(c, job, from) &&
+    return copy_lists(s, job, from) && copy_requests(c, job, from) &&
            (!gang__queue_counts_users(job->leaf->q) || gang__user_of(s, job->leaf, job->user));
 }
 
 /* Those that nothing passes, in their order. */
-static void copy_overdue(gang_sched *s, const gang_sched *from)
+static void copy_starved(gang_sched *s, const gang_sched *from)
 {
     struct gang__gang **at = &s->bypass.starved;
     for (const struct gang__gang *g = from->bypass.starved; g; g = g->bypass.next) {
@@ -255,7 +256,7 @@ static bool copy_jobs(struct gang__requests_copy *c, const gang_sched *from)
     for (n = gang__set_first(&s->by_id); n; n = gang__set_next(n))
         if (!gang__job_register_waiter(s, GANG__OF(struct gang__job, by_id, n)))
             return false;
-    copy_overdue(s, from);
+    copy_starved(s, from);
     return gang__slices_copy(s, from) && gang__stops_copy(s, from);
 }
 
@@ -326,7 +327,7 @@ static void settle(gang_sched *s, const gang_sched *from)
 }
 
 /* A copy for a host also has the watched tasks. False: out of memory. */
-static bool copy_beats(gang_sched *s, const gang_sched *from)
+static bool copy_heartbeats(gang_sched *s, const gang_sched *from)
 {
     bool ok = true;
     struct gang__set_link *n = gang__set_first(&from->by_id);
@@ -370,7 +371,7 @@ static gang_result fill(gang_sched *s, gang_sched *from, bool whole, struct gang
     s->original = NULL;
     gang__fair_copy(s, from);
     gang__order_apply_bounds(s);
-    if (s->no_memory || (whole && !copy_beats(s, from)) || !gang__calendar_copy(s, from))
+    if (s->no_memory || (whole && !copy_heartbeats(s, from)) || !gang__calendar_copy(s, from))
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     gang__order_copy(s, from);
     settle(s, from);

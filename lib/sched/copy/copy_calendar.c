@@ -30,7 +30,7 @@ static bool copy_plan(gang_sched *s, struct gang__gang *g, const struct gang__ga
     return true;
 }
 
-static struct gang__gang *unit_as(const gang_sched *s, const struct gang__gang *from)
+static struct gang__gang *gang_as(const gang_sched *s, const struct gang__gang *from)
 {
     return &gang__job_of(s, from->job->id)->gang[from->index];
 }
@@ -41,7 +41,7 @@ static bool copy_plans(gang_sched *s, const struct gang__queue_state *from)
     struct gang__gang **at = &gang__queue_state_of(s, from->q->id)->calendar.planned;
     for (const struct gang__gang *old = from->calendar.planned; old;
          old = old->calendar.next_planned) {
-        struct gang__gang *g = unit_as(s, old);
+        struct gang__gang *g = gang_as(s, old);
         if (!copy_plan(s, g, old, at))
             return false;
         at = &g->calendar.next_planned;
@@ -51,18 +51,18 @@ static bool copy_plans(gang_sched *s, const struct gang__queue_state *from)
 
 /* Running gangs have their numbers; changes that the original noted are noted here in the same
  * order. */
-static void copy_stays(gang_sched *s, const gang_sched *from)
+static void copy_holdings(gang_sched *s, const gang_sched *from)
 {
     struct gang__gang **at = &s->wake.holdings;
     for (struct gang__set_link *n = gang__set_first(&from->by_id); n; n = gang__set_next(n)) {
         const struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
         for (uint32_t i = 0; i < job->gang_count; i++) {
-            struct gang__gang *g = unit_as(s, &job->gang[i]);
+            struct gang__gang *g = gang_as(s, &job->gang[i]);
             g->calendar.occupies = job->gang[i].calendar.occupies;
         }
     }
     for (const struct gang__gang *old = from->wake.holdings; old; old = old->wake.next) {
-        struct gang__gang *g = unit_as(s, old);
+        struct gang__gang *g = gang_as(s, old);
         g->wake.at = at;
         *at = g;
         at = &g->wake.next;
@@ -92,7 +92,7 @@ bool gang__calendar_copy(gang_sched *s, const gang_sched *from)
     cal->by_limit = old->by_limit;
     if (!gang__reserve_laid_copy(s, from))
         return false;
-    copy_stays(s, from);
+    copy_holdings(s, from);
     gang__slices_occupied_as(s, from);
     for (uint32_t i = 0; i < from->queues->count; i++)
         if (!copy_plans(s, from->qs[i]))

@@ -8,8 +8,8 @@
 #include "sched/record/job_record.h"
 
 /* It counts among those on their way in where it does in the other one. */
-static void copy_door(gang_sched *s, struct gang__job *job, const gang_sched *from,
-                      const struct gang__job *old)
+static void copy_arriving(gang_sched *s, struct gang__job *job, const gang_sched *from,
+                          const struct gang__job *old)
 {
     const struct gang__submit_view *submit_view = gang__load_relaxed(&from->intake.submit_view);
     const struct gang__queue_state *q =
@@ -40,7 +40,7 @@ static struct gang__job *copy_submitted(struct gang__requests_copy *c, const gan
             return NULL;
         }
     }
-    copy_door(s, job, from, old);
+    copy_arriving(s, job, from, old);
     return job;
 }
 

@@ -18,8 +18,8 @@ static struct gang__queue_state *queue_as(gang_sched *s, const struct gang__queu
 }
 
 /* A bin, met at the one in front. */
-static void copy_bin(gang_sched *s, struct gang__wait_class *to,
-                     const struct gang__wait_class *from)
+static void copy_wait_class(gang_sched *s, struct gang__wait_class *to,
+                            const struct gang__wait_class *from)
 {
     if (from->state == GANG__CLASS_BLOCKED) {
         gang__order_block(s, to, from->why, queue_as(s, from->blocked_by), from->dim);
@@ -70,7 +70,8 @@ static void copy_heads(gang_sched *s, const gang_sched *from, bool starved)
         for (uint32_t i = 0; i < job->gang_count; i++)
             if (from_job->gang[i].bypass.starved == starved && is_head(&from_job->gang[i]) &&
                 job->gang[i].order.wait_class)
-                copy_bin(s, job->gang[i].order.wait_class, from_job->gang[i].order.wait_class);
+                copy_wait_class(s, job->gang[i].order.wait_class,
+                                from_job->gang[i].order.wait_class);
     }
 }
 

@@ -139,7 +139,7 @@ static const struct gang_label *get_labels(struct reader *r, size_t *count)
     return labels;
 }
 
-static const struct gang_affinity_rule *get_peers(struct reader *r, size_t *count)
+static const struct gang_affinity_rule *get_affinity(struct reader *r, size_t *count)
 {
     *count = (size_t)get_int(r);
     struct gang_affinity_rule *affinity = gang__block_alloc(r->b, *count * sizeof(*affinity));
@@ -182,7 +182,7 @@ static struct gang_request_spec get_request(struct reader *r)
     q.gpu_nodes = (int32_t)get_int(r);
     q.exclusive = (int32_t)get_int(r);
     q.labels = get_labels(r, &q.label_count);
-    q.affinity = get_peers(r, &q.affinity_count);
+    q.affinity = get_affinity(r, &q.affinity_count);
     q.score_user = (void *)(uintptr_t)get_int(r);
     get(r, &q.score, sizeof(q.score));
     return q;

@@ -79,7 +79,7 @@ static void lay_out(struct gang__block *b, struct gang__reserve *r,
             continue;
         r->stage[i].count = count;
         r->stage[i].node = node;
-        r->stage[i].wanted = NULL;
+        r->stage[i].text = NULL;
         r->stage[i].q = NULL;
     }
 }
@@ -95,12 +95,12 @@ static bool copy_stages(gang_sched *s, struct gang__reserve *r, const struct gan
     lay_out(&b, r, from);
     r->stage_count = from->stage_count;
     for (size_t i = 0; i < r->stage_count; i++) {
-        if (!from->stage[i].wanted)
+        if (!from->stage[i].text)
             continue;
-        r->stage[i].wanted = gang__request_text_copy(s, from->stage[i].wanted);
-        if (!r->stage[i].wanted)
+        r->stage[i].text = gang__request_text_copy(s, from->stage[i].text);
+        if (!r->stage[i].text)
             return false;
-        r->stage[i].q = r->stage[i].wanted->q;
+        r->stage[i].q = r->stage[i].text->q;
     }
     r->part = gang__zalloc(&s->mem, from->part_count + 1, sizeof(*r->part));
     if (r->part && from->part_count)

@@ -67,7 +67,7 @@ static bool copy_gang(gang_sched *s, struct gang__matrix *m, const struct gang__
     x->alloc = from->alloc;
     x->row = from->row;
     x->state = from->state;
-    x->wanted = from->wanted;
+    x->to_run = from->to_run;
     x->refused = from->refused;
     x->stopped = from->stopped;
     x->deadline_ns = from->deadline_ns;

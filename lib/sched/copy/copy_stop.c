@@ -41,13 +41,13 @@ static void *copy_array(gang_sched *s, const void *from, size_t count, size_t el
     return to;
 }
 
-static struct gang__gang *unit_as(const gang_sched *s, const struct gang__gang *from)
+static struct gang__gang *gang_as(const gang_sched *s, const struct gang__gang *from)
 {
     struct gang__job *job = from ? gang__job_of(s, from->job->id) : NULL;
     return job ? &job->gang[from->index] : NULL;
 }
 
-static void drop_leave(gang_sched *s, struct gang__stop *stop)
+static void drop_stop(gang_sched *s, struct gang__stop *stop)
 {
     gang__release(&s->mem, stop->own);
     gang__release(&s->mem, stop->to);
@@ -55,7 +55,7 @@ static void drop_leave(gang_sched *s, struct gang__stop *stop)
 }
 
 /* `still` lies behind `own` and has as many entries. */
-static struct gang__stop *copy_leave(struct pairs *p, const struct gang__stop *from)
+static struct gang__stop *copy_stop(struct pairs *p, const struct gang__stop *from)
 {
     gang_sched *s = p->s;
     struct gang__stop *stop = gang__zalloc(&s->mem, 1, sizeof(*stop));
@@ -65,11 +65,11 @@ static struct gang__stop *copy_leave(struct pairs *p, const struct gang__stop *f
     size_t cap = (size_t)(from->still - from->own);
     stop->next = stop->next_of_handover = NULL;
     stop->handover = from->handover ? pair_of(p, from->handover) : NULL;
-    stop->gang = unit_as(s, from->gang);
+    stop->gang = gang_as(s, from->gang);
     stop->own = gang__zalloc(&s->mem, 2 * cap + 1, sizeof(*stop->own));
     stop->to = from->to ? copy_array(s, from->to, (size_t)from->to_count, sizeof(*stop->to)) : NULL;
     if (!stop->own || (from->to && !stop->to) || !pair_put(p, from, stop)) {
-        drop_leave(s, stop);
+        drop_stop(s, stop);
         return NULL;
     }
     memcpy(stop->own, from->own, from->own_count * sizeof(*stop->own));
@@ -79,8 +79,8 @@ static struct gang__stop *copy_leave(struct pairs *p, const struct gang__stop *f
     return stop;
 }
 
-static bool copy_claim(struct pairs *p, const struct gang__handover *from,
-                       struct gang__handover **at)
+static bool copy_handover(struct pairs *p, const struct gang__handover *from,
+                          struct gang__handover **at)
 {
     gang_sched *s = p->s;
     struct gang__handover *handover = gang__zalloc(&s->mem, 1, sizeof(*handover));
@@ -91,7 +91,7 @@ static bool copy_claim(struct pairs *p, const struct gang__handover *from,
     handover->next = NULL;
     handover->stops = NULL;
     handover->hold_cap = from->hold_count + 1;
-    handover->taker = unit_as(s, from->taker);
+    handover->taker = gang_as(s, from->taker);
     handover->places =
         copy_array(s, from->places, (size_t)from->place_count, sizeof(*handover->places));
     handover->holds = copy_array(s, from->holds, from->hold_count, sizeof(*handover->holds));
@@ -100,7 +100,7 @@ static bool copy_claim(struct pairs *p, const struct gang__handover *from,
     bool ok = handover->places && handover->holds && pair_put(p, from, handover);
     struct gang__stop **last = &handover->stops;
     for (const struct gang__stop *stop = from->stops; ok && stop; stop = stop->next_of_handover) {
-        *last = copy_leave(p, stop);
+        *last = copy_stop(p, stop);
         ok = *last != NULL;
         last = ok ? &(*last)->next_of_handover : last;
     }
@@ -108,12 +108,12 @@ static bool copy_claim(struct pairs *p, const struct gang__handover *from,
 }
 
 /* The stops of a gang that go on, in their order; some belong to a handover. */
-static bool copy_unit(struct pairs *p, struct gang__gang *g, const struct gang__gang *from)
+static bool copy_gang_stops(struct pairs *p, struct gang__gang *g, const struct gang__gang *from)
 {
     struct gang__stop **last = &g->stop.first;
     for (const struct gang__stop *stop = from->stop.first; stop; stop = stop->next) {
         struct gang__stop *copy = pair_of(p, stop);
-        if (!copy && !(copy = copy_leave(p, stop)))
+        if (!copy && !(copy = copy_stop(p, stop)))
             return false;
         *last = copy;
         last = &copy->next;
@@ -145,7 +145,7 @@ static void drop_all(gang_sched *s, const struct pairs *p)
     }
     for (size_t i = 0; i < p->count; i++)
         if (p->pair[i].to)
-            drop_leave(s, p->pair[i].to);
+            drop_stop(s, p->pair[i].to);
 }
 
 bool gang__stops_copy(gang_sched *to, const gang_sched *from)
@@ -156,19 +156,19 @@ bool gang__stops_copy(gang_sched *to, const gang_sched *from)
     bool ok = true;
     for (const struct gang__handover *handover = from->stop.handovers; ok && handover;
          handover = handover->next) {
-        ok = copy_claim(&p, handover, last);
+        ok = copy_handover(&p, handover, last);
         last = ok ? &(*last)->next : last;
     }
     for (struct gang__set_link *n = gang__set_first(&from->by_id); ok && n; n = gang__set_next(n)) {
         const struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
         for (uint32_t i = 0; ok && i < job->gang_count; i++)
             if (job->gang[i].stop.first || job->gang[i].stop.moving)
-                ok = copy_unit(&p, unit_as(to, &job->gang[i]), &job->gang[i]);
+                ok = copy_gang_stops(&p, gang_as(to, &job->gang[i]), &job->gang[i]);
     }
     last_owed = &to->stop.deferred;
     for (const struct gang__stop *stop = from->stop.deferred; ok && stop;
          stop = stop->next_of_handover) {
-        *last_owed = copy_leave(&p, stop);
+        *last_owed = copy_stop(&p, stop);
         ok = *last_owed != NULL;
         last_owed = ok ? &(*last_owed)->next_of_handover : last_owed;
     }

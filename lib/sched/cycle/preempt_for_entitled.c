@@ -8,7 +8,7 @@
 #include "sched/preempt/preempt.h"
 #include "sched/usage/usage.h"
 
-static bool some_leaf_is_over(const gang_sched *s)
+static bool some_leaf_is_above_share(const gang_sched *s)
 {
     for (uint32_t i = 0; i < s->queues->count; i++) {
         const struct gang__queue_state *q = s->qs[i];
@@ -24,7 +24,7 @@ static bool some_leaf_is_over(const gang_sched *s)
 static bool unblock_some(gang_sched *s)
 {
     struct gang__wait_class *next, *chosen = NULL;
-    s->preempt.some_over = some_leaf_is_over(s);
+    s->preempt.above_share = some_leaf_is_above_share(s);
     gang__victims_sort(s);
     for (struct gang__wait_class *wait_class = s->order.blocked; wait_class; wait_class = next) {
         next = wait_class->next_blocked;

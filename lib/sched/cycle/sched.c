@@ -148,7 +148,7 @@ gang_result gang_sched_new(gang_cluster *cluster, const struct gang_sched_opts *
     return GANG_OK;
 }
 
-static void free_claims(gang_sched *s)
+static void free_handovers(gang_sched *s)
 {
     while (s->stop.handovers)
         gang__handover_give_up(s, s->stop.handovers);
@@ -171,7 +171,7 @@ void gang_sched_free(gang_sched *sched)
         return;
     struct gang_mem mem = s->mem;
     memset(&s->ops, 0, sizeof(s->ops)); /* no more callbacks */
-    free_claims(s);
+    free_handovers(s);
     free_jobs(s);
     gang__deferred_releases_free(s);
     gang__inbox_free(s);

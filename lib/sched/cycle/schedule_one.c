@@ -113,7 +113,7 @@ static bool holds_for_class(const gang_sched *s, const struct gang__gang *g)
            !s->bypass.starved;
 }
 
-static void block_for_room(gang_sched *s, struct gang__gang *g, int32_t why)
+static void block_for_capacity(gang_sched *s, struct gang__gang *g, int32_t why)
 {
     bool all = holds_for_class(s, g);
     gang__order_block(s, g->order.wait_class, why, NULL, 0);
@@ -148,7 +148,7 @@ static bool start_one(gang_sched *s, struct gang__gang *g)
     if (r == GANG_OK)
         return commit(s, g, id);
     if (r == GANG_ENOFIT || r == GANG_ENEVER)
-        block_for_room(s, g, why);
+        block_for_capacity(s, g, why);
     else if (resumes && r == GANG_ESTALE)
         forget_places(s, g);
     else

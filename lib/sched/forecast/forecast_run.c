@@ -81,7 +81,7 @@ static void stay_free(struct gang__forecast_run_state *run, struct stay *x)
     gang__release(&run->f->mem, x);
 }
 
-static void stays_free(struct gang__forecast_run_state *run)
+static void free_stays(struct gang__forecast_run_state *run)
 {
     for (size_t i = 0; i < run->stays.cap; i++)
         while (run->stays.bucket[i])
@@ -274,7 +274,7 @@ struct round {
 
 /* Is all as it was before? Then the slices rotate for ever, and nothing else will happen. Brent
  * (1980): the moment compared with now moves up after 1, 2, 4, ... rotations. */
-static bool goes_round(const struct gang__forecast_run_state *run, struct round *round)
+static bool is_periodic(const struct gang__forecast_run_state *run, struct round *round)
 {
     if (next_end(run) != INT64_MAX || gang__cycle_due(run->s) != INT64_MAX) {
         round->most = 0;
@@ -293,7 +293,7 @@ static bool goes_round(const struct gang__forecast_run_state *run, struct round 
 
 /* Endlessly repeated reservations never finish. When nothing else is due, and all their planned
  * times have passed without a start or stop, nothing will change later. */
-static bool repeats_in_vain(struct gang__forecast_run_state *run)
+static bool repeats_without_start(struct gang__forecast_run_state *run)
 {
     gang_sched *s = run->s;
     int64_t last = gang__reserve_endless_until(s);
@@ -329,13 +329,13 @@ gang_result gang__forecast_run(struct gang__forecast_run_state *run)
         if (r == GANG_OK && run->no_memory)
             r = GANG_ENOMEM;
         int64_t next = gang__min(gang_sched_next(run->s), next_end(run));
-        if (next == INT64_MAX || goes_round(run, &round) || repeats_in_vain(run))
+        if (next == INT64_MAX || is_periodic(run, &round) || repeats_without_start(run))
             break;
         cut = next > end || ++events >= o->max_events;
         now = next > now ? next : now;
     }
     if (r == GANG_OK)
         note_rest(run, cut);
-    stays_free(run);
+    free_stays(run);
     return r;
 }

@@ -128,7 +128,7 @@ static bool command(gang_sched *s, struct gang__job *job, const struct gang__com
     }
 }
 
-static bool carry_out(gang_sched *s, const struct gang__command *m)
+static bool apply_message(gang_sched *s, const struct gang__command *m)
 {
     enum gang__message_what what = m->head.what;
     if (what == GANG__MESSAGE_NODE_LOST)
@@ -148,7 +148,7 @@ static bool take_first(gang_sched *s)
     struct gang__message *m = s->intake.backlog;
     if (m->what == GANG__MESSAGE_SUBMIT)
         return take_jobs(s, gang__message_job(m));
-    if (!carry_out(s, gang__command_of(m)))
+    if (!apply_message(s, gang__command_of(m)))
         return false;
     s->intake.backlog = m->next;
     gang__release(&s->mem, m);

@@ -230,7 +230,7 @@ gang_result gang_queue_set_state(gang_sched *sched, gang_queue_id id, int32_t st
 }
 
 /* The state of a queue that follows neither from its specification nor from its jobs. */
-static void copy_past(struct gang__queue_state *to, const struct gang__queue_state *from)
+static void copy_past_use(struct gang__queue_state *to, const struct gang__queue_state *from)
 {
     to->idle_since_ns = from->idle_since_ns;
     if (to->past_use && from->past_use)
@@ -252,8 +252,8 @@ gang_result gang__queues_copy_tree(gang_sched *s, gang_sched *from, struct gang_
     gang__submit_view_free_retired(s);
     s->intake.next_queue = next;
     for (uint32_t i = 0; r == GANG_OK && i < s->queues->count; i++)
-        copy_past(s->qs[i], gang__queue_state_of(from, s->queues->queue[i].id));
+        copy_past_use(s->qs[i], gang__queue_state_of(from, s->queues->queue[i].id));
     if (r == GANG_OK)
-        copy_past(&s->root, &from->root);
+        copy_past_use(&s->root, &from->root);
     return r;
 }

@@ -107,7 +107,7 @@ static bool make_qs(struct swap *w)
 
 /* Memory that a rebuild needs: amounts of new dimensions in request classes, users of leaves that
  * count them. */
-static bool make_room(struct swap *w)
+static bool reserve_amounts(struct swap *w)
 {
     gang_sched *s = w->s;
     for (size_t b = 0; b < s->classes.cap; b++)
@@ -139,10 +139,10 @@ static bool prepare(struct swap *w)
     w->submit_view = gang__submit_view_new(w->s, w->queues);
     w->rebuild = needs_rebuild(w->s, w->queues);
     return w->qs && w->sharer && w->slot && w->resolved && w->submit_view && make_qs(w) &&
-           (!w->rebuild || make_room(w));
+           (!w->rebuild || reserve_amounts(w));
 }
 
-static void all_leave(gang_sched *s)
+static void leave_all(gang_sched *s)
 {
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
         struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
@@ -153,7 +153,7 @@ static void all_leave(gang_sched *s)
     }
 }
 
-static void enter_books(gang_sched *s, struct gang__job *job)
+static void enter_usage(gang_sched *s, struct gang__job *job)
 {
     struct gang__queue_state *leaf = job->leaf;
     job->leaf_user = gang__queue_counts_users(leaf->q) ? gang__user_of(s, leaf, job->user) : NULL;
@@ -184,10 +184,10 @@ static void enter_books(gang_sched *s, struct gang__job *job)
         q->jobs++;
 }
 
-static void all_enter(gang_sched *s)
+static void enter_all(gang_sched *s)
 {
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n))
-        enter_books(s, GANG__OF(struct gang__job, by_id, n));
+        enter_usage(s, GANG__OF(struct gang__job, by_id, n));
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n))
         gang__job_settle(s, GANG__OF(struct gang__job, by_id, n));
 }
@@ -213,7 +213,7 @@ void gang__queues_enter_jobs(gang_sched *s)
         gang__queue_reset(s->qs[i]);
     gang__queue_reset(&s->root);
     s->usage.total_epoch = 0; /* guarantees and limits in force are resolved again, too */
-    all_enter(s);
+    enter_all(s);
 }
 
 /* From here nothing can fail. */
@@ -227,7 +227,7 @@ static void commit(struct swap *w)
     if (s->queues)
         gang__candidates_unkeep_all(s);
     if (w->rebuild && s->queues)
-        all_leave(s);
+        leave_all(s);
     gang__order_remove_queues(s);
     for (uint32_t i = 0; i < count; i++)
         if (!gang__queue_by_id(w->queues, old[i]->q->id)) {

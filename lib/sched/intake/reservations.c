@@ -135,7 +135,7 @@ gang_result gang_reservation_add(gang_sched *sched, const struct gang_reservatio
 /* ---- changing -------------------------------------------------------------------------------- */
 
 /* The bookings of its owner do not count while its successor is placed. */
-static void book_away(struct gang__reserve *r, bool away)
+static void set_bookings_aside(struct gang__reserve *r, bool away)
 {
     const int64_t far = INT64_C(1) << 61;
     for (const struct gang__reserve_piece *p = r->piece; p; p = p->next)
@@ -145,7 +145,8 @@ static void book_away(struct gang__reserve *r, bool away)
 }
 
 /* One that has begun lies from now on until its new end. */
-static void go_on(gang_sched *s, const struct gang__reserve *old, struct gang__reserve *r)
+static void continue_instance(gang_sched *s, const struct gang__reserve *old,
+                              struct gang__reserve *r)
 {
     int64_t end_ns =
         gang__add_sat(gang__reserve_begin_of(old, old->current), r->stage[0].duration_ns);
@@ -158,7 +159,7 @@ static void go_on(gang_sched *s, const struct gang__reserve *old, struct gang__r
 
 /* Jobs of the old one belong to the new one. What runs inside is looked at again:
  * gang__reserve_still_fits_inside() has the last word. No gang lies inside a flexible one. */
-static void hand_over(gang_sched *s, struct gang__reserve *old, struct gang__reserve *r)
+static void move_members(gang_sched *s, struct gang__reserve *old, struct gang__reserve *r)
 {
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
         struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
@@ -217,22 +218,22 @@ gang_result gang_reservation_change(gang_sched *sched, gang_reservation_id id,
     w = prepare(sched, &t, old, &r, error);
     if (w != GANG_OK)
         return w;
-    go_on(sched, old, r);
+    continue_instance(sched, old, r);
     r->id = old->id;
     struct gang__trial without;
     gang__trial_begin(&without, sched, sched->calendar->timeline);
     gang__reserve_withdraw_from(&without, old);
-    book_away(old, true);
+    set_bookings_aside(old, true);
     w = gang__reserve_place_first(sched, r, t.until_ns, error);
     gang__trial_drop(&without);
-    book_away(old, false);
+    set_bookings_aside(old, false);
     if (w == GANG_OK)
         w = gang__reserve_view_make(sched, r, old, &view) ? GANG_OK : out_of_memory(error);
     if (w != GANG_OK)
         return refuse(sched, r, w, when_ns);
     r->accepted = ++sched->reserve.all->accepted;
     int64_t before_ns = gang__reserve_end_of(old, old->current);
-    hand_over(sched, old, r);
+    move_members(sched, old, r);
     r->before_ns = before_ns;
     if (gang__calendar_sync(
             sched)) /* members that do not fit inside any more are outside from now on */

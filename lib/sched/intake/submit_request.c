@@ -126,13 +126,13 @@ void gang__recent_free(gang_sched *s)
 }
 
 static gang_result make_text(gang_sched *s, const struct gang_request_spec *spec,
-                             struct gang__request_key *key, struct gang__request_text **wanted,
+                             struct gang__request_key *key, struct gang__request_text **text,
                              struct gang_error *error)
 {
     bool plain = is_plain(spec);
     if (plain) {
         gang__request_key_make(key, &s->mem, spec);
-        if (!key->failed && (*wanted = recent_get(s, key)) != NULL)
+        if (!key->failed && (*text = recent_get(s, key)) != NULL)
             return GANG_OK;
     }
     uint64_t epoch = gang__load(&s->cluster->nodes.epoch);
@@ -142,26 +142,26 @@ static gang_result make_text(gang_sched *s, const struct gang_request_spec *spec
         return gang__error_at(error, r, "request");
     if (!plain)
         gang__request_key_make(key, &s->mem, spec);
-    *wanted = gang__request_text_new(key, q);
-    if (!*wanted) {
+    *text = gang__request_text_new(key, q);
+    if (!*text) {
         gang_request_free(q);
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     }
     if (plain)
-        recent_set(s, *wanted, epoch);
+        recent_set(s, *text, epoch);
     return GANG_OK;
 }
 
 static gang_result make_request(gang_sched *s, const struct gang__queue *q,
                                 const struct gang_request_spec *spec,
-                                struct gang__request_text **wanted, struct gang_error *error)
+                                struct gang__request_text **text, struct gang_error *error)
 {
     struct gang_request_spec with = *spec;
     struct gang__request_key key;
     if (with.policy == GANG_POLICY_DEFAULT && with.size == sizeof(with))
         with.policy = q->policy;
     key.bytes = key.own;
-    gang_result r = make_text(s, &with, &key, wanted, error);
+    gang_result r = make_text(s, &with, &key, text, error);
     gang__request_key_free(&key);
     return r;
 }

@@ -11,7 +11,7 @@
 #include "sched/usage/usage.h"
 #include "sched/wake/wake.h"
 
-static bool make_asks(gang_sched *s, struct gang__job *job)
+static bool ref_request_classes(gang_sched *s, struct gang__job *job)
 {
     for (uint32_t i = 0; i < job->gang_count; i++) {
         struct gang__gang *g = &job->gang[i];
@@ -73,7 +73,7 @@ static bool leaf_of(gang_sched *s, const struct gang__job *job, struct gang__que
 /* Get all memory that entering needs. False: out of memory; what was got is used the next time. */
 static bool make_ready(gang_sched *s, struct gang__job *job, struct gang__queue_state *leaf)
 {
-    if (!make_asks(s, job) || gang__hash_reserve(&s->jobs, &s->mem) != GANG_OK)
+    if (!ref_request_classes(s, job) || gang__hash_reserve(&s->jobs, &s->mem) != GANG_OK)
         return false;
     if (gang__queue_counts_users(leaf->q) && !(job->leaf_user = gang__user_of(s, leaf, job->user)))
         return false;

@@ -59,7 +59,7 @@ static int after_job(const gang_sched *s, const struct gang__after *after)
     return after->when == GANG_AFTER_START && has_started(job);
 }
 
-static const struct gang__gang *unit_with(const struct gang__job *job, int32_t group, uint32_t *at)
+static const struct gang__gang *gang_with(const struct gang__job *job, int32_t group, uint32_t *at)
 {
     for (uint32_t i = 0; i < job->gang_count; i++)
         for (uint32_t g = 0; g < gang__gang_request(&job->gang[i])->group_count; g++)
@@ -73,13 +73,13 @@ static const struct gang__gang *unit_with(const struct gang__job *job, int32_t g
 static bool has_group(const struct gang__gang *g, int32_t group)
 {
     uint32_t at;
-    return unit_with(g->job, group, &at) == g;
+    return gang_with(g->job, group, &at) == g;
 }
 
 static int after_group(const struct gang__job *job, const struct gang_group_after *after)
 {
     uint32_t group = 0;
-    const struct gang__gang *g = unit_with(job, after->after, &group);
+    const struct gang__gang *g = gang_with(job, after->after, &group);
     int64_t count = gang__gang_request(g)->group[group].count;
     bool over = g->over || g->done[group] >= count; /* g->over: a lowered target was met */
     switch (after->when) {
@@ -93,7 +93,7 @@ static int after_group(const struct gang__job *job, const struct gang_group_afte
 }
 
 /* Like after_job(), for all dependencies of a gang. */
-static int unit_may(const gang_sched *s, const struct gang__gang *g)
+static int dependencies_of(const gang_sched *s, const struct gang__gang *g)
 {
     const struct gang__job *job = g->job;
     int may = 1;
@@ -153,7 +153,7 @@ static bool may_start(const gang_sched *s, const struct gang__job *job, int32_t 
     return *why == 0;
 }
 
-static void set_wanted(gang_sched *s, struct gang__gang *g, bool wanted)
+static void set_demands(gang_sched *s, struct gang__gang *g, bool wanted)
 {
     if (g->demands == wanted)
         return;
@@ -185,7 +185,8 @@ static bool waits(gang_sched *s, struct gang__gang *g, int *may)
                job->state == GANG_JOB_RUNNING;
     if (g->stop.first) /* still stopping: cannot run twice */
         return false;
-    *may = unit_may(s, g); /* for held jobs, too: jobs that end are forgotten, with their result */
+    *may = dependencies_of(
+        s, g); /* for held jobs, too: jobs that end are forgotten, with their result */
     return *may > 0 && may_start(s, job, &why);
 }
 
@@ -197,10 +198,10 @@ bool gang__job_may_wait(gang_sched *s, struct gang__gang *g)
 
 /* Victims stop for the gang, but its handover has no use any more. Either a dependency of the
  * gang does not hold any more, or its target was lowered and the group lacks no task. */
-static bool claims_in_vain(const gang_sched *s, const struct gang__gang *g)
+static bool handover_is_useless(const gang_sched *s, const struct gang__gang *g)
 {
     int32_t group = g->stop.handover->grow_group;
-    return group >= 0 ? gang__gang_lacks(g, (uint32_t)group) == 0 : unit_may(s, g) <= 0;
+    return group >= 0 ? gang__gang_lacks(g, (uint32_t)group) == 0 : dependencies_of(s, g) <= 0;
 }
 
 /* Served time moves the job back in the order. No gang of the job may lie in the order while its
@@ -255,14 +256,14 @@ void gang__job_settle(gang_sched *s, struct gang__job *job)
         struct gang__gang *g = &job->gang[i];
         int may = 1;
         int32_t why;
-        if (g->stop.handover && (!may_start(s, job, &why) || claims_in_vain(s, g)))
+        if (g->stop.handover && (!may_start(s, job, &why) || handover_is_useless(s, g)))
             gang__handover_give_up(s, g->stop.handover);
         bool now = waits(s, g, &may);
         never = never || may < 0;
         if (may == 0 && job->counted_pending && !job->wait_why)
             job->wait_why = GANG_WAIT_AFTER;
         some = some || (now && g->alloc == GANG_ID_NONE);
-        set_wanted(s, g, now || g->stop.handover || g->stop.moving);
+        set_demands(s, g, now || g->stop.handover || g->stop.moving);
         if (!now)
             gang__order_leave(s, g);
         else if (!gang__order_enter(s, g))
@@ -294,7 +295,7 @@ void gang__job_end(gang_sched *s, struct gang__job *job, int32_t end, const char
             gang__handover_give_up(s, g->stop.handover);
         gang__move_end(s, g);
         gang__stop_tasks_gone(s, g, NULL, 0);
-        set_wanted(s, g, false);
+        set_demands(s, g, false);
         gang_alloc_id alloc = g->alloc;
         if (alloc != GANG_ID_NONE) {
             gang__gang_clear(s, g);
@@ -320,7 +321,7 @@ void gang__job_end(gang_sched *s, struct gang__job *job, int32_t end, const char
 }
 
 /* Handovers and deferred releases may still keep what gangs of the job held. */
-static void forget_in_claims(gang_sched *s, const struct gang__job *job)
+static void forget_in_handovers(gang_sched *s, const struct gang__job *job)
 {
     for (struct gang__handover *handover = s->stop.handovers; handover; handover = handover->next)
         for (struct gang__stop *stop = handover->stops; stop; stop = stop->next_of_handover)
@@ -336,7 +337,7 @@ void gang__jobs_forget(gang_sched *s)
     while (s->ended) {
         struct gang__job *job = s->ended;
         s->ended = job->next;
-        forget_in_claims(s, job);
+        forget_in_handovers(s, job);
         gang__hash_remove(&s->jobs, &job->link);
         gang__set_remove(&s->by_id, &job->by_id);
         s->job_count--;
@@ -392,7 +393,7 @@ void gang__job_stop(gang_sched *s, struct gang__job *job, int32_t reason, int32_
         struct gang__gang *g = &job->gang[i];
         gang__order_leave(s, g);
         gang__move_end(s, g); /* otherwise it would start at its new places */
-        set_wanted(s, g, false);
+        set_demands(s, g, false);
         if (g->stop.handover)
             gang__handover_give_up(s, g->stop.handover);
         if (g->alloc != GANG_ID_NONE && gang__stop_tasks(s, g, NULL, 0, reason, end) == GANG_ENOMEM)
@@ -411,7 +412,7 @@ void gang__job_stop(gang_sched *s, struct gang__job *job, int32_t reason, int32_
 /* ---- draining -------------------------------------------------------------------------------- */
 
 /* Some gangs of the job, or some of their tasks, have stopped. */
-static void go_on(gang_sched *s, struct gang__job *job)
+static void continue_job(gang_sched *s, struct gang__job *job)
 {
     if (job->end != GANG_END_NONE)
         return;
@@ -442,7 +443,7 @@ void gang__jobs_drain_all(gang_sched *s)
         if (causes & GANG__WAKE_STATE)
             gang__job_state(s, job, GANG_REASON_NONE, "waits again");
         if (causes & GANG__WAKE_STOPPED)
-            go_on(s, job);
+            continue_job(s, job);
         if (causes & GANG__WAKE_SETTLE)
             gang__job_settle(s, job);
         else if (causes & GANG__WAKE_TIMER)

@@ -19,7 +19,7 @@ static int64_t latest_start(const struct gang__job *job)
 }
 
 /* A time-sliced job waits for its next quantum: it has started already, and is suspended. */
-static bool is_between_turns(const struct gang__job *job)
+static bool is_between_quanta(const struct gang__job *job)
 {
     bool some = false;
     for (uint32_t i = 0; i < job->gang_count; i++)
@@ -31,7 +31,7 @@ static bool is_between_turns(const struct gang__job *job)
 static bool waits_to_run(const struct gang__job *job)
 {
     return job->state != GANG_JOB_RUNNING && !job->ending && /* also a preempted or moved job */
-           !is_between_turns(job);
+           !is_between_quanta(job);
 }
 
 int64_t gang__time_limit_next(const gang_sched *s, const struct gang__job *job)
@@ -45,14 +45,14 @@ int64_t gang__time_limit_next(const gang_sched *s, const struct gang__job *job)
             next = gang__min(next, gang__time_limit_expected(job, gang__time_limit_from(s, job)));
     } else if (job->deadline_ns > 0 && waits_to_run(job)) {
         next = gang__min(next, gang__add_sat(latest_start(job), 1));
-    } else if (job->deadline_ns > 0 && !job->ending && is_between_turns(job)) {
+    } else if (job->deadline_ns > 0 && !job->ending && is_between_quanta(job)) {
         next = gang__min(next, job->deadline_ns);
     }
     return next;
 }
 
 /* Does any gang wait for capacity? */
-static bool somebody_waits(const gang_sched *s)
+static bool some_gang_waits(const gang_sched *s)
 {
     for (const struct gang__wait_class *class = s->order.blocked; class;
          class = class->next_blocked)
@@ -66,7 +66,7 @@ static int64_t more_for(gang_sched *s, struct gang__job *job)
 {
     const struct gang__queue *q = job->leaf->q;
     if (q->overrun == GANG_OVERRUN_EXTEND)
-        return somebody_waits(s) ? 0 : q->extend_ns;
+        return some_gang_waits(s) ? 0 : q->extend_ns;
     if (q->overrun != GANG_OVERRUN_ASK || !s->ops.overrun)
         return 0;
     struct gang_event e =
@@ -114,7 +114,7 @@ void gang__time_limit_due(gang_sched *s, struct gang__job *job)
     } else if (s->now_ns > latest_start(job) && waits_to_run(job)) {
         gang__job_stop(s, job, GANG_REASON_END, GANG_END_DEADLINE);
     } else if (job->deadline_ns > 0 && s->now_ns >= job->deadline_ns && !job->ending &&
-               is_between_turns(job)) {
+               is_between_quanta(job)) {
         gang__job_stop(s, job, GANG_REASON_TIMEOUT, GANG_END_TIMEOUT);
     }
 }

@@ -76,7 +76,7 @@ static void unstarted(gang_sched *s, struct gang__job *job)
     job->ready_ns = -1;
 }
 
-static void fire(gang_sched *s, struct gang__job *job)
+static void do_due(gang_sched *s, struct gang__job *job)
 {
     if (job->start_within_ns > 0 && job->ready_ns >= 0 &&
         s->now_ns >= gang__add_sat(job->ready_ns, job->start_within_ns))
@@ -104,7 +104,7 @@ void gang__timers_run(gang_sched *s)
         if (job->due_ns > s->now_ns || !gang__run_step(s))
             return;
         gang__timer_clear(s, job);
-        fire(s, job);
+        do_due(s, job);
         gang__jobs_drain(s);
         gang__timer_set(s, job);
     }

@@ -98,7 +98,7 @@ void gang__bypass_unblock(gang_sched *s)
 
 /* ---- becoming starved ------------------------------------------------------------------------ */
 
-static void become(gang_sched *s, struct gang__gang *g)
+static void make_starved(gang_sched *s, struct gang__gang *g)
 {
     gang__order_make_first(s, g);
     /* the list begins with the gang that starved first */
@@ -138,7 +138,7 @@ void gang__bypass_count(gang_sched *s, const struct gang__gang *g)
         if (head->bypass.starved || gang__gang_before(head, g, q->order) >= 0)
             continue;
         if (++head->bypass.bypassed >= q->max_bypasses)
-            become(s, head);
+            make_starved(s, head);
     }
 }
 
@@ -159,6 +159,6 @@ void gang__bypass_due(gang_sched *s, struct gang__job *job)
     for (uint32_t i = 0; i < job->gang_count; i++) {
         struct gang__gang *g = &job->gang[i];
         if (g->order.wait_class && !g->bypass.starved && g->alloc == GANG_ID_NONE)
-            become(s, g);
+            make_starved(s, g);
     }
 }

@@ -49,7 +49,7 @@ bool gang__preempt_has_task(const gang_sched *s, const struct gang__gang *g, int
 {
     const struct gang__victims *v = s->preempt.victims;
     for (size_t i = 0; i < v->count; i++)
-        if (v->list[i].g == g && !v->list[i].whole && !v->list[i].stays && v->list[i].task == task)
+        if (v->list[i].g == g && !v->list[i].whole && !v->list[i].spared && v->list[i].task == task)
             return true;
     return false;
 }

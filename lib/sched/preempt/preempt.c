@@ -246,7 +246,7 @@ bool gang__preempt_is_worthwhile(gang_sched *s, struct gang__wait_class *wait_cl
     if (first &&
         gang__preempt_may_take_in_leaf(&p, GANG__OF(struct gang__gang, victim.link, first)))
         return true;
-    return wait_class->leaf->q->reclaim != GANG_PREEMPT_NEVER && s->preempt.some_over &&
+    return wait_class->leaf->q->reclaim != GANG_PREEMPT_NEVER && s->preempt.above_share &&
            gang__preempt_is_entitled(&p);
 }
 
@@ -269,13 +269,13 @@ static bool try_attempts(struct gang__preemption *p)
 /* A gang that was preempted preempts none in this run, so that two do not preempt each other for
  * ever. Where guarantees exceed what there is, the rules would let three do so: a gang that was
  * preempted so often preempts none before a message comes or a job ends. */
-enum { MOST_FALLS = 3 };
+enum { MAX_TIMES_PREEMPTED = 3 };
 
-static bool may_ask(gang_sched *s, const struct gang__gang *g)
+static bool may_preempt_now(gang_sched *s, const struct gang__gang *g)
 {
     if (g->places || g->reserve.inside_of || gang__slice_concerns(g) || g->job->never_preempts ||
         (g->preempt.preempted_event == s->external_events &&
-         g->preempt.preempted_times >= MOST_FALLS))
+         g->preempt.preempted_times >= MAX_TIMES_PREEMPTED))
         return false;
     if (g->preempt.preempted_run == s->runs)
         s->preempt.min_runtime_due_ns = s->now_ns; /* the next run may look again */
@@ -285,7 +285,7 @@ static bool may_ask(gang_sched *s, const struct gang__gang *g)
 bool gang__preempt_for(gang_sched *s, struct gang__gang *g)
 {
     struct gang__preemption p;
-    if (!may_ask(s, g))
+    if (!may_preempt_now(s, g))
         return false;
     if (!s->preempt.victims &&
         !(s->preempt.victims = gang__zalloc(&s->mem, 1, sizeof(*s->preempt.victims)))) {

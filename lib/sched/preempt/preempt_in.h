@@ -27,8 +27,8 @@ enum gang__preempt_mode {
 struct gang__victim {
     struct gang__gang *g;
     bool whole;
-    bool stays; /* it is spared: forgotten when all are looked through */
-    bool named; /* a task alone: it is among those of a stop */
+    bool spared; /* it is spared: forgotten when all are looked through */
+    bool named;  /* a task alone: it is among those of a stop */
     uint32_t group;
     int64_t task;            /* one above the minimum, if not whole */
     gang_node_id node;       /* all of it is there; GANG_ID_NONE: on several, or shared in time */
@@ -58,7 +58,7 @@ enum { GANG__VICTIMS_AHEAD = 16 };
 /* Where the victims of a leaf are: whole gangs, or tasks above a minimum. */
 struct gang__cursor {
     bool whole;
-    struct gang__set_link *at; /* the next gang, in leaf->fall, or leaf->shed */
+    struct gang__set_link *at; /* the next gang, in leaf->victims, or leaf->elastic_victims */
     /* The gangs after it, as far as they are known already: a ring. */
     struct gang__set_link *coming[GANG__VICTIMS_AHEAD];
     uint32_t first, known;

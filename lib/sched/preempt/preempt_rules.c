@@ -5,8 +5,8 @@
 #include "sched/usage/usage.h"
 
 /* The branches of two leaves: the two children of the lowest queue that is above both. */
-static void part(struct gang__queue_state *a, struct gang__queue_state *b,
-                 struct gang__queue_state **taker, struct gang__queue_state **giver)
+static void branches_of(struct gang__queue_state *a, struct gang__queue_state *b,
+                        struct gang__queue_state **taker, struct gang__queue_state **giver)
 {
     while (a->q->depth > b->q->depth)
         a = a->parent;
@@ -52,7 +52,7 @@ static enum gang__may may_reclaim(const struct gang__preemption *p, const struct
         (leaf->q->reclaim == GANG_PREEMPT_LOWER &&
          victim->job->priority >= p->taker->job->priority))
         return GANG__MAY_NONE;
-    part(leaf, victim->job->leaf, &a, &b);
+    branches_of(leaf, victim->job->leaf, &a, &b);
     if (!may_give(p, victim->job->leaf, b))
         return GANG__MAY_NONE;
     bool over_share = gang__usage_exceeds(p->s, b, b->share, p->take, p->count);
@@ -109,7 +109,7 @@ bool gang__preempt_overshoots(const struct gang__preemption *p, const struct gan
     struct gang__ratio taker, giver;
     if (victim->job->leaf == p->taker->job->leaf)
         return false;
-    part(p->taker->job->leaf, victim->job->leaf, &a, &b);
+    branches_of(p->taker->job->leaf, victim->job->leaf, &a, &b);
     if (is_inside(a, p))
         return false;
     taker = gang__fair_ratio(p->s, a, a->share, NULL, 0);
@@ -181,9 +181,9 @@ bool gang__preempt_still_entitled(const struct gang__preemption *p)
     for (const struct gang__queue_state *q = leaf; q->parent; q = q->parent)
         some = some || is_beyond(p, q);
     for (size_t i = 0; some && i < v->count; i++) {
-        if (v->list[i].stays || v->list[i].g->job->leaf == leaf)
+        if (v->list[i].spared || v->list[i].g->job->leaf == leaf)
             continue;
-        part(leaf, v->list[i].g->job->leaf, &a, &b);
+        branches_of(leaf, v->list[i].g->job->leaf, &a, &b);
         if (is_beyond(p, a) || is_beyond(p, leaf))
             return false;
     }

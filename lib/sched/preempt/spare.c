@@ -52,7 +52,7 @@ static bool may_keep(struct gang__preemption *p, const struct gang__victim *x)
 }
 
 /* The victim stays, if it can. */
-static bool stays(struct gang__preemption *p, struct gang__victim *x, bool is_back)
+static bool can_stay(struct gang__preemption *p, struct gang__victim *x, bool is_back)
 {
     struct gang__victims *v = p->s->preempt.victims;
     if (!x->whole && x->g->victim.tentative) /* the whole gang is a victim, too */
@@ -73,7 +73,7 @@ static void forget_spared(struct gang__victims *v)
 {
     size_t left = 0;
     for (size_t i = 0; i < v->count; i++)
-        if (!v->list[i].stays)
+        if (!v->list[i].spared)
             v->list[left++] = v->list[i];
     v->count = left;
 }
@@ -91,8 +91,8 @@ static void spare_many(struct gang__preemption *p)
         if (i >= AHEAD)
             expect(&v->list[i - AHEAD]);
         bool is_back = x->node != GANG_ID_NONE && !v->kept[(uint32_t)x->node];
-        x->stays = stays(p, x, is_back);
-        if (is_back && !x->stays && gang__victim_release(p, x, false) != GANG_OK)
+        x->spared = can_stay(p, x, is_back);
+        if (is_back && !x->spared && gang__victim_release(p, x, false) != GANG_OK)
             v->failed = true;
     }
     forget_spared(v);
@@ -112,11 +112,11 @@ static void spare_few(struct gang__preemption *p)
         ok = gang__victim_release(p, &v->list[i], false) == GANG_OK;
     for (size_t i = v->count; ok && i-- > 0;) {
         struct gang__victim *x = &v->list[i];
-        if (!stays(p, x, false))
+        if (!can_stay(p, x, false))
             continue;
         gang_result r = gang__where_fits(&w);
-        x->stays = r == GANG_OK;
-        if (x->stays)
+        x->spared = r == GANG_OK;
+        if (x->spared)
             continue;
         gang__victim_count(x, 1);
         gang__victim_shift(p, x, -1);

@@ -7,9 +7,9 @@
 #include "sched/stop/stop.h"
 #include "sched/usage/usage.h"
 
-/* ---- may it be displaced at all? ------------------------------------------------------------- */
+/* ---- may it be preempted at all? ------------------------------------------------------------- */
 
-static bool is_sacred(gang_sched *s, const struct gang__gang *g)
+static bool is_protected(gang_sched *s, const struct gang__gang *g)
 {
     const struct gang__queue *q = g->job->leaf->q;
     if (g->job->preemptible == GANG_NOT_PREEMPTIBLE || q->fixed || g->stop.first ||
@@ -133,7 +133,7 @@ static void load_spares(gang_sched *s, struct gang__cursor *c, struct gang__gang
 {
     struct gather g = {c, s, gang, false};
     c->spares = c->next = 0;
-    if (is_sacred(s, gang) || gang->tasks + gang->ended <= gang__gang_request(gang)->min)
+    if (is_protected(s, gang) || gang->tasks + gang->ended <= gang__gang_request(gang)->min)
         return;
     if (gang_alloc_each(s->cluster, gang->alloc, gather_task, &g) != GANG_OK) {
         s->preempt.victims->failed = s->preempt.victims->failed || g.failed;
@@ -145,33 +145,33 @@ static void load_spares(gang_sched *s, struct gang__cursor *c, struct gang__gang
 
 /* ---- cursors --------------------------------------------------------------------------------- */
 
-static struct gang__gang *unit_of(const struct gang__cursor *c, struct gang__set_link *n)
+static struct gang__gang *gang_at_link(const struct gang__cursor *c, struct gang__set_link *n)
 {
     return c->whole ? GANG__OF(struct gang__gang, victim.link, n)
                     : GANG__OF(struct gang__gang, victim.elastic_link, n);
 }
 
-static struct gang__gang *unit_at(const struct gang__cursor *c)
+static struct gang__gang *gang_at(const struct gang__cursor *c)
 {
-    return unit_of(c, c->at);
+    return gang_at_link(c, c->at);
 }
 
 enum { FAR = GANG__VICTIMS_AHEAD / 2, NEAR = GANG__VICTIMS_AHEAD / 4 };
 
-static const struct gang__gang *coming(const struct gang__cursor *c, uint32_t i)
+static const struct gang__gang *ahead_of(const struct gang__cursor *c, uint32_t i)
 {
-    return unit_of(c, c->coming[(c->first + i) % GANG__VICTIMS_AHEAD]);
+    return gang_at_link(c, c->coming[(c->first + i) % GANG__VICTIMS_AHEAD]);
 }
 
 /* Prefetch: thousands of victims lie all over the memory, and cache misses are most of the cost.
  * Two at a time, so that a short search does not prefetch many. */
-static void look_ahead(gang_sched *s, struct gang__cursor *c)
+static void prefetch_next(gang_sched *s, struct gang__cursor *c)
 {
     for (int i = 0; i < 2 && c->known < GANG__VICTIMS_AHEAD && c->last; i++) {
         c->last = gang__set_next(c->last);
         if (!c->last)
             return;
-        const struct gang__gang *g = unit_of(c, c->last);
+        const struct gang__gang *g = gang_at_link(c, c->last);
         gang__set_prefetch(c->last);
         c->coming[(c->first + c->known++) % GANG__VICTIMS_AHEAD] = c->last;
         __builtin_prefetch(&g->stop.first);
@@ -179,15 +179,15 @@ static void look_ahead(gang_sched *s, struct gang__cursor *c)
         __builtin_prefetch(g->job);
     }
     if (c->known > FAR)
-        gang__alloc_expect(s->cluster, coming(c, FAR)->alloc);
+        gang__alloc_expect(s->cluster, ahead_of(c, FAR)->alloc);
     if (c->known > NEAR)
-        gang__snapshot_expect(s->scratch, coming(c, NEAR)->alloc);
+        gang__snapshot_expect(s->scratch, ahead_of(c, NEAR)->alloc);
 }
 
-static struct gang__set_link *next_of(gang_sched *s, struct gang__cursor *c)
+static struct gang__set_link *next_link(gang_sched *s, struct gang__cursor *c)
 {
     struct gang__set_link *next = NULL;
-    look_ahead(s, c);
+    prefetch_next(s, c);
     if (c->known > 0) {
         next = c->coming[c->first];
         c->first = (c->first + 1) % GANG__VICTIMS_AHEAD;
@@ -199,9 +199,9 @@ static struct gang__set_link *next_of(gang_sched *s, struct gang__cursor *c)
 /* Step to the next gang that may be preempted. False: there is none. */
 static bool settle_cursor(gang_sched *s, struct gang__cursor *c)
 {
-    for (; c->at; c->at = next_of(s, c)) {
-        struct gang__gang *g = unit_at(c);
-        if (c->whole && !is_sacred(s, g) && gang__may_preempt_whole(g))
+    for (; c->at; c->at = next_link(s, c)) {
+        struct gang__gang *g = gang_at(c);
+        if (c->whole && !is_protected(s, g) && gang__may_preempt_whole(g))
             return true;
         if (!c->whole)
             load_spares(s, c, g);
@@ -214,7 +214,7 @@ static bool settle_cursor(gang_sched *s, struct gang__cursor *c)
 /* Does the victim of cursor `a` come before that of `b`? */
 static bool comes_before(const struct gang__cursor *a, const struct gang__cursor *b)
 {
-    const struct gang__job *x = unit_at(a)->job, *y = unit_at(b)->job;
+    const struct gang__job *x = gang_at(a)->job, *y = gang_at(b)->job;
     if (x->priority != y->priority)
         return x->priority < y->priority;
     if (a->whole != b->whole)
@@ -222,7 +222,7 @@ static bool comes_before(const struct gang__cursor *a, const struct gang__cursor
     return x->age != y->age ? x->age > y->age : x->id > y->id;
 }
 
-static void sift(struct gang__victims *v, size_t at)
+static void heap_sift(struct gang__victims *v, size_t at)
 {
     for (;;) {
         size_t least = at, child = 2 * at + 1;
@@ -282,7 +282,7 @@ bool gang__victims_open(gang_sched *s, const struct gang__queue_state *mine, boo
             return false;
     }
     for (size_t i = s->preempt.victims->cursors / 2; i-- > 0;)
-        sift(s->preempt.victims, i);
+        heap_sift(s->preempt.victims, i);
     return true;
 }
 
@@ -291,7 +291,7 @@ static bool step_cursor(gang_sched *s, struct gang__cursor *c)
 {
     if (!c->whole && ++c->next < c->spares)
         return true;
-    c->at = next_of(s, c);
+    c->at = next_link(s, c);
     return settle_cursor(s, c);
 }
 
@@ -304,7 +304,7 @@ static void step(gang_sched *s, struct gang__victims *v)
         *c = v->cursor[--v->cursors];
     }
     v->given = v->passed = false;
-    sift(v, 0);
+    heap_sift(v, 0);
 }
 
 bool gang__victims_next(gang_sched *s, struct gang__victim *out)
@@ -316,7 +316,7 @@ bool gang__victims_next(gang_sched *s, struct gang__victim *out)
         return false;
     const struct gang__cursor *c = &v->cursor[0];
     memset(out, 0, sizeof(*out));
-    out->g = unit_at(c);
+    out->g = gang_at(c);
     out->whole = c->whole;
     if (!c->whole) {
         out->task = c->spare[c->next];

@@ -40,7 +40,7 @@ struct gang__sliced {
     gang_alloc_id alloc;
     uint32_t row;
     uint8_t state; /* GANG__SLICED_* */
-    bool wanted;   /* it is to run now */
+    bool to_run;   /* it is to run now */
     bool refused;  /* the host did not resume it, in this quantum */
     bool stopped;  /* without a gang: it does not run any more */
     bool gone;     /* not in the matrix any more; freed when no walk is under way */

@@ -3,16 +3,16 @@
 
 #include "base/wide.h"
 
-struct beat {
+struct task_heartbeat {
     struct gang__hash_link link;
-    struct beat *before, *after;
+    struct task_heartbeat *before, *after;
     int64_t task, heard_ns;
     uint32_t part;
 };
 
 struct gang__heartbeat {
     struct gang__hash_table tasks;
-    struct beat *oldest, *newest;
+    struct task_heartbeat *oldest, *newest;
 };
 
 static uint64_t hash_of(uint32_t part, int64_t task)
@@ -21,27 +21,27 @@ static uint64_t hash_of(uint32_t part, int64_t task)
     return gang__hash(GANG__HASH_SEED, key, sizeof(key));
 }
 
-static struct beat *find(const struct gang__job *job, uint32_t part, int64_t task)
+static struct task_heartbeat *find(const struct gang__job *job, uint32_t part, int64_t task)
 {
     if (!job->heartbeats)
         return NULL;
     uint64_t hash = hash_of(part, task);
     struct gang__hash_link *n = gang__hash_first(&job->heartbeats->tasks, hash);
     for (; n; n = n->next) {
-        struct beat *b = GANG__OF(struct beat, link, n);
+        struct task_heartbeat *b = GANG__OF(struct task_heartbeat, link, n);
         if (n->hash == hash && b->part == part && b->task == task)
             return b;
     }
     return NULL;
 }
 
-static void unlink_beat(struct gang__heartbeat *all, struct beat *b)
+static void unlink_heartbeat(struct gang__heartbeat *all, struct task_heartbeat *b)
 {
     *(b->before ? &b->before->after : &all->oldest) = b->after;
     *(b->after ? &b->after->before : &all->newest) = b->before;
 }
 
-static void append(struct gang__heartbeat *all, struct beat *b)
+static void append(struct gang__heartbeat *all, struct task_heartbeat *b)
 {
     b->before = all->newest;
     b->after = NULL;
@@ -49,13 +49,14 @@ static void append(struct gang__heartbeat *all, struct beat *b)
     all->newest = b;
 }
 
-static struct beat *make(gang_sched *s, struct gang__job *job, uint32_t part, int64_t task)
+static struct task_heartbeat *make(gang_sched *s, struct gang__job *job, uint32_t part,
+                                   int64_t task)
 {
     if (!job->heartbeats)
         job->heartbeats = gang__zalloc(&s->mem, 1, sizeof(*job->heartbeats));
     if (!job->heartbeats || gang__hash_reserve(&job->heartbeats->tasks, &s->mem) != GANG_OK)
         return NULL;
-    struct beat *b = gang__zalloc(&s->mem, 1, sizeof(*b));
+    struct task_heartbeat *b = gang__zalloc(&s->mem, 1, sizeof(*b));
     if (!b)
         return NULL;
     b->part = part;
@@ -71,9 +72,9 @@ bool gang__heartbeat_known(const struct gang__job *job, uint32_t part, int64_t t
 
 bool gang__heartbeat_heard(gang_sched *s, struct gang__job *job, uint32_t part, int64_t task)
 {
-    struct beat *b = find(job, part, task);
+    struct task_heartbeat *b = find(job, part, task);
     if (b)
-        unlink_beat(job->heartbeats, b);
+        unlink_heartbeat(job->heartbeats, b);
     else if (!(b = make(s, job, part, task)))
         return false;
     b->heard_ns = s->now_ns;
@@ -81,23 +82,24 @@ bool gang__heartbeat_heard(gang_sched *s, struct gang__job *job, uint32_t part, 
     return true;
 }
 
-static void drop(gang_sched *s, struct gang__heartbeat *all, struct beat *b)
+static void drop(gang_sched *s, struct gang__heartbeat *all, struct task_heartbeat *b)
 {
-    unlink_beat(all, b);
+    unlink_heartbeat(all, b);
     gang__hash_remove(&all->tasks, &b->link);
     gang__release(&s->mem, b);
 }
 
 void gang__heartbeat_forget(gang_sched *s, struct gang__job *job, uint32_t part, int64_t task)
 {
-    struct beat *b = find(job, part, task);
+    struct task_heartbeat *b = find(job, part, task);
     if (b)
         drop(s, job->heartbeats, b);
 }
 
 void gang__heartbeat_forget_part(gang_sched *s, struct gang__job *job, uint32_t part)
 {
-    for (struct beat *b = job->heartbeats ? job->heartbeats->oldest : NULL, *after; b; b = after) {
+    for (struct task_heartbeat *b = job->heartbeats ? job->heartbeats->oldest : NULL, *after; b;
+         b = after) {
         after = b->after;
         if (b->part == part)
             drop(s, job->heartbeats, b);
@@ -117,7 +119,7 @@ size_t gang__heartbeat_late(const gang_sched *s, const struct gang__job *job, ui
     size_t count = 0;
     if (gang__heartbeat_next(job) > s->now_ns)
         return 0;
-    const struct beat *b = job->heartbeats->oldest;
+    const struct task_heartbeat *b = job->heartbeats->oldest;
     *part = b->part;
     for (; b && count < cap && gang__add_sat(b->heard_ns, job->heartbeat_ns) <= s->now_ns;
          b = b->after) {
@@ -134,9 +136,9 @@ size_t gang__heartbeat_late(const gang_sched *s, const struct gang__job *job, ui
 bool gang__heartbeat_copy(gang_sched *s, struct gang__job *to, const struct gang__job *from)
 {
     to->heartbeat_ns = from->heartbeat_ns;
-    for (const struct beat *b = from->heartbeats ? from->heartbeats->oldest : NULL; b;
+    for (const struct task_heartbeat *b = from->heartbeats ? from->heartbeats->oldest : NULL; b;
          b = b->after) {
-        struct beat *copy = make(s, to, b->part, b->task);
+        struct task_heartbeat *copy = make(s, to, b->part, b->task);
         if (!copy)
             return false;
         copy->heard_ns = b->heard_ns;

@@ -148,7 +148,7 @@ struct gang__preempt_sched {
     gang_snapshot *base;           /* the cluster when the dry run began */
     bool running;                  /* classes are READY so that preemption is tried for them */
     bool untried;          /* for some blocked classes it was not tried since the last change */
-    bool some_over;        /* a leaf is above its share, in this round */
+    bool above_share;      /* a leaf is above its share, in this round */
     int64_t evicted_tasks; /* in this run, of max_preempted_tasks */
     int64_t min_runtime_due_ns; /* when a gang may preempt, or be a victim, that may not yet */
 };

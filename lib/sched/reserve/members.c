@@ -33,21 +33,21 @@ bool gang__reserve_matches(const gang_sched *s, const struct gang__reserve *r,
 
 bool gang__reserve_has_match(const gang_sched *s, const struct gang__gang *g)
 {
-    bool drawn = g->job->reserve.named != NULL;
+    bool matches = g->job->reserve.named != NULL;
     for (const struct gang__reserve *r = s->reserve.count ? s->reserve.all->first : NULL;
-         r && s->reserve.all->magnetic && !drawn; r = r->next)
-        drawn = gang__reserve_matches(s, r, g->job);
-    return drawn;
+         r && s->reserve.all->magnetic && !matches; r = r->next)
+        matches = gang__reserve_matches(s, r, g->job);
+    return matches;
 }
 
 uint64_t gang__reserve_class_salt(const gang_sched *s, const struct gang__gang *g)
 {
     const struct gang__job *job = g->job;
-    bool drawn = false;
+    bool matches = false;
     for (const struct gang__reserve *r = s->reserve.all->first;
-         r && s->reserve.all->magnetic && !drawn; r = r->next)
-        drawn = gang__reserve_matches(s, r, job);
-    if (drawn || (job->leaf->q->backfill != GANG_BACKFILL_NONE && job->leaf->q->plan_depth > 1))
+         r && s->reserve.all->magnetic && !matches; r = r->next)
+        matches = gang__reserve_matches(s, r, job);
+    if (matches || (job->leaf->q->backfill != GANG_BACKFILL_NONE && job->leaf->q->plan_depth > 1))
         return gang__hash_number(g->index, job->id) | 1;
     return gang__hash_number((uint64_t)job->time_limit_ns,
                              job->reserve.named ? job->reserve.named->id : 0) |

@@ -141,7 +141,7 @@ void gang__reserve_withdraw_from(struct gang__trial *t, const struct gang__reser
 
 /* ---- what submitters see --------------------------------------------------------------------- */
 
-struct ticket {
+struct reserve_access {
     gang_reservation_id id;
     const char *name;
     gang_queue_id queue;
@@ -153,12 +153,13 @@ struct ticket {
 
 struct gang__reserve_view {
     size_t count;
-    struct ticket *of;
+    struct reserve_access *of;
 };
 
-static void lay_out_ticket(struct gang__block *b, const struct gang__reserve *r, struct ticket *t)
+static void lay_out_access(struct gang__block *b, const struct gang__reserve *r,
+                           struct reserve_access *t)
 {
-    struct ticket none = {.id = GANG_ID_NONE};
+    struct reserve_access none = {.id = GANG_ID_NONE};
     t = t ? t : &none;
     t->id = r->id;
     t->name = gang__block_text(b, r->name);
@@ -181,14 +182,14 @@ static struct gang__reserve_view *lay_out_view(const gang_sched *s,
                                                struct gang__block *b)
 {
     struct gang__reserve_view *all = gang__block_alloc(b, sizeof(*all));
-    struct ticket *of = gang__block_alloc(b, (s->reserve.count + 1) * sizeof(*of));
+    struct reserve_access *of = gang__block_alloc(b, (s->reserve.count + 1) * sizeof(*of));
     size_t n = 0;
     const struct gang__reserve *first = s->reserve.all ? s->reserve.all->first : NULL;
     for (const struct gang__reserve *r = first; r; r = r->next)
         if (r != less && r != more)
-            lay_out_ticket(b, r, of ? &of[n++] : NULL);
+            lay_out_access(b, r, of ? &of[n++] : NULL);
     if (more)
-        lay_out_ticket(b, more, of ? &of[n++] : NULL);
+        lay_out_access(b, more, of ? &of[n++] : NULL);
     if (all)
         *all = (struct gang__reserve_view){n, of};
     return all;
@@ -226,7 +227,7 @@ static bool is_below(const struct gang__queues *qs, const struct gang__queue *q,
     return at != GANG__NO_QUEUE;
 }
 
-static bool is_for(const struct ticket *t, const struct gang__queues *qs,
+static bool is_for(const struct reserve_access *t, const struct gang__queues *qs,
                    const struct gang__queue *q, const char *user)
 {
     bool named = t->user_count == 0;
@@ -242,7 +243,7 @@ gang_result gang__reserve_view_find(gang_sched *s, const struct gang__submit_vie
 {
     const struct gang__reserve_view *all = gang__load(&s->reserve.view);
     for (size_t i = 0; all && i < all->count; i++) {
-        const struct ticket *t = &all->of[i];
+        const struct reserve_access *t = &all->of[i];
         if (strcmp(t->name, j->reservation) != 0)
             continue;
         *id = t->id;
@@ -268,7 +269,7 @@ void gang__reserve_record_free(gang_sched *s, struct gang__reserve *r)
     gang__reserve_gaps_drop(s, r);
     gang__timeline_free(r->inside);
     for (size_t i = 0; i < r->stage_count; i++)
-        gang__request_text_unref(&s->mem, r->stage[i].wanted);
+        gang__request_text_unref(&s->mem, r->stage[i].text);
     gang__release(&s->mem, r->part);
     gang__release(&s->mem, r->block);
     gang__release(&s->mem, r);
@@ -285,7 +286,7 @@ static void unlink_it(gang_sched *s, struct gang__reserve *r)
     s->reserve.all->reclass = true;
 }
 
-static void let_go_of(gang_sched *s, const struct gang__reserve *r)
+static void forget_in_jobs(gang_sched *s, const struct gang__reserve *r)
 {
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
         struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
@@ -301,7 +302,7 @@ void gang__reserve_end(gang_sched *s, struct gang__reserve *r)
     struct gang__reserve_view *view;
     gang__reserve_close_inside(s, r);
     unlink_it(s, r);
-    let_go_of(s, r);
+    forget_in_jobs(s, r);
     if (gang__reserve_view_make(s, NULL, r, &view))
         gang__reserve_view_set(
             s, view); /* else jobs that name it are refused when they are taken in */

@@ -170,7 +170,7 @@ void gang__reserve_report(gang_sched *s, const struct gang__reserve *r, int32_t 
 /* ---- one ------------------------------------------------------------------------------------- */
 
 /* The current instance is over: go to the next one. */
-static void go_to_next(gang_sched *s, struct gang__reserve *r)
+static void next_instance_of(gang_sched *s, struct gang__reserve *r)
 {
     gang__reserve_close_inside(s, r);
     r->begun = r->noticed = false;
@@ -213,7 +213,7 @@ static void end_pieces(gang_sched *s, struct gang__reserve *r, int64_t instance)
 }
 
 /* Record since when no member runs or waits. */
-static void look_idle(gang_sched *s, struct gang__reserve *r)
+static void note_idle(gang_sched *s, struct gang__reserve *r)
 {
     if (!r->purge_ns || !r->begun)
         return;
@@ -238,7 +238,7 @@ static void wake(gang_sched *s, struct gang__reserve *r)
 
 /* Between two stages, or when its current pieces are lost, its members wait for the reservation
  * again. */
-static void look_open(gang_sched *s, struct gang__reserve *r)
+static void note_open(gang_sched *s, struct gang__reserve *r)
 {
     bool open = gang__reserve_active(s, r);
     if (r->open && !open)
@@ -253,15 +253,15 @@ static void begin(gang_sched *s, struct gang__reserve *r)
     gang__reserve_report(s, r, GANG_RESERVATION_BEGIN, 0, "it begins");
 }
 
-static void finish_time(gang_sched *s, struct gang__reserve *r, int32_t what, const char *text)
+static void finish_instance(gang_sched *s, struct gang__reserve *r, int32_t what, const char *text)
 {
     gang__reserve_report(s, r, what, 0, text);
     end_pieces(s, r, r->current);
-    go_to_next(s, r);
+    next_instance_of(s, r);
 }
 
 /* Do what is due for one reservation. False: out of memory. */
-static bool tend(gang_sched *s, struct gang__reserve *r)
+static bool do_due(gang_sched *s, struct gang__reserve *r)
 {
     for (;;) {
         const struct gang__reserve_piece *now = gang__reserve_current_piece(r);
@@ -276,19 +276,19 @@ static bool tend(gang_sched *s, struct gang__reserve *r)
             begin(s, r);
         if (r->begun)
             wake(s, r);
-        look_idle(s, r);
+        note_idle(s, r);
         if (r->begun && s->now_ns >= gang__reserve_end_of(r, r->current))
-            finish_time(s, r, GANG_RESERVATION_END, "it is over");
+            finish_instance(s, r, GANG_RESERVATION_END, "it is over");
         else if (r->begun && r->purge_ns && r->idle_since_ns != INT64_MAX &&
                  s->now_ns >= gang__add_sat(r->idle_since_ns, r->purge_ns))
-            finish_time(s, r, GANG_RESERVATION_PURGED, "it was not used");
+            finish_instance(s, r, GANG_RESERVATION_PURGED, "it was not used");
         else
             break;
     }
     end_pieces(s, r, -1);
     if (!gang__reserve_current_piece(r) && (r->begun || r->piece))
-        go_to_next(s, r);
-    look_open(s, r);
+        next_instance_of(s, r);
+    note_open(s, r);
     return !r->period_ns || place_more(s, r);
 }
 
@@ -316,12 +316,12 @@ static void reclass(gang_sched *s)
 }
 
 /* Do what is due for all reservations. False: out of memory. */
-static bool tend_all(gang_sched *s)
+static bool do_all_due(gang_sched *s)
 {
     struct gang__reserves *all = s->reserve.all;
     for (struct gang__reserve *r = all->first, *next; r; r = next) {
         next = r->next;
-        if (!r->over && !tend(s, r)) {
+        if (!r->over && !do_due(s, r)) {
             gang__reserve_schedule(s);
             return false;
         }
@@ -345,7 +345,7 @@ bool gang__reserve_due(gang_sched *s)
     all->new_timeline = false;
     if (all->reclass)
         reclass(s);
-    if (s->reserve.count > 0 && all->due_ns <= s->now_ns && !tend_all(s))
+    if (s->reserve.count > 0 && all->due_ns <= s->now_ns && !do_all_due(s))
         return false;
     if (all->gaps == 0 || !s->wake.plans) /* nothing came free */
         return true;

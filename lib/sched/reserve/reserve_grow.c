@@ -140,7 +140,7 @@ static bool lacks(const struct gang__reserve *r, int64_t instance)
     return some;
 }
 
-static void tell(gang_sched *s, struct gang__reserve *r, int64_t instance)
+static void report(gang_sched *s, struct gang__reserve *r, int64_t instance)
 {
     bool all = !lacks(r, instance);
     int64_t current = r->current;
@@ -166,7 +166,7 @@ static gang_result grow_one(gang_sched *s, struct gang__reserve *r)
         else
             at = &gap->next;
         if (some)
-            tell(s, r, instance);
+            report(s, r, instance);
         grown = grown || some;
     }
     if (!grown)

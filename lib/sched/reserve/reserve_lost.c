@@ -73,8 +73,8 @@ static int64_t count_lost(gang_sched *s, const struct gang__reserve *r,
     return sum + (int64_t)(length - o.place_count); /* nodes that were removed */
 }
 
-static void tell_of(gang_sched *s, struct gang__reserve *r, int64_t instance, int32_t outcome,
-                    const char *text)
+static void report_instance(gang_sched *s, struct gang__reserve *r, int64_t instance,
+                            int32_t outcome, const char *text)
 {
     int64_t current = r->current;
     r->current = instance;
@@ -96,14 +96,15 @@ bool gang__reserve_put_pieces(gang_sched *s)
 }
 
 /* Note whether the piece is hurt. If its stage stays on its nodes, the host hears of it once. */
-static bool look_at(gang_sched *s, struct gang__reserve *r, struct gang__reserve_piece *p)
+static bool note_hurt(gang_sched *s, struct gang__reserve *r, struct gang__reserve_piece *p)
 {
     bool reported = p->hurt;
     int64_t lost = count_lost(s, r, p, NULL);
     p->hurt = lost > 0;
     if (r->stage[p->stage].stays && p->hurt && !reported &&
         !(r->flags & GANG_RESERVATION_MAINTENANCE))
-        tell_of(s, r, p->instance, GANG_RESERVATION_REDUCED, "some of its nodes are not up");
+        report_instance(s, r, p->instance, GANG_RESERVATION_REDUCED,
+                        "some of its nodes are not up");
     return lost >= 0;
 }
 
@@ -210,7 +211,7 @@ static void set_aside(gang_sched *s, struct gang__reserve *r)
 }
 
 /* Put its pieces back where they were, if that is free. The others are repaired next. */
-static bool come_back(gang_sched *s, struct gang__reserve *r)
+static bool put_back(gang_sched *s, struct gang__reserve *r)
 {
     struct gang__occupation o;
     r->aside = false;
@@ -228,17 +229,17 @@ static bool come_back(gang_sched *s, struct gang__reserve *r)
     return true;
 }
 
-static bool all_back(gang_sched *s)
+static bool put_all_back(gang_sched *s)
 {
     for (struct gang__reserve *r = s->reserve.all->first; r; r = r->next)
-        if (r->aside && !come_back(s, r))
+        if (r->aside && !put_back(s, r))
             return false;
     return true;
 }
 
 /* ---- one reservation ------------------------------------------------------------------------- */
 
-static void drop_time(gang_sched *s, struct gang__reserve *r, int64_t instance)
+static void drop_instance(gang_sched *s, struct gang__reserve *r, int64_t instance)
 {
     for (struct gang__reserve_piece *p = r->piece, *next; p; p = next) {
         next = p->next;
@@ -304,8 +305,9 @@ static bool reduce(gang_sched *s, struct gang__reserve *r, struct gang__reserve_
     replace(s, r, p, rest);
     for (const struct gang__reserve_piece *q = r->piece; q && !some; q = q->next)
         some = q->instance == instance;
-    tell_of(s, r, instance, some ? GANG_RESERVATION_REDUCED : GANG_RESERVATION_DROPPED,
-            some ? "there are no other nodes for some of it" : "there are no other nodes for it");
+    report_instance(s, r, instance, some ? GANG_RESERVATION_REDUCED : GANG_RESERVATION_DROPPED,
+                    some ? "there are no other nodes for some of it"
+                         : "there are no other nodes for it");
     return true;
 }
 
@@ -351,20 +353,21 @@ static bool repair(gang_sched *s, struct gang__reserve *r, struct gang__reserve_
     bool given = !p->hurt; /* its nodes are there, and an older reservation has them */
     bool had = p->id != 0; /* what is left of it is in the timeline */
     gang_result w = find_others(s, r, p, had);
-    if (w == GANG_ENOMEM || !all_back(s))
+    if (w == GANG_ENOMEM || !put_all_back(s))
         return false;
     if (w == GANG_OK) {
-        tell_of(s, r, instance, GANG_RESERVATION_KEPT, "other nodes at the same time");
+        report_instance(s, r, instance, GANG_RESERVATION_KEPT, "other nodes at the same time");
         return true;
     }
     w = move_all(s, r);
     if (w == GANG_OK)
-        tell_of(s, r, instance, GANG_RESERVATION_LATER, "another time");
+        report_instance(s, r, instance, GANG_RESERVATION_LATER, "another time");
     if (w != GANG_ENOFIT)
         return w == GANG_OK;
     if (r->period_ns && given && !r->begun) { /* this instance is dropped */
-        tell_of(s, r, instance, GANG_RESERVATION_DROPPED, "there is no room for it this time");
-        drop_time(s, r, instance);
+        report_instance(s, r, instance, GANG_RESERVATION_DROPPED,
+                        "there is no room for it this time");
+        drop_instance(s, r, instance);
         return true;
     }
     return reduce(s, r, p, had);
@@ -394,7 +397,7 @@ static bool repair_all(gang_sched *s)
     struct gang__reserve *r;
     for (r = s->reserve.all->first; r; r = r->next)
         for (struct gang__reserve_piece *p = r->piece; p; p = p->next)
-            if (!look_at(s, r, p))
+            if (!note_hurt(s, r, p))
                 return false;
     while ((r = first_to_repair(s)) != NULL) {
         struct gang__reserve_piece *p = needs_repair(r);

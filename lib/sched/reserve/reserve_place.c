@@ -173,8 +173,8 @@ static gang_result pick_same(gang_sched *s, struct gang__reserve *r,
     return last == GANG_OK && got->count == 0 ? GANG_ENOFIT : last;
 }
 
-static gang_result ask_whole(gang_sched *s, struct gang__reserve *r,
-                             struct gang__reserve_request *request)
+static gang_result admit_whole(gang_sched *s, struct gang__reserve *r,
+                               struct gang__reserve_request *request)
 {
     struct gang__admitted *got = &s->reserve.all->got;
     const struct gang__reserve_stage *first = &r->stage[0];
@@ -211,8 +211,8 @@ static int64_t first_span(const struct gang__admitted *got, int64_t *end_ns)
 
 /* One instance has ended when the next one begins. If pieces of the first are further apart than
  * the period, it is asked for later, as late as the last of its pieces demands. */
-static gang_result ask_apart(gang_sched *s, struct gang__reserve *r,
-                             struct gang__reserve_request *request)
+static gang_result admit_apart(gang_sched *s, struct gang__reserve *r,
+                               struct gang__reserve_request *request)
 {
     enum { TRIES = 64 };
     struct gang__admitted *got = &s->reserve.all->got;
@@ -220,14 +220,14 @@ static gang_result ask_apart(gang_sched *s, struct gang__reserve *r,
     if (r->period_ns && r->start_ns >= 0)
         request->a.deadline_ns =
             gang__min(request->a.deadline_ns, gang__add_sat(r->start_ns, r->period_ns));
-    gang_result w = ask_whole(s, r, request);
+    gang_result w = admit_whole(s, r, request);
     for (int i = 0; w == GANG_OK && r->period_ns; i++) {
         if (first_span(got, &end_ns) <= r->period_ns)
             return w;
         gang__admitted_undo(s->calendar->timeline, got);
         request->a.arrival_ns = end_ns - r->period_ns;
         got->why = GANG__ADMIT_BAD_PERIOD;
-        w = i < TRIES ? ask_whole(s, r, request) : GANG_ENOFIT;
+        w = i < TRIES ? admit_whole(s, r, request) : GANG_ENOFIT;
     }
     return w;
 }
@@ -260,7 +260,7 @@ gang_result gang__reserve_place_first(gang_sched *s, struct gang__reserve *r, in
         gang__trial_withdraw_plans(&t, NULL);
         withdraw_jobs(&t, r);
         withdraw_older(&t, r);
-        w = ask_apart(s, r, &request);
+        w = admit_apart(s, r, &request);
     }
     gang__trial_drop(&t);
     gang__reserve_request_free(s, &request);
@@ -426,7 +426,7 @@ gang_result gang__reserve_place_later(gang_sched *s, struct gang__reserve *r)
     gang__trial_begin(&t, s, s->calendar->timeline);
     withdraw_older(&t, r);
     if (w == GANG_OK)
-        w = ask_whole(s, r, &request);
+        w = admit_whole(s, r, &request);
     gang__trial_drop(&t);
     gang__reserve_request_free(s, &request);
     if (w == GANG_OK && !gang__reserve_accept_pieces(s, r, r->current, UINT32_MAX))

@@ -46,9 +46,9 @@ static void stage_mask(gang_sched *s, const gang_request *q, uint64_t *mask)
     }
 }
 
-static bool ask_stage(gang_sched *s, const struct gang__reserve_stage *from,
-                      struct gang__admit_stage *to, struct gang__time_group *group, uint64_t *mask,
-                      uint32_t *node)
+static bool fill_stage(gang_sched *s, const struct gang__reserve_stage *from,
+                       struct gang__admit_stage *to, struct gang__time_group *group, uint64_t *mask,
+                       uint32_t *node)
 {
     *to = (struct gang__admit_stage){.duration_ns = from->duration_ns, .whole = from->whole};
     if (from->q) {
@@ -88,8 +88,8 @@ bool gang__reserve_request_make(gang_sched *s, const struct gang__reserve *r,
     bool done = request->stage && request->group && request->mask && request->node;
     groups = 0;
     for (size_t i = 0; i < r->stage_count && done; i++) {
-        done = ask_stage(s, &r->stage[i], &request->stage[i], request->group + groups,
-                         request->mask + i * words, request->node + i * s->calendar->end);
+        done = fill_stage(s, &r->stage[i], &request->stage[i], request->group + groups,
+                          request->mask + i * words, request->node + i * s->calendar->end);
         groups += r->stage[i].q ? r->stage[i].q->group_count : 0;
     }
     request->a = (struct gang__admit_request){.arrival_ns = r->arrival_ns,

@@ -128,7 +128,7 @@ static gang_result check_group(const struct gang_group_spec *g, bool same, struc
 
 /* The text is kept: a copy of the scheduler compiles the request from it. */
 static gang_result compile(gang_sched *s, const struct gang_request_spec *spec,
-                           struct gang__request_text **wanted, struct gang_error *error)
+                           struct gang__request_text **text, struct gang_error *error)
 {
     struct gang__request_key key;
     gang_request *q;
@@ -136,9 +136,9 @@ static gang_result compile(gang_sched *s, const struct gang_request_spec *spec,
     if (r != GANG_OK)
         return r;
     gang__request_key_make(&key, &s->mem, spec);
-    *wanted = gang__request_text_new(&key, q);
+    *text = gang__request_text_new(&key, q);
     gang__request_key_free(&key);
-    if (*wanted)
+    if (*text)
         return GANG_OK;
     gang_request_free(q);
     return bad(error, GANG_ENOMEM, NULL, "out of memory");
@@ -146,7 +146,7 @@ static gang_result compile(gang_sched *s, const struct gang_request_spec *spec,
 
 /* The groups of the stage as one request. */
 static gang_result make_request(gang_sched *s, const struct gang_reservation_stage *from, bool same,
-                                struct gang__request_text **wanted, struct gang_error *error)
+                                struct gang__request_text **text, struct gang_error *error)
 {
     struct gang_request_spec spec = GANG_REQUEST_SPEC_INIT;
     gang_result r = GANG_OK;
@@ -165,7 +165,7 @@ static gang_result make_request(gang_sched *s, const struct gang_reservation_sta
     spec.groups = group;
     spec.group_count = from->group_count;
     if (r == GANG_OK)
-        r = compile(s, &spec, wanted, error);
+        r = compile(s, &spec, text, error);
     gang__release(&s->mem, group);
     return r;
 }
@@ -173,10 +173,10 @@ static gang_result make_request(gang_sched *s, const struct gang_reservation_sta
 static gang_result take_groups(gang_sched *s, const struct gang_reservation_stage *from, bool same,
                                struct gang__reserve_stage *to, struct gang_error *error)
 {
-    gang_result r = make_request(s, from, same, &to->wanted, error);
+    gang_result r = make_request(s, from, same, &to->text, error);
     if (r != GANG_OK)
         return r;
-    to->q = to->wanted->q;
+    to->q = to->text->q;
     for (size_t i = 0; i < from->group_count; i++)
         to->count[i] = from->groups[i].count;
     if (from->gang_size < 0 || (from->gang_size && to->count[0] % from->gang_size))

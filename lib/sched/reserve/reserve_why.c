@@ -65,7 +65,7 @@ static void tell_member(const gang_sched *s, const struct gang__job *job,
 
 /* The reservation without which the gang could start; else the first that begins before the gang
  * would end. */
-static const struct gang__reserve *in_the_way(gang_sched *s, struct gang__gang *g)
+static const struct gang__reserve *reservation_in_the_way(gang_sched *s, struct gang__gang *g)
 {
     const struct gang__reserve *first = NULL;
     int64_t first_ns = INT64_MAX, end_ns = gang__add_sat(s->now_ns, gang__calendar_estimate(s, g));
@@ -105,7 +105,7 @@ bool gang__reserve_explain(gang_sched *s, struct gang__gang *g, struct gang__res
         tell_member(s, g->job, why);
         return true;
     }
-    const struct gang__reserve *r = blocked ? in_the_way(s, g) : NULL;
+    const struct gang__reserve *r = blocked ? reservation_in_the_way(s, g) : NULL;
     if (!r)
         return false;
     why->until_ns = r->piece->start_ns;

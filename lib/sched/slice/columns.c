@@ -238,7 +238,7 @@ void gang__use_forget(gang_sched *s, struct gang__sliced *x, size_t i)
 {
     struct gang__column *c = x->use[i].column;
     x->cpu -= x->use[i].word == GANG__WORD_HEAD ? (int64_t)x->use[i].payload : 0;
-    c->leaving -= x->gang == NULL;
+    c->detached_uses -= x->gang == NULL;
     c->uses--;
     if (c->uses == 0)
         (void)gang__column_drop(s, x->matrix, c);

@@ -70,7 +70,7 @@ static void open_columns(struct gang__matrix *m)
     for (uint32_t slot = 0; slot < v->end; slot++) {
         const struct gang__node *node = gang__snapshot_node(v, slot);
         const struct gang__column *c = node ? gang__column_at(m, node->id) : NULL;
-        bool open = c && c->leaving == 0 && gang_snapshot_release(v, c->held) == GANG_OK;
+        bool open = c && c->detached_uses == 0 && gang_snapshot_release(v, c->held) == GANG_OK;
         const uint64_t *word = node ? gang__snapshot_words(v, slot) : NULL;
         if (node && !open && (c || !is_untouched(m, node, word)))
             close_node(v, slot);
@@ -100,7 +100,7 @@ static bool has_own_view(gang_sched *s, const struct gang__matrix *m, struct gan
 
 /* Make the view: the cluster with all columns empty, and closed nodes where no gang of the matrix
  * may go. */
-static gang_result look(gang_sched *s, struct gang__matrix *m, struct gang__gang *g, bool soft)
+static gang_result make_view(gang_sched *s, struct gang__matrix *m, struct gang__gang *g, bool soft)
 {
     bool own = has_own_view(s, m, g);
     if (!m->view && gang_snapshot_new(s->cluster, &m->view) != GANG_OK)
@@ -204,13 +204,13 @@ static gang_result find_row(gang_sched *s, struct gang__sliced *x, struct gang__
         r = try_rows(s, x, g);
     if (r != GANG_ENOFIT && r != GANG_EBUSY)
         return r;
-    r = look(s, m, g, true);
+    r = make_view(s, m, g, true);
     if (r == GANG_OK)
         r = try_rows(s, x, g);
     struct gang__where w = where(s, m, g);
     if (r != GANG_ENOFIT || !gang__where_is_soft(&w))
         return r;
-    r = look(s, m, g, false);
+    r = make_view(s, m, g, false);
     return r == GANG_OK ? try_rows(s, x, g) : r;
 }
 
@@ -245,7 +245,7 @@ gang_result gang__slice_grow(gang_sched *s, struct gang__gang *g, uint32_t group
     if (x->row != m->active || x->state != GANG__SLICED_RUNS)
         return GANG_ENOFIT;
     int64_t first = gang__next_task_number(s, x->alloc);
-    gang_result r = look(s, m, g, true);
+    gang_result r = make_view(s, m, g, true);
     if (r == GANG_OK)
         r = show_row(s, m, x->row, true);
     if (r == GANG_OK)
@@ -274,7 +274,7 @@ void gang__slice_detached(gang_sched *s, struct gang__gang *g)
     x->gang = NULL;
     x->left = 0;
     for (size_t i = 0; i < x->uses; i++)
-        x->use[i].column->leaving++;
+        x->use[i].column->detached_uses++;
     x->matrix->viewed_in = 0; /* no gang may come to its columns */
     s->wake.slices = true;
 }

@@ -20,18 +20,18 @@
 
 /* ---- one gang -------------------------------------------------------------------------------- */
 
-static void tell(gang_sched *s, struct gang__gang *g, const char *text)
+static void report(gang_sched *s, struct gang__gang *g, const char *text)
 {
     gang__job_state(s, g->job, GANG_REASON_SLICE, text);
     gang__wake_job(s, g->job, GANG__WAKE_SETTLE);
 }
 
 /* All of its tasks have stopped. */
-static void is_out(gang_sched *s, struct gang__sliced *x)
+static void note_suspended(gang_sched *s, struct gang__sliced *x)
 {
     x->state = GANG__SLICED_OUT;
     gang__heartbeat_forget_part(s, x->gang->job, x->gang->index); /* of late reports */
-    tell(s, x->gang, "its quantum is over");
+    report(s, x->gang, "its quantum is over");
 }
 
 /* List its tasks, without those that stop anyway. False: not now. */
@@ -116,7 +116,7 @@ static void resume(gang_sched *s, struct gang__sliced *x)
         x->refused = true;
         return;
     }
-    tell(s, g, "its quantum begins");
+    report(s, g, "its quantum begins");
 }
 
 static int32_t is_up(gang_node_id node, unsigned word, uint64_t payload, int64_t task, void *user)
@@ -164,7 +164,7 @@ void gang__slice_tasks_gone(gang_sched *s, struct gang__sliced *x, const int64_t
 typedef void (*each_fn)(gang_sched *s, struct gang__sliced *x);
 
 /* `act` may end gangs, but adds none. */
-static void each(gang_sched *s, struct gang__matrix *m, each_fn act)
+static void for_each(gang_sched *s, struct gang__matrix *m, each_fn act)
 {
     m->walkers++;
     for (struct gang__sliced *x = m->first; x; x = x->next)
@@ -178,7 +178,7 @@ static void each(gang_sched *s, struct gang__matrix *m, each_fn act)
 static void note_out(gang_sched *s, struct gang__sliced *x)
 {
     if (x->gang && x->state == GANG__SLICED_STOPS && x->left == 0 && !x->gang->stop.first)
-        is_out(s, x);
+        note_suspended(s, x);
 }
 
 /* Choose gangs of other rows that fit beside those chosen so far, rows that are active sooner
@@ -188,11 +188,11 @@ static void choose_alternates(struct gang__matrix *m, int run)
     for (uint32_t d = 1; d < m->rows; d++)
         for (struct gang__sliced *x = m->first; x; x = x->next) {
             bool runs = x->state == GANG__SLICED_RUNS;
-            if (x->wanted || !x->gang || gang__row_distance(m, x->row) != d ||
+            if (x->to_run || !x->gang || gang__row_distance(m, x->row) != d ||
                 (run >= 0 && runs != (run > 0)) || !gang__columns_fit(x, false))
                 continue;
             gang__columns_put(x, false);
-            x->wanted = true;
+            x->to_run = true;
         }
 }
 
@@ -201,8 +201,8 @@ static void choose(struct gang__matrix *m)
 {
     gang__columns_reset(m, false);
     for (struct gang__sliced *x = m->first; x; x = x->next) {
-        x->wanted = x->row == m->active && x->gang;
-        if (x->wanted || (x->row == m->active && gang__sliced_is_busy(x)))
+        x->to_run = x->row == m->active && x->gang;
+        if (x->to_run || (x->row == m->active && gang__sliced_is_busy(x)))
             gang__columns_put(x, false);
     }
     if (m->fresh) {
@@ -216,14 +216,14 @@ static void choose(struct gang__matrix *m)
 
 static void clear_way(gang_sched *s, struct gang__sliced *x)
 {
-    if (x->gang && x->state == GANG__SLICED_RUNS && !x->wanted)
+    if (x->gang && x->state == GANG__SLICED_RUNS && !x->to_run)
         suspend(s, x);
 }
 
 static void let_run(gang_sched *s, struct gang__sliced *x)
 {
     bool waits = x->state == GANG__SLICED_WAITS || x->state == GANG__SLICED_OUT;
-    if (!x->gang || !x->wanted || !waits || x->refused || x->gang->job->ending ||
+    if (!x->gang || !x->to_run || !waits || x->refused || x->gang->job->ending ||
         !gang__columns_fit(x, true))
         return;
     gang__columns_put(x, true);
@@ -278,7 +278,7 @@ static bool is_alive(const struct gang__matrix *m, uint32_t row)
     return false;
 }
 
-static void next_turn(gang_sched *s, struct gang__matrix *m)
+static void next_row(gang_sched *s, struct gang__matrix *m)
 {
     uint32_t before = m->active;
     do
@@ -323,8 +323,8 @@ static void count_slice(gang_sched *s, struct gang__matrix *m)
 
 static void pass(gang_sched *s, struct gang__matrix *m)
 {
-    each(s, m, kill_late);
-    each(s, m, note_out);
+    for_each(s, m, kill_late);
+    for_each(s, m, note_out);
     if (gang__rows_sweep(m)) {
         for (struct gang__sliced *x = m->first; x && m->fresh; x = x->next)
             x->refused = false;
@@ -333,13 +333,13 @@ static void pass(gang_sched *s, struct gang__matrix *m)
         gang__wake_capacity_any(s);
     }
     if (m->until_ns <= s->now_ns || (m->rows > 1 && !is_alive(m, m->active)))
-        next_turn(s, m);
+        next_row(s, m);
     choose(m);
-    each(s, m, clear_way);
-    each(s, m, note_out);
+    for_each(s, m, clear_way);
+    for_each(s, m, note_out);
     note_busy(m);
-    each(s, m, let_active_run);
-    each(s, m, let_run);
+    for_each(s, m, let_active_run);
+    for_each(s, m, let_run);
     count_slice(s, m);
     gang__columns_sweep(s, m);
 }
@@ -348,7 +348,7 @@ static void pass(gang_sched *s, struct gang__matrix *m)
 static void tell_waiting(gang_sched *s, struct gang__sliced *x)
 {
     if (x->gang && x->state == GANG__SLICED_WAITS)
-        tell(s, x->gang, "it has its places, and waits for its turn");
+        report(s, x->gang, "it has its places, and waits for its turn");
 }
 
 static void note_due(struct gang__matrix *m)
@@ -368,7 +368,7 @@ void gang__slice_run(gang_sched *s)
         if (!moved && m->due_ns > s->now_ns)
             continue;
         pass(s, m);
-        each(s, m, tell_waiting);
+        for_each(s, m, tell_waiting);
         note_due(m);
         if (!m->first && m->columns.count == 0)
             gang__matrix_empty(s, m);

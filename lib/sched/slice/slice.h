@@ -17,8 +17,8 @@ struct gang__column {
     gang_alloc_id held; /* the time-sliced share */
     uint32_t uses;      /* of gangs in the matrix, in any row */
     /* Of these, by detached gangs: they block the column for new gangs until released. */
-    uint32_t leaving;
-    uint32_t doomed;   /* of these, by tentative victims of the dry run */
+    uint32_t detached_uses;
+    uint32_t tentative_uses; /* of these, by tentative victims of the dry run */
     uint32_t occupies; /* in the timeline of planned starts: the number there and 1; 0: it is not */
     uint32_t words;
     /* For each word of its cell: all capacity, the part that a row leaves free, the part that

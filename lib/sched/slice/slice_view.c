@@ -14,19 +14,19 @@ void gang__slice_dry_run_begin(gang_sched *s)
     for (struct gang__matrix *m = s->slice.matrices; m; m = m->next)
         for (struct gang__sliced *x = m->first; x; x = x->next)
             for (size_t i = 0; i < x->uses; i++)
-                x->use[i].column->doomed = 0;
+                x->use[i].column->tentative_uses = 0;
 }
 
 /* A user of a column becomes a tentative victim, or (back) stays. Without users the column is
  * released on the snapshot. */
-static gang_result doom(gang_sched *s, struct gang__column *c, bool back)
+static gang_result count_tentative(gang_sched *s, struct gang__column *c, bool back)
 {
     gang_result r = GANG_OK;
-    if (back && c->doomed == c->uses)
+    if (back && c->tentative_uses == c->uses)
         r = gang__snapshot_retake(s->scratch, c->held);
     if (r == GANG_OK)
-        c->doomed += back ? (uint32_t)-1 : 1;
-    if (r == GANG_OK && !back && c->doomed == c->uses)
+        c->tentative_uses += back ? (uint32_t)-1 : 1;
+    if (r == GANG_OK && !back && c->tentative_uses == c->uses)
         (void)!gang_snapshot_release(s->scratch, c->held);
     return r;
 }
@@ -37,9 +37,9 @@ gang_result gang__slice_dry_run_victim(gang_sched *s, const struct gang__gang *g
     gang_result r = GANG_OK;
     size_t done = 0;
     for (; x && r == GANG_OK && done < x->uses; done += r == GANG_OK)
-        r = doom(s, x->use[done].column, back);
+        r = count_tentative(s, x->use[done].column, back);
     while (r != GANG_OK && done > 0)
-        (void)doom(s, x->use[--done].column, !back);
+        (void)count_tentative(s, x->use[--done].column, !back);
     return r;
 }
 
@@ -206,7 +206,7 @@ static gang_result check_gang(const gang_sched *s, const struct gang__sliced *x,
     if (!c.same || c.at != x->uses)
         return BAD("the shares lent to job %llu differ from those in the matrix", id);
     for (size_t i = 0; i < x->uses; i++)
-        x->use[i].column->doomed++;
+        x->use[i].column->tentative_uses++;
     return GANG_OK;
 }
 
@@ -229,7 +229,7 @@ static gang_result check_row(struct gang__matrix *m, uint32_t row, bool busy,
     return any || busy ? GANG_OK : BAD("row %" PRIu32 " is empty", row + 1);
 }
 
-/* check_gang() counted the uses of each column in `doomed`. */
+/* check_gang() counted the uses of each column in `tentative_uses`. */
 static gang_result check_columns(const gang_sched *s, struct gang__matrix *m,
                                  struct gang_error *error)
 {
@@ -237,9 +237,9 @@ static gang_result check_columns(const gang_sched *s, struct gang__matrix *m,
         for (struct gang__hash_link *n = m->columns.bucket[b]; n; n = n->next) {
             struct gang__column *c = GANG__OF(struct gang__column, link, n);
             struct gang_alloc_info info = GANG_ALLOC_INFO_INIT;
-            uint32_t there = c->doomed;
-            c->doomed = 0;
-            if (there != c->uses || c->leaving > c->uses)
+            uint32_t there = c->tentative_uses;
+            c->tentative_uses = 0;
+            if (there != c->uses || c->detached_uses > c->uses)
                 return BAD("a column counts %" PRIu32 " uses, and has %" PRIu32, c->uses, there);
             if (gang_alloc_get(s->cluster, c->held, &info) != GANG_OK)
                 return BAD("the allocation of a column is gone");

@@ -155,7 +155,7 @@ static bool is_kept(const gang_sched *s, gang_alloc_id alloc, int64_t task)
     return false;
 }
 
-static bool keeps_some(const gang_sched *s, gang_alloc_id alloc)
+static bool is_kept_in_part(const gang_sched *s, gang_alloc_id alloc)
 {
     for (const struct gang__handover *handover = s->stop.handovers; handover;
          handover = handover->next)
@@ -169,7 +169,7 @@ void gang__give_back_unheld(gang_sched *s, gang_alloc_id alloc)
 {
     struct gang__found f = {NULL, 0, 0};
     size_t count = 0;
-    if (!keeps_some(s, alloc)) {
+    if (!is_kept_in_part(s, alloc)) {
         gang__give_back_or_defer(s, NULL, alloc, NULL, 0);
         return;
     }

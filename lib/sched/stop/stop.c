@@ -45,7 +45,7 @@ static void stopped_all(gang_sched *s, struct gang__stop *stop)
 }
 
 /* A task that is reported twice counts once. */
-static void one_stopped(struct gang__stop *stop, int64_t task)
+static void note_task_stopped(struct gang__stop *stop, int64_t task)
 {
     int64_t *at =
         stop->left ? bsearch(&task, stop->still, stop->left, sizeof(task), gang__by_number) : NULL;
@@ -61,7 +61,7 @@ void gang__stop_tasks_gone(gang_sched *s, struct gang__gang *g, const int64_t *t
     for (struct gang__stop *stop = g->stop.first; stop; stop = next) {
         next = stop->next;
         for (size_t i = 0; tasks && i < count; i++)
-            one_stopped(stop, tasks[i]);
+            note_task_stopped(stop, tasks[i]);
         if (!tasks)
             stop->left = 0;
         if (stop->left == 0) {
@@ -101,16 +101,16 @@ void gang__stop_due(gang_sched *s, struct gang__job *job)
     }
 }
 
-struct noting {
-    struct gang__gang *unit;
+struct place_list {
+    struct gang__gang *gang;
     const struct gang__stop *leave;
 };
 
 /* Skips tasks that were asked to stop earlier on their own: they do not resume. */
 static int32_t add_place(const struct gang_task *task, void *user)
 {
-    const struct noting *n = user;
-    struct gang__gang *g = n->unit;
+    const struct place_list *n = user;
+    struct gang__gang *g = n->gang;
     if (!bsearch(&task->task, n->leave->own, n->leave->own_count, sizeof(task->task),
                  gang__by_number))
         return 0;
@@ -126,7 +126,7 @@ static int32_t add_place(const struct gang_task *task, void *user)
 /* A suspended gang resumes on the same places: record them. False: out of memory. */
 static bool note_places(gang_sched *s, struct gang__gang *g, const struct gang__stop *stop)
 {
-    struct noting n = {g, stop};
+    struct place_list n = {g, stop};
     struct gang_alloc_info info = GANG_ALLOC_INFO_INIT;
     g->place_count = 0;
     if (gang_alloc_get(s->cluster, g->alloc, &info) != GANG_OK || info.tasks == 0)
@@ -190,15 +190,15 @@ static struct gang__stop *new_stop(gang_sched *s, struct gang__gang *g, const in
     return stop;
 }
 
-struct tally {
+struct task_count {
     const struct gang__stop *leave;
     int64_t *by_group;
     size_t next;
 };
 
-static int32_t tally_task(const struct gang_task *task, void *user)
+static int32_t count_task(const struct gang_task *task, void *user)
 {
-    struct tally *t = user;
+    struct task_count *t = user;
     while (t->next < t->leave->task_count && t->leave->tasks[t->next] < task->task)
         t->next++;
     if (t->next < t->leave->task_count && t->leave->tasks[t->next] == task->task)
@@ -215,9 +215,9 @@ static void leave_usage(gang_sched *s, struct gang__gang *g, const struct gang__
         gang__gang_clear(s, g);
         return;
     }
-    struct tally t = {stop, s->by_group, 0};
+    struct task_count t = {stop, s->by_group, 0};
     memset(s->by_group, 0, groups * sizeof(*s->by_group));
-    (void)!gang_alloc_each(s->cluster, g->alloc, tally_task, &t);
+    (void)!gang_alloc_each(s->cluster, g->alloc, count_task, &t);
     gang__usage_out(s, g);
     for (uint32_t group = 0; group < groups; group++) {
         g->has[group] -= s->by_group[group];

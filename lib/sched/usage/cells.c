@@ -78,8 +78,8 @@ static uint32_t slot_at(const struct members *m, uint32_t i)
     return m->slot ? m->slot[i] : m->one;
 }
 
-static struct domain_state look(gang_snapshot *snapshot, const struct members *m,
-                                const struct mark *mark)
+static struct domain_state read_domain(gang_snapshot *snapshot, const struct members *m,
+                                       const struct mark *mark)
 {
     struct domain_state d = {m->count > 0, false, 0};
     for (uint32_t i = 0; i < m->count; i++) {
@@ -136,14 +136,14 @@ static gang_result keep_some(gang_sched *s, gang_snapshot *snapshot, const struc
     uint32_t end = domains_of(s, snapshot, level);
     for (uint32_t at = 0; at < end && count > 0; at++) {
         struct members m = members_of(snapshot, s, level, at);
-        count -= m.count > 0 && look(snapshot, &m, mark).own;
+        count -= m.count > 0 && read_domain(snapshot, &m, mark).own;
     }
     for (; count > 0; count--) {
         uint32_t best = UINT32_MAX;
         int32_t most = -1;
         for (uint32_t at = 0; at < end; at++) {
             struct members m = members_of(snapshot, s, level, at);
-            struct domain_state d = look(snapshot, &m, mark);
+            struct domain_state d = read_domain(snapshot, &m, mark);
             int32_t broken = d.intact && !d.own ? broken_around(snapshot, s, &m, mark, level) : -1;
             if (broken > most) {
                 most = broken;

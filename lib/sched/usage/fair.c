@@ -85,7 +85,7 @@ static void set_current(gang_sched *s)
 
 /* ---- dividing totals into shares ------------------------------------------------------------- */
 
-static int64_t unit_of(const gang_sched *s, uint32_t dim)
+static int64_t share_unit(const gang_sched *s, uint32_t dim)
 {
     switch (s->queues->dim[dim].kind) {
     case GANG_KIND_CPU:
@@ -164,7 +164,7 @@ static void divide(gang_sched *s, uint32_t first, uint32_t dim, int64_t total)
                                             q->q->priority,    weight_of(s, q, dim, weights),
                                             q->q->id,          0};
     }
-    gang__share_divide(sharer, n, total, unit_of(s, dim), s->usage.share_slot);
+    gang__share_divide(sharer, n, total, share_unit(s, dim), s->usage.share_slot);
     n = 0;
     for (uint32_t c = first; c != GANG__NO_QUEUE; c = s->qs[c]->q->next_sibling)
         set_share(s, s->qs[c], dim, sharer[n++].share);

@@ -78,7 +78,7 @@ static size_t read_node(const gang_sched *s, uint32_t slot, uint64_t *serial,
 }
 
 /* Reads the devices of all nodes, as they are now, into the scratch list. */
-static bool look_up(gang_sched *s)
+static bool read_devices(gang_sched *s)
 {
     int64_t bytes[GANG_MAX_GPUS];
     uint64_t serial = 0;
@@ -93,7 +93,7 @@ static bool look_up(gang_sched *s)
     return true;
 }
 
-static void take_up(gang_sched *s)
+static void use_next(gang_sched *s)
 {
     struct gang__gpu_memory was = s->usage.gpu_memory;
     s->usage.gpu_memory = s->usage.gpu_memory_next;
@@ -111,9 +111,9 @@ bool gang__gpu_memory_begin(gang_sched *s)
     uint64_t epoch = gang__load(&s->cluster->nodes.epoch) + 1;
     if (s->usage.by_memory > 0 || s->usage.gpu_memory_epoch == epoch)
         return true;
-    if (!look_up(s))
+    if (!read_devices(s))
         return false;
-    take_up(s);
+    use_next(s);
     s->usage.gpu_memory_epoch = epoch;
     return true;
 }
@@ -121,7 +121,7 @@ bool gang__gpu_memory_begin(gang_sched *s)
 /* ---- counting by another list ---------------------------------------------------------------- */
 
 /* Adds (or, with sign -1, takes) all that usage has of a gang. */
-static void book(gang_sched *s, struct gang__gang *g, int64_t sign)
+static void count_usage(gang_sched *s, struct gang__gang *g, int64_t sign)
 {
     if (sign > 0)
         gang__usage_in(s, g);
@@ -133,13 +133,13 @@ static void book(gang_sched *s, struct gang__gang *g, int64_t sign)
         gang__usage_promise(g, -1, sign);
 }
 
-static void book_all(gang_sched *s, int64_t sign)
+static void count_all_usage(gang_sched *s, int64_t sign)
 {
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
         struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
         for (uint32_t i = 0; i < job->gang_count && job->state != GANG_JOB_ENDED; i++)
             if (job->gang[i].request_class->by_memory)
-                book(s, &job->gang[i], sign);
+                count_usage(s, &job->gang[i], sign);
     }
 }
 
@@ -148,15 +148,15 @@ void gang__gpu_memory_refresh(gang_sched *s)
     uint64_t epoch = gang__load(&s->cluster->nodes.epoch) + 1;
     if (s->usage.by_memory == 0 || s->usage.gpu_memory_epoch == epoch)
         return;
-    if (!look_up(s)) {
+    if (!read_devices(s)) {
         s->no_memory = s->wake.retry = true;
         return;
     }
     s->usage.gpu_memory_epoch = epoch;
     if (!is_other(&s->usage.gpu_memory, &s->usage.gpu_memory_next))
         return;
-    book_all(s, -1);
-    take_up(s);
+    count_all_usage(s, -1);
+    use_next(s);
     for (size_t b = 0; b < s->classes.cap; b++)
         for (struct gang__hash_link *n = s->classes.bucket[b]; n; n = n->next) {
             struct gang__request_class *request_class =
@@ -168,7 +168,7 @@ void gang__gpu_memory_refresh(gang_sched *s)
             /* cannot fail: it needs no more amounts than before */
             (void)!gang__request_class_refresh(s, request_class);
         }
-    book_all(s, 1);
+    count_all_usage(s, 1);
     s->usage.total_epoch = 0; /* limits may allow more gangs now */
     gang__fair_refresh(s);
 }

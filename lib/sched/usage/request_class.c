@@ -80,7 +80,7 @@ static bool take_of_group(gang_sched *s, struct gang__request_class *request_cla
 
 /* Computes how many tasks of each group start together. Each group gives its minimum; the first
  * groups give the rest of the request's minimum. Placing decides which groups really give it. */
-static void gang_of(struct gang__request_class *request_class)
+static void set_gang_take(struct gang__request_class *request_class)
 {
     const gang_request *q = request_class->q;
     int64_t sum = 0;
@@ -108,7 +108,7 @@ bool gang__request_class_refresh(gang_sched *s, struct gang__request_class *requ
     for (uint32_t group = 0; group < q->group_count; group++)
         if (!take_of_group(s, request_class, group))
             return false;
-    gang_of(request_class);
+    set_gang_take(request_class);
     int64_t sum[GANG__DIMS] = {0};
     for (uint32_t group = 0; group < q->group_count; group++)
         for (uint32_t i = 0; i < request_class->group[group].count; i++) {

@@ -124,7 +124,7 @@ void gang__usage_promise(struct gang__gang *g, int32_t grow_group, int64_t times
     }
 }
 
-static void book(gang_sched *s, struct gang__gang *g, int64_t sign)
+static void count_usage(gang_sched *s, struct gang__gang *g, int64_t sign)
 {
     struct gang__queue_state *leaf = g->job->leaf;
     const struct gang__request_class *request_class = g->request_class;
@@ -184,12 +184,12 @@ void gang__usage_out(gang_sched *s, struct gang__gang *g)
 {
     if (g->tasks > 0)
         note_service(s, g);
-    book(s, g, -1);
+    count_usage(s, g, -1);
 }
 
 void gang__usage_in(gang_sched *s, struct gang__gang *g)
 {
-    book(s, g, 1);
+    count_usage(s, g, 1);
     gang__victims_settle_elastic(g);
     gang__wake_holding(s, g);
 }

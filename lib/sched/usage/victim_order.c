@@ -14,7 +14,7 @@ static int by_number(int64_t a, int64_t b)
 }
 
 /* Victims: lowest priority first, of equals the newest. */
-static int falls_before(const struct gang__gang *x, const struct gang__gang *y)
+static int preempted_before(const struct gang__gang *x, const struct gang__gang *y)
 {
     int c = by_number(x->job->priority, y->job->priority);
     if (c == 0)
@@ -24,26 +24,26 @@ static int falls_before(const struct gang__gang *x, const struct gang__gang *y)
     return c ? c : by_number(y->index, x->index);
 }
 
-static int compare_falls(const struct gang__set_link *a, const struct gang__set_link *b,
-                         const void *ctx)
+static int compare_victims(const struct gang__set_link *a, const struct gang__set_link *b,
+                           const void *ctx)
 {
     (void)ctx;
-    return falls_before(GANG__OF(struct gang__gang, victim.link, a),
-                        GANG__OF(struct gang__gang, victim.link, b));
+    return preempted_before(GANG__OF(struct gang__gang, victim.link, a),
+                            GANG__OF(struct gang__gang, victim.link, b));
 }
 
-static int compare_sheds(const struct gang__set_link *a, const struct gang__set_link *b,
-                         const void *ctx)
+static int compare_elastic(const struct gang__set_link *a, const struct gang__set_link *b,
+                           const void *ctx)
 {
     (void)ctx;
-    return falls_before(GANG__OF(struct gang__gang, victim.elastic_link, a),
-                        GANG__OF(struct gang__gang, victim.elastic_link, b));
+    return preempted_before(GANG__OF(struct gang__gang, victim.elastic_link, a),
+                            GANG__OF(struct gang__gang, victim.elastic_link, b));
 }
 
 void gang__victims_init(struct gang__queue_state *q)
 {
-    gang__set_init(&q->victims, compare_falls, q);
-    gang__set_init(&q->elastic_victims, compare_sheds, q);
+    gang__set_init(&q->victims, compare_victims, q);
+    gang__set_init(&q->elastic_victims, compare_elastic, q);
 }
 
 static void fresh_put(gang_sched *s, struct gang__gang *g)

@@ -114,7 +114,7 @@ static void restore_states(const struct gang__where *w)
             gang__snapshot_set_state(w->on, slot, w->s->where.state[slot]);
 }
 
-static gang_result ask_closed(const struct gang__where *w, const struct question *q, bool soft)
+static gang_result place_closed(const struct gang__where *w, const struct question *q, bool soft)
 {
     gang_result r = gang__where_close(w, soft);
     if (r == GANG_OK)
@@ -129,9 +129,9 @@ static gang_result ask(const struct gang__where *w, const struct question *q)
         return answer(w, q);
     if (!save_states(w))
         return GANG_ENOMEM;
-    gang_result r = ask_closed(w, q, true);
+    gang_result r = place_closed(w, q, true);
     if (r == GANG_ENOFIT && gang__where_is_soft(w))
-        r = ask_closed(w, q, false);
+        r = place_closed(w, q, false);
     return r;
 }
 
