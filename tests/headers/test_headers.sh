@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Every public header compiles alone, as C and as C++, by each compiler that is there; file names
-# are unique; every file names its licence.
+# Every public header compiles alone, as C and as C++, by each compiler that is there; each word of
+# a public name stands in the glossary; file names are unique; every file names its licence.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 scratch=$(mktemp -d)
@@ -38,6 +38,25 @@ by_compiler gcc c c99 c11
 by_compiler clang c c99 c11
 by_compiler g++ cc c++11 c++20
 by_compiler clang++ cc c++11 c++20
+
+# The words that the glossary need not define: what they say in English, or in another standard, is
+# what they mean here.
+everyday="active alloc api ask begin cheapest csv cuda detect dimension distribution done down
+earliest enum ever failure grew interrupted jsonl log major mem minor ok patch pci plain preallocate
+predicted prefer proc ran reject resumed rocr select shrank skip smallest strerror summary synthetic
+unknown up utilization uuid warning widest xml"
+singular() { sed -E 's/([^s])s$/\1/'; }
+undefined=$(comm -23 \
+    <(awk -f tests/tools/strip_comments.awk include/gangsched/*.h |
+        grep -oE '\b(gang_[a-z0-9_]+|GANG_[A-Z0-9_]+)\b' | grep -vE '^(gang_|GANG_)_|^GANG_E[A-Z0-9]+$' |
+        tr '[:upper:]_' '[:lower:]\n' | grep -E '^[a-z]' | singular | sort -u) \
+    <({ echo "gang $everyday"; cat include/gangsched/README.md; } | tr '[:upper:]' '[:lower:]' |
+        grep -oE '[a-z0-9]+' | singular | sed -E 'p; s/$/ed/; p; s/eed$/ed/; p; s/ed$/ing/' | sort -u))
+if [[ -z $undefined ]]; then echo "ok words_of_public_names_stand_in_the_glossary"; else
+    echo "not ok words_of_public_names_stand_in_the_glossary"
+    echo "$undefined"
+    failed=1
+fi
 
 duplicates=$(find include lib -type f ! -name CMakeLists.txt ! -name README.md -printf '%f\n' | sort | uniq -d)
 if [[ -z $duplicates ]]; then echo "ok file_names_are_unique"; else
