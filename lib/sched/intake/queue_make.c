@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "sched/backfill/backfill.h"
-#include "sched/intake/queues_in.h"
+#include "sched/intake/queues_live_in.h"
 #include "sched/order/order.h"
 
 enum { AMOUNTS = 6 }; /* arrays of a queue */

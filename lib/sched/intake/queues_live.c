@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "sched/intake/intake.h"
-#include "sched/intake/queues_in.h"
+#include "sched/intake/queues_live_in.h"
 #include "sched/record/job_record.h"
 
 void gang__queue_list_free(gang_sched *s, struct gang__queue_list *l)

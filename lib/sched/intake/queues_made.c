@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Queues that are made on demand below a parent, and removed when they were idle long enough. */
 #include "sched/intake/intake_in.h"
-#include "sched/intake/queues_in.h"
+#include "sched/intake/queues_live_in.h"
 
 gang_result gang__queues_make_on_demand(gang_sched *s, gang_queue_id parent, const char *name,
                                         struct gang__queue_state **leaf)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "sched/backfill/backfill.h"
-#include "sched/intake/queues_in.h"
+#include "sched/intake/queues_live_in.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/order/order.h"
 #include "sched/record/job_record.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tree as submitters on other threads see it, under RCU. */
 #include "base/rcu.h"
-#include "sched/intake/queues_in.h"
+#include "sched/intake/queues_live_in.h"
 
 void gang__submit_view_release(const struct gang_mem *mem, struct gang__submit_view *d)
 {

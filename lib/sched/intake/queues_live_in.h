@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Queues at run time, from inside: what the files queue*.c share. */
-#ifndef GANG__SCHED_QUEUES_IN_H
-#define GANG__SCHED_QUEUES_IN_H
+#ifndef GANG__SCHED_QUEUES_LIVE_IN_H
+#define GANG__SCHED_QUEUES_LIVE_IN_H
 
 #include "sched/record/state.h"
 
