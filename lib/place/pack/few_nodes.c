@@ -3,9 +3,9 @@
  *
  * From the outside in: if one of the domains of the next level holds all, the best of those
  * (choose_domain.c); else the largest, and so on until one holds what is left: the fewest domains
- * there can be, as far as the room of each is known. In the innermost domain the same with nodes,
- * after those that the plan uses already; if as many nodes as are needed can each take the same
- * number, they do. */
+ * there can be, as far as the capacity of each is known. In the innermost domain the same with
+ * nodes, after those that the plan uses already; if as many nodes as are needed can each take the
+ * same number, they do. */
 
 #include "core/commit/commit.h"
 #include "core/nodes/nodes.h"
@@ -35,11 +35,22 @@ static int64_t fill_used(struct gang__pack *k, uint32_t group, int64_t want,
     return done;
 }
 
-/* ---- few nodes: each is looked at ---- */
+/* ---- few nodes: node by node ---- */
 
-enum { SLOT_BITS = 20, TASKS_MOST = 1 << 24 };
+enum { NUMBER_BITS = 20, MAX_TASKS = 1 << 24 };
 
-/* Nodes of a scope by their room, as keys in rising order. */
+/* A key that sorts by the tasks that a node or domain can take: {tasks | slot, or rank}. */
+static uint64_t key_of(int64_t tasks, uint32_t number)
+{
+    return (uint64_t)(tasks < MAX_TASKS ? tasks : MAX_TASKS) << NUMBER_BITS | number;
+}
+
+static int64_t tasks_of(uint64_t key)
+{
+    return (int64_t)(key >> NUMBER_BITS);
+}
+
+/* Nodes of a scope by their capacity, as keys in rising order. */
 static size_t list_nodes(struct gang__pack *k, uint32_t group, const struct gang__scope *scope,
                          uint64_t *key)
 {
@@ -51,23 +62,23 @@ static size_t list_nodes(struct gang__pack *k, uint32_t group, const struct gang
     for (uint32_t i = 0; i < m.count; i++) {
         uint32_t slot = scope->domain ? gang__node_list_slot(&m, i) : i + 1;
         const struct gang__node *node = gang__plan_node(p, slot);
-        int64_t room =
+        int64_t tasks =
             node && gang__scope_has(scope, node) ? gang__plan_capacity(p, group, slot) : 0;
-        if (room > 0)
-            key[found++] = (uint64_t)(room < TASKS_MOST ? room : TASKS_MOST) << SLOT_BITS | slot;
+        if (tasks > 0)
+            key[found++] = key_of(tasks, slot);
     }
     if (found > 1)
         gang__sort_keys(key, found);
     return found;
 }
 
-/* The first of keys in rising order with room for so many, else the last. */
-static size_t pick_room(const uint64_t *key, size_t count, int64_t want)
+/* The tightest that can take so many, else the largest: of keys in rising order. */
+static size_t best_fit(const uint64_t *key, size_t count, int64_t want)
 {
     size_t low = 0, high = count - 1;
     while (low < high) {
         size_t mid = (low + high) / 2;
-        if ((int64_t)(key[mid] >> SLOT_BITS) >= want)
+        if (tasks_of(key[mid]) >= want)
             high = mid;
         else
             low = mid + 1;
@@ -75,10 +86,10 @@ static size_t pick_room(const uint64_t *key, size_t count, int64_t want)
     return low;
 }
 
-/* Take a key out. Returns what it is of. */
-static uint32_t take_key(uint64_t *key, size_t *count, size_t i)
+/* Removes a key. Returns its slot or rank. */
+static uint32_t remove_key(uint64_t *key, size_t *count, size_t i)
 {
-    uint32_t number = (uint32_t)key[i] & ((1u << SLOT_BITS) - 1);
+    uint32_t number = (uint32_t)key[i] & ((1u << NUMBER_BITS) - 1);
     for (--*count; i < *count; i++)
         key[i] = key[i + 1];
     return number;
@@ -90,11 +101,11 @@ static int64_t equal_share(const uint64_t *key, size_t count, int64_t want)
     int64_t sum = 0;
     size_t nodes = 0;
     while (nodes < count && sum < want)
-        sum += (int64_t)(key[count - ++nodes] >> SLOT_BITS);
+        sum += tasks_of(key[count - ++nodes]);
     if (sum < want || nodes < 2)
         return 0;
     int64_t each = (want + (int64_t)nodes - 1) / (int64_t)nodes;
-    return (int64_t)(key[count - nodes] >> SLOT_BITS) >= each ? each : 0;
+    return tasks_of(key[count - nodes]) >= each ? each : 0;
 }
 
 static int64_t fill_listed(struct gang__pack *k, uint32_t group, int64_t want,
@@ -107,7 +118,7 @@ static int64_t fill_listed(struct gang__pack *k, uint32_t group, int64_t want,
     int64_t done = 0, each = left ? equal_share(key, left, want) : 0;
     while (done < want && left && !p->out.failed) {
         int64_t most = each && each < want - done ? each : want - done;
-        uint32_t slot = take_key(p->keys.key + at, &left, pick_room(p->keys.key + at, left, most));
+        uint32_t slot = remove_key(p->keys.key + at, &left, best_fit(p->keys.key + at, left, most));
         struct gang__scope node = gang__scope_node(slot);
         done += gang__search(p, group, most, &node, GANG_POLICY_PACK);
         if (each && done < want) { /* the rest is distributed again: possibly one less each */
@@ -121,35 +132,36 @@ static int64_t fill_listed(struct gang__pack *k, uint32_t group, int64_t want,
 
 /* ---- many nodes: by the index ---- */
 
-static int64_t walk_up(struct gang__pack *k, uint32_t group, int64_t want,
-                       const struct gang__scope *scope, int64_t each, int64_t nodes,
-                       int64_t at_least)
+/* The tightest nodes first: at most `nodes`, with at most `each` tasks on each; only those that can
+ * take `at_least`. */
+static struct gang__walk tightest(int64_t each, int64_t nodes, int64_t at_least)
 {
-    struct gang__walk walk = {GANG_POLICY_PACK, each, nodes, at_least, NULL, NULL};
-    return gang__search_walk(k->p, group, want, scope, &walk);
+    return (struct gang__walk){GANG_POLICY_PACK, each, nodes, at_least, NULL, NULL};
 }
 
-/* On equally many tasks a node, on as few nodes as there can be. */
+/* Equally many tasks a node, on as few nodes as there can be. */
 static int64_t fill_equally(struct gang__pack *k, uint32_t group, int64_t want,
                             const struct gang__scope *scope)
 {
-    struct gang__capacity room;
-    struct gang__capacity_query eyes;
-    gang__capacity_query_init(&eyes, k->p, group, gang__scope_nodes(k->p, scope));
-    gang__scope_capacity(&eyes, scope, &room);
-    int64_t nodes = gang__capacity_nodes(&room, want);
+    struct gang__capacity capacity;
+    struct gang__capacity_query query;
+    gang__capacity_query_init(&query, k->p, group, gang__scope_nodes(k->p, scope));
+    gang__scope_capacity(&query, scope, &capacity);
+    int64_t nodes = gang__capacity_nodes(&capacity, want);
     if (nodes < 2 || nodes == INT64_MAX)
         return 0;
     int64_t each = (want + nodes - 1) / nodes, there = 0;
     for (int64_t n = each; n <= GANG__CAPACITY_MAX; n++)
-        there += room.nodes[n];
+        there += capacity.nodes[n];
     if (there < nodes || each >= GANG__CAPACITY_MAX)
         return 0;
     int64_t full = want - nodes * (each - 1); /* nodes with `each`; the others have one less */
     size_t tasks = k->p->tasks.count;
-    int64_t done = walk_up(k, group, full * each, scope, each, full, each);
+    struct gang__walk first = tightest(each, full, each);
+    struct gang__walk rest = tightest(each - 1, nodes - full, each - 1);
+    int64_t done = gang__search_walk(k->p, group, full * each, scope, &first);
     if (done == full * each && full < nodes)
-        done += walk_up(k, group, want - done, scope, each - 1, nodes - full, each - 1);
+        done += gang__search_walk(k->p, group, want - done, scope, &rest);
     if (done == want)
         return done;
     gang__plan_rollback(k->p, tasks);
@@ -160,16 +172,17 @@ static int64_t fill_equally(struct gang__pack *k, uint32_t group, int64_t want,
 static int64_t fill_largest(struct gang__pack *k, uint32_t group, int64_t want,
                             const struct gang__scope *scope)
 {
-    struct gang__capacity room;
-    struct gang__capacity_query eyes;
-    gang__capacity_query_init(&eyes, k->p, group, gang__scope_nodes(k->p, scope));
-    gang__scope_capacity(&eyes, scope, &room);
-    int64_t nodes = gang__capacity_nodes(&room, want), done = 0;
+    struct gang__capacity capacity;
+    struct gang__capacity_query query;
+    gang__capacity_query_init(&query, k->p, group, gang__scope_nodes(k->p, scope));
+    gang__scope_capacity(&query, scope, &capacity);
+    int64_t nodes = gang__capacity_nodes(&capacity, want), done = 0;
     struct gang__walk down = {GANG__ORDER_PROOF, INT64_MAX, nodes - 1, 1, NULL, NULL};
     if (nodes > 1 && nodes < INT64_MAX)
         done = gang__search_walk(k->p, group, want, scope, &down);
+    struct gang__walk rest = tightest(INT64_MAX, 1, want - done);
     if (done < want)
-        done += walk_up(k, group, want - done, scope, INT64_MAX, 1, want - done);
+        done += gang__search_walk(k->p, group, want - done, scope, &rest);
     down.nodes = INT64_MAX;
     return done < want ? done + gang__search_walk(k->p, group, want - done, scope, &down) : done;
 }
@@ -177,7 +190,8 @@ static int64_t fill_largest(struct gang__pack *k, uint32_t group, int64_t want,
 static int64_t fill_indexed(struct gang__pack *k, uint32_t group, int64_t want,
                             const struct gang__scope *scope)
 {
-    int64_t done = walk_up(k, group, want, scope, INT64_MAX, 1, want);
+    struct gang__walk one = tightest(INT64_MAX, 1, want);
+    int64_t done = gang__search_walk(k->p, group, want, scope, &one);
     if (done < want)
         done += fill_equally(k, group, want - done, scope);
     return done < want ? done + fill_largest(k, group, want - done, scope) : done;
@@ -209,43 +223,49 @@ static int32_t next_level(const struct gang__plan *p, const struct gang__scope *
     return GANG__LEVEL_NODE;
 }
 
-struct best {
-    uint32_t rank;
-    int64_t nodes, tasks;
+/* The domains of a level inside a scope. */
+struct domain_list {
+    int32_t level;
+    size_t at, count;               /* keys of those that can take a task, in plan.keys, rising */
+    uint32_t best;                  /* the best that holds all tasks, */
+    int64_t best_nodes, best_tasks; /* the nodes they need there; INT64_MAX: none. Its capacity */
 };
 
-/* The domains of a level inside a scope by their room, as keys; and the best that holds all. */
-static size_t list_rooms(struct gang__pack *k, uint32_t group, int64_t want, int32_t level,
-                         const struct gang__scope *scope, uint64_t *key, struct best *best)
+static void list_domains(struct gang__pack *k, uint32_t group, int64_t want,
+                         const struct gang__scope *scope, struct domain_list *list)
 {
+    const uint32_t level = (uint32_t)list->level;
+    uint64_t *key = k->p->keys.key + list->at;
     struct gang__plan *p = k->p;
-    struct gang__capacity_query eyes;
-    struct gang__capacity room;
-    uint32_t count = gang__domain_count(p->c, (uint32_t)level);
-    size_t found = 0;
-    best->nodes = best->tasks = INT64_MAX;
-    gang__capacity_query_init(&eyes, p, group, gang__scope_nodes(p, scope));
+    struct gang__capacity_query query;
+    struct gang__capacity capacity;
+    uint32_t end = gang__domain_count(p->c, level);
+    list->count = 0;
+    list->best_nodes = list->best_tasks = INT64_MAX;
+    gang__capacity_query_init(&query, p, group, gang__scope_nodes(p, scope));
     for (uint32_t i = 0; !p->out.failed; i++) {
-        i = gang__domain_capacity_next(&eyes, scope, (uint32_t)level, i, count, 1);
-        if (i == count)
+        i = gang__domain_capacity_next(&query, scope, level, i, end, 1);
+        if (i == end)
             break;
-        struct gang__scope s = gang__scope_domain(gang__domain_at(p->c, (uint32_t)level, i));
+        struct gang__scope s = gang__scope_domain(gang__domain_at(p->c, level, i));
         if (scope->level >= 0 && !gang__scope_is_inside(p, &s, scope))
             continue;
-        gang__domain_capacity(&eyes, (uint32_t)level, i, &room);
-        if (room.tasks == 0)
+        gang__domain_capacity(&query, level, i, &capacity);
+        if (capacity.tasks == 0)
             continue;
-        int64_t tasks = room.tasks < TASKS_MOST ? room.tasks : TASKS_MOST;
-        key[found++] = (uint64_t)tasks << SLOT_BITS | i;
+        key[list->count++] = key_of(capacity.tasks, i);
+        int64_t tasks = tasks_of(key[list->count - 1]);
         if (tasks < want)
             continue;
-        int64_t nodes = gang__capacity_nodes(&room, want);
-        if (nodes < best->nodes || (nodes == best->nodes && tasks < best->tasks))
-            *best = (struct best){i, nodes, tasks};
+        int64_t nodes = gang__capacity_nodes(&capacity, want);
+        if (nodes < list->best_nodes || (nodes == list->best_nodes && tasks < list->best_tasks)) {
+            list->best = i;
+            list->best_nodes = nodes;
+            list->best_tasks = tasks;
+        }
     }
-    if (found > 1 && !p->out.failed)
-        gang__sort_keys(key, found);
-    return found;
+    if (list->count > 1 && !p->out.failed)
+        gang__sort_keys(key, list->count);
 }
 
 static int64_t in_domain(struct gang__pack *k, uint32_t group, int64_t want, int32_t level,
@@ -264,20 +284,19 @@ int64_t gang__fill_few_nodes(struct gang__pack *k, uint32_t group, int64_t want,
     int32_t level = scope->level >= GANG__LEVEL_NODE ? GANG__LEVEL_NODE : next_level(p, scope);
     if (level == GANG__LEVEL_NODE)
         return fill_nodes(k, group, want, scope);
-    size_t at;
-    if (!gang__keys_push(p, gang__domain_count(p->c, (uint32_t)level), &at))
+    struct domain_list list = {.level = level};
+    if (!gang__keys_push(p, gang__domain_count(p->c, (uint32_t)level), &list.at))
         return 0;
-    struct best best;
-    size_t left = list_rooms(k, group, want, level, scope, p->keys.key + at, &best);
+    list_domains(k, group, want, scope, &list);
     int64_t done = 0;
-    if (best.nodes != INT64_MAX)
-        done = in_domain(k, group, want, level, best.rank);
-    while (done < want && left && !p->out.failed) {
-        uint32_t rank =
-            take_key(p->keys.key + at, &left, pick_room(p->keys.key + at, left, want - done));
+    if (list.best_nodes != INT64_MAX)
+        done = in_domain(k, group, want, level, list.best);
+    while (done < want && list.count && !p->out.failed) {
+        uint64_t *key = p->keys.key + list.at;
+        uint32_t rank = remove_key(key, &list.count, best_fit(key, list.count, want - done));
         done += in_domain(k, group, want - done, level, rank);
     }
-    gang__keys_pop(p, at);
+    gang__keys_pop(p, list.at);
     if (done < want && !p->out.failed) /* nodes that are in no domain of the level */
         done += fill_nodes(k, group, want - done, scope);
     return done;
