@@ -7,6 +7,7 @@
 #include "sched/calendar/calendar.h"
 #include "sched/lifecycle/lifecycle_in.h"
 #include "sched/order/order.h"
+#include "sched/record/heartbeat.h"
 #include "sched/record/job_record.h"
 #include "sched/reserve/reserve.h"
 #include "sched/slice/slice.h"
@@ -33,7 +34,7 @@ void gang__job_free(gang_sched *s, struct gang__job *job)
         gang__release(&s->mem, g->order.grow_class);
         gang__release(&s->mem, g->places);
     }
-    gang__reports_free(s, job);
+    gang__heartbeat_free(s, job);
     gang__release(&s->mem, job->failed_nodes);
     gang__release(&s->mem, job);
 }

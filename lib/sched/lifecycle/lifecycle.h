@@ -40,7 +40,7 @@ void gang__jobs_forget(gang_sched *s); /* frees jobs that ended in this run */
 
 /* Apply what the host reported. False: out of memory, or another thread reads the allocation.
  * Then the caller repeats the report; doing its first steps twice is safe. */
-bool gang__reports_tasks(gang_sched *s, struct gang__job *job, uint32_t part, gang_alloc_id alloc,
+bool gang__reports_tasks(gang_sched *s, struct gang__job *job, uint32_t index, gang_alloc_id alloc,
                          const int64_t *tasks, size_t count, int32_t what);
 bool gang__reports_end(gang_sched *s, struct gang__job *job, bool success);
 bool gang__reports_node_lost(gang_sched *s, gang_node_id node);

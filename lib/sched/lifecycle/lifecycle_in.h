@@ -1,15 +1,115 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between the files of this folder: what timer.c asks of reports and limits. */
+/* Between the files of this folder. */
 #ifndef GANG__SCHED_LIFECYCLE_IN_H
 #define GANG__SCHED_LIFECYCLE_IN_H
 
+#include "place/alloc/alloc.h"
 #include "sched/lifecycle/lifecycle.h"
 
-/* What is due by reports: late heartbeats, gangs below their minimum, lost tasks that come back.
- * When the next one is due. */
+/* ---- reported_tasks.c ------------------------------------------------------------------------ */
+
+/* A report about tasks of one gang. */
+struct gang__report {
+    struct gang__job *job;
+    struct gang__gang *gang;
+    struct gang__found running;
+    struct gang__found stopping; /* they were asked to stop, and have not stopped yet */
+};
+
+/* The gang that a report is about. NULL: it holds nothing, or another allocation by now. */
+struct gang__gang *gang__report_gang(struct gang__job *job, uint32_t index, gang_alloc_id alloc);
+
+/* Look up the tasks of these numbers; NULL: all. False: try again later. The caller frees the
+ * report in both cases. */
+bool gang__report_look_up(gang_sched *s, struct gang__report *r, const int64_t *tasks,
+                          size_t count);
+void gang__report_free(gang_sched *s, struct gang__report *r);
+
+/* Keep in `f` only the tasks on that node. */
+void gang__report_keep_node(struct gang__found *f, gang_node_id node);
+
+/* The numbers of the tasks. The caller frees them with gang__release(). NULL: out of memory. */
+int64_t *gang__report_numbers(gang_sched *s, const struct gang__found *f);
+
+/* ---- task_release.c -------------------------------------------------------------------------- */
+
+/* How a task counts from now on. */
+enum gang__task_end {
+    GANG__TASK_END_NONE, /* not: it never ended, and may be placed again */
+    GANG__TASK_END_SUCCESS,
+    GANG__TASK_END_FAILURE
+};
+
+/* The caller calls gang__usage_out() before, and gang__usage_in() after. `ran`: the task was in use
+ * until now. */
+static inline void gang__task_count(struct gang__gang *g, uint32_t group, bool ran,
+                                    enum gang__task_end end)
+{
+    g->has[group] -= ran;
+    g->tasks -= ran;
+    g->done[group] += end != GANG__TASK_END_NONE;
+    g->ended += end != GANG__TASK_END_NONE;
+    g->failed[group] += end == GANG__TASK_END_FAILURE;
+}
+
+/* The same for tasks of a gang. The gang leaves its order, because its place depends on what it
+ * has; gang__job_settle() puts it back. */
+void gang__tasks_count(gang_sched *s, struct gang__gang *g, const struct gang__found *f, bool ran,
+                       enum gang__task_end end);
+
+/* Release what running tasks hold. False: try again later, nothing was released. */
+bool gang__tasks_release(gang_sched *s, struct gang__gang *g, const struct gang__found *f);
+
+/* The tasks hold nothing any more: forget their heartbeats, wake what waits for capacity. */
+void gang__tasks_released(gang_sched *s, struct gang__gang *g, const struct gang__found *f);
+
+/* Demand changed, and the limits may allow more now. */
+void gang__demand_changed(gang_sched *s, struct gang__gang *g);
+
+/* Tasks that were asked to stop have stopped. */
+void gang__tasks_stopped(gang_sched *s, struct gang__gang *g, const struct gang__found *f);
+
+/* ---- job_result.c ---------------------------------------------------------------------------- */
+
+int32_t gang__role_of(const struct gang__gang *g, uint32_t group);
+
+/* How the job ended; GANG_END_NONE: it has not. Failed chiefs, critical and untracked tasks have
+ * ended the job before this is called. */
+int32_t gang__job_result(const struct gang__job *job);
+
+/* Tasks ended: end the job if it is over; otherwise the rest runs on. */
+void gang__reports_continue(gang_sched *s, struct gang__job *job);
+
+/* Stop the whole job. For a gang that holds nothing, the host is not asked. */
+void gang__reports_stop(gang_sched *s, struct gang__job *job, int32_t reason, int32_t end);
+
+/* ---- minimum.c ------------------------------------------------------------------------------- */
+
+/* Is a group, a set or the gang below its minimum? */
+bool gang__below_minimum(const struct gang__gang *g);
+
+/* Keep in `f` only the tasks that the gang can spare: all minima hold without them. */
+void gang__keep_spare(struct gang__gang *g, struct gang__found *f);
+
+/* ---- task_loss.c ----------------------------------------------------------------------------- */
+
+/* Tasks failed, or were lost with their node. False: try again later. */
+bool gang__reports_failed(gang_sched *s, struct gang__report *r);
+
+/* The job stops and starts again, after its delay and not on the nodes of the lost tasks; it fails
+ * if it has started again too often. */
+void gang__job_restart(gang_sched *s, struct gang__job *job, const struct gang__found *f);
+
+/* All tasks of the job failed: does it start again? The roles of its groups decide first. */
+bool gang__job_may_restart(const struct gang__job *job);
+
+/* ---- reports_due.c --------------------------------------------------------------------------- */
+
+/* Apply what is due; when the next is due. */
 void gang__reports_due(gang_sched *s, struct gang__job *job);
-int64_t gang__reports_next(const gang_sched *s, const struct gang__job *job);
-void gang__reports_free(gang_sched *s, struct gang__job *job);
+int64_t gang__reports_next(const struct gang__job *job);
+
+/* ---- time_limit.c ---------------------------------------------------------------------------- */
 
 /* When the next limit of the job is due; apply the limits that are due. */
 int64_t gang__time_limit_next(const gang_sched *s, const struct gang__job *job);

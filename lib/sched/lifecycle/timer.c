@@ -28,7 +28,7 @@ int64_t gang__timer_due(const gang_sched *s, const struct gang__job *job)
     for (uint32_t i = 0; i < job->gang_count; i++)
         for (const struct gang__stop *stop = job->gang[i].stop.first; stop; stop = stop->next)
             due = stop->stopped ? due : gang__min(due, stop->deadline_ns);
-    return gang__min(due, gang__reports_next(s, job));
+    return gang__min(due, gang__reports_next(job));
 }
 
 int gang__timer_order(const struct gang__set_link *a, const struct gang__set_link *b,
