@@ -2,18 +2,23 @@
 /* The one place where shared words are touched: C11 atomics with the order in the name, and the
  * hook with which a test stops or delays a thread at each step of a commit or of a snapshot.
  *
- *   gang__load           acquire   pairs with gang__store, gang__cas, gang__add_seq, gang__swap
- *   gang__store          release   pairs with gang__load
- *   gang__load_relaxed, gang__store_relaxed: words that one thread owns, or that are not published
- *   yet
- *   gang__cas            seq_cst if it succeeds, acquire if it fails
- *   gang__load_seq, gang__add_seq: seq_cst; where two words must be seen in one order by all
- *   threads
+ *   gang__load           acquire: pairs with each operation below that releases
+ *   gang__store          release
  *   gang__swap           acquire and release
+ *   gang__sub_release    release: for a counter that is read to know that something is over
+ *   gang__publish        acquire and release if it succeeds, acquire if it fails
+ *   gang__try_lock       acquire: pairs with the gang__store of 0 by the thread that had the lock
+ *   gang__cas            seq_cst if it succeeds, acquire if it fails
+ *   gang__load_seq, gang__add_seq: seq_cst; where all threads must see two words change in one
+ *                        order
+ *   gang__load_relaxed, gang__store_relaxed, gang__add_relaxed: pair with none; for words that one
+ *                        thread writes, words that are not published yet, and statistics
  *
- * The comment at each shared member names the two sides that meet on it. There are no fences:
- * ThreadSanitizer does not model them. Where a reader must not see an old status after a new
- * field, the field is stored with release and loaded with acquire. */
+ * Where another order is needed, <stdatomic.h> is called with an explicit one. The comment at each
+ * shared member, or at the operation, names the two sides that meet there: "a -> b" reads "b sees
+ * what the thread did before a". There are no fences: ThreadSanitizer does not model them. Where
+ * a reader must not see an old status after a new field, the field is stored with release and
+ * loaded with acquire. */
 #ifndef GANG__BASE_ATOMIC_H
 #define GANG__BASE_ATOMIC_H
 
@@ -39,6 +44,22 @@ static inline bool gang__cas(gang__a64 *p, uint64_t old, uint64_t value)
 #define gang__load_seq(p) atomic_load_explicit((p), memory_order_seq_cst)
 #define gang__add_seq(p, v) atomic_fetch_add_explicit((p), (v), memory_order_seq_cst)
 #define gang__swap(p, v) atomic_exchange_explicit((p), (v), memory_order_acq_rel)
+#define gang__sub_release(p, v) atomic_fetch_sub_explicit((p), (v), memory_order_release)
+#define gang__add_relaxed(p, v) atomic_fetch_add_explicit((p), (v), memory_order_relaxed)
+
+/* Replaces *old by `value`. Of several threads that made the same thing, one succeeds; the others
+ * find in *old what that one published. */
+#define gang__publish(p, old, value)                                                   \
+    atomic_compare_exchange_strong_explicit((p), (old), (value), memory_order_acq_rel, \
+                                            memory_order_acquire)
+
+/* Never waits: false if another thread has the lock. A gang__store of 0 unlocks. */
+static inline bool gang__try_lock(gang__a32 *lock)
+{
+    uint32_t is_free = 0;
+    return atomic_compare_exchange_strong_explicit(lock, &is_free, 1, memory_order_acquire,
+                                                   memory_order_relaxed);
+}
 
 /* Steps at which a test may stop a thread for good, delay it, or let another one run. */
 enum gang__step {
@@ -72,10 +93,11 @@ enum gang__step {
 
 #ifdef GANG_TEST_HOOKS
 typedef void (*gang__hook_fn)(enum gang__step step);
+/* acquire; pairs with the atomic_store of a test, which sets up what its function uses before it */
 extern _Atomic(gang__hook_fn) gang__hook_now;
 static inline void gang__hook(enum gang__step step)
 {
-    gang__hook_fn hook = atomic_load_explicit(&gang__hook_now, memory_order_acquire);
+    gang__hook_fn hook = gang__load(&gang__hook_now);
     if (hook)
         hook(step);
 }

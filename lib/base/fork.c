@@ -11,8 +11,11 @@ enum { PATIENCE_NS = 50000 };
 
 /* Locked to begin a hold-off; a fork locks it from before until after. */
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
-static gang__a32 holding_off; /* number of threads; raised under the gate, lowered anywhere */
-static gang__a32 watched;
+/* The number of threads that hold off. Raised under the gate (relaxed: the gate orders it before
+ * the load of a fork), lowered anywhere: gang__sub_release() -> gang__load() in before(). */
+static gang__a32 holding_off;
+static gang__a32 watched; /* 1: the handlers are registered; gang__store() -> gang__load() */
+/* Written in the child of a fork, which has one thread; relaxed: pairs with none. */
 static gang__a64 forks;
 
 static _Thread_local struct {
@@ -27,15 +30,14 @@ void gang__fork_hold_off(void)
     if (mine.depth++)
         return;
     pthread_mutex_lock(&gate);
-    atomic_fetch_add_explicit(&holding_off, 1u, memory_order_relaxed);
+    gang__add_relaxed(&holding_off, 1u);
     pthread_mutex_unlock(&gate);
 }
 
 void gang__fork_allow(void)
 {
-    /* release: pairs with the acquire in before() */
     if (--mine.depth == 0)
-        atomic_fetch_sub_explicit(&holding_off, 1u, memory_order_release);
+        gang__sub_release(&holding_off, 1u);
 }
 
 uint64_t gang__fork_count(void)

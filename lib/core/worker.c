@@ -20,25 +20,22 @@ gang_result gang_worker_new(gang_cluster *cluster, gang_worker **worker)
             fresh->commit.cells = &cluster->commit;
             fresh->cluster = cluster;
             struct gang__committer *none = NULL;
-            /* seq_cst -> gang__load of helpers, which find the descriptor by its number. */
-            if (atomic_compare_exchange_strong(&cluster->commit.worker[i], &none, &fresh->commit)) {
+            if (gang__publish(&cluster->commit.worker[i], &none, &fresh->commit)) {
                 w = fresh;
             } else {
                 gang__release_line(&cluster->mem, fresh);
                 w = gang__worker_of(none);
             }
         }
-        /* Whichever thread made the worker, its stamp must count before any thread can use it. The
-         * CAS pairs with the load_seq of worker_end in gang__stamp_read(). */
+        /* Whichever thread made the worker, its stamp must count before any thread can use it:
+         * seq_cst, so that this CAS comes before the stamps of the worker in the one order in
+         * which gang__stamp_read() loads worker_end, then the stamps. */
         uint32_t end = gang__load(&cluster->commit.worker_end);
         while (end < i + 1 &&
-               !atomic_compare_exchange_weak(&cluster->commit.worker_end, &end, i + 1))
+               !atomic_compare_exchange_weak_explicit(&cluster->commit.worker_end, &end, i + 1,
+                                                      memory_order_seq_cst, memory_order_acquire))
             continue;
-        /* seq_cst; pairs with the gang__store of gang_worker_free(): the next owner sees all
-         * that the last one did. */
-        uint32_t unused = 0;
-        if (gang__load(&w->in_use) == 0 &&
-            atomic_compare_exchange_strong(&w->in_use, &unused, 1u)) {
+        if (gang__load_relaxed(&w->in_use) == 0 && gang__try_lock(&w->in_use)) {
             memset(&w->stats, 0, sizeof(w->stats));
             w->commit.commits = w->commit.helps = 0;
             w->from_first = false;

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # The folders of lib/ include and call only lower ones, without exceptions, and each says in a
-# README.md what it is for. The checkers find violations: each kind is planted once in a scratch
-# tree.
+# README.md what it is for. Each atomic operation names its memory order. The checkers find
+# violations: each kind is planted once in a scratch tree.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -130,4 +130,19 @@ while read -r folder; do
     fi
 done < <(find . -name '*.[ch]' -printf '%h\n' | sed 's,^\./,,' | sort -u)
 result each_folder_has_its_floor $status
+
+# ---- memory orders -----------------------------------------------------------------------------
+
+# An atomic operation without an order in its name is sequentially consistent by accident.
+unordered() { # FOLDER
+    grep -rnE '\batomic_(load|store|exchange|fetch_[a-z]+|compare_exchange_(weak|strong)) *\(' "$1"
+}
+printf 'atomic_fetch_add_explicit(&n, 1, memory_order_relaxed);\natomic_load(&n);\n' \
+    >"$scratch/orders.c"
+status=0
+[[ $(unordered "$scratch") == "$scratch/orders.c:2:atomic_load(&n);" ]] || status=1
+result order_checker_finds_an_operation_without_an_order $status
+status=0
+! unordered "$root/lib" || status=1
+result each_atomic_operation_names_its_order $status
 exit $failed

@@ -4,7 +4,12 @@
  *
  * Every word that threads share names the two sides that meet on it. "->" reads "is stored so that
  * this load sees it". Orders are in the names (base/atomic.h): gang__store releases, gang__load
- * acquires, gang__cas, gang__load_seq and gang__add_seq are sequentially consistent. */
+ * acquires, gang__cas, gang__load_seq and gang__add_seq are sequentially consistent.
+ *
+ * Memory that is made once and freed with the cluster (chunk, leaf, gpu_class, worker, save_area)
+ * is reached through pointers that go from NULL to their value: gang__store under the structure
+ * mutex, or gang__publish, or, for a save area, gang__store of the thread that has the area ->
+ * gang__load of any thread. */
 #ifndef GANG__CORE_CELL_H
 #define GANG__CORE_CELL_H
 
@@ -42,7 +47,8 @@ struct gang__cell {
 };
 _Static_assert(sizeof(struct gang__cell) == 64, "a cell is one cache line");
 
-/* The lower index words of one class, for the nodes of one chunk; see core/commit/index.c. */
+/* The lower index words of one class, for the nodes of one chunk. All index words: gang__cas of any
+ * thread -> gang__load_seq of a search; see "Memory orders" in core/commit/index.c. */
 struct gang__leaf {
     gang__a64 top[GANG__INDEX_ROWS]; /* bit set: that word of `bits` has a bit set */
     /* One bit for each node. The words of the same nodes lie together, those of whole GPUs (rows
@@ -88,7 +94,9 @@ enum { GANG__HOLDS_DEVICES = 1, GANG__HOLDS_SLICES = 2 };
 struct gang__gpu_class {
     gang__a64 root[GANG__INDEX_ROWS];
     gang__a64 mid[GANG__INDEX_ROWS][GANG__FAN];
-    gang__a64 whole; /* rows in which wholly free nodes of the class stand; bits are only added */
+    /* Rows in which wholly free nodes of the class stand; bits are only added, before the first
+     * such node is published (release) -> gang__load of a search. */
+    gang__a64 whole;
     char model[GANG_MAX_NAME + 1]; /* GPU model; "" for class 0 and for unknown models */
     uint8_t holds;                 /* GANG__HOLDS_* */
 };
@@ -163,7 +171,7 @@ struct gang__committer {
 };
 
 /* The rules that decide, beside the cells, which nodes a planner may use. core/nodes replaces them
- * as a whole (atomic_exchange -> load_seq in gang__stamp_read()). Their version is part of the
+ * as a whole (seq_cst exchange -> load_seq in gang__stamp_read()). Their version is part of the
  * stamp, so that new rules and the new stamp are one store. */
 struct gang__node_rules {
     uint64_t version; /* one more at each change */
@@ -176,11 +184,11 @@ struct gang__cells {
     const struct gang_mem *mem;
     _Atomic(struct gang__chunk *) chunk[GANG__CHUNKS];
     _Atomic(struct gang__gpu_class *) gpu_class[GANG__GPU_CLASSES];
-    gang__a32 gpu_class_count;
+    gang__a32 gpu_class_count; /* stored after the class -> gang__load of a search */
     gang__a32 slot_end; /* slots below were used at least once; add_seq -> load_seq of a snapshot */
 
     _Atomic(struct gang__committer *) worker[GANG__WORKERS];
-    gang__a32 worker_end;
+    gang__a32 worker_end; /* workers below were made; CAS -> load_seq in gang__stamp_read() */
     _Atomic(struct gang__node_rules *) rules; /* NULL: none were ever set */
 
     /* {number:48 | snapshots being taken:16}, on a cache line of its own. CAS by takers -> load_seq

@@ -47,6 +47,7 @@ struct gang__save_area {
     gang__a64 number;
     gang__a64 fork; /* the process, by gang__fork_count(), in which a thread takes the snapshot */
     uint64_t round; /* number >> TAG_BITS when it was last cleared; only the taker uses it */
+    /* stored before the CAS that sets the bit of the snapshot -> gang__load of a commit */
     _Atomic(struct gang__saved_chunk *) saved[GANG__CHUNKS];
 };
 

@@ -23,7 +23,7 @@ struct gang__kind {
     char name[GANG_MAX_NAME + 1];
     char unit[GANG_MAX_NAME + 1];
     int32_t scope;
-    gang__a64 capacity; /* of cluster-wide kinds */
+    gang__a64 capacity; /* of cluster-wide kinds; gang__store -> gang__load of any thread */
 };
 
 /* Memory of a higher folder that readers may still use; the first member of its block. */
@@ -51,15 +51,18 @@ struct gang__grace_batch {
 
 /* A snapshot that keeps the nodes it shows. */
 struct gang__holder {
-    gang__a64 number;          /* of the snapshot; GANG__PENDING: it was never taken */
+    /* Of the snapshot; GANG__PENDING: it was never taken. gang__store of the taker -> gang__load of
+     * the thread that frees nodes; see gang__holder_set(). */
+    gang__a64 number;
     struct gang__holder *next; /* under the structure mutex */
 };
 
 struct gang__nodes {
     uint32_t max_slots; /* slots 1 .. max_slots may be used */
     bool manual_recycle;
+    /* relaxed, pairs with none: an estimate, by which a search chooses how to look */
     gang__a32 node_count;
-    /* at least the number of unhealthy devices; 0: planners skip the health words */
+    /* at least the number of unhealthy devices; 0: planners skip the health words; see health.h */
     gang__a32 unhealthy;
     /* add_seq at each change of nodes, kinds or capacities, and before a node is freed ->
      * gang__load of planners. A thread that finds it unchanged since its last read section may use
@@ -70,14 +73,15 @@ struct gang__nodes {
     gang__a64 changes[GANG__CHUNKS]; /* see gang__chunk_changed() */
 
     struct gang__kind kind[GANG_MAX_KINDS];
-    gang__a32 kind_count;
+    gang__a32 kind_count; /* stored after the kind itself -> gang__load of any thread */
 
     uint32_t level_count;
     char *level_name[GANG_MAX_LEVELS];
+    /* Stored under the structure mutex -> gang__load in read sections; see core/nodes/topology.h */
     _Atomic(struct gang__domain_table *) domains;                        /* all, by index */
     _Atomic(struct gang__domain_table *) level_domains[GANG_MAX_LEVELS]; /* those of each level */
 
-    /* lists that only grow, CAS at the head -> gang__load */
+    /* lists that only grow: gang__publish at the head -> gang__load */
     _Atomic(struct gang__partition *) partition[GANG__PARTITION_BUCKETS];
 
     /* The structure mutex, and what it guards. No commit takes it. */
@@ -85,8 +89,9 @@ struct gang__nodes {
     struct gang__hash_table node_names;
     struct gang__hash_table domain_names;
     struct gang__hash_table types;
-    _Atomic(struct gang__width *)
-        widths; /* of profiles, see core/nodes/parent.h; read without the mutex */
+    /* Of profiles, see core/nodes/parent.h. A list that only grows: stored at the head -> gang__load
+     * of threads without the mutex. */
+    _Atomic(struct gang__width *) widths;
     struct gang__node_type *last_type; /* of the node described last; NULL: none */
     uint64_t types_made;
     uint32_t *free_slots; /* recycled slots */
@@ -107,15 +112,17 @@ struct gang_cluster {
     struct gang__nodes nodes;
     struct gang_mem mem;
     uint32_t max_workers;
-    int32_t policy; /* of requests that name none */
-    /* The state of place/, and the functions with which core/ ends it. Stored once (CAS) ->
-     * gang__load. */
-    _Atomic(void *) place;
-    _Atomic(const struct gang__place_ops *) place_ops; /* NULL: nothing was ever placed */
+    int32_t policy;        /* of requests that name none */
+    _Atomic(void *) place; /* the state of place/; gang__publish once -> gang__load */
+    /* The functions with which core/ ends it; NULL: nothing was ever placed. gang__publish, then
+     * gang__store of other functions -> gang__load of core/. */
+    _Atomic(const struct gang__place_ops *) place_ops;
 };
 
 struct gang_worker {
     struct gang__committer commit;
+    /* 1: a host has it. gang__store of gang_worker_free() -> gang__try_lock of gang_worker_new():
+     * the next owner sees all that the last one did. */
     gang__a32 in_use;
     bool from_first; /* its searches begin with the first node, not at a place of their own */
     gang_cluster *cluster;

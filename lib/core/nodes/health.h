@@ -4,9 +4,9 @@
  * cell, before the decision, and a search that refuses has met the node.
  *
  * nodes.unhealthy is at least the number of devices that are marked: gang__health_expect()
- * raises it (add_seq) before a commit that marks, gang__health_unexpect() lowers it after one
- * that unmarks. Both pair with the gang__load of a planner: a planner that reads 0 need not read
- * the health of any node. */
+ * raises it before a commit that marks (seq_cst, so that all threads see it before the decision),
+ * gang__health_unexpect() lowers it after one that unmarks (release). Both pair with the gang__load
+ * of a planner: a planner that reads 0 need not read the health of any node. */
 #ifndef GANG__CORE_HEALTH_H
 #define GANG__CORE_HEALTH_H
 
@@ -28,7 +28,7 @@ static inline void gang__health_expect(gang_cluster *c, uint64_t devices)
 static inline void gang__health_unexpect(gang_cluster *c, uint64_t devices)
 {
     if (devices)
-        atomic_fetch_sub(&c->nodes.unhealthy, gang__popcount(devices));
+        gang__sub_release(&c->nodes.unhealthy, gang__popcount(devices));
 }
 
 /* Adds operations to a commit that set the health of a node to its description. Returns the number

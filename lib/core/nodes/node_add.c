@@ -266,7 +266,7 @@ gang_result gang__nodes_add(gang_worker *w, struct gang__specs specs, gang_node_
                 ids[i++] = node->id;
             node = node->next_retired;
         }
-        atomic_fetch_add(&c->nodes.node_count, (uint32_t)count); /* seq_cst -> gang__load */
+        gang__add_relaxed(&c->nodes.node_count, (uint32_t)count);
         for (const struct gang__node *n = first; n != node; n = n->next_retired)
             gang__health_expect(c, gang__health_described(n));
         bring_up(w, first, node);
@@ -336,7 +336,7 @@ gang_result gang__node_insert_as(gang_worker *w, const struct gang_node_spec *sp
         c->nodes.removed = node;
     } else {
         settle_in(c, node);
-        atomic_fetch_add(&c->nodes.node_count, 1u);
+        gang__add_relaxed(&c->nodes.node_count, 1u);
     }
     gang__store(&gang__slot_at(gang__chunk_of(&c->commit, slot), slot)->generation,
                 (uint32_t)(id >> 32) - 1);

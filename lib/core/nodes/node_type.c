@@ -195,8 +195,9 @@ static void note_whole(gang_cluster *c, const struct gang__node_type *type)
         whole |= UINT64_C(1) << gang__gpu_row(buckets.gpu);
     if (buckets.cpu)
         whole |= UINT64_C(1) << gang__cpu_row(buckets.cpu);
-    /* seq_cst; before a node of the class is published -> gang__load of a search */
-    atomic_fetch_or(&gang__load(&c->commit.gpu_class[type->layout.class_id])->whole, whole);
+    /* release -> gang__load of a search */
+    atomic_fetch_or_explicit(&gang__load(&c->commit.gpu_class[type->layout.class_id])->whole, whole,
+                             memory_order_release);
 }
 
 gang_result gang__node_type_gpu_class(gang_cluster *c, struct gang__node_type *type,

@@ -29,7 +29,7 @@ struct gang__parents *gang__parents_new(const struct gang_mem *mem,
  * first. Appended to under the structure mutex; lives as long as the cluster. */
 struct gang__width {
     struct gang__width *next;
-    gang__a64 slices;
+    gang__a64 slices; /* only grows; gang__store -> gang__load of any thread, as a hint */
     char name[];
 };
 

@@ -52,9 +52,7 @@ struct gang__partition *gang__partition_intern(gang_cluster *c, const char *name
             return there;
         }
         made->next = seen = first;
-        /* Release -> gang__load of a list head: a partition is seen with its name. */
-    } while (!atomic_compare_exchange_strong_explicit(head, &first, made, memory_order_acq_rel,
-                                                      memory_order_acquire));
+    } while (!gang__publish(head, &first, made));
     return made;
 }
 
@@ -94,10 +92,10 @@ static void step_changes(gang_cluster *c)
 static void publish(gang_cluster *c, struct gang__modes *m)
 {
     step_changes(c);
-    /* seq_cst -> gang__load_seq in gang__stamp_read() */
-    struct gang__modes *old =
-        /* `rules` is the first member */
-        (struct gang__modes *)atomic_exchange(&c->commit.rules, &m->rules);
+    /* seq_cst -> gang__load_seq in gang__stamp_read(): it stands in one order with the stamps of
+     * commits. `rules` is the first member of the modes. */
+    struct gang__modes *old = (struct gang__modes *)atomic_exchange_explicit(
+        &c->commit.rules, &m->rules, memory_order_seq_cst);
     step_changes(c);
     if (old) {
         old->next_retired = c->nodes.retired.modes;

@@ -10,7 +10,9 @@
 
 struct gang__partition {
     struct gang__partition *next; /* in its hash bucket */
-    gang__a32 number;             /* index in gang__modes.mode; 0: it never had a mode of its own */
+    /* Index in gang__modes.mode; 0: it never had a mode of its own. Stored before modes with this
+     * index are published -> gang__load of their readers. Older modes have fewer entries. */
+    gang__a32 number;
     char name[];
 };
 

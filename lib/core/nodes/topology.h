@@ -36,7 +36,8 @@ struct gang__domain_table {
     gang__a32 count;
     uint32_t cap;
     struct gang__domain_table *next_retired;
-    gang__a64 *span; /* gang__span() of each domain; in the same block */
+    /* gang__span() of each domain; in the same block; gang__store -> gang__load of a search */
+    gang__a64 *span;
     _Atomic(void *) entry[];
 };
 

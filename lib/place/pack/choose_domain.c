@@ -46,7 +46,7 @@ static void look_for(struct choice *x)
 {
     struct gang__plan *p = x->k->p;
     const gang_request *q = x->k->q;
-    int64_t nodes = p->snap ? p->snap->count : (int64_t)gang__load(&p->c->nodes.node_count);
+    int64_t nodes = p->snap ? p->snap->count : (int64_t)gang__load_relaxed(&p->c->nodes.node_count);
     x->groups = 0;
     for (uint32_t i = 0; i < q->group_count && x->groups < GROUPS; i++) {
         int64_t need = gang__member_need(q, x->m, q->by_size[i]);

@@ -49,7 +49,9 @@ static void *child_make(_Atomic(void *) *where, const struct gang_mem *mem, size
     void *fresh = gang__zalloc(mem, 1, bytes);
     if (!fresh)
         return NULL;
-    if (atomic_compare_exchange_strong(where, &there, fresh))
+    /* seq_cst: see gang__label_count_add() */
+    if (atomic_compare_exchange_strong_explicit(where, &there, fresh, memory_order_seq_cst,
+                                                memory_order_seq_cst))
         return fresh;
     gang__release(mem, fresh);
     return there;
@@ -75,7 +77,8 @@ void gang__label_count_add(struct gang__label_count *counts, unsigned role, gang
     uint32_t generation = generation_of(node);
     uint64_t was, now;
     if (role >= GANG__ROLE_EXCLUDE)
-        atomic_fetch_or(&counts->excluded, UINT32_C(1) << (role - GANG__ROLE_EXCLUDE));
+        atomic_fetch_or_explicit(&counts->excluded, UINT32_C(1) << (role - GANG__ROLE_EXCLUDE),
+                                 memory_order_seq_cst);
     do {
         was = gang__load(word);
         if ((int32_t)(generation_of(was) - generation) > 0)
@@ -203,7 +206,7 @@ static struct gang__label_count *counts_get(struct gang__label_counts *table,
     for (struct gang__hash_link *n = gang__hash_first(&table->names, hash); n; n = n->next) {
         struct gang__label_count *counts = counts_of_link(n);
         if (n->hash == hash && strcmp(counts->key, key) == 0 && same_value(counts->value, value)) {
-            atomic_fetch_add(&counts->refs, 1u);
+            gang__add_relaxed(&counts->refs, 1u);
             return counts;
         }
     }
@@ -250,7 +253,7 @@ gang_result gang__label_counts_bind(gang_request *q)
 static void counts_put(struct gang__label_count *counts)
 {
     if (counts)
-        atomic_fetch_sub(&counts->refs, 1u);
+        gang__sub_release(&counts->refs, 1u);
 }
 
 void gang__label_counts_unbind(gang_request *q)

@@ -24,11 +24,15 @@ enum {
 
 struct gang__label_count {
     struct gang__hash_link link; /* under the structure mutex */
-    gang__a32 refs;              /* of requests; raised under the structure mutex */
-    gang__a32 excluded; /* bit L: tasks that exclude the label at level L were ever counted */
+    /* Of requests. Raised under the structure mutex (relaxed: the mutex orders it before the load);
+     * gang__sub_release of a request -> gang__load of the thread that frees what has none. */
+    gang__a32 refs;
+    /* Bit L: tasks that exclude the label at level L were ever counted. seq_cst, see
+     * gang__label_count_add(). */
+    gang__a32 excluded;
     const char *key;
-    const char *value; /* NULL: any */
-    _Atomic(void *) root[GANG__ROLES];
+    const char *value;                 /* NULL: any */
+    _Atomic(void *) root[GANG__ROLES]; /* seq_cst, see gang__label_count_add() */
 };
 
 /* All label counts of a cluster. */
@@ -49,8 +53,10 @@ bool gang__label_count_reserve(struct gang__label_count *counts, const struct ga
                                unsigned role, uint32_t slot);
 
 /* Count tasks on a node. Both are sequentially consistent, as are the reads below: of
- * two threads that each add and then read, at least one sees the other. Tasks of a removed node do
- * not count. */
+ * two threads that each add and then read, at least one sees the other. This holds for the words,
+ * for the pointers that lead to them, and for `excluded`, because a read that finds no pointer or
+ * no bit looks no further: each CAS or fetch_or here pairs with a gang__load_seq there. Tasks of a
+ * removed node do not count. */
 void gang__label_count_add(struct gang__label_count *counts, unsigned role, gang_node_id node,
                            uint32_t tasks);
 void gang__label_count_sub(struct gang__label_count *counts, unsigned role, gang_node_id node,

@@ -98,7 +98,7 @@ static struct gang__observed *seen_get(gang_cluster *c, struct gang__mixes *m,
         if (!s) {
             struct gang__observed *fresh = seen_new(&c->mem, ask);
             *failed = !fresh;
-            if (!fresh || atomic_compare_exchange_strong(entry, &s, fresh))
+            if (!fresh || gang__publish(entry, &s, fresh))
                 return fresh;
             gang__release(&c->mem,
                           fresh); /* another thread came first, possibly with the same shape */
@@ -125,8 +125,8 @@ bool gang__mix_learn(gang_cluster *c, const gang_request *q)
                 return false;
             if (!s || round == 0)
                 continue;
-            atomic_fetch_add_explicit(&s->tasks, ask.weight, memory_order_relaxed);
-            atomic_fetch_add_explicit(&m->learned, ask.weight, memory_order_relaxed);
+            gang__add_relaxed(&s->tasks, ask.weight);
+            gang__add_relaxed(&m->learned, ask.weight);
         }
     }
     return true;

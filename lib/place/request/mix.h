@@ -34,14 +34,16 @@ struct gang__mix {
 /* A shape that was seen. Kept until the cluster ends. */
 struct gang__observed {
     struct gang__shape_demand ask; /* its weight is not used */
-    gang__a64 tasks;
+    gang__a64 tasks;               /* relaxed, pairs with none: a statistic */
 };
 
 struct gang__mixes {
-    _Atomic(struct gang__mix *) declared; /* NULL: none */
-    uint64_t versions;                    /* so many were declared; under the structure mutex */
-    gang__a64 learned;                    /* tasks of all shapes below */
-    _Atomic(struct gang__observed *) seen[GANG__MIX_LEARNED]; /* a hash table, open addressing */
+    /* NULL: none; gang__store under the structure mutex -> gang__load in a read section */
+    _Atomic(struct gang__mix *) declared;
+    uint64_t versions; /* so many were declared; under the structure mutex */
+    gang__a64 learned; /* tasks of all shapes below; relaxed, pairs with none: a statistic */
+    /* A hash table, open addressing; gang__publish -> gang__load of any thread. */
+    _Atomic(struct gang__observed *) seen[GANG__MIX_LEARNED];
 };
 
 /* Note the groups of a new request. Shapes beyond the table's size are not learned. False: out of

@@ -42,9 +42,11 @@ struct gang__match_cache {
 /* Where a group keeps its match cache, see place/search/match_cache.h: the only thing in it that
  * changes. */
 struct gang__match_cache_ref {
-    _Atomic(struct gang__match_cache *) now; /* NULL: none was worth it so far */
-    gang__a64
-        missed; /* nodes that searches read without a match and that no filling has paid for */
+    /* NULL: none was worth it so far; gang__publish -> gang__load of any thread */
+    _Atomic(struct gang__match_cache *) now;
+    /* Nodes that searches read without a match and that no filling has paid for. relaxed, pairs
+     * with none; the CAS that pays loses no count. */
+    gang__a64 missed;
 };
 
 struct gang__group {
@@ -112,6 +114,8 @@ struct gang__set {
 };
 
 struct gang_request {
+    /* Added relaxed: the caller has a reference. Subtracted with acquire and release: each thread's
+     * use comes before the end of its reference -> the thread that frees the request. */
     gang__a64 refs;
     gang_cluster *cluster;
     int32_t policy; /* GANG_POLICY_*; the default is the library's */
@@ -140,6 +144,8 @@ struct gang_request {
     bool plain;  /* one group, no sets, no domains, no bounds: gang__search() alone places it */
     bool glance; /* a gang that waits is asked for often: look at the index before a search, */
     bool large;  /* also when it has not been refused yet */
+    /* What searches found, by any thread: gang__store -> gang__load of the next search. Each number
+     * says by itself for which state of the cluster it holds. */
     gang__a64 refused_at;  /* stamp + 1 at which it was refused with proof */
     gang__a64 fits_epoch;  /* cluster epoch + 1 at which it was seen to fit an empty cluster, */
     gang__a64 never_epoch; /* and at which it was not */

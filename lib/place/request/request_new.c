@@ -269,7 +269,7 @@ gang_result gang__shapes_compile(gang_cluster *c, const struct gang_group_spec *
 
 void gang__request_ref(gang_request *request, uint32_t times)
 {
-    atomic_fetch_add_explicit(&request->refs, times, memory_order_relaxed);
+    gang__add_relaxed(&request->refs, times);
 }
 
 void gang_request_free(gang_request *request)

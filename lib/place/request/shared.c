@@ -33,9 +33,9 @@ struct gang__shared *gang__shared_of(gang_cluster *c)
     if (!fresh)
         return NULL;
     const struct gang__place_ops *unset = NULL;
-    atomic_compare_exchange_strong(&c->place_ops, &unset, &requests_only);
+    gang__publish(&c->place_ops, &unset, &requests_only);
     void *none = NULL;
-    if (atomic_compare_exchange_strong(&c->place, &none, (void *)fresh))
+    if (gang__publish(&c->place, &none, (void *)fresh))
         return fresh;
     gang__release_line(&c->mem, fresh);
     return none;

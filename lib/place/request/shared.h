@@ -12,14 +12,19 @@ enum { GANG__FIRST_RECORDS_LOG = 10, GANG__RECORD_CHUNKS = 22 };
 
 struct gang__alloc;
 struct gang__records {
+    /* each made when first needed; gang__publish -> gang__load of any thread */
     _Atomic(struct gang__alloc *) chunk[GANG__RECORD_CHUNKS];
-    gang__a32 end;   /* records that were used at least once */
-    gang__a64 spare; /* head of the list of free records: index + 1 | tag << 32 */
+    /* records that were used at least once; gang__publish after their chunk -> gang__load */
+    gang__a32 end;
+    /* Head of the list of free records: index + 1 | tag << 32. gang__cas after `next_free` of the
+     * record -> gang__load of the thread that takes the record. */
+    gang__a64 spare;
 };
 
 /* See place/state/task_count.h. */
 struct gang__task_counts {
-    _Atomic(struct gang__task_count *) chunk[GANG__CHUNKS]; /* each made when first needed */
+    /* each made when first needed; gang__publish -> gang__load of any thread */
+    _Atomic(struct gang__task_count *) chunk[GANG__CHUNKS];
 };
 
 struct gang__shared {

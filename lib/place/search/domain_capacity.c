@@ -217,7 +217,7 @@ int64_t gang__scope_nodes(struct gang__plan *p, const struct gang__scope *scope)
         return 1;
     if (scope->domain)
         return gang__plan_members(p, scope->domain).count;
-    return p->snap ? p->snap->count : (int64_t)gang__load(&p->c->nodes.node_count);
+    return p->snap ? p->snap->count : (int64_t)gang__load_relaxed(&p->c->nodes.node_count);
 }
 
 void gang__scope_capacity(struct gang__capacity_query *e, const struct gang__scope *scope,

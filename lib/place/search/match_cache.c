@@ -43,6 +43,8 @@ enum {
 
 enum { WORDS = GANG__CHUNK / GANG__FAN };
 
+/* `top` and `word`: stored before the stamp -> gang__load of a thread that found the stamp good.
+ * The stamp: CAS and gang__store of the thread that fills -> gang__load of a search. */
 struct part {
     gang__a64 stamp; /* 0: never filled; or FILLING; or changes + 1, odd */
     gang__a32 top;   /* which words have a bit */
@@ -76,8 +78,7 @@ static struct sieve *make(const struct gang__plan *p, const struct gang__group *
     made->base.older = now ? &now->base : NULL;
     made->chunks = chunks;
     struct gang__match_cache *older = made->base.older;
-    if (!atomic_compare_exchange_strong_explicit(&g->sieve->now, &older, &made->base,
-                                                 memory_order_acq_rel, memory_order_acquire)) {
+    if (!gang__publish(&g->sieve->now, &older, &made->base)) {
         gang__release(mem, made);
         return (struct sieve *)older;
     }
@@ -88,7 +89,7 @@ struct gang__match_cache *gang__match_cache_of(const struct gang__plan *p,
                                                const struct gang__group *g)
 {
 #ifdef GANG_TEST_HOOKS
-    if (atomic_load(&gang__match_cache_off))
+    if (gang__load_relaxed(&gang__match_cache_off))
         return NULL;
 #endif
     if (p->snap || p->mode.empty) /* the index does not count */
@@ -104,10 +105,10 @@ struct gang__match_cache *gang__match_cache_of(const struct gang__plan *p,
 void gang__match_cache_missed(const struct gang__group *g, uint64_t nodes)
 {
 #ifdef GANG_TEST_HOOKS
-    atomic_fetch_add(&gang__match_cache_misses, nodes);
+    gang__add_relaxed(&gang__match_cache_misses, nodes);
 #endif
     if (nodes >= MANY)
-        atomic_fetch_add_explicit(&g->sieve->missed, nodes, memory_order_relaxed);
+        gang__add_relaxed(&g->sieve->missed, nodes);
 }
 
 /* ---- filling --------------------------------------------------------------------------------- */

@@ -24,6 +24,7 @@ uint32_t gang__match_cache_next(struct gang__match_cache *sieve, const struct ga
                                 uint32_t from, uint32_t end, uint32_t *bits);
 
 #ifdef GANG_TEST_HOOKS
+/* For tests; relaxed, pair with none: a test sets and reads them while no search runs. */
 extern _Atomic(bool) gang__match_cache_off;        /* no search uses one */
 extern _Atomic(uint64_t) gang__match_cache_misses; /* rejected nodes, of all groups */
 #endif

@@ -133,7 +133,7 @@ static gang_result chunk_make(gang_cluster *c, struct gang__records *t, unsigned
     if (!fresh)
         return GANG_ENOMEM;
     struct gang__alloc *none = NULL;
-    if (!atomic_compare_exchange_strong(&t->chunk[k], &none, fresh))
+    if (!gang__publish(&t->chunk[k], &none, fresh))
         gang__release_line(&c->mem, fresh);
     return GANG_OK;
 }
@@ -195,7 +195,7 @@ gang_result gang__alloc_new(gang_worker *w, struct gang__alloc **a)
             if (chunk_make(c, t, chunk_of(index, &offset)) != GANG_OK)
                 return GANG_ENOMEM;
             uint32_t expected = index;
-            if (atomic_compare_exchange_strong(&t->end, &expected, index + 1))
+            if (gang__publish(&t->end, &expected, index + 1))
                 break;
         }
         gang__alloc_at(c, index)->index = index;
@@ -280,7 +280,7 @@ gang_result gang__alloc_read(gang_cluster *c, gang_alloc_id id, struct gang__all
 
 void gang__alloc_read_end(struct gang__alloc *a)
 {
-    atomic_fetch_sub_explicit(&a->state, 1, memory_order_release);
+    gang__sub_release(&a->state, 1);
 }
 
 gang_alloc_id gang_alloc_next(gang_cluster *cluster, gang_alloc_id id)

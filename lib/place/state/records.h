@@ -49,7 +49,8 @@ static inline unsigned gang__delta_word(uint64_t delta)
 
 /* `state` is {generation:32 | phase:2 | readers:30}. The other members belong to the thread that
  * holds the record BUSY; a thread counted in `readers` of a LIVE record may read them. Records are
- * never freed before the cluster. */
+ * never freed before the cluster. `state`: the gang__store, or for a reader the gang__sub_release,
+ * that ends one thread's use -> the gang__load before the CAS that begins the next one's. */
 struct gang__alloc {
     gang__a64 state;
     gang_request *q;
@@ -58,7 +59,7 @@ struct gang__alloc {
     uint32_t cap_log; /* data has 2^cap_log words */
     uint32_t tasks;   /* without holders */
     uint32_t next_number;
-    gang__a32 next_free;
+    gang__a32 next_free; /* index + 1; stored before the CAS on records.spare -> gang__load */
     uint32_t index;
     uint64_t fits_epoch; /* cluster epoch + 1 at which one more task ... */
     uint32_t fits_group; /* ... of this group, beside ... */

@@ -22,7 +22,7 @@ bool gang__task_count_reserve(gang_cluster *c, uint32_t slot)
     if (!fresh)
         return false;
     struct gang__task_count *none = NULL;
-    if (!atomic_compare_exchange_strong(&s->task_counts.chunk[slot / GANG__CHUNK], &none, fresh))
+    if (!gang__publish(&s->task_counts.chunk[slot / GANG__CHUNK], &none, fresh))
         gang__release_line(&c->mem, fresh);
     return true;
 }
@@ -34,12 +34,12 @@ void gang__task_count_add(gang_cluster *c, uint32_t slot, const struct gang__gro
     gang__a64 *words = words_of(c, slot);
     if (!g->devices || !words)
         return;
-    /* relaxed: a hint to planners; a thread that frees a task counted it, or got it from a thread
-     * that did */
+    /* pairs with none: a hint to planners; a thread that frees a task counted it, or got it from a
+     * thread that did */
     if (out)
         atomic_fetch_sub_explicit(&words[k / COUNTERS], one, memory_order_relaxed);
     else
-        atomic_fetch_add_explicit(&words[k / COUNTERS], one, memory_order_relaxed);
+        gang__add_relaxed(&words[k / COUNTERS], one);
 }
 
 uint64_t gang__size_classes_on(gang_cluster *c, uint32_t slot)

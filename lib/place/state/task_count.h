@@ -14,6 +14,7 @@
 /* 63 and 64 devices are one class: beside the latter there is no room for anything. */
 enum { GANG__SIZE_CLASSES = 64, GANG__SIZE_CLASS_WORDS = GANG__SIZE_CLASSES / 4 };
 
+/* Words: relaxed, pair with none; see gang__task_count_add(). */
 struct gang__task_count {
     gang__a64 word[GANG__CHUNK][GANG__SIZE_CLASS_WORDS];
 };

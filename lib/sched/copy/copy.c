@@ -295,7 +295,7 @@ static gang_result make(gang_cluster *cluster, const gang_sched *from,
     s->now_ns = from->now_ns;
     s->runs = from->runs;
     s->age_high = from->age_high;
-    gang__store(&s->intake.next_job, gang__load(&from->intake.next_job));
+    gang__store_relaxed(&s->intake.next_job, gang__load_relaxed(&from->intake.next_job));
     r = gang__rules_copy(&s->mem, from->rules, &rules);
     if (r != GANG_OK)
         return gang__error(error, r, NULL, "out of memory");

@@ -381,7 +381,7 @@ struct gang__request_text *gang__requests_copy_text(struct gang__requests_copy *
         e = find(c, from->q);
     struct gang__request_text *text = e ? e->text : NULL;
     if (text)
-        (void)atomic_fetch_add_explicit(&text->refs, 1, memory_order_relaxed);
+        (void)gang__add_relaxed(&text->refs, 1);
     return text;
 }
 

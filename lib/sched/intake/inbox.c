@@ -214,7 +214,7 @@ static gang_result make_command(gang_sched *s, enum gang__message_what what, gan
     if (!s)
         return GANG_EINVAL;
     if (what != GANG__MESSAGE_NODE_LOST &&
-        (job == GANG_ID_NONE || job > gang__load(&s->intake.next_job)))
+        (job == GANG_ID_NONE || job > gang__load_relaxed(&s->intake.next_job)))
         return GANG_ESTALE;
     if (tasks && count > GANG_MAX_AMOUNT / (int64_t)sizeof(*tasks))
         return GANG_ERANGE;

@@ -53,7 +53,7 @@ static gang_result check_queue(const struct gang__submit *m, const struct gang__
 static struct gang__job *give_ids(gang_sched *s, struct gang__job *jobs, int64_t count,
                                   gang_job_id *first)
 {
-    gang_job_id id = atomic_fetch_add(&s->intake.next_job, (uint64_t)count) + (uint64_t)count;
+    gang_job_id id = gang__add_relaxed(&s->intake.next_job, (uint64_t)count) + (uint64_t)count;
     struct gang__job *ordered = NULL;
     *first = id - (uint64_t)count + 1;
     while (jobs) {

@@ -11,8 +11,7 @@
 static gang_worker *borrow_worker(gang_sched *s, uint32_t *at)
 {
     for (*at = 0; *at < sizeof(s->intake.submit_lock) / sizeof(s->intake.submit_lock[0]); ++*at) {
-        uint32_t is_free = 0;
-        if (!atomic_compare_exchange_strong(&s->intake.submit_lock[*at], &is_free, 1))
+        if (!gang__try_lock(&s->intake.submit_lock[*at]))
             continue;
         if (s->intake.submit_worker[*at] ||
             gang_worker_new(s->cluster, &s->intake.submit_worker[*at]) == GANG_OK)
@@ -74,8 +73,7 @@ static bool is_plain(const struct gang_request_spec *q)
 
 bool gang__recent_lock(struct gang__recent *at)
 {
-    uint32_t is_free = 0;
-    return atomic_compare_exchange_strong(&at->lock, &is_free, 1);
+    return gang__try_lock(&at->lock);
 }
 
 static struct gang__recent *recent_lock(gang_sched *s, uint64_t hash)
@@ -85,10 +83,9 @@ static struct gang__recent *recent_lock(gang_sched *s, uint64_t hash)
     return gang__recent_lock(at) ? at : NULL;
 }
 
-/* relaxed: the caller holds a reference already */
 static struct gang__request_text *ref_text(struct gang__request_text *text)
 {
-    (void)atomic_fetch_add_explicit(&text->refs, 1, memory_order_relaxed);
+    (void)gang__add_relaxed(&text->refs, 1);
     return text;
 }
 

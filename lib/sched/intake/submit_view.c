@@ -3,12 +3,14 @@
 #include "sched/intake/intake_in.h"
 #include "sched/usage/usage.h"
 
-/* Count so many jobs on their way in, below this queue and up to `end`. */
+/* Count so many jobs on their way in, below this queue and up to `end`. The release of the owner,
+ * which counted a job as pending before it takes the job out here, pairs with the acquire in
+ * gang__submit_may_wait(): there a job counts in one of the two, or in both. */
 void gang__submit_arrive(const struct gang__submit_view *submit_view, uint32_t at, uint32_t end,
                          int64_t jobs)
 {
     for (; at != end; at = submit_view->queues->queue[at].parent)
-        atomic_fetch_add(&submit_view->arriving[at], (uint64_t)jobs);
+        atomic_fetch_add_explicit(&submit_view->arriving[at], (uint64_t)jobs, memory_order_release);
 }
 
 void gang__job_arrives(gang_sched *s, struct gang__job *job, uint32_t at)
@@ -34,7 +36,8 @@ gang_result gang__submit_may_wait(const struct gang__submit_view *submit_view,
 {
     for (uint32_t at = q->index; at != GANG__NO_QUEUE; at = submit_view->queues->queue[at].parent) {
         const struct gang__queue *up = &submit_view->queues->queue[at];
-        int64_t before = (int64_t)atomic_fetch_add(&submit_view->arriving[at], (uint64_t)jobs);
+        int64_t before = (int64_t)atomic_fetch_add_explicit(&submit_view->arriving[at],
+                                                            (uint64_t)jobs, memory_order_acquire);
         if ((int64_t)gang__load(submit_view->pending[at]) + before + jobs > up->max_pending) {
             gang__submit_arrive(submit_view, q->index, up->parent, -jobs);
             return gang__error(error, GANG_ELIMIT, "queue",

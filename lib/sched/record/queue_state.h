@@ -68,7 +68,9 @@ struct gang__queue_state {
     int64_t running, pending;     /* jobs, in it and below */
     int64_t promised;             /* jobs about to start: gangs are stopping for them */
     int64_t tasks;
-    gang__a64 waiting; /* `pending`, as submitters read it: see gang__submit_view */
+    /* `pending`, as submitters read it; the owner stores it before the release in
+     * gang__submit_arrive() -> gang__submit_may_wait() */
+    gang__a64 waiting;
     int64_t
         idle_since_ns; /* a leaf that was made on demand, without jobs; INT64_MAX: it has some */
     struct gang__hash_table users;       /* of a leaf */
@@ -92,7 +94,7 @@ struct gang__queue_state {
 /* What submitters see of the queues: the tree, and how many jobs wait in each (owner: intake). */
 struct gang__submit_view {
     struct gang__queues *queues;
-    gang__a64 *limit;    /* count * dims: limits in force */
+    gang__a64 *limit;    /* count * dims: limits in force; relaxed, pairs with none: each alone */
     gang__a64 **pending; /* of each queue: jobs that wait, */
     gang__a64 *arriving; /* and those that were submitted through this view and are not taken in */
     uint64_t number;     /* from 1 */

@@ -16,7 +16,7 @@ struct gang__take {
 struct gang__request_text {
     gang_request *q;
     uint64_t hash;
-    gang__a32 refs;
+    gang__a32 refs; /* added relaxed: the caller has one; subtracted: gang__request_text_unref() */
     uint32_t bytes;
     unsigned char key[];
 };
@@ -34,7 +34,8 @@ struct gang__request_key {
 
 /* A request that was submitted lately: the next job that asks for the same shares it. */
 struct gang__recent {
-    gang__a32 lock; /* 1: some thread reads or writes it; no thread waits for the lock */
+    /* 1: some thread reads or writes the rest; gang__store of 0 -> gang__try_lock; no thread waits */
+    gang__a32 lock;
     uint64_t epoch; /* of the cluster when it was made: names may mean something else later */
     struct gang__request_text *text; /* NULL: none */
 };

@@ -73,8 +73,9 @@ struct gang__slice_sched {
 
 /* Reservations (reserve/reserve.h). */
 struct gang__reserve_sched {
-    struct gang__reserves *all;                /* NULL: there never were any */
-    _Atomic(struct gang__reserve_view *) view; /* as submitters see them; NULL: none */
+    struct gang__reserves *all; /* NULL: there never were any */
+    /* As submitters see them; NULL: none. gang__store of the owner -> gang__load in read sections. */
+    _Atomic(struct gang__reserve_view *) view;
     uint32_t count;
     bool placing; /* one is being placed */
 };
@@ -155,12 +156,18 @@ struct gang__preempt_sched {
 
 /* Submissions and messages of other threads; the trees of queues that submitters read (intake/). */
 struct gang__intake_sched {
-    _Atomic(struct gang__message *) inbox; /* last first */
-    struct gang__message *backlog;         /* taken out, first first */
+    /* Last first; CAS (release) of any thread at the head -> gang__swap of the owner. */
+    _Atomic(struct gang__message *) inbox;
+    struct gang__message *backlog; /* taken out, first first */
+    /* The last id. relaxed, pairs with none: makes ids distinct; a thread that has an id loads that
+     * one or a later one. */
     gang__a64 next_job;
+    /* gang__store of the owner, which loads it relaxed -> gang__load of submitters, in read
+     * sections */
     _Atomic(struct gang__submit_view *) submit_view;
-    uint64_t view_count;       /* submit views so far */
-    gang__a32 submit_lock[16]; /* which of submit_worker are in use */
+    uint64_t view_count; /* submit views so far */
+    /* which of submit_worker are in use: gang__store of 0 -> gang__try_lock */
+    gang__a32 submit_lock[16];
     gang_worker *submit_worker[16];
     struct gang__recent recent[64];
     struct gang__submit_view *retired; /* readers may still use them */
