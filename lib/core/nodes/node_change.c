@@ -227,7 +227,7 @@ gang_result gang_node_remove(gang_worker *worker, gang_node_id id)
         gang__hash_remove(&c->nodes.node_names, &node->name_link);
         node->next_retired = c->nodes.removed;
         c->nodes.removed = node;
-        atomic_fetch_sub_explicit(&c->nodes.node_count, 1, memory_order_relaxed);
+        gang__sub_release(&c->nodes.node_count, 1);
         gang__add_seq(&c->nodes.epoch, 1);
         gang__reclaim_some(c);
     }
