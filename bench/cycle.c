@@ -324,7 +324,7 @@ static void fill(struct site *s, int64_t nodes, int64_t first_queue, bool scatte
 struct sink {
     struct bench_histogram *h[OPS];
     int64_t begun_ns;
-    int64_t rounds, least;
+    int64_t rounds, min;
 };
 
 static void record(const struct sink *k, int op, int64_t ns)
@@ -334,7 +334,7 @@ static void record(const struct sink *k, int op, int64_t ns)
 
 static bool goes_on(struct sink *k, const struct site *s)
 {
-    return k->rounds++ < k->least || (double)(bench_now() - k->begun_ns) < s->seconds * 1e9;
+    return k->rounds++ < k->min || (double)(bench_now() - k->begun_ns) < s->seconds * 1e9;
 }
 
 static void decide(struct site *s, struct sink *k)
@@ -488,7 +488,7 @@ static void measure(const struct cycle_case *c, const struct bench_options *opti
     static void (*const by_kind[])(struct site *, struct sink *) = {
         [DECIDE] = decide, [IDLE] = idle, [RECLAIM] = reclaim, [ADMIT] = admit, [FULL] = full};
     struct site *s = site_new(c, options->seed);
-    struct sink k = {.least = options->quick ? 3 : c->kind == FULL ? 1000 : 5};
+    struct sink k = {.min = options->quick ? 3 : c->kind == FULL ? 1000 : 5};
     for (int op = 0; op < OPS; op++)
         k.h[op] = histogram_new();
     s->seconds = options->seconds >= 0 ? options->seconds : options->quick ? 0.02 : 0.3;

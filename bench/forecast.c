@@ -162,13 +162,13 @@ static void measure(const struct forecast_case *c, const struct bench_options *o
                     struct bench_results *results)
 {
     double seconds = options->seconds >= 0 ? options->seconds : options->quick ? 0.02 : 0.5;
-    int64_t least = options->quick ? 3 : 10;
+    int64_t min = options->quick ? 3 : 10;
     char name[BENCH_NAME];
     bench_row_name(&c->row, name);
     struct bench_result *r = results_add(results, name, 1);
     struct site *s = site_new(c, options->seed);
     int64_t begun = bench_now();
-    for (int64_t n = 0; n < least || (double)(bench_now() - begun) < seconds * 1e9; n++) {
+    for (int64_t n = 0; n < min || (double)(bench_now() - begun) < seconds * 1e9; n++) {
         int64_t ns = bench_now();
         once(s);
         histogram_record(r->histogram, bench_now() - ns);

@@ -106,7 +106,7 @@ static struct live draw(struct looper *l)
 
 static void keep(struct looper *l, uint64_t id, enum bench_shape shape, int64_t tasks)
 {
-    if (l->live_count == l->live_room)
+    if (l->live_count == l->live_cap)
         broken(l, "keeping count of what is live");
     l->live[l->live_count++] = (struct live){id, shape, tasks};
 }
@@ -325,7 +325,7 @@ static void beside_timed(struct looper *l)
 static inline int64_t decide(struct looper *l, int64_t start)
 {
     static const enum bench_shape sizes[] = {SHAPE_GPU, SHAPE_GPU2, SHAPE_GPU4, SHAPE_NODE};
-    if (l->held_milli >= l->target_milli || l->live_count == l->live_room) {
+    if (l->held_milli >= l->target_milli || l->live_count == l->live_cap) {
         struct live drawn = draw(l);
         int64_t t0 = start ? start : bench_now();
         give_back(l, drawn.id);
@@ -361,7 +361,7 @@ static void churn_batch(struct looper *l)
     size_t operations = l->batch;
     int64_t t0 = bench_now();
     for (size_t i = 0; i < l->batch; i++) {
-        if (l->held_milli >= l->target_milli || l->live_count == l->live_room) {
+        if (l->held_milli >= l->target_milli || l->live_count == l->live_cap) {
             struct live drawn = draw(l);
             give_back(l, drawn.id);
             l->held_milli -= bench_need[drawn.shape].gpu_milli;

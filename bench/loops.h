@@ -19,7 +19,7 @@ struct looper {
     void *ask;
     void *sizes[SHAPE_COUNT]; /* LOOP_CHURN */
     struct live *live;        /* this thread's share of what is live */
-    size_t live_count, live_room;
+    size_t live_count, live_cap;
     uint64_t grown; /* LOOP_RESIZE: the allocation */
     uint64_t random;
     size_t batch;

@@ -168,47 +168,66 @@ void *bench_calloc(size_t count, size_t size)
 
 /* ---- options ------------------------------------------------------------------------------- */
 
-/* A whole number, with k or M if `units`; the rest of the text must be in `ends`. */
-static int64_t number(const char *option, const char *text, int64_t least, int64_t most, bool units,
-                      const char *ends, const char **rest)
+/* What a number on the command line may be. */
+struct number_form {
+    int64_t min, max;
+    bool units;       /* "k" or "M" may follow */
+    const char *ends; /* what may follow the number */
+};
+
+/* A whole number; *rest, if it is wanted, is what follows. Ends the program if it is none. */
+static int64_t number_of(const char *option, const char *text, const struct number_form *form,
+                         const char **rest)
 {
     char *end;
     errno = 0;
     intmax_t n = strtoimax(text, &end, 10);
     bool ok = end != text && *text >= '0' && *text <= '9' && !errno;
-    if (ok && units && (*end == 'k' || *end == 'M')) {
+    if (ok && form->units && (*end == 'k' || *end == 'M')) {
         intmax_t unit = *end++ == 'k' ? 1000 : 1000000;
         ok = n <= INTMAX_MAX / unit;
         n *= ok ? unit : 1;
     }
-    if (!ok || (*end && !strchr(ends, *end)))
+    if (!ok || (*end && !strchr(form->ends, *end)))
         wrong("%s: not a number: %s", option, text);
-    if (n < least || n > most)
-        wrong("%s: %s is not between %" PRId64 " and %" PRId64, option, text, least, most);
+    if (n < form->min || n > form->max)
+        wrong("%s: %s is not between %" PRId64 " and %" PRId64, option, text, form->min, form->max);
     if (rest)
         *rest = end;
     return n;
 }
 
-static double real(const char *option, const char *text, double least, double most)
+static int64_t amount(const char *option, const char *text, int64_t max)
+{
+    return number_of(option, text, &(struct number_form){1, max, true, ""}, NULL);
+}
+
+static uint64_t seed_of(const char *text)
+{
+    const struct number_form form = {0, INT64_MAX, false, ""};
+    return (uint64_t)number_of("--seed", text, &form, NULL);
+}
+
+static double real(const char *option, const char *text, double min, double max)
 {
     char *end;
     errno = 0;
     double n = strtod(text, &end);
     if (end == text || *end || errno || !isfinite(n))
         wrong("%s: not a number: %s", option, text);
-    if (n < least || n > most)
-        wrong("%s: %s is not between %g and %g", option, text, least, most);
+    if (n < min || n > max)
+        wrong("%s: %s is not between %g and %g", option, text, min, max);
     return n;
 }
 
-static size_t list(const char *option, const char *text, int64_t most, int64_t *items, size_t room)
+static size_t list(const char *option, const char *text, int64_t max, int64_t *items, size_t cap)
 {
+    const struct number_form form = {1, max, true, ","};
     size_t n = 0;
     for (;;) {
-        if (n == room)
-            wrong("%s: more than %zu numbers", option, room);
-        items[n++] = number(option, text, 1, most, true, ",", &text);
+        if (n == cap)
+            wrong("%s: more than %zu numbers", option, cap);
+        items[n++] = number_of(option, text, &form, &text);
         for (size_t i = 0; i + 1 < n; i++)
             if (items[i] == items[n - 1])
                 wrong("%s: %" PRId64 " is there twice", option, items[i]);
@@ -272,7 +291,7 @@ static void parse(struct bench_options *o, int count, char **arguments)
         } else if (option("--filter", arguments, count, &i, &value)) {
             o->filter = value;
         } else if (option("--seed", arguments, count, &i, &value)) {
-            o->seed = (uint64_t)number("--seed", value, 0, INT64_MAX, false, "", NULL);
+            o->seed = seed_of(value);
         } else if (option("--seconds", arguments, count, &i, &value)) {
             o->seconds = real("--seconds", value, 0, 3600);
         } else if (option("--threads", arguments, count, &i, &value)) {
@@ -281,7 +300,7 @@ static void parse(struct bench_options *o, int count, char **arguments)
             o->node_count = list("--nodes", value, MAX_NODES, o->nodes, 16);
             o->nodes_given = true;
         } else if (option("--open", arguments, count, &i, &value)) {
-            o->rate = number("--open", value, 1, 1000000000, true, "", NULL);
+            o->rate = amount("--open", value, 1000000000);
         } else {
             wrong("unknown option: %s (--help tells them)", arguments[i]);
         }
@@ -406,11 +425,11 @@ static int work(int count, char **arguments)
             free(names);
             return 0;
         } else if (option("--nodes", arguments, count, &i, &value)) {
-            nodes = number("--nodes", value, 1, MAX_NODES, true, "", NULL);
+            nodes = amount("--nodes", value, MAX_NODES);
         } else if (option("--operations", arguments, count, &i, &value)) {
-            operations = number("--operations", value, 1, INT64_MAX, true, "", NULL);
+            operations = amount("--operations", value, INT64_MAX);
         } else if (option("--seed", arguments, count, &i, &value)) {
-            seed = (uint64_t)number("--seed", value, 0, INT64_MAX, false, "", NULL);
+            seed = seed_of(value);
         } else if (strncmp(arguments[i], "--", 2) == 0) {
             wrong("work: unknown option: %s", arguments[i]);
         } else if (!work_is_known(arguments[i])) {

@@ -56,9 +56,9 @@ __attribute__((format(printf, 6, 7))) static void add(struct maker *m, enum benc
     if (!loop.wanted[0] && !loop.wanted[1])
         return;
     struct bench_matrix *all = m->matrix;
-    if (all->count == all->room) {
-        all->room = all->room ? 2 * all->room : 256;
-        all->loops = realloc(all->loops, all->room * sizeof(*all->loops));
+    if (all->count == all->cap) {
+        all->cap = all->cap ? 2 * all->cap : 256;
+        all->loops = realloc(all->loops, all->cap * sizeof(*all->loops));
         if (!all->loops)
             bench_die("out of memory");
     }
@@ -73,7 +73,7 @@ static struct bench_ask ask_of(enum bench_shape shape, int64_t tasks)
 /* Is there room for all threads at once, also after drawing at random? */
 static bool fits(const struct maker *m, struct bench_ask ask, int64_t threads)
 {
-    return scene_room(&m->scene, &ask) >= threads;
+    return scene_capacity(&m->scene, &ask) >= threads;
 }
 
 /* Is enough live for all threads to draw from? */

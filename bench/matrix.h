@@ -9,7 +9,7 @@
 
 struct bench_matrix {
     struct bench_loop *loops; /* those that share a scene follow each other */
-    size_t count, room;
+    size_t count, cap;
 };
 
 /* All that make sense; those that the filter does not name are left out. */

@@ -18,8 +18,8 @@ void peer_ask_end(void *ask)
 
 struct peer_alloc *peer_alloc_new(const struct bench_ask *ask)
 {
-    size_t room = (size_t)(ask->tasks + ask->extra);
-    struct peer_alloc *a = malloc(sizeof(*a) + room * sizeof(a->task[0]));
+    size_t cap = (size_t)(ask->tasks + ask->extra);
+    struct peer_alloc *a = malloc(sizeof(*a) + cap * sizeof(a->task[0]));
     if (!a)
         bench_die("out of memory");
     a->ask = *ask;

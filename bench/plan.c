@@ -172,11 +172,11 @@ static int64_t find(struct table *b, int64_t tasks, int64_t duration)
 
 /* Between two questions a job ends and another one takes its place, so that no answer is known
  * from before. */
-static void start(struct table *b, struct bench_histogram *h, int64_t least, double seconds)
+static void start(struct table *b, struct bench_histogram *h, int64_t min, double seconds)
 {
     crowd(b);
     int64_t begun = bench_now();
-    for (int64_t n = 0; n < least || (double)(bench_now() - begun) < seconds * 1e9; n++) {
+    for (int64_t n = 0; n < min || (double)(bench_now() - begun) < seconds * 1e9; n++) {
         struct running *j = &b->job[bench_below(&b->random, (uint64_t)b->c->row.jobs)];
         gang__timeline_remove(b->t, j->id);
         begin(b, j);
@@ -211,15 +211,15 @@ static void measure(const struct plan_case *c, const struct bench_options *optio
                     struct bench_results *results)
 {
     double seconds = options->seconds >= 0 ? options->seconds : options->quick ? 0.02 : 0.5;
-    int64_t least = options->quick ? 3 : c->kind == START ? 1000 : 10, begun = bench_now();
+    int64_t min = options->quick ? 3 : c->kind == START ? 1000 : 10, begun = bench_now();
     char name[BENCH_NAME];
     bench_row_name(&c->row, name);
     struct bench_result *r = results_add(results, name, 1);
     uint64_t seed = options->seed;
-    for (int64_t n = 0; n < least || (double)(bench_now() - begun) < seconds * 1e9; n++) {
+    for (int64_t n = 0; n < min || (double)(bench_now() - begun) < seconds * 1e9; n++) {
         struct table *b = table_new(c, seed++);
         if (c->kind == START)
-            start(b, r->histogram, least, seconds);
+            start(b, r->histogram, min, seconds);
         else
             backlog(b, r->histogram);
         table_free(b);

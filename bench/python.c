@@ -18,7 +18,7 @@ extern char **environ;
 
 const struct bench_impl bench_python = {.name = "python"};
 
-enum { MOST_LOOPS = 64, WORD = 32 };
+enum { MAX_LOOPS = 64, WORD = 32 };
 
 /* python_peer.py lies beside this program. */
 static void script_path(char *path, size_t size)
@@ -73,8 +73,8 @@ bool run_python(const struct bench_loop *loops, size_t count, const struct bench
                 struct bench_results *results)
 {
     const struct bench_scene *scene = &loops[0].scene;
-    char path[PATH_MAX], words[MOST_LOOPS + 4][WORD];
-    char *arguments[MOST_LOOPS + 10] = {"python3", path};
+    char path[PATH_MAX], words[MAX_LOOPS + 4][WORD];
+    char *arguments[MAX_LOOPS + 10] = {"python3", path};
     size_t n = 2, w = 0;
     script_path(path, sizeof(path));
     double seconds = options->seconds >= 0 ? options->seconds : loops[0].seconds;
@@ -88,7 +88,7 @@ bool run_python(const struct bench_loop *loops, size_t count, const struct bench
     arguments[n++] = words[w++];
     snprintf(words[w], WORD, "%.6f", seconds);
     arguments[n++] = words[w++];
-    for (size_t i = 0; i < count && i < MOST_LOOPS; i++) {
+    for (size_t i = 0; i < count && i < MAX_LOOPS; i++) {
         snprintf(words[w], WORD, "%s:%s:%" PRId64,
                  loops[i].kind == LOOP_REFUSE ? "refuse" : "newest",
                  bench_need[loops[i].ask.shape].name, loops[i].ask.tasks);

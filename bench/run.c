@@ -12,9 +12,9 @@
 
 struct bench_result *results_add(struct bench_results *results, const char *name, int32_t threads)
 {
-    if (results->count == results->room) {
-        results->room = results->room ? 2 * results->room : 64;
-        results->items = realloc(results->items, results->room * sizeof(*results->items));
+    if (results->count == results->cap) {
+        results->cap = results->cap ? 2 * results->cap : 64;
+        results->items = realloc(results->items, results->cap * sizeof(*results->items));
         if (!results->items)
             bench_die("out of memory");
     }
@@ -45,7 +45,7 @@ void results_free(struct bench_results *results)
 
 /* ---- threads ------------------------------------------------------------------------------- */
 
-enum { LEAST_OPERATIONS = 5 };
+enum { MIN_OPERATIONS = 5 };
 
 struct crew {
     struct looper member[MAX_THREADS];
@@ -67,10 +67,10 @@ static double cpu_now(void)
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-static void repeat(struct looper *l, void (*step)(struct looper *), double seconds, int64_t least)
+static void repeat(struct looper *l, void (*step)(struct looper *), double seconds, int64_t min)
 {
     int64_t end = bench_now() + (int64_t)(seconds * 1e9);
-    for (int64_t i = 0; i < least || bench_now() < end; i++)
+    for (int64_t i = 0; i < min || bench_now() < end; i++)
         step(l);
 }
 
@@ -127,7 +127,7 @@ static void *sit(void *user)
     pthread_barrier_wait(&crew->barrier); /* the crew's counters are read */
     pthread_barrier_wait(&crew->barrier);
     int64_t start = bench_now();
-    repeat(l, steps->timed, crew->seconds, LEAST_OPERATIONS);
+    repeat(l, steps->timed, crew->seconds, MIN_OPERATIONS);
     l->timed_ns = bench_now() - start;
     pthread_barrier_wait(&crew->barrier);
     double cpu = cpu_now();
@@ -171,8 +171,8 @@ static void deal_live(struct crew *crew, const struct bench_loop *loop, struct s
     size_t share = s->live_count / (size_t)loop->threads + 1;
     for (int32_t t = 0; t < loop->threads; t++) {
         struct looper *l = &crew->member[t];
-        l->live_room = share + share / 2 + 2 * BATCH + 64;
-        l->live = bench_calloc(l->live_room, sizeof(*l->live));
+        l->live_cap = share + share / 2 + 2 * BATCH + 64;
+        l->live = bench_calloc(l->live_cap, sizeof(*l->live));
     }
     size_t left = 0, dealt = 0;
     for (size_t i = 0; i < s->live_count; i++) {
@@ -200,11 +200,11 @@ static void gather_live(struct crew *crew, const struct bench_loop *loop, struct
     size_t need = s->live_count;
     for (int32_t t = 0; t < loop->threads; t++)
         need += crew->member[t].live_count;
-    if (need > s->live_room) {
+    if (need > s->live_cap) {
         s->live = realloc(s->live, need * sizeof(*s->live));
         if (!s->live)
             bench_die("out of memory");
-        s->live_room = need;
+        s->live_cap = need;
     }
     for (int32_t t = 0; t < loop->threads; t++) {
         struct looper *l = &crew->member[t];
@@ -239,7 +239,7 @@ static size_t batch_of(const struct bench_loop *loop)
         return (size_t)loop->ask.extra;
     if (loop->kind != LOOP_NEWEST && loop->kind != LOOP_RANDOM)
         return BATCH;
-    int64_t batch = scene_room(&loop->scene, &loop->ask) / loop->threads / 2;
+    int64_t batch = scene_capacity(&loop->scene, &loop->ask) / loop->threads / 2;
     return batch < 1 ? 1 : batch > BATCH ? BATCH : (size_t)batch;
 }
 

@@ -9,7 +9,7 @@
 
 struct bench_results {
     struct bench_result *items;
-    size_t count, room;
+    size_t count, cap;
 };
 
 struct bench_result *results_add(struct bench_results *results, const char *name, int32_t threads);

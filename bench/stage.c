@@ -29,21 +29,21 @@ static int64_t common_nodes(const struct bench_scene *scene)
     return scene->nodes - rare_nodes(scene, RARE_LABEL_AT) - rare_nodes(scene, RARE_MODEL_AT);
 }
 
-int64_t scene_room(const struct bench_scene *scene, const struct bench_ask *ask)
+int64_t scene_capacity(const struct bench_scene *scene, const struct bench_ask *ask)
 {
-    int64_t common = common_nodes(scene), room;
+    int64_t common = common_nodes(scene), cap;
     if (ask->rare != RARE_NONE)
-        room = rare_nodes(scene, ask->rare == RARE_LABEL ? RARE_LABEL_AT : RARE_MODEL_AT);
+        cap = rare_nodes(scene, ask->rare == RARE_LABEL ? RARE_LABEL_AT : RARE_MODEL_AT);
     else if (ask->shape == SHAPE_NODE && scene->pattern != PATTERN_GPUS &&
              scene->pattern != PATTERN_MIXED)
-        room = scene->nodes - common * scene->fill / 100;
+        cap = scene->nodes - common * scene->fill / 100;
     else if (ask->shape == SHAPE_NODE)
-        room = scene->packed ? scene->nodes * (100 - scene->fill) / 100 - 1 : 0;
+        cap = scene->packed ? scene->nodes * (100 - scene->fill) / 100 - 1 : 0;
     else if (scene->pattern == PATTERN_FRAGMENTED || scene->pattern == PATTERN_NODES)
-        room = (scene->nodes - common * scene->fill / 100) * NODE_GPUS;
+        cap = (scene->nodes - common * scene->fill / 100) * NODE_GPUS;
     else
-        room = scene->nodes * NODE_GPUS - common * NODE_GPUS * scene->fill / 100;
-    return room / (ask->tasks + ask->extra);
+        cap = scene->nodes * NODE_GPUS - common * NODE_GPUS * scene->fill / 100;
+    return cap / (ask->tasks + ask->extra);
 }
 
 /* ---- filling ------------------------------------------------------------------------------- */
@@ -68,9 +68,9 @@ static void put(struct filler *f, void *ask, enum bench_shape shape, const uint3
                 int64_t count)
 {
     struct stage *s = f->stage;
-    if (s->live_count == s->live_room) {
-        s->live_room = s->live_room ? 2 * s->live_room : 1024;
-        s->live = realloc(s->live, s->live_room * sizeof(*s->live));
+    if (s->live_count == s->live_cap) {
+        s->live_cap = s->live_cap ? 2 * s->live_cap : 1024;
+        s->live = realloc(s->live, s->live_cap * sizeof(*s->live));
         if (!s->live)
             bench_die("out of memory");
     }

@@ -19,7 +19,7 @@ struct stage {
     void *workers[MAX_THREADS];
     int32_t worker_count;
     struct live *live;
-    size_t live_count, live_room;
+    size_t live_count, live_cap;
     int64_t taken_milli; /* milli-GPUs that the live allocations hold */
     int64_t build_ns;
     double bytes_per_node; /* before anything was allocated */
@@ -32,6 +32,6 @@ struct stage *stage_new(const struct bench_scene *scene, int32_t threads, int64_
 void stage_free(struct stage *stage);
 
 /* How many such requests fit on a freshly filled scene, as far as that can be told. */
-int64_t scene_room(const struct bench_scene *scene, const struct bench_ask *ask);
+int64_t scene_capacity(const struct bench_scene *scene, const struct bench_ask *ask);
 
 #endif

@@ -19,12 +19,12 @@ const struct replay_policy replay_policies[] = {
 
 /* ---- the log -- */
 
-enum { MOST_COLUMNS = 32, LINE = 1024 };
+enum { MAX_COLUMNS = 32, LINE = 1024 };
 
 struct reader {
     struct replay_log *log;
-    int what[MOST_COLUMNS]; /* 0..4: a member; 16 and more: a published one; -1: neither */
-    size_t columns, room;
+    int what[MAX_COLUMNS]; /* 0..4: a member; 16 and more: a published one; -1: neither */
+    size_t columns, cap;
 };
 
 static bool say(struct replay_log *log, const char *text, size_t line)
@@ -39,7 +39,7 @@ static bool read_header(struct reader *r, char *line)
     struct replay_log *log = r->log;
     int found = 0;
     for (char *rest = line, *name; (name = strtok_r(rest, ",\r\n", &rest)) != NULL; r->columns++) {
-        if (r->columns == MOST_COLUMNS)
+        if (r->columns == MAX_COLUMNS)
             return say(log, "too many columns", 1);
         int *what = &r->what[r->columns];
         *what = -1;
@@ -56,21 +56,21 @@ static bool read_header(struct reader *r, char *line)
     return found == 4 ? true : say(log, "no columns submit, run, procs and req_time", 1);
 }
 
-static bool make_room(struct reader *r)
+static bool grow_jobs(struct reader *r)
 {
     struct replay_log *log = r->log;
-    if (log->count < r->room)
+    if (log->count < r->cap)
         return true;
-    size_t room = r->room ? r->room * 2 : 4096;
-    struct replay_job *job = realloc(log->job, room * sizeof(*job));
+    size_t cap = r->cap ? r->cap * 2 : 4096;
+    struct replay_job *job = realloc(log->job, cap * sizeof(*job));
     if (!job)
         return false;
     log->job = job;
-    int64_t *waits = realloc(log->waits, room * (log->columns + 1) * sizeof(*waits));
+    int64_t *waits = realloc(log->waits, cap * (log->columns + 1) * sizeof(*waits));
     if (!waits)
         return false;
     log->waits = waits;
-    r->room = room;
+    r->cap = cap;
     return true;
 }
 
@@ -98,7 +98,7 @@ static bool read_row(struct reader *r, char *line)
     return right;
 }
 
-bool replay_read(FILE *file, size_t most, struct replay_log *log)
+bool replay_read(FILE *file, size_t max, struct replay_log *log)
 {
     struct reader r = {.log = log};
     char line[LINE];
@@ -107,8 +107,8 @@ bool replay_read(FILE *file, size_t most, struct replay_log *log)
         return say(log, "nothing there", 1);
     if (!read_header(&r, line))
         return false;
-    while ((!most || log->count < most) && fgets(line, sizeof(line), file)) {
-        if (!make_room(&r))
+    while ((!max || log->count < max) && fgets(line, sizeof(line), file)) {
+        if (!grow_jobs(&r))
             return say(log, "out of memory", log->count + 2);
         if (!read_row(&r, line))
             return say(log, "not a job, or out of order", log->count + 2);

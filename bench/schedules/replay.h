@@ -38,8 +38,8 @@ struct replay_log {
     char error[128];
 };
 
-/* Read it, up to `most` jobs (0: all). False: log->error says why. */
-bool replay_read(FILE *file, size_t most, struct replay_log *log);
+/* Read it, up to `max` jobs (0: all). False: log->error says why. */
+bool replay_read(FILE *file, size_t max, struct replay_log *log);
 /* The same `times` one after the other, the last submission of one and the first of the next a
  * second apart; without published waits. False: out of memory, or times * count is too large. */
 bool replay_repeat(struct replay_log *log, int64_t times);

@@ -15,12 +15,6 @@
 #define MAX_MEMORY_MIB TRACE_MAX_MEMORY_MIB
 #define MAX_TASKS ((int64_t)1 << 24)
 
-/* Elements an array of `count` of them should have room for, so that one more fits. */
-static size_t room_for_more(size_t count)
-{
-    return count == 0 ? 64 : count * 2;
-}
-
 static bool no_memory(struct csv *csv)
 {
     return csv_fail(csv, -1, GANG_ENOMEM, "out of memory");
@@ -83,21 +77,10 @@ static int32_t intern_model(struct trace_nodes *nodes, const char *name)
 
 static bool grow_nodes(struct trace_nodes *nodes)
 {
-    if (nodes->count < nodes->room) {
-        return true;
-    }
-    size_t room = room_for_more(nodes->count);
-    gang_node_id *ids = realloc(nodes->ids, room * sizeof *ids);
-    nodes->ids = ids != NULL ? ids : nodes->ids;
-    int32_t *model = realloc(nodes->model, room * sizeof *model);
-    nodes->model = model != NULL ? model : nodes->model;
-    char **names = realloc(nodes->names, room * sizeof *names);
-    nodes->names = names != NULL ? names : nodes->names;
-    if (ids == NULL || model == NULL || names == NULL) {
-        return false;
-    }
-    nodes->room = room;
-    return true;
+    size_t ids = nodes->cap, model = nodes->cap;
+    return cli_grow((void **)&nodes->ids, &ids, nodes->count, sizeof *nodes->ids) &&
+           cli_grow((void **)&nodes->model, &model, nodes->count, sizeof *nodes->model) &&
+           cli_grow((void **)&nodes->names, &nodes->cap, nodes->count, sizeof(char *));
 }
 
 /* What the library says of a node, in the words of the file. */
@@ -301,14 +284,14 @@ static bool find_format(struct csv *csv, struct trace_gangs *gangs, int *column)
 static bool add_text(struct trace_gangs *gangs, const char *text, size_t *offset)
 {
     size_t length = strlen(text) + 1;
-    while (gangs->text_room - gangs->text_used < length) {
-        size_t room = gangs->text_room == 0 ? 4096 : gangs->text_room * 2;
-        char *larger = realloc(gangs->text, room);
+    while (gangs->text_cap - gangs->text_used < length) {
+        size_t cap = gangs->text_cap == 0 ? 4096 : gangs->text_cap * 2;
+        char *larger = realloc(gangs->text, cap);
         if (larger == NULL) {
             return false;
         }
         gangs->text = larger;
-        gangs->text_room = room;
+        gangs->text_cap = cap;
     }
     memcpy(gangs->text + gangs->text_used, text, length);
     *offset = gangs->text_used;
@@ -366,32 +349,13 @@ static bool grow_slots(struct trace_gangs *gangs)
 
 static bool grow_shapes(struct trace_gangs *gangs)
 {
-    if (gangs->shape_count < gangs->shape_room) {
-        return true;
-    }
-    size_t room = room_for_more(gangs->shape_count);
-    struct trace_shape *larger = realloc(gangs->shapes, room * sizeof *larger);
-    if (larger == NULL) {
-        return false;
-    }
-    gangs->shapes = larger;
-    gangs->shape_room = room;
-    return true;
+    return cli_grow((void **)&gangs->shapes, &gangs->shape_cap, gangs->shape_count,
+                    sizeof *gangs->shapes);
 }
 
 static bool grow_gangs(struct trace_gangs *gangs)
 {
-    if (gangs->count < gangs->room) {
-        return true;
-    }
-    size_t room = room_for_more(gangs->count);
-    struct trace_gang *larger = realloc(gangs->gangs, room * sizeof *larger);
-    if (larger == NULL) {
-        return false;
-    }
-    gangs->gangs = larger;
-    gangs->room = room;
-    return true;
+    return cli_grow((void **)&gangs->gangs, &gangs->cap, gangs->count, sizeof *gangs->gangs);
 }
 
 /* Index of a shape, added if it is new. */
@@ -496,10 +460,10 @@ int64_t trace_task_gpu_milli(const struct trace_shape *shape)
     return shape->gpus * shape->gpu_milli;
 }
 
-size_t trace_cut_models(char *text, const char **models, size_t room)
+size_t trace_cut_models(char *text, const char **models, size_t cap)
 {
     size_t count = 0;
-    while (text[0] != '\0' && count < room) {
+    while (text[0] != '\0' && count < cap) {
         size_t length = strcspn(text, "|");
         bool last = text[length] == '\0';
         models[count++] = text;
@@ -514,9 +478,9 @@ static gang_result compile(struct trace_shape *shape, const char *models, gang_c
 {
     struct gang_group_spec group = GANG_GROUP_SPEC_INIT;
     struct gang_request_spec spec = GANG_REQUEST_SPEC_INIT;
-    size_t room = strlen(models) / 2 + 1;
+    size_t cap = strlen(models) / 2 + 1;
     char *copy = strdup(models);
-    const char **names = calloc(room, sizeof *names);
+    const char **names = calloc(cap, sizeof *names);
     gang_result result = GANG_ENOMEM;
     if (copy != NULL && names != NULL) {
         bool whole = shape->gpu_milli == 1000;
@@ -525,7 +489,7 @@ static gang_result compile(struct trace_shape *shape, const char *models, gang_c
         group.memory_bytes = shape->memory_bytes;
         group.gpu_milli = whole ? 1000 * shape->gpus : shape->gpu_milli;
         group.gpu_devices = whole ? 0 : shape->gpus;
-        group.gpu_model_count = trace_cut_models(copy, names, room);
+        group.gpu_model_count = trace_cut_models(copy, names, cap);
         group.gpu_models = names;
         spec.groups = &group;
         spec.group_count = 1;

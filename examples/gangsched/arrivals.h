@@ -23,8 +23,8 @@ bool trace_find_columns(struct csv *csv, const char *const *names, size_t count,
 bool trace_check_name(struct csv *csv, int column);
 /* "A|B": names, none of them empty. */
 bool trace_check_models(struct csv *csv, int column);
-/* Cut "A|B" into its names, in place. At most `room` of them; returns how many. */
-size_t trace_cut_models(char *text, const char **models, size_t room);
+/* Cut "A|B" into its names, in place. At most `cap` of them; returns how many. */
+size_t trace_cut_models(char *text, const char **models, size_t cap);
 
 /* ---- nodes ---- */
 
@@ -39,7 +39,7 @@ struct trace_nodes {
     int32_t *model;    /* index into models of each node, -1: it has no GPU */
     char **names;
     size_t count;
-    size_t room;
+    size_t cap;
     struct trace_model *models;
     size_t model_count;
     int64_t gpus;
@@ -83,13 +83,13 @@ struct trace_gangs {
     bool timed;         /* submit_us and duration_us are given; sorted by submit_us */
     struct trace_gang *gangs;
     size_t count;
-    size_t room;
+    size_t cap;
     struct trace_shape *shapes;
     size_t shape_count;
-    size_t shape_room;
+    size_t shape_cap;
     char *text;
     size_t text_used;
-    size_t text_room;
+    size_t text_cap;
     size_t *slots; /* hash table of shapes: index + 1, 0 is empty */
     size_t slot_count;
 };

@@ -29,10 +29,10 @@ struct line {
 __attribute__((format(printf, 2, 0))) static void line_vadd(struct line *line, const char *format,
                                                             va_list arguments)
 {
-    size_t room = sizeof line->text - line->length;
-    int n = vsnprintf(line->text + line->length, room, format, arguments);
+    size_t cap = sizeof line->text - line->length;
+    int n = vsnprintf(line->text + line->length, cap, format, arguments);
     if (n > 0) {
-        line->length += (size_t)n < room ? (size_t)n : room - 1;
+        line->length += (size_t)n < cap ? (size_t)n : cap - 1;
     }
 }
 
@@ -225,7 +225,7 @@ int cli_parse_file(const struct cli_command *command, int *argc, char **argv)
     return CLI_GO_ON;
 }
 
-bool cli_parse_number(const char *text, int64_t least, int64_t most, int64_t *number)
+bool cli_parse_number(const char *text, int64_t min, int64_t max, int64_t *number)
 {
     char *end;
     if (text[0] == '\0' || strspn(text, "-0123456789") != strlen(text)) {
@@ -233,7 +233,7 @@ bool cli_parse_number(const char *text, int64_t least, int64_t most, int64_t *nu
     }
     errno = 0;
     long long value = strtoll(text, &end, 10);
-    if (errno != 0 || *end != '\0' || value < least || value > most) {
+    if (errno != 0 || *end != '\0' || value < min || value > max) {
         return false;
     }
     *number = value;
@@ -403,6 +403,21 @@ struct cli_text cli_duration(double seconds)
                  whole % 86400 / 3600);
     }
     return text;
+}
+
+bool cli_grow(void **array, size_t *cap, size_t count, size_t size)
+{
+    if (count < *cap) {
+        return true;
+    }
+    size_t larger = count < 16 ? 16 : count * 2;
+    void *moved = realloc(*array, larger * size);
+    if (moved == NULL) {
+        return false;
+    }
+    *array = moved;
+    *cap = larger;
+    return true;
 }
 
 char *cli_copy(const char *text)

@@ -60,7 +60,7 @@ int cli_wrong_usage(const struct cli_command *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* A whole number in [least, most]. Returns false and leaves *number alone if it is none. */
-bool cli_parse_number(const char *text, int64_t least, int64_t most, int64_t *number);
+bool cli_parse_number(const char *text, int64_t min, int64_t max, int64_t *number);
 
 /* ---- messages: one line on standard error, control characters made harmless ---- */
 
@@ -117,6 +117,10 @@ struct cli_text cli_bytes(int64_t bytes);                 /* "512 GiB", "1.5 GiB
 struct cli_text cli_milli(int64_t milli);                 /* 1500 as "1.5", 8000 as "8" */
 struct cli_text cli_percent(int64_t part, int64_t whole); /* "97.4 %"; "-" if whole is 0 */
 struct cli_text cli_duration(double seconds);             /* "12 s", "3 min 20 s", "2 d 4 h" */
+
+/* Has memory for one element more than `count` in an array that malloc() made, or NULL; twice as
+ * many as before, at least 16. False: out of memory, and nothing changed. */
+bool cli_grow(void **array, size_t *cap, size_t count, size_t size);
 
 /* A copy of a text, which the caller frees; NULL: out of memory. */
 char *cli_copy(const char *text);

@@ -93,14 +93,9 @@ static bool put(struct csv *csv, char byte)
     if (csv->record_length == CSV_MAX_RECORD) {
         return csv_fail(csv, -1, GANG_ELIMIT, "longer than 1 MiB");
     }
-    if (csv->record_length == csv->record_room) {
-        size_t room = csv->record_room == 0 ? 256 : csv->record_room * 2;
-        char *larger = realloc(csv->record, room);
-        if (larger == NULL) {
-            return csv_fail(csv, -1, GANG_ENOMEM, "out of memory");
-        }
-        csv->record = larger;
-        csv->record_room = room;
+    if (csv->record_length == csv->record_cap &&
+        !cli_grow((void **)&csv->record, &csv->record_cap, csv->record_length, 1)) {
+        return csv_fail(csv, -1, GANG_ENOMEM, "out of memory");
     }
     csv->record[csv->record_length++] = byte;
     return true;
@@ -288,7 +283,7 @@ static bool read_header(struct csv *csv)
     }
     csv->names = csv->record; /* the records to come get memory of their own */
     csv->record = NULL;
-    csv->record_room = 0;
+    csv->record_cap = 0;
     split(csv->names, fields, csv->header);
     csv->field_count = fields;
     for (size_t i = 0; i < fields; i++) {
@@ -344,7 +339,7 @@ int csv_column(const struct csv *csv, const char *name)
     return -1;
 }
 
-bool csv_number(struct csv *csv, int column, int64_t least, int64_t most, int64_t *number)
+bool csv_number(struct csv *csv, int column, int64_t min, int64_t max, int64_t *number)
 {
     const char *text = csv->field[column];
     const char *digits = text[0] == '-' ? text + 1 : text;
@@ -355,16 +350,16 @@ bool csv_number(struct csv *csv, int column, int64_t least, int64_t most, int64_
     if (text[0] == '-') {
         return csv_fail(csv, column, GANG_ERANGE, "'" SHOWN "' is negative", SHOW(text));
     }
-    for (; *digits != '\0' && value <= most; digits++) {
+    for (; *digits != '\0' && value <= max; digits++) {
         value = value > (INT64_MAX - 9) / 10 ? INT64_MAX : value * 10 + (*digits - '0');
     }
-    if (value > most) {
+    if (value > max) {
         return csv_fail(csv, column, GANG_ERANGE, "'" SHOWN "' is more than %s", SHOW(text),
-                        cli_number(most).s);
+                        cli_number(max).s);
     }
-    if (value < least) {
+    if (value < min) {
         return csv_fail(csv, column, GANG_ERANGE, "'" SHOWN "' is less than %s", SHOW(text),
-                        cli_number(least).s);
+                        cli_number(min).s);
     }
     *number = value;
     return true;

@@ -30,7 +30,7 @@ struct csv {
     void *file; /* gzFile */
     char *record;
     size_t record_length;
-    size_t record_room;
+    size_t record_cap;
     char *names; /* what `header` points into */
     int64_t next_line;
     size_t used; /* bytes of `chunk` that were taken */
@@ -50,7 +50,7 @@ int csv_read(struct csv *csv);
 int csv_column(const struct csv *csv, const char *name);
 
 /* The field of a column as a whole number in [least, most]. On failure csv->error tells. */
-bool csv_number(struct csv *csv, int column, int64_t least, int64_t most, int64_t *number);
+bool csv_number(struct csv *csv, int column, int64_t min, int64_t max, int64_t *number);
 
 /* The field of a column as seconds, not negative, with up to six decimals; in microseconds. */
 bool csv_seconds(struct csv *csv, int column, int64_t *microseconds);

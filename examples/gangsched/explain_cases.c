@@ -3,12 +3,12 @@
 #include "gangsched/scenario_case.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "gangsched/cli.h"
+#include "gangsched/json_out.h"
 #include "gangsched/page.h"
 
 static const char *only_case;
@@ -243,12 +243,6 @@ static gang_result tell_running(struct output *out, const struct case_end *end, 
 
 /* ---- JSON ---- */
 
-/* Takes the value over; false if it is not there or out of memory. */
-static bool put(json_t *object, const char *key, json_t *value)
-{
-    return json_object_set_new(object, key, value) == 0;
-}
-
 static bool add_line(struct output *out, json_t *object, bool good)
 {
     good = good && json_dump_callback(object, page_put, &out->page, 0) == 0 &&
@@ -287,7 +281,7 @@ static gang_result put_place(json_t *object, const struct case_end *end, size_t 
         json_decref(why);
         return GANG_OK;
     }
-    return put(object, "why", why) ? GANG_OK : GANG_ENOMEM;
+    return json_put(object, "why", why) ? GANG_OK : GANG_ENOMEM;
 }
 
 /* One that the scheduler does not know: it has no reasons but what was noted of it. */
@@ -295,9 +289,9 @@ static gang_result put_note(json_t *object, const struct case_end *end, size_t j
 {
     json_t *wait = json_object();
     bool ended = end->ids[job] != GANG_ID_NONE;
-    bool good = ended || put(wait, "class", json_string(class_name(GANG_WAIT_CATEGORY_NEVER)));
-    good = put(wait, "text", json_string(end->notes[job])) && good;
-    good = put(object, "wait", wait) && good;
+    bool good = ended || json_put(wait, "class", json_string(class_name(GANG_WAIT_CATEGORY_NEVER)));
+    good = json_put(wait, "text", json_string(end->notes[job])) && good;
+    good = json_put(object, "wait", wait) && good;
     if (!good) {
         return GANG_ENOMEM;
     }
@@ -323,7 +317,7 @@ static gang_result put_wait(json_t *object, const struct case_end *end, size_t j
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         json_object_del(wait, known[i]);
     }
-    if (!put(object, "wait", wait)) {
+    if (!json_put(object, "wait", wait)) {
         return GANG_ENOMEM;
     }
     return first.reason == GANG_WAIT_CAPACITY ? put_place(object, end, job, false) : GANG_OK;
@@ -336,8 +330,8 @@ static gang_result put_tasks(json_t *object, const struct case_end *end, size_t 
     if (result != GANG_OK) {
         return result;
     }
-    bool good = put(object, "tasks", json_integer(info.tasks)) &&
-                put(object, "count", json_integer(info.count));
+    bool good = json_put(object, "tasks", json_integer(info.tasks)) &&
+                json_put(object, "count", json_integer(info.count));
     return good ? GANG_OK : GANG_ENOMEM;
 }
 
@@ -346,12 +340,12 @@ static gang_result tell_json(struct output *out, const struct case_end *end, siz
     bool runs = end->allocs[job] != GANG_ID_NONE;
     bool ended = end->ids[job] != GANG_ID_NONE && end->notes[job] != NULL;
     json_t *object = json_object();
-    bool good = put(object, "case", json_string(end->scenario->id));
-    good = put(object, "job", json_string(end->scenario->jobs[job].name)) && good;
-    good = put(object, "state",
-               json_string(runs    ? "running"
-                           : ended ? "ended"
-                                   : "pending")) &&
+    bool good = json_put(object, "case", json_string(end->scenario->id));
+    good = json_put(object, "job", json_string(end->scenario->jobs[job].name)) && good;
+    good = json_put(object, "state",
+                    json_string(runs    ? "running"
+                                : ended ? "ended"
+                                        : "pending")) &&
            good;
     gang_result result = GANG_ENOMEM;
     if (good) {

@@ -4,11 +4,11 @@
 #include "gangsched/scenario_case.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "gangsched/cli.h"
+#include "gangsched/json_out.h"
 #include "gangsched/page.h"
 #include "gangsched/what_if.h"
 
@@ -120,8 +120,9 @@ static int make(struct forecast *f, bool changed, gang_forecast **made)
     opts.user = &f->lengths;
     gang_result result = gang_forecast_new(f->end->sched, &opts, made, &error);
     if (result == GANG_OK && changed) {
-        status = what_if_apply(&what, &f->asked->more, f->end->scenario->job_count, f->asked->file,
-                               f->end->scenario, *made, f->end->now_ns);
+        const struct what_if_forecast forecast = {f->asked->file, f->end->scenario, *made,
+                                                  f->end->now_ns};
+        status = what_if_apply(&what, &f->asked->more, f->end->scenario->job_count, &forecast);
     }
     if (result == GANG_OK && status == CLI_OK) {
         result = gang_forecast_run(*made, &error);
@@ -216,40 +217,28 @@ static void tell_head(const struct forecast *f)
     page_printf(page, f->with != NULL ? " %12s\n" : "\n", "without");
 }
 
-/* ---- JSON ---- */
-
-static bool put(json_t *object, const char *key, json_t *value)
-{
-    return json_object_set_new(object, key, value) == 0;
-}
-
-static json_t *seconds(const struct forecast *f, int64_t at_ns)
-{
-    return at_ns == INT64_MAX ? json_null() : json_real((double)(at_ns - f->end->now_ns) / 1e9);
-}
-
 static int32_t tell_json(const struct gang_expected *e, void *user)
 {
     const struct forecast *f = user;
     const struct gang_job_spec *spec = spec_of(f, e->cookie);
     struct gang_expected before = GANG_EXPECTED_INIT;
     json_t *object = json_object();
-    bool good = put(object, "case", json_string(f->end->scenario->id));
-    good = put(object, "job", json_string(spec->name)) && good;
-    good = put(object, "queue", spec->queue ? json_string(spec->queue) : json_null()) && good;
-    good = put(object, "what", json_string(what_word(e->what))) && good;
-    good = put(object, "start_s", seconds(f, e->start_ns)) && good;
+    bool good = json_put(object, "case", json_string(f->end->scenario->id));
+    good = json_put(object, "job", json_string(spec->name)) && good;
+    good = json_put(object, "queue", spec->queue ? json_string(spec->queue) : json_null()) && good;
+    good = json_put(object, "what", json_string(what_word(e->what))) && good;
+    good = json_put(object, "start_s", json_seconds(e->start_ns, f->end->now_ns)) && good;
     if (f->asked->opts.samples > 1) {
-        good = put(object, "low_s", seconds(f, e->low_ns)) && good;
-        good = put(object, "high_s", seconds(f, e->high_ns)) && good;
-        good = put(object, "samples", json_integer(e->samples)) && good;
+        good = json_put(object, "low_s", json_seconds(e->low_ns, f->end->now_ns)) && good;
+        good = json_put(object, "high_s", json_seconds(e->high_ns, f->end->now_ns)) && good;
+        good = json_put(object, "samples", json_integer(e->samples)) && good;
     }
     if (e->start_ns == INT64_MAX) {
-        good = put(object, "wait", json_string(wait_word(e->wait))) && good;
+        good = json_put(object, "wait", json_string(wait_word(e->wait))) && good;
     }
     if (f->with != NULL && e->cookie < f->end->scenario->job_count &&
         gang_forecast_get(f->without, e->job, &before) == GANG_OK) {
-        good = put(object, "without_s", seconds(f, before.start_ns)) && good;
+        good = json_put(object, "without_s", json_seconds(before.start_ns, f->end->now_ns)) && good;
     }
     if (!good) {
         json_decref(object);

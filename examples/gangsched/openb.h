@@ -54,13 +54,13 @@ struct openb {
     gang_worker *worker;
     struct openb_node *nodes;
     size_t node_count;
-    size_t node_room;
+    size_t node_cap;
     struct openb_kind *kinds;
     size_t kind_count;
-    size_t kind_room;
+    size_t kind_cap;
     size_t *pods; /* kind of each row */
     size_t pod_count;
-    size_t pod_room;
+    size_t pod_cap;
     int64_t seed;
     size_t *rank;     /* of each node: the lower of two equals wins */
     size_t *arrivals; /* rows, in their order */

@@ -15,22 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Make room for one element more. */
-static bool grow(void **array, size_t *room, size_t count, size_t size)
-{
-    if (count < *room) {
-        return true;
-    }
-    size_t larger = count == 0 ? 256 : count * 2;
-    void *moved = realloc(*array, larger * size);
-    if (moved == NULL) {
-        return false;
-    }
-    *array = moved;
-    *room = larger;
-    return true;
-}
-
 static bool no_memory(struct csv *csv)
 {
     return csv_fail(csv, -1, GANG_ENOMEM, "out of memory");
@@ -40,7 +24,8 @@ static bool no_memory(struct csv *csv)
 
 static bool add_node(struct csv *csv, const int *column, struct openb *openb)
 {
-    if (!grow((void **)&openb->nodes, &openb->node_room, openb->node_count, sizeof *openb->nodes)) {
+    if (!cli_grow((void **)&openb->nodes, &openb->node_cap, openb->node_count,
+                  sizeof *openb->nodes)) {
         return no_memory(csv);
     }
     struct openb_node *node = &openb->nodes[openb->node_count];
@@ -78,7 +63,8 @@ static bool intern_kind(struct openb *openb, const struct openb_kind *kind, size
             return true;
         }
     }
-    if (!grow((void **)&openb->kinds, &openb->kind_room, openb->kind_count, sizeof *openb->kinds)) {
+    if (!cli_grow((void **)&openb->kinds, &openb->kind_cap, openb->kind_count,
+                  sizeof *openb->kinds)) {
         return false;
     }
     char *spec = strdup(kind->spec);
@@ -110,7 +96,7 @@ static bool add_pod(struct csv *csv, const int *column, struct openb *openb)
     kind.memory_bytes = memory_mib * TRACE_MIB;
     kind.gpu_milli = kind.gpus > 0 ? kind.gpu_milli : 0;
     kind.spec = spec >= 0 ? csv->field[spec] : kind.spec;
-    if (!grow((void **)&openb->pods, &openb->pod_room, openb->pod_count, sizeof *openb->pods) ||
+    if (!cli_grow((void **)&openb->pods, &openb->pod_cap, openb->pod_count, sizeof *openb->pods) ||
         !intern_kind(openb, &kind, &openb->pods[openb->pod_count])) {
         return no_memory(csv);
     }
@@ -156,7 +142,7 @@ static int read_records(struct openb *openb, const char *path, const char *const
 
 /* ---- the order ---- */
 
-enum { MOST_BYTES = 64 << 20 };
+enum { MAX_BYTES = 64 << 20 };
 
 /* The numbers of an array, each below `end`. NULL after a message. */
 static size_t *numbers(const char *path, const json_t *array, const char *name, size_t end)
@@ -220,7 +206,7 @@ static int read_order(struct openb *openb)
     const char *path = openb->options.order_path;
     size_t length = 0;
     json_error_t error;
-    char *text = unpack_file(path, MOST_BYTES, &length);
+    char *text = unpack_file(path, MAX_BYTES, &length);
     if (text == NULL) {
         return CLI_WRONG;
     }

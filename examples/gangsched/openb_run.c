@@ -182,7 +182,7 @@ static int add_nodes(struct openb *openb)
 
 /* A kind of pod as a group; `models` and `copy` belong to it. */
 static struct gang_group_spec group_of(const struct openb_kind *kind, char *copy,
-                                       const char **models, size_t room)
+                                       const char **models, size_t cap)
 {
     struct gang_group_spec group = GANG_GROUP_SPEC_INIT;
     group.cpu_milli = kind->cpu_milli;
@@ -190,7 +190,7 @@ static struct gang_group_spec group_of(const struct openb_kind *kind, char *copy
     if (kind->gpus > 0) { /* a pod without GPUs runs on any node */
         strcpy(copy, kind->spec);
         group.gpu_models = models;
-        group.gpu_model_count = trace_cut_models(copy, models, room);
+        group.gpu_model_count = trace_cut_models(copy, models, cap);
     }
     return group;
 }
@@ -201,14 +201,14 @@ static int make_requests(struct run *run)
     static const struct gang_amount pod = {"pods", 1};
     for (size_t i = 0; i < openb->kind_count; i++) {
         struct openb_kind *kind = &openb->kinds[i];
-        size_t room = strlen(kind->spec) / 2 + 1;
+        size_t cap = strlen(kind->spec) / 2 + 1;
         char *copy = malloc(strlen(kind->spec) + 1);
-        const char **models = calloc(room, sizeof *models);
+        const char **models = calloc(cap, sizeof *models);
         struct gang_error error = GANG_ERROR_INIT;
         struct gang_request_spec spec = GANG_REQUEST_SPEC_INIT;
         gang_result result = GANG_ENOMEM;
         if (copy != NULL && models != NULL) {
-            struct gang_group_spec group = group_of(kind, copy, models, room);
+            struct gang_group_spec group = group_of(kind, copy, models, cap);
             group.memory_bytes = kind->memory_bytes;
             group.amounts = &pod;
             group.amount_count = 1;

@@ -24,15 +24,9 @@ void outline_add(struct outline *outline, int depth, const char *format, ...)
     if (outline->failed) {
         return;
     }
-    if (outline->count == outline->room) {
-        size_t room = outline->room == 0 ? 32 : outline->room * 2;
-        struct outline_row *larger = realloc(outline->rows, room * sizeof *larger);
-        if (larger == NULL) {
-            outline->failed = true;
-            return;
-        }
-        outline->rows = larger;
-        outline->room = room;
+    if (!cli_grow((void **)&outline->rows, &outline->cap, outline->count, sizeof *outline->rows)) {
+        outline->failed = true;
+        return;
     }
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);

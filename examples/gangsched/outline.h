@@ -18,7 +18,7 @@ struct outline_row {
 struct outline {
     struct outline_row *rows;
     size_t count;
-    size_t room;
+    size_t cap;
     bool failed; /* out of memory; nothing will be printed */
 };
 

@@ -12,15 +12,15 @@
 int page_put(const char *bytes, size_t length, void *user)
 {
     struct page *page = user;
-    if (page->room - page->length < length) {
-        size_t room = 2 * (page->length + length);
-        char *text = realloc(page->text, room);
+    if (page->cap - page->length < length) {
+        size_t cap = 2 * (page->length + length);
+        char *text = realloc(page->text, cap);
         if (text == NULL) {
             page->failed = true;
             return -1;
         }
         page->text = text;
-        page->room = room;
+        page->cap = cap;
     }
     memcpy(page->text + page->length, bytes, length);
     page->length += length;

@@ -10,7 +10,7 @@
 struct page {
     char *text;
     size_t length;
-    size_t room;
+    size_t cap;
     bool failed; /* out of memory */
 };
 

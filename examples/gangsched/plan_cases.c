@@ -4,11 +4,11 @@
 #include "gangsched/scenario_case.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "gangsched/cli.h"
+#include "gangsched/json_out.h"
 #include "gangsched/page.h"
 
 static const char *only_case, *width_text, *horizon_text;
@@ -31,7 +31,7 @@ static const struct cli_command command = {
     "  FILE               a scenario file; -: standard input\n",
     options};
 
-enum { MOST_ROWS = 40, LEAST_WIDTH = 40, MOST_WIDTH = 1000, LABEL = 12 };
+enum { MAX_ROWS = 40, MIN_WIDTH = 40, MAX_WIDTH = 1000, LABEL = 12 };
 
 /* Something in the plan. Whatever there is to be drawn becomes one of these. */
 struct bar {
@@ -47,7 +47,7 @@ struct drawing {
     struct page page;
     const struct case_end *end;
     struct bar *bars;
-    size_t bar_count, bar_room;
+    size_t bar_count, bar_cap;
     bool no_memory;
     int64_t width, horizon_ns; /* 0: not given */
 };
@@ -90,15 +90,9 @@ static int32_t add_bar(const struct gang_plan_item *entry, void *user)
     struct drawing *d = user;
     const char *name, *queue;
     names_of(entry, d->end->scenario, &name, &queue);
-    if (d->bar_count == d->bar_room) {
-        size_t room = 2 * d->bar_room + 16;
-        struct bar *bars = realloc(d->bars, room * sizeof *bars);
-        if (bars == NULL) {
-            d->no_memory = true;
-            return -1;
-        }
-        d->bars = bars;
-        d->bar_room = room;
+    if (!cli_grow((void **)&d->bars, &d->bar_cap, d->bar_count, sizeof *d->bars)) {
+        d->no_memory = true;
+        return -1;
     }
     gang_node_id *nodes = malloc((entry->node_count + 1) * sizeof *nodes);
     if (nodes == NULL) {
@@ -122,7 +116,7 @@ static void drop_bars(struct drawing *d)
     }
     free(d->bars);
     d->bars = NULL;
-    d->bar_count = d->bar_room = 0;
+    d->bar_count = d->bar_cap = 0;
 }
 
 /* ---- rows ---- */
@@ -201,14 +195,14 @@ static bool rows_make(struct rows *r, gang_cluster *cluster)
     if (r->row_of == NULL) {
         return false;
     }
-    if (gang_node_count(cluster) <= MOST_ROWS || gang_cluster_level_count(cluster) == 0) {
+    if (gang_node_count(cluster) <= MAX_ROWS || gang_cluster_level_count(cluster) == 0) {
         return rows_fill(r, cluster);
     }
     for (r->level = gang_cluster_level_count(cluster) - 1; r->level >= 0; r->level--) {
         if (!rows_fill(r, cluster)) {
             return false;
         }
-        if (r->count <= MOST_ROWS || r->level == 0) {
+        if (r->count <= MAX_ROWS || r->level == 0) {
             return true;
         }
     }
@@ -344,26 +338,14 @@ static bool draw(struct drawing *d)
     return good;
 }
 
-/* ---- JSON ---- */
-
-static bool put(json_t *object, const char *key, json_t *value)
-{
-    return json_object_set_new(object, key, value) == 0;
-}
-
-static json_t *seconds(const struct drawing *d, int64_t at_ns)
-{
-    return at_ns == INT64_MAX ? json_null() : json_real((double)(at_ns - d->end->now_ns) / 1e9);
-}
-
 static json_t *bar_json(const struct drawing *d, const struct bar *b)
 {
     json_t *object = json_object(), *nodes = json_array();
-    bool good = put(object, "job", json_string(b->name));
-    good = put(object, "queue", json_string(b->queue)) && good;
-    good = put(object, "what", json_string(b->what)) && good;
-    good = put(object, "start_s", seconds(d, b->start_ns)) && good;
-    good = put(object, "end_s", seconds(d, b->end_ns)) && good;
+    bool good = json_put(object, "job", json_string(b->name));
+    good = json_put(object, "queue", json_string(b->queue)) && good;
+    good = json_put(object, "what", json_string(b->what)) && good;
+    good = json_put(object, "start_s", json_seconds(b->start_ns, d->end->now_ns)) && good;
+    good = json_put(object, "end_s", json_seconds(b->end_ns, d->end->now_ns)) && good;
     for (size_t i = 0; i < b->node_count; i++) {
         struct gang_node_info info = {.size = sizeof info};
         gang_cluster *cluster = gang_sched_cluster(d->end->sched);
@@ -371,7 +353,7 @@ static json_t *bar_json(const struct drawing *d, const struct bar *b)
             good = json_array_append_new(nodes, json_string(info.name)) == 0 && good;
         }
     }
-    good = put(object, "nodes", nodes) && good;
+    good = json_put(object, "nodes", nodes) && good;
     if (!good) {
         json_decref(object);
         return NULL;
@@ -382,11 +364,11 @@ static json_t *bar_json(const struct drawing *d, const struct bar *b)
 static bool write_json(struct drawing *d)
 {
     json_t *object = json_object(), *entries = json_array();
-    bool good = put(object, "case", json_string(d->end->scenario->id));
+    bool good = json_put(object, "case", json_string(d->end->scenario->id));
     for (size_t i = 0; i < d->bar_count && good; i++) {
         good = json_array_append_new(entries, bar_json(d, &d->bars[i])) == 0;
     }
-    good = put(object, "entries", entries) && good;
+    good = json_put(object, "entries", entries) && good;
     if (!good) {
         json_decref(object);
         return false;
@@ -418,9 +400,9 @@ static int read_options(struct drawing *d)
 {
     int64_t number;
     d->width = 80;
-    if (width_text != NULL && !cli_parse_number(width_text, LEAST_WIDTH, MOST_WIDTH, &d->width)) {
+    if (width_text != NULL && !cli_parse_number(width_text, MIN_WIDTH, MAX_WIDTH, &d->width)) {
         return cli_wrong_usage(&command, "--width %s: not a number from %d to %d", width_text,
-                               LEAST_WIDTH, MOST_WIDTH);
+                               MIN_WIDTH, MAX_WIDTH);
     }
     if (horizon_text != NULL) {
         if (!cli_parse_number(horizon_text, 1, INT64_C(4000000000), &number)) {

@@ -77,7 +77,7 @@ struct replay {
     int64_t decisions; /* calls of gang_alloc() */
     int64_t decision_ns;
     uint32_t *decision_samples; /* ns of each, sorted at the end */
-    size_t sample_room;
+    size_t sample_cap;
 
     int64_t first_us; /* first and last arrival so far, last end */
     int64_t last_us;

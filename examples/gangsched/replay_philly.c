@@ -17,7 +17,7 @@
 /* Jobs submitted from 0 until then count, 2017-10-01 to 2017-11-30: the window of the reference. */
 #define LAST_SUBMIT_NS (INT64_C(5270340) * SECOND)
 
-enum { GPUS = 8, MOST_NODES = 1000000 };
+enum { GPUS = 8, MAX_NODES = 1000000 };
 
 /* What being displaced costs, by the GPUs of the job. */
 static int64_t helios_restart_ns(size_t index, int64_t gpu_milli, void *user)
@@ -89,7 +89,7 @@ static bool add_vc(struct csv *csv, int name, int nodes, struct vcs *vcs)
             return csv_fail(csv, name, GANG_EEXIST, "'%s' is there twice", text);
         }
     }
-    if (!csv_number(csv, nodes, 1, MOST_NODES, &count)) {
+    if (!csv_number(csv, nodes, 1, MAX_NODES, &count)) {
         return false;
     }
     struct vc *list = realloc(vcs->list, (vcs->count + 1) * sizeof *list);

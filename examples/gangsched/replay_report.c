@@ -2,10 +2,10 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include "gangsched/cli.h"
+#include "gangsched/json_out.h"
 #include "gangsched/replay.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -271,16 +271,15 @@ static json_t *json_usage(const struct replay *replay, const struct replay_usage
     double us = arrival_us(replay);
     json_t *object = json_pack("{sI}", "capacity", (json_int_t)usage->capacity);
     if (!replay->gangs.timed) {
-        json_object_set_new(object, "taken", json_integer(usage->taken));
-        json_object_set_new(object, "percent", json_percent((double)usage->taken, capacity));
+        json_put(object, "taken", json_integer(usage->taken));
+        json_put(object, "percent", json_percent((double)usage->taken, capacity));
         return object;
     }
-    json_object_set_new(object, "average",
-                        us > 0 ? json_real(round(usage->taken_us / us)) : json_null());
-    json_object_set_new(object, "percent",
-                        json_percent(us > 0 ? usage->taken_us / us : 0, us > 0 ? capacity : 0));
-    json_object_set_new(object, "peak", json_integer(usage->peak));
-    json_object_set_new(object, "peak_percent", json_percent((double)usage->peak, capacity));
+    json_put(object, "average", us > 0 ? json_real(round(usage->taken_us / us)) : json_null());
+    json_put(object, "percent",
+             json_percent(us > 0 ? usage->taken_us / us : 0, us > 0 ? capacity : 0));
+    json_put(object, "peak", json_integer(usage->peak));
+    json_put(object, "peak_percent", json_percent((double)usage->peak, capacity));
     return object;
 }
 
@@ -299,10 +298,9 @@ static json_t *json_reasons(const struct replay *replay)
         const struct replay_reason *reason = &replay->reasons[i];
         json_t *object = json_amount(&reason->amount);
         bool kind = reason->kind >= 0 && reason->kind < REPLAY_KINDS;
-        json_object_set_new(object, "result", json_string(gang_result_name(reason->result)));
-        json_object_set_new(object, "constraint", json_string(constraint_name(reason->constraint)));
-        json_object_set_new(object, "kind",
-                            kind ? json_string(kind_names[reason->kind]) : json_null());
+        json_put(object, "result", json_string(gang_result_name(reason->result)));
+        json_put(object, "constraint", json_string(constraint_name(reason->constraint)));
+        json_put(object, "kind", kind ? json_string(kind_names[reason->kind]) : json_null());
         json_array_append_new(array, object);
     }
     return array;
@@ -314,8 +312,8 @@ static json_t *json_models(const struct replay *replay)
     for (size_t i = 0; i < replay->nodes.model_count; i++) {
         json_t *object = json_usage(replay, &replay->model_usage[i]);
         const struct trace_model *model = &replay->nodes.models[i];
-        json_object_set_new(object, "model", json_string(model->name));
-        json_object_set_new(object, "nodes", json_integer(model->nodes));
+        json_put(object, "model", json_string(model->name));
+        json_put(object, "nodes", json_integer(model->nodes));
         json_array_append_new(array, object);
     }
     return array;
@@ -331,9 +329,9 @@ static json_t *json_sizes(const struct replay *replay)
                       (json_int_t)size->arrived.gangs, "placed", (json_int_t)size->placed.gangs);
         if (replay->gangs.timed) {
             double count = (double)size->placed.gangs;
-            json_object_set_new(object, "waited", json_integer(size->waited));
-            json_object_set_new(object, "mean_wait_s",
-                                count > 0 ? json_real(size->wait_us / count / 1e6) : json_null());
+            json_put(object, "waited", json_integer(size->waited));
+            json_put(object, "mean_wait_s",
+                     count > 0 ? json_real(size->wait_us / count / 1e6) : json_null());
         }
         json_array_append_new(array, object);
     }
@@ -356,7 +354,7 @@ static json_t *json_times(const struct replay *replay)
                                   (double)replay->waits_us[rank(count, 0.9)] / 1e6, "p99_s",
                                   (double)replay->waits_us[rank(count, 0.99)] / 1e6, "max_s",
                                   (double)replay->waits_us[count - 1] / 1e6);
-        json_object_set_new(object, "waits", waits);
+        json_put(object, "waits", waits);
     }
     return object;
 }
@@ -370,9 +368,9 @@ static json_t *json_decisions(const struct replay *replay)
                   "clock", "CLOCK_MONOTONIC, inside gang_alloc() only, one thread");
     if (count > 0) {
         const uint32_t *samples = replay->decision_samples;
-        json_object_set_new(object, "p50_ns", json_integer(samples[rank(count, 0.5)]));
-        json_object_set_new(object, "p99_ns", json_integer(samples[rank(count, 0.99)]));
-        json_object_set_new(object, "max_ns", json_integer(samples[count - 1]));
+        json_put(object, "p50_ns", json_integer(samples[rank(count, 0.5)]));
+        json_put(object, "p99_ns", json_integer(samples[rank(count, 0.99)]));
+        json_put(object, "max_ns", json_integer(samples[count - 1]));
     }
     return object;
 }
@@ -382,31 +380,31 @@ int replay_print_json(const struct replay *replay)
     int64_t rejected = replay->arrived.gangs - replay->placed.gangs;
     json_t *kinds = json_object();
     for (size_t i = 0; i < REPLAY_KINDS; i++) {
-        json_object_set_new(kinds, kind_names[i], json_usage(replay, &replay->usage[i]));
+        json_put(kinds, kind_names[i], json_usage(replay, &replay->usage[i]));
     }
     json_t *root =
         json_pack("{ss ss ss sb sb}", "version", gang_version(), "policy",
                   gang_policy_name(replay->policy), "format", replay->gangs.format, "timed",
                   (int)replay->gangs.timed, "interrupted", (int)replay->interrupted);
-    json_object_set_new(root, "nodes", json_nodes(replay));
-    json_object_set_new(root, "gangs_in_trace", json_integer((json_int_t)replay->gangs.count));
-    json_object_set_new(root, "arrived", json_amount(&replay->arrived));
-    json_object_set_new(root, "placed", json_amount(&replay->placed));
-    json_object_set_new(root, "refused", json_amount(&replay->refused));
-    json_object_set_new(root, "never", json_amount(&replay->never));
-    json_object_set_new(root, "waiting", json_amount(&replay->waiting));
-    json_object_set_new(root, "rejected", json_integer(rejected));
+    json_put(root, "nodes", json_nodes(replay));
+    json_put(root, "gangs_in_trace", json_integer((json_int_t)replay->gangs.count));
+    json_put(root, "arrived", json_amount(&replay->arrived));
+    json_put(root, "placed", json_amount(&replay->placed));
+    json_put(root, "refused", json_amount(&replay->refused));
+    json_put(root, "never", json_amount(&replay->never));
+    json_put(root, "waiting", json_amount(&replay->waiting));
+    json_put(root, "rejected", json_integer(rejected));
     if (!replay->gangs.timed) {
-        json_object_set_new(root, "allocated_gpu_milli", json_integer(replay->placed.gpu_milli));
+        json_put(root, "allocated_gpu_milli", json_integer(replay->placed.gpu_milli));
     }
-    json_object_set_new(root, "reasons", json_reasons(replay));
-    json_object_set_new(root, "kinds", kinds);
-    json_object_set_new(root, "gpu_models", json_models(replay));
-    json_object_set_new(root, "gang_sizes", json_sizes(replay));
+    json_put(root, "reasons", json_reasons(replay));
+    json_put(root, "kinds", kinds);
+    json_put(root, "gpu_models", json_models(replay));
+    json_put(root, "gang_sizes", json_sizes(replay));
     if (replay->gangs.timed) {
-        json_object_set_new(root, "time", json_times(replay));
+        json_put(root, "time", json_times(replay));
     }
-    json_object_set_new(root, "decisions", json_decisions(replay));
+    json_put(root, "decisions", json_decisions(replay));
     int failed =
         json_dump_callback(root, cli_write, NULL, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
     json_decref(root);

@@ -21,7 +21,7 @@ struct heap_item {
 struct heap {
     struct heap_item *items;
     size_t count;
-    size_t room;
+    size_t cap;
 };
 
 static bool before(const struct heap_item *a, const struct heap_item *b)
@@ -31,14 +31,8 @@ static bool before(const struct heap_item *a, const struct heap_item *b)
 
 static bool heap_push(struct heap *heap, struct heap_item item)
 {
-    if (heap->count == heap->room) {
-        size_t room = heap->room == 0 ? 64 : heap->room * 2;
-        struct heap_item *larger = realloc(heap->items, room * sizeof *larger);
-        if (larger == NULL) {
-            return false;
-        }
-        heap->items = larger;
-        heap->room = room;
+    if (!cli_grow((void **)&heap->items, &heap->cap, heap->count, sizeof *heap->items)) {
+        return false;
     }
     size_t at = heap->count++;
     while (at > 0 && before(&item, &heap->items[(at - 1) / 2])) {
@@ -106,7 +100,7 @@ static const struct trace_shape *shape_of(const struct run *run, size_t gang)
 
 static const struct {
     const char *name;
-    int64_t most_milli;
+    int64_t max_milli;
 } sizes[REPLAY_SIZES] = {{"none", 0},   {"below 1", 999}, {"1", 1000},      {"2-4", 4000},
                          {"5-8", 8000}, {"9-16", 16000},  {"17-64", 64000}, {"65+", INT64_MAX}};
 
@@ -118,7 +112,7 @@ const char *replay_size_name(size_t size)
 size_t replay_size_of(int64_t gpu_milli)
 {
     size_t size = 0;
-    while (gpu_milli > sizes[size].most_milli) {
+    while (gpu_milli > sizes[size].max_milli) {
         size++;
     }
     return size;
@@ -282,14 +276,9 @@ static int count_tasks(struct run *run, size_t gang, gang_alloc_id id, int sign)
 static bool keep_sample(struct replay *replay, int64_t ns)
 {
     size_t count = (size_t)replay->decisions;
-    if (count == replay->sample_room) {
-        size_t room = count == 0 ? 4096 : count * 2;
-        uint32_t *larger = realloc(replay->decision_samples, room * sizeof *larger);
-        if (larger == NULL) {
-            return false;
-        }
-        replay->decision_samples = larger;
-        replay->sample_room = room;
+    if (!cli_grow((void **)&replay->decision_samples, &replay->sample_cap, count,
+                  sizeof *replay->decision_samples)) {
+        return false;
     }
     replay->decision_samples[count] = ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
     replay->decisions++;
@@ -415,7 +404,7 @@ static int ask_again(struct run *run)
         line_up->first = run->next[item.gang];
         if (line_up->first != NONE) {
             item.gang = line_up->first;
-            heap_push(&run->waiting, item); /* there is room: one was popped */
+            heap_push(&run->waiting, item); /* cannot fail: one was popped */
         }
     }
     while (skips > 0) {

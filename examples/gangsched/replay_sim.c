@@ -13,7 +13,7 @@
 
 #define SECOND INT64_C(1000000000)
 
-enum { MOST_BYTES = 1 << 30 };
+enum { MAX_BYTES = 1 << 30 };
 
 const struct replay_sim_policy *replay_sim_policy(const struct replay_sim_policy *list,
                                                   const char *name)
@@ -32,7 +32,7 @@ gang_trace *replay_sim_read(const char *path, const struct gang_trace_opts *opts
     struct gang_error error = GANG_ERROR_INIT;
     size_t length;
     gang_trace *trace = NULL;
-    char *text = unpack_file(path, MOST_BYTES, &length);
+    char *text = unpack_file(path, MAX_BYTES, &length);
     if (text == NULL) {
         return NULL;
     }

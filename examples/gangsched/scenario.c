@@ -3,12 +3,13 @@
 #include "gangsched/scenario_case.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "gangsched/cli.h"
+#include "gangsched/json_out.h"
+#include "gangsched/page.h"
 
 static bool check;
 static bool as_json; /* the only format there is */
@@ -24,23 +25,15 @@ static const struct cli_command command = {
     "  FILE      a scenario file; -: standard input\n",
     options};
 
-/* Output so far. It is printed after all cases have run, so that nothing is printed if
- * one of them is wrong. */
+/* Output so far. It is printed after all cases have run, so that nothing is printed if one of them
+ * is wrong. */
 struct results {
     size_t passed;
     size_t failed;
-    char *text;
-    size_t length;
-    size_t room;
+    struct page page;
 };
 
 /* ---- a case as JSON ---- */
-
-/* Takes the value over; false if it is not there or out of memory. */
-static bool put(json_t *object, const char *key, json_t *value)
-{
-    return json_object_set_new(object, key, value) == 0;
-}
 
 static json_t *milli_json(int64_t milli)
 {
@@ -57,10 +50,10 @@ static json_t *task_json(const struct ran_task *task)
             good = json_array_append_new(gpus, json_integer(i)) == 0;
         }
     }
-    good = put(object, "task", json_integer(task->task)) && good;
-    good = put(object, "node", json_string(task->node)) && good;
-    good = put(object, "gpus", gpus) && good;
-    good = put(object, "share", json_real(task->share / 1000.0)) && good;
+    good = json_put(object, "task", json_integer(task->task)) && good;
+    good = json_put(object, "node", json_string(task->node)) && good;
+    good = json_put(object, "gpus", gpus) && good;
+    good = json_put(object, "share", json_real(task->share / 1000.0)) && good;
     if (!good) {
         json_decref(object);
         return NULL;
@@ -76,10 +69,10 @@ static json_t *job_json(const struct ran_job *job)
     for (size_t i = 0; i < job->task_count && good; i++) {
         good = json_array_append_new(placement, task_json(&job->tasks[i])) == 0;
     }
-    good = put(object, "state", json_string(job->state)) && good;
-    good = put(object, "gpus", milli_json(job->gpu_milli)) && good;
-    good = put(object, "tasks_running", json_integer((json_int_t)job->task_count)) && good;
-    good = put(object, "placement", placement) && good;
+    good = json_put(object, "state", json_string(job->state)) && good;
+    good = json_put(object, "gpus", milli_json(job->gpu_milli)) && good;
+    good = json_put(object, "tasks_running", json_integer((json_int_t)job->task_count)) && good;
+    good = json_put(object, "placement", placement) && good;
     if (!good) {
         json_decref(object);
         return NULL;
@@ -90,8 +83,8 @@ static json_t *job_json(const struct ran_job *job)
 static json_t *queue_json(const struct ran_queue *queue)
 {
     json_t *object = json_object();
-    bool good = put(object, "gpus", milli_json(queue->gpu_milli));
-    good = put(object, "tasks_running", json_integer((json_int_t)queue->task_count)) && good;
+    bool good = json_put(object, "gpus", milli_json(queue->gpu_milli));
+    good = json_put(object, "tasks_running", json_integer((json_int_t)queue->task_count)) && good;
     if (!good) {
         json_decref(object);
         return NULL;
@@ -105,49 +98,34 @@ static bool put_outcome(json_t *object, const struct ran_case *ran)
     json_t *queues = json_object();
     bool good = true;
     for (size_t i = 0; i < ran->job_count && good; i++) {
-        good = put(jobs, ran->jobs[i].spec->name, job_json(&ran->jobs[i]));
+        good = json_put(jobs, ran->jobs[i].spec->name, job_json(&ran->jobs[i]));
     }
     for (size_t i = 0; i < ran->scenario->queue_count && good; i++) {
-        good = put(queues, ran->scenario->queues[i].name, queue_json(&ran->queues[i]));
+        good = json_put(queues, ran->scenario->queues[i].name, queue_json(&ran->queues[i]));
     }
-    good = put(object, "jobs", jobs) && good;
-    return put(object, "queues", queues) && good;
-}
-
-static int append(const char *bytes, size_t length, void *user)
-{
-    struct results *results = user;
-    if (results->room - results->length < length) {
-        size_t room = 2 * (results->length + length);
-        char *text = realloc(results->text, room);
-        if (text == NULL) {
-            return -1;
-        }
-        results->text = text;
-        results->room = room;
-    }
-    memcpy(results->text + results->length, bytes, length);
-    results->length += length;
-    return 0;
+    good = json_put(object, "jobs", jobs) && good;
+    return json_put(object, "queues", queues) && good;
 }
 
 /* One line; `differences` is taken over, NULL: nothing was compared. */
 static int add_case(const struct ran_case *ran, json_t *differences, struct results *results)
 {
     json_t *object = json_object();
-    bool good = put(object, "id", json_string(ran->scenario->id));
+    bool good = json_put(object, "id", json_string(ran->scenario->id));
     good = put_outcome(object, ran) && good;
     if (differences != NULL) {
-        good = put(object, "passed", json_boolean(json_array_size(differences) == 0)) && good;
+        good = json_put(object, "passed", json_boolean(json_array_size(differences) == 0)) && good;
         good = (json_array_size(differences) == 0 ||
                 json_object_set(object, "differences", differences) == 0) &&
                good;
         json_decref(differences);
     }
-    good = good && json_dump_callback(object, append, results, JSON_REAL_PRECISION(15)) == 0 &&
-           append("\n", 1, results) == 0;
-    json_decref(object);
-    return good ? CLI_OK : cli_no_memory();
+    if (!good) {
+        json_decref(object);
+        return cli_no_memory();
+    }
+    page_json(&results->page, object);
+    return results->page.failed ? cli_no_memory() : CLI_OK;
 }
 
 /* ---- the command ---- */
@@ -206,13 +184,10 @@ int cmd_scenario(int argc, char **argv)
         gang_scenarios_free(files[i]);
     }
     free(files);
-    if (status == CLI_OK && results.length > 0) {
-        cli_write(results.text, results.length, NULL); /* main() finds out if that fails */
-    }
+    status = page_finish(&results.page, status);
     if (status == CLI_OK && check) {
         cli_printf("%zu passed, %zu failed\n", results.passed, results.failed);
         status = results.failed > 0 ? CLI_FAILED : CLI_OK;
     }
-    free(results.text);
     return status;
 }

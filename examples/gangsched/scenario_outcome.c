@@ -13,7 +13,7 @@ struct collecting {
     const struct job *job;
     struct ran_job *out;
     const int32_t *groups; /* of the gang under way, in the job */
-    size_t room;
+    size_t cap;
     bool *taken;  /* of job->places: a task is there */
     bool *used;   /* numbers of tasks */
     size_t first; /* places before it are taken */
@@ -56,25 +56,10 @@ static int64_t known_number(struct collecting *c, const struct gang_task *task, 
     return -1;
 }
 
-static bool more_room(struct collecting *c)
-{
-    if (c->out->task_count < c->room) {
-        return true;
-    }
-    size_t room = c->room * 2 + 8;
-    struct ran_task *tasks = realloc(c->out->tasks, room * sizeof *tasks);
-    if (tasks == NULL) {
-        return false;
-    }
-    c->out->tasks = tasks;
-    c->room = room;
-    return true;
-}
-
 static int32_t collect_task(const struct gang_task *task, void *user)
 {
     struct collecting *c = user;
-    if (!more_room(c)) {
+    if (!cli_grow((void **)&c->out->tasks, &c->cap, c->out->task_count, sizeof *c->out->tasks)) {
         c->failed = true;
         return 1;
     }

@@ -66,7 +66,7 @@ static int unpack(const char *path, gzFile from, int to)
 
 /* If a file is compressed, unpack it into a temporary file and put its name into `name`;
  * otherwise `name` becomes "". */
-static int unpack_if_packed(const char *path, char *name, size_t room)
+static int unpack_if_packed(const char *path, char *name, size_t cap)
 {
     const char *folder = getenv("TMPDIR");
     name[0] = '\0';
@@ -79,9 +79,9 @@ static int unpack_if_packed(const char *path, char *name, size_t room)
         gzclose(from);
         return CLI_OK;
     }
-    int length = snprintf(name, room, "%s/gangsched.XXXXXX",
+    int length = snprintf(name, cap, "%s/gangsched.XXXXXX",
                           folder != NULL && folder[0] != '\0' ? folder : "/tmp");
-    int to = length > 0 && (size_t)length < room ? mkstemp(name) : -1;
+    int to = length > 0 && (size_t)length < cap ? mkstemp(name) : -1;
     if (to < 0) {
         cli_fail_errno("temporary file", errno);
         name[0] = '\0';

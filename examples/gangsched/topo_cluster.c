@@ -90,7 +90,7 @@ struct device {
 struct devices {
     struct device *at;
     size_t count;
-    size_t room;
+    size_t cap;
 };
 
 /* GPU of a label, found or made; -1 without memory, GANG_MAX_GPUS if there are too many. */
@@ -107,14 +107,8 @@ static int32_t find_device(struct devices *devices, const char *node, const char
         }
         next++;
     }
-    if (devices->count == devices->room) {
-        size_t room = devices->room == 0 ? 16 : devices->room * 2;
-        struct device *larger = realloc(devices->at, room * sizeof *larger);
-        if (larger == NULL) {
-            return -1;
-        }
-        devices->at = larger;
-        devices->room = room;
+    if (!cli_grow((void **)&devices->at, &devices->cap, devices->count, sizeof *devices->at)) {
+        return -1;
     }
     devices->at[devices->count++] = (struct device){node, label, next};
     return next;
@@ -455,12 +449,12 @@ static const char *state_text(int32_t state)
 }
 
 /* "8 x V100", or the models of a mixed node, and its state if it is not up. */
-static void describe_node(const struct leaf *leaf, char *text, size_t room)
+static void describe_node(const struct leaf *leaf, char *text, size_t cap)
 {
     const struct gang_node_spec *spec = leaf->spec;
     size_t length = 0;
     text[0] = '\0';
-    for (size_t i = 0; i < spec->gpu_count && length < room; i++) {
+    for (size_t i = 0; i < spec->gpu_count && length < cap; i++) {
         const char *model = topo_gpu_at(spec, i)->model;
         bool seen = model == NULL || model[0] == '\0';
         for (size_t k = 0; k < i && !seen; k++) {
@@ -468,12 +462,12 @@ static void describe_node(const struct leaf *leaf, char *text, size_t room)
             seen = other != NULL && strcmp(other, model) == 0;
         }
         if (!seen) {
-            length += (size_t)snprintf(text + length, room - length, "%s%s", length > 0 ? ", " : "",
+            length += (size_t)snprintf(text + length, cap - length, "%s%s", length > 0 ? ", " : "",
                                        model);
         }
     }
-    if (leaf->state != GANG_NODE_UP && length < room) {
-        snprintf(text + length, room - length, "%s%s", length > 0 ? ", " : "",
+    if (leaf->state != GANG_NODE_UP && length < cap) {
+        snprintf(text + length, cap - length, "%s%s", length > 0 ? ", " : "",
                  state_text(leaf->state));
     }
 }

@@ -36,7 +36,7 @@ static const struct gang_nic_spec *nic_at(const struct gang_node_spec *spec, siz
 /* ---- ranges ---- */
 
 /* "0-11,48-59" of the set numbers; cut with "..." if it does not fit. */
-static void print_ranges(char *text, size_t room, const bool *set, size_t count)
+static void print_ranges(char *text, size_t cap, const bool *set, size_t count)
 {
     size_t length = 0;
     text[0] = '\0';
@@ -49,11 +49,11 @@ static void print_ranges(char *text, size_t room, const bool *set, size_t count)
             i++;
         }
         int n = first == i
-                    ? snprintf(text + length, room - length, "%s%zu", length > 0 ? "," : "", first)
-                    : snprintf(text + length, room - length, "%s%zu-%zu", length > 0 ? "," : "",
+                    ? snprintf(text + length, cap - length, "%s%zu", length > 0 ? "," : "", first)
+                    : snprintf(text + length, cap - length, "%s%zu-%zu", length > 0 ? "," : "",
                                first, i);
-        if (n < 0 || (size_t)n >= room - length) {
-            snprintf(text + (length < room - 4 ? length : room - 4), 4, "...");
+        if (n < 0 || (size_t)n >= cap - length) {
+            snprintf(text + (length < cap - 4 ? length : cap - 4), 4, "...");
             return;
         }
         length += (size_t)n;
@@ -84,7 +84,7 @@ static void add_list(bool *set, const char *list)
 /* ---- the tree ---- */
 
 /* "cores 0-11 (CPUs 0-11,48-59)" of a NUMA domain (-1: of those without one); "" if it has none. */
-static void describe_cores(const struct gang_node_spec *spec, int32_t numa, char *text, size_t room)
+static void describe_cores(const struct gang_node_spec *spec, int32_t numa, char *text, size_t cap)
 {
     bool cores[GANG_MAX_CORES] = {false};
     bool cpus[MAX_CPUS] = {false};
@@ -110,7 +110,7 @@ static void describe_cores(const struct gang_node_spec *spec, int32_t numa, char
     }
     print_ranges(core_text, sizeof core_text, cores, GANG_MAX_CORES);
     print_ranges(cpu_text, sizeof cpu_text, cpus, MAX_CPUS);
-    snprintf(text, room, "%s %s (CPUs %s)", count == 1 ? "core" : "cores", core_text, cpu_text);
+    snprintf(text, cap, "%s %s (CPUs %s)", count == 1 ? "core" : "cores", core_text, cpu_text);
 }
 
 /* GPUs and network cards of a NUMA domain (-1: of those without one). */
@@ -167,11 +167,11 @@ static int32_t package_count(const struct gang_node_spec *spec)
 }
 
 /* "8 GPUs, ", or nothing. */
-static void add_count(char *text, size_t room, size_t count, const char *one, const char *many)
+static void add_count(char *text, size_t cap, size_t count, const char *one, const char *many)
 {
     size_t length = strlen(text);
     if (count > 0) {
-        snprintf(text + length, room - length, "%zu %s, ", count, count == 1 ? one : many);
+        snprintf(text + length, cap - length, "%zu %s, ", count, count == 1 ? one : many);
     }
 }
 

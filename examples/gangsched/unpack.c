@@ -25,11 +25,11 @@ static gzFile open_packed(const char *path)
     return file;
 }
 
-char *unpack_file(const char *path, size_t most, size_t *length)
+char *unpack_file(const char *path, size_t max, size_t *length)
 {
     gzFile file = open_packed(path);
     char *text = NULL;
-    size_t room = 0;
+    size_t cap = 0;
     int got = 1;
     bool memory = true;
     *length = 0;
@@ -37,15 +37,15 @@ char *unpack_file(const char *path, size_t most, size_t *length)
         cli_fail_errno(path, errno != 0 ? errno : ENOMEM);
         return NULL;
     }
-    while (got > 0 && *length <= most && memory) {
-        if (*length == room) {
-            size_t larger = room == 0 ? 65536 : room * 2;
+    while (got > 0 && *length <= max && memory) {
+        if (*length == cap) {
+            size_t larger = cap == 0 ? 65536 : cap * 2;
             char *moved = realloc(text, larger);
             memory = moved != NULL;
             text = memory ? moved : text;
-            room = memory ? larger : room;
+            cap = memory ? larger : cap;
         }
-        size_t free_bytes = room - *length;
+        size_t free_bytes = cap - *length;
         unsigned step = free_bytes < 1U << 30 ? (unsigned)free_bytes : 1U << 30;
         got = memory ? gzread(file, text + *length, step) : 0;
         *length += got > 0 ? (size_t)got : 0;
@@ -56,7 +56,7 @@ char *unpack_file(const char *path, size_t most, size_t *length)
     } else if (got < 0) {
         cli_failf(path, "cannot be read");
     } else if (got > 0) {
-        cli_failf(path, "larger than %zu MiB", most >> 20);
+        cli_failf(path, "larger than %zu MiB", max >> 20);
     } else if (closed != Z_OK) {
         cli_failf(path, "is cut off");
     } else {

@@ -5,8 +5,8 @@
 
 #include <stddef.h>
 
-/* What a file ("-": standard input) has, unpacked, of `most` bytes at most. The caller frees it;
+/* What a file ("-": standard input) has, unpacked, of `max` bytes at most. The caller frees it;
  * NULL after a message. */
-char *unpack_file(const char *path, size_t most, size_t *length);
+char *unpack_file(const char *path, size_t max, size_t *length);
 
 #endif

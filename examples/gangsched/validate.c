@@ -2,12 +2,12 @@
 /* gangsched validate: check scenario and configuration files, and show what their queues come
  * to. */
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "gangsched/cli.h"
+#include "gangsched/json_out.h"
 #include "gangsched/outline.h"
 #include "gangsched/scenario_case.h"
 
@@ -37,12 +37,6 @@ struct checking {
     bool no_memory;
 };
 
-/* Takes the value over; false if it is not there or out of memory. */
-static bool put(json_t *object, const char *key, json_t *value)
-{
-    return json_object_set_new(object, key, value) == 0;
-}
-
 /* ---- problems ---- */
 
 static void add_problem(struct checking *c, const char *path, const struct gang_error *error)
@@ -53,10 +47,11 @@ static void add_problem(struct checking *c, const char *path, const struct gang_
     c->problem_count++;
     if (as_json) {
         json_t *problem = json_object();
-        bool good = put(problem, "path", json_string(path));
-        good = put(problem, "text", json_string(what)) && good;
-        good = (error->line == 0 || put(problem, "line", json_integer(error->line))) && good;
-        good = (error->column == 0 || put(problem, "column", json_integer(error->column))) && good;
+        bool good = json_put(problem, "path", json_string(path));
+        good = json_put(problem, "text", json_string(what)) && good;
+        good = (error->line == 0 || json_put(problem, "line", json_integer(error->line))) && good;
+        good = (error->column == 0 || json_put(problem, "column", json_integer(error->column))) &&
+               good;
         c->no_memory = json_array_append_new(c->problems, problem) != 0 || !good || c->no_memory;
         return;
     }
@@ -162,15 +157,11 @@ struct tree {
 
 static bool list_queues(const struct checking *c, struct tree *tree)
 {
-    size_t room = 0;
+    size_t cap = 0;
     for (gang_queue_id id = gang_queue_next(c->sched, GANG_ID_NONE);; tree->count++) {
-        if (tree->count == room) { /* one more is for the top */
-            room = room * 2 + 8;
-            struct queue *more = realloc(tree->queues, room * sizeof *more);
-            if (more == NULL) {
-                return false;
-            }
-            tree->queues = more;
+        /* One more is for the top. */
+        if (!cli_grow((void **)&tree->queues, &cap, tree->count, sizeof *tree->queues)) {
+            return false;
         }
         tree->queues[tree->count] =
             (struct queue){id, GANG_ID_NONE, SIZE_MAX, SIZE_MAX, SIZE_MAX, SIZE_MAX};
@@ -336,9 +327,10 @@ static json_t *amounts_json(const struct tree *tree, const int64_t *amounts)
         bool milli = kind == GANG_KIND_CPU || kind == GANG_KIND_GPU;
         int64_t amount = amounts[kind];
         if (amount != GANG_UNLIMITED) {
-            good = put(object, key,
-                       milli && amount % 1000 != 0 ? json_real((double)amount / 1000)
-                                                   : json_integer(milli ? amount / 1000 : amount));
+            good = json_put(object, key,
+                            milli && amount % 1000 != 0
+                                ? json_real((double)amount / 1000)
+                                : json_integer(milli ? amount / 1000 : amount));
         }
     }
     if (!good) {
@@ -356,11 +348,11 @@ static json_t *queue_json(const struct checking *c, const struct tree *tree, siz
     json_t *object = json_object();
     bool good = gang_queue_get(c->sched, tree->queues[at].id, &info) == GANG_OK &&
                 (parent == GANG_ID_NONE || gang_queue_get(c->sched, parent, &up) == GANG_OK);
-    good = good && put(object, "name", json_string(info.name));
-    good =
-        good && put(object, "parent", parent != GANG_ID_NONE ? json_string(up.name) : json_null());
-    good = good && put(object, "guarantee", amounts_json(tree, info.guarantee));
-    good = good && put(object, "limit", amounts_json(tree, info.limit));
+    good = good && json_put(object, "name", json_string(info.name));
+    good = good &&
+           json_put(object, "parent", parent != GANG_ID_NONE ? json_string(up.name) : json_null());
+    good = good && json_put(object, "guarantee", amounts_json(tree, info.guarantee));
+    good = good && json_put(object, "limit", amounts_json(tree, info.limit));
     if (!good) {
         json_decref(object);
         return NULL;
@@ -373,14 +365,14 @@ static int print_json(struct checking *c, const struct tree *tree)
     json_t *object = json_object();
     json_t *queues = json_array();
     int depth = -1;
-    bool good = put(object, "file", json_string(c->file));
-    good = (c->scenario == NULL || put(object, "id", json_string(c->scenario->id))) && good;
+    bool good = json_put(object, "file", json_string(c->file));
+    good = (c->scenario == NULL || json_put(object, "id", json_string(c->scenario->id))) && good;
     for (size_t at = tree != NULL ? next_in_tree(tree, tree->count, &depth) : SIZE_MAX;
          at != SIZE_MAX && good; at = next_in_tree(tree, at, &depth)) {
         good = json_array_append_new(queues, queue_json(c, tree, at)) == 0;
     }
     if (tree != NULL) {
-        good = put(object, "queues", queues) && good;
+        good = json_put(object, "queues", queues) && good;
     } else {
         json_decref(queues);
         good = json_object_set(object, "problems", c->problems) == 0 && good;

@@ -9,15 +9,7 @@
 
 #include "gangsched/cli.h"
 
-enum { MOST_NODES = 100000 };
-
-/* The arguments of one change. */
-struct change {
-    const char *file;
-    const struct gang_scenario *scenario;
-    gang_forecast *forecast;
-    int64_t now_ns;
-};
+enum { MAX_NODES = 100000 };
 
 bool what_if_any(const struct what_if *what)
 {
@@ -29,10 +21,10 @@ bool what_if_any(const struct what_if *what)
 static int wrong(const char *option, const char *value, gang_result result,
                  const struct gang_error *error)
 {
-    bool told = error != NULL && error->text[0] != '\0';
-    return cli_failf(NULL, "%s %s: %s%s%s", option, value, told ? error->path : "",
-                     told && error->path[0] != '\0' ? ": " : "",
-                     told ? error->text : gang_strerror(result));
+    bool has_text = error != NULL && error->text[0] != '\0';
+    return cli_failf(NULL, "%s %s: %s%s%s", option, value, has_text ? error->path : "",
+                     has_text && error->path[0] != '\0' ? ": " : "",
+                     has_text ? error->text : gang_strerror(result));
 }
 
 /* ---- nodes ---- */
@@ -67,14 +59,14 @@ static gang_result add_one(gang_worker *worker, const struct gang_node_spec *lik
     return result;
 }
 
-static int add_nodes(const struct change *c, const char *text, const char *like)
+static int add_nodes(const struct what_if_forecast *c, const char *text, const char *like)
 {
     int64_t count, number = 0;
     struct gang_error error = GANG_ERROR_INIT;
     gang_worker *worker;
     const struct gang_node_spec *spec = find_node(c->scenario, like);
-    if (!cli_parse_number(text, 1, MOST_NODES, &count)) {
-        return cli_failf(NULL, "--add-nodes %s: not a number from 1 to %d", text, MOST_NODES);
+    if (!cli_parse_number(text, 1, MAX_NODES, &count)) {
+        return cli_failf(NULL, "--add-nodes %s: not a number from 1 to %d", text, MAX_NODES);
     }
     if (spec == NULL) {
         return like != NULL ? cli_failf(c->file, "--like %s: no such node", like)
@@ -98,7 +90,7 @@ static bool is_in(const struct gang_node_spec *spec, const char *name)
     return strcmp(spec->name, name) == 0;
 }
 
-static int drain(const struct change *c, const char *name)
+static int drain(const struct what_if_forecast *c, const char *name)
 {
     gang_cluster *cluster = gang_forecast_cluster(c->forecast);
     gang_worker *worker;
@@ -160,7 +152,7 @@ static gang_result change_limit(gang_sched *sched, const struct gang_queue_spec 
     return result;
 }
 
-static int set_limit(const struct change *c, const char *text)
+static int set_limit(const struct what_if_forecast *c, const char *text)
 {
     gang_sched *sched = gang_forecast_sched(c->forecast);
     struct gang_error error = GANG_ERROR_INIT;
@@ -253,7 +245,7 @@ void what_if_close(struct what_if_job *job)
     gang_scenarios_free(job->file);
 }
 
-static int submit(const struct change *c, const char *text, const struct what_if_job *job,
+static int submit(const struct what_if_forecast *c, const char *text, const struct what_if_job *job,
                   uint64_t cookie)
 {
     struct gang_error error = GANG_ERROR_INIT;
@@ -272,22 +264,20 @@ static int submit(const struct change *c, const char *text, const struct what_if
 }
 
 int what_if_apply(const struct what_if *what, const struct what_if_job *job, uint64_t cookie,
-                  const char *file, const struct gang_scenario *scenario, gang_forecast *forecast,
-                  int64_t now_ns)
+                  const struct what_if_forecast *forecast)
 {
-    const struct change c = {file, scenario, forecast, now_ns};
     int status = CLI_OK;
     if (what->add_nodes != NULL) {
-        status = add_nodes(&c, what->add_nodes, what->like);
+        status = add_nodes(forecast, what->add_nodes, what->like);
     }
     if (status == CLI_OK && what->drain != NULL) {
-        status = drain(&c, what->drain);
+        status = drain(forecast, what->drain);
     }
     if (status == CLI_OK && what->limit != NULL) {
-        status = set_limit(&c, what->limit);
+        status = set_limit(forecast, what->limit);
     }
     if (status == CLI_OK && what->submit != NULL) {
-        status = submit(&c, what->submit, job, cookie);
+        status = submit(forecast, what->submit, job, cookie);
     }
     return status;
 }

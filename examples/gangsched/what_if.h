@@ -29,10 +29,17 @@ bool what_if_any(const struct what_if *what);
 int what_if_open(const struct what_if *what, struct what_if_job *job);
 void what_if_close(struct what_if_job *job);
 
-/* Make the changes; the new job gets this cookie, and its times are from `now_ns` on. CLI_OK, or
- * CLI_WRONG after a message about `file`. */
+/* What is changed: the forecast of a case. */
+struct what_if_forecast {
+    const char *file; /* for messages */
+    const struct gang_scenario *scenario;
+    gang_forecast *forecast;
+    int64_t now_ns;
+};
+
+/* Makes the changes; the new job gets this cookie, and its times are from now_ns on. CLI_OK, or
+ * CLI_WRONG after a message. */
 int what_if_apply(const struct what_if *what, const struct what_if_job *job, uint64_t cookie,
-                  const char *file, const struct gang_scenario *scenario, gang_forecast *forecast,
-                  int64_t now_ns);
+                  const struct what_if_forecast *forecast);
 
 #endif

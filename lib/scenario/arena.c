@@ -8,12 +8,12 @@
 struct gang__arena_chunk {
     struct gang__arena_chunk *next;
     size_t used;
-    size_t room;
+    size_t cap;
     size_t reserved0; /* keeps `data` aligned for any type */
     unsigned char data[];
 };
 
-enum { ALIGN = _Alignof(max_align_t), CHUNK_FIRST = 4096, CHUNK_MOST = 1 << 20 };
+enum { ALIGN = _Alignof(max_align_t), CHUNK_FIRST = 4096, CHUNK_MAX = 1 << 20 };
 _Static_assert(offsetof(struct gang__arena_chunk, data) % ALIGN == 0, "data must be aligned");
 
 void *gang__arena_alloc(struct gang__arena *arena, size_t count, size_t bytes)
@@ -22,16 +22,16 @@ void *gang__arena_alloc(struct gang__arena *arena, size_t count, size_t bytes)
         return NULL;
     size_t need = (count * bytes + ALIGN - 1) / ALIGN * ALIGN;
     struct gang__arena_chunk *chunk = arena->chunks;
-    if (!chunk || chunk->room - chunk->used < need) {
-        size_t room = chunk ? chunk->room * 2 : CHUNK_FIRST;
-        if (room > CHUNK_MOST)
-            room = CHUNK_MOST;
-        if (room < need)
-            room = need;
-        struct gang__arena_chunk *more = gang__alloc(arena->mem, sizeof(*more) + room);
+    if (!chunk || chunk->cap - chunk->used < need) {
+        size_t cap = chunk ? chunk->cap * 2 : CHUNK_FIRST;
+        if (cap > CHUNK_MAX)
+            cap = CHUNK_MAX;
+        if (cap < need)
+            cap = need;
+        struct gang__arena_chunk *more = gang__alloc(arena->mem, sizeof(*more) + cap);
         if (!more)
             return NULL;
-        *more = (struct gang__arena_chunk){chunk, 0, room, 0};
+        *more = (struct gang__arena_chunk){chunk, 0, cap, 0};
         arena->chunks = chunk = more;
     }
     void *memory = chunk->data + chunk->used;

@@ -65,15 +65,15 @@ static bool same_rule(const struct gang_queue_rule *a, const struct gang_queue_r
 
 /* ---- the case -------------------------------------------------------------------------- */
 
-static bool differ(struct gang__scenario_path *where, const char *room)
+static bool differ(struct gang__scenario_path *where, const char *list)
 {
-    snprintf(where->path, sizeof(where->path), "%s", room);
+    snprintf(where->path, sizeof(where->path), "%s", list);
     return false;
 }
 
-static bool differ_at(struct gang__scenario_path *where, const char *room, size_t index)
+static bool differ_at(struct gang__scenario_path *where, const char *list, size_t index)
 {
-    snprintf(where->path, sizeof(where->path), "%s[%zu]", room, index);
+    snprintf(where->path, sizeof(where->path), "%s[%zu]", list, index);
     return false;
 }
 

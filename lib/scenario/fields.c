@@ -38,9 +38,9 @@ static const struct gang__word_list loss_words = GANG__WORD_LIST(loss_names, 0);
     {                                                \
         key, GANG__FIELD_FLAG, offset, NULL, 0, 1, 0 \
     }
-#define NUMBER(key, offset, least, most, absent)                   \
-    {                                                              \
-        key, GANG__FIELD_NUMBER, offset, NULL, least, most, absent \
+#define NUMBER(key, offset, min, max, absent)                   \
+    {                                                           \
+        key, GANG__FIELD_NUMBER, offset, NULL, min, max, absent \
     }
 #define COUNT(key, offset) NUMBER(key, offset, 0, GANG_MAX_AMOUNT, 0)
 #define SECONDS(key, offset, absent)                                     \
@@ -168,7 +168,7 @@ static gang_result read_text(struct gang__reader *r, const struct gang__json *at
                              const struct gang__field *field, char *member)
 {
     const char *text;
-    GANG__TRY(gang__json_name(at, 0, (size_t)field->most, &text));
+    GANG__TRY(gang__json_name(at, 0, (size_t)field->max, &text));
     GANG__TRY(gang__keep_text(r, at, text, &text));
     memcpy(member, &text, sizeof(text));
     return GANG_OK;
@@ -189,15 +189,15 @@ static gang_result read_value(const struct gang__json *at, const struct gang__fi
         *value = field->words->first + (int64_t)index;
         return GANG_OK;
     case GANG__FIELD_MILLI:
-        return gang__json_milli(at, field->least, field->most, value);
+        return gang__json_milli(at, field->min, field->max, value);
     case GANG__FIELD_SECONDS:
-        if (field->least < 0 && json_is_number(at->value) && json_number_value(at->value) == -1) {
+        if (field->min < 0 && json_is_number(at->value) && json_number_value(at->value) == -1) {
             *value = -1; /* it is a word, and no time */
             return GANG_OK;
         }
-        return gang__json_scaled(at, SECOND, 0, field->most, value);
+        return gang__json_scaled(at, SECOND, 0, field->max, value);
     default:
-        return gang__json_int(at, field->least, field->most, value);
+        return gang__json_int(at, field->min, field->max, value);
     }
 }
 

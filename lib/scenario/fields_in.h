@@ -27,8 +27,8 @@ struct gang__field {
     enum gang__field_type type;
     size_t offset;
     const struct gang__word_list *words;
-    int64_t least;
-    int64_t most;
+    int64_t min;
+    int64_t max;
     int64_t absent; /* what it is if the key is not there */
 };
 struct gang__fields {

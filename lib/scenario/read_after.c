@@ -13,8 +13,8 @@ struct waits {
     size_t *last; /* by thing: the last that was found to wait for it, plus 1 */
 };
 
-static gang_result waits_room(struct gang__reader *r, const struct gang__json *at, size_t count,
-                              size_t edges, struct waits *w)
+static gang_result waits_cap(struct gang__reader *r, const struct gang__json *at, size_t count,
+                             size_t edges, struct waits *w)
 {
     w->count = count;
     w->begin = gang__arena_alloc(&r->scratch, count + 1, sizeof(*w->begin));
@@ -168,8 +168,8 @@ static gang_result find_group(const struct gang__json *at, void *user, size_t *i
     int64_t number = 0;
     size_t found;
     if (json_is_integer(at->value)) {
-        int64_t most = (int64_t)groups->job->request.group_count - 1;
-        GANG__TRY(gang__json_int(at, 0, most, &number));
+        int64_t max = (int64_t)groups->job->request.group_count - 1;
+        GANG__TRY(gang__json_int(at, 0, max, &number));
         *index = (size_t)number;
         return GANG_OK;
     }
@@ -197,7 +197,7 @@ gang_result gang__read_group_after(struct gang__reader *r, const struct gang__js
     if (edges == 0)
         return GANG_OK;
     GANG__TRY(name_groups(r, tasks, &groups));
-    GANG__TRY(waits_room(r, tasks, count, edges, &w));
+    GANG__TRY(waits_cap(r, tasks, count, edges, &w));
     GANG__KEEP(list, r, tasks, edges);
     for (size_t i = 0; i < count; i++) {
         struct gang__json element = gang__json_element(tasks, i);
@@ -233,7 +233,7 @@ gang_result gang__read_job_after(struct gang__reader *r, const struct gang__json
     GANG__TRY(count_edges(jobs, count, &edges));
     if (edges == 0)
         return GANG_OK;
-    GANG__TRY(waits_room(r, jobs, count, edges, &w));
+    GANG__TRY(waits_cap(r, jobs, count, edges, &w));
     GANG__KEEP(list, r, jobs, edges);
     for (size_t i = 0; i < count; i++) {
         struct gang__json element = gang__json_element(jobs, i);

@@ -56,7 +56,7 @@ static gang_result read_set_reference(const struct sets *sets, const struct gang
     return GANG_OK;
 }
 
-static bool sets_room(struct gang__reader *r, struct sets *sets)
+static bool sets_cap(struct gang__reader *r, struct sets *sets)
 {
     sets->named = gang__arena_alloc(&r->scratch, sets->count, sizeof(*sets->named));
     sets->parent = gang__arena_alloc(&r->scratch, sets->count, sizeof(*sets->parent));
@@ -141,7 +141,7 @@ static gang_result read_sets(struct gang__reader *r, const struct gang__json *jo
     if (!gang__json_get(job, "groups", &at))
         return GANG_OK;
     GANG__TRY(gang__json_array(&at, GANG__MAX_GROUPS, &sets->count));
-    if (!sets_room(r, sets))
+    if (!sets_cap(r, sets))
         return gang__json_fail(&at, GANG_ENOMEM, "out of memory");
     GANG__TRY(name_sets(r, &at, sets));
     for (size_t i = 0; i < sets->count; i++) {

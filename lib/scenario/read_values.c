@@ -72,14 +72,14 @@ gang_result gang__read_name_member(struct gang__reader *r, const struct gang__js
 }
 
 gang_result gang__read_label_map(struct gang__reader *r, const struct gang__json *object,
-                                 size_t most, const struct gang_label **out, size_t *count)
+                                 size_t max, const struct gang_label **out, size_t *count)
 {
     struct gang__json at;
     struct gang__json member = {NULL, NULL, NULL, 0, NULL};
     struct gang_label *list;
     if (!gang__json_get(object, "labels", &at))
         return GANG_OK;
-    GANG__TRY(gang__json_map(&at, most));
+    GANG__TRY(gang__json_map(&at, max));
     size_t total = json_object_size(at.value);
     GANG__KEEP(list, r, &at, total);
     for (size_t i = 0; i < total && gang__json_next(&at, &member); i++) {
@@ -94,14 +94,14 @@ gang_result gang__read_label_map(struct gang__reader *r, const struct gang__json
     return GANG_OK;
 }
 
-gang_result gang__read_names(struct gang__reader *r, const struct gang__json *at, size_t most,
+gang_result gang__read_names(struct gang__reader *r, const struct gang__json *at, size_t max,
                              const char *const **out, size_t *count)
 {
     size_t total;
     size_t twice;
     struct gang__lookup names;
     const char **list = NULL;
-    GANG__TRY(gang__json_array(at, most, &total));
+    GANG__TRY(gang__json_array(at, max, &total));
     GANG__KEEP(list, r, at, total);
     for (size_t i = 0; i < total; i++) {
         struct gang__json element = gang__json_element(at, i);
@@ -160,7 +160,7 @@ gang_result gang__read_level(struct gang__reader *r, const struct gang__json *ob
 }
 
 gang_result gang__read_memory(const struct gang__json *object, const char *mib_key,
-                              const char *bytes_key, int64_t most, int64_t *bytes)
+                              const char *bytes_key, int64_t max, int64_t *bytes)
 {
     struct gang__json mib;
     struct gang__json exact;
@@ -168,12 +168,12 @@ gang_result gang__read_memory(const struct gang__json *object, const char *mib_k
     if (gang__json_get(object, bytes_key, &exact)) {
         if (has_mib)
             return gang__json_fail(&exact, GANG_EINVAL, "given beside '%s'", mib_key);
-        return gang__json_int(&exact, 0, most, bytes);
+        return gang__json_int(&exact, 0, max, bytes);
     }
     if (!has_mib)
         return GANG_OK;
     int64_t count = 0;
-    GANG__TRY(gang__json_int(&mib, 0, most / GANG__MIB, &count));
+    GANG__TRY(gang__json_int(&mib, 0, max / GANG__MIB, &count));
     *bytes = count * GANG__MIB;
     return GANG_OK;
 }
@@ -223,18 +223,18 @@ gang_result gang__read_bool(const struct gang__json *object, const char *key, in
     return gang__json_get(object, key, &at) ? gang__json_bool(&at, flag) : GANG_OK;
 }
 
-gang_result gang__read_int(const struct gang__json *object, const char *key, int64_t least,
-                           int64_t most, int64_t *number)
+gang_result gang__read_int(const struct gang__json *object, const char *key, int64_t min,
+                           int64_t max, int64_t *number)
 {
     struct gang__json at;
-    return gang__json_get(object, key, &at) ? gang__json_int(&at, least, most, number) : GANG_OK;
+    return gang__json_get(object, key, &at) ? gang__json_int(&at, min, max, number) : GANG_OK;
 }
 
-gang_result gang__read_int32(const struct gang__json *object, const char *key, int32_t least,
-                             int32_t most, int32_t *number)
+gang_result gang__read_int32(const struct gang__json *object, const char *key, int32_t min,
+                             int32_t max, int32_t *number)
 {
     struct gang__json at;
-    return gang__json_get(object, key, &at) ? gang__json_int32(&at, least, most, number) : GANG_OK;
+    return gang__json_get(object, key, &at) ? gang__json_int32(&at, min, max, number) : GANG_OK;
 }
 
 const struct gang_kind_spec *gang__find_kind(const struct gang__reader *r, const char *name)

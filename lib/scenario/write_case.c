@@ -80,10 +80,10 @@ static void write_kinds(struct gang__writer *w, json_t *object, const struct gan
 }
 
 /* Was this element the first that could not be written? */
-static bool check_element(struct gang__writer *w, const char *room, size_t index)
+static bool check_element(struct gang__writer *w, const char *list, size_t index)
 {
     if (w->maker.result != GANG_OK && !w->where.path[0])
-        snprintf(w->where.path, sizeof(w->where.path), "%s[%zu]", room, index);
+        snprintf(w->where.path, sizeof(w->where.path), "%s[%zu]", list, index);
     return w->maker.result == GANG_OK;
 }
 

@@ -14,7 +14,7 @@ static gang_result check_opts(const struct gang_sim_opts *o, struct gang_error *
 {
     const struct {
         const char *path;
-        int64_t value, least, most;
+        int64_t value, min, max;
     } number[] = {{"start_ns", o->start_ns, -LONGEST_NS, LONGEST_NS},
                   {"know", o->know, GANG_SIM_KNOW_LIMIT, GANG_SIM_KNOW_PREDICTED},
                   {"same_instant", o->same_instant, GANG_SIM_TOGETHER, GANG_SIM_ONE_BY_ONE},
@@ -40,7 +40,7 @@ static gang_result check_opts(const struct gang_sim_opts *o, struct gang_error *
                   {"place", o->place, GANG_SIM_PLACE_CLUSTER, GANG_SIM_PLACE_CONSOLIDATED},
                   {"reserved0", o->reserved0, 0, 0}};
     for (size_t i = 0; i < sizeof(number) / sizeof(number[0]); i++)
-        if (number[i].value < number[i].least || number[i].value > number[i].most)
+        if (number[i].value < number[i].min || number[i].value > number[i].max)
             return gang__error(error, GANG_ERANGE, number[i].path, "%lld is out of range",
                                (long long)number[i].value);
     return GANG_OK;

@@ -72,7 +72,7 @@ static void close_row(gang_sim *sim, size_t index)
 
 void gang__sim_activate(gang_sim *sim, size_t index)
 {
-    size_t at = sim->actives; /* there is room for all rows */
+    size_t at = sim->actives; /* the list has memory for all rows */
     struct gang__sim_job *j = gang__sim_at(sim, index);
     if (gang__sim_has_scores(sim)) {
         at = place_of(sim, index);

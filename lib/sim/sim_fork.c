@@ -56,7 +56,7 @@ static void detach(gang_sim *sim)
     sim->view_cap = sim->viewed = 0;
 }
 
-/* A list of `count` that has room for `room`; from now on *list is of the fork, or NULL. */
+/* A list of `count` with memory for `cap`; from now on *list is of the fork, or NULL. */
 static bool copy_list(const gang_sim *sim, void **list, size_t *cap, size_t count, size_t need,
                       size_t element)
 {

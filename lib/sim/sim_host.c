@@ -59,7 +59,7 @@ void gang__sim_count_over(gang_sim *sim, const struct gang__sim_job *j)
 {
     sim->over++;
     if (sim->streams && gang__sim_streams_jobs(sim))
-        sim->ended[sim->ends++] = j->index; /* there is room for all rows */
+        sim->ended[sim->ends++] = j->index; /* the list has memory for all rows */
 }
 
 static void ended(gang_sim *sim, struct gang__sim_job *j, int32_t end)

@@ -209,7 +209,7 @@ struct gang_sim {
 
     struct gang__sim_job *job; /* rows; that of a job: gang__sim_at() */
     size_t rows, job_cap;
-    size_t row_cap;    /* there is room for so many in all lists of rows */
+    size_t row_cap;    /* all lists of rows have memory for so many */
     uint32_t free_row; /* + 1; the first of those that were given back */
     struct gang__sim_brief *brief;
     size_t jobs, brief_cap;
@@ -257,7 +257,7 @@ struct gang_sim {
     size_t stopped;                                    /* rows of jobs that are */
     struct gang__sim_result *result;                   /* by job, where rows are given back */
     size_t result_cap;
-    uint32_t *ended; /* jobs that are to be written; there is room for all rows */
+    uint32_t *ended; /* jobs that are to be written; has memory for all rows */
     size_t ends, ended_cap;
     struct gang_sim_allocation *closed; /* rows that are to be written */
     size_t closes, closed_cap;

@@ -9,7 +9,7 @@
 #include "base/wide.h"
 #include "sim/sim_in.h"
 
-enum { MOST_JOBS = INT32_MAX };
+enum { MAX_JOBS = INT32_MAX };
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
@@ -203,8 +203,8 @@ gang_result gang_sim_add_trace(gang_sim *sim, gang_trace *trace, int64_t shift_n
     size_t count = gang_trace_count(trace);
     if (shift_ns > INT64_MAX / 4 || shift_ns < -INT64_MAX / 4)
         return gang__error(error, GANG_ERANGE, "shift_ns", "too large");
-    if (count > (size_t)MOST_JOBS - sim->jobs)
-        return gang__error(error, GANG_ELIMIT, NULL, "more than %d jobs", MOST_JOBS);
+    if (count > (size_t)MAX_JOBS - sim->jobs)
+        return gang__error(error, GANG_ELIMIT, NULL, "more than %d jobs", MAX_JOBS);
     if (!gang__sim_reserve_jobs(sim, count))
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     for (size_t row = 0; row < count; row++) {
@@ -395,8 +395,8 @@ static gang_result submit(gang_sim *sim, const struct gang_job_spec *spec,
     gang_result r = read_spec(sim, spec, &e.spec, error);
     if (r != GANG_OK)
         return r;
-    if (sim->jobs == MOST_JOBS)
-        return gang__error(error, GANG_ELIMIT, NULL, "more than %d jobs", MOST_JOBS);
+    if (sim->jobs == MAX_JOBS)
+        return gang__error(error, GANG_ELIMIT, NULL, "more than %d jobs", MAX_JOBS);
     const int64_t now_ns = sim->now_ns, used_until_ns = sim->used_until_ns;
     const bool began = sim->began;
     gang__sim_start_clock(sim); /* it does not go back from a job that is there */

@@ -8,7 +8,7 @@
 #include "base/wide.h"
 #include "sim/sim_in.h"
 
-/* ---- room ------------------------------------------------------------------------------------ */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 /* Like gang__grow(), but with the exact size if that is much more than the present one: whole
  * traces arrive at once. */

@@ -127,7 +127,7 @@ static gang_result one_event(gang_sim *sim, struct bounds *b)
     struct gang__sim_entry e = gang__sim_event_pop(sim);
     gang_result r = happen(sim, &e);
     if (r != GANG_OK)
-        (void)gang__sim_event_add(sim, e); /* there is room */
+        (void)gang__sim_event_add(sim, e); /* the heap has memory for it */
     else
         count(sim, b);
     return r == GANG_OK && sim->touched ? settle(sim) : r;

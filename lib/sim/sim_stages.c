@@ -66,9 +66,9 @@ static void sort_waits(struct gang__sim_stages *st)
         moved = false;
         for (uint32_t i = 0; i < st->waits; i++) {
             struct gang__sim_gang *p = &st->part[st->wait[i].part];
-            int64_t least = st->part[st->wait[i].after].begins_ns + 1;
-            moved = moved || p->begins_ns < least;
-            p->begins_ns = p->begins_ns < least ? least : p->begins_ns;
+            int64_t min = st->part[st->wait[i].after].begins_ns + 1;
+            moved = moved || p->begins_ns < min;
+            p->begins_ns = p->begins_ns < min ? min : p->begins_ns;
         }
     }
     for (uint32_t i = 1; i < st->waits; i++) {
@@ -237,15 +237,15 @@ int64_t gang__sim_stages_served(const struct gang__sim_stages *st, bool gpus, in
 
 int64_t gang__sim_demand(const struct gang__sim_job *j)
 {
-    int64_t most = 0;
+    int64_t max = 0;
     if (!j->stages)
         return j->gpu_milli ? j->gpu_milli : j->cpu_milli;
     for (uint32_t i = 0; i < j->stages->parts; i++) {
         const struct gang__sim_gang *p = &j->stages->part[i];
         int64_t milli = j->gpu_milli ? p->gpu_milli : p->cpu_milli;
-        most = milli > most ? milli : most;
+        max = milli > max ? milli : max;
     }
-    return most;
+    return max;
 }
 
 void gang__sim_served(const struct gang__sim_job *j, double *used_s, double *lost_s)

@@ -27,7 +27,7 @@ static struct gang__sim_out *out_of(const gang_sim *sim, int32_t table)
     return sim->stream[table] ? &sim->stream[table]->out : NULL;
 }
 
-/* Nothing that there was no room for is left of a row. */
+/* Removes a row that did not fit whole. */
 static gang_result end_row(struct gang__sim_out *o, size_t mark)
 {
     gang_result r = o->result;
@@ -129,11 +129,11 @@ static gang_result samples_out(gang_sim *sim)
     return r;
 }
 
-static gang_result flush(const gang_sim *sim, size_t least)
+static gang_result flush(const gang_sim *sim, size_t min)
 {
     for (int32_t table = 0; table < GANG__SIM_TABLES; table++) {
         struct gang__sim_out *o = out_of(sim, table);
-        if (!o || o->used == 0 || o->used < least)
+        if (!o || o->used == 0 || o->used < min)
             continue;
         if (o->write(o->bytes, o->used, o->user) != 0)
             return GANG_EIO;
@@ -185,11 +185,11 @@ static bool list_ended(gang_sim *sim)
                     sizeof(*sim->ended)))
         return false;
     sim->ends = 0;
-    sim->row_cap = sim->rows; /* for more there may be no room in the list */
+    sim->row_cap = sim->rows; /* the list may have no memory for more */
     for (size_t i = 0; i < sim->jobs; i++) {
         uint32_t slot = sim->brief[i].slot;
         if (slot && slot != GANG__SIM_ROW_FREED && sim->job[slot - 1].stage == GANG__SIM_OVER)
-            sim->ended[sim->ends++] = (uint32_t)i; /* there is room for all rows */
+            sim->ended[sim->ends++] = (uint32_t)i; /* the list has memory for all rows */
     }
     return true;
 }

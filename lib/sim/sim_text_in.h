@@ -9,7 +9,7 @@
 struct gang__sim_out {
     gang_write_fn write;
     void *user;
-    const struct gang_mem *mem; /* room is made by it; NULL: what does not fit is written first */
+    const struct gang_mem *mem; /* grows the buffer; NULL: a full buffer is written first */
     gang_result result;         /* of all so far: after an error nothing is added */
     size_t used, cap;
     char *bytes;

@@ -261,12 +261,12 @@ static void close_row(gang_sim *sim, const struct gang__sim_placement *p)
     if (!gang__sim_streams_allocations(sim))
         return;
     sim->streamed_allocations = true;
-    sim->closed[sim->closes++] = sim->allocation[p->row - 1]; /* there is room for both */
+    sim->closed[sim->closes++] = sim->allocation[p->row - 1]; /* both lists have memory */
     sim->open[sim->opens++] = p->row;
     sim->allocation[p->row - 1].size = 0;
 }
 
-/* There is room. */
+/* The lists have memory. */
 static void open_row(gang_sim *sim, size_t index, struct gang__sim_placement *p)
 {
     if (!(sim->opts.record & GANG_SIM_RECORD_ALLOCATIONS))

@@ -125,10 +125,10 @@ static double power(double part, int64_t milli)
 /* (tasks / count) ^ (elastic / 1000), or as the caller says. */
 int32_t gang__sim_speed(const gang_sim *sim, size_t index, int64_t held_tasks, int64_t tasks)
 {
-    int64_t most = (int64_t)FULL * 1000;
+    int64_t max = (int64_t)FULL * 1000;
     if (sim->ops.speed_milli) {
         int64_t s = sim->ops.speed_milli(index, held_tasks, tasks, sim->user);
-        return s <= 0 ? 0 : (int32_t)(gang__min(s, most / 1000) * (FULL / 1000));
+        return s <= 0 ? 0 : (int32_t)(gang__min(s, max / 1000) * (FULL / 1000));
     }
     if (held_tasks >= tasks || sim->opts.elastic_milli < 0)
         return FULL;

@@ -11,13 +11,13 @@
 
 enum { MAX_ELEMENT = 65536, MAX_DEVICE_MILLI = GANG_MAX_GPUS * 1000 };
 
-static gang_result check_range(struct gang_error *error, int64_t value, int64_t least, int64_t most,
+static gang_result check_range(struct gang_error *error, int64_t value, int64_t min, int64_t max,
                                const char *path)
 {
-    if (value < least)
-        return gang__error(error, GANG_ERANGE, path, "must be at least %" PRId64, least);
-    if (value > most)
-        return gang__error(error, GANG_ERANGE, path, "must be at most %" PRId64, most);
+    if (value < min)
+        return gang__error(error, GANG_ERANGE, path, "must be at least %" PRId64, min);
+    if (value > max)
+        return gang__error(error, GANG_ERANGE, path, "must be at most %" PRId64, max);
     return GANG_OK;
 }
 

@@ -109,7 +109,7 @@ struct pai_row {
 struct pai {
     gang_trace *jobs; /* keeps their names while the rows are read, as words */
     void *rows;
-    size_t room;
+    size_t cap;
     size_t count;
 };
 
@@ -163,7 +163,7 @@ static gang_result pai_row(struct gang__trace_table *t)
     gang_result r = gang__trace_word(pai->jobs, name, &row.job);
     if (r != GANG_OK || name.n == 0)
         return gang__table_fail(t, A_JOB, r ? r : GANG_EINVAL, "missing, or not a name");
-    if (!gang__grow(&t->reader->trace->mem, &pai->rows, &pai->room, pai->count + 1, sizeof(row)))
+    if (!gang__grow(&t->reader->trace->mem, &pai->rows, &pai->cap, pai->count + 1, sizeof(row)))
         return gang__table_fail(t, A_JOB, GANG_ENOMEM, "out of memory");
     r = pai_parse(t, &row);
     row.is_passed = r != GANG_OK;
@@ -227,10 +227,10 @@ static gang_result pai_finish(struct gang__trace_table *t)
     const struct gang_mem *mem = &t->reader->trace->mem;
     size_t *order = NULL;
     size_t *end = pai_order(pai, mem, &order);
-    size_t jobs = pai->jobs->symbol_names.count, most = 0;
+    size_t jobs = pai->jobs->symbol_names.count, max = 0;
     for (size_t j = 1; end && j <= jobs; j++)
-        most = end[j] - end[j - 1] > most ? end[j] - end[j - 1] : most;
-    struct gang__trace_group *groups = gang__zalloc(mem, most, sizeof(*groups));
+        max = end[j] - end[j - 1] > max ? end[j] - end[j - 1] : max;
+    struct gang__trace_group *groups = gang__zalloc(mem, max, sizeof(*groups));
     gang_result r =
         end && groups ? GANG_OK : gang__error(t->reader->error, GANG_ENOMEM, NULL, "out of memory");
     for (size_t j = 1; r == GANG_OK && j <= jobs && !gang__trace_full(t->reader); j++)

@@ -11,9 +11,9 @@ static gang_result flops_time(const struct gang__trace_reader *r, const struct g
 {
     struct gang__json at;
     double cpu;
-    double most = (double)r->opts.batsim_flops * 4e9; /* seconds, less than what a time may be */
+    double max = (double)r->opts.batsim_flops * 4e9; /* seconds, less than what a time may be */
     GANG__TRACE_TRY(gang__json_need(profile, "cpu", &at));
-    GANG__TRACE_TRY(gang__json_real(&at, 0, most, &cpu));
+    GANG__TRACE_TRY(gang__json_real(&at, 0, max, &cpu));
     *run_ns = llround(cpu / parts / (double)r->opts.batsim_flops * 1e9);
     return GANG_OK;
 }
@@ -81,7 +81,7 @@ static gang_result read_limit(const struct gang__json *job, int64_t *limit_ns)
 static gang_result read_job(struct gang__trace_reader *r, const struct gang__json *job,
                             const struct gang__json *profiles)
 {
-    const int64_t most = GANG__TRACE_MAX_NS;
+    const int64_t max = GANG__TRACE_MAX_NS;
     struct gang__trace_draft d = GANG__TRACE_DRAFT_INIT;
     struct gang__trace_group task = {.cpu_milli = 1000};
     struct gang__json at;
@@ -89,7 +89,7 @@ static gang_result read_job(struct gang__trace_reader *r, const struct gang__jso
     GANG__TRACE_TRY(gang__json_map(job, SIZE_MAX));
     GANG__TRACE_TRY(gang__trace_json_name(job, "id", number, &d.name));
     GANG__TRACE_TRY(gang__json_need(job, "subtime", &at));
-    GANG__TRACE_TRY(gang__json_scaled(&at, GANG__SECOND, -most, most, &d.submit_ns));
+    GANG__TRACE_TRY(gang__json_scaled(&at, GANG__SECOND, -max, max, &d.submit_ns));
     GANG__TRACE_TRY(gang__json_need(job, "res", &at));
     GANG__TRACE_TRY(gang__json_int(&at, 1, GANG__TRACE_MAX_TASKS, &task.count));
     GANG__TRACE_TRY(read_limit(job, &d.limit_ns));

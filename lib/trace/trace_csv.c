@@ -40,7 +40,7 @@ static const char *const columns[] = {"job",        "submit_s", "run_s",       "
 struct job {
     struct gang__trace_draft draft;
     struct gang__trace_group *groups;
-    size_t groups_room;
+    size_t groups_cap;
     size_t rows;  /* that were right */
     int64_t line; /* of the first */
     bool is_open;
@@ -97,11 +97,11 @@ static gang_result read_word(struct gang__trace_table *t, size_t column, uint32_
 /* Members of the job; an empty field leaves its member alone. */
 static gang_result read_job(struct gang__trace_table *t, struct gang__trace_draft *d)
 {
-    const int64_t most = GANG__TRACE_MAX_NS;
-    GANG__TRACE_TRY(gang__table_optional(t, SUBMIT, GANG__SECOND, -most, most, &d->submit_ns));
-    GANG__TRACE_TRY(gang__table_optional(t, RUN, GANG__SECOND, 0, most, &d->run_ns));
-    GANG__TRACE_TRY(gang__table_optional(t, LIMIT, GANG__SECOND, 0, most, &d->limit_ns));
-    GANG__TRACE_TRY(gang__table_optional(t, START, GANG__SECOND, -most, most, &d->started_ns));
+    const int64_t max = GANG__TRACE_MAX_NS;
+    GANG__TRACE_TRY(gang__table_optional(t, SUBMIT, GANG__SECOND, -max, max, &d->submit_ns));
+    GANG__TRACE_TRY(gang__table_optional(t, RUN, GANG__SECOND, 0, max, &d->run_ns));
+    GANG__TRACE_TRY(gang__table_optional(t, LIMIT, GANG__SECOND, 0, max, &d->limit_ns));
+    GANG__TRACE_TRY(gang__table_optional(t, START, GANG__SECOND, -max, max, &d->started_ns));
     GANG__TRACE_TRY(gang__table_optional(t, PRIORITY, 1, INT64_MIN, INT64_MAX, &d->priority));
     GANG__TRACE_TRY(read_word(t, QUEUE, &d->queue));
     GANG__TRACE_TRY(read_word(t, USER, &d->user));
@@ -138,7 +138,7 @@ static gang_result add_group(struct gang__trace_table *t, struct job *job)
     GANG__TRACE_TRY(read_group(t, &group));
     if (count == GANG__TRACE_MAX_GROUPS)
         return gang__table_fail(t, JOB, GANG_ELIMIT, "more than %d groups", GANG__TRACE_MAX_GROUPS);
-    if (!gang__grow(&t->reader->trace->mem, &groups, &job->groups_room, count + 1,
+    if (!gang__grow(&t->reader->trace->mem, &groups, &job->groups_cap, count + 1,
                     sizeof(*job->groups)))
         return gang__table_fail(t, JOB, GANG_ENOMEM, "out of memory");
     job->groups = groups;

@@ -51,14 +51,14 @@ gang_result gang__trace_json_word(struct gang__trace_reader *r, const struct gan
     return result == GANG_OK ? result : gang__json_fail(&at, result, "out of memory");
 }
 
-gang_result gang__trace_json_name(const struct gang__json *object, const char *key, char room[24],
+gang_result gang__trace_json_name(const struct gang__json *object, const char *key, char cap[24],
                                   struct gang__span *name)
 {
     struct gang__json at;
     const char *text = "";
     if (gang__json_get_or_null(object, key, &at) && json_is_integer(at.value)) {
-        snprintf(room, 24, "%" PRId64, (int64_t)json_integer_value(at.value));
-        text = room;
+        snprintf(cap, 24, "%" PRId64, (int64_t)json_integer_value(at.value));
+        text = cap;
     } else if (at.value) {
         GANG__TRACE_TRY(gang__json_name(&at, 0, GANG_MAX_NAME, &text));
     }
@@ -66,11 +66,11 @@ gang_result gang__trace_json_name(const struct gang__json *object, const char *k
     return GANG_OK;
 }
 
-gang_result gang__trace_json_seconds(const struct gang__json *object, const char *key,
-                                     int64_t least, int64_t *ns)
+gang_result gang__trace_json_seconds(const struct gang__json *object, const char *key, int64_t min,
+                                     int64_t *ns)
 {
     struct gang__json at;
     if (!gang__json_get_or_null(object, key, &at))
         return GANG_OK;
-    return gang__json_scaled(&at, GANG__SECOND, least, GANG__TRACE_MAX_NS, ns);
+    return gang__json_scaled(&at, GANG__SECOND, min, GANG__TRACE_MAX_NS, ns);
 }

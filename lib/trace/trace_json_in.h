@@ -26,12 +26,12 @@ gang_result gang__trace_json_add(struct gang__trace_reader *r, const struct gang
 /* The text of a member as a word that is kept; null or none: 0. */
 gang_result gang__trace_json_word(struct gang__trace_reader *r, const struct gang__json *object,
                                   const char *key, uint32_t *word);
-/* A name: text, or a whole number, which is written into `room`. null or none: empty. */
-gang_result gang__trace_json_name(const struct gang__json *object, const char *key, char room[24],
+/* A name: text, or a whole number, which is written into `cap`. null or none: empty. */
+gang_result gang__trace_json_name(const struct gang__json *object, const char *key, char cap[24],
                                   struct gang__span *name);
-/* Seconds as ns, within what times may be and not below `least`. Null or none: *ns is left alone.
+/* Seconds as ns, within what times may be and not below `min`. Null or none: *ns is left alone.
  * */
-gang_result gang__trace_json_seconds(const struct gang__json *object, const char *key,
-                                     int64_t least, int64_t *ns);
+gang_result gang__trace_json_seconds(const struct gang__json *object, const char *key, int64_t min,
+                                     int64_t *ns);
 
 #endif

@@ -13,29 +13,29 @@ static const char *const job_keys[] = {
     "job",      "submit_s", "submit_ns",   "run_s",   "run_ns",   "queue", "user",   "limit_s",
     "limit_ns", "priority", "preemptible", "start_s", "start_ns", "end",   "groups", GROUP_KEYS};
 
-static gang_result whole(const struct gang__json *object, const char *key, int64_t least,
-                         int64_t most, int64_t *value)
+static gang_result whole(const struct gang__json *object, const char *key, int64_t min, int64_t max,
+                         int64_t *value)
 {
     struct gang__json at;
     if (!gang__json_get_or_null(object, key, &at))
         return GANG_OK;
-    return gang__json_int(&at, least, most, value);
+    return gang__json_int(&at, min, max, value);
 }
 
 /* A time as a number of seconds, or exactly as ns. */
 static gang_result time_of(const struct gang__json *job, const char *seconds, const char *exact,
-                           int64_t least, bool is_needed, int64_t *ns)
+                           int64_t min, bool is_needed, int64_t *ns)
 {
     struct gang__json at, other;
     bool in_seconds = gang__json_get_or_null(job, seconds, &at);
     if (!gang__json_get_or_null(job, exact, &other)) {
         if (!in_seconds && is_needed)
             return gang__json_fail(&at, GANG_EINVAL, "missing");
-        return gang__trace_json_seconds(job, seconds, least, ns);
+        return gang__trace_json_seconds(job, seconds, min, ns);
     }
     if (in_seconds)
         return gang__json_fail(&other, GANG_EINVAL, "is there beside '%s'", seconds);
-    return gang__json_int(&other, least, GANG__TRACE_MAX_NS, ns);
+    return gang__json_int(&other, min, GANG__TRACE_MAX_NS, ns);
 }
 
 static gang_result memory_of(const struct gang__json *group, int64_t *bytes)
@@ -129,13 +129,13 @@ static gang_result read_end(const struct gang__json *job, int32_t *end)
 static gang_result read_members(struct gang__trace_reader *r, const struct gang__json *job,
                                 struct gang__trace_draft *d, char number[24])
 {
-    const int64_t most = GANG__TRACE_MAX_NS;
+    const int64_t max = GANG__TRACE_MAX_NS;
     GANG__TRACE_TRY(gang__json_object(job, job_keys, GANG__TRACE_COUNT(job_keys)));
     GANG__TRACE_TRY(gang__trace_json_name(job, "job", number, &d->name));
-    GANG__TRACE_TRY(time_of(job, "submit_s", "submit_ns", -most, true, &d->submit_ns));
+    GANG__TRACE_TRY(time_of(job, "submit_s", "submit_ns", -max, true, &d->submit_ns));
     GANG__TRACE_TRY(time_of(job, "run_s", "run_ns", 0, true, &d->run_ns));
     GANG__TRACE_TRY(time_of(job, "limit_s", "limit_ns", 0, false, &d->limit_ns));
-    GANG__TRACE_TRY(time_of(job, "start_s", "start_ns", -most, false, &d->started_ns));
+    GANG__TRACE_TRY(time_of(job, "start_s", "start_ns", -max, false, &d->started_ns));
     GANG__TRACE_TRY(whole(job, "priority", INT64_MIN, INT64_MAX, &d->priority));
     GANG__TRACE_TRY(gang__trace_json_word(r, job, "queue", &d->queue));
     GANG__TRACE_TRY(gang__trace_json_word(r, job, "user", &d->user));

@@ -5,7 +5,7 @@
 #include "base/wide.h"
 #include "trace/trace_in.h"
 
-enum { CHUNK_FIRST = 4096, CHUNK_MOST = 1 << 20 };
+enum { CHUNK_FIRST = 4096, CHUNK_MAX = 1 << 20 };
 _Static_assert(offsetof(struct gang__trace_chunk, data) % _Alignof(max_align_t) == 0, "aligned");
 
 void *gang__trace_alloc(gang_trace *t, size_t bytes, size_t align)
@@ -14,7 +14,7 @@ void *gang__trace_alloc(gang_trace *t, size_t bytes, size_t align)
     size_t from = chunk ? (chunk->used + align - 1) / align * align : 0;
     if (!chunk || from > chunk->cap || chunk->cap - from < bytes) {
         size_t cap = chunk ? chunk->cap * 2 : CHUNK_FIRST;
-        cap = cap > CHUNK_MOST ? CHUNK_MOST : cap;
+        cap = cap > CHUNK_MAX ? CHUNK_MAX : cap;
         cap = cap < bytes ? bytes : cap;
         struct gang__trace_chunk *more = gang__alloc(&t->mem, sizeof(*more) + cap);
         if (!more)
@@ -239,11 +239,11 @@ bool gang__trace_name_find(const gang_trace *t, struct gang__span name, size_t *
     return false;
 }
 
-static void slot_put(uint64_t *slots, size_t room, uint64_t slot)
+static void slot_put(uint64_t *slots, size_t cap, uint64_t slot)
 {
-    size_t i = (size_t)(slot >> 32) & (room - 1);
+    size_t i = (size_t)(slot >> 32) & (cap - 1);
     while (slots[i])
-        i = (i + 1) & (room - 1);
+        i = (i + 1) & (cap - 1);
     slots[i] = slot;
 }
 
@@ -252,16 +252,16 @@ static gang_result reserve_slot(gang_trace *t)
 {
     if (t->count + 1 <= t->slots_cap / 3 * 2)
         return GANG_OK;
-    size_t room = t->slots_cap ? t->slots_cap * 2 : 16;
-    uint64_t *slots = gang__zalloc(&t->mem, room, sizeof(*slots));
+    size_t cap = t->slots_cap ? t->slots_cap * 2 : 16;
+    uint64_t *slots = gang__zalloc(&t->mem, cap, sizeof(*slots));
     if (!slots)
         return GANG_ENOMEM;
     for (size_t i = 0; i < t->slots_cap; i++)
         if (t->slots[i])
-            slot_put(slots, room, t->slots[i]);
+            slot_put(slots, cap, t->slots[i]);
     gang__release(&t->mem, t->slots);
     t->slots = slots;
-    t->slots_cap = room;
+    t->slots_cap = cap;
     return GANG_OK;
 }
 
@@ -272,13 +272,13 @@ static gang_result reserve_row(gang_trace *t)
     if (t->count % GANG__TRACE_ROWS)
         return GANG_OK;
     size_t block = t->count / GANG__TRACE_ROWS;
-    size_t room = t->rows_cap;
+    size_t cap = t->rows_cap;
     void *rows = t->rows;
     if (!gang__grow(&t->mem, &rows, &t->rows_cap, block + 1, sizeof(*t->rows)))
         return GANG_ENOMEM;
     t->rows = rows;
-    if (room != t->rows_cap) /* blocks that are not there yet are NULL */
-        memset(t->rows + room, 0, (t->rows_cap - room) * sizeof(*t->rows));
+    if (cap != t->rows_cap) /* blocks that are not there yet are NULL */
+        memset(t->rows + cap, 0, (t->rows_cap - cap) * sizeof(*t->rows));
     if (!t->rows[block])
         t->rows[block] = gang__alloc(&t->mem, GANG__TRACE_ROWS * sizeof(**t->rows));
     return t->rows[block] ? GANG_OK : GANG_ENOMEM;

@@ -114,11 +114,11 @@ static gang_result told(const struct line *l, enum swf field, int64_t *value)
 }
 
 /* The requested amount, else the used one; -1: neither is known. */
-static gang_result either(const struct line *l, enum swf wanted, enum swf used, int64_t least,
+static gang_result either(const struct line *l, enum swf wanted, enum swf used, int64_t min,
                           int64_t *value)
 {
     GANG__TRACE_TRY(told(l, wanted, value));
-    return *value < least ? told(l, used, value) : GANG_OK;
+    return *value < min ? told(l, used, value) : GANG_OK;
 }
 
 /* A user or group: its number as a word; -1: none. */
@@ -230,11 +230,11 @@ static gang_result procs_row(struct gang__trace_table *t)
 {
     struct gang__trace_group task = {.cpu_milli = 1000};
     struct gang__trace_draft d = GANG__TRACE_DRAFT_INIT;
-    const int64_t most = GANG__TRACE_MAX_NS;
-    GANG__TRACE_TRY(gang__table_number(t, P_SUBMIT, GANG__SECOND, -most, most, &d.submit_ns));
+    const int64_t max = GANG__TRACE_MAX_NS;
+    GANG__TRACE_TRY(gang__table_number(t, P_SUBMIT, GANG__SECOND, -max, max, &d.submit_ns));
     GANG__TRACE_TRY(gang__table_run_time(t, P_RUN, &d.run_ns));
     GANG__TRACE_TRY(gang__table_number(t, P_PROCS, 1, 1, GANG__TRACE_MAX_TASKS, &task.count));
-    GANG__TRACE_TRY(gang__table_optional(t, P_LIMIT, GANG__SECOND, -most, most, &d.limit_ns));
+    GANG__TRACE_TRY(gang__table_optional(t, P_LIMIT, GANG__SECOND, -max, max, &d.limit_ns));
     if (!gang__span_is(gang__table_field(t, P_USER), "-1"))
         GANG__TRACE_TRY(gang__table_word(t, P_USER, &d.user));
     d.limit_ns = d.limit_ns > 0 ? d.limit_ns : 0;

@@ -71,7 +71,7 @@ static const char *closing_quote(const char *s, const char *stop, bool *has_quot
     return NULL;
 }
 
-/* Without the doubling of quotes; there is room for the whole record. */
+/* Without the doubling of quotes; the buffer is large enough for the whole record. */
 static struct gang__span without_quotes(struct gang__trace_table *t, const char *s, size_t n)
 {
     char *to = (char *)t->scratch + t->scratch_used;
@@ -295,7 +295,7 @@ static bool is_whole(struct gang__span text)
 }
 
 gang_result gang__table_number(const struct gang__trace_table *t, size_t column, int64_t scale,
-                               int64_t least, int64_t most, int64_t *value)
+                               int64_t min, int64_t max, int64_t *value)
 {
     struct gang__span text = gang__table_field(t, column);
     int64_t number = 0;
@@ -305,21 +305,21 @@ gang_result gang__table_number(const struct gang__trace_table *t, size_t column,
     GANG__TRACE_TRY(number_result(t, column, gang__decimal(text, scale, &number), "number"));
     if (scale == 1 && !is_whole(text))
         return gang__table_fail(t, column, GANG_EINVAL, "not a whole number");
-    if (number < least || number > most) {
-        gang__decimal_write(bound, number < least ? least : most, scale);
+    if (number < min || number > max) {
+        gang__decimal_write(bound, number < min ? min : max, scale);
         return gang__table_fail(t, column, GANG_ERANGE, "must be at %s %s",
-                                number < least ? "least" : "most", bound);
+                                number < min ? "least" : "most", bound);
     }
     *value = number;
     return GANG_OK;
 }
 
 gang_result gang__table_optional(const struct gang__trace_table *t, size_t column, int64_t scale,
-                                 int64_t least, int64_t most, int64_t *value)
+                                 int64_t min, int64_t max, int64_t *value)
 {
     if (gang__table_field(t, column).n == 0)
         return GANG_OK;
-    return gang__table_number(t, column, scale, least, most, value);
+    return gang__table_number(t, column, scale, min, max, value);
 }
 
 gang_result gang__table_time(const struct gang__trace_table *t, size_t column, int64_t *ns)

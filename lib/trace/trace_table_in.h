@@ -67,10 +67,10 @@ static inline struct gang__span gang__table_field(const struct gang__trace_table
 
 /* A number times `scale`; the bounds are in the same unit. GANG_EINVAL if the field is empty. */
 gang_result gang__table_number(const struct gang__trace_table *table, size_t column, int64_t scale,
-                               int64_t least, int64_t most, int64_t *value);
+                               int64_t min, int64_t max, int64_t *value);
 /* The same; an empty field leaves *value alone. */
 gang_result gang__table_optional(const struct gang__trace_table *table, size_t column,
-                                 int64_t scale, int64_t least, int64_t most, int64_t *value);
+                                 int64_t scale, int64_t min, int64_t max, int64_t *value);
 /* A time in seconds, or a date. Empty, "None", "NaN" and their like: GANG_TRACE_UNKNOWN. */
 gang_result gang__table_time(const struct gang__trace_table *table, size_t column, int64_t *ns);
 /* Seconds that a job runs or may run, >= 0. */

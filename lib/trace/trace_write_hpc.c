@@ -177,7 +177,7 @@ static gang_result check_batsim(const gang_trace *t, struct gang_error *error)
 gang_result gang__trace_write_batsim(gang_trace *t, struct gang__trace_sink *sink,
                                      struct gang_error *error)
 {
-    int64_t most = 1;
+    int64_t max = 1;
     GANG__TRACE_TRY(check_batsim(t, error));
     int64_t *run_ns = gang__zalloc(&t->mem, t->count, sizeof(*run_ns));
     if (!run_ns)
@@ -185,11 +185,11 @@ gang_result gang__trace_write_batsim(gang_trace *t, struct gang__trace_sink *sin
     for (size_t i = 0; i < t->count; i++) {
         int64_t tasks = gang__trace_mix(t, i)->tasks;
         run_ns[i] = gang__trace_row(t, i)->run_ns;
-        most = tasks > most ? tasks : most;
+        max = tasks > max ? tasks : max;
     }
     qsort(run_ns, t->count, sizeof(*run_ns), compare);
     gang__sink_text(sink, "{\"nb_res\":");
-    gang__sink_number(sink, most, 1);
+    gang__sink_number(sink, max, 1);
     gang__sink_text(sink, ",\n\"jobs\":[");
     for (size_t i = 0; i < t->count && !sink->refused; i++)
         write_batsim_job(t, i, sink);

@@ -415,7 +415,7 @@ static struct rival rival_of(const struct world *w, const struct question *q,
 }
 
 /* Is no more taken than there is, at any instant? */
-static bool has_room(const struct world *w, const struct rival *r)
+static bool has_cap(const struct world *w, const struct rival *r)
 {
     for (int64_t at = r->start; at < r->end; at++) {
         if (r->pool > 0 && free_pool(w, at) < r->pool)
@@ -493,7 +493,7 @@ static void expect_accepted(struct world *w, const struct question *q)
     size_t rivals = w->rivals, bookings = w->bookings;
     for (size_t i = 0; i < w->got.count; i++) {
         struct rival r = rival_of(w, q, &w->got.piece[i]);
-        test_assert(has_room(w, &r));
+        test_assert(has_cap(w, &r));
         ck_assert_uint_lt(w->rivals, TAKEN);
         w->rival[w->rivals++] = r;
         if (w->usage)
@@ -813,7 +813,7 @@ static bool fit_together(struct world *w, const struct plan *p, size_t count, in
             }
             if (r.start >= r.end)
                 continue;
-            fits = fits && has_room(w, &r);
+            fits = fits && has_cap(w, &r);
             w->rival[w->rivals++] = r;
         }
     w->rivals = rivals;

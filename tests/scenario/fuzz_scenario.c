@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 struct text {
     char *bytes;
     size_t length;
-    size_t room;
+    size_t cap;
 };
 
 static void *must(void *memory)
@@ -39,9 +39,9 @@ static int append(const char *bytes, size_t length, void *user)
     struct text *text = user;
     if (length == 0)
         return 0;
-    if (text->length + length > text->room) {
-        text->room = 2 * (text->length + length);
-        text->bytes = must(realloc(text->bytes, text->room));
+    if (text->length + length > text->cap) {
+        text->cap = 2 * (text->length + length);
+        text->bytes = must(realloc(text->bytes, text->cap));
     }
     memcpy(text->bytes + text->length, bytes, length);
     text->length += length;

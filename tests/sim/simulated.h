@@ -112,15 +112,15 @@ static inline struct gang_sim_job sim_get(struct simulated *s, size_t index)
 
 struct text {
     char *bytes;
-    size_t length, room;
+    size_t length, cap;
 };
 
 static inline int text_write(const char *bytes, size_t length, void *user)
 {
     struct text *t = user;
-    if (t->length + length + 1 > t->room) {
-        t->room = (t->length + length + 1) * 2;
-        t->bytes = realloc(t->bytes, t->room);
+    if (t->length + length + 1 > t->cap) {
+        t->cap = (t->length + length + 1) * 2;
+        t->bytes = realloc(t->bytes, t->cap);
         ck_assert_ptr_nonnull(t->bytes);
     }
     memcpy(t->bytes + t->length, bytes, length);

@@ -47,15 +47,15 @@ static char *load(const char *name, size_t *length)
     snprintf(command, sizeof(command), packed ? "gzip -dc '%s'" : "cat '%s'", path);
     FILE *f = popen(command, "r");
     char *text = NULL;
-    size_t room = 0;
+    size_t cap = 0;
     ck_assert_ptr_nonnull(f);
     for (size_t got = 1; got; *length += got) {
-        if (room - *length < 65536) {
-            room = room * 2 + 65536;
-            text = realloc(text, room);
+        if (cap - *length < 65536) {
+            cap = cap * 2 + 65536;
+            text = realloc(text, cap);
             ck_assert_ptr_nonnull(text);
         }
-        got = fread(text + *length, 1, room - *length, f);
+        got = fread(text + *length, 1, cap - *length, f);
     }
     ck_assert_int_eq(pclose(f), 0);
     return text;

@@ -67,15 +67,15 @@ static inline const char *trace_difference(gang_trace *a, gang_trace *b)
 struct trace_output {
     char *bytes;
     size_t length;
-    size_t room;
+    size_t cap;
 };
 
 static inline int trace_append(const char *bytes, size_t length, void *user)
 {
     struct trace_output *out = user;
-    if (out->length + length + 1 > out->room) {
-        out->room = 2 * (out->length + length + 1);
-        out->bytes = realloc(out->bytes, out->room);
+    if (out->length + length + 1 > out->cap) {
+        out->cap = 2 * (out->length + length + 1);
+        out->bytes = realloc(out->bytes, out->cap);
         if (!out->bytes)
             abort();
     }
