@@ -5,11 +5,6 @@
 #include "sched/explain/explain_in.h"
 #include "sched/lifecycle/lifecycle.h"
 
-int32_t gang__group_in_job(const struct gang__gang *g, uint32_t group)
-{
-    return g->group_of ? g->group_of[group] : (int32_t)group;
-}
-
 static const char *gang__name_of_group(const struct gang__job *job, int32_t group)
 {
     for (uint32_t i = 0; i < job->gang_count; i++)

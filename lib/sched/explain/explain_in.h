@@ -62,8 +62,6 @@ void gang__text_amount(const gang_sched *s, int32_t kind, int64_t amount, char *
 
 /* ---- explain_held.c -------------------------------------------------------------------------- */
 
-int32_t gang__group_in_job(const struct gang__gang *g, uint32_t group);
-
 /* Groups of the gang that wait for other groups of the job. */
 void gang__explain_group_after(struct gang__reasons *l);
 

@@ -14,7 +14,7 @@ int32_t gang__role_of(const struct gang__gang *g, uint32_t group)
     const struct gang__job *job = g->job;
     if (!job->roles)
         return GANG_ROLE_MEMBER;
-    return job->roles[g->group_of ? g->group_of[group] : (int32_t)group];
+    return job->roles[gang__group_in_job(g, group)];
 }
 
 /* Have all tasks of the group ended, with none to come? */
@@ -47,8 +47,7 @@ static bool depends_on_failed_group(const struct gang__job *job)
         for (uint32_t k = 0; k < job->gang_count; k++)
             for (uint32_t g = 0; g < gang__gang_request(&job->gang[k])->group_count; g++) {
                 const struct gang__gang *gang = &job->gang[k];
-                int32_t group = gang->group_of ? gang->group_of[g] : (int32_t)g;
-                if (job->group_after[i].after == group &&
+                if (job->group_after[i].after == gang__group_in_job(gang, g) &&
                     job->group_after[i].when == GANG_AFTER_SUCCESS && gang->failed[g] > 0 &&
                     group_over(gang, g))
                     return true;

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Jobs: their dependencies, when their gangs may wait in an order, their stops and their states. */
+/* When may the gangs of a job wait in an order, and in which state is the job? How does a job stop,
+ * end, and leave memory? */
 #include <string.h>
 
 #include "place/request/request.h"
-#include "sched/backfill/backfill.h"
 #include "sched/calendar/calendar.h"
 #include "sched/lifecycle/lifecycle_in.h"
 #include "sched/order/order.h"
 #include "sched/record/heartbeat.h"
 #include "sched/record/job_record.h"
 #include "sched/reserve/reserve.h"
-#include "sched/slice/slice.h"
 #include "sched/stop/stop.h"
 #include "sched/usage/usage.h"
 #include "sched/wake/wake.h"
@@ -39,109 +38,7 @@ void gang__job_free(gang_sched *s, struct gang__job *job)
     gang__release(&s->mem, job);
 }
 
-/* ---- dependencies ---------------------------------------------------------------------------- */
-
-static bool has_started(const struct gang__job *job)
-{
-    for (uint32_t i = 0; i < job->gang_count; i++)
-        if (job->gang[i].begun)
-            return true;
-    return false;
-}
-
-/* 1: the condition holds; 0: not yet; -1: it never will. */
-static int after_job(const gang_sched *s, const struct gang__after *after)
-{
-    const struct gang__job *job = gang__job_of(s, after->job);
-    if (!job)
-        return 1;
-    if (job->state == GANG_JOB_ENDED)
-        return after->when != GANG_AFTER_SUCCESS || job->end == GANG_END_SUCCESS ? 1 : -1;
-    return after->when == GANG_AFTER_START && has_started(job);
-}
-
-static const struct gang__gang *gang_with(const struct gang__job *job, int32_t group, uint32_t *at)
-{
-    for (uint32_t i = 0; i < job->gang_count; i++)
-        for (uint32_t g = 0; g < gang__gang_request(&job->gang[i])->group_count; g++)
-            if ((job->gang[i].group_of ? job->gang[i].group_of[g] : (int32_t)g) == group) {
-                *at = g;
-                return &job->gang[i];
-            }
-    return NULL;
-}
-
-static bool has_group(const struct gang__gang *g, int32_t group)
-{
-    uint32_t at;
-    return gang_with(g->job, group, &at) == g;
-}
-
-static int after_group(const struct gang__job *job, const struct gang_group_after *after)
-{
-    uint32_t group = 0;
-    const struct gang__gang *g = gang_with(job, after->after, &group);
-    int64_t count = gang__gang_request(g)->group[group].count;
-    bool over = g->over || g->done[group] >= count; /* g->over: a lowered target was met */
-    switch (after->when) {
-    case GANG_AFTER_START:
-        return over || (g->begun && g->has[group] + g->done[group] >= count);
-    case GANG_AFTER_END:
-        return over;
-    default:
-        return !over ? 0 : g->failed[group] == 0 ? 1 : -1;
-    }
-}
-
-/* Like after_job(), for all dependencies of a gang. */
-static int dependencies_of(const gang_sched *s, const struct gang__gang *g)
-{
-    const struct gang__job *job = g->job;
-    int may = 1;
-    for (size_t i = 0; i < job->after_count && may > 0; i++)
-        may = after_job(s, &job->after[i]);
-    for (size_t i = 0; i < job->group_after_count && may > 0; i++)
-        if (has_group(g, job->group_after[i].group))
-            may = after_group(job, &job->group_after[i]);
-    return may;
-}
-
-/* The first job that this one waits for, if any; for explanations. */
-gang_job_id gang__job_waits_for(const gang_sched *s, const struct gang__job *job)
-{
-    for (size_t i = 0; i < job->after_count; i++)
-        if (after_job(s, &job->after[i]) <= 0)
-            return job->after[i].job;
-    return GANG_ID_NONE;
-}
-
-bool gang__job_register_waiter(gang_sched *s, struct gang__job *job)
-{
-    for (size_t i = 0; i < job->after_count; i++) {
-        struct gang__job *first = gang__job_of(s, job->after[i].job);
-        struct gang__waiter *w;
-        if (!first || first == job || first->state == GANG_JOB_ENDED)
-            continue;
-        w = gang__zalloc(&s->mem, 1, sizeof(*w));
-        if (!w)
-            return false;
-        w->job = job->id;
-        w->next = first->waiters;
-        first->waiters = w;
-    }
-    return true;
-}
-
-void gang__job_wake_waiters(gang_sched *s, struct gang__job *job)
-{
-    for (struct gang__waiter *w = job->waiters; w; w = w->next) {
-        struct gang__job *waiting = gang__job_of(s, w->job);
-        if (waiting && waiting->state != GANG_JOB_ENDED)
-            gang__job_settle(s, waiting);
-    }
-}
-
-/* ---- where its gangs belong ------------------------------------------------------------------ */
+/* ---- waiting --------------------------------------------------------------------------------- */
 
 static bool may_start(const gang_sched *s, const struct gang__job *job, int32_t *why)
 {
@@ -154,21 +51,21 @@ static bool may_start(const gang_sched *s, const struct gang__job *job, int32_t 
     return *why == 0;
 }
 
-static void set_demands(gang_sched *s, struct gang__gang *g, bool wanted)
+static void set_demands(gang_sched *s, struct gang__gang *g, bool demands)
 {
-    if (g->demands == wanted)
+    if (g->demands == demands)
         return;
     bool lacks = gang__gang_lacks_all(g) > 0;
     if (lacks)
         gang__usage_out(s, g);
-    g->demands = wanted;
+    g->demands = demands;
     if (lacks)
         gang__usage_in(s, g);
     s->wake.shares = s->wake.shares || lacks;
     struct gang__user *user = g->job->leaf_user;
     if (!user)
         return;
-    user->waiting += wanted ? 1 : -1;
+    user->waiting += demands ? 1 : -1;
     if (user->waiting == 0)
         gang__order_rekey_user(s, g->job->leaf, user);
 }
@@ -186,7 +83,7 @@ static bool waits(gang_sched *s, struct gang__gang *g, int *may)
                job->state == GANG_JOB_RUNNING;
     if (g->stop.first) /* still stopping: cannot run twice */
         return false;
-    *may = dependencies_of(
+    *may = gang__dependencies(
         s, g); /* for held jobs, too: jobs that end are forgotten, with their result */
     return *may > 0 && may_start(s, job, &why);
 }
@@ -202,7 +99,7 @@ bool gang__job_may_wait(gang_sched *s, struct gang__gang *g)
 static bool handover_is_useless(const gang_sched *s, const struct gang__gang *g)
 {
     int32_t group = g->stop.handover->grow_group;
-    return group >= 0 ? gang__gang_lacks(g, (uint32_t)group) == 0 : dependencies_of(s, g) <= 0;
+    return group >= 0 ? gang__gang_lacks(g, (uint32_t)group) == 0 : gang__dependencies(s, g) <= 0;
 }
 
 /* Served time moves the job back in the order. No gang of the job may lie in the order while its
@@ -450,75 +347,4 @@ void gang__jobs_drain_all(gang_sched *s)
         else if (causes & GANG__WAKE_TIMER)
             gang__timer_set(s, job);
     }
-}
-
-/* ---- queries --------------------------------------------------------------------------------- */
-
-gang_result gang_job_get(gang_sched *sched, gang_job_id id, struct gang_job_info *info)
-{
-    struct gang_job_info out;
-    if (!sched || !info)
-        return GANG_EINVAL;
-    const struct gang__job *job = gang__job_of(sched, id);
-    if (!job)
-        return GANG_ESTALE;
-    memset(&out, 0, sizeof(out));
-    out.size = info->size;
-    out.id = id;
-    out.queue = job->leaf->q->id;
-    out.cookie = job->cookie;
-    out.alloc = gang__gang_holds(&job->gang[0]);
-    out.state = job->state;
-    out.end = job->end;
-    out.held = job->held;
-    out.preemptible = job->preemptible;
-    out.priority = job->priority;
-    for (uint32_t i = 0; i < job->gang_count; i++) {
-        out.tasks += job->gang[i].tasks;
-        out.min += gang__gang_request(&job->gang[i])->min;
-        out.count += job->gang[i].target;
-    }
-    for (uint32_t i = 0; i < job->gang_count && !out.slice_row; i++)
-        out.slice_row = (int32_t)gang__slice_row(&job->gang[i]);
-    out.suspended_ns = gang__job_paused(sched, job);
-    out.submitted_ns = job->submitted_ns;
-    out.started_ns = job->started_ns;
-    out.restarts = job->restarts;
-    out.preemptions = job->preemptions;
-    out.name = job->name;
-    out.user = job->user;
-    for (uint32_t i = 0; i < job->gang_count; i++)
-        if (job->gang[i].calendar.plan &&
-            (!out.planned_ns || job->gang[i].calendar.planned_ns < out.planned_ns))
-            out.planned_ns = job->gang[i].calendar.planned_ns;
-    int64_t ends = job->state == GANG_JOB_RUNNING
-                       ? gang__time_limit_end(job, gang__time_limit_from(sched, job))
-                       : INT64_MAX;
-    out.ends_ns = ends == INT64_MAX ? 0 : ends;
-    out.predicted_ns = job->predicted_ns;
-    for (uint32_t i = 0; i < job->gang_count; i++) {
-        const struct gang__gang *g = &job->gang[i];
-        out.starved = out.starved || g->bypass.starved;
-        out.bypassed = g->bypass.bypassed > out.bypassed ? g->bypass.bypassed : out.bypassed;
-    }
-    return gang__struct_out(info, info->size, offsetof(struct gang_job_info, user), &out,
-                            sizeof(out));
-}
-
-gang_alloc_id gang_job_alloc(gang_sched *sched, gang_job_id id, int32_t part)
-{
-    const struct gang__job *job = sched ? gang__job_of(sched, id) : NULL;
-    return job && part >= 0 && (uint32_t)part < job->gang_count ? gang__gang_holds(&job->gang[part])
-                                                                : GANG_ID_NONE;
-}
-
-static int before_id(const struct gang__set_link *n, const void *key)
-{
-    return GANG__OF(struct gang__job, by_id, n)->id <= *(const gang_job_id *)key ? -1 : 1;
-}
-
-gang_job_id gang_job_next(gang_sched *sched, gang_job_id id)
-{
-    struct gang__set_link *n = sched ? gang__set_lower_bound(&sched->by_id, before_id, &id) : NULL;
-    return n ? GANG__OF(struct gang__job, by_id, n)->id : GANG_ID_NONE;
 }

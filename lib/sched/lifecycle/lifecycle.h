@@ -27,6 +27,8 @@ void gang__job_wake_waiters(gang_sched *s,
                             struct gang__job *job); /* settles the jobs that wait for it */
 
 void gang__job_free(gang_sched *s, struct gang__job *job);
+
+/* The first job that this one waits for, if any; for explanations. */
 gang_job_id gang__job_waits_for(const gang_sched *s, const struct gang__job *job);
 
 /* A gang that holds its places but does not run releases them. It waits again, and does not start

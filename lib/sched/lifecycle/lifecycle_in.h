@@ -6,6 +6,16 @@
 #include "place/alloc/alloc.h"
 #include "sched/lifecycle/lifecycle.h"
 
+/* ---- dependencies.c -------------------------------------------------------------------------- */
+
+/* May the gang start, after the jobs and groups that it waits for? 1: yes; 0: not yet; -1: never. */
+int gang__dependencies_check(const gang_sched *s, const struct gang__gang *g);
+static inline int gang__dependencies(const gang_sched *s, const struct gang__gang *g)
+{
+    const struct gang__job *job = g->job;
+    return job->after_count + job->group_after_count == 0 ? 1 : gang__dependencies_check(s, g);
+}
+
 /* ---- reported_tasks.c ------------------------------------------------------------------------ */
 
 /* A report about tasks of one gang. */

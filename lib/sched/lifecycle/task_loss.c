@@ -6,7 +6,6 @@
 #include "base/wide.h"
 #include "sched/lifecycle/lifecycle_in.h"
 #include "sched/order/order.h"
-#include "sched/record/heartbeat.h"
 #include "sched/record/job_record.h"
 #include "sched/slice/slice.h"
 #include "sched/usage/usage.h"

@@ -2,12 +2,10 @@
 /* How long a job may run, and is expected to run: time limit, deadline, extension after an
  * overrun, prediction. */
 #include "sched/backfill/backfill.h"
-#include "sched/calendar/calendar.h"
 #include "sched/lifecycle/lifecycle_in.h"
 #include "sched/order/order.h"
 #include "sched/record/job_record.h"
 #include "sched/reserve/reserve.h"
-#include "sched/slice/slice.h"
 #include "sched/wake/wake.h"
 
 /* The latest start at which the whole time limit fits before the deadline. */

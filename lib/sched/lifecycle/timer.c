@@ -3,7 +3,6 @@
 #include "sched/calendar/calendar.h"
 #include "sched/lifecycle/lifecycle_in.h"
 #include "sched/order/order.h"
-#include "sched/record/state.h"
 #include "sched/reserve/reserve.h"
 #include "sched/stop/stop.h"
 

@@ -2,11 +2,8 @@
 /* Undoing a start: a gang that holds its places but does not run releases them and waits again. */
 #include <string.h>
 
-#include "place/request/request.h"
-#include "sched/calendar/calendar.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/order/order.h"
-#include "sched/record/job_record.h"
 #include "sched/slice/slice.h"
 #include "sched/stop/stop.h"
 #include "sched/usage/usage.h"

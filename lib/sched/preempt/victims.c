@@ -27,13 +27,13 @@ static bool is_protected(gang_sched *s, const struct gang__gang *g)
 static bool group_is_protected(const struct gang__gang *g, uint32_t group)
 {
     const int32_t *protected_groups = g->job->protected_groups;
-    return protected_groups && protected_groups[g->group_of ? g->group_of[group] : (int32_t)group];
+    return protected_groups && protected_groups[gang__group_in_job(g, group)];
 }
 
 static int64_t group_rank(const struct gang__gang *g, uint32_t group)
 {
     const int64_t *order = g->job->group_order;
-    return order ? order[g->group_of ? g->group_of[group] : (int32_t)group] : 0;
+    return order ? order[gang__group_in_job(g, group)] : 0;
 }
 
 bool gang__may_preempt_whole(const struct gang__gang *g)

@@ -259,6 +259,12 @@ static inline gang_request *gang__gang_request(const struct gang__gang *g)
     return g->request_class->q;
 }
 
+/* The number that a group of the gang has in its job. */
+static inline int32_t gang__group_in_job(const struct gang__gang *g, uint32_t group)
+{
+    return g->group_of ? g->group_of[group] : (int32_t)group;
+}
+
 /* The allocation of what the gang holds: also while all of it stops. */
 static inline gang_alloc_id gang__gang_holds(const struct gang__gang *g)
 {
