@@ -63,7 +63,8 @@ void gang__backfill_refresh(gang_sched *s)
     if (!gang__calendar_ready(s) || !gang__reserve_due(s)) {
         if (s->calendar)
             s->calendar->failed_in = s->runs;
-        s->no_memory = s->wake.retry = true;
+        s->no_memory = true;
+        gang__wake_next_run(s);
         return;
     }
     cal = s->calendar;

@@ -88,7 +88,7 @@ static void decay(gang_sched *s)
             gang__decay_advance(&q->past_use[d], s->now_ns,
                                 q == &s->root ? s->total[d] : q->used[d], s->opts.half_life_ns);
     }
-    s->wake.shares = true;
+    gang__wake_shares(s);
     s->root.dims_changed = UINT64_MAX;
 }
 
@@ -164,7 +164,8 @@ gang_result gang_sched_run(gang_sched *sched, int64_t now_ns, const struct gang_
     cycle(s);
     gang__jobs_drain(s);
     s->unfinished = !steps_left(s);
-    s->wake.retry = s->wake.retry || s->no_memory;
+    if (s->no_memory)
+        gang__wake_next_run(s);
     gang__jobs_forget(s);
     s->running = false;
     s->info.steps = s->steps;

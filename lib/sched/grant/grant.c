@@ -38,11 +38,12 @@ bool gang__grant_start(gang_sched *s, struct gang__gang *g, gang_alloc_id alloc,
     if (reason != GANG_REASON_NONE) /* the calendar was not asked */
         gang__wake_calendar(s);
     gang__usage_in(s, g);
-    s->wake.shares = s->wake.shares || !gang__gang_is_steady(g);
+    if (!gang__gang_is_steady(g))
+        gang__wake_shares(s);
     gang__victims_enter(s, g);
     gang__job_count(s, job);
     note_user(s, job);
-    s->wake.changes++;
+    gang__wake_preemption(s);
     if (!g->sliced)
         return gang__grant_report(s, g, reason);
     job->ready_ns = -1;
@@ -99,9 +100,10 @@ bool gang__grant_growth(gang_sched *s, struct gang__gang *g, const int64_t *task
         g->tasks += by_group[group];
     }
     gang__usage_in(s, g);
-    s->wake.shares = s->wake.shares || !gang__gang_is_steady(g);
+    if (!gang__gang_is_steady(g))
+        gang__wake_shares(s);
     note_user(s, g->job);
-    s->wake.changes++;
+    gang__wake_preemption(s);
     /* The first groups have more tasks now, so fewer tasks of the other groups are protected.
      * Gangs may wait for those. */
     if (groups > 1 && g->job->preemptible == GANG_SEMI_PREEMPTIBLE)

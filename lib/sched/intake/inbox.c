@@ -69,7 +69,7 @@ static void set_priority(gang_sched *s, struct gang__job *job, int64_t priority)
     for (uint32_t i = 0; i < job->gang_count; i++)
         if (job->gang[i].alloc != GANG_ID_NONE)
             gang__victims_enter(s, &job->gang[i]);
-    s->wake.changes++;
+    gang__wake_preemption(s);
     gang__job_settle(s, job);
 }
 

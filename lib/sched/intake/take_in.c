@@ -113,7 +113,7 @@ bool gang__job_take(gang_sched *s, struct gang__job *job)
     for (struct gang__queue_state *q = leaf; q; q = q->parent)
         q->jobs++;
     leaf->idle_since_ns = INT64_MAX;
-    s->wake.shares = true;
+    gang__wake_shares(s);
     if (adopted != GANG_OK) {
         gang__job_count(s, job);
         gang__job_end(s, job, GANG_END_REFUSED, "its places are not free");

@@ -61,7 +61,8 @@ static void set_demands(gang_sched *s, struct gang__gang *g, bool demands)
     g->demands = demands;
     if (lacks)
         gang__usage_in(s, g);
-    s->wake.shares = s->wake.shares || lacks;
+    if (lacks)
+        gang__wake_shares(s);
     struct gang__user *user = g->job->leaf_user;
     if (!user)
         return;
@@ -209,7 +210,7 @@ void gang__job_end(gang_sched *s, struct gang__job *job, int32_t end, const char
     for (struct gang__queue_state *q = job->leaf; q; q = q->parent)
         q->jobs--;
     job->leaf->idle_since_ns = job->leaf->jobs == 0 ? s->now_ns : INT64_MAX;
-    s->wake.shares = true;
+    gang__wake_shares(s);
     s->external_events++;
     s->info.ended++;
     job->next = s->ended;

@@ -10,7 +10,7 @@ void gang__order_unblock_queues(gang_sched *s, struct gang__queue_state *leaf)
     for (struct gang__queue_state *q = leaf; q; q = q->parent)
         gang__order_unblock_all(s, &q->order.blocked);
     gang__wake_candidates(s, leaf);
-    s->wake.changes++;
+    gang__wake_preemption(s);
 }
 
 /* A gang that stops counts as running until it has stopped; a gang that moves, until it runs at

@@ -250,7 +250,7 @@ void gang__order_unblock_for_capacity(gang_sched *s)
         gang__bypass_unblock(s);
     s->wake.capacity = false;
     s->wake.capacity_cpu = s->wake.capacity_pages = s->wake.capacity_gpu = 0;
-    s->wake.changes++;
+    gang__wake_preemption(s);
 }
 
 /* ---- waiting --------------------------------------------------------------------------------- */
@@ -356,7 +356,7 @@ bool gang__order_enter(gang_sched *s, struct gang__gang *g)
         insert(&class->request_class->ready, class);
     } else if (gang__wait_class_head(class) == g) { /* preemption may help this gang */
         class->tried = 0;
-        s->wake.changes++;
+        gang__wake_preemption(s);
     }
     gang__wake_queue(s, class->leaf);
     return true;

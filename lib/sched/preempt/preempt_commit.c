@@ -9,6 +9,7 @@
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/preempt/preempt_in.h"
 #include "sched/stop/stop.h"
+#include "sched/wake/wake.h"
 
 /* Numbers of the tasks of a gang that stop on their own, ascending. 0: out of memory. */
 static size_t single_tasks(gang_sched *s, const struct gang__gang *g)
@@ -125,6 +126,6 @@ bool gang__preempt_commit(struct gang__preemption *p)
     stop_rest(p);
     gang__handovers_finish(s);
     gang__job_settle(s, taker->job);
-    s->wake.changes++;
+    gang__wake_preemption(s);
     return true;
 }

@@ -117,7 +117,7 @@ bool gang__column_drop(gang_sched *s, struct gang__matrix *m, struct gang__colum
     gang_result r = gang__give_back_all(s, c->held);
     if (r != GANG_OK && r != GANG_ESTALE) {
         s->no_memory = s->no_memory || r == GANG_ENOMEM;
-        s->wake.retry = true; /* the next run looks again */
+        gang__wake_next_run(s); /* the next run looks again */
         return false;
     }
     gang__hash_remove(&m->columns, &c->link);

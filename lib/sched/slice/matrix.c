@@ -42,7 +42,7 @@ void gang__slice_configure(gang_sched *s)
         const struct gang__queue *q = gang__queue_by_id(s->queues, m->queue);
         if (q && q->slicer == q->index)
             take_settings(m, q);
-        s->wake.slices = true;
+        gang__wake_slices(s);
     }
 }
 
@@ -114,7 +114,7 @@ void gang__sliced_leave(gang_sched *s, struct gang__sliced *x)
         m->last = x->at;
     x->gone = true;
     x->gang = NULL;
-    s->wake.slices = true;
+    gang__wake_slices(s);
     if (m->walkers == 0) {
         gang__sliced_free(s, x);
     } else {

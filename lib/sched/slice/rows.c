@@ -232,7 +232,7 @@ gang_result gang__slice_alloc(gang_sched *s, struct gang__gang *g, gang_alloc_id
     g->sliced = x;
     gang__sliced_enter(s, x);
     *id = x->alloc;
-    s->wake.slices = true;
+    gang__wake_slices(s);
     return GANG_OK;
 }
 
@@ -276,7 +276,7 @@ void gang__slice_detached(gang_sched *s, struct gang__gang *g)
     for (size_t i = 0; i < x->uses; i++)
         x->use[i].column->detached_uses++;
     x->matrix->viewed_in = 0; /* no gang may come to its columns */
-    s->wake.slices = true;
+    gang__wake_slices(s);
 }
 
 void gang__slice_stopped(gang_sched *s, gang_alloc_id alloc)
@@ -284,7 +284,8 @@ void gang__slice_stopped(gang_sched *s, gang_alloc_id alloc)
     struct gang__sliced *x = s->slice.matrices ? gang__sliced_of(s, alloc) : NULL;
     if (x && !x->gang)
         x->stopped = true;
-    s->wake.slices = s->wake.slices || x;
+    if (x)
+        gang__wake_slices(s);
 }
 
 static bool is_among(const int64_t *tasks, size_t count, int64_t task)
@@ -309,6 +310,6 @@ void gang__slice_released(gang_sched *s, gang_alloc_id alloc, const int64_t *tas
     }
     if (!tasks || (!x->gang && x->uses == 0))
         gang__sliced_leave(s, x);
-    s->wake.slices = true;
+    gang__wake_slices(s);
     gang__wake_capacity_any(s);
 }

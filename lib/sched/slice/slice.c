@@ -44,7 +44,7 @@ static bool list_tasks(gang_sched *s, struct gang__sliced *x)
         r = GANG_ENOMEM;
     if (r != GANG_OK) { /* the next run tries again */
         s->no_memory = s->no_memory || r == GANG_ENOMEM;
-        s->wake.retry = true;
+        gang__wake_next_run(s);
         return false;
     }
     x->left = 0;
@@ -74,7 +74,7 @@ static void preempt(gang_sched *s, struct gang__sliced *x)
     if (gang__stop_tasks(s, g, NULL, 0, GANG_REASON_SLICE, GANG_END_NONE) == GANG_ENOMEM)
         s->no_memory = true;
     else
-        s->wake.slices = true;
+        gang__wake_slices(s);
 }
 
 static void suspend(gang_sched *s, struct gang__sliced *x)
@@ -155,7 +155,8 @@ void gang__slice_tasks_gone(gang_sched *s, struct gang__sliced *x, const int64_t
         if (!bsearch(&x->still[i], tasks, count, sizeof(*tasks), gang__by_number))
             x->still[kept++] = x->still[i];
     x->left = kept;
-    s->wake.slices = s->wake.slices || kept == 0;
+    if (kept == 0)
+        gang__wake_slices(s);
 }
 
 /* ---- which gangs run ---------------------------------------------------------------------------

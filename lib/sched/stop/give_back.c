@@ -34,7 +34,7 @@ void gang__stop_free(gang_sched *s, struct gang__stop *stop)
         stop->handover = NULL;
         stop->next_of_handover = s->stop.deferred;
         s->stop.deferred = stop;
-        s->wake.retry = true;
+        gang__wake_next_run(s);
         return;
     }
     count_given(stop);

@@ -224,7 +224,7 @@ static void leave_usage(gang_sched *s, struct gang__gang *g, const struct gang__
         g->tasks -= s->by_group[group];
     }
     gang__usage_in(s, g);
-    s->wake.shares = true;
+    gang__wake_shares(s);
     if (g->job->leaf_user)
         gang__order_rekey_user(s, g->job->leaf, g->job->leaf_user);
 }
@@ -354,7 +354,7 @@ void gang__gang_clear(gang_sched *s, struct gang__gang *g)
     gang__victims_leave(g);
     if (g->sliced)
         s->stop.hooks->detached(s, g);
-    s->wake.shares = true;
+    gang__wake_shares(s);
     if (g->job->leaf_user)
         gang__order_rekey_user(s, g->job->leaf, g->job->leaf_user);
 }

@@ -196,9 +196,9 @@ void gang__bounds_resolve(gang_sched *s)
         s->root.share[d] = s->total[d];
     }
     s->wake.bounds = true;
-    s->wake.shares = true;
+    gang__wake_shares(s);
     s->root.dims_changed = UINT64_MAX;
-    s->wake.changes++;
+    gang__wake_preemption(s);
 }
 
 void gang__fair_refresh(gang_sched *s)

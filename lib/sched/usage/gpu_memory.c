@@ -17,6 +17,7 @@
 #include "sched/record/job_record.h"
 #include "sched/record/state.h"
 #include "sched/usage/usage_in.h"
+#include "sched/wake/wake.h"
 
 /* ---- devices --------------------------------------------------------------------------------- */
 
@@ -149,7 +150,8 @@ void gang__gpu_memory_refresh(gang_sched *s)
     if (s->usage.by_memory == 0 || s->usage.gpu_memory_epoch == epoch)
         return;
     if (!read_devices(s)) {
-        s->no_memory = s->wake.retry = true;
+        s->no_memory = true;
+        gang__wake_next_run(s);
         return;
     }
     s->usage.gpu_memory_epoch = epoch;

@@ -10,11 +10,10 @@
  *   gang__wake_job()          lifecycle, gang__jobs_drain(): settles, sets timers, reports states
  *                             (called by the cycle between two steps of a run)
  *   gang__wake_queue()        order, gang__order_next(): puts queues into the order of siblings
- *   gang__wake_capacity()         order, gang__order_unblock_for_capacity(): unblocks classes that
- *   wait for capacity
+ *   gang__wake_capacity()     order, gang__order_unblock_for_capacity(): unblocks classes
  *   gang__wake_candidates()   backfill, gang__candidates_make_ready()
  *   gang__wake_holding()      calendar, gang__calendar_sync(): into the timeline
- *   gang__wake_plans()        calendar, gang__backfill_refresh(): plans are looked at again
+ *   gang__wake_plans()        backfill, gang__backfill_refresh(): plans are looked at again
  *   gang__wake_shares()       usage, gang__fair_refresh()
  *   gang__wake_slices()       slice, gang__slice_run()
  *   gang__wake_preemption()   cycle: preemption is tried again
