@@ -17,7 +17,8 @@ gang_result gang__backfill_check(gang_sched *s, struct gang_error *error);
  * run. */
 gang_result gang__backfill_alloc(gang_sched *s, struct gang__gang *g, gang_alloc_id *id,
                                  int32_t *why);
-void gang__backfill_end_alloc(gang_sched *s); /* the grant was reported, or undone */
+/* The grant after gang__backfill_alloc() was reported to the host, or undone. */
+void gang__backfill_end_alloc(gang_sched *s);
 
 /* Is the gang to be tried after others of its leaf? If so, it is deferred now. */
 bool gang__backfill_defer(gang_sched *s, struct gang__gang *g);

@@ -13,14 +13,14 @@ gang_result gang__backfill_plan(gang_sched *s, struct gang__gang *g, int32_t *wh
 /* The result of gang__calendar_earliest() becomes the planned start of the gang. GANG_OK; errors
  * of gang__timeline_add(). */
 gang_result gang__backfill_add_plan(gang_sched *s, struct gang__gang *g);
-/* The plans that do not bind this gang while it is tried, taken out; and planned again. False: out
- * of memory. */
+/* Take out the plans that do not bind this gang while it is tried; returns them as a list. The
+ * other plans them again. False: out of memory. */
 struct gang__gang *gang__backfill_unplan_behind(gang_sched *s, const struct gang__gang *g);
 bool gang__backfill_plan_again(gang_sched *s, struct gang__gang *list);
 
 /* ---- backfill_refresh.c ---------------------------------------------------------------------- */
 
-/* Can the gang neither start now nor get a plan, by sums? Then trying it is of no use. */
+/* Do free totals show that the gang can neither start now nor get a plan? Then it is not tried. */
 bool gang__backfill_is_ruled_out(const gang_sched *s, const struct gang__gang *g);
 
 /* ---- backfill_order.c ------------------------------------------------------------------------ */

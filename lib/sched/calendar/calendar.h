@@ -11,8 +11,8 @@
  * fail; gang__calendar_sync() puts it into the timeline before the timeline is asked again. If
  * memory is short then, no gang that has to ask starts in this run.
  *
- * The queries: gang__calendar_earliest(), bounds by sums, and whatever plan/timeline/timeline.h
- * answers. What-ifs: trial.h. */
+ * The queries: gang__calendar_earliest(), bounds by sums, and those of plan/timeline/timeline.h.
+ * What-ifs: trial.h. */
 #ifndef GANG__SCHED_CALENDAR_H
 #define GANG__SCHED_CALENDAR_H
 
@@ -91,7 +91,7 @@ bool gang__calendar_current(const gang_sched *s);
 /* Put all noted gangs into the timeline. False: out of memory; then no gang that asks the
  * calendar starts in this run. */
 bool gang__calendar_sync(gang_sched *s);
-/* Were causes noted to look at plans again, and is there memory to do so? */
+/* Is a cause noted for which plans are made again, and was memory not short in this run? */
 bool gang__calendar_has_work(const gang_sched *s);
 bool gang__calendar_reserve_slots(gang_sched *s, uint32_t end);
 void gang__calendar_free(gang_sched *s);
@@ -115,7 +115,8 @@ static inline bool gang__calendar_leaf_plans(const struct gang__gang *g)
 bool gang__calendar_has_plans(const gang_sched *s);
 /* May the gang have a plan beside those of its leaf, or in place of one behind it? */
 bool gang__calendar_may_plan(const struct gang__gang *g);
-/* The plan of the gang is taken out; _unplan() also lets the plans of others be looked at again. */
+/* The plan of the gang leaves the calendar; _unplan() also notes that other plans may be
+ * earlier. */
 void gang__calendar_drop(gang_sched *s, struct gang__gang *g);
 void gang__calendar_unplan(gang_sched *s, struct gang__gang *g);
 /* Is a planned start of the job due? Then plans are looked at again. */
@@ -130,7 +131,7 @@ enum { GANG__OVERRUN_NS = 1000000000 }; /* a gang past its end is looked for aga
 int64_t gang__calendar_estimate(const gang_sched *s, const struct gang__gang *g);
 /* When it ends at the latest if it starts then; GANG__NEVER: it has no limit. */
 int64_t gang__calendar_end_from(const gang_sched *s, const struct gang__gang *g, int64_t start_ns);
-/* When what it holds comes free at the latest. */
+/* When its allocation comes free at the latest. */
 int64_t gang__calendar_end(const gang_sched *s, const struct gang__gang *g);
 
 /* ---- occupation.c: what tasks take -------------------------------------------------------------
@@ -148,7 +149,7 @@ void gang__calendar_merge_places(struct gang__calendar *cal);
 bool gang__calendar_lay_out(gang_sched *s, const struct gang__gang *g,
                             const struct gang_placement *place, size_t count, int64_t end_ns,
                             struct gang__occupation *o);
-/* The same of what its allocation holds. No places: it holds nothing that the timeline counts. */
+/* The same of its allocation. No places: it holds nothing that the timeline counts. */
 bool gang__calendar_lay_out_alloc(gang_sched *s, const struct gang__gang *g, gang_alloc_id alloc,
                                   int64_t end_ns, struct gang__occupation *o);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long a gang runs, and when what it holds comes free. */
+/* How long a gang runs, and when its allocation comes free. */
 #include "sched/calendar/calendar_in.h"
 #include "sched/record/job_record.h"
 

@@ -13,7 +13,7 @@ struct gang__job *gang__job_copy(gang_sched *s, const struct gang__job *from);
 
 /* ---- copy_request.c -------------------------------------------------------------------------- */
 
-/* Requests of one scheduler, and what stands for them in the other. */
+/* Requests of the original, and their counterparts in the copy. */
 struct gang__requests_copy {
     gang_sched *to;
     struct gang__hash_table of; /* by the address of the request */
@@ -22,13 +22,13 @@ gang_result gang__requests_copy(struct gang__requests_copy *c, const gang_sched 
 /* The counterpart of a request (gang__request_map). A request without a job, of an allocation
  * outside the scheduler or of a placeholder, is made at its first use and never looked up again. */
 gang_result gang__requests_copy_find(gang_request *from, void *ctx, gang_request **to);
-/* References to what a job wants, and to what it asks for. NULL: out of memory. */
+/* Counterparts of the text and of the class of a request, with a reference. NULL: out of memory. */
 struct gang__request_text *gang__requests_copy_text(struct gang__requests_copy *c,
                                                     const struct gang__request_text *from);
 struct gang__request_class *gang__requests_copy_class(struct gang__requests_copy *c,
                                                       const struct gang__request_class *from);
 void gang__requests_copy_end(struct gang__requests_copy *c);
-/* One that stands for no ask. NULL: out of memory. */
+/* The text of a request that belongs to no class. NULL: out of memory. */
 struct gang__request_text *gang__request_text_copy(gang_sched *to,
                                                    const struct gang__request_text *from);
 
@@ -38,7 +38,7 @@ bool gang__recent_copy(struct gang__requests_copy *c, gang_sched *from);
 
 /* ---- copy_order.c ---------------------------------------------------------------------------- */
 
-/* They are in their bins already. Cannot fail. */
+/* Which wait class is blocked by what. The gangs are in their classes already. Cannot fail. */
 void gang__order_copy(gang_sched *to, const gang_sched *from);
 
 /* ---- copy_inbox.c ---------------------------------------------------------------------------- */

@@ -17,7 +17,7 @@ static struct gang__queue_state *queue_as(gang_sched *s, const struct gang__queu
     return !from ? NULL : from->q ? gang__queue_state_of(s, from->q->id) : &s->root;
 }
 
-/* A bin, met at the one in front. */
+/* A wait class, found by its first gang. */
 static void copy_wait_class(gang_sched *s, struct gang__wait_class *to,
                             const struct gang__wait_class *from)
 {

@@ -203,7 +203,7 @@ static gang_result compile(gang_sched *s, const struct gang__request_text *text,
     return made;
 }
 
-/* ---- those of nobody's ----------------------------------------------------------------------- */
+/* ---- requests without a job ------------------------------------------------------------------ */
 
 static const char *level_name(const gang_cluster *c, int32_t level)
 {
@@ -280,7 +280,7 @@ static gang_result compile_held(gang_sched *s, const gang_request *from, gang_re
     return r;
 }
 
-/* ---- what stands for what -------------------------------------------------------------------- */
+/* ---- counterparts ---------------------------------------------------------------------------- */
 
 struct entry {
     struct gang__hash_link link;

@@ -6,7 +6,7 @@
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/record/job_record.h"
 
-/* What stands for what. */
+/* Handovers of the original, and their counterparts. */
 struct pair {
     const void *from;
     void *to;

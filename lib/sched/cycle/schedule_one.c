@@ -2,7 +2,7 @@
 /* What happens to the gang that is first in order:
  *
  *   class    its request class is brought up to date
- *   defer    backfill may want it after others of its leaf
+ *   defer    backfill may try it after others of its leaf
  *   limits   queues and users must allow what it takes
  *   place    a place is found beside the calendar and the vetoes (sched/where), and allocated
  *   commit   the allocation is granted: usage, order, the host (sched/grant)

@@ -117,7 +117,7 @@ static gang_result check_counts(struct audit *a, const struct gang__gang *g, con
     return GANG_OK;
 }
 
-/* Where it waits. */
+/* Is it in the wait class where it belongs? */
 static gang_result check_wait_class(struct audit *a, const struct gang__gang *g, const char *path)
 {
     const struct gang__wait_class *wait_class = g->order.wait_class;
@@ -140,7 +140,7 @@ static gang_result check_wait_class(struct audit *a, const struct gang__gang *g,
     return BAD(a, path, "its wait class does not list it");
 }
 
-/* Its part in what its queues should count. */
+/* What its queues should count of the gang. */
 static void add_gang(struct audit *a, const struct gang__gang *g, struct sums *sum)
 {
     const gang_request *q = gang__gang_request(g);

@@ -119,12 +119,12 @@ static int64_t predict(const struct gang__forecast_run_state *run, const struct 
     return all > 0 && all <= ran_ns ? -1 : all;
 }
 
-/* Counted from its start, with what it ran already in turns of its own. 0: not known. */
+/* How long the job runs from its start, with the quanta that it had already. 0: unknown. */
 static int64_t run_of(const struct gang__forecast_run_state *run, const struct gang__job *job,
                       const struct stay *x)
 {
     int64_t ran = run->s->now_ns - gang__time_limit_from(run->s, job);
-    if (x && x->run_ns && x->started_ns == job->started_ns) /* it goes on with a turn */
+    if (x && x->run_ns && x->started_ns == job->started_ns) /* it resumes with a quantum */
         return x->run_ns;
     if (x && x->rest_ns)
         return x->rest_ns;

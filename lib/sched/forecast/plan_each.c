@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All that is in the plan, told one by one. */
+/* gang_plan_each(): passes each entry of the calendar to a function of the host. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -95,7 +95,7 @@ bool gang__job_may_wait(gang_sched *s, struct gang__gang *g)
     return waits(s, g, &may);
 }
 
-/* Victims stop for the gang, but its handover has no use any more. Either a dependency of the
+/* Victims stop for the gang, but the gang needs the handover no more. Either a dependency of the
  * gang does not hold any more, or its target was lowered and the group lacks no task. */
 static bool handover_is_useless(const gang_sched *s, const struct gang__gang *g)
 {

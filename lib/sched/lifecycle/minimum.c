@@ -48,7 +48,7 @@ void gang__reports_note_minimum(gang_sched *s, struct gang__gang *g)
 
 void gang__reports_started(gang_sched *s, struct gang__gang *g)
 {
-    gang__heartbeat_forget_part(s, g->job, g->index);
+    gang__heartbeat_forget_gang(s, g->job, g->index);
     g->reports.refill = g->reports.below_min = false;
     gang__reports_note_minimum(s, g);
 }

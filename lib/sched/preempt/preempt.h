@@ -8,8 +8,8 @@
  * victims are stopping. */
 bool gang__preempt_for(gang_sched *s, struct gang__gang *g);
 
-/* Can preemption help a gang that waits for this reason? Where capacity is reserved, gangs
- * elsewhere may be in the way. */
+/* Can preemption help a gang that waits for this reason? A gang that waits for a reservation may
+ * fit where other gangs run. */
 static inline bool gang__preempt_helps(int32_t why)
 {
     return why == GANG_WAIT_CAPACITY || why == GANG_WAIT_RESERVATION || why == GANG_WAIT_LIMIT ||

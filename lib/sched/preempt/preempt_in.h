@@ -27,11 +27,11 @@ enum gang__preempt_mode {
 struct gang__victim {
     struct gang__gang *g;
     bool whole;
-    bool spared; /* it is spared: forgotten when all are looked through */
+    bool spared; /* it stays after all; removed from the list when all were checked */
     bool named;  /* a task alone: it is among those of a stop */
     uint32_t group;
     int64_t task;            /* one above the minimum, if not whole */
-    gang_node_id node;       /* all of it is there; GANG_ID_NONE: on several, or shared in time */
+    gang_node_id node;       /* of all its tasks; GANG_ID_NONE: several, or shared in time */
     struct gang__stop *stop; /* made before any victim is asked to stop */
     struct gang__places to;  /* moved there */
 };
@@ -81,9 +81,9 @@ struct gang__preemption {
     struct gang__trial trial;              /* usage and counters of the tentative victims */
     int64_t tasks;                         /* of all victims */
     bool fair;                             /* reclaim: only what lies above fair shares, so far */
-    bool charged;  /* the queues of the taker count what it asks for already */
-    bool again;    /* some of the candidates are victims already */
-    bool looked;   /* sched.base is the cluster as it is */
+    bool charged;                          /* the queues of the taker count its request already */
+    bool again;                            /* some of the candidates are victims already */
+    bool looked;                           /* sched.base is the cluster as it is */
     bool deferred; /* the next victim preempted others in this run: that is for the next run */
 };
 

@@ -6,11 +6,11 @@
 
 #include "sched/record/types.h"
 
-/* A gang in the calendar; all 0 without one. An occupation is its number in the timeline plus 1;
- * 0: none. */
+/* A gang in the calendar; all 0 without a calendar. An occupation is stored as its number in the
+ * timeline plus 1; 0: none. */
 struct gang__calendar_gang {
-    uint32_t occupies; /* what it holds */
-    uint32_t plan;     /* its planned start, */
+    uint32_t occupies; /* the occupation of its allocation, */
+    uint32_t plan;     /* and of its planned start, */
     int64_t planned_ns;
     uint32_t *node; /* and the nodes that the plan counts on, ascending */
     size_t node_count;
@@ -20,14 +20,14 @@ struct gang__calendar_gang {
 /* A gang and reservations. */
 struct gang__reserve_gang {
     struct gang__reserve *inside_of; /* its occupations lie inside; NULL: outside of all */
-    int64_t until_ns;                /* when that ended, as far as was known when it was placed */
+    int64_t until_ns;                /* end of that reservation when the gang was placed */
 };
 
 /* A gang in a matrix of time slices (owner: slice). */
 enum {
-    GANG__SLICED_WAITS, /* it never ran */
+    GANG__SLICED_WAITS, /* for its first quantum */
     GANG__SLICED_RUNS,
-    GANG__SLICED_STOPS, /* it was asked to, and some of its tasks have not yet */
+    GANG__SLICED_STOPS, /* asked to suspend; some tasks have not stopped yet */
     GANG__SLICED_OUT    /* suspended */
 };
 
@@ -36,14 +36,14 @@ struct gang__sliced {
     struct gang__sliced *next, **at; /* of the matrix, as they came */
     struct gang__sliced *next_gone;
     struct gang__matrix *matrix;
-    struct gang__gang *gang; /* NULL: it detached, and what it held is not given back yet */
+    struct gang__gang *gang; /* NULL: detached; the allocation is not given back yet */
     gang_alloc_id alloc;
     uint32_t row;
     uint8_t state; /* GANG__SLICED_* */
-    bool to_run;   /* it is to run now */
-    bool refused;  /* the host did not resume it, in this quantum */
-    bool stopped;  /* without a gang: it does not run any more */
-    bool gone;     /* not in the matrix any more; freed when no walk is under way */
+    bool to_run;   /* the pass wants it to run now */
+    bool refused;  /* the host refused to resume it in this quantum */
+    bool stopped;  /* detached, and all its tasks have stopped */
+    bool gone;     /* removed from the matrix; freed when no walk is under way */
     int64_t deadline_ns;
     int64_t *still; /* STOPS: tasks that have not stopped yet, ascending: */
     size_t left, still_cap;
@@ -64,9 +64,9 @@ struct gang__gang_victim {
     bool listed;                        /* it is in leaf->victims, or about to be, */
     bool unsorted;                      /* as it is in sched.unsorted_victims */
     bool elastic;                       /* it is in leaf->elastic_victims */
-    bool tentative;           /* the preemption that is being tried displaces all of it, */
-    int64_t *tentative_tasks; /* or of `has` so many, */
-    int64_t tentative_count;  /* which is the sum of these */
+    bool tentative;           /* a victim as a whole, in the preemption that is being tried, */
+    int64_t *tentative_tasks; /* or so many tasks of each group are, */
+    int64_t tentative_count;  /* the sum of which is this */
 };
 
 /* Preemption in which the gang took part (owner: preempt). */
@@ -79,12 +79,12 @@ struct gang__gang_preempt {
     uint64_t handover_failed_at;
 };
 
-/* What of it stops, and what stops for it (owner: stop). */
+/* Stops of the gang, and the handover that frees capacity for it (owner: stop). */
 struct gang__gang_stop {
     struct gang__stop *first;        /* tasks that were asked to stop and have not yet */
-    struct gang__stop *moving;       /* it stops, to start again where this one says */
+    struct gang__stop *moving;       /* the stop after which it starts at other places */
     struct gang__handover *handover; /* capacity is being freed for it */
-    uint32_t unreleased; /* stops that hold something: these, and those that handovers keep */
+    uint32_t unreleased; /* stops whose places are not released: of `first`, and in handovers */
 };
 
 /* Where it waits (owner: order). */
@@ -101,7 +101,7 @@ struct gang__gang_bypass {
     bool starved;                  /* no gang passes it any more */
 };
 
-/* What reports made of it (owner: lifecycle). */
+/* What reports say of its tasks (owner: lifecycle). */
 struct gang__gang_reports {
     bool below_min; /* it lost members: below its minimum since below_min_ns */
     bool refill;    /* lost members are to come back */
@@ -116,8 +116,8 @@ struct gang__gang {
     int64_t tasks;                 /* sum of `has` */
     int64_t started_ns, served_ns; /* served_ns: the part of its run time that job->served has */
     uint32_t index;                /* among the gangs of its job */
-    bool demands;                  /* what it lacks counts as demand of its queue */
-    bool over;                     /* all that it was to do is done */
+    bool demands;                  /* the tasks that it lacks count as demand of its queue */
+    bool over;                     /* its work is done: it does not start again */
     bool begun;                    /* it was started once */
     struct gang_placement *places; /* where it was when it was suspended */
     int64_t place_count;
@@ -139,7 +139,7 @@ struct gang__gang {
     struct gang__gang_wake {
         struct gang__gang *next, **at; /* in sched.wake.holdings; at is NULL: it is not in it */
     } wake;
-    struct gang__sliced *sliced; /* what `alloc` has of a matrix; NULL: it is in none */
+    struct gang__sliced *sliced; /* its record in a matrix; NULL: it is in none */
 };
 
 #endif

@@ -7,7 +7,7 @@ struct task_heartbeat {
     struct gang__hash_link link;
     struct task_heartbeat *before, *after;
     int64_t task, heard_ns;
-    uint32_t part;
+    uint32_t gang;
 };
 
 struct gang__heartbeat {
@@ -15,21 +15,21 @@ struct gang__heartbeat {
     struct task_heartbeat *oldest, *newest;
 };
 
-static uint64_t hash_of(uint32_t part, int64_t task)
+static uint64_t hash_of(uint32_t gang, int64_t task)
 {
-    uint64_t key[2] = {part, (uint64_t)task};
+    uint64_t key[2] = {gang, (uint64_t)task};
     return gang__hash(GANG__HASH_SEED, key, sizeof(key));
 }
 
-static struct task_heartbeat *find(const struct gang__job *job, uint32_t part, int64_t task)
+static struct task_heartbeat *find(const struct gang__job *job, uint32_t gang, int64_t task)
 {
     if (!job->heartbeats)
         return NULL;
-    uint64_t hash = hash_of(part, task);
+    uint64_t hash = hash_of(gang, task);
     struct gang__hash_link *n = gang__hash_first(&job->heartbeats->tasks, hash);
     for (; n; n = n->next) {
         struct task_heartbeat *b = GANG__OF(struct task_heartbeat, link, n);
-        if (n->hash == hash && b->part == part && b->task == task)
+        if (n->hash == hash && b->gang == gang && b->task == task)
             return b;
     }
     return NULL;
@@ -49,7 +49,7 @@ static void append(struct gang__heartbeat *all, struct task_heartbeat *b)
     all->newest = b;
 }
 
-static struct task_heartbeat *make(gang_sched *s, struct gang__job *job, uint32_t part,
+static struct task_heartbeat *make(gang_sched *s, struct gang__job *job, uint32_t gang,
                                    int64_t task)
 {
     if (!job->heartbeats)
@@ -59,23 +59,23 @@ static struct task_heartbeat *make(gang_sched *s, struct gang__job *job, uint32_
     struct task_heartbeat *b = gang__zalloc(&s->mem, 1, sizeof(*b));
     if (!b)
         return NULL;
-    b->part = part;
+    b->gang = gang;
     b->task = task;
-    gang__hash_insert(&job->heartbeats->tasks, &b->link, hash_of(part, task));
+    gang__hash_insert(&job->heartbeats->tasks, &b->link, hash_of(gang, task));
     return b;
 }
 
-bool gang__heartbeat_known(const struct gang__job *job, uint32_t part, int64_t task)
+bool gang__heartbeat_known(const struct gang__job *job, uint32_t gang, int64_t task)
 {
-    return find(job, part, task) != NULL;
+    return find(job, gang, task) != NULL;
 }
 
-bool gang__heartbeat_heard(gang_sched *s, struct gang__job *job, uint32_t part, int64_t task)
+bool gang__heartbeat_heard(gang_sched *s, struct gang__job *job, uint32_t gang, int64_t task)
 {
-    struct task_heartbeat *b = find(job, part, task);
+    struct task_heartbeat *b = find(job, gang, task);
     if (b)
         unlink_heartbeat(job->heartbeats, b);
-    else if (!(b = make(s, job, part, task)))
+    else if (!(b = make(s, job, gang, task)))
         return false;
     b->heard_ns = s->now_ns;
     append(job->heartbeats, b);
@@ -89,19 +89,19 @@ static void drop(gang_sched *s, struct gang__heartbeat *all, struct task_heartbe
     gang__release(&s->mem, b);
 }
 
-void gang__heartbeat_forget(gang_sched *s, struct gang__job *job, uint32_t part, int64_t task)
+void gang__heartbeat_forget(gang_sched *s, struct gang__job *job, uint32_t gang, int64_t task)
 {
-    struct task_heartbeat *b = find(job, part, task);
+    struct task_heartbeat *b = find(job, gang, task);
     if (b)
         drop(s, job->heartbeats, b);
 }
 
-void gang__heartbeat_forget_part(gang_sched *s, struct gang__job *job, uint32_t part)
+void gang__heartbeat_forget_gang(gang_sched *s, struct gang__job *job, uint32_t gang)
 {
     for (struct task_heartbeat *b = job->heartbeats ? job->heartbeats->oldest : NULL, *after; b;
          b = after) {
         after = b->after;
-        if (b->part == part)
+        if (b->gang == gang)
             drop(s, job->heartbeats, b);
     }
 }
@@ -113,17 +113,17 @@ int64_t gang__heartbeat_next(const struct gang__job *job)
     return gang__add_sat(job->heartbeats->oldest->heard_ns, job->heartbeat_ns);
 }
 
-size_t gang__heartbeat_late(const gang_sched *s, const struct gang__job *job, uint32_t *part,
+size_t gang__heartbeat_late(const gang_sched *s, const struct gang__job *job, uint32_t *gang,
                             int64_t *tasks, size_t cap)
 {
     size_t count = 0;
     if (gang__heartbeat_next(job) > s->now_ns)
         return 0;
     const struct task_heartbeat *b = job->heartbeats->oldest;
-    *part = b->part;
+    *gang = b->gang;
     for (; b && count < cap && gang__add_sat(b->heard_ns, job->heartbeat_ns) <= s->now_ns;
          b = b->after) {
-        if (b->part != *part)
+        if (b->gang != *gang)
             continue;
         size_t at = count++;
         for (; at > 0 && tasks[at - 1] > b->task; at--)
@@ -138,7 +138,7 @@ bool gang__heartbeat_copy(gang_sched *s, struct gang__job *to, const struct gang
     to->heartbeat_ns = from->heartbeat_ns;
     for (const struct task_heartbeat *b = from->heartbeats ? from->heartbeats->oldest : NULL; b;
          b = b->after) {
-        struct task_heartbeat *copy = make(s, to, b->part, b->task);
+        struct task_heartbeat *copy = make(s, to, b->gang, b->task);
         if (!copy)
             return false;
         copy->heard_ns = b->heard_ns;

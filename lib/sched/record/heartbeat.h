@@ -8,15 +8,15 @@
 #include "sched/record/state.h"
 
 /* A task has reported now. False: out of memory, the task is not watched. */
-bool gang__heartbeat_heard(gang_sched *s, struct gang__job *job, uint32_t part, int64_t task);
-bool gang__heartbeat_known(const struct gang__job *job, uint32_t part, int64_t task);
+bool gang__heartbeat_heard(gang_sched *s, struct gang__job *job, uint32_t gang, int64_t task);
+bool gang__heartbeat_known(const struct gang__job *job, uint32_t gang, int64_t task);
 /* Stops watching a task, or all tasks of a gang. */
-void gang__heartbeat_forget(gang_sched *s, struct gang__job *job, uint32_t part, int64_t task);
-void gang__heartbeat_forget_part(gang_sched *s, struct gang__job *job, uint32_t part);
+void gang__heartbeat_forget(gang_sched *s, struct gang__job *job, uint32_t gang, int64_t task);
+void gang__heartbeat_forget_gang(gang_sched *s, struct gang__job *job, uint32_t gang);
 /* The time when the next task is late; INT64_MAX: never. */
 int64_t gang__heartbeat_next(const struct gang__job *job);
 /* The late tasks of one gang, ascending; at most `cap` of them. 0: no task is late. */
-size_t gang__heartbeat_late(const gang_sched *s, const struct gang__job *job, uint32_t *part,
+size_t gang__heartbeat_late(const gang_sched *s, const struct gang__job *job, uint32_t *gang,
                             int64_t *tasks, size_t cap);
 /* Copies the heartbeats to a copy of the job. False: out of memory. */
 bool gang__heartbeat_copy(gang_sched *s, struct gang__job *to, const struct gang__job *from);

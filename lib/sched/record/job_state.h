@@ -36,15 +36,15 @@ struct gang__job {
     int32_t preemptible, loss;
     bool held, never_preempts;
     bool stale;                            /* adopted below its minimum: it is stale at once */
-    bool ending;                           /* all of it stops */
+    bool ending;                           /* all its gangs stop, and it ends then */
     bool counted_pending, counted_running; /* in its queues */
     bool paused;                           /* it waits between two quanta, since paused_since_ns */
     bool undone; /* out of memory when it was to wait or to stop: to be tried again */
     uint32_t gang_count;
     struct gang__gang *gang;
-    struct gang__user *leaf_user;   /* what its user has in the leaf; NULL: users do not count */
+    struct gang__user *leaf_user;   /* the user's record in the leaf; NULL: users do not count */
     struct gang__job *next;         /* in a message, in the list of those that ended */
-    int32_t state, end, end_wanted; /* end_wanted: what it becomes when it has stopped */
+    int32_t state, end, end_wanted; /* end_wanted: how it ends when it has stopped */
     /* GANG_WAIT_HOLD, _AFTER, _BACK_OFF, _QUEUE, _RESERVATION while it may not be tried; 0 */
     int32_t wait_why;
     int32_t stop_reason; /* GANG_REASON_*, while it is `ending` */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What gangs ask for: the text of a request, and the class of all gangs that ask for the same. */
+/* Requests of gangs: the text of a request, and the class of all gangs with equal requests. */
 #ifndef GANG__SCHED_REQUEST_CLASS_H
 #define GANG__SCHED_REQUEST_CLASS_H
 

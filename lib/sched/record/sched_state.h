@@ -13,12 +13,12 @@
 #include "sched/record/stop_state.h"
 #include "sched/record/wait_class.h"
 
-/* Why a job was noted: what is to be done with it, as bits. */
+/* Why a job was noted, as bits: what the drain does with it. */
 enum {
     GANG__WAKE_SETTLE = 1,  /* put its gangs where they belong: gang__job_settle() */
     GANG__WAKE_TIMER = 2,   /* compute again when it is due: gang__timer_set() */
     GANG__WAKE_STOPPED = 8, /* a gang of it has stopped: it waits again, goes on, or ends */
-    GANG__WAKE_STATE = 4    /* tell the host its state, if that is another */
+    GANG__WAKE_STATE = 4    /* report its state to the host, if it changed */
 };
 
 /* Why the plans are looked at again. */
@@ -113,8 +113,8 @@ struct gang__usage_sched {
     struct gang__gpu_memory {
         int64_t *bytes;
         size_t count, cap;
-    } gpu_memory, gpu_memory_next;       /* the other: scratch */
-    uint64_t gpu_memory_epoch;           /* cluster epoch and 1; 0: it is to be looked up */
+    } gpu_memory, gpu_memory_next;       /* _next: scratch */
+    uint64_t gpu_memory_epoch;           /* cluster epoch and 1 of the list; 0: it is stale */
     struct gang__gang *unsorted_victims; /* they run, and are in no order of victims yet; the last
                                           * that started is the first */
 };
@@ -225,7 +225,7 @@ struct gang_sched {
     struct gang__backfill_sched backfill;
     struct gang__preempt_sched preempt;
     struct gang__where_state where;
-    const gang_sched *original; /* while jobs of a copy enter it: the original; else NULL */
+    const gang_sched *original; /* of a copy, while its jobs enter it; else NULL */
 
     /* Scratch */
     gang_snapshot *scratch;
@@ -237,7 +237,7 @@ struct gang_sched {
     size_t group_cap;
 };
 
-/* Is a reservation the reason why it waits, that it named or that is for others? */
+/* Why a reservation keeps a gang from starting: one that it named, or one for others. */
 struct gang__reserve_reason {
     int64_t until_ns; /* or 0 */
     bool never;
@@ -265,7 +265,7 @@ static inline int32_t gang__group_in_job(const struct gang__gang *g, uint32_t gr
     return g->group_of ? g->group_of[group] : (int32_t)group;
 }
 
-/* The allocation of what the gang holds: also while all of it stops. */
+/* The allocation of the gang, also while all its tasks stop. */
 static inline gang_alloc_id gang__gang_holds(const struct gang__gang *g)
 {
     return g->alloc != GANG_ID_NONE ? g->alloc
@@ -273,7 +273,7 @@ static inline gang_alloc_id gang__gang_holds(const struct gang__gang *g)
                                     : GANG_ID_NONE;
 }
 
-/* What its gang takes (group < 0), or a task of a group: `count` kinds. */
+/* What a gang of the class takes (group < 0), or a task of a group: `count` dimensions. */
 static inline const struct gang__take *
 gang__request_class_takes(const struct gang__request_class *request_class, int32_t group,
                           uint32_t *count)

@@ -5,13 +5,13 @@
 
 #include "sched/record/types.h"
 
-/* Some tasks of a running gang, or all of it, were asked to stop; what they hold stays allocated
- * until they have. */
+/* A stop: tasks of a running gang, or all of them, were asked to stop. Their places stay allocated
+ * until all of them have stopped. */
 struct gang__stop {
     struct gang__stop *next; /* of the gang */
     struct gang__stop *next_of_handover;
     struct gang__gang *gang;
-    struct gang__handover *handover; /* for which; NULL: released as soon as they have stopped */
+    struct gang__handover *handover; /* gets the places; NULL: they are released */
     gang_alloc_id alloc;
     int64_t *tasks;          /* numbers, ascending; NULL: all */
     size_t task_count, left; /* left: not stopped yet */
@@ -22,22 +22,23 @@ struct gang__stop {
     int64_t to_count;
     int64_t deadline_ns;
     int32_t reason;
-    bool suspends; /* the places were recorded when the stop was made */
+    bool suspends; /* the gang resumes later at its places, which are recorded */
     bool stopped;  /* all its tasks have stopped */
-    bool released; /* what they held was given back */
-    bool deferred; /* stopped, and could not be released yet: in sched.stop.deferred */
+    bool released; /* their places were given back */
+    bool deferred; /* stopped, and the release is deferred: in sched.stop.deferred */
     bool counted;  /* in gang->stop.unreleased */
 };
 
-/* Capacity that is being freed for a gang: what stops, and what was free already and is kept. */
+/* A handover: capacity on its way to a gang (the taker). Victims stop for it, and free capacity at
+ * its places is kept for it. */
 struct gang__handover {
     struct gang__handover *next;
-    struct gang__gang *taker; /* NULL: it gave up */
+    struct gang__gang *taker; /* NULL: it gave up; the victims stop all the same */
     struct gang__stop *stops;
     struct gang_placement *places; /* where the taker is to go */
     int64_t place_count;
     int32_t grow_group;   /* of a taker that runs; -1: its gang starts */
-    gang_alloc_id *holds; /* what is kept free for it */
+    gang_alloc_id *holds; /* placeholders on free capacity of its places */
     size_t hold_count, hold_cap;
     int32_t reason;
     bool charged;          /* its queues count what it is about to get, */

@@ -45,7 +45,7 @@ struct gang__reserve_piece {
     uint32_t run_count;
     bool was_in; /* it was in the timeline before it was tried elsewhere */
     bool tight;  /* it overlaps what its nodes have: by an overrun, or by its flags */
-    bool hurt;   /* some of its nodes are not up, and the host knows: reserve_lost.c */
+    bool hurt;   /* some of its nodes are not up, and this was reported: reserve_lost.c */
     struct gang__reserve_run run[];
 };
 
@@ -93,16 +93,16 @@ struct gang__reserve {
     size_t stage_count;
     struct gang__reserve_part *part;
     size_t part_count;
-    int64_t first_ns;      /* begin of the first time */
-    int64_t instances;     /* that there are to be; INT64_MAX: without end */
-    int64_t next_instance; /* the next that is to be placed */
-    int64_t current;       /* that is on, or comes next */
-    bool noticed, begun;   /* that one */
+    int64_t first_ns;      /* begin of the first instance */
+    int64_t instances;     /* in all; INT64_MAX: without end */
+    int64_t next_instance; /* the next one to be placed */
+    int64_t current;       /* the instance that lasts now, or comes next: */
+    bool noticed, begun;   /* it was announced, and has begun */
     int64_t woken_ns;      /* its members were last woken */
-    bool open;             /* its members could start inside it when that was looked at last */
+    bool open;             /* its members could start inside when it was last checked */
     int64_t before_ns;     /* while it is being changed: its end before that; else GANG__NEVER */
     bool over;             /* the job that it was made for has ended */
-    bool aside;            /* makes way for an older one that lost nodes: reserve_lost.c */
+    bool aside;            /* withdrawn for an older one that lost nodes: reserve_lost.c */
     int64_t idle_since_ns; /* no member runs or waits; INT64_MAX: one does */
     struct gang__reserve_piece *piece;
     struct gang__reserve_gap *gap;
@@ -155,7 +155,8 @@ uint64_t gang__reserve_class_salt(const gang_sched *s, const struct gang__gang *
 /* In the trial, capacity that handovers keep is taken. GANG_OK; GANG_ENOMEM. */
 gang_result gang__reserve_put_handovers(struct gang__trial *t);
 
-/* Do what is due: notices, begins, ends, instances, lost nodes. False: out of memory. */
+/* Process events that are due: notice, begin, end, next instance, lost nodes. False: out of
+ * memory. */
 bool gang__reserve_due(gang_sched *s);
 
 /* Try the gang in the timeline of gang__calendar_timeline_of(): as gang__where_alloc(). */
@@ -198,7 +199,7 @@ bool gang__reserve_is_reserved_until(gang_sched *s, const struct gang__job *job,
  * while a gang is moving: its new places were found with that limit. */
 void gang__reserve_forget_end(gang_sched *s, struct gang__job *job);
 
-/* Does a piece begin before the gang would have ended, or is it inside? */
+/* Does a piece begin before the gang would end, or is the gang inside a reservation? */
 bool gang__reserve_binds(const gang_sched *s, const struct gang__gang *g);
 
 /* Nodes that are reserved for others while the gang runs: sched/where. */

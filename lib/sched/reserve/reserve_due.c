@@ -155,7 +155,7 @@ void gang__reserve_report(gang_sched *s, const struct gang__reserve *r, int32_t 
     e.instance = r->current;
     e.start_ns = gang__reserve_begin_of(r, r->current);
     e.end_ns = gang__reserve_end_of(r, r->current);
-    if (e.start_ns == INT64_MAX) /* nothing of it is left */
+    if (e.start_ns == INT64_MAX) /* no piece is left */
         e.start_ns = e.end_ns = r->first_ns + r->current * r->period_ns;
     e.node_count = list_nodes(s, r);
     e.nodes = s->reserve.all->node;
@@ -260,7 +260,7 @@ static void finish_instance(gang_sched *s, struct gang__reserve *r, int32_t what
     next_instance_of(s, r);
 }
 
-/* Do what is due for one reservation. False: out of memory. */
+/* Process the events of one reservation. False: out of memory. */
 static bool do_due(gang_sched *s, struct gang__reserve *r)
 {
     for (;;) {
@@ -315,7 +315,7 @@ static void reclass(gang_sched *s)
     }
 }
 
-/* Do what is due for all reservations. False: out of memory. */
+/* Process the events of all reservations. False: out of memory. */
 static bool do_all_due(gang_sched *s)
 {
     struct gang__reserves *all = s->reserve.all;

@@ -4,7 +4,8 @@
 #include "sched/reserve/reserve_in.h"
 #include "sched/wake/wake.h"
 
-/* Inside it; of a flexible one, as if it were not there. GANG_ENOFIT: it is not active. */
+/* Try the gang inside the reservation; with a flexible one, as if it were not in the calendar.
+ * GANG_ENOFIT: the reservation is not active. */
 static gang_result try_in(gang_sched *s, struct gang__reserve *r, struct gang__gang *g,
                           gang_alloc_id *id, int32_t *why, gang__reserve_attempt *attempt)
 {

@@ -31,7 +31,8 @@ static void take_settings(struct gang__matrix *m, const struct gang__queue *q)
 {
     m->quantum_ns = q->quantum_ns;
     m->most = q->quantum_rows;
-    if (!m->first && m->columns.count == 0) /* what is held of its nodes is held as it began */
+    if (!m->first &&
+        m->columns.count == 0) /* columns keep the settings with which they were made */
         m->lent = GANG__TIMESHARE_CPU | (q->quantum_gpus ? (uint32_t)GANG__TIMESHARE_GPU : 0);
 }
 

@@ -30,7 +30,7 @@ static void report(gang_sched *s, struct gang__gang *g, const char *text)
 static void note_suspended(gang_sched *s, struct gang__sliced *x)
 {
     x->state = GANG__SLICED_OUT;
-    gang__heartbeat_forget_part(s, x->gang->job, x->gang->index); /* of late reports */
+    gang__heartbeat_forget_gang(s, x->gang->job, x->gang->index); /* of late reports */
     report(s, x->gang, "its quantum is over");
 }
 
@@ -84,7 +84,7 @@ static void suspend(gang_sched *s, struct gang__sliced *x)
         return;
     x->state = GANG__SLICED_STOPS;
     x->deadline_ns = gang__add_sat(s->now_ns, grace);
-    gang__heartbeat_forget_part(s, x->gang->job, x->gang->index);
+    gang__heartbeat_forget_gang(s, x->gang->job, x->gang->index);
     struct gang_event e = event_of(s, x, "its quantum is over");
     if (s->ops.suspend && x->left > 0 && s->ops.suspend(&e, s->user) != 0) {
         preempt(s, x);

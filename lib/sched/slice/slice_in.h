@@ -37,7 +37,7 @@ static inline uint32_t gang__row_distance(const struct gang__matrix *m, uint32_t
 gang_result gang__column_get(gang_sched *s, struct gang__matrix *m, gang_node_id node,
                              struct gang__column **column);
 bool gang__column_drop(gang_sched *s, struct gang__matrix *m, struct gang__column *c);
-/* Note what its tasks from this number on use. On an error nothing of them is noted. */
+/* Note the shares that its tasks from this number on use. On an error none of them is noted. */
 gang_result gang__uses_collect(gang_sched *s, struct gang__sliced *x, int64_t first);
 void gang__use_forget(gang_sched *s, struct gang__sliced *x, size_t i);
 

@@ -182,7 +182,7 @@ void gang__give_back_unheld(gang_sched *s, gang_alloc_id alloc)
     r = !tasks ? GANG_ENOMEM : count ? gang__give_back_tasks(s, alloc, tasks, count) : GANG_OK;
     if (r == GANG_EBUSY)
         gang__give_back_or_defer(s, NULL, alloc, tasks, count);
-    else if (r != GANG_OK) /* then the handover keeps nothing of it */
+    else if (r != GANG_OK) /* then the handover keeps no place of it */
         gang__give_back_or_defer(s, NULL, alloc, NULL, 0);
     gang__release(&s->mem, tasks);
 }

@@ -76,7 +76,7 @@ void gang__handover_release_holds(gang_sched *s, struct gang__handover *handover
     handover->hold_count = 0;
 }
 
-/* Keep what is free now of the places that the gang `g` is to get. Once is enough: until the
+/* Keep the free capacity of the places that the gang `g` is to get. Once is enough: until the
  * victims have stopped, other gangs could take only what was free before. */
 static void hold(gang_sched *s, struct gang__handover *handover, const struct gang__gang *g,
                  const struct gang_placement *places, int64_t place_count)

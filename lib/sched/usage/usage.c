@@ -131,7 +131,7 @@ static void count_usage(gang_sched *s, struct gang__gang *g, int64_t sign)
     const gang_request *q = request_class->q;
     int64_t rest = gang__gang_fixed_rest(g), left = g->demands ? gang__gang_lacks_all(g) : 0;
     gang__wake_queue(s, leaf);
-    if (g->tasks == 0 && left == 0) /* nothing of it counts */
+    if (g->tasks == 0 && left == 0) /* its queues count nothing of it */
         return;
     for (uint32_t group = 0; group < q->group_count; group++) {
         int64_t kept = gang__gang_fixed(g, group, &rest);

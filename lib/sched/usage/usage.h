@@ -43,7 +43,7 @@ void gang__usage_shift(struct gang__queue_state *leaf,
                        const struct gang__request_class *request_class, uint32_t group,
                        int64_t times);
 
-/* Adds `times` what is promised to a gang and not held yet: all of the gang (grow_group < 0), or
+/* Adds `times` the capacity that a gang is about to get: all of the gang (grow_group < 0), or
  * a task of that group. A negative `times` subtracts. It counts as usage of the gang's queues and
  * user, and as fixed usage of the queues if preemption may never take it. */
 void gang__usage_promise(struct gang__gang *g, int32_t grow_group, int64_t times);
