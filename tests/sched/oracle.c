@@ -90,32 +90,44 @@ static int64_t all_there_is(const struct oracle *o, int kind)
     return sum;
 }
 
+/* The children of a queue that have the same priority, and the kind that they share. */
+struct tier {
+    int parent;
+    int64_t priority;
+    int kind;
+};
+
+static bool shares_in(const struct oracle_queue *q, const struct tier *tier)
+{
+    return q->parent == tier->parent && q->priority == tier->priority;
+}
+
 /* One round among the queues of a priority: each gets its part by weight, in whole units, at most
  * what it still wants. Returns whether some queue now has all it wants, so that there is another
  * round. */
-static bool share_round(struct oracle *o, int parent, int64_t priority, int kind, int64_t *rest,
+static bool share_round(struct oracle *o, const struct tier *tier, int64_t *rest,
                         const int64_t want[], int64_t remainder[])
 {
     int64_t weights = 0, whole = *rest;
     bool satisfied = false;
     for (int q = 0; q < o->queues; q++) {
-        struct oracle_queue *u = &o->queue[q];
+        struct oracle_queue *queue = &o->queue[q];
         remainder[q] = -1;
-        if (u->parent == parent && u->priority == priority && u->share[kind] < want[q])
-            weights += u->weight;
+        if (shares_in(queue, tier) && queue->share[tier->kind] < want[q])
+            weights += queue->weight;
     }
     for (int q = 0; q < o->queues && weights > 0; q++) {
-        struct oracle_queue *u = &o->queue[q];
-        if (u->parent != parent || u->priority != priority || u->share[kind] >= want[q])
+        struct oracle_queue *queue = &o->queue[q];
+        if (!shares_in(queue, tier) || queue->share[tier->kind] >= want[q])
             continue;
-        int64_t part = whole * u->weight / weights, open = want[q] - u->share[kind];
-        remainder[q] = whole * u->weight % weights;
+        int64_t part = whole * queue->weight / weights, open = want[q] - queue->share[tier->kind];
+        remainder[q] = whole * queue->weight % weights;
         if (part >= open) {
             part = open;
             remainder[q] = -1;
             satisfied = true;
         }
-        u->share[kind] += part;
+        queue->share[tier->kind] += part;
         *rest -= part;
     }
     return satisfied && *rest > 0;
@@ -141,13 +153,13 @@ static void share_children(struct oracle *o, int parent, int kind, int64_t total
 {
     int64_t want[ORACLE_QUEUES], remainder[ORACLE_QUEUES], rest = total, top = INT64_MAX;
     for (int q = 0; q < o->queues; q++) {
-        struct oracle_queue *u = &o->queue[q];
-        if (u->parent != parent)
+        struct oracle_queue *queue = &o->queue[q];
+        if (queue->parent != parent)
             continue;
-        int64_t guarantee = u->guarantee[kind];
+        int64_t guarantee = queue->guarantee[kind];
         want[q] = demand(o, q, kind);
-        u->share[kind] = guarantee < 0 || guarantee > want[q] ? want[q] : guarantee;
-        rest -= u->share[kind];
+        queue->share[kind] = guarantee < 0 || guarantee > want[q] ? want[q] : guarantee;
+        rest -= queue->share[kind];
     }
     while (rest > 0 && top > INT64_MIN) { /* from the highest priority to the lowest */
         int64_t next = INT64_MIN;
@@ -156,7 +168,8 @@ static void share_children(struct oracle *o, int parent, int kind, int64_t total
                 o->queue[q].priority > next)
                 next = o->queue[q].priority;
         top = next;
-        while (share_round(o, parent, top, kind, &rest, want, remainder))
+        struct tier tier = {parent, top, kind};
+        while (share_round(o, &tier, &rest, want, remainder))
             ;
         share_units(o, kind, &rest, remainder);
     }
@@ -204,11 +217,11 @@ static int forbidden_by(const struct oracle *o, const struct oracle_job *job)
     for (int q = job->queue; q >= 0; q = o->queue[q].parent)
         for (int k = 0; k < ORACLE_KINDS; k++) {
             int64_t need = next_need(job, k);
-            const struct oracle_queue *u = &o->queue[q];
-            if (need && u->limit[k] >= 0 && used(o, q, k) + need > u->limit[k])
+            const struct oracle_queue *queue = &o->queue[q];
+            if (need && queue->limit[k] >= 0 && used(o, q, k) + need > queue->limit[k])
                 return q;
-            if (need && fixed && u->guarantee[k] >= 0 &&
-                used_nonpreemptible(o, q, k) + need > u->guarantee[k])
+            if (need && fixed && queue->guarantee[k] >= 0 &&
+                used_nonpreemptible(o, q, k) + need > queue->guarantee[k])
                 return q;
         }
     return NOBODY;
@@ -278,9 +291,10 @@ static bool is_below_share(const struct oracle *o, int queue, const struct oracl
 static bool stays_inside(const struct oracle *o, int queue, const struct oracle_job *job,
                          bool guarantee)
 {
-    const struct oracle_queue *u = &o->queue[queue];
+    const struct oracle_queue *state = &o->queue[queue];
     for (int k = 0; k < ORACLE_KINDS; k++) {
-        int64_t bound = guarantee || u->guarantee[k] < 0 ? u->guarantee[k] : u->share[k];
+        int64_t bound =
+            guarantee || state->guarantee[k] < 0 ? state->guarantee[k] : state->share[k];
         if (next_need(job, k) && bound >= 0 && used(o, queue, k) + next_need(job, k) > bound)
             return false;
     }
@@ -398,9 +412,10 @@ static void part_ways(const struct oracle *o, int *a, int *b)
 static bool is_above(const struct oracle *o, int queue, const struct oracle_job *taker,
                      bool guarantee)
 {
-    const struct oracle_queue *u = &o->queue[queue];
+    const struct oracle_queue *state = &o->queue[queue];
     for (int k = 0; k < ORACLE_KINDS; k++) {
-        int64_t bound = guarantee || u->guarantee[k] < 0 ? u->guarantee[k] : u->share[k];
+        int64_t bound =
+            guarantee || state->guarantee[k] < 0 ? state->guarantee[k] : state->share[k];
         if (next_need(taker, k) && bound >= 0 && used(o, queue, k) > bound)
             return true;
     }
@@ -490,11 +505,11 @@ static struct victim take(struct oracle *o, int j, bool whole)
 /* With the preemptor: is one of its queues above its share, and above its guarantee? */
 static bool is_beyond(const struct oracle *o, int queue, const struct oracle_job *taker)
 {
-    const struct oracle_queue *u = &o->queue[queue];
+    const struct oracle_queue *state = &o->queue[queue];
     for (int k = 0; k < ORACLE_KINDS; k++) {
         int64_t with = used(o, queue, k) + next_need(taker, k);
-        if (next_need(taker, k) && u->guarantee[k] >= 0 && with > u->share[k] &&
-            with > u->guarantee[k])
+        if (next_need(taker, k) && state->guarantee[k] >= 0 && with > state->share[k] &&
+            with > state->guarantee[k])
             return true;
     }
     return false;

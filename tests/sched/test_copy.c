@@ -293,6 +293,26 @@ static gang_reservation_id some_reservation(const char **name)
     return chosen;
 }
 
+/* What does not depend on its groups: queue, user, times. */
+static void draw_policy(struct gang_job_spec *job)
+{
+    job->queue = leaf[below(4)];
+    job->priority = below(3);
+    job->user = one_in(2) ? "ann" : "bob";
+    job->preemptible = one_in(4) ? (int32_t)below(3) : GANG_PREEMPTIBLE;
+    job->time_limit_ns = one_in(4) ? 0 : (5 + below(60)) * SECOND;
+    job->loss = (int32_t)below(5);
+    job->max_restarts = 3;
+    job->restart_delay_ns = one_in(2) ? 3 * SECOND : 0;
+    job->refill_ns = one_in(2) ? 20 * SECOND : 0;
+    job->start_within_ns = one_in(12) ? 40 * SECOND : 0;
+    job->back_off_ns = one_in(2) ? 5 * SECOND : 0;
+    job->heartbeat_ns = whole && one_in(4) ? (5 + below(20)) * SECOND : 0;
+    job->hold = one_in(12);
+    job->begin_ns = one_in(12) ? now_ns + below(30) * SECOND : 0;
+    job->deadline_ns = one_in(12) ? now_ns + (20 + below(200)) * SECOND : 0;
+}
+
 static void submit(void)
 {
     gang_result result[2] = {0, 0};
@@ -332,21 +352,7 @@ static void submit(void)
     job.request.affinity = &peer;
     job.request.affinity_count = one_in(8);
     job.request.exclusive = one_in(15);
-    job.queue = leaf[below(4)];
-    job.priority = below(3);
-    job.user = one_in(2) ? "ann" : "bob";
-    job.preemptible = one_in(4) ? (int32_t)below(3) : GANG_PREEMPTIBLE;
-    job.time_limit_ns = one_in(4) ? 0 : (5 + below(60)) * SECOND;
-    job.loss = (int32_t)below(5);
-    job.max_restarts = 3;
-    job.restart_delay_ns = one_in(2) ? 3 * SECOND : 0;
-    job.refill_ns = one_in(2) ? 20 * SECOND : 0;
-    job.start_within_ns = one_in(12) ? 40 * SECOND : 0;
-    job.back_off_ns = one_in(2) ? 5 * SECOND : 0;
-    job.heartbeat_ns = whole && one_in(4) ? (5 + below(20)) * SECOND : 0;
-    job.hold = one_in(12);
-    job.begin_ns = one_in(12) ? now_ns + below(30) * SECOND : 0;
-    job.deadline_ns = one_in(12) ? now_ns + (20 + below(200)) * SECOND : 0;
+    draw_policy(&job);
     job.after = &after;
     job.after_count = after.job != GANG_ID_NONE && one_in(8);
     job.group_after = then;

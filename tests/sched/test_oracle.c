@@ -60,18 +60,19 @@ static bool is_leaf(int queue)
 /* Guarantees that fit into that of the parent, at the top into the cluster. */
 static void random_quotas(int q)
 {
-    struct oracle_queue *u = &oracle.queue[q];
-    int64_t left = u->parent < 0 ? all_gpus() : oracle.queue[u->parent].guarantee[GANG_KIND_GPU];
+    struct oracle_queue *queue = &oracle.queue[q];
+    int64_t left =
+        queue->parent < 0 ? all_gpus() : oracle.queue[queue->parent].guarantee[GANG_KIND_GPU];
     for (int s = 0; s < q; s++)
-        if (oracle.queue[s].parent == u->parent)
+        if (oracle.queue[s].parent == queue->parent)
             left -= oracle.queue[s].guarantee[GANG_KIND_GPU];
     for (int k = 0; k < ORACLE_KINDS; k++)
-        u->guarantee[k] = u->limit[k] = ORACLE_UNLIMITED;
-    int64_t guarantee = u->guarantee[GANG_KIND_GPU] = below(left + 1);
+        queue->guarantee[k] = queue->limit[k] = ORACLE_UNLIMITED;
+    int64_t guarantee = queue->guarantee[GANG_KIND_GPU] = below(left + 1);
     if (one_in(4))
-        u->limit[GANG_KIND_GPU] = guarantee + 1 + below(6);
-    u->weight = 1 + below(3);
-    u->priority = one_in(4) ? 200 : 100;
+        queue->limit[GANG_KIND_GPU] = guarantee + 1 + below(6);
+    queue->weight = 1 + below(3);
+    queue->priority = one_in(4) ? 200 : 100;
 }
 
 static void random_queues(void)
@@ -125,18 +126,19 @@ static void set_queues(void)
     struct gang_quota guarantee[ORACLE_QUEUES], limit[ORACLE_QUEUES];
     struct gang_error error = GANG_ERROR_INIT;
     for (int q = 0; q < oracle.queues; q++) {
-        const struct oracle_queue *u = &oracle.queue[q];
+        const struct oracle_queue *queue = &oracle.queue[q];
         spec[q] = (struct gang_queue_spec)GANG_QUEUE_SPEC_INIT;
         spec[q].name = queue_name[q];
-        spec[q].parent = u->parent < 0 ? NULL : queue_name[u->parent];
-        guarantee[q] = (struct gang_quota){"gpu", u->guarantee[GANG_KIND_GPU] * 1000, NULL, 0, 0};
-        limit[q] = (struct gang_quota){"gpu", u->limit[GANG_KIND_GPU] * 1000, NULL, 0, 0};
+        spec[q].parent = queue->parent < 0 ? NULL : queue_name[queue->parent];
+        guarantee[q] =
+            (struct gang_quota){"gpu", queue->guarantee[GANG_KIND_GPU] * 1000, NULL, 0, 0};
+        limit[q] = (struct gang_quota){"gpu", queue->limit[GANG_KIND_GPU] * 1000, NULL, 0, 0};
         spec[q].guaranteed = &guarantee[q];
         spec[q].guaranteed_count = 1;
         spec[q].limit = &limit[q];
-        spec[q].limit_count = u->limit[GANG_KIND_GPU] >= 0;
-        spec[q].weight = (double)u->weight;
-        spec[q].priority = u->priority;
+        spec[q].limit_count = queue->limit[GANG_KIND_GPU] >= 0;
+        spec[q].weight = (double)queue->weight;
+        spec[q].priority = queue->priority;
     }
     gang_result r = gang_sched_set_queues(sched, spec, (size_t)oracle.queues, &error);
     ck_assert_msg(r == GANG_OK, "GANG_SEED=%" PRIu64 ": %s %s", run_seed, error.path, error.text);
@@ -207,11 +209,11 @@ static void print_world(void)
         printf(" %" PRId64, oracle.capacity[n][GANG_KIND_GPU]);
     printf("\n");
     for (int q = 0; q < oracle.queues; q++) {
-        const struct oracle_queue *u = &oracle.queue[q];
+        const struct oracle_queue *queue = &oracle.queue[q];
         printf("  q%d in %d: guarantee %" PRId64 " limit %" PRId64 " weight %" PRId64
                " priority %" PRId64 " (share %" PRId64 ")\n",
-               q, u->parent, u->guarantee[GANG_KIND_GPU], u->limit[GANG_KIND_GPU], u->weight,
-               u->priority, oracle.queue[q].share[GANG_KIND_GPU]);
+               q, queue->parent, queue->guarantee[GANG_KIND_GPU], queue->limit[GANG_KIND_GPU],
+               queue->weight, queue->priority, oracle.queue[q].share[GANG_KIND_GPU]);
     }
     for (int j = 0; j < oracle.jobs; j++) {
         const struct oracle_job *job = &oracle.job[j];
