@@ -239,14 +239,31 @@ static void must_check(void)
     stage_check(&s);
 }
 
+/* No job comes near the limits. */
+static void set_queues(void)
+{
+    struct gang_quota guarantee = {"gpu", 8000, NULL, 0, 0}, limit = {"gpu", 1000000, NULL, 0, 0};
+    struct gang_queue_spec queue[4];
+    static const char *const name[4] = {"a", "a1", "a2", "b"};
+    for (int i = 0; i < 4; i++) {
+        queue[i] = (struct gang_queue_spec)GANG_QUEUE_SPEC_INIT;
+        queue[i].name = name[i];
+        queue[i].parent = i == 1 || i == 2 ? "a" : NULL;
+        queue[i].grace_ns = i == 3 ? 2 * SECOND : -1;
+        queue[i].guaranteed = &guarantee;
+        queue[i].guaranteed_count = i == 0 || i == 2;
+        queue[i].limit = &limit;
+        queue[i].limit_count = i > 0;
+        queue[i].preempt_mode = i == 1 ? GANG_PREEMPT_MODE_SUSPEND : GANG_PREEMPT_MODE_REQUEUE;
+    }
+    MUST(gang_sched_set_queues(sched, queue, 4, NULL));
+}
+
 static void open_sched(uint64_t *seed)
 {
     struct gang_cluster_opts cluster = GANG_CLUSTER_OPTS_INIT;
     struct gang_sched_opts opts = GANG_SCHED_OPTS_INIT;
     struct gang_host_ops ops = GANG_HOST_OPS_INIT;
-    struct gang_quota guarantee = {"gpu", 8000, NULL, 0, 0};
-    struct gang_queue_spec queue[4];
-    static const char *const name[4] = {"a", "a1", "a2", "b"};
     mem.mem = (struct gang_mem){sizeof(struct gang_mem), count_alloc, count_release, &mem};
     cluster.mem = opts.mem = &mem.mem;
     MUST(gang_cluster_new(&cluster, &s.c, NULL));
@@ -260,17 +277,8 @@ static void open_sched(uint64_t *seed)
     ops.start = ops.resume = on_start;
     ops.preempt = ops.shrink = ops.suspend = on_stop;
     ops.state = on_state;
-    for (int i = 0; i < 4; i++) {
-        queue[i] = (struct gang_queue_spec)GANG_QUEUE_SPEC_INIT;
-        queue[i].name = name[i];
-        queue[i].parent = i == 1 || i == 2 ? "a" : NULL;
-        queue[i].grace_ns = i == 3 ? 2 * SECOND : -1;
-        queue[i].guaranteed = &guarantee;
-        queue[i].guaranteed_count = i == 0 || i == 2;
-        queue[i].preempt_mode = i == 1 ? GANG_PREEMPT_MODE_SUSPEND : GANG_PREEMPT_MODE_REQUEUE;
-    }
     MUST(gang_sched_new(s.c, &opts, &ops, seed, &sched, NULL));
-    MUST(gang_sched_set_queues(sched, queue, 4, NULL));
+    set_queues();
 }
 
 /* Every job that is left waits for one that is left, or the scheduler forgot it. */
@@ -359,6 +367,8 @@ static void live(uint64_t seed)
         MUST(gang_sched_run(sched, now, &opts, NULL));
         if (runs % 16 == 0)
             must_check();
+        for (int i = 0; i < 20; i++) /* a submission finds the queues complete, old or new */
+            set_queues();
     }
     for (int i = 0; i < THREADS; i++)
         ck_assert_int_eq(pthread_join(thread[i].thread, NULL), 0);

@@ -193,7 +193,7 @@ static void enter_all(gang_sched *s)
         gang__job_settle(s, GANG__OF(struct gang__job, by_id, n));
 }
 
-static void link_queues(gang_sched *s)
+static void link_queues(gang_sched *s, const struct gang__submit_view *submit_view)
 {
     for (uint32_t i = 0; i < s->queues->count; i++) {
         struct gang__queue_state *q = s->qs[i];
@@ -204,7 +204,7 @@ static void link_queues(gang_sched *s)
             gang__order_init(q);
             q->idle_since_ns = s->now_ns;
         }
-        gang__load_relaxed(&s->intake.submit_view)->pending[i] = &q->waiting;
+        submit_view->pending[i] = &q->waiting;
     }
 }
 
@@ -247,8 +247,9 @@ static void commit(struct swap *w)
     s->usage.share_slot = w->slot;
     s->usage.resolved = w->resolved;
     s->dims = w->queues->dims;
-    gang__store(&s->intake.submit_view, w->submit_view);
-    link_queues(s);
+    link_queues(s, w->submit_view);
+    gang__store(&s->intake.submit_view,
+                w->submit_view); /* complete: submitters read it from now on */
     s->config_count++;
     gang__slice_configure(s);
     if (before) {

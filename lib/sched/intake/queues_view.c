@@ -24,6 +24,9 @@ struct gang__submit_view *gang__submit_view_new(gang_sched *s, struct gang__queu
         gang__submit_view_release(&s->mem, d);
         return NULL;
     }
+    /* Until the owner stores the limits in force, a submission counts as one before the change. */
+    for (size_t i = 0; i < amounts; i++)
+        gang__store_relaxed(&d->limit[i], (uint64_t)GANG__NO_BOUND);
     d->queues = queues;
     d->number = ++s->intake.view_count;
     return d;
