@@ -124,7 +124,7 @@ void gang__reports_reset(gang_sched *s, struct gang__gang *g)
     memset(g->failed, 0, bytes);
     g->ended = 0;
     gang__usage_in(s, g);
-    s->wake.shares = true;
+    gang__wake_shares(s);
 }
 
 void gang__reports_continue(gang_sched *s, struct gang__job *job)

@@ -149,7 +149,7 @@ bool gang__reports_node_lost(gang_sched *s, gang_node_id node)
         gang__log(s, 0, "an unknown node was reported lost");
         return true;
     }
-    s->wake.changes++;
+    gang__wake_preemption(s);
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {
         struct gang__job *job = GANG__OF(struct gang__job, by_id, n);
         for (uint32_t i = 0; i < job->gang_count && job->state != GANG_JOB_ENDED; i++)

@@ -55,7 +55,7 @@ bool gang__tasks_release(gang_sched *s, struct gang__gang *g, const struct gang_
 
 void gang__demand_changed(gang_sched *s, struct gang__gang *g)
 {
-    s->wake.shares = true;
+    gang__wake_shares(s);
     gang__order_unblock_queues(s, g->job->leaf);
     if (g->job->leaf_user)
         gang__order_rekey_user(s, g->job->leaf, g->job->leaf_user);
