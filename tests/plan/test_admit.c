@@ -245,7 +245,7 @@ START_TEST(many_small_gangs_fill_the_plan)
 }
 END_TEST
 
-START_TEST(any_takes_the_first_alternative_that_can_be_placed)
+START_TEST(the_first_alternative_that_can_be_placed_is_taken)
 {
     const struct gang__admit_stage s[] = {containers(110, 1, 110, 10), containers(10, 2, 5, 10),
                                           containers(5, 1, 5, 10)};
@@ -551,7 +551,7 @@ START_TEST(repetitions_keep_to_the_limits_together)
 }
 END_TEST
 
-START_TEST(the_next_window_is_told)
+START_TEST(a_refusal_gives_the_next_window)
 {
     struct gang__admit_stage s = containers(200, 1, 10, 10);
     struct gang__admit_request request =
@@ -573,7 +573,7 @@ START_TEST(the_next_window_is_told)
 END_TEST
 
 /* Half of the gangs have room soon, but then there are 30 from the first to the last. */
-START_TEST(the_next_window_is_as_long_as_that_asked_for)
+START_TEST(the_next_window_is_as_long_as_the_requested_one)
 {
     struct gang__admit_stage s = containers(100, 1, 10, 10);
     struct gang__admit_request request =
@@ -841,7 +841,7 @@ START_TEST(without_memory_nothing_is_placed)
 }
 END_TEST
 
-START_TEST(without_memory_nobody_is_dropped)
+START_TEST(out_of_memory_drops_no_reservation)
 {
     struct gang__occupation piece[4];
     struct gang__replan_item item[4];
@@ -875,7 +875,7 @@ int main(void)
     tcase_add_test(tests, a_chain_goes_around_what_is_full);
     tcase_add_test(tests, without_a_gap_a_chain_is_placed_as_one);
     tcase_add_test(tests, many_small_gangs_fill_the_plan);
-    tcase_add_test(tests, any_takes_the_first_alternative_that_can_be_placed);
+    tcase_add_test(tests, the_first_alternative_that_can_be_placed_is_taken);
     tcase_add_test(tests, all_stages_lie_in_the_window_or_none);
     tcase_add_test(tests, the_newest_go_when_capacity_falls);
     tcase_add_test(tests, one_that_fits_beside_the_rest_stays);
@@ -887,15 +887,15 @@ int main(void)
     tcase_add_test(tests, the_cheapest_start_is_where_least_is_used);
     tcase_add_test(tests, repetitions_lie_a_period_apart);
     tcase_add_test(tests, repetitions_keep_to_the_limits_together);
-    tcase_add_test(tests, the_next_window_is_told);
-    tcase_add_test(tests, the_next_window_is_as_long_as_that_asked_for);
+    tcase_add_test(tests, a_refusal_gives_the_next_window);
+    tcase_add_test(tests, the_next_window_is_as_long_as_the_requested_one);
     tcase_add_test(tests, the_cheapest_start_leaves_room_for_the_later_stages);
     tcase_add_test(tests, times_may_be_those_of_a_clock_or_the_largest);
     tcase_add_test(tests, a_change_does_not_stand_in_its_own_way);
     tcase_add_test(tests, wrong_windows_and_periods_are_refused);
     tcase_add_test(tests, wrong_stages_are_refused);
     tcase_add_test(tests, without_memory_nothing_is_placed);
-    tcase_add_test(tests, without_memory_nobody_is_dropped);
+    tcase_add_test(tests, out_of_memory_drops_no_reservation);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

@@ -731,7 +731,7 @@ static void ask_one(struct world *w, const struct state *before)
     expect_state(w, before);
 }
 
-START_TEST(what_is_admitted_is_what_a_naive_calendar_says)
+START_TEST(admission_agrees_with_a_naive_calendar)
 {
     enum { ASKS = 12 };
     const int worlds = getenv("GANG_TEST_QUICK") ? 400 : 4000;
@@ -841,7 +841,7 @@ static void expect_plan(struct world *w, struct plan *p)
         test_assert(p->item[i].dropped == !p->stays[i]);
 }
 
-START_TEST(who_goes_when_capacity_falls_is_who_does_not_fit_behind_older_ones)
+START_TEST(less_capacity_drops_what_does_not_fit_behind_older_ones)
 {
     const int worlds = getenv("GANG_TEST_QUICK") ? 200 : 2000;
     struct world *w = malloc(sizeof(*w));
@@ -866,8 +866,8 @@ int main(void)
     Suite *suite = suite_create("admission, at random");
     TCase *tests = tcase_create("random");
     tcase_set_timeout(tests, 240);
-    tcase_add_test(tests, what_is_admitted_is_what_a_naive_calendar_says);
-    tcase_add_test(tests, who_goes_when_capacity_falls_is_who_does_not_fit_behind_older_ones);
+    tcase_add_test(tests, admission_agrees_with_a_naive_calendar);
+    tcase_add_test(tests, less_capacity_drops_what_does_not_fit_behind_older_ones);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

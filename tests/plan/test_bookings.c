@@ -52,7 +52,7 @@ static bool fits(struct desk *d, int64_t start, int64_t duration, int64_t units)
     return gang__bookings_fit(d->u, &p, 1, start, NULL);
 }
 
-START_TEST(what_is_booked_is_a_sum_of_steps)
+START_TEST(bookings_add_up_to_steps)
 {
     struct desk d;
     int64_t amount[GANG__FREE_DIMS];
@@ -76,7 +76,7 @@ START_TEST(what_is_booked_is_a_sum_of_steps)
 }
 END_TEST
 
-START_TEST(an_excess_is_told_with_its_place)
+START_TEST(an_excess_names_kind_and_time)
 {
     struct desk d;
     struct gang__bookings_excess e;
@@ -102,7 +102,7 @@ START_TEST(an_excess_is_told_with_its_place)
 }
 END_TEST
 
-START_TEST(what_is_over_a_limit_already_stays_and_gets_no_more)
+START_TEST(bookings_above_a_lowered_limit_stay_and_get_no_more)
 {
     struct desk d;
     struct gang__bookings_limit lower = NO_LIMIT;
@@ -160,7 +160,7 @@ END_TEST
 /* YARN's policy of the 3.x versions refuses these, for it takes the running integral for a step
  * function, which is too much between its steps. No window of 24 h has more than 25 % here, so
  * they are accepted. */
-START_TEST(what_keeps_to_the_average_is_accepted_however_long_it_is)
+START_TEST(a_booking_within_the_average_is_accepted_at_any_length)
 {
     ck_assert(accepts(1, 250, 25 * HOUR, 0, 1));
     ck_assert(accepts(5, 50, 25 * HOUR, 0, 1));
@@ -250,7 +250,7 @@ START_TEST(without_memory_nothing_is_booked)
 }
 END_TEST
 
-START_TEST(a_copy_goes_on_by_itself)
+START_TEST(a_copy_is_independent)
 {
     struct desk d;
     int64_t amount[GANG__FREE_DIMS];
@@ -444,15 +444,15 @@ int main(void)
     Suite *suite = suite_create("what users book");
     TCase *tests = tcase_create("usage");
     tcase_set_timeout(tests, 240);
-    tcase_add_test(tests, what_is_booked_is_a_sum_of_steps);
-    tcase_add_test(tests, an_excess_is_told_with_its_place);
-    tcase_add_test(tests, what_is_over_a_limit_already_stays_and_gets_no_more);
+    tcase_add_test(tests, bookings_add_up_to_steps);
+    tcase_add_test(tests, an_excess_names_kind_and_time);
+    tcase_add_test(tests, bookings_above_a_lowered_limit_stay_and_get_no_more);
     tcase_add_test(tests, limits_over_time_are_those_of_yarn);
-    tcase_add_test(tests, what_keeps_to_the_average_is_accepted_however_long_it_is);
+    tcase_add_test(tests, a_booking_within_the_average_is_accepted_at_any_length);
     tcase_add_test(tests, limits_over_time_hold_of_repetitions);
     tcase_add_test(tests, wrong_bookings_and_limits_are_refused);
     tcase_add_test(tests, without_memory_nothing_is_booked);
-    tcase_add_test(tests, a_copy_goes_on_by_itself);
+    tcase_add_test(tests, a_copy_is_independent);
     tcase_add_test(tests, limits_are_those_of_sums_over_every_window);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

@@ -102,7 +102,7 @@ START_TEST(a_gang_starts_when_the_last_node_that_it_needs_comes_free)
 }
 END_TEST
 
-START_TEST(what_ends_before_a_reservation_runs_before_it)
+START_TEST(a_gang_that_ends_before_a_reservation_runs_before_it)
 {
     struct desk *d = desk_new(2, 0);
     occupy(d, 0, 2, GPUS, 100, 200);
@@ -127,7 +127,7 @@ START_TEST(tasks_share_nodes_and_whole_nodes_are_not_shared)
 }
 END_TEST
 
-START_TEST(what_is_free_twice_but_not_in_between_does_not_do)
+START_TEST(capacity_free_twice_but_not_between_is_not_enough)
 {
     struct desk *d = desk_new(1, 0);
     occupy(d, 0, 1, 6, 10, 20);
@@ -188,7 +188,7 @@ START_TEST(groups_of_a_gang_start_together)
 }
 END_TEST
 
-START_TEST(what_was_found_can_be_added_and_then_stands_in_the_way)
+START_TEST(a_found_place_can_be_added_and_then_blocks_others)
 {
     struct desk *d = desk_new(4, 0);
     for (int64_t i = 0; i < 3; i++) {
@@ -225,7 +225,7 @@ START_TEST(a_job_that_runs_longer_puts_a_start_off)
 }
 END_TEST
 
-START_TEST(ids_of_what_was_removed_are_given_again)
+START_TEST(ids_of_removed_occupations_are_reused)
 {
     struct desk *d = desk_new(2, 0);
     uint32_t a = occupy(d, 0, 1, 1, 0, 10), b = occupy(d, 0, 1, 1, 0, 10);
@@ -276,7 +276,7 @@ START_TEST(time_that_has_passed_is_not_planned_for)
 END_TEST
 
 /* EASY on a flat machine of 10: 6 run until 100, 3 until 200; 5 wait. */
-START_TEST(a_pool_tells_the_shadow_time_and_what_is_extra)
+START_TEST(a_pool_gives_the_shadow_time_and_extra_units)
 {
     struct desk *d = desk_new(0, 10);
     struct gang__occupation a = {.end_ns = 100, .pool = 6}, b = {.end_ns = 200, .pool = 3};
@@ -489,18 +489,18 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, on_idle_nodes_a_gang_starts_at_once_on_the_first_ones);
     tcase_add_test(tests, a_gang_starts_when_the_last_node_that_it_needs_comes_free);
-    tcase_add_test(tests, what_ends_before_a_reservation_runs_before_it);
+    tcase_add_test(tests, a_gang_that_ends_before_a_reservation_runs_before_it);
     tcase_add_test(tests, tasks_share_nodes_and_whole_nodes_are_not_shared);
-    tcase_add_test(tests, what_is_free_twice_but_not_in_between_does_not_do);
+    tcase_add_test(tests, capacity_free_twice_but_not_between_is_not_enough);
     tcase_add_test(tests, only_the_nodes_of_the_filter_are_used);
     tcase_add_test(tests, a_bound_on_tasks_a_node_spreads_them);
     tcase_add_test(tests, groups_of_a_gang_start_together);
-    tcase_add_test(tests, what_was_found_can_be_added_and_then_stands_in_the_way);
+    tcase_add_test(tests, a_found_place_can_be_added_and_then_blocks_others);
     tcase_add_test(tests, a_job_that_runs_longer_puts_a_start_off);
-    tcase_add_test(tests, ids_of_what_was_removed_are_given_again);
+    tcase_add_test(tests, ids_of_removed_occupations_are_reused);
     tcase_add_test(tests, maintenance_beside_a_running_job_takes_nothing_twice);
     tcase_add_test(tests, time_that_has_passed_is_not_planned_for);
-    tcase_add_test(tests, a_pool_tells_the_shadow_time_and_what_is_extra);
+    tcase_add_test(tests, a_pool_gives_the_shadow_time_and_extra_units);
     tcase_add_test(tests, steps_follow_each_other_to_the_end_of_time);
     tcase_add_test(tests, wrong_nodes_are_refused);
     tcase_add_test(tests, wrong_occupations_are_refused);

@@ -529,7 +529,7 @@ static void live(uint64_t seed, bool flat)
     test_assert(w.mem.live == 0);
 }
 
-START_TEST(a_timeline_is_what_arrays_of_intervals_are)
+START_TEST(a_timeline_agrees_with_arrays_of_intervals)
 {
     enum { LIVES = 100 };
     uint64_t seed = test_seed();
@@ -538,7 +538,7 @@ START_TEST(a_timeline_is_what_arrays_of_intervals_are)
 }
 END_TEST
 
-START_TEST(a_timeline_of_one_node_is_what_arrays_of_intervals_are)
+START_TEST(a_timeline_of_one_node_agrees_with_arrays_of_intervals)
 {
     enum { LIVES = 100 };
     uint64_t seed = test_seed();
@@ -552,8 +552,8 @@ int main(void)
     Suite *suite = suite_create("timelines, at random");
     TCase *tests = tcase_create("random");
     tcase_set_timeout(tests, 240);
-    tcase_add_test(tests, a_timeline_is_what_arrays_of_intervals_are);
-    tcase_add_test(tests, a_timeline_of_one_node_is_what_arrays_of_intervals_are);
+    tcase_add_test(tests, a_timeline_agrees_with_arrays_of_intervals);
+    tcase_add_test(tests, a_timeline_of_one_node_agrees_with_arrays_of_intervals);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

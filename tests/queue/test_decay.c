@@ -68,7 +68,7 @@ START_TEST(half_of_a_mean_is_left_after_a_half_life)
 }
 END_TEST
 
-START_TEST(the_steps_in_which_use_is_told_do_not_matter)
+START_TEST(decay_does_not_depend_on_the_steps_of_reports)
 {
     uint64_t seed = test_seed();
     for (int round = 0; round < 2000; round++) {
@@ -112,7 +112,7 @@ int main(void)
     tcase_add_test(tests, factors_of_whole_half_lives_are_exact);
     tcase_add_test(tests, factors_have_the_error_that_is_promised);
     tcase_add_test(tests, half_of_a_mean_is_left_after_a_half_life);
-    tcase_add_test(tests, the_steps_in_which_use_is_told_do_not_matter);
+    tcase_add_test(tests, decay_does_not_depend_on_the_steps_of_reports);
     tcase_add_test(tests, weights_follow_past_use);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

@@ -229,7 +229,7 @@ START_TEST(a_path_has_at_most_32_queues)
 }
 END_TEST
 
-START_TEST(structs_of_other_sizes_are_taken_if_their_tail_is_zero)
+START_TEST(structs_of_other_sizes_are_accepted_if_their_tail_is_zero)
 {
     struct newer_quota {
         struct gang_quota quota;
@@ -454,7 +454,7 @@ START_TEST(quotas_are_written_by_dimension)
 }
 END_TEST
 
-START_TEST(what_is_its_own_is_kept)
+START_TEST(a_queue_keeps_its_own_settings)
 {
     const char *kinds[] = {"gpu", "cpu"};
     const double weights[] = {2.5, 1e-9};
@@ -494,7 +494,7 @@ START_TEST(what_is_its_own_is_kept)
 }
 END_TEST
 
-START_TEST(what_is_inherited_is_there_in_the_leaf)
+START_TEST(a_leaf_has_the_inherited_settings)
 {
     struct gang_queue_spec t[] = {queue_of("c", "b"), queue_of("b", "a"), queue_of("a", NULL)};
     t[2].no_preemption = 1;
@@ -572,7 +572,7 @@ static size_t plant_file(const char *path)
     return queues;
 }
 
-START_TEST(trees_of_other_schedulers_are_taken)
+START_TEST(trees_of_other_schedulers_are_accepted)
 {
     static const char *const files[] = {"hived",   "issue_scenarios", "kai_scheduler",
                                         "kueue",   "kueue_tas",       "scheduler_plugins",
@@ -641,7 +641,7 @@ START_TEST(a_copy_is_deep)
 }
 END_TEST
 
-START_TEST(what_cannot_be_copied_is_refused)
+START_TEST(an_invalid_specification_is_not_copied)
 {
     struct gang_queue_spec *copy = (struct gang_queue_spec *)&stage;
     struct gang_queue_spec s = *full_spec(), child = *s.child;
@@ -702,7 +702,7 @@ int main(void)
     tcase_add_test(refused, cells_and_users_are_checked);
     tcase_add_test(refused, a_tree_that_is_none_is_refused);
     tcase_add_test(refused, a_path_has_at_most_32_queues);
-    tcase_add_test(refused, structs_of_other_sizes_are_taken_if_their_tail_is_zero);
+    tcase_add_test(refused, structs_of_other_sizes_are_accepted_if_their_tail_is_zero);
     tcase_add_test(refused, siblings_must_agree);
     tcase_add_test(refused, the_parts_of_made_queues_do_not_count);
     tcase_add_test(refused, a_template_is_checked_like_a_queue);
@@ -713,12 +713,12 @@ int main(void)
     tcase_add_test(taken, a_tree_may_be_empty);
     tcase_add_test(taken, a_queue_keeps_its_id_across_swaps);
     tcase_add_test(taken, quotas_are_written_by_dimension);
-    tcase_add_test(taken, what_is_its_own_is_kept);
-    tcase_add_test(taken, what_is_inherited_is_there_in_the_leaf);
+    tcase_add_test(taken, a_queue_keeps_its_own_settings);
+    tcase_add_test(taken, a_leaf_has_the_inherited_settings);
     tcase_add_test(taken, children_may_state_more_than_their_parent);
-    tcase_add_test(taken, trees_of_other_schedulers_are_taken);
+    tcase_add_test(taken, trees_of_other_schedulers_are_accepted);
     tcase_add_test(taken, a_copy_is_deep);
-    tcase_add_test(taken, what_cannot_be_copied_is_refused);
+    tcase_add_test(taken, an_invalid_specification_is_not_copied);
     tcase_add_test(taken, each_allocation_may_fail);
     suite_add_tcase(suite, taken);
     return run_suite(suite);

@@ -52,7 +52,7 @@ static void close_tree(void)
 /* ---- amounts ------------------------------------------------------------------------------- */
 
 /* hadoop, TestAbsoluteResourceConfiguration: a node of two is lost. */
-START_TEST(yarn_scales_what_the_cluster_does_not_have)
+START_TEST(yarn_scales_guarantees_above_the_cluster)
 {
     const struct gang_quota large[] = {{"memory", 100 * GIB, NULL, 0, 0},
                                        {"cpu", 10000, NULL, 0, 0}};
@@ -86,7 +86,7 @@ START_TEST(yarn_scales_what_the_cluster_does_not_have)
 }
 END_TEST
 
-START_TEST(scaling_goes_down_the_tree)
+START_TEST(scaling_applies_down_the_tree)
 {
     const struct gang_quota eight = {"gpu", 8000, NULL, 0, 0}, six = {"gpu", 6000, NULL, 0, 0};
     const struct gang_quota one = {"gpu", 1000, NULL, 0, 0};
@@ -137,7 +137,7 @@ START_TEST(children_keep_what_they_state_above_their_parent)
 }
 END_TEST
 
-START_TEST(what_is_not_managed_is_unlimited)
+START_TEST(an_unmanaged_kind_is_unlimited)
 {
     const struct gang_quota gpu = {"gpu", 4000, NULL, 0, 0};
     const struct gang_quota free_cpu[] = {{"gpu", GANG_UNLIMITED, NULL, 0, 0},
@@ -296,7 +296,7 @@ START_TEST(yarn_weights_divide_the_parent)
 }
 END_TEST
 
-START_TEST(the_largest_remainder_gets_what_is_left)
+START_TEST(the_largest_remainder_gets_the_rest)
 {
     weigh("111", 100);
     ck_guaranteed("q0", 34); /* the oldest of equals */
@@ -318,7 +318,7 @@ START_TEST(the_largest_remainder_gets_what_is_left)
 }
 END_TEST
 
-START_TEST(weights_divide_what_the_parent_has)
+START_TEST(weights_divide_the_guarantee_of_the_parent)
 {
     const struct gang_quota six = {"gpu", 6000, NULL, 0, 0};
     const struct gang_quota one = {"gpu", 0, NULL, 0, 1}, two = {"gpu", 0, NULL, 0, 2};
@@ -391,17 +391,17 @@ int main(void)
     Suite *suite = suite_create("queues_resolve");
     TCase *tests = tcase_create("amounts");
     tcase_add_checked_fixture(tests, open_tree, close_tree);
-    tcase_add_test(tests, yarn_scales_what_the_cluster_does_not_have);
-    tcase_add_test(tests, scaling_goes_down_the_tree);
+    tcase_add_test(tests, yarn_scales_guarantees_above_the_cluster);
+    tcase_add_test(tests, scaling_applies_down_the_tree);
     tcase_add_test(tests, children_keep_what_they_state_above_their_parent);
-    tcase_add_test(tests, what_is_not_managed_is_unlimited);
+    tcase_add_test(tests, an_unmanaged_kind_is_unlimited);
     tcase_add_test(tests, a_pair_is_a_dimension_of_its_own);
     tcase_add_test(tests, parts_are_of_the_parent);
     tcase_add_test(tests, parts_and_amounts_are_scaled_together);
     tcase_add_test(tests, amounts_stand_unless_they_are_to_be_scaled);
     tcase_add_test(tests, yarn_weights_divide_the_parent);
-    tcase_add_test(tests, the_largest_remainder_gets_what_is_left);
-    tcase_add_test(tests, weights_divide_what_the_parent_has);
+    tcase_add_test(tests, the_largest_remainder_gets_the_rest);
+    tcase_add_test(tests, weights_divide_the_guarantee_of_the_parent);
     tcase_add_test(tests, a_division_by_weight_is_exact);
     tcase_add_test(tests, a_limit_is_at_most_the_parents);
     suite_add_tcase(suite, tests);

@@ -152,7 +152,7 @@ static void leads_to(int32_t match, const char *pattern, const char *name, const
         goes_to("", &amy, queue, "");
 }
 
-START_TEST(rules_match_what_the_job_is)
+START_TEST(rules_match_user_group_name_and_label)
 {
     leads_to(GANG_MATCH_ALL, NULL, "batch", "batch");
     leads_to(GANG_MATCH_USER, "amy", "batch", "batch");
@@ -223,7 +223,7 @@ START_TEST(the_first_rule_that_leads_somewhere_wins)
 }
 END_TEST
 
-START_TEST(a_rule_says_what_else_is_done)
+START_TEST(a_rule_states_its_fallback)
 {
     struct gang_queue_rule list[] = {rule_of(GANG_MATCH_ALL, NULL, "nosuch"),
                                      rule_of(GANG_MATCH_ALL, NULL, "batch")};
@@ -337,11 +337,11 @@ int main(void)
     tcase_add_test(tests, a_job_goes_to_the_leaf_that_it_names);
     tcase_add_test(tests, a_queue_is_made_below_one_with_a_template);
     tcase_add_test(tests, only_so_many_queues_are_made);
-    tcase_add_test(tests, rules_match_what_the_job_is);
+    tcase_add_test(tests, rules_match_user_group_name_and_label);
     tcase_add_test(tests, words_in_the_name_are_replaced);
     tcase_add_test(tests, a_name_that_grows_too_long_leads_nowhere);
     tcase_add_test(tests, the_first_rule_that_leads_somewhere_wins);
-    tcase_add_test(tests, a_rule_says_what_else_is_done);
+    tcase_add_test(tests, a_rule_states_its_fallback);
     tcase_add_test(tests, rules_that_make_no_sense_are_refused);
     tcase_add_test(tests, other_arguments_are_checked);
     suite_add_tcase(suite, tests);

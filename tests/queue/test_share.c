@@ -178,7 +178,7 @@ START_TEST(siblings_get_their_shares)
 }
 END_TEST
 
-START_TEST(nobody_and_nothing_can_be_divided)
+START_TEST(no_sharers_and_no_amount_can_be_divided)
 {
     struct gang__sharer one = {5, 9, 0, M, 0, -1};
     ck_assert_int_eq(divide(NULL, 0, 7, 1), 7);
@@ -403,7 +403,7 @@ int main(void)
     TCase *tests = tcase_create("shares");
     tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, siblings_get_their_shares, 0, ROWS);
-    tcase_add_test(tests, nobody_and_nothing_can_be_divided);
+    tcase_add_test(tests, no_sharers_and_no_amount_can_be_divided);
     tcase_add_loop_test(tests, a_tree_is_divided_level_by_level, 0, TREE_ROWS);
     tcase_add_test(tests, anticipation_is_a_demand_without_end);
     tcase_add_test(tests, shares_add_up_and_respect_demand_and_guarantee);

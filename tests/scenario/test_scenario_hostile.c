@@ -26,7 +26,7 @@ START_TEST(no_truncation_is_accepted)
 }
 END_TEST
 
-START_TEST(any_byte_may_be_wrong)
+START_TEST(an_altered_byte_is_read_or_refused)
 {
     const char *source = full_texts[_i];
     size_t length = strlen(source);
@@ -154,7 +154,7 @@ int main(void)
     TCase *tests = tcase_create("scenario_hostile");
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, no_truncation_is_accepted, 0, FULL_TEXTS);
-    tcase_add_loop_test(tests, any_byte_may_be_wrong, 0, FULL_TEXTS);
+    tcase_add_loop_test(tests, an_altered_byte_is_read_or_refused, 0, FULL_TEXTS);
     tcase_add_test(tests, files_are_read_or_refused);
     tcase_add_loop_test(tests, reading_reports_every_failing_allocation, 0, FULL_TEXTS);
     tcase_add_loop_test(tests, writing_reports_every_failing_allocation, 0, FULL_TEXTS);

@@ -2,7 +2,7 @@
 /* What the reader of scenarios makes of each member. */
 #include "scenario/scenario_support.h"
 
-START_TEST(reads_the_times)
+START_TEST(run_times_of_jobs_are_read)
 {
     gang_scenarios *scenarios = read_good(scheduling);
     struct gang_scenario c = get(scenarios, 0);
@@ -17,7 +17,7 @@ START_TEST(reads_the_times)
 }
 END_TEST
 
-START_TEST(reads_the_case)
+START_TEST(members_of_the_case_are_read)
 {
     gang_scenarios *scenarios = read_good(everything);
     struct gang_scenario c = get(scenarios, 0);
@@ -45,7 +45,7 @@ START_TEST(reads_the_case)
 }
 END_TEST
 
-START_TEST(reads_nodes)
+START_TEST(nodes_are_read)
 {
     gang_scenarios *scenarios = read_good(everything);
     struct gang_scenario c = get(scenarios, 0);
@@ -104,7 +104,7 @@ START_TEST(reads_nodes)
 }
 END_TEST
 
-START_TEST(reads_queues)
+START_TEST(queues_are_read)
 {
     gang_scenarios *scenarios = read_good(everything);
     struct gang_scenario c = get(scenarios, 0);
@@ -150,7 +150,7 @@ static void is_quota(const struct gang_quota *quota, const char *kind, const cha
     ck_assert_int_eq(quota->by_weight, by_weight);
 }
 
-START_TEST(reads_quotas_by_part_weight_and_partition)
+START_TEST(quotas_by_fraction_weight_and_partition_are_read)
 {
     gang_scenarios *scenarios = read_good(scheduling);
     const struct gang_queue_spec *q = &get(scenarios, 0).queues[2];
@@ -168,7 +168,7 @@ START_TEST(reads_quotas_by_part_weight_and_partition)
 }
 END_TEST
 
-START_TEST(reads_how_queues_behave)
+START_TEST(policies_of_queues_are_read)
 {
     gang_scenarios *scenarios = read_good(scheduling);
     const struct gang_queue_spec *q = &get(scenarios, 0).queues[2];
@@ -219,7 +219,7 @@ START_TEST(reads_how_queues_behave)
 }
 END_TEST
 
-START_TEST(reads_how_jobs_come_to_queues)
+START_TEST(rules_and_the_default_queue_are_read)
 {
     gang_scenarios *scenarios = read_good(scheduling);
     struct gang_scenario c = get(scenarios, 0);
@@ -243,7 +243,7 @@ START_TEST(reads_how_jobs_come_to_queues)
 }
 END_TEST
 
-START_TEST(reads_the_life_of_jobs)
+START_TEST(states_and_limits_of_jobs_are_read)
 {
     gang_scenarios *scenarios = read_good(scheduling);
     const struct gang_job_spec *j = get(scenarios, 0).jobs;
@@ -282,7 +282,7 @@ static void waits_for(const struct gang_scenario_after *after, size_t job, size_
     ck_assert_int_eq(after->when, when);
 }
 
-START_TEST(reads_what_waits_for_what)
+START_TEST(dependencies_are_read)
 {
     gang_scenarios *scenarios = read_good(scheduling);
     struct gang_scenario c = get(scenarios, 0);
@@ -304,7 +304,7 @@ START_TEST(reads_what_waits_for_what)
 }
 END_TEST
 
-START_TEST(reads_jobs)
+START_TEST(jobs_are_read)
 {
     gang_scenarios *scenarios = read_good(everything);
     struct gang_scenario c = get(scenarios, 0);
@@ -366,7 +366,7 @@ START_TEST(reads_jobs)
 }
 END_TEST
 
-START_TEST(reads_demands)
+START_TEST(demands_of_tasks_are_read)
 {
     gang_scenarios *scenarios = read_good(everything);
     struct gang_scenario c = get(scenarios, 0);
@@ -435,7 +435,7 @@ START_TEST(a_level_of_the_case_may_be_called_like_a_built_in_one)
 }
 END_TEST
 
-START_TEST(what_is_not_given_has_a_default)
+START_TEST(an_absent_member_has_its_default)
 {
     gang_scenarios *scenarios = read_good(everything);
     struct gang_scenario c = get(scenarios, 0);
@@ -479,19 +479,19 @@ int main(void)
 {
     TCase *tests = tcase_create("scenario_read");
     tcase_set_timeout(tests, 120);
-    tcase_add_test(tests, reads_the_times);
-    tcase_add_test(tests, reads_the_case);
-    tcase_add_test(tests, reads_nodes);
-    tcase_add_test(tests, reads_queues);
-    tcase_add_test(tests, reads_quotas_by_part_weight_and_partition);
-    tcase_add_test(tests, reads_how_queues_behave);
-    tcase_add_test(tests, reads_how_jobs_come_to_queues);
-    tcase_add_test(tests, reads_the_life_of_jobs);
-    tcase_add_test(tests, reads_what_waits_for_what);
-    tcase_add_test(tests, reads_jobs);
-    tcase_add_test(tests, reads_demands);
+    tcase_add_test(tests, run_times_of_jobs_are_read);
+    tcase_add_test(tests, members_of_the_case_are_read);
+    tcase_add_test(tests, nodes_are_read);
+    tcase_add_test(tests, queues_are_read);
+    tcase_add_test(tests, quotas_by_fraction_weight_and_partition_are_read);
+    tcase_add_test(tests, policies_of_queues_are_read);
+    tcase_add_test(tests, rules_and_the_default_queue_are_read);
+    tcase_add_test(tests, states_and_limits_of_jobs_are_read);
+    tcase_add_test(tests, dependencies_are_read);
+    tcase_add_test(tests, jobs_are_read);
+    tcase_add_test(tests, demands_of_tasks_are_read);
     tcase_add_test(tests, a_level_of_the_case_may_be_called_like_a_built_in_one);
-    tcase_add_test(tests, what_is_not_given_has_a_default);
+    tcase_add_test(tests, an_absent_member_has_its_default);
     tcase_add_test(tests, the_minimum_of_tasks_follows_the_groups_around_them);
     Suite *suite = suite_create("scenario_read");
     suite_add_tcase(suite, tests);

@@ -515,7 +515,7 @@ static const struct bad bad_texts[] = {
     {EXPECT("{\"derived\":\"j\"}"), GANG_EINVAL, "expect.derived"},
 };
 
-START_TEST(refuses_and_names_the_place)
+START_TEST(a_wrong_text_is_refused_with_its_path)
 {
     const struct bad *bad = &bad_texts[_i];
     struct gang_error error = GANG_ERROR_INIT;
@@ -546,7 +546,7 @@ static char *repeat(const char *front, const char *part, size_t count, const cha
     return text;
 }
 
-START_TEST(refuses_more_than_the_limits)
+START_TEST(lists_beyond_their_limits_are_refused)
 {
     static const struct {
         const char *front, *part;
@@ -576,7 +576,7 @@ START_TEST(refuses_more_than_the_limits)
 }
 END_TEST
 
-START_TEST(refuses_a_long_name)
+START_TEST(a_long_name_is_refused)
 {
     char text[400];
     struct gang_error error = GANG_ERROR_INIT;
@@ -591,7 +591,7 @@ START_TEST(refuses_a_long_name)
 }
 END_TEST
 
-START_TEST(refuses_deep_nesting)
+START_TEST(deep_nesting_is_refused)
 {
     char text[65 * 2 + 1];
     struct gang_error error = GANG_ERROR_INIT;
@@ -604,7 +604,7 @@ START_TEST(refuses_deep_nesting)
 }
 END_TEST
 
-START_TEST(refuses_a_text_beyond_the_limit_unread)
+START_TEST(a_text_beyond_the_limit_is_refused_unread)
 {
     struct gang_error error = GANG_ERROR_INIT;
     gang_scenarios *scenarios;
@@ -672,11 +672,11 @@ int main(void)
     TCase *tests = tcase_create("scenario_refused");
     tcase_set_timeout(tests, 120);
     int bad_count = (int)(sizeof(bad_texts) / sizeof(bad_texts[0]));
-    tcase_add_loop_test(tests, refuses_and_names_the_place, 0, bad_count);
-    tcase_add_test(tests, refuses_more_than_the_limits);
-    tcase_add_test(tests, refuses_a_long_name);
-    tcase_add_test(tests, refuses_deep_nesting);
-    tcase_add_test(tests, refuses_a_text_beyond_the_limit_unread);
+    tcase_add_loop_test(tests, a_wrong_text_is_refused_with_its_path, 0, bad_count);
+    tcase_add_test(tests, lists_beyond_their_limits_are_refused);
+    tcase_add_test(tests, a_long_name_is_refused);
+    tcase_add_test(tests, deep_nesting_is_refused);
+    tcase_add_test(tests, a_text_beyond_the_limit_is_refused_unread);
     tcase_add_test(tests, syntax_errors_have_line_and_column);
     tcase_add_test(tests, wrong_arguments_are_refused);
     tcase_add_test(tests, a_label_expression_is_refused_with_its_column);

@@ -141,7 +141,7 @@ START_TEST(longer_structs_are_written)
 }
 END_TEST
 
-START_TEST(what_the_format_cannot_say_is_refused)
+START_TEST(a_case_the_format_cannot_express_is_refused)
 {
     struct gang_error error = GANG_ERROR_INIT;
     struct gang_node_spec node = GANG_NODE_SPEC_INIT;
@@ -253,7 +253,7 @@ static void is_refused(const struct gang_scenario *c, const char *path)
     ck_assert_ptr_null(text.bytes);
 }
 
-START_TEST(what_files_cannot_say_of_queues_is_refused)
+START_TEST(a_queue_the_format_cannot_express_is_refused)
 {
     struct gang_queue_spec queue = GANG_QUEUE_SPEC_INIT;
     struct gang_quota quota = {"gpu", 0, NULL, 0, 0};
@@ -300,7 +300,7 @@ START_TEST(what_files_cannot_say_of_queues_is_refused)
 }
 END_TEST
 
-START_TEST(what_files_cannot_say_of_jobs_is_refused)
+START_TEST(a_job_the_format_cannot_express_is_refused)
 {
     struct gang_group_spec groups[2] = {GANG_GROUP_SPEC_INIT, GANG_GROUP_SPEC_INIT};
     struct gang_group_after order[2] = {{1, 0, GANG_AFTER_END, 0}, {0, 1, GANG_AFTER_END, 0}};
@@ -412,9 +412,9 @@ int main(void)
     tcase_add_test(tests, sets_without_names_go_by_index);
     tcase_add_test(tests, a_kind_called_tasks_keeps_its_meaning);
     tcase_add_test(tests, longer_structs_are_written);
-    tcase_add_test(tests, what_the_format_cannot_say_is_refused);
-    tcase_add_test(tests, what_files_cannot_say_of_queues_is_refused);
-    tcase_add_test(tests, what_files_cannot_say_of_jobs_is_refused);
+    tcase_add_test(tests, a_case_the_format_cannot_express_is_refused);
+    tcase_add_test(tests, a_queue_the_format_cannot_express_is_refused);
+    tcase_add_test(tests, a_job_the_format_cannot_express_is_refused);
     tcase_add_test(tests, times_are_as_fine_as_they_can_be_given_back);
     tcase_add_test(tests, shared_cases_are_written_and_read_again);
     Suite *suite = suite_create("scenario_write");

@@ -35,7 +35,7 @@ START_TEST(a_job_runs_as_long_as_its_trace_says)
 }
 END_TEST
 
-START_TEST(who_does_not_fit_waits_until_somebody_ends)
+START_TEST(a_job_that_does_not_fit_waits_until_another_ends)
 {
     sim_job(&s, 0, 100, 8);
     sim_job(&s, 10, 50, 2);
@@ -70,7 +70,7 @@ START_TEST(a_run_time_of_nothing_ends_at_once)
 }
 END_TEST
 
-START_TEST(who_could_never_run_is_refused_and_the_rest_goes_on)
+START_TEST(a_job_that_could_never_run_is_refused_and_others_run)
 {
     sim_job(&s, 0, 10, 9);
     sim_job(&s, 0, 10, 1);
@@ -83,7 +83,7 @@ START_TEST(who_could_never_run_is_refused_and_the_rest_goes_on)
 }
 END_TEST
 
-START_TEST(a_time_limit_ends_it_unless_nobody_is_to_be_stopped)
+START_TEST(a_time_limit_ends_a_job_unless_limits_are_off)
 {
     for (int32_t free = 0; free < 2; free++) {
         sim_close(&s);
@@ -111,7 +111,7 @@ START_TEST(jobs_come_in_the_order_of_time_whatever_that_of_the_trace)
 }
 END_TEST
 
-START_TEST(it_holds_what_it_has_a_little_longer)
+START_TEST(an_ended_job_lingers_on_its_places)
 {
     sim_job(&s, 0, 10, 8);
     sim_job(&s, 0, 10, 8);
@@ -139,7 +139,7 @@ END_TEST
 
 /* ---- elastic ---- */
 
-START_TEST(with_fewer_tasks_it_is_slower)
+START_TEST(a_job_with_fewer_tasks_is_slower)
 {
     static const struct {
         int64_t elastic, end;
@@ -157,7 +157,7 @@ START_TEST(with_fewer_tasks_it_is_slower)
 }
 END_TEST
 
-START_TEST(it_is_faster_when_it_grows)
+START_TEST(a_job_that_grows_is_faster)
 {
     sim_job(&s, 0, 50, 4);
     sim_job_of(&s, NULL, 0, 100, 8, 2, 0, NULL); /* 4 of 8 until 50: a quarter is done */
@@ -177,7 +177,7 @@ static int64_t half_speed(size_t index, int64_t tasks, int64_t count, void *user
     return 500;
 }
 
-START_TEST(the_caller_may_say_how_fast_it_is)
+START_TEST(the_caller_may_set_the_speed_of_a_job)
 {
     sim_job(&s, 0, 50, 2);
     s.ops.speed_milli = half_speed;
@@ -213,7 +213,7 @@ static void displace(int64_t grace_s)
     sim_run(&s, -1);
 }
 
-START_TEST(who_is_displaced_goes_on_where_he_was_after_his_restart)
+START_TEST(a_preempted_job_resumes_its_work_after_the_restart)
 {
     s.opts.restart_ns = 7 * SECOND;
     displace(0);
@@ -229,7 +229,7 @@ START_TEST(who_is_displaced_goes_on_where_he_was_after_his_restart)
 }
 END_TEST
 
-START_TEST(he_takes_his_time_to_stop)
+START_TEST(a_preempted_job_takes_its_time_to_stop)
 {
     s.opts.stop_ns = 5 * SECOND;
     displace(30);
@@ -239,7 +239,7 @@ START_TEST(he_takes_his_time_to_stop)
 }
 END_TEST
 
-START_TEST(who_is_killed_goes_back_to_his_last_checkpoint)
+START_TEST(a_killed_job_resumes_from_its_last_checkpoint)
 {
     s.opts.stop_ns = 60 * SECOND; /* longer than the grace */
     s.opts.checkpoint_ns = 15 * SECOND;
@@ -252,7 +252,7 @@ END_TEST
 
 /* ---- failures ---- */
 
-START_TEST(who_loses_his_node_starts_anew_from_his_checkpoint)
+START_TEST(a_job_that_loses_its_node_restarts_from_its_checkpoint)
 {
     sim_job(&s, 0, 100, 4);
     s.opts.loss = GANG_LOSS_RESTART;
@@ -270,7 +270,7 @@ START_TEST(who_loses_his_node_starts_anew_from_his_checkpoint)
 }
 END_TEST
 
-START_TEST(a_drained_node_takes_nobody_until_it_is_back)
+START_TEST(a_drained_node_takes_no_job_until_it_is_back)
 {
     sim_job(&s, 0, 10, 8);
     sim_make(&s, NULL);
@@ -340,7 +340,7 @@ END_TEST
 
 /* ---- bounds ---- */
 
-START_TEST(it_stops_where_it_is_told_and_goes_on)
+START_TEST(a_run_stops_at_its_bound_and_continues)
 {
     sim_job(&s, 0, 100, 8);
     sim_job(&s, 10, 100, 8);
@@ -388,7 +388,7 @@ static int32_t on_go(int64_t now_ns, int64_t events, void *user)
     return ++w->asked == w->stop_at ? 77 : 0;
 }
 
-START_TEST(a_callback_may_stop_it_and_it_goes_on)
+START_TEST(a_callback_may_stop_a_run_and_it_continues)
 {
     struct watch w = {.stop_at = 3};
     struct gang_sim_bounds b = GANG_SIM_BOUNDS_INIT;
@@ -458,7 +458,7 @@ START_TEST(a_callback_at_a_submission_may_not_change_the_simulation)
 }
 END_TEST
 
-START_TEST(who_waits_for_ever_does_not_keep_it_going)
+START_TEST(a_job_that_waits_for_ever_does_not_keep_the_run_going)
 {
     sim_job(&s, 0, 10, 8);
     sim_make(&s, NULL);
@@ -524,7 +524,7 @@ static int32_t last_first(const struct gang_sim_view *v, double *score, void *us
     return 0;
 }
 
-START_TEST(a_policy_orders_who_waits)
+START_TEST(a_policy_orders_waiting_jobs)
 {
     sim_job(&s, 0, 10, 8);
     sim_job(&s, 1, 10, 8);
@@ -562,7 +562,7 @@ START_TEST(a_policy_knows_users)
 }
 END_TEST
 
-START_TEST(the_shortest_goes_first)
+START_TEST(the_shortest_job_goes_first)
 {
     sim_job(&s, 0, 10, 8);
     sim_job(&s, 1, 100, 8);
@@ -590,7 +590,7 @@ START_TEST(the_shortest_remaining_displaces_the_longer)
 }
 END_TEST
 
-START_TEST(the_least_served_displaces_who_had_his_share)
+START_TEST(the_least_served_job_preempts_one_that_had_its_share)
 {
     sim_job(&s, 0, 100, 8);
     sim_job(&s, 10, 30, 8);
@@ -768,7 +768,7 @@ START_TEST(a_queue_that_came_since_takes_the_jobs_of_a_trace)
 }
 END_TEST
 
-START_TEST(what_is_past_the_end_is_not_there)
+START_TEST(an_index_past_the_end_is_not_there)
 {
     struct gang_sim_job j = {.size = sizeof(j)};
     int64_t value;
@@ -790,36 +790,36 @@ int main(void)
     TCase *c = tcase_create("two nodes of four");
     tcase_add_checked_fixture(c, open_two, close_all);
     tcase_add_test(c, a_job_runs_as_long_as_its_trace_says);
-    tcase_add_test(c, who_does_not_fit_waits_until_somebody_ends);
+    tcase_add_test(c, a_job_that_does_not_fit_waits_until_another_ends);
     tcase_add_test(c, there_may_be_many_nodes);
     tcase_add_test(c, a_run_time_of_nothing_ends_at_once);
-    tcase_add_test(c, who_could_never_run_is_refused_and_the_rest_goes_on);
-    tcase_add_test(c, a_time_limit_ends_it_unless_nobody_is_to_be_stopped);
+    tcase_add_test(c, a_job_that_could_never_run_is_refused_and_others_run);
+    tcase_add_test(c, a_time_limit_ends_a_job_unless_limits_are_off);
     tcase_add_test(c, jobs_come_in_the_order_of_time_whatever_that_of_the_trace);
-    tcase_add_test(c, it_holds_what_it_has_a_little_longer);
+    tcase_add_test(c, an_ended_job_lingers_on_its_places);
     tcase_add_test(c, ends_and_passes_wait_for_their_ticks);
-    tcase_add_test(c, with_fewer_tasks_it_is_slower);
-    tcase_add_test(c, it_is_faster_when_it_grows);
-    tcase_add_test(c, the_caller_may_say_how_fast_it_is);
-    tcase_add_test(c, who_is_displaced_goes_on_where_he_was_after_his_restart);
-    tcase_add_test(c, he_takes_his_time_to_stop);
-    tcase_add_test(c, who_is_killed_goes_back_to_his_last_checkpoint);
-    tcase_add_test(c, who_loses_his_node_starts_anew_from_his_checkpoint);
-    tcase_add_test(c, a_drained_node_takes_nobody_until_it_is_back);
+    tcase_add_test(c, a_job_with_fewer_tasks_is_slower);
+    tcase_add_test(c, a_job_that_grows_is_faster);
+    tcase_add_test(c, the_caller_may_set_the_speed_of_a_job);
+    tcase_add_test(c, a_preempted_job_resumes_its_work_after_the_restart);
+    tcase_add_test(c, a_preempted_job_takes_its_time_to_stop);
+    tcase_add_test(c, a_killed_job_resumes_from_its_last_checkpoint);
+    tcase_add_test(c, a_job_that_loses_its_node_restarts_from_its_checkpoint);
+    tcase_add_test(c, a_drained_node_takes_no_job_until_it_is_back);
     tcase_add_test(c, failures_come_as_often_as_they_are_to);
     tcase_add_test(c, tasks_fail_as_often_as_they_are_to);
     tcase_add_test(c, a_job_that_failed_in_the_trace_fails);
-    tcase_add_test(c, it_stops_where_it_is_told_and_goes_on);
-    tcase_add_test(c, a_callback_may_stop_it_and_it_goes_on);
+    tcase_add_test(c, a_run_stops_at_its_bound_and_continues);
+    tcase_add_test(c, a_callback_may_stop_a_run_and_it_continues);
     tcase_add_test(c, a_callback_at_a_submission_may_not_change_the_simulation);
-    tcase_add_test(c, who_waits_for_ever_does_not_keep_it_going);
+    tcase_add_test(c, a_job_that_waits_for_ever_does_not_keep_the_run_going);
     tcase_add_test(c, jobs_may_be_submitted_and_cancelled_in_between);
     tcase_add_test(c, nodes_may_be_added_in_between);
-    tcase_add_test(c, a_policy_orders_who_waits);
+    tcase_add_test(c, a_policy_orders_waiting_jobs);
     tcase_add_test(c, a_policy_knows_users);
-    tcase_add_test(c, the_shortest_goes_first);
+    tcase_add_test(c, the_shortest_job_goes_first);
     tcase_add_test(c, the_shortest_remaining_displaces_the_longer);
-    tcase_add_test(c, the_least_served_displaces_who_had_his_share);
+    tcase_add_test(c, the_least_served_job_preempts_one_that_had_its_share);
     tcase_add_test(c, statistics_are_those_of_the_field);
     tcase_add_test(c, free_gpus_beside_taken_ones_are_fragments);
     tcase_add_test(c, places_and_the_timeline_are_recorded);
@@ -827,7 +827,7 @@ int main(void)
     tcase_add_test(c, wrong_options_are_named);
     tcase_add_test(c, a_queue_that_is_not_there_refuses_the_trace_whole);
     tcase_add_test(c, a_queue_that_came_since_takes_the_jobs_of_a_trace);
-    tcase_add_test(c, what_is_past_the_end_is_not_there);
+    tcase_add_test(c, an_index_past_the_end_is_not_there);
     suite_add_tcase(suite, c);
     return run_suite(suite);
 }

@@ -214,7 +214,7 @@ START_TEST(at_the_beginning_and_at_the_end)
 END_TEST
 
 /* Changes of the cluster and of the tree of queues are in the fork. */
-START_TEST(changes_made_directly_are_in_it)
+START_TEST(direct_changes_are_in_the_fork)
 {
     struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
     struct box more = {.name = "more", .cpu = 8000, .memory = 64 * GIB, .gpus = 4};
@@ -251,7 +251,7 @@ int main(void)
     tcase_add_test(c, a_policy_must_be_there_as_in_the_original);
     tcase_add_test(c, not_from_a_callback_and_not_without_a_place);
     tcase_add_test(c, at_the_beginning_and_at_the_end);
-    tcase_add_test(c, changes_made_directly_are_in_it);
+    tcase_add_test(c, direct_changes_are_in_the_fork);
     suite_add_tcase(suite, c);
     return run_suite(suite);
 }

@@ -133,7 +133,7 @@ static void open_one(void)
 }
 
 /* The rest of a preempted job counts with its restart, from the moment of preemption. */
-START_TEST(a_restart_counts_from_when_he_was_displaced)
+START_TEST(a_restart_counts_from_the_preemption)
 {
     s.opts.policy = GANG_SIM_POLICY_SRTF;
     s.opts.restart_ns = 20 * SECOND;
@@ -154,7 +154,7 @@ START_TEST(a_restart_counts_from_when_he_was_displaced)
 }
 END_TEST
 
-START_TEST(he_has_been_served_when_he_had_more_than_the_split)
+START_TEST(a_job_is_served_once_it_had_more_than_the_split)
 {
     s.opts.policy = GANG_SIM_POLICY_LAS;
     s.opts.las_split_ns = 40 * SECOND; /* ten seconds of four GPUs */
@@ -170,7 +170,7 @@ END_TEST
 
 /* A wide job waits while a later narrow one runs. Then only the narrow one keeps the wide one
  * out. */
-START_TEST(in_the_order_of_age_the_older_displaces_and_in_that_of_starts_he_waits)
+START_TEST(by_age_the_older_job_preempts_and_by_start_it_waits)
 {
     for (int32_t policy = GANG_SIM_POLICY_LAS; policy <= GANG_SIM_POLICY_LAS_STARTED; policy++) {
         bool by_age = policy == GANG_SIM_POLICY_LAS;
@@ -191,7 +191,7 @@ START_TEST(in_the_order_of_age_the_older_displaces_and_in_that_of_starts_he_wait
 END_TEST
 
 /* Of those that came together the one that runs goes on. */
-START_TEST(of_equal_ones_he_who_runs_goes_on)
+START_TEST(of_equal_jobs_the_running_one_continues)
 {
     s.opts.policy = GANG_SIM_POLICY_LAS;
     sim_job(&s, 0, 5, 1);
@@ -218,10 +218,10 @@ int main(void)
     suite_add_tcase(suite, p);
     TCase *c = tcase_create("policies");
     tcase_add_checked_fixture(c, open_one, close_all);
-    tcase_add_test(c, a_restart_counts_from_when_he_was_displaced);
-    tcase_add_test(c, he_has_been_served_when_he_had_more_than_the_split);
-    tcase_add_test(c, in_the_order_of_age_the_older_displaces_and_in_that_of_starts_he_waits);
-    tcase_add_test(c, of_equal_ones_he_who_runs_goes_on);
+    tcase_add_test(c, a_restart_counts_from_the_preemption);
+    tcase_add_test(c, a_job_is_served_once_it_had_more_than_the_split);
+    tcase_add_test(c, by_age_the_older_job_preempts_and_by_start_it_waits);
+    tcase_add_test(c, of_equal_jobs_the_running_one_continues);
     suite_add_tcase(suite, c);
     return run_suite(suite);
 }

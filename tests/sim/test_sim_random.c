@@ -358,7 +358,7 @@ static void sort_lines(struct text *t)
     free(copy);
 }
 
-START_TEST(what_is_written_away_is_what_would_be_there)
+START_TEST(streamed_tables_equal_recorded_ones)
 {
     for (uint64_t w = seed; w < seed + (is_quick ? WORLDS / 20 : WORLDS / 2); w++) {
         make_world(w);
@@ -580,7 +580,7 @@ static void live_forked(const struct cut *cut, const struct text *once, uint64_t
     }
 }
 
-START_TEST(a_fork_goes_on_as_if_nothing_had_been)
+START_TEST(a_fork_continues_like_its_original)
 {
     for (uint64_t w = seed; w < seed + (is_quick ? WORLDS / 10 : WORLDS); w++) {
         struct cut cut[CUTS];
@@ -657,7 +657,7 @@ static long run_short(long fail_at, uint64_t world)
     return calls;
 }
 
-START_TEST(a_policy_sees_what_is)
+START_TEST(a_policy_sees_the_true_state)
 {
     books = true;
     for (uint64_t w = seed; w < seed + (is_quick ? WORLDS / 20 : WORLDS / 2); w++) {
@@ -670,7 +670,7 @@ START_TEST(a_policy_sees_what_is)
 }
 END_TEST
 
-START_TEST(it_goes_on_when_memory_was_short)
+START_TEST(a_run_continues_after_memory_was_short)
 {
     for (uint64_t w = seed; w < seed + (is_quick ? 1 : 6); w++) {
         make_world(w);
@@ -693,11 +693,11 @@ int main(void)
     TCase *c = tcase_create("worlds");
     tcase_set_timeout(c, 300);
     tcase_add_test(c, the_same_input_gives_the_same_text);
-    tcase_add_test(c, what_is_written_away_is_what_would_be_there);
-    tcase_add_test(c, a_fork_goes_on_as_if_nothing_had_been);
+    tcase_add_test(c, streamed_tables_equal_recorded_ones);
+    tcase_add_test(c, a_fork_continues_like_its_original);
     tcase_add_test(c, a_fork_without_memory_leaves_nothing);
-    tcase_add_test(c, a_policy_sees_what_is);
-    tcase_add_test(c, it_goes_on_when_memory_was_short);
+    tcase_add_test(c, a_policy_sees_the_true_state);
+    tcase_add_test(c, a_run_continues_after_memory_was_short);
     suite_add_tcase(suite, c);
     return run_suite(suite);
 }

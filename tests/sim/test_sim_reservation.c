@@ -105,7 +105,7 @@ static void teardown(void)
     sim_close(&s);
 }
 
-START_TEST(it_tells_when_a_reservation_begins_and_ends)
+START_TEST(begin_and_end_of_a_reservation_are_events)
 {
     struct heard h = {.count = 0};
     sim_job(&s, 0, 500, 8); /* on n0 */
@@ -134,7 +134,7 @@ START_TEST(it_tells_when_a_reservation_begins_and_ends)
 }
 END_TEST
 
-START_TEST(it_tells_when_a_reservation_loses_its_node)
+START_TEST(a_reservation_that_loses_its_node_is_an_event)
 {
     struct heard h = {.count = 0};
     sim_job(&s, 0, 500, 8);
@@ -195,7 +195,7 @@ END_TEST
 
 /* ---- when all jobs are over ---- */
 
-START_TEST(until_a_time_reservations_begin_and_end_without_any_job)
+START_TEST(reservations_begin_and_end_without_any_job)
 {
     struct heard h = {.count = 0};
     struct gang_reservation_info r = {.size = sizeof(r)};
@@ -219,7 +219,7 @@ END_TEST
 
 /* What lay ahead then was left behind by the clock, which went back to it when the next job came.
  * */
-START_TEST(the_clock_never_goes_back_to_failures_after_all_jobs_are_over)
+START_TEST(the_clock_does_not_return_to_failures_after_all_jobs)
 {
     struct heard h = {.count = 0};
     struct gang_group_spec g = GANG_GROUP_SPEC_INIT;
@@ -247,7 +247,7 @@ END_TEST
 
 /* It began at start_ns, went back to the first job of the trace, and the one that was there
  * already had waited for less than nothing. */
-START_TEST(the_clock_never_goes_back_from_a_job_that_was_submitted_before_the_first_run)
+START_TEST(the_clock_does_not_return_from_a_job_submitted_before_the_first_run)
 {
     struct heard h = {.last_ns = INT64_MIN};
     struct gang_group_spec g = GANG_GROUP_SPEC_INIT;
@@ -280,14 +280,13 @@ int main(void)
     Suite *suite = suite_create("sim reservation");
     TCase *tc = tcase_create("all");
     tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_add_test(tc, it_tells_when_a_reservation_begins_and_ends);
-    tcase_add_test(tc, it_tells_when_a_reservation_loses_its_node);
+    tcase_add_test(tc, begin_and_end_of_a_reservation_are_events);
+    tcase_add_test(tc, a_reservation_that_loses_its_node_is_an_event);
     tcase_add_test(tc, a_function_that_hears_of_a_reservation_may_stop_the_run);
     tcase_add_test(tc, a_fork_tells_of_reservations_by_its_own_function);
-    tcase_add_test(tc, until_a_time_reservations_begin_and_end_without_any_job);
-    tcase_add_test(tc, the_clock_never_goes_back_to_failures_after_all_jobs_are_over);
-    tcase_add_test(tc,
-                   the_clock_never_goes_back_from_a_job_that_was_submitted_before_the_first_run);
+    tcase_add_test(tc, reservations_begin_and_end_without_any_job);
+    tcase_add_test(tc, the_clock_does_not_return_to_failures_after_all_jobs);
+    tcase_add_test(tc, the_clock_does_not_return_from_a_job_submitted_before_the_first_run);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }

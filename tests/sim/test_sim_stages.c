@@ -93,7 +93,7 @@ static struct gang_sim_stats stats(void)
 
 /* ---- one after the other ---- */
 
-START_TEST(each_gang_runs_as_long_as_was_said)
+START_TEST(each_gang_runs_its_given_time)
 {
     three(4);
     sim_make(&s, NULL);
@@ -217,7 +217,7 @@ START_TEST(a_gang_waits_for_room_between_two)
 }
 END_TEST
 
-START_TEST(it_is_over_with_its_chief)
+START_TEST(a_job_ends_with_its_chief)
 {
     static const int64_t run_s[] = {10, 100, 1000};
     static const int32_t roles[] = {GANG_ROLE_MEMBER, GANG_ROLE_CHIEF, GANG_ROLE_SIDECAR};
@@ -286,7 +286,7 @@ static void displace(int64_t grace_s)
     sim_run(&s, -1);
 }
 
-START_TEST(who_is_displaced_goes_on_with_the_gang_that_was)
+START_TEST(a_preempted_job_resumes_with_the_gang_that_ran)
 {
     s.opts.restart_ns = 7 * SECOND;
     displace(0);
@@ -315,7 +315,7 @@ START_TEST(a_gang_takes_its_time_to_stop)
 }
 END_TEST
 
-START_TEST(a_gang_that_is_killed_goes_back_to_its_checkpoint)
+START_TEST(a_killed_gang_resumes_from_its_checkpoint)
 {
     s.opts.stop_ns = 60 * SECOND; /* longer than the grace */
     s.opts.checkpoint_ns = 20 * SECOND;
@@ -445,7 +445,7 @@ START_TEST(policies_that_select_look_at_the_gangs_that_may_run)
 }
 END_TEST
 
-START_TEST(a_forecast_tells_when_it_starts)
+START_TEST(a_forecast_gives_the_start_of_a_job)
 {
     struct gang_forecast_opts opts = GANG_FORECAST_OPTS_INIT;
     three(4);
@@ -481,7 +481,7 @@ static void refused(gang_result want, const char *path, const int64_t *run_ns, s
     ck_assert_int_eq(info.jobs, 0);
 }
 
-START_TEST(what_cannot_be_simulated_is_refused_by_its_path)
+START_TEST(a_job_that_cannot_be_simulated_is_refused_by_its_path)
 {
     static const int64_t good[] = {1, 2, 3}, bad[] = {1, -2, 3};
     three(4);
@@ -552,24 +552,24 @@ int main(void)
     TCase *c = tcase_create("two nodes of four");
     tcase_set_timeout(c, 60);
     tcase_add_checked_fixture(c, open_two, close_all);
-    tcase_add_test(c, each_gang_runs_as_long_as_was_said);
+    tcase_add_test(c, each_gang_runs_its_given_time);
     tcase_add_test(c, rows_of_allocations_are_those_of_gangs);
     tcase_add_test(c, with_one_run_time_each_gang_runs_so_long);
     tcase_add_test(c, groups_that_wait_for_the_same_are_one_gang);
     tcase_add_test(c, gangs_may_run_beside_each_other);
     tcase_add_test(c, a_gang_waits_for_room_between_two);
-    tcase_add_test(c, it_is_over_with_its_chief);
+    tcase_add_test(c, a_job_ends_with_its_chief);
     tcase_add_test(c, a_gang_with_fewer_tasks_is_slower_and_the_next_need_not_wait_for_the_rest);
-    tcase_add_test(c, who_is_displaced_goes_on_with_the_gang_that_was);
+    tcase_add_test(c, a_preempted_job_resumes_with_the_gang_that_ran);
     tcase_add_test(c, a_gang_takes_its_time_to_stop);
-    tcase_add_test(c, a_gang_that_is_killed_goes_back_to_its_checkpoint);
+    tcase_add_test(c, a_killed_gang_resumes_from_its_checkpoint);
     tcase_add_test(c, only_the_gang_on_the_lost_node_starts_anew);
     tcase_add_test(c, tasks_fail_in_all_gangs);
     tcase_add_test(c, a_gang_ends_when_it_does_and_the_next_starts_at_the_pass);
     tcase_add_test(c, slices_of_a_run_change_nothing);
     tcase_add_test(c, policies_that_select_look_at_the_gangs_that_may_run);
-    tcase_add_test(c, a_forecast_tells_when_it_starts);
-    tcase_add_test(c, what_cannot_be_simulated_is_refused_by_its_path);
+    tcase_add_test(c, a_forecast_gives_the_start_of_a_job);
+    tcase_add_test(c, a_job_that_cannot_be_simulated_is_refused_by_its_path);
     tcase_add_test(c, memory_may_be_short_anywhere);
     suite_add_tcase(suite, c);
     return run_suite(suite);

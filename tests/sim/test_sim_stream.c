@@ -75,7 +75,7 @@ START_TEST(rows_are_written_in_the_order_in_which_jobs_end)
 }
 END_TEST
 
-START_TEST(who_has_ended_is_gone_and_the_others_are_there)
+START_TEST(ended_jobs_are_forgotten_and_others_kept)
 {
     struct gang_sim_job j = {.size = sizeof(j)};
     struct gang_sim_allocation a = {.size = sizeof(a)};
@@ -115,7 +115,7 @@ START_TEST(who_has_ended_is_gone_and_the_others_are_there)
 }
 END_TEST
 
-START_TEST(what_is_wrong_is_refused)
+START_TEST(wrong_arguments_are_refused)
 {
     sim_job(&s, 0, 10, 2);
     make_streamed();
@@ -135,7 +135,7 @@ static int32_t meddle(const struct gang_sim_event *e, void *user)
     return 0;
 }
 
-START_TEST(it_is_not_for_callbacks)
+START_TEST(callbacks_may_not_change_streams)
 {
     sim_job(&s, 0, 10, 2);
     s.ops.event = meddle;
@@ -146,7 +146,7 @@ END_TEST
 
 /* ---- forks ---- */
 
-START_TEST(a_fork_keeps_what_comes)
+START_TEST(a_fork_keeps_its_own_rows)
 {
     for (int i = 0; i < 40; i++)
         sim_job(&s, 5 * i, 13, 1 + i % 5);
@@ -189,7 +189,7 @@ static int refuse_some(const char *bytes, size_t length, void *user)
     return refusals++ % 3 ? 1 : text_write(bytes, length, user);
 }
 
-START_TEST(what_was_refused_is_written_again)
+START_TEST(a_refused_row_is_written_again)
 {
     struct text all = {NULL, 0, 0};
     refusals = 0;
@@ -331,11 +331,11 @@ int main(void)
     tcase_set_timeout(c, 60);
     tcase_add_checked_fixture(c, open_two, close_all);
     tcase_add_test(c, rows_are_written_in_the_order_in_which_jobs_end);
-    tcase_add_test(c, who_has_ended_is_gone_and_the_others_are_there);
-    tcase_add_test(c, what_is_wrong_is_refused);
-    tcase_add_test(c, it_is_not_for_callbacks);
-    tcase_add_test(c, a_fork_keeps_what_comes);
-    tcase_add_test(c, what_was_refused_is_written_again);
+    tcase_add_test(c, ended_jobs_are_forgotten_and_others_kept);
+    tcase_add_test(c, wrong_arguments_are_refused);
+    tcase_add_test(c, callbacks_may_not_change_streams);
+    tcase_add_test(c, a_fork_keeps_its_own_rows);
+    tcase_add_test(c, a_refused_row_is_written_again);
     tcase_add_test(c, memory_may_be_short);
     tcase_add_test(c, a_job_that_is_written_takes_little);
     suite_add_tcase(suite, c);

@@ -40,7 +40,7 @@ static void add(const char *name, int64_t submit_ns)
     ck_assert_msg(r == GANG_OK, "%s: %s", error.path, error.text);
 }
 
-START_TEST(a_made_trace_keeps_what_it_was_given)
+START_TEST(a_made_trace_keeps_all_members_of_its_jobs)
 {
     const char *const models[] = {"A100", "H100"};
     struct gang_group_spec groups[] = {group_of(3, 1500, 250), group_of(2, 0, 8000)};
@@ -276,7 +276,7 @@ START_TEST(wrong_jobs_are_refused_with_the_member)
 }
 END_TEST
 
-START_TEST(what_a_trace_does_not_keep_is_not_supported)
+START_TEST(a_member_that_no_trace_keeps_is_not_supported)
 {
     struct gang_amount amount = {0};
     struct gang_label_rule rule = {0};
@@ -346,12 +346,12 @@ int main(void)
     Suite *suite = suite_create("trace");
     TCase *tcase = tcase_create("made");
     tcase_add_checked_fixture(tcase, open_trace, close_trace);
-    tcase_add_test(tcase, a_made_trace_keeps_what_it_was_given);
+    tcase_add_test(tcase, a_made_trace_keeps_all_members_of_its_jobs);
     tcase_add_test(tcase, totals_are_those_of_all_tasks);
     tcase_add_test(tcase, names_are_unique_and_a_job_without_one_has_its_position);
     tcase_add_test(tcase, a_job_costs_some_hundred_bytes);
     tcase_add_test(tcase, wrong_jobs_are_refused_with_the_member);
-    tcase_add_test(tcase, what_a_trace_does_not_keep_is_not_supported);
+    tcase_add_test(tcase, a_member_that_no_trace_keeps_is_not_supported);
     tcase_add_test(tcase, asking_past_the_end);
     tcase_add_test(tcase, a_newer_caller_is_served);
     suite_add_tcase(suite, tcase);

@@ -87,7 +87,7 @@ static void check_jobs(size_t count)
     }
 }
 
-START_TEST(adding_changes_nothing_when_it_fails)
+START_TEST(a_failed_addition_changes_nothing)
 {
     enum { MANY = 1200 };
     long failures = 0;
@@ -142,7 +142,7 @@ int main(void)
     Suite *suite = suite_create("trace_memory");
     TCase *tcase = tcase_create("memory");
     tcase_add_loop_test(tcase, reading_fails_whole_at_each_allocation, 0, 2 * TRACE_TEXTS);
-    tcase_add_test(tcase, adding_changes_nothing_when_it_fails);
+    tcase_add_test(tcase, a_failed_addition_changes_nothing);
     tcase_add_test(tcase, making_a_trace_and_writing_one_for_batsim);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);

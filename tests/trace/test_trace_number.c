@@ -68,7 +68,7 @@ START_TEST(decimals_are_exact)
 }
 END_TEST
 
-START_TEST(what_is_written_reads_back)
+START_TEST(a_written_number_reads_back)
 {
     static const int64_t scales[] = {1, 10, 1000, S, MIB_SCALE};
     chance_state = test_seed();
@@ -129,7 +129,7 @@ int main(void)
     Suite *suite = suite_create("trace_number");
     TCase *tcase = tcase_create("numbers");
     tcase_add_loop_test(tcase, decimals_are_exact, 0, sizeof(decimals) / sizeof(decimals[0]));
-    tcase_add_test(tcase, what_is_written_reads_back);
+    tcase_add_test(tcase, a_written_number_reads_back);
     tcase_add_loop_test(tcase, dates_are_counted_from_1970, 0, sizeof(dates) / sizeof(dates[0]));
     suite_add_tcase(suite, tcase);
     return run_suite(suite);

@@ -371,7 +371,7 @@ static const struct wrong {
      GANG_ERANGE, 0, 0, "jobs[0].res"},
 };
 
-START_TEST(what_is_wrong_is_refused_with_its_place)
+START_TEST(a_wrong_row_is_refused_with_its_place)
 {
     const struct wrong *w = &wrong[_i];
     struct gang_trace_opts opts = GANG_TRACE_OPTS_INIT;
@@ -514,7 +514,7 @@ int main(void)
     tcase_add_test(tcase, batsim_profiles_give_run_times);
     suite_add_tcase(suite, tcase);
     tcase = tcase_create("errors");
-    tcase_add_loop_test(tcase, what_is_wrong_is_refused_with_its_place, 0,
+    tcase_add_loop_test(tcase, a_wrong_row_is_refused_with_its_place, 0,
                         sizeof(wrong) / sizeof(wrong[0]));
     tcase_add_test(tcase, a_nul_byte_is_refused);
     suite_add_tcase(suite, tcase);

@@ -41,7 +41,7 @@ static void check_round(gang_trace *trace, int32_t format)
 }
 
 /* _i: the text */
-START_TEST(what_was_read_is_written_and_read_again)
+START_TEST(a_trace_that_was_read_is_written_and_read_again)
 {
     gang_trace *trace =
         read_text(trace_texts[_i].text, strlen(trace_texts[_i].text), GANG_TRACE_DETECT);
@@ -137,7 +137,7 @@ END_TEST
 /* ---- SWF and Batsim ----------------------------------------------------------------------------
  * */
 
-START_TEST(swf_is_written_with_all_it_tells)
+START_TEST(swf_is_written_with_all_its_fields)
 {
     gang_trace *trace = read_text(text_swf, sizeof(text_swf) - 1, GANG_TRACE_SWF);
     struct trace_output out = {NULL, 0, 0};
@@ -205,7 +205,7 @@ static const struct cannot {
     {GANG_TRACE_BATSIM, "1,0,1,,,,,,,1,,1,,,,,,\n1,,,,,,,,,1,,1,,,,,,", "jobs[0].groups"},
 };
 
-START_TEST(what_a_format_cannot_express_is_refused)
+START_TEST(a_job_the_format_cannot_express_is_refused)
 {
     struct trace_output out = {NULL, 0, 0};
     struct gang_error error = GANG_ERROR_INIT;
@@ -286,14 +286,14 @@ int main(void)
 {
     Suite *suite = suite_create("trace_write");
     TCase *tcase = tcase_create("ours");
-    tcase_add_loop_test(tcase, what_was_read_is_written_and_read_again, 0, TRACE_TEXTS);
+    tcase_add_loop_test(tcase, a_trace_that_was_read_is_written_and_read_again, 0, TRACE_TEXTS);
     tcase_add_test(tcase, random_traces_are_the_same_after_writing_and_reading);
     tcase_add_test(tcase, a_bar_in_the_name_of_a_model_needs_json);
     suite_add_tcase(suite, tcase);
     tcase = tcase_create("others");
-    tcase_add_test(tcase, swf_is_written_with_all_it_tells);
+    tcase_add_test(tcase, swf_is_written_with_all_its_fields);
     tcase_add_test(tcase, batsim_is_written_with_a_profile_for_each_run_time);
-    tcase_add_loop_test(tcase, what_a_format_cannot_express_is_refused, 0,
+    tcase_add_loop_test(tcase, a_job_the_format_cannot_express_is_refused, 0,
                         sizeof(cannot) / sizeof(cannot[0]));
     tcase_add_loop_test(tcase, output_that_is_refused_ends_it, 0, 4);
     tcase_add_test(tcase, only_some_formats_are_written);
