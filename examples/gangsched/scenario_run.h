@@ -50,8 +50,21 @@ struct run {
 int scenario_fail_job(const struct run *run, size_t job, const struct gang_error *error);
 int scenario_fail_code(const struct run *run, size_t job, gang_result result);
 
-/* The group that a task of a job belongs to. */
-int32_t scenario_group_of(const struct gang_job_spec *spec, int64_t task);
+/* The places of a running job, with numbers of devices for the labels of the case. */
+struct places {
+    struct gang_running_spec *list;
+    const char **devices; /* of all of them */
+};
+
+/* Finds the places of a running job of the case. The caller frees the arrays, after errors too.
+ * CLI_OK, or CLI_WRONG after a message. */
+int scenario_places(struct run *run, size_t number, struct places *places);
+
+/* Submits all jobs, and adds all reservations. CLI_OK, or CLI_WRONG after a message. */
+int scenario_submit(struct run *run);
+/* Checks that all jobs that the case calls running could start. CLI_OK, or CLI_WRONG after a
+ * message. */
+int scenario_check_start(const struct run *run);
 
 /* Fill in what became of jobs and queues. CLI_OK, or CLI_WRONG after a message. */
 int scenario_collect(const struct run *run, struct ran_case *ran);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parts of `gangsched topo`: topo.c reads the options and finds what to draw, the others draw
- * it. All return an exit status, after a message if it is not 0. */
+/* The parts of `gangsched topo`: topo.c reads the options and finds what to draw; topo_machine.c
+ * and topo_cluster.c draw it. All return an exit status, after a message if it is not 0. */
 #ifndef GANGSCHED_TOPO_H
 #define GANGSCHED_TOPO_H
 
