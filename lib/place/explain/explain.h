@@ -72,17 +72,17 @@ gang_result gang__explain(struct gang__plan *p, gang_cluster *c, const gang_requ
 gang_result gang__explain_growth(struct gang__plan *p, const struct gang__alloc *a, uint32_t group,
                                  gang_result code, struct gang_error *error);
 
-/* One English line. Returns its length, cut off at `room`. */
+/* One English line. Returns its length, cut off at `cap`. */
 size_t gang__reason_text(const struct gang__question *a, const struct gang__reason *f, char *text,
-                         size_t room);
+                         size_t cap);
 
 /* The name of a level. Valid while the cluster lives. */
 const char *gang__level_word(const gang_cluster *c, int32_t level);
 
-/* Where a scope is: "block=b1/rack=r2", or without the keys. Cut off at `room`. Inside a read
+/* Where a scope is: "block=b1/rack=r2", or without the keys. Cut off at `cap`. Inside a read
  * section. */
 enum { GANG__PATH_ROOM = (GANG_MAX_LEVELS + 2) * 2 * (GANG_MAX_NAME + 1) };
 void gang__scope_path(const struct gang__plan *p, const struct gang__scope *s, bool keys,
-                      char *text, size_t room);
+                      char *text, size_t cap);
 
 #endif

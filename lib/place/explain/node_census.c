@@ -66,7 +66,7 @@ static int64_t amount_free(const struct gang__group *g, const struct gang__node_
 
 /* ---- one node -------------------------------------------------------------------------------- */
 
-struct looking {
+struct census {
     struct gang__plan *p;
     uint32_t group;
     const struct gang__group *g;
@@ -91,9 +91,9 @@ static uint32_t levels_demanded(const gang_request *q, const struct gang__group 
     return levels;
 }
 
-/* May the node be used at all, by where it lies? */
-static bool lies_well(const struct looking *l, const struct gang__node *node,
-                      struct gang__misfit *misfit)
+/* Does the node lie in the domains that the group requires, within its bounds? */
+static bool lies_in_domains(const struct census *l, const struct gang__node *node,
+                            struct gang__misfit *misfit)
 {
     const struct gang__group *g = l->g;
     misfit->kind = -1;
@@ -108,23 +108,23 @@ static bool lies_well(const struct looking *l, const struct gang__node *node,
     return !g->bounded || gang__plan_allowance(l->p, l->group, node) > 0;
 }
 
-/* A node that other jobs keep counts as such only if it would do otherwise: as it is now, or to
- * have it alone, when it is empty. */
-static void refine(const struct looking *l, uint32_t slot, uint32_t state,
-                   struct gang__misfit *misfit)
+/* Other jobs are the reason only if the node would take a task without them: as it is now, or,
+ * where it has to be exclusive, when it is empty. */
+static void correct_misfit(const struct census *l, uint32_t slot, uint32_t state,
+                           struct gang__misfit *misfit)
 {
-    bool alone = misfit->why == GANG_CONSTRAINT_EXCLUSIVE;
-    if (!alone && misfit->why != GANG_CONSTRAINT_AFFINITY)
+    bool exclusive = misfit->why == GANG_CONSTRAINT_EXCLUSIVE;
+    if (!exclusive && misfit->why != GANG_CONSTRAINT_AFFINITY)
         return;
     if (state != GANG__STATE_UP)
         misfit->why = GANG_CONSTRAINT_STATE;
-    else if (gang__plan_short(l->p, l->group, slot, alone))
+    else if (gang__plan_short(l->p, l->group, slot, exclusive))
         misfit->why = GANG_CONSTRAINT_KIND;
 }
 
-/* Would a node that one thing keeps from taking tasks not take any without it, either? */
-static bool is_vain(const struct looking *l, const struct gang__node *node, uint32_t state,
-                    int32_t why)
+/* Would a node that one constraint keeps from taking tasks not take any without it, either? */
+static bool is_refused_anyway(const struct census *l, const struct gang__node *node, uint32_t state,
+                              int32_t why)
 {
     struct gang__group loose = *l->g;
     struct gang__misfit other;
@@ -150,13 +150,14 @@ static bool is_vain(const struct looking *l, const struct gang__node *node, uint
     } else {
         return why != GANG_CONSTRAINT_STATE && state != GANG__STATE_UP;
     }
-    bool matches = gang__node_matches(l->p, &loose, node, &other) && lies_well(l, node, &other);
+    bool matches =
+        gang__node_matches(l->p, &loose, node, &other) && lies_in_domains(l, node, &other);
     l->p->tier.modes = modes;
     return !matches || state != GANG__STATE_UP;
 }
 
 /* The kinds a node is short of, and whether it would do if it were empty. */
-static uint32_t kinds_short(const struct looking *l, uint32_t slot, struct gang__misfit misfit,
+static uint32_t kinds_short(const struct census *l, uint32_t slot, struct gang__misfit misfit,
                             bool *could)
 {
     uint32_t kinds = gang__plan_short(l->p, l->group, slot, false);
@@ -166,13 +167,13 @@ static uint32_t kinds_short(const struct looking *l, uint32_t slot, struct gang_
     return kinds;
 }
 
-static void note_refusal(const struct looking *l, const struct gang__node *node, uint32_t state,
+static void note_refusal(const struct census *l, const struct gang__node *node, uint32_t state,
                          struct gang__misfit misfit)
 {
     struct gang__node_census *s = l->s;
     s->refused[misfit.why]++;
     if (misfit.why != GANG_CONSTRAINT_KIND && misfit.why != GANG_CONSTRAINT_POOL)
-        s->vain[misfit.why] += is_vain(l, node, state, misfit.why);
+        s->refused_anyway[misfit.why] += is_refused_anyway(l, node, state, misfit.why);
     if (misfit.why == GANG_CONSTRAINT_POOL) {
         s->kind[misfit.kind].nodes++;
         s->kind[misfit.kind].could++;
@@ -186,7 +187,7 @@ static void note_refusal(const struct looking *l, const struct gang__node *node,
     }
 }
 
-static void note_stop(const struct looking *l, uint32_t slot, struct gang__misfit misfit)
+static void note_stop(const struct census *l, uint32_t slot, struct gang__misfit misfit)
 {
     struct gang__node_census *s = l->s;
     s->stopped[misfit.why]++;
@@ -199,8 +200,8 @@ static void note_stop(const struct looking *l, uint32_t slot, struct gang__misfi
         s->kind[__builtin_ctz(kinds)].full++;
 }
 
-/* Does the node take a task? */
-static bool look_at(const struct looking *l, uint32_t slot)
+/* Counts a node. Does it take a task? */
+static bool count_node(const struct census *l, uint32_t slot)
 {
     struct gang__plan *p = l->p;
     const struct gang__node *node = gang__plan_node(p, slot);
@@ -215,7 +216,7 @@ static bool look_at(const struct looking *l, uint32_t slot)
     if (state == GANG__STATE_GONE) /* removed, but still held */
         return false;
     l->s->nodes++;
-    if (!gang__node_matches(p, l->g, node, &misfit) || !lies_well(l, node, &misfit)) {
+    if (!gang__node_matches(p, l->g, node, &misfit) || !lies_in_domains(l, node, &misfit)) {
         note_refusal(l, node, state, misfit);
         return false;
     }
@@ -225,21 +226,21 @@ static bool look_at(const struct looking *l, uint32_t slot)
         if (p->c->nodes.kind[kind].scope == GANG_SCOPE_NODE && free > l->s->kind[kind].most)
             l->s->kind[kind].most = free;
     }
-    size_t picks = p->tasks.count;
+    size_t tasks = p->tasks.count;
     if (gang__plan_task(p, l->group, slot, 0, &misfit)) {
-        gang__plan_rollback(p, picks);
+        gang__plan_rollback(p, tasks);
         l->s->fit_nodes++;
         return true;
     }
-    refine(l, slot, state, &misfit);
+    correct_misfit(l, slot, state, &misfit);
     note_refusal(l, node, state, misfit);
     return false;
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- all nodes ------------------------------------------------------------------------------- */
 
-/* As many tasks as go on a node that takes some. */
-static void fill(const struct looking *l, uint32_t slot, int64_t want)
+/* Plans as many tasks as go on a node that takes some. */
+static void fill(const struct census *l, uint32_t slot, int64_t want)
 {
     struct gang__misfit misfit = {GANG_CONSTRAINT_NONE, -1};
     int64_t here = gang__plan_tasks(l->p, l->group, slot, want, 0, &misfit);
@@ -248,11 +249,12 @@ static void fill(const struct looking *l, uint32_t slot, int64_t want)
         return;
     struct gang__node_copy *copy = gang__node_copy_at(l->p, slot);
     if (copy)
-        refine(l, slot, gang__head_state(gang__words_now(l->p, copy)[GANG__WORD_HEAD]), &misfit);
+        correct_misfit(l, slot, gang__head_state(gang__words_now(l->p, copy)[GANG__WORD_HEAD]),
+                       &misfit);
     note_stop(l, slot, misfit);
 }
 
-static void look_over(struct looking *l, int64_t want)
+static void count_nodes(struct census *l, int64_t want)
 {
     enum { BITS = 64 };
     struct gang__plan *p = l->p;
@@ -264,16 +266,16 @@ static void look_over(struct looking *l, int64_t want)
         return;
     memset(p->word + l->fits, 0, (end / BITS - base + 1) * sizeof(*p->word));
     for (uint32_t slot = first; slot < end && !p->out.failed; slot++)
-        if (look_at(l, slot))
+        if (count_node(l, slot))
             p->word[l->fits + slot / BITS - base] |= UINT64_C(1) << slot % BITS;
-    /* Tasks may share a pool: none is planned before every node was looked at. */
+    /* Tasks may share a pool: none is planned before every node is counted. */
     for (uint32_t slot = first; slot < end && l->s->fit < want && !p->out.failed; slot++)
         if (p->word[l->fits + slot / BITS - base] >> slot % BITS & 1)
             fill(l, slot, want - l->s->fit);
 }
 
-/* Do all tasks find a node? Without a look at those that are not needed. */
-static bool all_fit(const struct looking *l, int64_t want)
+/* Do all tasks fit? Does not read more nodes than they need. */
+static bool all_fit(const struct census *l, int64_t want)
 {
     struct gang__plan *p = l->p;
     struct gang__misfit misfit;
@@ -282,7 +284,7 @@ static bool all_fit(const struct looking *l, int64_t want)
     for (uint32_t slot = 1; slot < end && fit < want && !p->out.failed; slot++) {
         const struct gang__node *node = gang__plan_node(p, slot);
         if (node && gang__scope_has(l->scope, node) && gang__node_matches(p, l->g, node, &misfit) &&
-            lies_well(l, node, &misfit))
+            lies_in_domains(l, node, &misfit))
             fit += gang__plan_tasks(p, l->group, slot, want - fit, 0, &misfit);
     }
     if (fit < want)
@@ -292,7 +294,7 @@ static bool all_fit(const struct looking *l, int64_t want)
     return true;
 }
 
-/* Tasks in a part of a node keep to it. */
+/* Plans only in the part of a node that the scope is. */
 static void keep_inside(struct gang__plan *p, const struct gang__scope *scope)
 {
     const struct gang__node *node = gang__plan_node(p, scope->slot);
@@ -308,9 +310,9 @@ void gang__node_census_take(struct gang__plan *p, uint32_t group, int64_t want,
                             struct gang__node_census *s)
 {
     const struct gang__group *g = &p->q->group[group];
-    size_t picks = p->tasks.count;
+    size_t tasks = p->tasks.count;
     memset(s, 0, sizeof(*s));
-    struct looking l = {p, group, g, scope, s, gang__kinds_asked(g), levels_demanded(p->q, g), 0};
+    struct census l = {p, group, g, scope, s, gang__kinds_asked(g), levels_demanded(p->q, g), 0};
     struct gang__node_copy *pool = g->pool_need_count ? gang__node_copy_at(p, GANG__POOL) : NULL;
     for (size_t i = 0; pool && i < g->pool_need_count; i++) {
         int32_t kind = g->pool_needs[i].kind;
@@ -319,11 +321,11 @@ void gang__node_census_take(struct gang__plan *p, uint32_t group, int64_t want,
     if (scope->level > GANG__LEVEL_NODE)
         keep_inside(p, scope);
     if (whole || !all_fit(&l, want)) {
-        gang__plan_rollback(p, picks);
-        look_over(&l, want);
+        gang__plan_rollback(p, tasks);
+        count_nodes(&l, want);
     }
     p->subset.on = false;
-    gang__plan_rollback(p, picks);
+    gang__plan_rollback(p, tasks);
 }
 
 /* ---- the reason ------------------------------------------------------------------------------ */
@@ -353,7 +355,7 @@ static int32_t kind_of(const gang_cluster *c, const struct gang__node_census *s,
 /* Nodes that something keeps from taking tasks, which they would take otherwise. */
 static int64_t stopped_by(const struct gang__node_census *s, int32_t why)
 {
-    return s->refused[why] - s->vain[why] + s->stopped[why];
+    return s->refused[why] - s->refused_anyway[why] + s->stopped[why];
 }
 
 /* Do the nodes that are short of a kind never have enough? */

@@ -12,18 +12,17 @@ struct gang__shortage {
     int64_t nodes; /* that take no task */
     int64_t could; /* of these, would take one if they were empty */
     int64_t full;  /* that take a task, but not all that are left */
-    int64_t
-        /* the largest amount free on one node, in units of the kind; of a pool: what is free */
-        most;
+    /* The largest amount free on one node, in units of the kind; of a pool: what is free. */
+    int64_t most;
 };
 
 struct gang__node_census {
-    int64_t nodes;                    /* looked at */
-    int64_t fit_nodes;                /* that take a task, if it were the only one */
-    int64_t fit;                      /* tasks that go somewhere, of those wanted */
-    int64_t refused[GANG__WHY_COUNT]; /* nodes that take no task, by what stops it */
-    int64_t vain[GANG__WHY_COUNT];    /* of these, that take none without it, either */
-    int64_t stopped[GANG__WHY_COUNT]; /* nodes that take some, by what stops the next */
+    int64_t nodes;                           /* looked at */
+    int64_t fit_nodes;                       /* that take a task, if it were the only one */
+    int64_t fit;                             /* tasks that go somewhere, of those wanted */
+    int64_t refused[GANG__WHY_COUNT];        /* nodes that take no task, by what stops it */
+    int64_t refused_anyway[GANG__WHY_COUNT]; /* of these, that would not without it, either */
+    int64_t stopped[GANG__WHY_COUNT];        /* nodes that take some, by what stops the next */
     struct gang__shortage kind[GANG_MAX_KINDS];
 };
 

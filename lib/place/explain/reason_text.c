@@ -16,7 +16,7 @@ enum { GROUP_CHARS = 64, PATH_CHARS = 64 }; /* of names inside a line */
 
 struct line {
     char *text;
-    size_t room, used;
+    size_t cap, used;
 };
 
 static void add(struct line *l, const char *fmt, ...) GANG__PRINTF(2, 3);
@@ -24,15 +24,15 @@ static void add(struct line *l, const char *fmt, ...) GANG__PRINTF(2, 3);
 static void add(struct line *l, const char *fmt, ...)
 {
     va_list args;
-    if (l->used + 1 >= l->room)
+    if (l->used + 1 >= l->cap)
         return;
     va_start(args, fmt);
-    int length = vsnprintf(l->text + l->used, l->room - l->used, fmt, args);
+    int length = vsnprintf(l->text + l->used, l->cap - l->used, fmt, args);
     va_end(args);
     if (length > 0)
         l->used += (size_t)length;
-    if (l->used >= l->room)
-        l->used = l->room - 1;
+    if (l->used >= l->cap)
+        l->used = l->cap - 1;
 }
 
 /* Bytes of a text up to so many, whole characters. */
@@ -66,12 +66,12 @@ static void add_step(struct line *l, const char *key, const char *value, bool ke
 }
 
 void gang__scope_path(const struct gang__plan *p, const struct gang__scope *s, bool keys,
-                      char *text, size_t room)
+                      char *text, size_t cap)
 {
     const struct gang__domain *way[GANG_MAX_LEVELS], *d = s->domain;
     const struct gang__node *node =
         s->level >= GANG__LEVEL_NODE ? gang__plan_node(p, s->slot) : NULL;
-    struct line l = {text, room, 0};
+    struct line l = {text, cap, 0};
     int steps = 0;
     text[0] = '\0';
     for (int32_t i = (int32_t)p->c->nodes.level_count - 1; node && i >= 0; i--)
@@ -253,16 +253,16 @@ static void add_member(struct line *l, const struct gang__question *a, const str
 }
 
 size_t gang__reason_text(const struct gang__question *a, const struct gang__reason *f, char *text,
-                         size_t room)
+                         size_t cap)
 {
-    struct line l = {text, room, 0};
+    struct line l = {text, cap, 0};
     text[0] = '\0';
     if (f->group >= 0)
         add_group(&l, a, f);
     else
         add_member(&l, a, f);
-    if (l.used + 1 == room) /* cut off, possibly within a character */
-        l.used = (size_t)clip(text, room - 2);
+    if (l.used + 1 == cap) /* cut off, possibly within a character */
+        l.used = (size_t)clip(text, cap - 2);
     text[l.used] = '\0';
     return l.used;
 }

@@ -102,7 +102,7 @@ void gang__affinity_confirm(gang_worker *w, struct gang__plan *p)
         count_labels(p->q, gang__label_count_add, GANG__ROLE_HELD, id, p->nodes.copy[i].used);
         count_labels(p->q, gang__label_count_sub, GANG__ROLE_PENDING, id, p->nodes.copy[i].used);
     }
-    if (p->q->label_count) /* others may have waited for it to be colocate */
+    if (p->q->label_count) /* other jobs may have to be near it */
         gang__add_seq(&w->commit.stamp, 1);
 }
 

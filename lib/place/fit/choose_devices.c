@@ -99,8 +99,8 @@ static uint64_t choose_among(const struct gang__fit_ctx *f, uint64_t among, uint
     return gang__choose_gpus(f->p, copy->type, g, takeable_devices(copy, free), among);
 }
 
-/* Add ranked models one by one until the devices suffice: the least liked device of the task is
- * then as well liked as possible. */
+/* Add ranked models one by one until the devices suffice: the least preferred device of the task
+ * then ranks as high as possible. */
 static uint64_t choose_ranked(const struct gang__fit_ctx *f, uint64_t all, uint64_t allowed,
                               uint32_t *share)
 {
@@ -118,8 +118,8 @@ static uint64_t choose_ranked(const struct gang__fit_ctx *f, uint64_t all, uint6
     return before == all ? 0 : choose_among(f, all, allowed, share);
 }
 
-size_t gang__liked_models(const struct gang__group *g, const struct gang__node_copy *copy,
-                          uint64_t gpus)
+size_t gang__models_needed(const struct gang__group *g, const struct gang__node_copy *copy,
+                           uint64_t gpus)
 {
     size_t models = g->models_ranked ? 1 : SIZE_MAX;
     while (models < g->model_count && (gpus & ~gang__devices_of_models(g, copy->type, models)))

@@ -30,10 +30,10 @@ static inline uint64_t takeable_devices(const struct gang__node_copy *copy, uint
  * (p->out.failed). *share: milli-GPUs of each. */
 uint64_t gang__choose_devices(const struct gang__fit_ctx *f, uint64_t allowed, uint32_t *share);
 
-/* The number of ranked models, the most liked first, that includes all these devices; SIZE_MAX
- * where the models have no rank. */
-size_t gang__liked_models(const struct gang__group *g, const struct gang__node_copy *copy,
-                          uint64_t gpus);
+/* How many ranked models, the most preferred first, include all these devices; SIZE_MAX where the
+ * models have no rank. */
+size_t gang__models_needed(const struct gang__group *g, const struct gang__node_copy *copy,
+                           uint64_t gpus);
 
 /* Devices of the node that the group's tasks may use: of its models; slices if it names a profile,
  * else only what is none; and none that is unhealthy. */

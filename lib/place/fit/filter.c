@@ -9,7 +9,7 @@
 
 /* ---- models ---------------------------------------------------------------------------------- */
 
-/* Place of a device's model among the group's; their count: it is not among them. */
+/* The rank of a device's model among the group's; their count: it is not among them. */
 static size_t rank_of(const struct gang__group *g, const struct gang_gpu_spec *gpu)
 {
     size_t rank = 0;
@@ -49,7 +49,7 @@ static size_t first_model(const struct gang__group *g, const struct gang__node *
 
 /* ---- partitions ------------------------------------------------------------------------------ */
 
-/* What the partitions of a node say to a group. */
+/* What the partitions of a node allow a group. */
 struct access {
     bool named; /* it is in the one that the group names */
     bool barred, lent;
@@ -176,18 +176,18 @@ bool gang__class_within_limit(const struct gang__plan *p, const struct gang__gro
 
 void gang__filter_mask(gang_cluster *c, const gang_request *q, uint32_t end, uint64_t *mask)
 {
-    struct gang__plan look;
-    memset(&look, 0, sizeof(look));
+    struct gang__plan plan;
+    memset(&plan, 0, sizeof(plan));
     gang__rcu_enter();
-    look.c = c;
-    look.q = q;
-    look.tier.modes = gang__modes_now(c);
+    plan.c = c;
+    plan.q = q;
+    plan.tier.modes = gang__modes_now(c);
     for (uint32_t slot = 0; slot < end; slot++) {
         const struct gang__node *node = gang__node_at(c, slot);
         struct gang__misfit misfit;
         bool may = false;
         for (uint32_t g = 0; node && g < q->group_count && !may; g++)
-            may = gang__node_matches(&look, &q->group[g], node, &misfit);
+            may = gang__node_matches(&plan, &q->group[g], node, &misfit);
         if (may)
             mask[slot / 64] |= UINT64_C(1) << (slot % 64);
     }

@@ -19,7 +19,7 @@ bool gang__node_matches(const struct gang__plan *p, const struct gang__group *g,
  * stay. */
 void gang__filter_mask(gang_cluster *c, const gang_request *q, uint32_t end, uint64_t *mask);
 
-/* Has every node to be asked that? */
+/* Does gang__node_matches() depend on the node? */
 static inline bool gang__group_filters(const struct gang__plan *p, const struct gang__group *g)
 {
     return g->filters || p->tier.modes;
@@ -51,8 +51,8 @@ bool gang__node_in_tier(const struct gang__plan *p, const struct gang__group *g,
                         const struct gang__node *node, struct gang__tiers t, uint32_t tier,
                         bool best);
 
-/* Can nodes of this class hold the group's devices; and in a tier? Each node is still to be asked
- * the above if it may be lent, or has GPUs of several models. */
+/* Can nodes of this class hold the group's devices; and in a tier? Nodes that may be
+ * lent, or with GPUs of several models, still need the test above. */
 bool gang__class_has_model(gang_cluster *c, const struct gang__group *g, uint32_t class_id);
 static inline bool gang__class_matches(gang_cluster *c, const struct gang__group *g,
                                        uint32_t class_id)

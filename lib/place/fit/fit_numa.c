@@ -12,7 +12,7 @@ struct numa_choice {
     uint32_t domain;
     uint32_t share;
     uint32_t cores_free;
-    size_t models; /* gang__liked_models() */
+    size_t models; /* gang__models_needed() */
     struct gang__gpu_set set;
 };
 
@@ -28,7 +28,7 @@ static bool is_better(const struct numa_choice *a, const struct numa_choice *b)
     return !gang__gpu_set_wins(&b->set, &a->set) && a->cores_free < b->cores_free;
 }
 
-static struct gang__gpu_set worth_of(const struct gang__fit_ctx *f, uint32_t domain, uint64_t gpus)
+static struct gang__gpu_set score_of(const struct gang__fit_ctx *f, uint32_t domain, uint64_t gpus)
 {
     const struct gang__group *g = f->g;
     const struct gang__node_copy *copy = f->copy;
@@ -76,8 +76,8 @@ static bool find_numa(const struct gang__fit_ctx *f, const uint64_t *free, uint3
                 gang__choose_devices(f, copy->type->numa_gpus[d] & ~copy->unhealthy, &here.share);
             if (!gpus)
                 continue;
-            here.models = gang__liked_models(g, copy, gpus);
-            here.set = worth_of(f, d, gpus);
+            here.models = gang__models_needed(g, copy, gpus);
+            here.set = score_of(f, d, gpus);
         }
         if (!found || is_better(&here, best))
             *best = here;

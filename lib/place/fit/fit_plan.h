@@ -106,9 +106,8 @@ struct gang__plan_mode {
     bool adopting;     /* exact places: nodes need not be up */
     bool check_health; /* some device may be unhealthy: look at the health of each node */
     bool exact_reads;  /* read cells at one instant, helping commits under way: refusals are true */
-    bool
-        /* parts of several devices: the emptiest ones, which finds room if there is any */
-        worst_fit;
+    /* parts of several devices: the emptiest ones, which misses no distribution */
+    bool worst_fit;
     bool skip_claimed; /* skip a node that another commit claims, rather than help that commit */
     /* GANG__TIMESHARE_*: not taken by the commit (timeshare.h). Survives gang__plan_begin(). */
     uint32_t timeshare;
@@ -140,9 +139,8 @@ struct gang__plan_nodes {
     struct gang__node_copy *copy;
     size_t count, cap;
     size_t pool; /* number of the pool's copy, once it is there */
-    uint32_t *
-        /* slot -> copy + 1, open addressing; an entry counts if its copy names it as its place */
-        table;
+    /* Slot -> copy + 1, open addressing; an entry counts if its copy names it as its place. */
+    uint32_t *table;
     size_t table_cap;
 };
 
@@ -179,7 +177,7 @@ struct gang__plan_score {
     struct gang__scored_node *candidate;
     size_t count, cap;
     bool scored;
-    uint64_t *slot_set; /* slots that may have room, as bits */
+    uint64_t *slot_set; /* slots of nodes that may take a task, as bits */
     size_t slot_set_cap;
     struct gang__fgd *fgd;           /* of policy_fgd.c */
     struct gang__headroom *headroom; /* of policy_headroom.c */
@@ -191,8 +189,8 @@ struct gang__plan_score {
 struct gang__plan {
     gang_cluster *c;
     const gang_request *q;
-    gang_snapshot
-        *snap;      /* plan on this, not on the cluster as it is. Survives gang__plan_begin() */
+    /* Plan on this, not on the cluster as it is; NULL: none. Survives gang__plan_begin(). */
+    gang_snapshot *snap;
     uint64_t epoch; /* of the cluster, when the plan began */
     struct gang__plan_mode mode;
     struct gang__plan_outcome out;
@@ -223,7 +221,7 @@ gang_result gang__plan_begin(struct gang__plan *p, gang_cluster *c, const gang_r
                              bool empty);
 void gang__plan_free(struct gang__plan *p, const struct gang_mem *mem);
 
-/* Make room for so many tasks on as many nodes of `words` words. */
+/* Reserves memory for so many tasks on as many nodes of `words` words. */
 bool gang__plan_reserve(struct gang__plan *p, const struct gang_mem *mem, size_t tasks,
                         size_t words);
 
@@ -311,7 +309,7 @@ static inline uint32_t gang__share_asked(uint32_t share, int64_t gpu_memory,
     return (uint32_t)((gpu_memory * 1000 + gpu->memory_bytes - 1) / gpu->memory_bytes);
 }
 
-/* Room for `count` words in plan.word, at the returned place; SIZE_MAX if out of memory. */
+/* Reserves `count` words in plan.word, at the returned place; SIZE_MAX if out of memory. */
 size_t gang__plan_words(struct gang__plan *p, size_t count);
 
 /* Take back the last planned tasks until `tasks` are left. */

@@ -144,23 +144,24 @@ struct gang__misfit gang__no_devices(const struct gang__fit_ctx *f)
     return (struct gang__misfit){GANG_CONSTRAINT_KIND, GANG_KIND_GPU};
 }
 
-/* Devices that a task may have, free or not, of models as well liked as the ones it has. */
-static uint64_t others_as_good(const struct gang__fit_ctx *f, uint64_t gpus)
+/* Devices that a task may have, free or not, of models that rank as high as the ones it has. */
+static uint64_t equally_ranked(const struct gang__fit_ctx *f, uint64_t gpus)
 {
     const struct gang__node_copy *copy = f->copy;
-    size_t models = gang__liked_models(f->g, copy, gpus);
+    size_t models = gang__models_needed(f->g, copy, gpus);
     uint64_t among = gang__devices_of_models(f->g, copy->type, models) & ~copy->unhealthy;
     return f->p->subset.on ? among & f->p->subset.gpus : among;
 }
 
-/* The cores are not beside the GPUs: other GPUs, as good, may have cores beside them. */
+/* The cores are not beside the GPUs: moves the task to GPUs as good with cores beside them, if
+ * there are some. */
 static void move_together(const struct gang__fit_ctx *f, struct gang__task_plan *task,
                           uint64_t *cores)
 {
     const struct gang__node_copy *copy = f->copy;
     const uint64_t *free = f->now + gang__first_core(copy->layout);
     uint64_t whole = takeable_devices(copy, gang__whole_devices(copy->layout, f->now));
-    uint64_t among = whole & others_as_good(f, task->gpus);
+    uint64_t among = whole & equally_ranked(f, task->gpus);
     uint64_t gpus = gang__choose_gpus_together(f, whole, among, free, task->cores);
     if (!gpus)
         return;

@@ -23,9 +23,9 @@ struct gang__gpu_question {
 struct gang__gpu_set {
     uint64_t gpus;
     uint64_t links; /* sum of the weights of its pairs */
-    uint64_t
-        broken; /* sum over its devices of their weights to all free ones. Of equal links the least
-                      * leaves the greatest sum over the pairs that stay free */
+    /* Sum over its devices of their weights to all free ones. Of equal links the least leaves the
+     * greatest sum over the pairs that stay free. */
+    uint64_t broken;
     uint64_t near_count; /* how many of it are in `near` */
 };
 

@@ -33,7 +33,7 @@ static uint64_t starts_in(const struct gang_profile_spec *profile, uint64_t free
 }
 
 /* The most instances at these starts that do not overlap. */
-static uint32_t most_at(uint64_t starts, int64_t width)
+static uint32_t max_starts(uint64_t starts, int64_t width)
 {
     uint32_t count = 0;
     for (; starts; count++) {
@@ -45,14 +45,14 @@ static uint32_t most_at(uint64_t starts, int64_t width)
 
 /* The value of free slices of a parent: the instances of each profile that they could form,
  * weighted by width; then the places where these could begin. */
-static uint64_t worth_of(const struct gang__node_type *type, uint32_t parent, uint64_t free)
+static uint64_t value_of(const struct gang__node_type *type, uint32_t parent, uint64_t free)
 {
     const struct gang__parents *p = type->parents;
     uint64_t instances = 0, places = 0;
     for (uint32_t k = 0; k < p->profiles; k++) {
         const struct gang_profile_spec *profile = &type->spec->profiles[k];
         uint64_t starts = starts_in(profile, free & p->fits[(size_t)k * p->count + parent]);
-        instances += (uint64_t)profile->width * most_at(starts, profile->width);
+        instances += (uint64_t)profile->width * max_starts(starts, profile->width);
         places += (uint64_t)profile->width * gang__popcount(starts);
     }
     return instances << 32 | places;
@@ -66,24 +66,25 @@ struct choice {
     uint32_t slices; /* free ones of its parent */
 };
 
-/* The best start of a profile in a parent. `free`: all free slices; `mine`: the ones
+/* The best start of a profile in a parent. `free`: all free slices; `allowed`: the ones
  * that the task may use. */
 static void try_starts(const struct gang__node_type *type, uint32_t k, uint32_t parent,
-                       uint64_t free, uint64_t mine, struct choice *best)
+                       uint64_t free, uint64_t allowed, struct choice *best)
 {
     const struct gang__parents *p = type->parents;
     const struct gang_profile_spec *profile = &type->spec->profiles[k];
-    uint64_t usable = gang__positions_of(p, parent, mine) & p->fits[(size_t)k * p->count + parent];
+    uint64_t usable =
+        gang__positions_of(p, parent, allowed) & p->fits[(size_t)k * p->count + parent];
     uint64_t starts = starts_in(profile, usable);
-    uint32_t most = most_at(starts, profile->width), slices = gang__popcount(free);
+    uint32_t most = max_starts(starts, profile->width), slices = gang__popcount(free);
     if (!most)
         return;
-    uint64_t worth = worth_of(type, parent, free);
+    uint64_t value = value_of(type, parent, free);
     for (; starts; starts &= starts - 1) {
         uint64_t taken = slices_from((unsigned)__builtin_ctzll(starts), profile->width);
-        if (most_at(starts_in(profile, usable & ~taken), profile->width) + 1 != most)
+        if (max_starts(starts_in(profile, usable & ~taken), profile->width) + 1 != most)
             continue;
-        uint64_t cost = worth - worth_of(type, parent, free & ~taken);
+        uint64_t cost = value - value_of(type, parent, free & ~taken);
         if (best->devices && (cost > best->cost || (cost == best->cost && slices >= best->slices)))
             continue;
         best->devices = gang__devices_at(&p->parent[parent], taken);
@@ -103,7 +104,7 @@ bool gang__profile_is_here(const struct gang__group *g, const struct gang__node_
 }
 
 uint32_t gang__max_instances(const struct gang__group *g, const struct gang__node_type *type,
-                             uint64_t mine)
+                             uint64_t allowed)
 {
     const struct gang__parents *p = type->parents;
     uint32_t count = 0;
@@ -113,15 +114,15 @@ uint32_t gang__max_instances(const struct gang__group *g, const struct gang__nod
             continue;
         for (uint32_t i = 0; i < p->count; i++) {
             uint64_t fits = p->fits[(size_t)k * p->count + i];
-            uint64_t starts = starts_in(profile, gang__positions_of(p, i, mine) & fits);
-            count += most_at(starts, profile->width);
+            uint64_t starts = starts_in(profile, gang__positions_of(p, i, allowed) & fits);
+            count += max_starts(starts, profile->width);
         }
     }
     return count;
 }
 
 static uint64_t one_instance(const struct gang__group *g, const struct gang__node_type *type,
-                             uint64_t free, uint64_t mine)
+                             uint64_t free, uint64_t allowed)
 {
     const struct gang__parents *p = type->parents;
     struct choice best = {0, 0, 0};
@@ -132,20 +133,20 @@ static uint64_t one_instance(const struct gang__group *g, const struct gang__nod
                 continue;
             for (uint32_t k = 0; k < p->profiles; k++)
                 if (strcmp(type->spec->profiles[k].name, g->profile) == 0)
-                    try_starts(type, k, i, there, mine, &best);
+                    try_starts(type, k, i, there, allowed, &best);
         }
     }
     return best.devices;
 }
 
 uint64_t gang__choose_instances(const struct gang__group *g, const struct gang__node_type *type,
-                                uint64_t free, uint64_t mine)
+                                uint64_t free, uint64_t allowed)
 {
     uint64_t chosen = 0;
-    if (gang__max_instances(g, type, mine) < g->devices)
+    if (gang__max_instances(g, type, allowed) < g->devices)
         return 0;
     for (uint32_t i = 0; i < g->devices; i++)
-        chosen |= one_instance(g, type, free & ~chosen, mine & ~chosen);
+        chosen |= one_instance(g, type, free & ~chosen, allowed & ~chosen);
     return chosen;
 }
 

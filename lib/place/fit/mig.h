@@ -7,14 +7,14 @@
 #include "place/request/request.h"
 
 /* Chooses devices for g->devices instances of the group's profile; 0 if the node has fewer.
- *   free  all free slices
- *   mine  those of them that the task may use */
+ *   free     all free slices
+ *   allowed  those of them that the task may use */
 uint64_t gang__choose_instances(const struct gang__group *g, const struct gang__node_type *type,
-                                uint64_t free, uint64_t mine);
+                                uint64_t free, uint64_t allowed);
 
 /* The most instances of the profile that can be made of these devices. O(profiles * parents). */
 uint32_t gang__max_instances(const struct gang__group *g, const struct gang__node_type *type,
-                             uint64_t mine);
+                             uint64_t allowed);
 
 /* Are these devices just so many instances of the profile? */
 bool gang__are_instances(const struct gang__group *g, const struct gang__node_type *type,

@@ -157,7 +157,7 @@ static bool reach_minimum_with(struct gang__backtracking *x, const struct gang__
     if (gang__next_demand(x->k, group, &trial.m)) {
         int32_t same = gang__member_same(q, trial.m);
         s = gang__scope_outside(x->k, trial.m);
-        trial.m.fill = (int32_t)group;
+        trial.m.more_group = (int32_t)group;
         trial.m.want = want;
         if (s.level >= same)
             return gang__scope_at(x->p, &s, same, &around) && try_minimum_domain(&trial, &s);

@@ -23,11 +23,11 @@ enum {
     TRIALS = 8,     /* domains in which a member of several groups is tried to compare them */
     RANK_BITS = 28
 };
-#define QUALITY_MOST ((INT64_C(1) << (64 - RANK_BITS)) - 1)
+#define MAX_COST ((INT64_C(1) << (64 - RANK_BITS)) - 1)
 
 /* ---- what a domain must have ----------------------------------------------------------------- */
 
-struct choice {
+struct domain_choice {
     struct gang__pack *k;
     struct gang__member m;
     int32_t level;
@@ -35,14 +35,14 @@ struct choice {
     gang__take_fn take;
     void *user;
     bool taken;
-    bool all;       /* the short list was no good */
+    bool all;       /* offer all, not only the short list */
     uint32_t tries; /* nodes still to be offered */
     uint32_t groups;
     int64_t need[GROUPS];
-    struct gang__capacity_query eyes[GROUPS];
+    struct gang__capacity_query query[GROUPS];
 };
 
-static void look_for(struct choice *x)
+static void init_queries(struct domain_choice *x)
 {
     struct gang__plan *p = x->k->p;
     const gang_request *q = x->k->q;
@@ -53,23 +53,23 @@ static void look_for(struct choice *x)
         if (need == 0)
             continue;
         x->need[x->groups] = need;
-        gang__capacity_query_init(&x->eyes[x->groups++], p, q->by_size[i], nodes);
+        gang__capacity_query_init(&x->query[x->groups++], p, q->by_size[i], nodes);
     }
 }
 
-/* How good a domain is, the less the better; -1: it cannot hold the member. */
-static int64_t quality(struct choice *x, uint32_t i)
+/* What choosing a domain costs: nodes, then the capacity left; -1: it cannot hold the member. */
+static int64_t cost_of(struct domain_choice *x, uint32_t i)
 {
-    struct gang__capacity room;
+    struct gang__capacity capacity;
     int64_t nodes = 0, rest = 0;
     for (uint32_t g = 0; g < x->groups; g++) {
-        gang__domain_capacity(&x->eyes[g], (uint32_t)x->level, i, &room);
-        if (room.tasks < x->need[g])
+        gang__domain_capacity(&x->query[g], (uint32_t)x->level, i, &capacity);
+        if (capacity.tasks < x->need[g])
             return -1;
         if (g)
             continue;
-        rest = room.tasks - x->need[0];
-        nodes = gang__capacity_nodes(&room, x->need[0]);
+        rest = capacity.tasks - x->need[0];
+        nodes = gang__capacity_nodes(&capacity, x->need[0]);
     }
     enum { REST = (1 << 20) - 1, NODES = (1 << 16) - 1 };
     rest = rest < REST ? rest : REST;
@@ -83,13 +83,13 @@ static int64_t quality(struct choice *x, uint32_t i)
 
 /* ---- domains of the site --------------------------------------------------------------------- */
 
-static struct gang__scope scope_of(const struct choice *x, uint32_t i)
+static struct gang__scope scope_of(const struct domain_choice *x, uint32_t i)
 {
     return gang__scope_domain(gang__domain_at(x->k->p->c, (uint32_t)x->level, i));
 }
 
-/* May the domain be chosen at all? A wish is inside of what is demanded, too. */
-static bool is_candidate(const struct choice *x, const struct gang__scope *s)
+/* May the domain be chosen at all? A preferred one lies in the required one, too. */
+static bool is_candidate(const struct domain_choice *x, const struct gang__scope *s)
 {
     struct gang__scope around;
     int32_t same = gang__member_same(x->k->q, x->m);
@@ -97,24 +97,24 @@ static bool is_candidate(const struct choice *x, const struct gang__scope *s)
            (same < 0 || gang__scope_at(x->k->p, s, same, &around));
 }
 
-/* The next domain that may have room for the hardest group. */
-static uint32_t next_domain(struct choice *x, uint32_t from, uint32_t end)
+/* The next domain that may hold the hardest group. */
+static uint32_t next_domain(struct domain_choice *x, uint32_t from, uint32_t end)
 {
     if (x->groups == 0)
         return from;
-    return gang__domain_capacity_next(&x->eyes[0], x->scope, (uint32_t)x->level, from, end,
+    return gang__domain_capacity_next(&x->query[0], x->scope, (uint32_t)x->level, from, end,
                                       x->need[0]);
 }
 
 /* Do the first good domains suffice? A proof reads all, and so does a search whose short list
  * failed. */
-static bool is_short(const struct choice *x)
+static bool is_short(const struct domain_choice *x)
 {
-    return x->groups && x->eyes[0].by_index && x->k->policy != GANG__ORDER_PROOF && !x->all;
+    return x->groups && x->query[0].by_index && x->k->policy != GANG__ORDER_PROOF && !x->all;
 }
 
 /* Keys of the candidates, best first. Returns how many. */
-static size_t list_domains(struct choice *x, uint64_t *key, uint32_t count)
+static size_t list_domains(struct domain_choice *x, uint64_t *key, uint32_t count)
 {
     struct gang__plan *p = x->k->p;
     bool some = is_short(x);
@@ -129,10 +129,10 @@ static size_t list_domains(struct choice *x, uint64_t *key, uint32_t count)
             if (i == end_of_lap)
                 break;
             struct gang__scope s = scope_of(x, i);
-            int64_t q = is_candidate(x, &s) ? quality(x, i) : -1;
+            int64_t q = is_candidate(x, &s) ? cost_of(x, i) : -1;
             if (q < 0)
                 continue;
-            key[found++] = (uint64_t)(q < QUALITY_MOST ? q : QUALITY_MOST) << RANK_BITS | i;
+            key[found++] = (uint64_t)(q < MAX_COST ? q : MAX_COST) << RANK_BITS | i;
             if (some && found == SHORT_LIST)
                 lap = 2;
             if (lap == 2)
@@ -144,7 +144,7 @@ static size_t list_domains(struct choice *x, uint64_t *key, uint32_t count)
     return found;
 }
 
-static bool offer_domains(struct choice *x)
+static bool offer_domains(struct domain_choice *x)
 {
     struct gang__plan *p = x->k->p;
     uint32_t count = gang__domain_count(p->c, (uint32_t)x->level);
@@ -159,7 +159,7 @@ static bool offer_domains(struct choice *x)
         taken = x->take(x->user, &s);
     }
     gang__keys_pop(p, at);
-    /* The short list was no good: look at all. */
+    /* No domain of the short list will do: offer all. */
     if (!taken && found == SHORT_LIST && !p->out.failed && is_short(x)) {
         x->all = true;
         if (x->k->policy != GANG_POLICY_HOST) /* the caller may leave some out */
@@ -171,8 +171,8 @@ static bool offer_domains(struct choice *x)
 
 /* ---- nodes and their parts ------------------------------------------------------------------- */
 
-/* The parts of one node that lie in the scope, the one with least room for the lead first. */
-static bool offer_parts(struct choice *x, uint32_t slot)
+/* The parts of one node that lie in the scope, the one with least capacity for the lead first. */
+static bool offer_parts(struct domain_choice *x, uint32_t slot)
 {
     struct gang__plan *p = x->k->p;
     const struct gang__node *node = gang__plan_node(p, slot);
@@ -192,10 +192,10 @@ static bool offer_parts(struct choice *x, uint32_t slot)
         if (!is_candidate(x, &s))
             continue;
         p->subset = gang__subset_of(node->type, parts, i);
-        int64_t room = gang__plan_capacity(p, lead, slot);
+        int64_t capacity = gang__plan_capacity(p, lead, slot);
         p->subset.on = false;
-        if (room >= need)
-            key[found++] = (uint64_t)(room < QUALITY_MOST ? room : QUALITY_MOST) << RANK_BITS | i;
+        if (capacity >= need)
+            key[found++] = (uint64_t)(capacity < MAX_COST ? capacity : MAX_COST) << RANK_BITS | i;
     }
     if (found > 1)
         gang__sort_keys(key, found);
@@ -211,7 +211,7 @@ static bool offer_parts(struct choice *x, uint32_t slot)
 
 static bool offer_node(void *user, uint32_t slot)
 {
-    struct choice *x = user;
+    struct domain_choice *x = user;
     struct gang__scope s = gang__scope_node(slot);
     bool taken = x->level != GANG__LEVEL_NODE ? offer_parts(x, slot)
                                               : is_candidate(x, &s) && x->take(x->user, &s);
@@ -219,7 +219,7 @@ static bool offer_node(void *user, uint32_t slot)
     return taken || --x->tries == 0;
 }
 
-static bool offer_nodes(struct choice *x)
+static bool offer_nodes(struct domain_choice *x)
 {
     if (x->scope->level >= GANG__LEVEL_NODE)
         return offer_node(x, x->scope->slot);
@@ -236,7 +236,7 @@ bool gang__choose_each(struct gang__pack *k, struct gang__member m, int32_t leve
                        const struct gang__scope *scope, gang__take_fn take, void *user)
 {
     struct gang__pack own = *k;
-    struct choice x;
+    struct domain_choice x;
     x.k = &own;
     x.m = m;
     x.level = level;
@@ -244,10 +244,10 @@ bool gang__choose_each(struct gang__pack *k, struct gang__member m, int32_t leve
     x.take = take;
     x.user = user;
     x.taken = x.all = false;
-    x.tries = m.unsaid ? FEW_NODES : UINT32_MAX;
+    x.tries = m.implied ? FEW_NODES : UINT32_MAX;
     if (level >= GANG__LEVEL_NODE)
         return offer_nodes(&x);
-    look_for(&x);
+    init_queries(&x);
     return offer_domains(&x);
 }
 
@@ -313,10 +313,10 @@ bool gang__choose_cannot_fit(struct gang__plan *p)
     const gang_request *q = p->q;
     int32_t level = gang__demanded_level(q, 0);
     struct gang__scope all = gang__scope_all();
-    struct gang__capacity_query eyes;
-    gang__capacity_query_init(&eyes, p, 0, gang__scope_nodes(p, &all));
-    if (!eyes.by_index || level < 0)
+    struct gang__capacity_query query;
+    gang__capacity_query_init(&query, p, 0, gang__scope_nodes(p, &all));
+    if (!query.by_index || level < 0)
         return false;
     uint32_t count = gang__domain_count(p->c, (uint32_t)level);
-    return gang__domain_capacity_next(&eyes, &all, (uint32_t)level, 0, count, q->min) == count;
+    return gang__domain_capacity_next(&query, &all, (uint32_t)level, 0, count, q->min) == count;
 }

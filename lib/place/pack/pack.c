@@ -22,8 +22,8 @@
 
 int64_t gang__member_need(const gang_request *q, struct gang__member m, uint32_t group)
 {
-    if (m.group >= 0 || m.fill >= 0)
-        return (int32_t)group == (m.fill >= 0 ? m.fill : m.group) ? m.want : 0;
+    if (m.group >= 0 || m.more_group >= 0)
+        return (int32_t)group == (m.more_group >= 0 ? m.more_group : m.group) ? m.want : 0;
     return gang__set_is_inside(q, q->group[group].set, m.set) ? q->group[group].min : 0;
 }
 
@@ -42,7 +42,7 @@ int32_t gang__member_same(const gang_request *q, struct gang__member m)
     return m.group >= 0 ? q->group[m.group].same : m.set >= 0 ? q->set[m.set].same : q->same;
 }
 
-/* Is it a matter of domains at all where the tasks of a set or the request go beside each other? */
+/* Does a set, one around it or the request require or prefer a domain? */
 static bool is_bound(const gang_request *q, int32_t set)
 {
     bool bound = q->same >= 0 || q->prefer >= 0;
@@ -80,20 +80,20 @@ static int32_t spread_in(const gang_request *q, struct gang__member m)
 /* The preference of a member, stated or implied: the implied one is the narrowest domain for
  * members that belong together. Spreading tasks imply none, and a stated one ignores domains that
  * would leave nothing to spread over. */
-static int32_t prefer_of(const struct gang__pack *k, struct gang__member m, bool *unsaid)
+static int32_t prefer_of(const struct gang__pack *k, struct gang__member m, bool *implied)
 {
     const gang_request *q = k->q;
-    int32_t said = m.subgroup     ? q->group[m.group].subgroup_prefer
-                   : m.group >= 0 ? q->group[m.group].prefer
-                   : m.set >= 0   ? q->set[m.set].prefer
-                                  : q->prefer;
+    int32_t stated = m.subgroup     ? q->group[m.group].subgroup_prefer
+                     : m.group >= 0 ? q->group[m.group].prefer
+                     : m.set >= 0   ? q->set[m.set].prefer
+                                    : q->prefer;
     int32_t spread = spread_in(q, m);
-    *unsaid = said < GANG__LEVEL_NODE && spread == INT32_MAX && wants_few(k, m);
-    if (*unsaid)
+    *implied = stated < GANG__LEVEL_NODE && spread == INT32_MAX && wants_few(k, m);
+    if (*implied)
         return m.group >= 0 && q->group[m.group].devices ? GANG__LEVEL_ISLAND : GANG__LEVEL_NODE;
-    while (said >= 0 && said >= spread)
-        said = gang__level_wider(k->p->c, said);
-    return said;
+    while (stated >= 0 && stated >= spread)
+        stated = gang__level_wider(k->p->c, stated);
+    return stated;
 }
 
 /* ---- which scope a member is bound to -------------------------------------------------------- */
@@ -134,15 +134,15 @@ bool gang__place_bound(struct gang__pack *k, struct gang__member m, const struct
     return false;
 }
 
-/* Place a member in the domain it wishes, or at least in the one it demands. */
+/* Places a member in the domain it prefers, or at least in the one it demands. */
 static bool place(struct gang__pack *k, struct gang__member m, const struct gang__scope *scope)
 {
     int32_t same = gang__member_same(k->q, m), inside = scope->level;
     int32_t widest = same > inside ? same : inside;
-    struct gang__member wish = m;
-    for (int32_t level = prefer_of(k, m, &wish.unsaid); level > widest;
+    struct gang__member preferred = m;
+    for (int32_t level = prefer_of(k, m, &preferred.implied); level > widest;
          level = gang__level_wider(k->p->c, level))
-        if (gang__choose_in_level(k, wish, level, scope))
+        if (gang__choose_in_level(k, preferred, level, scope))
             return true;
     if (same < 0)
         return gang__place_inside(k, m, scope);
@@ -154,6 +154,7 @@ static bool place(struct gang__pack *k, struct gang__member m, const struct gang
 }
 
 /* ---- inside a domain ------------------------------------------------------------------------- */
+
 int32_t gang__demanded_around(const gang_request *q, int32_t set)
 {
     int32_t level = q->same;
@@ -205,12 +206,12 @@ bool gang__next_demand(const struct gang__pack *k, uint32_t group, struct gang__
 
 /* Choose a domain for a member that demands one, by the tasks of a group that are to go there: for
  * all of them if it can be, else for half, and so on. Adds them. */
-static int64_t add_in_demand(struct gang__pack *k, struct gang__member m, uint32_t group,
-                             int64_t want)
+static int64_t add_in_required(struct gang__pack *k, struct gang__member m, uint32_t group,
+                               int64_t want)
 {
     struct gang__scope scope = gang__scope_outside(k, m), around;
     int32_t same = gang__member_same(k->q, m);
-    m.fill = (int32_t)group;
+    m.more_group = (int32_t)group;
     for (m.want = want; m.want > 0 && !k->p->out.failed; m.want /= 2) {
         bool done = scope.level >= same ? gang__scope_at(k->p, &scope, same, &around) &&
                                               gang__place_bound(k, m, &scope)
@@ -221,14 +222,14 @@ static int64_t add_in_demand(struct gang__pack *k, struct gang__member m, uint32
     return 0;
 }
 
-/* In the domain that the group wishes, inside the one that binds it. */
-static bool add_in_wish(struct gang__pack *k, uint32_t group, int64_t want,
-                        const struct gang__scope *s)
+/* Places all in a domain that the group prefers, inside the one that binds it. */
+static bool add_in_preferred(struct gang__pack *k, uint32_t group, int64_t want,
+                             const struct gang__scope *s)
 {
     struct gang__member m = gang__member_group(group, want);
     if (k->p->tasks.in_group[group] > 0)
         return false;
-    for (int32_t level = prefer_of(k, m, &m.unsaid); level > s->level;
+    for (int32_t level = prefer_of(k, m, &m.implied); level > s->level;
          level = gang__level_wider(k->p->c, level))
         if (gang__choose_in_level(k, m, level, s))
             return true;
@@ -251,11 +252,11 @@ int64_t gang__add_tasks(struct gang__pack *k, uint32_t group, int64_t want)
     struct gang__plan *p = k->p;
     struct gang__member m;
     if (gang__next_demand(k, group, &m))
-        return add_in_demand(k, m, group, want);
+        return add_in_required(k, m, group, want);
     struct gang__scope s = p->bound.group[group];
     if (!gang__scope_is_bound(&s))
         s = gang__scope_around(k, k->q->group[group].set);
-    if (add_in_wish(k, group, want, &s))
+    if (add_in_preferred(k, group, want, &s))
         return want;
     int32_t demanded = gang__demanded_level(k->q, (int32_t)group);
     for (int64_t done = 0;;) {
@@ -305,8 +306,8 @@ static bool place_members(struct gang__pack *k, int32_t set, const struct gang__
 
 bool gang__place_inside(struct gang__pack *k, struct gang__member m, const struct gang__scope *s)
 {
-    if (m.fill >= 0)
-        return gang__add_tasks(k, (uint32_t)m.fill, m.want) == m.want;
+    if (m.more_group >= 0)
+        return gang__add_tasks(k, (uint32_t)m.more_group, m.want) == m.want;
     if (m.group < 0)
         return place_members(k, m.set, s);
     if (m.subgroup)
@@ -349,8 +350,8 @@ int64_t gang__place_group(struct gang__pack *k, uint32_t group, int64_t want,
 
 /* ---- the request ----------------------------------------------------------------------------- */
 
-/* One group, no domain. Packing need not take just this node and no other; if the nodes that others
- * are at would be needed, it waits for them after all. */
+/* One group, no domain. Packing skips nodes that other commits claim; if these are needed, it helps
+ * the commits after all. */
 static bool place_plain(struct gang__pack *k)
 {
     struct gang__plan *p = k->p;
@@ -366,7 +367,7 @@ static bool place_plain(struct gang__pack *k)
     return gang__search(p, 0, want, &all, k->policy) == want;
 }
 
-/* As the policy has it, the groups in one order and then in the other. */
+/* By the policy, the hardest groups first; then in the order of the request. */
 static bool place_all(struct gang__pack *k)
 {
     struct gang__scope all = gang__scope_all();
@@ -390,7 +391,7 @@ static bool all_want_few(const struct gang__pack *k)
     return k->q->min > 1 && wants_few(k, gang__member_all());
 }
 
-/* The same, and then on fewer nodes, if that is wanted and can be. */
+/* The same; `few`: then on fewer nodes, if that is possible. */
 static bool place_well(struct gang__pack *k, bool few)
 {
     return place_all(k) && (!few || gang__improve(k) || (!k->p->out.failed && place_all(k)));
@@ -398,7 +399,7 @@ static bool place_well(struct gang__pack *k, bool few)
 
 /* The highest tier of any group. Each search goes through the tiers by itself; but where domains
  * are chosen, too, one without the nodes of high tiers comes before one with them. Not where all
- * that matters is whether there is room. */
+ * that matters is whether the tasks fit. */
 static uint32_t highest_tier(const struct gang__plan *p, bool proof)
 {
     const gang_request *q = p->q;

@@ -17,26 +17,26 @@ struct gang__pack {
 /* The member that is placed inside a scope: a group (with a number of tasks), a set, or the
  * request. */
 struct gang__member {
-    int32_t group; /* >= 0: this group */
-    int32_t set;   /* >= 0: this set; else the request */
-    int64_t want;  /* of the group */
-    int32_t fill;  /* >= 0: not the member whole, but `want` more tasks of this group in it */
+    int32_t group;      /* >= 0: this group */
+    int32_t set;        /* >= 0: this set; else the request */
+    int64_t want;       /* of the group */
+    int32_t more_group; /* >= 0: not the member whole, but `want` more tasks of this group in it */
     bool subgroup; /* not the group, but one subgroup of it: its own levels, bound to nothing */
-    bool unsaid;   /* its wish is the policy's: not worth a long search */
+    bool implied;  /* its preference is implied by the policy: not worth a long search */
 };
-enum { GANG__NO_FILL = -1 };
+enum { GANG__NO_MORE = -1 };
 
 static inline struct gang__member gang__member_all(void)
 {
-    return (struct gang__member){-1, GANG__NO_SET, 0, GANG__NO_FILL, false, false};
+    return (struct gang__member){-1, GANG__NO_SET, 0, GANG__NO_MORE, false, false};
 }
 static inline struct gang__member gang__member_set(int32_t set)
 {
-    return (struct gang__member){-1, set, 0, GANG__NO_FILL, false, false};
+    return (struct gang__member){-1, set, 0, GANG__NO_MORE, false, false};
 }
 static inline struct gang__member gang__member_group(uint32_t group, int64_t want)
 {
-    return (struct gang__member){(int32_t)group, GANG__NO_SET, want, GANG__NO_FILL, false, false};
+    return (struct gang__member){(int32_t)group, GANG__NO_SET, want, GANG__NO_MORE, false, false};
 }
 
 /* ---- pack.c ---- */
@@ -45,7 +45,7 @@ static inline struct gang__member gang__member_group(uint32_t group, int64_t wan
 bool gang__pack_request(struct gang__plan *p, bool proof);
 
 /* Plan up to `want` more tasks of a group beside those of p->tasks.in_group, in the domains that
- * p->domain_of_* say; none if it would be fewer than `least`. Returns how many. */
+ * p->bound says; none if it would be fewer than `least`. Returns how many. */
 int64_t gang__pack_more(struct gang__plan *p, uint32_t group, int64_t least, int64_t want,
                         bool proof);
 
@@ -74,7 +74,7 @@ int32_t gang__member_same(const gang_request *q, struct gang__member m);
 /* Bind a member to a scope and place it there. */
 bool gang__place_bound(struct gang__pack *k, struct gang__member m, const struct gang__scope *s);
 
-/* Bind it, without placing. False: out of memory. */
+/* Binds a member, without placing. False: out of memory. */
 bool gang__bind(struct gang__plan *p, struct gang__member m, const struct gang__scope *s);
 
 /* Place what is inside a member in a scope. */
@@ -85,8 +85,8 @@ int64_t gang__place_group(struct gang__pack *k, uint32_t group, int64_t want,
                           const struct gang__scope *scope);
 
 /* Up to `want` more tasks of a group, where those it has are: in the domains that are bound, as far
- * as demanded; where a wish is the bound, then in wider ones. Domains that are demanded and not
- * chosen yet are chosen, from the outside in. */
+ * as demanded; where a preference is the bound, then in wider ones. Domains that are demanded and
+ * not chosen yet are chosen, from the outside in. */
 int64_t gang__add_tasks(struct gang__pack *k, uint32_t group, int64_t want);
 
 /* Place a set, or the request, alone in the empty plan, as hard as can be tried. For messages. */
@@ -110,7 +110,7 @@ bool gang__choose_in_level(struct gang__pack *k, struct gang__member m, int32_t 
                            const struct gang__scope *scope);
 
 /* Does the index show that no domain of the level that is demanded of all tasks of the (empty)
- * plan's request has room for them? As true as a search through all. Only for requests of one
+ * plan's request can hold them? As true as a search of all nodes. Only for requests of one
  * group. */
 bool gang__choose_cannot_fit(struct gang__plan *p);
 

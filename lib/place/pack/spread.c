@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Spreads the tasks of a group over the domains of a level.
  *
- * Task by task to a domain with the fewest, the one with the most room of these. No domain gets so
- * many that it is more than the skew above the one with the fewest, full ones included, as
- * Kubernetes' topology spread constraints have it: going up evenly, this finds room whenever there
- * is any. */
+ * Task by task, each goes to the domain with the fewest, the first of several. No domain gets more
+ * than the skew above the fewest of any domain, full ones included, as in Kubernetes' topology
+ * spread constraints. Since the domains fill evenly, no distribution within the skew is missed. */
 
 #include "core/commit/commit.h"
 #include "core/nodes/nodes.h"
@@ -22,7 +21,7 @@ struct spreading {
     int32_t level;
     const struct gang__scope *scope;
     size_t at,
-        count; /* of plan.keys.key: tasks << NUMBER_BITS | FULL | rank of the domain, or slot */
+        count; /* keys in the plan: tasks << NUMBER_BITS | FULL | rank of the domain, or slot */
 };
 enum { NUMBER_BITS = 24 };
 #define FULL (UINT64_C(1) << (NUMBER_BITS - 1))
@@ -75,8 +74,8 @@ static bool list(struct spreading *x)
     return x->count > 0 && !p->out.failed;
 }
 
-/* One task in the domain with the fewest that has room. Which one; SIZE_MAX: none within the
- * skew. */
+/* Places one task in the domain with the fewest that can take one. Returns which; SIZE_MAX: none
+ * within the skew. */
 static size_t place_one(struct spreading *x, int64_t skew)
 {
     struct gang__plan *p = x->k->p;
