@@ -9,6 +9,7 @@
 #include "sched/record/job_record.h"
 #include "sched/slice/slice.h"
 #include "sched/usage/usage.h"
+#include "sched/wake/wake.h"
 
 /* The job avoids the nodes where it failed when it is placed again. Without memory for the list
  * it does not. */
