@@ -74,14 +74,16 @@ def test_all_names_are_there_and_no_others_are():
         gangsched.nothing_of_this_name
 
 
-def test_the_import_is_cheap_and_loads_nothing_heavy():
+def test_the_import_loads_few_modules_and_nothing_heavy():
     code = (
-        "import sys, time; begin = time.perf_counter(); import gangsched; took = time.perf_counter() - begin;"
-        "print(took); print([m for m in ('numpy', 'pandas', 'matplotlib', 'tqdm', '_cffi_backend') if m in sys.modules])"
+        "import sys; before = set(sys.modules); import gangsched; loaded = set(sys.modules) - before;"
+        "print(sum(m.startswith('gangsched') for m in loaded), len(loaded));"
+        "print([m for m in ('numpy', 'pandas', 'matplotlib', 'tqdm', '_cffi_backend') if m in loaded])"
     )
-    found = [in_a_process(code).stdout.split("\n") for _ in range(3)]
-    assert all(lines[1] == "[]" for lines in found), found
-    assert min(float(lines[0]) for lines in found) < 0.050
+    counts, heavy = in_a_process(code).stdout.splitlines()
+    own, loaded = map(int, counts.split())
+    assert heavy == "[]"
+    assert own <= 3 and loaded <= 30, counts  # the others are loaded by the first use of a name
 
 
 def test_a_cluster_needs_neither_numpy_nor_pandas():
