@@ -139,13 +139,6 @@ struct site {
     double seconds;
 };
 
-static void check(gang_result r, const struct gang_error *error, const char *what)
-{
-    if (r != GANG_OK)
-        bench_die("gangsched: %s: %s", what,
-                  error && error->text[0] ? error->text : gang_strerror(r));
-}
-
 static int32_t on_start(const struct gang_event *event, void *user)
 {
     struct site *s = user;
@@ -180,8 +173,8 @@ static void set_queues(struct site *s)
             specs[i].guaranteed_count = 1;
         }
     }
-    check(gang_sched_set_queues(s->sched, specs, count + cohorts, &error), &error,
-          "gang_sched_set_queues");
+    ours_check(gang_sched_set_queues(s->sched, specs, count + cohorts, &error), &error,
+               "gang_sched_set_queues");
     free(specs);
     free(names);
 }
@@ -198,8 +191,8 @@ static struct site *site_new(const struct cycle_case *c, uint64_t seed)
     s->random = seed;
     s->cluster = bench_gangsched.open(&scene);
     (void)bench_gangsched.build(s->cluster, true);
-    check(gang_sched_new(ours_cluster(s->cluster), &opts, &ops, s, &s->sched, &error), &error,
-          "gang_sched_new");
+    ours_check(gang_sched_new(ours_cluster(s->cluster), &opts, &ops, s, &s->sched, &error), &error,
+               "gang_sched_new");
     s->did = (struct gang_run_info)GANG_RUN_INFO_INIT;
     s->jobs =
         bench_calloc((size_t)(c->jobs > c->nodes * NODE_GPUS ? c->jobs : c->nodes * NODE_GPUS),
@@ -213,7 +206,7 @@ static void site_free(struct site *s)
     enum { AUDITED = 100000 }; /* jobs: the audit takes longer than what is measured */
     struct gang_error error = GANG_ERROR_INIT;
     if (s->c->jobs <= AUDITED)
-        check(gang_sched_check(s->sched, &error), &error, "gang_sched_check");
+        ours_check(gang_sched_check(s->sched, &error), &error, "gang_sched_check");
     gang_sched_free(s->sched);
     if (bench_gangsched.audit(s->cluster) != 0)
         bench_die("gangsched: something is taken of a cluster without jobs");
@@ -225,7 +218,7 @@ static void site_free(struct site *s)
 static void run(struct site *s)
 {
     s->did.size = sizeof(s->did);
-    check(gang_sched_run(s->sched, ++s->now_ns, NULL, &s->did), NULL, "gang_sched_run");
+    ours_check(gang_sched_run(s->sched, ++s->now_ns, NULL, &s->did), NULL, "gang_sched_run");
 }
 
 static void expect(const struct site *s, const char *what, int64_t is, int64_t must)
@@ -264,13 +257,13 @@ static gang_job_id submit(struct site *s, const struct form *f)
 {
     struct gang_error error = GANG_ERROR_INIT;
     gang_job_id id;
-    check(gang_job_submit(s->sched, &f->job, &id, &error), &error, "gang_job_submit");
+    ours_check(gang_job_submit(s->sched, &f->job, &id, &error), &error, "gang_job_submit");
     return id;
 }
 
 static void end(struct site *s, gang_job_id id)
 {
-    check(gang_report_end(s->sched, id, 1), NULL, "gang_report_end");
+    ours_check(gang_report_end(s->sched, id, 1), NULL, "gang_report_end");
 }
 
 static void shuffle(struct site *s, uint32_t *items, size_t count)
@@ -312,7 +305,7 @@ static void fill(struct site *s, int64_t nodes, int64_t first_queue, bool scatte
     int64_t tasks = 0;
     for (gang_queue_id q = gang_queue_next(s->sched, GANG_ID_NONE); q != GANG_ID_NONE;
          q = gang_queue_next(s->sched, q)) {
-        check(gang_queue_get(s->sched, q, &info), NULL, "gang_queue_get");
+        ours_check(gang_queue_get(s->sched, q, &info), NULL, "gang_queue_get");
         tasks += info.parent == GANG_ID_NONE ? info.tasks : 0;
     }
     expect(s, "tasks run", tasks, (int64_t)count);

@@ -61,15 +61,8 @@ struct site {
     void *cluster;
     gang_sched *sched;
     uint64_t random;
-    int64_t starts; /* that were told */
+    int64_t starts; /* that were reported */
 };
-
-static void check(gang_result r, const struct gang_error *error, const char *what)
-{
-    if (r != GANG_OK)
-        bench_die("gangsched: %s: %s", what,
-                  error && error->text[0] ? error->text : gang_strerror(r));
-}
 
 static void submit(struct site *s, int64_t nodes)
 {
@@ -87,7 +80,7 @@ static void submit(struct site *s, int64_t nodes)
     job.time_limit_ns = HOUR + (int64_t)(bench_random(&s->random) % (uint64_t)(23 * HOUR));
     if (s->c->hours)
         job.time_limit_ns -= job.time_limit_ns % HOUR;
-    check(gang_job_submit(s->sched, &job, &id, &error), &error, "gang_job_submit");
+    ours_check(gang_job_submit(s->sched, &job, &id, &error), &error, "gang_job_submit");
 }
 
 static int64_t some_nodes(struct site *s)
@@ -105,29 +98,29 @@ static struct site *site_new(const struct forecast_case *c, uint64_t seed)
     s->random = seed;
     s->cluster = bench_gangsched.open(&scene);
     (void)bench_gangsched.build(s->cluster, true);
-    check(gang_sched_new(ours_cluster(s->cluster), NULL, NULL, NULL, &s->sched, &error), &error,
-          "gang_sched_new");
+    ours_check(gang_sched_new(ours_cluster(s->cluster), NULL, NULL, NULL, &s->sched, &error),
+               &error, "gang_sched_new");
     queue.name = "q";
     queue.backfill = c->backfill;
     queue.order = GANG_ORDER_FIFO;
-    check(gang_sched_set_queues(s->sched, &queue, 1, &error), &error, "gang_sched_set_queues");
+    ours_check(gang_sched_set_queues(s->sched, &queue, 1, &error), &error, "gang_sched_set_queues");
     for (int64_t left = c->row.nodes; left > 0;) {
         int64_t nodes = some_nodes(s);
         nodes = nodes < left ? nodes : left;
         submit(s, nodes);
         left -= nodes;
     }
-    check(gang_sched_run(s->sched, 1, NULL, NULL), NULL, "gang_sched_run");
+    ours_check(gang_sched_run(s->sched, 1, NULL, NULL), NULL, "gang_sched_run");
     for (int64_t i = 0; i < c->row.jobs; i++)
         submit(s, some_nodes(s));
-    check(gang_sched_run(s->sched, 2, NULL, NULL), NULL, "gang_sched_run");
+    ours_check(gang_sched_run(s->sched, 2, NULL, NULL), NULL, "gang_sched_run");
     return s;
 }
 
 static void site_free(struct site *s)
 {
     struct gang_error error = GANG_ERROR_INIT;
-    check(gang_sched_check(s->sched, &error), &error, "gang_sched_check");
+    ours_check(gang_sched_check(s->sched, &error), &error, "gang_sched_check");
     gang_sched_free(s->sched);
     bench_gangsched.close(s->cluster);
     free(s);
@@ -147,12 +140,13 @@ static void once(struct site *s)
     struct gang_error error = GANG_ERROR_INIT;
     gang_forecast *f;
     if (strcmp(s->c->row.op, "forecast_copy") == 0) {
-        check(gang_forecast_new(s->sched, NULL, &f, &error), &error, "gang_forecast_new");
+        ours_check(gang_forecast_new(s->sched, NULL, &f, &error), &error, "gang_forecast_new");
         gang_forecast_free(f);
         return;
     }
     s->starts = 0;
-    check(gang_forecast_all(s->sched, NULL, count_start, s, &error), &error, "gang_forecast_all");
+    ours_check(gang_forecast_all(s->sched, NULL, count_start, s, &error), &error,
+               "gang_forecast_all");
     if (s->starts != s->c->row.jobs)
         bench_die("%s: %" PRId64 " of %" PRId64 " jobs have a start", s->c->row.op, s->starts,
                   s->c->row.jobs);

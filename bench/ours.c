@@ -30,7 +30,7 @@ struct worker {
     gang_snapshot *snapshot; /* taken again and again */
 };
 
-static void check(gang_result r, const struct gang_error *error, const char *what)
+void ours_check(gang_result r, const struct gang_error *error, const char *what)
 {
     if (r != GANG_OK)
         bench_die("gangsched: %s: %s", what,
@@ -161,8 +161,8 @@ static void *ours_open(const struct bench_scene *scene)
     opts.levels = levels;
     opts.level_count = 1;
     opts.mem = &mem;
-    check(gang_cluster_new(&opts, &k->c, &error), &error, "gang_cluster_new");
-    check(gang_worker_new(k->c, &k->builder), NULL, "gang_worker_new");
+    ours_check(gang_cluster_new(&opts, &k->c, &error), &error, "gang_cluster_new");
+    ours_check(gang_worker_new(k->c, &k->builder), NULL, "gang_worker_new");
     k->machines = machine_new(scene->nodes);
     return k;
 }
@@ -173,7 +173,7 @@ static void add_one_by_one(struct cluster *k)
     for (int64_t i = 0; i < k->scene.nodes; i++) {
         struct gang_node_spec spec;
         machine_spec(k, i, &spec);
-        check(gang_node_add(k->builder, &spec, &k->ids[i], &error), &error, "gang_node_add");
+        ours_check(gang_node_add(k->builder, &spec, &k->ids[i], &error), &error, "gang_node_add");
     }
 }
 
@@ -188,7 +188,8 @@ static int64_t ours_build(void *cluster, bool bulk)
         machine_spec(k, (int64_t)i, &specs[i]);
     int64_t ns = bench_now();
     if (bulk)
-        check(gang_nodes_add(k->builder, specs, count, k->ids, &error), &error, "gang_nodes_add");
+        ours_check(gang_nodes_add(k->builder, specs, count, k->ids, &error), &error,
+                   "gang_nodes_add");
     else
         add_one_by_one(k);
     ns = bench_now() - ns;
@@ -226,8 +227,8 @@ static void *ours_worker(void *cluster, int64_t largest_gang)
     if (k->worker_count == MAX_THREADS)
         bench_die("gangsched: too many workers");
     w->of = k;
-    check(gang_worker_new(k->c, &w->w), NULL, "gang_worker_new");
-    check(gang_worker_preallocate(w->w, largest_gang), NULL, "gang_worker_preallocate");
+    ours_check(gang_worker_new(k->c, &w->w), NULL, "gang_worker_new");
+    ours_check(gang_worker_preallocate(w->w, largest_gang), NULL, "gang_worker_preallocate");
     w->places = bench_calloc((size_t)largest_gang, sizeof(*w->places));
     for (int64_t i = 0; i < largest_gang; i++)
         w->places[i] = (struct gang_placement)GANG_PLACEMENT_INIT;
@@ -276,7 +277,7 @@ static void *ours_ask(void *cluster, const struct bench_ask *ask)
         spec.policy = GANG_POLICY_TOPOLOGY;
     struct gang_error error = GANG_ERROR_INIT;
     gang_request *request;
-    check(gang_request_new(k->c, &spec, &request, &error), &error, "gang_request_new");
+    ours_check(gang_request_new(k->c, &spec, &request, &error), &error, "gang_request_new");
     return request;
 }
 
@@ -379,7 +380,7 @@ static int64_t ours_audit(void *cluster)
     for (int64_t i = 0; i < k->scene.nodes; i++) {
         struct gang_node_info info;
         info.size = sizeof(info);
-        check(gang_node_get(k->c, k->ids[i], &info), NULL, "gang_node_get");
+        ours_check(gang_node_get(k->c, k->ids[i], &info), NULL, "gang_node_get");
         taken += NODE_GPUS * 1000 - info.gpu_free;
     }
     return taken;
@@ -424,7 +425,7 @@ static void ours_count(void *cluster, struct bench_counters *counters)
     for (size_t i = 0; i < k->worker_count; i++) {
         struct gang_worker_stats stats;
         stats.size = sizeof(stats);
-        check(gang_worker_get_stats(k->workers[i], &stats), NULL, "gang_worker_get_stats");
+        ours_check(gang_worker_get_stats(k->workers[i], &stats), NULL, "gang_worker_get_stats");
         counters->retries += stats.conflicts;
         counters->helps += stats.helps;
     }
