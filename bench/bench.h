@@ -48,7 +48,7 @@ enum bench_rare { RARE_NONE, RARE_LABEL, RARE_MODEL };
 enum bench_where { WHERE_ANY, WHERE_RACK, WHERE_PREFER, WHERE_TOPOLOGY, WHERE_COUNT };
 
 /* A request: `tasks` tasks of one shape, all or nothing, and room to grow by `extra`. */
-struct bench_ask {
+struct bench_request {
     enum bench_shape shape;
     enum bench_rare rare;
     enum bench_where where;
@@ -100,7 +100,7 @@ enum { BENCH_NAME = 160, BENCH_OPS = 2 };
 struct bench_loop {
     struct bench_scene scene;
     enum bench_kind kind;
-    struct bench_ask ask;
+    struct bench_request request;
     int32_t threads;
     int64_t rate; /* LOOP_OPEN: arrivals a second, all threads together */
     double seconds;

@@ -375,7 +375,7 @@ static void admit(struct site *s, struct sink *k)
 }
 
 /* Every queue has a node, and jobs of 1, 2, 4 and 8 GPUs wait in all. */
-static void crowd(struct site *s)
+static void submit_waiting(struct site *s)
 {
     enum { AT_ONCE = 10000 }; /* what is not taken in yet is larger than what waits */
     static const enum bench_shape shapes[] = {SHAPE_GPU, SHAPE_GPU2, SHAPE_GPU4, SHAPE_NODE};
@@ -401,7 +401,7 @@ static void crowd(struct site *s)
 
 static void idle(struct site *s, struct sink *k)
 {
-    crowd(s);
+    submit_waiting(s);
     while (goes_on(k, s)) {
         int64_t ns = bench_now();
         run(s);
@@ -537,7 +537,7 @@ struct cycle_work *cycle_work_new(const char *name, uint64_t seed)
         struct cycle_work *w = bench_calloc(1, sizeof(*w));
         w->site = site_new(&works[i], seed);
         if (works[i].kind == IDLE)
-            crowd(w->site);
+            submit_waiting(w->site);
         else
             busy(w->site, &w->form);
         return w;

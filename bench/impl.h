@@ -26,11 +26,12 @@ struct bench_impl {
     void (*close)(void *cluster);
     void *(*worker)(void *cluster, int64_t largest_gang);
     void (*worker_end)(void *worker);
-    void *(*ask)(void *cluster, const struct bench_ask *ask);
-    void (*ask_end)(void *ask);
-    int (*place)(void *worker, void *ask, uint64_t *id);
+    void *(*request)(void *cluster, const struct bench_request *request);
+    void (*request_end)(void *request);
+    int (*place)(void *worker, void *request, uint64_t *id);
     /* The tasks lie on these nodes. */
-    int (*place_at)(void *worker, void *ask, const uint32_t *nodes, int64_t count, uint64_t *id);
+    int (*place_at)(void *worker, void *request, const uint32_t *nodes, int64_t count,
+                    uint64_t *id);
     bool (*give_back)(void *worker, uint64_t id);
     int (*grow)(void *worker, uint64_t id);
     /* Numbers of the newest tasks of an allocation; false: broken. */
@@ -43,7 +44,7 @@ struct bench_impl {
     /* Milli-GPUs taken in all, or -1 after a message: the records contradict each other. */
     int64_t (*audit)(void *cluster);
     /* Does an allocation have so many tasks with all their devices on different places? */
-    bool (*holds)(void *worker, uint64_t id, const struct bench_ask *ask);
+    bool (*holds)(void *worker, uint64_t id, const struct bench_request *request);
     void (*count)(void *cluster, struct bench_counters *counters);
 };
 

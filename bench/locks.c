@@ -88,7 +88,7 @@ static bool looks_free(const struct locked_node *n, int32_t gpu_milli)
 
 static void take(struct cluster *k, struct peer_alloc *a, int64_t node)
 {
-    peer_take(&k->nodes[node].node, (uint32_t)node, &a->ask, &a->task[a->count++]);
+    peer_allocate(&k->nodes[node].node, (uint32_t)node, &a->request, &a->task[a->count++]);
 }
 
 /* Unlock the nodes of the tasks from `first` on; tasks of one node follow each other. */
@@ -106,7 +106,7 @@ static void unlock_from(struct cluster *k, const struct peer_alloc *a, int64_t f
 static void roll_back(struct cluster *k, struct peer_alloc *a, int64_t first)
 {
     for (int64_t i = first; i < a->count; i++)
-        peer_give(&k->nodes[a->task[i].node].node, &a->task[i]);
+        peer_release(&k->nodes[a->task[i].node].node, &a->task[i]);
     unlock_from(k, a, first);
     a->count = first;
 }
@@ -114,13 +114,13 @@ static void roll_back(struct cluster *k, struct peer_alloc *a, int64_t first)
 static bool search(struct cluster *k, struct peer_alloc *a, int64_t tasks)
 {
     int64_t first = a->count;
-    int32_t gpu_milli = bench_need[a->ask.shape].gpu_milli;
+    int32_t gpu_milli = bench_need[a->request.shape].gpu_milli;
     for (int64_t i = 0; i < k->count && a->count < tasks; i++) {
         if (!looks_free(&k->nodes[i], gpu_milli))
             continue;
         int64_t before = a->count;
         pthread_mutex_lock(&k->nodes[i].mutex);
-        while (a->count < tasks && peer_fits(&k->nodes[i].node, &a->ask))
+        while (a->count < tasks && peer_fits(&k->nodes[i].node, &a->request))
             take(k, a, i);
         if (a->count == before)
             pthread_mutex_unlock(&k->nodes[i].mutex);
@@ -133,9 +133,9 @@ static bool search(struct cluster *k, struct peer_alloc *a, int64_t tasks)
     return true;
 }
 
-static int locks_place(void *worker, void *ask, uint64_t *id)
+static int locks_place(void *worker, void *request, uint64_t *id)
 {
-    const struct bench_ask *want = ask;
+    const struct bench_request *want = request;
     struct peer_alloc *a = peer_alloc_new(want);
     if (!search(worker, a, want->tasks)) {
         free(a);
@@ -146,15 +146,15 @@ static int locks_place(void *worker, void *ask, uint64_t *id)
 }
 
 /* Fills the cluster before anything runs beside: one node at a time. */
-static int locks_place_at(void *worker, void *ask, const uint32_t *nodes, int64_t count,
+static int locks_place_at(void *worker, void *request, const uint32_t *nodes, int64_t count,
                           uint64_t *id)
 {
     struct cluster *k = worker;
-    struct peer_alloc *a = peer_alloc_new(ask);
+    struct peer_alloc *a = peer_alloc_new(request);
     for (int64_t i = 0; i < count; i++) {
         struct locked_node *n = &k->nodes[nodes[i]];
         pthread_mutex_lock(&n->mutex);
-        if (peer_fits(&n->node, &a->ask))
+        if (peer_fits(&n->node, &a->request))
             take(k, a, nodes[i]);
         show(n);
         pthread_mutex_unlock(&n->mutex);
@@ -201,7 +201,7 @@ static bool locks_shrink(void *worker, uint64_t id, int64_t task)
     struct peer_task *t = &a->task[task];
     struct locked_node *n = &k->nodes[t->node];
     pthread_mutex_lock(&n->mutex);
-    peer_give(&n->node, t);
+    peer_release(&n->node, t);
     show(n);
     pthread_mutex_unlock(&n->mutex);
     *t = a->task[--a->count];
@@ -253,8 +253,8 @@ const struct bench_impl bench_locks = {
     .close = locks_close,
     .worker = locks_worker,
     .worker_end = locks_worker_end,
-    .ask = peer_ask,
-    .ask_end = peer_ask_end,
+    .request = peer_request,
+    .request_end = peer_request_end,
     .place = locks_place,
     .place_at = locks_place_at,
     .give_back = locks_give_back,

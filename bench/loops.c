@@ -51,9 +51,9 @@ static void record_batch(struct looper *l, int op, int64_t start, int64_t end, s
 
 /* ---- allocate and free --------------------------------------------------------------------- */
 
-static inline bool place(struct looper *l, void *ask, uint64_t *id)
+static inline bool place(struct looper *l, void *request, uint64_t *id)
 {
-    int r = l->impl->place(l->worker, ask, id);
+    int r = l->impl->place(l->worker, request, id);
     if (r == BENCH_BROKEN)
         broken(l, "allocating");
     l->refused += r == BENCH_REFUSED;
@@ -70,7 +70,7 @@ static void newest_timed(struct looper *l)
 {
     uint64_t id;
     int64_t t0 = bench_now();
-    bool placed = place(l, l->ask, &id);
+    bool placed = place(l, l->request, &id);
     int64_t t1 = bench_now();
     if (!placed)
         return;
@@ -86,7 +86,7 @@ static void newest_batch(struct looper *l)
     size_t n = 0;
     int64_t t0 = bench_now();
     for (size_t i = 0; i < l->batch; i++)
-        n += place(l, l->ask, &id[n]);
+        n += place(l, l->request, &id[n]);
     int64_t t1 = bench_now();
     for (size_t i = n; i-- > 0;)
         give_back(l, id[i]);
@@ -115,7 +115,7 @@ static void random_timed(struct looper *l)
 {
     uint64_t id;
     int64_t t0 = bench_now();
-    bool placed = place(l, l->ask, &id);
+    bool placed = place(l, l->request, &id);
     int64_t t1 = bench_now();
     if (!placed)
         return;
@@ -123,7 +123,7 @@ static void random_timed(struct looper *l)
     int64_t t2 = bench_now();
     give_back(l, drawn.id);
     int64_t t3 = bench_now();
-    keep(l, id, l->loop->ask.shape, l->loop->ask.tasks);
+    keep(l, id, l->loop->request.shape, l->loop->request.tasks);
     histogram_record(l->histogram[0], t1 - t0);
     histogram_record(l->histogram[1], t3 - t2);
 }
@@ -134,7 +134,7 @@ static void random_batch(struct looper *l)
     size_t n = 0;
     int64_t t0 = bench_now();
     for (size_t i = 0; i < l->batch; i++)
-        n += place(l, l->ask, &id[n]);
+        n += place(l, l->request, &id[n]);
     int64_t t1 = bench_now();
     for (size_t i = 0; i < n; i++)
         drawn[i] = draw(l).id;
@@ -143,7 +143,7 @@ static void random_batch(struct looper *l)
         give_back(l, drawn[i]);
     int64_t t3 = bench_now();
     for (size_t i = 0; i < n; i++)
-        keep(l, id[i], l->loop->ask.shape, l->loop->ask.tasks);
+        keep(l, id[i], l->loop->request.shape, l->loop->request.tasks);
     record_batch(l, 0, t0, t1, n);
     record_batch(l, 1, t2, t3, n);
 }
@@ -153,7 +153,7 @@ static void random_batch(struct looper *l)
 static inline void must_refuse(struct looper *l)
 {
     uint64_t id;
-    if (l->impl->place(l->worker, l->ask, &id) != BENCH_REFUSED)
+    if (l->impl->place(l->worker, l->request, &id) != BENCH_REFUSED)
         broken(l, "refusing");
     l->refused++;
 }
@@ -311,7 +311,7 @@ static void beside_timed(struct looper *l)
     }
     uint64_t id;
     int64_t t0 = bench_now();
-    bool placed = place(l, l->ask, &id);
+    bool placed = place(l, l->request, &id);
     int64_t t1 = bench_now();
     if (!placed)
         return;

@@ -16,7 +16,7 @@ struct looper {
     const struct bench_loop *loop;
     const struct bench_impl *impl;
     void *worker;
-    void *ask;
+    void *request;
     void *sizes[SHAPE_COUNT]; /* LOOP_CHURN */
     struct live *live;        /* this thread's share of what is live */
     size_t live_count, live_cap;

@@ -32,10 +32,10 @@ static bool is_wanted(const struct maker *m, const char *name)
 
 /* `ops` names one or two results, "alloc_gpu" or "alloc_gpu free"; `more` ends both names. */
 __attribute__((format(printf, 6, 7))) static void add(struct maker *m, enum bench_kind kind,
-                                                      struct bench_ask ask, int64_t threads,
+                                                      struct bench_request request, int64_t threads,
                                                       const char *ops, const char *more, ...)
 {
-    struct bench_loop loop = {.scene = m->scene, .kind = kind, .ask = ask};
+    struct bench_loop loop = {.scene = m->scene, .kind = kind, .request = request};
     char tail[64];
     va_list arguments;
     va_start(arguments, more);
@@ -48,8 +48,8 @@ __attribute__((format(printf, 6, 7))) static void add(struct maker *m, enum benc
         size_t length = strcspn(ops, " ");
         snprintf(loop.name[i], sizeof(loop.name[i]),
                  "%s/%.*s/nodes:%" PRId64 "/gang:%" PRId64 "/fill:%d/threads:%" PRId64 "%s%s",
-                 m->scene.impl->name, (int)length, ops, m->scene.nodes, ask.tasks, m->scene.fill,
-                 threads, pattern_tag(&m->scene), tail);
+                 m->scene.impl->name, (int)length, ops, m->scene.nodes, request.tasks,
+                 m->scene.fill, threads, pattern_tag(&m->scene), tail);
         loop.wanted[i] = is_wanted(m, loop.name[i]);
         ops += length + (ops[length] == ' ');
     }
@@ -65,15 +65,15 @@ __attribute__((format(printf, 6, 7))) static void add(struct maker *m, enum benc
     all->loops[all->count++] = loop;
 }
 
-static struct bench_ask ask_of(enum bench_shape shape, int64_t tasks)
+static struct bench_request request_of(enum bench_shape shape, int64_t tasks)
 {
-    return (struct bench_ask){.shape = shape, .tasks = tasks};
+    return (struct bench_request){.shape = shape, .tasks = tasks};
 }
 
 /* Is there room for all threads at once, also after drawing at random? */
-static bool fits(const struct maker *m, struct bench_ask ask, int64_t threads)
+static bool fits(const struct maker *m, struct bench_request request, int64_t threads)
 {
-    return scene_capacity(&m->scene, &ask) >= threads;
+    return scene_capacity(&m->scene, &request) >= threads;
 }
 
 /* Is enough live for all threads to draw from? */
@@ -126,9 +126,9 @@ static void pairs_of_nodes(struct maker *m)
 {
     for (size_t g = 0; g < GANGS; g++)
         for (size_t t = 0; t < thread_counts(m); t++) {
-            struct bench_ask ask = ask_of(SHAPE_NODE, gangs[g]);
-            if (gang_is_measured(m, gangs[g]) && fits(m, ask, threads_at(m, t)))
-                add(m, LOOP_NEWEST, ask, threads_at(m, t), "alloc_node free", "%s", "");
+            struct bench_request request = request_of(SHAPE_NODE, gangs[g]);
+            if (gang_is_measured(m, gangs[g]) && fits(m, request, threads_at(m, t)))
+                add(m, LOOP_NEWEST, request, threads_at(m, t), "alloc_node free", "%s", "");
         }
 }
 
@@ -142,32 +142,32 @@ static void whole_nodes(struct maker *m, int32_t fill)
     for (size_t t = 0; t < thread_counts(m); t++) {
         int64_t threads = threads_at(m, t);
         for (size_t g = 0; g < 2; g++) {
-            struct bench_ask ask = ask_of(SHAPE_NODE, resized[g]);
-            ask.extra = resized[g] == 1 ? 4 : 16;
-            if (fits(m, ask, threads))
-                add(m, LOOP_RESIZE, ask, threads, "grow shrink", "%s", "");
+            struct bench_request request = request_of(SHAPE_NODE, resized[g]);
+            request.extra = resized[g] == 1 ? 4 : 16;
+            if (fits(m, request, threads))
+                add(m, LOOP_RESIZE, request, threads, "grow shrink", "%s", "");
         }
-        add(m, LOOP_STATE, ask_of(SHAPE_NODE, 1), threads, "node_change", "%s", "");
-        add(m, LOOP_READ, ask_of(SHAPE_NODE, 1), threads, "read", "%s", "");
+        add(m, LOOP_STATE, request_of(SHAPE_NODE, 1), threads, "node_change", "%s", "");
+        add(m, LOOP_READ, request_of(SHAPE_NODE, 1), threads, "read", "%s", "");
         if (m->scene.impl->snapshot)
-            add(m, LOOP_SNAPSHOT, ask_of(SHAPE_NODE, 1), threads, "snapshot", "%s", "");
+            add(m, LOOP_SNAPSHOT, request_of(SHAPE_NODE, 1), threads, "snapshot", "%s", "");
         if (m->scene.impl->snapshot && threads > 1)
-            add(m, LOOP_BESIDE, ask_of(SHAPE_NODE, 1), threads, "snapshot alloc_node", "%s",
+            add(m, LOOP_BESIDE, request_of(SHAPE_NODE, 1), threads, "snapshot alloc_node", "%s",
                 "/beside:other");
     }
     for (size_t g = 0; g < GANGS; g++) { /* the smallest gang for which too few nodes are free */
-        struct bench_ask ask = ask_of(SHAPE_NODE, gangs[g]);
-        if (!fits(m, ask, 1) && gangs[g] <= m->scene.nodes) {
-            add(m, LOOP_REFUSE, ask, 1, "refuse", "%s", "");
+        struct bench_request request = request_of(SHAPE_NODE, gangs[g]);
+        if (!fits(m, request, 1) && gangs[g] <= m->scene.nodes) {
+            add(m, LOOP_REFUSE, request, 1, "refuse", "%s", "");
             break;
         }
     }
     if (m->scene.impl == &bench_mutex && m->scene.nodes < MAX_NODES)
         for (size_t g = 1; g < GANGS; g++) {
-            struct bench_ask ask = ask_of(SHAPE_NODE, gangs[g]);
-            ask.restart = true;
-            if (gang_is_measured(m, gangs[g]) && fits(m, ask, 1))
-                add(m, LOOP_NEWEST, ask, 1, "alloc_node free", "%s", "/search:restarted");
+            struct bench_request request = request_of(SHAPE_NODE, gangs[g]);
+            request.restart = true;
+            if (gang_is_measured(m, gangs[g]) && fits(m, request, 1))
+                add(m, LOOP_NEWEST, request, 1, "alloc_node free", "%s", "/search:restarted");
         }
 }
 
@@ -179,9 +179,9 @@ static void packed_nodes(struct maker *m)
     pairs_of_nodes(m);
     for (size_t t = 0; t < thread_counts(m); t++)
         if (!is_python(m) && draws(m, m->scene.nodes, threads_at(m, t)) &&
-            fits(m, ask_of(SHAPE_NODE, 1), threads_at(m, t)))
-            add(m, LOOP_RANDOM, ask_of(SHAPE_NODE, 1), threads_at(m, t), "alloc_node free_random",
-                "%s", "/after:random");
+            fits(m, request_of(SHAPE_NODE, 1), threads_at(m, t)))
+            add(m, LOOP_RANDOM, request_of(SHAPE_NODE, 1), threads_at(m, t),
+                "alloc_node free_random", "%s", "/after:random");
 }
 
 /* The live objects are gangs: any gang is freed, and another placed. */
@@ -191,9 +191,9 @@ static void random_gangs(struct maker *m, int64_t gang)
     m->scene.fill_gang = gang;
     for (size_t t = 0; t < thread_counts(m); t++) {
         int64_t threads = threads_at(m, t);
-        struct bench_ask ask = ask_of(SHAPE_NODE, gang);
-        if (fits(m, ask, threads) && draws(m, m->scene.nodes / gang, threads))
-            add(m, LOOP_RANDOM, ask, threads, "alloc_node free_random", "%s", "/after:random");
+        struct bench_request request = request_of(SHAPE_NODE, gang);
+        if (fits(m, request, threads) && draws(m, m->scene.nodes / gang, threads))
+            add(m, LOOP_RANDOM, request, threads, "alloc_node free_random", "%s", "/after:random");
     }
 }
 
@@ -201,9 +201,9 @@ static void random_gangs(struct maker *m, int64_t gang)
 static void random_gpus(struct maker *m)
 {
     for (size_t t = 0; t < thread_counts(m); t++)
-        if (fits(m, ask_of(SHAPE_GPU, 1), threads_at(m, t)) &&
+        if (fits(m, request_of(SHAPE_GPU, 1), threads_at(m, t)) &&
             draws(m, m->scene.nodes * NODE_GPUS, threads_at(m, t)))
-            add(m, LOOP_RANDOM, ask_of(SHAPE_GPU, 1), threads_at(m, t), "alloc_gpu free_random",
+            add(m, LOOP_RANDOM, request_of(SHAPE_GPU, 1), threads_at(m, t), "alloc_gpu free_random",
                 "%s", "/of:gpu/after:random");
 }
 
@@ -212,11 +212,11 @@ static void gpus(struct maker *m, int32_t fill)
     scene(m, PATTERN_GPUS, fill);
     for (size_t t = 0; t < thread_counts(m); t++) {
         int64_t threads = threads_at(m, t);
-        if (!fits(m, ask_of(SHAPE_GPU, 1), threads))
+        if (!fits(m, request_of(SHAPE_GPU, 1), threads))
             continue;
-        add(m, LOOP_NEWEST, ask_of(SHAPE_GPU, 1), threads, "alloc_gpu free", "%s", "/of:gpu");
+        add(m, LOOP_NEWEST, request_of(SHAPE_GPU, 1), threads, "alloc_gpu free", "%s", "/of:gpu");
         if (!is_python(m) && (fill == 90 || fill == 0))
-            add(m, LOOP_NEWEST, ask_of(SHAPE_SHARE, 1), threads, "alloc_share free", "%s",
+            add(m, LOOP_NEWEST, request_of(SHAPE_SHARE, 1), threads, "alloc_share free", "%s",
                 "/of:share");
     }
     if (is_ours(m) && fill >= 10)
@@ -228,7 +228,7 @@ static void packed_gpus(struct maker *m)
     scene(m, PATTERN_GPUS, 90);
     m->scene.packed = true;
     for (size_t t = 0; t < thread_counts(m); t++)
-        add(m, LOOP_NEWEST, ask_of(SHAPE_GPU, 1), threads_at(m, t), "alloc_gpu free", "%s",
+        add(m, LOOP_NEWEST, request_of(SHAPE_GPU, 1), threads_at(m, t), "alloc_gpu free", "%s",
             "/of:gpu");
     if (!is_python(m))
         random_gpus(m);
@@ -240,7 +240,7 @@ static void fragmented(struct maker *m)
     pairs_of_nodes(m);
     for (size_t t = 0; t < thread_counts(m); t++)
         if (!is_python(m))
-            add(m, LOOP_NEWEST, ask_of(SHAPE_GPU, 1), threads_at(m, t), "alloc_gpu free", "%s",
+            add(m, LOOP_NEWEST, request_of(SHAPE_GPU, 1), threads_at(m, t), "alloc_gpu free", "%s",
                 "/of:gpu");
 }
 
@@ -248,14 +248,14 @@ static void gpu_nodes(struct maker *m)
 {
     scene(m, PATTERN_NODES, 90);
     m->scene.rare = true;
-    struct bench_ask ask = ask_of(SHAPE_NODE, 1);
+    struct bench_request request = request_of(SHAPE_NODE, 1);
     for (size_t t = 0; t < thread_counts(m); t++) {
-        ask.rare = RARE_LABEL;
-        if (fits(m, ask, threads_at(m, t)))
-            add(m, LOOP_NEWEST, ask, threads_at(m, t), "alloc_scarce free", "%s", "/by:label");
-        ask.rare = RARE_MODEL;
-        if (fits(m, ask, threads_at(m, t)))
-            add(m, LOOP_NEWEST, ask, threads_at(m, t), "alloc_scarce free", "%s", "/by:model");
+        request.rare = RARE_LABEL;
+        if (fits(m, request, threads_at(m, t)))
+            add(m, LOOP_NEWEST, request, threads_at(m, t), "alloc_scarce free", "%s", "/by:label");
+        request.rare = RARE_MODEL;
+        if (fits(m, request, threads_at(m, t)))
+            add(m, LOOP_NEWEST, request, threads_at(m, t), "alloc_scarce free", "%s", "/by:model");
     }
 }
 
@@ -270,25 +270,25 @@ static void domains(struct maker *m)
     for (size_t t = 0; t < thread_counts(m); t++)
         for (size_t g = 0; g < sizeof(sizes) / sizeof(sizes[0]); g++)
             for (int where = WHERE_RACK; where < WHERE_COUNT; where++) {
-                struct bench_ask ask = ask_of(SHAPE_NODE, sizes[g]);
-                ask.where = (enum bench_where)where;
+                struct bench_request request = request_of(SHAPE_NODE, sizes[g]);
+                request.where = (enum bench_where)where;
                 /* If there are few racks, none may have eight free nodes. */
-                if (fits(m, ask, threads_at(m, t)) && m->scene.nodes >= 1000 * sizes[g])
-                    add(m, LOOP_NEWEST, ask, threads_at(m, t), ops[where], "%s", "/in:rack");
+                if (fits(m, request, threads_at(m, t)) && m->scene.nodes >= 1000 * sizes[g])
+                    add(m, LOOP_NEWEST, request, threads_at(m, t), ops[where], "%s", "/in:rack");
             }
-    struct bench_ask ask = ask_of(SHAPE_NODE, RACK_NODES);
-    ask.where = WHERE_RACK;
+    struct bench_request request = request_of(SHAPE_NODE, RACK_NODES);
+    request.where = WHERE_RACK;
     if (m->scene.nodes >= 1000)
-        add(m, LOOP_REFUSE, ask, 1, "refuse_rack", "%s", "");
+        add(m, LOOP_REFUSE, request, 1, "refuse_rack", "%s", "");
 }
 
 static void churn(struct maker *m)
 {
     scene(m, PATTERN_MIXED, 90);
     for (size_t t = 0; t < thread_counts(m); t++)
-        add(m, LOOP_CHURN, ask_of(SHAPE_GPU, 1), threads_at(m, t), "churn", "%s", "");
+        add(m, LOOP_CHURN, request_of(SHAPE_GPU, 1), threads_at(m, t), "churn", "%s", "");
     for (size_t t = 0; t < thread_counts(m); t++)
-        add(m, LOOP_OPEN, ask_of(SHAPE_GPU, 1), threads_at(m, t), "churn", "/open:%" PRId64,
+        add(m, LOOP_OPEN, request_of(SHAPE_GPU, 1), threads_at(m, t), "churn", "/open:%" PRId64,
             m->options->rate ? m->options->rate : 100000);
 }
 
@@ -298,11 +298,12 @@ static void one_node(struct maker *m)
     scene(m, PATTERN_GPUS, 0);
     for (size_t t = 0; t < thread_counts(m); t++) {
         int64_t threads = threads_at(m, t);
-        if (!fits(m, ask_of(SHAPE_GPU, 1), threads))
+        if (!fits(m, request_of(SHAPE_GPU, 1), threads))
             continue;
-        add(m, LOOP_NEWEST, ask_of(SHAPE_GPU, 1), threads, "alloc_gpu free", "%s", "/of:gpu");
-        add(m, LOOP_NEWEST, ask_of(SHAPE_SHARE, 1), threads, "alloc_share free", "%s", "/of:share");
-        add(m, LOOP_READ, ask_of(SHAPE_NODE, 1), threads, "read", "%s", "");
+        add(m, LOOP_NEWEST, request_of(SHAPE_GPU, 1), threads, "alloc_gpu free", "%s", "/of:gpu");
+        add(m, LOOP_NEWEST, request_of(SHAPE_SHARE, 1), threads, "alloc_share free", "%s",
+            "/of:share");
+        add(m, LOOP_READ, request_of(SHAPE_NODE, 1), threads, "read", "%s", "");
     }
 }
 
@@ -310,11 +311,11 @@ static void refusals(struct maker *m)
 {
     scene(m, PATTERN_NODES, 100);
     for (size_t t = 0; t < thread_counts(m); t++) {
-        add(m, LOOP_REFUSE, ask_of(SHAPE_GPU, 1), threads_at(m, t), "refuse", "%s", "/of:gpu");
+        add(m, LOOP_REFUSE, request_of(SHAPE_GPU, 1), threads_at(m, t), "refuse", "%s", "/of:gpu");
         for (size_t g = 0; g < GANGS; g++)
             if (gang_is_measured(m, gangs[g]) && gangs[g] <= m->scene.nodes)
-                add(m, LOOP_REFUSE, ask_of(SHAPE_NODE, gangs[g]), threads_at(m, t), "refuse", "%s",
-                    "");
+                add(m, LOOP_REFUSE, request_of(SHAPE_NODE, gangs[g]), threads_at(m, t), "refuse",
+                    "%s", "");
     }
 }
 
@@ -322,9 +323,9 @@ static void builds(struct maker *m)
 {
     scene(m, PATTERN_NODES, 0);
     m->scene.build = true;
-    add(m, LOOP_BUILD, ask_of(SHAPE_NODE, 1), 1, "build", "%s", "/by:one");
+    add(m, LOOP_BUILD, request_of(SHAPE_NODE, 1), 1, "build", "%s", "/by:one");
     if (m->scene.impl->can_bulk)
-        add(m, LOOP_BUILD_BULK, ask_of(SHAPE_NODE, 1), 1, "build", "%s", "/by:all");
+        add(m, LOOP_BUILD_BULK, request_of(SHAPE_NODE, 1), 1, "build", "%s", "/by:all");
 }
 
 /* ---- all ----------------------------------------------------------------------------------- */

@@ -60,14 +60,14 @@ static void mutex_worker_end(void *worker)
 
 static void take(struct cluster *k, struct peer_alloc *a, int64_t node)
 {
-    peer_take(&k->nodes[node], (uint32_t)node, &a->ask, &a->task[a->count++]);
+    peer_allocate(&k->nodes[node], (uint32_t)node, &a->request, &a->task[a->count++]);
 }
 
 static void give_all(struct cluster *k, struct peer_alloc *a)
 {
     while (a->count) {
         const struct peer_task *task = &a->task[--a->count];
-        peer_give(&k->nodes[task->node], task);
+        peer_release(&k->nodes[task->node], task);
     }
 }
 
@@ -75,7 +75,7 @@ static void give_all(struct cluster *k, struct peer_alloc *a)
 static bool search(struct cluster *k, struct peer_alloc *a, int64_t tasks)
 {
     for (int64_t i = 0; i < k->count && a->count < tasks; i++)
-        while (a->count < tasks && peer_fits(&k->nodes[i], &a->ask))
+        while (a->count < tasks && peer_fits(&k->nodes[i], &a->request))
             take(k, a, i);
     return a->count == tasks;
 }
@@ -85,7 +85,7 @@ static bool search_again(struct cluster *k, struct peer_alloc *a, int64_t tasks)
 {
     while (a->count < tasks) {
         int64_t i = 0;
-        while (i < k->count && !peer_fits(&k->nodes[i], &a->ask))
+        while (i < k->count && !peer_fits(&k->nodes[i], &a->request))
             i++;
         if (i == k->count)
             return false;
@@ -94,10 +94,10 @@ static bool search_again(struct cluster *k, struct peer_alloc *a, int64_t tasks)
     return true;
 }
 
-static int mutex_place(void *worker, void *ask, uint64_t *id)
+static int mutex_place(void *worker, void *request, uint64_t *id)
 {
     struct cluster *k = worker;
-    const struct bench_ask *want = ask;
+    const struct bench_request *want = request;
     struct peer_alloc *a = peer_alloc_new(want);
     pthread_mutex_lock(&k->mutex);
     bool placed = want->restart ? search_again(k, a, want->tasks) : search(k, a, want->tasks);
@@ -112,13 +112,13 @@ static int mutex_place(void *worker, void *ask, uint64_t *id)
     return BENCH_PLACED;
 }
 
-static int mutex_place_at(void *worker, void *ask, const uint32_t *nodes, int64_t count,
+static int mutex_place_at(void *worker, void *request, const uint32_t *nodes, int64_t count,
                           uint64_t *id)
 {
     struct cluster *k = worker;
-    struct peer_alloc *a = peer_alloc_new(ask);
+    struct peer_alloc *a = peer_alloc_new(request);
     pthread_mutex_lock(&k->mutex);
-    for (int64_t i = 0; i < count && peer_fits(&k->nodes[nodes[i]], &a->ask); i++)
+    for (int64_t i = 0; i < count && peer_fits(&k->nodes[nodes[i]], &a->request); i++)
         take(k, a, nodes[i]);
     bool placed = a->count == count;
     if (!placed)
@@ -159,7 +159,7 @@ static bool mutex_shrink(void *worker, uint64_t id, int64_t task)
     struct peer_alloc *a = (struct peer_alloc *)(uintptr_t)id;
     pthread_mutex_lock(&k->mutex);
     struct peer_task *t = &a->task[task];
-    peer_give(&k->nodes[t->node], t);
+    peer_release(&k->nodes[t->node], t);
     *t = a->task[--a->count];
     pthread_mutex_unlock(&k->mutex);
     return true;
@@ -224,8 +224,8 @@ const struct bench_impl bench_mutex = {
     .close = mutex_close,
     .worker = mutex_worker,
     .worker_end = mutex_worker_end,
-    .ask = peer_ask,
-    .ask_end = peer_ask_end,
+    .request = peer_request,
+    .request_end = peer_request_end,
     .place = mutex_place,
     .place_at = mutex_place_at,
     .give_back = mutex_give_back,

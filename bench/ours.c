@@ -249,58 +249,58 @@ static void ours_worker_end(void *worker)
     free(w);
 }
 
-static void *ours_ask(void *cluster, const struct bench_ask *ask)
+static void *ours_request(void *cluster, const struct bench_request *request)
 {
     static const char *const rare_model[] = {"H100-SXM5-80GB"};
     static const char *const rare_value[] = {"rare"};
     struct cluster *k = cluster;
     struct gang_label_rule rule = {"fabric", rare_value, 1, GANG_LABEL_IN, 0};
     struct gang_group_spec group = GANG_GROUP_SPEC_INIT;
-    group.min = ask->tasks;
-    group.count = ask->tasks + ask->extra;
-    group.cpu_milli = (int64_t)bench_need[ask->shape].cores * 1000;
-    group.memory_bytes = bench_need[ask->shape].memory_bytes;
-    group.gpu_milli = bench_need[ask->shape].gpu_milli;
-    group.same = ask->where == WHERE_RACK ? "rack" : NULL;
-    group.prefer = ask->where == WHERE_PREFER ? "rack" : NULL;
-    if (ask->rare == RARE_LABEL) {
+    group.min = request->tasks;
+    group.count = request->tasks + request->extra;
+    group.cpu_milli = (int64_t)bench_need[request->shape].cores * 1000;
+    group.memory_bytes = bench_need[request->shape].memory_bytes;
+    group.gpu_milli = bench_need[request->shape].gpu_milli;
+    group.same = request->where == WHERE_RACK ? "rack" : NULL;
+    group.prefer = request->where == WHERE_PREFER ? "rack" : NULL;
+    if (request->rare == RARE_LABEL) {
         group.labels = &rule;
         group.label_count = 1;
-    } else if (ask->rare == RARE_MODEL) {
+    } else if (request->rare == RARE_MODEL) {
         group.gpu_models = rare_model;
         group.gpu_model_count = 1;
     }
     struct gang_request_spec spec = GANG_REQUEST_SPEC_INIT;
     spec.groups = &group;
     spec.group_count = 1;
-    if (ask->where == WHERE_TOPOLOGY)
+    if (request->where == WHERE_TOPOLOGY)
         spec.policy = GANG_POLICY_TOPOLOGY;
     struct gang_error error = GANG_ERROR_INIT;
-    gang_request *request;
-    ours_check(gang_request_new(k->c, &spec, &request, &error), &error, "gang_request_new");
-    return request;
+    gang_request *compiled;
+    ours_check(gang_request_new(k->c, &spec, &compiled, &error), &error, "gang_request_new");
+    return compiled;
 }
 
-static void ours_ask_end(void *ask)
+static void ours_request_end(void *request)
 {
-    gang_request_free(ask);
+    gang_request_free(request);
 }
 
 /* ---- what is measured ---------------------------------------------------------------------- */
 
-static int ours_place(void *worker, void *ask, uint64_t *id)
+static int ours_place(void *worker, void *request, uint64_t *id)
 {
-    gang_result r = gang_alloc(((struct worker *)worker)->w, ask, id, NULL);
+    gang_result r = gang_alloc(((struct worker *)worker)->w, request, id, NULL);
     return r == GANG_OK ? BENCH_PLACED : r == GANG_ENOFIT ? BENCH_REFUSED : BENCH_BROKEN;
 }
 
-static int ours_place_at(void *worker, void *ask, const uint32_t *nodes, int64_t count,
+static int ours_place_at(void *worker, void *request, const uint32_t *nodes, int64_t count,
                          uint64_t *id)
 {
     struct worker *w = worker;
     for (int64_t i = 0; i < count; i++)
         w->places[i].node = w->of->ids[nodes[i]];
-    gang_result r = gang_alloc_adopt(w->w, ask, w->places, count, id, NULL);
+    gang_result r = gang_alloc_adopt(w->w, request, w->places, count, id, NULL);
     return r == GANG_OK ? BENCH_PLACED : r == GANG_ENOFIT ? BENCH_REFUSED : BENCH_BROKEN;
 }
 
@@ -411,11 +411,11 @@ static int32_t tally_task(const struct gang_task *task, void *user)
     return 0;
 }
 
-static bool ours_holds(void *worker, uint64_t id, const struct bench_ask *ask)
+static bool ours_holds(void *worker, uint64_t id, const struct bench_request *request)
 {
-    struct tally tally = {&bench_need[ask->shape], 0, GANG_ID_NONE, false};
+    struct tally tally = {&bench_need[request->shape], 0, GANG_ID_NONE, false};
     gang_result r = gang_alloc_each(((struct worker *)worker)->of->c, id, tally_task, &tally);
-    return r == GANG_OK && tally.tasks == ask->tasks && !tally.wrong;
+    return r == GANG_OK && tally.tasks == request->tasks && !tally.wrong;
 }
 
 static void ours_count(void *cluster, struct bench_counters *counters)
@@ -442,8 +442,8 @@ const struct bench_impl bench_gangsched = {
     .close = ours_close,
     .worker = ours_worker,
     .worker_end = ours_worker_end,
-    .ask = ours_ask,
-    .ask_end = ours_ask_end,
+    .request = ours_request,
+    .request_end = ours_request_end,
     .place = ours_place,
     .place_at = ours_place_at,
     .give_back = ours_give_back,

@@ -3,26 +3,26 @@
 
 #include <stdlib.h>
 
-void *peer_ask(void *cluster, const struct bench_ask *ask)
+void *peer_request(void *cluster, const struct bench_request *request)
 {
     (void)cluster;
-    struct bench_ask *copy = bench_calloc(1, sizeof(*copy));
-    *copy = *ask;
+    struct bench_request *copy = bench_calloc(1, sizeof(*copy));
+    *copy = *request;
     return copy;
 }
 
-void peer_ask_end(void *ask)
+void peer_request_end(void *request)
 {
-    free(ask);
+    free(request);
 }
 
-struct peer_alloc *peer_alloc_new(const struct bench_ask *ask)
+struct peer_alloc *peer_alloc_new(const struct bench_request *request)
 {
-    size_t cap = (size_t)(ask->tasks + ask->extra);
+    size_t cap = (size_t)(request->tasks + request->extra);
     struct peer_alloc *a = malloc(sizeof(*a) + cap * sizeof(a->task[0]));
     if (!a)
         bench_die("out of memory");
-    a->ask = *ask;
+    a->request = *request;
     a->count = 0;
     return a;
 }
@@ -48,9 +48,9 @@ static int share_of(const struct peer_node *node, int32_t milli)
     return -1;
 }
 
-bool peer_fits(const struct peer_node *node, const struct bench_ask *ask)
+bool peer_fits(const struct peer_node *node, const struct bench_request *request)
 {
-    const struct bench_need *need = &bench_need[ask->shape];
+    const struct bench_need *need = &bench_need[request->shape];
     if (need->gpu_milli >= 1000) {
         if (__builtin_popcount(node->gpus) < need->gpu_milli / 1000)
             return false;
@@ -58,8 +58,8 @@ bool peer_fits(const struct peer_node *node, const struct bench_ask *ask)
         return false;
     }
     return node->up && __builtin_popcountll(node->cores) >= need->cores &&
-           node->memory >= need->memory_bytes && (ask->rare != RARE_LABEL || node->label) &&
-           (ask->rare != RARE_MODEL || node->model);
+           node->memory >= need->memory_bytes && (request->rare != RARE_LABEL || node->label) &&
+           (request->rare != RARE_MODEL || node->model);
 }
 
 /* The lowest `count` bits of a mask. */
@@ -75,10 +75,10 @@ static uint64_t lowest(uint64_t mask, int count)
     return taken;
 }
 
-void peer_take(struct peer_node *node, uint32_t index, const struct bench_ask *ask,
-               struct peer_task *task)
+void peer_allocate(struct peer_node *node, uint32_t index, const struct bench_request *request,
+                   struct peer_task *task)
 {
-    const struct bench_need *need = &bench_need[ask->shape];
+    const struct bench_need *need = &bench_need[request->shape];
     task->node = index;
     task->cores = lowest(node->cores, need->cores);
     task->memory = need->memory_bytes;
@@ -97,7 +97,7 @@ void peer_take(struct peer_node *node, uint32_t index, const struct bench_ask *a
     node->memory -= task->memory;
 }
 
-void peer_give(struct peer_node *node, const struct peer_task *task)
+void peer_release(struct peer_node *node, const struct peer_task *task)
 {
     for (unsigned left = task->gpus; left; left &= left - 1) {
         int i = __builtin_ctz(left);
@@ -138,15 +138,15 @@ bool peer_newest(void *worker, uint64_t id, int64_t *tasks, int64_t count)
     return a->count >= count;
 }
 
-bool peer_alloc_holds(void *worker, uint64_t id, const struct bench_ask *ask)
+bool peer_alloc_holds(void *worker, uint64_t id, const struct bench_request *request)
 {
     (void)worker;
     const struct peer_alloc *a = (const struct peer_alloc *)(uintptr_t)id;
-    const struct bench_need *need = &bench_need[ask->shape];
+    const struct bench_need *need = &bench_need[request->shape];
     int gpus = need->gpu_milli >= 1000 ? need->gpu_milli / 1000 : 1;
     for (int64_t i = 0; i < a->count; i++)
         if (__builtin_popcount(a->task[i].gpus) != gpus ||
             __builtin_popcountll(a->task[i].cores) != need->cores)
             return false;
-    return a->count == ask->tasks;
+    return a->count == request->tasks;
 }

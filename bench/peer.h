@@ -29,26 +29,26 @@ struct peer_task {
 
 /* An allocation; its id is its address. */
 struct peer_alloc {
-    struct bench_ask ask;
+    struct bench_request request;
     int64_t count;
     struct peer_task task[];
 };
 
-struct peer_alloc *peer_alloc_new(const struct bench_ask *ask);
+struct peer_alloc *peer_alloc_new(const struct bench_request *request);
 void peer_node_init(struct peer_node *node, const struct bench_scene *scene, int64_t index);
 /* Does the node hold one more task? */
-bool peer_fits(const struct peer_node *node, const struct bench_ask *ask);
+bool peer_fits(const struct peer_node *node, const struct bench_request *request);
 /* Takes it; the node must be one where it fits. */
-void peer_take(struct peer_node *node, uint32_t index, const struct bench_ask *ask,
-               struct peer_task *task);
-void peer_give(struct peer_node *node, const struct peer_task *task);
+void peer_allocate(struct peer_node *node, uint32_t index, const struct bench_request *request,
+                   struct peer_task *task);
+void peer_release(struct peer_node *node, const struct peer_task *task);
 int64_t peer_free_milli(const struct peer_node *node);
 /* Milli-GPUs taken, or -1 after a message: the node's numbers contradict each other. */
 int64_t peer_audit(const struct peer_node *node, const char *name, int64_t index);
 
-void *peer_ask(void *cluster, const struct bench_ask *ask);
-void peer_ask_end(void *ask);
+void *peer_request(void *cluster, const struct bench_request *request);
+void peer_request_end(void *request);
 bool peer_newest(void *worker, uint64_t id, int64_t *tasks, int64_t count);
-bool peer_alloc_holds(void *worker, uint64_t id, const struct bench_ask *ask);
+bool peer_alloc_holds(void *worker, uint64_t id, const struct bench_request *request);
 
 #endif

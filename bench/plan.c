@@ -135,7 +135,7 @@ static void begin(struct table *b, struct running *j)
 
 /* Each node is divided evenly among its jobs; where they do not come out even, some have one
  * less. */
-static void crowd(struct table *b)
+static void add_planned(struct table *b)
 {
     for (int64_t i = 0; i < b->c->row.jobs; i++) {
         int64_t node = i % b->c->row.nodes;
@@ -163,8 +163,8 @@ static void pack(struct table *b)
 static int64_t find(struct table *b, int64_t tasks, int64_t duration)
 {
     struct gang__time_group g = group_of(tasks, NODE_GPUS);
-    struct gang__time_request ask = {&g, 1, duration, NULL, b->c->whole, NULL, NULL};
-    check(gang__timeline_earliest(b->t, &ask, 0, &b->fit), "gang__timeline_earliest");
+    struct gang__time_request request = {&g, 1, duration, NULL, b->c->whole, NULL, NULL};
+    check(gang__timeline_earliest(b->t, &request, 0, &b->fit), "gang__timeline_earliest");
     if (b->fit.count != (size_t)tasks || b->fit.start_ns <= 0)
         bench_die("%s: %zu nodes at %" PRId64, b->c->row.op, b->fit.count, b->fit.start_ns);
     return b->fit.start_ns;
@@ -174,7 +174,7 @@ static int64_t find(struct table *b, int64_t tasks, int64_t duration)
  * from before. */
 static void start(struct table *b, struct bench_histogram *h, int64_t min, double seconds)
 {
-    crowd(b);
+    add_planned(b);
     int64_t begun = bench_now();
     for (int64_t n = 0; n < min || (double)(bench_now() - begun) < seconds * 1e9; n++) {
         struct running *j = &b->job[bench_below(&b->random, (uint64_t)b->c->row.jobs)];

@@ -91,7 +91,7 @@ bool run_python(const struct bench_loop *loops, size_t count, const struct bench
     for (size_t i = 0; i < count && i < MAX_LOOPS; i++) {
         snprintf(words[w], WORD, "%s:%s:%" PRId64,
                  loops[i].kind == LOOP_REFUSE ? "refuse" : "newest",
-                 bench_need[loops[i].ask.shape].name, loops[i].ask.tasks);
+                 bench_need[loops[i].request.shape].name, loops[i].request.tasks);
         arguments[n++] = words[w++];
     }
 

@@ -55,7 +55,7 @@ struct crew {
     struct bench_counters before, after;
 };
 
-struct seat {
+struct thread_arg {
     struct crew *crew;
     struct looper *looper;
 };
@@ -107,9 +107,9 @@ static void shorten_batch(struct looper *l)
 
 static void *sit(void *user)
 {
-    struct seat *seat = user;
-    struct crew *crew = seat->crew;
-    struct looper *l = seat->looper;
+    struct thread_arg *thread_arg = user;
+    struct crew *crew = thread_arg->crew;
+    struct looper *l = thread_arg->looper;
     const struct loop_steps *steps = loop_steps(l->loop);
     pthread_barrier_wait(&crew->barrier);
     repeat(l, steps->batch ? steps->batch : steps->timed, crew->seconds / 5, 2);
@@ -142,12 +142,12 @@ static void *sit(void *user)
 
 static void crew_run(struct crew *crew, const struct bench_loop *loop, const struct stage *stage)
 {
-    struct seat seat[MAX_THREADS];
+    struct thread_arg thread_arg[MAX_THREADS];
     if (pthread_barrier_init(&crew->barrier, NULL, (unsigned)loop->threads + 1))
         bench_die("cannot make a barrier");
     for (int32_t i = 0; i < loop->threads; i++) {
-        seat[i] = (struct seat){crew, &crew->member[i]};
-        if (pthread_create(&crew->thread[i], NULL, sit, &seat[i]))
+        thread_arg[i] = (struct thread_arg){crew, &crew->member[i]};
+        if (pthread_create(&crew->thread[i], NULL, sit, &thread_arg[i]))
             bench_die("cannot start a thread");
     }
     pthread_barrier_wait(&crew->barrier);
@@ -177,7 +177,7 @@ static void deal_live(struct crew *crew, const struct bench_loop *loop, struct s
     size_t left = 0, dealt = 0;
     for (size_t i = 0; i < s->live_count; i++) {
         const struct live *live = &s->live[i];
-        if (sized && (live->shape != loop->ask.shape || live->tasks != loop->ask.tasks)) {
+        if (sized && (live->shape != loop->request.shape || live->tasks != loop->request.tasks)) {
             s->live[left++] = *live;
             continue;
         }
@@ -225,9 +225,9 @@ static void try_once(const struct looper *l)
         loop->kind != LOOP_BESIDE)
         return;
     uint64_t id;
-    if (l->impl->place(l->worker, l->ask, &id) != BENCH_PLACED)
+    if (l->impl->place(l->worker, l->request, &id) != BENCH_PLACED)
         bench_die("%s: there is no room", loop->name[0]);
-    if (!l->impl->holds(l->worker, id, &loop->ask))
+    if (!l->impl->holds(l->worker, id, &loop->request))
         bench_die("%s: the allocation does not hold what was asked for", loop->name[0]);
     if (!l->impl->give_back(l->worker, id))
         bench_die("%s: cannot free", loop->name[0]);
@@ -236,10 +236,10 @@ static void try_once(const struct looper *l)
 static size_t batch_of(const struct bench_loop *loop)
 {
     if (loop->kind == LOOP_RESIZE)
-        return (size_t)loop->ask.extra;
+        return (size_t)loop->request.extra;
     if (loop->kind != LOOP_NEWEST && loop->kind != LOOP_RANDOM)
         return BATCH;
-    int64_t batch = scene_capacity(&loop->scene, &loop->ask) / loop->threads / 2;
+    int64_t batch = scene_capacity(&loop->scene, &loop->request) / loop->threads / 2;
     return batch < 1 ? 1 : batch > BATCH ? BATCH : (size_t)batch;
 }
 
@@ -250,19 +250,20 @@ static void looper_begin(struct looper *l, const struct bench_loop *loop, struct
     l->loop = loop;
     l->impl = s->scene.impl;
     l->worker = s->workers[index];
-    l->ask = l->impl->ask(s->cluster, &loop->ask);
+    l->request = l->impl->request(s->cluster, &loop->request);
     l->random = seed + (uint64_t)index * 7919 + 1;
     l->batch = batch_of(loop);
     if (loop->kind == LOOP_CHURN || loop->kind == LOOP_OPEN)
         for (enum bench_shape shape = 0; shape <= SHAPE_NODE; shape++) {
-            struct bench_ask ask = {.shape = shape, .tasks = 1};
-            l->sizes[shape] = l->impl->ask(s->cluster, &ask);
+            struct bench_request request = {.shape = shape, .tasks = 1};
+            l->sizes[shape] = l->impl->request(s->cluster, &request);
         }
     if (loop->kind == LOOP_OPEN)
         l->arrival_step = (int64_t)1000000000 * loop->threads / loop->rate;
     if (index == 0)
         try_once(l);
-    if (loop->kind == LOOP_RESIZE && l->impl->place(l->worker, l->ask, &l->grown) != BENCH_PLACED)
+    if (loop->kind == LOOP_RESIZE &&
+        l->impl->place(l->worker, l->request, &l->grown) != BENCH_PLACED)
         bench_die("%s: there is no room", loop->name[0]);
     for (int i = 0; i < BENCH_OPS; i++) {
         l->histogram[i] = histogram_new();
@@ -275,10 +276,10 @@ static void looper_end(struct looper *l)
 {
     if (l->loop->kind == LOOP_RESIZE && !l->impl->give_back(l->worker, l->grown))
         bench_die("%s: cannot free", l->loop->name[0]);
-    l->impl->ask_end(l->ask);
+    l->impl->request_end(l->request);
     for (int i = 0; i < SHAPE_COUNT; i++)
         if (l->sizes[i])
-            l->impl->ask_end(l->sizes[i]);
+            l->impl->request_end(l->sizes[i]);
     for (int i = 0; i < BENCH_OPS; i++) {
         histogram_free(l->histogram[i]);
         histogram_free(l->batches[i][0]);
@@ -417,7 +418,7 @@ void run_scene(const struct bench_loop *loops, size_t count, const struct bench_
     int32_t threads = 1;
     int64_t largest = loops[0].scene.fill_gang;
     for (size_t i = 0; i < count; i++) {
-        int64_t tasks = loops[i].ask.tasks + loops[i].ask.extra;
+        int64_t tasks = loops[i].request.tasks + loops[i].request.extra;
         if (loops[i].threads > threads)
             threads = loops[i].threads;
         if (tasks > largest)

@@ -29,21 +29,21 @@ static int64_t common_nodes(const struct bench_scene *scene)
     return scene->nodes - rare_nodes(scene, RARE_LABEL_AT) - rare_nodes(scene, RARE_MODEL_AT);
 }
 
-int64_t scene_capacity(const struct bench_scene *scene, const struct bench_ask *ask)
+int64_t scene_capacity(const struct bench_scene *scene, const struct bench_request *request)
 {
     int64_t common = common_nodes(scene), cap;
-    if (ask->rare != RARE_NONE)
-        cap = rare_nodes(scene, ask->rare == RARE_LABEL ? RARE_LABEL_AT : RARE_MODEL_AT);
-    else if (ask->shape == SHAPE_NODE && scene->pattern != PATTERN_GPUS &&
+    if (request->rare != RARE_NONE)
+        cap = rare_nodes(scene, request->rare == RARE_LABEL ? RARE_LABEL_AT : RARE_MODEL_AT);
+    else if (request->shape == SHAPE_NODE && scene->pattern != PATTERN_GPUS &&
              scene->pattern != PATTERN_MIXED)
         cap = scene->nodes - common * scene->fill / 100;
-    else if (ask->shape == SHAPE_NODE)
+    else if (request->shape == SHAPE_NODE)
         cap = scene->packed ? scene->nodes * (100 - scene->fill) / 100 - 1 : 0;
     else if (scene->pattern == PATTERN_FRAGMENTED || scene->pattern == PATTERN_NODES)
         cap = (scene->nodes - common * scene->fill / 100) * NODE_GPUS;
     else
         cap = scene->nodes * NODE_GPUS - common * NODE_GPUS * scene->fill / 100;
-    return cap / (ask->tasks + ask->extra);
+    return cap / (request->tasks + request->extra);
 }
 
 /* ---- filling ------------------------------------------------------------------------------- */
@@ -51,20 +51,20 @@ int64_t scene_capacity(const struct bench_scene *scene, const struct bench_ask *
 struct filler {
     struct stage *stage;
     uint64_t random;
-    void *asks[SHAPE_COUNT];
+    void *requests[SHAPE_COUNT];
     void *gang;
 };
 
-static void *filler_ask(struct filler *f, enum bench_shape shape)
+static void *filler_request(struct filler *f, enum bench_shape shape)
 {
-    if (!f->asks[shape]) {
-        struct bench_ask ask = {.shape = shape, .tasks = 1};
-        f->asks[shape] = f->stage->scene.impl->ask(f->stage->cluster, &ask);
+    if (!f->requests[shape]) {
+        struct bench_request request = {.shape = shape, .tasks = 1};
+        f->requests[shape] = f->stage->scene.impl->request(f->stage->cluster, &request);
     }
-    return f->asks[shape];
+    return f->requests[shape];
 }
 
-static void put(struct filler *f, void *ask, enum bench_shape shape, const uint32_t *nodes,
+static void put(struct filler *f, void *request, enum bench_shape shape, const uint32_t *nodes,
                 int64_t count)
 {
     struct stage *s = f->stage;
@@ -77,7 +77,7 @@ static void put(struct filler *f, void *ask, enum bench_shape shape, const uint3
     struct live *live = &s->live[s->live_count++];
     live->shape = shape;
     live->tasks = count;
-    if (s->scene.impl->place_at(s->workers[0], ask, nodes, count, &live->id) != BENCH_PLACED)
+    if (s->scene.impl->place_at(s->workers[0], request, nodes, count, &live->id) != BENCH_PLACED)
         bench_die("%s: cannot fill the cluster", s->scene.impl->name);
     s->taken_milli += bench_need[shape].gpu_milli * count;
 }
@@ -103,15 +103,15 @@ static void fill_nodes(struct filler *f, uint32_t *nodes, size_t count)
     const struct bench_scene *scene = &f->stage->scene;
     size_t gang = (size_t)scene->fill_gang, at = 0;
     if (gang > 1) {
-        struct bench_ask ask = {.shape = SHAPE_NODE, .tasks = scene->fill_gang};
-        f->gang = scene->impl->ask(f->stage->cluster, &ask);
+        struct bench_request request = {.shape = SHAPE_NODE, .tasks = scene->fill_gang};
+        f->gang = scene->impl->request(f->stage->cluster, &request);
         for (; at + gang <= count; at += gang) {
             qsort(nodes + at, gang, sizeof(*nodes), ascending);
             put(f, f->gang, SHAPE_NODE, nodes + at, scene->fill_gang);
         }
     }
     for (; at < count; at++)
-        put(f, filler_ask(f, SHAPE_NODE), SHAPE_NODE, nodes + at, 1);
+        put(f, filler_request(f, SHAPE_NODE), SHAPE_NODE, nodes + at, 1);
 }
 
 static void fill_fragmented(struct filler *f, const uint32_t *nodes, size_t count)
@@ -119,7 +119,7 @@ static void fill_fragmented(struct filler *f, const uint32_t *nodes, size_t coun
     for (size_t i = 0; i < count; i++) {
         uint64_t tasks = 1 + bench_below(&f->random, NODE_GPUS);
         for (uint64_t t = 0; t < tasks; t++)
-            put(f, filler_ask(f, SHAPE_GPU), SHAPE_GPU, nodes + i, 1);
+            put(f, filler_request(f, SHAPE_GPU), SHAPE_GPU, nodes + i, 1);
     }
 }
 
@@ -148,7 +148,7 @@ static void fill_pieces(struct filler *f, const uint32_t *nodes, size_t count)
         enum bench_shape shape = cut[pieces[i] & 3];
         uint32_t node = pieces[i] >> 2;
         taken += bench_need[shape].gpu_milli / 1000;
-        put(f, filler_ask(f, shape), shape, &node, 1);
+        put(f, filler_request(f, shape), shape, &node, 1);
     }
     free(pieces);
 }
@@ -172,10 +172,10 @@ static void stage_fill(struct stage *s, uint64_t seed)
     else
         fill_pieces(&f, nodes, n);
     for (int i = 0; i < SHAPE_COUNT; i++)
-        if (f.asks[i])
-            scene->impl->ask_end(f.asks[i]);
+        if (f.requests[i])
+            scene->impl->request_end(f.requests[i]);
     if (f.gang)
-        scene->impl->ask_end(f.gang);
+        scene->impl->request_end(f.gang);
     free(nodes);
     /* Threads take every so manieth: no order of filling may be left in it. */
     for (size_t i = s->live_count; i > 1; i--) {

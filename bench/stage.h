@@ -32,6 +32,6 @@ struct stage *stage_new(const struct bench_scene *scene, int32_t threads, int64_
 void stage_free(struct stage *stage);
 
 /* How many such requests fit on a freshly filled scene, as far as that can be told. */
-int64_t scene_capacity(const struct bench_scene *scene, const struct bench_ask *ask);
+int64_t scene_capacity(const struct bench_scene *scene, const struct bench_request *request);
 
 #endif

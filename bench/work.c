@@ -26,7 +26,7 @@ struct work {
     enum bench_pattern pattern;
     int32_t fill;
     enum work_kind kind;
-    struct bench_ask ask;
+    struct bench_request request;
     int64_t operations; /* calls, or pairs of calls */
 };
 
@@ -61,7 +61,7 @@ void work_list(FILE *file)
 struct bench {
     const struct work *work;
     struct stage *stage;
-    void *ask;
+    void *request;
     uint64_t grown, random;
     struct cycle_work *cycle; /* WORK_CYCLE: it has a cluster of its own */
 };
@@ -79,15 +79,15 @@ static bool once(struct bench *b)
     size_t live = (size_t)bench_below(&b->random, s->live_count);
     switch (b->work->kind) {
     case WORK_PAIR:
-        return impl->place(worker, b->ask, &id) == BENCH_PLACED && impl->give_back(worker, id);
+        return impl->place(worker, b->request, &id) == BENCH_PLACED && impl->give_back(worker, id);
     case WORK_RANDOM:
         return impl->give_back(worker, s->live[live].id) &&
-               impl->place(worker, b->ask, &s->live[live].id) == BENCH_PLACED;
+               impl->place(worker, b->request, &s->live[live].id) == BENCH_PLACED;
     case WORK_RESIZE:
         return impl->grow(worker, b->grown) == BENCH_PLACED &&
                impl->newest(worker, b->grown, &task, 1) && impl->shrink(worker, b->grown, task);
     case WORK_REFUSE:
-        return impl->place(worker, b->ask, &id) == BENCH_REFUSED;
+        return impl->place(worker, b->request, &id) == BENCH_REFUSED;
     case WORK_READ:
         return impl->read(worker, node) >= 0;
     default:
@@ -147,9 +147,10 @@ static void do_cycle(const struct work *work, int64_t operations, uint64_t seed)
 static void do_work(const struct work *work, struct stage *s, int64_t operations)
 {
     const struct bench_impl *impl = s->scene.impl;
-    struct bench b = {work, s, impl->ask(s->cluster, &work->ask), 0, s->live_count, NULL};
+    struct bench b = {work, s, impl->request(s->cluster, &work->request), 0, s->live_count, NULL};
     int64_t n = operations ? operations : work->operations;
-    if (work->kind == WORK_RESIZE && impl->place(s->workers[0], b.ask, &b.grown) != BENCH_PLACED)
+    if (work->kind == WORK_RESIZE &&
+        impl->place(s->workers[0], b.request, &b.grown) != BENCH_PLACED)
         bench_die("work %s: there is no room", work->name);
     int64_t warm = gang_bench_work(&b, WARMING_UP);
     struct bench_counters before, after;
@@ -171,7 +172,7 @@ static void do_work(const struct work *work, struct stage *s, int64_t operations
     printf("}\n");
     if (b.grown && !impl->give_back(s->workers[0], b.grown))
         bench_die("work %s: cannot free", work->name);
-    impl->ask_end(b.ask);
+    impl->request_end(b.request);
 }
 
 static bool is_named(const struct work *work, char *const *names, size_t count)

@@ -41,14 +41,14 @@ static int die(const char *what, const char *why)
     return WRONG;
 }
 
-struct wish {
+struct options {
     int64_t processors, repeat;
     const char *policy[8];
     size_t policies;
     const char *file;
 };
 
-static bool is_wanted(const struct wish *w, const char *name)
+static bool is_wanted(const struct options *w, const char *name)
 {
     for (size_t i = 0; i < w->policies; i++)
         if (strcmp(w->policy[i], name) == 0)
@@ -64,14 +64,14 @@ static bool is_policy(const char *name)
     return p->name;
 }
 
-static struct wish read_options(int count, char **words)
+static struct options read_options(int count, char **words)
 {
     static const struct option option[] = {{"processors", 1, NULL, 'n'},
                                            {"policy", 1, NULL, 'p'},
                                            {"repeat", 1, NULL, 'r'},
                                            {"help", 0, NULL, 'h'},
                                            {NULL, 0, NULL, 0}};
-    struct wish w = {.repeat = 1};
+    struct options w = {.repeat = 1};
     int c;
     while ((c = getopt_long(count, words, "n:p:r:h", option, NULL)) != -1) {
         if (c == 'n') {
@@ -108,7 +108,7 @@ static void tell(const struct replay_log *log, const char *name, const struct re
 
 int main(int count, char **words)
 {
-    struct wish w = read_options(count, words);
+    struct options w = read_options(count, words);
     struct replay_log log;
     FILE *file = w.file ? fopen(w.file, "r") : stdin;
     size_t differing = 0;

@@ -27,7 +27,7 @@ struct reader {
     size_t columns, cap;
 };
 
-static bool say(struct replay_log *log, const char *text, size_t line)
+static bool fail(struct replay_log *log, const char *text, size_t line)
 {
     snprintf(log->error, sizeof(log->error), "line %zu: %s", line, text);
     return false;
@@ -40,7 +40,7 @@ static bool read_header(struct reader *r, char *line)
     int found = 0;
     for (char *rest = line, *name; (name = strtok_r(rest, ",\r\n", &rest)) != NULL; r->columns++) {
         if (r->columns == MAX_COLUMNS)
-            return say(log, "too many columns", 1);
+            return fail(log, "too many columns", 1);
         int *what = &r->what[r->columns];
         *what = -1;
         for (int i = 0; i < 4; i++)
@@ -53,7 +53,7 @@ static bool read_header(struct reader *r, char *line)
             strcpy(log->column[log->columns++], name);
         }
     }
-    return found == 4 ? true : say(log, "no columns submit, run, procs and req_time", 1);
+    return found == 4 ? true : fail(log, "no columns submit, run, procs and req_time", 1);
 }
 
 static bool grow_jobs(struct reader *r)
@@ -104,16 +104,16 @@ bool replay_read(FILE *file, size_t max, struct replay_log *log)
     char line[LINE];
     memset(log, 0, sizeof(*log));
     if (!fgets(line, sizeof(line), file))
-        return say(log, "nothing there", 1);
+        return fail(log, "nothing there", 1);
     if (!read_header(&r, line))
         return false;
     while ((!max || log->count < max) && fgets(line, sizeof(line), file)) {
         if (!grow_jobs(&r))
-            return say(log, "out of memory", log->count + 2);
+            return fail(log, "out of memory", log->count + 2);
         if (!read_row(&r, line))
-            return say(log, "not a job, or out of order", log->count + 2);
+            return fail(log, "not a job, or out of order", log->count + 2);
     }
-    return log->count > 0 ? true : say(log, "no jobs", 2);
+    return log->count > 0 ? true : fail(log, "no jobs", 2);
 }
 
 bool replay_repeat(struct replay_log *log, int64_t times)

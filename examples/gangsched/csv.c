@@ -88,7 +88,7 @@ static int next_byte(struct csv *csv)
 
 /* ---- records ---- */
 
-static bool put(struct csv *csv, char byte)
+static bool append_byte(struct csv *csv, char byte)
 {
     if (csv->record_length == CSV_MAX_RECORD) {
         return csv_fail(csv, -1, GANG_ELIMIT, "longer than 1 MiB");
@@ -105,7 +105,7 @@ static bool put(struct csv *csv, char byte)
 enum place { FIELD_START, UNQUOTED, QUOTED, QUOTE_IN_QUOTED };
 
 /* What a byte means there. */
-enum meaning { TAKE, SKIP, END_FIELD, END_RECORD, WRONG };
+enum meaning { KEEP, SKIP, END_FIELD, END_RECORD, WRONG };
 
 static enum meaning judge(struct csv *csv, enum place *place, int byte)
 {
@@ -119,10 +119,10 @@ static enum meaning judge(struct csv *csv, enum place *place, int byte)
             return SKIP;
         }
         csv->next_line += byte == '\n';
-        return TAKE;
+        return KEEP;
     }
     if (byte == '"' && *place != UNQUOTED) {
-        enum meaning meaning = *place == FIELD_START ? SKIP : TAKE;
+        enum meaning meaning = *place == FIELD_START ? SKIP : KEEP;
         *place = QUOTED;
         return meaning;
     }
@@ -136,7 +136,7 @@ static enum meaning judge(struct csv *csv, enum place *place, int byte)
         return WRONG;
     }
     *place = UNQUOTED;
-    return TAKE;
+    return KEEP;
 }
 
 /* A carriage return outside quotes: only as part of CRLF. */
@@ -171,7 +171,7 @@ static int read_record(struct csv *csv, size_t *fields)
                 csv_fail(csv, -1, GANG_EPARSE, "a quoted field does not end");
                 return -1;
             }
-            if (any && !put(csv, '\0')) {
+            if (any && !append_byte(csv, '\0')) {
                 return -1;
             }
             *fields += any;
@@ -179,8 +179,8 @@ static int read_record(struct csv *csv, size_t *fields)
         }
         any = true;
         enum meaning meaning = judge(csv, &place, byte);
-        if (meaning == WRONG || (meaning == TAKE && !put(csv, (char)byte)) ||
-            ((meaning == END_FIELD || meaning == END_RECORD) && !put(csv, '\0'))) {
+        if (meaning == WRONG || (meaning == KEEP && !append_byte(csv, (char)byte)) ||
+            ((meaning == END_FIELD || meaning == END_RECORD) && !append_byte(csv, '\0'))) {
             return -1;
         }
         *fields += meaning == END_FIELD || meaning == END_RECORD;

@@ -34,9 +34,9 @@ static const struct cli_command command = {
 struct output {
     const char *file;
     struct page page;
-    size_t cases; /* that were looked at */
-    size_t jobs;  /* of the name asked for */
-    size_t told;  /* of the case under way */
+    size_t cases;   /* that were looked at */
+    size_t jobs;    /* of the name asked for */
+    size_t printed; /* of the case under way */
 };
 
 /* ---- English ---- */
@@ -89,7 +89,7 @@ static void tell_nodes(struct english *to, const struct gang_explanation *e)
     page_line(&to->out->page, "    %s", text);
 }
 
-static int32_t tell_english(const struct gang_explanation *e, void *user)
+static int32_t print_english(const struct gang_explanation *e, void *user)
 {
     struct english *to = user;
     bool whole = e->group < 0 && e->group_set < 0;
@@ -128,8 +128,8 @@ static gang_result request_of(const struct case_end *end, size_t job, gang_reque
                             request, NULL);
 }
 
-static void tell_head(struct output *out, const struct case_end *end, size_t job,
-                      const char *answer)
+static void print_head(struct output *out, const struct case_end *end, size_t job,
+                       const char *answer)
 {
     page_line(&out->page, "case %s, job %s: %s", end->scenario->id, end->scenario->jobs[job].name,
               answer);
@@ -137,8 +137,8 @@ static void tell_head(struct output *out, const struct case_end *end, size_t job
 
 /* Why it has no place. `answer`: what to say if it had one; NULL: speak only if it could never
  * have any. */
-static gang_result tell_place(struct output *out, const struct case_end *end, size_t job,
-                              const char *answer, bool *told)
+static gang_result print_place(struct output *out, const struct case_end *end, size_t job,
+                               const char *answer, bool *printed)
 {
     struct english to = {out, gang_sched_cluster(end->sched)};
     gang_request *request;
@@ -148,10 +148,10 @@ static gang_result tell_place(struct output *out, const struct case_end *end, si
         return result;
     }
     result = gang_request_explain(end->worker, request, note_answer, &fits);
-    *told = result == 1 && (fits == GANG_ENEVER || answer != NULL);
-    if (*told) {
-        tell_head(out, end, job, fits != GANG_OK ? answer_of(fits) : answer);
-        result = gang_request_explain(end->worker, request, tell_english, &to);
+    *printed = result == 1 && (fits == GANG_ENEVER || answer != NULL);
+    if (*printed) {
+        print_head(out, end, job, fits != GANG_OK ? answer_of(fits) : answer);
+        result = gang_request_explain(end->worker, request, print_english, &to);
     }
     gang_request_free(request);
     return result == 1 ? GANG_OK : result;
@@ -160,10 +160,10 @@ static gang_result tell_place(struct output *out, const struct case_end *end, si
 /* One that was not taken: it could never run, on the nodes or in its queue. */
 static gang_result tell_refused(struct output *out, const struct case_end *end, size_t job)
 {
-    bool told;
-    gang_result result = tell_place(out, end, job, NULL, &told);
-    if (result == GANG_OK && !told) {
-        tell_head(out, end, job, "never");
+    bool printed;
+    gang_result result = print_place(out, end, job, NULL, &printed);
+    if (result == GANG_OK && !printed) {
+        print_head(out, end, job, "never");
         page_line(&out->page, "  %s", end->notes[job]);
     }
     return result;
@@ -208,20 +208,20 @@ static gang_result decide(const struct case_end *end, size_t job, struct decisiv
 static gang_result tell_pending(struct output *out, const struct case_end *end, size_t job)
 {
     struct decisive first;
-    bool told;
+    bool printed;
     if (end->ids[job] == GANG_ID_NONE) {
         return tell_refused(out, end, job);
     }
     if (end->notes[job] != NULL) {
-        tell_head(out, end, job, "ended");
+        print_head(out, end, job, "ended");
         page_line(&out->page, "  %s", end->notes[job]);
         return GANG_OK;
     }
     gang_result result = decide(end, job, &first);
     if (result == GANG_OK && (first.reason == GANG_WAIT_CAPACITY || first.reason == 0)) {
-        result = tell_place(out, end, job, class_name(first.cls), &told);
+        result = print_place(out, end, job, class_name(first.cls), &printed);
     } else if (result == GANG_OK) {
-        tell_head(out, end, job, class_name(first.cls));
+        print_head(out, end, job, class_name(first.cls));
     }
     return result == GANG_OK ? gang_job_explain(end->sched, end->ids[job], tell_wait, out) : result;
 }
@@ -237,7 +237,7 @@ static gang_result tell_running(struct output *out, const struct case_end *end, 
     page_line(&out->page, "case %s, job %s: runs with %" PRId64 " of %" PRId64 " task%s",
               end->scenario->id, end->scenario->jobs[job].name, info.tasks, info.count,
               info.count == 1 ? "" : "s");
-    result = gang_alloc_explain(end->worker, end->allocs[job], -1, tell_english, &to);
+    result = gang_alloc_explain(end->worker, end->allocs[job], -1, print_english, &to);
     return result == GANG_ERANGE ? GANG_OK : result; /* it has all it can use */
 }
 
@@ -245,8 +245,8 @@ static gang_result tell_running(struct output *out, const struct case_end *end, 
 
 static bool add_line(struct output *out, json_t *object, bool good)
 {
-    good = good && json_dump_callback(object, page_put, &out->page, 0) == 0 &&
-           page_put("\n", 1, &out->page) == 0;
+    good = good && json_dump_callback(object, page_append, &out->page, 0) == 0 &&
+           page_append("\n", 1, &out->page) == 0;
     json_decref(object);
     return good;
 }
@@ -260,7 +260,7 @@ static json_t *parse(struct page *text)
 }
 
 /* Why it has no place; nothing, if it has one. `never`: only if it could never have any. */
-static gang_result put_place(json_t *object, const struct case_end *end, size_t job, bool never)
+static gang_result add_place(json_t *object, const struct case_end *end, size_t job, bool never)
 {
     struct page text = {0};
     gang_request *request;
@@ -268,7 +268,7 @@ static gang_result put_place(json_t *object, const struct case_end *end, size_t 
     if (result != GANG_OK) {
         return result;
     }
-    result = gang_request_write_explanation(end->worker, request, page_put, &text);
+    result = gang_request_write_explanation(end->worker, request, page_append, &text);
     gang_request_free(request);
     json_t *why = parse(&text);
     if (result != GANG_OK || why == NULL) {
@@ -285,7 +285,7 @@ static gang_result put_place(json_t *object, const struct case_end *end, size_t 
 }
 
 /* One that the scheduler does not know: it has no reasons but what was noted of it. */
-static gang_result put_note(json_t *object, const struct case_end *end, size_t job)
+static gang_result add_note(json_t *object, const struct case_end *end, size_t job)
 {
     json_t *wait = json_object();
     bool ended = end->ids[job] != GANG_ID_NONE;
@@ -295,7 +295,7 @@ static gang_result put_note(json_t *object, const struct case_end *end, size_t j
     if (!good) {
         return GANG_ENOMEM;
     }
-    return ended ? GANG_OK : put_place(object, end, job, true);
+    return ended ? GANG_OK : add_place(object, end, job, true);
 }
 
 /* The scheduler's explanation, without the identity of the job. */
@@ -308,7 +308,7 @@ static gang_result put_wait(json_t *object, const struct case_end *end, size_t j
     if (result != GANG_OK) {
         return result;
     }
-    result = gang_job_write_explanation(end->sched, end->ids[job], page_put, &text);
+    result = gang_job_write_explanation(end->sched, end->ids[job], page_append, &text);
     json_t *wait = parse(&text);
     if (result != GANG_OK || wait == NULL) {
         json_decref(wait);
@@ -320,7 +320,7 @@ static gang_result put_wait(json_t *object, const struct case_end *end, size_t j
     if (!json_put(object, "wait", wait)) {
         return GANG_ENOMEM;
     }
-    return first.reason == GANG_WAIT_CAPACITY ? put_place(object, end, job, false) : GANG_OK;
+    return first.reason == GANG_WAIT_CAPACITY ? add_place(object, end, job, false) : GANG_OK;
 }
 
 static gang_result put_tasks(json_t *object, const struct case_end *end, size_t job)
@@ -335,7 +335,7 @@ static gang_result put_tasks(json_t *object, const struct case_end *end, size_t 
     return good ? GANG_OK : GANG_ENOMEM;
 }
 
-static gang_result tell_json(struct output *out, const struct case_end *end, size_t job)
+static gang_result print_json_line(struct output *out, const struct case_end *end, size_t job)
 {
     bool runs = end->allocs[job] != GANG_ID_NONE;
     bool ended = end->ids[job] != GANG_ID_NONE && end->notes[job] != NULL;
@@ -350,7 +350,7 @@ static gang_result tell_json(struct output *out, const struct case_end *end, siz
     gang_result result = GANG_ENOMEM;
     if (good) {
         result = runs                      ? put_tasks(object, end, job)
-                 : end->notes[job] != NULL ? put_note(object, end, job)
+                 : end->notes[job] != NULL ? add_note(object, end, job)
                                            : put_wait(object, end, job);
     }
     good = add_line(out, object, result == GANG_OK);
@@ -359,7 +359,7 @@ static gang_result tell_json(struct output *out, const struct case_end *end, siz
 
 /* ---- the command ---- */
 
-static int tell_case(const struct case_end *end, void *user)
+static int show_case(const struct case_end *end, void *user)
 {
     struct output *out = user;
     for (size_t i = 0; i < end->scenario->job_count; i++) {
@@ -367,7 +367,7 @@ static int tell_case(const struct case_end *end, void *user)
         if (only_job != NULL ? strcmp(only_job, end->scenario->jobs[i].name) != 0 : runs) {
             continue;
         }
-        gang_result result = as_json ? tell_json(out, end, i)
+        gang_result result = as_json ? print_json_line(out, end, i)
                              : runs  ? tell_running(out, end, i)
                                      : tell_pending(out, end, i);
         if (result == GANG_ENOMEM || out->page.failed) {
@@ -377,7 +377,7 @@ static int tell_case(const struct case_end *end, void *user)
             return cli_failf(out->file, "case '%s': jobs[%zu]: %s", end->scenario->id, i,
                              gang_strerror(result));
         }
-        out->told++;
+        out->printed++;
     }
     return CLI_OK;
 }
@@ -395,9 +395,9 @@ static bool has_job(const struct gang_scenario *scenario)
 static int explain_case(struct output *out, const struct gang_scenario *scenario)
 {
     struct ran_case ran;
-    out->told = 0;
-    int status = scenario_run(out->file, scenario, false, tell_case, out, &ran);
-    if (status == CLI_OK && !as_json && only_job == NULL && out->told == 0) {
+    out->printed = 0;
+    int status = scenario_run(out->file, scenario, false, show_case, out, &ran);
+    if (status == CLI_OK && !as_json && only_job == NULL && out->printed == 0) {
         page_line(&out->page, "case %s: no job is waiting", scenario->id);
     }
     scenario_done(&ran);

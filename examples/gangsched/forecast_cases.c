@@ -182,7 +182,7 @@ static struct cli_text when(const struct forecast *f, int64_t at_ns, int32_t wha
     return text;
 }
 
-static int32_t tell_line(const struct gang_expected *e, void *user)
+static int32_t print_line(const struct gang_expected *e, void *user)
 {
     const struct forecast *f = user;
     struct page *page = &f->asked->page;
@@ -206,7 +206,7 @@ static int32_t tell_line(const struct gang_expected *e, void *user)
     return 0;
 }
 
-static void tell_head(const struct forecast *f)
+static void print_head(const struct forecast *f)
 {
     struct page *page = &f->asked->page;
     page_printf(page, "case %s\n  %-16s %-12s %12s", f->end->scenario->id, "job", "queue",
@@ -217,7 +217,7 @@ static void tell_head(const struct forecast *f)
     page_printf(page, f->with != NULL ? " %12s\n" : "\n", "without");
 }
 
-static int32_t tell_json(const struct gang_expected *e, void *user)
+static int32_t print_json_line(const struct gang_expected *e, void *user)
 {
     const struct forecast *f = user;
     const struct gang_job_spec *spec = spec_of(f, e->cookie);
@@ -250,7 +250,7 @@ static int32_t tell_json(const struct gang_expected *e, void *user)
 }
 
 /* A job that could never run was refused; the output lists it, too. */
-static void tell_untaken(const struct forecast *f)
+static void print_refused_jobs(const struct forecast *f)
 {
     const struct gang_scenario *c = f->end->scenario;
     for (size_t i = 0; i < c->job_count; i++) {
@@ -261,11 +261,12 @@ static void tell_untaken(const struct forecast *f)
         e.cookie = i;
         e.what = GANG_EXPECTED_NEVER;
         e.start_ns = e.low_ns = e.high_ns = INT64_MAX;
-        (void)(as_json ? tell_json(&e, (void *)(uintptr_t)f) : tell_line(&e, (void *)(uintptr_t)f));
+        (void)(as_json ? print_json_line(&e, (void *)(uintptr_t)f)
+                       : print_line(&e, (void *)(uintptr_t)f));
     }
 }
 
-static int tell_case(const struct case_end *end, void *user)
+static int show_case(const struct case_end *end, void *user)
 {
     struct forecast f = {.asked = user, .end = end};
     int status = lengths_make(&f.lengths, end->scenario, f.asked) ? CLI_OK : cli_no_memory();
@@ -277,12 +278,12 @@ static int tell_case(const struct case_end *end, void *user)
     }
     if (status == CLI_OK) {
         if (!as_json) {
-            tell_head(&f);
+            print_head(&f);
         }
         gang_result result = gang_forecast_each(f.with != NULL ? f.with : f.without,
-                                                as_json ? tell_json : tell_line, &f);
+                                                as_json ? print_json_line : print_line, &f);
         (void)result; /* the visitors do not stop it */
-        tell_untaken(&f);
+        print_refused_jobs(&f);
     }
     gang_forecast_free(f.with);
     gang_forecast_free(f.without);
@@ -333,7 +334,7 @@ int cmd_forecast(int argc, char **argv)
         status = cli_fail(argv[1], &error);
     }
     if (status == CLI_OK) {
-        status = scenario_run_each(asked.file, scenarios, only_case, true, tell_case, &asked);
+        status = scenario_run_each(asked.file, scenarios, only_case, true, show_case, &asked);
     }
     gang_scenarios_free(scenarios);
     what_if_close(&asked.more);

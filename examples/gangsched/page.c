@@ -9,7 +9,7 @@
 
 #include "gangsched/cli.h"
 
-int page_put(const char *bytes, size_t length, void *user)
+int page_append(const char *bytes, size_t length, void *user)
 {
     struct page *page = user;
     if (page->cap - page->length < length) {
@@ -28,7 +28,7 @@ int page_put(const char *bytes, size_t length, void *user)
 }
 
 /* Control characters are made harmless; line feeds, too, unless they are kept. */
-static void put_text(struct page *page, bool keeps_feeds, const char *format, va_list args)
+static void append_text(struct page *page, bool keeps_feeds, const char *format, va_list args)
 {
     va_list again;
     va_copy(again, args);
@@ -46,7 +46,7 @@ static void put_text(struct page *page, bool keeps_feeds, const char *format, va
             text[i] = '?';
         }
     }
-    page_put(text, (size_t)length, page);
+    page_append(text, (size_t)length, page);
     free(text);
 }
 
@@ -54,7 +54,7 @@ void page_printf(struct page *page, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    put_text(page, true, format, args);
+    append_text(page, true, format, args);
     va_end(args);
 }
 
@@ -62,15 +62,16 @@ void page_line(struct page *page, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    put_text(page, false, format, args);
+    append_text(page, false, format, args);
     va_end(args);
-    page_put("\n", 1, page);
+    page_append("\n", 1, page);
 }
 
 void page_json(struct page *page, json_t *value)
 {
-    if (value == NULL || json_dump_callback(value, page_put, page, JSON_REAL_PRECISION(15)) != 0 ||
-        page_put("\n", 1, page) != 0) {
+    if (value == NULL ||
+        json_dump_callback(value, page_append, page, JSON_REAL_PRECISION(15)) != 0 ||
+        page_append("\n", 1, page) != 0) {
         page->failed = true;
     }
     json_decref(value);

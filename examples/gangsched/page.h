@@ -15,7 +15,7 @@ struct page {
 };
 
 /* A json_dump_callback_t. 0, or -1: out of memory. */
-int page_put(const char *bytes, size_t length, void *page);
+int page_append(const char *bytes, size_t length, void *page);
 
 /* With printf's format; control characters but line feeds are made harmless. */
 void page_printf(struct page *page, const char *format, ...) __attribute__((format(printf, 2, 3)));

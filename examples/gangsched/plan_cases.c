@@ -379,7 +379,7 @@ static bool write_json(struct drawing *d)
 
 /* ---- the command ---- */
 
-static int tell_case(const struct case_end *end, void *user)
+static int show_case(const struct case_end *end, void *user)
 {
     struct drawing *d = user;
     d->end = end;
@@ -428,7 +428,7 @@ int cmd_plan(int argc, char **argv)
         status = cli_fail(argv[1], &error);
     }
     if (status == CLI_OK) {
-        status = scenario_run_each(d.file, scenarios, only_case, true, tell_case, &d);
+        status = scenario_run_each(d.file, scenarios, only_case, true, show_case, &d);
     }
     gang_scenarios_free(scenarios);
     return page_finish(&d.page, status);

@@ -381,7 +381,7 @@ static int arrive(struct run *run, size_t gang)
 
 /* Something ended: ask again for those that wait, oldest first. A refusal is the answer for all of
  * its shape. After REPLAY_MAX_SKIPS refusals the others wait for the next time. */
-static int ask_again(struct run *run)
+static int retry(struct run *run)
 {
     struct heap_item skipped[REPLAY_MAX_SKIPS];
     size_t skips = 0;
@@ -430,7 +430,7 @@ static int end_next(struct run *run)
             return cli_failf(NULL, "%s", gang_strerror(result));
         }
     }
-    return ask_again(run);
+    return retry(run);
 }
 
 static int arrive_in_time(struct run *run, size_t gang)

@@ -209,7 +209,7 @@ static gang_result pai_put(struct gang__trace_reader *r, const struct pai *pai, 
         d.end = row->end == GANG_END_FAILED ? GANG_END_FAILED : d.end;
     }
     if (passed)
-        return gang__trace_judge(r, GANG__TRACE_PASS, count - passed);
+        return gang__trace_accept(r, GANG__TRACE_PASS, count - passed);
     d.name = gang__span_of(gang__trace_text(pai->jobs, rows[order[0]].job));
     d.run_ns = last - d.submit_ns;
     d.started_ns = d.submit_ns;
@@ -218,7 +218,7 @@ static gang_result pai_put(struct gang__trace_reader *r, const struct pai *pai, 
     gang_result result = gang__trace_add(r->trace, &d, r->error);
     if (result != GANG_OK)
         r->error->line = rows[order[0]].line;
-    return gang__trace_judge(r, result, count);
+    return gang__trace_accept(r, result, count);
 }
 
 static gang_result pai_finish(struct gang__trace_table *t)

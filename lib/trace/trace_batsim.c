@@ -113,7 +113,7 @@ static gang_result read_workload(struct gang__trace_reader *r, const struct gang
     GANG__TRACE_TRY(gang__json_array(&jobs, SIZE_MAX, &count));
     for (size_t i = 0; i < count && !gang__trace_full(r); i++) {
         struct gang__json job = gang__json_element(&jobs, i);
-        GANG__TRACE_TRY(gang__trace_judge(r, read_job(r, &job, &profiles), 1));
+        GANG__TRACE_TRY(gang__trace_accept(r, read_job(r, &job, &profiles), 1));
     }
     return GANG_OK;
 }

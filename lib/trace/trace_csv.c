@@ -155,7 +155,7 @@ static gang_result close_job(struct gang__trace_table *t, struct job *job)
         return GANG_OK;
     job->is_open = false;
     if (job->is_bad)
-        return gang__trace_judge(t->reader, GANG__TRACE_PASS, job->rows);
+        return gang__trace_accept(t->reader, GANG__TRACE_PASS, job->rows);
     job->draft.groups = job->groups;
     job->draft.name = gang__span_of(job->name);
     gang_result r = gang__trace_add(t->reader->trace, &job->draft, error);
@@ -164,7 +164,7 @@ static gang_result close_job(struct gang__trace_table *t, struct job *job)
             memcpy(error->path, "job", sizeof("job"));
         error->line = job->line;
     }
-    return gang__trace_judge(t->reader, r, job->rows);
+    return gang__trace_accept(t->reader, r, job->rows);
 }
 
 static gang_result first_row(struct gang__trace_table *t, struct job *job)

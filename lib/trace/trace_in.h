@@ -232,7 +232,7 @@ static inline bool gang__trace_full(const struct gang__trace_reader *r)
 }
 
 /* What a row came to: GANG_OK to go on. One that is passed over is counted. */
-gang_result gang__trace_judge(struct gang__trace_reader *r, gang_result result, size_t rows);
+gang_result gang__trace_accept(struct gang__trace_reader *r, gang_result result, size_t rows);
 
 /* GANG_TRACE_* by the first lines; GANG_TRACE_DETECT: not known. */
 int32_t gang__trace_detect(const char *text, size_t length);

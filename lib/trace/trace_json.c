@@ -23,7 +23,7 @@ gang_result gang__trace_piece_read(struct gang__trace_reader *r,
     if (result < 0)
         r->error->line = piece->line;
     json_decref(root);
-    return gang__trace_judge(r, result, 1);
+    return gang__trace_accept(r, result, 1);
 }
 
 gang_result gang__trace_json_add(struct gang__trace_reader *r, const struct gang__json *at,

@@ -14,7 +14,7 @@ struct gang__trace_piece {
 };
 
 /* Parses the text and calls `read` with its cursor. A text that is no JSON is an error; the result
- * of `read` is judged like a row (gang__trace_judge()). */
+ * of `read` is judged like a row (gang__trace_accept()). */
 gang_result gang__trace_piece_read(struct gang__trace_reader *r,
                                    const struct gang__trace_piece *piece,
                                    gang_result (*read)(struct gang__trace_reader *r,

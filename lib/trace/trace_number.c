@@ -160,7 +160,7 @@ static int digits_at(struct gang__span *text, size_t count)
     return value;
 }
 
-static bool take_char(struct gang__span *text, char c)
+static bool accept_char(struct gang__span *text, char c)
 {
     if (text->n == 0 || text->s[0] != c)
         return false;
@@ -204,10 +204,10 @@ static bool date_tail(struct gang__span text, int64_t *fraction_ns, int64_t *off
     if (text.n == 0 || (text.n == 1 && text.s[0] == 'Z'))
         return true;
     bool negative = text.s[0] == '-';
-    if (!take_char(&text, '+') && !take_char(&text, '-'))
+    if (!accept_char(&text, '+') && !accept_char(&text, '-'))
         return false;
     int hours = digits_at(&text, 2);
-    (void)take_char(&text, ':');
+    (void)accept_char(&text, ':');
     int minutes = digits_at(&text, 2);
     if (hours < 0 || hours > 23 || minutes < 0 || minutes > 59 || text.n)
         return false;
@@ -219,15 +219,15 @@ enum gang__number gang__date(struct gang__span text, int64_t *ns)
 {
     int64_t fraction, offset;
     int year = digits_at(&text, 4);
-    bool right = take_char(&text, '-');
+    bool right = accept_char(&text, '-');
     int month = digits_at(&text, 2);
-    right = take_char(&text, '-') && right;
+    right = accept_char(&text, '-') && right;
     int day = digits_at(&text, 2);
-    right = (take_char(&text, ' ') || take_char(&text, 'T')) && right;
+    right = (accept_char(&text, ' ') || accept_char(&text, 'T')) && right;
     int hour = digits_at(&text, 2);
-    right = take_char(&text, ':') && right;
+    right = accept_char(&text, ':') && right;
     int minute = digits_at(&text, 2);
-    right = take_char(&text, ':') && right;
+    right = accept_char(&text, ':') && right;
     int second = digits_at(&text, 2);
     if (!right || !is_day(year, month, day) || hour < 0 || hour > 23 || minute < 0 || minute > 59 ||
         second < 0 || second > 60 || !date_tail(text, &fraction, &offset))

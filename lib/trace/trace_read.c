@@ -112,7 +112,7 @@ int32_t gang__trace_detect(const char *text, size_t length)
 
 /* ---- rows ---------------------------------------------------------------------------------- */
 
-gang_result gang__trace_judge(struct gang__trace_reader *r, gang_result result, size_t rows)
+gang_result gang__trace_accept(struct gang__trace_reader *r, gang_result result, size_t rows)
 {
     bool can_pass = result == GANG_EINVAL || result == GANG_ERANGE || result == GANG_ENOTSUP ||
                     result == GANG_EPARSE || result == GANG_ELIMIT;

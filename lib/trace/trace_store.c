@@ -239,7 +239,7 @@ bool gang__trace_name_find(const gang_trace *t, struct gang__span name, size_t *
     return false;
 }
 
-static void slot_put(uint64_t *slots, size_t cap, uint64_t slot)
+static void slot_insert(uint64_t *slots, size_t cap, uint64_t slot)
 {
     size_t i = (size_t)(slot >> 32) & (cap - 1);
     while (slots[i])
@@ -258,7 +258,7 @@ static gang_result reserve_slot(gang_trace *t)
         return GANG_ENOMEM;
     for (size_t i = 0; i < t->slots_cap; i++)
         if (t->slots[i])
-            slot_put(slots, cap, t->slots[i]);
+            slot_insert(slots, cap, t->slots[i]);
     gang__release(&t->mem, t->slots);
     t->slots = slots;
     t->slots_cap = cap;
@@ -305,5 +305,5 @@ void gang__trace_append(gang_trace *t, const struct gang__trace_row *row)
     uint64_t hash = hash_name(gang__span_of(row->name));
     *gang__trace_row(t, t->count) = *row;
     t->count++;
-    slot_put(t->slots, t->slots_cap, hash << 32 | t->count);
+    slot_insert(t->slots, t->slots_cap, hash << 32 | t->count);
 }

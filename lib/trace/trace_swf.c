@@ -105,7 +105,7 @@ static gang_result number(const struct line *l, enum swf field, int64_t scale, i
 }
 
 /* A whole number; -1: unknown. */
-static gang_result told(const struct line *l, enum swf field, int64_t *value)
+static gang_result read_field(const struct line *l, enum swf field, int64_t *value)
 {
     int64_t milli;
     GANG__TRACE_TRY(number(l, field, 1000, &milli));
@@ -117,8 +117,8 @@ static gang_result told(const struct line *l, enum swf field, int64_t *value)
 static gang_result either(const struct line *l, enum swf wanted, enum swf used, int64_t min,
                           int64_t *value)
 {
-    GANG__TRACE_TRY(told(l, wanted, value));
-    return *value < min ? told(l, used, value) : GANG_OK;
+    GANG__TRACE_TRY(read_field(l, wanted, value));
+    return *value < min ? read_field(l, used, value) : GANG_OK;
 }
 
 /* A user or group: its number as a word; -1: none. */
@@ -126,7 +126,7 @@ static gang_result word(const struct line *l, enum swf field, uint32_t *kept)
 {
     int64_t value;
     *kept = 0;
-    GANG__TRACE_TRY(told(l, field, &value));
+    GANG__TRACE_TRY(read_field(l, field, &value));
     if (value < 0)
         return GANG_OK;
     gang_result r = gang__trace_word(l->reader->trace, l->field[field], kept);
@@ -167,7 +167,7 @@ static gang_result read_times(const struct line *l, struct gang__trace_draft *d)
 static gang_result read_status(const struct line *l, int32_t *end)
 {
     int64_t status;
-    GANG__TRACE_TRY(told(l, STATUS, &status));
+    GANG__TRACE_TRY(read_field(l, STATUS, &status));
     if (status >= 2 && status <= 4)
         return GANG__TRACE_PASS;
     *end = status == 0   ? GANG_END_FAILED
@@ -182,7 +182,7 @@ static gang_result read_line(const struct line *l)
     int64_t job;
     struct gang__trace_group task = {0};
     struct gang__trace_draft d = GANG__TRACE_DRAFT_INIT;
-    GANG__TRACE_TRY(told(l, NUMBER, &job));
+    GANG__TRACE_TRY(read_field(l, NUMBER, &job));
     GANG__TRACE_TRY(read_status(l, &d.end));
     GANG__TRACE_TRY(read_times(l, &d));
     GANG__TRACE_TRY(read_task(l, &task));
@@ -216,7 +216,7 @@ gang_result gang__trace_read_swf(struct gang__trace_reader *r)
         if (at == l.end || *at == ';')
             continue;
         GANG__TRACE_TRY(split(&l));
-        GANG__TRACE_TRY(gang__trace_judge(r, read_line(&l), 1));
+        GANG__TRACE_TRY(gang__trace_accept(r, read_line(&l), 1));
     }
     return GANG_OK;
 }

@@ -216,7 +216,7 @@ static gang_result read_rows(struct gang__trace_table *t)
             place(t, t->begin);
             return GANG_EPARSE;
         }
-        GANG__TRACE_TRY(gang__trace_judge(t->reader, t->format->row(t), 1));
+        GANG__TRACE_TRY(gang__trace_accept(t->reader, t->format->row(t), 1));
     }
     return t->format->finish ? t->format->finish(t) : GANG_OK;
 }

@@ -11,24 +11,24 @@ enum { NODES = 8, GPUS = 8, UNITS = 100 };
 static const int64_t NODE[GANG__FREE_KINDS] = {64, 512, GPUS};
 
 /* 100 units of a pool, and eight nodes of 8 GPUs. */
-struct desk {
+struct fixture {
     struct fail_mem mem;
     struct gang__timeline *t;
     struct gang__bookings *usage;
     struct gang__admitted got;
 };
 
-static void desk_open(struct desk *d)
+static void fixture_open(struct fixture *d)
 {
     int64_t capacity[NODES][GANG__FREE_KINDS];
-    *d = (struct desk){.t = NULL};
+    *d = (struct fixture){.t = NULL};
     fail_mem_init(&d->mem, 0);
     for (size_t i = 0; i < NODES; i++)
         memcpy(capacity[i], NODE, sizeof(NODE));
     MUST(gang__timeline_new(&d->mem.mem, capacity[0], NODES, UNITS, 0, &d->t));
 }
 
-static void desk_close(struct desk *d)
+static void fixture_close(struct fixture *d)
 {
     gang__timeline_free(d->t);
     gang__bookings_free(d->usage);
@@ -37,7 +37,7 @@ static void desk_close(struct desk *d)
 }
 
 /* A user with limits, in units. */
-static void limit(struct desk *d, int64_t peak, int64_t average, int64_t window)
+static void limit(struct fixture *d, int64_t peak, int64_t average, int64_t window)
 {
     struct gang__bookings_limit limit = GANG__BOOKINGS_NO_LIMIT;
     limit.peak[GANG__FREE_POOL] = peak;
@@ -46,7 +46,7 @@ static void limit(struct desk *d, int64_t peak, int64_t average, int64_t window)
     MUST(gang__bookings_new(&d->mem.mem, &limit, &d->usage));
 }
 
-static uint32_t take(struct desk *d, int64_t units, int64_t start, int64_t end)
+static uint32_t take(struct fixture *d, int64_t units, int64_t start, int64_t end)
 {
     struct gang__occupation o = {.start_ns = start, .end_ns = end, .pool = units};
     uint32_t id;
@@ -54,7 +54,7 @@ static uint32_t take(struct desk *d, int64_t units, int64_t start, int64_t end)
     return id;
 }
 
-static uint32_t take_nodes(struct desk *d, uint32_t first, uint32_t count, int64_t start,
+static uint32_t take_nodes(struct fixture *d, uint32_t first, uint32_t count, int64_t start,
                            int64_t end)
 {
     struct gang__time_place place[NODES];
@@ -68,7 +68,7 @@ static uint32_t take_nodes(struct desk *d, uint32_t first, uint32_t count, int64
 }
 
 /* The two reservations that are there in all of YARN's tests. */
-static void basic_plan(struct desk *d)
+static void basic_plan(struct fixture *d)
 {
     const int64_t f[] = {10, 10, 20, 20, 20, 10, 10};
     for (int i = 0; i < 7; i++) {
@@ -97,7 +97,7 @@ static struct gang__admit_request ask_of(int64_t arrival, int64_t deadline,
                                         .prefer = prefer};
 }
 
-static gang_result admit(struct desk *d, struct gang__admit_request *request)
+static gang_result admit(struct fixture *d, struct gang__admit_request *request)
 {
     request->usage = d->usage;
     gang_result r = gang__admit(d->t, request, &d->got);
@@ -111,7 +111,7 @@ struct row {
     int64_t start, end, pool;
 };
 
-static void expect(const struct desk *d, size_t count, const struct row *row)
+static void expect(const struct fixture *d, size_t count, const struct row *row)
 {
     ck_assert_uint_eq(d->got.count, count);
     for (size_t i = 0; i < count; i++) {
@@ -123,8 +123,8 @@ static void expect(const struct desk *d, size_t count, const struct row *row)
     }
 }
 
-static void expect_why(const struct desk *d, int why, uint32_t stage, int64_t wanted, int64_t has,
-                       int64_t next)
+static void expect_why(const struct fixture *d, int why, uint32_t stage, int64_t wanted,
+                       int64_t has, int64_t next)
 {
     ck_assert_int_eq(d->got.why, why);
     ck_assert_uint_eq(d->got.stage, stage);
@@ -134,7 +134,7 @@ static void expect_why(const struct desk *d, int why, uint32_t stage, int64_t wa
 }
 
 /* How much of the pool is free, all along? */
-static void expect_free(struct desk *d, int64_t from, int64_t to, int64_t units)
+static void expect_free(struct fixture *d, int64_t from, int64_t to, int64_t units)
 {
     int64_t unused[GANG__FREE_DIMS], next;
     for (; from < to; from = next) {
@@ -151,14 +151,14 @@ START_TEST(simple_gangs_lie_early_or_late)
     const int prefer[] = {GANG__ADMIT_EARLIEST, GANG__ADMIT_LATEST};
     const int64_t start[] = {5, 10};
     for (int i = 0; i < 2; i++) {
-        struct desk d;
+        struct fixture d;
         struct gang__admit_request request = ask_of(5, 20, &s, 1, GANG__ADMIT_ALL, prefer[i]);
-        desk_open(&d);
+        fixture_open(&d);
         basic_plan(&d);
         MUST(admit(&d, &request));
         expect(&d, 1, &(struct row){0, start[i], start[i] + 10, 20});
         ck_assert_int_eq(d.got.piece[0].gangs, 2);
-        desk_close(&d);
+        fixture_close(&d);
     }
 }
 END_TEST
@@ -169,10 +169,10 @@ START_TEST(under_a_cap_they_lie_back_to_back)
     const int prefer[] = {GANG__ADMIT_EARLIEST, GANG__ADMIT_LATEST};
     const int64_t start[][2] = {{5, 15}, {90, 80}};
     for (int i = 0; i < 2; i++) {
-        struct desk d;
+        struct fixture d;
         struct gang__admit_request request = ask_of(5, 100, &s, 1, GANG__ADMIT_ALL, prefer[i]);
         struct gang__admit_request more = ask_of(5, 100, &large, 1, GANG__ADMIT_ALL, prefer[i]);
-        desk_open(&d);
+        fixture_open(&d);
         basic_plan(&d);
         limit(&d, 40, 40, 100);
         for (int n = 0; n < 2; n++) {
@@ -182,7 +182,7 @@ START_TEST(under_a_cap_they_lie_back_to_back)
         ck_assert_int_eq(admit(&d, &more), GANG_ENEVER);
         expect_why(&d, GANG__ADMIT_PEAK, 0, 90, 40, GANG__NEVER);
         ck_assert_int_eq(d.got.item, GANG__FREE_POOL);
-        desk_close(&d);
+        fixture_close(&d);
     }
 }
 END_TEST
@@ -196,14 +196,14 @@ START_TEST(a_chain_goes_around_what_is_full)
         {{0, 0, 10, 20}, {1, 10, 30, 10}, {2, 32, 42, 20}, {3, 42, 62, 10}},
         {{0, 0, 10, 20}, {1, 10, 30, 10}, {2, 40, 50, 20}, {3, 50, 70, 10}}};
     for (int i = 0; i < 2; i++) {
-        struct desk d;
+        struct fixture d;
         struct gang__admit_request request = ask_of(0, 70, s, 4, GANG__ADMIT_ORDER, prefer[i]);
-        desk_open(&d);
+        fixture_open(&d);
         basic_plan(&d);
         take(&d, 100, 30, 32);
         MUST(admit(&d, &request));
         expect(&d, 4, row[i]);
-        desk_close(&d);
+        fixture_close(&d);
     }
 }
 END_TEST
@@ -213,8 +213,8 @@ START_TEST(without_a_gap_a_chain_is_placed_as_one)
     const struct gang__admit_stage s[] = {containers(10, 2, 1, 10), containers(10, 1, 10, 20),
                                           containers(10, 2, 1, 10), containers(10, 1, 10, 20)};
     struct gang__admit_request request = ask_of(0, 60, s, 4, GANG__ADMIT_ORDER_NO_GAP, 0);
-    struct desk d;
-    desk_open(&d);
+    struct fixture d;
+    fixture_open(&d);
     basic_plan(&d);
     MUST(admit(&d, &request));
     expect(&d, 4,
@@ -224,7 +224,7 @@ START_TEST(without_a_gap_a_chain_is_placed_as_one)
     request.deadline_ns = 70; /* and then it is not possible any more */
     ck_assert_int_eq(admit(&d, &request), GANG_ENOFIT);
     expect_why(&d, GANG__ADMIT_FULL, 0, 10, 0, 32);
-    desk_close(&d);
+    fixture_close(&d);
 }
 END_TEST
 
@@ -233,14 +233,14 @@ START_TEST(many_small_gangs_fill_the_plan)
     const int prefer[] = {GANG__ADMIT_EARLIEST, GANG__ADMIT_LATEST, GANG__ADMIT_CHEAPEST};
     struct gang__admit_stage s = containers(200, 1, 10, 10);
     for (int i = 0; i < 3; i++) {
-        struct desk d;
+        struct fixture d;
         struct gang__admit_request request = ask_of(100, 120, &s, 1, GANG__ADMIT_ALL, prefer[i]);
-        desk_open(&d);
+        fixture_open(&d);
         basic_plan(&d);
         MUST(admit(&d, &request));
         expect(&d, 2, (struct row[]){{0, 100, 110, 100}, {0, 110, 120, 100}});
         expect_free(&d, 100, 120, 0);
-        desk_close(&d);
+        fixture_close(&d);
     }
 }
 END_TEST
@@ -251,15 +251,15 @@ START_TEST(the_first_alternative_that_can_be_placed_is_taken)
                                           containers(5, 1, 5, 10)};
     struct gang__admit_request request =
         ask_of(100, 120, s, 3, GANG__ADMIT_ANY, GANG__ADMIT_LATEST);
-    struct desk d;
-    desk_open(&d);
+    struct fixture d;
+    fixture_open(&d);
     basic_plan(&d);
     MUST(admit(&d, &request));
     expect(&d, 1, &(struct row){1, 110, 120, 20});
     request.stage_count = 1;
     ck_assert_int_eq(admit(&d, &request), GANG_ENEVER);
     expect_why(&d, GANG__ADMIT_LARGER, 0, 110, 100, GANG__NEVER);
-    desk_close(&d);
+    fixture_close(&d);
 }
 END_TEST
 
@@ -269,8 +269,8 @@ START_TEST(all_stages_lie_in_the_window_or_none)
     const struct gang__admit_stage much[] = {containers(55, 1, 5, 10), containers(55, 2, 5, 20)};
     struct gang__admit_request request =
         ask_of(100, 120, s, 2, GANG__ADMIT_ALL, GANG__ADMIT_EARLIEST);
-    struct desk d;
-    desk_open(&d);
+    struct fixture d;
+    fixture_open(&d);
     basic_plan(&d);
     MUST(admit(&d, &request));
     expect(&d, 2, (struct row[]){{0, 100, 110, 5}, {1, 100, 120, 20}});
@@ -284,7 +284,7 @@ START_TEST(all_stages_lie_in_the_window_or_none)
     ck_assert_int_eq(d.got.why, GANG__ADMIT_FULL);
     ck_assert_uint_eq(d.got.stage, 1);
     expect_free(&d, 100, 120, 100);
-    desk_close(&d);
+    fixture_close(&d);
 }
 END_TEST
 
@@ -350,8 +350,8 @@ START_TEST(gangs_get_nodes)
     struct gang__admit_request request =
         ask_of(0, 100, &s, 1, GANG__ADMIT_ALL, GANG__ADMIT_EARLIEST);
     struct gang__occupation o;
-    struct desk d;
-    desk_open(&d);
+    struct fixture d;
+    fixture_open(&d);
     take_nodes(&d, 1, 3, 0, 25); /* one gang fits beside it, two after */
     MUST(admit(&d, &request));
     expect(&d, 4, (struct row[]){{0, 0, 10, 0}, {0, 10, 20, 0}, {0, 20, 30, 0}, {0, 25, 35, 0}});
@@ -371,7 +371,7 @@ START_TEST(gangs_get_nodes)
     ck_assert(!gang__timeline_fits(d.t, &o)); /* it is there already */
     gang__timeline_remove(d.t, d.got.piece[0].id);
     ck_assert(gang__timeline_fits(d.t, &o));
-    desk_close(&d);
+    fixture_close(&d);
 }
 END_TEST
 
@@ -382,8 +382,8 @@ START_TEST(named_nodes_are_taken_whole)
     struct gang__admit_request request =
         ask_of(0, 100, &s, 1, GANG__ADMIT_ALL, GANG__ADMIT_EARLIEST);
     struct gang__bookings_limit limit = GANG__BOOKINGS_NO_LIMIT;
-    struct desk d;
-    desk_open(&d);
+    struct fixture d;
+    fixture_open(&d);
     limit.peak[GANG__FREE_GPU] = 20;
     MUST(gang__bookings_new(&d.mem.mem, &limit, &d.usage));
     take_nodes(&d, 5, 1, 0, 7);
@@ -404,7 +404,7 @@ START_TEST(named_nodes_are_taken_whole)
     s.node = (const uint32_t[]){1};
     ck_assert_int_eq(admit(&d, &request), GANG_ENOFIT);
     expect_why(&d, GANG__ADMIT_PEAK, 0, 24, 20, 17);
-    desk_close(&d);
+    fixture_close(&d);
 }
 END_TEST
 
@@ -415,8 +415,8 @@ START_TEST(so_many_whole_nodes_of_some)
     struct gang__admit_stage s = {
         .duration_ns = 10, .group = &node, .group_count = 1, .whole = true, .nodes = &mask};
     struct gang__admit_request request = ask_of(0, 20, &s, 1, GANG__ADMIT_ALL, GANG__ADMIT_LATEST);
-    struct desk d;
-    desk_open(&d);
+    struct fixture d;
+    fixture_open(&d);
     take_nodes(&d, 4, 2, 15, 50);
     MUST(admit(&d, &request));
     expect(&d, 1, &(struct row){0, 5, 15, 0});
@@ -424,7 +424,7 @@ START_TEST(so_many_whole_nodes_of_some)
     node.count = 5;
     ck_assert_int_eq(admit(&d, &request), GANG_ENEVER);
     expect_why(&d, GANG__ADMIT_LARGER, 0, 5, 4, GANG__NEVER);
-    desk_close(&d);
+    fixture_close(&d);
 }
 END_TEST
 
@@ -435,8 +435,8 @@ START_TEST(a_fixed_start_is_kept_or_nothing_is)
     struct gang__admit_stage s = containers(30, 2, 10, 10);
     struct gang__admit_request request =
         ask_of(0, 100, &s, 1, GANG__ADMIT_ALL, GANG__ADMIT_EARLIEST);
-    struct desk d;
-    desk_open(&d);
+    struct fixture d;
+    fixture_open(&d);
     take(&d, 50, 20, 40);
     request.fixed = true;
     request.start_ns = 10;
@@ -448,7 +448,7 @@ START_TEST(a_fixed_start_is_kept_or_nothing_is)
     request.start_ns = 95;
     ck_assert_int_eq(admit(&d, &request), GANG_ENEVER);
     expect_why(&d, GANG__ADMIT_SHORT, 0, 10, 5, GANG__NEVER);
-    desk_close(&d);
+    fixture_close(&d);
 }
 END_TEST
 
@@ -457,8 +457,8 @@ START_TEST(a_fixed_start_is_that_of_the_first_stage_in_an_order)
     const struct gang__admit_stage s[] = {containers(60, 1, 0, 10), containers(60, 1, 0, 10)};
     struct gang__admit_request request =
         ask_of(0, 100, s, 2, GANG__ADMIT_ORDER, GANG__ADMIT_EARLIEST);
-    struct desk d;
-    desk_open(&d);
+    struct fixture d;
+    fixture_open(&d);
     take(&d, 50, 20, 40);
     request.fixed = true;
     request.start_ns = 10;
@@ -476,7 +476,7 @@ START_TEST(a_fixed_start_is_that_of_the_first_stage_in_an_order)
     request.start_ns = 20;
     ck_assert_int_eq(admit(&d, &request), GANG_ENOFIT);
     expect_why(&d, GANG__ADMIT_FULL, 1, 1, 0, 40);
-    desk_close(&d);
+    fixture_close(&d);
 }
 END_TEST
 
@@ -485,8 +485,8 @@ START_TEST(the_cheapest_start_is_where_least_is_used)
     struct gang__admit_stage s = containers(10, 1, 0, 10);
     struct gang__admit_request request =
         ask_of(0, 100, &s, 1, GANG__ADMIT_ALL, GANG__ADMIT_CHEAPEST);
-    struct desk d;
-    desk_open(&d);
+    struct fixture d;
+    fixture_open(&d);
     take(&d, 50, 0, 30);
     take(&d, 20, 30, 38);
     take(&d, 30, 38, 42);
@@ -498,7 +498,7 @@ START_TEST(the_cheapest_start_is_where_least_is_used)
     expect(&d, 1, &(struct row){0, 52, 62, 10}); /* the first one counts */
     MUST(admit(&d, &request));
     expect(&d, 1, &(struct row){0, 30, 40, 10}); /* as much as [60, 70) */
-    desk_close(&d);
+    fixture_close(&d);
 }
 END_TEST
 
@@ -507,8 +507,8 @@ START_TEST(repetitions_lie_a_period_apart)
     struct gang__admit_stage s = containers(40, 1, 0, 10);
     struct gang__admit_request request =
         ask_of(0, 30, &s, 1, GANG__ADMIT_ALL, GANG__ADMIT_EARLIEST);
-    struct desk d;
-    desk_open(&d);
+    struct fixture d;
+    fixture_open(&d);
     take(&d, 70, 0, 4);
     take(&d, 70, 105, 112); /* the second time */
     take(&d, 70, 223, 224); /* the third time */
@@ -525,7 +525,7 @@ START_TEST(repetitions_lie_a_period_apart)
     gang__admitted_undo(d.t, &d.got);
     ck_assert_int_eq(admit(&d, &request), GANG_ENOFIT);
     expect_why(&d, GANG__ADMIT_FULL, 0, 1, 0, 12);
-    desk_close(&d);
+    fixture_close(&d);
 }
 END_TEST
 
@@ -534,8 +534,8 @@ START_TEST(repetitions_keep_to_the_limits_together)
     struct gang__admit_stage s = containers(50, 1, 0, 10);
     struct gang__admit_request request =
         ask_of(0, 100, &s, 1, GANG__ADMIT_ALL, GANG__ADMIT_EARLIEST);
-    struct desk d;
-    desk_open(&d);
+    struct fixture d;
+    fixture_open(&d);
     limit(&d, GANG__NO_LIMIT, 10, 60); /* 600 in 60 */
     request.period_ns = 49;
     request.instances = 2;
@@ -547,7 +547,7 @@ START_TEST(repetitions_keep_to_the_limits_together)
     request.period_ns = 58; /* 500 and 100 */
     MUST(admit(&d, &request));
     ck_assert_uint_eq(d.got.count, 2);
-    desk_close(&d);
+    fixture_close(&d);
 }
 END_TEST
 
@@ -556,8 +556,8 @@ START_TEST(a_refusal_gives_the_next_window)
     struct gang__admit_stage s = containers(200, 1, 10, 10);
     struct gang__admit_request request =
         ask_of(0, 20, &s, 1, GANG__ADMIT_ALL, GANG__ADMIT_EARLIEST);
-    struct desk d;
-    desk_open(&d);
+    struct fixture d;
+    fixture_open(&d);
     take(&d, 95, 5, 40);
     ck_assert_int_eq(admit(&d, &request), GANG_ENOFIT);
     expect_why(&d, GANG__ADMIT_FULL, 0, 20, 0, 40);
@@ -568,7 +568,7 @@ START_TEST(a_refusal_gives_the_next_window)
     request.deadline_ns = 60;
     MUST(admit(&d, &request));
     expect(&d, 2, (struct row[]){{0, 40, 50, 100}, {0, 50, 60, 100}});
-    desk_close(&d);
+    fixture_close(&d);
 }
 END_TEST
 
@@ -578,14 +578,14 @@ START_TEST(the_next_window_is_as_long_as_the_requested_one)
     struct gang__admit_stage s = containers(100, 1, 10, 10);
     struct gang__admit_request request =
         ask_of(0, 20, &s, 1, GANG__ADMIT_ALL, GANG__ADMIT_EARLIEST);
-    struct desk d;
-    desk_open(&d);
+    struct fixture d;
+    fixture_open(&d);
     take(&d, 50, 0, 10);
     take(&d, 100, 10, 30);
     take(&d, 50, 30, 60);
     ck_assert_int_eq(admit(&d, &request), GANG_ENOFIT);
     expect_why(&d, GANG__ADMIT_FULL, 0, 10, 5, 30);
-    desk_close(&d);
+    fixture_close(&d);
 }
 END_TEST
 
@@ -594,14 +594,14 @@ START_TEST(the_cheapest_start_leaves_room_for_the_later_stages)
     const struct gang__admit_stage s[] = {containers(10, 1, 0, 10), containers(10, 1, 0, 10)};
     struct gang__admit_request request =
         ask_of(0, 50, s, 2, GANG__ADMIT_ORDER, GANG__ADMIT_CHEAPEST);
-    struct desk d;
-    desk_open(&d);
+    struct fixture d;
+    fixture_open(&d);
     take(&d, 50, 0, 10);
     take(&d, 40, 10, 25);
     take(&d, 20, 25, 40); /* and nothing after it, but the second has to be there */
     MUST(admit(&d, &request));
     expect(&d, 2, (struct row[]){{0, 25, 35, 10}, {1, 40, 50, 10}});
-    desk_close(&d);
+    fixture_close(&d);
 }
 END_TEST
 
@@ -614,10 +614,10 @@ START_TEST(times_may_be_those_of_a_clock_or_the_largest)
     struct gang__admit_stage s[] = {containers(50, 1, 0, hour), containers(50, 1, 0, hour)};
     for (int i = 0; i < 3; i++)
         for (int prefer = GANG__ADMIT_EARLIEST; prefer <= GANG__ADMIT_CHEAPEST; prefer++) {
-            struct desk d;
+            struct fixture d;
             struct gang__admit_request request =
                 ask_of(now[i], now[i] + day, s, 2, GANG__ADMIT_ORDER, prefer);
-            desk_open(&d);
+            fixture_open(&d);
             gang__timeline_free(d.t);
             MUST(gang__timeline_new(&d.mem.mem, NULL, 0, UNITS, now[i], &d.t));
             limit(&d, 100, 5, day);
@@ -638,7 +638,7 @@ START_TEST(times_may_be_those_of_a_clock_or_the_largest)
             request.deadline_ns = GANG__NEVER;
             ck_assert_int_eq(admit(&d, &request), i < 2 ? GANG_OK : GANG_ENEVER);
             ck_assert(i == 2 || d.got.piece[0].start_ns == next);
-            desk_close(&d);
+            fixture_close(&d);
         }
 }
 END_TEST
@@ -649,8 +649,8 @@ START_TEST(a_change_does_not_stand_in_its_own_way)
     struct gang__admit_request request =
         ask_of(0, 20, &s, 1, GANG__ADMIT_ALL, GANG__ADMIT_EARLIEST);
     struct gang__admitted old = {0};
-    struct desk d;
-    desk_open(&d);
+    struct fixture d;
+    fixture_open(&d);
     limit(&d, 90, 90, 10);
     request.usage = d.usage;
     MUST(gang__admit(d.t, &request, &old));
@@ -675,13 +675,13 @@ START_TEST(a_change_does_not_stand_in_its_own_way)
     gang__admitted_undo(d.t, &d.got);
     expect_free(&d, 0, 12, 100);
     gang__admitted_free(&old, &d.mem.mem);
-    desk_close(&d);
+    fixture_close(&d);
 }
 END_TEST
 
 /* ---- errors -------------------------------------------------------------------------------- */
 
-static void expect_bad(struct desk *d, struct gang__admit_request request, gang_result result,
+static void expect_bad(struct fixture *d, struct gang__admit_request request, gang_result result,
                        int why, uint32_t stage, int item)
 {
     ck_assert_int_eq(admit(d, &request), result);
@@ -694,8 +694,8 @@ START_TEST(wrong_windows_and_periods_are_refused)
 {
     struct gang__admit_stage s[] = {containers(10, 1, 5, 10), containers(10, 1, 5, 20)};
     struct gang__admit_request good = ask_of(10, 50, s, 2, GANG__ADMIT_ORDER, 0), request;
-    struct desk d;
-    desk_open(&d);
+    struct fixture d;
+    fixture_open(&d);
     gang__timeline_advance(d.t, 5);
     request = good, request.deadline_ns = 10;
     expect_bad(&d, request, GANG_EINVAL, GANG__ADMIT_BAD_WINDOW, 0, 0);
@@ -730,7 +730,7 @@ START_TEST(wrong_windows_and_periods_are_refused)
     request.combine = GANG__ADMIT_ANY, request.deadline_ns = 29; /* the longest takes 20 */
     expect_bad(&d, request, GANG_ENEVER, GANG__ADMIT_SHORT, 0, 0);
     MUST(admit(&d, &good));
-    desk_close(&d);
+    fixture_close(&d);
 }
 END_TEST
 
@@ -741,8 +741,8 @@ START_TEST(wrong_stages_are_refused)
     struct gang__admit_stage good = {.duration_ns = 10, .group = group, .group_count = 2};
     struct gang__admit_stage s[2] = {good, good};
     struct gang__admit_request request = ask_of(10, 50, s, 2, GANG__ADMIT_ORDER, 0);
-    struct desk d;
-    desk_open(&d);
+    struct fixture d;
+    fixture_open(&d);
     s[1].pool = 1;
     expect_bad(&d, request, GANG_EINVAL, GANG__ADMIT_BAD_STAGE, 1, 0);
     s[1] = (struct gang__admit_stage){.duration_ns = 10};
@@ -771,7 +771,7 @@ START_TEST(wrong_stages_are_refused)
     expect_bad(&d, request, GANG_ERANGE, GANG__ADMIT_BAD_AMOUNT, 1, 0);
     s[1] = good, s[1].gang = 3;
     MUST(admit(&d, &request));
-    desk_close(&d);
+    fixture_close(&d);
 }
 END_TEST
 
@@ -787,8 +787,8 @@ static gang_result try_without_memory(long at, int prefer, bool fits, bool *fail
         {.duration_ns = 10, .node = node, .node_count = 2}};
     struct gang__admit_request request = ask_of(0, 150, s, 3, GANG__ADMIT_ORDER, prefer);
     struct gang__admitted old = {0};
-    struct desk d;
-    desk_open(&d);
+    struct fixture d;
+    fixture_open(&d);
     limit(&d, 60, 40, 30);
     take(&d, 20, 5, 15);
     take_nodes(&d, 0, 4, 0, 12);
@@ -847,8 +847,8 @@ START_TEST(out_of_memory_drops_no_reservation)
     struct gang__replan_item item[4];
     bool failed = true;
     for (long at = 1; failed; at++) {
-        struct desk d;
-        desk_open(&d);
+        struct fixture d;
+        fixture_open(&d);
         for (int i = 0; i < 4; i++) {
             piece[i] = (struct gang__occupation){.end_ns = 10, .pool = 40};
             item[i] = (struct gang__replan_item){(uint64_t)i, &piece[i], 1, true};
@@ -861,7 +861,7 @@ START_TEST(out_of_memory_drops_no_reservation)
         for (int i = 0; i < 4; i++)
             ck_assert_int_eq(item[i].dropped, !failed && i >= 2);
         expect_free(&d, 0, 100, UNITS);
-        desk_close(&d);
+        fixture_close(&d);
     }
 }
 END_TEST

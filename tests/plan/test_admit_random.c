@@ -108,8 +108,8 @@ static bool may_use(const struct gang__admit_stage *s, uint32_t node)
 }
 
 /* First fit of so many gangs of a stage with one group at most, as something that is taken then. */
-static bool lay_out(const struct world *w, const struct gang__admit_stage *s, int64_t gangs,
-                    int64_t start, struct rival *r)
+static bool place_tasks(const struct world *w, const struct gang__admit_stage *s, int64_t gangs,
+                        int64_t start, struct rival *r)
 {
     int64_t end = start + s->duration_ns, unused[GANG__FREE_KINDS], left;
     struct gang__time_group node = {.count = (int64_t)s->node_count, .max_per_node = 1};
@@ -209,7 +209,7 @@ static bool would_do(struct world *w, const struct question *q, const struct gan
     bool fits = true;
     for (int64_t i = 0; i < instances && fits; i++) {
         struct rival r;
-        fits = lay_out(w, s, gangs_of(s), start + i * q->request.period_ns, &r);
+        fits = place_tasks(w, s, gangs_of(s), start + i * q->request.period_ns, &r);
         if (fits && w->usage)
             book(w, &r);
     }
@@ -605,7 +605,7 @@ static bool place_naively(struct world *w, const struct question *q, int64_t (*g
                     high = to - (late ? 0 : others) - s->duration_ns;
             int64_t start = late ? high : low;
             struct rival r;
-            while (start >= low && start <= high && !lay_out(w, s, 1, start, &r))
+            while (start >= low && start <= high && !place_tasks(w, s, 1, start, &r))
                 start += late ? -1 : 1;
             if (start < low || start > high)
                 return false;

@@ -12,12 +12,12 @@
 
 static const struct gang__bookings_limit NO_LIMIT = GANG__BOOKINGS_NO_LIMIT;
 
-struct desk {
+struct fixture {
     struct fail_mem mem;
     struct gang__bookings *u;
 };
 
-static void desk_open(struct desk *d, int64_t peak, int64_t average, int64_t window)
+static void fixture_open(struct fixture *d, int64_t peak, int64_t average, int64_t window)
 {
     struct gang__bookings_limit limit = NO_LIMIT;
     limit.peak[GANG__FREE_POOL] = peak;
@@ -27,13 +27,13 @@ static void desk_open(struct desk *d, int64_t peak, int64_t average, int64_t win
     MUST(gang__bookings_new(&d->mem.mem, &limit, &d->u));
 }
 
-static void desk_close(struct desk *d)
+static void fixture_close(struct fixture *d)
 {
     gang__bookings_free(d->u);
     ck_assert_int_eq(d->mem.live, 0);
 }
 
-static uint32_t book(struct desk *d, int64_t start, int64_t end, int64_t units)
+static uint32_t book(struct fixture *d, int64_t start, int64_t end, int64_t units)
 {
     uint32_t id;
     MUST(gang__bookings_add(d->u, start, end, (int64_t[GANG__FREE_DIMS]){[GANG__FREE_POOL] = units},
@@ -46,7 +46,7 @@ static struct gang__bookings_piece piece_of(int64_t offset, int64_t duration, in
     return (struct gang__bookings_piece){offset, duration, {[GANG__FREE_POOL] = units}};
 }
 
-static bool fits(struct desk *d, int64_t start, int64_t duration, int64_t units)
+static bool fits(struct fixture *d, int64_t start, int64_t duration, int64_t units)
 {
     struct gang__bookings_piece p = piece_of(0, duration, units);
     return gang__bookings_fit(d->u, &p, 1, start, NULL);
@@ -54,9 +54,9 @@ static bool fits(struct desk *d, int64_t start, int64_t duration, int64_t units)
 
 START_TEST(bookings_add_up_to_steps)
 {
-    struct desk d;
+    struct fixture d;
     int64_t amount[GANG__FREE_DIMS];
-    desk_open(&d, GANG__NO_LIMIT, GANG__NO_LIMIT, 0);
+    fixture_open(&d, GANG__NO_LIMIT, GANG__NO_LIMIT, 0);
     ck_assert(gang__bookings_at(d.u, 0, amount) == GANG__NEVER && amount[GANG__FREE_POOL] == 0);
     book(&d, 10, 30, 5);
     uint32_t id = book(&d, 20, 40, 2);
@@ -72,15 +72,15 @@ START_TEST(bookings_add_up_to_steps)
     gang__bookings_remove(d.u, id);
     ck_assert(gang__bookings_at(d.u, 30, amount) == GANG__NEVER && amount[GANG__FREE_POOL] == 0);
     ck_assert_uint_eq(book(&d, 1, 2, 1), id);
-    desk_close(&d);
+    fixture_close(&d);
 }
 END_TEST
 
 START_TEST(an_excess_names_kind_and_time)
 {
-    struct desk d;
+    struct fixture d;
     struct gang__bookings_excess e;
-    desk_open(&d, 10, 4, 100);
+    fixture_open(&d, 10, 4, 100);
     book(&d, 50, 70, 8);
     struct gang__bookings_piece p = piece_of(0, 30, 3);
     ck_assert(!gang__bookings_fit(d.u, &p, 1, 30, &e));
@@ -98,15 +98,15 @@ START_TEST(an_excess_names_kind_and_time)
     ck_assert_int_eq(gang__bookings_earliest(d.u, &p, 1, 70, 115), GANG__NEVER);
     ck_assert_int_eq(gang__bookings_latest(d.u, &p, 1, 0, 1000), 1000);
     ck_assert_int_eq(gang__bookings_latest(d.u, &p, 1, 70, 115), GANG__NEVER);
-    desk_close(&d);
+    fixture_close(&d);
 }
 END_TEST
 
 START_TEST(bookings_above_a_lowered_limit_stay_and_get_no_more)
 {
-    struct desk d;
+    struct fixture d;
     struct gang__bookings_limit lower = NO_LIMIT;
-    desk_open(&d, GANG__NO_LIMIT, GANG__NO_LIMIT, 0);
+    fixture_open(&d, GANG__NO_LIMIT, GANG__NO_LIMIT, 0);
     book(&d, 100, 200, 10);
     lower.peak[GANG__FREE_POOL] = 5;
     lower.average[GANG__FREE_POOL] = 5;
@@ -119,7 +119,7 @@ START_TEST(bookings_above_a_lowered_limit_stay_and_get_no_more)
     lower.window_ns = -1;
     ck_assert_int_eq(gang__bookings_set_limit(d.u, &lower), GANG_ERANGE);
     ck_assert(!fits(&d, 150, 10, 1));
-    desk_close(&d);
+    fixture_close(&d);
 }
 END_TEST
 
@@ -128,10 +128,10 @@ END_TEST
 /* May a new user book so many times so much, all from the same time, each `instances` times? */
 static bool accepts(int times, int64_t units, int64_t duration, int64_t period, int instances)
 {
-    struct desk d;
+    struct fixture d;
     struct gang__bookings_piece piece[64];
     bool all = true;
-    desk_open(&d, 750, 250, DAY);
+    fixture_open(&d, 750, 250, DAY);
     for (int i = 0; i < instances; i++)
         piece[i] = piece_of(i * period, duration, units);
     for (int n = 0; n < times && all; n++) {
@@ -139,7 +139,7 @@ static bool accepts(int times, int64_t units, int64_t duration, int64_t period, 
         for (int i = 0; i < instances && all; i++)
             book(&d, DAY + i * period, DAY + i * period + duration, units);
     }
-    desk_close(&d);
+    fixture_close(&d);
     return all;
 }
 
@@ -195,13 +195,13 @@ END_TEST
 
 START_TEST(wrong_bookings_and_limits_are_refused)
 {
-    struct desk d;
+    struct fixture d;
     int64_t one[GANG__FREE_DIMS] = {1}, bad[GANG__FREE_DIMS] = {-1},
             huge[GANG__FREE_DIMS] = {INT64_C(1) << 62};
     uint32_t id;
     struct gang__bookings_limit limit = NO_LIMIT;
     struct gang__bookings *u = (void *)&limit;
-    desk_open(&d, 1, 1, 10);
+    fixture_open(&d, 1, 1, 10);
     ck_assert_int_eq(gang__bookings_add(d.u, 5, 5, one, &id), GANG_EINVAL);
     ck_assert_int_eq(gang__bookings_add(d.u, 5, GANG__NEVER, one, &id), GANG_ERANGE);
     ck_assert_int_eq(gang__bookings_add(d.u, INT64_MIN, 5, one, &id), GANG_ERANGE);
@@ -217,7 +217,7 @@ START_TEST(wrong_bookings_and_limits_are_refused)
     limit.window_ns = (INT64_C(1) << 60) + 1;
     ck_assert_int_eq(gang__bookings_new(&d.mem.mem, &limit, &u), GANG_ERANGE);
     gang__bookings_free(NULL);
-    desk_close(&d);
+    fixture_close(&d);
 }
 END_TEST
 
@@ -252,11 +252,11 @@ END_TEST
 
 START_TEST(a_copy_is_independent)
 {
-    struct desk d;
+    struct fixture d;
     int64_t amount[GANG__FREE_DIMS];
     gang_result r = GANG_ENOMEM;
     struct gang__bookings *copy = NULL;
-    desk_open(&d, 10, -1, 0);
+    fixture_open(&d, 10, -1, 0);
     uint32_t first = book(&d, 0, 10, 3), gone = book(&d, 5, 20, 2);
     (void)book(&d, 5, 30, 4);
     gang__bookings_remove(d.u, gone);
@@ -280,7 +280,7 @@ START_TEST(a_copy_is_independent)
     d.u = own;
     ck_assert_int_eq(gang__bookings_at(own, 7, amount), 30);
     ck_assert_int_eq(amount[GANG__FREE_POOL], 4);
-    desk_close(&d);
+    fixture_close(&d);
 }
 END_TEST
 

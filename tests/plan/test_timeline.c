@@ -7,7 +7,7 @@
 enum { GPUS = 8 };
 
 /* So many nodes of 8 GPUs, 64 cores, 512 units of memory. */
-struct desk {
+struct fixture {
     struct fail_mem mem;
     struct gang__timeline *t;
     struct gang__time_fit fit;
@@ -15,7 +15,7 @@ struct desk {
 
 static const int64_t NODE[GANG__FREE_KINDS] = {64, 512, GPUS};
 
-static gang_result desk_try(struct desk *d, size_t nodes, int64_t pool)
+static gang_result desk_try(struct fixture *d, size_t nodes, int64_t pool)
 {
     int64_t *capacity = calloc(nodes + 1, sizeof(NODE));
     ck_assert_ptr_nonnull(capacity);
@@ -26,16 +26,16 @@ static gang_result desk_try(struct desk *d, size_t nodes, int64_t pool)
     return r;
 }
 
-static struct desk *desk_new(size_t nodes, int64_t pool)
+static struct fixture *fixture_new(size_t nodes, int64_t pool)
 {
-    struct desk *d = calloc(1, sizeof(*d));
+    struct fixture *d = calloc(1, sizeof(*d));
     ck_assert_ptr_nonnull(d);
     fail_mem_init(&d->mem, 0);
     MUST(desk_try(d, nodes, pool));
     return d;
 }
 
-static void desk_free(struct desk *d)
+static void fixture_free(struct fixture *d)
 {
     gang__timeline_free(d->t);
     gang__time_fit_free(&d->fit, &d->mem.mem);
@@ -44,8 +44,8 @@ static void desk_free(struct desk *d)
 }
 
 /* GPUs of nodes first, first + 1, ... from start to end; GPUS: the nodes whole. */
-static uint32_t occupy(struct desk *d, uint32_t first, uint32_t nodes, int64_t gpus, int64_t start,
-                       int64_t end)
+static uint32_t occupy(struct fixture *d, uint32_t first, uint32_t nodes, int64_t gpus,
+                       int64_t start, int64_t end)
 {
     struct gang__time_group one = {1, {8 * gpus, 64 * gpus, gpus}, 0};
     struct gang__time_place place[64];
@@ -58,8 +58,8 @@ static uint32_t occupy(struct desk *d, uint32_t first, uint32_t nodes, int64_t g
 }
 
 /* When so many tasks of so many GPUs start; -1: never. GPUS: of whole nodes. */
-static int64_t start_of(struct desk *d, int64_t tasks, int64_t gpus, int64_t from, int64_t duration,
-                        const uint64_t *nodes)
+static int64_t start_of(struct fixture *d, int64_t tasks, int64_t gpus, int64_t from,
+                        int64_t duration, const uint64_t *nodes)
 {
     struct gang__time_group one = {tasks, {8 * gpus, 64 * gpus, gpus}, 0};
     struct gang__time_request request = {&one, 1, duration, nodes, gpus == GPUS, NULL, NULL};
@@ -69,7 +69,7 @@ static int64_t start_of(struct desk *d, int64_t tasks, int64_t gpus, int64_t fro
     return r == GANG_OK ? d->fit.start_ns : -1;
 }
 
-static void expect_nodes(const struct desk *d, size_t count, const uint32_t *nodes)
+static void expect_nodes(const struct fixture *d, size_t count, const uint32_t *nodes)
 {
     ck_assert_uint_eq(d->fit.count, count);
     for (size_t i = 0; i < count; i++)
@@ -78,18 +78,18 @@ static void expect_nodes(const struct desk *d, size_t count, const uint32_t *nod
 
 START_TEST(on_idle_nodes_a_gang_starts_at_once_on_the_first_ones)
 {
-    struct desk *d = desk_new(4, 0);
+    struct fixture *d = fixture_new(4, 0);
     ck_assert_int_eq(start_of(d, 2, GPUS, 0, 10, NULL), 0);
     expect_nodes(d, 2, (uint32_t[]){0, 1});
     ck_assert_int_eq(start_of(d, 4, GPUS, 7, GANG__NEVER, NULL), 7);
     ck_assert_int_eq(start_of(d, 5, GPUS, 0, 10, NULL), -1);
-    desk_free(d);
+    fixture_free(d);
 }
 END_TEST
 
 START_TEST(a_gang_starts_when_the_last_node_that_it_needs_comes_free)
 {
-    struct desk *d = desk_new(4, 0);
+    struct fixture *d = fixture_new(4, 0);
     const int64_t ends[] = {40, 10, 30, 20};
     for (uint32_t i = 0; i < 4; i++)
         occupy(d, i, 1, GPUS, 0, ends[i]);
@@ -98,49 +98,49 @@ START_TEST(a_gang_starts_when_the_last_node_that_it_needs_comes_free)
     ck_assert_int_eq(start_of(d, 3, GPUS, 0, 5, NULL), 30);
     expect_nodes(d, 3, (uint32_t[]){1, 2, 3});
     ck_assert_int_eq(start_of(d, 3, GPUS, 35, 5, NULL), 35);
-    desk_free(d);
+    fixture_free(d);
 }
 END_TEST
 
 START_TEST(a_gang_that_ends_before_a_reservation_runs_before_it)
 {
-    struct desk *d = desk_new(2, 0);
+    struct fixture *d = fixture_new(2, 0);
     occupy(d, 0, 2, GPUS, 100, 200);
     ck_assert_int_eq(start_of(d, 2, GPUS, 0, 100, NULL), 0);
     ck_assert_int_eq(start_of(d, 2, GPUS, 0, 101, NULL), 200);
     ck_assert_int_eq(start_of(d, 2, GPUS, 1, 100, NULL), 200);
     ck_assert_int_eq(start_of(d, 1, GPUS, 150, GANG__NEVER, NULL), 200);
-    desk_free(d);
+    fixture_free(d);
 }
 END_TEST
 
 START_TEST(tasks_share_nodes_and_whole_nodes_are_not_shared)
 {
-    struct desk *d = desk_new(2, 0);
+    struct fixture *d = fixture_new(2, 0);
     occupy(d, 0, 1, 4, 0, 50);
     ck_assert_int_eq(start_of(d, 3, 4, 0, 10, NULL), 0);
     ck_assert_int_eq(start_of(d, 4, 4, 0, 10, NULL), 50);
     ck_assert_int_eq(start_of(d, 2, GPUS, 0, 10, NULL), 50);
     ck_assert_int_eq(start_of(d, 1, GPUS, 0, 10, NULL), 0);
     expect_nodes(d, 1, (uint32_t[]){1});
-    desk_free(d);
+    fixture_free(d);
 }
 END_TEST
 
 START_TEST(capacity_free_twice_but_not_between_is_not_enough)
 {
-    struct desk *d = desk_new(1, 0);
+    struct fixture *d = fixture_new(1, 0);
     occupy(d, 0, 1, 6, 10, 20);
     ck_assert_int_eq(start_of(d, 1, 2, 0, 40, NULL), 0);
     ck_assert_int_eq(start_of(d, 1, 3, 0, 40, NULL), 20);
     ck_assert_int_eq(start_of(d, 1, 3, 0, 10, NULL), 0);
-    desk_free(d);
+    fixture_free(d);
 }
 END_TEST
 
 START_TEST(only_the_nodes_of_the_filter_are_used)
 {
-    struct desk *d = desk_new(70, 0);
+    struct fixture *d = fixture_new(70, 0);
     uint64_t nodes[2] = {0, UINT64_C(1) << 5 | UINT64_C(1) << 3};
     occupy(d, 67, 1, GPUS, 0, 30);
     ck_assert_int_eq(start_of(d, 1, GPUS, 0, 10, nodes), 0);
@@ -148,13 +148,13 @@ START_TEST(only_the_nodes_of_the_filter_are_used)
     ck_assert_int_eq(start_of(d, 2, GPUS, 0, 10, nodes), 30);
     expect_nodes(d, 2, (uint32_t[]){67, 69});
     ck_assert_int_eq(start_of(d, 3, GPUS, 0, 10, nodes), -1);
-    desk_free(d);
+    fixture_free(d);
 }
 END_TEST
 
 START_TEST(a_bound_on_tasks_a_node_spreads_them)
 {
-    struct desk *d = desk_new(3, 0);
+    struct fixture *d = fixture_new(3, 0);
     struct gang__time_group one = {4, {0, 0, 1}, 2};
     struct gang__time_request request = {&one, 1, 10, NULL, false, NULL, NULL};
     MUST(gang__timeline_earliest(d->t, &request, 0, &d->fit));
@@ -164,13 +164,13 @@ START_TEST(a_bound_on_tasks_a_node_spreads_them)
     ck_assert_int_eq(d->fit.start_ns, 20);
     one.count = 7;
     ck_assert_int_eq(gang__timeline_earliest(d->t, &request, 0, &d->fit), GANG_ENEVER);
-    desk_free(d);
+    fixture_free(d);
 }
 END_TEST
 
 START_TEST(groups_of_a_gang_start_together)
 {
-    struct desk *d = desk_new(2, 0);
+    struct fixture *d = fixture_new(2, 0);
     struct gang__time_group group[2] = {{1, {0, 0, GPUS}, 0}, {3, {8, 0, 2}, 0}};
     struct gang__time_request request = {group, 2, 10, NULL, false, NULL, NULL};
     occupy(d, 0, 1, 4, 0, 30);
@@ -184,13 +184,13 @@ START_TEST(groups_of_a_gang_start_together)
     ck_assert_int_eq(d->fit.start_ns, 0);
     expect_nodes(d, 2, (uint32_t[]){0, 1});
     ck_assert_uint_eq(d->fit.place[0].group, 1);
-    desk_free(d);
+    fixture_free(d);
 }
 END_TEST
 
 START_TEST(a_found_place_can_be_added_and_then_blocks_others)
 {
-    struct desk *d = desk_new(4, 0);
+    struct fixture *d = fixture_new(4, 0);
     for (int64_t i = 0; i < 3; i++) {
         ck_assert_int_eq(start_of(d, 3, GPUS, 0, 10, NULL), 10 * i);
         struct gang__occupation o = {.start_ns = 10 * i,
@@ -205,13 +205,13 @@ START_TEST(a_found_place_can_be_added_and_then_blocks_others)
     }
     ck_assert_int_eq(start_of(d, 1, GPUS, 0, 30, NULL), 0);
     expect_nodes(d, 1, (uint32_t[]){3});
-    desk_free(d);
+    fixture_free(d);
 }
 END_TEST
 
 START_TEST(a_job_that_runs_longer_puts_a_start_off)
 {
-    struct desk *d = desk_new(2, 0);
+    struct fixture *d = fixture_new(2, 0);
     uint32_t id = occupy(d, 0, 2, GPUS, 0, 10);
     ck_assert_int_eq(start_of(d, 2, GPUS, 0, 5, NULL), 10);
     gang__timeline_move(d->t, id, 0, 25);
@@ -221,24 +221,24 @@ START_TEST(a_job_that_runs_longer_puts_a_start_off)
     ck_assert_int_eq(start_of(d, 2, GPUS, 0, 6, NULL), -1);
     gang__timeline_remove(d->t, id);
     ck_assert_int_eq(start_of(d, 2, GPUS, 0, 6, NULL), 0);
-    desk_free(d);
+    fixture_free(d);
 }
 END_TEST
 
 START_TEST(ids_of_removed_occupations_are_reused)
 {
-    struct desk *d = desk_new(2, 0);
+    struct fixture *d = fixture_new(2, 0);
     uint32_t a = occupy(d, 0, 1, 1, 0, 10), b = occupy(d, 0, 1, 1, 0, 10);
     ck_assert_uint_ne(a, b);
     gang__timeline_remove(d->t, a);
     ck_assert_uint_eq(occupy(d, 1, 1, 1, 0, 10), a);
-    desk_free(d);
+    fixture_free(d);
 }
 END_TEST
 
 START_TEST(maintenance_beside_a_running_job_takes_nothing_twice)
 {
-    struct desk *d = desk_new(2, 0);
+    struct fixture *d = fixture_new(2, 0);
     int64_t unused[GANG__FREE_DIMS];
     uint32_t job = occupy(d, 0, 1, 4, 0, 50), down = occupy(d, 0, 1, GPUS, 20, 40);
     ck_assert_int_eq(gang__timeline_sum_at(d->t, 30, unused), 40);
@@ -253,13 +253,13 @@ START_TEST(maintenance_beside_a_running_job_takes_nothing_twice)
     ck_assert_int_eq(gang__timeline_sum_at(d->t, 30, unused), GANG__NEVER);
     ck_assert_int_eq(unused[GANG__FREE_GPU], 2 * GPUS);
     ck_assert_int_eq(unused[GANG__FREE_NODES], 2);
-    desk_free(d);
+    fixture_free(d);
 }
 END_TEST
 
 START_TEST(time_that_has_passed_is_not_planned_for)
 {
-    struct desk *d = desk_new(2, 0);
+    struct fixture *d = fixture_new(2, 0);
     occupy(d, 0, 1, GPUS, 0, 20);
     occupy(d, 1, 1, GPUS, 30, 60);
     gang__timeline_advance(d->t, 10);
@@ -271,14 +271,14 @@ START_TEST(time_that_has_passed_is_not_planned_for)
     ck_assert_int_eq(start_of(d, 2, GPUS, 0, 10, NULL), 60);
     ck_assert_int_eq(start_of(d, 1, GPUS, 0, GANG__NEVER, NULL), 30);
     expect_nodes(d, 1, (uint32_t[]){0});
-    desk_free(d);
+    fixture_free(d);
 }
 END_TEST
 
 /* EASY on a flat machine of 10: 6 run until 100, 3 until 200; 5 wait. */
 START_TEST(a_pool_gives_the_shadow_time_and_extra_units)
 {
-    struct desk *d = desk_new(0, 10);
+    struct fixture *d = fixture_new(0, 10);
     struct gang__occupation a = {.end_ns = 100, .pool = 6}, b = {.end_ns = 200, .pool = 3};
     int64_t need[GANG__FREE_DIMS] = {[GANG__FREE_POOL] = 5}, unused[GANG__FREE_DIMS];
     uint32_t id;
@@ -297,13 +297,13 @@ START_TEST(a_pool_gives_the_shadow_time_and_extra_units)
     ck_assert_int_eq(gang__timeline_earliest_sum(d->t, need, 0, 10), 100);
     need[GANG__FREE_POOL] = 11;
     ck_assert_int_eq(gang__timeline_earliest_sum(d->t, need, 0, 10), GANG__NEVER);
-    desk_free(d);
+    fixture_free(d);
 }
 END_TEST
 
 START_TEST(steps_follow_each_other_to_the_end_of_time)
 {
-    struct desk *d = desk_new(2, 0);
+    struct fixture *d = fixture_new(2, 0);
     occupy(d, 0, 1, 2, 10, 30);
     occupy(d, 0, 2, 1, 20, 40);
     const int64_t at[] = {0, 10, 20, 30, 40}, all[] = {16, 14, 12, 14, 16},
@@ -319,13 +319,13 @@ START_TEST(steps_follow_each_other_to_the_end_of_time)
     }
     ck_assert_int_eq(t, GANG__NEVER);
     ck_assert_int_eq(n, GANG__NEVER);
-    desk_free(d);
+    fixture_free(d);
 }
 END_TEST
 
 START_TEST(wrong_nodes_are_refused)
 {
-    struct desk d = {0};
+    struct fixture d = {0};
     fail_mem_init(&d.mem, 0);
     int64_t capacity[2 * GANG__FREE_KINDS] = {0};
     ck_assert_int_eq(gang__timeline_new(&d.mem.mem, capacity, 2, -1, 0, &d.t), GANG_ERANGE);
@@ -341,7 +341,7 @@ END_TEST
 
 START_TEST(wrong_occupations_are_refused)
 {
-    struct desk *d = desk_new(2, 0);
+    struct fixture *d = fixture_new(2, 0);
     struct gang__time_group one = {1, {0, 0, 1}, 0};
     struct gang__time_place place[2] = {{0, 0, 1}, {1, 0, 1}};
     struct gang__occupation o = {10, 10, &one, 1, place, 2, 0, false};
@@ -366,13 +366,13 @@ START_TEST(wrong_occupations_are_refused)
     place[1].node = 0;
     ck_assert_int_eq(gang__timeline_add(d->t, &o, &id), GANG_EINVAL);
     ck_assert_int_eq(start_of(d, 2, GPUS, 0, GANG__NEVER, NULL), 0);
-    desk_free(d);
+    fixture_free(d);
 }
 END_TEST
 
 START_TEST(a_node_has_so_many_occupations_at_most)
 {
-    struct desk *d = desk_new(1, 0);
+    struct fixture *d = fixture_new(1, 0);
     struct gang__time_place place = {0, 0, 1};
     struct gang__occupation o = {.end_ns = 1, .place = &place, .place_count = 1, .whole = true};
     uint32_t id;
@@ -382,13 +382,13 @@ START_TEST(a_node_has_so_many_occupations_at_most)
         MUST(gang__timeline_add(d->t, &o, &id));
     }
     ck_assert_int_eq(gang__timeline_add(d->t, &o, &id), GANG_ELIMIT);
-    desk_free(d);
+    fixture_free(d);
 }
 END_TEST
 
 START_TEST(wrong_asks_are_refused)
 {
-    struct desk *d = desk_new(2, 0);
+    struct fixture *d = fixture_new(2, 0);
     struct gang__time_group one = {1, {0, 0, 1}, 0};
     struct gang__time_request request = {&one, 0, 10, NULL, false, NULL, NULL};
     ck_assert_int_eq(gang__timeline_earliest(d->t, &request, 0, &d->fit), GANG_EINVAL);
@@ -403,7 +403,7 @@ START_TEST(wrong_asks_are_refused)
     ck_assert_int_eq(gang__timeline_earliest(d->t, &request, 0, &d->fit), GANG_ERANGE);
     one.need[0] = 65;
     ck_assert_int_eq(gang__timeline_earliest(d->t, &request, 0, &d->fit), GANG_ENEVER);
-    desk_free(d);
+    fixture_free(d);
 }
 END_TEST
 
@@ -411,7 +411,7 @@ END_TEST
 START_TEST(each_allocation_may_fail)
 {
     for (long n = 1;; n++) {
-        struct desk d = {0};
+        struct fixture d = {0};
         struct gang__time_group group[3] = {
             {2, {1, 1, 1}, 0}, {2, {1, 1, 2}, 0}, {1, {9, 9, 4}, 0}};
         struct gang__time_place place[3] = {{0, 0, 1}, {0, 1, 2}, {1, 2, 1}};

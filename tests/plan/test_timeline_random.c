@@ -92,8 +92,8 @@ static int64_t go_in(const struct gang__time_group *g, const int64_t *unused)
 }
 
 /* First fit at one instant. Returns how many places; 0: it does not fit. */
-static size_t lay_out(const struct world *w, const struct gang__time_request *request,
-                      int64_t start, struct gang__time_place *place)
+static size_t place_tasks(const struct world *w, const struct gang__time_request *request,
+                          int64_t start, struct gang__time_place *place)
 {
     int64_t left[GROUPS], short_of = 0;
     size_t count = 0;
@@ -124,7 +124,7 @@ static int64_t earliest(const struct world *w, const struct gang__time_request *
 {
     struct gang__time_place place[PLACES * GROUPS];
     for (int64_t at = from < w->now ? w->now : from; at <= 2 * HORIZON; at++)
-        if (lay_out(w, request, at, place))
+        if (place_tasks(w, request, at, place))
             return at;
     return GANG__NEVER;
 }
@@ -289,7 +289,7 @@ static void compare_fit(struct world *w, const struct gang__time_request *reques
                         gang_result result)
 {
     struct gang__time_place place[PLACES * GROUPS];
-    size_t count = lay_out(w, request, w->fit.start_ns, place);
+    size_t count = place_tasks(w, request, w->fit.start_ns, place);
     test_assert(result == GANG_OK && count > 0);
     struct gang__occupation o = {.start_ns = w->fit.start_ns,
                                  .end_ns = request->duration_ns == GANG__NEVER
@@ -399,7 +399,7 @@ static void compare_at(struct world *w)
     test_assert((result == GANG_ENOMEM) == failed);
     if (failed)
         return;
-    bool must = q.from >= w->now && lay_out(w, &q.request, q.from, place) > 0;
+    bool must = q.from >= w->now && place_tasks(w, &q.request, q.from, place) > 0;
     test_assert(result == (must ? GANG_OK : GANG_ENOFIT));
     if (result == GANG_OK)
         compare_fit(w, &q.request, result);
@@ -423,7 +423,7 @@ static void compare_latest(struct world *w)
     if (failed || q.request.duration_ns == GANG__NEVER)
         return;
     for (int64_t at = to; at >= q.from && at >= w->now && must == GANG__NEVER; at--)
-        must = lay_out(w, &q.request, at, place) ? at : must;
+        must = place_tasks(w, &q.request, at, place) ? at : must;
     if (q.request.group_count == 1) {
         test_assert(result == (must == GANG__NEVER ? GANG_ENOFIT : GANG_OK));
         test_assert(result != GANG_OK || w->fit.start_ns == must);

@@ -121,7 +121,7 @@ static int64_t past_peak(const struct question *q, size_t i, int64_t at)
 /* ---- windows ------------------------------------------------------------------------------- */
 
 /* How far a window with that capacity must move until it suffices. -1: for ever. */
-static int64_t way_on(const struct question *q, int64_t x, gang__i128 capacity)
+static int64_t distance_past(const struct question *q, int64_t x, gang__i128 capacity)
 {
     int64_t begin = x, window = q->limit->window_ns;
     gang__i128 over = booked(q, x) - capacity;
@@ -135,13 +135,13 @@ static int64_t way_on(const struct question *q, int64_t x, gang__i128 capacity)
         /* Each excess ends, since each booking does. */
         assert(a < q->steps);
         gang__i128 slope = amount_after(q, b) - amount_after(q, a);
-        int64_t way = q->step[a].at_ns - x;
-        if (b < q->steps && q->step[b].at_ns - window - x < way)
-            way = q->step[b].at_ns - window - x;
-        if (slope < 0 && divide_up(over, -slope) <= way)
+        int64_t distance = q->step[a].at_ns - x;
+        if (b < q->steps && q->step[b].at_ns - window - x < distance)
+            distance = q->step[b].at_ns - window - x;
+        if (slope < 0 && divide_up(over, -slope) <= distance)
             return x + (int64_t)divide_up(over, -slope) - begin;
-        over += slope * way;
-        x += way;
+        over += slope * distance;
+        x += distance;
         while (a < q->steps && q->step[a].at_ns <= x)
             a++;
         while (b < q->steps && q->step[b].at_ns <= x + window)
@@ -151,20 +151,20 @@ static int64_t way_on(const struct question *q, int64_t x, gang__i128 capacity)
 }
 
 /* How the pieces lie to a window that stays, when they begin at `at`. */
-struct stance {
+struct overlap {
     bool touches;
     gang__i128 slope; /* by which what they bring changes as they go on */
-    int64_t way;      /* so far it is so */
+    int64_t distance; /* so far it is so */
 };
 
-static void nearer(struct stance *s, int64_t way)
+static void bound_distance(struct overlap *s, int64_t distance)
 {
-    s->way = way > 0 && way < s->way ? way : s->way;
+    s->distance = distance > 0 && distance < s->distance ? distance : s->distance;
 }
 
-static struct stance stance_of(const struct question *q, int64_t x, int64_t at)
+static struct overlap overlap_of(const struct question *q, int64_t x, int64_t at)
 {
-    struct stance s = {false, 0, INT64_MAX};
+    struct overlap s = {false, 0, INT64_MAX};
     int64_t end = x + q->limit->window_ns;
     for (size_t i = 0; i < q->pieces; i++) {
         int64_t from = starts(q, i, at), to = ends(q, i, at), amount = q->piece[i].amount[q->kind];
@@ -175,11 +175,11 @@ static struct stance stance_of(const struct question *q, int64_t x, int64_t at)
             s.slope += amount;
         if (from >= x && from < end)
             s.slope -= amount;
-        nearer(&s, x - to);
-        nearer(&s, end - to);
-        nearer(&s, x - from);
-        nearer(&s, end - from);
-        nearer(&s, end + 1 - from); /* then it does not touch the window any more */
+        bound_distance(&s, x - to);
+        bound_distance(&s, end - to);
+        bound_distance(&s, x - from);
+        bound_distance(&s, end - from);
+        bound_distance(&s, end + 1 - from); /* then it does not touch the window any more */
     }
     return s;
 }
@@ -190,16 +190,16 @@ static int64_t past_window(const struct question *q, int64_t x, gang__i128 limit
 {
     gang__i128 here = booked(q, x), over;
     for (;;) {
-        struct stance s = stance_of(q, x, at);
+        struct overlap s = overlap_of(q, x, at);
         if (!s.touches || (over = here + brought(q, x, at) - limit) <= 0)
             return at;
         if (q->excess)
             return excess_at(q, true, x, divide_up(over + limit, q->limit->window_ns),
                              q->limit->average[q->kind]);
-        if (s.slope < 0 && divide_up(over, -s.slope) <= s.way)
+        if (s.slope < 0 && divide_up(over, -s.slope) <= s.distance)
             at += (int64_t)divide_up(over, -s.slope);
         else
-            at += s.way;
+            at += s.distance;
     }
 }
 
@@ -210,16 +210,16 @@ static int64_t past_edges(const struct question *q, size_t i, gang__i128 limit, 
         int64_t x =
             (edge & 1 ? ends(q, i, at) : starts(q, i, at)) - (edge & 2 ? q->limit->window_ns : 0);
         gang__i128 capacity = limit - brought(q, x, at);
-        int64_t way = way_on(q, x, capacity);
-        if (way == 0)
+        int64_t distance = distance_past(q, x, capacity);
+        if (distance == 0)
             continue;
         if (q->excess)
             return excess_at(q, true, x,
                              divide_up(booked(q, x) + limit - capacity, q->limit->window_ns),
                              q->limit->average[q->kind]);
-        if (way < 0)
+        if (distance < 0)
             return GANG__NEVER;
-        at += way;
+        at += distance;
     }
     return at;
 }

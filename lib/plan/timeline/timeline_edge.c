@@ -84,7 +84,7 @@ void gang__edges_init(struct gang__timeline *t)
     t->edges.refresh = t->flat ? refresh_flat : refresh;
 }
 
-static void put_spare(struct gang__timeline *t, struct gang__edge *e)
+static void keep_spare(struct gang__timeline *t, struct gang__edge *e)
 {
     e->link.child[0] = t->spare ? &t->spare->link : NULL;
     t->spare = e;
@@ -101,7 +101,7 @@ bool gang__edges_reserve(struct gang__timeline *t, size_t occupations)
         t->chunks = chunk;
         t->edge_count += CHUNK;
         for (size_t i = 0; i < CHUNK; i++)
-            put_spare(t, &chunk->edge[i]);
+            keep_spare(t, &chunk->edge[i]);
     }
     return true;
 }
@@ -171,7 +171,7 @@ static void leave(struct gang__timeline *t, struct gang__occupant *o, int side,
     for (int k = 0; k < GANG__FREE_DIMS; k++)
         assert(e->change[k] == 0);
     gang__set_remove(&t->edges, &e->link);
-    put_spare(t, e);
+    keep_spare(t, e);
 }
 
 /* On a flat machine what has passed has no edge. */
@@ -211,7 +211,7 @@ void gang__edge_pass(struct gang__timeline *t, struct gang__edge *e)
         for (struct gang__occupant *o = e->first[side]; o; o = o->next[side])
             o->edge[side] = NULL;
     gang__set_remove(&t->edges, &e->link);
-    put_spare(t, e);
+    keep_spare(t, e);
 }
 
 void gang__edge_bound(struct gang__timeline *t, struct gang__occupant *o,
