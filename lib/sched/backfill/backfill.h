@@ -10,6 +10,7 @@
  * that this may help are tried again. */
 void gang__backfill_refresh(gang_sched *s);
 
+/* Audit of planned starts and of the calendar. GANG_OK; GANG_EINVAL: *error names the fault. */
 gang_result gang__backfill_check(gang_sched *s, struct gang_error *error);
 
 /* Grant the gang if that leaves capacity for all plans; otherwise plan its start, if it may have

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The life of a job: where its gangs belong, reports about its tasks, time limits, its end.
+ * README.md explains it. */
 #ifndef GANG__SCHED_LIFECYCLE_H
 #define GANG__SCHED_LIFECYCLE_H
 
@@ -10,6 +12,7 @@ bool gang__job_register_waiter(gang_sched *s, struct gang__job *job);
 /* Decide for each gang of the job whether it may be tried; put it into its wait class, or out of
  * it. */
 void gang__job_settle(gang_sched *s, struct gang__job *job);
+/* The job ends (GANG_END_*): its allocations are given back, its state is reported with `text`. */
 void gang__job_end(gang_sched *s, struct gang__job *job, int32_t end, const char *text);
 
 /* Stop all gangs of the job. Then the job ends as `end` says (GANG_END_NONE: it waits again). */
@@ -26,6 +29,7 @@ static inline void gang__jobs_drain(gang_sched *s)
 void gang__job_wake_waiters(gang_sched *s,
                             struct gang__job *job); /* settles the jobs that wait for it */
 
+/* Free the record. The job is in no table and no order. */
 void gang__job_free(gang_sched *s, struct gang__job *job);
 
 /* The first job that this one waits for, if any; for explanations. */
@@ -48,6 +52,7 @@ bool gang__reports_end(gang_sched *s, struct gang__job *job, bool success);
 bool gang__reports_node_lost(gang_sched *s, gang_node_id node);
 bool gang__reports_target(gang_sched *s, struct gang__job *job, int64_t target);
 
+/* The gang starts: heartbeats and losses of an earlier run are forgotten. */
 void gang__reports_started(gang_sched *s, struct gang__gang *g);
 
 /* The gang resumed on its old places. If its target is lower by now, the surplus tasks stop. */

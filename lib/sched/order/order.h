@@ -59,6 +59,7 @@ void gang__order_defer(gang_sched *s, struct gang__wait_class *class, int64_t ke
 void gang__order_remove_queues(gang_sched *s);
 void gang__order_rekey_user(gang_sched *s, struct gang__queue_state *leaf, struct gang__user *user);
 
+/* In a copy: sorts the wait classes of the leaf by the keys that its users have in the original. */
 void gang__order_copy_users(gang_sched *s, struct gang__queue_state *leaf,
                             const struct gang__queue_state *from);
 void gang__order_init(struct gang__queue_state *q);

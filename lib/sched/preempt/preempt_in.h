@@ -16,6 +16,7 @@
 #include "sched/preempt/preempt.h"
 #include "sched/where/where.h"
 
+/* Which gangs are victims of an attempt. */
 enum gang__preempt_mode {
     GANG__PREEMPT_MOVE,    /* consolidation */
     GANG__PREEMPT_RECLAIM, /* from other queues */
@@ -24,6 +25,7 @@ enum gang__preempt_mode {
     GANG__PREEMPT_BOTH
 };
 
+/* A tentative victim: a gang, or one of its tasks. */
 struct gang__victim {
     struct gang__gang *g;
     bool whole;
@@ -42,7 +44,8 @@ struct gang__victims {
     size_t count, cap;
     int64_t *tasks; /* scratch: numbers of a gang's tasks */
     size_t task_cap;
-    bool *kept; /* scratch: of each slot, is it left as it is when the other nodes are put back? */
+    /* scratch: of each slot, does it keep its state when the other nodes are restored? */
+    bool *kept;
     size_t kept_cap;
     uint64_t *theirs; /* scratch: nodes of the victims, as bits */
     size_t theirs_cap;
@@ -69,6 +72,7 @@ struct gang__cursor {
     size_t spares, spare_cap, group_cap, next;
 };
 
+/* An attempt to preempt for a taker. It lives on the stack. */
 struct gang__preemption {
     gang_sched *s;
     struct gang__gang *taker;
@@ -83,7 +87,7 @@ struct gang__preemption {
     bool fair;                             /* reclaim: only what lies above fair shares, so far */
     bool charged;                          /* the queues of the taker count its request already */
     bool again;                            /* some of the candidates are victims already */
-    bool looked;                           /* sched.base is the cluster as it is */
+    bool looked;                           /* sched.preempt.base is the cluster as it is */
     bool deferred; /* the next victim preempted others in this run: that is for the next run */
 };
 
@@ -140,6 +144,7 @@ bool gang__victims_next(gang_sched *s, struct gang__victim *out);
 void gang__victims_skip_leaf(gang_sched *s);
 void gang__victims_close(gang_sched *s);
 
+/* May the gang be preempted as a whole: is none of its groups protected? */
 bool gang__may_preempt_whole(const struct gang__gang *g);
 
 /* ---- dry_run.c ------------------------------------------------------------------------------- */

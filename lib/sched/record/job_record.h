@@ -47,6 +47,7 @@ static inline bool gang__sliced_runs(const struct gang__sliced *x)
 
 /* ---- queue_state.c ---- */
 
+/* The queue of this id; NULL: there is none. */
 struct gang__queue_state *gang__queue_state_of(const gang_sched *s, gang_queue_id id);
 
 /* Is `q` the queue `top`, or below it? */
@@ -56,6 +57,7 @@ bool gang__queue_is_below(const struct gang__queue_state *q, const struct gang__
 
 gang__set_compare gang__job_order; /* by id */
 
+/* The job of this id; NULL: there is none, or its record was freed. */
 struct gang__job *gang__job_of(const gang_sched *s, gang_job_id id);
 
 /* How long the job has waited for quanta since it started. */

@@ -116,6 +116,7 @@ struct gang__reserve_request {
     uint32_t *node;
 };
 
+/* Make the request; the caller frees it, also after an error. False: out of memory. */
 bool gang__reserve_request_make(gang_sched *s, const struct gang__reserve *r,
                                 struct gang__reserve_request *request);
 void gang__reserve_request_free(gang_sched *s, struct gang__reserve_request *request);

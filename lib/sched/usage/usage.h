@@ -131,6 +131,7 @@ bool gang__user_limits(gang_sched *s, const struct gang__gang *g, const int64_t 
 
 /* ---- victim_order.c ---- */
 
+/* Make the orders of victims of a new leaf. */
 void gang__victims_init(struct gang__queue_state *q);
 
 /* The gang runs, and may be a victim. gang__victims_sort() puts it into leaf->victims; each

@@ -36,6 +36,7 @@ struct gang__veto {
     gang_result (*apply)(const struct gang__where *w); /* closes nodes of w->on; GANG_ENOMEM */
 };
 
+/* Add a veto of a higher folder to the list; gang_sched_new() does so once. */
 void gang__where_register(gang_sched *s, const struct gang__veto *veto);
 void gang__where_free(gang_sched *s);
 
