@@ -8,7 +8,8 @@
 
 /* ---- dependencies.c -------------------------------------------------------------------------- */
 
-/* May the gang start, after the jobs and groups that it waits for? 1: yes; 0: not yet; -1: never. */
+/* May the gang start, after the jobs and groups that it waits for? 1: yes; 0: not yet; -1:
+ * never. */
 int gang__dependencies_check(const gang_sched *s, const struct gang__gang *g);
 static inline int gang__dependencies(const gang_sched *s, const struct gang__gang *g)
 {

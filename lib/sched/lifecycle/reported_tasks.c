@@ -32,8 +32,8 @@ static bool is_own(const struct gang__stop *stop, const struct gang__gang *g, in
            bsearch(&task, stop->own, stop->own_count, sizeof(task), gang__by_number) != NULL;
 }
 
-/* Was the task asked to stop, and has it stopped? What it held is released with other tasks, or kept
- * for a handover. */
+/* Was the task asked to stop, and has it stopped? What it held is released with other tasks, or
+ * kept for a handover. */
 static bool has_stopped(const gang_sched *s, const struct gang__gang *g, int64_t task)
 {
     if (g->stop.unreleased == 0)

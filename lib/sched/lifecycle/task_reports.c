@@ -53,8 +53,8 @@ static bool report_succeeded(gang_sched *s, struct gang__report *r)
 }
 
 /* The gang has no work for the idle tasks: their capacity is released, and the target of the gang
- * drops to the tasks that are left. It grows again when the host sets a new target. If all tasks are
- * idle, the target drops even if no task can be spared. */
+ * drops to the tasks that are left. It grows again when the host sets a new target. If all tasks
+ * are idle, the target drops even if no task can be spared. */
 static bool report_idle(gang_sched *s, struct gang__report *r, bool all)
 {
     struct gang__gang *g = r->gang;

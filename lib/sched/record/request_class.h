@@ -34,7 +34,8 @@ struct gang__request_key {
 
 /* A request that was submitted lately: the next job that asks for the same shares it. */
 struct gang__recent {
-    /* 1: some thread reads or writes the rest; gang__store of 0 -> gang__try_lock; no thread waits */
+    /* 1: some thread reads or writes the rest; gang__store of 0 -> gang__try_lock; no thread
+     * waits */
     gang__a32 lock;
     uint64_t epoch; /* of the cluster when it was made: names may mean something else later */
     struct gang__request_text *text; /* NULL: none */

@@ -74,7 +74,8 @@ struct gang__slice_sched {
 /* Reservations (reserve/reserve.h). */
 struct gang__reserve_sched {
     struct gang__reserves *all; /* NULL: there never were any */
-    /* As submitters see them; NULL: none. gang__store of the owner -> gang__load in read sections. */
+    /* As submitters see them; NULL: none. gang__store of the owner -> gang__load in read
+     * sections. */
     _Atomic(struct gang__reserve_view *) view;
     uint32_t count;
     bool placing; /* one is being placed */
