@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Packs the tree of groups and sets into domains.
- *
- * A request is a tree: sets of sets and groups. Each may require (`same`) or prefer (`prefer`) a
- * common domain. Domains nest, so the choice goes from the outside in: for a member with a
- * requirement, try the domains of that level inside the enclosing one, the best first
- * (choose_domain.c), and place everything inside; the first domain that holds it is taken. A
- * preference tries its level, then wider ones, then goes without. backtrack.c finds gangs that this
- * misses. */
-
+/* Packs the whole request: greedily by the policy (place_member.c), then on fewer nodes
+ * (improve.c); what this misses, by backtracking (backtrack.c). Tiers of nodes come one after the
+ * other. */
 #include "place/pack/pack.h"
 
 #include "core/nodes/nodes.h"
@@ -17,338 +11,6 @@
 #include "place/request/request.h"
 #include "place/search/policy.h"
 #include "place/search/search.h"
-
-/* ---- members --------------------------------------------------------------------------------- */
-
-int64_t gang__member_need(const gang_request *q, struct gang__member m, uint32_t group)
-{
-    if (m.group >= 0 || m.more_group >= 0)
-        return (int32_t)group == (m.more_group >= 0 ? m.more_group : m.group) ? m.want : 0;
-    return gang__set_is_inside(q, q->group[group].set, m.set) ? q->group[group].min : 0;
-}
-
-uint32_t gang__member_lead(const gang_request *q, struct gang__member m)
-{
-    for (uint32_t i = 0; i < q->group_count; i++)
-        if (gang__member_need(q, m, q->by_size[i]) > 0)
-            return q->by_size[i];
-    return q->by_size[0];
-}
-
-int32_t gang__member_same(const gang_request *q, struct gang__member m)
-{
-    if (m.subgroup)
-        return q->group[m.group].subgroup_same;
-    return m.group >= 0 ? q->group[m.group].same : m.set >= 0 ? q->set[m.set].same : q->same;
-}
-
-/* Does a set, one around it or the request require or prefer a domain? */
-static bool is_bound(const gang_request *q, int32_t set)
-{
-    bool bound = q->same >= 0 || q->prefer >= 0;
-    for (; set >= 0 && !bound; set = q->set[set].parent)
-        bound = q->set[set].same >= 0 || q->set[set].prefer >= 0;
-    return bound;
-}
-
-/* Is a member to lie on few nodes, by policy? */
-static bool wants_few(const struct gang__pack *k, struct gang__member m)
-{
-    const gang_request *q = k->q;
-    if (k->policy != GANG_POLICY_DEFAULT)
-        return k->policy == GANG_POLICY_TOPOLOGY;
-    if (m.group < 0)
-        return is_bound(q, m.set);
-    const struct gang__group *g = &q->group[m.group];
-    return g->same >= 0 || g->prefer >= 0 || is_bound(q, g->set);
-}
-
-/* The widest level over which a group of a member is to spread; INT32_MAX: none is. */
-static int32_t spread_in(const gang_request *q, struct gang__member m)
-{
-    int32_t widest = INT32_MAX;
-    for (uint32_t i = 0; i < q->group_count; i++) {
-        const struct gang__group *g = &q->group[i];
-        bool inside = m.group >= 0 ? (int32_t)i == m.group && !m.subgroup
-                                   : gang__set_is_inside(q, g->set, m.set);
-        if (inside && g->spread >= 0 && g->spread < widest)
-            widest = g->spread;
-    }
-    return widest;
-}
-
-/* The preference of a member, stated or implied: the implied one is the narrowest domain for
- * members that belong together. Spreading tasks imply none, and a stated one ignores domains that
- * would leave nothing to spread over. */
-static int32_t prefer_of(const struct gang__pack *k, struct gang__member m, bool *implied)
-{
-    const gang_request *q = k->q;
-    int32_t stated = m.subgroup     ? q->group[m.group].subgroup_prefer
-                     : m.group >= 0 ? q->group[m.group].prefer
-                     : m.set >= 0   ? q->set[m.set].prefer
-                                    : q->prefer;
-    int32_t spread = spread_in(q, m);
-    *implied = stated < GANG__LEVEL_NODE && spread == INT32_MAX && wants_few(k, m);
-    if (*implied)
-        return m.group >= 0 && q->group[m.group].devices ? GANG__LEVEL_ISLAND : GANG__LEVEL_NODE;
-    while (stated >= 0 && stated >= spread)
-        stated = gang__level_wider(k->p->c, stated);
-    return stated;
-}
-
-/* ---- which scope a member is bound to -------------------------------------------------------- */
-
-bool gang__bind(struct gang__plan *p, struct gang__member m, const struct gang__scope *s)
-{
-    struct gang__scope *where = m.group >= 0 ? &p->bound.group[m.group]
-                                : m.set >= 0 ? &p->bound.set[m.set]
-                                             : &p->bound.request;
-    struct gang__bind before = {where, *where};
-    if (m.subgroup)
-        return true;
-    if (!gang__grow(&p->c->mem, (void **)&p->bound.undo, &p->bound.undo_cap, p->bound.undos + 1,
-                    sizeof(*p->bound.undo))) {
-        p->out.failed = true;
-        return false;
-    }
-    p->bound.undo[p->bound.undos++] = before;
-    *where = *s;
-    return true;
-}
-
-void gang__undo(struct gang__plan *p, size_t tasks, size_t binds)
-{
-    gang__plan_rollback(p, tasks);
-    while (p->bound.undos > binds) {
-        const struct gang__bind *b = &p->bound.undo[--p->bound.undos];
-        *b->where = b->was;
-    }
-}
-
-bool gang__place_bound(struct gang__pack *k, struct gang__member m, const struct gang__scope *s)
-{
-    size_t tasks = k->p->tasks.count, binds = k->p->bound.undos;
-    if (gang__bind(k->p, m, s) && gang__place_inside(k, m, s))
-        return true;
-    gang__undo(k->p, tasks, binds);
-    return false;
-}
-
-/* Places a member in the domain it prefers, or at least in the one it demands. */
-static bool place(struct gang__pack *k, struct gang__member m, const struct gang__scope *scope)
-{
-    int32_t same = gang__member_same(k->q, m), inside = scope->level;
-    int32_t widest = same > inside ? same : inside;
-    struct gang__member preferred = m;
-    for (int32_t level = prefer_of(k, m, &preferred.implied); level > widest;
-         level = gang__level_wider(k->p->c, level))
-        if (gang__choose_in_level(k, preferred, level, scope))
-            return true;
-    if (same < 0)
-        return gang__place_inside(k, m, scope);
-    if (same > inside)
-        return gang__choose_in_level(k, m, same, scope);
-    /* A wider domain than the enclosing one was chosen from: there must be one. */
-    struct gang__scope around;
-    return gang__scope_at(k->p, scope, same, &around) && gang__place_bound(k, m, scope);
-}
-
-/* ---- inside a domain ------------------------------------------------------------------------- */
-
-int32_t gang__demanded_around(const gang_request *q, int32_t set)
-{
-    int32_t level = q->same;
-    for (; set >= 0; set = q->set[set].parent)
-        if (q->set[set].same > level)
-            level = q->set[set].same;
-    return level;
-}
-
-int32_t gang__demanded_level(const gang_request *q, int32_t group)
-{
-    int32_t around = gang__demanded_around(q, q->group[group].set);
-    return around > q->group[group].same ? around : q->group[group].same;
-}
-
-struct gang__scope gang__scope_around(const struct gang__pack *k, int32_t set)
-{
-    for (; set >= 0; set = k->q->set[set].parent)
-        if (gang__scope_is_bound(&k->p->bound.set[set]))
-            return k->p->bound.set[set];
-    return gang__scope_is_bound(&k->p->bound.request) ? k->p->bound.request : gang__scope_all();
-}
-
-struct gang__scope gang__scope_outside(const struct gang__pack *k, struct gang__member m)
-{
-    return gang__scope_around(k, m.group >= 0 ? k->q->group[m.group].set
-                                 : m.set >= 0 ? k->q->set[m.set].parent
-                                              : GANG__NO_SET);
-}
-
-bool gang__next_demand(const struct gang__pack *k, uint32_t group, struct gang__member *m)
-{
-    const gang_request *q = k->q;
-    const struct gang__group *g = &q->group[group];
-    bool found = g->same >= 0 && !gang__scope_is_bound(&k->p->bound.group[group]);
-    *m = gang__member_group(group, 0);
-    for (int32_t s = g->set; s >= 0; s = q->set[s].parent) {
-        if (q->set[s].same >= 0 && !gang__scope_is_bound(&k->p->bound.set[s])) {
-            *m = gang__member_set(s);
-            found = true;
-        }
-    }
-    if (q->same >= 0 && !gang__scope_is_bound(&k->p->bound.request)) {
-        *m = gang__member_all();
-        found = true;
-    }
-    return found;
-}
-
-/* Choose a domain for a member that demands one, by the tasks of a group that are to go there: for
- * all of them if it can be, else for half, and so on. Adds them. */
-static int64_t add_in_required(struct gang__pack *k, struct gang__member m, uint32_t group,
-                               int64_t want)
-{
-    struct gang__scope scope = gang__scope_outside(k, m), around;
-    int32_t same = gang__member_same(k->q, m);
-    m.more_group = (int32_t)group;
-    for (m.want = want; m.want > 0 && !k->p->out.failed; m.want /= 2) {
-        bool done = scope.level >= same ? gang__scope_at(k->p, &scope, same, &around) &&
-                                              gang__place_bound(k, m, &scope)
-                                        : gang__choose_in_level(k, m, same, &scope);
-        if (done)
-            return m.want + (m.want < want ? gang__add_tasks(k, group, want - m.want) : 0);
-    }
-    return 0;
-}
-
-/* Places all in a domain that the group prefers, inside the one that binds it. */
-static bool add_in_preferred(struct gang__pack *k, uint32_t group, int64_t want,
-                             const struct gang__scope *s)
-{
-    struct gang__member m = gang__member_group(group, want);
-    if (k->p->tasks.in_group[group] > 0)
-        return false;
-    for (int32_t level = prefer_of(k, m, &m.implied); level > s->level;
-         level = gang__level_wider(k->p->c, level))
-        if (gang__choose_in_level(k, m, level, s))
-            return true;
-    return false;
-}
-
-/* The next wider scope there is around one. */
-static struct gang__scope wider(const struct gang__plan *p, const struct gang__scope *s)
-{
-    struct gang__scope around = gang__scope_all();
-    for (int32_t level = gang__level_wider(p->c, s->level); level > GANG__NO_LEVEL;
-         level = gang__level_wider(p->c, level))
-        if (gang__scope_at(p, s, level, &around))
-            return around;
-    return gang__scope_all();
-}
-
-int64_t gang__add_tasks(struct gang__pack *k, uint32_t group, int64_t want)
-{
-    struct gang__plan *p = k->p;
-    struct gang__member m;
-    if (gang__next_demand(k, group, &m))
-        return add_in_required(k, m, group, want);
-    struct gang__scope s = p->bound.group[group];
-    if (!gang__scope_is_bound(&s))
-        s = gang__scope_around(k, k->q->group[group].set);
-    if (add_in_preferred(k, group, want, &s))
-        return want;
-    int32_t demanded = gang__demanded_level(k->q, (int32_t)group);
-    for (int64_t done = 0;;) {
-        done += gang__place_group(k, group, want - done, &s);
-        if (done == want || s.level <= demanded || p->out.failed)
-            return done;
-        s = wider(p, &s);
-    }
-}
-
-static int64_t tasks_inside(const struct gang__pack *k, int32_t set)
-{
-    int64_t sum = 0;
-    for (uint32_t i = 0; i < k->q->group_count; i++)
-        if (gang__set_is_inside(k->q, k->q->group[i].set, set))
-            sum += k->p->tasks.in_group[i];
-    return sum;
-}
-
-/* A set or the request: its sets, its groups' minima, then more tasks up to its own minimum. */
-static bool place_members(struct gang__pack *k, int32_t set, const struct gang__scope *s)
-{
-    const gang_request *q = k->q;
-    for (uint32_t i = 0; i < q->group_set_count; i++) {
-        if (q->set[i].parent == set && q->set[i].min > 0 &&
-            !place(k, gang__member_set((int32_t)i), s))
-            return false;
-    }
-    for (uint32_t i = 0; i < q->group_count; i++) {
-        uint32_t g = k->order ? k->order[i] : i;
-        if (q->group[g].set == set && q->group[g].min > 0 &&
-            !place(k, gang__member_group(g, q->group[g].min), s))
-            return false;
-    }
-    int64_t min = set < 0 ? q->min : q->set[set].min;
-    for (uint32_t i = 0; i < q->group_count; i++) {
-        uint32_t g = k->order ? k->order[i] : i;
-        int64_t missing = min - tasks_inside(k, set);
-        int64_t most = q->group[g].count - k->p->tasks.in_group[g];
-        if (missing <= 0)
-            return true;
-        if (most > 0 && gang__set_is_inside(q, q->group[g].set, set))
-            gang__add_tasks(k, g, missing < most ? missing : most);
-    }
-    return tasks_inside(k, set) >= min;
-}
-
-bool gang__place_inside(struct gang__pack *k, struct gang__member m, const struct gang__scope *s)
-{
-    if (m.more_group >= 0)
-        return gang__add_tasks(k, (uint32_t)m.more_group, m.want) == m.want;
-    if (m.group < 0)
-        return place_members(k, m.set, s);
-    if (m.subgroup)
-        return gang__fill_few_nodes(k, (uint32_t)m.group, m.want, s) == m.want;
-    return gang__place_group(k, (uint32_t)m.group, m.want, s) == m.want;
-}
-
-/* ---- the tasks of one group ------------------------------------------------------------------ */
-
-/* Subgroup by subgroup, each in a domain of its own level. */
-static int64_t place_subgroups(struct gang__pack *k, uint32_t group, int64_t want,
-                               const struct gang__scope *s)
-{
-    const struct gang__group *g = &k->q->group[group];
-    struct gang__member m = gang__member_group(group, g->subgroup_size);
-    m.subgroup = true;
-    int64_t done = 0;
-    size_t tasks = k->p->tasks.count, binds = k->p->bound.undos;
-    for (; done + g->subgroup_size <= want && place(k, m, s); done += g->subgroup_size) {
-        tasks = k->p->tasks.count;
-        binds = k->p->bound.undos;
-    }
-    if (done + g->subgroup_size <= want) /* a part of the subgroup that failed */
-        gang__undo(k->p, tasks, binds);
-    return done;
-}
-
-int64_t gang__place_group(struct gang__pack *k, uint32_t group, int64_t want,
-                          const struct gang__scope *scope)
-{
-    const struct gang__group *g = &k->q->group[group];
-    if (g->subgroup_size)
-        return place_subgroups(k, group, want, scope);
-    if (g->spread >= 0)
-        return gang__spread(k, group, want, scope);
-    if (!wants_few(k, gang__member_group(group, want)))
-        return gang__search(k->p, group, want, scope, k->policy);
-    return gang__fill_few_nodes(k, group, want, scope);
-}
-
-/* ---- the request ----------------------------------------------------------------------------- */
 
 /* One group, no domain. Packing skips nodes that other commits claim; if these are needed, it helps
  * the commits after all. */
@@ -372,13 +34,13 @@ static bool place_all(struct gang__pack *k)
 {
     struct gang__scope all = gang__scope_all();
     k->order = k->q->by_size;
-    if (place(k, gang__member_all(), &all))
+    if (gang__place(k, gang__member_all(), &all))
         return true;
     gang__undo(k->p, 0, 0);
     if (k->p->out.failed || k->q->group_count == 1) /* which every domain was tried for */
         return false;
     k->order = NULL;
-    if (place(k, gang__member_all(), &all))
+    if (gang__place(k, gang__member_all(), &all))
         return true;
     gang__undo(k->p, 0, 0);
     k->order = k->q->by_size;
@@ -388,7 +50,7 @@ static bool place_all(struct gang__pack *k)
 /* Are all of the request's tasks to lie on few nodes? */
 static bool all_want_few(const struct gang__pack *k)
 {
-    return k->q->min > 1 && wants_few(k, gang__member_all());
+    return k->q->min > 1 && gang__member_wants_few(k, gang__member_all());
 }
 
 /* The same; `few`: then on fewer nodes, if that is possible. */
@@ -442,11 +104,11 @@ bool gang__pack_member(struct gang__plan *p, struct gang__member m)
 {
     struct gang__pack k = {p, p->q, p->q->by_size, GANG__ORDER_PROOF};
     struct gang__scope all = gang__scope_all();
-    bool placed = place(&k, m, &all);
+    bool placed = gang__place(&k, m, &all);
     if (!placed && !p->out.failed) {
         gang__undo(p, 0, 0);
         k.order = NULL;
-        placed = place(&k, m, &all);
+        placed = gang__place(&k, m, &all);
     }
     if (placed || p->out.failed)
         return placed;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by the files of packing: pack.c (the tree of sets and groups), choose_domain.c,
- * few_nodes.c (few domains, few nodes), spread.c (spreading), backtrack.c (when those fail),
- * improve.c (fewer nodes). */
+/* Shared by the files of packing: pack.c (the request), member.c and place_member.c (the tree of
+ * sets and groups), choose_domain.c, few_nodes.c (few domains, few nodes), spread.c (spreading),
+ * backtrack.c (when those fail), improve.c (fewer nodes). */
 #ifndef GANG__PLACE_PACK_H
 #define GANG__PLACE_PACK_H
 
@@ -41,18 +41,18 @@ static inline struct gang__member gang__member_group(uint32_t group, int64_t wan
 
 /* ---- pack.c ---- */
 
-/* Plan everything that must start together. False: it does not fit (or p->out.failed). */
+/* Plans everything that must start together. False: it does not fit (or p->out.failed). */
 bool gang__pack_request(struct gang__plan *p, bool proof);
 
-/* Plan up to `want` more tasks of a group beside those of p->tasks.in_group, in the domains that
+/* Plans up to `want` more tasks of a group beside those of p->tasks.in_group, in the domains that
  * p->bound says; none if it would be fewer than `least`. Returns how many. */
 int64_t gang__pack_more(struct gang__plan *p, uint32_t group, int64_t least, int64_t want,
                         bool proof);
 
-/* The narrowest level that a group requires: by itself, its sets and the request. And the narrowest
- * level that a set (-1: the request) and the sets around it require. -1: none. */
-int32_t gang__demanded_level(const gang_request *q, int32_t group);
-int32_t gang__demanded_around(const gang_request *q, int32_t set);
+/* Plans a set, or the request, alone in the empty plan, as hard as can be tried. For messages. */
+bool gang__pack_member(struct gang__plan *p, struct gang__member m);
+
+/* ---- member.c ---- */
 
 /* Does a set lie in another, or is it the same? Each lies in GANG__NO_SET, the request. */
 static inline bool gang__set_is_inside(const gang_request *q, int32_t set, int32_t outer)
@@ -68,16 +68,35 @@ int64_t gang__member_need(const gang_request *q, struct gang__member m, uint32_t
 /* The group of a member that is hardest to place. */
 uint32_t gang__member_lead(const gang_request *q, struct gang__member m);
 
-/* The level that is demanded of it, GANG__NO_LEVEL: none. */
+/* The level that a member requires, GANG__NO_LEVEL: none. */
 int32_t gang__member_same(const gang_request *q, struct gang__member m);
 
-/* Bind a member to a scope and place it there. */
+/* The level that a member prefers, stated or implied: the implied one is the narrowest domain for
+ * members that belong together. Spreading tasks imply none, and a stated one ignores domains that
+ * would leave nothing to spread over. GANG__NO_LEVEL: none. */
+int32_t gang__member_prefer(const struct gang__pack *k, struct gang__member m, bool *implied);
+
+/* Is a member to lie on few nodes, by policy? */
+bool gang__member_wants_few(const struct gang__pack *k, struct gang__member m);
+
+/* The narrowest level that a group requires: by itself, its sets and the request. And the narrowest
+ * level that a set (-1: the request) and the sets around it require. -1: none. */
+int32_t gang__demanded_level(const gang_request *q, int32_t group);
+int32_t gang__demanded_around(const gang_request *q, int32_t set);
+
+/* ---- place_member.c ---- */
+
+/* Places a member in the domain it prefers, or at least in the one it requires, inside a scope.
+ * False: tasks and binds of a failed try may be left in the plan. */
+bool gang__place(struct gang__pack *k, struct gang__member m, const struct gang__scope *scope);
+
+/* Binds a member to a scope and places it there. */
 bool gang__place_bound(struct gang__pack *k, struct gang__member m, const struct gang__scope *s);
 
 /* Binds a member, without placing. False: out of memory. */
 bool gang__bind(struct gang__plan *p, struct gang__member m, const struct gang__scope *s);
 
-/* Place what is inside a member in a scope. */
+/* Places what is inside a member in a scope. */
 bool gang__place_inside(struct gang__pack *k, struct gang__member m, const struct gang__scope *s);
 
 /* Up to `want` tasks of a group in a scope, by its subgroups, spreading and policy. */
@@ -88,9 +107,6 @@ int64_t gang__place_group(struct gang__pack *k, uint32_t group, int64_t want,
  * as demanded; where a preference is the bound, then in wider ones. Domains that are demanded and
  * not chosen yet are chosen, from the outside in. */
 int64_t gang__add_tasks(struct gang__pack *k, uint32_t group, int64_t want);
-
-/* Place a set, or the request, alone in the empty plan, as hard as can be tried. For messages. */
-bool gang__pack_member(struct gang__plan *p, struct gang__member m);
 
 /* What binds a member of a set from outside: the scope of that or an enclosing set, or the
  * request's. And what binds a member from outside. */
