@@ -1,34 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cluster: its machines, and the allocations on them."""
+"""How a cluster is made, and how gangs are allocated on it."""
 
 import json
 import weakref
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Optional, Sequence, Union
 
 from . import nodes as _nodes
-from .._native import WRITE, Call, Writer, callback, ffi, lib, new, text, utf8
+from .._native import WRITE, Call, Writer, callback, ffi, lib, text
 from .allocation import Allocation, Explanation
 from ..case import Case, Source, load
-from ..enums import NodeState, PartitionMode
-from ..errors import GangError, InvalidArgument, NotFound, check, new_error
+from ..errors import NotFound, check, new_error
 from ..handle import Box, Handle
+from .changes import ChangeableCluster
 from .request import Compiled, Request, Scorer, compile_for
+from .state import Node
 
 if TYPE_CHECKING:
     import os
 
-    import pandas
-
     from .snapshot import Snapshot
-
-#: A node, by its name or its id.
-Node = Union[str, int]
 
 #: A request, or the input of :class:`Request`.
 Wanted = Optional[Mapping[str, Any]]
 
-class Cluster(Handle):
+
+class Cluster(ChangeableCluster):
     """Machines, and what is allocated on them.
 
     Nodes are dicts of the JSON format::
@@ -84,19 +80,17 @@ class Cluster(Handle):
         check(lib.gang_cluster_build(case.c, ffi.NULL, out, error), error)
         super().__init__(Box(out[0], lib.gang_cluster_free))
         self._policy = policy
-        #: the JSON reader makes a kind of "max_tasks", and each task then takes one of it
         self._max_tasks = any(isinstance(node, Mapping) and "max_tasks" in node for node in listed)
         self._partitions = {str(p["name"]) for p in value.get("partitions", ())}
         self._begin()
 
     def _begin(self) -> None:
         """Set the members that are empty at first."""
-        self._worker: Any = None
+        self._worker = None
         self._compiled: "weakref.WeakKeyDictionary[Request, Compiled]" = weakref.WeakKeyDictionary()
         #: allocations whose nodes a Python function scores: growing them calls the function again
         self._scored: Dict[int, Compiled] = {}
-        #: the declared mix; None: the cluster counts the requests that come
-        self._mix: Optional[List[Dict[str, Any]]] = None
+        self._mix = None
 
     def _inside(self, pointer: Any, owner: Box) -> "Cluster":
         """The object for a cluster with the same kinds and levels that ``owner`` owns."""
@@ -224,108 +218,7 @@ class Cluster(Handle):
         """A cluster with the same machines, states and mix, and without allocations. O(nodes)."""
         return _again(self.to_dict(), self._mix)
 
-    def to_dict(self) -> Dict[str, Any]:
-        """The cluster as a case of the JSON format: levels, kinds, partitions, policy, nodes.
-
-        O(nodes).
-        """
-        found: Dict[str, Any] = json.loads(self.to_json())
-        return found
-
-    def to_json(self, indent: int = 0) -> str:
-        """The same as text. ``indent`` is the number of spaces for each level; 0: one line."""
-        with self._held() as cluster:
-            return _nodes.write_case(cluster, self._levels(cluster), self._kinds(cluster), self._partitions, indent, self._policy)
-
-    # ---- what is there -------------------------------------------------------------------
-
-    def __len__(self) -> int:
-        """The number of nodes."""
-        with self._held() as cluster:
-            return int(lib.gang_node_count(cluster))
-
-    def __contains__(self, name: object) -> bool:
-        try:
-            self.node(name)  # type: ignore[arg-type]
-            return True
-        except (GangError, TypeError, ValueError):
-            return False
-
-    @property
-    def levels(self) -> List[str]:
-        """The names of the levels of the topology, widest first."""
-        with self._held() as cluster:
-            return self._levels(cluster)
-
-    @property
-    def kinds(self) -> List[Dict[str, Any]]:
-        """Resources besides cpu, memory and gpu: name, unit, scope; of pools capacity and
-        ``available``.
-        """
-        with self._held() as cluster:
-            return self._kinds(cluster)
-
-    @property
-    def names(self) -> List[str]:
-        """The names of the nodes, in the order of the cluster."""
-        with self._held() as cluster:
-            return [text(info.name) for info in _nodes.infos(cluster)]
-
-    @property
-    def nodes(self) -> "pandas.DataFrame":
-        """One row a node, by name.
-
-        O(nodes).
-
-        ``state``; capacity and free amounts: ``cpus`` (cores), ``mem_mib``, ``gpus`` (devices),
-        ``gpus_free`` (entirely free devices), ``gpu_free`` (with shares); ``gpu_model``; the levels
-        and kinds of the site.
-        """
-        import pandas
-
-        return pandas.DataFrame(self.table()).set_index("name")
-
-    def table(self) -> Dict[str, List[Any]]:
-        """The columns of :attr:`nodes` as lists, without pandas."""
-        with self._held() as cluster:
-            return _nodes.table(cluster, self._levels(cluster), self._site_kinds(cluster))
-
-    def node(self, node: Node) -> Dict[str, Any]:
-        """One node: a row of :attr:`nodes` with ``id``, ``gpu_share_free`` and ``gpu_unhealthy``.
-
-        ``gpu_share_free`` has the free part of each device, ``gpu_unhealthy`` the indexes of broken
-        ones.
-
-        Raises
-        ------
-        NotFound, Stale
-            There is no such node, or it was removed.
-        """
-        number = self.node_id(node)
-        with self._held() as cluster:
-            return _nodes.one(cluster, number, self._levels(cluster), self._site_kinds(cluster))
-
-    def node_id(self, node: Node) -> int:
-        """The id of a node by its name.
-
-        An id is returned as it is.
-
-        Raises
-        ------
-        NotFound
-            There is no such name, or the number cannot be an id.
-        """
-        if not isinstance(node, str):
-            if isinstance(node, bool) or not hasattr(node, "__index__"):
-                raise TypeError("give a node by its name or its id, not by %r" % (node,))
-            number = int(node)
-            if not 0 <= number < 2**64:
-                raise NotFound("node %d: no such id" % number)
-            return number
-        out = ffi.new("gang_node_id *")
-        with self._held() as cluster:
-            check(lib.gang_node_find(cluster, utf8(node, "name"), out), what="node '%s'" % node)
-        return int(out[0])
+    # ---- copies of one instant -----------------------------------------------------------
 
     def totals(self) -> Dict[str, float]:
         """Sums over all nodes at one instant, see :meth:`Snapshot.totals`."""
@@ -337,139 +230,6 @@ class Cluster(Handle):
         from .snapshot import Snapshot
 
         return Snapshot(self)
-
-    def check(self) -> None:
-        """Compare the records with the sum of the allocations.
-
-        O(nodes + tasks).
-
-        The cluster must not change during the call.
-
-        Raises
-        ------
-        InvalidArgument
-            The first difference.
-        """
-        error = new_error()
-        with self._held() as cluster:
-            check(lib.gang_cluster_check(cluster, error), error)
-
-    # ---- changing it ---------------------------------------------------------------------
-
-    def add(self, spec: Optional[Mapping[str, Any]] = None, **fields: Any) -> int:
-        """Add a machine: ``cluster.add(name="n9", cpus=64, gpus=8, topology={"rack": "r1"})``.
-
-        Returns
-        -------
-        int
-            The id of the node.
-
-        Raises
-        ------
-        AlreadyExists
-            The name is taken.
-        GangError
-            Other errors, with the path of the member.
-        """
-        return self._add([{**(spec or {}), **fields}], "nodes[0]")[0]
-
-    def add_many(self, specs: Iterable[Mapping[str, Any]]) -> List[int]:
-        """Add machines, all or none, and return their ids.
-
-        Paths of errors begin with ``nodes[i]``.
-        """
-        return self._add(list(specs), "")
-
-    def change(self, node: Node, **fields: Any) -> None:
-        """Replace some members of a machine.
-
-        Its GPUs, links and cores cannot change.
-
-        Raises
-        ------
-        Busy
-            Allocations use more than the new amount.
-        """
-        number = self.node_id(node)
-        with self._working() as worker:
-            cluster = self._open().pointer
-            old = _nodes.spec_dict(cluster, number, self._levels(cluster), self._kinds(cluster))
-            case = self._case({"nodes": [{**old, **fields}]}, "nodes[0]")
-            error = new_error()
-            check(lib.gang_node_change(worker, number, case.c.nodes, error), error, path_prefix="nodes[0]")
-
-    def remove(self, node: Node) -> None:
-        """Remove a machine. Allocations on it stay until their release."""
-        number = self.node_id(node)
-        with self._working() as worker:
-            check(lib.gang_node_remove(worker, number), what="node %r" % (node,))
-
-    def set_state(self, node: Node, state: str) -> None:
-        """Set a node ``up``, ``draining`` (starts no new tasks) or ``down`` (lost)."""
-        value = NodeState.number_of(state, "state")
-        number = self.node_id(node)
-        with self._working() as worker:
-            check(lib.gang_node_set_state(worker, number, value), what="node %r" % (node,))
-
-    def drain(self, node: Node) -> None:
-        """Start no new tasks on a node; running tasks stay."""
-        self.set_state(node, "draining")
-
-    def resume(self, node: Node) -> None:
-        """Start tasks on a node again."""
-        self.set_state(node, "up")
-
-    def set_gpu_healthy(self, node: Node, gpu: int, healthy: bool) -> None:
-        """Mark a device as broken, so that no new task gets it, or as healthy again."""
-        number = self.node_id(node)
-        state = lib.GANG_GPU_OK if healthy else lib.GANG_GPU_UNHEALTHY
-        with self._working() as worker:
-            check(lib.gang_gpu_set_state(worker, number, gpu, state), what="gpu %d of node %r" % (gpu, node))
-
-    def set_partition(self, name: str, mode: str) -> None:
-        """Set which requests may use the nodes of a partition.
-
-        ``shared``: all; ``exclusive``: requests that name it; ``lending``: these, and others if no
-        other node has capacity.
-        """
-        value = PartitionMode.number_of(mode, "mode")
-        with self._working() as worker:
-            check(lib.gang_partition_set(worker, utf8(name, "name"), value), what="partition '%s'" % name)
-            self._partitions.add(name)
-
-    def set_mix(self, shapes: Optional[Iterable[Mapping[str, Any]]]) -> None:
-        """Declare the expected mix of tasks.
-
-        ``fgd`` and ``headroom`` keep capacity in usable pieces for it.
-
-        ::
-
-            cluster.set_mix([{"count": 70, "gpu": 1, "cpu": 8}, {"count": 30, "gpu": 0.5, "cpu": 4}])
-
-        Parameters
-        ----------
-        shapes
-            At most 4095 tasks as in a request (``cpu`` cores, ``gpu`` devices or a share,
-            ``mem_mib``, ``gpu_models``); ``count`` is the weight. None or empty: withdraw the
-            declaration, and count the requests that come.
-
-        Raises
-        ------
-        GangError
-            A shape is wrong, with the place (``shapes[2].gpu``).
-        LimitReached
-            There are too many shapes, or the weights exceed 2^24.
-        """
-        from .mix import declare
-
-        wrong = isinstance(shapes, (str, Mapping)) or not (shapes is None or hasattr(shapes, "__iter__"))
-        given: List[Any] = [None] if wrong else list(shapes or ())
-        listed = [dict(shape) for shape in given if isinstance(shape, Mapping)]
-        if len(listed) < len(given):
-            raise InvalidArgument("shapes: expected a list of dicts", path="shapes")
-        with self._working() as worker:
-            declare(worker, listed, self._frame())
-            self._mix = listed or None
 
     # ---- allocating ----------------------------------------------------------------------
 
@@ -571,68 +331,6 @@ class Cluster(Handle):
             super().close()
 
     # ---- inside --------------------------------------------------------------------------
-
-    @contextmanager
-    def _working(self) -> Iterator[Any]:
-        """The one worker of the cluster, with the lock held."""
-        with self._held() as cluster:
-            if self._worker is None:
-                out = ffi.new("gang_worker **")
-                check(lib.gang_worker_new(cluster, out))
-                self._worker = out[0]
-            yield self._worker
-
-    def _in_child(self, why: str) -> None:
-        # The cluster itself is intact. The worker may have been in the middle of an operation.
-        self._worker = None
-
-    def _levels(self, cluster: Any) -> List[str]:
-        return [text(lib.gang_cluster_level_name(cluster, i)) for i in range(lib.gang_cluster_level_count(cluster))]
-
-    def _kinds(self, cluster: Any) -> List[Dict[str, Any]]:
-        return _nodes.kinds(cluster)
-
-    def _site_kinds(self, cluster: Any) -> List[str]:
-        return [kind["name"] for kind in self._kinds(cluster) if kind["scope"] == "node"]
-
-    def _frame(self) -> Dict[str, Any]:
-        """Levels and kinds of the cluster: the JSON reader needs them for nodes, requests and
-        queues.
-        """
-        cluster = self._open().pointer
-        found = self._kinds(cluster)
-        wanted = ("name", "unit", "scope", "capacity")
-        listed = [{key: kind[key] for key in wanted if kind[key] is not None} for kind in found]
-        frame: Dict[str, Any] = {"levels": self._levels(cluster)}
-        if self._max_tasks:
-            listed = [kind for kind in listed if kind["name"] != "tasks"]
-            frame["nodes"] = [{"name": "one", "max_tasks": 1}]
-        if listed:
-            frame["kinds"] = listed
-        return frame
-
-    def _case(self, value: Mapping[str, Any], path_prefix: str = "") -> Case:
-        return Case({**self._frame(), **value}, path_prefix)
-
-    def _add(self, specs: List[Mapping[str, Any]], path_prefix: str) -> List[int]:
-        if not specs:
-            return []
-        with self._working() as worker:
-            case, error = self._case({"nodes": specs}, path_prefix), new_error()
-            out = ffi.new("gang_node_id[]", len(specs))
-            result = lib.gang_nodes_add(worker, case.c.nodes, len(specs), out, error)
-            check(result, error, path_prefix=path_prefix)
-        return [int(number) for number in out]
-
-    def _add_from_hwloc(
-        self,
-        xml: "Optional[Union[str, os.PathLike[str]]]",
-        synthetic: Optional[str],
-        count: int,
-        name: Optional[str],
-    ) -> None:
-        with self._working() as worker:
-            _nodes.add_from_hwloc(worker, xml, synthetic, count, name)
 
     def _request(self, request: Wanted, keywords: Mapping[str, Any]) -> Compiled:
         if keywords or not isinstance(request, Request):

@@ -1,28 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulations: the scheduler itself on a virtual clock."""
+"""How a simulation is made, copied and ended: the scheduler itself on a virtual clock."""
 
 import os
-import time
 import weakref
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 
-from .._native import ffi, lib, new
-from ..case import Case, Source, job_dict
-from ..cluster.cluster import Cluster, Node
-from ..enums import NodeState, StopReason, ScoreMode
-from ..errors import GangError, InvalidArgument, check, new_error, placed
+from .._native import ffi, lib
+from ..case import Source
+from ..cluster.cluster import Cluster
+from ..enums import ScoreMode
+from ..errors import GangError, InvalidArgument, check, new_error
 from ..handle import Box
 from ..queues import Queues
 from ..trace import Trace, as_trace
-from ..values import not_negative, ns, runs, whole
 from . import options as _options
-from .events import Event, Info
+from .events import Event
 from .host import Host
 from .recipe import Recipe
 from .reservations import Reserving
-from .scheduling import JobRef
-from .state import SimulationState
+from .running import RunningSimulation
 from .stream import Stream
 
 if TYPE_CHECKING:
@@ -31,14 +27,8 @@ if TYPE_CHECKING:
     from .forecast import Forecast
     from .result import Result
 
-#: Seconds that a job runs; or one number a group, in the order of the groups or by name.
-RunTime = Union[float, Sequence[float], Mapping[str, float]]
 
-#: Events between two looks at the real clock, the progress bar and Ctrl-C.
-EVENTS_PER_CHECK = 256
-
-
-class Simulation(SimulationState):
+class Simulation(RunningSimulation):
     """A simulation that can be stopped anywhere, read, changed, and continued.
 
     ::
@@ -182,9 +172,8 @@ class Simulation(SimulationState):
         self.tree = tree
         self._default_queue = default_queue
         self._traces: List[Trace] = []
-        #: boxes of the traces: they stay even if a trace is closed
-        self._boxes: List[Box] = []
-        self._stream: Optional[Stream] = None
+        self._boxes = []
+        self._stream = None
         self._refusals = None
         try:
             if stream is not None:
@@ -242,216 +231,6 @@ class Simulation(SimulationState):
         stream = getattr(self, "_stream", None)
         if stream is not None:
             stream.leave()
-
-    # ---- what comes ----------------------------------------------------------------------
-
-    def add(self, trace: "Union[Trace, str, os.PathLike[str]]", shift_s: float = 0) -> None:
-        """Let the jobs of a trace, or of its file, come ``shift_s`` seconds later than it says.
-
-        Past jobs come now.
-
-        Raises
-        ------
-        NotFound
-            A queue, with its place.
-        Busy
-            Called from a callback. Also the exceptions of :meth:`Trace.read`.
-        """
-        error, shift = new_error(), ns(shift_s, "shift_s")
-        trace = as_trace(trace)
-        with self._held() as sim, trace._held() as pointer:
-            check(lib.gang_sim_add_trace(sim, pointer, shift, error), error)
-            self._open().require(trace._open())
-            self._boxes.append(trace._open())
-            self._traces.append(trace)
-            self._recipe.note("add", trace, shift_s)
-
-    def submit(self, job: Optional[Mapping[str, Any]] = None, *, run_s: RunTime, **keywords: Any) -> int:
-        """Submit one job now, with all members of a job of the JSON format.
-
-        ::
-
-            simulation.submit(count=4, gpu=1, run_s=60, queue="a")
-
-        Groups may start after one another::
-
-            simulation.submit(
-                tasks=[
-                    {"name": "data", "count": 2, "cpu": 4},
-                    {"name": "train", "count": 8, "gpu": 1, "after": [{"group": "data", "when": "success"}]},
-                ],
-                run_s={"data": 600, "train": 36000},
-            )
-
-        Parameters
-        ----------
-        run_s : float, sequence or mapping
-            Seconds that the job runs with all its tasks. If groups wait for each other, each gang
-            of them runs that long. Or one run time for each group: a sequence, or a dict by the
-            names of the groups. Groups that start together are one gang, which runs as long as its
-            longest group.
-
-        Returns
-        -------
-        int
-            The index of the job.
-
-        Raises
-        ------
-        GangError
-            As for a request; NeverFits, NotAllowed, QueueClosed, LimitReached.
-        NotFound
-            A queue, or the ``reservation``.
-        Busy
-            Called from a callback. An exception of ``on_event`` comes after the submission.
-        """
-        spec = job_dict(job, keywords)
-        out, error = ffi.new("size_t *"), new_error()
-        # The recipe gets the job without a queue: a replay may have another tree.
-        queued = self._in_queue(spec)
-        given: Any = run_s
-        several = not isinstance(given, (int, float, str)) and hasattr(given, "__len__")
-        times = runs(given, spec["tasks"]) if several else [ns(given, "run_s")]
-        with self._held() as sim:
-            case = Case({**self._frame(queued), "jobs": [queued]}, path_prefix="jobs[0]")
-            try:
-                if several:
-                    check(lib.gang_sim_submit_groups(sim, case.c.jobs, times, len(times), out, error), error)
-                else:
-                    check(lib.gang_sim_submit(sim, case.c.jobs, times[0], out, error), error)
-            except GangError as refusal:
-                raise placed(refusal, refusal.path.replace("run_ns", "run_s")) from None
-            self._recipe.note("submit", spec, run_s=run_s)
-            self._host.settle()  # an exception of on_event: the job is submitted nevertheless
-        return int(out[0])
-
-    def set_node(self, node: Node, state: str, at_s: Optional[float] = None) -> None:
-        """Set a node ``up``, ``draining`` or ``down`` at a time (seconds; None: now).
-
-        A node that goes down loses its tasks.
-        """
-        number = self.cluster.node_id(node)
-        value = NodeState.number_of(state, "state")
-        with self._held() as sim:
-            at = self._raw_info(sim).now_ns if at_s is None else ns(at_s, "at_s")
-            check(lib.gang_sim_set_node_state(sim, at, number, value), what="node %r" % (node,))
-            self._recipe.note("set_node", node, state, at_s)
-
-    def requeue(self, job: JobRef) -> None:
-        """Stop a running job. It waits again, with its old submission time."""
-        self._command("requeue", job)
-
-    def set_target(self, job: JobRef, tasks: int) -> None:
-        """Limit an elastic job to ``tasks`` tasks; -1: to the number that it requested."""
-        self._command("set_target", job, whole(tasks, "tasks"))
-
-    def _command(self, name: str, job: JobRef, *values: int) -> None:
-        """Commands take effect when the simulation continues.
-
-        They do nothing to a job that has ended.
-        """
-        with self._held() as sim:
-            index, number = self.find(job), self._job_id(job)
-            check(getattr(lib, "gang_job_" + name)(lib.gang_sim_sched(sim), number, *values), what="job %r" % (job,))
-            self._recipe.note("_command", name, index, *values)
-
-    # ---- running -------------------------------------------------------------------------
-
-    def run(
-        self,
-        until_s: Optional[float] = None,
-        *,
-        events: Optional[int] = None,
-        seconds: Optional[float] = None,
-        progress: bool = False,
-    ) -> Info:
-        """Run until a bound is reached, or nothing more happens.
-
-        Parameters
-        ----------
-        until_s : float, optional
-            Time of the simulation, seconds, inclusive. The clock then shows it, even if all jobs
-            ended earlier: nodes fail and are repaired until then, reservations begin and end.
-        events : int, optional
-            Stop at the end of the instant in which so many events have happened: arrivals, ends,
-            failures, repairs.
-        seconds : float, optional
-            Approximate bound of real time, seconds, 0 or more.
-        progress : bool
-            True: show a bar (tqdm).
-
-        Raises
-        ------
-        KeyboardInterrupt
-            Ctrl-C. As after an exception in a function of yours, the simulation keeps its state and
-            can continue.
-        """
-        if events is not None and whole(events, "events") < 1:
-            raise InvalidArgument("events must be 1 or more", path="events")
-        if seconds is not None:
-            not_negative(ns(seconds, "seconds"), "seconds")
-        until_ns = None if until_s is None else ns(until_s, "until_s")
-        return self._go(until_ns, events or 0, seconds, progress)
-
-    def _go(self, until_ns: Optional[int], events: int, seconds: Optional[float] = None, progress: bool = False) -> Info:
-        bounds, error, host = new("gang_sim_bounds"), new_error(), self._host
-        bounds.every, bounds.max_events = EVENTS_PER_CHECK, events
-        if until_ns is not None:
-            bounds.has_until, bounds.until_ns = 1, until_ns
-        with self._held() as sim, self._traces_held(), self._bar(sim, progress):
-            host.deadline = None if seconds is None else time.monotonic() + seconds
-            host.late = False
-            before = self._raw_info(sim).events
-            inside, self._inside = self._inside, True
-            try:
-                result = lib.gang_sim_run(sim, bounds, ffi.NULL, error)
-            finally:
-                self._inside = inside
-            now = self._raw_info(sim)
-            stop_reason = StopReason.of(now.stop_reason)
-            if result != lib.GANG_EBUSY:
-                # A run stops at the end of an instant. A replay stops at the same instant, whatever
-                # stopped this run.
-                if stop_reason in (StopReason.DONE, StopReason.UNTIL):
-                    self._recipe.note_run(until_ns, 0)
-                else:
-                    self._recipe.note_run(int(now.now_ns), int(now.events - before))
-            host.settle()
-            if self._stream is not None:
-                self._stream.settle()
-            if not host.late:
-                check(result, error)
-            return self._info(now, "seconds" if host.late else stop_reason)
-
-    @contextmanager
-    def _bar(self, sim: Any, wanted: bool) -> Iterator[None]:
-        if not wanted:
-            yield
-            return
-        from tqdm.auto import tqdm
-
-        info = self._raw_info(sim)
-        with tqdm(total=info.jobs, initial=info.ended, unit=" jobs", mininterval=0.2) as bar:
-
-            def tick() -> None:
-                now = self._raw_info(sim)
-                bar.total = now.jobs
-                bar.update(now.ended - bar.n)
-
-            self._host.tick = tick
-            try:
-                yield
-                tick()
-            finally:
-                self._host.tick = None
-
-    def events(self) -> List[Event]:
-        """The events since the last call; needs ``events=True``."""
-        with self._held():
-            if self._host.kept is None:
-                raise InvalidArgument("make the simulation with events=True")
-            found, self._host.kept = self._host.kept, []
-        return found
 
     # ---- what if -------------------------------------------------------------------------
 

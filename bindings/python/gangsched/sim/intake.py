@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What comes into a simulation: traces, single jobs, states of nodes, commands on jobs."""
+
+from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Sequence, Union
+
+from .._native import ffi, lib
+from ..case import Case, job_dict
+from ..cluster.state import Node
+from ..enums import NodeState
+from ..errors import GangError, check, new_error, placed
+from ..handle import Box
+from ..trace import Trace, as_trace
+from ..values import ns, runs, whole
+from .scheduling import JobRef
+from .state import SimulationState
+
+if TYPE_CHECKING:
+    import os
+
+#: Seconds that a job runs; or one number a group, in the order of the groups or by name.
+RunTime = Union[float, Sequence[float], Mapping[str, float]]
+
+
+class SimulationIntake(SimulationState):
+    """The part of a simulation that takes input."""
+
+    #: boxes of the traces: they stay even if a trace is closed
+    _boxes: List[Box]
+
+    def add(self, trace: "Union[Trace, str, os.PathLike[str]]", shift_s: float = 0) -> None:
+        """Let the jobs of a trace, or of its file, come ``shift_s`` seconds later than it says.
+
+        Past jobs come now.
+
+        Raises
+        ------
+        NotFound
+            A queue, with its place.
+        Busy
+            Called from a callback. Also the exceptions of :meth:`Trace.read`.
+        """
+        error, shift = new_error(), ns(shift_s, "shift_s")
+        trace = as_trace(trace)
+        with self._held() as sim, trace._held() as pointer:
+            check(lib.gang_sim_add_trace(sim, pointer, shift, error), error)
+            self._open().require(trace._open())
+            self._boxes.append(trace._open())
+            self._traces.append(trace)
+            self._recipe.note("add", trace, shift_s)
+
+    def submit(self, job: Optional[Mapping[str, Any]] = None, *, run_s: RunTime, **keywords: Any) -> int:
+        """Submit one job now, with all members of a job of the JSON format.
+
+        ::
+
+            simulation.submit(count=4, gpu=1, run_s=60, queue="a")
+
+        Groups may start after one another::
+
+            simulation.submit(
+                tasks=[
+                    {"name": "data", "count": 2, "cpu": 4},
+                    {"name": "train", "count": 8, "gpu": 1, "after": [{"group": "data", "when": "success"}]},
+                ],
+                run_s={"data": 600, "train": 36000},
+            )
+
+        Parameters
+        ----------
+        run_s : float, sequence or mapping
+            Seconds that the job runs with all its tasks. If groups wait for each other, each gang
+            of them runs that long. Or one run time for each group: a sequence, or a dict by the
+            names of the groups. Groups that start together are one gang, which runs as long as its
+            longest group.
+
+        Returns
+        -------
+        int
+            The index of the job.
+
+        Raises
+        ------
+        GangError
+            As for a request; NeverFits, NotAllowed, QueueClosed, LimitReached.
+        NotFound
+            A queue, or the ``reservation``.
+        Busy
+            Called from a callback. An exception of ``on_event`` comes after the submission.
+        """
+        spec = job_dict(job, keywords)
+        out, error = ffi.new("size_t *"), new_error()
+        # The recipe gets the job without a queue: a replay may have another tree.
+        queued = self._in_queue(spec)
+        given: Any = run_s
+        several = not isinstance(given, (int, float, str)) and hasattr(given, "__len__")
+        times = runs(given, spec["tasks"]) if several else [ns(given, "run_s")]
+        with self._held() as sim:
+            case = Case({**self._frame(queued), "jobs": [queued]}, path_prefix="jobs[0]")
+            try:
+                if several:
+                    check(lib.gang_sim_submit_groups(sim, case.c.jobs, times, len(times), out, error), error)
+                else:
+                    check(lib.gang_sim_submit(sim, case.c.jobs, times[0], out, error), error)
+            except GangError as refusal:
+                raise placed(refusal, refusal.path.replace("run_ns", "run_s")) from None
+            self._recipe.note("submit", spec, run_s=run_s)
+            self._host.settle()  # an exception of on_event: the job is submitted nevertheless
+        return int(out[0])
+
+    def set_node(self, node: Node, state: str, at_s: Optional[float] = None) -> None:
+        """Set a node ``up``, ``draining`` or ``down`` at a time (seconds; None: now).
+
+        A node that goes down loses its tasks.
+        """
+        number = self.cluster.node_id(node)
+        value = NodeState.number_of(state, "state")
+        with self._held() as sim:
+            at = self._raw_info(sim).now_ns if at_s is None else ns(at_s, "at_s")
+            check(lib.gang_sim_set_node_state(sim, at, number, value), what="node %r" % (node,))
+            self._recipe.note("set_node", node, state, at_s)
+
+    def requeue(self, job: JobRef) -> None:
+        """Stop a running job. It waits again, with its old submission time."""
+        self._command("requeue", job)
+
+    def set_target(self, job: JobRef, tasks: int) -> None:
+        """Limit an elastic job to ``tasks`` tasks; -1: to the number that it requested."""
+        self._command("set_target", job, whole(tasks, "tasks"))
+
+    def _command(self, name: str, job: JobRef, *values: int) -> None:
+        """Commands take effect when the simulation continues.
+
+        They do nothing to a job that has ended.
+        """
+        with self._held() as sim:
+            index, number = self.find(job), self._job_id(job)
+            check(getattr(lib, "gang_job_" + name)(lib.gang_sim_sched(sim), number, *values), what="job %r" % (job,))
+            self._recipe.note("_command", name, index, *values)
