@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, List, Optional, Set, Tuple
 
 from ._base import MAX_AMOUNT, MAX_MIB, MAX_SECONDS, ConvertError, Json, Report, Source, name, quote
 
@@ -26,6 +26,33 @@ class Line:
 
     def get(self, key: str, default: Optional[str] = None) -> Optional[str]:
         return self.keys.get(key, default)
+
+
+class Settings:
+    """The keys of ``slurm.conf`` that hold for the whole cluster."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.lines: Dict[str, Line] = {}
+        #: the keys that the converter read
+        self.used: Set[str] = set()
+
+    def get(self, key: str, default: str = "") -> str:
+        self.used.add(key)
+        line = self.lines.get(key)
+        return (line.get(key, default) or default) if line else default
+
+    def place(self, key: str) -> str:
+        line = self.lines.get(key)
+        return line.place(key) if line else "%s: %s" % (self.file, key)
+
+    def parameter(self, key: str) -> Optional[str]:
+        """A word of SchedulerParameters."""
+        for word in self.get("schedulerparameters").split(","):
+            left, equals, right = word.strip().partition("=")
+            if left == key:
+                return right if equals else ""
+        return None
 
 
 def read_lines(source: Source, report: Report) -> List[Line]:

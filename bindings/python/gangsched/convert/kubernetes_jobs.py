@@ -1,33 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gangs of Kubernetes: PodGroup, Volcano Job, TFJob, PyTorchJob and their kin, Job, Pod.
+"""Gangs of Kubernetes: PodGroup, Volcano Job, TFJob, PyTorchJob and similar kinds, Job, Pod.
 
 ==============================================  ====================================================
 Kubernetes                                      scenario
 ==============================================  ====================================================
 ``metadata.name``; with the namespace where     ``jobs[].name``
-two are called the same ``metadata.namespace``  ``user``
-requests (else limits) of containers; the       ``cpu``, ``mem_mib``, ``gpu``, ``amounts``
-largest of init containers; overhead            ``gpu`` below 1, ``gpu_mem_mib``
-annotation gpu-fraction, gpu-memory
-``nodeSelector``                                ``selector``
-required node affinity                          ``where``
+two are called the same
+``metadata.namespace``                          ``user``
+pods                                            ``tasks``: :mod:`gangsched.convert.kubernetes_pods`
 ``priorityClassName`` with a PriorityClass      ``priority``; also of Kueue's WorkloadPriorityClass
-annotations                                     ``same``, ``prefer``, ``subgroup_size``,
-                                                ``subgroup_same``
-kueue.x-k8s.io/podset-required-topology,        ``queue``; without one a queue called default
--preferred-topology, -slice-... label
-kueue.x-k8s.io/queue-name; Volcano queue
+label kueue.x-k8s.io/queue-name; Volcano queue  ``queue``; without one a queue called default
 **PodGroup** ``minMember``, ``minTaskMember``   ``min``, of groups, too; its pods are tasks; without
                                                 any there are ``minMember`` that share
                                                 ``minResources``
 ``scheduleTimeoutSeconds``                      ``start_within_s``
 **Volcano Job** ``tasks[].replicas``,           ``tasks``, ``min``, ``after``
-``minAvailable``, ``dependsOn`` ``maxRetry``    ``loss: restart``, ``max_restarts``
+``minAvailable``, ``dependsOn``
+``maxRetry``                                    ``loss: restart``, ``max_restarts``
 **TFJob**, **PyTorchJob**, MPIJob, XGBoostJob,  ``tasks``; Chief, Master, Launcher: ``role: chief``;
 PaddleJob: ``...ReplicaSpecs``                  Worker member; PS untracked; Evaluator sidecar
 ``runPolicy.schedulingPolicy.minAvailable``,    ``min``
-``elasticPolicy.minReplicas``                   ``time_limit_s``, ``max_restarts``
-``activeDeadlineSeconds``, ``backoffLimit``
+``elasticPolicy.minReplicas``
+``activeDeadlineSeconds``, ``backoffLimit``     ``time_limit_s``, ``max_restarts``
 **Job** ``parallelism``                         ``count``; all are the gang in a queue of Kueue,
                                                 else ``min`` 1
 **Pod**                                         a job of one task, or one of its PodGroup
@@ -39,10 +33,10 @@ import json
 from fractions import Fraction
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from ._base import (MAX_AMOUNT, MAX_GPUS, MAX_MIB, MAX_TASKS, ConvertError, Json, Report, add_kind, cpus, integer,
-                    kind_name, name, number, place_jobs, plain, put_memory, quantity, quote, seconds, tidy)
+from ._base import MAX_TASKS, Json, Report, integer, name, place_jobs, plain, quote, seconds
 from ._manifest import At
-from .kubernetes_nodes import GPUS, HOST, amount, unit
+from .kubernetes_nodes import GPUS
+from .kubernetes_pods import Pods
 
 KUEUE_QUEUE = "kueue.x-k8s.io/queue-name"
 GROUP_KEYS = ("scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io",
@@ -52,13 +46,6 @@ _PRIORITIES = {"system-cluster-critical": 2000000000, "system-node-critical": 20
 _ROLES = {"chief": "chief", "master": "chief", "launcher": "chief", "ps": "untracked", "evaluator": "sidecar",
           "eval": "sidecar"}
 
-#: Members of a pod that do not affect where it runs.
-_POD_ASIDE = (
-    "automountServiceAccountToken", "containers", "dnsConfig", "dnsPolicy", "enableServiceLinks", "hostAliases",
-    "hostIPC", "hostNetwork", "hostPID", "hostUsers", "hostname", "imagePullSecrets", "initContainers", "os",
-    "readinessGates", "restartPolicy", "securityContext", "serviceAccount", "serviceAccountName", "setHostnameAsFQDN",
-    "shareProcessNamespace", "subdomain", "terminationGracePeriodSeconds", "volumes", "schedulerName", "nodeName",
-    "ephemeralContainers", "preemptionPolicy", "priority")
 _JOB_ASIDE = ("backoffLimitPerIndex", "completionMode", "completions", "manualSelector", "podFailurePolicy",
               "podReplacementPolicy", "selector", "successPolicy", "suspend", "ttlSecondsAfterFinished", "managedBy",
               "maxFailedIndexes", "plugins", "policies", "volumes", "schedulerName", "runningEstimate", "nprocPerNode",
@@ -67,12 +54,12 @@ _JOB_ASIDE = ("backoffLimitPerIndex", "completionMode", "completions", "manualSe
               "backoffLimit")
 
 
-class _Jobs:
+class _Jobs(Pods):
+    """Converts objects to jobs, one method for each kind of object."""
+
     def __init__(self, objects: Dict[str, List[At]], scenario: Json, report: Report) -> None:
+        super().__init__(scenario, report)
         self.objects = objects
-        self.scenario = scenario
-        self.report = report
-        self.levels: List[str] = list(scenario.get("levels", []))
         self.priorities = dict(_PRIORITIES)
         self.default_priority = 0
         self.wanted: List[Tuple[Json, str, str]] = []
@@ -150,170 +137,6 @@ class _Jobs:
         if "kueue.x-k8s.io/priority-class" in labels:
             self.priority(job, labels["kueue.x-k8s.io/priority-class"])
         return True
-
-    # -- pods --
-
-    def requests(self, pod: At) -> Dict[str, Fraction]:
-        """The resources that a pod requests."""
-        out: Dict[str, Fraction] = {}
-        for container in pod.get("containers").items():
-            for key, value in self._container(container).items():
-                out[key] = out.get(key, Fraction(0)) + value
-        first: Dict[str, Fraction] = {}
-        aside: Dict[str, Fraction] = {}
-        for container in pod.get("initContainers").items():
-            for key, value in self._container(container).items():
-                # a sidecar runs beside the containers
-                if container.get("restartPolicy").value == "Always":
-                    aside[key] = aside.get(key, Fraction(0)) + value
-                else:
-                    first[key] = max(first.get(key, Fraction(0)), value)
-        for key in {*out, *aside, *first}:
-            out[key] = max(out.get(key, Fraction(0)) + aside.get(key, Fraction(0)), first.get(key, Fraction(0)))
-        for key, at in pod.get("overhead").members().items():
-            out[key] = out.get(key, Fraction(0)) + self._quantity(at)
-        whole = pod.get("resources")
-        for key, value in self._container(pod).items() if whole else ():
-            out[key] = value
-        return out
-
-    def _quantity(self, at: At) -> Fraction:
-        value = quantity(at.place, at.value)
-        if value < 0:
-            raise at.fail("less than 0: %s" % quote(at.value))
-        return value
-
-    def _container(self, container: At) -> Dict[str, Fraction]:
-        resources = container.get("resources")
-        out = {key: self._quantity(at) for key, at in resources.get("limits").members().items()}
-        out.update({key: self._quantity(at) for key, at in resources.get("requests").members().items()})
-        if resources.get("claims"):
-            self.report.warn(resources.get("claims").place, "no counterpart: devices of claims")
-        return out
-
-    def put(self, place: str, task: Json, asked: Dict[str, Fraction]) -> None:
-        """Set the amounts of a task."""
-        gpus = 0
-        for key, value in sorted(asked.items()):
-            if key == "cpu" and value:
-                task["cpu"] = cpus(place, value)
-            elif key == "memory" and value:
-                put_memory(place, task, Fraction(-(-value // 4096) * 4096))
-            elif key in GPUS:
-                if value.denominator != 1 or value + gpus > MAX_GPUS:
-                    raise ConvertError(place, "%s: not a number of GPUs that a node has" % key)
-                gpus += int(value)
-            elif key not in ("cpu", "memory") and value:
-                add_kind(place, self.scenario, kind_name(place, key), unit(key) or None)
-                task.setdefault("amounts", {})[key] = amount(place, key, tidy(value))
-        if gpus:
-            task["gpu"] = gpus
-
-    def task(self, template: At, count: int, word: str = "", scale: bool = True) -> Json:
-        """A task group for the pods of a template."""
-        spec = template.get("spec")
-        task: Json = {}
-        if word:
-            task["name"] = name(template.place, word)
-        if count != 1 or not scale:
-            task["count"] = count
-        self.put(spec.place, task, self.requests(spec))
-        self._fraction(template, task)
-        selector = {name(at.place, key, "label"): plain(at.place, at.text(""), "label")
-                    for key, at in spec.get("nodeSelector").members().items()}
-        if selector:
-            if HOST in selector:
-                selector["node"] = selector.pop(HOST)
-            task["selector"] = selector
-        self._affinity(spec.get("affinity"), task)
-        self._topology(template, task, count)
-        for key in ("tolerations", "topologySpreadConstraints", "resourceClaims", "runtimeClassName",
-                    "schedulingGates"):
-            if spec.get(key) and spec.get(key).value:
-                self.report.warn(spec.get(key).place, "no counterpart")
-        spec.get("activeDeadlineSeconds"), spec.get("priorityClassName")
-        spec.done(*_POD_ASIDE)
-        return task
-
-    def _fraction(self, template: At, task: Json) -> None:
-        notes = template.way("metadata.annotations").members()
-        share, memory = notes.get("gpu-fraction"), notes.get("gpu-memory")
-        if share is not None:
-            value = number(share.place, share.text(), 0, 1)
-            if value == 0 or tidy(value) == 0:
-                raise share.fail("not a share of a GPU")
-            task["gpu"] = tidy(value)
-        elif memory is not None:
-            task.pop("gpu", None)
-            task["gpu_mem_mib"] = integer(memory.place, memory.text(), 1, MAX_MIB)
-        many = notes.get("gpu-fraction-num-devices")
-        if many is not None and (share is not None and task["gpu"] != 1 or memory is not None and share is None):
-            task["gpu_devices"] = integer(many.place, many.text(), 1, MAX_GPUS)
-
-    def _affinity(self, affinity: At, task: Json) -> None:
-        if not affinity:
-            return
-        required = affinity.way("nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution")
-        terms = [self._term(term) for term in required.get("nodeSelectorTerms").items()]
-        terms = [term for term in terms if term]
-        if len(terms) == 1:
-            task["where"] = terms[0]
-        elif terms:
-            text = " or ".join("(%s)" % " and ".join(_expression(rule) for rule in term) for term in terms)
-            if len(text.encode("utf-8", "replace")) > 4096:
-                raise required.fail("longer than 4096 bytes as an expression")
-            task["where"] = text
-        if affinity.way("nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution").items():
-            self.report.warn(affinity.place + ".nodeAffinity", "what is preferred has no counterpart")
-        for key in ("podAffinity", "podAntiAffinity"):
-            if affinity.get(key):
-                self.report.warn(affinity.get(key).place, "no counterpart: say it with `affinity` and labels of jobs")
-        affinity.done()
-
-    def _term(self, term: At) -> List[Json]:
-        words = {"In": "in", "NotIn": "not_in", "Exists": "exists", "DoesNotExist": "not_exists", "Gt": "gt",
-                 "Lt": "lt"}
-        out: List[Json] = []
-        for rule in [*term.get("matchExpressions").items(), *term.get("matchFields").items()]:
-            key, operator = rule.get("key").text(), rule.get("operator")
-            if operator.text() not in words:
-                raise operator.fail("not an operator: %s" % quote(operator.value))
-            key = "node" if key in ("metadata.name", HOST) else key
-            made: Json = {"key": name(rule.place, key, "label"), "op": words[operator.text()]}
-            values = [plain(at.place, at.text(), "label") for at in rule.get("values").items()]
-            if made["op"] in ("exists", "not_exists"):
-                pass
-            elif not values or made["op"] in ("gt", "lt") and len(values) != 1:
-                raise rule.fail("not the number of values that goes with %s" % operator.value)
-            elif made["op"] in ("gt", "lt"):
-                made["values"] = [str(integer(rule.place, values[0], -MAX_AMOUNT, MAX_AMOUNT))]
-            else:
-                made["values"] = values
-            out.append(made)
-        return out
-
-    def _topology(self, template: At, task: Json, count: int) -> None:
-        notes = template.way("metadata.annotations").members()
-        stem = "kueue.x-k8s.io/podset-"
-        for key, member in ((stem + "required-topology", "same"), (stem + "preferred-topology", "prefer"),
-                            (stem + "slice-required-topology", "subgroup_same")):
-            at = notes.get(key)
-            if at is None:
-                continue
-            level = "node" if at.text() == HOST else name(at.place, at.text(), "level")
-            if level != "node" and level not in self.levels:
-                self.levels.append(level)
-                self.report.warn(at.place, "no Topology and no node has this level; it is taken for the narrowest")
-                if len(self.levels) > 16:
-                    raise at.fail("more than 16 levels")
-            task[member] = level
-        size = notes.get(stem + "slice-size")
-        if "subgroup_same" in task and size is not None:
-            task["subgroup_size"] = integer(size.place, size.text(), 1, MAX_TASKS)
-            if count % task["subgroup_size"]:
-                raise size.fail("%d is no multiple of it" % count)
-        elif "subgroup_same" in task or size is not None:
-            raise template.fail("a size of slices and their level go together")
 
     def members_done(self, at: At, *aside: str) -> None:
         """Warn of members of the object and its spec that the converter has not read."""
@@ -574,21 +397,21 @@ class _Jobs:
 
     def _imagined(self, spec: At, count: int) -> List[Json]:
         """A PodGroup without pods: minMember tasks that share minResources."""
-        asked = {key: self._quantity(at) / count for key, at in spec.get("minResources").members().items()}
-        for key, value in asked.items():
+        shared = {key: self.quantity(at) / count for key, at in spec.get("minResources").members().items()}
+        for key, value in shared.items():
             if key in GPUS and value.denominator != 1:
                 self.report.warn(spec.get("minResources").place, "%s: rounded up for each task" % key)
-                asked[key] = Fraction(-(-value // 1))
+                shared[key] = Fraction(-(-value // 1))
             elif key not in ("cpu", "memory"):
-                asked[key] = Fraction(-(-value // 1))
+                shared[key] = Fraction(-(-value // 1))
             elif key == "cpu":
-                asked[key] = Fraction(-(-value * 1000 // 1), 1000)
+                shared[key] = Fraction(-(-value * 1000 // 1), 1000)
         self.report.warn(spec.place, "its pods are not given; its tasks are alike")
         task: Json = {"count": count}
-        self.put(spec.place, task, asked)
+        self.put(spec.place, task, shared)
         return [task]
 
-    # -- all of them --
+    # -- the scenario --
 
     def convert(self) -> None:
         self.pod_groups()
@@ -614,20 +437,6 @@ class _Jobs:
     def place(self, scenario: Json) -> None:
         """Put the jobs into their queues."""
         place_jobs(scenario, self.wanted)
-
-
-def _word(text: str) -> str:
-    return '"%s"' % text.replace("\\", "\\\\").replace('"', '\\"')
-
-
-def _expression(rule: Json) -> str:
-    """A node affinity rule as an expression of the scenario format."""
-    key, op, values = _word(rule["key"]), rule["op"], rule.get("values", [])
-    if op in ("exists", "not_exists"):
-        return ("" if op == "exists" else "not ") + "exists " + key
-    if op in ("gt", "lt"):
-        return "%s %s %s" % (key, ">" if op == "gt" else "<", values[0])
-    return "%s %s (%s)" % (key, "in" if op == "in" else "not in", ", ".join(_word(v) for v in values))
 
 
 def convert(objects: Dict[str, List[At]], scenario: Json, report: Report) -> _Jobs:

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The partitions of Slurm: each becomes a partition of nodes, and a queue of the same name."""
+from __future__ import annotations
+
+from typing import Any, Dict, List, Tuple
+
+from ._base import MAX_SECONDS, ConvertError, Json, Report, boolean, integer, name, number, quote, seconds
+from ._hostlist import expand
+from ._slurm_lines import Line, Node, Settings, minutes
+from ._yarn import acl
+
+_PARTITION_KEYS = {"partitionname", "nodes", "prioritytier", "preemptmode", "maxtime", "defaulttime", "state",
+                   "allowgroups", "default", "gracetime", "oversubscribe", "shared", "priority"}
+
+
+class Partitions:
+    """Converts partitions, with the settings for all of them."""
+
+    def __init__(self, settings: Settings, nodes: Dict[str, Node], scenario: Json, report: Report) -> None:
+        self.settings = settings
+        self.nodes = nodes
+        self.scenario = scenario
+        self.report = report
+        self.lines: List[Tuple[Line, Dict[str, Tuple[str, Line]]]] = []
+        #: sets of nodes, by name
+        self.sets: Dict[str, Line] = {}
+
+    def add(self, line: Line, keys: Dict[str, Tuple[str, Line]]) -> None:
+        self.lines.append((line, keys))
+
+    def convert(self) -> None:
+        seen: Dict[str, Line] = {}
+        for line, keys in self.lines:
+            place = line.place("partitionname")
+            partition = name(place, line.keys["partitionname"], "partition")
+            if partition in seen:
+                raise ConvertError(place, "partition %s is there twice" % quote(partition))
+            seen[partition] = line
+            self._put_nodes(partition, keys)
+            self.scenario.setdefault("partitions", []).append({"name": partition})
+            self.scenario.setdefault("queues", []).append(self._queue(partition, line, keys))
+        tiers: Dict[int, List[str]] = {}
+        for queue in self.scenario.get("queues", []):
+            tiers.setdefault(queue["priority"], []).append(queue["name"])
+        for names in tiers.values():
+            if len(names) > 1:
+                text = "have one PriorityTier: they take turns by fair share, in Slurm by the priority of jobs"
+                if any(q.get("reclaim") == "any" for q in self.scenario["queues"]):
+                    text += "; and they may preempt jobs above their share, in Slurm they may not"
+                self.report.warn("%s: PartitionName" % self.settings.file, "%s %s" % (", ".join(names[:5]), text))
+
+    def _put_nodes(self, partition: str, keys: Dict[str, Tuple[str, Line]]) -> None:
+        if "nodes" not in keys:
+            return
+        text, line = keys["nodes"]
+        place = line.place("nodes")
+        for node in self._members(place, text):
+            into = self.nodes[node].json.setdefault("partitions", [])
+            if partition not in into:
+                into.append(partition)
+
+    def _members(self, place: str, text: str) -> List[str]:
+        """The nodes of a list, by name or by set."""
+        out: List[str] = []
+        for word in list(self.nodes) if text.upper() == "ALL" else expand(place, text):
+            if word in self.sets:
+                line = self.sets[word]
+                feature = line.get("feature")
+                out += [n for n in self.nodes if feature in self.nodes[n].json.get("labels", {})] if feature else []
+                nodes = line.get("nodes")
+                for node in expand(line.place("nodes"), nodes) if nodes else ():
+                    if node not in self.nodes:
+                        raise ConvertError(line.place("nodes"), "no node %s" % quote(node))
+                    out.append(node)
+            elif word in self.nodes:
+                out.append(word)
+            else:
+                raise ConvertError(place, "no node %s" % quote(word))
+        return out
+
+    def _queue(self, partition: str, line: Line, keys: Dict[str, Tuple[str, Line]]) -> Json:
+        def value(key: str, default: str = "") -> Tuple[str, str]:
+            text, at = keys.get(key, (default, line))
+            return text, at.place(key)
+        out: Json = {"name": partition}
+        text, place = value("prioritytier", value("priority", "1")[0])
+        out["priority"] = integer(place, text, 0, 65533)
+        self._partition_state(value, out)
+        self._times(value, out)
+        self._preempt(value, out)
+        self._order(out)
+        text, place = value("allowgroups", "ALL")
+        if text.upper() != "ALL":
+            out["submit_acl"] = acl(place, " " + text)
+        text, place = value("default", "NO")
+        if boolean(place, text):
+            if self.scenario.get("default_queue") is not None:
+                raise ConvertError(place, "partition %s is the default, too" % quote(self.scenario["default_queue"]))
+            self.scenario["default_queue"] = partition
+        for key, (_, at) in keys.items():
+            if key not in _PARTITION_KEYS:
+                self.report.warn(at.place(key), "no counterpart")
+        return out
+
+    def _partition_state(self, value: Any, out: Json) -> None:
+        text, place = value("state", "UP")
+        states = {"UP": None, "DOWN": "closed", "DRAIN": "draining", "INACTIVE": "closed"}
+        if text.upper() not in states:
+            raise ConvertError(place, "not a state of a partition: %s" % quote(text))
+        if states[text.upper()]:
+            out["state"] = states[text.upper()]
+        if text.upper() == "DOWN":
+            self.report.warn(place, "refuses jobs; in Slurm they wait")
+
+    def _times(self, value: Any, out: Json) -> None:
+        text, place = value("maxtime", "UNLIMITED")
+        most = minutes(place, text)
+        if most == 0:
+            raise ConvertError(place, "no time at all")
+        if most is not None:
+            out["max_time_limit_s"] = seconds(place, most)
+        text, place = value("defaulttime", "")
+        default = minutes(place, text) if text else None
+        if default is not None and most is not None and default > most:
+            raise ConvertError(place, "above MaxTime")
+        default = default or most
+        if default:
+            out["default_time_limit_s"] = seconds(place, default)
+        text, place = value("gracetime", "0")
+        grace = number(place, text, 0, MAX_SECONDS)
+        if grace:
+            out["grace_s"] = seconds(place, grace)
+        exempt = self.settings.get("preemptexempttime", "-1")
+        spared = None if exempt == "-1" else minutes(self.settings.place("preemptexempttime"), exempt)
+        if spared:
+            out["min_runtime_s"] = seconds(self.settings.place("preemptexempttime"), spared)
+
+    def _preempt(self, value: Any, out: Json) -> None:
+        kind = self.settings.get("preempttype", "preempt/none").lower()
+        if kind not in ("preempt/none", "preempt/partition_prio", "preempt/qos"):
+            raise ConvertError(self.settings.place("preempttype"), "not a PreemptType: %s" % quote(kind))
+        if kind == "preempt/qos":
+            self.report.warn(self.settings.place("preempttype"), "QOS are not in these files; nothing is preempted")
+        by_tier = kind == "preempt/partition_prio"
+        everywhere = self.settings.get("preemptmode", "OFF")
+        text, place = value("preemptmode", everywhere)
+        words = {word.strip().upper() for word in text.split(",") if word.strip()}
+        gang = "GANG" in {word.strip().upper() for word in everywhere.split(",")}
+        unknown = words - {"OFF", "CANCEL", "REQUEUE", "SUSPEND", "GANG", "WITHIN", "PRIORITY"}
+        if unknown:
+            raise ConvertError(place, "not a PreemptMode: %s" % quote(sorted(unknown)[0]))
+        out["within"] = "lower" if "WITHIN" in words and by_tier else "never"
+        out["reclaim"] = "any" if by_tier else "never"
+        if by_tier and ("OFF" in words or words <= {"GANG", "WITHIN"}):
+            out["no_preemption"] = True
+        sliced = self._slices(value, gang, out)
+        for word, mode in (("CANCEL", "cancel"), ("SUSPEND", "suspend")):
+            if word in words and by_tier:
+                if mode == "suspend" and sliced:
+                    self.report.warn(place, "suspends no job where gangs take turns: preempted jobs are requeued")
+                else:
+                    out["preempt_mode"] = mode
+
+    def _slices(self, value: Any, gang: bool, out: Json) -> bool:
+        text, place = value("oversubscribe", value("shared", "NO")[0])
+        word, _, count = text.upper().partition(":")
+        if word not in ("NO", "YES", "FORCE", "EXCLUSIVE"):
+            raise ConvertError(place, "not a value of OverSubscribe: %s" % quote(text))
+        rows = integer(place, count, 1, 65535) if count else 4
+        if word == "EXCLUSIVE":
+            self.report.warn(place, "EXCLUSIVE: let jobs say `exclusive`")
+        elif word == "YES" and rows > 1:
+            self.report.warn(place, "YES: no counterpart: jobs only share what they request to share")
+        elif word == "FORCE" and rows > 1 and not gang:
+            self.report.warn(place, "FORCE without gang scheduling: no counterpart")
+        elif word == "FORCE" and rows > 1:
+            out["quantum_s"] = seconds(self.settings.place("schedulertimeslice"), number(
+                self.settings.place("schedulertimeslice"), self.settings.get("schedulertimeslice", "30"), 1, 65533))
+            out["quantum_rows"] = rows
+            return True
+        return False
+
+    def _order(self, out: Json) -> None:
+        kind = self.settings.get("prioritytype", "priority/multifactor").lower()
+        if kind == "priority/basic":
+            out["order"] = "fifo"
+        elif kind != "priority/multifactor":
+            self.report.warn(self.settings.place("prioritytype"), "no counterpart: jobs go by priority, then age")
+        kind = self.settings.get("schedulertype", "sched/backfill").lower()
+        if kind == "sched/builtin":
+            out["block"] = "strict"
+            return
+        if kind != "sched/backfill":
+            raise ConvertError(self.settings.place("schedulertype"), "not a SchedulerType: %s" % quote(kind))
+        if "quantum_s" in out:
+            self.report.warn(self.settings.place("schedulertype"), "no backfill where gangs take turns")
+            return
+        out["backfill"] = "conservative"
+        text = self.settings.parameter("bf_max_job_test")
+        out["plan_depth"] = integer(self.settings.place("schedulerparameters"), text or "500", 1, 10 ** 6)
