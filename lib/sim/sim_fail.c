@@ -138,11 +138,11 @@ gang_result gang__sim_node_event(gang_sim *sim, const struct gang__sim_entry *e)
 
 /* ---- tasks ----------------------------------------------------------------------------------- */
 
-int64_t gang__sim_task_failure(gang_sim *sim, size_t index, uint32_t part, int64_t held_tasks)
+int64_t gang__sim_task_failure(gang_sim *sim, size_t index, uint32_t gang, int64_t held_tasks)
 {
     if (sim->opts.task_mtbf_ns <= 0 || held_tasks <= 0)
         return INT64_MAX;
-    uint64_t target = index | (uint64_t)part << 32;
+    uint64_t target = index | (uint64_t)gang << 32;
     uint64_t random = draw(sim, OF_TASKS, target, gang__sim_at(sim, index)->epoch);
     return gang__add_sat(sim->now_ns,
                          exponential(random, (double)sim->opts.task_mtbf_ns / (double)held_tasks));
@@ -159,17 +159,17 @@ static int32_t pick_task(const struct gang_task *t, void *user)
     return p->left-- == 0;
 }
 
-gang_result gang__sim_task_fails(gang_sim *sim, size_t index, uint32_t part)
+gang_result gang__sim_task_fails(gang_sim *sim, size_t index, uint32_t gang)
 {
     struct gang__sim_job *j = gang__sim_at(sim, index);
-    struct gang__sim_work *w = j->stages ? &j->stages->part[part].work : &j->work;
-    int64_t held_tasks = j->stages ? j->stages->part[part].held_tasks : j->held_tasks;
-    gang_alloc_id alloc = gang_job_alloc(sim->sched, j->id, (int32_t)part);
+    struct gang__sim_work *w = j->stages ? &j->stages->gang[gang].work : &j->work;
+    int64_t held_tasks = j->stages ? j->stages->gang[gang].held_tasks : j->held_tasks;
+    gang_alloc_id alloc = gang_job_alloc(sim->sched, j->id, (int32_t)gang);
     struct pick p = {(int64_t)(draw(sim, OF_VICTIM, index, j->epoch) % (uint64_t)held_tasks), -1};
     gang_result r = gang_alloc_each(sim->cluster, alloc, pick_task, &p);
     if (r < 0 || p.task < 0)
         return GANG_OK; /* it holds nothing any more */
-    r = gang_report_tasks(sim->sched, j->id, (int32_t)part, alloc, &p.task, 1, GANG_TASK_FAILED);
+    r = gang_report_tasks(sim->sched, j->id, (int32_t)gang, alloc, &p.task, 1, GANG_TASK_FAILED);
     if (r != GANG_OK)
         return r == GANG_ENOMEM ? r : GANG_OK;
     gang__sim_progress(sim, j);

@@ -35,14 +35,14 @@ void gang__sim_report(gang_sim *sim, int32_t what, size_t index, gang_node_id no
                    .what = what, .index = index, .node = node, .reason = reason, .text = text});
 }
 
-void gang__sim_report_gang(gang_sim *sim, int32_t what, size_t index, uint32_t part, int32_t reason,
+void gang__sim_report_gang(gang_sim *sim, int32_t what, size_t index, uint32_t gang, int32_t reason,
                            const char *text)
 {
     if (sim->ops.event)
         report(sim, (struct gang_sim_event){.what = what,
                                             .index = index,
                                             .reason = reason,
-                                            .gang = (int32_t)part,
+                                            .gang = (int32_t)gang,
                                             .text = text});
 }
 
@@ -137,9 +137,9 @@ static int32_t on_state(const struct gang_event *e, void *user)
     }
     change(sim, j, e);
     /* A job of several gangs reports the starts and stops of each gang instead. */
-    bool told = j->stages && (e->state == GANG_JOB_PENDING ||
-                              (e->state == GANG_JOB_RUNNING && was != GANG_JOB_SUSPENDED));
-    if (e->state != GANG_JOB_STOPPING && !told)
+    bool reported = j->stages && (e->state == GANG_JOB_PENDING ||
+                                  (e->state == GANG_JOB_RUNNING && was != GANG_JOB_SUSPENDED));
+    if (e->state != GANG_JOB_STOPPING && !reported)
         gang__sim_report(sim, event_of(was, e->state), (size_t)e->cookie, GANG_ID_NONE, e->reason,
                          e->text);
     return 0;
@@ -208,13 +208,13 @@ static int64_t on_overrun(const struct gang_event *e, void *user)
 static int32_t on_reservation(const struct gang_reservation_event *e, void *user)
 {
     gang_sim *sim = user;
-    struct gang_sim_event told = {.size = sizeof(told),
-                                  .what = GANG_SIM_RESERVATION,
-                                  .now_ns = sim->now_ns,
-                                  .index = SIZE_MAX,
-                                  .text = e->text,
-                                  .reservation = e};
-    call(sim, &told);
+    struct gang_sim_event event = {.size = sizeof(event),
+                                   .what = GANG_SIM_RESERVATION,
+                                   .now_ns = sim->now_ns,
+                                   .index = SIZE_MAX,
+                                   .text = e->text,
+                                   .reservation = e};
+    call(sim, &event);
     return 0;
 }
 

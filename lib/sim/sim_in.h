@@ -30,7 +30,7 @@ struct gang__sim_entry {
     uint64_t key; /* order in the same instant, within a class */
     uint32_t class;
     uint32_t epoch;  /* of a job; GANG__SIM_NODE_SET: the state */
-    uint64_t target; /* index of a node; of a job, and above 32 bits of its part */
+    uint64_t target; /* index of a node; of a job, and above 32 bits of its gang */
 };
 
 enum { GANG__SIM_TO_COME, GANG__SIM_KNOWN, GANG__SIM_OVER };
@@ -39,7 +39,7 @@ enum { GANG__SIM_TO_COME, GANG__SIM_KNOWN, GANG__SIM_OVER };
 struct gang__sim_placement {
     uint32_t node; /* index */
     uint32_t row;  /* of the allocations, + 1; 0: none */
-    int64_t part;
+    int64_t gang;
     int64_t tasks, cpu_milli, memory_bytes, gpu_milli;
     uint64_t gpus;
 };
@@ -104,16 +104,16 @@ struct gang__sim_gang {
 
 /* Parts that wait, those they wait for before them. */
 struct gang__sim_wait {
-    uint32_t part, after;
+    uint32_t gang, after;
     int32_t when; /* GANG_AFTER_* */
 };
 
 /* The gangs of such a job. gang__sim_job.work then sums them up: what is left on the longest path,
  * whether one works, what all lost. */
 struct gang__sim_stages {
-    struct gang__sim_gang *part; /* in the same block */
+    struct gang__sim_gang *gang; /* in the same block */
     struct gang__sim_wait *wait;
-    uint32_t parts, waits;
+    uint32_t gangs, waits;
     uint32_t hit; /* index + 1 of the next one to be looked at after the run; itself: the last */
 };
 
@@ -286,6 +286,14 @@ gang_result gang__sim_arrive(gang_sim *sim, size_t index);
 void gang__sim_row_fill(const gang_sim *sim, struct gang__sim_job *j,
                         const struct gang_trace_job *t);
 
+enum { GANG__SIM_MAX_JOBS = INT32_MAX };
+/* Number of a user, new or not; -1: out of memory. */
+int32_t gang__sim_user(gang_sim *sim, const char *name);
+/* Adds what all tasks of a request need to the amounts of a row. */
+void gang__sim_add_amounts(struct gang__sim_job *j, const struct gang_request_spec *request);
+/* The scheduler has the job: its row gets the id, and op event is called. */
+void gang__sim_accept(gang_sim *sim, size_t index, gang_job_id id);
+
 /* ---- sim_rows.c ---- */
 
 /* The row of a job that has come, and is not gone. */
@@ -351,7 +359,7 @@ struct gang_host_ops gang__sim_host_ops(const gang_sim *sim);
 /* One more has ended, or was refused. */
 void gang__sim_count_over(gang_sim *sim, const struct gang__sim_job *j);
 /* Reports an event of one gang of a job; gang 0 if it concerns the job. */
-void gang__sim_report_gang(gang_sim *sim, int32_t what, size_t index, uint32_t part, int32_t reason,
+void gang__sim_report_gang(gang_sim *sim, int32_t what, size_t index, uint32_t gang, int32_t reason,
                            const char *text);
 void gang__sim_report(gang_sim *sim, int32_t what, size_t index, gang_node_id node, int32_t reason,
                       const char *text);
@@ -387,11 +395,11 @@ int64_t gang__sim_restart(const gang_sim *sim, size_t index, int64_t gpu_milli);
 int32_t gang__sim_speed(const gang_sim *sim, size_t index, int64_t held_tasks, int64_t tasks);
 int64_t gang__sim_end(const gang_sim *sim, const struct gang__sim_work *w);
 /* An event of a job; INT64_MAX: it does not come. False: out of memory. */
-bool gang__sim_expect(gang_sim *sim, size_t index, uint32_t part, uint32_t class, int64_t at_ns);
+bool gang__sim_expect(gang_sim *sim, size_t index, uint32_t gang, uint32_t class, int64_t at_ns);
 /* Events and places of those that were touched. */
 gang_result gang__sim_settle(gang_sim *sim);
 
-/* ---- sim_stages.c ---- */
+/* ---- sim_stages_make.c ---- */
 
 /* How long groups run: of[i * step] the i-th. */
 struct gang__sim_runs {
@@ -405,6 +413,8 @@ struct gang__sim_stages *gang__sim_stages_new(const gang_sim *sim, const struct 
 /* A copy, by another's allocator; NULL: out of memory. */
 struct gang__sim_stages *gang__sim_stages_copy(const struct gang__sim_stages *from,
                                                const struct gang_mem *mem);
+/* ---- sim_stages.c ---- */
+
 /* Updates the row of the job from its gangs. */
 void gang__sim_stages_sum(struct gang__sim_job *j);
 /* So long they worked, or stopped. */
@@ -414,16 +424,16 @@ void gang__sim_gang_starts(gang_sim *sim, size_t index, const struct gang_event 
 bool gang__sim_gang_stops(gang_sim *sim, size_t index, const struct gang_event *e);
 void gang__sim_stages_state(gang_sim *sim, struct gang__sim_job *j, const struct gang_event *e,
                             int32_t was);
-/* A part's work has ended; it was asked to stop and has. */
-gang_result gang__sim_gang_ends(gang_sim *sim, size_t index, uint32_t part);
-gang_result gang__sim_gang_stopped(gang_sim *sim, size_t index, uint32_t part);
+/* A gang's work has ended; a gang that was asked to stop has stopped. */
+gang_result gang__sim_gang_ends(gang_sim *sim, size_t index, uint32_t gang);
+gang_result gang__sim_gang_stopped(gang_sim *sim, size_t index, uint32_t gang);
 /* The gangs with tasks on the node lose the work that is not saved. False: none has tasks there. */
 bool gang__sim_stages_lose(gang_sim *sim, struct gang__sim_job *j, gang_node_id node);
 /* It is settled again after the next run of the cycle. */
 void gang__sim_touch_later(gang_sim *sim, size_t index);
 void gang__sim_touch_hit(gang_sim *sim);
 gang_result gang__sim_stages_settle(gang_sim *sim, size_t index);
-/* milli-GPUs, or cores, of the parts that run or may start. */
+/* milli-GPUs, or cores, of the gangs that run or may start. */
 int64_t gang__sim_stages_demand(const struct gang__sim_stages *st, bool gpus);
 /* GPU-time (or core-time) of all gangs so far in thousandths of ns, and how much the working gangs
  * add in a ns. */
@@ -445,9 +455,9 @@ void gang__sim_spend(gang_sim *sim);
 struct gang__sim_area gang__sim_area(const gang_sim *sim);
 /* Where a job is, from now on. `alloc` GANG_ID_NONE: nowhere. */
 gang_result gang__sim_place(gang_sim *sim, size_t index, gang_alloc_id alloc);
-/* The same, part by part: of a part the number of its tasks is returned in `tasks`. */
+/* The same, gang by gang: of a gang the number of its tasks is returned in `tasks`. */
 void gang__sim_gather_begin(gang_sim *sim);
-gang_result gang__sim_gather(gang_sim *sim, uint32_t part, gang_alloc_id alloc, int64_t *tasks);
+gang_result gang__sim_gather(gang_sim *sim, uint32_t gang, gang_alloc_id alloc, int64_t *tasks);
 gang_result gang__sim_gather_end(gang_sim *sim, size_t index);
 gang_result gang__sim_sample(gang_sim *sim);
 /* Rows that are open stay, in their order. */
@@ -459,9 +469,9 @@ void gang__sim_note_submit(gang_sim *sim, size_t index);
 
 gang_result gang__sim_fail_begin(gang_sim *sim);
 gang_result gang__sim_node_event(gang_sim *sim, const struct gang__sim_entry *e);
-gang_result gang__sim_task_fails(gang_sim *sim, size_t index, uint32_t part);
+gang_result gang__sim_task_fails(gang_sim *sim, size_t index, uint32_t gang);
 /* When one of its `has` tasks fails, from now; INT64_MAX: none does. */
-int64_t gang__sim_task_failure(gang_sim *sim, size_t index, uint32_t part, int64_t held_tasks);
+int64_t gang__sim_task_failure(gang_sim *sim, size_t index, uint32_t gang, int64_t held_tasks);
 
 /* ---- sim_active.c ---- */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Jobs: those of traces, which come when their time has come, and those that are submitted. */
+/* Jobs of traces: their rows, and their submission when their time has come. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,8 +8,6 @@
 #include "base/error.h"
 #include "base/wide.h"
 #include "sim/sim_in.h"
-
-enum { MAX_JOBS = INT32_MAX };
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
@@ -76,8 +74,7 @@ struct gang__sim_amounts gang__sim_group_takes(const struct gang_request_spec *r
                                       gang__mul_div(gpu, g.count, 1)};
 }
 
-/* What all tasks of its groups take. */
-static void add_up(struct gang__sim_job *j, const struct gang_request_spec *request)
+void gang__sim_add_amounts(struct gang__sim_job *j, const struct gang_request_spec *request)
 {
     for (size_t i = 0; i < request->group_count; i++) {
         struct gang__sim_amounts all = gang__sim_group_takes(request, i);
@@ -88,8 +85,7 @@ static void add_up(struct gang__sim_job *j, const struct gang_request_spec *requ
     }
 }
 
-/* Number of a user, new or not; -1: out of memory. */
-static int32_t user_of(gang_sim *sim, const char *name)
+int32_t gang__sim_user(gang_sim *sim, const char *name)
 {
     int32_t user = gang__sim_word(sim, &sim->users, name ? name : "");
     size_t was = sim->user_cap;
@@ -125,7 +121,7 @@ void gang__sim_row_fill(const gang_sim *sim, struct gang__sim_job *j,
     j->limit_ns = t->limit_ns;
     if (sim->opts.know == GANG_SIM_KNOW_RUN)
         j->limit_ns = gang__add_sat(t->run_ns > 0 ? t->run_ns : 1, sim->opts.linger_ns);
-    add_up(j, &request);
+    gang__sim_add_amounts(j, &request);
 }
 
 static gang_result read_row(gang_sim *sim, gang_trace *trace, size_t row, int64_t shift_ns,
@@ -142,7 +138,7 @@ static gang_result read_row(gang_sim *sim, gang_trace *trace, size_t row, int64_
                            row);
     *b = (struct gang__sim_brief){t.submit_ns + shift_ns, queue_of(sim, t.queue), -1,
                                   (uint32_t)sim->sources, 0};
-    b->user = b->queue == -2 ? -1 : user_of(sim, t.user);
+    b->user = b->queue == -2 ? -1 : gang__sim_user(sim, t.user);
     if (b->user < 0)
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     if (b->queue < 0) {
@@ -203,8 +199,8 @@ gang_result gang_sim_add_trace(gang_sim *sim, gang_trace *trace, int64_t shift_n
     size_t count = gang_trace_count(trace);
     if (shift_ns > INT64_MAX / 4 || shift_ns < -INT64_MAX / 4)
         return gang__error(error, GANG_ERANGE, "shift_ns", "too large");
-    if (count > (size_t)MAX_JOBS - sim->jobs)
-        return gang__error(error, GANG_ELIMIT, NULL, "more than %d jobs", MAX_JOBS);
+    if (count > (size_t)GANG__SIM_MAX_JOBS - sim->jobs)
+        return gang__error(error, GANG_ELIMIT, NULL, "more than %d jobs", GANG__SIM_MAX_JOBS);
     if (!gang__sim_reserve_jobs(sim, count))
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     for (size_t row = 0; row < count; row++) {
@@ -233,8 +229,7 @@ static void refuse(gang_sim *sim, size_t index, const struct gang_error *error)
                      error->text[0] ? error->text : gang_strerror(error->code));
 }
 
-/* The scheduler has it. */
-static void accept(gang_sim *sim, size_t index, gang_job_id id)
+void gang__sim_accept(gang_sim *sim, size_t index, gang_job_id id)
 {
     struct gang__sim_job *j = gang__sim_at(sim, index);
     j->id = id;
@@ -283,176 +278,8 @@ gang_result gang__sim_arrive(gang_sim *sim, size_t index)
     (void)gang__sim_row_new(sim, j);
     gang__sim_note_submit(sim, index);
     if (r == GANG_OK)
-        accept(sim, index, made.id);
+        gang__sim_accept(sim, index, made.id);
     else
         refuse(sim, index, &error);
     return GANG_OK;
-}
-
-/* ---- submitted by the caller ----------------------------------------------------------------- */
-
-/* A job that is being submitted. */
-struct entry {
-    struct gang_job_spec spec;
-    struct gang__sim_job j;
-    char *name;
-};
-
-/* Gangs of one job are not told apart where they take turns. */
-static gang_result check_slices(const gang_sim *sim, const char *queue, struct gang_error *error)
-{
-    struct gang_queue_info info = {.size = sizeof(info)};
-    gang_queue_id id;
-    if (queue && gang_queue_find(sim->sched, queue, &id) == GANG_OK &&
-        gang_queue_get(sim->sched, id, &info) == GANG_OK && info.quantum_ns > 0)
-        return gang__error(error, GANG_ENOTSUP, "group_after",
-                           "groups that wait for each other, in a queue that slices");
-    return GANG_OK;
-}
-
-static gang_result read_spec(const gang_sim *sim, const struct gang_job_spec *from,
-                             struct gang_job_spec *spec, struct gang_error *error)
-{
-    const struct gang_job_spec none = GANG_JOB_SPEC_INIT;
-    *spec = none;
-    gang_result r = gang__struct_in(spec, sizeof(*spec), sizeof(*spec), from, from->size);
-    if (r != GANG_OK)
-        return gang__error(error, r, NULL, "gang_job_spec of another size");
-    if (spec->running)
-        return gang__error(error, GANG_ENOTSUP, "running",
-                           "a simulated job starts in the simulation");
-    if ((!spec->queue || !*spec->queue) && sim->default_queue >= 0)
-        spec->queue = sim->queues.list[sim->default_queue]->text;
-    return spec->group_after_count ? check_slices(sim, spec->queue, error) : GANG_OK;
-}
-
-static gang_result check_runs(const struct gang__sim_runs *runs, size_t count,
-                              struct gang_error *error)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (runs->of[i] >= 0 && runs->of[i] <= INT64_MAX / 4)
-            continue;
-        gang__error(error, GANG_ERANGE, runs->step ? NULL : "run_ns", "negative, or too large");
-        return runs->step ? gang__error_at(error, GANG_ERANGE, "run_ns[%zu]", i) : GANG_ERANGE;
-    }
-    return GANG_OK;
-}
-
-/* Is what its parts are made of there? If not, the scheduler says so. */
-static bool has_parts(const struct gang_job_spec *spec)
-{
-    size_t groups = spec->request.group_count;
-    if (!spec->group_after || spec->group_after_size != sizeof(*spec->group_after))
-        return false;
-    for (size_t i = 0; i < spec->group_after_count; i++) {
-        const struct gang_group_after *a = &spec->group_after[i];
-        if (a->group < 0 || (size_t)a->group >= groups || a->after < 0 ||
-            (size_t)a->after >= groups)
-            return false;
-    }
-    return spec->group_after_count > 0 && groups > 0 && spec->request.groups;
-}
-
-/* Allocates what the simulation keeps of a job, before the scheduler has it. */
-static gang_result prepare(gang_sim *sim, struct entry *e, const struct gang__sim_runs *runs,
-                           struct gang_error *error)
-{
-    const struct gang_job_spec *spec = &e->spec;
-    bool named = spec->name && *spec->name;
-    bool staged = has_parts(spec);
-    struct gang__sim_brief b = {sim->now_ns, -1, -1, (uint32_t)sim->sources, 0};
-    e->name = named ? gang__strdup(&sim->mem, spec->name) : NULL;
-    b.user = user_of(sim, spec->user);
-    b.queue = gang__sim_word(sim, &sim->queues, spec->queue ? spec->queue : "");
-    if (!gang__sim_reserve_jobs(sim, 1) || !gang__sim_reserve_row(sim) || b.user < 0 ||
-        b.queue < 0 || (named && !e->name))
-        return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
-    sim->source[sim->sources] = (struct gang__sim_source){.first = sim->jobs};
-    sim->brief[sim->jobs] = b;
-    e->j = gang__sim_blank(sim, sim->jobs);
-    if (staged && !(e->j.stages = gang__sim_stages_new(sim, spec, runs)))
-        return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
-    for (size_t i = 0; i < spec->request.group_count; i++) {
-        int64_t run_ns = runs->of[i * runs->step];
-        e->j.work.left_ns = run_ns > e->j.work.left_ns ? run_ns : e->j.work.left_ns;
-    }
-    if (staged)
-        gang__sim_stages_sum(&e->j);
-    e->j.run_ns = e->j.work.left_ns;
-    if (spec->request.groups)
-        add_up(&e->j, &spec->request);
-    e->j.limit_ns = spec->time_limit_ns;
-    e->j.priority = spec->priority;
-    e->j.held = gang__sim_selects(sim);
-    return GANG_OK;
-}
-
-static gang_result submit(gang_sim *sim, const struct gang_job_spec *spec,
-                          const struct gang__sim_runs *runs, size_t *index,
-                          struct gang_error *error)
-{
-    struct entry e = {.name = NULL};
-    gang_result r = read_spec(sim, spec, &e.spec, error);
-    if (r != GANG_OK)
-        return r;
-    if (sim->jobs == MAX_JOBS)
-        return gang__error(error, GANG_ELIMIT, NULL, "more than %d jobs", MAX_JOBS);
-    const int64_t now_ns = sim->now_ns, used_until_ns = sim->used_until_ns;
-    const bool began = sim->began;
-    gang__sim_start_clock(sim); /* it does not go back from a job that is there */
-    r = prepare(sim, &e, runs, error);
-    e.spec.hold = e.spec.hold || e.j.held;
-    e.spec.cookie = sim->jobs;
-    if (r == GANG_OK)
-        r = gang_job_submit(sim->sched, &e.spec, &e.j.id, error);
-    if (r != GANG_OK) {
-        gang__release(&sim->mem, e.name);
-        gang__release(&sim->mem, e.j.stages);
-        sim->now_ns = now_ns;
-        sim->used_until_ns = used_until_ns;
-        sim->began = began;
-        return r;
-    }
-    (void)gang__sim_row_new(sim, &e.j);
-    sim->source[sim->sources++].name = e.name;
-    if (index)
-        *index = sim->jobs;
-    sim->jobs++;
-    gang__sim_note_submit(sim, sim->jobs - 1);
-    sim->running = true; /* op event is a callback here, too */
-    accept(sim, sim->jobs - 1, e.j.id);
-    sim->running = false;
-    return GANG_OK;
-}
-
-gang_result gang_sim_submit(gang_sim *sim, const struct gang_job_spec *spec, int64_t run_ns,
-                            size_t *index, struct gang_error *error)
-{
-    const struct gang__sim_runs runs = {&run_ns, 0};
-    if (index)
-        *index = SIZE_MAX;
-    if (!sim || !spec)
-        return gang__error(error, GANG_EINVAL, NULL, "no simulation, or no job");
-    if (sim->running)
-        return gang__error(error, GANG_EBUSY, NULL, "called from a callback");
-    gang_result r = check_runs(&runs, 1, error);
-    return r == GANG_OK ? submit(sim, spec, &runs, index, error) : r;
-}
-
-gang_result gang_sim_submit_groups(gang_sim *sim, const struct gang_job_spec *spec,
-                                   const int64_t *run_ns, size_t count, size_t *index,
-                                   struct gang_error *error)
-{
-    const struct gang__sim_runs runs = {run_ns, 1};
-    if (index)
-        *index = SIZE_MAX;
-    if (!sim || !spec || (!run_ns && count))
-        return gang__error(error, GANG_EINVAL, NULL, "no simulation, no job, or no run times");
-    if (sim->running)
-        return gang__error(error, GANG_EBUSY, NULL, "called from a callback");
-    if (spec->size >= sizeof(*spec) && count != spec->request.group_count)
-        return gang__error(error, GANG_EINVAL, "run_ns", "%zu run times for %zu groups", count,
-                           spec->request.group_count);
-    gang_result r = check_runs(&runs, count, error);
-    return r == GANG_OK ? submit(sim, spec, &runs, index, error) : r;
 }

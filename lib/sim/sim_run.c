@@ -48,11 +48,11 @@ static bool is_over(const gang_sim *sim, int64_t run)
 
 /* ---- what ------------------------------------------------------------------------------------ */
 
-static gang_result ends(gang_sim *sim, size_t index, uint32_t part)
+static gang_result ends(gang_sim *sim, size_t index, uint32_t gang)
 {
     struct gang__sim_job *j = gang__sim_at(sim, index);
     if (j->stages)
-        return gang__sim_gang_ends(sim, index, part);
+        return gang__sim_gang_ends(sim, index, gang);
     size_t row;
     const struct gang__sim_source *s = gang__sim_source(sim, index, &row);
     struct gang_trace_job t = GANG_TRACE_JOB_INIT;
@@ -70,11 +70,11 @@ static gang_result ends(gang_sim *sim, size_t index, uint32_t part)
     return GANG_OK;
 }
 
-static gang_result stopped(gang_sim *sim, size_t index, uint32_t part)
+static gang_result stopped(gang_sim *sim, size_t index, uint32_t gang)
 {
     const struct gang__sim_job *j = gang__sim_at(sim, index);
     if (j->stages)
-        return gang__sim_gang_stopped(sim, index, part);
+        return gang__sim_gang_stopped(sim, index, gang);
     gang_alloc_id alloc = gang_job_alloc(sim->sched, j->id, 0);
     gang_result r = gang_report_tasks(sim->sched, j->id, 0, alloc, NULL, 0, GANG_TASK_STOPPED);
     sim->dirty = true;
@@ -84,14 +84,14 @@ static gang_result stopped(gang_sim *sim, size_t index, uint32_t part)
 static gang_result happen(gang_sim *sim, const struct gang__sim_entry *e)
 {
     size_t index = (uint32_t)e->target;
-    uint32_t part = (uint32_t)(e->target >> 32);
+    uint32_t gang = (uint32_t)(e->target >> 32);
     switch (e->class) {
     case GANG__SIM_END:
-        return ends(sim, index, part);
+        return ends(sim, index, gang);
     case GANG__SIM_STOPPED:
-        return stopped(sim, index, part);
+        return stopped(sim, index, gang);
     case GANG__SIM_TASK_FAIL:
-        return gang__sim_task_fails(sim, index, part);
+        return gang__sim_task_fails(sim, index, gang);
     default:
         return gang__sim_node_event(sim, e);
     }

@@ -7,138 +7,6 @@
 #include "base/wide.h"
 #include "sim/sim_in.h"
 
-/* ---- making ---------------------------------------------------------------------------------- */
-
-/* A hash of the groups that a group waits for. The scheduler puts groups that wait for the same
- * into one gang. */
-static uint64_t waits_of(const struct gang_job_spec *spec, size_t group)
-{
-    uint64_t sum = 0;
-    for (size_t i = 0; i < spec->group_after_count; i++)
-        if ((size_t)spec->group_after[i].group == group) {
-            const int32_t key[] = {spec->group_after[i].after, spec->group_after[i].when};
-            sum += gang__hash(GANG__HASH_SEED, key, sizeof(key));
-        }
-    return sum;
-}
-
-/* Numbers the gangs: part_of[g] is the gang of group g. Returns how many there are. */
-static uint32_t number_parts(const struct gang_job_spec *spec, uint32_t *part_of)
-{
-    uint32_t parts = 0;
-    for (size_t g = 0; g < spec->request.group_count; g++) {
-        size_t k = 0;
-        while (k < g && waits_of(spec, k) != waits_of(spec, g))
-            k++;
-        part_of[g] = k < g ? part_of[k] : parts++;
-    }
-    return parts;
-}
-
-static bool has_role(const struct gang_job_spec *spec, size_t group, int32_t role)
-{
-    return (spec->roles ? spec->roles[group] : GANG_ROLE_MEMBER) == role;
-}
-
-/* The job is over with its chiefs; without any, with its members; without these, with all. */
-static void find_deciders(struct gang__sim_stages *st, const struct gang_job_spec *spec,
-                          const uint32_t *part_of)
-{
-    bool chiefs = false, members = false;
-    for (size_t g = 0; g < spec->request.group_count; g++) {
-        chiefs = chiefs || has_role(spec, g, GANG_ROLE_CHIEF);
-        members =
-            members || has_role(spec, g, GANG_ROLE_MEMBER) || has_role(spec, g, GANG_ROLE_CRITICAL);
-    }
-    for (size_t g = 0; g < spec->request.group_count; g++)
-        if (chiefs ? has_role(spec, g, GANG_ROLE_CHIEF)
-                   : !members || has_role(spec, g, GANG_ROLE_MEMBER) ||
-                         has_role(spec, g, GANG_ROLE_CRITICAL))
-            st->part[part_of[g]].decides = true;
-}
-
-/* Sorts the waits so that a gang comes after those it waits for, by the longest path to it. With a
- * cycle there is no such order; the scheduler then refuses the job. */
-static void sort_waits(struct gang__sim_stages *st)
-{
-    bool moved = true;
-    for (uint32_t round = 0; moved && round <= st->parts; round++) {
-        moved = false;
-        for (uint32_t i = 0; i < st->waits; i++) {
-            struct gang__sim_gang *p = &st->part[st->wait[i].part];
-            int64_t min = st->part[st->wait[i].after].begins_ns + 1;
-            moved = moved || p->begins_ns < min;
-            p->begins_ns = p->begins_ns < min ? min : p->begins_ns;
-        }
-    }
-    for (uint32_t i = 1; i < st->waits; i++) {
-        struct gang__sim_wait w = st->wait[i];
-        uint32_t at = i;
-        for (; at > 0 && st->part[st->wait[at - 1].part].begins_ns > st->part[w.part].begins_ns;
-             at--)
-            st->wait[at] = st->wait[at - 1];
-        st->wait[at] = w;
-    }
-}
-
-/* Room for so many parts, and ways to wait, in one block. */
-static struct gang__sim_stages *make(const struct gang_mem *mem, uint32_t parts, size_t waits)
-{
-    struct gang__sim_stages *st =
-        gang__zalloc(mem, 1, sizeof(*st) + parts * sizeof(*st->part) + waits * sizeof(*st->wait));
-    if (!st)
-        return NULL;
-    st->part = (struct gang__sim_gang *)(st + 1);
-    st->wait = (struct gang__sim_wait *)(st->part + parts);
-    st->parts = parts;
-    for (uint32_t p = 0; p < parts; p++)
-        st->part[p].stopped_ns = INT64_MAX;
-    return st;
-}
-
-struct gang__sim_stages *gang__sim_stages_new(const gang_sim *sim, const struct gang_job_spec *spec,
-                                              const struct gang__sim_runs *runs)
-{
-    size_t groups = spec->request.group_count;
-    uint32_t *part_of = gang__zalloc(&sim->mem, groups, sizeof(*part_of));
-    struct gang__sim_stages *st =
-        part_of ? make(&sim->mem, number_parts(spec, part_of), spec->group_after_count) : NULL;
-    for (size_t g = 0; st && g < groups; g++) {
-        struct gang__sim_gang *p = &st->part[part_of[g]];
-        struct gang__sim_amounts all = gang__sim_group_takes(&spec->request, g);
-        p->tasks = gang__add_sat(p->tasks, all.tasks);
-        p->cpu_milli = gang__add_sat(p->cpu_milli, all.cpu_milli);
-        p->gpu_milli = gang__add_sat(p->gpu_milli, all.gpu_milli);
-        int64_t run_ns = runs->of[g * runs->step];
-        p->run_ns = run_ns > p->run_ns ? run_ns : p->run_ns;
-        p->work.left_ns = p->run_ns;
-    }
-    for (size_t i = 0; st && i < spec->group_after_count; i++) {
-        const struct gang_group_after *a = &spec->group_after[i];
-        st->wait[st->waits++] =
-            (struct gang__sim_wait){part_of[a->group], part_of[a->after], a->when};
-    }
-    if (st) {
-        find_deciders(st, spec, part_of);
-        sort_waits(st);
-    }
-    gang__release(&sim->mem, part_of);
-    return st;
-}
-
-struct gang__sim_stages *gang__sim_stages_copy(const struct gang__sim_stages *from,
-                                               const struct gang_mem *mem)
-{
-    struct gang__sim_stages *to = make(mem, from->parts, from->waits);
-    if (!to)
-        return NULL;
-    memcpy(to->part, from->part, from->parts * sizeof(*to->part));
-    memcpy(to->wait, from->wait, from->waits * sizeof(*to->wait));
-    to->waits = from->waits;
-    to->hit = from->hit;
-    return to;
-}
-
 /* ---- all of it ------------------------------------------------------------------------------- */
 
 /* How long the job takes from now on if each gang begins when those before it allow: the longest
@@ -146,11 +14,11 @@ struct gang__sim_stages *gang__sim_stages_copy(const struct gang__sim_stages *fr
 static int64_t way(struct gang__sim_stages *st, bool ahead)
 {
     int64_t longest = 0;
-    for (uint32_t p = 0; p < st->parts; p++)
-        st->part[p].begins_ns = 0;
+    for (uint32_t p = 0; p < st->gangs; p++)
+        st->gang[p].begins_ns = 0;
     for (uint32_t i = 0; i < st->waits; i++) {
-        const struct gang__sim_gang *a = &st->part[st->wait[i].after];
-        struct gang__sim_gang *p = &st->part[st->wait[i].part];
+        const struct gang__sim_gang *a = &st->gang[st->wait[i].after];
+        struct gang__sim_gang *p = &st->gang[st->wait[i].gang];
         int64_t at = a->begins_ns;
         if (st->wait[i].when != GANG_AFTER_START)
             at = gang__add_sat(at, a->work.left_ns + (ahead ? a->work.ahead_ns : 0));
@@ -158,8 +26,8 @@ static int64_t way(struct gang__sim_stages *st, bool ahead)
             at = 0;
         p->begins_ns = at > p->begins_ns && !p->begun ? at : p->begins_ns;
     }
-    for (uint32_t p = 0; p < st->parts; p++) {
-        const struct gang__sim_gang *x = &st->part[p];
+    for (uint32_t p = 0; p < st->gangs; p++) {
+        const struct gang__sim_gang *x = &st->gang[p];
         int64_t end = gang__add_sat(x->begins_ns, x->work.left_ns + (ahead ? x->work.ahead_ns : 0));
         longest = x->decides && end > longest ? end : longest;
     }
@@ -171,17 +39,17 @@ void gang__sim_stages_sum(struct gang__sim_job *j)
     struct gang__sim_stages *st = j->stages;
     struct gang__sim_work sum = {.left_ns = way(st, false), .speed_ppm = j->work.speed_ppm};
     sum.ahead_ns = way(st, true) - sum.left_ns;
-    for (uint32_t p = 0; p < st->parts; p++) {
-        sum.works = sum.works || st->part[p].work.works;
-        sum.lost_ns = gang__add_sat(sum.lost_ns, st->part[p].work.lost_ns);
+    for (uint32_t p = 0; p < st->gangs; p++) {
+        sum.works = sum.works || st->gang[p].work.works;
+        sum.lost_ns = gang__add_sat(sum.lost_ns, st->gang[p].work.lost_ns);
     }
     j->work = sum;
 }
 
 void gang__sim_stages_work(const gang_sim *sim, struct gang__sim_job *j, int64_t ns)
 {
-    for (uint32_t i = 0; i < j->stages->parts; i++) {
-        struct gang__sim_gang *p = &j->stages->part[i];
+    for (uint32_t i = 0; i < j->stages->gangs; i++) {
+        struct gang__sim_gang *p = &j->stages->gang[i];
         if (p->work.works)
             gang__sim_work(sim, &p->work, ns);
         else if (p->stopped_ns != INT64_MAX)
@@ -195,18 +63,18 @@ void gang__sim_stages_work(const gang_sim *sim, struct gang__sim_job *j, int64_t
 
 static bool is_over(const struct gang__sim_stages *st)
 {
-    for (uint32_t p = 0; p < st->parts; p++)
-        if (st->part[p].decides && !st->part[p].over)
+    for (uint32_t p = 0; p < st->gangs; p++)
+        if (st->gang[p].decides && !st->gang[p].over)
             return false;
     return true;
 }
 
 /* May it run: does it, or do those before it let it begin? */
-static bool may_run(const struct gang__sim_stages *st, uint32_t part)
+static bool may_run(const struct gang__sim_stages *st, uint32_t gang)
 {
     for (uint32_t i = 0; i < st->waits; i++) {
-        const struct gang__sim_gang *a = &st->part[st->wait[i].after];
-        if (st->wait[i].part == part && !a->over &&
+        const struct gang__sim_gang *a = &st->gang[st->wait[i].after];
+        if (st->wait[i].gang == gang && !a->over &&
             (st->wait[i].when != GANG_AFTER_START || !a->begun))
             return false;
     }
@@ -216,9 +84,9 @@ static bool may_run(const struct gang__sim_stages *st, uint32_t part)
 int64_t gang__sim_stages_demand(const struct gang__sim_stages *st, bool gpus)
 {
     int64_t want = 0;
-    for (uint32_t p = 0; p < st->parts; p++)
-        if (!st->part[p].over && (st->part[p].alloc || may_run(st, p)))
-            want = gang__add_sat(want, gpus ? st->part[p].gpu_milli : st->part[p].cpu_milli);
+    for (uint32_t p = 0; p < st->gangs; p++)
+        if (!st->gang[p].over && (st->gang[p].alloc || may_run(st, p)))
+            want = gang__add_sat(want, gpus ? st->gang[p].gpu_milli : st->gang[p].cpu_milli);
     return want;
 }
 
@@ -226,8 +94,8 @@ int64_t gang__sim_stages_served(const struct gang__sim_stages *st, bool gpus, in
 {
     int64_t served = 0;
     *rate = 0;
-    for (uint32_t i = 0; i < st->parts; i++) {
-        const struct gang__sim_gang *p = &st->part[i];
+    for (uint32_t i = 0; i < st->gangs; i++) {
+        const struct gang__sim_gang *p = &st->gang[i];
         int64_t milli = gpus ? p->gpu_milli : p->cpu_milli;
         served = gang__add_sat(served, gang__mul_div(p->ran_ns, milli, 1));
         *rate = gang__add_sat(*rate, p->work.works ? milli : 0);
@@ -240,8 +108,8 @@ int64_t gang__sim_demand(const struct gang__sim_job *j)
     int64_t max = 0;
     if (!j->stages)
         return j->gpu_milli ? j->gpu_milli : j->cpu_milli;
-    for (uint32_t i = 0; i < j->stages->parts; i++) {
-        const struct gang__sim_gang *p = &j->stages->part[i];
+    for (uint32_t i = 0; i < j->stages->gangs; i++) {
+        const struct gang__sim_gang *p = &j->stages->gang[i];
         int64_t milli = j->gpu_milli ? p->gpu_milli : p->cpu_milli;
         max = milli > max ? milli : max;
     }
@@ -256,17 +124,17 @@ void gang__sim_served(const struct gang__sim_job *j, double *used_s, double *los
     if (!j->stages)
         return;
     *used_s = *lost_s = 0;
-    for (uint32_t i = 0; i < j->stages->parts; i++) {
-        const struct gang__sim_gang *p = &j->stages->part[i];
+    for (uint32_t i = 0; i < j->stages->gangs; i++) {
+        const struct gang__sim_gang *p = &j->stages->gang[i];
         milli = (double)(j->gpu_milli ? p->gpu_milli : p->cpu_milli) / 1000;
         *used_s += (double)p->ran_ns / 1e9 * milli;
         *lost_s += (double)p->work.lost_ns / 1e9 * milli;
     }
 }
 
-/* ---- parts start and stop -------------------------------------------------------------------- */
+/* ---- gangs start and stop -------------------------------------------------------------------- */
 
-static void look_at(gang_sim *sim, struct gang__sim_job *j)
+static void touch(gang_sim *sim, struct gang__sim_job *j)
 {
     struct gang_job_info info = {.size = sizeof(info)};
     if (gang_job_get(sim->sched, j->id, &info) != GANG_OK)
@@ -278,7 +146,7 @@ static void look_at(gang_sim *sim, struct gang__sim_job *j)
 void gang__sim_gang_starts(gang_sim *sim, size_t index, const struct gang_event *e)
 {
     struct gang__sim_job *j = gang__sim_at(sim, index);
-    struct gang__sim_gang *p = &j->stages->part[e->gang];
+    struct gang__sim_gang *p = &j->stages->gang[e->gang];
     gang__sim_progress(sim, j);
     p->alloc = e->alloc;
     p->work.works = p->begun = true;
@@ -287,16 +155,16 @@ void gang__sim_gang_starts(gang_sim *sim, size_t index, const struct gang_event 
     if (j->starts++ == 0)
         j->start_ns = sim->now_ns;
     j->began = ++sim->begun;
-    look_at(sim, j);
+    touch(sim, j);
     gang__sim_stages_sum(j);
     gang__sim_touch(sim, index);
     gang__sim_report_gang(sim, GANG_SIM_STARTED, index, (uint32_t)e->gang, e->reason, e->text);
 }
 
 /* It does not work any more, and waits again, its restart before it. */
-static void displaced(gang_sim *sim, struct gang__sim_job *j, uint32_t part, bool restarts)
+static void preempted(gang_sim *sim, struct gang__sim_job *j, uint32_t gang, bool restarts)
 {
-    struct gang__sim_gang *p = &j->stages->part[part];
+    struct gang__sim_gang *p = &j->stages->gang[gang];
     gang__sim_halt(&p->work);
     p->alloc = GANG_ID_NONE;
     if (!restarts)
@@ -308,19 +176,19 @@ static void displaced(gang_sim *sim, struct gang__sim_job *j, uint32_t part, boo
 bool gang__sim_gang_stops(gang_sim *sim, size_t index, const struct gang_event *e)
 {
     struct gang__sim_job *j = gang__sim_at(sim, index);
-    struct gang__sim_gang *p = &j->stages->part[e->gang];
+    struct gang__sim_gang *p = &j->stages->gang[e->gang];
     bool ends = e->reason == GANG_REASON_TIMEOUT || e->reason == GANG_REASON_CANCEL ||
                 e->reason == GANG_REASON_END;
     gang__sim_progress(sim, j);
     p->work.unsaved = e->deadline_ns - sim->now_ns < sim->opts.stop_ns;
     if (p->work.works)
-        displaced(sim, j, (uint32_t)e->gang, !ends && e->reason != GANG_REASON_MOVE);
+        preempted(sim, j, (uint32_t)e->gang, !ends && e->reason != GANG_REASON_MOVE);
     if (sim->opts.stop_ns > 0) { /* it takes its time */
         p->alloc = e->alloc;
         p->stopped_ns = gang__add_sat(sim->now_ns, sim->opts.stop_ns);
     }
     gang__sim_stages_sum(j);
-    look_at(sim, j);
+    touch(sim, j);
     gang__sim_touch(sim, index);
     if (!ends)
         gang__sim_report_gang(sim, GANG_SIM_STOPPED, index, (uint32_t)e->gang, e->reason, e->text);
@@ -331,14 +199,14 @@ void gang__sim_stages_state(gang_sim *sim, struct gang__sim_job *j, const struct
                             int32_t was)
 {
     size_t index = j->index;
-    for (uint32_t i = 0; i < j->stages->parts; i++) {
-        struct gang__sim_gang *p = &j->stages->part[i];
+    for (uint32_t i = 0; i < j->stages->gangs; i++) {
+        struct gang__sim_gang *p = &j->stages->gang[i];
         if (e->state == GANG_JOB_SUSPENDED)
             p->work.works = false; /* it stays in memory */
         else if (e->state == GANG_JOB_RUNNING && was == GANG_JOB_SUSPENDED)
             p->work.works = p->alloc != GANG_ID_NONE && !p->over && p->stopped_ns == INT64_MAX;
         else if (e->state == GANG_JOB_PENDING && p->work.works) { /* all its tasks were lost */
-            displaced(sim, j, i, true);
+            preempted(sim, j, i, true);
             gang__sim_report_gang(sim, GANG_SIM_STOPPED, index, i, e->reason, e->text);
         }
         if (e->state == GANG_JOB_PENDING || e->state == GANG_JOB_ENDED) {
@@ -372,15 +240,15 @@ void gang__sim_touch_hit(gang_sim *sim)
     }
 }
 
-gang_result gang__sim_gang_ends(gang_sim *sim, size_t index, uint32_t part)
+gang_result gang__sim_gang_ends(gang_sim *sim, size_t index, uint32_t gang)
 {
     struct gang__sim_job *j = gang__sim_at(sim, index);
-    struct gang__sim_gang *p = &j->stages->part[part];
+    struct gang__sim_gang *p = &j->stages->gang[gang];
     gang_result r = GANG_OK;
     if (p->held_tasks < p->tasks) /* nor does it need those that it never had */
-        r = gang_report_tasks(sim->sched, j->id, (int32_t)part, p->alloc, NULL, 0, GANG_TASK_IDLE);
+        r = gang_report_tasks(sim->sched, j->id, (int32_t)gang, p->alloc, NULL, 0, GANG_TASK_IDLE);
     if (r == GANG_OK)
-        r = gang_report_tasks(sim->sched, j->id, (int32_t)part, p->alloc, NULL, 0,
+        r = gang_report_tasks(sim->sched, j->id, (int32_t)gang, p->alloc, NULL, 0,
                               GANG_TASK_SUCCEEDED);
     if (r != GANG_OK)
         return r == GANG_ENOMEM ? r : GANG_OK;
@@ -394,17 +262,17 @@ gang_result gang__sim_gang_ends(gang_sim *sim, size_t index, uint32_t part)
     sim->dirty = true;
     gang__sim_touch_later(sim, index);
     gang__sim_touch(sim, index);
-    gang__sim_report_gang(sim, GANG_SIM_GANG_ENDED, index, part, GANG_REASON_END,
+    gang__sim_report_gang(sim, GANG_SIM_GANG_ENDED, index, gang, GANG_REASON_END,
                           "a gang of it has done its work");
     return GANG_OK;
 }
 
-gang_result gang__sim_gang_stopped(gang_sim *sim, size_t index, uint32_t part)
+gang_result gang__sim_gang_stopped(gang_sim *sim, size_t index, uint32_t gang)
 {
     struct gang__sim_job *j = gang__sim_at(sim, index);
-    struct gang__sim_gang *p = &j->stages->part[part];
+    struct gang__sim_gang *p = &j->stages->gang[gang];
     gang_result r =
-        gang_report_tasks(sim->sched, j->id, (int32_t)part, p->alloc, NULL, 0, GANG_TASK_STOPPED);
+        gang_report_tasks(sim->sched, j->id, (int32_t)gang, p->alloc, NULL, 0, GANG_TASK_STOPPED);
     if (r == GANG_ENOMEM)
         return r;
     gang__sim_progress(sim, j);
@@ -430,8 +298,8 @@ static int32_t is_there(const struct gang_task *t, void *user)
 bool gang__sim_stages_lose(gang_sim *sim, struct gang__sim_job *j, gang_node_id node)
 {
     bool some = false;
-    for (uint32_t i = 0; i < j->stages->parts; i++) {
-        struct gang__sim_gang *p = &j->stages->part[i];
+    for (uint32_t i = 0; i < j->stages->gangs; i++) {
+        struct gang__sim_gang *p = &j->stages->gang[i];
         struct look l = {node, false};
         if (p->over || p->alloc == GANG_ID_NONE ||
             gang_alloc_each(sim->cluster, p->alloc, is_there, &l) < 0 || !l.found)
@@ -446,20 +314,20 @@ bool gang__sim_stages_lose(gang_sim *sim, struct gang__sim_job *j, gang_node_id 
 
 /* ---- after a run ----------------------------------------------------------------------------- */
 
-static bool expect_next(gang_sim *sim, size_t index, uint32_t part)
+static bool expect_next(gang_sim *sim, size_t index, uint32_t gang)
 {
-    struct gang__sim_gang *p = &gang__sim_at(sim, index)->stages->part[part];
+    struct gang__sim_gang *p = &gang__sim_at(sim, index)->stages->gang[gang];
     if (p->stopped_ns != INT64_MAX)
-        return gang__sim_expect(sim, index, part, GANG__SIM_STOPPED, p->stopped_ns);
+        return gang__sim_expect(sim, index, gang, GANG__SIM_STOPPED, p->stopped_ns);
     if (!p->work.works)
         return true;
     p->work.speed_ppm = gang__sim_speed(sim, index, p->held_tasks, p->tasks);
     int64_t end = gang__sim_end(sim, &p->work);
-    int64_t fail = gang__sim_task_failure(sim, index, part, p->held_tasks);
+    int64_t fail = gang__sim_task_failure(sim, index, gang, p->held_tasks);
     int64_t tick = gang__sim_round_up(end, sim->opts.tick_ns);
-    if (!gang__sim_expect(sim, index, part, GANG__SIM_END, tick))
+    if (!gang__sim_expect(sim, index, gang, GANG__SIM_END, tick))
         return false;
-    return fail >= end || gang__sim_expect(sim, index, part, GANG__SIM_TASK_FAIL, fail);
+    return fail >= end || gang__sim_expect(sim, index, gang, GANG__SIM_TASK_FAIL, fail);
 }
 
 gang_result gang__sim_stages_settle(gang_sim *sim, size_t index)
@@ -467,8 +335,8 @@ gang_result gang__sim_stages_settle(gang_sim *sim, size_t index)
     struct gang__sim_job *j = gang__sim_at(sim, index);
     bool lives = j->stage == GANG__SIM_KNOWN;
     gang__sim_gather_begin(sim);
-    for (uint32_t i = 0; i < j->stages->parts; i++) {
-        struct gang__sim_gang *p = &j->stages->part[i];
+    for (uint32_t i = 0; i < j->stages->gangs; i++) {
+        struct gang__sim_gang *p = &j->stages->gang[i];
         gang_alloc_id alloc =
             lives ? gang_job_alloc(sim->sched, j->id, (int32_t)i) : (gang_alloc_id)GANG_ID_NONE;
         gang_result r = gang__sim_gather(sim, i, alloc, &p->held_tasks);

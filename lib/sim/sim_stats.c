@@ -87,8 +87,8 @@ static void add_fairness(struct gather *g, const struct gang__sim_result *p, int
     const gang_sim *sim = g->sim;
     double all = (double)(p->gpus ? sim->gpu_all : sim->cpu_all);
     double demand = (double)p->demand;
-    double part = p->users_at_submit ? all / p->users_at_submit : all;
-    double alone = seconds(p->run_ns) * (part > 0 && demand > part ? demand / part : 1);
+    double gang = p->users_at_submit ? all / p->users_at_submit : all;
+    double alone = seconds(p->run_ns) * (gang > 0 && demand > gang ? demand / gang : 1);
     double rho = alone > 0 ? seconds(jct_ns) / alone : 1;
     g->fair_sum += rho;
     g->fair_max = rho > g->fair_max ? rho : g->fair_max;
@@ -182,9 +182,9 @@ static double jain(const struct gather *g)
     return users ? sum * sum / ((double)users * squares) : 1;
 }
 
-static double over(double part, double whole)
+static double over(double gang, double whole)
 {
-    return whole > 0 ? part / whole : 0;
+    return whole > 0 ? gang / whole : 0;
 }
 
 /* Utilisation from the first submission that counts to the last end, or to the end of the last job

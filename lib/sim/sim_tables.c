@@ -66,13 +66,13 @@ static void write_seconds(struct gang__sim_out *o, int64_t ns)
     if (ns == GANG_TRACE_UNKNOWN)
         return;
     uint64_t all = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
-    uint64_t whole = all / 1000000000, part = all % 1000000000;
+    uint64_t whole = all / 1000000000, gang = all % 1000000000;
     int digits = 9;
-    for (; part && part % 10 == 0; part /= 10)
+    for (; gang && gang % 10 == 0; gang /= 10)
         digits--;
     write_format(o, "%s%" PRIu64, ns < 0 ? "-" : "", whole);
-    if (part)
-        write_format(o, ".%0*" PRIu64, digits, part);
+    if (gang)
+        write_format(o, ".%0*" PRIu64, digits, gang);
 }
 
 /* ---- jobs ------------------------------------------------------------------------------------ */

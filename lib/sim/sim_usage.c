@@ -193,7 +193,7 @@ gang_result gang__sim_nodes(gang_sim *sim)
 
 struct gather {
     gang_sim *sim;
-    uint32_t part;
+    uint32_t gang;
     int64_t tasks;
     bool failed;
 };
@@ -208,14 +208,14 @@ static int32_t gather_task(const struct gang_task *t, void *user)
     size_t cap = p->cap;
     g->tasks++;
     if (p->count == 0 || p->list[p->count - 1].node != (uint32_t)node ||
-        p->list[p->count - 1].part != g->part) {
+        p->list[p->count - 1].gang != g->gang) {
         if (!gang__grow(&g->sim->mem, (void **)&p->list, &cap, p->count + (size_t)1,
                         sizeof(*p->list))) {
             g->failed = true;
             return 1;
         }
         p->cap = (uint32_t)cap;
-        p->list[p->count++] = (struct gang__sim_placement){.node = (uint32_t)node, .part = g->part};
+        p->list[p->count++] = (struct gang__sim_placement){.node = (uint32_t)node, .gang = g->gang};
     }
     struct gang__sim_placement *x = &p->list[p->count - 1];
     x->tasks++;
@@ -248,7 +248,7 @@ static void count_piece(gang_sim *sim, const struct gang__sim_job *j,
 
 static bool is_same(const struct gang__sim_placement *a, const struct gang__sim_placement *b)
 {
-    return a->node == b->node && a->part == b->part && a->tasks == b->tasks &&
+    return a->node == b->node && a->gang == b->gang && a->tasks == b->tasks &&
            a->cpu_milli == b->cpu_milli && a->memory_bytes == b->memory_bytes &&
            a->gpu_milli == b->gpu_milli && a->gpus == b->gpus;
 }
@@ -283,7 +283,7 @@ static void open_row(gang_sim *sim, size_t index, struct gang__sim_placement *p)
                                      .memory_bytes = p->memory_bytes,
                                      .gpu_milli = p->gpu_milli,
                                      .gpus = p->gpus,
-                                     .gang = p->part};
+                                     .gang = p->gang};
 }
 
 /* Old pieces make way for those in the scratch. */
@@ -328,9 +328,9 @@ void gang__sim_gather_begin(gang_sim *sim)
     sim->scratch.count = 0;
 }
 
-gang_result gang__sim_gather(gang_sim *sim, uint32_t part, gang_alloc_id alloc, int64_t *tasks)
+gang_result gang__sim_gather(gang_sim *sim, uint32_t gang, gang_alloc_id alloc, int64_t *tasks)
 {
-    struct gather g = {sim, part, 0, false};
+    struct gather g = {sim, gang, 0, false};
     if (alloc != GANG_ID_NONE && gang_alloc_each(sim->cluster, alloc, gather_task, &g) != GANG_OK &&
         g.failed)
         return GANG_ENOMEM;

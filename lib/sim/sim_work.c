@@ -134,8 +134,8 @@ int32_t gang__sim_speed(const gang_sim *sim, size_t index, int64_t held_tasks, i
         return FULL;
     if (sim->opts.elastic_milli == 0 || sim->opts.elastic_milli == 1000)
         return (int32_t)gang__mul_div(held_tasks, FULL, tasks);
-    double part = (double)held_tasks / (double)tasks;
-    return (int32_t)(power(part, sim->opts.elastic_milli) * FULL + 0.5);
+    double gang = (double)held_tasks / (double)tasks;
+    return (int32_t)(power(gang, sim->opts.elastic_milli) * FULL + 0.5);
 }
 
 int64_t gang__sim_end(const gang_sim *sim, const struct gang__sim_work *w)
@@ -147,12 +147,12 @@ int64_t gang__sim_end(const gang_sim *sim, const struct gang__sim_work *w)
     return gang__add_sat(sim->now_ns, ns);
 }
 
-bool gang__sim_expect(gang_sim *sim, size_t index, uint32_t part, uint32_t class, int64_t at_ns)
+bool gang__sim_expect(gang_sim *sim, size_t index, uint32_t gang, uint32_t class, int64_t at_ns)
 {
     const struct gang__sim_job *j = gang__sim_at(sim, index);
     bool in_order = sim->opts.same_instant == GANG_SIM_ONE_BY_ONE;
-    uint64_t key = (in_order ? j->began : index) << 12 | part; /* it has 4095 groups at most */
-    uint64_t target = index | (uint64_t)part << 32;
+    uint64_t key = (in_order ? j->began : index) << 12 | gang; /* it has 4095 groups at most */
+    uint64_t target = index | (uint64_t)gang << 32;
     return at_ns == INT64_MAX ||
            gang__sim_event_add(sim, (struct gang__sim_entry){at_ns, key, class, j->epoch, target});
 }
