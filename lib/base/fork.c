@@ -7,14 +7,14 @@
 #include "base/atomic.h"
 #include "base/rcu.h"
 
-enum { PATIENCE_NS = 50000 };
+enum { POLL_NS = 50000 };
 
 /* Locked to begin a hold-off; a fork locks it from before until after. */
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
 /* The number of threads that hold off. Raised under the gate (relaxed: the gate orders it before
  * the load of a fork), lowered anywhere: gang__sub_release() -> gang__load() in before(). */
 static gang__a32 holding_off;
-static gang__a32 watched; /* 1: the handlers are registered; gang__store() -> gang__load() */
+static gang__a32 registered; /* 1: the handlers are registered; gang__store() -> gang__load() */
 /* Written in the child of a fork, which has one thread; relaxed: pairs with none. */
 static gang__a64 forks;
 
@@ -50,13 +50,13 @@ uint64_t gang__fork_count(void)
  * itself: it goes on without the gate, and its child may only exec. */
 static void before(void)
 {
-    const struct timespec patience = {0, PATIENCE_NS};
+    const struct timespec interval = {0, POLL_NS};
     if (mine.depth || mine.gate)
         return;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &mine.cancel_state);
     pthread_mutex_lock(&gate);
     while (gang__load(&holding_off))
-        nanosleep(&patience, NULL);
+        nanosleep(&interval, NULL);
     mine.gate = true;
     mine.rcu = gang__rcu_before_fork();
 }
@@ -83,13 +83,13 @@ static void after_in_child(void)
     after(true);
 }
 
-gang_result gang__fork_watch(void)
+gang_result gang__fork_register(void)
 {
     /* Takes no lock: a fork at this very moment would leave it locked in the child. */
-    if (gang__load(&watched))
+    if (gang__load(&registered))
         return GANG_OK;
     if (pthread_atfork(before, after_in_parent, after_in_child) != 0)
         return GANG_ENOMEM;
-    gang__store(&watched, 1u);
+    gang__store(&registered, 1u);
     return GANG_OK;
 }

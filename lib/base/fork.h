@@ -12,7 +12,7 @@
 #include <gangsched/base.h>
 
 /* Registers the fork handlers, for good. GANG_OK or GANG_ENOMEM. */
-gang_result gang__fork_watch(void);
+gang_result gang__fork_register(void);
 
 /* Between the two no other thread forks. Between them a thread neither waits for a grace period
  * nor enters a read section (a fork under way delays both), and does not fork. The pair may be

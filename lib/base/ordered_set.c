@@ -3,17 +3,17 @@
  * 1962): the heights of the two children of a link differ by at most 1. `side` is 0 for what goes
  * before, 1 for what goes after.
  *
- * A set begins as a row, each link beside its neighbours: child[0] is the one before, child[1]
+ * A set begins as a list, each link beside its neighbours: child[0] is the one before, child[1]
  * the one after. As long as all links are inserted at the ends, as jobs are in the order of
  * their age, an insert or a remove touches only the neighbours. The first link that belongs in
- * between turns the row into a tree, which it stays until it is empty; so each link enters the
+ * between turns the list into a tree, which it stays until it is empty; so each link enters the
  * tree at most once. A set with a refresh function is a tree from the first. */
 #include "base/ordered_set.h"
 
 #include <assert.h>
 
-/* The two low bits of `parent` hold the balance. For a link in a row they hold: */
-enum { ROW = 3 };
+/* The two low bits of `parent` hold the balance. For a link in a list they hold: */
+enum { IN_LIST = 3 };
 _Static_assert(_Alignof(struct gang__set_link) >= 4, "two bits of an address are free");
 _Static_assert(sizeof(struct gang__set_link) == 3 * sizeof(void *), "no padding");
 
@@ -110,9 +110,9 @@ static struct gang__set_link *rebalance(struct gang__ordered_set *t, struct gang
     return g;
 }
 
-/* Hangs n below p (NULL: as the root) on `side`, which was empty, and rebalances. */
-static void hang(struct gang__ordered_set *t, struct gang__set_link *n, struct gang__set_link *p,
-                 int side)
+/* Attaches n below p (NULL: as the root) on `side`, which was empty, and rebalances. */
+static void attach(struct gang__ordered_set *t, struct gang__set_link *n, struct gang__set_link *p,
+                   int side)
 {
     *n = (struct gang__set_link){{NULL, NULL}, (uintptr_t)p | 1};
     if (p)
@@ -137,28 +137,28 @@ static void hang(struct gang__ordered_set *t, struct gang__set_link *n, struct g
     }
 }
 
-/* Can the links lie in a row, as long as they are inserted at the ends? */
-static bool is_row(const struct gang__ordered_set *t)
+/* Can the links lie in a list, as long as they are inserted at the ends? */
+static bool may_be_list(const struct gang__ordered_set *t)
 {
     return !t->root && !t->refresh;
 }
 
-static bool is_in_row(const struct gang__set_link *n)
+static bool is_in_list(const struct gang__set_link *n)
 {
-    return (n->parent & 3) == ROW;
+    return (n->parent & 3) == IN_LIST;
 }
 
 /* Inserts between two neighbours, or (NULL) at an end. */
-static void row_link(struct gang__ordered_set *t, struct gang__set_link *n,
-                     struct gang__set_link *before, struct gang__set_link *after)
+static void list_link(struct gang__ordered_set *t, struct gang__set_link *n,
+                      struct gang__set_link *before, struct gang__set_link *after)
 {
-    *n = (struct gang__set_link){{before, after}, ROW};
+    *n = (struct gang__set_link){{before, after}, IN_LIST};
     *(before ? &before->child[1] : &t->end[0]) = n;
     *(after ? &after->child[0] : &t->end[1]) = n;
     t->count++;
 }
 
-static void row_unlink(struct gang__ordered_set *t, struct gang__set_link *n)
+static void list_unlink(struct gang__ordered_set *t, struct gang__set_link *n)
 {
     struct gang__set_link *before = n->child[0], *after = n->child[1];
     *(before ? &before->child[1] : &t->end[0]) = after;
@@ -173,25 +173,25 @@ static bool is_beyond(const struct gang__ordered_set *t, const struct gang__set_
     return !end || (t->compare(n, end, t->ctx) > 0) == (side == 1);
 }
 
-/* Inserts n if it belongs to an end of the row; `side` is the likely end. */
-static bool row_insert(struct gang__ordered_set *t, struct gang__set_link *n, int side)
+/* Inserts n if it belongs to an end of the list; `side` is the likely end. */
+static bool list_insert(struct gang__ordered_set *t, struct gang__set_link *n, int side)
 {
     if (!is_beyond(t, n, side)) {
         side = !side;
         if (!is_beyond(t, n, side))
             return false;
     }
-    row_link(t, n, side ? t->end[1] : NULL, side ? NULL : t->end[0]);
+    list_link(t, n, side ? t->end[1] : NULL, side ? NULL : t->end[0]);
     return true;
 }
 
-static void row_to_tree(struct gang__ordered_set *t)
+static void list_to_tree(struct gang__ordered_set *t)
 {
     struct gang__set_link *next, *n = t->end[0];
     t->end[0] = t->end[1] = NULL;
     for (t->count = 0; n; n = next) {
         next = n->child[1];
-        hang(t, n, t->end[1], 1);
+        attach(t, n, t->end[1], 1);
     }
 }
 
@@ -205,28 +205,28 @@ static void tree_insert(struct gang__ordered_set *t, struct gang__set_link *n)
         p = at;
         side = order > 0;
     }
-    hang(t, n, p, side);
+    attach(t, n, p, side);
 }
 
 void gang__set_insert(struct gang__ordered_set *t, struct gang__set_link *n)
 {
-    if (is_row(t)) {
-        if (row_insert(t, n, 1))
+    if (may_be_list(t)) {
+        if (list_insert(t, n, 1))
             return;
-        row_to_tree(t);
+        list_to_tree(t);
     }
     tree_insert(t, n);
 }
 
 void gang__set_insert_end(struct gang__ordered_set *t, struct gang__set_link *n, int side)
 {
-    if (is_row(t)) {
-        if (row_insert(t, n, side))
+    if (may_be_list(t)) {
+        if (list_insert(t, n, side))
             return;
-        row_to_tree(t);
+        list_to_tree(t);
         tree_insert(t, n);
     } else if (is_beyond(t, n, side)) {
-        hang(t, n, t->end[side], side); /* nothing hangs beyond the end */
+        attach(t, n, t->end[side], side); /* nothing hangs beyond the end */
     } else {
         tree_insert(t, n);
     }
@@ -235,22 +235,22 @@ void gang__set_insert_end(struct gang__ordered_set *t, struct gang__set_link *n,
 void gang__set_insert_before(struct gang__ordered_set *t, struct gang__set_link *n,
                              struct gang__set_link *next)
 {
-    if (is_row(t) && (!next || next == t->end[0])) {
-        row_link(t, n, next ? NULL : t->end[1], next);
+    if (may_be_list(t) && (!next || next == t->end[0])) {
+        list_link(t, n, next ? NULL : t->end[1], next);
         return;
     }
-    if (is_row(t))
-        row_to_tree(t);
+    if (may_be_list(t))
+        list_to_tree(t);
     if (!next)
-        hang(t, n, t->end[1], 1);
+        attach(t, n, t->end[1], 1);
     else if (!next->child[0])
-        hang(t, n, next, 0);
+        attach(t, n, next, 0);
     else
-        hang(t, n, gang__set_prev(next), 1); /* it is below `next`: nothing goes after it */
+        attach(t, n, gang__set_prev(next), 1); /* it is below `next`: nothing goes after it */
 }
 
 /* A subtree of p on `side` is lower by one than before. */
-static void lower(struct gang__ordered_set *t, struct gang__set_link *p, int side)
+static void subtree_shrank(struct gang__ordered_set *t, struct gang__set_link *p, int side)
 {
     while (p) {
         int lean = side ? 1 : -1, balance = balance_of(p);
@@ -269,8 +269,8 @@ static void lower(struct gang__ordered_set *t, struct gang__set_link *p, int sid
 void gang__set_remove(struct gang__ordered_set *t, struct gang__set_link *n)
 {
     assert(t->count > 0);
-    if (is_in_row(n)) {
-        row_unlink(t, n);
+    if (is_in_list(n)) {
+        list_unlink(t, n);
         return;
     }
     if (t->end[0] == n)
@@ -283,7 +283,7 @@ void gang__set_remove(struct gang__ordered_set *t, struct gang__set_link *n)
         int side = p && side_of(n, p);
         replace(t, p, n, n->child[n->child[1] != NULL]);
         refresh_up(t, p);
-        lower(t, p, side);
+        subtree_shrank(t, p, side);
         return;
     }
     /* The next link has nothing before it; it takes the place of n. */
@@ -301,14 +301,14 @@ void gang__set_remove(struct gang__ordered_set *t, struct gang__set_link *n)
     replace(t, p, n, s);
     set_balance(s, balance_of(n));
     refresh_up(t, from);
-    lower(t, from, side);
+    subtree_shrank(t, from, side);
 }
 
 /* The neighbour on `side`. */
-static struct gang__set_link *beside(const struct gang__set_link *n, int side)
+static struct gang__set_link *neighbour_of(const struct gang__set_link *n, int side)
 {
     struct gang__set_link *at = n->child[side];
-    if (is_in_row(n))
+    if (is_in_list(n))
         return at;
     if (at) {
         while (at->child[!side])
@@ -325,19 +325,19 @@ static struct gang__set_link *beside(const struct gang__set_link *n, int side)
 
 struct gang__set_link *gang__set_next(const struct gang__set_link *n)
 {
-    return beside(n, 1);
+    return neighbour_of(n, 1);
 }
 
 struct gang__set_link *gang__set_prev(const struct gang__set_link *n)
 {
-    return beside(n, 0);
+    return neighbour_of(n, 0);
 }
 
 /* The walk has seen what is above. Prefetches below to the right: the child, if the walk was at the
  * link before; otherwise the child of the link above. */
 void gang__set_prefetch(const struct gang__set_link *n)
 {
-    if (is_in_row(n)) { /* the next one was prefetched when the walk was at the link before */
+    if (is_in_list(n)) { /* the next one was prefetched when the walk was at the link before */
         if (n->child[1])
             __builtin_prefetch(n->child[1]->child[1]);
         return;
@@ -346,7 +346,7 @@ void gang__set_prefetch(const struct gang__set_link *n)
         __builtin_prefetch(n->child[1]->child[0]);
         return;
     }
-    const struct gang__set_link *above = beside(n, 1);
+    const struct gang__set_link *above = neighbour_of(n, 1);
     if (above)
         __builtin_prefetch(above->child[1]);
 }
@@ -355,7 +355,7 @@ struct gang__set_link *gang__set_lower_bound(struct gang__ordered_set *t, gang__
                                              const void *key)
 {
     if (!t->root)
-        row_to_tree(t);
+        list_to_tree(t);
     struct gang__set_link *found = NULL, *at = t->root;
     while (at) {
         bool before = locate(at, key) < 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An ordered set of structs that embed a link: an AVL tree, or a row as long as all links are
+/* An ordered set of structs that embed a link: an AVL tree, or a list as long as all links are
  * inserted at its ends. 24 bytes a link, no allocation, no recursion. Not for concurrent use. */
 #ifndef GANG__BASE_ORDERED_SET_H
 #define GANG__BASE_ORDERED_SET_H
@@ -11,7 +11,7 @@
 struct gang__set_link {
     struct gang__set_link *child[2]; /* what goes before, what goes after */
     uintptr_t parent;                /* its address | (height after - height before) + 1; 3: it
-                                       * is in a row */
+                                       * is in a list */
 };
 
 /* Negative: a goes before b. A total order: 0 only for one and the same element. */
@@ -24,7 +24,7 @@ typedef bool gang__set_refresh(struct gang__set_link *n);
 typedef int gang__set_locate(const struct gang__set_link *element, const void *key);
 
 struct gang__ordered_set {
-    struct gang__set_link *root;   /* NULL: it is a row */
+    struct gang__set_link *root;   /* NULL: it is a list */
     struct gang__set_link *end[2]; /* the first and the last, kept because the first is read most */
     size_t count;
     gang__set_compare *compare;

@@ -109,7 +109,7 @@ gang_result gang_cluster_new(const struct gang_cluster_opts *opts, gang_cluster 
     if (r != GANG_OK)
         return r;
     gang_cluster *c = NULL;
-    if (gang__fork_watch() == GANG_OK)
+    if (gang__fork_register() == GANG_OK)
         c = gang__zalloc_line(&mem, 1, sizeof(*c));
     if (!c)
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
@@ -199,7 +199,7 @@ void gang_cluster_free(gang_cluster *cluster)
     gang__release_line(&mem, c);
 }
 
-/* ---- asking ---------------------------------------------------------------------------------- */
+/* ---- queries --------------------------------------------------------------------------------- */
 
 int32_t gang_cluster_level_count(const gang_cluster *cluster)
 {

@@ -9,7 +9,7 @@
 #include "base/rcu.h"
 #include "core/snapshot_take.h"
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- making and freeing --------------------------------------------------------------------- */
 
 gang_result gang_snapshot_new(gang_cluster *cluster, gang_snapshot **snapshot)
 {

@@ -104,7 +104,7 @@ static bool walk_slot(const struct walk *w, uint32_t slot, uint64_t *to)
     uint32_t i = slot % GANG__CHUNK;
     gang__hook(GANG__STEP_SCAN);
     if (gang__load_seq(&chunk->cell[i].owner))
-        gang__cell_settle(&w->c->commit, slot);
+        gang__cell_help(&w->c->commit, slot);
     gang__hook(GANG__STEP_COPY);
     uint64_t described = gang__load(&chunk->described);
     struct gang__node *node = gang__load(&chunk->slot[i].node);

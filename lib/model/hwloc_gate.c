@@ -82,7 +82,7 @@ static gang_result reject(struct gate *g, const char *text)
     return reject_as(g, GANG_EPARSE, text);
 }
 
-static bool is(struct piece p, const char *text)
+static bool equals(struct piece p, const char *text)
 {
     return p.at && p.length == strlen(text) && memcmp(p.at, text, p.length) == 0;
 }
@@ -124,7 +124,7 @@ static const char *find(const struct gate *g, const char *p, const char *to, con
     return p < to ? p : NULL;
 }
 
-static struct piece take_name(struct gate *g)
+static struct piece read_name(struct gate *g)
 {
     struct piece name = {g->at, span(g, g->at, "abcdefghijklmnopqrstuvwxyz_0123456789")};
     g->at += name.length;
@@ -171,12 +171,12 @@ static int64_t set_first(struct piece p)
 {
     static const char infinite[] = "0xf...f";
     size_t prefix = sizeof(infinite) - 1;
-    bool endless = p.length >= prefix && memcmp(p.at, infinite, prefix) == 0;
-    if (endless && p.length == prefix)
+    bool infinite_set = p.length >= prefix && memcmp(p.at, infinite, prefix) == 0;
+    if (infinite_set && p.length == prefix)
         return 0;
-    if (endless && p.at[prefix] != ',')
+    if (infinite_set && p.at[prefix] != ',')
         return -1;
-    const char *front = p.at + (endless ? prefix + 1 : 0);
+    const char *front = p.at + (infinite_set ? prefix + 1 : 0);
     const char *end = p.at + p.length;
     int64_t first = -1;
     for (int64_t word = 0;; word++) {
@@ -184,14 +184,14 @@ static int64_t set_first(struct piece p)
         while (start > front && start[-1] != ',')
             start--;
         int64_t value = set_word(start, (size_t)(end - start));
-        bool must_be = word == 0 || (start == front && !endless);
+        bool must_be = word == 0 || (start == front && !infinite_set);
         if (value < 0 || word == SET_WORDS || (must_be && start == end))
             return -1;
         for (int64_t bit = 0; first < 0 && bit < 32; bit++)
             if (value >> bit & 1)
                 first = word * 32 + bit;
         if (start == front)
-            return first >= 0 ? first : endless ? (word + 1) * 32 : INT64_MAX;
+            return first >= 0 ? first : infinite_set ? (word + 1) * 32 : INT64_MAX;
         end = start - 1;
     }
 }
@@ -217,11 +217,11 @@ static bool set_has(struct piece p, int64_t member)
 
 static enum set set_of(struct piece name)
 {
-    return is(name, "cpuset")             ? CPUSET
-           : is(name, "complete_cpuset")  ? COMPLETE_CPUSET
-           : is(name, "nodeset")          ? NODESET
-           : is(name, "complete_nodeset") ? COMPLETE_NODESET
-                                          : SETS;
+    return equals(name, "cpuset")             ? CPUSET
+           : equals(name, "complete_cpuset")  ? COMPLETE_CPUSET
+           : equals(name, "nodeset")          ? NODESET
+           : equals(name, "complete_nodeset") ? COMPLETE_NODESET
+                                              : SETS;
 }
 
 /* ---- elements -------------------------------------------------------------------------------- */
@@ -239,9 +239,9 @@ static gang_result set_attribute(struct gate *g, struct attributes *a, struct pi
         a->sets |= 1u << set;
         a->first[set] = first;
     }
-    if (is(name, "allowed_cpuset"))
+    if (equals(name, "allowed_cpuset"))
         a->allowed_cpuset = value;
-    else if (is(name, "allowed_nodeset"))
+    else if (equals(name, "allowed_nodeset"))
         a->allowed_nodeset = value;
     return GANG_OK;
 }
@@ -251,13 +251,13 @@ static gang_result attribute(struct gate *g, struct attributes *a, struct piece 
 {
     if (ends_with(name, "cpuset") || ends_with(name, "nodeset"))
         return set_attribute(g, a, name, value);
-    if (is(name, "type")) {
+    if (equals(name, "type")) {
         a->type = value;
-    } else if (is(name, "version")) {
+    } else if (equals(name, "version")) {
         a->version = value;
-    } else if (is(name, "os_index")) {
+    } else if (equals(name, "os_index")) {
         a->os_index = number(value);
-    } else if (is(name, "nbobjs")) {
+    } else if (equals(name, "nbobjs")) {
         int64_t rows = number(value);
         if (rows < 0 || rows > MATRIX)
             return reject(g, "a matrix of an impossible size");
@@ -312,7 +312,7 @@ static bool type_known(struct piece type)
     char text[32];
     hwloc_obj_type_t found;
     for (size_t i = 0; i < sizeof(old) / sizeof(old[0]); i++)
-        if (is(type, old[i]))
+        if (equals(type, old[i]))
             return true;
     if (type.length >= sizeof(text))
         return false;
@@ -324,16 +324,17 @@ static bool type_known(struct piece type)
 /* Objects without sets: devices, and notes that users attach. */
 static bool is_special(struct piece type)
 {
-    return is(type, "Bridge") || is(type, "PCIDev") || is(type, "OSDev") || is(type, "Misc");
+    return equals(type, "Bridge") || equals(type, "PCIDev") || equals(type, "OSDev") ||
+           equals(type, "Misc");
 }
 
 /* Counts processors and NUMA domains, and how many of them the file allows. */
 static gang_result count(struct gate *g, const struct attributes *a)
 {
-    bool processor = is(a->type, "PU");
+    bool processor = equals(a->type, "PU");
     if (++g->objects > OBJECTS)
         return reject_as(g, GANG_ELIMIT, "too many objects");
-    if (!processor && !is(a->type, "NUMANode"))
+    if (!processor && !equals(a->type, "NUMANode"))
         return GANG_OK;
     if (a->os_index < 0 || a->os_index > OS_INDEX)
         return reject(g, "a processor or NUMA domain with an impossible os_index");
@@ -370,7 +371,7 @@ static gang_result object(struct gate *g, const struct attributes *a)
     bool complete = (a->sets & 1u << COMPLETE_CPUSET) != 0;
     int64_t first = a->first[complete ? COMPLETE_CPUSET : CPUSET];
     /* Memory has no order; but before version 2 a NUMA domain was the parent of its processors. */
-    bool memory = is(a->type, "NUMANode") || is(a->type, "MemCache");
+    bool memory = equals(a->type, "NUMANode") || equals(a->type, "MemCache");
     if (memory && (g->version_2 || first == INT64_MAX))
         return GANG_OK;
     if (first < parent->last)
@@ -380,19 +381,19 @@ static gang_result object(struct gate *g, const struct attributes *a)
 }
 
 /* Checks where an element stands. hwloc reads only these in an object. */
-static gang_result place(struct gate *g, struct piece name)
+static gang_result check_position(struct gate *g, struct piece name)
 {
     const struct level *parent = g->depth > 0 ? &g->level[g->depth - 1] : NULL;
-    if (!parent && (g->seen_root || !(is(name, "topology") || is(name, "root"))))
+    if (!parent && (g->seen_root || !(equals(name, "topology") || equals(name, "root"))))
         return reject(g, "not an hwloc topology");
     if (g->depth == DEPTH)
         return reject(g, "nested too deep");
-    if (is(name, "object") && g->depth == 1 && g->objects > 0)
+    if (equals(name, "object") && g->depth == 1 && g->objects > 0)
         return reject(g, "a second machine");
-    if (is(name, "object") && g->depth > 1 && !parent->object)
+    if (equals(name, "object") && g->depth > 1 && !parent->object)
         return reject(g, "an object in something else");
-    if (parent && parent->object && !is(name, "object") && !is(name, "info") &&
-        !is(name, "page_type") && !is(name, "userdata") && !is(name, "distances"))
+    if (parent && parent->object && !equals(name, "object") && !equals(name, "info") &&
+        !equals(name, "page_type") && !equals(name, "userdata") && !equals(name, "distances"))
         return reject(g, "an unknown element in an object");
     return GANG_OK;
 }
@@ -401,18 +402,18 @@ static gang_result start_tag(struct gate *g)
 {
     struct attributes a = {.os_index = -1};
     g->at++;
-    struct piece name = take_name(g);
+    struct piece name = read_name(g);
     if (!name.length)
         return reject(g, "an element is expected");
-    bool is_object = is(name, "object");
-    gang_result r = place(g, name);
+    bool is_object = equals(name, "object");
+    gang_result r = check_position(g, name);
     if (r == GANG_OK)
         r = attributes(g, &a);
     if (r != GANG_OK)
         return r;
     if (g->depth == 0) {
         g->seen_root = true;
-        g->version_2 = a.version.at && !is(a.version, "1.0");
+        g->version_2 = a.version.at && !equals(a.version, "1.0");
     }
     if (is_object && (r = object(g, &a)) != GANG_OK)
         return r;
@@ -429,7 +430,7 @@ static gang_result start_tag(struct gate *g)
 static gang_result end_tag(struct gate *g)
 {
     g->at += 2;
-    struct piece name = take_name(g);
+    struct piece name = read_name(g);
     const struct piece *open = g->depth ? &g->level[g->depth - 1].name : NULL;
     if (*g->at != '>' || !open || open->length != name.length ||
         memcmp(open->at, name.at, name.length) != 0)

@@ -144,8 +144,8 @@ static gang_result add_osdev(struct gang__hwloc_scan *s, hwloc_obj_t osdev, int 
     if (!g && !(g = new_gpu(s, pci, osdev)))
         return GANG_ELIMIT;
     g->keys |= key;
-    if (!g->seen[back_end])
-        g->seen[back_end] = osdev;
+    if (!g->os_device[back_end])
+        g->os_device[back_end] = osdev;
     if (!g->vendor)
         g->vendor = vendor;
     return GANG_OK;
@@ -192,7 +192,7 @@ static bool same_card(hwloc_obj_t a, hwloc_obj_t b)
     return p->domain == q->domain && p->bus == q->bus && p->dev == q->dev;
 }
 
-static gang_result add_bare(struct gang__hwloc_scan *s)
+static gang_result add_unreported(struct gang__hwloc_scan *s)
 {
     size_t reported = s->spec.gpu_count;
     hwloc_obj_t pci = NULL;
@@ -235,8 +235,8 @@ static const char *reported_model(const struct gang__hwloc_gpu *g)
 {
     const char *model = NULL;
     for (int b = 0; !model && b < GANG__BACK_ENDS; b++)
-        if (g->seen[b])
-            model = usable(info(g->seen[b], b == LEVEL_ZERO ? "LevelZeroModel" : "GPUModel"));
+        if (g->os_device[b])
+            model = usable(info(g->os_device[b], b == LEVEL_ZERO ? "LevelZeroModel" : "GPUModel"));
     return model;
 }
 
@@ -263,8 +263,9 @@ static const char *model_of(struct gang__hwloc_scan *s, size_t i)
 static const char *uuid_of(const struct gang__hwloc_gpu *g)
 {
     for (int b = 0; b < GANG__BACK_ENDS; b++) {
-        const char *uuid =
-            g->seen[b] && back_ends[b].uuid ? usable(info(g->seen[b], back_ends[b].uuid)) : NULL;
+        const char *uuid = g->os_device[b] && back_ends[b].uuid
+                               ? usable(info(g->os_device[b], back_ends[b].uuid))
+                               : NULL;
         if (!uuid)
             continue;
         const char *digits = strncmp(uuid, "GPU-", 4) == 0 ? uuid + 4 : uuid;
@@ -291,8 +292,8 @@ static int64_t memory_of(const struct gang__hwloc_gpu *g)
 {
     int64_t kib = 0;
     for (int b = 0; kib == 0 && b < GANG__BACK_ENDS; b++)
-        for (int i = 0; g->seen[b] && i < 2; i++)
-            kib += kib_of(g->seen[b], back_ends[b].memory[i]);
+        for (int i = 0; g->os_device[b] && i < 2; i++)
+            kib += kib_of(g->os_device[b], back_ends[b].memory[i]);
     return kib > GANG__MAX_MEMORY / 1024 ? 0 : kib * 1024;
 }
 
@@ -302,7 +303,7 @@ gang_result gang__hwloc_gpus(struct gang__hwloc_scan *s)
     if (r == GANG_OK)
         r = add_osdevs(s, false);
     if (r == GANG_OK)
-        r = add_bare(s);
+        r = add_unreported(s);
     if (r != GANG_OK)
         return r;
     sort(s);

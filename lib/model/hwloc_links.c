@@ -41,7 +41,7 @@ static int16_t gpu_of(const struct gang__hwloc_scan *s, hwloc_obj_t obj)
         if (obj == s->gpu[i].pci)
             return (int16_t)i;
         for (int b = 0; b < GANG__BACK_ENDS; b++)
-            if (obj == s->gpu[i].seen[b])
+            if (obj == s->gpu[i].os_device[b])
                 return (int16_t)i;
     }
     return NO_GPU;
@@ -51,7 +51,7 @@ static int16_t gpu_of(const struct gang__hwloc_scan *s, hwloc_obj_t obj)
 struct matrix {
     const struct hwloc_distances_s *d;
     unsigned count;
-    int16_t who[MATRIX_OBJS]; /* as gpu_of() */
+    int16_t gpu_of_row[MATRIX_OBJS]; /* as gpu_of() */
 };
 
 static int64_t value_of(const struct matrix *m, unsigned i, unsigned j)
@@ -63,11 +63,11 @@ static int64_t value_of(const struct matrix *m, unsigned i, unsigned j)
 /* The value of a pair in the direction that has less, if both have any. */
 static int64_t pair_value(const struct matrix *m, unsigned i, unsigned j)
 {
-    int64_t there = value_of(m, i, j);
-    int64_t back = value_of(m, j, i);
-    if (there == 0 || back == 0)
-        return there + back;
-    return there < back ? there : back;
+    int64_t forward = value_of(m, i, j);
+    int64_t backward = value_of(m, j, i);
+    if (forward == 0 || backward == 0)
+        return forward + backward;
+    return forward < backward ? forward : backward;
 }
 
 /* Finds or makes the link of a pair. NULL if the pair has a link of another kind. */
@@ -94,7 +94,7 @@ static void add_switched(struct gang__hwloc_scan *s, const struct matrix *m, uns
     int64_t from_j = 0;
     bool common = false;
     for (unsigned k = 0; k < m->count; k++) {
-        if (m->who[k] != A_SWITCH)
+        if (m->gpu_of_row[k] != A_SWITCH)
             continue;
         int64_t vi = pair_value(m, i, k);
         int64_t vj = pair_value(m, j, k);
@@ -103,7 +103,8 @@ static void add_switched(struct gang__hwloc_scan *s, const struct matrix *m, uns
         common = common || (vi > 0 && vj > 0);
     }
     int64_t least = from_i < from_j ? from_i : from_j;
-    struct gang_link_spec *link = least > 0 ? link_get(s, m->who[i], m->who[j], f->kind) : NULL;
+    struct gang_link_spec *link =
+        least > 0 ? link_get(s, m->gpu_of_row[i], m->gpu_of_row[j], f->kind) : NULL;
     if (link && link->bandwidth_mbps == 0) {
         link->bandwidth_mbps = least;
         link->hops = common ? 2 : 3;
@@ -114,7 +115,8 @@ static void add_bandwidth(struct gang__hwloc_scan *s, const struct matrix *m, un
                           unsigned j, const struct fabric *f)
 {
     int64_t value = pair_value(m, i, j);
-    struct gang_link_spec *link = value > 0 ? link_get(s, m->who[i], m->who[j], f->kind) : NULL;
+    struct gang_link_spec *link =
+        value > 0 ? link_get(s, m->gpu_of_row[i], m->gpu_of_row[j], f->kind) : NULL;
     if (link) {
         /* Tiles of one GPU have rows of their own: the best of them. */
         link->bandwidth_mbps = value > link->bandwidth_mbps ? value : link->bandwidth_mbps;
@@ -126,7 +128,8 @@ static void add_hops(struct gang__hwloc_scan *s, const struct matrix *m, unsigne
                      const struct fabric *f)
 {
     int64_t hops = pair_value(m, i, j);
-    struct gang_link_spec *link = hops > 0 ? link_get(s, m->who[i], m->who[j], f->kind) : NULL;
+    struct gang_link_spec *link =
+        hops > 0 ? link_get(s, m->gpu_of_row[i], m->gpu_of_row[j], f->kind) : NULL;
     if (link)
         link->hops = hops > INT32_MAX ? 0 : (int32_t)hops;
 }
@@ -140,7 +143,8 @@ static void each_pair(struct gang__hwloc_scan *s, const struct matrix *m, const 
 {
     for (unsigned i = 0; i < m->count; i++)
         for (unsigned j = i + 1; j < m->count; j++)
-            if (m->who[i] >= 0 && m->who[j] >= 0 && m->who[i] != m->who[j])
+            if (m->gpu_of_row[i] >= 0 && m->gpu_of_row[j] >= 0 &&
+                m->gpu_of_row[i] != m->gpu_of_row[j])
                 add(s, m, i, j, f);
 }
 
@@ -155,7 +159,7 @@ static void each_matrix(struct gang__hwloc_scan *s, const char *name, const stru
     for (unsigned i = 0; i < count && i < MATRICES; i++) {
         struct matrix m = {d[i], d[i]->nbobjs < MATRIX_OBJS ? d[i]->nbobjs : MATRIX_OBJS, {0}};
         for (unsigned k = 0; k < m.count; k++)
-            m.who[k] = gpu_of(s, d[i]->objs[k]);
+            m.gpu_of_row[k] = gpu_of(s, d[i]->objs[k]);
         each_pair(s, &m, f, add);
         if (more)
             each_pair(s, &m, f, more);
@@ -198,7 +202,7 @@ static bool share_package(struct gang__hwloc_scan *s, hwloc_obj_t a, hwloc_obj_t
     return false;
 }
 
-static uint8_t near_of(struct gang__hwloc_scan *s, size_t i, size_t j)
+static uint8_t locality_of(struct gang__hwloc_scan *s, size_t i, size_t j)
 {
     if (share_bridge(s->gpu[i].pci, s->gpu[j].pci))
         return GANG_LOCALITY_PCI;
@@ -238,10 +242,10 @@ void gang__hwloc_links(struct gang__hwloc_scan *s)
     size_t n = s->spec.gpu_count;
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < n; j++)
-            s->near[i * n + j] = i == j ? GANG_LOCALITY_LINK : near_of(s, i, j);
+            s->locality[i * n + j] = i == j ? GANG_LOCALITY_LINK : locality_of(s, i, j);
     for (size_t i = 0; i < s->spec.link_count; i++) {
         size_t a = (size_t)s->links[i].a;
         size_t b = (size_t)s->links[i].b;
-        s->near[a * n + b] = s->near[b * n + a] = GANG_LOCALITY_LINK;
+        s->locality[a * n + b] = s->locality[b * n + a] = GANG_LOCALITY_LINK;
     }
 }

@@ -68,7 +68,7 @@ static gang_result scan_numas(struct gang__hwloc_scan *s)
             return gang__error(s->error, GANG_ELIMIT, "numas", "a NUMA domain of %llu bytes",
                                (unsigned long long)bytes);
         s->numa_obj[i] = n;
-        s->numa_of_gpu[i] = n->subtype && strcmp(n->subtype, "GPUMemory") == 0;
+        s->is_gpu_memory[i] = n->subtype && strcmp(n->subtype, "GPUMemory") == 0;
         s->numas[i].os_index = n->os_index <= INT32_MAX ? (int32_t)n->os_index : -1;
         s->numas[i].package = package_of(s->topology, n->cpuset);
         s->numas[i].memory_bytes = (int64_t)bytes;
@@ -84,7 +84,7 @@ int32_t gang__hwloc_numa_of(const struct gang__hwloc_scan *s, hwloc_obj_t obj)
         return -1;
     for (size_t i = 0; i < s->spec.numa_count; i++) {
         hwloc_const_cpuset_t set = s->numa_obj[i]->cpuset;
-        if (s->numa_of_gpu[i] || hwloc_bitmap_iszero(set))
+        if (s->is_gpu_memory[i] || hwloc_bitmap_iszero(set))
             continue;
         if (!hwloc_bitmap_isincluded(obj->cpuset, set)) {
             if (hwloc_bitmap_isincluded(set, obj->cpuset))
@@ -109,14 +109,14 @@ static gang_result sum_memory(struct gang__hwloc_scan *s)
     int64_t sum = 0;
     for (size_t i = 0; i < s->spec.numa_count; i++) {
         bool no_cpus = hwloc_bitmap_iszero(s->numa_obj[i]->cpuset);
-        for (size_t g = 0; no_cpus && !s->numa_of_gpu[i] && g < s->spec.gpu_count; g++) {
+        for (size_t g = 0; no_cpus && !s->is_gpu_memory[i] && g < s->spec.gpu_count; g++) {
             if (claimed >> g & 1 || s->gpus[g].memory_bytes == 0 ||
                 s->gpus[g].memory_bytes != s->numas[i].memory_bytes)
                 continue;
-            s->numa_of_gpu[i] = true;
+            s->is_gpu_memory[i] = true;
             claimed |= UINT64_C(1) << g;
         }
-        if (!s->numa_of_gpu[i])
+        if (!s->is_gpu_memory[i])
             sum += s->numas[i].memory_bytes; /* no overflow: 2^8 domains of at most 2^52 */
     }
     if (sum > GANG__MAX_MEMORY)
@@ -128,7 +128,8 @@ static gang_result sum_memory(struct gang__hwloc_scan *s)
 
 /* ---- cores ----------------------------------------------------------------------------------- */
 
-static gang_result add_core(struct gang__hwloc_scan *s, hwloc_obj_t unit, hwloc_const_cpuset_t set)
+static gang_result add_core(struct gang__hwloc_scan *s, hwloc_obj_t core_obj,
+                            hwloc_const_cpuset_t set)
 {
     size_t i = s->spec.core_count;
     if (i == GANG_MAX_CORES)
@@ -139,7 +140,7 @@ static gang_result add_core(struct gang__hwloc_scan *s, hwloc_obj_t unit, hwloc_
     if (first < 0 || threads < 1 || length < 0 || (size_t)length >= sizeof(s->cpuset[i]))
         return gang__error(s->error, GANG_ELIMIT, "cores", "core %zu has too many threads", i);
     s->cores[i].os_index = first;
-    s->cores[i].numa = gang__hwloc_numa_of(s, unit);
+    s->cores[i].numa = gang__hwloc_numa_of(s, core_obj);
     s->cores[i].threads = threads;
     s->cores[i].cpuset = s->cpuset[i];
     s->spec.core_count++;
@@ -160,16 +161,16 @@ static gang_result scan_cores(struct gang__hwloc_scan *s)
     while (r == GANG_OK &&
            (pu = hwloc_get_next_obj_by_type(s->topology, HWLOC_OBJ_PU, pu)) != NULL) {
         hwloc_obj_t core = hwloc_get_ancestor_obj_by_type(s->topology, HWLOC_OBJ_CORE, pu);
-        hwloc_obj_t unit = core ? core : pu;
-        if (unit == last)
+        hwloc_obj_t core_obj = core ? core : pu;
+        if (core_obj == last)
             continue;
-        last = unit;
+        last = core_obj;
         if (!allowed)
-            hwloc_bitmap_copy(set, unit->cpuset);
+            hwloc_bitmap_copy(set, core_obj->cpuset);
         else
-            hwloc_bitmap_and(set, unit->cpuset, allowed);
+            hwloc_bitmap_and(set, core_obj->cpuset, allowed);
         if (!hwloc_bitmap_iszero(set))
-            r = add_core(s, unit, set);
+            r = add_core(s, core_obj, set);
     }
     hwloc_bitmap_free(set);
     s->spec.cpu_milli = 1000 * (int64_t)s->spec.core_count;
@@ -261,7 +262,7 @@ gang_result gang__hwloc_describe(const struct gang_mem *mem, hwloc_topology_t to
     s->spec.gpus = s->gpus;
     s->spec.links = s->links;
     s->spec.nics = s->nics;
-    s->spec.gpu_locality = s->near;
+    s->spec.gpu_locality = s->locality;
     gang_result r = scan_all(s);
     if (r == GANG_OK)
         r = gang__node_spec_copy_mem(mem, &s->spec, spec, error);

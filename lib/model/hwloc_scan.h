@@ -16,11 +16,11 @@ enum {
 
 /* A GPU as hwloc's back ends see it. */
 struct gang__hwloc_gpu {
-    hwloc_obj_t pci;                   /* NULL: unknown */
-    hwloc_obj_t local;                 /* the innermost object with a cpuset that holds it */
-    hwloc_obj_t seen[GANG__BACK_ENDS]; /* the OS device of each back end, or NULL */
-    uint64_t keys;                     /* bit: a back end (for OpenCL: and platform) has it */
-    uint32_t vendor;                   /* of the PCI id; 0: unknown */
+    hwloc_obj_t pci;                        /* NULL: unknown */
+    hwloc_obj_t local;                      /* the innermost object with a cpuset that holds it */
+    hwloc_obj_t os_device[GANG__BACK_ENDS]; /* the OS device of each back end, or NULL */
+    uint64_t keys;                          /* bit: a back end (for OpenCL: and platform) has it */
+    uint32_t vendor;                        /* of the PCI id; 0: unknown */
 };
 
 struct gang__hwloc_scan {
@@ -30,7 +30,7 @@ struct gang__hwloc_scan {
 
     struct gang_numa_spec numas[GANG_MAX_NUMAS];
     hwloc_obj_t numa_obj[GANG_MAX_NUMAS];
-    bool numa_of_gpu[GANG_MAX_NUMAS]; /* the domain is the memory of a GPU */
+    bool is_gpu_memory[GANG_MAX_NUMAS]; /* the domain is the memory of a GPU */
 
     struct gang_core_spec cores[GANG_MAX_CORES];
     char cpuset[GANG_MAX_CORES][GANG_MAX_NAME + 1];
@@ -41,7 +41,7 @@ struct gang__hwloc_scan {
     char gpu_model[GANG_MAX_GPUS][GANG__PCI_TEXT]; /* "10de:2335" if hwloc knows no better name */
     struct gang_link_spec links[GANG__LINKS];
     uint16_t link_of[GANG_MAX_GPUS * GANG_MAX_GPUS]; /* 1 + index of the link of GPUs a < b */
-    uint8_t near[GANG_MAX_GPUS * GANG_MAX_GPUS];
+    uint8_t locality[GANG_MAX_GPUS * GANG_MAX_GPUS];
 
     hwloc_obj_t nic[GANG_MAX_ITEMS]; /* OS device, the child of a PCI device */
     struct gang_nic_spec nics[GANG_MAX_ITEMS];

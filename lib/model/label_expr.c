@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Label expressions. The grammar, loosest binding first:
  *
- *    either     = both { "or" both }
- *    both       = negated { "and" negated }
- *    negated    = { "not" } primary
- *    primary    = "(" either ")" | condition
- *    condition  = "exists" KEY
- *               | KEY [ ("=" | "!=" | "<" | "<=" | ">" | ">=") V
- *                     | ["not"] "in" "(" V { "," V } ")" ]
+ *    disjunction = conjunction { "or" conjunction }
+ *    conjunction = negation { "and" negation }
+ *    negation    = { "not" } primary
+ *    primary     = "(" disjunction ")" | condition
+ *    condition   = "exists" KEY
+ *                | KEY [ ("=" | "!=" | "<" | "<=" | ">" | ">=") V
+ *                      | ["not"] "in" "(" V { "," V } ")" ]
  *
  * A text is parsed twice: once to count what it needs, once to fill it in. The result runs on a
  * stack of bits; the bound on parentheses keeps the stack within one word. */
@@ -45,40 +45,41 @@ bool gang__is_decimal(const char *text)
 /* A number without zeros at both ends, and without the sign of zero. */
 struct decimal {
     bool negative;
-    const char *whole, *part; /* digits before and after the point */
-    size_t whole_length, part_length;
+    const char *integer, *fraction; /* digits before and after the point */
+    size_t integer_length, fraction_length;
 };
 
 static struct decimal decimal_of(const char *text)
 {
     struct decimal d = {text[0] == '-', text + (text[0] == '-'), "", 0, 0};
-    while (*d.whole == '0')
-        d.whole++;
-    const char *end = skip_digits(d.whole);
-    d.whole_length = (size_t)(end - d.whole);
+    while (*d.integer == '0')
+        d.integer++;
+    const char *end = skip_digits(d.integer);
+    d.integer_length = (size_t)(end - d.integer);
     if (*end == '.') {
-        d.part = end + 1;
-        d.part_length = strlen(d.part);
-        while (d.part_length && d.part[d.part_length - 1] == '0')
-            d.part_length--;
+        d.fraction = end + 1;
+        d.fraction_length = strlen(d.fraction);
+        while (d.fraction_length && d.fraction[d.fraction_length - 1] == '0')
+            d.fraction_length--;
     }
-    d.negative = d.negative && (d.whole_length || d.part_length);
+    d.negative = d.negative && (d.integer_length || d.fraction_length);
     return d;
 }
 
 static int magnitude_order(const struct decimal *a, const struct decimal *b)
 {
-    if (a->whole_length != b->whole_length)
-        return a->whole_length < b->whole_length ? -1 : 1;
-    int order = memcmp(a->whole, b->whole, a->whole_length);
+    if (a->integer_length != b->integer_length)
+        return a->integer_length < b->integer_length ? -1 : 1;
+    int order = memcmp(a->integer, b->integer, a->integer_length);
     if (order)
         return order;
-    size_t common = a->part_length < b->part_length ? a->part_length : b->part_length;
-    order = memcmp(a->part, b->part, common);
-    return order                              ? order
-           : a->part_length == b->part_length ? 0
-           : a->part_length < b->part_length  ? -1
-                                              : 1;
+    size_t common =
+        a->fraction_length < b->fraction_length ? a->fraction_length : b->fraction_length;
+    order = memcmp(a->fraction, b->fraction, common);
+    return order                                      ? order
+           : a->fraction_length == b->fraction_length ? 0
+           : a->fraction_length < b->fraction_length  ? -1
+                                                      : 1;
 }
 
 int gang__decimal_order(const char *a, const char *b)
@@ -140,9 +141,9 @@ bool gang__label_expr_holds(const struct gang__label_expr *expr, const struct ga
         int32_t step = expr->steps[i];
         if (step >= 0)
             stack = stack << 1 | gang__rule_holds(&expr->rules[step], on);
-        else if (step == GANG__STEP_NOT)
+        else if (step == GANG__EXPR_NOT)
             stack ^= 1;
-        else if (step == GANG__STEP_AND)
+        else if (step == GANG__EXPR_AND)
             stack = (stack >> 1) & (stack | ~UINT64_C(1));
         else
             stack = (stack >> 1) | (stack & 1);
@@ -281,7 +282,7 @@ static bool is_any_keyword(const struct parser *p)
 
 /* ---- what is found --------------------------------------------------------------------------- */
 
-static const char *keep_text(struct parser *p)
+static const char *add_text(struct parser *p)
 {
     size_t bytes = strlen(p->word) + 1;
     const char *kept = p->texts ? memcpy(p->texts + p->bytes, p->word, bytes) : NULL;
@@ -289,20 +290,20 @@ static const char *keep_text(struct parser *p)
     return kept;
 }
 
-static void keep_step(struct parser *p, int32_t step)
+static void add_step(struct parser *p, int32_t step)
 {
     if (p->step)
         p->step[p->steps] = step;
     p->steps++;
 }
 
-static void keep_rule(struct parser *p, const char *key, int32_t op, size_t values)
+static void add_rule(struct parser *p, const char *key, int32_t op, size_t values)
 {
     if (p->rule) {
         const char **from = values ? p->value + (p->values - values) : NULL;
         p->rule[p->rules] = (struct gang__rule){key, from, values, op};
     }
-    keep_step(p, (int32_t)p->rules++);
+    add_step(p, (int32_t)p->rules++);
 }
 
 /* ---- parsing --------------------------------------------------------------------------------- */
@@ -314,25 +315,25 @@ static void keep_rule(struct parser *p, const char *key, int32_t op, size_t valu
             return try_;           \
     } while (0)
 
-static gang_result either(struct parser *p);
+static gang_result disjunction(struct parser *p);
 
-static gang_result take_key(struct parser *p, const char **key)
+static gang_result parse_key(struct parser *p, const char **key)
 {
     if ((p->token != WORD && p->token != QUOTED) || is_any_keyword(p))
         return fail(p, GANG_EPARSE, "expected a label");
     if (!p->word[0])
         return fail(p, GANG_EINVAL, "an empty label");
-    *key = keep_text(p);
+    *key = add_text(p);
     return next(p);
 }
 
-static gang_result take_value(struct parser *p, bool number)
+static gang_result parse_value(struct parser *p, bool number)
 {
     if ((p->token != WORD && p->token != QUOTED) || is_any_keyword(p))
         return fail(p, GANG_EPARSE, number ? "expected a number" : "expected a value");
     if (number && !gang__is_decimal(p->word))
         return fail(p, GANG_EPARSE, "expected a number");
-    const char *value = keep_text(p);
+    const char *value = add_text(p);
     if (p->value)
         p->value[p->values] = value;
     p->values++;
@@ -340,14 +341,14 @@ static gang_result take_value(struct parser *p, bool number)
 }
 
 /* Reads the list after "in". */
-static gang_result take_list(struct parser *p, size_t *count)
+static gang_result parse_list(struct parser *p, size_t *count)
 {
     size_t before = p->values;
     if (p->token != OPEN)
         return fail(p, GANG_EPARSE, "expected '('");
     do {
         TRY(next(p));
-        TRY(take_value(p, false));
+        TRY(parse_value(p, false));
     } while (p->token == COMMA);
     if (p->token != CLOSE)
         return fail(p, GANG_EPARSE, "expected ',' or ')'");
@@ -362,16 +363,16 @@ static gang_result condition(struct parser *p)
     size_t values = 0;
     if (is_keyword(p, "exists")) {
         TRY(next(p));
-        TRY(take_key(p, &key));
-        keep_rule(p, key, op, 0);
+        TRY(parse_key(p, &key));
+        add_rule(p, key, op, 0);
         return GANG_OK;
     }
-    TRY(take_key(p, &key));
+    TRY(parse_key(p, &key));
     if (p->token == COMPARE) {
         op = p->op;
         values = 1;
         TRY(next(p));
-        TRY(take_value(p, op >= GANG_LABEL_LT));
+        TRY(parse_value(p, op >= GANG_LABEL_LT));
     } else if (is_keyword(p, "in") || is_keyword(p, "not")) {
         op = is_keyword(p, "in") ? GANG_LABEL_IN : GANG_LABEL_NOT_IN;
         TRY(next(p));
@@ -380,9 +381,9 @@ static gang_result condition(struct parser *p)
                 return fail(p, GANG_EPARSE, "expected 'in'");
             TRY(next(p));
         }
-        TRY(take_list(p, &values));
+        TRY(parse_list(p, &values));
     }
-    keep_rule(p, key, op, values);
+    add_rule(p, key, op, values);
     return GANG_OK;
 }
 
@@ -394,42 +395,42 @@ static gang_result primary(struct parser *p)
         return fail(p, GANG_ELIMIT, "too many parentheses in each other");
     p->depth++;
     TRY(next(p));
-    TRY(either(p));
+    TRY(disjunction(p));
     if (p->token != CLOSE)
         return fail(p, GANG_EPARSE, "expected ')', 'and' or 'or'");
     p->depth--;
     return next(p);
 }
 
-static gang_result negated(struct parser *p)
+static gang_result negation(struct parser *p)
 {
     bool odd = false;
     for (; is_keyword(p, "not"); odd = !odd)
         TRY(next(p));
     TRY(primary(p));
     if (odd)
-        keep_step(p, GANG__STEP_NOT);
+        add_step(p, GANG__EXPR_NOT);
     return GANG_OK;
 }
 
-static gang_result both(struct parser *p)
+static gang_result conjunction(struct parser *p)
 {
-    TRY(negated(p));
+    TRY(negation(p));
     while (is_keyword(p, "and")) {
         TRY(next(p));
-        TRY(negated(p));
-        keep_step(p, GANG__STEP_AND);
+        TRY(negation(p));
+        add_step(p, GANG__EXPR_AND);
     }
     return GANG_OK;
 }
 
-static gang_result either(struct parser *p)
+static gang_result disjunction(struct parser *p)
 {
-    TRY(both(p));
+    TRY(conjunction(p));
     while (is_keyword(p, "or")) {
         TRY(next(p));
-        TRY(both(p));
-        keep_step(p, GANG__STEP_OR);
+        TRY(conjunction(p));
+        add_step(p, GANG__EXPR_OR);
     }
     return GANG_OK;
 }
@@ -440,7 +441,7 @@ static gang_result parse(struct parser *p)
     p->depth = 0;
     p->rules = p->values = p->steps = p->bytes = 0;
     TRY(next(p));
-    TRY(either(p));
+    TRY(disjunction(p));
     return p->token == END ? GANG_OK : fail(p, GANG_EPARSE, "expected 'and', 'or' or the end");
 }
 

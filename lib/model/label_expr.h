@@ -26,7 +26,7 @@ struct gang__rule {
 };
 
 /* An expression, operators behind their operands: a step >= 0 is the truth of that rule. */
-enum { GANG__STEP_AND = -1, GANG__STEP_OR = -2, GANG__STEP_NOT = -3 };
+enum { GANG__EXPR_AND = -1, GANG__EXPR_OR = -2, GANG__EXPR_NOT = -3 };
 struct gang__label_expr {
     const struct gang__rule *rules;
     const int32_t *steps;

@@ -130,7 +130,7 @@ static bool same_amounts(const struct gang_node_spec *a, const struct gang_node_
     return true;
 }
 
-static bool same_near(const struct gang_node_spec *a, const struct gang_node_spec *b)
+static bool same_locality(const struct gang_node_spec *a, const struct gang_node_spec *b)
 {
     if (!a->gpu_locality || !b->gpu_locality || a->gpu_count == 0)
         return a->gpu_count == 0 || a->gpu_locality == b->gpu_locality;
@@ -162,6 +162,6 @@ bool gang__same_devices(const struct gang_node_spec *a, const struct gang_node_s
 bool gang__same_machine(const struct gang_node_spec *a, const struct gang_node_spec *b)
 {
     return a->cpu_milli == b->cpu_milli && a->memory_bytes == b->memory_bytes &&
-           gang__same_devices(a, b) && same_nics(a, b) && same_amounts(a, b) && same_near(a, b) &&
-           same_profiles(a, b);
+           gang__same_devices(a, b) && same_nics(a, b) && same_amounts(a, b) &&
+           same_locality(a, b) && same_profiles(a, b);
 }

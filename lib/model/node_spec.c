@@ -408,7 +408,7 @@ static gang_result partitions_check(const struct gang_node_spec *s, struct gang_
     return r;
 }
 
-static gang_result near_check(const struct gang_node_spec *s, struct gang_error *error)
+static gang_result locality_check(const struct gang_node_spec *s, struct gang_error *error)
 {
     size_t n = s->gpu_count;
     for (size_t k = 0; s->gpu_locality && k < n * n; k++) {
@@ -466,7 +466,7 @@ uint64_t gang__node_spec_unhealthy(const struct gang_node_spec *spec)
 }
 
 /* Checks what gang__same_machine() does not compare. */
-static gang_result rest_check(const struct gang_node_spec *s, struct gang_error *error)
+static gang_result unshared_check(const struct gang_node_spec *s, struct gang_error *error)
 {
     for (size_t i = 0; i < s->gpu_count; i++) {
         gang_result r = optional_text_check(gang__node_spec_uuid(s, i));
@@ -495,11 +495,11 @@ gang_result gang__node_spec_in(const struct gang_node_spec *from,
         return r;
     if (known && gang__same_machine(s, known)) {
         *is_known = true;
-        r = rest_check(s, error);
+        r = unshared_check(s, error);
     } else if ((r = gpus_check(s, error)) == GANG_OK && (r = links_check(s, error)) == GANG_OK &&
                (r = numas_check(s, error)) == GANG_OK && (r = cores_check(s, error)) == GANG_OK &&
                (r = nics_check(s, error)) == GANG_OK && (r = amounts_check(s, error)) == GANG_OK &&
-               (r = near_check(s, error)) == GANG_OK) {
+               (r = locality_check(s, error)) == GANG_OK) {
         r = profiles_check(s, error);
     }
     if (r != GANG_OK || (r = partitions_check(s, error)) != GANG_OK)
@@ -528,7 +528,7 @@ static int32_t package_of(const struct gang_node_spec *s, int32_t numa)
     return e.package;
 }
 
-uint8_t gang__gpu_near(const struct gang_node_spec *spec, size_t i, size_t j)
+uint8_t gang__gpu_locality(const struct gang_node_spec *spec, size_t i, size_t j)
 {
     if (i == j)
         return GANG_LOCALITY_LINK;

@@ -63,6 +63,6 @@ bool gang__same_machine(const struct gang_node_spec *a, const struct gang_node_s
 
 /* GANG_LOCALITY_* of GPUs i and j of a checked specification: as described, or derived from
  * links and NUMA domains. A GPU and itself: GANG_LOCALITY_LINK. O(links). */
-uint8_t gang__gpu_near(const struct gang_node_spec *spec, size_t i, size_t j);
+uint8_t gang__gpu_locality(const struct gang_node_spec *spec, size_t i, size_t j);
 
 #endif

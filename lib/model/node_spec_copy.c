@@ -115,7 +115,7 @@ static const char **lay_partitions(struct gang__block *b, const struct gang_node
     return to;
 }
 
-static uint8_t *lay_near(struct gang__block *b, const struct gang_node_spec *s)
+static uint8_t *lay_locality(struct gang__block *b, const struct gang_node_spec *s)
 {
     size_t bytes = s->gpu_locality ? s->gpu_count * s->gpu_count : 0;
     uint8_t *to = gang__block_alloc(b, bytes);
@@ -146,7 +146,7 @@ static void *lay(struct gang__block *b, const void *from)
     const struct gang_label *labels = lay_labels(b, s->labels, s->label_count);
     const char *const *partitions = lay_partitions(b, s);
     const struct gang_label *topology = lay_labels(b, s->topology, s->topology_count);
-    const uint8_t *near = lay_near(b, s);
+    const uint8_t *locality = lay_locality(b, s);
     const struct gang_profile_spec *profiles = lay_profiles(b, s);
     copy.gpus = s->gpu_count ? gpus : NULL;
     copy.links = s->link_count ? links : NULL;
@@ -157,7 +157,7 @@ static void *lay(struct gang__block *b, const void *from)
     copy.labels = s->label_count ? labels : NULL;
     copy.partitions = s->partition_count ? partitions : NULL;
     copy.topology = s->topology_count ? topology : NULL;
-    copy.gpu_locality = s->gpu_locality && s->gpu_count ? near : NULL;
+    copy.gpu_locality = s->gpu_locality && s->gpu_count ? locality : NULL;
     copy.profiles = s->profile_count ? profiles : NULL;
     if (to)
         *to = copy;

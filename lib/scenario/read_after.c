@@ -176,10 +176,11 @@ static gang_result find_group(const struct gang__json *at, void *user, size_t *i
     if (!text)
         return gang__json_fail(at, GANG_EINVAL, "must be the name or the index of tasks");
     if (!gang__lookup_find(&groups->names, text, &found))
-        return gang__json_fail(at, GANG_ENOENT, "no tasks '%s' in this job", gang__word(text).s);
+        return gang__json_fail(at, GANG_ENOENT, "no tasks '%s' in this job",
+                               gang__printable(text).s);
     if (groups->named[found] == SIZE_MAX)
         return gang__json_fail(at, GANG_EINVAL, "several tasks are called '%s'",
-                               gang__word(text).s);
+                               gang__printable(text).s);
     *index = groups->named[found];
     return GANG_OK;
 }
@@ -219,7 +220,7 @@ static gang_result find_job(const struct gang__json *at, void *user, size_t *ind
     const char *text;
     GANG__TRY(gang__json_name(at, 1, GANG_MAX_NAME, &text));
     if (!gang__lookup_find(names, text, index))
-        return gang__json_fail(at, GANG_ENOENT, "no job '%s'", gang__word(text).s);
+        return gang__json_fail(at, GANG_ENOENT, "no job '%s'", gang__printable(text).s);
     return GANG_OK;
 }
 

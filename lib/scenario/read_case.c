@@ -35,7 +35,7 @@ static gang_result check_kind_name(const struct gang__reader *r, const struct ga
         if (strcmp(name, taken[i]) == 0)
             return gang__json_fail(at, GANG_EEXIST, "'%s' is built in", name);
     if (gang__find_kind(r, name))
-        return gang__json_fail(at, GANG_EEXIST, "'%s' is there twice", gang__word(name).s);
+        return gang__json_fail(at, GANG_EEXIST, "'%s' is there twice", gang__printable(name).s);
     return GANG_OK;
 }
 
@@ -112,7 +112,7 @@ static gang_result index_names(struct gang__reader *r, const struct gang__json *
     struct gang__json name;
     gang__json_get(&element, "name", &name);
     return gang__json_fail(&name, GANG_EEXIST, "'%s' is there twice",
-                           gang__word(json_string_value(name.value)).s);
+                           gang__printable(json_string_value(name.value)).s);
 }
 
 static const char *const partition_keys[] = {"name", "mode"};

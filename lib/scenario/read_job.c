@@ -50,7 +50,7 @@ static gang_result read_node_name(struct gang__reader *r, const struct gang__jso
         return GANG_OK;
     GANG__TRY(gang__json_name(at, 1, GANG_MAX_NAME, &text));
     if (!gang__lookup_find(&r->nodes, text, &index))
-        return gang__json_fail(at, GANG_ENOENT, "no node '%s'", gang__word(text).s);
+        return gang__json_fail(at, GANG_ENOENT, "no node '%s'", gang__printable(text).s);
     *node = r->out->nodes[index].name;
     return GANG_OK;
 }

@@ -27,11 +27,11 @@ gang_result gang__read_leaf(struct gang__reader *r, const struct gang__json *at,
     if (!gang__lookup_find(&r->queues, text, &index)) {
         if (can_be_made(r, text))
             return gang__keep_text(r, at, text, queue);
-        return gang__json_fail(at, GANG_ENOENT, "no queue '%s'", gang__word(text).s);
+        return gang__json_fail(at, GANG_ENOENT, "no queue '%s'", gang__printable(text).s);
     }
     if (r->queue_inner[index])
         return gang__json_fail(at, GANG_EINVAL, "queue '%s' has queues below it",
-                               gang__word(text).s);
+                               gang__printable(text).s);
     *queue = r->out->queues[index].name;
     return GANG_OK;
 }

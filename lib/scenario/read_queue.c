@@ -362,7 +362,8 @@ gang_result gang__link_queues(struct gang__reader *r, const struct gang__json *q
         if (!list[i].parent)
             continue;
         if (!gang__lookup_find(&r->queues, list[i].parent, &parent[i]))
-            return gang__json_fail(&at, GANG_ENOENT, "no queue '%s'", gang__word(list[i].parent).s);
+            return gang__json_fail(&at, GANG_ENOENT, "no queue '%s'",
+                                   gang__printable(list[i].parent).s);
         r->queue_inner[parent[i]] = 1;
     }
     size_t cycle = find_cycle(parent, seen, count);

@@ -54,7 +54,7 @@ static gang_result read_nodes(struct gang__reader *r, const struct gang__json *a
         size_t index;
         if (!gang__lookup_find(&r->nodes, stage->nodes[i], &index))
             return gang__json_fail(&element, GANG_ENOENT, "no node '%s'",
-                                   gang__word(stage->nodes[i]).s);
+                                   gang__printable(stage->nodes[i]).s);
     }
     return GANG_OK;
 }
@@ -102,7 +102,8 @@ static gang_result read_one(struct gang__reader *r, const struct gang__json *at,
     GANG__TRY(gang__read_name_member(r, at, "queue", &out->queue));
     if (out->queue && !gang__lookup_find(&r->queues, out->queue, &index)) {
         gang__json_get(at, "queue", &member);
-        return gang__json_fail(&member, GANG_ENOENT, "no queue '%s'", gang__word(out->queue).s);
+        return gang__json_fail(&member, GANG_ENOENT, "no queue '%s'",
+                               gang__printable(out->queue).s);
     }
     if (gang__json_get(at, "users", &member))
         GANG__TRY(gang__read_names(r, &member, GANG__MAX_LIST, &out->users, &out->user_count));
@@ -136,7 +137,7 @@ gang_result gang__read_reservations(struct gang__reader *r, const struct gang__j
         gang__json_get(&element, "name", &name);
         if (find(r->out, list[i].name))
             return gang__json_fail(&name, GANG_EEXIST, "'%s' is there twice",
-                                   gang__word(list[i].name).s);
+                                   gang__printable(list[i].name).s);
         r->out->reservation_count = i + 1;
     }
     return GANG_OK;
@@ -150,5 +151,5 @@ gang_result gang__read_reservation_name(struct gang__reader *r, const struct gan
     if (!*name || find(r->out, *name))
         return GANG_OK;
     gang__json_get(job, "reservation", &member);
-    return gang__json_fail(&member, GANG_ENOENT, "no reservation '%s'", gang__word(*name).s);
+    return gang__json_fail(&member, GANG_ENOENT, "no reservation '%s'", gang__printable(*name).s);
 }

@@ -42,7 +42,7 @@ static gang_result read_set_reference(const struct sets *sets, const struct gang
         const char *text = json_string_value(at->value);
         if (!gang__lookup_find(&sets->names, text, &found))
             return gang__json_fail(at, GANG_ENOENT, "no group '%s' in this job",
-                                   gang__word(text).s);
+                                   gang__printable(text).s);
         *index = sets->named[found];
         return GANG_OK;
     }
@@ -89,7 +89,7 @@ static gang_result name_sets(struct gang__reader *r, const struct gang__json *at
         struct gang__json name;
         gang__json_get(&element, "name", &name);
         return gang__json_fail(&name, GANG_EEXIST, "'%s' is there twice",
-                               gang__word(texts[twice]).s);
+                               gang__printable(texts[twice]).s);
     }
     return GANG_OK;
 }

@@ -112,7 +112,7 @@ gang_result gang__read_names(struct gang__reader *r, const struct gang__json *at
     if (twice != SIZE_MAX) {
         struct gang__json element = gang__json_element(at, twice);
         return gang__json_fail(&element, GANG_EEXIST, "'%s' is there twice",
-                               gang__word(list[twice]).s);
+                               gang__printable(list[twice]).s);
     }
     *out = list;
     *count = total;
@@ -156,7 +156,7 @@ gang_result gang__read_level(struct gang__reader *r, const struct gang__json *ob
             return GANG_OK;
         }
     }
-    return gang__json_fail(&at, GANG_ENOENT, "no level '%s' in `levels`", gang__word(text).s);
+    return gang__json_fail(&at, GANG_ENOENT, "no level '%s' in `levels`", gang__printable(text).s);
 }
 
 gang_result gang__read_memory(const struct gang__json *object, const char *mib_key,

@@ -52,7 +52,7 @@ static gang_result profile_time(const struct gang__trace_reader *r,
     if (strcmp(type, "ParallelTaskHomogeneousProfile") != 0)
         return gang__json_fail(&at, GANG_ENOTSUP,
                                "how long '%s' takes depends on a platform that is not modelled",
-                               gang__word(type).s);
+                               gang__printable(type).s);
     GANG__TRACE_TRY(is_spread(profile, &spread));
     return flops_time(r, profile, spread ? (double)resources : 1, run_ns);
 }
@@ -66,7 +66,7 @@ static gang_result read_profile(const struct gang__trace_reader *r, const struct
     GANG__TRACE_TRY(gang__json_need(job, "profile", &at));
     GANG__TRACE_TRY(gang__json_text(&at, 1, 65536, &name));
     if (!gang__json_get(profiles, name, &profile))
-        return gang__json_fail(&at, GANG_EINVAL, "no profile '%s'", gang__word(name).s);
+        return gang__json_fail(&at, GANG_EINVAL, "no profile '%s'", gang__printable(name).s);
     return profile_time(r, &profile, resources, run_ns);
 }
 

@@ -162,7 +162,7 @@ static gang_result take_column(struct gang__trace_table *t, size_t field)
     int shown = t->field[field].n < 60 ? (int)t->field[field].n : 60;
     char name[64];
     snprintf(name, sizeof(name), "%.*s", shown, t->field[field].s);
-    snprintf(what, sizeof(what), "column '%s' %s", gang__word(name).s,
+    snprintf(what, sizeof(what), "column '%s' %s", gang__printable(name).s,
              column == t->format->count ? "is not known" : "is there twice");
     return broken(t, t->field[field].s, column == t->format->count ? GANG_EINVAL : GANG_EEXIST,
                   what);

@@ -434,8 +434,8 @@ START_TEST(foreign_text_is_made_fit_for_a_message)
     memset(longer, 'x', sizeof(longer) - 1);
     longer[sizeof(longer) - 1] = '\0';
     memcpy(longer + 62, "\xe2\x82\xac", 3); /* a character across the limit */
-    ck_assert_str_eq(gang__word("a\nb\x1b[2J\xff\xc2\x9b").s, "a?b?[2J??");
-    struct gang__word word = gang__word(longer);
+    ck_assert_str_eq(gang__printable("a\nb\x1b[2J\xff\xc2\x9b").s, "a?b?[2J??");
+    struct gang__printable word = gang__printable(longer);
     ck_assert(gang__utf8_valid(word.s));
     ck_assert_str_eq(word.s + strlen(word.s) - 3, "...");
 }

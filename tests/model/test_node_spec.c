@@ -767,13 +767,13 @@ START_TEST(closeness_is_derived_from_links_and_numa_domains)
     spec.links = links;
     spec.link_count = 1;
     ck_assert_int_eq(gang_node_spec_check(&spec, NULL), GANG_OK);
-    ck_assert_uint_eq(gang__gpu_near(&spec, 0, 3), GANG_LOCALITY_LINK);
-    ck_assert_uint_eq(gang__gpu_near(&spec, 3, 0), GANG_LOCALITY_LINK);
-    ck_assert_uint_eq(gang__gpu_near(&spec, 0, 1), GANG_LOCALITY_NUMA);
-    ck_assert_uint_eq(gang__gpu_near(&spec, 1, 2), GANG_LOCALITY_PACKAGE);
-    ck_assert_uint_eq(gang__gpu_near(&spec, 2, 3), GANG_LOCALITY_SYSTEM);
-    ck_assert_uint_eq(gang__gpu_near(&spec, 4, 5), GANG_LOCALITY_SYSTEM);
-    ck_assert_uint_eq(gang__gpu_near(&spec, 5, 5), GANG_LOCALITY_LINK);
+    ck_assert_uint_eq(gang__gpu_locality(&spec, 0, 3), GANG_LOCALITY_LINK);
+    ck_assert_uint_eq(gang__gpu_locality(&spec, 3, 0), GANG_LOCALITY_LINK);
+    ck_assert_uint_eq(gang__gpu_locality(&spec, 0, 1), GANG_LOCALITY_NUMA);
+    ck_assert_uint_eq(gang__gpu_locality(&spec, 1, 2), GANG_LOCALITY_PACKAGE);
+    ck_assert_uint_eq(gang__gpu_locality(&spec, 2, 3), GANG_LOCALITY_SYSTEM);
+    ck_assert_uint_eq(gang__gpu_locality(&spec, 4, 5), GANG_LOCALITY_SYSTEM);
+    ck_assert_uint_eq(gang__gpu_locality(&spec, 5, 5), GANG_LOCALITY_LINK);
 }
 END_TEST
 
@@ -786,7 +786,7 @@ START_TEST(unknown_packages_are_not_the_same)
     spec.gpu_count = 2;
     spec.numas = numas;
     spec.numa_count = 2;
-    ck_assert_uint_eq(gang__gpu_near(&spec, 0, 1), GANG_LOCALITY_SYSTEM);
+    ck_assert_uint_eq(gang__gpu_locality(&spec, 0, 1), GANG_LOCALITY_SYSTEM);
 }
 END_TEST
 
@@ -794,8 +794,8 @@ START_TEST(closeness_given_is_taken)
 {
     struct full f;
     full_init(&f);
-    ck_assert_uint_eq(gang__gpu_near(&f.spec, 0, 3), GANG_LOCALITY_PACKAGE);
-    ck_assert_uint_eq(gang__gpu_near(&f.spec, 3, 2), GANG_LOCALITY_NUMA);
+    ck_assert_uint_eq(gang__gpu_locality(&f.spec, 0, 3), GANG_LOCALITY_PACKAGE);
+    ck_assert_uint_eq(gang__gpu_locality(&f.spec, 3, 2), GANG_LOCALITY_NUMA);
 }
 END_TEST
 

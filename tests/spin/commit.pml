@@ -322,7 +322,7 @@ proctype thread(byte me) ALIVE
     byte t, q, i;          /* and the one that is carried on now */
     bool own;              /* the thread is the owner of mine */
     byte count, ops;       /* list_of() */
-    byte op;               /* step_of() */
+    byte op;               /* operation_of() */
     byte w, ss, holder;
 #ifdef SNAPSHOT
     byte mark; /* number that was read, label */

@@ -104,9 +104,9 @@ static size_t append_clean(char *to, size_t cap, size_t used, const char *text, 
     return used;
 }
 
-struct gang__word gang__word(const char *text)
+struct gang__printable gang__printable(const char *text)
 {
-    struct gang__word word;
+    struct gang__printable word;
     append_clean(word.s, sizeof(word.s), 0, text, sizeof(word.s) - 5);
     return word;
 }
@@ -121,7 +121,7 @@ static bool plain_key(const char *key)
                length;
 }
 
-static size_t append_step(char *path, size_t cap, size_t used, const struct gang__json *at)
+static size_t append_segment(char *path, size_t cap, size_t used, const struct gang__json *at)
 {
     char step[KEY_SHOWN + 16];
     if (!at->key) {
@@ -148,7 +148,7 @@ void gang__json_path(const struct gang__json *at, char *path, size_t cap)
     size_t used = 0;
     path[0] = '\0';
     while (count > 0)
-        used = append_step(path, cap, used, steps[--count]);
+        used = append_segment(path, cap, used, steps[--count]);
 }
 
 gang_result gang__json_fail(const struct gang__json *at, gang_result code, const char *fmt, ...)
@@ -191,11 +191,11 @@ static const char *type_name(const json_t *value)
     }
 }
 
-static gang_result wrong_type(const struct gang__json *at, const char *wanted)
+static gang_result wrong_type(const struct gang__json *at, const char *expected)
 {
     if (!at->value)
         return gang__json_fail(at, GANG_EINVAL, "missing");
-    return gang__json_fail(at, GANG_EINVAL, "must be %s, not %s", wanted, type_name(at->value));
+    return gang__json_fail(at, GANG_EINVAL, "must be %s, not %s", expected, type_name(at->value));
 }
 
 gang_result gang__json_object(const struct gang__json *at, const char *const *keys, size_t count)
@@ -430,5 +430,5 @@ gang_result gang__json_choice(const struct gang__json *at, const char *const *wo
             used +=
                 (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", i ? ", " : "", words[i]);
     }
-    return gang__json_fail(at, GANG_EINVAL, "'%s' is none of %s", gang__word(text).s, list);
+    return gang__json_fail(at, GANG_EINVAL, "'%s' is none of %s", gang__printable(text).s, list);
 }

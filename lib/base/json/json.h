@@ -43,11 +43,11 @@ size_t gang__utf8_length(const char *text, size_t length);
 bool gang__utf8_valid(const char *text);
 
 /* Makes foreign text fit for an error message: clips it, replaces control characters. Use it as
- * gang__word(text).s within one expression. */
-struct gang__word {
+ * gang__printable(text).s within one expression. */
+struct gang__printable {
     char s[68];
 };
-struct gang__word gang__word(const char *text);
+struct gang__printable gang__printable(const char *text);
 
 /* ---- cursor ---------------------------------------------------------------------------------- */
 

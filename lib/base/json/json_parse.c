@@ -27,7 +27,7 @@ struct parser {
     size_t containers_left;
     const struct gang_mem *mem;
     char *scratch; /* the string that was read last, NUL-terminated */
-    size_t scratch_room;
+    size_t scratch_cap;
     size_t scratch_length;
     struct gang_error *error;
 };
@@ -56,20 +56,20 @@ static gang_result parse_fail(const struct parser *p, const struct gang__json *a
 }
 
 static gang_result parse_unexpected(const struct parser *p, const struct gang__json *at,
-                                    const char *wanted)
+                                    const char *expected)
 {
     char what[128];
     if (p->pos >= p->length) {
-        snprintf(what, sizeof(what), "the text ends where %s should be", wanted);
+        snprintf(what, sizeof(what), "the text ends where %s should be", expected);
         return parse_fail(p, at, p->pos, GANG_EPARSE, what);
     }
     unsigned char c = (unsigned char)p->text[p->pos];
     if (c == 0)
-        snprintf(what, sizeof(what), "a NUL byte where %s should be", wanted);
+        snprintf(what, sizeof(what), "a NUL byte where %s should be", expected);
     else if (c > 0x20 && c < 0x7f)
-        snprintf(what, sizeof(what), "'%c' where %s should be", c, wanted);
+        snprintf(what, sizeof(what), "'%c' where %s should be", c, expected);
     else
-        snprintf(what, sizeof(what), "byte 0x%02x where %s should be", c, wanted);
+        snprintf(what, sizeof(what), "byte 0x%02x where %s should be", c, expected);
     return parse_fail(p, at, p->pos, GANG_EPARSE, what);
 }
 
@@ -226,7 +226,7 @@ static gang_result parse_string(struct parser *p, const struct gang__json *at)
     while (true) {
         size_t bytes = plain_run(p, p->pos);
         void *scratch = p->scratch;
-        if (!gang__grow(p->mem, &scratch, &p->scratch_room, p->scratch_length + bytes + 5, 1))
+        if (!gang__grow(p->mem, &scratch, &p->scratch_cap, p->scratch_length + bytes + 5, 1))
             return parse_fail(p, at, p->pos, GANG_ENOMEM, "out of memory");
         p->scratch = scratch;
         char *out = p->scratch + p->scratch_length;
@@ -443,7 +443,7 @@ static gang_result parse_container(struct parser *p, const struct gang__json *at
     return GANG_OK;
 }
 
-static gang_result parse_word(struct parser *p, const struct gang__json *at, json_t **value)
+static gang_result parse_literal(struct parser *p, const struct gang__json *at, json_t **value)
 {
     static const char *const words[] = {"true", "false", "null"};
     for (size_t i = 0; i < 3; i++) {
@@ -471,7 +471,7 @@ static gang_result parse_value(struct parser *p, struct gang__json *at, size_t d
     if (c == '-' || (c >= '0' && c <= '9'))
         return parse_number(p, at, value);
     if (c != '"')
-        return parse_word(p, at, value);
+        return parse_literal(p, at, value);
     gang_result r = parse_string(p, at);
     if (r != GANG_OK)
         return r;
@@ -532,8 +532,8 @@ struct buffer {
 };
 
 /* Reads on until the end of the file or until there are more than `max` bytes. */
-static gang_result slurp(int file, size_t max, size_t guess, struct buffer *b,
-                         struct gang_error *error)
+static gang_result read_to_end(int file, size_t max, size_t guess, struct buffer *b,
+                               struct gang_error *error)
 {
     while (true) {
         size_t need = b->used < guess ? guess : b->used + 4096;
@@ -573,8 +573,8 @@ gang_result gang__read_file(const char *path, size_t max, const struct gang_mem 
     else if (S_ISREG(status.st_mode) && (uintmax_t)status.st_size > max)
         r = gang__error(error, GANG_ELIMIT, NULL, "the text is longer than %zu bytes", max);
     else
-        r = slurp(file, max, S_ISREG(status.st_mode) ? (size_t)status.st_size + 1 : 65536, &b,
-                  error);
+        r = read_to_end(file, max, S_ISREG(status.st_mode) ? (size_t)status.st_size + 1 : 65536, &b,
+                        error);
     if (!standard)
         close(file);
     if (r == GANG_OK) {

@@ -96,7 +96,7 @@ struct gang__gpu_class {
     gang__a64 mid[GANG__INDEX_ROWS][GANG__FAN];
     /* Rows in which wholly free nodes of the class stand; bits are only added, before the first
      * such node is published (release) -> gang__load of a search. */
-    gang__a64 whole;
+    gang__a64 free_node_rows;
     char model[GANG_MAX_NAME + 1]; /* GPU model; "" for class 0 and for unknown models */
     uint8_t holds;                 /* GANG__HOLDS_* */
 };

@@ -127,18 +127,18 @@ static bool blocker_of(struct gang__cells *c, uint64_t owner, struct target *t)
 
 /* ---- operations ------------------------------------------------------------------------------ */
 
-struct step {
+struct operation {
     uint32_t slot;
     unsigned word;
     enum gang__code code;
     uint64_t arg;
 };
 
-static struct step step_of(struct gang__op *op)
+static struct operation operation_of(struct gang__op *op)
 {
     uint64_t where = gang__load(&op->where);
-    struct step s = {gang__op_slot(where), gang__op_word(where), gang__op_code(where),
-                     gang__load(&op->arg)};
+    struct operation s = {gang__op_slot(where), gang__op_word(where), gang__op_code(where),
+                          gang__load(&op->arg)};
     return s;
 }
 
@@ -169,7 +169,7 @@ static uint32_t changes_of(const struct list *l, uint32_t i, uint32_t slot, stru
 {
     uint32_t n = 0;
     for (; i + n < l->count && n < GANG__MAX_WORDS; n++) {
-        struct step s = step_of(&l->ops[i + n]);
+        struct operation s = operation_of(&l->ops[i + n]);
         if (s.slot != slot)
             break;
         change[n].word = s.word;
@@ -185,7 +185,7 @@ static void finish(struct gang__cells *c, const struct target *t, uint64_t ss)
     struct change change[GANG__MAX_WORDS];
     uint64_t snap = status_of(ss) == LABELLED ? gang__load_seq(&c->snap) : 0;
     for (uint32_t i = 0, n; i < l.count; i += n) {
-        uint32_t slot = step_of(&l.ops[i]).slot;
+        uint32_t slot = operation_of(&l.ops[i]).slot;
         uint64_t label = gang__load(&t->w->desc.when);
         n = changes_of(&l, i, slot, change);
         if (gang__load(&t->w->desc.ss) != ss || n == 0)
@@ -210,7 +210,7 @@ static void finish_own(struct gang__cells *c, const struct target *t, const stru
 {
     uint64_t snap = status_of(ss) == LABELLED ? gang__load_seq(&c->snap) : 0;
     for (uint32_t i = 0; i < l->count;) {
-        uint32_t slot = step_of(&l->ops[i]).slot;
+        uint32_t slot = operation_of(&l->ops[i]).slot;
         struct gang__words words = gang__words_of(c, slot);
         if (gang__snap_mask(snap))
             gang__snapshot_save(c, snap, gang__load(&t->w->desc.when), slot);
@@ -244,7 +244,7 @@ static bool raise_index(struct gang__cells *c, const struct target *t, const str
     gang__hook(GANG__STEP_RAISE);
     for (uint32_t i = 0; i < l->count;) {
         uint64_t payload[GANG__MAX_WORDS];
-        uint32_t slot = step_of(&l->ops[i]).slot;
+        uint32_t slot = operation_of(&l->ops[i]).slot;
         if (gang__load(&t->w->desc.ss) != undecided)
             return false;
         /* In this order: the words of a layout are published before it. */
@@ -254,7 +254,7 @@ static bool raise_index(struct gang__cells *c, const struct target *t, const str
         for (unsigned k = 0; k < words; k++)
             payload[k] = gang__payload(gang__load(gang__word_in(&at, k)));
         for (; i < l->count; i++) {
-            struct step s = step_of(&l->ops[i]);
+            struct operation s = operation_of(&l->ops[i]);
             if (s.slot != slot)
                 break;
             if (s.word < words)
@@ -274,7 +274,7 @@ static bool raise_index(struct gang__cells *c, const struct target *t, const str
 
 /* ---- claim, agree, decide -------------------------------------------------------------------- */
 
-enum went { OVER, BLOCKED };
+enum carry_result { OVER, BLOCKED };
 
 /* Labels the commit if a snapshot is being taken. All cells are claimed and agreed, and all fits.
  * Returns the status to decide with. The load_seq pairs with the CAS of gang__save_begin(). */
@@ -291,12 +291,12 @@ static unsigned label(struct gang__cells *c, const struct target *t)
 
 /* Reads the words of a claimed cell, from operation `i` on, and judges them. Stops at the first
  * word that does not fit. Returns the number of operations. */
-static uint32_t look(const struct list *l, uint32_t i, uint32_t slot,
-                     const struct gang__words *words, uint64_t *word, bool *fits)
+static uint32_t judge(const struct list *l, uint32_t i, uint32_t slot,
+                      const struct gang__words *words, uint64_t *word, bool *fits)
 {
     uint32_t n = 0;
     for (; *fits && i + n < l->count && n < GANG__MAX_WORDS; n++) {
-        struct step s = step_of(&l->ops[i + n]);
+        struct operation s = operation_of(&l->ops[i + n]);
         if (s.slot != slot)
             break;
         word[n] = gang__load(gang__word_in(words, s.word));
@@ -307,8 +307,8 @@ static uint32_t look(const struct list *l, uint32_t i, uint32_t slot,
 
 /* The same by the owner, which also notes the words that come next. It mostly finds the word that
  * it planned on: then it fits, and taking is subtracting for each code. */
-static uint32_t look_own(const struct list *l, uint32_t i, uint32_t slot,
-                         const struct gang__words *words, uint64_t *word, bool *fits)
+static uint32_t judge_own(const struct list *l, uint32_t i, uint32_t slot,
+                          const struct gang__words *words, uint64_t *word, bool *fits)
 {
     const uint64_t version_one = UINT64_C(1) << GANG__PAYLOAD_BITS;
     uint32_t n = 0;
@@ -333,8 +333,8 @@ static uint32_t look_own(const struct list *l, uint32_t i, uint32_t slot,
 /* Carries one commit on from operation *at. Ends when it is over (decided and finished), or blocked
  * by another commit, which goes into *blocker; *at then says where to go on. `own`: the caller owns
  * the descriptor. */
-static enum went carry(struct gang__cells *c, const struct target *t, bool own, uint32_t *at,
-                       struct target *blocker)
+static enum carry_result carry(struct gang__cells *c, const struct target *t, bool own,
+                               uint32_t *at, struct target *blocker)
 {
     struct list l = list_of(t);
     uint64_t undecided = ss_of(t->seq, UNDECIDED);
@@ -343,7 +343,7 @@ static enum went carry(struct gang__cells *c, const struct target *t, bool own, 
     bool fits = true;
     uint32_t i = *at;
     while (ss == undecided && fits && i < l.count) {
-        uint32_t slot = step_of(&l.ops[i]).slot;
+        uint32_t slot = operation_of(&l.ops[i]).slot;
         ss = gang__load(&t->w->desc.ss);
         if (ss != undecided)
             break;
@@ -366,8 +366,8 @@ static enum went carry(struct gang__cells *c, const struct target *t, bool own, 
         }
         gang__hook(GANG__STEP_AGREE);
         uint64_t agreed[GANG__MAX_WORDS];
-        uint32_t n = own ? look_own(&l, i, slot, &words, agreed, &fits)
-                         : look(&l, i, slot, &words, agreed, &fits);
+        uint32_t n = own ? judge_own(&l, i, slot, &words, agreed, &fits)
+                         : judge(&l, i, slot, &words, agreed, &fits);
         ss = gang__load(&t->w->desc.ss);
         if (ss != undecided)
             break;
@@ -471,7 +471,7 @@ gang_result gang__commit_run(struct gang__committer *w, bool raises, uint32_t *r
         uint32_t count = gang__load_relaxed(&w->desc.count);
         *refused = 0;
         for (uint32_t i = 0; i < count; i++) {
-            struct step s = step_of(&ops[i]);
+            struct operation s = operation_of(&ops[i]);
             uint64_t agreed = gang__load(&ops[i].agreed);
             if (!(agreed & GANG__UNAGREED) && !gang__op_fits(s.code, s.arg, agreed)) {
                 *refused = i;
@@ -486,7 +486,7 @@ void gang__commit_op(const struct gang__committer *w, uint32_t i, uint32_t *slot
                      uint64_t *payload)
 {
     struct gang__op *op = gang__load_relaxed(&w->desc.ops) + i;
-    struct step s = step_of(op);
+    struct operation s = operation_of(op);
     *slot = s.slot;
     *word = s.word;
     *payload = gang__payload(gang__load(&op->agreed));
@@ -522,7 +522,7 @@ enum gang__outcome gang__commit_outcome(struct gang__cells *c, uint64_t ref, uin
 
 /* Waits for no thread: carries on each commit that claims the cell, until none does. The load_seq
  * pairs with the CAS that claims: a decided commit that is not written still claims the cell. */
-static void settle(struct gang__cells *c, gang__a64 *owner)
+static void help(struct gang__cells *c, gang__a64 *owner)
 {
     for (;;) {
         uint64_t holder = gang__load_seq(owner);
@@ -536,9 +536,9 @@ static void settle(struct gang__cells *c, gang__a64 *owner)
     }
 }
 
-void gang__cell_settle(struct gang__cells *c, uint32_t slot)
+void gang__cell_help(struct gang__cells *c, uint32_t slot)
 {
-    settle(c, &gang__chunk_of(c, slot)->cell[slot % GANG__CHUNK].owner);
+    help(c, &gang__chunk_of(c, slot)->cell[slot % GANG__CHUNK].owner);
 }
 
 void gang__cell_read_from(struct gang__cells *c, uint32_t slot, unsigned first, uint64_t *payload,
@@ -547,7 +547,7 @@ void gang__cell_read_from(struct gang__cells *c, uint32_t slot, unsigned first, 
     struct gang__words at = gang__words_of(c, slot);
     uint64_t changed;
     do {
-        settle(c, &at.cell->owner);
+        help(c, &at.cell->owner);
         for (unsigned i = 0; i < words; i++) {
             gang__hook(GANG__STEP_READ);
             payload[i] = gang__load(gang__word_in(&at, first + i));
@@ -566,7 +566,7 @@ void gang__cell_read(struct gang__cells *c, uint32_t slot, uint64_t *payload, un
     struct gang__words at = gang__words_of(c, slot);
     unsigned own = words < GANG__CELL_WORDS ? words : GANG__CELL_WORDS;
     for (;;) {
-        settle(c, &at.cell->owner);
+        help(c, &at.cell->owner);
         for (unsigned i = 0; i < own; i++) {
             gang__hook(GANG__STEP_READ);
             payload[i] = gang__load(&at.cell->word[i]);

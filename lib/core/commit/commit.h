@@ -73,7 +73,7 @@ void gang__cell_read_from(struct gang__cells *c, uint32_t slot, unsigned first, 
                           unsigned words);
 
 /* Carries the commit that claims a cell, if any, to its end. Lock-free. */
-void gang__cell_settle(struct gang__cells *c, uint32_t slot);
+void gang__cell_help(struct gang__cells *c, uint32_t slot);
 
 /* The same without helping and without the promise of one instant: each word is one that was there
  * during the call, or that a commit under way will replace. Returns true if the cell was claimed:

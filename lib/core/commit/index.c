@@ -224,7 +224,8 @@ gang_result gang__index_make(struct gang__cells *c, uint32_t class_id, struct ga
 
 /* Like gang__cell_read() of words in the cell's own line, but gives up if any commit is under way
  * there. */
-static inline bool read_quiet(struct gang__cells *c, uint32_t slot, uint64_t *word, unsigned words)
+static inline bool read_unclaimed(struct gang__cells *c, uint32_t slot, uint64_t *word,
+                                  unsigned words)
 {
     const struct gang__cell *cell = &gang__chunk_of(c, slot)->cell[slot % GANG__CHUNK];
     uint64_t changed = gang__load_seq(&cell->owner);
@@ -243,7 +244,7 @@ static void read_for_buckets(struct gang__cells *c, uint32_t slot, struct gang__
                              uint64_t *payload)
 {
     unsigned words = GANG__WORD_SHARES + gang__share_words(layout);
-    if (words > GANG__CELL_WORDS || !read_quiet(c, slot, payload, words))
+    if (words > GANG__CELL_WORDS || !read_unclaimed(c, slot, payload, words))
         gang__cell_read(c, slot, payload, words);
 }
 
@@ -378,18 +379,18 @@ static void update_run(struct gang__cells *c, const struct run *r)
     gang__bucket_memo_init(&last);
     gang__index_batch_begin(&batch, c);
     for (uint32_t bits = r->bits; bits; bits &= bits - 1) {
-        uint32_t slot = r->base + (uint32_t)__builtin_ctz(bits), mine = bits & (~bits + 1);
+        uint32_t slot = r->base + (uint32_t)__builtin_ctz(bits), own_bit = bits & (~bits + 1);
         uint64_t payload[GANG__BUCKET_WORDS];
         read_for_buckets(c, slot, r->layout, payload);
         struct gang__buckets now = gang__buckets_of_like(r->layout, payload, &last), to = {0, 0};
         if (hint_of(now) == r->hint)
             continue;
         if (now.gpu != gpu) {
-            gpu_left |= mine;
+            gpu_left |= own_bit;
             to.gpu = now.gpu;
         }
         if (now.cpu != cpu) {
-            cpu_left |= mine;
+            cpu_left |= own_bit;
             to.cpu = now.cpu;
         }
         uint32_t before =
@@ -419,18 +420,18 @@ void gang__index_update(struct gang__cells *c, const uint64_t *keys, size_t coun
         if (slot == GANG__POOL || (i && slot == (uint32_t)(keys[i - 1] >> 32)))
             continue;
         struct gang__slot *s = gang__slot_at(gang__chunk_of(c, slot), slot);
-        struct run its = {slot - slot % GANG__FAN, gang__layout_unpack(gang__load(&s->layout)),
+        struct run one = {slot - slot % GANG__FAN, gang__layout_unpack(gang__load(&s->layout)),
                           gang__load(&s->bucket_hint), UINT32_C(1) << (slot % GANG__FAN)};
-        bool same = r.bits && its.base == r.base && its.hint == r.hint &&
-                    gang__layout_pack(its.layout) == gang__layout_pack(r.layout);
+        bool same = r.bits && one.base == r.base && one.hint == r.hint &&
+                    gang__layout_pack(one.layout) == gang__layout_pack(r.layout);
         if (same) {
-            r.bits |= its.bits;
+            r.bits |= one.bits;
             continue;
         }
         if (r.bits)
             update_run(c, &r);
         gang__hook(GANG__STEP_UPDATE);
-        r = its;
+        r = one;
     }
     if (r.bits)
         update_run(c, &r);

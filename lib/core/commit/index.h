@@ -93,8 +93,8 @@ uint32_t gang__index_word(struct gang__cells *c, uint32_t class_id, unsigned row
 static inline uint32_t gang__index_top(struct gang__cells *c, uint32_t class_id, unsigned row,
                                        uint32_t chunk)
 {
-    const struct gang__chunk *its = gang__load(&c->chunk[chunk]);
-    struct gang__leaf *leaf = its ? gang__load(&its->leaf[class_id]) : NULL;
+    const struct gang__chunk *at = gang__load(&c->chunk[chunk]);
+    struct gang__leaf *leaf = at ? gang__load(&at->leaf[class_id]) : NULL;
     return leaf ? (uint32_t)gang__load_seq(&leaf->top[row]) : 0;
 }
 static inline uint32_t gang__index_chunk(struct gang__cells *c, uint32_t class_id, unsigned row,

@@ -113,7 +113,7 @@ static gang_result prepare(gang_cluster *c, struct gang__node *node, struct gang
 
 /* Enters a node into name table, slot and topology. Readers of the topology find an empty slot so
  * far. */
-static void settle_in(gang_cluster *c, struct gang__node *node)
+static void enter_tables(gang_cluster *c, struct gang__node *node)
 {
     slot_use(c, node->slot);
     gang__hash_insert(&c->nodes.node_names, &node->name_link,
@@ -123,8 +123,8 @@ static void settle_in(gang_cluster *c, struct gang__node *node)
             gang__domain_add(c, node->domain[level], node->slot);
 }
 
-/* Undoes settle_in() for the node that was entered last. */
-static void move_out(gang_cluster *c, struct gang__node *node)
+/* Undoes enter_tables() for the node that was entered last. */
+static void leave_tables(gang_cluster *c, struct gang__node *node)
 {
     for (uint32_t level = 0; level < c->nodes.level_count; level++)
         if (node->domain[level] != GANG__NO_DOMAIN)
@@ -224,7 +224,7 @@ static gang_result make_all(gang_cluster *c, struct gang__specs specs, struct ga
             gang__node_free(c, node);
             break;
         }
-        settle_in(c, node);
+        enter_tables(c, node);
         *link = node;
         link = &node->next_retired;
     }
@@ -234,7 +234,7 @@ static gang_result make_all(gang_cluster *c, struct gang__specs specs, struct ga
         first = reversed(first);
     while (r != GANG_OK && first) {
         struct gang__node *next = first->next_retired;
-        move_out(c, first);
+        leave_tables(c, first);
         first = next;
     }
     *made = first;
@@ -335,7 +335,7 @@ gang_result gang__node_insert_as(gang_worker *w, const struct gang_node_spec *sp
         node->next_retired = c->nodes.removed;
         c->nodes.removed = node;
     } else {
-        settle_in(c, node);
+        enter_tables(c, node);
         gang__add_relaxed(&c->nodes.node_count, 1u);
     }
     gang__store(&gang__slot_at(gang__chunk_of(&c->commit, slot), slot)->generation,

@@ -183,21 +183,22 @@ static gang_result type_new(gang_cluster *c, struct gang_node_spec *machine,
 }
 
 /* Notes the rows of the index in which such a node stands when it is wholly free. */
-static void note_whole(gang_cluster *c, const struct gang__node_type *type)
+static void note_free_node_rows(gang_cluster *c, const struct gang__node_type *type)
 {
-    uint64_t payload[GANG__BUCKET_WORDS], whole = 0;
+    uint64_t payload[GANG__BUCKET_WORDS], rows = 0;
     unsigned words = GANG__WORD_SHARES + gang__share_words(type->layout);
     for (unsigned i = 0; i < words; i++)
         payload[i] = type->capacity[i];
     payload[GANG__WORD_HEAD] = gang__head(GANG__STATE_UP, payload[GANG__WORD_HEAD]);
     struct gang__buckets buckets = gang__buckets_of(type->layout, payload);
     if (buckets.gpu)
-        whole |= UINT64_C(1) << gang__gpu_row(buckets.gpu);
+        rows |= UINT64_C(1) << gang__gpu_row(buckets.gpu);
     if (buckets.cpu)
-        whole |= UINT64_C(1) << gang__cpu_row(buckets.cpu);
+        rows |= UINT64_C(1) << gang__cpu_row(buckets.cpu);
     /* release -> gang__load of a search */
-    atomic_fetch_or_explicit(&gang__load(&c->commit.gpu_class[type->layout.class_id])->whole, whole,
-                             memory_order_release);
+    atomic_fetch_or_explicit(
+        &gang__load(&c->commit.gpu_class[type->layout.class_id])->free_node_rows, rows,
+        memory_order_release);
 }
 
 gang_result gang__node_type_gpu_class(gang_cluster *c, struct gang__node_type *type,
@@ -208,7 +209,7 @@ gang_result gang__node_type_gpu_class(gang_cluster *c, struct gang__node_type *t
     gang_result r = class_get(c, type, &type->layout.class_id);
     type->has_class = r == GANG_OK;
     if (r == GANG_OK)
-        note_whole(c, type);
+        note_free_node_rows(c, type);
     if (r != GANG_OK)
         gang__error(error, r, NULL, "%s",
                     r == GANG_ELIMIT ? "too many GPU models" : "out of memory");

@@ -27,7 +27,7 @@ struct gang__node_type {
     /* all pairs of GPUs have the same weight, and all GPUs are in one NUMA domain */
     bool gpus_alike;
     /* all GPUs and named cores are in one NUMA domain: no core is nearer than another */
-    bool flat;
+    bool single_numa;
     /* Number of NUMA domains; 1 for a node that describes none. GPUs and cores of an unknown domain
      * are in none of them. */
     uint16_t numas;
@@ -39,7 +39,7 @@ struct gang__node_type {
     uint64_t slices;
     uint64_t nic_gpus;             /* GPUs with a network card in their NUMA domain */
     struct gang__parents *parents; /* NULL: no slices */
-    const uint8_t *near;           /* GANG_LOCALITY_* of GPUs i, j at [i * gpus + j] */
+    const uint8_t *locality;       /* GANG_LOCALITY_* of GPUs i, j at [i * gpus + j] */
     /* how well GPUs i, j are joined, in the same order; GANG__WEIGHT_* */
     const uint64_t *weight;
     const uint64_t *numa_gpus;  /* of each domain */

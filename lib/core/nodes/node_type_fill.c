@@ -51,19 +51,19 @@ static int32_t package_of(const struct gang_node_spec *spec, int32_t numa)
 
 /* What two GPUs have in common besides a link. The closeness of a linked pair hides it; there their
  * switches and NUMA domains decide. */
-static uint64_t common_of(const struct gang_node_spec *spec, size_t i, size_t j, uint8_t near)
+static uint64_t common_of(const struct gang_node_spec *spec, size_t i, size_t j, uint8_t locality)
 {
     int32_t a = spec->gpus[i].numa, b = spec->gpus[j].numa;
     int32_t x = spec->gpus[i].pcie, y = spec->gpus[j].pcie;
-    if (near == GANG_LOCALITY_LINK)
-        near = x && x == y        ? GANG_LOCALITY_PCI
-               : a >= 0 && a == b ? GANG_LOCALITY_NUMA
-               : package_of(spec, a) >= 0 && package_of(spec, a) == package_of(spec, b)
-                   ? GANG_LOCALITY_PACKAGE
-                   : GANG_LOCALITY_SYSTEM;
-    return (uint64_t)(near >= GANG_LOCALITY_PCI) << GANG__WEIGHT_PCI |
-           (uint64_t)(near >= GANG_LOCALITY_NUMA) << GANG__WEIGHT_NUMA |
-           (uint64_t)(near >= GANG_LOCALITY_PACKAGE) << GANG__WEIGHT_PACKAGE;
+    if (locality == GANG_LOCALITY_LINK)
+        locality = x && x == y        ? GANG_LOCALITY_PCI
+                   : a >= 0 && a == b ? GANG_LOCALITY_NUMA
+                   : package_of(spec, a) >= 0 && package_of(spec, a) == package_of(spec, b)
+                       ? GANG_LOCALITY_PACKAGE
+                       : GANG_LOCALITY_SYSTEM;
+    return (uint64_t)(locality >= GANG_LOCALITY_PCI) << GANG__WEIGHT_PCI |
+           (uint64_t)(locality >= GANG_LOCALITY_NUMA) << GANG__WEIGHT_NUMA |
+           (uint64_t)(locality >= GANG_LOCALITY_PACKAGE) << GANG__WEIGHT_PACKAGE;
 }
 
 static uint64_t link_weight(int64_t bandwidth_mbps)
@@ -75,15 +75,15 @@ static uint64_t link_weight(int64_t bandwidth_mbps)
 }
 
 /* Fills in closeness and weight of each pair of GPUs. */
-static void fill_near(struct gang__node_type *type, uint8_t *near, uint64_t *weight)
+static void fill_locality(struct gang__node_type *type, uint8_t *locality, uint64_t *weight)
 {
     const struct gang_node_spec *spec = type->spec;
     size_t gpus = spec->gpu_count;
-    type->near = near;
+    type->locality = locality;
     type->weight = weight;
     for (size_t i = 0; i < gpus; i++) {
         for (size_t j = 0; j < gpus; j++) {
-            uint8_t n = near[i * gpus + j] = gang__gpu_near(spec, i, j);
+            uint8_t n = locality[i * gpus + j] = gang__gpu_locality(spec, i, j);
             if (i != j)
                 weight[i * gpus + j] =
                     common_of(spec, i, j, n) | (n == GANG_LOCALITY_LINK ? link_weight(0) : 0);
@@ -111,7 +111,7 @@ static bool gpus_are_alike(const struct gang__node_type *type)
 }
 
 /* Are all GPUs and named cores in one NUMA domain? */
-static bool is_flat(const struct gang__node_type *type)
+static bool is_single_numa(const struct gang__node_type *type)
 {
     const struct gang_node_spec *spec = type->spec;
     size_t cores = type->layout.core_words ? spec->core_count : 0;
@@ -159,7 +159,7 @@ static void fill_numas(struct gang__node_type *type, uint64_t *gpus, uint64_t *c
         run[2 * d + 1] = (uint8_t)(word + 1);
     }
     type->gpus_alike = gpus_are_alike(type);
-    type->flat = is_flat(type);
+    type->single_numa = is_single_numa(type);
 }
 
 /* ---- domains inside the machine -------------------------------------------------------------- */
@@ -204,7 +204,8 @@ static bool inner_by_switch(const struct gang_node_spec *spec, struct inner_map 
 }
 
 /* GPUs that are connected by pairs of a closeness. */
-static void inner_by_near(const struct gang__node_type *type, uint8_t near, struct inner_map *p)
+static void inner_by_locality(const struct gang__node_type *type, uint8_t locality,
+                              struct inner_map *p)
 {
     int32_t gpus = (int32_t)type->spec->gpu_count;
     p->count = 0;
@@ -217,7 +218,7 @@ static void inner_by_near(const struct gang__node_type *type, uint8_t near, stru
         p->gpu[i] = (int32_t)p->count;
         for (int32_t at = 0; at < listed; at++) {
             for (int32_t k = 0; k < gpus; k++) {
-                if (p->gpu[k] >= 0 || type->near[list[at] * gpus + k] != near)
+                if (p->gpu[k] >= 0 || type->locality[list[at] * gpus + k] != locality)
                     continue;
                 p->gpu[k] = (int32_t)p->count;
                 list[listed++] = k;
@@ -235,7 +236,7 @@ static void inner_of(const struct gang__node_type *type, int level, struct inner
     if (level == SWITCHES && inner_by_switch(spec, p))
         return;
     if (level == SWITCHES || level == ISLANDS) {
-        inner_by_near(type, level == SWITCHES ? GANG_LOCALITY_PCI : GANG_LOCALITY_LINK, p);
+        inner_by_locality(type, level == SWITCHES ? GANG_LOCALITY_PCI : GANG_LOCALITY_LINK, p);
         return;
     }
     for (size_t i = 0; i < spec->numa_count; i++) {
@@ -308,7 +309,7 @@ struct gang__node_type *gang__node_type_build(const struct gang_mem *mem,
     type->numas = (uint16_t)numas;
     fill_capacity(type);
     fill_devices(type);
-    fill_near(type, bytes, number);
+    fill_locality(type, bytes, number);
     fill_numas(type, number + pairs, number + pairs + numas, bytes + pairs);
     if (make_inner(mem, type))
         return type;

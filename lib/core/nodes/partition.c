@@ -18,9 +18,9 @@ static size_t bucket_of(const char *name)
     return gang__hash(GANG__HASH_SEED, name, strlen(name)) % GANG__PARTITION_BUCKETS;
 }
 
-/* Looks through a list as far as `end`. */
-static struct gang__partition *look(struct gang__partition *p, const struct gang__partition *end,
-                                    const char *name)
+/* Finds a partition by name in a list, before `end`. */
+static struct gang__partition *find_before(struct gang__partition *p,
+                                           const struct gang__partition *end, const char *name)
 {
     while (p != end && strcmp(p->name, name) != 0)
         p = p->next;
@@ -29,16 +29,16 @@ static struct gang__partition *look(struct gang__partition *p, const struct gang
 
 struct gang__partition *gang__partition_find(const gang_cluster *c, const char *name)
 {
-    return look(gang__load(&c->nodes.partition[bucket_of(name)]), NULL, name);
+    return find_before(gang__load(&c->nodes.partition[bucket_of(name)]), NULL, name);
 }
 
 struct gang__partition *gang__partition_intern(gang_cluster *c, const char *name)
 {
     _Atomic(struct gang__partition *) *head = &c->nodes.partition[bucket_of(name)];
     struct gang__partition *first = gang__load(head), *seen = NULL;
-    struct gang__partition *there = look(first, NULL, name);
-    if (there)
-        return there;
+    struct gang__partition *existing = find_before(first, NULL, name);
+    if (existing)
+        return existing;
     size_t bytes = strlen(name) + 1;
     struct gang__partition *made = gang__zalloc(&c->mem, 1, sizeof(*made) + bytes);
     if (!made)
@@ -46,10 +46,10 @@ struct gang__partition *gang__partition_intern(gang_cluster *c, const char *name
     memcpy(made->name, name, bytes);
     do {
         /* Look only at what other threads put in front since. */
-        there = look(first, seen, name);
-        if (there) {
+        existing = find_before(first, seen, name);
+        if (existing) {
             gang__release(&c->mem, made);
-            return there;
+            return existing;
         }
         made->next = seen = first;
     } while (!gang__publish(head, &first, made));
@@ -60,15 +60,15 @@ struct gang__partition *gang__partition_intern(gang_cluster *c, const char *name
 static struct gang__modes *modes_with(gang_cluster *c, struct gang__partition *p, int32_t mode)
 {
     const struct gang__modes *old = gang__modes_all(c);
-    uint32_t number = gang__load(&p->number), there = old ? old->count : 1;
-    uint32_t count = number ? there : there + 1;
+    uint32_t number = gang__load(&p->number), before = old ? old->count : 1;
+    uint32_t count = number ? before : before + 1;
     struct gang__modes *m = gang__zalloc(&c->mem, 1, sizeof(*m) + count);
     if (!m)
         return NULL;
     if (old)
-        memcpy(m->mode, old->mode, there);
+        memcpy(m->mode, old->mode, before);
     if (!number) {
-        number = there;
+        number = before;
         gang__store(&p->number, number);
     }
     m->mode[number] = (uint8_t)mode;

@@ -16,7 +16,7 @@
 enum { RETIRED_ENOUGH = 64 }; /* reclaim when this many pieces wait */
 
 /* Is the node removed and wholly free? Notes since which snapshot number. */
-static bool is_over(gang_cluster *c, struct gang__node *node)
+static bool is_drained(gang_cluster *c, struct gang__node *node)
 {
     uint64_t payload[GANG__MAX_WORDS];
     if (node->gone_at)
@@ -32,7 +32,7 @@ void gang__drain_removed(gang_cluster *c)
     struct gang__node **link = &c->nodes.removed;
     while (*link) {
         struct gang__node *node = *link;
-        if (!is_over(c, node) || gang__snapshot_under_way(&c->commit, node->gone_at)) {
+        if (!is_drained(c, node) || gang__snapshot_under_way(&c->commit, node->gone_at)) {
             link = &node->next_retired;
             continue;
         }
@@ -199,7 +199,7 @@ void gang__reclaim_some(gang_cluster *c)
         gang__reclaim(c);
 }
 
-static bool over_but_watched(const gang_cluster *c)
+static bool drained_but_held(const gang_cluster *c)
 {
     const struct gang__node *node = c->nodes.removed;
     while (node && !node->gone_at)
@@ -214,7 +214,7 @@ gang_result gang_cluster_recycle(gang_cluster *cluster)
     gang__structure_lock(cluster);
     gang__drain_removed(cluster);
     gang__reclaim(cluster);
-    if (over_but_watched(cluster)) {
+    if (drained_but_held(cluster)) {
         wait_unlocked(cluster); /* snapshots that were being taken are read sections */
         gang__drain_removed(cluster);
         gang__reclaim(cluster);

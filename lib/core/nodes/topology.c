@@ -10,8 +10,8 @@
 
 static struct gang__domain_table *table_new(const struct gang_mem *mem, uint32_t cap)
 {
-    size_t each = sizeof(((struct gang__domain_table *)0)->entry[0]) + sizeof(gang__a64);
-    struct gang__domain_table *t = gang__zalloc(mem, 1, sizeof(*t) + cap * each);
+    size_t entry_bytes = sizeof(((struct gang__domain_table *)0)->entry[0]) + sizeof(gang__a64);
+    struct gang__domain_table *t = gang__zalloc(mem, 1, sizeof(*t) + cap * entry_bytes);
     if (t) {
         t->cap = cap;
         t->span = (gang__a64 *)(void *)&t->entry[cap];

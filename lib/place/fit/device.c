@@ -142,7 +142,7 @@ bool gang__choose_cores(const struct gang__node_type *type, const uint64_t *free
         return there == count;
     for (unsigned i = 0; i < words; i++)
         taken[i] = 0;
-    if (!type->flat && numa != GANG_NUMA_NONE) {
+    if (!type->single_numa && numa != GANG_NUMA_NONE) {
         if (gpus)
             left = take_beside(type, free, gpus, left, taken);
         if (left)

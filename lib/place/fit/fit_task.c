@@ -175,7 +175,7 @@ static bool may_move(const struct gang__fit_ctx *f)
 {
     const struct gang__group *g = f->g;
     const struct gang__node_type *type = f->copy->type;
-    return g->share == 1000 && g->devices <= type->max_numa_gpus && !type->flat &&
+    return g->share == 1000 && g->devices <= type->max_numa_gpus && !type->single_numa &&
            g->numa != GANG_NUMA_NONE && !g->profile && !f->wanted && !f->p->mode.empty;
 }
 

@@ -203,7 +203,7 @@ static uint8_t lowest_whole(const struct search *s, uint32_t class_id)
 {
     unsigned first, end;
     buckets_of(s, &first, &end);
-    uint64_t whole = gang__load(&gang__load(&s->p->c->commit.gpu_class[class_id])->whole);
+    uint64_t whole = gang__load(&gang__load(&s->p->c->commit.gpu_class[class_id])->free_node_rows);
     unsigned lowest = s->g->gpu_level ? 0 : (unsigned)GANG__GPU_BUCKETS;
     whole = (whole & ((UINT64_C(1) << end) - 1)) >> lowest << lowest;
     return whole ? (uint8_t)__builtin_ctzll(whole) : (uint8_t)end;
