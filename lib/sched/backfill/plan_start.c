@@ -19,9 +19,8 @@
  *          at the same time if that lets another gang start (move_plans() in start_between.c).
  * Moves    When a gang ends early, or a plan comes to nothing, the plans are looked at again
  *          (backfill_refresh.c): each gang with a plan is tried in the order of its leaf, and its
- *          plan
- *          can only become earlier, since all other plans stay where they are. So a plan becomes
- *          later only when nodes go, a gang runs longer than expected, preemption starts an
+ *          plan can only become earlier, since all other plans stay where they are. So a plan
+ *          becomes later only when nodes go, a gang runs longer than expected, preemption starts an
  *          unplanned gang, or place refuses what amounts allow.
  *
  * The order of planning is that of Lifka, "The ANL/IBM SP Scheduling System", 1995 (EASY: the first
