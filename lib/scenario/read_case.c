@@ -151,14 +151,15 @@ static gang_result read_job(struct gang__reader *r, const struct gang__json *at,
     return gang__read_job(r, at, at->index, element);
 }
 
-static const struct gang__list partition_list = GANG__LIST(
-    GANG__MAX_LIST, struct gang_partition_spec, partition_keys, GANG__OBJECT_NONE, read_partition);
+static const struct gang__list partition_list =
+    GANG__LIST("partitions", GANG__MAX_LIST, struct gang_partition_spec, partition_keys,
+               GANG__OBJECT_NONE, read_partition);
 static const struct gang__list node_list = {
-    GANG__MAX_NODES, sizeof(struct gang_node_spec), NULL, 0, GANG__OBJECT_NONE, read_node};
+    GANG__MAX_NODES, sizeof(struct gang_node_spec), NULL, 0, GANG__OBJECT_NONE, read_node, NULL};
 static const struct gang__list queue_list = {
-    GANG_MAX_QUEUES, sizeof(struct gang_queue_spec), NULL, 0, GANG__OBJECT_NONE, read_queue};
+    GANG_MAX_QUEUES, sizeof(struct gang_queue_spec), NULL, 0, GANG__OBJECT_NONE, read_queue, NULL};
 static const struct gang__list job_list = {
-    GANG__MAX_JOBS, sizeof(struct gang_job_spec), NULL, 0, GANG__OBJECT_NONE, read_job};
+    GANG__MAX_JOBS, sizeof(struct gang_job_spec), NULL, 0, GANG__OBJECT_NONE, read_job, NULL};
 
 static gang_result read_partitions(struct gang__reader *r, const struct gang__json *at)
 {

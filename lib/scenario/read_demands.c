@@ -237,7 +237,7 @@ static gang_result read_affinity_rule(struct gang__reader *r, const struct gang_
 }
 
 static const struct gang__list affinity_list =
-    GANG__LIST(GANG__MAX_JOB_LABELS, struct gang_affinity_rule, affinity_keys,
+    GANG__LIST("affinity", GANG__MAX_JOB_LABELS, struct gang_affinity_rule, affinity_keys,
                GANG__OBJECT_AFFINITY, read_affinity_rule);
 
 gang_result gang__read_job_demands(struct gang__reader *r, const struct gang__json *job,
@@ -251,8 +251,8 @@ gang_result gang__read_job_demands(struct gang__reader *r, const struct gang__js
     GANG__TRY(gang__read_label_map(r, job, GANG__MAX_JOB_LABELS, &request->labels,
                                    &request->label_count));
     void *rules;
-    GANG__TRY(gang__read_list_member(r, job, "affinity", &affinity_list, NULL, &rules,
-                                     &request->affinity_count));
+    GANG__TRY(
+        gang__read_list_member(r, job, &affinity_list, NULL, &rules, &request->affinity_count));
     request->affinity = rules;
     return GANG_OK;
 }

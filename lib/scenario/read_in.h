@@ -105,19 +105,20 @@ struct gang__list {
     /* Reads one element; it is all zero before. `owner` is what gang__read_list() was given. */
     gang_result (*read)(struct gang__reader *r, const struct gang__json *at, void *element,
                         const void *owner);
+    const char *key; /* the member that holds the array, for gang__read_list_member() */
 };
-#define GANG__LIST(max, type, keys, old_keys, read)                \
-    {                                                              \
-        max, sizeof(type), keys, GANG__COUNT(keys), old_keys, read \
+#define GANG__LIST(key, max, type, keys, old_keys, read)                \
+    {                                                                   \
+        max, sizeof(type), keys, GANG__COUNT(keys), old_keys, read, key \
     }
 /* Reads an array; *count is 0, and *elements NULL, after an error. */
 gang_result gang__read_list(struct gang__reader *r, const struct gang__json *at,
                             const struct gang__list *list, const void *owner, void **elements,
                             size_t *count);
-/* The same of an optional member of `object`; *elements is NULL if it is absent. */
+/* The same of the optional member list->key of `object`; *elements is NULL if it is absent. */
 gang_result gang__read_list_member(struct gang__reader *r, const struct gang__json *object,
-                                   const char *key, const struct gang__list *list,
-                                   const void *owner, void **elements, size_t *count);
+                                   const struct gang__list *list, const void *owner,
+                                   void **elements, size_t *count);
 gang_result gang__keep_text(struct gang__reader *r, const struct gang__json *at, const char *text,
                             const char **out);
 gang_result gang__read_name(struct gang__reader *r, const struct gang__json *at, const char **out);

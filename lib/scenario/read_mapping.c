@@ -52,8 +52,8 @@ static gang_result read_rule(struct gang__reader *r, const struct gang__json *at
     return gang__read_name(r, &member, &rule->queue);
 }
 
-static const struct gang__list rule_list =
-    GANG__LIST(GANG__MAX_RULES, struct gang_queue_rule, rule_keys, GANG__OBJECT_NONE, read_rule);
+static const struct gang__list rule_list = GANG__LIST(
+    "rules", GANG__MAX_RULES, struct gang_queue_rule, rule_keys, GANG__OBJECT_NONE, read_rule);
 
 gang_result gang__read_mapping(struct gang__reader *r, const struct gang__json *at)
 {
@@ -61,8 +61,7 @@ gang_result gang__read_mapping(struct gang__reader *r, const struct gang__json *
     void *rules;
     if (gang__json_get(at, "default_queue", &member))
         GANG__TRY(gang__read_leaf(r, &member, &r->out->default_queue));
-    GANG__TRY(
-        gang__read_list_member(r, at, "rules", &rule_list, NULL, &rules, &r->out->rule_count));
+    GANG__TRY(gang__read_list_member(r, at, &rule_list, NULL, &rules, &r->out->rule_count));
     r->out->rules = rules;
     return GANG_OK;
 }

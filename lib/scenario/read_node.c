@@ -36,8 +36,8 @@ static gang_result read_numa(struct gang__reader *r, const struct gang__json *at
     return gang__read_memory(at, "mem_mib", "mem_bytes", GANG__MAX_MEMORY, &numa->memory_bytes);
 }
 
-static const struct gang__list numa_list =
-    GANG__LIST(GANG_MAX_NUMAS, struct gang_numa_spec, numa_keys, GANG__OBJECT_NONE, read_numa);
+static const struct gang__list numa_list = GANG__LIST(
+    "numas", GANG_MAX_NUMAS, struct gang_numa_spec, numa_keys, GANG__OBJECT_NONE, read_numa);
 
 /* `parent` and `mig_index` of a MIG instance. */
 static gang_result read_mig_index(struct gang__reader *r, const struct gang__json *object,
@@ -72,8 +72,8 @@ static gang_result read_device(struct gang__reader *r, const struct gang__json *
     return gang__read_int32(at, "pcie", 1, INT32_MAX, &gpu->pcie);
 }
 
-static const struct gang__list device_list =
-    GANG__LIST(GANG_MAX_GPUS, struct gang_gpu_spec, device_keys, GANG__OBJECT_DEVICE, read_device);
+static const struct gang__list device_list = GANG__LIST(
+    "devices", GANG_MAX_GPUS, struct gang_gpu_spec, device_keys, GANG__OBJECT_DEVICE, read_device);
 
 static bool same_model(const char *a, const char *b)
 {
@@ -166,8 +166,8 @@ static gang_result read_link(struct gang__reader *r, const struct gang__json *at
     return gang__read_int(at, "bandwidth_mbps", 0, GANG_MAX_AMOUNT, &link->bandwidth_mbps);
 }
 
-static const struct gang__list link_list =
-    GANG__LIST(GANG__MAX_LIST, struct gang_link_spec, link_keys, GANG__OBJECT_LINK, read_link);
+static const struct gang__list link_list = GANG__LIST(
+    "links", GANG__MAX_LIST, struct gang_link_spec, link_keys, GANG__OBJECT_LINK, read_link);
 
 /* One string of digits a GPU. */
 static gang_result read_gpu_locality(struct gang__reader *r, const struct gang__json *object,
@@ -215,8 +215,8 @@ static gang_result read_core(struct gang__reader *r, const struct gang__json *at
     return gang__read_name_member(r, at, "cpuset", &core->cpuset);
 }
 
-static const struct gang__list core_list =
-    GANG__LIST(GANG_MAX_CORES, struct gang_core_spec, core_keys, GANG__OBJECT_NONE, read_core);
+static const struct gang__list core_list = GANG__LIST(
+    "cores", GANG_MAX_CORES, struct gang_core_spec, core_keys, GANG__OBJECT_NONE, read_core);
 
 static const char *const nic_keys[] = {"name", "pci", "numa"};
 
@@ -233,7 +233,7 @@ static gang_result read_nic(struct gang__reader *r, const struct gang__json *at,
 }
 
 static const struct gang__list nic_list =
-    GANG__LIST(GANG_MAX_ITEMS, struct gang_nic_spec, nic_keys, GANG__OBJECT_NONE, read_nic);
+    GANG__LIST("nics", GANG_MAX_ITEMS, struct gang_nic_spec, nic_keys, GANG__OBJECT_NONE, read_nic);
 
 static gang_result read_starts(const struct gang__json *object, struct gang_profile_spec *profile)
 {
@@ -268,8 +268,9 @@ static gang_result read_profile(struct gang__reader *r, const struct gang__json 
     return read_starts(at, profile);
 }
 
-static const struct gang__list profile_list = GANG__LIST(
-    GANG_MAX_ITEMS, struct gang_profile_spec, profile_keys, GANG__OBJECT_NONE, read_profile);
+static const struct gang__list profile_list =
+    GANG__LIST("profiles", GANG_MAX_ITEMS, struct gang_profile_spec, profile_keys,
+               GANG__OBJECT_NONE, read_profile);
 
 static gang_result read_topology(struct gang__reader *r, const struct gang__json *object,
                                  struct gang_node_spec *node)
@@ -334,18 +335,17 @@ static gang_result read_parts(struct gang__reader *r, const struct gang__json *a
                               struct gang_node_spec *node)
 {
     void *list;
-    GANG__TRY(gang__read_list_member(r, at, "numas", &numa_list, node, &list, &node->numa_count));
+    GANG__TRY(gang__read_list_member(r, at, &numa_list, node, &list, &node->numa_count));
     node->numas = list;
     GANG__TRY(read_gpus(r, at, node));
-    GANG__TRY(gang__read_list_member(r, at, "links", &link_list, node, &list, &node->link_count));
+    GANG__TRY(gang__read_list_member(r, at, &link_list, node, &list, &node->link_count));
     node->links = list;
     GANG__TRY(read_gpu_locality(r, at, node));
-    GANG__TRY(gang__read_list_member(r, at, "cores", &core_list, node, &list, &node->core_count));
+    GANG__TRY(gang__read_list_member(r, at, &core_list, node, &list, &node->core_count));
     node->cores = list;
-    GANG__TRY(gang__read_list_member(r, at, "nics", &nic_list, node, &list, &node->nic_count));
+    GANG__TRY(gang__read_list_member(r, at, &nic_list, node, &list, &node->nic_count));
     node->nics = list;
-    GANG__TRY(gang__read_list_member(r, at, "profiles", &profile_list, node, &list,
-                                     &node->profile_count));
+    GANG__TRY(gang__read_list_member(r, at, &profile_list, node, &list, &node->profile_count));
     node->profiles = list;
     return GANG_OK;
 }

@@ -249,8 +249,8 @@ static gang_result read_cell(struct gang__reader *r, const struct gang__json *at
     return gang__json_int(&member, 1, GANG_MAX_AMOUNT, &cell->count);
 }
 
-static const struct gang__list cell_list =
-    GANG__LIST(GANG__MAX_LIST, struct gang_cell_spec, cell_keys, GANG__OBJECT_NONE, read_cell);
+static const struct gang__list cell_list = GANG__LIST(
+    "cells", GANG__MAX_LIST, struct gang_cell_spec, cell_keys, GANG__OBJECT_NONE, read_cell);
 
 /* Preemption by jobs of the queue: `within` and `reclaim`. */
 static gang_result read_preemption(const struct gang__json *object, struct gang_queue_spec *queue)
@@ -298,7 +298,7 @@ static gang_result read_body(struct gang__reader *r, const struct gang__json *at
     GANG__TRY(read_quotas(r, at, queue));
     GANG__TRY(read_weight(r, at, queue));
     GANG__TRY(read_preemption(at, queue));
-    GANG__TRY(gang__read_list_member(r, at, "cells", &cell_list, NULL, &list, &queue->cell_count));
+    GANG__TRY(gang__read_list_member(r, at, &cell_list, NULL, &list, &queue->cell_count));
     queue->cells = list;
     GANG__TRY(read_users(r, at, queue));
     GANG__TRY(gang__fields_read(r, at, &gang__queue_fields, queue));

@@ -43,7 +43,7 @@ static gang_result read_group(struct gang__reader *r, const struct gang__json *a
 }
 
 static const struct gang__list group_list = {
-    GANG__MAX_GROUPS, sizeof(struct gang_group_spec), NULL, 0, GANG__OBJECT_NONE, read_group};
+    GANG__MAX_GROUPS, sizeof(struct gang_group_spec), NULL, 0, GANG__OBJECT_NONE, read_group, NULL};
 
 static gang_result read_nodes(struct gang__reader *r, const struct gang__json *at,
                               struct gang_reservation_stage *stage)
@@ -81,8 +81,8 @@ static gang_result read_stage(struct gang__reader *r, const struct gang__json *a
     return GANG_OK;
 }
 
-static const struct gang__list stage_list =
-    GANG__LIST(64, struct gang_reservation_stage, stage_keys, GANG__OBJECT_STAGE, read_stage);
+static const struct gang__list stage_list = GANG__LIST("stages", 64, struct gang_reservation_stage,
+                                                       stage_keys, GANG__OBJECT_STAGE, read_stage);
 
 static gang_result read_one(struct gang__reader *r, const struct gang__json *at,
                             struct gang_reservation_spec *out)

@@ -47,14 +47,15 @@ gang_result gang__read_list(struct gang__reader *r, const struct gang__json *at,
 }
 
 gang_result gang__read_list_member(struct gang__reader *r, const struct gang__json *object,
-                                   const char *key, const struct gang__list *list,
-                                   const void *owner, void **elements, size_t *count)
+                                   const struct gang__list *list, const void *owner,
+                                   void **elements, size_t *count)
 {
     struct gang__json at;
     *elements = NULL;
     *count = 0;
-    return gang__json_get(object, key, &at) ? gang__read_list(r, &at, list, owner, elements, count)
-                                            : GANG_OK;
+    return gang__json_get(object, list->key, &at)
+               ? gang__read_list(r, &at, list, owner, elements, count)
+               : GANG_OK;
 }
 
 gang_result gang__read_name(struct gang__reader *r, const struct gang__json *at, const char **out)
