@@ -350,13 +350,13 @@ static void make_ready_in(gang_sched *s, struct gang__queue_state *leaf)
 
 void gang__candidates_make_ready(gang_sched *s)
 {
-    uint64_t moves = s->calendar ? s->calendar->moves : 0;
+    uint64_t moves = s->calendar ? s->calendar->changes : 0;
     for (struct gang__queue_state **at = &s->wake.candidates, *leaf; (leaf = *at) != NULL;) {
         for (struct gang__candidates *candidates = leaf->backfill.all; candidates;
              candidates = candidates->next) {
             if (leaf->wake.retry_candidates)
                 retry_all(candidates);
-            else if (moves != s->backfill.moves_seen)
+            else if (moves != s->backfill.changes_seen)
                 reset_bounds(candidates);
             else
                 break;
@@ -369,7 +369,7 @@ void gang__candidates_make_ready(gang_sched *s)
         else
             *at = leaf->wake.next_candidates;
     }
-    s->backfill.moves_seen = moves;
+    s->backfill.changes_seen = moves;
 }
 
 void gang__candidates_unkeep_all(gang_sched *s)

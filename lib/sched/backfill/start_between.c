@@ -242,7 +242,7 @@ static gang_result alloc_now(gang_sched *s, struct gang__gang *g, gang_alloc_id 
         return gang__where_resume(s, g, id, why);
     /* A gang with a plan waits for what is taken now. Free totals mostly say so at less cost than
      * place. */
-    if (s->calendar->again == g && !gang__calendar_fits_sums(s, g))
+    if (s->calendar->retried == g && !gang__calendar_fits_sums(s, g))
         return GANG_ENOFIT;
     return gang__where_alloc(s, g, id, why);
 }
@@ -336,14 +336,14 @@ gang_result gang__backfill_alloc(gang_sched *s, struct gang__gang *g, gang_alloc
         return GANG_ENOMEM;
     bool planned = g->calendar.plan != 0;
     int64_t before = cal->planned, planned_ns = g->calendar.planned_ns;
-    uint64_t moves = cal->moves;
+    uint64_t moves = cal->changes;
     if (gang__backfill_is_ruled_out(s, g)) {
         *why = is_for_plans(s, g) ? GANG_WAIT_PLANNED : GANG_WAIT_CAPACITY;
         gang_result w = blame_reservations(s, g, GANG_ENOFIT, why);
         return w == GANG_ENOMEM ? fail(s) : w;
     }
     gang__calendar_drop(s, g);
-    cal->again = planned ? g : NULL;
+    cal->retried = planned ? g : NULL;
     struct gang__gang *aside = gang__backfill_unplan_behind(s, g);
     struct gang__trial t;
     gang__trial_begin(&t, s, cal->timeline);
@@ -351,16 +351,16 @@ gang_result gang__backfill_alloc(gang_sched *s, struct gang__gang *g, gang_alloc
     if (r == GANG_OK)
         r = gang__reserve_try(s, g, id, why, attempt);
     gang__trial_drop(&t);
-    cal->again = NULL;
+    cal->retried = NULL;
     if ((r == GANG_ENOFIT || r == GANG_ENEVER) && !g->calendar.plan)
         r = blame_reservations(s, g, r, why);
     if (!gang__backfill_plan_again(s, aside) && r != GANG_OK)
         r = GANG_ENOMEM;
     if (planned && g->calendar.plan && g->calendar.planned_ns == planned_ns &&
-        cal->moves == moves + 1)
-        cal->moves = moves; /* the plan was taken out, and is back at its time */
-    cal->kept = planned && r == GANG_OK;
-    if (cal->planned + cal->kept < before) /* a plan was given up */
+        cal->changes == moves + 1)
+        cal->changes = moves; /* the plan was taken out, and is back at its time */
+    cal->plan_started = planned && r == GANG_OK;
+    if (cal->planned + cal->plan_started < before) /* a plan was given up */
         gang__wake_plans(s, GANG__PLANS_EARLIER);
     if (r == GANG_ENOFIT && !g->calendar.plan && gang__bypass_concerns(s, g))
         *why = GANG_WAIT_STARVED;
@@ -388,13 +388,13 @@ void gang__backfill_end_alloc(gang_sched *s)
     if (!cal)
         return;
     s->wake.starting = NULL;
-    for (struct gang__wait_class *class = cal->kept ? s->order.blocked : NULL; class;
+    for (struct gang__wait_class *class = cal->plan_started ? s->order.blocked : NULL; class;
          class = next) {
         next = class->next_blocked;
         if (class->why == GANG_WAIT_PLANNED && !gang__wait_class_head(class)->calendar.plan)
             gang__order_unblock(s, class);
     }
-    if (cal->kept)
+    if (cal->plan_started)
         gang__wake_all_candidates(s);
-    cal->kept = false;
+    cal->plan_started = false;
 }

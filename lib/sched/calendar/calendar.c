@@ -33,7 +33,7 @@ void gang__calendar_drop(gang_sched *s, struct gang__gang *g)
         g->calendar.next_planned->calendar.planned_at = g->calendar.planned_at;
     g->job->leaf->calendar.planned_count--;
     cal->planned--;
-    cal->moves++;
+    cal->changes++;
 }
 
 void gang__calendar_unplan(gang_sched *s, struct gang__gang *g)
@@ -74,7 +74,7 @@ void gang__calendar_vacate(gang_sched *s, struct gang__gang *g)
 {
     if (g->calendar.occupies) {
         gang__timeline_remove(gang__calendar_timeline_of(s, g), g->calendar.occupies - 1);
-        s->calendar->moves++;
+        s->calendar->changes++;
     }
     g->calendar.occupies = 0;
 }
@@ -95,7 +95,7 @@ void gang__calendar_vacated(gang_sched *s, uint32_t occupies)
     if (!s->calendar || !occupies)
         return;
     gang__timeline_remove(s->calendar->timeline, occupies - 1);
-    s->calendar->moves++;
+    s->calendar->changes++;
     gang__wake_plans(s, GANG__PLANS_EARLIER);
 }
 
@@ -173,14 +173,14 @@ static void clear_all(gang_sched *s)
 
 static void take_capacity(struct gang__calendar *cal, const gang_snapshot *snapshot)
 {
-    cal->plain = true;
+    cal->all_up = true;
     memset(cal->capacity, 0, cal->end * GANG__FREE_KINDS * sizeof(*cal->capacity));
     for (gang_node_id n = gang_snapshot_node_next(snapshot, GANG_ID_NONE); n != GANG_ID_NONE;
          n = gang_snapshot_node_next(snapshot, n)) {
         struct gang_node_info info = {.size = sizeof(info)};
         if ((uint32_t)n >= cal->end || gang_snapshot_node_get(snapshot, n, &info) != GANG_OK)
             continue;
-        cal->plain = cal->plain && info.state == GANG_NODE_UP && !info.gpu_unhealthy;
+        cal->all_up = cal->all_up && info.state == GANG_NODE_UP && !info.gpu_unhealthy;
         if (info.state != GANG_NODE_UP)
             continue;
         int64_t *to = cal->capacity + (size_t)(uint32_t)n * GANG__FREE_KINDS;

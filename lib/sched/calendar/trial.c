@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Trials: a journal of undo records, played back when a trial is dropped (trial.h). */
 #include "sched/calendar/trial.h"
 
 #include <assert.h>

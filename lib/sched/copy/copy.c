@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Copying the scheduler: its settings, jobs and gangs, and the order of all steps (copy.h). */
 #include "sched/copy/copy_in.h"
 
 #include <string.h>

@@ -82,9 +82,9 @@ bool gang__calendar_copy(gang_sched *s, const gang_sched *from)
         return false;
     memcpy(cal->capacity, old->capacity, numbers * sizeof(*cal->capacity));
     cal->end = old->end;
-    cal->plain = old->plain;
-    cal->kept = old->kept;
-    cal->moves = old->moves;
+    cal->all_up = old->all_up;
+    cal->plan_started = old->plan_started;
+    cal->changes = old->changes;
     cal->failed_in = old->failed_in;
     cal->epoch = current ? gang__load(&s->cluster->nodes.epoch) + 1
                          : 0; /* else it is rebuilt, as in the original */

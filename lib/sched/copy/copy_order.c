@@ -87,7 +87,7 @@ void gang__order_copy(gang_sched *s, const gang_sched *from)
     }
     for (uint32_t i = 0; i < from->queues->count; i++)
         gang__candidates_copy_leaf(s, queue_as(s, from->qs[i]), from->qs[i]);
-    s->backfill.moves_seen = from->backfill.moves_seen;
+    s->backfill.changes_seen = from->backfill.changes_seen;
     copy_freed(s, from);
     s->wake.changes = from->wake.changes;
     s->wake.changes_done = from->wake.changes_done;

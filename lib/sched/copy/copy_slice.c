@@ -20,7 +20,7 @@ static bool copy_column(gang_sched *s, struct gang__matrix *m, const struct gang
     memcpy(c, from, bytes);
     gang__column_lay(c);
     c->occupies = 0;
-    m->came = true;
+    m->new_columns = true;
     gang__hash_insert(&m->columns, &c->link, from->link.hash);
     return true;
 }
@@ -119,7 +119,7 @@ void gang__slices_occupied_as(gang_sched *to, const gang_sched *from)
 {
     struct gang__matrix *m = to->slice.matrices;
     for (const struct gang__matrix *old = from->slice.matrices; old; old = old->next, m = m->next) {
-        m->came = old->came;
+        m->new_columns = old->new_columns;
         for (size_t b = 0; b < old->columns.cap; b++)
             for (const struct gang__hash_link *n = old->columns.bucket[b]; n; n = n->next) {
                 const struct gang__column *c = GANG__OF(struct gang__column, link, n);

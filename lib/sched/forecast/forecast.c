@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Forecasts: options, samples on copies, quantiles of the starts, reading the results. */
 #include "sched/forecast/forecast_in.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Bounded bypass: which gangs are starved, and which nodes are closed for them (order.h). */
 #include "sched/order/order_in.h"
 
 #include "core/nodes/nodes.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Heartbeats: a list in order of reports, and a hash table by gang and task (heartbeat.h). */
 #include "sched/record/heartbeat.h"
 
 #include "base/wide.h"

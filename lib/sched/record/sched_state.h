@@ -87,8 +87,8 @@ enum { GANG__SOURCE_SLICE, GANG__SOURCE_RESERVE, GANG__SOURCES };
 
 /* Backfill (backfill/backfill.h). */
 struct gang__backfill_sched {
-    uint64_t moves_seen; /* calendar.moves when candidates were looked at last */
-    bool try_all;        /* for tests: no wait class is kept among candidates */
+    uint64_t changes_seen; /* calendar.changes when candidates were looked at last */
+    bool try_all;          /* for tests: no wait class is kept among candidates */
 };
 
 /* sched/where: the vetoes of higher folders, and scratch: the states of nodes before some were

@@ -106,7 +106,7 @@ gang_result gang__column_get(gang_sched *s, struct gang__matrix *m, gang_node_id
         return r;
     }
     gang__hash_insert(&m->columns, &c->link, gang__hash_number(GANG__HASH_SEED, node));
-    m->came = true;
+    m->new_columns = true;
     *column = c;
     return GANG_OK;
 }

@@ -42,10 +42,10 @@ struct gang__matrix {
     int64_t quantum_ns, most;
     uint32_t lent; /* GANG__LEND_*: what gangs share in time */
     struct gang__hash_table columns;
-    bool came; /* some columns are not in the calendar yet */
+    bool new_columns; /* some columns are not in the calendar yet */
     struct gang__sliced *first, **last, *gone;
     uint32_t rows, active;
-    uint32_t walkers;
+    uint32_t walkers; /* loops over the gangs: no gang is freed while one runs */
     bool begun;       /* all gangs of the active row run, or were refused: the quantum is counted */
     bool fresh;       /* the active row has just changed: alternates may change, too */
     int64_t until_ns; /* end of the quantum; INT64_MAX: it is not counted, or there is one row */

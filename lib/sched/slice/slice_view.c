@@ -77,11 +77,11 @@ static bool occupy(gang_sched *s, struct gang__column *c)
 bool gang__slice_occupy(gang_sched *s)
 {
     for (struct gang__matrix *m = s->slice.matrices; m; m = m->next) {
-        for (size_t b = 0; m->came && b < m->columns.cap; b++)
+        for (size_t b = 0; m->new_columns && b < m->columns.cap; b++)
             for (struct gang__hash_link *n = m->columns.bucket[b]; n; n = n->next)
                 if (!occupy(s, GANG__OF(struct gang__column, link, n)))
                     return false;
-        m->came = false;
+        m->new_columns = false;
     }
     return true;
 }
@@ -89,7 +89,7 @@ bool gang__slice_occupy(gang_sched *s)
 bool gang__slice_occupied(const gang_sched *s)
 {
     const struct gang__matrix *m = s->slice.matrices;
-    while (m && !m->came)
+    while (m && !m->new_columns)
         m = m->next;
     return !m;
 }
@@ -100,7 +100,7 @@ void gang__slice_vacate(gang_sched *s)
         for (size_t b = 0; b < m->columns.cap; b++)
             for (struct gang__hash_link *n = m->columns.bucket[b]; n; n = n->next)
                 GANG__OF(struct gang__column, link, n)->occupies = 0;
-        m->came = true;
+        m->new_columns = true;
     }
 }
 
