@@ -24,8 +24,9 @@ static gang_result refuse_dim(const struct gang__queue_drafts *t, const struct g
                           is_template ? ".child" : "");
 }
 
-/* By weight either all or none. Queues made on demand have room beside the others, or are scaled
- * down with them: a job that names one is not to be refused for it. */
+/* Siblings are guaranteed all by weight or none. The fractions of queues made on demand do not
+ * count: they are scaled down with those of their siblings, so that no job is refused for naming
+ * one. */
 static const char *sibling_fault(struct siblings *before, struct gang__quota q, bool made)
 {
     if (q.form == GANG__QUOTA_NONE)

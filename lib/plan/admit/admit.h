@@ -1,34 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When: may this be reserved, and when?
+/* May a reservation be accepted, and when and where does each of its stages run?
  *
- * A *request* has a window and stages. It is placed on a timeline, in which all that is taken
- * already is an occupation (jobs, maintenance, reservations that were accepted), and beside what
- * its user has booked. All of it is placed or nothing. What is placed are *pieces*: some gangs of
- * one stage at one time, on nodes or of the pool.
+ * A *request* has a window and stages. It is placed on a timeline, which holds all that is taken
+ * already as occupations (jobs, maintenance, accepted reservations), and within what its user may
+ * book. All of it is placed or nothing. It is placed in *pieces*: some gangs of one stage at one
+ * time, on nodes or of the pool.
  *
  * Gangs of a stage may run at different times, unless combine is ORDER_NO_GAP or the start is
- * fixed. As YARN's GreedyReservationAgent does it: the first instant (or the last) at which a gang
- * fits for its duration gets as many whole gangs as fit there; what is left goes on from there. A
- * piece is never taken back: a request of several stages or gangs may be refused that a search
- * through all combinations would place. But one stage of one gang is refused only if there is no
- * such start, and so are stages in order, one gang each, that have no period and no user's limit.
- * (Tasks of several groups are placed first fit, as gang__timeline_earliest() does it. Where
- * nodes that are taken whole differ and their user has limits, some starts may be passed over.)
+ * fixed. As in YARN's GreedyReservationAgent, the first instant (or the last) at which a gang fits
+ * for its duration gets as many whole gangs as fit there; the search for the others continues from
+ * there. A piece is never moved: a request of several stages or gangs may be refused though a
+ * search through all combinations would place it. But one stage of one gang is refused only if no
+ * start exists, and so are stages in order, one gang each, without a period and without limits of
+ * the user. (Tasks of several groups are placed first fit, as by gang__timeline_earliest(). Where
+ * nodes that are taken whole differ and their user has limits, some starts may be skipped.)
  *
  * EARLIEST  each piece as early as it can be; stages from the first to the last.
  * LATEST    each piece as late as it can be; stages in order from the last to the first.
  * CHEAPEST  each piece where its cost is least; of several such starts the earliest. The cost of a
- * start is the
- *           integral of the load over the times of the piece (all its repetitions and, without
- *           gaps, all stages). The load is the used part of what there is in all, taken for the
- *           most used kind, in 2^-20, floored; what has been placed of the request before counts.
- *           Between steps the cost is linear, so it is least at an end of the window, where an end
- *           of the piece is at a step of the timeline, or where a limit of the user's begins or
- *           ends to be in the way: these starts are looked at, by cost. At most GANG__ADMIT_STEPS
- *           steps, from the beginning of the window, and 16 starts for each are looked at, and at
- *           most GANG__ADMIT_TRIES starts are tried; if none of them will do, the piece is as
- *           with EARLIEST. In an order, a stage's window ends where the later ones still have room
- *           for their durations.
+ *           start is the integral of the load over the times of the piece (all its repetitions and,
+ *           without gaps, all stages). The load is the used part of the capacity, of the most used
+ *           kind, in 2^-20, floored; pieces of the request that are placed already count. Between
+ *           steps the cost is linear, so it is least at an end of the window, where an end of the
+ *           piece is at a step of the timeline, or where a limit of the user begins or ends to
+ *           forbid the start: these starts are tried, by cost. At most GANG__ADMIT_STEPS steps from
+ *           the beginning of the window, 16 starts for each, and GANG__ADMIT_TRIES starts in all
+ *           are tried; if none fits, the piece is placed as with EARLIEST. In an order, a stage's
+ *           window ends where the durations of the later stages still fit.
  * A request that cannot be placed LATEST or CHEAPEST is placed EARLIEST if it can be.
  *
  * Repetitions: with a period P every piece is placed `instances` times, P apart, on nodes of its
@@ -137,15 +135,15 @@ struct gang__admit_piece {
 enum {
     GANG__ADMIT_FITS,
     /* The request is refused: */
-    /* A gang is larger than all there is, were it empty: tasks of the group `item` (has: for so
-     * many there would be room, if it were alone), or units. */
+    /* A gang does not fit even on the empty machine: tasks of the group `item` (has: so many would
+     * fit, if the group were alone), or units. */
     GANG__ADMIT_LARGER,
     /* The window is shorter than the durations: ns. */
     GANG__ADMIT_SHORT,
-    /* Too little is free in the window: gangs of the stage, and how many of them found room. */
+    /* Too little is free in the window: gangs of the stage, and how many of them fit. */
     GANG__ADMIT_FULL,
-    /* There is room, but at the first time that there is, the user would have so much of the kind
-     * `item` at an instant, and may have that. */
+    /* It fits, but at the first time at which it does, the user would have `wanted` of the kind
+     * `item` at an instant, and may have `has`. */
     GANG__ADMIT_PEAK,
     /* The same, as the average over a window. */
     GANG__ADMIT_AVERAGE,
@@ -194,10 +192,10 @@ struct gang__admitted {
  * With E the occupations that begin or end in the window, I instances, F = O(nodes (p + log
  * nodes)) for placing at one time (timeline.h), and U for a question about the user's limits
  * (bookings.h), a piece takes EARLIEST: I searches of the timeline, again each time that an
- * instance or a limit moves the start; LATEST: up to E I (log P + F), F only where the sums leave
- * room; CHEAPEST: E I log E, and up to GANG__ADMIT_TRIES times I F + U. Gangs that start together
- * are counted in O(log gangs) layings out. A refusal takes some three times as long, and up to 64
- * placings for next_ns. */
+ * instance or a limit moves the start; LATEST: up to E I (log P + F), F only where the sums
+ * are enough; CHEAPEST: E I log E, and up to GANG__ADMIT_TRIES times I F + U. Gangs that start
+ * together are counted in O(log gangs) placings. A refusal takes some three times as long, and up
+ * to 64 placings for next_ns. */
 gang_result gang__admit(struct gang__timeline *t, const struct gang__admit_request *request,
                         struct gang__admitted *answer) GANG_MUST_CHECK;
 

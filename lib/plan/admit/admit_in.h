@@ -83,7 +83,7 @@ int64_t gang__admit_span(const struct gang__admit_request *request);
 /* Where a chain goes in a window, as preferred. GANG_OK; GANG_ENOFIT; errors. */
 gang_result gang__admit_find(struct gang__admission *a, const struct gang__chain *c, int prefer,
                              int64_t from_ns, int64_t end_ns, int64_t *start_ns);
-/* All of it or nothing. GANG_ENOFIT: `answer` says which stage was short of room. */
+/* All of it or nothing. GANG_ENOFIT: `answer` says which stage did not fit. */
 gang_result gang__admit_place(struct gang__admission *a, const struct gang__attempt *t);
 /* The same; if that is not possible as preferred, as early as can be. */
 gang_result gang__admit_place_or_earliest(struct gang__admission *a, const struct gang__attempt *t);

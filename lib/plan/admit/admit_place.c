@@ -15,7 +15,7 @@ gang_result gang__admit_find(struct gang__admission *a, const struct gang__chain
     return gang__chain_earliest(a, c, from_ns, to_ns, start_ns);
 }
 
-/* `has` gangs of the stage found room. */
+/* Only `has` gangs of the stage fit. */
 static gang_result refuse_full(struct gang__admission *a, uint32_t stage, int64_t has)
 {
     a->answer->why = GANG__ADMIT_FULL;

@@ -78,7 +78,7 @@ static void set_excess(struct gang__admitted *answer, const struct gang__admit_p
     answer->has = e->limit;
 }
 
-/* The pieces lie where there is room for them. Which one is too much for the user? */
+/* The pieces fit where they are. Which one exceeds the limits of the user? */
 static gang_result check_limits(struct gang__admission *a, struct gang__bookings *usage)
 {
     struct gang__admitted *answer = a->answer;

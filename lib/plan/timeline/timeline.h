@@ -189,7 +189,7 @@ gang_result gang__timeline_at(struct gang__timeline *t, const struct gang__time_
  * there is; with several it is tried at to_ns and where the end is an instant at which something
  * begins. The duration has an end. GANG_OK; GANG_ENOFIT: there is none; errors as with _at(). O(E
  * (log P + nodes (p + log nodes))) with E beginnings in between; the second factor only where the
- * sums leave room. */
+ * sums are enough. */
 gang_result gang__timeline_latest(struct gang__timeline *t,
                                   const struct gang__time_request *request, int64_t from_ns,
                                   int64_t to_ns, struct gang__time_fit *fit) GANG_MUST_CHECK;
