@@ -175,21 +175,25 @@ static void lay_out_access(struct gang__block *b, const struct gang__reserve *r,
     }
 }
 
-/* In one block: measured first, then made. */
-static struct gang__reserve_view *lay_out_view(const gang_sched *s,
-                                               const struct gang__reserve *more,
-                                               const struct gang__reserve *less,
-                                               struct gang__block *b)
+/* All reservations of a scheduler, with one more and one less. */
+struct view_source {
+    const gang_sched *s;
+    const struct gang__reserve *more, *less; /* NULL: none */
+};
+
+static void *lay_out_view(struct gang__block *b, const void *from)
 {
+    const struct view_source *source = from;
+    const gang_sched *s = source->s;
     struct gang__reserve_view *all = gang__block_alloc(b, sizeof(*all));
     struct reserve_access *of = gang__block_alloc(b, (s->reserve.count + 1) * sizeof(*of));
     size_t n = 0;
     const struct gang__reserve *first = s->reserve.all ? s->reserve.all->first : NULL;
     for (const struct gang__reserve *r = first; r; r = r->next)
-        if (r != less && r != more)
+        if (r != source->less && r != source->more)
             lay_out_access(b, r, of ? &of[n++] : NULL);
-    if (more)
-        lay_out_access(b, more, of ? &of[n++] : NULL);
+    if (source->more)
+        lay_out_access(b, source->more, of ? &of[n++] : NULL);
     if (all)
         *all = (struct gang__reserve_view){n, of};
     return all;
@@ -198,15 +202,9 @@ static struct gang__reserve_view *lay_out_view(const gang_sched *s,
 bool gang__reserve_view_make(gang_sched *s, const struct gang__reserve *more,
                              const struct gang__reserve *less, struct gang__reserve_view **out)
 {
-    struct gang__block b = {NULL, 0};
-    (void)lay_out_view(s, more, less, &b);
-    b.base = gang__zalloc(&s->mem, 1, b.used);
-    *out = NULL;
-    if (!b.base)
-        return false;
-    b.used = 0;
-    *out = lay_out_view(s, more, less, &b);
-    return true;
+    const struct view_source from = {s, more, less};
+    *out = gang__block_build(&s->mem, lay_out_view, &from);
+    return *out != NULL;
 }
 
 /* Frees the old view when no thread reads it any more. */
