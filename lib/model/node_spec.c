@@ -6,39 +6,27 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "model/node_spec_in.h"
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-/* Length in bytes of the UTF-8 character at p, which is no control character; 0 if there is none.
- * RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF. */
-static size_t character(const unsigned char *p)
+/* Length in bytes of the UTF-8 character at p, which is no control character; 0 if there is none. */
+static size_t character(const char *p)
 {
-    if (p[0] < 0x80)
-        return p[0] >= 0x20 && p[0] != 0x7f;
-    if (p[0] < 0xc2 || p[0] > 0xf4)
-        return 0;
-    size_t more = p[0] < 0xe0 ? 1 : p[0] < 0xf0 ? 2 : 3;
-    for (size_t i = 1; i <= more; i++)
-        if ((p[i] & 0xc0) != 0x80)
-            return 0;
-    if (p[0] == 0xc2 && p[1] < 0xa0) /* U+0080..U+009F are control characters, too */
-        return 0;
-    if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
-        (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
-        return 0;
-    return more + 1;
+    if (*p >= 0x20 && *p < 0x7f)
+        return 1;
+    return gang__is_control(p) ? 0 : gang__utf8_length(p, 4);
 }
 
 gang_result gang__text_check(const char *text, bool may_be_empty)
 {
     if (!text || (!text[0] && !may_be_empty))
         return GANG_EINVAL;
-    const unsigned char *p = (const unsigned char *)text;
-    for (size_t at = 0; p[at];) {
+    for (size_t at = 0; text[at];) {
         if (at >= GANG_MAX_NAME)
             return GANG_ELIMIT;
-        size_t bytes = character(p + at);
+        size_t bytes = character(text + at);
         if (!bytes)
             return GANG_EINVAL;
         at += bytes;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* UTF-8, paths, and the cursor. */
+/* Text for messages, paths, and the cursor. */
 #include "base/json/json.h"
 
 #include <inttypes.h>
@@ -18,63 +18,7 @@ static const double EXACT_MAX = 9007199254740992.0;
 /* 2^50: below this many parts, a number and its parts convert into each other exactly. */
 static const double FINE_MAX = 1125899906842624.0;
 
-/* ---- UTF-8 ----------------------------------------------------------------------------------- */
-
-/* Is there a control character, U+0000..1F or U+007F..9F, at `text`? */
-static bool is_control(const char *text)
-{
-    const unsigned char *s = (const unsigned char *)text;
-    return s[0] < 0x20 || s[0] == 0x7f || (s[0] == 0xc2 && s[1] >= 0x80 && s[1] < 0xa0);
-}
-
-/* RFC 3629, table of well-formed sequences: the second byte has narrower bounds after some. */
-size_t gang__utf8_length(const char *text, size_t length)
-{
-    const unsigned char *s = (const unsigned char *)text;
-    if (length == 0)
-        return 0;
-    if (s[0] < 0x80)
-        return 1;
-    size_t need;
-    unsigned low = 0x80;
-    unsigned high = 0xbf;
-    if (s[0] >= 0xc2 && s[0] <= 0xdf) {
-        need = 2;
-    } else if (s[0] >= 0xe0 && s[0] <= 0xef) {
-        need = 3;
-        if (s[0] == 0xe0)
-            low = 0xa0;
-        if (s[0] == 0xed)
-            high = 0x9f;
-    } else if (s[0] >= 0xf0 && s[0] <= 0xf4) {
-        need = 4;
-        if (s[0] == 0xf0)
-            low = 0x90;
-        if (s[0] == 0xf4)
-            high = 0x8f;
-    } else {
-        return 0;
-    }
-    if (length < need || s[1] < low || s[1] > high)
-        return 0;
-    for (size_t i = 2; i < need; i++)
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-    return need;
-}
-
-bool gang__utf8_valid(const char *text)
-{
-    size_t left = strlen(text);
-    while (left > 0) {
-        size_t step = gang__utf8_length(text, left);
-        if (step == 0)
-            return false;
-        text += step;
-        left -= step;
-    }
-    return true;
-}
+/* ---- text for messages ----------------------------------------------------------------------- */
 
 /* Appends foreign text of at most `max` bytes to a buffer of `cap`; replaces by '?' what cannot
  * be shown. Returns the new length. */
@@ -92,7 +36,7 @@ static size_t append_clean(char *to, size_t cap, size_t used, const char *text, 
         }
         if (used + bytes >= cap)
             break;
-        if (step == 0 || is_control(text + shown)) {
+        if (step == 0 || gang__is_control(text + shown)) {
             to[used++] = '?';
         } else {
             memcpy(to + used, text + shown, step);
@@ -381,7 +325,7 @@ static gang_result check_text(const struct gang__json *at, const char *text, siz
     if (length > max)
         return gang__json_fail(at, GANG_ELIMIT, "is longer than %zu bytes", max);
     for (size_t i = 0; name && i < length; i++)
-        if (is_control(text + i))
+        if (gang__is_control(text + i))
             return gang__json_fail(at, GANG_EINVAL, "holds a control character");
     return GANG_OK;
 }

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 
 /* ---- text to tree ---------------------------------------------------------------------------- */
 
@@ -35,12 +36,6 @@ gang_result gang__json_parse(const char *text, size_t length,
  * gang__release(). GANG_EIO, GANG_ELIMIT (a file by its size, before it is read), GANG_ENOMEM. */
 gang_result gang__read_file(const char *path, size_t max, const struct gang_mem *mem, char **text,
                             size_t *length, struct gang_error *error);
-
-/* Length of the well-formed UTF-8 sequence that `text` begins with, 1..4; 0: none. */
-size_t gang__utf8_length(const char *text, size_t length);
-
-/* Is the whole NUL-terminated text well-formed UTF-8? */
-bool gang__utf8_valid(const char *text);
 
 /* Makes foreign text fit for an error message: clips it, replaces control characters. Use it as
  * gang__printable(text).s within one expression. */
