@@ -264,7 +264,7 @@ static inline uint32_t gang__node_list_slot(const struct gang__node_list *m, uin
 
 /* Why a task does not go to a node. */
 struct gang__misfit {
-    int32_t why;  /* GANG_WHY_* */
+    int32_t why;  /* GANG_CONSTRAINT_* */
     int32_t kind; /* for GANG_CONSTRAINT_KIND and GANG_CONSTRAINT_POOL */
 };
 
