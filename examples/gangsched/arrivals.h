@@ -15,6 +15,13 @@
 /* The largest amount that the library accepts; a larger one is a mistake in the file. */
 #define TRACE_MAX_MEMORY_MIB (GANG_MAX_AMOUNT / (TRACE_MIB / GANG_PAGE_BYTES))
 
+/* Mixes a value into a hash. */
+static inline uint64_t trace_mix(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ (hash >> 29);
+}
+
 /* ---- fields; false with csv->error set ---- */
 
 /* Columns by name: all must be there. */

@@ -50,7 +50,7 @@ static void fail_reading(struct csv *csv)
     } else if (code == Z_BUF_ERROR) {
         csv_fail(csv, -1, GANG_EPARSE, "the compressed file is cut off");
     } else if (code == Z_MEM_ERROR) {
-        csv_fail(csv, -1, GANG_ENOMEM, "out of memory");
+        csv_no_memory(csv);
     } else {
         csv_fail(csv, -1, GANG_EPARSE, "the compressed file is damaged (%.80s)", text);
     }
@@ -86,6 +86,11 @@ static int next_byte(struct csv *csv)
     return (unsigned char)csv->chunk[csv->used++];
 }
 
+bool csv_no_memory(struct csv *csv)
+{
+    return csv_fail(csv, -1, GANG_ENOMEM, "out of memory");
+}
+
 /* ---- records ---- */
 
 static bool append_byte(struct csv *csv, char byte)
@@ -95,7 +100,7 @@ static bool append_byte(struct csv *csv, char byte)
     }
     if (csv->record_length == csv->record_cap &&
         !cli_grow((void **)&csv->record, &csv->record_cap, csv->record_length, 1)) {
-        return csv_fail(csv, -1, GANG_ENOMEM, "out of memory");
+        return csv_no_memory(csv);
     }
     csv->record[csv->record_length++] = byte;
     return true;

@@ -59,4 +59,7 @@ bool csv_seconds(struct csv *csv, int column, int64_t *microseconds);
 bool csv_fail(struct csv *csv, int column, gang_result code, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* The same for memory that ran out. */
+bool csv_no_memory(struct csv *csv);
+
 #endif

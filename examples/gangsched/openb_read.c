@@ -17,7 +17,7 @@
 
 static bool no_memory(struct csv *csv)
 {
-    return csv_fail(csv, -1, GANG_ENOMEM, "out of memory");
+    return csv_no_memory(csv);
 }
 
 /* ---- nodes and pods ---- */

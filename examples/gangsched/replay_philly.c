@@ -96,7 +96,7 @@ static bool add_vc(struct csv *csv, int name, int nodes, struct vcs *vcs)
     char *copy = list != NULL ? cli_copy(text) : NULL;
     vcs->list = list != NULL ? list : vcs->list;
     if (copy == NULL) {
-        return csv_fail(csv, -1, GANG_ENOMEM, "out of memory");
+        return csv_no_memory(csv);
     }
     vcs->list[vcs->count++] = (struct vc){copy, count};
     return true;
