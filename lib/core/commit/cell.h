@@ -66,8 +66,8 @@ struct gang__slot {
     gang__a32 layout;
     /* buckets at the last update, gpu | cpu << 8; gang__swap() by any thread */
     gang__a32 bucket_hint;
-    gang__a32 generation; /* upper half of the id of the node */
-    uint32_t more_words;  /* size of chunk->more; under the structure mutex */
+    gang__a32 generation;    /* upper half of the id of the node */
+    uint32_t overflow_words; /* size of chunk->overflow; under the structure mutex */
 };
 _Static_assert(sizeof(struct gang__slot) == 32, "slots do not straddle cache lines");
 
@@ -77,7 +77,7 @@ struct gang__chunk {
     struct gang__slot slot[GANG__CHUNK];
     /* The words past GANG__CELL_WORDS. Stored before the layout of the slot -> gang__words_of()
      * of a thread that loaded the layout. */
-    _Atomic(gang__a64 *) more[GANG__CHUNK];
+    _Atomic(gang__a64 *) overflow[GANG__CHUNK];
     _Atomic(struct gang__leaf *) leaf[GANG__GPU_CLASSES];
     gang__a64
         /* Label of the last change of a description in this chunk, or GANG__PENDING during one.
@@ -104,9 +104,8 @@ struct gang__gpu_class {
 /* ---- descriptors and the workers that own them ----------------------------------------------- */
 
 /* One operation on one word; a commit sorts them by slot. The owner stores `where` and `arg`
- * (release) before desc.ss = UNDECIDED -> helpers, which load desc.ss again
- * afterwards. `agreed`: CAS
- * by helpers, store by the owner -> gang__load of a thread that finishes. */
+ * (release) before desc.ss = UNDECIDED -> helpers, which load desc.ss again afterwards. `agreed`:
+ * CAS by helpers, store by the owner -> gang__load of a thread that finishes. */
 struct gang__op {
     gang__a64 where; /* gang__op_where() */
     gang__a64 arg;
@@ -209,13 +208,13 @@ static inline struct gang__chunk *gang__chunk_of(const struct gang__cells *c, ui
 /* The two arrays that hold the words of a slot. */
 struct gang__words {
     struct gang__cell *cell;
-    gang__a64 *more;
+    gang__a64 *overflow;
 };
 
 static inline struct gang__words gang__words_in(struct gang__chunk *chunk, uint32_t slot)
 {
     struct gang__words w = {&chunk->cell[slot % GANG__CHUNK],
-                            gang__load(&chunk->more[slot % GANG__CHUNK])};
+                            gang__load(&chunk->overflow[slot % GANG__CHUNK])};
     return w;
 }
 
@@ -226,7 +225,7 @@ static inline struct gang__words gang__words_of(const struct gang__cells *c, uin
 
 static inline gang__a64 *gang__word_in(const struct gang__words *w, unsigned i)
 {
-    return i < GANG__CELL_WORDS ? &w->cell->word[i] : &w->more[i - GANG__CELL_WORDS];
+    return i < GANG__CELL_WORDS ? &w->cell->word[i] : &w->overflow[i - GANG__CELL_WORDS];
 }
 
 static inline struct gang__slot *gang__slot_at(struct gang__chunk *chunk, uint32_t slot)

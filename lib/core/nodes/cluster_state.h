@@ -102,8 +102,8 @@ struct gang__nodes {
     struct gang__holder *holders; /* snapshots that exist */
     struct gang__node *held;      /* unpublished, but a snapshot shows them */
     struct gang__grace_batch grace_batch[GANG__GRACE_BATCHES];
-    gang__a64 **old_more; /* outgrown words, which a late reader may still read */
-    size_t old_more_count, old_more_cap;
+    gang__a64 **old_overflow; /* outgrown words, which a late reader may still read */
+    size_t old_overflow_count, old_overflow_cap;
 };
 
 struct gang__place_ops;
