@@ -226,7 +226,7 @@ static void try_once(const struct looper *l)
         return;
     uint64_t id;
     if (l->impl->place(l->worker, l->request, &id) != BENCH_PLACED)
-        bench_die("%s: there is no room", loop->name[0]);
+        bench_die("%s: no capacity is left", loop->name[0]);
     if (!l->impl->holds(l->worker, id, &loop->request))
         bench_die("%s: the allocation does not hold what was asked for", loop->name[0]);
     if (!l->impl->give_back(l->worker, id))
@@ -264,7 +264,7 @@ static void looper_begin(struct looper *l, const struct bench_loop *loop, struct
         try_once(l);
     if (loop->kind == LOOP_RESIZE &&
         l->impl->place(l->worker, l->request, &l->grown) != BENCH_PLACED)
-        bench_die("%s: there is no room", loop->name[0]);
+        bench_die("%s: no capacity is left", loop->name[0]);
     for (int i = 0; i < BENCH_OPS; i++) {
         l->histogram[i] = histogram_new();
         l->batches[i][0] = histogram_new();

@@ -8,9 +8,9 @@
 #     conservative backfilling (pyss and its descendants): average wait, and the start of every job;
 #   - Philly's virtual clusters under FIFO, SJF, SRTF (Helios' simulator) and Tiresias (Lucid's):
 #   average
-#     completion and queueing time, displacements, and under FIFO and SJF the start of every job;
+#     completion and queueing time, preemptions, and under FIFO and SJF the start of every job;
 #   - the trace of 60 jobs of Tiresias' simulator: the same averages.
-# Starts and the averages of what does not displace are to be equal; averages of SRTF and Tiresias
+# Starts and the averages of what does not preempt are to be equal; averages of SRTF and Tiresias
 # may differ by half a per cent. The last line is "N within tolerance, M outside"; the exit status
 # is 1 if M > 0, and 2 if something could not be run. --quick: one log and the short ones, and the
 # tight virtual clusters under FIFO. GANGSCHED: the program; that of build/release, else of
@@ -117,13 +117,13 @@ END
 philly() { # CONFIG POLICY TOLERANCE
     replay --format philly --tasks "$data/philly/jobs_all.csv.gz" --nodes "$data/philly/vc_nodes.csv" \
         --config "$1" --policy "$2" --starts "$scratch/starts" >"$scratch/out"
-    local config vc policy jct queue displaced name ours_jct ours_queue ours_displaced
-    while IFS=, read -r config vc policy _ jct queue displaced _; do
+    local config vc policy jct queue preempted name ours_jct ours_queue ours_preempted
+    while IFS=, read -r config vc policy _ jct queue preempted _; do
         [[ $config == "$1" && $policy == "$2" ]] || continue
-        read -r name _ _ ours_jct ours_queue ours_displaced < <(grep "^$vc " "$scratch/out") || exit 2
+        read -r name _ _ ours_jct ours_queue ours_preempted < <(grep "^$vc " "$scratch/out") || exit 2
         judge "$1 $name $2" "completion time" "$ours_jct" "$jct" "$3"
         judge "$1 $name $2" "queueing time" "$ours_queue" "$queue" "$3"
-        judge "$1 $name $2" "displacements" "$ours_displaced" "$displaced" "$3"
+        judge "$1 $name $2" "preemptions" "$ours_preempted" "$preempted" "$3"
     done <"$data/philly/reference_results.csv"
     [[ $1 == original ]] ||
         zcat "$data/philly/perjob_tight.csv.gz" | judge_starts "$1 $2" "$scratch/starts" "$2_start"

@@ -151,7 +151,7 @@ static void do_work(const struct work *work, struct stage *s, int64_t operations
     int64_t n = operations ? operations : work->operations;
     if (work->kind == WORK_RESIZE &&
         impl->place(s->workers[0], b.request, &b.grown) != BENCH_PLACED)
-        bench_die("work %s: there is no room", work->name);
+        bench_die("work %s: no capacity is left", work->name);
     int64_t warm = gang_bench_work(&b, WARMING_UP);
     struct bench_counters before, after;
     impl->count(s->cluster, &before);

@@ -19,7 +19,7 @@
 
 enum { GPUS = 8, MAX_NODES = 1000000 };
 
-/* What being displaced costs, by the GPUs of the job. */
+/* What being preempted costs, by the GPUs of the job. */
 static int64_t helios_restart_ns(size_t index, int64_t gpu_milli, void *user)
 {
     (void)index;
@@ -189,7 +189,7 @@ static int print_json(json_t *root)
 static void print_head(void)
 {
     cli_printf("%-12s %6s %8s %14s %14s %11s\n", "", "nodes", "jobs", "mean JCT (s)",
-               "mean queue (s)", "displaced");
+               "mean queue (s)", "preempted");
 }
 
 /* ---- philly ---- */

@@ -73,8 +73,8 @@ static void print_amount(const char *name, const struct replay_amount *amount)
 static void print_reason(const struct replay_reason *reason)
 {
     static const char *const texts[] = {
-        "no room",
-        "no room",
+        "no capacity",
+        "no capacity",
         "the nodes are draining or down",
         "a label matches too few nodes",
         "the partition is too small",

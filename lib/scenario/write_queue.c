@@ -123,7 +123,7 @@ static void write_users(struct gang__writer *w, json_t *object, const struct gan
     gang__write_value(w, object, "users", map);
 }
 
-static void write_displace(struct gang__writer *w, json_t *object,
+static void write_preempt(struct gang__writer *w, json_t *object,
                            const struct gang_queue_spec *queue)
 {
     const char *found = NULL; /* a number without a word is noted */
@@ -150,7 +150,7 @@ static void write_queue_body(struct gang__writer *w, json_t *object,
     if (queue->lending_limit_count > 0)
         gang__write_value(w, object, "lending_limit",
                           make_quotas(w, queue, queue->lending_limit, queue->lending_limit_count));
-    write_displace(w, object, queue);
+    write_preempt(w, object, queue);
     write_cells(w, object, queue);
     write_users(w, object, queue);
     gang__fields_write(&w->maker, object, &gang__queue_fields, queue);

@@ -87,7 +87,7 @@ static gang_result set_queues(gang_sim *sim, struct gang_error *error)
             gang__error(error, r, "queues", "gang_queue_spec of another size");
         if (o->policy != GANG_SIM_POLICY_QUEUES || sim->ops.score) {
             q[i].order = GANG_ORDER_PRIORITY;
-            q[i].within = GANG_PREEMPT_NEVER; /* the score is the order; selection displaces */
+            q[i].within = GANG_PREEMPT_NEVER; /* the score is the order; selection preempts */
         }
         if (o->no_limits)
             q[i].overrun = GANG_OVERRUN_ASK;

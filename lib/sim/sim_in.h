@@ -384,7 +384,7 @@ void gang__sim_progress(gang_sim *sim, struct gang__sim_job *j);
 /* It begins to run, goes on, stops (saved or not), or waits again. */
 void gang__sim_begin(gang_sim *sim, struct gang__sim_job *j);
 void gang__sim_halt(struct gang__sim_work *w);
-void gang__sim_displaced(gang_sim *sim, struct gang__sim_job *j);
+void gang__sim_preempted(gang_sim *sim, struct gang__sim_job *j);
 void gang__sim_rewind(struct gang__sim_work *w);
 void gang__sim_touch(gang_sim *sim, size_t index);
 /* So long it worked. */

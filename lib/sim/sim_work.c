@@ -93,7 +93,7 @@ void gang__sim_halt(struct gang__sim_work *w)
 }
 
 /* It waits again. The restart counts from now on: policies look at what is left of it. */
-void gang__sim_displaced(gang_sim *sim, struct gang__sim_job *j)
+void gang__sim_preempted(gang_sim *sim, struct gang__sim_job *j)
 {
     gang__sim_halt(&j->work);
     j->began = ++sim->begun;

@@ -53,7 +53,7 @@ check what_has_run_counts says 'case soon
   last             -              1 min 20 s' --case soon "$scratch/two.json"
 check never_is_told says 'case never
   job              queue           starts in
-  waits            -                   never  no room
+  waits            -                   never  no capacity
   huge             -                   never' --case never "$scratch/two.json"
 cat >"$scratch/course.json" <<'END'
 {"id":"course","nodes":[{"name":"n1","gpus":8},{"name":"n2","gpus":8}],
@@ -80,14 +80,14 @@ check what_is_reserved_is_foretold says 'case course
 check the_horizon_is_kept says 'case soon
   job              queue           starts in
   next             -               1 min 0 s
-  last             -                   later  no room' --case soon --horizon 70 "$scratch/two.json"
+  last             -                   later  no capacity' --case soon --horizon 70 "$scratch/two.json"
 check more_nodes says 'case backlog
   job              queue           starts in      without
   wide-c           research       30 min 0 s   1 h 30 min
   pair-d           research       1 h 30 min    3 h 0 min' --add-nodes 2 --like n1 "$backlog"
 check a_drained_rack says 'case backlog
   job              queue           starts in      without
-  wide-c           research            never   1 h 30 min  no room
+  wide-c           research            never   1 h 30 min  no capacity
   pair-d           research       1 h 30 min    3 h 0 min' --drain r2 "$backlog"
 # The first runs in 0-10, 20-30 and 40-45; the third comes into its row.
 check turns_are_foretold says 'case turns
@@ -97,7 +97,7 @@ check turns_are_foretold says 'case turns
 check a_turn_beyond_the_horizon says 'case turns
   job              queue           starts in
   second           q                   later  waits for its turn
-  third            q                   later  no room' --case turns --horizon 5 "$scratch/slices.json"
+  third            q                   later  no capacity' --case turns --horizon 5 "$scratch/slices.json"
 check a_node_more_where_gangs_take_turns says 'case turns
   job              queue           starts in      without
   second           q                    10 s         10 s
@@ -106,7 +106,7 @@ check turns_without_end_are_no_hope says 'case for-ever
   job              queue           starts in
   second           q                    10 s
   third            q              2 min 10 s
-  fourth           q                   never  no room' --case for-ever "$scratch/slices.json"
+  fourth           q                   never  no capacity' --case for-ever "$scratch/slices.json"
 check a_limit_and_a_job_more says 'case backlog
   job              queue           starts in      without
   wide-c           research            never   1 h 30 min  limit
@@ -130,7 +130,7 @@ json_has_all() {
         grep -q "\"$member\": " "$scratch/out" || { echo "no $member" && return 1; }
     done
     "${forecast[@]}" --json --case never "$scratch/two.json" >"$scratch/out"
-    grep -q '"what": "never", "start_s": null, "wait": "no room"' "$scratch/out"
+    grep -q '"what": "never", "start_s": null, "wait": "no capacity"' "$scratch/out"
 }
 check json_has_all json_has_all
 

@@ -105,7 +105,7 @@ sixty() { # EXPECTED OPTION...
 }
 check fifo sixty "0 5 6 100 110"
 check fit_first sixty "0 5 6 100 16" --policy fjf
-check displacement sixty "0 5 6 100 16" --policy dlas --gpus-per-task 1 --json
+check preemption sixty "0 5 6 100 16" --policy dlas --gpus-per-task 1 --json
 
 if command -v python3 >/dev/null; then
     check in_json in_json

@@ -586,13 +586,13 @@ START_TEST(subgroups_and_their_level_are_explained)
     IS_COUNT(&p[0], 6, 6, 3, 3, 3);
     IS_DOMAIN(&p[0], "rack", "block=b1/rack=r2", 3, 3);
     ck_assert_int_eq(p[0].e.constraint, GANG_CONSTRAINT_SAME);
-    ck_assert_str_eq(p[0].text, "group \"tasks\": only 1 of 2 slices of 3 tasks find a rack");
+    ck_assert_str_eq(p[0].text, "group \"tasks\": only 1 of 2 subgroups of 3 tasks find a rack");
     g.subgroup_size = 6;
     p = explain_group(&g, GANG_ENEVER);
     IS_DOMAIN(&p[0], "rack", "block=b1/rack=r2", 6, 4);
     IS_LACK(&p[0], 0, GANG_CONSTRAINT_KIND, GANG_KIND_GPU, 2000);
     ck_assert_str_eq(p[0].text,
-                     "group \"tasks\": no rack could ever hold a slice of 6 tasks: the best, "
+                     "group \"tasks\": no rack could ever hold a subgroup of 6 tasks: the best, "
                      "b1/r2, could hold 4; gpu is short");
     g.subgroup_size = 2;
     explain_group(&g, GANG_OK);

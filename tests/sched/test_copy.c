@@ -723,7 +723,7 @@ static void run_both(void)
         side[k].used = 0;
         side[k].log[0] = '\0';
         MUST(gang_sched_run(side[k].s, now_ns, &opts, &info));
-        ck_assert_msg(!info.more, "world %" PRIu64 " step %d: they displace each other without end",
+        ck_assert_msg(!info.more, "world %" PRIu64 " step %d: they preempt each other without end",
                       world, step);
         check(&side[k], k ? "the copy" : "the original");
         say_reservations(&side[k]);

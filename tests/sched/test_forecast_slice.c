@@ -340,7 +340,7 @@ static void compare(gang_forecast *f, uint64_t seed, int64_t *foretold)
 
 /* Is a gang preempted? One with places but no slice yet has nothing to stop and waits again at
  * once. */
-static bool displaces(const struct host_event *e)
+static bool preempts(const struct host_event *e)
 {
     return strcmp(e->op, "preempt") == 0 || strcmp(e->op, "shrink") == 0 ||
            (strcmp(e->op, "state") == 0 && e->state == GANG_JOB_PENDING);
@@ -355,11 +355,11 @@ static void check_nothing_is_left(uint64_t seed)
         host_run(&h, 0);
         if (h.count == 0)
             return;
-        ck_assert_msg(displaces(&h.event[0]),
+        ck_assert_msg(preempts(&h.event[0]),
                       "world %" PRIu64 ": job %" PRIu64 " could have come before", seed,
                       h.event[0].job);
     }
-    ck_abort_msg("world %" PRIu64 ": they displace each other without end", seed);
+    ck_abort_msg("world %" PRIu64 ": they preempt each other without end", seed);
 }
 
 START_TEST(sliced_forecasts_come_true)

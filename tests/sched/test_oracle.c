@@ -331,7 +331,7 @@ static void live_long(bool preempts)
            worlds, compared, otherwise);
     /* The order between queues goes by the job at the head of each, and who is known not to fit is
      * no head. The scheduler knows of a few what the naive one does not, or the reverse: 13 of
-     * 501,000 worlds without displacement came to something else for it, 29 of 247,000 with it. */
+     * 501,000 worlds without preemption came to something else for it, 29 of 247,000 with it. */
     ck_assert_int_le(otherwise, 3 + worlds / 2000);
 }
 

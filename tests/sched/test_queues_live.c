@@ -678,7 +678,7 @@ START_TEST(least_served_order_starts_the_job_with_the_least_service)
     gang_job_id old = host_gang(&h, "a", 8, 0);
     host_run(&h, 1);
     h.now_ns += 1000000;
-    gang_job_id high = host_gang(&h, "a", 8, 1); /* displaces it */
+    gang_job_id high = host_gang(&h, "a", 8, 1); /* preempts it */
     host_run(&h, 1);
     gang_job_id fresh = host_gang(&h, "a", 8, 0);
     ck_assert_int_eq(host_job_state(&h, old), GANG_JOB_PENDING);

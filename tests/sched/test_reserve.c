@@ -71,7 +71,7 @@ START_TEST(a_reservation_may_cover_parts_of_nodes)
     test_assert(runs(out) && !runs(more));
     gang_job_id in = put(2, 50, "demo"), fits = put(1, 50, "demo"), none = put(1, 50, "demo");
     test_assert(runs(in) && runs(fits) && !runs(none));
-    ck_assert_str_eq(why(none).text, "reservation \"demo\" has no room for it now");
+    ck_assert_str_eq(why(none).text, "reservation \"demo\" has no capacity for it now");
     host_end_job(&h, out); /* what comes free outside is for those outside */
     test_assert(runs(more) && !runs(none));
     host_end_job(&h, in);

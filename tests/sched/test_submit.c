@@ -726,7 +726,7 @@ START_TEST(a_changed_priority_sorts_jobs_that_wait_already)
     gang_job_id a = host_submit(&h, job_of("boss", "b", 6));
     gang_job_id b = host_submit(&h, job_of("boss", "b", 6));
     host_run(&h, 1);
-    MUST(gang_job_set_priority(h.s, b, 1)); /* and may displace the first */
+    MUST(gang_job_set_priority(h.s, b, 1)); /* and may preempt the first */
     host_run(&h, 1);
     ck_assert_int_eq(host_job_state(&h, b), GANG_JOB_RUNNING);
     ck_assert_int_eq(host_job_state(&h, block), GANG_JOB_PENDING);

@@ -359,7 +359,7 @@ START_TEST(a_handover_names_its_victims)
     const struct gang_wait *w = first(GANG_WAIT_VICTIMS, GANG_WAIT_CATEGORY_NOT_NOW);
     ck_assert_uint_eq(w->blocker, low);
     ck_assert_int_eq(w->until_ns, h.now_ns + 30 * (int64_t)HOST_SECOND);
-    ck_assert_str_eq(why.text[0], "8 tasks displaced for it have not stopped yet");
+    ck_assert_str_eq(why.text[0], "8 tasks preempted for it have not stopped yet");
 }
 END_TEST
 

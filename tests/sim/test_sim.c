@@ -187,10 +187,10 @@ START_TEST(the_caller_may_set_the_speed_of_a_job)
 }
 END_TEST
 
-/* ---- displaced ---- */
+/* ---- preempted ---- */
 
-/* The first runs from 0 for 100 s; the second displaces it at 40 and takes 10 s. */
-static void displace(int64_t grace_s)
+/* The first runs from 0 for 100 s; the second preempts it at 40 and takes 10 s. */
+static void preempt(int64_t grace_s)
 {
     struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
     struct gang_group_spec g = GANG_GROUP_SPEC_INIT;
@@ -216,7 +216,7 @@ static void displace(int64_t grace_s)
 START_TEST(a_preempted_job_resumes_its_work_after_the_restart)
 {
     s.opts.restart_ns = 7 * SECOND;
-    displace(0);
+    preempt(0);
     struct gang_sim_job j = sim_get(&s, 0);
     ck_assert_time(sim_get(&s, 1).start_ns, 40);
     ck_assert_time(j.end_ns, 117);
@@ -232,7 +232,7 @@ END_TEST
 START_TEST(a_preempted_job_takes_its_time_to_stop)
 {
     s.opts.stop_ns = 5 * SECOND;
-    displace(30);
+    preempt(30);
     ck_assert_time(sim_get(&s, 1).start_ns, 45);
     ck_assert_time(sim_get(&s, 0).end_ns, 115); /* 40 done, 60 left at 55 */
     ck_assert_time(sim_get(&s, 0).lost_ns, 5);
@@ -243,7 +243,7 @@ START_TEST(a_killed_job_resumes_from_its_last_checkpoint)
 {
     s.opts.stop_ns = 60 * SECOND; /* longer than the grace */
     s.opts.checkpoint_ns = 15 * SECOND;
-    displace(2);
+    preempt(2);
     ck_assert_time(sim_get(&s, 1).start_ns, 42);
     ck_assert_time(sim_get(&s, 0).end_ns, 122); /* 30 done, 70 left at 52 */
     ck_assert_time(sim_get(&s, 0).lost_ns, 12);
@@ -575,7 +575,7 @@ START_TEST(the_shortest_job_goes_first)
 }
 END_TEST
 
-START_TEST(the_shortest_remaining_displaces_the_longer)
+START_TEST(the_shortest_remaining_preempts_the_longer)
 {
     sim_job(&s, 0, 100, 8);
     sim_job(&s, 30, 20, 8);
@@ -818,7 +818,7 @@ int main(void)
     tcase_add_test(c, a_policy_orders_waiting_jobs);
     tcase_add_test(c, a_policy_knows_users);
     tcase_add_test(c, the_shortest_job_goes_first);
-    tcase_add_test(c, the_shortest_remaining_displaces_the_longer);
+    tcase_add_test(c, the_shortest_remaining_preempts_the_longer);
     tcase_add_test(c, the_least_served_job_preempts_one_that_had_its_share);
     tcase_add_test(c, statistics_are_those_of_the_field);
     tcase_add_test(c, free_gpus_beside_taken_ones_are_fragments);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random simulations: with failures, checkpoints, elastic gangs, displacement, policies. The same
+/* Random simulations: with failures, checkpoints, elastic gangs, preemption, policies. The same
  * input gives the same text, in one go or in pieces, and also when memory ran out on the way; the
  * sums agree with each other. */
 #include "chance.h"

@@ -260,10 +260,10 @@ START_TEST(a_gang_with_fewer_tasks_is_slower_and_the_next_need_not_wait_for_the_
 }
 END_TEST
 
-/* ---- displaced, lost ---- */
+/* ---- preempted, lost ---- */
 
 /* At 40 a job of higher priority takes all for 10 s. */
-static void displace(int64_t grace_s)
+static void preempt(int64_t grace_s)
 {
     struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
     struct gang_group_spec g = GANG_GROUP_SPEC_INIT;
@@ -289,7 +289,7 @@ static void displace(int64_t grace_s)
 START_TEST(a_preempted_job_resumes_with_the_gang_that_ran)
 {
     s.opts.restart_ns = 7 * SECOND;
-    displace(0);
+    preempt(0);
     struct gang_sim_job j = sim_get(&s, 1);
     ck_assert_time(sim_get(&s, 0).start_ns, 40);
     ck_assert_time(j.end_ns, 140 + 10 + 7);
@@ -305,7 +305,7 @@ END_TEST
 START_TEST(a_gang_takes_its_time_to_stop)
 {
     s.opts.stop_ns = 5 * SECOND;
-    displace(30);
+    preempt(30);
     struct gang_sim_job j = sim_get(&s, 1);
     ck_assert_time(sim_get(&s, 0).start_ns, 45);
     ck_assert_time(j.end_ns, 155);
@@ -319,7 +319,7 @@ START_TEST(a_killed_gang_resumes_from_its_checkpoint)
 {
     s.opts.stop_ns = 60 * SECOND; /* longer than the grace */
     s.opts.checkpoint_ns = 20 * SECOND;
-    displace(2);
+    preempt(2);
     struct gang_sim_job j = sim_get(&s, 1);
     ck_assert_time(sim_get(&s, 0).start_ns, 42);
     ck_assert_time(j.end_ns, 52 + 80 + 30); /* of 30 s of training 20 were saved */

@@ -147,7 +147,7 @@ def test_partitions() -> None:
     check(scenario)
 
 
-def test_a_higher_tier_displaces_a_lower_one() -> None:
+def test_a_higher_tier_preempts_a_lower_one() -> None:
     scenario = whole().scenario
     held = ["gpu%02d" % i for i in range(1, 5)]
     scenario["jobs"] = [

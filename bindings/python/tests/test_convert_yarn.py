@@ -123,7 +123,7 @@ def test_members_of_capacity_scheduler() -> None:
     check(scenario)
 
 
-def test_without_yarn_site_nobody_is_displaced() -> None:
+def test_without_yarn_site_no_job_is_preempted() -> None:
     converted = data("capacity-percent.xml")
     assert queue(converted.scenario, "root.research.vision")["reclaim"] == "never"
     assert "no_preemption" not in queue(converted.scenario, "root.prod")

@@ -151,7 +151,7 @@ static void add_lack(struct line *l, const struct gang__question *a, const struc
     else if (f->lack.why == GANG_CONSTRAINT_SPREAD)
         add(l, "the bounds of spreading stop the rest");
     else if (f->lack.why == GANG_CONSTRAINT_SAME && f->group >= 0)
-        add(l, "its slices do not fit there");
+        add(l, "its subgroups do not fit there");
     else if (f->lack.why == GANG_CONSTRAINT_SAME)
         add(l, "no domain is left that it demands");
     else
@@ -169,7 +169,7 @@ static void add_domain(struct line *l, const struct gang__question *a, const str
     gang__scope_path(a->p, &f->best, false, path, sizeof(path));
     if (f->subgroups && f->best_holds >= f->best_want) {
         const int64_t each = f->best_want;
-        add(l, "only %lld of %lld slices of %lld tasks find a %s", (long long)(f->allowed / each),
+        add(l, "only %lld of %lld subgroups of %lld tasks find a %s", (long long)(f->allowed / each),
             (long long)(f->want / each), (long long)each, level);
         return;
     }
@@ -181,7 +181,7 @@ static void add_domain(struct line *l, const struct gang__question *a, const str
     } else {
         add(l, "no %s %s ", level, never ? "could ever hold" : "holds");
         if (f->subgroups)
-            add(l, "a slice of ");
+            add(l, "a subgroup of ");
         add_tasks(l, f, f->best_want);
         add(l, ": the best, %.*s, %s %lld", clip(path, PATH_CHARS), path,
             never ? "could hold" : "holds", (long long)f->best_holds);

@@ -75,7 +75,7 @@ struct gang__group {
     uint64_t width; /* of the profile, in slices, as far as is known; else 1 */
     struct gang__match_cache_ref *sieve;
     bool filters;      /* some rule, model, partition or profile: look at the node */
-    int32_t gpu_nodes; /* GANG_SCARCE_*; OFF where it asks for GPUs */
+    int32_t gpu_nodes; /* GANG_GPU_NODES_*; ALLOW where it asks for GPUs */
     bool near_nic;
     bool models_ranked;
     int32_t numa;         /* GANG_NUMA_* */
@@ -122,7 +122,7 @@ struct gang_request {
     int64_t min;    /* of the whole request: at least the sum of the minima */
     int64_t count;  /* tasks in all */
     int32_t same, prefer;
-    int32_t gpu_nodes; /* GANG_SCARCE_* */
+    int32_t gpu_nodes; /* GANG_GPU_NODES_* */
     bool exclusive;
     bool in_domains; /* `same`, `prefer` or subgroups somewhere */
     uint32_t group_count, group_set_count;

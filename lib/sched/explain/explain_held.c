@@ -119,7 +119,7 @@ void gang__explain_handover(struct gang__reasons *l, const struct gang__handover
     r->wait.blocker = blocker;
     r->wait.until_ns = until;
     r->wait.requested = tasks;
-    gang__reason_set_text(r, "%" PRId64 " task%s displaced %s ha%s not stopped yet", tasks,
+    gang__reason_set_text(r, "%" PRId64 " task%s preempted %s ha%s not stopped yet", tasks,
                           tasks == 1 ? "" : "s", l->gang->stop.handover ? "for it" : "as it moves",
                           tasks == 1 ? "s" : "ve");
 }

@@ -195,7 +195,7 @@ static bool place_more(gang_sched *s, struct gang__reserve *r)
         int64_t current = r->current;
         r->current = instance;
         gang__reserve_report(s, r, GANG_RESERVATION_SKIPPED, 0,
-                             "there is no room for it this time");
+                             "there is no capacity for it this time");
         r->current = current;
     }
     if (r->period_ns && !gang__reserve_current_piece(r) && !r->begun)

@@ -366,7 +366,7 @@ static bool repair(gang_sched *s, struct gang__reserve *r, struct gang__reserve_
         return w == GANG_OK;
     if (r->period_ns && given && !r->begun) { /* this instance is dropped */
         report_instance(s, r, instance, GANG_RESERVATION_DROPPED,
-                        "there is no room for it this time");
+                        "there is no capacity for it this time");
         drop_instance(s, r, instance);
         return true;
     }

@@ -58,7 +58,7 @@ static void tell_member(const gang_sched *s, const struct gang__job *job,
                  "with its grace it may run for %s seconds, and reservation \"%.200s\" ends in %s",
                  in_seconds(need).text, r->name, in_seconds(end_ns - s->now_ns).text);
     } else {
-        snprintf(why->text, sizeof(why->text), "reservation \"%.200s\" has no room for it now",
+        snprintf(why->text, sizeof(why->text), "reservation \"%.200s\" has no capacity for it now",
                  r->name);
     }
 }
