@@ -93,19 +93,17 @@ struct gang__queue {
 };
 
 struct gang__queues {
-    gang_cluster *cluster;
     uint32_t count;
     struct gang__queue *queue; /* by depth, then by id */
     const uint32_t *by_id;     /* indices, in the order of ids */
     struct gang__hash_table names;
     uint32_t dims;
     struct gang__dim dim[GANG__DIMS];
-    bool lends;                   /* some lending limit is given */
-    bool cells;                   /* some cells are guaranteed */
-    bool backfills;               /* some leaf plans starts */
-    bool slices;                  /* some leaf shares its nodes in time */
-    bool has_made;                /* some queue was made on demand */
-    struct gang__queues *retired; /* the next one that waits for readers to leave */
+    bool lends;     /* some lending limit is given */
+    bool cells;     /* some cells are guaranteed */
+    bool backfills; /* some leaf plans starts */
+    bool slices;    /* some leaf shares its nodes in time */
+    bool has_made;  /* some queue was made on demand */
 };
 
 /* The input of gang__queues_new(). */

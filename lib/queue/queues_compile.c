@@ -113,7 +113,6 @@ static void *lay(struct gang__block *b, const void *from)
         lay_queue(t, b, t->order[i], queue ? &queue[i] : NULL);
     if (!qs)
         return NULL;
-    qs->cluster = t->c;
     qs->count = t->count;
     qs->queue = queue;
     qs->by_id = ids;

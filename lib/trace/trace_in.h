@@ -195,7 +195,6 @@ gang_result gang__trace_reserve(gang_trace *t, struct gang__span name, size_t gr
                                 const char **kept);
 /* The reserved row becomes the last job. */
 void gang__trace_append(gang_trace *t, const struct gang__trace_row *row);
-void *gang__trace_alloc(gang_trace *t, size_t bytes, size_t align);
 
 /* Check a job and add it. The path is that of the member of gang_trace_job. */
 gang_result gang__trace_add(gang_trace *t, const struct gang__trace_draft *draft,
@@ -233,9 +232,6 @@ static inline bool gang__trace_full(const struct gang__trace_reader *r)
 
 /* What a row came to: GANG_OK to go on. One that is passed over is counted. */
 gang_result gang__trace_accept(struct gang__trace_reader *r, gang_result result, size_t rows);
-
-/* GANG_TRACE_* by the first lines; GANG_TRACE_DETECT: not known. */
-int32_t gang__trace_detect(const char *text, size_t length);
 
 gang_result gang__trace_read_csv(struct gang__trace_reader *r);
 gang_result gang__trace_read_jsonl(struct gang__trace_reader *r);

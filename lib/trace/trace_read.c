@@ -89,7 +89,8 @@ static int32_t detect_line(const char *text, size_t length)
     return count_numbers(text, length) == 18 ? GANG_TRACE_SWF : GANG_TRACE_DETECT;
 }
 
-int32_t gang__trace_detect(const char *text, size_t length)
+/* GANG_TRACE_* by the first lines; GANG_TRACE_DETECT: not known. */
+static int32_t detect_format(const char *text, size_t length)
 {
     while (length && (*text == '\n' || *text == '\r' || *text == ' ' || *text == '\t')) {
         text++;
@@ -155,7 +156,7 @@ static gang_result find_format(struct gang__trace_reader *r)
     if (r->length >= 2 && memcmp(r->text, "\x1f\x8b", 2) == 0)
         return gang__error(r->error, GANG_ENOTSUP, NULL, "compressed: it must be unpacked first");
     if (r->opts.format == GANG_TRACE_DETECT)
-        r->opts.format = gang__trace_detect(r->text, r->length);
+        r->opts.format = detect_format(r->text, r->length);
     if (r->opts.format == GANG_TRACE_DETECT)
         return gang__error(r->error, GANG_ENOTSUP, NULL,
                            "the first lines are those of no known format");

@@ -8,7 +8,7 @@
 enum { CHUNK_FIRST = 4096, CHUNK_MAX = 1 << 20 };
 _Static_assert(offsetof(struct gang__trace_chunk, data) % _Alignof(max_align_t) == 0, "aligned");
 
-void *gang__trace_alloc(gang_trace *t, size_t bytes, size_t align)
+static void *chunk_alloc(gang_trace *t, size_t bytes, size_t align)
 {
     struct gang__trace_chunk *chunk = t->chunks;
     size_t from = chunk ? (chunk->used + align - 1) / align * align : 0;
@@ -71,7 +71,7 @@ gang_result gang__trace_word(gang_trace *t, struct gang__span text, uint32_t *wo
         return GANG_ENOMEM;
     t->symbols = list;
     struct gang__trace_symbol *symbol =
-        gang__trace_alloc(t, sizeof(*symbol) + text.n + 1, _Alignof(struct gang__trace_symbol));
+        chunk_alloc(t, sizeof(*symbol) + text.n + 1, _Alignof(struct gang__trace_symbol));
     if (!symbol)
         return GANG_ENOMEM;
     symbol->number = (uint32_t)count + 1;
@@ -108,7 +108,7 @@ static gang_result add_models(gang_trace *t, const struct gang__span *models, si
         return GANG_ENOMEM;
     t->models = list;
     struct gang__trace_models *add =
-        gang__trace_alloc(t, sizeof(*add) + count * sizeof(add->name[0]), _Alignof(max_align_t));
+        chunk_alloc(t, sizeof(*add) + count * sizeof(add->name[0]), _Alignof(max_align_t));
     if (!add)
         return GANG_ENOMEM;
     for (size_t i = 0; i < count; i++) {
@@ -200,7 +200,7 @@ gang_result gang__trace_mix_add(gang_trace *t, const struct gang__trace_group *g
         return GANG_ENOMEM;
     t->mixes = list;
     struct gang__trace_mix *mix =
-        gang__trace_alloc(t, sizeof(*mix) + bytes, _Alignof(struct gang__trace_mix));
+        chunk_alloc(t, sizeof(*mix) + bytes, _Alignof(struct gang__trace_mix));
     if (!mix)
         return GANG_ENOMEM;
     mix->number = (uint32_t)known;
@@ -291,7 +291,7 @@ gang_result gang__trace_reserve(gang_trace *t, struct gang__span name, size_t gr
     GANG__TRACE_TRY(reserve_slot(t));
     if (!gang__grow(&t->mem, &t->scratch, &t->scratch_cap, groups, sizeof(struct gang_group_spec)))
         return GANG_ENOMEM;
-    char *text = gang__trace_alloc(t, name.n + 1, 1);
+    char *text = chunk_alloc(t, name.n + 1, 1);
     if (!text)
         return GANG_ENOMEM;
     memcpy(text, name.s, name.n);

@@ -84,9 +84,9 @@ struct gang__affinity_state {
     const struct gang__alloc *running; /* the tasks are more of this one's; NULL: it is a new one */
     uint32_t soft_count;               /* soft rules that are kept: the first so many */
     uint32_t clashes;                  /* plans that were lost to another gang about to be placed */
-    bool bars;        /* some node may be barred: gang__plan_admits() has to be asked */
-    bool registered;  /* the planned tasks are counted as pending */
-    uint64_t active;  /* rules that are looked at, one bit each */
+    bool bars;                         /* some node may be barred: each must be checked */
+    bool registered;                   /* the planned tasks are counted as pending */
+    uint64_t active;                   /* rules that are looked at, one bit each */
     size_t own, owns; /* in plan.word: ids of the nodes it runs on, ascending; how many */
     size_t own_tasks; /* in plan.word: its tasks on each */
     size_t set;       /* in plan.word, sets of domains, one bit each: those to stay out of; then */
@@ -267,10 +267,6 @@ struct gang__misfit {
     int32_t why;  /* GANG_CONSTRAINT_* */
     int32_t kind; /* for GANG_CONSTRAINT_KIND and GANG_CONSTRAINT_POOL */
 };
-
-/* Do other jobs allow tasks of the request on the node of a slot: affinity rules and exclusive
- * nodes? May copy the node. Only asked if p->others.bars. */
-bool gang__plan_admits(struct gang__plan *p, uint32_t slot, struct gang__misfit *misfit);
 
 /* Plan one more task of a group on a node (which matches). The one fit predicate of placement.
  *   gpus  0: choose the devices; else exactly these

@@ -12,7 +12,9 @@
 #include "place/fit/fit_plan.h"
 #include "place/fit/node_copy.h"
 
-bool gang__plan_admits(struct gang__plan *p, uint32_t slot, struct gang__misfit *misfit)
+/* Do other jobs allow tasks of the request on the node of a slot: affinity rules and exclusive
+ * nodes? May copy the node. Only asked if p->others.bars. */
+static bool other_jobs_admit(struct gang__plan *p, uint32_t slot, struct gang__misfit *misfit)
 {
     const struct gang__node *node = gang__plan_node(p, slot);
     misfit->kind = -1;
@@ -264,7 +266,7 @@ bool gang__plan_probe(struct gang__plan *p, uint32_t group, uint32_t slot,
     uint64_t cores[GANG__MAX_WORDS];
     struct gang__task_plan task;
     struct gang__misfit misfit;
-    if (p->others.bars && !gang__plan_admits(p, slot, &misfit))
+    if (p->others.bars && !other_jobs_admit(p, slot, &misfit))
         return false;
     struct gang__node_copy *copy = gang__node_copy_at(p, slot);
     if (!copy)
@@ -298,7 +300,7 @@ int64_t gang__plan_tasks(struct gang__plan *p, uint32_t group, uint32_t slot, in
 {
     const struct gang__group *g = &p->q->group[group];
     int64_t done = 0;
-    if (p->others.bars && !gang__plan_admits(p, slot, misfit))
+    if (p->others.bars && !other_jobs_admit(p, slot, misfit))
         return 0;
     /* The copy of the pool first: making it may move the others. */
     while (done < most && pool_fits(p, g, misfit)) {

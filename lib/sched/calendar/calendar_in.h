@@ -11,11 +11,6 @@ static inline bool gang__calendar_by_limit(const gang_sched *s)
     return s->reserve.count > 0 || s->reserve.placing;
 }
 
-/* calendar.group and .place as an occupation from now on. */
-struct gang__occupation gang__calendar_occupation(const struct gang__calendar *cal,
-                                                  const gang_request *q, int64_t end_ns,
-                                                  int64_t now_ns);
-
 /* The group of calendar.group[0...*count - 1] that needs just that, or one more. False: out of
  * memory. */
 bool gang__calendar_group_like(gang_sched *s, const int64_t need[GANG__FREE_KINDS], size_t *count,

@@ -70,9 +70,10 @@ void gang__calendar_merge_places(struct gang__calendar *cal)
     cal->places = n;
 }
 
-struct gang__occupation gang__calendar_occupation(const struct gang__calendar *cal,
-                                                  const gang_request *q, int64_t end_ns,
-                                                  int64_t now_ns)
+/* calendar.group and .place as an occupation from now on. */
+static struct gang__occupation occupation_of_scratch(const struct gang__calendar *cal,
+                                                     const gang_request *q, int64_t end_ns,
+                                                     int64_t now_ns)
 {
     return (struct gang__occupation){now_ns,     end_ns,      cal->group, q->group_count,
                                      cal->place, cal->places, 0,          q->exclusive};
@@ -94,7 +95,7 @@ bool gang__calendar_lay_out(gang_sched *s, const struct gang__gang *g,
     if (g->request_class->by_memory && !gang__calendar_lay_out_memory(s, g, place, count, &groups))
         return false;
     gang__calendar_merge_places(cal);
-    *o = gang__calendar_occupation(cal, q, end_ns, s->now_ns);
+    *o = occupation_of_scratch(cal, q, end_ns, s->now_ns);
     o->group_count = groups;
     return true;
 }
@@ -154,7 +155,7 @@ bool gang__calendar_lay_out_alloc(gang_sched *s, const struct gang__gang *g, gan
     if (r != GANG_OK || cal->places == 0)
         return true;
     gang__calendar_merge_places(cal);
-    *o = gang__calendar_occupation(cal, q, end_ns, s->now_ns);
+    *o = occupation_of_scratch(cal, q, end_ns, s->now_ns);
     o->group_count = h.groups;
     return true;
 }

@@ -7,22 +7,12 @@
 #include "sched/calendar/calendar.h"
 #include "sched/usage/usage.h"
 
-/* ---- the journal -------------------------------------------------------------------------------
- */
+/* ---- the journal ----------------------------------------------------------------------------- */
 
 void gang__trial_begin(struct gang__trial *t, gang_sched *s, struct gang__timeline *timeline)
 {
     *t = (struct gang__trial){s, timeline, timeline ? gang__timeline_mark(timeline) : 0,
                               s->journal.count};
-    s->journal.open++;
-}
-
-void gang__trial_commit(struct gang__trial *t)
-{
-    if (t->timeline)
-        gang__timeline_restore_to(t->timeline, t->mark);
-    if (--t->s->journal.open == 0)
-        t->s->journal.count = 0;
 }
 
 void gang__trial_drop(struct gang__trial *t)
@@ -34,7 +24,6 @@ void gang__trial_drop(struct gang__trial *t)
         const struct gang__trial_record *r = &j->record[--j->count];
         r->undo(t->s, r);
     }
-    j->open--;
 }
 
 bool gang__trial_reserve(struct gang__trial *t, size_t records)
@@ -55,11 +44,10 @@ void gang__trial_note(struct gang__trial *t, gang__trial_undo *undo, void *what,
 void gang__trial_free(gang_sched *s)
 {
     gang__release(&s->mem, s->journal.record);
-    s->journal = (struct gang__trial_journal){NULL, 0, 0, 0};
+    s->journal = (struct gang__trial_journal){NULL, 0, 0};
 }
 
-/* ---- the calendar ------------------------------------------------------------------------------
- */
+/* ---- the calendar ---------------------------------------------------------------------------- */
 
 void gang__trial_withdraw(struct gang__trial *t, uint32_t id)
 {
@@ -95,24 +83,7 @@ gang_result gang__trial_put(struct gang__trial *t, const struct gang__occupation
     return r;
 }
 
-/* ---- the usage of queues, and live counters ----------------------------------------------------
- */
-
-static void undo_use(gang_sched *s, const struct gang__trial_record *r)
-{
-    (void)s;
-    gang__usage_shift(r->what, r->with, (uint32_t)r->a, -r->b);
-}
-
-bool gang__trial_use(struct gang__trial *t, struct gang__queue_state *leaf,
-                     const struct gang__request_class *request_class, uint32_t group, int64_t times)
-{
-    if (!gang__trial_reserve(t, 1))
-        return false;
-    gang__usage_shift(leaf, request_class, group, times);
-    gang__trial_note(t, undo_use, leaf, request_class, group, times);
-    return true;
-}
+/* ---- the usage of queues --------------------------------------------------------------------- */
 
 static void charge(struct gang__queue_state *leaf, const struct gang__take *take, int64_t count,
                    int64_t sign)
@@ -135,35 +106,5 @@ bool gang__trial_charge(struct gang__trial *t, struct gang__queue_state *leaf,
         return false;
     charge(leaf, take, count, sign);
     gang__trial_note(t, undo_charge, leaf, take, count, sign);
-    return true;
-}
-
-static void undo_count(gang_sched *s, const struct gang__trial_record *r)
-{
-    (void)s;
-    *(int64_t *)r->what -= r->a;
-}
-
-bool gang__trial_count(struct gang__trial *t, int64_t *counter, int64_t more)
-{
-    if (!gang__trial_reserve(t, 1))
-        return false;
-    *counter += more;
-    gang__trial_note(t, undo_count, counter, NULL, more, 0);
-    return true;
-}
-
-static void undo_flag(gang_sched *s, const struct gang__trial_record *r)
-{
-    (void)s;
-    *(bool *)r->what = r->a != 0;
-}
-
-bool gang__trial_flag(struct gang__trial *t, bool *flag, bool value)
-{
-    if (!gang__trial_reserve(t, 1))
-        return false;
-    gang__trial_note(t, undo_flag, flag, NULL, *flag, 0);
-    *flag = value;
     return true;
 }

@@ -1,28 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A trial: a what-if on the cluster, the usage of the queues and the calendar, committed or dropped
- * as one.
+/* A trial: a what-if on the cluster, the usage of the queues and the calendar, dropped as one.
  *
  *     struct gang__trial t;
  *     gang__trial_begin(&t, s, s->calendar->timeline);
- *     gang__trial_withdraw_plans(&t, NULL);        // change the calendar,
- *     if (gang__trial_use(&t, leaf, ask, 0, -2))   // the usage,
- *         ...                                      // and s->scratch, a snapshot of the cluster
- *     if (found)
- *         gang__trial_commit(&t);                  // what was changed stays
- *     else
- *         gang__trial_drop(&t);                    // all is as it was when the trial began
+ *     gang__trial_withdraw_plans(&t, NULL);                 // change the calendar,
+ *     if (gang__trial_charge(&t, leaf, take, count, -1))    // the usage,
+ *         ...                                               // and s->scratch, a snapshot
+ *     gang__trial_drop(&t);                                 // all is as it was at the begin
+ *     ...                                                   // now do what was found
  *
- * The trial keeps a journal. A change of the usage, of a counter or of a flag, and each occupation
- * that is put, leaves an undo record there; gang__trial_drop() plays the records back, the last one
- * first, gang__trial_commit() forgets them. Withdrawn occupations need no record: the timeline
- * keeps their times (plan/timeline/timeline.h). The snapshot is a copy, and the next trial takes a
- * new one.
+ * The trial keeps a journal. A change of the usage, and each occupation that is put, leaves an undo
+ * record there; gang__trial_drop() plays the records back, the last one first. Withdrawn occupations
+ * need no record: the timeline keeps their times (plan/timeline/timeline.h). The snapshot is a copy,
+ * and the next trial takes a new one.
  *
  *   Errors   A change that finds no memory for its record is not made, and returns false or
- *            GANG_ENOMEM. Withdrawing, commit and drop cannot fail.
- *   Nesting  Trials nest. An inner trial ends before the outer one. Committing an inner trial hands
- *            its records to the outer one, which may still drop them.
- *   Cost     begin and commit O(1); drop O(changes); each change what the change itself costs.
+ *            GANG_ENOMEM. Withdrawing and drop cannot fail.
+ *   Nesting  Trials nest. An inner trial ends before the outer one.
+ *   Cost     begin O(1); drop O(changes); each change what the change itself costs.
  *   Threads  The owner of the scheduler alone.
  *
  * The trial undoes only changes that it recorded. So no host callback and no wake may happen
@@ -42,30 +37,23 @@ struct gang__trial {
 
 /* `timeline`: the timeline that the trial may change; NULL: none. */
 void gang__trial_begin(struct gang__trial *t, gang_sched *s, struct gang__timeline *timeline);
-void gang__trial_commit(struct gang__trial *t);
 void gang__trial_drop(struct gang__trial *t);
 
 /* ---- the calendar ---------------------------------------------------------------------------- */
 
-/* An occupation takes nothing until the trial ends. On commit, too, it comes back: a withdrawal is
- * only ever a question. */
+/* An occupation takes nothing until the trial ends. */
 void gang__trial_withdraw(struct gang__trial *t, uint32_t id);
 /* The planned starts in this reservation, or (NULL) outside of all, are withdrawn. */
 void gang__trial_withdraw_plans(struct gang__trial *t, const struct gang__reserve *in);
 /* Put an occupation; *id may be NULL. As gang__timeline_add(). */
 gang_result gang__trial_put(struct gang__trial *t, const struct gang__occupation *o, uint32_t *id);
 
-/* ---- the usage of queues, and live counters -------------------------------------------------- */
+/* ---- the usage of queues --------------------------------------------------------------------- */
 
-/* Add `times` what a task of a group takes to what the leaf and all queues above it use. */
-bool gang__trial_use(struct gang__trial *t, struct gang__queue_state *leaf,
-                     const struct gang__request_class *request_class, uint32_t group,
-                     int64_t times);
-/* The same of amounts; `take` lives as long as the trial. */
+/* Add amounts, or subtract them, to what the leaf and all queues above it use; `take` lives as long
+ * as the trial. */
 bool gang__trial_charge(struct gang__trial *t, struct gang__queue_state *leaf,
                         const struct gang__take *take, uint32_t count, int64_t sign);
-bool gang__trial_count(struct gang__trial *t, int64_t *counter, int64_t more);
-bool gang__trial_flag(struct gang__trial *t, bool *flag, bool value);
 
 /* ---- changes of any other kind --------------------------------------------------------------- */
 

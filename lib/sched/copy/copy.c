@@ -212,7 +212,6 @@ struct gang__job *gang__job_copy(gang_sched *s, const struct gang__job *from)
         return NULL;
     b.used = 0;
     struct gang__job *job = lay_job(&b, from);
-    job->bytes = b.used;
     copy_members(job, from);
     for (uint32_t i = 0; i < from->gang_count; i++)
         copy_gang_state(&job->gang[i], &from->gang[i], job);

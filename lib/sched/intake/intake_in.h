@@ -11,9 +11,6 @@ void gang__job_arrived(gang_sched *s, struct gang__job *job);
 /* A submitted job enters, or is refused. False: out of memory, it is to be taken in again. */
 bool gang__job_take(gang_sched *s, struct gang__job *job);
 
-/* Refuse a submitted job: the host gets the event, and the record is freed. */
-void gang__job_refuse(gang_sched *s, struct gang__job *job, const char *text);
-
 /* Any thread: the message becomes the last of the inbox. */
 void gang__inbox_put(gang_sched *s, struct gang__message *m);
 

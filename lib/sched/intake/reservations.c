@@ -158,7 +158,7 @@ static void continue_instance(gang_sched *s, const struct gang__reserve *old,
 }
 
 /* Jobs of the old one belong to the new one. What runs inside is looked at again:
- * gang__reserve_still_fits_inside() has the last word. No gang lies inside a flexible one. */
+ * reserve/inside_timeline.c has the last word. No gang lies inside a flexible one. */
 static void move_members(gang_sched *s, struct gang__reserve *old, struct gang__reserve *r)
 {
     for (struct gang__set_link *n = gang__set_first(&s->by_id); n; n = gang__set_next(n)) {

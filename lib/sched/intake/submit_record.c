@@ -149,7 +149,6 @@ gang_result gang__submit_make_job(struct gang__submit *m, struct gang__job **out
     b.used = 0;
     struct gang__job *job = lay_out(m, &b);
     set_members(job, m->spec, m->q);
-    job->bytes = b.used;
     gang_result r = gang__submit_make_requests(m, job, error);
     if (r == GANG_OK)
         r = m->spec->running ? set_places(s, job, m->spec, error) : GANG_OK;

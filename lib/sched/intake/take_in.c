@@ -80,6 +80,25 @@ static bool make_ready(gang_sched *s, struct gang__job *job, struct gang__queue_
     return gang__job_register_waiter(s, job);
 }
 
+/* Refuse a submitted job: the host gets the event, and the record is freed. */
+static void refuse(gang_sched *s, struct gang__job *job, const char *text)
+{
+    struct gang_event e;
+    memset(&e, 0, sizeof(e));
+    e.size = sizeof(e);
+    e.job = job->id;
+    e.cookie = job->cookie;
+    e.state = GANG_JOB_ENDED;
+    e.end = GANG_END_REFUSED;
+    e.now_ns = s->now_ns;
+    e.text = text;
+    if (s->ops.state)
+        (void)s->ops.state(&e, s->user);
+    s->info.ended++;
+    gang__job_arrived(s, job);
+    gang__job_free(s, job);
+}
+
 bool gang__job_take(gang_sched *s, struct gang__job *job)
 {
     struct gang__queue_state *leaf;
@@ -88,11 +107,11 @@ bool gang__job_take(gang_sched *s, struct gang__job *job)
     if (!leaf_of(s, job, &leaf))
         return false;
     if (!leaf) {
-        gang__job_refuse(s, job, "its queue is gone");
+        refuse(s, job, "its queue is gone");
         return true;
     }
     if (!gang__reserve_join(s, job)) {
-        gang__job_refuse(s, job, "its reservation is over");
+        refuse(s, job, "its reservation is over");
         return true;
     }
     if (!make_ready(s, job, leaf))
@@ -127,22 +146,4 @@ bool gang__job_take(gang_sched *s, struct gang__job *job)
         gang__job_state(s, job, GANG_REASON_NONE, "runs already");
     gang__job_settle(s, job);
     return true;
-}
-
-void gang__job_refuse(gang_sched *s, struct gang__job *job, const char *text)
-{
-    struct gang_event e;
-    memset(&e, 0, sizeof(e));
-    e.size = sizeof(e);
-    e.job = job->id;
-    e.cookie = job->cookie;
-    e.state = GANG_JOB_ENDED;
-    e.end = GANG_END_REFUSED;
-    e.now_ns = s->now_ns;
-    e.text = text;
-    if (s->ops.state)
-        (void)s->ops.state(&e, s->user);
-    s->info.ended++;
-    gang__job_arrived(s, job);
-    gang__job_free(s, job);
 }

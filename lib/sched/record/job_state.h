@@ -90,7 +90,6 @@ struct gang__job {
     const struct gang_group_after *group_after;
     gang_node_id *failed_nodes;
     struct gang__reserve_job reserve;
-    size_t bytes; /* of its block */
 };
 
 /* The first of the jobs that a message brings. */

@@ -62,7 +62,6 @@ struct gang__trial_record {
 struct gang__trial_journal {
     struct gang__trial_record *record;
     size_t count, cap;
-    uint32_t open; /* trials */
 };
 
 /* Time slicing (slice/slice.h). */

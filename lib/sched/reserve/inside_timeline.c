@@ -203,8 +203,9 @@ bool gang__reserve_fits_inside(gang_sched *s, const struct gang__gang *g,
     return fits;
 }
 
-bool gang__reserve_still_fits_inside(gang_sched *s, struct gang__gang *g,
-                                     struct gang__occupation *o)
+/* Does what the gang holds still fit inside? Otherwise it is outside from now on. False: out of
+ * memory. */
+static bool still_fits_inside(gang_sched *s, struct gang__gang *g, struct gang__occupation *o)
 {
     struct gang__calendar *cal = s->calendar;
     if (!g->reserve.inside_of)
@@ -251,4 +252,4 @@ const struct gang__calendar_source gang__reserve_source = {
     .renewed = gang__reserve_note_new_timeline,
     .inside = inside,
     .until = gang__reserve_inside_end,
-    .keeps = gang__reserve_still_fits_inside};
+    .keeps = still_fits_inside};

@@ -9,7 +9,7 @@
  * own (*inside*): its nodes have what is reserved of them. What a member holds and plans lies
  * there, and gang.reserve.inside_of names the reservation. If what a member holds does not fit
  * inside any more (the reservation was changed, lost the node, or has ended), the member is outside
- * from then on; gang__reserve_still_fits_inside() finds that out when it is put.
+ * from then on; inside_timeline.c finds that out when it is put.
  *
  * gang__reserve_try() tries a gang inside each reservation that it may use, then outside, by the
  * same code (backfill/start_between.c), which asks gang__calendar_timeline_of(). Members of a

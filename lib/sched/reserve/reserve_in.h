@@ -96,10 +96,6 @@ void gang__reserve_wake(gang_sched *s, struct gang__reserve *r);
 
 /* The end of the reservation inside which the gang is placed; GANG__NEVER: it is outside. */
 int64_t gang__reserve_inside_end(const struct gang__gang *g);
-/* Does what the gang holds still fit inside? Otherwise it is outside from now on. False: out of
- * memory. */
-bool gang__reserve_still_fits_inside(gang_sched *s, struct gang__gang *g,
-                                     struct gang__occupation *o);
 /* The timeline is about to be freed. */
 void gang__reserve_leave_timeline(gang_sched *s);
 /* A new one was made: gang__reserve_due() puts pieces there, as far as nodes allow. */

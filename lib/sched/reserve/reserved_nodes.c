@@ -102,8 +102,9 @@ static gang_result reserved_apply(const struct gang__where *w)
     return GANG_OK;
 }
 
-const struct gang__veto gang__reserve_veto = {"nodes that are reserved", GANG_WAIT_CAPACITY, false,
-                                              reserved_concerns, reserved_apply};
+/* Nodes that are reserved. */
+const struct gang__veto gang__reserve_veto = {GANG_WAIT_CAPACITY, false, reserved_concerns,
+                                              reserved_apply};
 
 /* ---- may a job stay where it is -------------------------------------------------------------- */
 

@@ -90,9 +90,10 @@ static gang_result hold_column(gang_sched *s, const struct gang__matrix *m, stru
     return r == GANG_OK || r == GANG_ENOMEM ? r : GANG_ENOFIT;
 }
 
-/* The column of a node, which is made if the matrix has none. */
-gang_result gang__column_get(gang_sched *s, struct gang__matrix *m, gang_node_id node,
-                             struct gang__column **column)
+/* The column of a node, which is made if the matrix has none. GANG_ENOFIT: some of what gangs share
+ * there is taken; GANG_ENOMEM. */
+static gang_result get_column(gang_sched *s, struct gang__matrix *m, gang_node_id node,
+                              struct gang__column **column)
 {
     *column = gang__column_at(m, node);
     if (*column)
@@ -112,7 +113,7 @@ gang_result gang__column_get(gang_sched *s, struct gang__matrix *m, gang_node_id
 }
 
 /* Release a column. False: another thread reads its allocation, or memory is short. */
-bool gang__column_drop(gang_sched *s, struct gang__matrix *m, struct gang__column *c)
+static bool drop_column(gang_sched *s, struct gang__matrix *m, struct gang__column *c)
 {
     gang_result r = gang__give_back_all(s, c->held);
     if (r != GANG_OK && r != GANG_ESTALE) {
@@ -134,7 +135,7 @@ void gang__columns_sweep(gang_sched *s, struct gang__matrix *m)
             struct gang__column *c = GANG__OF(struct gang__column, link, n);
             next = n->next;
             if (c->uses == 0)
-                (void)gang__column_drop(s, m, c);
+                (void)drop_column(s, m, c);
         }
 }
 
@@ -204,7 +205,7 @@ static int32_t collect_use(gang_node_id node, unsigned word, uint64_t payload, i
     if (!gang__grow(&c->s->mem, (void **)&x->use, &x->use_cap, x->uses + 1, sizeof(*x->use)))
         c->r = GANG_ENOMEM;
     else
-        c->r = gang__column_get(c->s, c->m, node, &column);
+        c->r = get_column(c->s, c->m, node, &column);
     if (c->r != GANG_OK)
         return 1;
     gang__rcu_enter();
@@ -241,5 +242,5 @@ void gang__use_forget(gang_sched *s, struct gang__sliced *x, size_t i)
     c->detached_uses -= x->gang == NULL;
     c->uses--;
     if (c->uses == 0)
-        (void)gang__column_drop(s, x->matrix, c);
+        (void)drop_column(s, x->matrix, c);
 }

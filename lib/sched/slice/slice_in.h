@@ -32,11 +32,6 @@ static inline uint32_t gang__row_distance(const struct gang__matrix *m, uint32_t
 
 /* ---- columns.c ------------------------------------------------------------------------------- */
 
-/* The column of a node, made if the matrix has none. GANG_ENOFIT: some of what gangs share there is
- * taken; GANG_ENOMEM. */
-gang_result gang__column_get(gang_sched *s, struct gang__matrix *m, gang_node_id node,
-                             struct gang__column **column);
-bool gang__column_drop(gang_sched *s, struct gang__matrix *m, struct gang__column *c);
 /* Note the shares that its tasks from this number on use. On an error none of them is noted. */
 gang_result gang__uses_collect(gang_sched *s, struct gang__sliced *x, int64_t first);
 void gang__use_forget(gang_sched *s, struct gang__sliced *x, size_t i);
@@ -72,15 +67,5 @@ void gang__sliced_free_gone(gang_sched *s, struct gang__matrix *m);
 /* Tasks (NULL: all) of a gang have stopped. */
 void gang__slice_tasks_gone(gang_sched *s, struct gang__sliced *x, const int64_t *tasks,
                             size_t count);
-
-/* ---- slice_view.c: the columns as a source of the calendar ----------------------------------- */
-
-/* Each column takes its node there, whole and without end; what gangs share of it is not counted
- * again. Put the columns that came since. False: out of memory. */
-bool gang__slice_occupy(gang_sched *s);
-/* The timeline is about to be freed: no column is in it. */
-void gang__slice_vacate(gang_sched *s);
-/* The parts of an allocation that columns hold (GANG__LEND_*); 0: nothing. */
-uint32_t gang__slice_shared_parts(const gang_sched *s, gang_alloc_id alloc);
 
 #endif

@@ -45,7 +45,8 @@ gang_result gang__slice_dry_run_victim(gang_sched *s, const struct gang__gang *g
 
 /* ---- the calendar ---------------------------------------------------------------------------- */
 
-uint32_t gang__slice_shared_parts(const gang_sched *s, gang_alloc_id alloc)
+/* The parts of an allocation that columns hold (GANG__LEND_*); 0: nothing. */
+static uint32_t shared_parts(const gang_sched *s, gang_alloc_id alloc)
 {
     const struct gang__sliced *x = s->slice.matrices ? gang__sliced_of(s, alloc) : NULL;
     return x ? x->matrix->lent : 0;
@@ -74,7 +75,9 @@ static bool occupy(gang_sched *s, struct gang__column *c)
     return true;
 }
 
-bool gang__slice_occupy(gang_sched *s)
+/* Each column takes its node there, whole and without end; what gangs share of it is not counted
+ * again. Put the columns that came since. False: out of memory. */
+static bool put_columns(gang_sched *s)
 {
     for (struct gang__matrix *m = s->slice.matrices; m; m = m->next) {
         for (size_t b = 0; m->new_columns && b < m->columns.cap; b++)
@@ -94,7 +97,8 @@ bool gang__slice_occupied(const gang_sched *s)
     return !m;
 }
 
-void gang__slice_vacate(gang_sched *s)
+/* The timeline is about to be freed: no column is in it. */
+static void withdraw_columns(gang_sched *s)
 {
     for (struct gang__matrix *m = s->slice.matrices; m; m = m->next) {
         for (size_t b = 0; b < m->columns.cap; b++)
@@ -105,7 +109,7 @@ void gang__slice_vacate(gang_sched *s)
 }
 
 const struct gang__calendar_source gang__slice_source = {
-    .put = gang__slice_occupy, .withdrawn = gang__slice_vacate, .shares = gang__slice_shared_parts};
+    .put = put_columns, .withdrawn = withdraw_columns, .shares = shared_parts};
 
 /* ---- explaining and reading ------------------------------------------------------------------ */
 

@@ -179,7 +179,7 @@ static void divide_moved(gang_sched *s, uint32_t first, uint64_t moved, const in
 }
 
 /* Resolves guarantees and limits in force by the totals. All wait classes may be tried again. */
-void gang__bounds_resolve(gang_sched *s)
+static void resolve_bounds(gang_sched *s)
 {
     size_t n = s->queues->count, dims = s->dims;
     int64_t *guarantee = s->usage.resolved, *limit = s->usage.resolved + n * dims;
@@ -207,7 +207,7 @@ void gang__fair_refresh(gang_sched *s)
     if (all) {
         set_current(s);
         sum_up(s);
-        gang__bounds_resolve(s);
+        resolve_bounds(s);
     }
     if (!s->wake.shares)
         return;
@@ -223,7 +223,7 @@ void gang__fair_refresh(gang_sched *s)
 void gang__fair_copy(gang_sched *s, const gang_sched *from)
 {
     memcpy(s->total, from->total, sizeof(s->total));
-    gang__bounds_resolve(s);
+    resolve_bounds(s);
     set_current(s);
     gang__fair_refresh(s);
     if (!is_current(from))

@@ -14,9 +14,6 @@ int64_t gang__gpu_memory_min_share(const gang_sched *s, int64_t asked);
  * class, reads the devices of the nodes as they are. False: out of memory. */
 bool gang__gpu_memory_begin(gang_sched *s);
 
-/* Resolves guarantees and limits in force by the totals. */
-void gang__bounds_resolve(gang_sched *s);
-
 /* The number of the gang's tasks changed: enters it into the elastic victims, or takes it out. */
 void gang__victims_settle_elastic(struct gang__gang *g);
 

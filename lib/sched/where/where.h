@@ -29,7 +29,6 @@ struct gang__where {
 };
 
 struct gang__veto {
-    const char *name;
     int32_t why; /* GANG_WAIT_*: the gang waits for this when it finds no place beside the veto */
     bool soft;   /* a place on closed nodes is better than none */
     bool (*concerns)(const struct gang__where *w);     /* cheap */
