@@ -62,7 +62,7 @@ def python(line, **more):
 # ---- what it does ------------------------------------------------------------------------------
 
 
-def test_jobs_that_are_refused_are_told_with_the_reason(run):
+def test_simulate_reports_refused_jobs_with_reasons(run):
     why = "gpu is short (5000 milli-GPUs a task)"
     status, out, err = run("simulate jobs.csv --nodes 2 --gpus 4 --report page.html")
     assert status == 0 and re.search(r"^refused +20$", out, re.M)
@@ -85,7 +85,7 @@ def test_a_trace_is_simulated(run):
     assert (status, err) == (0, "") and re.search(r"^jobs +40$", out, re.M) and re.search(r"^wait( +\S+ \w+){4}$", out, re.M)
 
 
-def test_cluster_queues_and_options_come_from_files_and_arguments(run):
+def test_simulate_reads_cluster_queues_and_options_from_files_and_arguments(run):
     line = "simulate jobs.csv --cluster site.json --queues queues.json --seed 3 --until 150 --set node_mtbf_s=400 --set loss=restart --json"
     status, out, _ = run(line + " --set checkpoint_s=inf")
     with gs.Cluster.from_json("site.json") as cluster:
@@ -96,7 +96,7 @@ def test_cluster_queues_and_options_come_from_files_and_arguments(run):
     assert found["summary"]["unfinished"] > 0 and set(found["summary"]["queues"]) == {"a", "top", "b"}
 
 
-def test_nodes_may_be_a_table_and_queues_stand_in_the_same_file(run, there):
+def test_cluster_file_may_be_a_table_or_hold_the_queues(run, there):
     (there / "nodes.csv").write_text("name,cpus,mem_mib,gpus\nx,64,524288,8\ny,64,524288,8\n")
     plain = json.loads(run("simulate jobs.csv --nodes 2 --json")[1])["summary"]
     table = json.loads(run("simulate jobs.csv --cluster nodes.csv --json")[1])["summary"]
@@ -203,7 +203,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("line", WRONG)
-def test_what_is_wrong_is_said_in_one_line_with_its_place(run, there, line):
+def test_wrong_input_is_reported_in_one_line_with_its_place(run, there, line):
     (there / "torn.csv.gz").write_bytes((there / "jobs.csv.gz").read_bytes()[:-20])
     (there / "bad.csv").write_text("job,submit_s,run_s\na,0,5\nb,0,soon\n")
     (there / "torn.json").write_text('{"nodes": [')
@@ -223,13 +223,13 @@ def test_what_is_wrong_is_said_in_one_line_with_its_place(run, there, line):
     assert expected == 2 or len(err.splitlines()) == 1, err
 
 
-def test_a_defect_of_ours_keeps_its_traceback(run, monkeypatch):
+def test_an_internal_error_keeps_its_traceback(run, monkeypatch):
     monkeypatch.setattr(commands, "_results", lambda run, arguments: 1 // 0)
     with pytest.raises(ZeroDivisionError):
         run("simulate jobs.csv --nodes 2")
 
 
-def test_who_reads_may_stop_reading(there):
+def test_a_closed_pipe_ends_the_command_quietly(there):
     command = "%s -m gangsched simulate jobs.csv --nodes 2 | true; echo ${PIPESTATUS[0]}" % sys.executable
     ran = subprocess.run(["bash", "-c", command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
     assert (ran.stdout, ran.stderr) == (b"0\n", b"")
@@ -238,7 +238,7 @@ def test_who_reads_may_stop_reading(there):
 # ---- a terminal, Ctrl-C ------------------------------------------------------------------------
 
 
-def test_ctrl_c_gives_what_has_happened_until_then(there):
+def test_ctrl_c_prints_the_results_so_far(there):
     """The job never ends, because failures destroy its work; the progress bar shows that it runs."""
     gs.Trace([{"job": "short", "submit_s": 0, "run_s": 1}, {"job": "sisyphus", "submit_s": 0, "run_s": 1e6}]).write("hard.csv")
     line = "simulate hard.csv --nodes 1 --json --out part --set task_mtbf_s=100 --set loss=restart --set max_restarts=1000000000 --set checkpoint_s=inf"
@@ -268,7 +268,7 @@ def test_ctrl_c_gives_what_has_happened_until_then(there):
     assert b"1 of 2 jobs had ended" in said and len((there / "part" / "jobs.csv").read_text().splitlines()) == 3
 
 
-def test_ctrl_c_leaves_out_the_policies_that_have_not_begun(run, monkeypatch):
+def test_ctrl_c_skips_policies_that_have_not_begun(run, monkeypatch):
     from gangsched.cli import input as cli_input
 
     play, calls = cli_input.simulate, []
@@ -333,14 +333,14 @@ def test_ctrl_c_stops_all_processes(there):
     assert err.decode().startswith("interrupted") and len(err.splitlines()) == 1
 
 
-def test_there_is_no_bar_where_nobody_looks(run):
+def test_no_progress_bar_without_a_terminal(run):
     assert run("simulate jobs.csv --nodes 2 --json")[2] == ""
 
 
 # ---- help --------------------------------------------------------------------------------------
 
 
-def test_help_teaches(run):
+def test_help_texts_have_examples_and_definitions(run):
     status, out, _ = run("--help")
     assert status == 0 and all(name in out for name in ("simulate", "compare", "convert", "report", "exit status", "submit_s"))
     for name in ("simulate", "compare", "report"):

@@ -19,7 +19,7 @@ def cluster():
 # ---- made -------------------------------------------------------------------------------------
 
 
-def test_uniform_makes_what_was_asked_for(cluster):
+def test_uniform_makes_equal_nodes(cluster):
     table = cluster.nodes
     assert list(table.index) == ["n%d" % i for i in range(8)] == cluster.names
     assert set(table.cpus) == {64.0} and set(table.mem_mib) == {512 * 1024.0} and set(table.gpus) == {8}
@@ -32,7 +32,7 @@ def test_islands_of_uniform_are_kept_together(cluster):
     assert taken in ([0, 1, 2, 3], [4, 5, 6, 7])
 
 
-def test_json_comes_back_as_it_was(cluster):
+def test_a_cluster_survives_a_round_trip_through_json(cluster):
     again = gs.Cluster.from_json(cluster.to_json())
     assert again.to_dict() == cluster.to_dict()
     assert again.nodes.equals(cluster.nodes)
@@ -63,7 +63,7 @@ def test_kinds_pools_and_partitions_are_kept():
             made.allocate(gpu=1)
 
 
-def test_tasks_of_a_node_are_counted_as_the_case_says():
+def test_max_tasks_of_a_node_is_enforced():
     with gs.Cluster([{"name": "a", "cpus": 64, "max_tasks": 2}]) as made:
         made.allocate(count=2)
         assert not made.fits(count=1) and made.fits_ever(count=2) and not made.fits_ever(count=3)
@@ -89,7 +89,7 @@ def test_hwloc_describes_this_machine_and_others(shared):
         ({"count": 0}, gs.OutOfRange),
     ],
 )
-def test_hwloc_says_what_is_wrong(arguments, error):
+def test_hwloc_errors_name_the_cause(arguments, error):
     with pytest.raises(error):
         gs.Cluster.from_hwloc(**arguments)
 
@@ -152,14 +152,14 @@ def test_nodes_are_added_changed_and_removed(cluster):
         cluster.node(number)
 
 
-def test_many_are_added_all_or_none(cluster):
+def test_several_nodes_are_added_all_or_none(cluster):
     with pytest.raises(gs.AlreadyExists) as caught:
         cluster.add_many([{"name": "x"}, {"name": "n1"}])
     assert caught.value.path.startswith("nodes[1]") and "x" not in cluster
     assert len(cluster.add_many([{"name": "x"}, {"name": "y"}])) == 2 and cluster.add_many([]) == []
 
 
-def test_states_and_health_keep_work_away(cluster):
+def test_drained_nodes_and_broken_gpus_get_no_tasks(cluster):
     for name in cluster.names[1:]:
         cluster.drain(name)
     cluster.set_gpu_healthy("n0", 7, False)
@@ -190,7 +190,7 @@ def test_a_partition_may_become_exclusive(cluster):
 # ---- allocated on -----------------------------------------------------------------------------
 
 
-def test_a_gang_is_placed_whole_and_given_back(cluster):
+def test_a_gang_is_allocated_whole_and_released(cluster):
     with cluster.allocate(count=16, gpu=1, cpu=8, same="rack") as job:
         assert len(job.tasks) == 16 and len(job.nodes) == 2 and job.info()["gpus"] == 16.0
         assert cluster.totals()["gpu_free"] == 48.0
@@ -203,7 +203,7 @@ def test_a_gang_is_placed_whole_and_given_back(cluster):
     cluster.check()
 
 
-def test_refusals_say_why(cluster):
+def test_a_refusal_names_its_reason(cluster):
     with pytest.raises(gs.NeverFits) as caught:
         cluster.allocate(count=65, gpu=1)
     assert (caught.value.name, caught.value.kind, caught.value.constraint) == ("GANG_ENEVER", 2, "kind")
@@ -264,7 +264,7 @@ def test_a_wrong_request_names_its_place(cluster, wanted, error, path):
     cluster.check()
 
 
-def test_a_request_is_used_again_and_by_others(cluster):
+def test_a_request_serves_several_calls_and_clusters(cluster):
     request = gs.Request(count=2, gpu=1)
     assert cluster.allocate(request).info()["tasks"] == 2
     assert cluster.allocate(request, count=3).info()["tasks"] == 3
@@ -296,7 +296,7 @@ def test_a_function_scores_nodes(cluster):
     assert seen[0] == (0, 8, ("node", "cpu_free", "memory_free", "gpu_free", "gpus_free", "tasks"))
 
 
-def test_what_a_score_raises_comes_out_and_nothing_is_taken(cluster):
+def test_an_exception_in_a_score_function_allocates_nothing(cluster):
     def bad(group, candidates):
         raise KeyError("mine")
 
@@ -312,7 +312,7 @@ def test_what_a_score_raises_comes_out_and_nothing_is_taken(cluster):
     cluster.check()
 
 
-def test_a_score_lives_as_long_as_its_allocation_may_grow(cluster):
+def test_a_score_function_lives_as_long_as_its_allocation(cluster):
     import gc
 
     def make():
@@ -351,7 +351,7 @@ def test_a_snapshot_answers_what_if(cluster):
 # ---- shown -------------------------------------------------------------------------------------
 
 
-def test_text_and_html_tell_what_is_where(cluster):
+def test_text_and_html_show_allocations_of_nodes(cluster):
     cluster.allocate(count=9, gpu=1)
     cluster.allocate(gpu=0.5)
     cluster.set_gpu_healthy("n3", 0, False)
@@ -398,7 +398,7 @@ def test_a_large_cluster_is_a_small_picture():
         assert len(made._repr_html_()) < 60000
 
 
-def test_one_node_is_told_as_it_is_in_the_table():
+def test_one_node_equals_its_row_in_the_table():
     machine = {"name": "a", "gpus": 2, "gpu_model": "T4", "topology": {"rack": "r1"}, "amounts": {"slots": 5}}
     with gs.Cluster([machine, {"name": "b"}], levels=["rack"], kinds=[{"name": "slots"}]) as made:
         for name in ("a", "b"):
@@ -464,7 +464,7 @@ def test_the_mix_decides_what_fgd_keeps_free(wanted, taken):
     ([{"gpu": 1}] * 4096, gs.LimitReached, "shapes"),
     ([{"gpu": 1, "count": 2**24}] * 2, gs.LimitReached, "shapes"),
 ])
-def test_a_mix_that_is_wrong_is_refused_with_its_place(shapes, error, path):
+def test_a_wrong_mix_is_refused_with_its_path(shapes, error, path):
     with gs.Cluster.uniform(1) as cluster:
         cluster.set_mix([{"gpu": 1}])
         with pytest.raises(error) as raised:

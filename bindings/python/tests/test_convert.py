@@ -47,13 +47,13 @@ def test_formats_are_detected(name: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "   ", "hello", "a: b\n", "<html/>", "{}", "[1, 2]", "\x7fELF", "x = y z\n1"])
-def test_what_is_no_format(text: str) -> None:
+def test_unknown_formats_are_refused(text: str) -> None:
     with pytest.raises(ConvertError):
         convert(text.encode())
 
 
 @pytest.mark.parametrize("names", SETS)
-def test_the_library_reads_what_comes_out(names: Sequence[str]) -> None:
+def test_the_library_reads_converted_scenarios(names: Sequence[str]) -> None:
     check(data(*names).scenario)
 
 
@@ -85,7 +85,7 @@ def test_a_missing_file() -> None:
         convert("/no/such/file.xml")
 
 
-def test_bytes_that_are_no_text() -> None:
+def test_bytes_that_are_not_utf_8_are_refused() -> None:
     with pytest.raises(ConvertError, match="not text in utf-8"):
         convert(b"<configuration>\xff</configuration>")
     with pytest.raises(ConvertError, match="an unsupported encoding"):
@@ -190,7 +190,7 @@ def test_command_line_reads_standard_input() -> None:
     assert json.loads(done.stdout)["jobs"][0]["name"] == "mnist"
 
 
-def test_importing_it_imports_no_yaml() -> None:
+def test_importing_convert_imports_no_yaml() -> None:
     code = "import sys, gangsched.convert; sys.exit('yaml' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], cwd=str(ROOT / "bindings" / "python"), timeout=60, check=True)
 
@@ -317,7 +317,7 @@ def test_values_of_other_types_in_manifests(documents: List[Any]) -> None:
 
 @settings(parent=QUIET, max_examples=25)
 @given(st.lists(mutated_sets(), min_size=12, max_size=12))
-def test_the_library_reads_what_mutations_come_to(several: List[List[str]]) -> None:
+def test_the_library_reads_converted_mutations(several: List[List[str]]) -> None:
     """The strict reader and the checks of the scheduler accept all results of the converters."""
     cli()
     found = [(some, attempt([text + "\n" for text in some])) for some in several]
@@ -347,7 +347,7 @@ def test_long_numbers() -> None:
                 convert(text)
 
 
-def test_text_is_called_by_the_file_that_it_usually_is_in():
+def test_messages_name_text_by_its_usual_file():
     made = convert(
         "ClusterName=x\nNodeName=n1 CPUs=4 RealMemory=100\n",
         b"Name=gpu File=/dev/nvidia0\n",

@@ -42,7 +42,7 @@ def test_nodes() -> None:
     check(converted.scenario)
 
 
-def test_yaml_is_as_json() -> None:
+def test_yaml_and_json_convert_alike() -> None:
     text = yaml.safe_dump(json.loads((DATA / "kubernetes-nodes.json").read_text()))
     assert convert(text).scenario == data("kubernetes-nodes.json").scenario
 
@@ -79,7 +79,7 @@ def test_kueue() -> None:
     assert outcome(scenario)["jobs"]["train"]["state"] == "running"
 
 
-def test_what_a_cluster_queue_may_use() -> None:
+def test_cluster_queues_borrow_and_lend_within_limits() -> None:
     """10 and 6 GPUs of 16: a uses its 10 and borrows 4; b has its own and 6 that a lends."""
     scenario = data("kueue.yaml", "kubernetes-nodes.json").scenario
     for team, most in (("team-a", 14), ("team-b", 12)):
@@ -147,7 +147,7 @@ def test_pod_groups() -> None:
     check(scenario)
 
 
-def test_a_gang_and_pods_one_by_one() -> None:
+def test_a_pod_group_is_a_gang_and_a_job_is_elastic() -> None:
     """With capacity for three of four: a Job runs three tasks, a PodGroup of four none."""
     world = json.dumps(nodes(1, cpus=3))
     template = {"spec": pod(cpu="1")}
@@ -161,7 +161,7 @@ def test_a_gang_and_pods_one_by_one() -> None:
     assert outcome(scenario)["jobs"]["x"]["tasks_running"] == 0
 
 
-def test_pods_of_one_role_that_ask_for_unlike() -> None:
+def test_pods_of_one_role_with_different_requests() -> None:
     pods = [manifest("Pod", pod(cpu=cpu), name="p%d" % i, labels={"role": "worker", "pod-group-name": "g"})
             for i, cpu in enumerate(("1", "2", "1"))]
     scenario = convert(*pods, manifest("PodGroup", {"minMember": 3}, name="g")).scenario
@@ -184,7 +184,7 @@ def test_requests_of_a_pod() -> None:
     check(scenario)
 
 
-def test_two_of_one_name() -> None:
+def test_two_objects_of_one_name() -> None:
     scenario = convert(*(manifest("Pod", pod(cpu="1"), namespace=space) for space in "ab")).scenario
     assert [j["name"] for j in scenario["jobs"]] == ["x", "b/x"]
 
@@ -224,7 +224,7 @@ def test_aliases_do_not_blow_up() -> None:
     assert "x39: no counterpart" in texts(converted)
 
 
-def test_a_clear_word_without_pyyaml(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_yaml_without_pyyaml_is_a_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
     import importlib
     real = importlib.import_module
 

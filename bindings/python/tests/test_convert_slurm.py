@@ -63,7 +63,7 @@ def test_nodes() -> None:
     check(scenario)
 
 
-def test_gpus_by_links_as_slurm_chooses_them() -> None:
+def test_gpus_are_chosen_by_links_as_in_slurm() -> None:
     """Pairs (0,2) and (1,3) with four links each: two GPUs are 0 and 2."""
     scenario = whole().scenario
     scenario["jobs"] = [{"name": "pair", "queue": "gpu", "user": "u", "user_groups": ["ml"],
@@ -72,7 +72,7 @@ def test_gpus_by_links_as_slurm_chooses_them() -> None:
     assert placed[0]["gpus"] in ([0, 2], [1, 3])
 
 
-def test_links_that_one_line_alone_tells() -> None:
+def test_links_given_by_one_device_hold_for_both() -> None:
     scenario = convert("NodeName=n Name=gpu File=/dev/nvidia0 Links=-1,2\n"
                        "NodeName=n Name=gpu File=/dev/nvidia1\n").scenario
     assert scenario["nodes"][0]["links"] == [{"a": 0, "b": 1, "type": "nvlink", "bandwidth_mbps": 2000}]
@@ -81,7 +81,7 @@ def test_links_that_one_line_alone_tells() -> None:
     assert scenario["nodes"][0]["links"] == [{"a": 0, "b": 1, "type": "nvlink", "bandwidth_mbps": 3000}]
 
 
-def test_the_devices_of_one_file_alone() -> None:
+def test_devices_come_from_slurm_conf_or_gres_conf_alone() -> None:
     scenario = convert("NodeName=n1 CPUs=8 Gres=gpu:a100:2,gpu:v100:1(S:0),craynetwork:no_consume\n").scenario
     assert scenario["nodes"][0]["devices"] == [{"model": "a100"}, {"model": "a100"}, {"model": "v100"}]
     scenario = data("gres.conf").scenario
@@ -165,7 +165,7 @@ def test_a_higher_tier_preempts_a_lower_one() -> None:
     assert outcome(scenario)["jobs"]["high"]["state"] == "pending"
 
 
-def test_no_preemption_unless_it_is_asked_for() -> None:
+def test_slurm_preempts_only_if_configured() -> None:
     scenario = convert(SMALL + "PartitionName=a Nodes=ALL PriorityTier=2\nPartitionName=b Nodes=n1\n").scenario
     assert {q["reclaim"] for q in scenario["queues"]} == {"never"}
 

@@ -56,7 +56,7 @@ def test_amounts_scale_resource_by_resource_when_a_node_is_lost() -> None:
     assert ten["root.a"]["limit"] == {"cpu": 40, "mem_bytes": 250 * GIB}
 
 
-def test_scaling_is_told() -> None:
+def test_scaling_is_a_warning() -> None:
     converted = convert(DATA / "capacity-absolute.xml", json.dumps(nodes(1, cpus=20, mem_mib=128000)))
     assert "root.a.capacity: mem_mib: scaled to 64000, since the nodes have 128000" in texts(converted)
 
@@ -67,7 +67,7 @@ def test_weights_of_1_1_2_on_gpus(gpus: int, share: Any) -> None:
     assert tuple(got["root." + q]["guarantee"]["gpu"] for q in "abc") == share
 
 
-def test_weights_3_2_5_are_divided_anew_when_10_come_in() -> None:
+def test_weights_3_2_5_are_divided_again_when_10_is_added() -> None:
     text = conf(root__queues="a,b,c", root__a__capacity="3w", root__b__capacity="2w", root__c__capacity="5w")
     world = json.dumps(nodes(1, cpus=100, mem_mib=1024))
     got = capacities(convert(text, world).scenario)
@@ -187,7 +187,7 @@ def test_json_rules() -> None:
     check(converted.scenario)
 
 
-def test_nothing_is_dropped_without_a_word() -> None:
+def test_each_ignored_key_is_a_warning() -> None:
     text = conf(root__queues="a", root__a__capacity="100", root__a__surprise="1", root__b__capacity="5",
                 **{"node-locality-delay": "40", "root.a.reservable": "true"})
     found = texts(convert(text))
@@ -261,7 +261,7 @@ def test_entities_are_refused() -> None:
         convert(bomb)
 
 
-def test_a_variable_that_means_itself() -> None:
+def test_a_variable_that_refers_to_itself() -> None:
     with pytest.raises(ConvertError, match="refers to itself"):
         convert(hadoop({CAPACITY + "root.queues": "${a}", "a": "${b}", "b": "${a}"}))
 
@@ -380,7 +380,7 @@ def test_tony_gang_and_first_come() -> None:
 
 @pytest.mark.parametrize("workers, evaluators, most, refused", [
     ("10", "0", "5", True), ("3", "3", "5", True), ("5", "0", "10", False)])
-def test_tony_caps(workers: str, evaluators: str, most: str, refused: bool) -> None:
+def test_tony_limits_of_totals(workers: str, evaluators: str, most: str, refused: bool) -> None:
     text = tony(worker__instances=workers, worker__gpus="1", evaluator__instances=evaluators, evaluator__gpus="1",
                 **{"task__max-total-gpus": most})
     if not refused:

@@ -65,7 +65,7 @@ def test_a_place_in_a_text_has_line_and_column():
             gs.Cluster.from_json(text)
 
 
-def test_a_number_is_no_path_and_closes_no_file():
+def test_a_number_is_not_taken_for_a_file_descriptor():
     import os
 
     read, write = os.pipe()
@@ -78,7 +78,7 @@ def test_a_number_is_no_path_and_closes_no_file():
     os.close(write)
 
 
-def test_text_that_c_cannot_have_is_refused():
+def test_text_with_zero_bytes_or_surrogates_is_refused():
     with gs.Cluster() as made:
         for name in ("a\0b", "\ud800"):
             with pytest.raises(ValueError):

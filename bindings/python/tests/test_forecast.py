@@ -36,7 +36,7 @@ def starts(rows):
     return {row.name: row.start_s for row in rows}
 
 
-def test_each_who_waits_has_an_expected_start(simulation):
+def test_each_waiting_job_has_an_expected_start(simulation):
     with simulation.forecast() as ahead:
         rows = ahead.run()
         assert [row.job for row in rows] == [2, 3, 4] and starts(rows) == {"j2": 300, "j3": 360, "j4": 360}
@@ -54,7 +54,7 @@ def test_each_who_waits_has_an_expected_start(simulation):
             ahead.start_of(2)
 
 
-def test_what_is_foretold_comes_true(simulation):
+def test_forecast_starts_are_the_starts_of_the_simulation(simulation):
     with simulation.forecast(run_time="actual") as ahead:
         foretold = starts(ahead.run())
     simulation.run()
@@ -62,7 +62,7 @@ def test_what_is_foretold_comes_true(simulation):
     assert foretold == {name: table.start_s[name] for name in foretold} and foretold["j3"] == 350
 
 
-def test_the_session_and_the_forecast_do_not_see_each_other(simulation):
+def test_the_simulation_and_the_forecast_are_independent(simulation):
     with simulation.forecast() as ahead:
         ahead.drain("n0")
         ahead.submit(count=1, gpu=8, time_limit_s=5, queue="q")
@@ -74,7 +74,7 @@ def test_the_session_and_the_forecast_do_not_see_each_other(simulation):
     assert simulation.job("j2")["start_s"] == 300
 
 
-def test_it_outlives_the_session_and_goes_by_itself(cluster):
+def test_a_forecast_outlives_its_simulation(cluster):
     simulation = gs.Simulation(cluster, trace((0, 100, 100, 4), (1, 10, 10, 4)))
     simulation.run(until_s=2)
     ahead = simulation.forecast()
@@ -173,13 +173,13 @@ def test_run_times_are_drawn_and_give_intervals(simulation):
         assert starts(ahead.run())["j2"] == 300
 
 
-def test_the_horizon_bounds_it(simulation):
+def test_the_horizon_bounds_a_forecast(simulation):
     with simulation.forecast(horizon_s=100) as ahead:
         assert ahead.run()[0].what == "later" and starts(ahead.run())["j2"] is None
         assert ahead.run().table.start_s.isna().all()
 
 
-def test_what_a_function_raises_comes_out(simulation):
+def test_an_exception_of_run_time_leaves_the_forecast(simulation):
     def broken(job, sample, draw):
         raise RuntimeError("no idea of %d" % job)
 
@@ -222,7 +222,7 @@ def test_wrong_options_are_named(simulation, options, error, path):
     assert raised.value.path == path
 
 
-def test_what_is_submitted_to_a_copy_is_checked(simulation):
+def test_a_forecast_checks_submitted_jobs(simulation):
     with simulation.forecast() as ahead:
         with pytest.raises(gs.NeverFits):
             ahead.submit(count=5, gpu=8, queue="q")

@@ -28,7 +28,7 @@ def test_a_hundred_thousand_jobs_are_drawn_within_two_seconds():
     assert len(result.allocations) >= 100000 and took < 2.0, took
 
 
-def test_an_image_shows_what_boxes_show(monkeypatch):
+def test_an_image_shows_the_same_as_boxes(monkeypatch):
     jobs = [{"submit_s": 40 * i, "run_s": 900 + 130 * (i % 7), "gpus": 1 + i % 8, "user": "u%d" % (i % 25)} for i in range(150)]
     result = gs.simulate(gs.Cluster.uniform(4), gs.Trace(jobs))
     monkeypatch.setattr(plots, "MOST_BOXES", 0)

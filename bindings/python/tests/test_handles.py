@@ -36,7 +36,7 @@ OF_THE_CLASS = {"close", "closed", "uniform", "from_json", "from_hwloc", "from_c
 
 
 @pytest.mark.parametrize("make", [lambda: gs.Cluster.uniform(2), lambda: gs.Cluster.uniform(2).snapshot()])
-def test_whatever_is_done_with_a_closed_object_raises(make):
+def test_every_call_on_a_closed_object_raises(make):
     thing = make()
     thing.close()
     thing.close()
@@ -59,7 +59,7 @@ def test_closed_is_a_value_error_and_names_the_object():
         len(made)
 
 
-def test_what_lies_on_a_closed_cluster_raises_or_lives_on():
+def test_objects_of_a_closed_cluster_raise_or_stay_valid():
     made = gs.Cluster.uniform(2)
     job, then = made.allocate(gpu=8), made.snapshot()
     made.close()
@@ -84,7 +84,7 @@ def test_a_box_frees_after_the_last_user_and_children_first():
     assert freed == [1, 0, "parent"]
 
 
-def test_objects_go_with_the_last_reference():
+def test_objects_end_with_the_last_reference():
     made = gs.Cluster.uniform(1)
     box, gone = made._box, weakref.ref(made)
     request = gs.Request(gpu=1)
@@ -96,7 +96,7 @@ def test_objects_go_with_the_last_reference():
     assert request["tasks"]
 
 
-def test_many_come_and_go():
+def test_many_objects_are_made_and_freed():
     for i in range(200):
         made = gs.Cluster.uniform(3)
         made.snapshot().fits(gpu=1)
@@ -134,7 +134,7 @@ def test_threads_share_a_cluster():
         made.check()
 
 
-def test_closing_while_others_work_is_an_error_for_them_and_no_crash():
+def test_closing_in_one_thread_raises_in_the_others():
     for _ in range(20):
         made, seen = gs.Cluster.uniform(4), []
 
@@ -172,7 +172,7 @@ def in_child(check):
     return os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG(status)
 
 
-def test_a_child_goes_on_with_a_copy_of_its_own():
+def test_a_child_process_continues_with_its_own_copy():
     made = gs.Cluster.uniform(2)
     job = made.allocate(gpu=8)
 
@@ -188,7 +188,7 @@ def test_a_child_goes_on_with_a_copy_of_its_own():
     made.close()
 
 
-def test_what_another_thread_was_using_does_not_crash_the_child():
+def test_an_object_in_use_at_fork_is_closed_in_the_child():
     made = gs.Cluster.uniform(4)
     snapshots = [made.snapshot() for _ in range(3)]
     inside, go_on = threading.Event(), threading.Event()
@@ -236,7 +236,7 @@ def test_a_fork_from_inside_a_callback():
     assert statuses and set(statuses) == {7}
 
 
-def test_other_objects_come_and_go_inside_a_callback():
+def test_a_callback_may_make_and_close_other_objects():
     """The garbage collector may do so, too: no call of the library waits for itself."""
     one_job = gs.Trace([{"submit_s": 0, "run_s": 1, "gpus": 1}])
 
@@ -262,7 +262,7 @@ def copies(cluster):
 
 
 @pytest.mark.parametrize("how", ["fork", "spawn"])
-def test_clusters_go_to_other_processes(how):
+def test_clusters_are_pickled_without_allocations(how):
     with gs.Cluster.uniform(3) as made:
         made.allocate(gpu=8)
         with multiprocessing.get_context(how).Pool(2) as pool:
@@ -270,7 +270,7 @@ def test_clusters_go_to_other_processes(how):
             assert pool.map(copies, [made] * 4) == [(3, 24.0)] * 4
 
 
-def test_errors_are_pickled_with_all_they_say():
+def test_errors_are_pickled_with_all_members():
     with gs.Cluster.uniform(1) as made:
         with pytest.raises(gs.NeverFits) as caught:
             made.allocate(gpu=9)

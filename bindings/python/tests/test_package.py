@@ -29,7 +29,7 @@ def test_every_exported_function_is_reachable(root):
     assert missing == set()
 
 
-def test_nothing_else_is_called_a_function_of_the_library(root):
+def test_the_extension_declares_only_exported_functions(root):
     extra = {name for name in dir(gangsched.lib) if re.match("gang_(?!.*_init$)", name)} - exported(root)
     assert extra == set()
 

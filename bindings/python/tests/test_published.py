@@ -40,7 +40,7 @@ def openb(shared, orders, workload, seed):
 
 
 @pytest.mark.parametrize("policy", sorted(TOTALS))
-def test_the_openb_tables_come_out_of_python_calls_as_they_do_in_c(shared, orders, policy):
+def test_python_and_c_reproduce_the_same_openb_tables(shared, orders, policy):
     folder, read = openb(shared, orders, "default", 42)
     replay = Replay(read, policy)
     assert (replay.allocated, replay.rejected) == TOTALS[policy]
@@ -73,7 +73,7 @@ WAYS = {
     *(("KTH-SP2", 100, way) for way in WAYS),
     *(("SDSC-SP2", 128, way) for way in WAYS if "clair" not in way),
 ])
-def test_each_job_of_a_log_starts_when_it_was_published_to(shared, log, processors, way):
+def test_each_job_of_a_log_starts_at_its_published_time(shared, log, processors, way):
     path = found(shared, "swf_sc15", log + ".csv.gz")
     fields, know = WAYS[way]
     with gzip.open(path, "rt") as file:

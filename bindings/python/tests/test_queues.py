@@ -40,7 +40,7 @@ def test_the_tree_is_walked_parents_first():
         tree["nobody"]
 
 
-def test_what_is_said_of_all_queues_is_kept():
+def test_members_beside_the_queues_of_a_tree_are_kept():
     tree = gs.Queues(NESTED, default_queue="web", half_life_s=3600, rules=[{"match": "user", "queue": "batch"}])
     assert tree.default_queue == "web" and tree.changed("web", weight=3).to_dict()["half_life_s"] == 3600
     assert gs.Queues(tree).to_dict() == tree.to_dict()
@@ -77,13 +77,13 @@ def test_changes_make_other_trees():
         (3, gs.InvalidArgument, ""),
     ],
 )
-def test_what_is_wrong_is_named_by_its_place(source, error, path):
+def test_a_wrong_tree_is_refused_with_its_path(source, error, path):
     with pytest.raises(error) as caught:
         gs.Queues(source)
     assert caught.value.path == path and path in str(caught.value)
 
 
-def test_levels_and_kinds_are_the_clusters_business():
+def test_a_tree_needs_the_levels_and_kinds_of_a_cluster():
     tree = gs.Queues({"a": {"cells": [{"level": "rack", "count": 1}], "limit": {"licence": 3, "gpu@fast": 8}}})
     with gs.Cluster.uniform(2) as without:
         with pytest.raises(gs.NotFound) as caught:
@@ -100,7 +100,7 @@ def test_text_and_html_show_the_tree():
     assert str(gs.Queues()) == "no queues" and gs.Queues()._repr_html_() and repr(gs.Queues()) == "<Queues: >"
 
 
-def test_bars_show_what_is_used():
+def test_bars_show_usage():
     from gangsched.viz.show import queues_html, queues_text
 
     use = {"prod": {"gpu": {"used": 16.0, "guarantee": 32.0, "limit": None}}}

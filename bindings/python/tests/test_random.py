@@ -137,7 +137,7 @@ OPTIONS = st.fixed_dictionaries({}, optional={
 
 
 @given(JOBS, TREES, OPTIONS, st.lists(st.tuples(st.integers(0, 14), SANE, NUMBERS, WORDS), max_size=12))
-def test_random_programs_on_sessions(jobs, tree, options, program):
+def test_random_programs_on_simulations(jobs, tree, options, program):
     for job in jobs:
         job["min"] = min(job.get("min", 1), job.get("tasks", 1))
     with gs.Cluster.uniform(2, gpus=4) as cluster, gs.Trace(jobs) as trace:

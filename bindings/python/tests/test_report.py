@@ -92,7 +92,7 @@ def result(cluster):
     return gs.simulate(cluster, gs.Trace(jobs_of(60)), TREE, seed=7)
 
 
-def test_it_says_what_the_tables_say(result):
+def test_the_page_shows_the_numbers_of_the_tables(result):
     page = page_of(result, command="python -m gangsched report x.csv")
     text = " ".join(page.text)
     table, summary = result.jobs, result.summary()
@@ -107,7 +107,7 @@ def test_it_says_what_the_tables_say(result):
     assert "python -m gangsched report x.csv" in text and "limit" in text and "gpu 12" in text
 
 
-def test_the_longest_waits_are_told_with_their_reasons(result):
+def test_the_page_explains_the_longest_waits(result):
     page = page_of(result, worst_waits=3)
     table = result.jobs.assign(wait=result.jobs.start_s - result.jobs.submit_s).sort_values("wait", ascending=False, kind="stable")
     for row in table.head(3).itertuples():
@@ -117,7 +117,7 @@ def test_the_longest_waits_are_told_with_their_reasons(result):
     assert not any(row and row[0] == table.job.iloc[3] for row in page.rows)
 
 
-def test_running_again_goes_by_all_that_was_done(cluster):
+def test_a_replay_repeats_every_change(cluster):
     trace = gs.Trace(jobs_of(60))
     with gs.Simulation(cluster, trace, TREE) as simulation:
         simulation.run(until_s=60)
@@ -134,7 +134,7 @@ def test_running_again_goes_by_all_that_was_done(cluster):
     assert found == {index: str(result.explain(index, at)) for at, index in asked}
 
 
-def test_names_are_only_names():
+def test_names_are_escaped_in_the_page():
     jobs = [{**job, "user": "%s%d" % (HOSTILE, i % 2), "queue": "%s%d" % (HOSTILE, i % 3)} for i, job in enumerate(jobs_of(40))]
     jobs[20]["job"] = HOSTILE
     node = {"name": HOSTILE, "gpus": 8, "gpu_model": HOSTILE, "cpus": 8, "topology": {HOSTILE: "r"}, "amounts": {HOSTILE: 5}}
@@ -166,7 +166,7 @@ def test_results_are_put_beside_each_other(cluster):
 
 
 @pytest.mark.parametrize("what", ["empty", "one", "instant", "refused", "unfinished", "cores", "unrecorded", "function", "late"])
-def test_it_is_well_formed_whatever_happened(cluster, what):
+def test_the_page_is_well_formed_for_any_result(cluster, what):
     jobs, options, machines = jobs_of(20), {}, cluster
     if what == "empty":
         jobs = []
@@ -241,12 +241,12 @@ def boxes_of(rows, lanes):
     return report_charts.Boxes(x0, x1, low, high, code.astype(int), numpy.arange(len(x0)), {"n": (0, lanes)}, lanes)
 
 
-def test_a_pixel_shows_who_was_at_its_centre():
+def test_a_pixel_shows_the_job_at_its_centre():
     pixels = decoded(report_charts.picture(boxes_of([(0, 5, 0, 2, 0), (5, 10, 1, 2, 3), (9.6, 10, 3, 4, 1)], 4), 10.0, 10, 4))
     assert pixels.tolist() == [[1] * 5 + [0] * 5, [1] * 5 + [4] * 5, [0] * 10, [0] * 10]
 
 
-def test_parts_are_right_however_many_boxes_there_are():
+def test_numbers_of_parts_do_not_depend_on_the_number_of_boxes():
     chance = numpy.random.RandomState(5)
     rows = []
     for lane in range(1300):
@@ -286,7 +286,7 @@ def test_spans_of_time_read_well():
     assert said == ["0 s", "0.25 s", "59 s", "1 min", "1.50 h", "1 d", "116 d", "–", "–"]
 
 
-def test_names_of_nodes_do_not_lie_on_each_other():
+def test_node_names_do_not_overlap():
     with gs.Cluster([{"name": "n%d" % i, "gpus": 1 + i % 2 * 7, "cpus": 8} for i in range(90)]) as made:
         content = report.html(gs.simulate(made, gs.Trace(jobs_of(90, run_s=500, queue="a"))))
     drawing = content[content.index("allocations") :]
@@ -294,7 +294,7 @@ def test_names_of_nodes_do_not_lie_on_each_other():
     assert len(heights) > 30 and min(b - a for a, b in zip(heights, heights[1:])) >= 10.9
 
 
-def test_nobody_waited():
+def test_a_page_without_waits():
     text = " ".join(page_of(gs.simulate(gs.Cluster.uniform(9), gs.Trace(jobs_of(9)))).text)
     assert "Nobody waited" in text and "Longest waits" not in text and "memory" not in text.split("Queue length")[0].split("Utilisation")[-1]
 
@@ -312,7 +312,7 @@ def test_names_and_amounts_of_queues_are_text():
     assert odd.rows[1][3] == "<b>" and "b" not in odd.tags
 
 
-def test_the_mix_is_told_in_short():
+def test_the_page_shortens_a_long_mix():
     with gs.Cluster.uniform(1) as cluster:
         result = gs.simulate(cluster, gs.Trace([{"submit_s": 0, "run_s": 1, "gpus": 1}]), mix=[{"gpu": 1}] * 3)
     assert Page(report.html(result)).row("mix")[1] == "3 shapes"

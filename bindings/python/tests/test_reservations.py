@@ -26,7 +26,7 @@ def simulation(cluster):
         yield made
 
 
-def test_nodes_are_reserved_and_jobs_flow_around(simulation):
+def test_jobs_run_around_a_reservation_of_nodes(simulation):
     made = simulation.reserve(name="demo", queue="demo", start_s=2000, duration_s=500, nodes=["n0", "n1"], flags=["magnetic"])
     assert isinstance(made, gs.Reservation) and (made.start_s, made.end_s, made.state, made.nodes) == (2000, 2500, "planned", 2)
     assert (made.queue, made.flags, made.job, made.planned, made.owner) == ("demo", ("magnetic",), None, 1, "")
@@ -42,7 +42,7 @@ def test_nodes_are_reserved_and_jobs_flow_around(simulation):
     assert len(simulation.reservations) == 0
 
 
-def test_a_refusal_says_why_and_when_it_would_be_accepted(simulation):
+def test_a_refused_reservation_names_the_reason_and_the_next_start(simulation):
     with pytest.raises(gs.DoesNotFit) as refused:
         simulation.reserve(name="all", count=4, gpu=8, duration_s=100, deadline_s=900)
     assert refused.value.next_start_s == 1000 and refused.value.code == gs.lib.GANG_ENOFIT and refused.value.text
@@ -55,7 +55,7 @@ def test_a_refusal_says_why_and_when_it_would_be_accepted(simulation):
     assert list(simulation.reservations) == ["all"]
 
 
-def test_a_window_is_used_as_it_is_preferred(simulation):
+def test_the_objective_chooses_the_start_in_the_window(simulation):
     early = simulation.reserve(name="a", count=2, gpu=8, duration_s=100, deadline_s=5000)
     late = simulation.reserve(name="b", count=2, gpu=8, duration_s=100, deadline_s=5000, objective="latest")
     cheap = simulation.reserve(name="c", count=2, gpu=8, duration_s=100, deadline_s=5000, objective="cheapest")
@@ -63,13 +63,13 @@ def test_a_window_is_used_as_it_is_preferred(simulation):
     assert simulation.reservations.table.start_s.tolist() == [10, 4900, cheap.start_s]
 
 
-def test_now_is_the_clock_of_the_session_not_the_last_cycle(cluster):
+def test_now_is_the_clock_of_the_simulation_not_the_last_cycle(cluster):
     with gs.Simulation(cluster) as simulation:
         simulation.run(until_s=500)
         assert simulation.reserve(name="r", nodes=["n0"], duration_s=60).start_s == 500
 
 
-def test_stages_and_times_are_told_one_by_one(simulation):
+def test_a_reservation_lists_its_stages_and_times(simulation):
     simulation.reserve(
         name="steps",
         combine="order-no-gap",
@@ -95,13 +95,13 @@ def test_stages_and_times_are_told_one_by_one(simulation):
         simulation.occurrences("step")
 
 
-def test_gangs_of_a_stage_may_lie_one_after_the_other(simulation):
+def test_gangs_of_a_stage_may_follow_each_other(simulation):
     made = simulation.reserve(name="waves", count=8, gpu=8, gang_size=2, duration_s=100, deadline_s=1000)
     rows = simulation.occurrences("waves")
     assert made.end_s - made.start_s == 400 and [row.start_s for row in rows] == [10, 110, 210, 310]
 
 
-def test_one_is_changed_or_stays_as_it_was(simulation):
+def test_a_refused_change_leaves_the_reservation(simulation):
     simulation.reserve(name="r", count=2, gpu=8, duration_s=100, start_s=100)
     assert simulation.change_reservation("r", start_s=300).start_s == 300
     with pytest.raises(gs.DoesNotFit) as refused:
@@ -118,14 +118,14 @@ def test_one_is_changed_or_stays_as_it_was(simulation):
             call()
 
 
-def test_one_that_has_begun_is_made_longer(simulation):
+def test_an_active_reservation_is_extended(simulation):
     simulation.reserve(name="r", nodes=["n3"], duration_s=100, start_s=20)
     simulation.run(until_s=50)
     assert simulation.change_reservation("r", duration_s=500).end_s == 520
     assert simulation.reservations["r"].state == "active"
 
 
-def test_for_one_job_alone(simulation):
+def test_a_reservation_for_one_job(simulation):
     job = simulation.submit(name="mine", count=2, gpu=8, run_s=50, time_limit_s=60, queue="q")
     simulation.hold(job)
     simulation.run(until_s=20)
@@ -187,13 +187,13 @@ def test_owners_have_limits(simulation):
         (dict(), gs.InvalidArgument, ""),
     ],
 )
-def test_what_is_wrong_is_said_with_its_place(simulation, fields, error, path):
+def test_a_wrong_reservation_is_refused_with_its_path(simulation, fields, error, path):
     with pytest.raises(error) as raised:
         simulation.reserve({"name": "r", "duration_s": 60, **fields})
     assert raised.value.path == path and len(simulation.reservations) == 0
 
 
-def test_names_are_unique_and_there(simulation):
+def test_reservation_names_are_unique(simulation):
     simulation.reserve(name="r", nodes=["n3"], duration_s=10, start_s=100)
     with pytest.raises(gs.AlreadyExists):
         simulation.reserve(name="r", nodes=["n3"], duration_s=10, start_s=300)
@@ -204,7 +204,7 @@ def test_names_are_unique_and_there(simulation):
         simulation.reserve(nodes=["n3"], duration_s=10, start_s=500)
 
 
-def test_for_users(simulation):
+def test_a_reservation_for_users(simulation):
     simulation.reserve(name="r", users=["ada"], nodes=["n2", "n3"], start_s=100, duration_s=100)
     hers = simulation.submit(count=2, gpu=8, run_s=10, time_limit_s=20, queue="q", user="ada", reservation="r")
     his = simulation.submit(count=2, gpu=8, run_s=10, time_limit_s=120, queue="q", user="bob")
@@ -214,14 +214,14 @@ def test_for_users(simulation):
         simulation.reserve(name="s", nodes=["n2"], duration_s=1, job=17)
 
 
-def test_one_that_nobody_uses_is_given_up(simulation):
+def test_an_unused_reservation_is_purged(simulation):
     simulation.reserve(name="r", nodes=["n2", "n3"], start_s=100, duration_s=500, purge_s=50)
     job = simulation.submit(count=2, gpu=8, run_s=10, time_limit_s=400, queue="q")
     simulation.run()
     assert simulation.job(job)["start_s"] == 150
 
 
-def test_it_can_be_looked_at_from_a_callback(cluster):
+def test_a_callback_may_read_reservations(cluster):
     seen = []
 
     def look(event):
@@ -234,14 +234,14 @@ def test_it_can_be_looked_at_from_a_callback(cluster):
     assert len(seen) >= 2 and seen[-1][1] == 1
 
 
-def test_maintenance_keeps_everybody_away(simulation):
+def test_no_job_runs_during_maintenance(simulation):
     simulation.reserve(name="repair", start_s=1500, duration_s=500, nodes=["n0", "n1", "n2", "n3"], flags=["maintenance"])
     job = simulation.submit(count=1, gpu=1, run_s=600, time_limit_s=1600, queue="q")
     simulation.run()
     assert simulation.job(job)["start_s"] == 2000
 
 
-def test_the_plan_tells_who_starts_when(simulation):
+def test_the_plan_shows_which_job_starts_when(simulation):
     job = simulation.submit(name="whole", count=4, gpu=8, run_s=10, time_limit_s=60, queue="q")
     simulation.run(until_s=20)
     rows = {row.what: row for row in simulation.plan()}
@@ -258,7 +258,7 @@ def test_the_plan_tells_who_starts_when(simulation):
         assert other.plan().table.end_s.isna().all()
 
 
-def test_what_was_reserved_is_in_a_fork_and_in_runs_again(simulation):
+def test_reservations_are_in_forks_and_replays(simulation):
     simulation.reserve(name="r", nodes=["n3"], duration_s=100, start_s=100, flags=["magnetic"])
     simulation.change_reservation("r", start_s=200)
     simulation.limit_reservations("ada", maximum={"gpu": 8})
@@ -281,7 +281,7 @@ def test_what_was_reserved_is_in_a_fork_and_in_runs_again(simulation):
     assert "r" in str(again.explain("in", at_s=100)) or again.explain("in", at_s=100)["state"] == "pending"
 
 
-def test_from_a_callback_and_of_what_is_closed(cluster):
+def test_reserving_in_a_callback_or_after_close_is_refused(cluster):
     raised = []
 
     def on_event(event):
@@ -327,7 +327,7 @@ def test_rows_are_plain_data(simulation):
 # ---- events ------------------------------------------------------------------------------------
 
 
-def test_events_tell_of_reservations(cluster):
+def test_reservations_cause_events(cluster):
     heard = []
     with gs.Simulation(cluster, events=True, on_event=heard.append) as simulation:
         way = simulation.submit(name="long", count=1, gpu=8, run_s=400)
@@ -356,7 +356,7 @@ def test_events_tell_of_reservations(cluster):
     assert pickle.loads(pickle.dumps(told[0])) == told[0]
 
 
-def test_an_event_tells_what_became_of_a_reservation_whose_node_is_lost(cluster):
+def test_an_event_has_the_outcome_of_a_reservation_that_lost_a_node(cluster):
     with gs.Simulation(cluster, events=True) as simulation:
         simulation.reserve(name="a", count=1, gpu=8, start_s=100, duration_s=50)
         lost = simulation.plan()[0].nodes[0]

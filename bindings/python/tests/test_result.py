@@ -51,7 +51,7 @@ def test_a_summary_agrees_with_the_tables(result):
         result.column("colour")
 
 
-def test_what_is_done_to_a_table_does_not_change_the_result(cluster, trace):
+def test_changing_a_table_does_not_change_the_result(cluster, trace):
     result = gs.simulate(cluster, trace)
     before = result.jobs.copy(deep=True)
     table = result.jobs
@@ -77,7 +77,7 @@ def test_a_summary_may_leave_jobs_out(result):
     assert result.summary()["jct_s"]["mean"] > 0
 
 
-def test_nobody_is_where_others_are(result):
+def test_no_two_jobs_share_a_device(result):
     rows = result.allocations
     for _, node in rows.groupby("node"):
         for device in range(8):
@@ -108,7 +108,7 @@ def test_the_same_input_gives_the_same_output(cluster, trace):
     assert not first.jobs.equals(other.jobs) and first.summary()["failures"] > 0
 
 
-def test_it_tells_why_a_job_waited(result):
+def test_a_result_explains_why_a_job_waited(result):
     waited = result.jobs[result.jobs.start_s > result.jobs.submit_s + 20].iloc[0]
     why = result.explain(waited.job, waited.submit_s + 10)
     assert why["state"] == "pending" and "gpu" in str(why)
@@ -126,7 +126,7 @@ def module_policy(view):
     return view.run_s
 
 
-def test_it_is_pickled_with_what_it_takes_to_explain(cluster, trace, result):
+def test_a_pickled_result_can_still_explain(cluster, trace, result):
     again = pickle.loads(pickle.dumps(result))
     assert again.jobs.equals(result.jobs) and again.summary() == result.summary()
     assert str(again.explain("j20", 110)) == str(result.explain("j20", 110))
@@ -138,7 +138,7 @@ def test_it_is_pickled_with_what_it_takes_to_explain(cluster, trace, result):
         without.explain(3, 20)
 
 
-def test_a_session_with_a_history_is_explained_too(cluster, trace):
+def test_a_result_explains_a_simulation_with_changes(cluster, trace):
     with gs.Simulation(cluster, trace) as simulation:
         simulation.run(until_s=30)
         simulation.set_node("n0", "down")
@@ -305,12 +305,12 @@ for _ in range(10):
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
-def test_a_process_that_dies_costs_nothing_but_time(tmp_path):
+def test_a_sweep_repeats_the_work_of_a_dead_process(tmp_path):
     found = gs.sweep(die_once, [{"x": x, "folder": str(tmp_path)} for x in range(6)], executor=2)
     assert found.values == [0, 1, 2, 3, 4, 5]
 
 
-def test_a_sweep_says_what_it_cannot_run_on():
+def test_a_sweep_refuses_unknown_executors():
     for executor in ("cluster", 0, True):
         with pytest.raises(gs.InvalidArgument):
             gs.sweep(square, {"x": [1]}, executor=executor)
@@ -366,7 +366,7 @@ def test_tables_in_files_are_the_same(tmp_path):
         there.to_perfetto(tmp_path / "trace.json")
 
 
-def test_a_session_that_writes_away_goes_on(tmp_path):
+def test_a_streaming_simulation_forgets_ended_jobs(tmp_path):
     with gs.Cluster.uniform(nodes=2, gpus=8) as cluster, gs.Simulation(cluster, crowd(), stream=tmp_path) as simulation:
         simulation.run(until_s=500)
         ended = simulation.info.ended
@@ -385,7 +385,7 @@ def test_a_session_that_writes_away_goes_on(tmp_path):
         assert len((tmp_path / "jobs.csv").read_text().splitlines()) == 301
 
 
-def test_two_sessions_do_not_write_into_one_folder(tmp_path):
+def test_two_simulations_cannot_stream_into_one_folder(tmp_path):
     with gs.Cluster.uniform(nodes=2, gpus=8) as cluster:
         with gs.Simulation(cluster, crowd(), stream=tmp_path) as first:
             first.run(until_s=500)
@@ -406,7 +406,7 @@ def test_two_sessions_do_not_write_into_one_folder(tmp_path):
             assert len((tmp_path / "jobs.csv").read_text().splitlines()) > 200
 
 
-def test_a_result_whose_files_another_wrote_over_says_so(tmp_path):
+def test_a_result_notices_that_its_files_were_replaced(tmp_path):
     with gs.Cluster.uniform(nodes=2, gpus=8) as cluster:
         early = gs.simulate(cluster, crowd(), stream=tmp_path)
         late = gs.simulate(cluster, crowd(), policy="sjf", stream=tmp_path)
@@ -420,7 +420,7 @@ def test_a_result_whose_files_another_wrote_over_says_so(tmp_path):
         assert again.jobs.equals(late.jobs)
 
 
-def test_a_child_does_not_write_into_the_files_of_its_parent(tmp_path):
+def test_a_child_process_cannot_write_the_files_of_its_parent(tmp_path):
     with gs.Cluster.uniform(nodes=2, gpus=8) as cluster, gs.Simulation(cluster, crowd(), stream=tmp_path) as simulation:
         simulation.run(until_s=500)
         child = os.fork()
@@ -440,7 +440,7 @@ def test_a_child_does_not_write_into_the_files_of_its_parent(tmp_path):
         assert len(result.jobs) == 300 and len((tmp_path / "jobs.csv").read_text().splitlines()) == 301
 
 
-def test_a_disk_that_is_full_is_told(tmp_path):
+def test_a_full_disk_is_an_error(tmp_path):
     if not os.path.exists("/dev/full"):
         pytest.skip("no /dev/full")
     with gs.Cluster.uniform(nodes=2, gpus=8) as cluster:
@@ -497,7 +497,7 @@ def test_pictures_have_titles_or_those_that_are_given():
     pyplot.close("all")
 
 
-def test_a_session_that_writes_its_tables_knows_those_who_are_there_by_name(tmp_path):
+def test_a_streaming_simulation_finds_unfinished_jobs_by_name(tmp_path):
     with gs.Cluster.uniform(nodes=2, gpus=8) as cluster, gs.Simulation(cluster, stream=tmp_path) as simulation:
         simulation.submit(name="short", count=1, gpu=1, run_s=10)
         simulation.submit(name="long", count=1, gpu=1, run_s=100)
@@ -511,7 +511,7 @@ def test_a_session_that_writes_its_tables_knows_those_who_are_there_by_name(tmp_
         assert simulation.result().jobs.end.tolist() == ["success", "cancelled"]
 
 
-def test_a_session_that_goes_on_after_its_files_were_ended_gives_no_second_result(tmp_path):
+def test_a_streaming_simulation_gives_one_result(tmp_path):
     with gs.Cluster.uniform(nodes=2, gpus=8) as cluster, gs.Simulation(cluster, stream=tmp_path) as simulation:
         simulation.submit(count=1, gpu=1, run_s=10)
         simulation.run()
@@ -521,7 +521,7 @@ def test_a_session_that_goes_on_after_its_files_were_ended_gives_no_second_resul
             simulation.result()
 
 
-def test_what_is_compared_is_written_to_folders_of_its_own(tmp_path):
+def test_compared_policies_stream_into_folders_of_their_own(tmp_path):
     with gs.Cluster.uniform(nodes=2, gpus=8) as cluster:
         policies = {"fifo": "fifo", "../sjf": "sjf", "own": {"policy": "sjf", "stream": tmp_path / "else"}}
         plain = gs.compare(policies and {"fifo": "fifo", "../sjf": "sjf", "own": "sjf"}, cluster, crowd())
@@ -531,7 +531,7 @@ def test_what_is_compared_is_written_to_folders_of_its_own(tmp_path):
     assert sorted(path.name for path in (tmp_path / "all").iterdir()) == ["_sjf", "fifo"] and (tmp_path / "else").is_dir()
 
 
-def test_policies_of_one_name_are_told_apart(tmp_path):
+def test_policies_of_one_name_get_different_labels(tmp_path):
     with gs.Cluster.uniform(nodes=2, gpus=8) as cluster:
         least, most = (lambda view: view.gpus), (lambda view: -view.gpus)
         found = gs.compare(["fifo", least, most, "fifo", least], cluster, crowd())

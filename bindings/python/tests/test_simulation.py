@@ -32,7 +32,7 @@ def done(simulation):
     return simulation.summary()
 
 
-def test_a_session_runs_in_slices_as_it_would_at_once(cluster):
+def test_a_simulation_in_steps_equals_one_in_one_run(cluster):
     with gs.Simulation(cluster, jobs(40)) as whole, gs.Simulation(cluster, jobs(40)) as slices:
         expected = done(whole)
         assert slices.run(until_s=100)[:2] == ("until", 100.0)
@@ -43,7 +43,7 @@ def test_a_session_runs_in_slices_as_it_would_at_once(cluster):
         assert slices.run().stop_reason == "done"
 
 
-def test_what_happens_can_be_seen_as_it_does(cluster):
+def test_on_event_sees_each_event(cluster):
     seen = []
     with gs.Simulation(cluster, jobs(6), on_event=seen.append, events=True) as simulation:
         simulation.run()
@@ -54,7 +54,7 @@ def test_what_happens_can_be_seen_as_it_does(cluster):
         silent.events()
 
 
-def test_a_job_tells_where_it_is_and_why_it_waits(cluster):
+def test_a_job_has_a_state_and_an_explanation(cluster):
     with gs.Simulation(cluster, jobs(8)) as simulation:
         simulation.run(until_s=45)
         assert simulation.job(0)["state"] == "running" and simulation.job(0)["start_s"] == 0.0
@@ -110,7 +110,7 @@ def test_commands_reach_the_scheduler(cluster):
         simulation.cancel(2)
 
 
-def test_a_fork_goes_its_own_way(cluster):
+def test_a_fork_continues_independently(cluster):
     with gs.Simulation(cluster, jobs(20), seed=3) as simulation:
         simulation.run(until_s=55)
         simulation.run(events=3)
@@ -125,7 +125,7 @@ def test_a_fork_goes_its_own_way(cluster):
             assert another.info.ended == 21
 
 
-def test_a_fork_is_a_copy_and_nobody_is_asked_again(cluster):
+def test_a_fork_calls_no_function_again(cluster):
     asked, seen = [], []
 
     def policy(view):
@@ -171,7 +171,7 @@ def test_a_fork_with_changes_begins_at_the_beginning(cluster):
             assert again.now_s == copied.now_s == 100
 
 
-def test_what_was_changed_and_reserved_is_in_the_fork(cluster):
+def test_changes_and_reservations_are_in_the_fork(cluster):
     tree = {"a": {"guaranteed": {"gpu": 8}}, "b": {"limit": {"gpu": 4}}}
     trace = gs.Trace([{"submit_s": 5 * i, "run_s": 60, "gpus": 4, "queue": "ab"[i % 2], "limit_s": 60} for i in range(30)])
     with gs.Simulation(cluster, trace, tree) as simulation:
@@ -230,7 +230,7 @@ def test_a_fork_from_a_callback_is_refused(cluster):
         assert done(simulation)["jobs"] == 3 and failures
 
 
-def test_a_policy_that_selects_goes_on_in_the_fork(cluster):
+def test_a_selecting_policy_continues_in_the_fork(cluster):
     def policy(view):
         return view.left_s
 
@@ -240,7 +240,7 @@ def test_a_policy_that_selects_goes_on_in_the_fork(cluster):
             assert done(other) == done(simulation) and other.result().jobs.equals(simulation.result().jobs)
 
 
-def test_a_result_asks_the_session_while_it_is_there(cluster):
+def test_a_result_reads_the_simulation_while_it_is_open(cluster):
     asked = []
 
     def policy(view):
@@ -266,7 +266,7 @@ def test_a_result_asks_the_session_while_it_is_there(cluster):
     assert max(asked[before:]) <= 45  # only as far as necessary
 
 
-def test_the_cluster_of_a_session_is_its_own(cluster):
+def test_a_simulation_has_its_own_cluster(cluster):
     held = cluster.allocate(count=2, gpu=8)
     with gs.Simulation(cluster, jobs(4)) as simulation:
         simulation.set_node("n0", "down")
@@ -274,7 +274,7 @@ def test_the_cluster_of_a_session_is_its_own(cluster):
     assert held.alive and cluster.totals()["gpu_free"] == 0
 
 
-def test_queues_tell_what_they_use(cluster):
+def test_queues_show_their_usage(cluster):
     tree = {"a": {"guaranteed": {"gpu": 8}, "queues": {"x": {}, "y": {}}}, "b": {"limit": {"gpu": 4}}}
     trace = gs.Trace([{"submit_s": i, "run_s": 100, "gpus": 4, "queue": q} for i, q in enumerate("xybxb")])
     with gs.Simulation(cluster, trace, tree) as simulation:
@@ -323,7 +323,7 @@ def test_a_wrong_option_is_named(cluster, options, path):
     assert caught.value.path == path
 
 
-def test_wrong_numbers_are_told_by_their_name(cluster):
+def test_a_wrong_number_is_named(cluster):
     with gs.Simulation(cluster, jobs(4)) as simulation:
         simulation.run(until_s=5)
         for call, name in (
@@ -340,7 +340,7 @@ def test_wrong_numbers_are_told_by_their_name(cluster):
             assert caught.value.path == name and name in str(caught.value)
 
 
-def test_everything_a_simulation_may_be_told_can_be_said(cluster):
+def test_every_option_of_the_library_is_an_option_in_python(cluster):
     """A new member of the structs, or a new policy, needs a name here."""
     from gangsched import enums
     from gangsched.sim import options
@@ -365,7 +365,7 @@ def test_everything_a_simulation_may_be_told_can_be_said(cluster):
 # ---- functions of Python -------------------------------------------------------------------------
 
 
-def test_policies_in_python_do_as_those_in_c(cluster):
+def test_policies_in_python_decide_like_those_in_c(cluster):
     # All jobs come at once, and each takes the whole cluster: the policy orders them.
     lengths = [50, 20, 90, 10, 70]
     trace = gs.Trace([{"submit_s": 0, "run_s": run, "tasks": 2, "gpus": 8} for run in lengths])
@@ -415,7 +415,7 @@ def test_a_view_has_all_columns_and_is_over_afterwards(cluster):
         (gs.per_job(lambda job: job.colour), AttributeError),
     ],
 )
-def test_what_a_policy_raises_comes_out_and_all_is_consistent(cluster, policy, error):
+def test_an_exception_in_a_policy_leaves_a_consistent_simulation(cluster, policy, error):
     failing = {"on": True}
 
     def sometimes(view):
@@ -433,7 +433,7 @@ def test_what_a_policy_raises_comes_out_and_all_is_consistent(cluster, policy, e
         simulation.cluster.check()
 
 
-def test_what_other_functions_raise_comes_out(cluster):
+def test_exceptions_in_callbacks_leave_the_call(cluster):
     def fail(*arguments):
         raise KeyError("mine")
 
@@ -455,7 +455,7 @@ def test_work_is_lost_since_the_last_checkpoint(cluster, checkpoint, end):
         assert simulation.job(0)["end_s"] == end and simulation.job(0)["failures"] == 1
 
 
-def test_speed_and_restart_are_asked(cluster):
+def test_speed_and_restart_functions_are_called(cluster):
     elastic = gs.Trace([{"submit_s": 0, "run_s": 60, "tasks": 4, "min": 1, "gpus": 8}])
     result = gs.simulate(cluster, elastic, speed=lambda index, tasks, count: 0.1)
     assert result.jobs.jct_s[0] == 600.0
@@ -473,7 +473,7 @@ def test_speed_and_restart_are_asked(cluster):
         assert asked == [(0, 4.0)] and simulation.job(0)["end_s"] == 130.0
 
 
-def test_callbacks_may_look_but_not_meddle(cluster):
+def test_callbacks_may_read_but_not_change(cluster):
     errors = []
 
     def look(event):
@@ -511,7 +511,7 @@ def long_trace():
     return gs.Trace([{"submit_s": i, "run_s": 50, "gpus": 1 + i % 8} for i in range(60000)])
 
 
-def test_control_c_stops_and_it_goes_on(cluster):
+def test_control_c_stops_a_run_that_can_continue(cluster):
     def press():
         time.sleep(0.05)
         os.kill(os.getpid(), signal.SIGINT)
@@ -556,7 +556,7 @@ def test_a_bar_is_drawn(cluster, capsys):
     assert "20/20" in capsys.readouterr().err
 
 
-def test_threads_take_turns_on_a_session_and_its_trace(cluster):
+def test_threads_take_turns_on_a_simulation_and_its_trace(cluster):
     trace, found = jobs(300), []
 
     def work():
@@ -574,7 +574,7 @@ def test_threads_take_turns_on_a_session_and_its_trace(cluster):
     assert all(summary == found[0] for summary in found) and len(found) == 4
 
 
-def test_a_child_goes_on_from_where_its_parent_was(cluster):
+def test_a_child_process_continues_the_simulation(cluster):
     with gs.Simulation(cluster, jobs(30)) as simulation:
         simulation.run(until_s=100)
         read, write = os.pipe()
@@ -590,7 +590,7 @@ def test_a_child_goes_on_from_where_its_parent_was(cluster):
         os.close(write)
 
 
-def test_whatever_is_done_with_a_closed_session_raises(cluster):
+def test_every_call_on_a_closed_simulation_raises(cluster):
     simulation = gs.Simulation(cluster, jobs(2))
     simulation.close()
     simulation.close()
@@ -675,7 +675,7 @@ def test_a_wrong_run_time_of_a_group_is_named(cluster, run_s, error, path):
 
 
 @pytest.mark.parametrize("how", [{}, {"events": True}, {"on_event": lambda event: None}])
-def test_who_was_refused_is_told_why(cluster, how):
+def test_a_refused_job_has_an_explanation(cluster, how):
     wrong = [
         {"job": "wide", "gpus": 9},
         {"job": "ok", "gpus": 1},
@@ -704,7 +704,7 @@ def test_who_was_refused_is_told_why(cluster, how):
 
 
 @pytest.mark.parametrize("how", [{}, {"events": True}])
-def test_who_was_refused_is_told_why_though_it_was_written_away(cluster, tmp_path, monkeypatch, how):
+def test_a_refused_job_has_an_explanation_after_streaming(cluster, tmp_path, monkeypatch, how):
     again = []
     play = Recipe.replay
     monkeypatch.setattr(Recipe, "replay", lambda self, changes, *at: again.append(changes) or play(self, changes, *at))
@@ -760,7 +760,7 @@ def test_a_policy_knows_users_and_queues_by_name(cluster):
         assert name not in kept[0]._fields
 
 
-def test_names_that_come_later_are_known_to_a_policy(cluster):
+def test_a_policy_knows_names_that_come_later(cluster):
     seen = []
 
     def policy(view):
@@ -790,7 +790,7 @@ def test_names_that_come_later_are_known_to_a_policy(cluster):
         (gs.Queues([{"name": "a"}, {"name": "b"}], default_queue="a"), {}, "a"),
     ],
 )
-def test_a_job_that_names_no_queue_is_in_that_of_those_of_a_trace(cluster, tree, options, queue):
+def test_a_submitted_job_goes_to_the_default_queue_of_the_trace(cluster, tree, options, queue):
     with gs.Simulation(cluster, jobs(1), tree, **options) as simulation:
         assert simulation.submit(gpu=8, count=2, run_s=10) == 1
         with simulation.forecast() as ahead:
@@ -828,7 +828,7 @@ def test_a_queue_is_changed_while_jobs_are_there(cluster):
         assert simulation.job(3)["end"] == "success"
 
 
-def test_a_tree_is_swapped_whole(cluster):
+def test_a_tree_is_replaced_as_a_whole(cluster):
     with gs.Simulation(cluster, jobs(4, queue="q", run_s=100), {"q": {}, "old": {}}, default_queue="q") as simulation:
         simulation.run(until_s=35)
         simulation.set_queues(simulation.tree.added("late", limit={"gpu": 4}))
@@ -860,7 +860,7 @@ def test_a_tree_is_swapped_whole(cluster):
     (lambda s: s.set_queues(gs.Queues({"q": {}}, half_life_s=5)), gs.InvalidArgument, "half_life_s"),
     (lambda s: s.set_queues(7), gs.InvalidArgument, ""),
 ])
-def test_what_is_wrong_with_a_change_of_queues(cluster, change, error, path):
+def test_a_wrong_change_of_queues_is_refused(cluster, change, error, path):
     with gs.Simulation(cluster, jobs(2, queue="q"), {"q": {"weight": 3}}) as simulation:
         simulation.run(until_s=5)
         with pytest.raises(error) as raised:
@@ -869,7 +869,7 @@ def test_what_is_wrong_with_a_change_of_queues(cluster, change, error, path):
         assert done(simulation)["jobs"] == 2
 
 
-def test_a_session_without_queues_gets_some(cluster):
+def test_a_simulation_without_queues_gets_queues(cluster):
     with gs.Simulation(cluster) as simulation:
         simulation.change_queue("default", limit={"gpu": 4})
         first = simulation.submit(gpu=4, run_s=10)
@@ -885,7 +885,7 @@ def test_a_session_without_queues_gets_some(cluster):
 # ---- wrong input, and odd orders ---------------------------------------------------------------
 
 
-def test_a_trace_may_be_told_by_its_path(cluster, tmp_path):
+def test_a_trace_may_be_given_by_its_path(cluster, tmp_path):
     path = tmp_path / "jobs.csv"
     path.write_text("job,submit_s,run_s,tasks,gpus\na,0,60,1,1\n", encoding="utf-8")
     with gs.Simulation(cluster, path) as simulation:
@@ -896,7 +896,7 @@ def test_a_trace_may_be_told_by_its_path(cluster, tmp_path):
 
 
 @pytest.mark.parametrize("job", [1.5, None, True, b"a", ""])
-def test_a_job_is_told_by_name_or_index(cluster, job):
+def test_a_job_is_given_by_name_or_index(cluster, job):
     with gs.Simulation(cluster) as simulation:
         for _ in range(3):
             simulation.submit(count=1, gpu=1, run_s=60)
@@ -907,7 +907,7 @@ def test_a_job_is_told_by_name_or_index(cluster, job):
 
 
 @pytest.mark.parametrize("name", ["on_event", "speed", "restart"])
-def test_what_is_no_function_is_named(cluster, name):
+def test_an_argument_that_is_no_function_is_named(cluster, name):
     with pytest.raises(gs.InvalidArgument) as wrong:
         gs.Simulation(cluster, **{name: 5})
     assert wrong.value.path == name
@@ -933,7 +933,7 @@ def test_wrong_times_are_named_as_they_were_given(cluster):
             simulation.summary(queue="none")
 
 
-def test_what_is_raised_at_a_submission_comes_out_of_it(cluster):
+def test_an_exception_of_on_event_leaves_submit(cluster):
     def on_event(event):
         if event.what == "submitted":
             with pytest.raises(gs.Busy):
@@ -950,13 +950,13 @@ def test_what_is_raised_at_a_submission_comes_out_of_it(cluster):
         assert simulation.run().ended == 1 and simulation.now_s == 60
 
 
-def test_a_policy_is_not_asked_about_nobody(cluster):
+def test_a_policy_is_not_called_without_jobs(cluster):
     with gs.Simulation(cluster, policy=lambda view: view.run_s / view.run_s.max()) as simulation:
         simulation.submit(count=1, gpu=1, run_s=60)
         assert simulation.run().ended == 1
 
 
-def test_what_cannot_be_pickled_says_so(cluster):
+def test_pickling_a_simulation_is_refused(cluster):
     with gs.Simulation(cluster) as simulation, simulation.forecast() as forecast:
         for one, name in ((simulation, "simulation"), (forecast, "forecast")):
             with pytest.raises(TypeError, match="a %s cannot be pickled" % name):
@@ -973,7 +973,7 @@ def test_the_clock_does_not_go_back(cluster):
         assert simulation.job(late)["wait_s"] >= 0
 
 
-def test_the_clock_tells_where_it_begins(cluster):
+def test_the_clock_starts_at_the_first_submission(cluster):
     """A job submitted before the first run once set the clock back, and had a negative wait."""
     trace = gs.Trace([{"submit_s": -500, "run_s": 60, "tasks": 1, "gpus": 4}])
     with gs.Simulation(cluster, trace) as simulation:

@@ -25,7 +25,7 @@ def trace():
         yield made
 
 
-def test_jobs_come_back_as_they_were_given(trace):
+def test_jobs_survive_a_round_trip(trace):
     assert len(trace) == 3 and bool(trace) and trace.format == "jsonl" and trace.skipped == 0
     found = list(trace)
     assert [job["job"] for job in found] == ["a", "b", "c"]
@@ -77,7 +77,7 @@ def test_files_are_read_and_written_compressed_or_not(trace, tmp_path, ending, p
         assert list(again) == list(trace)
 
 
-def test_what_a_format_cannot_say_leaves_the_file_alone(trace, tmp_path):
+def test_a_failed_write_leaves_the_file(trace, tmp_path):
     path = tmp_path / "t.swf"
     path.write_text("before")
     with pytest.raises(gs.NotSupported):
@@ -118,7 +118,7 @@ def test_a_wrong_job_is_named_by_its_line(jobs, error, line):
     assert caught.value.line == line
 
 
-def test_what_is_no_dict_is_told_what_makes_a_trace(trace):
+def test_a_wrong_type_of_job_is_refused_with_a_hint(trace):
     for wrong, line, said in (
         (trace.to_dataframe(), 1, "not str: Trace.from_dataframe"),
         ("jobs.csv", 1, "not str: Trace.read"),
@@ -129,7 +129,7 @@ def test_what_is_no_dict_is_told_what_makes_a_trace(trace):
         assert caught.value.line == line
 
 
-def test_a_message_tells_the_line_and_the_member():
+def test_a_message_names_the_line_and_the_member():
     for make, said in (
         (lambda: gs.Trace.from_text("job,submit_s,run_s\na,0,1\nb,x,1\n"), "line 3: submit_s: not a number"),
         (lambda: gs.Trace([{"submit_s": 0, "run_s": 1}, {"submit_s": 0, "run_s": -1}]), "job 2: run_s: must be at least 0"),
@@ -199,7 +199,7 @@ def test_tables_of_all_kinds_are_traces_or_say_what_is_wrong():
             gs.Trace.from_dataframe(wrong)
 
 
-def test_what_is_no_trace_is_told_what_makes_one(tmp_path):
+def test_a_wrong_type_of_trace_is_refused_with_a_hint(tmp_path):
     with gs.Cluster.uniform(1) as cluster, gs.Trace([{"submit_s": 0, "run_s": 1}]) as trace:
         for wrong, hint in ((trace.to_dataframe(), "Trace.from_dataframe"), ([{"submit_s": 0, "run_s": 1}], r"Trace\("), (3, "path")):
             for use in (lambda: gs.simulate(cluster, wrong), lambda: gs.compare("fifo", cluster, wrong), lambda: gs.Simulation(cluster, wrong)):
@@ -207,7 +207,7 @@ def test_what_is_no_trace_is_told_what_makes_one(tmp_path):
                     use()
 
 
-def test_texts_that_are_no_traces():
+def test_texts_that_are_no_traces_are_refused():
     for content in ("", "nonsense\n1\n", "{", b"\xff\xfe"):
         with pytest.raises(gs.GangError):
             gs.Trace.from_text(content)
