@@ -63,8 +63,8 @@ def texts(count: int, fill: Callable[[Any, int, Any], int]) -> List[str]:
     ends = ffi.new("int64_t[]", max(count, 1))
     size = 32 * count
     for _ in range(2):
-        room = bytearray(size)
-        result = fill(ffi.from_buffer("char[]", room) if size else ffi.NULL, size, ends)
+        buffer = bytearray(size)
+        result = fill(ffi.from_buffer("char[]", buffer) if size else ffi.NULL, size, ends)
         if result == 0:
             break
         size = ends[max(count, 1) - 1] if result == lib.GANG_ELIMIT else 0
@@ -73,7 +73,7 @@ def texts(count: int, fill: Callable[[Any, int, Any], int]) -> List[str]:
     found: List[str] = []
     begin = 0
     for end in ffi.unpack(ends, count) if count else ():
-        found.append(room[begin:end].decode("utf-8", "replace"))
+        found.append(buffer[begin:end].decode("utf-8", "replace"))
         begin = end
     return found
 

@@ -463,8 +463,8 @@ def _column(trace: Any, number: int, scale: float) -> Any:
     count = lib.gang_trace_count(trace)
     values = numpy.empty(count, dtype=numpy.int64)
     if count:
-        room = ffi.cast("int64_t *", ffi.from_buffer(values))
-        check(lib.gang_trace_column(trace, number, 0, count, room))
+        buffer = ffi.cast("int64_t *", ffi.from_buffer(values))
+        check(lib.gang_trace_column(trace, number, 0, count, buffer))
     if scale == 1:
         return values
     return numpy.where(values == lib.GANG_TRACE_UNKNOWN, numpy.nan, values / scale)
@@ -475,8 +475,8 @@ def _words(trace: Any) -> Dict[str, List[str]]:
     count = lib.gang_trace_count(trace)
 
     def words(which: int) -> List[str]:
-        def fill(room: Any, size: int, ends: Any) -> int:
-            return int(lib.gangsched_py_trace_words(trace, which, count, room, size, ends))
+        def fill(buffer: Any, size: int, ends: Any) -> int:
+            return int(lib.gangsched_py_trace_words(trace, which, count, buffer, size, ends))
 
         return texts(count, fill)
 

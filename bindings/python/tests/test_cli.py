@@ -131,8 +131,8 @@ def test_tables_are_written(run, there):
 
 def test_a_run_that_was_written_is_run_again(run, there):
     run("simulate jobs.csv.gz --cluster site.json --queues queues.json --seed 5 --set node_mtbf_s=500 --set checkpoint_s=inf --out run1")
-    told = json.loads((there / "run1" / "run.json").read_text())
-    assert told["options"]["checkpoint_s"] == "inf" and told["trace"]["path"] == str(there / "jobs.csv.gz")
+    saved = json.loads((there / "run1" / "run.json").read_text())
+    assert saved["options"]["checkpoint_s"] == "inf" and saved["trace"]["path"] == str(there / "jobs.csv.gz")
     status, out, err = run("report run1 -o again.html --title Again")
     assert (status, out, err) == (0, "", "")
     run("report jobs.csv.gz --cluster site.json --queues queues.json --seed 5 --set node_mtbf_s=500 --set checkpoint_s=inf -o direct.html --title Again")

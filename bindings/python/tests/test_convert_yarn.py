@@ -386,7 +386,7 @@ def test_tony_limits_of_totals(workers: str, evaluators: str, most: str, refused
     if not refused:
         assert convert(text).scenario["jobs"]
         return
-    with pytest.raises(ConvertError, match="tony.task.max-total-gpus: 5: the job asks for"):
+    with pytest.raises(ConvertError, match="tony.task.max-total-gpus: 5: the job requests"):
         convert(text)
 
 

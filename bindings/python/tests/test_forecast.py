@@ -45,9 +45,9 @@ def test_each_waiting_job_has_an_expected_start(simulation):
         assert (first.what, first.low_s, first.high_s, first.wait_s, first.samples, first.queue) == ("start", 300, 300, 295, 1, "q")
         assert ahead.start_of("j3") == ahead.start_of(3) == 360 and "3 jobs wait" in repr(ahead)
         assert list(rows.table.columns) == list(gs.Expected._fields) and rows.table.start_s.tolist() == [300, 360, 360]
-        for nobody in ("j0", 0, "x"):
+        for unknown in ("j0", 0, "x"):
             with pytest.raises(gs.NotFound):
-                ahead.start_of(nobody)
+                ahead.start_of(unknown)
     with simulation.forecast() as ahead:
         assert "not run yet" in repr(ahead)
         with pytest.raises(gs.NotFound):
@@ -154,17 +154,17 @@ def test_commands_and_reservations_in_a_copy(simulation):
 
 
 def test_run_times_are_drawn_and_give_intervals(simulation):
-    asked = set()
+    called_for = set()
 
     def run_time(job, sample, draw):
         assert 0 <= draw < 1 and 0 <= sample < 50
-        asked.add(job)
+        called_for.add(job)
         return 100 + 200 * draw
 
     with simulation.forecast(samples=50, run_time=run_time, seed=3, low=0.25, high=0.75) as ahead:
         rows = ahead.run()
         again = ahead.run()
-    assert rows == again and asked == {0, 1, 2, 3, 4}
+    assert rows == again and called_for == {0, 1, 2, 3, 4}
     row = rows[0]
     assert row.samples == 50 and 100 <= row.low_s <= row.start_s <= row.high_s <= 300 and row.low_s < row.high_s
     with simulation.forecast(samples=50, run_time=run_time, seed=4, low=0.25, high=0.75) as ahead:

@@ -129,9 +129,9 @@ def test_a_replay_repeats_every_change(cluster):
         simulation.run()
         result = simulation.result()
     came = float(result.jobs.submit_s.iloc[extra])
-    asked = [(40.0, 9), (61.0, 20), (came + 1, extra), (200.0, 40), (float(result.info.now_s) + 1, 3)]
-    found = {index: str(simulation.explain(index)) for index, simulation in result._recipe.visit(asked)}
-    assert found == {index: str(result.explain(index, at)) for at, index in asked}
+    instants = [(40.0, 9), (61.0, 20), (came + 1, extra), (200.0, 40), (float(result.info.now_s) + 1, 3)]
+    found = {index: str(simulation.explain(index)) for index, simulation in result._recipe.visit(instants)}
+    assert found == {index: str(result.explain(index, at)) for at, index in instants}
 
 
 def test_names_are_escaped_in_the_page():

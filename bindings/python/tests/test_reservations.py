@@ -337,9 +337,9 @@ def test_reservations_cause_events(cluster):
             name="weekly", nodes=[there], start_s=100, duration_s=50, period_s=100, repetitions=2, notice_s=20, flags=["ignore-jobs"]
         )
         simulation.run()
-        told = [event for event in simulation.events() if event.reservation is not None]
-        assert told == [event for event in heard if event.reservation is not None]
-    assert [(event.what, event.at_s, event.reservation.instance) for event in told] == [
+        kept = [event for event in simulation.events() if event.reservation is not None]
+        assert kept == [event for event in heard if event.reservation is not None]
+    assert [(event.what, event.at_s, event.reservation.instance) for event in kept] == [
         ("reservation-notice", 80, 0),
         ("reservation-begin", 100, 0),
         ("reservation-end", 150, 0),
@@ -347,13 +347,13 @@ def test_reservations_cause_events(cluster):
         ("reservation-begin", 200, 1),
         ("reservation-end", 250, 1),
     ]
-    for event in told:
+    for event in kept:
         about = event.reservation
         assert (event.job, event.node, about.name, about.id, about.nodes, about.outcome) == (-1, "", "weekly", made.id, (there,), "")
         assert about.end_s - about.start_s == 50 and event.text
         assert about.jobs == ((way,) if event.what == "reservation-begin" else ())
     assert {event.what for event in heard} >= {"submitted", "started", "ended"}
-    assert pickle.loads(pickle.dumps(told[0])) == told[0]
+    assert pickle.loads(pickle.dumps(kept[0])) == kept[0]
 
 
 def test_an_event_has_the_outcome_of_a_reservation_that_lost_a_node(cluster):
@@ -362,9 +362,9 @@ def test_an_event_has_the_outcome_of_a_reservation_that_lost_a_node(cluster):
         lost = simulation.plan()[0].nodes[0]
         simulation.set_node(lost, "down", at_s=50)
         simulation.run(until_s=60)
-        told = [event for event in simulation.events() if event.what == "reservation-lost"]
-        assert [(event.at_s, event.reservation.outcome) for event in told] == [(50, "kept")]
-        assert told[0].reservation.nodes != (lost,) == (lost,) and len(told[0].reservation.nodes) == 1
+        kept = [event for event in simulation.events() if event.what == "reservation-lost"]
+        assert [(event.at_s, event.reservation.outcome) for event in kept] == [(50, "kept")]
+        assert kept[0].reservation.nodes != (lost,) == (lost,) and len(kept[0].reservation.nodes) == 1
 
 
 def test_reservations_begin_and_end_without_any_job(cluster):

@@ -394,8 +394,8 @@ def test_two_simulations_cannot_stream_into_one_folder(tmp_path):
                 gs.Simulation(cluster, crowd(), stream=tmp_path)
             assert caught.value.path == "stream" and str(tmp_path) in str(caught.value)
             code = "import sys, gangsched as gs; gs.Simulation(gs.Cluster.uniform(1), stream=sys.argv[1])"
-            told = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True)
-            assert told.returncode == 1 and "Busy" in told.stderr
+            ran = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True)
+            assert ran.returncode == 1 and "Busy" in ran.stderr
             assert (tmp_path / "jobs.csv").read_bytes() == written
             first.run()
             assert len(first.result().jobs) == 300

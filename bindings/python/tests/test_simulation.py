@@ -126,10 +126,10 @@ def test_a_fork_continues_independently(cluster):
 
 
 def test_a_fork_calls_no_function_again(cluster):
-    asked, seen = [], []
+    calls, seen = [], []
 
     def policy(view):
-        asked.append(view.now_s)
+        calls.append(view.now_s)
         return view.submit_s
 
     with gs.Simulation(cluster, jobs(30), policy=policy, on_event=seen.append, events=True, seed=5, task_mtbf_s=90) as simulation:
@@ -138,9 +138,9 @@ def test_a_fork_calls_no_function_again(cluster):
         simulation.cluster.set_state("n1", "draining")
         simulation.cluster.add(name="more", cpus=64, gpus=8)
         simulation.requeue(simulation.submit(gpu=2, run_s=40, name="extra"))
-        before = len(asked), len(seen)
+        before = len(calls), len(seen)
         other = simulation.fork()
-        assert (len(asked), len(seen)) == before and other.events() == simulation.events() != []
+        assert (len(calls), len(seen)) == before and other.events() == simulation.events() != []
         assert other.cluster.node("n1")["state"] == "draining" and "more" in other.cluster and other.find("extra") == 30
         assert other.now_s == 150 and other.cluster is not simulation.cluster
         third = other.fork()
@@ -150,9 +150,9 @@ def test_a_fork_calls_no_function_again(cluster):
         third.cluster.resume("n1")
         finished = done(simulation)
         here = simulation.result()
-    told = len(seen)
+    seen_before = len(seen)
     # the original is closed already
-    assert done(other) == finished and len(seen) == 2 * told - before[1]
+    assert done(other) == finished and len(seen) == 2 * seen_before - before[1]
     there = other.result()
     assert here.jobs.equals(there.jobs) and here.allocations.equals(there.allocations)
     assert here.timeline.equals(there.timeline)
@@ -241,29 +241,29 @@ def test_a_selecting_policy_continues_in_the_fork(cluster):
 
 
 def test_a_result_reads_the_simulation_while_it_is_open(cluster):
-    asked = []
+    calls = []
 
     def policy(view):
-        asked.append(view.now_s)
+        calls.append(view.now_s)
         return view.submit_s
 
     simulation = gs.Simulation(cluster, jobs(20), policy=policy)
     simulation.run()
-    result, before = simulation.result(), len(asked)
+    result, before = simulation.result(), len(calls)
     expected = result.summary(warm_up_s=50)
     with result.simulation() as end:
         assert end.info == simulation.info
-    assert len(asked) == before
+    assert len(calls) == before
     simulation.submit(gpu=1, run_s=1000)
     simulation.run()
-    before = len(asked)
-    assert result.summary(warm_up_s=50) == expected and len(asked) > before
+    before = len(calls)
+    assert result.summary(warm_up_s=50) == expected and len(calls) > before
     simulation.close()
     with result.simulation() as end:
         assert end.info == result.info
-    before = len(asked)
+    before = len(calls)
     result.explain(4, 45)
-    assert max(asked[before:]) <= 45  # only as far as necessary
+    assert max(calls[before:]) <= 45  # only as far as necessary
 
 
 def test_a_simulation_has_its_own_cluster(cluster):
@@ -460,17 +460,17 @@ def test_speed_and_restart_functions_are_called(cluster):
     result = gs.simulate(cluster, elastic, speed=lambda index, tasks, count: 0.1)
     assert result.jobs.jct_s[0] == 600.0
     assert gs.simulate(cluster, elastic).jobs.jct_s[0] == 120.0
-    asked = []
+    calls = []
 
     def restart(index, gpus):
-        asked.append((index, gpus))
+        calls.append((index, gpus))
         return 30
 
     with gs.Simulation(cluster, jobs(1, run_s=100), restart=restart) as simulation:
         simulation.run(until_s=50)
         simulation.requeue(0)
         simulation.run()
-        assert asked == [(0, 4.0)] and simulation.job(0)["end_s"] == 130.0
+        assert calls == [(0, 4.0)] and simulation.job(0)["end_s"] == 130.0
 
 
 def test_callbacks_may_read_but_not_change(cluster):

@@ -274,7 +274,7 @@ def _finish(arguments: argparse.Namespace, run: "Run", found: "Mapping[str, Resu
     if arguments.out:
         for label, result in found.items():
             folder = os.path.join(arguments.out, label) if several else arguments.out
-            cli_output.write_tables(result, folder, run.told(label if several else arguments.policy, _line(arguments)))
+            cli_output.write_tables(result, folder, run.as_dict(label if several else arguments.policy, _line(arguments)))
     if arguments.report:
         from ..report import page as report
 

@@ -59,7 +59,7 @@ class Run(NamedTuple):
                 raise Wrong("%s: %s" % (_name(self.source["path"]), error)) from None
             raise
 
-    def told(self, policy: Optional[str], line: str) -> Dict[str, Any]:
+    def as_dict(self, policy: Optional[str], line: str) -> Dict[str, Any]:
         """The contents of run.json, from which the run can be repeated."""
         tree = None if self.queues is None else self.queues.to_dict()
         made = {"gangsched": __version__, "command": line, "trace": self.source, "cluster": self.cluster.to_dict()}
@@ -243,13 +243,13 @@ def written(arguments: argparse.Namespace, policies: Sequence[Optional[str]]) ->
         if getattr(arguments, name) not in (None, False, 0, []):
             raise Misused("%s has the run: --%s contradicts it" % (place, name.replace("_", "-")))
     with about(place):
-        told = load_bytes(_bytes(place))
+        saved = load_bytes(_bytes(place))
         try:
-            source, options = told["trace"], {name: _endless(value) for name, value in told["options"].items()}
+            source, options = saved["trace"], {name: _endless(value) for name, value in saved["options"].items()}
             path, digest, how = source["path"], source["sha256"], dict(source["read"])
-            cluster = Cluster.from_json(told["cluster"])
-            queues = Queues(told["queues"]) if told["queues"] is not None else None
-            wanted = list(policies) or [told["policy"]]
+            cluster = Cluster.from_json(saved["cluster"])
+            queues = Queues(saved["queues"]) if saved["queues"] is not None else None
+            wanted = list(policies) or [saved["policy"]]
         except (KeyError, TypeError, AttributeError) as error:
             raise Wrong("not a folder of --out (%s)" % error) from None
     _known(wanted)

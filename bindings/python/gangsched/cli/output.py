@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ..sim.result import Result
 
 
-def told(result: "Result") -> Dict[str, Any]:
+def as_dict(result: "Result") -> Dict[str, Any]:
     """A result as a JSON object."""
     info = result.info._asdict()
     return {"interrupted": result.interrupted, "info": info, "summary": result.summary()}
@@ -20,9 +20,9 @@ def told(result: "Result") -> Dict[str, Any]:
 def as_json(found: "Mapping[str, Result]", several: bool) -> str:
     """One line of JSON. Several results are in ``results``, by name."""
     if several:
-        return json.dumps({"results": {label: told(result) for label, result in found.items()}})
+        return json.dumps({"results": {label: as_dict(result) for label, result in found.items()}})
     ((label, result),) = found.items()
-    return json.dumps({"policy": label, **told(result)})
+    return json.dumps({"policy": label, **as_dict(result)})
 
 
 def as_text(found: "Mapping[str, Result]", several: bool) -> str:
@@ -119,6 +119,6 @@ def write_tables(result: "Result", folder: str, run: Mapping[str, Any]) -> None:
     for name in ("jobs", "allocations", "timeline"):
         table = getattr(result, name)
         table.to_csv(os.path.join(folder, name + ".csv"), index=False, lineterminator="\n")
-    for name, value in (("summary", told(result)), ("run", run)):
+    for name, value in (("summary", as_dict(result)), ("run", run)):
         with open(os.path.join(folder, name + ".json"), "w", encoding="utf-8") as file:
             file.write(json.dumps(value, indent=2) + "\n")

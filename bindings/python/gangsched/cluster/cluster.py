@@ -88,7 +88,7 @@ class Cluster(ChangeableCluster):
         """Set the members that are empty at first."""
         self._worker = None
         self._compiled: "weakref.WeakKeyDictionary[Request, Compiled]" = weakref.WeakKeyDictionary()
-        #: allocations whose nodes a Python function scores: growing them calls the function again
+        #: requests with a Python score function, by allocation: growing calls the function again
         self._scored: Dict[int, Compiled] = {}
         self._mix = None
 
@@ -341,11 +341,11 @@ class Cluster(ChangeableCluster):
             self._compiled[request] = found
         return found
 
-    def _test(self, ask: Any, request: Wanted, keywords: Mapping[str, Any]) -> bool:
+    def _test(self, test: Any, request: Wanted, keywords: Mapping[str, Any]) -> bool:
         with self._working() as worker:
             wanted = self._request(request, keywords)
             error = new_error()
-            result = ask(worker, wanted.pointer, error)
+            result = test(worker, wanted.pointer, error)
             if wanted.scorer is not None:
                 wanted.scorer.settle()
         if result in (lib.GANG_ENOFIT, lib.GANG_ENEVER):

@@ -96,12 +96,12 @@ class Snapshot(Handle):
         DoesNotFit, NeverFits
             With the reason.
         """
-        self._ask(lib.gang_snapshot_place, request, keywords)
+        self._call(lib.gang_snapshot_place, request, keywords)
 
     def fits(self, request: "Wanted" = None, **keywords: Any) -> bool:
         """Whether a gang fits. Places nothing."""
         try:
-            self._ask(lib.gang_snapshot_test, request, keywords)
+            self._call(lib.gang_snapshot_test, request, keywords)
             return True
         except DoesNotFit:
             return False
@@ -125,11 +125,11 @@ class Snapshot(Handle):
         with self._held() as snapshot:
             check(lib.gang_snapshot_set_state(snapshot, number, value), what="node %r" % (node,))
 
-    def _ask(self, ask: Any, request: "Wanted", keywords: Mapping[str, Any]) -> None:
+    def _call(self, function: Any, request: "Wanted", keywords: Mapping[str, Any]) -> None:
         error = new_error()
         with self.cluster._working() as worker, self._held() as snapshot:
             wanted = self.cluster._request(request, keywords)
-            result = ask(worker, snapshot, wanted.pointer, error)
+            result = function(worker, snapshot, wanted.pointer, error)
             if wanted.scorer is not None:
                 wanted.scorer.settle()
             check(result, error)

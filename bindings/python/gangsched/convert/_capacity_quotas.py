@@ -162,15 +162,15 @@ class Quotas(QueueTree):
             for kind in self.kinds:
                 self._scale_below(self.root, self.dimension(kind, label), total(scenario, kind, partition), report)
 
-    def _scale_below(self, queue: Queue, key: str, room: Fraction, report: Report) -> None:
+    def _scale_below(self, queue: Queue, key: str, capacity: Fraction, report: Report) -> None:
         members = [c for c in queue.children if isinstance(c.json["guaranteed"].get(key), (int, float))]
         claimed = sum((Fraction(str(c.json["guaranteed"][key])) for c in members), Fraction(0))
         for child in members:
             own = Fraction(str(child.json["guaranteed"][key]))
-            if claimed > room:
+            if claimed > capacity:
                 # Whole units, as in YARN.
-                own = Fraction(own * room / claimed // 1)
+                own = Fraction(own * capacity / claimed // 1)
                 child.json["guaranteed"][key] = int(own)
                 report.warn(self.place(child, "capacity"), "%s: scaled to %d, since the nodes have %s"
-                            % (key, int(own), tidy(room)))
+                            % (key, int(own), tidy(capacity)))
             self._scale_below(child, key, own, report)

@@ -176,7 +176,7 @@ class Nodes:
                     raise ConvertError(place, "a node has at most %d GPUs" % MAX_GPUS)
                 models += [type_] * count
             elif kind in ("shard", "mps"):
-                self.report.warn(place, "%s: no counterpart: tasks ask for a share of any GPU" % kind)
+                self.report.warn(place, "%s: no counterpart: tasks request a share of any GPU" % kind)
             else:
                 key = kind_name(place, kind)
                 add_kind(place, self.scenario, key)

@@ -270,7 +270,7 @@ class _Kueue:
                 self.report.warn(stop.place, "what runs goes on")
         spec.get("namespaceSelector")
         if len(quota.flavors) > 1:
-            self.report.warn(spec.get("resourceGroups").place, "jobs ask for the first flavor that has labels: "
+            self.report.warn(spec.get("resourceGroups").place, "jobs request the first flavor that has labels: "
                              "they do not try another")
         for key in ("flavorFungibility", "admissionChecks", "admissionChecksStrategy", "admissionScope"):
             if spec.get(key):

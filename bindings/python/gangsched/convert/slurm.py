@@ -15,7 +15,7 @@ Slurm                                         scenario
 ``Feature``                                   ``labels``, without a value
 ``State``                                     ``state``; nodes that are FUTURE are left out
 ``PartitionName``, ``Nodes``                  ``partitions``, of nodes, too; a queue of the same
-                                              name: a job goes in the queue, its tasks ask for the
+                                              name: a job goes in the queue, its tasks name the
                                               partition
 ``PriorityTier`` (1)                          ``priority``: fair shares by tier, as all is left over
 ``PreemptType`` = preempt/partition_prio      ``reclaim: any``; otherwise ``never``

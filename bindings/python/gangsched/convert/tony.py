@@ -117,9 +117,9 @@ class _Converter:
             if text is None:
                 continue
             most = _mib(self.place(key), text) if word == "memory" else integer(self.place(key), text, -1, MAX_AMOUNT)
-            asked = sum(task["count"] * (task.get(member, 0) if member else 1) for task in tasks)
-            if 0 <= most < asked:
-                raise ConvertError(self.place(key), "%d: the job asks for %d" % (most, asked))
+            requested = sum(task["count"] * (task.get(member, 0) if member else 1) for task in tasks)
+            if 0 <= most < requested:
+                raise ConvertError(self.place(key), "%d: the job requests %d" % (most, requested))
         if sum(task["count"] for task in tasks) > MAX_TASKS:
             raise ConvertError(self.file, "more than %d tasks" % MAX_TASKS)
 

@@ -265,11 +265,11 @@ def _box(frame: _Frame, boxes: Boxes, i: int, names: Sequence[str], last_s: floa
 
 def _nodes(frame: _Frame, boxes: Boxes) -> None:
     """Names of nodes as far as they fit, and lines between nodes."""
-    room = frame.high / max(len(boxes.nodes), 1)
+    height = frame.high / max(len(boxes.nodes), 1)
     free = 0.0
     for i, (name, (low, high)) in enumerate(boxes.nodes.items()):
         y = frame.y(1 - low / boxes.lanes)
-        if i and room >= 6:
+        if i and height >= 6:
             frame.out.append('<path class="grid" d="M%g %gH%g"/>' % (frame.x(0), y, frame.x(1)))
         middle = (y + frame.y(1 - high / boxes.lanes)) / 2
         if middle >= free:

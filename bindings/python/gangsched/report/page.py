@@ -113,8 +113,8 @@ def _interrupted(results: Mapping[str, "Result"]) -> str:
     stopped = [label for label, result in results.items() if result.interrupted]
     if not stopped:
         return ""
-    who = "This run was" if stopped == [""] else "%s: this was" % ", ".join(stopped)
-    return '<p class="warn">%s interrupted: it is what had happened until then.</p>' % escape(who)
+    subject = "This run was" if stopped == [""] else "%s: this was" % ", ".join(stopped)
+    return '<p class="warn">%s interrupted: it is what had happened until then.</p>' % escape(subject)
 
 
 def _tiles(result: "Result") -> str:

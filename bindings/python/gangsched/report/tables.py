@@ -138,12 +138,12 @@ def waited(result: "Result", listed: Sequence[Waited]) -> str:
     rows = []
     for one in listed:
         i = one.job
-        asked = "%s %s" % (number(columns["tasks"][i]), "task" if columns["tasks"][i] == 1 else "tasks")
-        asked += ", %s GPUs" % number(columns["gpus"][i]) if columns["gpus"][i] else ", %s cores" % number(columns["cpus"][i])
+        requested = "%s %s" % (number(columns["tasks"][i]), "task" if columns["tasks"][i] == 1 else "tasks")
+        requested += ", %s GPUs" % number(columns["gpus"][i]) if columns["gpus"][i] else ", %s cores" % number(columns["cpus"][i])
         wait = span(one.wait_s) if one.started else "%s, still waits" % span(one.wait_s)
         words = [result.names[i], columns["user"][i] or NONE, columns["queue"][i] or NONE]
-        rows.append([*(escape(word) for word in words), escape(asked), escape(wait), escape(one.why)])
-    return table(["job", "user", "queue", "asked for", "waited", "why"], rows, words=3, last_word=True)
+        rows.append([*(escape(word) for word in words), escape(requested), escape(wait), escape(one.why)])
+    return table(["job", "user", "queue", "requested", "waited", "why"], rows, words=3, last_word=True)
 
 
 def refused(result: "Result") -> str:

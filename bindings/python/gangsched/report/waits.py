@@ -42,13 +42,13 @@ def worst(result: "Result", count: int) -> List[Waited]:
     order = numpy.argsort(-numpy.nan_to_num(found, nan=-1.0), kind="stable")[:count]
     listed = [int(i) for i in order if found[i] > 0]
     submit, start = result.column("submit_s"), result.column("start_s")
-    ask = {i: float(submit[i] + found[i] / 2) if start[i] == start[i] else result.info.now_s for i in listed}
+    instants = {i: float(submit[i] + found[i] / 2) if start[i] == start[i] else result.info.now_s for i in listed}
     try:
-        stops = sorted((at, i) for i, at in ask.items())
-        told = {i: str(simulation.explain(i)) for i, simulation in result._recipe.visit(stops)}
+        stops = sorted((at, i) for i, at in instants.items())
+        explanations = {i: str(simulation.explain(i)) for i, simulation in result._recipe.visit(stops)}
     except NotSupported as error:
-        told = {i: "not known: %s" % error for i in listed}
-    return [Waited(i, float(found[i]), bool(start[i] == start[i]), ask[i], told.get(i, "")) for i in listed]
+        explanations = {i: "not known: %s" % error for i in listed}
+    return [Waited(i, float(found[i]), bool(start[i] == start[i]), instants[i], explanations.get(i, "")) for i in listed]
 
 
 __all__ = ["Waited", "waits", "worst"]

@@ -39,7 +39,7 @@ class Event(NamedTuple):
     end: str  #: how the job ended, a :class:`gangsched.enums.JobEnd`
     text: str  #: one English line
     gang: int = 0  #: which gang of the job, where groups of the job wait for each other
-    #: of events whose ``what`` begins with ``reservation-``
+    #: of events with a ``what`` that begins with ``reservation-``
     reservation: Optional[ReservationEvent] = None
 
     @property

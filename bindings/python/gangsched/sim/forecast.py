@@ -38,8 +38,8 @@ class Expected(NamedTuple):
     high_s: Optional[float]  #: seconds: the same for ``high``
     wait_s: Optional[float]  #: seconds from its submission to ``start_s``
     samples: int  #: number of samples in which it starts
-    #: the decisive reason at the end of the run: ``room``, ``limit``, ``hold``...; "": it starts,
-    #: or the reason is unknown
+    #: the decisive reason at the end of the run: ``capacity``, ``limit``, ``hold``...; "": it
+    #: starts, or the reason is unknown
     wait: str
 
 
@@ -66,14 +66,14 @@ class _Expectations(Call):
 class _RunTimes(Call):
     """Connects gang_run_time_fn with a Python function."""
 
-    def __init__(self, told: Callable[[int, int, float], Optional[float]], index: Callable[[int], int]) -> None:
+    def __init__(self, run_time_of: Callable[[int, int, float], Optional[float]], index: Callable[[int], int]) -> None:
         super().__init__()
-        self.told, self.index = told, index
+        self.run_time_of, self.index = run_time_of, index
 
     def of(self, job: int, sample: int, draw: int) -> int:
         if self.error is not None:
             return 0
-        found = self.told(self.index(job), sample, draw / 2.0**64)
+        found = self.run_time_of(self.index(job), sample, draw / 2.0**64)
         return 0 if found is None else min(max(ns(min(found, 9e9), "run_time()"), 0), 2**62)
 
 
@@ -178,7 +178,7 @@ class Forecast(Reserving):
 
     def _know(self, opts: Any, run_time: RunTime) -> None:
         """Choose the source of run times."""
-        told: Optional[Callable[[int, int, float], Optional[float]]] = None
+        run_time_of: Optional[Callable[[int, int, float], Optional[float]]] = None
         if run_time == "actual":
             by_index = {job.at: job.run_ns for job in self._jobs.values()}
 
@@ -186,13 +186,13 @@ class Forecast(Reserving):
                 length = by_index.get(index)
                 return None if length is None else length / 1e9
 
-            told = actual
+            run_time_of = actual
         elif callable(run_time):
-            told = run_time
+            run_time_of = run_time
         elif run_time is not None:
             raise InvalidArgument("run_time is a function, 'actual' or None, not %r" % (run_time,), path="run_time")
-        if told is not None:
-            self._times = _RunTimes(told, lambda number: self._jobs[number].at)
+        if run_time_of is not None:
+            self._times = _RunTimes(run_time_of, lambda number: self._jobs[number].at)
             opts.run_time, opts.user = lib.gangsched_py_run_time, self._times.user
 
     def close(self) -> None:

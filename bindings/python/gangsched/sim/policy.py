@@ -214,7 +214,7 @@ class per_job:
         return "per_job(%s)" % getattr(self.score, "__name__", self.score)
 
 
-def write_scores(view: Any, room: Any, score: Callable[[View], Any], names: Names) -> None:
+def write_scores(view: Any, buffer: Any, score: Callable[[View], Any], names: Names) -> None:
     """Call a policy, and store its scores for the library.
 
     Without jobs the policy is not called.
@@ -235,12 +235,12 @@ def write_scores(view: Any, room: Any, score: Callable[[View], Any], names: Name
     if isinstance(found, list):
         if len(found) != count:
             raise InvalidArgument("the policy gave %d scores for %d jobs" % (len(found), count))
-        room[0:count] = found
+        buffer[0:count] = found
         return
     import numpy
 
     scores = numpy.ascontiguousarray(found, dtype=numpy.float64)
     if scores.shape != (count,):
         raise InvalidArgument("the policy must give one score for each of %d jobs" % count)
-    ffi.memmove(room, scores, 8 * count)
+    ffi.memmove(buffer, scores, 8 * count)
 

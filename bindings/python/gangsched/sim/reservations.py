@@ -115,7 +115,7 @@ def as_case(given: Mapping[str, Any]) -> Tuple[Dict[str, Any], str]:
     Raises
     ------
     NotFound
-        No reservation, stage or task group has the member, whose name is the path.
+        No reservation, stage or task group has the member that the path names.
     """
     spec = {key: value for key, value in given.items() if key in KEYS and key != "job"}
     stage = {key: value for key, value in given.items() if key in STAGE_KEYS}
@@ -354,9 +354,9 @@ class Reserving(Scheduling):
                     raise OutOfRange("%s: must be 0 or more, and below 2^62" % path, path=path)
                 setattr(limit, "%s_%s" % (prefix, member), value)
         with self._changing() as sched:
-            whose = ffi.NULL if owner is None else utf8(owner, "owner")
+            user = ffi.NULL if owner is None else utf8(owner, "owner")
             error, none = new_error(), maximum is None and average is None
-            check(lib.gang_reservation_set_limit(sched, whose, ffi.NULL if none else limit, error), error)
+            check(lib.gang_reservation_set_limit(sched, user, ffi.NULL if none else limit, error), error)
             self._note("limit_reservations", owner, maximum=maximum, average=average, window_s=window_s)
 
     # ---- looking -------------------------------------------------------------------------

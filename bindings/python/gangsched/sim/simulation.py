@@ -77,13 +77,13 @@ class Simulation(RunningSimulation):
     shift_s : float
         Seconds added to the times of the trace.
     default_queue
-        Queue of jobs that name none, or of a trace whose queue is not in the tree. None: an error,
+        Queue of jobs that name none, or name one that is not in the tree. None: an error,
         except for a tree of one queue, which takes all jobs.
     stream
         A directory. The simulation writes ended jobs to ``jobs.csv``, ``allocations.csv`` and
         ``timeline.csv`` there, which it replaces, and forgets them. Memory then grows by some 170
         bytes a job, which keep all statistics exact. A job that has ended can then not be read any
-        more (:class:`Stale`), but :meth:`explain` still tells why a job was refused. :meth:`result`
+        more (:class:`Stale`), but :meth:`explain` still says why a job was refused. :meth:`result`
         ends the files, and reads them when its tables are used. While the simulation is open the
         directory is its own (:class:`Busy`); after fork() it belongs to the parent.
     mix

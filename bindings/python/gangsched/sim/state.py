@@ -53,8 +53,8 @@ class SimulationState(Reserving):
         with self._held() as sim, self._traces_held():
             count = self._raw_info(sim).jobs
 
-            def fill(room: Any, size: int, ends: Any) -> int:
-                return int(lib.gangsched_py_sim_names(sim, count, room, size, ends))
+            def fill(buffer: Any, size: int, ends: Any) -> int:
+                return int(lib.gangsched_py_sim_names(sim, count, buffer, size, ends))
 
             return texts(count, fill)
 

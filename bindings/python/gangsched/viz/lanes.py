@@ -109,8 +109,8 @@ def _of_cores(rows: Any, at: Any) -> Tuple[Any, Any, Any]:
             free = ~busy
             first = (free & -free).bit_length() - 1
             above = busy >> first
-            room = (above & -above).bit_length() - 1 if above else wanted
-            last = first + min(wanted, room)
+            length = (above & -above).bit_length() - 1 if above else wanted
+            last = first + min(wanted, length)
             which.append(i)
             low.append(first)
             high.append(last)
