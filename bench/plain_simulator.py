@@ -88,7 +88,11 @@ def main():
     policy, give_up = sys.argv[4], float(sys.argv[5]) if len(sys.argv) > 5 else None
     with open(path, newline="") as file:
         jobs = [
-            {"gpus": int(row["gpu_num"]), "submit": int(row["submit_time"]), "duration": int(row["duration"])}
+            {
+                "gpus": int(row["gpu_num"]),
+                "submit": int(row["submit_time"]),
+                "duration": int(row["duration"]),
+            }
             for row in csv.DictReader(file)
             if row["vc"] == vc and int(row["gpu_num"]) <= nodes * GPUS
         ]

@@ -82,7 +82,11 @@ class Cluster:
         gpus, cores, memory = need
         tasks = []
         for name, node in self.nodes.items():
-            while node["free_gpus"] >= gpus and node["free_cores"] >= cores and node["memory"] >= memory:
+            while (
+                node["free_gpus"] >= gpus
+                and node["free_cores"] >= cores
+                and node["memory"] >= memory
+            ):
                 tasks.append(self.take(name, node, need))
                 if len(tasks) == count:
                     return tasks

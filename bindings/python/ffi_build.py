@@ -47,7 +47,9 @@ extern "Python" {
 
 def _pkg_config(*arguments: str) -> List[str]:
     command = [os.environ.get("PKG_CONFIG", "pkg-config"), *arguments]
-    return shlex.split(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+    return shlex.split(
+        subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    )
 
 
 def _from_build_tree(build: Path) -> Dict[str, Any]:

@@ -11,7 +11,11 @@ from typing import Any, Callable, List, Mapping, Optional, Sequence, Tuple
 
 def deprecated(old: str, new: str, stacklevel: int = 3) -> None:
     """Warn that ``old`` is a name of the version before, and ``new`` is its name now."""
-    warnings.warn("%s is now %s; the old name goes in the next version" % (old, new), DeprecationWarning, stacklevel)
+    warnings.warn(
+        "%s is now %s; the old name goes in the next version" % (old, new),
+        DeprecationWarning,
+        stacklevel,
+    )
 
 
 def names(

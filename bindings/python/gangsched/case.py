@@ -52,7 +52,9 @@ def dump(value: Any, path_prefix: str = "") -> bytes:
         if not path:
             raise ParseError(str(error)) from None
         path = without(path_prefix, path)
-        raise ParseError("%s: %r is not finite" % (path, number), path=path, text="%r is not finite" % number) from None
+        raise ParseError(
+            "%s: %r is not finite" % (path, number), path=path, text="%r is not finite" % number
+        ) from None
 
 
 def _endless(value: Any, path: str = "") -> Tuple[str, float]:
@@ -66,7 +68,9 @@ def _endless(value: Any, path: str = "") -> Tuple[str, float]:
         inside = (("%s.%s" % (path, key) if path else str(key), one) for key, one in value.items())
     elif isinstance(value, (list, tuple)):
         inside = (("%s[%d]" % (path, i), one) for i, one in enumerate(value))
-    return next((found for found in (_endless(one, place) for place, one in inside) if found[0]), ("", 0.0))
+    return next(
+        (found for found in (_endless(one, place) for place, one in inside) if found[0]), ("", 0.0)
+    )
 
 
 def load(source: Source) -> Dict[str, Any]:
@@ -163,10 +167,13 @@ def job_dict(spec: Optional[Mapping[str, Any]], keywords: Mapping[str, Any]) -> 
     job = {key: value for key, value in given.items() if key in JOB_KEYS | _OLD_JOB_KEYS}
     task = {key: value for key, value in given.items() if key not in JOB_KEYS | _OLD_JOB_KEYS}
     groups = job.get("tasks", [{}])
-    alone = isinstance(groups, (list, tuple)) and len(groups) == 1 and isinstance(groups[0], Mapping)
+    alone = (
+        isinstance(groups, (list, tuple)) and len(groups) == 1 and isinstance(groups[0], Mapping)
+    )
     if not alone and task:
         raise NotFound(
-            "%s: with several groups, give it in one of them" % ", ".join(sorted(task)), path=sorted(task)[0]
+            "%s: with several groups, give it in one of them" % ", ".join(sorted(task)),
+            path=sorted(task)[0],
         )
     if alone:
         if "tasks" not in given or "min" in keywords:

@@ -53,7 +53,9 @@ class Word(str, Enum):
             for member in cls:
                 if member.value == word:
                     return member.number
-        raise InvalidArgument("%s is one of %s, not %r" % (name, ", ".join(cls.words()), word), path=name)
+        raise InvalidArgument(
+            "%s is one of %s, not %r" % (name, ", ".join(cls.words()), word), path=name
+        )
 
     @classmethod
     def words(cls) -> List[str]:

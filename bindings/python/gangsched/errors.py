@@ -235,7 +235,9 @@ def placed(error: GangError, path: str) -> GangError:
     if path == error.path:
         return error
     detail: Dict[str, Any] = {**error.__dict__, "path": path}
-    made = type(error)("%s: %s" % (path, error.text) if path else error.text, detail.pop("code"), **detail)
+    made = type(error)(
+        "%s: %s" % (path, error.text) if path else error.text, detail.pop("code"), **detail
+    )
     made.__dict__.update({**error.__dict__, "path": path})
     return made
 

@@ -42,7 +42,9 @@ def open_bytes(path: "Union[str, os.PathLike[str]]") -> IO[bytes]:
 
 
 @contextmanager
-def plain_file(path: "Optional[Union[str, os.PathLike[str]]]") -> "Iterator[Optional[Union[str, os.PathLike[str]]]]":
+def plain_file(
+    path: "Optional[Union[str, os.PathLike[str]]]",
+) -> "Iterator[Optional[Union[str, os.PathLike[str]]]]":
     """The path of an uncompressed file: the file itself, or a temporary copy."""
     if path is None or not os.path.isfile(path):
         yield path
@@ -71,7 +73,9 @@ def read_bytes(path: "Union[str, os.PathLike[str]]") -> bytes:
         with open_bytes(path) as file:
             return file.read()
     except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
-        raise ParseError("%s: the compressed data is damaged: %s" % (os.fspath(path), error)) from None
+        raise ParseError(
+            "%s: the compressed data is damaged: %s" % (os.fspath(path), error)
+        ) from None
 
 
 def read_text(path: "Union[str, os.PathLike[str]]") -> str:

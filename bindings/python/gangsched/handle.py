@@ -27,7 +27,9 @@ _Self = TypeVar("_Self", bound="Handle")
 class Box:
     """A pointer of the library with a count of its users. The last user frees it."""
 
-    def __init__(self, pointer: Any, free: Callable[[Any], None], parent: Optional["Box"] = None) -> None:
+    def __init__(
+        self, pointer: Any, free: Callable[[Any], None], parent: Optional["Box"] = None
+    ) -> None:
         self.pointer = pointer
         self._free = free
         self._needs: List[Box] = []
@@ -79,7 +81,10 @@ class Handle:
     def __reduce__(self) -> Any:
         """Classes that can be pickled override this."""
         name = type(self).__name__.lower()
-        raise TypeError("a %s cannot be pickled: make it in the process that uses it, or send its results" % name)
+        raise TypeError(
+            "a %s cannot be pickled: make it in the process that uses it, or send its results"
+            % name
+        )
 
     @property
     def closed(self) -> bool:
@@ -100,7 +105,10 @@ class Handle:
             return self
 
     def __exit__(
-        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
     ) -> None:
         self.close()
 

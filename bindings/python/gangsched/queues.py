@@ -95,10 +95,14 @@ class Queues(Mapping[str, Dict[str, Any]]):
         self._case = {key: case[key] for key in known if case.get(key)}
         return [dict(queue) for queue in case.get("queues") or ()]
 
-    def _nested(self, level: Mapping[str, Any], parent: Optional[str], place: str) -> Iterator[Dict[str, Any]]:
+    def _nested(
+        self, level: Mapping[str, Any], parent: Optional[str], place: str
+    ) -> Iterator[Dict[str, Any]]:
         for name, body in level.items():
             if body is not None and not isinstance(body, Mapping):
-                raise InvalidArgument("%s%s: a queue is a dict" % (place, name), path="%s%s" % (place, name))
+                raise InvalidArgument(
+                    "%s%s: a queue is a dict" % (place, name), path="%s%s" % (place, name)
+                )
             if place.count(".queues.") > 64:
                 raise InvalidArgument("%s%s: too deep" % (place, name), path="%s%s" % (place, name))
             queue = dict(body or {})
@@ -124,7 +128,10 @@ class Queues(Mapping[str, Dict[str, Any]]):
                     kinds.update(str(name).split("@")[0] for name in amounts)
         kinds.update(str(kind) for kind in self._case.get("excluded_kinds", ()))
         kinds -= {*BUILT_IN, "memory", "default"}
-        frame = {"levels": sorted(levels - {"node"}), "kinds": [{"name": kind} for kind in sorted(kinds)]}
+        frame = {
+            "levels": sorted(levels - {"node"}),
+            "kinds": [{"name": kind} for kind in sorted(kinds)],
+        }
         self.case(frame)
 
     def case(self, frame: Mapping[str, Any]) -> Case:
@@ -219,7 +226,9 @@ class Queues(Mapping[str, Dict[str, Any]]):
         for queue in made:
             if queue["name"] == name:
                 queue.update(fields)
-                for key in [key for key, value in fields.items() if value is None and key != "parent"]:
+                for key in [
+                    key for key, value in fields.items() if value is None and key != "parent"
+                ]:
                     del queue[key]
         return Queues({**self._case, "queues": made})
 
@@ -227,7 +236,9 @@ class Queues(Mapping[str, Dict[str, Any]]):
         """The same tree with one more queue."""
         if name in self._index:
             raise AlreadyExists("queue '%s' exists" % name)
-        return Queues({**self._case, "queues": [*self._list, {"name": name, "parent": parent, **fields}]})
+        return Queues(
+            {**self._case, "queues": [*self._list, {"name": name, "parent": parent, **fields}]}
+        )
 
     def everywhere(self, **fields: Any) -> "Queues":
         """The same tree with these members in every leaf: ``queues.everywhere(order="shortest")``."""

@@ -2,7 +2,9 @@
 """Named tuples of one type that are also a table."""
 
 import math
-from typing import TYPE_CHECKING, Any, Iterable, Iterator, Sequence, Tuple, Type, TypeVar, Union, overload
+from typing import (
+    TYPE_CHECKING, Any, Iterable, Iterator, Sequence, Tuple, Type, TypeVar, Union, overload,
+)
 
 if TYPE_CHECKING:
     import pandas

@@ -7,7 +7,9 @@ import signal
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, ProcessPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Union
+from typing import (
+    TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Union,
+)
 
 from .errors import InvalidArgument
 from .sim.result import Result, flat
@@ -48,7 +50,9 @@ class Comparison(Mapping[str, Result]):
         """
         import pandas
 
-        return pandas.DataFrame.from_dict({label: flat(one.summary()) for label, one in self.items()}, orient="index")
+        return pandas.DataFrame.from_dict(
+            {label: flat(one.summary()) for label, one in self.items()}, orient="index"
+        )
 
     def cdf(self, column: str = "wait_s", axes: Any = None, title: Optional[str] = None) -> Any:
         """The distributions of a column of jobs, one line a label.
@@ -61,13 +65,23 @@ class Comparison(Mapping[str, Result]):
 
         return cdf(self, column, axes, title)
 
-    def plot(self, columns: Iterable[str] = ("wait_s_mean", "jct_s_mean", "bounded_slowdown_mean"), axes: Any = None) -> Any:
+    def plot(
+        self,
+        columns: Iterable[str] = ("wait_s_mean", "jct_s_mean", "bounded_slowdown_mean"),
+        axes: Any = None,
+    ) -> Any:
         """Bars of columns of :attr:`table`. Returns the matplotlib axes."""
         from matplotlib import pyplot
 
         listed = list(columns)
         if axes is None:
-            _, axes = pyplot.subplots(1, len(listed), figsize=(3.2 * len(listed), 3), constrained_layout=True, squeeze=False)
+            _, axes = pyplot.subplots(
+                1,
+                len(listed),
+                figsize=(3.2 * len(listed), 3),
+                constrained_layout=True,
+                squeeze=False,
+            )
             axes = axes[0]
         table = self.table
         for one, column in zip(axes, listed):
@@ -124,17 +138,26 @@ def compare(
     options
         Options of all simulations. With ``stream`` each simulation gets a subfolder with its label.
     """
-    listed = policies if isinstance(policies, Mapping) else _labelled([policies] if isinstance(policies, str) else policies)
+    listed = (
+        policies
+        if isinstance(policies, Mapping)
+        else _labelled([policies] if isinstance(policies, str) else policies)
+    )
     trace = as_trace(trace)
     common = {"cluster": cluster, "trace": trace, "queues": queues, **options}
     calls = [
-        {**common, **(policy if isinstance(policy, Mapping) else {"policy": policy})} for policy in listed.values()
+        {**common, **(policy if isinstance(policy, Mapping) else {"policy": policy})}
+        for policy in listed.values()
     ]
     if common.get("stream") is not None:
-        for call, folder in zip(calls, _unlike(re.sub(r"[^\w.+-]+", "_", label).lstrip(".") or "_" for label in listed)):
+        for call, folder in zip(
+            calls, _unlike(re.sub(r"[^\w.+-]+", "_", label).lstrip(".") or "_" for label in listed)
+        ):
             if call["stream"] is common["stream"]:
                 call["stream"] = Path(common["stream"]) / folder
-    found = sweep(_one, [{"arguments": call} for call in calls], executor=executor, progress=progress)
+    found = sweep(
+        _one, [{"arguments": call} for call in calls], executor=executor, progress=progress
+    )
     return Comparison(dict(zip(listed, found.values)))
 
 
@@ -208,11 +231,16 @@ def _row(value: Any) -> Dict[str, Any]:
     return {"value": value}
 
 
-def grid_of(grid: Union[Mapping[str, Iterable[Any]], Iterable[Mapping[str, Any]]]) -> List[Dict[str, Any]]:
+def grid_of(
+    grid: Union[Mapping[str, Iterable[Any]], Iterable[Mapping[str, Any]]]
+) -> List[Dict[str, Any]]:
     """All combinations of a dict of lists, the last one varying fastest; a list of dicts is copied."""
     if isinstance(grid, Mapping):
         names = list(grid)
-        return [dict(zip(names, values)) for values in itertools.product(*(list(grid[name]) for name in names))]
+        return [
+            dict(zip(names, values))
+            for values in itertools.product(*(list(grid[name]) for name in names))
+        ]
     return [dict(params) for params in grid]
 
 

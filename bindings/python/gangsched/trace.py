@@ -4,12 +4,16 @@
 import json
 import numbers
 import os
-from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, Union
+from typing import (
+    TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, Union,
+)
 
 from ._lazy import deprecated
 from ._native import WRITE, Writer, ffi, lib, new, text, texts, utf8
 from .case import dump
-from .errors import GangError, InvalidArgument, NotFound, OutOfRange, ParseError, check, new_error, placed
+from .errors import (
+    GangError, InvalidArgument, NotFound, OutOfRange, ParseError, check, new_error, placed,
+)
 from .files import read_bytes, writer_for
 from .handle import Box, Handle
 from .values import whole
@@ -141,13 +145,18 @@ class Trace(Handle):
             The file cannot be read.
         """
         content = read_bytes(path)
-        options = {"lenient": lenient, "max_jobs": max_jobs, "gpus_per_task": gpus_per_task, "batsim_flops": batsim_flops}
+        options = {
+            "lenient": lenient, "max_jobs": max_jobs, "gpus_per_task": gpus_per_task,
+            "batsim_flops": batsim_flops,
+        }
         if most:
             options["most"] = most
         return cls._of(_read(content, _format(format), _current(options)))
 
     @classmethod
-    def from_text(cls, content: Union[str, bytes], format: Optional[str] = None, **options: Any) -> "Trace":
+    def from_text(
+        cls, content: Union[str, bytes], format: Optional[str] = None, **options: Any
+    ) -> "Trace":
         """As :meth:`read`, from text instead of a file."""
         if isinstance(content, str):
             content = content.encode("utf-8")
@@ -189,7 +198,10 @@ class Trace(Handle):
         try:
             with self._held() as trace:
                 for index in indices:
-                    check(lib.gang_trace_get(trace, self._position(int(index)), job), what="job %d" % index)
+                    check(
+                        lib.gang_trace_get(trace, self._position(int(index)), job),
+                        what="job %d" % index,
+                    )
                     check(lib.gang_trace_add(made.pointer, job, error), error)
         except BaseException:
             made.release()
@@ -206,7 +218,10 @@ class Trace(Handle):
 
             trace.changed(submit_s=trace.column("submit_s") / 1.2)     # 20 % more load
         """
-        members = {"submit_s": "submit_ns", "run_s": "run_ns", "limit_s": "limit_ns", "priority": "priority"}
+        members = {
+            "submit_s": "submit_ns", "run_s": "run_ns", "limit_s": "limit_ns",
+            "priority": "priority",
+        }
         values: Dict[str, List[int]] = {}
         called = {member: name for name, member in members.items()}
         count = len(self)
@@ -215,11 +230,19 @@ class Trace(Handle):
                 raise InvalidArgument("columns that can change are %s" % ", ".join(members))
             if isinstance(given, numbers.Real):
                 given = [given] * count
-            listed = list(given) if hasattr(given, "__iter__") and not isinstance(given, (str, bytes)) else []
+            listed = (
+                list(given)
+                if hasattr(given, "__iter__") and not isinstance(given, (str, bytes))
+                else []
+            )
             if len(listed) != count:
-                raise InvalidArgument("%s: one number for each of %d jobs" % (name, count), path=name)
+                raise InvalidArgument(
+                    "%s: one number for each of %d jobs" % (name, count), path=name
+                )
             scale = 1 if name == "priority" else _NS
-            values[members[name]] = [_whole(value, scale, name, i) for i, value in enumerate(listed)]
+            values[members[name]] = [
+                _whole(value, scale, name, i) for i, value in enumerate(listed)
+            ]
         made, error, job = _empty(), new_error(), new("gang_trace_job")
         try:
             with self._held() as trace:
@@ -231,7 +254,9 @@ class Trace(Handle):
                         check(lib.gang_trace_add(made.pointer, job, error), error)
                     except GangError as wrong:
                         which = called.get(wrong.path)
-                        raise placed(wrong, "%s[%d]" % (which, i) if which else wrong.path) from None
+                        raise placed(
+                            wrong, "%s[%d]" % (which, i) if which else wrong.path
+                        ) from None
         except BaseException:
             made.release()
             raise
@@ -398,7 +423,9 @@ def _no_job(jobs: Any, job: Any, line: int) -> GangError:
         hint = ": Trace.from_dataframe() converts a table"
     elif isinstance(jobs, (str, bytes)):
         hint = ": Trace.read() reads a file"
-    return InvalidArgument("job %d: expected a dict, not %s%s" % (line, type(job).__name__, hint), line=line)
+    return InvalidArgument(
+        "job %d: expected a dict, not %s%s" % (line, type(job).__name__, hint), line=line
+    )
 
 
 def as_trace(given: Any) -> Trace:
@@ -437,7 +464,9 @@ def _with_line(error: GangError, what: str) -> GangError:
     if not error.line or not error.path:
         return error
     detail: Dict[str, Any] = dict(error.__dict__)
-    made = type(error)("%s %d: %s: %s" % (what, error.line, error.path, error.text), detail.pop("code"), **detail)
+    made = type(error)(
+        "%s %d: %s: %s" % (what, error.line, error.path, error.text), detail.pop("code"), **detail
+    )
     made.__dict__.update(error.__dict__)
     return made
 
@@ -511,7 +540,9 @@ def _of_one_task(table: "pandas.DataFrame") -> "pandas.DataFrame":
     if "gpus" in table.columns:
         each = _numbers(table, "gpus", 0) / each_of
         whole_ones = each == numpy.rint(each)
-        devices, milli = numpy.where(whole_ones, each, 1), numpy.where(whole_ones, 1000, numpy.rint(each * 1000))
+        devices, milli = numpy.where(whole_ones, each, 1), numpy.where(
+            whole_ones, 1000, numpy.rint(each * 1000)
+        )
         table = table.assign(gpus=devices.astype(numpy.int64), gpu_milli=milli.astype(numpy.int64))
     return table.drop(columns=["cpus"])
 

@@ -32,7 +32,9 @@ def seconds(value_ns: int) -> Optional[float]:
     return None if value_ns >= 2**63 - 1 else value_ns / 1e9
 
 
-def runs(run_s: Union[Sequence[float], Mapping[str, float]], groups: Sequence[Mapping[str, Any]]) -> List[int]:
+def runs(
+    run_s: Union[Sequence[float], Mapping[str, float]], groups: Sequence[Mapping[str, Any]]
+) -> List[int]:
     """Run times of task groups as ns.
 
     Parameters
@@ -52,7 +54,9 @@ def runs(run_s: Union[Sequence[float], Mapping[str, float]], groups: Sequence[Ma
     names = [str(group.get("name", "")) for group in groups]
     for name in [*run_s, *names]:
         if name not in run_s or names.count(name) != 1:
-            raise InvalidArgument("run_s: give exactly one run time for the one group '%s'" % name, path="run_s")
+            raise InvalidArgument(
+                "run_s: give exactly one run time for the one group '%s'" % name, path="run_s"
+            )
     return [ns(run_s[name], "run_s['%s']" % name) for name in names]
 
 

@@ -34,7 +34,9 @@ MOST_BYTES = 300_000
 LIMIT_S = 120
 
 #: Outputs must not contain folders of a machine or addresses of objects.
-_OF_A_MACHINE = re.compile(r"(?<![\w.<])/(?:home|root|tmp|usr|work|mnt|opt|var)/\w|\bat 0x[0-9a-f]{6,}")
+_OF_A_MACHINE = re.compile(
+    r"(?<![\w.<])/(?:home|root|tmp|usr|work|mnt|opt|var)/\w|\bat 0x[0-9a-f]{6,}"
+)
 
 
 # ---- executing ---------------------------------------------------------------------------------
@@ -53,9 +55,15 @@ def execute(path: Path) -> Any:
     from nbclient import NotebookClient
 
     book = nbformat.read(path, as_version=4)
-    kernels = AsyncKernelManager(kernel_name="python3", kernel_spec_manager=KernelSpecManager(kernel_dirs=[]))
+    kernels = AsyncKernelManager(
+        kernel_name="python3", kernel_spec_manager=KernelSpecManager(kernel_dirs=[])
+    )
     client = NotebookClient(
-        book, km=kernels, timeout=LIMIT_S, record_timing=False, resources={"metadata": {"path": str(HERE)}}
+        book,
+        km=kernels,
+        timeout=LIMIT_S,
+        record_timing=False,
+        resources={"metadata": {"path": str(HERE)}},
     )
     client.execute()
     return book
@@ -86,7 +94,9 @@ def _outputs(outputs: Sequence[Any]) -> Iterator[Any]:
             continue  # progress bars, warnings of other libraries
         output.pop("execution_count", None)
         if output.output_type == "execute_result":
-            output = nbformat.v4.new_output("execute_result", data=output.data, execution_count=None)
+            output = nbformat.v4.new_output(
+                "execute_result", data=output.data, execution_count=None
+            )
         data = output.get("data", {})
         if "image/png" in data:
             data["image/png"] = _plain_png(data["image/png"])
@@ -121,7 +131,9 @@ def faults(path: Path) -> List[str]:
         found.append("no valid notebook: %s" % str(error).splitlines()[0])
     if path.stat().st_size > MOST_BYTES:
         found.append("%d bytes, more than %d" % (path.stat().st_size, MOST_BYTES))
-    if nbformat.writes(normalise(nbformat.from_dict(book))) != path.read_text(encoding="utf-8").rstrip("\n"):
+    if nbformat.writes(normalise(nbformat.from_dict(book))) != path.read_text(
+        encoding="utf-8"
+    ).rstrip("\n"):
         found.append("not as run.py writes it: run it")
     if not any(cell.get("outputs") for cell in book.cells):
         found.append("no output: run run.py")
@@ -145,7 +157,9 @@ def _texts(output: Any) -> Iterator[str]:
 
 def _kernel_environment(folder: str) -> Dict[str, str]:
     """An environment without the user's settings, which leaves no files behind."""
-    paths = [os.path.abspath(path) for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    paths = [
+        os.path.abspath(path) for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path
+    ]
     return {
         "IPYTHONDIR": folder,
         "JUPYTER_CONFIG_DIR": folder,
@@ -161,7 +175,9 @@ def _kernel_environment(folder: str) -> Dict[str, str]:
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description="Execute the notebooks.")
     parser.add_argument("notebooks", nargs="*", type=Path, help="all of them, if none is given")
-    parser.add_argument("--check", action="store_true", help="look at what is committed, and write nothing")
+    parser.add_argument(
+        "--check", action="store_true", help="look at what is committed, and write nothing"
+    )
     parser.add_argument("--no-data", action="store_true", help="as if there were no real traces")
     options = parser.parse_args(arguments)
     if options.no_data:
@@ -175,7 +191,9 @@ def main(arguments: Sequence[str]) -> int:
             began = time.monotonic()
             try:
                 book = execute(path)
-            except Exception as error:  # an exception of a cell or of its kernel fails this notebook
+            except (
+                Exception
+            ) as error:  # an exception of a cell or of its kernel fails this notebook
                 wrong.append(re.sub(r"\x1b\[[0-9;]*m", "", str(error)))
             else:
                 if not options.check:

@@ -26,7 +26,9 @@ def cli() -> str:
     if not (os.access(path, os.X_OK) or shutil.which(path)):
         if given:
             pytest.fail("GANGSCHED_CLI: no such program: %s" % given)
-        pytest.skip("no command line: build the preset dev, or set GANGSCHED_CLI to the program gangsched")
+        pytest.skip(
+            "no command line: build the preset dev, or set GANGSCHED_CLI to the program gangsched"
+        )
     return path
 
 
@@ -35,8 +37,14 @@ def run(command: str, *cases: Any, options: Optional[List[str]] = None) -> List[
     with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as file:
         json.dump(list(cases), file)
         file.flush()
-        done = subprocess.run([cli(), command, *(options or []), file.name], stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, universal_newlines=True, timeout=120, check=False)
+        done = subprocess.run(
+            [cli(), command, *(options or []), file.name],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            universal_newlines=True,
+            timeout=120,
+            check=False,
+        )
     assert done.returncode == 0, done.stdout + done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -54,7 +62,10 @@ def data(*names: str, **more: Any) -> Converted:
 def capacities(scenario: Json) -> Dict[str, Json]:
     """By queue: guarantee and limit as the library resolves them."""
     (out,) = run("validate", scenario, options=["--json"])
-    return {queue["name"]: {"guarantee": queue["guarantee"], "limit": queue["limit"]} for queue in out["queues"]}
+    return {
+        queue["name"]: {"guarantee": queue["guarantee"], "limit": queue["limit"]}
+        for queue in out["queues"]
+    }
 
 
 def outcome(scenario: Json) -> Json:

@@ -15,8 +15,10 @@ import numpy as np
 import gangsched as gs
 
 #: Names of the policies in the published tables.
-PUBLISHED = {"best-fit": "BestFit", "dot-product": "DotProd", "gpu-packing": "GpuPacking", "gpu-clustering": "GpuClustering",
-             "fgd": "FGD"}
+PUBLISHED = {
+    "best-fit": "BestFit", "dot-product": "DotProd", "gpu-packing": "GpuPacking",
+    "gpu-clustering": "GpuClustering", "fgd": "FGD",
+}
 
 #: The load at the end, in per cent of the cluster's GPUs.
 LOADS = 131
@@ -52,7 +54,13 @@ def kind_of(pod):
     """(milli-cores, MiB, GPUs, milli-GPUs of each, models)"""
     gpus = int(pod.get("gpus", 0))
     milli = pod.get("gpu_milli", 1000) if gpus else 0
-    return round(1000 * pod.get("cpu", 0)), pod.get("mem_mib", 0), gpus, milli, tuple(pod.get("gpu_models", ()))
+    return (
+        round(1000 * pod.get("cpu", 0)),
+        pod.get("mem_mib", 0),
+        gpus,
+        milli,
+        tuple(pod.get("gpu_models", ())),
+    )
 
 
 def shape_of(cpu_milli, gpus, milli, models):
@@ -71,7 +79,9 @@ class Fragments:
             taken += 1
         typical = ranked[:taken]
         self.weight = weight
-        self.cpu, self.gpus, self.milli = (np.array([kind[i] for kind, _ in typical]) for i in range(3))
+        self.cpu, self.gpus, self.milli = (
+            np.array([kind[i] for kind, _ in typical]) for i in range(3)
+        )
         self.count = np.array([count for _, count in typical])
         self.allowed = {
             model: np.array([not kind[3] or model in kind[3] for kind, _ in typical])
@@ -80,7 +90,12 @@ class Fragments:
 
     def of(self, cpu, free, model):
         fits = free[None, :] >= self.milli[:, None]
-        usable = (self.gpus > 0) & (fits.sum(axis=1) >= self.gpus) & (cpu >= self.cpu) & self.allowed[model]
+        usable = (
+            (self.gpus > 0)
+            & (fits.sum(axis=1) >= self.gpus)
+            & (cpu >= self.cpu)
+            & self.allowed[model]
+        )
         lost = np.where(usable, (free[None, :] * ~fits).sum(axis=1), free.sum())
         return int((self.count * lost).sum())
 
@@ -115,7 +130,9 @@ class Replay:
                 cpu_milli, mem_mib, gpus, milli, models = kind
                 if kind not in requests:
                     shape = shape_of(cpu_milli, gpus, milli, models)
-                    requests[kind] = gs.Request(shape, mem_mib=mem_mib, policy=policy, gpu_nodes="allow")
+                    requests[kind] = gs.Request(
+                        shape, mem_mib=mem_mib, policy=policy, gpu_nodes="allow"
+                    )
                 arrived += gpus * milli
                 try:
                     task = cluster.allocate(requests[kind]).tasks[0]
@@ -139,7 +156,9 @@ class Replay:
         self.fragmented = round(total / fragments.weight, 2)
         with np.errstate(invalid="ignore"):
             means = np.rint(sums / counts) / 100
-        self.curves = [[None if np.isnan(value) else float(value) for value in curve] for curve in means]
+        self.curves = [
+            [None if np.isnan(value) else float(value) for value in curve] for curve in means
+        ]
 
 
 def published_curve(folder, name, workload, policy, seed):

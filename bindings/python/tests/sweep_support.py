@@ -26,7 +26,10 @@ def play(seed, log, rest_s=0.0):
     """A simulation with failures. Its numbers depend on the seed."""
     note(log, "begin", seed, os.getpid())
     jobs = [{"submit_s": 9 * i, "run_s": 60 + 11 * (i % 7), "gpus": 1 + i % 8} for i in range(40)]
-    options = {"node_mtbf_s": 900.0, "node_repair_s": 60.0, "loss": "restart", "checkpoint_s": 30.0, "seed": seed}
+    options = {
+        "node_mtbf_s": 900.0, "node_repair_s": 60.0, "loss": "restart", "checkpoint_s": 30.0,
+        "seed": seed,
+    }
     summary = gs.simulate(gs.Cluster.uniform(2), gs.Trace(jobs), **options).summary()
     time.sleep(rest_s)
     note(log, "end", seed, os.getpid())
@@ -43,7 +46,10 @@ def awkward(self, fn, key, workers, priority, pure, retries):
     return [self, fn, key, workers, priority, pure, retries]
 
 
-AWKWARD = [{"self": 1, "fn": 2, "key": i, "workers": "w", "priority": -1, "pure": 0, "retries": 9} for i in range(3)]
+AWKWARD = [
+    {"self": 1, "fn": 2, "key": i, "workers": "w", "priority": -1, "pure": 0, "retries": 9}
+    for i in range(3)
+]
 
 
 def fail_at(x):
@@ -61,7 +67,10 @@ def main():
     from mpi4py.futures import MPIPoolExecutor
 
     with MPIPoolExecutor() as pool:
-        found = {"values": line(pool, sys.argv[1], 0.02).values, "awkward": gs.sweep(awkward, AWKWARD, executor=pool).values}
+        found = {
+            "values": line(pool, sys.argv[1], 0.02).values,
+            "awkward": gs.sweep(awkward, AWKWARD, executor=pool).values,
+        }
         try:
             gs.sweep(fail_at, {"x": range(6)}, executor=pool)
         except KeyError as error:

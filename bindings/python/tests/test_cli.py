@@ -23,7 +23,14 @@ from gangsched.cli import help as cli_help
 from gangsched.sim import options
 
 JOBS = [
-    {"job": "j%d" % i, "submit_s": 5 * i, "run_s": 40 + 7 * (i % 9), "gpus": 1 + i % 8, "user": "u%d" % (i % 3), "queue": "ab"[i % 2]}
+    {
+        "job": "j%d" % i,
+        "submit_s": 5 * i,
+        "run_s": 40 + 7 * (i % 9),
+        "gpus": 1 + i % 8,
+        "user": "u%d" % (i % 3),
+        "queue": "ab"[i % 2],
+    }
     for i in range(40)
 ]
 TREE = {"a": {"weight": 2}, "top": {"queues": {"b": {"limit": {"gpu": 8}}}}}
@@ -56,7 +63,14 @@ def run(there, capsys):
 
 def python(line, **more):
     command = [sys.executable, "-m", "gangsched", *line.split()]
-    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, timeout=60, **more)
+    return subprocess.run(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        universal_newlines=True,
+        timeout=60,
+        **more
+    )
 
 
 # ---- what it does ------------------------------------------------------------------------------
@@ -66,13 +80,23 @@ def test_simulate_reports_refused_jobs_with_reasons(run):
     why = "gpu is short (5000 milli-GPUs a task)"
     status, out, err = run("simulate jobs.csv --nodes 2 --gpus 4 --report page.html")
     assert status == 0 and re.search(r"^refused +20$", out, re.M)
-    assert err.startswith("note: 20 of 40 jobs refused; 'j4': ") and why in err and len(err.splitlines()) == 1
+    assert (
+        err.startswith("note: 20 of 40 jobs refused; 'j4': ")
+        and why in err
+        and len(err.splitlines()) == 1
+    )
     with open("page.html", encoding="utf-8") as file:
         page = file.read()
     assert "Refused jobs, with reasons" in page and why in page
     status, out, err = run("compare jobs.csv --nodes 2 --gpus 4 --policy fifo,sjf --jobs 2")
-    assert status == 0 and re.match(r" +jobs +refused +left ", out) and re.search(r"^sjf +20 +20 +0 ", out, re.M)
-    assert err.startswith("note: fifo: 20 of 40 jobs refused; 'j4': ") and len(err.splitlines()) == 1
+    assert (
+        status == 0
+        and re.match(r" +jobs +refused +left ", out)
+        and re.search(r"^sjf +20 +20 +0 ", out, re.M)
+    )
+    assert (
+        err.startswith("note: fifo: 20 of 40 jobs refused; 'j4': ") and len(err.splitlines()) == 1
+    )
     assert "refused" not in run("compare jobs.csv --nodes 2 --policy fifo")[1]
 
 
@@ -80,20 +104,37 @@ def test_a_trace_is_simulated(run):
     expected = gs.simulate(gs.Cluster.uniform(2), gs.Trace(JOBS), policy="sjf").summary()
     status, out, err = run("simulate jobs.csv.gz --nodes 2 --gpus 8 --policy sjf --json")
     found = json.loads(out)
-    assert (status, err) == (0, "") and found["summary"] == expected and found["policy"] == "sjf" and not found["interrupted"]
+    assert (
+        (status, err) == (0, "")
+        and found["summary"] == expected
+        and found["policy"] == "sjf"
+        and not found["interrupted"]
+    )
     status, out, err = run("simulate jobs.csv --nodes 2 --policy sjf")
-    assert (status, err) == (0, "") and re.search(r"^jobs +40$", out, re.M) and re.search(r"^wait( +\S+ \w+){4}$", out, re.M)
+    assert (
+        (status, err) == (0, "")
+        and re.search(r"^jobs +40$", out, re.M)
+        and re.search(r"^wait( +\S+ \w+){4}$", out, re.M)
+    )
 
 
 def test_simulate_reads_cluster_queues_and_options_from_files_and_arguments(run):
     line = "simulate jobs.csv --cluster site.json --queues queues.json --seed 3 --until 150 --set node_mtbf_s=400 --set loss=restart --json"
     status, out, _ = run(line + " --set checkpoint_s=inf")
     with gs.Cluster.from_json("site.json") as cluster:
-        settings = {"node_mtbf_s": 400, "loss": "restart", "checkpoint_s": float("inf"), "seed": 3, "until_s": 150}
+        settings = {
+            "node_mtbf_s": 400,
+            "loss": "restart",
+            "checkpoint_s": float("inf"),
+            "seed": 3,
+            "until_s": 150,
+        }
         expected = gs.simulate(cluster, gs.Trace(JOBS), TREE, **settings)
     found = json.loads(out)
     assert status == 0 and found["summary"] == expected.summary() and found["info"]["now_s"] == 150
-    assert found["summary"]["unfinished"] > 0 and set(found["summary"]["queues"]) == {"a", "top", "b"}
+    assert found["summary"]["unfinished"] > 0 and set(found["summary"]["queues"]) == {
+        "a", "top", "b",
+    }
 
 
 def test_cluster_file_may_be_a_table_or_hold_the_queues(run, there):
@@ -101,7 +142,10 @@ def test_cluster_file_may_be_a_table_or_hold_the_queues(run, there):
     plain = json.loads(run("simulate jobs.csv --nodes 2 --json")[1])["summary"]
     table = json.loads(run("simulate jobs.csv --cluster nodes.csv --json")[1])["summary"]
     assert table["wait_s"] == plain["wait_s"]
-    case = {**json.loads((there / "site.json").read_text()), "queues": [{"name": "a"}, {"name": "b", "limit": {"gpu": 8}}]}
+    case = {
+        **json.loads((there / "site.json").read_text()),
+        "queues": [{"name": "a"}, {"name": "b", "limit": {"gpu": 8}}],
+    }
     with gzip.open(there / "case.json.gz", "wb") as file:
         file.write(json.dumps(case).encode())
     found = json.loads(run("simulate jobs.csv --cluster case.json.gz --json")[1])["summary"]
@@ -111,34 +155,59 @@ def test_cluster_file_may_be_a_table_or_hold_the_queues(run, there):
 def test_policies_are_compared(run, there):
     status, out, _ = run("compare jobs.csv --nodes 2 --json --out runs --report page.html")
     found = json.loads(out)["results"]
-    assert status == 0 and list(found) == list(commands.POLICIES) and sorted(os.listdir("runs")) == sorted(commands.POLICIES)
+    assert (
+        status == 0
+        and list(found) == list(commands.POLICIES)
+        and sorted(os.listdir("runs")) == sorted(commands.POLICIES)
+    )
     expected = gs.compare(commands.POLICIES, gs.Cluster.uniform(2), gs.Trace(JOBS))
-    assert {name: one["summary"] for name, one in found.items()} == {name: one.summary() for name, one in expected.items()}
+    assert {name: one["summary"] for name, one in found.items()} == {
+        name: one.summary() for name, one in expected.items()
+    }
     page = (there / "page.html").read_text(encoding="utf-8")
     assert "Beside each other" in page and "python -m gangsched compare jobs.csv" in page
     status, out, _ = run("compare jobs.csv --nodes 2 --policy sjf,fifo --policy srtf")
-    assert status == 0 and [line.split()[0] for line in out.splitlines()[1:]] == ["sjf", "fifo", "srtf"]
+    assert status == 0 and [line.split()[0] for line in out.splitlines()[1:]] == [
+        "sjf", "fifo", "srtf",
+    ]
 
 
 def test_tables_are_written(run, there):
-    status, out, _ = run("simulate jobs.csv --cluster site.json --queues queues.json --out deep/run --json")
-    assert status == 0 and sorted(os.listdir("deep/run")) == ["allocations.csv", "jobs.csv", "run.json", "summary.json", "timeline.csv"]
+    status, out, _ = run(
+        "simulate jobs.csv --cluster site.json --queues queues.json --out deep/run --json"
+    )
+    assert status == 0 and sorted(os.listdir("deep/run")) == [
+        "allocations.csv", "jobs.csv", "run.json", "summary.json", "timeline.csv",
+    ]
     rows = list(csv.DictReader(open("deep/run/jobs.csv", newline="")))
     table = gs.simulate(gs.Cluster.from_json("site.json"), gs.Trace(JOBS), TREE).jobs
-    assert [float(row["start_s"]) for row in rows] == table.start_s.tolist() and [row["job"] for row in rows] == table.job.tolist()
-    assert json.loads((there / "deep/run/summary.json").read_text())["summary"] == json.loads(out)["summary"]
+    assert [float(row["start_s"]) for row in rows] == table.start_s.tolist() and [
+        row["job"] for row in rows
+    ] == table.job.tolist()
+    assert (
+        json.loads((there / "deep/run/summary.json").read_text())["summary"]
+        == json.loads(out)["summary"]
+    )
 
 
 def test_a_run_that_was_written_is_run_again(run, there):
     run("simulate jobs.csv.gz --cluster site.json --queues queues.json --seed 5 --set node_mtbf_s=500 --set checkpoint_s=inf --out run1")
     saved = json.loads((there / "run1" / "run.json").read_text())
-    assert saved["options"]["checkpoint_s"] == "inf" and saved["trace"]["path"] == str(there / "jobs.csv.gz")
+    assert saved["options"]["checkpoint_s"] == "inf" and saved["trace"]["path"] == str(
+        there / "jobs.csv.gz"
+    )
     status, out, err = run("report run1 -o again.html --title Again")
     assert (status, out, err) == (0, "", "")
     run("report jobs.csv.gz --cluster site.json --queues queues.json --seed 5 --set node_mtbf_s=500 --set checkpoint_s=inf -o direct.html --title Again")
-    again, direct = ((there / name).read_text(encoding="utf-8").split("It was made by")[0] for name in ("again.html", "direct.html"))
+    again, direct = (
+        (there / name).read_text(encoding="utf-8").split("It was made by")[0]
+        for name in ("again.html", "direct.html")
+    )
     assert again == direct and "<h1>Again</h1>" in again
-    assert run("report run1 --policy fifo,sjf -o two.html")[0] == 0 and "Beside each other" in (there / "two.html").read_text()
+    assert (
+        run("report run1 --policy fifo,sjf -o two.html")[0] == 0
+        and "Beside each other" in (there / "two.html").read_text()
+    )
     gs.Trace(JOBS[:-1]).write("jobs.csv.gz")
     status, _, err = run("report run1 -o again.html")
     assert status == 1 and "jobs.csv.gz: has changed since run1/run.json was written" in err
@@ -148,7 +217,9 @@ def test_configuration_is_converted_and_used(there):
     (there / "slurm.conf").write_text("ClusterName=x\nNodeName=n[1-2] CPUs=64 RealMemory=524288 Gres=gpu:8\nPartitionName=a Nodes=n[1-2]\n")
     made = python("convert slurm.conf -q", cwd=there)
     assert made.returncode == 0, made.stderr
-    ran = python("simulate jobs.csv --cluster - --default-queue a --json", cwd=there, input=made.stdout)
+    ran = python(
+        "simulate jobs.csv --cluster - --default-queue a --json", cwd=there, input=made.stdout
+    )
     assert ran.returncode == 0, ran.stderr
     assert json.loads(ran.stdout)["summary"]["jobs"] == 40
 
@@ -178,10 +249,16 @@ WRONG = {
     "simulate jobs.csv --cluster torn.json": (1, "torn.json:"),
     "simulate jobs.csv --cluster latin.json": (1, "latin.json: byte 14 is not UTF-8"),
     "simulate jobs.csv --cluster wrong.json": (1, "wrong.json: nodes[0].gpus"),
-    "simulate jobs.csv --nodes 2 --queues wrongtree.json": (1, "wrongtree.json: top.queues.b.limit.gpu"),
+    "simulate jobs.csv --nodes 2 --queues wrongtree.json": (
+        1,
+        "wrongtree.json: top.queues.b.limit.gpu",
+    ),
     "simulate jobs.csv --nodes 2 --queues nobody.json": (1, "nobody.json: there are no queues"),
     "simulate jobs.csv --nodes 2 --queues site.json": (1, "site.json: nodes: a queue is a dict"),
-    "simulate jobs.csv --nodes 2 --queues cd.json": (1, 'jobs.csv: jobs[0].queue: no queue is called "a"'),
+    "simulate jobs.csv --nodes 2 --queues cd.json": (
+        1,
+        'jobs.csv: jobs[0].queue: no queue is called "a"',
+    ),
     "simulate jobs.csv --nodes 2 --queues queues.json --default-queue c": (1, "c"),
     "simulate jobs.csv --nodes 2 --policy best": (2, "--policy best: policies are"),
     "simulate jobs.csv --nodes 2 --set speed": (2, "--set speed: expected NAME=VALUE"),
@@ -230,8 +307,12 @@ def test_an_internal_error_keeps_its_traceback(run, monkeypatch):
 
 
 def test_a_closed_pipe_ends_the_command_quietly(there):
-    command = "%s -m gangsched simulate jobs.csv --nodes 2 | true; echo ${PIPESTATUS[0]}" % sys.executable
-    ran = subprocess.run(["bash", "-c", command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+    command = (
+        "%s -m gangsched simulate jobs.csv --nodes 2 | true; echo ${PIPESTATUS[0]}" % sys.executable
+    )
+    ran = subprocess.run(
+        ["bash", "-c", command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60
+    )
     assert (ran.stdout, ran.stderr) == (b"0\n", b"")
 
 
@@ -240,10 +321,17 @@ def test_a_closed_pipe_ends_the_command_quietly(there):
 
 def test_ctrl_c_prints_the_results_so_far(there):
     """The job never ends, because failures destroy its work; the progress bar shows that it runs."""
-    gs.Trace([{"job": "short", "submit_s": 0, "run_s": 1}, {"job": "sisyphus", "submit_s": 0, "run_s": 1e6}]).write("hard.csv")
+    gs.Trace(
+        [
+            {"job": "short", "submit_s": 0, "run_s": 1},
+            {"job": "sisyphus", "submit_s": 0, "run_s": 1e6},
+        ]
+    ).write("hard.csv")
     line = "simulate hard.csv --nodes 1 --json --out part --set task_mtbf_s=100 --set loss=restart --set max_restarts=1000000000 --set checkpoint_s=inf"
     master, slave = pty.openpty()
-    process = subprocess.Popen([sys.executable, "-m", "gangsched", *line.split()], stdout=subprocess.PIPE, stderr=slave)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gangsched", *line.split()], stdout=subprocess.PIPE, stderr=slave
+    )
     os.close(slave)
     said, stop, sent = b"", time.monotonic() + 40, False
     try:
@@ -264,8 +352,15 @@ def test_ctrl_c_prints_the_results_so_far(there):
         os.close(master)
     assert sent and process.returncode == 130, (process.returncode, said)
     found = json.loads(out)
-    assert found["interrupted"] and found["summary"]["jobs"] == 1 and found["summary"]["unfinished"] == 1
-    assert b"1 of 2 jobs had ended" in said and len((there / "part" / "jobs.csv").read_text().splitlines()) == 3
+    assert (
+        found["interrupted"]
+        and found["summary"]["jobs"] == 1
+        and found["summary"]["unfinished"] == 1
+    )
+    assert (
+        b"1 of 2 jobs had ended" in said
+        and len((there / "part" / "jobs.csv").read_text().splitlines()) == 3
+    )
 
 
 def test_ctrl_c_skips_policies_that_have_not_begun(run, monkeypatch):
@@ -281,20 +376,34 @@ def test_ctrl_c_skips_policies_that_have_not_begun(run, monkeypatch):
 
     monkeypatch.setattr(cli_input, "simulate", interrupted)
     status, out, err = run("compare jobs.csv --nodes 2 --json")
-    assert status == 130 and list(json.loads(out)["results"]) == ["fifo", "sjf"] == calls and err.startswith("interrupted at ")
-    monkeypatch.setattr(cli_input, "simulate", lambda *arguments, **options: exec("raise KeyboardInterrupt"))
+    assert (
+        status == 130
+        and list(json.loads(out)["results"]) == ["fifo", "sjf"] == calls
+        and err.startswith("interrupted at ")
+    )
+    monkeypatch.setattr(
+        cli_input, "simulate", lambda *arguments, **options: exec("raise KeyboardInterrupt")
+    )
     assert run("simulate jobs.csv --nodes 2") == (130, "", "interrupted\n")
 
 
 def test_policies_are_compared_in_processes(run):
-    line = "compare jobs.csv --cluster site.json --queues queues.json --policy fifo,queues,sjf --json"
+    line = (
+        "compare jobs.csv --cluster site.json --queues queues.json --policy fifo,queues,sjf --json"
+    )
     alone, several = run(line), run(line + " --jobs 2")
-    assert alone[0] == 0 and several == alone and list(json.loads(several[1])["results"]) == ["fifo", "queues", "sjf"]
+    assert (
+        alone[0] == 0
+        and several == alone
+        and list(json.loads(several[1])["results"]) == ["fifo", "queues", "sjf"]
+    )
     assert run(line + " --jobs 9") == alone
     for wrong in ("0", "-1", "many"):
         status, out, err = run(line + " --jobs " + wrong)
         assert (status, out) == (2, "") and "--jobs" in err
-    status, out, err = run("compare jobs.csv --nodes 2 --queues queues.json --default-queue nobody --jobs 2")
+    status, out, err = run(
+        "compare jobs.csv --nodes 2 --queues queues.json --default-queue nobody --jobs 2"
+    )
     assert (status, out) == (1, "") and "default_queue" in err and len(err.splitlines()) == 1
 
 
@@ -302,7 +411,9 @@ def cpu_of_children(process):
     """Seconds of CPU time that each child of a process has used."""
     with contextlib.suppress(OSError):
         children = open("/proc/%d/task/%d/children" % (process, process)).read().split()
-        stats = [open("/proc/%s/stat" % child).read().rsplit(")", 1)[1].split() for child in children]
+        stats = [
+            open("/proc/%s/stat" % child).read().rsplit(")", 1)[1].split() for child in children
+        ]
         return [int(stat[11]) / os.sysconf("SC_CLK_TCK") for stat in stats]
     return []
 
@@ -316,10 +427,14 @@ def test_ctrl_c_stops_all_processes(there):
     hard = "--set task_mtbf_s=100 --set loss=restart --set max_restarts=1000000000 --set checkpoint_s=inf"
     line = "compare hard.csv --nodes 1 --json --jobs 2 --policy fifo,sjf,srtf,las " + hard
     command = [sys.executable, "-m", "gangsched", *line.split()]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    )
     try:
         stop = time.monotonic() + 60
-        while time.monotonic() < stop and sum(used > 0.3 for used in cpu_of_children(process.pid)) < 2:
+        while (
+            time.monotonic() < stop and sum(used > 0.3 for used in cpu_of_children(process.pid)) < 2
+        ):
             time.sleep(0.1)
         os.killpg(process.pid, signal.SIGINT)
         out, err = process.communicate(timeout=30)
@@ -329,7 +444,11 @@ def test_ctrl_c_stops_all_processes(there):
         process.wait()
     assert process.returncode == 130, err
     found = json.loads(out)["results"]
-    assert list(found)[:2] == ["fifo", "sjf"] and all(one["interrupted"] for one in found.values()) and len(found) < 4
+    assert (
+        list(found)[:2] == ["fifo", "sjf"]
+        and all(one["interrupted"] for one in found.values())
+        and len(found) < 4
+    )
     assert err.decode().startswith("interrupted") and len(err.splitlines()) == 1
 
 
@@ -342,25 +461,39 @@ def test_no_progress_bar_without_a_terminal(run):
 
 def test_help_texts_have_examples_and_definitions(run):
     status, out, _ = run("--help")
-    assert status == 0 and all(name in out for name in ("simulate", "compare", "convert", "report", "exit status", "submit_s"))
+    assert status == 0 and all(
+        name in out
+        for name in ("simulate", "compare", "convert", "report", "exit status", "submit_s")
+    )
     for name in ("simulate", "compare", "report"):
         status, out, _ = run(name + " --help")
         assert status == 0 and "examples:" in out and "exit status:" in out
         assert all(re.search(r"^  %s " % option, out, re.M) for option in options.NAMES), name
     assert set(cli_help.OPTIONS) == options.NAMES
-    assert run("convert --help")[0] == 0 and run("--version")[1].strip() == "gangsched " + gs.__version__
+    assert (
+        run("convert --help")[0] == 0
+        and run("--version")[1].strip() == "gangsched " + gs.__version__
+    )
 
 
 def test_the_examples_of_the_help_run(run, there):
     """The examples run with the files that the help shows."""
-    for name, content in re.findall(r"^(site|queues)\.json is (\{.*?\})[;.]$", cli_help.SIMULATE, re.M):
-        more = "".join(', {"name": "n%d", "cpus": 64, "mem_mib": 524288, "gpus": 8}' % i for i in range(1, 9))
+    for name, content in re.findall(
+        r"^(site|queues)\.json is (\{.*?\})[;.]$", cli_help.SIMULATE, re.M
+    ):
+        more = "".join(
+            ', {"name": "n%d", "cpus": 64, "mem_mib": 524288, "gpus": 8}' % i for i in range(1, 9)
+        )
         (there / (name + ".json")).write_text(content.replace(", ...]", more + "]"))
     jobs = re.search(r"^  (job,.*\n(?:  .*\n)+)", cli_help.ABOUT, re.M).group(1)
     (there / "jobs.csv").write_text(jobs.replace("\n  ", "\n"))
     (there / "jobs.csv.gz").write_bytes(gzip.compress((there / "jobs.csv").read_bytes()))
     (there / "philly.csv").write_bytes((there / "jobs.csv").read_bytes())
-    lines = re.findall(r"^  python -m gangsched (.*?)(?:  +\(.*)?$", "\n".join(vars(cli_help)[name] for name in ("ABOUT", "SIMULATE", "COMPARE", "REPORT")), re.M)
+    lines = re.findall(
+        r"^  python -m gangsched (.*?)(?:  +\(.*)?$",
+        "\n".join(vars(cli_help)[name] for name in ("ABOUT", "SIMULATE", "COMPARE", "REPORT")),
+        re.M,
+    )
     assert len(lines) >= 10
     for line in lines:
         if "|" in line:
@@ -373,6 +506,10 @@ def test_the_command_line_without_the_extension_still_converts(there):
     """Conversion needs nothing but Python."""
     code = "import sys; sys.modules['gangsched._gangsched'] = None; sys.modules['numpy'] = None\n"
     code += "from gangsched.cli import main; sys.exit(main(['convert', '-q', 'fair.xml']))"
-    (there / "fair.xml").write_text("<allocations><queue name='a'><weight>2</weight></queue></allocations>")
-    ran = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+    (there / "fair.xml").write_text(
+        "<allocations><queue name='a'><weight>2</weight></queue></allocations>"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60
+    )
     assert ran.returncode == 0 and json.loads(ran.stdout)["queues"], ran.stderr

@@ -12,7 +12,9 @@ import gangsched as gs
 
 @pytest.fixture
 def cluster():
-    with gs.Cluster.uniform(nodes=8, gpus=8, cpus=64, mem_gib=512, racks=2, island=4, gpu_model="V100") as made:
+    with gs.Cluster.uniform(
+        nodes=8, gpus=8, cpus=64, mem_gib=512, racks=2, island=4, gpu_model="V100"
+    ) as made:
         yield made
 
 
@@ -22,9 +24,15 @@ def cluster():
 def test_uniform_makes_equal_nodes(cluster):
     table = cluster.nodes
     assert list(table.index) == ["n%d" % i for i in range(8)] == cluster.names
-    assert set(table.cpus) == {64.0} and set(table.mem_mib) == {512 * 1024.0} and set(table.gpus) == {8}
+    assert (
+        set(table.cpus) == {64.0}
+        and set(table.mem_mib) == {512 * 1024.0}
+        and set(table.gpus) == {8}
+    )
     assert list(table["rack"]) == ["r0"] * 4 + ["r1"] * 4 and set(table.gpu_model) == {"V100"}
-    assert cluster.levels == ["rack"] and len(cluster) == 8 and "n3" in cluster and "n8" not in cluster
+    assert (
+        cluster.levels == ["rack"] and len(cluster) == 8 and "n3" in cluster and "n8" not in cluster
+    )
 
 
 def test_islands_of_uniform_are_kept_together(cluster):
@@ -39,7 +47,12 @@ def test_a_cluster_survives_a_round_trip_through_json(cluster):
 
 
 def test_a_case_is_read_from_dict_text_and_file(tmp_path):
-    case = {"levels": ["rack"], "nodes": [{"name": "a", "cpus": 1.5, "topology": {"rack": "r"}}], "queues": [], "jobs": []}
+    case = {
+        "levels": ["rack"],
+        "nodes": [{"name": "a", "cpus": 1.5, "topology": {"rack": "r"}}],
+        "queues": [],
+        "jobs": [],
+    }
     path = tmp_path / "case.json"
     path.write_text(json.dumps([case]))
     for source in (case, json.dumps(case), path, str(path)):
@@ -49,8 +62,14 @@ def test_a_case_is_read_from_dict_text_and_file(tmp_path):
 
 def test_kinds_pools_and_partitions_are_kept():
     with gs.Cluster(
-        [{"name": "a", "gpus": 1, "amounts": {"nic": 2}, "partitions": ["p"]}, {"name": "b", "max_tasks": 3}],
-        kinds=[{"name": "nic"}, {"name": "licence", "scope": "cluster", "capacity": 5, "unit": "seats"}],
+        [
+            {"name": "a", "gpus": 1, "amounts": {"nic": 2}, "partitions": ["p"]},
+            {"name": "b", "max_tasks": 3},
+        ],
+        kinds=[
+            {"name": "nic"},
+            {"name": "licence", "scope": "cluster", "capacity": 5, "unit": "seats"},
+        ],
         partitions=[{"name": "p", "mode": "exclusive"}],
     ) as made:
         assert [kind["name"] for kind in made.kinds][:2] == ["nic", "licence"]
@@ -101,16 +120,21 @@ def test_tables_are_read_compressed_or_not(tmp_path):
     packed.write_bytes(gzip.compress(text.encode()))
     for path in (plain, packed):
         with gs.Cluster.from_csv(path, levels=["rack"]) as made:
-            assert made.nodes.loc["openb-1"][["cpus", "mem_mib", "gpus", "gpu_model", "rack"]].tolist() == [
-                96.0, 786432.0, 2, "T4", "r1",
-            ]
+            assert made.nodes.loc["openb-1"][
+                ["cpus", "mem_mib", "gpus", "gpu_model", "rack"]
+            ].tolist() == [96.0, 786432.0, 2, "T4", "r1"]
             assert made.to_dict()["nodes"][1]["labels"] == {"zone": "z"}
             assert made.node("openb-2")["cpus"] == 0.5
 
 
 @pytest.mark.parametrize(
     "text, line",
-    [("cpus,gpus\n1,1\n", 1), ("name,cpus\na,x\n", 2), ("name,cpus\na,1\nb,1,2\n", 3), ("name,gpus\na,1e999\n", 2)],
+    [
+        ("cpus,gpus\n1,1\n", 1),
+        ("name,cpus\na,x\n", 2),
+        ("name,cpus\na,1\nb,1,2\n", 3),
+        ("name,gpus\na,1e999\n", 2),
+    ],
 )
 def test_a_bad_table_names_its_line(tmp_path, text, line):
     path = tmp_path / "bad.csv"
@@ -133,7 +157,11 @@ def test_the_nodes_of_the_spot_trace_are_read(shared):
     if not path.exists():
         pytest.skip("no such data")
     with gs.Cluster.from_csv(path) as made:
-        assert len(made) == 4278 and made.totals()["gpus"] == 10412 and made.node("2")["gpu_model"] == "A10"
+        assert (
+            len(made) == 4278
+            and made.totals()["gpus"] == 10412
+            and made.node("2")["gpu_model"] == "A10"
+        )
         assert made.node("0")["cpus"] == 192 and len(made._repr_html_()) < 40000
 
 
@@ -194,7 +222,9 @@ def test_a_gang_is_allocated_whole_and_released(cluster):
     with cluster.allocate(count=16, gpu=1, cpu=8, same="rack") as job:
         assert len(job.tasks) == 16 and len(job.nodes) == 2 and job.info()["gpus"] == 16.0
         assert cluster.totals()["gpu_free"] == 48.0
-        assert job.hosts("horovod") == "n0:8,n1:8" and job.hosts("mpi").splitlines()[0] == "n0 slots=8"
+        assert (
+            job.hosts("horovod") == "n0:8,n1:8" and job.hosts("mpi").splitlines()[0] == "n0 slots=8"
+        )
         assert [a.id for a in cluster.allocations] == [job.id]
         assert "16 tasks" in repr(job)
     assert not job.alive and "released" in repr(job) and cluster.totals()["gpu_free"] == 64.0
@@ -206,13 +236,17 @@ def test_a_gang_is_allocated_whole_and_released(cluster):
 def test_a_refusal_names_its_reason(cluster):
     with pytest.raises(gs.NeverFits) as caught:
         cluster.allocate(count=65, gpu=1)
-    assert (caught.value.name, caught.value.kind, caught.value.constraint) == ("GANG_ENEVER", 2, "kind")
+    assert (caught.value.name, caught.value.kind, caught.value.constraint) == (
+        "GANG_ENEVER", 2, "kind",
+    )
     cluster.allocate(count=60, gpu=1)
     with pytest.raises(gs.DoesNotFit) as caught:
         cluster.allocate(count=5, gpu=1)
     assert not isinstance(caught.value, gs.NeverFits) and caught.value.code == -8
     why = cluster.explain(count=5, gpu=1)
-    assert why.answer == "not now" and str(why) == str(caught.value) and why["groups"][0]["fit"] == 4
+    assert (
+        why.answer == "not now" and str(why) == str(caught.value) and why["groups"][0]["fit"] == 4
+    )
     assert "groups" in why and len(why) > 3 and cluster.explain(gpu=1).answer == "fits now"
 
 
@@ -235,7 +269,9 @@ def test_an_allocation_grows_and_shrinks(cluster):
 
 
 def test_groups_have_names_and_shapes(cluster):
-    job = cluster.allocate(tasks=[{"name": "ps", "count": 2, "cpu": 4}, {"name": "worker", "count": 4, "gpu": 2}])
+    job = cluster.allocate(
+        tasks=[{"name": "ps", "count": 2, "cpu": 4}, {"name": "worker", "count": 4, "gpu": 2}]
+    )
     assert [task["group"] for task in job.tasks] == ["ps"] * 2 + ["worker"] * 4
     assert job.hosts("plain", group=1).split() == [task["node"] for task in job.tasks[2:]]
     with pytest.raises(gs.InvalidArgument):
@@ -316,7 +352,9 @@ def test_a_score_function_lives_as_long_as_its_allocation(cluster):
     import gc
 
     def make():
-        return cluster.allocate(gs.Request(count=4, min=1, gpu=1, score=lambda g, c: c["node"].astype("i8")))
+        return cluster.allocate(
+            gs.Request(count=4, min=1, gpu=1, score=lambda g, c: c["node"].astype("i8"))
+        )
 
     job = make()
     gc.collect()
@@ -357,7 +395,12 @@ def test_text_and_html_show_allocations_of_nodes(cluster):
     cluster.set_gpu_healthy("n3", 0, False)
     cluster.drain("n4")
     text = str(cluster)
-    assert "9.5 of 64 GPUs used" in text and "n0 ■■■■■■■■" in text and "x□□□□□□□" in text and "draining" in text
+    assert (
+        "9.5 of 64 GPUs used" in text
+        and "n0 ■■■■■■■■" in text
+        and "x□□□□□□□" in text
+        and "draining" in text
+    )
     html = cluster._repr_html_()
     assert html.count("<g transform") == 8 and "http" not in html and "<script" not in html
     assert "rack=r1" in html and repr(cluster).startswith("<Cluster: 8 nodes, 54.5 of 64 GPUs")
@@ -374,14 +417,23 @@ def test_large_clusters_are_summed_up():
         made.set_state("n1999", "down")
         html, text = made._repr_html_(), str(made)
         assert len(html) < 30000 and "http" not in html and "<script" not in html
-        assert "rack=r30" in html and "and 19 more" in html and "1 down" in html and "8 of 320" in html
-        assert len(text.splitlines()) < 60 and "8/320 GPUs, 40 nodes" in text and "and 3 more" in text
+        assert (
+            "rack=r30" in html and "and 19 more" in html and "1 down" in html and "8 of 320" in html
+        )
+        assert (
+            len(text.splitlines()) < 60 and "8/320 GPUs, 40 nodes" in text and "and 3 more" in text
+        )
     kinds = [{"name": "a%d" % i, "gpus": 4, "gpu_model": "<V100>"} for i in range(300)]
     kinds += [{"name": "c%d" % i, "cpus": 8} for i in range(200)]
     with gs.Cluster(kinds) as made:
         made.allocate(count=100, cpu=8)
         html, text = made._repr_html_(), str(made)
-        assert "4 x &lt;V100&gt;" in html and "no GPUs" in html and "800 of 1600" in html and len(html) < 10000
+        assert (
+            "4 x &lt;V100&gt;" in html
+            and "no GPUs" in html
+            and "800 of 1600" in html
+            and len(html) < 10000
+        )
         assert "800/1600 cores, 200 nodes" in text and "0/1200 GPUs, 300 nodes" in text
     with gs.Cluster.uniform(20000) as made:
         assert "a square 5 nodes" in made._repr_html_() and len(made._repr_html_()) < 10000
@@ -399,12 +451,22 @@ def test_a_large_cluster_is_a_small_picture():
 
 
 def test_one_node_equals_its_row_in_the_table():
-    machine = {"name": "a", "gpus": 2, "gpu_model": "T4", "topology": {"rack": "r1"}, "amounts": {"slots": 5}}
+    machine = {
+        "name": "a",
+        "gpus": 2,
+        "gpu_model": "T4",
+        "topology": {"rack": "r1"},
+        "amounts": {"slots": 5},
+    }
     with gs.Cluster([machine, {"name": "b"}], levels=["rack"], kinds=[{"name": "slots"}]) as made:
         for name in ("a", "b"):
             row = made.nodes.loc[name].to_dict()
             assert {key: made.node(name)[key] for key in row} == row
-        assert made.node("a")["gpu_model"] == "T4" and made.node("a")["slots_free"] == 5 and made.node("a")["rack"] == "r1"
+        assert (
+            made.node("a")["gpu_model"] == "T4"
+            and made.node("a")["slots_free"] == 5
+            and made.node("a")["rack"] == "r1"
+        )
 
 
 def test_nodes_by_number():
@@ -423,7 +485,13 @@ def test_nodes_by_number():
 
 def test_an_empty_cluster_is_fine():
     with gs.Cluster() as made:
-        assert len(made) == 0 and made.nodes.empty and str(made) and made._repr_html_() and len(made.copy()) == 0
+        assert (
+            len(made) == 0
+            and made.nodes.empty
+            and str(made)
+            and made._repr_html_()
+            and len(made.copy()) == 0
+        )
         assert made.allocations == [] and not made.fits_ever(count=1)
 
 
@@ -432,12 +500,21 @@ def test_an_empty_cluster_is_fine():
 
 def test_a_copy_has_the_policy_and_the_mix():
     shapes = [{"count": 3, "gpu": 0.5, "cpu": 1}, {"gpu": 2, "gpu_models": ["A"]}]
-    with gs.Cluster([{"name": "a", "cpus": 8, "gpus": 2, "gpu_model": "A"}], policy="fgd") as cluster:
+    with gs.Cluster(
+        [{"name": "a", "cpus": 8, "gpus": 2, "gpu_model": "A"}], policy="fgd"
+    ) as cluster:
         cluster.set_mix(shapes)
-        for again in (cluster.copy(), pickle.loads(pickle.dumps(cluster)), gs.Cluster.from_json(cluster.to_json())):
+        for again in (
+            cluster.copy(),
+            pickle.loads(pickle.dumps(cluster)),
+            gs.Cluster.from_json(cluster.to_json()),
+        ):
             assert again.to_dict()["policy"] == "fgd" and again.to_dict() == cluster.to_dict()
         with gs.Simulation(cluster) as simulation, simulation.fork() as other:
-            assert other.cluster.to_dict()["policy"] == "fgd" and other._recipe.arguments["mix"] == simulation._recipe.arguments["mix"] == shapes
+            assert (
+                other.cluster.to_dict()["policy"] == "fgd"
+                and other._recipe.arguments["mix"] == simulation._recipe.arguments["mix"] == shapes
+            )
 
 
 @pytest.mark.parametrize("wanted, taken", [("A", "b"), ("B", "a")])
@@ -448,7 +525,9 @@ def test_the_mix_decides_what_fgd_keeps_free(wanted, taken):
         cluster.set_mix(mix)
         assert cluster.allocate(gpu=0.5).nodes == [taken]
     with gs.Cluster(nodes, policy="fgd") as cluster:
-        half = gs.Trace([{"job": "half", "submit_s": 0, "run_s": 1, "tasks": 1, "gpus": 1, "gpu_milli": 500}])
+        half = gs.Trace(
+            [{"job": "half", "submit_s": 0, "run_s": 1, "tasks": 1, "gpus": 1, "gpu_milli": 500}]
+        )
         assert gs.simulate(cluster, half, mix=mix).allocations.node.tolist() == [taken]
         cluster.set_mix(mix)
         assert gs.simulate(cluster, half).allocations.node.tolist() == [taken]

@@ -22,18 +22,31 @@ from gangsched.convert import FORMATS, Converted, ConvertError, convert, detect,
 FORMAT_OF = {
     "capacity-percent.xml": "capacity-scheduler", "capacity-absolute.xml": "capacity-scheduler",
     "capacity-weights.xml": "capacity-scheduler", "capacity-labels.xml": "capacity-scheduler",
-    "yarn-site.xml": "yarn-site", "fair-scheduler.xml": "fair-scheduler", "fair-scheduler-full.xml": "fair-scheduler",
-    "tony.xml": "tony", "slurm.conf": "slurm", "gres.conf": "gres", "topology.conf": "topology",
-    "topology-block.conf": "topology", "nvidia-topo.txt": "nvidia-topo", "kubernetes-nodes.json": "kubernetes",
-    "kueue.yaml": "kubernetes", "volcano.yaml": "kubernetes", "training-operator.yaml": "kubernetes",
-    "podgroup.yaml": "kubernetes"}
+    "yarn-site.xml": "yarn-site", "fair-scheduler.xml": "fair-scheduler",
+    "fair-scheduler-full.xml": "fair-scheduler", "tony.xml": "tony", "slurm.conf": "slurm",
+    "gres.conf": "gres", "topology.conf": "topology", "topology-block.conf": "topology",
+    "nvidia-topo.txt": "nvidia-topo", "kubernetes-nodes.json": "kubernetes",
+    "kueue.yaml": "kubernetes", "volcano.yaml": "kubernetes",
+    "training-operator.yaml": "kubernetes", "podgroup.yaml": "kubernetes",
+}
 
 #: Files that belong together. They are converted, and mutated below.
-SETS = [("capacity-percent.xml", "yarn-site.xml"), ("capacity-absolute.xml",), ("capacity-weights.xml",),
-        ("capacity-labels.xml",), ("fair-scheduler.xml",), ("fair-scheduler-full.xml", "yarn-site.xml"), ("tony.xml",),
-        ("slurm.conf", "gres.conf", "topology.conf"), ("topology-block.conf",), ("nvidia-topo.txt",),
-        ("kubernetes-nodes.json", "kueue.yaml"), ("kubernetes-nodes.json", "volcano.yaml"),
-        ("training-operator.yaml",), ("podgroup.yaml",)]
+SETS = [
+    ("capacity-percent.xml", "yarn-site.xml"),
+    ("capacity-absolute.xml",),
+    ("capacity-weights.xml",),
+    ("capacity-labels.xml",),
+    ("fair-scheduler.xml",),
+    ("fair-scheduler-full.xml", "yarn-site.xml"),
+    ("tony.xml",),
+    ("slurm.conf", "gres.conf", "topology.conf"),
+    ("topology-block.conf",),
+    ("nvidia-topo.txt",),
+    ("kubernetes-nodes.json", "kueue.yaml"),
+    ("kubernetes-nodes.json", "volcano.yaml"),
+    ("training-operator.yaml",),
+    ("podgroup.yaml",),
+]
 
 
 def test_every_input_file_is_in_the_lists() -> None:
@@ -46,7 +59,9 @@ def test_formats_are_detected(name: str) -> None:
     assert detect((DATA / name).read_text()) == FORMAT_OF[name]
 
 
-@pytest.mark.parametrize("text", ["", "   ", "hello", "a: b\n", "<html/>", "{}", "[1, 2]", "\x7fELF", "x = y z\n1"])
+@pytest.mark.parametrize(
+    "text", ["", "   ", "hello", "a: b\n", "<html/>", "{}", "[1, 2]", "\x7fELF", "x = y z\n1"]
+)
 def test_unknown_formats_are_refused(text: str) -> None:
     with pytest.raises(ConvertError):
         convert(text.encode())
@@ -96,14 +111,20 @@ def test_format_can_be_given() -> None:
     text = "NodeName=n1 Type=a100 Name=gpu Count=2\n"
     for form in (None, "slurm", "gres"):
         assert convert(text, format=form).scenario["nodes"][0]["gpus"] == 2
-    with pytest.raises(ConvertError, match="not a property|not an element|syntax error|not well-formed"):
+    with pytest.raises(
+        ConvertError, match="not a property|not an element|syntax error|not well-formed"
+    ):
         convert(text, format="tony")
 
 
 def test_queues_nodes_and_jobs_of_three_systems() -> None:
-    converted = data("capacity-percent.xml", "nvidia-topo.txt", "kubernetes-nodes.json", "training-operator.yaml")
+    converted = data(
+        "capacity-percent.xml", "nvidia-topo.txt", "kubernetes-nodes.json", "training-operator.yaml"
+    )
     scenario = converted.scenario
-    assert list(scenario) == ["levels", "kinds", "nodes", "queues", "default_queue", "rules", "jobs"]
+    assert list(scenario) == [
+        "levels", "kinds", "nodes", "queues", "default_queue", "rules", "jobs",
+    ]
     assert converted.formats["nvidia-topo.txt"] == "nvidia-topo"
     assert "no node has 4 GPUs" in texts(converted)
     for each in scenario["queues"]:
@@ -113,7 +134,12 @@ def test_queues_nodes_and_jobs_of_three_systems() -> None:
 
 def test_scenarios_are_completed() -> None:
     world = nodes(2, cpus=8, mem_mib=1024)
-    again = json.dumps({"nodes": [{"name": "n0", "labels": {"a": "b"}, "topology": {"rack": "r"}}], "levels": ["rack"]})
+    again = json.dumps(
+        {
+            "nodes": [{"name": "n0", "labels": {"a": "b"}, "topology": {"rack": "r"}}],
+            "levels": ["rack"],
+        }
+    )
     scenario = convert(json.dumps(world), again).scenario
     assert scenario["nodes"][0] == {"name": "n0", "cpus": 8, "mem_mib": 1024, "labels": {"a": "b"},
                                     "topology": {"rack": "r"}}
@@ -131,7 +157,10 @@ def test_scenarios_are_completed() -> None:
 def test_devices_of_one_file_and_their_number_in_another() -> None:
     number = '{"nodes": [{"name": "n", "gpus": 2, "gpu_model": "A100", "gpu_mem_mib": 40960}]}'
     listed = '{"nodes": [{"name": "n", "devices": [{"pci": "0"}, {"model": "V100"}]}]}'
-    expected = [{"pci": "0", "model": "A100", "mem_mib": 40960}, {"model": "V100", "mem_mib": 40960}]
+    expected = [
+        {"pci": "0", "model": "A100", "mem_mib": 40960},
+        {"model": "V100", "mem_mib": 40960},
+    ]
     for inputs in ((number, listed), (listed, number)):
         scenario = convert(*inputs).scenario
         assert scenario["nodes"] == [{"name": "n", "devices": expected}]
@@ -155,7 +184,9 @@ def test_converted_is_the_same_each_time() -> None:
 def test_errors_and_warnings_are_plain_objects() -> None:
     import pickle
     error = pickle.loads(pickle.dumps(ConvertError("a: b", "c")))
-    assert (str(error), error.place, error.reason) == ("a: b: c", "a: b", "c") and isinstance(error, ValueError)
+    assert (str(error), error.place, error.reason) == ("a: b: c", "a: b", "c") and isinstance(
+        error, ValueError
+    )
     warning = data("tony.xml").warnings[0]
     assert str(warning) == "%s: %s" % (warning.place, warning.text)
     assert set(package.__all__) == {
@@ -185,14 +216,22 @@ def test_command_line(tmp_path: pathlib.Path, capsys: Any) -> None:
 
 def test_command_line_reads_standard_input() -> None:
     code = "import sys; from gangsched.convert import main; sys.exit(main(['-q', '-']))"
-    done = subprocess.run([sys.executable, "-c", code], input=(DATA / "tony.xml").read_bytes(), stdout=subprocess.PIPE,
-                          cwd=str(ROOT / "bindings" / "python"), timeout=60, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        input=(DATA / "tony.xml").read_bytes(),
+        stdout=subprocess.PIPE,
+        cwd=str(ROOT / "bindings" / "python"),
+        timeout=60,
+        check=True,
+    )
     assert json.loads(done.stdout)["jobs"][0]["name"] == "mnist"
 
 
 def test_importing_convert_imports_no_yaml() -> None:
     code = "import sys, gangsched.convert; sys.exit('yaml' in sys.modules)"
-    subprocess.run([sys.executable, "-c", code], cwd=str(ROOT / "bindings" / "python"), timeout=60, check=True)
+    subprocess.run(
+        [sys.executable, "-c", code], cwd=str(ROOT / "bindings" / "python"), timeout=60, check=True
+    )
 
 
 # ---- nothing but ConvertError -----------------------------------------------------------------
@@ -222,12 +261,14 @@ def test_garbage(text: Any, form: Any) -> None:
 
 TEXTS = {name: (DATA / name).read_text() for name in FORMAT_OF}
 #: Words that mean something in some format.
-WORDS = ["0", "-1", "1e9", "99999999999999999999", "NaN", "w", "%", "[", "]", "[memory=1,vcores=2]", "0w",
-         "3.33w", "100", "root", "root.a", "a,b", ",", "=", ":", "*", " ", "\n", "\t", "\\", "\"", "'",
-         "${x}", "${yarn.acl.enable}", "null", "true", "{", "}", "{}", "[]", "- ", "&a ", "*a", "<", ">",
-         "</", "<!DOCTYPE x>", "&#0;", "\u2028", "\ud800", "NV9", "SYS", "GPU0", "n[1-3]", "n[1-", "gpu:8",
-         "gpu:0", "1-0", "UNLIMITED", "DEFAULT", "ALL", "Ki", "500m", "1Ei", "capacity", "queues", "default",
-         "gpu", "node", "name"]
+WORDS = [
+    "0", "-1", "1e9", "99999999999999999999", "NaN", "w", "%", "[", "]", "[memory=1,vcores=2]",
+    "0w", "3.33w", "100", "root", "root.a", "a,b", ",", "=", ":", "*", " ", "\n", "\t", "\\", '"',
+    "'", "${x}", "${yarn.acl.enable}", "null", "true", "{", "}", "{}", "[]", "- ", "&a ", "*a", "<",
+    ">", "</", "<!DOCTYPE x>", "&#0;", "\u2028", "\ud800", "NV9", "SYS", "GPU0", "n[1-3]", "n[1-",
+    "gpu:8", "gpu:0", "1-0", "UNLIMITED", "DEFAULT", "ALL", "Ki", "500m", "1Ei", "capacity",
+    "queues", "default", "gpu", "node", "name",
+]
 
 
 @st.composite
@@ -240,7 +281,9 @@ def mutated(draw: Any, text: str) -> str:
             at = draw(st.integers(0, len(lines) - 1))
             to = draw(st.integers(0, len(lines) - 1))
             less = draw(st.booleans())
-            text = "\n".join(lines[:at] + lines[at + 1:] if less else lines[:to] + [lines[at]] + lines[to:])
+            text = "\n".join(
+                lines[:at] + lines[at + 1 :] if less else lines[:to] + [lines[at]] + lines[to:]
+            )
             continue
         low = draw(st.integers(0, len(text)))
         high = min(len(text), low + draw(st.integers(0, 12)))
@@ -258,7 +301,9 @@ def mutated(draw: Any, text: str) -> str:
 def mutated_sets(draw: Any) -> List[str]:
     names = draw(st.sampled_from(SETS))
     victim = draw(st.integers(0, len(names) - 1))
-    return [draw(mutated(TEXTS[name])) if i == victim else TEXTS[name] for i, name in enumerate(names)]
+    return [
+        draw(mutated(TEXTS[name])) if i == victim else TEXTS[name] for i, name in enumerate(names)
+    ]
 
 
 @settings(parent=QUIET, max_examples=600)
@@ -268,10 +313,39 @@ def test_mutations_of_good_files(given_: List[str], form: Any) -> None:
 
 
 yaml: Any = importlib.import_module("yaml")
-DOCUMENTS = {name: [json.loads(TEXTS[name])] if name.endswith(".json") else list(yaml.safe_load_all(TEXTS[name]))
-             for name in FORMAT_OF if FORMAT_OF[name] == "kubernetes"}
-VALUES: List[Any] = [None, True, 0, 1, -1, 2.5, 10 ** 20, 1e308, "", "x", "5", "-5", "1Gi", "a" * 300, "\x01",
-                     "node", [], {}, [1], ["a"], [None], {"a": 1}, {"name": "x"}, [[]]]
+DOCUMENTS = {
+    name: [json.loads(TEXTS[name])]
+    if name.endswith(".json")
+    else list(yaml.safe_load_all(TEXTS[name]))
+    for name in FORMAT_OF
+    if FORMAT_OF[name] == "kubernetes"
+}
+VALUES: List[Any] = [
+    None,
+    True,
+    0,
+    1,
+    -1,
+    2.5,
+    10**20,
+    1e308,
+    "",
+    "x",
+    "5",
+    "-5",
+    "1Gi",
+    "a" * 300,
+    "\x01",
+    "node",
+    [],
+    {},
+    [1],
+    ["a"],
+    [None],
+    {"a": 1},
+    {"name": "x"},
+    [[]],
+]
 
 
 def places(value: Any) -> List[Any]:
@@ -280,7 +354,13 @@ def places(value: Any) -> List[Any]:
     todo = [value]
     while todo:
         at = todo.pop()
-        keys = list(at) if isinstance(at, dict) else list(range(len(at))) if isinstance(at, list) else []
+        keys = (
+            list(at)
+            if isinstance(at, dict)
+            else list(range(len(at)))
+            if isinstance(at, list)
+            else []
+        )
         out += [(at, key) for key in keys]
         todo += [at[key] for key in keys]
     return out
@@ -327,22 +407,32 @@ def test_the_library_reads_converted_mutations(several: List[List[str]]) -> None
             note("\n=====\n".join(some))
             cases.append(converted)
     if cases:
-        assert len(run("validate", *(one.scenario for one in cases), options=["--json"])) == len(cases)
+        assert len(run("validate", *(one.scenario for one in cases), options=["--json"])) == len(
+            cases
+        )
 
 
 def test_deep_nesting() -> None:
-    for text in ("[" * 100000, '{"kind": "Pod", "spec": ' + "[" * 100000, "kind: Pod\nspec: " + "[" * 20000,
-                 "<configuration>" + "<a>" * 100000, "kind: Pod\nspec: " + "{a: " * 20000):
+    for text in (
+        "[" * 100000,
+        '{"kind": "Pod", "spec": ' + "[" * 100000,
+        "kind: Pod\nspec: " + "[" * 20000,
+        "<configuration>" + "<a>" * 100000,
+        "kind: Pod\nspec: " + "{a: " * 20000,
+    ):
         with pytest.raises(ConvertError):
             convert(text.encode())
 
 
 def test_long_numbers() -> None:
     for number in ("9" * 5000, "1e999999999", "1" * 31, "0x" + "f" * 5000):
-        for text in ("kind: Node\nmetadata: {name: a}\nstatus: {capacity: {cpu: %s}}\n" % number,
-                     '{"kind": "Node", "metadata": {"name": "a"}, "status": {"capacity": {"cpu": "%s"}}}' % number,
-                     '{"kind": "PodGroup", "metadata": {"name": "a"}, "spec": {"minMember": %s}}' % number,
-                     "NodeName=n CPUs=%s\nClusterName=c\n" % number):
+        for text in (
+            "kind: Node\nmetadata: {name: a}\nstatus: {capacity: {cpu: %s}}\n" % number,
+            '{"kind": "Node", "metadata": {"name": "a"}, "status": {"capacity": {"cpu": "%s"}}}'
+            % number,
+            '{"kind": "PodGroup", "metadata": {"name": "a"}, "spec": {"minMember": %s}}' % number,
+            "NodeName=n CPUs=%s\nClusterName=c\n" % number,
+        ):
             with pytest.raises(ConvertError):
                 convert(text)
 
@@ -355,7 +445,8 @@ def test_messages_name_text_by_its_usual_file():
         '{"kind": "Node", "apiVersion": "v1", "metadata": {"name": "b"}, "status": {"capacity": {"cpu": "4", "memory": "1Gi"}}}',
     )
     assert made.formats == {
-        "slurm.conf (text)": "slurm", "gres.conf (text)": "gres", "manifest (text)": "kubernetes", "manifest (text 2)": "kubernetes",
+        "slurm.conf (text)": "slurm", "gres.conf (text)": "gres", "manifest (text)": "kubernetes",
+        "manifest (text 2)": "kubernetes",
     }
     with pytest.raises(ConvertError) as caught:
         convert("NodeName=n1 CPUs=4\nNodeName=n1 CPUs=4\n", format="slurm")

@@ -19,7 +19,9 @@ def job(scenario: Any, name: str) -> Any:
 
 
 def manifest(kind: str, spec: Any, version: str = "v1", **meta: Any) -> str:
-    return json.dumps({"apiVersion": version, "kind": kind, "metadata": {"name": "x", **meta}, "spec": spec})
+    return json.dumps(
+        {"apiVersion": version, "kind": kind, "metadata": {"name": "x", **meta}, "spec": spec}
+    )
 
 
 def pod(**requests: str) -> Dict[str, Any]:
@@ -32,7 +34,12 @@ def pod(**requests: str) -> Dict[str, Any]:
 def test_nodes() -> None:
     converted = data("kubernetes-nodes.json")
     one, _, three, four = converted.scenario["nodes"]
-    assert (one["cpus"], one["mem_mib"], one["gpus"], one["max_tasks"]) == (95.5, 1023 * 1024, 8, 110)
+    assert (one["cpus"], one["mem_mib"], one["gpus"], one["max_tasks"]) == (
+        95.5,
+        1023 * 1024,
+        8,
+        110,
+    )
     assert (one["gpu_model"], one["gpu_mem_mib"]) == ("NVIDIA-H100-80GB-HBM3", 81559)
     assert one["amounts"] == {"ephemeral-storage": 90 * 1024, "rdma/hca": 8}
     assert converted.scenario["levels"] == ["topology.kubernetes.io/zone"]
@@ -48,8 +55,17 @@ def test_yaml_and_json_convert_alike() -> None:
 
 
 def test_levels_of_a_topology() -> None:
-    topology = manifest("Topology", {"levels": [{"nodeLabel": "block"}, {"nodeLabel": "rack"},
-                                                {"nodeLabel": "kubernetes.io/hostname"}]}, "kueue.x-k8s.io/v1alpha1")
+    topology = manifest(
+        "Topology",
+        {
+            "levels": [
+                {"nodeLabel": "block"},
+                {"nodeLabel": "rack"},
+                {"nodeLabel": "kubernetes.io/hostname"},
+            ]
+        },
+        "kueue.x-k8s.io/v1alpha1",
+    )
     node = json.dumps({"kind": "Node", "apiVersion": "v1",
                        "metadata": {"name": "n", "labels": {"rack": "r", "block": "b"}},
                        "status": {"capacity": {"cpu": "4"}}})
@@ -66,15 +82,27 @@ def test_kueue() -> None:
     converted = data("kueue.yaml", "kubernetes-nodes.json")
     scenario = converted.scenario
     cohort, a, b = (queue(scenario, name) for name in ("all", "team-a", "team-b"))
-    assert cohort["guaranteed"] == {"cpu@h100": 150, "mem_mib@h100": 1536 * 1024, "gpu@h100": 16} == cohort["limit"]
-    assert (a["guaranteed"]["gpu@h100"], a["limit"], a["lending_limit"]) == (10, {"gpu@h100": 14}, {"gpu@h100": 6})
+    assert (
+        cohort["guaranteed"]
+        == {"cpu@h100": 150, "mem_mib@h100": 1536 * 1024, "gpu@h100": 16}
+        == cohort["limit"]
+    )
+    assert (a["guaranteed"]["gpu@h100"], a["limit"], a["lending_limit"]) == (
+        10,
+        {"gpu@h100": 14},
+        {"gpu@h100": 6},
+    )
     assert (a["block"], a["within"], a["reclaim"], a["weight"]) == ("strict", "lower", "any", 2)
     assert (b["within"], b["reclaim"], b.get("limit")) == ("never", "never", None)
     assert [n.get("partitions") for n in scenario["nodes"]] == [["h100"], ["h100"], None, ["h100"]]
     train = job(scenario, "train")
     assert (train["queue"], train["priority"], train["time_limit_s"]) == ("team-a", 1000, 3600)
-    assert train["tasks"] == [{"count": 2, "cpu": 8, "mem_mib": 65536, "gpu": 4, "partition": "h100",
-                               "same": "topology.kubernetes.io/zone"}]
+    assert train["tasks"] == [
+        {
+            "count": 2, "cpu": 8, "mem_mib": 65536, "gpu": 4, "partition": "h100",
+            "same": "topology.kubernetes.io/zone",
+        }
+    ]
     assert "flavorFungibility: no counterpart" in texts(converted)
     assert outcome(scenario)["jobs"]["train"]["state"] == "running"
 
@@ -90,16 +118,45 @@ def test_cluster_queues_borrow_and_lend_within_limits() -> None:
 
 def test_cohorts_in_cohorts() -> None:
     scenario = convert(
-        manifest("Cohort", {"parentName": "top", "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [
-            {"name": "f", "resources": [{"name": "cpu", "nominalQuota": 5}]}]}]}, name="mid"),
-        manifest("ClusterQueue", {"cohortName": "mid", "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [
-            {"name": "f", "resources": [{"name": "cpu", "nominalQuota": "2500m"}]}]}]}, name="leaf"),
-        manifest("ResourceFlavor", {}, name="f")).scenario
+        manifest(
+            "Cohort",
+            {
+                "parentName": "top",
+                "resourceGroups": [
+                    {
+                        "coveredResources": ["cpu"],
+                        "flavors": [
+                            {"name": "f", "resources": [{"name": "cpu", "nominalQuota": 5}]}
+                        ],
+                    }
+                ],
+            },
+            name="mid",
+        ),
+        manifest(
+            "ClusterQueue",
+            {
+                "cohortName": "mid",
+                "resourceGroups": [
+                    {
+                        "coveredResources": ["cpu"],
+                        "flavors": [
+                            {"name": "f", "resources": [{"name": "cpu", "nominalQuota": "2500m"}]}
+                        ],
+                    }
+                ],
+            },
+            name="leaf",
+        ),
+        manifest("ResourceFlavor", {}, name="f"),
+    ).scenario
     assert [(q["name"], q.get("parent")) for q in scenario["queues"]] == [
         ("top", None), ("mid", "top"), ("leaf", "mid")]
     assert queue(scenario, "top")["guaranteed"] == {"cpu": 7.5}
     assert queue(scenario, "leaf")["guaranteed"] == {"cpu": 2.5}
-    assert queue(scenario, "top")["limit"] == {"cpu": 7.5} and "limit" not in queue(scenario, "leaf")
+    assert queue(scenario, "top")["limit"] == {"cpu": 7.5} and "limit" not in queue(
+        scenario, "leaf"
+    )
     check(scenario)
 
 
@@ -107,15 +164,28 @@ def test_volcano() -> None:
     converted = data("volcano.yaml", "kubernetes-nodes.json")
     scenario = converted.scenario
     prod = queue(scenario, "prod")
-    assert (prod["weight"], prod["no_preemption"], prod["guaranteed"]) == (3, True, {"cpu": 64, "gpu": 12})
+    assert (prod["weight"], prod["no_preemption"], prod["guaranteed"]) == (
+        3,
+        True,
+        {"cpu": 64, "gpu": 12},
+    )
     assert (prod["lending_limit"], prod["limit"]) == ({"gpu": 8}, {"gpu": 16})
     assert capacities(scenario)["prod"]["guarantee"] == {"cpu": 64, "gpu": 12}
     train = job(scenario, "tf-train")
     assert (train["queue"], train["priority"], train["max_restarts"]) == ("prod", 500, 2)
     assert train["tasks"] == [
         {"name": "ps", "cpu": 2, "mem_mib": 4096},
-        {"name": "worker", "count": 4, "cpu": 4, "mem_mib": 16384, "gpu": 2, "selector": {"pool": "h100"}, "min": 2,
-         "after": [{"group": "ps", "when": "start"}]}]
+        {
+            "name": "worker",
+            "count": 4,
+            "cpu": 4,
+            "mem_mib": 16384,
+            "gpu": 2,
+            "selector": {"pool": "h100"},
+            "min": 2,
+            "after": [{"group": "ps", "when": "start"}],
+        },
+    ]
     assert "each has a minimum of its own" in texts(converted)
 
 
@@ -126,12 +196,22 @@ def test_training_operator() -> None:
     converted = data("training-operator.yaml")
     scenario = converted.scenario
     mnist, elastic = job(scenario, "mnist"), job(scenario, "elastic")
-    assert (mnist["min"], mnist["start_within_s"], mnist["time_limit_s"], mnist["user"]) == (4, 600, 7200, "alice")
-    assert [(t["name"], t.get("count", 1), t.get("role"), t.get("gpu", 0)) for t in mnist["tasks"]] == [
-        ("Chief", 1, "chief", 1), ("PS", 2, "untracked", 0), ("Worker", 3, None, 1), ("Evaluator", 1, "sidecar", 1)]
+    assert (mnist["min"], mnist["start_within_s"], mnist["time_limit_s"], mnist["user"]) == (
+        4, 600, 7200, "alice",
+    )
+    assert [
+        (t["name"], t.get("count", 1), t.get("role"), t.get("gpu", 0)) for t in mnist["tasks"]
+    ] == [
+        ("Chief", 1, "chief", 1),
+        ("PS", 2, "untracked", 0),
+        ("Worker", 3, None, 1),
+        ("Evaluator", 1, "sidecar", 1),
+    ]
     (worker,) = elastic["tasks"]
     assert (worker["count"], worker["min"], worker["gpu"], worker["cpu"]) == (6, 2, 2, 0.5)
-    assert worker["where"] == ('("pool" in ("h100", "a100")) or ("gpu-memory" > 70000 and not exists "broken")')
+    assert worker["where"] == (
+        '("pool" in ("h100", "a100")) or ("gpu-memory" > 70000 and not exists "broken")'
+    )
     assert "tolerations: no counterpart" in texts(converted)
     check(scenario)
 
@@ -162,24 +242,39 @@ def test_a_pod_group_is_a_gang_and_a_job_is_elastic() -> None:
 
 
 def test_pods_of_one_role_with_different_requests() -> None:
-    pods = [manifest("Pod", pod(cpu=cpu), name="p%d" % i, labels={"role": "worker", "pod-group-name": "g"})
-            for i, cpu in enumerate(("1", "2", "1"))]
+    pods = [
+        manifest(
+            "Pod", pod(cpu=cpu), name="p%d" % i, labels={"role": "worker", "pod-group-name": "g"}
+        )
+        for i, cpu in enumerate(("1", "2", "1"))
+    ]
     scenario = convert(*pods, manifest("PodGroup", {"minMember": 3}, name="g")).scenario
-    assert job(scenario, "g")["tasks"] == [{"name": "worker-0", "count": 2, "cpu": 1}, {"name": "worker-1", "cpu": 2}]
+    assert job(scenario, "g")["tasks"] == [
+        {"name": "worker-0", "count": 2, "cpu": 1},
+        {"name": "worker-1", "cpu": 2},
+    ]
     check(scenario)
 
 
 def test_requests_of_a_pod() -> None:
-    spec = {"containers": [{"name": "a", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}},
-                           {"name": "b", "resources": {"limits": {"cpu": "500m", "example.com/dongle": "2"}}}],
-            "initContainers": [{"name": "i", "resources": {"requests": {"cpu": "4"}}},
-                               {"name": "j", "resources": {"requests": {"cpu": "3"}}},
-                               {"name": "s", "restartPolicy": "Always", "resources": {"requests": {"cpu": "250m"}}}],
-            "overhead": {"cpu": "100m"}}
+    spec = {
+        "containers": [
+            {"name": "a", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}},
+            {"name": "b", "resources": {"limits": {"cpu": "500m", "example.com/dongle": "2"}}},
+        ],
+        "initContainers": [
+            {"name": "i", "resources": {"requests": {"cpu": "4"}}},
+            {"name": "j", "resources": {"requests": {"cpu": "3"}}},
+            {"name": "s", "restartPolicy": "Always", "resources": {"requests": {"cpu": "250m"}}},
+        ],
+        "overhead": {"cpu": "100m"},
+    }
     scenario = convert(manifest("Pod", spec)).scenario
     # The largest init container needs more than the others together, 1 + 0.5 + 0.25; plus the
     # overhead.
-    assert scenario["jobs"][0]["tasks"] == [{"cpu": 4.1, "mem_mib": 1024, "amounts": {"example.com/dongle": 2}}]
+    assert scenario["jobs"][0]["tasks"] == [
+        {"cpu": 4.1, "mem_mib": 1024, "amounts": {"example.com/dongle": 2}}
+    ]
     assert scenario["kinds"] == [{"name": "example.com/dongle"}]
     check(scenario)
 
@@ -189,23 +284,34 @@ def test_two_objects_of_one_name() -> None:
     assert [j["name"] for j in scenario["jobs"]] == ["x", "b/x"]
 
 
-@pytest.mark.parametrize("text, reason", [
-    (manifest("Pod", {"containers": [{"resources": {"requests": {"cpu": "lots"}}}]}),
-     'spec.containers[0].resources.requests.cpu: not a quantity: "lots"'),
-    (manifest("Pod", {"containers": 5}), "spec.containers: not a list: \"5\""),
-    (manifest("Pod", pod(**{"nvidia.com/gpu": "1.5"})), "nvidia.com/gpu: not a number of GPUs"),
-    (manifest("PodGroup", {"minMember": -1}), "spec.minMember: less than 0"),
-    (manifest("Job", {"parallelism": "2"}), "spec.parallelism: not a number"),
-    (manifest("TFJob", {}), "no ...ReplicaSpecs"),
-    (manifest("ClusterQueue", {"preemption": {"withinClusterQueue": "Perhaps"}}), "withinClusterQueue: not one of"),
-    (json.dumps({"apiVersion": "v1", "kind": "Node", "metadata": {}}), "metadata.name: no name"),
-    ('{"apiVersion": "v1", "kind": "Pod"', "manifest (text):1: not JSON"),
-    ('{"kind": "Pod", "x": NaN}', "NaN is not JSON"),
-    ("kind: Pod\nmetadata: [", "manifest (text):2: not YAML"),
-    ("kind: Pod\nmetadata: {name: a\n", "not YAML"),
-    ("kind: Pod\n? [a, b]\n: c\n", "not"),
-    ("kind: [Pod]\n", "kind: not text"),
-])
+@pytest.mark.parametrize(
+    "text, reason",
+    [
+        (
+            manifest("Pod", {"containers": [{"resources": {"requests": {"cpu": "lots"}}}]}),
+            'spec.containers[0].resources.requests.cpu: not a quantity: "lots"',
+        ),
+        (manifest("Pod", {"containers": 5}), 'spec.containers: not a list: "5"'),
+        (manifest("Pod", pod(**{"nvidia.com/gpu": "1.5"})), "nvidia.com/gpu: not a number of GPUs"),
+        (manifest("PodGroup", {"minMember": -1}), "spec.minMember: less than 0"),
+        (manifest("Job", {"parallelism": "2"}), "spec.parallelism: not a number"),
+        (manifest("TFJob", {}), "no ...ReplicaSpecs"),
+        (
+            manifest("ClusterQueue", {"preemption": {"withinClusterQueue": "Perhaps"}}),
+            "withinClusterQueue: not one of",
+        ),
+        (
+            json.dumps({"apiVersion": "v1", "kind": "Node", "metadata": {}}),
+            "metadata.name: no name",
+        ),
+        ('{"apiVersion": "v1", "kind": "Pod"', "manifest (text):1: not JSON"),
+        ('{"kind": "Pod", "x": NaN}', "NaN is not JSON"),
+        ("kind: Pod\nmetadata: [", "manifest (text):2: not YAML"),
+        ("kind: Pod\nmetadata: {name: a\n", "not YAML"),
+        ("kind: Pod\n? [a, b]\n: c\n", "not"),
+        ("kind: [Pod]\n", "kind: not text"),
+    ],
+)
 def test_bad_manifests(text: str, reason: str) -> None:
     with pytest.raises(ConvertError) as caught:
         convert(text)
@@ -219,7 +325,9 @@ def test_times_in_yaml_stay_text() -> None:
 
 def test_aliases_do_not_blow_up() -> None:
     bomb = "kind: Pod\nmetadata: {name: a}\nx0: &a0 [b]\n"
-    bomb += "".join("x%d: &a%d [*a%d, *a%d, *a%d]\n" % (i, i, i - 1, i - 1, i - 1) for i in range(1, 40))
+    bomb += "".join(
+        "x%d: &a%d [*a%d, *a%d, *a%d]\n" % (i, i, i - 1, i - 1, i - 1) for i in range(1, 40)
+    )
     converted = convert(bomb)
     assert "x39: no counterpart" in texts(converted)
 

@@ -37,8 +37,13 @@ def test_lists_of_hosts(text: str, names: List[str]) -> None:
     assert [n["name"] for n in convert("NodeName=%s CPUs=1\n" % text).scenario["nodes"]] == names
 
 
-@pytest.mark.parametrize("text", ["n[1-", "n]1[", "n[1-2", "n[[1]]", "n[]", "n[a-b]", "n[5-1]", "n[1-9999999]",
-                                  "n[1-999]x[1-999]y[1-999]", "n[0-999999999]"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "n[1-", "n]1[", "n[1-2", "n[[1]]", "n[]", "n[a-b]", "n[5-1]", "n[1-9999999]",
+        "n[1-999]x[1-999]y[1-999]", "n[0-999999999]",
+    ],
+)
 def test_bad_lists_of_hosts(text: str) -> None:
     with pytest.raises(ConvertError) as caught:
         convert("ClusterName=c\nNodeName=%s CPUs=1\n" % text)
@@ -59,7 +64,10 @@ def test_nodes() -> None:
                             {"a": 1, "b": 3, "type": "nvlink", "bandwidth_mbps": 4000}]
     assert node(scenario, "cpu2")["cpus"] == 32
     assert node(scenario, "cpu10")["state"] == "down" and node(scenario, "cpu10")["cpus"] == 8
-    assert scenario["kinds"] == [{"name": "fpga"}, {"name": "matlab", "scope": "cluster", "capacity": 10}]
+    assert scenario["kinds"] == [
+        {"name": "fpga"},
+        {"name": "matlab", "scope": "cluster", "capacity": 10},
+    ]
     check(scenario)
 
 
@@ -75,15 +83,25 @@ def test_gpus_are_chosen_by_links_as_in_slurm() -> None:
 def test_links_given_by_one_device_hold_for_both() -> None:
     scenario = convert("NodeName=n Name=gpu File=/dev/nvidia0 Links=-1,2\n"
                        "NodeName=n Name=gpu File=/dev/nvidia1\n").scenario
-    assert scenario["nodes"][0]["links"] == [{"a": 0, "b": 1, "type": "nvlink", "bandwidth_mbps": 2000}]
+    assert scenario["nodes"][0]["links"] == [
+        {"a": 0, "b": 1, "type": "nvlink", "bandwidth_mbps": 2000}
+    ]
     scenario = convert("NodeName=n Name=gpu File=/dev/nvidia0 Links=-1,0\n"
                        "NodeName=n Name=gpu File=/dev/nvidia1 Links=3,-1\n").scenario
-    assert scenario["nodes"][0]["links"] == [{"a": 0, "b": 1, "type": "nvlink", "bandwidth_mbps": 3000}]
+    assert scenario["nodes"][0]["links"] == [
+        {"a": 0, "b": 1, "type": "nvlink", "bandwidth_mbps": 3000}
+    ]
 
 
 def test_devices_come_from_slurm_conf_or_gres_conf_alone() -> None:
-    scenario = convert("NodeName=n1 CPUs=8 Gres=gpu:a100:2,gpu:v100:1(S:0),craynetwork:no_consume\n").scenario
-    assert scenario["nodes"][0]["devices"] == [{"model": "a100"}, {"model": "a100"}, {"model": "v100"}]
+    scenario = convert(
+        "NodeName=n1 CPUs=8 Gres=gpu:a100:2,gpu:v100:1(S:0),craynetwork:no_consume\n"
+    ).scenario
+    assert scenario["nodes"][0]["devices"] == [
+        {"model": "a100"},
+        {"model": "a100"},
+        {"model": "v100"},
+    ]
     scenario = data("gres.conf").scenario
     assert len(scenario["nodes"]) == 8 and scenario["nodes"][0]["gpu_model"] == "a100"
     check(scenario)
@@ -97,11 +115,23 @@ def test_switches() -> None:
     assert scenario["levels"] == ["switch2", "switch1"]
     assert node(scenario, "gpu05")["topology"] == {"switch1": "rack2", "switch2": "spine"}
     # A gang that wants one switch: each switch has four nodes.
-    scenario["jobs"] = [{"name": str(count), "queue": "gpu", "user": "u", "user_groups": ["ml"], "same": "switch1",
-                         "tasks": [{"count": count, "gpu": 4, "partition": "gpu"}]} for count in (4, 5)]
+    scenario["jobs"] = [
+        {
+            "name": str(count),
+            "queue": "gpu",
+            "user": "u",
+            "user_groups": ["ml"],
+            "same": "switch1",
+            "tasks": [{"count": count, "gpu": 4, "partition": "gpu"}],
+        }
+        for count in (4, 5)
+    ]
     jobs = outcome(scenario)["jobs"]
     assert (jobs["4"]["state"], jobs["5"]["state"]) == ("running", "pending")
-    assert len({p["node"] in ("gpu01", "gpu02", "gpu03", "gpu04") for p in jobs["4"]["placement"]}) == 1
+    assert (
+        len({p["node"] in ("gpu01", "gpu02", "gpu03", "gpu04") for p in jobs["4"]["placement"]})
+        == 1
+    )
 
 
 def test_switches_of_unequal_height() -> None:
@@ -134,7 +164,11 @@ def test_partitions() -> None:
     assert (batch["max_time_limit_s"], batch["default_time_limit_s"]) == (7 * 86400, 3600)
     assert gpu["max_time_limit_s"] == 2 * 86400 + 12 * 3600 + 30 * 60
     assert "max_time_limit_s" not in free and free["default_time_limit_s"] == 3600
-    assert gpu["no_preemption"] is True and gpu["submit_acl"] == " ml,vision" and "no_preemption" not in free
+    assert (
+        gpu["no_preemption"] is True
+        and gpu["submit_acl"] == " ml,vision"
+        and "no_preemption" not in free
+    )
     assert (free["preempt_mode"], free["grace_s"], free["min_runtime_s"]) == ("cancel", 120, 600)
     assert all(q["reclaim"] == "any" and q["backfill"] == "conservative" and q["plan_depth"] == 200
                for q in (batch, gpu, free))
@@ -166,14 +200,17 @@ def test_a_higher_tier_preempts_a_lower_one() -> None:
 
 
 def test_slurm_preempts_only_if_configured() -> None:
-    scenario = convert(SMALL + "PartitionName=a Nodes=ALL PriorityTier=2\nPartitionName=b Nodes=n1\n").scenario
+    scenario = convert(
+        SMALL + "PartitionName=a Nodes=ALL PriorityTier=2\nPartitionName=b Nodes=n1\n"
+    ).scenario
     assert {q["reclaim"] for q in scenario["queues"]} == {"never"}
 
 
 def test_builtin_and_slices() -> None:
-    scenario = convert("SchedulerType=sched/builtin\nPriorityType=priority/basic\nPreemptMode=GANG\n"
-                       "SchedulerTimeSlice=60\n" + SMALL
-                       + "PartitionName=a Nodes=n[1-2] OverSubscribe=FORCE:3\n").scenario
+    scenario = convert(
+        "SchedulerType=sched/builtin\nPriorityType=priority/basic\nPreemptMode=GANG\n"
+        "SchedulerTimeSlice=60\n" + SMALL + "PartitionName=a Nodes=n[1-2] OverSubscribe=FORCE:3\n"
+    ).scenario
     a = queue(scenario, "a")
     assert (a["block"], a["order"], a["quantum_s"], a["quantum_rows"]) == ("strict", "fifo", 60, 3)
     assert "backfill" not in a
@@ -185,13 +222,24 @@ def test_builtin_and_slices() -> None:
 
 
 def test_node_sets() -> None:
-    scenario = convert("NodeName=n[1-4] CPUs=4\nNodeName=g[1-2] CPUs=4 Feature=gpu\nNodeSet=fast Feature=gpu\n"
-                       "NodeSet=two Nodes=n[1-2]\nPartitionName=a Nodes=fast,two\n").scenario
+    scenario = convert(
+        "NodeName=n[1-4] CPUs=4\nNodeName=g[1-2] CPUs=4 Feature=gpu\nNodeSet=fast Feature=gpu\n"
+        "NodeSet=two Nodes=n[1-2]\nPartitionName=a Nodes=fast,two\n"
+    ).scenario
     assert [n["name"] for n in scenario["nodes"] if "partitions" in n] == ["n1", "n2", "g1", "g2"]
 
 
-@pytest.mark.parametrize("text, seconds", [
-    ("5", 300), ("5:30", 330), ("1:0:0", 3600), ("2-0", 172800), ("1-1:1", 90060), ("1-0:0:1", 86401)])
+@pytest.mark.parametrize(
+    "text, seconds",
+    [
+        ("5", 300),
+        ("5:30", 330),
+        ("1:0:0", 3600),
+        ("2-0", 172800),
+        ("1-1:1", 90060),
+        ("1-0:0:1", 86401),
+    ],
+)
 def test_times(text: str, seconds: int) -> None:
     scenario = convert(SMALL + "PartitionName=a Nodes=ALL MaxTime=%s\n" % text).scenario
     assert queue(scenario, "a")["max_time_limit_s"] == seconds
@@ -242,7 +290,12 @@ def test_matrix_alone() -> None:
     assert only["links"] == [{"a": 0, "b": 1, "type": "nvlink", "bandwidth_mbps": 4000},
                              {"a": 2, "b": 3, "type": "nvlink", "bandwidth_mbps": 4000}]
     # GPU0 and GPU1 share a switch with the first card.
-    assert only["devices"] == [{"numa": 0, "pcie": 1}, {"numa": 0, "pcie": 1}, {"numa": 1}, {"numa": 1}]
+    assert only["devices"] == [
+        {"numa": 0, "pcie": 1},
+        {"numa": 0, "pcie": 1},
+        {"numa": 1},
+        {"numa": 1},
+    ]
     assert only["nics"] == [{"name": "mlx5_0", "numa": 0}, {"name": "mlx5_1", "numa": 1}]
     assert only["cpus"] == 64
     check(scenario)
@@ -251,9 +304,16 @@ def test_matrix_alone() -> None:
 def test_pairs_of_the_matrix_are_kept_together() -> None:
     """Pairs (0,1) and (2,3): with GPU 0 taken, two GPUs are 2 and 3."""
     scenario = data("nvidia-topo.txt").scenario
-    scenario["jobs"] = [{"name": "one", "state": "running", "running_on": ["node0"], "running_gpu": [["0"]],
-                         "tasks": [{"gpu": 1}]},
-                        {"name": "two", "tasks": [{"gpu": 2}]}]
+    scenario["jobs"] = [
+        {
+            "name": "one",
+            "state": "running",
+            "running_on": ["node0"],
+            "running_gpu": [["0"]],
+            "tasks": [{"gpu": 1}],
+        },
+        {"name": "two", "tasks": [{"gpu": 2}]},
+    ]
     got = outcome(scenario)["jobs"]
     if got["one"]["placement"][0]["gpus"][0] in (0, 1):
         assert got["two"]["placement"][0]["gpus"] == [2, 3]
@@ -274,19 +334,31 @@ def test_matrix_describes_nodes_of_other_files() -> None:
 
 
 def test_matrix_in_columns_of_blanks_and_colours() -> None:
-    text = ("        \x1b[4mGPU0    GPU1    CPU Affinity    NUMA Affinity\x1b[0m\n"
-            "GPU0     X      PHB     0-7             0\nGPU1    PHB      X      0-7             0\n")
+    text = (
+        "        \x1b[4mGPU0    GPU1    CPU Affinity    NUMA Affinity\x1b[0m\n"
+        "GPU0     X      PHB     0-7             0\nGPU1    PHB      X      0-7             0\n"
+    )
     (only,) = convert(text).scenario["nodes"]
-    assert only["gpu_locality"] == ["02", "20"] and only["devices"][1] == {"numa": 0} and only["cpus"] == 8
+    assert (
+        only["gpu_locality"] == ["02", "20"]
+        and only["devices"][1] == {"numa": 0}
+        and only["cpus"] == 8
+    )
 
 
-@pytest.mark.parametrize("text, reason", [
-    ("\tGPU0\tGPU1\nGPU0\t X \tNV1\nGPU1\tPHB\t X \n", "GPU0 and GPU1: NV1 here, PHB in the other line"),
-    ("\tGPU0\tGPU1\nGPU0\t X \tNV1\n", "no line for GPU1"),
-    ("\tGPU0\tGPU1\nGPU0\t X \tFOO\nGPU1\tFOO\t X \n", 'not a connection: "FOO"'),
-    ("\tGPU0\tGPU1\nGPU0\t X \n", "1 columns for 2"),
-    ("\tGPU0\tGPU1\nGPU0\tSYS\tSYS\nGPU1\tSYS\t X \n", "GPU0 and GPU0: SYS"),
-])
+@pytest.mark.parametrize(
+    "text, reason",
+    [
+        (
+            "\tGPU0\tGPU1\nGPU0\t X \tNV1\nGPU1\tPHB\t X \n",
+            "GPU0 and GPU1: NV1 here, PHB in the other line",
+        ),
+        ("\tGPU0\tGPU1\nGPU0\t X \tNV1\n", "no line for GPU1"),
+        ("\tGPU0\tGPU1\nGPU0\t X \tFOO\nGPU1\tFOO\t X \n", 'not a connection: "FOO"'),
+        ("\tGPU0\tGPU1\nGPU0\t X \n", "1 columns for 2"),
+        ("\tGPU0\tGPU1\nGPU0\tSYS\tSYS\nGPU1\tSYS\t X \n", "GPU0 and GPU0: SYS"),
+    ],
+)
 def test_bad_matrix(text: str, reason: str) -> None:
     with pytest.raises(ConvertError) as caught:
         convert(text)

@@ -30,10 +30,20 @@ def hadoop(values: Any) -> str:
 
 
 def test_percentages_are_of_the_parent() -> None:
-    got = capacities(with_nodes("capacity-percent.xml", nodes(1, cpus=1000, mem_mib=1024 * 1000, gpus=64)))
+    got = capacities(
+        with_nodes("capacity-percent.xml", nodes(1, cpus=1000, mem_mib=1024 * 1000, gpus=64))
+    )
     assert got["root.prod"]["guarantee"] == {"cpu": 500, "mem_bytes": 500 * GIB, "gpu": 32}
-    assert got["root.research.vision"]["guarantee"] == {"cpu": 100, "mem_bytes": 100 * GIB, "gpu": 6.4}
-    assert got["root.research.language"]["guarantee"] == {"cpu": 300, "mem_bytes": 300 * GIB, "gpu": 19.2}
+    assert got["root.research.vision"]["guarantee"] == {
+        "cpu": 100,
+        "mem_bytes": 100 * GIB,
+        "gpu": 6.4,
+    }
+    assert got["root.research.language"]["guarantee"] == {
+        "cpu": 300,
+        "mem_bytes": 300 * GIB,
+        "gpu": 19.2,
+    }
     # 50 % of the parent's 80 %
     assert got["root.research.vision"]["limit"] == {"cpu": 400, "mem_bytes": 400 * GIB, "gpu": 25.6}
     assert got["root.research"]["limit"]["gpu"] == 51.2
@@ -47,7 +57,11 @@ def test_amounts_scale_resource_by_resource_when_a_node_is_lost() -> None:
     """
     one = capacities(with_nodes("capacity-absolute.xml", nodes(1, cpus=20, mem_mib=128000)))
     assert one["root.a"]["guarantee"] == {"cpu": 6, "mem_bytes": 64000 << 20, "gpu": 0}
-    assert one["root.b"]["guarantee"] == one["root.c"]["guarantee"] == {"cpu": 6, "mem_bytes": 32000 << 20, "gpu": 0}
+    assert (
+        one["root.b"]["guarantee"]
+        == one["root.c"]["guarantee"]
+        == {"cpu": 6, "mem_bytes": 32000 << 20, "gpu": 0}
+    )
     two = capacities(with_nodes("capacity-absolute.xml", nodes(2, cpus=20, mem_mib=128000)))
     assert two["root.a"]["guarantee"] == {"cpu": 10, "mem_bytes": 100 * GIB, "gpu": 0}
     # A configured amount does not grow with the cluster.
@@ -57,23 +71,36 @@ def test_amounts_scale_resource_by_resource_when_a_node_is_lost() -> None:
 
 
 def test_scaling_is_a_warning() -> None:
-    converted = convert(DATA / "capacity-absolute.xml", json.dumps(nodes(1, cpus=20, mem_mib=128000)))
-    assert "root.a.capacity: mem_mib: scaled to 64000, since the nodes have 128000" in texts(converted)
+    converted = convert(
+        DATA / "capacity-absolute.xml", json.dumps(nodes(1, cpus=20, mem_mib=128000))
+    )
+    assert "root.a.capacity: mem_mib: scaled to 64000, since the nodes have 128000" in texts(
+        converted
+    )
 
 
 @pytest.mark.parametrize("gpus, share", [(64, (16, 16, 32)), (48, (12, 12, 24))])
 def test_weights_of_1_1_2_on_gpus(gpus: int, share: Any) -> None:
-    got = capacities(with_nodes("capacity-weights.xml", nodes(gpus // 8, cpus=8, mem_mib=1024, gpus=8)))
+    got = capacities(
+        with_nodes("capacity-weights.xml", nodes(gpus // 8, cpus=8, mem_mib=1024, gpus=8))
+    )
     assert tuple(got["root." + q]["guarantee"]["gpu"] for q in "abc") == share
 
 
 def test_weights_3_2_5_are_divided_again_when_10_is_added() -> None:
-    text = conf(root__queues="a,b,c", root__a__capacity="3w", root__b__capacity="2w", root__c__capacity="5w")
+    text = conf(
+        root__queues="a,b,c", root__a__capacity="3w", root__b__capacity="2w", root__c__capacity="5w"
+    )
     world = json.dumps(nodes(1, cpus=100, mem_mib=1024))
     got = capacities(convert(text, world).scenario)
     assert [got["root." + q]["guarantee"]["cpu"] for q in "abc"] == [30, 20, 50]
-    text = conf(root__queues="a,b,c,d", root__a__capacity="3w", root__b__capacity="2w", root__c__capacity="5w",
-                root__d__capacity="10.0w")
+    text = conf(
+        root__queues="a,b,c,d",
+        root__a__capacity="3w",
+        root__b__capacity="2w",
+        root__c__capacity="5w",
+        root__d__capacity="10.0w",
+    )
     got = capacities(convert(text, world).scenario)
     assert [got["root." + q]["guarantee"]["cpu"] for q in "abcd"] == [15, 10, 25, 50]
 
@@ -103,7 +130,11 @@ def test_members_of_capacity_scheduler() -> None:
     scenario = data("capacity-percent.xml", "yarn-site.xml").scenario
     prod, vision = queue(scenario, "root.prod"), queue(scenario, "root.research.vision")
     assert prod["priority"] == 10 and queue(scenario, "root.research")["priority"] == 0
-    assert (prod["user_limit_factor"], prod["user_limit_percent"], prod["users"]) == (2, 25, {"alice": 1.5})
+    assert (prod["user_limit_factor"], prod["user_limit_percent"], prod["users"]) == (
+        2,
+        25,
+        {"alice": 1.5},
+    )
     assert (prod["max_time_limit_s"], prod["default_time_limit_s"]) == (86400, 3600)
     assert (prod["submit_acl"], queue(scenario, "root")["submit_acl"]) == ("alice,bob ops", " ")
     assert prod["no_preemption"] is True and "no_preemption" not in vision
@@ -131,7 +162,9 @@ def test_without_yarn_site_no_job_is_preempted() -> None:
 
 
 def test_preemption_inside_a_queue_needs_the_monitor() -> None:
-    intra = {"yarn.resourcemanager.monitor.capacity.preemption.intra-queue-preemption.enabled": "true"}
+    intra = {
+        "yarn.resourcemanager.monitor.capacity.preemption.intra-queue-preemption.enabled": "true"
+    }
     for enabled, within, reclaim in (("false", "never", "never"), ("true", "lower", "any")):
         site = hadoop({**intra, "yarn.resourcemanager.scheduler.monitor.enable": enabled})
         converted = convert(DATA / "capacity-weights.xml", site)
@@ -152,14 +185,25 @@ def test_queues_on_demand() -> None:
 
 
 def test_queues_on_demand_of_the_older_kind() -> None:
-    text = conf(root__queues="a,b", root__a__capacity="40", root__b__capacity="60", **{
-        "root.a.auto-create-child-queue.enabled": "true", "root.a.leaf-queue-template.capacity": "25",
-        "root.a.leaf-queue-template.maximum-capacity": "50", "root.a.auto-create-child-queue.max-queues": "7",
-        "root.a.leaf-queue-template.ordering-policy": "fair", "queue-mappings": "u:%user:a.%user"})
+    text = conf(
+        root__queues="a,b",
+        root__a__capacity="40",
+        root__b__capacity="60",
+        **{
+            "root.a.auto-create-child-queue.enabled": "true",
+            "root.a.leaf-queue-template.capacity": "25",
+            "root.a.leaf-queue-template.maximum-capacity": "50",
+            "root.a.auto-create-child-queue.max-queues": "7",
+            "root.a.leaf-queue-template.ordering-policy": "fair",
+            "queue-mappings": "u:%user:a.%user",
+        },
+    )
     scenario = convert(text).scenario
     a = queue(scenario, "root.a")
     assert (a["max_children"], a["child"]["order"]) == (7, "fair")
-    assert a["child"]["guaranteed"]["gpu"] == {"fraction": 0.25} and a["child"]["limit"]["cpu"] == {"fraction": 0.5}
+    assert a["child"]["guaranteed"]["gpu"] == {"fraction": 0.25} and a["child"]["limit"]["cpu"] == {
+        "fraction": 0.5
+    }
     assert scenario["rules"] == [{"queue": "root.a.%user"}]
     check(scenario)
     with pytest.raises(ConvertError, match="leaf-queue-template.capacity: not set"):
@@ -175,8 +219,15 @@ def test_json_rules() -> None:
         {"type": "application", "matches": "x*", "policy": "user", "parentQueue": "root.c"},
         {"type": "user", "matches": "*", "policy": "secondaryGroup"},
         {"type": "user", "matches": "*", "policy": "reject"}]}
-    text = conf(root__queues="a,c", root__a__capacity="50", root__c__capacity="50", **{
-        "mapping-rule-format": "json", "mapping-rule-json": json.dumps(rules).replace('"', "&quot;")})
+    text = conf(
+        root__queues="a,c",
+        root__a__capacity="50",
+        root__c__capacity="50",
+        **{
+            "mapping-rule-format": "json",
+            "mapping-rule-json": json.dumps(rules).replace('"', "&quot;"),
+        },
+    )
     converted = convert(text)
     assert converted.scenario["rules"] == [
         {"match": "group", "pattern": "ops", "fallback": "reject", "queue": "root.a"},
@@ -188,47 +239,112 @@ def test_json_rules() -> None:
 
 
 def test_each_ignored_key_is_a_warning() -> None:
-    text = conf(root__queues="a", root__a__capacity="100", root__a__surprise="1", root__b__capacity="5",
-                **{"node-locality-delay": "40", "root.a.reservable": "true"})
+    text = conf(
+        root__queues="a",
+        root__a__capacity="100",
+        root__a__surprise="1",
+        root__b__capacity="5",
+        **{"node-locality-delay": "40", "root.a.reservable": "true"},
+    )
     found = texts(convert(text))
     assert "root.a.surprise: no counterpart" in found
     assert "root.b.capacity: no such queue" in found
-    assert "node-locality-delay: no counterpart" in found and "root.a.reservable: no counterpart" in found
+    assert (
+        "node-locality-delay: no counterpart" in found
+        and "root.a.reservable: no counterpart" in found
+    )
     assert "resource-calculator: YARN counts memory alone" in found
 
 
 def test_variables_final_and_includes() -> None:
-    text = ("<configuration xmlns:xi='http://www.w3.org/2001/XInclude'>"
-            "<xi:include href='more.xml'/>"
-            "<property><name>%sroot.queues</name><value>${names}</value><final>true</final></property>"
-            "<property><name>%sroot.queues</name><value>z</value></property>"
-            "<property><name>names</name><value>a</value></property>"
-            "<property><name>%sroot.a.capacity</name><value>100</value></property></configuration>") % ((CAPACITY,) * 3)
+    text = (
+        "<configuration xmlns:xi='http://www.w3.org/2001/XInclude'>"
+        "<xi:include href='more.xml'/>"
+        "<property><name>%sroot.queues</name><value>${names}</value><final>true</final></property>"
+        "<property><name>%sroot.queues</name><value>z</value></property>"
+        "<property><name>names</name><value>a</value></property>"
+        "<property><name>%sroot.a.capacity</name><value>100</value></property></configuration>"
+    ) % ((CAPACITY,) * 3)
     converted = convert(text)
     assert [q["name"] for q in converted.scenario["queues"]] == ["root", "root.a"]
     assert "ignored: final" in texts(converted) and '"more.xml" is not read' in texts(converted)
 
 
-@pytest.mark.parametrize("values, place, reason", [
-    (dict(root__queues="a", root__a__capacity="x"), "root.a.capacity", 'not a number: "x"'),
-    (dict(root__queues="a,b", root__a__capacity="50", root__b__capacity="40"), "root.queues", "add up to 90, not 100"),
-    (dict(root__queues="a,b", root__a__capacity="50", root__b__capacity="4w"), "root.queues", "some children have"),
-    (dict(root__queues="a", root__a__capacity="[memory=5"), "root.a.capacity", "in brackets"),
-    (dict(root__queues="a", root__a__capacity="[memory=5,vcores]"), "root.a.capacity", "not resource=amount"),
-    (dict(root__queues="a", root__a__capacity="[memory=5,memory=6]"), "root.a.capacity", "there twice"),
-    (dict(root__queues="a,a", root__a__capacity="50"), "root.queues", '"a" is there twice'),
-    (dict(root__queues="a"), "root.a.capacity", "not set"),
-    (dict(root__queues="a", root__a__capacity="100", root__a__state="ASLEEP"), "root.a.state", "neither RUNNING"),
-    (dict(root__queues="a,b", root__a__capacity="60", root__b__capacity="40", **{"root.a.maximum-capacity": "50"}),
-     "root.a.maximum-capacity", "below the capacity"),
-    (dict(root__queues="a", root__a__capacity="100", root__a__acl_submit_applications="a,*"),
-     "root.a.acl_submit_applications", "not users and groups"),
-    (dict(root__queues="a", root__a__capacity="100", **{"queue-mappings": "u:bob"}), "queue-mappings", "not a mapping"),
-    (dict(root__queues="a", root__a__capacity="100", **{"queue-mappings": "u:bob:z"}), "queue-mappings", "no queue"),
-    (dict(root__queues="a", root__a__capacity="${x}", x="${y}", y="1"), "root.a.capacity", "not a number"),
-    (dict(root__queues="a,b", root__a__queues="c", root__a__capacity="[memory=5]", root__b__capacity="[memory=5]",
-          root__a__c__capacity="[memory=6]"), "root.a.queues", "the children have 6 of mem_mib, the queue itself 5"),
-])
+@pytest.mark.parametrize(
+    "values, place, reason",
+    [
+        (dict(root__queues="a", root__a__capacity="x"), "root.a.capacity", 'not a number: "x"'),
+        (
+            dict(root__queues="a,b", root__a__capacity="50", root__b__capacity="40"),
+            "root.queues",
+            "add up to 90, not 100",
+        ),
+        (
+            dict(root__queues="a,b", root__a__capacity="50", root__b__capacity="4w"),
+            "root.queues",
+            "some children have",
+        ),
+        (dict(root__queues="a", root__a__capacity="[memory=5"), "root.a.capacity", "in brackets"),
+        (
+            dict(root__queues="a", root__a__capacity="[memory=5,vcores]"),
+            "root.a.capacity",
+            "not resource=amount",
+        ),
+        (
+            dict(root__queues="a", root__a__capacity="[memory=5,memory=6]"),
+            "root.a.capacity",
+            "there twice",
+        ),
+        (dict(root__queues="a,a", root__a__capacity="50"), "root.queues", '"a" is there twice'),
+        (dict(root__queues="a"), "root.a.capacity", "not set"),
+        (
+            dict(root__queues="a", root__a__capacity="100", root__a__state="ASLEEP"),
+            "root.a.state",
+            "neither RUNNING",
+        ),
+        (
+            dict(
+                root__queues="a,b",
+                root__a__capacity="60",
+                root__b__capacity="40",
+                **{"root.a.maximum-capacity": "50"},
+            ),
+            "root.a.maximum-capacity",
+            "below the capacity",
+        ),
+        (
+            dict(root__queues="a", root__a__capacity="100", root__a__acl_submit_applications="a,*"),
+            "root.a.acl_submit_applications",
+            "not users and groups",
+        ),
+        (
+            dict(root__queues="a", root__a__capacity="100", **{"queue-mappings": "u:bob"}),
+            "queue-mappings",
+            "not a mapping",
+        ),
+        (
+            dict(root__queues="a", root__a__capacity="100", **{"queue-mappings": "u:bob:z"}),
+            "queue-mappings",
+            "no queue",
+        ),
+        (
+            dict(root__queues="a", root__a__capacity="${x}", x="${y}", y="1"),
+            "root.a.capacity",
+            "not a number",
+        ),
+        (
+            dict(
+                root__queues="a,b",
+                root__a__queues="c",
+                root__a__capacity="[memory=5]",
+                root__b__capacity="[memory=5]",
+                root__a__c__capacity="[memory=6]",
+            ),
+            "root.a.queues",
+            "the children have 6 of mem_mib, the queue itself 5",
+        ),
+    ],
+)
 def test_bad_capacity_scheduler(values: Any, place: str, reason: str) -> None:
     with pytest.raises(ConvertError) as caught:
         convert(conf(**values))
@@ -236,11 +352,22 @@ def test_bad_capacity_scheduler(values: Any, place: str, reason: str) -> None:
     assert reason in caught.value.reason
 
 
-@pytest.mark.parametrize("text, expected", [
-    ("*", "*"), (" ", " "), ("", " "), ("alice,bob", "alice,bob"), ("alice ops, dev", "alice ops,dev"),
-    (" ops", " ops"), ("alice,,bob ", "alice,bob")])
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("*", "*"),
+        (" ", " "),
+        ("", " "),
+        ("alice,bob", "alice,bob"),
+        ("alice ops, dev", "alice ops,dev"),
+        (" ops", " ops"),
+        ("alice,,bob ", "alice,bob"),
+    ],
+)
 def test_acls(text: str, expected: str) -> None:
-    scenario = convert(conf(root__queues="a", root__a__capacity="100", root__a__acl_submit_applications=text)).scenario
+    scenario = convert(
+        conf(root__queues="a", root__a__capacity="100", root__a__acl_submit_applications=text)
+    ).scenario
     assert queue(scenario, "root.a")["submit_acl"] == expected
     check(scenario)
 
@@ -250,7 +377,10 @@ def test_a_file_has_its_name_in_errors(tmp_path: Any) -> None:
     path.write_text(conf(root__queues="a", root__a__capacity="x"))
     with pytest.raises(ConvertError) as caught:
         convert(path)
-    assert str(caught.value) == 'capacity-scheduler.xml: yarn.scheduler.capacity.root.a.capacity: not a number: "x"'
+    assert (
+        str(caught.value)
+        == 'capacity-scheduler.xml: yarn.scheduler.capacity.root.a.capacity: not a number: "x"'
+    )
 
 
 def test_entities_are_refused() -> None:
@@ -278,8 +408,10 @@ def test_fair_shares(maxima: Any, shares: Any) -> None:
     for name, most in zip("abcd", maxima):
         if most is not None:
             queue(scenario, "root." + name)["limit"] = {"cpu": most}
-    scenario["jobs"] = [{"name": name, "queue": "root." + name, "min": 1, "tasks": [{"count": 45, "cpu": 1}]}
-                        for name in "abcd"]
+    scenario["jobs"] = [
+        {"name": name, "queue": "root." + name, "min": 1, "tasks": [{"count": 45, "cpu": 1}]}
+        for name in "abcd"
+    ]
     jobs = outcome(scenario)["jobs"]
     assert tuple(jobs[name]["tasks_running"] for name in "abcd") == shares
 
@@ -290,7 +422,9 @@ def test_members_of_fair_scheduler() -> None:
     prod = queue(scenario, "root.prod")
     assert prod["guaranteed"] == {"cpu": 10, "mem_mib": 10240, "gpu": 0}
     assert prod["limit"] == {"cpu": 40, "mem_mib": 92160, "gpu": 8}
-    assert (prod["weight"], prod["max_running"], prod["submit_acl"], prod["no_preemption"]) == (3, 50, "alice ops", True)
+    assert (prod["weight"], prod["max_running"], prod["submit_acl"], prod["no_preemption"]) == (
+        3, 50, "alice ops", True,
+    )
     assert queue(scenario, "root.prod.adhoc")["max_running_per_user"] == 5
     assert "order" not in queue(scenario, "root.prod.batch")
     assert queue(scenario, "root.people")["child"] == {"within": "never", "reclaim": "never"}
@@ -302,32 +436,50 @@ def test_members_of_fair_scheduler() -> None:
 
 
 def test_fair_percentages_are_of_the_cluster() -> None:
-    got = capacities(with_nodes("fair-scheduler-full.xml", nodes(1, cpus=60, mem_mib=102400, gpus=8)))
+    got = capacities(
+        with_nodes("fair-scheduler-full.xml", nodes(1, cpus=60, mem_mib=102400, gpus=8))
+    )
     assert got["root.prod"]["limit"] == {"cpu": 40, "mem_bytes": 92160 << 20, "gpu": 8}
     assert got["root.prod.adhoc"]["limit"] == {"cpu": 30, "mem_bytes": 20480 << 20, "gpu": 8}
 
 
 def test_fair_preemption_is_of_yarn_site() -> None:
-    site = hadoop({"yarn.scheduler.fair.preemption": "true", "yarn.scheduler.fair.allow-undeclared-pools": "false"})
+    site = hadoop(
+        {
+            "yarn.scheduler.fair.preemption": "true",
+            "yarn.scheduler.fair.allow-undeclared-pools": "false",
+        }
+    )
     converted = convert(DATA / "fair-scheduler.xml", site)
     assert {q.get("reclaim") for q in converted.scenario["queues"][1:]} == {"any"}
     assert "yarn.scheduler.fair.allow-undeclared-pools: no counterpart" in texts(converted)
 
 
-@pytest.mark.parametrize("inside, reason", [
-    ("<queue/>", "not the name of a queue"),
-    ("<queue name='a.b'/>", "not the name of a queue"),
-    ("<queue name='a'/><queue name='a'/>", "is there twice"),
-    ("<queue name='a'><weight>heavy</weight></queue>", "root.a: weight: not a number"),
-    ("<queue name='a'><maxResources>5 apples</maxResources></queue>", "not an amount of a resource"),
-    ("<queue name='a'><schedulingPolicy>best</schedulingPolicy></queue>", "not a scheduling policy"),
-    ("<queue name='a'><weight>1</weight><weight>2</weight></queue>", "<weight> is there twice"),
-    ("<queuePlacementPolicy><rule name='magic'/></queuePlacementPolicy>", "not a rule"),
-])
+@pytest.mark.parametrize(
+    "inside, reason",
+    [
+        ("<queue/>", "not the name of a queue"),
+        ("<queue name='a.b'/>", "not the name of a queue"),
+        ("<queue name='a'/><queue name='a'/>", "is there twice"),
+        ("<queue name='a'><weight>heavy</weight></queue>", "root.a: weight: not a number"),
+        (
+            "<queue name='a'><maxResources>5 apples</maxResources></queue>",
+            "not an amount of a resource",
+        ),
+        (
+            "<queue name='a'><schedulingPolicy>best</schedulingPolicy></queue>",
+            "not a scheduling policy",
+        ),
+        ("<queue name='a'><weight>1</weight><weight>2</weight></queue>", "<weight> is there twice"),
+        ("<queuePlacementPolicy><rule name='magic'/></queuePlacementPolicy>", "not a rule"),
+    ],
+)
 def test_bad_fair_scheduler(inside: str, reason: str) -> None:
     with pytest.raises(ConvertError) as caught:
         convert("<allocations>\n%s</allocations>" % inside)
-    assert caught.value.place.startswith("fair-scheduler.xml (text):2") and reason in str(caught.value)
+    assert caught.value.place.startswith("fair-scheduler.xml (text):2") and reason in str(
+        caught.value
+    )
 
 
 # ---- TonY -------------------------------------------------------------------------------------
@@ -345,8 +497,15 @@ def test_tony_job() -> None:
     assert (job["time_limit_s"], job["start_within_s"], job["heartbeat_s"]) == (3600, 600, 25)
     assert (job["loss"], job["max_restarts"]) == ("restart", 2)
     assert tasks["worker"] == {
-        "name": "worker", "count": 2, "cpu": 4, "mem_mib": 8192, "gpu": 2, "partition": "GPU", "role": "critical",
-        "after": [{"group": "db", "when": "end"}, {"group": "dbwriter", "when": "end"}]}
+        "name": "worker",
+        "count": 2,
+        "cpu": 4,
+        "mem_mib": 8192,
+        "gpu": 2,
+        "partition": "GPU",
+        "role": "critical",
+        "after": [{"group": "db", "when": "end"}, {"group": "dbwriter", "when": "end"}],
+    }
     assert (tasks["ps"]["role"], tasks["tensorboard"]["role"]) == ("untracked", "sidecar")
     # TonY's defaults
     assert (tasks["db"]["mem_mib"], tasks["db"]["cpu"]) == (2048, 1)
@@ -361,7 +520,9 @@ def test_tony_runs_beside_queues_of_yarn() -> None:
     text = tony(yarn__queue="vision", worker__instances="2", worker__gpus="1")
     scenario = convert(DATA / "capacity-percent.xml", text, world).scenario
     assert scenario["jobs"][0]["queue"] == "root.research.vision"
-    text = tony(yarn__queue="prod", application__name="mnist", worker__instances="2", worker__gpus="1")
+    text = tony(
+        yarn__queue="prod", application__name="mnist", worker__instances="2", worker__gpus="1"
+    )
     scenario = convert(DATA / "capacity-percent.xml", text, world).scenario
     scenario["jobs"][0]["user"] = "alice"  # the ACL admits her, and only from here
     assert outcome(scenario)["jobs"]["mnist"]["state"] == "running"
@@ -373,7 +534,9 @@ def test_tony_gang_and_first_come() -> None:
     """With capacity for 3 of 4 a gang waits; mode FCFS takes what is free."""
     world = json.dumps(nodes(1, cpus=64, mem_mib=65536, gpus=3))
     for mode, running in (("GANG", 0), ("FCFS", 3)):
-        text = tony(worker__instances="4", worker__gpus="1", **{"application__distributed-mode": mode})
+        text = tony(
+            worker__instances="4", worker__gpus="1", **{"application__distributed-mode": mode}
+        )
         scenario = convert(text, world).scenario
         assert outcome(scenario)["jobs"][scenario["jobs"][0]["name"]]["tasks_running"] == running
 
@@ -381,8 +544,13 @@ def test_tony_gang_and_first_come() -> None:
 @pytest.mark.parametrize("workers, evaluators, most, refused", [
     ("10", "0", "5", True), ("3", "3", "5", True), ("5", "0", "10", False)])
 def test_tony_limits_of_totals(workers: str, evaluators: str, most: str, refused: bool) -> None:
-    text = tony(worker__instances=workers, worker__gpus="1", evaluator__instances=evaluators, evaluator__gpus="1",
-                **{"task__max-total-gpus": most})
+    text = tony(
+        worker__instances=workers,
+        worker__gpus="1",
+        evaluator__instances=evaluators,
+        evaluator__gpus="1",
+        **{"task__max-total-gpus": most},
+    )
     if not refused:
         assert convert(text).scenario["jobs"]
         return
@@ -390,18 +558,37 @@ def test_tony_limits_of_totals(workers: str, evaluators: str, most: str, refused
         convert(text)
 
 
-@pytest.mark.parametrize("values, reason", [
-    (dict(worker__instances="0"), "there are no tasks"),
-    (dict(worker__instances="many"), "tony.worker.instances: not a number"),
-    (dict(worker__instances="1", worker__memory="2x"), "not an amount of memory"),
-    (dict(worker__instances="1", worker__gpus="65"), "more than 64"),
-    (dict(worker__instances="4", **{"worker__max-instances": "3"}), "3: the job has 4"),
-    (dict(worker__instances="1", ps__instances="1", **{"worker__depends-on": "ps", "ps__depends-on": "worker"}),
-     "wait for each other"),
-    (dict(worker__instances="1", ps__instances="1", db__instances="1", **{
-        "application__prepare-stage": "db", "application__training-stage": "worker"}), 'neither stage has "ps"'),
-    (dict(worker__instances="1", **{"application__distributed-mode": "SOLO"}), "neither GANG nor FCFS"),
-])
+@pytest.mark.parametrize(
+    "values, reason",
+    [
+        (dict(worker__instances="0"), "there are no tasks"),
+        (dict(worker__instances="many"), "tony.worker.instances: not a number"),
+        (dict(worker__instances="1", worker__memory="2x"), "not an amount of memory"),
+        (dict(worker__instances="1", worker__gpus="65"), "more than 64"),
+        (dict(worker__instances="4", **{"worker__max-instances": "3"}), "3: the job has 4"),
+        (
+            dict(
+                worker__instances="1",
+                ps__instances="1",
+                **{"worker__depends-on": "ps", "ps__depends-on": "worker"},
+            ),
+            "wait for each other",
+        ),
+        (
+            dict(
+                worker__instances="1",
+                ps__instances="1",
+                db__instances="1",
+                **{"application__prepare-stage": "db", "application__training-stage": "worker"},
+            ),
+            'neither stage has "ps"',
+        ),
+        (
+            dict(worker__instances="1", **{"application__distributed-mode": "SOLO"}),
+            "neither GANG nor FCFS",
+        ),
+    ],
+)
 def test_bad_tony(values: Any, reason: str) -> None:
     with pytest.raises(ConvertError) as caught:
         convert(tony(**values))

@@ -28,7 +28,11 @@ BUILTIN = {
 
 
 def test_every_result_of_the_library_has_a_class():
-    codes = {name: getattr(gs.lib, name) for name in dir(gs.lib) if name.startswith("GANG_E") and name in BUILTIN}
+    codes = {
+        name: getattr(gs.lib, name)
+        for name in dir(gs.lib)
+        if name.startswith("GANG_E") and name in BUILTIN
+    }
     code = -1
     while gs.ffi.string(gs.lib.gang_result_name(code)) != b"GANG_E?":
         name = gs.ffi.string(gs.lib.gang_result_name(code)).decode()
@@ -69,7 +73,13 @@ def test_a_number_is_not_taken_for_a_file_descriptor():
     import os
 
     read, write = os.pipe()
-    for make in (gs.Cluster.from_json, gs.Queues, gs.Trace.read, gs.Cluster.from_csv, gs.Cluster.from_hwloc):
+    for make in (
+        gs.Cluster.from_json,
+        gs.Queues,
+        gs.Trace.read,
+        gs.Cluster.from_csv,
+        gs.Cluster.from_hwloc,
+    ):
         with pytest.raises((TypeError, gs.GangError)):
             make(write)
     os.write(write, b"x")  # the descriptor is still open

@@ -11,10 +11,20 @@ import gangsched as gs
 
 def trace(*rows):
     """Jobs of (submit, run, limit, tasks of 8 GPUs)."""
-    return gs.Trace([
-        {"job": "j%d" % i, "submit_s": at, "run_s": run, "limit_s": limit, "tasks": tasks, "gpus": 8, "queue": "q"}
-        for i, (at, run, limit, tasks) in enumerate(rows)
-    ])
+    return gs.Trace(
+        [
+            {
+                "job": "j%d" % i,
+                "submit_s": at,
+                "run_s": run,
+                "limit_s": limit,
+                "tasks": tasks,
+                "gpus": 8,
+                "queue": "q",
+            }
+            for i, (at, run, limit, tasks) in enumerate(rows)
+        ]
+    )
 
 
 @pytest.fixture
@@ -27,7 +37,9 @@ def cluster():
 def simulation(cluster):
     """A simulation of four busy nodes, two until 100 s and two until 300 s; three jobs wait."""
     jobs = trace((0, 100, 100, 2), (0, 300, 300, 2), (5, 50, 60, 4), (6, 40, 50, 2), (7, 10, 20, 1))
-    with gs.Simulation(cluster, jobs, {"q": {"order": "fifo", "block": "strict"}}, no_preemption=True) as made:
+    with gs.Simulation(
+        cluster, jobs, {"q": {"order": "fifo", "block": "strict"}}, no_preemption=True
+    ) as made:
         made.run(until_s=10)
         yield made
 
@@ -39,12 +51,20 @@ def starts(rows):
 def test_each_waiting_job_has_an_expected_start(simulation):
     with simulation.forecast() as ahead:
         rows = ahead.run()
-        assert [row.job for row in rows] == [2, 3, 4] and starts(rows) == {"j2": 300, "j3": 360, "j4": 360}
+        assert [row.job for row in rows] == [2, 3, 4] and starts(rows) == {
+            "j2": 300,
+            "j3": 360,
+            "j4": 360,
+        }
         first = rows[0]
         assert isinstance(first, gs.Expected)
-        assert (first.what, first.low_s, first.high_s, first.wait_s, first.samples, first.queue) == ("start", 300, 300, 295, 1, "q")
+        assert (
+            first.what, first.low_s, first.high_s, first.wait_s, first.samples, first.queue,
+        ) == ("start", 300, 300, 295, 1, "q")
         assert ahead.start_of("j3") == ahead.start_of(3) == 360 and "3 jobs wait" in repr(ahead)
-        assert list(rows.table.columns) == list(gs.Expected._fields) and rows.table.start_s.tolist() == [300, 360, 360]
+        assert list(rows.table.columns) == list(
+            gs.Expected._fields
+        ) and rows.table.start_s.tolist() == [300, 360, 360]
         for unknown in ("j0", 0, "x"):
             with pytest.raises(gs.NotFound):
                 ahead.start_of(unknown)
@@ -84,9 +104,19 @@ def test_a_forecast_outlives_its_simulation(cluster):
     ahead.close()
     ahead.close()
     arguments = {
-        **{name: ("x",) for name in ("cancel_reservation", "change_reservation", "occurrences", "change_queue", "start_of", "drain")},
-        **{name: (1,) for name in ("hold", "release", "cancel")}, "set_priority": (1, 1), "set_time_limit": (1, 1),
-        "reserve": ({"name": "x"},), "set_queues": ({"x": {}},), "add_nodes": ([{"name": "x"}],),
+        **{
+            name: ("x",)
+            for name in (
+                "cancel_reservation", "change_reservation", "occurrences", "change_queue",
+                "start_of", "drain",
+            )
+        },
+        **{name: (1,) for name in ("hold", "release", "cancel")},
+        "set_priority": (1, 1),
+        "set_time_limit": (1, 1),
+        "reserve": ({"name": "x"},),
+        "set_queues": ({"x": {}},),
+        "add_nodes": ([{"name": "x"}],),
     }
     names = {name for name in dir(gs.Forecast) if not name.startswith("_")} - {"close", "closed"}
     for name in sorted(names):
@@ -102,15 +132,27 @@ def test_a_forecast_outlives_its_simulation(cluster):
 
 
 def test_what_if_there_were_more_machines_or_less(simulation):
-    found = simulation.what_if({
-        "as it is": None,
-        "two more": lambda ahead: ahead.add_nodes([{"name": "x%d" % i, "gpus": 8, "cpus": 64, "mem_mib": 524288} for i in range(2)]),
-        "one drained": lambda ahead: ahead.drain("n3"),
-        "j2 is gone": lambda ahead: ahead.cancel("j2"),
-        "another": lambda ahead: ahead.submit(count=4, gpu=8, time_limit_s=10, queue="q", name="mine", priority=1),
-    })
-    assert list(found.columns) == ["name", "as it is", "two more", "one drained", "j2 is gone", "another"]
-    assert found.loc[2, "as it is"] == 300 and found.loc[2, "two more"] == 100 and found["one drained"].isna().all()
+    found = simulation.what_if(
+        {
+            "as it is": None,
+            "two more": lambda ahead: ahead.add_nodes(
+                [{"name": "x%d" % i, "gpus": 8, "cpus": 64, "mem_mib": 524288} for i in range(2)]
+            ),
+            "one drained": lambda ahead: ahead.drain("n3"),
+            "j2 is gone": lambda ahead: ahead.cancel("j2"),
+            "another": lambda ahead: ahead.submit(
+                count=4, gpu=8, time_limit_s=10, queue="q", name="mine", priority=1
+            ),
+        }
+    )
+    assert list(found.columns) == [
+        "name", "as it is", "two more", "one drained", "j2 is gone", "another",
+    ]
+    assert (
+        found.loc[2, "as it is"] == 300
+        and found.loc[2, "two more"] == 100
+        and found["one drained"].isna().all()
+    )
     assert found.loc[3, "j2 is gone"] == 100 and found.name.tolist() == ["j2", "j3", "j4", "mine"]
     assert found.loc[5, "another"] == 300 and found.loc[2, "another"] == 310
 
@@ -123,12 +165,17 @@ def test_what_if_a_limit_were_raised(cluster):
         with simulation.forecast() as ahead:
             assert starts(ahead.run()) == {"j1": 100, "j2": 200}
             ahead.change_queue("q", limit={"gpu": 16})
-            assert starts(ahead.run()) == {"j1": 3, "j2": 100} and ahead.queues["q"]["kinds"]["gpu"]["limit"] == 16
+            assert (
+                starts(ahead.run()) == {"j1": 3, "j2": 100}
+                and ahead.queues["q"]["kinds"]["gpu"]["limit"] == 16
+            )
             ahead.set_queues({"q": {}, "other": {}})
             assert starts(ahead.run()) == {"j1": 3, "j2": 3} and list(ahead.tree) == ["q", "other"]
             with pytest.raises(gs.Busy):
                 ahead.set_queues({"other": {}})
-        assert simulation.queues["q"]["kinds"]["gpu"]["limit"] == 8 and list(simulation.tree) == ["q"]
+        assert simulation.queues["q"]["kinds"]["gpu"]["limit"] == 8 and list(simulation.tree) == [
+            "q"
+        ]
 
 
 def test_commands_and_reservations_in_a_copy(simulation):
@@ -149,7 +196,10 @@ def test_commands_and_reservations_in_a_copy(simulation):
         assert [row.job for row in ahead.plan() if row.kind == "running"] == [0, 1]
     simulation.reserve(name="s", nodes=["n0", "n1"], start_s=400, duration_s=100)
     with simulation.forecast() as ahead:
-        assert list(ahead.reservations) == ["s"] and ahead.change_reservation("s", duration_s=300).end_s == 700
+        assert (
+            list(ahead.reservations) == ["s"]
+            and ahead.change_reservation("s", duration_s=300).end_s == 700
+        )
         assert simulation.reservations["s"].end_s == 500
 
 
@@ -166,7 +216,11 @@ def test_run_times_are_drawn_and_give_intervals(simulation):
         again = ahead.run()
     assert rows == again and called_for == {0, 1, 2, 3, 4}
     row = rows[0]
-    assert row.samples == 50 and 100 <= row.low_s <= row.start_s <= row.high_s <= 300 and row.low_s < row.high_s
+    assert (
+        row.samples == 50
+        and 100 <= row.low_s <= row.start_s <= row.high_s <= 300
+        and row.low_s < row.high_s
+    )
     with simulation.forecast(samples=50, run_time=run_time, seed=4, low=0.25, high=0.75) as ahead:
         assert ahead.run() != rows
     with simulation.forecast(run_time=lambda job, sample, draw: None) as ahead:
@@ -183,10 +237,14 @@ def test_an_exception_of_run_time_leaves_the_forecast(simulation):
     def broken(job, sample, draw):
         raise RuntimeError("no idea of %d" % job)
 
-    with simulation.forecast(run_time=broken) as ahead, pytest.raises(RuntimeError, match="no idea"):
+    with simulation.forecast(run_time=broken) as ahead, pytest.raises(
+        RuntimeError, match="no idea"
+    ):
         ahead.run()
     for answer, error in (("soon", TypeError), (float("nan"), gs.OutOfRange)):
-        with simulation.forecast(run_time=lambda job, sample, draw: answer) as ahead, pytest.raises(error):
+        with simulation.forecast(run_time=lambda job, sample, draw: answer) as ahead, pytest.raises(
+            error
+        ):
             ahead.run()
 
     def nested(job, sample, draw):
@@ -247,7 +305,13 @@ def test_without_queues_and_without_names(cluster):
         with simulation.forecast() as ahead:
             mine = ahead.submit(count=1, gpu=8, time_limit_s=10)
             rows = ahead.run()
-            assert (mine, rows[0].job, rows[0].name, rows[0].queue, rows[0].start_s) == (first + 1, 1, "1", "default", 100)
+            assert (mine, rows[0].job, rows[0].name, rows[0].queue, rows[0].start_s) == (
+                first + 1,
+                1,
+                "1",
+                "default",
+                100,
+            )
 
 
 def test_threads_and_garbage(simulation):
@@ -259,8 +323,22 @@ def test_threads_and_garbage(simulation):
 
 
 def test_the_readme_shows_what_its_example_prints(root, capsys):
-    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", (root / "bindings" / "python" / "README.md").read_text(encoding="utf-8"), re.S | re.M)
-    at = next(i for i, (kind, body) in enumerate(blocks) if kind == "python" and ".reserve(" in body)
-    exec(compile("import gangsched as gs\ncluster = gs.Cluster.uniform(nodes=4, gpus=8)\n" + blocks[at][1], "README.md", "exec"), {})
+    blocks = re.findall(
+        r"^```(\w*)\n(.*?)^```$",
+        (root / "bindings" / "python" / "README.md").read_text(encoding="utf-8"),
+        re.S | re.M,
+    )
+    at = next(
+        i for i, (kind, body) in enumerate(blocks) if kind == "python" and ".reserve(" in body
+    )
+    exec(
+        compile(
+            "import gangsched as gs\ncluster = gs.Cluster.uniform(nodes=4, gpus=8)\n"
+            + blocks[at][1],
+            "README.md",
+            "exec",
+        ),
+        {},
+    )
     shown = [line.rstrip() for line in blocks[at + 1][1].splitlines()]
     assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == shown

@@ -17,7 +17,10 @@ def pixels_of(figure):
 
 
 def test_a_hundred_thousand_jobs_are_drawn_within_two_seconds():
-    jobs = gs.Trace.from_text("job,submit_s,run_s,tasks,cpu\n" + "".join("j%d,%d,900,%d,1\n" % (i, i, 1 + i % 4) for i in range(100000)))
+    jobs = gs.Trace.from_text(
+        "job,submit_s,run_s,tasks,cpu\n"
+        + "".join("j%d,%d,900,%d,1\n" % (i, i, 1 + i % 4) for i in range(100000))
+    )
     result = gs.simulate(gs.Cluster.uniform(60, gpus=0), jobs)
     pyplot.close("all")
     pyplot.figure().canvas.draw()  # load everything once
@@ -29,7 +32,15 @@ def test_a_hundred_thousand_jobs_are_drawn_within_two_seconds():
 
 
 def test_an_image_shows_the_same_as_boxes(monkeypatch):
-    jobs = [{"submit_s": 40 * i, "run_s": 900 + 130 * (i % 7), "gpus": 1 + i % 8, "user": "u%d" % (i % 25)} for i in range(150)]
+    jobs = [
+        {
+            "submit_s": 40 * i,
+            "run_s": 900 + 130 * (i % 7),
+            "gpus": 1 + i % 8,
+            "user": "u%d" % (i % 25),
+        }
+        for i in range(150)
+    ]
     result = gs.simulate(gs.Cluster.uniform(4), gs.Trace(jobs))
     monkeypatch.setattr(plots, "MOST_BOXES", 0)
     one = pixels_of(result.gantt(color="user").figure)
@@ -46,8 +57,19 @@ def test_an_image_shows_the_same_as_boxes(monkeypatch):
 
 def test_a_pixel_has_the_code_at_its_centre():
     edge = numpy.array
-    image = raster.paint(edge([0, 0.5, 0.34]), edge([0.5, 1, 0.36]), edge([0, 0.5, 0]), edge([0.5, 1, 1]), edge([1, 2, 9]), 10, 4)
-    assert image.tolist() == [[1, 1, 1, 9, 1, 0, 0, 0, 0, 0]] * 2 + [[0, 0, 0, 9, 0, 2, 2, 2, 2, 2]] * 2
+    image = raster.paint(
+        edge([0, 0.5, 0.34]),
+        edge([0.5, 1, 0.36]),
+        edge([0, 0.5, 0]),
+        edge([0.5, 1, 1]),
+        edge([1, 2, 9]),
+        10,
+        4,
+    )
+    assert (
+        image.tolist()
+        == [[1, 1, 1, 9, 1, 0, 0, 0, 0, 0]] * 2 + [[0, 0, 0, 9, 0, 2, 2, 2, 2, 2]] * 2
+    )
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -70,7 +92,11 @@ def test_cores_are_the_lowest_that_are_free(seed):
         found.setdefault(which, set()).update(range(low, high))
     busy = [[], [], []]  # for each node: end, cores
     for i in numpy.argsort(rows["begin_ns"], kind="stable").tolist():
-        begin, end, wanted = int(rows["begin_ns"][i]), int(rows["end_ns"][i]), -(-int(rows["cpu_milli"][i]) // 1000)
+        begin, end, wanted = (
+            int(rows["begin_ns"][i]),
+            int(rows["end_ns"][i]),
+            -(-int(rows["cpu_milli"][i]) // 1000),
+        )
         mine = busy[at[i]] = [held for held in busy[at[i]] if held[0] > begin]
         taken = set().union(*(cores for _, cores in mine))
         cores, core = set(), 0

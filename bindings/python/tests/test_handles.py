@@ -35,7 +35,9 @@ ARGUMENTS = {
 OF_THE_CLASS = {"close", "closed", "uniform", "from_json", "from_hwloc", "from_csv"}
 
 
-@pytest.mark.parametrize("make", [lambda: gs.Cluster.uniform(2), lambda: gs.Cluster.uniform(2).snapshot()])
+@pytest.mark.parametrize(
+    "make", [lambda: gs.Cluster.uniform(2), lambda: gs.Cluster.uniform(2).snapshot()]
+)
 def test_every_call_on_a_closed_object_raises(make):
     thing = make()
     thing.close()
@@ -253,7 +255,9 @@ def test_a_callback_may_make_and_close_other_objects():
 
     with gs.Cluster.uniform(2) as made:
         made.allocate(gpu=1, score=score)
-        result = gs.simulate(made, one_job, on_event=others, policy=lambda view: others() or view.run_s)
+        result = gs.simulate(
+            made, one_job, on_event=others, policy=lambda view: others() or view.run_s
+        )
         assert result.info.ended == 1
 
 
@@ -275,7 +279,11 @@ def test_errors_are_pickled_with_all_members():
         with pytest.raises(gs.NeverFits) as caught:
             made.allocate(gpu=9)
     again = pickle.loads(pickle.dumps(caught.value))
-    assert type(again) is gs.NeverFits and again.__dict__ == caught.value.__dict__ and str(again) == str(caught.value)
+    assert (
+        type(again) is gs.NeverFits
+        and again.__dict__ == caught.value.__dict__
+        and str(again) == str(caught.value)
+    )
 
 
 def test_the_end_of_the_process_is_quiet_with_everything_open():

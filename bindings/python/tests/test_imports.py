@@ -25,7 +25,11 @@ def sources(root):
 
 def only_for_types(tree):
     """The nodes below ``if TYPE_CHECKING``: never executed."""
-    guards = [node for node in ast.walk(tree) if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+    guards = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    ]
     return {inner for guard in guards for statement in guard.body for inner in ast.walk(statement)}
 
 
@@ -59,7 +63,11 @@ def graph(root):
                 loaded |= set(targets(node, name, path.name == "__init__.py", modules))
         for target in list(loaded):
             parts = target.split(".")
-            loaded |= {".".join(parts[:i]) for i in range(1, len(parts)) if not (name + ".").startswith(".".join(parts[:i]) + ".")}
+            loaded |= {
+                ".".join(parts[:i])
+                for i in range(1, len(parts))
+                if not (name + ".").startswith(".".join(parts[:i]) + ".")
+            }
         edges[name] = loaded - {name}
     return edges
 
@@ -109,10 +117,14 @@ def test_modules_import_names_from_where_they_are_defined(root):
     modules = sources(root)
     wrong = []
     for name, (path, tree) in modules.items():
-        lazy = {one for one, (file, _) in modules.items() if file.name == "__init__.py"} - {"gangsched.convert"}
+        lazy = {one for one, (file, _) in modules.items() if file.name == "__init__.py"} - {
+            "gangsched.convert"
+        }
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and node not in only_for_types(tree):
-                for target, alias in zip(targets(node, name, path.name == "__init__.py", modules), node.names):
+                for target, alias in zip(
+                    targets(node, name, path.name == "__init__.py", modules), node.names
+                ):
                     if target in lazy and alias.name != "__version__":
                         wrong.append((name, target, alias.name))
     assert wrong == []
@@ -120,7 +132,9 @@ def test_modules_import_names_from_where_they_are_defined(root):
 
 def test_each_package_says_what_it_is_for(root):
     packages = [(path, tree) for path, tree in sources(root).values() if path.name == "__init__.py"]
-    assert {path.parent.name for path, _ in packages} == {"gangsched", "cli", "cluster", "convert", "report", "sim", "viz"}
+    assert {path.parent.name for path, _ in packages} == {
+        "gangsched", "cli", "cluster", "convert", "report", "sim", "viz",
+    }
     assert all(len((ast.get_docstring(tree) or "").split()) > 10 for _, tree in packages)
 
 
@@ -169,7 +183,10 @@ def test_old_module_paths_work(old, name):
         assert getattr(module, name) is getattr(gs, name)
 
 
-@pytest.mark.parametrize("path, name", [("sim", "Simulation"), ("sim", "simulate"), ("cluster", "Cluster"), ("report", "html")])
+@pytest.mark.parametrize(
+    "path, name",
+    [("sim", "Simulation"), ("sim", "simulate"), ("cluster", "Cluster"), ("report", "html")],
+)
 def test_packages_have_their_public_names(path, name):
     import importlib
 
@@ -209,15 +226,32 @@ def test_members_of_enumerations_are_their_words():
     from gangsched import enums
 
     state = enums.NodeState.DRAINING
-    assert state == "draining" and {"draining": 1}[state] == 1 and "%s %r" % (state, state) == "draining 'draining'"
+    assert (
+        state == "draining"
+        and {"draining": 1}[state] == 1
+        and "%s %r" % (state, state) == "draining 'draining'"
+    )
     assert "{:>10}".format(state) == "  draining" and pickle.loads(pickle.dumps(state)) is state
-    assert enums.NodeState.of(gs.lib.GANG_NODE_DOWN) is enums.NodeState.DOWN and enums.NodeState.of(77) == "77"
-    assert enums.NodeState.number_of("up", "state") == enums.NodeState.number_of(enums.NodeState.UP, "state") == gs.lib.GANG_NODE_UP
+    assert (
+        enums.NodeState.of(gs.lib.GANG_NODE_DOWN) is enums.NodeState.DOWN
+        and enums.NodeState.of(77) == "77"
+    )
+    assert (
+        enums.NodeState.number_of("up", "state")
+        == enums.NodeState.number_of(enums.NodeState.UP, "state")
+        == gs.lib.GANG_NODE_UP
+    )
     for wrong in ("gone", 1, None):
-        with pytest.raises(gs.InvalidArgument, match="state is one of up, draining, down") as caught:
+        with pytest.raises(
+            gs.InvalidArgument, match="state is one of up, draining, down"
+        ) as caught:
             enums.NodeState.number_of(wrong, "state")
         assert caught.value.path == "state"
-    kinds = [one for one in vars(enums).values() if isinstance(one, type) and issubclass(one, enums.Word) and one is not enums.Word]
+    kinds = [
+        one
+        for one in vars(enums).values()
+        if isinstance(one, type) and issubclass(one, enums.Word) and one is not enums.Word
+    ]
     assert len(kinds) > 15
     for kind in kinds:
         assert len({member.number for member in kind}) == len(kind) == len(set(kind.words()))
@@ -226,7 +260,11 @@ def test_members_of_enumerations_are_their_words():
 def test_constants_of_the_library_all_have_words():
     from gangsched import enums
 
-    for prefix, kind in (("GANG_END_", enums.JobEnd), ("GANG_JOB_", enums.JobState), ("GANG_LOSS_", enums.LossPolicy)):
+    for prefix, kind in (
+        ("GANG_END_", enums.JobEnd),
+        ("GANG_JOB_", enums.JobState),
+        ("GANG_LOSS_", enums.LossPolicy),
+    ):
         numbers = {getattr(gs.lib, name) for name in dir(gs.lib) if name.startswith(prefix)}
         assert numbers <= {member.number for member in kind}, prefix
 

@@ -20,7 +20,9 @@ def exported(root):
 
 
 def in_a_process(code, **env):
-    return subprocess.run([sys.executable, "-c", code], env={**os.environ, **env}, capture_output=True, text=True)
+    return subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, **env}, capture_output=True, text=True
+    )
 
 
 def test_every_exported_function_is_reachable(root):
@@ -30,14 +32,18 @@ def test_every_exported_function_is_reachable(root):
 
 
 def test_the_extension_declares_only_exported_functions(root):
-    extra = {name for name in dir(gangsched.lib) if re.match("gang_(?!.*_init$)", name)} - exported(root)
+    extra = {name for name in dir(gangsched.lib) if re.match("gang_(?!.*_init$)", name)} - exported(
+        root
+    )
     assert extra == set()
 
 
 def test_every_struct_has_its_initialiser(root):
     wanted = set()
     for header in (root / "include" / "gangsched").glob("*.h"):
-        wanted |= {name.lower() for name in re.findall(r"#define\s+(GANG_\w+_INIT)\b", header.read_text())}
+        wanted |= {
+            name.lower() for name in re.findall(r"#define\s+(GANG_\w+_INIT)\b", header.read_text())
+        }
     assert len(wanted) > 20
     assert {name for name in wanted if not hasattr(gangsched.lib, name)} == set()
     for name in wanted - {"gang_gpu_spec_init", "gang_sim_distribution_init"}:
@@ -48,7 +54,11 @@ def test_every_struct_has_its_initialiser(root):
 def test_constants_are_those_of_the_headers():
     lib = gangsched.lib
     assert (lib.GANG_OK, lib.GANG_ENEVER, lib.GANG_ECLOSED) == (0, -9, -17)
-    assert (lib.GANG_UNLIMITED, lib.GANG_TRACE_UNKNOWN, lib.GANG_MAX_AMOUNT) == (-1, -(2**63), 2**40 - 1)
+    assert (lib.GANG_UNLIMITED, lib.GANG_TRACE_UNKNOWN, lib.GANG_MAX_AMOUNT) == (
+        -1,
+        -(2**63),
+        2**40 - 1,
+    )
     assert gangsched.ffi.string(lib.GANG_LEVEL_ISLAND) == b"island"
 
 
@@ -59,7 +69,9 @@ def test_each_constant_of_each_enum_is_reachable(root):
         for body in re.findall(r"enum\s*{([^}]*)}", text):
             names |= set(re.findall(r"\b(GANG_[A-Z0-9_]+)\s*=", body))
     assert len(names) > 150
-    assert {name for name in names if not isinstance(getattr(gangsched.lib, name, None), int)} == set()
+    assert {
+        name for name in names if not isinstance(getattr(gangsched.lib, name, None), int)
+    } == set()
 
 
 def test_the_versions_agree():
@@ -116,24 +128,55 @@ def test_pip_installs_it_offline(root, tmp_path):
         pytest.skip("not run from a build tree")
     # pip builds in the folder that it gets.
     source = tmp_path / "source"
-    shutil.copytree(root / "bindings" / "python", source, ignore=shutil.ignore_patterns("__pycache__", "tests"))
+    shutil.copytree(
+        root / "bindings" / "python", source, ignore=shutil.ignore_patterns("__pycache__", "tests")
+    )
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    env = {**os.environ, "GANGSCHED_BUILD": str(build), "PIP_NO_INDEX": "1", "PYTHONWARNINGS": "ignore"}
-    command = [*pip, "wheel", "--no-build-isolation", "--no-deps", "-w", str(tmp_path / "wheel"), str(source)]
+    env = {
+        **os.environ,
+        "GANGSCHED_BUILD": str(build),
+        "PIP_NO_INDEX": "1",
+        "PYTHONWARNINGS": "ignore",
+    }
+    command = [
+        *pip,
+        "wheel",
+        "--no-build-isolation",
+        "--no-deps",
+        "-w",
+        str(tmp_path / "wheel"),
+        str(source),
+    ]
     ran = subprocess.run(command, env=env, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr[-3000:]
     wheels = list((tmp_path / "wheel").glob("*.whl"))
-    assert [re.sub(r"linux_\w+", "linux", wheel.name) for wheel in wheels] == ["gangsched-0.2.0-cp39-abi3-linux.whl"]
+    assert [re.sub(r"linux_\w+", "linux", wheel.name) for wheel in wheels] == [
+        "gangsched-0.2.0-cp39-abi3-linux.whl"
+    ]
     command = [*pip, "install", "--no-deps", "--target", str(tmp_path / "site"), str(wheels[0])]
     ran = subprocess.run(command, env=env, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr[-3000:]
     code = "import gangsched as gs; print(gs.__file__, gs.Cluster.uniform(2).allocate(gpu=8).nodes)"
     ran = in_a_process(code, PYTHONPATH=str(tmp_path / "site"))
-    assert ran.stdout.split() == [str(tmp_path / "site" / "gangsched" / "__init__.py"), "['n0']"], ran.stderr
+    assert ran.stdout.split() == [
+        str(tmp_path / "site" / "gangsched" / "__init__.py"),
+        "['n0']",
+    ], ran.stderr
 
 
 def test_without_a_library_the_build_says_so(root, tmp_path):
     env = {**os.environ, "GANGSCHED_BUILD": str(tmp_path)}
-    command = [sys.executable, "-W", "ignore", "setup.py", "-q", "build", "--build-base", str(tmp_path)]
-    ran = subprocess.run(command, cwd=root / "bindings" / "python", env=env, capture_output=True, text=True)
+    command = [
+        sys.executable,
+        "-W",
+        "ignore",
+        "setup.py",
+        "-q",
+        "build",
+        "--build-base",
+        str(tmp_path),
+    ]
+    ran = subprocess.run(
+        command, cwd=root / "bindings" / "python", env=env, capture_output=True, text=True
+    )
     assert ran.returncode != 0 and "there is no library built" in ran.stderr

@@ -14,8 +14,13 @@ from openb_support import PUBLISHED, Openb, Replay, published_curve
 import gangsched as gs
 
 #: milli-GPUs allocated, pods rejected, of the default workload with seed 42.
-TOTALS = {"best-fit": (5785450, 2676), "dot-product": (5624470, 2874), "gpu-packing": (5688580, 2794),
-          "gpu-clustering": (5686120, 2797), "fgd": (5919410, 2532)}
+TOTALS = {
+    "best-fit": (5785450, 2676),
+    "dot-product": (5624470, 2874),
+    "gpu-packing": (5688580, 2794),
+    "gpu-clustering": (5686120, 2797),
+    "fgd": (5919410, 2532),
+}
 
 
 def found(shared, *path):
@@ -45,13 +50,17 @@ def test_python_and_c_reproduce_the_same_openb_tables(shared, orders, policy):
     replay = Replay(read, policy)
     assert (replay.allocated, replay.rejected) == TOTALS[policy]
     assert policy != "fgd" or replay.fragmented == 291361.65
-    with gzip.open(folder / ("placement_default_seed42_%s.csv.gz" % PUBLISHED[policy]), "rt") as file:
+    with gzip.open(
+        folder / ("placement_default_seed42_%s.csv.gz" % PUBLISHED[policy]), "rt"
+    ) as file:
         assert replay.rows == file.read().splitlines()[1:]
     for name, curve in zip(("allo", "frag"), replay.curves):
         assert curve == published_curve(folder, name, "default", policy, 42)
 
 
-@pytest.mark.parametrize("workload, seed, policy", [("gpuspec33", 42, "fgd"), ("multigpu50", 42, "best-fit")])
+@pytest.mark.parametrize(
+    "workload, seed, policy", [("gpuspec33", 42, "fgd"), ("multigpu50", 42, "best-fit")]
+)
 def test_other_workloads_of_openb(shared, orders, workload, seed, policy):
     folder, read = openb(shared, orders, workload, seed)
     replay = Replay(read, policy)
@@ -80,29 +89,55 @@ def test_each_job_of_a_log_starts_at_its_published_time(shared, log, processors,
         expected = [int(row["submit"]) + int(row["wait_" + way]) for row in csv.DictReader(file)]
     queue = {"q": {"order": "fifo", **fields}}
     with gs.Trace.read(path) as jobs, gs.Cluster([{"name": "m", "cpus": processors}]) as machine:
-        result = gs.simulate(machine, jobs, queue, know=know, same_instant="one-by-one", no_preemption=True, record=())
+        result = gs.simulate(
+            machine,
+            jobs,
+            queue,
+            know=know,
+            same_instant="one-by-one",
+            no_preemption=True,
+            record=(),
+        )
     assert result.column("start_s").tolist() == expected
 
 
-@pytest.mark.parametrize("machines, policy, options, gpus_per_task, jct, queue, end", [
-    ("n32g4", "fifo", {"block": "strict"}, 4, 178.4167, 0, 3271),
-    ("n32g4", "fifo", {}, 4, 178.4167, 0, 3271),
-    ("n32g4", "las-started", {}, 4, 178.4167, 0, 3271),
-    ("n4g4", "fifo", {"block": "strict"}, 4, 219.1833, 40.7667, 3341),
-    ("n4g4", "fifo", {}, 4, 219.1833, 40.7667, 3271),
-    ("n4g4", "fifo", {"block": "strict"}, 1, 200.8167, 22.4, 3335),
-    ("n4g4", "fifo", {}, 1, 190.6833, 12.2667, 3271),
-    ("n4g4", "las-started", {}, 1, 190.6833, 12.2667, 3271),
-])
-def test_the_sixty_jobs_of_tiresias(shared, machines, policy, options, gpus_per_task, jct, queue, end):
+@pytest.mark.parametrize(
+    "machines, policy, options, gpus_per_task, jct, queue, end",
+    [
+        ("n32g4", "fifo", {"block": "strict"}, 4, 178.4167, 0, 3271),
+        ("n32g4", "fifo", {}, 4, 178.4167, 0, 3271),
+        ("n32g4", "las-started", {}, 4, 178.4167, 0, 3271),
+        ("n4g4", "fifo", {"block": "strict"}, 4, 219.1833, 40.7667, 3341),
+        ("n4g4", "fifo", {}, 4, 219.1833, 40.7667, 3271),
+        ("n4g4", "fifo", {"block": "strict"}, 1, 200.8167, 22.4, 3335),
+        ("n4g4", "fifo", {}, 1, 190.6833, 12.2667, 3271),
+        ("n4g4", "las-started", {}, 1, 190.6833, 12.2667, 3271),
+    ],
+)
+def test_the_sixty_jobs_of_tiresias(
+    shared, machines, policy, options, gpus_per_task, jct, queue, end
+):
     folder = found(shared, "tiresias60")
     with open(folder / (machines + ".csv")) as file:
         shape = {key: int(value) for key, value in next(csv.DictReader(file)).items()}
     nodes = shape["num_switch"] * shape["num_node_p_switch"]
     machine = {"cpus": 64, "gpus": shape["num_gpu_p_node"]}
-    with gs.Cluster([{"name": "n%d" % i, **machine} for i in range(nodes)], policy="first") as cluster:
+    with gs.Cluster(
+        [{"name": "n%d" % i, **machine} for i in range(nodes)], policy="first"
+    ) as cluster:
         trace = gs.Trace.read(folder / "60_job.csv", gpus_per_task=gpus_per_task)
-        result = gs.simulate(cluster, trace, {"all": options}, policy, default_queue="all", no_preemption=True, preemptible=True)
+        result = gs.simulate(
+            cluster,
+            trace,
+            {"all": options},
+            policy,
+            default_queue="all",
+            no_preemption=True,
+            preemptible=True,
+        )
     summary = result.summary()
     assert summary["jobs"] == 60 and result.column("end_s").max() == end
-    assert (round(summary["jct_s"]["mean"], 4), round(summary["queue_s"]["mean"], 4)) == (jct, queue)
+    assert (round(summary["jct_s"]["mean"], 4), round(summary["queue_s"]["mean"], 4)) == (
+        jct,
+        queue,
+    )

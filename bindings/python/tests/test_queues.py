@@ -23,7 +23,9 @@ LIST = [
 def test_nested_dicts_lists_cases_and_files_are_the_same(tmp_path):
     path = tmp_path / "queues.json"
     path.write_text(json.dumps({"queues": LIST}))
-    trees = [gs.Queues(source) for source in (NESTED, LIST, {"queues": LIST}, path, path.read_text())]
+    trees = [
+        gs.Queues(source) for source in (NESTED, LIST, {"queues": LIST}, path, path.read_text())
+    ]
     trees.append(gs.Queues(trees[0]))
     trees.append(pickle.loads(pickle.dumps(trees[0])))
     assert all(tree == trees[0] and hash(tree) == hash(trees[0]) for tree in trees)
@@ -35,14 +37,23 @@ def test_the_tree_is_walked_parents_first():
         (0, "research"), (0, "prod"), (1, "web"), (1, "batch"),
     ]
     assert tree.leaves == ["research", "web", "batch"] and tree.children("prod") == ["web", "batch"]
-    assert tree["batch"] == LIST[3] and list(tree) == ["research", "prod", "web", "batch"] and len(tree) == 4
+    assert (
+        tree["batch"] == LIST[3]
+        and list(tree) == ["research", "prod", "web", "batch"]
+        and len(tree) == 4
+    )
     with pytest.raises(KeyError):
         tree["nobody"]
 
 
 def test_members_beside_the_queues_of_a_tree_are_kept():
-    tree = gs.Queues(NESTED, default_queue="web", half_life_s=3600, rules=[{"match": "user", "queue": "batch"}])
-    assert tree.default_queue == "web" and tree.changed("web", weight=3).to_dict()["half_life_s"] == 3600
+    tree = gs.Queues(
+        NESTED, default_queue="web", half_life_s=3600, rules=[{"match": "user", "queue": "batch"}]
+    )
+    assert (
+        tree.default_queue == "web"
+        and tree.changed("web", weight=3).to_dict()["half_life_s"] == 3600
+    )
     assert gs.Queues(tree).to_dict() == tree.to_dict()
 
 
@@ -51,7 +62,10 @@ def test_changes_make_other_trees():
     assert tree.changed("prod", guaranteed={"gpu": 16})["prod"]["guaranteed"] == {"gpu": 16}
     assert "limit" not in tree.changed("research", limit=None)["research"]
     assert tree.added("more", "prod").leaves == ["research", "web", "batch", "more"]
-    assert {queue.get("order") for queue in tree.everywhere(order="fifo").values()} == {"fifo", None}
+    assert {queue.get("order") for queue in tree.everywhere(order="fifo").values()} == {
+        "fifo",
+        None,
+    }
     assert tree == gs.Queues(NESTED)
     with pytest.raises(gs.NotFound):
         tree.changed("nobody")
@@ -63,7 +77,11 @@ def test_changes_make_other_trees():
     "source, error, path",
     [
         ({"a": {"limit": {"gpu": -3}}}, gs.OutOfRange, "a.limit.gpu"),
-        ({"a": {"queues": {"b": {"limit": {"gpu": "x"}}}}}, gs.InvalidArgument, "a.queues.b.limit.gpu"),
+        (
+            {"a": {"queues": {"b": {"limit": {"gpu": "x"}}}}},
+            gs.InvalidArgument,
+            "a.queues.b.limit.gpu",
+        ),
         ({"a": {"queues": {"b": 3}}}, gs.InvalidArgument, "a.queues.b"),
         ({"a": {"queues": [1]}}, gs.InvalidArgument, "a.queues"),
         ({"a": {"order": "random"}}, gs.InvalidArgument, "a.order"),
@@ -84,7 +102,9 @@ def test_a_wrong_tree_is_refused_with_its_path(source, error, path):
 
 
 def test_a_tree_needs_the_levels_and_kinds_of_a_cluster():
-    tree = gs.Queues({"a": {"cells": [{"level": "rack", "count": 1}], "limit": {"licence": 3, "gpu@fast": 8}}})
+    tree = gs.Queues(
+        {"a": {"cells": [{"level": "rack", "count": 1}], "limit": {"licence": 3, "gpu@fast": 8}}}
+    )
     with gs.Cluster.uniform(2) as without:
         with pytest.raises(gs.NotFound) as caught:
             tree.case(without._frame())
@@ -93,11 +113,17 @@ def test_a_tree_needs_the_levels_and_kinds_of_a_cluster():
 
 def test_text_and_html_show_the_tree():
     tree = gs.Queues(NESTED)
-    assert str(tree).splitlines()[:3] == ["research  gpu -/-/64  weight 2", "prod      gpu -/32/-", "  web"]
+    assert str(tree).splitlines()[:3] == [
+        "research  gpu -/-/64  weight 2", "prod      gpu -/32/-", "  web",
+    ]
     html = tree._repr_html_()
     assert html.count("<tr>") == 5 and html.count("<svg") == 4 and "http" not in html
     assert "&lt;b&gt;" in gs.Queues({"<b>": {}})._repr_html_()
-    assert str(gs.Queues()) == "no queues" and gs.Queues()._repr_html_() and repr(gs.Queues()) == "<Queues: >"
+    assert (
+        str(gs.Queues()) == "no queues"
+        and gs.Queues()._repr_html_()
+        and repr(gs.Queues()) == "<Queues: >"
+    )
 
 
 def test_bars_show_usage():

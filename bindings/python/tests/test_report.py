@@ -38,7 +38,9 @@ class Page(HTMLParser):
         elif tag in ("td", "th"):
             self.rows[-1].append("")
         for name, value in attrs:
-            if name in ("src", "href", "xlink:href", "srcset", "action", "data", "poster") or "url(" in (value or ""):
+            if name in (
+                "src", "href", "xlink:href", "srcset", "action", "data", "poster",
+            ) or "url(" in (value or ""):
                 self.loads.append(value)
             assert not name.startswith("on"), name
         if tag not in VOID:
@@ -64,7 +66,9 @@ class Page(HTMLParser):
 
 def page_of(results, **options):
     content = report.html(results, **options)
-    assert not re.search(r"http:|https:|//[a-z]|@import|url\(|<script|javascript:", content.replace("</script", ""))
+    assert not re.search(
+        r"http:|https:|//[a-z]|@import|url\(|<script|javascript:", content.replace("</script", "")
+    )
     page = Page(content)
     assert "script" not in page.tags and "iframe" not in page.tags
     assert all(value.startswith("data:image/png;base64,") for value in page.loads)
@@ -73,8 +77,15 @@ def page_of(results, **options):
 
 def jobs_of(count, **more):
     return [
-        {"job": "j%d" % i, "submit_s": 5 * i, "run_s": 40 + 7 * (i % 9), "gpus": 1 + i % 8, "user": "u%d" % (i % 3),
-         "queue": "ab"[i % 2], **more}
+        {
+            "job": "j%d" % i,
+            "submit_s": 5 * i,
+            "run_s": 40 + 7 * (i % 9),
+            "gpus": 1 + i % 8,
+            "user": "u%d" % (i % 3),
+            "queue": "ab"[i % 2],
+            **more,
+        }
         for i in range(count)
     ]
 
@@ -96,11 +107,15 @@ def test_the_page_shows_the_numbers_of_the_tables(result):
     page = page_of(result, command="python -m gangsched report x.csv")
     text = " ".join(page.text)
     table, summary = result.jobs, result.summary()
-    assert page.row("jobs")[1] == "60" and page.row("wait")[1] == words.span(summary["wait_s"]["mean"])
+    assert page.row("jobs")[1] == "60" and page.row("wait")[1] == words.span(
+        summary["wait_s"]["mean"]
+    )
     for name, mine in table.groupby("queue", observed=True):
         row = page.row(name)
         assert row[1:3] == [str(len(mine)), "0"]
-        assert row[3] == words.span((mine.start_s - mine.submit_s).mean()) and row[5] == words.span(mine.jct_s.mean())
+        assert row[3] == words.span((mine.start_s - mine.submit_s).mean()) and row[5] == words.span(
+            mine.jct_s.mean()
+        )
         assert row[7] == words.number((mine.gpus * mine.run_s).sum() / 3600)
     assert page.row("A100")[1:3] == ["16", words.number((table.gpus * table.run_s).sum() / 3600)]
     assert page.row("seed")[1] == "7" and page.row("gangsched")[1] == gs.__version__
@@ -109,11 +124,16 @@ def test_the_page_shows_the_numbers_of_the_tables(result):
 
 def test_the_page_explains_the_longest_waits(result):
     page = page_of(result, worst_waits=3)
-    table = result.jobs.assign(wait=result.jobs.start_s - result.jobs.submit_s).sort_values("wait", ascending=False, kind="stable")
+    table = result.jobs.assign(wait=result.jobs.start_s - result.jobs.submit_s).sort_values(
+        "wait", ascending=False, kind="stable"
+    )
     for row in table.head(3).itertuples():
         said = page.row(row.job)
         assert said[4] == words.span(row.wait)
-        assert said[5] == str(result.explain(row.job, row.submit_s + row.wait / 2)) and "GPU" in said[5]
+        assert (
+            said[5] == str(result.explain(row.job, row.submit_s + row.wait / 2))
+            and "GPU" in said[5]
+        )
     assert not any(row and row[0] == table.job.iloc[3] for row in page.rows)
 
 
@@ -129,18 +149,46 @@ def test_a_replay_repeats_every_change(cluster):
         simulation.run()
         result = simulation.result()
     came = float(result.jobs.submit_s.iloc[extra])
-    instants = [(40.0, 9), (61.0, 20), (came + 1, extra), (200.0, 40), (float(result.info.now_s) + 1, 3)]
-    found = {index: str(simulation.explain(index)) for index, simulation in result._recipe.visit(instants)}
+    instants = [
+        (40.0, 9),
+        (61.0, 20),
+        (came + 1, extra),
+        (200.0, 40),
+        (float(result.info.now_s) + 1, 3),
+    ]
+    found = {
+        index: str(simulation.explain(index))
+        for index, simulation in result._recipe.visit(instants)
+    }
     assert found == {index: str(result.explain(index, at)) for at, index in instants}
 
 
 def test_names_are_escaped_in_the_page():
-    jobs = [{**job, "user": "%s%d" % (HOSTILE, i % 2), "queue": "%s%d" % (HOSTILE, i % 3)} for i, job in enumerate(jobs_of(40))]
+    jobs = [
+        {**job, "user": "%s%d" % (HOSTILE, i % 2), "queue": "%s%d" % (HOSTILE, i % 3)}
+        for i, job in enumerate(jobs_of(40))
+    ]
     jobs[20]["job"] = HOSTILE
-    node = {"name": HOSTILE, "gpus": 8, "gpu_model": HOSTILE, "cpus": 8, "topology": {HOSTILE: "r"}, "amounts": {HOSTILE: 5}}
+    node = {
+        "name": HOSTILE,
+        "gpus": 8,
+        "gpu_model": HOSTILE,
+        "cpus": 8,
+        "topology": {HOSTILE: "r"},
+        "amounts": {HOSTILE: 5},
+    }
     with gs.Cluster([node], levels=[HOSTILE], kinds=[{"name": HOSTILE}]) as made:
-        tree = [{"name": "%s%d" % (HOSTILE, i), "limit": {"gpu": 8, HOSTILE: 5}, "cells": [{"level": HOSTILE, "count": 1}]} for i in range(3)]
-        result = gs.simulate(made, gs.Trace(jobs), tree, default_queue=HOSTILE + "0", policy=lambda view: view.run_s)
+        tree = [
+            {
+                "name": "%s%d" % (HOSTILE, i),
+                "limit": {"gpu": 8, HOSTILE: 5},
+                "cells": [{"level": HOSTILE, "count": 1}],
+            }
+            for i in range(3)
+        ]
+        result = gs.simulate(
+            made, gs.Trace(jobs), tree, default_queue=HOSTILE + "0", policy=lambda view: view.run_s
+        )
         result.interrupted = True
         for options in ({}, {"title": HOSTILE, "command": HOSTILE, "worst_waits": 40}):
             content = report.html(result, **options)
@@ -149,7 +197,9 @@ def test_names_are_escaped_in_the_page():
             assert HOSTILE in "".join(page.text) and page.tags.isdisjoint({"script", "lambda"})
         content = report.html({HOSTILE: result, "other": result})
         page = Page(content)
-        assert "<script" not in content and HOSTILE in "".join(page.text) and "lambda" not in page.tags
+        assert (
+            "<script" not in content and HOSTILE in "".join(page.text) and "lambda" not in page.tags
+        )
 
 
 def test_results_are_put_beside_each_other(cluster):
@@ -165,7 +215,10 @@ def test_results_are_put_beside_each_other(cluster):
         report.html({})
 
 
-@pytest.mark.parametrize("what", ["empty", "one", "instant", "refused", "unfinished", "cores", "unrecorded", "function", "late"])
+@pytest.mark.parametrize(
+    "what",
+    ["empty", "one", "instant", "refused", "unfinished", "cores", "unrecorded", "function", "late"],
+)
 def test_the_page_is_well_formed_for_any_result(cluster, what):
     jobs, options, machines = jobs_of(20), {}, cluster
     if what == "empty":
@@ -179,7 +232,9 @@ def test_the_page_is_well_formed_for_any_result(cluster, what):
     elif what == "unfinished":
         options["until_s"] = 60
     elif what == "cores":
-        machines, jobs = [{"name": "a", "cpus": 4}], [{"submit_s": i, "run_s": 9, "cpu": 1 + i % 3} for i in range(30)]
+        machines, jobs = [{"name": "a", "cpus": 4}], [
+            {"submit_s": i, "run_s": 9, "cpu": 1 + i % 3} for i in range(30)
+        ]
         machines = gs.Cluster(machines)
     elif what == "unrecorded":
         options["record"] = ()
@@ -193,7 +248,9 @@ def test_the_page_is_well_formed_for_any_result(cluster, what):
     page = page_of(result)
     text = " ".join(page.text)
     assert page.row("jobs")[1] == str(result.summary()["jobs"])
-    assert ("still waits" in text) == (what == "unfinished") and "nan" not in text.lower().replace("nanos", "")
+    assert ("still waits" in text) == (what == "unfinished") and "nan" not in text.lower().replace(
+        "nanos", ""
+    )
     assert ("cannot be run again" in text) == (what == "function")
     assert ("Allocations" in text) == (what not in ("empty", "refused", "unrecorded"))
 
@@ -201,7 +258,9 @@ def test_the_page_is_well_formed_for_any_result(cluster, what):
 def test_an_interrupted_run_says_so(result):
     again = pickle.loads(pickle.dumps(result))
     again.interrupted = True
-    assert "interrupted" in " ".join(page_of(again).text) and "interrupted" not in " ".join(page_of(result).text)
+    assert "interrupted" in " ".join(page_of(again).text) and "interrupted" not in " ".join(
+        page_of(result).text
+    )
 
 
 def test_the_same_result_gives_the_same_page(cluster, result, tmp_path):
@@ -210,8 +269,14 @@ def test_the_same_result_gives_the_same_page(cluster, result, tmp_path):
     result.report(tmp_path / "a.html")
     report.write(result, str(tmp_path / "b.html.gz"))
     plain = (tmp_path / "a.html").read_text(encoding="utf-8")
-    assert plain == gzip.decompress((tmp_path / "b.html.gz").read_bytes()).decode("utf-8") == report.html(result)
-    gs.compare({"x": {}}, cluster, gs.Trace(jobs_of(9))).report(tmp_path / "c.html", title="Nine jobs")
+    assert (
+        plain
+        == gzip.decompress((tmp_path / "b.html.gz").read_bytes()).decode("utf-8")
+        == report.html(result)
+    )
+    gs.compare({"x": {}}, cluster, gs.Trace(jobs_of(9))).report(
+        tmp_path / "c.html", title="Nine jobs"
+    )
     assert "<h1>Nine jobs</h1>" in (tmp_path / "c.html").read_text(encoding="utf-8")
     with pytest.raises(OSError):
         result.report(tmp_path / "no" / "such" / "folder.html")
@@ -227,8 +292,12 @@ def decoded(png):
     while at < len(png):
         length, kind = int.from_bytes(png[at : at + 4], "big"), png[at + 4 : at + 8]
         content = png[at + 8 : at + 8 + length]
-        assert zlib.crc32(kind + content) == int.from_bytes(png[at + 8 + length : at + 12 + length], "big")
-        head, body = (content if kind == b"IHDR" else head), body + (content if kind == b"IDAT" else b"")
+        assert zlib.crc32(kind + content) == int.from_bytes(
+            png[at + 8 + length : at + 12 + length], "big"
+        )
+        head, body = (content if kind == b"IHDR" else head), body + (
+            content if kind == b"IDAT" else b""
+        )
         at += 12 + length
     width, height = int.from_bytes(head[:4], "big"), int.from_bytes(head[4:8], "big")
     rows = numpy.frombuffer(zlib.decompress(body), dtype=numpy.uint8).reshape(height, width + 1)
@@ -238,11 +307,17 @@ def decoded(png):
 
 def boxes_of(rows, lanes):
     x0, x1, low, high, code = (numpy.array(column, dtype=float) for column in zip(*rows))
-    return report_charts.Boxes(x0, x1, low, high, code.astype(int), numpy.arange(len(x0)), {"n": (0, lanes)}, lanes)
+    return report_charts.Boxes(
+        x0, x1, low, high, code.astype(int), numpy.arange(len(x0)), {"n": (0, lanes)}, lanes
+    )
 
 
 def test_a_pixel_shows_the_job_at_its_centre():
-    pixels = decoded(report_charts.picture(boxes_of([(0, 5, 0, 2, 0), (5, 10, 1, 2, 3), (9.6, 10, 3, 4, 1)], 4), 10.0, 10, 4))
+    pixels = decoded(
+        report_charts.picture(
+            boxes_of([(0, 5, 0, 2, 0), (5, 10, 1, 2, 3), (9.6, 10, 3, 4, 1)], 4), 10.0, 10, 4
+        )
+    )
     assert pixels.tolist() == [[1] * 5 + [0] * 5, [1] * 5 + [4] * 5, [0] * 10, [0] * 10]
 
 
@@ -282,21 +357,31 @@ def test_means_over_time_keep_the_area():
 
 
 def test_spans_of_time_read_well():
-    said = [words.span(seconds) for seconds in (0, 0.25, 59, 60, 5400, 86400, 1e7, float("nan"), None)]
+    said = [
+        words.span(seconds) for seconds in (0, 0.25, 59, 60, 5400, 86400, 1e7, float("nan"), None)
+    ]
     assert said == ["0 s", "0.25 s", "59 s", "1 min", "1.50 h", "1 d", "116 d", "–", "–"]
 
 
 def test_node_names_do_not_overlap():
-    with gs.Cluster([{"name": "n%d" % i, "gpus": 1 + i % 2 * 7, "cpus": 8} for i in range(90)]) as made:
+    with gs.Cluster(
+        [{"name": "n%d" % i, "gpus": 1 + i % 2 * 7, "cpus": 8} for i in range(90)]
+    ) as made:
         content = report.html(gs.simulate(made, gs.Trace(jobs_of(90, run_s=500, queue="a"))))
     drawing = content[content.index("allocations") :]
-    heights = [float(y) for y in re.findall(r'<text x="90" y="([\d.]+)" text-anchor="end">n\d+<', drawing)]
+    heights = [
+        float(y) for y in re.findall(r'<text x="90" y="([\d.]+)" text-anchor="end">n\d+<', drawing)
+    ]
     assert len(heights) > 30 and min(b - a for a, b in zip(heights, heights[1:])) >= 10.9
 
 
 def test_a_page_without_waits():
     text = " ".join(page_of(gs.simulate(gs.Cluster.uniform(9), gs.Trace(jobs_of(9)))).text)
-    assert "Nobody waited" in text and "Longest waits" not in text and "memory" not in text.split("Queue length")[0].split("Utilisation")[-1]
+    assert (
+        "Nobody waited" in text
+        and "Longest waits" not in text
+        and "memory" not in text.split("Queue length")[0].split("Utilisation")[-1]
+    )
 
 
 def test_names_and_amounts_of_queues_are_text():
@@ -314,5 +399,7 @@ def test_names_and_amounts_of_queues_are_text():
 
 def test_the_page_shortens_a_long_mix():
     with gs.Cluster.uniform(1) as cluster:
-        result = gs.simulate(cluster, gs.Trace([{"submit_s": 0, "run_s": 1, "gpus": 1}]), mix=[{"gpu": 1}] * 3)
+        result = gs.simulate(
+            cluster, gs.Trace([{"submit_s": 0, "run_s": 1, "gpus": 1}]), mix=[{"gpu": 1}] * 3
+        )
     assert Page(report.html(result)).row("mix")[1] == "3 shapes"

@@ -21,7 +21,10 @@ import gangsched as gs
 
 @pytest.fixture(scope="module")
 def trace():
-    rows = [{"submit_s": 5 * i, "run_s": 40 + 7 * (i % 9), "gpus": 1 + i % 8, "user": "u%d" % (i % 3)} for i in range(60)]
+    rows = [
+        {"submit_s": 5 * i, "run_s": 40 + 7 * (i % 9), "gpus": 1 + i % 8, "user": "u%d" % (i % 3)}
+        for i in range(60)
+    ]
     return gs.Trace([{"job": "j%d" % i, **row} for i, row in enumerate(rows)])
 
 
@@ -102,7 +105,10 @@ def test_recording_may_be_left_out(cluster, trace):
 
 
 def test_the_same_input_gives_the_same_output(cluster, trace):
-    options = {"node_mtbf_s": 500.0, "node_repair_s": 50.0, "task_mtbf_s": 300.0, "loss": "restart", "policy": "srtf"}
+    options = {
+        "node_mtbf_s": 500.0, "node_repair_s": 50.0, "task_mtbf_s": 300.0, "loss": "restart",
+        "policy": "srtf",
+    }
     first, second, other = (gs.simulate(cluster, trace, seed=seed, **options) for seed in (1, 1, 2))
     assert first.jobs.equals(second.jobs) and first.allocations.equals(second.allocations)
     assert not first.jobs.equals(other.jobs) and first.summary()["failures"] > 0
@@ -132,7 +138,9 @@ def test_a_pickled_result_can_still_explain(cluster, trace, result):
     assert str(again.explain("j20", 110)) == str(result.explain("j20", 110))
     with_function = pickle.loads(pickle.dumps(gs.simulate(cluster, trace, policy=module_policy)))
     assert with_function.explain(3, 20) is not None
-    without = pickle.loads(pickle.dumps(gs.simulate(cluster, trace, policy=lambda view: view.run_s)))
+    without = pickle.loads(
+        pickle.dumps(gs.simulate(cluster, trace, policy=lambda view: view.run_s))
+    )
     assert len(without.jobs) == 60
     with pytest.raises(gs.NotSupported, match="policy"):
         without.explain(3, 20)
@@ -189,7 +197,9 @@ def test_a_large_gantt_is_drawn_soon():
 def test_cores_get_lanes_of_their_own():
     from gangsched.viz.lanes import lanes
 
-    jobs = gs.Trace([{"submit_s": i, "run_s": 5 + i % 3, "tasks": 1 + i % 4, "cpu": 1} for i in range(200)])
+    jobs = gs.Trace(
+        [{"submit_s": i, "run_s": 5 + i % 3, "tasks": 1 + i % 4, "cpu": 1} for i in range(200)]
+    )
     with gs.Cluster([{"name": "a", "cpus": 16}]) as made:
         result = gs.simulate(made, jobs)
     shown = lanes(result)
@@ -211,7 +221,12 @@ def test_devices_are_cut_into_runs():
     from gangsched.viz.lanes import _of_devices
 
     which, low, high = _of_devices(numpy.array([0b1011, 0, 2**64 - 1, 1 << 63], dtype="u8"))
-    assert sorted(zip(which.tolist(), low.tolist(), high.tolist())) == [(0, 0, 2), (0, 3, 4), (2, 0, 64), (3, 63, 64)]
+    assert sorted(zip(which.tolist(), low.tolist(), high.tolist())) == [
+        (0, 0, 2),
+        (0, 3, 4),
+        (2, 0, 64),
+        (3, 63, 64),
+    ]
 
 
 def test_perfetto_gets_a_slice_a_device(result, tmp_path):
@@ -220,8 +235,14 @@ def test_perfetto_gets_a_slice_a_device(result, tmp_path):
     events = json.loads(gzip.decompress(path.read_bytes()))["traceEvents"]
     slices = [event for event in events if event["ph"] == "X"]
     devices = sum(bin(mask).count("1") for mask in result.allocations.devices)
-    assert len(slices) == devices >= sum(1 + i % 8 for i in range(60)) and slices[0]["args"]["user"] == "u0"
-    assert {event["args"]["name"] for event in events if event["name"] == "process_name"} == {"n0", "n1"}
+    assert (
+        len(slices) == devices >= sum(1 + i % 8 for i in range(60))
+        and slices[0]["args"]["user"] == "u0"
+    )
+    assert {event["args"]["name"] for event in events if event["name"] == "process_name"} == {
+        "n0",
+        "n1",
+    }
 
 
 def test_batsim_gets_its_columns(cluster, trace, tmp_path):
@@ -235,7 +256,9 @@ def test_batsim_gets_its_columns(cluster, trace, tmp_path):
             low, _, high = part.partition("-")
             count += int(high or low) - int(low) + 1
         assert count == int(row["requested_number_of_resources"])
-        assert float(row["turnaround_time"]) == float(row["waiting_time"]) + float(row["execution_time"])
+        assert float(row["turnaround_time"]) == float(row["waiting_time"]) + float(
+            row["execution_time"]
+        )
 
 
 # ---- many simulations --------------------------------------------------------------------------
@@ -246,14 +269,22 @@ def test_policies_are_compared(cluster, trace):
 
     found = gs.compare(["fifo", "sjf", module_policy], cluster, trace)
     table = found.table
-    assert list(found) == ["fifo", "sjf", "module_policy"] and table.loc["sjf"].equals(table.loc["module_policy"].rename("sjf"))
+    assert list(found) == ["fifo", "sjf", "module_policy"] and table.loc["sjf"].equals(
+        table.loc["module_policy"].rename("sjf")
+    )
     assert table.wait_s_mean["sjf"] < table.wait_s_mean["fifo"]
     found.cdf("jct_s")
     found.plot()
     pyplot.close("all")
     assert "sjf" in found._repr_html_() and repr(found) == "<Comparison: fifo, sjf, module_policy>"
     tree = gs.Queues({"q": {}})
-    found = gs.compare({"loose": {}, "strict": {"queues": tree.everywhere(block="strict")}}, cluster, trace, tree, executor=2)
+    found = gs.compare(
+        {"loose": {}, "strict": {"queues": tree.everywhere(block="strict")}},
+        cluster,
+        trace,
+        tree,
+        executor=2,
+    )
     assert found["strict"].summary()["wait_s"]["mean"] != found["loose"].summary()["wait_s"]["mean"]
 
 
@@ -279,8 +310,13 @@ def die_once(x, folder):
 
 @pytest.mark.parametrize("executor", [None, 2, "threads", "processes"])
 def test_a_sweep_is_the_same_everywhere(executor):
-    pools = {"threads": concurrent.futures.ThreadPoolExecutor, "processes": concurrent.futures.ProcessPoolExecutor}
-    with (pools[executor](2) if executor in pools else concurrent.futures.ThreadPoolExecutor(1)) as pool:
+    pools = {
+        "threads": concurrent.futures.ThreadPoolExecutor,
+        "processes": concurrent.futures.ProcessPoolExecutor,
+    }
+    with (
+        pools[executor](2) if executor in pools else concurrent.futures.ThreadPoolExecutor(1)
+    ) as pool:
         where = pool if executor in pools else executor
         found = gs.sweep(square, {"x": [1, 2, 3], "y": (10, 20)}, executor=where)
         assert [(row.x, row.y, row.square) for row in found.table.itertuples()] == [
@@ -327,13 +363,22 @@ def crowd():
     users = ["adam", "eve", "a,\"b\"", "NA", None]
     return gs.Trace(
         [
-            {"submit_s": 3.5 * i, "run_s": 40 + 7.25 * (i % 13), "tasks": 1 + i % 3, "gpus": 1, "user": users[i % 5]}
+            {
+                "submit_s": 3.5 * i,
+                "run_s": 40 + 7.25 * (i % 13),
+                "tasks": 1 + i % 3,
+                "gpus": 1,
+                "user": users[i % 5],
+            }
             for i in range(300)
         ]
     )
 
 
-OPTIONS = {"node_mtbf_s": 3000, "node_repair_s": 50, "loss": "restart", "checkpoint_s": 10, "restart_s": 1.5, "seed": 5}
+OPTIONS = {
+    "node_mtbf_s": 3000, "node_repair_s": 50, "loss": "restart", "checkpoint_s": 10,
+    "restart_s": 1.5, "seed": 5,
+}
 
 
 def test_tables_in_files_are_the_same(tmp_path):
@@ -354,7 +399,8 @@ def test_tables_in_files_are_the_same(tmp_path):
         pandas.testing.assert_frame_equal(there.timeline, kept.timeline)
         order = ["begin_s", "index", "node"]
         pandas.testing.assert_frame_equal(
-            there.allocations.sort_values(order, ignore_index=True), kept.allocations.sort_values(order, ignore_index=True)
+            there.allocations.sort_values(order, ignore_index=True),
+            kept.allocations.sort_values(order, ignore_index=True),
         )
         assert kept.summary()["failures"] > 0
         again = pickle.loads(pickle.dumps(there))
@@ -367,7 +413,9 @@ def test_tables_in_files_are_the_same(tmp_path):
 
 
 def test_a_streaming_simulation_forgets_ended_jobs(tmp_path):
-    with gs.Cluster.uniform(nodes=2, gpus=8) as cluster, gs.Simulation(cluster, crowd(), stream=tmp_path) as simulation:
+    with gs.Cluster.uniform(nodes=2, gpus=8) as cluster, gs.Simulation(
+        cluster, crowd(), stream=tmp_path
+    ) as simulation:
         simulation.run(until_s=500)
         ended = simulation.info.ended
         assert 0 < ended < 300
@@ -394,7 +442,9 @@ def test_two_simulations_cannot_stream_into_one_folder(tmp_path):
                 gs.Simulation(cluster, crowd(), stream=tmp_path)
             assert caught.value.path == "stream" and str(tmp_path) in str(caught.value)
             code = "import sys, gangsched as gs; gs.Simulation(gs.Cluster.uniform(1), stream=sys.argv[1])"
-            ran = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True)
+            ran = subprocess.run(
+                [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True
+            )
             assert ran.returncode == 1 and "Busy" in ran.stderr
             assert (tmp_path / "jobs.csv").read_bytes() == written
             first.run()
@@ -421,7 +471,9 @@ def test_a_result_notices_that_its_files_were_replaced(tmp_path):
 
 
 def test_a_child_process_cannot_write_the_files_of_its_parent(tmp_path):
-    with gs.Cluster.uniform(nodes=2, gpus=8) as cluster, gs.Simulation(cluster, crowd(), stream=tmp_path) as simulation:
+    with gs.Cluster.uniform(nodes=2, gpus=8) as cluster, gs.Simulation(
+        cluster, crowd(), stream=tmp_path
+    ) as simulation:
         simulation.run(until_s=500)
         child = os.fork()
         if not child:
@@ -437,7 +489,9 @@ def test_a_child_process_cannot_write_the_files_of_its_parent(tmp_path):
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         simulation.run()
         result = simulation.result()
-        assert len(result.jobs) == 300 and len((tmp_path / "jobs.csv").read_text().splitlines()) == 301
+        assert (
+            len(result.jobs) == 300 and len((tmp_path / "jobs.csv").read_text().splitlines()) == 301
+        )
 
 
 def test_a_full_disk_is_an_error(tmp_path):
@@ -467,8 +521,14 @@ def test_a_wait_is_to_the_first_start_and_queueing_is_all_of_it():
     with gs.Cluster.uniform(1) as cluster, gs.Simulation(cluster, trace) as simulation:
         simulation.run()
         table = simulation.result().jobs.set_index("job")
-        assert table.preemptions["low"] == 1 and table.wait_s["low"] == 0 and table.queue_s["low"] == 50
-        assert (table.wait_s == table.start_s - table.submit_s).all() and table.wait_s["behind"] == table.queue_s["behind"]
+        assert (
+            table.preemptions["low"] == 1
+            and table.wait_s["low"] == 0
+            and table.queue_s["low"] == 50
+        )
+        assert (table.wait_s == table.start_s - table.submit_s).all() and table.wait_s[
+            "behind"
+        ] == table.queue_s["behind"]
         summary = simulation.summary()
         assert summary["wait_s"]["mean"] == pytest.approx(table.wait_s.mean())
         assert summary["queue_s"]["mean"] == pytest.approx(table.queue_s.mean())
@@ -477,14 +537,21 @@ def test_a_wait_is_to_the_first_start_and_queueing_is_all_of_it():
             assert (job["wait_s"], job["queue_s"]) == (table.wait_s[name], table.queue_s[name])
     with gs.Cluster.uniform(1) as cluster, gs.Simulation(cluster, trace) as simulation:
         simulation.run(until_s=22)
-        assert simulation.job("behind")["wait_s"] is None and simulation.job("behind")["queue_s"] == 1
+        assert (
+            simulation.job("behind")["wait_s"] is None and simulation.job("behind")["queue_s"] == 1
+        )
         assert numpy.isnan(simulation.result().column("wait_s")[2])
 
 
 def test_pictures_have_titles_or_those_that_are_given():
     with gs.Cluster.uniform(2) as cluster:
-        result = gs.simulate(cluster, gs.Trace([{"submit_s": i, "run_s": 10, "gpus": 8, "queue": "q"} for i in range(4)]))
-    both = gs.compare(["fifo"], gs.Cluster.uniform(2), gs.Trace([{"submit_s": 0, "run_s": 1, "gpus": 1}]))
+        result = gs.simulate(
+            cluster,
+            gs.Trace([{"submit_s": i, "run_s": 10, "gpus": 8, "queue": "q"} for i in range(4)]),
+        )
+    both = gs.compare(
+        ["fifo"], gs.Cluster.uniform(2), gs.Trace([{"submit_s": 0, "run_s": 1, "gpus": 1}])
+    )
     drawn = {
         "GPUs in use, of 16; waiting and running jobs": lambda **more: result.plot(**more)[0],
         "Allocations on 2 nodes, one colour for each queue": result.gantt,
@@ -493,12 +560,18 @@ def test_pictures_have_titles_or_those_that_are_given():
         "From submission to the end": lambda **more: both.cdf("jct_s", **more),
     }
     for default, draw in drawn.items():
-        assert draw().get_title() == default and draw(title="mine").get_title() == "mine" and draw(title="").get_title() == ""
+        assert (
+            draw().get_title() == default
+            and draw(title="mine").get_title() == "mine"
+            and draw(title="").get_title() == ""
+        )
     pyplot.close("all")
 
 
 def test_a_streaming_simulation_finds_unfinished_jobs_by_name(tmp_path):
-    with gs.Cluster.uniform(nodes=2, gpus=8) as cluster, gs.Simulation(cluster, stream=tmp_path) as simulation:
+    with gs.Cluster.uniform(nodes=2, gpus=8) as cluster, gs.Simulation(
+        cluster, stream=tmp_path
+    ) as simulation:
         simulation.submit(name="short", count=1, gpu=1, run_s=10)
         simulation.submit(name="long", count=1, gpu=1, run_s=100)
         simulation.run(until_s=50)
@@ -512,7 +585,9 @@ def test_a_streaming_simulation_finds_unfinished_jobs_by_name(tmp_path):
 
 
 def test_a_streaming_simulation_gives_one_result(tmp_path):
-    with gs.Cluster.uniform(nodes=2, gpus=8) as cluster, gs.Simulation(cluster, stream=tmp_path) as simulation:
+    with gs.Cluster.uniform(nodes=2, gpus=8) as cluster, gs.Simulation(
+        cluster, stream=tmp_path
+    ) as simulation:
         simulation.submit(count=1, gpu=1, run_s=10)
         simulation.run()
         assert len(simulation.result().jobs) == len(simulation.result().jobs) == 1
@@ -523,12 +598,21 @@ def test_a_streaming_simulation_gives_one_result(tmp_path):
 
 def test_compared_policies_stream_into_folders_of_their_own(tmp_path):
     with gs.Cluster.uniform(nodes=2, gpus=8) as cluster:
-        policies = {"fifo": "fifo", "../sjf": "sjf", "own": {"policy": "sjf", "stream": tmp_path / "else"}}
-        plain = gs.compare(policies and {"fifo": "fifo", "../sjf": "sjf", "own": "sjf"}, cluster, crowd())
+        policies = {
+            "fifo": "fifo",
+            "../sjf": "sjf",
+            "own": {"policy": "sjf", "stream": tmp_path / "else"},
+        }
+        plain = gs.compare(
+            policies and {"fifo": "fifo", "../sjf": "sjf", "own": "sjf"}, cluster, crowd()
+        )
         found = gs.compare(policies, cluster, crowd(), stream=tmp_path / "all")
         for label in policies:
             assert found[label].jobs.equals(plain[label].jobs)
-    assert sorted(path.name for path in (tmp_path / "all").iterdir()) == ["_sjf", "fifo"] and (tmp_path / "else").is_dir()
+    assert (
+        sorted(path.name for path in (tmp_path / "all").iterdir()) == ["_sjf", "fifo"]
+        and (tmp_path / "else").is_dir()
+    )
 
 
 def test_policies_of_one_name_get_different_labels(tmp_path):

@@ -18,7 +18,9 @@ from gangsched.sim.recipe import Recipe
 
 def jobs(count, **fields):
     """``count`` jobs, one every ten seconds, each of a minute."""
-    return gs.Trace([{"submit_s": 10 * i, "run_s": 60, "tasks": 1, "gpus": 4, **fields} for i in range(count)])
+    return gs.Trace(
+        [{"submit_s": 10 * i, "run_s": 60, "tasks": 1, "gpus": 4, **fields} for i in range(count)]
+    )
 
 
 @pytest.fixture
@@ -60,8 +62,14 @@ def test_a_job_has_a_state_and_an_explanation(cluster):
         assert simulation.job(0)["state"] == "running" and simulation.job(0)["start_s"] == 0.0
         assert simulation.job(4)["state"] == "pending" and simulation.job(4)["start_s"] is None
         why = simulation.explain(4)
-        assert why["state"] == "pending" and why["reasons"][0]["reason"] == "capacity" and "gpu" in str(why)
-        assert str(simulation.explain(0)) == "it is running" and "not come" in str(simulation.explain(7))
+        assert (
+            why["state"] == "pending"
+            and why["reasons"][0]["reason"] == "capacity"
+            and "gpu" in str(why)
+        )
+        assert str(simulation.explain(0)) == "it is running" and "not come" in str(
+            simulation.explain(7)
+        )
         simulation.run()
         assert str(simulation.explain(4)) == "it has ended: success"
         assert simulation.names() == [str(i) for i in range(8)] and simulation.find("3") == 3
@@ -81,8 +89,13 @@ def test_jobs_and_nodes_are_changed_between_runs(cluster):
         late = simulation.submit(count=2, gpu=8, run_s=5)
         simulation.hold(late)
         simulation.run(until_s=200)
-        assert simulation.job(0)["end"] == "cancelled" and simulation.job("extra")["end"] == "success"
-        assert simulation.cluster.node("n1")["state"] == "down" and simulation.job(late)["state"] == "pending"
+        assert (
+            simulation.job(0)["end"] == "cancelled" and simulation.job("extra")["end"] == "success"
+        )
+        assert (
+            simulation.cluster.node("n1")["state"] == "down"
+            and simulation.job(late)["state"] == "pending"
+        )
         simulation.run(until_s=400)
         assert simulation.explain(late)["class"] == "held"
         simulation.release(late)
@@ -118,7 +131,9 @@ def test_a_fork_continues_independently(cluster):
         simulation.cancel(2)
         simulation.run(until_s=100)
         with simulation.fork() as other, simulation.fork(policy="srtf") as another:
-            assert other.info == simulation.info and other.result().jobs.equals(simulation.result().jobs)
+            assert other.info == simulation.info and other.result().jobs.equals(
+                simulation.result().jobs
+            )
             other.set_node("n0", "down")
             assert done(other)["makespan_s"] > done(simulation)["makespan_s"]
             another.run()
@@ -132,7 +147,9 @@ def test_a_fork_calls_no_function_again(cluster):
         calls.append(view.now_s)
         return view.submit_s
 
-    with gs.Simulation(cluster, jobs(30), policy=policy, on_event=seen.append, events=True, seed=5, task_mtbf_s=90) as simulation:
+    with gs.Simulation(
+        cluster, jobs(30), policy=policy, on_event=seen.append, events=True, seed=5, task_mtbf_s=90
+    ) as simulation:
         simulation.run(until_s=150)
         # a direct change, which replays do not repeat
         simulation.cluster.set_state("n1", "draining")
@@ -141,7 +158,11 @@ def test_a_fork_calls_no_function_again(cluster):
         before = len(calls), len(seen)
         other = simulation.fork()
         assert (len(calls), len(seen)) == before and other.events() == simulation.events() != []
-        assert other.cluster.node("n1")["state"] == "draining" and "more" in other.cluster and other.find("extra") == 30
+        assert (
+            other.cluster.node("n1")["state"] == "draining"
+            and "more" in other.cluster
+            and other.find("extra") == 30
+        )
         assert other.now_s == 150 and other.cluster is not simulation.cluster
         third = other.fork()
         simulation.cluster.resume("n1")
@@ -167,13 +188,21 @@ def test_a_fork_with_changes_begins_at_the_beginning(cluster):
         simulation.run(until_s=100)
         simulation.cluster.set_state("n0", "draining")
         with simulation.fork() as copied, simulation.fork(seed=7) as again:
-            assert copied.cluster.node("n0")["state"] == "draining" and again.cluster.node("n0")["state"] == "up"
+            assert (
+                copied.cluster.node("n0")["state"] == "draining"
+                and again.cluster.node("n0")["state"] == "up"
+            )
             assert again.now_s == copied.now_s == 100
 
 
 def test_changes_and_reservations_are_in_the_fork(cluster):
     tree = {"a": {"guaranteed": {"gpu": 8}}, "b": {"limit": {"gpu": 4}}}
-    trace = gs.Trace([{"submit_s": 5 * i, "run_s": 60, "gpus": 4, "queue": "ab"[i % 2], "limit_s": 60} for i in range(30)])
+    trace = gs.Trace(
+        [
+            {"submit_s": 5 * i, "run_s": 60, "gpus": 4, "queue": "ab"[i % 2], "limit_s": 60}
+            for i in range(30)
+        ]
+    )
     with gs.Simulation(cluster, trace, tree) as simulation:
         simulation.run(until_s=50)
         simulation.reserve(name="demo", start_s=100, duration_s=50, nodes=["n1"])
@@ -181,8 +210,12 @@ def test_changes_and_reservations_are_in_the_fork(cluster):
         with simulation.fork() as other:
             other.change_reservation("demo", duration_s=70)
             simulation.change_reservation("demo", duration_s=70)
-            assert other.queues["b"]["kinds"]["gpu"]["limit"] == 12 and list(other.tree) == list(simulation.tree)
-            assert done(other) == done(simulation) and other.result().jobs.equals(simulation.result().jobs)
+            assert other.queues["b"]["kinds"]["gpu"]["limit"] == 12 and list(other.tree) == list(
+                simulation.tree
+            )
+            assert done(other) == done(simulation) and other.result().jobs.equals(
+                simulation.result().jobs
+            )
 
 
 def test_a_fork_of_a_fork_can_be_explained_and_run_again(cluster):
@@ -234,10 +267,18 @@ def test_a_selecting_policy_continues_in_the_fork(cluster):
     def policy(view):
         return view.left_s
 
-    with gs.Simulation(cluster, jobs(25, run_s=200), policy=policy, score_mode="select", restart=lambda index, gpus: 3.0) as simulation:
+    with gs.Simulation(
+        cluster,
+        jobs(25, run_s=200),
+        policy=policy,
+        score_mode="select",
+        restart=lambda index, gpus: 3.0,
+    ) as simulation:
         simulation.run(until_s=130)
         with simulation.fork() as other:
-            assert done(other) == done(simulation) and other.result().jobs.equals(simulation.result().jobs)
+            assert done(other) == done(simulation) and other.result().jobs.equals(
+                simulation.result().jobs
+            )
 
 
 def test_a_result_reads_the_simulation_while_it_is_open(cluster):
@@ -275,14 +316,27 @@ def test_a_simulation_has_its_own_cluster(cluster):
 
 
 def test_queues_show_their_usage(cluster):
-    tree = {"a": {"guaranteed": {"gpu": 8}, "queues": {"x": {}, "y": {}}}, "b": {"limit": {"gpu": 4}}}
-    trace = gs.Trace([{"submit_s": i, "run_s": 100, "gpus": 4, "queue": q} for i, q in enumerate("xybxb")])
+    tree = {
+        "a": {"guaranteed": {"gpu": 8}, "queues": {"x": {}, "y": {}}},
+        "b": {"limit": {"gpu": 4}},
+    }
+    trace = gs.Trace(
+        [{"submit_s": i, "run_s": 100, "gpus": 4, "queue": q} for i, q in enumerate("xybxb")]
+    )
     with gs.Simulation(cluster, trace, tree) as simulation:
         simulation.run(until_s=10)
         use = simulation.queues
-        assert list(use) == ["a", "b", "x", "y"] and use["b"]["kinds"]["gpu"]["used"] == 4 and use["b"]["pending"] == 1
+        assert (
+            list(use) == ["a", "b", "x", "y"]
+            and use["b"]["kinds"]["gpu"]["used"] == 4
+            and use["b"]["pending"] == 1
+        )
         assert use["b"]["kinds"]["gpu"]["limit"] == 4 and use.table.loc["a", "gpu_used"] == 12
-        assert "gpu ██████████ 4/" in str(use) and "<svg" in use._repr_html_() and "<svg" in simulation._repr_html_()
+        assert (
+            "gpu ██████████ 4/" in str(use)
+            and "<svg" in use._repr_html_()
+            and "<svg" in simulation._repr_html_()
+        )
         assert simulation.explain(4)["reasons"][0]["reason"] == "limit"
     with pytest.raises(gs.NotFound):
         gs.Simulation(cluster, trace, {"only": {}, "two": {}})
@@ -348,18 +402,40 @@ def test_every_option_of_the_library_is_an_option_in_python(cluster):
     def members(struct):
         return {name for name, _ in gs.ffi.typeof("struct " + struct).fields} - {"size", "mem"}
 
-    said = {"sched", "queues", "queue_count", "default_queue", "seed", "policy", "record", "elastic_milli", "preemptible"}
+    said = {
+        "sched", "queues", "queue_count", "default_queue", "seed", "policy", "record",
+        "elastic_milli", "preemptible",
+    }
     said |= {*options._TIMES.values(), *options._WORDS, *options._FLAGS, *options._NUMBERS}
-    assert {name for name in members("gang_sim_opts") - said if not name.startswith("reserved")} == set()
-    said = {"default_queue", "rules", "rule_count", "rule_size", "excluded_kinds", "excluded_kind_count", "half_life_ns"}
+    assert {
+        name for name in members("gang_sim_opts") - said if not name.startswith("reserved")
+    } == set()
+    said = {
+        "default_queue", "rules", "rule_count", "rule_size", "excluded_kinds",
+        "excluded_kind_count", "half_life_ns",
+    }
     said |= {"refused_ns", *options._SCHED_NUMBERS, *options._SCHED_FLAGS}
-    assert {name for name in members("gang_sched_opts") - said if not name.startswith("reserved")} == set()
-    for table, prefix in ((enums.PolicyName, "POLICY"), (enums.Know, "KNOW"), (enums.Place, "PLACE"), (enums.Record, "RECORD")):
-        known = {getattr(gs.lib, name) for name in dir(gs.lib) if name.startswith("GANG_SIM_%s_" % prefix)}
+    assert {
+        name for name in members("gang_sched_opts") - said if not name.startswith("reserved")
+    } == set()
+    for table, prefix in (
+        (enums.PolicyName, "POLICY"),
+        (enums.Know, "KNOW"),
+        (enums.Place, "PLACE"),
+        (enums.Record, "RECORD"),
+    ):
+        known = {
+            getattr(gs.lib, name)
+            for name in dir(gs.lib)
+            if name.startswith("GANG_SIM_%s_" % prefix)
+        }
         assert {member.number for member in table} == known
     for policy in enums.PolicyName.words():
         for place in enums.Place:
-            assert gs.simulate(cluster, jobs(12), policy=policy, place=place, record=()).info.ended == 12
+            assert (
+                gs.simulate(cluster, jobs(12), policy=policy, place=place, record=()).info.ended
+                == 12
+            )
 
 
 # ---- functions of Python -------------------------------------------------------------------------
@@ -385,7 +461,9 @@ def test_a_view_has_all_columns_and_is_over_afterwards(cluster):
 
     def policy(view):
         kept.append((view, view.run_s))
-        assert set("index submit_ns run_s left_s served_s gpus cpus tasks queue running".split()) <= set(dir(view))
+        assert set(
+            "index submit_ns run_s left_s served_s gpus cpus tasks queue running".split()
+        ) <= set(dir(view))
         for name in dir(view):
             if not name.startswith("_") and not name.startswith("now"):
                 assert getattr(view, name).shape == (len(view),), name
@@ -477,9 +555,17 @@ def test_callbacks_may_read_but_not_change(cluster):
     errors = []
 
     def look(event):
-        assert simulation.info.jobs == 5 and len(simulation.names()) == 5 and simulation.cluster.totals()["gpus"] == 16
+        assert (
+            simulation.info.jobs == 5
+            and len(simulation.names()) == 5
+            and simulation.cluster.totals()["gpus"] == 16
+        )
         simulation.job(max(event.job, 0))
-        for call in (simulation.run, lambda: simulation.submit(gpu=1, run_s=1), lambda: simulation.add(jobs(1))):
+        for call in (
+            simulation.run,
+            lambda: simulation.submit(gpu=1, run_s=1),
+            lambda: simulation.add(jobs(1)),
+        ):
             try:
                 call()
             except gs.Busy as error:
@@ -595,12 +681,26 @@ def test_every_call_on_a_closed_simulation_raises(cluster):
     simulation.close()
     simulation.close()
     arguments = {
-        "add": (jobs(1),), "set_node": ("n0", "up"), "set_priority": (0, 1), "set_target": (0, 1), "set_time_limit": (0, 1),
-        **{name: (0,) for name in ("hold", "release", "cancel", "requeue", "job", "explain", "find")},
-        **{name: ("x",) for name in ("cancel_reservation", "change_reservation", "occurrences", "change_queue")},
-        "reserve": ({"name": "x"},), "set_queues": ({"x": {}},), "what_if": ({"x": None},),
+        "add": (jobs(1),),
+        "set_node": ("n0", "up"),
+        "set_priority": (0, 1),
+        "set_target": (0, 1),
+        "set_time_limit": (0, 1),
+        **{
+            name: (0,)
+            for name in ("hold", "release", "cancel", "requeue", "job", "explain", "find")
+        },
+        **{
+            name: ("x",)
+            for name in ("cancel_reservation", "change_reservation", "occurrences", "change_queue")
+        },
+        "reserve": ({"name": "x"},),
+        "set_queues": ({"x": {}},),
+        "what_if": ({"x": None},),
     }
-    names = {name for name in dir(gs.Simulation) if not name.startswith("_")} - {"close", "closed", "submit"}
+    names = {name for name in dir(gs.Simulation) if not name.startswith("_")} - {
+        "close", "closed", "submit",
+    }
     for name in sorted(names):
         with pytest.raises(gs.Closed):
             value = getattr(simulation, name)
@@ -617,8 +717,18 @@ def stages():
     return gs.Request(
         tasks=[
             {"name": "data", "count": 1, "gpu": 1},
-            {"name": "train", "count": 4, "gpu": 2, "after": [{"group": "data", "when": "success"}]},
-            {"name": "serve", "count": 2, "gpu": 1, "after": [{"group": "train", "when": "success"}]},
+            {
+                "name": "train",
+                "count": 4,
+                "gpu": 2,
+                "after": [{"group": "data", "when": "success"}],
+            },
+            {
+                "name": "serve",
+                "count": 2,
+                "gpu": 1,
+                "after": [{"group": "train", "when": "success"}],
+            },
         ]
     )
 
@@ -682,7 +792,9 @@ def test_a_refused_job_has_an_explanation(cluster, how):
         {"job": "above", "gpus": 4, "queue": "b"},
         {"job": "late", "gpus": 1, "queue": "c"},
     ]
-    trace = gs.Trace([{"submit_s": i, "run_s": 10, "tasks": 1, **job} for i, job in enumerate(wrong)])
+    trace = gs.Trace(
+        [{"submit_s": i, "run_s": 10, "tasks": 1, **job} for i, job in enumerate(wrong)]
+    )
     tree = {"a": {}, "b": {"limit": {"gpu": 2}}, "c": {"state": "closed"}}
     with gs.Simulation(cluster, trace, tree, default_queue="a", **how) as simulation:
         simulation.run(until_s=2)
@@ -691,32 +803,56 @@ def test_a_refused_job_has_an_explanation(cluster, how):
         with simulation.fork() as other:
             other.run()
             assert sorted(other.result().refused) == [0, 2, 3]
-        assert sorted(simulation.result().refused) == [0, 2] and simulation.explain("wide")["state"] == "ended"
+        assert (
+            sorted(simulation.result().refused) == [0, 2]
+            and simulation.explain("wide")["state"] == "ended"
+        )
         simulation.run()
         said = {job: str(simulation.explain(job)) for job in simulation.names()}
         result = simulation.result()
-    assert "gpu is short" in said["wide"] and "limit of queue" in said["above"] and "takes no new jobs" in said["late"]
-    assert all(said[job].startswith("it was refused: ") for job in ("wide", "above", "late")) and said["ok"].startswith("it has ended")
+    assert (
+        "gpu is short" in said["wide"]
+        and "limit of queue" in said["above"]
+        and "takes no new jobs" in said["late"]
+    )
+    assert all(
+        said[job].startswith("it was refused: ") for job in ("wide", "above", "late")
+    ) and said["ok"].startswith("it has ended")
     assert {result.names[i]: "it was refused: " + why for i, why in result.refused.items()} == {
         job: said[job] for job in ("wide", "above", "late")
     }
-    assert str(result.explain("above", 5)) == said["above"] and str(result.explain("above", 1)) == "it has not come"
+    assert (
+        str(result.explain("above", 5)) == said["above"]
+        and str(result.explain("above", 1)) == "it has not come"
+    )
 
 
 @pytest.mark.parametrize("how", [{}, {"events": True}])
 def test_a_refused_job_has_an_explanation_after_streaming(cluster, tmp_path, monkeypatch, how):
     again = []
     play = Recipe.replay
-    monkeypatch.setattr(Recipe, "replay", lambda self, changes, *at: again.append(changes) or play(self, changes, *at))
+    monkeypatch.setattr(
+        Recipe,
+        "replay",
+        lambda self, changes, *at: again.append(changes) or play(self, changes, *at),
+    )
     wrong = [{"gpus": 9}, {"gpus": 1}, {"gpus": 10}, {"gpus": 1, "run_s": 500}]
-    trace = gs.Trace([{"submit_s": 5 * i, "run_s": 2, "tasks": 1, **job} for i, job in enumerate(wrong)])
+    trace = gs.Trace(
+        [{"submit_s": 5 * i, "run_s": 2, "tasks": 1, **job} for i, job in enumerate(wrong)]
+    )
     with gs.Simulation(cluster, trace, stream=tmp_path, **how) as simulation:
         simulation.run(until_s=1)
         said = simulation.explain(0)
-        assert said["state"] == "ended" and "gpu is short" in str(said) and str(said).startswith("it was refused: ")
+        assert (
+            said["state"] == "ended"
+            and "gpu is short" in str(said)
+            and str(said).startswith("it was refused: ")
+        )
         assert str(simulation.explain(2)) == "it has not come"
         simulation.run(until_s=20)
-        assert simulation.explain(0) == said and str(simulation.explain(2)).startswith("it was refused: ")
+        assert simulation.explain(0) == said and str(simulation.explain(2)).startswith(
+            "it was refused: "
+        )
         assert str(simulation.explain(3)) == "it is running"
         # nothing is known of other jobs that have ended
         for call in (simulation.explain, simulation.job):
@@ -727,7 +863,9 @@ def test_a_refused_job_has_an_explanation_after_streaming(cluster, tmp_path, mon
         result = simulation.result()
         assert sorted(result.refused) == [0, 2] and str(result.explain(0, 20)) == str(said)
     # Without refused jobs there is no replay.
-    with gs.Simulation(cluster, gs.Trace([{"submit_s": 0, "run_s": 2, "gpus": 1}]), stream=tmp_path, **how) as simulation:
+    with gs.Simulation(
+        cluster, gs.Trace([{"submit_s": 0, "run_s": 2, "gpus": 1}]), stream=tmp_path, **how
+    ) as simulation:
         simulation.run()
         del again[:]
         with pytest.raises(gs.Stale):
@@ -741,7 +879,12 @@ def test_a_policy_knows_users_and_queues_by_name(cluster):
         return view.user_name != "eve"
 
     users = ["adam", "adam", "eve", None]
-    trace = gs.Trace([{"submit_s": i, "run_s": 10, "tasks": 2, "gpus": 8, "user": user} for i, user in enumerate(users)])
+    trace = gs.Trace(
+        [
+            {"submit_s": i, "run_s": 10, "tasks": 2, "gpus": 8, "user": user}
+            for i, user in enumerate(users)
+        ]
+    )
     kept = []
 
     @gs.per_job
@@ -764,7 +907,9 @@ def test_a_policy_knows_names_that_come_later(cluster):
     seen = []
 
     def policy(view):
-        seen.append((sorted(set(view.user_name)), sorted({job.user_name for job in gs.per_job.jobs(view)})))
+        seen.append(
+            (sorted(set(view.user_name)), sorted({job.user_name for job in gs.per_job.jobs(view)}))
+        )
         return view.submit_s
 
     with gs.Simulation(cluster, policy=policy) as simulation:
@@ -810,12 +955,17 @@ def test_a_job_must_name_a_queue_where_there_are_several(cluster):
 
 
 def test_a_queue_is_changed_while_jobs_are_there(cluster):
-    with gs.Simulation(cluster, jobs(4, queue="q"), {"q": {"limit": {"gpu": 4}}, "p": {"queues": {"r": {}}}}) as simulation:
+    with gs.Simulation(
+        cluster, jobs(4, queue="q"), {"q": {"limit": {"gpu": 4}}, "p": {"queues": {"r": {}}}}
+    ) as simulation:
         simulation.run(until_s=35)
         assert simulation.queues["q"]["running"] == 1
         simulation.change_queue("q", limit={"gpu": 12}, weight=2)
         simulation.run(until_s=36)
-        assert simulation.queues["q"]["running"] == 3 and simulation.queues["q"]["kinds"]["gpu"]["limit"] == 12
+        assert (
+            simulation.queues["q"]["running"] == 3
+            and simulation.queues["q"]["kinds"]["gpu"]["limit"] == 12
+        )
         simulation.change_queue("q", limit=None, state="closed")
         simulation.run(until_s=37)
         assert simulation.queues["q"]["running"] == 3 and simulation.tree["q"]["state"] == "closed"
@@ -829,7 +979,9 @@ def test_a_queue_is_changed_while_jobs_are_there(cluster):
 
 
 def test_a_tree_is_replaced_as_a_whole(cluster):
-    with gs.Simulation(cluster, jobs(4, queue="q", run_s=100), {"q": {}, "old": {}}, default_queue="q") as simulation:
+    with gs.Simulation(
+        cluster, jobs(4, queue="q", run_s=100), {"q": {}, "old": {}}, default_queue="q"
+    ) as simulation:
         simulation.run(until_s=35)
         simulation.set_queues(simulation.tree.added("late", limit={"gpu": 4}))
         assert list(simulation.tree) == ["q", "old", "late"]
@@ -838,8 +990,12 @@ def test_a_tree_is_replaced_as_a_whole(cluster):
         with pytest.raises(gs.Busy):
             simulation.set_queues({"old": {}})
         with pytest.raises(gs.GangError) as raised:
-            simulation.set_queues({"q": {}, "late": {"guaranteed": {"gpu": 8}, "limit": {"gpu": 4}}})
-        assert raised.value.path.startswith("late.") and list(simulation.tree) == ["q", "old", "late"]
+            simulation.set_queues(
+                {"q": {}, "late": {"guaranteed": {"gpu": 8}, "limit": {"gpu": 4}}}
+            )
+        assert raised.value.path.startswith("late.") and list(simulation.tree) == [
+            "q", "old", "late",
+        ]
         simulation.set_queues({"q": {}, "late": {"queues": {}}})
         assert list(simulation.tree) == ["q", "late"]
         simulation.run()
@@ -848,18 +1004,33 @@ def test_a_tree_is_replaced_as_a_whole(cluster):
         assert simulation.summary(queue="late")["jobs"] == 3
 
 
-@pytest.mark.parametrize("change, error, path", [
-    (lambda s: s.change_queue("x", weight=2), gs.NotFound, ""),
-    (lambda s: s.change_queue("q", limit={"gpu": "x"}), gs.InvalidArgument, "limit.gpu"),
-    (lambda s: s.change_queue("q", limit={"cup": 1}), gs.NotFound, "limit.cup"),
-    (lambda s: s.change_queue("q", colour="red"), gs.InvalidArgument, "colour"),
-    (lambda s: s.change_queue("q", parent="x"), gs.NotFound, "parent"),
-    (lambda s: s.change_queue("q", guaranteed={"gpu": 5}, limit={"gpu": 4}), gs.InvalidArgument, "limit.gpu"),
-    (lambda s: s.set_queues({"q": {"limit": {"cup": 1}}}), gs.NotFound, "q.limit.cup"),
-    (lambda s: s.set_queues(gs.Queues({"q": {}}, default_queue="q")), gs.InvalidArgument, "default_queue"),
-    (lambda s: s.set_queues(gs.Queues({"q": {}}, half_life_s=5)), gs.InvalidArgument, "half_life_s"),
-    (lambda s: s.set_queues(7), gs.InvalidArgument, ""),
-])
+@pytest.mark.parametrize(
+    "change, error, path",
+    [
+        (lambda s: s.change_queue("x", weight=2), gs.NotFound, ""),
+        (lambda s: s.change_queue("q", limit={"gpu": "x"}), gs.InvalidArgument, "limit.gpu"),
+        (lambda s: s.change_queue("q", limit={"cup": 1}), gs.NotFound, "limit.cup"),
+        (lambda s: s.change_queue("q", colour="red"), gs.InvalidArgument, "colour"),
+        (lambda s: s.change_queue("q", parent="x"), gs.NotFound, "parent"),
+        (
+            lambda s: s.change_queue("q", guaranteed={"gpu": 5}, limit={"gpu": 4}),
+            gs.InvalidArgument,
+            "limit.gpu",
+        ),
+        (lambda s: s.set_queues({"q": {"limit": {"cup": 1}}}), gs.NotFound, "q.limit.cup"),
+        (
+            lambda s: s.set_queues(gs.Queues({"q": {}}, default_queue="q")),
+            gs.InvalidArgument,
+            "default_queue",
+        ),
+        (
+            lambda s: s.set_queues(gs.Queues({"q": {}}, half_life_s=5)),
+            gs.InvalidArgument,
+            "half_life_s",
+        ),
+        (lambda s: s.set_queues(7), gs.InvalidArgument, ""),
+    ],
+)
 def test_a_wrong_change_of_queues_is_refused(cluster, change, error, path):
     with gs.Simulation(cluster, jobs(2, queue="q"), {"q": {"weight": 3}}) as simulation:
         simulation.run(until_s=5)

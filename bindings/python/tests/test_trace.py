@@ -13,9 +13,20 @@ import gangsched as gs
 from gangsched.trace import formats
 
 JOBS = [
-    {"job": "a", "submit_s": 0, "run_s": 60, "queue": "q", "user": "u", "limit_s": 100, "tasks": 2, "gpus": 1, "cpu": 4},
-    {"job": "b", "submit_s": 1.5, "run_s": 0.25, "priority": 7, "preemptible": False, "tasks": 1, "cpu": 0.5, "mem_mib": 100},
-    {"job": "c", "submit_s": 3, "run_s": 5, "groups": [{"group": "ps", "tasks": 1, "cpu": 1}, {"group": "w", "tasks": 4, "gpus": 2}]},
+    {
+        "job": "a", "submit_s": 0, "run_s": 60, "queue": "q", "user": "u", "limit_s": 100,
+        "tasks": 2, "gpus": 1, "cpu": 4,
+    },
+    {
+        "job": "b", "submit_s": 1.5, "run_s": 0.25, "priority": 7, "preemptible": False, "tasks": 1,
+        "cpu": 0.5, "mem_mib": 100,
+    },
+    {
+        "job": "c",
+        "submit_s": 3,
+        "run_s": 5,
+        "groups": [{"group": "ps", "tasks": 1, "cpu": 1}, {"group": "w", "tasks": 4, "gpus": 2}],
+    },
 ]
 
 
@@ -30,7 +41,9 @@ def test_jobs_survive_a_round_trip(trace):
     found = list(trace)
     assert [job["job"] for job in found] == ["a", "b", "c"]
     for given, got in zip(JOBS, found):
-        assert {key: got[key] for key in given if key != "groups"} == {k: v for k, v in given.items() if k != "groups"}
+        assert {key: got[key] for key in given if key != "groups"} == {
+            k: v for k, v in given.items() if k != "groups"
+        }
     assert trace[1] == found[1] == trace["b"] == trace[-2] and trace.find("c") == 2
     with gs.Trace(found) as again:
         assert list(again) == found
@@ -40,7 +53,11 @@ def test_columns_are_numbers_of_all_tasks(trace):
     table = trace.to_dataframe()
     assert table.job.tolist() == ["a", "b", "c"] and table.queue.tolist() == ["q", "", ""]
     assert table.submit_s.tolist() == [0, 1.5, 3] and table.run_s.tolist() == [60, 0.25, 5]
-    assert table.gpus.tolist() == [2, 0, 8] and table.cpus.tolist() == [8, 0.5, 1] and table.tasks.tolist() == [2, 1, 5]
+    assert (
+        table.gpus.tolist() == [2, 0, 8]
+        and table.cpus.tolist() == [8, 0.5, 1]
+        and table.tasks.tolist() == [2, 1, 5]
+    )
     assert table.mem_mib.tolist() == [0, 100, 0] and table.priority.tolist() == [0, 7, 0]
     assert all(math.isnan(start) for start in trace.column("start_s"))
     with pytest.raises(gs.NotFound):
@@ -50,7 +67,15 @@ def test_columns_are_numbers_of_all_tasks(trace):
 def test_a_table_makes_a_trace():
     import pandas as pd
 
-    table = pd.DataFrame({"submit_s": [0, 10.5], "run_s": [1, 2], "tasks": [1, 2], "gpus": [8, 1], "user": ["x", "y"]})
+    table = pd.DataFrame(
+        {
+            "submit_s": [0, 10.5],
+            "run_s": [1, 2],
+            "tasks": [1, 2],
+            "gpus": [8, 1],
+            "user": ["x", "y"],
+        }
+    )
     with gs.Trace.from_dataframe(table) as made:
         assert [job["job"] for job in made] == ["0", "1"] and made.column("gpus").tolist() == [8, 2]
         again = gs.Trace.from_dataframe(made.to_dataframe())
@@ -66,7 +91,10 @@ def test_a_share_of_a_device_stays_one():
         assert again[0]["gpu_milli"] == 250 and again.column("gpus").tolist() == [0.5]
 
 
-@pytest.mark.parametrize("ending, pack", [("", bytes), (".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress)])
+@pytest.mark.parametrize(
+    "ending, pack",
+    [("", bytes), (".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress)],
+)
 def test_files_are_read_and_written_compressed_or_not(trace, tmp_path, ending, pack):
     path = tmp_path / ("t.csv" + ending)
     path.write_bytes(pack(trace.to_text("csv").encode()))
@@ -86,11 +114,21 @@ def test_a_failed_write_leaves_the_file(trace, tmp_path):
 
 
 def test_parts_and_changes_make_other_traces(trace):
-    assert [job["job"] for job in trace[1:]] == ["b", "c"] and [job["job"] for job in trace.select([2, 0])] == ["c", "a"]
+    assert [job["job"] for job in trace[1:]] == ["b", "c"] and [
+        job["job"] for job in trace.select([2, 0])
+    ] == ["c", "a"]
     later = trace.changed(submit_s=trace.column("submit_s") + 100, limit_s=50)
-    assert later.column("submit_s").tolist() == [100, 101.5, 103] and later.column("limit_s").tolist() == [50] * 3
+    assert (
+        later.column("submit_s").tolist() == [100, 101.5, 103]
+        and later.column("limit_s").tolist() == [50] * 3
+    )
     assert later[2]["groups"] == trace[2]["groups"] and trace.column("submit_s")[0] == 0
-    for wrong in ({"colour": 1}, {"run_s": [1]}, {"run_s": [1, 2, "x"]}, {"run_s": [1, 2, math.nan]}):
+    for wrong in (
+        {"colour": 1},
+        {"run_s": [1]},
+        {"run_s": [1, 2, "x"]},
+        {"run_s": [1, 2, math.nan]},
+    ):
         with pytest.raises(gs.InvalidArgument):
             trace.changed(**wrong)
     with pytest.raises(gs.GangError):
@@ -131,16 +169,32 @@ def test_a_wrong_type_of_job_is_refused_with_a_hint(trace):
 
 def test_a_message_names_the_line_and_the_member():
     for make, said in (
-        (lambda: gs.Trace.from_text("job,submit_s,run_s\na,0,1\nb,x,1\n"), "line 3: submit_s: not a number"),
-        (lambda: gs.Trace([{"submit_s": 0, "run_s": 1}, {"submit_s": 0, "run_s": -1}]), "job 2: run_s: must be at least 0"),
-        (lambda: gs.Trace([{"submit_s": 0, "run_s": 1}, {"submit_s": math.nan, "run_s": 1}]), "job 2: submit_s: nan is not finite"),
-        (lambda: gs.Trace([{"submit_s": 0, "run_s": 1, "groups": [{"x": [1, {"y": -math.inf}]}]}]), "job 1: groups[0].x[1].y: -inf"),
+        (
+            lambda: gs.Trace.from_text("job,submit_s,run_s\na,0,1\nb,x,1\n"),
+            "line 3: submit_s: not a number",
+        ),
+        (
+            lambda: gs.Trace([{"submit_s": 0, "run_s": 1}, {"submit_s": 0, "run_s": -1}]),
+            "job 2: run_s: must be at least 0",
+        ),
+        (
+            lambda: gs.Trace([{"submit_s": 0, "run_s": 1}, {"submit_s": math.nan, "run_s": 1}]),
+            "job 2: submit_s: nan is not finite",
+        ),
+        (
+            lambda: gs.Trace(
+                [{"submit_s": 0, "run_s": 1, "groups": [{"x": [1, {"y": -math.inf}]}]}]
+            ),
+            "job 1: groups[0].x[1].y: -inf",
+        ),
         (lambda: gs.Cluster.uniform(2, cpus=math.nan), "nodes[0].cpus: nan is not finite"),
         (lambda: gs.Cluster.uniform(2).allocate(count=1, cpu=math.inf), "cpu: inf is not finite"),
     ):
         with pytest.raises(gs.GangError) as caught:
             make()
-        assert str(caught.value).startswith(said) and caught.value.path in said and caught.value.path
+        assert (
+            str(caught.value).startswith(said) and caught.value.path in said and caught.value.path
+        )
 
 
 @pytest.mark.parametrize(
@@ -163,7 +217,10 @@ def test_numbers_of_numpy_change_a_trace_and_wrong_ones_are_named(trace):
     import numpy
 
     assert trace.changed(run_s=numpy.int64(7)).column("run_s").tolist() == [7, 7, 7]
-    assert trace.changed(run_s=numpy.float32(2.5), priority=numpy.arange(3)).column("run_s").tolist() == [2.5] * 3
+    assert (
+        trace.changed(run_s=numpy.float32(2.5), priority=numpy.arange(3)).column("run_s").tolist()
+        == [2.5] * 3
+    )
     for columns, error, path in (
         ({"submit_s": 1e12}, gs.OutOfRange, "submit_s[0]"),
         ({"submit_s": [0, 1, 10**40]}, gs.OutOfRange, "submit_s[2]"),
@@ -182,7 +239,9 @@ def test_tables_of_all_kinds_are_traces_or_say_what_is_wrong():
     def table(**more):
         return pandas.DataFrame({"submit_s": [0, 1], "run_s": [5, 6], **more})
 
-    made = gs.Trace.from_dataframe(table(cpus=[4, 4], gpus=[2, None], mem_mib=[None, 512.0], tasks=[2, 1]))
+    made = gs.Trace.from_dataframe(
+        table(cpus=[4, 4], gpus=[2, None], mem_mib=[None, 512.0], tasks=[2, 1])
+    )
     assert made.column("gpus").tolist() == [2, 0] and made.column("cpus").tolist() == [4, 4]
     assert made.column("mem_mib").tolist() == [0, 512]
     flags = gs.Trace.from_dataframe(table(preemptible=[True, False]))
@@ -201,8 +260,16 @@ def test_tables_of_all_kinds_are_traces_or_say_what_is_wrong():
 
 def test_a_wrong_type_of_trace_is_refused_with_a_hint(tmp_path):
     with gs.Cluster.uniform(1) as cluster, gs.Trace([{"submit_s": 0, "run_s": 1}]) as trace:
-        for wrong, hint in ((trace.to_dataframe(), "Trace.from_dataframe"), ([{"submit_s": 0, "run_s": 1}], r"Trace\("), (3, "path")):
-            for use in (lambda: gs.simulate(cluster, wrong), lambda: gs.compare("fifo", cluster, wrong), lambda: gs.Simulation(cluster, wrong)):
+        for wrong, hint in (
+            (trace.to_dataframe(), "Trace.from_dataframe"),
+            ([{"submit_s": 0, "run_s": 1}], r"Trace\("),
+            (3, "path"),
+        ):
+            for use in (
+                lambda: gs.simulate(cluster, wrong),
+                lambda: gs.compare("fifo", cluster, wrong),
+                lambda: gs.Simulation(cluster, wrong),
+            ):
                 with pytest.raises(TypeError, match=hint):
                     use()
 
@@ -220,7 +287,9 @@ def test_texts_that_are_no_traces_are_refused():
     assert {"csv", "swf", "philly", "batsim", "tiresias"} <= set(formats())
 
 
-@pytest.mark.parametrize("ending, pack", [(".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress)])
+@pytest.mark.parametrize(
+    "ending, pack", [(".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress)]
+)
 def test_damaged_files_are_malformed_input(tmp_path, ending, pack):
     path = tmp_path / ("t" + ending)
     whole = pack(b"job,submit_s,run_s\n" + b"".join(b"%d,%d,1\n" % (i, i) for i in range(2000)))

@@ -89,28 +89,65 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version="gangsched " + __version__)
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
-    def command(name: str, what: str, about: str, go: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
+    def command(
+        name: str, what: str, about: str, go: Callable[[argparse.Namespace], int]
+    ) -> argparse.ArgumentParser:
         made = _parser(commands.add_parser, name, about, help=what)
         made.set_defaults(go=go)
         return made
 
     one = command("simulate", "play a trace on a cluster", SIMULATE, _simulate)
     _input(one, "TRACE")
-    one.add_argument("--policy", metavar="NAME", help="fifo, sjf, srtf, las, las-started, or queues: the order of the tree (default)")
+    one.add_argument(
+        "--policy",
+        metavar="NAME",
+        help="fifo, sjf, srtf, las, las-started, or queues: the order of the tree (default)",
+    )
     _output(one)
     several = command("compare", "compare several policies", COMPARE, _compare)
     _input(several, "TRACE")
-    several.add_argument("--policy", metavar="A,B,...", action="append", help="policies, default: %s" % ",".join(POLICIES))
-    several.add_argument("--jobs", metavar="N", type=several_processes, default=1, help="number of policies at a time, each in a process (default: 1)")
+    several.add_argument(
+        "--policy",
+        metavar="A,B,...",
+        action="append",
+        help="policies, default: %s" % ",".join(POLICIES),
+    )
+    several.add_argument(
+        "--jobs",
+        metavar="N",
+        type=several_processes,
+        default=1,
+        help="number of policies at a time, each in a process (default: 1)",
+    )
     _output(several)
     page = command("report", "one HTML page of a run", REPORT, _report)
     _input(page, "TRACE|DIR")
-    page.add_argument("--policy", metavar="A[,B...]", action="append", help="one policy, or several to compare")
-    page.add_argument("-o", "--output", metavar="FILE", default="report.html", help="the page (default: report.html)")
+    page.add_argument(
+        "--policy", metavar="A[,B...]", action="append", help="one policy, or several to compare"
+    )
+    page.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        default="report.html",
+        help="the page (default: report.html)",
+    )
     page.add_argument("--title", metavar="TEXT", help="heading of the page")
-    page.add_argument("--worst", metavar="N", type=count, default=8, help="number of jobs whose waits are explained; 0 is faster (default: 8)")
+    page.add_argument(
+        "--worst",
+        metavar="N",
+        type=count,
+        default=8,
+        help="number of jobs whose waits are explained; 0 is faster (default: 8)",
+    )
     page.add_argument("--quiet", action="store_true", help="no progress bar")
-    _parser(commands.add_parser, "convert", CONVERT, help="configuration of YARN, Slurm, Kubernetes...", add_help=False)
+    _parser(
+        commands.add_parser,
+        "convert",
+        CONVERT,
+        help="configuration of YARN, Slurm, Kubernetes...",
+        add_help=False,
+    )
     return top
 
 
@@ -118,20 +155,42 @@ def _top(name: str, **more: Any) -> argparse.ArgumentParser:
     return argparse.ArgumentParser(prog=name, **more)
 
 
-def _parser(make: Callable[..., argparse.ArgumentParser], name: str, about: str, **more: Any) -> argparse.ArgumentParser:
+def _parser(
+    make: Callable[..., argparse.ArgumentParser], name: str, about: str, **more: Any
+) -> argparse.ArgumentParser:
     """A parser with ``about``: the first paragraph before the arguments, the rest after them."""
     first, _, rest = about.partition("\n\n")
     form = argparse.RawDescriptionHelpFormatter
-    return make(name, description=first, epilog=rest, formatter_class=form, allow_abbrev=False, **more)
+    return make(
+        name, description=first, epilog=rest, formatter_class=form, allow_abbrev=False, **more
+    )
 
 
 def _input(made: argparse.ArgumentParser, trace: str) -> None:
-    made.add_argument("trace", metavar=trace, help='the jobs; the first lines tell the format; "-": standard input')
+    made.add_argument(
+        "trace",
+        metavar=trace,
+        help='the jobs; the first lines tell the format; "-": standard input',
+    )
     group = made.add_argument_group("trace")
-    group.add_argument("--format", metavar="NAME", help="csv, jsonl, swf, procs, philly, philly-log, helios, pai, openb, batsim, tiresias")
-    group.add_argument("--lenient", action="store_true", help="skip unusable rows, instead of failing")
-    group.add_argument("--most", metavar="N", type=count, default=0, help="read only the first N jobs")
-    group.add_argument("--gpus-per-task", metavar="N", type=count, default=0, help="GPUs of a task, for jobs that only have a number of GPUs (default: 8)")
+    group.add_argument(
+        "--format",
+        metavar="NAME",
+        help="csv, jsonl, swf, procs, philly, philly-log, helios, pai, openb, batsim, tiresias",
+    )
+    group.add_argument(
+        "--lenient", action="store_true", help="skip unusable rows, instead of failing"
+    )
+    group.add_argument(
+        "--most", metavar="N", type=count, default=0, help="read only the first N jobs"
+    )
+    group.add_argument(
+        "--gpus-per-task",
+        metavar="N",
+        type=count,
+        default=0,
+        help="GPUs of a task, for jobs that only have a number of GPUs (default: 8)",
+    )
     group = made.add_argument_group("cluster (a file, or equal nodes)")
     group.add_argument("--cluster", metavar="FILE", help='JSON (nodes, and queues unless --queues is given), or CSV of nodes; "-": standard input')
     group.add_argument("--nodes", metavar="N", type=count, help="number of equal nodes")
@@ -141,17 +200,39 @@ def _input(made: argparse.ArgumentParser, trace: str) -> None:
     group.add_argument("--gpu-model", metavar="NAME", help="model of all GPUs")
     group.add_argument("--racks", metavar="N", type=count, help="number of racks")
     group = made.add_argument_group("scheduling")
-    group.add_argument("--queues", metavar="FILE", help="JSON: a tree of queues as nested objects, or a case with a list of them")
-    group.add_argument("--default-queue", metavar="NAME", help="queue of jobs whose queue is not in the tree")
-    group.add_argument("--seed", metavar="N", type=int, help="seed of all random draws (default: 0)")
-    group.add_argument("--until", metavar="SECONDS", type=float, help="stop at this time of the simulation")
-    group.add_argument("--set", metavar="OPTION=VALUE", action="append", default=[], help="any other option, see below; may be repeated")
+    group.add_argument(
+        "--queues",
+        metavar="FILE",
+        help="JSON: a tree of queues as nested objects, or a case with a list of them",
+    )
+    group.add_argument(
+        "--default-queue", metavar="NAME", help="queue of jobs whose queue is not in the tree"
+    )
+    group.add_argument(
+        "--seed", metavar="N", type=int, help="seed of all random draws (default: 0)"
+    )
+    group.add_argument(
+        "--until", metavar="SECONDS", type=float, help="stop at this time of the simulation"
+    )
+    group.add_argument(
+        "--set",
+        metavar="OPTION=VALUE",
+        action="append",
+        default=[],
+        help="any other option, see below; may be repeated",
+    )
 
 
 def _output(made: argparse.ArgumentParser) -> None:
     group = made.add_argument_group("output")
-    group.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
-    group.add_argument("--out", metavar="DIR", help="write jobs.csv, allocations.csv, timeline.csv, summary.json, run.json to this folder")
+    group.add_argument(
+        "--json", action="store_true", help="print one JSON object instead of a table"
+    )
+    group.add_argument(
+        "--out",
+        metavar="DIR",
+        help="write jobs.csv, allocations.csv, timeline.csv, summary.json, run.json to this folder",
+    )
     group.add_argument("--report", metavar="FILE", help="write an HTML page")
     group.add_argument("--quiet", action="store_true", help="no progress bar")
 
@@ -197,7 +278,9 @@ def _compare(arguments: argparse.Namespace) -> int:
         return _fail("interrupted", INTERRUPTED)
     status = _finish(arguments, run, found, True)
     if stopped and status == OK:  # some results are missing, the others are complete
-        return _fail("interrupted: %d of %d policies" % (len(found), len(run.policies)), INTERRUPTED)
+        return _fail(
+            "interrupted: %d of %d policies" % (len(found), len(run.policies)), INTERRUPTED
+        )
     return status
 
 
@@ -207,10 +290,20 @@ def _report(arguments: argparse.Namespace) -> int:
 
     _ready(None, arguments.output)
     policies: List[Optional[str]] = [*_policies(arguments.policy)]
-    run = written(arguments, policies) if os.path.isdir(arguments.trace) else read(arguments, policies or [None])
+    run = (
+        written(arguments, policies)
+        if os.path.isdir(arguments.trace)
+        else read(arguments, policies or [None])
+    )
     found = _results(run, arguments)
     shown: Any = found if len(run.policies) > 1 else list(found.values())[0]
-    report.write(shown, arguments.output, title=arguments.title, worst_waits=arguments.worst, command=_line(arguments))
+    report.write(
+        shown,
+        arguments.output,
+        title=arguments.title,
+        worst_waits=arguments.worst,
+        command=_line(arguments),
+    )
     return _status(found)
 
 
@@ -259,7 +352,9 @@ def _has_bar() -> bool:
     return importlib.util.find_spec("tqdm") is not None
 
 
-def _finish(arguments: argparse.Namespace, run: "Run", found: "Mapping[str, Result]", several: bool) -> int:
+def _finish(
+    arguments: argparse.Namespace, run: "Run", found: "Mapping[str, Result]", several: bool
+) -> int:
     """Print, write the files, and return the status. The slowest output comes last."""
     from . import output as cli_output
 
@@ -274,7 +369,11 @@ def _finish(arguments: argparse.Namespace, run: "Run", found: "Mapping[str, Resu
     if arguments.out:
         for label, result in found.items():
             folder = os.path.join(arguments.out, label) if several else arguments.out
-            cli_output.write_tables(result, folder, run.as_dict(label if several else arguments.policy, _line(arguments)))
+            cli_output.write_tables(
+                result,
+                folder,
+                run.as_dict(label if several else arguments.policy, _line(arguments)),
+            )
     if arguments.report:
         from ..report import page as report
 
@@ -288,7 +387,9 @@ def _status(found: "Mapping[str, Result]") -> int:
     if not stopped:
         return OK
     info = stopped[0].info
-    said = "interrupted at %g s of the simulation: %d of %d jobs had ended" % (info.now_s, info.ended, info.jobs)
+    said = "interrupted at %g s of the simulation: %d of %d jobs had ended" % (
+        info.now_s, info.ended, info.jobs,
+    )
     return _fail(said, INTERRUPTED)
 
 

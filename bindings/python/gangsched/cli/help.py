@@ -37,15 +37,17 @@ OPTIONS = {
     "usage_weight_milli": "effect of decayed usage on weights, in thousandths; 0: 1000",
 }
 
-_SET = "options of --set (times in seconds; gangsched/sim.h and gangsched/sched.h define them):\n" + "\n".join(
-    "  %-19s %s" % pair for pair in OPTIONS.items()
+_SET = (
+    "options of --set (times in seconds; gangsched/sim.h and gangsched/sched.h define them):\n"
+    + "\n".join("  %-19s %s" % pair for pair in OPTIONS.items())
 )
 
 _STATUS = """exit status:
   0 success; 1 wrong input, reported in one line with its place; 2 wrong usage; 130 after Ctrl-C: the
   results until then are printed and written nevertheless."""
 
-ABOUT = """What would a gang scheduler do? Simulations with the production scheduler on a virtual clock.
+ABOUT = (
+    """What would a gang scheduler do? Simulations with the production scheduler on a virtual clock.
 
 Begin with
 
@@ -59,7 +61,9 @@ where jobs.csv has a row a job:
 
 (4 tasks of 8 GPUs each start together or not at all). "COMMAND --help" has examples of each.
 
-""" + _STATUS
+"""
+    + _STATUS
+)
 
 SIMULATE = """Play a trace on a cluster, and report waits, completion times, utilisation.
 

@@ -53,7 +53,9 @@ class Run(NamedTuple):
     def simulate(self, policy: Optional[str], bar: bool) -> "Result":
         """Simulate one of the policies."""
         try:
-            return simulate(self.cluster, self.trace, self.queues, policy, progress=bar, **self.options)
+            return simulate(
+                self.cluster, self.trace, self.queues, policy, progress=bar, **self.options
+            )
         except GangError as error:
             if error.path.startswith("jobs["):
                 raise Wrong("%s: %s" % (_name(self.source["path"]), error)) from None
@@ -62,8 +64,15 @@ class Run(NamedTuple):
     def as_dict(self, policy: Optional[str], line: str) -> Dict[str, Any]:
         """The contents of run.json, from which the run can be repeated."""
         tree = None if self.queues is None else self.queues.to_dict()
-        made = {"gangsched": __version__, "command": line, "trace": self.source, "cluster": self.cluster.to_dict()}
-        options = {name: "inf" if value == math.inf else value for name, value in self.options.items()}
+        made = {
+            "gangsched": __version__,
+            "command": line,
+            "trace": self.source,
+            "cluster": self.cluster.to_dict(),
+        }
+        options = {
+            name: "inf" if value == math.inf else value for name, value in self.options.items()
+        }
         return {**made, "queues": tree, "policy": policy, "options": options}
 
 
@@ -75,7 +84,13 @@ def about(place: str) -> Iterator[None]:
     except (GangError, Wrong) as error:
         said, line = " ".join(str(error).split()), getattr(error, "line", 0)
         # If the error names a member, its text lacks the line.
-        raise Wrong("%s: %s" % (place, "line %d: %s" % (line, said) if line and "line %d" % line not in said else said)) from None
+        raise Wrong(
+            "%s: %s"
+            % (
+                place,
+                "line %d: %s" % (line, said) if line and "line %d" % line not in said else said,
+            )
+        ) from None
     except OSError as error:
         raise Wrong("%s: %s" % (place, error.strerror or error)) from None
     except (EOFError, lzma.LZMAError, zlib.error) as error:
@@ -118,7 +133,10 @@ def read(arguments: argparse.Namespace, policies: Sequence[Optional[str]]) -> Ru
     case = _case(arguments)
     cluster = _cluster(arguments, case)
     queues = _queues(arguments, case)
-    how = {"format": arguments.format, "lenient": arguments.lenient, "max_jobs": arguments.most, "gpus_per_task": arguments.gpus_per_task}
+    how = {
+        "format": arguments.format, "lenient": arguments.lenient, "max_jobs": arguments.most,
+        "gpus_per_task": arguments.gpus_per_task,
+    }
     trace, source = _trace(arguments.trace, how)
     if arguments.default_queue is not None:
         options["default_queue"] = arguments.default_queue
@@ -140,7 +158,10 @@ def _settings(given: Sequence[str]) -> Dict[str, Any]:
     for one in given:
         name, equals, text = one.partition("=")
         if not equals or name not in NAMES:
-            raise Misused("--set %s: %s" % (one, "expected NAME=VALUE" if not equals else "there is no option '%s'" % name))
+            raise Misused(
+                "--set %s: %s"
+                % (one, "expected NAME=VALUE" if not equals else "there is no option '%s'" % name)
+            )
         try:
             found[name] = json.loads(text)
         except ValueError:
@@ -177,11 +198,15 @@ def load_bytes(content: bytes) -> Dict[str, Any]:
     """
     text = content.decode("utf-8-sig")
     # load() takes text without a leading brace for a path.
-    return load(text if text.lstrip()[:1] in ("{", "[") else "[%s]" % text if text.strip() else "[]")
+    return load(
+        text if text.lstrip()[:1] in ("{", "[") else "[%s]" % text if text.strip() else "[]"
+    )
 
 
 def _cluster(arguments: argparse.Namespace, case: Optional[Mapping[str, Any]]) -> Cluster:
-    shape = {name: getattr(arguments, name) for name in ("gpus", "cpus", "mem_gib", "gpu_model", "racks")}
+    shape = {
+        name: getattr(arguments, name) for name in ("gpus", "cpus", "mem_gib", "gpu_model", "racks")
+    }
     shape = {name: value for name, value in shape.items() if value is not None}
     if arguments.cluster is not None:
         if arguments.nodes is not None or shape:
@@ -218,7 +243,11 @@ def _trace(path: str, how: Mapping[str, Any]) -> Any:
         content = _bytes(path)
         options = dict(how)
         trace = Trace.from_text(content, options.pop("format"), **options)
-    source = {"path": path if path == "-" else os.path.abspath(path), "sha256": hashlib.sha256(content).hexdigest(), "read": dict(how)}
+    source = {
+        "path": path if path == "-" else os.path.abspath(path),
+        "sha256": hashlib.sha256(content).hexdigest(),
+        "read": dict(how),
+    }
     return trace, source
 
 
@@ -226,8 +255,10 @@ def _trace(path: str, how: Mapping[str, Any]) -> Any:
 
 
 #: Arguments that run.json has.
-_TOLD = ("cluster", "nodes", "gpus", "cpus", "mem_gib", "gpu_model", "racks", "queues", "default_queue", "seed", "until", "set",
-         "format", "lenient", "most", "gpus_per_task")
+_TOLD = (
+    "cluster", "nodes", "gpus", "cpus", "mem_gib", "gpu_model", "racks", "queues", "default_queue",
+    "seed", "until", "set", "format", "lenient", "most", "gpus_per_task",
+)
 
 
 def written(arguments: argparse.Namespace, policies: Sequence[Optional[str]]) -> Run:
@@ -245,7 +276,9 @@ def written(arguments: argparse.Namespace, policies: Sequence[Optional[str]]) ->
     with about(place):
         saved = load_bytes(_bytes(place))
         try:
-            source, options = saved["trace"], {name: _endless(value) for name, value in saved["options"].items()}
+            source, options = saved["trace"], {
+                name: _endless(value) for name, value in saved["options"].items()
+            }
             path, digest, how = source["path"], source["sha256"], dict(source["read"])
             cluster = Cluster.from_json(saved["cluster"])
             queues = Queues(saved["queues"]) if saved["queues"] is not None else None

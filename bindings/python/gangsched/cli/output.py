@@ -39,7 +39,11 @@ def as_text(found: "Mapping[str, Result]", several: bool) -> str:
         elif value is not None:
             lines.append([name, said(value)])
     # Numbers first, then distributions, which have more columns.
-    return _columns(sorted(lines[1:], key=len) if not summary["jobs"] else [*_short(lines), [""], lines[0], *_long(lines)])
+    return _columns(
+        sorted(lines[1:], key=len)
+        if not summary["jobs"]
+        else [*_short(lines), [""], lines[0], *_long(lines)]
+    )
 
 
 def _short(lines: Sequence[Sequence[str]]) -> List[Sequence[str]]:
@@ -71,7 +75,11 @@ def _beside(found: "Mapping[str, Result]") -> str:
     gpus = any(has_gpus(result) for result in found.values())
     skip = {"cpu_utilisation" if gpus else "gpu_utilisation"}
     # Two rare columns: with them the other columns are not over all jobs.
-    skip |= {key for key in ("failed", "refused") if not any(result.summary()[key] for result in found.values())}
+    skip |= {
+        key
+        for key in ("failed", "refused")
+        if not any(result.summary()[key] for result in found.values())
+    }
     shown = [row for row in _BESIDE if row[0][0] not in skip]
     lines: List[Sequence[str]] = [["", *(head for _, head, _ in shown)]]
     for label, result in found.items():
@@ -86,7 +94,9 @@ def _columns(lines: Sequence[Sequence[str]]) -> str:
     wide = [max((len(line[i]) for line in lines if i < len(line)), default=0) for i in range(count)]
     out = []
     for line in lines:
-        cells = [line[0].ljust(wide[0])] + [cell.rjust(wide[i + 1]) for i, cell in enumerate(line[1:])]
+        cells = [line[0].ljust(wide[0])] + [
+            cell.rjust(wide[i + 1]) for i, cell in enumerate(line[1:])
+        ]
         out.append("  ".join(cells).rstrip())
     return "\n".join(out) + "\n"
 
@@ -102,7 +112,12 @@ def refusals(found: "Mapping[str, Result]", several: bool) -> str:
         refused = result.refused if result.summary()["refused"] else {}
         if refused:
             index = min(refused)
-            said = "%d of %d jobs refused; '%s': %s" % (len(refused), len(result), result.names[index], refused[index])
+            said = "%d of %d jobs refused; '%s': %s" % (
+                len(refused),
+                len(result),
+                result.names[index],
+                refused[index],
+            )
             return "%s: %s" % (label, said) if several else said
     return ""
 

@@ -27,8 +27,14 @@ def simulate(run: "Run", jobs: int) -> "Tuple[Dict[str, Result], bool]":
             # not cancel it.
             while to_come:
                 if sum(not future.done() for future in begun.values()) >= jobs:
-                    wait([future for future in begun.values() if not future.done()], return_when=FIRST_COMPLETED)
-                if any(future.done() and (future.exception() or _stopped(future)) for future in begun.values()):
+                    wait(
+                        [future for future in begun.values() if not future.done()],
+                        return_when=FIRST_COMPLETED,
+                    )
+                if any(
+                    future.done() and (future.exception() or _stopped(future))
+                    for future in begun.values()
+                ):
                     break
                 policy = to_come.pop(0)
                 begun[policy or "queues"] = pool.submit(_one, run, policy)
@@ -38,7 +44,9 @@ def simulate(run: "Run", jobs: int) -> "Tuple[Dict[str, Result], bool]":
             wait(begun.values())
     made = {label: future.result() for label, future in begun.items()}
     found = {label: result for label, result in made.items() if result is not None}
-    return found, len(found) < len(run.policies) or any(result.interrupted for result in found.values())
+    return found, len(found) < len(run.policies) or any(
+        result.interrupted for result in found.values()
+    )
 
 
 def _stopped(future: "Future[Optional[Result]]") -> bool:

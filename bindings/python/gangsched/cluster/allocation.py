@@ -72,7 +72,10 @@ class Allocation:
         return self
 
     def __exit__(
-        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
     ) -> None:
         if not self.cluster.closed and self.alive:
             self.release()
@@ -184,7 +187,9 @@ class Allocation:
         """
         numbers, error = [int(task) for task in tasks], new_error()
         with self.cluster._working() as worker:
-            result = lib.gang_alloc_shrink(worker, self.id, ffi.new("int64_t[]", numbers), len(numbers), error)
+            result = lib.gang_alloc_shrink(
+                worker, self.id, ffi.new("int64_t[]", numbers), len(numbers), error
+            )
         check(result, error)
 
     def release(self) -> None:

@@ -56,7 +56,11 @@ class ChangeableCluster(ClusterState):
             old = _nodes.spec_dict(cluster, number, self._levels(cluster), self._kinds(cluster))
             case = self._case({"nodes": [{**old, **fields}]}, "nodes[0]")
             error = new_error()
-            check(lib.gang_node_change(worker, number, case.c.nodes, error), error, path_prefix="nodes[0]")
+            check(
+                lib.gang_node_change(worker, number, case.c.nodes, error),
+                error,
+                path_prefix="nodes[0]",
+            )
 
     def remove(self, node: Node) -> None:
         """Remove a machine. Allocations on it stay until their release."""
@@ -84,7 +88,10 @@ class ChangeableCluster(ClusterState):
         number = self.node_id(node)
         state = lib.GANG_GPU_OK if healthy else lib.GANG_GPU_UNHEALTHY
         with self._working() as worker:
-            check(lib.gang_gpu_set_state(worker, number, gpu, state), what="gpu %d of node %r" % (gpu, node))
+            check(
+                lib.gang_gpu_set_state(worker, number, gpu, state),
+                what="gpu %d of node %r" % (gpu, node),
+            )
 
     def set_partition(self, name: str, mode: str) -> None:
         """Set which requests may use the nodes of a partition.
@@ -94,7 +101,10 @@ class ChangeableCluster(ClusterState):
         """
         value = PartitionMode.number_of(mode, "mode")
         with self._working() as worker:
-            check(lib.gang_partition_set(worker, utf8(name, "name"), value), what="partition '%s'" % name)
+            check(
+                lib.gang_partition_set(worker, utf8(name, "name"), value),
+                what="partition '%s'" % name,
+            )
             self._partitions.add(name)
 
     def set_mix(self, shapes: Optional[Iterable[Mapping[str, Any]]]) -> None:
@@ -122,7 +132,9 @@ class ChangeableCluster(ClusterState):
         """
         from .mix import declare
 
-        wrong = isinstance(shapes, (str, Mapping)) or not (shapes is None or hasattr(shapes, "__iter__"))
+        wrong = isinstance(shapes, (str, Mapping)) or not (
+            shapes is None or hasattr(shapes, "__iter__")
+        )
         given: List[Any] = [None] if wrong else list(shapes or ())
         listed = [dict(shape) for shape in given if isinstance(shape, Mapping)]
         if len(listed) < len(given):

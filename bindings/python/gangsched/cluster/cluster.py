@@ -100,7 +100,11 @@ class Cluster(ChangeableCluster):
         """The object for a copy that the library made of this cluster."""
         made = Cluster.__new__(Cluster)
         Handle.__init__(made, box)
-        made._policy, made._max_tasks, made._partitions = self._policy, self._max_tasks, set(self._partitions)
+        made._policy, made._max_tasks, made._partitions = (
+            self._policy,
+            self._max_tasks,
+            set(self._partitions),
+        )
         made._begin()
         made._mix = self._mix
         return made
@@ -140,7 +144,9 @@ class Cluster(ChangeableCluster):
         fields
             Other members of the nodes, the same for each.
         """
-        made = _nodes.uniform(nodes, gpus, cpus, mem_gib, gpu_model, gpu_mem_gib, racks, island, name, fields)
+        made = _nodes.uniform(
+            nodes, gpus, cpus, mem_gib, gpu_model, gpu_mem_gib, racks, island, name, fields
+        )
         return cls(made, levels=["rack"] if racks else [])
 
     @classmethod
@@ -194,7 +200,9 @@ class Cluster(ChangeableCluster):
         return made
 
     @classmethod
-    def from_csv(cls, path: "Union[str, os.PathLike[str]]", levels: Sequence[str] = ()) -> "Cluster":
+    def from_csv(
+        cls, path: "Union[str, os.PathLike[str]]", levels: Sequence[str] = ()
+    ) -> "Cluster":
         """A cluster from a table with a header line: one machine a row.
 
         Columns: ``name`` (or ``sn``, ``node_name``), ``cpus`` (or ``cpu_num``, ``cpu_milli``),
@@ -363,7 +371,9 @@ class Cluster(ChangeableCluster):
     def _explain_growth(self, allocation: int, group: int) -> List[str]:
         lines = Lines()
         with self._working() as worker:
-            result = lib.gang_alloc_explain(worker, allocation, group, lib.gangsched_py_explain, lines.user)
+            result = lib.gang_alloc_explain(
+                worker, allocation, group, lib.gangsched_py_explain, lines.user
+            )
         lines.settle()
         check(result, what="allocation")
         return lines.found

@@ -29,10 +29,14 @@ def declare(worker: Any, shapes: List[Dict[str, Any]], frame: Mapping[str, Any])
         for i in range(len(shapes)):
             request = case.c.jobs[i].request
             if request.group_count != 1:
-                raise InvalidArgument("shapes[%d]: a shape is one group of tasks" % i, path="shapes[%d]" % i)
+                raise InvalidArgument(
+                    "shapes[%d]: a shape is one group of tasks" % i, path="shapes[%d]" % i
+                )
             made[i] = request.groups[0]
         size = ffi.sizeof("struct gang_group_spec")
-        check(lib.gang_mix_set(worker, made if shapes else ffi.NULL, size, len(shapes), error), error)
+        check(
+            lib.gang_mix_set(worker, made if shapes else ffi.NULL, size, len(shapes), error), error
+        )
     except GangError as failure:
         raise _placed(failure) from None
 

@@ -8,7 +8,10 @@ import csv
 import io
 import json
 import os
-from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Set, Tuple, Union
+from typing import (
+    TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Set, Tuple,
+    Union,
+)
 
 from .._native import WRITE, Writer, ffi, lib, new, text, utf8
 from ..enums import NodeState
@@ -42,7 +45,9 @@ def uniform(
     if gpu_mem_gib and gpus:
         one["gpu_mem_mib"] = round(gpu_mem_gib * 1024)
     if island > 1:
-        pairs = [(a, b) for a in range(gpus) for b in range(a + 1, gpus) if a // island == b // island]
+        pairs = [
+            (a, b) for a in range(gpus) for b in range(a + 1, gpus) if a // island == b // island
+        ]
         one["links"] = [{"a": a, "b": b, "type": "nvlink"} for a, b in pairs]
     one.update(fields)
     made = []
@@ -79,7 +84,9 @@ def from_csv(path: "Union[str, os.PathLike[str]]", levels: Sequence[str]) -> Lis
     """The machines of :meth:`gangsched.Cluster.from_csv`."""
     reader = csv.DictReader(io.StringIO(read_text(path), newline=""), strict=True)
     try:
-        if not reader.fieldnames or not any(_COLUMNS.get(column, ("",))[0] == "name" for column in reader.fieldnames):
+        if not reader.fieldnames or not any(
+            _COLUMNS.get(column, ("",))[0] == "name" for column in reader.fieldnames
+        ):
             raise ParseError("line 1: no column `name`", line=1)
         return [_row(row, levels, reader.line_num) for row in reader]
     except csv.Error as error:
@@ -92,7 +99,9 @@ def _row(row: Mapping[Any, Any], levels: Sequence[str], line: int) -> Dict[str, 
     topology: Dict[str, str] = {}
     for column, value in row.items():
         if not isinstance(column, str) or not isinstance(value, str):
-            raise ParseError("line %d: the number of fields differs from the header" % line, line=line)
+            raise ParseError(
+                "line %d: the number of fields differs from the header" % line, line=line
+            )
         if not value:
             continue
         if column in _COLUMNS:
@@ -105,7 +114,11 @@ def _row(row: Mapping[Any, Any], levels: Sequence[str], line: int) -> Dict[str, 
     if not node.get("gpus"):
         node.pop("gpu_model", None)
         node.pop("gpu_mem_mib", None)
-    return {**node, **({"labels": labels} if labels else {}), **({"topology": topology} if topology else {})}
+    return {
+        **node,
+        **({"labels": labels} if labels else {}),
+        **({"topology": topology} if topology else {}),
+    }
 
 
 def _number(value: str, factor: float, column: str, line: int) -> float:
@@ -209,27 +222,37 @@ def shares(info: Any) -> List[float]:
     return [info.gpu_share_free[i] / 1000 for i in range(info.gpu_count)]
 
 
-def one(cluster: Any, number: int, levels: Sequence[str], kind_names: Sequence[str]) -> Dict[str, Any]:
+def one(
+    cluster: Any, number: int, levels: Sequence[str], kind_names: Sequence[str]
+) -> Dict[str, Any]:
     """A node with the members that a table does not have."""
     info, out = new("gang_node_info"), ffi.new("struct gang_node_spec **")
     check(lib.gang_node_get(cluster, number, info), what="node")
     check(lib.gang_node_get_spec(cluster, number, out), what="node")
-    made = _described(info, ffi.gc(out[0], lib.gang_node_spec_free), levels, _numbers(cluster, kind_names))
+    made = _described(
+        info, ffi.gc(out[0], lib.gang_node_spec_free), levels, _numbers(cluster, kind_names)
+    )
     broken = [i for i in range(info.gpu_count) if info.gpu_unhealthy >> i & 1]
     return {"id": number, **made, "gpu_share_free": shares(info), "gpu_unhealthy": broken}
 
 
 def _numbers(cluster: Any, kind_names: Sequence[str]) -> Dict[str, int]:
     """The numbers of the site's kinds, by name."""
-    known = {kind["name"]: lib.GANG_KIND_SITE + number for number, kind in enumerate(kinds(cluster))}
+    known = {
+        kind["name"]: lib.GANG_KIND_SITE + number for number, kind in enumerate(kinds(cluster))
+    }
     return {name: known[name] for name in kind_names}
 
 
-def _described(info: Any, spec: Any, levels: Sequence[str], kind_numbers: Mapping[str, int]) -> Dict[str, Any]:
+def _described(
+    info: Any, spec: Any, levels: Sequence[str], kind_numbers: Mapping[str, int]
+) -> Dict[str, Any]:
     """A row of :attr:`gangsched.Cluster.nodes`."""
     made = row(info)
     made["gpu_model"] = model_of(spec)
-    place = {text(spec.topology[i].key): text(spec.topology[i].value) for i in range(spec.topology_count)}
+    place = {
+        text(spec.topology[i].key): text(spec.topology[i].value) for i in range(spec.topology_count)
+    }
     for level in levels:
         made[level] = place.get(level, "")
     for name, at in kind_numbers.items():
@@ -273,7 +296,12 @@ def table(cluster: Any, levels: Sequence[str], kind_names: Sequence[str]) -> Dic
 
 
 def write_case(
-    cluster: Any, levels: List[str], kind_dicts: List[Dict[str, Any]], named: Set[str], indent: int, policy: str
+    cluster: Any,
+    levels: List[str],
+    kind_dicts: List[Dict[str, Any]],
+    named: Set[str],
+    indent: int,
+    policy: str,
 ) -> str:
     """A cluster as a case of the JSON format, with the states that nodes have now."""
     specs, number = Specs(cluster, list(ids(cluster))).all, ffi.new("int32_t *")
@@ -281,7 +309,9 @@ def write_case(
     return _write(cluster, specs, levels, kind_dicts, named, indent, int(number[0]))
 
 
-def spec_dict(cluster: Any, number: int, levels: List[str], kind_dicts: List[Dict[str, Any]]) -> Dict[str, Any]:
+def spec_dict(
+    cluster: Any, number: int, levels: List[str], kind_dicts: List[Dict[str, Any]]
+) -> Dict[str, Any]:
     """One node as a dict of the JSON format."""
     case = _write(cluster, Specs(cluster, [number]).all, levels, kind_dicts, set(), 0)
     nodes = json.loads(case)["nodes"]
@@ -321,7 +351,9 @@ def _write(
     for i, kind in enumerate(kind_dicts):
         kind_array[i].size = ffi.sizeof("struct gang_kind_spec")
         kind_array[i].name, kind_array[i].unit = chars(kind["name"]), chars(kind["unit"])
-        kind_array[i].scope = lib.GANG_SCOPE_CLUSTER if kind["scope"] == "cluster" else lib.GANG_SCOPE_NODE
+        kind_array[i].scope = (
+            lib.GANG_SCOPE_CLUSTER if kind["scope"] == "cluster" else lib.GANG_SCOPE_NODE
+        )
         kind_array[i].capacity = kind["capacity"] or 0
     case.kinds, case.kind_count = kind_array, len(kind_dicts)
     modes = _modes(cluster, specs, named)
@@ -341,11 +373,16 @@ def _write(
 def _as_now(cluster: Any, spec: Any) -> None:
     """Replace state and GPU health in a copied specification by the current ones."""
     number, info = ffi.new("gang_node_id *"), new("gang_node_info")
-    if lib.gang_node_find(cluster, spec.name, number) != 0 or lib.gang_node_get(cluster, number[0], info) != 0:
+    if (
+        lib.gang_node_find(cluster, spec.name, number) != 0
+        or lib.gang_node_get(cluster, number[0], info) != 0
+    ):
         return
     spec.state = info.state
     for i in range(spec.gpu_count):
-        spec.gpus[i].state = lib.GANG_GPU_UNHEALTHY if info.gpu_unhealthy >> i & 1 else lib.GANG_GPU_OK
+        spec.gpus[i].state = (
+            lib.GANG_GPU_UNHEALTHY if info.gpu_unhealthy >> i & 1 else lib.GANG_GPU_OK
+        )
 
 
 def _modes(cluster: Any, specs: List[Any], named: Set[str]) -> Dict[str, int]:
@@ -362,7 +399,9 @@ def _modes(cluster: Any, specs: List[Any], named: Set[str]) -> Dict[str, int]:
     return found
 
 
-def pictures(cluster: "Cluster", most: Optional[int]) -> Tuple[List[Dict[str, Any]], Dict[str, float]]:
+def pictures(
+    cluster: "Cluster", most: Optional[int]
+) -> Tuple[List[Dict[str, Any]], Dict[str, float]]:
     """The data for drawing at most ``most`` machines, and the sums over all machines.
 
     A row of the table and ``shares`` (free part of each device), ``broken`` (devices), ``islands``

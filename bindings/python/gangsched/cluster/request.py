@@ -42,12 +42,18 @@ class Request(Mapping[str, Any]):
     """
 
     def __init__(
-        self, spec: Optional[Mapping[str, Any]] = None, *, score: Optional[Score] = None, **keywords: Any
+        self,
+        spec: Optional[Mapping[str, Any]] = None,
+        *,
+        score: Optional[Score] = None,
+        **keywords: Any
     ) -> None:
         self._job = job_dict(spec, keywords)
         #: whether the caller gave `tasks`
         self._flat = "tasks" not in {**(spec or {}), **keywords}
-        self.score: Optional[Score] = spec.score if isinstance(spec, Request) and score is None else score
+        self.score: Optional[Score] = (
+            spec.score if isinstance(spec, Request) and score is None else score
+        )
 
     def __getitem__(self, key: str) -> Any:
         return self._job[key]
@@ -65,7 +71,9 @@ class Request(Mapping[str, Any]):
         return self is other
 
     def __repr__(self) -> str:
-        return "Request(%s)" % ", ".join("%s=%r" % item for item in self._job.items() if item[0] != "name")
+        return "Request(%s)" % ", ".join(
+            "%s=%r" % item for item in self._job.items() if item[0] != "name"
+        )
 
     def __reduce__(self) -> Any:
         return _again, (self._job, self.score)
@@ -84,13 +92,20 @@ class Scorer(Call):
 
 
 @callback(failed=lib.GANG_EINVAL)
-def gangsched_py_place_score(group: int, rows: Any, size: int, count: int, scores: Any, user: Any) -> int:
+def gangsched_py_place_score(
+    group: int, rows: Any, size: int, count: int, scores: Any, user: Any
+) -> int:
     import numpy
 
     scorer: Scorer = ffi.from_handle(user)
     names = ["node", "cpu_free", "memory_free", "gpu_free", "gpus_free", "tasks"]
     kind = numpy.dtype(
-        {"names": names, "formats": ["u8"] + ["i8"] * 5, "offsets": [8 * i for i in range(6)], "itemsize": size}
+        {
+            "names": names,
+            "formats": ["u8"] + ["i8"] * 5,
+            "offsets": [8 * i for i in range(6)],
+            "itemsize": size,
+        }
     )
     candidates = numpy.frombuffer(ffi.buffer(rows, size * count), dtype=kind).copy()
     out = numpy.frombuffer(ffi.buffer(scores, 8 * count), dtype=numpy.int64)

@@ -41,7 +41,14 @@ class ClusterState(Handle):
     def to_json(self, indent: int = 0) -> str:
         """The same as text. ``indent`` is the number of spaces for each level; 0: one line."""
         with self._held() as cluster:
-            return _nodes.write_case(cluster, self._levels(cluster), self._kinds(cluster), self._partitions, indent, self._policy)
+            return _nodes.write_case(
+                cluster,
+                self._levels(cluster),
+                self._kinds(cluster),
+                self._partitions,
+                indent,
+                self._policy,
+            )
 
     def __len__(self) -> int:
         """The number of nodes."""
@@ -164,7 +171,10 @@ class ClusterState(Handle):
         self._worker = None
 
     def _levels(self, cluster: Any) -> List[str]:
-        return [text(lib.gang_cluster_level_name(cluster, i)) for i in range(lib.gang_cluster_level_count(cluster))]
+        return [
+            text(lib.gang_cluster_level_name(cluster, i))
+            for i in range(lib.gang_cluster_level_count(cluster))
+        ]
 
     def _kinds(self, cluster: Any) -> List[Dict[str, Any]]:
         return _nodes.kinds(cluster)

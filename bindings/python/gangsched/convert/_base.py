@@ -6,7 +6,9 @@ import dataclasses
 import json
 import re
 from fractions import Fraction
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Set, Tuple, Union
+from typing import (
+    Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Set, Tuple, Union,
+)
 
 Json = Dict[str, Any]
 
@@ -128,7 +130,9 @@ def _shown(value: object) -> str:
 def name(place: str, text: object, what: str = "name") -> str:
     """A name that the scenario format accepts."""
     if not isinstance(text, str) or not text:
-        raise ConvertError(place, "no %s" % what if text in (None, "") else "not a %s: %s" % (what, quote(text)))
+        raise ConvertError(
+            place, "no %s" % what if text in (None, "") else "not a %s: %s" % (what, quote(text))
+        )
     return plain(place, text, what)
 
 
@@ -137,9 +141,13 @@ def plain(place: str, text: str, what: str = "text") -> str:
     try:
         size = len(text.encode("utf-8"))
     except UnicodeEncodeError:
-        raise ConvertError(place, "the %s is not valid text: %s" % (what, quote(ascii(text)))) from None
+        raise ConvertError(
+            place, "the %s is not valid text: %s" % (what, quote(ascii(text)))
+        ) from None
     if size > MAX_NAME:
-        raise ConvertError(place, "the %s is longer than %d bytes: %s" % (what, MAX_NAME, quote(text)))
+        raise ConvertError(
+            place, "the %s is longer than %d bytes: %s" % (what, MAX_NAME, quote(text))
+        )
     if any(ord(c) < 32 or 127 <= ord(c) < 160 for c in text):
         raise ConvertError(place, "a control character in the %s %s" % (what, quote(text)))
     return text
@@ -147,12 +155,20 @@ def plain(place: str, text: str, what: str = "text") -> str:
 
 # ---- numbers ---------------------------------------------------------------------------------
 
-_NUMBER = re.compile(r"[+-]?(?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE][+-]?[0-9]{1,2})?", re.ASCII)
+_NUMBER = re.compile(
+    r"[+-]?(?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE][+-]?[0-9]{1,2})?", re.ASCII
+)
 
 
-def number(place: str, text: object, least: Optional[int] = 0, most: Optional[int] = None) -> Fraction:
+def number(
+    place: str, text: object, least: Optional[int] = 0, most: Optional[int] = None
+) -> Fraction:
     """An exact decimal number within bounds."""
-    shown = _shown(text).strip() if isinstance(text, (str, int, float)) and not isinstance(text, bool) else ""
+    shown = (
+        _shown(text).strip()
+        if isinstance(text, (str, int, float)) and not isinstance(text, bool)
+        else ""
+    )
     if not _NUMBER.fullmatch(shown):
         raise ConvertError(place, "not a number: %s" % quote(text))
     value = Fraction(shown)
@@ -163,7 +179,9 @@ def number(place: str, text: object, least: Optional[int] = 0, most: Optional[in
     return value
 
 
-def integer(place: str, text: object, least: Optional[int] = 0, most: Optional[int] = MAX_AMOUNT) -> int:
+def integer(
+    place: str, text: object, least: Optional[int] = 0, most: Optional[int] = MAX_AMOUNT
+) -> int:
     """A whole number within bounds."""
     value = number(place, text, least, most)
     if value.denominator != 1:
@@ -205,16 +223,35 @@ def seconds(place: str, value: Fraction, least: int = 0) -> Union[int, float]:
     return tidy(value)
 
 
-_BINARY = {"Ki": 1024, "Mi": 1024 ** 2, "Gi": 1024 ** 3, "Ti": 1024 ** 4, "Pi": 1024 ** 5, "Ei": 1024 ** 6}
+_BINARY = {
+    "Ki": 1024,
+    "Mi": 1024**2,
+    "Gi": 1024**3,
+    "Ti": 1024**4,
+    "Pi": 1024**5,
+    "Ei": 1024**6,
+}
 _DECIMAL = {
-    "n": Fraction(1, 10 ** 9), "u": Fraction(1, 10 ** 6), "m": Fraction(1, 1000), "": Fraction(1), "k": Fraction(1000),
-    "M": Fraction(10 ** 6), "G": Fraction(10 ** 9), "T": Fraction(10 ** 12), "P": Fraction(10 ** 15),
-    "E": Fraction(10 ** 18)}
+    "n": Fraction(1, 10**9),
+    "u": Fraction(1, 10**6),
+    "m": Fraction(1, 1000),
+    "": Fraction(1),
+    "k": Fraction(1000),
+    "M": Fraction(10**6),
+    "G": Fraction(10**9),
+    "T": Fraction(10**12),
+    "P": Fraction(10**15),
+    "E": Fraction(10**18),
+}
 
 
 def quantity(place: str, text: object) -> Fraction:
     """A Kubernetes quantity ("500m", "1Gi", "2e3"), in its base unit."""
-    shown = _shown(text).strip() if isinstance(text, (str, int, float)) and not isinstance(text, bool) else ""
+    shown = (
+        _shown(text).strip()
+        if isinstance(text, (str, int, float)) and not isinstance(text, bool)
+        else ""
+    )
     if _NUMBER.fullmatch(shown):
         return number(place, shown)
     for suffix, factor in list(_BINARY.items()) + [(k, v) for k, v in _DECIMAL.items() if k]:
@@ -263,7 +300,9 @@ def add_kind(place: str, scenario: Json, kind: str, unit: Optional[str] = None,
     for old in kinds:
         if old["name"] == kind:
             if (old.get("scope") == "cluster") != (capacity is not None):
-                raise ConvertError(place, "%s is counted on nodes and for the cluster" % quote(kind))
+                raise ConvertError(
+                    place, "%s is counted on nodes and for the cluster" % quote(kind)
+                )
             if capacity is not None:
                 old["capacity"] = min(MAX_AMOUNT, old["capacity"] + capacity)
             return
@@ -280,8 +319,10 @@ def add_kind(place: str, scenario: Json, kind: str, unit: Optional[str] = None,
 # ---- merging ---------------------------------------------------------------------------------
 
 #: Lists of named elements, and the word for one element.
-_NAMED = {"nodes": "node", "queues": "queue", "jobs": "job", "reservations": "reservation", "kinds": "kind",
-          "partitions": "partition"}
+_NAMED = {
+    "nodes": "node", "queues": "queue", "jobs": "job", "reservations": "reservation",
+    "kinds": "kind", "partitions": "partition",
+}
 
 
 def merge(into: Json, more: Mapping[str, Any], place: str) -> None:
@@ -298,7 +339,9 @@ def merge(into: Json, more: Mapping[str, Any], place: str) -> None:
         elif key in ("rules", "needs", "excluded_kinds"):
             into.setdefault(key, []).extend(v for v in value if v not in into.get(key, []))
         elif key in into and into[key] != value:
-            raise ConvertError(place, "%s: %s here, %s in another file" % (key, quote(value), quote(into[key])))
+            raise ConvertError(
+                place, "%s: %s here, %s in another file" % (key, quote(value), quote(into[key]))
+            )
         else:
             into[key] = value
 
@@ -314,7 +357,9 @@ def _merge_named(into: Json, key: str, more: Iterable[Json], place: str) -> None
         elif key == "nodes":
             _merge_node(old, one, place)
         elif old != one:
-            raise ConvertError(place, "%s %s is there twice, and differs" % (_NAMED[key], quote(one["name"])))
+            raise ConvertError(
+                place, "%s %s is there twice, and differs" % (_NAMED[key], quote(one["name"]))
+            )
 
 
 #: Pairs of members that mean the same in different units.
@@ -325,7 +370,9 @@ def _merge_node(old: Json, more: Json, place: str) -> None:
     for pair in _EITHER:
         for mine, other in (pair, pair[::-1]):
             if mine in more and mine not in old and other in old:
-                raise ConvertError(place, "node %s: %s here, %s elsewhere" % (quote(old["name"]), mine, other))
+                raise ConvertError(
+                    place, "node %s: %s here, %s elsewhere" % (quote(old["name"]), mine, other)
+                )
     if "devices" in old or "devices" in more:
         more = _merge_devices(old, more, place)
     for key, value in more.items():
@@ -346,14 +393,20 @@ def _merge_node(old: Json, more: Json, place: str) -> None:
 def _merge_devices(old: Json, more: Json, place: str) -> Json:
     """Merge a list of devices with a number of GPUs and a model from another input."""
     both = [dict(one) for one in (old, more)]
-    counts = {one["gpus"] for one in both if "gpus" in one} | {len(one["devices"]) for one in both if "devices" in one}
+    counts = {one["gpus"] for one in both if "gpus" in one} | {
+        len(one["devices"]) for one in both if "devices" in one
+    }
     if len(counts) > 1:
-        raise ConvertError(place, "node %s: another number of GPUs than elsewhere" % quote(old["name"]))
+        raise ConvertError(
+            place, "node %s: another number of GPUs than elsewhere" % quote(old["name"])
+        )
     for key in ("model", "mem_mib", "mem_bytes"):
         for one in both:
             value = one.pop("gpu_" + key, None)
             for device in [d for other in both for d in other.get("devices", [])]:
-                if value is not None and not (key.startswith("mem") and {"mem_mib", "mem_bytes"} & set(device)):
+                if value is not None and not (
+                    key.startswith("mem") and {"mem_mib", "mem_bytes"} & set(device)
+                ):
                     device.setdefault(key, value)
     for one in both:
         one.pop("gpus", None)
@@ -379,7 +432,9 @@ def _merge_levels(into: Json, more: Sequence[str], place: str) -> None:
 def leaf_names(scenario: Json) -> List[str]:
     """The names of the queues that may hold jobs."""
     inner = {queue.get("parent") for queue in scenario.get("queues", [])}
-    return [q["name"] for q in scenario.get("queues", []) if q["name"] not in inner and "child" not in q]
+    return [
+        q["name"] for q in scenario.get("queues", []) if q["name"] not in inner and "child" not in q
+    ]
 
 
 #: The queue of jobs that name none and match no rule.
@@ -389,12 +444,19 @@ DEFAULT_QUEUE = "default"
 def settle_jobs(scenario: Json, report: Report) -> None:
     """Give each job a queue, if there are queues."""
     rest = [job for job in scenario.get("jobs", []) if "queue" not in job]
-    if not rest or not scenario.get("queues") or scenario.get("default_queue") or scenario.get("rules"):
+    if (
+        not rest
+        or not scenario.get("queues")
+        or scenario.get("default_queue")
+        or scenario.get("rules")
+    ):
         return
     if DEFAULT_QUEUE not in {queue["name"] for queue in scenario["queues"]}:
         scenario["queues"].append({"name": DEFAULT_QUEUE})
-    report.warn("job %s" % quote(rest[0]["name"]), "names no queue, nor do %d others: they are in queue %s"
-                % (len(rest) - 1, DEFAULT_QUEUE))
+    report.warn(
+        "job %s" % quote(rest[0]["name"]),
+        "names no queue, nor do %d others: they are in queue %s" % (len(rest) - 1, DEFAULT_QUEUE),
+    )
     place_jobs(scenario, [(job, DEFAULT_QUEUE, "job %s" % quote(job["name"])) for job in rest])
 
 
@@ -405,7 +467,9 @@ def place_jobs(scenario: Json, wanted: Sequence[Tuple[Json, str, str]]) -> None:
     queues, the named queues are made, without guarantees.
     """
     if not scenario.get("queues") and wanted:
-        scenario["queues"] = [{"name": queue} for queue in dict.fromkeys(queue for _, queue, _ in wanted)]
+        scenario["queues"] = [
+            {"name": queue} for queue in dict.fromkeys(queue for _, queue, _ in wanted)
+        ]
     leaves = leaf_names(scenario)
     last: Dict[str, List[str]] = {}
     for leaf in leaves:
@@ -420,5 +484,9 @@ def place_jobs(scenario: Json, wanted: Sequence[Tuple[Json, str, str]]) -> None:
         elif len(last.get(queue, [])) == 1:
             job["queue"] = last[queue][0]
         else:
-            raise ConvertError(place, "no queue %s that takes jobs" % quote(queue)
-                               if not last.get(queue) else "several queues are called %s" % quote(queue))
+            raise ConvertError(
+                place,
+                "no queue %s that takes jobs" % quote(queue)
+                if not last.get(queue)
+                else "several queues are called %s" % quote(queue),
+            )

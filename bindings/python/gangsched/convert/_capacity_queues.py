@@ -7,8 +7,10 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
-from ._base import (MAX_AMOUNT, ConvertError, Json, Report, Source, boolean, integer, name, number, part, quote,
-                    seconds, tidy)
+from ._base import (
+    MAX_AMOUNT, ConvertError, Json, Report, Source, boolean, integer, name, number, part, quote,
+    seconds, tidy,
+)
 from ._capacity_quotas import Capacity, Quotas
 from ._capacity_rules import PREFIX
 from ._capacity_tree import Queue
@@ -31,13 +33,19 @@ class QueueMembers(Quotas):
             out["state"] = "draining"
         elif state != "RUNNING":
             raise ConvertError(place, "neither RUNNING nor STOPPED: %s" % quote(state))
-        for key, member in (("acl_submit_applications", "submit_acl"), ("acl_administer_queue", "admin_acl")):
+        for key, member in (
+            ("acl_submit_applications", "submit_acl"),
+            ("acl_administer_queue", "admin_acl"),
+        ):
             raw = self.conf.raw(self.key(queue, key))
             if raw is not None:
                 out[member] = acl(self.place(queue, key), raw)
         self._priority(queue)
         running = self.get(queue, "max-parallel-apps")
-        if running is not None and int(number(self.place(queue, "max-parallel-apps"), running)) < 2 ** 31 - 1:
+        if (
+            running is not None
+            and int(number(self.place(queue, "max-parallel-apps"), running)) < 2**31 - 1
+        ):
             out["max_running"] = integer(self.place(queue, "max-parallel-apps"), running, 1)
         child = self._template(queue)
         if queue.children or child is not None:
@@ -49,11 +57,18 @@ class QueueMembers(Quotas):
             self._count(queue)
         if child is not None:
             if queue.children and "guaranteed" in child:
-                weights = any(isinstance(v, dict) and "weight" in v
-                              for c in queue.children for v in c.json.get("guaranteed", {}).values())
-                if weights != any(isinstance(v, dict) and "weight" in v for v in child["guaranteed"].values()):
-                    raise ConvertError(self.place(queue, "queues"),
-                                       "queues made on demand have a capacity of another kind than the children")
+                weights = any(
+                    isinstance(v, dict) and "weight" in v
+                    for c in queue.children
+                    for v in c.json.get("guaranteed", {}).values()
+                )
+                if weights != any(
+                    isinstance(v, dict) and "weight" in v for v in child["guaranteed"].values()
+                ):
+                    raise ConvertError(
+                        self.place(queue, "queues"),
+                        "queues made on demand have a capacity of another kind than the children",
+                    )
             out["child"] = child
 
     def _state(self, queue: Queue) -> Tuple[str, str]:
@@ -65,7 +80,11 @@ class QueueMembers(Quotas):
 
     def _priority(self, queue: Queue) -> None:
         text = self.get(queue, "priority")
-        priority = integer(self.place(queue, "priority"), text, -2 ** 31, 2 ** 31 - 1) if text is not None else 0
+        priority = (
+            integer(self.place(queue, "priority"), text, -(2**31), 2**31 - 1)
+            if text is not None
+            else 0
+        )
         if queue.parent and self._child_order(queue.parent) == "priority-utilization":
             queue.json["priority"] = priority
         elif priority:
@@ -76,17 +95,25 @@ class QueueMembers(Quotas):
         text = self.get(queue, "ordering-policy") or "utilization"
         if text not in ("utilization", "priority-utilization"):
             if text not in ("fifo", "fair"):
-                raise ConvertError(self.place(queue, "ordering-policy"), "not an order of queues: %s" % quote(text))
-            self.report.warn(self.place(queue, "ordering-policy"), "%s is an order of applications" % text)
+                raise ConvertError(
+                    self.place(queue, "ordering-policy"), "not an order of queues: %s" % quote(text)
+                )
+            self.report.warn(
+                self.place(queue, "ordering-policy"), "%s is an order of applications" % text
+            )
             text = "utilization"
         return text
 
-    def leaf(self, get: Callable[[str], Tuple[Optional[str], str]], out: Json, limits: bool) -> None:
+    def leaf(
+        self, get: Callable[[str], Tuple[Optional[str], str]], out: Json, limits: bool
+    ) -> None:
         """The members of leaves and of templates of leaves."""
         policy, place = get("ordering-policy")
         if policy == "fair":
             out["order"] = "fair"
-            self.report.warn(place, "the user with the lowest usage is first; in YARN the application")
+            self.report.warn(
+                place, "the user with the lowest usage is first; in YARN the application"
+            )
         elif policy not in (None, "fifo"):
             if policy not in ("fifo-with-partitions", "fifo-for-pending-apps", "utilization"):
                 raise ConvertError(place, "not an order of applications: %s" % quote(policy))
@@ -100,7 +127,9 @@ class QueueMembers(Quotas):
         elif value > 0:
             out["user_limit_factor"] = max(tidy(value), 0.001)
         percent, place = get("minimum-user-limit-percent")
-        out["user_limit_percent"] = max(1, int(number(place, percent, 0, 100))) if percent is not None else 100
+        out["user_limit_percent"] = (
+            max(1, int(number(place, percent, 0, 100))) if percent is not None else 100
+        )
         if limits:
             self._lifetimes(get, out)
 
@@ -116,7 +145,10 @@ class QueueMembers(Quotas):
             out["max_time_limit_s"] = times["maximum"]
             out["default_time_limit_s"] = min(default, times["maximum"])
             if default > times["maximum"]:
-                self.report.warn(get("default-application-lifetime")[1], "above the maximum, which is used instead")
+                self.report.warn(
+                    get("default-application-lifetime")[1],
+                    "above the maximum, which is used instead",
+                )
         elif "default" in times:
             out["default_time_limit_s"] = times["default"]
 
@@ -142,14 +174,18 @@ class QueueMembers(Quotas):
             queue.json["users"] = users
 
     def _count(self, queue: Queue) -> None:
-        text, place = self.get(queue, "maximum-applications"), self.place(queue, "maximum-applications")
+        text, place = self.get(queue, "maximum-applications"), self.place(
+            queue, "maximum-applications"
+        )
         if text is None and self.conf.get(PREFIX + "maximum-applications") is not None:
             place = self.conf.place(PREFIX + "maximum-applications")
             share = self._absolute(queue)
             if share is None:
                 self.report.warn(place, "not divided among queues that have amounts")
                 return
-            most = int(number(place, self.conf.get(PREFIX + "maximum-applications"), 0, MAX_AMOUNT) * share)
+            most = int(
+                number(place, self.conf.get(PREFIX + "maximum-applications"), 0, MAX_AMOUNT) * share
+            )
         elif text is not None:
             most = integer(place, text)
         else:
@@ -171,8 +207,13 @@ class QueueMembers(Quotas):
             if capacity.mode == "percentages":
                 out *= capacity.part or 0
             else:
-                weights = sum((self.capacity_of(child, None).weight or Fraction(0) for child in at.parent.children),
-                              Fraction(0))
+                weights = sum(
+                    (
+                        self.capacity_of(child, None).weight or Fraction(0)
+                        for child in at.parent.children
+                    ),
+                    Fraction(0),
+                )
                 out *= (capacity.weight or 0) / weights if weights else 0
         return out
 
@@ -180,7 +221,11 @@ class QueueMembers(Quotas):
         """The template of queues that are made on demand."""
         legacy, new = "auto-create-child-queue.enabled", "auto-queue-creation-v2.enabled"
         if boolean(self.place(queue, legacy), self.get(queue, legacy) or "false"):
-            stems, most, default = ["leaf-queue-template."], "auto-create-child-queue.max-queues", None
+            stems, most, default = (
+                ["leaf-queue-template."],
+                "auto-create-child-queue.max-queues",
+                None,
+            )
         elif boolean(self.place(queue, new), self.get(queue, new) or "false"):
             stems = ["auto-queue-creation-v2.leaf-template.", "auto-queue-creation-v2.template."]
             most, default = "auto-queue-creation-v2.max-queues", "1w"
@@ -201,7 +246,9 @@ class QueueMembers(Quotas):
         if text is not None and not text.startswith("["):
             share = part(number(place, text, -1, 100) / 100)
             if 0 < share < 1:
-                child["limit"] = {self.dimension(kind, None): {"fraction": share} for kind in self.kinds}
+                child["limit"] = {
+                    self.dimension(kind, None): {"fraction": share} for kind in self.kinds
+                }
         elif text is not None:
             child["limit"] = {self.dimension(kind, None): quota_number(place, kind, most_of)
                               for kind, most_of in sorted(bracketed(place, text).items())

@@ -50,7 +50,9 @@ class Quotas(QueueTree):
             return Capacity(self.place(queue, key), "100" if label is None else "0")
         return Capacity(self.place(queue, key), text)
 
-    def _children(self, queue: Queue, label: Optional[str], above: Optional[Capacity]) -> List[Capacity]:
+    def _children(
+        self, queue: Queue, label: Optional[str], above: Optional[Capacity]
+    ) -> List[Capacity]:
         """The capacities of the children, which must have one mode and add up."""
         out = [self.capacity_of(child, label) for child in queue.children]
         if not out:
@@ -58,20 +60,31 @@ class Quotas(QueueTree):
         place = self.place(queue, "queues")
         stated = [c for c in out if label is None or c.part != 0] or out
         if len({c.mode for c in stated}) > 1:
-            raise ConvertError(place, "some children have %s, some %s" % tuple(sorted({c.mode for c in stated})[:2]))
+            raise ConvertError(
+                place,
+                "some children have %s, some %s" % tuple(sorted({c.mode for c in stated})[:2]),
+            )
         if stated[0].mode == "percentages":
             full = sum((c.part or Fraction(0) for c in out), Fraction(0))
-            none = full == 0 and (queue.parent is None or not above or above.part == 0 or label is not None)
+            none = full == 0 and (
+                queue.parent is None or not above or above.part == 0 or label is not None
+            )
             # YARN compares floating-point numbers, too.
             if abs(full - 1) > Fraction(1, 10000) and not none:
-                raise ConvertError(place, "the capacities of the children%s add up to %s, not 100"
-                                   % ("" if label is None else " for label " + label, tidy(full * 100)))
+                raise ConvertError(
+                    place,
+                    "the capacities of the children%s add up to %s, not 100"
+                    % ("" if label is None else " for label " + label, tidy(full * 100)),
+                )
         elif stated[0].mode == "resources" and above and above.mode == "resources":
             for key in sorted({key for c in out for key in c.amounts}):
                 claimed = sum((c.amounts.get(key, Fraction(0)) for c in out), Fraction(0))
                 if claimed > above.amounts.get(key, Fraction(0)):
-                    raise ConvertError(place, "the children have %s of %s, the queue itself %s"
-                                       % (tidy(claimed), key, tidy(above.amounts.get(key, Fraction(0)))))
+                    raise ConvertError(
+                        place,
+                        "the children have %s of %s, the queue itself %s"
+                        % (tidy(claimed), key, tidy(above.amounts.get(key, Fraction(0)))),
+                    )
         return out
 
     def _weights(self) -> int:
@@ -114,7 +127,11 @@ class Quotas(QueueTree):
         return "%s@%s" % (kind, DEFAULT_PARTITION) if self.labels else kind
 
     def limit(self, queue: Queue, label: Optional[str], capacity: Capacity) -> None:
-        key = "maximum-capacity" if label is None else "accessible-node-labels.%s.maximum-capacity" % label
+        key = (
+            "maximum-capacity"
+            if label is None
+            else "accessible-node-labels.%s.maximum-capacity" % label
+        )
         text = self.get(queue, key)
         into: Json = {}
         if label is not None and not self.accessible(queue, label):
@@ -132,7 +149,10 @@ class Quotas(QueueTree):
             most = number(self.place(queue, key), text, 0, 100) / 100
             if capacity.part is not None and capacity.part > most:
                 raise ConvertError(self.place(queue, key), "below the capacity")
-            into = {self.dimension(kind, label): {"fraction": part(most)} if part(most) else 0 for kind in self.kinds}
+            into = {
+                self.dimension(kind, label): {"fraction": part(most)} if part(most) else 0
+                for kind in self.kinds
+            }
         if into:
             queue.json.setdefault("limit", {}).update(into)
 
@@ -149,7 +169,9 @@ class Quotas(QueueTree):
                             self.kinds.append(kind)
                             add_kind(place, scenario, kind)
         if len(self.kinds) * (len(self.labels) + 1) > 64:
-            raise ConvertError(self.place(self.root, "queues"), "more than 64 pairs of resource and label")
+            raise ConvertError(
+                self.place(self.root, "queues"), "more than 64 pairs of resource and label"
+            )
 
     # -- amounts that the nodes do not have --
 
@@ -160,10 +182,14 @@ class Quotas(QueueTree):
         for label in [None, *self.labels]:
             partition = label or (DEFAULT_PARTITION if self.labels else None)
             for kind in self.kinds:
-                self._scale_below(self.root, self.dimension(kind, label), total(scenario, kind, partition), report)
+                self._scale_below(
+                    self.root, self.dimension(kind, label), total(scenario, kind, partition), report
+                )
 
     def _scale_below(self, queue: Queue, key: str, capacity: Fraction, report: Report) -> None:
-        members = [c for c in queue.children if isinstance(c.json["guaranteed"].get(key), (int, float))]
+        members = [
+            c for c in queue.children if isinstance(c.json["guaranteed"].get(key), (int, float))
+        ]
         claimed = sum((Fraction(str(c.json["guaranteed"][key])) for c in members), Fraction(0))
         for child in members:
             own = Fraction(str(child.json["guaranteed"][key]))
@@ -171,6 +197,8 @@ class Quotas(QueueTree):
                 # Whole units, as in YARN.
                 own = Fraction(own * capacity / claimed // 1)
                 child.json["guaranteed"][key] = int(own)
-                report.warn(self.place(child, "capacity"), "%s: scaled to %d, since the nodes have %s"
-                            % (key, int(own), tidy(capacity)))
+                report.warn(
+                    self.place(child, "capacity"),
+                    "%s: scaled to %d, since the nodes have %s" % (key, int(own), tidy(capacity)),
+                )
             self._scale_below(child, key, own, report)

@@ -22,7 +22,9 @@ class Rules:
         The default queue, which a rule may set.
     """
 
-    def __init__(self, conf: Configuration, report: Report, queues: Mapping[str, Tree[Any]]) -> None:
+    def __init__(
+        self, conf: Configuration, report: Report, queues: Mapping[str, Tree[Any]]
+    ) -> None:
         self.conf = conf
         self.report = report
         self.by_path = queues
@@ -41,8 +43,13 @@ class Rules:
         if written == "json":
             out += self._json_rules()
         elif written != "legacy":
-            raise ConvertError(self.conf.place(PREFIX + "mapping-rule-format"), "neither legacy nor json")
-        for key, only in ((PREFIX + "queue-mappings", ""), ("yarn.scheduler.queue-placement-rules.app-name", "a")):
+            raise ConvertError(
+                self.conf.place(PREFIX + "mapping-rule-format"), "neither legacy nor json"
+            )
+        for key, only in (
+            (PREFIX + "queue-mappings", ""),
+            ("yarn.scheduler.queue-placement-rules.app-name", "a"),
+        ):
             if written == "json" and self.conf.get(key):
                 self.report.warn(self.conf.place(key), "mapping-rule-format is json")
                 continue
@@ -53,13 +60,17 @@ class Rules:
     def _legacy_rule(self, place: str, text: str) -> List[Json]:
         words = [word.strip() for word in text.split(":")]
         if len(words) != 3 or words[0] not in ("u", "g", "a") or not words[1] or not words[2]:
-            raise ConvertError(place, "not a mapping of a user, group or application: %s" % quote(text))
+            raise ConvertError(
+                place, "not a mapping of a user, group or application: %s" % quote(text)
+            )
         match = {"u": "user", "g": "group", "a": "name"}[words[0]]
         rule: Json = {"match": match, "pattern": words[1]}
         if words[1] in ("%user", "%application"):
             rule = {}
         elif "%" in words[1]:
-            raise ConvertError(place, "not a mapping of a user, group or application: %s" % quote(text))
+            raise ConvertError(
+                place, "not a mapping of a user, group or application: %s" % quote(text)
+            )
         queue = self._where_to(place, words[2])
         return [dict(rule, queue=queue)] if queue else []
 
@@ -84,7 +95,12 @@ class Rules:
         queue = self.by_path.get(out)
         parent = self.by_path.get(out.rpartition(".")[0])
         if "%" not in out:
-            if queue is None and not (parent and "child" in parent.json) or queue is not None and queue.children:
+            if (
+                queue is None
+                and not (parent and "child" in parent.json)
+                or queue is not None
+                and queue.children
+            ):
                 raise ConvertError(place, "no queue %s that takes jobs" % quote(text))
         elif "%" not in out.rpartition(".")[0] and parent is None:
             raise ConvertError(place, "no queue %s" % quote(out.rpartition(".")[0]))
@@ -94,7 +110,10 @@ class Rules:
         key = PREFIX + "mapping-rule-json"
         place = self.conf.place(key)
         if self.conf.get(key + "-file"):
-            self.report.warn(self.conf.place(key + "-file"), "the file is not read; put its text in mapping-rule-json")
+            self.report.warn(
+                self.conf.place(key + "-file"),
+                "the file is not read; put its text in mapping-rule-json",
+            )
         text = self.conf.get(key)
         if text is None:
             return []
@@ -108,12 +127,19 @@ class Rules:
                 self.report.warn("%s: %s" % (place, other), "no counterpart")
         if not isinstance(rules, list):
             raise ConvertError(place, "no list of rules")
-        return [r for i, rule in enumerate(rules) for r in self._json_rule("%s: rules[%d]" % (place, i), rule)]
+        return [
+            r
+            for i, rule in enumerate(rules)
+            for r in self._json_rule("%s: rules[%d]" % (place, i), rule)
+        ]
 
     def _json_rule(self, place: str, rule: Any) -> List[Json]:
         if not isinstance(rule, dict):
             raise ConvertError(place, "not an object")
-        fields = ("type", "matches", "policy", "parentQueue", "fallbackResult", "value", "customPlacement")
+        fields = (
+            "type", "matches", "policy", "parentQueue", "fallbackResult", "value",
+            "customPlacement",
+        )
         words = {key: rule.get(key, "") for key in fields}
         for key, value in words.items():
             if not isinstance(value, str):
@@ -121,16 +147,23 @@ class Rules:
         for key in sorted(set(map(str, rule)) - set(fields) - {"create"}):
             self.report.warn("%s.%s" % (place, key), "no counterpart")
         if rule.get("create"):
-            self.report.warn(place + ".create", "queues are made where the parent has auto-created ones")
+            self.report.warn(
+                place + ".create", "queues are made where the parent has auto-created ones"
+            )
         match = {"user": "user", "group": "group", "application": "name"}.get(words["type"])
         if match is None:
-            raise ConvertError(place + ".type", "neither user, group nor application: %s" % quote(words["type"]))
+            raise ConvertError(
+                place + ".type", "neither user, group nor application: %s" % quote(words["type"])
+            )
         out: Json = {} if words["matches"] in ("*", "") else {
             "match": match, "pattern": name(place + ".matches", words["matches"])}
         fallback = {"": "skip", "skip": "skip", "reject": "reject", "placeDefault": "default"}.get(
             words["fallbackResult"])
         if fallback is None:
-            raise ConvertError(place + ".fallbackResult", "not one of its values: %s" % quote(words["fallbackResult"]))
+            raise ConvertError(
+                place + ".fallbackResult",
+                "not one of its values: %s" % quote(words["fallbackResult"]),
+            )
         queue = self._json_target(place, words)
         if queue is None:
             return []
@@ -156,8 +189,12 @@ class Rules:
             return self.default or "root.default"
         if policy == "custom":
             return self._where_to(place + ".customPlacement", words["customPlacement"])
-        last = {"user": "%user", "applicationName": "%application", "primaryGroup": "%primary_group",
-                "primaryGroupUser": "%primary_group.%user"}.get(policy)
+        last = {
+            "user": "%user", "applicationName": "%application", "primaryGroup": "%primary_group",
+            "primaryGroupUser": "%primary_group.%user",
+        }.get(policy)
         if last is None:
             raise ConvertError(place + ".policy", "not one of its values: %s" % quote(policy))
-        return self._where_to(place + ".parentQueue", "%s.%s" % (words["parentQueue"] or "root", last))
+        return self._where_to(
+            place + ".parentQueue", "%s.%s" % (words["parentQueue"] or "root", last)
+        )

@@ -79,7 +79,9 @@ class QueueTree:
         found = set()
         for key in list(self.conf.properties):
             match = re.fullmatch(
-                re.escape(PREFIX) + r"(.+)\.accessible-node-labels\.([^.]+)\.(?:maximum-)?capacity", key)
+                re.escape(PREFIX) + r"(.+)\.accessible-node-labels\.([^.]+)\.(?:maximum-)?capacity",
+                key,
+            )
             if match and match.group(1) in self.by_path:
                 found.add(name(self.conf.place(key), match.group(2), "label"))
         for label in sorted(found):

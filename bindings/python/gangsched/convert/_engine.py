@@ -11,19 +11,26 @@ import sys
 from typing import IO, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 from . import capacity_scheduler, fair_scheduler, kubernetes, nvidia_topo, slurm, tony
-from ._base import (ConvertError, ConvertWarning, Finish, Json, Part, Report, Source, merge, quote, settle_jobs)
+from ._base import (
+    ConvertError, ConvertWarning, Finish, Json, Part, Report, Source, merge, quote, settle_jobs,
+)
 from ._manifest import load_json
 
 MAX_BYTES = 1 << 28
 
 #: The formats, by the name for ``format``.
-FORMATS = ("capacity-scheduler", "yarn-site", "fair-scheduler", "tony", "slurm", "gres", "topology", "kubernetes",
-           "nvidia-topo", "scenario")
+FORMATS = (
+    "capacity-scheduler", "yarn-site", "fair-scheduler", "tony", "slurm", "gres", "topology",
+    "kubernetes", "nvidia-topo", "scenario",
+)
 
 #: The usual file name of each format, for input that was given as text.
-_CALLED = {"capacity-scheduler": "capacity-scheduler.xml", "yarn-site": "yarn-site.xml", "fair-scheduler": "fair-scheduler.xml",
-           "tony": "tony.xml", "slurm": "slurm.conf", "gres": "gres.conf", "topology": "topology.conf", "kubernetes": "manifest",
-           "nvidia-topo": "nvidia-smi topo -m", "scenario": "scenario"}
+_CALLED = {
+    "capacity-scheduler": "capacity-scheduler.xml", "yarn-site": "yarn-site.xml",
+    "fair-scheduler": "fair-scheduler.xml", "tony": "tony.xml", "slurm": "slurm.conf",
+    "gres": "gres.conf", "topology": "topology.conf", "kubernetes": "manifest",
+    "nvidia-topo": "nvidia-smi topo -m", "scenario": "scenario",
+}
 
 Input = Union[str, bytes, "os.PathLike[str]", IO[str], IO[bytes]]
 
@@ -56,11 +63,22 @@ def _decode(place: str, raw: bytes) -> str:
     """Decode text by its byte order mark or XML declaration; otherwise as UTF-8."""
     if len(raw) > MAX_BYTES:
         raise ConvertError(place, "larger than %d bytes" % MAX_BYTES)
-    declared = re.match(rb"\s*<\?xml[^>]*encoding\s*=\s*[\"']([A-Za-z0-9._-]{1,40})[\"']", raw[:200])
+    declared = re.match(
+        rb"\s*<\?xml[^>]*encoding\s*=\s*[\"']([A-Za-z0-9._-]{1,40})[\"']", raw[:200]
+    )
     encoding = declared.group(1).decode("ascii").lower() if declared else "utf-8"
     if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
         encoding = "utf-16"
-    if encoding not in ("utf-8", "utf-16", "us-ascii", "ascii", "iso-8859-1", "latin1", "iso-8859-15", "windows-1252"):
+    if encoding not in (
+        "utf-8",
+        "utf-16",
+        "us-ascii",
+        "ascii",
+        "iso-8859-1",
+        "latin1",
+        "iso-8859-15",
+        "windows-1252",
+    ):
         raise ConvertError(place, "an unsupported encoding: %s" % quote(encoding))
     try:
         return raw.decode(encoding)
@@ -128,7 +146,11 @@ def detect(text: str) -> Optional[str]:
     if head.startswith(("{", "[")):
         if re.search(r'"(apiVersion|kind|items)"\s*:', text):
             return "kubernetes"
-        return "scenario" if re.search(r'"(nodes|queues|jobs|levels|kinds|partitions)"\s*:', text) else None
+        return (
+            "scenario"
+            if re.search(r'"(nodes|queues|jobs|levels|kinds|partitions)"\s*:', text)
+            else None
+        )
     if re.search(r"(?m)^\s*-?\s*(apiVersion|kind)\s*:", text):
         return "kubernetes"
     return slurm.looks_like(text)
@@ -155,7 +177,10 @@ def _scenario(sources: Sequence[Source], _report: Report) -> Part:
                     del one[member]  # like an absent member
                 _check_members(place, one)
         for key in ("levels", "rules", "needs", "excluded_kinds"):
-            if not all(isinstance(one, dict if key == "rules" else str) for one in _list(source, value, key)):
+            if not all(
+                isinstance(one, dict if key == "rules" else str)
+                for one in _list(source, value, key)
+            ):
                 raise ConvertError("%s: %s" % (source.name, key), "not a list of %s" % (
                     "objects" if key == "rules" else "names"))
         merge(out, value, source.name)
@@ -170,8 +195,10 @@ def _list(source: Source, value: Json, key: str) -> List[object]:
 
 
 #: Members that other converters read, with their types.
-_TYPES: Dict[str, type] = {"labels": dict, "topology": dict, "amounts": dict, "partitions": list, "devices": list,
-                           "tasks": list, "parent": str}
+_TYPES: Dict[str, type] = {
+    "labels": dict, "topology": dict, "amounts": dict, "partitions": list, "devices": list,
+    "tasks": list, "parent": str,
+}
 
 
 def _check_members(place: str, one: Json) -> None:
@@ -183,10 +210,18 @@ def _check_members(place: str, one: Json) -> None:
             raise ConvertError("%s.%s" % (place, key), "not a list of objects")
     for key in ("cpus", "mem_mib", "mem_bytes", "gpus", "capacity"):
         number = one.get(key, 0)
-        if isinstance(number, bool) or not isinstance(number, (int, float)) or not 0 <= number <= 1 << 62:
+        if (
+            isinstance(number, bool)
+            or not isinstance(number, (int, float))
+            or not 0 <= number <= 1 << 62
+        ):
             raise ConvertError("%s.%s" % (place, key), "not a number")
     for key, number in (one.get("amounts") or {}).items():
-        if isinstance(number, bool) or not isinstance(number, (int, float)) or not 0 <= number <= 1 << 62:
+        if (
+            isinstance(number, bool)
+            or not isinstance(number, (int, float))
+            or not 0 <= number <= 1 << 62
+        ):
             raise ConvertError("%s.amounts.%s" % (place, key), "not a number")
 
 
@@ -204,8 +239,10 @@ _CONVERTERS: Tuple[Tuple[Tuple[str, ...], Convert], ...] = (
 )
 
 #: The order of the members.
-_ORDER = ("id", "source", "note", "needs", "levels", "kinds", "policy", "partitions", "nodes", "queues",
-          "default_queue", "rules", "excluded_kinds", "half_life_s", "reservations", "jobs")
+_ORDER = (
+    "id", "source", "note", "needs", "levels", "kinds", "policy", "partitions", "nodes", "queues",
+    "default_queue", "rules", "excluded_kinds", "half_life_s", "reservations", "jobs",
+)
 
 
 def _convert(sources: List[Source], wanted: Optional[str]) -> Converted:
@@ -297,13 +334,19 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m gangsched convert",
         description="Convert configuration of YARN, TonY, Slurm, Kubernetes, and nvidia-smi topo -m, to a scenario.")
-    parser.add_argument("files", metavar="FILE", nargs="+", help='files that belong together; "-": standard input')
+    parser.add_argument(
+        "files", metavar="FILE", nargs="+", help='files that belong together; "-": standard input'
+    )
     parser.add_argument("-o", "--output", metavar="OUT", help="write there, not to standard output")
-    parser.add_argument("--format", choices=FORMATS, help="format of the files (default: the contents tell)")
+    parser.add_argument(
+        "--format", choices=FORMATS, help="format of the files (default: the contents tell)"
+    )
     parser.add_argument("-q", "--quiet", action="store_true", help="no warnings")
     arguments = parser.parse_args(argv)
     # Here an argument is always a file name, never text.
-    inputs: List[Input] = [sys.stdin.buffer.read() if one == "-" else _Path(one) for one in arguments.files]
+    inputs: List[Input] = [
+        sys.stdin.buffer.read() if one == "-" else _Path(one) for one in arguments.files
+    ]
     try:
         converted = convert(*inputs, format=arguments.format)
         if not arguments.quiet:
@@ -318,7 +361,10 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         print("error: %s" % error, file=sys.stderr)
         return 1
     except OSError as error:
-        print("error: %s: %s" % (arguments.output or "standard output", error.strerror), file=sys.stderr)
+        print(
+            "error: %s: %s" % (arguments.output or "standard output", error.strerror),
+            file=sys.stderr,
+        )
         return 1
     return 0
 

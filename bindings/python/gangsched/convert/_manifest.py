@@ -40,7 +40,11 @@ class At:
         return At(self.value.get(key), self._below(key), self.file, self.report)
 
     def _below(self, key: str) -> str:
-        return self.place + (" " if self.place.endswith(":") else ".") + (key if len(key) < 80 else key[:77] + "...")
+        return (
+            self.place
+            + (" " if self.place.endswith(":") else ".")
+            + (key if len(key) < 80 else key[:77] + "...")
+        )
 
     def way(self, path: str) -> At:
         """A nested member: "spec.template"."""
@@ -55,7 +59,10 @@ class At:
             return []
         if not isinstance(self.value, list):
             raise self.fail("not a list: %s" % quote(self.value))
-        return [At(one, "%s[%d]" % (self.place, i), self.file, self.report) for i, one in enumerate(self.value)]
+        return [
+            At(one, "%s[%d]" % (self.place, i), self.file, self.report)
+            for i, one in enumerate(self.value)
+        ]
 
     def members(self) -> Dict[str, At]:
         """Members of a map; none if it is absent."""
@@ -111,7 +118,9 @@ def _load_yaml(source: Source) -> List[Any]:
     try:
         yaml: Any = importlib.import_module("yaml")
     except ImportError:
-        raise ConvertError(source.name, "reading YAML needs the package PyYAML (python3-yaml)") from None
+        raise ConvertError(
+            source.name, "reading YAML needs the package PyYAML (python3-yaml)"
+        ) from None
 
     # Times stay text, because JSON has no times.
     resolvers = {first: [one for one in some if one[0] != "tag:yaml.org,2002:timestamp"]
@@ -139,7 +148,9 @@ def load_json(source: Source) -> Any:
     try:
         return json.loads(source.text.lstrip("\ufeff"), parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
-        raise ConvertError("%s:%d" % (source.name, error.lineno), "not JSON: %s" % error.msg) from None
+        raise ConvertError(
+            "%s:%d" % (source.name, error.lineno), "not JSON: %s" % error.msg
+        ) from None
     except ValueError as error:
         raise ConvertError(source.name, "not JSON: %s" % quote(error)) from None
 
@@ -148,8 +159,16 @@ def load(source: Source, report: Report) -> Iterator[At]:
     """All objects of a file, also those inside lists."""
     text = source.text.lstrip("\ufeff").lstrip()
     documents = [load_json(source)] if text[:1] in ("{", "[") else _load_yaml(source)
-    found = [At(one, "%s:" % source.name + (" [%d]" % i if len(documents) > 1 else ""), source.name, report)
-             for i, one in enumerate(documents) if one is not None]
+    found = [
+        At(
+            one,
+            "%s:" % source.name + (" [%d]" % i if len(documents) > 1 else ""),
+            source.name,
+            report,
+        )
+        for i, one in enumerate(documents)
+        if one is not None
+    ]
     count = 0
     while found:
         at = found.pop(0)

@@ -14,7 +14,9 @@ _WORD = re.compile(r'([A-Za-z][A-Za-z0-9_]*)\s*=\s*("[^"]*"|[^\s"]*(?:"[^"]*"[^\
 class Line:
     """A line of a file: its keys in lower case, with their values."""
 
-    def __init__(self, file: str, number_: int, keys: Dict[str, str], spelled: Dict[str, str]) -> None:
+    def __init__(
+        self, file: str, number_: int, keys: Dict[str, str], spelled: Dict[str, str]
+    ) -> None:
         self.file = file
         self.number = number_
         self.keys = keys
@@ -136,7 +138,10 @@ def megabytes(place: str, text: str) -> int:
     match = re.fullmatch(r"([0-9]{1,18})([KMGTkmgt]?)", text, re.ASCII)
     if not match:
         raise ConvertError(place, "not an amount of memory: %s" % quote(text))
-    value = int(match.group(1)) * {"": 1024, "k": 1, "m": 1024, "g": 1024 ** 2, "t": 1024 ** 3}[match.group(2).lower()]
+    value = (
+        int(match.group(1))
+        * {"": 1024, "k": 1, "m": 1024, "g": 1024**2, "t": 1024**3}[match.group(2).lower()]
+    )
     if value // 1024 > MAX_MIB:
         raise ConvertError(place, "more memory than any machine has")
     return value // 1024
@@ -154,7 +159,11 @@ def gres(place: str, text: str) -> List[Tuple[str, str, int]]:
             continue
         if words[-1:] and words[-1] == "no_consume":
             words.pop()
-        match = re.fullmatch(r"([0-9]{1,12})([KMGTkmgt]?)", words[-1], re.ASCII) if len(words) > 1 else None
+        match = (
+            re.fullmatch(r"([0-9]{1,12})([KMGTkmgt]?)", words[-1], re.ASCII)
+            if len(words) > 1
+            else None
+        )
         if match:
             count = int(match.group(1)) * COUNT_UNITS[match.group(2).lower()]
             words.pop()
@@ -162,14 +171,22 @@ def gres(place: str, text: str) -> List[Tuple[str, str, int]]:
             count = 1
         if not 1 <= len(words) <= 2 or not all(words) or count > MAX_AMOUNT:
             raise ConvertError(place, "not name:type:count: %s" % quote(word))
-        out.append((name(place, words[0]).lower(), name(place, words[1], "type") if len(words) == 2 else "", count))
+        out.append(
+            (
+                name(place, words[0]).lower(),
+                name(place, words[1], "type") if len(words) == 2 else "",
+                count,
+            )
+        )
     return out
 
 
 class Node:
     """A node of slurm.conf, with its Gres."""
 
-    def __init__(self, line: Line, json: Json, gres_: List[Tuple[str, str, int]], sockets: int, cores: int) -> None:
+    def __init__(
+        self, line: Line, json: Json, gres_: List[Tuple[str, str, int]], sockets: int, cores: int
+    ) -> None:
         self.line = line
         self.json = json
         self.gres = gres_

@@ -5,15 +5,22 @@ from __future__ import annotations
 import re
 from typing import Dict, List, Optional, Sequence, Tuple
 
-from ._base import (MAX_AMOUNT, MAX_CPUS, MAX_GPUS, MAX_NODES, ConvertError, Json, Report, add_kind, integer,
-                    kind_name, name, quote)
+from ._base import (
+    MAX_AMOUNT, MAX_CPUS, MAX_GPUS, MAX_NODES, ConvertError, Json, Report, add_kind, integer,
+    kind_name, name, quote,
+)
 from ._hostlist import expand, indices
 from ._slurm_lines import COUNT_UNITS, Line, Node, gres, megabytes
 
-_NODE_KEYS = {"nodename", "cpus", "procs", "boards", "sockets", "socketsperboard", "corespersocket", "threadspercore",
-              "realmemory", "memspeclimit", "corespeccount", "gres", "feature", "features", "state", "weight"}
-_NODE_ASIDE = {"nodeaddr", "nodehostname", "port", "reason", "bcastaddr", "tmpdisk", "cpuspeclist", "cpubind",
-               "topology", "parameters", "certtoken"}
+_NODE_KEYS = {
+    "nodename", "cpus", "procs", "boards", "sockets", "socketsperboard", "corespersocket",
+    "threadspercore", "realmemory", "memspeclimit", "corespeccount", "gres", "feature", "features",
+    "state", "weight",
+}
+_NODE_ASIDE = {
+    "nodeaddr", "nodehostname", "port", "reason", "bcastaddr", "tmpdisk", "cpuspeclist", "cpubind",
+    "topology", "parameters", "certtoken",
+}
 
 
 class Nodes:
@@ -45,7 +52,9 @@ class Nodes:
                 json["labels"] = dict(json["labels"])
             self.nodes[node] = Node(line, json, resources, sockets, cores)
 
-    def _number(self, keys: Dict[str, Tuple[str, Line]], key: str, default: int, least: int = 1) -> int:
+    def _number(
+        self, keys: Dict[str, Tuple[str, Line]], key: str, default: int, least: int = 1
+    ) -> int:
         if key not in keys:
             return default
         text, line = keys[key]
@@ -58,11 +67,16 @@ class Nodes:
         sockets = self._number(keys, "sockets", boards * self._number(keys, "socketsperboard", 1))
         cores = self._number(keys, "corespersocket", 1)
         threads = self._number(keys, "threadspercore", 1)
-        count = self._number(keys, "cpus", self._number(keys, "procs", 0), 0) or sockets * cores * threads
+        count = (
+            self._number(keys, "cpus", self._number(keys, "procs", 0), 0)
+            or sockets * cores * threads
+        )
         if threads > 1 and count == sockets * cores * threads:
             self.report.warn(keys["threadspercore"][1].place("threadspercore"),
                              "a hardware thread counts as a CPU here as there")
-        spared = self._number(keys, "corespeccount", 0, 0) * (threads if count == sockets * cores * threads else 1)
+        spared = self._number(keys, "corespeccount", 0, 0) * (
+            threads if count == sockets * cores * threads else 1
+        )
         if spared >= count and spared:
             raise ConvertError(keys["corespeccount"][1].place("corespeccount"), "leaves no CPU")
         if not 0 < count - spared <= MAX_CPUS:
@@ -74,22 +88,35 @@ class Nodes:
         if "memspeclimit" in keys:
             kept = megabytes(keys["memspeclimit"][1].place("memspeclimit"), keys["memspeclimit"][0])
             if kept > memory:
-                raise ConvertError(keys["memspeclimit"][1].place("memspeclimit"), "more than RealMemory")
+                raise ConvertError(
+                    keys["memspeclimit"][1].place("memspeclimit"), "more than RealMemory"
+                )
             memory -= kept
         out["mem_mib"] = memory
         for key in ("feature", "features"):
             if key in keys:
                 place = keys[key][1].place(key)
-                words = [name(place, word.strip(), "feature") for word in keys[key][0].split(",") if word.strip()]
+                words = [
+                    name(place, word.strip(), "feature")
+                    for word in keys[key][0].split(",")
+                    if word.strip()
+                ]
                 out["labels"] = {word: "" for word in words if word != "node"}
                 if len(words) > 1000:
                     raise ConvertError(place, "more than 1000 features")
                 if "node" in words:
-                    self.report.warn(place, "a feature called node is left out: that is a node's name")
+                    self.report.warn(
+                        place, "a feature called node is left out: that is a node's name"
+                    )
         self._state(keys["state"][1] if "state" in keys else line, state, out)
         resources = gres(keys["gres"][1].place("gres"), keys["gres"][0]) if "gres" in keys else []
-        if "weight" in keys and integer(keys["weight"][1].place("weight"), keys["weight"][0], 0, 2 ** 32) != 1:
-            self.report.warn(keys["weight"][1].place("weight"), "no counterpart: nodes are taken by policy")
+        if (
+            "weight" in keys
+            and integer(keys["weight"][1].place("weight"), keys["weight"][0], 0, 2**32) != 1
+        ):
+            self.report.warn(
+                keys["weight"][1].place("weight"), "no counterpart: nodes are taken by policy"
+            )
         for key, (_, at) in keys.items():
             if key in _NODE_ASIDE:
                 self.report.aside(at.file, at.spelled.get(key, key))
@@ -117,11 +144,16 @@ class Nodes:
             keys = {**defaults, **line.keys}
             if "nodename" in line.keys and line.keys["nodename"].upper() == "DEFAULT" or (
                     line.get("name", "") or "").upper() == "DEFAULT":
-                defaults.update({k: v for k, v in line.keys.items() if k not in ("nodename", "name")})
+                defaults.update(
+                    {k: v for k, v in line.keys.items() if k not in ("nodename", "name")}
+                )
                 continue
             if "name" not in keys:
                 for key in line.keys:
-                    self.report.warn(line.place(key), "no counterpart: describe the devices, or read them with hwloc")
+                    self.report.warn(
+                        line.place(key),
+                        "no counterpart: describe the devices, or read them with hwloc",
+                    )
                 continue
             self._gres_line(line, keys)
 
@@ -147,15 +179,24 @@ class Nodes:
                                "a node has at most %d GPUs" % MAX_GPUS)
         cores_key = "cores" if "cores" in keys else "cpus"
         cores = indices(line.place(cores_key), keys[cores_key]) if cores_key in keys else []
-        links = [integer(line.place("links"), word, -1, 1000) for word in keys["links"].split(",")] if keys.get(
-            "links") else []
+        links = (
+            [integer(line.place("links"), word, -1, 1000) for word in keys["links"].split(",")]
+            if keys.get("links")
+            else []
+        )
         type_ = name(line.place("type"), keys["type"], "type") if keys.get("type") else ""
-        names = expand(line.place("nodename"), keys["nodename"]) if "nodename" in keys else list(self.nodes)
+        names = (
+            expand(line.place("nodename"), keys["nodename"])
+            if "nodename" in keys
+            else list(self.nodes)
+        )
         for node in names:
             at = self.nodes.get(node)
             if at is None:
                 if self.declared:
-                    self.report.warn(line.place("nodename"), "no node %s in slurm.conf" % quote(node))
+                    self.report.warn(
+                        line.place("nodename"), "no node %s in slurm.conf" % quote(node)
+                    )
                     continue
                 at = self.nodes[node] = Node(line, {"name": node}, [], 1, 0)
                 if len(self.nodes) > MAX_NODES:
@@ -165,7 +206,9 @@ class Nodes:
             at.links += [(line.place("links"), links, cores)] * count
             at.types += [type_] * count
             if len(at.links) > MAX_GPUS:
-                raise ConvertError(line.place("file"), "node %s has more than %d GPUs" % (quote(node), MAX_GPUS))
+                raise ConvertError(
+                    line.place("file"), "node %s has more than %d GPUs" % (quote(node), MAX_GPUS)
+                )
 
     def put_gres(self, node: Node) -> None:
         place = node.line.place("gres" if "gres" in node.line.keys else "")
@@ -176,7 +219,9 @@ class Nodes:
                     raise ConvertError(place, "a node has at most %d GPUs" % MAX_GPUS)
                 models += [type_] * count
             elif kind in ("shard", "mps"):
-                self.report.warn(place, "%s: no counterpart: tasks request a share of any GPU" % kind)
+                self.report.warn(
+                    place, "%s: no counterpart: tasks request a share of any GPU" % kind
+                )
             else:
                 key = kind_name(place, kind)
                 add_kind(place, self.scenario, key)
@@ -198,8 +243,11 @@ class Nodes:
             if any(node.types) and (not any(models) or sorted(node.types) == sorted(models)):
                 models = list(node.types)
             elif any(node.types) and sorted(node.types) != sorted(models):
-                self.report.warn(place, "node %s has other types of GPUs in gres.conf, which are ignored"
-                                 % quote(node.json["name"]))
+                self.report.warn(
+                    place,
+                    "node %s has other types of GPUs in gres.conf, which are ignored"
+                    % quote(node.json["name"]),
+                )
         self._put_devices(node, models)
 
     def _put_devices(self, node: Node, models: List[str]) -> None:
@@ -214,8 +262,10 @@ class Nodes:
                 if numa is not None:
                     device["numa"] = numa
             if any("numa" in d for d in devices):
-                node.json["numas"] = [{"package": i, "mem_mib": node.json.get("mem_mib", 0) // node.sockets}
-                                      for i in range(node.sockets)]
+                node.json["numas"] = [
+                    {"package": i, "mem_mib": node.json.get("mem_mib", 0) // node.sockets}
+                    for i in range(node.sockets)
+                ]
             node.json["devices"] = devices
         links: List[Json] = []
         for a, (place, row, _) in enumerate(node.links):

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Tuple
 
-from ._base import MAX_SECONDS, ConvertError, Json, Report, boolean, integer, name, number, quote, seconds
+from ._base import (
+    MAX_SECONDS, ConvertError, Json, Report, boolean, integer, name, number, quote, seconds,
+)
 from ._hostlist import expand
 from ._slurm_lines import Line, Node, Settings, minutes
 from ._yarn import acl
 
-_PARTITION_KEYS = {"partitionname", "nodes", "prioritytier", "preemptmode", "maxtime", "defaulttime", "state",
-                   "allowgroups", "default", "gracetime", "oversubscribe", "shared", "priority"}
+_PARTITION_KEYS = {
+    "partitionname", "nodes", "prioritytier", "preemptmode", "maxtime", "defaulttime", "state",
+    "allowgroups", "default", "gracetime", "oversubscribe", "shared", "priority",
+}
 
 
 class Partitions:
     """Converts partitions, with the settings for all of them."""
 
-    def __init__(self, settings: Settings, nodes: Dict[str, Node], scenario: Json, report: Report) -> None:
+    def __init__(
+        self, settings: Settings, nodes: Dict[str, Node], scenario: Json, report: Report
+    ) -> None:
         self.settings = settings
         self.nodes = nodes
         self.scenario = scenario
@@ -47,7 +53,9 @@ class Partitions:
                 text = "have one PriorityTier: they take turns by fair share, in Slurm by the priority of jobs"
                 if any(q.get("reclaim") == "any" for q in self.scenario["queues"]):
                     text += "; and they may preempt jobs above their share, in Slurm they may not"
-                self.report.warn("%s: PartitionName" % self.settings.file, "%s %s" % (", ".join(names[:5]), text))
+                self.report.warn(
+                    "%s: PartitionName" % self.settings.file, "%s %s" % (", ".join(names[:5]), text)
+                )
 
     def _put_nodes(self, partition: str, keys: Dict[str, Tuple[str, Line]]) -> None:
         if "nodes" not in keys:
@@ -66,7 +74,11 @@ class Partitions:
             if word in self.sets:
                 line = self.sets[word]
                 feature = line.get("feature")
-                out += [n for n in self.nodes if feature in self.nodes[n].json.get("labels", {})] if feature else []
+                out += (
+                    [n for n in self.nodes if feature in self.nodes[n].json.get("labels", {})]
+                    if feature
+                    else []
+                )
                 nodes = line.get("nodes")
                 for node in expand(line.place("nodes"), nodes) if nodes else ():
                     if node not in self.nodes:
@@ -95,7 +107,10 @@ class Partitions:
         text, place = value("default", "NO")
         if boolean(place, text):
             if self.scenario.get("default_queue") is not None:
-                raise ConvertError(place, "partition %s is the default, too" % quote(self.scenario["default_queue"]))
+                raise ConvertError(
+                    place,
+                    "partition %s is the default, too" % quote(self.scenario["default_queue"]),
+                )
             self.scenario["default_queue"] = partition
         for key, (_, at) in keys.items():
             if key not in _PARTITION_KEYS:
@@ -131,16 +146,23 @@ class Partitions:
         if grace:
             out["grace_s"] = seconds(place, grace)
         exempt = self.settings.get("preemptexempttime", "-1")
-        spared = None if exempt == "-1" else minutes(self.settings.place("preemptexempttime"), exempt)
+        spared = (
+            None if exempt == "-1" else minutes(self.settings.place("preemptexempttime"), exempt)
+        )
         if spared:
             out["min_runtime_s"] = seconds(self.settings.place("preemptexempttime"), spared)
 
     def _preempt(self, value: Any, out: Json) -> None:
         kind = self.settings.get("preempttype", "preempt/none").lower()
         if kind not in ("preempt/none", "preempt/partition_prio", "preempt/qos"):
-            raise ConvertError(self.settings.place("preempttype"), "not a PreemptType: %s" % quote(kind))
+            raise ConvertError(
+                self.settings.place("preempttype"), "not a PreemptType: %s" % quote(kind)
+            )
         if kind == "preempt/qos":
-            self.report.warn(self.settings.place("preempttype"), "QOS are not in these files; nothing is preempted")
+            self.report.warn(
+                self.settings.place("preempttype"),
+                "QOS are not in these files; nothing is preempted",
+            )
         by_tier = kind == "preempt/partition_prio"
         everywhere = self.settings.get("preemptmode", "OFF")
         text, place = value("preemptmode", everywhere)
@@ -157,7 +179,9 @@ class Partitions:
         for word, mode in (("CANCEL", "cancel"), ("SUSPEND", "suspend")):
             if word in words and by_tier:
                 if mode == "suspend" and sliced:
-                    self.report.warn(place, "suspends no job where gangs take turns: preempted jobs are requeued")
+                    self.report.warn(
+                        place, "suspends no job where gangs take turns: preempted jobs are requeued"
+                    )
                 else:
                     out["preempt_mode"] = mode
 
@@ -170,12 +194,21 @@ class Partitions:
         if word == "EXCLUSIVE":
             self.report.warn(place, "EXCLUSIVE: let jobs say `exclusive`")
         elif word == "YES" and rows > 1:
-            self.report.warn(place, "YES: no counterpart: jobs only share what they request to share")
+            self.report.warn(
+                place, "YES: no counterpart: jobs only share what they request to share"
+            )
         elif word == "FORCE" and rows > 1 and not gang:
             self.report.warn(place, "FORCE without gang scheduling: no counterpart")
         elif word == "FORCE" and rows > 1:
-            out["quantum_s"] = seconds(self.settings.place("schedulertimeslice"), number(
-                self.settings.place("schedulertimeslice"), self.settings.get("schedulertimeslice", "30"), 1, 65533))
+            out["quantum_s"] = seconds(
+                self.settings.place("schedulertimeslice"),
+                number(
+                    self.settings.place("schedulertimeslice"),
+                    self.settings.get("schedulertimeslice", "30"),
+                    1,
+                    65533,
+                ),
+            )
             out["quantum_rows"] = rows
             return True
         return False
@@ -185,16 +218,24 @@ class Partitions:
         if kind == "priority/basic":
             out["order"] = "fifo"
         elif kind != "priority/multifactor":
-            self.report.warn(self.settings.place("prioritytype"), "no counterpart: jobs go by priority, then age")
+            self.report.warn(
+                self.settings.place("prioritytype"), "no counterpart: jobs go by priority, then age"
+            )
         kind = self.settings.get("schedulertype", "sched/backfill").lower()
         if kind == "sched/builtin":
             out["block"] = "strict"
             return
         if kind != "sched/backfill":
-            raise ConvertError(self.settings.place("schedulertype"), "not a SchedulerType: %s" % quote(kind))
+            raise ConvertError(
+                self.settings.place("schedulertype"), "not a SchedulerType: %s" % quote(kind)
+            )
         if "quantum_s" in out:
-            self.report.warn(self.settings.place("schedulertype"), "no backfill where gangs take turns")
+            self.report.warn(
+                self.settings.place("schedulertype"), "no backfill where gangs take turns"
+            )
             return
         out["backfill"] = "conservative"
         text = self.settings.parameter("bf_max_job_test")
-        out["plan_depth"] = integer(self.settings.place("schedulerparameters"), text or "500", 1, 10 ** 6)
+        out["plan_depth"] = integer(
+            self.settings.place("schedulerparameters"), text or "500", 1, 10**6
+        )

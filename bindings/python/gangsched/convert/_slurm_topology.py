@@ -20,7 +20,9 @@ class Topology:
         False: there is no slurm.conf, so that this file adds the nodes.
     """
 
-    def __init__(self, lines: List[Line], nodes: Dict[str, Node], known: bool, scenario: Json, report: Report) -> None:
+    def __init__(
+        self, lines: List[Line], nodes: Dict[str, Node], known: bool, scenario: Json, report: Report
+    ) -> None:
         self.lines = lines
         self.nodes = nodes
         self.known = known
@@ -92,8 +94,10 @@ class Topology:
                 if json is None:
                     continue
                 if "topology" in json:
-                    self.report.warn(line.place("nodes"),
-                                     "node %s is on another switch, too, which is used instead" % quote(node))
+                    self.report.warn(
+                        line.place("nodes"),
+                        "node %s is on another switch, too, which is used instead" % quote(node),
+                    )
                 else:
                     json["topology"] = dict(path)
 
@@ -112,10 +116,14 @@ class Topology:
 
     def _put_blocks(self, blocks: List[Tuple[str, Line]], sizes: Optional[Line]) -> None:
         words = sizes.keys["blocksizes"].split(",") if sizes else []
-        numbers = [integer(sizes.place("blocksizes"), word, 1, MAX_NODES) for word in words if sizes]
+        numbers = [
+            integer(sizes.place("blocksizes"), word, 1, MAX_NODES) for word in words if sizes
+        ]
         for small, large in zip(numbers, numbers[1:]):
             if sizes and (large <= small or large % small):
-                raise ConvertError(sizes.place("blocksizes"), "%d is no multiple of %d" % (large, small))
+                raise ConvertError(
+                    sizes.place("blocksizes"), "%d is no multiple of %d" % (large, small)
+                )
         if len(numbers) > 16:
             raise ConvertError(self.lines[0].place(), "more than 16 sizes of blocks")
         wider = [(size, size // numbers[0]) for size in reversed(numbers[1:])]
@@ -126,6 +134,8 @@ class Topology:
                 if json is None:
                     continue
                 if "topology" in json:
-                    raise ConvertError(line.place("nodes"), "node %s is in two blocks" % quote(node))
+                    raise ConvertError(
+                        line.place("nodes"), "node %s is in two blocks" % quote(node)
+                    )
                 around = {"block%d" % size: "%d" % (index // count) for size, count in wider}
                 json["topology"] = {**around, "block": block}

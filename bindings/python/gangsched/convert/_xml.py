@@ -66,7 +66,9 @@ class _Builder:
         if self.stack:
             self.stack[-1].words.append(text)
 
-    def doctype(self, _name: str, _system: Optional[str], _public: Optional[str], _internal: bool) -> None:
+    def doctype(
+        self, _name: str, _system: Optional[str], _public: Optional[str], _internal: bool
+    ) -> None:
         self.fail("a DOCTYPE, which is refused")
 
 
@@ -74,11 +76,18 @@ def parse(source: Source) -> Element:
     """The root of a document."""
     builder = _Builder(source)
     # The text is decoded. expat would believe its declared encoding.
-    text = re.sub(r"\A\ufeff?\s*(<\?xml[^>]*?)\s+encoding\s*=\s*(\"[^\"]*\"|'[^']*')", r"\1", source.text, count=1)
+    text = re.sub(
+        r"\A\ufeff?\s*(<\?xml[^>]*?)\s+encoding\s*=\s*(\"[^\"]*\"|'[^']*')",
+        r"\1",
+        source.text,
+        count=1,
+    )
     try:
         builder.parser.Parse(text.lstrip("\ufeff").encode("utf-8"), True)
     except expat.ExpatError as error:
-        raise ConvertError("%s:%d" % (source.name, error.lineno), expat.ErrorString(error.code)) from None
+        raise ConvertError(
+            "%s:%d" % (source.name, error.lineno), expat.ErrorString(error.code)
+        ) from None
     except UnicodeEncodeError:
         raise ConvertError(source.name, "not valid text") from None
     if builder.root is None:
@@ -123,7 +132,9 @@ class Configuration:
     def read(self, source: Source) -> None:
         root = parse(source)
         if root.tag != "configuration":
-            raise ConvertError("%s:%d" % (source.name, root.line), "not a <configuration> but %s" % quote(root.tag))
+            raise ConvertError(
+                "%s:%d" % (source.name, root.line), "not a <configuration> but %s" % quote(root.tag)
+            )
         for element in root.children:
             place = "%s:%d" % (source.name, element.line)
             if element.tag == "property":
@@ -141,7 +152,9 @@ class Configuration:
             if child.tag in ("name", "value", "final"):
                 words[child.tag] = child.text
             elif child.tag not in ("description", "source", "tag"):
-                raise ConvertError("%s:%d" % (source.name, child.line), "<%s> in a <property>" % child.tag[:40])
+                raise ConvertError(
+                    "%s:%d" % (source.name, child.line), "<%s> in a <property>" % child.tag[:40]
+                )
         key = words.get("name", "").strip()
         if not key:
             raise ConvertError(place, "a <property> without a <name>")
@@ -167,7 +180,9 @@ class Configuration:
             if key in around or len(around) > 20:
                 raise ConvertError(prop.place, "the value refers to itself through ${%s}" % key)
             if other is None:
-                self.report.warn(prop.place, "${%s} is not set here; the text is taken as it is" % key)
+                self.report.warn(
+                    prop.place, "${%s} is not set here; the text is taken as it is" % key
+                )
                 return match.group(0)
             return self._expand(other, other.value, around | {key})
         out = _VARIABLE.sub(value_of, text)
@@ -192,7 +207,10 @@ class Configuration:
         prop = self.properties.get(key)
         if prop is not None:
             return prop.place
-        return "%s: %s" % (default or next((p.file for p in self.properties.values()), "configuration"), key)
+        return "%s: %s" % (
+            default or next((p.file for p in self.properties.values()), "configuration"),
+            key,
+        )
 
     def unused(self) -> List[Property]:
         """Properties that the converter has not read."""

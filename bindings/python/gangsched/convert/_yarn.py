@@ -6,12 +6,17 @@ import re
 from fractions import Fraction
 from typing import Any, Dict, Generic, Iterator, List, Optional, Tuple, TypeVar, Union, cast
 
-from ._base import (BUILT_IN, MAX_AMOUNT, MIB, ConvertError, Json, Report, cpus, integer, kind_name, name, number,
-                    quantity, quote, tidy)
+from ._base import (
+    BUILT_IN, MAX_AMOUNT, MIB, ConvertError, Json, Report, cpus, integer, kind_name, name, number,
+    quantity, quote, tidy,
+)
 from ._xml import Configuration
 
 #: Resource of YARN -> key of a quota.
-RESOURCES = {"memory": "mem_mib", "memory-mb": "mem_mib", "vcores": "cpu", "yarn.io/gpu": "gpu", "gpu": "gpu"}
+RESOURCES = {
+    "memory": "mem_mib", "memory-mb": "mem_mib", "vcores": "cpu", "yarn.io/gpu": "gpu",
+    "gpu": "gpu",
+}
 
 _UNIT = re.compile(r"([0-9.]+)\s*([A-Za-z]+)?")
 
@@ -31,7 +36,11 @@ def amount(place: str, key: str, text: str) -> Fraction:
     unit = match.group(2)
     if key == "mem_mib" and unit.lower() in ("mb", "mib"):
         return number(place, match.group(1), 0, MAX_AMOUNT)
-    value = number(place, match.group(1)) / 10 ** 12 if unit == "p" else quantity(place, match.group(1) + unit)
+    value = (
+        number(place, match.group(1)) / 10**12
+        if unit == "p"
+        else quantity(place, match.group(1) + unit)
+    )
     value = value / MIB if key == "mem_mib" else value
     if value > MAX_AMOUNT:
         raise ConvertError(place, "too much: %s" % quote(text))
@@ -72,7 +81,10 @@ def acl(place: str, text: str) -> str:
     if text.strip() == "*":
         return "*"
     users, _, groups = text.partition(" ")
-    lists = [split_list(users.replace("\n", ",").replace("\t", ",")), split_list(" ".join(groups.split()))]
+    lists = [
+        split_list(users.replace("\n", ",").replace("\t", ",")),
+        split_list(" ".join(groups.split())),
+    ]
     for word in lists[0] + lists[1]:
         if name(place, word, "user or group") == "*" or " " in word:
             raise ConvertError(place, "not users and groups: %s" % quote(text))
@@ -105,7 +117,9 @@ def total(scenario: Json, key: str, partition: Optional[str]) -> Fraction:
         if key == "cpu":
             out += Fraction(str(node.get("cpus", 0)))
         elif key == "mem_mib":
-            out += Fraction(node["mem_bytes"], MIB) if "mem_bytes" in node else node.get("mem_mib", 0)
+            out += (
+                Fraction(node["mem_bytes"], MIB) if "mem_bytes" in node else node.get("mem_mib", 0)
+            )
         elif key == "gpu":
             out += node.get("gpus", len(node.get("devices", [])))
         else:

@@ -88,7 +88,9 @@ class _Converter(QueueMembers):
         enabled = boolean(self.conf.place(key), self.conf.get(key) or "false")
         policies = self.conf.get(MONITOR + "policies")
         if enabled and policies and "Proportional" not in policies:
-            self.report.warn(self.conf.place(MONITOR + "policies"), "none of these policies preempts")
+            self.report.warn(
+                self.conf.place(MONITOR + "policies"), "none of these policies preempts"
+            )
             enabled = False
         if not enabled:
             warn_without_preemption(self.conf, self.report, key)
@@ -100,11 +102,15 @@ class _Converter(QueueMembers):
         within = enabled and boolean(self.conf.place(intra), self.conf.get(intra) or "false")
         order = PREEMPTION + "intra-queue-preemption.preemption-order-policy"
         if within and (self.conf.get(order) or "userlimit_first") != "priority_first":
-            self.report.warn(self.conf.place(order), "userlimit_first: jobs only preempt jobs of lower priority")
+            self.report.warn(
+                self.conf.place(order), "userlimit_first: jobs only preempt jobs of lower priority"
+            )
         if enabled:
             wait = PREEMPTION + "max_wait_before_kill"
-            self.root.json["grace_s"] = seconds(self.conf.place(wait),
-                                                milliseconds(self.conf.place(wait), self.conf.get(wait) or "15000"))
+            self.root.json["grace_s"] = seconds(
+                self.conf.place(wait),
+                milliseconds(self.conf.place(wait), self.conf.get(wait) or "15000"),
+            )
         for queue in self.root:
             if queue.children:
                 continue
@@ -143,8 +149,10 @@ class _Converter(QueueMembers):
         if self.labels:
             scenario["partitions"] = [{"name": label, "mode": "exclusive"} for label in self.labels]
             scenario["partitions"].append({"name": DEFAULT_PARTITION})
-            self.report.warn(self.place(self.root, "accessible-node-labels"),
-                             "labels are taken for exclusive; that is set where labels are made, not here")
+            self.report.warn(
+                self.place(self.root, "accessible-node-labels"),
+                "labels are taken for exclusive; that is set where labels are made, not here",
+            )
         self._calculator()
         without_acls(self.conf, self.report, scenario["queues"])
         self._unused()
@@ -154,8 +162,11 @@ class _Converter(QueueMembers):
         key = PREFIX + "resource-calculator"
         text = self.conf.get(key)
         if text is None or "DominantResourceCalculator" not in text:
-            self.report.warn(self.conf.place(key), "YARN counts memory alone without DominantResourceCalculator; "
-                             "here cores and GPUs count, too")
+            self.report.warn(
+                self.conf.place(key),
+                "YARN counts memory alone without DominantResourceCalculator; "
+                "here cores and GPUs count, too",
+            )
 
     def _put_default(self, scenario: Json, _report: Report) -> None:
         """Put nodes and tasks without a partition into the default partition."""
@@ -177,8 +188,11 @@ class _Converter(QueueMembers):
                 if owner and (own.split(".")[0] in self.by_path or _below(owner, own)):
                     self.report.warn(prop.place, "no such queue")
                 else:
-                    self.report.warn(prop.place, "no counterpart" + (": " + NO_COUNTERPART[own] if own in NO_COUNTERPART
-                                                                     else ""))
+                    self.report.warn(
+                        prop.place,
+                        "no counterpart"
+                        + (": " + NO_COUNTERPART[own] if own in NO_COUNTERPART else ""),
+                    )
             elif key.startswith((PREEMPTION, MONITOR, "yarn.scheduler.")):
                 self.report.warn(prop.place, "no counterpart")
             else:
@@ -193,8 +207,11 @@ class _Converter(QueueMembers):
         return rest[:at] if at > 0 else None
 
 
-_QUEUE_KEYS = ("capacity", "maximum-capacity", "state", "queues", "priority", "user-limit-factor",
-               "minimum-user-limit-percent", "acl_submit_applications", "acl_administer_queue", "ordering-policy")
+_QUEUE_KEYS = (
+    "capacity", "maximum-capacity", "state", "queues", "priority", "user-limit-factor",
+    "minimum-user-limit-percent", "acl_submit_applications", "acl_administer_queue",
+    "ordering-policy",
+)
 
 
 def _below(owner: str, own: str) -> bool:

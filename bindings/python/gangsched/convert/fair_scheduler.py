@@ -30,10 +30,14 @@ import re
 from fractions import Fraction
 from typing import Dict, List, Optional, Sequence, Set, Tuple
 
-from ._base import (BUILT_IN, MAX_QUEUE_DEPTH, ConvertError, Json, Part, Report, Source, add_kind, boolean, integer,
-                    name, number, part, quote, tidy)
+from ._base import (
+    BUILT_IN, MAX_QUEUE_DEPTH, ConvertError, Json, Part, Report, Source, add_kind, boolean, integer,
+    name, number, part, quote, tidy,
+)
 from ._xml import Configuration, Element, parse
-from ._yarn import Tree, acl, amount, pairs, quota_number, resource_key, total, warn_without_preemption
+from ._yarn import (
+    Tree, acl, amount, pairs, quota_number, resource_key, total, warn_without_preemption,
+)
 
 #: Elements of a queue without a counterpart, with the reason.
 _ASIDE = {
@@ -70,7 +74,9 @@ def resources(place: str, text: str) -> _Resources:
         out: _Resources = {}
         plainly = [word for word in words if not word.endswith("%")]
         if plainly:
-            out.update({key: (False, value) for key, value in pairs(place, ",".join(plainly)).items()})
+            out.update(
+                {key: (False, value) for key, value in pairs(place, ",".join(plainly)).items()}
+            )
         for word in words:
             if word.endswith("%"):
                 left, _, right = word.partition("=")
@@ -82,8 +88,14 @@ def resources(place: str, text: str) -> _Resources:
         if percent:
             share = number(place, percent.group(1), 0, 100) / 100
             which = percent.group(2).lower()
-            keys = list(BUILT_IN) if not which else [{"cpu": "cpu", "memory": "mem_mib"}.get(which) or
-                                                     resource_key(place, percent.group(2))]
+            keys = (
+                list(BUILT_IN)
+                if not which
+                else [
+                    {"cpu": "cpu", "memory": "mem_mib"}.get(which)
+                    or resource_key(place, percent.group(2))
+                ]
+            )
             out.update({key: (True, share) for key in keys})
         elif old:
             key = "mem_mib" if old.group(2).lower() == "mb" else "cpu"
@@ -113,7 +125,10 @@ class _Converter:
             self.conf.read(site)
         self.top = parse(allocations)
         if self.top.tag != "allocations":
-            raise ConvertError("%s:%d" % (self.file, self.top.line), "not <allocations> but %s" % quote(self.top.tag))
+            raise ConvertError(
+                "%s:%d" % (self.file, self.top.line),
+                "not <allocations> but %s" % quote(self.top.tag),
+            )
         self.defaults: Dict[str, Element] = {}
         self.placement: Optional[Element] = None
         self.scenario: Json = {}
@@ -137,13 +152,20 @@ class _Converter:
             elif element.tag == "queuePlacementPolicy":
                 self.placement = element
             elif element.tag == "user":
-                self.report.warn("%s: user %s" % (self.at(element), quote(element.attributes.get("name", ""))),
-                                 "no bound of one user over all queues")
+                self.report.warn(
+                    "%s: user %s" % (self.at(element), quote(element.attributes.get("name", ""))),
+                    "no bound of one user over all queues",
+                )
             elif element.tag in _TOP_ASIDE:
                 self.report.warn("%s: %s" % (self.at(element), element.tag),
                                  "no counterpart: " + _TOP_ASIDE[element.tag])
-            elif element.tag in ("userMaxAppsDefault", "queueMaxAppsDefault", "queueMaxResourcesDefault",
-                                 "defaultQueueSchedulingPolicy", "defaultQueueSchedulingMode"):
+            elif element.tag in (
+                "userMaxAppsDefault",
+                "queueMaxAppsDefault",
+                "queueMaxResourcesDefault",
+                "defaultQueueSchedulingPolicy",
+                "defaultQueueSchedulingMode",
+            ):
                 self.defaults[element.tag.replace("Mode", "Policy")] = element
             else:
                 self.report.warn("%s: %s" % (self.at(element), element.tag[:60]), "no counterpart")
@@ -165,7 +187,9 @@ class _Converter:
             raise ConvertError(place, "not the name of a queue: %s" % quote(word))
         if depth > MAX_QUEUE_DEPTH:
             raise ConvertError(place, "more than %d queues on a path" % MAX_QUEUE_DEPTH)
-        queue = _Queue(name(place, "%s.%s" % (parent.path, word), "name of a queue"), element, parent)
+        queue = _Queue(
+            name(place, "%s.%s" % (parent.path, word), "name of a queue"), element, parent
+        )
         if queue.path in self.paths:
             raise ConvertError(place, "queue %s is there twice" % quote(queue.path))
         self.paths.add(queue.path)
@@ -185,12 +209,17 @@ class _Converter:
 
     # -- members of a queue --
 
-    def text(self, queue: _Queue, key: str, default: Optional[str] = None) -> Tuple[Optional[str], str]:
+    def text(
+        self, queue: _Queue, key: str, default: Optional[str] = None
+    ) -> Tuple[Optional[str], str]:
         """The text of an element of a queue, or its global default; and its place."""
         if key in queue.words:
             return queue.words[key].text.strip(), self.place(queue, key)
         if default and default in self.defaults:
-            return self.defaults[default].text.strip(), "%s: %s" % (self.at(self.defaults[default]), default)
+            return self.defaults[default].text.strip(), "%s: %s" % (
+                self.at(self.defaults[default]),
+                default,
+            )
         return None, self.place(queue, key)
 
     def quotas(self, queue: _Queue, above: Dict[str, Fraction]) -> Dict[str, Fraction]:
@@ -200,14 +229,22 @@ class _Converter:
         """
         text, place = self.text(queue, "minResources")
         minimum = resources(place, text) if text is not None else {}
-        text, place = self.text(queue, "maxResources", "queueMaxResourcesDefault" if queue.parent else None)
+        text, place = self.text(
+            queue, "maxResources", "queueMaxResourcesDefault" if queue.parent else None
+        )
         most = resources(place, text) if text is not None else {}
         for key in [*minimum, *most]:
             if key not in BUILT_IN:
                 add_kind(place, self.scenario, key)
         # A kind that the element omits has a minimum of 0, and not an unlimited one.
-        guaranteed = {key: self._quota(place, key, minimum[key], Fraction(1)) if key in minimum else 0
-                      for key in sorted({*BUILT_IN, *minimum})} if minimum else {}
+        guaranteed = (
+            {
+                key: self._quota(place, key, minimum[key], Fraction(1)) if key in minimum else 0
+                for key in sorted({*BUILT_IN, *minimum})
+            }
+            if minimum
+            else {}
+        )
         if guaranteed:
             queue.json["guaranteed"] = guaranteed
             if queue.parent and any(percent for percent, _ in minimum.values()):
@@ -227,14 +264,20 @@ class _Converter:
                 limit[key] = self._quota(place, key, (False, value), Fraction(1))
                 left[key] = Fraction(-1)  # its fraction of the cluster is not known yet
             floor = guaranteed.get(key, 0)
-            if isinstance(limit.get(key), (int, float)) and isinstance(floor, (int, float)) and floor > limit[key]:
+            if (
+                isinstance(limit.get(key), (int, float))
+                and isinstance(floor, (int, float))
+                and floor > limit[key]
+            ):
                 self.report.warn(place, "%s: below minResources, which is used instead" % key)
                 limit[key] = floor
         if limit:
             queue.json["limit"] = limit
         return left
 
-    def _quota(self, place: str, key: str, stated: Tuple[bool, Fraction], around: Fraction) -> object:
+    def _quota(
+        self, place: str, key: str, stated: Tuple[bool, Fraction], around: Fraction
+    ) -> object:
         percent, value = stated
         if percent:
             share = part(value / around) if around else 0
@@ -246,7 +289,9 @@ class _Converter:
         text, place = self.text(queue, "weight")
         if text is not None:
             out["weight"] = tidy(number(place, text, 0, 10 ** 6), 10 ** 6)
-        text, place = self.text(queue, "maxRunningApps", "queueMaxAppsDefault" if queue.parent else None)
+        text, place = self.text(
+            queue, "maxRunningApps", "queueMaxAppsDefault" if queue.parent else None
+        )
         if text is not None:
             running = integer(place, text)
             if running > 0:
@@ -264,12 +309,29 @@ class _Converter:
         for key, element in queue.words.items():
             if key in _ASIDE:
                 self.report.warn(self.place(queue, key), "no counterpart: " + _ASIDE[key])
-            elif key not in ("weight", "maxRunningApps", "aclSubmitApps", "aclAdministerApps", "allowPreemptionFrom",
-                             "schedulingPolicy", "schedulingMode", "minResources", "maxResources"):
-                self.report.warn("%s: %s: %s" % (self.at(element), queue.path, key[:60]), "no counterpart")
-        if queue.element and queue.element.attributes.get("type", "").strip() == "parent" and not queue.children:
+            elif key not in (
+                "weight",
+                "maxRunningApps",
+                "aclSubmitApps",
+                "aclAdministerApps",
+                "allowPreemptionFrom",
+                "schedulingPolicy",
+                "schedulingMode",
+                "minResources",
+                "maxResources",
+            ):
+                self.report.warn(
+                    "%s: %s: %s" % (self.at(element), queue.path, key[:60]), "no counterpart"
+                )
+        if (
+            queue.element
+            and queue.element.attributes.get("type", "").strip() == "parent"
+            and not queue.children
+        ):
             out["child"] = {}
-            self.report.warn(self.at(queue.element), "%s: queues below it are made on demand" % queue.path)
+            self.report.warn(
+                self.at(queue.element), "%s: queues below it are made on demand" % queue.path
+            )
 
     def _policy(self, queue: _Queue) -> None:
         key = "schedulingPolicy" if "schedulingPolicy" in queue.words else "schedulingMode"
@@ -284,16 +346,23 @@ class _Converter:
             return
         if word != "fifo":
             queue.json["order"] = "fair"
-            self.report.warn(self.file, "in fair leaves the user with the lowest usage is first; in YARN the "
-                             "application")
+            self.report.warn(
+                self.file,
+                "in fair leaves the user with the lowest usage is first; in YARN the "
+                "application",
+            )
         if word == "fair":
-            self.report.warn(self.file, "fair only divides memory in YARN; here it divides each resource")
+            self.report.warn(
+                self.file, "fair only divides memory in YARN; here it divides each resource"
+            )
         text, place = self.text(queue, "", "userMaxAppsDefault")
         if text is not None:
             most = integer(place, text)
             if most > 0:
                 queue.json["max_running_per_user"] = most
-            self.report.warn(place, "bounds the jobs of a user in each leaf; in YARN over all queues")
+            self.report.warn(
+                place, "bounds the jobs of a user in each leaf; in YARN over all queues"
+            )
 
     # -- rules, and the rest --
 
@@ -318,7 +387,9 @@ class _Converter:
                 if create and parent:
                     parent.json.setdefault("child", {})
                 elif create:
-                    self.report.warn(place, "queues below %s are not made on demand" % target.rpartition(".")[0])
+                    self.report.warn(
+                        place, "queues below %s are not made on demand" % target.rpartition(".")[0]
+                    )
             for key in sorted(set(element.attributes) - {"name", "create", "queue"}):
                 self.report.warn("%s: %s" % (place, key), "no counterpart")
         return out
@@ -339,13 +410,18 @@ class _Converter:
             if inner is None:
                 raise ConvertError(place, "a nestedUserQueue without a <rule>")
             word = inner.attributes.get("name", "")
-            around = self._rooted(self.at(inner), inner.attributes.get("queue", "default")) if word == "default" \
+            around = (
+                self._rooted(self.at(inner), inner.attributes.get("queue", "default"))
+                if word == "default"
                 else self._target(inner, word, above)
+            )
             return around + ".%user" if around else None
         raise ConvertError(place, "not a rule: %s" % quote(kind))
 
     def _rooted(self, place: str, text: str) -> str:
-        return name(place, text if text == "root" or text.startswith("root.") else "root." + text, "queue")
+        return name(
+            place, text if text == "root" or text.startswith("root.") else "root." + text, "queue"
+        )
 
     def _default(self, place: str, text: str) -> None:
         path = self._rooted(place, text)
@@ -392,7 +468,9 @@ class _Converter:
             self.scenario.setdefault("default_queue", "root.default")
         wanted = self.scenario.get("default_queue")
         if wanted and "child" in self.by_path[wanted].json:
-            raise ConvertError(self.file, "queue %s, the default, has queues below it" % quote(wanted))
+            raise ConvertError(
+                self.file, "queue %s, the default, has queues below it" % quote(wanted)
+            )
         if rules:
             self.scenario["rules"] = rules
         return Part(self.scenario, [self._settle_shares])
@@ -403,12 +481,18 @@ class _Converter:
             if scenario.get("nodes"):
                 limit[key] = quota_number(place, key, total(scenario, key, None) * share)
             else:
-                report.warn(place, "%s: a percentage of the parent's limit, since there are no nodes" % key)
+                report.warn(
+                    place, "%s: a percentage of the parent's limit, since there are no nodes" % key
+                )
 
 
 def convert(sources: Sequence[Source], report: Report) -> Part:
     """Convert ``fair-scheduler.xml`` and, if it is among the inputs, ``yarn-site.xml``."""
     allocations = [source for source in sources if "<allocations" in source.text]
     if len(allocations) != 1:
-        raise ConvertError(sources[0].name, "one fair-scheduler.xml, with <allocations>, must be given")
-    return _Converter(allocations[0], [source for source in sources if source is not allocations[0]], report).convert()
+        raise ConvertError(
+            sources[0].name, "one fair-scheduler.xml, with <allocations>, must be given"
+        )
+    return _Converter(
+        allocations[0], [source for source in sources if source is not allocations[0]], report
+    ).convert()

@@ -18,8 +18,10 @@ from ._base import Json, Part, Report, Source
 from ._manifest import At, load
 
 _TRAINING = ("TFJob", "PyTorchJob", "MPIJob", "XGBoostJob", "PaddleJob", "MXJob", "JAXJob")
-_KINDS = ("Node", "Topology", "ClusterQueue", "Cohort", "ResourceFlavor", "LocalQueue", "PodGroup", "Pod",
-          "PriorityClass", "WorkloadPriorityClass")
+_KINDS = (
+    "Node", "Topology", "ClusterQueue", "Cohort", "ResourceFlavor", "LocalQueue", "PodGroup", "Pod",
+    "PriorityClass", "WorkloadPriorityClass",
+)
 
 
 def _sort(at: At, objects: Dict[str, List[At]], report: Report) -> None:
@@ -44,7 +46,9 @@ def convert(sources: Sequence[Source], report: Report) -> Part:
             _sort(at, objects, report)
     scenario: Json = {}
     if objects.get("Node") or objects.get("Topology"):
-        kubernetes_nodes.convert(objects.get("Node", []), objects.get("Topology", []), scenario, report)
+        kubernetes_nodes.convert(
+            objects.get("Node", []), objects.get("Topology", []), scenario, report
+        )
     kueue = kubernetes_queues.kueue(objects.get("ClusterQueue", []), objects.get("Cohort", []),
                                     objects.get("ResourceFlavor", []), scenario, report)
     kubernetes_queues.volcano(objects.get("VolcanoQueue", []), scenario, report)

@@ -43,15 +43,19 @@ GROUP_KEYS = ("scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io
               "pod-group.scheduling.sigs.k8s.io/name", "scheduling.k8s.io/group-name",
               "scheduling.volcano.sh/group-name", "pod-group-name")
 _PRIORITIES = {"system-cluster-critical": 2000000000, "system-node-critical": 2000001000}
-_ROLES = {"chief": "chief", "master": "chief", "launcher": "chief", "ps": "untracked", "evaluator": "sidecar",
-          "eval": "sidecar"}
+_ROLES = {
+    "chief": "chief", "master": "chief", "launcher": "chief", "ps": "untracked",
+    "evaluator": "sidecar", "eval": "sidecar",
+}
 
-_JOB_ASIDE = ("backoffLimitPerIndex", "completionMode", "completions", "manualSelector", "podFailurePolicy",
-              "podReplacementPolicy", "selector", "successPolicy", "suspend", "ttlSecondsAfterFinished", "managedBy",
-              "maxFailedIndexes", "plugins", "policies", "volumes", "schedulerName", "runningEstimate", "nprocPerNode",
-              "successPolicy", "enableDynamicWorker", "cleanPodPolicy", "slotsPerWorker", "sshAuthMountPath",
-              "mpiImplementation", "launcherCreationPolicy", "runLauncherAsWorker", "activeDeadlineSeconds",
-              "backoffLimit")
+_JOB_ASIDE = (
+    "backoffLimitPerIndex", "completionMode", "completions", "manualSelector", "podFailurePolicy",
+    "podReplacementPolicy", "selector", "successPolicy", "suspend", "ttlSecondsAfterFinished",
+    "managedBy", "maxFailedIndexes", "plugins", "policies", "volumes", "schedulerName",
+    "runningEstimate", "nprocPerNode", "successPolicy", "enableDynamicWorker", "cleanPodPolicy",
+    "slotsPerWorker", "sshAuthMountPath", "mpiImplementation", "launcherCreationPolicy",
+    "runLauncherAsWorker", "activeDeadlineSeconds", "backoffLimit",
+)
 
 
 class _Jobs(Pods):
@@ -79,8 +83,12 @@ class _Jobs(Pods):
         """Add a job with the name of the object."""
         meta = at.get("metadata")
         place = "%s.name" % meta.place
-        word = name(place, meta.get("name").value if meta.get("name") else meta.get("generateName").text("")
-                    .rstrip("-"))
+        word = name(
+            place,
+            meta.get("name").value
+            if meta.get("name")
+            else meta.get("generateName").text("").rstrip("-"),
+        )
         space = plain(place, meta.get("namespace").text(""), "namespace")
         if word in self.names and space:
             word = name(place, "%s/%s" % (space, word))
@@ -95,7 +103,9 @@ class _Jobs(Pods):
         labels: Dict[str, str] = {}
         for key, label in meta.get("labels").members().items():
             if len(labels) < 64:
-                labels[name(label.place, key, "label")] = plain(label.place, label.text(""), "label")
+                labels[name(label.place, key, "label")] = plain(
+                    label.place, label.text(""), "label"
+                )
         if labels:
             job["labels"] = labels
         if sum(task.get("count", 1) for task in tasks) > MAX_TASKS:
@@ -114,7 +124,9 @@ class _Jobs(Pods):
         if at.text() in self.priorities:
             job["priority"] = self.priorities[at.text()]
         else:
-            self.report.warn(at.place, "no PriorityClass %s is given; taken for 0" % quote(at.value))
+            self.report.warn(
+                at.place, "no PriorityClass %s is given; taken for 0" % quote(at.value)
+            )
 
     def queue(self, job: Json, at: At) -> None:
         if at and at.text():
@@ -178,7 +190,10 @@ class _Jobs(Pods):
         self._depends(waits, tasks)
         if "min" in job and any("after" in task for task in tasks):
             # Groups that do not start together have no common minimum.
-            self.report.warn(least.place or spec.place, "tasks wait for each other, so each has a minimum of its own")
+            self.report.warn(
+                least.place or spec.place,
+                "tasks wait for each other, so each has a minimum of its own",
+            )
             del job["min"]
             if all(task.get("min", 1) == 0 for task in tasks):
                 tasks[0]["min"] = 1
@@ -197,7 +212,9 @@ class _Jobs(Pods):
         """Tiers are numbers of HyperNodes, which this converter does not read."""
         if at:
             member = "same" if at.get("mode").text("hard") == "hard" else "prefer"
-            self.report.warn(at.place, "no counterpart: tiers of HyperNodes; give a level in `%s`" % member)
+            self.report.warn(
+                at.place, "no counterpart: tiers of HyperNodes; give a level in `%s`" % member
+            )
 
     def _depends(self, waits: Sequence[Tuple[Json, At]], tasks: List[Json]) -> None:
         names = {task["name"] for task in tasks}
@@ -216,7 +233,9 @@ class _Jobs(Pods):
         while left:
             ready = [task for task, others in left.items() if not set(others) & set(left)]
             if not ready:
-                raise waits[0][1].fail("tasks wait for each other: %s" % ", ".join(sorted(left)[:5]))
+                raise waits[0][1].fail(
+                    "tasks wait for each other: %s" % ", ".join(sorted(left)[:5])
+                )
             for task in ready:
                 del left[task]
         if len(names) < len(tasks):
@@ -263,8 +282,17 @@ class _Jobs(Pods):
                     workers["count"] = elastic.get("maxReplicas").number(count, 0, MAX_TASKS)
                 if len(tasks) == 1 and workers["min"] == 0:
                     workers["min"] = 1
-            elastic.done("rdzvBackend", "rdzvPort", "rdzvHost", "rdzvId", "rdzvConf", "standalone", "nProcPerNode",
-                         "maxRestarts", "metrics")
+            elastic.done(
+                "rdzvBackend",
+                "rdzvPort",
+                "rdzvHost",
+                "rdzvId",
+                "rdzvConf",
+                "standalone",
+                "nProcPerNode",
+                "maxRestarts",
+                "metrics",
+            )
         self.queue(job, scheduling.get("queue"))
         self.priority(job, scheduling.get("priorityClass"))
         wait = scheduling.get("scheduleTimeoutSeconds")
@@ -296,7 +324,9 @@ class _Jobs(Pods):
         job = self.add(at, [made])
         gang = self.kueue_queue(job, at)
         least = at.way("metadata.annotations").members().get("kueue.x-k8s.io/job-min-parallelism")
-        declared = self.groups.get((at.way("metadata.namespace").text(""), group)) if group else None
+        declared = (
+            self.groups.get((at.way("metadata.namespace").text(""), group)) if group else None
+        )
         if least is not None:
             job["min"] = integer(least.place, least.text(), 1, count)
         elif declared is not None:
@@ -306,7 +336,9 @@ class _Jobs(Pods):
             job["min"] = 1
         done = spec.get("completions")
         if done and done.number(1, 0, 2 ** 31) > count:
-            self.report.warn(done.place, "more than run at a time: the job is over when those have ended")
+            self.report.warn(
+                done.place, "more than run at a time: the job is over when those have ended"
+            )
         self._deadline(job, spec)
         self.priority(job, template.way("spec.priorityClassName"))
         spec.done(*_JOB_ASIDE)
@@ -326,10 +358,17 @@ class _Jobs(Pods):
         """PodGroups: `at` is the object, `pods` are its members."""
         for at in self.objects.get("PodGroup", []):
             spec = at.get("spec")
-            key = (at.way("metadata.namespace").text(""), name(at.place, at.way("metadata.name").value))
+            key = (
+                at.way("metadata.namespace").text(""),
+                name(at.place, at.way("metadata.name").value),
+            )
             if key in self.groups:
                 raise at.fail("PodGroup %s is there twice" % quote(key[1]))
-            self.groups[key] = {"at": at, "min": max(1, spec.get("minMember").number(1, 0, MAX_TASKS)), "pods": []}
+            self.groups[key] = {
+                "at": at,
+                "min": max(1, spec.get("minMember").number(1, 0, MAX_TASKS)),
+                "pods": [],
+            }
 
     def pods(self) -> None:
         for at in self.objects.get("Pod", []):
@@ -351,10 +390,16 @@ class _Jobs(Pods):
     def _pod_group(self, declared: Json) -> None:
         at: At = declared["at"]
         spec = at.get("spec")
-        tasks = self._members(declared["pods"]) if declared["pods"] else self._imagined(spec, declared["min"])
+        tasks = (
+            self._members(declared["pods"])
+            if declared["pods"]
+            else self._imagined(spec, declared["min"])
+        )
         total = sum(task.get("count", 1) for task in tasks)
         if declared["min"] > total:
-            raise spec.get("minMember").fail("%d, but the group has %d pods" % (declared["min"], total))
+            raise spec.get("minMember").fail(
+                "%d, but the group has %d pods" % (declared["min"], total)
+            )
         job = self.add(at, tasks, {"min": declared["min"]})
         for word, least in spec.get("minTaskMember").members().items():
             task = next((t for t in tasks if t.get("name") == word), None)
@@ -380,7 +425,10 @@ class _Jobs(Pods):
         out: Dict[str, Json] = {}
         for pod in pods:
             labels = pod.way("metadata.labels").members()
-            role = next((labels[key].text("") for key in ("volcano.sh/task-spec", "role") if key in labels), "")
+            role = next(
+                (labels[key].text("") for key in ("volcano.sh/task-spec", "role") if key in labels),
+                "",
+            )
             task = self.task(pod, 1, role)
             key = json.dumps(task, sort_keys=True)
             if key in out:
@@ -397,10 +445,14 @@ class _Jobs(Pods):
 
     def _imagined(self, spec: At, count: int) -> List[Json]:
         """A PodGroup without pods: minMember tasks that share minResources."""
-        shared = {key: self.quantity(at) / count for key, at in spec.get("minResources").members().items()}
+        shared = {
+            key: self.quantity(at) / count for key, at in spec.get("minResources").members().items()
+        }
         for key, value in shared.items():
             if key in GPUS and value.denominator != 1:
-                self.report.warn(spec.get("minResources").place, "%s: rounded up for each task" % key)
+                self.report.warn(
+                    spec.get("minResources").place, "%s: rounded up for each task" % key
+                )
                 shared[key] = Fraction(-(-value // 1))
             elif key not in ("cpu", "memory"):
                 shared[key] = Fraction(-(-value // 1))

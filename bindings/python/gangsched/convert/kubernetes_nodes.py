@@ -25,11 +25,15 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any, Dict, List, Sequence, Set
 
-from ._base import (MAX_AMOUNT, MAX_GPUS, MAX_MIB, MIB, Json, Report, add_kind, cpus, integer, kind_name, name, plain,
-                    put_memory, quantity)
+from ._base import (
+    MAX_AMOUNT, MAX_GPUS, MAX_MIB, MIB, Json, Report, add_kind, cpus, integer, kind_name, name,
+    plain, put_memory, quantity,
+)
 from ._manifest import At
 
-GPUS = ("nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915", "gpu.intel.com/xe", "habana.ai/gaudi")
+GPUS = (
+    "nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915", "gpu.intel.com/xe", "habana.ai/gaudi",
+)
 HOST = "kubernetes.io/hostname"
 #: Levels that nodes may have even without a Topology, widest first.
 LEVELS = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone")
@@ -45,7 +49,9 @@ def amount(place: str, kind: str, text: Any) -> int:
 
 def unit(kind: str) -> str:
     """The unit of a kind."""
-    return "MiB" if kind in ("ephemeral-storage", "storage") or kind.startswith("hugepages-") else ""
+    return (
+        "MiB" if kind in ("ephemeral-storage", "storage") or kind.startswith("hugepages-") else ""
+    )
 
 
 def levels_of(nodes: Sequence[At], topologies: Sequence[At]) -> List[str]:
@@ -96,8 +102,18 @@ class _Node:
         whole = status.get("capacity")
         resources = status.get("allocatable") or whole
         status.get("conditions")
-        status.done("addresses", "daemonEndpoints", "images", "nodeInfo", "volumesAttached", "volumesInUse", "phase",
-                    "config", "features", "runtimeHandlers")
+        status.done(
+            "addresses",
+            "daemonEndpoints",
+            "images",
+            "nodeInfo",
+            "volumesAttached",
+            "volumesInUse",
+            "phase",
+            "config",
+            "features",
+            "runtimeHandlers",
+        )
         gpus = 0
         for key, at in resources.members().items():
             if key == "cpu":
@@ -116,7 +132,9 @@ class _Node:
         if gpus:
             out["gpus"] = gpus
             place = "%s.%s" % (self.at.place, "metadata.labels")
-            model, memory = labels.get("nvidia.com/gpu.product"), labels.get("nvidia.com/gpu.memory")
+            model, memory = labels.get("nvidia.com/gpu.product"), labels.get(
+                "nvidia.com/gpu.memory"
+            )
             if model:
                 out["gpu_model"] = model
             if memory:

@@ -19,18 +19,22 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Dict, List
 
-from ._base import (MAX_AMOUNT, MAX_GPUS, MAX_MIB, MAX_TASKS, ConvertError, Json, Report, add_kind, cpus, integer,
-                    kind_name, name, number, plain, put_memory, quantity, quote, tidy)
+from ._base import (
+    MAX_AMOUNT, MAX_GPUS, MAX_MIB, MAX_TASKS, ConvertError, Json, Report, add_kind, cpus, integer,
+    kind_name, name, number, plain, put_memory, quantity, quote, tidy,
+)
 from ._manifest import At
 from .kubernetes_nodes import GPUS, HOST, amount, unit
 
 #: Members of a pod that do not affect where it runs.
 _POD_ASIDE = (
-    "automountServiceAccountToken", "containers", "dnsConfig", "dnsPolicy", "enableServiceLinks", "hostAliases",
-    "hostIPC", "hostNetwork", "hostPID", "hostUsers", "hostname", "imagePullSecrets", "initContainers", "os",
-    "readinessGates", "restartPolicy", "securityContext", "serviceAccount", "serviceAccountName", "setHostnameAsFQDN",
-    "shareProcessNamespace", "subdomain", "terminationGracePeriodSeconds", "volumes", "schedulerName", "nodeName",
-    "ephemeralContainers", "preemptionPolicy", "priority")
+    "automountServiceAccountToken", "containers", "dnsConfig", "dnsPolicy", "enableServiceLinks",
+    "hostAliases", "hostIPC", "hostNetwork", "hostPID", "hostUsers", "hostname", "imagePullSecrets",
+    "initContainers", "os", "readinessGates", "restartPolicy", "securityContext", "serviceAccount",
+    "serviceAccountName", "setHostnameAsFQDN", "shareProcessNamespace", "subdomain",
+    "terminationGracePeriodSeconds", "volumes", "schedulerName", "nodeName", "ephemeralContainers",
+    "preemptionPolicy", "priority",
+)
 
 
 class Pods:
@@ -57,7 +61,9 @@ class Pods:
                 else:
                     first[key] = max(first.get(key, Fraction(0)), value)
         for key in {*out, *aside, *first}:
-            out[key] = max(out.get(key, Fraction(0)) + aside.get(key, Fraction(0)), first.get(key, Fraction(0)))
+            out[key] = max(
+                out.get(key, Fraction(0)) + aside.get(key, Fraction(0)), first.get(key, Fraction(0))
+            )
         for key, at in pod.get("overhead").members().items():
             out[key] = out.get(key, Fraction(0)) + self.quantity(at)
         whole = pod.get("resources")
@@ -74,7 +80,9 @@ class Pods:
     def _container(self, container: At) -> Dict[str, Fraction]:
         resources = container.get("resources")
         out = {key: self.quantity(at) for key, at in resources.get("limits").members().items()}
-        out.update({key: self.quantity(at) for key, at in resources.get("requests").members().items()})
+        out.update(
+            {key: self.quantity(at) for key, at in resources.get("requests").members().items()}
+        )
         if resources.get("claims"):
             self.report.warn(resources.get("claims").place, "no counterpart: devices of claims")
         return out
@@ -115,8 +123,13 @@ class Pods:
             task["selector"] = selector
         self._affinity(spec.get("affinity"), task)
         self._topology(template, task, count)
-        for key in ("tolerations", "topologySpreadConstraints", "resourceClaims", "runtimeClassName",
-                    "schedulingGates"):
+        for key in (
+            "tolerations",
+            "topologySpreadConstraints",
+            "resourceClaims",
+            "runtimeClassName",
+            "schedulingGates",
+        ):
             if spec.get(key) and spec.get(key).value:
                 self.report.warn(spec.get(key).place, "no counterpart")
         spec.get("activeDeadlineSeconds"), spec.get("priorityClassName")
@@ -135,7 +148,9 @@ class Pods:
             task.pop("gpu", None)
             task["gpu_mem_mib"] = integer(memory.place, memory.text(), 1, MAX_MIB)
         many = notes.get("gpu-fraction-num-devices")
-        if many is not None and (share is not None and task["gpu"] != 1 or memory is not None and share is None):
+        if many is not None and (
+            share is not None and task["gpu"] != 1 or memory is not None and share is None
+        ):
             task["gpu_devices"] = integer(many.place, many.text(), 1, MAX_GPUS)
 
     def _affinity(self, affinity: At, task: Json) -> None:
@@ -147,20 +162,29 @@ class Pods:
         if len(terms) == 1:
             task["where"] = terms[0]
         elif terms:
-            text = " or ".join("(%s)" % " and ".join(_expression(rule) for rule in term) for term in terms)
+            text = " or ".join(
+                "(%s)" % " and ".join(_expression(rule) for rule in term) for term in terms
+            )
             if len(text.encode("utf-8", "replace")) > 4096:
                 raise required.fail("longer than 4096 bytes as an expression")
             task["where"] = text
         if affinity.way("nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution").items():
-            self.report.warn(affinity.place + ".nodeAffinity", "what is preferred has no counterpart")
+            self.report.warn(
+                affinity.place + ".nodeAffinity", "what is preferred has no counterpart"
+            )
         for key in ("podAffinity", "podAntiAffinity"):
             if affinity.get(key):
-                self.report.warn(affinity.get(key).place, "no counterpart: say it with `affinity` and labels of jobs")
+                self.report.warn(
+                    affinity.get(key).place,
+                    "no counterpart: say it with `affinity` and labels of jobs",
+                )
         affinity.done()
 
     def _term(self, term: At) -> List[Json]:
-        words = {"In": "in", "NotIn": "not_in", "Exists": "exists", "DoesNotExist": "not_exists", "Gt": "gt",
-                 "Lt": "lt"}
+        words = {
+            "In": "in", "NotIn": "not_in", "Exists": "exists", "DoesNotExist": "not_exists",
+            "Gt": "gt", "Lt": "lt",
+        }
         out: List[Json] = []
         for rule in [*term.get("matchExpressions").items(), *term.get("matchFields").items()]:
             key, operator = rule.get("key").text(), rule.get("operator")
@@ -183,15 +207,21 @@ class Pods:
     def _topology(self, template: At, task: Json, count: int) -> None:
         notes = template.way("metadata.annotations").members()
         stem = "kueue.x-k8s.io/podset-"
-        for key, member in ((stem + "required-topology", "same"), (stem + "preferred-topology", "prefer"),
-                            (stem + "slice-required-topology", "subgroup_same")):
+        for key, member in (
+            (stem + "required-topology", "same"),
+            (stem + "preferred-topology", "prefer"),
+            (stem + "slice-required-topology", "subgroup_same"),
+        ):
             at = notes.get(key)
             if at is None:
                 continue
             level = "node" if at.text() == HOST else name(at.place, at.text(), "level")
             if level != "node" and level not in self.levels:
                 self.levels.append(level)
-                self.report.warn(at.place, "no Topology and no node has this level; it is taken for the narrowest")
+                self.report.warn(
+                    at.place,
+                    "no Topology and no node has this level; it is taken for the narrowest",
+                )
                 if len(self.levels) > 16:
                     raise at.fail("more than 16 levels")
             task[member] = level
@@ -215,4 +245,8 @@ def _expression(rule: Json) -> str:
         return ("" if op == "exists" else "not ") + "exists " + key
     if op in ("gt", "lt"):
         return "%s %s %s" % (key, ">" if op == "gt" else "<", values[0])
-    return "%s %s (%s)" % (key, "in" if op == "in" else "not in", ", ".join(_word(v) for v in values))
+    return "%s %s (%s)" % (
+        key,
+        "in" if op == "in" else "not in",
+        ", ".join(_word(v) for v in values),
+    )

@@ -38,12 +38,18 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
-from ._base import (MAX_AMOUNT, MAX_QUEUE_DEPTH, MIB, ConvertError, Json, Report, add_kind, kind_name, name, quantity,
-                    quote, tidy)
+from ._base import (
+    MAX_AMOUNT, MAX_QUEUE_DEPTH, MIB, ConvertError, Json, Report, add_kind, kind_name, name,
+    quantity, quote, tidy,
+)
 from ._manifest import At
 from .kubernetes_nodes import GPUS, unit
 
-_WITHIN = {"Never": "never", "LowerPriority": "lower", "LowerOrNewerEqualPriority": "lower-or-newer"}
+_WITHIN = {
+    "Never": "never",
+    "LowerPriority": "lower",
+    "LowerOrNewerEqualPriority": "lower-or-newer",
+}
 _RECLAIM = {"Never": "never", "LowerPriority": "lower", "Any": "any"}
 
 Amounts = Dict[str, Fraction]
@@ -98,8 +104,14 @@ class _Quota:
 
 
 class _Kueue:
-    def __init__(self, queues: Sequence[At], cohorts: Sequence[At], flavors: Sequence[At], scenario: Json,
-                 report: Report) -> None:
+    def __init__(
+        self,
+        queues: Sequence[At],
+        cohorts: Sequence[At],
+        flavors: Sequence[At],
+        scenario: Json,
+        report: Report,
+    ) -> None:
         self.queues = queues
         self.cohorts = cohorts
         self.scenario = scenario
@@ -170,8 +182,12 @@ class _Kueue:
         leaves = [self._leaf(at) for at in self.queues]
         for leaf, quota in leaves:
             if leaf["name"] in own:
-                raise ConvertError(self.queues[0].file, "a cohort and a queue are called %s" % quote(leaf["name"]))
-        for cohort in [leaf["parent"] for leaf, _ in leaves if "parent" in leaf] + list(self.above.values()):
+                raise ConvertError(
+                    self.queues[0].file, "a cohort and a queue are called %s" % quote(leaf["name"])
+                )
+        for cohort in [leaf["parent"] for leaf, _ in leaves if "parent" in leaf] + list(
+            self.above.values()
+        ):
             own.setdefault(cohort, _Quota())
             cohorts.setdefault(cohort, {})
         self._check_depth(cohorts)
@@ -183,13 +199,19 @@ class _Kueue:
             at: Optional[str] = cohort
             while at is not None:
                 if at in seen:
-                    raise ConvertError(self.cohorts[0].file, "cohort %s is its own ancestor" % quote(at))
+                    raise ConvertError(
+                        self.cohorts[0].file, "cohort %s is its own ancestor" % quote(at)
+                    )
                 seen.add(at)
                 at = self.above.get(at)
             if len(seen) >= MAX_QUEUE_DEPTH:
-                raise ConvertError(self.cohorts[0].file, "more than %d queues on a path" % MAX_QUEUE_DEPTH)
+                raise ConvertError(
+                    self.cohorts[0].file, "more than %d queues on a path" % MAX_QUEUE_DEPTH
+                )
 
-    def _put(self, cohorts: Dict[str, Json], own: Dict[str, _Quota], leaves: List[Tuple[Json, _Quota]]) -> None:
+    def _put(
+        self, cohorts: Dict[str, Json], own: Dict[str, _Quota], leaves: List[Tuple[Json, _Quota]]
+    ) -> None:
         sums: Dict[str, Amounts] = {cohort: dict(own[cohort].nominal) for cohort in cohorts}
         for leaf, quota in leaves:
             at = leaf.get("parent")
@@ -221,8 +243,11 @@ class _Kueue:
 
     def _limits(self, queue: Json, nominal: Amounts, quota: _Quota, alone: bool) -> None:
         """Limit the top of a tree to its own quota, because it cannot borrow from outside."""
-        limit = {key: value + quota.borrowing.get(key, Fraction(0)) for key, value in nominal.items()
-                 if alone or key in quota.borrowing}
+        limit = {
+            key: value + quota.borrowing.get(key, Fraction(0))
+            for key, value in nominal.items()
+            if alone or key in quota.borrowing
+        }
         if limit:
             queue["limit"] = quotas(limit)
         if quota.lending:
@@ -255,8 +280,11 @@ class _Kueue:
                 raise word.fail("not one of %s: %s" % (", ".join(values), quote(word.value)))
             out[member] = values[word.text("Never")]
         if preemption.way("borrowWithinCohort.policy").text("Never") != "Never":
-            self.report.warn(preemption.get("borrowWithinCohort").place, "no counterpart: a borrowing queue preempts no job "
-                             "of a queue within its guarantee")
+            self.report.warn(
+                preemption.get("borrowWithinCohort").place,
+                "no counterpart: a borrowing queue preempts no job "
+                "of a queue within its guarantee",
+            )
         preemption.done()
         strategy = spec.get("queueingStrategy")
         if strategy.text("BestEffortFIFO") == "StrictFIFO":
@@ -270,9 +298,16 @@ class _Kueue:
                 self.report.warn(stop.place, "what runs goes on")
         spec.get("namespaceSelector")
         if len(quota.flavors) > 1:
-            self.report.warn(spec.get("resourceGroups").place, "jobs request the first flavor that has labels: "
-                             "they do not try another")
-        for key in ("flavorFungibility", "admissionChecks", "admissionChecksStrategy", "admissionScope"):
+            self.report.warn(
+                spec.get("resourceGroups").place,
+                "jobs request the first flavor that has labels: " "they do not try another",
+            )
+        for key in (
+            "flavorFungibility",
+            "admissionChecks",
+            "admissionChecksStrategy",
+            "admissionScope",
+        ):
             if spec.get(key):
                 self.report.warn(spec.get(key).place, "no counterpart")
         spec.done()
@@ -293,13 +328,22 @@ class _Kueue:
         for partition in scenario.get("partitions", []):
             labels = self.flavors.get(partition["name"])
             for node in scenario.get("nodes", []) if labels else []:
-                if all(node.get("labels", {}).get(key) == value for key, value in (labels or {}).items()):
+                if all(
+                    node.get("labels", {}).get(key) == value
+                    for key, value in (labels or {}).items()
+                ):
                     into = node.setdefault("partitions", [])
                     if partition["name"] not in into:
                         into.append(partition["name"])
 
 
-def kueue(queues: Sequence[At], cohorts: Sequence[At], flavors: Sequence[At], scenario: Json, report: Report) -> _Kueue:
+def kueue(
+    queues: Sequence[At],
+    cohorts: Sequence[At],
+    flavors: Sequence[At],
+    scenario: Json,
+    report: Report,
+) -> _Kueue:
     """Convert ClusterQueues, Cohorts and ResourceFlavors."""
     out = _Kueue(queues, cohorts, flavors, scenario, report)
     if queues or cohorts:
@@ -371,7 +415,10 @@ def _volcano(at: At, scenario: Json, report: Report) -> Json:
         out["lending_limit"] = quotas({key: max(Fraction(0), deserved.get(key, Fraction(0)) - value)
                                        for key, value in kept.items()})
     for key, value in most.items():
-        if key in out.get("guaranteed", {}) and max(deserved.get(key, Fraction(0)), kept.get(key, Fraction(0))) > value:
+        if (
+            key in out.get("guaranteed", {})
+            and max(deserved.get(key, Fraction(0)), kept.get(key, Fraction(0))) > value
+        ):
             raise spec.get("capability").fail("%s: below what is deserved or guaranteed" % key)
     if most:
         out["limit"] = quotas(most)

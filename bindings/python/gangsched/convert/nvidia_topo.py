@@ -56,8 +56,14 @@ class _Matrix:
             if not self.columns:
                 if words[0] == "GPU0":
                     tabs = "\t" in line
-                    heads = [w.strip() for w in line.split("\t") if w.strip()] if tabs else \
-                        re.split(r"\s{2,}", re.sub(r"\s+(?=(CPU|NUMA|GPU NUMA) (Affinity|ID))", "  ", line.strip()))
+                    heads = (
+                        [w.strip() for w in line.split("\t") if w.strip()]
+                        if tabs
+                        else re.split(
+                            r"\s{2,}",
+                            re.sub(r"\s+(?=(CPU|NUMA|GPU NUMA) (Affinity|ID))", "  ", line.strip()),
+                        )
+                    )
                     self._head(count, heads, extra)
                 continue
             if words[0] in self.columns:
@@ -71,13 +77,19 @@ class _Matrix:
                 if "ffinity" in piece or "NUMA" in piece:
                     extra.append(" ".join(piece.split()))
                 elif extra:
-                    raise ConvertError("%s:%d" % (self.file, count), "not a column: %s" % quote(piece))
+                    raise ConvertError(
+                        "%s:%d" % (self.file, count), "not a column: %s" % quote(piece)
+                    )
                 else:
                     self.columns.append(name("%s:%d" % (self.file, count), piece, "column"))
         if len(set(self.columns)) != len(self.columns) or len(self.columns) > 1000:
-            raise ConvertError("%s:%d" % (self.file, count), "a column is there twice, or there are too many")
+            raise ConvertError(
+                "%s:%d" % (self.file, count), "a column is there twice, or there are too many"
+            )
 
-    def _row(self, count: int, line: str, words: List[str], extra: Sequence[str], tabs: bool) -> None:
+    def _row(
+        self, count: int, line: str, words: List[str], extra: Sequence[str], tabs: bool
+    ) -> None:
         place = "%s:%d" % (self.file, count)
         if words[0] in self.rows:
             raise ConvertError(place, "%s is there twice" % words[0])
@@ -102,8 +114,11 @@ class _Matrix:
             raise ConvertError(self.file, "no line for %s" % a)
         found = row[1][self.columns.index(b)]
         if b in self.rows and self.rows[b][1][self.columns.index(a)] != found:
-            raise ConvertError("%s:%d" % (self.file, row[0]), "%s and %s: %s here, %s in the other line"
-                               % (a, b, found, self.rows[b][1][self.columns.index(a)]))
+            raise ConvertError(
+                "%s:%d" % (self.file, row[0]),
+                "%s and %s: %s here, %s in the other line"
+                % (a, b, found, self.rows[b][1][self.columns.index(a)]),
+            )
         if (a == b) != (found == "X"):
             raise ConvertError("%s:%d" % (self.file, row[0]), "%s and %s: %s" % (a, b, found))
         return found
@@ -116,7 +131,14 @@ class _Matrix:
             for j in range(i + 1, len(self.gpus)):
                 match = _LINK.fullmatch(self.cell(a, self.gpus[j]))
                 if match and int(match.group(1)):
-                    out.append({"a": i, "b": j, "type": "nvlink", "bandwidth_mbps": 1000 * int(match.group(1))})
+                    out.append(
+                        {
+                            "a": i,
+                            "b": j,
+                            "type": "nvlink",
+                            "bandwidth_mbps": 1000 * int(match.group(1)),
+                        }
+                    )
         return out
 
     def locality(self) -> List[str]:
@@ -218,12 +240,18 @@ def convert(sources: Sequence[Source], report: Report) -> Part:
 
 def _apply(node: Json, described: Json) -> None:
     """Describe the devices of a node; members that it already has stay."""
-    model, memory = node.pop("gpu_model", None), {k: node.pop(k) for k in ("gpu_mem_mib", "gpu_mem_bytes") if k in node}
+    model, memory = node.pop("gpu_model", None), {
+        k: node.pop(k) for k in ("gpu_mem_mib", "gpu_mem_bytes") if k in node
+    }
     had: List[Json] = node.pop("devices", [{} for _ in described["devices"]])
     node.pop("gpus", None)
     devices = []
     for old, new in zip(had, described["devices"]):
-        device = {**({"model": model} if model else {}), **{k[4:]: v for k, v in memory.items()}, **old}
+        device = {
+            **({"model": model} if model else {}),
+            **{k[4:]: v for k, v in memory.items()},
+            **old,
+        }
         if "numas" in described:
             device.pop("numa", None)
         devices.append({**device, **new})

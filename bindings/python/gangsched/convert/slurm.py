@@ -46,7 +46,9 @@ from __future__ import annotations
 import re
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from ._base import (MAX_AMOUNT, ConvertError, Json, Part, Report, Source, add_kind, integer, kind_name, seconds)
+from ._base import (
+    MAX_AMOUNT, ConvertError, Json, Part, Report, Source, add_kind, integer, kind_name, seconds,
+)
 from ._slurm_lines import Line, Settings, minutes, read_lines
 from ._slurm_nodes import Nodes
 from ._slurm_queues import Partitions
@@ -115,17 +117,27 @@ class _Converter:
                 add_kind(place, self.scenario, kind_name(place, kind), None,
                          integer(place, count or "1", 0, MAX_AMOUNT))
         if settings.get("priorityweightfairshare", "0") not in ("", "0"):
-            half = minutes(settings.place("prioritydecayhalflife"), settings.get("prioritydecayhalflife", "7-0"))
+            half = minutes(
+                settings.place("prioritydecayhalflife"),
+                settings.get("prioritydecayhalflife", "7-0"),
+            )
             if half:
-                self.scenario["half_life_s"] = seconds(settings.place("prioritydecayhalflife"), half)
-            self.report.warn(settings.place("priorityweightfairshare"),
-                             "usage counts by half-life; jobs state their priority, which no factor changes")
+                self.scenario["half_life_s"] = seconds(
+                    settings.place("prioritydecayhalflife"), half
+                )
+            self.report.warn(
+                settings.place("priorityweightfairshare"),
+                "usage counts by half-life; jobs state their priority, which no factor changes",
+            )
         for word in settings.get("schedulerparameters").split(","):
             key = word.strip().partition("=")[0]
             if key and key != "bf_max_job_test":
-                self.report.warn("%s: %s" % (settings.place("schedulerparameters"), key),
-                                 "not needed: starts are planned at exact times" if key.startswith("bf_") else
-                                 "no counterpart")
+                self.report.warn(
+                    "%s: %s" % (settings.place("schedulerparameters"), key),
+                    "not needed: starts are planned at exact times"
+                    if key.startswith("bf_")
+                    else "no counterpart",
+                )
         for key, line in settings.lines.items():
             if key in settings.used:
                 continue
@@ -137,7 +149,9 @@ class _Converter:
     def convert(self) -> Part:
         nodes = self.nodes.nodes
         self.nodes.read_gres(self.gres_lines)
-        Topology(self.switch_lines, nodes, self.nodes.declared, self.scenario, self.report).convert()
+        Topology(
+            self.switch_lines, nodes, self.nodes.declared, self.scenario, self.report
+        ).convert()
         for node in nodes.values():
             self.nodes.put_gres(node)
         self.partitions.convert()
@@ -147,7 +161,9 @@ class _Converter:
         licences = {kind["name"] for kind in self.scenario.get("kinds", []) if "scope" in kind}
         for node in nodes.values():
             if licences & set(node.json.get("amounts", ())):
-                raise ConvertError(node.line.place("gres"), "a resource of nodes has the name of a licence")
+                raise ConvertError(
+                    node.line.place("gres"), "a resource of nodes has the name of a licence"
+                )
         if not self.scenario:
             raise ConvertError(self.settings.file, "no nodes, partitions or switches")
         return Part(self.scenario)

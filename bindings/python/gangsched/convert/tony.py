@@ -41,15 +41,20 @@ import re
 from fractions import Fraction
 from typing import Any, Dict, List, Optional, Sequence, Set
 
-from ._base import (MAX_AMOUNT, MAX_CPUS, MAX_GPUS, MAX_TASKS, MIB, ConvertError, Json, Part, Report, Source, boolean,
-                    integer, name, number, place_jobs, put_memory, quote, seconds)
+from ._base import (
+    MAX_AMOUNT, MAX_CPUS, MAX_GPUS, MAX_TASKS, MIB, ConvertError, Json, Part, Report, Source,
+    boolean, integer, name, number, place_jobs, put_memory, quote, seconds,
+)
 from ._xml import Configuration
 from ._yarn import split_list
 
 _TYPE = re.compile(r"tony\.([A-Za-z][A-Za-z0-9_-]*)\.instances")
 #: Words after "tony." that are no job types.
-_NOT_TYPES = {"application", "am", "task", "yarn", "container", "history", "docker", "keytab", "client", "executor",
-              "https", "http", "secret", "security", "horovod", "scheduler", "other", "portal", "version-info"}
+_NOT_TYPES = {
+    "application", "am", "task", "yarn", "container", "history", "docker", "keytab", "client",
+    "executor", "https", "http", "secret", "security", "horovod", "scheduler", "other", "portal",
+    "version-info",
+}
 _MEMORY = re.compile(r"([0-9]+)\s*([kmgtKMGT]?)[bB]?")
 _UNITS = {"": 1, "m": 1, "g": 1024, "t": 1024 * 1024}
 
@@ -97,27 +102,50 @@ class _Converter:
         cores = integer(self.place(key + "vcores"), self.text(key + "vcores", "1"), 0, MAX_CPUS)
         if cores:
             out["cpu"] = cores
-        put_memory(self.place(key + "memory"), out, Fraction(_mib(self.place(key + "memory"),
-                                                                  self.text(key + "memory", "2g") or "")) * MIB)
+        put_memory(
+            self.place(key + "memory"),
+            out,
+            Fraction(_mib(self.place(key + "memory"), self.text(key + "memory", "2g") or "")) * MIB,
+        )
         gpus = integer(self.place(key + "gpus"), self.text(key + "gpus", "0"), 0, MAX_GPUS)
         if gpus:
             out["gpu"] = gpus
-        label = key + "node-label" if self.text(key + "node-label") else "tony.application.node-label"
+        label = (
+            key + "node-label" if self.text(key + "node-label") else "tony.application.node-label"
+        )
         if self.text(label):
             out["partition"] = name(self.place(label), self.text(label), "label")
-        most = integer(self.place(key + "max-instances"), self.text(key + "max-instances", "-1"), -1, MAX_AMOUNT)
+        most = integer(
+            self.place(key + "max-instances"),
+            self.text(key + "max-instances", "-1"),
+            -1,
+            MAX_AMOUNT,
+        )
         if 0 <= most < out["count"]:
-            raise ConvertError(self.place(key + "max-instances"), "%d: the job has %d" % (most, out["count"]))
+            raise ConvertError(
+                self.place(key + "max-instances"), "%d: the job has %d" % (most, out["count"])
+            )
         return out
 
     def check_totals(self, tasks: Sequence[Json]) -> None:
-        for member, word in (("", "instances"), ("gpu", "gpus"), ("cpu", "vcores"), ("mem_mib", "memory")):
+        for member, word in (
+            ("", "instances"),
+            ("gpu", "gpus"),
+            ("cpu", "vcores"),
+            ("mem_mib", "memory"),
+        ):
             key = "tony.task.max-total-" + word
             text = self.text(key)
             if text is None:
                 continue
-            most = _mib(self.place(key), text) if word == "memory" else integer(self.place(key), text, -1, MAX_AMOUNT)
-            requested = sum(task["count"] * (task.get(member, 0) if member else 1) for task in tasks)
+            most = (
+                _mib(self.place(key), text)
+                if word == "memory"
+                else integer(self.place(key), text, -1, MAX_AMOUNT)
+            )
+            requested = sum(
+                task["count"] * (task.get(member, 0) if member else 1) for task in tasks
+            )
             if 0 <= most < requested:
                 raise ConvertError(self.place(key), "%d: the job requests %d" % (most, requested))
         if sum(task["count"] for task in tasks) > MAX_TASKS:
@@ -128,9 +156,18 @@ class _Converter:
         if boolean(self.place("tony.application.fail-on-worker-failure-enabled"),
                    self.text("tony.application.fail-on-worker-failure-enabled", "false")):
             out["worker"] = "critical"
-        out.update({kind: "critical" for kind in self.listed("tony.application.stop-on-failure-jobtypes")})
-        out.update({kind: "untracked" for kind in self.listed("tony.application.untracked.jobtypes", "ps")})
-        out.update({kind: "sidecar" for kind in self.listed("tony.application.sidecar.jobtypes", "tensorboard")})
+        out.update(
+            {kind: "critical" for kind in self.listed("tony.application.stop-on-failure-jobtypes")}
+        )
+        out.update(
+            {kind: "untracked" for kind in self.listed("tony.application.untracked.jobtypes", "ps")}
+        )
+        out.update(
+            {
+                kind: "sidecar"
+                for kind in self.listed("tony.application.sidecar.jobtypes", "tensorboard")
+            }
+        )
         if "chief" in self.types:
             out["chief"] = "chief"
         elif "worker" in self.types:
@@ -154,7 +191,11 @@ class _Converter:
         missing = [kind for kind in self.types if kind not in prepare and kind not in training]
         if prepare and missing:
             raise ConvertError(self.place(first), "neither stage has %s" % quote(missing[0]))
-        before = {kind for kind in prepare if kind in self.types and roles.get(kind) not in ("untracked", "sidecar")}
+        before = {
+            kind
+            for kind in prepare
+            if kind in self.types and roles.get(kind) not in ("untracked", "sidecar")
+        }
         for kind in training:
             out[kind] = before - {kind}
         for kind in self.types:
@@ -180,7 +221,11 @@ class _Converter:
 
     def convert(self) -> Part:
         key = "tony.application.name"
-        stem = "tony" if self.file.startswith("<") else os.path.splitext(os.path.basename(self.file))[0]
+        stem = (
+            "tony"
+            if self.file.startswith("<")
+            else os.path.splitext(os.path.basename(self.file))[0]
+        )
         job: Json = {"name": name(self.place(key), self.text(key, stem))}
         roles = self.roles()
         tasks = [self.task(kind) for kind in self.types]
@@ -189,7 +234,11 @@ class _Converter:
         for task in tasks:
             if roles.get(task["name"]):
                 task["role"] = roles[task["name"]]
-            others = [{"group": kind, "when": "end"} for kind in self.types if kind in waits.get(task["name"], ())]
+            others = [
+                {"group": kind, "when": "end"}
+                for kind in self.types
+                if kind in waits.get(task["name"], ())
+            ]
             if others:
                 task["after"] = others
         self._whole(job)
@@ -199,7 +248,9 @@ class _Converter:
                 task["min"] = 1
         job["tasks"] = tasks
         partitions = sorted({task["partition"] for task in tasks if "partition" in task})
-        queue = name(self.place("tony.yarn.queue"), self.text("tony.yarn.queue", "default"), "queue")
+        queue = name(
+            self.place("tony.yarn.queue"), self.text("tony.yarn.queue", "default"), "queue"
+        )
         self._unused()
         scenario: Json = {"jobs": [job]}
 
@@ -208,7 +259,9 @@ class _Converter:
             have = {one["name"] for one in merged.get("partitions", [])}
             for partition in partitions:
                 if partition not in have:
-                    merged.setdefault("partitions", []).append({"name": partition, "mode": "exclusive"})
+                    merged.setdefault("partitions", []).append(
+                        {"name": partition, "mode": "exclusive"}
+                    )
         return Part(scenario, [finish])
 
     def _whole(self, job: Json) -> None:
@@ -236,7 +289,9 @@ class _Converter:
             job["max_restarts"] = retries
         tags = self.listed("tony.application.tags")
         if tags:
-            job["labels"] = {name(self.place("tony.application.tags"), tag, "tag"): "" for tag in tags[:64]}
+            job["labels"] = {
+                name(self.place("tony.application.tags"), tag, "tag"): "" for tag in tags[:64]
+            }
 
     def _time(self, key: str, default: str) -> Fraction:
         value: Any = self.text(key, default)
@@ -245,16 +300,30 @@ class _Converter:
     def _unused(self) -> None:
         for prop in self.conf.unused():
             words = prop.key.split(".")
-            if words[-1] == "instances" or len(words) > 2 and words[1] == "application" and words[2] in (
-                    "dependency", "group"):
-                self.report.warn(prop.place, "no counterpart: groups wait for each other, but not for so long"
-                                 if words[-1] != "instances" else "no counterpart")
+            if (
+                words[-1] == "instances"
+                or len(words) > 2
+                and words[1] == "application"
+                and words[2] in ("dependency", "group")
+            ):
+                self.report.warn(
+                    prop.place,
+                    "no counterpart: groups wait for each other, but not for so long"
+                    if words[-1] != "instances"
+                    else "no counterpart",
+                )
             elif words[-1] in ("placement-spec", "allocation-tags"):
-                self.report.warn(prop.place, "no counterpart: say it with `spread` or `max_per_node` of the tasks")
+                self.report.warn(
+                    prop.place,
+                    "no counterpart: say it with `spread` or `max_per_node` of the tasks",
+                )
             elif words[:2] == ["tony", "am"] and words[-1] in ("memory", "vcores", "gpus"):
-                self.report.warn(prop.place, "no counterpart: the gang has no leader besides its tasks")
-            elif prop.key.startswith(("tony.application.", "tony.task.", "tony.container.", "tony.yarn.")) and \
-                    words[-1] not in ("framework", "docker", "image", "enabled", "command"):
+                self.report.warn(
+                    prop.place, "no counterpart: the gang has no leader besides its tasks"
+                )
+            elif prop.key.startswith(
+                ("tony.application.", "tony.task.", "tony.container.", "tony.yarn.")
+            ) and words[-1] not in ("framework", "docker", "image", "enabled", "command"):
                 self.report.warn(prop.place, "no counterpart")
             else:
                 self.report.aside(prop.file, prop.key)

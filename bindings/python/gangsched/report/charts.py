@@ -20,7 +20,10 @@ WIDTH, LEFT, RIGHT, TOP, BOTTOM = 960, 58, 12, 10, 34
 
 #: Colours of series that are readable on white and on black. The image of the Gantt chart uses
 #: them, too.
-PALETTE = ("#4c84c4", "#e8872b", "#4fa364", "#d65557", "#9a77c2", "#3fa9a5", "#c9a227", "#b5679a", "#7b8794", "#8c6d4f")
+PALETTE = (
+    "#4c84c4", "#e8872b", "#4fa364", "#d65557", "#9a77c2", "#3fa9a5", "#c9a227", "#b5679a",
+    "#7b8794", "#8c6d4f",
+)
 
 #: The highest number of points across: more are invisible.
 BINS = 480
@@ -72,7 +75,10 @@ class _Frame:
     def __init__(self, height: int, label: str, left: int = LEFT) -> None:
         self.height, self.left = height, left
         self.wide, self.high = WIDTH - left - RIGHT, height - TOP - BOTTOM
-        self.out = ['<svg class="chart" viewBox="0 0 %d %d" role="img" aria-label="%s">' % (WIDTH, height, escape(label))]
+        self.out = [
+            '<svg class="chart" viewBox="0 0 %d %d" role="img" aria-label="%s">'
+            % (WIDTH, height, escape(label))
+        ]
 
     def x(self, part: float) -> float:
         return round(self.left + self.wide * part, 2)
@@ -85,16 +91,24 @@ class _Frame:
         if grid:
             self.out.append('<path class="grid" d="M%g %gV%g"/>' % (x, self.y(1), self.y(0)))
         anchor = "end" if part > 0.985 else "middle"
-        self.out.append('<text x="%g" y="%g" text-anchor="%s">%s</text>' % (x, self.y(0) + 14, anchor, escape(said)))
+        self.out.append(
+            '<text x="%g" y="%g" text-anchor="%s">%s</text>'
+            % (x, self.y(0) + 14, anchor, escape(said))
+        )
 
     def mark_y(self, part: float, said: str) -> None:
         y = self.y(part)
         self.out.append('<path class="grid" d="M%g %gH%g"/>' % (self.x(0), y, self.x(1)))
-        self.out.append('<text x="%g" y="%g" text-anchor="end">%s</text>' % (self.left - 6, y + 4, escape(said)))
+        self.out.append(
+            '<text x="%g" y="%g" text-anchor="end">%s</text>' % (self.left - 6, y + 4, escape(said))
+        )
 
     def name_x(self, said: str) -> None:
         middle = self.x(0.5)
-        self.out.append('<text x="%g" y="%d" text-anchor="middle" class="axis">%s</text>' % (middle, self.height - 4, escape(said)))
+        self.out.append(
+            '<text x="%g" y="%d" text-anchor="middle" class="axis">%s</text>'
+            % (middle, self.height - 4, escape(said))
+        )
 
     def time(self, last: float) -> None:
         """Marks of a time axis from 0 to ``last_s`` seconds."""
@@ -124,14 +138,24 @@ def _colour(code: int) -> str:
 def legend(labels: Sequence[str], codes: Optional[Sequence[int]] = None) -> str:
     """A legend of series in this order, with these colours."""
     pairs = zip(labels, codes if codes is not None else range(len(labels)))
-    keys = ['<span><i class="k%s"></i>%s</span>' % (_colour(code), escape(label)) for label, code in pairs]
+    keys = [
+        '<span><i class="k%s"></i>%s</span>' % (_colour(code), escape(label))
+        for label, code in pairs
+    ]
     return '<p class="legend">%s</p>' % "".join(keys)
 
 
 # ---- over time -------------------------------------------------------------------------------
 
 
-def over_time(series: Sequence[Series], last_s: float, top: float, label: str, percent: bool = False, height: int = 190) -> str:
+def over_time(
+    series: Sequence[Series],
+    last_s: float,
+    top: float,
+    label: str,
+    percent: bool = False,
+    height: int = 190,
+) -> str:
     """Lines over time, from 0 to ``last_s`` and from 0 to ``top``, with a legend."""
     frame = _Frame(height, label)
     top = top or 1.0
@@ -158,7 +182,10 @@ def _drawn(frame: _Frame, one: Series, i: int, last_s: float, top: float) -> str
         closed = [(line[0][0], frame.y(0)), *line, (line[-1][0], frame.y(0))]
         out.append('<path class="fill c%d" d="%sZ">%s</path>' % (i % 10, _points(closed), title))
     if one.high is not None and line:
-        out.append('<path class="band c%d" d="%sZ"/>' % (i % 10, _points([*line, *reversed(at(one.x, one.high))])))
+        out.append(
+            '<path class="band c%d" d="%sZ"/>'
+            % (i % 10, _points([*line, *reversed(at(one.x, one.high))]))
+        )
     if line:
         out.append('<path class="line c%d" d="%s">%s</path>' % (i % 10, _points(line), title))
     return "".join(out)
@@ -174,11 +201,23 @@ def _round_marks(top: float) -> List[float]:
 
 # ---- distributions ---------------------------------------------------------------------------
 
-_MARKS = ((1.0, "1 s"), (10.0, "10 s"), (60.0, "1 min"), (600.0, "10 min"), (3600.0, "1 h"), (6 * 3600.0, "6 h"),
-          (86400.0, "1 d"), (7 * 86400.0, "1 week"), (30 * 86400.0, "30 d"), (365 * 86400.0, "1 year"))
+_MARKS = (
+    (1.0, "1 s"),
+    (10.0, "10 s"),
+    (60.0, "1 min"),
+    (600.0, "10 min"),
+    (3600.0, "1 h"),
+    (6 * 3600.0, "6 h"),
+    (86400.0, "1 d"),
+    (7 * 86400.0, "1 week"),
+    (30 * 86400.0, "30 d"),
+    (365 * 86400.0, "1 year"),
+)
 
 
-def cdf(values: Mapping[str, Any], label: str, codes: Optional[Sequence[int]] = None, height: int = 230) -> str:
+def cdf(
+    values: Mapping[str, Any], label: str, codes: Optional[Sequence[int]] = None, height: int = 230
+) -> str:
     """The fraction of jobs with at most so many seconds, a line each.
 
     The axis is logarithmic from one second on; shorter times are at its left edge.
@@ -211,13 +250,18 @@ def cdf(values: Mapping[str, Any], label: str, codes: Optional[Sequence[int]] = 
         pairs = [(frame.x(numpy.log10(a) / scale), frame.y(b)) for a, b in zip(at, reached)]
         path = "M%.1f %.1f" % pairs[0] + "".join("H%.1fV%.1f" % pair for pair in _changes(pairs))
         said = "%s: half within %s" % (name, span(float(numpy.median(sorted_)))) if name else ""
-        frame.out.append('<path class="line c%s" d="%s"><title>%s</title></path>' % (_colour(code), path, escape(said)))
+        frame.out.append(
+            '<path class="line c%s" d="%s"><title>%s</title></path>'
+            % (_colour(code), path, escape(said))
+        )
     return frame.end() + (legend(list(values), shown) if len(values) > 1 else "")
 
 
 def _changes(pairs: Sequence[Tuple[float, float]]) -> List[Tuple[float, float]]:
     """The points where the height changes, and the end."""
-    return [pair for before, pair in zip(pairs, pairs[1:]) if pair[1] != before[1] or pair is pairs[-1]]
+    return [
+        pair for before, pair in zip(pairs, pairs[1:]) if pair[1] != before[1] or pair is pairs[-1]
+    ]
 
 
 # ---- allocations ---------------------------------------------------------------------------
@@ -241,7 +285,10 @@ def gantt(boxes: Boxes, names: Sequence[str], last_s: float, label: str) -> str:
     inside = int(min(max(boxes.lanes * (9 if boxes.lanes <= 64 else 3), 120), 620))
     frame = _Frame(inside + TOP + BOTTOM, label, 96)
     if len(boxes.x0) <= MOST_BOXES:
-        frame.out.append("<g>%s</g>" % "".join(_box(frame, boxes, i, names, last_s) for i in range(len(boxes.x0))))
+        frame.out.append(
+            "<g>%s</g>"
+            % "".join(_box(frame, boxes, i, names, last_s) for i in range(len(boxes.x0)))
+        )
     else:
         png = picture(boxes, last_s, 1400, min(boxes.lanes * max(1, 620 // boxes.lanes), 620))
         place = (frame.x(0), frame.y(1), frame.wide, frame.high)
@@ -258,7 +305,11 @@ def _box(frame: _Frame, boxes: Boxes, i: int, names: Sequence[str], last_s: floa
     x, y = frame.x(boxes.x0[i] / last_s), frame.y(1 - boxes.low[i] / boxes.lanes)
     wide = max(frame.x(boxes.x1[i] / last_s) - x, 0.4)
     high = frame.y(1 - boxes.high[i] / boxes.lanes) - y
-    said = "%s: %s, from %s" % (names[int(boxes.job[i])], span(boxes.x1[i] - boxes.x0[i]), span(boxes.x0[i]))
+    said = "%s: %s, from %s" % (
+        names[int(boxes.job[i])],
+        span(boxes.x1[i] - boxes.x0[i]),
+        span(boxes.x0[i]),
+    )
     form = '<rect class="box f%d" x="%g" y="%g" width="%.4g" height="%.4g"><title>%s</title></rect>'
     return form % (boxes.code[i] % 10, x, y, wide, high, escape(said))
 
@@ -275,7 +326,10 @@ def _nodes(frame: _Frame, boxes: Boxes) -> None:
         if middle >= free:
             free = middle + 11
             short = name if len(name) <= 14 else name[:13] + "…"
-            frame.out.append('<text x="%d" y="%g" text-anchor="end">%s</text>' % (frame.left - 6, middle + 4, escape(short)))
+            frame.out.append(
+                '<text x="%d" y="%g" text-anchor="end">%s</text>'
+                % (frame.left - 6, middle + 4, escape(short))
+            )
     x0, y0 = frame.x(0), frame.y(0)
     frame.out.append('<path class="frame" d="M%g %gV%gH%g"/>' % (x0, frame.y(1), y0, frame.x(1)))
 
@@ -287,7 +341,12 @@ def picture(boxes: Boxes, last_s: float, width: int, height: int) -> bytes:
 
     Free lanes are transparent.
     """
-    x0, x1, y0, y1 = boxes.x0 / last_s, boxes.x1 / last_s, boxes.low / boxes.lanes, boxes.high / boxes.lanes
+    x0, x1, y0, y1 = (
+        boxes.x0 / last_s,
+        boxes.x1 / last_s,
+        boxes.low / boxes.lanes,
+        boxes.high / boxes.lanes,
+    )
     return _png(paint(x0, x1, y0, y1, boxes.code % 10 + 1, width, height))
 
 
@@ -302,11 +361,22 @@ def _png(image: Any) -> bytes:
     colours = b"\0\0\0" + b"".join(bytes.fromhex(colour[1:]) for colour in PALETTE)
 
     def chunk(kind: bytes, content: bytes) -> bytes:
-        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+        return (
+            struct.pack(">I", len(content))
+            + kind
+            + content
+            + struct.pack(">I", zlib.crc32(kind + content))
+        )
 
     head = struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)
     body = zlib.compress(rows.tobytes(), 9)
     return b"\x89PNG\r\n\x1a\n" + b"".join(
         chunk(kind, content)
-        for kind, content in ((b"IHDR", head), (b"PLTE", colours), (b"tRNS", b"\0"), (b"IDAT", body), (b"IEND", b""))
+        for kind, content in (
+            (b"IHDR", head),
+            (b"PLTE", colours),
+            (b"tRNS", b"\0"),
+            (b"IDAT", body),
+            (b"IEND", b""),
+        )
     )

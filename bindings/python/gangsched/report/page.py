@@ -43,7 +43,13 @@ def write(results: Results, path: "Union[str, os.PathLike[str]]", **options: Any
         file.write(content)
 
 
-def html(results: Results, *, title: Optional[str] = None, worst_waits: int = 8, command: Optional[str] = None) -> str:
+def html(
+    results: Results,
+    *,
+    title: Optional[str] = None,
+    worst_waits: int = 8,
+    command: Optional[str] = None
+) -> str:
     """The page as text.
 
     O(jobs + allocations), and one replay of the simulation for ``worst_waits``.
@@ -79,7 +85,11 @@ def _page(title: str, body: Sequence[str]) -> str:
     head = '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
     head += '<meta name="viewport" content="width=device-width,initial-scale=1"><meta name="color-scheme" content="light dark">'
     head += "<title>%s</title><style>%s</style></head>\n" % (escape(title), CSS)
-    return "%s<body><main><h1>%s</h1>\n%s\n</main></body></html>\n" % (head, escape(title), "\n".join(body))
+    return "%s<body><main><h1>%s</h1>\n%s\n</main></body></html>\n" % (
+        head,
+        escape(title),
+        "\n".join(body),
+    )
 
 
 def _section(title: str, *body: str, note: str = "") -> str:
@@ -91,7 +101,11 @@ def _section(title: str, *body: str, note: str = "") -> str:
 
 
 def _one(result: "Result", count: int, command: Optional[str]) -> List[str]:
-    out = ['<p class="lead">%s</p>' % escape(setup.sentence(result)), _interrupted({"": result}), _tiles(result)]
+    out = [
+        '<p class="lead">%s</p>' % escape(setup.sentence(result)),
+        _interrupted({"": result}),
+        _tiles(result),
+    ]
     out += _over_time({"": result})
     out.append(_distributions(result))
     out += _gantt(result, "Allocations", {"": result})
@@ -104,7 +118,14 @@ def _one(result: "Result", count: int, command: Optional[str]) -> List[str]:
     if count > 0:
         out.append(_worst(result, count))
     out.append(_section("All numbers, with definitions", tables.definitions(result)))
-    out.append(_section("What was simulated", setup.machines(result), setup.queues(result), setup.options({"": result})))
+    out.append(
+        _section(
+            "What was simulated",
+            setup.machines(result),
+            setup.queues(result),
+            setup.options({"": result}),
+        )
+    )
     out.append(_section("Repeating this run", setup.again({"": result}, command)))
     return [one for one in out if one]
 
@@ -114,28 +135,47 @@ def _interrupted(results: Mapping[str, "Result"]) -> str:
     if not stopped:
         return ""
     subject = "This run was" if stopped == [""] else "%s: this was" % ", ".join(stopped)
-    return '<p class="warn">%s interrupted: it is what had happened until then.</p>' % escape(subject)
+    return '<p class="warn">%s interrupted: it is what had happened until then.</p>' % escape(
+        subject
+    )
 
 
 def _tiles(result: "Result") -> str:
     summary = result.summary()
     wait, jct, slow = summary["wait_s"], summary["jct_s"], summary["bounded_slowdown"]
-    left = [("%s %s" % (number(summary[key]), key)) for key in ("failed", "refused", "unfinished") if summary[key]]
+    left = [
+        ("%s %s" % (number(summary[key]), key))
+        for key in ("failed", "refused", "unfinished")
+        if summary[key]
+    ]
     shown = [
         ("jobs done", number(summary["jobs"]), ", ".join(left) or "all submitted jobs"),
-        ("mean wait", span(wait["mean"]), "half %s or less, 1 %% over %s" % (span(wait["p50"]), span(wait["p99"]))),
+        (
+            "mean wait",
+            span(wait["mean"]),
+            "half %s or less, 1 %% over %s" % (span(wait["p50"]), span(wait["p99"])),
+        ),
         ("mean completion time", span(jct["mean"]), "half %s or less" % span(jct["p50"])),
         ("mean bounded slowdown", number(slow["mean"]), "half %s or less" % number(slow["p50"])),
     ]
     kind = "gpu" if has_gpus(result) else "cpu"
-    other = "cores %s" % part(summary["cpu_utilisation"]) if kind == "gpu" else "memory %s" % part(summary["memory_utilisation"])
+    other = (
+        "cores %s" % part(summary["cpu_utilisation"])
+        if kind == "gpu"
+        else "memory %s" % part(summary["memory_utilisation"])
+    )
     shown.append(("%s utilisation" % kind.upper(), part(summary[kind + "_utilisation"]), other))
     shown.append(("makespan", span(summary["makespan_s"]), "first submission to last end"))
-    good = ", ".join("%s %s%s" % (number(summary[key + "s"]), key, "" if summary[key + "s"] == 1 else "s") for key in ("preemption", "failure"))
+    good = ", ".join(
+        "%s %s%s" % (number(summary[key + "s"]), key, "" if summary[key + "s"] == 1 else "s")
+        for key in ("preemption", "failure")
+    )
     shown.append(("goodput", part(summary["goodput"]), good))
     shown.append(("fairness (Jain)", number(summary["jain"]), "1 is equal between users"))
     tile = '<div class="tile"><b>%s</b><span>%s</span><small>%s</small></div>'
-    return '<div class="tiles">%s</div>' % "".join(tile % tuple(escape(word) for word in row[1::-1] + row[2:]) for row in shown)
+    return '<div class="tiles">%s</div>' % "".join(
+        tile % tuple(escape(word) for word in row[1::-1] + row[2:]) for row in shown
+    )
 
 
 # ---- over time -------------------------------------------------------------------------------
@@ -151,7 +191,11 @@ def bounds(results: Mapping[str, "Result"]) -> Any:
     for result in results.values():
         submit, end = result.column("submit_s"), result.column("end_s")
         begins.append(float(submit.min()) if len(submit) else 0.0)
-        over = len(end) > 0 and result.info.ended == result.info.jobs and bool(numpy.isfinite(end).any())
+        over = (
+            len(end) > 0
+            and result.info.ended == result.info.jobs
+            and bool(numpy.isfinite(end).any())
+        )
         ends.append(float(numpy.nanmax(end)) if over else result.info.now_s)
     begin = min(begins)
     return begin, max(max(ends), begin + 1e-9)
@@ -173,9 +217,20 @@ def _over_time(results: Mapping[str, "Result"]) -> List[str]:
         used += _used(result, table, at, edges, middle, label)
         waiting = charts.mean_over(at, table.pending.to_numpy(), edges)
         most = charts.most_over(at, table.pending.to_numpy(), edges)
-        jobs.append(charts.Series(label or "waiting (band: maximum)", middle, waiting, high=most if not label else None))
+        jobs.append(
+            charts.Series(
+                label or "waiting (band: maximum)",
+                middle,
+                waiting,
+                high=most if not label else None,
+            )
+        )
         if not label:
-            jobs.append(charts.Series("running", middle, charts.mean_over(at, table.running.to_numpy(), edges)))
+            jobs.append(
+                charts.Series(
+                    "running", middle, charts.mean_over(at, table.running.to_numpy(), edges)
+                )
+            )
     span_s = end - begin
     top = max((float((one.y if one.high is None else one.high).max()) for one in jobs), default=1.0)
     kind = "GPUs" if all(has_gpus(result) for result in results.values()) else "cores"
@@ -184,10 +239,15 @@ def _over_time(results: Mapping[str, "Result"]) -> List[str]:
     note = "Fractions of the capacity in use; means over %s." % span(span_s / charts.BINS)
     if "" not in results:
         note = "Fraction of the %s in use; means over %s." % (kind, span(span_s / charts.BINS))
-    return [_section("Utilisation", first, note=note), _section("Queue length" if "" in results else "Jobs that wait", second)]
+    return [
+        _section("Utilisation", first, note=note),
+        _section("Queue length" if "" in results else "Jobs that wait", second),
+    ]
 
 
-def _used(result: "Result", table: Any, at: Any, edges: Any, middle: Any, label: str) -> List[charts.Series]:
+def _used(
+    result: "Result", table: Any, at: Any, edges: Any, middle: Any, label: str
+) -> List[charts.Series]:
     """Fractions in use: of one result for each kind, of several results for their main kind."""
     kinds = [("gpus", "GPUs"), ("cpus", "cores"), ("mem_mib", "memory")]
     kinds = [(key, said) for key, said in kinds if result.capacity[key] > 0]
@@ -196,7 +256,9 @@ def _used(result: "Result", table: Any, at: Any, edges: Any, middle: Any, label:
         mean = charts.mean_over(at, table[key].to_numpy(), edges) / result.capacity[key]
         if i > 0 and not mean.any():  # no job uses this kind
             continue
-        found.append(charts.Series(label or said, middle, mean, "area" if i == 0 and not label else "line"))
+        found.append(
+            charts.Series(label or said, middle, mean, "area" if i == 0 and not label else "line")
+        )
     return found
 
 
@@ -248,13 +310,25 @@ def _gantt(result: "Result", title: str, among: Mapping[str, "Result"]) -> List[
     by = "queue" if len(ranked(result, "queue")[1]) > 1 else "user"
     codes, words = ranked(result, by)
     boxes = charts.Boxes(
-        shown.begin_s - begin, numpy.minimum(stop, end) - begin, shown.low, shown.high, codes[shown.job], shown.job, shown.nodes, shown.total
+        shown.begin_s - begin,
+        numpy.minimum(stop, end) - begin,
+        shown.low,
+        shown.high,
+        codes[shown.job],
+        shown.job,
+        shown.nodes,
+        shown.total,
     )
     what = "devices" if has_gpus(result) else "cores"
     drawn = charts.gantt(boxes, result.names, end - begin, "allocations")
     said = words if 1 < len(words) <= 10 else []
     note = "%s %s of %s nodes, one lane each; coloured by %s%s. Blank lanes were free." % (
-        number(shown.total), what, number(len(shown.nodes)), by, "" if len(words) <= 10 else " (of %s, colours repeat)" % number(len(words)))
+        number(shown.total),
+        what,
+        number(len(shown.nodes)),
+        by,
+        "" if len(words) <= 10 else " (of %s, colours repeat)" % number(len(words)),
+    )
     return [_section(title, drawn, charts.legend(said) if said else "", note=note)]
 
 
@@ -264,7 +338,9 @@ def ranked(result: "Result", by: str) -> Tuple[Any, List[str]]:
 
     words = result._word_list(by)
     used, codes = numpy.unique(result._codes(by), return_inverse=True)
-    return codes, [words[code] if 0 <= code < len(words) and words[code] else "(no %s)" % by for code in used]
+    return codes, [
+        words[code] if 0 <= code < len(words) and words[code] else "(no %s)" % by for code in used
+    ]
 
 
 # ---- several ---------------------------------------------------------------------------------
@@ -274,8 +350,15 @@ def _compared(results: Mapping[str, "Result"], command: Optional[str]) -> List[s
     import numpy
 
     first = next(iter(results.values()))
-    out = ['<p class="lead">%s</p>' % escape(setup.sentence(first, policy=False)), _interrupted(results)]
-    out.append(_section("Beside each other", tables.compared(results), note="The best of a column is bold."))
+    out = [
+        '<p class="lead">%s</p>' % escape(setup.sentence(first, policy=False)),
+        _interrupted(results),
+    ]
+    out.append(
+        _section(
+            "Beside each other", tables.compared(results), note="The best of a column is bold."
+        )
+    )
     for column, said in (("wait", "Waits"), ("completion time", "Completion times")):
         values = {}
         for label, result in results.items():
@@ -287,6 +370,10 @@ def _compared(results: Mapping[str, "Result"], command: Optional[str]) -> List[s
     for label, result in results.items():
         out += _gantt(result, "Allocations: %s" % label, results)
     out.append(_section("Definitions of the numbers", tables.meanings(first)))
-    out.append(_section("What was simulated", setup.machines(first), setup.queues(first), setup.options(results)))
+    out.append(
+        _section(
+            "What was simulated", setup.machines(first), setup.queues(first), setup.options(results)
+        )
+    )
     out.append(_section("Repeating this run", setup.again(results, command)))
     return [one for one in out if one]

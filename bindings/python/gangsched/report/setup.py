@@ -38,14 +38,23 @@ def policy_name(result: "Result") -> str:
     given = result._recipe.arguments.get("policy")
     if given is None:
         lost = "policy" in result._recipe.lost
-        return "a function" if lost else "queues" if result._recipe.arguments.get("queues") is not None else "fifo (one queue)"
+        return (
+            "a function"
+            if lost
+            else "queues"
+            if result._recipe.arguments.get("queues") is not None
+            else "fifo (one queue)"
+        )
     return str(said(given))
 
 
 def said(value: Any) -> Any:
     """The value in a form that JSON has."""
     if callable(value):
-        return "function %s.%s" % (getattr(value, "__module__", "?"), getattr(value, "__qualname__", type(value).__name__))
+        return "function %s.%s" % (
+            getattr(value, "__module__", "?"),
+            getattr(value, "__qualname__", type(value).__name__),
+        )
     if isinstance(value, (str, int, float, bool)) or value is None:
         return value
     return list(value) if isinstance(value, (list, tuple)) else str(value)
@@ -55,11 +64,24 @@ def machines(result: "Result") -> str:
     """The machines, one row a machine type."""
     rows = []
     for shape, count in shapes(result):
-        row = [number(count), number(shape["gpus"]), escape(shape["model"] or NONE), number(shape["cpus"])]
+        row = [
+            number(count),
+            number(shape["gpus"]),
+            escape(shape["model"] or NONE),
+            number(shape["cpus"]),
+        ]
         rows.append([*row, "%s GiB" % number(shape["mem_mib"] / 1024)])
     levels = result._recipe.arguments["cluster"].get("levels") or []
-    more = '<p class="note">Levels of the topology, widest first: %s.</p>' % escape(", ".join(levels)) if levels else ""
-    return "<h3>Machines</h3>" + table(["nodes", "GPUs of each", "model", "cores", "memory"], rows, words=0, few=True) + more
+    more = (
+        '<p class="note">Levels of the topology, widest first: %s.</p>' % escape(", ".join(levels))
+        if levels
+        else ""
+    )
+    return (
+        "<h3>Machines</h3>"
+        + table(["nodes", "GPUs of each", "model", "cores", "memory"], rows, words=0, few=True)
+        + more
+    )
 
 
 def queues(result: "Result") -> str:
@@ -70,12 +92,26 @@ def queues(result: "Result") -> str:
     rows = []
     for depth, queue in list(tree.walk())[:MOST_QUEUES]:
         skip = ("name", "parent", "guaranteed", "limit", "weight")
-        rest = ", ".join("%s %s" % (key, json.dumps(queue[key])) for key in queue if key not in skip and queue[key] is not None)
+        rest = ", ".join(
+            "%s %s" % (key, json.dumps(queue[key]))
+            for key in queue
+            if key not in skip and queue[key] is not None
+        )
         name = "&ensp;" * (2 * depth) + escape(str(queue["name"]))
-        rows.append([name, *(_amounts(queue.get(key)) for key in ("guaranteed", "limit", "weight")), escape(rest)])
+        rows.append(
+            [
+                name,
+                *(_amounts(queue.get(key)) for key in ("guaranteed", "limit", "weight")),
+                escape(rest),
+            ]
+        )
     more = len(tree) - len(rows)
     note = '<p class="note">and %s more</p>' % number(more) if more > 0 else ""
-    return "<h3>Queues</h3>" + table(["queue", "guaranteed", "limit", "weight", "other"], rows, words=1, last_word=True) + note
+    return (
+        "<h3>Queues</h3>"
+        + table(["queue", "guaranteed", "limit", "weight", "other"], rows, words=1, last_word=True)
+        + note
+    )
 
 
 def _amounts(value: Any) -> str:
@@ -89,7 +125,11 @@ def _amounts(value: Any) -> str:
 def settings(result: "Result") -> Dict[str, Any]:
     """The options that were given."""
     made = result._recipe.arguments
-    given = {key: said(value) for key, value in made.items() if key not in _NOT_OPTIONS and value is not None}
+    given = {
+        key: said(value)
+        for key, value in made.items()
+        if key not in _NOT_OPTIONS and value is not None
+    }
     if made.get("mix") is not None:
         given["mix"] = "%d shapes" % len(made["mix"])
     if "policy" in made:
@@ -103,7 +143,9 @@ def options(results: Mapping[str, "Result"]) -> str:
     names: List[str] = list(dict.fromkeys(name for one in given.values() for name in one))
     labels = list(given)
     rows = [[escape(name), *(_value(given[label], name) for label in labels)] for name in names]
-    return "<h3>Options</h3>" + table(["option", *(label or "value" for label in labels)], rows, words=1 + len(labels))
+    return "<h3>Options</h3>" + table(
+        ["option", *(label or "value" for label in labels)], rows, words=1 + len(labels)
+    )
 
 
 def _value(given: Mapping[str, Any], name: str) -> str:
@@ -118,18 +160,43 @@ def again(results: Mapping[str, "Result"], command: Optional[str]) -> str:
     first = next(iter(results.values()))
     rows = [["gangsched", escape(__version__)], ["Python", escape(platform.python_version())]]
     for trace, shift in _traces(first):
-        digest = hashlib.sha256(trace.to_text("jsonl").encode("utf-8")).hexdigest() if not trace.closed else "closed since"
-        what = "%s jobs%s%s" % (number(len(trace)) if not trace.closed else "?", ", read as " + trace.format if not trace.closed and
-                                trace.format else "", ", %g s later" % shift if shift else "")
+        digest = (
+            hashlib.sha256(trace.to_text("jsonl").encode("utf-8")).hexdigest()
+            if not trace.closed
+            else "closed since"
+        )
+        what = "%s jobs%s%s" % (
+            number(len(trace)) if not trace.closed else "?",
+            ", read as " + trace.format if not trace.closed and trace.format else "",
+            ", %g s later" % shift if shift else "",
+        )
         rows.append(["trace", "%s; SHA-256 of it as JSON lines: %s" % (escape(what), digest)])
     tree = first._recipe.arguments.get("queues")
     case = {**first._recipe.arguments["cluster"], **(tree.to_dict() if tree is not None else {})}
     digest = hashlib.sha256(json.dumps(case, sort_keys=True).encode("utf-8")).hexdigest()
     rows.append(["machines and queues", "SHA-256 of their JSON: %s" % digest])
-    rows.append(["seed", escape(", ".join(sorted({str(result._recipe.arguments.get("seed", 0)) for result in results.values()})))])
-    commands = sum(1 for step in first._recipe.log if isinstance(step, Step) and step.method != "add")
+    rows.append(
+        [
+            "seed",
+            escape(
+                ", ".join(
+                    sorted(
+                        {
+                            str(result._recipe.arguments.get("seed", 0))
+                            for result in results.values()
+                        }
+                    )
+                )
+            ),
+        ]
+    )
+    commands = sum(
+        1 for step in first._recipe.log if isinstance(step, Step) and step.method != "add"
+    )
     if commands:
-        rows.append(["commands", "%s during the run, which this page does not list" % number(commands)])
+        rows.append(
+            ["commands", "%s during the run, which this page does not list" % number(commands)]
+        )
     out = table(["", ""], rows, words=2)
     if command:
         out += "<p>It was made by</p><pre>%s</pre>" % escape(command)
@@ -137,4 +204,8 @@ def again(results: Mapping[str, "Result"], command: Optional[str]) -> str:
 
 
 def _traces(result: "Result") -> Any:
-    return [step.arguments for step in result._recipe.log if isinstance(step, Step) and step.method == "add"]
+    return [
+        step.arguments
+        for step in result._recipe.log
+        if isinstance(step, Step) and step.method == "add"
+    ]

@@ -55,7 +55,10 @@ table{font-size:8pt}th,td{padding:2px 5px}.wide{overflow:visible}.bar{width:46px
 def _series() -> str:
     out = []
     for i, colour in enumerate(PALETTE):
-        out.append(".line.c%d{stroke:%s}.fill.c%d,.band.c%d,.f%d{fill:%s}.k%d{background:%s}" % (i, colour, i, i, i, colour, i, colour))
+        out.append(
+            ".line.c%d{stroke:%s}.fill.c%d,.band.c%d,.f%d{fill:%s}.k%d{background:%s}"
+            % (i, colour, i, i, i, colour, i, colour)
+        )
     return "".join([*out, ".line.cx{stroke:var(--text)}.kx{background:var(--text)}"])
 
 

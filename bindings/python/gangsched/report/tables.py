@@ -16,7 +16,11 @@ MOST_ROWS = 25
 
 
 def table(
-    heads: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1, last_word: bool = False, few: bool = False
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    words: int = 1,
+    last_word: bool = False,
+    few: bool = False,
 ) -> str:
     """A table from cells that are HTML.
 
@@ -24,10 +28,19 @@ def table(
     numbers. ``few`` keeps the table narrow.
     """
     wordy = [i < words or (last_word and i == len(heads) - 1) for i in range(len(heads))]
-    head = "".join("<th%s>%s</th>" % (' class="w"' if text else "", escape(name)) for name, text in zip(heads, wordy))
-    out = ['<div class="wide"><table%s><thead><tr>%s</tr></thead><tbody>' % (' class="few"' if few else "", head)]
+    head = "".join(
+        "<th%s>%s</th>" % (' class="w"' if text else "", escape(name))
+        for name, text in zip(heads, wordy)
+    )
+    out = [
+        '<div class="wide"><table%s><thead><tr>%s</tr></thead><tbody>'
+        % (' class="few"' if few else "", head)
+    ]
     for row in rows:
-        cells = ("<td%s>%s</td>" % (' class="w"' if text else ' class="n"', cell) for cell, text in zip(row, wordy))
+        cells = (
+            "<td%s>%s</td>" % (' class="w"' if text else ' class="n"', cell)
+            for cell, text in zip(row, wordy)
+        )
         out.append("<tr>%s</tr>" % "".join(cells))
     return "".join([*out, "</tbody></table></div>"])
 
@@ -68,7 +81,12 @@ def groups(result: "Result", by: str) -> str:
 
     kind, unit = ("gpus", "GPU-h") if has_gpus(result) else ("cpus", "core-h")
     codes, words = result._codes(by), result._word_list(by)
-    used, wait, jct, run = _used_s(result, kind), waits(result), result.column("jct_s"), result.column("run_s")
+    used, wait, jct, run = (
+        _used_s(result, kind),
+        waits(result),
+        result.column("jct_s"),
+        result.column("run_s"),
+    )
     slow = numpy.maximum(1.0, jct / numpy.maximum(run, 10.0))
     done, total = counts(result), float(used.sum()) or 1.0
     taken = numpy.bincount(codes.clip(0), weights=used, minlength=len(words) + 1)
@@ -79,10 +97,24 @@ def groups(result: "Result", by: str) -> str:
         ended = mine & done
         name = words[code] if 0 <= code < len(words) and words[code] else "(none)"
         row = [escape(name), number(int(mine.sum())), number(int(mine.sum() - ended.sum()))]
-        row += [span(_mean(wait[ended])), span(_rank(wait[ended], 0.99)), span(_mean(jct[ended])), number(_mean(slow[ended]))]
-        rows.append([*row, number(float(used[mine].sum()) / 3600), _bar(float(used[mine].sum()) / total)])
-    heads = [by, "jobs", "not done", "mean wait", "p99 wait", "mean completion", "mean bounded slowdown", unit, "fraction of all usage"]
-    more = "<p class=\"note\">and %s more</p>" % number(len(listed) - MOST_ROWS) if len(listed) > MOST_ROWS else ""
+        row += [
+            span(_mean(wait[ended])),
+            span(_rank(wait[ended], 0.99)),
+            span(_mean(jct[ended])),
+            number(_mean(slow[ended])),
+        ]
+        rows.append(
+            [*row, number(float(used[mine].sum()) / 3600), _bar(float(used[mine].sum()) / total)]
+        )
+    heads = [
+        by, "jobs", "not done", "mean wait", "p99 wait", "mean completion", "mean bounded slowdown",
+        unit, "fraction of all usage",
+    ]
+    more = (
+        '<p class="note">and %s more</p>' % number(len(listed) - MOST_ROWS)
+        if len(listed) > MOST_ROWS
+        else ""
+    )
     return table(heads, rows) + more
 
 
@@ -103,14 +135,23 @@ def shapes(result: "Result") -> List[Tuple[Dict[str, Any], int]]:
     """The machine types, each with its number of machines."""
     found: Dict[Tuple[Any, ...], int] = {}
     for node in result._recipe.arguments["cluster"].get("nodes", ()):
-        key = (node.get("gpus") or len(node.get("devices") or ()), _model(node), node.get("cpus", 0), node.get("mem_mib", 0))
+        key = (
+            node.get("gpus") or len(node.get("devices") or ()),
+            _model(node),
+            node.get("cpus", 0),
+            node.get("mem_mib", 0),
+        )
         found[key] = found.get(key, 0) + 1
     names = ("gpus", "model", "cpus", "mem_mib")
     return [(dict(zip(names, key)), count) for key, count in found.items()]
 
 
 def _model(node: Mapping[str, Any]) -> str:
-    given = [str(device.get("model") or "") for device in node.get("devices") or () if isinstance(device, Mapping)]
+    given = [
+        str(device.get("model") or "")
+        for device in node.get("devices") or ()
+        if isinstance(device, Mapping)
+    ]
     return str(node.get("gpu_model") or " + ".join(sorted({one for one in given if one})))
 
 
@@ -125,7 +166,14 @@ def models(result: "Result") -> str:
     for name, numbers in summary.get("gpu_models", {}).items():
         there = devices.get(name, 0)
         used = numbers["gpu_s"] / (there * makespan) if there and makespan else float("nan")
-        rows.append([escape(name or "(no model)"), number(there) if there else NONE, number(numbers["gpu_s"] / 3600), _bar(used) if used == used else NONE])
+        rows.append(
+            [
+                escape(name or "(no model)"),
+                number(there) if there else NONE,
+                number(numbers["gpu_s"] / 3600),
+                _bar(used) if used == used else NONE,
+            ]
+        )
     return table(["model", "devices", "GPU-h", "of all devices, over the makespan"], rows, few=True)
 
 
@@ -134,16 +182,29 @@ def models(result: "Result") -> str:
 
 def waited(result: "Result", listed: Sequence[Waited]) -> str:
     """The longest waits, with requests and reasons."""
-    columns = {name: result.column(name) for name in ("tasks", "gpus", "cpus", "submit_s", "user", "queue")}
+    columns = {
+        name: result.column(name) for name in ("tasks", "gpus", "cpus", "submit_s", "user", "queue")
+    }
     rows = []
     for one in listed:
         i = one.job
-        requested = "%s %s" % (number(columns["tasks"][i]), "task" if columns["tasks"][i] == 1 else "tasks")
-        requested += ", %s GPUs" % number(columns["gpus"][i]) if columns["gpus"][i] else ", %s cores" % number(columns["cpus"][i])
+        requested = "%s %s" % (
+            number(columns["tasks"][i]),
+            "task" if columns["tasks"][i] == 1 else "tasks",
+        )
+        requested += (
+            ", %s GPUs" % number(columns["gpus"][i])
+            if columns["gpus"][i]
+            else ", %s cores" % number(columns["cpus"][i])
+        )
         wait = span(one.wait_s) if one.started else "%s, still waits" % span(one.wait_s)
         words = [result.names[i], columns["user"][i] or NONE, columns["queue"][i] or NONE]
-        rows.append([*(escape(word) for word in words), escape(requested), escape(wait), escape(one.why)])
-    return table(["job", "user", "queue", "requested", "waited", "why"], rows, words=3, last_word=True)
+        rows.append(
+            [*(escape(word) for word in words), escape(requested), escape(wait), escape(one.why)]
+        )
+    return table(
+        ["job", "user", "queue", "requested", "waited", "why"], rows, words=3, last_word=True
+    )
 
 
 def refused(result: "Result") -> str:
@@ -156,9 +217,18 @@ def refused(result: "Result") -> str:
     for index, why in refusals.items():
         found.setdefault(why, []).append(index)
     listed = sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))
-    rows = [[number(len(jobs)), escape(result.names[min(jobs)]), escape(why)] for why, jobs in listed[:MOST_ROWS]]
-    more = '<p class="note">and %s more reasons</p>' % number(len(listed) - MOST_ROWS) if len(listed) > MOST_ROWS else ""
-    return table(["refused", "the first", "why"], rows, words=0, last_word=True) + more if rows else ""
+    rows = [
+        [number(len(jobs)), escape(result.names[min(jobs)]), escape(why)]
+        for why, jobs in listed[:MOST_ROWS]
+    ]
+    more = (
+        '<p class="note">and %s more reasons</p>' % number(len(listed) - MOST_ROWS)
+        if len(listed) > MOST_ROWS
+        else ""
+    )
+    return (
+        table(["refused", "the first", "why"], rows, words=0, last_word=True) + more if rows else ""
+    )
 
 
 # ---- numbers ---------------------------------------------------------------------------------
@@ -171,7 +241,9 @@ def definitions(result: "Result") -> str:
     for path, name, said, what in defined(result):
         value = lookup(summary, path)
         if isinstance(value, Mapping):
-            spreads.append([escape(name), *(escape(said(value.get(key))) for key in SPREAD), escape(what)])
+            spreads.append(
+                [escape(name), *(escape(said(value.get(key))) for key in SPREAD), escape(what)]
+            )
         elif value is not None:
             single.append([escape(name), escape(said(value)), escape(what)])
     first = table(["of jobs", *SPREAD, "definition"], spreads, last_word=True)
@@ -180,7 +252,11 @@ def definitions(result: "Result") -> str:
 
 def meanings(result: "Result") -> str:
     """The definitions without the numbers."""
-    return table(["number", "definition"], [[escape(name), escape(what)] for _, name, _, what in defined(result)], words=2)
+    return table(
+        ["number", "definition"],
+        [[escape(name), escape(what)] for _, name, _, what in defined(result)],
+        words=2,
+    )
 
 
 # ---- several results -------------------------------------------------------------------------
@@ -208,8 +284,13 @@ def compared(results: Mapping[str, "Result"]) -> str:
     """Summaries as a table, a row a result."""
     summaries = {label: result.summary() for label, result in results.items()}
     gpus = any(has_gpus(result) for result in results.values())
-    shown = [row for row in _COMPARED if row[0][0] != ("cpu_utilisation" if gpus else "gpu_utilisation")]
-    best = [_best([lookup(summary, path) for summary in summaries.values()], sign) for path, _, _, sign in shown]
+    shown = [
+        row for row in _COMPARED if row[0][0] != ("cpu_utilisation" if gpus else "gpu_utilisation")
+    ]
+    best = [
+        _best([lookup(summary, path) for summary in summaries.values()], sign)
+        for path, _, _, sign in shown
+    ]
     out = ['<div class="wide"><table><thead><tr><th class="w"></th>']
     out += ["<th>%s</th>" % escape(head) for _, head, _, _ in shown] + ["</tr></thead><tbody>"]
     for label, summary in summaries.items():
@@ -234,9 +315,17 @@ def by_queue(results: Mapping[str, "Result"]) -> str:
     """Mean waits: a row a queue, a column a result."""
     found: Dict[str, Dict[str, float]] = {}
     for label, result in results.items():
-        codes, words, wait, done = result._codes("queue"), result._word_list("queue"), waits(result), counts(result)
+        codes, words, wait, done = (
+            result._codes("queue"),
+            result._word_list("queue"),
+            waits(result),
+            counts(result),
+        )
         for code in sorted(set(codes.tolist())):
             name = words[code] if 0 <= code < len(words) and words[code] else "(none)"
             found.setdefault(name, {})[label] = _mean(wait[(codes == code) & done])
-    rows = [[escape(name), *(span(means.get(label)) for label in results)] for name, means in list(found.items())[:MOST_ROWS]]
+    rows = [
+        [escape(name), *(span(means.get(label)) for label in results)]
+        for name, means in list(found.items())[:MOST_ROWS]
+    ]
     return table(["queue", *results], rows)

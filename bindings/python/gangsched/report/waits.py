@@ -29,7 +29,9 @@ def waits(result: "Result") -> Any:
 
     submit, start = result.column("submit_s"), result.column("start_s")
     found = start - submit
-    waiting = numpy.isnan(start) & (result.column("state") == "pending") & (submit <= result.info.now_s)
+    waiting = (
+        numpy.isnan(start) & (result.column("state") == "pending") & (submit <= result.info.now_s)
+    )
     # Jobs that have not come are pending, too, and have not waited.
     return numpy.where(waiting, result.info.now_s - submit, found)
 
@@ -42,13 +44,21 @@ def worst(result: "Result", count: int) -> List[Waited]:
     order = numpy.argsort(-numpy.nan_to_num(found, nan=-1.0), kind="stable")[:count]
     listed = [int(i) for i in order if found[i] > 0]
     submit, start = result.column("submit_s"), result.column("start_s")
-    instants = {i: float(submit[i] + found[i] / 2) if start[i] == start[i] else result.info.now_s for i in listed}
+    instants = {
+        i: float(submit[i] + found[i] / 2) if start[i] == start[i] else result.info.now_s
+        for i in listed
+    }
     try:
         stops = sorted((at, i) for i, at in instants.items())
-        explanations = {i: str(simulation.explain(i)) for i, simulation in result._recipe.visit(stops)}
+        explanations = {
+            i: str(simulation.explain(i)) for i, simulation in result._recipe.visit(stops)
+        }
     except NotSupported as error:
         explanations = {i: "not known: %s" % error for i in listed}
-    return [Waited(i, float(found[i]), bool(start[i] == start[i]), instants[i], explanations.get(i, "")) for i in listed]
+    return [
+        Waited(i, float(found[i]), bool(start[i] == start[i]), instants[i], explanations.get(i, ""))
+        for i in listed
+    ]
 
 
 __all__ = ["Waited", "waits", "worst"]

@@ -2,7 +2,9 @@
 """Forecasts: a copy of a simulation's scheduler, run ahead. When do jobs start, and what if?"""
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple, Union
+from typing import (
+    TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple, Union,
+)
 
 from .._native import Call, callback, ffi, lib, new, text
 from ..case import Case, job_dict
@@ -66,7 +68,9 @@ class _Expectations(Call):
 class _RunTimes(Call):
     """Connects gang_run_time_fn with a Python function."""
 
-    def __init__(self, run_time_of: Callable[[int, int, float], Optional[float]], index: Callable[[int], int]) -> None:
+    def __init__(
+        self, run_time_of: Callable[[int, int, float], Optional[float]], index: Callable[[int], int]
+    ) -> None:
         super().__init__()
         self.run_time_of, self.index = run_time_of, index
 
@@ -149,22 +153,31 @@ class Forecast(Reserving):
         with simulation._changing() as sched, simulation.cluster._held():
             opts.now_ns = simulation._now_ns()
             self._at_ns = int(opts.now_ns)
-            self._jobs: Dict[int, _Job] = {number: _job(simulation, number) for number in _jobs(sched)}
+            self._jobs: Dict[int, _Job] = {
+                number: _job(simulation, number) for number in _jobs(sched)
+            }
             #: index of the next job that is submitted to the forecast
             self._next = len(simulation)
             self._know(opts, run_time)
             out, error = ffi.new("gang_forecast **"), new_error()
             check(lib.gang_forecast_new(sched, opts, out, error), error)
             super().__init__(Box(out[0], lib.gang_forecast_free))
-            self.cluster = simulation.cluster._inside(lib.gang_forecast_cluster(out[0]), self._open())
+            self.cluster = simulation.cluster._inside(
+                lib.gang_forecast_cluster(out[0]), self._open()
+            )
             self.tree, self._default_queue = simulation.tree, simulation._default_queue
             self._given = dict(simulation._given)
         self._ran: Optional[Rows[Expected]] = None
 
-    def _opts(self, horizon_s: float, samples: int, low: float, high: float, seed: int, max_events: int) -> Any:
+    def _opts(
+        self, horizon_s: float, samples: int, low: float, high: float, seed: int, max_events: int
+    ) -> Any:
         opts = new("gang_forecast_opts")
         opts.horizon_ns = ns(horizon_s, "horizon_s")
-        for name, value, least, most in (("samples", samples, 1, 10000), ("max_events", max_events, 0, 2**62)):
+        for name, value, least, most in (
+            ("samples", samples, 1, 10000),
+            ("max_events", max_events, 0, 2**62),
+        ):
             setattr(opts, name, whole(value, name, least, most))
         for name, part in (("low", low), ("high", high)):
             milli = round(ns(part, name) / 1e6)
@@ -190,7 +203,9 @@ class Forecast(Reserving):
         elif callable(run_time):
             run_time_of = run_time
         elif run_time is not None:
-            raise InvalidArgument("run_time is a function, 'actual' or None, not %r" % (run_time,), path="run_time")
+            raise InvalidArgument(
+                "run_time is a function, 'actual' or None, not %r" % (run_time,), path="run_time"
+            )
         if run_time_of is not None:
             self._times = _RunTimes(run_time_of, lambda number: self._jobs[number].at)
             opts.run_time, opts.user = lib.gangsched_py_run_time, self._times.user
@@ -254,12 +269,17 @@ class Forecast(Reserving):
             index, self._next = self._next, self._next + 1
             name = str(index) if "name" not in {**(job or {}), **keywords} else str(spec["name"])
             default = self.tree.default_queue if self.tree is not None else None
-            self._jobs[int(out[0])] = _Job(index, name, queue or default or "", self._at_ns, raw.time_limit_ns)
+            self._jobs[int(out[0])] = _Job(
+                index, name, queue or default or "", self._at_ns, raw.time_limit_ns
+            )
             return index
 
     def _command(self, name: str, job: JobRef, *values: int) -> None:
         with self._changing() as sched:
-            check(getattr(lib, "gang_job_" + name)(sched, self._job_id(job), *values), what="job %r" % (job,))
+            check(
+                getattr(lib, "gang_job_" + name)(sched, self._job_id(job), *values),
+                what="job %r" % (job,),
+            )
 
     # ---- running -------------------------------------------------------------------------
 
@@ -299,7 +319,9 @@ class Forecast(Reserving):
             self._ran = Rows(Expected, [self._told(*found) for found in expectations.found])
             return self._ran
 
-    def _told(self, number: int, what: str, start: int, low: int, high: int, samples: int, wait: int) -> Expected:
+    def _told(
+        self, number: int, what: str, start: int, low: int, high: int, samples: int, wait: int
+    ) -> Expected:
         job = self._jobs.get(number, _Job(-1, "", "", self._at_ns, 0))
         begin = seconds(start)
         waits = None if begin is None else (start - job.submit_ns) / 1e9
@@ -351,7 +373,9 @@ class Forecast(Reserving):
 
 
 def what_if(
-    simulation: "Simulation", cases: Mapping[str, Optional[Callable[[Forecast], Any]]], options: Mapping[str, Any]
+    simulation: "Simulation",
+    cases: Mapping[str, Optional[Callable[[Forecast], Any]]],
+    options: Mapping[str, Any],
 ) -> "pandas.DataFrame":
     """See :meth:`Simulation.what_if`."""
     import pandas
@@ -364,9 +388,13 @@ def what_if(
                 change(ahead)
             table = ahead.run()
         names.update({row.job: row.name for row in table})
-        columns[label] = {row.job: float("nan") if row.start_s is None else row.start_s for row in table}
+        columns[label] = {
+            row.job: float("nan") if row.start_s is None else row.start_s for row in table
+        }
     index = pandas.Index(sorted(names), name="job")
-    made = {label: pandas.Series(column, index=index, dtype=float) for label, column in columns.items()}
+    made = {
+        label: pandas.Series(column, index=index, dtype=float) for label, column in columns.items()
+    }
     found = pandas.DataFrame(made, index=index)
     found.insert(0, "name", [names[job] for job in index])
     return found

@@ -61,7 +61,9 @@ class Host(Call):
     def copy(self) -> "Host":
         """A host with the same functions, for a fork of the simulation."""
         made = Host()
-        made.score, made.on_event, made.speed, made.restart = self.score, self.on_event, self.speed, self.restart
+        made.score, made.on_event, made.speed, made.restart = (
+            self.score, self.on_event, self.speed, self.restart,
+        )
         made.kept = None if self.kept is None else list(self.kept)
         made.refused = None if self.refused is None else dict(self.refused)
         return made

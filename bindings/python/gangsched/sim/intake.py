@@ -48,7 +48,9 @@ class SimulationIntake(SimulationState):
             self._traces.append(trace)
             self._recipe.note("add", trace, shift_s)
 
-    def submit(self, job: Optional[Mapping[str, Any]] = None, *, run_s: RunTime, **keywords: Any) -> int:
+    def submit(
+        self, job: Optional[Mapping[str, Any]] = None, *, run_s: RunTime, **keywords: Any
+    ) -> int:
         """Submit one job now, with all members of a job of the JSON format.
 
         ::
@@ -98,7 +100,10 @@ class SimulationIntake(SimulationState):
             case = Case({**self._frame(queued), "jobs": [queued]}, path_prefix="jobs[0]")
             try:
                 if several:
-                    check(lib.gang_sim_submit_groups(sim, case.c.jobs, times, len(times), out, error), error)
+                    check(
+                        lib.gang_sim_submit_groups(sim, case.c.jobs, times, len(times), out, error),
+                        error,
+                    )
                 else:
                     check(lib.gang_sim_submit(sim, case.c.jobs, times[0], out, error), error)
             except GangError as refusal:
@@ -134,5 +139,8 @@ class SimulationIntake(SimulationState):
         """
         with self._held() as sim:
             index, number = self.find(job), self._job_id(job)
-            check(getattr(lib, "gang_job_" + name)(lib.gang_sim_sched(sim), number, *values), what="job %r" % (job,))
+            check(
+                getattr(lib, "gang_job_" + name)(lib.gang_sim_sched(sim), number, *values),
+                what="job %r" % (job,),
+            )
             self._recipe.note("_command", name, index, *values)

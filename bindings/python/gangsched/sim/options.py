@@ -26,7 +26,9 @@ _TIMES = {
     "sample_s": "sample_ns",
     "linger_s": "linger_ns",
 }
-_WORDS: Mapping[str, Type[Word]] = {"know": Know, "same_instant": SameInstant, "loss": LossPolicy, "place": Place}
+_WORDS: Mapping[str, Type[Word]] = {
+    "know": Know, "same_instant": SameInstant, "loss": LossPolicy, "place": Place,
+}
 _FLAGS = ("recorded_ends", "no_limits")
 _NUMBERS = ("max_restarts",)
 
@@ -40,7 +42,19 @@ _SCHED_NUMBERS = (
 _SCHED_FLAGS = ("observe_only", "no_preemption", "scale_guarantees")
 
 #: The names of all options of a simulation.
-NAMES = frozenset([*_TIMES, *_WORDS, *_FLAGS, *_NUMBERS, "elastic", "preemptible", "refused_s", *_SCHED_NUMBERS, *_SCHED_FLAGS])
+NAMES = frozenset(
+    [
+        *_TIMES,
+        *_WORDS,
+        *_FLAGS,
+        *_NUMBERS,
+        "elastic",
+        "preemptible",
+        "refused_s",
+        *_SCHED_NUMBERS,
+        *_SCHED_FLAGS,
+    ]
+)
 
 
 #: Options of version 0.1 and their names now. The parts keep renaming tools away.
@@ -56,7 +70,9 @@ class General(NamedTuple):
     record: Union[str, Sequence[str]]
 
 
-def fill(options: Mapping[str, Any], tree: Optional[Case], general: General, keep: List[Any]) -> Any:
+def fill(
+    options: Mapping[str, Any], tree: Optional[Case], general: General, keep: List[Any]
+) -> Any:
     """A ``struct gang_sim_opts *``.
 
     Parameters
@@ -126,7 +142,9 @@ def _set(opts: Any, sched: Any, name: str, value: Any) -> None:
 def _record(record: Union[str, Sequence[str]]) -> int:
     """The bits of the tables to record."""
     if not hasattr(record, "__iter__"):
-        raise InvalidArgument("record: %r is no list of %s" % (record, ", ".join(Record.words())), path="record")
+        raise InvalidArgument(
+            "record: %r is no list of %s" % (record, ", ".join(Record.words())), path="record"
+        )
     bits = 0
     for table in [record] if isinstance(record, str) else record:
         bits |= Record.number_of(table, "record")

@@ -45,7 +45,9 @@ class QueueUse(Mapping[str, Dict[str, Any]]):
             number = lib.gang_queue_next(sched, number)
         said: Dict[str, Dict[str, Any]] = dict(tree) if tree is not None else {}
         nothing: Dict[str, Any] = {}
-        listed = [{"parent": parents[name], **said.get(name, nothing), "name": name} for name in rows]
+        listed = [
+            {"parent": parents[name], **said.get(name, nothing), "name": name} for name in rows
+        ]
         return cls(Queues(listed), rows)
 
     def __getitem__(self, name: str) -> Dict[str, Any]:
@@ -74,9 +76,13 @@ class QueueUse(Mapping[str, Dict[str, Any]]):
         used: List[str] = []
         for row in self._rows.values():
             for kind, amounts in row["kinds"].items():
-                if kind not in used and any(amounts[what] for what in ("used", "guarantee", "limit", "demand")):
+                if kind not in used and any(
+                    amounts[what] for what in ("used", "guarantee", "limit", "demand")
+                ):
                     used.append(kind)
-        return {name: {kind: row["kinds"][kind] for kind in used} for name, row in self._rows.items()}
+        return {
+            name: {kind: row["kinds"][kind] for kind in used} for name, row in self._rows.items()
+        }
 
     def __repr__(self) -> str:
         return "<QueueUse: %s>" % ", ".join(self._rows)
@@ -96,5 +102,8 @@ def _row(info: Any, names: Mapping[int, Any]) -> Dict[str, Any]:
     kinds = {}
     for number, (name, scale) in names.items():
         amounts = {what: getattr(info, what)[number] for what in _AMOUNTS}
-        kinds[name] = {what: None if value == lib.GANG_UNLIMITED else value / scale for what, value in amounts.items()}
+        kinds[name] = {
+            what: None if value == lib.GANG_UNLIMITED else value / scale
+            for what, value in amounts.items()
+        }
     return {"running": info.running, "pending": info.pending, "tasks": info.tasks, "kinds": kinds}

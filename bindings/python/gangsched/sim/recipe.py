@@ -6,7 +6,10 @@ replay these calls.
 """
 
 import pickle
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import (
+    TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence,
+    Tuple, Union,
+)
 
 from ..errors import NotSupported
 from ..values import ns
@@ -80,7 +83,9 @@ class Recipe:
             An argument was a function that could not be pickled.
         """
         if self.lost:
-            raise NotSupported("it cannot be run again: %s could not be pickled" % ", ".join(self.lost))
+            raise NotSupported(
+                "it cannot be run again: %s could not be pickled" % ", ".join(self.lost)
+            )
         return self._make(**{**self.arguments, **changes})
 
     def replay(self, changes: Mapping[str, Any], at_s: Optional[float] = None) -> "Simulation":
@@ -143,7 +148,9 @@ def _call(simulation: "Simulation", step: Step) -> None:
     getattr(simulation, step.method)(*step.arguments, **step.keywords)
 
 
-def _run_in_pieces(simulation: "Simulation", left: List[Tuple[float, int]], run: Run) -> "Iterator[Tuple[int, Simulation]]":
+def _run_in_pieces(
+    simulation: "Simulation", left: List[Tuple[float, int]], run: Run
+) -> "Iterator[Tuple[int, Simulation]]":
     """Do one run again in pieces that end at the times on its way.
 
     Removes the times that were reached from ``left``.

@@ -27,7 +27,11 @@ STAGE_KEYS = frozenset("gang_size exclusive tasks nodes level domain domain_coun
 
 #: Resources of limits: name in Python, member of gang_reservation_limit, units of it in one of
 #: ours.
-_LIMITED = {"cpu": ("cpu_milli", 1e3), "mem_mib": ("memory_bytes", 2.0**20), "gpu": ("gpu_milli", 1e3)}
+_LIMITED = {
+    "cpu": ("cpu_milli", 1e3),
+    "mem_mib": ("memory_bytes", 2.0**20),
+    "gpu": ("gpu_milli", 1e3),
+}
 
 
 class Reservation(NamedTuple):
@@ -145,11 +149,19 @@ def _frame_of(frame: Dict[str, Any], spec: Mapping[str, Any]) -> Dict[str, Any]:
     for stage in stages:
         listed = stage.get("nodes") if isinstance(stage, Mapping) else ()
         for name in listed if isinstance(listed, (list, tuple)) else ():
-            if isinstance(name, str) and 0 < len(name.encode("utf-8", "replace")) < 256 and name not in there:
+            if (
+                isinstance(name, str)
+                and 0 < len(name.encode("utf-8", "replace")) < 256
+                and name not in there
+            ):
                 there.add(name)
                 nodes.append({"name": name})
     queue = spec.get("queue")
-    return {**frame, "nodes": nodes, "queues": [{"name": queue}] if isinstance(queue, str) and queue else []}
+    return {
+        **frame,
+        "nodes": nodes,
+        "queues": [{"name": queue}] if isinstance(queue, str) and queue else [],
+    }
 
 
 class _Items(Call):
@@ -164,7 +176,9 @@ class _Items(Call):
         name = text(item.name) if item.name != ffi.NULL else ""
         where = self.nodes.of(item.nodes, item.node_count)
         times = (item.instance, item.start_ns / 1e9, seconds(item.end_ns))
-        self.found.append((item.what, int(item.id), name, item.gang, *times, where, int(item.reservation)))
+        self.found.append(
+            (item.what, int(item.id), name, item.gang, *times, where, int(item.reservation))
+        )
 
 
 @callback(failed=1)
@@ -189,7 +203,9 @@ class Reserving(Scheduling):
         """The clock, ns. The lock is held."""
         raise NotImplementedError
 
-    def reserve(self, reservation: Optional[Mapping[str, Any]] = None, **fields: Any) -> Reservation:
+    def reserve(
+        self, reservation: Optional[Mapping[str, Any]] = None, **fields: Any
+    ) -> Reservation:
         """Reserve capacity for the jobs of a queue, of users, or one job; or take nodes out of use.
 
         ::
@@ -249,7 +265,11 @@ class Reserving(Scheduling):
         Busy
             Called from a callback. After an error nothing has changed.
         """
-        given = {key: value for key, value in {**(reservation or {}), **fields}.items() if value is not None}
+        given = {
+            key: value
+            for key, value in {**(reservation or {}), **fields}.items()
+            if value is not None
+        }
         with self._changing() as sched:
             if "job" in given:
                 given["job"] = self._job_of(given["job"])
@@ -275,7 +295,10 @@ class Reserving(Scheduling):
         with self._changing() as sched:
             number = self._reservation_id(sched, reservation)
             given = {**self._given.get(number, {}), **fields}
-            given = {"name": reservation, **{key: value for key, value in given.items() if value is not None}}
+            given = {
+                "name": reservation,
+                **{key: value for key, value in given.items() if value is not None},
+            }
             if "job" in given:
                 given["job"] = self._job_of(given["job"])
             self._place(sched, given, number)
@@ -356,8 +379,13 @@ class Reserving(Scheduling):
         with self._changing() as sched:
             user = ffi.NULL if owner is None else utf8(owner, "owner")
             error, none = new_error(), maximum is None and average is None
-            check(lib.gang_reservation_set_limit(sched, user, ffi.NULL if none else limit, error), error)
-            self._note("limit_reservations", owner, maximum=maximum, average=average, window_s=window_s)
+            check(
+                lib.gang_reservation_set_limit(sched, user, ffi.NULL if none else limit, error),
+                error,
+            )
+            self._note(
+                "limit_reservations", owner, maximum=maximum, average=average, window_s=window_s
+            )
 
     # ---- looking -------------------------------------------------------------------------
 
@@ -403,7 +431,9 @@ class Reserving(Scheduling):
         """
         with self._scheduler() as sched:
             items = _Items(NodeNames(lib.gang_sched_cluster(sched)))
-            return self._items(sched, items, lib.gang_plan_each(sched, lib.gangsched_py_plan, items.user))
+            return self._items(
+                sched, items, lib.gang_plan_each(sched, lib.gangsched_py_plan, items.user)
+            )
 
     # ---- inside --------------------------------------------------------------------------
 
@@ -417,7 +447,10 @@ class Reserving(Scheduling):
     def _place(self, sched: Any, given: Mapping[str, Any], number: Optional[int]) -> int:
         """Add a reservation, or change the one with a number. Returns its number."""
         wanted, prefix = as_case(given)
-        case = Case({**_frame_of(self.cluster._frame(), wanted), "reservations": [wanted]}, path_prefix=prefix)
+        case = Case(
+            {**_frame_of(self.cluster._frame(), wanted), "reservations": [wanted]},
+            path_prefix=prefix,
+        )
         spec = ffi.new("struct gang_reservation_spec *", case.c.reservations[0])
         if "job" in given:
             spec.job = self._job_id(given["job"])
@@ -444,7 +477,10 @@ class Reserving(Scheduling):
 
     def _reservation_id(self, sched: Any, name: str) -> int:
         out = ffi.new("gang_reservation_id *")
-        check(lib.gang_reservation_find(sched, utf8(name, "name"), out), what="reservation '%s'" % name)
+        check(
+            lib.gang_reservation_find(sched, utf8(name, "name"), out),
+            what="reservation '%s'" % name,
+        )
         return int(out[0])
 
     def _reservation(self, sched: Any, number: int) -> Reservation:
@@ -476,12 +512,16 @@ class Reserving(Scheduling):
         for what, number, name, gang, instance, start_s, end_s, nodes, inside in items.found:
             if inside not in names:
                 raw = new("gang_reservation_info")
-                names[inside] = text(raw.name) if lib.gang_reservation_get(sched, inside, raw) == 0 else ""
+                names[inside] = (
+                    text(raw.name) if lib.gang_reservation_get(sched, inside, raw) == 0 else ""
+                )
             of_job = what != lib.GANG_PLAN_RESERVATION
             job = self._job_index(number) if of_job else None
             where = names[inside] if of_job else ""
             name = name or ("" if job is None else str(job))
-            rows.append(PlanItem(PlanKind.of(what), name, job, gang, instance, start_s, end_s, nodes, where))
+            rows.append(
+                PlanItem(PlanKind.of(what), name, job, gang, instance, start_s, end_s, nodes, where)
+            )
         return Rows(PlanItem, rows)
 
 

@@ -93,15 +93,22 @@ class Result:
         with simulation._held() as sim:
             made._raw = {name: _column(sim, number, made.info.jobs) for name, number, _ in COLUMNS}
             count = lib.gang_sim_allocation_count(sim)
-            made._allocations = _rows(sim, "gang_sim_allocation", count, lib.gangsched_py_allocations)
-            made._samples = _rows(sim, "gang_sim_sample", lib.gang_sim_sample_count(sim), lib.gangsched_py_samples)
+            made._allocations = _rows(
+                sim, "gang_sim_allocation", count, lib.gangsched_py_allocations
+            )
+            made._samples = _rows(
+                sim, "gang_sim_sample", lib.gang_sim_sample_count(sim), lib.gangsched_py_samples
+            )
         return made
 
     def _take(self, simulation: "Simulation") -> None:
         """Copy all but the tables."""
         self.info = simulation.info
         with simulation._held() as sim:
-            self._words = {"queue": _names(sim, lib.gang_sim_queue_name), "user": _names(sim, lib.gang_sim_user_name)}
+            self._words = {
+                "queue": _names(sim, lib.gang_sim_queue_name),
+                "user": _names(sim, lib.gang_sim_user_name),
+            }
             self._recipe = simulation._recipe.copy()
             self._source = weakref.ref(simulation)
             known = simulation._host.refused
@@ -205,8 +212,14 @@ class Result:
         names = numpy.array([*self.names, ""], dtype=object)
         index = rows["index"].astype("int64")
         made = {"job": names[index], "index": index, "node": self._nodes_of(rows["node"])}
-        made.update(begin_s=rows["begin_ns"] / 1e9, end_s=_seconds(rows["end_ns"]), tasks=rows["tasks"])
-        made.update(cpus=rows["cpu_milli"] / 1e3, mem_mib=rows["memory_bytes"] / 2.0**20, gpus=rows["gpu_milli"] / 1e3)
+        made.update(
+            begin_s=rows["begin_ns"] / 1e9, end_s=_seconds(rows["end_ns"]), tasks=rows["tasks"]
+        )
+        made.update(
+            cpus=rows["cpu_milli"] / 1e3,
+            mem_mib=rows["memory_bytes"] / 2.0**20,
+            gpus=rows["gpu_milli"] / 1e3,
+        )
         made["devices"] = rows["gpus"]
         made["gang"] = rows["gang"]
         return pandas.DataFrame(made)
@@ -215,7 +228,9 @@ class Result:
         import numpy
 
         unique, codes = numpy.unique(ids, return_inverse=True)
-        return numpy.array([self._node_of.get(int(number), "") for number in unique] or [""], dtype=object)[codes]
+        return numpy.array(
+            [self._node_of.get(int(number), "") for number in unique] or [""], dtype=object
+        )[codes]
 
     @property
     def timeline(self) -> "pandas.DataFrame":
@@ -351,7 +366,11 @@ class Result:
         return gantt(self, axes, color, **options)
 
     def cdf(
-        self, column: str = "wait_s", axes: Any = None, label: Optional[str] = None, title: Optional[str] = None
+        self,
+        column: str = "wait_s",
+        axes: Any = None,
+        label: Optional[str] = None,
+        title: Optional[str] = None,
     ) -> Any:
         """The distribution of a column of jobs.
 
@@ -394,7 +413,12 @@ class Result:
 
     def __repr__(self) -> str:
         state = ", interrupted" if self.interrupted else ""
-        return "<Result: %d jobs, %d ended, %g s%s>" % (len(self), self.info.ended, self.info.now_s, state)
+        return "<Result: %d jobs, %d ended, %g s%s>" % (
+            len(self),
+            self.info.ended,
+            self.info.now_s,
+            state,
+        )
 
     def _repr_html_(self) -> str:
         from ..viz.plots import summary_html
@@ -419,7 +443,11 @@ def _column(sim: Any, number: int, count: int) -> Any:
 
     values = numpy.empty(count, dtype=numpy.int64)
     if count:
-        check(lib.gang_sim_job_column(sim, number, 0, count, ffi.cast("int64_t *", ffi.from_buffer(values))))
+        check(
+            lib.gang_sim_job_column(
+                sim, number, 0, count, ffi.cast("int64_t *", ffi.from_buffer(values))
+            )
+        )
     return values
 
 

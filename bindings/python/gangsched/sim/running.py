@@ -59,7 +59,13 @@ class RunningSimulation(SimulationIntake):
         until_ns = None if until_s is None else ns(until_s, "until_s")
         return self._go(until_ns, events or 0, seconds, progress)
 
-    def _go(self, until_ns: Optional[int], events: int, seconds: Optional[float] = None, progress: bool = False) -> Info:
+    def _go(
+        self,
+        until_ns: Optional[int],
+        events: int,
+        seconds: Optional[float] = None,
+        progress: bool = False,
+    ) -> Info:
         bounds, error, host = new("gang_sim_bounds"), new_error(), self._host
         bounds.every, bounds.max_events = EVENTS_PER_CHECK, events
         if until_ns is not None:

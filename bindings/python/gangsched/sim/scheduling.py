@@ -75,7 +75,9 @@ class Scheduling(Handle):
         name = job.get("reservation")
         if isinstance(name, str) and name:
             with self._scheduler() as sched:
-                found = lib.gang_reservation_find(sched, utf8(name, "reservation"), ffi.new("gang_reservation_id *"))
+                found = lib.gang_reservation_find(
+                    sched, utf8(name, "reservation"), ffi.new("gang_reservation_id *")
+                )
             if found == 0:
                 frame["reservations"] = [{"name": name, "stages": [{"tasks": [{"cpu": 1}]}]}]
         return frame
@@ -148,7 +150,10 @@ class Scheduling(Handle):
             tree, error = Queues({**fixed, **wanted}), new_error()
             try:
                 case = tree.case(self.cluster._frame())
-                check(lib.gang_sched_set_queues(sched, case.c.queues, case.c.queue_count, error), error)
+                check(
+                    lib.gang_sched_set_queues(sched, case.c.queues, case.c.queue_count, error),
+                    error,
+                )
             except GangError as failure:
                 raise given.placed(failure) from None
             self.tree = tree
@@ -216,7 +221,11 @@ class NodeNames(Dict[int, str]):
         self._cluster, self._info = cluster, new("gang_node_info")
 
     def __missing__(self, number: int) -> str:
-        found = text(self._info.name) if lib.gang_node_get(self._cluster, number, self._info) == 0 else ""
+        found = (
+            text(self._info.name)
+            if lib.gang_node_get(self._cluster, number, self._info) == 0
+            else ""
+        )
         self[number] = found
         return found
 

@@ -161,7 +161,9 @@ class Simulation(RunningSimulation):
             self._given = {}
             with own._held() as pointer:
                 self._host.cluster = pointer
-                box = self._new(own, pointer, tree, options, ScoreMode.number_of(score_mode, "score_mode"))
+                box = self._new(
+                    own, pointer, tree, options, ScoreMode.number_of(score_mode, "score_mode")
+                )
             super().__init__(box)
         except BaseException:
             own.close()
@@ -192,7 +194,14 @@ class Simulation(RunningSimulation):
         with self._held() as sim:
             self._stream.begin(sim)
 
-    def _new(self, cluster: Cluster, pointer: Any, tree: Optional[Queues], options: Mapping[str, Any], mode: int) -> Box:
+    def _new(
+        self,
+        cluster: Cluster,
+        pointer: Any,
+        tree: Optional[Queues],
+        options: Mapping[str, Any],
+        mode: int,
+    ) -> Box:
         arguments, host = self._recipe.arguments, self._host
         case = tree.case(cluster._frame()) if tree is not None and len(tree) else None
         general = _options.General(
@@ -224,7 +233,11 @@ class Simulation(RunningSimulation):
                 stream.close()
 
     def _lost_by_fork(self) -> str:
-        return "" if getattr(self, "_stream", None) is None else "it was writing to files of the parent"
+        return (
+            ""
+            if getattr(self, "_stream", None) is None
+            else "it was writing to files of the parent"
+        )
 
     def _in_child(self, why: str) -> None:
         super()._in_child(why)
@@ -275,9 +288,18 @@ class Simulation(RunningSimulation):
                 box.require(trace)
             other._recipe, other._host, other._keep = self._recipe.copy(), host, [host]
             host.begin(out[0])
-            other._stream, other._given, other._default_queue = None, dict(self._given), self._default_queue
+            other._stream, other._given, other._default_queue = (
+                None,
+                dict(self._given),
+                self._default_queue,
+            )
             other._refusals = self._refusals
-            other.cluster, other.tree, other._traces, other._boxes = own, self.tree, list(self._traces), list(self._boxes)
+            other.cluster, other.tree, other._traces, other._boxes = (
+                own,
+                self.tree,
+                list(self._traces),
+                list(self._boxes),
+            )
         Reserving.__init__(other, box)
         return other
 

@@ -92,7 +92,10 @@ class SimulationState(Reserving):
         """
         with self._held() as sim, self._traces_held():
             raw = self._job(sim, self.find(job))
-            found: Dict[str, Any] = {"index": int(raw.index), "name": text(raw.name) or str(raw.index)}
+            found: Dict[str, Any] = {
+                "index": int(raw.index),
+                "name": text(raw.name) or str(raw.index),
+            }
             found.update(user=text(raw.user), queue=text(raw.queue))
             found.update(state=JobState.of(raw.state), end=JobEnd.of(raw.end))
             for name in ("submit", "start", "end", "run", "limit", "ran", "suspended", "lost"):
@@ -127,14 +130,18 @@ class SimulationState(Reserving):
             if known is None and self._may_be_refused(sim, index):
                 known = self._replayed_refusals()
             if known is not None and index in known:
-                return Explanation({"state": "ended", "text": "it was refused: %s" % known[index], "reasons": []})
+                return Explanation(
+                    {"state": "ended", "text": "it was refused: %s" % known[index], "reasons": []}
+                )
             raw = self._job(sim, index)
             state = JobState.of(raw.state)
             if raw.id == lib.GANG_ID_NONE or raw.state == lib.GANG_JOB_ENDED:
                 ended = raw.state == lib.GANG_JOB_ENDED
                 line = "it has ended: %s" % JobEnd.of(raw.end) if ended else "it has not come"
                 return Explanation({"state": state, "text": line, "reasons": []})
-            result = lib.gang_job_write_explanation(lib.gang_sim_sched(sim), raw.id, WRITE, writer.user)
+            result = lib.gang_job_write_explanation(
+                lib.gang_sim_sched(sim), raw.id, WRITE, writer.user
+            )
         writer.settle()
         check(result, what="job %r" % (job,))
         found = json.loads(writer.value())
@@ -185,7 +192,11 @@ class SimulationState(Reserving):
         opts.warm_up_ns = ns(warm_up_s, "warm_up_s")
         opts.cool_down_ns = ns(cool_down_s, "cool_down_s")
         opts.tau_ns = ns(tau_s, "tau_s")
-        for name, span in (("warm_up_s", warm_up_s), ("cool_down_s", cool_down_s), ("tau_s", tau_s)):
+        for name, span in (
+            ("warm_up_s", warm_up_s),
+            ("cool_down_s", cool_down_s),
+            ("tau_s", tau_s),
+        ):
             not_negative(span, name)
         for name, value in (("queue", queue), ("user", user)):
             if value is not None:
@@ -194,7 +205,11 @@ class SimulationState(Reserving):
         with self._held() as sim, self._traces_held():
             result = lib.gang_sim_write_summary(sim, opts, 0, WRITE, writer.user)
         writer.settle()
-        of = ["%s %r" % (name, value) for name, value in (("queue", queue), ("user", user)) if value is not None]
+        of = [
+            "%s %r" % (name, value)
+            for name, value in (("queue", queue), ("user", user))
+            if value is not None
+        ]
         check(result, what=" of ".join(of) or "statistics")
         found: Dict[str, Any] = json.loads(writer.value())
         return found
@@ -203,7 +218,9 @@ class SimulationState(Reserving):
         if self.closed:
             return "<Simulation, %s>" % self._gone
         info = self.info
-        counts = ["%d %s" % (getattr(info, name), name.replace("_", " ")) for name in Info._fields[5:]]
+        counts = [
+            "%d %s" % (getattr(info, name), name.replace("_", " ")) for name in Info._fields[5:]
+        ]
         return "<Simulation at %g s: %s>" % (info.now_s, ", ".join(counts))
 
     def _repr_html_(self) -> str:
@@ -211,7 +228,11 @@ class SimulationState(Reserving):
 
         if self.closed:
             return "<p>%s</p>" % escape(repr(self))
-        return "<p>%s</p>%s%s" % (escape(repr(self)), self.queues._repr_html_(), self.cluster._repr_html_())
+        return "<p>%s</p>%s%s" % (
+            escape(repr(self)),
+            self.queues._repr_html_(),
+            self.cluster._repr_html_(),
+        )
 
     # ---- inside --------------------------------------------------------------------------
 

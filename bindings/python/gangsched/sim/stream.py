@@ -41,7 +41,9 @@ class Sink(Call):
             fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             self.file.close()
-            raise Busy("stream: another open simulation writes to %s" % path, path="stream") from None
+            raise Busy(
+                "stream: another open simulation writes to %s" % path, path="stream"
+            ) from None
         except OSError:
             pass  # a file system without locks
         self.file.truncate(0)

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 _IN_FILE = {"cpus": "cpu_milli", "mem_mib": "memory_bytes", "gpus": "gpu_milli"}
 
 #: Attributes that are read from files when they are used, and the methods that read them.
-_LAZY = {"names": "_read_jobs", "_raw": "_read_jobs", "_allocations": "_read_allocations", "_samples": "_read_samples"}
+_LAZY = {
+    "names": "_read_jobs", "_raw": "_read_jobs", "_allocations": "_read_allocations",
+    "_samples": "_read_samples",
+}
 
 
 class StreamedResult(Result):
@@ -80,11 +83,16 @@ class StreamedResult(Result):
 
         path = self.directory / name
         if _mark_of(path) != self._marks[name]:
-            raise Stale("%s is not the file that this result wrote: it was replaced or changed" % path, path=str(path))
+            raise Stale(
+                "%s is not the file that this result wrote: it was replaced or changed" % path,
+                path=str(path),
+            )
         columns = pandas.read_csv(path, nrows=0).columns
         missing = {column: [""] for column in columns if column not in texts}
         kinds = {column: str for column in texts}
-        return pandas.read_csv(path, dtype=kinds, keep_default_na=False, na_values=missing, encoding="utf-8")
+        return pandas.read_csv(
+            path, dtype=kinds, keep_default_na=False, na_values=missing, encoding="utf-8"
+        )
 
     def _read_jobs(self) -> None:
         import numpy
@@ -98,7 +106,9 @@ class StreamedResult(Result):
             if scale == 0:
                 raw[name] = _numbers_of(column, words[name])
             else:
-                raw[name] = _ns(column) if name.endswith("_s") else column.to_numpy(dtype=numpy.int64)
+                raw[name] = (
+                    _ns(column) if name.endswith("_s") else column.to_numpy(dtype=numpy.int64)
+                )
         self.names = table["job"].tolist()
         self._raw = raw
 
@@ -158,7 +168,9 @@ def _ns(column: Any) -> Any:
     found = numpy.full(len(values), lib.GANG_TRACE_UNKNOWN, dtype=numpy.int64)
     whole = numpy.trunc(values[known])
     # Whole seconds are exact. The fraction has nine digits if the float has that many.
-    found[known] = whole.astype(numpy.int64) * 10**9 + numpy.rint((values[known] - whole) * 1e9).astype(numpy.int64)
+    found[known] = whole.astype(numpy.int64) * 10**9 + numpy.rint(
+        (values[known] - whole) * 1e9
+    ).astype(numpy.int64)
     return found
 
 

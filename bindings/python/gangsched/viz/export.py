@@ -29,7 +29,12 @@ def _events(result: "Result") -> Iterator[Dict[str, Any]]:
     shown = lanes(result)
     for number, name in enumerate(shown.nodes):
         yield {"ph": "M", "pid": number + 1, "name": "process_name", "args": {"name": name}}
-        yield {"ph": "M", "pid": number + 1, "name": "process_sort_index", "args": {"sort_index": number}}
+        yield {
+            "ph": "M",
+            "pid": number + 1,
+            "name": "process_sort_index",
+            "args": {"sort_index": number},
+        }
     queues, users = (result._codes(name) for name in ("queue", "user"))
     queue_words, user_words = [*result._word_list("queue"), ""], [*result._word_list("user"), ""]
     bases = [low for low, _ in shown.nodes.values()]
@@ -37,7 +42,11 @@ def _events(result: "Result") -> Iterator[Dict[str, Any]]:
         index = int(shown.job[i])
         end = float(shown.end_s[i])
         end = result.info.now_s if end != end else end
-        said = {"queue": queue_words[queues[index]], "user": user_words[users[index]], "index": index}
+        said = {
+            "queue": queue_words[queues[index]],
+            "user": user_words[users[index]],
+            "index": index,
+        }
         for lane in range(int(shown.low[i]), int(shown.high[i])):
             yield {
                 "ph": "X",
@@ -49,7 +58,13 @@ def _events(result: "Result") -> Iterator[Dict[str, Any]]:
                 "args": said,
             }
     for row in result.timeline.itertuples(index=False):
-        yield {"ph": "C", "pid": 0, "name": "jobs", "ts": row.at_s * 1e6, "args": {"waiting": row.pending, "running": row.running}}
+        yield {
+            "ph": "C",
+            "pid": 0,
+            "name": "jobs",
+            "ts": row.at_s * 1e6,
+            "args": {"waiting": row.pending, "running": row.running},
+        }
 
 
 #: Batsim's words for the end of a job.
@@ -88,10 +103,21 @@ def batsim(result: "Result", path: Path) -> None:
         for i, job in enumerate(result.jobs.itertuples(index=False)):
             ran = job.start_s == job.start_s and job.end_s == job.end_s  # both are numbers
             row: List[Any] = [job.job, "w0", str(i), job.submit_s, int(job.gpus or job.cpus)]
-            row += [job.limit_s or -1, int(job.end == "success"), _FINAL.get(job.end, "COMPLETED_FAILED")]
+            row += [
+                job.limit_s or -1,
+                int(job.end == "success"),
+                _FINAL.get(job.end, "COMPLETED_FAILED"),
+            ]
             if ran:
                 took, whole = job.end_s - job.start_s, job.end_s - job.submit_s
-                row += [job.start_s, took, job.end_s, job.start_s - job.submit_s, whole, whole / took if took else ""]
+                row += [
+                    job.start_s,
+                    took,
+                    job.end_s,
+                    job.start_s - job.submit_s,
+                    whole,
+                    whole / took if took else "",
+                ]
             else:
                 row += [""] * 6
             out.writerow([*row, places[i]])

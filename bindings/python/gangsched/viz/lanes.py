@@ -46,17 +46,36 @@ def lanes(result: "Result", nodes: Optional[Sequence[str]] = None) -> Lanes:
     numbers = {name: i for i, name in enumerate(wanted)}
     at = numpy.array([numbers.get(name, -1) for name in names], dtype=numpy.int64)
     by_device = any(result.nodes[name] for name in wanted)
-    keep = (at >= 0) & ((rows["gpus"] != 0) if by_device else (rows["cpu_milli"] > 0)) if len(rows) else at >= 0
+    keep = (
+        (at >= 0) & ((rows["gpus"] != 0) if by_device else (rows["cpu_milli"] > 0))
+        if len(rows)
+        else at >= 0
+    )
     rows, at = rows[keep], at[keep]
     which, low, high = _of_devices(rows["gpus"]) if by_device else _of_cores(rows, at)
-    wide = [result.nodes[name] for name in wanted] if by_device else _widths(at[which], high, len(wanted))
-    base = numpy.concatenate([[0], numpy.cumsum([max(width, 1) for width in wide])]).astype(numpy.int64)
+    wide = (
+        [result.nodes[name] for name in wanted]
+        if by_device
+        else _widths(at[which], high, len(wanted))
+    )
+    base = numpy.concatenate([[0], numpy.cumsum([max(width, 1) for width in wide])]).astype(
+        numpy.int64
+    )
     begin_s = rows["begin_ns"] / 1e9
     end_s = numpy.where(rows["end_ns"] == -(2**63), numpy.nan, rows["end_ns"] / 1e9)
     spans = {name: (int(base[i]), int(base[i + 1])) for i, name in enumerate(wanted)}
     place = at[which]
     index = rows["index"].astype(numpy.int64)[which]
-    return Lanes(index, place, begin_s[which], end_s[which], low + base[place], high + base[place], spans, int(base[-1]))
+    return Lanes(
+        index,
+        place,
+        begin_s[which],
+        end_s[which],
+        low + base[place],
+        high + base[place],
+        spans,
+        int(base[-1]),
+    )
 
 
 def _of_devices(masks: Any) -> Tuple[Any, Any, Any]:
@@ -118,7 +137,11 @@ def _of_cores(rows: Any, at: Any) -> Tuple[Any, Any, Any]:
             busy |= (1 << last) - (1 << first)
         if lasting[i]:
             mine[i], taken[node] = busy ^ before, busy
-    return numpy.array(which, dtype=numpy.int64), numpy.array(low, dtype=numpy.int64), numpy.array(high, dtype=numpy.int64)
+    return (
+        numpy.array(which, dtype=numpy.int64),
+        numpy.array(low, dtype=numpy.int64),
+        numpy.array(high, dtype=numpy.int64),
+    )
 
 
 def _in_order(begin: Any, end: Any) -> List[int]:

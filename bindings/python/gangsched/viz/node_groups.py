@@ -69,7 +69,12 @@ def table(nodes: Sequence[Node]) -> str:
     out = ['<table style="font:12px sans-serif;border-collapse:collapse"><tr>']
     out += ['<th style="text-align:left">%s</th>' % head for head in heads] + ["</tr>"]
     for group in shown:
-        cells = [escape(group.name), _states(group), *(_bar(*group.used(kind)) for kind in kinds), _squares(group, each)]
+        cells = [
+            escape(group.name),
+            _states(group),
+            *(_bar(*group.used(kind)) for kind in kinds),
+            _squares(group, each),
+        ]
         row = "".join('<td style="text-align:left;vertical-align:top;white-space:nowrap;padding:1px 12px 1px 0">%s</td>' % cell for cell in cells)
         out.append("<tr>%s</tr>" % row)
     return "".join([*out, "</table>"])
@@ -96,7 +101,9 @@ def _colour(nodes: Sequence[Node]) -> str:
     states = {node["state"] for node in nodes}
     if len(states) == 1 and states <= set(_STATE):
         return _STATE[states.pop()]
-    used, all_of = Group("", list(nodes)).used("gpus" if any(node["gpus"] for node in nodes) else "cpus")
+    used, all_of = Group("", list(nodes)).used(
+        "gpus" if any(node["gpus"] for node in nodes) else "cpus"
+    )
     if used <= 0 or not all_of:
         return _FREE
     return _SHADES[min(int(len(_SHADES) * used / all_of), len(_SHADES) - 1)]
@@ -114,12 +121,16 @@ def _squares(group: Group, each: int) -> str:
         after: Optional[str] = colours[i + 1] if i + 1 < len(colours) and (i + 1) % ACROSS else None
         if colour != after:
             y = begin // ACROSS * _STEP + _SIDE // 2
-            lines.setdefault(colour, []).append("M%d %dh%d" % (begin % ACROSS * _STEP, y, (i - begin) * _STEP + _SIDE))
+            lines.setdefault(colour, []).append(
+                "M%d %dh%d" % (begin % ACROSS * _STEP, y, (i - begin) * _STEP + _SIDE)
+            )
             begin = i + 1
     wide, high = min(len(colours), ACROSS) * _STEP, -(-len(colours) // ACROSS) * _STEP
     out = ['<svg width="%d" height="%d" role="img" fill="none" stroke-width="%d" stroke-dasharray="%d %d">'
            % (wide, high, _SIDE, _SIDE, _STEP - _SIDE)]
-    out += ['<path stroke="%s" d="%s"/>' % (colour, "".join(found)) for colour, found in lines.items()]
+    out += [
+        '<path stroke="%s" d="%s"/>' % (colour, "".join(found)) for colour, found in lines.items()
+    ]
     return "".join([*out, "</svg>"])
 
 

@@ -29,7 +29,9 @@ def _axes(axes: Any, count: int = 1, height: float = 3.5) -> Any:
         return axes
     from matplotlib import pyplot
 
-    _, made = pyplot.subplots(count, 1, sharex=True, figsize=(9, height * count), constrained_layout=True)
+    _, made = pyplot.subplots(
+        count, 1, sharex=True, figsize=(9, height * count), constrained_layout=True
+    )
     return made
 
 
@@ -57,12 +59,20 @@ def plot(result: "Result", axes: Any = None, title: Optional[str] = None) -> Any
     begin = float(table.at_s.iloc[0])
     scale, unit = _unit(float(table.at_s.iloc[-1]) - begin)
     at = (table.at_s - begin) / scale
-    kind, all_of = ("gpus", result.capacity["gpus"]) if result.capacity["gpus"] else ("cpus", result.capacity["cpus"])
+    kind, all_of = (
+        ("gpus", result.capacity["gpus"])
+        if result.capacity["gpus"]
+        else ("cpus", result.capacity["cpus"])
+    )
     above.fill_between(at, table[kind], step="post", color="#1f5f99", alpha=0.8, linewidth=0)
     above.axhline(all_of, color="#c23030", linewidth=1)
     called = {"gpus": "GPUs", "cpus": "cores"}[kind]
     above.set_ylabel("%s in use" % called)
-    _title(above, title, "%s in use, of %g; waiting and running jobs" % (called[:1].upper() + called[1:], all_of))
+    _title(
+        above,
+        title,
+        "%s in use, of %g; waiting and running jobs" % (called[:1].upper() + called[1:], all_of),
+    )
     above.set_ylim(0, all_of * 1.05 or 1)
     below.step(at, table.pending, where="post", color="#d9822b", label="waiting")
     below.step(at, table.running, where="post", color="#1f5f99", label="running")
@@ -107,11 +117,21 @@ def gantt(
     codes = shown.job[keep] if color == "job" else result._codes(color)[shown.job[keep]]
     wide = (last - first) / scale or 1
     if len(x0) > MOST_BOXES:
-        _picture(ax, x0 / wide, x1 / wide, y0 / shown.total, y1 / shown.total, codes, (0, wide, shown.total, 0))
+        _picture(
+            ax,
+            x0 / wide,
+            x1 / wide,
+            y0 / shown.total,
+            y1 / shown.total,
+            codes,
+            (0, wide, shown.total, 0),
+        )
     else:
         corners = numpy.stack([x0, y0, x0, y1, x1, y1, x1, y0], axis=1).reshape(-1, 4, 2)
         few = len(corners) < 2000
-        boxes = PolyCollection(corners, array=None, facecolors=_colours(codes), linewidths=0.3 if few else 0)
+        boxes = PolyCollection(
+            corners, array=None, facecolors=_colours(codes), linewidths=0.3 if few else 0
+        )
         boxes.set(edgecolor="white" if few else "none", rasterized=not few, antialiased=few)
         ax.add_collection(boxes, autolim=False)
     _title(ax, title, "Allocations on %d nodes, one colour for each %s" % (len(shown.nodes), color))
@@ -155,10 +175,14 @@ def _legend(ax: Any, words: Sequence[str], codes: Any) -> None:
         return
     colours = _colours(numpy.array(shown))
     patches = [Patch(color=colour, label=words[code]) for code, colour in zip(shown, colours)]
-    ax.legend(handles=patches, loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=8)
+    ax.legend(
+        handles=patches, loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=8
+    )
 
 
-def cdf(results: Mapping[str, "Result"], column: str, axes: Any = None, title: Optional[str] = None) -> Any:
+def cdf(
+    results: Mapping[str, "Result"], column: str, axes: Any = None, title: Optional[str] = None
+) -> Any:
     """Draw the distribution of a column of jobs, a line a result. Empty labels have no legend."""
     import numpy
 
@@ -217,5 +241,8 @@ def summary_html(results: Mapping[str, "Result"]) -> str:
     for label, result in results.items():
         summary = result.summary()
         cells: List[str] = [_cell(summary, path, form) for path, _, form in SHOWN]
-        out.append("<tr><th>%s</th>%s</tr>" % (escape(label), "".join("<td>%s</td>" % cell for cell in cells)))
+        out.append(
+            "<tr><th>%s</th>%s</tr>"
+            % (escape(label), "".join("<td>%s</td>" % cell for cell in cells))
+        )
     return "".join([*out, "</table>"])

@@ -19,8 +19,12 @@ def paint(x0: Any, x1: Any, y0: Any, y1: Any, code: Any, width: int, height: int
     """
     import numpy
 
-    left, right = (numpy.ceil(edge * width - 0.5).clip(0, width).astype(numpy.int64) for edge in (x0, x1))
-    top, bottom = (numpy.ceil(edge * height - 0.5).clip(0, height).astype(numpy.int64) for edge in (y0, y1))
+    left, right = (
+        numpy.ceil(edge * width - 0.5).clip(0, width).astype(numpy.int64) for edge in (x0, x1)
+    )
+    top, bottom = (
+        numpy.ceil(edge * height - 0.5).clip(0, height).astype(numpy.int64) for edge in (y0, y1)
+    )
     image = numpy.zeros((height, width), dtype=numpy.uint8)
     seen = numpy.nonzero((left < right) & (top < bottom))[0]
     columns = (column[seen].tolist() for column in (left, right, top, bottom, code))

@@ -37,10 +37,14 @@ def _title(node: Mapping[str, Any]) -> str:
     lines = [
         "%s (%s)" % (node["name"], node["state"]),
         "%g of %g cores used" % (node["cpus"] - node["cpus_free"], node["cpus"]),
-        "%.0f of %.0f GiB used" % ((node["mem_mib"] - node["mem_mib_free"]) / 1024, node["mem_mib"] / 1024),
+        "%.0f of %.0f GiB used"
+        % ((node["mem_mib"] - node["mem_mib_free"]) / 1024, node["mem_mib"] / 1024),
     ]
     if node["gpus"]:
-        lines.append("%g of %d GPUs used %s" % (node["gpus"] - node["gpu_free"], node["gpus"], node["gpu_model"]))
+        lines.append(
+            "%g of %d GPUs used %s"
+            % (node["gpus"] - node["gpu_free"], node["gpus"], node["gpu_model"])
+        )
     return "\n".join(lines)
 
 
@@ -59,13 +63,20 @@ def _node_svg(node: Mapping[str, Any], x: int, y: int, height: int) -> str:
     dash = "" if node["state"] == "up" else ' stroke-dasharray="3 2"'
     colour = _STATE.get(node["state"], "#8a949e")
     out.append(
-        '<rect x=".5" y=".5" width="%d" height="%d" rx="3" fill="none" stroke="%s"%s/>' % (width - 1, height - 1, colour, dash)
+        '<rect x=".5" y=".5" width="%d" height="%d" rx="3" fill="none" stroke="%s"%s/>'
+        % (width - 1, height - 1, colour, dash)
     )
-    out.append('<text x="4" y="11" font-size="9" fill="currentColor">%s</text>' % escape(_short(node["name"], 18)))
+    out.append(
+        '<text x="4" y="11" font-size="9" fill="currentColor">%s</text>'
+        % escape(_short(node["name"], 18))
+    )
     for i, free in enumerate(node["shares"]):
         gx, gy = 4 + i % _ROW * (_GPU + _GAP), _TOP + i // _ROW * (_GPU + _GAP + 3)
         fill = _BROKEN if i in node["broken"] else _shade(1 - free)
-        out.append('<rect x="%d" y="%d" width="%d" height="%d" rx="1.5" fill="%s"/>' % (gx, gy, _GPU, _GPU, fill))
+        out.append(
+            '<rect x="%d" y="%d" width="%d" height="%d" rx="1.5" fill="%s"/>'
+            % (gx, gy, _GPU, _GPU, fill)
+        )
     for island in node["islands"]:
         for begin, end in _runs(island):
             y1 = _TOP + begin // _ROW * (_GPU + _GAP + 3) + _GPU + 1.5
@@ -74,8 +85,13 @@ def _node_svg(node: Mapping[str, Any], x: int, y: int, height: int) -> str:
     for k, (all_of, free) in enumerate((("cpus", "cpus_free"), ("mem_mib", "mem_mib_free"))):
         part = (1 - node[free] / node[all_of]) if node[all_of] else 0.0
         by = height - 10 + 4 * k
-        out.append('<rect x="4" y="%d" width="%d" height="2.5" fill="%s"/>' % (by, width - 8, _FREE))
-        out.append('<rect x="4" y="%d" width="%.1f" height="2.5" fill="#e0a030"/>' % (by, part * (width - 8)))
+        out.append(
+            '<rect x="4" y="%d" width="%d" height="2.5" fill="%s"/>' % (by, width - 8, _FREE)
+        )
+        out.append(
+            '<rect x="4" y="%d" width="%.1f" height="2.5" fill="#e0a030"/>'
+            % (by, part * (width - 8))
+        )
     out.append("</g>")
     return "".join(out)
 
@@ -104,8 +120,12 @@ def _summary(totals: Mapping[str, float]) -> str:
         if totals["nodes_" + state]:
             parts.append("%d %s" % (totals["nodes_" + state], state))
     if totals["gpus"]:
-        parts.append("%g of %d GPUs used" % (round(totals["gpus"] - totals["gpu_free"], 3), totals["gpus"]))
-    parts.append("%g of %g cores used" % (round(totals["cpus"] - totals["cpus_free"], 3), totals["cpus"]))
+        parts.append(
+            "%g of %d GPUs used" % (round(totals["gpus"] - totals["gpu_free"], 3), totals["gpus"])
+        )
+    parts.append(
+        "%g of %g cores used" % (round(totals["cpus"] - totals["cpus_free"], 3), totals["cpus"])
+    )
     gib = (totals["mem_mib"] - totals["mem_mib_free"]) / 1024, totals["mem_mib"] / 1024
     parts.append("%.0f of %.0f GiB used" % gib)
     return ", ".join(parts)
@@ -131,7 +151,10 @@ def cluster_html(cluster: "Cluster") -> str:
         height = _TOP + 14 + -(-deepest // _ROW) * (_GPU + _GAP + 3)
         width, across = _ROW * (_GPU + _GAP) + 12, 8
         rows = -(-len(members) // across)
-        out.append('<svg width="%d" height="%d" role="img">' % (min(across, len(members)) * width, rows * (height + 4)))
+        out.append(
+            '<svg width="%d" height="%d" role="img">'
+            % (min(across, len(members)) * width, rows * (height + 4))
+        )
         for i, node in enumerate(members):
             out.append(_node_svg(node, i % across * width, i // across * (height + 4), height))
         out.append("</svg>")
@@ -157,7 +180,8 @@ def cluster_text(cluster: "Cluster") -> str:
                 state = "" if node["state"] == "up" else "  " + node["state"]
                 used = node["cpus"] - node["cpus_free"]
                 lines.append(
-                    "    %-*s %s  %g/%g cores%s" % (width, node["name"], squares, round(used, 3), node["cpus"], state)
+                    "    %-*s %s  %g/%g cores%s"
+                    % (width, node["name"], squares, round(used, 3), node["cpus"], state)
                 )
         return "\n".join(lines)
     groups = many.groups(_nodes.summed(cluster), MOST_LINES)
@@ -210,15 +234,23 @@ def _number(value: Optional[float]) -> str:
 
 def _words(queue: Mapping[str, Any]) -> str:
     skip = ("name", "parent", "guaranteed", "limit")
-    said = ["%s %s" % item for item in queue.items() if item[0] not in skip and isinstance(item[1], (str, int, float))]
+    said = [
+        "%s %s" % item
+        for item in queue.items()
+        if item[0] not in skip and isinstance(item[1], (str, int, float))
+    ]
     return ", ".join(said)
 
 
-def _amounts(queues: "Queues", use: Optional[Mapping[str, Mapping[str, Amounts]]]) -> Dict[str, Mapping[str, Amounts]]:
+def _amounts(
+    queues: "Queues", use: Optional[Mapping[str, Mapping[str, Amounts]]]
+) -> Dict[str, Mapping[str, Amounts]]:
     if use is not None:
         return {name: use.get(name, {}) for name in queues}
     kinds = _kinds_of(queues)
-    return {name: {kind: _declared(queue, kind) for kind in kinds} for name, queue in queues.items()}
+    return {
+        name: {kind: _declared(queue, kind) for kind in kinds} for name, queue in queues.items()
+    }
 
 
 def queues_text(queues: "Queues", use: Optional[Mapping[str, Mapping[str, Amounts]]] = None) -> str:
@@ -235,7 +267,11 @@ def queues_text(queues: "Queues", use: Optional[Mapping[str, Mapping[str, Amount
             bar = "" if has.get("used") is None else _bar(has["used"] or 0, _scale([has]), 10) + " "
             said.append("%s %s%s/%s/%s" % ((kind, bar) + numbers))
         words = _words(queue)
-        line = "%-*s  %s" % (width, "  " * depth + queue["name"], "  ".join(said + ([words] if words else [])))
+        line = "%-*s  %s" % (
+            width,
+            "  " * depth + queue["name"],
+            "  ".join(said + ([words] if words else [])),
+        )
         lines.append(line.rstrip())
     if not lines:
         return "no queues"
@@ -243,7 +279,9 @@ def queues_text(queues: "Queues", use: Optional[Mapping[str, Mapping[str, Amount
 
 
 def _scale(all_of: Iterable[Amounts]) -> float:
-    return max((value for has in all_of for value in has.values() if value is not None), default=0.0)
+    return max(
+        (value for has in all_of for value in has.values() if value is not None), default=0.0
+    )
 
 
 def queues_html(queues: "Queues", use: Optional[Mapping[str, Mapping[str, Amounts]]] = None) -> str:
@@ -255,7 +293,10 @@ def queues_html(queues: "Queues", use: Optional[Mapping[str, Mapping[str, Amount
     out += ["<th>%s</th>" % escape(kind) for kind in kinds] + ["<th></th></tr>"]
     for depth, queue in queues.walk():
         name = queue["name"]
-        out.append('<tr><td style="text-align:left;padding-left:%dpx">%s</td>' % (6 + 16 * depth, escape(name)))
+        out.append(
+            '<tr><td style="text-align:left;padding-left:%dpx">%s</td>'
+            % (6 + 16 * depth, escape(name))
+        )
         for kind in kinds:
             out.append("<td>%s</td>" % _bar_svg(amounts[name].get(kind, {}), scale[kind]))
         out.append('<td style="text-align:left;opacity:.7">%s</td></tr>' % escape(_words(queue)))
@@ -267,8 +308,12 @@ def _bar_svg(has: Amounts, scale: float, width: int = 140) -> str:
     def at(value: float) -> float:
         return width * value / scale if scale > 0 else 0.0
 
-    used, guarantee, limit, demand = (has.get(key) for key in ("used", "guarantee", "limit", "demand"))
-    said = "used %s, guarantee %s, limit %s" % tuple(_number(value) for value in (used, guarantee, limit))
+    used, guarantee, limit, demand = (
+        has.get(key) for key in ("used", "guarantee", "limit", "demand")
+    )
+    said = "used %s, guarantee %s, limit %s" % tuple(
+        _number(value) for value in (used, guarantee, limit)
+    )
     out = ['<svg width="%d" height="16"><title>%s</title>' % (width + 2, escape(said))]
     out.append('<rect x="0" y="3" width="%d" height="10" fill="%s"/>' % (width, _FREE))
     if demand:
@@ -277,6 +322,9 @@ def _bar_svg(has: Amounts, scale: float, width: int = 140) -> str:
         out.append('<rect x="0" y="3" width="%.1f" height="10" fill="#1f5f99"/>' % at(used))
     for value, colour in ((guarantee, "#2e9b5b"), (limit, "#c23030")):
         if value is not None:
-            out.append('<path d="M%.1f 0V16" stroke="%s" stroke-width="2"/>' % (max(at(value), 1.0), colour))
+            out.append(
+                '<path d="M%.1f 0V16" stroke="%s" stroke-width="2"/>'
+                % (max(at(value), 1.0), colour)
+            )
     out.append("</svg>")
     return "".join(out)
