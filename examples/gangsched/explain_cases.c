@@ -169,16 +169,17 @@ static gang_result tell_refused(struct output *out, const struct case_end *end, 
     return result;
 }
 
-static const char *class_name(int32_t cls)
+static const char *category_name(int32_t category)
 {
     static const char *const names[] = {"not now", "never", "held", "policy"};
-    return cls >= 0 && (size_t)cls < sizeof names / sizeof names[0] ? names[cls] : "?";
+    bool known = category >= 0 && (size_t)category < sizeof names / sizeof names[0];
+    return known ? names[category] : "?";
 }
 
 /* The reason that decides. */
 struct decisive {
     int32_t reason; /* 0: there is none */
-    int32_t cls;
+    int32_t category;
 };
 
 static int32_t note_decisive(const struct gang_wait *wait, void *user)
@@ -219,9 +220,9 @@ static gang_result tell_pending(struct output *out, const struct case_end *end, 
     }
     gang_result result = decide(end, job, &first);
     if (result == GANG_OK && (first.reason == GANG_WAIT_CAPACITY || first.reason == 0)) {
-        result = print_place(out, end, job, class_name(first.cls), &printed);
+        result = print_place(out, end, job, category_name(first.category), &printed);
     } else if (result == GANG_OK) {
-        print_head(out, end, job, class_name(first.cls));
+        print_head(out, end, job, category_name(first.category));
     }
     return result == GANG_OK ? gang_job_explain(end->sched, end->ids[job], tell_wait, out) : result;
 }
@@ -289,7 +290,8 @@ static gang_result add_note(json_t *object, const struct case_end *end, size_t j
 {
     json_t *wait = json_object();
     bool ended = end->ids[job] != GANG_ID_NONE;
-    bool good = ended || json_put(wait, "class", json_string(class_name(GANG_WAIT_CATEGORY_NEVER)));
+    const char *never = category_name(GANG_WAIT_CATEGORY_NEVER);
+    bool good = ended || json_put(wait, "category", json_string(never));
     good = json_put(wait, "text", json_string(end->notes[job])) && good;
     good = json_put(object, "wait", wait) && good;
     if (!good) {

@@ -818,8 +818,8 @@ GANG_API gang_result gang_job_explain(gang_sched *sched, gang_job_id id, gang_wa
 /**
  * The same as one JSON object without line feed:
  * @code
- * {"job":7,"name":"..","state":"pending","class":"not now","text":"..",
- *  "reasons":[{"reason":"limit","class":"not now","queue":"a","kind":"gpu",
+ * {"job":7,"name":"..","state":"pending","category":"not now","text":"..",
+ *  "reasons":[{"reason":"limit","category":"not now","queue":"a","kind":"gpu",
  *              "requested":..,"used":..,"limit":..,"text":".."}],
  *  "placement":{...}}
  * @endcode

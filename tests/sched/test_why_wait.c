@@ -450,11 +450,11 @@ START_TEST(the_json_says_the_same)
     ck_assert_int_eq(number_of(root, "job"), (int64_t)id);
     ck_assert_str_eq(text_of(root, "name"), "train");
     ck_assert_str_eq(text_of(root, "state"), "pending");
-    ck_assert_str_eq(text_of(root, "class"), "not now");
+    ck_assert_str_eq(text_of(root, "category"), "not now");
     ck_assert_uint_eq(json_array_size(reasons), 2);
     json_t *limit = json_array_get(reasons, 0);
     ck_assert_str_eq(text_of(limit, "reason"), "limit");
-    ck_assert_str_eq(text_of(limit, "class"), "not now");
+    ck_assert_str_eq(text_of(limit, "category"), "not now");
     ck_assert_str_eq(text_of(limit, "queue"), "a");
     ck_assert_str_eq(text_of(limit, "kind"), "gpu");
     ck_assert_int_eq(number_of(limit, "requested"), 4000);
@@ -468,7 +468,7 @@ START_TEST(the_json_says_the_same)
     root = written(runs);
     ck_assert_str_eq(text_of(root, "state"), "running");
     ck_assert_uint_eq(json_array_size(json_object_get(root, "reasons")), 0);
-    ck_assert_ptr_null(json_object_get(root, "class"));
+    ck_assert_ptr_null(json_object_get(root, "category"));
     json_decref(root);
 }
 END_TEST

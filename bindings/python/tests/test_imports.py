@@ -269,6 +269,12 @@ def test_constants_of_the_library_all_have_words():
         assert numbers <= {member.number for member in kind}, prefix
 
 
+def test_the_old_key_of_explanations_works_with_a_warning():
+    waits = gs.cluster.Explanation({"category": "held"})
+    with pytest.warns(DeprecationWarning, match="'category'"):
+        assert waits["class"] == waits["category"] == "held" and list(waits) == ["category"]
+
+
 def test_old_keys_work_with_a_warning():
     cluster = gs.Cluster.uniform(4, gpus=8)
     with pytest.warns(DeprecationWarning, match="^'mo" "st_per_node' is now 'max_per_node'$"):

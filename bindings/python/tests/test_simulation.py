@@ -97,7 +97,7 @@ def test_jobs_and_nodes_are_changed_between_runs(cluster):
             and simulation.job(late)["state"] == "pending"
         )
         simulation.run(until_s=400)
-        assert simulation.explain(late)["class"] == "held"
+        assert simulation.explain(late)["category"] == "held"
         simulation.release(late)
         simulation.run()
         assert simulation.job(late)["end"] == "success"

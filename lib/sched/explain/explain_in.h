@@ -52,7 +52,7 @@ gang_result gang__reasons_collect(gang_sched *s, struct gang__job *job, struct g
 /* ---- explain_text.c -------------------------------------------------------------------------- */
 
 /* The words of JSON for GANG_WAIT_CATEGORY_*, GANG_WAIT_* and GANG_JOB_*. */
-const char *gang__wait_kind_word(int32_t cls);
+const char *gang__wait_category_word(int32_t category);
 
 const char *gang__wait_reason_word(int32_t reason);
 

@@ -22,7 +22,7 @@ static json_t *reason_json(struct gang__json_maker *m, const gang_sched *s,
     const struct gang_wait *w = &r->wait;
     json_t *o = json_object();
     put_text(m, o, "reason", gang__wait_reason_word(w->reason));
-    put_text(m, o, "class", gang__wait_kind_word(w->category));
+    put_text(m, o, "category", gang__wait_category_word(w->category));
     if (r->queue)
         put_text(m, o, "queue", r->queue->q->name);
     if (w->kind >= 0)
@@ -50,7 +50,7 @@ static json_t *list_json(struct gang__json_maker *m, const struct gang__job *job
     put_text(m, root, "name", job->name);
     put_text(m, root, "state", gang__job_state_word(job->state));
     if (l->count > 0) {
-        put_text(m, root, "class", gang__wait_kind_word(l->reason[0].wait.category));
+        put_text(m, root, "category", gang__wait_category_word(l->reason[0].wait.category));
         put_text(m, root, "text", l->reason[0].text);
     }
     for (size_t i = 0; i < l->count; i++)

@@ -5,10 +5,10 @@
 
 #include "sched/explain/explain_in.h"
 
-const char *gang__wait_kind_word(int32_t cls)
+const char *gang__wait_category_word(int32_t category)
 {
     static const char *const word[] = {"not now", "never", "held", "policy"};
-    return word[cls];
+    return word[category];
 }
 
 const char *gang__wait_reason_word(int32_t reason)

@@ -5,6 +5,7 @@ import json
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Optional, Type
 
+from .._lazy import deprecated
 from .._native import WRITE, Writer, ffi, lib, new
 from ..enums import HostsFormat
 from ..errors import GangError, Stale, check, new_error
@@ -23,6 +24,9 @@ class Explanation(Mapping[str, Any]):
         self._data = dict(data)
 
     def __getitem__(self, key: str) -> Any:
+        if key == "class" and "category" in self._data:
+            deprecated("Explanation['class']", "Explanation['category']")
+            key = "category"
         return self._data[key]
 
     def __iter__(self) -> Any:
