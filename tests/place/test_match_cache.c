@@ -273,7 +273,7 @@ static void make_requests(void)
     }
 }
 
-/* Where a request goes, with or without sieves. */
+/* Where a request goes, with or without a match cache. */
 static gang_result goes_to(gang_request *q, bool off, struct task_list *list)
 {
     gang_alloc_id id;
@@ -368,7 +368,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("sieve");
+    Suite *suite = suite_create("match cache");
     TCase *tests = tcase_create("large"), *same = tcase_create("same");
     tcase_set_timeout(tests, 60);
     tcase_set_timeout(same, 120);

@@ -148,8 +148,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("sieve with threads");
-    TCase *tests = tcase_create("sieve");
+    Suite *suite = suite_create("match cache with threads");
+    TCase *tests = tcase_create("match cache");
     tcase_set_timeout(tests, 200);
     tcase_add_test(tests, nothing_is_refused_while_labels_move_between_nodes);
     suite_add_tcase(suite, tests);

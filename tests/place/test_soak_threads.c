@@ -13,15 +13,16 @@
  *               GANG__KEEP_BUFFERS of a class at most, none larger than the largest request needs
  *     scratch   arrays of each worker: SCRATCH_BLOCKS at most; they double, up to SCRATCH_BYTES in
  *               all
- *     sieves    bits of nodes that match, made when a group has missed often enough: SIEVES at most
+ *     match     caches, made when searches for a group have rejected many nodes: MATCH_CACHES at
+ *               most
  *
  * The first third of the windows is the warm-up. At the end of each window of the other two
  *
- *     blocks and bytes, less buffers    <= base + scratch of all workers + sieves
+ *     blocks and bytes, less buffers    <= base + scratch of all workers + match
  *
- * and the blocks of a size (in powers of two; less buffers and new sieves) may not rise by more
- * than one for each window without ever falling. The second rule finds a leak early, the first one
- * whatever grows at last. The resident size is only printed: it depends on the C library.
+ * and the blocks of a size (in powers of two; less buffers and new match caches) may not rise by
+ * more than one for each window without ever falling. The second rule finds a leak early, the first
+ * one whatever grows at last. The resident size is only printed: it depends on the C library.
  *
  * While a thread is stopped *inside* the library, what gang_cluster_recycle() gives back has to
  * wait for it: removed nodes, and descriptions that were replaced. Nothing else does. So in that
@@ -50,8 +51,8 @@ enum {
     MOST_SLOTS = 256, /* of nodes, with those that wait to be reclaimed */
     SCRATCH_BLOCKS = 16,
     SCRATCH_BYTES = 64 << 10,
-    SIEVES = STRESS_REQUESTS * STRESS_GROUPS,
-    SIEVE_BYTES = 1024
+    MATCH_CACHES = STRESS_REQUESTS * STRESS_GROUPS,
+    MATCH_CACHE_BYTES = 1024
 };
 
 static struct run {
@@ -69,7 +70,7 @@ static struct run {
 struct sample {
     int64_t bytes, blocks, resident;
     int64_t of_size[STRESS_SIZES];
-    int64_t buffers, sieves;
+    int64_t buffers, match_caches;
 };
 static struct sample base, sample[MOST_SAMPLES];
 
@@ -137,11 +138,11 @@ static void take_out_buffers(struct sample *s, gang_worker *w)
     }
 }
 
-static int64_t sieves_of(const gang_request *q)
+static int64_t match_caches_of(const gang_request *q)
 {
     int64_t n = 0;
     for (uint32_t i = 0; i < q->group_count; i++)
-        for (const struct gang__match_cache *m = gang__load(&q->group[i].sieve->now); m;
+        for (const struct gang__match_cache *m = gang__load(&q->group[i].match_cache->now); m;
              m = m->older)
             n++;
     return n;
@@ -155,7 +156,7 @@ static struct sample look(struct stress *s)
     for (int i = 0; i < STRESS_SIZES; i++)
         now.of_size[i] = atomic_load(&s->mem.of_size[i]);
     for (int i = 0; i < STRESS_REQUESTS; i++)
-        now.sieves += sieves_of(s->request[i]);
+        now.match_caches += match_caches_of(s->request[i]);
     run.workers = gang__load(&s->c->commit.worker_end);
     for (int64_t i = 0; i < run.workers; i++)
         take_out_buffers(&now, gang__worker_of(gang__load(&s->c->commit.worker[i])));
@@ -165,8 +166,8 @@ static struct sample look(struct stress *s)
 /* No more than all objects that there may be. */
 static void check_bound(size_t i)
 {
-    int64_t blocks = base.blocks + run.workers * SCRATCH_BLOCKS + SIEVES;
-    int64_t bytes = base.bytes + run.workers * SCRATCH_BYTES + SIEVES * SIEVE_BYTES;
+    int64_t blocks = base.blocks + run.workers * SCRATCH_BLOCKS + MATCH_CACHES;
+    int64_t bytes = base.bytes + run.workers * SCRATCH_BYTES + MATCH_CACHES * MATCH_CACHE_BYTES;
     ck_assert_msg(sample[i].blocks <= blocks && sample[i].bytes <= bytes,
                   "window %zu: %lld blocks, %lld bytes; at most %lld and %lld", i,
                   (long long)sample[i].blocks, (long long)sample[i].bytes, (long long)blocks,
@@ -180,7 +181,7 @@ static void check_size(size_t from, size_t end, int size)
         if (sample[i].of_size[size] < sample[i - 1].of_size[size])
             return;
     int64_t more = sample[end - 1].of_size[size] - sample[from].of_size[size] -
-                   (sample[end - 1].sieves - sample[from].sieves);
+                   (sample[end - 1].match_caches - sample[from].match_caches);
     ck_assert_msg(more <= (int64_t)(end - from),
                   "%lld more blocks of at most 2^%d bytes in %zu windows, and never fewer",
                   (long long)more, size, end - from);
@@ -192,10 +193,10 @@ static void check_flat(void)
     ck_assert_uint_ge(n, LEAST_WINDOWS);
     const struct sample *one = &sample[n / 3], *last = &sample[n - 1];
     printf("%zu windows of %lld calls: %lld blocks, %lld bytes at first; %lld, %lld after a third; "
-           "%lld, %lld at last; %lld free buffers, %lld sieves; resident %lld and %lld KiB\n",
+           "%lld, %lld at last; %lld free buffers, %lld match caches; resident %lld and %lld KiB\n",
            n, (long long)(run.acts * THREADS), (long long)base.blocks, (long long)base.bytes,
            (long long)one->blocks, (long long)one->bytes, (long long)last->blocks,
-           (long long)last->bytes, (long long)last->buffers, (long long)last->sieves,
+           (long long)last->bytes, (long long)last->buffers, (long long)last->match_caches,
            (long long)one->resident / 1024, (long long)last->resident / 1024);
     fflush(stdout); /* a failed check ends the process */
     for (int size = 0; size < STRESS_SIZES; size++)

@@ -225,8 +225,8 @@ static bool offer_nodes(struct domain_choice *x)
         return offer_node(x, x->scope->slot);
     uint32_t lead = gang__member_lead(x->k->q, x->m);
     int64_t need = gang__member_need(x->k->q, x->m, lead);
-    struct gang__walk walk = {x->k->policy, INT64_MAX, INT64_MAX, need, offer_node, x};
-    gang__search_walk(x->k->p, lead, 1, x->scope, &walk);
+    struct gang__search_options options = {x->k->policy, INT64_MAX, INT64_MAX, need, offer_node, x};
+    gang__search_with(x->k->p, lead, 1, x->scope, &options);
     return x->taken;
 }
 

@@ -134,9 +134,9 @@ static int64_t fill_listed(struct gang__pack *k, uint32_t group, int64_t want,
 
 /* The tightest nodes first: at most `nodes`, with at most `each` tasks on each; only those that can
  * take `at_least`. */
-static struct gang__walk tightest(int64_t each, int64_t nodes, int64_t at_least)
+static struct gang__search_options tightest(int64_t each, int64_t nodes, int64_t at_least)
 {
-    return (struct gang__walk){GANG_POLICY_PACK, each, nodes, at_least, NULL, NULL};
+    return (struct gang__search_options){GANG_POLICY_PACK, each, nodes, at_least, NULL, NULL};
 }
 
 /* Equally many tasks a node, on as few nodes as there can be. */
@@ -157,11 +157,11 @@ static int64_t fill_equally(struct gang__pack *k, uint32_t group, int64_t want,
         return 0;
     int64_t full = want - nodes * (each - 1); /* nodes with `each`; the others have one less */
     size_t tasks = k->p->tasks.count;
-    struct gang__walk first = tightest(each, full, each);
-    struct gang__walk rest = tightest(each - 1, nodes - full, each - 1);
-    int64_t done = gang__search_walk(k->p, group, full * each, scope, &first);
+    struct gang__search_options first = tightest(each, full, each);
+    struct gang__search_options rest = tightest(each - 1, nodes - full, each - 1);
+    int64_t done = gang__search_with(k->p, group, full * each, scope, &first);
     if (done == full * each && full < nodes)
-        done += gang__search_walk(k->p, group, want - done, scope, &rest);
+        done += gang__search_with(k->p, group, want - done, scope, &rest);
     if (done == want)
         return done;
     gang__plan_rollback(k->p, tasks);
@@ -177,21 +177,21 @@ static int64_t fill_largest(struct gang__pack *k, uint32_t group, int64_t want,
     gang__capacity_query_init(&query, k->p, group, gang__scope_nodes(k->p, scope));
     gang__scope_capacity(&query, scope, &capacity);
     int64_t nodes = gang__capacity_nodes(&capacity, want), done = 0;
-    struct gang__walk down = {GANG__ORDER_PROOF, INT64_MAX, nodes - 1, 1, NULL, NULL};
+    struct gang__search_options down = {GANG__ORDER_PROOF, INT64_MAX, nodes - 1, 1, NULL, NULL};
     if (nodes > 1 && nodes < INT64_MAX)
-        done = gang__search_walk(k->p, group, want, scope, &down);
-    struct gang__walk rest = tightest(INT64_MAX, 1, want - done);
+        done = gang__search_with(k->p, group, want, scope, &down);
+    struct gang__search_options rest = tightest(INT64_MAX, 1, want - done);
     if (done < want)
-        done += gang__search_walk(k->p, group, want - done, scope, &rest);
-    down.nodes = INT64_MAX;
-    return done < want ? done + gang__search_walk(k->p, group, want - done, scope, &down) : done;
+        done += gang__search_with(k->p, group, want - done, scope, &rest);
+    down.max_nodes = INT64_MAX;
+    return done < want ? done + gang__search_with(k->p, group, want - done, scope, &down) : done;
 }
 
 static int64_t fill_indexed(struct gang__pack *k, uint32_t group, int64_t want,
                             const struct gang__scope *scope)
 {
-    struct gang__walk one = tightest(INT64_MAX, 1, want);
-    int64_t done = gang__search_walk(k->p, group, want, scope, &one);
+    struct gang__search_options one = tightest(INT64_MAX, 1, want);
+    int64_t done = gang__search_with(k->p, group, want, scope, &one);
     if (done < want)
         done += fill_equally(k, group, want - done, scope);
     return done < want ? done + fill_largest(k, group, want - done, scope) : done;

@@ -309,7 +309,7 @@ static gang_result compile_group(const struct gang__request_job *j, struct gang_
     g->models_ranked = g->models_ranked && g->devices && g->model_count > 1;
     g->filters = s->partition || g->rule_count || g->where.step_count || g->model_count ||
                  g->profile || g->gpu_nodes == GANG_GPU_NODES_EXCLUDE;
-    g->sieve = gang__compile_alloc(b, 1, sizeof(*g->sieve));
+    g->match_cache = gang__compile_alloc(b, 1, sizeof(*g->match_cache));
     g->set = s->group_set;
     return GANG_OK;
 }

@@ -73,7 +73,7 @@ struct gang__group {
     const struct gang__partition *partition; /* NULL: any */
     const char *profile;                     /* of partitionable devices; NULL: whole ones */
     uint64_t width; /* of the profile, in slices, as far as is known; else 1 */
-    struct gang__match_cache_ref *sieve;
+    struct gang__match_cache_ref *match_cache;
     bool filters;      /* some rule, model, partition or profile: look at the node */
     int32_t gpu_nodes; /* GANG_GPU_NODES_*; ALLOW where it asks for GPUs */
     bool near_nic;

@@ -277,14 +277,14 @@ void gang_request_free(gang_request *request)
     gang__request_unref(request, 1);
 }
 
-static void sieves_free(gang_request *request)
+static void match_caches_free(gang_request *request)
 {
     for (uint32_t i = 0; i < request->group_count; i++) {
-        struct gang__match_cache *sieve = gang__load(&request->group[i].sieve->now);
-        while (sieve) {
-            struct gang__match_cache *older = sieve->older;
-            gang__release(&request->cluster->mem, sieve);
-            sieve = older;
+        struct gang__match_cache *cache = gang__load(&request->group[i].match_cache->now);
+        while (cache) {
+            struct gang__match_cache *older = cache->older;
+            gang__release(&request->cluster->mem, cache);
+            cache = older;
         }
     }
 }
@@ -294,6 +294,6 @@ void gang__request_unref(gang_request *request, uint32_t times)
     if (!request || atomic_fetch_sub_explicit(&request->refs, times, memory_order_acq_rel) != times)
         return;
     gang__label_counts_unbind(request);
-    sieves_free(request);
+    match_caches_free(request);
     gang__release(&request->cluster->mem, request);
 }

@@ -51,9 +51,10 @@ struct part {
     gang__a32 word[WORDS];
 };
 
-/* Outgrown ones are kept until the end, others may be using them; each is half as large again. */
-struct sieve {
-    struct gang__match_cache base; /* outgrown ones; with the request */
+/* Outgrown caches are kept until the end, since other threads may read them; each cache is half as
+ * large again as the one before. */
+struct cache {
+    struct gang__match_cache base; /* links the outgrown ones; freed with the request */
     uint32_t chunks;
     struct part part[];
 };
@@ -65,22 +66,22 @@ _Atomic(uint64_t) gang__match_cache_misses;
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
-static struct sieve *make(const struct gang__plan *p, const struct gang__group *g,
-                          struct sieve *now, uint32_t chunks)
+static struct cache *make(const struct gang__plan *p, const struct gang__group *g,
+                          struct cache *now, uint32_t chunks)
 {
     const struct gang_mem *mem = &p->c->mem;
     chunks += chunks / 2;
     if (chunks > GANG__CHUNKS)
         chunks = GANG__CHUNKS;
-    struct sieve *made = gang__zalloc(mem, 1, sizeof(*made) + chunks * sizeof(struct part));
+    struct cache *made = gang__zalloc(mem, 1, sizeof(*made) + chunks * sizeof(struct part));
     if (!made)
         return now;
     made->base.older = now ? &now->base : NULL;
     made->chunks = chunks;
     struct gang__match_cache *older = made->base.older;
-    if (!gang__publish(&g->sieve->now, &older, &made->base)) {
+    if (!gang__publish(&g->match_cache->now, &older, &made->base)) {
         gang__release(mem, made);
-        return (struct sieve *)older;
+        return (struct cache *)older;
     }
     return made;
 }
@@ -94,9 +95,9 @@ struct gang__match_cache *gang__match_cache_of(const struct gang__plan *p,
 #endif
     if (p->snap || p->mode.empty) /* the index does not count */
         return NULL;
-    struct sieve *now = (struct sieve *)gang__load(&g->sieve->now);
+    struct cache *now = (struct cache *)gang__load(&g->match_cache->now);
     uint32_t chunks = (gang__load(&p->c->commit.slot_end) + GANG__CHUNK - 1) / GANG__CHUNK;
-    if ((now && now->chunks >= chunks) || gang__load_relaxed(&g->sieve->missed) < PRICE)
+    if ((now && now->chunks >= chunks) || gang__load_relaxed(&g->match_cache->missed) < PRICE)
         return now ? &now->base : NULL;
     now = make(p, g, now, chunks);
     return now ? &now->base : NULL;
@@ -108,15 +109,15 @@ void gang__match_cache_missed(const struct gang__group *g, uint64_t nodes)
     gang__add_relaxed(&gang__match_cache_misses, nodes);
 #endif
     if (nodes >= MANY)
-        gang__add_relaxed(&g->sieve->missed, nodes);
+        gang__add_relaxed(&g->match_cache->missed, nodes);
 }
 
 /* ---- filling --------------------------------------------------------------------------------- */
 
 static bool pay(const struct gang__group *g)
 {
-    uint64_t missed = gang__load_relaxed(&g->sieve->missed);
-    return missed >= PRICE && gang__cas(&g->sieve->missed, missed, missed - PRICE);
+    uint64_t missed = gang__load_relaxed(&g->match_cache->missed);
+    return missed >= PRICE && gang__cas(&g->match_cache->missed, missed, missed - PRICE);
 }
 
 /* Which of the 32 nodes from `base` match. */
@@ -133,18 +134,19 @@ static uint32_t matching(const struct gang__plan *p, const struct gang__group *g
 }
 
 /* Fill a part for a stamp that was just read. False: not now, or not by this plan. */
-static bool fill(struct part *part, const struct gang__plan *p, const struct gang__group *g,
-                 uint32_t chunk, uint64_t stamp)
+static bool fill(struct part *part, const struct gang__match_query *query, uint32_t chunk,
+                 uint64_t stamp)
 {
+    const struct gang__plan *p = query->p;
     uint64_t old = gang__load(&part->stamp);
     bool steady = stamp & 1;
-    if (!steady || old >= stamp || gang__modes_now(p->c) != p->tier.modes || !pay(g) ||
+    if (!steady || old >= stamp || gang__modes_now(p->c) != p->tier.modes || !pay(query->g) ||
         !gang__cas(&part->stamp, old, FILLING))
         return false;
     uint32_t top = 0;
     for (uint32_t i = 0; i < WORDS; i++) {
         gang__hook(GANG__STEP_FIND);
-        uint32_t bits = matching(p, g, chunk * GANG__CHUNK + i * GANG__FAN);
+        uint32_t bits = matching(p, query->g, chunk * GANG__CHUNK + i * GANG__FAN);
         gang__store(&part->word[i], bits);
         top |= (uint32_t)(bits != 0) << i;
     }
@@ -156,14 +158,14 @@ static bool fill(struct part *part, const struct gang__plan *p, const struct gan
 /* ---- using ----------------------------------------------------------------------------------- */
 
 /* The part of a chunk if it is good at this moment, see above. NULL: anything may match. */
-static inline const struct part *part_of(struct sieve *sieve, const struct gang__plan *p,
-                                         const struct gang__group *g, uint32_t chunk)
+static inline const struct part *part_of(const struct gang__match_query *query, uint32_t chunk)
 {
-    if (chunk >= sieve->chunks)
+    struct cache *cache = (struct cache *)query->cache;
+    if (chunk >= cache->chunks)
         return NULL;
-    struct part *part = &sieve->part[chunk];
-    uint64_t stamp = gang__load_seq(&p->c->nodes.changes[chunk]) + 1;
-    return gang__load(&part->stamp) == stamp || fill(part, p, g, chunk, stamp) ? part : NULL;
+    struct part *part = &cache->part[chunk];
+    uint64_t stamp = gang__load_seq(&query->p->c->nodes.changes[chunk]) + 1;
+    return gang__load(&part->stamp) == stamp || fill(part, query, chunk, stamp) ? part : NULL;
 }
 
 /* In one chunk, from its slot `from` on. */
@@ -189,18 +191,18 @@ static inline uint32_t next_in(const struct part *part, gang_cluster *c, uint32_
     return GANG__NO_SLOT;
 }
 
-uint32_t gang__match_cache_next(struct gang__match_cache *sieve, const struct gang__plan *p,
-                                const struct gang__group *g, uint32_t class_id, unsigned bucket,
-                                uint32_t from, uint32_t end, uint32_t *bits)
+uint32_t gang__match_cache_next(const struct gang__match_query *query, uint32_t class_id,
+                                unsigned bucket, uint32_t from, uint32_t end, uint32_t *bits)
 {
+    gang_cluster *c = query->p->c;
     while (from < end) {
-        uint32_t chunk = gang__index_chunk(&p->c->commit, class_id, bucket, from / GANG__CHUNK);
+        uint32_t chunk = gang__index_chunk(&c->commit, class_id, bucket, from / GANG__CHUNK);
         if (chunk == GANG__CHUNKS)
             return GANG__NO_SLOT;
         if (from < chunk * GANG__CHUNK)
             from = chunk * GANG__CHUNK;
-        const struct part *part = part_of((struct sieve *)sieve, p, g, chunk);
-        uint32_t slot = next_in(part, p->c, class_id, bucket, from, bits);
+        const struct part *part = part_of(query, chunk);
+        uint32_t slot = next_in(part, c, class_id, bucket, from, bits);
         if (slot != GANG__NO_SLOT)
             return slot < end ? slot : GANG__NO_SLOT;
         from = (chunk + 1) * GANG__CHUNK;

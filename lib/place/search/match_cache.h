@@ -16,12 +16,18 @@ struct gang__match_cache *gang__match_cache_of(const struct gang__plan *p,
 /* A search has met so many nodes that do not match. */
 void gang__match_cache_missed(const struct gang__group *g, uint64_t nodes);
 
+/* For which group and plan a match cache is read. */
+struct gang__match_query {
+    struct gang__match_cache *cache; /* of the group */
+    const struct gang__plan *p;
+    const struct gang__group *g;
+};
+
 /* The first slot in [from, end) that is in a bucket of a class and may match, or GANG__NO_SLOT.
- * *bits: it and those after it in its word of the index, by their places in that; also past
- * `end`. */
-uint32_t gang__match_cache_next(struct gang__match_cache *sieve, const struct gang__plan *p,
-                                const struct gang__group *g, uint32_t class_id, unsigned bucket,
-                                uint32_t from, uint32_t end, uint32_t *bits);
+ * *bits: this slot and those after it in its word of the index, by their places in the word; also
+ * past `end`. */
+uint32_t gang__match_cache_next(const struct gang__match_query *query, uint32_t class_id,
+                                unsigned bucket, uint32_t from, uint32_t end, uint32_t *bits);
 
 #ifdef GANG_TEST_HOOKS
 /* For tests; relaxed, pair with none: a test sets and reads them while no search runs. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Policies: how a node is chosen among those that can take a task. A policy either names an order
- * in which the search walks over the index (search.c), or scores every node that can take the task
- * (score.c). A new one is a file policy_NAME.c, and its line in policy.c. */
+ * in which the search walks over the index (index_walk.c), or scores every node that can take the
+ * task (score.c). A new one is a file policy_NAME.c, and its line in policy.c. */
 #ifndef GANG__PLACE_POLICY_H
 #define GANG__PLACE_POLICY_H
 

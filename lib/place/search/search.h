@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finding nodes for the tasks of one group, in the order of a policy. One function a policy. */
+/* Finding nodes for the tasks of one group, in the order of a policy. */
 #ifndef GANG__PLACE_SEARCH_H
 #define GANG__PLACE_SEARCH_H
 
 #include "place/fit/fit_plan.h"
 
-/* How to go over the nodes of a scope. */
-struct gang__walk {
-    int32_t policy;   /* as below */
-    int64_t each;     /* at most so many tasks a node */
-    int64_t nodes;    /* on at most so many nodes */
-    int64_t at_least; /* only nodes that may hold so many tasks */
-    /* Instead of planning tasks: called with each node that may hold them; true ends the walk. */
+/* How to search the nodes of a scope. */
+struct gang__search_options {
+    int32_t policy;    /* as below */
+    int64_t per_node;  /* at most so many tasks a node */
+    int64_t max_nodes; /* tasks on at most so many nodes */
+    int64_t at_least;  /* only nodes that may hold so many tasks */
+    /* Instead of planning tasks: called with each node that may hold them; true ends the search. */
     bool (*offer)(void *user, uint32_t slot);
     void *user;
 };
 
 /* Plan up to `want` more tasks of a group on the nodes of a scope. Returns how many were planned.
  *   policy  GANG_POLICY_*, or GANG__ORDER_PROOF: from the emptiest node down, each filled as far as
- *           it goes; finds room whenever there is any (see core/commit/commit.c, "A refusal is
+ *           it goes; finds capacity whenever there is any (see core/commit/commit.c, "A refusal is
  *           true"). */
 enum { GANG__ORDER_PROOF = -1 };
 int64_t gang__search(struct gang__plan *p, uint32_t group, int64_t want,
                      const struct gang__scope *scope, int32_t policy);
-int64_t gang__search_walk(struct gang__plan *p, uint32_t group, int64_t want,
-                          const struct gang__scope *scope, const struct gang__walk *walk);
+int64_t gang__search_with(struct gang__plan *p, uint32_t group, int64_t want,
+                          const struct gang__scope *scope,
+                          const struct gang__search_options *options);
 
 /* Does the index alone prove that so many tasks of whole devices do not fit? It counts each node at
  * least at its free capacity, so a yes is as true as a search with GANG__ORDER_PROOF, and needs no
