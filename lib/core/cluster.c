@@ -6,15 +6,7 @@
 #include "base/error.h"
 #include "base/rcu.h"
 #include "core/commit/commit.h"
-#include "core/commit/index.h"
-#include "core/commit/snapshot_save.h"
-#include "core/nodes/kind.h"
-#include "core/nodes/node.h"
-#include "core/nodes/node_type.h"
-#include "core/nodes/parent.h"
-#include "core/nodes/partition.h"
-#include "core/nodes/reclaim.h"
-#include "core/nodes/topology.h"
+#include "core/nodes/nodes.h"
 
 enum { MAX_NODES = GANG__CHUNK * GANG__CHUNKS - 1, DEFAULT_WORKERS = 256 };
 

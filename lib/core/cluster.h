@@ -4,7 +4,8 @@
 #ifndef GANG__CORE_CLUSTER_H
 #define GANG__CORE_CLUSTER_H
 
-#include "core/nodes/cluster_state.h"
+#include "core/nodes/nodes.h"
+#include "core/snapshot_take.h"
 
 struct gang__place_ops {
     void (*free_table)(gang_cluster *cluster);

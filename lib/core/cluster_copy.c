@@ -4,11 +4,7 @@
 #include "base/error.h"
 #include "base/rcu.h"
 #include "core/commit/commit.h"
-#include "core/nodes/node.h"
-#include "core/nodes/node_type.h"
-#include "core/nodes/parent.h"
-#include "core/nodes/partition.h"
-#include "core/nodes/topology.h"
+#include "core/nodes/nodes.h"
 
 /* Copies the kinds, under the same numbers. */
 static gang_result copy_kinds(gang_cluster *from, gang_worker *w)

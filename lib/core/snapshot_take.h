@@ -5,11 +5,8 @@
 
 #include <gangsched/snapshot.h>
 
-#include "core/commit/snapshot_save.h"
-#include "core/nodes/node.h"
-#include "core/nodes/node_type.h"
-#include "core/nodes/reclaim.h"
-#include "core/nodes/topology.h"
+#include "core/commit/commit.h"
+#include "core/nodes/nodes.h"
 
 /* A copy of all cells at one instant, with their nodes. Only its owner uses it, except for
  * `hold`. */

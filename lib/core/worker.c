@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "core/nodes/cluster_state.h"
+#include "core/nodes/nodes.h"
 
 gang_result gang_worker_new(gang_cluster *cluster, gang_worker **worker)
 {

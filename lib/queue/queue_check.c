@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "core/nodes/nodes.h"
-#include "model/node_spec.h"
+#include "model/specs.h"
 #include "queue/queue_spec_in.h"
 #include "queue/queues.h"
 

@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "base/two_pass_block.h"
-#include "core/nodes/kind.h"
-#include "core/nodes/node.h"
+#include "core/nodes/nodes.h"
 #include "place/request/request.h"
 #include "queue/queues_in.h"
 

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/two_pass_block.h"
-#include "model/node_spec.h"
+#include "model/specs.h"
 #include "queue/queues.h"
 
 /* Queues made on demand below one queue, where it does not say. */

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/node_spec.h"
+#include "model/specs.h"
 #include "scenario/equal_in.h"
 #include "scenario/fields_in.h"
 

@@ -8,7 +8,7 @@
 
 #include <gangsched/scenario.h>
 
-#include "model/spec_array.h"
+#include "model/specs.h"
 
 /* Loads element `i` of two arrays whose elements have a `size`; false if one cannot be loaded. */
 #define GANG__LOAD2(x, y, last, a, b, i) \

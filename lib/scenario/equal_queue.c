@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compares two queues. */
-#include "model/node_spec.h"
+#include "model/specs.h"
 #include "scenario/equal_in.h"
 #include "scenario/fields_in.h"
 

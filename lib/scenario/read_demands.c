@@ -3,7 +3,7 @@
  * other jobs. Refuses what gang_request_new() would refuse. */
 #include <string.h>
 
-#include "model/label_expr.h"
+#include "model/specs.h"
 #include "scenario/read_in.h"
 
 /* ---- labels of nodes --------------------------------------------------------------------- */

@@ -7,7 +7,7 @@
 #include <gangsched/scenario.h>
 
 #include "base/json/json.h"
-#include "model/node_spec.h"
+#include "model/specs.h"
 #include "scenario/arena_in.h"
 #include "scenario/fields_in.h"
 #include "scenario/words_in.h"

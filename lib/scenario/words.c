@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "scenario/words_in.h"
 
-#include "model/policy_words.h"
+#include "model/specs.h"
 
 static const char *const scope_list[] = {"node", "cluster"};
 const struct gang__word_list gang__scope_words = GANG__WORD_LIST(scope_list, GANG_SCOPE_NODE);

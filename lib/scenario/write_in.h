@@ -8,7 +8,7 @@
 #include <gangsched/scenario.h>
 
 #include "base/json/json.h"
-#include "model/spec_array.h"
+#include "model/specs.h"
 #include "scenario/scenario_in.h"
 #include "scenario/words_in.h"
 

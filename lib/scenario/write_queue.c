@@ -124,7 +124,7 @@ static void write_users(struct gang__writer *w, json_t *object, const struct gan
 }
 
 static void write_preempt(struct gang__writer *w, json_t *object,
-                           const struct gang_queue_spec *queue)
+                          const struct gang_queue_spec *queue)
 {
     const char *found = NULL; /* a number without a word is noted */
     if (queue->within != GANG_PREEMPT_DEFAULT)

@@ -17,7 +17,7 @@ find . -name '*.c.o' -printf '%P\n' | sort |
     xargs nm -A | awk -v floors="$floors" '
     BEGIN {
         while ((getline line < floors) > 0)
-            if (line !~ /^#/ && line != "") rank[line] = ++ranks
+            if (line !~ /^#/ && split(line, column, " ") > 0) rank[column[1]] = ++ranks
     }
     function folder(file) { sub(/\/[^\/]*$/, "", file); return file }
     {

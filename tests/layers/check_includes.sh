@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Includes between the folders of lib/: a file includes its own folder and lower ones only
-# (tests/layers/floors). Public headers follow the same order; examples and bindings see nothing
-# but public headers. Prints one line for each violation, "FILE:LINE: what", and exits with 1 if
-# there is any.
+# Includes between the folders of lib/: a file includes its own folder, and the interface headers of
+# lower ones (tests/layers/floors). Public headers follow the same order; examples and bindings see
+# nothing but public headers. Prints one line for each violation, "FILE:LINE: what", and exits with
+# 1 if there is any.
 #   check_includes.sh [ROOT]    ROOT: the project; it holds include/, lib/, tests/layers/floors
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -40,8 +40,10 @@ all_includes | awk -v floors=tests/layers/floors '
     BEGIN {
         while ((getline line < floors) > 0) {
             if (line ~ /^#/ || line == "") continue
-            rank[line] = ++ranks
-            top[room(line)] = ranks # of a room: its highest folder
+            split(line, column, " ")
+            rank[column[1]] = ++ranks
+            interface[column[1]] = column[2]
+            top[room(column[1])] = ranks # of a room: its highest folder
         }
         n = split("assert complex ctype errno fenv float inttypes iso646 limits locale math " \
                   "setjmp signal stdarg stdbool stddef stdint stdio stdlib string tgmath time " \
@@ -92,6 +94,8 @@ all_includes | awk -v floors=tests/layers/floors '
                 fail("write \"folder/file.h\", not \"" path "\"")
             else if (rank[other] > rank[me])
                 fail("folder " me " includes the higher folder " other " (\"" path "\")")
+            else if (other != me && interface[other] != "*" && path != other "/" interface[other])
+                fail("the interface of " other " is " interface[other] ", not \"" path "\"")
             else if ((room(me) in host) && !(room(other) in host) && room(other) != "base")
                 fail(room(me) " uses the public headers and base only, not \"" path "\"")
         } else if (room(path) in top) {

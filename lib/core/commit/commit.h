@@ -6,6 +6,7 @@
 
 #include "core/commit/cell.h"
 #include "core/commit/index.h"
+#include "core/commit/snapshot_save.h"
 
 /* Makes space for `ops` operations. May allocate; call it before gang__commit_begin(). */
 gang_result gang__commit_reserve(struct gang__committer *w, size_t ops);

@@ -12,7 +12,7 @@
 #include "base/fork.h"
 #include "base/hash_table.h"
 #include "base/mem.h"
-#include "core/commit/cell.h"
+#include "core/commit/commit.h"
 
 enum {
     GANG__GRACE_BATCHES = 4, /* threads that wait for a grace period to reclaim */

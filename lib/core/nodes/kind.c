@@ -6,7 +6,7 @@
 #include "base/rcu.h"
 #include "core/commit/commit.h"
 #include "core/nodes/kind.h"
-#include "model/node_spec.h"
+#include "model/specs.h"
 
 static void kind_set(struct gang__kind *k, const char *name, const char *unit, int32_t scope)
 {

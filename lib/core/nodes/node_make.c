@@ -8,7 +8,7 @@
 #include "core/nodes/node_type.h"
 #include "core/nodes/partition.h"
 #include "core/nodes/topology.h"
-#include "model/node_spec.h"
+#include "model/specs.h"
 
 /* Resolves the topology of a specification to domains; makes those that are missing. */
 static gang_result find_domains(gang_cluster *c, const struct gang_node_spec *spec,

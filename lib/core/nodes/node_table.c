@@ -6,15 +6,13 @@
 #include "base/error.h"
 #include "base/rcu.h"
 #include "core/commit/commit.h"
-#include "core/commit/index.h"
-#include "core/commit/snapshot_save.h"
 #include "core/nodes/health.h"
 #include "core/nodes/node.h"
 #include "core/nodes/node_type.h"
 #include "core/nodes/partition.h"
 #include "core/nodes/reclaim.h"
 #include "core/nodes/topology.h"
-#include "model/node_spec.h"
+#include "model/specs.h"
 
 /* ---- lookups --------------------------------------------------------------------------------- */
 

@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "core/commit/index.h"
+#include "core/commit/commit.h"
 #include "core/nodes/kind.h"
 #include "core/nodes/node_type_fill.h"
 #include "core/nodes/parent.h"
-#include "model/node_spec.h"
+#include "model/specs.h"
 
 /* Resolves the amounts to kinds. Their words stand in the order of the kinds, in whatever order
  * they were listed. */

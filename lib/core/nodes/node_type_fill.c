@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "model/node_spec.h"
+#include "model/specs.h"
 
 /* ---- words, devices and NUMA domains --------------------------------------------------------- */
 

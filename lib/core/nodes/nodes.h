@@ -3,6 +3,7 @@
 #ifndef GANG__CORE_NODES_H
 #define GANG__CORE_NODES_H
 
+#include "core/nodes/cluster_state.h"
 #include "core/nodes/health.h"
 #include "core/nodes/kind.h"
 #include "core/nodes/node.h"

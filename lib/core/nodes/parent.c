@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "model/node_spec.h"
+#include "model/specs.h"
 
 /* The parent of slice `i`: that of an earlier slice, or a new one. */
 static uint32_t parent_of(struct gang__parents *p, const struct gang_node_spec *spec, size_t i)

@@ -11,7 +11,7 @@
 #include "base/rcu.h"
 #include "core/nodes/node.h"
 #include "core/nodes/reclaim.h"
-#include "model/node_spec.h"
+#include "model/specs.h"
 
 static size_t bucket_of(const char *name)
 {

@@ -5,7 +5,6 @@
 
 #include "base/rcu.h"
 #include "core/commit/commit.h"
-#include "core/commit/snapshot_save.h"
 #include "core/nodes/health.h"
 #include "core/nodes/node.h"
 #include "core/nodes/node_type.h"

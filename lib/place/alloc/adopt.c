@@ -4,9 +4,7 @@
 #include "base/rcu.h"
 #include "core/nodes/nodes.h"
 #include "place/alloc/alloc.h"
-#include "place/fit/fit_plan.h"
-#include "place/fit/mig.h"
-#include "place/record/placer.h"
+#include "place/fit/fit.h"
 #include "place/record/record.h"
 #include "place/state/records.h"
 

@@ -4,8 +4,7 @@
 #define GANG__PLACE_ALLOC_H
 
 #include "core/cluster.h"
-#include "place/record/placer.h"
-#include "place/record/places.h"
+#include "place/record/record.h"
 
 /* The worker may place, and the request is of its cluster. GANG_EINVAL, GANG_ENOMEM. */
 gang_result gang__check_call(gang_worker *w, const gang_request *q, struct gang_error *error);

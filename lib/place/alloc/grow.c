@@ -8,11 +8,9 @@
 #include "core/nodes/nodes.h"
 #include "place/alloc/alloc.h"
 #include "place/explain/explain.h"
-#include "place/fit/fit_plan.h"
+#include "place/fit/fit.h"
 #include "place/pack/pack.h"
-#include "place/record/placer.h"
 #include "place/record/record.h"
-#include "place/record/running.h"
 #include "place/search/search.h"
 #include "place/state/records.h"
 

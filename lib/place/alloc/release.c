@@ -6,13 +6,9 @@
 #include "base/rcu.h"
 #include "core/commit/commit.h"
 #include "place/alloc/alloc.h"
-#include "place/fit/affinity.h"
-#include "place/fit/fit_plan.h"
-#include "place/fit/keys.h"
-#include "place/record/placer.h"
+#include "place/fit/fit.h"
 #include "place/record/record.h"
 #include "place/state/records.h"
-#include "place/state/task_count.h"
 
 /* Add what one task holds to the sums of the words of its cell, or of the pool's. Bits of different
  * tasks never meet, so that adding is joining. */

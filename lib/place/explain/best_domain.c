@@ -4,10 +4,8 @@
 
 #include "core/nodes/nodes.h"
 #include "place/explain/node_census.h"
-#include "place/fit/fit_plan.h"
-#include "place/fit/scope.h"
+#include "place/fit/fit.h"
 #include "place/pack/pack.h"
-#include "place/search/domain_capacity.h"
 #include "place/search/search.h"
 
 /* Has each level that is required around the member a domain around this one, equal to the bound

@@ -6,7 +6,7 @@
 
 #include "place/explain/node_census.h"
 #include "place/pack/pack.h"
-#include "place/record/running.h"
+#include "place/record/record.h"
 
 /* The question: a gang, or more tasks for a running one. */
 struct gang__question {

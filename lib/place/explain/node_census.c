@@ -4,12 +4,7 @@
 #include <string.h>
 
 #include "core/nodes/nodes.h"
-#include "place/fit/bounds.h"
-#include "place/fit/choose_devices.h"
-#include "place/fit/filter.h"
-#include "place/fit/fit_plan.h"
-#include "place/fit/scope.h"
-#include "place/search/domain_capacity.h"
+#include "place/fit/fit.h"
 #include "place/search/search.h"
 
 /* ---- amounts --------------------------------------------------------------------------------- */

@@ -3,7 +3,7 @@
 #ifndef GANG__PLACE_NODE_CENSUS_H
 #define GANG__PLACE_NODE_CENSUS_H
 
-#include "place/fit/fit_plan.h"
+#include "place/fit/fit.h"
 
 enum { GANG__WHY_COUNT = GANG_CONSTRAINT_EXCLUSIVE + 1 };
 

@@ -10,11 +10,9 @@
 #include "core/nodes/nodes.h"
 #include "place/explain/best_domain.h"
 #include "place/explain/node_census.h"
-#include "place/fit/fit_plan.h"
-#include "place/fit/scope.h"
+#include "place/fit/fit.h"
 #include "place/pack/pack.h"
-#include "place/record/running.h"
-#include "place/search/domain_capacity.h"
+#include "place/record/record.h"
 #include "place/search/search.h"
 
 int64_t gang__tasks_needed(const gang_request *q, uint32_t group)

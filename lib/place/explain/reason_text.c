@@ -9,8 +9,7 @@
 #include "core/nodes/nodes.h"
 #include "place/explain/explain.h"
 #include "place/explain/node_census.h"
-#include "place/fit/fit_plan.h"
-#include "place/fit/scope.h"
+#include "place/fit/fit.h"
 
 enum { GROUP_CHARS = 64, PATH_CHARS = 64 }; /* of names inside a line */
 
@@ -169,8 +168,8 @@ static void add_domain(struct line *l, const struct gang__question *a, const str
     gang__scope_path(a->p, &f->best, false, path, sizeof(path));
     if (f->subgroups && f->best_holds >= f->best_want) {
         const int64_t each = f->best_want;
-        add(l, "only %lld of %lld subgroups of %lld tasks find a %s", (long long)(f->allowed / each),
-            (long long)(f->want / each), (long long)each, level);
+        add(l, "only %lld of %lld subgroups of %lld tasks find a %s",
+            (long long)(f->allowed / each), (long long)(f->want / each), (long long)each, level);
         return;
     }
     bool never = f->code == GANG_ENEVER;

@@ -16,7 +16,7 @@
 #include "place/fit/exclusive.h"
 #include "place/fit/fit_plan.h"
 #include "place/fit/keys.h"
-#include "place/request/label_count.h"
+#include "place/request/request.h"
 #include "place/state/records.h"
 
 /* ---- the gang's own tasks -------------------------------------------------------------------- */

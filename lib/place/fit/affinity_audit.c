@@ -4,8 +4,7 @@
 #include "base/error.h"
 #include "core/nodes/nodes.h"
 #include "place/fit/affinity.h"
-#include "place/request/label_count.h"
-#include "place/request/shared.h"
+#include "place/request/request.h"
 #include "place/state/records.h"
 
 /* What the live allocations say that the label counts should count, in a table of open

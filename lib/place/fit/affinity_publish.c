@@ -17,7 +17,7 @@
 #include "core/nodes/nodes.h"
 #include "place/fit/affinity.h"
 #include "place/fit/fit_plan.h"
-#include "place/request/label_count.h"
+#include "place/request/request.h"
 #include "place/state/records.h"
 
 /* Allocates what counting the job's tasks on a node needs. False: out of memory. */

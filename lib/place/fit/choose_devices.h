@@ -3,7 +3,7 @@
 #ifndef GANG__PLACE_CHOOSE_DEVICES_H
 #define GANG__PLACE_CHOOSE_DEVICES_H
 
-#include "core/nodes/node_type.h"
+#include "core/nodes/nodes.h"
 #include "place/fit/fit_plan.h"
 #include "place/fit/fit_task.h"
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "core/nodes/nodes.h"
-#include "core/nodes/partition.h"
 #include "place/fit/affinity.h"
 #include "place/fit/fit_task.h"
 #include "place/fit/gpu_set.h"

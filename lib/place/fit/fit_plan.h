@@ -7,8 +7,8 @@
 #ifndef GANG__PLACE_PLAN_H
 #define GANG__PLACE_PLAN_H
 
+#include "core/cluster.h"
 #include "core/nodes/nodes.h"
-#include "core/snapshot_take.h"
 #include "place/fit/gpu_set.h"
 #include "place/fit/scope.h"
 #include "place/request/request.h"

@@ -3,7 +3,7 @@
 #ifndef GANG__PLACE_FIT_TASK_H
 #define GANG__PLACE_FIT_TASK_H
 
-#include "core/nodes/node_type.h"
+#include "core/nodes/nodes.h"
 #include "place/fit/fit_plan.h"
 
 /* One task of a group on one node: what the functions that fit it share. */

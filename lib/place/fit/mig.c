@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "core/nodes/nodes.h"
-#include "model/node_spec.h"
+#include "model/specs.h"
 #include "place/fit/mig.h"
 
 /* ---- one parent ------------------------------------------------------------------------------ */

@@ -3,7 +3,7 @@
 #ifndef GANG__PLACE_MIG_H
 #define GANG__PLACE_MIG_H
 
-#include "core/nodes/node_type.h"
+#include "core/nodes/nodes.h"
 #include "place/request/request.h"
 
 /* Chooses devices for g->devices instances of the group's profile; 0 if the node has fewer.

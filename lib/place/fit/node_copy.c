@@ -5,8 +5,6 @@
 #include <string.h>
 
 #include "core/commit/commit.h"
-#include "core/nodes/health.h"
-#include "core/nodes/kind.h"
 #include "core/nodes/nodes.h"
 #include "place/fit/fit_plan.h"
 

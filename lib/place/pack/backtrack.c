@@ -9,8 +9,7 @@
  * and gone through depth first. distribute.c chooses the nodes. */
 #include "place/pack/backtrack.h"
 
-#include "place/fit/fit_plan.h"
-#include "place/fit/scope.h"
+#include "place/fit/fit.h"
 #include "place/pack/pack.h"
 
 enum {

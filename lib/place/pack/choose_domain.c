@@ -10,10 +10,7 @@
 #include "place/pack/pack.h"
 
 #include "core/nodes/nodes.h"
-#include "place/fit/fit_plan.h"
-#include "place/fit/keys.h"
-#include "place/fit/scope.h"
-#include "place/search/domain_capacity.h"
+#include "place/fit/fit.h"
 #include "place/search/search.h"
 
 enum {

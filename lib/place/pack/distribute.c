@@ -6,14 +6,9 @@
 
 #include "core/commit/commit.h"
 #include "core/nodes/nodes.h"
-#include "place/fit/bounds.h"
-#include "place/fit/choose_devices.h"
-#include "place/fit/fit_plan.h"
-#include "place/fit/keys.h"
-#include "place/fit/scope.h"
+#include "place/fit/fit.h"
 #include "place/pack/backtrack.h"
 #include "place/pack/pack.h"
-#include "place/search/domain_capacity.h"
 #include "place/search/search.h"
 
 enum {

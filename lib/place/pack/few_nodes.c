@@ -9,11 +9,8 @@
 
 #include "core/commit/commit.h"
 #include "core/nodes/nodes.h"
-#include "place/fit/fit_plan.h"
-#include "place/fit/keys.h"
-#include "place/fit/scope.h"
+#include "place/fit/fit.h"
 #include "place/pack/pack.h"
-#include "place/search/domain_capacity.h"
 #include "place/search/search.h"
 
 /* ---- nodes ----------------------------------------------------------------------------------- */

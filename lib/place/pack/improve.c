@@ -2,11 +2,10 @@
 /* Is there a plan on fewer domains (of the narrowest level of the site) or nodes than the one
  * found? Backtracks for one of lower cost until there is none. */
 #include "core/nodes/nodes.h"
-#include "place/fit/fit_plan.h"
-#include "place/fit/scope.h"
+#include "place/fit/fit.h"
 #include "place/pack/backtrack.h"
 #include "place/pack/pack.h"
-#include "place/search/domain_capacity.h"
+#include "place/search/search.h"
 
 enum { MAX_STEPS = 5000 }; /* for a better plan than there is */
 

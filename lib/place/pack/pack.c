@@ -5,11 +5,8 @@
 #include "place/pack/pack.h"
 
 #include "core/nodes/nodes.h"
-#include "place/fit/filter.h"
-#include "place/fit/fit_plan.h"
-#include "place/fit/scope.h"
+#include "place/fit/fit.h"
 #include "place/request/request.h"
-#include "place/search/policy.h"
 #include "place/search/search.h"
 
 /* One group, no domain. Packing skips nodes that other commits claim; if these are needed, it helps

@@ -9,8 +9,7 @@
 #include "place/pack/pack.h"
 
 #include "core/nodes/nodes.h"
-#include "place/fit/fit_plan.h"
-#include "place/fit/scope.h"
+#include "place/fit/fit.h"
 #include "place/request/request.h"
 #include "place/search/search.h"
 

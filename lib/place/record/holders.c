@@ -3,8 +3,7 @@
 
 #include <string.h>
 
-#include "place/fit/exclusive.h"
-#include "place/fit/fit_plan.h"
+#include "place/fit/fit.h"
 #include "place/state/records.h"
 
 static bool is_used(const struct gang__node_copy *v)

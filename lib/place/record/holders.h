@@ -4,7 +4,7 @@
 #ifndef GANG__PLACE_HOLDERS_H
 #define GANG__PLACE_HOLDERS_H
 
-#include "place/fit/fit_plan.h"
+#include "place/fit/fit.h"
 #include "place/state/records.h"
 
 /* Plan to take what the tasks leave of their nodes. No task is planned after this call. False: out

@@ -4,10 +4,10 @@
 #include "place/record/placer.h"
 
 #include "core/cluster.h"
-#include "place/fit/fit_plan.h"
+#include "place/fit/fit.h"
 #include "place/record/record.h"
-#include "place/request/shared.h"
-#include "place/search/policy.h"
+#include "place/request/request.h"
+#include "place/search/search.h"
 #include "place/state/records.h"
 
 static void placer_free(gang_worker *w)

@@ -3,7 +3,7 @@
 #ifndef GANG__PLACE_PLACER_H
 #define GANG__PLACE_PLACER_H
 
-#include "place/fit/fit_plan.h"
+#include "place/fit/fit.h"
 #include "place/state/records.h"
 
 struct gang__placer {

@@ -3,7 +3,7 @@
 #ifndef GANG__PLACE_PLACES_H
 #define GANG__PLACE_PLACES_H
 
-#include "place/fit/fit_plan.h"
+#include "place/fit/fit.h"
 #include <gangsched/place.h>
 
 /* A buffer that is used again; begin with all zero. Memory of the cluster's allocator. */

@@ -5,15 +5,12 @@
 
 #include "core/commit/commit.h"
 #include "core/nodes/nodes.h"
-#include "place/fit/affinity.h"
-#include "place/fit/fit_plan.h"
-#include "place/fit/keys.h"
+#include "place/fit/fit.h"
 #include "place/record/holders.h"
 #include "place/record/placer.h"
 #include "place/record/record.h"
 #include "place/record/task_order.h"
 #include "place/state/records.h"
-#include "place/state/task_count.h"
 
 /* ---- from plan to commit --------------------------------------------------------------------- */
 

@@ -3,7 +3,10 @@
 #ifndef GANG__PLACE_RECORD_H
 #define GANG__PLACE_RECORD_H
 
+#include "place/record/holders.h"
 #include "place/record/placer.h"
+#include "place/record/places.h"
+#include "place/record/running.h"
 
 /* A search is repeated so often when releases disturb it; then a refusal is given unproved. */
 enum { GANG__SEARCHES = 64 };

@@ -4,11 +4,10 @@
 #include "base/error.h"
 #include "core/commit/commit.h"
 #include "core/nodes/nodes.h"
-#include "place/fit/affinity.h"
+#include "place/fit/fit.h"
 #include "place/record/placer.h"
-#include "place/request/shared.h"
+#include "place/request/request.h"
 #include "place/state/records.h"
-#include "place/state/task_count.h"
 
 /* What all allocations hold of one word, in a table of all words of all slots. */
 struct audit {

@@ -2,11 +2,10 @@
 /* All live records of another cluster, for a copy of it. */
 #include <string.h>
 
-#include "place/fit/affinity.h"
+#include "place/fit/fit.h"
 #include "place/record/placer.h"
 #include "place/request/request.h"
 #include "place/state/records.h"
-#include "place/state/task_count.h"
 
 /* Counts a record: the label counts of its labels, and the classes of its tasks by node. */
 static bool count_in(gang_cluster *c, const struct gang__alloc *a)

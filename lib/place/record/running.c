@@ -5,8 +5,7 @@
 #include "core/cluster.h"
 #include "core/commit/commit.h"
 #include "core/nodes/nodes.h"
-#include "place/fit/fit_plan.h"
-#include "place/fit/scope.h"
+#include "place/fit/fit.h"
 #include "place/pack/pack.h"
 #include "place/state/records.h"
 

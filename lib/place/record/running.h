@@ -3,7 +3,7 @@
 #ifndef GANG__PLACE_RUNNING_H
 #define GANG__PLACE_RUNNING_H
 
-#include "place/fit/fit_plan.h"
+#include "place/fit/fit.h"
 #include "place/state/records.h"
 
 /* Tell an (empty) plan what is running: tasks of each group, and the domains they are bound to. */

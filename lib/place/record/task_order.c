@@ -3,8 +3,7 @@
 #include "place/record/task_order.h"
 
 #include "core/nodes/nodes.h"
-#include "place/fit/fit_plan.h"
-#include "place/fit/keys.h"
+#include "place/fit/fit.h"
 
 /* Is view `a` before `b`, or the same? */
 static bool is_before(const struct gang__plan *p, uint32_t a, uint32_t b)

@@ -3,7 +3,7 @@
 #ifndef GANG__PLACE_TASK_ORDER_H
 #define GANG__PLACE_TASK_ORDER_H
 
-#include "place/fit/fit_plan.h"
+#include "place/fit/fit.h"
 
 /* Put the planned tasks in the order of their groups, in each by the path of domains from the
  * widest level down, then by slot; tasks of one node as they were planned. Tasks in exact places

@@ -6,11 +6,8 @@
 #include "base/rcu.h"
 #include "place/alloc/alloc.h"
 #include "place/explain/explain.h"
-#include "place/explain/node_census.h"
-#include "place/fit/scope.h"
-#include "place/record/placer.h"
+#include "place/fit/fit.h"
 #include "place/record/record.h"
-#include "place/record/running.h"
 #include "place/state/records.h"
 #include "place/whatif/whatif.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "core/cluster.h"
-#include "model/node_spec.h"
+#include "model/specs.h"
 
 enum {
     MAX_DEVICE_MILLI = GANG_MAX_GPUS * 1000,

@@ -7,10 +7,8 @@
 
 #include "base/error.h"
 #include "base/two_pass_block.h"
-#include "core/commit/index.h"
-#include "core/nodes/kind.h"
+#include "core/commit/commit.h"
 #include "core/nodes/nodes.h"
-#include "core/nodes/parent.h"
 
 void *gang__compile_alloc(struct gang__compile_block *b, size_t count, size_t size)
 {

@@ -3,7 +3,7 @@
 #ifndef GANG__PLACE_COMPILE_H
 #define GANG__PLACE_COMPILE_H
 
-#include "place/request/request.h"
+#include "place/request/compiled.h"
 
 enum {
     GANG__MAX_TASKS = 1 << 24,

@@ -10,7 +10,7 @@
 #define GANG__PLACE_LABEL_COUNT_H
 
 #include "base/hash_table.h"
-#include "place/request/request.h"
+#include "place/request/compiled.h"
 
 /* What a label count counts. */
 enum {

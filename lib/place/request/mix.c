@@ -7,7 +7,7 @@
 #include "base/hash_table.h"
 #include "base/rcu.h"
 #include "core/nodes/nodes.h"
-#include "place/request/request.h"
+#include "place/request/compiled.h"
 #include "place/request/shared.h"
 
 /* ---- shapes -------------------------------------------------------------------------------- */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/nodes/nodes.h"
-#include "place/request/request.h"
+#include "place/request/compiled.h"
 
 enum { GANG__MIX_LEARNED = 256 }; /* shapes that are learned; a power of two */
 

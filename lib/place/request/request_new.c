@@ -7,10 +7,9 @@
 #include "base/error.h"
 #include "core/cluster.h"
 #include "core/nodes/nodes.h"
-#include "core/nodes/partition.h"
+#include "place/request/compiled.h"
 #include "place/request/label_count.h"
 #include "place/request/mix.h"
-#include "place/request/request.h"
 #include "place/request/shared.h"
 
 enum {

@@ -2,7 +2,7 @@
 /* Do the free counts of the index alone rule out a request? */
 #include "core/commit/commit.h"
 #include "core/nodes/nodes.h"
-#include "place/fit/filter.h"
+#include "place/fit/fit.h"
 #include "place/search/search.h"
 
 /* The nodes in a bucket of a class; stops counting at `enough`. */

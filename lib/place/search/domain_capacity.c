@@ -5,8 +5,7 @@
 
 #include "core/commit/commit.h"
 #include "core/nodes/nodes.h"
-#include "place/fit/filter.h"
-#include "place/fit/fit_plan.h"
+#include "place/fit/fit.h"
 #include "place/search/search.h"
 
 /* ---- by the index ---------------------------------------------------------------------------- */

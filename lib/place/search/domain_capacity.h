@@ -5,7 +5,7 @@
 #ifndef GANG__PLACE_DOMAIN_CAPACITY_H
 #define GANG__PLACE_DOMAIN_CAPACITY_H
 
-#include "place/fit/fit_plan.h"
+#include "place/fit/fit.h"
 
 enum { GANG__FEW_NODES = 128 };    /* are looked at one by one */
 enum { GANG__CAPACITY_MAX = 128 }; /* larger capacities of a node count as one class */

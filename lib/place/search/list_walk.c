@@ -3,7 +3,7 @@
  * empty cluster, and in a domain of few or scattered nodes? */
 #include "core/commit/commit.h"
 #include "core/nodes/nodes.h"
-#include "place/fit/keys.h"
+#include "place/fit/fit.h"
 #include "place/search/search_in.h"
 #include "place/search/visit.h"
 

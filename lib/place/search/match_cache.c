@@ -27,7 +27,7 @@
 #include "place/search/match_cache.h"
 
 #include "core/commit/commit.h"
-#include "place/fit/filter.h"
+#include "place/fit/fit.h"
 
 enum {
 #ifdef GANG_TEST_HOOKS

@@ -6,7 +6,7 @@
 #ifndef GANG__PLACE_MATCH_CACHE_H
 #define GANG__PLACE_MATCH_CACHE_H
 
-#include "place/fit/fit_plan.h"
+#include "place/fit/fit.h"
 
 /* The match cache of a group for a plan on the cluster as it is; NULL: none, and no reason or no
  * memory to make one. Good as long as the request. */

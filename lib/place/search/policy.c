@@ -4,9 +4,8 @@
 
 #include <string.h>
 
-#include "model/policy_words.h"
-#include "place/request/mix.h"
-#include "place/request/shared.h"
+#include "model/specs.h"
+#include "place/request/request.h"
 #include "place/state/records.h"
 
 static const struct gang__policy up = {.way = GANG__WAY_UP};

@@ -5,8 +5,10 @@
 #ifndef GANG__PLACE_POLICY_H
 #define GANG__PLACE_POLICY_H
 
-#include "place/fit/fit_plan.h"
-#include "place/search/search.h"
+#include "place/fit/fit.h"
+
+/* Beside GANG_POLICY_*: from the emptiest node down (gang__search()). */
+enum { GANG__ORDER_PROOF = -1 };
 
 enum gang__way {
     GANG__WAY_UP,    /* from the fullest node that may hold the task */

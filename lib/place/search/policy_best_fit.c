@@ -7,7 +7,7 @@
  * machine there, 128 cores and 8 GPUs; the score is truncated, then stretched over all nodes to
  * 0..100, truncated again. Kept as it is, so that results compare: on larger machines scores are
  * negative, and compare as well. */
-#include "place/fit/fit_plan.h"
+#include "place/fit/fit.h"
 #include "place/search/policy.h"
 
 enum { MOST_CPU = 128000, MOST_GPU = 8000 };

@@ -5,7 +5,7 @@
  * DotProductScore; after Grandl et al., "Multi-resource packing for cluster schedulers" (Tetris),
  * SIGCOMM 2014, which takes the largest. Amounts count as shares of 128 cores and 8 GPUs;
  * truncated. */
-#include "place/fit/fit_plan.h"
+#include "place/fit/fit.h"
 #include "place/search/policy.h"
 
 enum { MOST_CPU = 128000, MOST_GPU = 8000 };

@@ -6,9 +6,9 @@
  * The tasks on a node are known for allocations whose request has this policy (task_count.h), as
  * they are at the moment, also when the plan is on a snapshot; and of the tasks of the plan
  * itself. */
-#include "place/fit/fit_plan.h"
+#include "place/fit/fit.h"
 #include "place/search/policy.h"
-#include "place/state/task_count.h"
+#include "place/state/records.h"
 
 /* Classes of the tasks that this plan has put on a node. */
 static uint64_t planned(const struct gang__plan *p, const struct gang__node_copy *v)

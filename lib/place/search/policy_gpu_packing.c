@@ -3,8 +3,7 @@
  *
  * Source: the artifact of Weng et al., USENIX ATC 2023 (see policy_best_fit.c), plugin
  * GpuPackingScore. Integers throughout. Work without GPUs has no preference. */
-#include "place/fit/choose_devices.h"
-#include "place/fit/fit_plan.h"
+#include "place/fit/fit.h"
 #include "place/search/policy.h"
 
 static int64_t larger(int64_t a, int64_t b)

@@ -26,10 +26,8 @@
 #include <string.h>
 
 #include "core/nodes/nodes.h"
-#include "place/fit/choose_devices.h"
-#include "place/fit/fit_plan.h"
-#include "place/request/mix.h"
-#include "place/request/shared.h"
+#include "place/fit/fit.h"
+#include "place/request/request.h"
 #include "place/search/policy.h"
 #include "place/state/records.h"
 

@@ -4,7 +4,7 @@
  * (gang_cluster.epoch). Otherwise planning starts again, with p->out.replan, after that change of
  * the nodes is complete. */
 #include "base/rcu.h"
-#include "place/fit/fit_plan.h"
+#include "place/fit/fit.h"
 #include "place/search/policy.h"
 
 static bool make_room(struct gang__plan *p, size_t count)

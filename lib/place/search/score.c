@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "place/fit/fit_plan.h"
+#include "place/fit/fit.h"
 
 void gang__scored_nodes_begin(struct gang__plan *p)
 {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/nodes/nodes.h"
-#include "place/fit/bounds.h"
+#include "place/fit/fit.h"
 #include "place/search/score.h"
 #include "place/search/search_in.h"
 #include "place/search/visit.h"

@@ -2,9 +2,7 @@
 /* Which nodes does a search walk over, and how? By tiers, by rounds of one task a node, and by the
  * scope: a node, a part of one, a domain, the cluster. */
 #include "core/commit/commit.h"
-#include "place/fit/fit_plan.h"
-#include "place/fit/keys.h"
-#include "place/fit/scope.h"
+#include "place/fit/fit.h"
 #include "place/search/search_in.h"
 #include "place/search/visit.h"
 

@@ -3,7 +3,9 @@
 #ifndef GANG__PLACE_SEARCH_H
 #define GANG__PLACE_SEARCH_H
 
-#include "place/fit/fit_plan.h"
+#include "place/fit/fit.h"
+#include "place/search/domain_capacity.h"
+#include "place/search/policy.h"
 
 /* How to search the nodes of a scope. */
 struct gang__search_options {
@@ -20,7 +22,6 @@ struct gang__search_options {
  *   policy  GANG_POLICY_*, or GANG__ORDER_PROOF: from the emptiest node down, each filled as far as
  *           it goes; finds capacity whenever there is any (see core/commit/commit.c, "A refusal is
  *           true"). */
-enum { GANG__ORDER_PROOF = -1 };
 int64_t gang__search(struct gang__plan *p, uint32_t group, int64_t want,
                      const struct gang__scope *scope, int32_t policy);
 int64_t gang__search_with(struct gang__plan *p, uint32_t group, int64_t want,

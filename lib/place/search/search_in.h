@@ -9,7 +9,7 @@
 #ifndef GANG__PLACE_SEARCH_IN_H
 #define GANG__PLACE_SEARCH_IN_H
 
-#include "place/fit/filter.h"
+#include "place/fit/fit.h"
 #include "place/search/match_cache.h"
 #include "place/search/policy.h"
 #include "place/search/search.h"

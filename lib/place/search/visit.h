@@ -4,7 +4,7 @@
 #ifndef GANG__PLACE_VISIT_H
 #define GANG__PLACE_VISIT_H
 
-#include "place/fit/bounds.h"
+#include "place/fit/fit.h"
 #include "place/search/search_in.h"
 
 /* May the group use the node, free or not, in this tier? */

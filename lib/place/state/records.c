@@ -8,7 +8,6 @@
 
 #include "core/commit/commit.h"
 #include "place/request/request.h"
-#include "place/request/shared.h"
 
 enum {
     SMALLEST_CLASS = 4,

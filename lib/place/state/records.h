@@ -5,7 +5,7 @@
 
 #include "core/commit/commit.h"
 #include "place/request/request.h"
-#include "place/request/shared.h"
+#include "place/state/task_count.h"
 
 /* ---- one task ---- What one task holds, as kept in gang__alloc.data:
  *   word 0   id of its node

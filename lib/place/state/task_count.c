@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "place/state/task_count.h"
 
-#include "place/request/shared.h"
+#include "place/request/request.h"
 #include "place/state/records.h"
 
 enum { COUNTERS = 4, COUNTER_BITS = 16 };

@@ -4,7 +4,6 @@
 #include "base/rcu.h"
 #include "place/alloc/alloc.h"
 #include "place/explain/explain.h"
-#include "place/record/placer.h"
 #include "place/record/record.h"
 #include "place/search/search.h"
 #include "place/state/records.h"

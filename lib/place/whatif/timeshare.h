@@ -7,7 +7,7 @@
 #ifndef GANG__PLACE_TIMESHARE_H
 #define GANG__PLACE_TIMESHARE_H
 
-#include "place/whatif/whatif.h"
+#include "place/alloc/alloc.h"
 
 /* Places a gang on a snapshot, where the time-shared parts are free, and commits the other parts.
  *   lent  GANG__TIMESHARE_* (place/fit/fit_plan.h)

@@ -28,8 +28,9 @@
 
 #include <gangsched/place.h>
 
-#include "core/snapshot_take.h"
+#include "core/cluster.h"
 #include "place/alloc/alloc.h"
+#include "place/whatif/timeshare.h"
 
 /* ---- some tasks of an allocation ---- */
 

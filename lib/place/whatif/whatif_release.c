@@ -2,7 +2,7 @@
 /* What if: giving back in a snapshot what an allocation holds, or some of it, and taking it
  * again. */
 #include "core/nodes/nodes.h"
-#include "place/fit/keys.h"
+#include "place/fit/fit.h"
 #include "place/record/record.h"
 #include "place/state/records.h"
 #include "place/whatif/timeshare.h"

@@ -11,11 +11,10 @@
 #include <string.h>
 
 #include "place/alloc/alloc.h"
-#include "place/record/places.h"
+#include "place/record/record.h"
 #include "place/request/request.h"
 #include "sched/backfill/backfill_in.h"
 #include "sched/calendar/calendar.h"
-#include "sched/calendar/trial.h"
 #include "sched/order/order.h"
 #include "sched/reserve/reserve.h"
 #include "sched/stop/stop.h"

@@ -6,7 +6,7 @@
 
 #include "sched/calendar/calendar_in.h"
 #include "sched/order/order.h"
-#include "sched/record/job_record.h"
+#include "sched/record/state.h"
 #include "sched/wake/wake.h"
 
 struct gang__timeline *gang__calendar_timeline_of(const gang_sched *s, const struct gang__gang *g)

@@ -17,6 +17,7 @@
 #define GANG__SCHED_CALENDAR_H
 
 #include "plan/timeline/timeline.h"
+#include "sched/calendar/trial.h"
 #include "sched/record/state.h"
 
 struct gang__calendar {

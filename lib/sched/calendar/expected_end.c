@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How long a gang runs, and when its allocation comes free. */
 #include "sched/calendar/calendar_in.h"
-#include "sched/record/job_record.h"
+#include "sched/record/state.h"
 
 /* When a gang that starts at `start_ns` has stopped: its expected end includes its grace. With
  * reservations the latest end counts, so that a wrong prediction cannot delay them. */

@@ -7,8 +7,7 @@
 #include <string.h>
 
 #include "base/rcu.h"
-#include "place/fit/filter.h"
-#include "place/fit/fit_plan.h"
+#include "place/fit/fit.h"
 #include "place/request/request.h"
 #include "sched/calendar/calendar_in.h"
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "place/whatif/timeshare.h"
+#include "place/whatif/whatif.h"
 #include "sched/calendar/calendar_in.h"
 
 /* ---- places and groups ----------------------------------------------------------------------- */

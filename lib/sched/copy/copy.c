@@ -6,16 +6,14 @@
 
 #include "base/two_pass_block.h"
 #include "core/cluster.h"
-#include "place/record/placer.h"
+#include "place/record/record.h"
 #include "place/request/request.h"
-#include "place/request/shared.h"
 #include "place/state/records.h"
 #include "sched/calendar/calendar.h"
 #include "sched/intake/intake.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/order/order.h"
-#include "sched/record/heartbeat.h"
-#include "sched/record/job_record.h"
+#include "sched/record/state.h"
 #include "sched/usage/usage.h"
 #include "sched/wake/wake.h"
 

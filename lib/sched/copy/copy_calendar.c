@@ -6,7 +6,7 @@
 #include "sched/calendar/calendar.h"
 #include "sched/copy/copy_in.h"
 #include "sched/lifecycle/lifecycle.h"
-#include "sched/record/job_record.h"
+#include "sched/record/state.h"
 #include "sched/reserve/reserve.h"
 
 /* The record of a plan; the timeline holds it under the same number. */

@@ -5,7 +5,7 @@
 #include "sched/copy/copy_in.h"
 #include "sched/intake/intake.h"
 #include "sched/lifecycle/lifecycle.h"
-#include "sched/record/job_record.h"
+#include "sched/record/state.h"
 
 /* It counts among those on their way in where it does in the other one. */
 static void copy_arriving(gang_sched *s, struct gang__job *job, const gang_sched *from,

@@ -9,7 +9,7 @@
 #include "sched/intake/intake.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/order/order.h"
-#include "sched/record/job_record.h"
+#include "sched/record/state.h"
 #include "sched/wake/wake.h"
 
 static struct gang__queue_state *queue_as(gang_sched *s, const struct gang__queue_state *from)

@@ -6,7 +6,7 @@
 #include "base/two_pass_block.h"
 #include "sched/copy/copy_in.h"
 #include "sched/lifecycle/lifecycle.h"
-#include "sched/record/job_record.h"
+#include "sched/record/state.h"
 #include "sched/reserve/reserve.h"
 
 /* ---- what owners have ------------------------------------------------------------------------ */

@@ -7,7 +7,7 @@
 
 #include "sched/copy/copy_in.h"
 #include "sched/lifecycle/lifecycle.h"
-#include "sched/record/job_record.h"
+#include "sched/record/state.h"
 #include "sched/slice/slice.h"
 
 static bool copy_column(gang_sched *s, struct gang__matrix *m, const struct gang__column *from)

@@ -4,7 +4,7 @@
 
 #include "sched/copy/copy_in.h"
 #include "sched/lifecycle/lifecycle.h"
-#include "sched/record/job_record.h"
+#include "sched/record/state.h"
 
 /* Handovers of the original, and their counterparts. */
 struct pair {

@@ -7,7 +7,7 @@
 #include "sched/cycle/cycle_in.h"
 #include "sched/grant/grant.h"
 #include "sched/order/order.h"
-#include "sched/record/job_record.h"
+#include "sched/record/state.h"
 #include "sched/reserve/reserve.h"
 #include "sched/slice/slice.h"
 #include "sched/usage/usage.h"

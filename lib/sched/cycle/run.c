@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "place/alloc/alloc.h"
-#include "place/record/places.h"
+#include "place/record/record.h"
 #include "sched/backfill/backfill.h"
 #include "sched/calendar/calendar.h"
 #include "sched/cycle/cycle_in.h"

@@ -18,7 +18,7 @@
 #include "sched/grant/grant.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/order/order.h"
-#include "sched/record/job_record.h"
+#include "sched/record/state.h"
 #include "sched/slice/slice.h"
 #include "sched/stop/stop.h"
 #include "sched/usage/usage.h"

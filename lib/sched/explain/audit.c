@@ -12,7 +12,7 @@
 #include "sched/explain/explain_in.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/order/order.h"
-#include "sched/record/job_record.h"
+#include "sched/record/state.h"
 #include "sched/reserve/reserve.h"
 #include "sched/slice/slice.h"
 #include "sched/usage/usage.h"

@@ -7,7 +7,7 @@
 #include "sched/explain/explain_in.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/order/order.h"
-#include "sched/record/job_record.h"
+#include "sched/record/state.h"
 #include "sched/reserve/reserve.h"
 
 static gang_result wrong(struct gang_error *error, const struct gang__gang *g, const char *text)

@@ -8,7 +8,7 @@
 
 #include "sched/explain/explain_in.h"
 #include "sched/order/order.h"
-#include "sched/record/job_record.h"
+#include "sched/record/state.h"
 #include "sched/usage/usage.h"
 
 struct gang__reason *gang__reason_add(struct gang__reasons *l, int32_t why, int32_t cls,

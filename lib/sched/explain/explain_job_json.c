@@ -4,7 +4,7 @@
 
 #include "base/json/json.h"
 #include "sched/explain/explain_in.h"
-#include "sched/record/job_record.h"
+#include "sched/record/state.h"
 
 static void put_number(struct gang__json_maker *m, json_t *o, const char *key, int64_t value)
 {

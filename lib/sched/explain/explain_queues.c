@@ -5,7 +5,7 @@
 
 #include "sched/explain/explain_in.h"
 #include "sched/order/order.h"
-#include "sched/record/job_record.h"
+#include "sched/record/state.h"
 #include "sched/usage/usage.h"
 
 static int64_t held_by(const struct gang__gang *g, uint32_t dim)

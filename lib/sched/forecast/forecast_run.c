@@ -9,7 +9,7 @@
 #include "sched/forecast/forecast_in.h"
 #include "sched/intake/intake.h"
 #include "sched/lifecycle/lifecycle.h"
-#include "sched/record/job_record.h"
+#include "sched/record/state.h"
 #include "sched/reserve/reserve.h"
 #include "sched/slice/slice.h"
 

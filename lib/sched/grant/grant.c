@@ -6,7 +6,7 @@
 #include "sched/calendar/calendar.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/order/order.h"
-#include "sched/record/job_record.h"
+#include "sched/record/state.h"
 #include "sched/stop/stop.h"
 #include "sched/usage/usage.h"
 #include "sched/wake/wake.h"

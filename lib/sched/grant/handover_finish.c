@@ -9,7 +9,7 @@
 #include "sched/grant/grant.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/order/order.h"
-#include "sched/record/job_record.h"
+#include "sched/record/state.h"
 #include "sched/reserve/reserve.h"
 #include "sched/stop/stop.h"
 #include "sched/usage/usage.h"

@@ -4,7 +4,7 @@
 
 #include "sched/intake/intake.h"
 #include "sched/intake/queues_live_in.h"
-#include "sched/record/job_record.h"
+#include "sched/record/state.h"
 
 void gang__queue_list_free(gang_sched *s, struct gang__queue_list *l)
 {

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "sched/order/order.h"
-#include "sched/record/job_record.h"
+#include "sched/record/state.h"
 #include "sched/slice/slice.h"
 
 gang_result gang_queue_get_spec(gang_sched *sched, gang_queue_id id, struct gang_queue_spec **spec)

@@ -5,7 +5,7 @@
 #include "sched/backfill/backfill.h"
 #include "sched/calendar/calendar.h"
 #include "sched/lifecycle/lifecycle.h"
-#include "sched/record/job_record.h"
+#include "sched/record/state.h"
 #include "sched/reserve/reserve.h"
 #include "sched/wake/wake.h"
 

@@ -2,7 +2,7 @@
 /* Which jobs and groups does a gang wait for, and does it ever start? */
 #include "place/request/request.h"
 #include "sched/lifecycle/lifecycle_in.h"
-#include "sched/record/job_record.h"
+#include "sched/record/state.h"
 
 static bool has_started(const struct gang__job *job)
 {

@@ -4,7 +4,7 @@
 
 #include "place/request/request.h"
 #include "sched/lifecycle/lifecycle_in.h"
-#include "sched/record/job_record.h"
+#include "sched/record/state.h"
 #include "sched/slice/slice.h"
 
 gang_result gang_job_get(gang_sched *sched, gang_job_id id, struct gang_job_info *info)

@@ -5,7 +5,7 @@
  * with its losses. */
 #include "place/request/request.h"
 #include "sched/lifecycle/lifecycle_in.h"
-#include "sched/record/heartbeat.h"
+#include "sched/record/state.h"
 #include "sched/usage/usage.h"
 
 static bool is_inside(const gang_request *q, int32_t set, uint32_t of)

@@ -8,7 +8,7 @@
 
 #include "place/alloc/alloc.h"
 #include "sched/lifecycle/lifecycle_in.h"
-#include "sched/record/job_record.h"
+#include "sched/record/state.h"
 #include "sched/stop/stop.h"
 
 void gang__report_free(gang_sched *s, struct gang__report *r)

@@ -3,7 +3,7 @@
  * fails its job, a gang that stays below its minimum is stopped as stale. */
 #include "base/wide.h"
 #include "sched/lifecycle/lifecycle_in.h"
-#include "sched/record/heartbeat.h"
+#include "sched/record/state.h"
 
 /* Tasks that are silent for too long are lost. False: try again later. */
 static bool lose_silent(gang_sched *s, struct gang__job *job)

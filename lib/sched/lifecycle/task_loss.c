@@ -6,7 +6,7 @@
 #include "base/wide.h"
 #include "sched/lifecycle/lifecycle_in.h"
 #include "sched/order/order.h"
-#include "sched/record/job_record.h"
+#include "sched/record/state.h"
 #include "sched/slice/slice.h"
 #include "sched/usage/usage.h"
 #include "sched/wake/wake.h"

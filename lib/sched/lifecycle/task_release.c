@@ -6,7 +6,7 @@
 #include "place/request/request.h"
 #include "sched/lifecycle/lifecycle_in.h"
 #include "sched/order/order.h"
-#include "sched/record/heartbeat.h"
+#include "sched/record/state.h"
 #include "sched/stop/stop.h"
 #include "sched/usage/usage.h"
 #include "sched/wake/wake.h"

@@ -4,7 +4,7 @@
 #include "sched/backfill/backfill.h"
 #include "sched/lifecycle/lifecycle_in.h"
 #include "sched/order/order.h"
-#include "sched/record/job_record.h"
+#include "sched/record/state.h"
 #include "sched/reserve/reserve.h"
 #include "sched/wake/wake.h"
 

@@ -3,8 +3,8 @@
 #include "sched/order/order_in.h"
 
 #include "core/nodes/nodes.h"
-#include "place/fit/filter.h"
-#include "sched/record/job_record.h"
+#include "place/fit/fit.h"
+#include "sched/record/state.h"
 #include "sched/usage/usage.h"
 
 /* ---- barring other gangs --------------------------------------------------------------------- */

@@ -16,7 +16,7 @@
  * queue/queues.h. A new child order: the same with child_orders. */
 #include "place/request/request.h"
 #include "sched/order/order_in.h"
-#include "sched/record/job_record.h"
+#include "sched/record/state.h"
 #include "sched/usage/usage.h"
 
 static int by_number(int64_t a, int64_t b)

@@ -11,7 +11,7 @@
 #include "place/alloc/alloc.h"
 #include "place/request/request.h"
 #include "sched/order/order_in.h"
-#include "sched/record/job_record.h"
+#include "sched/record/state.h"
 #include "sched/usage/usage.h"
 #include "sched/wake/wake.h"
 

@@ -2,7 +2,7 @@
 /* Consolidation: an attempt with every preemptible gang as a candidate, which fails if any victim
  * is lost rather than moved. */
 
-#include "core/snapshot_take.h"
+#include "core/cluster.h"
 #include <string.h>
 
 #include "sched/preempt/preempt_in.h"

@@ -2,7 +2,7 @@
 /* The dry run: tentative victims leave a snapshot of the cluster and the usage of their queues, and
  * the taker is placed there. The list of victims is the record by which the trial undoes it. */
 #include "place/alloc/alloc.h"
-#include "place/record/places.h"
+#include "place/record/record.h"
 #include "place/request/request.h"
 #include "sched/preempt/preempt_in.h"
 #include "sched/slice/slice.h"

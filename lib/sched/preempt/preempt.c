@@ -15,10 +15,10 @@
  * A gang is preempted only if the taker then starts. */
 #include <string.h>
 
-#include "place/record/places.h"
+#include "place/record/record.h"
 #include "sched/order/order.h"
 #include "sched/preempt/preempt_in.h"
-#include "sched/record/job_record.h"
+#include "sched/record/state.h"
 #include "sched/reserve/reserve.h"
 #include "sched/slice/slice.h"
 #include "sched/usage/usage.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "place/record/places.h"
+#include "place/record/record.h"
 #include "sched/grant/grant.h"
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/preempt/preempt_in.h"

@@ -12,7 +12,7 @@
 #ifndef GANG__SCHED_PREEMPT_IN_H
 #define GANG__SCHED_PREEMPT_IN_H
 
-#include "sched/calendar/trial.h"
+#include "sched/calendar/calendar.h"
 #include "sched/preempt/preempt.h"
 #include "sched/where/where.h"
 

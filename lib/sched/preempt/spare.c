@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "place/alloc/alloc.h"
-#include "place/record/places.h"
+#include "place/record/record.h"
 #include "place/request/request.h"
 #include "sched/preempt/preempt_in.h"
 #include "sched/slice/slice.h"

@@ -5,7 +5,7 @@
 #ifndef GANG__SCHED_BEAT_H
 #define GANG__SCHED_BEAT_H
 
-#include "sched/record/state.h"
+#include "sched/record/sched_state.h"
 
 /* A task has reported now. False: out of memory, the task is not watched. */
 bool gang__heartbeat_heard(gang_sched *s, struct gang__job *job, uint32_t gang, int64_t task);

@@ -4,7 +4,7 @@
 #ifndef GANG__SCHED_RECORD_H
 #define GANG__SCHED_RECORD_H
 
-#include "sched/record/state.h"
+#include "sched/record/sched_state.h"
 
 /* ---- host.c ---- */
 

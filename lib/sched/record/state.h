@@ -3,6 +3,8 @@
 #ifndef GANG__SCHED_STATE_H
 #define GANG__SCHED_STATE_H
 
+#include "sched/record/heartbeat.h"
+#include "sched/record/job_record.h"
 #include "sched/record/sched_state.h"
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "sched/calendar/calendar.h"
 #include "sched/order/order.h"
-#include "sched/record/job_record.h"
+#include "sched/record/state.h"
 #include "sched/reserve/reserve_in.h"
 #include "sched/wake/wake.h"
 

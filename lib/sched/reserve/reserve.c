@@ -5,7 +5,7 @@
 #include "base/rcu.h"
 #include "base/two_pass_block.h"
 #include "sched/calendar/calendar.h"
-#include "sched/record/job_record.h"
+#include "sched/record/state.h"
 #include "sched/reserve/reserve_in.h"
 #include "sched/usage/usage.h"
 #include "sched/wake/wake.h"

@@ -24,7 +24,6 @@
 
 #include "plan/admit/admit.h"
 #include "sched/calendar/calendar.h"
-#include "sched/calendar/trial.h"
 
 /* ---- what is stored -------------------------------------------------------------------------- */
 

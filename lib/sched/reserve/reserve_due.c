@@ -6,7 +6,7 @@
 
 #include "core/nodes/nodes.h"
 #include "sched/order/order.h"
-#include "sched/record/job_record.h"
+#include "sched/record/state.h"
 #include "sched/reserve/reserve_in.h"
 #include "sched/wake/wake.h"
 

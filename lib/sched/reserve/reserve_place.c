@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/rcu.h"
-#include "core/nodes/node.h"
+#include "core/nodes/nodes.h"
 #include "place/request/request.h"
 #include "sched/calendar/calendar.h"
 #include "sched/reserve/reserve_in.h"

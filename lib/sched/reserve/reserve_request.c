@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/rcu.h"
-#include "core/nodes/node.h"
-#include "place/fit/filter.h"
+#include "core/nodes/nodes.h"
+#include "place/fit/fit.h"
 #include "place/request/request.h"
 #include "sched/calendar/calendar.h"
 #include "sched/reserve/reserve_in.h"

@@ -7,7 +7,7 @@
 #include "base/two_pass_block.h"
 #include "core/nodes/nodes.h"
 #include "place/request/request.h"
-#include "sched/record/job_record.h"
+#include "sched/record/state.h"
 #include "sched/reserve/reserve_in.h"
 #include "sched/usage/usage.h"
 

@@ -7,7 +7,7 @@
 #include "core/nodes/nodes.h"
 #include "place/request/request.h"
 #include "sched/calendar/calendar.h"
-#include "sched/record/job_record.h"
+#include "sched/record/state.h"
 #include "sched/slice/slice_in.h"
 #include "sched/stop/stop.h"
 #include "sched/wake/wake.h"

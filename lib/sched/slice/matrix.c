@@ -2,7 +2,7 @@
 /* The matrix of a queue that slices: its settings, and the gangs in it. */
 #include <string.h>
 
-#include "sched/record/job_record.h"
+#include "sched/record/state.h"
 #include "sched/slice/slice_in.h"
 #include "sched/wake/wake.h"
 

@@ -12,8 +12,7 @@
 
 #include "place/alloc/alloc.h"
 #include "sched/order/order.h"
-#include "sched/record/heartbeat.h"
-#include "sched/record/job_record.h"
+#include "sched/record/state.h"
 #include "sched/slice/slice_in.h"
 #include "sched/stop/stop.h"
 #include "sched/wake/wake.h"

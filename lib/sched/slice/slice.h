@@ -4,9 +4,9 @@
 #ifndef GANG__SCHED_SLICE_H
 #define GANG__SCHED_SLICE_H
 
-#include "place/whatif/timeshare.h"
+#include "place/whatif/whatif.h"
 #include "sched/calendar/calendar.h"
-#include "sched/record/job_record.h"
+#include "sched/record/state.h"
 
 /* ---- what is stored -------------------------------------------------------------------------- */
 

@@ -6,11 +6,10 @@
  * releases it and starts the taker at once. If the taker gives up, the handover releases it.
  * A gang that moves is a victim, and its new places are kept in the same way. */
 #include "place/alloc/alloc.h"
-#include "place/record/places.h"
+#include "place/record/record.h"
 #include "place/request/request.h"
 #include "sched/calendar/calendar.h"
 #include "sched/order/order.h"
-#include "sched/record/job_record.h"
 #include "sched/record/state.h"
 #include "sched/stop/stop_in.h"
 #include "sched/usage/usage.h"

@@ -9,11 +9,10 @@
 #include <string.h>
 
 #include "place/alloc/alloc.h"
-#include "place/record/places.h"
+#include "place/record/record.h"
 #include "place/request/request.h"
 #include "sched/calendar/calendar.h"
 #include "sched/order/order.h"
-#include "sched/record/job_record.h"
 #include "sched/record/state.h"
 #include "sched/stop/stop_in.h"
 #include "sched/usage/usage.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "place/request/request.h"
-#include "sched/record/job_record.h"
+#include "sched/record/state.h"
 
 struct mark {
     gang_sched *s;

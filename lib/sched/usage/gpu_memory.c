@@ -14,7 +14,6 @@
 
 #include "base/rcu.h"
 #include "place/request/request.h"
-#include "sched/record/job_record.h"
 #include "sched/record/state.h"
 #include "sched/usage/usage_in.h"
 #include "sched/wake/wake.h"

@@ -5,7 +5,7 @@
 
 #include "place/request/request.h"
 #include "queue/fairness/fairness.h"
-#include "sched/record/job_record.h"
+#include "sched/record/state.h"
 #include "sched/usage/usage.h"
 
 static struct gang__queue_state *too_many_run(struct gang__gang *g, int32_t *why)

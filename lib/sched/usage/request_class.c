@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "place/request/request.h"
-#include "sched/record/job_record.h"
 #include "sched/record/state.h"
 #include "sched/usage/usage_in.h"
 

@@ -6,7 +6,6 @@
  * what it lacks, while it may be tried. The part of its usage that preemption never takes is also
  * *fixed*. */
 #include "place/request/request.h"
-#include "sched/record/job_record.h"
 #include "sched/record/state.h"
 #include "sched/usage/usage_in.h"
 #include "sched/wake/wake.h"

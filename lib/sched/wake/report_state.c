@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The state of a job changed: in a run the host hears of it now, between runs it is noted. */
 #include "base/wide.h"
-#include "sched/record/job_record.h"
+#include "sched/record/state.h"
 #include "sched/wake/wake.h"
 
 /* From the start of a job on, its time between quanta is not counted as run time. */

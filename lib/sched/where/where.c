@@ -7,7 +7,7 @@
 #include "place/alloc/alloc.h"
 #include "place/request/request.h"
 #include "sched/order/order.h"
-#include "sched/record/job_record.h"
+#include "sched/record/state.h"
 
 void gang__where_register(gang_sched *s, const struct gang__veto *veto)
 {
