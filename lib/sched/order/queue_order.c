@@ -12,8 +12,7 @@
  * on use, share and head; a part that changes one of them calls gang__wake_queue(). The noted
  * queues get new keys when the order is read. A queue without active siblings needs no key.
  *
- * A new order of gangs: its number in gangsched/queue.h, a line of gang_orders, its name in
- * queue/queues.h. A new child order: the same with child_orders. */
+ * A new order: its number in gangsched/queue.h, its name in queue/queues.h, its line in a table. */
 #include "place/request/request.h"
 #include "sched/order/order_in.h"
 #include "sched/record/state.h"

@@ -18,7 +18,6 @@
 #include "place/record/record.h"
 #include "sched/order/order.h"
 #include "sched/preempt/preempt_in.h"
-#include "sched/record/state.h"
 #include "sched/reserve/reserve.h"
 #include "sched/slice/slice.h"
 #include "sched/usage/usage.h"
@@ -79,9 +78,8 @@ static bool take_some(struct gang__preemption *p, bool own, bool others)
         next = tested * 2;
     }
     gang__victims_close(s);
-    if (p->deferred)
-        return false;
-    return found || (s->preempt.victims->count > tested && gang__preempt_place(p));
+    return !p->deferred &&
+           (found || (s->preempt.victims->count > tested && gang__preempt_place(p)));
 }
 
 /* From other queues: first what lies above their fair shares. A queue that keeps to its share would
