@@ -121,6 +121,13 @@ while read -r folder; do
         echo "  lib/$folder/README.md has more than 150 lines"
         status=1
     fi
+    for file in "$folder"/*.[ch]; do
+        name=${file##*/}
+        grep -qE "\b(${name%.*}\.([ch]|\[ch\])|${name%%_*}_\*\.c)" "$folder/README.md" || {
+            echo "  lib/$folder/README.md does not say what $name is for"
+            status=1
+        }
+    done
 done < <(sed -nE 's/^([a-z_/]+) .*/\1/p' "$here/floors")
 result each_folder_says_what_it_is_for $status
 

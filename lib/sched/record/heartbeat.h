@@ -2,8 +2,8 @@
 /* Heartbeats: when each task of a job last reported. All tasks of a job are due after the same
  * time, so the list is in order of reports and its first is due first. Each heartbeat costs
  * O(1). */
-#ifndef GANG__SCHED_BEAT_H
-#define GANG__SCHED_BEAT_H
+#ifndef GANG__SCHED_HEARTBEAT_H
+#define GANG__SCHED_HEARTBEAT_H
 
 #include "sched/record/sched_state.h"
 

@@ -127,7 +127,7 @@ static bool set_share(gang_sched *s, struct gang__queue_state *q, uint32_t dim, 
 }
 
 /* Gives each sibling its demand, if the demands fit into `total` and each sibling with demand above
- * its guarantee has a weight that does not follow past use: share.h divides so, too. Nearly every
+ * its guarantee has a weight that does not follow past use: share.c divides so, too. Nearly every
  * division is of this kind and changes the share of one queue. */
 static bool all_fit(gang_sched *s, uint32_t first, uint32_t dim, int64_t total)
 {
