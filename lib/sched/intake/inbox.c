@@ -93,10 +93,17 @@ static bool holds_something(const struct gang__job *job)
     return false;
 }
 
+static bool report_tasks(gang_sched *s, struct gang__job *job, const struct gang__command *m)
+{
+    bool all = m->count == SIZE_MAX;
+    const struct gang__task_report report = {m->part, m->alloc, all ? NULL : m->tasks,
+                                             all ? 0 : m->count, m->head.how};
+    return gang__reports_tasks(s, job, &report);
+}
+
 /* False: not now. */
 static bool command(gang_sched *s, struct gang__job *job, const struct gang__command *m)
 {
-    bool all = m->count == SIZE_MAX;
     switch (m->head.what) {
     case GANG__MESSAGE_HOLD:
     case GANG__MESSAGE_RELEASE:
@@ -119,8 +126,7 @@ static bool command(gang_sched *s, struct gang__job *job, const struct gang__com
         set_time_limit(s, job, m->value);
         return true;
     case GANG__MESSAGE_TASKS:
-        return gang__reports_tasks(s, job, m->part, m->alloc, all ? NULL : m->tasks,
-                                   all ? 0 : m->count, m->head.how);
+        return report_tasks(s, job, m);
     case GANG__MESSAGE_END:
         return gang__reports_end(s, job, m->head.how != 0);
     default:

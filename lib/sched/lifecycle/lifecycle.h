@@ -44,10 +44,19 @@ gang__set_compare gang__timer_order;
 bool gang__job_may_wait(gang_sched *s, struct gang__gang *g);
 void gang__jobs_forget(gang_sched *s); /* frees jobs that ended in this run */
 
+/* A report of the host about tasks of one gang. */
+struct gang__task_report {
+    uint32_t gang;       /* its index in the job */
+    gang_alloc_id alloc; /* of the reported tasks; GANG_ID_NONE: the one that the gang holds */
+    const int64_t *task; /* their numbers; NULL: all tasks of the gang */
+    size_t count;
+    int32_t what; /* GANG_TASK_* */
+};
+
 /* Apply what the host reported. False: out of memory, or another thread reads the allocation.
  * Then the caller repeats the report; doing its first steps twice is safe. */
-bool gang__reports_tasks(gang_sched *s, struct gang__job *job, uint32_t index, gang_alloc_id alloc,
-                         const int64_t *tasks, size_t count, int32_t what);
+bool gang__reports_tasks(gang_sched *s, struct gang__job *job,
+                         const struct gang__task_report *report);
 bool gang__reports_end(gang_sched *s, struct gang__job *job, bool success);
 bool gang__reports_node_lost(gang_sched *s, gang_node_id node);
 bool gang__reports_target(gang_sched *s, struct gang__job *job, int64_t target);

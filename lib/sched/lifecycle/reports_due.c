@@ -12,8 +12,9 @@ static bool lose_silent(gang_sched *s, struct gang__job *job)
     uint32_t index;
     size_t count;
     while ((count = gang__heartbeat_late(s, job, &index, tasks, 64)) > 0) {
-        if (gang__report_gang(job, index, GANG_ID_NONE) &&
-            !gang__reports_tasks(s, job, index, GANG_ID_NONE, tasks, count, GANG_TASK_FAILED))
+        const struct gang__task_report report = {index, GANG_ID_NONE, tasks, count,
+                                                 GANG_TASK_FAILED};
+        if (gang__report_gang(job, index, GANG_ID_NONE) && !gang__reports_tasks(s, job, &report))
             return false;
         for (size_t i = 0; i < count; i++)
             gang__heartbeat_forget(s, job, index, tasks[i]);

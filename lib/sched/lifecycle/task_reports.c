@@ -108,23 +108,19 @@ static bool apply(gang_sched *s, struct gang__report *r, const int64_t *tasks, s
                                        : report_idle(s, r, tasks == NULL);
 }
 
-bool gang__reports_tasks(gang_sched *s, struct gang__job *job, uint32_t index, gang_alloc_id alloc,
-                         const int64_t *tasks, size_t count, int32_t what)
+bool gang__reports_tasks(gang_sched *s, struct gang__job *job,
+                         const struct gang__task_report *report)
 {
     struct gang__report r;
     memset(&r, 0, sizeof(r));
     r.job = job;
-    r.gang = gang__report_gang(job, index, alloc);
-    if (count == SIZE_MAX)
-        tasks = NULL;
-    if (!tasks)
-        count = 0;
+    r.gang = gang__report_gang(job, report->gang, report->alloc);
     if (!r.gang) {
         gang__log(s, 0, "job %llu: a report about tasks of an allocation that it does not hold",
                   (unsigned long long)job->id);
         return true;
     }
-    bool ok = apply(s, &r, tasks, count, what);
+    bool ok = apply(s, &r, report->task, report->task ? report->count : 0, report->what);
     gang__report_free(s, &r);
     return ok;
 }
