@@ -164,6 +164,12 @@ static int32_t say_seven(gang_node_id n, unsigned word, uint64_t payload, int64_
     return 7;
 }
 
+static gang_result grow(gang_alloc_id id, int64_t tasks, int64_t *granted)
+{
+    const struct gang__timeshare_growth growth = {id, 0, GANG__TIMESHARE_CPU, tasks};
+    return gang__timeshare_grow(s.w, view, &growth, granted);
+}
+
 START_TEST(a_time_shared_allocation_grows_on_a_snapshot)
 {
     gang_request *q = request(4, 2, 0);
@@ -172,7 +178,7 @@ START_TEST(a_time_shared_allocation_grows_on_a_snapshot)
     int64_t granted;
     MUST(gang__timeshare_alloc(s.w, view, q, GANG__TIMESHARE_CPU, &id));
     MUST(gang__timeshare_snapshot(view, id));
-    MUST(gang__timeshare_grow(s.w, view, id, 0, 2, GANG__TIMESHARE_CPU, &granted));
+    MUST(grow(id, 2, &granted));
     ck_assert_int_eq(granted, 2);
     ck_assert_int_eq(cpu_free(0) + cpu_free(1), 8000);
     MUST(gang__timeshare_each(s.c, id, sum_up, &sums));
@@ -180,15 +186,12 @@ START_TEST(a_time_shared_allocation_grows_on_a_snapshot)
     ck_assert_int_eq(sums.cores, 8);
     ck_assert_int_eq(sums.last, 3);
     ck_assert_int_eq(gang__timeshare_each(s.c, id, say_seven, NULL), 7);
-    ck_assert_int_eq(gang__timeshare_grow(s.w, view, id, 0, 1, GANG__TIMESHARE_CPU, &granted),
-                     GANG_ERANGE);
-    ck_assert_int_eq(gang__timeshare_grow(s.w, view, id, 0, 0, GANG__TIMESHARE_CPU, &granted),
-                     GANG_EINVAL);
+    ck_assert_int_eq(grow(id, 1, &granted), GANG_ERANGE);
+    ck_assert_int_eq(grow(id, 0, &granted), GANG_EINVAL);
     stage_check(&s);
     MUST(gang_alloc_free(s.w, id));
     ck_assert_int_eq(gang__timeshare_each(s.c, id, sum_up, &sums), GANG_ESTALE);
-    ck_assert_int_eq(gang__timeshare_grow(s.w, view, id, 0, 1, GANG__TIMESHARE_CPU, &granted),
-                     GANG_ESTALE);
+    ck_assert_int_eq(grow(id, 1, &granted), GANG_ESTALE);
     stage_check(&s);
     gang_request_free(q);
 }
@@ -224,7 +227,7 @@ START_TEST(time_sharing_survives_each_failed_memory_allocation)
         s.mem.fail_at = s.mem.calls + n;
         gang_result r = gang__timeshare_alloc(s.w, view, q, GANG__TIMESHARE_CPU, &id);
         if (r == GANG_OK)
-            r = gang__timeshare_grow(s.w, view, id, 0, 1, GANG__TIMESHARE_CPU, &granted);
+            r = grow(id, 1, &granted);
         done = s.mem.fail_at > s.mem.calls;
         s.mem.fail_at = 0;
         ck_assert(r == (done ? GANG_OK : GANG_ENOMEM));

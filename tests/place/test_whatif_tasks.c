@@ -89,6 +89,13 @@ static void teardown(void)
     stage_close(&s);
 }
 
+static gang_result release_tasks(gang_snapshot *snapshot, gang_alloc_id id, const int64_t *tasks,
+                                 size_t count)
+{
+    gang_node_id at;
+    return gang__snapshot_release_where(snapshot, id, tasks, count, &at);
+}
+
 /* ---- comparing ------------------------------------------------------------------------------- */
 
 static bool is_core_word(const struct gang__node *n, unsigned word)
@@ -243,7 +250,7 @@ static void choose(struct victim *v, size_t at)
 static gang_result release(gang_snapshot *snap, const struct victim *v)
 {
     return v->whole ? gang_snapshot_release(snap, held[v->at])
-                    : gang__snapshot_release_tasks(snap, held[v->at], v->task, v->count);
+                    : release_tasks(snap, held[v->at], v->task, v->count);
 }
 
 static gang_result retake(gang_snapshot *snap, const struct victim *v)
@@ -553,7 +560,7 @@ START_TEST(places_taken_by_another_are_not_retaken)
     ck_assert_int_eq(gang__snapshot_retake(scratch, id), GANG_ENOFIT);
     ck_assert_int_eq(gang__snapshot_retake_tasks(scratch, id, tasks, 2), GANG_ENOFIT);
     test_assert(same(scratch, base, true));
-    MUST(gang__snapshot_release_tasks(scratch, id, tasks, 2));
+    MUST(release_tasks(scratch, id, tasks, 2));
     ck_assert_int_eq(gang__snapshot_retake(scratch, id), GANG_ENOFIT); /* two are not free */
     g.count = g.min = NODES - 4 + 1;
     struct gang_request_spec spec = request_of(&g, 1);
@@ -595,12 +602,12 @@ START_TEST(an_exclusive_node_goes_back_with_its_last_task)
     gang_request_free(q);
     struct gang_node_info info = {.size = sizeof(info)};
     take();
-    MUST(gang__snapshot_release_tasks(scratch, id, all + 1, 1)); /* one of two */
+    MUST(release_tasks(scratch, id, all + 1, 1)); /* one of two */
     MUST(gang_snapshot_node_get(scratch, first, &info));
     ck_assert_int_eq(info.cpu_free, 0);
     MUST(gang__snapshot_retake_tasks(scratch, id, all + 1, 1));
     test_assert(same(scratch, base, true));
-    MUST(gang__snapshot_release_tasks(scratch, id, all, 3)); /* a node, and one of the other */
+    MUST(release_tasks(scratch, id, all, 3)); /* a node, and one of the other */
     MUST(gang_snapshot_node_get(scratch, first, &info));
     ck_assert_int_eq(info.cpu_free, info.cpu_milli);
     MUST(gang_alloc_shrink(s.w, id, all, 3, NULL));
@@ -770,7 +777,7 @@ START_TEST(wrong_arguments_are_refused)
     MUST(gang_snapshot_take(w2, other));
     ck_assert_int_eq(gang__snapshot_copy(scratch, base), GANG_EINVAL); /* never taken */
     ck_assert_int_eq(gang__snapshot_copy(scratch, other), GANG_EINVAL);
-    ck_assert_int_eq(gang__snapshot_release_tasks(scratch, id, ok, 2), GANG_EINVAL);
+    ck_assert_int_eq(release_tasks(scratch, id, ok, 2), GANG_EINVAL);
     ck_assert_int_eq(gang__snapshot_place_where(s.w, scratch, q, &told), GANG_EINVAL);
     ck_assert_int_eq(gang__snapshot_grow_where(s.w, scratch, id, 0, 1, &told), GANG_EINVAL);
     MUST(gang__snapshot_copy(other, other));
@@ -783,12 +790,10 @@ START_TEST(wrong_arguments_are_refused)
     ck_assert_int_eq(gang__snapshot_grow_where(s.w, scratch, id, 1, 1, &told), GANG_EINVAL);
     ck_assert_int_eq(gang__snapshot_grow_where(s.w, scratch, id, 0, 0, &told), GANG_ERANGE);
     ck_assert_int_eq(gang__snapshot_grow_where(s.w, scratch, none, 0, 1, &told), GANG_ESTALE);
-    ck_assert_int_eq(gang__snapshot_release_tasks(scratch, id, NULL, 1), GANG_EINVAL);
-    ck_assert_int_eq(gang__snapshot_release_tasks(scratch, id, ok, 0), GANG_EINVAL);
-    ck_assert_int_eq(gang__snapshot_release_tasks(scratch, id, unsorted, 2), GANG_EINVAL);
-    ck_assert_int_eq(gang__snapshot_release_tasks(scratch, id, twice, 2), GANG_EINVAL);
-    ck_assert_int_eq(gang__snapshot_release_tasks(scratch, id, unknown, 2), GANG_ENOENT);
-    ck_assert_int_eq(gang__snapshot_release_tasks(scratch, none, ok, 2), GANG_ESTALE);
+    ck_assert_int_eq(release_tasks(scratch, id, unsorted, 2), GANG_EINVAL);
+    ck_assert_int_eq(release_tasks(scratch, id, twice, 2), GANG_EINVAL);
+    ck_assert_int_eq(release_tasks(scratch, id, unknown, 2), GANG_ENOENT);
+    ck_assert_int_eq(release_tasks(scratch, none, ok, 2), GANG_ESTALE);
     ck_assert_int_eq(gang__snapshot_retake_tasks(scratch, id, NULL, 1), GANG_EINVAL);
     ck_assert_int_eq(gang__snapshot_retake(scratch, none), GANG_ESTALE);
     ck_assert_int_eq(gang__alloc_adopt_more(s.w, id, NULL, 1), GANG_EINVAL);
@@ -808,7 +813,7 @@ START_TEST(wrong_arguments_are_refused)
     stage_add(&s, &box);
     gang_alloc_id young = stage_alloc_group(&s, &large);
     restore();
-    ck_assert_int_eq(gang__snapshot_release_tasks(scratch, young, ok, 1), GANG_ENOENT);
+    ck_assert_int_eq(release_tasks(scratch, young, ok, 1), GANG_ENOENT);
     test_assert(same(scratch, base, true));
     gang_request_free(q);
     gang_snapshot_free(other);
@@ -827,7 +832,7 @@ static gang_result copy_it(void)
 }
 static gang_result release_it(void)
 {
-    return gang__snapshot_release_tasks(scratch, alone, (const int64_t[]){0}, 1);
+    return release_tasks(scratch, alone, (const int64_t[]){0}, 1);
 }
 static gang_result retake_it(void)
 {

@@ -228,7 +228,7 @@ gang_result gang_snapshot_explain(gang_worker *worker, struct gang_snapshot *sna
     if (!visit || !snapshot)
         return GANG_EINVAL;
     gang_result r = gang__check_call(worker, request, NULL);
-    if (r == GANG_OK && (snapshot->c != worker->cluster || snapshot->end == 0))
+    if (r == GANG_OK && !gang__snapshot_is_usable(snapshot, worker))
         r = GANG_EINVAL;
     return r == GANG_OK ? explain(worker, snapshot, request, visit, user) : r;
 }

@@ -9,25 +9,20 @@
 #include "place/state/records.h"
 #include "place/whatif/whatif.h"
 
-static bool is_taken(const gang_snapshot *s, const gang_worker *w)
-{
-    return s && s->c == w->cluster && s->end > 0;
-}
-
-gang_result gang__timeshare_alloc(gang_worker *w, gang_snapshot *s, gang_request *q, uint32_t lent,
+gang_result gang__timeshare_alloc(gang_worker *w, gang_snapshot *s, gang_request *q, uint32_t parts,
                                   gang_alloc_id *id)
 {
     *id = GANG_ID_NONE;
     gang_result r = gang__check_call(w, q, NULL);
     if (r != GANG_OK)
         return r;
-    if (!is_taken(s, w) || q->exclusive)
+    if (!gang__snapshot_is_usable(s, w) || q->exclusive)
         return GANG_EINVAL;
     struct gang__plan *p = gang__plan_of(w);
     gang__rcu_enter();
     p->snap = s;
     r = gang__whatif_plan(w, q, false);
-    p->mode.timeshare = lent;
+    p->mode.timeshare = parts;
     struct gang__alloc *a = NULL;
     if (r == GANG_OK)
         r = gang__plan_commit_record(w, q, &a, NULL, NULL);
@@ -39,8 +34,8 @@ gang_result gang__timeshare_alloc(gang_worker *w, gang_snapshot *s, gang_request
     return r;
 }
 
-static gang_result lend_more(gang_worker *w, struct gang__alloc *a, int32_t group, int64_t tasks,
-                             int64_t *granted)
+static gang_result grow(gang_worker *w, struct gang__alloc *a, int32_t group, int64_t tasks,
+                        int64_t *granted)
 {
     struct gang__plan *p = gang__plan_of(w);
     gang_result r = gang__growth_check(a, group, NULL);
@@ -53,23 +48,23 @@ static gang_result lend_more(gang_worker *w, struct gang__alloc *a, int32_t grou
     return r;
 }
 
-gang_result gang__timeshare_grow(gang_worker *w, gang_snapshot *s, gang_alloc_id id, int32_t group,
-                                 int64_t tasks, uint32_t lent, int64_t *granted)
+gang_result gang__timeshare_grow(gang_worker *w, gang_snapshot *s,
+                                 const struct gang__timeshare_growth *growth, int64_t *granted)
 {
     struct gang__alloc *a;
     *granted = 0;
-    if (!is_taken(s, w) || tasks < 1)
+    if (!gang__snapshot_is_usable(s, w) || growth->tasks < 1)
         return GANG_EINVAL;
     if (!gang__placer_of(w))
         return GANG_ENOMEM;
     struct gang__plan *p = gang__plan_of(w);
     gang__rcu_enter();
-    gang_result r = gang__alloc_lock(w->cluster, id, &a);
+    gang_result r = gang__alloc_lock(w->cluster, growth->id, &a);
     if (r == GANG_OK) {
         p->snap = s;
-        p->mode.timeshare = lent;
+        p->mode.timeshare = growth->parts;
         p->others.running = a;
-        r = lend_more(w, a, group, tasks, granted);
+        r = grow(w, a, growth->group, growth->tasks, granted);
         p->others.running = NULL;
         p->mode.timeshare = 0;
         p->snap = NULL;

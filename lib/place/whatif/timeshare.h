@@ -10,17 +10,25 @@
 #include "place/alloc/alloc.h"
 
 /* Places a gang on a snapshot, where the time-shared parts are free, and commits the other parts.
- *   lent  GANG__TIMESHARE_* (place/fit/fit_plan.h)
+ *   parts  GANG__TIMESHARE_* (place/fit/fit_plan.h): the time-shared ones
  * Returns GANG_OK; GANG_ENOFIT: not on the snapshot as it is, or what it shows was taken meanwhile;
  * GANG_EBUSY; GANG_EINVAL (no such snapshot, or the request is exclusive); GANG_ENOMEM; with
  * GANG_POLICY_HOST the result of its function. The snapshot stays as it is. Owner of the worker,
  * and no concurrent call on this snapshot. */
-gang_result gang__timeshare_alloc(gang_worker *w, gang_snapshot *s, gang_request *q, uint32_t lent,
+gang_result gang__timeshare_alloc(gang_worker *w, gang_snapshot *s, gang_request *q, uint32_t parts,
                                   gang_alloc_id *id);
 
-/* The same for `tasks` more tasks of a group of such an allocation: as gang_alloc_grow(). */
-gang_result gang__timeshare_grow(gang_worker *w, gang_snapshot *s, gang_alloc_id id, int32_t group,
-                                 int64_t tasks, uint32_t lent, int64_t *granted);
+/* More tasks of a group of such an allocation. */
+struct gang__timeshare_growth {
+    gang_alloc_id id;
+    int32_t group;
+    uint32_t parts; /* as for gang__timeshare_alloc() */
+    int64_t tasks;
+};
+
+/* The same for more tasks: as gang_alloc_grow(). */
+gang_result gang__timeshare_grow(gang_worker *w, gang_snapshot *s,
+                                 const struct gang__timeshare_growth *growth, int64_t *granted);
 
 /* Take the shared capacity of an allocation in a snapshot. Returns as gang__snapshot_retake(). */
 gang_result gang__timeshare_snapshot(gang_snapshot *s, gang_alloc_id id);

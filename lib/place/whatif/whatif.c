@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What if: the planner of production on a snapshot. What it plans is taken there alone. */
+/* What if: the planner of gang_alloc() on a snapshot. It takes capacity in the snapshot only. */
 #include <string.h>
 
 #include "base/error.h"
@@ -25,8 +25,8 @@ static gang_result plan_once(gang_worker *w, const gang_request *q, bool proof, 
     return gang__plan_result(p, fits);
 }
 
-/* As gang_alloc() plans: in the order of the policy, then in the one that finds room if there is
- * any. */
+/* Like gang_alloc(): plans in the order of the policy, then in the order that finds capacity if
+ * there is any. */
 gang_result gang__whatif_plan(gang_worker *w, const gang_request *q, bool empty)
 {
     struct gang__plan *p = gang__plan_of(w);
@@ -42,8 +42,8 @@ gang_result gang__whatif_plan(gang_worker *w, const gang_request *q, bool empty)
     return r;
 }
 
-/* Copy what the plan leaves to the snapshot. A node without a planned task does not
- * change; the free part of its view may belong to the growing exclusive allocation. */
+/* Copy the planned words to the snapshot. A node without a planned task does not change: the free
+ * part of its copy may belong to the growing exclusive allocation. */
 static void take(struct gang__plan *p)
 {
     for (size_t i = 0; i < p->nodes.count; i++) {
@@ -55,21 +55,16 @@ static void take(struct gang__plan *p)
     }
 }
 
-static bool is_taken(const gang_snapshot *s, const gang_worker *w)
-{
-    return s && s->c == w->cluster && s->end > 0;
-}
-
 static gang_result place(gang_worker *w, gang_snapshot *s, gang_request *q, bool keep,
                          struct gang_error *error)
 {
     gang_result r = gang__check_call(w, q, error);
     if (r != GANG_OK)
         return r;
-    if (!is_taken(s, w))
+    if (!gang__snapshot_is_usable(s, w))
         return gang__error(error, GANG_EINVAL, NULL, "no snapshot of this cluster was taken");
     struct gang__plan *p = gang__plan_of(w);
-    gang__rcu_enter(); /* the tables of domains are those of now */
+    gang__rcu_enter(); /* for the tables of domains, which the snapshot does not copy */
     p->snap = s;
     r = gang__whatif_plan(w, q, false);
     if (r == GANG_OK && keep && q->exclusive && !gang__exclusive_hold(p))
@@ -114,10 +109,10 @@ gang_result gang__snapshot_verdict(gang_worker *w, gang_snapshot *s, const gang_
     return r;
 }
 
-/* ---- telling where --------------------------------------------------------------------------- */
+/* ---- with the places ------------------------------------------------------------------------- */
 
-/* The plan is complete: take it in the snapshot and tell its places. */
-static gang_result keep_told(struct gang__plan *p, struct gang__places *out)
+/* Complete the plan, note its places, and take it in the snapshot. */
+static gang_result take_with_places(struct gang__plan *p, struct gang__places *out)
 {
     gang_result r = gang__plan_complete(p) ? gang__places_of_plan(p, out) : GANG_ENOMEM;
     if (r == GANG_OK)
@@ -125,21 +120,21 @@ static gang_result keep_told(struct gang__plan *p, struct gang__places *out)
     return r;
 }
 
-/* `out`: it is taken, and where; NULL: it is only asked. */
-static gang_result place_told(gang_worker *w, gang_snapshot *s, gang_request *q,
-                              struct gang__places *out)
+/* `out`: receives the places, which are taken; NULL: nothing is taken. */
+static gang_result place_with_places(gang_worker *w, gang_snapshot *s, gang_request *q,
+                                     struct gang__places *out)
 {
     gang_result r = gang__check_call(w, q, NULL);
     if (r != GANG_OK)
         return r;
-    if (!is_taken(s, w))
+    if (!gang__snapshot_is_usable(s, w))
         return GANG_EINVAL;
     struct gang__plan *p = gang__plan_of(w);
     gang__rcu_enter();
     p->snap = s;
     r = gang__whatif_plan(w, q, false);
     if (r == GANG_OK && out)
-        r = keep_told(p, out);
+        r = take_with_places(p, out);
     p->snap = NULL;
     gang__rcu_leave();
     return r;
@@ -149,19 +144,19 @@ gang_result gang__snapshot_place_where(gang_worker *w, gang_snapshot *s, gang_re
                                        struct gang__places *out)
 {
     out->count = 0;
-    return place_told(w, s, q, out);
+    return place_with_places(w, s, q, out);
 }
 
 gang_result gang__snapshot_fits(gang_worker *w, gang_snapshot *s, gang_request *q)
 {
-    return place_told(w, s, q, NULL);
+    return place_with_places(w, s, q, NULL);
 }
 
 gang_result gang__snapshot_grow_where(gang_worker *w, gang_snapshot *s, gang_alloc_id id,
                                       int32_t group, int64_t tasks, struct gang__places *out)
 {
     out->count = 0;
-    if (!w || !is_taken(s, w))
+    if (!w || !gang__snapshot_is_usable(s, w))
         return GANG_EINVAL;
     if (tasks < 1)
         return GANG_ERANGE;
@@ -178,7 +173,7 @@ gang_result gang__snapshot_grow_where(gang_worker *w, gang_snapshot *s, gang_all
         if (r == GANG_OK)
             r = gang__growth_plan(w, a, group, tasks);
         if (r == GANG_OK)
-            r = keep_told(p, out);
+            r = take_with_places(p, out);
         p->others.running = NULL;
         p->snap = NULL;
         gang__alloc_read_end(a);

@@ -4,7 +4,7 @@
  *
  *   1. Take a base with gang_snapshot_take(). gang__snapshot_copy() copies it to a scratch
  *      snapshot, and puts the scratch snapshot back later.
- *   2. Release the victims: gang_snapshot_release(), gang__snapshot_release_tasks(). Take some of
+ *   2. Release the victims: gang_snapshot_release(), gang__snapshot_release_where(). Take some of
  *      them back to find those that can stay: gang__snapshot_retake(),
  *      gang__snapshot_retake_tasks().
  *   3. Learn the places: gang__snapshot_place_where(), gang__snapshot_grow_where().
@@ -32,27 +32,29 @@
 #include "place/alloc/alloc.h"
 #include "place/whatif/timeshare.h"
 
-/* ---- some tasks of an allocation ---- */
+/* Was it taken, of the cluster of the worker? */
+static inline bool gang__snapshot_is_usable(const gang_snapshot *s, const gang_worker *w)
+{
+    return s && s->c == w->cluster && s->end > 0;
+}
 
-/* Give back, in the snapshot, the tasks with these numbers (gang_task.task), like
- * gang_snapshot_release(). Minima do not matter. A node of an exclusive allocation goes back as a
+/* ---- release and retake ---------------------------------------------------------------------- */
+
+/* Release in the snapshot the tasks with these numbers (gang_task.task), like
+ * gang_snapshot_release(). Minima do not matter. A node of an exclusive allocation is released as a
  * whole, holders included, if one call names all its tasks there. Otherwise only their share of the
- * pool goes back, as with gang_alloc_shrink().
- *   tasks  ascending, each once; count >= 1
+ * pool is released, as with gang_alloc_shrink().
+ *   tasks  ascending, each once; NULL: all tasks, as gang_snapshot_release()
+ *   at     the one node of all that was released; GANG_ID_NONE: several, or some of it is of a
+ *          pool, or the allocation is exclusive, or an error
  * Returns as gang_snapshot_release(); GANG_ENOENT also: it has no such task; GANG_EINVAL also: not
- * ascending, none; GANG_ENOMEM (exclusive ones only). On any error the snapshot is as before. No
+ * ascending; GANG_ENOMEM (exclusive ones only). On any error the snapshot is as before. No
  * concurrent call on this snapshot. Lock-free. O(tasks of the allocation). */
-gang_result gang__snapshot_release_tasks(gang_snapshot *s, gang_alloc_id id, const int64_t *tasks,
-                                         size_t count);
-
-/* The same, or gang_snapshot_release() where `tasks` is NULL, telling from where.
- *   at  the one node that all of it came from; GANG_ID_NONE: several, or some of it is of a pool,
- *       or the allocation is exclusive, or an error */
 gang_result gang__snapshot_release_where(gang_snapshot *s, gang_alloc_id id, const int64_t *tasks,
                                          size_t count, gang_node_id *at);
 
-/* The inverse of gang_snapshot_release(), and of gang__snapshot_release_tasks() with the same
- * tasks: take what the allocation holds now, at exactly the same places, whatever the states of the
+/* The inverse of gang_snapshot_release(), and of gang__snapshot_release_where() with the same
+ * tasks (count >= 1): take what the allocation holds now, at exactly the same places, whatever the states of the
  * nodes are. Returns GANG_OK; GANG_ENOFIT: some of it is not free in the snapshot (placed over, or
  * never released); GANG_ENOENT, GANG_ESTALE, GANG_EBUSY, GANG_EINVAL, GANG_ENOMEM as above. On any
  * error the snapshot is as before. No concurrent call on this snapshot. Lock-free. O(tasks of the
@@ -66,7 +68,7 @@ gang_result gang__snapshot_retake_tasks(gang_snapshot *s, gang_alloc_id id, cons
 void gang__alloc_expect(gang_cluster *c, gang_alloc_id id);
 void gang__snapshot_expect(const gang_snapshot *s, gang_alloc_id id);
 
-/* ---- placing, and telling where ---- */
+/* ---- place and grow -------------------------------------------------------------------------- */
 
 /* As gang_snapshot_place(), but cheap when refused, and telling the places: of each task its group,
  * its node and, if it has any, its exact devices; in the order in which gang_alloc() numbers the

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What if: giving back in a snapshot what an allocation holds, or some of it, and taking it
- * again. */
+/* What if: releasing in a snapshot what an allocation holds, or some of its tasks, and retaking
+ * it. */
 #include "core/nodes/nodes.h"
 #include "place/fit/fit.h"
 #include "place/record/record.h"
@@ -8,78 +8,71 @@
 #include "place/whatif/timeshare.h"
 #include "place/whatif/whatif.h"
 
-/* The part of an allocation. */
+/* The part of an allocation that is released or retaken. */
 struct part {
-    const struct gang__alloc *a;
     const int64_t *task; /* these numbers, ascending; NULL: all, holders too */
     size_t count;
-    uint64_t *stay; /* of an exclusive one: nodes with tasks that are not meant, ascending */
-    size_t stays;
-    bool lent; /* what is lent of it; else what is not */
+    bool timeshared; /* its time-shared deltas; false: the other ones */
+    const struct gang__alloc *a;
+    uint64_t *kept; /* of an exclusive one: the nodes of its other tasks, ascending */
+    size_t kept_count;
 };
 
 /* ---- one word -------------------------------------------------------------------------------- */
 
-/* The word that a delta of a task is of, what gives it back, and its capacity. */
-static uint64_t *word_of(gang_snapshot *s, const struct gang__node *node, uint64_t delta,
-                         enum gang__code *code, uint64_t *capacity)
+/* What a delta of a task changes in the snapshot. */
+struct change {
+    uint64_t *word;
+    uint64_t capacity;
+    enum gang__code code;
+    bool head; /* the word has the node's state, too */
+};
+
+static struct change change_of(gang_snapshot *s, const struct gang__node *node, uint64_t delta,
+                               bool release)
 {
     unsigned w = gang__delta_word(delta);
-    *code = GANG__OP_GIVE;
     if (delta & GANG__DELTA_POOL) {
         uint32_t kind = w - gang__pool_word(GANG_KIND_SITE) + GANG_KIND_SITE;
-        *capacity = kind < s->kinds ? s->pool[kind] : 0;
-        return &gang__snapshot_words(s, GANG__POOL)[w];
+        return (struct change){&gang__snapshot_words(s, GANG__POOL)[w],
+                               kind < s->kinds ? s->pool[kind] : 0,
+                               release ? GANG__OP_GIVE : GANG__OP_TAKE, false};
     }
-    if (w != GANG__WORD_HEAD)
-        *code = gang__code_of(node->type->layout, w, true);
-    *capacity = node->type->capacity[w];
-    return &gang__snapshot_words(s, node->slot)[w];
+    bool head = w == GANG__WORD_HEAD;
+    enum gang__code of_head = release ? GANG__OP_GIVE : GANG__OP_HEAD;
+    return (struct change){&gang__snapshot_words(s, node->slot)[w], node->type->capacity[w],
+                           head ? of_head : gang__code_of(node->type->layout, w, release), head};
 }
 
-/* Give back to one word, if it then does not exceed its capacity. */
-static bool give(gang_snapshot *s, const struct gang__node *node, uint64_t delta)
+/* False: the word would exceed its capacity; then it is as before. */
+static bool release_word(const struct change *c, uint64_t payload)
 {
-    enum gang__code code;
-    uint64_t capacity, payload = gang__payload(delta), state = 0;
-    uint64_t *word = word_of(s, node, delta, &code, &capacity), now = *word;
-    if (!(delta & GANG__DELTA_POOL) && gang__delta_word(delta) == GANG__WORD_HEAD) {
-        state = now & ~GANG__HEAD_CPU;
-        now &= GANG__HEAD_CPU;
-    }
-    if (code == GANG__OP_GIVE_BITS && ((now & payload) || (payload & ~capacity)))
+    uint64_t state = c->head ? *c->word & ~GANG__HEAD_CPU : 0, now = *c->word & ~state;
+    if (c->code == GANG__OP_GIVE_BITS && ((now & payload) || (payload & ~c->capacity)))
         return false;
     /* The fields of a share word, or the count, each hold no more than the capacity. */
-    if (code == GANG__OP_GIVE_SHARES)
+    if (c->code == GANG__OP_GIVE_SHARES)
         for (unsigned i = 0; i < GANG__SHARES_PER_WORD; i++)
-            if (gang__share(now, i) + gang__share(payload, i) > gang__share(capacity, i))
+            if (gang__share(now, i) + gang__share(payload, i) > gang__share(c->capacity, i))
                 return false;
-    if (code == GANG__OP_GIVE && now + payload > capacity)
+    if (c->code == GANG__OP_GIVE && now + payload > c->capacity)
         return false;
-    *word = gang__op_apply(code, payload, now) | state;
+    *c->word = gang__op_apply(c->code, payload, now) | state;
     return true;
 }
 
-/* Take it again, if it is free. */
-static bool take(gang_snapshot *s, const struct gang__node *node, uint64_t delta)
+/* False: it is not free. */
+static bool retake_word(const struct change *c, uint64_t payload)
 {
-    enum gang__code code;
-    uint64_t capacity, payload = gang__payload(delta);
-    uint64_t *word = word_of(s, node, delta, &code, &capacity);
-    bool pool = (delta & GANG__DELTA_POOL) != 0;
-    unsigned w = gang__delta_word(delta);
-    code = pool                   ? GANG__OP_TAKE
-           : w == GANG__WORD_HEAD ? GANG__OP_HEAD
-                                  : gang__code_of(node->type->layout, w, false);
-    if (!gang__op_fits(code, payload, *word))
+    if (!gang__op_fits(c->code, payload, *c->word))
         return false;
-    *word = gang__op_apply(code, payload, *word);
+    *c->word = gang__op_apply(c->code, payload, *c->word);
     return true;
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- a part ---------------------------------------------------------------------------------- */
 
-/* Is an entry meant? *next: the first number that is not behind. Called with each entry in turn. */
+/* Called with each entry in turn. *next: index of the first named task that was not met yet. */
 static bool is_named(const struct part *part, const uint64_t *task, size_t *next)
 {
     if (!part->task)
@@ -90,18 +83,18 @@ static bool is_named(const struct part *part, const uint64_t *task, size_t *next
     return named;
 }
 
-/* Does what an entry has of its node go back? */
-static bool goes(const struct part *part, const uint64_t *task, bool named)
+/* Does the part include what an entry holds of its node? */
+static bool includes_node(const struct part *part, const uint64_t *task, bool named)
 {
     if (!part->task || !part->a->q->exclusive)
         return named;
-    return !gang__keys_have(part->stay, part->stays, task[0]);
+    return !gang__keys_have(part->kept, part->kept_count, task[0]);
 }
 
-/* The first `deltas` deltas are given back, or taken. *done: how many went through. *at: see
+/* Release or retake the first `deltas` deltas of the part. *done: how many were changed. *at: see
  * gang__snapshot_release_where(). */
-static gang_result turn(gang_snapshot *s, const struct part *part, bool back, uint64_t deltas,
-                        uint64_t *done, gang_node_id *at)
+static gang_result change_deltas(gang_snapshot *s, const struct part *part, bool release,
+                                 uint64_t deltas, uint64_t *done, gang_node_id *at)
 {
     const struct gang__alloc *a = part->a;
     size_t next = 0;
@@ -109,9 +102,9 @@ static gang_result turn(gang_snapshot *s, const struct part *part, bool back, ui
     *done = 0;
     *at = GANG_ID_NONE;
     for (const uint64_t *task = gang__entry_first(a); task; task = gang__entry_next(a, task)) {
-        bool named = is_named(part, task, &next), whole = goes(part, task, named);
+        bool named = is_named(part, task, &next), with_node = includes_node(part, task, named);
         const struct gang__node *node = gang__snapshot_node_of(s, task[0]);
-        if ((named || whole) && !node)
+        if ((named || with_node) && !node)
             return GANG_ENOENT;
         if (named) {
             spread = spread || (*at != GANG_ID_NONE && *at != task[0]);
@@ -119,14 +112,16 @@ static gang_result turn(gang_snapshot *s, const struct part *part, bool back, ui
         }
         for (unsigned i = 0; i < gang__task_deltas(task); i++) {
             uint64_t delta = task[GANG__TASK_HEAD + i];
-            if (!(delta & GANG__DELTA_POOL ? named : whole) ||
-                ((delta & GANG__DELTA_SHARED) != 0) != part->lent)
+            if (!(delta & GANG__DELTA_POOL ? named : with_node) ||
+                ((delta & GANG__DELTA_SHARED) != 0) != part->timeshared)
                 continue;
             spread = spread || (delta & GANG__DELTA_POOL);
             if (*done == deltas)
                 return GANG_OK;
-            if (!(back ? give(s, node, delta) : take(s, node, delta)))
-                return back ? GANG_ERANGE : GANG_ENOFIT;
+            struct change c = change_of(s, node, delta, release);
+            uint64_t payload = gang__payload(delta);
+            if (!(release ? release_word(&c, payload) : retake_word(&c, payload)))
+                return release ? GANG_ERANGE : GANG_ENOFIT;
             ++*done;
         }
     }
@@ -135,7 +130,7 @@ static gang_result turn(gang_snapshot *s, const struct part *part, bool back, ui
     return GANG_OK;
 }
 
-/* Are all that are named there? Lists the nodes where an exclusive one stays. */
+/* Does the allocation have all named tasks? Lists the nodes that an exclusive one keeps. */
 static gang_result look_up(struct part *part, const struct gang_mem *mem)
 {
     const struct gang__alloc *a = part->a;
@@ -144,19 +139,19 @@ static gang_result look_up(struct part *part, const struct gang_mem *mem)
         if (part->task[i] <= part->task[i - 1])
             return GANG_EINVAL;
     if (a->q->exclusive) {
-        part->stay = gang__alloc(mem, (a->tasks + (size_t)1) * sizeof(*part->stay));
-        if (!part->stay)
+        part->kept = gang__alloc(mem, (a->tasks + (size_t)1) * sizeof(*part->kept));
+        if (!part->kept)
             return GANG_ENOMEM;
     }
     for (const uint64_t *task = gang__entry_first(a); task; task = gang__entry_next(a, task))
-        if (!is_named(part, task, &next) && part->stay && !gang__task_is_holder(task))
-            part->stay[part->stays++] = task[0];
-    gang__sort_keys(part->stay, part->stays);
+        if (!is_named(part, task, &next) && part->kept && !gang__task_is_holder(task))
+            part->kept[part->kept_count++] = task[0];
+    gang__sort_keys(part->kept, part->kept_count);
     return next == part->count ? GANG_OK : GANG_ENOENT;
 }
 
-static gang_result turn_part(gang_snapshot *s, gang_alloc_id id, const int64_t *task, size_t count,
-                             bool back, bool lent, gang_node_id *at)
+static gang_result change_part(gang_snapshot *s, gang_alloc_id id, struct part part, bool release,
+                               gang_node_id *at)
 {
     struct gang__alloc *a;
     uint64_t done, undone;
@@ -167,18 +162,18 @@ static gang_result turn_part(gang_snapshot *s, gang_alloc_id id, const int64_t *
     gang_result r = gang__alloc_read(s->c, id, &a);
     if (r != GANG_OK)
         return r;
-    struct part part = {a, task, count, NULL, 0, lent};
-    if (task)
+    part.a = a;
+    if (part.task)
         r = look_up(&part, &s->c->mem);
     if (r == GANG_OK) {
-        r = turn(s, &part, back, UINT64_MAX, &done, at);
-        if (r != GANG_OK) { /* as far as it came, the other way: that always goes */
-            (void)turn(s, &part, !back, done, &undone, &ignored);
+        r = change_deltas(s, &part, release, UINT64_MAX, &done, at);
+        if (r != GANG_OK) { /* undo the deltas that were changed; that cannot fail */
+            (void)change_deltas(s, &part, !release, done, &undone, &ignored);
             *at = GANG_ID_NONE;
         }
     }
     gang__alloc_read_end(a);
-    gang__release(&s->c->mem, part.stay);
+    gang__release(&s->c->mem, part.kept);
     return r;
 }
 
@@ -207,37 +202,32 @@ void gang__snapshot_expect(const gang_snapshot *s, gang_alloc_id id)
 gang_result gang_snapshot_release(gang_snapshot *snapshot, gang_alloc_id id)
 {
     gang_node_id at;
-    return turn_part(snapshot, id, NULL, 0, true, false, &at);
-}
-
-gang_result gang__snapshot_release_tasks(gang_snapshot *s, gang_alloc_id id, const int64_t *tasks,
-                                         size_t count)
-{
-    gang_node_id at;
-    return tasks && count ? turn_part(s, id, tasks, count, true, false, &at) : GANG_EINVAL;
+    return change_part(snapshot, id, (struct part){.task = NULL}, true, &at);
 }
 
 gang_result gang__snapshot_release_where(gang_snapshot *s, gang_alloc_id id, const int64_t *tasks,
                                          size_t count, gang_node_id *at)
 {
-    return turn_part(s, id, tasks, count, true, false, at);
+    return change_part(s, id, (struct part){.task = tasks, .count = count}, true, at);
 }
 
 gang_result gang__snapshot_retake(gang_snapshot *s, gang_alloc_id id)
 {
     gang_node_id at;
-    return turn_part(s, id, NULL, 0, false, false, &at);
+    return change_part(s, id, (struct part){.task = NULL}, false, &at);
 }
 
 gang_result gang__snapshot_retake_tasks(gang_snapshot *s, gang_alloc_id id, const int64_t *tasks,
                                         size_t count)
 {
     gang_node_id at;
-    return tasks && count ? turn_part(s, id, tasks, count, false, false, &at) : GANG_EINVAL;
+    if (!tasks || !count)
+        return GANG_EINVAL;
+    return change_part(s, id, (struct part){.task = tasks, .count = count}, false, &at);
 }
 
 gang_result gang__timeshare_snapshot(gang_snapshot *s, gang_alloc_id id)
 {
     gang_node_id at;
-    return turn_part(s, id, NULL, 0, false, true, &at);
+    return change_part(s, id, (struct part){.timeshared = true}, false, &at);
 }

@@ -244,13 +244,13 @@ gang_result gang__slice_grow(gang_sched *s, struct gang__gang *g, uint32_t group
     *granted = 0;
     if (x->row != m->active || x->state != GANG__SLICED_RUNS)
         return GANG_ENOFIT;
+    const struct gang__timeshare_growth growth = {x->alloc, (int32_t)group, m->lent, step};
     int64_t first = gang__next_task_number(s, x->alloc);
     gang_result r = make_view(s, m, g, true);
     if (r == GANG_OK)
         r = show_row(s, m, x->row, true);
     if (r == GANG_OK)
-        r = gang__timeshare_grow(s->worker, s->scratch, x->alloc, (int32_t)group, step, m->lent,
-                                 granted);
+        r = gang__timeshare_grow(s->worker, s->scratch, &growth, granted);
     m->viewed_in = 0;
     if (r != GANG_OK)
         return r;
