@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Admission: the worked rows of YARN's reservation system (TestGreedyReservationAgent,
- * TestSimpleCapacityReplanner), and what a request may be, by hand. Against a naive one:
- * test_admit_random.c. */
+/* Admission: the worked rows of YARN's reservation system (TestGreedyReservationAgent),
+ * and what a request may be, by hand. test_admit_random.c compares with a naive calendar. */
 #include "plan/admit/admit.h"
 
 #include "support.h"
@@ -288,59 +287,6 @@ START_TEST(all_stages_lie_in_the_window_or_none)
 }
 END_TEST
 
-START_TEST(the_newest_go_when_capacity_falls)
-{
-    struct gang__occupation piece[7];
-    struct gang__replan_item item[7] = {{0}};
-    const uint64_t accepted[] = {30, 10, 50, 20, 40, 60, 70};
-    const bool dropped[] = {false, false, true, false, true, false, false};
-    struct gang__timeline *t;
-    struct fail_mem mem;
-    fail_mem_init(&mem, 0);
-    for (int i = 0; i < 7; i++) {
-        piece[i] = (struct gang__occupation){.start_ns = 0, .end_ns = 100, .pool = 20};
-        item[i] = (struct gang__replan_item){accepted[i], &piece[i], 1, true};
-    }
-    piece[5].start_ns = 60; /* beyond what is looked at, though far too much */
-    piece[5].pool = 90;
-    piece[6].end_ns = 10; /* before it */
-    piece[6].pool = 90;
-    MUST(gang__timeline_new(&mem.mem, NULL, 0, 70, 10, &t));
-    MUST(gang__replan(t, item, 7, 10, 50));
-    for (int i = 0; i < 7; i++)
-        ck_assert_int_eq(item[i].dropped, dropped[i]);
-    MUST(gang__replan(t, item, 7, 10, 51));
-    ck_assert(item[5].dropped);
-    ck_assert_int_eq(gang__timeline_sum_at(t, 10, (int64_t[GANG__FREE_DIMS]){0}), GANG__NEVER);
-    piece[0].end_ns = 0;
-    ck_assert_int_eq(gang__replan(t, item, 7, 10, 50), GANG_OK); /* it is over: not looked at */
-    piece[0].end_ns = 100;
-    piece[0].pool = -1;
-    ck_assert_int_eq(gang__replan(t, item, 7, 10, 50), GANG_ERANGE);
-    for (int i = 0; i < 7; i++)
-        ck_assert(!item[i].dropped);
-    gang__timeline_free(t);
-    ck_assert_int_eq(mem.live, 0);
-}
-END_TEST
-
-START_TEST(one_that_fits_beside_the_rest_stays)
-{
-    struct gang__occupation piece[] = {
-        {.end_ns = 10, .pool = 20}, {.end_ns = 10, .pool = 80}, {.end_ns = 10, .pool = 10}};
-    struct gang__replan_item item[3];
-    struct gang__timeline *t;
-    struct fail_mem mem;
-    fail_mem_init(&mem, 0);
-    for (int i = 0; i < 3; i++)
-        item[i] = (struct gang__replan_item){(uint64_t)i, &piece[i], 1, false};
-    MUST(gang__timeline_new(&mem.mem, NULL, 0, 90, 0, &t));
-    MUST(gang__replan(t, item, 3, 0, 100));
-    ck_assert(!item[0].dropped && item[1].dropped && !item[2].dropped);
-    gang__timeline_free(t);
-}
-END_TEST
-
 /* ---- nodes --------------------------------------------------------------------------------- */
 
 START_TEST(gangs_get_nodes)
@@ -349,7 +295,6 @@ START_TEST(gangs_get_nodes)
     struct gang__admit_stage s = {.duration_ns = 10, .group = &eight, .group_count = 1, .gang = 4};
     struct gang__admit_request request =
         ask_of(0, 100, &s, 1, GANG__ADMIT_ALL, GANG__ADMIT_EARLIEST);
-    struct gang__occupation o;
     struct fixture d;
     fixture_open(&d);
     take_nodes(&d, 1, 3, 0, 25); /* one gang fits beside it, two after */
@@ -367,10 +312,6 @@ START_TEST(gangs_get_nodes)
     const uint32_t first[] = {0, 4, 5, 6};
     for (size_t i = 0; i < 4; i++)
         ck_assert_uint_eq(d.got.place[d.got.piece[0].place + i].node, first[i]);
-    gang__admitted_occupation(&request, &d.got, 0, &o);
-    ck_assert(!gang__timeline_fits(d.t, &o)); /* it is there already */
-    gang__timeline_remove(d.t, d.got.piece[0].id);
-    ck_assert(gang__timeline_fits(d.t, &o));
     fixture_close(&d);
 }
 END_TEST
@@ -841,31 +782,6 @@ START_TEST(without_memory_nothing_is_placed)
 }
 END_TEST
 
-START_TEST(out_of_memory_drops_no_reservation)
-{
-    struct gang__occupation piece[4];
-    struct gang__replan_item item[4];
-    bool failed = true;
-    for (long at = 1; failed; at++) {
-        struct fixture d;
-        fixture_open(&d);
-        for (int i = 0; i < 4; i++) {
-            piece[i] = (struct gang__occupation){.end_ns = 10, .pool = 40};
-            item[i] = (struct gang__replan_item){(uint64_t)i, &piece[i], 1, true};
-        }
-        long calls = d.mem.calls;
-        d.mem.fail_at = calls + at;
-        gang_result r = gang__replan(d.t, item, 4, 0, 100);
-        failed = d.mem.calls >= calls + at;
-        ck_assert_int_eq(r, failed ? GANG_ENOMEM : GANG_OK);
-        for (int i = 0; i < 4; i++)
-            ck_assert_int_eq(item[i].dropped, !failed && i >= 2);
-        expect_free(&d, 0, 100, UNITS);
-        fixture_close(&d);
-    }
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("admission");
@@ -877,8 +793,6 @@ int main(void)
     tcase_add_test(tests, many_small_gangs_fill_the_plan);
     tcase_add_test(tests, the_first_alternative_that_can_be_placed_is_taken);
     tcase_add_test(tests, all_stages_lie_in_the_window_or_none);
-    tcase_add_test(tests, the_newest_go_when_capacity_falls);
-    tcase_add_test(tests, one_that_fits_beside_the_rest_stays);
     tcase_add_test(tests, gangs_get_nodes);
     tcase_add_test(tests, named_nodes_are_taken_whole);
     tcase_add_test(tests, so_many_whole_nodes_of_some);
@@ -895,7 +809,6 @@ int main(void)
     tcase_add_test(tests, wrong_windows_and_periods_are_refused);
     tcase_add_test(tests, wrong_stages_are_refused);
     tcase_add_test(tests, without_memory_nothing_is_placed);
-    tcase_add_test(tests, out_of_memory_drops_no_reservation);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

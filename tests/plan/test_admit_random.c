@@ -750,124 +750,12 @@ START_TEST(admission_agrees_with_a_naive_calendar)
 }
 END_TEST
 
-/* ---- when capacity falls ------------------------------------------------------------------- */
-
-enum { ITEMS = 6, PIECES = 2 };
-
-struct plan {
-    struct gang__replan_item item[ITEMS];
-    struct gang__occupation piece[ITEMS][PIECES];
-    struct gang__time_group group[ITEMS][PIECES];
-    struct gang__time_place place[ITEMS][PIECES][NODES];
-    size_t order[ITEMS]; /* from the oldest on */
-    bool stays[ITEMS];
-};
-
-static void some_plan(const struct world *w, struct plan *p)
-{
-    memset(p, 0, sizeof(*p));
-    for (size_t i = 0; i < ITEMS; i++)
-        p->order[i] = i;
-    for (size_t i = ITEMS; i-- > 1;) {
-        size_t j = index_below(i + 1), was = p->order[i];
-        p->order[i] = p->order[j];
-        p->order[j] = was;
-    }
-    for (size_t i = 0; i < ITEMS; i++) {
-        p->item[p->order[i]].accepted = 10 * i;
-        p->item[i].piece = p->piece[i];
-        p->item[i].piece_count = 1 + index_below(PIECES);
-        for (int j = 0; j < PIECES; j++) {
-            struct gang__occupation *o = &p->piece[i][j];
-            o->start_ns = 20 * j + below(15);
-            o->end_ns = o->start_ns + 1 + below(20 - o->start_ns % 20);
-            o->pool = below(4);
-            o->whole = one_in(3);
-            o->group = &p->group[i][j];
-            o->group_count = 1;
-            p->group[i][j] =
-                (struct gang__time_group){.count = 1, .need = {1 + below(3), below(3)}};
-            o->place = p->place[i][j];
-            for (uint32_t n = 0; n < w->nodes; n++)
-                if (one_in(2))
-                    p->place[i][j][o->place_count++] = (struct gang__time_place){n, 0, 1};
-        }
-    }
-}
-
-/* Do those of the first `count`, by age, that stay fit together, from `from` to `to`? */
-static bool fit_together(struct world *w, const struct plan *p, size_t count, int64_t from,
-                         int64_t to)
-{
-    size_t rivals = w->rivals;
-    bool fits = true;
-    for (size_t i = 0; i < count && fits; i++)
-        for (size_t j = 0; j < p->item[p->order[i]].piece_count && p->stays[p->order[i]]; j++) {
-            const struct gang__occupation *o = &p->item[p->order[i]].piece[j];
-            struct rival r = {.pool = o->pool, .whole = o->whole};
-            r.start = o->start_ns > from ? o->start_ns : from;
-            r.end = o->end_ns < to ? o->end_ns : to;
-            for (size_t n = 0; n < o->place_count; n++) {
-                r.on[o->place[n].node] = true;
-                memcpy(r.amount[o->place[n].node], o->group[0].need, sizeof(r.amount[0]));
-            }
-            if (r.start >= r.end)
-                continue;
-            fits = fits && has_cap(w, &r);
-            w->rival[w->rivals++] = r;
-        }
-    w->rivals = rivals;
-    return fits;
-}
-
-static void expect_plan(struct world *w, struct plan *p)
-{
-    int64_t now = below(10), window = 1 + below(40);
-    w->mem.fail_at = one_in(5) ? w->mem.calls + 1 + below(20) : 0;
-    gang_result r = gang__replan(w->t, p->item, ITEMS, now, window);
-    bool failed = w->mem.fail_at > 0 && w->mem.calls >= w->mem.fail_at;
-    w->mem.fail_at = 0;
-    test_assert(r == (failed ? GANG_ENOMEM : GANG_OK));
-    size_t stay = ITEMS;
-    for (size_t i = 0; i < ITEMS; i++)
-        p->stays[i] = true;
-    while (!failed && !fit_together(w, p, stay, now, now + window))
-        p->stays[p->order[--stay]] = false;
-    for (; !failed && stay < ITEMS; stay++) {
-        p->stays[p->order[stay]] = true;
-        p->stays[p->order[stay]] = fit_together(w, p, stay + 1, now, now + window);
-    }
-    for (size_t i = 0; i < ITEMS; i++)
-        test_assert(p->item[i].dropped == !p->stays[i]);
-}
-
-START_TEST(less_capacity_drops_what_does_not_fit_behind_older_ones)
-{
-    const int worlds = getenv("GANG_TEST_QUICK") ? 200 : 2000;
-    struct world *w = malloc(sizeof(*w));
-    struct state *before = malloc(sizeof(*before));
-    struct plan p;
-    chance_state = test_seed();
-    for (int i = 0; i < worlds; i++) {
-        world_open(w);
-        look(w, before);
-        some_plan(w, &p);
-        expect_plan(w, &p);
-        expect_state(w, before);
-        world_close(w);
-    }
-    free(before);
-    free(w);
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("admission, at random");
     TCase *tests = tcase_create("random");
     tcase_set_timeout(tests, 240);
     tcase_add_test(tests, admission_agrees_with_a_naive_calendar);
-    tcase_add_test(tests, less_capacity_drops_what_does_not_fit_behind_older_ones);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

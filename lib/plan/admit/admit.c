@@ -207,19 +207,3 @@ void gang__admitted_free(struct gang__admitted *answer, const struct gang_mem *m
     gang__release(mem, answer->place);
     *answer = (struct gang__admitted){0};
 }
-
-void gang__admitted_occupation(const struct gang__admit_request *request,
-                               const struct gang__admitted *answer, size_t piece,
-                               struct gang__occupation *o)
-{
-    const struct gang__admit_piece *p = &answer->piece[piece];
-    const struct gang__admit_stage *s = &request->stage[p->stage];
-    *o = (struct gang__occupation){.start_ns = p->start_ns,
-                                   .end_ns = p->end_ns,
-                                   .group = s->group,
-                                   .group_count = s->group_count,
-                                   .place = p->place_count ? &answer->place[p->place] : NULL,
-                                   .place_count = p->place_count,
-                                   .pool = p->pool,
-                                   .whole = p->whole};
-}

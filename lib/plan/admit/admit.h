@@ -181,8 +181,7 @@ struct gang__admitted {
 };
 
 /* Place a request. If it is accepted, the pieces are in the timeline and booked, and stay there
- * until gang__admitted_undo(), or until their ids are removed; if not, both are as before. (Another
- * timeline gives other ids: write them into the pieces, see gang__admitted_occupation().)
+ * until gang__admitted_undo(), or until their ids are removed; if not, both are as before.
  *   answer  filled; must not be request->replaced
  * Returns GANG_OK; GANG_ENOFIT: not in this window (FULL, MOST, AVERAGE), see next_ns;
  * GANG_ENEVER: refused whatever the window (LARGER), or for a reason that does not lie in the plan
@@ -202,30 +201,5 @@ gang_result gang__admit(struct gang__timeline *t, const struct gang__admit_reque
 /* Take all pieces out of the timeline and of the bookings; `answer` is empty then. Cannot fail. */
 void gang__admitted_undo(struct gang__timeline *t, struct gang__admitted *answer);
 void gang__admitted_free(struct gang__admitted *answer, const struct gang_mem *mem);
-
-/* A piece as an occupation, for a new timeline. It points into `request` and `answer`. */
-void gang__admitted_occupation(const struct gang__admit_request *request,
-                               const struct gang__admitted *answer, size_t piece,
-                               struct gang__occupation *o);
-
-/* A reservation that was accepted once, when less is there than then. */
-struct gang__replan_item {
-    uint64_t accepted;                    /* the later, the greater; all different */
-    const struct gang__occupation *piece; /* not in the timeline */
-    size_t piece_count;
-    bool dropped; /* set: it does not fit any more */
-};
-
-/* Which reservations must be dropped? The timeline has the present capacity and all but the
- * reservations. They are dropped from the newest back until the rest fits; those of them that fit
- * beside the rest after all stay, oldest first. In other words, each in the order of acceptance
- * stays if it fits beside those that do. Only instants in [now_ns, now_ns + window_ns) are looked
- * at: what lies beyond stays, for things may be better by then.
- *   item  in any order
- * Returns GANG_OK; GANG_EINVAL, GANG_ERANGE: a piece that no timeline of so many nodes takes;
- * GANG_ELIMIT, GANG_ENOMEM. The timeline is as before; after an error none is dropped.
- * O(items log items), and an addition and a question of the timeline a piece. */
-gang_result gang__replan(struct gang__timeline *t, struct gang__replan_item *item, size_t count,
-                         int64_t now_ns, int64_t window_ns) GANG_MUST_CHECK;
 
 #endif

@@ -46,7 +46,7 @@ struct gang__bookings_piece {
 struct gang__bookings_excess {
     int kind;       /* GANG__FREE_...; -1: nothing */
     bool average;   /* else: at an instant */
-    int64_t at_ns;  /* the instant; where the window begins */
+    int64_t at_ns;  /* the instant; where the window begins; for audits in tests */
     int64_t wanted; /* it would come to so much there; the average over the window, rounded up */
     int64_t limit;
 };
@@ -81,8 +81,8 @@ void gang__bookings_move(struct gang__bookings *u, uint32_t id, int64_t start_ns
  * not in its own way. */
 void gang__bookings_set_aside(struct gang__bookings *u, uint32_t id, bool aside);
 
-/* The amount booked at an instant; returns until when it stays so (GANG__NEVER: for good). O(log
- * B). */
+/* For audits in tests: the amount booked at an instant. Returns until when it stays so
+ * (GANG__NEVER: for good). O(log B). */
 int64_t gang__bookings_at(struct gang__bookings *u, int64_t at_ns, int64_t amount[GANG__FREE_DIMS]);
 
 /* Would the pieces, all of them, keep within the limits if they started there?
