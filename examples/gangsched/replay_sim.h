@@ -47,7 +47,7 @@ struct replay_sim_run {
     const struct replay_sim_policy *policy;
     gang_trace *trace;
     int64_t nodes, cpu_milli; /* of a node */
-    size_t gpus;              /* likewise */
+    size_t gpus;              /* of a node */
     bool consolidated;        /* as GANG_SIM_PLACE_CONSOLIDATED; else the first nodes that do */
     int32_t know, same_instant;
 

@@ -5,8 +5,8 @@
 
 #include <stddef.h>
 
-/* What a file ("-": standard input) has, unpacked, of `max` bytes at most. The caller frees it;
- * NULL after a message. */
+/* Reads and unpacks a file ("-": standard input) of at most `max` bytes unpacked. The caller frees
+ * the text; NULL after a message. */
 char *unpack_file(const char *path, size_t max, size_t *length);
 
 #endif

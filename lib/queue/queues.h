@@ -23,7 +23,7 @@ enum { GANG__DIMS = GANG_MAX_QUEUE_DIMENSIONS };
  * accepts as many numbers as there are names; scenario files use the names;
  * sched/order/queue_order.c has the functions. */
 #define GANG__ORDER_NAMES "priority", "fifo", "fair", "shortest", "least-served", "deadline"
-/* The names of GANG_CHILD_ORDER_*, the orders of the children of a queue, likewise. */
+/* The same for GANG_CHILD_ORDER_*, the orders of the children of a queue. */
 #define GANG__CHILD_ORDER_NAMES "fair", "utilization", "priority-utilization"
 
 #define GANG__NAME_COUNT(...) \

@@ -156,8 +156,8 @@ START_TEST(late_claim_is_cleared_when_the_owner_grew_its_array)
 }
 END_TEST
 
-/* A release is decided and its thread stopped before it writes. What it gave back is there: a gang
- * of which the old words hold only the first task is not refused. */
+/* A release is decided and its thread stopped before it writes. The capacity counts as free:
+ * a gang is placed though the old words have capacity for its first task only. */
 START_TEST(decided_release_counts_though_it_is_not_written)
 {
     struct act holder;

@@ -5,7 +5,7 @@
 # "FOLDER/FILE.c -> FOLDER/FILE.c: SYMBOL", and exits with 1 if there is any.
 #   check_calls.sh OBJECTS [FLOORS [LIB]]
 # OBJECTS: the folder below which the objects of lib/ lie. LIB: the folder of their sources; an
-# object whose source is gone is an old one and is passed over.
+# object without a source is an old one and is passed over.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 floors=${2:-$here/floors}

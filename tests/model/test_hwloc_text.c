@@ -784,7 +784,7 @@ END_TEST
 
 START_TEST(errors_of_older_callers_are_not_overrun)
 {
-    /* A caller whose struct ends before `text`, as none was released, gets nothing. */
+    /* A caller with a struct that ends before `text` gets no text (no such struct was released). */
     struct gang_node_spec *spec = NULL;
     struct gang_error error = GANG_ERROR_INIT;
     struct gang_error before = error;

@@ -439,7 +439,7 @@ static inline void stress_act(struct stress_actor *a)
         stress_alloc(a, at);
 }
 
-/* ---- the end, when nobody else is there ------------------------------------------------------ */
+/* ---- the end, when no other thread runs ------------------------------------------------------ */
 
 /* Free what is there, but not what a stopped thread has in hands. */
 static inline void stress_free_all(struct stress *s)

@@ -174,7 +174,7 @@ START_TEST(growth_of_any_group_waits_if_one_group_may_grow)
 }
 END_TEST
 
-/* What one allocation was told is not what the next one in its place is. */
+/* An allocation that reuses a record does not get the answers that its predecessor got. */
 START_TEST(an_allocation_does_not_inherit_answers)
 {
     add_nodes(1, 4000, 0);

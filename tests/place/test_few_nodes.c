@@ -119,7 +119,7 @@ START_TEST(a_gang_larger_than_any_rack_takes_the_largest_first)
 }
 END_TEST
 
-/* What is required is not traded for fewer nodes. */
+/* A search for few nodes keeps to the required level. */
 START_TEST(a_gang_that_fits_no_rack_is_refused_if_it_must_be_in_one)
 {
     struct gang_group_spec g = group_of(5, 1000, 0);

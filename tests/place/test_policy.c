@@ -154,7 +154,8 @@ START_TEST(packed_shares_go_to_a_shared_device)
 }
 END_TEST
 
-/* What does not fit one way is placed another way: a policy never refuses. */
+/* A request that does not fit as the policy prefers is placed in another way: a policy never
+ * refuses. */
 START_TEST(a_policy_never_refuses)
 {
     const int taken[] = {1, 2, 3, 7};

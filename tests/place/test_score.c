@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The policies that score: small cases whose outcome can be told by hand, and random ones against
+/* The policies that score: small cases worked out by hand, and random ones against
  * scores computed directly from their definition, without any of the caches. */
 #include <gangsched/gangsched.h>
 #include <math.h>
@@ -139,7 +139,8 @@ START_TEST(gpu_clustering_prefers_nodes_with_equal_tasks)
 }
 END_TEST
 
-/* What a running allocation holds is counted however it came, and forgotten however it goes. */
+/* The policy counts a running allocation whichever call made it, and stops counting it whichever
+ * call frees it. */
 START_TEST(gpu_clustering_counts_all_ways_to_take_and_give)
 {
     struct gang_placement place = GANG_PLACEMENT_INIT;
@@ -339,7 +340,8 @@ START_TEST(scores_count_among_nodes_alike)
 }
 END_TEST
 
-/* What does not fit one way is placed another way; the refusals are those of every policy. */
+/* A request that does not fit as the policy prefers is placed in another way; only requests that
+ * every policy refuses are refused. */
 START_TEST(a_score_never_refuses)
 {
     const int taken[] = {1, 2, 3, 7};
@@ -644,7 +646,8 @@ static struct gang_group_spec group_for(const struct want *w)
     return g;
 }
 
-/* Of all shapes but the last: none of them is below the 95 %; and a last one that is. */
+/* Sets a mix of all shapes. Each shape but the last lies within the most frequent 95 %; the last
+ * lies beyond. */
 static void random_mix(void)
 {
     struct gang_group_spec shape[SHAPES + 1];

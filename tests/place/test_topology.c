@@ -548,7 +548,7 @@ START_TEST(a_wider_hard_level_of_the_group_does_not_leave_the_domain)
 }
 END_TEST
 
-/* A group of which nothing runs yet, and a call that adds several of its tasks. */
+/* A group without a running task, and a call that adds several of its tasks. */
 START_TEST(a_group_that_begins_to_grow_chooses_one_domain)
 {
     struct gang_group_spec g[] = {group_of(1, 1000, 0), group_of(4, 1000, 0)};

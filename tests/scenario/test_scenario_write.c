@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is written reads back as the same case; what the format cannot express is refused. */
+/* A case that is written reads back as the same case; one that the format cannot express is
+ * refused. */
 #include <jansson.h>
 
 #include "scenario/scenario_support.h"

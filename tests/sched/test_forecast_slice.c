@@ -346,8 +346,8 @@ static bool preempts(const struct host_event *e)
            (strcmp(e->op, "state") == 0 && e->state == GANG_JOB_PENDING);
 }
 
-/* No gang waits whose places are free after the last run. A gang preempted there may preempt in the
- * next, though; then runs follow until all is settled. */
+/* After the last run no gang waits for places that are free. A gang that this run preempts may
+ * itself preempt in the next run; so runs follow until all is settled. */
 static void check_nothing_is_left(uint64_t seed)
 {
     for (int i = 0; i < 9; i++) {

@@ -7,7 +7,7 @@
  *   GANG_SEED           begins with this world
  *   GANG_TEST_SECONDS   how long, 3 unless told
  *   GANG_TEST_WHOLE     runs are not cut into steps
- *   GANG_TEST_TRACE     tells what is started and stopped, and for whom */
+ *   GANG_TEST_TRACE     prints each start and stop, and the job that a stop makes place for */
 #include <gangsched/gangsched.h>
 #include <gangsched/sched.h>
 
@@ -329,9 +329,9 @@ static void live_long(bool preempts)
              seconds);
     printf("%" PRId64 " worlds, %" PRId64 " comparisons, %" PRId64 " worlds decided otherwise\n",
            worlds, compared, otherwise);
-    /* The order between queues goes by the job at the head of each, and who is known not to fit is
-     * no head. The scheduler knows of a few what the naive one does not, or the reverse: 13 of
-     * 501,000 worlds without preemption came to something else for it, 29 of 247,000 with it. */
+    /* The jobs at the heads of the queues decide the order between queues, and a job that is known
+     * not to fit is no head. For a few jobs only one of the two schedulers knows it: so 13 of
+     * 501,000 worlds without preemption ended differently, and 29 of 247,000 with it. */
     ck_assert_int_le(otherwise, 3 + worlds / 2000);
 }
 

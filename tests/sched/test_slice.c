@@ -630,7 +630,7 @@ START_TEST(a_gang_that_loses_its_last_task_while_it_suspends_is_resumed_without_
     gang_job_id p = host_submit(&h, &job);
     host_run(&h, 0);
     host_run(&h, 0);
-    test_assert(runs(p) && runs(b)); /* the last task went at once: nobody waits for it */
+    test_assert(runs(p) && runs(b)); /* the last task stopped at once: p need not wait */
     ck_assert_int_eq(host_ops(&h, a, "shrink"), 1);
     ck_assert_int_eq(host_ops(&h, a, "kill"), 0);
     ck_assert_int_eq(host_ops(&h, a, "resume"), 1); /* beside b, whose row is active */
