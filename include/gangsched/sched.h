@@ -600,7 +600,7 @@ GANG_API gang_result gang_job_get(gang_sched *sched, gang_job_id id, struct gang
 
 /** The allocation of one gang of a job (gang_event.gang); GANG_ID_NONE: it holds nothing, or
  *  there is no such gang. Owner. */
-GANG_API gang_alloc_id gang_job_alloc(gang_sched *sched, gang_job_id id, int32_t part);
+GANG_API gang_alloc_id gang_job_alloc(gang_sched *sched, gang_job_id id, int32_t gang);
 
 /** The next job after `id`, in the order of ids; GANG_ID_NONE first and after the last. Owner.
  *  O(log jobs). */
@@ -627,7 +627,7 @@ enum {
  * @param what GANG_TASK_*
  * @return as the commands above. Any thread; lock-free.
  */
-GANG_API gang_result gang_report_tasks(gang_sched *sched, gang_job_id job, int32_t part,
+GANG_API gang_result gang_report_tasks(gang_sched *sched, gang_job_id job, int32_t gang,
                                        gang_alloc_id alloc, const int64_t *tasks, size_t count,
                                        int32_t what) GANG_MUST_CHECK;
 

@@ -96,7 +96,7 @@ static bool holds_something(const struct gang__job *job)
 static bool report_tasks(gang_sched *s, struct gang__job *job, const struct gang__command *m)
 {
     bool all = m->count == SIZE_MAX;
-    const struct gang__task_report report = {m->part, m->alloc, all ? NULL : m->tasks,
+    const struct gang__task_report report = {m->gang, m->alloc, all ? NULL : m->tasks,
                                              all ? 0 : m->count, m->head.how};
     return gang__reports_tasks(s, job, &report);
 }
@@ -287,16 +287,16 @@ gang_result gang_job_set_time_limit(gang_sched *sched, gang_job_id id, int64_t l
     return post(sched, GANG__MESSAGE_TIME_LIMIT, id, limit_ns);
 }
 
-gang_result gang_report_tasks(gang_sched *sched, gang_job_id job, int32_t part, gang_alloc_id alloc,
+gang_result gang_report_tasks(gang_sched *sched, gang_job_id job, int32_t gang, gang_alloc_id alloc,
                               const int64_t *tasks, size_t count, int32_t what)
 {
     struct gang__command *m;
-    if (part < 0 || what < GANG_TASK_STARTED || what > GANG_TASK_IDLE || (tasks && count == 0))
+    if (gang < 0 || what < GANG_TASK_STARTED || what > GANG_TASK_IDLE || (tasks && count == 0))
         return GANG_EINVAL;
     gang_result r = make_command(sched, GANG__MESSAGE_TASKS, job, tasks, count, &m);
     if (r != GANG_OK)
         return r;
-    m->part = (uint32_t)part;
+    m->gang = (uint32_t)gang;
     m->alloc = alloc;
     m->head.how = what;
     gang__inbox_put(sched, &m->head);

@@ -67,13 +67,13 @@ static struct gang__job *give_ids(gang_sched *s, struct gang__job *jobs, int64_t
 }
 
 /* Groups that start after others are gangs of their own. */
-static gang_result number_gangs(struct gang__submit *m, uint32_t *part, struct gang_error *error)
+static gang_result number_gangs(struct gang__submit *m, uint32_t *gang_of, struct gang_error *error)
 {
-    m->parts = gang__submit_number_gangs(m->spec, part);
-    if (gang__submit_has_cycle(m->spec, part + m->spec->request.group_count))
+    m->gang_count = gang__submit_number_gangs(m->spec, gang_of);
+    if (gang__submit_has_cycle(m->spec, gang_of + m->spec->request.group_count))
         return gang__error(error, GANG_ECYCLE, "group_after",
                            "groups wait for each other in a circle");
-    return gang__submit_check_gangs(m->spec, part, m->parts, error);
+    return gang__submit_check_gangs(m->spec, m->gang_count, error);
 }
 
 /* Find the leaf and the reservation, and count the jobs as arriving there. */
@@ -122,18 +122,22 @@ static gang_result make_jobs(struct gang__submit *m, int64_t count, struct gang_
 static gang_result submit(gang_sched *s, const struct gang_job_spec *j, int64_t count,
                           gang_job_id *first, struct gang_error *error)
 {
-    uint32_t small[2 * 64], *part = small;
+    uint32_t small[2 * 64], *gang_of = small;
     size_t groups = j->request.group_count;
     char made[GANG_MAX_NAME + 1] = "";
     struct gang__job *jobs = NULL;
     gang_result r = GANG_OK;
-    if (groups > 64 && !(part = gang__zalloc(&s->mem, 2 * groups, sizeof(*part))))
+    if (groups > 64 && !(gang_of = gang__zalloc(&s->mem, 2 * groups, sizeof(*gang_of))))
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
-    struct gang__submit m = {
-        .s = s, .spec = j, .part = part, .parts = 1, .made = made, .reserved = GANG_ID_NONE};
-    memset(part, 0, 2 * groups * sizeof(*part));
+    struct gang__submit m = {.s = s,
+                             .spec = j,
+                             .gang_of = gang_of,
+                             .gang_count = 1,
+                             .made = made,
+                             .reserved = GANG_ID_NONE};
+    memset(gang_of, 0, 2 * groups * sizeof(*gang_of));
     if (j->group_after_count)
-        r = number_gangs(&m, part, error);
+        r = number_gangs(&m, gang_of, error);
     if (r != GANG_OK)
         goto out;
     gang__rcu_enter();
@@ -157,8 +161,8 @@ out:
         gang__job_free(s, jobs);
         jobs = next;
     }
-    if (part != small)
-        gang__release(&s->mem, part);
+    if (gang_of != small)
+        gang__release(&s->mem, gang_of);
     return r;
 }
 

@@ -90,17 +90,17 @@ static uint64_t waits_of(const struct gang_job_spec *j, size_t group)
 }
 
 /* Number the gangs: groups that wait for the same groups are one gang. Returns how many. */
-uint32_t gang__submit_number_gangs(const struct gang_job_spec *j, uint32_t *part)
+uint32_t gang__submit_number_gangs(const struct gang_job_spec *j, uint32_t *gang_of)
 {
-    uint32_t parts = 0;
+    uint32_t gang_count = 0;
     for (size_t group = 0; group < j->request.group_count; group++) {
-        part[group] = parts;
-        for (size_t k = 0; k < group && part[group] == parts; k++)
+        gang_of[group] = gang_count;
+        for (size_t k = 0; k < group && gang_of[group] == gang_count; k++)
             if (waits_of(j, k) == waits_of(j, group))
-                part[group] = part[k];
-        parts += part[group] == parts;
+                gang_of[group] = gang_of[k];
+        gang_count += gang_of[group] == gang_count;
     }
-    return parts;
+    return gang_count;
 }
 
 bool gang__submit_has_cycle(const struct gang_job_spec *j, uint32_t *depth)
@@ -128,11 +128,11 @@ const struct gang_group_spec *gang__submit_group(const struct gang_request_spec 
                                                           i * q->group_size);
 }
 
-gang_result gang__submit_check_gangs(const struct gang_job_spec *j, const uint32_t *part,
-                                     uint32_t parts, struct gang_error *error)
+gang_result gang__submit_check_gangs(const struct gang_job_spec *j, uint32_t gang_count,
+                                     struct gang_error *error)
 {
     int64_t sum = 0;
-    if (parts == 1)
+    if (gang_count == 1)
         return GANG_OK;
     if (j->request.group_size != sizeof(struct gang_group_spec))
         return gang__submit_error(error, GANG_EINVAL, "request.group_size",
@@ -149,19 +149,19 @@ gang_result gang__submit_check_gangs(const struct gang_job_spec *j, const uint32
     if (j->running)
         return gang__submit_error(error, GANG_ENOTSUP, "running",
                                   "a job whose groups wait for each other");
-    (void)part;
     return GANG_OK;
 }
 
 /* The request of one gang, in `groups`. */
-void gang__submit_gang_request(const struct gang_job_spec *j, const uint32_t *part, uint32_t which,
-                               struct gang_group_spec *groups, struct gang_request_spec *q)
+void gang__submit_gang_request(const struct gang_job_spec *j, const uint32_t *gang_of,
+                               uint32_t which, struct gang_group_spec *groups,
+                               struct gang_request_spec *q)
 {
     size_t count = 0;
     int64_t sum = 0;
     *q = j->request;
     for (size_t group = 0; group < j->request.group_count; group++)
-        if (part[group] == which) {
+        if (gang_of[group] == which) {
             groups[count] = *gang__submit_group(&j->request, group);
             sum += groups[count++].min;
         }

@@ -9,9 +9,9 @@
 struct gang__submit {
     gang_sched *s;
     const struct gang_job_spec *spec;
-    const uint32_t *part; /* of each group: the gang that it belongs to */
-    uint32_t parts;       /* gangs of a job */
-    char *made;           /* the leaf is made under this name; "": it exists */
+    const uint32_t *gang_of; /* of each group: the gang that it belongs to */
+    uint32_t gang_count;     /* gangs of a job */
+    char *made;              /* the leaf is made under this name; "": it exists */
     const struct gang__submit_view *submit_view;
     const struct gang__queue *q;  /* the leaf, or the queue below which it is made */
     gang_reservation_id reserved; /* that the jobs named */
@@ -28,18 +28,19 @@ gang_result gang__submit_check_numbers(const struct gang_job_spec *j, struct gan
 gang_result gang__submit_check_groups(const struct gang_job_spec *j, struct gang_error *error);
 
 /* Number the gangs: groups that wait for the same groups are one gang. Returns how many. */
-uint32_t gang__submit_number_gangs(const struct gang_job_spec *j, uint32_t *part);
+uint32_t gang__submit_number_gangs(const struct gang_job_spec *j, uint32_t *gang_of);
 
 bool gang__submit_has_cycle(const struct gang_job_spec *j, uint32_t *depth);
 
 const struct gang_group_spec *gang__submit_group(const struct gang_request_spec *q, size_t i);
 
-gang_result gang__submit_check_gangs(const struct gang_job_spec *j, const uint32_t *part,
-                                     uint32_t parts, struct gang_error *error);
+gang_result gang__submit_check_gangs(const struct gang_job_spec *j, uint32_t gang_count,
+                                     struct gang_error *error);
 
 /* The request of one gang, in `groups`. */
-void gang__submit_gang_request(const struct gang_job_spec *j, const uint32_t *part, uint32_t which,
-                               struct gang_group_spec *groups, struct gang_request_spec *q);
+void gang__submit_gang_request(const struct gang_job_spec *j, const uint32_t *gang_of,
+                               uint32_t which, struct gang_group_spec *groups,
+                               struct gang_request_spec *q);
 
 /* ---- submit_record.c ------------------------------------------------------------------------- */
 

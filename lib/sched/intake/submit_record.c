@@ -23,10 +23,11 @@ static struct gang__job *lay_out(const struct gang__submit *m, struct gang__bloc
         job = &none;
     else
         memset(job, 0, sizeof(*job));
-    job->gang = gang__block_alloc(b, m->parts * sizeof(struct gang__gang));
-    job->request_text = gang__block_alloc(b, m->parts * sizeof(*job->request_text));
+    job->gang = gang__block_alloc(b, m->gang_count * sizeof(struct gang__gang));
+    job->request_text = gang__block_alloc(b, m->gang_count * sizeof(*job->request_text));
     int64_t *counts = gang__block_alloc(b, 4 * groups * sizeof(*counts));
-    int32_t *group_of = m->parts == 1 ? NULL : gang__block_alloc(b, groups * sizeof(*group_of));
+    int32_t *group_of =
+        m->gang_count == 1 ? NULL : gang__block_alloc(b, groups * sizeof(*group_of));
     job->name = gang__block_text(b, j->name ? j->name : "");
     job->user = gang__block_text(b, j->user ? j->user : "");
     job->made_queue = m->made[0] ? gang__block_text(b, m->made) : NULL;
@@ -39,19 +40,19 @@ static struct gang__job *lay_out(const struct gang__submit *m, struct gang__bloc
     job->places = gang__block_alloc(b, j->place_count * sizeof(*job->places));
     if (!b->base)
         return NULL;
-    memset(job->gang, 0, m->parts * sizeof(*job->gang));
-    memset(job->request_text, 0, m->parts * sizeof(*job->request_text));
+    memset(job->gang, 0, m->gang_count * sizeof(*job->gang));
+    memset(job->request_text, 0, m->gang_count * sizeof(*job->request_text));
     memset(counts, 0, 4 * groups * sizeof(*counts));
-    job->gang_count = m->parts;
+    job->gang_count = m->gang_count;
     job->group_count = (uint32_t)groups;
-    for (uint32_t p = 0; p < m->parts; p++) {
+    for (uint32_t p = 0; p < m->gang_count; p++) {
         struct gang__gang *g = &job->gang[p];
         size_t n = 0;
         g->job = job;
         g->index = p;
         g->has = counts;
         for (size_t group = 0; group < groups; group++)
-            if (m->part[group] == p) {
+            if (m->gang_of[group] == p) {
                 g->target += gang__submit_group(&j->request, group)->count;
                 if (group_of)
                     group_of[n] = (int32_t)group;

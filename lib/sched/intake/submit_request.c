@@ -180,13 +180,13 @@ gang_result gang__submit_make_requests(struct gang__submit *m, struct gang__job 
     const struct gang_job_spec *j = m->spec;
     gang_result r = GANG_OK;
     struct gang_group_spec *groups = NULL;
-    if (m->parts > 1 &&
+    if (m->gang_count > 1 &&
         !(groups = gang__zalloc(&m->s->mem, j->request.group_count, sizeof(*groups))))
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
-    for (uint32_t p = 0; p < m->parts && r == GANG_OK; p++) {
+    for (uint32_t p = 0; p < m->gang_count && r == GANG_OK; p++) {
         struct gang_request_spec spec = j->request;
-        if (m->parts > 1)
-            gang__submit_gang_request(j, m->part, p, groups, &spec);
+        if (m->gang_count > 1)
+            gang__submit_gang_request(j, m->gang_of, p, groups, &spec);
         r = make_request(m->s, m->q, &spec, &job->request_text[p], error);
         if (r == GANG_OK && !j->running)
             r = check_limits(m->s, m->submit_view, m->q, job->request_text[p]->q, error);

@@ -58,10 +58,10 @@ gang_result gang_job_get(gang_sched *sched, gang_job_id id, struct gang_job_info
                             sizeof(out));
 }
 
-gang_alloc_id gang_job_alloc(gang_sched *sched, gang_job_id id, int32_t part)
+gang_alloc_id gang_job_alloc(gang_sched *sched, gang_job_id id, int32_t gang)
 {
     const struct gang__job *job = sched ? gang__job_of(sched, id) : NULL;
-    return job && part >= 0 && (uint32_t)part < job->gang_count ? gang__gang_holds(&job->gang[part])
+    return job && gang >= 0 && (uint32_t)gang < job->gang_count ? gang__gang_holds(&job->gang[gang])
                                                                 : GANG_ID_NONE;
 }
 

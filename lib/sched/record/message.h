@@ -32,7 +32,7 @@ struct gang__command {
     gang_job_id job;
     int64_t value;
     gang_alloc_id alloc;
-    uint32_t part; /* index of the gang */
+    uint32_t gang; /* index of the gang */
     size_t count;
     int64_t tasks[]; /* count of them; all: count is SIZE_MAX */
 };
