@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Taking exact places, for a host that restores its state or places by its own means. */
+/* Adopts exact places, for a host that restores its state or chooses places itself. */
 #include "base/error.h"
 #include "base/rcu.h"
 #include "core/nodes/nodes.h"
@@ -23,7 +23,7 @@ static gang_result adopt_refused(gang_worker *w, const struct gang_placement *pl
     return GANG_ENOFIT;
 }
 
-/* Are the devices of the sort and number that a task of the group takes on the node? */
+/* Does a task of the group take devices of this sort and number on the node? */
 static bool devices_suit(const struct gang__group *g, const struct gang__node *node, uint64_t gpus)
 {
     if (g->profile)
@@ -73,7 +73,7 @@ static gang_result plan_place(gang_worker *w, gang_request *q, const struct gang
     return adopt_refused(w, &in, i, misfit, error);
 }
 
-/* Tasks that the allocation has already. */
+/* Count the tasks that the allocation has already. */
 static void count_running(struct gang__plan *p)
 {
     const struct gang__alloc *a = p->others.running;
@@ -82,7 +82,7 @@ static void count_running(struct gang__plan *p)
         p->tasks.in_group[gang__task_group(task)]++;
 }
 
-/* `healthy`: of the devices that the library picks none is unhealthy. */
+/* `healthy`: the library chooses healthy devices only. */
 static gang_result plan_places(gang_worker *w, gang_request *q, const struct gang_placement *places,
                                int64_t count, bool healthy, struct gang_error *error)
 {

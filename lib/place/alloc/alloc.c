@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The gang: plan, commit, record; the dry run; the question whether it could ever fit. */
+/* Allocates a gang: plan, commit, record. Also the dry run, and whether a gang could ever fit. */
 #include "place/alloc/alloc.h"
 #include "base/error.h"
 #include "base/rcu.h"
@@ -15,9 +15,8 @@
 
 void gang__plan_start(struct gang__plan *p, const gang_worker *w)
 {
-    enum { APART = 13 }; /* odd, so that 32 workers begin at 32 places of a word */
-    if (p->snap ||
-        w->from_first) { /* no other thread is active: the same question has the same answer */
+    enum { APART = 13 };            /* odd, so that 32 workers begin at 32 places of a word */
+    if (p->snap || w->from_first) { /* no other thread is active: equal requests get equal plans */
         p->start.slot = p->start.bit = 0;
         return;
     }
@@ -40,8 +39,8 @@ static gang_result plan_once(gang_worker *w, const gang_request *q, bool proof, 
     return gang__plan_result(p, fits);
 }
 
-/* Does a glance at the index tell that there is no room? */
-static bool is_vain(gang_worker *w, const gang_request *q)
+/* Do the totals of the index already prove that the request does not fit? */
+static bool index_cannot_fit(gang_worker *w, const gang_request *q)
 {
     struct gang__plan *p = gang__plan_of(w);
     if (q->plain)
@@ -66,16 +65,17 @@ static gang_result plan_with_soft_rules(gang_worker *w, const gang_request *q)
 /* A plan for the whole gang, or a refusal that is true (core/commit/commit.c). */
 static gang_result plan_gang(gang_worker *w, gang_request *q)
 {
-    /* Refused already, and nothing was given back since: the refusal is true still. Asked only of
-     * requests that were refused, since others write the stamps all the time. */
+    /* Refused before, and nothing was released since: the refusal still holds. Only requests that
+     * were refused read the stamp, because other threads write it all the time. */
     uint64_t refused = gang__load(&q->refused_at), stamp = 0;
-    bool glance = q->glance && (q->large || refused);
-    if (refused || glance)
+    bool precheck = q->precheck && (q->large || refused);
+    if (refused || precheck)
         stamp = gang__stamp_read(&w->cluster->commit);
     if (refused && refused == stamp + 1)
         return GANG_ENOFIT;
     const struct gang__plan *p = gang__plan_of(w);
-    bool proved = glance && is_vain(w, q) && gang__stamp_read(&w->cluster->commit) == stamp;
+    bool proved =
+        precheck && index_cannot_fit(w, q) && gang__stamp_read(&w->cluster->commit) == stamp;
     gang_result r = proved          ? GANG_ENOFIT
                     : q->soft_count ? plan_with_soft_rules(w, q)
                                     : plan_once(w, q, false, false);
@@ -87,7 +87,7 @@ static gang_result plan_gang(gang_worker *w, gang_request *q)
         if (r == GANG_ENOFIT && !p->out.host && !proved)
             r = plan_once(w, q, false, false);
     }
-    /* What the host leaves out it may take the next time. */
+    /* The score function of the host may admit next time what it excluded now. */
     uint64_t now = r == GANG_ENOFIT && proved && !q->score ? stamp + 1 : 0;
     if (now != refused)
         gang__store(&q->refused_at, now);
@@ -109,7 +109,7 @@ static void remember(gang__a64 *where, uint64_t epoch)
         gang__store(where, epoch);
 }
 
-/* Could it ever fit? What was placed could. */
+/* Could the request ever fit? One that was placed could. */
 static gang_result fits_ever(gang_worker *w, gang_request *q)
 {
     uint64_t epoch = gang__load(&w->cluster->nodes.epoch) + 1;
@@ -125,7 +125,7 @@ static gang_result fits_ever(gang_worker *w, gang_request *q)
     return r == GANG_ENOFIT ? GANG_ENEVER : r;
 }
 
-/* A refusal: tell why. `ever`: GANG_OK, GANG_ENEVER or GANG_ENOMEM. */
+/* Explain a refusal. `ever`: the result of fits_ever(). */
 static gang_result refuse(gang_worker *w, gang_request *q, gang_result ever,
                           struct gang_error *error)
 {
@@ -160,25 +160,25 @@ gang_result gang__fail(const struct gang__plan *p, gang_result r, struct gang_er
 /* ---- the gang -------------------------------------------------------------------------------- */
 
 /* The caller's veto on the places before the commit. */
-struct asked {
+struct commit_check {
     struct gang__places *out;
     gang__alloc_may *may;
     void *user;
     bool declined;
 };
 
-static gang_result ask(const struct gang__plan *p, void *user)
+static gang_result check_places(const struct gang__plan *p, void *user)
 {
-    struct asked *asked = user;
-    gang_result r = gang__places_of_plan(p, asked->out);
+    struct commit_check *check = user;
+    gang_result r = gang__places_of_plan(p, check->out);
     if (r == GANG_OK)
-        r = asked->may(asked->out, asked->user);
-    asked->declined = r != GANG_OK;
+        r = check->may(check->out, check->user);
+    check->declined = r != GANG_OK;
     return r;
 }
 
 /* Inside a read section. */
-static inline gang_result alloc(gang_worker *w, gang_request *q, struct asked *asked,
+static inline gang_result alloc(gang_worker *w, gang_request *q, struct commit_check *check,
                                 gang_alloc_id *id)
 {
     struct gang__plan *p = gang__plan_of(w);
@@ -190,10 +190,10 @@ static inline gang_result alloc(gang_worker *w, gang_request *q, struct asked *a
         if (r != GANG_OK)
             return r;
         struct gang__alloc *a = NULL;
-        r = gang__plan_commit_record(w, q, &a, asked ? ask : NULL, asked);
+        r = gang__plan_commit_record(w, q, &a, check ? check_places : NULL, check);
         if (r == GANG_OK)
             *id = gang__alloc_publish(a);
-    } while (r == GANG_ENOFIT && !p->out.host && !(asked && asked->declined) &&
+    } while (r == GANG_ENOFIT && !p->out.host && !(check && check->declined) &&
              p->others.clashes < GANG__SEARCHES);
     if (r == GANG_OK)
         remember(&q->fits_epoch, epoch);
@@ -223,13 +223,13 @@ gang_result gang_alloc(gang_worker *worker, gang_request *request, gang_alloc_id
 gang_result gang__alloc_if(gang_worker *w, gang_request *q, struct gang__places *out,
                            gang__alloc_may *may, void *user, gang_alloc_id *id)
 {
-    struct asked asked = {out, may, user, false};
+    struct commit_check check = {out, may, user, false};
     *id = GANG_ID_NONE;
     gang_result r = gang__check_call(w, q, NULL);
     if (r != GANG_OK)
         return r;
     gang__rcu_enter();
-    r = alloc(w, q, &asked, id);
+    r = alloc(w, q, &check, id);
     gang__rcu_leave();
     return r;
 }
@@ -275,7 +275,7 @@ gang_result gang_request_fits_ever(gang_worker *worker, gang_request *request,
     return r;
 }
 
-/* ---- room in advance ------------------------------------------------------------------------- */
+/* ---- memory in advance ----------------------------------------------------------------------- */
 
 gang_result gang_worker_preallocate(gang_worker *worker, int64_t tasks)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Allocations for real: place, grow, give back, adopt exact places. */
+/* Changes allocations: place, grow, release, adopt exact places. */
 #ifndef GANG__PLACE_ALLOC_H
 #define GANG__PLACE_ALLOC_H
 
@@ -9,7 +9,7 @@
 /* The worker may place, and the request is of its cluster. GANG_EINVAL, GANG_ENOMEM. */
 gang_result gang__check_call(gang_worker *w, const gang_request *q, struct gang_error *error);
 
-/* Any other result than success or a refusal: tell it. Returns it. */
+/* Fills in the error for a result other than success or a refusal. Returns the result. */
 gang_result gang__fail(const struct gang__plan *p, gang_result r, struct gang_error *error);
 
 /* Where a worker's searches begin, so that workers keep apart. */
@@ -23,7 +23,7 @@ typedef gang_result gang__alloc_may(const struct gang__places *places, void *use
 gang_result gang__alloc_if(gang_worker *w, gang_request *q, struct gang__places *out,
                            gang__alloc_may *may, void *user, gang_alloc_id *id);
 
-/* What gang_alloc_test() says: GANG_OK, GANG_ENOFIT, GANG_ENEVER or an error. */
+/* The result of gang_alloc_test(): GANG_OK, GANG_ENOFIT, GANG_ENEVER or an error. */
 gang_result gang__request_verdict(gang_worker *w, gang_request *q);
 
 /* Is it a group of the allocation that has fewer tasks than its `count`? GANG_EINVAL,
@@ -43,9 +43,9 @@ gang_result gang__growth_verdict(gang_worker *w, const struct gang__alloc *a, ui
 
 /* Tasks of a group that ended and do not come again count as if they were held, against `count` and
  * `min` of the group, in the growths of this worker (gang_alloc_grow(),
- * gang__snapshot_grow_where()) from now on; NULL: none did. ended  one a group of the request that
- * is to grow, borrowed until the next call GANG_OK; GANG_ENOMEM: a worker's first call. Owner of
- * the worker. */
+ * gang__snapshot_grow_where()) from now on.
+ *   ended  one a group of the request that is to grow, borrowed until the next call; NULL: none did
+ * GANG_OK; GANG_ENOMEM: a worker's first call. Owner of the worker. */
 gang_result gang__growth_ended(gang_worker *w, const int64_t *ended);
 
 /* As gang_alloc_adopt(), for more tasks of an allocation that runs: exactly these places, all or
@@ -70,7 +70,7 @@ struct gang__found {
         gang_node_id node;
         uint32_t group;
     } * task;
-    size_t count, room;
+    size_t count, cap;
 };
 void gang__found_free(struct gang__found *found, const struct gang_mem *mem);
 
@@ -80,7 +80,7 @@ void gang__found_free(struct gang__found *found, const struct gang_mem *mem);
 gang_result gang__alloc_find(gang_cluster *c, gang_alloc_id id, const int64_t *tasks, size_t count,
                              struct gang__found *out);
 
-/* ---- has capacity come? ---- */
+/* ---- was capacity released? ---- */
 
 /* A number that never falls, and rises with everything after which a request that was refused might
  * fit: tasks given back, nodes that were added, came up, grew or were described again, devices that

@@ -14,7 +14,7 @@
 #include "place/search/search.h"
 #include "place/state/records.h"
 
-/* One look for more tasks of a group. Returns how many were planned. */
+/* One search for more tasks of a group. Returns how many were planned. */
 static int64_t plan_more_once(gang_worker *w, const struct gang__alloc *a, int32_t group,
                               int64_t tasks, bool proof)
 {
@@ -28,20 +28,20 @@ static int64_t plan_more_once(gang_worker *w, const struct gang__alloc *a, int32
     gang__plan_running(p, a);
     int64_t done = 0;
     for (uint32_t g = 0; g < q->group_count && done < tasks && !p->out.failed; g++) {
-        int64_t there = p->tasks.in_group[g] + (p->tasks.ended ? p->tasks.ended[g] : 0);
-        int64_t room = q->group[g].count - there, below = q->group[g].min - there;
-        if ((group >= 0 && (int32_t)g != group) || room <= 0)
+        int64_t held = p->tasks.in_group[g] + (p->tasks.ended ? p->tasks.ended[g] : 0);
+        int64_t missing = q->group[g].count - held, below_min = q->group[g].min - held;
+        if ((group >= 0 && (int32_t)g != group) || missing <= 0)
             continue;
-        /* A group below its minimum comes back whole or not at all. */
-        int64_t want = tasks - done < room ? tasks - done : room;
-        if (want < below)
-            want = below;
-        if (q->group[g].subgroup_size) /* which divides the count, the minimum, and what is there */
-            want = (want + q->group[g].subgroup_size - 1) / q->group[g].subgroup_size *
+        /* A group below its minimum gets all that it lacks, or nothing. */
+        int64_t step = tasks - done < missing ? tasks - done : missing;
+        if (step < below_min)
+            step = below_min;
+        if (q->group[g].subgroup_size) /* it divides the count, the minimum and the held tasks */
+            step = (step + q->group[g].subgroup_size - 1) / q->group[g].subgroup_size *
                    q->group[g].subgroup_size;
-        if (want > room)
+        if (step > missing)
             continue;
-        done += gang__pack_more(p, g, below, want, proof);
+        done += gang__pack_more(p, g, below_min, step, proof);
     }
     return done;
 }
@@ -95,7 +95,7 @@ static gang_result one_more_fits(gang_worker *w, const struct gang__alloc *a, ui
     if (gang__plan_begin(p, w->cluster, a->q, true) != GANG_OK)
         return GANG_ENOMEM;
     gang__plan_running(p, a);
-    gang__plan_own_tasks(p, a);
+    gang__plan_take_running(p, a);
     int64_t least = a->q->group[group].subgroup_size ? a->q->group[group].subgroup_size : 1;
     int64_t fits = p->out.failed ? 0 : gang__pack_more(p, group, least, least, false);
     if (p->out.failed)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Giving back: named tasks, or all of an allocation. */
+/* Releases named tasks, or all of an allocation. */
 #include <string.h>
 
 #include "base/error.h"
@@ -10,8 +10,8 @@
 #include "place/record/record.h"
 #include "place/state/records.h"
 
-/* Add what one task holds to the sums of the words of its cell, or of the pool's. Bits of different
- * tasks never meet, so that adding is joining. */
+/* Add what one task holds to the sums of the words of its cell, or of the pool's. Different tasks
+ * never hold the same bit, so that a sum of bits is their union. */
 static void sum_task(const uint64_t *task, bool pool, uint64_t *sum)
 {
     for (unsigned i = 0; i < gang__task_deltas(task); i++) {
@@ -21,8 +21,8 @@ static void sum_task(const uint64_t *task, bool pool, uint64_t *sum)
     }
 }
 
-/* The only task of a node: nothing to be summed up. */
-static void give_task(gang_worker *w, uint32_t slot, const uint64_t *task)
+/* The only released task of a node: no sums are needed. */
+static void release_task(gang_worker *w, uint32_t slot, const uint64_t *task)
 {
     struct gang__layout layout = gang__layout_at(gang__chunk_of(&w->cluster->commit, slot), slot);
     for (unsigned i = 0; i < gang__task_deltas(task); i++) {
@@ -37,7 +37,7 @@ static void give_task(gang_worker *w, uint32_t slot, const uint64_t *task)
     }
 }
 
-static void give_words(gang_worker *w, uint32_t slot, uint64_t *sum)
+static void release_words(gang_worker *w, uint32_t slot, uint64_t *sum)
 {
     struct gang__layout layout = gang__layout_at(gang__chunk_of(&w->cluster->commit, slot), slot);
     bool pool = slot == GANG__POOL;
@@ -54,10 +54,16 @@ static void give_words(gang_worker *w, uint32_t slot, uint64_t *sum)
     }
 }
 
-/* Give back, in one commit, the tasks with keys {slot, offset in data} in placer->order. The `kept`
- * tasks after them give back their share of the pool only. */
-static gang_result give_tasks(gang_worker *w, const struct gang__alloc *a, size_t count,
-                              size_t kept)
+/* The key of an entry in placer->order: slot, offset in data. */
+static uint64_t key_of(const struct gang__alloc *a, const uint64_t *task)
+{
+    return task[0] << 32 | (uint32_t)(task - a->data);
+}
+
+/* Release, in one commit, the tasks with keys {slot, offset in data} in placer->order. The `kept`
+ * tasks after them release only their share of the pool. */
+static gang_result release_tasks(gang_worker *w, const struct gang__alloc *a, size_t count,
+                                 size_t kept)
 {
     struct gang__placer *placer = w->place;
     uint64_t sum[GANG__MAX_WORDS] = {0};
@@ -78,7 +84,7 @@ static gang_result give_tasks(gang_worker *w, const struct gang__alloc *a, size_
     if (a->q->uses_pool) { /* the pool is slot 0: first */
         for (size_t i = 0; i < count + kept; i++)
             sum_task(a->data + (uint32_t)placer->order[i], true, sum);
-        give_words(w, GANG__POOL, sum);
+        release_words(w, GANG__POOL, sum);
     }
     uint32_t before = GANG__POOL;
     for (size_t i = 0; i < count; i++) {
@@ -86,11 +92,11 @@ static gang_result give_tasks(gang_worker *w, const struct gang__alloc *a, size_
         const uint64_t *task = a->data + (uint32_t)placer->order[i];
         bool last = i + 1 == count || (uint32_t)(placer->order[i + 1] >> 32) != slot;
         if (last && before != slot) {
-            give_task(w, slot, task);
+            release_task(w, slot, task);
         } else {
             sum_task(task, false, sum);
             if (last)
-                give_words(w, slot, sum);
+                release_words(w, slot, sum);
         }
         before = slot;
     }
@@ -118,7 +124,7 @@ gang_result gang_alloc_free(gang_worker *worker, gang_alloc_id id)
         for (uint32_t at = 0; r == GANG_OK && at < a->used; at += gang__task_words(a->data + at))
             placer->order[count++] = a->data[at] << 32 | at;
         if (r == GANG_OK)
-            r = give_tasks(worker, a, count, 0);
+            r = release_tasks(worker, a, count, 0);
         if (r == GANG_OK)
             gang__alloc_drop(worker, a);
         else
@@ -128,9 +134,9 @@ gang_result gang_alloc_free(gang_worker *worker, gang_alloc_id id)
     return r;
 }
 
-/* Would a group, a set or the request fall below its minimum? `left`: tasks of each group after. */
-static bool below_min(const gang_request *q, const int64_t *held, const int64_t *left,
-                      int32_t *group)
+/* Would a group, a set or the request fall below its minimum? `left`: its tasks afterwards. */
+static bool is_below_min(const gang_request *q, const int64_t *held, const int64_t *left,
+                         int32_t *group)
 {
     int64_t all = 0, all_held = 0;
     *group = -1;
@@ -164,52 +170,52 @@ static gang_result find_tasks(gang_worker *w, const struct gang__alloc *a, const
                               int64_t count, int64_t *left, struct gang_error *error)
 {
     struct gang__placer *placer = w->place;
-    /* Tasks lie in the order of their numbers: sort the names and walk both. */
+    /* The record has its tasks in the order of their numbers: sort the named ones, walk both. */
     for (int64_t i = 0; i < count; i++) {
         if (tasks[i] < 0 || tasks[i] > UINT32_MAX)
             return gang__error(error, GANG_ENOENT, "tasks", "no task %lld", (long long)tasks[i]);
         placer->order[i] = (uint64_t)tasks[i];
     }
     gang__sort_keys(placer->order, (size_t)count);
-    uint32_t at = 0;
+    const uint64_t *task = gang__task_first(a);
     for (int64_t i = 0; i < count; i++) {
-        while (at < a->used && (gang__task_is_holder(a->data + at) ||
-                                gang__task_number(a->data + at) < placer->order[i]))
-            at += gang__task_words(a->data + at);
-        if (at >= a->used || gang__task_number(a->data + at) != placer->order[i])
+        while (task && gang__task_number(task) < placer->order[i])
+            task = gang__task_next(a, task);
+        if (!task || gang__task_number(task) != placer->order[i])
             return gang__error(error, GANG_ENOENT, "tasks", "no task %lld, or named twice",
                                (long long)placer->order[i]);
-        left[gang__task_group(a->data + at)]--;
-        placer->order[i] = a->data[at] << 32 | at;
-        at += gang__task_words(a->data + at);
+        left[gang__task_group(task)]--;
+        placer->order[i] = key_of(a, task);
+        task = gang__task_next(a, task);
     }
     return GANG_OK;
 }
 
-/* The nodes on which an allocation has tasks without those of placer->order, which are by offset;
- * sorted, in `ids`. Returns how many. */
+/* The nodes of the tasks that are not in placer->order, which is sorted by offset. Writes them to
+ * `ids`, sorted. Returns how many. */
 static size_t nodes_left(const struct gang__placer *placer, const struct gang__alloc *a,
                          size_t count, uint64_t *ids)
 {
     size_t next = 0, left = 0;
-    for (uint32_t at = 0; at < a->used; at += gang__task_words(a->data + at)) {
-        if (next < count && (uint32_t)placer->order[next] == at)
+    for (const uint64_t *task = gang__task_first(a); task; task = gang__task_next(a, task)) {
+        if (next < count && (uint32_t)placer->order[next] == (uint32_t)(task - a->data))
             next++;
-        else if (!gang__task_is_holder(a->data + at))
-            ids[left++] = a->data[at];
+        else
+            ids[left++] = task[0];
     }
     gang__sort_keys(ids, left);
     return left;
 }
 
-/* Of an exclusive allocation: a node goes back as a whole, holders and all, with the last task
- * there; what a task leaves before that, holders keep. Puts the entries that go into placer->order,
- * and after them the tasks that become holders. False: out of memory. */
-static bool part_exclusive(gang_worker *w, const struct gang__alloc *a, size_t *count, size_t *kept)
+/* Of an exclusive allocation: the last task of a node releases the node as a whole, with its
+ * holders. A task that is released earlier becomes a holder. Writes the released entries to
+ * placer->order, and after them the tasks that become holders. False: out of memory. */
+static bool split_exclusive(gang_worker *w, const struct gang__alloc *a, size_t *count,
+                            size_t *kept)
 {
     struct gang__placer *placer = w->place;
     struct gang__plan *p = &placer->plan;
-    size_t tasks = *count, gone = 0;
+    size_t tasks = *count, released = 0;
     size_t at = gang__plan_words(p, a->tasks + tasks);
     if (p->out.failed || !gang__order_reserve(w, gang__alloc_entries(a)))
         return false;
@@ -221,13 +227,13 @@ static bool part_exclusive(gang_worker *w, const struct gang__alloc *a, size_t *
         if (gang__keys_have(ids, left, a->data[(uint32_t)key]))
             keep[(*kept)++] = key;
         else
-            placer->order[gone++] = key;
+            placer->order[released++] = key;
     }
-    for (uint32_t from = 0; from < a->used; from += gang__task_words(a->data + from))
-        if (gang__task_is_holder(a->data + from) && !gang__keys_have(ids, left, a->data[from]))
-            placer->order[gone++] = a->data[from] << 32 | from;
-    memcpy(placer->order + gone, keep, *kept * sizeof(*keep));
-    *count = gone;
+    for (const uint64_t *task = gang__entry_first(a); task; task = gang__entry_next(a, task))
+        if (gang__task_is_holder(task) && !gang__keys_have(ids, left, task[0]))
+            placer->order[released++] = key_of(a, task);
+    memcpy(placer->order + released, keep, *kept * sizeof(*keep));
+    *count = released;
     return true;
 }
 
@@ -267,7 +273,7 @@ static void data_remove(gang_worker *w, struct gang__alloc *a, size_t count, siz
     a->fits_epoch = 0;
 }
 
-/* `minima`: they are to be kept. */
+/* `minima`: refuse to fall below them. */
 static gang_result shrink(gang_worker *w, struct gang__alloc *a, const int64_t *tasks,
                           int64_t count, bool minima, struct gang_error *error)
 {
@@ -287,7 +293,7 @@ static gang_result shrink(gang_worker *w, struct gang__alloc *a, const int64_t *
     if (r != GANG_OK)
         return r;
     int32_t group;
-    if (minima && below_min(q, held, left, &group)) {
+    if (minima && is_below_min(q, held, left, &group)) {
         gang__error(error, GANG_ENOFIT, "tasks", "the gang would fall below its minimum");
         if (error && error->size >= sizeof(*error)) {
             error->constraint = GANG_CONSTRAINT_MIN;
@@ -296,9 +302,9 @@ static gang_result shrink(gang_worker *w, struct gang__alloc *a, const int64_t *
         return GANG_ENOFIT;
     }
     size_t entries = (size_t)count, kept = 0;
-    if (q->exclusive && !part_exclusive(w, a, &entries, &kept))
+    if (q->exclusive && !split_exclusive(w, a, &entries, &kept))
         return gang__error(error, GANG_ENOMEM, NULL, "out of memory");
-    r = give_tasks(w, a, entries, kept);
+    r = release_tasks(w, a, entries, kept);
     if (r != GANG_OK)
         return gang__error(error, r, NULL, "out of memory");
     data_remove(w, a, entries, kept);
@@ -341,9 +347,9 @@ gang_result gang__alloc_remove_tasks(gang_worker *w, gang_alloc_id id, const int
     return shrink_by_id(w, id, tasks, (int64_t)count, false, NULL);
 }
 
-static bool found_put(struct gang__found *out, const struct gang_mem *mem, const uint64_t *task)
+static bool found_add(struct gang__found *out, const struct gang_mem *mem, const uint64_t *task)
 {
-    if (!gang__grow(mem, (void **)&out->task, &out->room, out->count + 1, sizeof(*out->task)))
+    if (!gang__grow(mem, (void **)&out->task, &out->cap, out->count + 1, sizeof(*out->task)))
         return false;
     out->task[out->count++] = (struct gang__found_task){(int64_t)gang__task_number(task), task[0],
                                                         gang__task_group(task)};
@@ -359,17 +365,14 @@ gang_result gang__alloc_find(gang_cluster *c, gang_alloc_id id, const int64_t *t
     if (r != GANG_OK)
         return r;
     size_t next = 0;
-    const uint64_t *end = a->data + a->used;
-    for (const uint64_t *task = a->data; task < end && r == GANG_OK;
-         task += gang__task_words(task)) {
-        if (gang__task_is_holder(task))
-            continue;
+    for (const uint64_t *task = gang__task_first(a); task && r == GANG_OK;
+         task = gang__task_next(a, task)) {
         while (tasks && next < count && tasks[next] < (int64_t)gang__task_number(task))
             next++;
         if (tasks && next == count)
             break;
         if ((!tasks || tasks[next] == (int64_t)gang__task_number(task)) &&
-            !found_put(out, &c->mem, task))
+            !found_add(out, &c->mem, task))
             r = GANG_ENOMEM;
     }
     gang__alloc_read_end(a);

@@ -31,7 +31,7 @@ static gang_result begin(const struct gang__question *a, bool empty)
         return GANG_OK;
     gang__plan_running(p, a->running);
     if (empty)
-        gang__plan_own_tasks(p, a->running);
+        gang__plan_take_running(p, a->running);
     return p->out.failed ? GANG_ENOMEM : GANG_OK;
 }
 

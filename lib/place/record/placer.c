@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The scratch of a worker for placement: made at first use, copied, freed. And how core/ ends what
- * the folders of place/ keep in a cluster. */
+/* The scratch of a worker for placement: made at first use, copied, freed. Also the functions with
+ * which core/ frees what place/ keeps in a cluster. */
 #include "place/record/placer.h"
 
 #include "core/cluster.h"

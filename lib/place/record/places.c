@@ -10,17 +10,17 @@ void gang__places_free(struct gang__places *places, const struct gang_mem *mem)
 gang_result gang__places_of_plan(const struct gang__plan *p, struct gang__places *out)
 {
     out->count = 0;
-    if (!gang__grow(&p->c->mem, (void **)&out->place, &out->room, p->tasks.count,
+    if (!gang__grow(&p->c->mem, (void **)&out->place, &out->cap, p->tasks.count,
                     sizeof(*out->place)))
         return GANG_ENOMEM;
     for (size_t i = 0; i < p->tasks.count; i++) {
-        const struct gang__task_plan *pick = &p->tasks.plan[i];
+        const struct gang__task_plan *planned = &p->tasks.plan[i];
         out->place[i] = (struct gang_placement){
             .size = sizeof(struct gang_placement),
-            .group = (int32_t)pick->group,
-            .any_devices = pick->gpus == 0,
-            .node = p->nodes.copy[pick->copy].node->id,
-            .gpus = pick->gpus,
+            .group = (int32_t)planned->group,
+            .any_devices = planned->gpus == 0,
+            .node = p->nodes.copy[planned->copy].node->id,
+            .gpus = planned->gpus,
         };
     }
     out->count = p->tasks.count;

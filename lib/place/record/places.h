@@ -10,7 +10,7 @@
 struct gang__places {
     struct gang_placement *place; /* one a task, as gang_alloc_adopt() takes them */
     size_t count;                 /* 0 after any error */
-    size_t room;
+    size_t cap;
 };
 void gang__places_free(struct gang__places *places, const struct gang_mem *mem);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From plan to commit, and the record of what was taken. Everything that can fail for want of
- * memory happens before the commit; after it nothing can. */
+/* Commits a plan and records its tasks. All memory is allocated before the commit, because nothing
+ * may fail after it. */
 #include <string.h>
 
 #include "core/commit/commit.h"
@@ -20,8 +20,8 @@ bool gang__order_reserve(gang_worker *w, size_t keys)
     return gang__grow(&w->cluster->mem, (void **)&p->order, &p->order_cap, keys, sizeof(*p->order));
 }
 
-/* Does the plan touch this view? A node by any task, if only to see that it is up; the pool if
- * something is taken of it. */
+/* Is the node copy part of the commit? A node with any planned task is, at least to check that it
+ * is up; the pool is if the plan takes some of it. */
 static bool is_touched(struct gang__plan *p, const struct gang__node_copy *v)
 {
     size_t bytes = v->words * sizeof(uint64_t);
@@ -36,16 +36,16 @@ static inline void take(gang_worker *w, const struct gang__node_copy *v, unsigne
         gang__commit_take(&w->commit, v->slot, i, code, was[i] - now[i], was[i]);
 }
 
-static void add_view(gang_worker *w, struct gang__plan *p, const struct gang__node_copy *v)
+static void add_node_copy(gang_worker *w, struct gang__plan *p, const struct gang__node_copy *v)
 {
     const uint64_t *was = gang__words_was(p, v), *now = gang__words_now(p, v);
     unsigned i = 1;
     if (v->node) {
         unsigned cores = gang__first_core(v->layout), amounts = cores + v->layout.core_words;
         uint64_t cpu = gang__head_cpu(was[0]) - gang__head_cpu(now[0]);
-        bool lends = (p->mode.timeshare & GANG__TIMESHARE_CPU) != 0;
+        bool share_cpu = (p->mode.timeshare & GANG__TIMESHARE_CPU) != 0;
         gang__commit_take(&w->commit, v->slot, GANG__WORD_HEAD, GANG__OP_HEAD,
-                          (lends ? 0 : cpu) |
+                          (share_cpu ? 0 : cpu) |
                               (p->mode.adopting ? GANG__HEAD_IF_THERE : GANG__HEAD_IF_UP),
                           was[0]);
         take(w, v, GANG__WORD_MEMORY, GANG__OP_TAKE, was, now);
@@ -53,7 +53,7 @@ static void add_view(gang_worker *w, struct gang__plan *p, const struct gang__no
             if (!(p->mode.timeshare & GANG__TIMESHARE_GPU))
                 take(w, v, i, GANG__OP_TAKE_SHARES, was, now);
         for (; i < amounts; i++)
-            if (!lends)
+            if (!share_cpu)
                 take(w, v, i, GANG__OP_TAKE_BITS, was, now);
     }
     for (; i < v->words; i++)
@@ -77,7 +77,7 @@ static inline gang_result commit(gang_worker *w, struct gang__plan *p)
     gang__sort_keys(placer->order, touched);
     gang__commit_begin(&w->commit);
     for (size_t i = 0; i < touched; i++)
-        add_view(w, p, &p->nodes.copy[(uint32_t)placer->order[i]]);
+        add_node_copy(w, p, &p->nodes.copy[(uint32_t)placer->order[i]]);
     gang_result r = gang__commit_run(&w->commit, false, NULL);
     if (r != GANG_OK) {
         w->stats.conflicts++;
@@ -89,33 +89,33 @@ static inline gang_result commit(gang_worker *w, struct gang__plan *p)
 
 /* ---- what a task holds, as a record ---------------------------------------------------------- */
 
-static void put(uint64_t *out, unsigned *n, unsigned word, uint64_t payload, uint64_t flags)
+static void add_delta(uint64_t *out, unsigned *n, unsigned word, uint64_t payload, uint64_t flags)
 {
     if (payload)
         out[(*n)++] = payload | (uint64_t)word << GANG__PAYLOAD_BITS | flags;
 }
 
-/* The deltas of a pick. */
-static unsigned deltas_of(const struct gang__plan *p, const struct gang__task_plan *pick,
+/* The deltas of a planned task. Returns how many. */
+static unsigned deltas_of(const struct gang__plan *p, const struct gang__task_plan *planned,
                           uint64_t *out)
 {
-    const struct gang__group *g = &p->q->group[pick->group];
-    const struct gang__node_copy *v = &p->nodes.copy[pick->copy];
+    const struct gang__group *g = &p->q->group[planned->group];
+    const struct gang__node_copy *v = &p->nodes.copy[planned->copy];
     unsigned n = 0, word = GANG__WORD_SHARES;
     uint64_t cpu = p->mode.timeshare & GANG__TIMESHARE_CPU ? GANG__DELTA_SHARED : 0;
     uint64_t gpu = p->mode.timeshare & GANG__TIMESHARE_GPU ? GANG__DELTA_SHARED : 0;
-    put(out, &n, GANG__WORD_HEAD, g->cpu, cpu);
-    put(out, &n, GANG__WORD_MEMORY, g->pages, 0);
-    for (uint64_t left = pick->gpus; left; left >>= GANG__SHARES_PER_WORD, word++)
-        put(out, &n, word, gang__shares_of((uint32_t)left & 15, pick->share), gpu);
-    for (unsigned i = 0; pick->cores && i < v->layout.core_words; i++)
-        put(out, &n, gang__first_core(v->layout) + i, p->word[pick->core_at + i], cpu);
+    add_delta(out, &n, GANG__WORD_HEAD, g->cpu, cpu);
+    add_delta(out, &n, GANG__WORD_MEMORY, g->pages, 0);
+    for (uint64_t left = planned->gpus; left; left >>= GANG__SHARES_PER_WORD, word++)
+        add_delta(out, &n, word, gang__shares_of((uint32_t)left & 15, planned->share), gpu);
+    for (unsigned i = 0; planned->cores && i < v->layout.core_words; i++)
+        add_delta(out, &n, gang__first_core(v->layout) + i, p->word[planned->core_at + i], cpu);
     for (size_t i = 0; i < g->node_need_count; i++)
-        put(out, &n, v->type->kind_word[g->node_needs[i].kind], (uint64_t)g->node_needs[i].amount,
-            0);
+        add_delta(out, &n, v->type->kind_word[g->node_needs[i].kind],
+                  (uint64_t)g->node_needs[i].amount, 0);
     for (size_t i = 0; i < g->pool_need_count; i++)
-        put(out, &n, gang__pool_word(g->pool_needs[i].kind), (uint64_t)g->pool_needs[i].amount,
-            GANG__DELTA_POOL);
+        add_delta(out, &n, gang__pool_word(g->pool_needs[i].kind),
+                  (uint64_t)g->pool_needs[i].amount, GANG__DELTA_POOL);
     return n;
 }
 
@@ -127,17 +127,17 @@ static size_t data_size(const struct gang__plan *p)
     uint64_t scratch[GANG__MAX_WORDS + GANG_MAX_KINDS];
     size_t words = p->q->exclusive ? gang__exclusive_size(p) : 0;
     for (size_t i = 0; i < p->tasks.count; i++) {
-        const struct gang__task_plan *pick = &p->tasks.plan[i];
+        const struct gang__task_plan *planned = &p->tasks.plan[i];
         words += GANG__TASK_HEAD;
-        words += p->tasks.count <= FEW
-                     ? deltas_of(p, pick, scratch)
-                     : p->nodes.copy[pick->copy].words + p->q->group[pick->group].pool_need_count;
+        words += p->tasks.count <= FEW ? deltas_of(p, planned, scratch)
+                                       : p->nodes.copy[planned->copy].words +
+                                             p->q->group[planned->group].pool_need_count;
     }
     return words;
 }
 
 /* Capacity to count the planned tasks (request/task_count.h). */
-static bool tally_reserve(const struct gang__plan *p)
+static bool task_counts_reserve(const struct gang__plan *p)
 {
     for (size_t i = 0; p->q->policy == GANG_POLICY_GPU_CLUSTERING && i < p->tasks.count; i++)
         if (!gang__task_count_reserve(p->c, p->nodes.copy[p->tasks.plan[i].copy].slot))
@@ -145,11 +145,11 @@ static bool tally_reserve(const struct gang__plan *p)
     return true;
 }
 
-static void tally_add(const struct gang__plan *p)
+static void task_counts_add(const struct gang__plan *p)
 {
     for (size_t i = 0; i < p->tasks.count; i++) {
-        const struct gang__task_plan *pick = &p->tasks.plan[i];
-        gang__task_count_add(p->c, p->nodes.copy[pick->copy].slot, &p->q->group[pick->group],
+        const struct gang__task_plan *planned = &p->tasks.plan[i];
+        gang__task_count_add(p->c, p->nodes.copy[planned->copy].slot, &p->q->group[planned->group],
                              false);
     }
 }
@@ -159,13 +159,13 @@ static void append(struct gang__alloc *a, const struct gang__plan *p)
     if (p->q->exclusive)
         gang__exclusive_drop(a, p);
     if (p->q->policy == GANG_POLICY_GPU_CLUSTERING)
-        tally_add(p);
+        task_counts_add(p);
     for (size_t i = 0; i < p->tasks.count; i++) {
-        const struct gang__task_plan *pick = &p->tasks.plan[i];
+        const struct gang__task_plan *planned = &p->tasks.plan[i];
         uint64_t *task = a->data + a->used;
-        unsigned n = deltas_of(p, pick, task + GANG__TASK_HEAD);
-        task[0] = p->nodes.copy[pick->copy].node->id;
-        task[1] = (uint64_t)a->next_number++ | (uint64_t)n << 32 | (uint64_t)pick->group << 48;
+        unsigned n = deltas_of(p, planned, task + GANG__TASK_HEAD);
+        task[0] = p->nodes.copy[planned->copy].node->id;
+        task[1] = (uint64_t)a->next_number++ | (uint64_t)n << 32 | (uint64_t)planned->group << 48;
         a->used += GANG__TASK_HEAD + n;
     }
     a->tasks += (uint32_t)p->tasks.count;
@@ -184,21 +184,22 @@ static size_t entries_planned(const struct gang__plan *p)
     return p->q->exclusive ? 2 * p->tasks.count : p->tasks.count;
 }
 
-/* Room to give back `tasks` tasks of `words` words of data with this worker. */
+/* Memory to release `tasks` tasks of `words` words of data with this worker. */
 static bool release_reserve(gang_worker *w, size_t tasks, size_t words)
 {
     return gang__order_reserve(w, tasks) &&
            gang__commit_reserve(&w->commit, words + GANG__MAX_WORDS) == GANG_OK;
 }
 
-/* A BUSY record with room for what is planned, and to give it back. */
+/* A BUSY record with memory for the planned tasks, and for their release. */
 static gang_result record_new(gang_worker *w, gang_request *q, struct gang__alloc **a)
 {
     struct gang__placer *placer = w->place;
     if (!gang__plan_complete(&placer->plan))
         return GANG_ENOMEM;
     size_t words = data_size(&placer->plan);
-    if (!release_reserve(w, entries_planned(&placer->plan), words) || !tally_reserve(&placer->plan))
+    if (!release_reserve(w, entries_planned(&placer->plan), words) ||
+        !task_counts_reserve(&placer->plan))
         return GANG_ENOMEM;
     gang_result r = gang__alloc_new(w, a);
     if (r != GANG_OK)
@@ -213,14 +214,14 @@ static gang_result record_new(gang_worker *w, gang_request *q, struct gang__allo
     return GANG_OK;
 }
 
-/* Room in a record for what is planned. */
+/* Memory in a record for the planned tasks, and for their release. */
 static gang_result record_extend(gang_worker *w, struct gang__alloc *a)
 {
     struct gang__plan *p = gang__plan_of(w);
     if (!gang__plan_complete(p))
         return GANG_ENOMEM;
     size_t words = a->used + data_size(p), entries = gang__alloc_entries(a) + entries_planned(p);
-    if (!release_reserve(w, entries, words) || !tally_reserve(p) ||
+    if (!release_reserve(w, entries, words) || !task_counts_reserve(p) ||
         !gang__alloc_reserve(w, a, words))
         return GANG_ENOMEM;
     return GANG_OK;
@@ -228,7 +229,7 @@ static gang_result record_extend(gang_worker *w, struct gang__alloc *a)
 
 /* ---- commit and record ----------------------------------------------------------------------- */
 
-/* Take what the plan takes. GANG_ENOFIT: something changed meanwhile. */
+/* GANG_ENOFIT: a cell changed meanwhile. */
 static gang_result commit_plan(gang_worker *w, struct gang__plan *p)
 {
     if (!p->q->has_affinity)

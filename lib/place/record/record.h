@@ -8,10 +8,10 @@
 #include "place/record/places.h"
 #include "place/record/running.h"
 
-/* A search is repeated so often when releases disturb it; then a refusal is given unproved. */
+/* Releases may disturb a search. It is repeated this often, then the refusal stays unproved. */
 enum { GANG__SEARCHES = 64 };
 
-/* Room for so many keys in the placer's `order`. */
+/* Memory for so many keys in the placer's `order`. False: out of memory. */
 bool gang__order_reserve(gang_worker *w, size_t keys);
 
 /* Complete a plan that has all its tasks: order the tasks, plan the holders. False: out of

@@ -39,18 +39,18 @@ static gang_result audit_node(gang_cluster *c, const struct audit *t, const stru
                               struct gang_error *error)
 {
     uint64_t payload[GANG__MAX_WORDS];
-    const struct gang__node_type *shape = node->type;
-    unsigned words = gang__word_count(shape->layout);
+    const struct gang__node_type *type = node->type;
+    unsigned words = gang__word_count(type->layout);
     gang__cell_read(&c->commit, node->slot, payload, words);
     for (unsigned i = 0; i < words; i++) {
         uint64_t taken = t->sum[(size_t)node->slot * GANG__MAX_WORDS + i];
         uint64_t free = i == GANG__WORD_HEAD ? gang__head_cpu(payload[i]) : payload[i];
-        if (taken + free == shape->capacity[i])
+        if (taken + free == type->capacity[i])
             continue;
         gang__error(error, GANG_EINVAL, NULL,
                     "node \"%.64s\", word %u: %llu taken and %llu free are not %llu", node->name, i,
                     (unsigned long long)taken, (unsigned long long)free,
-                    (unsigned long long)shape->capacity[i]);
+                    (unsigned long long)type->capacity[i]);
         if (error && error->size >= sizeof(*error))
             error->id = node->id;
         return GANG_EINVAL;
@@ -76,7 +76,7 @@ static gang_result audit_pool(gang_cluster *c, const struct audit *t, struct gan
 }
 
 /* The counters of task_count.h are those of the tasks that are held. */
-static gang_result audit_tally(gang_cluster *c, uint32_t slots, struct gang_error *error)
+static gang_result audit_task_counts(gang_cluster *c, uint32_t slots, struct gang_error *error)
 {
     bool there = false;
     for (unsigned i = 0; i < GANG__CHUNKS && !there; i++)
@@ -123,5 +123,5 @@ gang_result gang__records_check(gang_cluster *c, struct gang_error *error)
     gang__release(&c->mem, t.sum);
     if (r == GANG_OK)
         r = gang__affinity_check(c, error);
-    return r == GANG_OK ? audit_tally(c, t.slots, error) : r;
+    return r == GANG_OK ? audit_task_counts(c, t.slots, error) : r;
 }

@@ -12,11 +12,9 @@ static bool count_in(gang_cluster *c, const struct gang__alloc *a)
 {
     if (a->q->has_affinity && !gang__affinity_count(c, a))
         return false;
-    for (const uint64_t *task = a->data;
-         a->q->policy == GANG_POLICY_GPU_CLUSTERING && task < a->data + a->used;
-         task += gang__task_words(task)) {
-        if (gang__task_is_holder(task))
-            continue;
+    if (a->q->policy != GANG_POLICY_GPU_CLUSTERING)
+        return true;
+    for (const uint64_t *task = gang__task_first(a); task; task = gang__task_next(a, task)) {
         if (!gang__task_count_reserve(c, (uint32_t)task[0]))
             return false;
         gang__task_count_add(c, (uint32_t)task[0], &a->q->group[gang__task_group(task)], false);

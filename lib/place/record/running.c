@@ -13,10 +13,10 @@
 static struct gang__scope part_of_task(const struct gang__node *node, const uint64_t *task,
                                        int32_t level)
 {
-    const struct gang__node_type *shape = node->type;
+    const struct gang__node_type *type = node->type;
     const struct gang__inner_domains *parts =
-        gang__inner_domains_of(shape, level - GANG__LEVEL_PACKAGE);
-    unsigned cores = gang__first_core(shape->layout), words = shape->layout.core_words;
+        gang__inner_domains_of(type, level - GANG__LEVEL_PACKAGE);
+    unsigned cores = gang__first_core(type->layout), words = type->layout.core_words;
     for (unsigned i = 0; i < gang__task_deltas(task); i++) {
         uint64_t delta = task[GANG__TASK_HEAD + i], payload = gang__payload(delta);
         unsigned word = gang__delta_word(delta);
@@ -71,10 +71,8 @@ static void note_held(struct gang__plan *p, uint32_t slot, uint32_t group)
 void gang__plan_running(struct gang__plan *p, const struct gang__alloc *a)
 {
     const gang_request *q = a->q;
-    for (const uint64_t *task = gang__entry_first(a); task; task = gang__entry_next(a, task)) {
+    for (const uint64_t *task = gang__task_first(a); task; task = gang__task_next(a, task)) {
         uint32_t group = gang__task_group(task);
-        if (gang__task_is_holder(task))
-            continue;
         const struct gang__group *g = &q->group[group];
         p->tasks.in_group[group]++;
         if (g->bounded || g->spread >= 0)
@@ -85,7 +83,7 @@ void gang__plan_running(struct gang__plan *p, const struct gang__alloc *a)
                 note_scope(&p->bound.set[k], p, task, gang__demanded_around(q, k));
         int32_t level = gang__demanded_level(q, (int32_t)group);
         if (g->spread >= 0)
-            ; /* a wish for a domain would leave nothing to spread over */
+            ; /* a preferred domain would prevent the spread */
         else if (g->prefer > level)
             note_scope(&p->bound.group[group], p, task, g->prefer);
         else if (q->policy == GANG_POLICY_TOPOLOGY && level < GANG__LEVEL_NODE)
@@ -99,14 +97,13 @@ void gang__plan_running(struct gang__plan *p, const struct gang__alloc *a)
 int64_t gang__tasks_held(const struct gang__alloc *a, int32_t group)
 {
     int64_t held = 0;
-    for (const uint64_t *task = gang__entry_first(a); task; task = gang__entry_next(a, task))
-        held +=
-            !gang__task_is_holder(task) && (group < 0 || gang__task_group(task) == (uint32_t)group);
+    for (const uint64_t *task = gang__task_first(a); task; task = gang__task_next(a, task))
+        held += group < 0 || gang__task_group(task) == (uint32_t)group;
     return held;
 }
 
-/* Take from a word of an empty view what a task holds of it. */
-static void take_own(uint64_t *now, enum gang__code code, uint64_t arg)
+/* Take from a word of an empty node what a running task holds of it. */
+static void take_running(uint64_t *now, enum gang__code code, uint64_t arg)
 {
     if (gang__op_fits(code, arg, *now))
         *now = gang__op_apply(code, arg, *now);
@@ -114,12 +111,11 @@ static void take_own(uint64_t *now, enum gang__code code, uint64_t arg)
         *now = code == GANG__OP_HEAD ? gang__head(gang__head_state(*now), 0) : 0;
 }
 
-void gang__plan_own_tasks(struct gang__plan *p, const struct gang__alloc *a)
+void gang__plan_take_running(struct gang__plan *p, const struct gang__alloc *a)
 {
-    for (const uint64_t *task = gang__entry_first(a); task; task = gang__entry_next(a, task)) {
-        /* The holders' parts are available to its tasks. */
-        unsigned deltas = gang__task_is_holder(task) ? 0 : gang__task_deltas(task);
-        for (unsigned i = 0; i < deltas; i++) {
+    /* Without holders: what they hold is available to more tasks. */
+    for (const uint64_t *task = gang__task_first(a); task; task = gang__task_next(a, task)) {
+        for (unsigned i = 0; i < gang__task_deltas(task); i++) {
             uint64_t delta = task[GANG__TASK_HEAD + i];
             unsigned word = gang__delta_word(delta);
             bool pool = (delta & GANG__DELTA_POOL) != 0;
@@ -131,7 +127,7 @@ void gang__plan_own_tasks(struct gang__plan *p, const struct gang__alloc *a)
                                    : word == GANG__WORD_HEAD
                                        ? GANG__OP_HEAD
                                        : gang__code_of(v->layout, word, false);
-            take_own(&gang__words_now(p, v)[word], code, gang__payload(delta));
+            take_running(&gang__words_now(p, v)[word], code, gang__payload(delta));
         }
     }
 }
@@ -139,9 +135,9 @@ void gang__plan_own_tasks(struct gang__plan *p, const struct gang__alloc *a)
 int64_t gang__growth_step(const struct gang__alloc *a, uint32_t group)
 {
     const struct gang__group *g = &a->q->group[group];
-    int64_t held = gang__tasks_held(a, (int32_t)group), room = g->count - held;
-    int64_t want = g->min - held > 1 ? g->min - held : 1;
+    int64_t held = gang__tasks_held(a, (int32_t)group), missing = g->count - held;
+    int64_t step = g->min - held > 1 ? g->min - held : 1;
     if (g->subgroup_size)
-        want = (want + g->subgroup_size - 1) / g->subgroup_size * g->subgroup_size;
-    return want < room ? want : room;
+        step = (step + g->subgroup_size - 1) / g->subgroup_size * g->subgroup_size;
+    return step < missing ? step : missing;
 }

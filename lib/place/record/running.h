@@ -6,11 +6,11 @@
 #include "place/fit/fit.h"
 #include "place/state/records.h"
 
-/* Tell an (empty) plan what is running: tasks of each group, and the domains they are bound to. */
+/* Note in a new plan the running tasks of each group, and the domains that they are bound to. */
 void gang__plan_running(struct gang__plan *p, const struct gang__alloc *a);
 
-/* The views of an empty plan as they are with the tasks of this allocation alone. */
-void gang__plan_own_tasks(struct gang__plan *p, const struct gang__alloc *a);
+/* Take in the plan, which sees an empty cluster, what the tasks of this allocation hold. */
+void gang__plan_take_running(struct gang__plan *p, const struct gang__alloc *a);
 
 /* Tasks of a group that the allocation holds; -1: of all. */
 int64_t gang__tasks_held(const struct gang__alloc *a, int32_t group);

@@ -5,7 +5,7 @@
 #include "core/nodes/nodes.h"
 #include "place/fit/fit.h"
 
-/* Is view `a` before `b`, or the same? */
+/* Does node copy `a` come before `b`, or is it the same? */
 static bool is_before(const struct gang__plan *p, uint32_t a, uint32_t b)
 {
     const struct gang__node_copy *x = &p->nodes.copy[a], *y = &p->nodes.copy[b];
@@ -54,14 +54,14 @@ static unsigned width_of(const struct fields *f, uint32_t field)
     return field == 0 ? f->slot : field > f->levels ? f->group : f->domain;
 }
 
-/* The fields [from, to) of a pick, beside each other. */
+/* The fields [from, to) of a planned task, beside each other. */
 static inline uint64_t key_of(const struct gang__plan *p, const struct fields *f, uint32_t from,
-                              uint32_t to, const struct gang__task_plan *pick)
+                              uint32_t to, const struct gang__task_plan *planned)
 {
-    const struct gang__node_copy *v = &p->nodes.copy[pick->copy];
+    const struct gang__node_copy *v = &p->nodes.copy[planned->copy];
     uint64_t key = 0;
     if (to > f->levels + 1)
-        key = pick->group;
+        key = planned->group;
     for (uint32_t field = to < f->levels + 1 ? to : f->levels + 1; field-- > from && field > 0;) {
         uint32_t domain = v->node->domain[f->levels - field];
         key = key << f->domain | (domain < f->none ? domain : f->none);
@@ -69,8 +69,8 @@ static inline uint64_t key_of(const struct gang__plan *p, const struct fields *f
     return from == 0 ? key << f->slot | v->slot : key;
 }
 
-/* Sort runs, which begin at these picks. As many fields at a time as go into a key beside the place
- * in the list, which keeps the order of the times before. */
+/* Sort runs, given by the index of their first task. One pass sorts by as many fields as fit into a
+ * key beside the index of the run, which keeps the order of the earlier passes. */
 static void sort_runs(const struct gang__plan *p, uint64_t *run, uint64_t *key, size_t count)
 {
     struct fields f = {.levels = p->c->nodes.level_count,
@@ -92,35 +92,35 @@ static void sort_runs(const struct gang__plan *p, uint64_t *run, uint64_t *key, 
     }
 }
 
-/* Let pick i be the one that was from[i]; `from` is used up. */
-static void permute(struct gang__task_plan *pick, uint64_t *from, size_t count)
+/* Move planned[from[i]] to i, for all i. `from` is overwritten. */
+static void permute(struct gang__task_plan *planned, uint64_t *from, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (from[i] == i)
             continue;
-        struct gang__task_plan first = pick[i];
+        struct gang__task_plan first = planned[i];
         size_t at = i;
         while (from[at] != i) {
             size_t next = from[at];
-            pick[at] = pick[next];
+            planned[at] = planned[next];
             from[at] = at;
             at = next;
         }
-        pick[at] = first;
+        planned[at] = first;
         from[at] = at;
     }
 }
 
 bool gang__rank_many(struct gang__plan *p)
 {
-    size_t runs = p->mode.adopting ? 0 : count_runs(p), picks = p->tasks.count, n = 0;
+    size_t runs = p->mode.adopting ? 0 : count_runs(p), planned_count = p->tasks.count, n = 0;
     if (!runs)
         return true;
-    size_t at = gang__plan_words(p, 2 * runs + picks);
+    size_t at = gang__plan_words(p, 2 * runs + planned_count);
     if (p->out.failed)
         return false;
     uint64_t *run = p->word + at, *key = run + runs, *from = key + runs;
-    for (size_t i = 0; i < picks; i++)
+    for (size_t i = 0; i < planned_count; i++)
         if (i == 0 || !is_one_run(&p->tasks.plan[i - 1], &p->tasks.plan[i]))
             run[n++] = i;
     sort_runs(p, run, key, runs);
@@ -129,8 +129,9 @@ bool gang__rank_many(struct gang__plan *p)
         size_t next = run[i];
         do {
             from[n++] = next++;
-        } while (next < picks && is_one_run(&p->tasks.plan[next - 1], &p->tasks.plan[next]));
+        } while (next < planned_count &&
+                 is_one_run(&p->tasks.plan[next - 1], &p->tasks.plan[next]));
     }
-    permute(p->tasks.plan, from, picks);
+    permute(p->tasks.plan, from, planned_count);
     return true;
 }

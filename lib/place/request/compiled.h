@@ -141,9 +141,9 @@ struct gang_request {
     uint32_t *by_size; /* groups, hardest to place first */
     bool uses_pool;    /* some group takes of a cluster-wide kind */
     bool bound;        /* some domain is demanded or wished */
-    bool plain;  /* one group, no sets, no domains, no bounds: gang__search() alone places it */
-    bool glance; /* a gang that waits is asked for often: look at the index before a search, */
-    bool large;  /* also when it has not been refused yet */
+    bool plain;    /* one group, no sets, no domains, no bounds: gang__search() alone places it */
+    bool precheck; /* a gang that waits is asked for often: check the index before a search, */
+    bool large;    /* also when it has not been refused yet */
     /* What searches found, by any thread: gang__store -> gang__load of the next search. Each number
      * says by itself for which state of the cluster it holds. */
     gang__a64 refused_at;  /* stamp + 1 at which it was refused with proof */

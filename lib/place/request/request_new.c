@@ -213,7 +213,7 @@ static gang_result request_make(const struct gang__request_job *job, gang_reques
                g->spread < 0 && g->max_per_node == INT64_MAX && g->domain_level < 0 &&
                q->affinity_count == 0 && !q->exclusive && q->policy != GANG_POLICY_TOPOLOGY;
     q->in_domains = has_domains(q);
-    q->glance = q->plain ? q->min > 1 : is_in_one_domain(q);
+    q->precheck = q->plain ? q->min > 1 : is_in_one_domain(q);
     q->large = q->plain && q->min > MANY;
     *request = q;
     return GANG_OK;

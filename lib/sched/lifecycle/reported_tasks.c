@@ -64,7 +64,7 @@ static bool separate(gang_sched *s, struct gang__report *r)
             r->running.task[kept++] = t;
             continue;
         }
-        if (!gang__grow(&s->cluster->mem, (void **)&r->stopping.task, &r->stopping.room,
+        if (!gang__grow(&s->cluster->mem, (void **)&r->stopping.task, &r->stopping.cap,
                         r->stopping.count + 1, sizeof(t)))
             return false;
         r->stopping.task[r->stopping.count++] = t;
