@@ -104,7 +104,7 @@ bool gang__calendar_lay_out(gang_sched *s, const struct gang__gang *g,
 
 struct holding {
     gang_sched *s;
-    uint32_t lent; /* GANG__LEND_*: parts that a column holds, not the allocation */
+    uint32_t lent; /* GANG__TIMESHARE_*: parts that a column holds, not the allocation */
     bool failed;
     bool by_memory; /* tasks of one group may hold different shares */
     size_t groups;

@@ -40,7 +40,7 @@ struct gang__matrix {
     struct gang__matrix *next;
     gang_queue_id queue;
     int64_t quantum_ns, most;
-    uint32_t lent; /* GANG__LEND_*: what gangs share in time */
+    uint32_t lent; /* GANG__TIMESHARE_*: what gangs share in time */
     struct gang__hash_table columns;
     bool new_columns; /* some columns are not in the calendar yet */
     struct gang__sliced *first, **last, *gone;
