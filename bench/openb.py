@@ -5,13 +5,13 @@
   openb.py [--quick] [--program FILE] [DATA_FOLDER]
 
 DATA_FOLDER is ../shared/data beside the repository unless told; PROGRAM is the command line of
-build/release, else of build/dev. Every workload that has an order of arrival is replayed under every
-policy; --quick: one workload and one seed. What is published must be met exactly:
+build/release, else of build/dev. Every workload with an order of arrival is replayed under every
+policy; --quick: one workload and one seed. Published figures must be met exactly:
   - the curves of allocated and fragmented GPUs over the arrived load, each cell of two decimals;
-  - of the default workload with seed 42: milli-GPUs allocated and pods rejected, and each placement.
+  - of the default workload with seed 42: milli-GPUs allocated, pods rejected, each placement.
 "default" must allocate at least as much as fgd, at a load of 100 % and at the end.
-"Random" is not reproducible and left out. The last line is "N within tolerance, M outside"; the exit
-status is 1 if M > 0, and 2 if something could not be run.
+"Random" is not reproducible and left out. The last line is "N within tolerance, M outside"; the
+exit status is 1 if M > 0, and 2 if something could not be run.
 """
 import argparse
 import concurrent.futures

@@ -8,9 +8,9 @@ others.
 
     plain_simulator.py JOBS.csv VC NODES {fifo,sjf} [SECONDS]
 
-JOBS.csv has the columns job_id, vc, gpu_num, submit_time, duration. Prints one JSON object: jobs, average wait and
-completion time, and the seconds it took; with SECONDS it gives up when it has run for so long, and says how many jobs had
-ended by then.
+JOBS.csv has the columns job_id, vc, gpu_num, submit_time, duration. Prints one JSON
+object: jobs, average wait and completion time, and the seconds it took. With SECONDS it gives up
+after so long, and says how many jobs had ended by then.
 """
 import csv
 import json

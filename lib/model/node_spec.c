@@ -11,7 +11,7 @@
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-/* Length in bytes of the UTF-8 character at p, which is no control character; 0 if there is none. */
+/* Length in bytes of the UTF-8 character at p; 0 if there is none, or a control character. */
 static size_t character(const char *p)
 {
     if (*p >= 0x20 && *p < 0x7f)

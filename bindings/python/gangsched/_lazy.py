@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names that a package loads when they are first used, and the module paths of the version before."""
+"""Names that a package loads at their first use, and the module paths of the version before."""
 
 import importlib
 import sys
@@ -63,7 +63,7 @@ class OldModules:
     def find_spec(
         self, name: str, path: Optional[Sequence[str]] = None, target: Optional[ModuleType] = None
     ) -> Optional[ModuleSpec]:
-        # mypy: a finder is also a loader here, without the abstract class that would cost time to import
+        # mypy: a finder is also a loader here, without the abstract class (slow to import)
         return ModuleSpec(name, self) if name in self.moved else None  # type: ignore[arg-type]
 
     def create_module(self, spec: ModuleSpec) -> None:

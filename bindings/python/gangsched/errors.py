@@ -87,7 +87,7 @@ class Stale(GangError, LookupError):
 
 
 class Closed(Stale, ValueError):
-    """The object was closed, or another thread used it during fork(), see :mod:`gangsched.handle`."""
+    """The object was closed, or in use by another thread at fork(): :mod:`gangsched.handle`."""
 
 
 class Busy(GangError, RuntimeError):
@@ -188,7 +188,7 @@ _CLASSES: Dict[int, Type[GangError]] = {
 
 
 def error_class(code: int) -> Type[GangError]:
-    """The exception class of a result code; :class:`GangError` for a code newer than this package."""
+    """The exception class of a result code; :class:`GangError` for codes newer than this package."""
     return _CLASSES.get(code, GangError)
 
 

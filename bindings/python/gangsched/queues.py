@@ -241,7 +241,7 @@ class Queues(Mapping[str, Dict[str, Any]]):
         )
 
     def everywhere(self, **fields: Any) -> "Queues":
-        """The same tree with these members in every leaf: ``queues.everywhere(order="shortest")``."""
+        """The tree with these members in every leaf: ``queues.everywhere(order="shortest")``."""
         leaves = set(self.leaves)
         made = [{**queue, **fields} if queue["name"] in leaves else queue for queue in self._list]
         return Queues({**self._case, "queues": made})

@@ -234,7 +234,7 @@ def _row(value: Any) -> Dict[str, Any]:
 def grid_of(
     grid: Union[Mapping[str, Iterable[Any]], Iterable[Mapping[str, Any]]]
 ) -> List[Dict[str, Any]]:
-    """All combinations of a dict of lists, the last one varying fastest; a list of dicts is copied."""
+    """All combinations of a dict of lists, the last list varies fastest; copies a list of dicts."""
     if isinstance(grid, Mapping):
         names = list(grid)
         return [

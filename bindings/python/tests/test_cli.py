@@ -320,7 +320,7 @@ def test_a_closed_pipe_ends_the_command_quietly(there):
 
 
 def test_ctrl_c_prints_the_results_so_far(there):
-    """The job never ends, because failures destroy its work; the progress bar shows that it runs."""
+    """The job never ends, as failures destroy its work; the progress bar shows that it runs."""
     gs.Trace(
         [
             {"job": "short", "submit_s": 0, "run_s": 1},

@@ -495,7 +495,7 @@ def test_an_empty_cluster_is_fine():
         assert made.allocations == [] and not made.fits_ever(count=1)
 
 
-# ---- the mix ---------------------------------------------------------------------------------------
+# ---- the mix -------------------------------------------------------------------------------
 
 
 def test_a_copy_has_the_policy_and_the_mix():

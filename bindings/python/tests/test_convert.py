@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inputs, formats, merging, and the command line of gangsched.convert; only ConvertError is raised."""
+"""Inputs, formats, merging, command line of gangsched.convert; it raises only ConvertError."""
 from __future__ import annotations
 
 import copy

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports: one self-contained, well-formed page with the numbers of the tables; input is escaped."""
+"""Reports: one self-contained, well-formed page with the tables' numbers; input is escaped."""
 
 import base64
 import gzip
@@ -22,7 +22,7 @@ VOID = {"meta", "br", "link", "img", "input", "hr"}
 
 
 class Page(HTMLParser):
-    """Checks the balance of tags; collects external references, the text, and the rows of tables."""
+    """Checks the balance of tags; collects external references, text and the rows of tables."""
 
     def __init__(self, content):
         super().__init__(convert_charrefs=True)

@@ -93,7 +93,7 @@ def wait_for(condition, seconds, process=None):
 
 @contextmanager
 def dask(folder, workers=2):
-    """A scheduler and workers on loopback, each in a process: the client, and the worker processes."""
+    """Scheduler and workers on loopback, each in a process: the client, the worker processes."""
     distributed = pytest.importorskip(
         "distributed", reason="Dask distributed (python3-distributed) is not installed"
     )

@@ -3,8 +3,8 @@
  * numbers read back the same. The tree between them is jansson's.
  *
  * jansson's own parser is not used: it ignores a token buffer that could not grow (2.14, lex_save()
- * in its file load.c), so that a failed allocation silently drops characters or reads past the buffer, and
- * it cannot say at which path a number or a duplicate key stands. */
+ * in its file load.c), so that a failed allocation silently drops characters or reads past
+ * the buffer, and it cannot say at which path a number or a duplicate key stands. */
 #ifndef GANG__BASE_JSON_H
 #define GANG__BASE_JSON_H
 

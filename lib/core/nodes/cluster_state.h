@@ -61,7 +61,7 @@ struct gang__nodes {
     uint32_t max_slots; /* slots 1 .. max_slots may be used */
     bool manual_recycle;
     /* Raised relaxed; lowered with release -> gang__load of gang_node_count(): a thread that counts
-     * one node less finds it removed. A search, which only chooses how to look, loads it relaxed. */
+     * one node less finds it removed. A search only chooses how to look, and loads it relaxed. */
     gang__a32 node_count;
     /* at least the number of unhealthy devices; 0: planners skip the health words; see health.h */
     gang__a32 unhealthy;

@@ -10,9 +10,9 @@
  *     ...                                                   // now do what was found
  *
  * The trial keeps a journal. A change of the usage, and each occupation that is put, leaves an undo
- * record there; gang__trial_drop() plays the records back, the last one first. Withdrawn occupations
- * need no record: the timeline keeps their times (plan/timeline/timeline.h). The snapshot is a copy,
- * and the next trial takes a new one.
+ * record there; gang__trial_drop() plays the records back, the last one first. Withdrawn
+ * occupations need no record: the timeline keeps their times (plan/timeline/timeline.h). The
+ * snapshot is a copy, and the next trial takes a new one.
  *
  *   Errors   A change that finds no memory for its record is not made, and returns false or
  *            GANG_ENOMEM. Withdrawing and drop cannot fail.

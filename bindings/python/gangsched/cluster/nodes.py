@@ -432,7 +432,7 @@ def _steps(spec: Any) -> List[str]:
 
 
 def summed(cluster: "Cluster") -> List[Dict[str, Any]]:
-    """The data of machines that are not drawn one by one: table rows, ``gpu_model`` and ``steps``."""
+    """The data of machines not drawn one by one: table rows, ``gpu_model`` and ``steps``."""
     found: List[Dict[str, Any]] = []
     out = ffi.new("struct gang_node_spec **")
     with cluster._held() as pointer:

@@ -38,7 +38,7 @@ class Request(Mapping[str, Any]):
                 return candidates["gpus_free"]    # highest first; the lowest int64 excludes a node
 
         The fields are those of ``struct gang_candidate``. The search calls it on the thread of the
-        call. It must not change the cluster. An exception ends the call, which then changes nothing.
+        call. It must not change the cluster. An exception ends the call without a change.
     """
 
     def __init__(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each queue of ``capacity-scheduler.xml`` may have: guarantees and limits, by kind and label."""
+"""Guarantees and limits of the queues of ``capacity-scheduler.xml``, by kind and label."""
 from __future__ import annotations
 
 from fractions import Fraction

@@ -287,7 +287,7 @@ def _named(source: Source, found: str, taken: Dict[str, str]) -> str:
 
 
 def _settle_sites(by_format: Dict[str, List[Source]]) -> None:
-    """Assign yarn-site.xml to the scheduler among the inputs, and a file named gres.conf to Slurm."""
+    """Assign yarn-site.xml to the scheduler among the inputs, and gres.conf to Slurm."""
     sites = by_format.pop("yarn-site", [])
     if not sites:
         return

@@ -113,7 +113,7 @@ def _line(file: str, count: int, text: str, report: Report) -> Optional[Line]:
 
 
 def minutes(place: str, text: str) -> Optional[Fraction]:
-    """A time of a partition in seconds: minutes, m:s, h:m:s, d-h, d-h:m, d-h:m:s; None: unlimited."""
+    """Seconds of a partition's time: minutes, m:s, h:m:s, d-h, d-h:m, d-h:m:s; None: unlimited."""
     if text.upper() in ("INFINITE", "UNLIMITED", "NONE", "-1"):
         return None
     days, dash, rest = text.rpartition("-")

@@ -149,7 +149,7 @@ def _mark_of(path: Path) -> Mark:
 
 
 def _numbers_of(column: Any, words: List[str]) -> Any:
-    """The positions of texts in a list; -1 for a text that is not in it, such as "" for no queue."""
+    """The positions of texts in a list; -1 for a text not in it, such as "" for no queue."""
     import numpy
 
     place = {word: i for i, word in enumerate(words)}

@@ -285,7 +285,7 @@ def _scale(all_of: Iterable[Amounts]) -> float:
 
 
 def queues_html(queues: "Queues", use: Optional[Mapping[str, Mapping[str, Amounts]]] = None) -> str:
-    """The tree as a table, with a bar for each resource: used (blue), guarantee and limit (lines)."""
+    """The tree as a table; a bar for each resource: used (blue), guarantee and limit (lines)."""
     amounts = _amounts(queues, use)
     kinds = list(dict.fromkeys(kind for has in amounts.values() for kind in has))
     scale = {kind: _scale(has[kind] for has in amounts.values() if kind in has) for kind in kinds}
