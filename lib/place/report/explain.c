@@ -11,8 +11,8 @@
 #include "place/state/records.h"
 #include "place/whatif/whatif.h"
 
-/* An explanation and what it points to. */
-struct told {
+/* What the visitor gets: an explanation, and what it points to. */
+struct row {
     struct gang_explanation e;
     int64_t refused[GANG__WHY_COUNT];
     struct gang_explanation_kind kind[GANG_MAX_KINDS];
@@ -20,51 +20,51 @@ struct told {
     char path[GANG__PATH_ROOM];
 };
 
-struct telling {
-    struct gang__question ask;
+struct explainer {
+    struct gang__question question;
     gang_snapshot *snap;
     gang_result answer;
-    struct told *told;
+    struct row *row;
     gang_explain_fn visit;
     void *user;
 };
 
 /* ---- from a finding to an explanation -------------------------------------------------------- */
 
-static void tell_kinds(struct telling *t, const struct gang__reason *f)
+static void fill_kinds(struct explainer *t, const struct gang__reason *f)
 {
-    const struct gang__group *g = &t->ask.q->group[f->group];
-    struct gang_explanation *e = &t->told->e;
+    const struct gang__group *g = &t->question.q->group[f->group];
+    struct gang_explanation *e = &t->row->e;
     for (uint32_t kinds = gang__kinds_asked(g); kinds; kinds &= kinds - 1) {
         int32_t kind = __builtin_ctz(kinds);
         const struct gang__shortage *s = &f->census.kind[kind];
-        struct gang_explanation_kind *k = &t->told->kind[e->kind_count++];
+        struct gang_explanation_kind *k = &t->row->kind[e->kind_count++];
         *k = (struct gang_explanation_kind){
             kind, 0, gang__amount_asked(g, kind), s->most, s->nodes, s->could, s->full};
     }
-    e->kinds = t->told->kind;
-    memcpy(t->told->refused, f->census.refused, sizeof(t->told->refused));
-    e->refused = t->told->refused;
+    e->kinds = t->row->kind;
+    memcpy(t->row->refused, f->census.refused, sizeof(t->row->refused));
+    e->refused = t->row->refused;
     e->refused_count = GANG__WHY_COUNT;
     e->nodes_fit = f->census.fit_nodes;
 }
 
 /* The reason; of a request it may be that of a part of it. */
-static void tell_reason(struct telling *t, const struct gang__reason *f)
+static void fill_reason(struct explainer *t, const struct gang__reason *f)
 {
-    struct gang_explanation *e = &t->told->e;
+    struct gang_explanation *e = &t->row->e;
     e->constraint = f->why.why;
     e->kind = f->why.why == GANG_CONSTRAINT_SAME ? f->lack.kind : f->why.kind;
     e->requested = f->requested;
     e->available = f->available;
-    gang__reason_text(&t->ask, f, t->told->text, sizeof(t->told->text));
-    e->text = t->told->text;
+    gang__reason_text(&t->question, f, t->row->text, sizeof(t->row->text));
+    e->text = t->row->text;
 }
 
-static void tell(struct telling *t, const struct gang__reason *f)
+static void fill(struct explainer *t, const struct gang__reason *f)
 {
-    const gang_request *q = t->ask.q;
-    struct gang_explanation *e = &t->told->e;
+    const gang_request *q = t->question.q;
+    struct gang_explanation *e = &t->row->e;
     *e = (struct gang_explanation)GANG_EXPLANATION_INIT;
     e->answer = t->answer;
     e->result = f->code;
@@ -77,12 +77,12 @@ static void tell(struct telling *t, const struct gang__reason *f)
     e->nodes = f->census.nodes;
     e->kind_size = sizeof(struct gang_explanation_kind);
     if (f->group >= 0)
-        tell_kinds(t, f);
+        fill_kinds(t, f);
     if (f->level >= 0)
-        e->level = gang__level_word(t->ask.c, f->level);
+        e->level = gang__level_word(t->question.c, f->level);
     if (f->level >= 0 && gang__scope_is_bound(&f->best)) {
-        gang__scope_path(t->ask.p, &f->best, true, t->told->path, sizeof(t->told->path));
-        e->domain = t->told->path;
+        gang__scope_path(t->question.p, &f->best, true, t->row->path, sizeof(t->row->path));
+        e->domain = t->row->path;
         e->domain_want = f->best_want;
         e->domain_holds = f->best_holds;
     }
@@ -90,102 +90,102 @@ static void tell(struct telling *t, const struct gang__reason *f)
     e->lack_constraint = f->lack.why;
     e->lack_kind = f->lack.kind;
     e->lack_amount = f->lack_amount;
-    tell_reason(t, f);
+    fill_reason(t, f);
 }
 
 /* ---- one after the other --------------------------------------------------------------------- */
 
 /* The visitor runs outside of read sections: each part is found in one of its own. */
-static void enter(struct telling *t)
+static void enter(struct explainer *t)
 {
     gang__rcu_enter();
-    t->ask.p->snap = t->snap;
+    t->question.p->snap = t->snap;
 }
 
-static gang_result leave(struct telling *t, gang_result r)
+static gang_result leave(struct explainer *t, gang_result r)
 {
-    t->ask.p->snap = NULL;
+    t->question.p->snap = NULL;
     gang__rcu_leave();
-    return r == GANG_OK ? t->visit(&t->told->e, t->user) : r;
+    return r == GANG_OK ? t->visit(&t->row->e, t->user) : r;
 }
 
 /* As things are, unless it could never be. */
-static gang_result find_group(struct telling *t, uint32_t group, int64_t want,
+static gang_result find_group(struct explainer *t, uint32_t group, int64_t want,
                               struct gang__reason *f)
 {
     struct gang__reason ever;
-    gang_result r = gang__reason_of_group(&t->ask, group, want, false, true, f);
+    gang_result r = gang__reason_of_group(&t->question, group, want, false, true, f);
     if (r != GANG_OK || f->code == GANG_OK)
         return r;
-    r = gang__reason_of_group(&t->ask, group, want, true, true, &ever);
+    r = gang__reason_of_group(&t->question, group, want, true, true, &ever);
     if (r == GANG_OK && ever.code == GANG_ENEVER)
         *f = ever;
     return r;
 }
 
-static gang_result tell_group(struct telling *t, uint32_t group, int64_t want)
+static gang_result explain_group(struct explainer *t, uint32_t group, int64_t want)
 {
     struct gang__reason f;
     enter(t);
     gang_result r = find_group(t, group, want, &f);
     if (r == GANG_OK)
-        tell(t, &f);
+        fill(t, &f);
     return leave(t, r);
 }
 
-static gang_result tell_set(struct telling *t, int32_t set)
+static gang_result explain_set(struct explainer *t, int32_t set)
 {
     struct gang__reason f, ever;
     enter(t);
     bool fits = t->answer == GANG_OK; /* what is in a request that fits does, too */
-    gang_result r = gang__reason_of_member(&t->ask, set, fits, false, &f);
+    gang_result r = gang__reason_of_member(&t->question, set, fits, false, &f);
     if (r == GANG_OK && f.code != GANG_OK) {
-        r = gang__reason_of_member(&t->ask, set, false, true, &ever);
+        r = gang__reason_of_member(&t->question, set, false, true, &ever);
         if (r == GANG_OK && ever.code == GANG_ENEVER)
             f = ever;
     }
     if (r == GANG_OK)
-        tell(t, &f);
+        fill(t, &f);
     return leave(t, r);
 }
 
 /* The whole lacks what a part lacks, or what all parts lack together. */
-static gang_result tell_because(struct telling *t)
+static gang_result fill_because(struct explainer *t)
 {
     struct gang__reason f;
-    gang_result r = gang__reason_find(&t->ask, t->answer, &f);
+    gang_result r = gang__reason_find(&t->question, t->answer, &f);
     if (r != GANG_OK)
         return r;
-    t->told->e.because_group = f.group;
-    t->told->e.because_group_set = f.set;
-    tell_reason(t, &f);
+    t->row->e.because_group = f.group;
+    t->row->e.because_group_set = f.set;
+    fill_reason(t, &f);
     return GANG_OK;
 }
 
-static gang_result tell_request(struct telling *t)
+static gang_result explain_request(struct explainer *t)
 {
     struct gang__reason f;
     bool fits = t->answer == GANG_OK, never = t->answer == GANG_ENEVER;
     enter(t);
-    gang_result r = gang__reason_of_member(&t->ask, GANG__NO_SET, fits, never, &f);
+    gang_result r = gang__reason_of_member(&t->question, GANG__NO_SET, fits, never, &f);
     if (r == GANG_OK) {
         f.code = t->answer;
-        tell(t, &f);
+        fill(t, &f);
         if (!fits)
-            r = tell_because(t);
+            r = fill_because(t);
     }
     return leave(t, r);
 }
 
-static gang_result tell_all(struct telling *t)
+static gang_result explain_all(struct explainer *t)
 {
-    const gang_request *q = t->ask.q;
+    const gang_request *q = t->question.q;
     gang_result r = GANG_OK;
     for (uint32_t i = 0; i < q->group_count && r == GANG_OK; i++)
-        r = tell_group(t, i, gang__tasks_needed(q, i));
+        r = explain_group(t, i, gang__tasks_needed(q, i));
     for (uint32_t i = 0; i < q->group_set_count && r == GANG_OK; i++)
-        r = tell_set(t, (int32_t)i);
-    return r == GANG_OK ? tell_request(t) : r;
+        r = explain_set(t, (int32_t)i);
+    return r == GANG_OK ? explain_request(t) : r;
 }
 
 static bool is_answer(gang_result r)
@@ -197,17 +197,17 @@ static gang_result explain(gang_worker *w, gang_snapshot *snap, gang_request *q,
                            gang_explain_fn visit, void *user)
 {
     struct gang__plan *p = gang__plan_of(w);
-    struct telling t = {{p, w->cluster, q, NULL}, snap, GANG_OK, NULL, visit, user};
+    struct explainer t = {{p, w->cluster, q, NULL}, snap, GANG_OK, NULL, visit, user};
     gang__rcu_enter();
     t.answer = snap ? gang__snapshot_verdict(w, snap, q) : gang__request_verdict(w, q);
     gang__rcu_leave();
     if (!is_answer(t.answer) || p->out.host) /* its function may return anything */
         return t.answer;
-    t.told = gang__alloc(&w->cluster->mem, sizeof(*t.told));
-    if (!t.told)
+    t.row = gang__alloc(&w->cluster->mem, sizeof(*t.row));
+    if (!t.row)
         return GANG_ENOMEM;
-    gang_result r = tell_all(&t);
-    gang__release(&w->cluster->mem, t.told);
+    gang_result r = explain_all(&t);
+    gang__release(&w->cluster->mem, t.row);
     return r;
 }
 
@@ -235,33 +235,33 @@ gang_result gang_snapshot_explain(gang_worker *worker, struct gang_snapshot *sna
 
 /* ---- growth ---------------------------------------------------------------------------------- */
 
-static gang_result tell_growth(gang_worker *w, struct telling *t, uint32_t group)
+static gang_result explain_growth(gang_worker *w, struct explainer *t, uint32_t group)
 {
-    const struct gang__alloc *a = t->ask.running;
+    const struct gang__alloc *a = t->question.running;
     struct gang__reason f;
     enter(t);
-    t->ask.p->others.running = a;
-    t->ask.p->out.host = 0;
+    t->question.p->others.running = a;
+    t->question.p->out.host = 0;
     t->answer = gang__growth_verdict(w, a, group);
-    gang_result r = is_answer(t->answer) && !t->ask.p->out.host ? GANG_OK : t->answer;
+    gang_result r = is_answer(t->answer) && !t->question.p->out.host ? GANG_OK : t->answer;
     if (r == GANG_OK)
-        r = gang__reason_of_group(&t->ask, group, gang__growth_step(a, group),
+        r = gang__reason_of_group(&t->question, group, gang__growth_step(a, group),
                                   t->answer == GANG_ENEVER, true, &f);
     if (r == GANG_OK)
-        tell(t, &f);
-    t->ask.p->others.running = NULL;
+        fill(t, &f);
+    t->question.p->others.running = NULL;
     return leave(t, r);
 }
 
-static gang_result tell_growths(gang_worker *w, struct telling *t, int32_t group)
+static gang_result explain_growths(gang_worker *w, struct explainer *t, int32_t group)
 {
-    const gang_request *q = t->ask.q;
+    const gang_request *q = t->question.q;
     gang_result r = GANG_ERANGE;
     if (group < -1 || group >= (int32_t)q->group_count)
         return GANG_EINVAL;
     for (uint32_t i = 0; i < q->group_count && (r == GANG_OK || r == GANG_ERANGE); i++)
-        if ((group < 0 || (int32_t)i == group) && gang__growth_step(t->ask.running, i) > 0)
-            r = tell_growth(w, t, i);
+        if ((group < 0 || (int32_t)i == group) && gang__growth_step(t->question.running, i) > 0)
+            r = explain_growth(w, t, i);
     return r;
 }
 
@@ -272,16 +272,16 @@ gang_result gang_alloc_explain(gang_worker *worker, gang_alloc_id id, int32_t gr
         return GANG_EINVAL;
     gang_cluster *c = worker->cluster;
     struct gang__placer *placer = gang__placer_of(worker);
-    struct told *told = placer ? gang__alloc(&c->mem, sizeof(*told)) : NULL;
+    struct row *row = placer ? gang__alloc(&c->mem, sizeof(*row)) : NULL;
     struct gang__alloc *a;
-    if (!told)
+    if (!row)
         return GANG_ENOMEM;
     gang_result r = gang__alloc_read(c, id, &a);
     if (r == GANG_OK) {
-        struct telling t = {{&placer->plan, c, a->q, a}, NULL, GANG_OK, told, visit, user};
-        r = tell_growths(worker, &t, group);
+        struct explainer t = {{&placer->plan, c, a->q, a}, NULL, GANG_OK, row, visit, user};
+        r = explain_growths(worker, &t, group);
         gang__alloc_read_end(a);
     }
-    gang__release(&c->mem, told);
+    gang__release(&c->mem, row);
     return r;
 }
