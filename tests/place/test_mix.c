@@ -44,11 +44,11 @@ START_TEST(a_mix_is_copied_and_replaced)
     MUST(set(g, 2, NULL));
     name[0] = 'X';
     ck_assert_uint_eq(declared()->count, 2);
-    ck_assert_uint_eq(declared()->ask[0].weight, 7);
-    ck_assert_uint_eq(declared()->ask[0].share, 500);
-    ck_assert_uint_eq(declared()->ask[1].devices, 2);
-    ck_assert_str_eq(declared()->ask[1].models[0], "A");
-    ck_assert_str_eq(declared()->ask[1].models[1], "B");
+    ck_assert_uint_eq(declared()->shape[0].weight, 7);
+    ck_assert_uint_eq(declared()->shape[0].share, 500);
+    ck_assert_uint_eq(declared()->shape[1].devices, 2);
+    ck_assert_str_eq(declared()->shape[1].models[0], "A");
+    ck_assert_str_eq(declared()->shape[1].models[1], "B");
     uint64_t version = declared()->version;
     MUST(set(g, 1, NULL));
     ck_assert_uint_eq(declared()->count, 1);
@@ -128,7 +128,7 @@ START_TEST(shapes_follow_the_size_rule)
         longer[i].g.size = sizeof(longer[0]);
     }
     MUST(gang_mix_set(s.w, &longer[0].g, sizeof(longer[0]), 2, NULL));
-    ck_assert_uint_eq(declared()->ask[1].weight, 2);
+    ck_assert_uint_eq(declared()->shape[1].weight, 2);
     longer[1].more = 1;
     ck_assert_int_eq(gang_mix_set(s.w, &longer[0].g, sizeof(longer[0]), 2, &error), GANG_E2BIG);
     ck_assert_str_eq(error.path, "shapes[1].size");

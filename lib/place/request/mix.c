@@ -12,7 +12,7 @@
 
 /* ---- shapes -------------------------------------------------------------------------------- */
 
-static struct gang__shape_demand ask_of(const struct gang__group *g)
+static struct gang__shape_demand shape_of(const struct gang__group *g)
 {
     return (struct gang__shape_demand){.weight = (uint64_t)g->count,
                                        .cpu = g->cpu,
@@ -77,33 +77,33 @@ static void *models_copy(struct gang__shape_demand *a, void *memory)
 /* ---- learned ------------------------------------------------------------------------------- */
 
 static struct gang__observed *seen_new(const struct gang_mem *mem,
-                                       const struct gang__shape_demand *ask)
+                                       const struct gang__shape_demand *shape)
 {
-    struct gang__observed *s = gang__zalloc(mem, 1, sizeof(*s) + models_size(ask));
+    struct gang__observed *s = gang__zalloc(mem, 1, sizeof(*s) + models_size(shape));
     if (!s)
         return NULL;
-    s->ask = *ask;
-    models_copy(&s->ask, s + 1);
+    s->shape = *shape;
+    models_copy(&s->shape, s + 1);
     return s;
 }
 
 /* The entry of a shape, made if need be; NULL: the table is full, or (*failed) out of memory. */
 static struct gang__observed *seen_get(gang_cluster *c, struct gang__mixes *m,
-                                       const struct gang__shape_demand *ask, bool *failed)
+                                       const struct gang__shape_demand *shape, bool *failed)
 {
-    uint64_t at = hash_of(ask);
+    uint64_t at = hash_of(shape);
     for (unsigned i = 0; i < GANG__MIX_LEARNED; i++, at++) {
         _Atomic(struct gang__observed *) *entry = &m->seen[at % GANG__MIX_LEARNED];
         struct gang__observed *s = gang__load(entry);
         if (!s) {
-            struct gang__observed *fresh = seen_new(&c->mem, ask);
+            struct gang__observed *fresh = seen_new(&c->mem, shape);
             *failed = !fresh;
             if (!fresh || gang__publish(entry, &s, fresh))
                 return fresh;
             gang__release(&c->mem,
                           fresh); /* another thread came first, possibly with the same shape */
         }
-        if (is_same(&s->ask, ask))
+        if (is_same(&s->shape, shape))
             return s;
     }
     return NULL;
@@ -119,45 +119,45 @@ bool gang__mix_learn(gang_cluster *c, const gang_request *q)
     for (int round = 0; round < 2; round++) {
         for (uint32_t i = 0; i < q->group_count; i++) {
             bool failed = false;
-            struct gang__shape_demand ask = ask_of(&q->group[i]);
-            struct gang__observed *s = seen_get(c, m, &ask, &failed);
+            struct gang__shape_demand shape = shape_of(&q->group[i]);
+            struct gang__observed *s = seen_get(c, m, &shape, &failed);
             if (failed)
                 return false;
             if (!s || round == 0)
                 continue;
-            gang__add_relaxed(&s->tasks, ask.weight);
-            gang__add_relaxed(&m->learned, ask.weight);
+            gang__add_relaxed(&s->tasks, shape.weight);
+            gang__add_relaxed(&m->learned, shape.weight);
         }
     }
     return true;
 }
 
 bool gang__mix_learned(gang_cluster *c, struct gang__mixes *m, struct gang__shape_demand **own,
-                       size_t *room, size_t *count)
+                       size_t *cap, size_t *count)
 {
-    if (!gang__grow(&c->mem, (void **)own, room, GANG__MIX_LEARNED, sizeof(**own)))
+    if (!gang__grow(&c->mem, (void **)own, cap, GANG__MIX_LEARNED, sizeof(**own)))
         return false;
     *count = 0;
     for (unsigned i = 0; i < GANG__MIX_LEARNED; i++) {
         const struct gang__observed *s = gang__load(&m->seen[i]);
         if (!s)
             continue;
-        (*own)[*count] = s->ask;
+        (*own)[*count] = s->shape;
         (*own)[(*count)++].weight = gang__load_relaxed(&s->tasks);
     }
     return true;
 }
 
 bool gang__mix_own_copy(gang_cluster *c, const struct gang__shape_demand *from, size_t count,
-                        struct gang__shape_demand **own, size_t *room)
+                        struct gang__shape_demand **own, size_t *cap)
 {
     struct gang__mixes *m = &gang__shared_at(c)->mixes;
-    bool failed = !gang__grow(&c->mem, (void **)own, room, GANG__MIX_LEARNED, sizeof(**own));
+    bool failed = !gang__grow(&c->mem, (void **)own, cap, GANG__MIX_LEARNED, sizeof(**own));
     for (size_t i = 0; i < count && !failed; i++) {
         const struct gang__observed *s = seen_get(c, m, &from[i], &failed);
         if (!s)
             return false;
-        (*own)[i] = s->ask;
+        (*own)[i] = s->shape;
         (*own)[i].weight = from[i].weight;
     }
     return !failed;
@@ -167,18 +167,18 @@ bool gang__mix_own_copy(gang_cluster *c, const struct gang__shape_demand *from, 
 
 static struct gang__mix *mix_copy(const struct gang_mem *mem, const struct gang__mix *from)
 {
-    size_t bytes = sizeof(*from) + from->count * sizeof(from->ask[0]);
+    size_t bytes = sizeof(*from) + from->count * sizeof(from->shape[0]);
     for (size_t i = 0; i < from->count; i++)
-        bytes += models_size(&from->ask[i]);
+        bytes += models_size(&from->shape[i]);
     struct gang__mix *mix = gang__zalloc(mem, 1, bytes);
     if (!mix)
         return NULL;
     mix->version = from->version;
     mix->count = from->count;
-    void *end = &mix->ask[mix->count];
+    void *end = &mix->shape[mix->count];
     for (size_t i = 0; i < mix->count; i++) {
-        mix->ask[i] = from->ask[i];
-        end = models_copy(&mix->ask[i], end);
+        mix->shape[i] = from->shape[i];
+        end = models_copy(&mix->shape[i], end);
     }
     return mix;
 }
@@ -192,7 +192,7 @@ bool gang__mixes_copy(gang_cluster *to, gang_cluster *from)
         return true;
     for (unsigned i = 0; i < GANG__MIX_LEARNED; i++) {
         const struct gang__observed *seen = gang__load(&theirs->mixes.seen[i]);
-        struct gang__observed *copy = seen ? seen_new(&to->mem, &seen->ask) : NULL;
+        struct gang__observed *copy = seen ? seen_new(&to->mem, &seen->shape) : NULL;
         if (seen && !copy)
             return false;
         if (copy)
@@ -213,17 +213,17 @@ static struct gang__mix *mix_new(const struct gang_mem *mem, const gang_request 
 {
     size_t bytes = sizeof(struct gang__mix) + q->group_count * sizeof(struct gang__shape_demand);
     for (uint32_t i = 0; i < q->group_count; i++) {
-        struct gang__shape_demand ask = ask_of(&q->group[i]);
-        bytes += models_size(&ask);
+        struct gang__shape_demand shape = shape_of(&q->group[i]);
+        bytes += models_size(&shape);
     }
     struct gang__mix *mix = gang__zalloc(mem, 1, bytes);
     if (!mix)
         return NULL;
     mix->count = q->group_count;
-    void *end = &mix->ask[mix->count];
+    void *end = &mix->shape[mix->count];
     for (uint32_t i = 0; i < q->group_count; i++) {
-        mix->ask[i] = ask_of(&q->group[i]);
-        end = models_copy(&mix->ask[i], end);
+        mix->shape[i] = shape_of(&q->group[i]);
+        end = models_copy(&mix->shape[i], end);
     }
     return mix;
 }

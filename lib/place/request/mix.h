@@ -28,13 +28,13 @@ struct gang__mix {
     struct gang__rcu_block spent;
     uint64_t version; /* from 1 */
     size_t count;
-    struct gang__shape_demand ask[];
+    struct gang__shape_demand shape[];
 };
 
 /* A shape that was seen. Kept until the cluster ends. */
 struct gang__observed {
-    struct gang__shape_demand ask; /* its weight is not used */
-    gang__a64 tasks;               /* relaxed, pairs with none: a statistic */
+    struct gang__shape_demand shape; /* its weight is not used */
+    gang__a64 tasks;                 /* relaxed, pairs with none: a statistic */
 };
 
 struct gang__mixes {
@@ -53,7 +53,7 @@ bool gang__mix_learn(gang_cluster *c, const gang_request *q);
 /* Copies the learned shapes into `*own`, which grows; other threads go on learning. False: out of
  * memory. */
 bool gang__mix_learned(gang_cluster *c, struct gang__mixes *m, struct gang__shape_demand **own,
-                       size_t *room, size_t *count);
+                       size_t *cap, size_t *count);
 
 /* Does a GPU of this model do for the shape? */
 static inline bool gang__class_suits(const struct gang__shape_demand *a, const char *model)
@@ -70,7 +70,7 @@ bool gang__mixes_copy(gang_cluster *to, gang_cluster *from);
 /* Translates a worker's copy of another cluster's shapes into the shapes of this one, which has
  * them all (gang__mixes_copy()). False: out of memory. */
 bool gang__mix_own_copy(gang_cluster *c, const struct gang__shape_demand *from, size_t count,
-                        struct gang__shape_demand **own, size_t *room);
+                        struct gang__shape_demand **own, size_t *cap);
 void gang__mixes_free(struct gang__mixes *m, const struct gang_mem *mem);
 
 #endif

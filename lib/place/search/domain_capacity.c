@@ -89,7 +89,7 @@ static void turn_to(const struct gang__capacity_query *e, struct leaves *l, uint
         l->leaf[k] = c ? gang__load(&c->leaf[e->pair[k].class_id]) : NULL;
 }
 
-/* Is there room for `want` in a row of slots, as the index has it? */
+/* Is there capacity for `want` in a row of slots, as the index has it? */
 static bool row_has(const struct gang__capacity_query *e, struct leaves *l, uint32_t first,
                     uint32_t end, int64_t want)
 {
@@ -138,7 +138,7 @@ uint32_t gang__domain_capacity_next(struct gang__capacity_query *e, const struct
 
 /* Slots [first, end) as they stand in the index words. */
 static void count_row(struct gang__capacity_query *e, uint32_t first, uint32_t end,
-                      struct gang__capacity *room)
+                      struct gang__capacity *capacity)
 {
     for (uint32_t base = first - first % GANG__FAN; base < end; base += GANG__FAN) {
         uint32_t mask = slots_of_word(base, first, end);
@@ -147,19 +147,20 @@ static void count_row(struct gang__capacity_query *e, uint32_t first, uint32_t e
                 gang__index_word(&e->p->c->commit, e->pair[i].class_id, e->pair[i].bucket, base) &
                 mask;
             if (bits)
-                gang__capacity_add(room, e->each[e->pair[i].bucket], gang__popcount(bits));
+                gang__capacity_add(capacity, e->each[e->pair[i].bucket], gang__popcount(bits));
         }
     }
 }
 
-static void count_slot(struct gang__capacity_query *e, uint32_t slot, struct gang__capacity *room)
+static void count_slot(struct gang__capacity_query *e, uint32_t slot,
+                       struct gang__capacity *capacity)
 {
     for (uint32_t i = 0; i < e->pairs; i++) {
         uint32_t at = slot % GANG__FAN;
         if (gang__index_word(&e->p->c->commit, e->pair[i].class_id, e->pair[i].bucket, slot - at) >>
                 at &
             1) {
-            gang__capacity_add(room, e->each[e->pair[i].bucket], 1);
+            gang__capacity_add(capacity, e->each[e->pair[i].bucket], 1);
             return;
         }
     }
@@ -168,7 +169,7 @@ static void count_slot(struct gang__capacity_query *e, uint32_t slot, struct gan
 /* ---- both ways ------------------------------------------------------------------------------- */
 
 static void count_members(struct gang__capacity_query *e, struct gang__domain *d,
-                          struct gang__capacity *room)
+                          struct gang__capacity *capacity)
 {
     struct gang__node_list m = gang__plan_members(e->p, d);
     for (uint32_t i = 0; i < m.count; i++) {
@@ -177,33 +178,33 @@ static void count_members(struct gang__capacity_query *e, struct gang__domain *d
         if (!node || node->domain[d->level] != d->index)
             continue;
         if (e->by_index)
-            count_slot(e, slot, room);
+            count_slot(e, slot, capacity);
         else
-            gang__capacity_add(room, gang__plan_capacity(e->p, e->group, slot), 1);
+            gang__capacity_add(capacity, gang__plan_capacity(e->p, e->group, slot), 1);
     }
 }
 
 void gang__domain_capacity(struct gang__capacity_query *e, uint32_t level, uint32_t i,
-                           struct gang__capacity *room)
+                           struct gang__capacity *capacity)
 {
-    memset(room, 0, sizeof(*room));
+    memset(capacity, 0, sizeof(*capacity));
     if (e->by_index) {
         struct gang__spans spans = gang__domain_spans(e->p->c, level);
         uint64_t span = i < spans.count ? gang__load(&spans.span[i]) : 0;
         if (gang__span_is_dense(span)) {
-            count_row(e, gang__span_first(span), gang__span_last(span) + 1, room);
+            count_row(e, gang__span_first(span), gang__span_last(span) + 1, capacity);
             return;
         }
     }
-    count_members(e, gang__domain_at(e->p->c, level, i), room);
+    count_members(e, gang__domain_at(e->p->c, level, i), capacity);
 }
 
-int64_t gang__capacity_nodes(const struct gang__capacity *room, int64_t want)
+int64_t gang__capacity_nodes(const struct gang__capacity *capacity, int64_t want)
 {
     int64_t nodes = 0;
-    for (int64_t each = room->most; each > 0 && want > 0; each--) {
+    for (int64_t each = capacity->most; each > 0 && want > 0; each--) {
         int64_t need = (want + each - 1) / each;
-        int64_t take = need < room->nodes[each] ? need : room->nodes[each];
+        int64_t take = need < capacity->nodes[each] ? need : capacity->nodes[each];
         nodes += take;
         want -= take * each;
     }
@@ -220,22 +221,22 @@ int64_t gang__scope_nodes(struct gang__plan *p, const struct gang__scope *scope)
 }
 
 void gang__scope_capacity(struct gang__capacity_query *e, const struct gang__scope *scope,
-                          struct gang__capacity *room)
+                          struct gang__capacity *capacity)
 {
     if (scope->domain) {
-        gang__domain_capacity(e, scope->domain->level, scope->domain->rank, room);
+        gang__domain_capacity(e, scope->domain->level, scope->domain->rank, capacity);
         return;
     }
-    memset(room, 0, sizeof(*room));
+    memset(capacity, 0, sizeof(*capacity));
     uint32_t first = 1, end = gang__plan_end(e->p);
     if (scope->level >= GANG__LEVEL_NODE) {
         first = scope->slot;
         end = first + 1;
     }
     if (e->by_index) {
-        count_row(e, first, end, room);
+        count_row(e, first, end, capacity);
         return;
     }
     for (uint32_t slot = first; slot < end; slot++)
-        gang__capacity_add(room, gang__plan_capacity(e->p, e->group, slot), 1);
+        gang__capacity_add(capacity, gang__plan_capacity(e->p, e->group, slot), 1);
 }

@@ -14,7 +14,7 @@ enum { GANG__CAPACITY_MAX = 128 }; /* larger capacities of a node count as one c
 struct gang__capacity {
     int64_t tasks;                          /* in all, of what is counted */
     int64_t most;                           /* the greatest n */
-    uint32_t nodes[GANG__CAPACITY_MAX + 1]; /* nodes[n]: with room for n; the last: and more */
+    uint32_t nodes[GANG__CAPACITY_MAX + 1]; /* nodes[n]: with capacity for n; the last: and more */
 };
 
 /* What to look at in the index for a group: made once, used for many domains. */
@@ -22,7 +22,7 @@ struct gang__capacity_query {
     struct gang__plan *p;
     uint32_t group;
     bool by_index;  /* else node by node */
-    uint32_t pairs; /* buckets with nodes in them that may have room */
+    uint32_t pairs; /* buckets with nodes in them that may have capacity */
     struct {
         uint8_t class_id, bucket;
     } pair[GANG__GPU_CLASSES];
@@ -33,35 +33,36 @@ struct gang__capacity_query {
 void gang__capacity_query_init(struct gang__capacity_query *e, struct gang__plan *p, uint32_t group,
                                int64_t nodes);
 
-/* The first of the domains [from, end) of a level that may have room for `want` and does not surely
- * lie beside a scope; `end`: none. Where the index tells, a few loads a domain. */
+/* The first of the domains [from, end) of a level that may have capacity for `want` and is not
+ * surely outside a scope; `end`: none. Where the index tells, a few loads a domain. */
 uint32_t gang__domain_capacity_next(struct gang__capacity_query *e, const struct gang__scope *scope,
                                     uint32_t level, uint32_t from, uint32_t end, int64_t want);
 
-/* The room in the i-th domain of a level. */
+/* The capacity of the i-th domain of a level. */
 void gang__domain_capacity(struct gang__capacity_query *e, uint32_t level, uint32_t i,
-                           struct gang__capacity *room);
+                           struct gang__capacity *capacity);
 
 /* Add one node's. */
-static inline void gang__capacity_add(struct gang__capacity *room, int64_t tasks, uint32_t nodes)
+static inline void gang__capacity_add(struct gang__capacity *capacity, int64_t tasks,
+                                      uint32_t nodes)
 {
     if (tasks <= 0)
         return;
     enum { MOST_TASKS = 1 << 24 }; /* of any request */
     int64_t n = tasks < GANG__CAPACITY_MAX ? tasks : (int64_t)GANG__CAPACITY_MAX;
-    room->nodes[n] += nodes;
-    room->most = n > room->most ? n : room->most;
-    room->tasks += (tasks < MOST_TASKS ? tasks : MOST_TASKS) * nodes;
+    capacity->nodes[n] += nodes;
+    capacity->most = n > capacity->most ? n : capacity->most;
+    capacity->tasks += (tasks < MOST_TASKS ? tasks : MOST_TASKS) * nodes;
 }
 
 /* The same of a scope: the cluster, a domain or a node. */
 void gang__scope_capacity(struct gang__capacity_query *e, const struct gang__scope *scope,
-                          struct gang__capacity *room);
+                          struct gang__capacity *capacity);
 
 /* Nodes in a scope, those counted that are not up. */
 int64_t gang__scope_nodes(struct gang__plan *p, const struct gang__scope *scope);
 
 /* On how few nodes `want` tasks go; INT64_MAX: they do not. */
-int64_t gang__capacity_nodes(const struct gang__capacity *room, int64_t want);
+int64_t gang__capacity_nodes(const struct gang__capacity *capacity, int64_t want);
 
 #endif

@@ -25,13 +25,13 @@ struct gang__policy {
     /* Of those that score, called inside a read section: */
     /* Once a search, before the scores; NULL: nothing to prepare. False: p->out.failed. */
     bool (*begin)(struct gang__plan *p);
-    /* Of one node that takes the task on seat->gpus; may choose other devices of the group's for a
-     * part of one. */
+    /* Of one node that takes the task on candidate->gpus; may choose other devices for a task that
+     * takes a part of one. */
     int64_t (*score)(struct gang__plan *p, const struct gang__group *g,
-                     const struct gang__node_copy *v, struct gang__scored_node *seat);
+                     const struct gang__node_copy *v, struct gang__scored_node *candidate);
     /* Scores all candidates at once, in place of `score`, for each task. False: p->out.failed. */
-    bool (*score_all)(struct gang__plan *p, uint32_t group, struct gang__scored_node *seat,
-                      size_t seats);
+    bool (*score_all)(struct gang__plan *p, uint32_t group, struct gang__scored_node *candidate,
+                      size_t candidate_count);
     /* The rank of a score, given the lowest and highest of all nodes; NULL: the score itself. */
     int64_t (*rank)(int64_t score, int64_t least, int64_t most);
 };
@@ -60,9 +60,9 @@ static inline int64_t gang__gpu_free(const struct gang__node_copy *v, const uint
 }
 
 /* milli-GPUs that the task of a candidate takes. */
-static inline int64_t gang__gpu_asked(const struct gang__scored_node *seat)
+static inline int64_t gang__gpu_asked(const struct gang__scored_node *candidate)
 {
-    return (int64_t)gang__popcount(seat->gpus) * seat->share;
+    return (int64_t)gang__popcount(candidate->gpus) * candidate->share;
 }
 
 /* A device's free part. */

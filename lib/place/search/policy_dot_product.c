@@ -11,13 +11,13 @@
 enum { MOST_CPU = 128000, MOST_GPU = 8000 };
 
 static int64_t score(struct gang__plan *p, const struct gang__group *g,
-                     const struct gang__node_copy *v, struct gang__scored_node *seat)
+                     const struct gang__node_copy *v, struct gang__scored_node *candidate)
 {
     const uint64_t *now = gang__words_now(p, v);
     double cpu = (double)gang__head_cpu(now[GANG__WORD_HEAD]);
     double gpu = (double)gang__gpu_free(v, now);
     double product = cpu / MOST_CPU * (double)g->cpu / MOST_CPU +
-                     gpu / MOST_GPU * (double)gang__gpu_asked(seat) / MOST_GPU;
+                     gpu / MOST_GPU * (double)gang__gpu_asked(candidate) / MOST_GPU;
     return (int64_t)(100 * (1 - product / 2));
 }
 

@@ -49,7 +49,7 @@ enum reason {
 struct access {
     bool known;
     bool *shape;
-    size_t room;
+    size_t cap;
 };
 
 struct entry {
@@ -64,9 +64,9 @@ struct gang__fgd {
     uint64_t learned; /* when there were so many tasks */
     const struct gang__shape_demand **typical;
     double *p; /* of each, in all 1 */
-    size_t typicals, typical_room, p_room;
+    size_t typicals, typical_cap, p_cap;
     struct gang__shape_demand *own; /* what was learned */
-    size_t owns, own_room;
+    size_t owns, own_cap;
     struct access of_class[GANG__GPU_CLASSES];
     struct entry cache[1 << CACHE_LOG];
 };
@@ -87,22 +87,22 @@ void gang__fgd_free(struct gang__fgd *f, const struct gang_mem *mem)
 
 /* The most frequent shapes; of equals as they come. */
 static bool find_typical(struct gang__plan *p, struct gang__fgd *f,
-                         const struct gang__shape_demand *ask, size_t asks)
+                         const struct gang__shape_demand *shape, size_t shape_count)
 {
     const struct gang_mem *mem = &p->c->mem;
     uint64_t all = 0, sum = 0;
     f->ready = f->by_memory = false;
-    if (!gang__grow(mem, (void **)&f->typical, &f->typical_room, asks, sizeof(*f->typical)) ||
-        !gang__grow(mem, (void **)&f->p, &f->p_room, asks, sizeof(*f->p)))
+    if (!gang__grow(mem, (void **)&f->typical, &f->typical_cap, shape_count, sizeof(*f->typical)) ||
+        !gang__grow(mem, (void **)&f->p, &f->p_cap, shape_count, sizeof(*f->p)))
         return false;
-    for (size_t i = 0; i < asks; i++) {
+    for (size_t i = 0; i < shape_count; i++) {
         size_t at = i;
-        all += ask[i].weight;
-        for (; at && f->typical[at - 1]->weight < ask[i].weight; at--)
+        all += shape[i].weight;
+        for (; at && f->typical[at - 1]->weight < shape[i].weight; at--)
             f->typical[at] = f->typical[at - 1];
-        f->typical[at] = &ask[i];
+        f->typical[at] = &shape[i];
     }
-    for (f->typicals = 0; f->typicals < asks && sum < all - all * (100 - TYPICAL) / 100;)
+    for (f->typicals = 0; f->typicals < shape_count && sum < all - all * (100 - TYPICAL) / 100;)
         sum += f->typical[f->typicals++]->weight;
     for (size_t i = 0; i < f->typicals; i++) {
         double part = (double)f->typical[i]->weight / (double)all;
@@ -119,7 +119,7 @@ static bool find_typical(struct gang__plan *p, struct gang__fgd *f,
 
 static bool learn(struct gang__plan *p, struct gang__fgd *f, struct gang__mixes *m)
 {
-    return gang__mix_learned(p->c, m, &f->own, &f->own_room, &f->owns) &&
+    return gang__mix_learned(p->c, m, &f->own, &f->own_cap, &f->owns) &&
            find_typical(p, f, f->own, f->owns);
 }
 
@@ -128,7 +128,7 @@ bool gang__fgd_copy(struct gang__plan *to, const struct gang__fgd *from)
     if (!from || !from->ready || from->version)
         return true;
     struct gang__fgd *f = to->score.fgd = gang__zalloc(&to->c->mem, 1, sizeof(*f));
-    if (!f || !gang__mix_own_copy(to->c, from->own, from->owns, &f->own, &f->own_room))
+    if (!f || !gang__mix_own_copy(to->c, from->own, from->owns, &f->own, &f->own_cap))
         return false;
     f->learned = from->learned;
     f->owns = from->owns;
@@ -149,7 +149,7 @@ static bool begin(struct gang__plan *p)
                  (!mix && learned > f->learned + f->learned / RENEW_PART))) {
         f->version = version;
         f->learned = learned;
-        done = mix ? find_typical(p, f, mix->ask, mix->count) : learn(p, f, m);
+        done = mix ? find_typical(p, f, mix->shape, mix->count) : learn(p, f, m);
     }
     p->out.failed = !done;
     return done;
@@ -162,7 +162,7 @@ static const bool *access_of(struct gang__plan *p, struct gang__fgd *f, uint8_t 
     const char *model = gang__load(&p->c->commit.gpu_class[class_id])->model;
     if (a->known)
         return a->shape;
-    if (!gang__grow(&p->c->mem, (void **)&a->shape, &a->room, f->typicals, sizeof(*a->shape))) {
+    if (!gang__grow(&p->c->mem, (void **)&a->shape, &a->cap, f->typicals, sizeof(*a->shape))) {
         p->out.failed = true;
         return NULL;
     }
@@ -307,7 +307,7 @@ static double fragment_after(struct gang__plan *p, const struct state *before, u
 }
 
 static int64_t score(struct gang__plan *p, const struct gang__group *g,
-                     const struct gang__node_copy *v, struct gang__scored_node *seat)
+                     const struct gang__node_copy *v, struct gang__scored_node *candidate)
 {
     const uint64_t *now = gang__words_now(p, v);
     struct state s = {.v = v, .cpu = gang__head_cpu(now[GANG__WORD_HEAD]), .gpus = v->layout.gpus};
@@ -319,7 +319,7 @@ static int64_t score(struct gang__plan *p, const struct gang__group *g,
     bool choose = g->devices == 1 && g->share > 0 && g->share < 1000 && !g->near_nic &&
                   g->numa != GANG_NUMA_STRICT;
     if (!choose)
-        return gradient(before, fragment_after(p, &s, seat->gpus, seat->share));
+        return gradient(before, fragment_after(p, &s, candidate->gpus, candidate->share));
     int64_t best = GANG__SCORE_OUT;
     bool uniform = gang__load(&p->c->commit.gpu_class[v->layout.class_id])->model[0];
     uint16_t tried[GANG_MAX_GPUS];
@@ -336,7 +336,7 @@ static int64_t score(struct gang__plan *p, const struct gang__group *g,
         int64_t here = gradient(before, fragment_after(p, &s, UINT64_C(1) << i, g->share));
         if (here > best) {
             best = here;
-            seat->wanted = UINT64_C(1) << i;
+            candidate->wanted = UINT64_C(1) << i;
         }
     }
     return best;

@@ -23,10 +23,10 @@ static uint64_t planned(const struct gang__plan *p, const struct gang__node_copy
 }
 
 static int64_t score(struct gang__plan *p, const struct gang__group *g,
-                     const struct gang__node_copy *v, struct gang__scored_node *seat)
+                     const struct gang__node_copy *v, struct gang__scored_node *candidate)
 {
     enum { MOST_GPU = 8000, FULL = 25, ALIKE = 75, AMONG_OTHERS = 50, NOTHING = 25 };
-    (void)seat;
+    (void)candidate;
     if (!g->devices)
         return 0;
     int64_t base = FULL * (MOST_GPU - gang__gpu_free(v, gang__words_now(p, v))) / MOST_GPU;

@@ -29,7 +29,7 @@ static unsigned parts(const struct gang__node_copy *v, const uint64_t *now, uint
 }
 
 static int64_t score(struct gang__plan *p, const struct gang__group *g,
-                     const struct gang__node_copy *v, struct gang__scored_node *seat)
+                     const struct gang__node_copy *v, struct gang__scored_node *candidate)
 {
     enum { WHOLE = 1000, SHARED_MOST = 100, BUSY_MOST = 50, IDLE_MOST = 33 };
     const uint64_t *now = gang__words_now(p, v);
@@ -39,7 +39,7 @@ static int64_t score(struct gang__plan *p, const struct gang__group *g,
     if (gang__gpu_free(v, now) == gpus * WHOLE)
         return larger(IDLE_MOST - gpus, gpus);
     uint32_t part[GANG_MAX_GPUS];
-    unsigned count = parts(v, now, gang__plan_devices(p, g, v), seat->share, part);
+    unsigned count = parts(v, now, gang__plan_devices(p, g, v), candidate->share, part);
     int64_t whole = 0, free = 0;
     for (unsigned i = 0; i < count && i < g->devices; i++) {
         whole += part[i] == WHOLE;

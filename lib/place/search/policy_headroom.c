@@ -42,7 +42,7 @@ enum {
 };
 
 struct worth {
-    const struct gang__shape_demand *ask;
+    const struct gang__shape_demand *shape;
     uint64_t weight; /* with the root of its size */
     uint64_t demand; /* milli-GPUs a task; by memory: a guess, half of each device */
     /* Do the devices of a class do? Asked once: of a class of one model. */
@@ -61,9 +61,9 @@ struct gang__headroom {
     uint64_t version; /* of the declared mix; 0: learned, */
     uint64_t learned; /* when there were so many tasks */
     struct worth *worth;
-    size_t worths, room;
+    size_t worths, worth_cap;
     struct gang__shape_demand *own; /* what was learned */
-    size_t owns, own_room;
+    size_t owns, own_cap;
     uint32_t root[MOST_MILLI + 1]; /* 2560 x n^(2/3) */
     struct entry cache[1 << CACHE_LOG];
 };
@@ -112,20 +112,20 @@ static uint64_t root_of(const struct gang__headroom *h, uint64_t milli)
 /* ---- the mix --------------------------------------------------------------------------------- */
 
 static bool take_mix(struct gang__plan *p, struct gang__headroom *h,
-                     const struct gang__shape_demand *ask, size_t asks)
+                     const struct gang__shape_demand *shape, size_t shape_count)
 {
     uint64_t all = 0;
     h->ready = h->by_memory = false;
-    if (!gang__grow(&p->c->mem, (void **)&h->worth, &h->room, asks, sizeof(*h->worth)))
+    if (!gang__grow(&p->c->mem, (void **)&h->worth, &h->worth_cap, shape_count, sizeof(*h->worth)))
         return false;
-    for (size_t i = 0; i < asks; i++)
-        all += ask[i].devices ? ask[i].weight : 0;
+    for (size_t i = 0; i < shape_count; i++)
+        all += shape[i].devices ? shape[i].weight : 0;
     unsigned shift = 0;
     while (all >> shift > MOST_WEIGHT)
         shift++;
     h->worths = 0;
-    for (size_t i = 0; i < asks; i++) {
-        const struct gang__shape_demand *a = &ask[i];
+    for (size_t i = 0; i < shape_count; i++) {
+        const struct gang__shape_demand *a = &shape[i];
         if (!a->devices || a->slices)
             continue;
         uint64_t demand = (uint64_t)a->devices * (a->share ? a->share : 500);
@@ -156,8 +156,8 @@ static bool begin(struct gang__plan *p)
         h->version = version;
         h->learned = learned;
         if (!mix)
-            done = gang__mix_learned(p->c, m, &h->own, &h->own_room, &h->owns);
-        done = done && take_mix(p, h, mix ? mix->ask : h->own, mix ? mix->count : h->owns);
+            done = gang__mix_learned(p->c, m, &h->own, &h->own_cap, &h->owns);
+        done = done && take_mix(p, h, mix ? mix->shape : h->own, mix ? mix->count : h->owns);
     }
     p->out.failed = p->out.failed || !done;
     return done;
@@ -168,7 +168,7 @@ bool gang__headroom_copy(struct gang__plan *to, const struct gang__headroom *fro
     if (!from || !from->ready || from->version)
         return true;
     struct gang__headroom *h = to->score.headroom = gang__zalloc(&to->c->mem, 1, sizeof(*h));
-    if (!h || !gang__mix_own_copy(to->c, from->own, from->owns, &h->own, &h->own_room))
+    if (!h || !gang__mix_own_copy(to->c, from->own, from->owns, &h->own, &h->own_cap))
         return false;
     h->learned = from->learned;
     h->owns = from->owns;
@@ -190,14 +190,14 @@ static uint8_t suits(gang_cluster *c, struct worth *w, uint8_t class_id)
 {
     const char *model = gang__load(&c->commit.gpu_class[class_id])->model;
     if (w->suits[class_id] == UNASKED && model[0])
-        w->suits[class_id] = gang__class_suits(w->ask, model) ? YES : NO;
+        w->suits[class_id] = gang__class_suits(w->shape, model) ? YES : NO;
     return w->suits[class_id];
 }
 
 static int64_t worth_to(gang_cluster *c, const struct gang__headroom *h, struct worth *w,
                         const struct state *s)
 {
-    const struct gang__shape_demand *a = w->ask;
+    const struct gang__shape_demand *a = w->shape;
     const struct gang_gpu_spec *gpu = s->v->type->spec->gpus;
     uint64_t usable = 0, on_devices = 0;
     uint32_t fit = 0;
@@ -277,7 +277,7 @@ static int64_t value_after(struct gang__plan *p, const struct state *before, uin
 }
 
 static int64_t score(struct gang__plan *p, const struct gang__group *g,
-                     const struct gang__node_copy *v, struct gang__scored_node *seat)
+                     const struct gang__node_copy *v, struct gang__scored_node *candidate)
 {
     const uint64_t *now = gang__words_now(p, v);
     struct state s = {.v = v,
@@ -289,12 +289,12 @@ static int64_t score(struct gang__plan *p, const struct gang__group *g,
     int64_t before = value_of(p, p->score.headroom, &s);
     s.cpu -= g->cpu;
     s.pages -= g->pages;
-    seat->rest = (uint64_t)(gang__gpu_free(v, now) - gang__gpu_asked(seat)) << 32 | s.cpu;
+    candidate->rest = (uint64_t)(gang__gpu_free(v, now) - gang__gpu_asked(candidate)) << 32 | s.cpu;
     /* A part of one device goes to the best one, unless other rules choose it. */
     bool choose = g->devices == 1 && g->share > 0 && g->share < 1000 && !g->near_nic &&
                   g->numa != GANG_NUMA_STRICT;
     if (!choose)
-        return value_after(p, &s, seat->gpus, seat->share) - before;
+        return value_after(p, &s, candidate->gpus, candidate->share) - before;
     int64_t best = GANG__SCORE_OUT;
     uint16_t best_part = 0;
     for (uint64_t left = gang__plan_devices(p, g, v); left; left &= left - 1) {
@@ -305,7 +305,7 @@ static int64_t score(struct gang__plan *p, const struct gang__group *g,
         if (here > best || (here == best && s.part[i] < best_part)) {
             best = here;
             best_part = s.part[i];
-            seat->wanted = UINT64_C(1) << i;
+            candidate->wanted = UINT64_C(1) << i;
         }
     }
     return best;

@@ -7,7 +7,7 @@
 #include "place/fit/fit.h"
 #include "place/search/policy.h"
 
-static bool make_room(struct gang__plan *p, size_t count)
+static bool reserve_candidates(struct gang__plan *p, size_t count)
 {
     const struct gang_mem *mem = &p->c->mem;
     return gang__grow(mem, (void **)&p->score.host_candidate, &p->score.host_candidate_cap, count,
@@ -16,10 +16,10 @@ static bool make_room(struct gang__plan *p, size_t count)
                       sizeof(*p->score.host_score));
 }
 
-static void describe(struct gang__plan *p, const struct gang__scored_node *seat,
+static void describe(struct gang__plan *p, const struct gang__scored_node *candidate,
                      struct gang_candidate *to)
 {
-    const struct gang__node_copy *v = gang__node_copy_at(p, seat->slot); /* it is there */
+    const struct gang__node_copy *v = gang__node_copy_at(p, candidate->slot); /* it is there */
     const uint64_t *now = gang__words_now(p, v);
     to->node = v->node->id;
     to->cpu_free = (int64_t)gang__head_cpu(now[GANG__WORD_HEAD]);
@@ -29,28 +29,28 @@ static void describe(struct gang__plan *p, const struct gang__scored_node *seat,
     to->tasks = v->used;
 }
 
-static bool score_all(struct gang__plan *p, uint32_t group, struct gang__scored_node *seat,
-                      size_t seats)
+static bool score_all(struct gang__plan *p, uint32_t group, struct gang__scored_node *candidate,
+                      size_t candidate_count)
 {
     const gang_request *q = p->q;
-    if (!make_room(p, seats)) {
+    if (!reserve_candidates(p, candidate_count)) {
         p->out.failed = true;
         return false;
     }
-    for (size_t i = 0; i < seats; i++) {
-        describe(p, &seat[i], &p->score.host_candidate[i]);
+    for (size_t i = 0; i < candidate_count; i++) {
+        describe(p, &candidate[i], &p->score.host_candidate[i]);
         p->score.host_score[i] = 0;
     }
     gang__rcu_leave();
     p->out.host =
-        q->score((int32_t)group, p->score.host_candidate, sizeof(*p->score.host_candidate), seats,
-                 p->score.host_score, q->score_user);
+        q->score((int32_t)group, p->score.host_candidate, sizeof(*p->score.host_candidate),
+                 candidate_count, p->score.host_score, q->score_user);
     gang__rcu_enter();
     /* The nodes of a snapshot are kept by it. */
     p->out.replan = !p->out.host && !p->snap && gang__load(&p->c->nodes.epoch) != p->epoch;
     p->out.failed = p->out.host || p->out.replan;
-    for (size_t i = 0; i < seats; i++)
-        seat[i].score = p->score.host_score[i];
+    for (size_t i = 0; i < candidate_count; i++)
+        candidate[i].score = p->score.host_score[i];
     return !p->out.failed;
 }
 

@@ -21,21 +21,22 @@ void gang__scored_node_add(struct gang__plan *p, uint32_t group, uint32_t slot)
         p->out.failed = true;
         return;
     }
-    struct gang__scored_node *seat = &p->score.candidate[p->score.count];
-    seat->score = 0;
-    seat->rest = 0;
-    p->score.count += gang__plan_probe(p, group, slot, seat);
+    struct gang__scored_node *candidate = &p->score.candidate[p->score.count];
+    candidate->score = 0;
+    candidate->rest = 0;
+    p->score.count += gang__plan_probe(p, group, slot, candidate);
 }
 
 static void score(struct gang__plan *p, uint32_t group, const struct gang__policy *policy,
-                  struct gang__scored_node *seat)
+                  struct gang__scored_node *candidate)
 {
-    const struct gang__node_copy *v = gang__node_copy_at(p, seat->slot); /* it is there */
+    const struct gang__node_copy *v = gang__node_copy_at(p, candidate->slot); /* it is there */
     if (v)
-        seat->score = policy->score(p, &p->q->group[group], v, seat);
+        candidate->score = policy->score(p, &p->q->group[group], v, candidate);
 }
 
-static bool score_seats(struct gang__plan *p, uint32_t group, const struct gang__policy *policy)
+static bool score_candidates(struct gang__plan *p, uint32_t group,
+                             const struct gang__policy *policy)
 {
     if (policy->score_all)
         return policy->score_all(p, group, p->score.candidate, p->score.count);
@@ -54,7 +55,7 @@ struct gang__scored_node *gang__scored_node_best(struct gang__plan *p, uint32_t 
 {
     struct gang__scored_node *best = NULL;
     int64_t least = INT64_MAX, most = INT64_MIN, best_rank = 0;
-    if (p->out.failed || !p->score.count || !score_seats(p, group, policy))
+    if (p->out.failed || !p->score.count || !score_candidates(p, group, policy))
         return NULL;
     for (size_t i = 0; i < p->score.count; i++) {
         int64_t s = p->score.candidate[i].score;
@@ -79,15 +80,15 @@ struct gang__scored_node *gang__scored_node_best(struct gang__plan *p, uint32_t 
 }
 
 void gang__scored_node_update(struct gang__plan *p, uint32_t group,
-                              const struct gang__policy *policy, struct gang__scored_node *seat,
-                              bool taken)
+                              const struct gang__policy *policy,
+                              struct gang__scored_node *candidate, bool taken)
 {
-    if (taken && gang__plan_probe(p, group, seat->slot, seat)) {
+    if (taken && gang__plan_probe(p, group, candidate->slot, candidate)) {
         if (policy->score)
-            score(p, group, policy, seat);
+            score(p, group, policy, candidate);
         return;
     }
-    size_t after = (size_t)(p->score.candidate + p->score.count - (seat + 1));
-    memmove(seat, seat + 1, after * sizeof(*seat));
+    size_t after = (size_t)(p->score.candidate + p->score.count - (candidate + 1));
+    memmove(candidate, candidate + 1, after * sizeof(*candidate));
     p->score.count--;
 }

@@ -19,7 +19,7 @@ struct gang__scored_node *gang__scored_node_best(struct gang__plan *p, uint32_t 
 /* The node of a candidate has changed: a task was planned on it, or (taken == false) does not go
  * there. */
 void gang__scored_node_update(struct gang__plan *p, uint32_t group,
-                              const struct gang__policy *policy, struct gang__scored_node *seat,
-                              bool taken);
+                              const struct gang__policy *policy,
+                              struct gang__scored_node *candidate, bool taken);
 
 #endif
