@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Random numbers that a seed repeats: splitmix64 (Steele, Lea, Flood, OOPSLA 2014). A program of
- * one thread draws from `chance_state`; threads, and lives that run side by side, have a state each. */
+ * one thread draws from `chance_state`; threads, and lives that run side by side, have a state
+ * each. */
 #ifndef GANG_TESTS_CHANCE_H
 #define GANG_TESTS_CHANCE_H
 

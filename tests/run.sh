@@ -32,7 +32,7 @@ export GANG_SHARED=${GANG_SHARED:-$root/../shared}
 export CK_DEFAULT_TIMEOUT=${CK_DEFAULT_TIMEOUT:-300}
 only=${GANG_TESTS_ONLY:-}
 jobs=${GANG_TESTS_JOBS:-$(nproc)}
-limit=1800 # seconds for one program or script that hangs: a loaded machine takes several times longer
+limit=1800 # seconds, for what hangs; a loaded machine takes several times longer than others
 logs=$root/build/test-logs
 rm -rf "$logs"
 mkdir -p "$logs"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Many rows in one call (ffi_bulk.c). ends[i] is the end of text i in `buffer`. GANG_ELIMIT:
- * `buffer` is too small; the last end is the size that it needs. A job without a name has its index. */
+ * `buffer` is too small; the last end is the size that it needs. A job without a name has its
+ * index. */
 gang_result gangsched_py_sim_names(const gang_sim *sim, size_t count, char *buffer, size_t size,
                                    int64_t *ends);
 /* which: 0 names, 1 queues, 2 users */

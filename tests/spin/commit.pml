@@ -137,7 +137,7 @@ typedef desc_t {
 };
 desc_t desc[WORKERS];
 
-/* ---- ghosts ------------------------------------------------------------------------------------ */
+/* ---- ghosts ---------------------------------------------------------------------------------- */
 
 byte abs_payload[WORDS];
 byte abs_changes[WORDS];       /* decided changes of the word */
@@ -271,7 +271,7 @@ inline decide_ghost(t, st)
     }
 }
 
-/* ---- which worker commits what -------------------------------------------------------------------- */
+/* ---- which worker commits what --------------------------------------------------------------- */
 
 /* `cells`: mask of the cells that the next commit touches; `code`: what it does there.
  *   0  worker 0 takes the gang {0, 1} and gives it back, the others take cell 0 and give it back:
@@ -301,7 +301,7 @@ inline decide_ghost(t, st)
 #define CODE (me == 0 -> (round == 1 -> LEAVE : (round == 2 -> ENTER : TAKE)) : (held -> GIVE : TAKE))
 #endif
 
-/* ---- a thread ---------------------------------------------------------------------------------------- */
+/* ---- a thread -------------------------------------------------------------------------------- */
 
 #define MY_OPS desc[me].array[desc[me].ops]
 #define OPS_OF(t) desc[t].array[ops]

@@ -90,8 +90,8 @@ struct gang__nodes {
     struct gang__hash_table node_names;
     struct gang__hash_table domain_names;
     struct gang__hash_table types;
-    /* Of profiles, see core/nodes/parent.h. A list that only grows: stored at the head -> gang__load
-     * of threads without the mutex. */
+    /* Of profiles, see core/nodes/parent.h. A list that only grows: stored at the head ->
+     * gang__load of threads without the mutex. */
     _Atomic(struct gang__width *) widths;
     struct gang__node_type *last_type; /* of the node described last; NULL: none */
     uint64_t types_made;

@@ -55,10 +55,10 @@ gang_result gang__snapshot_release_where(gang_snapshot *s, gang_alloc_id id, con
 
 /* The inverse of gang_snapshot_release(), and of gang__snapshot_release_where() with the same
  * tasks (count >= 1): take what the allocation holds now, at exactly the same places, whatever
- * the states of the nodes are. Returns GANG_OK; GANG_ENOFIT: some of it is not free in the snapshot (placed over, or
- * never released); GANG_ENOENT, GANG_ESTALE, GANG_EBUSY, GANG_EINVAL, GANG_ENOMEM as above. On any
- * error the snapshot is as before. No concurrent call on this snapshot. Lock-free. O(tasks of the
- * allocation). */
+ * the states of the nodes are. Returns GANG_OK; GANG_ENOFIT: some of it is not free in the snapshot
+ * (placed over, or never released); GANG_ENOENT, GANG_ESTALE, GANG_EBUSY, GANG_EINVAL, GANG_ENOMEM
+ * as above. On any error the snapshot is as before. No concurrent call on this snapshot. Lock-free.
+ * O(tasks of the allocation). */
 gang_result gang__snapshot_retake(gang_snapshot *s, gang_alloc_id id);
 gang_result gang__snapshot_retake_tasks(gang_snapshot *s, gang_alloc_id id, const int64_t *tasks,
                                         size_t count);
