@@ -203,14 +203,15 @@ void gang__timeline_withdraw(struct gang__timeline *t, uint32_t id)
     t->withdrawn = o;
 }
 
-void gang__timeline_restore(struct gang__timeline *t, uint32_t id)
+bool gang__timeline_restore(struct gang__timeline *t, uint32_t id)
 {
     struct gang__occupant *o = t->occupant[id];
     assert(id < t->occupant_end && o);
     if (!o->withdrawn)
-        return;
+        return false;
     unlink_withdrawn(o);
     gang__occupant_enter(t, o); /* its edges are reserved as long as it is there */
+    return true;
 }
 
 uint64_t gang__timeline_mark(const struct gang__timeline *t)

@@ -141,11 +141,13 @@ bool gang__backfill_plan_again(gang_sched *s, struct gang__gang *list)
     bool done = true;
     while (list) {
         struct gang__gang *w = list;
+        struct gang__trial view; /* as the gang sees flexible reservations */
         int32_t why = 0;
         list = w->calendar.next_planned;
-        gang__reserve_show_for(s, w);
-        done = done && gang__backfill_plan(s, w, &why) != GANG_ENOMEM;
-        gang__reserve_show_for(s, NULL);
+        gang__trial_begin(&view, s, s->calendar->timeline);
+        done = done && gang__reserve_show_for(&view, w) &&
+               gang__backfill_plan(s, w, &why) != GANG_ENOMEM;
+        gang__trial_drop(&view);
         if (!w->calendar.plan && w->order.wait_class)
             gang__order_unblock(s, w->order.wait_class);
     }

@@ -50,9 +50,11 @@ static gang_result move_plan(gang_sched *s, struct gang__gang *w, uint32_t added
 {
     struct gang__calendar *cal = s->calendar;
     int64_t was_ns = w->calendar.planned_ns;
+    struct gang__trial view; /* as the planned gang sees flexible reservations */
     gang__calendar_drop(s, w);
-    gang__reserve_show_for(s, w); /* as the planned gang sees flexible reservations */
-    gang_result r = gang__calendar_earliest(s, w, was_ns);
+    gang__trial_begin(&view, s, cal->timeline);
+    gang_result r =
+        gang__reserve_show_for(&view, w) ? gang__calendar_earliest(s, w, was_ns) : GANG_ENOMEM;
     bool moved = r == GANG_OK && cal->fit.start_ns == was_ns &&
                  (r = gang__backfill_add_plan(s, w)) == GANG_OK;
     if (!moved) {
@@ -62,7 +64,7 @@ static gang_result move_plan(gang_sched *s, struct gang__gang *w, uint32_t added
         if (r == GANG_OK)
             r = gang__backfill_add_plan(s, w);
     }
-    gang__reserve_show_for(s, NULL);
+    gang__trial_drop(&view);
     return moved ? GANG_OK : r == GANG_ENOMEM ? r : GANG_ENOFIT;
 }
 

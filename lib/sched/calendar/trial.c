@@ -54,6 +54,21 @@ void gang__trial_withdraw(struct gang__trial *t, uint32_t id)
     gang__timeline_withdraw(t->timeline, id);
 }
 
+static void undo_restore(gang_sched *s, const struct gang__trial_record *r)
+{
+    (void)s;
+    gang__timeline_withdraw(r->what, (uint32_t)r->a);
+}
+
+bool gang__trial_restore(struct gang__trial *t, uint32_t id)
+{
+    if (!gang__trial_reserve(t, 1))
+        return false;
+    if (gang__timeline_restore(t->timeline, id))
+        gang__trial_note(t, undo_restore, t->timeline, NULL, id, 0);
+    return true;
+}
+
 void gang__trial_withdraw_plans(struct gang__trial *t, const struct gang__reserve *in)
 {
     gang_sched *s = t->s;

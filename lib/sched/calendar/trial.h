@@ -9,10 +9,10 @@
  *     gang__trial_drop(&t);                                 // all is as it was at the begin
  *     ...                                                   // now do what was found
  *
- * The trial keeps a journal. A change of the usage, and each occupation that is put, leaves an undo
- * record there; gang__trial_drop() plays the records back, the last one first. Withdrawn
- * occupations need no record: the timeline keeps their times (plan/timeline/timeline.h). The
- * snapshot is a copy, and the next trial takes a new one.
+ * The trial keeps a journal. A change of the usage, and each occupation that is put or restored,
+ * leaves an undo record there; gang__trial_drop() plays the records back, the last one first.
+ * Withdrawn occupations need no record: the timeline keeps their times (plan/timeline/timeline.h).
+ * The snapshot is a copy, and the next trial takes a new one.
  *
  *   Errors   A change that finds no memory for its record is not made, and returns false or
  *            GANG_ENOMEM. Withdrawing and drop cannot fail.
@@ -20,8 +20,8 @@
  *   Cost     begin O(1); drop O(changes); each change what the change itself costs.
  *   Threads  The owner of the scheduler alone.
  *
- * The trial undoes only changes that it recorded. So no host callback and no wake may happen
- * in it. */
+ * The trial undoes only what was changed by its own calls. Other changes made meanwhile, as a
+ * planned start that is added, stay. */
 #ifndef GANG__SCHED_TRIAL_H
 #define GANG__SCHED_TRIAL_H
 
@@ -43,6 +43,8 @@ void gang__trial_drop(struct gang__trial *t);
 
 /* An occupation takes nothing until the trial ends. */
 void gang__trial_withdraw(struct gang__trial *t, uint32_t id);
+/* An occupation that an outer trial withdrew counts until this trial ends. False: out of memory. */
+bool gang__trial_restore(struct gang__trial *t, uint32_t id);
 /* The planned starts in this reservation, or (NULL) outside of all, are withdrawn. */
 void gang__trial_withdraw_plans(struct gang__trial *t, const struct gang__reserve *in);
 /* Put an occupation; *id may be NULL. As gang__timeline_add(). */

@@ -166,9 +166,9 @@ typedef gang_result gang__reserve_attempt(gang_sched *s, struct gang__gang *g, g
  * reservations that it may use, then outside. */
 gang_result gang__reserve_try(gang_sched *s, struct gang__gang *g, gang_alloc_id *id, int32_t *why,
                               gang__reserve_attempt *attempt);
-/* The calendar shows the flexible reservations as this gang sees them: without those that it may
- * use. NULL: as the gang sees them that gang__reserve_try() tries, if it tries one. */
-void gang__reserve_show_for(gang_sched *s, const struct gang__gang *g);
+/* In a trial of the calendar: show the flexible reservations as this gang sees them, without those
+ * that it may use, whichever gang is tried. False: out of memory. */
+bool gang__reserve_show_for(struct gang__trial *t, const struct gang__gang *g);
 /* The nodes have free capacity, but plans or reservations keep it: which does the gang wait for
  * (GANG_WAIT_*)? */
 int32_t gang__reserve_why(gang_sched *s, struct gang__gang *g);

@@ -34,24 +34,24 @@ static gang_result try_in(gang_sched *s, struct gang__reserve *r, struct gang__g
 static bool uses_flexible(const gang_sched *s, const struct gang__reserve *r,
                           const struct gang__gang *g)
 {
-    if (!g)
-        return r == s->reserve.all->tried;
     return g->job->reserve.named ? r == g->job->reserve.named : gang__reserve_matches(s, r, g->job);
 }
 
-void gang__reserve_show_for(gang_sched *s, const struct gang__gang *g)
+bool gang__reserve_show_for(struct gang__trial *t, const struct gang__gang *g)
 {
+    const gang_sched *s = t->s;
+    bool done = true;
     for (struct gang__reserve *r = s->reserve.count ? s->reserve.all->first : NULL; r;
          r = r->next) {
         if (!(r->flags & GANG_RESERVATION_FLEX))
             continue;
         bool uses = uses_flexible(s, r, g);
-        for (const struct gang__reserve_piece *p = r->piece; p; p = p->next)
-            if (p->id && uses)
-                gang__timeline_withdraw(s->calendar->timeline, p->id - 1);
-            else if (p->id)
-                gang__timeline_restore(s->calendar->timeline, p->id - 1);
+        if (uses)
+            gang__reserve_withdraw_from(t, r);
+        for (const struct gang__reserve_piece *p = r->piece; p && !uses; p = p->next)
+            done = (p->id == 0 || gang__trial_restore(t, p->id - 1)) && done;
     }
+    return done;
 }
 
 static bool refused(gang_result w)
