@@ -190,28 +190,36 @@ void gang__timeline_move(struct gang__timeline *t, uint32_t id, int64_t start_ns
 
 void gang__timeline_withdraw(struct gang__timeline *t, uint32_t id)
 {
-    struct gang__occupant *o = t->occupant[id];
-    assert(id < t->occupant_end && o);
-    if (o->withdrawn)
-        return;
-    gang__occupant_leave(t, o);
-    o->withdrawn = ++t->withdrawals;
-    o->withdrawn_next = t->withdrawn;
-    o->withdrawn_at = &t->withdrawn;
-    if (t->withdrawn)
-        t->withdrawn->withdrawn_at = &o->withdrawn_next;
-    t->withdrawn = o;
+    assert(id < t->occupant_end && t->occupant[id]);
+    if (!t->occupant[id]->withdrawn)
+        gang__timeline_withdraw_as(t, id, ++t->withdrawals);
 }
 
-bool gang__timeline_restore(struct gang__timeline *t, uint32_t id)
+void gang__timeline_withdraw_as(struct gang__timeline *t, uint32_t id, uint64_t mark)
+{
+    struct gang__occupant *o = t->occupant[id], **at = &t->withdrawn;
+    assert(id < t->occupant_end && o && !o->withdrawn);
+    gang__occupant_leave(t, o);
+    while (*at && (*at)->withdrawn > mark)
+        at = &(*at)->withdrawn_next;
+    o->withdrawn = mark;
+    o->withdrawn_next = *at;
+    o->withdrawn_at = at;
+    if (*at)
+        (*at)->withdrawn_at = &o->withdrawn_next;
+    *at = o;
+}
+
+uint64_t gang__timeline_restore(struct gang__timeline *t, uint32_t id)
 {
     struct gang__occupant *o = t->occupant[id];
     assert(id < t->occupant_end && o);
-    if (!o->withdrawn)
-        return false;
-    unlink_withdrawn(o);
-    gang__occupant_enter(t, o); /* its edges are reserved as long as it is there */
-    return true;
+    uint64_t mark = o->withdrawn;
+    if (mark > 0) {
+        unlink_withdrawn(o);
+        gang__occupant_enter(t, o); /* its edges are reserved as long as it is there */
+    }
+    return mark;
 }
 
 uint64_t gang__timeline_mark(const struct gang__timeline *t)

@@ -148,10 +148,12 @@ void gang__timeline_remove(struct gang__timeline *t, uint32_t id);
 void gang__timeline_move(struct gang__timeline *t, uint32_t id, int64_t start_ns, int64_t end_ns);
 /* Withdraw an occupation: it takes nothing, and its times are kept for gang__timeline_restore().
  * Neither call can fail. Withdrawing what is withdrawn, and restoring what is not, does nothing;
- * _restore() returns whether it was withdrawn. A withdrawn occupation is restored before it is
- * moved; it may be removed. As _move(). */
+ * _restore() returns the mark of its withdrawal, 0 if it was not withdrawn. A withdrawn occupation
+ * is restored before it is moved; it may be removed. As _move(). */
 void gang__timeline_withdraw(struct gang__timeline *t, uint32_t id);
-bool gang__timeline_restore(struct gang__timeline *t, uint32_t id);
+uint64_t gang__timeline_restore(struct gang__timeline *t, uint32_t id);
+/* Undo a _restore() that returned this mark. O(withdrawn after the mark). */
+void gang__timeline_withdraw_as(struct gang__timeline *t, uint32_t id, uint64_t mark);
 /* Restore what was withdrawn after the mark was read, the last one first. */
 uint64_t gang__timeline_mark(const struct gang__timeline *t);
 void gang__timeline_restore_to(struct gang__timeline *t, uint64_t mark);

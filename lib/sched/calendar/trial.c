@@ -57,15 +57,16 @@ void gang__trial_withdraw(struct gang__trial *t, uint32_t id)
 static void undo_restore(gang_sched *s, const struct gang__trial_record *r)
 {
     (void)s;
-    gang__timeline_withdraw(r->what, (uint32_t)r->a);
+    gang__timeline_withdraw_as(r->what, (uint32_t)r->a, (uint64_t)r->b);
 }
 
 bool gang__trial_restore(struct gang__trial *t, uint32_t id)
 {
     if (!gang__trial_reserve(t, 1))
         return false;
-    if (gang__timeline_restore(t->timeline, id))
-        gang__trial_note(t, undo_restore, t->timeline, NULL, id, 0);
+    uint64_t mark = gang__timeline_restore(t->timeline, id);
+    if (mark > 0 && mark <= t->mark) /* an outer trial withdrew it */
+        gang__trial_note(t, undo_restore, t->timeline, NULL, id, (int64_t)mark);
     return true;
 }
 

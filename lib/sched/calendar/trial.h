@@ -43,7 +43,7 @@ void gang__trial_drop(struct gang__trial *t);
 
 /* An occupation takes nothing until the trial ends. */
 void gang__trial_withdraw(struct gang__trial *t, uint32_t id);
-/* An occupation that an outer trial withdrew counts until this trial ends. False: out of memory. */
+/* A withdrawn occupation counts until this trial ends. False: out of memory. */
 bool gang__trial_restore(struct gang__trial *t, uint32_t id);
 /* The planned starts in this reservation, or (NULL) outside of all, are withdrawn. */
 void gang__trial_withdraw_plans(struct gang__trial *t, const struct gang__reserve *in);
