@@ -15,6 +15,7 @@ import sys
 import time
 
 import pytest
+from job_support import jobs_of
 
 import gangsched as gs
 from gangsched import cli
@@ -22,17 +23,7 @@ from gangsched.cli import commands
 from gangsched.cli import help as cli_help
 from gangsched.sim import options
 
-JOBS = [
-    {
-        "job": "j%d" % i,
-        "submit_s": 5 * i,
-        "run_s": 40 + 7 * (i % 9),
-        "gpus": 1 + i % 8,
-        "user": "u%d" % (i % 3),
-        "queue": "ab"[i % 2],
-    }
-    for i in range(40)
-]
+JOBS = jobs_of(40)
 TREE = {"a": {"weight": 2}, "top": {"queues": {"b": {"limit": {"gpu": 8}}}}}
 
 

@@ -10,6 +10,7 @@ from html.parser import HTMLParser
 
 import numpy
 import pytest
+from job_support import jobs_of
 
 import gangsched as gs
 from gangsched import report
@@ -73,21 +74,6 @@ def page_of(results, **options):
     assert "script" not in page.tags and "iframe" not in page.tags
     assert all(value.startswith("data:image/png;base64,") for value in page.loads)
     return page
-
-
-def jobs_of(count, **more):
-    return [
-        {
-            "job": "j%d" % i,
-            "submit_s": 5 * i,
-            "run_s": 40 + 7 * (i % 9),
-            "gpus": 1 + i % 8,
-            "user": "u%d" % (i % 3),
-            "queue": "ab"[i % 2],
-            **more,
-        }
-        for i in range(count)
-    ]
 
 
 TREE = {"a": {"weight": 2}, "b": {"limit": {"gpu": 12}}}
