@@ -112,9 +112,9 @@ int main(void)
 {
     gang_trace *trace = make_trace();
     printf("                  mean wait    p95  worst of 32 GPUs  GPUs used\n");
-    simulate("in turn", GANG_BLOCK_STRICT, GANG_BACKFILL_NONE, trace);
+    simulate("strict order", GANG_BLOCK_STRICT, GANG_BACKFILL_NONE, trace);
     simulate("EASY backfill", GANG_BLOCK_NONE, GANG_BACKFILL_EASY, trace);
-    simulate("whoever fits", GANG_BLOCK_NONE, GANG_BACKFILL_NONE, trace);
+    simulate("best effort", GANG_BLOCK_NONE, GANG_BACKFILL_NONE, trace);
     gang_trace_free(trace);
     return 0;
 }
