@@ -131,6 +131,15 @@ static void find_classes(struct gang__node_search *s)
         s->lowest_whole[k] = lowest_whole(s, s->class_id[k]);
 }
 
+/* A bucket of all classes that the search goes over. */
+static int64_t walk_classes(struct gang__node_search *s, unsigned bucket)
+{
+    int64_t done = 0;
+    for (uint32_t k = 0; k < s->classes && s->want; k++)
+        done += walk_class_bucket(s, k, bucket);
+    return done;
+}
+
 /* From the fullest bucket that may hold the group. */
 static int64_t index_up(struct gang__node_search *s)
 {
@@ -138,8 +147,7 @@ static int64_t index_up(struct gang__node_search *s)
     int64_t done = 0;
     buckets_of(s, &first, &end);
     for (unsigned bucket = first; bucket < end && s->want; bucket++)
-        for (uint32_t k = 0; k < s->classes && s->want; k++)
-            done += walk_class_bucket(s, k, bucket);
+        done += walk_classes(s, bucket);
     return done;
 }
 
@@ -150,8 +158,7 @@ static int64_t index_down(struct gang__node_search *s)
     int64_t done = 0;
     buckets_of(s, &first, &end);
     for (unsigned bucket = end; bucket-- > first && s->want;)
-        for (uint32_t k = 0; k < s->classes && s->want; k++)
-            done += walk_class_bucket(s, k, bucket);
+        done += walk_classes(s, bucket);
     return done;
 }
 
