@@ -14,7 +14,7 @@ void gang__backfill_refresh(gang_sched *s);
 gang_result gang__backfill_check(gang_sched *s, struct gang_error *error);
 
 /* Grant the gang if that leaves capacity for all plans; otherwise plan its start, if it may have
- * a plan. Returns like gang__alloc_gang(); GANG_ENOMEM also if memory was short earlier in the
+ * a plan. Returns like gang__where_alloc(); GANG_ENOMEM also if memory was short earlier in the
  * run. */
 gang_result gang__backfill_alloc(gang_sched *s, struct gang__gang *g, gang_alloc_id *id,
                                  int32_t *why);

@@ -129,7 +129,7 @@ static bool set_share(gang_sched *s, struct gang__queue_state *q, uint32_t dim, 
 /* Gives each sibling its demand, if the demands fit into `total` and each sibling with demand above
  * its guarantee has a weight that does not follow past use: share.c divides so, too. Nearly every
  * division is of this kind and changes the share of one queue. */
-static bool all_fit(gang_sched *s, uint32_t first, uint32_t dim, int64_t total)
+static bool share_by_demand(gang_sched *s, uint32_t first, uint32_t dim, int64_t total)
 {
     int64_t left = total;
     uint32_t changed = GANG__NO_QUEUE; /* the first one, and how many */
@@ -154,7 +154,7 @@ static void divide(gang_sched *s, uint32_t first, uint32_t dim, int64_t total)
     size_t n = 0;
     int64_t weights = 0;
     struct gang__sharer *sharer = s->usage.sharer;
-    if (all_fit(s, first, dim, total))
+    if (share_by_demand(s, first, dim, total))
         return;
     for (uint32_t c = first; c != GANG__NO_QUEUE; c = s->qs[c]->q->next_sibling)
         weights += s->qs[c]->q->weight[dim];
