@@ -6,14 +6,14 @@
 #
 # What runs, by its name:
 #   build/PRESET               dev, release, asan, tsan
-#   dev/ROOM/test_x            each libcheck program; every check in it counts
+#   dev/FOLDER/test_x            each libcheck program; every check in it counts
 #   asan/..., tsan/...         the same under AddressSanitizer and UndefinedBehaviorSanitizer, and
 #                              under ThreadSanitizer those named test_*_threads; each counts once
-#   asan/ROOM/fuzz_x           each fuzzer for three seconds
-#   valgrind/ROOM/test_x       those named neither _threads nor _slow, and not listed in
+#   asan/FOLDER/fuzz_x           each fuzzer for three seconds
+#   valgrind/FOLDER/test_x       those named neither _threads nor _slow, and not listed in
 #                              tests/tools/valgrind.skip; each counts once
-#   helgrind/ROOM/test_x       one of those named _threads: use of mutexes, not races
-#   ROOM/test_x.sh             shell tests: lines "ok NAME", "not ok NAME", "skip NAME # reason"
+#   helgrind/FOLDER/test_x       one of those named _threads: use of mutexes, not races
+#   FOLDER/test_x.sh             shell tests: lines "ok NAME", "not ok NAME", "skip NAME # reason"
 #   exports, cppcheck, shellcheck
 #
 # Environment for developers:
@@ -176,13 +176,13 @@ gang_install_packages test || {
 
 # ---- what there is -------------------------------------------------------------------------
 
-programs=()    # ROOM/NAME of each libcheck program
+programs=()    # FOLDER/NAME of each libcheck program
 for source in tests/*/test_*.c; do
     [[ -e $source ]] || continue
     source=${source#tests/}
     programs+=("${source%.c}")
 done
-scripts=()     # ROOM/NAME.sh of the shell tests
+scripts=()     # FOLDER/NAME.sh of the shell tests
 cli_scripts=() # and of those that run the command line
 for source in tests/*/test_*.sh; do
     case ${source#tests/} in

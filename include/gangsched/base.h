@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file base.h
- * @brief Words that every room shares: version, results, errors, memory, ids.
+ * @brief What every header shares: version, results, errors, memory, ids.
  *
  * Conventions of all headers
  *   - Numbers are int64_t; units are in the name (`cpu_milli`, `memory_bytes`). Text is UTF-8.

@@ -14,7 +14,7 @@ static void flush(struct gang__sim_out *o)
     o->used = 0;
 }
 
-/* Room for more, by the allocator or by writing what is there. */
+/* More memory, by the allocator or by writing what is there. */
 static bool reserve(struct gang__sim_out *o, size_t length)
 {
     if (o->mem && o->result == GANG_OK &&

@@ -272,10 +272,6 @@ struct gang__trace_sink {
 void gang__sink_write(struct gang__trace_sink *sink, const char *text, size_t length);
 void gang__sink_text(struct gang__trace_sink *sink, const char *text);
 
-gang_result gang__trace_write_csv(gang_trace *t, struct gang__trace_sink *sink,
-                                  struct gang_error *error);
-gang_result gang__trace_write_jsonl(gang_trace *t, struct gang__trace_sink *sink,
-                                    struct gang_error *error);
 gang_result gang__trace_write_swf(gang_trace *t, struct gang__trace_sink *sink,
                                   struct gang_error *error);
 gang_result gang__trace_write_batsim(gang_trace *t, struct gang__trace_sink *sink,

@@ -78,36 +78,6 @@ gang_result gang__trace_is_flat(const gang_trace *t, size_t index, struct gang_e
     return GANG_OK;
 }
 
-gang_result gang_trace_write(gang_trace *trace, int32_t format, gang_write_fn write, void *user,
-                             struct gang_error *error)
-{
-    struct gang__trace_sink sink = {.write = write, .user = user};
-    gang_result r;
-    if (!trace || !write)
-        return gang__error(error, GANG_EINVAL, NULL, "no trace, or nowhere to write it");
-    switch (format) {
-    case GANG_TRACE_CSV:
-        r = gang__trace_write_csv(trace, &sink, error);
-        break;
-    case GANG_TRACE_JSONL:
-        r = gang__trace_write_jsonl(trace, &sink, error);
-        break;
-    case GANG_TRACE_SWF:
-        r = gang__trace_write_swf(trace, &sink, error);
-        break;
-    case GANG_TRACE_BATSIM:
-        r = gang__trace_write_batsim(trace, &sink, error);
-        break;
-    default:
-        return gang__error(error, gang_trace_format_name(format) ? GANG_ENOTSUP : GANG_EINVAL, NULL,
-                           "traces are not written in this format");
-    }
-    if (r != GANG_OK)
-        return r;
-    flush(&sink);
-    return sink.refused ? gang__error(error, GANG_EIO, NULL, "the output was refused") : GANG_OK;
-}
-
 /* ---- our table ----------------------------------------------------------------------------- */
 
 static void write_field(struct gang__trace_sink *sink, const char *text)
@@ -189,8 +159,7 @@ static gang_result write_group_fields(const gang_trace *t, const struct gang__tr
     return GANG_OK;
 }
 
-gang_result gang__trace_write_csv(gang_trace *t, struct gang__trace_sink *sink,
-                                  struct gang_error *error)
+static gang_result write_csv(gang_trace *t, struct gang__trace_sink *sink, struct gang_error *error)
 {
     gang__sink_text(sink, "job,submit_s,run_s,queue,user,limit_s,priority,preemptible,start_s,end,"
                           "group,tasks,min,cpu,mem_mib,gpus,gpu_milli,gpu_models\n");
@@ -311,8 +280,8 @@ static void write_job(const gang_trace *t, const struct gang__trace_row *row,
     write_text(sink, "end", gang__trace_ends[row->end]);
 }
 
-gang_result gang__trace_write_jsonl(gang_trace *t, struct gang__trace_sink *sink,
-                                    struct gang_error *error)
+static gang_result write_jsonl(gang_trace *t, struct gang__trace_sink *sink,
+                               struct gang_error *error)
 {
     (void)error;
     bool in_seconds = all_exact(t);
@@ -327,4 +296,34 @@ gang_result gang__trace_write_jsonl(gang_trace *t, struct gang__trace_sink *sink
         gang__sink_text(sink, mix->count == 1 ? "}\n" : "}]}\n");
     }
     return GANG_OK;
+}
+
+gang_result gang_trace_write(gang_trace *trace, int32_t format, gang_write_fn write, void *user,
+                             struct gang_error *error)
+{
+    struct gang__trace_sink sink = {.write = write, .user = user};
+    gang_result r;
+    if (!trace || !write)
+        return gang__error(error, GANG_EINVAL, NULL, "no trace, or nowhere to write it");
+    switch (format) {
+    case GANG_TRACE_CSV:
+        r = write_csv(trace, &sink, error);
+        break;
+    case GANG_TRACE_JSONL:
+        r = write_jsonl(trace, &sink, error);
+        break;
+    case GANG_TRACE_SWF:
+        r = gang__trace_write_swf(trace, &sink, error);
+        break;
+    case GANG_TRACE_BATSIM:
+        r = gang__trace_write_batsim(trace, &sink, error);
+        break;
+    default:
+        return gang__error(error, gang_trace_format_name(format) ? GANG_ENOTSUP : GANG_EINVAL, NULL,
+                           "traces are not written in this format");
+    }
+    if (r != GANG_OK)
+        return r;
+    flush(&sink);
+    return sink.refused ? gang__error(error, GANG_EIO, NULL, "the output was refused") : GANG_OK;
 }

@@ -6,16 +6,16 @@
 #include "base/rcu.h"
 #include "place/report/task_location.h"
 
-/* Text that is counted as far as there is no room for it. */
+/* Text: what does not fit is counted, not written. */
 struct text {
     char *at;
-    size_t room;
+    size_t capacity;
     size_t length;
 };
 
 static void put_bytes(struct text *t, const char *bytes, size_t count)
 {
-    if (t->length < t->room && count <= t->room - t->length)
+    if (t->length < t->capacity && count <= t->capacity - t->length)
         memcpy(t->at + t->length, bytes, count);
     t->length += count;
 }
@@ -151,20 +151,20 @@ static void compose(struct text *t, const struct gang__task_location *in, int32_
 }
 
 gang_result gang_task_text(gang_cluster *cluster, const struct gang_task *task, int32_t what,
-                           char *buffer, size_t room, size_t *needed)
+                           char *buffer, size_t capacity, size_t *needed)
 {
     struct gang__task_location in;
-    struct text none = {NULL, 0, 0}, text = {buffer, room, 0};
+    struct text none = {NULL, 0, 0}, text = {buffer, capacity, 0};
     if (needed)
         *needed = 0;
     if (!cluster || !task || what < GANG_TASK_TEXT_GPUS || what > GANG_TASK_TEXT_NICS ||
-        (room && !buffer))
+        (capacity && !buffer))
         return GANG_EINVAL;
     gang__rcu_enter();
     gang_result r = gang__task_location_find(cluster, task, &in);
     if (r == GANG_OK) {
         compose(&none, &in, what);
-        if (none.length <= room)
+        if (none.length <= capacity)
             compose(&text, &in, what);
         else
             r = GANG_ELIMIT;

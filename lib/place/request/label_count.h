@@ -48,7 +48,7 @@ void gang__label_counts_unbind(gang_request *q);
 
 void gang__label_counts_free(struct gang__label_counts *table, const struct gang_mem *mem);
 
-/* Make room to count on a slot, so that gang__label_count_add() cannot fail. */
+/* Reserve memory to count on a slot, so that gang__label_count_add() cannot fail. */
 bool gang__label_count_reserve(struct gang__label_count *counts, const struct gang_mem *mem,
                                unsigned role, uint32_t slot);
 

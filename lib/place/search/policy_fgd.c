@@ -5,9 +5,10 @@
  * Source: Weng et al., "Beware of Fragmentation: Scheduling GPU-Sharing Workloads with
  * Fragmentation Gradient Descent", USENIX ATC 2023, section 4; its artifact, plugin FGDScore.
  * F(node) is the sum over the shapes of p x what is free on the node and of no use to the shape:
- * everything if it asks for no GPU, if no model suits it, if there are too few devices with room or
- * too little cpu; else what is free on devices without room. The score is 100 x sigmoid((F before -
- * F after) / 1000), truncated. Memory does not count, nor do labels and partitions.
+ * everything if it asks for no GPU, if no model suits it, if too few devices have enough free, or
+ * if there is too little cpu; else what is free on devices with too little free for it. The score
+ * is 100 x sigmoid((F before - F after) / 1000), truncated. Memory does not count, nor do labels
+ * and partitions.
  *
  * Of the mix only the typical shapes count: the most frequent ones, until they are 95 % of it.
  *
@@ -183,7 +184,7 @@ struct state {
 };
 
 /* Why a shape cannot use what is free, and (USED) what it can use, when `count` devices with so
- * much free have room for it. */
+ * much free fit. */
 static enum reason reason_of(const struct gang__shape_demand *a, bool access, uint64_t cpu,
                              uint32_t count)
 {
@@ -201,7 +202,7 @@ static enum reason reason_of(const struct gang__shape_demand *a, bool access, ui
 static void add(double *sum, enum reason r, double p, uint32_t free, uint32_t use)
 {
     if (r == USED)
-        sum[GPU_SHORT] += p * (free - use); /* what is free on devices without room */
+        sum[GPU_SHORT] += p * (free - use); /* what is free on devices with too little */
     else
         sum[r] += p * free;
 }

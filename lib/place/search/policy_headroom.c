@@ -6,7 +6,7 @@
  *
  *     A  milli-GPUs that tasks of t could take there: whole free devices, or whole parts of each,
  *        but no more than free cpu and memory go round for
- *     L  milli-GPUs on the devices that have room for a task, as fragmentation gradient descent
+ *     L  milli-GPUs on the devices on which a task fits, as fragmentation gradient descent
  *          counts them
  *     value = weight x D^(1/4) x (10 x A^(2/3) + L)
  *

@@ -11,7 +11,7 @@
 #include "core/nodes/nodes.h"
 #include "place/request/request.h"
 
-/* 63 and 64 devices are one class: beside the latter there is no room for anything. */
+/* 63 and 64 devices are one class: beside the latter nothing else fits. */
 enum { GANG__SIZE_CLASSES = 64, GANG__SIZE_CLASS_WORDS = GANG__SIZE_CLASSES / 4 };
 
 /* Words: relaxed, pair with none; see gang__task_count_add(). */
@@ -26,7 +26,7 @@ static inline unsigned gang__size_class(const struct gang__group *g)
     return g->share != 1000 ? 0 : g->devices < most ? g->devices : most;
 }
 
-/* Make room to count on a node. False: out of memory. Any thread; lock-free. */
+/* Reserve memory to count on a node. False: out of memory. Any thread; lock-free. */
 bool gang__task_count_reserve(gang_cluster *c, uint32_t slot);
 /* Count a task of a group on a node, or strike it out; those without devices do not count. */
 void gang__task_count_add(gang_cluster *c, uint32_t slot, const struct gang__group *g, bool out);

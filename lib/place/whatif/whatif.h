@@ -63,10 +63,10 @@ gang_result gang__snapshot_retake(gang_snapshot *s, gang_alloc_id id);
 gang_result gang__snapshot_retake_tasks(gang_snapshot *s, gang_alloc_id id, const int64_t *tasks,
                                         size_t count);
 
-/* Hints to the processor, nothing else: an allocation is looked at soon; then, where its first task
- * is in the snapshot. */
-void gang__alloc_expect(gang_cluster *c, gang_alloc_id id);
-void gang__snapshot_expect(const gang_snapshot *s, gang_alloc_id id);
+/* Prefetches the cache lines of an allocation; the second, those of its first task in the snapshot.
+ * No other effect. */
+void gang__alloc_prefetch(gang_cluster *c, gang_alloc_id id);
+void gang__snapshot_prefetch(const gang_snapshot *s, gang_alloc_id id);
 
 /* ---- place and grow -------------------------------------------------------------------------- */
 

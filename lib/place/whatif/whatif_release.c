@@ -177,7 +177,7 @@ static gang_result change_part(gang_snapshot *s, gang_alloc_id id, struct part p
     return r;
 }
 
-void gang__alloc_expect(gang_cluster *c, gang_alloc_id id)
+void gang__alloc_prefetch(gang_cluster *c, gang_alloc_id id)
 {
     const struct gang__alloc *a = gang__alloc_at(c, (uint32_t)id - 1);
     if (a) {
@@ -186,7 +186,7 @@ void gang__alloc_expect(gang_cluster *c, gang_alloc_id id)
     }
 }
 
-void gang__snapshot_expect(const gang_snapshot *s, gang_alloc_id id)
+void gang__snapshot_prefetch(const gang_snapshot *s, gang_alloc_id id)
 {
     struct gang__alloc *a;
     if (gang__alloc_read(s->c, id, &a) != GANG_OK)

@@ -179,9 +179,9 @@ static void prefetch_next(gang_sched *s, struct gang__cursor *c)
         __builtin_prefetch(g->job);
     }
     if (c->known > FAR)
-        gang__alloc_expect(s->cluster, ahead_of(c, FAR)->alloc);
+        gang__alloc_prefetch(s->cluster, ahead_of(c, FAR)->alloc);
     if (c->known > NEAR)
-        gang__snapshot_expect(s->scratch, ahead_of(c, NEAR)->alloc);
+        gang__snapshot_prefetch(s->scratch, ahead_of(c, NEAR)->alloc);
 }
 
 static struct gang__set_link *next_link(gang_sched *s, struct gang__cursor *c)
