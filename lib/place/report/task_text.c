@@ -151,20 +151,20 @@ static void compose(struct text *t, const struct gang__task_location *in, int32_
 }
 
 gang_result gang_task_text(gang_cluster *cluster, const struct gang_task *task, int32_t what,
-                           char *buffer, size_t capacity, size_t *needed)
+                           char *buffer, size_t buffer_size, size_t *needed)
 {
     struct gang__task_location in;
-    struct text none = {NULL, 0, 0}, text = {buffer, capacity, 0};
+    struct text none = {NULL, 0, 0}, text = {buffer, buffer_size, 0};
     if (needed)
         *needed = 0;
     if (!cluster || !task || what < GANG_TASK_TEXT_GPUS || what > GANG_TASK_TEXT_NICS ||
-        (capacity && !buffer))
+        (buffer_size && !buffer))
         return GANG_EINVAL;
     gang__rcu_enter();
     gang_result r = gang__task_location_find(cluster, task, &in);
     if (r == GANG_OK) {
         compose(&none, &in, what);
-        if (none.length <= capacity)
+        if (none.length <= buffer_size)
             compose(&text, &in, what);
         else
             r = GANG_ELIMIT;
