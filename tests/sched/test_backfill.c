@@ -471,6 +471,42 @@ START_TEST(a_planned_start_is_explained_with_its_time_and_nodes)
 }
 END_TEST
 
+/* n0 is free now, and in the plan of a gang of two nodes at 100 s. `until_s`: when n2, which is not
+ * in the plan, comes free. Returns that gang. */
+static gang_job_id plan_over_a_free_node(int64_t until_s)
+{
+    open_queue(3, GANG_BACKFILL_EASY, 0);
+    gang_job_id first = put("q", 4, 0, 0);
+    (void)put("q", 4, 100, 0);
+    (void)put("q", 4, until_s, 0);
+    MUST(gang_report_end(h.s, first, 1));
+    gang_job_id head = put("q", 8, 50, 0);
+    ck_assert_int_eq(planned(head), 100);
+    MUST(gang_job_explain(h.s, head, see, NULL));
+    ck_assert_str_eq(seen_text, "it is planned to start in 100 seconds, on n0, n1");
+    return head;
+}
+
+START_TEST(a_plan_moves_to_other_nodes_at_its_time_for_a_gang_that_starts)
+{
+    gang_job_id head = plan_over_a_free_node(100), longer = put("q", 4, 500, 0);
+    test_assert(runs(longer) && !runs(head));
+    MUST(gang_job_explain(h.s, head, see, NULL));
+    ck_assert_str_eq(seen_text, "it is planned to start in 100 seconds, on n1, n2");
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(a_plan_without_other_nodes_at_its_time_stays_and_the_gang_waits)
+{
+    gang_job_id head = plan_over_a_free_node(101), longer = put("q", 4, 500, 0);
+    test_assert(!runs(longer) && !runs(head));
+    MUST(gang_job_explain(h.s, head, see, NULL));
+    ck_assert_str_eq(seen_text, "it is planned to start in 100 seconds, on n0, n1");
+    host_close(&h);
+}
+END_TEST
+
 /* ---- random ---------------------------------------------------------------------------------- */
 
 enum { JOBS = 120, NODES = 5 };
@@ -645,6 +681,31 @@ static void run_again(void)
     h.stage.mem.fail_at = fail_at;
 }
 
+/* Memory is short at any moment while a plan is to move: it keeps its time. */
+START_TEST(a_plan_stays_when_memory_is_short_while_it_moves)
+{
+    long calls = 1000;
+    for (long n = 1; n < calls; n++) {
+        gang_job_id head = plan_over_a_free_node(100);
+        struct gang_job_spec *job = host_spec("q", 4, 4, 0);
+        job->time_limit_ns = 500 * SECOND;
+        gang_job_id longer = host_submit(&h, job);
+        long before = h.stage.mem.calls;
+        h.stage.mem.fail_at = before + n;
+        gang_result r = gang_sched_run(h.s, h.now_ns, NULL, NULL);
+        h.stage.mem.fail_at = 0;
+        ck_assert(r == GANG_OK || r == GANG_ENOMEM);
+        ck_assert_int_eq(planned(head), 100);
+        h.now_ns++;
+        run_again();
+        calls = h.stage.mem.calls - before;
+        test_assert(runs(longer) && planned(head) == 100);
+        host_close(&h);
+    }
+    ck_assert_int_gt(calls, 3);
+}
+END_TEST
+
 /* _i: whether the queue plans for all; 2: every other job takes turns instead. */
 START_TEST(planning_survives_each_failed_memory_allocation)
 {
@@ -712,6 +773,9 @@ int main(void)
     tcase_add_test(t, a_live_queue_change_turns_backfill_on_and_off);
     tcase_add_test(t, a_refused_start_leaves_no_plan_behind);
     tcase_add_test(t, a_planned_start_is_explained_with_its_time_and_nodes);
+    tcase_add_test(t, a_plan_moves_to_other_nodes_at_its_time_for_a_gang_that_starts);
+    tcase_add_test(t, a_plan_without_other_nodes_at_its_time_stays_and_the_gang_waits);
+    tcase_add_test(t, a_plan_stays_when_memory_is_short_while_it_moves);
     tcase_add_loop_test(t, a_planned_start_never_moves_later, 0, 9);
     tcase_add_loop_test(t, planning_survives_each_failed_memory_allocation, 0, 3);
     suite_add_tcase(suite, t);

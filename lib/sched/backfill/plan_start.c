@@ -54,26 +54,25 @@ gang_result gang__backfill_plan(gang_sched *s, struct gang__gang *g, int32_t *wh
         r = next_ns == GANG__NEVER ? GANG_ENEVER : gang__calendar_earliest(s, g, next_ns);
     }
     if (r == GANG_OK)
-        r = gang__backfill_add_plan(s, g);
+        r = gang__backfill_set_plan(s, g);
     if (r == GANG_OK)
         *why = GANG_WAIT_PLANNED;
     return r == GANG_ENOMEM ? r : GANG_ENOFIT;
 }
 
-/* The nodes that the plan counts on, for the host and for explanations. */
-static bool note_slots(gang_sched *s, struct gang__gang *g)
+/* The nodes that the plan counts on, for the host and for explanations. NULL: out of memory. */
+static uint32_t *list_nodes(const gang_sched *s, size_t *count)
 {
     const struct gang__time_fit *fit = &s->calendar->fit;
-    g->calendar.node = gang__zalloc(&s->mem, fit->count + 1, sizeof(*g->calendar.node));
-    if (!g->calendar.node)
-        return false;
-    for (size_t i = 0; i < fit->count; i++)
+    uint32_t *node = gang__zalloc(&s->mem, fit->count + 1, sizeof(*node));
+    *count = 0;
+    for (size_t i = 0; node && i < fit->count; i++)
         if (i == 0 || fit->place[i].node != fit->place[i - 1].node)
-            g->calendar.node[g->calendar.node_count++] = fit->place[i].node;
-    return true;
+            node[(*count)++] = fit->place[i].node;
+    return node;
 }
 
-gang_result gang__backfill_add_plan(gang_sched *s, struct gang__gang *g)
+gang_result gang__backfill_set_plan(gang_sched *s, struct gang__gang *g)
 {
     struct gang__calendar *cal = s->calendar;
     const gang_request *q = gang__gang_request(g);
@@ -87,19 +86,22 @@ gang_result gang__backfill_add_plan(gang_sched *s, struct gang__gang *g)
                                  0,
                                  q->exclusive};
     uint32_t id;
-    if (!note_slots(s, g))
+    size_t nodes;
+    uint32_t *node = list_nodes(s, &nodes);
+    if (!node)
         return GANG_ENOMEM;
     if (g->request_class->by_memory)
         gang__calendar_use_variants(cal, &o);
     gang_result r = gang__timeline_add(gang__calendar_timeline_of(s, g), &o, &id);
     if (r != GANG_OK) {
-        gang__release(&s->mem, g->calendar.node);
-        g->calendar.node = NULL;
-        g->calendar.node_count = 0;
+        gang__release(&s->mem, node);
         return r;
     }
+    gang__calendar_drop(s, g);
     g->calendar.plan = id + 1;
     g->calendar.planned_ns = cal->fit.start_ns;
+    g->calendar.node = node;
+    g->calendar.node_count = nodes;
     g->calendar.next_planned = leaf->calendar.planned;
     g->calendar.planned_at = &leaf->calendar.planned;
     if (leaf->calendar.planned)

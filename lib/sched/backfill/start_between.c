@@ -44,28 +44,28 @@ static gang_result leaves_plans(gang_sched *s, const struct gang__gang *g,
 
 enum { MAX_MOVED = 16 }; /* so many plans at most move for a gang that starts */
 
-/* Find the plan other nodes beside what was `added`, at its time. If there are none, `added` is
- * removed (GANG_ENOFIT or GANG_ENOMEM), and the plan is made again. */
-static gang_result move_plan(gang_sched *s, struct gang__gang *w, uint32_t added)
+/* Find the gang another plan, not before its planned start, beside all else that lies in the
+ * timeline; `same`: at that very time. If there is none, the plan stays with `same`, and goes
+ * without. GANG_OK; GANG_ENOFIT; GANG_ENOMEM: the plan stays. */
+static gang_result replace_plan(gang_sched *s, struct gang__gang *w, bool same)
 {
     struct gang__calendar *cal = s->calendar;
     int64_t was_ns = w->calendar.planned_ns;
-    struct gang__trial view; /* as the planned gang sees flexible reservations */
-    gang__calendar_drop(s, w);
+    struct gang__trial without, view; /* as the planned gang sees flexible reservations */
+    gang__trial_begin(&without, s, gang__calendar_timeline_of(s, w));
+    gang__trial_withdraw(&without, w->calendar.plan - 1);
     gang__trial_begin(&view, s, cal->timeline);
     gang_result r =
         gang__reserve_show_for(&view, w) ? gang__calendar_earliest(s, w, was_ns) : GANG_ENOMEM;
-    bool moved = r == GANG_OK && cal->fit.start_ns == was_ns &&
-                 (r = gang__backfill_add_plan(s, w)) == GANG_OK;
-    if (!moved) {
-        gang__timeline_remove(gang__calendar_timeline_of(s, w), added);
-        if (r != GANG_ENOMEM)
-            r = gang__calendar_earliest(s, w, was_ns);
-        if (r == GANG_OK)
-            r = gang__backfill_add_plan(s, w);
-    }
     gang__trial_drop(&view);
-    return moved ? GANG_OK : r == GANG_ENOMEM ? r : GANG_ENOFIT;
+    if (r == GANG_OK && (!same || cal->fit.start_ns == was_ns))
+        r = gang__backfill_set_plan(s, w);
+    else if (r != GANG_ENOMEM)
+        r = GANG_ENOFIT;
+    if (r == GANG_ENOFIT && !same)
+        gang__calendar_drop(s, w);
+    gang__trial_drop(&without);
+    return r;
 }
 
 /* Would the gang fit without the plans? */
@@ -82,37 +82,46 @@ static bool fits_without_plans(gang_sched *s, const struct gang__gang *g,
     return fits;
 }
 
-/* Could the plans lie elsewhere at the same times? The gang is added at its places; then each plan
- * in turn is made again beside it and the other plans. */
-static gang_result move_plans(gang_sched *s, const struct gang__gang *g,
-                              const struct gang_placement *place, size_t count)
+/* The gangs whose plans may move out of the way of this gang. */
+static size_t list_planned(const gang_sched *s, const struct gang__gang *g,
+                           struct gang__gang *list[MAX_MOVED])
 {
-    struct gang__calendar *cal = s->calendar;
-    struct gang__gang *list[MAX_MOVED];
-    struct gang__occupation o;
-    int64_t end_ns = gang__add_sat(s->now_ns, gang__calendar_estimate(s, g));
-    uint32_t added;
     size_t n = 0;
-    if (cal->planned > MAX_MOVED)
-        return GANG_ENOFIT;
-    if (!gang__calendar_lay_out(s, g, place, count, end_ns, &o))
-        return GANG_ENOMEM;
     for (uint32_t i = 0; i < s->queues->count; i++)
         for (struct gang__gang *w = s->qs[i]->calendar.planned; w; w = w->calendar.next_planned)
             if (w != g && w->reserve.inside_of == g->reserve.inside_of)
                 list[n++] = w;
+    return n;
+}
+
+/* Could the plans lie elsewhere at the same times? While a trial has the gang at its places, each
+ * plan in turn is replaced by one beside the gang and the other plans. The first plan for which
+ * there is none ends the trial. It is then replaced without the gang, since its time may have
+ * passed. Plans replaced before keep their new nodes. */
+static gang_result move_plans(gang_sched *s, const struct gang__gang *g,
+                              const struct gang_placement *place, size_t count)
+{
+    struct gang__gang *list[MAX_MOVED], *w = NULL;
+    struct gang__occupation o;
+    struct gang__trial t;
+    int64_t end_ns = gang__add_sat(s->now_ns, gang__calendar_estimate(s, g));
+    if (s->calendar->planned > MAX_MOVED)
+        return GANG_ENOFIT;
+    if (!gang__calendar_lay_out(s, g, place, count, end_ns, &o))
+        return GANG_ENOMEM;
     if (!fits_without_plans(s, g, &o))
         return GANG_ENOFIT;
-    if (gang__timeline_add(gang__calendar_timeline_of(s, g), &o, &added) != GANG_OK)
-        return GANG_ENOMEM;
-    for (size_t i = 0; i < n; i++) {
-        gang_result r =
-            list[i]->calendar.planned_ns < o.end_ns ? move_plan(s, list[i], added) : GANG_OK;
-        if (r != GANG_OK)
-            return r;
+    size_t n = list_planned(s, g, list);
+    gang__trial_begin(&t, s, gang__calendar_timeline_of(s, g));
+    gang_result r = gang__trial_put(&t, &o, NULL) == GANG_OK ? GANG_OK : GANG_ENOMEM;
+    for (size_t i = 0; i < n && r == GANG_OK; i++) {
+        w = list[i];
+        r = w->calendar.planned_ns < end_ns ? replace_plan(s, w, true) : GANG_OK;
     }
-    gang__timeline_remove(gang__calendar_timeline_of(s, g), added);
-    return GANG_OK;
+    gang__trial_drop(&t);
+    if (r == GANG_OK || r == GANG_ENOMEM)
+        return r;
+    return replace_plan(s, w, false) == GANG_ENOMEM ? GANG_ENOMEM : GANG_ENOFIT;
 }
 
 static gang_result adopt_placement(gang_sched *s, const struct gang__gang *g, gang_alloc_id *id)
@@ -337,13 +346,12 @@ gang_result gang__backfill_alloc(gang_sched *s, struct gang__gang *g, gang_alloc
         return GANG_ENOMEM;
     bool planned = g->calendar.plan != 0;
     int64_t before = cal->planned, planned_ns = g->calendar.planned_ns;
-    uint64_t moves = cal->changes;
     if (gang__backfill_is_ruled_out(s, g)) {
         *why = is_for_plans(s, g) ? GANG_WAIT_PLANNED : GANG_WAIT_CAPACITY;
         gang_result w = blame_reservations(s, g, GANG_ENOFIT, why);
         return w == GANG_ENOMEM ? fail(s) : w;
     }
-    gang__calendar_drop(s, g);
+    gang__calendar_drop_uncounted(s, g);
     cal->retried = planned ? g : NULL;
     struct gang__gang *aside = gang__backfill_unplan_behind(s, g);
     struct gang__trial t;
@@ -357,9 +365,8 @@ gang_result gang__backfill_alloc(gang_sched *s, struct gang__gang *g, gang_alloc
         r = blame_reservations(s, g, r, why);
     if (!gang__backfill_plan_again(s, aside) && r != GANG_OK)
         r = GANG_ENOMEM;
-    if (planned && g->calendar.plan && g->calendar.planned_ns == planned_ns &&
-        cal->changes == moves + 1)
-        cal->changes = moves; /* the plan was taken out, and is back at its time */
+    if (planned && (!g->calendar.plan || g->calendar.planned_ns != planned_ns))
+        cal->changes++;
     cal->plan_started = planned && r == GANG_OK;
     if (cal->planned + cal->plan_started < before) /* a plan was given up */
         gang__wake_plans(s, GANG__PLANS_EARLIER);

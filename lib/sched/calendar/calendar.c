@@ -17,9 +17,8 @@ struct gang__timeline *gang__calendar_timeline_of(const gang_sched *s, const str
 
 /* ---- planned starts -------------------------------------------------------------------------- */
 
-void gang__calendar_drop(gang_sched *s, struct gang__gang *g)
+void gang__calendar_drop_uncounted(gang_sched *s, struct gang__gang *g)
 {
-    struct gang__calendar *cal = s->calendar;
     if (!g->calendar.plan)
         return;
     gang__timeline_remove(gang__calendar_timeline_of(s, g), g->calendar.plan - 1);
@@ -32,8 +31,15 @@ void gang__calendar_drop(gang_sched *s, struct gang__gang *g)
     if (g->calendar.next_planned)
         g->calendar.next_planned->calendar.planned_at = g->calendar.planned_at;
     g->job->leaf->calendar.planned_count--;
-    cal->planned--;
-    cal->changes++;
+    s->calendar->planned--;
+}
+
+void gang__calendar_drop(gang_sched *s, struct gang__gang *g)
+{
+    if (!g->calendar.plan)
+        return;
+    gang__calendar_drop_uncounted(s, g);
+    s->calendar->changes++;
 }
 
 void gang__calendar_unplan(gang_sched *s, struct gang__gang *g)
@@ -171,14 +177,14 @@ static void clear_all(gang_sched *s)
     s->calendar->timeline = NULL;
 }
 
-static void take_capacity(struct gang__calendar *cal, const gang_snapshot *snapshot)
+static void take_capacity(struct gang__calendar *cal, const gang_snapshot *snapshot, uint32_t end)
 {
     cal->all_up = true;
-    memset(cal->capacity, 0, cal->end * GANG__FREE_KINDS * sizeof(*cal->capacity));
+    memset(cal->capacity, 0, end * GANG__FREE_KINDS * sizeof(*cal->capacity));
     for (gang_node_id n = gang_snapshot_node_next(snapshot, GANG_ID_NONE); n != GANG_ID_NONE;
          n = gang_snapshot_node_next(snapshot, n)) {
         struct gang_node_info info = {.size = sizeof(info)};
-        if ((uint32_t)n >= cal->end || gang_snapshot_node_get(snapshot, n, &info) != GANG_OK)
+        if ((uint32_t)n >= end || gang_snapshot_node_get(snapshot, n, &info) != GANG_OK)
             continue;
         cal->all_up = cal->all_up && info.state == GANG_NODE_UP && !info.gpu_unhealthy;
         if (info.state != GANG_NODE_UP)
@@ -216,16 +222,13 @@ static bool make_timeline(gang_sched *s)
     uint32_t end = s->scratch->end;
     if (!gang__calendar_reserve_slots(s, end))
         return false;
-    uint32_t was = cal->end;
-    cal->end = end;
-    take_capacity(cal, s->scratch);
-    if (gang__timeline_new(&s->mem, cal->capacity, end, 0, s->now_ns, &timeline) != GANG_OK) {
-        cal->end = was;
+    take_capacity(cal, s->scratch, end);
+    if (gang__timeline_new(&s->mem, cal->capacity, end, 0, s->now_ns, &timeline) != GANG_OK)
         return false;
-    }
     gang__timeline_skip(timeline, FIRST_SLOT);
     clear_all(s);
     cal->timeline = timeline;
+    cal->end = end;
     cal->epoch = epoch;
     cal->states = states;
     note_all(s);

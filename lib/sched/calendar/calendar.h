@@ -116,9 +116,10 @@ static inline bool gang__calendar_leaf_plans(const struct gang__gang *g)
 bool gang__calendar_has_plans(const gang_sched *s);
 /* May the gang have a plan beside those of its leaf, or in place of one behind it? */
 bool gang__calendar_may_plan(const struct gang__gang *g);
-/* The plan of the gang leaves the calendar; _unplan() also notes that other plans may be
- * earlier. */
+/* The plan of the gang leaves the calendar; _unplan() also notes that other plans may be earlier.
+ * _uncounted() leaves calendar.changes to the caller: the plan may come back at its time. */
 void gang__calendar_drop(gang_sched *s, struct gang__gang *g);
+void gang__calendar_drop_uncounted(gang_sched *s, struct gang__gang *g);
 void gang__calendar_unplan(gang_sched *s, struct gang__gang *g);
 /* Is a planned start of the job due? Then plans are looked at again. */
 void gang__calendar_note_due_plan(gang_sched *s, const struct gang__job *job);
