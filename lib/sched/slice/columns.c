@@ -155,33 +155,34 @@ static uint64_t *word_of(const struct gang__use *use, bool busy)
     return &(busy ? use->column->busy : use->column->row)[use->word];
 }
 
-void gang__columns_put(const struct gang__sliced *x, bool busy)
+static bool put_use(const struct gang__use *use, bool busy)
 {
-    for (size_t i = 0; i < x->uses; i++) {
-        uint64_t *word = word_of(&x->use[i], busy);
-        if (gang__op_fits((enum gang__code)x->use[i].code, x->use[i].payload, *word))
-            *word = gang__op_apply((enum gang__code)x->use[i].code, x->use[i].payload, *word);
-        else /* two gangs overlap, by a detached one: no third may come */
-            *word = 0;
-    }
+    uint64_t *word = word_of(use, busy);
+    bool fits = gang__op_fits((enum gang__code)use->code, use->payload, *word);
+    if (fits)
+        *word = gang__op_apply((enum gang__code)use->code, use->payload, *word);
+    return fits;
 }
 
-bool gang__columns_fit(const struct gang__sliced *x, bool busy)
+void gang__columns_put(const struct gang__sliced *x, bool busy)
+{
+    for (size_t i = 0; i < x->uses; i++)
+        if (!put_use(&x->use[i], busy)) /* overlaps, by a detached gang: no third may come */
+            *word_of(&x->use[i], busy) = 0;
+}
+
+bool gang__columns_put_if_fits(const struct gang__sliced *x, bool busy)
 {
     size_t put = 0;
-    bool fits = true;
-    for (; fits && put < x->uses; put += fits) {
-        const struct gang__use *use = &x->use[put];
-        uint64_t *word = word_of(use, busy);
-        fits = gang__op_fits((enum gang__code)use->code, use->payload, *word);
-        if (fits)
-            *word = gang__op_apply((enum gang__code)use->code, use->payload, *word);
-    }
+    while (put < x->uses && put_use(&x->use[put], busy))
+        put++;
+    if (put == x->uses)
+        return true;
     while (put > 0) { /* all that is taken is a difference */
         const struct gang__use *use = &x->use[--put];
         *word_of(use, busy) += use->payload;
     }
-    return fits;
+    return false;
 }
 
 /* ---- what a gang uses ------------------------------------------------------------------------ */

@@ -189,10 +189,9 @@ static void choose_alternates(struct gang__matrix *m, int run)
         for (struct gang__sliced *x = m->first; x; x = x->next) {
             bool runs = x->state == GANG__SLICED_RUNS;
             if (x->to_run || !x->gang || gang__row_distance(m, x->row) != d ||
-                (run >= 0 && runs != (run > 0)) || !gang__columns_fit(x, false))
+                (run >= 0 && runs != (run > 0)))
                 continue;
-            gang__columns_put(x, false);
-            x->to_run = true;
+            x->to_run = gang__columns_put_if_fits(x, false);
         }
 }
 
@@ -224,9 +223,8 @@ static void let_run(gang_sched *s, struct gang__sliced *x)
 {
     bool waits = x->state == GANG__SLICED_WAITS || x->state == GANG__SLICED_OUT;
     if (!x->gang || !x->to_run || !waits || x->refused || x->gang->job->ending ||
-        !gang__columns_fit(x, true))
+        !gang__columns_put_if_fits(x, true))
         return;
-    gang__columns_put(x, true);
     if (x->state == GANG__SLICED_WAITS)
         start(s, x);
     else
@@ -261,10 +259,8 @@ static bool merge_rows(struct gang__matrix *m)
         for (uint32_t from = d + 1; from < m->rows; from++)
             for (struct gang__sliced *x = m->first; x; x = x->next)
                 if (gang__row_distance(m, x->row) == from && x->gang &&
-                    gang__columns_fit(x, false)) {
-                    gang__columns_put(x, false);
+                    gang__columns_put_if_fits(x, false))
                     x->row = row;
-                }
     }
     return gang__rows_sweep(m);
 }

@@ -50,10 +50,10 @@ struct gang__sliced *gang__sliced_of(const gang_sched *s, gang_alloc_id alloc);
 
 /* Set the words of all columns to what the node has. */
 void gang__columns_reset(struct gang__matrix *m, bool busy);
-/* Put the gang if it fits beside the gangs that were put. Only detached gangs may exceed the
- * capacity. */
-bool gang__columns_fit(const struct gang__sliced *x, bool busy);
+/* Put the gang; only detached gangs may exceed the capacity. Or put it if it fits beside the gangs
+ * that were put; false: nothing changed. */
 void gang__columns_put(const struct gang__sliced *x, bool busy);
+bool gang__columns_put_if_fits(const struct gang__sliced *x, bool busy);
 /* Drop the columns that no gang uses. */
 void gang__columns_sweep(gang_sched *s, struct gang__matrix *m);
 /* Remove rows without gangs; if the active one is removed, the next one is active. True: some were.

@@ -224,11 +224,10 @@ static gang_result check_row(struct gang__matrix *m, uint32_t row, bool busy,
         if (busy ? !gang__sliced_is_busy(x) : x->row != row)
             continue;
         any = true;
-        if (!gang__columns_fit(x, busy))
+        if (!gang__columns_put_if_fits(x, busy))
             return BAD(busy ? "the running gangs do not fit beside each other"
                             : "gangs of row %" PRIu32 " do not fit beside each other",
                        row + 1);
-        gang__columns_put(x, busy);
     }
     return any || busy ? GANG_OK : BAD("row %" PRIu32 " is empty", row + 1);
 }
