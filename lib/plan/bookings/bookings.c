@@ -146,15 +146,6 @@ void gang__bookings_remove(struct gang__bookings *u, uint32_t id)
     u->free_id[u->free_id_count++] = id;
 }
 
-void gang__bookings_move(struct gang__bookings *u, uint32_t id, int64_t start_ns, int64_t end_ns)
-{
-    assert(id < u->end && u->booking[id].in && start_ns < end_ns);
-    count(u, &u->booking[id], -1);
-    u->booking[id].start_ns = start_ns;
-    u->booking[id].end_ns = end_ns;
-    count(u, &u->booking[id], 1);
-}
-
 void gang__bookings_set_aside(struct gang__bookings *u, uint32_t id, bool aside)
 {
     assert(id < u->end && u->booking[id].in);

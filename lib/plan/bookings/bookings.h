@@ -68,15 +68,13 @@ gang_result gang__bookings_set_limit(struct gang__bookings *u,
 
 /* Book, whatever the limits say.
  *   amount  GANG__FREE_DIMS, >= 0
- *   id      by which it is moved and removed; those of removed ones are given again
+ *   id      by which it is removed; those of removed ones are given again
  * GANG_OK; GANG_EINVAL: start not before end; GANG_ERANGE: a time out of range, an amount not in
  * 0...2^62, the integral of all bookings beyond 2^124; GANG_ENOMEM. On error nothing changed.
  * O(1), amortised; the next question after changes takes O(B log B). */
 gang_result gang__bookings_add(struct gang__bookings *u, int64_t start_ns, int64_t end_ns,
                                const int64_t *amount, uint32_t *id) GANG_MUST_CHECK;
 void gang__bookings_remove(struct gang__bookings *u, uint32_t id);
-/* start < end, both in range. */
-void gang__bookings_move(struct gang__bookings *u, uint32_t id, int64_t start_ns, int64_t end_ns);
 /* Excludes a booking from all questions, or includes it again: a booking that is to be changed is
  * not in its own way. */
 void gang__bookings_set_aside(struct gang__bookings *u, uint32_t id, bool aside);

@@ -134,14 +134,36 @@ gang_result gang_reservation_add(gang_sched *sched, const struct gang_reservatio
 
 /* ---- changing -------------------------------------------------------------------------------- */
 
-/* The bookings of its owner do not count while its successor is placed. */
-static void set_bookings_aside(struct gang__reserve *r, bool away)
+static void set_bookings_aside(const struct gang__reserve *r, bool aside)
 {
-    const int64_t far = INT64_C(1) << 61;
     for (const struct gang__reserve_piece *p = r->piece; p; p = p->next)
         if (p->booking)
-            gang__bookings_move(r->usage, p->booking - 1, away ? far : p->start_ns,
-                                away ? far + 1 : p->end_ns);
+            gang__bookings_set_aside(r->usage, p->booking - 1, aside);
+}
+
+static void undo_bookings_aside(gang_sched *s, const struct gang__trial_record *r)
+{
+    (void)s;
+    set_bookings_aside(r->what, false);
+}
+
+/* Place it as if its predecessor were not there: neither its pieces nor its bookings count. */
+static gang_result place_without(gang_sched *s, struct gang__reserve *old, struct gang__reserve *r,
+                                 int64_t until_ns, struct gang_error *error)
+{
+    struct gang__trial without;
+    gang_result w;
+    gang__trial_begin(&without, s, s->calendar->timeline);
+    gang__reserve_withdraw_from(&without, old);
+    if (gang__trial_reserve(&without, 1)) {
+        set_bookings_aside(old, true);
+        gang__trial_note(&without, undo_bookings_aside, old, NULL, 0, 0);
+        w = gang__reserve_place_first(s, r, until_ns, error);
+    } else {
+        w = out_of_memory(error);
+    }
+    gang__trial_drop(&without);
+    return w;
 }
 
 /* One that has begun lies from now on until its new end. */
@@ -220,13 +242,7 @@ gang_result gang_reservation_change(gang_sched *sched, gang_reservation_id id,
         return w;
     continue_instance(sched, old, r);
     r->id = old->id;
-    struct gang__trial without;
-    gang__trial_begin(&without, sched, sched->calendar->timeline);
-    gang__reserve_withdraw_from(&without, old);
-    set_bookings_aside(old, true);
-    w = gang__reserve_place_first(sched, r, t.until_ns, error);
-    gang__trial_drop(&without);
-    set_bookings_aside(old, false);
+    w = place_without(sched, old, r, t.until_ns, error);
     if (w == GANG_OK)
         w = gang__reserve_view_make(sched, r, old, &view) ? GANG_OK : out_of_memory(error);
     if (w != GANG_OK)

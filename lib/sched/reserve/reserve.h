@@ -42,9 +42,8 @@ struct gang__reserve_piece {
     uint32_t id;      /* in the timeline, and 1; 0: not there */
     uint32_t booking; /* of its owner, and 1; 0: none */
     uint32_t run_count;
-    bool was_in; /* it was in the timeline before it was tried elsewhere */
-    bool tight;  /* it overlaps what its nodes have: by an overrun, or by its flags */
-    bool hurt;   /* some of its nodes are not up, and this was reported: reserve_lost.c */
+    bool tight; /* it overlaps what its nodes have: by an overrun, or by its flags */
+    bool hurt;  /* some of its nodes are not up, and this was reported: reserve_lost.c */
     struct gang__reserve_run run[];
 };
 

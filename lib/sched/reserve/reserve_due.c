@@ -88,14 +88,14 @@ static int by_slot(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* List the nodes of the current instance, each once. */
-static size_t list_nodes(gang_sched *s, const struct gang__reserve *r)
+/* List the nodes of the instance, each once. */
+static size_t list_nodes(gang_sched *s, const struct gang__reserve *r, int64_t instance)
 {
     struct gang__reserves *all = s->reserve.all;
     struct listing l = {s, 0};
     size_t n = 0;
     for (const struct gang__reserve_piece *p = r->piece; p; p = p->next)
-        if (p->instance == r->current)
+        if (p->instance == instance)
             gang__reserve_each_node(p, list_node, &l);
     if (l.count > 1)
         qsort(all->node, l.count, sizeof(*all->node), by_slot);
@@ -140,8 +140,8 @@ static size_t list_jobs(gang_sched *s, const struct gang__reserve *r, size_t nod
     return count;
 }
 
-void gang__reserve_report(gang_sched *s, const struct gang__reserve *r, int32_t what,
-                          int32_t outcome, const char *text)
+void gang__reserve_report(gang_sched *s, const struct gang__reserve *r, int64_t instance,
+                          int32_t what, int32_t outcome, const char *text)
 {
     struct gang_reservation_event e;
     if (!s->ops.reservation || !s->running)
@@ -152,12 +152,12 @@ void gang__reserve_report(gang_sched *s, const struct gang__reserve *r, int32_t 
     e.name = r->name;
     e.what = what;
     e.outcome = outcome;
-    e.instance = r->current;
-    e.start_ns = gang__reserve_begin_of(r, r->current);
-    e.end_ns = gang__reserve_end_of(r, r->current);
+    e.instance = instance;
+    e.start_ns = gang__reserve_begin_of(r, instance);
+    e.end_ns = gang__reserve_end_of(r, instance);
     if (e.start_ns == INT64_MAX) /* no piece is left */
-        e.start_ns = e.end_ns = r->first_ns + r->current * r->period_ns;
-    e.node_count = list_nodes(s, r);
+        e.start_ns = e.end_ns = r->first_ns + instance * r->period_ns;
+    e.node_count = list_nodes(s, r, instance);
     e.nodes = s->reserve.all->node;
     if (what == GANG_RESERVATION_BEGIN)
         e.job_count = list_jobs(s, r, e.node_count);
@@ -192,11 +192,8 @@ static bool place_more(gang_sched *s, struct gang__reserve *r)
         r->next_instance++;
         if (w == GANG_OK)
             continue;
-        int64_t current = r->current;
-        r->current = instance;
-        gang__reserve_report(s, r, GANG_RESERVATION_SKIPPED, 0,
+        gang__reserve_report(s, r, instance, GANG_RESERVATION_SKIPPED, 0,
                              "there is no capacity for it this time");
-        r->current = current;
     }
     if (r->period_ns && !gang__reserve_current_piece(r) && !r->begun)
         r->current = r->piece ? r->piece->instance : r->next_instance;
@@ -250,12 +247,12 @@ static void begin(gang_sched *s, struct gang__reserve *r)
 {
     r->begun = r->noticed = true;
     r->woken_ns = INT64_MIN;
-    gang__reserve_report(s, r, GANG_RESERVATION_BEGIN, 0, "it begins");
+    gang__reserve_report(s, r, r->current, GANG_RESERVATION_BEGIN, 0, "it begins");
 }
 
 static void finish_instance(gang_sched *s, struct gang__reserve *r, int32_t what, const char *text)
 {
-    gang__reserve_report(s, r, what, 0, text);
+    gang__reserve_report(s, r, r->current, what, 0, text);
     end_pieces(s, r, r->current);
     next_instance_of(s, r);
 }
@@ -270,7 +267,7 @@ static bool do_due(gang_sched *s, struct gang__reserve *r)
         int64_t start_ns = gang__reserve_begin_of(r, r->current);
         if (!r->noticed && r->notice_ns && s->now_ns >= start_ns - r->notice_ns) {
             r->noticed = true;
-            gang__reserve_report(s, r, GANG_RESERVATION_NOTICE, 0, "it begins soon");
+            gang__reserve_report(s, r, r->current, GANG_RESERVATION_NOTICE, 0, "it begins soon");
         }
         if (!r->begun && s->now_ns >= start_ns)
             begin(s, r);
@@ -326,7 +323,7 @@ static bool do_all_due(gang_sched *s)
             return false;
         }
         if (r->over && r->piece)
-            gang__reserve_report(s, r, GANG_RESERVATION_END, 0,
+            gang__reserve_report(s, r, r->current, GANG_RESERVATION_END, 0,
                                  "the job that it was for has ended");
         if (r->over || !r->piece)
             gang__reserve_end(s, r);

@@ -83,15 +83,10 @@ static bool is_booked(const struct gang__reserve *r, const struct gang__reserve_
 static gang_result place(gang_sched *s, struct gang__reserve *r,
                          const struct gang__reserve_gap *gap, const int64_t *count)
 {
-    struct gang__bookings *usage = r->usage;
     int64_t start_ns = gap->start_ns > s->now_ns ? gap->start_ns : s->now_ns;
-    if (is_booked(r, gap))
-        r->usage = NULL;
-    gang_result w = gang__reserve_place_lost(
-        s, r,
-        &(struct gang__reserve_portion){gap->stage, count, gap->instance, start_ns, gap->end_ns});
-    r->usage = usage;
-    return w;
+    const struct gang__reserve_portion portion = {gap->stage, count,       gap->instance,
+                                                  start_ns,   gap->end_ns, is_booked(r, gap)};
+    return gang__reserve_place_lost(s, r, &portion);
 }
 
 /* Place as many tasks of a group as fit: all at once, else half as many, and so on. */
@@ -143,12 +138,10 @@ static bool lacks(const struct gang__reserve *r, int64_t instance)
 static void report(gang_sched *s, struct gang__reserve *r, int64_t instance)
 {
     bool all = !lacks(r, instance);
-    int64_t current = r->current;
-    r->current = instance;
-    gang__reserve_report(
-        s, r, GANG_RESERVATION_RESTORED, all ? GANG_RESERVATION_KEPT : GANG_RESERVATION_REDUCED,
-        all ? "it has again what it had lost" : "it has again some of what it had lost");
-    r->current = current;
+    gang__reserve_report(s, r, instance, GANG_RESERVATION_RESTORED,
+                         all ? GANG_RESERVATION_KEPT : GANG_RESERVATION_REDUCED,
+                         all ? "it has again what it had lost"
+                             : "it has again some of what it had lost");
 }
 
 static gang_result grow_one(gang_sched *s, struct gang__reserve *r)

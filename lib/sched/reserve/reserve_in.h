@@ -38,6 +38,7 @@ struct gang__reserve_portion {
     uint32_t stage;
     const int64_t *count; /* tasks of each group */
     int64_t instance, start_ns, end_ns;
+    bool booked; /* a booking of its owner covers it already */
 };
 
 /* Place one instance of it again, or what is lost of a piece, at its time: all or nothing. Planned
@@ -45,14 +46,14 @@ struct gang__reserve_portion {
 gang_result gang__reserve_place_instance(gang_sched *s, struct gang__reserve *r, int64_t instance);
 gang_result gang__reserve_place_lost(gang_sched *s, struct gang__reserve *r,
                                      const struct gang__reserve_portion *portion);
-/* Anywhere in its window, from now on. */
+/* Anywhere in its window, from now on, and without bookings: it was accepted before. */
 gang_result gang__reserve_place_later(gang_sched *s, struct gang__reserve *r);
 
 /* ---- reserve_due.c --------------------------------------------------------------------------- */
 
-/* Report to the host what became of the reservation. */
-void gang__reserve_report(gang_sched *s, const struct gang__reserve *r, int32_t what,
-                          int32_t outcome, const char *text);
+/* Report to the host what became of an instance of the reservation. */
+void gang__reserve_report(gang_sched *s, const struct gang__reserve *r, int64_t instance,
+                          int32_t what, int32_t outcome, const char *text);
 
 /* ---- reserve_lost.c -------------------------------------------------------------------------- */
 

@@ -73,13 +73,10 @@ static int64_t count_lost(gang_sched *s, const struct gang__reserve *r,
     return sum + (int64_t)(length - o.place_count); /* nodes that were removed */
 }
 
-static void report_instance(gang_sched *s, struct gang__reserve *r, int64_t instance,
-                            int32_t outcome, const char *text)
+static void report_lost(gang_sched *s, const struct gang__reserve *r, int64_t instance,
+                        int32_t outcome, const char *text)
 {
-    int64_t current = r->current;
-    r->current = instance;
-    gang__reserve_report(s, r, GANG_RESERVATION_LOST, outcome, text);
-    r->current = current;
+    gang__reserve_report(s, r, instance, GANG_RESERVATION_LOST, outcome, text);
 }
 
 bool gang__reserve_put_pieces(gang_sched *s)
@@ -103,8 +100,7 @@ static bool note_hurt(gang_sched *s, struct gang__reserve *r, struct gang__reser
     p->hurt = lost > 0;
     if (r->stage[p->stage].stays && p->hurt && !reported &&
         !(r->flags & GANG_RESERVATION_MAINTENANCE))
-        report_instance(s, r, p->instance, GANG_RESERVATION_REDUCED,
-                        "some of its nodes are not up");
+        report_lost(s, r, p->instance, GANG_RESERVATION_REDUCED, "some of its nodes are not up");
     return lost >= 0;
 }
 
@@ -161,22 +157,18 @@ static gang_result move_lost(gang_sched *s, struct gang__reserve *r, struct gang
                              const struct gang__reserve_piece *rest)
 {
     uint32_t groups = r->stage[p->stage].q->group_count;
-    struct gang__bookings *usage = r->usage;
     int64_t *lost = gang__zalloc(&s->mem, groups, sizeof(*lost));
-    struct gang__reserve_portion portion = {p->stage, lost, p->instance,
-                                            gang__max(p->start_ns, s->now_ns), p->end_ns};
+    struct gang__reserve_portion portion = {
+        p->stage, lost, p->instance, gang__max(p->start_ns, s->now_ns), p->end_ns, true};
     gang_result w = GANG_ENOMEM;
     bool some = false;
     if (lost && rest->run_count > 0 && count_lost(s, r, p, lost) >= 0)
         some = true;
     for (uint32_t i = 0; lost && rest->run_count == 0 && i < p->run_count; i++, some = true)
         lost[p->run[i].group] += (int64_t)p->run[i].tasks * p->run[i].nodes;
-    if (some) {
-        r->usage = NULL; /* its booking does not change */
+    if (some)
         w = portion.end_ns > portion.start_ns ? gang__reserve_place_lost(s, r, &portion)
                                               : GANG_ENOFIT;
-        r->usage = usage;
-    }
     gang__release(&s->mem, lost);
     return w;
 }
@@ -199,14 +191,14 @@ static void set_aside(gang_sched *s, struct gang__reserve *r)
     struct gang__occupation o;
     r->aside = true;
     for (struct gang__reserve_piece *p = r->piece; p; p = p->next) {
-        p->was_in = p->id != 0;
+        p->tight = p->id != 0;
         gang__reserve_take_out(s, p);
     }
     for (struct gang__reserve_piece *p = r->piece; p; p = p->next) {
         bool known = gang__reserve_lay_out(s, r, p, &o);
         if (known)
             keep_whole(s, &o);
-        p->tight = p->was_in && (!known || (o.place_count > 0 && !gang__reserve_fits(s, r, &o)));
+        p->tight = p->tight && (!known || (o.place_count > 0 && !gang__reserve_fits(s, r, &o)));
     }
 }
 
@@ -252,31 +244,24 @@ static void drop_instance(gang_sched *s, struct gang__reserve *r, int64_t instan
  * and has no fixed start. */
 static gang_result move_all(gang_sched *s, struct gang__reserve *r)
 {
-    struct gang__reserve_piece *old = r->piece;
+    struct gang__reserve_piece *old = r->piece, *placed;
+    struct gang__trial without;
     if (r->begun || r->period_ns || r->start_ns >= 0)
         return GANG_ENOFIT;
-    for (struct gang__reserve_piece *p = old; p; p = p->next) {
-        p->was_in = p->id != 0;
-        gang__reserve_take_out(s, p);
-    }
+    gang__trial_begin(&without, s, s->calendar->timeline);
+    gang__reserve_withdraw_from(&without, r);
     r->piece = NULL;
-    struct gang__bookings *usage = r->usage;
-    r->usage = NULL;
     r->arrival_ns = r->arrival_ns > s->now_ns ? r->arrival_ns : s->now_ns;
     gang_result w = gang__reserve_place_later(s, r);
-    r->usage = usage;
-    struct gang__reserve_piece *kept = w == GANG_OK ? old : NULL, *fresh = r->piece;
-    if (w == GANG_OK)
+    placed = r->piece;
+    r->piece = old;
+    if (w == GANG_OK) {
         gang__reserve_gaps_drop(s, r);
-    if (w != GANG_OK)
-        fresh = old;
-    r->piece = kept;
-    while (r->piece)
-        gang__reserve_drop(s, r, r->piece);
-    r->piece = fresh;
-    for (struct gang__reserve_piece *p = old; w == GANG_ENOFIT && p; p = p->next)
-        if (p->was_in && !gang__reserve_enter(s, r, p))
-            w = GANG_ENOMEM;
+        while (r->piece)
+            gang__reserve_drop(s, r, r->piece);
+        r->piece = placed;
+    }
+    gang__trial_drop(&without);
     return w;
 }
 
@@ -305,9 +290,9 @@ static bool reduce(gang_sched *s, struct gang__reserve *r, struct gang__reserve_
     replace(s, r, p, rest);
     for (const struct gang__reserve_piece *q = r->piece; q && !some; q = q->next)
         some = q->instance == instance;
-    report_instance(s, r, instance, some ? GANG_RESERVATION_REDUCED : GANG_RESERVATION_DROPPED,
-                    some ? "there are no other nodes for some of it"
-                         : "there are no other nodes for it");
+    report_lost(s, r, instance, some ? GANG_RESERVATION_REDUCED : GANG_RESERVATION_DROPPED,
+                some ? "there are no other nodes for some of it"
+                     : "there are no other nodes for it");
     return true;
 }
 
@@ -356,17 +341,17 @@ static bool repair(gang_sched *s, struct gang__reserve *r, struct gang__reserve_
     if (w == GANG_ENOMEM || !put_all_back(s))
         return false;
     if (w == GANG_OK) {
-        report_instance(s, r, instance, GANG_RESERVATION_KEPT, "other nodes at the same time");
+        report_lost(s, r, instance, GANG_RESERVATION_KEPT, "other nodes at the same time");
         return true;
     }
     w = move_all(s, r);
     if (w == GANG_OK)
-        report_instance(s, r, instance, GANG_RESERVATION_LATER, "another time");
+        report_lost(s, r, instance, GANG_RESERVATION_LATER, "another time");
     if (w != GANG_ENOFIT)
         return w == GANG_OK;
     if (r->period_ns && given && !r->begun) { /* this instance is dropped */
-        report_instance(s, r, instance, GANG_RESERVATION_DROPPED,
-                        "there is no capacity for it this time");
+        report_lost(s, r, instance, GANG_RESERVATION_DROPPED,
+                    "there is no capacity for it this time");
         drop_instance(s, r, instance);
         return true;
     }

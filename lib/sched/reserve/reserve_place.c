@@ -333,6 +333,7 @@ static gang_result place_portion(gang_sched *s, struct gang__reserve *r,
     struct gang__reserve_request request;
     gang_result w = GANG_ENOMEM;
     if (gang__reserve_request_make(s, r, &request)) {
+        request.a.usage = portion->booked ? NULL : r->usage;
         struct gang__admit_stage *one = &request.stage[stage];
         struct gang__time_group *group = request.group;
         for (uint32_t i = 0; i < stage; i++)
@@ -406,7 +407,7 @@ gang_result gang__reserve_place_instance(gang_sched *s, struct gang__reserve *r,
             w = place_portion(s, r,
                               &(struct gang__reserve_portion){part->stage, count, instance,
                                                               start_ns,
-                                                              start_ns + stage->duration_ns},
+                                                              start_ns + stage->duration_ns, false},
                               true);
         gang__release(&s->mem, count);
     }
@@ -422,6 +423,7 @@ gang_result gang__reserve_place_later(gang_sched *s, struct gang__reserve *r)
 {
     struct gang__reserve_request request;
     gang_result w = gang__reserve_request_make(s, r, &request) ? GANG_OK : GANG_ENOMEM;
+    request.a.usage = NULL;
     struct gang__trial t;
     gang__trial_begin(&t, s, s->calendar->timeline);
     withdraw_older(&t, r);
