@@ -80,6 +80,25 @@ START_TEST(a_withdrawn_occupation_counts_again_after_the_trial)
 }
 END_TEST
 
+/* As when a plan is replaced: see replace_plan() of backfill. */
+START_TEST(a_withdrawn_occupation_that_is_replaced_does_not_come_back)
+{
+    struct fixture f;
+    struct gang__trial t;
+    fixture_open(&f);
+    uint32_t id = occupy(&f, 1, 10, 20);
+    gang__trial_begin(&t, f.s, f.timeline);
+    gang__trial_withdraw(&t, id);
+    uint32_t other = occupy(&f, 1, 15, 25);
+    gang__timeline_remove(f.timeline, id);
+    gang__trial_drop(&t);
+    ck_assert(is_free(&f, 1, 0, 15) && !is_free(&f, 1, 15, 25));
+    gang__timeline_remove(f.timeline, other);
+    ck_assert(is_free(&f, 1, 0, 30));
+    fixture_close(&f);
+}
+END_TEST
+
 START_TEST(an_inner_trial_shows_what_the_outer_one_withdrew)
 {
     struct fixture f;
@@ -219,6 +238,7 @@ int main(void)
     Suite *suite = suite_create("trial");
     TCase *t = tcase_create("trial");
     tcase_add_test(t, a_withdrawn_occupation_counts_again_after_the_trial);
+    tcase_add_test(t, a_withdrawn_occupation_that_is_replaced_does_not_come_back);
     tcase_add_test(t, an_inner_trial_shows_what_the_outer_one_withdrew);
     tcase_add_test(t, usage_is_charged_up_to_the_root_until_the_trial_ends);
     tcase_add_test(t, a_trial_without_memory_changes_nothing);
