@@ -16,7 +16,11 @@ bool gang__within_limits(gang_sched *s, struct gang__gang *g, const struct gang_
 /* It is unknown how much capacity is free: the next run tries the gang again. */
 void gang__block_for_this_run(gang_sched *s, struct gang__gang *g, bool no_memory);
 
-/* Try blocked gangs with preemption. True: something was done, so that others may be tried. */
-bool gang__preempt_for_entitled(gang_sched *s);
+/* Blocked gangs are tried with preemption: one a step, between begin and end. begin, false: there
+ * is none. step, true: another one may follow. end, true: something was done, so that others may be
+ * tried. */
+bool gang__entitled_begin(gang_sched *s);
+bool gang__entitled_step(gang_sched *s);
+bool gang__entitled_end(gang_sched *s);
 
 #endif

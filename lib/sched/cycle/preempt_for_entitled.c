@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Preemption in the cycle: blocked gangs that are entitled to more are tried in their order, each
- * first without and then with preemption (sched/preempt), until one preempts. */
+ * first without and then with preemption (sched/preempt), until one starts or preempts. Each try is
+ * a step of the run (run.c). */
 #include "sched/backfill/backfill.h"
 #include "sched/cycle/cycle_in.h"
-#include "sched/lifecycle/lifecycle.h"
 #include "sched/order/order.h"
 #include "sched/preempt/preempt.h"
 #include "sched/usage/usage.h"
@@ -45,22 +45,26 @@ static bool may_help(gang_sched *s, const struct gang__wait_class *wait_class,
             (wait_class->why == GANG_WAIT_PLANNED && gang__backfill_lacks_capacity(s, g)));
 }
 
-static bool try_one(gang_sched *s, struct gang__gang *g)
+/* The gang of the last step got nothing: its class is not tried again until something changes. What
+ * the step noted has been drained, and counts as tried. */
+static void note_tried(gang_sched *s)
 {
-    struct gang__wait_class *wait_class = g->order.wait_class;
-    bool done = gang__schedule_one(s, g); /* what was done for one before may help it */
-    if (!done && g->order.wait_class == wait_class && wait_class && may_help(s, wait_class, g))
-        done = gang__preempt_for(s, g);
-    gang__jobs_drain(s);
-    if (!done && g->order.wait_class == wait_class && wait_class)
+    struct gang__wait_class *wait_class = s->preempt.tried_class;
+    if (s->preempt.tried && s->preempt.tried->order.wait_class == wait_class)
         wait_class->tried = s->wake.changes + 1;
-    return done;
+    s->preempt.tried = NULL;
 }
 
-bool gang__preempt_for_entitled(gang_sched *s)
+static bool try_one(gang_sched *s, struct gang__gang *g, struct gang__wait_class *wait_class)
 {
-    struct gang__gang *g;
-    bool done = false;
+    if (gang__schedule_one(s, g)) /* what was done for one before may help it */
+        return true;
+    return g->order.wait_class == wait_class && may_help(s, wait_class, g) &&
+           gang__preempt_for(s, g);
+}
+
+bool gang__entitled_begin(gang_sched *s)
+{
     if ((s->wake.changes == s->wake.changes_done && !s->preempt.untried) || s->opts.no_preemption ||
         !s->order.blocked)
         return false;
@@ -69,10 +73,28 @@ bool gang__preempt_for_entitled(gang_sched *s)
     if (!unblock_some(s))
         return false;
     s->preempt.running = true;
-    while (!done && (g = gang__order_next(s)) != NULL && gang__run_step(s))
-        done = try_one(s, g);
+    s->preempt.done = false;
+    s->preempt.tried = NULL;
+    return true;
+}
+
+bool gang__entitled_step(gang_sched *s)
+{
+    note_tried(s);
+    struct gang__gang *g = gang__order_next(s);
+    if (!g || !gang__run_step(s))
+        return false;
+    struct gang__wait_class *wait_class = g->order.wait_class;
+    s->preempt.done = try_one(s, g, wait_class);
+    s->preempt.tried = s->preempt.done ? NULL : g;
+    s->preempt.tried_class = wait_class;
+    return !s->preempt.done;
+}
+
+bool gang__entitled_end(gang_sched *s)
+{
     s->preempt.running = false;
-    if (!done && gang__order_next(s)) /* cut short: the next run tries the rest */
+    if (!s->preempt.done && gang__order_next(s)) /* cut short: the next run tries the rest */
         s->wake.changes_done--;
-    return done;
+    return s->preempt.done;
 }

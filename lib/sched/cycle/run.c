@@ -2,8 +2,9 @@
 /* One run of the cycle: messages and timers first; then gangs in their order; then preemption
  * for those that are entitled to more; all over again until nothing is left to do.
  *
- * Each step notes what it changes (sched/wake); the notes are drained between two steps. A run
- * is cut short after max_steps; the next run goes on where it stopped. */
+ * A run consists of stages, a stage of steps. Each step notes what it changes (sched/wake), and
+ * run_stage() drains the noted jobs after it. A run is cut short after max_steps; the next run goes
+ * on where it stopped. */
 #include <string.h>
 
 #include "place/alloc/alloc.h"
@@ -21,38 +22,115 @@
 #include "sched/usage/usage.h"
 #include "sched/wake/wake.h"
 
+/* ---- stages ---------------------------------------------------------------------------------- */
+
+/* One step of a stage. True: another one may follow. */
+typedef bool step_fn(gang_sched *s);
+
+/* All steps of a stage. Only here noted jobs are drained: after each step, so that no step meets a
+ * half-changed order. */
+static inline void run_stage(gang_sched *s, step_fn *step)
+{
+    bool more;
+    do {
+        more = step(s);
+        gang__jobs_drain(s);
+    } while (more);
+}
+
+/* What the last run blocked for itself alone may be tried again. */
+static void unblock_deferred(gang_sched *s)
+{
+    struct gang__wait_class *next;
+    if (!s->wake.retry)
+        return;
+    s->wake.retry = false;
+    s->wake.slices = s->slice.matrices != NULL;
+    for (struct gang__wait_class *wait_class = s->order.blocked; wait_class; wait_class = next) {
+        next = wait_class->next_blocked;
+        if (wait_class->why == GANG_WAIT_NOT_TRIED)
+            gang__order_unblock(s, wait_class);
+    }
+    gang__wake_preemption(s);
+}
+
+/* A gang has run for its minimum run time: it may be preempted from now on. */
+static void note_min_runtime(gang_sched *s)
+{
+    if (s->preempt.min_runtime_due_ns > s->now_ns)
+        return;
+    s->preempt.min_runtime_due_ns = INT64_MAX;
+    gang__wake_preemption(s);
+}
+
+/* What the last run put off, and what became due meanwhile. */
+static bool take_up_rest(gang_sched *s)
+{
+    unblock_deferred(s);
+    gang__deferred_releases_run(s);
+    gang__gpu_memory_refresh(s);
+    note_min_runtime(s);
+    return false;
+}
+
+/* Messages that arrive during the stage wait for the next one. */
+static void take_messages_in(gang_sched *s)
+{
+    if (!gang__inbox_waits(s))
+        return;
+    gang__inbox_take_out(s);
+    run_stage(s, gang__inbox_step);
+}
+
+/* All that can be finished. What this makes possible in turn is finished in the next round. */
+static bool finish_handovers(gang_sched *s)
+{
+    gang__handovers_finish(s);
+    return false;
+}
+
+/* The calendar may give plans up, or move gangs to other classes. */
+static bool refresh_plans(gang_sched *s)
+{
+    gang__backfill_refresh(s);
+    return false;
+}
+
+/* The gang that is first in order. */
+static bool schedule_next(gang_sched *s)
+{
+    if (s->wake.shares)
+        gang__order_refresh(s);
+    if (s->wake.capacity) /* what other threads free is seen when the next round begins */
+        gang__order_unblock_for_capacity(s);
+    struct gang__gang *g = gang__order_next(s);
+    if (!g || !gang__run_step(s))
+        return false;
+    s->info.jobs_tried++;
+    gang__schedule_one(s, g);
+    return true;
+}
+
+static bool rotate_slices(gang_sched *s)
+{
+    gang__slice_run(s);
+    return false;
+}
+
+/* True: a gang started, or preempts others, so that more may be possible. */
+static bool preempt_for_entitled(gang_sched *s)
+{
+    if (!gang__entitled_begin(s))
+        return false;
+    run_stage(s, gang__entitled_step);
+    return gang__entitled_end(s);
+}
+
 /* ---- the cycle ------------------------------------------------------------------------------- */
 
 static bool steps_left(const gang_sched *s)
 {
     return s->max_steps == 0 || s->steps < s->max_steps;
-}
-
-/* What happened outside: messages, and handovers that can be finished. */
-static void take_in(gang_sched *s)
-{
-    gang__inbox_run(s);
-    gang__handovers_finish(s);
-    gang__jobs_drain(s);
-}
-
-/* Gangs in their order, until none can start or no steps are left. */
-static void schedule_all(gang_sched *s)
-{
-    struct gang__gang *g;
-    gang__backfill_refresh(s);
-    gang__jobs_drain(s); /* the calendar may give plans up, or move gangs to other classes */
-    gang__order_unblock_for_capacity(s);
-    gang__order_refresh(s);
-    while ((g = gang__order_next(s)) != NULL && gang__run_step(s)) {
-        s->info.jobs_tried++;
-        gang__schedule_one(s, g);
-        gang__jobs_drain(s);
-        if (s->wake.shares)
-            gang__order_refresh(s);
-        if (s->wake.capacity) /* what other threads free is seen when the next round begins */
-            gang__order_unblock_for_capacity(s);
-    }
 }
 
 static bool work_left(gang_sched *s)
@@ -62,17 +140,20 @@ static bool work_left(gang_sched *s)
 
 static void cycle(gang_sched *s)
 {
-    gang__inbox_run(s);
-    gang__timers_run(s);
-    gang__handovers_finish(s);
-    gang__jobs_drain(s);
+    run_stage(s, take_up_rest);
+    take_messages_in(s);
+    run_stage(s, gang__timers_step);
+    run_stage(s, finish_handovers);
     gang__queues_remove_idle(s);
     do {
-        schedule_all(s);
-        gang__slice_run(s);
-        gang__jobs_drain(s);
-        take_in(s); /* callbacks may have left messages */
-    } while (steps_left(s) && (gang__preempt_for_entitled(s) || work_left(s)));
+        run_stage(s, refresh_plans);
+        gang__order_unblock_for_capacity(s);
+        gang__order_refresh(s);
+        run_stage(s, schedule_next);
+        run_stage(s, rotate_slices);
+        take_messages_in(s); /* callbacks may have left some */
+        run_stage(s, finish_handovers);
+    } while (steps_left(s) && (preempt_for_entitled(s) || work_left(s)));
 }
 
 /* ---- the run --------------------------------------------------------------------------------- */
@@ -106,36 +187,10 @@ static void begin(gang_sched *s, int64_t now_ns, int64_t max_steps)
     decay(s);
 }
 
-/* What the last run blocked for itself alone may be tried again. */
-static void unblock_deferred(gang_sched *s)
-{
-    struct gang__wait_class *next;
-    if (!s->wake.retry)
-        return;
-    s->wake.retry = false;
-    s->wake.slices = s->slice.matrices != NULL;
-    for (struct gang__wait_class *wait_class = s->order.blocked; wait_class; wait_class = next) {
-        next = wait_class->next_blocked;
-        if (wait_class->why == GANG_WAIT_NOT_TRIED)
-            gang__order_unblock(s, wait_class);
-    }
-    gang__wake_preemption(s);
-}
-
-/* A gang has run for its minimum run time: it may be preempted from now on. */
-static void note_min_runtime(gang_sched *s)
-{
-    if (s->preempt.min_runtime_due_ns > s->now_ns)
-        return;
-    s->preempt.min_runtime_due_ns = INT64_MAX;
-    gang__wake_preemption(s);
-}
-
 gang_result gang__cycle_take_in(gang_sched *s, int64_t now_ns)
 {
     begin(s, now_ns, 0);
-    gang__inbox_run(s);
-    gang__jobs_drain(s);
+    take_messages_in(s);
     gang__jobs_forget(s);
     s->running = false;
     return s->no_memory ? GANG_ENOMEM : GANG_OK;
@@ -156,13 +211,7 @@ gang_result gang_sched_run(gang_sched *sched, int64_t now_ns, const struct gang_
     if (o.max_steps < 0 || now_ns < s->now_ns || (info && info->size < sizeof(*info)))
         return GANG_EINVAL;
     begin(s, now_ns, o.max_steps);
-    unblock_deferred(s);
-    gang__deferred_releases_run(s);
-    gang__gpu_memory_refresh(s);
-    note_min_runtime(s);
-    gang__jobs_drain(s);
     cycle(s);
-    gang__jobs_drain(s);
     s->unfinished = !steps_left(s);
     if (s->no_memory)
         gang__wake_next_run(s);

@@ -175,22 +175,20 @@ static void fetch_next(const struct gang__message *m)
         __builtin_prefetch((const char *)gang__message_job(next) + at, 1);
 }
 
-void gang__inbox_run(gang_sched *s)
+bool gang__inbox_step(gang_sched *s)
 {
-    if (gang__load(&s->intake.inbox))
-        gang__inbox_take_out(s);
-    while (s->intake.backlog && gang__run_step(s)) {
-        const struct gang__message *m = s->intake.backlog;
-        bool answers = m->what == GANG__MESSAGE_TASKS && m->how == GANG_TASK_STOPPED;
-        fetch_next(m);
-        if (!take_first(s)) { /* again in the next run, and before all that came after it */
-            s->no_memory = s->unfinished = true;
-            return;
-        }
-        gang__jobs_drain(s);
-        s->info.messages++;
-        s->external_events += !answers; /* its own request is no external event */
+    const struct gang__message *m = s->intake.backlog;
+    if (!m || !gang__run_step(s))
+        return false;
+    bool answers = m->what == GANG__MESSAGE_TASKS && m->how == GANG_TASK_STOPPED;
+    fetch_next(m);
+    if (!take_first(s)) { /* again in the next run, and before all that came after it */
+        s->no_memory = s->unfinished = true;
+        return false;
     }
+    s->info.messages++;
+    s->external_events += !answers; /* its own request is no external event */
+    return true;
 }
 
 void gang__inbox_free(gang_sched *s)

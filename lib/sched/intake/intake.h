@@ -10,8 +10,8 @@ void gang__job_arrives(gang_sched *s, struct gang__job *job, uint32_t at);
 /* Move all messages to the backlog, in the order in which they came. */
 void gang__inbox_take_out(gang_sched *s);
 
-/* Take messages in until there are none, or no steps are left. */
-void gang__inbox_run(gang_sched *s);
+/* Take in the first message of the backlog. False: there is none, no step is left, or not now. */
+bool gang__inbox_step(gang_sched *s);
 bool gang__inbox_waits(const gang_sched *s);
 void gang__inbox_free(gang_sched *s);
 /* False: another thread has it; nothing waits for the lock. Unlock: store 0. */

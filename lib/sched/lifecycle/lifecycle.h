@@ -18,8 +18,9 @@ void gang__job_end(gang_sched *s, struct gang__job *job, int32_t end, const char
 /* Stop all gangs of the job. Then the job ends as `end` says (GANG_END_NONE: it waits again). */
 void gang__job_stop(gang_sched *s, struct gang__job *job, int32_t reason, int32_t end);
 
-/* Drain the noted jobs: settle them, set their timers, report their states to the host.
- * Between runs this does nothing, because the host gets no reports then; all jobs stay noted. */
+/* Drain the noted jobs: settle them, set their timers, report their states to the host. The cycle
+ * calls this after each step. Between runs this does nothing, because the host gets no reports then;
+ * all jobs stay noted. */
 void gang__jobs_drain_all(gang_sched *s);
 static inline void gang__jobs_drain(gang_sched *s)
 {
@@ -78,7 +79,7 @@ void gang__time_limit_predict(gang_sched *s, struct gang__job *job); /* asks the
 void gang__timer_set(gang_sched *s, struct gang__job *job);          /* to gang__timer_due() */
 int64_t gang__timer_due(const gang_sched *s, const struct gang__job *job); /* earliest due time */
 void gang__timer_clear(gang_sched *s, struct gang__job *job);
-void gang__timers_run(gang_sched *s);
+bool gang__timers_step(gang_sched *s); /* the first timer that is due; false: none, or no step */
 int64_t gang__timers_next(const gang_sched *s);
 
 #endif

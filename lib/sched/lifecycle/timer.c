@@ -5,6 +5,7 @@
 #include "sched/order/order.h"
 #include "sched/reserve/reserve.h"
 #include "sched/stop/stop.h"
+#include "sched/wake/wake.h"
 
 int64_t gang__timer_due(const gang_sched *s, const struct gang__job *job)
 {
@@ -95,18 +96,16 @@ static void do_due(gang_sched *s, struct gang__job *job)
         gang__bypass_due(s, job);
 }
 
-void gang__timers_run(gang_sched *s)
+bool gang__timers_step(gang_sched *s)
 {
-    struct gang__set_link *n;
-    while ((n = gang__set_first(&s->timers)) != NULL) {
-        struct gang__job *job = GANG__OF(struct gang__job, timer, n);
-        if (job->due_ns > s->now_ns || !gang__run_step(s))
-            return;
-        gang__timer_clear(s, job);
-        do_due(s, job);
-        gang__jobs_drain(s);
-        gang__timer_set(s, job);
-    }
+    struct gang__set_link *n = gang__set_first(&s->timers);
+    struct gang__job *job = n ? GANG__OF(struct gang__job, timer, n) : NULL;
+    if (!job || job->due_ns > s->now_ns || !gang__run_step(s))
+        return false;
+    gang__timer_clear(s, job);
+    do_due(s, job);
+    gang__wake_job(s, job, GANG__WAKE_TIMER);
+    return true;
 }
 
 int64_t gang__timers_next(const gang_sched *s)

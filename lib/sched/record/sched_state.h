@@ -148,6 +148,9 @@ struct gang__preempt_sched {
     struct gang__victims *victims; /* scratch */
     gang_snapshot *base;           /* the cluster when the dry run began */
     bool running;                  /* classes are READY so that preemption is tried for them */
+    bool done;                     /* the last step of this started something, or preempted */
+    struct gang__gang *tried;      /* for it the last step did nothing; NULL: none, */
+    struct gang__wait_class *tried_class; /* and the class where it was before */
     bool untried;          /* for some blocked classes it was not tried since the last change */
     bool above_share;      /* a leaf is above its share, in this round */
     int64_t evicted_tasks; /* in this run, of max_preempted_tasks */

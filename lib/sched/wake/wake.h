@@ -8,7 +8,7 @@
  *
  *   noted                     drained by
  *   gang__wake_job()          lifecycle, gang__jobs_drain(): settles, sets timers, reports states
- *                             (called by the cycle between two steps of a run)
+ *                             (called by the cycle after each step of a run)
  *   gang__wake_queue()        order, gang__order_next(): puts queues into the order of siblings
  *   gang__wake_capacity()     order, gang__order_unblock_for_capacity(): unblocks classes
  *   gang__wake_candidates()   backfill, gang__candidates_make_ready()
