@@ -121,8 +121,9 @@ gang_result gang_alloc_free(gang_worker *worker, gang_alloc_id id)
         size_t count = 0;
         if (!gang__order_reserve(worker, gang__alloc_entries(a)))
             r = GANG_ENOMEM;
-        for (uint32_t at = 0; r == GANG_OK && at < a->used; at += gang__task_words(a->data + at))
-            placer->order[count++] = a->data[at] << 32 | at;
+        const uint64_t *task = r == GANG_OK ? gang__entry_first(a) : NULL;
+        for (; task; task = gang__entry_next(a, task))
+            placer->order[count++] = task[0] << 32 | (uint32_t)(task - a->data);
         if (r == GANG_OK)
             r = release_tasks(worker, a, count, 0);
         if (r == GANG_OK)
@@ -257,17 +258,18 @@ static void data_remove(gang_worker *w, struct gang__alloc *a, size_t count, siz
     for (size_t i = 0; i < count + kept; i++) /* offsets decide from now on */
         placer->order[i] = placer->order[i] << 32 | (i >= count);
     gang__sort_keys(placer->order, count + kept);
-    uint32_t to = 0, from = 0;
+    uint32_t to = 0;
     size_t next = 0;
-    while (from < a->used) {
-        uint32_t size = gang__task_words(a->data + from);
-        if (next == count + kept || placer->order[next] >> 32 != from) {
-            memmove(a->data + to, a->data + from, size * sizeof(*a->data));
+    const uint64_t *task = gang__entry_first(a), *after;
+    for (; task; task = after) {
+        uint32_t size = gang__task_words(task);
+        after = gang__entry_next(a, task); /* before the entry may be overwritten */
+        if (next == count + kept || placer->order[next] >> 32 != (uint64_t)(task - a->data)) {
+            memmove(a->data + to, task, size * sizeof(*task));
             to += size;
         } else if (placer->order[next++] & 1) {
-            to += copy_as_holder(a->data + to, a->data + from);
+            to += copy_as_holder(a->data + to, task);
         }
-        from += size;
     }
     a->used = to;
     a->fits_epoch = 0;

@@ -38,8 +38,8 @@ gang_result gang__exclusive_begin(struct gang__plan *p)
             copy->own = copy->node->id == id && !is_left(p, copy);
     }
     /* In an empty cluster the holders are not there at all. */
-    for (const uint64_t *task = a ? a->data : NULL;
-         task && !p->mode.empty && task < a->data + a->used; task += gang__task_words(task)) {
+    for (const uint64_t *task = a && !p->mode.empty ? gang__entry_first(a) : NULL; task;
+         task = gang__entry_next(a, task)) {
         const struct gang__node_copy *copy =
             gang__task_is_holder(task) ? gang__exclusive_copy(p, task[0]) : NULL;
         for (unsigned i = 0; copy && i < gang__task_deltas(task); i++) {

@@ -56,16 +56,16 @@ size_t gang__exclusive_size(const struct gang__plan *p)
 void gang__exclusive_drop(struct gang__alloc *a, const struct gang__plan *p)
 {
     uint32_t to = 0;
-    for (uint32_t from = 0; from < a->used;) {
-        const uint64_t *task = a->data + from;
+    const uint64_t *task = gang__entry_first(a), *after;
+    for (; task; task = after) {
         uint32_t size = gang__task_words(task);
+        after = gang__entry_next(a, task); /* before the entry may be overwritten */
         const struct gang__node_copy *v =
             gang__task_is_holder(task) ? gang__exclusive_copy(p, task[0]) : NULL;
         if (!v || !is_used(v)) {
             memmove(a->data + to, task, size * sizeof(*task));
             to += size;
         }
-        from += size;
     }
     a->used = to;
 }

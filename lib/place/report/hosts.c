@@ -101,18 +101,22 @@ static void put_cores(struct out *o, const struct gang_task *task, uint64_t of_n
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-/* The next task at or after `at` that is listed; a->used: none. */
-static uint32_t next_task(const struct gang__alloc *a, uint32_t at, int32_t group)
+/* This task or the first after it that is listed; NULL: none. */
+static const uint64_t *listed(const struct gang__alloc *a, const uint64_t *task, int32_t group)
 {
-    while (at < a->used && (gang__task_is_holder(a->data + at) ||
-                            (group >= 0 && gang__task_group(a->data + at) != (uint32_t)group)))
-        at += gang__task_words(a->data + at);
-    return at;
+    while (task && group >= 0 && gang__task_group(task) != (uint32_t)group)
+        task = gang__task_next(a, task);
+    return task;
 }
 
-static uint32_t task_after(const struct gang__alloc *a, uint32_t at, int32_t group)
+static const uint64_t *first_listed(const struct gang__alloc *a, int32_t group)
 {
-    return next_task(a, at + gang__task_words(a->data + at), group);
+    return listed(a, gang__task_first(a), group);
+}
+
+static const uint64_t *next_listed(const struct gang__alloc *a, const uint64_t *task, int32_t group)
+{
+    return listed(a, gang__task_next(a, task), group);
 }
 
 static void put_tasks(struct out *o, int32_t format, const struct host *host, uint64_t tasks,
@@ -150,23 +154,23 @@ static gang_result write_all(gang_cluster *c, const struct gang__alloc *a, int32
     gang_node_id last = GANG_ID_NONE;
     uint64_t rank = 0, tasks = 0;
     gang_result r = GANG_OK;
-    for (uint32_t at = next_task(a, 0, group); at < a->used && r == GANG_OK && !o->refused;) {
-        gang_node_id id = a->data[at];
-        uint32_t next = task_after(a, at, group);
+    const uint64_t *task = first_listed(a, group), *next;
+    for (; task && r == GANG_OK && !o->refused; task = next) {
+        gang_node_id id = task[0];
+        next = next_listed(a, task, group);
         if (id != last)
             r = host_of(c, id, &host);
         last = id;
         tasks++;
         if (r == GANG_OK && format == GANG_HOSTS_RANKFILE) {
-            struct gang_task task;
-            gang__task_decode(c, a->data + at, &task);
-            put_rank(o, &host, &task, rank);
-        } else if (r == GANG_OK && !(joins && next < a->used && a->data[next] == id)) {
+            struct gang_task decoded;
+            gang__task_decode(c, task, &decoded);
+            put_rank(o, &host, &decoded, rank);
+        } else if (r == GANG_OK && !(joins && next && next[0] == id)) {
             put_tasks(o, format, &host, tasks, rank + 1 == tasks);
             tasks = 0;
         }
         rank++;
-        at = next;
     }
     flush(o);
     return r == GANG_OK && o->refused ? GANG_EIO : r;
@@ -178,11 +182,11 @@ static gang_result check_names(gang_cluster *c, const struct gang__alloc *a, int
     struct host host;
     gang_node_id last = GANG_ID_NONE;
     gang_result r = GANG_OK;
-    for (uint32_t at = next_task(a, 0, group); at < a->used && r == GANG_OK;
-         at = task_after(a, at, group)) {
-        if (a->data[at] != last)
-            r = host_of(c, a->data[at], &host);
-        last = a->data[at];
+    for (const uint64_t *task = first_listed(a, group); task && r == GANG_OK;
+         task = next_listed(a, task, group)) {
+        if (task[0] != last)
+            r = host_of(c, task[0], &host);
+        last = task[0];
     }
     return r;
 }
