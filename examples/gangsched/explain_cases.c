@@ -157,8 +157,8 @@ static gang_result print_place(struct output *out, const struct case_end *end, s
     return result == 1 ? GANG_OK : result;
 }
 
-/* One that was not taken: it could never run, on the nodes or in its queue. */
-static gang_result tell_refused(struct output *out, const struct case_end *end, size_t job)
+/* One that could never run, on the nodes or in its queue. */
+static gang_result tell_never(struct output *out, const struct case_end *end, size_t job)
 {
     bool printed;
     gang_result result = print_place(out, end, job, NULL, &printed);
@@ -210,8 +210,13 @@ static gang_result tell_pending(struct output *out, const struct case_end *end, 
 {
     struct decisive first;
     bool printed;
+    if (end->refused[job]) {
+        print_head(out, end, job, "refused");
+        page_line(&out->page, "  %s", end->notes[job]);
+        return GANG_OK;
+    }
     if (end->ids[job] == GANG_ID_NONE) {
-        return tell_refused(out, end, job);
+        return tell_never(out, end, job);
     }
     if (end->notes[job] != NULL) {
         print_head(out, end, job, "ended");
@@ -337,6 +342,11 @@ static gang_result put_tasks(json_t *object, const struct case_end *end, size_t 
     return good ? GANG_OK : GANG_ENOMEM;
 }
 
+static gang_result put_reason(json_t *object, const struct case_end *end, size_t job)
+{
+    return json_put(object, "reason", json_string(end->notes[job])) ? GANG_OK : GANG_ENOMEM;
+}
+
 static gang_result print_json_line(struct output *out, const struct case_end *end, size_t job)
 {
     bool runs = end->allocs[job] != GANG_ID_NONE;
@@ -345,13 +355,15 @@ static gang_result print_json_line(struct output *out, const struct case_end *en
     bool good = json_put(object, "case", json_string(end->scenario->id));
     good = json_put(object, "job", json_string(end->scenario->jobs[job].name)) && good;
     good = json_put(object, "state",
-                    json_string(runs    ? "running"
-                                : ended ? "ended"
-                                        : "pending")) &&
+                    json_string(runs                ? "running"
+                                : end->refused[job] ? "refused"
+                                : ended             ? "ended"
+                                                    : "pending")) &&
            good;
     gang_result result = GANG_ENOMEM;
     if (good) {
         result = runs                      ? put_tasks(object, end, job)
+                 : end->refused[job]       ? put_reason(object, end, job)
                  : end->notes[job] != NULL ? add_note(object, end, job)
                                            : put_wait(object, end, job);
     }

@@ -249,12 +249,41 @@ static int32_t print_json_line(const struct gang_expected *e, void *user)
     return 0;
 }
 
-/* A job that could never run was refused; the output lists it, too. */
-static void print_refused_jobs(const struct forecast *f)
+/* The scheduler does not know the job, but the output lists it, too: with the reason. */
+static bool print_refused(const struct forecast *f, size_t job)
+{
+    const struct gang_job_spec *spec = spec_of(f, job);
+    const char *reason = f->end->notes[job];
+    if (!as_json) {
+        page_printf(&f->asked->page, "  %-16s %-12s %12s  %s\n", spec->name,
+                    spec->queue != NULL ? spec->queue : "-", "refused", reason);
+        return true;
+    }
+    json_t *object = json_object();
+    bool good = json_put(object, "case", json_string(f->end->scenario->id));
+    good = json_put(object, "job", json_string(spec->name)) && good;
+    good = json_put(object, "queue", spec->queue ? json_string(spec->queue) : json_null()) && good;
+    good = json_put(object, "what", json_string("refused")) && good;
+    good = json_put(object, "start_s", json_null()) && good;
+    good = json_put(object, "reason", json_string(reason)) && good;
+    if (!good) {
+        json_decref(object);
+        return false;
+    }
+    page_json(&f->asked->page, object);
+    return true;
+}
+
+/* Jobs that were not taken: refused ones, and those that could never run. */
+static void print_other_jobs(const struct forecast *f)
 {
     const struct gang_scenario *c = f->end->scenario;
     for (size_t i = 0; i < c->job_count; i++) {
         struct gang_expected e = GANG_EXPECTED_INIT;
+        if (f->end->refused[i]) {
+            f->asked->page.failed = !print_refused(f, i) || f->asked->page.failed;
+            continue;
+        }
         if (f->end->ids[i] != GANG_ID_NONE) {
             continue;
         }
@@ -283,7 +312,7 @@ static int show_case(const struct case_end *end, void *user)
         gang_result result = gang_forecast_each(f.with != NULL ? f.with : f.without,
                                                 as_json ? print_json_line : print_line, &f);
         (void)result; /* the visitors do not stop it */
-        print_refused_jobs(&f);
+        print_other_jobs(&f);
     }
     gang_forecast_free(f.with);
     gang_forecast_free(f.without);

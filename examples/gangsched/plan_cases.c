@@ -315,6 +315,16 @@ static void draw_legend(struct drawing *d, bool letters)
     }
 }
 
+static void list_refused(struct drawing *d)
+{
+    for (size_t i = 0; i < d->end->scenario->job_count; i++) {
+        if (d->end->refused[i]) {
+            page_printf(&d->page, "    %-16s refused: %s\n", d->end->scenario->jobs[i].name,
+                        d->end->notes[i]);
+        }
+    }
+}
+
 static bool draw(struct drawing *d)
 {
     struct rows r = {0};
@@ -332,6 +342,7 @@ static bool draw(struct drawing *d)
         if (d->bar_count > 0) {
             draw_legend(d, r.level < 0);
         }
+        list_refused(d);
     }
     free(cells);
     rows_free(&r);
@@ -361,6 +372,27 @@ static json_t *bar_json(const struct drawing *d, const struct bar *b)
     return object;
 }
 
+/* The member "refused", if some job was. */
+static bool put_refused(const struct drawing *d, json_t *object)
+{
+    json_t *list = json_array();
+    bool good = list != NULL;
+    for (size_t i = 0; i < d->end->scenario->job_count && good; i++) {
+        if (!d->end->refused[i]) {
+            continue;
+        }
+        json_t *job = json_object();
+        good = json_put(job, "job", json_string(d->end->scenario->jobs[i].name));
+        good = json_put(job, "reason", json_string(d->end->notes[i])) && good;
+        good = json_array_append_new(list, job) == 0 && good;
+    }
+    if (good && json_array_size(list) == 0) {
+        json_decref(list);
+        return true;
+    }
+    return json_put(object, "refused", list) && good;
+}
+
 static bool write_json(struct drawing *d)
 {
     json_t *object = json_object(), *entries = json_array();
@@ -369,6 +401,7 @@ static bool write_json(struct drawing *d)
         good = json_array_append_new(entries, bar_json(d, &d->bars[i])) == 0;
     }
     good = json_put(object, "entries", entries) && good;
+    good = put_refused(d, object) && good;
     if (!good) {
         json_decref(object);
         return false;

@@ -70,6 +70,8 @@ static json_t *job_json(const struct ran_job *job)
         good = json_array_append_new(placement, task_json(&job->tasks[i])) == 0;
     }
     good = json_put(object, "state", json_string(job->state)) && good;
+    good = (job->reason == NULL || json_put(object, "reason", json_string(job->reason))) && good;
+    good = (job->warning == NULL || json_put(object, "warning", json_string(job->warning))) && good;
     good = json_put(object, "gpus", milli_json(job->gpu_milli)) && good;
     good = json_put(object, "tasks_running", json_integer((json_int_t)job->task_count)) && good;
     good = json_put(object, "placement", placement) && good;

@@ -37,7 +37,9 @@ struct ran_task {
 /* What became of a job. */
 struct ran_job {
     const struct gang_job_spec *spec;
-    const char *state; /* "running", "pending", "preempted" or "ended" */
+    const char *state; /* "running", "pending", "preempted", "ended" or "refused" */
+    char *reason;      /* of a refused job; NULL: it was taken */
+    char *warning;     /* it runs where it should not; NULL: it does not */
     size_t queue;      /* in the scenario, or the one it was made below; SIZE_MAX: none */
     int64_t gpu_milli;
     struct ran_task *tasks;
@@ -67,6 +69,7 @@ struct case_end {
     gang_sched *sched;
     gang_worker *worker;         /* a free one, for explanations */
     const gang_job_id *ids;      /* GANG_ID_NONE: it was not taken */
+    const bool *refused;         /* the scheduler refused its submission */
     const gang_alloc_id *allocs; /* of its first gang; GANG_ID_NONE: holds nothing */
     const char *const *notes;    /* why it was not taken, or has ended; NULL: neither */
     int64_t now_ns;              /* of the last pass */
@@ -86,6 +89,10 @@ void scenario_done(struct ran_case *ran);
  * there is none. */
 int scenario_run_each(const char *file, const gang_scenarios *scenarios, const char *only_case,
                       bool at_once, case_end_fn then, void *user);
+
+/* The path of an error of gang_job_submit() or gang_request_new() in the words of a file: "" or
+ * "tasks[0].same". Returns `path`. */
+const char *scenario_spec_path(const struct gang_error *error, char *path, size_t size);
 
 /* Options of the scheduler of a case; they point into it. */
 struct gang_sched_opts scenario_opts(const struct gang_scenario *scenario);

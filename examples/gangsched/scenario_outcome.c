@@ -228,6 +228,11 @@ static int collect_job(const struct run *run, size_t number, struct ran_case *ra
     if (job->end != GANG_END_NONE && job->end != GANG_END_PREEMPTED) {
         out->state = "ended";
     }
+    if (job->refused) {
+        out->state = "refused";
+        out->reason = cli_copy(job->note);
+        return out->reason != NULL ? CLI_OK : cli_no_memory();
+    }
     if (job->id == GANG_ID_NONE || job->end != GANG_END_NONE) {
         return CLI_OK;
     }
@@ -297,6 +302,8 @@ void scenario_done(struct ran_case *ran)
 {
     for (size_t i = 0; ran->jobs != NULL && i < ran->job_count; i++) {
         free(ran->jobs[i].tasks);
+        free(ran->jobs[i].reason);
+        free(ran->jobs[i].warning);
     }
     free(ran->jobs);
     free(ran->queues);

@@ -3,6 +3,7 @@
  * runs the scheduler once a second until nothing changes. */
 #include "gangsched/scenario_run.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,6 +77,29 @@ int scenario_fail_code(const struct run *run, size_t job, gang_result result)
     return scenario_fail_job(run, job, &error);
 }
 
+/* A specification calls "groups" and "group_sets" what a file calls "tasks" and "groups", and has
+ * them in a request. */
+const char *scenario_spec_path(const struct gang_error *error, char *path, size_t size)
+{
+    static const char *const words[][2] = {{"groups", "tasks"}, {"group_sets", "groups"}};
+    static const char request[] = "request.";
+    const char *rest = error->path;
+    const char *word = "";
+    if (strncmp(rest, request, sizeof request - 1) == 0) {
+        rest += sizeof request - 1;
+    }
+    for (size_t i = 0; i < 2 && word[0] == '\0'; i++) {
+        size_t length = strlen(words[i][0]);
+        if (strncmp(rest, words[i][0], length) == 0 &&
+            (rest[length] == '[' || rest[length] == '\0')) {
+            word = words[i][1];
+            rest += length;
+        }
+    }
+    snprintf(path, size, "%s%s", word, rest);
+    return path;
+}
+
 /* ---- the cluster ---- */
 
 static int compare_nodes(const void *a, const void *b)
@@ -120,6 +144,7 @@ static int32_t note_state(const struct gang_event *event, void *user)
     struct job *job = &run->jobs[event->cookie];
     if (event->state == GANG_JOB_ENDED) {
         job->end = event->end;
+        job->refused = event->end == GANG_END_REFUSED;
         free(job->note);
         job->note = cli_copy(event->text);
         run->no_memory = run->no_memory || job->note == NULL;
@@ -246,7 +271,9 @@ static int show_end(const struct run *run, case_end_fn then, void *user)
     gang_job_id *ids = calloc(count + 1, sizeof *ids);
     gang_alloc_id *allocs = calloc(count + 1, sizeof *allocs);
     const char **notes = calloc(count + 1, sizeof *notes);
-    int status = ids != NULL && allocs != NULL && notes != NULL ? CLI_OK : cli_no_memory();
+    bool *refused = calloc(count + 1, sizeof *refused);
+    bool good = ids != NULL && allocs != NULL && notes != NULL && refused != NULL;
+    int status = good ? CLI_OK : cli_no_memory();
     gang_result result = status == CLI_OK ? gang_worker_new(run->cluster, &worker) : GANG_OK;
     if (result != GANG_OK) {
         status = cli_failf(run->file, "%s", gang_strerror(result));
@@ -254,18 +281,21 @@ static int show_end(const struct run *run, case_end_fn then, void *user)
     for (size_t i = 0; i < count && status == CLI_OK; i++) {
         ids[i] = run->jobs[i].id;
         notes[i] = run->jobs[i].note;
+        refused[i] = run->jobs[i].refused;
         if (ids[i] != GANG_ID_NONE) {
             allocs[i] = gang_job_alloc(run->sched, ids[i], 0);
         }
     }
     if (status == CLI_OK) {
-        struct case_end end = {run->scenario, run->sched, worker, ids, allocs, notes, run->now_ns};
+        struct case_end end = {run->scenario, run->sched, worker, ids,
+                               refused,       allocs,     notes,  run->now_ns};
         status = then(&end, user);
     }
     gang_worker_free(worker);
     free(ids);
     free(allocs);
     free(notes);
+    free(refused);
     return status;
 }
 
@@ -290,6 +320,9 @@ int scenario_run(const char *file, const struct gang_scenario *scenario, bool at
     }
     if (status == CLI_OK) {
         status = scenario_collect(&run, ran);
+    }
+    if (status == CLI_OK) {
+        status = scenario_warn_reserved(&run, ran);
     }
     if (status == CLI_OK && then != NULL) {
         status = show_end(&run, then, user);

@@ -17,6 +17,7 @@ struct start_place {
 struct job {
     gang_job_id id; /* GANG_ID_NONE: not taken */
     int32_t end;    /* GANG_END_* */
+    bool refused;   /* the scheduler refused its submission: `note` says why */
     bool held;      /* until all running jobs are there */
     char *note;     /* why it was not taken, or has ended; or NULL */
     struct start_place *places;
@@ -68,5 +69,9 @@ int scenario_check_start(const struct run *run);
 
 /* Fill in what became of jobs and queues. CLI_OK, or CLI_WRONG after a message. */
 int scenario_collect(const struct run *run, struct ran_case *ran);
+
+/* Warns of each job that runs on a node that is reserved for others: on standard error, and in
+ * ran_job.warning. CLI_OK, or CLI_WRONG after a message. */
+int scenario_warn_reserved(const struct run *run, struct ran_case *ran);
 
 #endif

@@ -3,6 +3,7 @@
  * times. */
 #include "gangsched/scenario_run.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -106,17 +107,33 @@ static int make_after(struct run *run, size_t number, struct gang_job_after **li
     return CLI_OK;
 }
 
-/* A job that could never run stays where it is: waiting. */
+/* "PATH: TEXT", as the scheduler answers. NULL: out of memory. */
+static char *reason_of(const struct gang_error *error)
+{
+    char path[sizeof error->path + 16];
+    char text[sizeof path + sizeof error->text + 2];
+    scenario_spec_path(error, path, sizeof path);
+    snprintf(text, sizeof text, "%s%s%s", path, path[0] != '\0' ? ": " : "",
+             error->text[0] != '\0' ? error->text : gang_strerror(error->code));
+    return cli_copy(text);
+}
+
+/* A job that could never run waits; one that the scheduler refuses for another reason is refused.
+ * Neither hides the other jobs. */
 static int submit_spec(struct run *run, size_t number, const struct gang_job_spec *spec)
 {
     struct job *job = &run->jobs[number];
     struct gang_error error = GANG_ERROR_INIT;
     gang_result result = gang_job_submit(run->sched, spec, &job->id, &error);
-    if (result == GANG_ENEVER) {
-        job->note = cli_copy(error.text);
-        return job->note != NULL ? CLI_OK : cli_no_memory();
+    if (result == GANG_OK) {
+        return CLI_OK;
     }
-    return result == GANG_OK ? CLI_OK : scenario_fail_job(run, number, &error);
+    if (result == GANG_ENOMEM) {
+        return scenario_fail_job(run, number, &error);
+    }
+    job->refused = result != GANG_ENEVER;
+    job->note = job->refused ? reason_of(&error) : cli_copy(error.text);
+    return job->note != NULL ? CLI_OK : cli_no_memory();
 }
 
 static int submit_as(struct run *run, size_t number, bool held)
@@ -211,16 +228,18 @@ static int submit_aged(struct run *run, bool *done)
     return status;
 }
 
-/* Jobs that the case calls running must have been able to start. */
+/* Jobs that the case calls running must have been able to start, unless they were refused for what
+ * they ask. */
 int scenario_check_start(const struct run *run)
 {
     for (size_t i = 0; i < run->scenario->job_count; i++) {
         const struct job *job = &run->jobs[i];
-        if (run->scenario->jobs[i].running && job->id == GANG_ID_NONE) {
+        bool runs = run->scenario->jobs[i].running != 0;
+        if (runs && job->id == GANG_ID_NONE && !job->refused) {
             return cli_failf(run->file, "case '%s': jobs[%zu]: runs, but %s", run->scenario->id, i,
                              job->note);
         }
-        if (job->end == GANG_END_REFUSED) {
+        if (runs && job->end == GANG_END_REFUSED) {
             return cli_failf(run->file, "case '%s': jobs[%zu]: %s", run->scenario->id, i,
                              job->note);
         }

@@ -75,22 +75,13 @@ static void add_case_problem(struct checking *c, const struct gang_error *error)
     add_problem(c, path, error);
 }
 
-/* A request calls "groups" and "group_sets" what a file calls "tasks" and "groups". */
 static void add_job_problem(struct checking *c, size_t job, const struct gang_error *error)
 {
-    static const char *const words[][2] = {{"groups", "tasks"}, {"group_sets", "groups"}};
-    char path[512]; /* holds any path with what comes before it */
-    const char *rest = error->path;
-    const char *word = "";
-    for (size_t i = 0; i < 2 && word[0] == '\0'; i++) {
-        size_t length = strlen(words[i][0]);
-        if (strncmp(rest, words[i][0], length) == 0) {
-            word = words[i][1];
-            rest += length;
-        }
-    }
-    snprintf(path, sizeof path, "%sjobs[%zu]%s%s%s", c->prefix, job,
-             error->path[0] != '\0' ? "." : "", word, rest);
+    char rest[sizeof error->path + 16];
+    char path[sizeof rest + sizeof c->prefix + 32];
+    scenario_spec_path(error, rest, sizeof rest);
+    snprintf(path, sizeof path, "%sjobs[%zu]%s%s", c->prefix, job, rest[0] != '\0' ? "." : "",
+             rest);
     add_problem(c, path, error);
 }
 

@@ -7,7 +7,8 @@
  * test, the expected outcome. A *scenario file* holds one such object or an array of them. Reading
  * is strict: unknown keys, wrong types, duplicate keys and names, numbers out of range, cycles and
  * absurd sizes are errors that name their place ("[2].jobs[0].tasks[1].gpu"), and nothing is
- * returned. ARCHITECTURE.md, "Formats", lists every field.
+ * returned. gangsched-scenario(1) lists every field. A job that gang_job_submit() would refuse, for
+ * a queue or level that is not there or a minimum above its tasks, is read as it is.
  *
  * All pointers that the functions of this header return are borrowed: they live until
  * gang_scenarios_free(). The specs may be passed on to gang_node_add() and
@@ -40,7 +41,7 @@ enum {
  * @param text       need not be NUL-terminated
  * @param scenarios  receives the cases; end them with gang_scenarios_free()
  * @return GANG_OK; GANG_EPARSE (not JSON, or a NUL byte; `error` has line and column), GANG_EINVAL
- *   (wrong type, unknown key, missing or contradicting member, a job in a queue that is no leaf),
+ *   (wrong type, unknown key, missing or contradicting member, a default queue that is no leaf),
  *   GANG_EPARSE also of a label expression (`error` has the path, and the byte in it as column),
  *   GANG_EEXIST (a name twice), GANG_ENOENT (a name that is not there), GANG_ECYCLE, GANG_ERANGE,
  *   GANG_ELIMIT, GANG_ENOMEM. `error` has the path.

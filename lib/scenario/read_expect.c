@@ -19,7 +19,7 @@ static gang_result check_sums(const struct gang__json *at)
 static gang_result check_job(struct gang__reader *r, const struct gang__json *at)
 {
     static const char *const keys[] = {"state", "gpus", "tasks_running", "nodes"};
-    static const char *const states[] = {"running", "pending", "preempted"};
+    static const char *const states[] = {"running", "pending", "preempted", "refused"};
     struct gang__json member;
     const char *const *names;
     size_t index = 0;

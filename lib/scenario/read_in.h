@@ -63,6 +63,7 @@ struct gang__reader {
     struct gang__lookup jobs;
     uint8_t *queue_inner; /* one a queue: 1 if it has children, or may get some */
     bool counts_tasks;    /* a node of the case has `max_tasks` */
+    bool in_job;          /* what the scheduler refuses at submission is kept as it is */
     /* The GPUs of the last node with so many of them in the short form: most are alike. */
     const struct gang_gpu_spec *alike[GANG_MAX_GPUS + 1];
 };
@@ -132,7 +133,7 @@ gang_result gang__read_label_map(struct gang__reader *r, const struct gang__json
 gang_result gang__read_names(struct gang__reader *r, const struct gang__json *at, size_t max,
                              const char *const **out, size_t *count);
 /* An optional member that is null or names a level: of the case, or one of the first `which`
- * built-in ones. */
+ * built-in ones; in a job, any name. */
 enum { GANG__LEVELS_SITE = 0, GANG__LEVELS_WIDE = 1, GANG__LEVELS_ALL = 5 };
 gang_result gang__read_level(struct gang__reader *r, const struct gang__json *object,
                              const char *key, size_t which, const char **out);

@@ -113,6 +113,7 @@ static gang_result read_state(struct gang__reader *r, const struct gang__json *j
 
 /* ---- the job --------------------------------------------------------------------------- */
 
+/* Any queue: the scheduler refuses one that is not there, or has queues below it. */
 static gang_result read_queue_name(struct gang__reader *r, const struct gang__json *job,
                                    const char **queue)
 {
@@ -122,7 +123,7 @@ static gang_result read_queue_name(struct gang__reader *r, const struct gang__js
     if (!gang__json_get(job, "queue", &at) && mapped)
         return GANG_OK;
     GANG__TRY(gang__json_need(job, "queue", &at));
-    return gang__read_leaf(r, &at, queue);
+    return gang__read_name(r, &at, queue);
 }
 
 static gang_result read_preemptible(const struct gang__json *job, int32_t *preemptible)
@@ -169,8 +170,7 @@ static bool minimum_inside(const struct gang_request_spec *request)
     return found;
 }
 
-static gang_result read_min(const struct gang__json *job, int64_t tasks,
-                            struct gang_request_spec *request)
+static gang_result read_min(const struct gang__json *job, struct gang_request_spec *request)
 {
     struct gang__json at;
     if (!gang__json_get(job, "min", &at)) {
@@ -178,12 +178,11 @@ static gang_result read_min(const struct gang__json *job, int64_t tasks,
             return gang__json_fail(&at, GANG_EINVAL, "missing: no task would have to run");
         return GANG_OK;
     }
-    GANG__TRY(gang__json_int(&at, 1, GANG__MAX_TASKS, &request->min));
-    if (request->min > tasks)
-        return gang__json_fail(&at, GANG_ERANGE, "the job has only %" PRId64 " tasks", tasks);
-    return GANG_OK;
+    return gang__json_int(&at, 1, GANG__MAX_TASKS, &request->min);
 }
 
+/* A job that the scheduler would refuse is read all the same, so that it does not hide the others:
+ * unknown levels and queues, minima above the tasks there are. */
 gang_result gang__read_job(struct gang__reader *r, const struct gang__json *at, size_t index,
                            struct gang_job_spec *job)
 {
@@ -192,9 +191,11 @@ gang_result gang__read_job(struct gang__reader *r, const struct gang__json *at, 
     job->submit = (int64_t)index;
     GANG__TRY(gang__rename_old_keys(r, at, GANG__OBJECT_JOB));
     GANG__TRY(gang__json_object(at, job_keys, GANG__COUNT(job_keys)));
+    r->in_job = true;
     GANG__TRY(read_head(r, at, job));
     GANG__TRY(gang__read_job_demands(r, at, &job->request));
     GANG__TRY(gang__read_tasks(r, at, job, &tasks));
-    GANG__TRY(read_min(at, tasks, &job->request));
+    GANG__TRY(read_min(at, &job->request));
+    r->in_job = false;
     return read_state(r, at, tasks, job);
 }

@@ -2,7 +2,6 @@
 /* Reads the groups of tasks of a job, and its sets: the gangs inside the gang. */
 #include "scenario/read_in.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 static const char *const task_keys[] = {"name",          "count",          "min",
@@ -28,7 +27,6 @@ struct sets {
     size_t *parent;            /* index into `groups`, or SIZE_MAX */
     size_t *place;             /* index into gang_request_spec.sets */
     bool *has_min;             /* it or a set around it has a `min` */
-    int64_t *tasks;            /* by place: tasks in it and in the sets inside it */
 };
 
 /* ---- sets ------------------------------------------------------------------------------ */
@@ -62,8 +60,7 @@ static bool sets_cap(struct gang__reader *r, struct sets *sets)
     sets->parent = gang__arena_alloc(&r->scratch, sets->count, sizeof(*sets->parent));
     sets->place = gang__arena_alloc(&r->scratch, sets->count, sizeof(*sets->place));
     sets->has_min = gang__arena_alloc(&r->scratch, sets->count, sizeof(*sets->has_min));
-    sets->tasks = gang__arena_alloc(&r->scratch, sets->count, sizeof(*sets->tasks));
-    return sets->named && sets->parent && sets->place && sets->has_min && sets->tasks;
+    return sets->named && sets->parent && sets->place && sets->has_min;
 }
 
 static gang_result name_sets(struct gang__reader *r, const struct gang__json *at, struct sets *sets)
@@ -171,30 +168,6 @@ static gang_result read_sets(struct gang__reader *r, const struct gang__json *jo
     return GANG_OK;
 }
 
-/* Checks minima: a set has the tasks of the groups in it and in the sets inside it. */
-static gang_result check_sets(const struct gang__json *job, struct sets *sets,
-                              const struct gang_request_spec *request)
-{
-    struct gang__json groups;
-    gang__json_get(job, "groups", &groups);
-    for (size_t place = sets->count; place-- > 0;) { /* children before parents */
-        int32_t parent = request->group_sets[place].parent;
-        if (parent >= 0)
-            sets->tasks[parent] += sets->tasks[place];
-    }
-    for (size_t i = 0; i < sets->count; i++) {
-        size_t place = sets->place[i];
-        if (request->group_sets[place].min <= sets->tasks[place])
-            continue;
-        struct gang__json element = gang__json_element(&groups, i);
-        struct gang__json at;
-        gang__json_get(&element, "min", &at);
-        return gang__json_fail(&at, GANG_ERANGE, "the group has only %" PRId64 " tasks",
-                               sets->tasks[place]);
-    }
-    return GANG_OK;
-}
-
 /* ---- tasks ----------------------------------------------------------------------------- */
 
 /* `gpu`, `gpu_devices`, `gpu_mem_mib`: the three ways to ask for GPUs. */
@@ -250,16 +223,12 @@ static gang_result read_count(const struct gang__json *object, bool job_has_min,
         size_t index = 0;
         GANG__TRY(read_set_reference(sets, &at, &index));
         group->group_set = (int32_t)sets->place[index];
-        sets->tasks[group->group_set] += group->count;
         has_min = has_min || sets->has_min[index];
     }
     group->min = has_min ? 0 : group->count;
     if (!gang__json_get(object, "min", &at))
         return GANG_OK;
-    GANG__TRY(gang__json_int(&at, 0, GANG__MAX_TASKS, &group->min));
-    if (group->min > group->count)
-        return gang__json_fail(&at, GANG_ERANGE, "is above the count of %" PRId64, group->count);
-    return GANG_OK;
+    return gang__json_int(&at, 0, GANG__MAX_TASKS, &group->min);
 }
 
 static gang_result read_group(struct gang__reader *r, const struct gang__json *at, bool job_has_min,
@@ -338,6 +307,5 @@ gang_result gang__read_tasks(struct gang__reader *r, const struct gang__json *jo
 {
     struct sets sets;
     GANG__TRY(read_sets(r, job, &sets, &out->request));
-    GANG__TRY(read_groups(r, job, &sets, out, tasks));
-    return check_sets(job, &sets, &out->request);
+    return read_groups(r, job, &sets, out, tasks);
 }

@@ -157,6 +157,8 @@ gang_result gang__read_level(struct gang__reader *r, const struct gang__json *ob
             return GANG_OK;
         }
     }
+    if (r->in_job)
+        return gang__keep_text(r, &at, text, out);
     return gang__json_fail(&at, GANG_ENOENT, "no level '%s' in `levels`", gang__printable(text).s);
 }
 

@@ -127,6 +127,23 @@ else
     skip shared_cases "no shared cases; set GANG_SHARED"
 fi
 
+# ---- jobs that the scheduler refuses ----
+
+printf '{"id":"c","nodes":[{"name":"n","gpus":1}],"jobs":[{"name":"bad","same":"rack","tasks":[{"gpu":1}]},
+{"name":"good","tasks":[{"gpu":1}]},{"name":"waits","tasks":[{"gpu":1}]}]}' >"$scratch/refused.json"
+tells_refusal() {
+    "${explain[@]}" "$scratch/refused.json" >"$scratch/out"
+    cat "$scratch/out"
+    [[ $(head -n 2 "$scratch/out") == 'case c, job bad: refused
+  same: no topology level "rack"' ]]
+    grep -q '^case c, job waits: not now$' "$scratch/out"
+    "${explain[@]}" --json "$scratch/refused.json" >"$scratch/out"
+    [[ $(head -n 1 "$scratch/out") == '{"case": "c", "job": "bad", "state": "refused", '\
+'"reason": "same: no topology level \"rack\""}' ]]
+    [[ $(wc -l <"$scratch/out") -eq 2 ]]
+}
+check a_refused_job_hides_no_other_one tells_refusal
+
 # ---- wrong input ----
 
 refuses missing_file 'none\.json: cannot be opened: No such file' "${explain[@]}" "$scratch/none.json"
@@ -139,8 +156,8 @@ refuses job_of_another_case "racks\\.json: no job 'j'" "${explain[@]}" --case ra
     "$scratch/racks.json"
 printf '[{"nodes":[{"name":"n0","cpus":1}' >"$scratch/cut.json"
 refuses truncated_text 'cut\.json: line 1, column 34: ' "${explain[@]}" "$scratch/cut.json"
-printf '{"nodes":[{"name":"n0"}],"jobs":[{"name":"j","tasks":[{"gpu":1,"same":"rack"}]}]}' \
+printf '{"nodes":[{"name":"n0"}],"jobs":[{"name":"j","tasks":[{"gpu":1,"same":7}]}]}' \
     >"$scratch/bad.json"
-refuses unknown_level 'bad\.json: ' "${explain[@]}" "$scratch/bad.json"
+refuses wrong_type 'bad\.json: jobs\[0\]\.tasks\[0\]\.same: ' "${explain[@]}" "$scratch/bad.json"
 
 exit "$failed"

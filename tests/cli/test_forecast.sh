@@ -134,6 +134,20 @@ json_has_all() {
 }
 check json_has_all json_has_all
 
+printf '{"id":"c","nodes":[{"name":"n","gpus":1}],"jobs":[{"name":"bad","same":"rack","tasks":[{"gpu":1}]},
+{"name":"runs","state":"running","running_on":["n"],"time_limit_s":60,"tasks":[{"gpu":1}]},
+{"name":"waits","time_limit_s":60,"tasks":[{"gpu":1}]}]}' >"$scratch/refused.json"
+check a_refused_job_hides_no_other_one says 'case c
+  job              queue           starts in
+  waits            -               1 min 0 s
+  bad              -                 refused  same: no topology level "rack"' "$scratch/refused.json"
+a_refused_job_as_json() {
+    "${forecast[@]}" --json "$scratch/refused.json" >"$scratch/out"
+    [[ $(tail -n 1 "$scratch/out") == '{"case": "c", "job": "bad", "queue": null, "what": "refused", '\
+'"start_s": null, "reason": "same: no topology level \"rack\""}' ]]
+}
+check a_refused_job_as_json a_refused_job_as_json
+
 # ---- wrong input ----
 
 refuses no_file 'no file is given' "${forecast[@]}"

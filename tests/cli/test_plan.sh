@@ -133,6 +133,18 @@ nothing_runs() {
 }
 check nothing_runs nothing_runs
 
+printf '{"id":"c","nodes":[{"name":"n","gpus":1}],"jobs":[{"name":"bad","same":"rack","tasks":[{"gpu":1}]},
+{"name":"good","tasks":[{"gpu":1}]}]}' >"$scratch/refused.json"
+lists_refusal() {
+    "${plan[@]}" "$scratch/refused.json" >"$scratch/out"
+    cat "$scratch/out"
+    grep -q '^  a good .* running ' "$scratch/out"
+    grep -q '^    bad  *refused: same: no topology level "rack"$' "$scratch/out"
+    "${plan[@]}" --json "$scratch/refused.json" >"$scratch/out"
+    grep -q '"refused": \[{"job": "bad", "reason": "same: no topology level' "$scratch/out"
+}
+check a_refused_job_hides_no_other_one lists_refusal
+
 # ---- wrong input ----
 
 refuses no_file 'no file is given' "${plan[@]}"

@@ -186,6 +186,63 @@ check jobs_wait_for_others comes_out '{"id":"c","rounds":3,"nodes":[{"name":"n",
     {"name":"f","after":[{"job":"b","when":"start"}],"tasks":[{"gpu":1}]}]}' \
     'a:pending:0 b:running:1 c:pending:0 d:pending:0 e:pending:0 f:running:1'
 
+# ---- jobs on reserved nodes ----
+
+printf '{"id":"c","nodes":[{"name":"n","cpus":8},{"name":"m","cpus":8}],"reservations":[
+{"name":"r","start_s":0,"duration_s":90,"stages":[{"nodes":["n"]}]}],"jobs":[
+{"name":"member","state":"running","running_on":["n"],"ran_s":5,"time_limit_s":60,"reservation":"r","tasks":[{"cpu":4}]},
+{"name":"stranger","state":"running","running_on":["n"],"ran_s":5,"time_limit_s":60,"tasks":[{"cpu":4}]},
+{"name":"other","state":"running","running_on":["m"],"tasks":[{"cpu":4}]}]}' >"$scratch/reserved.json"
+warns_of_a_reserved_node() {
+    "${scenario[@]}" "$scratch/reserved.json" >"$scratch/out" 2>"$scratch/err"
+    cat "$scratch/out" "$scratch/err"
+    [[ $(grep -o '"warning"' "$scratch/out" | wc -l) -eq 1 && $(wc -l <"$scratch/err") -eq 1 ]]
+    grep -q "\"stranger\": {\"state\": \"running\", \"warning\": \"runs on node 'n', which reservation 'r' keeps for others\"" \
+        "$scratch/out"
+    grep -q "reserved\.json: warning: case 'c': jobs\[1\]: runs on node 'n'" "$scratch/err"
+}
+check a_job_on_a_reserved_node_is_told warns_of_a_reserved_node
+
+# ---- jobs that the scheduler refuses ----
+
+write_refused() {
+    printf '[{"id":"c","levels":["rack"],"nodes":[{"name":"n","gpus":4,"topology":{"rack":"r"}}],
+"queues":[{"name":"p"},{"name":"q","parent":"p"}],"jobs":[
+{"name":"level","queue":"q","same":"zone","tasks":[{"gpu":1}]},
+{"name":"tasklevel","queue":"q","tasks":[{"gpu":1,"same":"zone"}]},
+{"name":"min","queue":"q","min":3,"tasks":[{"gpu":1}]},
+{"name":"taskmin","queue":"q","tasks":[{"gpu":1,"min":2}]},
+{"name":"setmin","queue":"q","groups":[{"name":"g","min":3}],"tasks":[{"gpu":1,"group":"g"}]},
+{"name":"inner","queue":"p","tasks":[{"gpu":1}]},
+{"name":"nowhere","queue":"x","tasks":[{"gpu":1}]},
+{"name":"ran","queue":"q","same":"zone","state":"running","running_on":["n"],"tasks":[{"gpu":1}]},
+{"name":"huge","queue":"q","tasks":[{"gpu":9}]},
+{"name":"behind","queue":"q","after":[{"job":"min","when":"end"}],"tasks":[{"gpu":1}]},
+{"name":"good","queue":"q","tasks":[{"gpu":4}]}],
+"expect":{"jobs":{"min":{"state":"refused","gpus":0},"good":{"state":"running","gpus":4}}}},
+{"id":"d","nodes":[{"name":"n","gpus":1}],"jobs":[{"name":"other","tasks":[{"gpu":1}]}]}]'
+}
+write_refused >"$scratch/refused.json"
+refused_jobs_hide_no_other_ones() {
+    local job
+    "${scenario[@]}" "$scratch/refused.json" | tr -d ' ' >"$scratch/out"
+    cat "$scratch/out"
+    for job in 'level:same:' 'tasklevel:tasks\[0\].same:' min:min: 'taskmin:tasks\[0\].min:' \
+        'setmin:groups\[0\].min:' inner:queue: nowhere:queue: ran:same:; do
+        grep -q "\"${job%%:*}\":{\"state\":\"refused\",\"reason\":\"${job#*:}" "$scratch/out"
+    done
+    grep -q '"huge":{"state":"pending"' "$scratch/out"
+    grep -q '"behind":{"state":"pending"' "$scratch/out"
+    grep -q '"good":{"state":"running","gpus":4,' "$scratch/out"
+    grep -q '^{"id":"d","jobs":{"other":{"state":"running"' "$scratch/out"
+}
+check refused_jobs_hide_no_other_ones refused_jobs_hide_no_other_ones
+expects_refusal() {
+    "${scenario[@]}" --check "$scratch/refused.json" >"$scratch/out"
+    [[ $(tail -n 1 "$scratch/out") == '2 passed, 0 failed' ]]
+}
+check a_refusal_may_be_expected expects_refusal
+
 # ---- checking ----
 
 # --check with an expectation of the two jobs of gang.json ends like this.

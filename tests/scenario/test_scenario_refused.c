@@ -4,6 +4,8 @@
 
 #include "scenario/scenario_support.h"
 
+#include <gangsched/sched.h>
+
 struct bad {
     const char *text;
     gang_result code;
@@ -324,20 +326,14 @@ static const struct bad bad_texts[] = {
     {"{\"jobs\":[{\"tasks\":[{}]}]}", GANG_EINVAL, "jobs[0].name"},
     {"{\"jobs\":[{\"name\":\"j\",\"tasks\":[{}]},{\"name\":\"j\",\"tasks\":[{}]}]}", GANG_EEXIST,
      "jobs[1].name"},
-    {JOB("\"queue\":\"q\""), GANG_ENOENT, "jobs[0].queue"},
     {"{\"queues\":[{\"name\":\"q\"}],\"jobs\":[{\"name\":\"j\",\"tasks\":[{}]}]}", GANG_EINVAL,
      "jobs[0].queue"},
-    {"{\"queues\":[{\"name\":\"p\"},{\"name\":\"q\",\"parent\":\"p\"}],\"jobs\":[{\"name\":\"j\","
-     "\"queue\":\"p\",\"tasks\":[{}]}]}",
-     GANG_EINVAL, "jobs[0].queue"},
     {JOB("\"priority\":0.5"), GANG_EINVAL, "jobs[0].priority"},
     {JOB("\"submit\":-1"), GANG_ERANGE, "jobs[0].submit"},
     {JOB("\"preemptible\":0"), GANG_EINVAL, "jobs[0].preemptible"},
     {JOB("\"stale\":null"), GANG_EINVAL, "jobs[0].stale"},
     {JOB("\"never_preempts\":\"\""), GANG_EINVAL, "jobs[0].never_preempts"},
     {JOB("\"min\":0"), GANG_ERANGE, "jobs[0].min"},
-    {JOB("\"min\":3"), GANG_ERANGE, "jobs[0].min"},
-    {JOB("\"same\":\"zone\""), GANG_ENOENT, "jobs[0].same"},
     {JOB("\"prefer\":7"), GANG_EINVAL, "jobs[0].prefer"},
     {JOB("\"policy\":\"best\""), GANG_EINVAL, "jobs[0].policy"},
     {JOB("\"state\":\"preempted\""), GANG_EINVAL, "jobs[0].state"},
@@ -370,7 +366,6 @@ static const struct bad bad_texts[] = {
     {TASK("\"gpu\":1,\"profile\":\"\""), GANG_EINVAL, "jobs[0].tasks[0].profile"},
     {TASK("\"same\":\"pcie\""), GANG_EINVAL, "jobs[0].tasks[0].same"},
     {TASK("\"prefer\":\"island\""), GANG_EINVAL, "jobs[0].tasks[0].prefer"},
-    {TASK("\"same\":\"socket\""), GANG_ENOENT, "jobs[0].tasks[0].same"},
     {TASK("\"subgroup_size\":2,\"subgroup_same\":\"rack\""), GANG_ERANGE,
      "jobs[0].tasks[0].subgroup_size"},
     {TASK("\"count\":4,\"subgroup_size\":0,\"subgroup_same\":\"rack\""), GANG_ERANGE,
@@ -384,10 +379,7 @@ static const struct bad bad_texts[] = {
     {TASK("\"subgroup_prefer\":\"rack\""), GANG_EINVAL, "jobs[0].tasks[0].subgroup_prefer"},
     {TASK("\"subgroup_size\":1,\"subgroup_same\":\"island\""), GANG_EINVAL,
      "jobs[0].tasks[0].subgroup_same"},
-    {TASK("\"subgroup_size\":1,\"subgroup_prefer\":\"row\""), GANG_ENOENT,
-     "jobs[0].tasks[0].subgroup_prefer"},
     {TASK("\"spread\":\"numa\""), GANG_EINVAL, "jobs[0].tasks[0].spread"},
-    {TASK("\"spread\":\"row\""), GANG_ENOENT, "jobs[0].tasks[0].spread"},
     {TASK("\"max_skew\":1"), GANG_EINVAL, "jobs[0].tasks[0].max_skew"},
     {TASK("\"spread\":\"rack\",\"max_skew\":0"), GANG_ERANGE, "jobs[0].tasks[0].max_skew"},
     {TASK("\"spread_soft\":true"), GANG_EINVAL, "jobs[0].tasks[0].spread_soft"},
@@ -409,8 +401,6 @@ static const struct bad bad_texts[] = {
     {JOB("\"affinity\":[{\"key\":\"\"}]"), GANG_EINVAL, "jobs[0].affinity[0].key"},
     {JOB("\"affinity\":[{\"key\":\"a\",\"value\":7}]"), GANG_EINVAL, "jobs[0].affinity[0].value"},
     {JOB("\"affinity\":[{\"key\":\"a\",\"level\":\"numa\"}]"), GANG_EINVAL,
-     "jobs[0].affinity[0].level"},
-    {JOB("\"affinity\":[{\"key\":\"a\",\"level\":\"row\"}]"), GANG_ENOENT,
      "jobs[0].affinity[0].level"},
     {JOB("\"affinity\":[{\"key\":\"a\",\"colocate\":1}]"), GANG_EINVAL,
      "jobs[0].affinity[0].colocate"},
@@ -450,14 +440,11 @@ static const struct bad bad_texts[] = {
     {JOB("\"groups\":[{\"name\":\"a\",\"parent\":\"b\"},{\"name\":\"b\",\"parent\":\"a\"}]"),
      GANG_ECYCLE, "jobs[0].groups[0].parent"},
     {JOB("\"groups\":[{\"name\":\"a\",\"min\":-1}]"), GANG_ERANGE, "jobs[0].groups[0].min"},
-    {JOB("\"groups\":[{\"name\":\"a\",\"min\":1}]"), GANG_ERANGE, "jobs[0].groups[0].min"},
-    {JOB("\"groups\":[{\"name\":\"a\",\"same\":\"x\"}]"), GANG_ENOENT, "jobs[0].groups[0].same"},
     {JOB("\"groups\":[{\"count\":1}]"), GANG_EINVAL, "jobs[0].groups[0].count"},
     /* tasks */
     {TASK("\"count\":0"), GANG_ERANGE, "jobs[0].tasks[0].count"},
     {TASK("\"count\":16777217"), GANG_ERANGE, "jobs[0].tasks[0].count"},
     {JOB_TASKS("[{\"count\":16777216},{}]", ""), GANG_ERANGE, "jobs[0].tasks"},
-    {TASK("\"min\":2"), GANG_ERANGE, "jobs[0].tasks[0].min"},
     {TASK("\"min\":0"), GANG_EINVAL, "jobs[0].min"},
     {TASK("\"cpu\":-0.5"), GANG_ERANGE, "jobs[0].tasks[0].cpu"},
     {TASK("\"profile\":\"p\""), GANG_EINVAL, "jobs[0].tasks[0].profile"},
@@ -495,7 +482,6 @@ static const struct bad bad_texts[] = {
     {TASK("\"group\":\"g\""), GANG_ENOENT, "jobs[0].tasks[0].group"},
     {TASK("\"group\":0"), GANG_ENOENT, "jobs[0].tasks[0].group"},
     {TASK("\"group\":null"), GANG_EINVAL, "jobs[0].tasks[0].group"},
-    {TASK("\"same\":\"x\""), GANG_ENOENT, "jobs[0].tasks[0].same"},
     {TASK("\"name\":\"\""), GANG_EINVAL, "jobs[0].tasks[0].name"},
     {TASK("\"protected\":1"), GANG_EINVAL, "jobs[0].tasks[0].protected"},
     {TASK("\"order\":\"last\""), GANG_EINVAL, "jobs[0].tasks[0].order"},
@@ -531,6 +517,50 @@ START_TEST(a_wrong_text_is_refused_with_its_path)
     ck_assert_uint_gt(strlen(error.text), 0);
     ck_assert_int_eq(gang_scenarios_read(bad->text, strlen(bad->text), &scenarios, NULL),
                      bad->code);
+}
+END_TEST
+
+/* A cluster of the case refuses the job, and no text hides its other jobs. */
+START_TEST(a_job_that_a_scheduler_would_refuse_is_read)
+{
+    static const struct {
+        const char *text, *path;
+    } jobs[] = {
+        {JOB("\"queue\":\"q\""), "queue"},
+        {"{\"queues\":[{\"name\":\"p\"},{\"name\":\"q\",\"parent\":\"p\"}],\"jobs\":[{\"name\":"
+         "\"j\",\"queue\":\"p\",\"tasks\":[{}]}]}",
+         "queue"},
+        {JOB("\"min\":3"), "min"},
+        {JOB("\"same\":\"zone\""), "same"},
+        {JOB("\"prefer\":\"zone\""), "prefer"},
+        {JOB("\"affinity\":[{\"key\":\"a\",\"level\":\"row\"}]"), "affinity[0].level"},
+        {JOB("\"groups\":[{\"name\":\"a\",\"min\":1}]"), "group_sets[0].min"},
+        {JOB("\"groups\":[{\"name\":\"a\",\"same\":\"x\"}]"), "group_sets[0].same"},
+        {TASK("\"min\":2"), "groups[0].min"},
+        {TASK("\"same\":\"socket\""), "groups[0].same"},
+        {TASK("\"subgroup_size\":1,\"subgroup_prefer\":\"row\""), "groups[0].subgroup_prefer"},
+        {TASK("\"spread\":\"row\""), "groups[0].spread"},
+    };
+    struct gang_scenario c = GANG_SCENARIO_INIT;
+    struct gang_sched_opts opts = GANG_SCHED_OPTS_INIT;
+    struct gang_error error = GANG_ERROR_INIT;
+    gang_scenarios *scenarios;
+    gang_cluster *cluster;
+    gang_sched *sched;
+    gang_job_id id;
+    MUST(gang_scenarios_read(jobs[_i].text, strlen(jobs[_i].text), &scenarios, &error));
+    MUST(gang_scenarios_get(scenarios, 0, &c));
+    MUST(gang_cluster_build(&c, NULL, &cluster, &error));
+    opts.default_queue = "default";
+    MUST(gang_sched_new(cluster, &opts, NULL, NULL, &sched, &error));
+    if (c.queue_count > 0)
+        MUST(gang_sched_set_queues(sched, c.queues, c.queue_count, &error));
+    gang_result r = gang_job_submit(sched, &c.jobs[0], &id, &error);
+    ck_assert_msg(r != GANG_OK && r != GANG_ENEVER, "%s: %s", jobs[_i].text, gang_result_name(r));
+    test_assert(strstr(error.path, jobs[_i].path) != NULL);
+    gang_sched_free(sched);
+    gang_cluster_free(cluster);
+    gang_scenarios_free(scenarios);
 }
 END_TEST
 
@@ -673,6 +703,7 @@ int main(void)
     tcase_set_timeout(tests, 120);
     int bad_count = (int)(sizeof(bad_texts) / sizeof(bad_texts[0]));
     tcase_add_loop_test(tests, a_wrong_text_is_refused_with_its_path, 0, bad_count);
+    tcase_add_loop_test(tests, a_job_that_a_scheduler_would_refuse_is_read, 0, 12);
     tcase_add_test(tests, lists_beyond_their_limits_are_refused);
     tcase_add_test(tests, a_long_name_is_refused);
     tcase_add_test(tests, deep_nesting_is_refused);
