@@ -14,9 +14,10 @@
  *   - *limit*: maximum that all jobs in it and below may use, including the whole gang that is to
  *     start.
  *   - *weight*, *priority*: how siblings divide the capacity beyond the guarantees. The highest
- *     priority gets all it demands, then the next. Equal priorities divide by weight: guarantee
- *     first, the rest by rounds of remaining * weight / sum of weights of the unsatisfied, in whole
- *     units, largest remainder.
+ *     priority gets all it demands, then the next. Equal priorities divide by weight: beyond its
+ *     guarantee each gets min(unmet demand, level * weight), with one level for all that uses up
+ *     what is left (max-min fairness by weight). The exact parts are rounded once to whole units,
+ *     by largest remainder, the oldest queue first: whole cores, MiB and GPUs, not thousandths.
  *   - *lending limit*: how much of its idle guarantee other queues may use.
  *   - *cells*: the guarantee consists of whole domains of a level, which the scheduler keeps
  *     possible.

@@ -46,11 +46,27 @@ static const struct row rows[] = {
      1,
      3,
      {{2, 99, 0, M, 0, 3}, {0, 4, 5, M, 1, 4}, {0, 3, 5, M, 2, 3}}},
-    {"rounds, as in KAI: 5 and 3 of 10, then 0.6 and 0.4 of the one that is left",
+    {"one rounding: 1 of 10 is enough, then 5.4 and 3.6",
      10,
      1,
      3,
-     {{0, 1, 0, M, 0, 1}, {0, 99, 0, 3 * M, 1, 6}, {0, 99, 0, 2 * M, 2, 3}}},
+     {{0, 1, 0, M, 0, 1}, {0, 99, 0, 3 * M, 1, 5}, {0, 99, 0, 2 * M, 2, 4}}},
+    {"a demand that the exact part just covers is met before any rounding",
+     8,
+     1,
+     5,
+     {{1, 7, 0, 3 * M, 0, 4},
+      {0, 1, 0, 3 * M, 1, 1},
+      {0, 1, 0, M, 2, 1},
+      {0, 8, 0, M, 3, 1},
+      {0, 4, 0, M, 4, 1}}},
+    {"the widest numbers: products of 123 bits",
+     ALL,
+     1,
+     3,
+     {{0, 1, 0, GANG__MAX_MILLIONTHS, 0, 1},
+      {0, ALL, 0, GANG__MAX_MILLIONTHS, 1, ALL / 2},
+      {0, ALL, 0, GANG__MAX_MILLIONTHS, 2, ALL / 2}}},
     {"no demand, no share, whatever the guarantee",
      64,
      1,
@@ -332,8 +348,121 @@ START_TEST(shares_add_up_and_respect_demand_and_guarantee)
 }
 END_TEST
 
-/* But for one unit: a queue satisfied in a round leaves the next round to others, and the rounds
- * depend on all weights. */
+/* ---- the exact division, worked out by sorting ---- */
+
+/* A fraction; numbers here are small, so products of two fit. */
+struct fraction {
+    int64_t num, den;
+};
+
+static bool is_less(struct fraction a, struct fraction b)
+{
+    return a.num * b.den < b.num * a.den;
+}
+
+/* The exact parts of one class: filled in the order of demand / weight, each sharer gets its demand
+ * or the level at which it would end with all that come after. */
+static void exact_parts(const struct gang__sharer *q, const size_t *of, size_t n, int64_t rest,
+                        struct fraction *part)
+{
+    bool filled[MOST] = {false};
+    for (size_t done = 0; done < n; done++) {
+        int64_t weights = 0;
+        size_t next = n;
+        for (size_t i = 0; i < n; i++) {
+            if (filled[i])
+                continue;
+            struct fraction level = {q[of[i]].demand - base_of(&q[of[i]]), q[of[i]].weight};
+            weights += q[of[i]].weight;
+            if (next == n ||
+                is_less(level, (struct fraction){q[of[next]].demand - base_of(&q[of[next]]),
+                                                 q[of[next]].weight}))
+                next = i;
+        }
+        const struct gang__sharer *least = &q[of[next]];
+        int64_t unmet = least->demand - base_of(least);
+        struct fraction fair = {rest * least->weight, weights};
+        filled[next] = true;
+        if (!is_less(fair, (struct fraction){unmet, 1})) {
+            part[next] = (struct fraction){unmet, 1};
+            rest -= unmet;
+            continue;
+        }
+        for (size_t i = 0; i < n; i++)
+            if (!filled[i] || i == next)
+                part[i] = (struct fraction){rest * q[of[i]].weight, weights};
+        return;
+    }
+}
+
+/* Rounds the parts of one class to whole numbers once, by largest remainder, then age. */
+static int64_t round_parts(const size_t *of, size_t n, int64_t rest, const struct fraction *part,
+                           int64_t *share)
+{
+    bool given[MOST] = {false};
+    for (size_t i = 0; i < n; i++) {
+        share[of[i]] += part[i].num / part[i].den;
+        rest -= part[i].num / part[i].den;
+    }
+    for (;;) {
+        size_t best = n;
+        for (size_t i = 0; i < n; i++) {
+            struct fraction r = {part[i].num % part[i].den, part[i].den};
+            if (r.num > 0 && !given[i] &&
+                (best == n ||
+                 is_less((struct fraction){part[best].num % part[best].den, part[best].den}, r)))
+                best = i;
+        }
+        if (best == n || rest == 0)
+            return rest;
+        given[best] = true;
+        share[of[best]]++;
+        rest--;
+    }
+}
+
+static void divide_exactly(const struct gang__sharer *q, size_t n, int64_t total, int64_t *share)
+{
+    int64_t rest = total;
+    for (size_t i = 0; i < n; i++) {
+        share[i] = base_of(&q[i]);
+        rest -= share[i];
+    }
+    for (int64_t class = 2; class >= 0 && rest > 0; class --) {
+        struct fraction part[MOST];
+        size_t of[MOST], count = 0;
+        for (size_t i = 0; i < n; i++)
+            if (q[i].priority == class && q[i].weight > 0 && q[i].demand > share[i])
+                of[count++] = i;
+        exact_parts(q, of, count, rest, part);
+        rest = round_parts(of, count, rest, part, share);
+    }
+}
+
+START_TEST(shares_are_the_exact_division_rounded_once)
+{
+    uint64_t seed = test_seed();
+    for (int round = 0; round < 100000; round++) {
+        struct gang__sharer q[MOST];
+        int64_t share[MOST];
+        size_t n = 1 + (size_t)some(&seed, round % 50 ? 6 : MOST);
+        int64_t most = round % 3 ? 12 : 2000, total = some(&seed, 3 * most);
+        for (size_t i = 0; i < n; i++)
+            q[i] = (struct gang__sharer){some(&seed, 2) ? 0 : some(&seed, most),
+                                         some(&seed, 2 * most),
+                                         some(&seed, 2) ? 1 : some(&seed, 3),
+                                         some(&seed, 7),
+                                         i,
+                                         -1};
+        divide_exactly(q, n, total, share);
+        divide(q, n, total, 1);
+        for (size_t i = 0; i < n; i++)
+            test_assert(q[i].share == share[i]);
+    }
+}
+END_TEST
+
+/* But for one unit, which the rounding decides. */
 START_TEST(more_weight_never_means_less)
 {
     uint64_t seed = test_seed();
@@ -407,6 +536,7 @@ int main(void)
     tcase_add_loop_test(tests, a_tree_is_divided_level_by_level, 0, TREE_ROWS);
     tcase_add_test(tests, anticipation_is_a_demand_without_end);
     tcase_add_test(tests, shares_add_up_and_respect_demand_and_guarantee);
+    tcase_add_test(tests, shares_are_the_exact_division_rounded_once);
     tcase_add_test(tests, more_weight_never_means_less);
     tcase_add_test(tests, the_order_of_the_siblings_does_not_matter);
     tcase_add_test(tests, thousands_of_siblings_are_divided_fast);

@@ -102,40 +102,50 @@ static bool shares_in(const struct oracle_queue *q, const struct tier *tier)
     return q->parent == tier->parent && q->priority == tier->priority;
 }
 
-/* One round among the queues of a priority: each gets its part by weight, in whole units, at most
- * what it still wants. Returns whether some queue now has all it wants, so that there is another
- * round. */
-static bool share_round(struct oracle *o, const struct tier *tier, int64_t *rest,
-                        const int64_t want[], int64_t remainder[])
+static bool is_open(const struct oracle *o, int q, const struct tier *tier, const int64_t want[])
 {
-    int64_t weights = 0, whole = *rest;
-    bool satisfied = false;
-    for (int q = 0; q < o->queues; q++) {
-        struct oracle_queue *queue = &o->queue[q];
-        remainder[q] = -1;
-        if (shares_in(queue, tier) && queue->share[tier->kind] < want[q])
-            weights += queue->weight;
-    }
-    for (int q = 0; q < o->queues && weights > 0; q++) {
-        struct oracle_queue *queue = &o->queue[q];
-        if (!shares_in(queue, tier) || queue->share[tier->kind] >= want[q])
-            continue;
-        int64_t part = whole * queue->weight / weights, open = want[q] - queue->share[tier->kind];
-        remainder[q] = whole * queue->weight % weights;
-        if (part >= open) {
-            part = open;
-            remainder[q] = -1;
-            satisfied = true;
-        }
-        queue->share[tier->kind] += part;
-        *rest -= part;
-    }
-    return satisfied && *rest > 0;
+    return shares_in(&o->queue[q], tier) && o->queue[q].share[tier->kind] < want[q];
 }
 
-/* What no round could give in whole units: one each, by the largest remainder, then the oldest. */
-static void share_units(struct oracle *o, int kind, int64_t *rest, int64_t remainder[])
+/* Gives all it still wants to the queue of a priority that wants least for its weight, if its exact
+ * part by weight is as much. Returns whether it did. `weights`: the sum over queues that want. */
+static bool share_least(struct oracle *o, const struct tier *tier, int64_t *rest,
+                        const int64_t want[], int64_t *weights)
 {
+    int least = -1;
+    int64_t least_open = 0;
+    *weights = 0;
+    for (int q = 0; q < o->queues; q++) {
+        if (!is_open(o, q, tier, want))
+            continue;
+        int64_t open = want[q] - o->queue[q].share[tier->kind];
+        *weights += o->queue[q].weight;
+        if (least < 0 || open * o->queue[least].weight < least_open * o->queue[q].weight) {
+            least = q;
+            least_open = open;
+        }
+    }
+    if (least < 0 || *rest * o->queue[least].weight < least_open * *weights)
+        return false;
+    o->queue[least].share[tier->kind] += least_open;
+    *rest -= least_open;
+    return true;
+}
+
+/* The exact parts of the others, rounded once: the whole units, then one each by the largest
+ * remainder, then the oldest. */
+static void share_rest(struct oracle *o, const struct tier *tier, int64_t *rest,
+                       const int64_t want[], int64_t weights)
+{
+    int64_t remainder[ORACLE_QUEUES], whole = *rest;
+    for (int q = 0; q < o->queues; q++) {
+        remainder[q] = -1;
+        if (!is_open(o, q, tier, want))
+            continue;
+        o->queue[q].share[tier->kind] += whole * o->queue[q].weight / weights;
+        *rest -= whole * o->queue[q].weight / weights;
+        remainder[q] = whole * o->queue[q].weight % weights;
+    }
     while (*rest > 0) {
         int best = -1;
         for (int q = 0; q < o->queues; q++)
@@ -143,7 +153,7 @@ static void share_units(struct oracle *o, int kind, int64_t *rest, int64_t remai
                 best = q;
         if (best < 0)
             return;
-        o->queue[best].share[kind]++;
+        o->queue[best].share[tier->kind]++;
         remainder[best] = -1;
         --*rest;
     }
@@ -151,7 +161,7 @@ static void share_units(struct oracle *o, int kind, int64_t *rest, int64_t remai
 
 static void share_children(struct oracle *o, int parent, int kind, int64_t total)
 {
-    int64_t want[ORACLE_QUEUES], remainder[ORACLE_QUEUES], rest = total, top = INT64_MAX;
+    int64_t want[ORACLE_QUEUES], rest = total, top = INT64_MAX, weights;
     for (int q = 0; q < o->queues; q++) {
         struct oracle_queue *queue = &o->queue[q];
         if (queue->parent != parent)
@@ -169,9 +179,10 @@ static void share_children(struct oracle *o, int parent, int kind, int64_t total
                 next = o->queue[q].priority;
         top = next;
         struct tier tier = {parent, top, kind};
-        while (share_round(o, &tier, &rest, want, remainder))
+        while (share_least(o, &tier, &rest, want, &weights))
             ;
-        share_units(o, kind, &rest, remainder);
+        if (weights > 0)
+            share_rest(o, &tier, &rest, want, weights);
     }
     for (int q = 0; q < o->queues; q++)
         if (o->queue[q].parent == parent)

@@ -78,7 +78,7 @@ int gang__order_utilization(const struct gang__sibling *a, const struct gang__si
  * among equal priorities the smaller part of its guarantee; then the larger capacity. */
 int gang__order_priority_utilization(const struct gang__sibling *a, const struct gang__sibling *b);
 
-/* ---- fair shares of one kind, as in KAI ---------------------------------------------------- */
+/* ---- fair shares of one kind: classes as in KAI, exact division by weight ------------------ */
 
 struct gang__sharer {
     int64_t guarantee; /* >= 0; INT64_MAX: unlimited */
@@ -91,7 +91,7 @@ struct gang__sharer {
 
 /* Scratch memory of gang__share_divide(): one element for each sharer. */
 struct gang__share_slot {
-    gang__u128 rest;       /* what rounding down took, in parts of unit * sum of weights */
+    gang__u128 rest;       /* the remainder of the exact share, in 1 / sum of the weights */
     int64_t unmet, weight; /* demand not met yet */
     struct gang__sharer *of;
 };
@@ -102,16 +102,20 @@ struct gang__share_slot {
  *    are not reduced (KAI): a guarantee is a promise.
  * 2. The rest goes to the highest priority class first: its whole demand before the next class gets
  *    anything.
- * 3. Within a class by weight, in rounds: each sharer with demand left gets left * weight / sum of
- *    their weights, rounded down to whole units, at most its demand. After a round that satisfies
- *    no sharer, the units that are left go one each to the sharers that lost most by rounding, the
- *    oldest first (KAI). Only the last piece of a demand, and of the total, may be part of a unit.
+ * 3. Within a class by weight (max-min fairness, Demers et al. 1989, with weights). Of what is
+ *    left, R, each sharer gets
+ *        x = min(unmet, level * weight),    the level such that all x add up to min(R, all unmet),
+ *    where unmet = demand - step 1. Sharers with x = unmet get just that. The others are rounded
+ *    once (largest remainder, Hamilton): each gets the whole units of x; the units that remain go
+ *    one each to the largest remainders of x, the oldest first. Only the last piece of a demand,
+ *    and of the total, may be part of a unit.
  * 4. A sharer with a weight of 0 gets nothing in step 3.
  *
+ * The division is exact: the level is a ratio of integers, and no product needs more than 123 bits.
  * The sum of the shares is exactly min(total, sum of demands), unless step 1 gave more or a weight
  * is 0. Returns what is left over.
- * O(n) a round, mostly a few; each round but the last ones satisfies a sharer. `slot` has n
- * elements, n at most 2^20. */
+ * O(n) a pass, mostly a few; each pass but the last one satisfies a sharer. `slot` has n elements,
+ * n at most 2^20. */
 int64_t gang__share_divide(struct gang__sharer *sharer, size_t n, int64_t total, int64_t unit,
                            struct gang__share_slot *slot);
 

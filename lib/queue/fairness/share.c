@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shares of one kind among siblings: rounds as in KAI, with one rule of rounding that conserves
- * sums. */
+/* Shares of one kind among siblings: exact water filling (max-min fairness by weight), in integers,
+ * and one rounding to whole units by largest remainder. */
 #include "queue/fairness/fairness.h"
 
 #include <assert.h>
@@ -13,7 +13,7 @@ static int compare_u64(uint64_t a, uint64_t b)
     return (a > b) - (a < b);
 }
 
-/* By the loss in rounding, then the oldest, then the first given. */
+/* By the remainder, then the oldest, then the first given. */
 static int by_rest(const struct gang__share_slot *a, const struct gang__share_slot *b)
 {
     if (a->rest != b->rest)
@@ -61,68 +61,73 @@ static void sort(struct gang__share_slot *s, size_t n, slot_order *order)
     }
 }
 
-/* Gives the units that rounding left, one each, to the sharers that lost most in the last round. */
-static int64_t give_rest(struct gang__share_slot *s, size_t n, int64_t left, int64_t unit)
+/* Drops the sharers whose whole demand the exact division covers, and gives it to them: those with
+ * unmet / weight <= left / sum of the weights. What each leaves raises the level of the others, so
+ * passes go on until one drops none. `n` is the number of those that remain, *sum their weights.
+ * Returns what is left for them. */
+static int64_t fill(struct gang__share_slot *s, size_t *n, int64_t left, gang__u128 *sum)
 {
-    sort(s, n, by_rest);
-    for (size_t i = 0; i < n && left > 0; i++) {
-        int64_t give = gang__min(gang__min(unit, s[i].unmet), left);
-        s[i].unmet -= give;
-        s[i].of->share += give;
-        left -= give;
-    }
+    size_t before;
+    *sum = 0;
+    for (size_t i = 0; i < *n; i++)
+        *sum += gang__wide(s[i].weight);
+    do {
+        size_t kept = 0;
+        before = *n;
+        for (size_t i = 0; i < before; i++) {
+            /* sum: 60 bits (2^20 weights), unmet and left: 63, weight: 40; the products fit */
+            if (*sum * gang__wide(s[i].unmet) > gang__wide(left) * gang__wide(s[i].weight)) {
+                s[kept++] = s[i];
+                continue;
+            }
+            *sum -= gang__wide(s[i].weight);
+            left -= s[i].unmet;
+            s[i].of->share += s[i].unmet;
+        }
+        *n = kept;
+    } while (*n > 0 && *n < before);
     return left;
 }
 
-/* One round: each sharer with demand left gets left * weight / sum of weights, in whole units, at
- * most its demand. Sharers without demand are dropped; `n` is the number of the others. Returns
- * what was given. */
-static int64_t give_round(struct gang__share_slot *s, size_t *n, int64_t left, int64_t unit)
+/* The one rounding: each sharer gets the whole units of left * weight / sum; the units that remain
+ * go one each to the largest remainders. One pass is enough: each sharer lacks more than its
+ * remainder. */
+static void round_off(struct gang__share_slot *s, size_t n, int64_t left, int64_t unit,
+                      gang__u128 sum)
 {
-    gang__u128 sum = 0;
-    int64_t given = 0;
-    size_t kept = 0;
-    for (size_t i = 0; i < *n; i++)
-        sum += gang__wide(s[i].weight);
-    for (size_t i = 0; i < *n; i++) {
-        gang__u128 part = (gang__u128)left * (gang__u128)s[i].weight;
+    int64_t rest = left;
+    for (size_t i = 0; i < n; i++) {
+        gang__u128 part = gang__wide(left) * gang__wide(s[i].weight);
         int64_t whole = (int64_t)(part / sum) / unit * unit;
-        int64_t give = gang__min(whole, s[i].unmet);
-        s[i].rest = part - (gang__u128)whole * sum;
-        s[i].unmet -= give;
-        s[i].of->share += give;
-        given += give;
-        if (s[i].unmet > 0)
-            s[kept++] = s[i];
+        s[i].rest = part - gang__wide(whole) * sum;
+        s[i].unmet -= whole;
+        s[i].of->share += whole;
+        rest -= whole;
     }
-    *n = kept;
-    return given;
+    if (rest > 0)
+        sort(s, n, by_rest);
+    for (size_t i = 0; i < n && rest > 0; i++) {
+        int64_t give = gang__min(gang__min(unit, s[i].unmet), rest);
+        s[i].of->share += give;
+        rest -= give;
+    }
+    assert(rest == 0);
 }
 
 /* Divides by weight, at most the demand of each. Returns what is left. */
 static int64_t give_class(struct gang__share_slot *s, size_t n, int64_t total, int64_t unit)
 {
+    gang__u128 sum;
     if (n == 1) { /* nothing to divide */
         int64_t give = gang__min(s->unmet, total);
         s->of->share += give;
         return total - give;
     }
-    size_t before = n + 1;
-    while (n > 0 && total > 0 &&
-           n < before) { /* a satisfied sharer leaves its part to the others */
-        before = n;
-        total -= give_round(s, &n, total, unit);
-    }
-    while (n > 0 && total > 0) { /* again only where a unmet was less than a unit */
-        int64_t left = give_rest(s, n, total, unit);
-        size_t kept = 0;
-        for (size_t i = 0; i < n; i++)
-            if (s[i].unmet > 0)
-                s[kept++] = s[i];
-        n = kept;
-        total = left;
-    }
-    return total;
+    int64_t left = fill(s, &n, total, &sum);
+    if (n == 0)
+        return left;
+    round_off(s, n, left, unit, sum);
+    return 0;
 }
 
 /* Step 1. Returns what is left. */
