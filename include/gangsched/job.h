@@ -102,7 +102,8 @@ struct gang_job_spec {
     int32_t preemptible; /**< GANG_PREEMPTIBLE, or another value */
     int32_t running;     /**< 1: it already runs, see `places` (a host that restores its state) */
     int32_t stale;       /**< 1: it runs below its minimum, for longer than stale_ns */
-    int32_t never_preempts; /**< 1: it waits, and never preempts other jobs */
+    /** 1: it waits, and never preempts other jobs. Like jobs behind it may preempt before it. */
+    int32_t never_preempts;
     struct gang_request_spec request;
     const struct gang_running_spec *places; /**< one a task; NULL: none */
     size_t place_count;

@@ -23,7 +23,13 @@
  *     possible.
  *
  * The fair share of a queue is min(guarantee, demand) plus its part of the rest, down the tree.
- * Demand is what its jobs use plus what jobs that could run request, at most the limit.
+ * Demand is what its jobs use plus what jobs that could run request, at most the limit; that of a
+ * parent is the sum over its children. Jobs count if they could run once other queues gave all
+ * back:
+ *   - no gang of which the least that can start is above a limit on its path;
+ *   - no non-preemptible gang of which the least that can start, with the non-preemptible work
+ *     that runs in a queue on its path, is above the guarantee of that queue;
+ *   - other non-preemptible requests up to the guarantees.
  */
 #ifndef GANGSCHED_QUEUE_H
 #define GANGSCHED_QUEUE_H

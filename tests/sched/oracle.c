@@ -59,18 +59,6 @@ static int64_t used_nonpreemptible(const struct oracle *o, int queue, int kind)
     return sum;
 }
 
-/* Use plus the demand of all waiting jobs, also beyond limits of lower queues; at most its own
- * limit. */
-static int64_t demand(const struct oracle *o, int queue, int kind)
-{
-    int64_t sum = 0, limit = o->queue[queue].limit[kind];
-    for (int j = 0; j < o->jobs; j++)
-        for (int g = 0; g < o->job[j].groups; g++)
-            if (is_in(o, o->job[j].queue, queue))
-                sum += o->job[j].count[g] * o->job[j].need[g][kind];
-    return limit >= 0 && sum > limit ? limit : sum;
-}
-
 static int64_t free_on(const struct oracle *o, int node, int kind)
 {
     int64_t room = o->capacity[node][kind];
@@ -78,6 +66,96 @@ static int64_t free_on(const struct oracle *o, int node, int kind)
         for (int g = 0; g < o->job[j].groups; g++)
             room -= o->job[j].on[g][node] * o->job[j].need[g][kind];
     return room;
+}
+
+/* ---- what a job would take next ---- */
+
+/* One that waits wants its gang, one that runs wants one task more. */
+static void next_tasks(const struct oracle_job *job, int64_t tasks[ORACLE_GROUPS])
+{
+    for (int g = 0; g < ORACLE_GROUPS; g++)
+        tasks[g] = g < job->groups && !runs(job) ? job->min[g] : 0;
+    for (int g = 0; g < job->groups && runs(job); g++)
+        if (oracle_tasks(job, g) < job->count[g]) {
+            tasks[g] = 1;
+            return;
+        }
+}
+
+static int64_t next_need(const struct oracle_job *job, int kind)
+{
+    int64_t tasks[ORACLE_GROUPS], sum = 0;
+    next_tasks(job, tasks);
+    for (int g = 0; g < job->groups; g++)
+        sum += tasks[g] * job->need[g][kind];
+    return sum;
+}
+
+/* ---- demand ---- */
+
+static bool starts_fixed(const struct oracle_job *job)
+{
+    return job->preemptible == ORACLE_FIXED || (job->preemptible == ORACLE_SEMI && !runs(job));
+}
+
+/* Could it run if no other queue used anything? Its gang is not larger than a limit, nor is
+ * non-preemptible work with it larger than a guarantee. */
+static bool could_run(const struct oracle *o, const struct oracle_job *job)
+{
+    for (int q = job->queue; q >= 0; q = o->queue[q].parent)
+        for (int k = 0; k < ORACLE_KINDS; k++) {
+            const struct oracle_queue *queue = &o->queue[q];
+            int64_t need = next_need(job, k);
+            if (need && !runs(job) && queue->limit[k] >= 0 && need > queue->limit[k])
+                return false;
+            if (need && starts_fixed(job) && queue->guarantee[k] >= 0 &&
+                used_nonpreemptible(o, q, k) + need > queue->guarantee[k])
+                return false;
+        }
+    return true;
+}
+
+/* What counts of the demand below a queue beyond its use; `fixed`: the non-preemptible part, which
+ * only guarantees allow. */
+static int64_t lacking(const struct oracle *o, int queue, int kind, int64_t *fixed)
+{
+    int64_t sum = 0, guarantee = o->queue[queue].guarantee[kind];
+    *fixed = 0;
+    for (int j = 0; j < o->jobs; j++) {
+        const struct oracle_job *job = &o->job[j];
+        for (int g = 0; job->queue == queue && could_run(o, job) && g < job->groups; g++) {
+            int64_t lacks = job->count[g] - oracle_tasks(job, g);
+            sum += lacks * job->need[g][kind];
+            if (starts_fixed(job))
+                *fixed +=
+                    (job->preemptible == ORACLE_SEMI ? job->min[g] : lacks) * job->need[g][kind];
+        }
+    }
+    for (int q = 0; q < o->queues; q++) {
+        int64_t below_fixed, limit = o->queue[q].limit[kind];
+        if (o->queue[q].parent != queue)
+            continue;
+        int64_t below = lacking(o, q, kind, &below_fixed);
+        if (limit >= 0 && used(o, q, kind) + below > limit)
+            below = limit - used(o, q, kind);
+        sum += below;
+        *fixed += below_fixed;
+    }
+    if (guarantee >= 0) {
+        int64_t left = guarantee - used_nonpreemptible(o, queue, kind);
+        int64_t cut = *fixed - (left > 0 ? left : 0);
+        sum -= cut > 0 ? cut : 0;
+        *fixed -= cut > 0 ? cut : 0;
+    }
+    return sum;
+}
+
+/* Use plus the demand of jobs that could run, at most the limit. */
+static int64_t demand(const struct oracle *o, int queue, int kind)
+{
+    int64_t fixed, limit = o->queue[queue].limit[kind];
+    int64_t sum = used(o, queue, kind) + lacking(o, queue, kind, &fixed);
+    return limit >= 0 && sum > limit ? limit : sum;
 }
 
 /* ---- fair shares: rule 8 ---- */
@@ -195,27 +273,33 @@ void oracle_share(struct oracle *o)
         share_children(o, -1, k, all_there_is(o, k));
 }
 
-/* ---- what a job would take next ---- */
+/* ---- may it start? ---- */
 
-/* One that waits wants its gang, one that runs wants one task more. */
-static void next_tasks(const struct oracle_job *job, int64_t tasks[ORACLE_GROUPS])
+/* What a queue and those below it keep for themselves of their idle guarantees. */
+static int64_t kept_by(const struct oracle *o, int queue, int kind)
 {
-    for (int g = 0; g < ORACLE_GROUPS; g++)
-        tasks[g] = g < job->groups && !runs(job) ? job->min[g] : 0;
-    for (int g = 0; g < job->groups && runs(job); g++)
-        if (oracle_tasks(job, g) < job->count[g]) {
-            tasks[g] = 1;
-            return;
-        }
+    const struct oracle_queue *state = &o->queue[queue];
+    int64_t own = 0, below = 0;
+    if (state->guarantee[kind] >= 0 && state->lends[kind] >= 0)
+        own = state->guarantee[kind] - state->lends[kind] - used(o, queue, kind);
+    for (int q = 0; q < o->queues; q++)
+        below += o->queue[q].parent == queue ? kept_by(o, q, kind) : 0;
+    return own > below ? own : below;
 }
 
-static int64_t next_need(const struct oracle_job *job, int kind)
+/* Does the job leave free what other queues do not lend? A queue above its own lends to it. */
+static bool is_lent(const struct oracle *o, const struct oracle_job *job, int kind)
 {
-    int64_t tasks[ORACLE_GROUPS], sum = 0;
-    next_tasks(job, tasks);
-    for (int g = 0; g < job->groups; g++)
-        sum += tasks[g] * job->need[g][kind];
-    return sum;
+    int64_t kept = 0, all = next_need(job, kind);
+    for (int q = 0; q < o->queues; q++) {
+        int parent = o->queue[q].parent;
+        if (is_in(o, job->queue, q) || (parent >= 0 && !is_in(o, job->queue, parent)))
+            continue;
+        kept += kept_by(o, q, kind);
+    }
+    for (int q = 0; q < o->queues; q++)
+        all += o->queue[q].parent < 0 ? used(o, q, kind) : 0;
+    return kept == 0 || all + kept <= all_there_is(o, kind);
 }
 
 enum { NOBODY = -1 };
@@ -223,8 +307,7 @@ enum { NOBODY = -1 };
 /* Rules 3 and 4: the first queue that forbids it, from the leaf up. */
 static int forbidden_by(const struct oracle *o, const struct oracle_job *job)
 {
-    bool fixed =
-        job->preemptible == ORACLE_FIXED || (job->preemptible == ORACLE_SEMI && !runs(job));
+    bool fixed = starts_fixed(job);
     for (int q = job->queue; q >= 0; q = o->queue[q].parent)
         for (int k = 0; k < ORACLE_KINDS; k++) {
             int64_t need = next_need(job, k);
@@ -236,6 +319,14 @@ static int forbidden_by(const struct oracle *o, const struct oracle_job *job)
                 return q;
         }
     return NOBODY;
+}
+
+static bool is_allowed(const struct oracle *o, const struct oracle_job *job)
+{
+    for (int k = 0; k < ORACLE_KINDS; k++)
+        if (next_need(job, k) && !is_lent(o, job, k))
+            return false;
+    return forbidden_by(o, job) == NOBODY;
 }
 
 /* Puts these tasks on nodes, every way there is; nothing if there is none. */
@@ -267,7 +358,7 @@ static bool start(struct oracle *o, struct oracle_job *job)
 {
     int64_t tasks[ORACLE_GROUPS];
     next_tasks(job, tasks);
-    return forbidden_by(o, job) == NOBODY && place(o, job, 0, 0, tasks);
+    return is_allowed(o, job) && place(o, job, 0, 0, tasks);
 }
 
 /* ---- order: rules 7 and 9 ---- */
@@ -378,8 +469,11 @@ static int next_job(const struct oracle *o, int parent)
 static bool allocate(struct oracle *o)
 {
     bool any = false;
-    int j;
-    while ((j = next_job(o, -1)) >= 0) {
+    for (;;) {
+        oracle_share(o);
+        int j = next_job(o, -1);
+        if (j < 0)
+            return any;
         struct oracle_job *job = &o->job[j];
         int by = forbidden_by(o, job);
         if (start(o, job)) {
@@ -389,7 +483,6 @@ static bool allocate(struct oracle *o)
             job->by = by;
         }
     }
-    return any;
 }
 
 /* ---- making room: rules 10 to 12 ---- */
@@ -549,9 +642,21 @@ static int top_of(const struct oracle *o, int queue)
     return queue;
 }
 
-/* Gives back what was not needed, as long as the taker still fits. */
-static void put_back(struct oracle *o, int taker, struct victim *victim, int victims)
+/* Do all queues above the job keep to their guarantees with it? */
+static bool keeps_guarantees(const struct oracle *o, const struct oracle_job *job)
 {
+    for (int q = job->queue; q >= 0; q = o->queue[q].parent)
+        if (!stays_inside(o, q, job, true))
+            return false;
+    return true;
+}
+
+/* Gives back what was not needed, as long as the taker still fits. False: one of its own branch
+ * fits beside it, and would start again, but with both the taker is not entitled to what it takes.
+ */
+static bool put_back(struct oracle *o, int taker, struct victim *victim, int victims)
+{
+    bool honest = true;
     for (int i = victims - 1; i >= 0; i--) {
         struct oracle_job *job = &o->job[victim[i].job], was = *job;
         struct oracle_job without = o->job[taker];
@@ -562,14 +667,16 @@ static void put_back(struct oracle *o, int taker, struct victim *victim, int vic
             memcpy(job->on, victim[i].on, sizeof(job->on));
         else
             job->on[0][victim[i].node]++;
-        if ((same_branch && !still_entitled(o, taker, victim, victims)) ||
-            !start(o, &o->job[taker])) {
-            *job = was;
-        } else {
-            o->job[taker] = without;
-            victim[i].stays = true;
-        }
+        bool entitled = !same_branch || still_entitled(o, taker, victim, victims);
+        bool fits = start(o, &o->job[taker]);
+        o->job[taker] = without;
+        victim[i].stays = fits && entitled;
+        if (victim[i].stays)
+            continue;
+        *job = was;
+        honest = honest && (!fits || keeps_guarantees(o, &o->job[taker]));
     }
+    return honest;
 }
 
 /* A queue uses less, and more is free: jobs that waited for that are tried again. */
@@ -596,7 +703,8 @@ static bool preempt_for(struct oracle *o, int taker, int first, int then)
         if (!start(o, &o->job[taker]))
             continue;
         o->job[taker] = without;
-        put_back(o, taker, victim, victims);
+        if (!put_back(o, taker, victim, victims))
+            break;
         for (int i = 0; i < victims; i++)
             if (!victim[i].stays)
                 try_again_below(o, o->job[victim[i].job].queue);
@@ -613,8 +721,9 @@ static bool preempt_any(struct oracle *o)
     int j;
     bool any = false;
     for (j = 0; j < o->jobs; j++)
-        o->job[j].asked = false;
+        o->job[j].asked = o->job[j].never_preempts; /* such a job bars no other one */
     o->preempting = true;
+    oracle_share(o);
     while (!any && (j = next_job(o, -1)) >= 0) {
         any = preempt_for(o, j, 0, BY_RECLAIM) || preempt_for(o, j, 0, BY_PREEMPTION) ||
               preempt_for(o, j, BY_PREEMPTION, BY_RECLAIM);
@@ -626,7 +735,6 @@ static bool preempt_any(struct oracle *o)
 
 bool oracle_settle(struct oracle *o)
 {
-    oracle_share(o);
     for (int i = 0; i < 100; i++) {
         bool any = allocate(o);
         if (o->preempts)
@@ -635,4 +743,33 @@ bool oracle_settle(struct oracle *o)
             return true;
     }
     return false;
+}
+
+/* ---- every set of victims -------------------------------------------------------------------- */
+
+/* Takes the jobs of the mask; `tried`: masks that were looked at. */
+static bool reclaim_more(struct oracle *o, int taker, uint32_t mask, bool *tried)
+{
+    struct oracle_job without = o->job[taker];
+    bool found = start(o, &o->job[taker]);
+    o->job[taker] = without;
+    tried[mask] = true;
+    for (int j = 0; j < o->jobs && !found; j++) {
+        struct oracle_job was = o->job[j];
+        if (!runs(&was) || has_surplus(&was) || was.preemptible != ORACLE_PREEMPTIBLE ||
+            tried[mask | UINT32_C(1) << j] || !may_reclaim(o, &o->job[taker], &was, false))
+            continue;
+        (void)take(o, j, true);
+        found = reclaim_more(o, taker, mask | UINT32_C(1) << j, tried);
+        o->job[j] = was;
+    }
+    return found;
+}
+
+bool oracle_may_reclaim(struct oracle *o, int job)
+{
+    static bool tried[1 << ORACLE_JOBS];
+    memset(tried, 0, sizeof(tried));
+    return !runs(&o->job[job]) && !o->job[job].never_preempts &&
+           keeps_guarantees(o, &o->job[job]) && reclaim_more(o, job, 0, tried);
 }

@@ -26,6 +26,7 @@ enum { ORACLE_FIXED = 0, ORACLE_PREEMPTIBLE = 1, ORACLE_SEMI = 2 };
 struct oracle_queue {
     int parent; /* -1: top */
     int64_t guarantee[ORACLE_KINDS], limit[ORACLE_KINDS];
+    int64_t lends[ORACLE_KINDS]; /* of its idle guarantee; ORACLE_UNLIMITED: all */
     int64_t weight, priority;
     int64_t share[ORACLE_KINDS]; /* worked out */
 };
@@ -35,6 +36,7 @@ struct oracle_job {
     int64_t min[ORACLE_GROUPS], count[ORACLE_GROUPS], need[ORACLE_GROUPS][ORACLE_KINDS];
     int64_t priority;
     int preemptible;
+    bool never_preempts;
     int64_t on[ORACLE_GROUPS][ORACLE_NODES]; /* tasks that run */
     /* The last try failed: not tried again until capacity comes free or `by` uses less. */
     bool tried;
@@ -54,10 +56,15 @@ struct oracle {
 /* Tasks of a group that run. */
 int64_t oracle_tasks(const struct oracle_job *job, int group);
 
-/* Work out the fair shares; they depend on what is there and wanted, not on what runs. */
+/* Work out the fair shares. Of what runs, they depend on the non-preemptible work alone. */
 void oracle_share(struct oracle *o);
 
 /* Decide until nothing changes. Returns false if it goes on for ever. */
 bool oracle_settle(struct oracle *o);
+
+/* Is there any set of victims that the job may take by its guarantees, one after the other, and
+ * that lets it start? For jobs that wait; looks at gangs that fall whole and at none that is moved.
+ */
+bool oracle_may_reclaim(struct oracle *o, int job);
 
 #endif

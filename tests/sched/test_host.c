@@ -1050,6 +1050,45 @@ START_TEST(a_job_that_never_preempts_waits)
 }
 END_TEST
 
+static gang_job_id polite_gang(int64_t count, int64_t priority)
+{
+    struct gang_job_spec *job = host_spec("", count, count, priority);
+    job->never_preempts = 1;
+    return host_submit(&h, job);
+}
+
+START_TEST(a_job_that_never_preempts_keeps_no_like_job_from_preempting)
+{
+    low = host_gang(&h, "", 8, 0);
+    host_run(&h, 1);
+    gang_job_id polite = polite_gang(8, 9);
+    high = host_gang(&h, "", 8, 1);
+    host_run(&h, 1);
+    ck_assert_int_eq(gpus_of(high), 8);
+    ck_assert_int_eq(gpus_of(low), 0);
+    ck_assert_int_eq(gpus_of(polite), 0);
+    MUST(gang_report_end(h.s, high, 1));
+    host_run(&h, 1);
+    ck_assert_int_eq(gpus_of(polite), 8); /* it starts in its order */
+    ck_assert_int_eq(gpus_of(low), 0);
+}
+END_TEST
+
+START_TEST(in_strict_order_a_job_that_never_preempts_still_bars)
+{
+    struct gang_queue_spec q = default_queue();
+    q.block = GANG_BLOCK_STRICT;
+    host_queues(&h, &q, 1);
+    low = host_gang(&h, "", 8, 0);
+    host_run(&h, 1);
+    (void)polite_gang(8, 9);
+    high = host_gang(&h, "", 8, 1);
+    host_run(&h, 1);
+    ck_assert_int_eq(gpus_of(low), 8);
+    ck_assert_int_eq(gpus_of(high), 0);
+}
+END_TEST
+
 START_TEST(a_non_preemptible_job_is_no_victim)
 {
     struct gang_quota all = {"gpu", GANG_UNLIMITED, NULL, 0, 0};
@@ -1095,6 +1134,8 @@ int main(void)
     tcase_add_test(c, victims_of_a_queue_in_cancel_mode_end);
     tcase_add_test(c, min_runtime_protects_a_started_job);
     tcase_add_test(c, a_job_that_never_preempts_waits);
+    tcase_add_test(c, a_job_that_never_preempts_keeps_no_like_job_from_preempting);
+    tcase_add_test(c, in_strict_order_a_job_that_never_preempts_still_bars);
     tcase_add_test(c, a_non_preemptible_job_is_no_victim);
     tcase_add_test(c, a_refused_start_that_another_thread_reads_is_released_later);
     tcase_add_test(c, a_copy_releases_at_once_what_another_thread_reads_in_the_original);

@@ -26,26 +26,27 @@ static struct oracle oracle;
 static gang_job_id id[ORACLE_JOBS];
 static int64_t ops_seen, compared, otherwise;
 static uint64_t run_seed;
-static bool equal_sizes;
+static bool equal_sizes, lending, many_nodes, two_kinds;
 static int64_t max_steps, now_ns = 1000000000;
 
 /* ---- worlds ---- */
 
 static void random_nodes(void)
 {
-    oracle.nodes = equal_sizes ? 1 + (int)below(ORACLE_NODES) : 1;
+    oracle.nodes = equal_sizes || many_nodes ? 1 + (int)below(ORACLE_NODES) : 1;
     for (int n = 0; n < oracle.nodes; n++) {
-        oracle.capacity[n][GANG_KIND_CPU] = 200;
+        oracle.capacity[n][GANG_KIND_CPU] = two_kinds ? 2 + below(10) : 200;
         oracle.capacity[n][GANG_KIND_MEMORY] = 200;
-        oracle.capacity[n][GANG_KIND_GPU] = equal_sizes ? 1 + below(5) : 4 + below(13);
+        oracle.capacity[n][GANG_KIND_GPU] =
+            equal_sizes || many_nodes ? 1 + below(5) : 4 + below(13);
     }
 }
 
-static int64_t all_gpus(void)
+static int64_t all_of(int kind)
 {
     int64_t sum = 0;
     for (int n = 0; n < oracle.nodes; n++)
-        sum += oracle.capacity[n][GANG_KIND_GPU];
+        sum += oracle.capacity[n][kind];
     return sum;
 }
 
@@ -57,20 +58,30 @@ static bool is_leaf(int queue)
     return true;
 }
 
-/* Guarantees that fit into that of the parent, at the top into the cluster. */
+/* A guarantee that fits into that of the parent, at the top into the cluster. */
+static int64_t random_guarantee(int q, int kind)
+{
+    const struct oracle_queue *queue = &oracle.queue[q];
+    int64_t left = queue->parent < 0 ? all_of(kind) : oracle.queue[queue->parent].guarantee[kind];
+    for (int s = 0; s < q; s++)
+        if (oracle.queue[s].parent == queue->parent)
+            left -= oracle.queue[s].guarantee[kind];
+    return below(left + 1);
+}
+
 static void random_quotas(int q)
 {
     struct oracle_queue *queue = &oracle.queue[q];
-    int64_t left =
-        queue->parent < 0 ? all_gpus() : oracle.queue[queue->parent].guarantee[GANG_KIND_GPU];
-    for (int s = 0; s < q; s++)
-        if (oracle.queue[s].parent == queue->parent)
-            left -= oracle.queue[s].guarantee[GANG_KIND_GPU];
     for (int k = 0; k < ORACLE_KINDS; k++)
-        queue->guarantee[k] = queue->limit[k] = ORACLE_UNLIMITED;
-    int64_t guarantee = queue->guarantee[GANG_KIND_GPU] = below(left + 1);
+        queue->guarantee[k] = queue->limit[k] = queue->lends[k] = ORACLE_UNLIMITED;
+    int64_t guarantee = random_guarantee(q, GANG_KIND_GPU);
+    queue->guarantee[GANG_KIND_GPU] = guarantee;
+    if (two_kinds)
+        queue->guarantee[GANG_KIND_CPU] = random_guarantee(q, GANG_KIND_CPU);
     if (one_in(4))
         queue->limit[GANG_KIND_GPU] = guarantee + 1 + below(6);
+    if (lending && one_in(3))
+        queue->lends[GANG_KIND_GPU] = below(guarantee + 1);
     queue->weight = 1 + below(3);
     queue->priority = one_in(4) ? 200 : 100;
 }
@@ -96,11 +107,12 @@ static void random_job(struct oracle_job *job)
     for (int g = 0; g < job->groups; g++) {
         job->count[g] = 1 + below(5);
         job->min[g] = job->groups > 1 || one_in(2) ? job->count[g] : 1 + below(job->count[g]);
-        job->need[g][GANG_KIND_CPU] = 1;
-        job->need[g][GANG_KIND_GPU] = equal_sizes ? 1 : 1 + below(3);
+        job->need[g][GANG_KIND_CPU] = two_kinds ? 1 + below(4) : 1;
+        job->need[g][GANG_KIND_GPU] = equal_sizes ? 1 : two_kinds ? below(3) : 1 + below(3);
     }
     job->priority = below(3);
     job->preemptible = kind[below(5)];
+    job->never_preempts = one_in(5);
 }
 
 /* ---- the same for the library ---- */
@@ -123,18 +135,23 @@ static const char *const queue_name[ORACLE_QUEUES] = {"q0", "q1", "q2", "q3", "q
 static void set_queues(void)
 {
     struct gang_queue_spec spec[ORACLE_QUEUES];
-    struct gang_quota guarantee[ORACLE_QUEUES], limit[ORACLE_QUEUES];
+    struct gang_quota guarantee[ORACLE_QUEUES][2], limit[ORACLE_QUEUES], lends[ORACLE_QUEUES];
     struct gang_error error = GANG_ERROR_INIT;
     for (int q = 0; q < oracle.queues; q++) {
         const struct oracle_queue *queue = &oracle.queue[q];
         spec[q] = (struct gang_queue_spec)GANG_QUEUE_SPEC_INIT;
         spec[q].name = queue_name[q];
         spec[q].parent = queue->parent < 0 ? NULL : queue_name[queue->parent];
-        guarantee[q] =
+        guarantee[q][0] =
             (struct gang_quota){"gpu", queue->guarantee[GANG_KIND_GPU] * 1000, NULL, 0, 0};
+        guarantee[q][1] =
+            (struct gang_quota){"cpu", queue->guarantee[GANG_KIND_CPU] * 1000, NULL, 0, 0};
         limit[q] = (struct gang_quota){"gpu", queue->limit[GANG_KIND_GPU] * 1000, NULL, 0, 0};
-        spec[q].guaranteed = &guarantee[q];
-        spec[q].guaranteed_count = 1;
+        lends[q] = (struct gang_quota){"gpu", queue->lends[GANG_KIND_GPU] * 1000, NULL, 0, 0};
+        spec[q].lending_limit = &lends[q];
+        spec[q].lending_limit_count = queue->lends[GANG_KIND_GPU] >= 0;
+        spec[q].guaranteed = guarantee[q];
+        spec[q].guaranteed_count = two_kinds ? 2 : 1;
         spec[q].limit = &limit[q];
         spec[q].limit_count = queue->limit[GANG_KIND_GPU] >= 0;
         spec[q].weight = (double)queue->weight;
@@ -144,13 +161,12 @@ static void set_queues(void)
     ck_assert_msg(r == GANG_OK, "GANG_SEED=%" PRIu64 ": %s %s", run_seed, error.path, error.text);
 }
 
-/* One that could never run is left out of both worlds. */
-static void submit(void)
+/* A job that could never run is left out of both worlds. `at`: the node of its only task, which runs
+ * already; NULL: it waits. */
+static void submit(struct oracle_job *job, const struct gang_running_spec *at)
 {
-    struct oracle_job *job = &oracle.job[oracle.jobs];
     struct gang_group_spec group[ORACLE_GROUPS];
     struct gang_job_spec spec = GANG_JOB_SPEC_INIT;
-    random_job(job);
     for (int g = 0; g < job->groups; g++) {
         group[g] = group_of(job->count[g], job->need[g][GANG_KIND_CPU] * 1000,
                             job->need[g][GANG_KIND_GPU] * 1000);
@@ -160,6 +176,10 @@ static void submit(void)
     spec.queue = queue_name[job->queue];
     spec.priority = job->priority;
     spec.preemptible = job->preemptible;
+    spec.running = at != NULL;
+    spec.places = at;
+    spec.place_count = at != NULL;
+    spec.never_preempts = job->never_preempts;
     gang_result r = gang_job_submit(sched, &spec, &id[oracle.jobs], NULL);
     ck_assert_msg(r == GANG_OK || r == GANG_ENEVER, "GANG_SEED=%" PRIu64 ": %s", run_seed,
                   gang_result_name(r));
@@ -168,9 +188,30 @@ static void submit(void)
     oracle.jobs++;
 }
 
+/* Jobs that others were stopped for, and that got nothing yet. */
+static gang_job_id owed[ORACLE_JOBS];
+static size_t owed_count;
+
+static void owe(gang_job_id job)
+{
+    size_t i = 0;
+    while (i < owed_count && owed[i] != job)
+        i++;
+    if (i == owed_count && job != GANG_ID_NONE)
+        owed[owed_count++] = job;
+}
+
+static void settle_owed(gang_job_id job)
+{
+    for (size_t i = 0; i < owed_count; i++)
+        if (owed[i] == job)
+            owed[i--] = owed[--owed_count];
+}
+
 static int32_t count_op(const struct gang_event *event, void *user)
 {
     (void)user;
+    settle_owed(event->job);
     if (getenv("GANG_TEST_TRACE"))
         printf("start or growth of job %" PRIu64 "\n", event->job);
     ops_seen++;
@@ -182,8 +223,28 @@ static int32_t stop_at_once(const struct gang_event *event, void *user)
     (void)user;
     if (getenv("GANG_TEST_TRACE"))
         printf("stop job %" PRIu64 " for %" PRIu64 "\n", event->job, event->preemptor);
+    owe(event->preemptor);
     ops_seen++;
     return 1;
+}
+
+static int32_t note_task(const struct gang_task *task, void *user)
+{
+    struct oracle_job *job = user;
+    struct gang_node_info info = stage_node(&stage, task->node);
+    job->on[task->group][atoi(info.name + 1)]++;
+    return 0;
+}
+
+/* The naive scheduler's jobs run where the library runs them. */
+static void copy_places(void)
+{
+    for (int j = 0; j < oracle.jobs; j++) {
+        gang_alloc_id alloc = gang_job_alloc(sched, id[j], 0);
+        memset(oracle.job[j].on, 0, sizeof(oracle.job[j].on));
+        if (alloc != GANG_ID_NONE)
+            MUST(gang_alloc_each(stage.c, alloc, note_task, &oracle.job[j]));
+    }
 }
 
 static int32_t count_task(const struct gang_task *task, void *user)
@@ -211,16 +272,17 @@ static void print_world(void)
     for (int q = 0; q < oracle.queues; q++) {
         const struct oracle_queue *queue = &oracle.queue[q];
         printf("  q%d in %d: guarantee %" PRId64 " limit %" PRId64 " weight %" PRId64
-               " priority %" PRId64 " (share %" PRId64 ")\n",
+               " lends %" PRId64 " priority %" PRId64 " (share %" PRId64 ")\n",
                q, queue->parent, queue->guarantee[GANG_KIND_GPU], queue->limit[GANG_KIND_GPU],
-               queue->weight, queue->priority, oracle.queue[q].share[GANG_KIND_GPU]);
+               queue->weight, queue->lends[GANG_KIND_GPU], queue->priority,
+               oracle.queue[q].share[GANG_KIND_GPU]);
     }
     for (int j = 0; j < oracle.jobs; j++) {
         const struct oracle_job *job = &oracle.job[j];
         int64_t tasks[ORACLE_GROUPS];
         tasks_now(j, tasks);
-        printf("  job %d in q%d priority %" PRId64 " preemptible %d:", j, job->queue, job->priority,
-               job->preemptible);
+        printf("  job %d in q%d priority %" PRId64 " preemptible %d%s:", j, job->queue,
+               job->priority, job->preemptible, job->never_preempts ? ", never preempts" : "");
         for (int g = 0; g < job->groups; g++)
             printf(" %" PRId64 "..%" PRId64 " of %" PRId64 " gpus, runs %" PRId64
                    ", should %" PRId64,
@@ -242,6 +304,12 @@ static void settle(void)
     do {
         before = ops_seen;
         MUST(gang_sched_run(sched, now_ns, &opts, &info));
+        if (owed_count > 0)
+            print_world();
+        ck_assert_msg(owed_count == 0,
+                      "GANG_SEED=%" PRIu64 ": job %" PRIu64
+                      " did not start, though others were stopped for it",
+                      run_seed, owed[0]);
         if (!info.more && ++i == CALM_RUNS) {
             print_world();
             ck_abort_msg("GANG_SEED=%" PRIu64 ": it never comes to rest", run_seed);
@@ -277,7 +345,7 @@ static void compare_shares(void)
     }
 }
 
-static void live(uint64_t seed, bool preempts)
+static void open_world(uint64_t seed, bool preempts)
 {
     struct gang_sched_opts opts = GANG_SCHED_OPTS_INIT;
     struct gang_host_ops ops = GANG_HOST_OPS_INIT;
@@ -286,7 +354,8 @@ static void live(uint64_t seed, bool preempts)
     ops.preempt = ops.shrink = stop_at_once;
     opts.no_preemption = !preempts;
     oracle = (struct oracle){.preempts = preempts};
-    equal_sizes = one_in(2);
+    equal_sizes = !many_nodes && one_in(2);
+    lending = one_in(2);
     max_steps = one_in(4) ? 1 + below(20) : 0;
     if (getenv("GANG_TEST_WHOLE"))
         max_steps = 0;
@@ -296,10 +365,29 @@ static void live(uint64_t seed, bool preempts)
     add_nodes();
     MUST(gang_sched_new(stage.c, &opts, &ops, NULL, &sched, NULL));
     set_queues();
+}
+
+static void close_world(void)
+{
+    gang_sched_free(sched);
+    stage_close(&stage);
+}
+
+static void submit_some(void)
+{
+    for (int64_t jobs = 1 + below(5); jobs > 0 && oracle.jobs < ORACLE_JOBS; jobs--) {
+        struct oracle_job *job = &oracle.job[oracle.jobs];
+        random_job(job);
+        submit(job, NULL);
+    }
+    settle();
+}
+
+static void live(uint64_t seed, bool preempts)
+{
+    open_world(seed, preempts);
     for (int64_t batch = 1 + below(3); batch > 0; batch--) {
-        for (int64_t jobs = 1 + below(5); jobs > 0 && oracle.jobs < ORACLE_JOBS; jobs--)
-            submit();
-        settle();
+        submit_some();
         ck_assert_msg(oracle_settle(&oracle), "GANG_SEED=%" PRIu64 ": it goes on for ever", seed);
         compare_shares();
         compared++;
@@ -309,11 +397,58 @@ static void live(uint64_t seed, bool preempts)
             break;
         }
     }
-    gang_sched_free(sched);
-    stage_close(&stage);
+    close_world();
 }
 
-static void live_long(bool preempts)
+/* Jobs of one task that run anywhere. */
+static void submit_running(void)
+{
+    int64_t left[ORACLE_NODES][ORACLE_KINDS];
+    memcpy(left, oracle.capacity, sizeof(left));
+    for (int64_t tries = 0; tries < 20 && oracle.jobs < ORACLE_JOBS - 3; tries++) {
+        struct oracle_job *job = &oracle.job[oracle.jobs];
+        char name[16];
+        struct gang_running_spec at = {.node = name};
+        int64_t n = below(oracle.nodes);
+        random_job(job);
+        job->groups = 1;
+        job->min[0] = job->count[0] = 1;
+        job->need[0][GANG_KIND_GPU] = one_in(4) ? 2 : 1;
+        job->preemptible = ORACLE_PREEMPTIBLE;
+        snprintf(name, sizeof(name), "n%d", (int)n);
+        if (job->need[0][GANG_KIND_GPU] > left[n][GANG_KIND_GPU] ||
+            job->need[0][GANG_KIND_CPU] > left[n][GANG_KIND_CPU])
+            continue;
+        left[n][GANG_KIND_GPU] -= job->need[0][GANG_KIND_GPU];
+        left[n][GANG_KIND_CPU] -= job->need[0][GANG_KIND_CPU];
+        submit(job, &at);
+    }
+    settle();
+}
+
+/* Tasks of several sizes on several nodes; in every second world cores are shared out, too. */
+static void live_guarantees(uint64_t seed, bool preempts)
+{
+    many_nodes = true;
+    two_kinds = (seed & 1) != 0;
+    open_world(seed, preempts);
+    submit_running();
+    for (int64_t batch = 1 + below(3); batch > 0; batch--) {
+        submit_some();
+        copy_places();
+        oracle_share(&oracle);
+        compared++;
+        for (int j = 0; j < oracle.jobs; j++)
+            if (oracle_may_reclaim(&oracle, j)) {
+                print_world();
+                otherwise++;
+            }
+    }
+    close_world();
+    many_nodes = two_kinds = false;
+}
+
+static void live_long(void (*live_once)(uint64_t seed, bool preempts), bool preempts)
 {
     const char *given = getenv("GANG_TEST_SECONDS");
     double seconds = given ? atof(given) : getenv("GANG_TEST_QUICK") ? 1 : 2;
@@ -323,7 +458,7 @@ static void live_long(bool preempts)
     compared = otherwise = 0;
     timespec_get(&from, TIME_UTC);
     do {
-        live(seed + (uint64_t)worlds++, preempts);
+        live_once(seed + (uint64_t)worlds++, preempts);
         timespec_get(&now, TIME_UTC);
     } while ((double)(now.tv_sec - from.tv_sec) + (double)(now.tv_nsec - from.tv_nsec) / 1e9 <
              seconds);
@@ -337,13 +472,19 @@ static void live_long(bool preempts)
 
 START_TEST(starts_are_those_of_the_rules)
 {
-    live_long(false);
+    live_long(live, false);
 }
 END_TEST
 
 START_TEST(preemption_is_that_of_the_rules)
 {
-    live_long(true);
+    live_long(live, true);
+}
+END_TEST
+
+START_TEST(guarantees_are_given_back)
+{
+    live_long(live_guarantees, true);
 }
 END_TEST
 
@@ -354,6 +495,7 @@ int main(void)
     tcase_set_timeout(tests, 0);
     tcase_add_test(tests, starts_are_those_of_the_rules);
     tcase_add_test(tests, preemption_is_that_of_the_rules);
+    tcase_add_test(tests, guarantees_are_given_back);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

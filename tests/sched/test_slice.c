@@ -656,6 +656,29 @@ START_TEST(sliced_gangs_preempt_no_job)
 }
 END_TEST
 
+START_TEST(a_restarted_elastic_gang_grows_where_it_failed_if_no_other_node_is_left)
+{
+    open_queue(1, 0, 0);
+    gang_job_id block = put_cores("q", 1, 4, 1);
+    struct gang_job_spec *job = cores_spec("q", 4, 2, 1);
+    struct gang_group_spec g = job->request.groups[0];
+    g.min = 2;
+    job->request.groups = &g;
+    job->loss = GANG_LOSS_RESTART;
+    job->max_restarts = 1;
+    gang_job_id id = host_submit(&h, job);
+    host_run(&h, 0);
+    ck_assert_int_eq(host_tasks(&h, id), 2);
+    host_report(&h, id, 0, GANG_TASK_FAILED);
+    host_run(&h, 1);
+    host_run(&h, 1);
+    test_assert(runs(id));
+    host_end_job(&h, block);
+    ck_assert_int_eq(host_tasks(&h, id), 4);
+    host_close(&h);
+}
+END_TEST
+
 START_TEST(elastic_gangs_grow_in_their_own_quanta)
 {
     open_queue(4, 0, 0);
@@ -976,6 +999,7 @@ int main(void)
     tcase_add_test(t, reclaim_stops_all_rows_of_a_node);
     tcase_add_test(t, a_gang_that_loses_its_last_task_while_it_suspends_is_resumed_without_tasks);
     tcase_add_test(t, sliced_gangs_preempt_no_job);
+    tcase_add_test(t, a_restarted_elastic_gang_grows_where_it_failed_if_no_other_node_is_left);
     tcase_add_test(t, elastic_gangs_grow_in_their_own_quanta);
     tcase_add_test(t, a_limit_bounds_all_rows_together);
     tcase_add_test(t, the_wait_for_a_quantum_is_explained);

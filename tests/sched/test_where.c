@@ -71,6 +71,49 @@ START_TEST(a_gang_that_restarts_beside_a_plan_avoids_the_node_where_it_failed)
 }
 END_TEST
 
+/* Tasks of one GPU on the node of this name. */
+static gang_job_id submit_on(const char *queue_name, size_t node, int64_t tasks, int64_t limit_s)
+{
+    struct gang_group_spec g = host_gpus(tasks, tasks);
+    char where[32];
+    snprintf(where, sizeof(where), "node = n%zu", node);
+    g.where = where;
+    struct gang_job_spec job = host_job(&g, 1);
+    job.queue = queue_name;
+    job.time_limit_ns = limit_s * SECOND;
+    gang_job_id id = host_submit(&h, &job);
+    host_run(&h, 0);
+    return id;
+}
+
+/* The node that placement prefers holds a plan of another queue; of the two others one is where the
+ * gang failed. */
+START_TEST(a_restart_that_plans_keep_from_the_best_node_still_avoids_where_it_failed)
+{
+    static const size_t others[3][2] = {{1, 2}, {0, 2}, {0, 1}};
+    host_open(&h, 3, 4);
+    for (int i = 0; i < 2; i++) {
+        queue[i] = (struct gang_queue_spec)GANG_QUEUE_SPEC_INIT;
+        queue[i].name = i == 0 ? "a" : "b";
+        queue[i].backfill = i == 0 ? GANG_BACKFILL_NONE : GANG_BACKFILL_EASY;
+    }
+    host_queues(&h, queue, 2);
+    size_t failed_on = (size_t)_i % 3, planned_on = others[failed_on][_i / 3];
+    size_t left = 3 - failed_on - planned_on;
+    gang_job_id filler[2] = {submit_on("a", planned_on, 4, 0), submit_on("a", left, 4, 0)};
+    gang_job_id id = submit_restarting("a", 1000);
+    MUST(gang_report_end(h.s, filler[0], 1));
+    host_end_job(&h, filler[1]);
+    submit_on("b", planned_on, 2, 100);
+    submit_on("b", left, 1, 0);
+    gang_job_id head = submit_on("b", planned_on, 4, 50);
+    ck_assert_int_gt(host_job_info(&h, head).planned_ns, 0);
+    gang_node_id first = fail_once(id);
+    ck_assert_uint_ne(host_node_of(&h, id, 0), first);
+    host_close(&h);
+}
+END_TEST
+
 static int64_t free_on(gang_node_id node)
 {
     return stage_node(&h.stage, node).gpu_free / 1000;
@@ -130,6 +173,30 @@ START_TEST(preemption_for_a_non_preemptible_job_keeps_other_cells_whole)
 }
 END_TEST
 
+/* The free GPUs lie in the cell of the other queue, so the gang has a planned start only. */
+START_TEST(a_non_preemptible_job_with_a_plan_preempts_where_the_cell_is_broken)
+{
+    open_cells(GANG_BACKFILL_EASY);
+    gang_node_id broken = host_node_of(&h, submit_fixed("a", 10), 0);
+    for (int i = 0; i < 3; i++) {
+        gang_job_id low = host_gang(&h, "a", 1, 0);
+        host_run(&h, 1);
+        ck_assert_uint_eq(host_node_of(&h, low, 0), broken);
+    }
+    submit_limited("b", 1, 100);
+    gang_job_id head = submit_limited("b", 4, 50);
+    ck_assert_int_gt(host_job_info(&h, head).planned_ns, 0);
+    struct gang_job_spec *job = host_spec("a", 1, 1, 10);
+    job->preemptible = GANG_NOT_PREEMPTIBLE;
+    job->time_limit_ns = 50 * SECOND;
+    gang_job_id id = host_submit(&h, job);
+    host_run(&h, 1);
+    ck_assert_int_eq(host_job_state(&h, id), GANG_JOB_RUNNING);
+    ck_assert_uint_eq(host_node_of(&h, id, 0), broken);
+    host_close(&h);
+}
+END_TEST
+
 START_TEST(preemption_avoids_the_node_where_the_gang_failed)
 {
     host_open_queue(&h, 2, GANG_BACKFILL_NONE);
@@ -181,7 +248,10 @@ int main(void)
     TCase *c = tcase_create("where");
     tcase_add_loop_test(c, a_gang_that_restarts_beside_a_plan_avoids_the_node_where_it_failed, 0,
                         2);
+    tcase_add_loop_test(
+        c, a_restart_that_plans_keep_from_the_best_node_still_avoids_where_it_failed, 0, 6);
     tcase_add_loop_test(c, preemption_for_a_non_preemptible_job_keeps_other_cells_whole, 0, 2);
+    tcase_add_test(c, a_non_preemptible_job_with_a_plan_preempts_where_the_cell_is_broken);
     tcase_add_test(c, preemption_avoids_the_node_where_the_gang_failed);
     tcase_add_test(c, growth_keeps_cells_of_other_queues_whole);
     suite_add_tcase(s, c);

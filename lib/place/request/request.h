@@ -6,6 +6,7 @@
 #include "place/request/compiled.h"
 #include "place/request/label_count.h"
 #include "place/request/mix.h"
+#include "place/request/narrow.h"
 #include "place/request/shared.h"
 
 #endif

@@ -25,7 +25,7 @@ void gang__backfill_end_alloc(gang_sched *s);
 bool gang__backfill_defer(gang_sched *s, struct gang__gang *g);
 
 /* Has the gang a plan, and does it lack free capacity, not only capacity that plans keep? */
-bool gang__backfill_lacks_capacity(gang_sched *s, const struct gang__gang *g);
+bool gang__backfill_lacks_capacity(gang_sched *s, struct gang__gang *g);
 
 /* If the gang grows, is capacity left for all plans? */
 bool gang__backfill_may_grow(gang_sched *s, const struct gang__gang *g);

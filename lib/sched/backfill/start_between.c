@@ -130,32 +130,24 @@ static gang_result adopt_placement(gang_sched *s, const struct gang__gang *g, ga
                             (int64_t)s->placement.count, id, NULL);
 }
 
-/* The places that place likes best now (sched.placement); `picky`: on the nodes that the calendar
- * gave.
- */
-static gang_result place_now(gang_sched *s, struct gang__gang *g, bool picky)
+/* The places that place likes best now (sched.placement), on the snapshot of w. */
+static gang_result place_now(struct gang__where *w)
 {
-    struct gang__where w = {.s = s, .g = g, .on = s->scratch};
+    gang_sched *s = w->s;
     if (gang_snapshot_take(s->worker, s->scratch) != GANG_OK)
         return GANG_ENOMEM;
-    if (picky) {
-        mark_fit_nodes(s->calendar);
-        w.only = s->calendar->domain;
-        w.only_end = s->calendar->end;
-    }
-    return gang__where_place(&w, &s->placement);
+    return gang__where_place(w, &s->placement);
 }
 
 /* Adopt the places of the calendar, task by task. Only for a plain gang without affinity,
  * exclusive nodes, MIG or device models: amounts and nodes alone decide its fit. */
 static gang_result adopt_exactly(gang_sched *s, struct gang__gang *g, gang_alloc_id *id)
 {
-    struct gang__where w = {.s = s, .g = g, .on = s->scratch};
     struct gang__calendar *cal = s->calendar;
     const gang_request *q = gang__gang_request(g);
     int64_t count = 0;
     if (!q->plain || q->has_affinity || q->exclusive || q->group[0].profile ||
-        q->group[0].model_count || gang__where_why(&w) != GANG_WAIT_CAPACITY)
+        q->group[0].model_count)
         return GANG_ENOFIT;
     for (size_t i = 0; i < cal->fit.count; i++)
         for (int64_t t = 0; t < cal->fit.place[i].tasks; t++) {
@@ -189,32 +181,58 @@ static gang_result plans_agree(const struct gang__places *places, void *user)
 }
 
 /* Grant the places that place likes best, if `may` agrees. */
-static gang_result alloc_if(gang_sched *s, struct gang__gang *g, plans_allow *may,
-                            gang_alloc_id *id)
+static gang_result alloc_if(struct gang__where *w, plans_allow *may, gang_alloc_id *id)
 {
+    gang_sched *s = w->s;
+    struct gang__gang *g = w->g;
     struct plan_check a = {s, g, may};
-    struct gang__where w = {.s = s, .g = g, .on = s->scratch};
-    if (!gang__where_concerned(&w)) /* then no snapshot is needed */
+    if (!gang__where_needs_snapshot(w))
         return gang__alloc_if(s->worker, g->request_class->q, &s->placement, plans_agree, &a, id);
-    gang_result r = place_now(s, g, false);
+    gang_result r = place_now(w);
     if (r == GANG_OK)
         r = may(s, g, s->placement.place, s->placement.count);
     return r == GANG_OK ? adopt_placement(s, g, id) : r;
 }
 
+/* Grant places on the nodes that the calendar gives, or the very places that it gives. The calendar
+ * knows no vetoes: if any concern the gang, it is asked again for the nodes that they leave open. */
+static gang_result alloc_as_calendar(struct gang__where *w, gang_alloc_id *id)
+{
+    gang_sched *s = w->s;
+    struct gang__calendar *cal = s->calendar;
+    if (gang_snapshot_take(s->worker, s->scratch) != GANG_OK)
+        return GANG_ENOMEM;
+    if (gang__where_concerned(w)) {
+        const uint64_t *open = gang__where_open(w, cal->end);
+        gang_result r = open ? gang__calendar_earliest_on(s, w->g, s->now_ns, open) : GANG_ENOMEM;
+        if (r != GANG_OK || cal->fit.start_ns != s->now_ns)
+            return r == GANG_ENOMEM ? r : GANG_ENOFIT;
+    }
+    mark_fit_nodes(cal);
+    w->only = cal->domain;
+    w->only_end = cal->end;
+    gang_result r = gang__where_place(w, &s->placement);
+    w->only = NULL;
+    if (r == GANG_OK)
+        r = leaves_plans(s, w->g, s->placement.place, s->placement.count);
+    if (r == GANG_OK)
+        return adopt_placement(s, w->g, id);
+    return r == GANG_ENOFIT ? adopt_exactly(s, w->g, id) : r;
+}
+
 /* Grant the places that place likes best, if they leave capacity for the plans; otherwise places
- * on the nodes that the calendar gave. */
+ * that the calendar gave. All of it beside soft vetoes first, and then without them. */
 static gang_result alloc_between(gang_sched *s, struct gang__gang *g, gang_alloc_id *id)
 {
-    gang_result r = alloc_if(s, g, leaves_plans, id);
-    if (r != GANG_ENOFIT)
+    struct gang__where w = {.s = s, .g = g, .on = s->scratch, .soft = GANG__SOFT_KEPT};
+    gang_result r = alloc_if(&w, leaves_plans, id);
+    if (r == GANG_ENOFIT)
+        r = alloc_as_calendar(&w, id);
+    if (r != GANG_ENOFIT || !gang__where_is_soft(&w))
         return r;
-    r = place_now(s, g, true);
-    if (r == GANG_OK)
-        r = leaves_plans(s, g, s->placement.place, s->placement.count);
-    if (r == GANG_OK)
-        return adopt_placement(s, g, id);
-    return r == GANG_ENOFIT ? adopt_exactly(s, g, id) : r;
+    w.soft = GANG__SOFT_LIFTED;
+    r = alloc_if(&w, leaves_plans, id);
+    return r == GANG_ENOFIT ? alloc_as_calendar(&w, id) : r;
 }
 
 /* The gang starts if the plans can move out of its way. */
@@ -222,7 +240,8 @@ static gang_result alloc_moving(gang_sched *s, struct gang__gang *g, gang_alloc_
 {
     if (s->calendar->planned > MAX_MOVED || !gang__calendar_fits_sums(s, g))
         return GANG_ENOFIT;
-    return alloc_if(s, g, move_plans, id);
+    struct gang__where w = {.s = s, .g = g, .on = s->scratch};
+    return alloc_if(&w, move_plans, id);
 }
 
 /* Are there places for the gang now, without regard to plans? */
@@ -239,9 +258,12 @@ static bool is_for_plans(gang_sched *s, const struct gang__gang *g)
     return s->calendar->planned > 0 && (gang__calendar_leaf_plans(g) || has_capacity(s, g));
 }
 
-bool gang__backfill_lacks_capacity(gang_sched *s, const struct gang__gang *g)
+bool gang__backfill_lacks_capacity(gang_sched *s, struct gang__gang *g)
 {
-    return g->calendar.plan && !g->places && !has_capacity(s, g);
+    struct gang__where w = {.s = s, .g = g, .on = s->scratch};
+    return g->calendar.plan && !g->places &&
+           (gang_snapshot_take(s->worker, s->scratch) != GANG_OK ||
+            gang__where_fits(&w) != GANG_OK);
 }
 
 /* Without regard to plans: a suspended gang on its places, any other where place likes it best. */

@@ -177,6 +177,9 @@ bool gang__calendar_is_earliest(const gang_sched *s, const struct gang__gang *g)
 /* When the gang fits, and where (calendar.fit), beside all that lies in its timeline. GANG_OK;
  * GANG_ENEVER: not even when all that has an end has ended; GANG_ENOMEM. */
 gang_result gang__calendar_earliest(gang_sched *s, const struct gang__gang *g, int64_t from_ns);
+/* The same on some nodes alone: bits of slots below calendar.end. NULL: any node. */
+gang_result gang__calendar_earliest_on(gang_sched *s, const struct gang__gang *g, int64_t from_ns,
+                                       const uint64_t *open);
 /* Would the gang start at once? */
 bool gang__calendar_fits_now(gang_sched *s, const struct gang__gang *g);
 /* Of calendar.mask, the nodes in a domain (calendar.domain). */

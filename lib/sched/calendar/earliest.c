@@ -16,12 +16,15 @@ static bool is_choosy(const gang_sched *s, const gang_request *q)
     return some || q->same >= 0;
 }
 
-/* Marks the nodes on which some group may run. */
-static void make_mask(gang_sched *s, const gang_request *q)
+/* Marks the open nodes on which some group may run. */
+static void make_mask(gang_sched *s, const gang_request *q, const uint64_t *open)
 {
     struct gang__calendar *cal = s->calendar;
-    memset(cal->mask, 0, (cal->end / 64 + 1) * sizeof(*cal->mask));
+    size_t words = cal->end / 64 + 1;
+    memset(cal->mask, 0, words * sizeof(*cal->mask));
     gang__filter_mask(s->cluster, q, cal->end, cal->mask);
+    for (size_t i = 0; open && i < words; i++)
+        cal->mask[i] &= open[i];
 }
 
 void gang__calendar_mask_domain(gang_sched *s, int32_t level, uint32_t index)
@@ -63,27 +66,28 @@ static gang_result earliest_in(gang_sched *s, const struct gang__gang *g,
     return best;
 }
 
-gang_result gang__calendar_earliest(gang_sched *s, const struct gang__gang *g, int64_t from_ns)
+gang_result gang__calendar_earliest_on(gang_sched *s, const struct gang__gang *g, int64_t from_ns,
+                                       const uint64_t *open)
 {
     struct gang__calendar *cal = s->calendar;
     const gang_request *q = gang__gang_request(g);
     struct gang__time_request request = {
         NULL, 0, gang__calendar_estimate(s, g), NULL, q->exclusive, NULL, NULL};
-    bool choosy = is_choosy(s, q);
+    bool choosy = open || is_choosy(s, q);
     if (!gang__calendar_set_groups(s, q) ||
         !gang__grow(&s->mem, (void **)&cal->group_of, &cal->group_of_cap, q->group_count,
                     sizeof(*cal->group_of)))
         return GANG_ENOMEM;
     request.group = cal->group; /* it may have grown */
     if (choosy)
-        make_mask(s, q);
+        make_mask(s, q, open);
     request.nodes = choosy ? cal->mask : NULL; /* those that are not up have nothing */
     /* Groups that may start empty are left out. */
     for (uint32_t group = 0; group < q->group_count; group++) {
         cal->group[request.group_count] = cal->group[group];
-        cal->group[request.group_count].count = g->request_class->gang_tasks[group];
+        cal->group[request.group_count].count = gang__gang_tasks(g)[group];
         cal->group_of[request.group_count] = group;
-        request.group_count += g->request_class->gang_tasks[group] > 0;
+        request.group_count += gang__gang_tasks(g)[group] > 0;
     }
     if (request.group_count == 0) /* the last one, for whatever comes first */
         cal->group[request.group_count++].count = 1;
@@ -98,6 +102,11 @@ gang_result gang__calendar_earliest(gang_sched *s, const struct gang__gang *g, i
     if (same >= 0 && same < GANG_MAX_LEVELS)
         return earliest_in(s, g, &request, same, from_ns);
     return gang__timeline_earliest(gang__calendar_timeline_of(s, g), &request, from_ns, &cal->fit);
+}
+
+gang_result gang__calendar_earliest(gang_sched *s, const struct gang__gang *g, int64_t from_ns)
+{
+    return gang__calendar_earliest_on(s, g, from_ns, NULL);
 }
 
 bool gang__calendar_fits_now(gang_sched *s, const struct gang__gang *g)

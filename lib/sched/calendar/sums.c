@@ -8,9 +8,11 @@
 /* The least that a gang takes of all nodes together. */
 static void sums_of(const gang_sched *s, const struct gang__gang *g, int64_t need[GANG__FREE_DIMS])
 {
+    uint32_t count;
+    const struct gang__take *take = gang__gang_takes(g, &count);
     memset(need, 0, GANG__FREE_DIMS * sizeof(*need));
-    for (uint32_t i = 0; g->request_class->exact && i < g->request_class->gang_take_count; i++) {
-        const struct gang__take *t = &g->request_class->gang_take[i];
+    for (uint32_t i = 0; i < count; i++) {
+        const struct gang__take *t = &take[i];
         const struct gang__dim *d = &s->queues->dim[t->dim];
         int k = d->partition                  ? -1
                 : d->kind == GANG_KIND_CPU    ? GANG__FREE_CPU

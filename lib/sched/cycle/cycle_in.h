@@ -13,6 +13,10 @@ bool gang__grow_one(gang_sched *s, struct gang__gang *g);
 bool gang__within_limits(gang_sched *s, struct gang__gang *g, const struct gang__take *take,
                          uint32_t count);
 
+/* Do they allow some choice of the tasks of unlike groups? g->choice is then what is to be placed,
+ * or NULL: any. If not, the wait class of the gang is blocked. */
+bool gang__choose_tasks(gang_sched *s, struct gang__gang *g);
+
 /* It is unknown how much capacity is free: the next run tries the gang again. */
 void gang__block_for_this_run(gang_sched *s, struct gang__gang *g, bool no_memory);
 

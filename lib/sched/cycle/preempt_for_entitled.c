@@ -37,8 +37,7 @@ static bool unblock_some(gang_sched *s)
 }
 
 /* Was the class blocked for a reason that preemption can remove? */
-static bool may_help(gang_sched *s, const struct gang__wait_class *wait_class,
-                     const struct gang__gang *g)
+static bool may_help(gang_sched *s, const struct gang__wait_class *wait_class, struct gang__gang *g)
 {
     return wait_class->state == GANG__CLASS_BLOCKED &&
            (gang__preempt_helps(wait_class->why) ||

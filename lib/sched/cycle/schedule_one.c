@@ -3,7 +3,7 @@
  *
  *   class    its request class is brought up to date
  *   defer    backfill may try it after others of its leaf
- *   limits   queues and users must allow what it takes
+ *   limits   queues and users must allow what it takes (choose_tasks.c: of unlike groups)
  *   place    a place is found beside the calendar and the vetoes (sched/where), and allocated
  *   commit   the allocation is granted: usage, order, the host (sched/grant)
  *   block    else its wait class is blocked, with the reason; backfill may have planned its start
@@ -38,7 +38,7 @@ bool gang__within_limits(gang_sched *s, struct gang__gang *g, const struct gang_
     return !by;
 }
 
-/* Does the allocation keep to the limits? Asked if the amounts depend on the place. If not, the
+/* Does the allocation keep to the limits? Asked if the amounts depend on the tasks. If not, the
  * allocation is released. */
 static bool is_within_limits(gang_sched *s, struct gang__gang *g, gang_alloc_id alloc)
 {
@@ -48,9 +48,9 @@ static bool is_within_limits(gang_sched *s, struct gang__gang *g, gang_alloc_id 
     memset(s->by_group, 0, groups * sizeof(*s->by_group));
     if (gang_alloc_each(s->cluster, alloc, gang__count_task, s->by_group) != GANG_OK)
         return false;
-    uint32_t n = gang__takes_sum(s, g, s->by_group, take);
+    uint32_t n = gang__takes_sum(s, g->request_class, s->by_group, take);
     struct gang__queue_state *by =
-        gang__usage_refuse(s, g->job->leaf, take, n, g->order.wait_class->fixed, &refusal);
+        gang__limits_refuse(s, g, take, n, g->order.wait_class->fixed, &refusal);
     if (by) {
         gang__give_back_or_defer(s, NULL, alloc, NULL, 0);
         gang__wake_holding(s, g);
@@ -97,7 +97,7 @@ static void forget_places(gang_sched *s, struct gang__gang *g)
 
 static bool commit(gang_sched *s, struct gang__gang *g, gang_alloc_id id)
 {
-    bool sure = g->request_class->exact || g->places;
+    bool sure = g->request_class->even || g->places;
     bool done =
         (sure || is_within_limits(s, g, id)) && gang__grant_start(s, g, id, GANG_REASON_NONE);
     gang__backfill_end_alloc(s);
@@ -115,7 +115,7 @@ static bool holds_for_class(const gang_sched *s, const struct gang__gang *g)
 
 static void block_for_capacity(gang_sched *s, struct gang__gang *g, int32_t why)
 {
-    bool all = holds_for_class(s, g);
+    bool all = holds_for_class(s, g) && !g->choice;
     gang__order_block(s, g->order.wait_class, why, NULL, 0);
     if (all)
         gang__order_block_request_class(s, g->request_class);
@@ -130,28 +130,41 @@ void gang__block_for_this_run(gang_sched *s, struct gang__gang *g, bool no_memor
 
 /* ---- one gang -------------------------------------------------------------------------------- */
 
+/* Do limits allow the gang, by what it had, by its choice, or by what all placements take? False:
+ * it is blocked. */
+static bool may_start(gang_sched *s, struct gang__gang *g)
+{
+    struct gang__take had[GANG__DIMS];
+    if (g->places) {
+        uint32_t count = gang__places_take(s, g, g->places, g->place_count, had);
+        return gang__within_limits(s, g, had, count);
+    }
+    if (gang__gang_chooses(g) && !gang__slice_concerns(g))
+        return gang__choose_tasks(s, g);
+    return gang__within_limits(s, g, g->request_class->gang_take,
+                               g->request_class->gang_take_count);
+}
+
 static bool start_one(gang_sched *s, struct gang__gang *g)
 {
     gang_alloc_id id;
     int32_t why;
     bool resumes = g->places != NULL;
-    struct gang__take had[GANG__DIMS];
-    uint32_t count =
-        resumes ? gang__gang_resume_demand(s, g, had) : g->request_class->gang_take_count;
     if (gang__backfill_defer(s, g))
         return false;
-    if (!gang__within_limits(s, g, resumes ? had : g->request_class->gang_take, count)) {
+    if (!may_start(s, g)) {
         gang__calendar_unplan(s, g);
         return false;
     }
     gang_result r = place(s, g, &id, &why);
-    if (r == GANG_OK)
-        return commit(s, g, id);
     if (r == GANG_ENOFIT || r == GANG_ENEVER)
         block_for_capacity(s, g, why);
-    else if (resumes && r == GANG_ESTALE)
+    g->choice = NULL;
+    if (r == GANG_OK)
+        return commit(s, g, id);
+    if (resumes && r == GANG_ESTALE)
         forget_places(s, g);
-    else
+    else if (r != GANG_ENOFIT && r != GANG_ENEVER)
         gang__block_for_this_run(s, g, r == GANG_ENOMEM);
     return false;
 }

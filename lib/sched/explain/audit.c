@@ -168,15 +168,18 @@ static void add_handover(const struct gang__gang *g, struct sums *sum)
     const struct gang__handover *handover = g->stop.handover;
     if (!g->stop.moving && (!handover || !handover->charged))
         return;
-    bool gang = g->stop.moving || handover->grow_group < 0, fixed = gang__gang_is_fixed(g, !gang);
-    const struct gang__request_class *request_class = g->request_class;
-    uint32_t count;
-    const struct gang__take *t =
-        gang__request_class_takes(request_class, gang ? -1 : handover->grow_group, &count);
-    for (uint32_t i = 0; i < count; i++) {
-        int64_t amount = t[i].amount * (gang ? 1 : handover->place_count);
-        sum->used[t[i].dim] += amount;
-        sum->fixed[t[i].dim] += fixed ? amount : 0;
+    bool moves = g->stop.moving != NULL;
+    const struct gang_placement *places = moves ? g->stop.moving->to : handover->places;
+    int64_t tasks = moves ? g->stop.moving->to_count : handover->place_count;
+    bool fixed = gang__gang_is_fixed(g, !moves && handover->grow_group >= 0);
+    for (int64_t task = 0; task < tasks; task++) {
+        uint32_t count;
+        const struct gang__take *t =
+            gang__request_class_takes(g->request_class, places[task].group, &count);
+        for (uint32_t i = 0; i < count; i++) {
+            sum->used[t[i].dim] += t[i].amount;
+            sum->fixed[t[i].dim] += fixed ? t[i].amount : 0;
+        }
     }
 }
 
@@ -265,9 +268,9 @@ static gang_result check_amounts(struct audit *a, const struct gang__queue_state
         if (q->fixed[d] != sum->fixed[d])
             return BAD(a, name_of(q), "has %" PRId64 " of %s fixed, counted as %" PRId64,
                        sum->fixed[d], kind, q->fixed[d]);
-        if (q->demand[d] != sum->want[d])
+        if (q->demand[d] + q->withheld[d] != sum->want[d])
             return BAD(a, name_of(q), "wants %" PRId64 " of %s, counted as %" PRId64, sum->want[d],
-                       kind, q->demand[d]);
+                       kind, q->demand[d] + q->withheld[d]);
     }
     return GANG_OK;
 }
@@ -341,6 +344,15 @@ static gang_result check_queue(struct audit *a, struct gang__queue_state *q)
 
 /* ---- what is blocked, what is due ------------------------------------------------------------ */
 
+/* Do limits refuse the amounts to the gang, when it starts or grows? */
+static bool limits_refuse(gang_sched *s, struct gang__gang *g, const struct gang__take *take,
+                          uint32_t count)
+{
+    struct gang__refusal refusal = {0, 0};
+    bool fixed = gang__gang_is_fixed(g, g->alloc != GANG_ID_NONE);
+    return gang__limits_refuse(s, g, take, count, fixed, &refusal) != NULL;
+}
+
 /* Does the blocking queue still block the class? Not asked of lending: once the lender uses all of
  * its share itself, capacity is short instead, and comes back at the same time. */
 static bool is_refused(gang_sched *s, const struct gang__wait_class *wait_class)
@@ -349,12 +361,22 @@ static bool is_refused(gang_sched *s, const struct gang__wait_class *wait_class)
     if (wait_class->why != GANG_WAIT_LIMIT && wait_class->why != GANG_WAIT_GUARANTEE &&
         wait_class->why != GANG_WAIT_MAX_RUNNING)
         return true;
-    if (g->alloc == GANG_ID_NONE) /* amounts may depend on the place */
-        return !g->request_class->exact || !gang__limits_allow(s, g, -1, 1);
-    for (uint32_t group = 0; group < gang__gang_request(g)->group_count; group++)
-        if (gang__gang_lacks(g, group) > 0 &&
-            !gang__limits_allow(s, g, (int32_t)group, gang__gang_step(g, group)))
+    struct gang__take take[GANG__DIMS];
+    uint32_t count;
+    if (g->alloc == GANG_ID_NONE) {
+        const struct gang__take *takes = gang__gang_next_demand(g, &count);
+        if (g->places) {
+            count = gang__places_take(s, g, g->places, g->place_count, take);
+            takes = take;
+        }
+        return gang__gang_chooses(g) || limits_refuse(s, g, takes, count);
+    }
+    for (uint32_t group = 0; group < gang__gang_request(g)->group_count; group++) {
+        count = gang__request_class_takes_times(g->request_class, (int32_t)group,
+                                                gang__gang_step(g, group), take);
+        if (gang__gang_lacks(g, group) > 0 && limits_refuse(s, g, take, count))
             return true;
+    }
     return false;
 }
 

@@ -9,6 +9,7 @@
 #include "sched/order/order.h"
 #include "sched/record/state.h"
 #include "sched/reserve/reserve.h"
+#include "sched/usage/usage.h"
 
 static gang_result wrong(struct gang_error *error, const struct gang__gang *g, const char *text)
 {
@@ -26,6 +27,22 @@ static bool resorts(const gang_sched *s)
            (s->reserve.all->reclass || s->reserve.all->new_timeline);
 }
 
+/* A bounded wait class has the sums of what its gangs lack. */
+static bool class_counts(const struct gang__wait_class *class)
+{
+    for (uint32_t group = 0; group < class->request_class->q->group_count; group++) {
+        int64_t lacks = 0;
+        for (const struct gang__set_link *n = gang__set_first(&class->gangs); n;
+             n = gang__set_next(n)) {
+            const struct gang__gang *g = GANG__OF(struct gang__gang, order.link, n);
+            lacks += g->demands ? gang__gang_lacks(g, group) : 0;
+        }
+        if (lacks != class->bounded.lacks[group])
+            return false;
+    }
+    return true;
+}
+
 /* A gang that may be tried is in a wait class, unless memory was short, or its time came and no run
  * has been since. */
 static const char *wait_fault(gang_sched *s, struct gang__gang *g)
@@ -41,6 +58,9 @@ static const char *wait_fault(gang_sched *s, struct gang__gang *g)
         return "the job is to end, and the gang was not asked to stop";
     if (g->bypass.starved && g->alloc != GANG_ID_NONE)
         return "it runs, and is marked as starved";
+    if (gang__demand_is_bounded(g) && gang__wait_class_head(g->order.wait_class) == g &&
+        !class_counts(g->order.wait_class))
+        return "it is the first of a wait class that counts wrongly what its gangs lack";
     return NULL;
 }
 

@@ -95,7 +95,7 @@ static gang_result explain_gang(struct gang__reasons *l)
     struct gang__take of_places[GANG__DIMS];
     const struct gang__take *take = of_places;
     if (g->places)
-        count = gang__gang_resume_demand(l->s, g, of_places);
+        count = gang__places_take(l->s, g, g->places, g->place_count, of_places);
     else
         take = gang__gang_next_demand(g, &count);
     for (size_t i = 0; i < sizeof(gates) / sizeof(gates[0]); i++)

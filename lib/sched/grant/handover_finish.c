@@ -21,7 +21,8 @@ static bool start_moved(gang_sched *s, struct gang__stop *stop)
     struct gang__gang *g = stop->gang;
     gang_alloc_id id;
     if (g->job->held || gang__places_up(s, stop->to, stop->to_count) != GANG_OK ||
-        !gang__request_class_refresh(s, g->request_class) || !gang__limits_allow(s, g, -1, 1) ||
+        !gang__request_class_refresh(s, g->request_class) ||
+        !gang__limits_allow(s, g, stop->to, stop->to_count) ||
         gang_alloc_adopt(s->worker, g->request_class->q, stop->to, stop->to_count, &id, NULL) !=
             GANG_OK ||
         !gang__grant_start(s, g, id, GANG_REASON_MOVE))
@@ -47,7 +48,7 @@ static bool start_taker(gang_sched *s, struct gang__handover *handover)
     int32_t why;
     bool up = gang__places_up(s, handover->places, handover->place_count) == GANG_OK;
     if (!gang__request_class_refresh(s, g->request_class) ||
-        !gang__limits_allow(s, g, handover->grow_group, handover->place_count))
+        !gang__limits_allow(s, g, handover->places, handover->place_count))
         return false; /* queues changed meanwhile */
     if (handover->grow_group >= 0) {
         if (!up)
@@ -67,11 +68,14 @@ static bool start_taker(gang_sched *s, struct gang__handover *handover)
         }
         return false;
     }
-    return ((up && gang_alloc_adopt(s->worker, g->request_class->q, handover->places,
-                                    handover->place_count, &id, NULL) == GANG_OK) ||
-            (!gang__reserve_binds(s, g) && /* else the cycle tries it */
-             gang__where_alloc(s, g, &id, &why) == GANG_OK)) &&
-           gang__grant_start(s, g, id, handover->reason);
+    bool placed = up && gang_alloc_adopt(s->worker, g->request_class->q, handover->places,
+                                         handover->place_count, &id, NULL) == GANG_OK;
+    if (!placed && !gang__reserve_binds(s, g)) { /* else the cycle tries it */
+        gang__choice_of_places(s, g, handover->places, handover->place_count);
+        placed = gang__where_alloc(s, g, &id, &why) == GANG_OK;
+        g->choice = NULL;
+    }
+    return placed && gang__grant_start(s, g, id, handover->reason);
 }
 
 static void settle(gang_sched *s, struct gang__handover *handover)

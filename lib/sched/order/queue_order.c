@@ -151,12 +151,12 @@ static void key_fair(gang_sched *s, struct gang__queue_state *q)
     uint32_t count;
     const struct gang__take *take = gang__gang_next_demand(head_below(q), &count);
     struct gang__child_key *k = &q->order.key;
-    k->over_share = gang__usage_exceeds(s, q, q->share, take, count);
+    k->over_share = gang__usage_exceeds(s, q, q->share, q->used, take, count);
     k->over_guarantee = !gang__usage_stays_within(q, q->guarantee, q->used, take, count);
     k->priority = q->q->priority;
-    k->with = gang__fair_ratio(s, q, q->share, take, count);
-    k->used = gang__fair_ratio(s, q, q->share, NULL, 0);
-    k->whole = gang__fair_ratio(s, q, s->total, take, count);
+    k->with = gang__fair_share_ratio(s, q, q->used, take, count);
+    k->used = gang__fair_share_ratio(s, q, q->used, NULL, 0);
+    k->whole = gang__fair_ratio(s, s->total, q->used, take, count);
 }
 
 static int compare_fair(const struct gang__child_key *x, const struct gang__child_key *y)
@@ -172,8 +172,8 @@ static int compare_fair(const struct gang__child_key *x, const struct gang__chil
 static void key_yarn(gang_sched *s, struct gang__queue_state *q)
 {
     struct gang__sibling *k = &q->order.key.yarn;
-    k->used = gang__fair_ratio(s, q, q->guarantee, NULL, 0);
-    k->absolute = gang__fair_ratio(s, q, s->total, NULL, 0);
+    k->used = gang__fair_ratio(s, q->guarantee, q->used, NULL, 0);
+    k->absolute = gang__fair_ratio(s, s->total, q->used, NULL, 0);
     k->capacity = gang__fair_capacity(s, q);
     k->priority = q->q->priority;
 }

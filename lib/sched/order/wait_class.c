@@ -257,13 +257,18 @@ void gang__order_unblock_for_capacity(gang_sched *s)
 
 static struct gang__wait_class *new_class(gang_sched *s, struct gang__gang *g, bool grows)
 {
-    struct gang__wait_class *class = gang__zalloc(&s->mem, 1, sizeof(*class));
+    size_t groups = gang__gang_request(g)->group_count;
+    struct gang__wait_class *class =
+        gang__zalloc(&s->mem, 1, sizeof(*class) + 2 * groups * sizeof(*class->bounded.lacks));
     if (!class)
         return NULL;
+    class->bounded.lacks = (int64_t *)(void *)(class + 1);
+    class->bounded.fixed_lacks = class->bounded.lacks + groups;
     class->leaf = g->job->leaf;
     class->request_class = g->request_class;
     class->user = g->job->leaf_user;
     class->fixed = gang__gang_is_fixed(g, grows);
+    class->never_preempts = g->job->never_preempts;
     class->grower = grows || g->places ? g : NULL;
     gang__set_init(&class->gangs, gang__order_compare_gangs, class->leaf);
     return class;
@@ -300,16 +305,17 @@ static uint64_t salt_of(const gang_sched *s, const struct gang__gang *g)
 static struct gang__wait_class *class_of(gang_sched *s, struct gang__gang *g)
 {
     struct gang__queue_state *leaf = g->job->leaf;
-    bool fixed = gang__gang_is_fixed(g, false);
-    uint64_t salt = salt_of(s, g);
-    uint64_t hash = gang__hash_number(gang__hash_number(fixed, (uintptr_t)g->request_class),
+    bool fixed = gang__gang_is_fixed(g, false), never_preempts = g->job->never_preempts;
+    uint64_t salt = salt_of(s, g), kind = fixed + 2U * never_preempts;
+    uint64_t hash = gang__hash_number(gang__hash_number(kind, (uintptr_t)g->request_class),
                                       (uintptr_t)g->job->leaf_user);
     if (salt)
         hash = gang__hash_number(hash, salt);
     for (struct gang__hash_link *n = gang__hash_first(&leaf->order.classes, hash); n; n = n->next) {
         struct gang__wait_class *class = GANG__OF(struct gang__wait_class, link, n);
         if (n->hash == hash && class->request_class == g->request_class &&
-            class->user == g->job->leaf_user && class->fixed == fixed && class->class_salt == salt)
+            class->user == g->job->leaf_user && class->fixed == fixed &&
+            class->never_preempts == never_preempts && class->class_salt == salt)
             return class;
     }
     if (gang__hash_reserve(&leaf->order.classes, &s->mem) != GANG_OK)
@@ -347,6 +353,10 @@ bool gang__order_enter(gang_sched *s, struct gang__gang *g)
         gang__set_remove(&class->leaf->order.ready, &class->ready_link);
     gang__set_insert_end(&class->gangs, &g->order.link, 1);
     g->order.wait_class = class;
+    if (class->gangs.count == 1)
+        gang__demand_enter(s, class);
+    else if (gang__demand_is_bounded(g))
+        gang__demand_count(g, 1);
     keep_again(s, class, kept);
     if (was_ready) {
         gang__set_insert(&class->leaf->order.ready, &class->ready_link);
@@ -399,8 +409,12 @@ void gang__order_leave(gang_sched *s, struct gang__gang *g)
     uint8_t kept = unkeep(s, class);
     if (was_ready)
         gang__set_remove(&leaf->order.ready, &class->ready_link);
+    if (gang__demand_is_bounded(g))
+        gang__demand_count(g, -1);
     gang__set_remove(&class->gangs, &g->order.link);
     g->order.wait_class = NULL;
+    if (class->gangs.count == 0)
+        gang__demand_leave(s, class);
     keep_again(s, class, kept);
     if (class->gangs.count > 0)
         fetch(gang__wait_class_head(class));

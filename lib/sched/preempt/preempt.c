@@ -7,9 +7,10 @@
  *
  *   1. Take victims in their order, as far as the rules let the taker take them, until it keeps to
  *      the limits of its queues and has a place. The place is looked for when the amounts suffice,
- *      and then each time the number of victims has doubled.
+ *      and then each time the number of victims has doubled (take_victims.c).
  *   2. From the last victim to the first: spare it if it can stay; move it if it fits elsewhere.
- *   3. Check that the taker does not end relatively fuller than a giver.
+ *   3. Check that the taker does not end relatively fuller than a giver, that it may start, and, if
+ *      victims were taken on credit, that the rules allow to take those that are left.
  *   4. Commit: ask the victims to stop, and hand their places over to the taker (sched/stop).
  *
  * A gang is preempted only if the taker then starts. */
@@ -23,81 +24,43 @@
 #include "sched/usage/usage.h"
 #include "sched/wake/wake.h"
 
-/* ---- 1. taking victims until the taker has a place ------------------------------------------- */
-
-static void open_victims(struct gang__preemption *p, bool own, bool others)
-{
-    if (!gang__victims_open(p->s, p->taker->job->leaf, own, others))
-        p->s->preempt.victims->failed = true;
-}
-
-/* What becomes of the next victim in order. */
-enum choice { TAKE, SKIP, REFUSED, DEFER };
-
-static enum choice choose(struct gang__preemption *p, const struct gang__victim *v)
-{
-    enum gang__may may = gang__preempt_may_take(p, v->g);
-    if (may == GANG__MAY_NONE)
-        gang__victims_skip_leaf(p->s);
-    if (may == GANG__MAY && v->g->preempt.preempted_others_run == p->s->runs)
-        return DEFER;
-    if (may == GANG__MAY_NOT && !v->g->victim.tentative)
-        return REFUSED;
-    bool is_victim = p->again && !v->whole && v->g->victim.tentative_tasks[v->group] &&
-                     gang__preempt_has_task(p->s, v->g, v->task);
-    return may != GANG__MAY || is_victim ? SKIP : TAKE;
-}
-
-/* Take victims until the taker has a place. A dry run is not cut short: the next run could only
- * begin it again. */
-static bool take_some(struct gang__preemption *p, bool own, bool others)
-{
-    gang_sched *s = p->s;
-    struct gang__victim v;
-    size_t next = s->preempt.victims->count + 1, tested = 0;
-    bool found = false, refused = false;
-    open_victims(p, own, others);
-    while (!found && !p->deferred && gang__victims_next(s, &v)) {
-        enum choice choice = choose(p, &v);
-        s->steps++;
-        p->deferred = choice == DEFER;
-        refused = refused || choice == REFUSED;
-        if (choice != TAKE || !gang__preempt_take(p, &v))
-            continue;
-        if (refused && gang__preempt_same_branch(p, v.g)) { /* from the first again */
-            gang__victims_close(s);
-            open_victims(p, own, others);
-            p->again = true;
-            refused = false;
-        }
-        if (s->preempt.victims->count < next || !gang__preempt_amounts_suffice(p) ||
-            !gang__preempt_quota_suffices(p))
-            continue;
-        found = gang__preempt_place(p);
-        tested = s->preempt.victims->count;
-        next = tested * 2;
-    }
-    gang__victims_close(s);
-    return !p->deferred &&
-           (found || (s->preempt.victims->count > tested && gang__preempt_place(p)));
-}
-
-/* From other queues: first what lies above their fair shares. A queue that keeps to its share would
- * take it back from those above theirs, and more gangs would be preempted than need be. */
-static bool take_until_placed(struct gang__preemption *p, bool own, bool others)
-{
-    p->fair = others;
-    bool found = take_some(p, own, others);
-    if (found || !others || p->deferred)
-        return found;
-    p->fair = false;
-    p->again = true;
-    found = take_some(p, own, others);
-    p->again = false;
-    return found;
-}
-
 /* ---- 2. and 3. sparing, moving, checking ----------------------------------------------------- */
+
+static void put_back(struct gang__preemption *p, const struct gang__victim *v)
+{
+    gang__victim_count(v, -1);
+    gang__victim_shift(p, v, 1);
+}
+
+static void take_again(struct gang__preemption *p, const struct gang__victim *v)
+{
+    gang__victim_shift(p, v, -1);
+    gang__victim_count(v, 1);
+}
+
+/* Victims were taken by the usage before the attempt. Do the rules allow to take those that are
+ * left, one after the other? */
+static bool rules_allow(struct gang__preemption *p)
+{
+    const struct gang__victims *v = p->s->preempt.victims;
+    bool ok = true;
+    if (!p->before)
+        return true;
+    p->before = NULL;
+    p->fair = false;
+    for (size_t i = v->count; i-- > 0;)
+        if (v->list[i].to.count == 0)
+            put_back(p, &v->list[i]);
+    for (size_t i = 0; i < v->count; i++)
+        if (v->list[i].to.count == 0) {
+            if (ok && gang__preempt_may_take(p, v->list[i].g) != GANG__MAY) {
+                p->barred[p->barred_count++] = v->list[i].g;
+                ok = false;
+            }
+            take_again(p, &v->list[i]);
+        }
+    return ok;
+}
 
 bool gang__preempt_settle(struct gang__preemption *p)
 {
@@ -110,6 +73,7 @@ bool gang__preempt_settle(struct gang__preemption *p)
     p->charged = ok;
     if (ok)
         gang__preempt_spare(p);
+    ok = ok && !p->pretext;
     if (ok && gang__preempt_move(p))
         ok = p->mode != GANG__PREEMPT_MOVE;
     for (size_t i = 0; ok && p->mode != GANG__PREEMPT_MOVE && i < s->preempt.victims->count; i++) {
@@ -121,7 +85,7 @@ bool gang__preempt_settle(struct gang__preemption *p)
     }
     gang__trial_drop(&charge);
     p->charged = false;
-    return ok;
+    return ok && gang__preempt_may_start(p) && rules_allow(p);
 }
 
 /* ---- 4. one attempt -------------------------------------------------------------------------- */
@@ -136,8 +100,7 @@ static void undo_victims(gang_sched *s, const struct gang__trial_record *r)
             x->g->victim.tentative = false;
             continue;
         }
-        gang__victim_count(x, -1);
-        gang__victim_shift(r->what, x, 1);
+        put_back(r->what, x);
     }
 }
 
@@ -147,6 +110,7 @@ bool gang__preempt_begin(struct gang__preemption *p, enum gang__preempt_mode mod
     p->mode = mode;
     p->tasks = 0;
     p->fair = p->again = false;
+    p->before = NULL;
     s->preempt.victims->count = 0;
     if (!p->looked && gang_snapshot_take(s->worker, s->preempt.base) != GANG_OK)
         s->preempt.victims->failed = true;
@@ -195,15 +159,34 @@ bool gang__preempt_end(struct gang__preemption *p, bool ok)
     return done;
 }
 
-static bool attempt(struct gang__preemption *p, enum gang__preempt_mode mode)
+static bool try_once(struct gang__preemption *p, enum gang__preempt_mode mode, bool on_credit)
 {
     if (!gang__preempt_begin(p, mode))
         return false;
+    if (on_credit)
+        gang__preempt_note_usage(p);
     bool own = mode == GANG__PREEMPT_WITHIN || mode == GANG__PREEMPT_BOTH;
-    bool found = take_until_placed(p, own, mode == GANG__PREEMPT_RECLAIM);
+    bool found = gang__preempt_take_until_placed(p, own, mode == GANG__PREEMPT_RECLAIM);
     if (!found && mode == GANG__PREEMPT_BOTH && !p->deferred && gang__preempt_is_entitled(p))
-        found = take_until_placed(p, false, true);
+        found = gang__preempt_take_until_placed(p, false, true);
+    p->lacks_place = !found && !p->deferred && p->s->preempt.victims->count > 0;
     return gang__preempt_end(p, found && gang__preempt_settle(p));
+}
+
+/* Victims in order, until the rules forbid more, may all lie on nodes where they are of no use. A
+ * second try takes them on credit, by the usage before the attempt, and asks the rules of those
+ * that are left when all others were spared. One that they refuse is left out of the next try. */
+static bool attempt(struct gang__preemption *p, enum gang__preempt_mode mode)
+{
+    if (try_once(p, mode, false))
+        return true;
+    if (!p->lacks_place || mode == GANG__PREEMPT_WITHIN)
+        return false;
+    p->barred_count = 0;
+    for (uint32_t tries = 0; tries <= p->barred_count && tries < GANG__MOST_BARRED; tries++)
+        if (try_once(p, mode, true))
+            return true;
+    return false;
 }
 
 /* ---- which taker, which attempts ------------------------------------------------------------- */
@@ -280,6 +263,26 @@ static bool may_preempt_now(gang_sched *s, const struct gang__gang *g)
     return g->preempt.preempted_run != s->runs;
 }
 
+/* A gang of unlike groups is tried with one choice of its tasks after the other, so that the rules
+ * judge what is then placed. True: it was committed. */
+static bool try_choices(struct gang__preemption *p, gang_sched *s, struct gang__gang *g)
+{
+    bool done = false;
+    if (!gang__gang_chooses(g)) {
+        set_up(p, s, g);
+        return try_attempts(p);
+    }
+    memset(p, 0, sizeof(*p));
+    for (bool some = gang__choice_first(s, g); some && !done; some = gang__choice_next(s, g)) {
+        set_up(p, s, g);
+        done = try_attempts(p);
+        if (done || p->deferred || s->preempt.victims->failed)
+            break;
+    }
+    g->choice = NULL;
+    return done;
+}
+
 bool gang__preempt_for(gang_sched *s, struct gang__gang *g)
 {
     struct gang__preemption p;
@@ -291,8 +294,7 @@ bool gang__preempt_for(gang_sched *s, struct gang__gang *g)
         return false;
     }
     s->preempt.victims->failed = false;
-    set_up(&p, s, g);
-    bool done = try_attempts(&p);
+    bool done = try_choices(&p, s, g);
     if (p.deferred)
         s->preempt.min_runtime_due_ns = s->now_ns;
     s->no_memory = s->no_memory || s->preempt.victims->failed;

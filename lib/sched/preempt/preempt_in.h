@@ -3,6 +3,7 @@
  * files of this folder share.
  *
  *   preempt.c         which taker, which attempts in which order, one attempt from begin to end
+ *   take_victims.c    taking victims until the taker has a place
  *   preempt_rules.c   which victims the rules let the taker take
  *   victims.c         which gangs may be preempted at all, and in which order
  *   dry_run.c         taking victims, and placing the taker, on a snapshot and in the usage
@@ -51,6 +52,8 @@ struct gang__victims {
     size_t theirs_cap;
     struct gang__cursor *cursor; /* a heap by what comes next */
     size_t cursors, cursor_cap;
+    int64_t *before; /* usage of the queues before the attempt */
+    size_t before_cap;
     bool given;  /* the first cursor's victim was returned: step it before the next one, */
     bool passed; /* or drop it */
     bool failed; /* memory was short: the attempt is given up */
@@ -72,6 +75,8 @@ struct gang__cursor {
     size_t spares, spare_cap, group_cap, next;
 };
 
+enum { GANG__MOST_BARRED = 8 };
+
 /* An attempt to preempt for a taker. It lives on the stack. */
 struct gang__preemption {
     gang_sched *s;
@@ -88,6 +93,13 @@ struct gang__preemption {
     bool charged;                          /* the queues of the taker count its request already */
     bool again;                            /* some of the candidates are victims already */
     bool looked;                           /* sched.preempt.base is the cluster as it is */
+    bool pretext; /* a victim of the taker's branch would start again beside the taker */
+    /* Tries on credit: victims that the rules forbade to take in an earlier one. */
+    struct gang__gang *barred[GANG__MOST_BARRED];
+    uint32_t barred_count;
+    bool lacks_place; /* the last try took all victims that the rules allow */
+    /* The usage of queues, dims each, by which givers are judged; NULL: as it is now. */
+    const int64_t *before;
     bool deferred; /* the next victim preempted others in this run: that is for the next run */
 };
 
@@ -100,6 +112,13 @@ bool gang__preempt_begin(struct gang__preemption *p, enum gang__preempt_mode mod
 bool gang__preempt_settle(struct gang__preemption *p);
 /* Commit the attempt (ok), or drop it. True: it was committed. */
 bool gang__preempt_end(struct gang__preemption *p, bool ok);
+
+/* ---- take_victims.c -------------------------------------------------------------------------- */
+
+/* Take victims, of the leaf of the taker (own) or of others, until it has a place; then true. */
+bool gang__preempt_take_until_placed(struct gang__preemption *p, bool own, bool others);
+/* From now on givers are judged by the usage as it is now. */
+void gang__preempt_note_usage(struct gang__preemption *p);
 
 /* ---- preempt_rules.c: by the usage as it is now, with what was taken so far ------------------ */
 
@@ -128,10 +147,19 @@ bool gang__preempt_same_branch(const struct gang__preemption *p, const struct ga
 
 /* Would it end relatively fuller than the giver, compared where their branches part? */
 bool gang__preempt_overshoots(const struct gang__preemption *p, const struct gang__gang *victim);
-/* The victim is back: do its queues keep to their limits? */
+/* The victim is back: do its queues keep to their limits, and does the taker leave free what other
+ * queues do not lend? */
 bool gang__preempt_may_stay(const struct gang__preemption *p, const struct gang__victim *v);
+/* The victim is back, to start again elsewhere: do other queues lend it what it takes? */
+bool gang__preempt_may_restart(const struct gang__preemption *p, const struct gang__victim *v);
 /* A victim of the taker's branch is back: is the taker still entitled to what others gave? */
 bool gang__preempt_still_entitled(const struct gang__preemption *p);
+
+/* Do all queues of the taker keep to their guarantees? */
+bool gang__preempt_keeps_guarantees(const struct gang__preemption *p);
+
+/* Not charged: do all limits let the taker start when the victims have stopped? */
+bool gang__preempt_may_start(const struct gang__preemption *p);
 
 /* ---- victims.c: lowest priority, tasks above a minimum, newest first ------------------------- */
 

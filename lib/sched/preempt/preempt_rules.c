@@ -20,6 +20,20 @@ static void branches_of(struct gang__queue_state *a, struct gang__queue_state *b
     *giver = b;
 }
 
+/* The usage by which a queue that gives is judged. */
+static const int64_t *usage_of_giver(const struct gang__preemption *p,
+                                     const struct gang__queue_state *q)
+{
+    return p->before ? p->before + q->q->index * p->s->dims : q->used;
+}
+
+/* Is a queue that gives above the bound in what the taker asks for? */
+static bool is_above(const struct gang__preemption *p, const struct gang__queue_state *q,
+                     const int64_t *bound)
+{
+    return gang__usage_exceeds(p->s, q, bound, usage_of_giver(p, q), p->take, p->count);
+}
+
 /* Does the queue manage some of what the taker asks for, and use no more of it than its guarantee?
  * */
 static bool is_inside_guarantee(const struct gang__preemption *p, const struct gang__queue_state *q)
@@ -27,7 +41,7 @@ static bool is_inside_guarantee(const struct gang__preemption *p, const struct g
     bool managed = false;
     for (uint32_t i = 0; i < p->count; i++)
         managed = managed || q->guarantee[p->take[i].dim] != GANG__NO_BOUND;
-    return managed && !gang__usage_exceeds(p->s, q, q->guarantee, p->take, p->count);
+    return managed && !is_above(p, q, q->guarantee);
 }
 
 /* A queue below the giver that keeps to its guarantee does not pay for a sibling above its own. In
@@ -36,10 +50,55 @@ static bool may_give(const struct gang__preemption *p, const struct gang__queue_
                      const struct gang__queue_state *giver)
 {
     for (const struct gang__queue_state *q = leaf; q != giver; q = q->parent)
-        if (is_inside_guarantee(p, q) ||
-            (p->fair && !gang__usage_exceeds(p->s, q, q->share, p->take, p->count)))
+        if (is_inside_guarantee(p, q) || (p->fair && !is_above(p, q, q->share)))
             return false;
     return true;
+}
+
+/* Would the taker exceed its share in some kinds, but only in those of which the giver keeps to its
+ * own? Then they compete for different kinds, and shares of each kind do not tell which is owed
+ * more. */
+static bool kinds_differ(const struct gang__preemption *p, const struct gang__queue_state *a,
+                         const struct gang__queue_state *b)
+{
+    bool exceeds = false, keeps = false;
+    for (uint32_t i = 0; i < p->count; i++) {
+        uint32_t d = p->take[i].dim;
+        int64_t with = a->used[d] + (p->charged ? 0 : p->take[i].amount);
+        if (a->guarantee[d] == GANG__NO_BOUND)
+            continue;
+        if (with > a->share[d] && usage_of_giver(p, b)[d] > b->share[d])
+            return false;
+        exceeds = exceeds || with > a->share[d];
+        keeps = keeps || with <= a->share[d];
+    }
+    return exceeds && keeps;
+}
+
+/* Dominant resource fairness, where kinds differ: a taker below its share may take from a giver
+ * above its own if the order of queues would put the taker's gang before the victim: its dominant
+ * ratio with the gang is smaller. That lowers the larger ratio of the two, so there is no cycle. */
+static bool may_take_dominant(const struct gang__preemption *p, const struct gang__queue_state *a,
+                              const struct gang__queue_state *b)
+{
+    if (!kinds_differ(p, a, b) || !is_above(p, b, b->share) ||
+        gang__usage_exceeds(p->s, a, a->share, a->used, p->take, p->count))
+        return false;
+    struct gang__ratio taker = gang__fair_share_ratio(p->s, a, a->used, p->take, p->count);
+    struct gang__ratio giver = gang__fair_share_ratio(p->s, b, usage_of_giver(p, b), NULL, 0);
+    return gang__ratio_compare(taker, giver) < 0;
+}
+
+/* Is any queue such a giver? */
+static bool is_owed_dominant(const struct gang__preemption *p)
+{
+    const gang_sched *s = p->s;
+    for (const struct gang__queue_state *a = p->taker->job->leaf; a->parent; a = a->parent)
+        for (uint32_t c = a->parent->q ? a->parent->q->first_child : 0; c != GANG__NO_QUEUE;
+             c = s->qs[c]->q->next_sibling)
+            if (s->qs[c] != a && may_take_dominant(p, a, s->qs[c]))
+                return true;
+    return false;
 }
 
 /* Reclaim: a taker inside its fair share may take from a giver above its share; a taker inside its
@@ -55,11 +114,13 @@ static enum gang__may may_reclaim(const struct gang__preemption *p, const struct
     branches_of(leaf, victim->job->leaf, &a, &b);
     if (!may_give(p, victim->job->leaf, b))
         return GANG__MAY_NONE;
-    bool over_share = gang__usage_exceeds(p->s, b, b->share, p->take, p->count);
-    bool over_guarantee = gang__usage_exceeds(p->s, b, b->guarantee, p->take, p->count);
+    bool over_share = is_above(p, b, b->share);
+    bool over_guarantee = is_above(p, b, b->guarantee);
     if (!over_share && (p->fair || !over_guarantee))
         return GANG__MAY_NONE;
     if (over_share && gang__usage_stays_within(a, a->share, a->used, p->take, p->count))
+        return GANG__MAY;
+    if (over_share && may_take_dominant(p, a, b))
         return GANG__MAY;
     return over_guarantee && gang__usage_stays_within(a, a->guarantee, a->used, p->take, p->count)
                ? GANG__MAY
@@ -110,10 +171,10 @@ bool gang__preempt_overshoots(const struct gang__preemption *p, const struct gan
     if (victim->job->leaf == p->taker->job->leaf)
         return false;
     branches_of(p->taker->job->leaf, victim->job->leaf, &a, &b);
-    if (is_inside(a, p))
+    if (is_inside(a, p) || kinds_differ(p, a, b)) /* the latter was asked for each victim */
         return false;
-    taker = gang__fair_ratio(p->s, a, a->share, NULL, 0);
-    giver = gang__fair_ratio(p->s, b, b->share, NULL, 0);
+    taker = gang__fair_share_ratio(p->s, a, a->used, NULL, 0);
+    giver = gang__fair_share_ratio(p->s, b, b->used, NULL, 0);
     if (taker.num <= taker.den)
         return false;
     taker.num = gang__mul_div(taker.num, p->s->opts.saturation_milli, 1000);
@@ -148,10 +209,25 @@ bool gang__preempt_is_entitled(const struct gang__preemption *p)
 {
     const struct gang__queue_state *leaf = p->taker->job->leaf;
     return gang__usage_stays_within(leaf, leaf->share, leaf->used, p->take, p->count) ||
-           gang__usage_stays_within(leaf, leaf->guarantee, leaf->used, p->take, p->count);
+           gang__usage_stays_within(leaf, leaf->guarantee, leaf->used, p->take, p->count) ||
+           is_owed_dominant(p);
 }
 
 /* ---- may one stay after all? ----------------------------------------------------------------- */
+
+/* With the gang charged: may a leaf use what it uses, in these dimensions, and does it leave free
+ * what others do not lend? */
+static bool is_lent(gang_sched *s, struct gang__queue_state *leaf, const struct gang__take *take,
+                    uint32_t count)
+{
+    struct gang__take no_more[GANG__DIMS];
+    struct gang__refusal refusal;
+    if (!s->queues->lends)
+        return true;
+    for (uint32_t i = 0; i < count; i++)
+        no_more[i] = (struct gang__take){take[i].dim, 0};
+    return gang__usage_refuse(s, leaf, no_more, count, false, &refusal) == NULL;
+}
 
 bool gang__preempt_may_stay(const struct gang__preemption *p, const struct gang__victim *v)
 {
@@ -159,7 +235,29 @@ bool gang__preempt_may_stay(const struct gang__preemption *p, const struct gang_
         for (uint32_t d = 0; d < p->s->dims; d++)
             if (q->used[d] > q->limit[d])
                 return false;
+    return is_lent(p->s, p->taker->job->leaf, p->take, p->count);
+}
+
+bool gang__preempt_may_restart(const struct gang__preemption *p, const struct gang__victim *v)
+{
+    uint32_t count;
+    const struct gang__take *take = gang__request_class_takes(v->g->request_class, -1, &count);
+    return is_lent(p->s, v->g->job->leaf, take, count);
+}
+
+bool gang__preempt_keeps_guarantees(const struct gang__preemption *p)
+{
+    for (const struct gang__queue_state *q = p->taker->job->leaf; q->parent; q = q->parent)
+        if (!is_inside(q, p))
+            return false;
     return true;
+}
+
+bool gang__preempt_may_start(const struct gang__preemption *p)
+{
+    struct gang__refusal refusal;
+    return gang__limits_refuse(p->s, p->taker, p->take, p->count, p->taker->order.wait_class->fixed,
+                               &refusal) == NULL;
 }
 
 /* The taker is charged: does the queue use more than it may reclaim for? */

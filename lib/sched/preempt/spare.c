@@ -43,15 +43,14 @@ static void expect(const struct gang__victim *v)
     __builtin_prefetch(&v->g->victim.tentative, 1);
 }
 
-/* The taker is charged, and the victim is back in the usage: do the rules let the victim run, here
- * or elsewhere? A victim in the branch of the taker counts against what the taker may reclaim. */
-static bool may_keep(struct gang__preemption *p, const struct gang__victim *x)
+/* The victim is back in the usage: is the taker, which is charged, entitled to what it takes? A
+ * victim in the branch of the taker counts against what it may reclaim. */
+static bool is_entitled_beside(struct gang__preemption *p, const struct gang__victim *x)
 {
-    return gang__preempt_may_stay(p, x) &&
-           (!gang__preempt_same_branch(p, x->g) || gang__preempt_still_entitled(p));
+    return !gang__preempt_same_branch(p, x->g) || gang__preempt_still_entitled(p);
 }
 
-/* The victim stays, if it can. */
+/* The victim comes back, if limits and capacity allow it. */
 static bool can_stay(struct gang__preemption *p, struct gang__victim *x, bool is_back)
 {
     struct gang__victims *v = p->s->preempt.victims;
@@ -59,7 +58,7 @@ static bool can_stay(struct gang__preemption *p, struct gang__victim *x, bool is
         return false;
     gang__victim_shift(p, x, 1);
     gang_result r = GANG_ENOFIT;
-    if (may_keep(p, x))
+    if (gang__preempt_may_stay(p, x))
         r = is_back ? GANG_OK : gang__victim_release(p, x, true);
     v->failed = v->failed || r == GANG_ENOMEM;
     if (r == GANG_OK)
@@ -67,6 +66,23 @@ static bool can_stay(struct gang__preemption *p, struct gang__victim *x, bool is
     else
         gang__victim_shift(p, x, -1);
     return r == GANG_OK;
+}
+
+/* The victim does not stay after all: it leaves usage and snapshot again. */
+static void take_back(struct gang__preemption *p, struct gang__victim *x)
+{
+    gang__victim_count(x, 1);
+    gang__victim_shift(p, x, -1);
+    if (gang__victim_release(p, x, false) != GANG_OK)
+        p->s->preempt.victims->failed = true;
+}
+
+/* The victim fits beside the taker, which is not entitled beside it. It would start again at once:
+ * giving it up is a pretext, unless the taker is inside its guarantee without it. */
+static void give_up(struct gang__preemption *p, struct gang__victim *x)
+{
+    take_back(p, x);
+    p->pretext = p->pretext || !gang__preempt_keeps_guarantees(p);
 }
 
 static void forget_spared(struct gang__victims *v)
@@ -86,13 +102,17 @@ static void spare_many(struct gang__preemption *p)
         v->failed = true;
         return;
     }
+    p->pretext = false;
     for (size_t i = v->count; i-- > 0;) {
         struct gang__victim *x = &v->list[i];
         if (i >= AHEAD)
             expect(&v->list[i - AHEAD]);
         bool is_back = x->node != GANG_ID_NONE && !v->kept[(uint32_t)x->node];
-        x->spared = can_stay(p, x, is_back);
-        if (is_back && !x->spared && gang__victim_release(p, x, false) != GANG_OK)
+        bool fits = can_stay(p, x, is_back);
+        x->spared = fits && is_entitled_beside(p, x);
+        if (fits && !x->spared)
+            give_up(p, x);
+        else if (is_back && !fits && gang__victim_release(p, x, false) != GANG_OK)
             v->failed = true;
     }
     forget_spared(v);
@@ -108,6 +128,7 @@ static void spare_few(struct gang__preemption *p)
     struct gang__where w = gang__preempt_where(p);
     bool ok = gang__snapshot_copy(s->scratch, s->preempt.base) == GANG_OK;
     gang__slice_dry_run_begin(s);
+    p->pretext = false;
     for (size_t i = 0; ok && i < v->count; i++)
         ok = gang__victim_release(p, &v->list[i], false) == GANG_OK;
     for (size_t i = v->count; ok && i-- > 0;) {
@@ -115,12 +136,12 @@ static void spare_few(struct gang__preemption *p)
         if (!can_stay(p, x, false))
             continue;
         gang_result r = gang__where_fits(&w);
-        x->spared = r == GANG_OK;
-        if (x->spared)
-            continue;
-        gang__victim_count(x, 1);
-        gang__victim_shift(p, x, -1);
-        ok = r != GANG_ENOMEM && gang__victim_release(p, x, false) == GANG_OK;
+        x->spared = r == GANG_OK && is_entitled_beside(p, x);
+        if (r == GANG_OK && !x->spared)
+            give_up(p, x);
+        else if (!x->spared)
+            take_back(p, x);
+        ok = r != GANG_ENOMEM && !v->failed;
     }
     ok = ok && gang__where_place(&w, &s->placement) == GANG_OK;
     v->failed = v->failed || !ok; /* only for want of memory is any of it refused */
@@ -155,9 +176,13 @@ static bool fits_elsewhere(struct gang__preemption *p, struct gang__victim *x,
                                 gang__add_sat(gang__longest_grace(s), x->g->job->leaf->q->grace_ns),
                             .parts = true,
                             .anew = true};
+    struct gang__choice same = {x->g->has, NULL, 0}; /* what its queues count */
+    x->g->choice = request_class->even ? NULL : &same;
     gang_result r = gang__where_place(&w, &x->to);
+    x->g->choice = NULL;
     s->preempt.victims->failed = s->preempt.victims->failed || r == GANG_ENOMEM;
-    if (r == GANG_ENOFIT && !request_class->q->has_affinity && !gang__where_concerned(&w))
+    if (r == GANG_ENOFIT && request_class->even && !request_class->q->has_affinity &&
+        !gang__where_concerned(&w))
         *full = request_class;
     return r == GANG_OK;
 }
@@ -194,7 +219,8 @@ bool gang__preempt_move(struct gang__preemption *p)
                      x->g->job->leaf->q->preempt != GANG_PREEMPT_MODE_CANCEL;
         if (could)
             gang__victim_shift(p, x, 1);
-        if (could && may_keep(p, x) && fits_elsewhere(p, x, &full)) {
+        if (could && gang__preempt_may_stay(p, x) && is_entitled_beside(p, x) &&
+            gang__preempt_may_restart(p, x) && fits_elsewhere(p, x, &full)) {
             moved++;
             continue;
         }

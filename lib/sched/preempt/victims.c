@@ -341,6 +341,7 @@ void gang__preempt_free(gang_sched *s)
     gang__release(&s->mem, v->tasks);
     gang__release(&s->mem, v->kept);
     gang__release(&s->mem, v->theirs);
+    gang__release(&s->mem, v->before);
     gang__release(&s->mem, v->cursor);
     gang__release(&s->mem, v);
 }

@@ -112,6 +112,7 @@ struct gang__gang_reports {
 struct gang__gang {
     struct gang__job *job;
     struct gang__request_class *request_class;
+    const struct gang__choice *choice; /* while it is tried: with these tasks alone; NULL: any */
     gang_alloc_id alloc;
     int64_t tasks;                 /* sum of `has` */
     int64_t started_ns, served_ns; /* served_ns: the part of its run time that job->served has */

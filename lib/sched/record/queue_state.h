@@ -60,6 +60,7 @@ struct gang__queue_state {
     struct gang__queue_state *parent;
     /* Amounts, dims each, in one block. */
     int64_t *guarantee, *limit, *share, *used, *fixed, *demand;
+    int64_t *withheld; /* lacking, too, but not in `demand`: it could not run (usage/demand.c) */
     int64_t *block;
     /* of the root: dimensions with a change of usage or demand since shares were divided */
     uint64_t dims_changed;
@@ -77,6 +78,7 @@ struct gang__queue_state {
     struct gang__queue_state *next_gone; /* in gang__submit_view.gone */
 
     struct gang__queue_order order;
+    struct gang__wait_class *bounded; /* of a leaf: classes whose demand may not count */
     struct gang__queue_wake {
         struct gang__queue_state *next;            /* in sched.wake.queues, */
         bool noted;                                /* as it is in it */

@@ -41,6 +41,13 @@ struct gang__recent {
     struct gang__request_text *text; /* NULL: none */
 };
 
+/* So many tasks of each group that together meet all minima of a request, and what they take. */
+struct gang__choice {
+    int64_t *tasks;
+    struct gang__take *take;
+    uint32_t take_count;
+};
+
 /* A request class: a request, and the amounts that it comes to in the dimensions of the queues.
  * All gangs that ask for the same refer to one, so that a start that found no capacity is
  * remembered for all of them. */
@@ -51,17 +58,24 @@ struct gang__request_class {
     uint32_t refs;
     uint64_t config_of; /* sched.config_count when `take` was made */
     bool by_memory;     /* it asks for GPUs by memory: `take` and `gang_take` are upper bounds */
-    bool exact;         /* every placement of the gang takes `gang_take` */
+    bool exact;         /* every placement of the gang has `gang_tasks` */
+    bool even;          /* every placement of the gang takes `gang_take` */
     struct gang__span {
         uint32_t from, count;
     } * group; /* of each group, in `take` */
     struct gang__take *take;
     uint32_t take_count;
     size_t take_cap;
-    struct gang__take *gang_take; /* of the whole gang */
+    /* The least that any placement of the gang takes, in each dimension by itself. */
+    struct gang__take *gang_take;
     uint32_t gang_take_count;
-    int64_t *gang_tasks; /* tasks of each group in the gang, as far as is known before placing */
-    int64_t gang_gpu;    /* by_memory: milli-GPUs that `gang_tasks` take at least */
+    int64_t *gang_tasks; /* tasks of each group in the gang; not exact: in its first choice */
+    int64_t gang_gpu;    /* by_memory: milli-GPUs that any placement of the gang takes at least */
+    /* Not even: the most that a placement takes, in each dimension by itself; and the choice that
+     * is being tried, every `choice_stride`-th of all (usage/choices.c). */
+    struct gang__take *most_take;
+    uint32_t most_take_count, choice_stride;
+    struct gang__choice choice;
     /* The minimum over all tasks: capacity that came free and is less does not help. */
     int64_t min_cpu, min_pages, min_gpu;
     struct gang__wait_class *blocked; /* its wait classes that are blocked for want of capacity */

@@ -92,23 +92,30 @@ struct gang__backfill_sched {
 
 /* sched/where: the vetoes of higher folders, and scratch: the states of nodes before some were
  * closed. */
+struct gang__narrowed;
 struct gang__veto;
 enum { GANG__REGISTERED_VETOES = 4 };
 struct gang__where_state {
     const struct gang__veto *registered[GANG__REGISTERED_VETOES];
     uint32_t count;
     uint8_t *state;
-    size_t state_cap;
+    uint64_t *open; /* slots, as bits: gang__where_open() */
+    size_t state_cap, open_cap;
+    struct gang__narrowed *narrowed; /* scratch: the request with the choice of a gang */
 };
 
 /* The totals, and the usage of queues (usage/usage.h). */
 struct gang__usage_sched {
     uint64_t total_epoch;        /* cluster epoch and 1 when total[] was summed, */
     uint64_t total_stamp;        /* and the stamp of node states; see gang__fair_refresh() */
-    int64_t *resolved;           /* scratch: guarantees and limits in force, queue after queue */
+    int64_t *resolved;           /* scratch: two amounts for each queue and dimension */
     struct gang__sharer *sharer; /* scratch of fair.c, one a queue */
     struct gang__share_slot *share_slot;
-    size_t by_memory; /* request classes that ask for GPUs by memory */
+    size_t bounded;    /* wait classes in the lists of leaves (demand.c) */
+    bool limits;       /* some queue has a limit, */
+    bool inner_limits; /* and one below another has a limit of its own */
+    bool withholds;    /* some queue has demand that does not count */
+    size_t by_memory;  /* request classes that ask for GPUs by memory */
     /* How much memory GPUs have, each amount once, ascending (gpu_memory.c). */
     struct gang__gpu_memory {
         int64_t *bytes;
@@ -284,6 +291,21 @@ gang__request_class_takes(const struct gang__request_class *request_class, int32
     *count = group < 0 ? request_class->gang_take_count : request_class->group[group].count;
     return group < 0 ? request_class->gang_take
                      : request_class->take + request_class->group[group].from;
+}
+
+/* Tasks of each group, and what a gang takes that is about to start: by the choice that is being
+ * tried; else as far as is known before placing. */
+static inline const int64_t *gang__gang_tasks(const struct gang__gang *g)
+{
+    return g->choice ? g->choice->tasks : g->request_class->gang_tasks;
+}
+
+static inline const struct gang__take *gang__gang_takes(const struct gang__gang *g, uint32_t *count)
+{
+    if (!g->choice)
+        return gang__request_class_takes(g->request_class, -1, count);
+    *count = g->choice->take_count;
+    return g->choice->take;
 }
 
 /* What so many tasks of a group take. Returns in how many dimensions. */

@@ -19,6 +19,14 @@ struct gang__backfill_class {
     uint8_t kept; /* GANG__KEPT_*: while BLOCKED in no list but that of its candidates */
 };
 
+/* A wait class that a bound of its queues may refuse for good (owner: usage/demand.c). */
+struct gang__bounded_class {
+    struct gang__wait_class *next, **at; /* in leaf->bounded; at is NULL: it is not in it */
+    bool never;                          /* its gangs are larger than a limit */
+    int64_t *lacks;       /* of each group, tasks that its gangs lack, while it is in the list, */
+    int64_t *fixed_lacks; /* and those that preemption would never take */
+};
+
 struct gang__wait_class {
     struct gang__hash_link link;         /* in leaf->order.classes */
     struct gang__set_link ready_link;    /* in leaf->order.ready, while READY */
@@ -32,6 +40,7 @@ struct gang__wait_class {
     struct gang__user *user;   /* NULL: users do not count in the leaf */
     struct gang__gang *grower; /* the only gang: it grows or resumes; NULL: they wait to start */
     bool fixed;                /* they start inside the guarantee alone */
+    bool never_preempts;       /* so its head bars no gang that may preempt */
     bool deferred;             /* READY: tried after those that are not, by deferred_key */
     int64_t deferred_key;
     uint64_t class_salt; /* parts gangs of one request class: by run time, or one by one; or 0 */
@@ -42,6 +51,7 @@ struct gang__wait_class {
     uint64_t tried; /* wake.changes + 1 when preemption was tried and did not help */
     struct gang__ordered_set gangs;
     struct gang__backfill_class backfill;
+    struct gang__bounded_class bounded;
 };
 
 #endif

@@ -236,6 +236,17 @@ gang_result gang__slice_alloc(gang_sched *s, struct gang__gang *g, gang_alloc_id
     return GANG_OK;
 }
 
+/* `soft`: beside soft vetoes, too. */
+static gang_result grow_in_view(gang_sched *s, struct gang__sliced *x,
+                                const struct gang__timeshare_growth *growth, bool soft,
+                                int64_t *granted)
+{
+    gang_result r = make_view(s, x->matrix, x->gang, soft);
+    if (r == GANG_OK)
+        r = show_row(s, x->matrix, x->row, true);
+    return r == GANG_OK ? gang__timeshare_grow(s->worker, s->scratch, growth, granted) : r;
+}
+
 gang_result gang__slice_grow(gang_sched *s, struct gang__gang *g, uint32_t group, int64_t step,
                              int64_t *granted)
 {
@@ -246,11 +257,10 @@ gang_result gang__slice_grow(gang_sched *s, struct gang__gang *g, uint32_t group
         return GANG_ENOFIT;
     const struct gang__timeshare_growth growth = {x->alloc, (int32_t)group, m->lent, step};
     int64_t first = gang__next_task_number(s, x->alloc);
-    gang_result r = make_view(s, m, g, true);
-    if (r == GANG_OK)
-        r = show_row(s, m, x->row, true);
-    if (r == GANG_OK)
-        r = gang__timeshare_grow(s->worker, s->scratch, &growth, granted);
+    const struct gang__where w = where(s, m, g);
+    gang_result r = grow_in_view(s, x, &growth, true, granted);
+    if (r == GANG_ENOFIT && gang__where_is_soft(&w))
+        r = grow_in_view(s, x, &growth, false, granted);
     m->viewed_in = 0;
     if (r != GANG_OK)
         return r;

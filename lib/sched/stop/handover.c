@@ -162,16 +162,17 @@ void gang__handover_begin(gang_sched *s, struct gang__handover *handover)
 void gang__move_begin(gang_sched *s, struct gang__stop *stop)
 {
     stop->gang->stop.moving = stop;
-    gang__usage_promise(stop->gang, -1, 1);
+    gang__usage_promise(stop->gang, stop->to, stop->to_count, false, 1);
     hold(s, stop->handover, stop->gang, stop->to, stop->to_count);
 }
 
 void gang__move_end(gang_sched *s, struct gang__gang *g)
 {
-    if (!g->stop.moving)
+    const struct gang__stop *stop = g->stop.moving;
+    if (!stop)
         return;
     g->stop.moving = NULL;
-    gang__usage_promise(g, -1, -1);
+    gang__usage_promise(g, stop->to, stop->to_count, false, -1);
     gang__wake_queue(s, g->job->leaf);
     gang__order_unblock_queues(s, g->job->leaf);
 }

@@ -195,6 +195,7 @@ static void resolve_bounds(gang_sched *s)
         s->root.guarantee[d] = s->root.limit[d] = GANG__NO_BOUND;
         s->root.share[d] = s->total[d];
     }
+    gang__demand_apply_bounds(s);
     s->wake.bounds = true;
     gang__wake_shares(s);
     s->root.dims_changed = UINT64_MAX;
@@ -209,9 +210,10 @@ void gang__fair_refresh(gang_sched *s)
         sum_up(s);
         resolve_bounds(s);
     }
-    if (!s->wake.shares)
+    /* What a handover promises may leave bounded classes less, too. */
+    if (!s->wake.shares && (s->usage.bounded == 0 || s->root.dims_changed == 0))
         return;
-    uint64_t moved = all ? UINT64_MAX : s->root.dims_changed;
+    uint64_t moved = gang__demand_withhold(s) | (all ? UINT64_MAX : s->root.dims_changed);
     s->wake.shares = false;
     s->root.dims_changed = 0;
     divide_moved(s, 0, moved, s->total);
@@ -237,23 +239,37 @@ static bool counts(const gang_sched *s, uint32_t dim)
     return !s->excluded[s->queues->dim[dim].kind];
 }
 
-struct gang__ratio gang__fair_ratio(const gang_sched *s, const struct gang__queue_state *q,
-                                    const int64_t *over, const struct gang__take *take,
-                                    uint32_t count)
+/* In the dimensions with a bound in `over` and in `managed`. */
+static struct gang__ratio ratio_of(const gang_sched *s, const int64_t *managed, const int64_t *over,
+                                   const int64_t *used, const struct gang__take *take,
+                                   uint32_t count)
 {
     struct gang__ratio most = {0, 1};
     uint32_t next = 0;
     for (uint32_t d = 0; d < s->dims; d++) {
-        int64_t used = q->used[d];
+        int64_t with = used[d];
         if (next < count && take[next].dim == d)
-            used += take[next++].amount;
-        if (used <= 0 || !counts(s, d) || over[d] == GANG__NO_BOUND)
+            with += take[next++].amount;
+        if (with <= 0 || !counts(s, d) || over[d] == GANG__NO_BOUND || managed[d] == GANG__NO_BOUND)
             continue;
-        struct gang__ratio r = {used, over[d]};
+        struct gang__ratio r = {with, over[d]};
         if (gang__ratio_compare(r, most) > 0)
             most = r;
     }
     return most;
+}
+
+struct gang__ratio gang__fair_ratio(const gang_sched *s, const int64_t *over, const int64_t *used,
+                                    const struct gang__take *take, uint32_t count)
+{
+    return ratio_of(s, over, over, used, take, count);
+}
+
+struct gang__ratio gang__fair_share_ratio(const gang_sched *s, const struct gang__queue_state *q,
+                                          const int64_t *used, const struct gang__take *take,
+                                          uint32_t count)
+{
+    return ratio_of(s, q->guarantee, q->share, used, take, count);
 }
 
 struct gang__ratio gang__fair_capacity(const gang_sched *s, const struct gang__queue_state *q)
@@ -272,11 +288,12 @@ struct gang__ratio gang__fair_capacity(const gang_sched *s, const struct gang__q
 }
 
 bool gang__usage_exceeds(const gang_sched *s, const struct gang__queue_state *q,
-                         const int64_t *bound, const struct gang__take *take, uint32_t count)
+                         const int64_t *bound, const int64_t *used, const struct gang__take *take,
+                         uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         uint32_t d = take[i].dim;
-        if (counts(s, d) && q->guarantee[d] != GANG__NO_BOUND && q->used[d] > bound[d])
+        if (counts(s, d) && q->guarantee[d] != GANG__NO_BOUND && used[d] > bound[d])
             return true;
     }
     return false;

@@ -79,30 +79,14 @@ static bool beyond_user_limit(gang_sched *s, const struct gang__gang *g,
     return gang__user_limits(s, g, gang, limit);
 }
 
-/* Sums the amounts that these tasks of each group take. */
-uint32_t gang__takes_sum(const gang_sched *s, const struct gang__gang *g, const int64_t *tasks,
-                         struct gang__take take[GANG__DIMS])
-{
-    int64_t sum[GANG__DIMS] = {0};
-    uint32_t n = 0;
-    for (uint32_t group = 0; group < gang__gang_request(g)->group_count; group++) {
-        const struct gang__take *t = g->request_class->take + g->request_class->group[group].from;
-        for (uint32_t i = 0; i < g->request_class->group[group].count; i++)
-            sum[t[i].dim] += t[i].amount * tasks[group];
-    }
-    for (uint32_t d = 0; d < s->dims; d++)
-        if (sum[d])
-            take[n++] = (struct gang__take){d, sum[d]};
-    return n;
-}
-
-uint32_t gang__gang_resume_demand(gang_sched *s, const struct gang__gang *g,
-                                  struct gang__take take[GANG__DIMS])
+uint32_t gang__places_take(gang_sched *s, const struct gang__gang *g,
+                           const struct gang_placement *places, int64_t count,
+                           struct gang__take take[GANG__DIMS])
 {
     memset(s->by_group, 0, gang__gang_request(g)->group_count * sizeof(*s->by_group));
-    for (int64_t i = 0; i < g->place_count; i++)
-        s->by_group[g->places[i].group]++;
-    return gang__takes_sum(s, g, s->by_group, take);
+    for (int64_t i = 0; i < count; i++)
+        s->by_group[places[i].group]++;
+    return gang__takes_sum(s, g->request_class, s->by_group, take);
 }
 
 /* The queue that refuses these amounts; NULL: none. */
@@ -120,13 +104,12 @@ struct gang__queue_state *gang__limits_refuse(gang_sched *s, struct gang__gang *
     return by;
 }
 
-bool gang__limits_allow(gang_sched *s, struct gang__gang *g, int32_t grow_group, int64_t times)
+bool gang__limits_allow(gang_sched *s, struct gang__gang *g, const struct gang_placement *places,
+                        int64_t count)
 {
     struct gang__refusal refusal = {0, 0};
     struct gang__take take[GANG__DIMS];
-    bool fixed = gang__gang_is_fixed(g, grow_group >= 0);
-    uint32_t count = g->places ? gang__gang_resume_demand(s, g, take)
-                               : gang__request_class_takes_times(g->request_class, grow_group,
-                                                                 grow_group < 0 ? 1 : times, take);
-    return !gang__limits_refuse(s, g, take, count, fixed, &refusal);
+    bool fixed = gang__gang_is_fixed(g, g->alloc != GANG_ID_NONE);
+    uint32_t dims = gang__places_take(s, g, places, count, take);
+    return !gang__limits_refuse(s, g, take, dims, fixed, &refusal);
 }

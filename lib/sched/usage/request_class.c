@@ -53,6 +53,11 @@ static int64_t gpus_of(const gang_sched *s, const struct gang__group *g, bool mo
     return (int64_t)g->devices * share * (int64_t)(g->profile ? g->width : 1);
 }
 
+int64_t gang__gpu_least(const gang_sched *s, const struct gang__group *g)
+{
+    return gpus_of(s, g, false);
+}
+
 static bool take_of_group(gang_sched *s, struct gang__request_class *request_class, uint32_t group)
 {
     const struct gang__group *g = &request_class->q->group[group];
@@ -78,8 +83,8 @@ static bool take_of_group(gang_sched *s, struct gang__request_class *request_cla
 }
 
 /* Computes how many tasks of each group start together. Each group gives its minimum; the first
- * groups give the rest of the request's minimum. Placing decides which groups really give it. */
-static void set_gang_take(struct gang__request_class *request_class)
+ * groups give the rest of the request's minimum. Not exact: others may give it, see choices.c. */
+static void set_gang_tasks(struct gang__request_class *request_class)
 {
     const gang_request *q = request_class->q;
     int64_t sum = 0;
@@ -98,6 +103,19 @@ static void set_gang_take(struct gang__request_class *request_class)
     request_class->exact = request_class->exact || q->group_count == 1;
 }
 
+/* Every placement takes the same. */
+static void set_exact_take(const gang_sched *s, struct gang__request_class *request_class)
+{
+    const gang_request *q = request_class->q;
+    request_class->even = true;
+    request_class->gang_take_count =
+        gang__takes_sum(s, request_class, request_class->gang_tasks, request_class->gang_take);
+    request_class->gang_gpu = 0;
+    for (uint32_t group = 0; request_class->by_memory && group < q->group_count; group++)
+        request_class->gang_gpu +=
+            request_class->gang_tasks[group] * gpus_of(s, &q->group[group], false);
+}
+
 bool gang__request_class_refresh(gang_sched *s, struct gang__request_class *request_class)
 {
     const gang_request *q = request_class->q;
@@ -107,22 +125,11 @@ bool gang__request_class_refresh(gang_sched *s, struct gang__request_class *requ
     for (uint32_t group = 0; group < q->group_count; group++)
         if (!take_of_group(s, request_class, group))
             return false;
-    set_gang_take(request_class);
-    int64_t sum[GANG__DIMS] = {0};
-    for (uint32_t group = 0; group < q->group_count; group++)
-        for (uint32_t i = 0; i < request_class->group[group].count; i++) {
-            const struct gang__take *t = &request_class->take[request_class->group[group].from + i];
-            sum[t->dim] += t->amount * request_class->gang_tasks[group];
-        }
-    request_class->gang_gpu = 0;
-    for (uint32_t group = 0; request_class->by_memory && group < q->group_count; group++)
-        request_class->gang_gpu +=
-            request_class->gang_tasks[group] * gpus_of(s, &q->group[group], false);
-    request_class->gang_take_count = 0;
-    for (uint32_t d = 0; d < s->dims; d++)
-        if (sum[d])
-            request_class->gang_take[request_class->gang_take_count++] =
-                (struct gang__take){d, sum[d]};
+    set_gang_tasks(request_class);
+    if (request_class->exact)
+        set_exact_take(s, request_class);
+    else
+        gang__choices_refresh(s, request_class);
     request_class->config_of = s->config_count;
     return true;
 }
@@ -142,6 +149,27 @@ static struct gang__request_class *find(gang_sched *s, const struct gang__reques
     return NULL;
 }
 
+/* A class without amounts, in one block. A class of one group has no choices. */
+static struct gang__request_class *new_class(const gang_sched *s, size_t groups)
+{
+    size_t takes = groups > 1 ? 3 : 1, counts = groups > 1 ? 2 : 1;
+    struct gang__request_class *class = gang__zalloc(
+        &s->mem, 1,
+        sizeof(*class) + groups * (sizeof(*class->group) + counts * sizeof(*class->gang_tasks)) +
+            takes * GANG__DIMS * sizeof(*class->gang_take));
+    if (!class)
+        return NULL;
+    class->gang_take = (struct gang__take *)(void *)(class + 1);
+    class->gang_tasks = (int64_t *)(void *)(class->gang_take + takes * GANG__DIMS);
+    class->group = (struct gang__span *)(void *)(class->gang_tasks + counts * groups);
+    if (groups > 1) {
+        class->most_take = class->gang_take + GANG__DIMS;
+        class->choice.take = class->most_take + GANG__DIMS;
+        class->choice.tasks = class->gang_tasks + groups;
+    }
+    return class;
+}
+
 struct gang__request_class *gang__request_class_ref(gang_sched *s, struct gang__request_text *text)
 {
     struct gang__request_class *request_class = find(s, text);
@@ -150,19 +178,11 @@ struct gang__request_class *gang__request_class_ref(gang_sched *s, struct gang__
         gang__request_text_unref(&s->mem, text);
         return request_class;
     }
-    size_t groups = text->q->group_count;
-    request_class = gang__zalloc(
-        &s->mem, 1,
-        sizeof(*request_class) +
-            groups * (sizeof(*request_class->group) + sizeof(*request_class->gang_tasks)) +
-            GANG__DIMS * sizeof(*request_class->gang_take));
+    request_class = new_class(s, text->q->group_count);
     if (!request_class)
         return NULL;
-    request_class->gang_take = (struct gang__take *)(void *)(request_class + 1);
-    request_class->gang_tasks = (int64_t *)(void *)(request_class->gang_take + GANG__DIMS);
-    request_class->group = (struct gang__span *)(void *)(request_class->gang_tasks + groups);
     request_class->q = text->q;
-    for (size_t group = 0; group < groups; group++)
+    for (size_t group = 0; group < text->q->group_count; group++)
         request_class->by_memory = request_class->by_memory || is_by_memory(&text->q->group[group]);
     if ((request_class->by_memory && !gang__gpu_memory_begin(s)) ||
         !gang__request_class_refresh(s, request_class) ||

@@ -106,20 +106,26 @@ void gang__usage_shift(struct gang__queue_state *leaf,
     add(leaf, 0, request_class, group, times);
 }
 
-void gang__usage_promise(struct gang__gang *g, int32_t grow_group, int64_t times)
+static void promise_tasks(struct gang__gang *g, uint32_t group, bool fixed, int64_t times)
 {
-    const struct gang__request_class *request_class = g->request_class;
-    bool fixed = gang__gang_is_fixed(g, grow_group >= 0);
     uint32_t count;
-    const struct gang__take *take = gang__request_class_takes(request_class, grow_group, &count);
-    for (uint32_t i = 0; i < count; i++) {
-        for (struct gang__queue_state *q = g->job->leaf; q; q = q->parent) {
-            q->used[take[i].dim] += take[i].amount * times;
-            q->fixed[take[i].dim] += fixed ? take[i].amount * times : 0;
-            q->dims_changed |= UINT64_C(1) << take[i].dim;
-        }
-        if (g->job->leaf_user)
-            g->job->leaf_user->used[take[i].dim] += take[i].amount * times;
+    const struct gang__take *take =
+        gang__request_class_takes(g->request_class, (int32_t)group, &count);
+    add(g->job->leaf, 0, g->request_class, group, times);
+    if (fixed)
+        add(g->job->leaf, 1, g->request_class, group, times);
+    for (uint32_t i = 0; g->job->leaf_user && i < count; i++)
+        g->job->leaf_user->used[take[i].dim] += take[i].amount * times;
+}
+
+void gang__usage_promise(struct gang__gang *g, const struct gang_placement *places, int64_t count,
+                         bool grows, int64_t sign)
+{
+    bool fixed = gang__gang_is_fixed(g, grows);
+    for (int64_t i = 0, first = 0; i < count; first = i) { /* a run of tasks of one group */
+        while (i < count && places[i].group == places[first].group)
+            i++;
+        promise_tasks(g, (uint32_t)places[first].group, fixed, sign * (i - first));
     }
 }
 
@@ -130,6 +136,10 @@ static void count_usage(gang_sched *s, struct gang__gang *g, int64_t sign)
     const gang_request *q = request_class->q;
     int64_t rest = gang__gang_fixed_rest(g), left = g->demands ? gang__gang_lacks_all(g) : 0;
     gang__wake_queue(s, leaf);
+    if (gang__demand_is_bounded(g))
+        gang__demand_count(g, sign);
+    if (s->usage.bounded > 0) /* what is fixed decides which of their demand counts */
+        gang__wake_shares(s);
     if (g->tasks == 0 && left == 0) /* its queues count nothing of it */
         return;
     for (uint32_t group = 0; group < q->group_count; group++) {
@@ -255,14 +265,14 @@ struct gang__queue_state *gang__usage_refuse(gang_sched *s, struct gang__queue_s
 
 void gang__usage_charge_handover(struct gang__handover *handover, int64_t sign)
 {
-    gang__usage_promise(handover->taker, handover->grow_group,
-                        handover->grow_group < 0 ? sign : sign * handover->place_count);
+    gang__usage_promise(handover->taker, handover->places, handover->place_count,
+                        handover->grow_group >= 0, sign);
 }
 
 const struct gang__take *gang__gang_next_demand(const struct gang__gang *g, uint32_t *count)
 {
     if (g->alloc == GANG_ID_NONE)
-        return gang__request_class_takes(g->request_class, -1, count);
+        return gang__gang_takes(g, count);
     const gang_request *q = gang__gang_request(g);
     uint32_t group = 0;
     while (group + 1 < q->group_count && gang__gang_lacks(g, group) == 0)

@@ -43,10 +43,11 @@ void gang__usage_shift(struct gang__queue_state *leaf,
                        const struct gang__request_class *request_class, uint32_t group,
                        int64_t times);
 
-/* Adds `times` the capacity that a gang is about to get: all of the gang (grow_group < 0), or
- * a task of that group. A negative `times` subtracts. It counts as usage of the gang's queues and
- * user, and as fixed usage of the queues if preemption may never take it. */
-void gang__usage_promise(struct gang__gang *g, int32_t grow_group, int64_t times);
+/* Adds (or, with sign -1, subtracts) what a gang is about to get at these places: it starts there,
+ * or (grows) gets more tasks. It counts as usage of the gang's queues and user, and as fixed usage
+ * of the queues if preemption may never take it. */
+void gang__usage_promise(struct gang__gang *g, const struct gang_placement *places, int64_t count,
+                         bool grows, int64_t sign);
 
 /* Does preemption never take what the gang gets: at its start, or (grows) with one more task? */
 bool gang__gang_is_fixed(const struct gang__gang *g, bool grows);
@@ -86,19 +87,26 @@ void gang__fair_refresh(gang_sched *s);
  * the original summed them up, both schedulers sum up again. */
 void gang__fair_copy(gang_sched *s, const gang_sched *from);
 
-/* The dominant ratio of used (+ take, by ascending dimension) to `over`. In a dimension where
+/* The dominant ratio of `used` (+ take, by ascending dimension) to `over`. In a dimension where
  * `over` is 0, any usage is infinitely much. */
-struct gang__ratio gang__fair_ratio(const gang_sched *s, const struct gang__queue_state *q,
-                                    const int64_t *over, const struct gang__take *take,
-                                    uint32_t count);
+struct gang__ratio gang__fair_ratio(const gang_sched *s, const int64_t *over, const int64_t *used,
+                                    const struct gang__take *take, uint32_t count);
+
+/* The same of the queue's share, in the dimensions that its guarantees manage. In the others its
+ * share is all that it demands, and says nothing. */
+struct gang__ratio gang__fair_share_ratio(const gang_sched *s, const struct gang__queue_state *q,
+                                          const int64_t *used, const struct gang__take *take,
+                                          uint32_t count);
 
 /* The dominant ratio of the queue's guarantee to the totals. Infinite if no dimension of the
  * queue is managed. */
 struct gang__ratio gang__fair_capacity(const gang_sched *s, const struct gang__queue_state *q);
 
-/* Is the queue above its share (or guarantee) in a dimension of `take` that counts? */
+/* Is a usage of the queue above `bound`, its share or guarantee, in a dimension of `take` that
+ * counts? */
 bool gang__usage_exceeds(const gang_sched *s, const struct gang__queue_state *q,
-                         const int64_t *bound, const struct gang__take *take, uint32_t count);
+                         const int64_t *bound, const int64_t *used, const struct gang__take *take,
+                         uint32_t count);
 
 /* Does the queue stay inside `bound` with these amounts more, in the dimensions of `take`? */
 bool gang__usage_stays_within(const struct gang__queue_state *q, const int64_t *bound,
@@ -106,14 +114,11 @@ bool gang__usage_stays_within(const struct gang__queue_state *q, const int64_t *
 
 /* ---- limits.c ---- */
 
-/* Sums the amounts that these tasks of each group take. Returns the number of dimensions. */
-uint32_t gang__takes_sum(const gang_sched *s, const struct gang__gang *g, const int64_t *tasks,
-                         struct gang__take take[GANG__DIMS]);
-
-/* The amounts that a suspended gang takes when it resumes: all that it had. Returns the number of
- * dimensions. */
-uint32_t gang__gang_resume_demand(gang_sched *s, const struct gang__gang *g,
-                                  struct gang__take take[GANG__DIMS]);
+/* Sums the amounts that these places take; of a suspended gang: its old places. Returns the number
+ * of dimensions. */
+uint32_t gang__places_take(gang_sched *s, const struct gang__gang *g,
+                           const struct gang_placement *places, int64_t count,
+                           struct gang__take take[GANG__DIMS]);
 
 /* The queue that refuses these amounts to the gang: by the number of running jobs, by its limits
  * or guarantee, or by the user limit. NULL: none. */
@@ -121,13 +126,50 @@ struct gang__queue_state *gang__limits_refuse(gang_sched *s, struct gang__gang *
                                               const struct gang__take *take, uint32_t count,
                                               bool fixed, struct gang__refusal *refusal);
 
-/* Do queues and users allow the whole gang (grow_group < 0), or `times` tasks of a group? */
-bool gang__limits_allow(gang_sched *s, struct gang__gang *g, int32_t grow_group, int64_t times);
+/* Do queues and users allow the gang what it gets at these places, when it starts or grows? */
+bool gang__limits_allow(gang_sched *s, struct gang__gang *g, const struct gang_placement *places,
+                        int64_t count);
 
 /* YARN's user limit for the gang's user, by kind; `gang`: the amounts that the gang asks for.
  * True: they exceed the limit. False, with `limit` unset, also if the leaf has no user limit. */
 bool gang__user_limits(gang_sched *s, const struct gang__gang *g, const int64_t *gang,
                        int64_t *limit);
+
+/* ---- choices.c ---- */
+
+/* Sums the amounts that these tasks of each group take. Returns the number of dimensions. */
+uint32_t gang__takes_sum(const gang_sched *s, const struct gang__request_class *request_class,
+                         const int64_t *tasks, struct gang__take take[GANG__DIMS]);
+
+/* Does what a gang takes that is about to start depend on which of its tasks start together? */
+static inline bool gang__gang_chooses(const struct gang__gang *g)
+{
+    return !g->request_class->even && g->alloc == GANG_ID_NONE && !g->places;
+}
+
+/* Set gang->choice, for a gang that chooses: to its first choice, to the next one. False: there is
+ * none, and gang->choice is NULL. The caller sets it to NULL when it has been tried. Gangs of a
+ * class share the memory: one at a time has a choice. */
+bool gang__choice_first(const gang_sched *s, struct gang__gang *g);
+bool gang__choice_next(const gang_sched *s, struct gang__gang *g);
+
+/* Set it to the tasks that these places hold, unless all choices take the same. */
+void gang__choice_of_places(const gang_sched *s, struct gang__gang *g,
+                            const struct gang_placement *places, int64_t count);
+
+/* ---- demand.c ---- */
+
+/* A wait class gets its first gang, which is in it; it loses the last one. In between, each gang
+ * that enters a bounded class (sign 1) or leaves it (-1), while `demands` holds, is counted there;
+ * gang__usage_out() and gang__usage_in() do so for changes of what a gang in the class lacks. */
+void gang__demand_enter(gang_sched *s, struct gang__wait_class *class);
+void gang__demand_leave(gang_sched *s, struct gang__wait_class *class);
+void gang__demand_count(const struct gang__gang *g, int64_t sign);
+
+static inline bool gang__demand_is_bounded(const struct gang__gang *g)
+{
+    return g->order.wait_class && g->order.wait_class->bounded.at;
+}
 
 /* ---- victim_order.c ---- */
 
@@ -144,8 +186,8 @@ void gang__victims_sort(gang_sched *s);
  * usage of its queues. */
 void gang__usage_charge_handover(struct gang__handover *handover, int64_t sign);
 
-/* The amounts that a gang asks for when it is tried: the whole gang, or a task of the first group
- * that lacks tasks. */
+/* The amounts that a gang asks for when it is tried: the whole gang, with the choice that is tried
+ * or at least; or a task of the first group that lacks tasks. */
 const struct gang__take *gang__gang_next_demand(const struct gang__gang *g, uint32_t *count);
 
 /* ---- cells.c ---- */

@@ -3,9 +3,11 @@
 #include "sched/where/where.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "place/alloc/alloc.h"
 #include "place/request/request.h"
+#include "sched/calendar/calendar.h"
 #include "sched/order/order.h"
 #include "sched/record/state.h"
 
@@ -18,6 +20,10 @@ void gang__where_register(gang_sched *s, const struct gang__veto *veto)
 void gang__where_free(gang_sched *s)
 {
     gang__release(&s->mem, s->where.state);
+    if (s->where.narrowed)
+        gang__narrowed_free(s->where.narrowed, &s->cluster->mem);
+    gang__release(&s->mem, s->where.narrowed);
+    gang__release(&s->mem, s->where.open);
 }
 
 /* ---- the list -------------------------------------------------------------------------------- */
@@ -26,6 +32,11 @@ void gang__where_free(gang_sched *s)
 static const struct gang__veto *veto_at(const gang_sched *s, uint32_t i)
 {
     return i < s->where.count ? s->where.registered[i] : gang__vetoes[i - s->where.count];
+}
+
+bool gang__where_needs_snapshot(const struct gang__where *w)
+{
+    return w->g->choice || gang__where_concerned(w);
 }
 
 bool gang__where_concerned(const struct gang__where *w)
@@ -80,9 +91,25 @@ struct question {
     int64_t step;
 };
 
+/* The request of the gang, or its request with the choice that is being tried. NULL: out of
+ * memory. */
+static gang_request *request_of(const struct gang__where *w)
+{
+    struct gang__where_state *at = &w->s->where;
+    if (!w->g->choice)
+        return gang__gang_request(w->g);
+    if (!at->narrowed)
+        at->narrowed = gang__zalloc(&w->s->mem, 1, sizeof(*at->narrowed));
+    return at->narrowed
+               ? gang__request_narrow(at->narrowed, gang__gang_request(w->g), w->g->choice->tasks)
+               : NULL;
+}
+
 static gang_result answer(const struct gang__where *w, const struct question *q)
 {
-    gang_request *request = gang__gang_request(w->g);
+    gang_request *request = request_of(w);
+    if (!request)
+        return GANG_ENOMEM;
     if (!q->places)
         return gang__snapshot_fits(w->s->worker, w->on, request);
     if (q->group < 0)
@@ -129,10 +156,29 @@ static gang_result ask(const struct gang__where *w, const struct question *q)
         return answer(w, q);
     if (!save_states(w))
         return GANG_ENOMEM;
-    gang_result r = place_closed(w, q, true);
-    if (r == GANG_ENOFIT && gang__where_is_soft(w))
+    gang_result r = GANG_ENOFIT;
+    if (w->soft != GANG__SOFT_LIFTED)
+        r = place_closed(w, q, true);
+    if (w->soft == GANG__SOFT_LIFTED ||
+        (w->soft == GANG__SOFT_FIRST && r == GANG_ENOFIT && gang__where_is_soft(w)))
         r = place_closed(w, q, false);
     return r;
+}
+
+const uint64_t *gang__where_open(const struct gang__where *w, uint32_t end)
+{
+    struct gang__where_state *at = &w->s->where;
+    size_t words = end / 64 + 1;
+    if (!save_states(w) ||
+        !gang__grow(&w->s->mem, (void **)&at->open, &at->open_cap, words, sizeof(*at->open)))
+        return NULL;
+    memset(at->open, 0, words * sizeof(*at->open));
+    gang_result r = gang__where_close(w, w->soft != GANG__SOFT_LIFTED);
+    for (uint32_t slot = GANG__POOL + 1; slot < w->on->end && slot < end; slot++)
+        if (gang__snapshot_node(w->on, slot) && gang__snapshot_state(w->on, slot) == GANG__STATE_UP)
+            gang__mask_put(at->open, slot);
+    restore_states(w);
+    return r == GANG_OK ? at->open : NULL;
 }
 
 gang_result gang__where_place(const struct gang__where *w, struct gang__places *places)
@@ -157,7 +203,7 @@ gang_result gang__where_alloc(gang_sched *s, struct gang__gang *g, gang_alloc_id
 {
     struct gang__where w = {.s = s, .g = g, .on = s->scratch};
     *why = GANG_WAIT_CAPACITY;
-    if (!gang__where_concerned(&w))
+    if (!gang__where_needs_snapshot(&w))
         return gang_alloc(s->worker, g->request_class->q, id, NULL);
     *why = gang__where_why(&w);
     if (gang_snapshot_take(s->worker, s->scratch) != GANG_OK)

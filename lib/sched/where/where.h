@@ -13,6 +13,9 @@
 
 #include "sched/record/state.h"
 
+/* Soft vetoes: lifted if they leave no place; kept anyway; or lifted from the beginning. */
+enum { GANG__SOFT_FIRST = 0, GANG__SOFT_KEPT, GANG__SOFT_LIFTED };
+
 /* A gang that is to be placed, and under which circumstances. */
 struct gang__where {
     gang_sched *s;
@@ -26,6 +29,7 @@ struct gang__where {
     bool parts, plans;
     bool charged; /* its queues count the gang already, in this trial */
     bool anew;    /* the gang runs, and is to start again elsewhere */
+    uint8_t soft; /* GANG__SOFT_* */
 };
 
 struct gang__veto {
@@ -42,6 +46,9 @@ void gang__where_free(gang_sched *s);
 /* Does any veto concern the gang? If none does, it may be placed on the cluster itself. */
 bool gang__where_concerned(const struct gang__where *w);
 
+/* Is the gang placed on a snapshot and adopted there: for a veto, or for the choice of its tasks? */
+bool gang__where_needs_snapshot(const struct gang__where *w);
+
 /* What the gang waits for if it finds no place: GANG_WAIT_CAPACITY, or the reason of the first
  * veto that concerns it. */
 int32_t gang__where_why(const struct gang__where *w);
@@ -52,8 +59,13 @@ bool gang__where_is_soft(const struct gang__where *w);
 /* Close the nodes of w->on for good; `soft`: also those of soft vetoes. GANG_OK; GANG_ENOMEM. */
 gang_result gang__where_close(const struct gang__where *w, bool soft);
 
-/* Find places on w->on for the gang, or for `step` more tasks of a group; or say whether there are
- * any. The snapshot is afterwards as it was. Soft vetoes are lifted if they leave no place.
+/* The nodes of w->on that are open to the gang, as bits of slots below `end`, for the calendar.
+ * NULL: out of memory. Valid until the next call. */
+const uint64_t *gang__where_open(const struct gang__where *w, uint32_t end);
+
+/* Find places on w->on for the gang (with its choice, if one is being tried), or for `step` more
+ * tasks of a group; or say whether there are any. The snapshot is afterwards as it was. Soft vetoes
+ * are lifted if they leave no place, unless w->soft says otherwise.
  * GANG_OK; GANG_ENOFIT; GANG_ENEVER; GANG_ENOMEM. O(nodes) if a veto concerns the gang, plus what
  * placing costs. */
 gang_result gang__where_place(const struct gang__where *w, struct gang__places *places);
