@@ -20,6 +20,11 @@ bool gang__choose_tasks(gang_sched *s, struct gang__gang *g);
 /* It is unknown how much capacity is free: the next run tries the gang again. */
 void gang__block_for_this_run(gang_sched *s, struct gang__gang *g, bool no_memory);
 
+/* The gang was tried and got nothing: it preempts others, if that may help. `wait_class`: where it
+ * waited. True: it preempts. */
+bool gang__preempt_in_order(gang_sched *s, struct gang__gang *g,
+                            struct gang__wait_class *wait_class);
+
 /* Blocked gangs are tried with preemption: one a step, between begin and end. begin, false: there
  * is none. step, true: another one may follow. end, true: something was done, so that others may be
  * tried. */

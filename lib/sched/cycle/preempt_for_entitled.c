@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Preemption in the cycle: blocked gangs that are entitled to more are tried in their order, each
- * first without and then with preemption (sched/preempt), until one starts or preempts. Each try is
- * a step of the run (run.c). */
+/* Preemption in the cycle. A gang that is tried in its order and finds no place may preempt at once
+ * (gang__preempt_in_order()): gangs behind it then do not start only to be preempted for it. Blocked
+ * gangs that something may have helped since are tried again when no other gang can start, in their
+ * order, each first without and then with preemption, until one starts or preempts. Each try is a
+ * step of the run (run.c). */
 #include "sched/backfill/backfill.h"
 #include "sched/cycle/cycle_in.h"
 #include "sched/order/order.h"
@@ -20,12 +22,17 @@ static bool some_leaf_is_above_share(const gang_sched *s)
     return false;
 }
 
+static void look_at_victims(gang_sched *s)
+{
+    s->preempt.above_share = some_leaf_is_above_share(s);
+    gang__victims_sort(s);
+}
+
 /* Unblock the wait classes that preemption may help. False: there is none. */
 static bool unblock_some(gang_sched *s)
 {
     struct gang__wait_class *next, *chosen = NULL;
-    s->preempt.above_share = some_leaf_is_above_share(s);
-    gang__victims_sort(s);
+    look_at_victims(s);
     for (struct gang__wait_class *wait_class = s->order.blocked; wait_class; wait_class = next) {
         next = wait_class->next_blocked;
         if (gang__preempt_is_worthwhile(s, wait_class)) {
@@ -52,6 +59,25 @@ static void note_tried(gang_sched *s)
     if (s->preempt.tried && s->preempt.tried->order.wait_class == wait_class)
         wait_class->tried = s->wake.changes + 1;
     s->preempt.tried = NULL;
+}
+
+bool gang__preempt_in_order(gang_sched *s, struct gang__gang *g,
+                            struct gang__wait_class *wait_class)
+{
+    if (g->order.wait_class != wait_class || wait_class->backfill.kept != GANG__KEPT_NOT ||
+        !may_help(s, wait_class, g))
+        return false;
+    look_at_victims(s);
+    if (!gang__preempt_is_worthwhile(s, wait_class))
+        return false;
+    const struct gang__set_link *link = gang__set_next(&g->order.link);
+    const struct gang__gang *next = link ? GANG__OF(struct gang__gang, order.link, link) : NULL;
+    bool done = gang__preempt_for(s, g);
+    if (!done)
+        wait_class->tried = s->wake.changes + 1;
+    else if (next && next->order.wait_class) /* it is tried in its order, too */
+        gang__order_unblock(s, next->order.wait_class);
+    return done;
 }
 
 static bool try_one(gang_sched *s, struct gang__gang *g, struct gang__wait_class *wait_class)

@@ -107,7 +107,9 @@ static bool schedule_next(gang_sched *s)
     if (!g || !gang__run_step(s))
         return false;
     s->info.jobs_tried++;
-    gang__schedule_one(s, g);
+    struct gang__wait_class *wait_class = g->order.wait_class;
+    if (!gang__schedule_one(s, g))
+        (void)gang__preempt_in_order(s, g, wait_class);
     return true;
 }
 
