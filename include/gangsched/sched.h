@@ -267,12 +267,18 @@ struct gang_sched_opts {
      *  down by capacity over their sum (YARN). */
     int32_t scale_guarantees;
     int32_t reserved0; /**< 0 */
+    /** A gang that was preempted or moved for a job of some queue is not preempted or moved again
+     *  for that queue for so long, or for the min_runtime_ns of its own queue, if that is longer.
+     *  So no two queues take the same capacity from each other again and again. It holds for jobs
+     *  that waited when the gang was stopped: not for one that is submitted, released or restarted
+     *  after that. A change of queues or nodes ends it. 0: 10 min; -1: off. */
+    int64_t preempt_cooldown_ns;
 };
 
 #define GANG_SCHED_OPTS_INIT                                                                       \
     {                                                                                              \
         sizeof(struct gang_sched_opts), NULL, NULL, NULL, 0, sizeof(struct gang_queue_rule), NULL, \
-            0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                                        \
+            0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                                                     \
     }
 
 /**

@@ -450,8 +450,8 @@ static int next_job(const struct oracle *o, int parent)
 {
     int best = -1, best_queue = -1;
     for (int j = 0; j < o->jobs; j++)
-        if (o->job[j].queue == parent && !(o->preempting ? o->job[j].asked : o->job[j].tried) &&
-            wants_more(&o->job[j]) && (best < 0 || job_before(o, j, best)))
+        if (o->job[j].queue == parent && !o->job[j].tried && wants_more(&o->job[j]) &&
+            (best < 0 || job_before(o, j, best)))
             best = j;
     for (int q = 0; q < o->queues; q++) {
         if (o->queue[q].parent != parent)
@@ -463,26 +463,6 @@ static int next_job(const struct oracle *o, int parent)
         }
     }
     return best;
-}
-
-/* Rule 6, and growth task by task. What does not fit now does not fit later in this pass either. */
-static bool allocate(struct oracle *o)
-{
-    bool any = false;
-    for (;;) {
-        oracle_share(o);
-        int j = next_job(o, -1);
-        if (j < 0)
-            return any;
-        struct oracle_job *job = &o->job[j];
-        int by = forbidden_by(o, job);
-        if (start(o, job)) {
-            any = true;
-        } else {
-            job->tried = true;
-            job->by = by;
-        }
-    }
 }
 
 /* ---- making room: rules 10 to 12 ---- */
@@ -566,6 +546,16 @@ static bool may_preempt(const struct oracle_job *taker, const struct oracle_job 
 
 enum { BY_RECLAIM = 1, BY_PREEMPTION = 2, OF_THE_FULL = 4 };
 
+/* No circles: a job is stopped only once for jobs of a queue that waited then already. The tasks
+ * that it got since count as the job. */
+static bool is_spared(const struct oracle_job *taker, const struct oracle_job *victim, bool whole)
+{
+    int64_t of_all = victim->stopped_at[0][taker->queue];
+    int64_t of_some = victim->stopped_at[1][taker->queue];
+    return of_all > taker->submitted_at ||
+           (!whole && of_some > taker->submitted_at && victim->grown_at >= of_some);
+}
+
 /* The next victim by rule 12, or -1: lowest priority, members above the minimum, newest. */
 static int next_victim(const struct oracle *o, int taker, int how, bool *whole)
 {
@@ -578,6 +568,8 @@ static int next_victim(const struct oracle *o, int taker, int how, bool *whole)
             continue;
         if (!((how & BY_RECLAIM) && may_reclaim(o, t, v, how & OF_THE_FULL)) &&
             !((how & BY_PREEMPTION) && may_preempt(t, v)))
+            continue;
+        if (is_spared(t, v, core))
             continue;
         if (best >= 0 && v->priority > o->job[best].priority)
             continue;
@@ -706,42 +698,65 @@ static bool preempt_for(struct oracle *o, int taker, int first, int then)
         if (!put_back(o, taker, victim, victims))
             break;
         for (int i = 0; i < victims; i++)
-            if (!victim[i].stays)
-                try_again_below(o, o->job[victim[i].job].queue);
+            if (!victim[i].stays) {
+                struct oracle_job *job = &o->job[victim[i].job];
+                job->stopped_at[!victim[i].whole][o->job[taker].queue] = ++o->stops;
+                try_again_below(o, job->queue);
+            }
         return start(o, &o->job[taker]);
     }
     *o = before;
     return false;
 }
 
-/* For each job that waits or could grow, in order: take from other queues, else from its own, else
- * from both. Returns whether any job got something. */
-static bool preempt_any(struct oracle *o)
+/* Takes from other queues, else from its own, else from both. */
+static bool preempt_any_way(struct oracle *o, int j)
 {
-    int j;
-    bool any = false;
-    for (j = 0; j < o->jobs; j++)
-        o->job[j].asked = o->job[j].never_preempts; /* such a job bars no other one */
-    o->preempting = true;
-    oracle_share(o);
-    while (!any && (j = next_job(o, -1)) >= 0) {
-        any = preempt_for(o, j, 0, BY_RECLAIM) || preempt_for(o, j, 0, BY_PREEMPTION) ||
-              preempt_for(o, j, BY_PREEMPTION, BY_RECLAIM);
-        o->job[j].asked = true;
+    return preempt_for(o, j, 0, BY_RECLAIM) || preempt_for(o, j, 0, BY_PREEMPTION) ||
+           preempt_for(o, j, BY_PREEMPTION, BY_RECLAIM);
+}
+
+/* ---- rule 6 ---------------------------------------------------------------------------------- */
+
+/* The first job in order starts or grows by a task, if need be in place of others. False: it gets
+ * nothing, and is not tried again in this pass. */
+static bool try_job(struct oracle *o, int j)
+{
+    struct oracle_job *job = &o->job[j];
+    int by = forbidden_by(o, job);
+    if (start(o, job)) {
+        job->grown_at = o->stops;
+        return true;
     }
-    o->preempting = false;
+    job->by = by;
+    if (o->preempts && !job->never_preempts && preempt_any_way(o, j))
+        return true;
+    job->tried = true;
+    job->tried_at = o->changes;
+    return false;
+}
+
+/* All jobs in their order. Returns whether any job got something. */
+static bool pass(struct oracle *o)
+{
+    bool any = false;
+    int j;
+    for (j = 0; o->preempts && j < o->jobs; j++) /* something may let them preempt now */
+        if (o->job[j].tried_at != o->changes)
+            o->job[j].tried = false;
+    for (oracle_share(o); (j = next_job(o, -1)) >= 0; oracle_share(o))
+        if (try_job(o, j)) {
+            any = true;
+            o->changes++;
+        }
     return any;
 }
 
 bool oracle_settle(struct oracle *o)
 {
-    for (int i = 0; i < 100; i++) {
-        bool any = allocate(o);
-        if (o->preempts)
-            any = preempt_any(o) || any;
-        if (!any)
+    for (int i = 0; i < 100; i++)
+        if (!pass(o))
             return true;
-    }
     return false;
 }
 

@@ -40,13 +40,18 @@ struct oracle_job {
     int64_t on[ORACLE_GROUPS][ORACLE_NODES]; /* tasks that run */
     /* The last try failed: not tried again until capacity comes free or `by` uses less. */
     bool tried;
-    int by;     /* the queue that forbade it; -1: there was no room */
-    bool asked; /* tried to make room for it */
+    int by;           /* the queue that forbade it; -1: there was no capacity */
+    int64_t tried_at; /* oracle.changes then */
+    /* oracle.stops when it was submitted, got more tasks, and was stopped for each queue: whole, and
+     * tasks above its minimum; 0: never */
+    int64_t submitted_at, grown_at, stopped_at[2][ORACLE_QUEUES];
 };
 
 /* Queues and jobs are in the order of their age. */
 struct oracle {
-    bool preempts, preempting;
+    bool preempts;
+    int64_t changes; /* jobs that got something so far */
+    int64_t stops;   /* so far */
     int nodes, queues, jobs;
     int64_t capacity[ORACLE_NODES][ORACLE_KINDS];
     struct oracle_queue queue[ORACLE_QUEUES];

@@ -113,6 +113,7 @@ static void random_job(struct oracle_job *job)
     job->priority = below(3);
     job->preemptible = kind[below(5)];
     job->never_preempts = one_in(5);
+    job->submitted_at = oracle.stops;
 }
 
 /* ---- the same for the library ---- */

@@ -12,6 +12,7 @@
 #include "sched/calendar/calendar.h"
 #include "sched/intake/intake.h"
 #include "sched/lifecycle/lifecycle.h"
+#include "sched/preempt/preempt.h"
 #include "sched/order/order.h"
 #include "sched/record/state.h"
 #include "sched/usage/usage.h"
@@ -143,8 +144,9 @@ static void copy_gang_state(struct gang__gang *to, const struct gang__gang *from
     to->served_ns = from->served_ns;
     to->preempt.preempted_run = from->preempt.preempted_run;
     to->preempt.preempted_others_run = from->preempt.preempted_others_run;
-    to->preempt.preempted_event = from->preempt.preempted_event;
-    to->preempt.preempted_times = from->preempt.preempted_times;
+    to->preempt.demand_at = from->preempt.demand_at;
+    to->preempt.grown_at = from->preempt.grown_at;
+    to->preempt.stopped = from->preempt.stopped;
     to->stop.unreleased = from->stop.unreleased;
     to->demands = from->demands;
     to->over = from->over;
@@ -174,6 +176,8 @@ static bool copy_lists(gang_sched *s, struct gang__job *to, const struct gang__j
     for (uint32_t i = 0; i < from->gang_count; i++) {
         const struct gang__gang *g = &from->gang[i];
         size_t count = (size_t)g->place_count;
+        if (!gang__cooldowns_copy(s, &to->gang[i], g))
+            return false;
         if (!g->places)
             continue;
         to->gang[i].places = gang__zalloc(&s->mem, count + 1, sizeof(*g->places));
@@ -318,6 +322,7 @@ static void settle(gang_sched *s, const gang_sched *from)
 {
     s->external_events = from->external_events;
     s->preempt.min_runtime_due_ns = from->preempt.min_runtime_due_ns;
+    s->preempt.stops = from->preempt.stops;
     copy_notes(s, from);
     s->wake.retry = s->wake.retry || from->wake.retry;
     s->unfinished = from->unfinished;

@@ -91,5 +91,4 @@ void gang__order_copy(gang_sched *s, const gang_sched *from)
     copy_freed(s, from);
     s->wake.changes = from->wake.changes;
     s->wake.changes_done = from->wake.changes_done;
-    s->preempt.untried = from->preempt.untried;
 }

@@ -21,15 +21,19 @@ bool gang__choose_tasks(gang_sched *s, struct gang__gang *g);
 void gang__block_for_this_run(gang_sched *s, struct gang__gang *g, bool no_memory);
 
 /* The gang was tried and got nothing: it preempts others, if that may help. `wait_class`: where it
- * waited. True: it preempts. */
-bool gang__preempt_in_order(gang_sched *s, struct gang__gang *g,
+ * waited. */
+void gang__preempt_in_order(gang_sched *s, struct gang__gang *g,
                             struct gang__wait_class *wait_class);
 
-/* Blocked gangs are tried with preemption: one a step, between begin and end. begin, false: there
- * is none. step, true: another one may follow. end, true: something was done, so that others may be
- * tried. */
-bool gang__entitled_begin(gang_sched *s);
-bool gang__entitled_step(gang_sched *s);
-bool gang__entitled_end(gang_sched *s);
+/* The step that tried it has been drained. If the gang got nothing, its class is not tried again
+ * until something changes; what the step itself noted counts as tried. */
+void gang__preempt_note_tried(gang_sched *s);
+
+/* Unblock the wait classes that preemption may help, if anything changed since that was asked last.
+ * True: there is one. */
+bool gang__entitled_unblock(gang_sched *s);
+
+/* There is no capacity for this request class: block its READY classes that wait to start. */
+void gang__block_request_class(gang_sched *s, struct gang__request_class *request_class);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Preemption in the cycle. A gang that is tried in its order and finds no place may preempt at once
- * (gang__preempt_in_order()): gangs behind it then do not start only to be preempted for it. Blocked
- * gangs that something may have helped since are tried again when no other gang can start, in their
- * order, each first without and then with preemption, until one starts or preempts. Each try is a
- * step of the run (run.c). */
+/* Preemption in the cycle: which gangs are tried with preemption, and when?
+ *
+ * A gang that is tried in its order and finds no place preempts at once, if it may
+ * (gang__preempt_in_order()): gangs behind it do not start only to be preempted for it. Before each
+ * round of the cycle, the wait classes that something may have helped since they were tried last are
+ * unblocked (gang__entitled_unblock()), so that their gangs are tried in their order, too. */
 #include "sched/backfill/backfill.h"
 #include "sched/cycle/cycle_in.h"
 #include "sched/order/order.h"
@@ -28,14 +29,16 @@ static void look_at_victims(gang_sched *s)
     gang__victims_sort(s);
 }
 
-/* Unblock the wait classes that preemption may help. False: there is none. */
-static bool unblock_some(gang_sched *s)
+bool gang__entitled_unblock(gang_sched *s)
 {
     struct gang__wait_class *next, *chosen = NULL;
+    if (s->wake.changes == s->wake.changes_done || s->opts.no_preemption || !s->order.blocked)
+        return false;
+    s->wake.changes_done = s->wake.changes;
     look_at_victims(s);
     for (struct gang__wait_class *wait_class = s->order.blocked; wait_class; wait_class = next) {
         next = wait_class->next_blocked;
-        if (gang__preempt_is_worthwhile(s, wait_class)) {
+        if (gang__preempt_is_worthwhile(s, wait_class, wait_class->why)) {
             gang__order_unblock(s, wait_class);
             chosen = wait_class;
         }
@@ -47,13 +50,34 @@ static bool unblock_some(gang_sched *s)
 static bool may_help(gang_sched *s, const struct gang__wait_class *wait_class, struct gang__gang *g)
 {
     return wait_class->state == GANG__CLASS_BLOCKED &&
+           wait_class->backfill.kept == GANG__KEPT_NOT &&
            (gang__preempt_helps(wait_class->why) ||
             (wait_class->why == GANG_WAIT_PLANNED && gang__backfill_lacks_capacity(s, g)));
 }
 
-/* The gang of the last step got nothing: its class is not tried again until something changes. What
- * the step noted has been drained, and counts as tried. */
-static void note_tried(gang_sched *s)
+static bool preempt(gang_sched *s, struct gang__gang *g, struct gang__wait_class *wait_class)
+{
+    if (g->order.wait_class != wait_class || !may_help(s, wait_class, g))
+        return false;
+    look_at_victims(s);
+    if (!gang__preempt_is_worthwhile(s, wait_class, wait_class->why))
+        return false;
+    const struct gang__set_link *link = gang__set_next(&g->order.link);
+    const struct gang__gang *next = link ? GANG__OF(struct gang__gang, order.link, link) : NULL;
+    bool done = gang__preempt_for(s, g);
+    if (done && next && next->order.wait_class) /* it is tried in its order, too */
+        gang__order_unblock(s, next->order.wait_class);
+    return done;
+}
+
+void gang__preempt_in_order(gang_sched *s, struct gang__gang *g,
+                            struct gang__wait_class *wait_class)
+{
+    s->preempt.tried = preempt(s, g, wait_class) ? NULL : g;
+    s->preempt.tried_class = wait_class;
+}
+
+void gang__preempt_note_tried(gang_sched *s)
 {
     struct gang__wait_class *wait_class = s->preempt.tried_class;
     if (s->preempt.tried && s->preempt.tried->order.wait_class == wait_class)
@@ -61,65 +85,15 @@ static void note_tried(gang_sched *s)
     s->preempt.tried = NULL;
 }
 
-bool gang__preempt_in_order(gang_sched *s, struct gang__gang *g,
-                            struct gang__wait_class *wait_class)
+/* The classes for which preemption is worth while are tried one by one, though there is no
+ * capacity. */
+void gang__block_request_class(gang_sched *s, struct gang__request_class *request_class)
 {
-    if (g->order.wait_class != wait_class || wait_class->backfill.kept != GANG__KEPT_NOT ||
-        !may_help(s, wait_class, g))
-        return false;
+    struct gang__wait_class *next;
     look_at_victims(s);
-    if (!gang__preempt_is_worthwhile(s, wait_class))
-        return false;
-    const struct gang__set_link *link = gang__set_next(&g->order.link);
-    const struct gang__gang *next = link ? GANG__OF(struct gang__gang, order.link, link) : NULL;
-    bool done = gang__preempt_for(s, g);
-    if (!done)
-        wait_class->tried = s->wake.changes + 1;
-    else if (next && next->order.wait_class) /* it is tried in its order, too */
-        gang__order_unblock(s, next->order.wait_class);
-    return done;
-}
-
-static bool try_one(gang_sched *s, struct gang__gang *g, struct gang__wait_class *wait_class)
-{
-    if (gang__schedule_one(s, g)) /* what was done for one before may help it */
-        return true;
-    return g->order.wait_class == wait_class && may_help(s, wait_class, g) &&
-           gang__preempt_for(s, g);
-}
-
-bool gang__entitled_begin(gang_sched *s)
-{
-    if ((s->wake.changes == s->wake.changes_done && !s->preempt.untried) || s->opts.no_preemption ||
-        !s->order.blocked)
-        return false;
-    s->wake.changes_done = s->wake.changes;
-    s->preempt.untried = false;
-    if (!unblock_some(s))
-        return false;
-    s->preempt.running = true;
-    s->preempt.done = false;
-    s->preempt.tried = NULL;
-    return true;
-}
-
-bool gang__entitled_step(gang_sched *s)
-{
-    note_tried(s);
-    struct gang__gang *g = gang__order_next(s);
-    if (!g || !gang__run_step(s))
-        return false;
-    struct gang__wait_class *wait_class = g->order.wait_class;
-    s->preempt.done = try_one(s, g, wait_class);
-    s->preempt.tried = s->preempt.done ? NULL : g;
-    s->preempt.tried_class = wait_class;
-    return !s->preempt.done;
-}
-
-bool gang__entitled_end(gang_sched *s)
-{
-    s->preempt.running = false;
-    if (!s->preempt.done && gang__order_next(s)) /* cut short: the next run tries the rest */
-        s->wake.changes_done--;
-    return s->preempt.done;
+    for (struct gang__wait_class *class = request_class->ready; class; class = next) {
+        next = class->next;
+        if (!class->grower && !gang__preempt_is_worthwhile(s, class, GANG_WAIT_CAPACITY))
+            gang__order_block(s, class, GANG_WAIT_CAPACITY, NULL, 0);
+    }
 }

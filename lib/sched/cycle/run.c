@@ -99,6 +99,7 @@ static bool refresh_plans(gang_sched *s)
 /* The gang that is first in order. */
 static bool schedule_next(gang_sched *s)
 {
+    gang__preempt_note_tried(s);
     if (s->wake.shares)
         gang__order_refresh(s);
     if (s->wake.capacity) /* what other threads free is seen when the next round begins */
@@ -109,7 +110,7 @@ static bool schedule_next(gang_sched *s)
     s->info.jobs_tried++;
     struct gang__wait_class *wait_class = g->order.wait_class;
     if (!gang__schedule_one(s, g))
-        (void)gang__preempt_in_order(s, g, wait_class);
+        gang__preempt_in_order(s, g, wait_class);
     return true;
 }
 
@@ -117,15 +118,6 @@ static bool rotate_slices(gang_sched *s)
 {
     gang__slice_run(s);
     return false;
-}
-
-/* True: a gang started, or preempts others, so that more may be possible. */
-static bool preempt_for_entitled(gang_sched *s)
-{
-    if (!gang__entitled_begin(s))
-        return false;
-    run_stage(s, gang__entitled_step);
-    return gang__entitled_end(s);
 }
 
 /* ---- the cycle ------------------------------------------------------------------------------- */
@@ -147,6 +139,7 @@ static void cycle(gang_sched *s)
     run_stage(s, gang__timers_step);
     run_stage(s, finish_handovers);
     gang__queues_remove_idle(s);
+    (void)gang__entitled_unblock(s);
     do {
         run_stage(s, refresh_plans);
         gang__order_unblock_for_capacity(s);
@@ -155,7 +148,7 @@ static void cycle(gang_sched *s)
         run_stage(s, rotate_slices);
         take_messages_in(s); /* callbacks may have left some */
         run_stage(s, finish_handovers);
-    } while (steps_left(s) && (preempt_for_entitled(s) || work_left(s)));
+    } while (steps_left(s) && (gang__entitled_unblock(s) || work_left(s)));
 }
 
 /* ---- the run --------------------------------------------------------------------------------- */
@@ -183,7 +176,7 @@ static void begin(gang_sched *s, int64_t now_ns, int64_t max_steps)
     s->now_ns = now_ns;
     s->steps = 0;
     s->max_steps = max_steps;
-    s->preempt.evicted_tasks = 0;
+    s->preempt.preempted_tasks = 0;
     s->no_memory = false;
     memset(&s->info, 0, sizeof(s->info));
     decay(s);

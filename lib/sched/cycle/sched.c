@@ -55,7 +55,8 @@ static gang_result take_opts(gang_sched *s, const struct gang_sched_opts *from,
     if (r != GANG_OK)
         return gang__error(error, r, NULL, "struct gang_sched_opts is not set up");
     if (o.half_life_ns < 0 || o.usage_weight_milli < 0 || o.refused_ns < 0 ||
-        o.max_preempted_tasks < 0 || o.max_moves < -1 || o.saturation_milli < 0)
+        o.max_preempted_tasks < 0 || o.max_moves < -1 || o.saturation_milli < 0 ||
+        o.preempt_cooldown_ns < -1)
         return gang__error(error, GANG_ERANGE, NULL, "an option is negative");
     if (o.reserved0)
         return gang__error(error, GANG_EINVAL, "reserved0", "is not 0");
@@ -73,6 +74,8 @@ static gang_result take_opts(gang_sched *s, const struct gang_sched_opts *from,
     s->opts.refused_ns = o.refused_ns ? o.refused_ns : INT64_C(10000000000);
     s->opts.max_moves = o.max_moves == 0 ? 16 : o.max_moves < 0 ? 0 : o.max_moves;
     s->opts.saturation_milli = o.saturation_milli ? o.saturation_milli : 1000;
+    s->opts.preempt_cooldown_ns =
+        o.preempt_cooldown_ns ? o.preempt_cooldown_ns : INT64_C(600000000000);
     return r;
 }
 

@@ -105,12 +105,11 @@ static bool commit(gang_sched *s, struct gang__gang *g, gang_alloc_id id)
 }
 
 /* Does the lack of capacity hold for all gangs of the request class? Not where a queue has cells,
- * where the host scores nodes and may refuse them, or while each is tried with preemption. */
+ * or where the host scores nodes and may refuse them. */
 static bool holds_for_class(const gang_sched *s, const struct gang__gang *g)
 {
-    return !s->preempt.running && !gang__calendar_on(s) && !s->queues->slices && !g->places &&
-           !s->queues->cells && g->request_class->q->policy != GANG_POLICY_HOST &&
-           !s->bypass.starved;
+    return !gang__calendar_on(s) && !s->queues->slices && !g->places && !s->queues->cells &&
+           g->request_class->q->policy != GANG_POLICY_HOST && !s->bypass.starved;
 }
 
 static void block_for_capacity(gang_sched *s, struct gang__gang *g, int32_t why)
@@ -118,7 +117,7 @@ static void block_for_capacity(gang_sched *s, struct gang__gang *g, int32_t why)
     bool all = holds_for_class(s, g) && !g->choice;
     gang__order_block(s, g->order.wait_class, why, NULL, 0);
     if (all)
-        gang__order_block_request_class(s, g->request_class);
+        gang__block_request_class(s, g->request_class);
 }
 
 void gang__block_for_this_run(gang_sched *s, struct gang__gang *g, bool no_memory)

@@ -103,6 +103,7 @@ bool gang__grant_growth(gang_sched *s, struct gang__gang *g, const int64_t *task
     if (!gang__gang_is_steady(g))
         gang__wake_shares(s);
     note_user(s, g->job);
+    g->preempt.grown_at = s->preempt.stops;
     gang__wake_preemption(s);
     /* The first groups have more tasks now, so fewer tasks of the other groups are protected.
      * Gangs may wait for those. */

@@ -31,6 +31,7 @@ void gang__job_free(gang_sched *s, struct gang__job *job)
         gang__request_text_unref(&s->mem, job->request_text[i]);
         gang__release(&s->mem, g->order.grow_class);
         gang__release(&s->mem, g->places);
+        gang__release(&s->mem, g->preempt.cooldowns);
     }
     gang__heartbeat_free(s, job);
     gang__release(&s->mem, job->failed_nodes);
@@ -55,6 +56,9 @@ static void set_demands(gang_sched *s, struct gang__gang *g, bool demands)
     if (g->demands == demands)
         return;
     bool lacks = gang__gang_lacks_all(g) > 0;
+    if (demands && !g->preempt.stopped)
+        g->preempt.demand_at = s->preempt.stops;
+    g->preempt.stopped = g->preempt.stopped && !demands;
     if (lacks)
         gang__usage_out(s, g);
     g->demands = demands;

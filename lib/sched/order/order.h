@@ -46,9 +46,6 @@ struct gang__gang *gang__order_next(gang_sched *s);
 void gang__order_block(gang_sched *s, struct gang__wait_class *class, int32_t why,
                        struct gang__queue_state *by, uint32_t dim);
 
-/* The cluster has no capacity for this request class: blocks its READY classes that wait to
- * start. */
-void gang__order_block_request_class(gang_sched *s, struct gang__request_class *request_class);
 void gang__order_unblock(gang_sched *s, struct gang__wait_class *class);
 
 /* The class is READY: it is tried after all classes of its leaf that are not deferred. The key

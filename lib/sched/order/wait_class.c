@@ -179,7 +179,6 @@ void gang__order_block(gang_sched *s, struct gang__wait_class *class, int32_t wh
         gang__wake_queue(s, leaf);
         return;
     }
-    s->preempt.untried = s->preempt.untried || class->tried != s->wake.changes + 1;
     insert_blocked(s, class);
     bool starved = gang__wait_class_head(class)->bypass.starved;
     bool bars = starved ? gang__waits_for_capacity(why) : leaf->q->block == GANG_BLOCK_STRICT;
@@ -187,15 +186,6 @@ void gang__order_block(gang_sched *s, struct gang__wait_class *class, int32_t wh
         gang__bypass_unblock(s);
     gang__order_set_bar(class, bars && !class->grower);
     gang__wake_queue(s, leaf);
-}
-
-void gang__order_block_request_class(gang_sched *s, struct gang__request_class *request_class)
-{
-    for (struct gang__wait_class *class = request_class->ready, *next; class; class = next) {
-        next = class->next;
-        if (!class->grower)
-            gang__order_block(s, class, GANG_WAIT_CAPACITY, NULL, 0);
-    }
 }
 
 void gang__order_unblock(gang_sched *s, struct gang__wait_class *class)

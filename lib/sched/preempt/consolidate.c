@@ -48,7 +48,7 @@ static bool take_first(struct gang__preemption *p, size_t count)
     while (s->preempt.victims->count < count && gang__victims_next(s, &v)) {
         s->steps++;
         if (v.whole && v.g->preempt.preempted_others_run != s->runs &&
-            gang__preempt_may_take(p, v.g) == GANG__MAY)
+            gang__preempt_may_take(p, v.g) == GANG__MAY && !gang__cooldown_spares(s, &v, p->taker))
             (void)!gang__preempt_take(p, &v);
     }
     gang__victims_close(s);

@@ -133,9 +133,9 @@ static bool count_allows(struct gang__preemption *p)
 {
     const gang_sched *s = p->s;
     if (s->opts.max_preempted_tasks > 0 &&
-        s->preempt.evicted_tasks + p->tasks > s->opts.max_preempted_tasks) {
+        s->preempt.preempted_tasks + p->tasks > s->opts.max_preempted_tasks) {
         p->s->wake.retry =
-            p->s->wake.retry || s->preempt.evicted_tasks > 0; /* alone it may be few enough */
+            p->s->wake.retry || s->preempt.preempted_tasks > 0; /* alone it may be few enough */
         return false;
     }
     if (s->opts.observe_only) {
@@ -209,19 +209,17 @@ static void set_up(struct gang__preemption *p, gang_sched *s, struct gang__gang 
     }
 }
 
-bool gang__preempt_is_worthwhile(gang_sched *s, struct gang__wait_class *wait_class)
+bool gang__preempt_is_worthwhile(gang_sched *s, struct gang__wait_class *wait_class, int32_t why)
 {
     struct gang__gang *g = gang__wait_class_head(wait_class);
     struct gang__preemption p;
     if (s->opts.no_preemption || g->job->never_preempts ||
         wait_class->tried == s->wake.changes + 1 || g->places || gang__slice_concerns(g) ||
         gang__reserve_confines(g) || g->preempt.handover_failed_at == s->external_events + 1 ||
-        !(gang__preempt_helps(wait_class->why) ||
-          (wait_class->why == GANG_WAIT_PLANNED && g->calendar.plan)))
+        !(gang__preempt_helps(why) || (why == GANG_WAIT_PLANNED && g->calendar.plan)))
         return false;
     set_up(&p, s, g);
-    if (s->opts.max_moves > 0 && wait_class->why == GANG_WAIT_CAPACITY &&
-        gang__preempt_amounts_suffice(&p))
+    if (s->opts.max_moves > 0 && why == GANG_WAIT_CAPACITY && gang__preempt_amounts_suffice(&p))
         return true;
     struct gang__set_link *first = gang__set_first(&wait_class->leaf->victims);
     if (first &&
@@ -247,16 +245,10 @@ static bool try_attempts(struct gang__preemption *p)
     return reclaims && preempts && !p->deferred && attempt(p, GANG__PREEMPT_BOTH);
 }
 
-/* A gang that was preempted preempts none in this run, so that two do not preempt each other for
- * ever. Where guarantees exceed what there is, the rules would let three do so: a gang that was
- * preempted so often preempts none before a message comes or a job ends. */
-enum { MAX_TIMES_PREEMPTED = 3 };
-
+/* A gang that was preempted preempts none in this run: it would take what others are to give it. */
 static bool may_preempt_now(gang_sched *s, const struct gang__gang *g)
 {
-    if (g->places || g->reserve.inside_of || gang__slice_concerns(g) || g->job->never_preempts ||
-        (g->preempt.preempted_event == s->external_events &&
-         g->preempt.preempted_times >= MAX_TIMES_PREEMPTED))
+    if (g->places || g->reserve.inside_of || gang__slice_concerns(g) || g->job->never_preempts)
         return false;
     if (g->preempt.preempted_run == s->runs)
         s->preempt.min_runtime_due_ns = s->now_ns; /* the next run may look again */

@@ -16,8 +16,11 @@ static inline bool gang__preempt_helps(int32_t why)
            why == GANG_WAIT_GUARANTEE || why == GANG_WAIT_LENDING;
 }
 
-/* Is an attempt worth while for the head of the wait class? Cheap. */
-bool gang__preempt_is_worthwhile(gang_sched *s, struct gang__wait_class *wait_class);
+/* Is an attempt worth while for the head of the wait class, which waits for this reason? Cheap. */
+bool gang__preempt_is_worthwhile(gang_sched *s, struct gang__wait_class *wait_class, int32_t why);
 void gang__preempt_free(gang_sched *s);
+
+/* Copy what the gang remembers of earlier stops (cooldown.c). False: out of memory. */
+bool gang__cooldowns_copy(gang_sched *s, struct gang__gang *to, const struct gang__gang *from);
 
 #endif

@@ -56,6 +56,8 @@ static bool make_stop(struct gang__preemption *p, struct gang__victim *x)
         return true;
     if (!x->whole && (count = single_tasks(s, x->g)) == 0)
         return false;
+    if (!gang__cooldown_prepare(s, x->g))
+        return false;
     x->stop = gang__stop_new(s, x->g, x->whole ? NULL : s->preempt.victims->tasks, count,
                              reason_of(p, x));
     return x->stop && note_target(s, x->stop, &x->to);
@@ -86,9 +88,10 @@ static void ask_to_stop(struct gang__preemption *p, struct gang__handover *hando
     struct gang__victims *v = s->preempt.victims;
     for (size_t i = 0; i < v->count; i++) {
         struct gang__stop *stop = v->list[i].stop;
-        if (stop && stop->gang->alloc == stop->alloc)
+        if (stop && stop->gang->alloc == stop->alloc) {
+            gang__cooldown_note(s, stop->gang, p->taker, v->list[i].whole);
             (void)!gang__stop_begin(s, stop, p->taker->job->id, handover, GANG_END_NONE);
-        else if (stop)
+        } else if (stop)
             gang__stop_discard(s, stop);
     }
 }
@@ -118,7 +121,7 @@ bool gang__preempt_commit(struct gang__preemption *p)
         drop_stops(p);
         return false;
     }
-    s->preempt.evicted_tasks += p->tasks;
+    s->preempt.preempted_tasks += p->tasks;
     gang__trial_drop(&p->trial); /* each victim leaves the usage when it is asked to stop */
     gang__handover_begin(s, handover);
     taker->preempt.preempted_others_run = s->runs;

@@ -9,6 +9,7 @@
  *   dry_run.c         taking victims, and placing the taker, on a snapshot and in the usage
  *   spare.c           which victims stay after all, and which of the others move
  *   preempt_commit.c  the same for real
+ *   cooldown.c        which victims are spared because they were stopped for the queue before
  *   consolidate.c     attempts in which others only move */
 #ifndef GANG__SCHED_PREEMPT_IN_H
 #define GANG__SCHED_PREEMPT_IN_H
@@ -197,6 +198,17 @@ bool gang__preempt_place_in(struct gang__preemption *p, const struct gang__where
 void gang__preempt_spare(struct gang__preemption *p);
 /* Whole gangs that fit elsewhere move there. Returns whether any victim is lost. */
 bool gang__preempt_move(struct gang__preemption *p);
+
+/* ---- cooldown.c ------------------------------------------------------------------------------ */
+
+/* Is the victim spared, because it was stopped for the queue of the taker before? */
+bool gang__cooldown_spares(gang_sched *s, const struct gang__victim *v,
+                           const struct gang__gang *taker);
+/* Get the memory to note stops of the gang; false: out of memory. Note that the gang, or (not
+ * whole) tasks above its minimum, is stopped for the taker. */
+bool gang__cooldown_prepare(gang_sched *s, struct gang__gang *g);
+void gang__cooldown_note(gang_sched *s, struct gang__gang *g, const struct gang__gang *taker,
+                         bool whole);
 
 /* ---- preempt_commit.c ------------------------------------------------------------------------ */
 

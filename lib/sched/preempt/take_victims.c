@@ -33,7 +33,10 @@ static enum choice choose(struct gang__preemption *p, const struct gang__victim 
         return REFUSED;
     bool is_victim = p->again && !v->whole && v->g->victim.tentative_tasks[v->group] &&
                      gang__preempt_has_task(p->s, v->g, v->task);
-    return may != GANG__MAY || is_victim || is_barred(p, v->g) ? SKIP : TAKE;
+    return may != GANG__MAY || is_victim || is_barred(p, v->g) ||
+                   gang__cooldown_spares(p->s, v, p->taker)
+               ? SKIP
+               : TAKE;
 }
 
 /* Take victims until the taker has a place. A dry run is not cut short: the next run could only

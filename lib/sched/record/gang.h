@@ -72,8 +72,10 @@ struct gang__gang_victim {
 /* Preemption in which the gang took part (owner: preempt). */
 struct gang__gang_preempt {
     uint64_t preempted_run, preempted_others_run; /* in these runs */
-    uint64_t preempted_event; /* sched.external_events when it was preempted last, */
-    uint32_t preempted_times; /* and how often it was since then */
+    /* sched.preempt.stops when what it demands came up, and when it got more tasks last */
+    uint64_t demand_at, grown_at;
+    bool stopped; /* it was preempted or moved: what it demands when it waits again is not new */
+    struct gang__cooldowns *cooldowns; /* the queues for which it was stopped; NULL: none */
     /* sched.external_events and 1 when victims had stopped for it and it could not start after
      * all: until another event nothing is preempted for it. */
     uint64_t handover_failed_at;

@@ -108,6 +108,7 @@ struct gang__where_state {
 struct gang__usage_sched {
     uint64_t total_epoch;        /* cluster epoch and 1 when total[] was summed, */
     uint64_t total_stamp;        /* and the stamp of node states; see gang__fair_refresh() */
+    uint64_t bounds_count;       /* how often guarantees and limits in force changed so far */
     int64_t *resolved;           /* scratch: two amounts for each queue and dimension */
     struct gang__sharer *sharer; /* scratch of fair.c, one a queue */
     struct gang__share_slot *share_slot;
@@ -154,14 +155,12 @@ struct gang__stop_sched {
 struct gang__preempt_sched {
     struct gang__victims *victims; /* scratch */
     gang_snapshot *base;           /* the cluster when the dry run began */
-    bool running;                  /* classes are READY so that preemption is tried for them */
-    bool done;                     /* the last step of this started something, or preempted */
     struct gang__gang *tried;      /* for it the last step did nothing; NULL: none, */
     struct gang__wait_class *tried_class; /* and the class where it was before */
-    bool untried;          /* for some blocked classes it was not tried since the last change */
     bool above_share;      /* a leaf is above its share, in this round */
-    int64_t evicted_tasks; /* in this run, of max_preempted_tasks */
+    int64_t preempted_tasks; /* in this run, of max_preempted_tasks */
     int64_t min_runtime_due_ns; /* when a gang may preempt, or be a victim, that may not yet */
+    uint64_t stops; /* gangs, and tasks above a minimum, that were preempted or moved so far */
 };
 
 /* Submissions and messages of other threads; the trees of queues that submitters read (intake/). */

@@ -260,14 +260,6 @@ int32_t gang__stop_tasks(gang_sched *s, struct gang__gang *g, const int64_t *tas
     return stop ? gang__stop_begin(s, stop, GANG_ID_NONE, NULL, end) : (int32_t)GANG_ENOMEM;
 }
 
-static void note_preempted(const gang_sched *s, struct gang__gang *g)
-{
-    g->preempt.preempted_times =
-        g->preempt.preempted_event == s->external_events ? g->preempt.preempted_times + 1 : 1;
-    g->preempt.preempted_event = s->external_events;
-    g->preempt.preempted_run = s->runs;
-}
-
 /* Count the tasks as preempted, unless the job itself is to end or to shrink. */
 static void count_preempted(gang_sched *s, const struct gang__stop *stop)
 {
@@ -280,7 +272,10 @@ static void count_preempted(gang_sched *s, const struct gang__stop *stop)
     if (all)
         job->preemptions++;
     if (for_others)
-        note_preempted(s, stop->gang);
+        stop->gang->preempt.preempted_run = s->runs;
+    if (all || !stop->gang->demands) /* else it goes on to demand what it demanded */
+        stop->gang->preempt.stopped =
+            for_others || stop->reason == GANG_REASON_MOVE || stop->reason == GANG_REASON_SLICE;
     if (all && for_others && job->leaf->q->preempt == GANG_PREEMPT_MODE_CANCEL) {
         job->ending = true;
         job->end_wanted = GANG_END_PREEMPTED;

@@ -196,6 +196,7 @@ static void resolve_bounds(gang_sched *s)
         s->root.share[d] = s->total[d];
     }
     gang__demand_apply_bounds(s);
+    s->usage.bounds_count++;
     s->wake.bounds = true;
     gang__wake_shares(s);
     s->root.dims_changed = UINT64_MAX;
@@ -226,6 +227,7 @@ void gang__fair_copy(gang_sched *s, const gang_sched *from)
 {
     memcpy(s->total, from->total, sizeof(s->total));
     resolve_bounds(s);
+    s->usage.bounds_count = from->usage.bounds_count;
     set_current(s);
     gang__fair_refresh(s);
     if (!is_current(from))

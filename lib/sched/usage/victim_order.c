@@ -64,16 +64,12 @@ static void fresh_take(struct gang__gang *g)
     g->victim.unsorted = false;
 }
 
-/* While preemption runs, it may read the order at any moment, so the gang is sorted in at once. */
 void gang__victims_enter(gang_sched *s, struct gang__gang *g)
 {
     if (g->victim.listed)
         return;
     g->victim.listed = true;
-    if (s->preempt.running)
-        gang__set_insert_end(&g->job->leaf->victims, &g->victim.link, 0);
-    else
-        fresh_put(s, g);
+    fresh_put(s, g);
     gang__victims_settle_elastic(g);
 }
 

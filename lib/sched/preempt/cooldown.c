@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Is a gang spared because it was preempted for the same queue before?
+ *
+ * The rules of preemption may run in a circle: A preempts B, B preempts C, C preempts A, each step
+ * within the rules. So each gang remembers for which queues it was preempted or moved, and when. A
+ * taker of such a queue leaves the gang alone
+ *   - during the cooldown: gang_sched_opts.preempt_cooldown_ns, or the minimum run time of the
+ *     gang's queue, if that is longer;
+ *   - and after it, until the next event from outside,
+ * unless what the taker demands came up after that stop, or what queues may have changed with the
+ * nodes or the configuration.
+ *
+ * No circle: let no job be submitted, released or lost, and no queue or node be changed. Each gang is then
+ * stopped at most once for each queue within a cooldown, because the demand of all takers of the
+ * queue is older than that stop. There are finitely many gangs and queues, so the stops end. If no
+ * event comes at all, they end for good. The tasks of a gang above its minimum are stopped for a
+ * queue one after the other, but those that it got since its first such stop are spared, so that
+ * each of them is stopped at most once.
+ *
+ * A gang remembers few queues. If there are more, the last entry stands for all queues. */
+#include "sched/preempt/preempt_in.h"
+
+enum { REMEMBERED = 4 };
+
+struct gang__cooldown {
+    gang_queue_id queue;    /* the takers' leaf; GANG_ID_NONE: any */
+    bool whole;             /* the gang was stopped, not only tasks above its minimum */
+    uint64_t stop;          /* number of the stop, of sched.preempt.stops */
+    uint64_t event, bounds; /* sched.external_events and usage.bounds_count then */
+    int64_t until_ns;
+};
+
+struct gang__cooldowns {
+    uint32_t count;
+    struct gang__cooldown of[REMEMBERED]; /* the latest for each queue */
+};
+
+bool gang__cooldowns_copy(gang_sched *s, struct gang__gang *to, const struct gang__gang *from)
+{
+    if (!from->preempt.cooldowns)
+        return true;
+    to->preempt.cooldowns = gang__alloc(&s->mem, sizeof(*to->preempt.cooldowns));
+    if (to->preempt.cooldowns)
+        *to->preempt.cooldowns = *from->preempt.cooldowns;
+    return to->preempt.cooldowns != NULL;
+}
+
+bool gang__cooldown_prepare(gang_sched *s, struct gang__gang *g)
+{
+    if (s->opts.preempt_cooldown_ns >= 0 && !g->preempt.cooldowns)
+        g->preempt.cooldowns = gang__zalloc(&s->mem, 1, sizeof(*g->preempt.cooldowns));
+    return s->opts.preempt_cooldown_ns < 0 || g->preempt.cooldowns;
+}
+
+/* Is the entry in force? */
+static bool holds(const gang_sched *s, const struct gang__cooldown *c)
+{
+    return c->bounds == s->usage.bounds_count &&
+           (s->now_ns < c->until_ns || c->event == s->external_events);
+}
+
+/* The entry to be written: that of this queue and kind, one that holds no more, a new one, or the
+ * last one, which then stands for all queues. */
+static struct gang__cooldown *entry_for(const gang_sched *s, struct gang__cooldowns *all,
+                                        struct gang__cooldown *with)
+{
+    for (uint32_t i = 0; i < all->count; i++)
+        if (all->of[i].queue == with->queue && all->of[i].whole == with->whole)
+            return &all->of[i];
+    for (uint32_t i = 0; i < all->count; i++)
+        if (!holds(s, &all->of[i]))
+            return &all->of[i];
+    if (all->count < REMEMBERED)
+        return &all->of[all->count++];
+    struct gang__cooldown *last = &all->of[REMEMBERED - 1];
+    with->queue = GANG_ID_NONE;
+    with->whole = with->whole || last->whole;
+    with->until_ns = gang__max(with->until_ns, last->until_ns);
+    return last;
+}
+
+void gang__cooldown_note(gang_sched *s, struct gang__gang *g, const struct gang__gang *taker,
+                         bool whole)
+{
+    struct gang__cooldown c = {taker->job->leaf->q->id, whole,           ++s->preempt.stops,
+                               s->external_events,      s->config_count, 0};
+    if (s->opts.preempt_cooldown_ns < 0)
+        return;
+    c.until_ns = gang__add_sat(
+        s->now_ns, gang__max(s->opts.preempt_cooldown_ns, g->job->leaf->q->min_runtime_ns));
+    struct gang__cooldown *to = entry_for(s, g->preempt.cooldowns, &c);
+    *to = c;
+}
+
+/* Is the victim, a gang or a task above its minimum, spared by this entry? */
+static bool spares(const struct gang__cooldown *c, const struct gang__victim *v)
+{
+    return c->whole || (!v->whole && v->g->preempt.grown_at >= c->stop);
+}
+
+bool gang__cooldown_spares(gang_sched *s, const struct gang__victim *v,
+                           const struct gang__gang *taker)
+{
+    const struct gang__cooldowns *all = v->g->preempt.cooldowns;
+    gang_queue_id queue = taker->job->leaf->q->id;
+    for (uint32_t i = 0; all && i < all->count; i++) {
+        const struct gang__cooldown *c = &all->of[i];
+        if ((c->queue != queue && c->queue != GANG_ID_NONE) ||
+            taker->preempt.demand_at >= c->stop || !spares(c, v) || !holds(s, c))
+            continue;
+        if (s->now_ns < c->until_ns)
+            s->preempt.min_runtime_due_ns = gang__min(s->preempt.min_runtime_due_ns, c->until_ns);
+        return true;
+    }
+    return false;
+}
