@@ -569,7 +569,7 @@ static int next_victim(const struct oracle *o, int taker, int how, bool *whole)
         if (!((how & BY_RECLAIM) && may_reclaim(o, t, v, how & OF_THE_FULL)) &&
             !((how & BY_PREEMPTION) && may_preempt(t, v)))
             continue;
-        if (is_spared(t, v, core))
+        if (v->barred || is_spared(t, v, core))
             continue;
         if (best >= 0 && v->priority > o->job[best].priority)
             continue;
@@ -679,14 +679,52 @@ static void try_again_below(struct oracle *o, int queue)
             o->job[j].tried = false;
 }
 
+/* With the victim back, does it lie inside the guarantee of a queue of its branch, while the taker
+ * would leave its own? It would take its guarantee back at once. */
+static bool breaks_guarantee(const struct oracle *o, const struct oracle_job *taker, int leaf)
+{
+    int a = taker->queue, b = leaf;
+    part_ways(o, &a, &b);
+    if (stays_inside(o, a, taker, true))
+        return false;
+    for (int q = leaf; q != o->queue[b].parent; q = o->queue[q].parent) {
+        bool managed = false;
+        for (int k = 0; k < ORACLE_KINDS; k++)
+            managed = managed || (next_need(taker, k) && o->queue[q].guarantee[k] >= 0);
+        if (managed && !is_above(o, q, taker, true))
+            return true;
+    }
+    return false;
+}
+
+/* A victim that breaks a guarantee, or -1. */
+static int find_breach(struct oracle *o, int taker, const struct victim *victim, int victims)
+{
+    for (int i = victims - 1; i >= 0; i--) {
+        struct oracle_job *job = &o->job[victim[i].job], was = *job;
+        if (victim[i].stays || job->queue == o->job[taker].queue ||
+            (!victim[i].whole && !runs(job)))
+            continue;
+        if (victim[i].whole)
+            memcpy(job->on, victim[i].on, sizeof(job->on));
+        else
+            job->on[0][victim[i].node]++;
+        bool breaks = breaks_guarantee(o, &o->job[taker], job->queue);
+        *job = was;
+        if (breaks)
+            return victim[i].job;
+    }
+    return -1;
+}
+
 /* Takes one victim after the other until the preemptor can start: first from queues above their
- * shares, or from its own queue. */
-static bool preempt_for(struct oracle *o, int taker, int first, int then)
+ * shares, or from its own queue. *breach: a job that it must not take after all. */
+static bool try_preempt_for(struct oracle *o, int taker, int first, int then, int *breach)
 {
     struct victim victim[128];
     int victims = 0, next;
-    struct oracle before = *o;
     bool whole;
+    *breach = -1;
     while (victims < 128 && ((next = next_victim(o, taker, first, &whole)) >= 0 ||
                              (next = next_victim(o, taker, then | OF_THE_FULL, &whole)) >= 0 ||
                              (next = next_victim(o, taker, then, &whole)) >= 0)) {
@@ -695,8 +733,9 @@ static bool preempt_for(struct oracle *o, int taker, int first, int then)
         if (!start(o, &o->job[taker]))
             continue;
         o->job[taker] = without;
-        if (!put_back(o, taker, victim, victims))
-            break;
+        if (!put_back(o, taker, victim, victims) ||
+            (*breach = find_breach(o, taker, victim, victims)) >= 0)
+            return false;
         for (int i = 0; i < victims; i++)
             if (!victim[i].stays) {
                 struct oracle_job *job = &o->job[victim[i].job];
@@ -705,8 +744,23 @@ static bool preempt_for(struct oracle *o, int taker, int first, int then)
             }
         return start(o, &o->job[taker]);
     }
-    *o = before;
     return false;
+}
+
+static bool preempt_for(struct oracle *o, int taker, int first, int then)
+{
+    struct oracle before = *o;
+    int breach;
+    bool done;
+    while (!(done = try_preempt_for(o, taker, first, then, &breach)) && breach >= 0) {
+        before.job[breach].barred = true;
+        *o = before;
+    }
+    if (!done)
+        *o = before;
+    for (int j = 0; j < o->jobs; j++)
+        o->job[j].barred = false;
+    return done;
 }
 
 /* Takes from other queues, else from its own, else from both. */

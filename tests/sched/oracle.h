@@ -44,6 +44,7 @@ struct oracle_job {
     int64_t tried_at; /* oracle.changes then */
     /* oracle.stops when it was submitted, got more tasks, and was stopped for each queue: whole, and
      * tasks above its minimum; 0: never */
+    bool barred; /* not to be taken in this try */
     int64_t submitted_at, grown_at, stopped_at[2][ORACLE_QUEUES];
 };
 

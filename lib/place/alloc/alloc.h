@@ -48,6 +48,12 @@ gang_result gang__growth_verdict(gang_worker *w, const struct gang__alloc *a, ui
  * GANG_OK; GANG_ENOMEM: a worker's first call. Owner of the worker. */
 gang_result gang__growth_ended(gang_worker *w, const int64_t *ended);
 
+/* These tasks do not count as held in gang__snapshot_grow_where() of this worker from now on: they
+ * are to leave their places, and the growth replaces them.
+ *   leaving  numbers (gang_task.task), ascending, borrowed until the next call; NULL: none do
+ * GANG_OK; GANG_ENOMEM: a worker's first call. Owner of the worker. */
+gang_result gang__growth_leaving(gang_worker *w, const int64_t *leaving, size_t count);
+
 /* As gang_alloc_adopt(), for more tasks of an allocation that runs: exactly these places, all or
  * none. The new tasks come after those there are, in this order. Of an exclusive allocation a node
  * that it has already gives what is held there beside its tasks. Returns GANG_OK; GANG_ENOFIT

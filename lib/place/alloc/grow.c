@@ -168,6 +168,16 @@ gang_result gang__growth_ended(gang_worker *w, const int64_t *ended)
     return GANG_OK;
 }
 
+gang_result gang__growth_leaving(gang_worker *w, const int64_t *leaving, size_t count)
+{
+    struct gang__placer *placer = gang__placer_of(w);
+    if (!placer)
+        return GANG_ENOMEM;
+    placer->plan.tasks.leaving = leaving;
+    placer->plan.tasks.leaving_count = leaving ? count : 0;
+    return GANG_OK;
+}
+
 static gang_result grow(gang_worker *w, struct gang__alloc *a, int32_t group, int64_t tasks,
                         int64_t *granted, struct gang_error *error)
 {

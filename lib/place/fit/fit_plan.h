@@ -154,6 +154,10 @@ struct gang__plan_tasks {
     /* Of each group, tasks that count as held in growth, though they ended; NULL: none. Survives
      * gang__plan_begin(). */
     const int64_t *ended;
+    /* Numbers of running tasks that do not count as held in growth, ascending: they are to leave.
+     * Survives gang__plan_begin(). */
+    const int64_t *leaving;
+    size_t leaving_count;
 };
 
 /* The scopes that groups, sets and the request are bound to. */

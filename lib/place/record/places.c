@@ -7,6 +7,16 @@ void gang__places_free(struct gang__places *places, const struct gang_mem *mem)
     *places = (struct gang__places){NULL, 0, 0};
 }
 
+bool gang__places_add(struct gang__places *places, const struct gang_mem *mem,
+                      const struct gang_placement *place)
+{
+    if (!gang__grow(mem, (void **)&places->place, &places->cap, places->count + 1,
+                    sizeof(*places->place)))
+        return false;
+    places->place[places->count++] = *place;
+    return true;
+}
+
 gang_result gang__places_of_plan(const struct gang__plan *p, struct gang__places *out)
 {
     out->count = 0;

@@ -68,10 +68,22 @@ static void note_held(struct gang__plan *p, uint32_t slot, uint32_t group)
     p->tasks.held[p->tasks.held_count++] = (struct gang__running_task){slot, group};
 }
 
+/* Is the running task to leave its place? `next`: index of the first number not passed yet. */
+static bool is_leaving(const struct gang__plan *p, const uint64_t *task, size_t *next)
+{
+    int64_t number = gang__task_number(task);
+    while (*next < p->tasks.leaving_count && p->tasks.leaving[*next] < number)
+        ++*next;
+    return *next < p->tasks.leaving_count && p->tasks.leaving[*next] == number;
+}
+
 void gang__plan_running(struct gang__plan *p, const struct gang__alloc *a)
 {
     const gang_request *q = a->q;
+    size_t leaving = 0;
     for (const uint64_t *task = gang__task_first(a); task; task = gang__task_next(a, task)) {
+        if (is_leaving(p, task, &leaving))
+            continue;
         uint32_t group = gang__task_group(task);
         const struct gang__group *g = &q->group[group];
         p->tasks.in_group[group]++;

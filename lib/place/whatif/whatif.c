@@ -170,7 +170,7 @@ gang_result gang__snapshot_grow_where(gang_worker *w, gang_snapshot *s, gang_all
         p->snap = s;
         p->others.running = a;
         r = gang__growth_check(a, group, NULL);
-        if (r == GANG_OK)
+        if (r == GANG_OK || (r == GANG_ERANGE && p->tasks.leaving_count > 0))
             r = gang__growth_plan(w, a, group, tasks);
         if (r == GANG_OK)
             r = take_with_places(p, out);

@@ -142,8 +142,6 @@ static void copy_gang_state(struct gang__gang *to, const struct gang__gang *from
     to->tasks = from->tasks;
     to->started_ns = from->started_ns;
     to->served_ns = from->served_ns;
-    to->preempt.preempted_run = from->preempt.preempted_run;
-    to->preempt.preempted_others_run = from->preempt.preempted_others_run;
     to->preempt.demand_at = from->preempt.demand_at;
     to->preempt.grown_at = from->preempt.grown_at;
     to->preempt.stopped = from->preempt.stopped;

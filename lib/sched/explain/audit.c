@@ -171,7 +171,8 @@ static void add_handover(const struct gang__gang *g, struct sums *sum)
     bool moves = g->stop.moving != NULL;
     const struct gang_placement *places = moves ? g->stop.moving->to : handover->places;
     int64_t tasks = moves ? g->stop.moving->to_count : handover->place_count;
-    bool fixed = gang__gang_is_fixed(g, !moves && handover->grow_group >= 0);
+    bool fixed =
+        gang__gang_is_fixed(g, moves ? g->stop.moving->tasks != NULL : handover->grow_group >= 0);
     for (int64_t task = 0; task < tasks; task++) {
         uint32_t count;
         const struct gang__take *t =

@@ -125,7 +125,8 @@ static const char *stop_fault(const gang_sched *s, const struct gang__gang *g)
         unreleased += stop->gang == g && stop->counted;
     if (unreleased != g->stop.unreleased)
         return "its count of unreleased stops is wrong";
-    if (g->stop.moving && (!moves || g->alloc != GANG_ID_NONE || g->job->ending))
+    if (g->stop.moving &&
+        (!moves || (!g->stop.moving->tasks && g->alloc != GANG_ID_NONE) || g->job->ending))
         return "it is marked as moving, and no stop of it moves it";
     if (g->stop.handover &&
         (!is_there(s, g->stop.handover) || g->stop.handover->taker != g || g->job->ending))

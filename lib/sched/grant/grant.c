@@ -21,17 +21,17 @@ static void note_user(gang_sched *s, const struct gang__job *job)
 bool gang__grant_start(gang_sched *s, struct gang__gang *g, gang_alloc_id alloc, int32_t reason)
 {
     struct gang__job *job = g->job;
-    bool resumes = g->places != NULL;
+    bool as_before = g->places || reason == GANG_REASON_MOVE; /* with tasks above its minimum */
     gang__order_leave(s, g);
     gang__bypass_end(g);
     gang__usage_out(s, g);
     g->alloc = alloc;
-    if (g->request_class->exact) {
+    if (g->request_class->exact && !as_before) {
         g->tasks = 0;
         for (uint32_t group = 0; group < gang__gang_request(g)->group_count; group++)
             g->tasks += g->has[group] = g->request_class->gang_tasks[group];
     }
-    if (!g->request_class->exact || resumes)
+    if (!g->request_class->exact || as_before)
         gang__gang_count(s, g);
     g->started_ns = s->now_ns;
     g->served_ns = 0;

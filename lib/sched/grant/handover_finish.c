@@ -16,19 +16,45 @@
 #include "sched/wake/wake.h"
 #include "sched/where/where.h"
 
-static bool start_moved(gang_sched *s, struct gang__stop *stop)
+/* More tasks of a running gang start at these places. */
+static bool grow_at(gang_sched *s, struct gang__gang *g, const struct gang_placement *places,
+                    int64_t count)
+{
+    int64_t first = gang__next_task_number(s, g->alloc);
+    if (!gang__grow(&s->mem, (void **)&s->numbers, &s->number_cap, (size_t)count,
+                    sizeof(*s->numbers)) ||
+        gang__alloc_adopt_more(s->worker, g->alloc, places, count) != GANG_OK)
+        return false;
+    memset(s->by_group, 0, gang__gang_request(g)->group_count * sizeof(*s->by_group));
+    for (int64_t i = 0; i < count; i++) {
+        s->numbers[i] = first + i;
+        s->by_group[places[i].group]++;
+    }
+    gang__wake_calendar(s); /* the calendar was not asked */
+    return gang__grant_growth(s, g, s->numbers, (size_t)count, s->by_group);
+}
+
+static bool start_at(gang_sched *s, struct gang__gang *g, const struct gang_placement *places,
+                     int64_t count)
+{
+    gang_alloc_id id;
+    return gang_alloc_adopt(s->worker, g->request_class->q, places, count, &id, NULL) == GANG_OK &&
+           gang__grant_start(s, g, id, GANG_REASON_MOVE);
+}
+
+/* A gang, or tasks of one that runs on, start at their new places. */
+static bool start_moved(gang_sched *s, const struct gang__stop *stop)
 {
     struct gang__gang *g = stop->gang;
-    gang_alloc_id id;
     if (g->job->held || gang__places_up(s, stop->to, stop->to_count) != GANG_OK ||
         !gang__request_class_refresh(s, g->request_class) ||
         !gang__limits_allow(s, g, stop->to, stop->to_count) ||
-        gang_alloc_adopt(s->worker, g->request_class->q, stop->to, stop->to_count, &id, NULL) !=
-            GANG_OK ||
-        !gang__grant_start(s, g, id, GANG_REASON_MOVE))
+        (stop->tasks && g->alloc != stop->alloc))
         return false;
-    s->info.moved++;
-    return true;
+    bool started = stop->tasks ? grow_at(s, g, stop->to, stop->to_count)
+                               : start_at(s, g, stop->to, stop->to_count);
+    s->info.moved += started;
+    return started;
 }
 
 static void finish_move(gang_sched *s, struct gang__stop *stop)
@@ -38,6 +64,8 @@ static void finish_move(gang_sched *s, struct gang__stop *stop)
     gang__move_end(s, stop->gang);
     if (!start_moved(s, stop))
         gang__move_failed(s, stop->gang);
+    else if (stop->tasks)
+        gang__wake_job(s, stop->gang->job, GANG__WAKE_SETTLE);
 }
 
 /* False: the taker gets nothing, and its queues count nothing for it any more. */
@@ -50,24 +78,8 @@ static bool start_taker(gang_sched *s, struct gang__handover *handover)
     if (!gang__request_class_refresh(s, g->request_class) ||
         !gang__limits_allow(s, g, handover->places, handover->place_count))
         return false; /* queues changed meanwhile */
-    if (handover->grow_group >= 0) {
-        if (!up)
-            return false;
-        int64_t first = gang__next_task_number(s, g->alloc);
-        if (gang__grow(&s->mem, (void **)&s->numbers, &s->number_cap, (size_t)handover->place_count,
-                       sizeof(*s->numbers)) &&
-            gang__alloc_adopt_more(s->worker, g->alloc, handover->places, handover->place_count) ==
-                GANG_OK) {
-            memset(s->by_group, 0, gang__gang_request(g)->group_count * sizeof(*s->by_group));
-            for (int64_t i = 0; i < handover->place_count; i++) {
-                s->numbers[i] = first + i;
-                s->by_group[handover->places[i].group]++;
-            }
-            gang__wake_calendar(s); /* the calendar was not asked */
-            return gang__grant_growth(s, g, s->numbers, (size_t)handover->place_count, s->by_group);
-        }
-        return false;
-    }
+    if (handover->grow_group >= 0)
+        return up && grow_at(s, g, handover->places, handover->place_count);
     bool placed = up && gang_alloc_adopt(s->worker, g->request_class->q, handover->places,
                                          handover->place_count, &id, NULL) == GANG_OK;
     if (!placed && !gang__reserve_binds(s, g)) { /* else the cycle tries it */

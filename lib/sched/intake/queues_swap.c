@@ -170,7 +170,7 @@ static void enter_usage(gang_sched *s, struct gang__job *job)
         if (g->stop.handover && g->stop.handover->charged)
             gang__usage_charge_handover(g->stop.handover, 1);
         if (g->stop.moving)
-            gang__usage_promise(g, g->stop.moving->to, g->stop.moving->to_count, false, 1);
+            gang__usage_charge_move(g->stop.moving, 1);
         if (g->stop.handover && g->stop.handover->counted_promised) {
             g->stop.handover->counted_promised = false; /* the queues count from zero */
             gang__handover_promise_job(g->stop.handover, true);

@@ -124,7 +124,8 @@ static void end_moves(gang_sched *s, struct gang__job *job)
         if (job->gang[i].stop.moving) {
             gang__move_end(s, &job->gang[i]);
             gang__job_count(s, job);
-            gang__job_state(s, job, GANG_REASON_NONE, "waits again");
+            if (job->gang[i].alloc == GANG_ID_NONE)
+                gang__job_state(s, job, GANG_REASON_NONE, "waits again");
         }
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Consolidation: an attempt with every preemptible gang as a candidate, which fails if any victim
- * is lost rather than moved. */
+/* Consolidation: an attempt with every preemptible gang, and every task above a minimum, as a
+ * candidate, which fails if any victim is lost rather than moved. */
 
 #include "core/cluster.h"
 #include <string.h>
@@ -38,7 +38,8 @@ static bool place_on_theirs(struct gang__preemption *p)
     return gang__preempt_place_in(p, &w);
 }
 
-/* Take the first `count` gangs that may move. False: there are fewer. */
+/* Take the first `count` victims that may move: gangs, and tasks above a minimum. False: there are
+ * fewer. */
 static bool take_first(struct gang__preemption *p, size_t count)
 {
     gang_sched *s = p->s;
@@ -47,8 +48,7 @@ static bool take_first(struct gang__preemption *p, size_t count)
         s->preempt.victims->failed = true;
     while (s->preempt.victims->count < count && gang__victims_next(s, &v)) {
         s->steps++;
-        if (v.whole && v.g->preempt.preempted_others_run != s->runs &&
-            gang__preempt_may_take(p, v.g) == GANG__MAY && !gang__cooldown_spares(s, &v, p->taker))
+        if (gang__preempt_may_take(p, v.g) == GANG__MAY && !gang__cooldown_spares(s, &v, p->taker))
             (void)!gang__preempt_take(p, &v);
     }
     gang__victims_close(s);

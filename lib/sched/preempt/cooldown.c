@@ -82,8 +82,9 @@ static struct gang__cooldown *entry_for(const gang_sched *s, struct gang__cooldo
 void gang__cooldown_note(gang_sched *s, struct gang__gang *g, const struct gang__gang *taker,
                          bool whole)
 {
-    struct gang__cooldown c = {taker->job->leaf->q->id, whole,           ++s->preempt.stops,
-                               s->external_events,      s->config_count, 0};
+    struct gang__cooldown c = {taker->job->leaf->q->id, whole,
+                               ++s->preempt.stops,      s->external_events,
+                               s->usage.bounds_count,   0};
     if (s->opts.preempt_cooldown_ns < 0)
         return;
     c.until_ns = gang__add_sat(

@@ -9,8 +9,8 @@
  *      the limits of its queues and has a place. The place is looked for when the amounts suffice,
  *      and then each time the number of victims has doubled (take_victims.c).
  *   2. From the last victim to the first: spare it if it can stay; move it if it fits elsewhere.
- *   3. Check that the taker does not end relatively fuller than a giver, that it may start, and, if
- *      victims were taken on credit, that the rules allow to take those that are left.
+ *   3. Check the state that results: the taker does not end relatively fuller than a giver, it may
+ *      start, and the rules allow to take the victims that are left (result.c).
  *   4. Commit: ask the victims to stop, and hand their places over to the taker (sched/stop).
  *
  * A gang is preempted only if the taker then starts. */
@@ -25,42 +25,6 @@
 #include "sched/wake/wake.h"
 
 /* ---- 2. and 3. sparing, moving, checking ----------------------------------------------------- */
-
-static void put_back(struct gang__preemption *p, const struct gang__victim *v)
-{
-    gang__victim_count(v, -1);
-    gang__victim_shift(p, v, 1);
-}
-
-static void take_again(struct gang__preemption *p, const struct gang__victim *v)
-{
-    gang__victim_shift(p, v, -1);
-    gang__victim_count(v, 1);
-}
-
-/* Victims were taken by the usage before the attempt. Do the rules allow to take those that are
- * left, one after the other? */
-static bool rules_allow(struct gang__preemption *p)
-{
-    const struct gang__victims *v = p->s->preempt.victims;
-    bool ok = true;
-    if (!p->before)
-        return true;
-    p->before = NULL;
-    p->fair = false;
-    for (size_t i = v->count; i-- > 0;)
-        if (v->list[i].to.count == 0)
-            put_back(p, &v->list[i]);
-    for (size_t i = 0; i < v->count; i++)
-        if (v->list[i].to.count == 0) {
-            if (ok && gang__preempt_may_take(p, v->list[i].g) != GANG__MAY) {
-                p->barred[p->barred_count++] = v->list[i].g;
-                ok = false;
-            }
-            take_again(p, &v->list[i]);
-        }
-    return ok;
-}
 
 bool gang__preempt_settle(struct gang__preemption *p)
 {
@@ -78,14 +42,14 @@ bool gang__preempt_settle(struct gang__preemption *p)
         ok = p->mode != GANG__PREEMPT_MOVE;
     for (size_t i = 0; ok && p->mode != GANG__PREEMPT_MOVE && i < s->preempt.victims->count; i++) {
         const struct gang__victim *x = &s->preempt.victims->list[i];
-        if (x->to.count > 0 || x->g->job->leaf == asked)
+        if (x->moves || x->g->job->leaf == asked)
             continue;
         asked = x->g->job->leaf;
         ok = !gang__preempt_overshoots(p, x->g);
     }
     gang__trial_drop(&charge);
     p->charged = false;
-    return ok && gang__preempt_may_start(p) && rules_allow(p);
+    return ok && gang__preempt_may_start(p) && gang__preempt_result_is_allowed(p);
 }
 
 /* ---- 4. one attempt -------------------------------------------------------------------------- */
@@ -96,11 +60,10 @@ static void undo_victims(gang_sched *s, const struct gang__trial_record *r)
     struct gang__victims *v = s->preempt.victims;
     for (size_t i = v->count; i-- > 0;) {
         struct gang__victim *x = &v->list[i];
-        if (x->to.count > 0) {
-            x->g->victim.tentative = false;
-            continue;
-        }
-        put_back(r->what, x);
+        if (x->moves)
+            gang__victim_count(x, -1);
+        else
+            gang__victim_put_back(r->what, x);
     }
 }
 
@@ -167,9 +130,9 @@ static bool try_once(struct gang__preemption *p, enum gang__preempt_mode mode, b
         gang__preempt_note_usage(p);
     bool own = mode == GANG__PREEMPT_WITHIN || mode == GANG__PREEMPT_BOTH;
     bool found = gang__preempt_take_until_placed(p, own, mode == GANG__PREEMPT_RECLAIM);
-    if (!found && mode == GANG__PREEMPT_BOTH && !p->deferred && gang__preempt_is_entitled(p))
+    if (!found && mode == GANG__PREEMPT_BOTH && gang__preempt_is_entitled(p))
         found = gang__preempt_take_until_placed(p, false, true);
-    p->lacks_place = !found && !p->deferred && p->s->preempt.victims->count > 0;
+    p->lacks_place = !found && p->s->preempt.victims->count > 0;
     return gang__preempt_end(p, found && gang__preempt_settle(p));
 }
 
@@ -178,11 +141,11 @@ static bool try_once(struct gang__preemption *p, enum gang__preempt_mode mode, b
  * that are left when all others were spared. One that they refuse is left out of the next try. */
 static bool attempt(struct gang__preemption *p, enum gang__preempt_mode mode)
 {
+    p->barred_count = 0;
     if (try_once(p, mode, false))
         return true;
-    if (!p->lacks_place || mode == GANG__PREEMPT_WITHIN)
+    if ((!p->lacks_place && p->barred_count == 0) || mode == GANG__PREEMPT_WITHIN)
         return false;
-    p->barred_count = 0;
     for (uint32_t tries = 0; tries <= p->barred_count && tries < GANG__MOST_BARRED; tries++)
         if (try_once(p, mode, true))
             return true;
@@ -240,19 +203,15 @@ static bool try_attempts(struct gang__preemption *p)
         return true;
     if (reclaims && gang__preempt_is_entitled(p) && attempt(p, GANG__PREEMPT_RECLAIM))
         return true;
-    if (preempts && !p->deferred && attempt(p, GANG__PREEMPT_WITHIN))
+    if (preempts && attempt(p, GANG__PREEMPT_WITHIN))
         return true;
-    return reclaims && preempts && !p->deferred && attempt(p, GANG__PREEMPT_BOTH);
+    return reclaims && preempts && attempt(p, GANG__PREEMPT_BOTH);
 }
 
-/* A gang that was preempted preempts none in this run: it would take what others are to give it. */
-static bool may_preempt_now(gang_sched *s, const struct gang__gang *g)
+static bool may_preempt(const struct gang__gang *g)
 {
-    if (g->places || g->reserve.inside_of || gang__slice_concerns(g) || g->job->never_preempts)
-        return false;
-    if (g->preempt.preempted_run == s->runs)
-        s->preempt.min_runtime_due_ns = s->now_ns; /* the next run may look again */
-    return g->preempt.preempted_run != s->runs;
+    return !g->places && !g->reserve.inside_of && !gang__slice_concerns(g) &&
+           !g->job->never_preempts;
 }
 
 /* A gang of unlike groups is tried with one choice of its tasks after the other, so that the rules
@@ -268,7 +227,7 @@ static bool try_choices(struct gang__preemption *p, gang_sched *s, struct gang__
     for (bool some = gang__choice_first(s, g); some && !done; some = gang__choice_next(s, g)) {
         set_up(p, s, g);
         done = try_attempts(p);
-        if (done || p->deferred || s->preempt.victims->failed)
+        if (done || s->preempt.victims->failed)
             break;
     }
     g->choice = NULL;
@@ -278,7 +237,7 @@ static bool try_choices(struct gang__preemption *p, gang_sched *s, struct gang__
 bool gang__preempt_for(gang_sched *s, struct gang__gang *g)
 {
     struct gang__preemption p;
-    if (!may_preempt_now(s, g))
+    if (!may_preempt(g))
         return false;
     if (!s->preempt.victims &&
         !(s->preempt.victims = gang__zalloc(&s->mem, 1, sizeof(*s->preempt.victims)))) {
@@ -287,8 +246,6 @@ bool gang__preempt_for(gang_sched *s, struct gang__gang *g)
     }
     s->preempt.victims->failed = false;
     bool done = try_choices(&p, s, g);
-    if (p.deferred)
-        s->preempt.min_runtime_due_ns = s->now_ns;
     s->no_memory = s->no_memory || s->preempt.victims->failed;
     return done;
 }

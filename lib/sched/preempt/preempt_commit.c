@@ -11,26 +11,30 @@
 #include "sched/stop/stop.h"
 #include "sched/wake/wake.h"
 
-/* Numbers of the tasks of a gang that stop on their own, ascending. 0: out of memory. */
-static size_t single_tasks(gang_sched *s, const struct gang__gang *g)
+/* Numbers of the tasks of a gang that stop on their own, ascending: those that move, or those that
+ * are lost. `to`: the places of the former. 0: out of memory. */
+static size_t single_tasks(gang_sched *s, const struct gang__gang *g, bool moves,
+                           struct gang__places *to)
 {
     struct gang__victims *v = s->preempt.victims;
     size_t count = 0;
-    for (size_t i = 0; i < v->count; i++)
-        if (v->list[i].g == g && !v->list[i].whole) {
-            if (!gang__grow(&s->mem, (void **)&v->tasks, &v->task_cap, count + 1,
-                            sizeof(*v->tasks)))
-                return 0;
-            v->tasks[count++] = v->list[i].task;
-            v->list[i].named = true;
-        }
+    for (size_t i = 0; i < v->count; i++) {
+        struct gang__victim *x = &v->list[i];
+        if (x->g != g || x->whole || x->moves != moves)
+            continue;
+        if (!gang__grow(&s->mem, (void **)&v->tasks, &v->task_cap, count + 1, sizeof(*v->tasks)) ||
+            (moves && !gang__places_add(to, &s->cluster->mem, &x->to.place[0])))
+            return 0;
+        v->tasks[count++] = x->task;
+        x->named = true;
+    }
     qsort(v->tasks, count, sizeof(*v->tasks), gang__by_number);
     return count;
 }
 
 static int32_t reason_of(const struct gang__preemption *p, const struct gang__victim *x)
 {
-    if (x->to.count > 0)
+    if (x->moves)
         return GANG_REASON_MOVE;
     return x->g->job->leaf == p->taker->job->leaf ? GANG_REASON_PREEMPT : GANG_REASON_RECLAIM;
 }
@@ -47,20 +51,30 @@ static bool note_target(gang_sched *s, struct gang__stop *stop, const struct gan
     return true;
 }
 
+/* A stop of all single tasks of the gang that have the victim's fate. */
+static bool make_task_stop(struct gang__preemption *p, struct gang__victim *x)
+{
+    gang_sched *s = p->s;
+    struct gang__places to = {0};
+    size_t count = single_tasks(s, x->g, x->moves, &to);
+    if (count > 0)
+        x->stop = gang__stop_new(s, x->g, s->preempt.victims->tasks, count, reason_of(p, x));
+    bool ok = x->stop && note_target(s, x->stop, &to);
+    gang__places_free(&to, &s->cluster->mem);
+    return ok;
+}
+
 /* A gang that is preempted whole is asked once, also for tasks that were taken before. */
 static bool make_stop(struct gang__preemption *p, struct gang__victim *x)
 {
-    gang_sched *s = p->s;
-    size_t count = 0;
     if (x->named || (!x->whole && x->g->victim.tentative))
         return true;
-    if (!x->whole && (count = single_tasks(s, x->g)) == 0)
+    if (!gang__cooldown_prepare(p->s, x->g))
         return false;
-    if (!gang__cooldown_prepare(s, x->g))
-        return false;
-    x->stop = gang__stop_new(s, x->g, x->whole ? NULL : s->preempt.victims->tasks, count,
-                             reason_of(p, x));
-    return x->stop && note_target(s, x->stop, &x->to);
+    if (!x->whole)
+        return make_task_stop(p, x);
+    x->stop = gang__stop_new(p->s, x->g, NULL, 0, reason_of(p, x));
+    return x->stop && note_target(p->s, x->stop, &x->to);
 }
 
 static bool make_stops(struct gang__preemption *p)
@@ -124,7 +138,6 @@ bool gang__preempt_commit(struct gang__preemption *p)
     s->preempt.preempted_tasks += p->tasks;
     gang__trial_drop(&p->trial); /* each victim leaves the usage when it is asked to stop */
     gang__handover_begin(s, handover);
-    taker->preempt.preempted_others_run = s->runs;
     ask_to_stop(p, handover);
     stop_rest(p);
     gang__handovers_finish(s);

@@ -7,8 +7,10 @@
  *   preempt_rules.c   which victims the rules let the taker take
  *   victims.c         which gangs may be preempted at all, and in which order
  *   dry_run.c         taking victims, and placing the taker, on a snapshot and in the usage
- *   spare.c           which victims stay after all, and which of the others move
+ *   spare.c           which victims stay after all
+ *   move.c            which of the others move
  *   preempt_commit.c  the same for real
+ *   result.c          do the rules allow the state that results?
  *   cooldown.c        which victims are spared because they were stopped for the queue before
  *   consolidate.c     attempts in which others only move */
 #ifndef GANG__SCHED_PREEMPT_IN_H
@@ -32,12 +34,13 @@ struct gang__victim {
     struct gang__gang *g;
     bool whole;
     bool spared; /* it stays after all; removed from the list when all were checked */
+    bool moves;  /* it starts again at `to`; a task alone: or with its gang */
     bool named;  /* a task alone: it is among those of a stop */
     uint32_t group;
     int64_t task;            /* one above the minimum, if not whole */
     gang_node_id node;       /* of all its tasks; GANG_ID_NONE: several, or shared in time */
     struct gang__stop *stop; /* made before any victim is asked to stop */
-    struct gang__places to;  /* moved there */
+    struct gang__places to;  /* places that it moves to */
 };
 
 /* State of preemption, made with the first attempt. */
@@ -101,7 +104,6 @@ struct gang__preemption {
     bool lacks_place; /* the last try took all victims that the rules allow */
     /* The usage of queues, dims each, by which givers are judged; NULL: as it is now. */
     const int64_t *before;
-    bool deferred; /* the next victim preempted others in this run: that is for the next run */
 };
 
 /* ---- preempt.c ------------------------------------------------------------------------------- */
@@ -159,6 +161,11 @@ bool gang__preempt_still_entitled(const struct gang__preemption *p);
 /* Do all queues of the taker keep to their guarantees? */
 bool gang__preempt_keeps_guarantees(const struct gang__preemption *p);
 
+/* Not charged, the victim is back: does it lie inside the guarantee of a queue of its branch, while
+ * the taker does not keep to its own? */
+bool gang__preempt_breaks_guarantee(const struct gang__preemption *p,
+                                    const struct gang__gang *victim);
+
 /* Not charged: do all limits let the taker start when the victims have stopped? */
 bool gang__preempt_may_start(const struct gang__preemption *p);
 
@@ -196,8 +203,23 @@ bool gang__preempt_place_in(struct gang__preemption *p, const struct gang__where
 
 /* From the last to the first: a victim that can stay does, and is a victim no more. */
 void gang__preempt_spare(struct gang__preemption *p);
-/* Whole gangs that fit elsewhere move there. Returns whether any victim is lost. */
+/* The victim is back in the usage: is the taker, which is charged, entitled to what it takes? A
+ * victim in the branch of the taker counts against what it may reclaim. Consolidation takes nothing
+ * from any queue. */
+bool gang__preempt_is_entitled_beside(const struct gang__preemption *p,
+                                      const struct gang__victim *x);
+
+/* ---- move.c ---------------------------------------------------------------------------------- */
+
+/* Victims that fit elsewhere move there. Returns whether any victim is lost. */
 bool gang__preempt_move(struct gang__preemption *p);
+
+/* ---- result.c -------------------------------------------------------------------------------- */
+
+/* Do the rules allow to take the victims that are left? If not, one of them is barred. */
+bool gang__preempt_result_is_allowed(struct gang__preemption *p);
+/* The victim is a victim no more, and back in the usage. */
+void gang__victim_put_back(struct gang__preemption *p, const struct gang__victim *v);
 
 /* ---- cooldown.c ------------------------------------------------------------------------------ */
 

@@ -148,7 +148,7 @@ enum gang__may gang__preempt_may_take(const struct gang__preemption *p,
         victim->reserve.inside_of) /* a reservation is kept for its members */
         return GANG__MAY_NOT;
     if (p->mode == GANG__PREEMPT_MOVE)
-        return gang__may_preempt_whole(victim) ? GANG__MAY : GANG__MAY_NOT;
+        return GANG__MAY;
     if (victim->job->leaf != p->taker->job->leaf)
         return may_reclaim(p, victim);
     return gang__preempt_may_take_in_leaf(p, victim) ? GANG__MAY : GANG__MAY_NONE;
@@ -253,6 +253,19 @@ bool gang__preempt_keeps_guarantees(const struct gang__preemption *p)
     return true;
 }
 
+bool gang__preempt_breaks_guarantee(const struct gang__preemption *p,
+                                    const struct gang__gang *victim)
+{
+    struct gang__queue_state *a, *b;
+    branches_of(p->taker->job->leaf, victim->job->leaf, &a, &b);
+    if (gang__usage_stays_within(a, a->guarantee, a->used, p->take, p->count))
+        return false;
+    for (const struct gang__queue_state *q = victim->job->leaf; q != b->parent; q = q->parent)
+        if (is_inside_guarantee(p, q))
+            return true;
+    return false;
+}
+
 bool gang__preempt_may_start(const struct gang__preemption *p)
 {
     struct gang__refusal refusal;
@@ -279,7 +292,7 @@ bool gang__preempt_still_entitled(const struct gang__preemption *p)
     for (const struct gang__queue_state *q = leaf; q->parent; q = q->parent)
         some = some || is_beyond(p, q);
     for (size_t i = 0; some && i < v->count; i++) {
-        if (v->list[i].spared || v->list[i].g->job->leaf == leaf)
+        if (v->list[i].spared || v->list[i].moves || v->list[i].g->job->leaf == leaf)
             continue;
         branches_of(leaf, v->list[i].g->job->leaf, &a, &b);
         if (is_beyond(p, a) || is_beyond(p, leaf))

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The taker has a place: which tentative victims stay after all, and which of the others move. The
- * victims are looked through from the last to the first; each comes back if the rules and the place
- * of the taker allow it. */
+/* The taker has a place: which tentative victims stay after all? They are looked through from the
+ * last to the first; each comes back if the rules and the place of the taker allow it. */
 #include <string.h>
 
 #include "place/alloc/alloc.h"
@@ -43,11 +42,11 @@ static void expect(const struct gang__victim *v)
     __builtin_prefetch(&v->g->victim.tentative, 1);
 }
 
-/* The victim is back in the usage: is the taker, which is charged, entitled to what it takes? A
- * victim in the branch of the taker counts against what it may reclaim. */
-static bool is_entitled_beside(struct gang__preemption *p, const struct gang__victim *x)
+bool gang__preempt_is_entitled_beside(const struct gang__preemption *p,
+                                      const struct gang__victim *x)
 {
-    return !gang__preempt_same_branch(p, x->g) || gang__preempt_still_entitled(p);
+    return p->mode == GANG__PREEMPT_MOVE || !gang__preempt_same_branch(p, x->g) ||
+           gang__preempt_still_entitled(p);
 }
 
 /* The victim comes back, if limits and capacity allow it. */
@@ -109,7 +108,7 @@ static void spare_many(struct gang__preemption *p)
             expect(&v->list[i - AHEAD]);
         bool is_back = x->node != GANG_ID_NONE && !v->kept[(uint32_t)x->node];
         bool fits = can_stay(p, x, is_back);
-        x->spared = fits && is_entitled_beside(p, x);
+        x->spared = fits && gang__preempt_is_entitled_beside(p, x);
         if (fits && !x->spared)
             give_up(p, x);
         else if (is_back && !fits && gang__victim_release(p, x, false) != GANG_OK)
@@ -136,7 +135,7 @@ static void spare_few(struct gang__preemption *p)
         if (!can_stay(p, x, false))
             continue;
         gang_result r = gang__where_fits(&w);
-        x->spared = r == GANG_OK && is_entitled_beside(p, x);
+        x->spared = r == GANG_OK && gang__preempt_is_entitled_beside(p, x);
         if (r == GANG_OK && !x->spared)
             give_up(p, x);
         else if (!x->spared)
@@ -156,79 +155,4 @@ void gang__preempt_spare(struct gang__preemption *p)
         spare_many(p);
     if (tries && v->count <= FEW)
         spare_few(p);
-}
-
-/* ---- moving ---------------------------------------------------------------------------------- */
-
-/* Find another place for a victim. The snapshot only gets fuller: a request class without a place
- * has none later, unless affinity or vetoes decide. `full`: the last such class. */
-static bool fits_elsewhere(struct gang__preemption *p, struct gang__victim *x,
-                           const struct gang__request_class **full)
-{
-    gang_sched *s = p->s;
-    const struct gang__request_class *request_class = x->g->request_class;
-    if (request_class == *full)
-        return false;
-    struct gang__where w = {.s = s,
-                            .g = x->g,
-                            .on = s->scratch,
-                            .later_ns =
-                                gang__add_sat(gang__longest_grace(s), x->g->job->leaf->q->grace_ns),
-                            .parts = true,
-                            .anew = true};
-    struct gang__choice same = {x->g->has, NULL, 0}; /* what its queues count */
-    x->g->choice = request_class->even ? NULL : &same;
-    gang_result r = gang__where_place(&w, &x->to);
-    x->g->choice = NULL;
-    s->preempt.victims->failed = s->preempt.victims->failed || r == GANG_ENOMEM;
-    if (r == GANG_ENOFIT && request_class->even && !request_class->q->has_affinity &&
-        !gang__where_concerned(&w))
-        *full = request_class;
-    return r == GANG_OK;
-}
-
-/* Does the gang run exactly what it starts with? A moved gang starts from the beginning: tasks that
- * ended would run again, and tasks above its minimum would be lost. */
-static bool is_as_started(const struct gang__gang *g)
-{
-    if (g->ended > 0 || g->victim.tentative_count > 0 || g->tasks != gang__gang_request(g)->min)
-        return false;
-    for (uint32_t group = 0; g->request_class->exact && group < gang__gang_request(g)->group_count;
-         group++)
-        if (g->has[group] != g->request_class->gang_tasks[group])
-            return false;
-    return true;
-}
-
-/* Consolidation stops at the first victim that is lost. */
-bool gang__preempt_move(struct gang__preemption *p)
-{
-    gang_sched *s = p->s;
-    struct gang__victims *v = s->preempt.victims;
-    const struct gang__request_class *full = NULL;
-    bool lost = false;
-    int64_t moved = 0;
-    if (p->mode == GANG__PREEMPT_MOVE && (uint64_t)v->count > (uint64_t)s->opts.max_moves)
-        return true; /* more than may move: some would be lost */
-    for (size_t i = 0; i < v->count; i++) {
-        struct gang__victim *x = &v->list[i];
-        if (i + AHEAD < v->count)
-            expect(&v->list[i + AHEAD]);
-        bool could = x->whole && !x->g->sliced && is_as_started(x->g) &&
-                     moved < s->opts.max_moves &&
-                     x->g->job->leaf->q->preempt != GANG_PREEMPT_MODE_CANCEL;
-        if (could)
-            gang__victim_shift(p, x, 1);
-        if (could && gang__preempt_may_stay(p, x) && is_entitled_beside(p, x) &&
-            gang__preempt_may_restart(p, x) && fits_elsewhere(p, x, &full)) {
-            moved++;
-            continue;
-        }
-        if (could)
-            gang__victim_shift(p, x, -1);
-        lost = true;
-        if (p->mode == GANG__PREEMPT_MOVE)
-            break;
-    }
-    return lost;
 }

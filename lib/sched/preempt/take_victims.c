@@ -12,7 +12,7 @@ static void open_victims(struct gang__preemption *p, bool own, bool others)
 }
 
 /* What becomes of the next victim in order. */
-enum choice { TAKE, SKIP, REFUSED, DEFER };
+enum choice { TAKE, SKIP, REFUSED };
 
 static bool is_barred(const struct gang__preemption *p, const struct gang__gang *g)
 {
@@ -27,8 +27,6 @@ static enum choice choose(struct gang__preemption *p, const struct gang__victim 
     enum gang__may may = gang__preempt_may_take(p, v->g);
     if (may == GANG__MAY_NONE)
         gang__victims_skip_leaf(p->s);
-    if (may == GANG__MAY && v->g->preempt.preempted_others_run == p->s->runs)
-        return DEFER;
     if (may == GANG__MAY_NOT && !v->g->victim.tentative)
         return REFUSED;
     bool is_victim = p->again && !v->whole && v->g->victim.tentative_tasks[v->group] &&
@@ -48,10 +46,9 @@ static bool take_some(struct gang__preemption *p, bool own, bool others)
     size_t next = s->preempt.victims->count + 1, tested = 0;
     bool found = false, refused = false;
     open_victims(p, own, others);
-    while (!found && !p->deferred && gang__victims_next(s, &v)) {
+    while (!found && gang__victims_next(s, &v)) {
         enum choice choice = choose(p, &v);
         s->steps++;
-        p->deferred = choice == DEFER;
         refused = refused || choice == REFUSED;
         if (choice != TAKE || !gang__preempt_take(p, &v))
             continue;
@@ -69,8 +66,7 @@ static bool take_some(struct gang__preemption *p, bool own, bool others)
         next = tested * 2;
     }
     gang__victims_close(s);
-    return !p->deferred &&
-           (found || (s->preempt.victims->count > tested && gang__preempt_place(p)));
+    return found || (s->preempt.victims->count > tested && gang__preempt_place(p));
 }
 
 /* From other queues: first what lies above their fair shares. A queue that keeps to its share would
@@ -79,7 +75,7 @@ bool gang__preempt_take_until_placed(struct gang__preemption *p, bool own, bool 
 {
     p->fair = others;
     bool found = take_some(p, own, others);
-    if (found || !others || p->deferred)
+    if (found || !others)
         return found;
     p->fair = false;
     p->again = true;

@@ -13,7 +13,7 @@ static bool is_protected(gang_sched *s, const struct gang__gang *g)
 {
     const struct gang__queue *q = g->job->leaf->q;
     if (g->job->preemptible == GANG_NOT_PREEMPTIBLE || q->fixed || g->stop.first ||
-        g->stop.handover || g->alloc == GANG_ID_NONE || g->job->ending ||
+        g->stop.handover || g->stop.moving || g->alloc == GANG_ID_NONE || g->job->ending ||
         g->tasks == 0) /* none of its tasks runs: preempting it frees nothing */
         return true;
     int64_t until = gang__add_sat(g->started_ns, q->min_runtime_ns);

@@ -71,7 +71,6 @@ struct gang__gang_victim {
 
 /* Preemption in which the gang took part (owner: preempt). */
 struct gang__gang_preempt {
-    uint64_t preempted_run, preempted_others_run; /* in these runs */
     /* sched.preempt.stops when what it demands came up, and when it got more tasks last */
     uint64_t demand_at, grown_at;
     bool stopped; /* it was preempted or moved: what it demands when it waits again is not new */

@@ -68,7 +68,7 @@ static int64_t end_of(const struct gang__where *w)
     const gang_sched *s = w->s;
     const struct gang__job *job = w->g->job;
     int64_t from_ns = gang__add_sat(s->now_ns, w->later_ns);
-    if (w->anew)
+    if (w->moves)
         return job->time_limit_ns > 0 ? gang__add_sat(from_ns, job->time_limit_ns) : GANG__NEVER;
     if (w->g->alloc != GANG_ID_NONE)
         return gang__add_sat(gang__calendar_end(s, w->g), w->later_ns);

@@ -157,12 +157,12 @@ void gang__handover_begin(gang_sched *s, struct gang__handover *handover)
 
 /* ---- moving ---------------------------------------------------------------------------------- */
 
-/* A gang that moves is sure to start again: the handover also keeps what is free at the new
- * places, and the queues of the gang count it. */
+/* A gang that moves, or tasks of it, are sure to start again: the handover also keeps what is free
+ * at the new places, and the queues of the gang count it. */
 void gang__move_begin(gang_sched *s, struct gang__stop *stop)
 {
     stop->gang->stop.moving = stop;
-    gang__usage_promise(stop->gang, stop->to, stop->to_count, false, 1);
+    gang__usage_charge_move(stop, 1);
     hold(s, stop->handover, stop->gang, stop->to, stop->to_count);
 }
 
@@ -172,7 +172,7 @@ void gang__move_end(gang_sched *s, struct gang__gang *g)
     if (!stop)
         return;
     g->stop.moving = NULL;
-    gang__usage_promise(g, stop->to, stop->to_count, false, -1);
+    gang__usage_charge_move(stop, -1);
     gang__wake_queue(s, g->job->leaf);
     gang__order_unblock_queues(s, g->job->leaf);
 }
@@ -181,7 +181,8 @@ void gang__move_end(gang_sched *s, struct gang__gang *g)
 void gang__move_failed(gang_sched *s, struct gang__gang *g)
 {
     gang__job_count(s, g->job);
-    gang__job_state(s, g->job, GANG_REASON_NONE, "waits again");
+    if (g->alloc == GANG_ID_NONE)
+        gang__job_state(s, g->job, GANG_REASON_NONE, "waits again");
     gang__wake_job(s, g->job, GANG__WAKE_SETTLE);
 }
 

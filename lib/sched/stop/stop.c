@@ -271,8 +271,6 @@ static void count_preempted(gang_sched *s, const struct gang__stop *stop)
     s->info.tasks_preempted += (int64_t)stop->left;
     if (all)
         job->preemptions++;
-    if (for_others)
-        stop->gang->preempt.preempted_run = s->runs;
     if (all || !stop->gang->demands) /* else it goes on to demand what it demanded */
         stop->gang->preempt.stopped =
             for_others || stop->reason == GANG_REASON_MOVE || stop->reason == GANG_REASON_SLICE;

@@ -130,7 +130,7 @@ static void count_usage(gang_sched *s, struct gang__gang *g, int64_t sign)
     if (g->stop.handover && g->stop.handover->charged)
         gang__usage_charge_handover(g->stop.handover, sign);
     if (g->stop.moving)
-        gang__usage_promise(g, g->stop.moving->to, g->stop.moving->to_count, false, sign);
+        gang__usage_charge_move(g->stop.moving, sign);
 }
 
 static void count_all_usage(gang_sched *s, int64_t sign)

@@ -269,6 +269,11 @@ void gang__usage_charge_handover(struct gang__handover *handover, int64_t sign)
                         handover->grow_group >= 0, sign);
 }
 
+void gang__usage_charge_move(const struct gang__stop *stop, int64_t sign)
+{
+    gang__usage_promise(stop->gang, stop->to, stop->to_count, stop->tasks != NULL, sign);
+}
+
 const struct gang__take *gang__gang_next_demand(const struct gang__gang *g, uint32_t *count)
 {
     if (g->alloc == GANG_ID_NONE)

@@ -183,8 +183,9 @@ void gang__victims_leave(struct gang__gang *g);
 void gang__victims_sort(gang_sched *s);
 
 /* The capacity that a handover's taker is about to get enters (or, with sign -1, leaves) the
- * usage of its queues. */
+ * usage of its queues. The same of what a gang moves to: its new places. */
 void gang__usage_charge_handover(struct gang__handover *handover, int64_t sign);
+void gang__usage_charge_move(const struct gang__stop *stop, int64_t sign);
 
 /* The amounts that a gang asks for when it is tried: the whole gang, with the choice that is tried
  * or at least; or a task of the first group that lacks tasks. */

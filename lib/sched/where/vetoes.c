@@ -46,7 +46,7 @@ static gang_result planned_apply(const struct gang__where *w)
 static bool starved_concerns(const struct gang__where *w)
 {
     uint32_t count;
-    if (!w->s->bypass.starved || w->anew)
+    if (!w->s->bypass.starved || w->moves || w->leaving_count > 0)
         return false;
     const struct gang__take *asks = gang__gang_next_demand(w->g, &count);
     struct gang__take none[GANG__DIMS];
@@ -64,7 +64,7 @@ static gang_result starved_apply(const struct gang__where *w)
 
 static bool cells_concern(const struct gang__where *w)
 {
-    bool grows = w->g->alloc != GANG_ID_NONE && !w->anew;
+    bool grows = w->g->alloc != GANG_ID_NONE && !w->moves;
     return w->s->queues->cells && gang__gang_is_fixed(w->g, grows);
 }
 

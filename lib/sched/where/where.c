@@ -116,9 +116,12 @@ static gang_result answer(const struct gang__where *w, const struct question *q)
         return gang__snapshot_place_where(w->s->worker, w->on, request, q->places);
     gang_result r = gang__growth_ended(w->s->worker, w->g->done);
     if (r == GANG_OK)
+        r = gang__growth_leaving(w->s->worker, w->leaving, w->leaving_count);
+    if (r == GANG_OK)
         r = gang__snapshot_grow_where(w->s->worker, w->on, w->g->alloc, q->group, q->step,
                                       q->places);
     (void)!gang__growth_ended(w->s->worker, NULL);
+    (void)!gang__growth_leaving(w->s->worker, NULL, 0);
     return r;
 }
 

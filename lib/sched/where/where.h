@@ -28,7 +28,10 @@ struct gang__where {
      * reservations, or nodes on which planned starts count. */
     bool parts, plans;
     bool charged; /* its queues count the gang already, in this trial */
-    bool anew;    /* the gang runs, and is to start again elsewhere */
+    bool moves;   /* the gang runs, and is to start at other places */
+    /* Growth: these of its tasks leave their places, and the new ones replace them; ascending. */
+    const int64_t *leaving;
+    size_t leaving_count;
     uint8_t soft; /* GANG__SOFT_* */
 };
 

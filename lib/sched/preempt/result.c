@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Do the rules allow the state that results from an attempt? Victims were taken one after the
+ * other, and some were spared since: what was allowed then need not be allowed now.
+ *
+ *   1. Victims that were taken on credit, by the usage before the attempt: the rules are asked of
+ *      those that are left, one after the other.
+ *   2. A victim that would lie inside the guarantee of its queue, were it back, is only taken by a
+ *      taker inside its own guarantee. Otherwise the queue would take its guarantee back at once.
+ *
+ * The first victim that is refused is barred from the next try. */
+#include "sched/preempt/preempt_in.h"
+#include "sched/usage/usage.h"
+
+void gang__victim_put_back(struct gang__preemption *p, const struct gang__victim *v)
+{
+    gang__victim_count(v, -1);
+    gang__victim_shift(p, v, 1);
+}
+
+static void take_again(struct gang__preemption *p, const struct gang__victim *v)
+{
+    gang__victim_shift(p, v, -1);
+    gang__victim_count(v, 1);
+}
+
+/* Victims that move are not lost, and are in the usage already. */
+static bool is_lost(const struct gang__victim *v)
+{
+    return !v->moves;
+}
+
+static bool refuse(struct gang__preemption *p, struct gang__gang *victim)
+{
+    p->barred[p->barred_count++] = victim;
+    return false;
+}
+
+/* 1. */
+static bool rules_allow(struct gang__preemption *p)
+{
+    const struct gang__victims *v = p->s->preempt.victims;
+    bool ok = true;
+    if (!p->before)
+        return true;
+    p->before = NULL;
+    p->fair = false;
+    for (size_t i = v->count; i-- > 0;)
+        if (is_lost(&v->list[i]))
+            gang__victim_put_back(p, &v->list[i]);
+    for (size_t i = 0; i < v->count; i++)
+        if (is_lost(&v->list[i])) {
+            if (ok && gang__preempt_may_take(p, v->list[i].g) != GANG__MAY)
+                ok = refuse(p, v->list[i].g);
+            take_again(p, &v->list[i]);
+        }
+    return ok;
+}
+
+/* 2. */
+static bool guarantees_hold(struct gang__preemption *p)
+{
+    const struct gang__victims *v = p->s->preempt.victims;
+    bool ok = true;
+    for (size_t i = v->count; ok && i-- > 0;) {
+        const struct gang__victim *x = &v->list[i];
+        if (!is_lost(x) || x->g->job->leaf == p->taker->job->leaf)
+            continue;
+        gang__victim_put_back(p, x);
+        if (gang__preempt_breaks_guarantee(p, x->g))
+            ok = refuse(p, x->g);
+        take_again(p, x);
+    }
+    return ok;
+}
+
+bool gang__preempt_result_is_allowed(struct gang__preemption *p)
+{
+    return rules_allow(p) && guarantees_hold(p);
+}
