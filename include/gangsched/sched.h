@@ -267,11 +267,12 @@ struct gang_sched_opts {
      *  down by capacity over their sum (YARN). */
     int32_t scale_guarantees;
     int32_t reserved0; /**< 0 */
-    /** A gang that was preempted or moved for a job of some queue is not preempted or moved again
-     *  for that queue for so long, or for the min_runtime_ns of its own queue, if that is longer.
-     *  So no two queues take the same capacity from each other again and again. It holds for jobs
-     *  that waited when the gang was stopped: not for one that is submitted, released or restarted
-     *  after that. A change of queues or nodes ends it. 0: 10 min; -1: off. */
+    /** The rules of preemption could take the same capacity from one queue for another again and
+     *  again. So a gang that was preempted or moved for a job is not preempted or moved again for
+     *  the queue of that job, and does not preempt that job, for so long, or for the
+     *  min_runtime_ns of the gang's queue, if that is longer. A job that is submitted, released or
+     *  restarted after the gang was stopped may preempt it all the same. A change of queues or
+     *  nodes ends all cooldowns. 0: 10 min; -1: off. */
     int64_t preempt_cooldown_ns;
 };
 

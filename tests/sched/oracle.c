@@ -547,13 +547,15 @@ static bool may_preempt(const struct oracle_job *taker, const struct oracle_job 
 enum { BY_RECLAIM = 1, BY_PREEMPTION = 2, OF_THE_FULL = 4 };
 
 /* No circles: a job is stopped only once for jobs of a queue that waited then already. The tasks
- * that it got since count as the job. */
-static bool is_spared(const struct oracle_job *taker, const struct oracle_job *victim, bool whole)
+ * that it got since count as the job. No job stops one that it was stopped for. */
+static bool is_spared(const struct oracle *o, const struct oracle_job *taker,
+                      const struct oracle_job *victim, bool whole)
 {
     int64_t of_all = victim->stopped_at[0][taker->queue];
     int64_t of_some = victim->stopped_at[1][taker->queue];
     return of_all > taker->submitted_at ||
-           (!whole && of_some > taker->submitted_at && victim->grown_at >= of_some);
+           (!whole && of_some > taker->submitted_at && victim->grown_at >= of_some) ||
+           taker->stopped_for[victim - o->job];
 }
 
 /* The next victim by rule 12, or -1: lowest priority, members above the minimum, newest. */
@@ -569,7 +571,7 @@ static int next_victim(const struct oracle *o, int taker, int how, bool *whole)
         if (!((how & BY_RECLAIM) && may_reclaim(o, t, v, how & OF_THE_FULL)) &&
             !((how & BY_PREEMPTION) && may_preempt(t, v)))
             continue;
-        if (v->barred || is_spared(t, v, core))
+        if (v->barred || is_spared(o, t, v, core))
             continue;
         if (best >= 0 && v->priority > o->job[best].priority)
             continue;
@@ -740,6 +742,7 @@ static bool try_preempt_for(struct oracle *o, int taker, int first, int then, in
             if (!victim[i].stays) {
                 struct oracle_job *job = &o->job[victim[i].job];
                 job->stopped_at[!victim[i].whole][o->job[taker].queue] = ++o->stops;
+                job->stopped_for[taker] = true;
                 try_again_below(o, job->queue);
             }
         return start(o, &o->job[taker]);
@@ -826,7 +829,8 @@ static bool reclaim_more(struct oracle *o, int taker, uint32_t mask, bool *tried
     for (int j = 0; j < o->jobs && !found; j++) {
         struct oracle_job was = o->job[j];
         if (!runs(&was) || has_surplus(&was) || was.preemptible != ORACLE_PREEMPTIBLE ||
-            tried[mask | UINT32_C(1) << j] || !may_reclaim(o, &o->job[taker], &was, false))
+            tried[mask | UINT32_C(1) << j] || !may_reclaim(o, &o->job[taker], &was, false) ||
+            is_spared(o, &o->job[taker], &o->job[j], true))
             continue;
         (void)take(o, j, true);
         found = reclaim_more(o, taker, mask | UINT32_C(1) << j, tried);

@@ -209,9 +209,29 @@ static void settle_owed(gang_job_id job)
             owed[i--] = owed[--owed_count];
 }
 
+/* For worlds that the naive scheduler only judges: it remembers whom the library stopped. */
+static struct oracle_job *job_of(gang_job_id job)
+{
+    for (int j = 0; j < oracle.jobs; j++)
+        if (id[j] == job)
+            return &oracle.job[j];
+    return &oracle.job[oracle.jobs]; /* is being submitted */
+}
+
+static void note_stop(const struct gang_event *event)
+{
+    struct oracle_job *job = job_of(event->job), *taker = job_of(event->preemptor);
+    if (!many_nodes || event->preemptor == GANG_ID_NONE)
+        return;
+    job->stopped_at[event->tasks != NULL][taker->queue] = ++oracle.stops;
+    job->stopped_for[taker - oracle.job] |= event->reason != GANG_REASON_MOVE;
+}
+
 static int32_t count_op(const struct gang_event *event, void *user)
 {
     (void)user;
+    if (many_nodes)
+        job_of(event->job)->grown_at = oracle.stops;
     settle_owed(event->job);
     if (getenv("GANG_TEST_TRACE"))
         printf("start or growth of job %" PRIu64 "\n", event->job);
@@ -224,6 +244,7 @@ static int32_t stop_at_once(const struct gang_event *event, void *user)
     (void)user;
     if (getenv("GANG_TEST_TRACE"))
         printf("stop job %" PRIu64 " for %" PRIu64 "\n", event->job, event->preemptor);
+    note_stop(event);
     owe(event->preemptor);
     ops_seen++;
     return 1;
@@ -304,7 +325,7 @@ static void settle(void)
     opts.max_steps = max_steps;
     do {
         before = ops_seen;
-        MUST(gang_sched_run(sched, now_ns, &opts, &info));
+        MUST(gang_sched_run(sched, ++now_ns, &opts, &info));
         if (owed_count > 0)
             print_world();
         ck_assert_msg(owed_count == 0,
@@ -354,6 +375,7 @@ static void open_world(uint64_t seed, bool preempts)
     ops.start = ops.grow = count_op;
     ops.preempt = ops.shrink = stop_at_once;
     opts.no_preemption = !preempts;
+    opts.preempt_cooldown_ns = one_in(2); /* 1: over at once, but nothing happens outside */
     oracle = (struct oracle){.preempts = preempts};
     equal_sizes = !many_nodes && one_in(2);
     lending = one_in(2);

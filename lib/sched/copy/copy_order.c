@@ -29,6 +29,8 @@ static void copy_wait_class(gang_sched *s, struct gang__wait_class *to,
         gang__order_defer(s, to, from->deferred_key);
     }
     to->tried = from->tried;
+    to->demand_at = from->demand_at;
+    to->spared = from->spared;
     gang__candidates_copy(s, to, from);
 }
 

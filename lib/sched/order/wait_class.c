@@ -318,6 +318,13 @@ static struct gang__wait_class *class_of(gang_sched *s, struct gang__gang *g)
     return class;
 }
 
+static void retry_preemption(gang_sched *s, struct gang__wait_class *class)
+{
+    class->tried = 0;
+    class->spared = false;
+    gang__wake_preemption(s);
+}
+
 bool gang__order_enter(gang_sched *s, struct gang__gang *g)
 {
     bool grows = g->alloc != GANG_ID_NONE;
@@ -343,6 +350,11 @@ bool gang__order_enter(gang_sched *s, struct gang__gang *g)
         gang__set_remove(&class->leaf->order.ready, &class->ready_link);
     gang__set_insert_end(&class->gangs, &g->order.link, 1);
     g->order.wait_class = class;
+    if (class->demand_at < g->preempt.demand_at) {
+        class->demand_at = g->preempt.demand_at;
+        if (class->spared) /* new demand ends cooldowns, for the first gang, too */
+            retry_preemption(s, class);
+    }
     if (class->gangs.count == 1)
         gang__demand_enter(s, class);
     else if (gang__demand_is_bounded(g))
@@ -355,8 +367,7 @@ bool gang__order_enter(gang_sched *s, struct gang__gang *g)
         gang__set_insert(&class->leaf->order.ready, &class->ready_link);
         insert(&class->request_class->ready, class);
     } else if (gang__wait_class_head(class) == g) { /* preemption may help this gang */
-        class->tried = 0;
-        gang__wake_preemption(s);
+        retry_preemption(s, class);
     }
     gang__wake_queue(s, class->leaf);
     return true;

@@ -1,30 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Is a gang spared because it was preempted for the same queue before?
+/* Is a gang spared because of earlier preemptions?
  *
  * The rules of preemption may run in a circle: A preempts B, B preempts C, C preempts A, each step
- * within the rules. So each gang remembers for which queues it was preempted or moved, and when. A
- * taker of such a queue leaves the gang alone
+ * within the rules. So each gang remembers for which jobs it was preempted or moved, and when.
+ *   1. A taker spares a gang that was stopped for its queue before.
+ *   2. A gang that was preempted spares the job for which it was.
+ * Both hold
  *   - during the cooldown: gang_sched_opts.preempt_cooldown_ns, or the minimum run time of the
- *     gang's queue, if that is longer;
+ *     stopped gang's queue, if that is longer;
  *   - and after it, until the next event from outside,
- * unless what the taker demands came up after that stop, or what queues may have changed with the
- * nodes or the configuration.
+ * unless what queues may have changed with the nodes or the configuration. 1 does not hold if what
+ * the taker demands, or a gang of its wait class behind it, came up after that stop.
  *
- * No circle: let no job be submitted, released or lost, and no queue or node be changed. Each gang is then
- * stopped at most once for each queue within a cooldown, because the demand of all takers of the
- * queue is older than that stop. There are finitely many gangs and queues, so the stops end. If no
- * event comes at all, they end for good. The tasks of a gang above its minimum are stopped for a
- * queue one after the other, but those that it got since its first such stop are spared, so that
- * each of them is stopped at most once.
+ * No circle: let no job be submitted, released or lost, and no queue or node be changed. By 1 each
+ * gang is then stopped at most once for each queue within a cooldown, because the demand of all
+ * takers of the queue is older than that stop. There are finitely many gangs and queues, so the
+ * stops end. If no event comes at all, they end for good. The tasks of a gang above its minimum are
+ * stopped for a queue one after the other, but those that it got since its first such stop are
+ * spared, so that each of them is stopped at most once. By 2 no two gangs preempt each other.
  *
- * A gang remembers few queues. If there are more, the last entry stands for all queues. */
+ * A gang remembers few stops. If there are more, the last entry stands for all queues. */
 #include "sched/preempt/preempt_in.h"
 
-enum { REMEMBERED = 4 };
+enum { REMEMBERED = 6 };
 
 struct gang__cooldown {
-    gang_queue_id queue;    /* the takers' leaf; GANG_ID_NONE: any */
+    gang_queue_id queue; /* the taker's leaf; GANG_ID_NONE: any */
+    gang_job_id taker;
     bool whole;             /* the gang was stopped, not only tasks above its minimum */
+    bool moved;             /* it lost nothing */
     uint64_t stop;          /* number of the stop, of sched.preempt.stops */
     uint64_t event, bounds; /* sched.external_events and usage.bounds_count then */
     int64_t until_ns;
@@ -32,7 +36,7 @@ struct gang__cooldown {
 
 struct gang__cooldowns {
     uint32_t count;
-    struct gang__cooldown of[REMEMBERED]; /* the latest for each queue */
+    struct gang__cooldown of[REMEMBERED]; /* the latest for each taker */
 };
 
 bool gang__cooldowns_copy(gang_sched *s, struct gang__gang *to, const struct gang__gang *from)
@@ -59,13 +63,14 @@ static bool holds(const gang_sched *s, const struct gang__cooldown *c)
            (s->now_ns < c->until_ns || c->event == s->external_events);
 }
 
-/* The entry to be written: that of this queue and kind, one that holds no more, a new one, or the
+/* The entry to be written: that of this taker and kind, one that holds no more, a new one, or the
  * last one, which then stands for all queues. */
 static struct gang__cooldown *entry_for(const gang_sched *s, struct gang__cooldowns *all,
                                         struct gang__cooldown *with)
 {
     for (uint32_t i = 0; i < all->count; i++)
-        if (all->of[i].queue == with->queue && all->of[i].whole == with->whole)
+        if (all->of[i].taker == with->taker && all->of[i].whole == with->whole &&
+            all->of[i].moved == with->moved)
             return &all->of[i];
     for (uint32_t i = 0; i < all->count; i++)
         if (!holds(s, &all->of[i]))
@@ -79,39 +84,54 @@ static struct gang__cooldown *entry_for(const gang_sched *s, struct gang__cooldo
     return last;
 }
 
-void gang__cooldown_note(gang_sched *s, struct gang__gang *g, const struct gang__gang *taker,
-                         bool whole)
+void gang__cooldown_note(gang_sched *s, const struct gang__victim *v,
+                         const struct gang__gang *taker)
 {
-    struct gang__cooldown c = {taker->job->leaf->q->id, whole,
-                               ++s->preempt.stops,      s->external_events,
-                               s->usage.bounds_count,   0};
+    struct gang__cooldown c = {.queue = taker->job->leaf->q->id,
+                               .taker = taker->job->id,
+                               .whole = v->whole,
+                               .moved = v->moves,
+                               .stop = ++s->preempt.stops,
+                               .event = s->external_events,
+                               .bounds = s->usage.bounds_count};
     if (s->opts.preempt_cooldown_ns < 0)
         return;
     c.until_ns = gang__add_sat(
-        s->now_ns, gang__max(s->opts.preempt_cooldown_ns, g->job->leaf->q->min_runtime_ns));
-    struct gang__cooldown *to = entry_for(s, g->preempt.cooldowns, &c);
+        s->now_ns, gang__max(s->opts.preempt_cooldown_ns, v->g->job->leaf->q->min_runtime_ns));
+    struct gang__cooldown *to = entry_for(s, v->g->preempt.cooldowns, &c);
     *to = c;
 }
 
-/* Is the victim, a gang or a task above its minimum, spared by this entry? */
-static bool spares(const struct gang__cooldown *c, const struct gang__victim *v)
+/* An entry in force spares a gang: the next run after the cooldown may look again. */
+static bool in_force(gang_sched *s, const struct gang__cooldown *c)
 {
-    return c->whole || (!v->whole && v->g->preempt.grown_at >= c->stop);
+    if (!holds(s, c))
+        return false;
+    if (s->now_ns < c->until_ns)
+        s->preempt.min_runtime_due_ns = gang__min(s->preempt.min_runtime_due_ns, c->until_ns);
+    return true;
+}
+
+/* 1. Is the victim, a gang or a task above its minimum, spared by this entry? */
+static bool was_stopped_for(const struct gang__cooldown *c, const struct gang__victim *v,
+                            const struct gang__gang *taker)
+{
+    return (c->queue == taker->job->leaf->q->id || c->queue == GANG_ID_NONE) &&
+           taker->order.wait_class->demand_at < c->stop &&
+           (c->whole || (!v->whole && v->g->preempt.grown_at >= c->stop));
 }
 
 bool gang__cooldown_spares(gang_sched *s, const struct gang__victim *v,
                            const struct gang__gang *taker)
 {
-    const struct gang__cooldowns *all = v->g->preempt.cooldowns;
-    gang_queue_id queue = taker->job->leaf->q->id;
-    for (uint32_t i = 0; all && i < all->count; i++) {
-        const struct gang__cooldown *c = &all->of[i];
-        if ((c->queue != queue && c->queue != GANG_ID_NONE) ||
-            taker->preempt.demand_at >= c->stop || !spares(c, v) || !holds(s, c))
-            continue;
-        if (s->now_ns < c->until_ns)
-            s->preempt.min_runtime_due_ns = gang__min(s->preempt.min_runtime_due_ns, c->until_ns);
-        return true;
-    }
+    const struct gang__cooldowns *its = v->g->preempt.cooldowns, *own = taker->preempt.cooldowns;
+    for (uint32_t i = 0; its && i < its->count; i++)
+        if (was_stopped_for(&its->of[i], v, taker) && in_force(s, &its->of[i])) {
+            taker->order.wait_class->spared = true;
+            return true;
+        }
+    for (uint32_t i = 0; own && i < own->count; i++) /* 2. */
+        if (own->of[i].taker == v->g->job->id && !own->of[i].moved && in_force(s, &own->of[i]))
+            return true;
     return false;
 }

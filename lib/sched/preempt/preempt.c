@@ -37,9 +37,9 @@ bool gang__preempt_settle(struct gang__preemption *p)
     p->charged = ok;
     if (ok)
         gang__preempt_spare(p);
-    ok = ok && !p->pretext;
     if (ok && gang__preempt_move(p))
         ok = p->mode != GANG__PREEMPT_MOVE;
+    ok = ok && (p->mode == GANG__PREEMPT_MOVE || !gang__preempt_is_pretext(p));
     for (size_t i = 0; ok && p->mode != GANG__PREEMPT_MOVE && i < s->preempt.victims->count; i++) {
         const struct gang__victim *x = &s->preempt.victims->list[i];
         if (x->moves || x->g->job->leaf == asked)

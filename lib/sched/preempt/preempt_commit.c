@@ -103,7 +103,7 @@ static void ask_to_stop(struct gang__preemption *p, struct gang__handover *hando
     for (size_t i = 0; i < v->count; i++) {
         struct gang__stop *stop = v->list[i].stop;
         if (stop && stop->gang->alloc == stop->alloc) {
-            gang__cooldown_note(s, stop->gang, p->taker, v->list[i].whole);
+            gang__cooldown_note(s, &v->list[i], p->taker);
             (void)!gang__stop_begin(s, stop, p->taker->job->id, handover, GANG_END_NONE);
         } else if (stop)
             gang__stop_discard(s, stop);

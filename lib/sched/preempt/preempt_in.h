@@ -216,6 +216,8 @@ bool gang__preempt_move(struct gang__preemption *p);
 
 /* ---- result.c -------------------------------------------------------------------------------- */
 
+/* The taker is charged: are gangs of its branch given up that would start again beside it? */
+bool gang__preempt_is_pretext(struct gang__preemption *p);
 /* Do the rules allow to take the victims that are left? If not, one of them is barred. */
 bool gang__preempt_result_is_allowed(struct gang__preemption *p);
 /* The victim is a victim no more, and back in the usage. */
@@ -223,14 +225,15 @@ void gang__victim_put_back(struct gang__preemption *p, const struct gang__victim
 
 /* ---- cooldown.c ------------------------------------------------------------------------------ */
 
-/* Is the victim spared, because it was stopped for the queue of the taker before? */
+/* Is the victim spared, because it was stopped for the queue of the taker before, or the taker for
+ * it? */
 bool gang__cooldown_spares(gang_sched *s, const struct gang__victim *v,
                            const struct gang__gang *taker);
-/* Get the memory to note stops of the gang; false: out of memory. Note that the gang, or (not
- * whole) tasks above its minimum, is stopped for the taker. */
+/* Get the memory to note stops of the gang; false: out of memory. Note that the gang of the victim
+ * is stopped for the taker. */
 bool gang__cooldown_prepare(gang_sched *s, struct gang__gang *g);
-void gang__cooldown_note(gang_sched *s, struct gang__gang *g, const struct gang__gang *taker,
-                         bool whole);
+void gang__cooldown_note(gang_sched *s, const struct gang__victim *v,
+                         const struct gang__gang *taker);
 
 /* ---- preempt_commit.c ------------------------------------------------------------------------ */
 

@@ -4,10 +4,13 @@
  *
  *   1. Victims that were taken on credit, by the usage before the attempt: the rules are asked of
  *      those that are left, one after the other.
- *   2. A victim that would lie inside the guarantee of its queue, were it back, is only taken by a
+ *   2. A gang of the taker's branch that is given up, and that would start again at once beside the
+ *      taker, if only with its minimum: with it, the taker is still entitled to what others gave.
+ *      Otherwise giving it up was a pretext, unless the taker is inside its guarantee without it.
+ *   3. A victim that would lie inside the guarantee of its queue, were it back, is only taken by a
  *      taker inside its own guarantee. Otherwise the queue would take its guarantee back at once.
  *
- * The first victim that is refused is barred from the next try. */
+ * The first victim that 1 or 3 refuses is barred from the next try. */
 #include "sched/preempt/preempt_in.h"
 #include "sched/usage/usage.h"
 
@@ -56,7 +59,48 @@ static bool rules_allow(struct gang__preemption *p)
     return ok;
 }
 
+/* With the amounts that the gang starts with at least, does the taker stay entitled? */
+static bool is_entitled_beside_start(struct gang__preemption *p, const struct gang__gang *g)
+{
+    struct gang__trial trial;
+    uint32_t count;
+    const struct gang__take *take = gang__request_class_takes(g->request_class, -1, &count);
+    gang__trial_begin(&trial, p->s, NULL);
+    bool ok = gang__trial_charge(&trial, g->job->leaf, take, count, 1);
+    p->s->preempt.victims->failed = p->s->preempt.victims->failed || !ok;
+    bool entitled = ok && gang__preempt_still_entitled(p);
+    gang__trial_drop(&trial);
+    return entitled;
+}
+
+/* Does it start again at once? */
+static bool starts_again(struct gang__preemption *p, struct gang__gang *g)
+{
+    struct gang__refusal refusal;
+    uint32_t count;
+    const struct gang__take *take = gang__request_class_takes(g->request_class, -1, &count);
+    struct gang__where w = {.s = p->s, .g = g, .on = p->s->scratch, .parts = true, .moves = true};
+    return g->job->leaf->q->preempt == GANG_PREEMPT_MODE_REQUEUE &&
+           !gang__usage_refuse(p->s, g->job->leaf, take, count, gang__gang_is_fixed(g, false),
+                               &refusal) &&
+           gang__where_fits(&w) == GANG_OK;
+}
+
 /* 2. */
+bool gang__preempt_is_pretext(struct gang__preemption *p)
+{
+    const struct gang__victims *v = p->s->preempt.victims;
+    bool pretext = p->pretext, inside = gang__preempt_keeps_guarantees(p);
+    for (size_t i = 0; i < v->count && !inside && !pretext; i++) {
+        struct gang__gang *g = v->list[i].g;
+        pretext = is_lost(&v->list[i]) && v->list[i].whole && !g->sliced &&
+                  gang__preempt_same_branch(p, g) && !is_entitled_beside_start(p, g) &&
+                  starts_again(p, g);
+    }
+    return pretext;
+}
+
+/* 3. */
 static bool guarantees_hold(struct gang__preemption *p)
 {
     const struct gang__victims *v = p->s->preempt.victims;

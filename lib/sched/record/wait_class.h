@@ -49,6 +49,8 @@ struct gang__wait_class {
     struct gang__queue_state *blocked_by; /* the queue that blocks it; or NULL */
     uint32_t dim;                         /* in which dimension */
     uint64_t tried; /* wake.changes + 1 when preemption was tried and did not help */
+    uint64_t demand_at; /* the latest gang->preempt.demand_at of those that entered */
+    bool spared; /* its head did not take some victim whose cooldown new demand would end */
     struct gang__ordered_set gangs;
     struct gang__backfill_class backfill;
     struct gang__bounded_class bounded;
