@@ -135,9 +135,11 @@ static void report_end(void)
     w->left = runs;
     w->ended_by_host = true;
     w->failed = w->failed || !success;
-    for (int i = 0; i < w->gang[0].tasks; i++)
-        w->failed = w->failed || may_vanish(w, &w->gang[0].place[i]);
-    w->gang[0].tasks = w->gang[1].tasks = 0;
+    for (int k = 0; k < 2; k++) {
+        for (int i = 0; i < w->gang[k].tasks; i++)
+            w->failed = w->failed || may_vanish(w, &w->gang[k].place[i]);
+        w->gang[k].tasks = 0;
+    }
 }
 
 static void command(void)

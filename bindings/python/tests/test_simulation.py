@@ -364,6 +364,7 @@ def test_queues_show_their_usage(cluster):
         ({"restart_s": -1}, "restart_s"),
         ({"tick_s": -0.5}, "tick_s"),
         ({"refused_s": -1}, "refused_s"),
+        ({"preempt_cooldown_s": -1}, "preempt_cooldown_s"),
         ({"max_moves": -2}, "max_moves"),
         ({"max_preempted_tasks": -1}, "max_preempted_tasks"),
         ({"record": None}, "record"),
@@ -414,7 +415,7 @@ def test_every_option_of_the_library_is_an_option_in_python(cluster):
         "default_queue", "rules", "rule_count", "rule_size", "excluded_kinds",
         "excluded_kind_count", "half_life_ns",
     }
-    said |= {"refused_ns", *options._SCHED_NUMBERS, *options._SCHED_FLAGS}
+    said |= {"refused_ns", "preempt_cooldown_ns", *options._SCHED_NUMBERS, *options._SCHED_FLAGS}
     assert {
         name for name in members("gang_sched_opts") - said if not name.startswith("reserved")
     } == set()

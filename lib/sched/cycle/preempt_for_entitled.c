@@ -57,8 +57,6 @@ static bool may_help(gang_sched *s, const struct gang__wait_class *wait_class, s
 
 static bool preempt(gang_sched *s, struct gang__gang *g, struct gang__wait_class *wait_class)
 {
-    if (g->order.wait_class != wait_class || !may_help(s, wait_class, g))
-        return false;
     look_at_victims(s);
     if (!gang__preempt_is_worthwhile(s, wait_class, wait_class->why))
         return false;
@@ -73,6 +71,8 @@ static bool preempt(gang_sched *s, struct gang__gang *g, struct gang__wait_class
 void gang__preempt_in_order(gang_sched *s, struct gang__gang *g,
                             struct gang__wait_class *wait_class)
 {
+    if (g->order.wait_class != wait_class || !may_help(s, wait_class, g))
+        return; /* it is not noted as tried: time alone may change that */
     s->preempt.tried = preempt(s, g, wait_class) ? NULL : g;
     s->preempt.tried_class = wait_class;
 }

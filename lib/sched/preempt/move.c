@@ -3,8 +3,9 @@
  *
  * A gang moves whole, with as many tasks as it has; if that does not fit, with its minimum. Of a
  * gang that gives only tasks above its minimum, those tasks move one by one. A gang of which tasks
- * ended does not move: it would start from the beginning, and they would run again. Consolidation
- * fails at the first victim that is lost. */
+ * ended does not move: it would start from the beginning, and they would run again. Nor does one
+ * that lost tasks and is below its minimum: it would start with more. Consolidation fails at the
+ * first victim that is lost. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -182,7 +183,7 @@ static void expect(const struct gang__victim *v)
 static bool is_movable(const struct gang__victim *x)
 {
     const struct gang__gang *g = x->g;
-    return !g->sliced && g->ended == 0 && !g->places &&
+    return !g->sliced && g->ended == 0 && !g->reports.below_min && !g->places &&
            g->job->leaf->q->preempt != GANG_PREEMPT_MODE_CANCEL &&
            (x->whole ? true
                      : !g->victim.tentative && !gang__gang_request(g)->exclusive &&

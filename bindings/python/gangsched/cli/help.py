@@ -31,6 +31,7 @@ OPTIONS = {
     "observe_only": "true: preemptions are planned and reported, but not done",
     "scale_guarantees": "true: guarantees of siblings above the capacity are scaled down",
     "refused_s": "wait of a job after the host refused its start",
+    "preempt_cooldown_s": "time a preempted gang is spared by the same queue; default 600; 0: none",
     "max_preempted_tasks": "highest number of tasks preempted in one run; 0: no bound",
     "max_moves": "highest number of gangs moved for one gang; 0: 16; -1: none (default)",
     "saturation_milli": "reclaim: factor of the preemptor's ratio, in thousandths; 0: 1000",

@@ -51,6 +51,7 @@ NAMES = frozenset(
         "elastic",
         "preemptible",
         "refused_s",
+        "preempt_cooldown_s",
         *_SCHED_NUMBERS,
         *_SCHED_FLAGS,
     ]
@@ -133,6 +134,8 @@ def _set(opts: Any, sched: Any, name: str, value: Any) -> None:
         opts.preemptible = 1 if value else -1
     elif name == "refused_s":
         sched.refused_ns = _at_least(0, ns(value, name), name)
+    elif name == "preempt_cooldown_s":
+        sched.preempt_cooldown_ns = _at_least(0, ns(value, name), name) or -1
     elif name in _SCHED_NUMBERS:
         setattr(sched, name, _at_least(-1 if name == "max_moves" else 0, whole(value, name), name))
     else:
