@@ -39,6 +39,13 @@ static bool mark(uint32_t slot, void *user)
     return true;
 }
 
+/* A member of a flexible reservation may be there. Of another one it is inside, or like others: it
+ * has run since the reservation was flexible. */
+static bool keeps_from(const struct gang__reserve *r, const struct gang__gang *g)
+{
+    return r != g->job->reserve.named || !(r->flags & GANG_RESERVATION_FLEX);
+}
+
 /* Marks the nodes that the gang may not touch until then; inside: those that it may. */
 static bool mark_nodes(gang_sched *s, const struct gang__gang *g, int64_t end_ns, bool parts,
                        uint32_t end, bool *inside)
@@ -53,7 +60,7 @@ static bool mark_nodes(gang_sched *s, const struct gang__gang *g, int64_t end_ns
     for (const struct gang__reserve *r = all->first; r; r = r->next)
         for (const struct gang__reserve_piece *p = r->piece; p; p = p->next) {
             bool now = g->reserve.inside_of ? r == g->reserve.inside_of && p->instance == r->current
-                                            : p->start_ns < end_ns && r != g->job->reserve.named &&
+                                            : p->start_ns < end_ns && keeps_from(r, g) &&
                                                   (parts || r->stage[p->stage].whole);
             if (now)
                 gang__reserve_each_node(p, mark, &m);
