@@ -45,7 +45,7 @@ static bool commit(gang_sched *s, struct gang__gang *g, uint32_t group, uint32_t
     s->by_group[group] = granted;
     for (int64_t i = 0; i < granted; i++)
         s->numbers[i] = (int64_t)first + i;
-    return gang__grant_growth(s, g, s->numbers, (size_t)granted, s->by_group);
+    return gang__grant_growth(s, g, s->numbers, (size_t)granted, s->by_group, GANG_REASON_NONE);
 }
 
 /* *last: the gang is blocked, and its other groups are not tried. */

@@ -90,7 +90,7 @@ bool gang__grant_report(gang_sched *s, struct gang__gang *g, int32_t reason)
 }
 
 bool gang__grant_growth(gang_sched *s, struct gang__gang *g, const int64_t *tasks, size_t count,
-                        const int64_t *by_group)
+                        const int64_t *by_group, int32_t reason)
 {
     uint32_t groups = gang__gang_request(g)->group_count;
     gang__order_leave(s, g);
@@ -109,7 +109,7 @@ bool gang__grant_growth(gang_sched *s, struct gang__gang *g, const int64_t *task
      * Gangs may wait for those. */
     if (groups > 1 && g->job->preemptible == GANG_SEMI_PREEMPTIBLE)
         gang__order_unblock_queues(s, g->job->leaf);
-    struct gang_event e = gang__event_of(s, g, GANG_REASON_NONE, "more tasks");
+    struct gang_event e = gang__event_of(s, g, reason, "more tasks");
     e.tasks = tasks;
     e.task_count = count;
     if (s->ops.grow && s->ops.grow(&e, s->user) != 0) {

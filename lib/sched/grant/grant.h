@@ -13,10 +13,10 @@ bool gang__grant_start(gang_sched *s, struct gang__gang *g, gang_alloc_id alloc,
 /* The second half of a grant: the host starts or resumes the gang. */
 bool gang__grant_report(gang_sched *s, struct gang__gang *g, int32_t reason);
 
-/* More tasks were granted: `count` numbers, so many of each group. False: the host refused, all is
- * undone. */
+/* More tasks were granted: `count` numbers, so many of each group. The reason is for the host.
+ * False: the host refused, all is undone. */
 bool gang__grant_growth(gang_sched *s, struct gang__gang *g, const int64_t *tasks, size_t count,
-                        const int64_t *by_group);
+                        const int64_t *by_group, int32_t reason);
 
 /* Finish handovers after their last victim has stopped: their takers start. */
 void gang__handovers_finish(gang_sched *s);

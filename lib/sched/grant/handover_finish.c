@@ -18,7 +18,7 @@
 
 /* More tasks of a running gang start at these places. */
 static bool grow_at(gang_sched *s, struct gang__gang *g, const struct gang_placement *places,
-                    int64_t count)
+                    int64_t count, int32_t reason)
 {
     int64_t first = gang__next_task_number(s, g->alloc);
     if (!gang__grow(&s->mem, (void **)&s->numbers, &s->number_cap, (size_t)count,
@@ -31,7 +31,7 @@ static bool grow_at(gang_sched *s, struct gang__gang *g, const struct gang_place
         s->by_group[places[i].group]++;
     }
     gang__wake_calendar(s); /* the calendar was not asked */
-    return gang__grant_growth(s, g, s->numbers, (size_t)count, s->by_group);
+    return gang__grant_growth(s, g, s->numbers, (size_t)count, s->by_group, reason);
 }
 
 static bool start_at(gang_sched *s, struct gang__gang *g, const struct gang_placement *places,
@@ -51,7 +51,7 @@ static bool start_moved(gang_sched *s, const struct gang__stop *stop)
         !gang__limits_allow(s, g, stop->to, stop->to_count) ||
         (stop->tasks && g->alloc != stop->alloc))
         return false;
-    bool started = stop->tasks ? grow_at(s, g, stop->to, stop->to_count)
+    bool started = stop->tasks ? grow_at(s, g, stop->to, stop->to_count, GANG_REASON_MOVE)
                                : start_at(s, g, stop->to, stop->to_count);
     s->info.moved += started;
     return started;
@@ -79,7 +79,7 @@ static bool start_taker(gang_sched *s, struct gang__handover *handover)
         !gang__limits_allow(s, g, handover->places, handover->place_count))
         return false; /* queues changed meanwhile */
     if (handover->grow_group >= 0)
-        return up && grow_at(s, g, handover->places, handover->place_count);
+        return up && grow_at(s, g, handover->places, handover->place_count, GANG_REASON_NONE);
     bool placed = up && gang_alloc_adopt(s->worker, g->request_class->q, handover->places,
                                          handover->place_count, &id, NULL) == GANG_OK;
     if (!placed && !gang__reserve_binds(s, g)) { /* else the cycle tries it */
