@@ -155,9 +155,9 @@ enum {
     GANG_REASON_NONE = 0,
     GANG_REASON_PREEMPT = 1, /**< for a job of higher priority in its queue */
     GANG_REASON_RECLAIM = 2, /**< for a queue that is entitled to the capacity */
-    /** The gang starts again on other nodes, or tasks above its minimum do. A placeholder keeps its new capacity until all
-     *  gangs that the same plan asked to stop have stopped. Until then it stays STOPPING, and
-     *  its queues count it as running. */
+    /** The gang starts again on other nodes, or tasks above its minimum do. A placeholder keeps
+     *  its new capacity until all gangs that the same plan asked to stop have stopped. Until then
+     *  it stays STOPPING, and its queues count it as running. */
     GANG_REASON_MOVE = 3,
     GANG_REASON_STALE = 4,   /**< its gang was below its minimum for longer than stale_ns */
     GANG_REASON_TIMEOUT = 5, /**< it reached its time limit */
