@@ -347,6 +347,14 @@ enum {
  *   "island" GPUs joined by links (NVLink, XGMI), directly or through other GPUs
  * A task is in the domain below the node that has its GPUs; without GPUs, its cores ("package" and
  * "numa" only; the other two refuse such a task).
+ *
+ * Which domain. A request, group set or group with more tasks than must start together gets, of the
+ * domains of its `same` level that hold what must start, one that holds most of its tasks, up to
+ * their count, with what is free at the start; likewise of its `prefer` level. Of domains that hold
+ * equally many, and where all tasks start together, it is the one where they need the fewest nodes,
+ * then the one with the least capacity left. Of unlike groups the tasks beyond the minima are
+ * counted as if added one group after the other; of more than eight such domains the eight that
+ * look best are compared.
  */
 #define GANG_LEVEL_NODE "node"
 #define GANG_LEVEL_PACKAGE "package"

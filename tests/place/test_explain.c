@@ -769,10 +769,12 @@ START_TEST(growth_is_explained)
 {
     struct gang_group_spec g[] = {group_of(8, 1000, 1000), group_of(1, 0, 0)};
     struct gang_request_spec spec = request_of(g, 2);
-    add_racks();
+    add("n1", "r1");
     g[0].min = 1;
     g[0].same = "rack";
     gang_alloc_id id = stage_alloc(&s, &spec);
+    add("n2", "r2");
+    add("n3", "r2");
     const struct part *p = explain_growth(id, 0, GANG_OK);
     IS_COUNT(&p[0], 1, 1, 1, 3, 3);
     IS_DOMAIN(&p[0], "rack", "block=b1/rack=r1", 1, 1);

@@ -70,7 +70,7 @@ static void begin(const struct gang_request_spec *spec, int32_t policy)
     gang__rcu_enter();
     MUST(gang__plan_begin(p, s.c, request, false));
     p->start.slot = p->start.bit = 0;
-    pack = (struct gang__pack){p, request, request->by_size, policy};
+    pack = (struct gang__pack){p, request, request->by_size, policy, GANG__NO_LEVEL};
 }
 
 static void begin_group(const struct gang_group_spec *g, int32_t policy)
@@ -160,8 +160,9 @@ struct offers {
     int count;
 };
 
-static bool note_offer(void *user, const struct gang__scope *scope)
+static bool note_offer(void *user, const struct gang__scope *scope, int64_t most)
 {
+    (void)most;
     struct offers *o = user;
     o->used +=
         (size_t)snprintf(o->text + o->used, sizeof(o->text) - o->used, "%s ", rack_of(scope));

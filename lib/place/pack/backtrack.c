@@ -81,8 +81,9 @@ struct domain_trial {
     uint32_t at;
 };
 
-static bool try_domain(void *user, const struct gang__scope *s)
+static bool try_domain(void *user, const struct gang__scope *s, int64_t most)
 {
+    (void)most;
     struct domain_trial *trial = user;
     struct gang__backtracking *x = trial->x;
     const struct gang__choice *c = &x->choice[trial->at];
@@ -103,7 +104,7 @@ static bool choose_domain(struct gang__backtracking *x, uint32_t at)
     struct domain_trial trial = {x, at};
     int32_t same = gang__member_same(x->k->q, c->m);
     if (outer.level >= same)
-        return gang__scope_at(x->p, &outer, same, &around) && try_domain(&trial, &outer);
+        return gang__scope_at(x->p, &outer, same, &around) && try_domain(&trial, &outer, 0);
     return gang__choose_each(x->k, c->m, same, &outer, try_domain, &trial);
 }
 
@@ -131,8 +132,9 @@ struct minimum_trial {
     int64_t want;
 };
 
-static bool try_minimum_domain(void *user, const struct gang__scope *s)
+static bool try_minimum_domain(void *user, const struct gang__scope *s, int64_t most)
 {
+    (void)most;
     struct minimum_trial *trial = user;
     struct gang__plan *p = trial->x->p;
     size_t tasks = p->tasks.count, binds = p->bound.undos;
@@ -159,7 +161,7 @@ static bool reach_minimum_with(struct gang__backtracking *x, const struct gang__
         trial.m.more_group = (int32_t)group;
         trial.m.want = want;
         if (s.level >= same)
-            return gang__scope_at(x->p, &s, same, &around) && try_minimum_domain(&trial, &s);
+            return gang__scope_at(x->p, &s, same, &around) && try_minimum_domain(&trial, &s, 0);
         return gang__choose_each(x->k, trial.m, same, &s, try_minimum_domain, &trial);
     }
     struct gang__continuation rest = {reach_minimum, n->at, n->group + 1, n->missing - want};

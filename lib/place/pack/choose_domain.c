@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chooses a domain of a level for a member: the one where it needs the fewest nodes, and of these
- * the one with the least capacity left.
+/* The domains of a level that may hold a member, the best first: where it needs the fewest nodes,
+ * and of these the one with the least capacity left. For an elastic member a domain that holds more
+ * of its tasks, up to its count, comes before all that hold fewer. try_domains.c takes one.
  *
  * Domains are compared by their capacity for the member's hardest group, which the index gives
  * without reading a node (search/domain_capacity.c). Of many domains the first good ones suffice:
@@ -17,7 +18,6 @@ enum {
     SHORT_LIST = 8,
     FEW_NODES = 64, /* tried for a preference that the policy implies */
     GROUPS = 4,     /* of a member that are looked at, the hardest ones */
-    TRIALS = 8,     /* domains in which a member of several groups is tried to compare them */
     RANK_BITS = 28
 };
 #define MAX_COST ((INT64_C(1) << (64 - RANK_BITS)) - 1)
@@ -34,8 +34,13 @@ struct domain_choice {
     bool taken;
     bool all;       /* offer all, not only the short list */
     uint32_t tries; /* nodes still to be offered */
+    bool elastic;
+    int64_t all_tasks; /* of an elastic member: how many it has at most (on nodes: its lead); */
+    int64_t most;      /* no domain that is still to be offered holds more than so many of them */
+    int64_t least;     /* tasks of the hardest group that a domain must hold to be offered */
     uint32_t groups;
-    int64_t need[GROUPS];
+    int64_t need[GROUPS], count[GROUPS]; /* tasks of a group: that must fit, and at most */
+    int64_t uncounted;                   /* tasks of groups that are not looked at */
     struct gang__capacity_query query[GROUPS];
 };
 
@@ -45,24 +50,35 @@ static void init_queries(struct domain_choice *x)
     const gang_request *q = x->k->q;
     int64_t nodes = p->snap ? p->snap->count : (int64_t)gang__load_relaxed(&p->c->nodes.node_count);
     x->groups = 0;
-    for (uint32_t i = 0; i < q->group_count && x->groups < GROUPS; i++) {
+    x->all_tasks = x->uncounted = 0;
+    for (uint32_t i = 0; i < q->group_count; i++) {
         int64_t need = gang__member_need(q, x->m, q->by_size[i]);
-        if (need == 0)
+        int64_t most = x->elastic ? gang__member_most(p, x->m, q->by_size[i]) : 0;
+        int64_t count = most > need ? most : need;
+        x->all_tasks += count;
+        if (x->groups == GROUPS)
+            x->uncounted += count;
+        if (count == 0 || x->groups == GROUPS)
             continue;
         x->need[x->groups] = need;
+        x->count[x->groups] = count;
         gang__capacity_query_init(&x->query[x->groups++], p, q->by_size[i], nodes);
     }
 }
 
-/* What choosing a domain costs: nodes, then the capacity left; -1: it cannot hold the member. */
-static int64_t cost_of(struct domain_choice *x, uint32_t i)
+/* What choosing a domain costs: nodes, then the capacity left; -1: it cannot hold the member.
+ * *tasks: of an elastic member, how many of its tasks the domain holds, if no group takes from
+ * another. */
+static int64_t cost_of(struct domain_choice *x, uint32_t i, int64_t *tasks)
 {
     struct gang__capacity capacity;
     int64_t nodes = 0, rest = 0;
+    *tasks = x->uncounted;
     for (uint32_t g = 0; g < x->groups; g++) {
         gang__domain_capacity(&x->query[g], (uint32_t)x->level, i, &capacity);
         if (capacity.tasks < x->need[g])
             return -1;
+        *tasks += capacity.tasks < x->count[g] ? capacity.tasks : x->count[g];
         if (g)
             continue;
         rest = capacity.tasks - x->need[0];
@@ -100,7 +116,7 @@ static uint32_t next_domain(struct domain_choice *x, uint32_t from, uint32_t end
     if (x->groups == 0)
         return from;
     return gang__domain_capacity_next(&x->query[0], x->scope, (uint32_t)x->level, from, end,
-                                      x->need[0]);
+                                      x->least);
 }
 
 /* Do the first good domains suffice? A proof reads all, and so does a search whose short list
@@ -110,7 +126,19 @@ static bool is_short(const struct domain_choice *x)
     return x->groups && x->query[0].by_index && x->k->policy != GANG__ORDER_PROOF && !x->all;
 }
 
-/* Keys of the candidates, best first. Returns how many. */
+/* A key that sorts by a cost, or by the tasks that are missing in a domain: {cost | domain}. */
+static uint64_t key_of(int64_t cost, uint32_t i)
+{
+    return (uint64_t)(cost < MAX_COST ? cost : MAX_COST) << RANK_BITS | i;
+}
+
+static uint32_t domain_of(uint64_t key)
+{
+    return (uint32_t)key & ((1u << RANK_BITS) - 1);
+}
+
+/* Keys of the candidates, best first; for an elastic member by the tasks that do not fit. Returns
+ * how many. */
 static size_t list_domains(struct domain_choice *x, uint64_t *key, uint32_t count)
 {
     struct gang__plan *p = x->k->p;
@@ -126,10 +154,10 @@ static size_t list_domains(struct domain_choice *x, uint64_t *key, uint32_t coun
             if (i == end_of_lap)
                 break;
             struct gang__scope s = scope_of(x, i);
-            int64_t q = is_candidate(x, &s) ? cost_of(x, i) : -1;
+            int64_t tasks, q = is_candidate(x, &s) ? cost_of(x, i, &tasks) : -1;
             if (q < 0)
                 continue;
-            key[found++] = (uint64_t)(q < MAX_COST ? q : MAX_COST) << RANK_BITS | i;
+            key[found++] = key_of(x->elastic ? x->all_tasks - tasks : q, i);
             if (some && found == SHORT_LIST)
                 lap = 2;
             if (lap == 2)
@@ -141,6 +169,40 @@ static size_t list_domains(struct domain_choice *x, uint64_t *key, uint32_t coun
     return found;
 }
 
+/* Offers the domains of keys [at, end) in their order. */
+static bool offer_listed(struct domain_choice *x, size_t at, size_t end)
+{
+    struct gang__plan *p = x->k->p;
+    bool taken = false;
+    for (; at < end && !taken && !p->out.failed; at++) {
+        struct gang__scope s = scope_of(x, domain_of(p->keys.key[at]));
+        taken = x->take(x->user, &s, x->most);
+    }
+    return taken;
+}
+
+/* Offers the domains of keys [at, end), sorted by the tasks that are missing: of those that hold
+ * equally many the cheapest first. */
+static bool offer_by_tasks(struct domain_choice *x, size_t at, size_t end)
+{
+    struct gang__plan *p = x->k->p;
+    bool taken = false;
+    while (at < end && !taken && !p->out.failed) {
+        uint64_t *key = p->keys.key;
+        uint64_t missing = key[at] >> RANK_BITS;
+        size_t alike = at;
+        for (; alike < end && key[alike] >> RANK_BITS == missing; alike++) {
+            int64_t tasks, cost = cost_of(x, domain_of(key[alike]), &tasks);
+            key[alike] = key_of(cost < 0 ? MAX_COST : cost, domain_of(key[alike]));
+        }
+        gang__sort_keys(key + at, alike - at);
+        x->most = x->all_tasks - (int64_t)missing;
+        taken = offer_listed(x, at, alike);
+        at = alike;
+    }
+    return taken;
+}
+
 static bool offer_domains(struct domain_choice *x)
 {
     struct gang__plan *p = x->k->p;
@@ -149,17 +211,18 @@ static bool offer_domains(struct domain_choice *x)
     uint64_t *key = gang__keys_push(p, count, &at);
     if (!key)
         return false;
+    if (x->groups)
+        x->least = is_short(x) ? x->count[0] : x->need[0];
     size_t found = list_domains(x, key, count);
-    bool taken = false;
-    for (size_t i = 0; i < found && !taken && !p->out.failed; i++) {
-        struct gang__scope s = scope_of(x, (uint32_t)p->keys.key[at + i] & ((1u << RANK_BITS) - 1));
-        taken = x->take(x->user, &s);
-    }
+    bool taken = x->elastic ? offer_by_tasks(x, at, at + found) : offer_listed(x, at, at + found);
     gang__keys_pop(p, at);
-    /* No domain of the short list will do: offer all. */
-    if (!taken && found == SHORT_LIST && !p->out.failed && is_short(x)) {
+    if (taken || p->out.failed || !is_short(x))
+        return taken;
+    /* No domain of the short list will do, or none holds all that an elastic member may have: offer
+     * all. */
+    if (found == SHORT_LIST || x->least > x->need[0]) {
         x->all = true;
-        if (x->k->policy != GANG_POLICY_HOST) /* the caller may leave some out */
+        if (x->k->policy != GANG_POLICY_HOST && found == SHORT_LIST) /* a host may leave some out */
             x->k->policy = GANG__ORDER_PROOF;
         taken = offer_domains(x);
     }
@@ -168,39 +231,52 @@ static bool offer_domains(struct domain_choice *x)
 
 /* ---- nodes and their parts ------------------------------------------------------------------- */
 
+/* The parts of the level in a node. NULL: surely none holds `least` tasks of the lead. */
+static const struct gang__inner_domains *parts_of(struct domain_choice *x, uint32_t slot)
+{
+    const struct gang__node *node = gang__plan_node(x->k->p, slot);
+    const struct gang__group *g = &x->k->q->group[gang__member_lead(x->k->q, x->m)];
+    if (!node)
+        return NULL;
+    const struct gang__inner_domains *parts =
+        gang__inner_domains_of(node->type, x->level - GANG__LEVEL_PACKAGE);
+    bool none = g->share == 1000 && parts->max_gpus < (uint64_t)x->least * g->devices;
+    return none ? NULL : parts;
+}
+
+static int64_t part_capacity(struct domain_choice *x, uint32_t slot,
+                             const struct gang__inner_domains *parts, uint32_t i)
+{
+    struct gang__plan *p = x->k->p;
+    p->subset = gang__subset_of(gang__plan_node(p, slot)->type, parts, i);
+    int64_t capacity = gang__plan_capacity(p, gang__member_lead(x->k->q, x->m), slot);
+    p->subset.on = false;
+    return capacity;
+}
+
 /* The parts of one node that lie in the scope, the one with least capacity for the lead first. */
 static bool offer_parts(struct domain_choice *x, uint32_t slot)
 {
     struct gang__plan *p = x->k->p;
-    const struct gang__node *node = gang__plan_node(p, slot);
-    uint32_t lead = gang__member_lead(x->k->q, x->m);
-    int64_t need = gang__member_need(x->k->q, x->m, lead);
-    if (!node)
-        return false;
-    const struct gang__inner_domains *parts =
-        gang__inner_domains_of(node->type, x->level - GANG__LEVEL_PACKAGE);
-    const struct gang__group *g = &x->k->q->group[lead];
-    if (g->share == 1000 && parts->max_gpus < (uint64_t)need * g->devices)
-        return false;
+    const struct gang__inner_domains *parts = parts_of(x, slot);
     size_t at, found = 0;
+    if (!parts)
+        return false;
     uint64_t *key = gang__keys_push(p, parts->count, &at);
     for (uint32_t i = 0; key && i < parts->count; i++) {
         struct gang__scope s = gang__scope_part(slot, x->level, i);
         if (!is_candidate(x, &s))
             continue;
-        p->subset = gang__subset_of(node->type, parts, i);
-        int64_t capacity = gang__plan_capacity(p, lead, slot);
-        p->subset.on = false;
-        if (capacity >= need)
-            key[found++] = (uint64_t)(capacity < MAX_COST ? capacity : MAX_COST) << RANK_BITS | i;
+        int64_t capacity = part_capacity(x, slot, parts, i);
+        if (capacity >= x->least)
+            key[found++] = key_of(capacity, i);
     }
     if (found > 1)
         gang__sort_keys(key, found);
     bool taken = false;
     for (size_t i = 0; i < found && !taken && !p->out.failed; i++) {
-        struct gang__scope s = gang__scope_part(
-            slot, x->level, (uint32_t)p->keys.key[at + i] & ((1u << RANK_BITS) - 1));
-        taken = x->take(x->user, &s);
+        struct gang__scope s = gang__scope_part(slot, x->level, domain_of(p->keys.key[at + i]));
+        taken = x->take(x->user, &s, x->most);
     }
     gang__keys_pop(p, at);
     return taken;
@@ -210,21 +286,71 @@ static bool offer_node(void *user, uint32_t slot)
 {
     struct domain_choice *x = user;
     struct gang__scope s = gang__scope_node(slot);
-    bool taken = x->level != GANG__LEVEL_NODE ? offer_parts(x, slot)
-                                              : is_candidate(x, &s) && x->take(x->user, &s);
+    bool taken = x->level != GANG__LEVEL_NODE
+                     ? offer_parts(x, slot)
+                     : is_candidate(x, &s) && x->take(x->user, &s, x->most);
     x->taken = x->taken || taken;
     return taken || --x->tries == 0;
 }
 
-static bool offer_nodes(struct domain_choice *x)
+static bool offer_nodes_by(struct domain_choice *x, bool (*offer)(void *user, uint32_t slot))
 {
     if (x->scope->level >= GANG__LEVEL_NODE)
-        return offer_node(x, x->scope->slot);
+        return offer(x, x->scope->slot);
     uint32_t lead = gang__member_lead(x->k->q, x->m);
-    int64_t need = gang__member_need(x->k->q, x->m, lead);
-    struct gang__search_options options = {x->k->policy, INT64_MAX, INT64_MAX, need, offer_node, x};
+    struct gang__search_options options = {x->k->policy, INT64_MAX, INT64_MAX, x->least, offer, x};
     gang__search_with(x->k->p, lead, 1, x->scope, &options);
     return x->taken;
+}
+
+/* Notes the most tasks of an elastic member's lead that a node, or a part of it, holds. */
+static bool look_at_node(void *user, uint32_t slot)
+{
+    struct domain_choice *x = user;
+    uint32_t lead = gang__member_lead(x->k->q, x->m);
+    const struct gang__inner_domains *parts =
+        x->level != GANG__LEVEL_NODE ? parts_of(x, slot) : NULL;
+    uint32_t ways = x->level == GANG__LEVEL_NODE ? 1 : parts ? parts->count : 0;
+    for (uint32_t i = 0; i < ways && x->most < x->all_tasks; i++) {
+        struct gang__scope s = parts ? gang__scope_part(slot, x->level, i) : gang__scope_node(slot);
+        if (!is_candidate(x, &s))
+            continue;
+        int64_t capacity =
+            parts ? part_capacity(x, slot, parts, i) : gang__plan_capacity(x->k->p, lead, slot);
+        x->most = capacity > x->most ? capacity : x->most;
+    }
+    return x->most >= x->all_tasks;
+}
+
+/* How many tasks an elastic member has at most. */
+static int64_t tasks_in_all(const struct domain_choice *x)
+{
+    int64_t sum = 0;
+    for (uint32_t i = 0; i < x->k->q->group_count; i++)
+        sum += gang__member_most(x->k->p, x->m, i);
+    return sum;
+}
+
+/* Nodes, or parts of them, in the order of the policy. An elastic member is offered first those
+ * that hold most of the tasks of its hardest group, then all that hold what it needs. */
+static bool offer_nodes(struct domain_choice *x)
+{
+    uint32_t lead = gang__member_lead(x->k->q, x->m);
+    int64_t need = gang__member_need(x->k->q, x->m, lead);
+    x->least = need;
+    if (x->elastic) {
+        x->all_tasks = gang__member_most(x->k->p, x->m, lead);
+        (void)offer_nodes_by(x, look_at_node);
+        x->least = x->most < x->all_tasks ? x->most : x->all_tasks;
+        x->least = x->least > need ? x->least : need;
+        if (x->all_tasks < tasks_in_all(x)) /* other groups fit somewhere, too */
+            x->most = INT64_MAX;
+    }
+    bool taken = offer_nodes_by(x, offer_node);
+    if (taken || x->least == need || x->k->p->out.failed)
+        return taken;
+    x->least = need;
+    return offer_nodes_by(x, offer_node);
 }
 
 /* ---- choosing -------------------------------------------------------------------------------- */
@@ -242,67 +368,12 @@ bool gang__choose_each(struct gang__pack *k, struct gang__member m, int32_t leve
     x.user = user;
     x.taken = x.all = false;
     x.tries = m.implied ? FEW_NODES : UINT32_MAX;
+    x.elastic = gang__member_is_elastic(k->p, m);
+    x.most = x.least = 0;
     if (level >= GANG__LEVEL_NODE)
         return offer_nodes(&x);
     init_queries(&x);
     return offer_domains(&x);
-}
-
-struct placing {
-    struct gang__pack *k;
-    struct gang__member m;
-    /* With several groups, trials find the domain that needs the fewest nodes. */
-    uint32_t trials;
-    int64_t best_nodes;
-    struct gang__scope best;
-};
-
-static int64_t nodes_used(const struct gang__plan *p)
-{
-    int64_t nodes = 0;
-    for (size_t i = 0; i < p->nodes.count; i++)
-        nodes += p->nodes.copy[i].node && p->nodes.copy[i].used;
-    return nodes;
-}
-
-static bool place_here(void *user, const struct gang__scope *s)
-{
-    struct placing *x = user;
-    struct gang__plan *p = x->k->p;
-    size_t tasks = p->tasks.count, binds = p->bound.undos;
-    if (!gang__place_bound(x->k, x->m, s))
-        return false;
-    if (x->trials == 0)
-        return true;
-    int64_t nodes = nodes_used(p);
-    if (nodes < x->best_nodes) {
-        x->best_nodes = nodes;
-        x->best = *s;
-    }
-    gang__undo(p, tasks, binds);
-    return --x->trials == 0;
-}
-
-static bool has_many_groups(const struct gang__pack *k, struct gang__member m)
-{
-    uint32_t groups = 0;
-    for (uint32_t i = 0; i < k->q->group_count && groups < 2; i++)
-        groups += gang__member_need(k->q, m, i) > 0;
-    return groups > 1;
-}
-
-bool gang__choose_in_level(struct gang__pack *k, struct gang__member m, int32_t level,
-                           const struct gang__scope *scope)
-{
-    struct placing x = {k, m, 0, INT64_MAX, gang__scope_unbound()};
-    bool few = k->policy == GANG_POLICY_DEFAULT || k->policy == GANG_POLICY_TOPOLOGY;
-    if (few && level < GANG__LEVEL_NODE && !k->p->mode.empty && has_many_groups(k, m)) {
-        x.trials = TRIALS;
-        gang__choose_each(k, m, level, scope, place_here, &x);
-        return gang__scope_is_bound(&x.best) && !k->p->out.failed &&
-               gang__place_bound(k, m, &x.best);
-    }
-    return gang__choose_each(k, m, level, scope, place_here, &x);
 }
 
 bool gang__choose_cannot_fit(struct gang__plan *p)

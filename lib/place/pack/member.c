@@ -12,6 +12,30 @@ int64_t gang__member_need(const gang_request *q, struct gang__member m, uint32_t
     return gang__set_is_inside(q, q->group[group].set, m.set) ? q->group[group].min : 0;
 }
 
+int64_t gang__member_most(const struct gang__plan *p, struct gang__member m, uint32_t group)
+{
+    const gang_request *q = p->q;
+    bool inside = m.group >= 0 ? (int32_t)group == m.group
+                               : gang__set_is_inside(q, q->group[group].set, m.set);
+    if (!inside || m.subgroup)
+        return gang__member_need(q, m, group);
+    int64_t ended = p->tasks.ended ? p->tasks.ended[group] : 0;
+    int64_t most = q->group[group].count - p->tasks.in_group[group] - ended;
+    return most > 0 ? most : 0;
+}
+
+bool gang__member_is_elastic(const struct gang__plan *p, struct gang__member m)
+{
+    const gang_request *q = p->q;
+    bool one_group = m.group >= 0 || m.more_group >= 0;
+    int64_t needed = one_group ? m.want : m.set >= 0 ? q->set[m.set].min : q->min, most = 0;
+    if (m.subgroup || m.implied || p->mode.empty)
+        return false;
+    for (uint32_t i = 0; i < q->group_count; i++)
+        most += gang__member_most(p, m, i);
+    return most > needed;
+}
+
 uint32_t gang__member_lead(const gang_request *q, struct gang__member m)
 {
     for (uint32_t i = 0; i < q->group_count; i++)
@@ -61,20 +85,31 @@ static int32_t spread_in(const gang_request *q, struct gang__member m)
     return widest;
 }
 
-int32_t gang__member_prefer(const struct gang__pack *k, struct gang__member m, bool *implied)
+/* The level that a member prefers, as the request says. */
+static int32_t prefer_of(const gang_request *q, struct gang__member m)
 {
-    const gang_request *q = k->q;
-    int32_t stated = m.subgroup     ? q->group[m.group].subgroup_prefer
-                     : m.group >= 0 ? q->group[m.group].prefer
-                     : m.set >= 0   ? q->set[m.set].prefer
-                                    : q->prefer;
-    int32_t spread = spread_in(q, m);
-    *implied = stated < GANG__LEVEL_NODE && spread == INT32_MAX && gang__member_wants_few(k, m);
-    if (*implied)
-        return m.group >= 0 && q->group[m.group].devices ? GANG__LEVEL_ISLAND : GANG__LEVEL_NODE;
+    return m.subgroup     ? q->group[m.group].subgroup_prefer
+           : m.group >= 0 ? q->group[m.group].prefer
+           : m.set >= 0   ? q->set[m.set].prefer
+                          : q->prefer;
+}
+
+int32_t gang__member_stated_prefer(const struct gang__pack *k, struct gang__member m)
+{
+    int32_t stated = prefer_of(k->q, m), spread = spread_in(k->q, m);
     while (stated >= 0 && stated >= spread)
         stated = gang__level_wider(k->p->c, stated);
     return stated;
+}
+
+int32_t gang__member_prefer(const struct gang__pack *k, struct gang__member m, bool *implied)
+{
+    const gang_request *q = k->q;
+    int32_t stated = prefer_of(q, m), spread = spread_in(q, m);
+    *implied = stated < GANG__LEVEL_NODE && spread == INT32_MAX && gang__member_wants_few(k, m);
+    if (*implied)
+        return m.group >= 0 && q->group[m.group].devices ? GANG__LEVEL_ISLAND : GANG__LEVEL_NODE;
+    return gang__member_stated_prefer(k, m);
 }
 
 int32_t gang__demanded_around(const gang_request *q, int32_t set)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by the files of packing: pack.c (the request), member.c and place_member.c (the tree of
- * sets and groups), choose_domain.c, few_nodes.c (few domains, few nodes), spread.c (spreading),
+ * sets and groups), choose_domain.c and try_domains.c, few_nodes.c (few domains, few nodes), spread.c (spreading),
  * backtrack.c (when those fail), improve.c (fewer nodes). */
 #ifndef GANG__PLACE_PACK_H
 #define GANG__PLACE_PACK_H
@@ -12,6 +12,7 @@ struct gang__pack {
     const gang_request *q;
     const uint32_t *order; /* of the groups; NULL: as they come */
     int32_t policy;        /* of the searches: GANG_POLICY_*, or GANG__ORDER_PROOF */
+    int32_t widest; /* more tasks stay inside a domain of this level; GANG__NO_LEVEL: anywhere */
 };
 
 /* The member that is placed inside a scope: a group (with a number of tasks), a set, or the
@@ -65,15 +66,26 @@ static inline bool gang__set_is_inside(const gang_request *q, int32_t set, int32
 /* Tasks of a group that a member needs at least; 0: the group is not in it. */
 int64_t gang__member_need(const gang_request *q, struct gang__member m, uint32_t group);
 
+/* Tasks of a group that a member has at most: up to the group's count, without those placed. */
+int64_t gang__member_most(const struct gang__plan *p, struct gang__member m, uint32_t group);
+
+/* May a member have more tasks than it needs? Then the domain that holds most of them is the best
+ * of those that hold what it needs. Not asked for a subgroup, nor for a level that only the policy
+ * implies. */
+bool gang__member_is_elastic(const struct gang__plan *p, struct gang__member m);
+
 /* The group of a member that is hardest to place. */
 uint32_t gang__member_lead(const gang_request *q, struct gang__member m);
 
 /* The level that a member requires, GANG__NO_LEVEL: none. */
 int32_t gang__member_same(const gang_request *q, struct gang__member m);
 
+/* The level that a member prefers by itself. It ignores domains that would leave nothing to spread
+ * over. GANG__NO_LEVEL: none. */
+int32_t gang__member_stated_prefer(const struct gang__pack *k, struct gang__member m);
+
 /* The level that a member prefers, stated or implied: the implied one is the narrowest domain for
- * members that belong together. Spreading tasks imply none, and a stated one ignores domains that
- * would leave nothing to spread over. GANG__NO_LEVEL: none. */
+ * members that belong together. Spreading tasks imply none. GANG__NO_LEVEL: none. */
 int32_t gang__member_prefer(const struct gang__pack *k, struct gang__member m, bool *implied);
 
 /* Is a member to lie on few nodes, by policy? */
@@ -89,6 +101,14 @@ int32_t gang__demanded_around(const gang_request *q, int32_t set);
 /* Places a member in the domain it prefers, or at least in the one it requires, inside a scope.
  * False: tasks and binds of a failed try may be left in the plan. */
 bool gang__place(struct gang__pack *k, struct gang__member m, const struct gang__scope *scope);
+
+/* Places a member in a domain that was chosen for it: an elastic one in a narrower domain that it
+ * prefers, if that is possible. Binds it. */
+bool gang__place_chosen(struct gang__pack *k, struct gang__member m, const struct gang__scope *s);
+
+/* After a member was placed in a scope, all more tasks that it may have, as far as they fit there,
+ * in the order in which a gang grows. */
+void gang__place_rest(struct gang__pack *k, struct gang__member m, const struct gang__scope *s);
 
 /* Binds a member to a scope and places it there. */
 bool gang__place_bound(struct gang__pack *k, struct gang__member m, const struct gang__scope *s);
@@ -119,11 +139,13 @@ bool gang__next_demand(const struct gang__pack *k, uint32_t group, struct gang__
 /* Back to where the plan was when it had so many tasks and binds. */
 void gang__undo(struct gang__plan *p, size_t tasks, size_t binds);
 
-/* ---- choose_domain.c ---- */
+/* ---- try_domains.c ---- */
 
-/* Place a member in one scope of a level inside `scope`: the best first. */
+/* Place a member in one scope of a level inside `scope`: the best one. */
 bool gang__choose_in_level(struct gang__pack *k, struct gang__member m, int32_t level,
                            const struct gang__scope *scope);
+
+/* ---- choose_domain.c ---- */
 
 /* Does the index show that no domain of the level that is demanded of all tasks of the (empty)
  * plan's request can hold them? As true as a search of all nodes. Only for requests of one
@@ -131,8 +153,9 @@ bool gang__choose_in_level(struct gang__pack *k, struct gang__member m, int32_t 
 bool gang__choose_cannot_fit(struct gang__plan *p);
 
 /* Each scope of a level inside `scope` that may hold a member, the best first, until `take` is true
- * of one. Returns whether it was. */
-typedef bool (*gang__take_fn)(void *user, const struct gang__scope *s);
+ * of one. Returns whether it was.
+ *   most  of an elastic member: neither this scope nor a later one holds more of its tasks */
+typedef bool (*gang__take_fn)(void *user, const struct gang__scope *s, int64_t most);
 bool gang__choose_each(struct gang__pack *k, struct gang__member m, int32_t level,
                        const struct gang__scope *scope, gang__take_fn take, void *user);
 

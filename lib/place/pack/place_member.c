@@ -4,8 +4,12 @@
  * A request is a tree: sets of sets and groups. Each may require (`same`) or prefer (`prefer`) a
  * common domain. Domains nest, so the choice goes from the outside in: for a member with a
  * requirement, try the domains of that level inside the enclosing one, the best first
- * (choose_domain.c), and place everything inside; the first domain that holds it is taken. A
- * preference tries its level, then wider ones, then goes without. */
+ * (choose_domain.c, try_domains.c), and place everything inside. A preference tries its level, then
+ * wider ones, then goes without.
+ *
+ * For an elastic member, which may have more tasks than it needs, the domain that is required or
+ * preferred matters to all the tasks that come later. So it is chosen first, by the number of tasks
+ * that it holds, and a narrower preference inside it. */
 #include "place/pack/pack.h"
 
 #include "core/nodes/nodes.h"
@@ -51,15 +55,56 @@ bool gang__place_bound(struct gang__pack *k, struct gang__member m, const struct
     return false;
 }
 
+/* Does a set or group inside a set, or inside the request, require or prefer a domain? */
+static bool is_bound_inside(const gang_request *q, struct gang__member m)
+{
+    bool bound = false;
+    for (uint32_t i = 0; m.group < 0 && i < q->group_count && !bound; i++)
+        bound = gang__set_is_inside(q, q->group[i].set, m.set) &&
+                (q->group[i].same >= 0 || q->group[i].prefer >= 0);
+    for (int32_t i = 0; m.group < 0 && i < (int32_t)q->group_set_count && !bound; i++)
+        bound = i != m.set && gang__set_is_inside(q, i, m.set) &&
+                (q->set[i].same >= 0 || q->set[i].prefer >= 0);
+    return bound;
+}
+
+/* The level that a member prefers. Of an elastic one the stated level, also of what is inside it,
+ * comes before the implied one. */
+static int32_t first_preferred(const struct gang__pack *k, struct gang__member *m, int32_t inside)
+{
+    int32_t stated = gang__member_stated_prefer(k, *m);
+    if (!gang__member_is_elastic(k->p, *m))
+        return gang__member_prefer(k, *m, &m->implied);
+    if (stated > inside)
+        return stated;
+    return is_bound_inside(k->q, *m) ? GANG__NO_LEVEL : gang__member_prefer(k, *m, &m->implied);
+}
+
+/* In a domain of a level that it prefers, narrower than `widest`. */
+static bool place_preferred(struct gang__pack *k, struct gang__member m, int32_t widest,
+                            const struct gang__scope *scope)
+{
+    for (int32_t level = first_preferred(k, &m, widest); level > widest;
+         level = gang__level_wider(k->p->c, level))
+        if (gang__choose_in_level(k, m, level, scope))
+            return true;
+    return false;
+}
+
+bool gang__place_chosen(struct gang__pack *k, struct gang__member m, const struct gang__scope *s)
+{
+    bool narrower = m.more_group < 0 && gang__member_is_elastic(k->p, m);
+    return (narrower && place_preferred(k, m, s->level, s)) || gang__place_bound(k, m, s);
+}
+
 bool gang__place(struct gang__pack *k, struct gang__member m, const struct gang__scope *scope)
 {
     int32_t same = gang__member_same(k->q, m), inside = scope->level;
     int32_t widest = same > inside ? same : inside;
-    struct gang__member preferred = m;
-    for (int32_t level = gang__member_prefer(k, m, &preferred.implied); level > widest;
-         level = gang__level_wider(k->p->c, level))
-        if (gang__choose_in_level(k, preferred, level, scope))
-            return true;
+    if (same > inside && gang__member_is_elastic(k->p, m))
+        return gang__choose_in_level(k, m, same, scope);
+    if (place_preferred(k, m, widest, scope))
+        return true;
     if (same < 0)
         return gang__place_inside(k, m, scope);
     if (same > inside)
@@ -162,9 +207,21 @@ int64_t gang__add_tasks(struct gang__pack *k, uint32_t group, int64_t want)
     int32_t demanded = gang__demanded_level(k->q, (int32_t)group);
     for (int64_t done = 0;;) {
         done += gang__place_group(k, group, want - done, &s);
-        if (done == want || s.level <= demanded || p->out.failed)
+        if (done == want || s.level <= demanded || s.level <= k->widest || p->out.failed)
             return done;
         s = wider(p, &s);
+    }
+}
+
+void gang__place_rest(struct gang__pack *k, struct gang__member m, const struct gang__scope *s)
+{
+    struct gang__pack inside = *k;
+    inside.widest = s->level;
+    for (uint32_t i = 0; i < k->q->group_count && !k->p->out.failed; i++) {
+        m.want = 0;
+        int64_t want = gang__member_most(k->p, m, i);
+        if (want > 0)
+            gang__add_tasks(&inside, i, want);
     }
 }
 

@@ -77,6 +77,28 @@ static bool is_leaving(const struct gang__plan *p, const uint64_t *task, size_t 
     return *next < p->tasks.leaving_count && p->tasks.leaving[*next] == number;
 }
 
+/* The narrowest level that a group prefers: by itself, its sets and the request. */
+static int32_t preferred_level(const gang_request *q, const struct gang__group *g)
+{
+    int32_t level = g->prefer > q->prefer ? g->prefer : q->prefer;
+    for (int32_t k = g->set; k >= 0; k = q->set[k].parent)
+        level = q->set[k].prefer > level ? q->set[k].prefer : level;
+    return level;
+}
+
+/* A group without tasks goes where the request prefers it: to the domain of the first task. */
+static void note_request_domain(struct gang__plan *p, const struct gang__alloc *a)
+{
+    const gang_request *q = a->q;
+    const uint64_t *first = gang__task_first(a);
+    for (uint32_t i = 0; q->prefer >= 0 && first && i < q->group_count; i++) {
+        int32_t set = q->group[i].set;
+        if (q->group[i].spread < 0 && q->group[i].same < 0 &&
+            gang__demanded_around(q, set) <= q->same && q->prefer > q->same)
+            note_scope(&p->bound.group[i], p, first, q->prefer);
+    }
+}
+
 void gang__plan_running(struct gang__plan *p, const struct gang__alloc *a)
 {
     const gang_request *q = a->q;
@@ -96,13 +118,14 @@ void gang__plan_running(struct gang__plan *p, const struct gang__alloc *a)
         int32_t level = gang__demanded_level(q, (int32_t)group);
         if (g->spread >= 0)
             ; /* a preferred domain would prevent the spread */
-        else if (g->prefer > level)
-            note_scope(&p->bound.group[group], p, task, g->prefer);
+        else if (preferred_level(q, g) > level)
+            note_scope(&p->bound.group[group], p, task, preferred_level(q, g));
         else if (q->policy == GANG_POLICY_TOPOLOGY && level < GANG__LEVEL_NODE)
             note_scope(&p->bound.group[group], p, task, GANG__LEVEL_NODE);
         if (g->same >= 0)
             note_scope(&p->bound.group[group], p, task, level);
     }
+    note_request_domain(p, a);
 }
 
 /* Tasks of a group that the allocation holds; -1: of all. */
