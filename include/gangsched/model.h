@@ -350,7 +350,8 @@ enum {
  *
  * Which domain. A request, group set or group with more tasks than must start together gets, of the
  * domains of its `same` level that hold what must start, one that holds most of its tasks, up to
- * their count, with what is free at the start; likewise of its `prefer` level. Of domains that hold
+ * their count, with what is free at the start; likewise of its `prefer` level. (A job may wait for
+ * its `prefer` first: gang_job_spec.prefer_wait_ns.) Of domains that hold
  * equally many, and where all tasks start together, it is the one where they need the fewest nodes,
  * then the one with the least capacity left. Of unlike groups the tasks beyond the minima are
  * counted as if added one group after the other; of more than eight such domains the eight that

@@ -70,7 +70,7 @@ static void begin(const struct gang_request_spec *spec, int32_t policy)
     gang__rcu_enter();
     MUST(gang__plan_begin(p, s.c, request, false));
     p->start.slot = p->start.bit = 0;
-    pack = (struct gang__pack){p, request, request->by_size, policy, GANG__NO_LEVEL};
+    pack = (struct gang__pack){p, request, request->by_size, policy, GANG__NO_LEVEL, false};
 }
 
 static void begin_group(const struct gang_group_spec *g, int32_t policy)

@@ -162,7 +162,7 @@ gang_result gang__reason_of_group(const struct gang__question *a, uint32_t group
 {
     const struct gang__group *g = &a->q->group[group];
     struct gang__plan *p = a->p;
-    struct gang__pack k = {p, a->q, a->q->by_size, GANG__ORDER_PROOF, GANG__NO_LEVEL};
+    struct gang__pack k = {p, a->q, a->q->by_size, GANG__ORDER_PROOF, GANG__NO_LEVEL, false};
     *f = new_reason(a, (int32_t)group, GANG__NO_SET, want);
     struct gang__domain_search e = {&k, gang__member_group(group, want), f, gang__scope_all(),
                                     false};
@@ -241,7 +241,7 @@ gang_result gang__reason_of_member(const struct gang__question *a, int32_t set, 
     const gang_request *q = a->q;
     struct gang__plan *p = a->p;
     struct gang__member m = set < 0 ? gang__member_all() : gang__member_set(set);
-    struct gang__pack k = {p, q, q->by_size, GANG__ORDER_PROOF, GANG__NO_LEVEL};
+    struct gang__pack k = {p, q, q->by_size, GANG__ORDER_PROOF, GANG__NO_LEVEL, q->insists};
     *f = new_reason(a, -1, set, set < 0 ? q->min : q->set[set].min);
     struct gang__domain_search e = {&k, m, f, gang__scope_all(), false};
     if (begin(a, empty) != GANG_OK)

@@ -112,6 +112,14 @@ int32_t gang__member_prefer(const struct gang__pack *k, struct gang__member m, b
     return gang__member_stated_prefer(k, m);
 }
 
+int32_t gang__preferred_level(const gang_request *q, const struct gang__group *g)
+{
+    int32_t level = g->prefer > q->prefer ? g->prefer : q->prefer;
+    for (int32_t k = g->set; k >= 0; k = q->set[k].parent)
+        level = q->set[k].prefer > level ? q->set[k].prefer : level;
+    return level;
+}
+
 int32_t gang__demanded_around(const gang_request *q, int32_t set)
 {
     int32_t level = q->same;

@@ -44,11 +44,12 @@ static bool place_all(struct gang__pack *k)
     return false;
 }
 
-/* Are all of the request's tasks to lie on few nodes? Not where its domain was chosen for the tasks
+/* Are all of the request's tasks to lie on few nodes? Not where a preferred domain binds, which
+ * improve.c does not know; and not where its domain was chosen for the tasks
  * that come later: on fewer nodes in another domain they might not fit. */
 static bool all_want_few(const struct gang__pack *k)
 {
-    return k->q->min > 1 && gang__member_wants_few(k, gang__member_all()) &&
+    return !k->insists && k->q->min > 1 && gang__member_wants_few(k, gang__member_all()) &&
            !(k->q->bound && gang__member_is_elastic(k->p, gang__member_all()));
 }
 
@@ -77,7 +78,8 @@ static uint32_t highest_tier(const struct gang__plan *p, bool proof)
 bool gang__pack_request(struct gang__plan *p, bool proof)
 {
     const gang_request *q = p->q;
-    struct gang__pack k = {p, q, q->by_size, gang__policy_order(p, proof), GANG__NO_LEVEL};
+    const int32_t policy = gang__policy_order(p, proof);
+    struct gang__pack k = {p, q, q->by_size, policy, GANG__NO_LEVEL, q->insists};
     uint32_t most = highest_tier(p, proof);
     p->mode.worst_fit = proof || p->mode.empty;
     p->mode.exact_reads = proof;
@@ -93,7 +95,8 @@ bool gang__pack_request(struct gang__plan *p, bool proof)
         placed = place_well(&k, few);
     p->tier.limit = UINT32_MAX;
     placed = placed || (!p->out.failed && place_well(&k, few));
-    if (placed || p->out.failed || q->group_count == 1 || q->score) /* it asks no host */
+    /* It asks no host, and knows no preference that binds. */
+    if (placed || p->out.failed || q->group_count == 1 || q->score || q->insists)
         return placed;
     return gang__backtrack(&k, gang__member_all()) &&
            (!few || gang__improve(&k) || gang__backtrack(&k, gang__member_all()));
@@ -101,7 +104,8 @@ bool gang__pack_request(struct gang__plan *p, bool proof)
 
 bool gang__pack_member(struct gang__plan *p, struct gang__member m)
 {
-    struct gang__pack k = {p, p->q, p->q->by_size, GANG__ORDER_PROOF, GANG__NO_LEVEL};
+    struct gang__pack k = {
+        p, p->q, p->q->by_size, GANG__ORDER_PROOF, GANG__NO_LEVEL, p->q->insists};
     struct gang__scope all = gang__scope_all();
     bool placed = gang__place(&k, m, &all);
     if (!placed && !p->out.failed) {
@@ -109,7 +113,7 @@ bool gang__pack_member(struct gang__plan *p, struct gang__member m)
         k.order = NULL;
         placed = gang__place(&k, m, &all);
     }
-    if (placed || p->out.failed)
+    if (placed || p->out.failed || k.insists)
         return placed;
     gang__undo(p, 0, 0);
     k.order = p->q->by_size;
@@ -119,7 +123,8 @@ bool gang__pack_member(struct gang__plan *p, struct gang__member m)
 int64_t gang__pack_more(struct gang__plan *p, uint32_t group, int64_t least, int64_t want,
                         bool proof)
 {
-    struct gang__pack k = {p, p->q, p->q->by_size, gang__policy_order(p, proof), GANG__NO_LEVEL};
+    const int32_t policy = gang__policy_order(p, proof);
+    struct gang__pack k = {p, p->q, p->q->by_size, policy, GANG__NO_LEVEL, false};
     size_t tasks = p->tasks.count, binds = p->bound.undos;
     p->mode.worst_fit = proof || p->mode.empty;
     p->mode.exact_reads = proof;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by the files of packing: pack.c (the request), member.c and place_member.c (the tree of
- * sets and groups), choose_domain.c and try_domains.c, few_nodes.c (few domains, few nodes), spread.c (spreading),
- * backtrack.c (when those fail), improve.c (fewer nodes). */
+ * sets and groups), choose_domain.c and try_domains.c, few_nodes.c (few domains, few nodes),
+ * spread.c (spreading), backtrack.c (when those fail), improve.c (fewer nodes). */
 #ifndef GANG__PLACE_PACK_H
 #define GANG__PLACE_PACK_H
 
@@ -13,6 +13,7 @@ struct gang__pack {
     const uint32_t *order; /* of the groups; NULL: as they come */
     int32_t policy;        /* of the searches: GANG_POLICY_*, or GANG__ORDER_PROOF */
     int32_t widest; /* more tasks stay inside a domain of this level; GANG__NO_LEVEL: anywhere */
+    bool insists;   /* a preferred domain binds like a required one */
 };
 
 /* The member that is placed inside a scope: a group (with a number of tasks), a set, or the
@@ -94,6 +95,8 @@ bool gang__member_wants_few(const struct gang__pack *k, struct gang__member m);
 /* The narrowest level that a group requires: by itself, its sets and the request. And the narrowest
  * level that a set (-1: the request) and the sets around it require. -1: none. */
 int32_t gang__demanded_level(const gang_request *q, int32_t group);
+/* The narrowest level that a group prefers: by itself, its sets and the request. -1: none. */
+int32_t gang__preferred_level(const gang_request *q, const struct gang__group *g);
 int32_t gang__demanded_around(const gang_request *q, int32_t set);
 
 /* ---- place_member.c ---- */

@@ -80,10 +80,14 @@ static int32_t first_preferred(const struct gang__pack *k, struct gang__member *
     return is_bound_inside(k->q, *m) ? GANG__NO_LEVEL : gang__member_prefer(k, *m, &m->implied);
 }
 
-/* In a domain of a level that it prefers, narrower than `widest`. */
+/* In a domain of a level that it prefers, narrower than `widest`. If the preference binds, not in a
+ * wider one than stated. */
 static bool place_preferred(struct gang__pack *k, struct gang__member m, int32_t widest,
                             const struct gang__scope *scope)
 {
+    int32_t stated = gang__member_stated_prefer(k, m);
+    if (k->insists && stated - 1 > widest)
+        widest = stated - 1;
     for (int32_t level = first_preferred(k, &m, widest); level > widest;
          level = gang__level_wider(k->p->c, level))
         if (gang__choose_in_level(k, m, level, scope))
@@ -91,10 +95,18 @@ static bool place_preferred(struct gang__pack *k, struct gang__member m, int32_t
     return false;
 }
 
+/* Must it lie in a domain that it prefers, narrower than a level? */
+static bool binds_inside(const struct gang__pack *k, struct gang__member m, int32_t level)
+{
+    return k->insists && gang__member_stated_prefer(k, m) > level;
+}
+
 bool gang__place_chosen(struct gang__pack *k, struct gang__member m, const struct gang__scope *s)
 {
     bool narrower = m.more_group < 0 && gang__member_is_elastic(k->p, m);
-    return (narrower && place_preferred(k, m, s->level, s)) || gang__place_bound(k, m, s);
+    if (narrower && place_preferred(k, m, s->level, s))
+        return true;
+    return !(narrower && binds_inside(k, m, s->level)) && gang__place_bound(k, m, s);
 }
 
 bool gang__place(struct gang__pack *k, struct gang__member m, const struct gang__scope *scope)
@@ -105,6 +117,8 @@ bool gang__place(struct gang__pack *k, struct gang__member m, const struct gang_
         return gang__choose_in_level(k, m, same, scope);
     if (place_preferred(k, m, widest, scope))
         return true;
+    if (binds_inside(k, m, widest))
+        return false;
     if (same < 0)
         return gang__place_inside(k, m, scope);
     if (same > inside)
@@ -204,7 +218,11 @@ int64_t gang__add_tasks(struct gang__pack *k, uint32_t group, int64_t want)
         s = gang__scope_around(k, k->q->group[group].set);
     if (add_in_preferred(k, group, want, &s))
         return want;
+    if (p->tasks.in_group[group] == 0 && binds_inside(k, gang__member_group(group, want), s.level))
+        return 0;
     int32_t demanded = gang__demanded_level(k->q, (int32_t)group);
+    int32_t preferred = k->insists ? gang__preferred_level(k->q, &k->q->group[group]) : -1;
+    demanded = preferred > demanded ? preferred : demanded;
     for (int64_t done = 0;;) {
         done += gang__place_group(k, group, want - done, &s);
         if (done == want || s.level <= demanded || s.level <= k->widest || p->out.failed)

@@ -77,15 +77,6 @@ static bool is_leaving(const struct gang__plan *p, const uint64_t *task, size_t 
     return *next < p->tasks.leaving_count && p->tasks.leaving[*next] == number;
 }
 
-/* The narrowest level that a group prefers: by itself, its sets and the request. */
-static int32_t preferred_level(const gang_request *q, const struct gang__group *g)
-{
-    int32_t level = g->prefer > q->prefer ? g->prefer : q->prefer;
-    for (int32_t k = g->set; k >= 0; k = q->set[k].parent)
-        level = q->set[k].prefer > level ? q->set[k].prefer : level;
-    return level;
-}
-
 /* A group without tasks goes where the request prefers it: to the domain of the first task. */
 static void note_request_domain(struct gang__plan *p, const struct gang__alloc *a)
 {
@@ -118,8 +109,8 @@ void gang__plan_running(struct gang__plan *p, const struct gang__alloc *a)
         int32_t level = gang__demanded_level(q, (int32_t)group);
         if (g->spread >= 0)
             ; /* a preferred domain would prevent the spread */
-        else if (preferred_level(q, g) > level)
-            note_scope(&p->bound.group[group], p, task, preferred_level(q, g));
+        else if (gang__preferred_level(q, g) > level)
+            note_scope(&p->bound.group[group], p, task, gang__preferred_level(q, g));
         else if (q->policy == GANG_POLICY_TOPOLOGY && level < GANG__LEVEL_NODE)
             note_scope(&p->bound.group[group], p, task, GANG__LEVEL_NODE);
         if (g->same >= 0)

@@ -125,6 +125,9 @@ struct gang_request {
     int32_t gpu_nodes; /* GANG_GPU_NODES_* */
     bool exclusive;
     bool in_domains; /* `same`, `prefer` or subgroups somewhere */
+    /* What starts together starts in the preferred domains, or not at all: a scheduler's request,
+     * see gang__request_insist(). Tasks that are added later may lie elsewhere. */
+    bool insists;
     uint32_t group_count, group_set_count;
     const struct gang_label *labels; /* of the job */
     uint32_t label_count;
@@ -161,6 +164,13 @@ gang_result gang__shapes_compile(gang_cluster *c, const struct gang_group_spec *
  * it. */
 gang_result gang__request_compile(gang_cluster *c, const struct gang_request_spec *spec,
                                   gang_request **q, struct gang_error *error);
+
+/* From now on each `prefer` binds like `same` what starts together. Before any other use of the
+ * request. */
+void gang__request_insist(gang_request *request);
+
+/* Does the request, a set, a group or a subgroup prefer a domain? */
+bool gang__request_prefers(const gang_request *request);
 
 /* Count references, and give up some: the last one frees it. */
 void gang__request_ref(gang_request *request, uint32_t times);

@@ -16,6 +16,7 @@ static void borrow(gang_request *to, const gang_request *q)
     to->gpu_nodes = q->gpu_nodes;
     to->exclusive = q->exclusive;
     to->in_domains = q->in_domains;
+    to->insists = q->insists;
     to->group_count = q->group_count;
     to->group_set_count = q->group_set_count;
     to->labels = q->labels;

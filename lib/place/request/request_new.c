@@ -271,6 +271,22 @@ void gang__request_ref(gang_request *request, uint32_t times)
     gang__add_relaxed(&request->refs, times);
 }
 
+void gang__request_insist(gang_request *request)
+{
+    request->insists = true;
+}
+
+bool gang__request_prefers(const gang_request *request)
+{
+    bool prefers = request->prefer >= 0;
+    for (uint32_t i = 0; i < request->group_set_count; i++)
+        prefers = prefers || request->set[i].prefer >= 0;
+    for (uint32_t i = 0; i < request->group_count; i++)
+        prefers =
+            prefers || request->group[i].prefer >= 0 || request->group[i].subgroup_prefer >= 0;
+    return prefers;
+}
+
 void gang_request_free(gang_request *request)
 {
     gang__request_unref(request, 1);
