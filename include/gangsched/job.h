@@ -146,6 +146,14 @@ struct gang_job_spec {
      *  must be allowed in it. When the reservation has ended for good, the job waits like any
      *  other. */
     const char *reservation;
+    /** How long, from its submission, it waits for a place in the domains that its request, group
+     *  sets, groups and subgroups `prefer`, at most; 0: it takes any place at once. Until then each
+     *  `prefer` binds like `same` what starts together, and nothing is preempted or moved for the
+     *  job. Unlike groups in one preferred domain are placed greedily then. From then on, also after
+     *  a restart, it starts as without this wait. Tasks that are added to a gang that runs may lie
+     *  elsewhere at any time. Without `prefer` it has no effect. (Slurm: --switches=1@TIME, for a
+     *  level of switches.) */
+    int64_t prefer_wait_ns;
 };
 
 #define GANG_JOB_SPEC_INIT                                                                         \
@@ -153,7 +161,7 @@ struct gang_job_spec {
         sizeof(struct gang_job_spec), NULL, NULL, 0, -1, GANG_PREEMPTIBLE, 0, 0, 0,                \
             GANG_REQUEST_SPEC_INIT, NULL, 0, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
             sizeof(struct gang_job_after), NULL, 0, sizeof(struct gang_group_after), NULL, 0,      \
-            NULL, 0, 0, 0, NULL                                                                    \
+            NULL, 0, 0, 0, NULL, 0                                                                 \
     }
 
 #ifdef __cplusplus

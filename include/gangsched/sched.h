@@ -794,7 +794,9 @@ enum {
     /** The reservation that it names begins at until_ns, or has no capacity for it now, or not
      *  for long enough. Or (it names none) the capacity is reserved for other jobs from until_ns
      *  on. The text says which. */
-    GANG_WAIT_RESERVATION = 19
+    GANG_WAIT_RESERVATION = 19,
+    /** its preferred domains have no place; it takes any from until_ns on (prefer_wait_ns) */
+    GANG_WAIT_PREFER = 20
 };
 
 /** One reason. Valid during the call. */

@@ -97,6 +97,7 @@ static const struct gang__field job_list[] = {FLAG("stale", JOB(stale)),
                                               SECONDS("refill_s", JOB(refill_ns), 0),
                                               SECONDS("start_within_s", JOB(start_within_ns), 0),
                                               SECONDS("back_off_s", JOB(back_off_ns), 0),
+                                              SECONDS("prefer_wait_s", JOB(prefer_wait_ns), 0),
                                               SECONDS("heartbeat_s", JOB(heartbeat_ns), 0),
                                               SECONDS("begin_s", JOB(begin_ns), 0),
                                               SECONDS("deadline_s", JOB(deadline_ns), 0)};

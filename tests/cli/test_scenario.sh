@@ -74,6 +74,27 @@ demands_choose_the_nodes() {
 }
 check demands_choose_the_nodes demands_choose_the_nodes
 
+# Four GPUs fit in no rack, but in two. An elastic job starts in the rack that holds all of it.
+racks='{"name":"n0","gpus":1,"topology":{"rack":"r0"}},{"name":"n1","gpus":3,"topology":{"rack":"r1"}}'
+write_case "$racks" '{"name":"elastic","queue":"q","priority":9,"min":1,"same":"rack","tasks":[{"count":2,"gpu":1}]},
+{"name":"patient","queue":"q","min":2,"prefer":"rack","prefer_wait_s":60,"tasks":[{"count":2,"gpu":1}]},
+{"name":"any","queue":"q","priority":-1,"min":2,"prefer":"rack","tasks":[{"count":2,"gpu":1}]}' \
+    '"levels":["rack"]' >"$scratch/racks.json"
+racks_are_chosen() {
+    "${scenario[@]}" "$scratch/racks.json" | tr -d ' ' >"$scratch/out"
+    cat "$scratch/out"
+    grep -q '"elastic":{"state":"running","gpus":2,"tasks_running":2,"placement":\[{"task":0,"node":"n1"' "$scratch/out"
+    grep -q '"patient":{"state":"pending"' "$scratch/out"
+    grep -q '"any":{"state":"running"' "$scratch/out"
+}
+check a_rack_for_all_tasks_and_a_wait_for_one racks_are_chosen
+wait_is_explained() {
+    "$gangsched" explain --job patient "$scratch/racks.json" >"$scratch/out" || true
+    cat "$scratch/out"
+    grep -q 'preferred domains' "$scratch/out"
+}
+check the_wait_for_a_rack_is_explained wait_is_explained
+
 reads_standard_input() {
     "${scenario[@]}" - <"$scratch/gang.json" >"$scratch/out"
     "${scenario[@]}" --json "$scratch/gang.json" | cmp - "$scratch/out"

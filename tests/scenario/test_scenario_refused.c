@@ -259,6 +259,7 @@ static const struct bad bad_texts[] = {
     {JOB("\"restart_delay_s\":\"\""), GANG_EINVAL, "jobs[0].restart_delay_s"},
     {JOB("\"refill_s\":-1"), GANG_ERANGE, "jobs[0].refill_s"},
     {JOB("\"start_within_s\":-1"), GANG_ERANGE, "jobs[0].start_within_s"},
+    {JOB("\"prefer_wait_s\":-1"), GANG_ERANGE, "jobs[0].prefer_wait_s"},
     {JOB("\"back_off_s\":-1"), GANG_ERANGE, "jobs[0].back_off_s"},
     {JOB("\"begin_s\":-1"), GANG_ERANGE, "jobs[0].begin_s"},
     {JOB("\"reservation\":\"r\""), GANG_ENOENT, "jobs[0].reservation"},

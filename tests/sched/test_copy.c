@@ -306,6 +306,7 @@ static void draw_policy(struct gang_job_spec *job)
     job->restart_delay_ns = one_in(2) ? 3 * SECOND : 0;
     job->refill_ns = one_in(2) ? 20 * SECOND : 0;
     job->start_within_ns = one_in(12) ? 40 * SECOND : 0;
+    job->prefer_wait_ns = one_in(3) ? below(40) * SECOND : 0;
     job->back_off_ns = one_in(2) ? 5 * SECOND : 0;
     job->heartbeat_ns = whole && one_in(4) ? (5 + below(20)) * SECOND : 0;
     job->hold = one_in(12);
@@ -342,6 +343,7 @@ static void submit(void)
     }
     group[0].gpu_model_count = group[0].gpu_models && group[0].gpu_milli ? 1 + index_below(2) : 0;
     group[0].partition = one_in(8) ? "p0" : NULL;
+    job.request.prefer = one_in(3) ? "rack" : NULL;
     group[0].where = one_in(10) ? "node != n3" : NULL;
     group[0].memory_bytes = one_in(3) ? GIB : 0;
     job.request.groups = group;

@@ -294,3 +294,4 @@ class WaitReason(Word):
     STARVED = "starved", lib.GANG_WAIT_STARVED
     SLICE = "slice", lib.GANG_WAIT_SLICE
     RESERVATION = "reservation", lib.GANG_WAIT_RESERVATION
+    PREFER = "prefer", lib.GANG_WAIT_PREFER

@@ -12,8 +12,8 @@
 #include "sched/calendar/calendar.h"
 #include "sched/intake/intake.h"
 #include "sched/lifecycle/lifecycle.h"
-#include "sched/preempt/preempt.h"
 #include "sched/order/order.h"
+#include "sched/preempt/preempt.h"
 #include "sched/record/state.h"
 #include "sched/usage/usage.h"
 #include "sched/wake/wake.h"
@@ -50,7 +50,8 @@ static struct gang__job *lay_job(struct gang__block *b, const struct gang__job *
     job = job ? job : &none;
     memset(job, 0, sizeof(*job));
     job->gang = gang__block_alloc(b, from->gang_count * sizeof(*job->gang));
-    job->request_text = gang__block_alloc(b, from->gang_count * sizeof(*job->request_text));
+    size_t texts = from->later_text ? 2 * (size_t)from->gang_count : from->gang_count;
+    job->request_text = gang__block_alloc(b, texts * sizeof(*job->request_text));
     job->name = gang__block_text(b, from->name);
     job->user = gang__block_text(b, from->user);
     job->protected_groups = copy_bytes(b, from->protected_groups, groups * sizeof(int32_t));
@@ -63,7 +64,8 @@ static struct gang__job *lay_job(struct gang__block *b, const struct gang__job *
         lay_message(b, job, from);
     if (b->base) {
         memset(job->gang, 0, from->gang_count * sizeof(*job->gang));
-        memset(job->request_text, 0, from->gang_count * sizeof(*job->request_text));
+        memset(job->request_text, 0, texts * sizeof(*job->request_text));
+        job->later_text = from->later_text ? job->request_text + from->gang_count : NULL;
     }
     for (uint32_t i = 0; i < from->gang_count; i++) {
         const struct gang__gang *g = &from->gang[i];
@@ -125,6 +127,7 @@ static void copy_members(struct gang__job *to, const struct gang__job *from)
     to->cookie = from->cookie;
     to->restart_delay_ns = from->restart_delay_ns;
     to->refill_ns = from->refill_ns;
+    to->prefer_wait_ns = from->prefer_wait_ns;
     to->max_restarts = from->max_restarts;
     to->attained = from->attained;
     to->served = from->served;
@@ -198,6 +201,11 @@ static bool copy_requests(struct gang__requests_copy *c, struct gang__job *to,
             return false;
         to->gang[i].request_class = gang__requests_copy_class(c, from->gang[i].request_class);
         if (!to->gang[i].request_class)
+            return false;
+        if (!from->gang[i].later_class)
+            continue;
+        to->gang[i].later_class = gang__requests_copy_class(c, from->gang[i].later_class);
+        if (!to->gang[i].later_class)
             return false;
     }
     return true;

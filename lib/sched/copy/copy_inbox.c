@@ -20,6 +20,13 @@ static void copy_arriving(gang_sched *s, struct gang__job *job, const gang_sched
         gang__job_arrives(s, job, q->q->index);
 }
 
+/* What a gang asks for when it has waited for its preferred domains; NULL: nothing else. */
+static const struct gang__request_text *later_text_of(const struct gang__job *job, uint32_t gang)
+{
+    const struct gang__request_class *class = job->gang[gang].later_class;
+    return class ? class->text : job->later_text ? job->later_text[gang] : NULL;
+}
+
 static struct gang__job *copy_submitted(struct gang__requests_copy *c, const gang_sched *from,
                                         const struct gang__job *old)
 {
@@ -35,7 +42,10 @@ static struct gang__job *copy_submitted(struct gang__requests_copy *c, const gan
             old->gang[i].request_class; /* memory was short when it was taken in */
         job->request_text[i] =
             gang__requests_copy_text(c, request_class ? request_class->text : old->request_text[i]);
-        if (!job->request_text[i]) {
+        const struct gang__request_text *later = later_text_of(old, i);
+        if (later)
+            job->later_text[i] = gang__requests_copy_text(c, later);
+        if (!job->request_text[i] || (later && !job->later_text[i])) {
             gang__job_free(s, job);
             return NULL;
         }

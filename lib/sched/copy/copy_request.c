@@ -200,6 +200,8 @@ static gang_result compile(gang_sched *s, const struct gang__request_text *text,
     struct gang_request_spec spec = get_request(&r);
     gang_result made = gang__request_compile(s->cluster, &spec, q, NULL);
     gang__release(&s->mem, b.base);
+    if (made == GANG_OK && text->q->insists)
+        gang__request_insist(*q);
     return made;
 }
 

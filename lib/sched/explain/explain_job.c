@@ -76,6 +76,23 @@ static explain_gate *const gates[] = {gang__explain_bounds,     gang__explain_le
                                       gang__explain_order,      gang__explain_planned,
                                       gang__explain_reservation};
 
+/* Places elsewhere do not count before the wait has ended: what capacity lacks there is no
+ * reason. */
+static gang_result explain_prefer(struct gang__reasons *l)
+{
+    int64_t until = gang__prefer_until(l->gang->job), left = until - l->s->now_ns;
+    struct gang__reason *r =
+        gang__reason_add(l, GANG_WAIT_PREFER, GANG_WAIT_CATEGORY_NOT_NOW, NULL);
+    if (!r)
+        return GANG_OK;
+    r->rank = RANK_LAST;
+    r->wait.until_ns = until;
+    gang__reason_set_text(
+        r, "its preferred domains have no place now; it takes any place in %s seconds",
+        gang__text_milli((left + 999999) / 1000000, "").s);
+    return GANG_OK;
+}
+
 static gang_result explain_gang(struct gang__reasons *l)
 {
     const struct gang__gang *g = l->gang;
@@ -100,7 +117,7 @@ static gang_result explain_gang(struct gang__reasons *l)
         take = gang__gang_next_demand(g, &count);
     for (size_t i = 0; i < sizeof(gates) / sizeof(gates[0]); i++)
         gates[i](l, take, count);
-    gang_result r = gang__explain_capacity(l);
+    gang_result r = gang__gang_insists(g) ? explain_prefer(l) : gang__explain_capacity(l);
     if (r != GANG_OK || l->count > 0)
         return r;
     struct gang__reason *turn =

@@ -16,7 +16,7 @@ const char *gang__wait_reason_word(int32_t reason)
     static const char *const word[] = {
         "",          "capacity", "limit",  "guarantee", "user-limit", "max-running", "hold",
         "after",     "queue",    "behind", "back-off",  "victims",    "cells",       "lending",
-        "not-tried", "planned",  "begin",  "starved",   "slice",      "reservation"};
+        "not-tried", "planned",  "begin",  "starved",   "slice",      "reservation", "prefer"};
     return word[reason];
 }
 

@@ -22,6 +22,7 @@ gang_result gang__submit_check_numbers(const struct gang_job_spec *j, struct gan
                       {"start_within_ns", j->start_within_ns},
                       {"back_off_ns", j->back_off_ns},
                       {"heartbeat_ns", j->heartbeat_ns},
+                      {"prefer_wait_ns", j->prefer_wait_ns},
                       {"begin_ns", j->begin_ns},
                       {"deadline_ns", j->deadline_ns}};
     for (size_t i = 0; i < sizeof(at_least_0) / sizeof(at_least_0[0]); i++)

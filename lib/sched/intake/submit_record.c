@@ -24,7 +24,8 @@ static struct gang__job *lay_out(const struct gang__submit *m, struct gang__bloc
     else
         memset(job, 0, sizeof(*job));
     job->gang = gang__block_alloc(b, m->gang_count * sizeof(struct gang__gang));
-    job->request_text = gang__block_alloc(b, m->gang_count * sizeof(*job->request_text));
+    size_t texts = j->prefer_wait_ns > 0 ? 2 * (size_t)m->gang_count : m->gang_count;
+    job->request_text = gang__block_alloc(b, texts * sizeof(*job->request_text));
     int64_t *counts = gang__block_alloc(b, 4 * groups * sizeof(*counts));
     int32_t *group_of =
         m->gang_count == 1 ? NULL : gang__block_alloc(b, groups * sizeof(*group_of));
@@ -41,7 +42,8 @@ static struct gang__job *lay_out(const struct gang__submit *m, struct gang__bloc
     if (!b->base)
         return NULL;
     memset(job->gang, 0, m->gang_count * sizeof(*job->gang));
-    memset(job->request_text, 0, m->gang_count * sizeof(*job->request_text));
+    memset(job->request_text, 0, texts * sizeof(*job->request_text));
+    job->later_text = j->prefer_wait_ns > 0 ? job->request_text + m->gang_count : NULL;
     memset(counts, 0, 4 * groups * sizeof(*counts));
     job->gang_count = m->gang_count;
     job->group_count = (uint32_t)groups;
@@ -86,6 +88,7 @@ static void set_members(struct gang__job *job, const struct gang_job_spec *j,
     job->restart_delay_ns = j->restart_delay_ns;
     job->refill_ns = j->refill_ns;
     job->heartbeat_ns = j->heartbeat_ns;
+    job->prefer_wait_ns = j->prefer_wait_ns;
     job->max_restarts = j->max_restarts;
     job->due_ns = INT64_MAX;
     job->ready_ns = -1;

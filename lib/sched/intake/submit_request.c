@@ -122,13 +122,13 @@ void gang__recent_free(gang_sched *s)
         gang__request_text_unref(&s->mem, s->intake.recent[i].text);
 }
 
-static gang_result make_text(gang_sched *s, const struct gang_request_spec *spec,
+static gang_result make_text(gang_sched *s, const struct gang_request_spec *spec, bool insists,
                              struct gang__request_key *key, struct gang__request_text **text,
                              struct gang_error *error)
 {
     bool plain = is_plain(spec);
     if (plain) {
-        gang__request_key_make(key, &s->mem, spec);
+        gang__request_key_make(key, &s->mem, spec, insists);
         if (!key->failed && (*text = recent_get(s, key)) != NULL)
             return GANG_OK;
     }
@@ -137,8 +137,10 @@ static gang_result make_text(gang_sched *s, const struct gang_request_spec *spec
     gang_result r = gang_request_new(s->cluster, spec, &q, error);
     if (r != GANG_OK)
         return gang__error_at(error, r, "request");
+    if (insists)
+        gang__request_insist(q);
     if (!plain)
-        gang__request_key_make(key, &s->mem, spec);
+        gang__request_key_make(key, &s->mem, spec, insists);
     *text = gang__request_text_new(key, q);
     if (!*text) {
         gang_request_free(q);
@@ -150,7 +152,7 @@ static gang_result make_text(gang_sched *s, const struct gang_request_spec *spec
 }
 
 static gang_result make_request(gang_sched *s, const struct gang__queue *q,
-                                const struct gang_request_spec *spec,
+                                const struct gang_request_spec *spec, bool insists,
                                 struct gang__request_text **text, struct gang_error *error)
 {
     struct gang_request_spec with = *spec;
@@ -158,7 +160,7 @@ static gang_result make_request(gang_sched *s, const struct gang__queue *q,
     if (with.policy == GANG_POLICY_DEFAULT && with.size == sizeof(with))
         with.policy = q->policy;
     key.bytes = key.own;
-    gang_result r = make_text(s, &with, &key, text, error);
+    gang_result r = make_text(s, &with, insists, &key, text, error);
     gang__request_key_free(&key);
     return r;
 }
@@ -187,11 +189,16 @@ gang_result gang__submit_make_requests(struct gang__submit *m, struct gang__job 
         struct gang_request_spec spec = j->request;
         if (m->gang_count > 1)
             gang__submit_gang_request(j, m->gang_of, p, groups, &spec);
-        r = make_request(m->s, m->q, &spec, &job->request_text[p], error);
+        r = make_request(m->s, m->q, &spec, false, &job->request_text[p], error);
         if (r == GANG_OK && !j->running)
             r = check_limits(m->s, m->submit_view, m->q, job->request_text[p]->q, error);
         if (r == GANG_OK && !j->running)
             r = fits_ever(m->s, job->request_text[p]->q, error);
+        if (r == GANG_OK && job->later_text && gang__request_prefers(job->request_text[p]->q)) {
+            job->later_text[p] = job->request_text[p];
+            job->request_text[p] = NULL;
+            r = make_request(m->s, m->q, &spec, true, &job->request_text[p], error);
+        }
     }
     gang__release(&m->s->mem, groups);
     return r;

@@ -11,22 +11,31 @@
 #include "sched/usage/usage.h"
 #include "sched/wake/wake.h"
 
+/* The class of a text. Takes over the reference to the text, in *text. False: out of memory. */
+static bool ref_class(gang_sched *s, struct gang__request_text **text,
+                      struct gang__request_class **class)
+{
+    if (!*text)
+        return true;
+    if (!gang__grow(&s->mem, (void **)&s->by_group, &s->group_cap, (*text)->q->group_count,
+                    sizeof(*s->by_group)))
+        return false;
+    *class = gang__request_class_ref(s, *text);
+    if (!*class)
+        return false;
+    *text = NULL;
+    return true;
+}
+
 static bool ref_request_classes(gang_sched *s, struct gang__job *job)
 {
-    for (uint32_t i = 0; i < job->gang_count; i++) {
-        struct gang__gang *g = &job->gang[i];
-        struct gang__request_text *text = job->request_text[i];
-        if (g->request_class)
-            continue;
-        if (!gang__grow(&s->mem, (void **)&s->by_group, &s->group_cap, text->q->group_count,
-                        sizeof(*s->by_group)))
-            return false;
-        g->request_class = gang__request_class_ref(s, text);
-        if (!g->request_class)
-            return false;
-        job->request_text[i] = NULL;
+    bool ok = true;
+    for (uint32_t i = 0; i < job->gang_count && ok; i++) {
+        ok = ref_class(s, &job->request_text[i], &job->gang[i].request_class);
+        if (ok && job->later_text)
+            ok = ref_class(s, &job->later_text[i], &job->gang[i].later_class);
     }
-    return true;
+    return ok;
 }
 
 static void set_age(gang_sched *s, struct gang__job *job)

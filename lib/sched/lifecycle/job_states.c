@@ -28,7 +28,11 @@ void gang__job_free(gang_sched *s, struct gang__job *job)
         gang__calendar_forget(s, g);
         if (g->request_class)
             gang__request_class_unref(s, g->request_class);
+        if (g->later_class)
+            gang__request_class_unref(s, g->later_class);
         gang__request_text_unref(&s->mem, job->request_text[i]);
+        if (job->later_text)
+            gang__request_text_unref(&s->mem, job->later_text[i]);
         gang__release(&s->mem, g->order.grow_class);
         gang__release(&s->mem, g->places);
         gang__release(&s->mem, g->preempt.cooldowns);
@@ -169,7 +173,7 @@ void gang__job_settle(gang_sched *s, struct gang__job *job)
         set_demands(s, g, now || g->stop.handover || g->stop.moving);
         if (!now)
             gang__order_leave(s, g);
-        else if (!gang__order_enter(s, g))
+        else if (!gang__prefer_wait_end(s, g) || !gang__order_enter(s, g))
             s->no_memory = job->undone = true;
     }
     if (some && job->counted_pending && job->ready_ns < 0)

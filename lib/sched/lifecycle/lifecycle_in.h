@@ -17,6 +17,15 @@ static inline int gang__dependencies(const gang_sched *s, const struct gang__gan
     return job->after_count + job->group_after_count == 0 ? 1 : gang__dependencies_check(s, g);
 }
 
+/* ---- prefer_wait.c --------------------------------------------------------------------------- */
+
+/* The gang is about to wait in an order: if it has waited for its preferred domains for long
+ * enough, it asks for any place from now on. False: out of memory, to be tried again. */
+bool gang__prefer_wait_end(gang_sched *s, struct gang__gang *g);
+
+/* When that is, for a gang of the job that waits; INT64_MAX: never, or it has passed. */
+int64_t gang__prefer_wait_next(const gang_sched *s, const struct gang__job *job);
+
 /* ---- reported_tasks.c ------------------------------------------------------------------------ */
 
 /* A report about tasks of one gang. */

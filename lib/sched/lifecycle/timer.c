@@ -22,6 +22,7 @@ int64_t gang__timer_due(const gang_sched *s, const struct gang__job *job)
         due = gang__min(due, gang__reserve_stop_ns(job));
     due = gang__min(due, gang__time_limit_next(s, job));
     due = gang__min(due, gang__bypass_next(job));
+    due = gang__min(due, gang__prefer_wait_next(s, job));
     for (uint32_t i = 0; i < job->gang_count; i++)
         if (job->gang[i].calendar.plan && job->gang[i].calendar.planned_ns > s->now_ns)
             due = gang__min(due, job->gang[i].calendar.planned_ns);

@@ -177,8 +177,9 @@ bool gang__preempt_is_worthwhile(gang_sched *s, struct gang__wait_class *wait_cl
     struct gang__gang *g = gang__wait_class_head(wait_class);
     struct gang__preemption p;
     if (s->opts.no_preemption || g->job->never_preempts ||
-        wait_class->tried == s->wake.changes + 1 || g->places || gang__slice_concerns(g) ||
-        gang__reserve_confines(g) || g->preempt.handover_failed_at == s->external_events + 1 ||
+        wait_class->tried == s->wake.changes + 1 || g->places || gang__gang_insists(g) ||
+        gang__slice_concerns(g) || gang__reserve_confines(g) ||
+        g->preempt.handover_failed_at == s->external_events + 1 ||
         !(gang__preempt_helps(why) || (why == GANG_WAIT_PLANNED && g->calendar.plan)))
         return false;
     set_up(&p, s, g);
@@ -211,7 +212,7 @@ static bool try_attempts(struct gang__preemption *p)
 static bool may_preempt(const struct gang__gang *g)
 {
     return !g->places && !g->reserve.inside_of && !gang__slice_concerns(g) &&
-           !g->job->never_preempts;
+           !g->job->never_preempts && !gang__gang_insists(g);
 }
 
 /* A gang of unlike groups is tried with one choice of its tasks after the other, so that the rules

@@ -113,6 +113,9 @@ struct gang__gang_reports {
 struct gang__gang {
     struct gang__job *job;
     struct gang__request_class *request_class;
+    /* Of a gang that insists on its preferred domains: the class that it has after that wait. NULL:
+     * it has it already. */
+    struct gang__request_class *later_class;
     const struct gang__choice *choice; /* while it is tried: with these tasks alone; NULL: any */
     gang_alloc_id alloc;
     int64_t tasks;                 /* sum of `has` */

@@ -66,6 +66,18 @@ int64_t gang__job_paused(const gang_sched *s, const struct gang__job *job);
 /* GANG_JOB_*, derived from the state of its gangs. */
 int32_t gang__job_state_now(const struct gang__job *job);
 
+/* Until when its gangs wait for their preferred domains; without such a wait it has passed. */
+static inline int64_t gang__prefer_until(const struct gang__job *job)
+{
+    return gang__add_sat(job->submitted_ns, job->prefer_wait_ns);
+}
+
+/* Does the gang wait for a place in its preferred domains alone? */
+static inline bool gang__gang_insists(const struct gang__gang *g)
+{
+    return g->later_class != NULL && g->alloc == GANG_ID_NONE;
+}
+
 /* How long the job is expected to run once it starts; INT64_MAX: no bound. */
 int64_t gang__time_limit_run(const struct gang__job *job);
 

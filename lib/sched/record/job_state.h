@@ -67,6 +67,7 @@ struct gang__job {
     size_t after_count, group_after_count, place_count, failed_node_count;
     uint64_t cookie;
     struct gang__request_text **request_text; /* of each gang; NULL: it has its request class */
+    struct gang__request_text **later_text;   /* the same of gang.later_class; NULL: for none */
     gang_queue_id queue_id;
     const char *made_queue;        /* its leaf is made under this name below queue_id; NULL: it
                                     * exists */
@@ -81,6 +82,7 @@ struct gang__job {
     uint32_t at_view;     /* under this queue */
     const char *name, *user;
     int64_t restart_delay_ns, refill_ns, max_restarts;
+    int64_t prefer_wait_ns;
     int64_t attained; /* service that its order counts: dominant millionths of the cluster * ns */
     int64_t served;   /* and service since then */
     int64_t restarts, preemptions;

@@ -135,7 +135,7 @@ static gang_result compile(gang_sched *s, const struct gang_request_spec *spec,
     gang_result r = gang_request_new(s->cluster, spec, &q, error);
     if (r != GANG_OK)
         return r;
-    gang__request_key_make(&key, &s->mem, spec);
+    gang__request_key_make(&key, &s->mem, spec, false);
     *text = gang__request_text_new(&key, q);
     gang__request_key_free(&key);
     if (*text)

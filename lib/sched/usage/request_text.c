@@ -158,7 +158,7 @@ static uint64_t hash_of(const void *key, size_t bytes)
 /* Reads elements of the caller's size as elements of the library's size: a member that the
  * caller's headers lack is zero. */
 void gang__request_key_make(struct gang__request_key *key, const struct gang_mem *mem,
-                            const struct gang_request_spec *spec)
+                            const struct gang_request_spec *spec, bool insists)
 {
     key->mem = mem;
     key->bytes = key->own;
@@ -185,6 +185,8 @@ void gang__request_key_make(struct gang__request_key *key, const struct gang_mem
         put_set(key, &set);
     }
     put_rest(key, spec);
+    if (insists) /* the text is longer than any that starts like it */
+        put_int(key, insists);
     key->failed = key->failed || key->used > UINT32_MAX;
     key->hash = hash_of(key->bytes, key->used);
 }

@@ -11,8 +11,10 @@ void gang__request_class_unref(gang_sched *s, struct gang__request_class *reques
 
 /* Computes the amounts that the class takes, in the dimensions in force. False: out of memory. */
 bool gang__request_class_refresh(gang_sched *s, struct gang__request_class *request_class);
+
+/* `insists`: the text of the request that gang__request_insist() makes of it. */
 void gang__request_key_make(struct gang__request_key *key, const struct gang_mem *mem,
-                            const struct gang_request_spec *spec);
+                            const struct gang_request_spec *spec, bool insists);
 void gang__request_key_free(struct gang__request_key *key);
 
 /* Takes over the reference to the request. NULL: out of memory; the caller keeps it. Any thread. */

@@ -38,6 +38,9 @@ Slurm                                         scenario
 ``BlockName``, ``BlockSizes``                 ``levels`` block, blocks of larger sizes before it
 ============================================  ======================================================
 
+Options of jobs are in no file. ``--switches=1@TIME`` corresponds to a job with ``prefer``:
+"switch1" and ``prefer_wait_s``, at most ``max_switch_wait`` of ``SchedulerParameters``.
+
 Limits of accounts and QOS are in Slurm's database, not in these files. Everything else becomes a
 warning.
 """
@@ -136,6 +139,8 @@ class _Converter:
                     "%s: %s" % (settings.place("schedulerparameters"), key),
                     "not needed: starts are planned at exact times"
                     if key.startswith("bf_")
+                    else "each job states its own prefer_wait_s"
+                    if key == "max_switch_wait"
                     else "no counterpart",
                 )
         for key, line in settings.lines.items():
