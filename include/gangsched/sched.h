@@ -441,9 +441,12 @@ struct gang_run_info {
  *     suspended gang need not send heartbeats. Its tasks may end, fail or be lost like others.
  *   - Op start is called at the first time slice. If a node is lost or drained before that, the
  *     gang waits again.
- *   - If other leaves backfill: a sliced gang uses no node that a planned start counts on. Plans
- *     use no node of the matrix, since its end is unknown. A sliced gang has no planned start
- *     itself.
+ *   - A sliced gang that has `left` of its time limit ends at the latest after
+ *     ceil(left / quantum_ns) * quantum_rows * (quantum_ns + grace), less what it runs in the
+ *     present time slice; grace is the longest grace period of any queue. Without a limit or
+ *     deadline it has no end. If other leaves backfill, plans use a node of the matrix from the
+ *     last such end on, and a sliced gang uses a node that a planned start counts on only if it
+ *     ends before. A sliced gang has no planned start itself.
  *   - A sliced gang preempts no other job, since it can wait for a row. It is preempted like
  *     others, suspended or not.
  *   - It grows only while its own row runs. Jobs that need their nodes alone

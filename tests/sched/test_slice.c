@@ -796,7 +796,7 @@ START_TEST(sliced_gangs_do_not_start_on_nodes_of_a_planned_start)
     ck_assert_int_eq(planned(next), 100);
     host_end_job(&h, wide); /* two nodes are idle, and the plan counts on them */
     ck_assert_int_eq(planned(next), 100);
-    gang_job_id a = put_timed("q", 1, 10), b = put_timed("q", 2, 10);
+    gang_job_id a = put_timed("q", 1, 60), b = put_timed("q", 2, 60);
     int32_t why = 0;
     test_assert(!runs(a) && !runs(b));
     ck_assert_int_eq(gang_job_explain(h.s, a, note_reason, &why), 1);
@@ -806,6 +806,49 @@ START_TEST(sliced_gangs_do_not_start_on_nodes_of_a_planned_start)
     MUST(gang_job_cancel(h.s, next)); /* there is no plan any more */
     host_run(&h, 0);
     test_assert(runs(a) && waits_for_turn(b) != runs(b));
+    host_close(&h);
+}
+END_TEST
+
+/* Rows of 10 seconds, at most 4 of them. 10 seconds are one quantum; for 11 seconds the gang waits
+ * for three other rows in between, and ends after 41 seconds at the latest. */
+START_TEST(a_sliced_gang_starts_if_it_ends_before_a_planned_start)
+{
+    open_both(3);
+    gang_job_id first = put_timed("p", 1, 40), wide = put_timed("p", 2, 50);
+    gang_job_id next = put_timed("p", 3, 50);
+    test_assert(runs(first) && runs(wide));
+    ck_assert_int_eq(planned(next), 50);
+    host_end_job(&h, wide);
+    ck_assert_int_eq(planned(next), 40);
+    gang_job_id longer = put_timed("q", 1, 11), brief = put_timed("q", 2, 10);
+    test_assert(!runs(longer) && runs(brief));
+    ck_assert_int_eq(planned(next), 40);
+    host_run_next(&h);
+    ck_assert_int_eq(h.now_ns, 10 * SECOND);
+    test_assert(!host_has(&h, brief) && !runs(longer));
+    host_run(&h, 30 * SECOND);
+    test_assert(runs(next));
+    host_close(&h);
+}
+END_TEST
+
+/* Three gangs in three rows of a node: plans know until when they share it. */
+START_TEST(plans_begin_when_all_rows_of_a_node_have_ended)
+{
+    open_both(1);
+    gang_job_id a = put_timed("q", 1, 25), b = put_timed("q", 1, 10), c = put_timed("q", 1, 15);
+    test_assert(runs(a) && waits_for_turn(b) && waits_for_turn(c));
+    gang_job_id one = put_timed("p", 1, 30);
+    /* a: 10 now, 10 in the next round of 40, 5 in the one after it */
+    ck_assert_int_eq(planned(one), 85);
+    while (host_has(&h, a) || host_has(&h, b) || host_has(&h, c)) {
+        int64_t before = planned(one);
+        host_run_next(&h);
+        test_assert(runs(one) || planned(one) <= before);
+    }
+    ck_assert_int_eq(h.now_ns, 50 * SECOND); /* no other rows came */
+    test_assert(runs(one));
     host_close(&h);
 }
 END_TEST
@@ -858,13 +901,13 @@ START_TEST(a_sliced_gang_is_tried_again_when_a_plan_is_dropped)
 }
 END_TEST
 
-START_TEST(no_start_is_planned_on_a_node_that_is_time_shared)
+START_TEST(starts_are_planned_after_the_last_end_on_a_shared_node)
 {
     open_both(2);
     gang_job_id a = put_timed("q", 1, 0), b = put_timed("q", 1, 20);
     test_assert(runs(a) && runs(b)); /* each on a node of its own */
     gang_job_id one = put_timed("p", 1, 30), two = put_timed("p", 2, 30);
-    ck_assert_int_eq(planned(one), 0); /* the end of the sharing is unknown */
+    ck_assert_int_eq(planned(one), 50); /* b may wait for three rows; the end of a is unknown */
     host_run(&h, 20 * SECOND);
     test_assert(!host_has(&h, b) && runs(one));
     ck_assert_int_eq(planned(two), 0);
@@ -873,10 +916,10 @@ START_TEST(no_start_is_planned_on_a_node_that_is_time_shared)
     host_run(&h, 10 * SECOND);
     test_assert(runs(c) && !runs(a));
     host_end_job(&h, a);
-    ck_assert_int_eq(planned(two), 0);
+    ck_assert_int_eq(planned(two), 50); /* c ends before the other job */
     host_end_job(&h, c);
     ck_assert_int_eq(planned(two), 50); /* both nodes can be counted on: when the other job ends */
-    gang_job_id d = put_timed("q", 1, 10);
+    gang_job_id d = put_timed("q", 1, 25);
     test_assert(!runs(d));
     host_run(&h, 20 * SECOND);
     test_assert(runs(two) && !runs(d));
@@ -1006,7 +1049,9 @@ int main(void)
     tcase_add_test(t, sliced_gangs_do_not_start_on_nodes_of_a_planned_start);
     tcase_add_test(t, sliced_gangs_see_a_planned_start_of_the_same_run);
     tcase_add_test(t, a_sliced_gang_is_tried_again_when_a_plan_is_dropped);
-    tcase_add_test(t, no_start_is_planned_on_a_node_that_is_time_shared);
+    tcase_add_test(t, a_sliced_gang_starts_if_it_ends_before_a_planned_start);
+    tcase_add_test(t, plans_begin_when_all_rows_of_a_node_have_ended);
+    tcase_add_test(t, starts_are_planned_after_the_last_end_on_a_shared_node);
     tcase_add_test(t, the_calendar_books_sliced_gangs_on_unshared_nodes);
     tcase_add_test(t, contradictory_slice_options_are_refused);
     tcase_add_test(t, sliced_gangs_continue_when_the_queue_stops_slicing);

@@ -3,18 +3,38 @@
 #include "sched/calendar/calendar_in.h"
 #include "sched/record/state.h"
 
+/* From when on its time counts, for a gang that starts at `start_ns`. */
+static int64_t counts_from(const gang_sched *s, const struct gang__gang *g, int64_t start_ns)
+{
+    if (g->job->state == GANG_JOB_RUNNING || (g->sliced && gang__slice_has_run(g)))
+        return gang__time_limit_from(s, g->job);
+    return g->sliced ? s->now_ns : start_ns;
+}
+
+/* The end of a gang that has its nodes alone; if it shares them in time, it waits in between. */
+static int64_t end_with_waits(const gang_sched *s, const struct gang__gang *g, int64_t end_ns)
+{
+    if (end_ns == INT64_MAX || !(g->sliced || s->queues->slices))
+        return end_ns;
+    int64_t left_ns = gang__max(end_ns - s->now_ns, 0);
+    int64_t lasts_ns = s->source[GANG__SOURCE_SLICE]->lasts(s, g, left_ns);
+    if (lasts_ns < 0)
+        return end_ns;
+    return g->job->deadline_ns > 0 ? gang__min(lasts_ns, g->job->deadline_ns) : lasts_ns;
+}
+
 /* When a gang that starts at `start_ns` has stopped: its expected end includes its grace. With
  * reservations the latest end counts, so that a wrong prediction cannot delay them. */
 static int64_t gone_at(const gang_sched *s, const struct gang__gang *g, int64_t start_ns)
 {
     const struct gang__job *job = g->job;
-    int64_t from = job->state == GANG_JOB_RUNNING ? job->started_ns : start_ns;
+    int64_t from = counts_from(s, g, start_ns);
     int64_t end = gang__calendar_by_limit(s) ? gang__time_limit_end(job, from)
                                              : gang__time_limit_expected(job, from);
     int64_t until = GANG__NEVER;
     if (job->time_limit_ns <= 0 && g->reserve.inside_of)
         until = s->source[GANG__SOURCE_RESERVE]->until(g);
-    end = gang__add_sat(end, job->leaf->q->grace_ns);
+    end = gang__add_sat(end_with_waits(s, g, end), job->leaf->q->grace_ns);
     return end < until ? end : until;
 }
 

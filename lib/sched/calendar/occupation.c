@@ -146,7 +146,6 @@ bool gang__calendar_lay_out_alloc(gang_sched *s, const struct gang__gang *g, gan
     if (alloc == GANG_ID_NONE)
         return true;
     h.lent = s->source[GANG__SOURCE_SLICE]->shares(s, alloc);
-    end_ns = h.lent ? GANG__NEVER : end_ns;
     if (!gang__calendar_set_groups(s, q))
         return false;
     gang_result r = gang_alloc_each(s->cluster, alloc, hold_task, &h);

@@ -20,7 +20,7 @@ static bool copy_column(gang_sched *s, struct gang__matrix *m, const struct gang
     memcpy(c, from, bytes);
     gang__column_lay(c);
     c->occupies = 0;
-    m->new_columns = true;
+    m->columns_changed = true;
     gang__hash_insert(&m->columns, &c->link, from->link.hash);
     return true;
 }
@@ -71,6 +71,7 @@ static bool copy_gang(gang_sched *s, struct gang__matrix *m, const struct gang__
     x->refused = from->refused;
     x->stopped = from->stopped;
     x->deadline_ns = from->deadline_ns;
+    x->ends_ns = from->ends_ns;
     x->cpu = from->cpu;
     gang__sliced_enter(s, x);
     if (from->gang) {
@@ -88,6 +89,8 @@ static bool copy_matrix(gang_sched *s, struct gang__matrix **at, const struct ga
     m->queue = from->queue;
     m->quantum_ns = from->quantum_ns;
     m->most = from->most;
+    m->grace_ns = from->grace_ns;
+    m->column_ends_ns = from->column_ends_ns;
     m->lent = from->lent;
     m->rows = from->rows;
     m->active = from->active;
@@ -119,7 +122,7 @@ void gang__slices_occupied_as(gang_sched *to, const gang_sched *from)
 {
     struct gang__matrix *m = to->slice.matrices;
     for (const struct gang__matrix *old = from->slice.matrices; old; old = old->next, m = m->next) {
-        m->new_columns = old->new_columns;
+        m->columns_changed = old->columns_changed;
         for (size_t b = 0; b < old->columns.cap; b++)
             for (const struct gang__hash_link *n = old->columns.bucket[b]; n; n = n->next) {
                 const struct gang__column *c = GANG__OF(struct gang__column, link, n);

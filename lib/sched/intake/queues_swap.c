@@ -54,7 +54,8 @@ static gang_result check_jobs(const gang_sched *s, const struct gang__queues *qu
 
 static bool needs_rebuild(const gang_sched *s, const struct gang__queues *queues)
 {
-    if (!same_dims(s->queues, queues))
+    if (!same_dims(s->queues, queues) ||
+        (queues->slices && s->queues->backfills != queues->backfills)) /* salts of wait classes */
         return true;
     for (uint32_t i = 0; i < s->queues->count; i++) {
         const struct gang__queue *old = s->qs[i]->q, *now = gang__queue_by_id(queues, old->id);
@@ -65,6 +66,7 @@ static bool needs_rebuild(const gang_sched *s, const struct gang__queues *queues
         if (a != b || old->order != now->order || old->leaf != now->leaf ||
             old->backfill != now->backfill || old->plan_depth != now->plan_depth ||
             old->backfill_order != now->backfill_order ||
+            (old->slicer == GANG__NO_QUEUE) != (now->slicer == GANG__NO_QUEUE) ||
             gang__queue_counts_users(old) != gang__queue_counts_users(now))
             return true;
     }

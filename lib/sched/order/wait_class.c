@@ -273,7 +273,8 @@ static const struct gang__wait_class *class_in_original(const gang_sched *s,
     return job ? job->gang[g->index].order.wait_class : NULL;
 }
 
-/* With backfill, a shorter gang may start when a longer gang may not: the run time is the salt.
+/* With backfill, also of other leaves beside time slices, a shorter gang may start when a longer
+ * gang may not: the run time is the salt.
  * If plan_depth allows several planned starts, equal gangs may each have one: each gang has its
  * own salt. */
 static uint64_t salt_of(const gang_sched *s, const struct gang__gang *g)
@@ -285,9 +286,10 @@ static uint64_t salt_of(const gang_sched *s, const struct gang__gang *g)
     if (g->job->gang_count > 1 && g->job->counted_running) /* no limit of running jobs binds it */
         return gang__hash_number(g->index, g->job->id) | 1;
     uint64_t reserved = s->reserve.count > 0 ? s->order.hooks->class_salt(s, g) : 0;
-    if (reserved || q->backfill == GANG_BACKFILL_NONE)
+    bool sliced = q->slicer != GANG__NO_QUEUE && s->queues->backfills;
+    if (reserved || (q->backfill == GANG_BACKFILL_NONE && !sliced))
         return reserved;
-    return q->plan_depth > 1 ? gang__hash_number(g->index, g->job->id) | 1
+    return q->plan_depth > 1 && !sliced ? gang__hash_number(g->index, g->job->id) | 1
                              : (uint64_t)gang__time_limit_run(g->job) << 1;
 }
 

@@ -107,7 +107,7 @@ static gang_result get_column(gang_sched *s, struct gang__matrix *m, gang_node_i
         return r;
     }
     gang__hash_insert(&m->columns, &c->link, gang__hash_number(GANG__HASH_SEED, node));
-    m->new_columns = true;
+    m->columns_changed = true;
     *column = c;
     return GANG_OK;
 }

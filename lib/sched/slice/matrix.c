@@ -27,13 +27,20 @@ struct gang__matrix *gang__slice_matrix(const gang_sched *s, const struct gang__
     return q ? m : NULL;
 }
 
-static void take_settings(struct gang__matrix *m, const struct gang__queue *q)
+static void take_settings(const gang_sched *s, struct gang__matrix *m, const struct gang__queue *q)
 {
     m->quantum_ns = q->quantum_ns;
     m->most = q->quantum_rows;
+    m->grace_ns = gang__longest_grace(s);
     if (!m->first &&
         m->columns.count == 0) /* columns keep the settings with which they were made */
         m->lent = GANG__TIMESHARE_CPU | (q->quantum_gpus ? (uint32_t)GANG__TIMESHARE_GPU : 0);
+}
+
+void gang__matrix_take_settings(const gang_sched *s, struct gang__matrix *m,
+                                const struct gang__queue_state *leaf)
+{
+    take_settings(s, m, slicer_of(s, leaf));
 }
 
 /* Matrices of queues that slice no more go on as they are until they are empty. */
@@ -42,7 +49,9 @@ void gang__slice_configure(gang_sched *s)
     for (struct gang__matrix *m = s->slice.matrices; m; m = m->next) {
         const struct gang__queue *q = gang__queue_by_id(s->queues, m->queue);
         if (q && q->slicer == q->index)
-            take_settings(m, q);
+            take_settings(s, m, q);
+        m->grace_ns = gang__longest_grace(s);
+        m->columns_changed = true;
         gang__wake_slices(s);
     }
 }
@@ -59,7 +68,7 @@ struct gang__matrix *gang__matrix_get(gang_sched *s, const struct gang__queue_st
     m->queue = q->id;
     m->last = &m->first;
     m->until_ns = m->due_ns = INT64_MAX;
-    take_settings(m, q);
+    take_settings(s, m, q);
     m->next = s->slice.matrices;
     s->slice.matrices = m;
     return m;
@@ -86,6 +95,7 @@ struct gang__sliced *gang__sliced_of(const gang_sched *s, gang_alloc_id alloc)
 void gang__sliced_enter(gang_sched *s, struct gang__sliced *x)
 {
     struct gang__matrix *m = x->matrix;
+    m->columns_changed = true;
     gang__hash_insert(&s->slice.gangs, &x->link, hash_of(x->alloc));
     x->at = m->last;
     *m->last = x;
@@ -103,6 +113,7 @@ void gang__sliced_free(gang_sched *s, struct gang__sliced *x)
 void gang__sliced_leave(gang_sched *s, struct gang__sliced *x)
 {
     struct gang__matrix *m = x->matrix;
+    m->columns_changed = true;
     gang__hash_remove(&s->slice.gangs, &x->link);
     while (x->uses > 0)
         gang__use_forget(s, x, --x->uses);
@@ -162,7 +173,7 @@ void gang__matrix_empty(gang_sched *s, struct gang__matrix *m)
 {
     const struct gang__queue *q = gang__queue_by_id(s->queues, m->queue);
     if (q && q->slicer == q->index)
-        take_settings(m, q);
+        take_settings(s, m, q);
     else
         free_matrix(s, m);
 }

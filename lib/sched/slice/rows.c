@@ -168,6 +168,7 @@ static void open_row(struct gang__matrix *m, struct gang__sliced *to)
         x->row += x->row >= m->active;
     to->row = m->active;
     m->active += m->rows > 0;
+    m->begun = m->begun && m->rows > 0;
     m->rows++;
 }
 
@@ -283,6 +284,10 @@ void gang__slice_detached(gang_sched *s, struct gang__gang *g)
     g->sliced = NULL;
     x->gang = NULL;
     x->left = 0;
+    x->deadline_ns = s->now_ns;
+    for (const struct gang__stop *stop = g->stop.first; stop; stop = stop->next)
+        x->deadline_ns = gang__max(x->deadline_ns, stop->deadline_ns);
+    x->matrix->columns_changed = true;
     for (size_t i = 0; i < x->uses; i++)
         x->use[i].column->detached_uses++;
     x->matrix->viewed_in = 0; /* no gang may come to its columns */

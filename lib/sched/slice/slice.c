@@ -319,6 +319,7 @@ static void count_slice(gang_sched *s, struct gang__matrix *m)
 
 static void pass(gang_sched *s, struct gang__matrix *m)
 {
+    m->columns_changed = true;
     for_each(s, m, kill_late);
     for_each(s, m, note_out);
     if (gang__rows_sweep(m)) {

@@ -21,6 +21,7 @@ struct gang__column {
     uint32_t tentative_uses; /* of these, by tentative victims of the dry run */
     uint32_t occupies; /* in the timeline of planned starts: the number there and 1; 0: it is not */
     uint32_t words;
+    int64_t ends_ns, before_ns; /* it lies there until then, or lay before a change of its gangs */
     /* For each word of its cell: all capacity, the part that a row leaves free, the part that
      * running gangs leave free. Only time-sliced capacity counts. */
     uint64_t *full, *row, *busy;
@@ -40,9 +41,11 @@ struct gang__matrix {
     struct gang__matrix *next;
     gang_queue_id queue;
     int64_t quantum_ns, most;
+    int64_t grace_ns; /* the longest in which a row stops */
     uint32_t lent; /* GANG__TIMESHARE_*: what gangs share in time */
     struct gang__hash_table columns;
-    bool new_columns; /* some columns are not in the calendar yet */
+    bool columns_changed;   /* columns or the ends of their gangs are not in the calendar yet */
+    int64_t column_ends_ns; /* the first of the ends that are in the calendar */
     struct gang__sliced *first, **last, *gone;
     uint32_t rows, active;
     uint32_t walkers; /* loops over the gangs: no gang is freed while one runs */
@@ -102,7 +105,7 @@ void gang__slice_configure(gang_sched *s);
 void gang__slice_dry_run_begin(gang_sched *s);
 gang_result gang__slice_dry_run_victim(gang_sched *s, const struct gang__gang *g, bool back);
 
-/* Are all columns in the calendar? */
+/* Are all columns in the calendar, until their ends? */
 bool gang__slice_occupied(const gang_sched *s);
 /* Is the node in a matrix? */
 bool gang__slice_has_node(const gang_sched *s, gang_node_id node);

@@ -4,8 +4,9 @@
  *   slice.c       passes: which row is active, which gangs run, when the quantum ends
  *   rows.c        into which row a gang goes; growing and leaving
  *   columns.c     the nodes of a matrix, and which gangs fit beside each other there
+ *   column_time.c when gangs end at the latest, and until when columns take their nodes
  *   matrix.c      the matrix of a queue, and its list of gangs
- *   slice_view.c  what other folders ask: dry run, calendar, explanations, audit
+ *   slice_view.c  what other folders ask: dry run, explanations, audit
  *
  * What gangs share in time (cores, optionally GPUs) is held once for each node by an allocation of
  * the scheduler: its *column*. So no other allocation can take any of it, whichever gang runs. A
@@ -42,6 +43,9 @@ void gang__use_forget(gang_sched *s, struct gang__sliced *x, size_t i);
  * memory. */
 struct gang__matrix *gang__slice_matrix(const gang_sched *s, const struct gang__queue_state *leaf);
 struct gang__matrix *gang__matrix_get(gang_sched *s, const struct gang__queue_state *leaf);
+/* The settings of the matrix that this leaf has, or would have. */
+void gang__matrix_take_settings(const gang_sched *s, struct gang__matrix *m,
+                                const struct gang__queue_state *leaf);
 void gang__sliced_leave(gang_sched *s, struct gang__sliced *x);
 void gang__sliced_free(gang_sched *s, struct gang__sliced *x);
 

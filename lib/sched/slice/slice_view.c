@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What other folders ask of matrices: the dry run of preemption, the calendar, explanations, hosts,
- * the audit. */
+/* What other folders ask of matrices: the dry run of preemption, explanations, hosts, the audit. */
 #include <inttypes.h>
 #include <string.h>
 
-#include "sched/calendar/calendar.h"
 #include "sched/slice/slice_in.h"
 
 /* ---- the dry run of preemption --------------------------------------------------------------- */
@@ -43,14 +41,7 @@ gang_result gang__slice_dry_run_victim(gang_sched *s, const struct gang__gang *g
     return r;
 }
 
-/* ---- the calendar ---------------------------------------------------------------------------- */
-
-/* The parts of an allocation that columns hold (GANG__LEND_*); 0: nothing. */
-static uint32_t shared_parts(const gang_sched *s, gang_alloc_id alloc)
-{
-    const struct gang__sliced *x = s->slice.matrices ? gang__sliced_of(s, alloc) : NULL;
-    return x ? x->matrix->lent : 0;
-}
+/* ---- explaining and reading ------------------------------------------------------------------ */
 
 bool gang__slice_has_node(const gang_sched *s, gang_node_id node)
 {
@@ -59,59 +50,6 @@ bool gang__slice_has_node(const gang_sched *s, gang_node_id node)
         m = m->next;
     return m != NULL;
 }
-
-/* The column takes its whole node without end: gangs in a matrix have no expected end. */
-static bool occupy(gang_sched *s, struct gang__column *c)
-{
-    struct gang__calendar *cal = s->calendar;
-    const struct gang__time_place place = {(uint32_t)c->node, 0, 1};
-    const struct gang__occupation o = {s->now_ns, GANG__NEVER, NULL, 0, &place, 1, 0, true};
-    uint32_t id;
-    if (c->occupies || place.node >= cal->end)
-        return true;
-    if (gang__timeline_add(cal->timeline, &o, &id) != GANG_OK)
-        return false;
-    c->occupies = id + 1;
-    return true;
-}
-
-/* Each column takes its node there, whole and without end; what gangs share of it is not counted
- * again. Put the columns that came since. False: out of memory. */
-static bool put_columns(gang_sched *s)
-{
-    for (struct gang__matrix *m = s->slice.matrices; m; m = m->next) {
-        for (size_t b = 0; m->new_columns && b < m->columns.cap; b++)
-            for (struct gang__hash_link *n = m->columns.bucket[b]; n; n = n->next)
-                if (!occupy(s, GANG__OF(struct gang__column, link, n)))
-                    return false;
-        m->new_columns = false;
-    }
-    return true;
-}
-
-bool gang__slice_occupied(const gang_sched *s)
-{
-    const struct gang__matrix *m = s->slice.matrices;
-    while (m && !m->new_columns)
-        m = m->next;
-    return !m;
-}
-
-/* The timeline is about to be freed: no column is in it. */
-static void withdraw_columns(gang_sched *s)
-{
-    for (struct gang__matrix *m = s->slice.matrices; m; m = m->next) {
-        for (size_t b = 0; b < m->columns.cap; b++)
-            for (struct gang__hash_link *n = m->columns.bucket[b]; n; n = n->next)
-                GANG__OF(struct gang__column, link, n)->occupies = 0;
-        m->new_columns = true;
-    }
-}
-
-const struct gang__calendar_source gang__slice_source = {
-    .put = put_columns, .withdrawn = withdraw_columns, .shares = shared_parts};
-
-/* ---- explaining and reading ------------------------------------------------------------------ */
 
 uint32_t gang__slice_row(const struct gang__gang *g)
 {

@@ -22,21 +22,48 @@ static gang_result failed_apply(const struct gang__where *w)
 
 /* ---- nodes on which planned starts count ----------------------------------------------------- */
 
+/* When the gang has ended if it starts or grows now. */
+static int64_t end_of(const struct gang__where *w)
+{
+    return w->g->alloc != GANG_ID_NONE
+               ? gang__calendar_end(w->s, w->g)
+               : gang__add_sat(w->s->now_ns, gang__calendar_estimate(w->s, w->g));
+}
+
+static void close_planned(const struct gang__where *w, const struct gang__gang *planned)
+{
+    for (size_t k = 0; k < planned->calendar.node_count; k++) {
+        const struct gang__node *node = gang__snapshot_node(w->on, planned->calendar.node[k]);
+        if (node)
+            (void)!gang_snapshot_set_state(w->on, node->id, GANG_NODE_DRAINING);
+    }
+}
+
+/* Plans that begin when the gang has ended lose nothing to it. Is there one that begins before?
+ * `close`: its nodes are closed. */
+static bool each_planned_before_end(const struct gang__where *w, bool close)
+{
+    int64_t end_ns = end_of(w);
+    bool some = false;
+    for (uint32_t i = 0; i < w->s->queues->count; i++)
+        for (const struct gang__gang *p = w->s->qs[i]->calendar.planned; p;
+             p = p->calendar.next_planned) {
+            bool before = p->calendar.planned_ns < end_ns;
+            some = some || before;
+            if (before && close)
+                close_planned(w, p);
+        }
+    return some;
+}
+
 static bool planned_concerns(const struct gang__where *w)
 {
-    return w->plans && gang__calendar_has_plans(w->s);
+    return w->plans && gang__calendar_has_plans(w->s) && each_planned_before_end(w, false);
 }
 
 static gang_result planned_apply(const struct gang__where *w)
 {
-    for (uint32_t i = 0; i < w->s->queues->count; i++)
-        for (const struct gang__gang *p = w->s->qs[i]->calendar.planned; p;
-             p = p->calendar.next_planned)
-            for (size_t k = 0; k < p->calendar.node_count; k++) {
-                const struct gang__node *node = gang__snapshot_node(w->on, p->calendar.node[k]);
-                if (node)
-                    (void)!gang_snapshot_set_state(w->on, node->id, GANG_NODE_DRAINING);
-            }
+    (void)each_planned_before_end(w, true);
     return GANG_OK;
 }
 
