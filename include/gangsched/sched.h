@@ -446,7 +446,11 @@ struct gang_run_info {
  *     present time slice; grace is the longest grace period of any queue. Without a limit or
  *     deadline it has no end. If other leaves backfill, plans use a node of the matrix from the
  *     last such end on, and a sliced gang uses a node that a planned start counts on only if it
- *     ends before. A sliced gang has no planned start itself.
+ *     ends before. A sliced gang has no planned start itself. In the same way reservations begin
+ *     on a node of the matrix after the last such end, and a sliced gang uses a node that is
+ *     reserved later only if it ends before.
+ *   - A gang inside a reservation, or of a job that names one, is not sliced: it has its nodes to
+ *     itself. It is sliced again when it starts after the reservation has ended.
  *   - A sliced gang preempts no other job, since it can wait for a row. It is preempted like
  *     others, suspended or not.
  *   - It grows only while its own row runs. Jobs that need their nodes alone
@@ -690,10 +694,9 @@ GANG_API gang_result gang_report_node_lost(gang_sched *sched, gang_node_id node)
  * @return GANG_OK; GANG_ENOFIT: not in this window; GANG_ENEVER: larger than the cluster;
  *   GANG_ELIMIT: beyond the limit of its owner (gang_reservation_set_limit()), or too many stages;
  *   GANG_EEXIST (name); GANG_EINVAL, GANG_ERANGE, GANG_ENOENT (queue, job, node, level, domain,
- *   label...); GANG_ENOTSUP (the timeline does not count this, see the path; or a queue slices
- *   time, gang_queue_spec.quantum_ns, which no queue may begin while a reservation exists);
- *   GANG_EBUSY (called from a callback); GANG_ENOMEM. `error` has the path: "stages[0].nodes[3]: no
- *   such node". On an error nothing changed.
+ *   label...); GANG_ENOTSUP (the timeline does not count this, see the path); GANG_EBUSY (called
+ *   from a callback); GANG_ENOMEM. `error` has the path: "stages[0].nodes[3]: no such node". On an
+ *   error nothing changed.
  * Owner. May allocate: for each piece less than 1 KiB, 16 bytes a node, and 16 bytes for each run
  * of neighbouring nodes; while members start in it, about 150 bytes a node of the cluster. O(nodes)
  * and what plan/admit.h says.

@@ -768,7 +768,7 @@ static void open_world(void)
     sides = 1;
     nodes_made = names_made = 0;
     memory = one_in(5);
-    reserves = !slicing && one_in(2);
+    reserves = one_in(2);
     whole = one_in(2);
     now_ns = SECOND;
     cluster.levels = levels;

@@ -27,20 +27,98 @@ START_TEST(no_job_starts_that_may_overlap_a_reservation)
 }
 END_TEST
 
-/* The timeline does not foretell turns. */
-START_TEST(time_sliced_queues_cannot_reserve)
+/* Queue "q" slices by 10 seconds in at most two rows; GPUs are shared, too. */
+static void open_sliced(size_t nodes)
 {
     struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
-    struct gang_error error = GANG_ERROR_INIT;
-    host_open_queue(&h, 2, GANG_BACKFILL_NONE);
-    gang_reservation_id id = reserve(host_whole("r", 1, 100, 10));
+    host_open(&h, nodes, 4);
     q.name = "q";
-    q.quantum_ns = SECOND;
-    ck_assert_int_eq(gang_sched_set_queues(h.s, &q, 1, &error), GANG_ENOTSUP);
+    q.quantum_ns = 10 * SECOND;
+    q.quantum_rows = 2;
+    q.quantum_gpus = 1;
+    host_queues(&h, &q, 1);
+}
+
+static int32_t row_of(gang_job_id id)
+{
+    return host_job_info(&h, id).slice_row;
+}
+
+START_TEST(time_slices_end_before_a_reservation_begins)
+{
+    open_sliced(2);
+    gang_reservation_id id = reserve(host_whole("r", 2, 100, 50));
+    gang_job_id unlimited = put(8, 0, NULL);
+    gang_job_id longer = put(8, 60, NULL); /* 10 now, and 5 rounds of 20: until 110 at worst */
+    gang_job_id member = put(8, 30, "r");
+    test_assert(!runs(unlimited) && !runs(longer) && !runs(member));
+    ck_assert_ptr_nonnull(strstr(why(longer).text, "beside what is reserved"));
+    gang_job_id a = put(8, 40, NULL), b = put(8, 40, NULL);
+    test_assert(runs(a) && row_of(b) > 0 && !runs(b));
+    run_until(79);
+    test_assert(host_has(&h, a) || host_has(&h, b)); /* in turns, each for 40 seconds */
+    run_until(99);
+    test_assert(!host_has(&h, a) && !host_has(&h, b) && !runs(longer));
+    run_until(100);
+    test_assert(runs(member) && row_of(member) == 0); /* inside it has its nodes alone */
+    ck_assert_int_eq(info_of(id).running, 1);
+    ck_assert_uint_eq(last_reported(id, GANG_RESERVATION_BEGIN)->jobs, 0);
+    run_until(150);
+    test_assert(runs(unlimited) && row_of(unlimited) > 0 && row_of(longer) > 0);
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(reservations_are_placed_after_the_last_row_of_a_node)
+{
+    struct gang_error error = GANG_ERROR_INIT;
+    int64_t when;
+    open_sliced(2);
+    gang_job_id a = put(8, 20, NULL), b = put(8, 10, NULL);
+    test_assert(runs(a) && row_of(b) > 0);
+    struct gang_reservation_spec *spec = host_whole("r", 2, 20, 10);
+    ck_assert_int_eq(refused(spec, &when, &error), GANG_ENOFIT);
+    ck_assert_int_eq(when, 30 * SECOND); /* a, b, a again */
+    spec->start_ns = -1;
+    gang_reservation_id id = reserve(spec);
+    ck_assert_int_eq(info_of(id).start_ns, 30 * SECOND);
+    gang_job_id later = put(8, 10, NULL);
+    test_assert(row_of(later) == 0);
+    run_until(30);
+    test_assert(!host_has(&h, a) && !host_has(&h, b));
+    ck_assert_int_eq(info_of(id).state, GANG_RESERVATION_ACTIVE);
+    ck_assert_uint_eq(last_reported(id, GANG_RESERVATION_BEGIN)->jobs, 0);
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(a_magnetic_reservation_takes_jobs_of_a_queue_that_slices)
+{
+    open_sliced(2);
+    struct gang_reservation_spec *spec = gpus("r", 4, 0, 100);
+    spec->flags = GANG_RESERVATION_MAGNETIC;
+    gang_reservation_id id = reserve(spec);
+    host_run(&h, 0);
+    gang_job_id a = put(4, 50, NULL), b = put(4, 50, NULL), c = put(4, 50, NULL);
+    test_assert(runs(a) && row_of(a) == 0);
+    test_assert(runs(b) && row_of(b) > 0 && row_of(c) > 0);
+    ck_assert_int_eq(info_of(id).running, 1);
     MUST(gang_reservation_cancel(h.s, id));
     host_run(&h, 0);
+    test_assert(runs(a) && row_of(a) == 0); /* it goes on as it is */
+    host_close(&h);
+}
+END_TEST
+
+START_TEST(a_queue_may_begin_to_slice_while_something_is_reserved)
+{
+    struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
+    host_open_queue(&h, 2, GANG_BACKFILL_NONE);
+    (void)reserve(host_whole("r", 1, 100, 10));
+    q.name = "q";
+    q.quantum_ns = 10 * SECOND;
     host_queues(&h, &q, 1);
-    ck_assert_int_eq(refused(host_whole("r", 1, 100, 10), NULL, &error), GANG_ENOTSUP);
+    (void)reserve(host_whole("s", 1, 200, 10));
     host_close(&h);
 }
 END_TEST
@@ -1098,12 +1176,16 @@ END_TEST
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
+/* _i: without plans; with plans; with time slices */
 START_TEST(each_allocation_may_fail)
 {
     struct gang_error error = GANG_ERROR_INIT;
     long calls = 1000;
     for (long n = 1; n < calls; n++) {
-        host_open_queue(&h, 4, _i ? GANG_BACKFILL_EASY : GANG_BACKFILL_NONE);
+        if (_i == 2)
+            open_sliced(4);
+        else
+            host_open_queue(&h, 4, _i ? GANG_BACKFILL_EASY : GANG_BACKFILL_NONE);
         long before = h.stage.mem.calls;
         h.stage.mem.fail_at = before + n;
         struct gang_reservation_spec *spec = host_whole("a", 2, 10, 40);
@@ -1115,6 +1197,10 @@ START_TEST(each_allocation_may_fail)
         spec->flags = GANG_RESERVATION_MAGNETIC;
         gang_reservation_id b = reserve_again(spec);
         gang_job_id in = submit_again(spec_of(6, 0, "a")), out = submit_again(spec_of(8, 25, NULL));
+        if (_i == 2) { /* two rows until 10 */
+            (void)submit_again(spec_of(4, 5, NULL));
+            (void)submit_again(spec_of(16, 1, NULL));
+        }
         run_again(0);
         run_again(10 * SECOND);
         run_again(10 * SECOND);
@@ -1149,7 +1235,10 @@ int main(void)
     TCase *t = tcase_create("reserve");
     tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, no_job_starts_that_may_overlap_a_reservation, 0, 2);
-    tcase_add_test(t, time_sliced_queues_cannot_reserve);
+    tcase_add_test(t, time_slices_end_before_a_reservation_begins);
+    tcase_add_test(t, reservations_are_placed_after_the_last_row_of_a_node);
+    tcase_add_test(t, a_magnetic_reservation_takes_jobs_of_a_queue_that_slices);
+    tcase_add_test(t, a_queue_may_begin_to_slice_while_something_is_reserved);
     tcase_add_test(t, unreserved_capacity_is_for_all_jobs);
     tcase_add_test(t, a_reservation_may_cover_parts_of_nodes);
     tcase_add_test(t, a_member_waits_for_the_begin);
@@ -1189,7 +1278,7 @@ int main(void)
     tcase_add_test(t, a_gang_in_one_domain_is_reserved);
     tcase_add_test(t, stages_follow_one_another);
     tcase_add_test(t, a_wrong_specification_is_refused_with_its_path);
-    tcase_add_loop_test(t, each_allocation_may_fail, 0, 2);
+    tcase_add_loop_test(t, each_allocation_may_fail, 0, 3);
     suite_add_tcase(suite, t);
     return run_suite(suite);
 }

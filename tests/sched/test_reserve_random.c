@@ -20,7 +20,7 @@ static struct {
          * jobs */
         spared;
 } made[RESERVATIONS];
-static size_t made_count, honoured, whole, members;
+static size_t made_count, honoured, whole, members, rows;
 
 static gang_job_id job[JOBS];
 static size_t job_count, node_count;
@@ -44,6 +44,13 @@ static void open_world(void)
         q[i].overrun = (int32_t)below(4);
         q[i].extend_ns = (1 + below(9)) * SECOND;
         q[i].preempt_mode = one_in(4) ? GANG_PREEMPT_MODE_SUSPEND : GANG_PREEMPT_MODE_REQUEUE;
+    }
+    if (one_in(2)) { /* gangs of it share nodes in time */
+        q[1].backfill = GANG_BACKFILL_NONE;
+        q[1].preempt_mode = GANG_PREEMPT_MODE_REQUEUE;
+        q[1].quantum_ns = (1 + below(9)) * SECOND;
+        q[1].quantum_rows = below(5);
+        q[1].quantum_gpus = 1;
     }
     host_queues(&h, q, 2);
     for (size_t i = 0; i < node_count; i++) {
@@ -332,6 +339,8 @@ static void go(int64_t ns)
 {
     host_run(&h, ns);
     check_all();
+    for (size_t i = 0; i < job_count && made_count > 0; i++)
+        rows += host_has(&h, job[i]) && host_job_info(&h, job[i]).slice_row > 1;
 }
 
 static void pass_time(void)
@@ -394,6 +403,7 @@ START_TEST(accepted_reservations_are_honoured)
     ck_assert_uint_gt(honoured, 100);
     ck_assert_uint_gt(whole, 100);
     ck_assert_uint_gt(members, 10);
+    ck_assert_uint_gt(rows, 10);
 }
 END_TEST
 

@@ -36,8 +36,10 @@ static void unblock_planned(gang_sched *s)
     struct gang__wait_class *next;
     for (struct gang__wait_class *class = s->order.blocked; class; class = next) {
         next = class->next_blocked;
+        bool rows = s->reserve.all && gang__slice_concerns(gang__wait_class_head(class));
         if (class->why != GANG_WAIT_PLANNED && class->why != GANG_WAIT_RESERVATION &&
-            (class->leaf->q->backfill == GANG_BACKFILL_NONE || class->why != GANG_WAIT_CAPACITY))
+            ((class->leaf->q->backfill == GANG_BACKFILL_NONE && !rows) ||
+             class->why != GANG_WAIT_CAPACITY))
             continue;
         if (may_help(s, class))
             gang__order_unblock(s, class);

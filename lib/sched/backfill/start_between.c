@@ -17,6 +17,7 @@
 #include "sched/calendar/calendar.h"
 #include "sched/order/order.h"
 #include "sched/reserve/reserve.h"
+#include "sched/slice/slice.h"
 #include "sched/stop/stop.h"
 #include "sched/wake/wake.h"
 #include "sched/where/where.h"
@@ -335,9 +336,12 @@ static gang_result wait_or_move(gang_sched *s, struct gang__gang *g, gang_alloc_
     return r;
 }
 
-/* One try in the timeline of gang__calendar_timeline_of(). */
+/* One try in the timeline of gang__calendar_timeline_of(). A gang that shares nodes in time has no
+ * place there: the caller tries rows. */
 static gang_result attempt(gang_sched *s, struct gang__gang *g, gang_alloc_id *id, int32_t *why)
 {
+    if (gang__slice_concerns(g))
+        return GANG_ENOFIT;
     gang_result r = start_now(s, g, id, why);
     if ((r == GANG_ENOFIT || r == GANG_ENEVER) && !g->places && *why != GANG_WAIT_CELLS)
         r = wait_or_move(s, g, id, why);

@@ -19,6 +19,7 @@
 #include "sched/lifecycle/lifecycle.h"
 #include "sched/order/order.h"
 #include "sched/record/state.h"
+#include "sched/reserve/reserve.h"
 #include "sched/slice/slice.h"
 #include "sched/stop/stop.h"
 #include "sched/usage/usage.h"
@@ -61,10 +62,16 @@ static bool is_within_limits(gang_sched *s, struct gang__gang *g, gang_alloc_id 
 
 /* ---- place ----------------------------------------------------------------------------------- */
 
+/* In a row of time slices; inside a reservation that takes the job, it has its nodes alone. */
 static gang_result place_in_row(gang_sched *s, struct gang__gang *g, gang_alloc_id *id,
                                 int32_t *why)
 {
     struct gang__where w = {.s = s, .g = g, .on = s->scratch, .parts = true, .plans = true};
+    if (gang__reserve_has_match(s, g)) {
+        gang_result r = gang__backfill_alloc(s, g, id, why);
+        if (r != GANG_ENOFIT && r != GANG_ENEVER)
+            return r;
+    }
     *why = gang__where_why(&w);
     return gang__slice_alloc(s, g, id);
 }

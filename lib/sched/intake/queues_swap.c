@@ -266,8 +266,6 @@ gang_result gang__queues_swap(gang_sched *s, struct gang__queues *queues, struct
 {
     struct swap w = {s, queues, NULL, NULL, NULL, NULL, NULL, false};
     gang_result r = check_jobs(s, queues, error);
-    if (r == GANG_OK && queues->slices && s->reserve.count > 0)
-        r = gang__error(error, GANG_ENOTSUP, NULL, "no time slices where something is reserved");
     if (r == GANG_OK && !prepare(&w))
         r = gang__error(error, GANG_ENOMEM, NULL, "out of memory");
     if (r != GANG_OK) {

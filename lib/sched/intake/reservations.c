@@ -21,9 +21,6 @@ static gang_result take_in(gang_sched *s, const struct gang_reservation_spec *fr
     gang_result r = gang__struct_in(spec, sizeof(*spec), sizeof(*spec), from, from->size);
     if (r != GANG_OK)
         return gang__error(error, r, NULL, "struct gang_reservation_spec is not set up");
-    if (s->queues->slices) /* the timeline does not foretell turns */
-        return gang__error(error, GANG_ENOTSUP, NULL,
-                           "gangs of some queue take turns in time slices");
     return GANG_OK;
 }
 

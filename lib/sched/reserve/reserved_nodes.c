@@ -165,15 +165,23 @@ static bool could_stay(gang_sched *s, const struct gang__gang *g, int64_t until_
     return fits;
 }
 
+/* When the gang has run for as long as there is until then: one that shares nodes in time waits in
+ * between. */
+static int64_t ends_at(const gang_sched *s, const struct gang__gang *g, int64_t until_ns)
+{
+    return g->sliced ? s->source[GANG__SOURCE_SLICE]->lasts(s, g, until_ns - s->now_ns) : until_ns;
+}
+
 bool gang__reserve_is_reserved_until(gang_sched *s, const struct gang__job *job, int64_t until_ns)
 {
-    struct staying w = {s, gang__add_sat(until_ns, job->leaf->q->grace_ns), false};
+    struct staying w = {s, INT64_MIN, false};
     if (s->reserve.count == 0)
         return false;
     for (uint32_t i = 0; i < job->gang_count && !w.barred; i++) {
         const struct gang__gang *g = &job->gang[i];
         if (g->alloc == GANG_ID_NONE)
             continue;
+        w.until_ns = gang__add_sat(ends_at(s, g, until_ns), job->leaf->q->grace_ns);
         if (g->reserve.inside_of)
             w.barred = !could_stay(s, g, w.until_ns);
         else

@@ -12,10 +12,13 @@ static const struct gang__queue *slicer_of(const gang_sched *s,
     return leaf->q->slicer == GANG__NO_QUEUE ? NULL : &s->queues->queue[leaf->q->slicer];
 }
 
+/* What is reserved is for one member at a time: a gang inside a reservation, or whose job names
+ * one, has its nodes to itself. */
 bool gang__slice_concerns(const struct gang__gang *g)
 {
     bool slices = g->job->leaf->q->slicer != GANG__NO_QUEUE;
-    return g->sliced || (slices && !g->places && !gang__gang_request(g)->exclusive);
+    bool reserved = g->reserve.inside_of || g->job->reserve.named;
+    return g->sliced || (slices && !g->places && !reserved && !gang__gang_request(g)->exclusive);
 }
 
 struct gang__matrix *gang__slice_matrix(const gang_sched *s, const struct gang__queue_state *leaf)
