@@ -21,7 +21,7 @@
  *     needed of an earlier restart. A suspended job loses nothing.
  *   - A job with groups that start after one another (gang_job_spec.group_after: data, training,
  *     serving) has work for each of its gangs (gang_sim_submit_groups()). Each gang runs, ends,
- *     saves, and goes back by itself. The statistics state how they count such a job.
+ *     saves, waits for its time slices, and goes back by itself. The statistics state how they count such a job.
  *   - It may fail by itself (task_mtbf_ns), and so may nodes (node_mtbf_ns, node_repair_ns). The
  *     job's own policy decides what follows (gang_job_spec.loss; gang_sim_opts.loss for jobs of a
  *     trace).
@@ -366,8 +366,8 @@ GANG_API gang_result gang_sim_add_trace(gang_sim *sim, gang_trace *trace, int64_
  * @param run_ns run time with all its tasks, >= 0; with group_after: of each gang, so that three
  *   gangs in a row take three times as long. See gang_sim_submit_groups()
  * @param index receives its index; NULL: not wanted
- * @return as gang_job_submit(); GANG_ERANGE (run_ns); GANG_ENOTSUP (path "running"; "group_after":
- *   in a queue with time slicing); GANG_EBUSY (called from a callback). Owner.
+ * @return as gang_job_submit(); GANG_ERANGE (run_ns); GANG_ENOTSUP (path "running"); GANG_EBUSY
+ *   (called from a callback). Owner.
  */
 GANG_API gang_result gang_sim_submit(gang_sim *sim, const struct gang_job_spec *spec,
                                      int64_t run_ns, size_t *index, struct gang_error *error)

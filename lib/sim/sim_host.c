@@ -155,6 +155,28 @@ static int32_t on_start(const struct gang_event *e, void *user)
     return 0;
 }
 
+/* At the end of a time slice it stops at once, and stays in memory. Victims of a queue that suspends
+ * are preempted instead. */
+static int32_t on_suspend(const struct gang_event *e, void *user)
+{
+    gang_sim *sim = user;
+    if (e->reason != GANG_REASON_SLICE)
+        return 1;
+    if (gang__sim_at(sim, e->cookie)->stages)
+        gang__sim_gang_turns(sim, (size_t)e->cookie, e, true);
+    /* without memory for the report it counts as stopped when its grace has passed */
+    (void)!gang_report_tasks(sim->sched, e->job, e->gang, e->alloc, NULL, 0, GANG_TASK_STOPPED);
+    return 0;
+}
+
+static int32_t on_resume(const struct gang_event *e, void *user)
+{
+    gang_sim *sim = user;
+    if (gang__sim_at(sim, e->cookie)->stages)
+        gang__sim_gang_turns(sim, (size_t)e->cookie, e, false);
+    return 0;
+}
+
 /* ---- tasks ----------------------------------------------------------------------------------- */
 
 static int32_t on_grow(const struct gang_event *e, void *user)
@@ -225,6 +247,8 @@ struct gang_host_ops gang__sim_host_ops(const gang_sim *sim)
                                   .grow = on_grow,
                                   .shrink = on_shrink,
                                   .preempt = on_preempt,
+                                  .suspend = on_suspend,
+                                  .resume = on_resume,
                                   .state = on_state,
                                   .predict = on_predict,
                                   .overrun = on_overrun,

@@ -98,6 +98,7 @@ struct gang__sim_gang {
     int64_t stopped_ns; /* it was asked to stop, and has then; INT64_MAX: it was not */
     int64_t begins_ns;  /* scratch of paths */
     bool begun;
+    bool out;     /* suspended between its time slices */
     bool over;    /* its work is done */
     bool decides; /* with all of these the job is over */
 };
@@ -422,6 +423,8 @@ void gang__sim_stages_work(const gang_sim *sim, struct gang__sim_job *j, int64_t
 /* A gang starts or stops; the state of the job changes. */
 void gang__sim_gang_starts(gang_sim *sim, size_t index, const struct gang_event *e);
 bool gang__sim_gang_stops(gang_sim *sim, size_t index, const struct gang_event *e);
+/* Its time slice is over, or (out: false) begins. */
+void gang__sim_gang_turns(gang_sim *sim, size_t index, const struct gang_event *e, bool out);
 void gang__sim_stages_state(gang_sim *sim, struct gang__sim_job *j, const struct gang_event *e,
                             int32_t was);
 /* A gang's work has ended; a gang that was asked to stop has stopped. */

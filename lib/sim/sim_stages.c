@@ -150,7 +150,7 @@ void gang__sim_gang_starts(gang_sim *sim, size_t index, const struct gang_event 
     gang__sim_progress(sim, j);
     p->alloc = e->alloc;
     p->work.works = p->begun = true;
-    p->work.unsaved = p->over = false;
+    p->work.unsaved = p->over = p->out = false;
     p->stopped_ns = INT64_MAX;
     if (j->starts++ == 0)
         j->start_ns = sim->now_ns;
@@ -167,6 +167,7 @@ static void preempted(gang_sim *sim, struct gang__sim_job *j, uint32_t gang, boo
     struct gang__sim_gang *p = &j->stages->gang[gang];
     gang__sim_halt(&p->work);
     p->alloc = GANG_ID_NONE;
+    p->out = false;
     if (!restarts)
         return;
     int64_t ns = gang__sim_restart(sim, j->index, p->gpu_milli);
@@ -181,7 +182,7 @@ bool gang__sim_gang_stops(gang_sim *sim, size_t index, const struct gang_event *
                 e->reason == GANG_REASON_END;
     gang__sim_progress(sim, j);
     p->work.unsaved = e->deadline_ns - sim->now_ns < sim->opts.stop_ns;
-    if (p->work.works)
+    if (p->work.works || p->out)
         preempted(sim, j, (uint32_t)e->gang, !ends && e->reason != GANG_REASON_MOVE);
     if (sim->opts.stop_ns > 0) { /* it takes its time */
         p->alloc = e->alloc;
@@ -195,6 +196,22 @@ bool gang__sim_gang_stops(gang_sim *sim, size_t index, const struct gang_event *
     return sim->opts.stop_ns == 0;
 }
 
+static bool can_work(const struct gang__sim_gang *p)
+{
+    return p->alloc != GANG_ID_NONE && !p->over && !p->out && p->stopped_ns == INT64_MAX;
+}
+
+void gang__sim_gang_turns(gang_sim *sim, size_t index, const struct gang_event *e, bool out)
+{
+    struct gang__sim_job *j = gang__sim_at(sim, index);
+    struct gang__sim_gang *p = &j->stages->gang[e->gang];
+    gang__sim_progress(sim, j);
+    p->out = out;
+    p->work.works = can_work(p);
+    gang__sim_stages_sum(j);
+    gang__sim_touch(sim, index);
+}
+
 void gang__sim_stages_state(gang_sim *sim, struct gang__sim_job *j, const struct gang_event *e,
                             int32_t was)
 {
@@ -204,13 +221,13 @@ void gang__sim_stages_state(gang_sim *sim, struct gang__sim_job *j, const struct
         if (e->state == GANG_JOB_SUSPENDED)
             p->work.works = false; /* it stays in memory */
         else if (e->state == GANG_JOB_RUNNING && was == GANG_JOB_SUSPENDED)
-            p->work.works = p->alloc != GANG_ID_NONE && !p->over && p->stopped_ns == INT64_MAX;
-        else if (e->state == GANG_JOB_PENDING && p->work.works) { /* all its tasks were lost */
+            p->work.works = can_work(p);
+        else if (e->state == GANG_JOB_PENDING && (p->work.works || p->out)) { /* all its tasks were lost */
             preempted(sim, j, i, true);
             gang__sim_report_gang(sim, GANG_SIM_STOPPED, index, i, e->reason, e->text);
         }
         if (e->state == GANG_JOB_PENDING || e->state == GANG_JOB_ENDED) {
-            p->work.works = false;
+            p->work.works = p->out = false;
             p->alloc = GANG_ID_NONE;
             p->stopped_ns = INT64_MAX;
         }
@@ -344,6 +361,7 @@ gang_result gang__sim_stages_settle(gang_sim *sim, size_t index)
             return r;
         if (alloc != p->alloc) { /* the scheduler took what it had: lost whole, or killed */
             gang__sim_halt(&p->work);
+            p->out = false;
             p->alloc = GANG_ID_NONE;
             p->stopped_ns = INT64_MAX;
         }

@@ -12,18 +12,6 @@ struct entry {
     char *name;
 };
 
-/* Time slices do not distinguish the gangs of one job. */
-static gang_result check_slices(const gang_sim *sim, const char *queue, struct gang_error *error)
-{
-    struct gang_queue_info info = {.size = sizeof(info)};
-    gang_queue_id id;
-    if (queue && gang_queue_find(sim->sched, queue, &id) == GANG_OK &&
-        gang_queue_get(sim->sched, id, &info) == GANG_OK && info.quantum_ns > 0)
-        return gang__error(error, GANG_ENOTSUP, "group_after",
-                           "groups that wait for each other, in a queue that slices");
-    return GANG_OK;
-}
-
 static gang_result read_spec(const gang_sim *sim, const struct gang_job_spec *from,
                              struct gang_job_spec *spec, struct gang_error *error)
 {
@@ -37,7 +25,7 @@ static gang_result read_spec(const gang_sim *sim, const struct gang_job_spec *fr
                            "a simulated job starts in the simulation");
     if ((!spec->queue || !*spec->queue) && sim->default_queue >= 0)
         spec->queue = sim->queues.list[sim->default_queue]->text;
-    return spec->group_after_count ? check_slices(sim, spec->queue, error) : GANG_OK;
+    return GANG_OK;
 }
 
 static gang_result check_runs(const struct gang__sim_runs *runs, size_t count,

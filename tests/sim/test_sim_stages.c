@@ -501,16 +501,55 @@ START_TEST(a_job_that_cannot_be_simulated_is_refused_by_its_path)
     job.running = 1;
     refused(GANG_ENOTSUP, "running", good, 3);
     job.running = 0;
+}
+END_TEST
+
+/* Time slices of 10 s. */
+static void slice(int64_t grace_s)
+{
     struct gang_queue_spec q = GANG_QUEUE_SPEC_INIT;
     q.name = "default";
-    q.quantum_ns = SECOND;
+    q.quantum_ns = 10 * SECOND;
+    q.quantum_gpus = 1;
+    q.grace_ns = grace_s * SECOND;
     MUST(gang_queue_change(gang_sim_sched(s.sim), &q, NULL));
-    refused(GANG_ENOTSUP, "group_after", good, 3);
+}
+
+/* A job of all GPUs for 60 s. */
+static gang_result submit_rival(void)
+{
+    struct gang_group_spec all = GANG_GROUP_SPEC_INIT;
+    struct gang_job_spec rival = GANG_JOB_SPEC_INIT;
+    size_t index;
+    all.count = all.min = 8;
+    all.gpu_milli = 1000;
+    rival.request.groups = &all;
+    rival.request.group_count = 1;
+    return gang_sim_submit(s.sim, &rival, 60 * SECOND, &index, NULL);
+}
+
+/* Each gang counts its own time slices. _i: a grace, which no simulated gang needs. */
+START_TEST(gangs_run_in_time_slices)
+{
+    three(4);
+    sim_make(&s, NULL);
+    slice(_i * 5);
+    ck_assert_uint_eq(submit(three_s), 0);
+    MUST(submit_rival());
+    sim_run(&s, -1);
+    struct gang_sim_job j = sim_get(&s, 0), r = sim_get(&s, 1);
+    ck_assert_int_eq(j.end, GANG_END_SUCCESS);
+    ck_assert_time(j.ran_ns, 140);
+    ck_assert_time(j.suspended_ns, 60);
+    ck_assert_time(j.end_ns, 200);
+    ck_assert_time(r.end_ns, 120);
+    ck_assert_int_eq(j.preemptions, 0);
+    ck_assert_double_eq_tol(stats().goodput, 1, 1e-12);
 }
 END_TEST
 
 /* Whichever allocation fails, it is refused as a whole, or goes on later, and its gangs run as
- * long as they are to. */
+ * long as they are to. _i: in time slices beside another job. */
 START_TEST(memory_may_be_short_anywhere)
 {
     static const int64_t run_ns[] = {10 * SECOND, 100 * SECOND, 30 * SECOND};
@@ -520,6 +559,8 @@ START_TEST(memory_may_be_short_anywhere)
         open_two();
         three(4);
         sim_make(&s, NULL);
+        if (_i)
+            slice(5);
         s.stage.mem.calls = 0;
         s.stage.mem.fail_at = fail;
         gang_result r = gang_sim_submit_groups(s.sim, &job, run_ns, 3, NULL, NULL);
@@ -530,6 +571,8 @@ START_TEST(memory_may_be_short_anywhere)
             r = gang_sim_submit_groups(s.sim, &job, run_ns, 3, NULL, NULL);
         }
         MUST(r);
+        if (_i && submit_rival() != GANG_OK)
+            MUST(submit_rival());
         do
             r = gang_sim_run(s.sim, NULL, NULL, NULL);
         while (r == GANG_ENOMEM);
@@ -540,8 +583,9 @@ START_TEST(memory_may_be_short_anywhere)
         ck_assert_int_eq(j.end, GANG_END_SUCCESS);
         ck_assert_time(j.ran_ns, 140);
         ck_assert_int_eq(j.starts, 3);
-        ck_assert_int_eq(j.end_ns, j.ran_ns + j.wait_ns);
-        ck_assert_int_lt(j.wait_ns, SECOND); /* the scheduler tries again a little later */
+        ck_assert_int_eq(j.end_ns, j.ran_ns + j.wait_ns + j.suspended_ns);
+        if (!_i)
+            ck_assert_int_lt(j.wait_ns, SECOND); /* the scheduler tries again a little later */
     }
 }
 END_TEST
@@ -553,6 +597,7 @@ int main(void)
     tcase_set_timeout(c, 60);
     tcase_add_checked_fixture(c, open_two, close_all);
     tcase_add_test(c, each_gang_runs_its_given_time);
+    tcase_add_loop_test(c, gangs_run_in_time_slices, 0, 2);
     tcase_add_test(c, rows_of_allocations_are_those_of_gangs);
     tcase_add_test(c, with_one_run_time_each_gang_runs_so_long);
     tcase_add_test(c, groups_that_wait_for_the_same_are_one_gang);
@@ -570,7 +615,7 @@ int main(void)
     tcase_add_test(c, policies_that_select_look_at_the_gangs_that_may_run);
     tcase_add_test(c, a_forecast_gives_the_start_of_a_job);
     tcase_add_test(c, a_job_that_cannot_be_simulated_is_refused_by_its_path);
-    tcase_add_test(c, memory_may_be_short_anywhere);
+    tcase_add_loop_test(c, memory_may_be_short_anywhere, 0, 2);
     suite_add_tcase(suite, c);
     return run_suite(suite);
 }
