@@ -90,7 +90,7 @@ static void change(gang_sim *sim, struct gang__sim_job *j, const struct gang_eve
     } else if (j->stages) {
         gang__sim_stages_state(sim, j, e, was);
     } else if (e->state == GANG_JOB_RUNNING) {
-        if (was == GANG_JOB_SUSPENDED)
+        if (was == GANG_JOB_SUSPENDED && j->starts > 0) /* else its first time slice */
             j->work.works = true;
         else
             gang__sim_begin(sim, j);
