@@ -17,7 +17,8 @@ enum kind {
     IDLE,    /* many wait, and nothing can start; then one node comes free */
     RECLAIM, /* a gang is owed what jobs of another queue have */
     ADMIT,   /* many jobs over many queues: submitted and started */
-    FULL     /* one job: submitted, started, ended */
+    FULL,    /* one job: submitted, started, ended */
+    USERS    /* a fair leaf: jobs of many users start; then one ends, and one that waits starts */
 };
 
 enum { OPS = 2 };
@@ -25,7 +26,7 @@ enum { OPS = 2 };
 struct cycle_case {
     enum kind kind;
     const char *ops[OPS];
-    int64_t nodes, gang, jobs, queues;
+    int64_t nodes, gang, jobs, queues; /* USERS: `queues` users of one queue */
     int32_t fill;
     enum bench_shape shape;
     const char *more; /* ends the names */
@@ -47,6 +48,27 @@ static const struct cycle_case cases[] = {
     {FULL, {"sched_full_1gpu", "sched_start_1gpu"}, 4096, 1, 1, 16, 90, SHAPE_GPU, "", false},
     {FULL, {"sched_full_gang", "sched_start_gang"}, 1024, 4, 1, 16, 90, SHAPE_NODE, "", false},
     {FULL, {"sched_full_gang", "sched_start_gang"}, 4096, 4, 1, 16, 90, SHAPE_NODE, "", false},
+    {USERS, {"sched_fair_decide", "sched_fair_freed"}, 2048, 1, 16384, 16, 0, SHAPE_GPU, "", false},
+    {USERS,
+     {"sched_fair_decide", "sched_fair_freed"},
+     2048,
+     1,
+     16384,
+     1000,
+     0,
+     SHAPE_GPU,
+     "",
+     false},
+    {USERS,
+     {"sched_fair_decide", "sched_fair_freed"},
+     2048,
+     1,
+     16384,
+     16000,
+     0,
+     SHAPE_GPU,
+     "",
+     false},
 };
 
 static const struct cycle_case quick_cases[] = {
@@ -58,6 +80,8 @@ static const struct cycle_case quick_cases[] = {
     {ADMIT, {"sched_admit"}, 128, 1, 1000, 100, 0, SHAPE_GPU, "", false},
     {FULL, {"sched_full_1gpu", "sched_start_1gpu"}, 128, 1, 1, 16, 90, SHAPE_GPU, "", false},
     {FULL, {"sched_full_gang", "sched_start_gang"}, 128, 4, 1, 16, 90, SHAPE_NODE, "", false},
+    {USERS, {"sched_fair_decide", "sched_fair_freed"}, 128, 1, 1024, 16, 0, SHAPE_GPU, "", false},
+    {USERS, {"sched_fair_decide", "sched_fair_freed"}, 128, 1, 1024, 1000, 0, SHAPE_GPU, "", false},
 };
 
 static const struct cycle_case *case_at(const struct bench_options *options, size_t at)
@@ -72,9 +96,9 @@ static void name_of(const struct cycle_case *c, int op, char *name)
 {
     snprintf(name, BENCH_NAME,
              "%s/%s/nodes:%" PRId64 "/gang:%" PRId64 "/fill:%d/threads:1/jobs:%" PRId64
-             "/queues:%" PRId64 "%s",
-             bench_gangsched.name, c->ops[op], c->nodes, c->gang, c->fill, c->jobs, c->queues,
-             c->more);
+             "/%s:%" PRId64 "%s",
+             bench_gangsched.name, c->ops[op], c->nodes, c->gang, c->fill, c->jobs,
+             c->kind == USERS ? "users" : "queues", c->queues, c->more);
 }
 
 static bool asked_for(const struct bench_options *options, const struct cycle_case *c)
@@ -132,7 +156,9 @@ struct site {
     void *cluster;
     gang_sched *sched;
     int64_t now_ns;
-    int64_t started;          /* calls of op start */
+    int64_t started;          /* calls of op start, */
+    gang_job_id last;         /* and the job of the last one, */
+    int64_t last_user;        /* and its user: form_user() */
     gang_job_id *jobs;        /* those that are to be ended */
     struct gang_run_info did; /* the last run */
     uint64_t random;
@@ -142,9 +168,20 @@ struct site {
 static int32_t on_start(const struct gang_event *event, void *user)
 {
     struct site *s = user;
-    (void)event;
+    s->last = event->job;
+    s->last_user = (int64_t)event->cookie;
     s->started++;
     return 0;
+}
+
+/* One queue, whose users share it evenly. */
+static void set_fair_queue(struct site *s)
+{
+    struct gang_error error = GANG_ERROR_INIT;
+    struct gang_queue_spec spec = GANG_QUEUE_SPEC_INIT;
+    spec.name = "q0000";
+    spec.order = GANG_ORDER_FAIR;
+    ours_check(gang_sched_set_queues(s->sched, &spec, 1, &error), &error, "gang_sched_set_queues");
 }
 
 /* Queues lie in cohorts of a hundred, when there are that many. The first of a reclaim is
@@ -197,7 +234,10 @@ static struct site *site_new(const struct cycle_case *c, uint64_t seed)
     s->jobs =
         bench_calloc((size_t)(c->jobs > c->nodes * NODE_GPUS ? c->jobs : c->nodes * NODE_GPUS),
                      sizeof(*s->jobs));
-    set_queues(s);
+    if (c->kind == USERS)
+        set_fair_queue(s);
+    else
+        set_queues(s);
     return s;
 }
 
@@ -232,7 +272,7 @@ static void expect(const struct site *s, const char *what, int64_t is, int64_t m
 struct form {
     struct gang_group_spec group;
     struct gang_job_spec job;
-    char queue[16];
+    char queue[16], user[16];
 };
 
 static void form_init(struct form *f, enum bench_shape shape, int64_t tasks)
@@ -251,6 +291,13 @@ static void form_init(struct form *f, enum bench_shape shape, int64_t tasks)
 static void form_queue(struct form *f, int64_t queue)
 {
     snprintf(f->queue, sizeof(f->queue), "q%04d", (int)queue);
+}
+
+static void form_user(struct form *f, int64_t user)
+{
+    snprintf(f->user, sizeof(f->user), "u%05d", (int)user);
+    f->job.user = f->user;
+    f->job.cookie = (uint64_t)user;
 }
 
 static gang_job_id submit(struct site *s, const struct form *f)
@@ -475,11 +522,58 @@ static void full(struct site *s, struct sink *k)
     }
 }
 
+/* A job for each GPU starts, of one user after the other; then each user has a job that waits. */
+static void fill_for_users(struct site *s, struct form *f, struct sink *k)
+{
+    form_init(f, s->c->shape, s->c->gang);
+    form_queue(f, 0);
+    for (int64_t i = 0; i < s->c->jobs; i++) {
+        form_user(f, i % s->c->queues);
+        s->jobs[i] = submit(s, f);
+    }
+    int64_t ns = bench_now();
+    run(s);
+    if (k)
+        record(k, 0, (bench_now() - ns) / s->c->jobs);
+    expect(s, "jobs started", s->did.started, s->c->jobs);
+    for (int64_t i = 0; i < s->c->queues; i++) {
+        form_user(f, i);
+        (void)submit(s, f);
+    }
+    run(s);
+    expect(s, "jobs started", s->did.started, 0);
+}
+
+/* The oldest job ends, and one that waits starts; its user submits the next one. */
+static bool fair_once(struct site *s, struct form *f, int64_t round, struct sink *k)
+{
+    int64_t at = round % s->c->jobs;
+    end(s, s->jobs[at]);
+    int64_t ns = k ? bench_now() : 0;
+    run(s);
+    if (k)
+        record(k, 1, bench_now() - ns);
+    s->jobs[at] = s->last;
+    form_user(f, s->last_user);
+    (void)submit(s, f);
+    return s->did.started == 1 && s->did.ended == 1;
+}
+
+static void users(struct site *s, struct sink *k)
+{
+    struct form f;
+    fill_for_users(s, &f, k);
+    while (goes_on(k, s))
+        if (!fair_once(s, &f, k->rounds - 1, k))
+            bench_die("%s: not one job ended and one started", s->c->ops[1]);
+}
+
 static void measure(const struct cycle_case *c, const struct bench_options *options,
                     const bool *wanted, struct bench_results *results)
 {
     static void (*const by_kind[])(struct site *, struct sink *) = {
-        [DECIDE] = decide, [IDLE] = idle, [RECLAIM] = reclaim, [ADMIT] = admit, [FULL] = full};
+        [DECIDE] = decide, [IDLE] = idle, [RECLAIM] = reclaim,
+        [ADMIT] = admit,   [FULL] = full, [USERS] = users};
     struct site *s = site_new(c, options->seed);
     struct sink k = {.min = options->quick ? 3 : c->kind == FULL ? 1000 : 5};
     for (int op = 0; op < OPS; op++)
@@ -521,12 +615,15 @@ static const struct cycle_case works[] = {
     {FULL, {"sched_full_1gpu"}, 1024, 1, 1, 16, 90, SHAPE_GPU, "", false},
     {FULL, {"sched_full_gang"}, 1024, 4, 1, 16, 90, SHAPE_NODE, "", false},
     {IDLE, {"sched_idle"}, 128, 1, 10000, 128, 100, SHAPE_NODE, "", false},
+    {USERS, {"sched_fair_16"}, 2048, 1, 16384, 16, 0, SHAPE_GPU, "", false},
+    {USERS, {"sched_fair_1000"}, 2048, 1, 16384, 1000, 0, SHAPE_GPU, "", false},
+    {USERS, {"sched_fair_16000"}, 2048, 1, 16384, 16000, 0, SHAPE_GPU, "", false},
 };
 
 struct cycle_work {
     struct site *site;
     struct form form;
-    int64_t queue;
+    int64_t queue, round;
 };
 
 struct cycle_work *cycle_work_new(const char *name, uint64_t seed)
@@ -538,6 +635,8 @@ struct cycle_work *cycle_work_new(const char *name, uint64_t seed)
         w->site = site_new(&works[i], seed);
         if (works[i].kind == IDLE)
             submit_waiting(w->site);
+        else if (works[i].kind == USERS)
+            fill_for_users(w->site, &w->form, NULL);
         else
             busy(w->site, &w->form);
         return w;
@@ -552,6 +651,8 @@ bool cycle_work_once(struct cycle_work *w)
         run(s);
         return s->did.started == 0;
     }
+    if (s->c->kind == USERS)
+        return fair_once(s, &w->form, w->round++, NULL);
     form_queue(&w->form, w->queue++ % s->c->queues);
     return full_once(s, &w->form, NULL);
 }

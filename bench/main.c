@@ -77,6 +77,8 @@ static const char help_sched[] =
     "        sched_admit    all jobs submitted and started, queues in cohorts of 100: the whole\n"
     "        sched_full_1gpu, sched_full_gang   submitted, started, ended; sched_start_*: the run "
     "that starts\n"
+    "        sched_fair_decide  a run that starts a job for each GPU, of users in turn: ns a job\n"
+    "        sched_fair_freed   a run after one job ended, where each user has one that waits\n"
     "        plan_start     when would a gang of K nodes start, where each of J jobs ends at a "
     "time of "
     "its own?\n"

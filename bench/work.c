@@ -49,6 +49,9 @@ static const struct work works[] = {
     {"sched_full_1gpu", PATTERN_NODES, 90, WORK_CYCLE, {SHAPE_GPU, .tasks = 1}, 1000},
     {"sched_full_gang", PATTERN_NODES, 90, WORK_CYCLE, {SHAPE_NODE, .tasks = 4}, 500},
     {"sched_idle", PATTERN_NODES, 100, WORK_CYCLE, {SHAPE_NODE, .tasks = 1}, 200},
+    {"sched_fair_16", PATTERN_NODES, 0, WORK_CYCLE, {SHAPE_GPU, .tasks = 1}, 500},
+    {"sched_fair_1000", PATTERN_NODES, 0, WORK_CYCLE, {SHAPE_GPU, .tasks = 1}, 500},
+    {"sched_fair_16000", PATTERN_NODES, 0, WORK_CYCLE, {SHAPE_GPU, .tasks = 1}, 500},
 };
 enum { WORKS = sizeof(works) / sizeof(works[0]) };
 

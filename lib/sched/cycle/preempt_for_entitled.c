@@ -11,28 +11,90 @@
 #include "sched/preempt/preempt.h"
 #include "sched/usage/usage.h"
 
-static bool some_leaf_is_above_share(const gang_sched *s)
+static bool is_above_share(const gang_sched *s, const struct gang__queue_state *q)
 {
+    for (uint32_t d = 0; d < s->dims; d++)
+        if (q->guarantee[d] != GANG__NO_BOUND &&
+            (q->used[d] > q->share[d] || q->used[d] > q->guarantee[d]))
+            return true;
+    return false;
+}
+
+/* Which queues could give to others? Ends when some lie in two branches: then each queue has one
+ * that is not on its own path. Parents stand before their children. */
+static void find_above_share(gang_sched *s)
+{
+    const struct gang__queue_state *only = NULL;
+    s->preempt.above_share = false;
     for (uint32_t i = 0; i < s->queues->count; i++) {
         const struct gang__queue_state *q = s->qs[i];
-        for (uint32_t d = 0; d < s->dims; d++)
-            if (q->guarantee[d] != GANG__NO_BOUND &&
-                (q->used[d] > q->share[d] || q->used[d] > q->guarantee[d]))
-                return true;
+        if (!is_above_share(s, q))
+            continue;
+        s->preempt.above_share = true;
+        if (only && !gang__queue_is_on_path(only, q)) {
+            only = NULL;
+            break;
+        }
+        only = q;
     }
-    return false;
+    s->preempt.only_above = only;
 }
 
 static void look_at_victims(gang_sched *s)
 {
-    s->preempt.above_share = some_leaf_is_above_share(s);
+    find_above_share(s);
     gang__victims_sort(s);
+}
+
+static bool unblock_each(gang_sched *s, struct gang__class_group *group)
+{
+    struct gang__set_link *next, *n = gang__set_first(&group->waiting);
+    bool some = false;
+    for (; n; n = next) {
+        struct gang__wait_class *class = GANG__OF(struct gang__wait_class, grouped.link, n);
+        next = gang__set_next(n);
+        if (gang__preempt_is_worthwhile(s, class, class->why)) {
+            gang__order_unblock(s, class);
+            some = true;
+        }
+    }
+    return some;
+}
+
+/* Unblocks what waits in the group if preemption is worth while for it. */
+static bool unblock_in_group(gang_sched *s, struct gang__class_group *group)
+{
+    switch (gang__preempt_is_worthwhile_in(s, group)) {
+    case GANG__WORTHWHILE_FOR_ALL:
+        gang__group_open(s, group);
+        return true;
+    case GANG__WORTHWHILE_FOR_SOME:
+        return unblock_each(s, group);
+    default:
+        return false;
+    }
+}
+
+static bool unblock_in_groups(gang_sched *s)
+{
+    struct gang__request_class *request_class = s->order.blocked_requests, *next;
+    struct gang__class_group *group, *after;
+    bool some = false;
+    for (; request_class; request_class = next) {
+        next = request_class->next_blocked;
+        for (group = request_class->groups; group; group = after) {
+            after = group->next;
+            some = unblock_in_group(s, group) || some;
+        }
+    }
+    return some;
 }
 
 bool gang__entitled_unblock(gang_sched *s)
 {
     struct gang__wait_class *next, *chosen = NULL;
-    if (s->wake.changes == s->wake.changes_done || s->opts.no_preemption || !s->order.blocked)
+    if (s->wake.changes == s->wake.changes_done || s->opts.no_preemption ||
+        (!s->order.blocked && !s->order.blocked_requests))
         return false;
     s->wake.changes_done = s->wake.changes;
     look_at_victims(s);
@@ -43,7 +105,7 @@ bool gang__entitled_unblock(gang_sched *s)
             chosen = wait_class;
         }
     }
-    return chosen != NULL;
+    return unblock_in_groups(s) || chosen;
 }
 
 /* Was the class blocked for a reason that preemption can remove? */
@@ -94,6 +156,14 @@ void gang__block_request_class(gang_sched *s, struct gang__request_class *reques
     for (struct gang__wait_class *class = request_class->ready; class; class = next) {
         next = class->next;
         if (!class->grower && !gang__preempt_is_worthwhile(s, class, GANG_WAIT_CAPACITY))
-            gang__order_block(s, class, GANG_WAIT_CAPACITY, NULL, 0);
+            gang__order_block_beside(s, class);
+    }
+    struct gang__class_group *after;
+    for (struct gang__class_group *group = request_class->groups; group; group = after) {
+        after = group->next;
+        bool was_open = group->open;
+        gang__group_close(group);
+        if (was_open)
+            (void)unblock_in_group(s, group);
     }
 }

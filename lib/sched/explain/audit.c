@@ -322,6 +322,34 @@ static gang_result check_ready(struct audit *a, const struct gang__queue_state *
                : BAD(a, name_of(leaf), "its wait classes are out of order");
 }
 
+/* Classes that wait in a group are in order, BLOCKED, and in the list of their user. */
+static gang_result check_group(struct audit *a, const struct gang__queue_state *leaf,
+                               const struct gang__class_group *group)
+{
+    for (const struct gang__set_link *n = gang__set_first(&group->waiting); n;
+         n = gang__set_next(n)) {
+        const struct gang__wait_class *wait_class =
+            GANG__OF(struct gang__wait_class, grouped.link, n);
+        if (wait_class->state != GANG__CLASS_BLOCKED || wait_class->why != GANG_WAIT_CAPACITY ||
+            !wait_class->grouped.waits || wait_class->grouped.group != group ||
+            wait_class->gangs.count == 0 || *wait_class->at_of_user != wait_class)
+            return BAD(a, name_of(leaf), "a wait class waits in a group, and should not");
+    }
+    return gang__set_is_sorted(&group->waiting)
+               ? GANG_OK
+               : BAD(a, name_of(leaf), "a group of wait classes is out of order");
+}
+
+static gang_result check_groups(struct audit *a, const struct gang__queue_state *leaf)
+{
+    gang_result r = GANG_OK;
+    for (size_t b = 0; r == GANG_OK && b < leaf->order.groups.cap; b++)
+        for (struct gang__hash_link *n = leaf->order.groups.bucket[b]; n && r == GANG_OK;
+             n = n->next)
+            r = check_group(a, leaf, GANG__OF(struct gang__class_group, link, n));
+    return r;
+}
+
 static gang_result check_queue(struct audit *a, struct gang__queue_state *q)
 {
     const struct sums *sum = &a->sum[index_of(a->s, q)];
@@ -336,6 +364,7 @@ static gang_result check_queue(struct audit *a, struct gang__queue_state *q)
                    sum->tasks, sum->running, sum->pending, sum->jobs, q->tasks, q->running,
                    q->pending, q->jobs);
     r = check_ready(a, q);
+    r = r == GANG_OK ? check_groups(a, q) : r;
     for (size_t b = 0; r == GANG_OK && b < q->users.cap; b++)
         for (struct gang__hash_link *n = q->users.bucket[b]; n && r == GANG_OK; n = n->next)
             r = check_user(a, q, GANG__OF(struct gang__user, link, n));

@@ -50,10 +50,12 @@ void gang__queue_free(gang_sched *s, struct gang__queue_state *q)
             struct gang__wait_class *wait_class =
                 GANG__OF(struct gang__wait_class, link, q->order.classes.bucket[b]);
             gang__hash_remove(&q->order.classes, &wait_class->link);
+            gang__group_forget(s, wait_class);
             gang__candidates_forget(s, wait_class);
             gang__release(&s->mem, wait_class);
         }
     gang__hash_free(&q->order.classes, &s->mem);
+    gang__hash_free(&q->order.groups, &s->mem);
     gang__hash_free(&q->backfill.by_key, &s->mem);
     free_users(s, q);
     gang__release(&s->mem, q->block);

@@ -56,6 +56,10 @@ static bool some_gang_waits(const gang_sched *s)
          class = class->next_blocked)
         if (!class->grower && gang__waits_for_capacity(class->why))
             return true;
+    for (const struct gang__request_class *request_class = s->order.blocked_requests; request_class;
+         request_class = request_class->next_blocked)
+        if (request_class->groups)
+            return true;
     return gang__candidates_any_kept(s);
 }
 

@@ -52,6 +52,18 @@ void gang__order_unblock(gang_sched *s, struct gang__wait_class *class);
  * orders the deferred classes. */
 void gang__order_defer(gang_sched *s, struct gang__wait_class *class, int64_t key);
 
+/* The class is READY, and as the gang tried last, it would find no capacity: it waits in its
+ * group, if its leaf counts users; else it is BLOCKED. */
+void gang__order_block_beside(gang_sched *s, struct gang__wait_class *class);
+
+/* open: the classes of the group may be tried, one after the other. close: all of them are BLOCKED
+ * again. gang__group_is_open(): the class waits in a group that is open. */
+void gang__group_open(gang_sched *s, struct gang__class_group *group);
+void gang__group_close(struct gang__class_group *group);
+bool gang__group_is_open(const struct gang__wait_class *class);
+/* The class is about to be freed: it refers to its group no more. */
+void gang__group_forget(gang_sched *s, struct gang__wait_class *class);
+
 /* Take all queues out of order, for their tree changes; gang__order_rekey_all() puts them back. */
 void gang__order_remove_queues(gang_sched *s);
 void gang__order_rekey_user(gang_sched *s, struct gang__queue_state *leaf, struct gang__user *user);

@@ -8,6 +8,28 @@
 /* The gang waits, and is now starved: it goes before all gangs of its leaf that are not starved. */
 void gang__order_make_first(gang_sched *s, struct gang__gang *g);
 
+/* The class in a list of its user. */
+void gang__order_enter_user(struct gang__wait_class **list, struct gang__wait_class *class);
+void gang__order_leave_user(struct gang__wait_class *class);
+
+/* A request class lies in sched.order.blocked_requests while some class of it waits for capacity.
+ */
+void gang__order_note_request(gang_sched *s, struct gang__request_class *request_class);
+void gang__order_forget_request(struct gang__request_class *request_class);
+
+/* The class is BLOCKED for want of capacity, and has a group: it waits there. */
+void gang__order_move_to_group(gang_sched *s, struct gang__wait_class *class);
+
+/* class_group.c. insert: of a class that is BLOCKED and in no list. */
+void gang__group_insert(gang_sched *s, struct gang__wait_class *class);
+void gang__group_remove(struct gang__wait_class *class);
+void gang__group_moved(gang_sched *s, struct gang__wait_class *class); /* or its key changed */
+void gang__group_left_ready(gang_sched *s, struct gang__wait_class *class);
+void gang__groups_open(gang_sched *s, struct gang__request_class *request_class);
+void gang__groups_unblock(gang_sched *s);      /* all classes of all groups */
+void gang__groups_make_ready(gang_sched *s);   /* before the order is read */
+gang__set_compare gang__order_compare_grouped; /* in the order of the leaf, which is its context */
+
 /* Makes all classes of the list READY. */
 void gang__order_unblock_all(gang_sched *s, struct gang__wait_class **list);
 

@@ -100,12 +100,9 @@ static int compare_users(const struct gang__user *a, const struct gang__user *b)
     return !a || !b || a == b ? 0 : gang__ratio_compare(a->key, b->key);
 }
 
-static int compare_classes(const struct gang__set_link *a, const struct gang__set_link *b,
-                           const void *ctx)
+static int order_classes(const struct gang__wait_class *x, const struct gang__wait_class *y,
+                         const struct gang__queue_state *leaf)
 {
-    const struct gang__queue_state *leaf = ctx;
-    const struct gang__wait_class *x = GANG__OF(struct gang__wait_class, ready_link, a);
-    const struct gang__wait_class *y = GANG__OF(struct gang__wait_class, ready_link, b);
     const struct gang__gang *first = gang__wait_class_head(x), *other = gang__wait_class_head(y);
     int c = other->bypass.starved - first->bypass.starved;
     if (c != 0)
@@ -116,6 +113,20 @@ static int compare_classes(const struct gang__set_link *a, const struct gang__se
     if (c == 0 && leaf->q->order == GANG_ORDER_FAIR)
         c = compare_users(x->user, y->user);
     return c ? c : gang__gang_before(first, other, leaf->q->order);
+}
+
+static int compare_classes(const struct gang__set_link *a, const struct gang__set_link *b,
+                           const void *ctx)
+{
+    return order_classes(GANG__OF(struct gang__wait_class, ready_link, a),
+                         GANG__OF(struct gang__wait_class, ready_link, b), ctx);
+}
+
+int gang__order_compare_grouped(const struct gang__set_link *a, const struct gang__set_link *b,
+                                const void *ctx)
+{
+    return order_classes(GANG__OF(struct gang__wait_class, grouped.link, a),
+                         GANG__OF(struct gang__wait_class, grouped.link, b), ctx);
 }
 
 /* In strict order, or while a starved gang is blocked, a blocked class bars those behind it. There
@@ -293,6 +304,7 @@ void gang__order_rekey_all(gang_sched *s)
 
 struct gang__gang *gang__order_next(gang_sched *s)
 {
+    gang__groups_make_ready(s);
     s->order.hooks->make_ready(s);
     rekey_noted(s);
     return s->root.order.ready.count > 0 ? head_below(&s->root) : NULL;

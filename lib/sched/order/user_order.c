@@ -93,8 +93,10 @@ static void order_users(gang_sched *s, struct gang__queue_state *leaf,
             else
                 make_user_key(s, user);
         }
-    for (; all; all = all->next_moved)
+    for (; all; all = all->next_moved) {
         gang__set_insert(&leaf->order.ready, &all->ready_link);
+        gang__group_moved(s, all);
+    }
     gang__wake_queue(s, leaf);
 }
 
@@ -128,22 +130,19 @@ void gang__order_rekey_user(gang_sched *s, struct gang__queue_state *leaf, struc
     limits_moved(s, leaf);
     if (leaf->q->order != GANG_ORDER_FAIR)
         return;
-    struct gang__wait_class *moved = NULL;
-    struct gang__set_link *n = gang__set_first(&leaf->order.ready);
-    while (n) {
-        struct gang__wait_class *class = GANG__OF(struct gang__wait_class, ready_link, n);
-        n = gang__set_next(n);
-        if (class->user == user) {
-            gang__set_remove(&leaf->order.ready, &class->ready_link);
-            class->next_moved = moved;
-            moved = class;
-        }
-    }
+    struct gang__wait_class *class;
+    for (class = user->ready; class; class = class->next_of_user)
+        gang__set_remove(&leaf->order.ready, &class->ready_link);
+    for (class = user->grouped; class; class = class->next_of_user)
+        gang__set_remove(&class->grouped.group->waiting, &class->grouped.link);
     make_user_key(s, user);
-    while (moved) {
-        struct gang__wait_class *class = moved;
-        moved = class->next_moved;
+    for (class = user->ready; class; class = class->next_of_user) {
         gang__set_insert(&leaf->order.ready, &class->ready_link);
+        gang__group_moved(s, class);
+    }
+    for (class = user->grouped; class; class = class->next_of_user) {
+        gang__set_insert(&class->grouped.group->waiting, &class->grouped.link);
+        gang__group_moved(s, class);
     }
     gang__wake_queue(s, leaf);
 }

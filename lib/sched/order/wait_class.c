@@ -34,6 +34,24 @@ static void remove_from_list(struct gang__wait_class *class)
     class->at = NULL;
 }
 
+/* The class becomes READY: the lists of its request class and of its user have it. */
+static void enter_ready(struct gang__wait_class *class)
+{
+    class->state = GANG__CLASS_READY;
+    insert(&class->request_class->ready, class);
+    if (class->user)
+        gang__order_enter_user(&class->user->ready, class);
+}
+
+static void leave_ready(gang_sched *s, struct gang__wait_class *class)
+{
+    class->state = GANG__CLASS_EMPTY;
+    remove_from_list(class);
+    if (class->user)
+        gang__order_leave_user(class);
+    gang__group_left_ready(s, class);
+}
+
 static void enter_blocked(gang_sched *s, struct gang__wait_class *class)
 {
     class->next_blocked = s->order.blocked;
@@ -50,7 +68,7 @@ static void leave_blocked(struct gang__wait_class *class)
         class->next_blocked->at_blocked = class->at_blocked;
 }
 
-static void note_request_blocked(gang_sched *s, struct gang__request_class *request_class)
+void gang__order_note_request(gang_sched *s, struct gang__request_class *request_class)
 {
     if (request_class->blocked_at)
         return;
@@ -61,9 +79,9 @@ static void note_request_blocked(gang_sched *s, struct gang__request_class *requ
     s->order.blocked_requests = request_class;
 }
 
-static void forget_request_blocked(struct gang__request_class *request_class)
+void gang__order_forget_request(struct gang__request_class *request_class)
 {
-    if (!request_class->blocked_at)
+    if (!request_class->blocked_at || request_class->blocked || request_class->groups)
         return;
     *request_class->blocked_at = request_class->next_blocked;
     if (request_class->next_blocked)
@@ -101,15 +119,16 @@ static void take_out(gang_sched *s, struct gang__wait_class *class)
 {
     if (class->state == GANG__CLASS_READY) {
         gang__set_remove(&class->leaf->order.ready, &class->ready_link);
-        remove_from_list(class);
+        leave_ready(s, class);
     }
-    if (class->backfill.kept != GANG__KEPT_NOT) {
+    if (class->grouped.waits) {
+        gang__group_remove(class);
+    } else if (class->backfill.kept != GANG__KEPT_NOT) {
         s->order.hooks->unkeep(class);
     } else if (class->state == GANG__CLASS_BLOCKED) {
         remove_from_list(class);
         leave_blocked(class);
-        if (!class->request_class->blocked)
-            forget_request_blocked(class->request_class);
+        gang__order_forget_request(class->request_class);
     }
     left_ready(s, class);
     gang__order_set_bar(class, false);
@@ -122,17 +141,18 @@ static void make_ready(gang_sched *s, struct gang__wait_class *class)
     take_out(s, class);
     if (class->gangs.count > 0) {
         gang__set_insert(&class->leaf->order.ready, &class->ready_link);
-        insert(&class->request_class->ready, class);
-        class->state = GANG__CLASS_READY;
+        enter_ready(class);
     }
 }
+
+enum { KEPT_IN_GROUP = 255 }; /* beside GANG__KEPT_* */
 
 /* Enters the class into the list of what blocks it. */
 static void insert_blocked(gang_sched *s, struct gang__wait_class *class)
 {
     if (class->why == GANG_WAIT_CAPACITY || class->why == GANG_WAIT_CELLS) {
         insert(&class->request_class->blocked, class);
-        note_request_blocked(s, class->request_class);
+        gang__order_note_request(s, class->request_class);
     } else if (class->why == GANG_WAIT_LENDING) {
         /* any queue that gives back leaves more to lend */
         insert(&s->root.order.blocked, class);
@@ -142,11 +162,15 @@ static void insert_blocked(gang_sched *s, struct gang__wait_class *class)
     enter_blocked(s, class);
 }
 
-/* The head of the class is about to change. Returns how backfill kept the class, for
+/* The head of the class is about to change. Returns how backfill or its group kept the class, for
  * keep_again(). */
 static uint8_t unkeep(gang_sched *s, struct gang__wait_class *class)
 {
     uint8_t kept = class->backfill.kept;
+    if (class->grouped.waits) {
+        gang__group_remove(class);
+        return KEPT_IN_GROUP;
+    }
     if (kept != GANG__KEPT_NOT)
         s->order.hooks->unkeep(class);
     return kept;
@@ -158,6 +182,8 @@ static void keep_again(gang_sched *s, struct gang__wait_class *class, uint8_t ke
         return;
     if (class->gangs.count == 0)
         class->state = GANG__CLASS_EMPTY;
+    else if (kept == KEPT_IN_GROUP)
+        gang__group_insert(s, class);
     else if (!s->order.hooks->keep_again(s, class, kept))
         insert_blocked(s, class);
 }
@@ -188,6 +214,13 @@ void gang__order_block(gang_sched *s, struct gang__wait_class *class, int32_t wh
     gang__wake_queue(s, leaf);
 }
 
+void gang__order_move_to_group(gang_sched *s, struct gang__wait_class *class)
+{
+    take_out(s, class);
+    class->state = GANG__CLASS_BLOCKED;
+    gang__group_insert(s, class);
+}
+
 void gang__order_unblock(gang_sched *s, struct gang__wait_class *class)
 {
     if (class->state != GANG__CLASS_BLOCKED)
@@ -202,6 +235,7 @@ void gang__order_defer(gang_sched *s, struct gang__wait_class *class, int64_t ke
     class->deferred = true;
     class->deferred_key = key;
     gang__set_insert(&class->leaf->order.ready, &class->ready_link);
+    gang__group_moved(s, class);
     s->order.hooks->deferred(class);
     gang__wake_queue(s, class->leaf);
 }
@@ -233,8 +267,10 @@ void gang__order_unblock_for_capacity(gang_sched *s)
     for (struct gang__request_class *request_class = s->order.blocked_requests, *next;
          request_class; request_class = next) {
         next = request_class->next_blocked;
-        if (others || may_help(s, request_class))
-            gang__order_unblock_all(s, &request_class->blocked);
+        if (!others && !may_help(s, request_class))
+            continue;
+        gang__groups_open(s, request_class);
+        gang__order_unblock_all(s, &request_class->blocked);
     }
     if (s->bypass.starved) /* the starved gangs may leave this capacity to others */
         gang__bypass_unblock(s);
@@ -364,10 +400,10 @@ bool gang__order_enter(gang_sched *s, struct gang__gang *g)
     keep_again(s, class, kept);
     if (was_ready) {
         gang__set_insert(&class->leaf->order.ready, &class->ready_link);
+        gang__group_moved(s, class);
     } else if (class->state == GANG__CLASS_EMPTY) {
-        class->state = GANG__CLASS_READY;
         gang__set_insert(&class->leaf->order.ready, &class->ready_link);
-        insert(&class->request_class->ready, class);
+        enter_ready(class);
     } else if (gang__wait_class_head(class) == g) { /* preemption may help this gang */
         retry_preemption(s, class);
     }
@@ -423,15 +459,15 @@ void gang__order_leave(gang_sched *s, struct gang__gang *g)
         fetch(gang__wait_class_head(class));
     if (was_ready && class->gangs.count > 0) {
         gang__set_insert(&leaf->order.ready, &class->ready_link);
+        gang__group_moved(s, class);
         left_ready(s, class); /* others may come before its new head */
     } else if (class->gangs.count == 0) {
-        if (was_ready) {
-            class->state = GANG__CLASS_EMPTY;
-            remove_from_list(class);
-        }
+        if (was_ready)
+            leave_ready(s, class);
         take_out(s, class);
         if (!class->grower) {
             gang__hash_remove(&leaf->order.classes, &class->link);
+            gang__group_forget(s, class);
             s->order.hooks->forget(s, class);
             gang__release(&s->mem, class);
         }
@@ -457,6 +493,7 @@ void gang__order_apply_bounds(gang_sched *s)
     s->wake.bounds = false;
     while (s->order.blocked)
         gang__order_unblock(s, s->order.blocked);
+    gang__groups_unblock(s);
     s->order.hooks->unkeep_all(s);
     for (uint32_t i = 0; i < s->queues->count; i++)
         gang__order_rekey_users(s, s->qs[i]);

@@ -172,6 +172,14 @@ static void set_up(struct gang__preemption *p, gang_sched *s, struct gang__gang 
     }
 }
 
+/* Is the taker entitled to more, and does a queue beside its path have more than that? */
+static bool may_reclaim(const gang_sched *s, const struct gang__preemption *p)
+{
+    const struct gang__queue_state *leaf = p->taker->job->leaf, *only = s->preempt.only_above;
+    return leaf->q->reclaim != GANG_PREEMPT_NEVER && s->preempt.above_share &&
+           !(only && gang__queue_is_on_path(only, leaf)) && gang__preempt_is_entitled(p);
+}
+
 bool gang__preempt_is_worthwhile(gang_sched *s, struct gang__wait_class *wait_class, int32_t why)
 {
     struct gang__gang *g = gang__wait_class_head(wait_class);
@@ -189,8 +197,29 @@ bool gang__preempt_is_worthwhile(gang_sched *s, struct gang__wait_class *wait_cl
     if (first &&
         gang__preempt_may_take_in_leaf(&p, GANG__OF(struct gang__gang, victim.link, first)))
         return true;
-    return wait_class->leaf->q->reclaim != GANG_PREEMPT_NEVER && s->preempt.above_share &&
-           gang__preempt_is_entitled(&p);
+    return may_reclaim(s, &p);
+}
+
+enum gang__worthwhile gang__preempt_is_worthwhile_in(gang_sched *s,
+                                                     const struct gang__class_group *group)
+{
+    const struct gang__wait_class *root =
+        GANG__OF(struct gang__wait_class, grouped.link, group->waiting.root);
+    struct gang__set_link *link = gang__set_first(&group->leaf->victims);
+    struct gang__preemption p;
+    if (s->opts.no_preemption || group->never_preempts)
+        return GANG__WORTHWHILE_NOT;
+    set_up(&p, s, gang__wait_class_head(root));
+    if ((s->opts.max_moves > 0 && gang__preempt_amounts_suffice(&p)) || may_reclaim(s, &p))
+        return GANG__WORTHWHILE_FOR_ALL;
+    int32_t within = group->leaf->q->within;
+    const struct gang__job *victim =
+        link ? GANG__OF(struct gang__gang, victim.link, link)->job : NULL;
+    if (victim && within != GANG_PREEMPT_NEVER &&
+        (root->grouped.highest > victim->priority ||
+         (within == GANG_PREEMPT_LOWER_OR_NEWER && root->grouped.highest == victim->priority)))
+        return GANG__WORTHWHILE_FOR_SOME;
+    return GANG__WORTHWHILE_NOT;
 }
 
 static bool try_attempts(struct gang__preemption *p)

@@ -17,6 +17,8 @@ struct gang__user {
     int64_t waiting;        /* jobs that could run */
     int64_t *used;          /* dims */
     struct gang__ratio key; /* dominant share for the user's weight: the place in order */
+    /* Its classes that move with the key: READY ones, and those that wait in their group. */
+    struct gang__wait_class *ready, *grouped;
 };
 
 /* What decides the order among siblings; made when a queue enters its parent's order. */
@@ -51,6 +53,7 @@ struct gang__queue_order {
     bool holds_classes;               /* it is a leaf: `ready` holds wait classes */
     struct gang__ordered_set ready;   /* children that are active, or READY classes */
     struct gang__hash_table classes;  /* of a leaf, by what they wait for */
+    struct gang__hash_table groups;   /* of those that differ in the user alone */
     struct gang__wait_class *barring; /* BLOCKED classes of a leaf that bar those behind them */
     struct gang__wait_class *blocked; /* classes below that this queue blocks */
 };

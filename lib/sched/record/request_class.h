@@ -80,6 +80,7 @@ struct gang__request_class {
     int64_t min_cpu, min_pages, min_gpu;
     struct gang__wait_class *blocked; /* its wait classes that are blocked for want of capacity */
     struct gang__wait_class *ready;   /* its wait classes that may be tried */
+    struct gang__class_group *groups; /* groups of wait classes, where some wait for capacity */
     struct gang__request_class *next_blocked,
         **blocked_at; /* in sched.order.blocked_requests; NULL: it is not in it */
 };

@@ -129,8 +129,10 @@ struct gang__usage_sched {
 
 /* Waiting gangs (order/). */
 struct gang__order_sched {
-    const struct gang__order_hooks *hooks;        /* what backfill does when classes move */
-    struct gang__wait_class *blocked;             /* all classes that are BLOCKED and not kept */
+    const struct gang__order_hooks *hooks; /* what backfill does when classes move */
+    struct gang__wait_class *blocked;      /* classes that are BLOCKED, but for those that
+                                                   * backfill keeps or that wait in a group */
+    struct gang__class_group *due_groups;
     struct gang__request_class *blocked_requests; /* with classes blocked for want of capacity */
     uint64_t capacity_stamp, own_stamp; /* of the cluster and of our worker, when capacity that came
                                      * free was looked at last */
@@ -153,12 +155,14 @@ struct gang__stop_sched {
 
 /* Preemption (preempt/preempt.h). */
 struct gang__preempt_sched {
-    struct gang__victims *victims; /* scratch */
-    gang_snapshot *base;           /* the cluster when the dry run began */
-    struct gang__gang *tried;      /* for it the last step did nothing; NULL: none, */
+    struct gang__victims *victims;        /* scratch */
+    gang_snapshot *base;                  /* the cluster when the dry run began */
+    struct gang__gang *tried;             /* for it the last step did nothing; NULL: none, */
     struct gang__wait_class *tried_class; /* and the class where it was before */
-    bool above_share;      /* a leaf is above its share, in this round */
-    int64_t preempted_tasks; /* in this run, of max_preempted_tasks */
+    bool above_share; /* a queue is above its share or guarantee, when last looked at, */
+    /* and all such queues lie on the path of this one; NULL: they lie in several branches */
+    const struct gang__queue_state *only_above;
+    int64_t preempted_tasks;    /* in this run, of max_preempted_tasks */
     int64_t min_runtime_due_ns; /* when a gang may preempt, or be a victim, that may not yet */
     uint64_t stops; /* gangs, and tasks above a minimum, that were preempted or moved so far */
 };

@@ -27,12 +27,38 @@ struct gang__bounded_class {
     int64_t *fixed_lacks; /* and those that preemption would never take */
 };
 
+/* The wait classes of a leaf that differ in the user alone (owner: order/class_group.c). */
+struct gang__class_group {
+    struct gang__hash_link link; /* in leaf->order.groups */
+    struct gang__queue_state *leaf;
+    struct gang__request_class *request_class;
+    bool fixed, never_preempts;
+    uint32_t refs;                        /* of its classes */
+    struct gang__ordered_set waiting;     /* classes without capacity, in the order of the leaf */
+    struct gang__class_group *next, **at; /* in request_class->groups, while some class waits */
+    bool open;                          /* capacity came free since: the first class may be tried */
+    bool due;                           /* the first class may have to be made READY, */
+    struct gang__class_group *next_due; /* in sched.order.due_groups */
+    struct gang__wait_class *ready;     /* READY for all of them; NULL: none */
+};
+
+/* A wait class in its group. */
+struct gang__grouped_class {
+    struct gang__class_group *group; /* NULL: it never waited in one */
+    struct gang__set_link link;      /* in group->waiting, */
+    bool waits;                      /* while it is BLOCKED there, and in no other list */
+    int64_t highest;                 /* priority of the heads there, from here down */
+};
+
 struct gang__wait_class {
     struct gang__hash_link link;         /* in leaf->order.classes */
     struct gang__set_link ready_link;    /* in leaf->order.ready, while READY */
     struct gang__wait_class *next, **at; /* READY: in request_class->ready; BLOCKED: in the list of
                                           * what blocks it */
-    struct gang__wait_class *next_moved; /* scratch of order/user_order.c */
+    /* If users count in the leaf: READY: in user->ready; waiting in its group: in user->grouped */
+    struct gang__wait_class *next_of_user, **at_of_user;
+    struct gang__grouped_class grouped;
+    struct gang__wait_class *next_moved;                 /* scratch of order/user_order.c */
     struct gang__wait_class *next_blocked, **at_blocked; /* in sched.order.blocked */
     struct gang__wait_class *next_barring, **at_barring; /* in leaf->order.barring; NULL: in none */
     struct gang__queue_state *leaf;
@@ -48,9 +74,9 @@ struct gang__wait_class {
     int32_t why;         /* GANG_WAIT_*, while BLOCKED */
     struct gang__queue_state *blocked_by; /* the queue that blocks it; or NULL */
     uint32_t dim;                         /* in which dimension */
-    uint64_t tried; /* wake.changes + 1 when preemption was tried and did not help */
+    uint64_t tried;     /* wake.changes + 1 when preemption was tried and did not help */
     uint64_t demand_at; /* the latest gang->preempt.demand_at of those that entered */
-    bool spared; /* its head did not take some victim whose cooldown new demand would end */
+    bool spared;        /* its head did not take some victim whose cooldown new demand would end */
     struct gang__ordered_set gangs;
     struct gang__backfill_class backfill;
     struct gang__bounded_class bounded;
